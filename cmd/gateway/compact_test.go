@@ -107,7 +107,7 @@ func TestCompactThereAndBack(t *testing.T) {
 	wants(t, errs, "damaged")
 	code, _, errs = run(t, "compact", "--expand", file)
 	check.Equal(t, "exit code", code, 1)
-	wants(t, errs, "no file that gateway compact -o has written")
+	wants(t, errs, "not written by gateway compact -o")
 	if code, _, _ := run(t, "compact", "--json", file, "-o", coded); code != 2 {
 		t.Errorf("--json with -o: exit %d", code)
 	}

@@ -170,7 +170,7 @@ func TestJournalRepair(t *testing.T) {
 		}
 	})
 	errs = refused(t, s)
-	wants(t, errs, "it is damaged", "page ", "put a backup back", "gateway journal repair --dir "+dir)
+	wants(t, errs, "it is damaged", "page ", "restore a backup", "gateway journal repair --dir "+dir)
 	if strings.Count(errs, "ERROR") != 1 || strings.Contains(errs, "goroutine") {
 		t.Error(errs)
 	}
@@ -211,7 +211,7 @@ func TestJournalWithHolesBehind(t *testing.T) {
 func TestJournalGone(t *testing.T) {
 	s, dir, db := journalOf(t)
 	change(t, db, func([]byte) []byte { return nil })
-	wants(t, refused(t, s), db, "has 0 octets", "put a backup back", "gateway journal new --dir "+dir)
+	wants(t, refused(t, s), db, "has 0 octets", "restore a backup", "gateway journal new --dir "+dir)
 	if err := os.Remove(db); err != nil {
 		t.Fatal(err)
 	}

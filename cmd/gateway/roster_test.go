@@ -188,8 +188,8 @@ func TestKeysRoster(t *testing.T) {
 		{"roster roll ROSTER --at noon --authority AUTHORITY --passphrase-file x", 1, `"noon" is no time: write 10:32`},
 		{"roster verify ROSTER --by " + other.public, 1, "not signed by"},
 		{"roster verify ROSTER", 2, "--by is missing"},
-		{"roster show ROSTER --net x", 2, "--net is of no use here"},
-		{"roster show", 2, "say which file"},
+		{"roster show ROSTER --net x", 2, "does not take --net"},
+		{"roster show", 2, "name the file"},
 		{"roster fly ROSTER", 2, "say: gateway keys new"},
 		{"node new", 2, "say: gateway keys node new -o FILE"},
 		{"node new -o " + authority, 1, "exists and is not overwritten"},
@@ -222,7 +222,7 @@ func TestRolloverOfRealGateways(t *testing.T) {
 
 	code, _, errs := run(t, "keys", "rollover", o.roster(), "-c", a.file)
 	check.Equal(t, "exit with the roster in use", code, 1)
-	wants(t, errs, "has the serial 1, and the gateway goes by 1 already")
+	wants(t, errs, "has the serial 1; the gateway already uses 1")
 	other := newOffice(t)
 	other.sign(t, "new", "-o", other.roster(), "--net", "blue", "--node", one, "--node", two)
 	other.sign(t, "roll", other.roster())

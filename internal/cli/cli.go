@@ -62,7 +62,7 @@ func Parse(fs *flag.FlagSet, args []string, most int, about string, stdout, stde
 		case fs.NArg() == 0:
 			return rest, 0, false
 		case len(rest) == most:
-			return wrong("what is %q for?", fs.Arg(0))
+			return wrong("unexpected argument %q", fs.Arg(0))
 		}
 		rest = append(rest, fs.Arg(0))
 		args = fs.Args()[1:]

@@ -13,7 +13,7 @@ import (
 const LabName = "gateway-lab"
 
 // ErrNoLab says that the second program is not on this machine, and what brings it.
-var ErrNoLab = errors.New("the program gateway-lab does this, and it is not installed here: the package aldis-gateway-lab brings it")
+var ErrNoLab = errors.New("this needs the program gateway-lab, which is not installed: install the package aldis-gateway-lab")
 
 // Beside finds a program of this name in the directory of the one that runs, or on the PATH.
 func Beside(name string) (path string, err error) {

@@ -42,7 +42,7 @@ func (o *CorpusOrder) Build(paths []string, stdout, stderr io.Writer) error {
 		}
 	}
 	if len(s.list) == 0 {
-		return errors.New("there is no sample in what was named")
+		return errors.New("the named files hold no sample")
 	}
 	start, told := time.Now(), time.Time{}
 	file, r, err := teach.Build(s.list, teach.Options{Mask: o.mask, Progress: func(done, most int) {
@@ -55,7 +55,7 @@ func (o *CorpusOrder) Build(paths []string, stdout, stderr io.Writer) error {
 		fmt.Fprint(stderr, "\r      \r")
 	}
 	if err != nil {
-		return errors.New("these samples teach nothing: none of their kinds gets smaller by more than a fiftieth")
+		return errors.New("these samples are of no use: no kind of message shrinks by more than 2 %")
 	}
 	if err := keyfile.Replace(o.Out, string(file), 0o600); err != nil {
 		return err

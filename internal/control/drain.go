@@ -45,7 +45,7 @@ const backupTime = 10 * time.Minute
 func (s Source) backup(w http.ResponseWriter, r *http.Request) {
 	by, err := s.Authority().who(r)
 	if err == nil && by.From != "" {
-		err = fmt.Errorf("a backup is given on the gateway's machine alone: gateway backup")
+		err = fmt.Errorf("run gateway backup on the gateway's own machine")
 	}
 	if err != nil {
 		s.refuse(w, "backup", by, err)

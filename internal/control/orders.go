@@ -141,7 +141,7 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 			http.Error(w, no.Text, no.Code)
 		case err != nil:
 			s.keep(audit.Entry{Kind: audit.OrderFailed, Name: name, What: "nobody knows whether it was obeyed: " + err.Error(), By: by.String()})
-			http.Error(w, "the order was given; the gateway has not said that it was obeyed: "+err.Error(), http.StatusServiceUnavailable)
+			http.Error(w, "the order was given; the gateway has not confirmed that it was carried out: "+err.Error(), http.StatusServiceUnavailable)
 		default:
 			s.settle(r.Context(), name)
 			w.Header().Set("Content-Type", "application/json")

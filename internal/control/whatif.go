@@ -159,7 +159,7 @@ func (w *whatIfs) obey(ctx context.Context, o WhatIfOrder) (any, error) {
 		defer stop()
 		out, err := r.Play(run, o.Link, time.Duration(o.DeadlineS*float64(time.Second)), text)
 		if run.Err() == context.DeadlineExceeded {
-			err = fmt.Errorf("it was not over after %v: rehearse less", whatIfPatience)
+			err = fmt.Errorf("it took longer than %v: rehearse less traffic", whatIfPatience)
 		} else if run.Err() != nil {
 			err = errors.New("it was stopped")
 		}

@@ -115,7 +115,7 @@ func Words(bucket string, key []byte, records []api.Record) string {
 // refuse goes on without a record, or says why that cannot be.
 func (c *Config) refuse(r api.Record, err error) error {
 	if c.Refused == nil || !Spare(r.Bucket) && !errors.Is(err, mail.ErrContent) {
-		return fmt.Errorf("%w (bucket %s, key %x: %s); put a backup back, or go on with what can be used: gateway journal repair --force",
+		return fmt.Errorf("%w (bucket %s, key %x: %s); restore a backup, or go on with what can be used: gateway journal repair --force",
 			err, r.Bucket, r.Key, Words(r.Bucket, r.Key, nil))
 	}
 	c.Refused(r, err)

@@ -27,7 +27,7 @@ func (j *Journal) Freeze() (backup func() (*os.File, error)) {
 func (j *Journal) copied() (*os.File, error) {
 	defer j.use.Unlock()
 	if j.doubtful || j.spent {
-		return nil, errors.New("journal: its disk fails: a copy could lack what is in custody; gateway status says what to do")
+		return nil, errors.New("journal: its disk fails: a copy could lack accepted messages; gateway status says what to do")
 	}
 	size := j.Size()
 	return nameless(j.dir, io.NewSectionReader(j.file, 0, size))

@@ -89,7 +89,7 @@ func tryDamaged(t *testing.T, dir, what string, file []byte, want map[string]str
 		if !errors.Is(err, ErrBroken) && !errors.Is(err, ErrGone) && !errors.Is(err, ErrNewer) {
 			t.Errorf("%s: %v", what, err)
 		}
-		for _, words := range []string{path, "put a backup back"} {
+		for _, words := range []string{path, "restore a backup"} {
 			if !strings.Contains(err.Error(), words) && !errors.Is(err, ErrNewer) {
 				t.Errorf("%s: %q lacks %q", what, err, words)
 			}

@@ -179,7 +179,7 @@ func (j *Journal) Load(f func(bucket string, key, value []byte) error) error {
 			err := b.ForEach(func(k, v []byte) error {
 				value, good := unseal(bucket, k, v)
 				if !good { // Open has read it otherwise
-					return fmt.Errorf("journal: %s: %w: the disk gives other data than a moment ago (bucket %q, key %x); replace the disk, and put a backup back",
+					return fmt.Errorf("journal: %s: %w: the disk gives other data than a moment ago (bucket %q, key %x); replace the disk, and restore a backup",
 						filepath.Join(j.dir, fileName), ErrBroken, bucket, k)
 				}
 				return of.take(filepath.Join(j.dir, fileName), k, value, f)
@@ -216,7 +216,7 @@ func (j *Journal) Gone() error {
 	if now, err := os.Stat(path); err == nil && os.SameFile(now, j.info) || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil // a disk that fails is told otherwise
 	}
-	return fmt.Errorf("journal: %s was removed or replaced while the gateway runs: %w; whatever is accepted is lost when it stops", path, ErrGone)
+	return fmt.Errorf("journal: %s was removed or replaced while the gateway runs: %w; accepted messages are lost when the gateway stops", path, ErrGone)
 }
 
 // Close gives the directory free.

@@ -93,7 +93,7 @@ func gone(dir string) error {
 	case err != nil || info.Size() > 0:
 		return nil
 	}
-	return fmt.Errorf("journal: %s %s, and %s says that there was a journal (%s): %w; put a backup back, or begin anew without what it held: gateway journal new --dir %s",
+	return fmt.Errorf("journal: %s %s, and %s says that there was a journal (%s): %w; restore a backup, or begin anew without its messages: gateway journal new --dir %s",
 		path, what, markName, firstLine(mark), ErrGone, dir)
 }
 

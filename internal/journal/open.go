@@ -180,7 +180,7 @@ func (r *Report) Refusal(dir string, id Identity, spare func(bucket string) bool
 // damage is the error that says what is wrong with a file, and what to do.
 func (r *Report) damage(path string) error {
 	if r.unread != nil {
-		return fmt.Errorf("journal: its disk fails: %w; look at the disk and its cable (dmesg, smartctl), and start again when it is back. If it stays so: put a backup back on another disk, or save what can be read: gateway journal repair --dir %s",
+		return fmt.Errorf("journal: its disk fails: %w; look at the disk and its cable (dmesg, smartctl), and start again when it is back. If it stays so: restore a backup on another disk, or save what can be read: gateway journal repair --dir %s",
 			r.unread, filepath.Dir(path))
 	}
 	const most = 3
@@ -188,7 +188,7 @@ func (r *Report) damage(path string) error {
 	if more := len(list) - most; more > 0 {
 		list = append(list[:most], fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("journal: %s: %w: %s; put a backup back, or save what can be read: gateway journal repair --dir %s (gateway journal check names all)",
+	return fmt.Errorf("journal: %s: %w: %s; restore a backup, or save what can be read: gateway journal repair --dir %s (gateway journal check names all)",
 		path, ErrBroken, strings.Join(list, "; "), filepath.Dir(path))
 }
 

@@ -214,7 +214,7 @@ func (p *Repair) claim(s *salvaged, dir string) error {
 	case rep.Count == 0 && rep.Format > formatSealed:
 		return fmt.Errorf("journal: data directory %s: %w (format %d; this gateway reads %d); install the newer gateway", dir, ErrNewer, rep.Format, formatSealed)
 	case node == 0 && p.Identity.Node == 0:
-		return fmt.Errorf("journal: %s does not say any more which node's it is; name the configuration: -c FILE", filepath.Join(dir, fileName))
+		return fmt.Errorf("journal: %s no longer says to which node it belongs; name the configuration: -c FILE", filepath.Join(dir, fileName))
 	case node == 0:
 	case p.Identity.Node == 0:
 		name, _ := s.field(keyName)

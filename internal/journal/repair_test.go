@@ -230,7 +230,7 @@ func TestGone(t *testing.T) {
 		if !errors.Is(err, ErrGone) {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for _, words := range []string{path, "put a backup back", "gateway journal new --dir " + dir, `node 2 "ship"`} {
+		for _, words := range []string{path, "restore a backup", "gateway journal new --dir " + dir, `node 2 "ship"`} {
 			if !strings.Contains(err.Error(), words) {
 				t.Errorf("%s: %q lacks %q", name, err, words)
 			}

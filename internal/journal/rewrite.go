@@ -179,7 +179,7 @@ func replace(path string, from *store) (*store, error) {
 func takeBack(f *os.File, before state) (*store, error) {
 	s, err := replace(f.Name(), &store{file: f, last: before})
 	if err != nil {
-		return nil, fmt.Errorf("journal: %s: the disk has lost pages of the last transaction, which was not confirmed, and the file cannot be written anew without it: %w", f.Name(), err)
+		return nil, fmt.Errorf("journal: %s: the disk lost pages of the last, unconfirmed transaction, and the file cannot be rewritten without them: %w", f.Name(), err)
 	}
 	return s, atrest.SyncDir(filepath.Dir(f.Name()))
 }

@@ -47,9 +47,9 @@ func secretError(dir string, err error) error {
 	case errors.Is(err, ErrSealed):
 		return fmt.Errorf("journal: %s: %w; name its file in node.journal_key_file, or set node.journal_passphrase = true", path, err)
 	case errors.Is(err, ErrSecret):
-		return fmt.Errorf("journal: %s: %w; nothing was changed. Give the one that it was sealed with; without it nobody can read it, and gateway journal new begins anew", path, err)
+		return fmt.Errorf("journal: %s: %w; nothing was changed. Give the secret that sealed it; without it the journal cannot be read, and gateway journal new begins anew", path, err)
 	case errors.Is(err, ErrBroken):
-		return fmt.Errorf("journal: %s: %w: the field that its secret is checked with; put a backup back", path, err)
+		return fmt.Errorf("journal: %s: %w: the field that checks its secret; restore a backup", path, err)
 	}
 	return fmt.Errorf("journal: %s: %w", path, err)
 }
@@ -128,7 +128,7 @@ func (o *opener) take(path string, k, v []byte, f func(string, []byte, []byte) e
 	}
 	key, value, ok := openRecord(o.key, o.bucket, k, v)
 	if !ok {
-		return fmt.Errorf("journal: %s: %w: bucket %q, key %x was not sealed with its secret: somebody has written to the file; put a backup back",
+		return fmt.Errorf("journal: %s: %w: bucket %q, key %x was not sealed with its secret: somebody has written to the file; restore a backup",
 			path, ErrBroken, o.bucket, k)
 	}
 	o.opened = append(o.opened, Op{o.bucket, key, value})
@@ -173,7 +173,7 @@ func (j *Journal) seal(secret atrest.Secret) error {
 		return j.enclose(secret.NewKey())
 	} else if j.key != nil {
 		if err := atrest.WipeLeft(filepath.Join(j.dir, fileName)); err != nil {
-			return fmt.Errorf("journal: what was not sealed cannot be overwritten and removed: %w", err)
+			return fmt.Errorf("journal: the unsealed copy cannot be overwritten and removed: %w", err)
 		}
 	}
 	return nil
@@ -226,7 +226,7 @@ func (j *Journal) enclose(key *atrest.Key) error {
 	j.close()
 	j.store, j.key, j.sealedField = fresh, key, field
 	if err != nil {
-		return fmt.Errorf("journal: %s: sealing it has not come to its end: %w; the next start goes on with it", path, err)
+		return fmt.Errorf("journal: %s: sealing it is not finished: %w; the next start goes on with it", path, err)
 	}
 	return nil
 }

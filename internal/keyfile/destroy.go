@@ -29,7 +29,7 @@ func KeysIn(dir string) (keys []string) {
 }
 
 // ErrRuns says that a gateway uses a file that is to be destroyed.
-var ErrRuns = errors.New("a gateway runs on it: stop that one first, or it writes what is destroyed anew")
+var ErrRuns = errors.New("a gateway runs on it: stop that one first, or it writes the destroyed data again")
 
 // Destroyable are the files of a data directory and below that Destroy is to have: all but the audit log, which says what was done.
 func Destroyable(dataDir string) (files []string, err error) {

@@ -165,7 +165,7 @@ func NewAuthority(file string, passphrase []byte) (seal.PublicKey, error) {
 func WriteNew(file, text string, mode fs.FileMode) error {
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%s exists and is not overwritten: whoever still uses that key would be cut off; choose another name", file)
+		return fmt.Errorf("%s exists and is not overwritten: gateways that still use that key would be cut off; choose another name", file)
 	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be made: %w", file, infile.Why(err))

@@ -94,7 +94,7 @@ func authority(cert, key string, now time.Time, made *[]string) (*x509.Certifica
 	}
 	private, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
 	if !ok {
-		return nil, nil, fmt.Errorf("%s is no key that gateway keys tak has made", key)
+		return nil, nil, fmt.Errorf("%s was not made by gateway keys tak", key)
 	}
 	return pair.Leaf, private, nil
 }

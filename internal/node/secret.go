@@ -37,7 +37,7 @@ func secretOf(s config.Secret, dir string, stdin *os.File, prompt io.Writer) (at
 	}
 	again, err := cli.Typed(in, stdin, prompt, "nobody can read the journal without it; once more: ")
 	if err == nil && !bytes.Equal(first, again) {
-		err = errors.New("these were two different passphrases: nothing was changed")
+		err = errors.New("the two passphrases differ; nothing was changed")
 	}
 	return first, err
 }

@@ -40,7 +40,7 @@ func inherited() (map[netip.AddrPort]net.Listener, error) {
 		ln, err := net.FileListener(f)
 		f.Close()
 		if err != nil {
-			return nil, fmt.Errorf("the socket inherited as descriptor %d is no listening one: %w", fd, err)
+			return nil, fmt.Errorf("the inherited descriptor %d is not a listening socket: %w", fd, err)
 		}
 		if a, ok := ln.Addr().(*net.TCPAddr); ok {
 			at := a.AddrPort()

@@ -66,7 +66,7 @@ func rehearseOn(ctx context.Context, link string, deadline time.Duration, trace 
 		return nil, err
 	}
 	if err := unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), whatIfNice); err != nil {
-		return nil, fmt.Errorf("the rehearsal cannot be made to go last: %w", err)
+		return nil, fmt.Errorf("the rehearsal cannot be given the lowest priority: %w", err)
 	}
 	cmd := exec.CommandContext(ctx, lab, "rehearse", "--profile", link, "--trace", "-", "--plays", strconv.Itoa(whatIfPlays),
 		"--deadline", deadline.String(), "--alone", "--json")
@@ -88,7 +88,7 @@ func rehearseOn(ctx context.Context, link string, deadline time.Duration, trace 
 		if err := unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil); err != nil && !errors.Is(err, unix.ESRCH) {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
-			return nil, fmt.Errorf("the rehearsal cannot be bounded: %w", err)
+			return nil, fmt.Errorf("the limits of the rehearsal cannot be set: %w", err)
 		}
 	}
 	err = cmd.Wait()
@@ -103,7 +103,7 @@ func rehearseOn(ctx context.Context, link string, deadline time.Duration, trace 
 	if text := strings.TrimPrefix(lines[len(lines)-1], "gateway rehearse: "); text != "" {
 		return nil, errors.New(text)
 	}
-	return nil, errors.Join(errors.New("the rehearsal says nothing"), err)
+	return nil, errors.Join(errors.New("the rehearsal gave no answer"), err)
 }
 
 // bounded keeps so many octets, and refuses more.

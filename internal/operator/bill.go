@@ -58,7 +58,7 @@ func billCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	i := slices.IndexFunc(b.Months, func(m api.BillMonth) bool { return m.Month == *month })
 	if i < 0 {
-		return cli.Fail(stderr, "bill", fmt.Errorf("nothing is known of %s: the gateway counted in %d months", at.Format("January 2006"), len(b.Months)))
+		return cli.Fail(stderr, "bill", fmt.Errorf("no traffic was counted in %s: the gateway has counts for %d months", at.Format("January 2006"), len(b.Months)))
 	}
 	printBill(stdout, b, b.Months[i], at, *price)
 	return cli.ExitGood

@@ -145,13 +145,13 @@ func codeFile(file, out string, expand bool, stdout io.Writer) error {
 	} else if b, err = coder.ExpandFile(b, cli.MostFile); err != nil {
 		switch {
 		case errors.Is(err, compact.ErrFile):
-			return errors.New("no file that gateway compact -o has written")
+			return errors.New("not written by gateway compact -o")
 		case errors.Is(err, compact.ErrModel):
 			return errors.New("coded with another version of the model: expand it with the gateway that wrote it")
 		case errors.Is(err, compact.ErrTooLong):
-			return errors.New("stands for more than 32 MiB, or is damaged")
+			return errors.New("expands to more than 32 MiB, or is damaged")
 		}
-		return errors.New("damaged: what it stands for cannot be had")
+		return errors.New("damaged: its content cannot be restored")
 	}
 	if out == "" || out == "-" {
 		_, err = stdout.Write(b)
@@ -181,7 +181,7 @@ func compactText(coder *compact.Coder, text []byte, history *compact.History, nu
 		}
 	}
 	if err != nil || !bytes.Equal(back, text) {
-		return c, fmt.Errorf("%s does not come back as it was: %v", codec, err)
+		return c, fmt.Errorf("%s: decoding does not give the original: %v", codec, err)
 	}
 	c.Codec, c.CodedOctets = codec.String(), 1+len(coded)
 	return c, nil

@@ -28,7 +28,7 @@ type corporaOrder struct {
 // send has the gateway send the file of a corpus, or without one that of its configuration.
 func (o *corporaOrder) send(files []string, stdout io.Writer) error {
 	if len(o.to) == 0 {
-		return errors.New("to which sites? --to SITE, or --to all")
+		return errors.New("name the sites: --to SITE, or --to all")
 	}
 	if len(files) == 0 {
 		c, err := config.Load(o.config)
@@ -133,7 +133,7 @@ func (o *corporaOrder) save(name string, stdout io.Writer) error {
 	}
 	c, err := compact.ReadCorpus(file)
 	if err != nil || corpora.Name(c) != name {
-		return fmt.Errorf("what the gateway gives for %s is another corpus, or damaged", name)
+		return fmt.Errorf("the gateway's file for %s is another corpus, or damaged", name)
 	}
 	if err := keyfile.Replace(o.out, string(file), 0o600); err != nil {
 		return err

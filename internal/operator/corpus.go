@@ -63,7 +63,7 @@ func corpusCommand(args []string, stdout, stderr io.Writer) int {
 	case "save", "accept", "forget":
 		switch {
 		case len(rest) != 2:
-			err = errors.New(rest[0] + " which one? gateway corpus list shows them")
+			err = errors.New(rest[0] + " needs the name of a corpus: gateway corpus list shows them")
 		case rest[0] == "save":
 			err = c.save(rest[1], stdout)
 		default:

@@ -24,7 +24,7 @@ type shownCorpus struct {
 // showCorpus says what is in the file of a corpus.
 func showCorpus(paths []string, text, asJSON bool, stdout io.Writer) error {
 	if len(paths) != 1 {
-		return errors.New("which file?")
+		return errors.New("name the file")
 	}
 	f, err := config.LoadCorpus(paths[0])
 	if err != nil {

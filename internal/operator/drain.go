@@ -175,7 +175,7 @@ func (d *drainTask) stop() error {
 			break
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("process %d was told to end, and has not", pid)
+			return fmt.Errorf("process %d got the signal to stop, but still runs", pid)
 		}
 	}
 	if !d.asJSON {

@@ -147,11 +147,11 @@ func (o *keysOrder) verb(rest []string, fs *flag.FlagSet) (keysVerb, error) {
 		}
 		switch {
 		case v.file && len(rest) != n+1:
-			return v, fmt.Errorf("%s: say which file", o.name)
+			return v, fmt.Errorf("%s: name the file", o.name)
 		case v.names:
 			o.names = rest[n:]
 		case !v.file && len(rest) != n:
-			return v, fmt.Errorf("%s: what is %q for?", o.name, rest[n])
+			return v, fmt.Errorf("%s: unexpected argument %q", o.name, rest[n])
 		case v.file:
 			o.file = rest[n]
 		}
@@ -160,7 +160,7 @@ func (o *keysOrder) verb(rest []string, fs *flag.FlagSet) (keysVerb, error) {
 		fs.Visit(func(f *flag.Flag) {
 			given[f.Name] = true
 			if !slices.Contains(v.needs, f.Name) && !slices.Contains(v.also, f.Name) {
-				err = fmt.Errorf("%s: --%s is of no use here", o.name, f.Name)
+				err = fmt.Errorf("%s does not take --%s", o.name, f.Name)
 			}
 		})
 		for _, flag := range v.needs {

@@ -35,7 +35,7 @@ func askPassphrase(file string, fresh bool, stderr io.Writer) ([]byte, error) {
 	if file == "" {
 		again, err := read("the same again: ")
 		if err == nil && !bytes.Equal(p, again) {
-			err = errors.New("the two are not the same")
+			err = errors.New("the two passphrases differ")
 		}
 		return p, err
 	}

@@ -33,7 +33,7 @@ func rollOver(o *keysOrder) error {
 	case is.Roster == nil:
 		return fmt.Errorf("all gateways of this net share a key (link.key_file): there is no roster to roll over")
 	case is.Roster.Net != r.Net:
-		return fmt.Errorf("%s is of the net %s, and the gateway of %s", o.file, r.Net, is.Roster.Net)
+		return fmt.Errorf("%s belongs to the net %s, and the gateway to %s", o.file, r.Net, is.Roster.Net)
 	}
 	by, err := roster.ParseAuthorityPublic(is.Roster.AuthorityKey)
 	if err == nil {
@@ -46,7 +46,7 @@ func rollOver(o *keysOrder) error {
 		return fmt.Errorf("%s has the serial %d (digest %s), and the gateway goes by another roster with that serial (digest %s): find out which is meant, and make the next of that one (gateway keys roster roll)",
 			o.file, r.Serial, r.Fingerprint(), strings.Join(is.Roster.Digests, " and "))
 	case is.Roster.Serial >= r.Serial:
-		return fmt.Errorf("%s has the serial %d, and the gateway goes by %d already", o.file, r.Serial, is.Roster.Serial)
+		return fmt.Errorf("%s has the serial %d; the gateway already uses %d", o.file, r.Serial, is.Roster.Serial)
 	}
 	if o.dryRun {
 		fmt.Fprintf(o.stdout, "roster %d would take the place of %d; nothing is changed\n", r.Serial, is.Roster.Serial)

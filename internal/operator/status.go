@@ -44,7 +44,7 @@ func statusCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	var r StatusReport
 	if err := json.Unmarshal(body, &r); err != nil {
-		return cli.Fail(stderr, "status", fmt.Errorf("%s answers, but not as this version of the gateway does: %w", at, err))
+		return cli.Fail(stderr, "status", fmt.Errorf("%s answers, but not like this version of the gateway: %w", at, err))
 	}
 	if *asJSON {
 		stdout.Write(body)

@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNothing is returned where there is nothing to learn.
-var ErrNothing = errors.New("teach: these samples teach nothing: none of their kinds gets smaller by more than a fiftieth")
+var ErrNothing = errors.New("teach: these samples are of no use: no kind of message shrinks by more than 2 %")
 
 // Bounds of a build.
 const (
