@@ -149,10 +149,10 @@ var Rooms = []Room{
 		"link/compact", "link/profile", "link/seal", "logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter",
 		"site", "tak"}},
 	{"operator", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
-		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway", "gateway/api",
-		"infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact", "link/profile", "link/roster", "link/seal",
-		"link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site", "tak/code", "tak/cot", "tak/rule",
-		"when"}},
+		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
+		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact", "link/profile",
+		"link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
+		"tak/code", "tak/cot", "tak/rule", "when"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
