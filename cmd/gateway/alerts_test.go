@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/vacant"
 )
 
 // ops is where what others are told about a gateway lies.
@@ -159,7 +158,7 @@ func startPrometheus(t *testing.T, bin, rules string, targets ...string) server 
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	at := vacant.Address(t, "tcp")
+	at := check.FreeAddress(t, "tcp")
 	log, err := os.Create(filepath.Join(dir, "log"))
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,6 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/journal"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/wait"
 )
 
 // flow is a peer behind b that says numbered messages to one behind a.
@@ -131,7 +130,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	code, out, errs = run(t, "restore", copies, "-c", f.b.file)
 	check.Equal(t, "exit code of restore, and "+errs, code, cli.ExitGood)
 	wants(t, out, "copy of node 2")
-	wait.Until(t, patience, "the second of the last start is over", func() bool { return time.Now().Unix() > int64(before) })
+	check.Until(t, patience, "the second of the last start is over", func() bool { return time.Now().Unix() > int64(before) })
 	b := f.b.testSite.start(t)
 	check.True(t, "the start has a greater number", b.status(t).BootNumber > before, b.status(t).BootNumber, before)
 	b.until(t, "all that the copy held has arrived", func() bool {
@@ -147,7 +146,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		}
 		return true
 	})
-	wait.Still(t, patience/30, patience, "what arrives", func() int { return len(strings.Fields(f.there.all())) })
+	check.Still(t, patience/30, patience, "what arrives", func() int { return len(strings.Fields(f.there.all())) })
 	lost, twice, unexplained := 0, 0, 0
 	for text, n := range f.count() {
 		if n > 1 {

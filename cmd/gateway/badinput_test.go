@@ -18,8 +18,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
-	"aldis/internal/config"
 	"aldis/internal/gateway/api"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
 )
@@ -360,7 +360,7 @@ func TestAnotherNetsKey(t *testing.T) {
 // again when there is room.
 func TestFullDisk(t *testing.T) {
 	s := newSite(t, 1, "")
-	key, err := config.LoadKey(s.key())
+	key, err := keyfile.LoadKey(s.key())
 	if err != nil {
 		t.Fatal(err)
 	}

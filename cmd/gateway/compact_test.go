@@ -2,22 +2,31 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"aldis/internal/cli"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/primer"
 	"aldis/internal/operator"
 )
 
 func TestCompact(t *testing.T) {
 	dir := t.TempDir()
-	m := primer.NewMaker(31, &primer.Words{Services: []string{"watch bill"}, Units: []string{"cutter"}, Places: []string{"quay"}})
-	track := m.Track()
+	spec := []byte("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE jxta:MSA>\n<jxta:MSA xml:space=\"default\" xmlns:jxta=\"http://jxta.org\">\n\t\n" +
+		"\t<MSID>\n\t\turn:jxta:uuid-0B8C1E6F2D734A5C8E9F10213243546506F1E2D3C4B5A69788796A5B4C3D2E1F06\n\t</MSID>\n\t<Name>\n\t\tJXTASPEC:watch bill cutter\n\t</Name>\n" +
+		"\t<Crtr>\n\t\taldis\n\t</Crtr>\n\t<SURI>\n\t\turn:watch bill\n\t</SURI>\n\t<Vers>\n\t\t1.0\n\t</Vers>\n</jxta:MSA>\n")
+	track := func(seq int) []byte {
+		return fmt.Appendf(nil, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<track xmlns=\"urn:trk\">\n  <id>K-417</id>\n  <seq>%d</seq>\n  <position>\n    <lat>61.2%02d71</lat>\n"+
+			"    <lon>4.9%02d38</lon>\n  </position>\n  <movement>\n    <crs>213.4</crs>\n    <spd>%d.5</spd>\n  </movement>\n  <class>\n    <typ>SURF</typ>\n    <idn>FRD</idn>\n  </class>\n</track>\n",
+			seq, 3*seq%100, 7*seq%100, 10+seq%3)
+	}
+	random := make([]byte, 100)
+	rand.NewChaCha8([32]byte{31}).Read(random)
 	var files []string
-	for i, text := range [][]byte{m.Spec(primer.Pretty), track.XML(), track.XML(), track.XML(), m.Octets(100), nil} {
+	for i, text := range [][]byte{spec, track(31), track(32), track(33), random, nil} {
 		files = append(files, filepath.Join(dir, string(rune('a'+i))))
 		if err := os.WriteFile(files[i], text, 0o600); err != nil {
 			t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/doctor"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/vacant"
 	"aldis/internal/operator"
 )
 
@@ -74,7 +73,7 @@ func tree(t *testing.T, dir string) (all []string) {
 func TestDoctorBeforeTheStart(t *testing.T) {
 	s := newSite(t, 2, "")
 	data := filepath.Join(s.dir, "data")
-	s.more = fmt.Sprintf("[tak]\nlisten = %q\nfiles = %q\nmesh = \"127.0.0.1\"\nmesh_unicast = %q\n", vacant.Address(t, "tcp"), vacant.Address(t, "tcp"), vacant.Address(t, "tcp"))
+	s.more = fmt.Sprintf("[tak]\nlisten = %q\nfiles = %q\nmesh = \"127.0.0.1\"\nmesh_unicast = %q\n", check.FreeAddress(t, "tcp"), check.FreeAddress(t, "tcp"), check.FreeAddress(t, "tcp"))
 	s.write(t, data, "1 127.0.0.1:9")
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
@@ -256,7 +255,7 @@ func TestDoctorOfRunningGateways(t *testing.T) {
 // A far gateway that does not run, and one that has to call first.
 func TestDoctorMissesAFarGateway(t *testing.T) {
 	s := newSite(t, 2, "")
-	s.write(t, filepath.Join(s.dir, "data"), "1 "+vacant.Address(t, "udp"), "3")
+	s.write(t, filepath.Join(s.dir, "data"), "1 "+check.FreeAddress(t, "udp"), "3")
 	s.start(t)
 	e, code := s.doctor(t)
 	check.Equal(t, "exit code", code, cli.ExitGood)

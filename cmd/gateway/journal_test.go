@@ -16,7 +16,6 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/journal"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/wait"
 	"aldis/internal/link/envelope"
 	"aldis/internal/node"
 	"aldis/internal/operator"
@@ -268,7 +267,7 @@ func TestJournalDeletedWhileRunning(t *testing.T) {
 	code, body := r.get("/healthz")
 	check.True(t, "it says so: "+body, code == 503)
 	r.stop(t, syscall.SIGTERM)
-	wait.Until(t, 10*time.Second, "the copy is a backup", func() bool { // two starts in a second: the clock has to come by the number of the last
+	check.Until(t, 10*time.Second, "the copy is a backup", func() bool { // two starts in a second: the clock has to come by the number of the last
 		code, _, _ := run(t, "restore", saved, "-c", s.file)
 		return code == 0
 	})

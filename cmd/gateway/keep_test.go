@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"aldis/internal/cli"
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 )
 
 // greeting dials the LAN's address and waits for the welcome line, as a JXTA peer does, which gives up after 5 s.
@@ -130,7 +130,7 @@ func TestKilledKeeperLeavesNothing(t *testing.T) {
 	child := children(t, r.cmd.Process.Pid)
 	r.cmd.Process.Kill()
 	<-r.ended
-	wait.Until(t, patience, fmt.Sprintf("the gateway %v ends with its keeper", child), func() bool {
+	check.Until(t, patience, fmt.Sprintf("the gateway %v ends with its keeper", child), func() bool {
 		c, err := net.Dial("tcp", s.lan)
 		if err == nil {
 			c.Close()

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"aldis/internal/cli"
-	"aldis/internal/lab/labtest"
-	"aldis/internal/lab/vacant"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/commands"
 	"aldis/internal/manual"
 	"aldis/internal/operator"
 )
@@ -28,12 +28,12 @@ import (
 const asGateway = "ALDIS_TEST_AS_GATEWAY"
 
 func TestMain(m *testing.M) {
-	labtest.IfCalled()
+	commands.IfCalled()
 	if os.Getenv(asGateway) != "" {
 		attemptWhenTold()
 		main()
 	}
-	os.Exit(labtest.Main(m))
+	os.Exit(commands.WithLab(m))
 }
 
 // patience bounds every wait; on a loaded machine things take long.
@@ -90,7 +90,7 @@ func newSite(t testing.TB, id int, key string) *testSite {
 	t.Helper()
 	dir := t.TempDir()
 	s := &testSite{dir: dir, id: id, file: filepath.Join(dir, "gateway.toml"),
-		http: vacant.Address(t, "tcp"), lan: vacant.Address(t, "tcp"), link: vacant.Address(t, "udp")}
+		http: check.FreeAddress(t, "tcp"), lan: check.FreeAddress(t, "tcp"), link: check.FreeAddress(t, "udp")}
 	if key == "" {
 		if code, _, errs := run(t, "keys", "new", "-o", s.key()); code != 0 {
 			t.Fatal(errs)

@@ -12,7 +12,6 @@ import (
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
-	"aldis/internal/lab/vacant"
 )
 
 // meetSite is a ship with JXTA peers and the rules of docs/tak.md, as they stand there.
@@ -92,7 +91,7 @@ func TestMeetAtOneGateway(t *testing.T) {
 	const tracks = "uuid-59616261646162614E50472050325033000000000000000000000000000000A104"
 	s := newSite(t, 2, "")
 	meetSite(t, s, "1 127.0.0.1:7142")
-	tak := vacant.Address(t, "tcp")
+	tak := check.FreeAddress(t, "tcp")
 	text, err := os.ReadFile(s.file)
 	check.NoError(check.Fatal(t), err)
 	check.NoError(t, os.WriteFile(s.file, []byte(strings.Replace(string(text), "\n[tak]\n", fmt.Sprintf("\n[tak]\nlisten = %q\n", tak), 1)), 0o600))

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"aldis/internal/lab/vacant"
+	"aldis/internal/lab/check"
 )
 
 // relay is an emulated link between gateways on loopback, and sees every datagram. Gateway i knows a socket of the relay's as
@@ -56,7 +56,7 @@ func newRelay(t *testing.T, n int, group bool, seed uint64, see func(from int, d
 		return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(loopback(t).Index)})
 	})
 	for i := range n {
-		r.links = append(r.links, netip.MustParseAddrPort(vacant.Address(t, "udp")))
+		r.links = append(r.links, netip.MustParseAddrPort(check.FreeAddress(t, "udp")))
 		row := make([]*net.UDPConn, n)
 		for j := range n {
 			if j != i {
@@ -65,7 +65,7 @@ func newRelay(t *testing.T, n int, group bool, seed uint64, see func(from int, d
 		}
 		r.legs = append(r.legs, row)
 		if group {
-			r.groups = append(r.groups, joinGroup(t, fmt.Sprintf("239.77.%d.%d:%d", os.Getpid()%250, i+1, vacant.Port(t, "udp"))))
+			r.groups = append(r.groups, joinGroup(t, fmt.Sprintf("239.77.%d.%d:%d", os.Getpid()%250, i+1, check.FreePort(t, "udp"))))
 		}
 	}
 	for i := range n {

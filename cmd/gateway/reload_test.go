@@ -59,7 +59,7 @@ func TestReload(t *testing.T) {
 		check.Equal(t, "filters after a dry run", filters(), 0)
 	}
 	said := reload(cli.ExitGood)
-	wants(t, said, "[[filter]]: 1 rule is new", "[[message]]: 1 rule is new", "http.names: ship.example is new", "log.level: DEBUG", "in force")
+	wants(t, said, "[[filter]]: 1 rule is new", "[[message]]: 1 rule is new", "http.names: ship.example is new", "log.level: debug, was info", "in force")
 	check.Equal(t, "filters", filters(), 1)
 	asked := func(host, token, body string) int {
 		t.Helper()

@@ -19,7 +19,6 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
-	"aldis/internal/lab/vacant"
 	"aldis/internal/rights"
 )
 
@@ -168,7 +167,7 @@ func TestFilesElsewhere(t *testing.T) {
 		check.Contains(t, "the configuration", changed, from)
 		changed = strings.Replace(changed, from, to, 1)
 	}
-	changed += fmt.Sprintf("[tak]\nlisten = %q\ntls = %q\ntls_keys = %q\n", vacant.Address(t, "tcp"), vacant.Address(t, "tcp"), keys)
+	changed += fmt.Sprintf("[tak]\nlisten = %q\ntls = %q\ntls_keys = %q\n", check.FreeAddress(t, "tcp"), check.FreeAddress(t, "tcp"), keys)
 	check.NoError(t, os.WriteFile(s.file, []byte(changed), 0o600))
 	r := s.start(t)
 	for _, p := range r.status(t).Protections {

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/config"
+	"aldis/internal/keyfile"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/roster"
@@ -72,7 +72,7 @@ func (o *office) give(t *testing.T, s *testSite) {
 	t.Helper()
 	text, err := os.ReadFile(o.roster())
 	check.NoError(t, err)
-	check.NoError(t, config.Replace(filepath.Join(s.dir, "net.roster"), string(text), 0o644))
+	check.NoError(t, keyfile.Replace(filepath.Join(s.dir, "net.roster"), string(text), 0o644))
 }
 
 // Two gateways with a roster meet, carry a message, and show the same fingerprints at both ends. A third one, which has a
@@ -114,9 +114,9 @@ func TestRosterOfRealGateways(t *testing.T) {
 	wants(t, does(t, "show", o.roster()), print)
 
 	// The third has all that a member has.
-	own, err := config.LoadNodeKey(filepath.Join(sites[2].dir, "node.key"))
+	own, err := keyfile.LoadNodeKey(filepath.Join(sites[2].dir, "node.key"))
 	check.NoError(check.Fatal(t), err)
-	r, err := config.LoadRoster(o.roster())
+	r, err := keyfile.LoadRoster(o.roster())
 	check.NoError(check.Fatal(t), err)
 	ring, err := roster.Ring(3, own, r)
 	check.NoError(check.Fatal(t), err)

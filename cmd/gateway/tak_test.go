@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/vacant"
+	"aldis/internal/lab/check"
 	"aldis/internal/tak/cot"
 )
 
@@ -31,7 +31,7 @@ type takSite struct {
 
 func newTAKSite(t *testing.T, id int, key string) *takSite {
 	t.Helper()
-	return &takSite{newSite(t, id, key), vacant.Address(t, "tcp")}
+	return &takSite{newSite(t, id, key), check.FreeAddress(t, "tcp")}
 }
 
 // write writes the configuration, with lines for [tak].
@@ -205,7 +205,7 @@ func TestTAKExample(t *testing.T) {
 // Over TLS a device with a certificate of the site's authority is served, and nobody else.
 func TestTAKOverTLS(t *testing.T) {
 	s := newTAKSite(t, 2, "")
-	at, dir := vacant.Address(t, "tcp"), s.dir+"/tak"
+	at, dir := check.FreeAddress(t, "tcp"), s.dir+"/tak"
 	s.write(t, fmt.Sprintf("tls = %q\ntls_keys = \"tak\"\n", at), "1")
 	if _, _, errs := run(t, "check", "-c", s.file); !strings.Contains(errs, "gateway keys tak -o "+dir) {
 		t.Errorf("without certificates check says %s", errs)
@@ -284,7 +284,7 @@ func TestTAKOverTLS(t *testing.T) {
 func TestTAKServerOverTLS(t *testing.T) {
 	hq := newTAKSite(t, 1, "")
 	ship := newTAKSite(t, 2, hq.key())
-	at, keys, client := vacant.Address(t, "tcp"), hq.dir+"/tak", hq.dir+"/client"
+	at, keys, client := check.FreeAddress(t, "tcp"), hq.dir+"/tak", hq.dir+"/client"
 	if code, _, errs := run(t, "keys", "tak", "-o", keys, "127.0.0.1", "gateway"); code != 0 {
 		t.Fatal(errs)
 	}
@@ -342,7 +342,7 @@ func web(t *testing.T, method, url, kind string, body []byte) (int, string) {
 func TestDataPackageBetweenGateways(t *testing.T) {
 	hq := newTAKSite(t, 1, "")
 	ship := newTAKSite(t, 2, hq.key())
-	files := map[*takSite]string{hq: vacant.Address(t, "tcp"), ship: vacant.Address(t, "tcp")}
+	files := map[*takSite]string{hq: check.FreeAddress(t, "tcp"), ship: check.FreeAddress(t, "tcp")}
 	hq.write(t, fmt.Sprintf("files = %q\n", files[hq]), "2")
 	ship.write(t, fmt.Sprintf("files = %q\n", files[ship]), "1 "+hq.link)
 	if _, out, errs := run(t, "check", "-c", ship.file); !strings.Contains(out, "data packages at http://"+files[ship]) {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 )
 
 // 200 devices on one LAN report every two seconds for a minute, over sockets of their own. Each is given every report of every
@@ -53,7 +53,7 @@ func TestTwoHundredTAKDevices(t *testing.T) {
 			}
 		}()
 	}
-	wait.Until(t, time.Minute, "all have the offer of version 1", func() bool {
+	check.Until(t, time.Minute, "all have the offer of version 1", func() bool {
 		for i := range got {
 			if got[i].Load() < 1 {
 				return false
@@ -75,7 +75,7 @@ func TestTwoHundredTAKDevices(t *testing.T) {
 	}
 	crew.Wait()
 	want := int64(1 + (devices-1)*rounds)
-	wait.Until(t, time.Minute, "all have all reports", func() bool {
+	check.Until(t, time.Minute, "all have all reports", func() bool {
 		for i := range got {
 			if got[i].Load() < want {
 				return false

@@ -12,8 +12,7 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/lab/vacant"
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 )
 
 // takProgram starts a program that make tak-peers has put into field-tests/tak until the test ends, and keeps its lines.
@@ -67,7 +66,7 @@ func takProgram(t *testing.T, dir, name string, args ...string) (lines func() st
 // startTaky runs taky on loopback, and returns its address once it listens.
 func startTaky(t *testing.T) string {
 	t.Helper()
-	dir, address := t.TempDir(), vacant.Address(t, "tcp")
+	dir, address := t.TempDir(), check.FreeAddress(t, "tcp")
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +76,7 @@ func startTaky(t *testing.T) string {
 		t.Fatal(err)
 	}
 	takProgram(t, dir, "taky", "-c", filepath.Join(dir, "taky.conf"))
-	wait.Until(t, patience, "taky listens", func() bool {
+	check.Until(t, patience, "taky listens", func() bool {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
 			c.Close()

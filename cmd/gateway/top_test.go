@@ -14,7 +14,6 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/wait"
 )
 
 // pty opens a pseudo-terminal of a size.
@@ -178,7 +177,7 @@ func TestTop(t *testing.T) {
 	}()
 	shows := func(parts ...string) {
 		t.Helper()
-		wait.Until(t, 20*time.Second, fmt.Sprintf("top shows %q", parts), func() bool {
+		check.Until(t, 20*time.Second, fmt.Sprintf("top shows %q", parts), func() bool {
 			text := s.text()
 			for _, p := range parts {
 				if !strings.Contains(text, p) {

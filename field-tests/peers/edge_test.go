@@ -12,10 +12,10 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
 	"aldis/internal/lab/field"
-	"aldis/internal/lab/vacant"
 )
 
 // goEdge is a peer of internal/lab/edgepeer behind a rendezvous, and what it hears.
@@ -84,11 +84,11 @@ func TestEdgePeer(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 			t.Cleanup(cancel)
 			w := world{t, ctx}
-			port := vacant.Port(t, "tcp")
+			port := check.FreePort(t, "tcp")
 			rdv := w.start(field.PeerConfig{Kind: kind, Name: "R", Host: "127.0.0.1", Port: port, Role: "rdv"})
 			w.await(rdv, "ready", "", nil)
 			address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-			java := w.start(field.PeerConfig{Kind: kind, Name: "J", Host: "127.0.0.1", Port: vacant.Port(t, "tcp"), Seed: "tcp://" + address})
+			java := w.start(field.PeerConfig{Kind: kind, Name: "J", Host: "127.0.0.1", Port: check.FreePort(t, "tcp"), Seed: "tcp://" + address})
 			w.tell(java, "publish j-svc", "publish j-uni unicast", "find a-svc 1", "listen a-svc", "find a-uni 1")
 			signed := !strings.HasSuffix(kind, "unsigned")
 			a, heardA := goEdge(t, ctx, address, "a", signed)

@@ -239,9 +239,9 @@ func tables(all []result) string {
 
 Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as root, about an hour). Each seed is one
 `+"`gateway lab blue-game`"+` with unmodified JXTA peers over the emulated link, measured at the emulator and in the peers. Its JSON is in
-field-tests/road/results/. A cell has the figures of the seeds in turn, or one where they agree. Seconds count from the start of the
-ship's peer process; link octets are IP octets, up/down. Tracks are readable text of 200 octets of which only the new part crosses, so
-application octets exceed link octets. Out of order counts messages more than half a second behind a younger one: JXSE 2.7 hands those
+field-tests/road/results/. A cell has the figures of the seeds (or links) in turn, or one where they agree. Seconds count from the start
+of the ship's peer process; link octets are IP octets, up/down. Tracks are readable text of 200 octets of which only the new part crosses,
+so application octets exceed link octets. Out of order counts messages more than half a second behind a younger one: JXSE 2.7 hands those
 that come together to several threads. No TCP connection crosses the link unless a row says so. Two cores, eight runs at a time. The line
 under a table names the gateway.
 
@@ -250,7 +250,7 @@ under a table names the gateway.
 		fmt.Fprintf(&b, "## %s\n\n%s\n%s\n", title, head, rule(head))
 		var of []string
 		missing := 0
-		var rows []*seeds
+		var rows []*runsOf
 		for _, r := range all {
 			if !slices.Contains(names, r.group) {
 				continue
@@ -266,10 +266,14 @@ under a table names the gateway.
 			if r.TCP > 0 {
 				name += fmt.Sprintf(", %d TCP connections on the link", r.TCP)
 			}
-			rows = add(rows, fmt.Sprintf("%s | %s", r.profile, name), fmt.Sprint(r.seed), row(r))
+			key := name
+			if other[r.group] == "" {
+				key += r.profile // the other games have one row for both links
+			}
+			rows = add(rows, key, fmt.Sprintf("%s | %s | %d | %s", r.profile, name, r.seed, row(r)))
 		}
 		for _, s := range rows {
-			fmt.Fprintf(&b, "| %s | %s |\n", s.name, s)
+			fmt.Fprintf(&b, "| %s |\n", s)
 		}
 		if missing > 0 {
 			fmt.Fprintf(&b, "\nNot played: %d runs.\n", missing)
@@ -324,24 +328,24 @@ under a table names the gateway.
 	return b.String()
 }
 
-// seeds is a row: the cells of several runs that differ in the seed alone.
-type seeds struct {
-	name string
+// runsOf is a row: the cells of several runs.
+type runsOf struct {
+	key  string
 	runs [][]string
 }
 
-// add puts a run into the row of its name.
-func add(rows []*seeds, name, seed, cells string) []*seeds {
-	at := slices.IndexFunc(rows, func(s *seeds) bool { return s.name == name })
+// add puts a run into the row of its key.
+func add(rows []*runsOf, key, cells string) []*runsOf {
+	at := slices.IndexFunc(rows, func(s *runsOf) bool { return s.key == key })
 	if at < 0 {
-		at, rows = len(rows), append(rows, &seeds{name: name})
+		at, rows = len(rows), append(rows, &runsOf{key: key})
 	}
-	rows[at].runs = append(rows[at].runs, append([]string{seed}, strings.Split(cells, " | ")...))
+	rows[at].runs = append(rows[at].runs, strings.Split(cells, " | "))
 	return rows
 }
 
 // String is each column's figures in turn, or one where they agree.
-func (s *seeds) String() string {
+func (s *runsOf) String() string {
 	cells := make([]string, len(s.runs[0]))
 	for i := range cells {
 		var column []string

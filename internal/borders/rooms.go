@@ -48,9 +48,6 @@ var Districts = []District{
 // Rooms is the map. Check fails when the source disagrees with it.
 var Rooms = []Room{
 	{"due", Pure, "ground", false, "Timers as values: the earlier of two times, and a heap of deadlines.", nil},
-	{"quantile", Pure, "ground", false, "Quantiles of sorted figures.", nil},
-	{"rate", Pure, "ground", false, "Token buckets, and limits on repeated reports.", nil},
-	{"recent", Pure, "ground", false, "Remembers the last keys, to recognise a repeated one.", nil},
 	{"when", Pure, "ground", false, "Reads times as people write them: 10:32, date-time groups, durations.", nil},
 
 	{"site", Words, "words", false, "The words of a site: items, messages, marks, fates, orders to a LAN, notes.", nil},
@@ -60,17 +57,14 @@ var Rooms = []Room{
 
 	{"profiles", Words, "link", false, "One data file per link type, embedded in the binary.", nil},
 	{"link/profile", Pure, "link", false, "Link profiles: what a link does to packets and how a gateway uses it.", []string{"profiles"}},
-	{"link/seal", C, "link", false, "Encrypts and authenticates datagrams with libsodium; counters, boot numbers, replay window.", nil},
-	{"link/roster", Pure, "link", false, "Who belongs to a net: ids, names, public keys, signed by an authority.", []string{"link/seal"}},
+	{"link/seal", C, "link", false, "Encrypts and authenticates datagrams with libsodium; counters, incarnations, replay window.", nil},
+	{"link/roster", Pure, "link", false, "The members of a network: ids, names, public keys, signed by an authority.", []string{"link/seal"}},
 	{"link/frame", Pure, "link", false, "The frames inside a sealed datagram.", nil},
 	{"link/survey", Pure, "link", false, "The messages by which two gateways measure their link, within a budget of octets.", []string{"due", "link/profile"}},
-	{"link/linkemu", Pure, "link", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages.", []string{"due", "link/profile"}},
-	{"link/fit", Pure, "link", false, "Makes a profile from captures at both ends of a link.", []string{"link/linkemu", "link/profile", "link/survey", "quantile"}},
-	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, receipts, window, loss detection, probes.", []string{"link/frame"}},
-	{"link/piece", Pure, "link", false, "Cuts long messages into pieces that fill datagrams, and joins them again.", []string{"link/frame"}},
-	{"link/compact/corpus", Words, "link", false, "Types of a corpus: parts, their text, given names.", nil},
-	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta", "link/compact/corpus"}},
-	{"link/compact/teach", Pure, "link", false, "Makes a net's own corpus from samples, and measures its gain.", []string{"link/compact", "link/compact/corpus"}},
+	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, acknowledgements, window, loss detection, probes.", []string{"link/frame"}},
+	{"link/piece", Pure, "link", false, "Cuts long messages into segments that fill datagrams, and joins them again.", []string{"link/frame"}},
+	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
+	{"link/compact/teach", Pure, "link", false, "Makes a network's own corpus from samples, and measures its gain.", []string{"link/compact"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
 	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
 
@@ -82,27 +76,27 @@ var Rooms = []Room{
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"due", "link/profile"}},
 	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
-	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{"advcache", "due", "jxta", "jxtabridge/reliable", "rate", "recent", "rules/filter", "site"}},
-	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", nil},
+	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; stands for the peers of other sites.", []string{
+		"advcache", "due", "jxta", "jxtabridge/reliable", "rules/filter", "site"}},
+	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", []string{"due"}},
 	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
-
-	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "rate", "recent", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
+	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
 	{"tak/cot", Pure, "faces", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
 	{"tak/code", Pure, "faces", false, "CoT events and positions of units as typed records for the link.", []string{"tak/cot"}},
 	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely units are told, and what goes first.", []string{"rules/filter", "site", "tak/cot"}},
 	{"tak/track", Pure, "faces", false, "The picture: units of this site and of far ones, and when the far picture would be wrong.", []string{"due", "tak/code", "tak/cot"}},
-
 	{"corpora", Pure, "faces", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
-	{"meet", Pure, "faces", false, "Joins the faces of one gateway by rule: one picture, one chat room.", []string{"due", "jxta", "jxtabridge", "rate", "recent", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot", "tak/rule"}},
+	{"meet", Pure, "faces", false, "Joins the faces of one gateway by rule: one picture, one chat room.", []string{
+		"due", "jxta", "jxtabridge", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot", "tak/rule"}},
 
 	{"gateway/api", Words, "road", false, "What gateway and edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/survey", "rules/filter", "site"}},
 	{"gateway/mail/life", Pure, "road", false, "The history of each message of this site.", []string{"site"}},
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient.", []string{
-		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica",
-		"link/seal", "site"}},
-	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, receipts, the direct lane, NORM.", []string{
-		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/piece", "link/profile",
-		"link/seal", "norm/elide", "site"}},
+		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile",
+		"link/replica", "link/seal", "site"}},
+	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, acknowledgements, the direct queue, NORM.", []string{
+		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/piece",
+		"link/profile", "link/seal", "norm/elide", "site"}},
 	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
 		"due", "gateway/api", "gateway/mail", "gateway/mail/life", "link/compact", "link/envelope", "link/frame", "link/profile",
 		"link/replica", "link/seal", "pmul", "site"}},
@@ -113,12 +107,12 @@ var Rooms = []Room{
 	{"gateway/forecast", Pure, "road", false, "Tells operators where messages and advertisements are, and when they will arrive.", []string{
 		"gateway/api", "gateway/mail", "gateway/mail/life", "link/frame", "link/profile", "link/replica", "rules/filter", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: faces, rules, replication, bearers.", []string{
-		"due", "gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/life", "link/compact",
-		"link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/roster", "link/seal", "link/survey", "rules/calendar",
-		"rules/filter", "rules/mark", "site"}},
+		"due", "gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/life",
+		"link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/roster",
+		"link/seal", "link/survey", "rules/calendar", "rules/filter", "rules/mark", "site"}},
 
-	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"jxta", "jxtabridge", "rate", "site"}},
-	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"lan", "rate", "site", "tak", "tak/cot"}},
+	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"due", "jxta", "jxtabridge", "site"}},
+	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"due", "lan", "site", "tak", "tak/cot"}},
 	{"lan/takfiles", Edge, "edges", false, "Stores data packages and serves them to TAK devices: the Marti API over HTTP.", []string{"atrest", "site", "tak"}},
 	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway/api"}},
 	{"infile", Edge, "edges", false, "Reads files that an operator has named, and refuses what is no file.", nil},
@@ -129,7 +123,10 @@ var Rooms = []Room{
 	{"rights", Edge, "edges", false, "Drops rights that the gateway's process does not need: files, system calls, core dumps.", []string{"rights/calls"}},
 	{"norm/cell", Edge, "edges", false, "Confines a process: namespaces, no capabilities, a short list of system calls.", []string{"rights/calls"}},
 	{"norm", Edge, "edges", false, "Runs libnorm in a child process, in a cell, behind loopback addresses.", []string{"gateway/api", "norm/cell", "norm/elide"}},
-	{"config", Edge, "edges", false, "Reads TOML and key files and reports every mistake at once.", []string{"infile", "jxta", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
+	{"keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"infile", "link/roster", "link/seal"}},
+	{"config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
+		"infile", "jxta", "keyfile", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar",
+		"rules/filter", "rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"atrest", "infile"}},
 	{"logbook", Pure, "edges", false, "Key and meaning of every line of the log: docs/log.md.", nil},
@@ -137,57 +134,59 @@ var Rooms = []Room{
 	{"control/glance", Pure, "edges", false, "Condenses the status for page and top: alarms, what waits, use of the link.", []string{"gateway/api", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/api", "gateway/forecast", "gateway/mail/life", "link/compact", "link/roster",
-		"link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
+		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/api", "gateway/forecast", "gateway/mail/life",
+		"link/compact", "link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
 	{"control/spans", Edge, "edges", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway/api"}},
-	{"doctor", Edge, "edges", false, "`gateway doctor`: finds faults of a machine and its gateway, with the way out.", []string{"config", "control", "gateway/api", "link/profile", "radio", "rights"}},
+	{"doctor", Edge, "edges", false, "`gateway doctor`: finds faults of a machine and its gateway, with the way out.", []string{
+		"config", "control", "gateway/api", "link/profile", "radio", "rights"}},
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
-	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
-	{"cli/teaching", Edge, "operator", false, "`gateway corpus build`: a net's own corpus from files.", []string{"cli", "config", "infile", "link/compact", "link/compact/teach"}},
+	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
+		"config", "control/glance", "infile", "keyfile", "link/compact", "link/compact/teach", "link/profile", "manual"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
-		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway", "gateway/api",
-		"gateway/mail", "journal", "jxta", "jxtabridge", "lan", "lan/takfiles", "lan/taklan", "link/compact", "link/profile", "link/seal",
-		"logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter", "site", "tak"}},
+		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway",
+		"gateway/api", "gateway/mail", "journal", "jxta", "jxtabridge", "keyfile", "lan", "lan/takfiles", "lan/taklan",
+		"link/compact", "link/profile", "link/seal", "logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter",
+		"site", "tak"}},
 	{"operator", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
-		"atrest", "audit", "cli", "cli/teaching", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
-		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "link/compact", "link/compact/teach", "link/fit",
-		"link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
-		"tak/code", "tak/cot", "tak/rule", "when"}},
+		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
+		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact",
+		"link/compact/teach", "link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights",
+		"rules/filter", "rules/mark", "rules/query", "site", "tak/code", "tak/cot", "tak/rule", "when"}},
 
-	{"lab/vacant", Edge, "lab", false, "Free loopback addresses, for programs that tests start.", nil},
-	{"lab/wait", Edge, "lab", false, "Lets a test wait for a condition instead of a time.", nil},
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
-	{"lab/check", Pure, "lab", false, "Assertions of tests, one to a line.", nil},
+	{"lab/check", Edge, "lab", false, "Assertions of tests, one to a line.", nil},
 	{"lab/shapes", Pure, "lab", false, "Draws from a seed messages of invented applications, and their times.", nil},
-	{"lab/primer", Pure, "lab", false, "Generates the corpus of the compression model.", []string{"jxta", "link/compact/corpus"}},
+	{"lab/primer", Pure, "lab", false, "Generates the corpus of the compression model.", nil},
+	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages; and from packets at both ends what a link is, as a profile.", []string{
+		"due", "link/profile", "link/survey"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
-		"gateway", "gateway/api", "jxtabridge", "link/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
+		"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second face, made up for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
-		"jxta", "link/compact", "link/envelope", "link/fit", "link/frame", "link/piece", "link/profile", "link/seal", "norm/elide", "pmul", "quantile", "recent", "site", "tak/cot"}},
+		"due", "jxta", "lab/linkemu", "link/compact", "link/envelope", "link/frame", "link/piece", "link/profile", "link/seal",
+		"norm/elide", "pmul", "site", "tak/cot"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers.", []string{
-		"gateway", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/sim", "lab/trace", "link/compact", "link/linkemu", "link/profile",
-		"quantile", "rules/filter", "rules/mark", "site"}},
-	{"lab/forecast", Pure, "lab", false, "`gateway rehearse`: whether a trace arrives in time on a link, at what cost, and what would help.", []string{"lab/replay", "lab/trace", "link/profile"}},
-	{"lab/takplay", Pure, "lab", false, "Plays events of TAK devices through gateways: octets, and error of the far map.", []string{"gateway", "gateway/api", "lab/sim", "lab/trace", "link/linkemu", "link/profile", "quantile", "site", "tak", "tak/cot"}},
-	{"lab/tune", Pure, "lab", false, "Searches the free values of a profile for the best for a trace.", []string{"lab/replay", "link/profile", "quantile"}},
-	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets with more to carry.", []string{"gateway", "gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
+		"gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact",
+		"link/profile", "rules/filter", "rules/mark", "site", "tak", "tak/cot"}},
+	{"lab/forecast", Pure, "lab", false, "`gateway rehearse`: whether a trace arrives in time on a link, at what cost, and what would help.", []string{
+		"lab/linkemu", "lab/replay", "lab/trace", "link/profile"}},
+	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets with more to carry.", []string{"gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
-		"cli", "config", "gateway/api", "infile", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/replay", "lab/report",
-		"lab/shapes", "lab/takplay", "lab/trace", "link/compact", "link/linkemu", "link/profile", "quantile", "tak/cot"}},
+		"cli", "gateway/api", "infile", "jxta", "keyfile", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu",
+		"lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
-		"jxta", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field", "lab/vacant"}},
+		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
-		"cli", "cli/teaching", "config", "infile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/primer", "lab/replay", "lab/report", "lab/takplay",
-		"lab/trace", "lab/tune", "link/compact", "link/compact/corpus", "link/fit", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
-	{"lab/labtest", Edge, "lab", false, "Lets a test program be gateway-lab too.", []string{"cli", "lab/commands"}},
+		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/linkemu", "lab/primer",
+		"lab/replay", "lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "link/survey", "pmul",
+		"pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

@@ -30,6 +30,7 @@ type plainText struct {
 // NewPlain is a writer whose text is fit for a terminal before w has it.
 func NewPlain(w io.Writer) *plainText { return &plainText{Writer: w} }
 
+// Write writes what is whole of b and of the rest before it.
 func (p *plainText) Write(b []byte) (int, error) {
 	text := append(p.rest, b...)
 	end := len(text)

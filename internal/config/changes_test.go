@@ -92,7 +92,7 @@ func TestChangesInWords(t *testing.T) {
 		`[[link.peer]] 1: "hq" at 10.0.0.9:7142, was "hq" at 10.0.0.1:7142 false`,
 		`[[link.peer]] 2: "tug" at no address is gone false`,
 		`[[link.peer]] 4: "new" at no address is new false`,
-		`delivery.wait: 2h0m0s, was 1h0m0s true`,
+		`delivery.wait: 2h, was 1h true`,
 		`[[compact.rule]]: 1 rule is new false`,
 		`[[message]]: 2 rules, was 1 rule false`,
 		`the token of http.token_file: changed false`,
@@ -110,4 +110,17 @@ func TestChangesInWords(t *testing.T) {
 	}
 	want = []string{`link.profile (its tariff): minutes, was octets false`, `link.profile (its file): changed true`, `[[link.peer]] 7: "" at no address is new true`}
 	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
+}
+
+// What Text has written is read as it was, quotes and numbers too, and has no key that is at its default.
+func TestText(t *testing.T) {
+	c, err := Load(write(t, strings.Replace(good, "key_file", "end = \"shore\"\nkeepalive = \"2m\"\nkey_file", 1)))
+	check.NoError(check.Fatal(t), err)
+	file := write(t, c.Text())
+	for _, word := range []string{"max_connections", "[log]", "wait"} {
+		check.True(t, "a default is left out: "+word, !strings.Contains(c.Text(), word), c.Text())
+	}
+	again, err := Load(file)
+	check.NoError(check.Fatal(t), err)
+	check.Equal(t, "changes", fmt.Sprint(c.Changes(again)), "[]")
 }

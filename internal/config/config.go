@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"aldis/internal/infile"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
@@ -128,7 +129,7 @@ type Log struct {
 
 // Load reads the configuration in file, its profile and its key. The error joins one *profile.FieldError per mistake.
 func Load(file string) (*Config, error) {
-	r := &reader{file: file, cfg: &Config{File: file}}
+	r := newReader(file)
 	data, err := readSmall(file)
 	if err != nil {
 		return nil, &profile.FieldError{File: file, Problem: readProblem(err)}
@@ -151,6 +152,24 @@ func Load(file string) (*Config, error) {
 	return nil, errors.Join(errs...)
 }
 
+// Listen is an address of this machine where the gateway listens over TCP.
+type Listen struct {
+	Key string // of the configuration
+	At  netip.AddrPort
+}
+
+// Listens are the addresses over TCP that the configuration names, in the order of its keys.
+func (c *Config) Listens() (list []Listen) {
+	for _, p := range schema(c) {
+		for _, k := range p.keys {
+			if at, ok := k.to.(*netip.AddrPort); ok && k.listen && at.IsValid() {
+				list = append(list, Listen{p.name + "." + k.name, *at})
+			}
+		}
+	}
+	return list
+}
+
 // Files are those that Load has read.
 func (c *Config) Files() []string {
 	list := []string{c.File}
@@ -163,10 +182,10 @@ func (c *Config) Files() []string {
 		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
 	}
 	if c.TAK.TLS.IsValid() || c.TAK.Files.TLS.IsValid() {
-		list = append(list, filepath.Join(c.TAK.Keys, serverCert))
+		list = append(list, filepath.Join(c.TAK.Keys, keyfile.ServerCert))
 	}
 	if c.TAK.ServerKeys != "" {
-		list = append(list, filepath.Join(c.TAK.ServerKeys, caCert))
+		list = append(list, filepath.Join(c.TAK.ServerKeys, keyfile.CACert))
 	}
 	return list
 }
@@ -174,15 +193,6 @@ func (c *Config) Files() []string {
 // isFile says whether link.profile names a file, and not a profile that is built in.
 func isFile(profile string) bool {
 	return strings.Contains(profile, "/") || strings.HasSuffix(profile, ".toml")
-}
-
-// ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
-func ReadNode(file string) (n Node, err error) {
-	err = asked(file, func(r *reader) {
-		node := section{r, r.tree.tables["node"], "node"}
-		n = Node{ID: node.id(), Name: node.name(true), DataDir: r.resolve(node.text("data_dir", true)), Secret: r.secret(node)}
-	})
-	return n, err
 }
 
 func boolInt(b bool) int {
@@ -205,35 +215,18 @@ func readProblem(err error) string {
 	return "cannot be read: " + infile.Why(err).Error()
 }
 
-// known lists the keys of every section.
-var known = map[string][]string{
-	"":             nil,
-	"node":         {"id", "name", "data_dir", "journal_key_file", "journal_passphrase", "silent"},
-	"lan":          {"tcp", "http", "max_connections", "max_away_per_address", "multicast", "multicast_group"},
-	"link":         {"profile", "listen", "key_file", "roster", "node_key", "authority", "end", "keepalive", "group", "group_interface"},
-	"link.peer":    {"id", "name", "address"},
-	"compact":      {"corpus", "corpus_from", "corpus_refuse"},
-	"compact.rule": {"type", "name", "octets", "effort"},
-	"filter":       filterKeys,
-	"message":      messageKeys,
-	"tak":          takKeys,
-	"tak.rule":     takRuleKeys,
-	"tak.want":     takWantKeys,
-	"tak.bring":    takBringKeys,
-	"meet":         meetKeys,
-	"silence":      {"from", "to", "days", "announce"},
-	"http":         {"listen", "names", "token_file"},
-	"traces":       {"otlp"},
-	"control":      {"socket", "group"},
-	"log":          {"level", "format"},
-	"delivery":     {"wait", "max_octets", "max_octets_per_peer"},
-}
-
 type reader struct {
 	file   string
 	tree   *tree
 	cfg    *Config
+	parts  []part // of cfg
 	faults []*profile.FieldError
+}
+
+func newReader(file string) *reader {
+	r := &reader{file: file, cfg: &Config{File: file}}
+	r.parts = schema(r.cfg)
+	return r
 }
 
 func (r *reader) fail(line int, key, format string, args ...any) {
@@ -242,99 +235,64 @@ func (r *reader) fail(line int, key, format string, args ...any) {
 
 func (r *reader) read() {
 	r.unknown()
-	c := r.cfg
-	node := section{r, r.tree.tables["node"], "node"}
-	c.Node.ID = node.id()
-	c.Node.Name = node.name(true)
-	c.Node.DataDir = r.resolve(node.text("data_dir", true))
-	r.checkDataDir(node)
-	c.Node.Secret = r.secret(node)
-	c.Node.Silent = node.flag("silent")
-
-	lan := section{r, r.tree.tables["lan"], "lan"}
-	_, polling := lan.get("http")
-	_, tak := r.tree.tables["tak"]
-	c.LAN.TCP = lan.address("tcp", !polling && !tak)
-	c.LAN.HTTP = lan.address("http", false)
-	for key, at := range map[string]netip.AddrPort{"tcp": c.LAN.TCP, "http": c.LAN.HTTP} {
-		if at.IsValid() && at.Addr().IsUnspecified() {
-			lan.fail(key, "must be the one address that JXTA peers dial and are told; %s names none", at.Addr())
-		}
-	}
-	if c.LAN.HTTP.IsValid() && c.LAN.HTTP == c.LAN.TCP {
-		lan.fail("http", "is the address of lan.tcp: each needs a port of its own")
-	}
-	r.readMulticast(lan)
-	c.LAN.MaxConnections = lan.integer("max_connections", 4096, 4, 20_000)
-	c.LAN.MaxAway = lan.integer("max_away_per_address", 64, 1, 4096)
-
+	r.readNode()
+	r.readLAN()
 	r.readLink()
-	r.readRules()
+	r.cfg.Rules = readRules(r, "compact.rule", compactKeys, nil)
 	r.readCorpus()
 	r.readFilters()
-	r.readMessages()
+	readRules(r, "message", messageKeys, r.checkMessage)
 	r.readSilences()
 	r.readDelivery()
 	r.readTAK()
-
-	http := section{r, r.tree.tables["http"], "http"}
-	c.HTTP.Listen = http.address("listen", false)
-	switch at := c.HTTP.Listen; {
-	case !at.IsValid():
-	case at == c.LAN.TCP:
-		http.fail("listen", "is the address of lan.tcp: each needs a port of its own")
-	case at == c.TAK.Listen:
-		http.fail("listen", "is the address of tak.listen: each needs a port of its own")
-	case at == c.LAN.HTTP:
-		http.fail("listen", "is the address of lan.http, where JXTA peers poll: each needs a port of its own")
+	r.readOrders()
+	r.checkPorts()
+	if r.tree.tables["traces"] != nil {
+		r.fill("traces")
 	}
+	r.fill("log")
+}
 
-	r.readOrders(http)
-	r.readTraces()
-
-	log := section{r, r.tree.tables["log"], "log"}
-	if level := log.choice("level", "info", "debug", "info", "warn", "error"); level != "" {
-		c.Log.Level.UnmarshalText([]byte(level)) // the choices are slog's own words
+func (r *reader) readNode() {
+	n, s := &r.cfg.Node, r.fill("node")
+	if n.Secret.File != "" && n.Secret.Ask {
+		s.fail("journal_passphrase", "is of no use with journal_key_file, which says where the secret is")
 	}
-	c.Log.Format = log.choice("format", "auto", "auto", "text", "json", "journald")
+	switch info, err := os.Stat(n.DataDir); {
+	case n.DataDir == "" || errors.Is(err, fs.ErrNotExist): // run makes what is missing
+	case err != nil:
+		s.fail("data_dir", "%s %s", n.DataDir, readProblem(err))
+	case !info.IsDir():
+		s.fail("data_dir", "%s is not a directory", n.DataDir)
+	}
 }
 
 // JXTAGroup is where JXTA peers of both generations send and listen unless told otherwise (wire 2.7).
 var JXTAGroup = netip.AddrPortFrom(netip.AddrFrom4([4]byte{224, 0, 1, 85}), 1234)
 
-func (r *reader) readMulticast(lan section) {
-	l := &r.cfg.LAN
-	on, group := lan.flag("multicast"), lan.address("multicast_group", false)
-	if a := group.Addr(); group.IsValid() && (!a.Is4() || !a.IsMulticast()) {
-		lan.fail("multicast_group", "%s is no IPv4 multicast address (224.0.0.0 to 239.255.255.255)", a)
+func (r *reader) readLAN() {
+	l, s := &r.cfg.LAN, r.fill("lan")
+	if !s.has("tcp") && !s.has("http") && r.tree.tables["tak"] == nil {
+		s.missing("tcp", "")
 	}
-	_, named := lan.get("multicast_group")
-	switch {
-	case named && !on:
-		lan.fail("multicast_group", "is of no use without multicast = true")
-	case !on:
-	case !cmp.Or(l.TCP, l.HTTP).Addr().Is4() && (l.TCP.IsValid() || l.HTTP.IsValid()):
-		lan.fail("multicast", "needs an IPv4 address in lan.tcp: its interface is where peers are heard")
-	default:
-		if l.Multicast = JXTAGroup; group.IsValid() {
-			l.Multicast = group
-		}
+	switch dialled := l.TCP.IsValid() || l.HTTP.IsValid(); {
+	case s.has("multicast_group") && !l.Multicast.IsValid():
+		s.fail("multicast_group", "is of no use without multicast = true")
+	case l.Multicast.IsValid() && dialled && !cmp.Or(l.TCP, l.HTTP).Addr().Is4():
+		s.fail("multicast", "needs an IPv4 address in lan.tcp: its interface is where peers are heard")
 	}
 }
 
-// readRules reads how hard message elements are tried to be made smaller; the built-in rules come after them.
-func (r *reader) readRules() {
-	efforts := map[string]compact.Effort{"full": compact.Full, "light": compact.Light, "none": compact.None}
-	for _, t := range r.tree.arrays["compact.rule"] {
-		s := section{r, t, "compact.rule"}
-		rule := compact.Rule{Type: s.text("type", false), Name: s.text("name", false), Octets: s.integer("octets", 0, 0, 1<<30)}
-		rule.Effort = efforts[s.choice("effort", "full", "full", "light", "none")]
-		for key, pattern := range map[string]string{"type": rule.Type, "name": rule.Name} {
-			if err := compact.CheckRule(compact.Rule{Type: pattern}); err != nil {
-				s.fail(key, "%q is no pattern: %v", pattern, err)
-			}
+// checkPorts says which addresses are given twice.
+func (r *reader) checkPorts() {
+	first := map[netip.AddrPort]string{}
+	for _, l := range r.cfg.Listens() {
+		if before, twice := first[l.At]; twice {
+			section, key, _ := strings.Cut(l.Key, ".")
+			r.section(section).fail(key, "is the address of %s: each needs a port of its own", before)
+		} else {
+			first[l.At] = l.Key
 		}
-		r.cfg.Rules = append(r.cfg.Rules, rule)
 	}
 }
 
@@ -347,32 +305,19 @@ func (r *reader) profileOf(name string) string {
 }
 
 func (r *reader) readLink() {
-	l := &r.cfg.Link
-	link := section{r, r.tree.tables["link"], "link"}
-	l.ProfileName = link.text("profile", true)
+	l, link := &r.cfg.Link, r.fill("link")
 	if name := r.profileOf(l.ProfileName); name != "" {
 		var err error
 		if l.Profile, err = profile.Load(name, readSmall); err != nil {
 			r.profileFaults(link, err)
 		}
 	}
-	l.Listen = link.address("listen", true)
 	r.readKeys(link)
-	l.Shore = link.choice("end", "terminal", "terminal", "shore") == "shore"
-	l.Group = link.address("group", false)
-	if a := l.Group.Addr(); l.Group.IsValid() && (!a.Is4() || !a.IsMulticast()) {
-		link.fail("group", "%s is no IPv4 multicast address (224.0.0.0 to 239.255.255.255)", a)
-	}
 	if l.Group.IsValid() && l.Profile.Transport != profile.PMul && l.Profile.Name != "" {
 		link.fail("group", "is of no use with profile %s: its transport is NORM, which sends to each peer", l.Profile.Name)
 	}
-	l.GroupIface = link.text("group_interface", false)
-	l.Keepalive = link.duration("keepalive", 0, time.Second, 24*time.Hour)
-
 	ids, names, addresses := map[uint16]int{}, map[string]int{}, map[netip.AddrPort]int{}
-	for _, t := range r.tree.arrays["link.peer"] {
-		s := section{r, t, "link.peer"}
-		p := Peer{ID: s.id(), Name: s.name(false), Address: s.address("address", false)}
+	l.Peers = readRules(r, "link.peer", peerKeys, func(s section, p *Peer) {
 		if p.ID != 0 && p.ID == r.cfg.Node.ID {
 			s.fail("id", "%d is node.id, this gateway's own: a peer is another gateway", p.ID)
 		}
@@ -382,12 +327,8 @@ func (r *reader) readLink() {
 		}
 		once(s, "name", p.Name, names)
 		once(s, "address", p.Address, addresses)
-		if p.Address.IsValid() && p.Address.Addr().IsUnspecified() {
-			s.fail("address", "must be the peer's address; %s names none (leave the key out to learn it from the peer)", p.Address.Addr())
-		}
-		r.checkMember(s, &p)
-		l.Peers = append(l.Peers, p)
-	}
+		r.checkMember(s, p)
+	})
 }
 
 // once reports a value that an earlier section has already, and answers false then. Zero values are never doubles.
@@ -429,18 +370,6 @@ func (r *reader) profileFaults(link section, err error) {
 	link.fail("profile", "%s%s", strings.TrimPrefix(err.Error(), "profile: "), meant)
 }
 
-func (r *reader) checkDataDir(node section) {
-	dir := r.cfg.Node.DataDir
-	if dir == "" {
-		return
-	}
-	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
-		node.fail("data_dir", "%s is not a directory", dir)
-	} else if err != nil && !errors.Is(err, fs.ErrNotExist) { // run makes what is missing
-		node.fail("data_dir", "%s %s", dir, readProblem(err))
-	}
-}
-
 // resolve counts a relative path from the configuration's directory.
 func (r *reader) resolve(path string) string {
 	if path == "" || filepath.IsAbs(path) {
@@ -451,25 +380,37 @@ func (r *reader) resolve(path string) string {
 
 // unknown reports sections and keys that do not exist, each section once.
 func (r *reader) unknown() {
-	var sections []string
-	for name := range known {
-		sections = append(sections, name)
-	}
-	slices.Sort(sections)
-	for _, t := range r.tree.order {
-		keys, ok := known[t.path]
-		if !ok {
-			r.fail(t.line, t.path, "there is no such section%s", Nearest(t.path, sections))
-			continue
-		}
-		for _, k := range t.keys {
-			if !slices.Contains(keys, k) {
-				candidates := keys
-				if t.path == "" {
-					candidates = sections
-				}
-				r.fail(t.values[k].line, join(t.path, k), "there is no such key%s", Nearest(k, candidates))
+	keys, sections := map[string][]string{}, []string{}
+	for _, p := range r.parts {
+		sections = append(sections, p.name)
+		for _, k := range p.keys {
+			if k.read != nil {
+				keys[p.name] = append(keys[p.name], k.name)
 			}
 		}
 	}
+	keys[""] = sections // what stands before the first section may be meant to be one
+	slices.Sort(sections)
+	for _, t := range r.tree.order {
+		if keys[t.path] == nil {
+			r.noSuch(t.line, "section", t.path, t.path, sections)
+			continue
+		}
+		for _, k := range t.keys {
+			if t.path == "" || !slices.Contains(keys[t.path], k) {
+				r.noSuch(t.values[k].line, "key", join(t.path, k), k, keys[t.path])
+			}
+		}
+	}
+}
+
+// noSuch reports a section or key that does not exist, and what it is called now or which may be meant. What has an old name is
+// not missing too.
+func (r *reader) noSuch(line int, what, path, name string, candidates []string) {
+	if now, old := oldNames[path]; old {
+		r.fail(line, path, "there is no such %s since version 0.2: it is %s now", what, now)
+		r.tree.slips = append(r.tree.slips, now[strings.LastIndex(now, ".")+1:])
+		return
+	}
+	r.fail(line, path, "there is no such %s%s", what, Nearest(name, candidates))
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net/netip"
 	"os"
@@ -13,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/keyfile"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
-	"aldis/internal/link/seal"
 )
 
 const good = `[node]
@@ -42,7 +41,7 @@ listen = "127.0.0.1:9142"
 func write(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := NewKey(filepath.Join(dir, "net.key")); err != nil {
+	if err := keyfile.NewKey(filepath.Join(dir, "net.key")); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "gateway.toml")
@@ -83,7 +82,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, err := LoadKey(filepath.Join(dir, "net.key"))
+	key, err := keyfile.LoadKey(filepath.Join(dir, "net.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -377,61 +376,6 @@ func TestHTTPListen(t *testing.T) {
 	}
 }
 
-func TestKeyFiles(t *testing.T) {
-	dir := t.TempDir()
-	file := filepath.Join(dir, "net.key")
-	if err := NewKey(file); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(file)
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-	first, err := LoadKey(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := NewKey(file); err == nil || !strings.Contains(err.Error(), "is not overwritten") {
-		t.Errorf("second key into one file: %v", err)
-	}
-	if again, err := LoadKey(file); err != nil || again != first {
-		t.Errorf("the key changed: %v", err)
-	}
-	second := filepath.Join(dir, "second.key")
-	if err := NewKey(second); err != nil {
-		t.Fatal(err)
-	}
-	if k, _ := LoadKey(second); k == first {
-		t.Error("two keys are the same")
-	}
-	for _, mode := range []fs.FileMode{0o640, 0o604, 0o660, 0o644, 0o610} {
-		os.Chmod(file, mode)
-		if _, err := LoadKey(file); err == nil || !strings.Contains(err.Error(), "chmod 600 "+file) {
-			t.Errorf("mode %04o: %v", mode, err)
-		}
-	}
-	os.Chmod(file, 0o400)
-	if _, err := LoadKey(file); err != nil {
-		t.Errorf("mode 0400: %v", err)
-	}
-	for name, text := range map[string]string{"empty": "", "other": "ssh-ed25519 AAAA", "big": strings.Repeat("x", maxKeyFile+1)} {
-		bad := filepath.Join(dir, name)
-		os.WriteFile(bad, []byte(text), 0o600)
-		if _, err := LoadKey(bad); !errors.Is(err, seal.ErrKeyText) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	for path, want := range map[string]string{dir: "is not a file", filepath.Join(dir, "lost"): "gateway keys new -o"} {
-		os.Chmod(path, 0o700)
-		if _, err := LoadKey(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-	if err := NewKey(filepath.Join(dir, "no", "such", "dir")); err == nil || !strings.Contains(err.Error(), "cannot be made: no such file or directory") {
-		t.Errorf("no directory: %v", err)
-	}
-}
-
 // Whatever the file says, Load answers, and each mistake names the file.
 func FuzzLoad(f *testing.F) {
 	f.Add(good)
@@ -518,7 +462,7 @@ func TestOrders(t *testing.T) {
 		if err := errors.Join(os.WriteFile(token, []byte(tt.text), 0o600), os.Chmod(token, tt.mode)); err != nil {
 			t.Fatal(err)
 		}
-		_, err := LoadToken(token)
+		_, err := keyfile.LoadToken(token)
 		check.Contains(check.In(t, tt.name), "error", fmt.Sprint(err), tt.want)
 	}
 	c.Control.Socket = filepath.Join(c.Node.DataDir, "control.sock")
@@ -551,7 +495,7 @@ func TestFiles(t *testing.T) {
 	at := netip.MustParseAddrPort("127.0.0.1:1")
 	for what, c := range map[string]*Config{
 		"/a/g.toml /b/net.key": {File: "/a/g.toml", Link: Link{ProfileName: "hf-2400", KeyFile: "/b/net.key"}},
-		"/a/g.toml /b/r /c/k /d/t /a/p.toml /e/" + serverCert: {File: "/a/g.toml", HTTP: HTTP{TokenFile: "/d/t"}, TAK: TAK{TLS: at, Keys: "/e"},
+		"/a/g.toml /b/r /c/k /d/t /a/p.toml /e/" + keyfile.ServerCert: {File: "/a/g.toml", HTTP: HTTP{TokenFile: "/d/t"}, TAK: TAK{TLS: at, Keys: "/e"},
 			Link: Link{ProfileName: "./p.toml", Trust: Trust{RosterFile: "/b/r", NodeKeyFile: "/c/k"}}},
 	} {
 		check.Equal(t, "files", strings.Join(c.Files(), " "), what)

@@ -1,17 +1,14 @@
 package config
 
 import (
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"net/netip"
+	"net/url"
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 
-	"aldis/internal/infile"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/profile"
 )
 
@@ -25,17 +22,14 @@ type Control struct {
 const (
 	defaultSocket = "control.sock" // in node.data_dir
 	maxSocket     = 107            // octets of a unix socket's path
-	leastToken    = 16             // octets
-	mostToken     = 4096
 )
 
 // readOrders reads who may give orders, and where.
-func (r *reader) readOrders(http section) {
-	c := &r.cfg.Control
-	r.readSocket()
-	s := section{r, r.tree.tables["control"], "control"}
-	c.GID = -1
-	if c.Group = s.text("group", false); c.Group != "" {
+func (r *reader) readOrders() {
+	c, h := &r.cfg.Control, &r.cfg.HTTP
+	s := r.fill("control")
+	r.checkSocket(s)
+	if c.GID = -1; c.Group != "" {
 		g, err := user.LookupGroup(c.Group)
 		if err != nil {
 			g, err = user.LookupGroupId(c.Group)
@@ -46,29 +40,19 @@ func (r *reader) readOrders(http section) {
 			c.GID, _ = strconv.Atoi(g.Gid) // a number, says the package
 		}
 	}
-	h := &r.cfg.HTTP
-	for name := range strings.SplitSeq(http.text("names", false), ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		} else if strings.ContainsAny(name, " :/") {
-			http.fail("names", "%q is no host name; several have a comma between them", name)
-		} else {
-			h.Names = append(h.Names, name)
-		}
-	}
-	if file := http.text("token_file", false); file != "" {
-		h.TokenFile = r.resolve(file)
+	http := r.fill("http")
+	if h.TokenFile != "" {
 		var err error
-		if h.Token, err = LoadToken(h.TokenFile); err != nil {
+		if h.Token, err = keyfile.LoadToken(h.TokenFile); err != nil {
 			http.fail("token_file", "%v", err)
 		}
 	}
 }
 
-// readSocket reads where the socket is, for which it needs the data directory alone.
-func (r *reader) readSocket() {
-	c, s := &r.cfg.Control, section{r, r.tree.tables["control"], "control"}
-	if c.Socket = r.resolve(s.text("socket", false)); c.Socket == "" && r.cfg.Node.DataDir != "" {
+// checkSocket puts the socket into the data directory unless told otherwise.
+func (r *reader) checkSocket(s section) {
+	c := &r.cfg.Control
+	if c.Socket == "" && r.cfg.Node.DataDir != "" {
 		c.Socket = filepath.Join(r.cfg.Node.DataDir, defaultSocket)
 	}
 	if n := len(c.Socket); n > maxSocket {
@@ -76,72 +60,95 @@ func (r *reader) readSocket() {
 	}
 }
 
-// LoadToken reads a token that only its owner can read: its first line. The error says what to do.
-func LoadToken(file string) (string, error) {
-	f, err := infile.Open(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s does not exist; make one with: (umask 077; head -c 24 /dev/urandom | base64 > %s)", file, file)
-	}
-	if err != nil {
-		return "", fmt.Errorf("%s %s", file, readProblem(err))
-	}
-	defer f.Close()
-	info, err := f.Stat() // of the opened file: nobody can change it between look and read
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("%s %s", file, readProblem(err))
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("%s is not a file", file)
-	case info.Mode().Perm()&0o077 != 0:
-		return "", fmt.Errorf("%s can be read by others than its owner (mode %04o); make a new one with: (umask 077; head -c 24 /dev/urandom | base64 > %s)",
-			file, info.Mode().Perm(), file)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, mostToken))
-	if err != nil {
-		return "", fmt.Errorf("%s %s", file, readProblem(err))
-	}
-	token, _, _ := strings.Cut(string(text), "\n")
-	token = strings.TrimSpace(token)
-	if len(token) < leastToken || strings.ContainsFunc(token, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return "", fmt.Errorf("%s: its first line must be at least %d printable characters without a space", file, leastToken)
-	}
-	return token, nil
-}
-
 // asked reads what a command asks of a configuration: the rest may be none of the asker's business, the key above all.
-func asked(file string, read func(*reader)) error {
+func asked(file string, read func(r *reader)) (*Config, error) {
 	data, err := readSmall(file)
 	if err != nil {
-		return &profile.FieldError{File: file, Problem: readProblem(err)}
+		return &Config{}, &profile.FieldError{File: file, Problem: readProblem(err)}
 	}
-	r := &reader{file: file, cfg: &Config{File: file}}
+	r := newReader(file)
 	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
-	read(r)
-	if len(r.faults) > 0 {
-		return r.faults[0]
+	if read(r); len(r.faults) > 0 {
+		return r.cfg, r.faults[0]
 	}
-	return nil
+	return r.cfg, nil
+}
+
+// ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
+func ReadNode(file string) (Node, error) {
+	c, err := asked(file, func(r *reader) { r.fill("node", "id", "name", "data_dir", "journal_key_file", "journal_passphrase") })
+	return c.Node, err
 }
 
 // HTTPListen reads only where the gateway of a configuration answers.
-func HTTPListen(file string) (at netip.AddrPort, err error) {
-	err = asked(file, func(r *reader) { at = section{r, r.tree.tables["http"], "http"}.address("listen", true) })
-	return at, err
+func HTTPListen(file string) (netip.AddrPort, error) {
+	c, err := asked(file, func(r *reader) {
+		if s := r.fill("http", "listen"); !s.has("listen") {
+			s.missing("listen", "")
+		}
+	})
+	return c.HTTP.Listen, err
 }
 
 // LinkProfile reads only which profile the link of a configuration has, for profile.Load.
 func LinkProfile(file string) (name string, err error) {
-	err = asked(file, func(r *reader) { name = r.profileOf(section{r, r.tree.tables["link"], "link"}.text("profile", true)) })
+	_, err = asked(file, func(r *reader) {
+		r.fill("link", "profile")
+		name = r.profileOf(r.cfg.Link.ProfileName)
+	})
 	return name, err
 }
 
 // ControlSocket reads only where the gateway of a configuration takes orders.
-func ControlSocket(file string) (path string, err error) {
-	err = asked(file, func(r *reader) {
-		_, set := section{r, r.tree.tables["control"], "control"}.get("socket")
-		r.cfg.Node.DataDir = r.resolve(section{r, r.tree.tables["node"], "node"}.text("data_dir", !set))
-		r.readSocket()
-		path = r.cfg.Control.Socket
+func ControlSocket(file string) (string, error) {
+	c, err := asked(file, func(r *reader) {
+		s := r.fill("control", "socket")
+		if !s.has("socket") {
+			r.fill("node", "data_dir")
+		}
+		r.checkSocket(s)
 	})
-	return path, err
+	return c.Control.Socket, err
+}
+
+// Secrets are the files that hold keys, those in the directories of certificates for TAK devices too, and the data directory,
+// as a configuration names them. It may have mistakes otherwise.
+func Secrets(file string) (keys []string, dataDir string, err error) {
+	c, err := asked(file, func(r *reader) {
+		r.fill("link", "key_file", "node_key")
+		r.fill("http", "token_file")
+		r.fill("tak", "tls_keys", "server_keys")
+		r.fill("node", "data_dir")
+	})
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile} {
+		if file != "" {
+			keys = append(keys, file)
+		}
+	}
+	for _, dir := range []string{c.TAK.Keys, c.TAK.ServerKeys} {
+		if dir != "" {
+			keys = append(keys, keyfile.KeysIn(dir)...)
+		}
+	}
+	return keys, c.Node.DataDir, err
+}
+
+// Traces is where OpenTelemetry traces of messages go.
+type Traces struct {
+	OTLP string // URL of a collector; "": nowhere
+}
+
+// collector is the whole URL of a collector, named by address: a name would have to be asked for while the link is all there is.
+func collector(at string) (string, error) {
+	u, err := url.Parse(at)
+	if err == nil {
+		_, err = netip.ParseAddrPort(u.Host)
+	}
+	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("%q is no URL of a collector: http://ADDRESS:PORT/v1/traces, by address and not by name", at)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/v1/traces"
+	}
+	return u.String(), nil
 }

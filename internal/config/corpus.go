@@ -2,7 +2,6 @@ package config
 
 import (
 	"errors"
-	"strings"
 
 	"aldis/internal/infile"
 	"aldis/internal/link/compact"
@@ -20,27 +19,17 @@ type Corpus struct {
 
 // readCorpus reads [compact].
 func (r *reader) readCorpus() {
-	s := section{r, r.tree.tables["compact"], "compact"}
-	r.cfg.Corpus.Refuse = s.flag("corpus_refuse")
-	for name := range strings.SplitSeq(s.text("corpus_from", false), ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
-		r.cfg.Corpus.From = append(r.cfg.Corpus.From, r.site(s, "corpus_from", name))
-	}
-	if r.cfg.Corpus.Refuse && len(r.cfg.Corpus.From) > 0 {
+	s, c := r.fill("compact"), &r.cfg.Corpus
+	if c.Refuse && len(c.From) > 0 {
 		s.fail("corpus_from", "is of no use with corpus_refuse = true")
 	}
-	file := r.resolve(s.text("corpus", false))
-	if file == "" {
+	if c.File == "" {
 		return
 	}
-	corpus, err := LoadCorpus(file)
-	if err != nil {
-		s.fail("corpus", "%s %v", file, err)
-		return
+	var err error
+	if c.CorpusFile, err = LoadCorpus(c.File); err != nil {
+		s.fail("corpus", "%s %v", c.File, err)
 	}
-	r.cfg.Corpus.File, r.cfg.Corpus.CorpusFile = file, corpus
 }
 
 // LoadCorpus reads a file of gateway corpus build. The error does not name it.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -13,78 +14,54 @@ import (
 	"aldis/internal/site"
 )
 
-var filterKeys = []string{"label", "direction", "site", "type", "root", "group", "name", "peer", "pipe", "octets_min", "octets_max", "content", "action", "rate"}
-
 var errKind = errors.New("is an id of another kind")
 
-// maxFilters bounds the rules: each thing is held against all of them.
+// maxFilters bounds the rules of a kind: each thing is held against all of them.
 const maxFilters = 1000
+
+func filterPart(c *Config) part {
+	return part{name: "filter", title: "what may cross", keys: filterKeys(&filter.Rule{}), rules: c.Filters, most: maxFilters, live: true,
+		doc: "The first match decides; without one, what somebody uses or asks for crosses ([why](decisions/asked-for.md))."}
+}
+
+func filterKeys(f *filter.Rule) []key {
+	return []key{
+		{"label", printable(&f.Label), "a name for people"},
+		{"direction", choice(&f.Direction, "both", []string{"both", "out", "in"}, site.Both, site.Out, site.In), "which way it goes"},
+		{"site", far(&f.Site), "a `[[link.peer]]`, by name or id"},
+		{"type", word(&f.Type, "", filter.Types...), "what it is"},
+		{"root", text(&f.Root).also(func(s section, key string) {
+			if strings.ContainsAny(f.Root, "<>&\"' \t*") {
+				s.fail(key, "must be the tag of a document's root, like \"jxta:PGA\", is %q", f.Root)
+			}
+		}), "tag of the document's root"},
+		{"group", peerID(&f.Group, "group", jxta.KindGroup), ""}, {"peer", peerID(&f.Peer, "peer", jxta.KindPeer), ""},
+		{"pipe", peerID(&f.Pipe, "pipe", jxta.KindPipe), "ids, `urn:jxta:uuid-…`; of the net peer group `net`"},
+		{"name", text(&f.Name), "pattern of its name; `*` stands for anything"},
+		{"octets_min", whole(&f.Least, 0, 1, math.MaxInt32), ""}, {"octets_max", whole(&f.Most, 0, 1, math.MaxInt32), "its size"},
+		{"content", content(&f.Content), "what is in a message ([how](#content))"},
+		{"action", choice(&f.Action, "", []string{"allow", "deny", "local"}, filter.Allow, filter.Deny, filter.Local).required(),
+			"`allow` crosses at once, asked for or not; `deny` is neither served here nor sent, and dropped when it arrives; " +
+				"`local` is served here and never sent"},
+		{"rate", parsed(&f.Rate, "%[1]v", filter.ParseRate), "`\"10/min\"`: what exceeds it waits; messages are dropped"},
+	}
+}
 
 // readFilters reads what may cross the link. Rules with a mistake of their own are not held against the others.
 func (r *reader) readFilters() {
 	var sections []section
-	for i, t := range r.tree.arrays["filter"] {
-		s := section{r, t, "filter"}
-		if i == maxFilters {
-			s.r.fail(t.line, "filter", "there are more than %d rules", maxFilters)
-			break
+	readRules(r, "filter", filterKeys, func(s section, f *filter.Rule) {
+		if !s.wrong() {
+			sections, r.cfg.Filters = append(sections, s), append(r.cfg.Filters, *f)
 		}
-		before := len(r.faults)
-		rule := r.filterRule(s)
-		r.cfg.Filters = append(r.cfg.Filters, rule)
-		if len(r.faults) > before {
-			r.cfg.Filters = r.cfg.Filters[:len(r.cfg.Filters)-1]
-			continue
-		}
-		sections = append(sections, s)
-	}
+	})
 	for _, f := range filter.Check(r.cfg.Filters) {
 		sections[f.Rule].fail(f.Key, "%s", f.Problem)
 	}
 }
 
-func (r *reader) filterRule(s section) filter.Rule {
-	rule := filter.Rule{Line: s.t.line, Label: s.printable("label", false), Name: s.text("name", false)}
-	rule.Direction = map[string]site.Direction{"out": site.Out, "in": site.In}[s.choice("direction", "both", "both", "out", "in")]
-	if siteID := s.text("site", false); siteID != "" {
-		rule.Site = r.site(s, "site", siteID)
-	}
-	rule.Type = s.choice("type", "", filter.Types...)
-	if rule.Root = s.text("root", false); strings.ContainsAny(rule.Root, "<>&\"' \t*") {
-		s.fail("root", "must be the tag of a document's root, like \"jxta:PGA\", is %q", rule.Root)
-	}
-	rule.Group = filterID(s, "group", "group", jxta.KindGroup)
-	rule.Peer = filterID(s, "peer", "peer", jxta.KindPeer)
-	rule.Pipe = filterID(s, "pipe", "pipe", jxta.KindPipe)
-	rule.Least = s.integer("octets_min", 0, 1, math.MaxInt32)
-	rule.Most = s.integer("octets_max", 0, 1, math.MaxInt32)
-	rule.Content = s.condition()
-	if _, ok := s.get("action"); !ok {
-		s.fail("action", "is missing: one of \"allow\", \"deny\", \"local\"")
-	}
-	rule.Action = map[string]filter.Action{"deny": filter.Deny, "local": filter.Local}[s.choice("action", "allow", "allow", "deny", "local")]
-	if text := s.text("rate", false); text != "" {
-		rate, err := filter.ParseRate(text)
-		if err != nil {
-			s.fail("rate", "%v", err)
-		}
-		rule.Rate = rate
-	}
-	return rule
-}
-
-// condition reads what the content of a message has to have.
-func (s section) condition() (c query.Condition) {
-	text := s.text("content", false)
-	if text == "" {
-		return c
-	}
-	c, err := query.Parse(text)
-	if err != nil {
-		s.fail("content", "%q %v", text, err)
-	}
-	return c
-}
+// content is what the content of a message has to have.
+func content(to *query.Condition) slot { return parsed(to, "%[2]q %[1]v", query.Parse) }
 
 // site finds a peer by its name or number.
 func (r *reader) site(s section, key, text string) uint16 {
@@ -100,18 +77,12 @@ func (r *reader) site(s section, key, text string) uint16 {
 	return 0
 }
 
-// filterID is an id in normal form; "" after a mistake or where it is absent.
-func filterID(s section, key, what string, kind byte) string {
-	text := s.text(key, false)
-	if text == "" {
-		return ""
-	}
-	id, err := ParseID(text, kind)
-	if err != nil {
-		s.fail(key, "is no %s id, like \"urn:jxta:uuid-…%02X\"%s: %q", what, kind,
-			map[byte]string{jxta.KindGroup: " or \"net\""}[kind], text)
-	}
-	return id
+// peerID is an id in normal form.
+func peerID(to *string, what string, kind byte) slot {
+	net := map[byte]string{jxta.KindGroup: " or \"net\""}[kind]
+	return parsed(to, fmt.Sprintf("is no %s id, like \"urn:jxta:uuid-…%02X\"%s: %%[2]q", what, kind, net), func(text string) (string, error) {
+		return ParseID(text, kind)
+	})
 }
 
 // ParseID reads an id of a kind as operators write it: with or without "urn:jxta:", for the net peer group "net".

@@ -14,26 +14,78 @@ import (
 // mostMeets is how many rules there may be: each is looked at for each event.
 const mostMeets = 64
 
-var meetKeys = []string{"label", "group", "pipe", "pipe_name", "pipe_type", "element", "mime", "direction", "form", "write", "room", "from_at", "text_at",
-	"id_at", "callsign_at", "type_at", "lat_at", "lon_at", "time_at", "course_at", "speed_at", "speed_unit", "unit", "as", "life", "every",
-	"type", "uid", "callsign", "team", "role", "affiliation", "box", "around"}
+func meetPart(c *Config) part {
+	return part{name: "meet", title: "what is the same in JXTA and TAK", keys: meetKeys(&meet.Rule{}), rules: c.TAK.Meets, most: mostMeets,
+		doc: "A rule ties a JXTA pipe to TAK's units or to a chat room ([examples](tak.md#one-picture-with-jxta-one-chat-room)), " +
+			"at the gateway with the JXTA peers. It needs `[tak]`."}
+}
 
-// Speeds in an element are multiplied with these.
-var speedUnits = map[string]float64{"m/s": 1, "km/h": 1 / 3.6, "knots": 1852.0 / 3600}
+func meetKeys(m *meet.Rule) []key {
+	at, fit := &m.At, &m.Fit
+	place := func(to *query.Condition) slot { return parsed(to, "%v, is %q", query.Parse) }
+	group := peerID(&m.Group, "group", jxta.KindGroup).usually("net")
+	group.preset = func() { m.Group = jxta.NetGroup }
+	as := text(&m.As).usually("a-u-G").also(func(s section, key string) {
+		if m.As != "" && !cot.Below(m.As, "a") {
+			s.fail(key, "must be a type of units, like \"a-f-S\", is %q", m.As)
+		}
+	})
+	as.preset = func() { m.As = "a-u-G" }
+	return []key{
+		{"label", printable(&m.Label), "a name for people"},
+		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), "its id; this or `pipe_name` is required"},
+		{"pipe_name", printable(&m.Name), "pattern of its advertisement's name; the first seen counts until the next start"},
+		{"pipe_type", choice(&m.Unicast, "propagate", []string{"propagate", "unicast"}, false, true),
+			"`propagate`; with `unicast` the gateway opens it too, as peer \"NAME TAK\""},
+		{"group", group, "its group"},
+		{"element", text(&m.Element).required().also(func(section, string) {
+			if space, name, ok := strings.Cut(m.Element, ":"); ok {
+				m.Space, m.Element = space, name
+			}
+		}), "its name, with its namespace (`\"trk:body\"`) or in any"},
+		{"mime", text(&m.MIME), "its MIME type for JXTA peers"},
+		{"direction", pick("both", []string{"both", "from_jxta", "from_tak"}, func(word string) {
+			m.FromJXTA, m.FromTAK = word != "from_tak", word != "from_jxta"
+		}), "which way"},
+		{"form", choice(&m.CoT, "values", []string{"values", "cot"}, false, true),
+			"`values` are at the places below; `cot`: it is a CoT event"},
+		{"room", text(&m.Room), "chat room, `\"All Chat Rooms\"`; without it the rule is for units"},
+		{"write", template(&m.Write, func() []string { return writes(m) }),
+			"the element for JXTA peers, required where they get values: `{id}`, `{time}`, `{unix}` (seconds), " +
+				"of units `{callsign}`, `{type}`, `{lat}`, `{lon}`, `{stale}`, `{course}`, `{speed}`, of a room `{room}`, `{from}`, `{text}`. " +
+				"Values are escaped in XML and JSON"},
+		{"text_at", place(&at.Text), ""},
+		{"from_at", place(&at.From),
+			"where a room's text (required) and author (else the peer) are: `\"xml:/say/@by\"`, `\"json:/chat/text\"`, `\"text:*\"`"},
+		{"id_at", place(&at.ID), ""}, {"lat_at", place(&at.Lat), ""},
+		{"lon_at", place(&at.Lon), "where a unit's id and degrees are; required"},
+		{"callsign_at", place(&at.Callsign), ""}, {"type_at", place(&at.Type), "where these are; default: the id and `as`"},
+		{"time_at", place(&at.Time), "where its time is (RFC 3339, or seconds or milliseconds since 1970); else that of arrival"},
+		{"course_at", place(&at.Course), ""},
+		{"speed_at", place(&at.Speed), "where degrees from north and speed are; with both a unit moves on far maps between reports"},
+		{"speed_unit", choice(&m.Speed, "m/s", []string{"m/s", "km/h", "knots"}, 1, 1/3.6, 1852.0/3600), "of the element"},
+		{"unit", template(&m.Unit, func() []string { return meet.UnitWords }).usually("{id}"),
+			"its name in TAK, of `{id}` and `{callsign}`"},
+		{"as", as, "CoT type of a unit whose element has none"},
+		{"life", duration(&m.Life, 5*time.Minute, time.Second, 24*time.Hour), "age at which a report goes stale"},
+		{"every", duration(&m.Every, 5*time.Second, time.Second, time.Hour), "JXTA peers are told of a unit at most this often"},
+		{"type", takType(&fit.Type), ""}, {"uid", text(&fit.UID), ""}, {"callsign", text(&fit.Callsign), ""}, {"team", text(&fit.Team), ""},
+		{"role", text(&fit.Role), ""}, {"affiliation", affiliation(&fit.Affiliation), ""}, {"box", parsed(&fit.Box, "must be %v, is %q", rule.ParseBox), ""},
+		{"around", parsed(&fit.Around, "must %v, is %q", rule.ParseCircle).also(func(s section, key string) {
+			if fit.Around != nil && fit.Around.Own != "" {
+				s.fail(key, "must be a fixed place here, like \"54.3 10.1 5000\"")
+			}
+		}), "which events, both ways, as in `[[tak.rule]]`"},
+	}
+}
 
 // readMeets reads what is the same in JXTA and TAK.
 func (r *reader) readMeets() (list []meet.Rule) {
-	tables := r.tree.arrays["meet"]
-	for i, table := range tables {
-		if i == mostMeets {
-			r.fail(table.line, "meet", "there are more than %d rules", mostMeets)
-			break
-		}
-		list = append(list, meetRule(section{r, table, "meet"}))
-	}
+	list = readRules(r, "meet", meetKeys, checkMeet)
 	if len(list) == 0 {
 		return nil
 	}
+	tables := r.tree.arrays["meet"]
 	if r.tree.tables["tak"] == nil {
 		r.fail(tables[0].line, "meet", "is of no use without [tak]; where no TAK device is, [tak] needs no further line")
 	}
@@ -48,103 +100,49 @@ func (r *reader) readMeets() (list []meet.Rule) {
 	return list
 }
 
-func meetRule(s section) meet.Rule {
-	m := meet.Rule{Line: s.t.line, Label: s.printable("label", false), Group: filterID(s, "group", "group", jxta.KindGroup),
-		Pipe: filterID(s, "pipe", "pipe", jxta.KindPipe), Name: s.printable("pipe_name", false), MIME: s.text("mime", false), Room: s.text("room", false)}
-	if m.Group == "" {
-		m.Group = jxta.NetGroup
+// template is read after the keys that words depends on.
+func template(to *meet.Template, words func() []string) slot {
+	return parsed(to, "%[1]v", func(text string) (meet.Template, error) { return meet.ParseTemplate(text, words()) })
+}
+
+// writes are the words of what JXTA peers are given.
+func writes(m *meet.Rule) []string {
+	if m.Room != "" {
+		return meet.LineWords
 	}
-	if _, ok := s.get("pipe"); !ok && m.Name == "" {
+	return meet.TrackWords
+}
+
+// checkMeet says which keys of a rule do not go together, or lack one.
+func checkMeet(s section, m *meet.Rule) {
+	if !s.has("pipe") && m.Name == "" {
 		s.fail("pipe", "is missing: the id of the pipe, or pipe_name, the name of its advertisement")
-	} else if ok && m.Name != "" {
+	} else if s.has("pipe") && m.Name != "" {
 		s.fail("pipe_name", "is of no use beside pipe")
 	}
-	m.Unicast = s.choice("pipe_type", "propagate", "propagate", "unicast") == "unicast"
-	m.Element = s.text("element", true)
-	if space, name, ok := strings.Cut(m.Element, ":"); ok {
-		m.Space, m.Element = space, name
-	}
-	direction := s.choice("direction", "both", "both", "from_jxta", "from_tak")
-	m.FromJXTA, m.FromTAK = direction != "from_tak", direction != "from_jxta"
-	m.CoT = s.choice("form", "values", "values", "cot") == "cot"
-	m.Life = s.duration("life", 5*time.Minute, time.Second, 24*time.Hour)
-	m.Every = s.duration("every", 5*time.Second, time.Second, time.Hour)
-	words := meet.TrackWords
-	if m.Room != "" {
-		words = meet.LineWords
-	}
-	m.Write = s.template("write", words)
-	m.Unit = s.template("unit", meet.UnitWords)
 	if m.Write.Zero() && m.FromTAK && !m.CoT {
-		s.fail("write", "is missing: the element that JXTA peers are given, with {%s}; or set direction = \"from_jxta\"", strings.Join(words, "}, {"))
+		s.fail("write", "is missing: the element that JXTA peers are given, with {%s}; or set direction = \"from_jxta\"", strings.Join(writes(m), "}, {"))
 	}
-	if m.As = s.text("as", false); m.As == "" {
-		m.As = "a-u-G"
-	} else if !cot.Below(m.As, "a") {
-		s.fail("as", "must be a type of units, like \"a-f-S\", is %q", m.As)
-	}
-	m.Speed = speedUnits[s.choice("speed_unit", "m/s", "m/s", "km/h", "knots")]
-	s.meetPlaces(&m)
-	m.Fit = rule.Rule{Type: s.text("type", false), UID: s.text("uid", false), Callsign: s.text("callsign", false), Team: s.text("team", false),
-		Role: s.text("role", false), Affiliation: s.text("affiliation", false), Box: s.box()}
-	s.checkType(m.Fit.Type, m.Fit.Affiliation)
-	if text := s.text("around", false); text != "" {
-		if m.Fit.Around = s.circle(text); m.Fit.Around != nil && m.Fit.Around.Own != "" {
-			s.fail("around", "must be a fixed place here, like \"54.3 10.1 5000\"")
-		}
-	}
-	if m.Fit.Type != "" && !cot.Below(m.Fit.Type, "a") && (!m.CoT || m.Room != "") {
+	if t := m.Fit.Type; t != "" && !cot.Below(t, "a") && (!m.CoT || m.Room != "") {
 		s.fail("type", "is of no use: other events than those of units meet with form = \"cot\" and without a room")
 	}
-	return m
-}
-
-// meetPlaces reads where values are in an element.
-func (s section) meetPlaces(m *meet.Rule) {
-	at := &m.At
-	units := []place{{"id_at", &at.ID, true}, {"lat_at", &at.Lat, true}, {"lon_at", &at.Lon, true}, {"callsign_at", &at.Callsign, false}, {"type_at", &at.Type, false},
-		{"course_at", &at.Course, false}, {"speed_at", &at.Speed, false}}
-	lines := []place{{"text_at", &at.Text, true}, {"from_at", &at.From, false}}
-	here, elsewhere, why := units, lines, "a rule without room"
-	if m.Room != "" {
-		here, elsewhere, why = lines, units, "a rule with room"
+	units := []string{"id_at", "lat_at", "lon_at", "callsign_at", "type_at", "course_at", "speed_at"}
+	lines := []string{"text_at", "from_at"}
+	needed, useless, why := units[:3], lines, "a rule without room"
+	switch {
+	case m.CoT:
+		needed, useless, why = nil, append(units, lines...), "form = \"cot\""
+	case m.Room != "":
+		needed, useless, why = lines[:1], units, "a rule with room"
 	}
-	if m.CoT {
-		here, elsewhere, why = nil, append(units, lines...), "form = \"cot\""
-	}
-	for _, p := range elsewhere {
-		if _, ok := s.get(p.key); ok {
-			s.fail(p.key, "is of no use in %s", why)
+	for _, key := range useless {
+		if s.has(key) {
+			s.fail(key, "is of no use in %s", why)
 		}
 	}
-	for _, p := range append(here, place{"time_at", &at.Time, false}) {
-		text := s.text(p.key, p.must && m.FromJXTA)
-		if text == "" {
-			continue
+	for _, key := range needed {
+		if m.FromJXTA && !s.has(key) {
+			s.missing(key, "")
 		}
-		c, err := query.Parse(text)
-		if err != nil {
-			s.fail(p.key, "%v, is %q", err, text)
-		}
-		*p.to = c
 	}
-}
-
-// place is a key that says where a value is.
-type place struct {
-	key  string
-	to   *query.Condition
-	must bool // where JXTA's side is read
-}
-
-func (s section) template(key string, words []string) meet.Template {
-	text := s.text(key, false)
-	if text == "" {
-		return meet.Template{}
-	}
-	t, err := meet.ParseTemplate(text, words)
-	if err != nil {
-		s.fail(key, "%v", err)
-	}
-	return t
 }

@@ -9,62 +9,67 @@ import (
 	"aldis/internal/site"
 )
 
-var messageKeys = []string{"label", "group", "pipe", "peer", "element", "type", "octets_min", "octets_max", "content", "precedence", "expires", "wait", "supersede", "supersede_pattern"}
-
 // How long a far message may wait for local peers that are away.
 const (
 	minWait = time.Second
 	maxWait = 365 * 24 * time.Hour
 )
 
+func messagePart(c *Config) part {
+	return part{name: "message", title: "what goes first", keys: messageKeys(&mark.Rule{}), rules: c.Messages, most: maxFilters, live: true,
+		doc: "The first match decides ([why](decisions/precedence.md))."}
+}
+
+func messageKeys(m *mark.Rule) []key {
+	return []key{
+		{"label", printable(&m.Label), "a name for people"},
+		{"element", text(&m.Element), ""}, {"type", text(&m.Type), "patterns of one element's name and MIME type"},
+		{"group", peerID(&m.Group, "group", jxta.KindGroup), ""}, {"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), ""},
+		{"peer", peerID(&m.Peer, "peer", jxta.KindPeer), ""}, {"octets_min", whole(&m.Least, 0, 1, math.MaxInt32), ""},
+		{"octets_max", whole(&m.Most, 0, 1, math.MaxInt32), ""}, {"content", content(&m.Content), "as in `[[filter]]`"},
+		{"precedence", choice(&m.Precedence, "routine", site.Precedences, precedences()...), "how urgent it is"},
+		{"expires", duration(&m.Expires, 0, time.Second, maxWait), "a message that has waited so long is not sent"},
+		{"wait", duration(&m.Wait, 0, minWait, maxWait),
+			"how long a message from afar waits for local peers that are away; default: that of `[delivery]`"},
+		{"supersede", text(&m.Supersede), "name of an element with a key: the message replaces a waiting one with the same key"},
+		{"supersede_pattern", parsed(&m.Pattern, "%[2]q %[1]v; like \"TRK;{key};*\"", mark.ParsePattern),
+			"where the key is in the element; default: all of it is the key"},
+	}
+}
+
+// precedences are the values of site.Precedences.
+func precedences() []site.Precedence {
+	list := make([]site.Precedence, len(site.Precedences))
+	for i, name := range site.Precedences {
+		list[i], _ = site.ParsePrecedence(name)
+	}
+	return list
+}
+
 // readDelivery reads how long far messages wait for local peers that are away, and how many octets of them.
 func (r *reader) readDelivery() {
-	s, d := section{r, r.tree.tables["delivery"], "delivery"}, &r.cfg.Delivery
-	d.Wait = s.duration("wait", 24*time.Hour, minWait, maxWait)
-	if d.Wait == 0 {
-		s.fail("wait", "must be at least %v: messages that arrive while a peer redials would be lost", minWait)
+	s, d := r.fill("delivery"), &r.cfg.Delivery
+	if d.MaxOctetsOfPeer == 0 {
+		d.MaxOctetsOfPeer = max(16<<10, d.MaxOctets/4)
 	}
-	d.MaxOctets = s.integer("max_octets", 64<<20, 64<<10, 16<<30)
-	d.MaxOctetsOfPeer = s.integer("max_octets_per_peer", max(16<<10, d.MaxOctets/4), 16<<10, 16<<30)
-	if d.MaxOctetsOfPeer > d.MaxOctets && d.MaxOctets > 0 {
+	if d.MaxOctetsOfPeer > d.MaxOctets {
 		s.fail("max_octets_per_peer", "is more than delivery.max_octets, which is for all peers together: %d", d.MaxOctets)
 	}
 }
 
-// readMessages reads how urgent messages are, how long they are worth sending, and what they replace.
-func (r *reader) readMessages() {
-	for i, t := range r.tree.arrays["message"] {
-		s := section{r, t, "message"}
-		if i == maxFilters {
-			r.fail(t.line, "message", "there are more than %d rules", maxFilters)
-			return
-		}
-		rule := mark.Rule{
-			Line: t.line, Label: s.printable("label", false), Group: filterID(s, "group", "group", jxta.KindGroup), Peer: filterID(s, "peer", "peer", jxta.KindPeer),
-			Pipe: filterID(s, "pipe", "pipe", jxta.KindPipe), Element: s.text("element", false), Type: s.text("type", false),
-			Least: s.integer("octets_min", 0, 1, math.MaxInt32), Most: s.integer("octets_max", 0, 1, math.MaxInt32),
-			Expires: s.duration("expires", 0, time.Second, 365*24*time.Hour), Wait: s.duration("wait", 0, minWait, maxWait), Supersede: s.text("supersede", false), Content: s.condition(),
-		}
-		if rule.Most != 0 && rule.Least > rule.Most {
-			s.fail("octets_min", "the rule can never match: nothing has at least %d and at most %d octets", rule.Least, rule.Most)
-		}
-		rule.Precedence, _ = site.ParsePrecedence(s.choice("precedence", "routine", site.Precedences...))
-		if text := s.text("supersede_pattern", false); text != "" {
-			var err error
-			if rule.Pattern, err = mark.ParsePattern(text); err != nil {
-				s.fail("supersede_pattern", "%q %v; like \"TRK;{key};*\"", text, err)
-			}
-			if rule.Supersede == "" {
-				s.fail("supersede_pattern", "needs supersede: the name of the element that it is for")
-			}
-		}
-		for _, e := range r.cfg.Messages {
-			if !e.Covers(rule) {
-				continue
-			}
-			r.fail(t.line, "message", "the rule can never match: that of line %d comes first and takes all that it fits", e.Line)
+// checkMessage says what is wrong with a rule behind others.
+func (r *reader) checkMessage(s section, m *mark.Rule) {
+	if m.Most != 0 && m.Least > m.Most {
+		s.fail("octets_min", "the rule can never match: nothing has at least %d and at most %d octets", m.Least, m.Most)
+	}
+	if s.has("supersede_pattern") && m.Supersede == "" {
+		s.fail("supersede_pattern", "needs supersede: the name of the element that it is for")
+	}
+	for _, e := range r.cfg.Messages {
+		if e.Covers(*m) {
+			r.fail(m.Line, "message", "the rule can never match: that of line %d comes first and takes all that it fits", e.Line)
 			break
 		}
-		r.cfg.Messages = append(r.cfg.Messages, rule)
 	}
+	r.cfg.Messages = append(r.cfg.Messages, *m)
 }

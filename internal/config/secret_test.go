@@ -9,35 +9,6 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A secret is the file's octets without the end of its line; a file that everybody may read is refused.
-func TestLoadSecret(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "journal.key")
-	for _, c := range []struct {
-		text string
-		mode os.FileMode
-		want string
-		says string
-	}{
-		{"sixteen octets..\r\n", 0o600, "sixteen octets..", ""},
-		{"two\nlines", 0o440, "two\nlines", ""},
-		{"\n", 0o600, "", "is empty"},
-		{"sixteen octets..", 0o604, "", "chmod 600"},
-		{strings.Repeat("x", 4097), 0o600, "", "more than 4096"},
-	} {
-		os.Remove(path)
-		check.NoError(t, os.WriteFile(path, []byte(c.text), c.mode))
-		got, err := LoadSecret(path)
-		check.Equal(t, "the secret", string(got), c.want)
-		if c.says == "" {
-			check.NoError(t, err)
-		} else if check.True(t, "an error", err != nil) {
-			check.Contains(t, "the error", err.Error(), c.says)
-		}
-	}
-	_, err := LoadSecret(path + "x")
-	check.Contains(t, "the error", err.Error(), "is its medium there?")
-}
-
 // A path in the directory that systemd gives is looked up when the secret is read.
 func TestSecretOfAUnit(t *testing.T) {
 	s := Secret{File: Credentials + "journal"}

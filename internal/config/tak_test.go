@@ -50,7 +50,7 @@ func TestTAK(t *testing.T) {
 		t.Errorf("files %+v", f)
 	}
 	_, err = load("[tak]\nlisten = \"127.0.0.1:8087\"\nfiles = \"0.0.0.0:8080\"\nfiles_tls = \"127.0.0.1:8087\"\nmax_files = 2000\n")
-	for _, want := range []string{"tak.files: must be an address that devices reach", "tak.files_tls: is the address of listen", "tak.tls_keys:", "tak.max_files: is less than max_file"} {
+	for _, want := range []string{"tak.files: must be an address that devices reach", "tak.files_tls: is the address of tak.listen", "tak.tls_keys:", "tak.max_files: is less than max_file"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}

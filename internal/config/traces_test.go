@@ -14,8 +14,8 @@ func TestTraces(t *testing.T) {
 		"http://[::1]:4318/otlp/v1/trace": "http://[::1]:4318/otlp/v1/trace",
 		"https://127.0.0.1:4318":          "", "http://collector:4318": "", "http://127.0.0.1": "", "http://u:p@127.0.0.1:4318": "", "http://127.0.0.1:4318/?a=b": "", "x": "",
 	} {
-		got, problem := tracesOf(text)
+		got, err := collector(text)
 		check.Equal(t, text, got, want)
-		check.True(t, text+": a mistake is said", (problem == "") == (want != "") && (want != "" || strings.Contains(problem, "by address")))
+		check.True(t, text+": a mistake is said", (err == nil) == (want != "") && (want != "" || strings.Contains(err.Error(), "by address")))
 	}
 }

@@ -41,11 +41,6 @@ func (t *tree) wanted(key string) bool {
 	return slices.Contains(t.slips, key) || slices.Contains(t.slips, "")
 }
 
-// isArray names the sections that are written with two brackets.
-func isArray(path string) bool {
-	return path == "link.peer" || path == "compact.rule" || path == "filter" || path == "message" || path == "tak.rule" || path == "tak.want" || path == "tak.bring" || path == "meet" || path == "silence"
-}
-
 // parse reads data. A line that is no TOML is reported and taken as empty, so that the rest can be judged too.
 func parse(data []byte, fail func(line int, key, format string, args ...any)) *tree {
 	data = bytes.Clone(data)

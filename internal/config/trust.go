@@ -1,6 +1,10 @@
 package config
 
 import (
+	"fmt"
+	"slices"
+
+	"aldis/internal/keyfile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 )
@@ -16,55 +20,56 @@ type Trust struct {
 // On says that each node has its own key; else all share Link.Key.
 func (t *Trust) On() bool { return t.Roster != nil }
 
-// readKeys reads the net's key, or roster, node's key and authority.
+// trustKeys go together, in the place of key_file.
+var trustKeys = []string{"roster", "node_key", "authority"}
+
+// readKeys reads the net's key, or roster and node's key, from the files of [link].
 func (r *reader) readKeys(link section) {
 	l := &r.cfg.Link
-	keys := []string{"roster", "node_key", "authority"}
-	var given []string
-	for _, key := range keys {
-		if _, ok := link.get(key); ok {
-			given = append(given, key)
-		}
-	}
-	_, shared := link.get("key_file")
+	i := slices.IndexFunc(trustKeys, link.has)
 	switch {
-	case len(given) == 0:
-		if keyFile := link.text("key_file", true); keyFile != "" {
-			l.KeyFile = r.resolve(keyFile)
-			var err error
-			if l.Key, err = LoadKey(l.KeyFile); err != nil {
-				link.fail("key_file", "%v", err)
+	case i < 0 && !link.has("key_file"):
+		link.missing("key_file", "")
+	case i < 0 && l.KeyFile != "":
+		var err error
+		if l.Key, err = keyfile.LoadKey(l.KeyFile); err != nil {
+			link.fail("key_file", "%v", err)
+		}
+	case i < 0: // said already
+	case link.has("key_file"):
+		link.fail("key_file", "goes not with %s: either all share a key, or each node has its own; leave out one of both", trustKeys[i])
+	default:
+		for _, key := range trustKeys {
+			if !link.has(key) {
+				link.missing(key, "")
 			}
 		}
-		return
-	case shared:
-		link.fail("key_file", "goes not with %s: either all share a key, or each node has its own; leave out one of both", given[0])
-		return
+		if t := &l.Trust; t.RosterFile != "" && t.NodeKeyFile != "" && link.has("authority") {
+			r.readTrust(link, t)
+		}
 	}
-	t := Trust{RosterFile: r.resolve(link.text("roster", true)), NodeKeyFile: r.resolve(link.text("node_key", true))}
-	authority := link.text("authority", true)
-	if t.RosterFile == "" || t.NodeKeyFile == "" || authority == "" {
-		return
-	}
+}
+
+func (r *reader) readTrust(link section, t *Trust) {
 	var err error
-	if t.Own, err = LoadNodeKey(t.NodeKeyFile); err != nil {
+	if t.Own, err = keyfile.LoadNodeKey(t.NodeKeyFile); err != nil {
 		link.fail("node_key", "%v", err)
 	}
-	if t.Authority, err = roster.ParseAuthorityPublic(authority); err != nil {
-		link.fail("authority", "%v: gateway keys authority show prints it", err)
-		return
+	if t.Authority == (seal.PublicKey{}) {
+		return // said already
 	}
-	if t.Roster, err = LoadRoster(t.RosterFile); err != nil {
+	list, err := keyfile.LoadRoster(t.RosterFile)
+	if err == nil {
+		if wrong := list.Verify(t.Authority); wrong != nil {
+			err = fmt.Errorf("%s: %w; link.authority is %s", t.RosterFile, wrong, t.Authority.Fingerprint())
+		}
+	}
+	if err != nil {
 		link.fail("roster", "%v", err)
 		return
 	}
-	if err = t.Roster.Verify(t.Authority); err != nil {
-		link.fail("roster", "%s: %v; link.authority is %s", t.RosterFile, err, t.Authority.Fingerprint())
-		return
-	}
-	l.Trust = t
-	if t.Own != nil {
-		r.checkOwn(link, &t)
+	if t.Roster = list; t.Own != nil {
+		r.checkOwn(link, t)
 	}
 }
 
@@ -98,7 +103,7 @@ func (r *reader) checkMember(s section, p *Peer) {
 		s.fail("id", "the roster, serial %d, does not name node %d: take the peer out, or have the authority add it", t.Roster.Serial, p.ID)
 		return
 	}
-	if _, named := s.get("name"); !named {
+	if !s.has("name") {
 		p.Name = n.Name
 	}
 }

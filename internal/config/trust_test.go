@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/keyfile"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
@@ -20,13 +21,13 @@ func rosterSite(t *testing.T, change func(dir string, lines []string) []string) 
 	authority := seal.NewSigningKey([32]byte{99})
 	var nodes []roster.Node
 	for id := uint16(1); id <= 3; id++ {
-		k, err := NewNodeKey(filepath.Join(dir, fmt.Sprintf("node%d.key", id)))
+		k, err := keyfile.NewNodeKey(filepath.Join(dir, fmt.Sprintf("node%d.key", id)))
 		check.NoError(check.Fatal(t), err)
 		nodes = append(nodes, roster.Node{ID: id, Name: fmt.Sprintf("ship%d", id), Public: k.Public()})
 	}
 	r, err := roster.Issue("blue", nil, nodes, time.Unix(1_800_000_000, 0), time.Time{}, [roster.RandomForIssue]byte{1}, authority)
 	check.NoError(check.Fatal(t), err)
-	check.NoError(t, WriteNew(filepath.Join(dir, "net.roster"), r.Text(), 0o644))
+	check.NoError(t, keyfile.WriteNew(filepath.Join(dir, "net.roster"), r.Text(), 0o644))
 	lines := []string{
 		"[node]", "id = 1", `name = "hq"`, `data_dir = "data"`, "[lan]", `tcp = "127.0.0.1:9701"`,
 		"[link]", `profile = "iridium-directip"`, `listen = "127.0.0.1:7142"`,
@@ -65,7 +66,7 @@ func TestRosterInConfiguration(t *testing.T) {
 		"roster not here": {set(9, `roster = "lost"`), "link.roster: DIR/lost cannot be read: no such file or directory; bring the file"},
 		"key not here":    {set(10, `node_key = "lost"`), "link.node_key: DIR/lost does not exist; make this node's key with: gateway keys node new -o DIR/lost"},
 		"net key": {func(dir string, l []string) []string {
-			NewKey(dir + "/net.key")
+			keyfile.NewKey(dir + "/net.key")
 			l[10] = `node_key = "net.key"`
 			return l
 		}, "not an aldis node key"},
@@ -86,15 +87,4 @@ func TestRosterInConfiguration(t *testing.T) {
 			t.Errorf("%s: %s\nwant %s", name, text, tt.want)
 		}
 	}
-}
-
-func TestReplace(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "a")
-	for _, text := range []string{"one", "two"} {
-		check.NoError(t, Replace(file, text, 0o600))
-		got, err := os.ReadFile(file)
-		check.NoError(t, err)
-		check.Equal(t, "text", string(got), text)
-	}
-	check.True(t, "into no directory", Replace(filepath.Join(file, "x"), "", 0o600) != nil)
 }

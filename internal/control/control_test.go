@@ -68,8 +68,8 @@ func start(t *testing.T) *server {
 				return Snapshot{}, s.err
 			}
 			return Snapshot{Gateway: s.status, LAN: sampleLAN(), Metrics: jxtabridge.Metrics(sampleLAN(), jxtabridge.Stats{Received: 21, BadMessages: 2, Refused: map[string]uint64{"no_room": 4}, Queries: 5,
-				LateAnswers: 6, Carried: 8, Streams: 31, StreamsEnded: map[string]uint64{"closed_here": 30}, StreamOctetsOut: 32, StreamOctetsIn: 33,
-				StreamAcks: 34, StreamRepeats: 35, MulticastCopies: 36, Calls: 37})}, nil
+				LateAnswers: 6, Carried: 8, Streams: 31, StreamsEnded: map[string]uint64{"closed_here": 30}, Stream: jxtabridge.Traffic{OctetsOut: 32, OctetsIn: 33,
+					Acks: 34, Repeats: 35}, MulticastCopies: 36, Calls: 37})}, nil
 		},
 		NORM: func() norm.Stats {
 			return norm.Stats{Starts: 2, StrangePacket: 1, Cell: &norm.Cell{Missing: []string{"own network namespace"}}}

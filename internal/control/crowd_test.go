@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/wait"
 	"aldis/internal/norm"
 	"aldis/internal/radio"
 )
@@ -95,7 +94,7 @@ func TestCrowd(t *testing.T) {
 		}
 		return n
 	}
-	wait.Until(t, 30*time.Second, "no more connections than there may be", func() bool { return held() <= maxConnections })
+	check.Until(t, 30*time.Second, "no more connections than there may be", func() bool { return held() <= maxConnections })
 	close(slow)
 	check.Equal(t, "the first answer", strings.TrimSpace(<-answer), "ok")
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 )
 
 // TestLookerStays: who looks is not sent away by the time that a request may take.
@@ -30,7 +30,7 @@ func TestLookerStays(t *testing.T) {
 		for e.lines.Scan() {
 		}
 	}()
-	wait.Never(t, 45*time.Second, func() string {
+	check.Never(t, 45*time.Second, func() string {
 		g.set(func() { g.status.Items++ })
 		select {
 		case <-ended:

@@ -16,7 +16,6 @@ import (
 
 	"aldis/internal/control/glance"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/wait"
 )
 
 // eye is somebody who looks: the views that it is told.
@@ -101,13 +100,13 @@ func TestOneViewForAll(t *testing.T) {
 	for _, e := range eyes {
 		e.body.Close()
 	}
-	wait.Until(t, 10*time.Second, "nobody looks any more", func() bool {
+	check.Until(t, 10*time.Second, "nobody looks any more", func() bool {
 		g.desk.live.mu.Lock()
 		defer g.desk.live.mu.Unlock()
 		return !g.desk.live.telling
 	})
 	before := asked()
-	wait.Never(t, 3*viewEvery, func() string {
+	check.Never(t, 3*viewEvery, func() string {
 		if n := asked() - before; n > 0 {
 			return fmt.Sprintf("%d snapshots while nobody looks", n)
 		}
@@ -165,7 +164,7 @@ func TestSlowLooker(t *testing.T) {
 		defer g.desk.live.mu.Unlock()
 		return len(g.desk.live.lookers)
 	}
-	wait.Until(t, 10*time.Second, "all look", func() bool { return lookers() == 9 })
+	check.Until(t, 10*time.Second, "all look", func() bool { return lookers() == 9 })
 	for i := 0; lookers() > 1; i++ {
 		if i == 20_000 {
 			t.Fatalf("%d look still", lookers())

@@ -41,7 +41,7 @@ func (f *findings) disk(c *config.Config, run *Running) {
 	f.dataDir(c.Node.DataDir, c.Delivery.MaxOctets, owner)
 }
 
-// keyFile looks at what config.LoadKey does not: whose it is, and who could put another in its place. That it can be read and
+// keyFile looks at what keyfile.LoadKey does not: whose it is, and who could put another in its place. That it can be read and
 // is closed to others has been looked at.
 func (f *findings) keyFile(path string, owner int) {
 	const check = "key.file"

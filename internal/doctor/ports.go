@@ -21,17 +21,10 @@ import (
 
 // ports looks whether each listening address can be had, or is held by the gateway itself. Nothing listens for that.
 func (f *findings) ports(c *config.Config, run *Running) {
-	for _, w := range []struct {
-		key string
-		tcp bool
-		at  netip.AddrPort
-	}{{"lan.tcp", true, c.LAN.TCP}, {"lan.http", true, c.LAN.HTTP}, {"http.listen", true, c.HTTP.Listen}, {"link.listen", false, c.Link.Listen},
-		{"tak.listen", true, c.TAK.Listen}, {"tak.tls", true, c.TAK.TLS}, {"tak.files", true, c.TAK.Files.Listen}, {"tak.files_tls", true, c.TAK.Files.TLS},
-		{"tak.mesh_unicast", true, c.TAK.Unicast}} {
-		if w.at.IsValid() {
-			f.port(w.key, w.tcp, w.at, run)
-		}
+	for _, l := range c.Listens() {
+		f.port(l.Key, true, l.At, run)
 	}
+	f.port("link.listen", false, c.Link.Listen, run)
 }
 
 func (f *findings) port(key string, tcp bool, at netip.AddrPort, run *Running) {

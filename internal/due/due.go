@@ -1,5 +1,8 @@
-// Package due holds what state machines need for timers: the earlier and the later of two times, and a heap of
-// deadlines. A zero time means never. It is pure.
+// Package due holds what state machines need to say when something is due, how often it may happen, and whether it has been
+// before. A zero time means never. It is pure.
+//
+// Files: due.go the earlier and the later of two times, and a heap of deadlines; rate.go token buckets; seldom.go what may
+// happen once in a while; tally.go counts, and what is told once a minute; recent.go the last of many things.
 package due
 
 import "time"

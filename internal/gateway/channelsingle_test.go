@@ -8,8 +8,8 @@ import (
 
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/sim"
-	"aldis/internal/link/linkemu"
 )
 
 // TestSingleOnHF: messages of 200 random octets to four sites on hf-2400, five minutes apart, so that nothing else is on the air:

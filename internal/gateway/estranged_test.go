@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/shapes"
 	"aldis/internal/lab/sim"
-	"aldis/internal/link/linkemu"
 	"aldis/internal/site"
 )
 

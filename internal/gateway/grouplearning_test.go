@@ -9,21 +9,45 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
-	"aldis/internal/lab/primer"
 	"aldis/internal/lab/sim"
 	"aldis/internal/site"
 )
 
-var trackWords = &primer.Words{Services: []string{"x"}, Units: []string{"x"}, Places: []string{"x"}, First: []string{"x"}, Last: []string{"x"}, Titles: []string{"x"}}
+// trackRecords makes texts of 200 octets, of records of three tracks that go on from text to text.
+func trackRecords(seed uint64) func() []byte {
+	r := rand.New(rand.NewPCG(seed, 0xa1d15))
+	type track struct {
+		name                     string
+		seq, lat, lon, up, right int // 1e-5 degrees, and what is added from record to record
+		course                   float64
+		kind, is                 string
+	}
+	var tracks []*track
+	for range 3 {
+		t := &track{fmt.Sprintf("%c-%d", 'A'+r.IntN(26), 100+r.IntN(900)), r.IntN(400), 5000000 + r.IntN(2500000), 200000 + r.IntN(2800000),
+			r.IntN(301) - 150, r.IntN(601) - 300, float64(r.IntN(3600)) / 10, "", ""}
+		t.kind, t.is = []string{"SURF", "AIR", "SUBS", "LAND"}[r.IntN(4)], []string{"UNK", "FRD", "HOS", "NEU", "PND"}[r.IntN(5)]
+		tracks = append(tracks, t)
+	}
+	noisy := func(v int) string { return fmt.Sprintf("%d.%05d", v/100000, v%100000/100*100+r.IntN(100)) }
+	return func() (b []byte) {
+		for i := 0; len(b) < 200; i++ {
+			t := tracks[i%3]
+			t.seq, t.lat, t.lon = t.seq+1, t.lat+t.up, t.lon+t.right
+			b = fmt.Appendf(b, "TRK;%s;seq=%d;lat=%s;lon=%s;crs=%.1f;spd=%.1f;typ=%s;idn=%s;qual=%d\n",
+				t.name, t.seq, noisy(t.lat), noisy(t.lon), t.course, float64(r.IntN(350))/10, t.kind, t.is, r.IntN(10))
+		}
+		return b[:200]
+	}
+}
 
 // recordTracks lets from send n texts of 200 octets to to: records of three tracks, each like those in the text before.
 func recordTracks(w *sim.World, from *sim.Node, to []uint16, n int, every time.Duration) *[]offered {
-	m := primer.NewMaker(uint64(from.ID), trackWords)
-	list := []*primer.Track{m.Track(), m.Track(), m.Track()}
+	next := trackRecords(uint64(from.ID))
 	sent := &[]offered{}
 	for i := range n {
 		p := site.Message{Published: true, Scope: "jxta-NetGroup", Topic: pipeHQ, From: peerID(from.ID), ID: fmt.Sprint(from.ID, i),
-			Parts: []jxta.Element{{Namespace: "trk", Name: "body", Data: primer.Texts(list, 200)}}}
+			Parts: []jxta.Element{{Namespace: "trk", Name: "body", Data: next()}}}
 		w.At(time.Duration(i)*every+time.Second, func() {
 			*sent = append(*sent, offered{At: w.Now, Message: p})
 			from.Site.Send(w, p, to...)

@@ -7,8 +7,8 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/sim"
-	"aldis/internal/quantile"
 )
 
 // TestNewsWhileMessagesAreHeld: the other site knows of a listener while its bridge still keeps what was said when the peer began to
@@ -24,7 +24,7 @@ func TestNewsWhileMessagesAreHeld(t *testing.T) {
 		late, _ := slices.BinarySearch(took, hold.Seconds()+1)
 		late = len(took) - late
 		t.Logf("%s: news of a listener takes %.0f s at the median, %.0f s for 95 %%, %.0f s for 98 %%, worst %.0f s; messages are kept for %.0f s: too short in %d of %d games",
-			link, quantile.Of(took, 0.5), quantile.Of(took, 0.95), quantile.Of(took, 0.98), took[len(took)-1], hold.Seconds(), late, len(took))
+			link, linkemu.Quantile(took, 0.5), linkemu.Quantile(took, 0.95), linkemu.Quantile(took, 0.98), took[len(took)-1], hold.Seconds(), late, len(took))
 		check.True(t, "news in time on "+link, late <= len(took)/50, late)
 	}
 }

@@ -7,9 +7,9 @@ import (
 
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/shapes"
 	"aldis/internal/lab/sim"
-	"aldis/internal/link/linkemu"
 	"aldis/internal/site"
 )
 

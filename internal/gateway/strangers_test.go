@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/shapes"
 	"aldis/internal/lab/sim"
-	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
 )

@@ -10,10 +10,9 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/sim"
-	"aldis/internal/link/fit"
 	"aldis/internal/link/profile"
-	"aldis/internal/quantile"
 	"aldis/internal/site"
 )
 
@@ -81,7 +80,7 @@ func TestSurvey(t *testing.T) {
 				if most = max(most, all); all > 5000 || !p.Shared && all != int64(s.Sent+s.Received) && all < int64(s.Sent+s.Received) {
 					t.Errorf("seed %d: %d octets on the air, %d and %d said", seed+1, all, s.Sent, s.Received)
 				}
-				r, err := fit.OfSurvey(s.Packets, base, near == w.Nodes[1])
+				r, err := linkemu.OfSurvey(s.Packets, base, near == w.Nodes[1])
 				if err != nil {
 					t.Fatalf("seed %d: %v", seed+1, err)
 				}
@@ -98,7 +97,7 @@ func TestSurvey(t *testing.T) {
 				}
 				for _, d := range []struct {
 					name string
-					e    fit.Estimate
+					e    linkemu.Estimate
 					want profile.Direction
 				}{{"up", r.Up, p.Up}, {"down", r.Down, p.Down}} {
 					rate := d.name + " rate"
@@ -122,9 +121,9 @@ func TestSurvey(t *testing.T) {
 			for _, what := range slices.Sorted(maps.Keys(errors)) {
 				list := errors[what]
 				slices.Sort(list)
-				t.Logf("%s: off by %.1f %% at half, %.1f %% at nine of ten of %d", what, quantile.Between(list, 0.5), quantile.Between(list, 0.9), len(list))
-				if !strings.HasSuffix(what, "not told") && quantile.Between(list, 0.5) > 10 {
-					t.Errorf("%s is off by %.1f %% at half of the seeds", what, quantile.Between(list, 0.5))
+				t.Logf("%s: off by %.1f %% at half, %.1f %% at nine of ten of %d", what, linkemu.Between(list, 0.5), linkemu.Between(list, 0.9), len(list))
+				if !strings.HasSuffix(what, "not told") && linkemu.Between(list, 0.5) > 10 {
+					t.Errorf("%s is off by %.1f %% at half of the seeds", what, linkemu.Between(list, 0.5))
 				}
 			}
 		})
@@ -142,7 +141,7 @@ func TestSurveyBudget(t *testing.T) {
 			})
 			w.Run(2 * time.Minute)
 			unknown := func(budget int) (next, directions int) {
-				r, err := fit.OfSurvey(surveyOf(t, w, w.Nodes[1], budget).Packets, base, true)
+				r, err := linkemu.OfSurvey(surveyOf(t, w, w.Nodes[1], budget).Packets, base, true)
 				if err != nil {
 					t.Fatal(err)
 				}

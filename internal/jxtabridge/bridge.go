@@ -58,18 +58,10 @@ type Stats struct {
 	Overrun          uint64 // messages between local peers lost because the receiver takes too little
 	Abandoned        uint64 // payloads given up because the queue of a peer with a lease was full
 	Streams          uint64 // of BiDi pipes and sockets between a local and a far peer
-	StreamBlocks     uint64 // of local peers, carried
-	StreamDuplicates uint64 // blocks that were here before
-	StreamAcks       uint64 // of local peers, kept here
-	StreamDelivered  uint64 // blocks of far peers that a local one has acknowledged
-	StreamRepeats    uint64 // blocks sent to a local peer again
-	StreamOctetsOut  uint64 // of blocks of local peers
-	StreamOctetsIn   uint64 // of blocks that local peers have acknowledged
-	// Secure pipes between a local and a far peer: connections that were seen to begin here, blocks of local peers that
-	// were carried, blocks that were here before, acknowledgements of local peers, kept here, blocks that local peers have
-	// acknowledged, blocks sent to them again.
-	SecureConnections, SecureBlocks, SecureDuplicates, SecureAcks, SecureDelivered, SecureRepeats uint64
-	SecureCrossed                                                                                 uint64 // connections that both peers opened at once, of which one was kept
+	Stream           Traffic
+	Secure           Traffic // of secure pipes between a local and a far peer
+	SecureBegun      uint64  // connections of these that were seen to begin here
+	SecureCrossed    uint64  // connections that both peers opened at once, of which one was kept
 	// StreamsEnded is why: closed_here, closed_there (the far peer), reset_there (its gateway), or what went wrong.
 	StreamsEnded map[string]uint64
 	// Multicast datagrams: heard; of those, copies of what a leased peer says over its connection; sent; not sent, for
@@ -86,7 +78,7 @@ func New(cfg Config, memories []site.Memory) *Bridge {
 	e := newEther(s, o, g)
 	d := newDirectory(s, o, g, f, e, r)
 	st := newStreams(s, o, g, f, r)
-	sec := &secure{step: s, outlets: o, ghosts: g, rules: r, pairs: map[tlsKey]*tlsPair{}}
+	sec := &secure{step: s, outlets: o, talks: newConversations(s, o, g), rules: r, layer: tlsLayer(s), pairs: map[tlsKey]*tlsPair{}}
 	a := &arrivals{step: s, outlets: o, ghosts: g, away: away{step: s, of: map[string]*absent{}}, left: map[uint64][]string{}, tallies: map[string]*endTally{}}
 	l := &leases{s, o, g, e, d, st, a}
 	w := &who{step: s, outlets: o, ghosts: g, leases: l, streams: st, secure: sec}
@@ -187,9 +179,9 @@ func (b *Bridge) rearm() {
 		b.until(b.propagation.held[0].until)
 	}
 	b.who.rearm()
-	b.streams.rearm()
 	b.arrivals.rearm()
-	b.until(b.secure.wakeAt)
+	b.until(b.streams.talks.wakeAt)
+	b.until(b.secure.talks.wakeAt)
 }
 
 // inbound is a message on its way through the bridge, hop elements taken out.

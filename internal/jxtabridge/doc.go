@@ -5,8 +5,8 @@
 //
 // It follows docs/reference/jxta-ghosts.md, docs/reference/jxta-baseline.md and docs/reference/jxta-wire.md.
 // docs/decisions/streams.md says why the reliability layer of BiDi pipes, sockets and secure pipes ends here. Package
-// internal/jxta holds the formats, internal/lan the sockets, and internal/jxtabridge/reliable the window that streams
-// and secure pipes share.
+// internal/jxta holds the formats, internal/lan the sockets, and internal/jxtabridge/reliable the conversation with a
+// local peer that streams and secure pipes share.
 //
 // # Parts
 //
@@ -54,7 +54,8 @@
 //   - questions.go: questions that wait for an answer; who has a pipe open
 //   - wanted.go: which advertisements other sites are told of, and asked for
 //   - push.go: new advertisements for peers that have not asked
-//   - streams.go: a stream towards its local peer: blocks, acknowledgements, repeats
+//   - conversation.go: what streams and secure pipes say to their local peers: blocks, acknowledgements
+//   - streams.go: a stream towards its local peer
 //   - streamopen.go: opening a stream
 //   - streamclose.go: closing, resetting or abandoning a stream
 //   - streamlink.go: what the bridges of two sites tell each other about a stream

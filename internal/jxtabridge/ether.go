@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
-	"aldis/internal/rate"
-	"aldis/internal/recent"
 )
 
 // Multicast is one more way in (wire 2.7): what a peer says there to everybody. A peer with a lease and a connection
@@ -43,22 +42,22 @@ type ether struct {
 	ghosts    *ghosts
 	conn      *conn // for complaints
 	strangers map[string]*stranger
-	seen      *recent.Set[string] // propagation MessageIds, wire MsgIds, index values asked for
-	overheard *recent.Set[string]
+	seen      *due.Recent[string] // propagation MessageIds, wire MsgIds, index values asked for
+	overheard *due.Recent[string]
 	adverts   map[string]bool // items taken from strangers
-	shouts    rate.Bucket
-	carries   rate.Bucket
+	shouts    due.Bucket
+	carries   due.Bucket
 }
 
 // stranger is a peer that was heard by multicast and has no lease.
 type stranger struct {
 	groups map[string]time.Time // last datagram
-	shouts rate.Bucket
+	shouts due.Bucket
 }
 
 func newEther(s *step, o *outlets, g *ghosts) *ether {
 	return &ether{step: s, outlets: o, ghosts: g, conn: &conn{scheme: "mcast"}, strangers: map[string]*stranger{},
-		seen: recent.New[string](8192), overheard: recent.New[string](maxOverheard), adverts: map[string]bool{}}
+		seen: due.NewRecent[string](8192), overheard: due.NewRecent[string](maxOverheard), adverts: map[string]bool{}}
 }
 
 func (b *Bridge) heard(ev Heard) {

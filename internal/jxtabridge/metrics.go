@@ -59,12 +59,12 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 	count("streams_opened", "", values{"": s.Streams}, "BiDi pipes and sockets opened between local and far peers.")
 	count("streams_ended", "reason", s.StreamsEnded,
 		"Ended BiDi pipes and sockets: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.")
-	count("stream_bytes", "direction", values{"out": s.StreamOctetsOut, "in": s.StreamOctetsIn},
+	count("stream_bytes", "direction", values{"out": s.Stream.OctetsOut, "in": s.Stream.OctetsIn},
 		"Octets in blocks of BiDi pipes and sockets: out (accepted from local peers), in (acknowledged by them).")
-	count("stream_local", "event", values{"acknowledgement": s.StreamAcks, "duplicate": s.StreamDuplicates, "repeat": s.StreamRepeats},
+	count("stream_local", "event", values{"acknowledgement": s.Stream.Acks, "duplicate": s.Stream.Duplicates, "repeat": s.Stream.Repeats},
 		"Traffic of the streams' reliability layer that stayed on the LAN: acknowledgements and duplicates of local peers, blocks sent to them again.")
-	count("secure_blocks", "event", values{"carried": s.SecureBlocks, "delivered": s.SecureDelivered, "duplicate": s.SecureDuplicates,
-		"repeat": s.SecureRepeats, "crossed": s.SecureCrossed},
+	count("secure_blocks", "event", values{"carried": s.Secure.Blocks, "delivered": s.Secure.Delivered, "duplicate": s.Secure.Duplicates,
+		"repeat": s.Secure.Repeats, "crossed": s.SecureCrossed},
 		"Blocks of secure pipes to far peers: carried; delivered (a local peer acknowledged it); duplicate; repeat (to a local peer). Connections: crossed (both peers opened one, one was kept).")
 	count("multicast", "event", values{"heard": s.MulticastHeard, "copy": s.MulticastCopies, "sent": s.MulticastSent, "withheld": s.MulticastWithheld},
 		"Multicast datagrams: heard; copy (of these, also sent to the gateway); sent; withheld (too frequent or too long).")

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -32,9 +31,7 @@ const (
 const (
 	tlsBlock   = 64 << 10 // most octets of a block; a TLS record has 16 KiB and a little
 	tlsReorder = 32       // blocks beyond a gap that are kept
-	tlsWindow  = 16       // blocks towards the edge without an acknowledgement
 	tlsQueue   = 4 << 20  // octets that wait for one edge
-	tlsAll     = 1 << 30  // a repeat sends all blocks under way
 	tlsForget  = time.Hour
 	tlsGiveUp  = 5 * time.Minute // JXSE closes a connection that acknowledges nothing for four
 )
@@ -42,7 +39,9 @@ const (
 // tlsKey is a local and a far peer.
 type tlsKey struct{ local, remote string }
 
-func (k tlsKey) memory() string { return memTLS + k.local + "/" + k.remote }
+func (t *tlsPair) key() tlsKey { return tlsKey{t.local, t.remote} }
+
+func (t *tlsPair) memory() string { return memTLS + t.local + "/" + t.remote }
 
 const (
 	memTLS       = "tls/"
@@ -55,21 +54,18 @@ type tlsID [3]byte
 
 // tlsPair is the connection of a local and a far peer.
 type tlsPair struct {
-	tlsKey
-	group, param string
-	used         time.Time
+	conversation
+	used time.Time
 
 	// From the edge to the link.
 	first [8]byte // hash of the first block; zero: none yet
 	base  uint32  // number before the first block seen; not 0 if the connection is older than our memory
-	up    reliable.Up[[]byte]
 
 	// From the link to the edge.
 	id     tlsID
 	before [4]tlsID // earlier connections: their late blocks are dropped
 	void   bool     // what still comes of id is dropped
 	server bool     // the far peer has opened it: the edge answers
-	down   reliable.Down
 
 	cross tlsCross
 }
@@ -78,10 +74,10 @@ type tlsPair struct {
 type secure struct {
 	*step
 	outlets *outlets
-	ghosts  *ghosts
+	talks   *conversations
 	rules   *rules
+	layer   layer
 	pairs   map[tlsKey]*tlsPair
-	wakeAt  time.Time // when the first pair has something to do
 }
 
 // take takes blocks and acknowledgements of secure pipes out of the traffic to a ghost; it reports whether it did.
@@ -99,7 +95,7 @@ func (sec *secure) take(in inbound, far uint16) bool {
 			sec.edgeAck(in, e.Data)
 		case e.Type == mimeTLSBlock:
 			known = true
-			sec.edgeBlock(in, far, e)
+			sec.tlsBlock(in, far, e)
 		} // "MARKRetr" only marks a repeated block
 	}
 	if !known {
@@ -111,36 +107,29 @@ func (sec *secure) take(in inbound, far uint16) bool {
 // pair finds or makes what is kept of a pair; nil: too many.
 func (sec *secure) pair(k tlsKey, group, param string) *tlsPair {
 	t := sec.pairs[k]
-	if t == nil {
-		if own, all := sec.count(k.local); own >= max(1, sec.cfg.MaxStreams/4) || all >= sec.cfg.MaxStreams {
-			return nil
-		}
-		t = &tlsPair{tlsKey: k, down: reliable.New(0)}
-		sec.pairs[k] = t
+	if t == nil && sec.talks.full(k.local) {
+		return nil
 	}
-	t.group, t.param, t.used = group, param, sec.now
-	sec.at(sec.now.Add(tlsForget))
+	if t == nil {
+		t = sec.add(k)
+	}
+	t.group, t.to, t.used = group, param, sec.now
+	sec.talks.wakeBy(sec.now.Add(tlsForget))
 	return t
 }
 
-// count counts pairs, those of one peer and all.
-func (sec *secure) count(local string) (own, all int) {
-	for k := range sec.pairs {
-		if k.local == local {
-			own++
-		}
-	}
-	return own, len(sec.pairs)
+func (sec *secure) add(k tlsKey) *tlsPair {
+	t := &tlsPair{conversation: conversation{group: jxta.NetGroup, local: k.local, remote: k.remote}}
+	sec.talks.begin(&t.conversation, &sec.layer, reliable.State{})
+	sec.pairs[k] = t
+	return t
 }
 
-// edgeBlock takes a block of the edge: in order, once, acknowledged at once, and given to the gateway in the same Step.
-func (sec *secure) edgeBlock(in inbound, far uint16, e *jxta.Element) {
-	n, err := blockNumber(e)
-	if err == nil && (n == 0 || len(e.Data) == 0 || len(e.Data) > tlsBlock) {
-		err = errJump
-	}
-	if err != nil {
-		sec.complain(in.conn, "tls_block", err)
+// tlsBlock takes a block of the edge. A first block begins a connection.
+func (sec *secure) tlsBlock(in inbound, far uint16, e *jxta.Element) {
+	n := blockNumber(e)
+	if n == 0 || len(e.Data) == 0 || len(e.Data) > tlsBlock {
+		sec.complain(in.conn, "tls_block", errJump)
 		return
 	}
 	t := sec.pair(tlsKey{in.from.id, in.dest}, in.group, in.param)
@@ -150,54 +139,28 @@ func (sec *secure) edgeBlock(in inbound, far uint16, e *jxta.Element) {
 	}
 	sum := sha256.Sum256(e.Data)
 	first := [8]byte(sum[:8])
-	begins := t.first == [8]byte{} || n == 1 && (first != t.first || t.base > 0)
-	switch place := t.up.Look(n); {
-	case begins:
-	case place == reliable.Wrong:
-		sec.complain(in.conn, "tls_block", errJump)
-		return
-	case place == reliable.Taken:
-		sec.stats.SecureDuplicates++
-		sec.acknowledge(t)
-		return
-	case place == reliable.Kept:
-		sec.stats.SecureDuplicates++
-		return
-	}
-	if t.up.Full(sec.cfg.StreamOctets, sec.cfg.StreamBlocks) {
-		sec.stats.Refused["tls_full"]++ // the edge gets no acknowledgement and sends the block again
-		return
-	}
-	if begins {
-		if !sec.rules.mayOpen(site.Out, far, in.group, in.from.id, in.param) {
+	if t.first == [8]byte{} || n == 1 && (first != t.first || t.base > 0) {
+		switch {
+		case t.Full():
+			sec.stats.Refused["tls_full"]++ // without an acknowledgement the edge sends the block again
+			return
+		case !sec.rules.mayOpen(site.Out, far, in.group, in.from.id, in.param):
 			sec.stats.Refused["tls_filter"]++
 			return
 		}
 		t.first, t.base = first, n-1
-		t.up.Restart(n - 1)
-		sec.stats.SecureConnections++
-		hello := n == 1 && clientHello(e.Data)
-		// Blocks of the connection before would garble the new one. When both peers open at once, each has to see the
-		// other's ClientHello, so that one stays.
-		if hello && (!t.server || t.down.Acked > 1) {
-			sec.void(t)
-		}
-		sec.begins(t, hello)
+		t.Begin(n - 1)
+		sec.begins(t, n == 1 && clientHello(e.Data))
 	}
-	if t.up.Look(n) == reliable.Early {
-		if t.up.Early() >= tlsReorder {
-			sec.stats.Refused["tls_full"]++
-			return
-		}
-		t.up.Keep(n, slices.Clone(e.Data))
-		return
+	read := func(data []byte) (upward, error) {
+		return upward{elements: []jxta.Element{{Data: slices.Clone(data)}}, octets: len(data)}, nil
 	}
-	t.up.Take(e.Data, func(block []byte) bool {
-		sec.say(t, far, block)
+	if sec.talks.edgeBlock(&t.conversation, in, e, read, func(up upward) bool {
+		sec.say(t, far, up.elements[0].Data)
 		return true
-	})
-	sec.save(t)
-	sec.acknowledge(t)
+	}) {
+		sec.save(t)
+	}
 }
 
 // clientHello reports whether a first block opens a connection; otherwise it answers one.
@@ -209,43 +172,23 @@ func (sec *secure) say(t *tlsPair, far uint16, block []byte) {
 	if t.cross.mute {
 		return
 	}
-	sec.stats.SecureBlocks++
+	taken, _ := t.Position()
 	data := append(make([]byte, 0, 16+len(block)), t.first[:len(tlsID{})]...)
 	data = binary.AppendUvarint(data, uint64(t.base))
-	data = append(binary.AppendUvarint(data, uint64(t.up.Taken)), block...)
-	key, octets := t.tlsKey, len(block)
-	t.up.Give(octets)
+	data = append(binary.AppendUvarint(data, uint64(taken)), block...)
+	octets := len(block)
+	t.gave(octets)
 	sec.give(far, site.Message{Scope: t.group, From: t.local, To: t.remote,
-		Service: svcTLS, Param: t.param, Parts: []jxta.Element{{Namespace: nsTLS, Data: data}}}, func(refused bool) {
+		Service: svcTLS, Param: t.to, Parts: []jxta.Element{{Namespace: nsTLS, Data: data}}}, func(refused bool) {
 		if refused {
 			sec.stats.Refused["tls_refused"]++
 		}
-		if t := sec.pairs[key]; t != nil {
-			t.up.Stored(octets)
-		}
+		sec.talks.settle(&t.conversation, t.Stored(sec.now, octets))
 	})
 }
 
-// acknowledge answers the edge as the ghost.
-func (sec *secure) acknowledge(t *tlsPair) {
-	m := sec.message(t, jxta.Element{Namespace: nsTLS, Name: tlsAck, Type: mimeTLSAck, Data: binary.BigEndian.AppendUint32(nil, t.up.Taken)})
-	if m != nil {
-		m.confirms = true
-		sec.outlets.enqueue(sec.outlets.peers[t.local], m)
-	}
-}
-
-// message is for the edge, from the ghost; nil: the edge is gone.
-func (sec *secure) message(t *tlsPair, elements ...jxta.Element) *message {
-	p := sec.outlets.peers[t.local]
-	if p == nil || len(p.leases) == 0 && len(p.conns) == 0 {
-		return nil
-	}
-	if len(p.leases) == 0 {
-		return sec.ghosts.routed(p, t.remote, t.group, svcTransport, t.param, elements)
-	}
-	return sec.ghosts.said(p, t.remote, t.group, svcTransport, t.param, elements)
-}
+// tlsLost says for what reasons a block that the edge should have had is lost.
+var tlsLost = map[string]site.Why{"tls_no_peer": site.Nobody, "tls_pairs": site.NoRoom, "tls_full": site.NoRoom, "tls_head": site.Unfit}
 
 // hear takes a block of a far peer.
 func (sec *secure) hear(ev site.FarMessage) {
@@ -274,53 +217,44 @@ func (sec *secure) hear(ev site.FarMessage) {
 			refuse = "tls_crossed"
 			sec.save(t)
 		default:
-			sec.void(t)
+			sec.over(t)
 			t.past(t.id)
 			t.id, t.void, t.server = id, false, false
-			t.down.Restart(base)
+			t.Expect(base)
 			sec.save(t)
 		}
 	}
+	if refuse == "" && t.void {
+		refuse = "tls_late"
+	}
 	if refuse == "" {
-		old := t.down.Block(n)
-		switch {
-		case old != nil && old.Token == ev.Token:
-			return // handed in again
-		case t.void:
-			refuse = "tls_late"
-		case n <= t.down.Acked || old != nil:
-			sec.stats.SecureDuplicates++
+		switch t.Put(n, &reliable.Block{Token: ev.Token, Data: slices.Clone(block)}) {
+		case reliable.Kept: // handed in again
+			return
+		case reliable.Taken:
+			sec.stats.Secure.Duplicates++
 			sec.done(ev.Token)
 			return
-		case n > t.down.Acked+maxStreamBlocks || t.down.Octets+len(block) > tlsQueue:
+		case reliable.Full: // without this block the connection is dead
 			refuse = "tls_full"
-			lose(sec.step, site.NoRoom, t.local, t.down.Clear()...)
-			sec.void(t) // without this block the connection is dead
+			sec.end(t, site.NoRoom)
 		}
 	}
 	if refuse != "" {
 		sec.stats.Refused[refuse]++
-		switch refuse {
-		case "tls_no_peer":
-			undelivered(sec.step, ev.Token, site.Nobody, m.To)
-		case "tls_pairs", "tls_full":
-			undelivered(sec.step, ev.Token, site.NoRoom, m.To)
-		case "tls_head":
-			undelivered(sec.step, ev.Token, site.Unfit, m.To)
-		default: // of a connection that is over, or that the rules refuse
+		if why, ok := tlsLost[refuse]; ok {
+			undelivered(sec.step, ev.Token, why, m.To)
+		} else { // of a connection that is over, or that the rules refuse
 			sec.done(ev.Token)
 		}
 		return
 	}
-	t.down.Put(n, &reliable.Block{Token: ev.Token, Data: slices.Clone(block)})
 	t.server = t.server || n == 1 && clientHello(block)
-	switch {
-	case t.cross.yielding && n == 1:
-		t.down.Stuck = sec.now
+	if t.cross.yielding && n == 1 {
 		sec.yield(t)
-	case !t.cross.alert:
-		sec.pump(t)
+		return
 	}
+	sec.talks.settle(&t.conversation, t.Pump(sec.now))
 }
 
 func parseTLS(m *site.Message) (id tlsID, base, n uint32, block []byte, err error) {
@@ -340,68 +274,34 @@ func parseTLS(m *site.Message) (id tlsID, base, n uint32, block []byte, err erro
 	return id, uint32(b64), uint32(n64), block, nil
 }
 
-// void drops what is for the edge, and what still comes of the same connection.
-func (sec *secure) void(t *tlsPair) {
-	sec.drop(t.down.Clear()...)
-	t.void, t.cross.alert, t.cross.yields = true, false, 0
+// over drops what is for the edge, and what still comes of the same connection.
+func (sec *secure) over(t *tlsPair) {
+	sec.talks.drop(t.Clear())
+	t.void = true
 }
 
-// pump sends the edge what its window allows, in order.
-func (sec *secure) pump(t *tlsPair) {
-	waits := !t.down.Due.IsZero()
-	t.down.Pump(sec.now, tlsWindow, nil, sec.sender(t))
-	if !waits && !t.down.Due.IsZero() {
-		sec.plan(t)
-	}
+// end is over for a connection that the edge should have had.
+func (sec *secure) end(t *tlsPair, why site.Why) {
+	sec.talks.lose(why, &t.conversation, t.Clear())
+	t.void = true
 }
 
-// plan plans the next repeat.
-func (sec *secure) plan(t *tlsPair) {
-	t.down.Due = sec.now.Add(t.again())
-	sec.at(t.down.Due)
-}
-
-// sender hands blocks to the edge.
-func (sec *secure) sender(t *tlsPair) reliable.Send {
-	return func(n uint32, d *reliable.Block) {
-		elements := []jxta.Element{{Namespace: nsTLS, Name: strconv.FormatUint(uint64(n), 10), Type: mimeTLSBlock, Data: d.Data}}
-		if d.Sent > 1 {
-			sec.stats.SecureRepeats++
-			elements = append(elements, jxta.Element{Namespace: nsTLS, Name: "MARKRetr", Type: mimeText, Data: []byte("TLSRET")})
-		}
-		if m := sec.message(t, elements...); m != nil {
-			sec.outlets.enqueue(sec.outlets.peers[t.local], m)
-		}
-	}
-}
-
-// edgeAck frees the blocks that the edge has. It ignores selective acknowledgements: the edge sorts early blocks itself.
+// edgeAck frees the blocks that the edge has.
 func (sec *secure) edgeAck(in inbound, data []byte) {
-	if len(data) < 4 || len(data)%4 != 0 {
-		sec.complain(in.conn, "tls_ack", nil)
+	n, ok := sec.talks.ackNumber(&sec.layer, in, data)
+	t := sec.pairs[tlsKey{in.from.id, in.dest}]
+	if !ok || t == nil {
 		return
 	}
-	sec.stats.SecureAcks++
-	t, n := sec.pairs[tlsKey{in.from.id, in.dest}], binary.BigEndian.Uint32(data)
-	if t == nil || sec.yielded(t, n) || n <= t.down.Acked {
-		return
-	}
-	if !t.down.Ack(sec.now, n, func(d *reliable.Block) {
-		sec.stats.SecureDelivered++
-		sec.drop(d)
-	}) {
+	place, out := t.Ack(sec.now, n)
+	sec.talks.settle(&t.conversation, out)
+	switch place {
+	case reliable.Wrong:
 		sec.stats.Refused["tls_ack"]++ // of a connection that is over, or made up
-		return
+	case reliable.Next:
+		t.used, t.cross.yielding = sec.now, false
+		sec.save(t)
 	}
-	t.used, t.cross.yielding, t.cross.yields = sec.now, false, 0
-	sec.save(t)
-	sec.pump(t)
-}
-
-// at asks to be woken for the pairs.
-func (sec *secure) at(at time.Time) {
-	sec.wakeAt = due.Earliest(sec.wakeAt, at)
-	sec.until(at)
 }
 
 func (sec *secure) sorted() []*tlsPair {
@@ -412,58 +312,31 @@ func (sec *secure) sorted() []*tlsPair {
 
 // sweep repeats what is due and forgets pairs that are no longer used.
 func (sec *secure) sweep() {
-	if !due.Reached(sec.now, sec.wakeAt) {
+	if !sec.talks.due() {
 		return
 	}
-	sec.wakeAt = time.Time{}
 	for _, t := range sec.sorted() {
-		p := sec.outlets.peers[t.local]
-		here := p != nil && len(p.conns) > 0
 		switch {
 		case t.used.IsZero(): // recalled
 			t.used = sec.now
-		case p == nil && t.down.Len() > 0:
-			lose(sec.step, site.LifeOver, t.local, t.down.Clear()...)
-			sec.void(t)
-		case t.down.Len() == 0 && !sec.now.Before(t.used.Add(tlsForget)):
-			delete(sec.pairs, t.tlsKey)
+		case sec.outlets.peers[t.local] == nil && !t.Idle():
+			sec.end(t, site.LifeOver)
+		case t.Idle() && !sec.now.Before(t.used.Add(tlsForget)):
+			delete(sec.talks.all, &t.conversation)
+			delete(sec.pairs, t.key())
 			sec.forget(t.memory())
 			continue
 		}
-		if due.Reached(sec.now, t.down.Due) {
-			sec.repeat(t, here)
+		out := t.Tick(sec.now, sec.talks.here(t.local))
+		sec.talks.settle(&t.conversation, out)
+		switch {
+		case out.GaveUp:
+			sec.stats.Refused["tls_not_taken"]++
+			sec.end(t, site.LifeOver)
+		case out.Interrupted:
+			sec.alert(t)
 		}
-		sec.at(t.down.Due)
-		sec.at(due.Latest(t.used.Add(tlsForget), sec.now.Add(time.Minute)))
-	}
-}
-
-func (sec *secure) repeat(t *tlsPair, here bool) {
-	switch {
-	case !here:
-		t.down.Absent(sec.now)
-	case sec.now.Sub(t.down.Stuck) >= tlsGiveUp:
-		sec.stats.Refused["tls_not_taken"]++
-		lose(sec.step, site.LifeOver, t.local, t.down.Clear()...)
-		sec.void(t)
-	case t.cross.alert:
-		t.down.Wait = min(2*t.down.Wait, reliable.LastRepeat)
-		sec.yield(t)
-	case t.cross.yields > 0:
-		t.cross.yields--
-		t.down.Resend(sec.now, tlsWindow, tlsAll, sec.sender(t))
-		sec.plan(t)
-	default: // all blocks: the edge does not acknowledge the first again if it has it
-		t.down.Repeat(sec.now, tlsWindow, tlsAll, sec.sender(t))
-	}
-}
-
-// edgeIsBack sends a peer that has dialled in again what it may have lost.
-func (sec *secure) edgeIsBack(p *peer) {
-	for _, t := range sec.pairs {
-		if t.local == p.id && t.down.Return(sec.now.Add(streamReopen/5)) {
-			sec.at(t.down.Due)
-		}
+		sec.talks.wakeBy(due.Latest(t.used.Add(tlsForget), sec.now.Add(time.Minute)))
 	}
 }
 
@@ -474,7 +347,8 @@ func (sec *secure) save(t *tlsPair) {
 	for _, id := range t.before {
 		v = append(v, id[:]...)
 	}
-	for _, n := range [...]uint32{t.base, t.up.Taken, t.down.Acked} {
+	taken, acked := t.Position()
+	for _, n := range [...]uint32{t.base, taken, acked} {
 		v = binary.AppendUvarint(v, uint64(n))
 	}
 	flags := byte(0)
@@ -495,25 +369,28 @@ func (sec *secure) recall(m site.Memory) bool {
 		return false
 	}
 	local, remote, ok := strings.Cut(s, "/")
-	t := &tlsPair{tlsKey: tlsKey{local, remote}, group: jxta.NetGroup}
-	var taken, acked uint32
+	var first [8]byte
+	var ids [5]tlsID
+	var numbers [3]uint32 // base, taken, acknowledged
 	r := bytes.NewReader(m.Value)
-	r.Read(t.first[:])
-	r.Read(t.id[:])
-	for i := range t.before {
-		r.Read(t.before[i][:])
+	r.Read(first[:])
+	for i := range ids {
+		r.Read(ids[i][:])
 	}
-	for _, n := range [...]*uint32{&t.base, &taken, &acked} {
+	for i := range numbers {
 		v, err := binary.ReadUvarint(r)
 		ok = ok && err == nil && v < 1<<31
-		*n = uint32(v)
+		numbers[i] = uint32(v)
 	}
 	flags, err := r.ReadByte()
-	t.void, t.server, t.down = flags&tlsMemVoid != 0, flags&tlsMemServer != 0, reliable.New(acked)
-	t.up.Restart(taken)
-	if ok && err == nil {
-		sec.pairs[t.tlsKey] = t
-		sec.at(time.Unix(0, 0)) // as soon as there is a time
+	if !ok || err != nil {
+		return true
 	}
+	t := sec.add(tlsKey{local, remote})
+	t.first, t.base, t.id, t.before = first, numbers[0], ids[0], [4]tlsID(ids[1:])
+	t.void, t.server = flags&tlsMemVoid != 0, flags&tlsMemServer != 0
+	t.Begin(numbers[1])
+	t.Expect(numbers[2])
+	sec.talks.wakeBy(time.Unix(0, 0)) // as soon as there is a time
 	return true
 }

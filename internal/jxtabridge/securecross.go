@@ -13,10 +13,6 @@ import (
 // whose id sorts first. The gateway of the other peer ends that peer's attempt with an alert. Once the peer has dropped
 // its attempt, the gateway hands it the ClientHello. The peer (2.7) answers as server, and its pipe, which tries again
 // by itself, waits for that connection.
-const (
-	tlsYieldEvery = 5 * time.Millisecond // shorter than the pipe query that the peer makes before it opens again
-	tlsYieldTimes = 30
-)
 
 // tlsAlert ends a handshake: fatal, handshake_failure (RFC 2246, 7.2).
 var tlsAlert = []byte{21, 3, 1, 0, 2, 2, 40}
@@ -26,12 +22,16 @@ type tlsCross struct {
 	opening  time.Time // until when a ClientHello of the edge waits for its answer
 	mute     bool      // blocks of the connection that the edge has begun do not cross
 	yielding bool      // the edge has to take the ClientHello of the far peer
-	alert    bool      // the edge has not acknowledged the alert yet
-	yields   int       // how many repeats are left at short distance
 }
 
 // begins notes that the edge begins a connection.
 func (sec *secure) begins(t *tlsPair, hello bool) {
+	sec.stats.SecureBegun++
+	// Blocks of the connection before would garble the new one. When both peers open at once, each has to see the other's
+	// ClientHello, so that one stays.
+	if _, acked := t.Position(); hello && (!t.server || acked > 1) {
+		sec.over(t)
+	}
 	t.cross.mute, t.cross.opening = false, time.Time{}
 	switch {
 	case hello && t.cross.yielding:
@@ -70,28 +70,11 @@ func (t *tlsPair) past(id tlsID) {
 
 // yield tells the edge that its attempt has failed, until it has heard.
 func (sec *secure) yield(t *tlsPair) {
-	t.cross.alert, t.down.Sent = true, t.down.Acked
-	if m := sec.message(t, jxta.Element{Namespace: nsTLS, Name: "1", Type: mimeTLSBlock, Data: tlsAlert}); m != nil {
-		sec.outlets.enqueue(sec.outlets.peers[t.local], m)
-	}
-	t.down.Due = sec.now.Add(t.down.Wait)
-	sec.at(t.down.Due)
+	t.Interrupt(sec.now)
+	sec.alert(t)
 }
 
-// yielded: the edge has heard the alert, and lets go of its connection.
-func (sec *secure) yielded(t *tlsPair, n uint32) bool {
-	if !t.cross.alert || n == 0 {
-		return false
-	}
-	t.cross.alert, t.cross.yields, t.down.Stuck, t.down.Due = false, tlsYieldTimes, sec.now, time.Time{}
-	sec.pump(t)
-	return true
-}
-
-// again is the distance to the next repeat.
-func (t *tlsPair) again() time.Duration {
-	if t.cross.yields > 0 {
-		return tlsYieldEvery
-	}
-	return t.down.Wait
+func (sec *secure) alert(t *tlsPair) {
+	sec.talks.toEdge(&t.conversation, jxta.Element{Namespace: nsTLS, Name: "1", Type: mimeTLSBlock, Data: tlsAlert})
+	sec.talks.wakeBy(t.Deadline())
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"aldis/internal/due"
-	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
 
@@ -102,24 +101,6 @@ func (s *step) forget(key string) { s.record(key, nil) }
 func undelivered(s *step, token uint64, why site.Why, peer string) {
 	s.stats.FarUndeliverable++
 	s.out.Undelivered = append(s.out.Undelivered, site.Undelivered{Token: token, Why: why, For: peer})
-}
-
-// lose ends the far messages of blocks that a peer here has not acknowledged and will not.
-func lose(s *step, why site.Why, peer string, blocks ...*reliable.Block) {
-	for _, d := range blocks {
-		if d.Token != 0 {
-			undelivered(s, d.Token, why, peer)
-		}
-	}
-}
-
-// drop finishes the far messages of blocks that nobody here waits for any more.
-func (s *step) drop(blocks ...*reliable.Block) {
-	for _, d := range blocks {
-		if d.Token != 0 {
-			s.done(d.Token)
-		}
-	}
 }
 
 func (s *step) note(level, text string, attrs ...any) {

@@ -78,8 +78,8 @@ func TestStreamOverAnyDelay(t *testing.T) {
 				w.pass(streamLinger)
 				w.bare()
 				for _, n := range w.nodes {
-					if len(n.b.streams.all)+len(n.b.streams.at)+len(n.b.fates)+len(n.b.streams.strays.of) != 0 {
-						t.Errorf("left behind: %d streams, %d addresses, %d under way, %d strays", len(n.b.streams.all), len(n.b.streams.at), len(n.b.fates), len(n.b.streams.strays.of))
+					if len(n.b.streams.of)+len(n.b.streams.at)+len(n.b.fates)+len(n.b.streams.strays.of) != 0 {
+						t.Errorf("left behind: %d streams, %d addresses, %d under way, %d strays", len(n.b.streams.of), len(n.b.streams.at), len(n.b.fates), len(n.b.streams.strays.of))
 					}
 					for k := range n.memory {
 						if strings.HasPrefix(k, memStream) || strings.HasPrefix(k, memStreamAt) {
@@ -378,9 +378,9 @@ func TestStreamCounters(t *testing.T) {
 			in := check.In(t, "node", i)
 			check.Differ(in, "st.OctetsOut", st.OctetsOut, 0)
 			check.Differ(in, "st.OctetsIn", st.OctetsIn, 0)
-			check.Equal(in, "st.OctetsOut", st.OctetsOut, stats.StreamOctetsOut)
-			check.Equal(in, "st.OctetsIn", st.OctetsIn, stats.StreamOctetsIn)
-			if stats.StreamAcks == 0 || len(stats.StreamsEnded) != 0 {
+			check.Equal(in, "st.OctetsOut", st.OctetsOut, stats.Stream.OctetsOut)
+			check.Equal(in, "st.OctetsIn", st.OctetsIn, stats.Stream.OctetsIn)
+			if stats.Stream.Acks == 0 || len(stats.StreamsEnded) != 0 {
 				t.Errorf("node %d: %+v", i, stats)
 			}
 		}

@@ -4,14 +4,11 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
-	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"
 )
 
 // closing is how far the end of a stream is.
 type closing struct {
-	begun bool // final is the last block; behind it the edge is closed
-	final uint32
 	told  int       // how often a socket was told to close
 	again time.Time // when it is told again
 	why   string    // the first reason
@@ -19,58 +16,53 @@ type closing struct {
 }
 
 // closeSocket tells a socket that its other end has closed; its closeACK ends the stream.
-func (ss *streams) closeSocket(st *stream, p *peer) {
+func (ss *streams) closeSocket(st *stream) {
 	st.closing.told++
 	st.closing.again = ss.now.Add(closeAgain)
-	ss.until(st.closing.again)
-	ss.toEdge(st, p, closeElement(st.kind, "close"))
-}
-
-func closeElement(kind streamKind, value string) jxta.Element {
-	return jxta.Element{Namespace: kind.namespace(), Name: "close", Type: mimeText, Data: []byte(value)}
+	ss.talks.wakeBy(st.closing.again)
+	ss.talks.toEdge(&st.conversation, st.kind.word("close", "close"))
 }
 
 // closeBlock is what a BiDi pipe sends as its last block: a message of one element.
-func closeBlock() *reliable.Block {
-	data, err := jxta.AppendMessage(nil, jxta.Message{Elements: []jxta.Element{closeElement(streamBiDi, "close")}})
+func closeBlock() []byte {
+	data, err := jxta.AppendMessage(nil, jxta.Message{Elements: []jxta.Element{streamBiDi.word("close", "close")}})
 	if err != nil {
 		panic("jxtabridge: a message of one element: " + err.Error())
 	}
-	return &reliable.Block{Data: data, Closes: true}
+	return data
 }
 
 // edgeCloses answers a socket's close at once; the far end hears of it behind the last block.
 func (ss *streams) edgeCloses(st *stream, value string) {
 	if value == "closeACK" {
-		if st.closing.told > 0 && !st.ended {
+		if st.closing.told > 0 && !st.Ended() {
 			st.because("closed_there")
 			ss.end(st)
 		}
 		return
 	}
-	if p := ss.outlets.peers[st.local]; p != nil && st.to != "" {
-		ss.toEdge(st, p, closeElement(st.kind, "closeACK"))
+	if st.to != "" {
+		ss.talks.toEdge(&st.conversation, st.kind.word("close", "closeACK"))
 	}
 	ss.leave(st)
 }
 
 // leave ends a stream whose edge has gone; the far edge is closed behind the last block.
 func (ss *streams) leave(st *stream) {
-	if st.ended {
+	if st.Ended() {
 		return
 	}
 	st.because("closed_here")
-	knows := st.closing.begun // by the far end
-	st.down.All(func(_ uint32, d *reliable.Block) { knows = knows || d.Closes && d.Sent > 0 })
-	if !knows {
-		ss.say(st, headClose, uint64(st.up.Taken), nil, 0)
+	if !st.Told() {
+		taken, _ := st.Position()
+		ss.say(st, headClose, taken, nil, 0)
 	}
 	ss.end(st)
 }
 
 // reset ends a stream that cannot go on, towards both sides.
 func (ss *streams) reset(st *stream, why string) {
-	if st.ended {
+	if st.Ended() {
 		return
 	}
 	ss.note("info", "stream ended", "peer", st.local, "far_peer", st.remote, "reason", why)
@@ -86,33 +78,29 @@ func (ss *streams) closeDown(st *stream) {
 		ss.end(st)
 		return
 	}
-	var cut []*reliable.Block
-	st.closing.begun = true
-	st.closing.final, cut = st.down.Cut()
-	lose(ss.step, site.Broken, st.local, cut...)
-	st.down.Stuck = ss.now
+	last, cut := st.Cut()
+	ss.talks.lose(site.Broken, &st.conversation, cut)
+	ss.sent(st, st.Close(ss.now, last))
 	ss.save(st)
-	ss.pump(st)
 }
 
 // end drops what waits. The stream stays for streamLinger to answer late messages.
 func (ss *streams) end(st *stream) {
-	if st.ended {
+	if st.Ended() {
 		return
 	}
 	st.because("closed_there")
+	waited := st.End()
 	if why := st.closing.why; !st.closing.gone && (why == "closed_here" || why == "closed_there") {
-		ss.drop(st.down.Clear()...)
+		ss.talks.drop(waited)
 	} else {
-		lose(ss.step, site.Broken, st.local, st.down.Clear()...)
+		ss.talks.lose(site.Broken, &st.conversation, waited)
 	}
 	if st.opening.token != 0 {
 		undelivered(ss.step, st.opening.token, site.Broken, st.local)
 	}
-	st.up.Restart(st.up.Taken)
-	st.opening, st.paced, st.edge.reopen, st.closing.again = opening{}, time.Time{}, time.Time{}, time.Time{}
-	st.ended, st.forget = true, ss.now.Add(streamLinger)
-	ss.until(st.forget)
+	st.opening, st.closing.again, st.forget = opening{}, time.Time{}, ss.now.Add(streamLinger)
+	ss.talks.wakeBy(st.forget)
 	ss.stats.StreamsEnded[st.closing.why]++
 	ss.erase(st)
 }

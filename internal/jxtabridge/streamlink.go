@@ -43,17 +43,17 @@ var (
 
 // say gives a payload of a stream to the gateway. Flows are named by sender, receiver, service and shape, so that
 // all streams of two peers share them (internal/link/envelope).
-func (ss *streams) say(st *stream, head byte, number uint64, more []jxta.Element, octets int) {
+func (ss *streams) say(st *stream, head byte, number uint32, more []jxta.Element, octets int) {
 	data := st.key.head(head)
 	switch head {
 	case headBlock: // its only element is the block
-		data = append(binary.AppendUvarint(data, number), more[0].Data...)
+		data = append(binary.AppendUvarint(data, uint64(number)), more[0].Data...)
 		more = nil
 	case headMessage, headClose:
-		data = binary.AppendUvarint(data, number)
+		data = binary.AppendUvarint(data, uint64(number))
 	}
 	if octets > 0 {
-		st.up.Give(octets)
+		st.gave(octets)
 	}
 	key := st.key
 	ss.give(key.site, streamMessage(site.Message{Scope: st.group, From: st.local, To: st.remote}, data, more),
@@ -74,9 +74,9 @@ func streamMessage(m site.Message, data []byte, more []jxta.Element) site.Messag
 	return m
 }
 
-// streamBlock turns a block of the edge into what crosses the link. A BiDi block is a whole message: its signature stays
+// readStreamBlock turns a block of the edge into what crosses the link. A BiDi block is a whole message: its signature stays
 // here, its elements travel as elements, so that their names are in the flow and not in every block.
-func streamBlock(st *stream, in inbound, data []byte) (upward, error) {
+func readStreamBlock(st *stream, in inbound, data []byte) (upward, error) {
 	up := upward{head: headBlock, octets: max(1, len(data))}
 	if st.kind == streamSocket {
 		up.elements = []jxta.Element{{Data: slices.Clone(data)}}
@@ -137,7 +137,7 @@ func (ss *streams) hear(ev site.FarMessage) {
 		ss.openFar(ev, key, rest)
 		return
 	}
-	st := ss.all[key]
+	st := ss.of[key]
 	switch {
 	case st == nil && ss.over.Has(ss.overKey(key)):
 	case st == nil && key.mine:
@@ -147,25 +147,25 @@ func (ss *streams) hear(ev site.FarMessage) {
 	case st == nil:
 		ss.stray(ev, key, head)
 		return
-	case st.local != ev.Message.To || st.remote != ev.Message.From || st.ended:
+	case st.local != ev.Message.To || st.remote != ev.Message.From || st.Ended():
 	case head == headBlock || head == headMessage:
 		ss.farBlock(st, ev, head, rest)
 		return
 	case head == headClose:
-		if n, w := binary.Uvarint(rest); w > 0 && n < 1<<31 && uint32(n) >= st.down.Acked {
+		n, w := binary.Uvarint(rest)
+		if _, acked := st.Position(); w > 0 && n < 1<<31 && uint32(n) >= acked {
 			st.because("closed_there")
-			st.closing.begun, st.closing.final, st.down.Stuck = true, uint32(n), ss.now
+			ss.sent(st, st.Close(ss.now, uint32(n)))
 			ss.save(st)
-			ss.pump(st)
 		}
 	case head == headReset:
 		st.because("reset_there")
 		ss.note("info", "stream ended by the far side", "peer", st.local, "far_peer", st.remote)
 		ss.closeDown(st)
 	case head == headHold || head == headGo:
-		st.paused = head == headHold
+		out := st.Hold(ss.now, head == headHold)
 		ss.save(st)
-		ss.roomAgain(st)
+		ss.talks.settle(&st.conversation, out)
 	}
 	ss.done(ev.Token)
 }
@@ -190,34 +190,21 @@ func (ss *streams) farBlock(st *stream, ev site.FarMessage, head byte, rest []by
 		undelivered(ss.step, ev.Token, site.Unfit, st.local)
 		return
 	}
-	n := uint32(n64)
-	old := st.down.Block(n)
-	switch {
-	case n <= st.down.Acked || st.closing.begun && n > st.closing.final || old != nil && old.Token != ev.Token:
-		ss.stats.StreamDuplicates++
+	switch st.Put(uint32(n64), d) {
+	case reliable.Taken:
+		ss.stats.Stream.Duplicates++
 		ss.done(ev.Token)
-		return
-	case old != nil: // handed in again
-		return
-	}
-	if st.down.Octets+len(d.Data) > maxStreamOctets || st.down.Len() >= maxStreamBlocks {
+	case reliable.Full:
 		undelivered(ss.step, ev.Token, site.Broken, st.local)
 		ss.reset(st, "overflow")
-		return
-	}
-	st.down.Put(n, d)
-	ss.pump(st)
-	if !st.pausing && (st.down.Len() >= 2*ss.cfg.StreamBlocks || st.down.Octets >= 4*ss.cfg.StreamOctets) {
-		st.pausing = true
-		ss.save(st)
-		ss.say(st, headHold, 0, nil, 0)
+	case reliable.Next:
+		ss.sent(st, st.Pump(ss.now))
 	}
 }
 
-// Bounds of what waits for one edge, far above what a gateway that obeys headHold sends.
+// Bounds of what waits for one edge, far above what a gateway that obeys headHold sends, and for openings.
 const (
 	maxStreamOctets = 16 << 20
-	maxStreamBlocks = 4096
 	maxStrayOctets  = 4 << 20
 	maxStrays       = 256
 )
@@ -234,7 +221,7 @@ func (ss *streams) stray(ev site.FarMessage, key streamKey, head byte) {
 		ss.dropStray(key)
 		ss.answerReset(key, ev.Message)
 	default:
-		ss.until(ss.strays.add(key, ev, size, ss.now.Add(streamStray)))
+		ss.talks.wakeBy(ss.strays.add(key, ev, size, ss.now.Add(streamStray)))
 	}
 }
 
@@ -297,11 +284,11 @@ func (ss *streams) siteLost(siteID uint16) {
 			continue
 		}
 		ss.erase(st)
-		delete(ss.all, st.key)
+		delete(ss.of, st.key)
 		ss.given++
 		st.key.number = 1<<62 | ss.given
-		ss.all[st.key] = st
-		if !st.ended {
+		ss.of[st.key] = st
+		if !st.Ended() {
 			ss.closeDown(st)
 		}
 	}
@@ -396,9 +383,4 @@ func parsePacked(b []byte, server string) (string, []byte, error) {
 		return urn, rest, err
 	}
 	return "", nil, errStreamHead
-}
-
-// toEdge sends to the edge as the ghost.
-func (ss *streams) toEdge(st *stream, p *peer, elements ...jxta.Element) {
-	ss.outlets.enqueue(p, ss.ghosts.said(p, st.remote, st.group, svcPipe, st.to, elements))
 }

@@ -38,32 +38,29 @@ func parseStreamKey(s string) (k streamKey, ok bool) {
 
 // streamMemory is what a restarted gateway knows of a stream, besides its position.
 type streamMemory struct {
-	Kind    streamKind `json:"kind"`
-	Group   string     `json:"group"`
-	Local   string     `json:"local"`
-	Remote  string     `json:"remote"`
-	Server  string     `json:"server"`
-	Name    string     `json:"name,omitempty"`
-	From    string     `json:"from"`
-	To      string     `json:"to,omitempty"`
-	Held    bool       `json:"held,omitempty"`
-	Holding bool       `json:"holding,omitempty"`
-	Ending  bool       `json:"ending,omitempty"`
-	Final   uint32     `json:"final,omitempty"`
+	Kind   streamKind `json:"kind"`
+	Group  string     `json:"group"`
+	Local  string     `json:"local"`
+	Remote string     `json:"remote"`
+	Server string     `json:"server"`
+	Name   string     `json:"name,omitempty"`
+	From   string     `json:"from"`
+	To     string     `json:"to,omitempty"`
+	reliable.State
 }
 
 func (ss *streams) save(st *stream) {
-	if st.ended {
+	if st.Ended() {
 		return
 	}
-	ss.remember(memStream+st.key.memory(), streamMemory{st.kind, st.group, st.local, st.remote, st.server, st.name, st.from, st.to,
-		st.paused, st.pausing, st.closing.begun, st.closing.final})
+	ss.remember(memStream+st.key.memory(),
+		streamMemory{st.kind, st.group, st.local, st.remote, st.server, st.name, st.from, st.to, st.State()})
 }
 
 // savePosition costs a few octets in the transaction that keeps the block, or lets it go, anyway.
 func (ss *streams) savePosition(st *stream) {
-	value := binary.AppendUvarint(binary.AppendUvarint(nil, uint64(st.up.Taken)), uint64(st.down.Acked))
-	ss.record(memStreamAt+st.key.memory(), value)
+	taken, acked := st.Position()
+	ss.record(memStreamAt+st.key.memory(), binary.AppendUvarint(binary.AppendUvarint(nil, uint64(taken)), uint64(acked)))
 }
 
 func (ss *streams) erase(st *stream) {
@@ -99,56 +96,50 @@ func (ss *streams) recall(m site.Memory, positions map[streamKey][2]uint32) bool
 	if !ok || json.Unmarshal(m.Value, &sm) != nil || sm.Kind > streamBiDi {
 		return true
 	}
-	st := &stream{key: key, kind: sm.Kind, paused: sm.Held, pausing: sm.Holding, edge: edgeWindow{shut: true},
-		closing: closing{begun: sm.Ending, final: sm.Final},
-		group:   sm.Group, local: sm.Local, remote: sm.Remote, server: sm.Server, name: sm.Name, from: sm.From, to: sm.To}
+	st := &stream{conversation: conversation{group: sm.Group, local: sm.Local, remote: sm.Remote, to: sm.To}, kind: sm.Kind,
+		key: key, server: sm.Server, name: sm.Name, from: sm.From}
 	st.toID, _ = jxta.ParseURN(st.to)
-	ss.add(st)
+	ss.add(st, sm.State)
 	return true
 }
 
 // place sets the recalled streams to where they were.
 func (ss *streams) place(positions map[streamKey][2]uint32) {
-	for key, st := range ss.all {
-		at := positions[key]
-		st.up.Restart(at[0])
-		st.down = reliable.New(at[1])
+	for key, st := range ss.of {
+		st.Begin(positions[key][0])
+		st.Expect(positions[key][1])
 		if st.toID != "" {
 			ss.outlets.untold[untoldPipe{st.local, pipeKey{st.group, st.toID}}] = time.Time{}
 		}
+		ss.talks.wakeBy(time.Unix(0, 0)) // as soon as there is a time
 	}
-	ss.recalled = len(ss.all) > 0
 }
 
-// start starts the clocks of what New restored: only Step knows the time. Edges may wait for a window that was
-// closed before the restart.
+// start starts the clocks of what New restored: only Step knows the time.
 func (ss *streams) start() {
-	ss.recalled = false
 	for _, st := range ss.sorted() {
-		st.down.Stuck = ss.now
+		st.Start(ss.now)
+		ss.talks.wakeBy(st.Deadline())
 		if st.to == "" {
 			st.opening.until = ss.now.Add(streamAccept)
-			ss.until(st.opening.until)
+			ss.talks.wakeBy(st.opening.until)
 		}
-		if !st.paused {
-			st.edge = edgeWindow{false, ss.now.Add(streamReopen), streamReopen}
-			ss.until(st.edge.reopen)
-		}
-		if st.closing.begun && st.kind == streamSocket && st.down.Acked >= st.closing.final && st.to != "" {
+		if st.kind == streamSocket && st.Finished() {
 			st.closing.again = ss.now.Add(closeAgain)
-			ss.until(st.closing.again)
+			ss.talks.wakeBy(st.closing.again)
 		}
 	}
 }
 
 func (ss *streams) status() (all []StreamStatus) {
 	for _, st := range ss.sorted() {
-		if st.ended {
+		if st.Ended() {
 			continue
 		}
-		s := StreamStatus{Peer: st.local, FarPeer: st.remote, Site: st.key.site, Kind: "socket", Pipe: st.server, Sent: st.up.Taken,
-			ToLink: st.up.Waiting, Closed: st.edge.shut, Taken: st.down.Acked, ToPeer: st.down.Octets,
-			OctetsOut: st.tally.out, OctetsIn: st.tally.in, Repeats: st.tally.repeats}
+		s := StreamStatus{Peer: st.local, FarPeer: st.remote, Site: st.key.site, Kind: "socket", Pipe: st.server,
+			OctetsOut: st.tally.OctetsOut, OctetsIn: st.tally.OctetsIn, Repeats: st.tally.Repeats}
+		s.Sent, s.Taken = st.Position()
+		s.ToLink, s.ToPeer, s.Closed = st.Waiting()
 		if st.kind == streamBiDi {
 			s.Kind = "bidi"
 		}

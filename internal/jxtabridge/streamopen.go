@@ -62,14 +62,14 @@ func (ss *streams) open(in inbound, far uint16, kind streamKind) {
 		ss.acceptLocally(st)
 		return
 	}
-	if all, own := ss.count(in.from.id); own >= max(1, ss.cfg.MaxStreams/4) || all >= ss.cfg.MaxStreams {
+	if ss.talks.full(in.from.id) {
 		ss.complain(in.conn, "streams", errStreams)
 		return
 	}
 	ss.number++
-	st := &stream{key: streamKey{far, true, ss.number}, kind: kind, group: in.group, local: in.from.id, remote: in.dest,
-		server: in.param, name: name, from: addr.pipe, to: urn, toID: id, down: reliable.New(0)}
-	ss.add(st)
+	st := &stream{conversation: conversation{group: in.group, local: in.from.id, remote: in.dest, to: urn}, kind: kind,
+		key: streamKey{far, true, ss.number}, server: in.param, name: name, from: addr.pipe, toID: id}
+	ss.add(st, reliable.State{})
 	ss.outlets.hush(st)
 	ss.stats.Streams++
 	ss.record(memStreamNext, strconv.AppendUint(nil, ss.number, 10))
@@ -103,21 +103,9 @@ func (ss *streams) open(in inbound, far uint16, kind streamKind) {
 		func(refused bool) { ss.carried(key, 0, refused) })
 }
 
-// count counts the streams that are not over, and those of one peer among them.
-func (ss *streams) count(peer string) (all, own int) {
-	for _, st := range ss.all {
-		if st.ended {
-			continue
-		}
-		if all++; st.local == peer {
-			own++
-		}
-	}
-	return all, own
-}
-
-func (ss *streams) add(st *stream) {
-	ss.all[st.key] = st
+func (ss *streams) add(st *stream, s reliable.State) {
+	ss.talks.begin(&st.conversation, &ss.layers[st.kind], s)
+	ss.of[st.key] = st
 	ss.at[streamAddr{st.local, st.remote, st.from}] = st
 }
 
@@ -167,33 +155,25 @@ const maxStreamName = 512
 
 // acceptLocally is the server's answer, made here. No credential is needed (ghosts 6.4).
 func (ss *streams) acceptLocally(st *stream) {
-	p := ss.outlets.peers[st.local]
-	if p == nil {
-		return
-	}
-	ns := st.kind.namespace()
+	k := st.kind
 	doc, err := ss.ghosts.ghostPeerDoc(ss.far.peerDoc(st.remote, st.group))
 	if err != nil {
 		ss.note("error", "a far peer's advertisement cannot be rebuilt", "peer", st.remote, "error", err)
 		return
 	}
-	pipe := jxta.Element{Namespace: ns, Name: "remPipe", Type: mimeXML, Data: pipeDoc(st.from, st.name)}
-	peer := jxta.Element{Namespace: ns, Name: "remPeer", Type: mimeXML, Data: doc}
-	word := func(name, value string) jxta.Element {
-		return jxta.Element{Namespace: ns, Name: name, Type: mimeText, Data: []byte(value)}
-	}
-	if st.kind == streamBiDi {
-		ss.toEdge(st, p, word("direct", "false"), pipe, peer)
+	pipe, peer := k.document("remPipe", pipeDoc(st.from, st.name)), k.document("remPeer", doc)
+	if k == streamBiDi {
+		ss.talks.toEdge(&st.conversation, k.word("direct", "false"), pipe, peer)
 	} else {
-		ss.toEdge(st, p, pipe, peer, word("stream", "true"), word("encrypt", "false"))
+		ss.talks.toEdge(&st.conversation, pipe, peer, k.word("stream", "true"), k.word("encrypt", "false"))
 	}
 }
 
 // openFar opens a stream for a far client at the local server.
 func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 	m := ev.Message
-	if st := ss.all[key]; st != nil { // handed in again
-		if st.opening.token == 0 && !st.ended && st.to == "" {
+	if st := ss.of[key]; st != nil { // handed in again
+		if st.opening.token == 0 && !st.Ended() && st.to == "" {
 			st.opening.token = ev.Token
 		} else if st.opening.token != ev.Token {
 			ss.done(ev.Token)
@@ -202,7 +182,6 @@ func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 	}
 	flags, urn, name, digest, err := parseOpen(rest, m.Param)
 	p := ss.outlets.peers[m.To]
-	all, own := ss.count(m.To)
 	refuse := ""
 	switch {
 	case ss.over.Has(ss.overKey(key)):
@@ -212,7 +191,7 @@ func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 		refuse = "malformed"
 	case p == nil || len(p.leases) == 0:
 		refuse = "no_peer"
-	case all >= ss.cfg.MaxStreams || own >= max(1, ss.cfg.MaxStreams/4):
+	case ss.talks.full(m.To):
 		refuse = "streams"
 	default:
 		if id, err := jxta.ParseURN(m.Param); err != nil {
@@ -234,10 +213,10 @@ func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 	if flags&openBiDi != 0 {
 		kind = streamBiDi
 	}
-	st := &stream{key: key, kind: kind, down: reliable.New(0), opening: opening{ev.Token, ss.now.Add(streamAccept)},
-		group: m.Scope, local: m.To, remote: m.From, server: m.Param, name: name, from: urn}
-	ss.until(st.opening.until)
-	ss.add(st)
+	st := &stream{conversation: conversation{group: m.Scope, local: m.To, remote: m.From}, kind: kind,
+		key: key, server: m.Param, name: name, from: urn, opening: opening{ev.Token, ss.now.Add(streamAccept)}}
+	ss.talks.wakeBy(st.opening.until)
+	ss.add(st, reliable.State{})
 	ss.stats.Streams++
 	ss.save(st)
 	ss.offer(st, p, flags, digest, m.Parts[1:])
@@ -248,36 +227,33 @@ func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 
 // offer sends the server the client's request as JXSE writes it.
 func (ss *streams) offer(st *stream, p *peer, flags byte, digest []byte, more []jxta.Element) {
-	ns := st.kind.namespace()
+	k := st.kind
 	m := jxta.Message{Elements: more}
 	var all []jxta.Element
 	if flags&openCredential != 0 {
 		key := credentialKey{st.key.site, st.remote}
-		if e := m.Find(ns, "Cred"); e != nil {
+		if e := m.Find(k.namespace(), "Cred"); e != nil {
 			ss.credentials.learn(key, e.Data)
 		}
 		if doc := ss.credentials.docs[key]; doc != nil {
 			if sum := sha256.Sum256(doc); bytes.Equal(sum[:8], digest) {
-				all = append(all, jxta.Element{Namespace: ns, Name: "Cred", Type: mimeXML, Data: doc})
+				all = append(all, k.document("Cred", doc))
 			}
 		}
 	}
-	word := func(name, value string) jxta.Element {
-		return jxta.Element{Namespace: ns, Name: name, Type: mimeText, Data: []byte(value)}
-	}
-	all = append(all, jxta.Element{Namespace: ns, Name: "reqPipe", Type: mimeXML, Data: pipeDoc(st.from, st.name)})
+	all = append(all, k.document("reqPipe", pipeDoc(st.from, st.name)))
 	var peer []jxta.Element
 	if doc, err := ss.ghosts.ghostPeerDoc(ss.far.peerDoc(st.remote, st.group)); err == nil {
-		peer = append(peer, jxta.Element{Namespace: ns, Name: "remPeer", Type: mimeXML, Data: doc})
+		peer = append(peer, k.document("remPeer", doc))
 	}
-	if st.kind == streamBiDi {
-		all = append(all, word("reliable", "true"), word("direct", "false"))
-		if e := m.Find(ns, "connectionproperties"); e != nil {
+	if k == streamBiDi {
+		all = append(all, k.word("reliable", "true"), k.word("direct", "false"))
+		if e := m.Find(k.namespace(), "connectionproperties"); e != nil {
 			all = append(all, *e)
 		}
 		all = append(all, peer...)
 	} else {
-		all = append(append(all, peer...), word("stream", "true"))
+		all = append(append(all, peer...), k.word("stream", "true"))
 	}
 	ss.outlets.enqueue(p, ss.ghosts.said(p, st.remote, st.group, svcPipe, st.server, all))
 }
@@ -293,21 +269,20 @@ func (ss *streams) accepted(st *stream, in inbound, doc []byte) {
 		return
 	}
 	m := jxta.Message{Elements: in.elements}
-	late := st.ended && st.to == ""
+	late := st.Ended() && st.to == ""
 	if st.to == "" {
 		st.to, st.toID = urn, id
+		st.Open()
 		ss.outlets.hush(st)
 	}
 	switch {
-	case late: // refused already: say so now
-		p := ss.outlets.peers[st.local]
-		if st.kind == streamSocket {
-			ss.toEdge(st, p, closeElement(st.kind, "close"))
-		} else {
-			ss.sender(st)(1, closeBlock())
-		}
+	case late && st.kind == streamSocket: // refused already: say so now
+		ss.talks.toEdge(&st.conversation, st.kind.word("close", "close"))
 		return
-	case st.ended || st.toID != id:
+	case late:
+		ss.talks.send(&st.conversation, reliable.Send{Number: 1, Data: closeBlock()})
+		return
+	case st.Ended() || st.toID != id:
 		return
 	case is(m.Find(st.kind.namespace(), "encrypt"), "true"):
 		// The client was accepted without a key: the server's octets would be noise to it.
@@ -320,5 +295,5 @@ func (ss *streams) accepted(st *stream, in inbound, doc []byte) {
 		st.opening.token = 0
 	}
 	ss.save(st)
-	ss.pump(st)
+	ss.sent(st, st.Pump(ss.now))
 }

@@ -249,7 +249,7 @@ func TestSecureNewConnection(t *testing.T) {
 	if a.read[len(a.read)-1] != hello("3") || b.read[len(b.read)-1] != "server hello 3" {
 		t.Errorf("read %q and %q", a.read, b.read)
 	}
-	if s := w.nodes[1].b.Stats(); s.SecureConnections != 3 || s.SecureDuplicates != 1 {
+	if s := w.nodes[1].b.Stats(); s.SecureBegun != 3 || s.Secure.Duplicates != 1 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -317,7 +317,7 @@ func TestSecureEdgeDialsAgain(t *testing.T) {
 	b.redial("")
 	w.pass(10 * time.Second)
 	b.once(append([]string{hello("1")}, texts("a", 1, 3)...)...)
-	if s := w.nodes[1].b.Stats(); s.SecureRepeats == 0 || s.SecureDelivered != 4 {
+	if s := w.nodes[1].b.Stats(); s.Secure.Repeats == 0 || s.Secure.Delivered != 4 {
 		t.Errorf("%+v", s)
 	}
 	before := b.dups
@@ -335,7 +335,7 @@ func TestSecureBounds(t *testing.T) {
 	b.deaf = true
 	a.begin("1")
 	w.pass(10 * time.Minute)
-	if s := w.nodes[1].b.Stats(); s.Refused["tls_not_taken"] != 1 || s.SecureRepeats > 10 || len(w.pending[1]) > 0 {
+	if s := w.nodes[1].b.Stats(); s.Refused["tls_not_taken"] != 1 || s.Secure.Repeats > 10 || len(w.pending[1]) > 0 {
 		t.Errorf("%+v", s)
 	}
 	w.pass(2 * time.Hour)
@@ -405,8 +405,9 @@ func TestHostileSecure(t *testing.T) {
 	}
 	a.tell(jxta.Element{Namespace: nsTLS, Name: tlsAck, Type: mimeTLSAck, Data: []byte{0xff, 0xff, 0xff, 0xff}})
 	w.settle()
-	if p := n.b.secure.pairs[tlsKey{a.id, b.id}]; p.up.Early() != tlsReorder || p.up.Taken != 1 || a.acks != 1 {
-		t.Errorf("%d blocks kept, %d taken, %d acknowledged", p.up.Early(), p.up.Taken, a.acks)
+	full := n.b.Stats().Refused["tls_full"]
+	if taken, _ := n.b.secure.pairs[tlsKey{a.id, b.id}].Position(); full != 200-tlsReorder || taken != 1 || a.acks != 1 {
+		t.Errorf("%d blocks kept, %d taken, %d acknowledged", 200-full, taken, a.acks)
 	}
 	// From the link.
 	payload := func(data string) site.Message {

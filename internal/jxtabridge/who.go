@@ -151,8 +151,8 @@ func (w *who) admit(c *conn) {
 		}
 	}
 	w.outlets.pump(p)
-	w.streams.edgeIsBack(p)
-	w.secure.edgeIsBack(p)
+	w.streams.talks.edgeIsBack(p)
+	w.secure.talks.edgeIsBack(p)
 	heard := w.forget(c)
 	for _, body := range heard {
 		w.handle(c, body)

@@ -8,7 +8,6 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/wait"
 	"aldis/internal/site"
 )
 
@@ -83,7 +82,7 @@ func TestAccountsAreApart(t *testing.T) {
 	turns := make(chan int)
 	gone := make(chan struct{})
 	waiting := func(n int) {
-		wait.Until(t, 10*time.Second, "so many wait", func() bool {
+		check.Until(t, 10*time.Second, "so many wait", func() bool {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			return len(l.of["a"].waiting) == n

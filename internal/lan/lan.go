@@ -15,9 +15,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/rate"
 	"aldis/internal/site"
 )
 
@@ -102,7 +102,7 @@ func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog
 		life: life, end: end, room: newRoom(cfg.MaxReading), accounts: newAccounts(cfg.Share),
 		cfg: cfg, post: post, log: log, metrics: newMetrics(reg),
 		conns: map[site.ConnID]*outbox{}, byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, web: newWeb(),
-		ether: ether{hosts: rate.Each[netip.Addr]{Rate: hostRate, Burst: hostBurst, Most: maxHosts}},
+		ether: ether{hosts: due.Each[netip.Addr]{Rate: hostRate, Burst: hostBurst, Most: maxHosts}},
 	}
 }
 

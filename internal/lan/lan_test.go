@@ -18,7 +18,7 @@ import (
 
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -356,7 +356,7 @@ func TestWrittenIsOnThePeersMachine(t *testing.T) {
 		}
 		return 0
 	}
-	wait.Still(t, 200*time.Millisecond, 5*time.Second, "what is written", func() int { return last(w.all()) })
+	check.Still(t, 200*time.Millisecond, 5*time.Second, "what is written", func() int { return last(w.all()) })
 	if got := last(w.all()); got > 8 {
 		t.Errorf("%d bodies of %d octets called written, and the peer has room for one or two", got, size)
 	}

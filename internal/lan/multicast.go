@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/rate"
 )
 
 // What of multicast is read: datagrams a second, and at once, of one host and of all. A JXTA peer that starts sends some
@@ -35,9 +35,9 @@ type ether struct {
 	group netip.AddrPort
 
 	// The receiver's own.
-	hosts  rate.Each[netip.Addr]
-	others rate.Bucket // of the hosts that are too many
-	all    rate.Bucket
+	hosts  due.Each[netip.Addr]
+	others due.Bucket // of the hosts that are too many
+	all    due.Bucket
 	logged time.Time
 }
 
@@ -150,7 +150,7 @@ func (l *LAN) datagram(b []byte, from netip.AddrPort) {
 }
 
 // host is the account of one source address.
-func (l *LAN) host(a netip.Addr, now time.Time) *rate.Bucket {
+func (l *LAN) host(a netip.Addr, now time.Time) *due.Bucket {
 	if h := l.ether.hosts.Of(now, a); h != nil {
 		return h
 	}

@@ -8,7 +8,6 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/wait"
 	"aldis/internal/site"
 )
 
@@ -74,7 +73,7 @@ func TestRoomIsBoundedAndNobodyWaitsForEver(t *testing.T) {
 	check.NoError(f, r.take(a, most/2, never)) // the first may
 	taken := make(chan error)
 	go func() { taken <- r.take(b, most/8, never) }()
-	wait.Until(t, 10*time.Second, "the second waits", func() bool {
+	check.Until(t, 10*time.Second, "the second waits", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return b.waits

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/rate"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -34,8 +34,8 @@ type pipe struct{ group, id string }
 // rulePipe is a rule with the pipe that it is about.
 type rulePipe struct {
 	*Rule
-	id   string            // "": its advertisement was not seen yet
-	rate rate.Each[string] // of each peer
+	id   string           // "": its advertisement was not seen yet
+	rate due.Each[string] // of each peer
 }
 
 // takes says whether a peer may say something now.

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"aldis/internal/due"
-	"aldis/internal/rate"
-	"aldis/internal/recent"
 	"aldis/internal/site"
 	"aldis/internal/tak/rule"
 )
@@ -24,11 +22,11 @@ type Config struct {
 type Meeting struct {
 	cfg     Config
 	units   map[string]*unit
-	lines   *recent.Set[string] // ids of the last lines, so that one that comes twice is taken once
+	lines   *due.Recent[string] // ids of the last lines, so that one that comes twice is taken once
 	jxta    jxtaSide
 	tak     takSide
-	trouble rate.Tally // what happened, and what was refused
-	met     site.Met   // of the next Step
+	trouble due.Tally // what happened, and what was refused
+	met     site.Met  // of the next Step
 	begun   bool
 	wait    due.Heap[*outlet]
 	purged  time.Time // when units were forgotten last
@@ -67,12 +65,12 @@ func New(cfg Config, memories []site.Memory) (*Meeting, error) {
 	if cfg.Apart == 0 {
 		cfg.Apart = 2 * time.Minute
 	}
-	m := &Meeting{cfg: cfg, units: map[string]*unit{}, lines: recent.New[string](mostLines), trouble: rate.NewTally()}
+	m := &Meeting{cfg: cfg, units: map[string]*unit{}, lines: due.NewRecent[string](mostLines), trouble: due.NewTally()}
 	m.jxta = jxtaSide{Meeting: m, listeners: map[pipe]map[string]bool{}, waiting: map[uint64]*site.FarMessage{}}
 	m.tak = takSide{Meeting: m}
 	for i := range cfg.Rules {
 		rule := &m.cfg.Rules[i]
-		m.jxta.pipes = append(m.jxta.pipes, &rulePipe{Rule: rule, id: rule.Pipe, rate: rate.Each[string]{Rate: mostRate, Burst: mostAtOnce, Most: mostNames}})
+		m.jxta.pipes = append(m.jxta.pipes, &rulePipe{Rule: rule, id: rule.Pipe, rate: due.Each[string]{Rate: mostRate, Burst: mostAtOnce, Most: mostNames}})
 	}
 	return m, m.jxta.restore(memories)
 }

@@ -35,8 +35,10 @@ func newJournald(socket string, level slog.Leveler) (*journald, error) {
 	return &journald{level: level, mu: &sync.Mutex{}, conn: conn}, nil
 }
 
+// Enabled says whether the level is logged.
 func (j *journald) Enabled(_ context.Context, l slog.Level) bool { return l >= j.level.Level() }
 
+// WithAttrs is the handler for records that have these attributes too.
 func (j *journald) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *j
 	with.with = append(append([]slog.Attr(nil), j.with...), attrs...)
@@ -46,6 +48,7 @@ func (j *journald) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup is of no effect: the gateway's lines have no groups.
 func (j *journald) WithGroup(string) slog.Handler { return j }
 
+// Handle sends a record to journald.
 func (j *journald) Handle(_ context.Context, r slog.Record) error {
 	var b bytes.Buffer
 	field := func(name, value string) {

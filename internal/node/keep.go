@@ -79,21 +79,21 @@ func (k *keeper) open(cfg *config.Config) (next map[netip.AddrPort]*os.File, err
 			}
 		}
 	}()
-	for _, w := range wantedSockets(cfg) {
-		if next[w.at] = k.held[w.at]; next[w.at] != nil {
+	for _, w := range cfg.Listens() {
+		if next[w.At] = k.held[w.At]; next[w.At] != nil {
 			continue
 		}
-		delete(next, w.at)
-		ln, err := net.Listen("tcp", w.at.String())
+		delete(next, w.At)
+		ln, err := net.Listen("tcp", w.At.String())
 		if err != nil {
-			return next, listenError(w.key, "TCP", w.at, err)
+			return next, listenError(w.Key, "TCP", w.At, err)
 		}
 		f, err := ln.(*net.TCPListener).File()
 		ln.Close()
 		if err != nil {
-			return next, fmt.Errorf("%s: %w", w.key, err)
+			return next, fmt.Errorf("%s: %w", w.Key, err)
 		}
-		next[w.at] = f
+		next[w.At] = f
 	}
 	return next, nil
 }

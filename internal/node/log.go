@@ -42,14 +42,17 @@ func newLogger(cfg *config.Config, stderr io.Writer) (*slog.Logger, *slog.LevelV
 // keyed gives each line the key of its event.
 type keyed struct{ slog.Handler }
 
+// Handle adds the key.
 func (k keyed) Handle(ctx context.Context, r slog.Record) error {
 	r = r.Clone()
 	r.AddAttrs(slog.String(logbook.Field, logbook.KeyOf(r.Message)))
 	return k.Handler.Handle(ctx, r)
 }
 
+// WithAttrs is the handler for records that have these attributes too.
 func (k keyed) WithAttrs(attrs []slog.Attr) slog.Handler { return keyed{k.Handler.WithAttrs(attrs)} }
 
+// WithGroup is the handler for records whose attributes are in a group.
 func (k keyed) WithGroup(name string) slog.Handler { return keyed{k.Handler.WithGroup(name)} }
 
 // forPeople writes durations with their unit in JSON too, leaves out times that nobody knows, and lets nothing through that
@@ -103,6 +106,7 @@ func limit(h slog.Handler) slog.Handler {
 	return limited{h, &limits{texts: map[string]map[string]*account{}}}
 }
 
+// Handle passes a record on, unless there were too many of its kind.
 func (l limited) Handle(ctx context.Context, r slog.Record) error {
 	leftOut, pass, ended := l.pass(r.Message, kindOf(r), r.Time)
 	for _, e := range ended {
@@ -208,10 +212,12 @@ func (l *limits) sweep(text, kind string, now time.Time) (ended []silenced) {
 	return ended
 }
 
+// WithAttrs is the handler for records that have these attributes too, within the same limits.
 func (l limited) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return limited{l.Handler.WithAttrs(attrs), l.limits}
 }
 
+// WithGroup is the handler for records whose attributes are in a group, within the same limits.
 func (l limited) WithGroup(name string) slog.Handler {
 	return limited{l.Handler.WithGroup(name), l.limits}
 }

@@ -90,7 +90,13 @@ const namesBatch = 50
 func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
 	err = n.daemon.Do(ctx, func(now time.Time) {
 		lan := n.bridge.Status()
-		s = control.Snapshot{Gateway: n.gateway.Status(now), LAN: lan, Locals: locals(lan.Peers), Corpora: n.corpora.Status(), Metrics: append(jxtabridge.Metrics(lan, n.bridge.Stats()), slices.Concat(n.tak.metrics(), n.meeting.metrics())...)}
+		s = control.Snapshot{
+			Gateway: n.gateway.Status(now),
+			LAN:     lan,
+			Locals:  locals(lan.Peers),
+			Corpora: n.corpora.Status(),
+			Metrics: append(jxtabridge.Metrics(lan, n.bridge.Stats()), slices.Concat(n.tak.metrics(), n.meeting.metrics())...),
+		}
 	})
 	return s, err
 }

@@ -4,10 +4,10 @@ import (
 	"os"
 	"testing"
 
-	"aldis/internal/lab/labtest"
+	"aldis/internal/lab/commands"
 )
 
 func TestMain(m *testing.M) {
-	labtest.IfCalled()
-	os.Exit(labtest.Main(m))
+	commands.IfCalled()
+	os.Exit(commands.WithLab(m))
 }

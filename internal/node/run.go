@@ -325,7 +325,13 @@ func (n *node) build() error {
 		return err
 	}
 	// One host that opens all it can leaves three quarters to the others.
-	bounds := lan.Config{Peer: identity.Peer, From: c.LAN.TCP.Addr(), MaxConns: c.LAN.MaxConnections, MaxConnsPerAddress: c.LAN.MaxConnections / 4, Share: lan.DefaultShare}
+	bounds := lan.Config{
+		Peer:               identity.Peer,
+		From:               c.LAN.TCP.Addr(),
+		MaxConns:           c.LAN.MaxConnections,
+		MaxConnsPerAddress: c.LAN.MaxConnections / 4,
+		Share:              lan.DefaultShare,
+	}
 	bounds.Sign = func(message []byte, source string) ([]byte, error) {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
@@ -448,10 +454,27 @@ func (n *node) run(ctx context.Context) error {
 		}()
 	}
 	desk := control.New(control.Source{
-		Order: n.daemon.PostOrder, Durable: n.daemon.Durable, Authority: func() control.Authority { return authority(n.reloader.force.Load()) },
-		Names: func() []string { return n.reloader.force.Load().HTTP.Names }, Reload: n.reloader.reload, Log: n.log, Audit: n.keep, Backup: n.backup, AdvertKeys: n.advertKeys, AdvertRows: n.advertRows, CorpusFile: n.corpusFile,
-		Messages: n.messages, Known: n.known,
-		Version: cli.VersionText(), Started: n.started, Snapshot: n.snapshot, Trouble: n.trouble, Radio: n.radio.Stats, NORM: n.norm.Stats, Protections: n.protections, Rehearsing: rehearsing(),
+		Order:       n.daemon.PostOrder,
+		Durable:     n.daemon.Durable,
+		Authority:   func() control.Authority { return authority(n.reloader.force.Load()) },
+		Names:       func() []string { return n.reloader.force.Load().HTTP.Names },
+		Reload:      n.reloader.reload,
+		Log:         n.log,
+		Audit:       n.keep,
+		Backup:      n.backup,
+		AdvertKeys:  n.advertKeys,
+		AdvertRows:  n.advertRows,
+		CorpusFile:  n.corpusFile,
+		Messages:    n.messages,
+		Known:       n.known,
+		Version:     cli.VersionText(),
+		Started:     n.started,
+		Snapshot:    n.snapshot,
+		Trouble:     n.trouble,
+		Radio:       n.radio.Stats,
+		NORM:        n.norm.Stats,
+		Protections: n.protections,
+		Rehearsing:  rehearsing(),
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
 		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })

@@ -12,6 +12,7 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/config"
 	"aldis/internal/journal"
+	"aldis/internal/keyfile"
 )
 
 // secretOf is what seals the journal in dir, read from its file or typed by the operator; nil: there is none. A first passphrase is
@@ -44,7 +45,7 @@ func secretOf(s config.Secret, dir string, stdin *os.File, prompt io.Writer) (at
 // SecretFor is the secret of commands: of a file that a flag names, or what the configuration says.
 func SecretFor(keyFile string, s config.Secret, dir string, stderr io.Writer) (atrest.Secret, error) {
 	if keyFile != "" {
-		return config.LoadSecret(keyFile)
+		return keyfile.LoadSecret(keyFile)
 	}
 	return secretOf(s, dir, os.Stdin, stderr)
 }

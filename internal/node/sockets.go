@@ -20,21 +20,6 @@ const (
 	keeperEnv      = "ALDIS_KEEPER"
 )
 
-// wanted is a listening socket that a configuration asks for.
-type wanted struct {
-	key string // in the configuration
-	at  netip.AddrPort
-}
-
-func wantedSockets(c *config.Config) (w []wanted) {
-	for _, s := range []wanted{{"lan.tcp", c.LAN.TCP}, {"lan.http", c.LAN.HTTP}, {"tak.listen", c.TAK.Listen}, {"tak.tls", c.TAK.TLS}, {"tak.mesh_unicast", c.TAK.Unicast}, {"tak.files", c.TAK.Files.Listen}, {"tak.files_tls", c.TAK.Files.TLS}, {"http.listen", c.HTTP.Listen}} {
-		if s.at.IsValid() {
-			w = append(w, s)
-		}
-	}
-	return w
-}
-
 // inherited are the listening sockets that this process was started with, by their address. The variables that told
 // of them are gone afterwards, so that no child believes them.
 func inherited() (map[netip.AddrPort]net.Listener, error) {
@@ -70,20 +55,20 @@ func inherited() (map[netip.AddrPort]net.Listener, error) {
 // sockets opens what a configuration asks for, or takes what was inherited. Keys are those of the configuration.
 func sockets(c *config.Config, have map[netip.AddrPort]net.Listener) (open map[string]net.Listener, err error) {
 	open = map[string]net.Listener{}
-	for _, w := range wantedSockets(c) {
-		if ln := have[w.at]; ln != nil {
-			open[w.key] = ln
-			delete(have, w.at)
+	for _, w := range c.Listens() {
+		if ln := have[w.At]; ln != nil {
+			open[w.Key] = ln
+			delete(have, w.At)
 			continue
 		}
-		ln, err := lan.Listen(w.at.String())
+		ln, err := lan.Listen(w.At.String())
 		if err != nil {
 			for _, ln := range open {
 				ln.Close()
 			}
-			return nil, listenError(w.key, "TCP", w.at, err)
+			return nil, listenError(w.Key, "TCP", w.At, err)
 		}
-		open[w.key] = ln
+		open[w.Key] = ln
 	}
 	return open, nil
 }

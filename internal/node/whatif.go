@@ -112,6 +112,7 @@ type bounded struct {
 	most int
 }
 
+// Write takes all of p or nothing.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.Len()+len(p) > b.most {
 		return 0, io.ErrShortBuffer

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/wait"
 )
 
 // The process has the least of the machine, on one processor, and ends when nobody wants it any more.
@@ -24,7 +23,7 @@ func TestRehearsalGoesLast(t *testing.T) {
 		ended <- err
 	}()
 	child := 0
-	wait.Until(t, 30*time.Second, "there is a process", func() bool {
+	check.Until(t, 30*time.Second, "there is a process", func() bool {
 		paths, _ := filepath.Glob("/proc/self/task/*/children")
 		for _, p := range paths {
 			b, _ := os.ReadFile(p)

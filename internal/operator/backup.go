@@ -152,6 +152,7 @@ type cancelled struct {
 	cancel context.CancelFunc
 }
 
+// Close closes the answer and ends the request.
 func (c cancelled) Close() error {
 	defer c.cancel()
 	return c.ReadCloser.Close()

@@ -14,6 +14,7 @@ import (
 	"aldis/internal/control"
 	"aldis/internal/corpora"
 	"aldis/internal/infile"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/compact"
 )
 
@@ -134,7 +135,7 @@ func (o *corporaOrder) save(name string, stdout io.Writer) error {
 	if err != nil || corpora.Name(c) != name {
 		return fmt.Errorf("what the gateway gives for %s is another corpus, or damaged", name)
 	}
-	if err := config.Replace(o.out, string(file), 0o600); err != nil {
+	if err := keyfile.Replace(o.out, string(file), 0o600); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(stdout, "corpus %s is in %s: gateway corpus show --text %s shows its messages\n", name, o.out, o.out)

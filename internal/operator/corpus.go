@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"aldis/internal/cli"
-	"aldis/internal/cli/teaching"
 )
 
 const corpusAbout = `usage: gateway corpus build -o FILE SAMPLES... [--mask] [--lines] [--json]
@@ -39,8 +38,8 @@ this gateway is the same. Gateways whose models differ in version or hash cannot
 
 func corpusCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("corpus", flag.ContinueOnError)
-	fs.String("write", "", "`directory` to write model.bin, testdata/corpus.txt and testdata/vectors.txt to: internal/link/compact of the source")
-	var b teaching.Order
+	fs.String("write", "", "`directory` to write model.bin and testdata/vectors.txt to: internal/link/compact of the source")
+	var b cli.CorpusOrder
 	b.Flags(fs)
 	text := fs.Bool("text", false, "print the messages, with show")
 	var c corporaOrder
@@ -71,7 +70,7 @@ func corpusCommand(args []string, stdout, stderr io.Writer) int {
 			err = c.decide(rest[0], rest[1], stdout)
 		}
 	case "build":
-		if err = b.Build(rest[1:], stdout, stderr); errors.Is(err, teaching.ErrTraffic) {
+		if err = b.Build(rest[1:], stdout, stderr); errors.Is(err, cli.ErrTraffic) {
 			return cli.RunLab("corpus", args, stderr)
 		}
 	case "show":

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"aldis/internal/config"
+	"aldis/internal/keyfile"
 )
 
 // desk is where a running gateway answers.
@@ -36,7 +37,7 @@ func deskAt(at netip.AddrPort) desk {
 // DeskOf is the one that takes orders: control.socket of a configuration, or with a token http.listen.
 func DeskOf(file, tokenFile string) (desk, error) {
 	if tokenFile != "" {
-		token, err := config.LoadToken(tokenFile)
+		token, err := keyfile.LoadToken(tokenFile)
 		if err != nil {
 			return desk{}, err
 		}

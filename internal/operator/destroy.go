@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"aldis/internal/config"
+	"aldis/internal/keyfile"
 )
 
 // destroyKeys wipes what a gateway could be read and imitated with. It goes on whatever fails, and tells all of it.
@@ -16,12 +17,12 @@ func destroyKeys(o *keysOrder) error {
 	if err != nil {
 		return err
 	}
-	journal, err := config.Destroyable(dataDir)
-	if errors.Is(err, config.ErrRuns) {
+	journal, err := keyfile.Destroyable(dataDir)
+	if errors.Is(err, keyfile.ErrRuns) {
 		return err
 	}
 	for _, file := range append(files, journal...) {
-		if gone := config.Destroy(file); gone != nil {
+		if gone := keyfile.Destroy(file); gone != nil {
 			err = errors.Join(err, gone)
 			continue
 		}

@@ -93,10 +93,19 @@ func runningOf(file string) (run *doctor.Running, trouble *doctor.Finding) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		return nil, nil
 	case errors.Is(err, fs.ErrPermission):
-		return nil, &doctor.Finding{Check: "gateway", Grade: doctor.Warning, Text: "this user may not ask at " + path + " whether a gateway runs",
-			WayOut: "run gateway doctor as root, or as the user that runs the gateway"}
+		return nil, &doctor.Finding{
+			Check:  "gateway",
+			Grade:  doctor.Warning,
+			Text:   "this user may not ask at " + path + " whether a gateway runs",
+			WayOut: "run gateway doctor as root, or as the user that runs the gateway",
+		}
 	case err != nil:
-		return nil, &doctor.Finding{Check: "gateway", Grade: doctor.Fault, Text: "the gateway cannot be asked: " + err.Error(), WayOut: "look at its log; if it stays so, restart it"}
+		return nil, &doctor.Finding{
+			Check:  "gateway",
+			Grade:  doctor.Fault,
+			Text:   "the gateway cannot be asked: " + err.Error(),
+			WayOut: "look at its log; if it stays so, restart it",
+		}
 	}
 	desk, err := DeskOf(file, "")
 	var r control.Report

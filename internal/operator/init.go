@@ -17,6 +17,7 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/config"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/profile"
 )
 
@@ -256,7 +257,7 @@ func (s *setup) write() (err error) {
 		return err
 	}
 	if s.newKey {
-		if err := config.NewKey(key); err != nil {
+		if err := keyfile.NewKey(key); err != nil {
 			return err
 		}
 		defer func() {
@@ -310,23 +311,13 @@ func (s *setup) text() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "# Written by gateway init. docs/configure.md explains every key; after a change: gateway check, then gateway reload.\n\n")
-	fmt.Fprintf(&b, "[node]\nid = %d\nname = %q\ndata_dir = %q\n\n[lan]\ntcp = %q\n\n", s.id, s.name, data, lan)
-	fmt.Fprintf(&b, "[link]\nprofile = %q\nlisten = %q\nkey_file = %q\n", s.profile, link, key)
-	if s.ashore {
-		fmt.Fprintf(&b, "end = \"shore\"\n")
+	c := config.Config{
+		Node: config.Node{ID: uint16(s.id), Name: s.name, DataDir: data},
+		LAN:  config.LAN{TCP: lan},
+		Link: config.Link{ProfileName: s.profile, Listen: link, KeyFile: key, Shore: s.ashore, Peers: s.peers},
+		HTTP: config.HTTP{Listen: netip.MustParseAddrPort("127.0.0.1:9142")},
 	}
-	for _, p := range s.peers {
-		fmt.Fprintf(&b, "\n[[link.peer]]\nid = %d\nname = %q\n", p.ID, p.Name)
-		if p.Address.IsValid() {
-			fmt.Fprintf(&b, "address = %q\n", p.Address)
-		} else {
-			fmt.Fprintf(&b, "# its address is learned from its first datagram\n")
-		}
-	}
-	fmt.Fprintf(&b, "\n[http]\nlisten = \"127.0.0.1:9142\"\n")
-	return b.String(), nil
+	return "# Written by gateway init. docs/configure.md explains every key; after a change: gateway check, then gateway reload.\n" + c.Text(), nil
 }
 
 // next says what to do now, here and at each other side.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"aldis/internal/cli"
-	"aldis/internal/config"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
 )
@@ -74,6 +74,7 @@ type keysOrder struct {
 // listFlag is a flag that may come again.
 type listFlag []string
 
+// String is the default in a flag's help: none.
 func (l *listFlag) String() string { return "" }
 
 // Set adds a value.
@@ -180,7 +181,7 @@ func newTAKKeys(o *keysOrder) error {
 		if len(o.names) > 0 {
 			return errors.New("say --revoke NAME, or names of whom to make certificates for, not both")
 		}
-		if err := config.RevokeTAK(o.out, o.revoke, time.Now()); err != nil {
+		if err := keyfile.RevokeTAK(o.out, o.revoke, time.Now()); err != nil {
 			return err
 		}
 		fmt.Fprintf(o.stdout, "the certificate of %s is revoked: %s says so; give that file to the gateway's directory of keys\n", o.revoke, filepath.Join(o.out, "revoked.pem"))
@@ -190,7 +191,7 @@ func newTAKKeys(o *keysOrder) error {
 	if len(o.names) > 0 {
 		host, clients = o.names[0], o.names[1:]
 	}
-	made, err := config.NewTAKKeys(o.out, host, clients, time.Now())
+	made, err := keyfile.NewTAKKeys(o.out, host, clients, time.Now())
 	for _, name := range made {
 		fmt.Fprintf(o.stdout, "%s is new\n", name)
 	}
@@ -198,7 +199,7 @@ func newTAKKeys(o *keysOrder) error {
 }
 
 func newNetKey(o *keysOrder) error {
-	err := config.NewKey(o.out)
+	err := keyfile.NewKey(o.out)
 	if err == nil {
 		fmt.Fprintf(o.stdout, "%s holds a new net key\n", o.out)
 	}
@@ -206,7 +207,7 @@ func newNetKey(o *keysOrder) error {
 }
 
 func newNodeKey(o *keysOrder) error {
-	key, err := config.NewNodeKey(o.out)
+	key, err := keyfile.NewNodeKey(o.out)
 	if err == nil {
 		o.print("%s holds a new key of a node, and never leaves this machine", roster.NodePublic(key.Public()), key.Public())
 	}
@@ -219,7 +220,7 @@ func (o *keysOrder) print(about, public string, key seal.PublicKey) {
 }
 
 func showNodeKey(o *keysOrder) error {
-	key, err := config.LoadNodeKey(o.file)
+	key, err := keyfile.LoadNodeKey(o.file)
 	if err == nil {
 		o.print("%s is the key of a node", roster.NodePublic(key.Public()), key.Public())
 	}
@@ -231,7 +232,7 @@ func newAuthority(o *keysOrder) error {
 	if err != nil {
 		return err
 	}
-	public, err := config.NewAuthority(o.out, passphrase)
+	public, err := keyfile.NewAuthority(o.out, passphrase)
 	if err == nil {
 		o.print("%s holds a new authority's key under the passphrase: keep both, and off every network", roster.AuthorityPublic(public), public)
 	}
@@ -239,7 +240,7 @@ func newAuthority(o *keysOrder) error {
 }
 
 func showAuthority(o *keysOrder) error {
-	a, err := config.LoadAuthority(o.file)
+	a, err := keyfile.LoadAuthority(o.file)
 	if err == nil {
 		o.print("%s is the key of an authority", roster.AuthorityPublic(a.Public), a.Public)
 	}
@@ -248,21 +249,21 @@ func showAuthority(o *keysOrder) error {
 
 // showKey looks at what a file is.
 func showKey(o *keysOrder) error {
-	key, err := config.LoadKey(o.file)
+	key, err := keyfile.LoadKey(o.file)
 	if err == nil {
 		fmt.Fprintln(o.stdout, key.Fingerprint())
 		return nil
 	}
-	if _, other := config.LoadRoster(o.file); other == nil {
+	if _, other := keyfile.LoadRoster(o.file); other == nil {
 		return showRoster(o)
 	}
 	if !errors.Is(err, seal.ErrKeyText) {
 		return err
 	}
-	if _, other := config.LoadNodeKey(o.file); other == nil {
+	if _, other := keyfile.LoadNodeKey(o.file); other == nil {
 		return showNodeKey(o)
 	}
-	if _, other := config.LoadAuthority(o.file); other == nil {
+	if _, other := keyfile.LoadAuthority(o.file); other == nil {
 		return showAuthority(o)
 	}
 	return fmt.Errorf("%s is no key and no roster of Aldis", o.file)

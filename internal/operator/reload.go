@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"aldis/internal/cli"
 	"aldis/internal/config"
@@ -13,14 +14,14 @@ import (
 	"aldis/internal/node"
 )
 
-const reloadAbout = `usage: gateway reload [-c FILE] [--dry-run] [--json]
+var reloadAbout = `usage: gateway reload [-c FILE] [--dry-run] [--json]
 
 Has the gateway on this machine read its configuration again, and lists what is different. From FILE it reads only where
 the gateway answers (control.socket).
 
-Rules ([[filter]], [[message]], [[compact.rule]]), [[link.peer]] (those that come and go, names, addresses), [[silence]], link.keepalive, the tariff
-of a profile file of your own, http.names, http.token_file and log.level count at once: no connection is closed, and no message
-is lost. What may not cross any more is withdrawn at the other sites. A message that was accepted keeps its precedence.
+` + strings.Join(config.Live(), ", ") + `
+and the tariff of a profile file of your own count at once: no connection is closed, and no message is lost. What may not
+cross any more is withdrawn at the other sites. A message that was accepted keeps its precedence.
 What waits for a peer that goes is withdrawn, and its senders hear that; --dry-run says how many messages that concerns.
 Everything else needs a restart: a peer that comes or goes on a shared channel, one that comes back of which the journal has
 records of an earlier run, the numbers of a profile, keys, ports. If the file has a mistake, or something in it needs a

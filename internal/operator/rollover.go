@@ -9,15 +9,15 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/gateway/api"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/roster"
 )
 
 // rollOver gives a newer roster to the gateway that runs here.
 func rollOver(o *keysOrder) error {
-	r, err := config.LoadRoster(o.file)
+	r, err := keyfile.LoadRoster(o.file)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"aldis/internal/config"
+	"aldis/internal/keyfile"
 	"aldis/internal/link/roster"
 	"aldis/internal/when"
 )
@@ -24,7 +24,7 @@ func newRoster(o *keysOrder) error {
 	if err != nil {
 		return err
 	}
-	if err := config.WriteNew(o.out, r.Text(), 0o644); err != nil {
+	if err := keyfile.WriteNew(o.out, r.Text(), 0o644); err != nil {
 		return err
 	}
 	return o.told(o.out, r, nil)
@@ -32,7 +32,7 @@ func newRoster(o *keysOrder) error {
 
 // changeRoster is add, remove and roll.
 func changeRoster(o *keysOrder) error {
-	old, err := config.LoadRoster(o.file)
+	old, err := keyfile.LoadRoster(o.file)
 	if err != nil {
 		return err
 	}
@@ -56,7 +56,7 @@ func changeRoster(o *keysOrder) error {
 	if err != nil {
 		return err
 	}
-	if err := config.Replace(o.file, r.Text(), 0o644); err != nil {
+	if err := keyfile.Replace(o.file, r.Text(), 0o644); err != nil {
 		return err
 	}
 	return o.told(o.file, r, old)
@@ -102,7 +102,7 @@ func (o *keysOrder) issue(old *roster.Roster, nodes []roster.Node) (*roster.Rost
 			return nil, fmt.Errorf("--at: %w", err)
 		}
 	}
-	a, err := config.LoadAuthority(o.authority)
+	a, err := keyfile.LoadAuthority(o.authority)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +149,7 @@ func (o *keysOrder) told(file string, r, old *roster.Roster) error {
 }
 
 func showRoster(o *keysOrder) error {
-	r, err := config.LoadRoster(o.file)
+	r, err := keyfile.LoadRoster(o.file)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func verifyRoster(o *keysOrder) error {
 	if err != nil {
 		return err
 	}
-	r, err := config.LoadRoster(o.file)
+	r, err := keyfile.LoadRoster(o.file)
 	if err == nil {
 		err = r.Verify(by)
 	}

@@ -78,6 +78,7 @@ func dialable(at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(loopback, at.Port())
 }
 
+// printStatus is what gateway status says, for people.
 func printStatus(out io.Writer, r StatusReport, now time.Time) {
 	fmt.Fprintf(out, "node %d %q, version %s, up %s\n", r.ID, r.Name, r.Version, now.Sub(r.Started).Round(time.Second))
 	printKeys(out, r)
@@ -113,8 +114,25 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 		fmt.Fprintf(out, "DRAINED since %s: no messages of local peers are taken (%d refused), %d have to go out (gateway drain --off ends that)\n",
 			d.Since.UTC().Format(time.RFC3339), d.Refused, d.Messages)
 	}
-	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(r.LAN.Peers), r.LAN.Adverts, r.LAN.Questions)
-	for _, p := range r.LAN.Peers {
+	printSite(out, r.LAN, now)
+	fmt.Fprintln(out)
+	printPeerTable(out, r, now)
+	fmt.Fprintln(out)
+	printLedger(out, r.Ledger)
+	if m := r.Month; m != nil {
+		fmt.Fprintf(out, "this month since %s: %d octets sent, %d received (gateway bill)\n", m.Since.UTC().Format(time.RFC3339), m.Total.SentOctets, m.Total.ReceivedOctets)
+	}
+	if bill := r.Bill; bill != nil {
+		fmt.Fprintf(out, "billed by units of %d octets: %d sent (%s used), %d received (%s used)\n", bill.UnitOctets,
+			bill.Sent, share(bill.SentOctets, bill.Sent, bill.UnitOctets), bill.Received, share(bill.ReceivedOctets, bill.Received, bill.UnitOctets))
+	}
+	printLosses(out, r)
+}
+
+// printSite tells of the peers of this site.
+func printSite(out io.Writer, lan jxtabridge.Status, now time.Time) {
+	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(lan.Peers), lan.Adverts, lan.Questions)
+	for _, p := range lan.Peers {
 		name := p.Name
 		if name == "" {
 			name = p.Peer
@@ -122,7 +140,7 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 		fmt.Fprintf(out, "  %q (%s): %d connections, %d groups, %d pipes, %d messages wait for it\n",
 			glance.Cut(name), p.Generation, p.Connections, len(p.Leases), len(p.Pipes), p.Waiting)
 	}
-	for _, a := range r.LAN.Away {
+	for _, a := range lan.Away {
 		who := glance.Cut(a.Peer)
 		switch {
 		case a.Peer == "":
@@ -132,7 +150,10 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 		}
 		fmt.Fprintf(out, "  %d messages (%d octets) wait for %s\n", a.Messages, a.Octets, who)
 	}
-	fmt.Fprintln(out)
+}
+
+// printPeerTable is a line for each far gateway.
+func printPeerTable(out io.Writer, r StatusReport, now time.Time) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tNEWS\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
 	for _, p := range r.Peers {
@@ -149,15 +170,10 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 			waiting, underWay, p.NewsWaiting+p.NewsUnderWay, p.Delivered, p.Accepted, p.Received, p.ItemsHeld, r.Items, p.FarItems)
 	}
 	w.Flush()
-	fmt.Fprintln(out)
-	printLedger(out, r.Ledger)
-	if m := r.Month; m != nil {
-		fmt.Fprintf(out, "this month since %s: %d octets sent, %d received (gateway bill)\n", m.Since.UTC().Format(time.RFC3339), m.Total.SentOctets, m.Total.ReceivedOctets)
-	}
-	if bill := r.Bill; bill != nil {
-		fmt.Fprintf(out, "billed by units of %d octets: %d sent (%s used), %d received (%s used)\n", bill.UnitOctets,
-			bill.Sent, share(bill.SentOctets, bill.Sent, bill.UnitOctets), bill.Received, share(bill.ReceivedOctets, bill.Received, bill.UnitOctets))
-	}
+}
+
+// printLosses tells of messages that did not arrive, or not yet, and of what rules and errors took.
+func printLosses(out io.Writer, r StatusReport) {
 	for _, p := range r.Peers {
 		if p.Expired+p.Superseded+p.Withdrawn > 0 {
 			fmt.Fprintf(out, "messages for %s that were not sent: %d expired, %d replaced by newer ones, %d given up for more urgent ones\n",

@@ -1,12 +1,15 @@
 package operator
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +19,6 @@ import (
 	"aldis/internal/control"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
-	"aldis/internal/link/fit"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/survey"
 )
@@ -30,7 +32,8 @@ go before a survey, and nothing goes in a silence.
 
 First it says what that costs. Where the link is paid by octets or minutes it goes on only with --yes. --out writes a
 profile: each number says whether it was surveyed, or taken over because so few datagrams do not tell otherwise. More octets
-tell more. --profile is the link's profile when it is not that of FILE. Between two terminals of one satellite both legs are
+tell more. What the datagrams tell, and the profile, is worked out by gateway-lab; without it the datagrams' own figures are printed,
+and what --json prints is a file for gateway tune --survey elsewhere. --profile is the link's profile when it is not that of FILE. Between two terminals of one satellite both legs are
 measured as one. Packets of the size of a survey do not fill the modem's queue, and sealed octets do not compress: queue_octets
 and compresses are taken over.
 
@@ -64,20 +67,26 @@ func surveyCommand(args []string, stdout, stderr io.Writer) int {
 		return cli.ExitUsage
 	}
 	s.who = rest[0]
-	if err := s.run(stdout, stderr); err != nil {
+	lab, err := cli.Lab()
+	if err != nil && s.out != "" { // before anything is sent
+		cli.Fail(stderr, "survey", fmt.Errorf("--out: %w", err))
+		return cli.ExitUsage
+	}
+	if err := s.run(lab, stdout, stderr); err != nil {
 		return cli.Fail(stderr, "survey", err)
 	}
 	return cli.ExitGood
 }
 
-func (s surveyed) run(stdout, stderr io.Writer) error {
+// run surveys the link, and reports it. lab is the path of gateway-lab; "": there is none.
+func (s surveyed) run(lab string, stdout, stderr io.Writer) error {
 	if s.profile == "" {
 		var err error
 		if s.profile, err = config.LinkProfile(s.file); err != nil {
 			return err
 		}
 	}
-	base, source, err := cli.ProfileWithSource(s.profile)
+	base, _, err := cli.ProfileWithSource(s.profile)
 	if err != nil {
 		return err
 	}
@@ -107,7 +116,8 @@ func (s surveyed) run(stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return s.judge(got, base, source, terminal, stdout)
+	s.name = cmp.Or(s.name, strings.TrimSuffix(base.Name, "-surveyed")+"-surveyed")
+	return s.report(got, terminal, lab, stdout)
 }
 
 func peerCalled(peers []api.PeerStatus, who string) (api.PeerStatus, error) {
@@ -149,40 +159,89 @@ func surveyAt(d desk, peer uint16, budget int) (got control.Survey, err error) {
 	return got, err
 }
 
-// judge says what the datagrams tell of the link.
-func (s surveyed) judge(got control.Survey, base profile.Profile, source []byte, terminal bool, stdout io.Writer) error {
-	res, err := fit.OfSurvey(got.Packets, base, terminal)
-	if err != nil {
-		return fmt.Errorf("%w: a larger --budget sends more", err)
-	}
-	s.name = cmp.Or(s.name, strings.TrimSuffix(base.Name, "-surveyed")+"-surveyed")
-	if s.out != "" {
-		head := []string{fmt.Sprintf("Surveyed: gateway survey %s --budget %d, %d octets from here and %d from there.", got.Peer, s.budget, got.Sent, got.Received),
-			fmt.Sprintf("Datagrams of up to %d IP octets passed. Sealed octets do not compress, and so few do not fill a queue: these keys are as before.", res.Largest())}
-		text, err := res.Write(source, base, s.name, head)
-		if err == nil {
-			err = cli.WriteTo(s.out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
-		}
-		if err != nil {
-			return fmt.Errorf("--out: %w", err)
+// surveyReport is what --json prints, and what gateway-lab is given to judge the link: gateway tune --survey reads it.
+type surveyReport struct {
+	Survey   api.SurveyStatus `json:"survey"`
+	Terminal bool             `json:"terminal"` // the near end: what it sent went up
+	Link     json.RawMessage  `json:"link,omitempty"`
+	Packets  []survey.Packet  `json:"packets"`
+}
+
+// report prints what the datagrams tell of the link: by gateway-lab at this path, and without it as they are.
+func (s surveyed) report(got control.Survey, terminal bool, lab string, stdout io.Writer) error {
+	r := surveyReport{Survey: got.SurveyStatus, Terminal: terminal, Packets: got.Packets}
+	told := []byte(surveyFigures(got.Packets) + "gateway-lab tells more of them: the rate, and what is by chance\n")
+	if lab != "" {
+		var err error
+		if told, err = s.judged(r, lab); err != nil {
+			return err
 		}
 	}
 	switch {
 	case s.out == "-":
-		return nil
+		_, err := stdout.Write(told)
+		return err
 	case s.json:
-		return cli.PrintJSON(stdout, struct {
-			Survey api.SurveyStatus `json:"survey"`
-			Link   any              `json:"link"`
-		}{got.SurveyStatus, res.Figures(base.Name)})
+		if lab != "" {
+			r.Link = told
+		}
+		return cli.PrintJSON(stdout, r)
 	}
-	fmt.Fprintf(stdout, "%s: %d octets from here, %d from there\n\n", got.Peer, got.Sent, got.Received)
-	io.WriteString(stdout, res.Text(s.out, s.name))
-	for _, line := range res.Doubts(base, s.budget) {
-		fmt.Fprintln(stdout, line)
-	}
+	fmt.Fprintf(stdout, "%s: %d octets from here, %d from there\n\n%s", got.Peer, got.Sent, got.Received, told)
 	if got.Others > 0 {
 		fmt.Fprintf(stdout, "%d datagrams of other traffic passed meanwhile: what they held up counts as jitter\n", got.Others)
 	}
 	return nil
+}
+
+// judged is what gateway-lab prints of a survey. It writes the profile to a file.
+func (s surveyed) judged(r surveyReport, lab string) ([]byte, error) {
+	in, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"tune", "--survey", "-", "--profile", s.profile, "--name", s.name, "--out", s.out}
+	if s.json {
+		args = append(args, "--json")
+	}
+	cmd := exec.Command(lab, args...)
+	var said bytes.Buffer
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), &said
+	out, err := cmd.Output()
+	if text := strings.TrimPrefix(strings.TrimSpace(said.String()), "gateway tune: "); err != nil && text != "" {
+		err = errors.New(text)
+	}
+	return out, err
+}
+
+// surveyFigures are those that need no judgement: datagrams of each direction, how many were lost, the largest that came, and how
+// long a datagram and its answer took.
+func surveyFigures(list []survey.Packet) string {
+	type direction struct{ sent, lost, largest int }
+	var up, down direction
+	var trips []time.Duration
+	for i, p := range list {
+		d := &down
+		if p.Up {
+			d = &up
+		}
+		d.sent++
+		if p.Lost {
+			d.lost++
+			continue
+		}
+		d.largest = max(d.largest, p.Octets)
+		if i > 0 && !p.Up && list[i-1].Up && !list[i-1].Lost {
+			trips = append(trips, p.Arrived-list[i-1].Sent-(p.Sent-list[i-1].Arrived))
+		}
+	}
+	text := fmt.Sprintf("%-34s %16s %16s\n", "", "from here", "from there")
+	row := func(what string, here, there int) { text += fmt.Sprintf("%-34s %16d %16d\n", what, here, there) }
+	row("datagrams", up.sent, down.sent)
+	row("lost", up.lost, down.lost)
+	row("largest that arrived, octets", up.largest, down.largest)
+	if slices.Sort(trips); len(trips) > 0 {
+		text += fmt.Sprintf("there and back in %d ms at least, in %d at half of %d\n", trips[0].Milliseconds(), trips[len(trips)/2].Milliseconds(), len(trips))
+	}
+	return text
 }

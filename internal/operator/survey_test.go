@@ -2,12 +2,18 @@ package operator
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"aldis/internal/cli"
+	"aldis/internal/control"
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
+	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
+	"aldis/internal/link/survey"
 )
 
 // TestSurveyPrice: who pays is told before anything goes.
@@ -38,4 +44,32 @@ func TestSurveyUsage(t *testing.T) {
 			t.Errorf("%v: %d, %s", args, code, said.String())
 		}
 	}
+}
+
+// TestSurveyWithoutLab: the figures that need no judgement are printed; a profile is refused before anything is asked of a gateway.
+func TestSurveyWithoutLab(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	var out, said bytes.Buffer
+	code := surveyCommand([]string{"hq", "--out", "ours.toml", "-c", "/none"}, &out, &said)
+	check.Equal(t, "exit code", code, cli.ExitUsage)
+	check.Equal(t, "what is said", said.String(), "gateway survey: --out: "+cli.ErrNoLab.Error()+"\n")
+
+	ms, far := time.Millisecond, time.Hour // the far clock's
+	got := control.Survey{SurveyStatus: api.SurveyStatus{Peer: "hq", Sent: 104, Received: 52}, Packets: []survey.Packet{
+		{Up: true, Octets: 52, Sent: 0, Arrived: far + 300*ms}, {Octets: 52, Sent: far + 310*ms, Arrived: 710 * ms},
+		{Up: true, Octets: 52, Sent: 1000 * ms, Lost: true}}}
+	if err := (surveyed{}).report(got, true, "", &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"hq: 104 octets from here, 52 from there", "datagrams                                         2                1",
+		"lost                                              1                0", "there and back in 700 ms at least, in 700 at half of 1", "gateway-lab tells more"} {
+		check.Contains(t, "the text", out.String(), part)
+	}
+	out.Reset()
+	if err := (surveyed{json: true}).report(got, true, "", &out); err != nil {
+		t.Fatal(err)
+	}
+	var told surveyReport
+	check.NoError(t, json.Unmarshal(out.Bytes(), &told))
+	check.True(t, "all of it", told.Terminal && len(told.Packets) == 3 && told.Link == nil && told.Survey.Sent == 104, told)
 }

@@ -29,30 +29,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		return
 	}
 	if m := r.in[key]; m != nil {
-		if p.Total != m.total || !p.Expiry.Equal(m.expiry) || p.Plan != nil && m.last > 0 && int(p.Plan.Last) != m.last {
-			r.stats.Changed++ // the first stands: fragments that are held belong to it
-		}
-		if p.Plan != nil && p.Total == m.total && m.plan(&r.cfg, p, mine) {
-			r.out.record(bucketIncoming, keyOctets(key), m.encode())
-			if r.recovered(m) { // shards that were here could not be used before
-				r.complete(now, m, 0)
-				r.address(now, p)
-				return
-			}
-		}
-		switch {
-		case p.Plan != nil && r.planned(m.coded):
-			if mine >= 0 || p.Plan.Follow > 0 {
-				r.follow(now, m, int(p.Plan.Follow))
-			}
-			if mine >= 0 && p.Plan.Follow == 0 {
-				m.idleAt = now.Add(r.cfg.ackTurn(m.nodes, m.rank, false))
-			}
-		case mine >= 0:
-			m.nodes = len(p.Destinations)
-			m.idleAt = now.Add(r.cfg.idle(2) + r.jitter(m.nodes)) // a question, unless data follow at once
-			m.nackAt, m.askAt = time.Time{}, time.Time{}
-		}
+		r.addressAgain(now, m, p, mine)
 		return
 	}
 	if mine < 0 {
@@ -99,5 +76,33 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	}
 	if r.in[key] == m && r.planned(m.coded) {
 		r.follow(now, m, int(p.Plan.Follow))
+	}
+}
+
+// addressAgain takes a further Address_PDU of a message that is under way. mine is this node's place in it; negative: it has none.
+func (r *Receiver) addressAgain(now time.Time, m *incoming, p AddressPDU, mine int) {
+	if p.Total != m.total || !p.Expiry.Equal(m.expiry) || p.Plan != nil && m.last > 0 && int(p.Plan.Last) != m.last {
+		r.stats.Changed++ // the first stands: fragments that are held belong to it
+	}
+	if p.Plan != nil && p.Total == m.total && m.plan(&r.cfg, p, mine) {
+		r.out.record(bucketIncoming, keyOctets(m.key), m.encode())
+		if r.recovered(m) { // shards that were here could not be used before
+			r.complete(now, m, 0)
+			r.address(now, p)
+			return
+		}
+	}
+	switch {
+	case p.Plan != nil && r.planned(m.coded):
+		if mine >= 0 || p.Plan.Follow > 0 {
+			r.follow(now, m, int(p.Plan.Follow))
+		}
+		if mine >= 0 && p.Plan.Follow == 0 {
+			m.idleAt = now.Add(r.cfg.ackTurn(m.nodes, m.rank, false))
+		}
+	case mine >= 0:
+		m.nodes = len(p.Destinations)
+		m.idleAt = now.Add(r.cfg.idle(2) + r.jitter(m.nodes)) // a question, unless data follow at once
+		m.nackAt, m.askAt = time.Time{}, time.Time{}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/link/linkemu"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 	"aldis/internal/pmul"
 )

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"aldis/internal/due"
-	"aldis/internal/rate"
-	"aldis/internal/recent"
 	"aldis/internal/site"
 	"aldis/internal/tak/rule"
 	"aldis/internal/tak/track"
@@ -98,7 +96,7 @@ type Face struct {
 	far       map[uint16]*track.Far
 	kept      kept
 	waiting   []waiting
-	events    *recent.Set[string]
+	events    *due.Recent[string]
 	words     words
 	mesh      mesh
 	unicast   unicast
@@ -110,8 +108,8 @@ type Face struct {
 	token     uint64
 	start     uint8 // how often this site has started, modulo 4
 	began     bool
-	lastCheck time.Time  // of units that are stale
-	trouble   rate.Tally // what happened, and what was refused
+	lastCheck time.Time // of units that are stale
+	trouble   due.Tally // what happened, and what was refused
 	memory    memory
 	out       site.Output
 }
@@ -126,10 +124,10 @@ type audience struct {
 
 // New restores a face from its memories.
 func New(cfg Config, memories []site.Memory) (*Face, error) {
-	f := &Face{cfg: cfg.withDefaults(), far: map[uint16]*track.Far{}, trouble: rate.NewTally()}
+	f := &Face{cfg: cfg.withDefaults(), far: map[uint16]*track.Far{}, trouble: due.NewTally()}
 	f.kept = newKept(track.Changes(f.cfg.Age))
 	f.streams.clients, f.streams.behind = map[site.ConnID]*client{}, map[string]bool{}
-	f.events = recent.New[string](mostSeen)
+	f.events = due.NewRecent[string](mostSeen)
 	f.words.tokens = map[uint64]uint32{}
 	f.files.giving, f.files.pulls = map[uint64]giving{}, map[string]*pull{}
 	f.wants, f.budgets = map[uint16][]rule.Want{}, map[budgetOf]*track.Budget{}

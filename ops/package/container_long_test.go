@@ -11,8 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/lab/vacant"
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 )
 
 // user is the number of the image's user, which the key file on the host belongs to.
@@ -35,7 +34,7 @@ func TestContainer(t *testing.T) {
 	podman("build", "--quiet", "--isolation", "chroot", "--network", "host", "--build-arg", "BASE=localhost/debian:12",
 		"--build-arg", "DEB=aldis-gateway_"+newer+"_amd64.deb", "--file", "../container/Containerfile", "--tag", "aldis", dir)
 
-	etc, lan, link, desk := t.TempDir(), vacant.Address(t, "tcp"), vacant.Address(t, "udp"), vacant.Address(t, "tcp")
+	etc, lan, link, desk := t.TempDir(), check.FreeAddress(t, "tcp"), check.FreeAddress(t, "udp"), check.FreeAddress(t, "tcp")
 	config := fmt.Sprintf("[node]\nid = 2\nname = \"ship\"\ndata_dir = \"/var/lib/aldis\"\n[lan]\ntcp = %q\n[link]\nprofile = \"wire\"\nlisten = %q\nkey_file = \"net.key\"\n"+
 		"[http]\nlisten = %q\n[[link.peer]]\nid = 1\nname = \"hq\"\n", lan, link, desk)
 	if err := os.WriteFile(filepath.Join(etc, "gateway.toml"), []byte(config), 0o644); err != nil {
@@ -58,7 +57,7 @@ func TestContainer(t *testing.T) {
 	}
 	for start := range 2 {
 		id := strings.TrimSpace(run("--detach", "-v", etc+":/etc/aldis:ro", "-v", "journal:/var/lib/aldis", "aldis"))
-		wait.Until(t, patience, "the gateway in the container answers", func() bool {
+		check.Until(t, patience, "the gateway in the container answers", func() bool {
 			answer, err := http.Get("http://" + desk + "/healthz")
 			if err != nil {
 				return false

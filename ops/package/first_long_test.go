@@ -12,10 +12,9 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
-	"aldis/internal/lab/vacant"
-	"aldis/internal/lab/wait"
 )
 
 // typed are the commands that somebody types at one side, as docs/install.md has them.
@@ -42,7 +41,7 @@ type side struct {
 
 // sideOf draws addresses of this machine, whose network the Debians are in.
 func sideOf(t *testing.T, id int, name string) side {
-	return side{id, name, vacant.Address(t, "tcp"), vacant.Address(t, "udp"), vacant.Address(t, "tcp")}
+	return side{id, name, check.FreeAddress(t, "tcp"), check.FreeAddress(t, "udp"), check.FreeAddress(t, "tcp")}
 }
 
 // set is the editor's work in the configuration: the marked lines, and ports, which two machines in one network cannot share.
@@ -97,7 +96,7 @@ func TestFirstMessageWithThePackage(t *testing.T) {
 		c.run("gateway check")
 		c.run("sed 's/10.20.0.1:9701/" + sides[i].lan + "/' /lib/systemd/system/aldis-gateway.socket >/etc/systemd/system/aldis-gateway.socket && systemctl daemon-reload")
 		c.run("systemctl enable --now aldis-gateway.socket aldis-gateway.service")
-		wait.Until(t, patience, "the gateway answers", func() bool { return strings.Contains(c.m.sh("gateway status 2>&1 || true"), "node ") })
+		check.Until(t, patience, "the gateway answers", func() bool { return strings.Contains(c.m.sh("gateway status 2>&1 || true"), "node ") })
 		c.run("gateway status")
 	}
 	pipe := edgepeer.NamedPipe("first")
@@ -105,7 +104,7 @@ func TestFirstMessageWithThePackage(t *testing.T) {
 	e.dial(t, sides[0].lan, pipe)
 	talker := dialled(t, tcp.Config{Edge: edgepeer.Config{Name: "talker", Rand: rand.New(rand.NewPCG(2, 2))}, Address: sides[1].lan})
 	said := 0
-	wait.Until(t, patience, "the first message is there", func() bool {
+	check.Until(t, patience, "the first message is there", func() bool {
 		_, err := talker.Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Namespace: "t", Name: "body", Data: []byte(fmt.Sprint("first ", said))}}})
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +129,7 @@ func TestFirstMessageWithThePackage(t *testing.T) {
 	}
 	hands[1].m.sh("gateway drain --stop && ! systemctl is-active aldis-gateway.service && ! systemctl is-active aldis-gateway.socket")
 	hands[1].m.sh("gateway backup /root/copy.db && mv /var/lib/aldis /var/lib/aldis.lost && install -d -m 700 -o aldis -g aldis /var/lib/aldis && gateway restore /root/copy.db && systemctl start aldis-gateway.socket aldis-gateway.service")
-	wait.Until(t, patience, "the restored gateway answers", func() bool { return strings.Contains(hands[1].m.sh("gateway status 2>&1 || true"), "hq  up") })
+	check.Until(t, patience, "the restored gateway answers", func() bool { return strings.Contains(hands[1].m.sh("gateway status 2>&1 || true"), "hq  up") })
 }
 
 // TestDowngradeIsRefused: the package of a later version, whose journal has another form, is replaced by this one: the start is
@@ -156,7 +155,7 @@ func TestDowngradeIsRefused(t *testing.T) {
 	m.sh("apt-get -qq -y --allow-downgrades install " + deb(newer))
 	m.sh("systemctl start aldis-gateway.service || true")
 	const says = "it was written by a newer gateway (format 4; this gateway reads 3); install the newer gateway"
-	wait.Until(t, patience, "the log says why it does not start", func() bool { return strings.Contains(m.sh("journalctl -u aldis-gateway.service || true"), says) })
+	check.Until(t, patience, "the log says why it does not start", func() bool { return strings.Contains(m.sh("journalctl -u aldis-gateway.service || true"), says) })
 	if out := m.sh("gateway journal check 2>&1 || true"); !strings.Contains(out, "newer gateway") {
 		t.Errorf("journal check says %q", out)
 	}

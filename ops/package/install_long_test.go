@@ -19,10 +19,9 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
-	"aldis/internal/lab/vacant"
-	"aldis/internal/lab/wait"
 )
 
 // Versions of the packages, the older one first. "~" sorts before everything.
@@ -119,7 +118,7 @@ func start(t *testing.T, root string) *machine {
 		cmd.Wait()
 	})
 	children := fmt.Sprintf("/proc/%d/task/%d/children", cmd.Process.Pid, cmd.Process.Pid)
-	wait.Until(t, patience, "systemd runs", func() bool {
+	check.Until(t, patience, "systemd runs", func() bool {
 		b, _ := os.ReadFile(children)
 		m.leader = strings.TrimSpace(string(b))
 		if m.leader == "" {
@@ -160,7 +159,7 @@ type status struct {
 
 func (m *machine) status() (s status) {
 	m.t.Helper()
-	wait.Until(m.t, patience, "the gateway answers", func() bool {
+	check.Until(m.t, patience, "the gateway answers", func() bool {
 		out, err := exec.Command("nsenter", "-t", m.leader, "-a", "gateway", "status", "--json").Output()
 		return err == nil && json.Unmarshal(out, &s) == nil && len(s.Peers) == 1
 	})
@@ -204,7 +203,7 @@ func (e *ear) heard(beginning string) (n int) {
 func dialled(t *testing.T, cfg tcp.Config) *tcp.Peer {
 	t.Helper()
 	var p *tcp.Peer
-	wait.Until(t, patience, cfg.Edge.Name+" has a lease", func() bool {
+	check.Until(t, patience, cfg.Edge.Name+" has a lease", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		var err error
@@ -266,7 +265,7 @@ func TestLifeOfAPackage(t *testing.T) {
 		t.Errorf("libraries are missing:\n%s", missing)
 	}
 
-	lan, link, http, hqLAN, hqLink := vacant.Address(t, "tcp"), vacant.Address(t, "udp"), vacant.Address(t, "tcp"), vacant.Address(t, "tcp"), vacant.Address(t, "udp")
+	lan, link, http, hqLAN, hqLink := check.FreeAddress(t, "tcp"), check.FreeAddress(t, "udp"), check.FreeAddress(t, "tcp"), check.FreeAddress(t, "tcp"), check.FreeAddress(t, "udp")
 	m.sh(`cd /etc/aldis
 		sed -i -e '0,/^id = 0 /s//id = 2 /' -e '0,/^name = ""/s//name = "ship"/' gateway.toml
 		sed -i -e 's/^id = 0 /id = 1 /' -e 's/^name = ""/name = "hq"/' -e 's/^tcp = ""/tcp = "` + lan + `"/' -e 's/^profile = ""/profile = "wire"/' \
@@ -285,7 +284,7 @@ func TestLifeOfAPackage(t *testing.T) {
 	if out := m.sh("ps=$(systemctl show -P MainPID aldis-gateway.service); stat -c %U /proc/$ps; grep NoNewPrivs /proc/$ps/status"); out != "aldis\nNoNewPrivs:\t1\n" {
 		t.Errorf("the process: %q", out)
 	}
-	wait.Until(t, patience, "libnorm's child is in its whole cell", func() bool { c := m.status().Cell; return c != nil && c.Whole })
+	check.Until(t, patience, "libnorm's child is in its whole cell", func() bool { c := m.status().Cell; return c != nil && c.Whole })
 
 	m.sh("systemctl reload aldis-gateway.service; gateway reload --dry-run")
 
@@ -303,12 +302,12 @@ func TestLifeOfAPackage(t *testing.T) {
 		}
 	}
 	probes := 0
-	wait.Until(t, patience, "the first message is there", func() bool {
+	check.Until(t, patience, "the first message is there", func() bool {
 		say(talker, fmt.Sprint("probe ", probes))
 		probes++
 		return e.heard("probe ") > 0
 	})
-	wait.Until(t, patience, "nothing waits", func() bool { p := m.status().Peers[0]; return p.Waiting+p.UnderWay == 0 })
+	check.Until(t, patience, "nothing waits", func() bool { p := m.status().Peers[0]; return p.Waiting+p.UnderWay == 0 })
 
 	far.Process.Signal(syscall.SIGTERM)
 	far.Wait()
@@ -316,7 +315,7 @@ func TestLifeOfAPackage(t *testing.T) {
 	for i := range waiting {
 		say(talker, fmt.Sprintf("message %d", i))
 	}
-	wait.Until(t, patience, "all are in custody", func() bool { return m.status().Peers[0].Accepted == before.Accepted+waiting })
+	check.Until(t, patience, "all are in custody", func() bool { return m.status().Peers[0].Accepted == before.Accepted+waiting })
 	was := m.sh("systemctl show -P MainPID aldis-gateway.service")
 	config := sum(t, filepath.Join(m.root, "etc/aldis/gateway.toml"))
 	began := time.Now()
@@ -333,8 +332,8 @@ func TestLifeOfAPackage(t *testing.T) {
 	}
 	hq(t, m, binary, dir, hqLAN, hqLink, link)
 	e.dial(t, hqLAN, pipe)
-	wait.Until(t, 10*time.Minute, "nothing waits after the upgrade", func() bool { p := m.status().Peers[0]; return p.Waiting+p.UnderWay == 0 })
-	wait.Until(t, patience, "all were handed over", func() bool { return e.heard("message ") == waiting })
+	check.Until(t, 10*time.Minute, "nothing waits after the upgrade", func() bool { p := m.status().Peers[0]; return p.Waiting+p.UnderWay == 0 })
+	check.Until(t, patience, "all were handed over", func() bool { return e.heard("message ") == waiting })
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for i := range waiting {

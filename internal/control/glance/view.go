@@ -184,7 +184,20 @@ func rate(octets uint64, took time.Duration, bps int) Use {
 }
 
 func siteOf(p api.PeerStatus) Site {
-	s := Site{ID: p.ID, Name: Plain(p.Name), State: p.Link, Since: p.LinkSince, Known: p.KnownSince, Address: p.Address, Accepted: p.Accepted, Ended: p.Delivered, Received: p.Received, Held: p.ItemsHeld, Far: p.FarItems, Queue: []Queue{}}
+	s := Site{
+		ID:       p.ID,
+		Name:     Plain(p.Name),
+		State:    p.Link,
+		Since:    p.LinkSince,
+		Known:    p.KnownSince,
+		Address:  p.Address,
+		Accepted: p.Accepted,
+		Ended:    p.Delivered,
+		Received: p.Received,
+		Held:     p.ItemsHeld,
+		Far:      p.FarItems,
+		Queue:    []Queue{},
+	}
 	s.Waiting, s.UnderWay, s.Octets = p.Messages()
 	s.Heard, _ = time.Parse(time.RFC3339, p.LastHeard)
 	if p.Delays.Count > 0 {

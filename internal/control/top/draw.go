@@ -150,8 +150,16 @@ func nowLines(now time.Time, v *glance.View) (lines []line) {
 		if s.State == "silent" {
 			style = bad
 		}
-		lines = append(lines, line{{s.Name, 18, style, false}, {st.word, 9, st.style, false}, {since, 9, plain, true}, {heard, 9, plain, true}, {rate(s.Out.Bps), 10, plain, true}, {rate(s.In.Bps), 10, plain, true},
-			{fmt.Sprint(s.Waiting + s.UnderWay), 6, plain, true}, {there(now, s.Queue), 20, plain, true}})
+		lines = append(lines, line{
+			{s.Name, 18, style, false},
+			{st.word, 9, st.style, false},
+			{since, 9, plain, true},
+			{heard, 9, plain, true},
+			{rate(s.Out.Bps), 10, plain, true},
+			{rate(s.In.Bps), 10, plain, true},
+			{fmt.Sprint(s.Waiting + s.UnderWay), 6, plain, true},
+			{there(now, s.Queue), 20, plain, true},
+		})
 	}
 	lines = append(lines, nil)
 	if len(v.Queue) == 0 {
@@ -160,10 +168,21 @@ func nowLines(now time.Time, v *glance.View) (lines []line) {
 		}
 		return append(lines, line{{"Nothing waits.", 0, soft, false}})
 	}
-	lines = append(lines, line{head("WAITS", 18, false), head("MESSAGES", 9, true), head("OCTETS", 9, true), head("OLDEST", 9, true), head("ALL THERE", 20, true)})
+	lines = append(lines, line{
+		head("WAITS", 18, false),
+		head("MESSAGES", 9, true),
+		head("OCTETS", 9, true),
+		head("OLDEST", 9, true),
+		head("ALL THERE", 20, true),
+	})
 	for _, q := range v.Queue {
-		lines = append(lines, line{{q.Precedence, 18, plain, false}, {fmt.Sprint(q.Messages), 9, plain, true}, {fmt.Sprint(q.Octets), 9, plain, true}, {span(now.Sub(q.Oldest)), 9, plain, true},
-			{there(now, []glance.Queue{q}), 20, plain, true}})
+		lines = append(lines, line{
+			{q.Precedence, 18, plain, false},
+			{fmt.Sprint(q.Messages), 9, plain, true},
+			{fmt.Sprint(q.Octets), 9, plain, true},
+			{span(now.Sub(q.Oldest)), 9, plain, true},
+			{there(now, []glance.Queue{q}), 20, plain, true},
+		})
 	}
 	return lines
 }
@@ -173,7 +192,16 @@ func (t *top) messageLines(now time.Time) (lines []line) {
 		return []line{{{t.problem, 0, bad, false}}}
 	}
 	head := func(text string, width int, right bool) cell { return cell{text, width, bold, right} }
-	lines = append(lines, line{head("MESSAGE", 15, false), head("TO", 14, false), head("PRECEDENCE", 10, false), head("OCTETS", 7, true), head("STATE", 13, false), head("BEHIND", 6, true), head("THERE", 14, true), head("FROM, ABOUT", 0, false)})
+	lines = append(lines, line{
+		head("MESSAGE", 15, false),
+		head("TO", 14, false),
+		head("PRECEDENCE", 10, false),
+		head("OCTETS", 7, true),
+		head("STATE", 13, false),
+		head("BEHIND", 6, true),
+		head("THERE", 14, true),
+		head("FROM, ABOUT", 0, false),
+	})
 	for i, m := range t.list.Messages {
 		style := plain
 		if i == t.chosen {
@@ -200,8 +228,16 @@ func (t *top) messageLines(now time.Time) (lines []line) {
 		if m.Label != "" || m.PipeName != "" {
 			about += ": " + cmp.Or(m.Label, m.PipeName)
 		}
-		lines = append(lines, line{{m.ID, 15, style, false}, {strings.Join(sites, " "), 14, style, false}, {m.Precedence, 10, style, false}, {fmt.Sprint(m.Octets), 7, style, true},
-			{state, 13, style, false}, {behind, 6, style, true}, {expected, 14, style, true}, {about, 0, style, false}})
+		lines = append(lines, line{
+			{m.ID, 15, style, false},
+			{strings.Join(sites, " "), 14, style, false},
+			{m.Precedence, 10, style, false},
+			{fmt.Sprint(m.Octets), 7, style, true},
+			{state, 13, style, false},
+			{behind, 6, style, true},
+			{expected, 14, style, true},
+			{about, 0, style, false},
+		})
 	}
 	if len(t.list.Messages) == 0 {
 		lines = append(lines, line{{"None.", 0, soft, false}})

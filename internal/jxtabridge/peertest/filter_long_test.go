@@ -14,7 +14,6 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
-	"aldis/internal/lab/vacant"
 )
 
 // Two real gateways with rules at one of them, and unmodified 2.7 peers: what a rule keeps here is found here alone, what
@@ -29,15 +28,15 @@ func TestRulesWithRealPeers(t *testing.T) {
 	if out, err := exec.Command(binary, "keys", "new", "-o", filepath.Join(dir, "net.key")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	links := [2]string{vacant.Address(t, "udp"), vacant.Address(t, "udp")}
+	links := [2]string{check.FreeAddress(t, "udp"), check.FreeAddress(t, "udp")}
 	c := newCable(t, links, 300*time.Millisecond)
 	rules := "[[filter]]\nlabel = \"secrets\"\nname = \"secret*\"\naction = \"deny\"\n" +
 		"[[filter]]\nlabel = \"home waters\"\nname = \"home*\"\naction = \"local\"\n"
 	var gw [2]*process
 	for i := range gw {
-		gw[i] = &process{binary: binary, file: filepath.Join(dir, fmt.Sprintf("gw%d.toml", i)), lan: vacant.Address(t, "tcp")}
+		gw[i] = &process{binary: binary, file: filepath.Join(dir, fmt.Sprintf("gw%d.toml", i)), lan: check.FreeAddress(t, "tcp")}
 		text := fmt.Sprintf("[node]\nid = %d\nname = \"node%d\"\ndata_dir = %q\n[lan]\ntcp = %q\n[link]\nprofile = \"iridium-directip\"\nlisten = %q\nkey_file = \"net.key\"\n[http]\nlisten = %q\n[[link.peer]]\nid = %d\nname = \"node%d\"\naddress = %q\n",
-			i+1, i+1, filepath.Join(dir, fmt.Sprint("data", i)), gw[i].lan, links[i], vacant.Address(t, "tcp"), 2-i, 2-i, c.ends[i].LocalAddr())
+			i+1, i+1, filepath.Join(dir, fmt.Sprint("data", i)), gw[i].lan, links[i], check.FreeAddress(t, "tcp"), 2-i, 2-i, c.ends[i].LocalAddr())
 		if i == 0 {
 			text += rules
 		}

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
-	"aldis/internal/lab/vacant"
-	"aldis/internal/lab/wait"
 )
 
 // cable carries the datagrams of two gateways with a delay, counts their IP octets, and can be cut.
@@ -87,7 +86,7 @@ func (c *cable) total() (octets, datagrams int) {
 // quiet waits until nothing has crossed for a while.
 func (c *cable) quiet(t *testing.T, d time.Duration) {
 	t.Helper()
-	wait.Still(t, d, 5*time.Minute, "what has crossed", func() int { n, _ := c.total(); return n })
+	check.Still(t, d, 5*time.Minute, "what has crossed", func() int { n, _ := c.total(); return n })
 }
 
 // process is a real gateway.
@@ -123,13 +122,13 @@ func TestStreamsThroughRealGateways(t *testing.T) {
 	if out, err := exec.Command(binary, "keys", "new", "-o", filepath.Join(dir, "net.key")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	links := [2]string{vacant.Address(t, "udp"), vacant.Address(t, "udp")}
+	links := [2]string{check.FreeAddress(t, "udp"), check.FreeAddress(t, "udp")}
 	c := newCable(t, links, 1200*time.Millisecond)
 	var gw [2]*process
 	for i := range gw {
-		gw[i] = &process{binary: binary, file: filepath.Join(dir, fmt.Sprintf("gw%d.toml", i)), lan: vacant.Address(t, "tcp")}
+		gw[i] = &process{binary: binary, file: filepath.Join(dir, fmt.Sprintf("gw%d.toml", i)), lan: check.FreeAddress(t, "tcp")}
 		text := fmt.Sprintf("[node]\nid = %d\nname = \"node%d\"\ndata_dir = %q\n[lan]\ntcp = %q\n[link]\nprofile = \"iridium-directip\"\nlisten = %q\nkey_file = \"net.key\"\n[http]\nlisten = %q\n[[link.peer]]\nid = %d\nname = \"node%d\"\naddress = %q\n",
-			i+1, i+1, filepath.Join(dir, fmt.Sprint("data", i)), gw[i].lan, links[i], vacant.Address(t, "tcp"), 2-i, 2-i, c.ends[i].LocalAddr())
+			i+1, i+1, filepath.Join(dir, fmt.Sprint("data", i)), gw[i].lan, links[i], check.FreeAddress(t, "tcp"), 2-i, 2-i, c.ends[i].LocalAddr())
 		if err := os.WriteFile(gw[i].file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +156,7 @@ func TestStreamsThroughRealGateways(t *testing.T) {
 		t.Helper()
 		before, n := c.total()
 		w.tell(p, lines...)
-		wait.Until(t, time.Minute, what+" crosses", func() bool { _, m := c.total(); return m > n })
+		check.Until(t, time.Minute, what+" crosses", func() bool { _, m := c.total(); return m > n })
 		c.quiet(t, 8*time.Second) // receipts wait 6 s
 		after, m := c.total()
 		t.Logf("%s: %d octets in %d datagrams", what, after-before, m-n)
@@ -186,7 +185,7 @@ func TestStreamsThroughRealGateways(t *testing.T) {
 	for _, p := range peers {
 		w.tell(p, "bidi-send chat 300 110 0.02", "sock-send file 300 110 0.02")
 	}
-	wait.Still(t, 10*time.Second, time.Minute, "what the peers' writers have sent", func() (n int) {
+	check.Still(t, 10*time.Second, time.Minute, "what the peers' writers have sent", func() (n int) {
 		for _, p := range peers {
 			for _, e := range p.Events() {
 				if e.Ev == "sent" {

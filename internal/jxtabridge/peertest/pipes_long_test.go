@@ -16,10 +16,9 @@ import (
 	"time"
 
 	"aldis/internal/control"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
-	"aldis/internal/lab/vacant"
-	"aldis/internal/lab/wait"
-	"aldis/internal/link/linkemu"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 )
 
@@ -118,7 +117,7 @@ func (m *modem) total() int {
 // quiet waits until nothing has been offered for longer than a receipt waits.
 func (m *modem) quiet(t *testing.T, d time.Duration) {
 	t.Helper()
-	wait.Still(t, d, 5*time.Minute, "what is offered to the link", m.total)
+	check.Still(t, d, 5*time.Minute, "what is offered to the link", m.total)
 }
 
 // Every type of pipe in both directions across iridium-directip, 200 and 20,000 octets: all octets, once. What crosses
@@ -152,7 +151,7 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	sides := [2]*side{newSide(t, "A", 1), newSide(t, "B", 2)}
-	links, status := [2]string{vacant.Address(t, "udp"), vacant.Address(t, "udp")}, [2]string{vacant.Address(t, "tcp"), vacant.Address(t, "tcp")}
+	links, status := [2]string{check.FreeAddress(t, "udp"), check.FreeAddress(t, "udp")}, [2]string{check.FreeAddress(t, "tcp"), check.FreeAddress(t, "tcp")}
 	m := newModem(t, links, "iridium-directip")
 	var gw [2]*process
 	for i := range gw {

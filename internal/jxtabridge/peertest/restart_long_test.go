@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
-	"aldis/internal/lab/vacant"
 )
 
 // kept is a real gateway whose listening sockets this test holds, as systemd or gateway run --keep-socket does.
@@ -39,7 +39,7 @@ func (k *kept) start(t *testing.T) {
 }
 
 // A gateway that is restarted or killed and 3 s down serves its peers again within 10 s of its end, those that wait and
-// those that send, when its listening sockets are kept meanwhile. The log has the table of docs/restart.md.
+// those that send, when its listening sockets are kept meanwhile. The log has the figures of docs/restart.md.
 func TestServedAgainAfterRestart(t *testing.T) {
 	const (
 		down  = 3 * time.Second
@@ -55,7 +55,7 @@ func TestServedAgainAfterRestart(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	sides := [2]*side{newSide(t, "A", 1), newSide(t, "B", 2)}
-	links := [2]string{vacant.Address(t, "udp"), vacant.Address(t, "udp")}
+	links := [2]string{check.FreeAddress(t, "udp"), check.FreeAddress(t, "udp")}
 	var gw [2]*kept
 	for i := range gw {
 		gw[i] = &kept{process: process{binary: binary, file: filepath.Join(dir, fmt.Sprintf("gw%d.toml", i))}}

@@ -63,7 +63,7 @@ func TestStreamsOverADelay(t *testing.T) {
 			for _, s := range []*side{sa, sb} {
 				_, stats := s.status()
 				t.Logf("%s: %d payloads, %d octets of %d streams; %d acknowledgements kept, %d blocks sent again, slowest step %v", s.name,
-					s.crossed["jxtarel"], s.octets["jxtarel"], stats.Streams, stats.StreamAcks, stats.StreamRepeats, s.slowest)
+					s.crossed["jxtarel"], s.octets["jxtarel"], stats.Streams, stats.Stream.Acks, stats.Stream.Repeats, s.slowest)
 				if s.crossed["PipeService"] != 0 || stats.BadMessages != 0 || len(stats.Refused) != 0 {
 					t.Errorf("%s: %v crossed, %+v", s.name, s.crossed, stats)
 				}
@@ -122,7 +122,7 @@ func TestSocketsOf22(t *testing.T) {
 			w.stream(b, "file", "A", 5, 2)
 			for _, s := range []*side{sa, sb} {
 				_, stats := s.status()
-				t.Logf("%s: %v crossed, %d blocks sent again", s.name, s.crossed, stats.StreamRepeats)
+				t.Logf("%s: %v crossed, %d blocks sent again", s.name, s.crossed, stats.Stream.Repeats)
 				if s.crossed["PipeService"] != 0 {
 					t.Errorf("%s: %v crossed", s.name, s.crossed)
 				}

@@ -10,6 +10,11 @@ import (
 const (
 	FirstRepeat = 3 * time.Second
 	LastRepeat  = time.Minute
+	returnAfter = time.Second // from the near peer's return to the repeat
+	// After an interruption hurries repeats are hurryEvery apart. That is shorter than the pipe query that a near peer
+	// makes before it opens again.
+	hurryEvery = 5 * time.Millisecond
+	hurries    = 30
 )
 
 // Block is one block on its way to the near peer.
@@ -17,160 +22,208 @@ type Block struct {
 	Token  uint64 // of the far message that it came in; 0: it was made here
 	Data   []byte
 	Closes bool // it is the sender's last
-	Sent   int  // how often it was sent
+
+	sent int // how often it was sent
 }
 
-// Down holds what goes to the near peer. New makes one.
-type Down struct {
-	Acked  uint32        // highest block that the near peer has acknowledged, all before it too
-	Sent   uint32        // highest block that was sent, or at least Acked
-	Octets int           // of the far blocks that wait
-	Due    time.Time     // of the next repeat; zero: nothing is to be repeated
-	Stuck  time.Time     // since when the near peer has acknowledged nothing that it was sent
-	Wait   time.Duration // from one repeat to the next
-
-	queue map[uint32]*Block // beyond Acked
-	extra uint32            // blocks let through beyond the window after repeats without an answer
-	lost  uint32            // highest block sent before the last repeat
+// Put adds block n of the far end; long ones may come behind short ones that were sent later. The answer is Next, Taken
+// (a duplicate), Kept (handed in again) or Full. Pump sends it.
+func (c *Conversation[B]) Put(n uint32, b *Block) Place {
+	old := c.queue[n]
+	switch {
+	case n <= c.acked || c.state.Ending && n > c.state.Final || old != nil && old.Token != b.Token:
+		return Taken
+	case old != nil:
+		return Kept
+	case c.octets+len(b.Data) > c.terms.Near.Octets || n > c.acked+uint32(c.terms.Near.Blocks):
+		return Full
+	}
+	c.queue[n] = b
+	c.octets += len(b.Data)
+	return Next
 }
 
-// New expects the acknowledgement of block acked+1.
-func New(acked uint32) Down {
-	return Down{Acked: acked, Sent: acked, Wait: FirstRepeat, queue: map[uint32]*Block{}}
+// Pump sends the near peer what its window allows, and has the far gateway pause when too much waits.
+func (c *Conversation[B]) Pump(now time.Time) (out Output) {
+	c.pump(now, &out)
+	soft := Room{4 * c.terms.Soft.Octets, 2 * c.terms.Soft.Blocks}
+	if !c.state.Holding && (Room{c.octets, len(c.queue)}).full(soft) {
+		c.state.Holding, out.Hold = true, true
+	}
+	return out
 }
 
-// Block is the block with this number; nil: it is not here.
-func (d *Down) Block(n uint32) *Block { return d.queue[n] }
-
-// Len is how many blocks wait or are not acknowledged.
-func (d *Down) Len() int { return len(d.queue) }
-
-// Put adds a block that has arrived, in whatever order.
-func (d *Down) Put(n uint32, b *Block) {
-	d.queue[n] = b
-	if b.Token != 0 {
-		d.Octets += len(b.Data)
+func (c *Conversation[B]) pump(now time.Time, out *Output) {
+	if !c.open || c.ended || c.interrupted {
+		return
+	}
+	if s := c.state; s.Ending && c.terms.Last != nil && c.queue[s.Final+1] == nil && c.acked <= s.Final {
+		c.queue[s.Final+1] = &Block{Data: c.terms.Last, Closes: true}
+	}
+	if c.sent == c.acked {
+		c.wait, c.stuck = FirstRepeat, now
+	}
+	c.advance(now, out)
+	if c.due.IsZero() && c.sent > c.acked {
+		c.due = now.Add(c.again())
 	}
 }
 
-// All calls f with each block in order; f may not change the queue.
-func (d *Down) All(f func(n uint32, b *Block)) {
-	for _, n := range slices.Sorted(maps.Keys(d.queue)) {
-		f(n, d.queue[n])
+// again is the distance to the next repeat.
+func (c *Conversation[B]) again() time.Duration {
+	if c.hurry > 0 {
+		return hurryEvery
+	}
+	return c.wait
+}
+
+func (c *Conversation[B]) advance(now time.Time, out *Output) {
+	for c.sent < c.acked+c.terms.Window+c.extra && c.queue[c.sent+1] != nil {
+		if now.Before(c.next) {
+			c.paced = c.next
+			return
+		}
+		c.sent++
+		c.send(c.sent, out)
 	}
 }
 
-// Cut drops the blocks behind the first gap and answers them, and the number of the last that is left. Octets still
-// counts what was cut: nothing more comes.
-func (d *Down) Cut() (last uint32, cut []*Block) {
-	for last = d.Acked; d.queue[last+1] != nil; {
+func (c *Conversation[B]) send(n uint32, out *Output) {
+	if b := c.queue[n]; b != nil {
+		b.sent++
+		out.Send = append(out.Send, Send{Number: n, Data: b.Data, Again: b.sent > 1})
+	}
+}
+
+// Ack frees the blocks up to n, which the near peer has. After a restart it may have more than were sent as far as we
+// know, but never more than there are. The answer is Next, Taken (nothing new) or Wrong (it cannot have them).
+func (c *Conversation[B]) Ack(now time.Time, n uint32) (place Place, out Output) {
+	switch {
+	case n > 0 && c.interrupted: // it has heard, and lets go of its connection
+		c.interrupted, c.hurry, c.stuck, c.due = false, hurries, now, time.Time{}
+		c.pump(now, &out)
+		return Taken, out
+	case n <= c.acked || c.ended:
+		return Taken, out
+	}
+	for m := c.acked + 1; m <= n; m++ {
+		if c.queue[m] == nil {
+			return Wrong, out
+		}
+	}
+	for ; c.acked < n; c.acked++ {
+		b := c.queue[c.acked+1]
+		delete(c.queue, c.acked+1)
+		out.Closed = out.Closed || b.Closes
+		if b.Token != 0 {
+			c.octets -= len(b.Data)
+			out.Freed = append(out.Freed, b)
+		}
+	}
+	c.sent = max(c.sent, c.acked)
+	c.extra, c.hurry, c.wait, c.stuck, c.due = 0, 0, FirstRepeat, now, time.Time{}
+	if c.terms.Pace != nil {
+		c.next = now.Add(c.terms.Pace(len(c.queue)))
+	}
+	if out.Closed {
+		return Next, out
+	}
+	if c.terms.Repeats > 0 && c.acked < c.lost { // what followed a lost block is probably lost too
+		c.send(c.acked+1, &out)
+	}
+	c.pump(now, &out)
+	if soft := c.terms.Soft; c.state.Holding && len(c.queue) <= soft.Blocks && c.octets <= soft.Octets {
+		c.state.Holding, out.Go = false, true
+	}
+	return Next, out
+}
+
+// repeat sends what has no acknowledgement again, or gives the near peer up. It lets one new block go: JXSE 2.7 does
+// not answer a repetition of what it has, only what is new. In a hurry it neither waits longer nor lets one go.
+func (c *Conversation[B]) repeat(now time.Time, here bool, out *Output) {
+	limit, patient := c.terms.GiveUp, c.terms.Patient && c.queue[c.sent+1] == nil
+	if c.state.Ending {
+		limit, patient = c.terms.Closing, false
+	}
+	switch {
+	case !here: // it cannot be stuck
+		c.stuck, c.due = now, now.Add(c.wait)
+		return
+	case now.Sub(c.stuck) >= limit && !patient:
+		out.GaveUp = true
+		return
+	case c.interrupted:
+		c.wait = min(2*c.wait, LastRepeat)
+		c.due, out.Interrupted = now.Add(c.wait), true
+		return
+	case c.hurry > 0:
+		c.hurry--
+	default:
+		c.extra++
+		c.wait = min(2*c.wait, LastRepeat)
+	}
+	c.lost = c.sent
+	for n := c.acked + 1; n <= c.lost && (c.terms.Repeats == 0 || n-c.acked <= c.terms.Repeats); n++ {
+		c.send(n, out)
+	}
+	c.advance(now, out)
+	c.due = now.Add(c.again())
+}
+
+// Interrupt stops what goes to the near peer until that has heard of it, and sends it again from the first block
+// without an acknowledgement afterwards.
+func (c *Conversation[B]) Interrupt(now time.Time) {
+	if !c.interrupted {
+		c.stuck = now
+	}
+	c.interrupted, c.sent, c.due = true, c.acked, now.Add(c.wait)
+}
+
+// Close says that the far end's last block is number final, and sends what is left.
+func (c *Conversation[B]) Close(now time.Time, final uint32) (out Output) {
+	c.state.Ending, c.state.Final, c.stuck = true, final, now
+	c.pump(now, &out)
+	return out
+}
+
+// Cut drops the blocks behind the first gap and answers their tokens, and the number of the last that is left. Their
+// octets stay counted: nothing more comes.
+func (c *Conversation[B]) Cut() (last uint32, cut []uint64) {
+	for last = c.acked; c.queue[last+1] != nil; {
 		last++
 	}
-	d.All(func(n uint32, b *Block) {
-		if n > last {
-			cut = append(cut, b)
-			delete(d.queue, n)
+	return last, c.drop(last)
+}
+
+// drop drops the blocks beyond n and answers the tokens of the far ones.
+func (c *Conversation[B]) drop(n uint32) (tokens []uint64) {
+	for _, m := range slices.Sorted(maps.Keys(c.queue)) {
+		if m <= n {
+			continue
 		}
-	})
-	return last, cut
-}
-
-// Clear drops all blocks and answers them in order. Nothing is repeated any more.
-func (d *Down) Clear() (all []*Block) {
-	d.All(func(_ uint32, b *Block) { all = append(all, b) })
-	clear(d.queue)
-	d.Octets, d.extra, d.Wait, d.Due = 0, 0, FirstRepeat, time.Time{}
-	return all
-}
-
-// Restart expects the acknowledgement of block acked+1; the queue is empty.
-func (d *Down) Restart(acked uint32) { d.Acked, d.Sent = acked, acked }
-
-// Send is how a block leaves for the near peer. A block with Sent above 1 is a repetition.
-type Send func(n uint32, b *Block)
-
-// Pump sends what the window allows. It stops at a block for which may answers false; nil allows all.
-func (d *Down) Pump(now time.Time, window uint32, may func() bool, send Send) {
-	if d.Sent == d.Acked {
-		d.Wait, d.Stuck = FirstRepeat, now
-	}
-	d.advance(window, may, send)
-	if d.Due.IsZero() && d.Sent > d.Acked {
-		d.Due = now.Add(d.Wait)
-	}
-}
-
-func (d *Down) advance(window uint32, may func() bool, send Send) {
-	for d.Sent < d.Acked+window+d.extra && d.queue[d.Sent+1] != nil && (may == nil || may()) {
-		d.Sent++
-		d.send(d.Sent, send)
-	}
-}
-
-func (d *Down) send(n uint32, send Send) {
-	if b := d.queue[n]; b != nil {
-		b.Sent++
-		send(n, b)
-	}
-}
-
-// Ack frees the blocks up to n, which the near peer has, and reports whether it can have them: after a restart it may
-// have more than were sent as far as we know, but never more than there are.
-func (d *Down) Ack(now time.Time, n uint32, free func(*Block)) bool {
-	for m := d.Acked + 1; m <= n; m++ {
-		if d.queue[m] == nil {
-			return false
+		if t := c.queue[m].Token; t != 0 {
+			tokens = append(tokens, t)
 		}
+		delete(c.queue, m)
 	}
-	for d.Acked < n {
-		d.Acked++
-		b := d.queue[d.Acked]
-		delete(d.queue, d.Acked)
-		if b.Token != 0 {
-			d.Octets -= len(b.Data)
-		}
-		free(b)
-	}
-	d.Sent = max(d.Sent, d.Acked)
-	d.extra, d.Wait, d.Stuck, d.Due = 0, FirstRepeat, now, time.Time{}
-	return true
+	return tokens
 }
 
-// Fill sends the first block again if it was sent before the last repeat: what followed a lost block is probably lost
-// too.
-func (d *Down) Fill(send Send) {
-	if d.Acked < d.lost {
-		d.send(d.Acked+1, send)
+// Told tells whether the far end has closed, or the near peer was sent its last block.
+func (c *Conversation[B]) Told() bool {
+	told := c.state.Ending
+	for _, b := range c.queue {
+		told = told || b.Closes && b.sent > 0
 	}
+	return told
 }
 
-// Repeat sends the first blocks again, at most most of them, and lets one new block go: JXSE 2.7 does not answer a
-// repetition of what it has, only what is new.
-func (d *Down) Repeat(now time.Time, window, most uint32, send Send) {
-	d.extra++
-	d.Wait = min(2*d.Wait, LastRepeat)
-	d.Resend(now, window, most, send)
+// Clear drops what waits for the near peer and answers the tokens of the far blocks in order. Nothing is repeated.
+func (c *Conversation[B]) Clear() []uint64 {
+	tokens := c.drop(0)
+	c.interrupted, c.octets, c.extra, c.hurry, c.wait, c.due = false, 0, 0, 0, FirstRepeat, time.Time{}
+	return tokens
 }
 
-// Resend is Repeat without a longer wait and without a new block beyond the window.
-func (d *Down) Resend(now time.Time, window, most uint32, send Send) {
-	d.lost = d.Sent
-	for n := d.Acked + 1; n <= d.lost && n-d.Acked <= most; n++ {
-		d.send(n, send)
-	}
-	d.advance(window, nil, send)
-	d.Due = now.Add(d.Wait)
-}
-
-// Absent moves the repeat on while the near peer has no connection: it cannot be stuck.
-func (d *Down) Absent(now time.Time) { d.Stuck, d.Due = now, now.Add(d.Wait) }
-
-// Return plans a repeat for a near peer that has dialled in again and may have lost what was sent. It reports whether
-// anything was.
-func (d *Down) Return(at time.Time) bool {
-	if d.Sent == d.Acked {
-		return false
-	}
-	d.lost, d.Due = d.Sent, at
-	return true
-}
+// Expect takes a new connection of the far end, of which blocks up to acked are past; nothing waits.
+func (c *Conversation[B]) Expect(acked uint32) { c.acked, c.sent = acked, acked }

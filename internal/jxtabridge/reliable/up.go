@@ -1,82 +1,146 @@
 package reliable
 
-// Place is where a block of the near peer belongs.
+import (
+	"encoding/binary"
+	"time"
+)
+
+const (
+	// maxAhead is how far ahead a number may be; beyond that it is a mistake.
+	maxAhead = 1024
+	// closedWindow is how many selective acknowledgements tell JXSE of a queue without room.
+	closedWindow = 102
+	firstReopen  = 5 * time.Second // until a near peer is told again that the window is open
+)
+
+// Place is where a block or an acknowledgement belongs.
 type Place uint8
 
 // Places.
 const (
-	Next  Place = iota // it is the next one
+	Next  Place = iota // it is the next one, or new
 	Early              // blocks before it are missing
 	Taken              // it was taken before
-	Kept               // it is here, and blocks before it are missing
+	Kept               // it is here, and waits
+	Full               // there is no room for it
+	Over               // the conversation has ended
 	Wrong              // its number is 0, or further ahead than any gap
 )
 
-// maxAhead is how far ahead a number may be; beyond that it is a mistake.
-const maxAhead = 1024
-
-// Up holds what the near peer sends towards the link. The zero value expects block 1.
-type Up[B any] struct {
-	Taken   uint32 // highest block that was taken, all before it too
-	Waiting int    // octets given to the link that the far site does not have yet
-	Blocks  int    // and how many blocks
-
-	early map[uint32]B // blocks beyond a gap
-}
-
-// Look tells where block n belongs.
-func (u *Up[B]) Look(n uint32) Place {
-	_, kept := u.early[n]
+// Look tells where block n of the near peer belongs.
+func (c *Conversation[B]) Look(n uint32) Place {
+	_, kept := c.early[n]
 	switch {
-	case n == 0 || n > u.Taken+maxAhead:
+	case n == 0 || n > c.taken+maxAhead:
 		return Wrong
-	case n <= u.Taken:
+	case n <= c.taken:
 		return Taken
 	case kept:
 		return Kept
-	case n == u.Taken+1:
-		return Next
+	case c.ended:
+		return Over
+	case c.Full() || n > c.taken+1 && len(c.early) >= c.terms.Reorder:
+		return Full
+	case n > c.taken+1:
+		return Early
 	}
-	return Early
+	return Next
 }
 
-// Early is how many blocks wait for one before them.
-func (u *Up[B]) Early() int { return len(u.early) }
+// Full tells whether so much waits for the link that no block is taken.
+func (c *Conversation[B]) Full() bool { return c.toLink.full(c.terms.Hard) }
 
-// Keep holds a block until those before it are here. It is not to be acknowledged: the near peer keeps it until it is
-// durable here.
-func (u *Up[B]) Keep(n uint32, block B) {
-	if u.early == nil {
-		u.early = map[uint32]B{}
+// Take takes block n, which Look has found Next or Early. An early one is kept without an acknowledgement: the near peer
+// keeps it too, until it is durable here. The next, and those that waited for it, go to carry in order until that
+// answers false; then they are acknowledged.
+func (c *Conversation[B]) Take(n uint32, block B, carry func(B) bool) Output {
+	if n > c.taken+1 {
+		c.early[n] = block
+		return Output{}
 	}
-	u.early[n] = block
-}
-
-// Take takes the next block and those that waited for it, in order, until carry answers false.
-func (u *Up[B]) Take(block B, carry func(B) bool) {
-	for ok := true; ok; block, ok = u.early[u.Taken+1] {
-		u.Taken++
-		delete(u.early, u.Taken)
+	for ok := true; ok; block, ok = c.early[c.taken+1] {
+		c.taken++
+		delete(c.early, c.taken)
 		if !carry(block) {
-			return
+			break
 		}
 	}
+	c.reopen = time.Time{}
+	return c.Acknowledge()
 }
 
-// Restart begins anew behind block n. What was given to the link stays counted.
-func (u *Up[B]) Restart(n uint32) { u.Taken, u.early = n, nil }
+// Begin takes a new connection of the near peer, of which blocks up to n are past.
+func (c *Conversation[B]) Begin(n uint32) {
+	clear(c.early)
+	c.taken = n
+}
+
+// Duplicate answers a block that Look has found Taken or Kept.
+func (c *Conversation[B]) Duplicate(place Place) Output {
+	if place == Kept && !c.terms.AckKept {
+		return Output{}
+	}
+	return c.Acknowledge()
+}
+
+// Acknowledge tells the near peer what was taken. A block without an acknowledgement breaks the connection after 60 s,
+// so a closed window is told by selective acknowledgements, which all repeat the highest block. JXSE takes 100 less
+// their number for the receiver's free space (impl/util/pipe/reliable), and waits while it has more than twice that
+// under way. With closedWindow of them it waits with nothing under way, for as long as it takes.
+func (c *Conversation[B]) Acknowledge() (out Output) {
+	if !c.open {
+		return out
+	}
+	n := 1
+	if c.shut = !c.ended && (c.state.Held || c.toLink.full(c.terms.Soft)); c.shut {
+		n += closedWindow
+	}
+	data := make([]byte, 0, 4*n)
+	for range n {
+		data = binary.BigEndian.AppendUint32(data, c.taken)
+	}
+	return Output{Send: []Send{{Data: data}}}
+}
 
 // Give counts a block that was given to the link.
-func (u *Up[B]) Give(octets int) {
-	u.Waiting += octets
-	u.Blocks++
+func (c *Conversation[B]) Give(octets int) {
+	c.toLink.Octets += octets
+	c.toLink.Blocks++
 }
 
 // Stored counts a block off that the far site has, or will never get.
-func (u *Up[B]) Stored(octets int) {
-	u.Waiting = max(0, u.Waiting-octets)
-	u.Blocks = max(0, u.Blocks-1)
+func (c *Conversation[B]) Stored(now time.Time, octets int) Output {
+	c.toLink = Room{max(0, c.toLink.Octets-octets), max(0, c.toLink.Blocks-1)}
+	return c.roomAgain(now)
 }
 
-// Full tells whether so much waits for the link.
-func (u *Up[B]) Full(octets, blocks int) bool { return u.Waiting >= octets || u.Blocks >= blocks }
+// Hold says whether the far gateway has enough.
+func (c *Conversation[B]) Hold(now time.Time, enough bool) Output {
+	c.state.Held = enough
+	return c.roomAgain(now)
+}
+
+// roomAgain opens the near peer's window when enough of what waited has reached the far site.
+func (c *Conversation[B]) roomAgain(now time.Time) Output {
+	soft := c.terms.Soft
+	if !c.shut || c.state.Held || c.ended || c.toLink.Octets > soft.Octets/2 || c.toLink.Blocks > soft.Blocks/2 {
+		return Output{}
+	}
+	c.reopenWait = firstReopen // if this acknowledgement is lost, the near peer waits for the next
+	c.reopen = now.Add(c.reopenWait)
+	return c.Acknowledge()
+}
+
+// tellAgain tells a near peer that is there once more that the window is open.
+func (c *Conversation[B]) tellAgain(now time.Time, here bool, out *Output) {
+	switch {
+	case !here:
+		c.reopen = now.Add(c.reopenWait)
+	case c.shut || c.reopenWait > LastRepeat:
+		c.reopen = time.Time{}
+	default:
+		out.Send = append(out.Send, c.Acknowledge().Send...)
+		c.reopenWait *= 2
+		c.reopen = now.Add(c.reopenWait)
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
@@ -109,7 +108,7 @@ func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration, lo
 	var most int
 	s, err := newStage(ctx, link, 2, seed, func(c *sim.Config) {
 		most = int(lasting.Seconds()/3*2) * c.Profile.Up.RateBps / 8
-		c.Configure = func(_ *sim.Node, g *gateway.Config) { g.MaxWaiting = most }
+		c.Configure = func(_ *sim.Node, g *sim.Setup) { g.MaxWaiting = most }
 	})
 	if err != nil {
 		return o, err

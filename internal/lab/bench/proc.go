@@ -17,8 +17,8 @@ import (
 	"syscall"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
-	"aldis/internal/lab/vacant"
 )
 
 const (
@@ -86,7 +86,7 @@ func (s *server) cost() cost {
 
 // freePorts finds ports of loopback that nobody listens on now, for TCP or UDP.
 func freePorts(network string, n int) (ports []int, err error) {
-	list, err := vacant.Addresses(network, n)
+	list, err := check.FreeAddresses(network, n)
 	for _, a := range list {
 		ports = append(ports, int(a.Port()))
 	}

@@ -6,7 +6,10 @@
 //	check.Equal(must, "len(found)", len(found), 1)
 //	check.Equal(check.In(t, name), "found[0].Life", found[0].Life, time.Hour)
 //
-// Each function says whether the expectation holds. The package is pure: T stands for *testing.T.
+// Each function says whether the expectation holds. Beside these are waits for a condition, and free addresses for programs that
+// a test starts. T stands for *testing.T.
+//
+// Files: check.go expectations; wait.go waits; vacant.go free addresses.
 package check
 
 import (

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"aldis/internal/cli"
-	"aldis/internal/config"
 	"aldis/internal/infile"
+	"aldis/internal/keyfile"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/roster"
@@ -139,9 +139,9 @@ func linkOptions(opt *trace.Options, keyFile, rosterFile, nodes string) error {
 			return err
 		}
 	} else if keyFile != "" {
-		key, err := config.LoadKey(keyFile)
+		key, err := keyfile.LoadKey(keyFile)
 		if err != nil {
-			if _, other := config.LoadNodeKey(keyFile); other == nil {
+			if _, other := keyfile.LoadNodeKey(keyFile); other == nil {
 				err = fmt.Errorf("%s is the key of one node: say --roster FILE too", keyFile)
 			}
 			return fmt.Errorf("--key: %w", err)
@@ -166,11 +166,11 @@ func nodeOptions(opt *trace.Options, keyFile, rosterFile string) error {
 	if keyFile == "" {
 		return errors.New("--roster needs --key FILE, the key of one of its nodes")
 	}
-	own, err := config.LoadNodeKey(keyFile)
+	own, err := keyfile.LoadNodeKey(keyFile)
 	if err != nil {
 		return fmt.Errorf("--key: %w", err)
 	}
-	r, err := config.LoadRoster(rosterFile)
+	r, err := keyfile.LoadRoster(rosterFile)
 	if err != nil {
 		return fmt.Errorf("--roster: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/config"
+	"aldis/internal/keyfile"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/compact"
@@ -26,7 +27,7 @@ func TestAnalyseCorpus(t *testing.T) {
 	file := func(name string) string { return filepath.Join(dir, name) }
 	code, _, errs := run(t, "keys", "new", "-o", file("net.key"))
 	check.Equal(must, errs, code, 0)
-	key, err := config.LoadKey(file("net.key"))
+	key, err := keyfile.LoadKey(file("net.key"))
 	check.NoError(must, err)
 	var taught [][]byte
 	for i := range 50 {

@@ -13,11 +13,9 @@ import (
 	"path/filepath"
 
 	"aldis/internal/cli"
-	"aldis/internal/cli/teaching"
 	"aldis/internal/lab/primer"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/compact"
-	"aldis/internal/link/compact/corpus"
 )
 
 const labCorpusAbout = `usage: gateway corpus build -o FILE SAMPLES... [--mask] [--lines] [--json]
@@ -29,8 +27,8 @@ What gateway corpus has done here: a net's own corpus of samples among which cap
 // labCorpusCommand is the part of corpus that reads traffic, and the one that makes the model.
 func labCorpusCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("corpus", flag.ContinueOnError)
-	write := fs.String("write", "", "`directory` to write the model, its corpus and its vectors to")
-	b := teaching.Order{Traffic: traffics{stderr}.read}
+	write := fs.String("write", "", "`directory` to write the model and its vectors to: internal/link/compact of the source")
+	b := cli.CorpusOrder{Traffic: traffics{stderr}.read}
 	b.Flags(fs)
 	rest, code, done := cli.Parse(fs, args, math.MaxInt, labCorpusAbout, stdout, stderr)
 	switch {
@@ -52,10 +50,13 @@ func labCorpusCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// model makes the corpus and the model that are built in, and writes them into a directory or compares them.
+// model makes the model that is built in of its corpus, and writes it into a directory or compares it.
 func model(dir string, stdout io.Writer) error {
-	parts := primer.Parts()
-	text, model := corpus.Text(parts), compact.BuildModel(parts)
+	text := primer.Corpus()
+	model, err := compact.BuildModel(text)
+	if err != nil {
+		return err
+	}
 	short := func(b []byte) string {
 		sum := sha256.Sum256(b)
 		return hex.EncodeToString(sum[:8])
@@ -63,22 +64,37 @@ func model(dir string, stdout io.Writer) error {
 	fmt.Fprintf(stdout, "corpus   %7d octets, %4d messages, %s\n", len(text), bytes.Count(text, []byte("\n== "))+1, short(text))
 	fmt.Fprintf(stdout, "model    %7d octets, version %d, %s\n", len(model), compact.ModelVersion, short(model))
 	same := bytes.Equal(model, compact.ModelImage())
-	if dir != "" {
-		for name, b := range map[string][]byte{"model.bin": model, "testdata/corpus.txt": text, "testdata/vectors.txt": compact.Vectors(primer.VectorTexts())} {
-			if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
-				return err
-			}
-		}
-		if !same {
-			fmt.Fprintln(stdout, "the model has changed: build again and write once more, for the vectors; then raise ModelVersion if one was released")
-		}
-		return nil
-	}
-	if !same {
+	switch {
+	case dir != "":
+		return writeModel(dir, model, same, stdout)
+	case !same:
 		hash := compact.ModelHash()
 		return errors.New("the model built in is " + hex.EncodeToString(hash[:8]) + ": not what this corpus makes")
 	}
 	fmt.Fprintln(stdout, "the model built in is the same")
+	return nil
+}
+
+// writeModel writes the model, and the known codes as the model that is built in makes them.
+func writeModel(dir string, model []byte, same bool, stdout io.Writer) error {
+	file := filepath.Join(dir, "testdata", "vectors.txt")
+	old, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	vectors, err := compact.Vectors(old)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "model.bin"), model, 0o644); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, vectors, 0o644); err != nil {
+		return err
+	}
+	if !same {
+		fmt.Fprintln(stdout, "the model has changed: build again and write once more, for the vectors; then raise ModelVersion if one was released")
+	}
 	return nil
 }
 
@@ -93,7 +109,7 @@ func (t traffics) read(path string, content []byte, add func([]byte) error) erro
 		}
 		return add(text)
 	}
-	if bytes.HasPrefix(content, []byte(teaching.TraceMark)) {
+	if bytes.HasPrefix(content, []byte(cli.TraceMark)) {
 		err := t.trace(path, content, counted)
 		if err == nil && found == 0 {
 			fmt.Fprintf(t.stderr, "gateway corpus: %s: this trace has sizes and no content\n", path)

@@ -9,13 +9,14 @@
 //   - commands.go: the table of commands
 //   - corpus.go: `corpus`: a net's corpus of captures and traces, and the compression model
 //   - fit.go: `tune --fit`
-//   - plays.go: several plays at once
+//   - plays.go: who plays a trace, and several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142
 //   - record.go: `record`: a trace from a capture
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - replay.go: `replay`: a trace played again
 //   - synth.go: `synth`: traces of published runs
 //   - takcosts.go: what the events of TAK devices in a capture would cost, for `analyse`
-//   - takplays.go: traces of TAK devices, for `replay` and `rehearse`
+//   - takplays.go: TAK devices play a trace
+//   - tested.go: gateway-lab inside a test program
 //   - tune.go: `tune`: better values of a profile
 package commands

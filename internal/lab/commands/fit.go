@@ -2,85 +2,155 @@ package commands
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"aldis/internal/cli"
+	"aldis/internal/infile"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/trace"
-	"aldis/internal/link/fit"
 	"aldis/internal/link/profile"
+	"aldis/internal/link/survey"
 )
 
-// fitted is what gateway tune --fit was told.
+// fitted is what gateway tune --fit or --survey was told.
 type fitted struct {
 	base     profile.Profile
 	source   []byte // of base
-	captures string
+	captures string // or
+	survey   string
 	out      string
 	name     string
 	json     bool
 }
 
-// fitCommand says from captures what a link does.
+// told is what packets tell of a link.
+type told struct {
+	linkemu.Result
+	suffix string   // of the profile's name
+	head   []string // of its file
+	doubts []string
+}
+
+// fitCommand says from captures, or from the datagrams of a survey, what a link does.
 func fitCommand(f fitted, stdout, stderr io.Writer) int {
-	files := strings.Split(f.captures, ",")
-	if len(files) != 2 {
-		return cli.Fail(stderr, "tune", fmt.Errorf("--fit %s: two captures, with a comma between: one end alone does not show when its packets arrive", f.captures))
+	of := f.ofCaptures
+	if f.survey != "" {
+		of = f.ofSurvey
 	}
-	var ends [2][]fit.Passage
-	for i, file := range files {
-		broken, err := readCapture(file, stderr, func(p trace.Packet) {
-			if one, ok := trace.PassageOf(p); ok && len(ends[i]) < fit.MaxPackets {
-				ends[i] = append(ends[i], one)
-			}
-		}, nil)
-		if err != nil {
-			return cli.Fail(stderr, "tune", fmt.Errorf("%s: %w", file, err))
-		}
-		if broken != nil {
-			fmt.Fprintf(stderr, "gateway tune: %s: %v: what comes before it is used\n", file, broken)
-		}
-		if len(ends[i]) == fit.MaxPackets {
-			fmt.Fprintf(stderr, "gateway tune: %s: the first %d packets are used\n", file, fit.MaxPackets)
-		}
-		slices.SortStableFunc(ends[i], func(x, y fit.Passage) int { return cmp.Compare(x.At, y.At) })
-	}
-	joined, err := fit.Join(ends[0], ends[1])
-	var res fit.Result
-	if err == nil {
-		res, err = fit.Fit(joined, f.base)
-	}
-	if errors.Is(err, fit.ErrNothing) || errors.Is(err, fit.ErrFew) {
+	res, err := of(stderr)
+	if errors.Is(err, linkemu.ErrNothing) || errors.Is(err, linkemu.ErrFew) {
 		fmt.Fprintf(stderr, "gateway tune: %v\n", err)
 		return cli.ExitRefused
 	}
-	if err != nil {
-		return cli.Fail(stderr, "tune", err)
-	}
-	f.name = cmp.Or(f.name, strings.TrimSuffix(f.base.Name, "-fitted")+"-fitted")
-	if f.out != "" {
-		head := []string{fmt.Sprintf("Fitted: gateway tune --profile %s --fit %s,%s", f.base.Name, filepath.Base(files[0]), filepath.Base(files[1]))}
-		text, err := res.Write(f.source, f.base, f.name, head)
-		if err == nil {
-			err = cli.WriteTo(f.out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
-		}
-		if err != nil {
-			return cli.Fail(stderr, "tune", fmt.Errorf("--out: %w", err))
-		}
-	}
-	switch {
-	case f.out == "-":
-	case f.json:
-		err = cli.PrintJSON(stdout, res.Figures(f.base.Name))
-	default:
-		_, err = io.WriteString(stdout, res.Text(f.out, f.name))
+	if err == nil {
+		err = f.print(res, stdout)
 	}
 	if err != nil {
 		return cli.Fail(stderr, "tune", err)
 	}
 	return cli.ExitGood
+}
+
+// print writes the profile, and says what was found.
+func (f fitted) print(res told, stdout io.Writer) error {
+	f.name = cmp.Or(f.name, strings.TrimSuffix(f.base.Name, res.suffix)+res.suffix)
+	if f.out != "" {
+		text, err := res.Write(f.source, f.base, f.name, res.head)
+		if err == nil {
+			err = cli.WriteTo(f.out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
+		}
+		if err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	switch {
+	case f.out == "-":
+		return nil
+	case f.json:
+		return cli.PrintJSON(stdout, res.Figures(f.base.Name))
+	}
+	text := res.Text(f.out, f.name)
+	for _, line := range res.doubts {
+		text += line + "\n"
+	}
+	_, err := io.WriteString(stdout, text)
+	return err
+}
+
+// ofCaptures judges a link by captures of both its ends.
+func (f fitted) ofCaptures(stderr io.Writer) (res told, err error) {
+	files := strings.Split(f.captures, ",")
+	if len(files) != 2 {
+		return res, fmt.Errorf("--fit %s: two captures, with a comma between: one end alone does not show when its packets arrive", f.captures)
+	}
+	var ends [2][]linkemu.Passage
+	for i, file := range files {
+		broken, err := readCapture(file, stderr, func(p trace.Packet) {
+			if one, ok := trace.PassageOf(p); ok && len(ends[i]) < linkemu.MaxPackets {
+				ends[i] = append(ends[i], one)
+			}
+		}, nil)
+		if err != nil {
+			return res, fmt.Errorf("%s: %w", file, err)
+		}
+		if broken != nil {
+			fmt.Fprintf(stderr, "gateway tune: %s: %v: what comes before it is used\n", file, broken)
+		}
+		if len(ends[i]) == linkemu.MaxPackets {
+			fmt.Fprintf(stderr, "gateway tune: %s: the first %d packets are used\n", file, linkemu.MaxPackets)
+		}
+		slices.SortStableFunc(ends[i], func(x, y linkemu.Passage) int { return cmp.Compare(x.At, y.At) })
+	}
+	joined, err := linkemu.Join(ends[0], ends[1])
+	if err == nil {
+		res.Result, err = linkemu.Fit(joined, f.base)
+	}
+	res.suffix = "-fitted"
+	res.head = []string{fmt.Sprintf("Fitted: gateway tune --profile %s --fit %s,%s", f.base.Name, filepath.Base(files[0]), filepath.Base(files[1]))}
+	return res, err
+}
+
+// mostSurvey bounds the file of a survey, in octets.
+const mostSurvey = 1 << 20
+
+// ofSurvey judges a link by what gateway survey --json printed, in a file or on standard input.
+func (f fitted) ofSurvey(io.Writer) (res told, err error) {
+	var text []byte
+	if f.survey == "-" {
+		text, err = io.ReadAll(io.LimitReader(os.Stdin, mostSurvey))
+	} else {
+		text, err = infile.Read(f.survey, mostSurvey)
+	}
+	if err != nil {
+		return res, err
+	}
+	var got struct {
+		Survey struct {
+			Peer     string `json:"peer"`
+			Budget   int    `json:"budget_octets"`
+			Sent     int    `json:"sent_octets"`
+			Received int    `json:"received_octets"`
+		} `json:"survey"`
+		Terminal bool            `json:"terminal"`
+		Packets  []survey.Packet `json:"packets"`
+	}
+	if err := json.Unmarshal(text, &got); err != nil {
+		return res, fmt.Errorf("--survey %s: it is not what gateway survey --json prints: %w", f.survey, err)
+	}
+	if res.Result, err = linkemu.OfSurvey(got.Packets, f.base, got.Terminal); err != nil {
+		return res, fmt.Errorf("%w: a larger --budget sends more", err)
+	}
+	s := got.Survey
+	res.suffix = "-surveyed"
+	res.head = []string{fmt.Sprintf("Surveyed: gateway survey %s --budget %d, %d octets from here and %d from there.", s.Peer, s.Budget, s.Sent, s.Received),
+		fmt.Sprintf("Datagrams of up to %d IP octets passed. Sealed octets do not compress, and so few do not fill a queue: these keys are as before.", res.Largest())}
+	res.doubts = res.Doubts(f.base, s.Budget)
+	return res, nil
 }

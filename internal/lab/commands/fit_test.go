@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"aldis/internal/link/profile"
 )
@@ -100,5 +101,57 @@ func TestFitCommand(t *testing.T) {
 	b.Reset()
 	if code := tuneCommand([]string{"--profile", "iridium-dialup", "--fit", files}, &b, &errs); code != 0 || !bytes.Contains(b.Bytes(), []byte("the second clock is -2")) {
 		t.Errorf("exit %d: %s", code, b.String())
+	}
+}
+
+// TestSurveyIsJudged: what gateway survey --json printed becomes a profile, of a file as on standard input.
+func TestSurveyIsJudged(t *testing.T) {
+	type packet struct {
+		Up      bool          `json:"up"`
+		Octets  int           `json:"octets"`
+		Sent    time.Duration `json:"sent"`
+		Arrived time.Duration `json:"arrived"`
+	}
+	var list []packet
+	at, far := time.Duration(0), time.Hour // by the far clock
+	for i := range 40 {
+		octets := 52 + 400*(i%2)
+		air := time.Duration(octets) * 8 * time.Second / 4800
+		list = append(list, packet{true, octets, at, at + air + 300*time.Millisecond + far})
+		at += 3 * time.Second
+		list = append(list, packet{false, octets, at + far, at + air + 300*time.Millisecond})
+		at += 3 * time.Second
+	}
+	text, err := json.Marshal(map[string]any{"survey": map[string]any{"peer": "hq", "budget_octets": 5000, "sent_octets": 2500, "received_octets": 2400},
+		"terminal": true, "packets": list})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, out := filepath.Join(t.TempDir(), "survey.json"), filepath.Join(t.TempDir(), "ours.toml")
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, said, errs := run(t, "tune", "--profile", "iridium-dialup", "--survey", file, "--out", out)
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	wants(t, said, "rate, bit/s", "iridium-dialup-surveyed")
+	p, err := profile.Load(out, os.ReadFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Up.RateBps < 4700 || p.Up.RateBps > 4900 {
+		t.Errorf("%d bit/s up, want 4800", p.Up.RateBps)
+	}
+	text, err = os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, string(text), "# Surveyed: gateway survey hq --budget 5000, 2500 octets from here and 2400 from there.")
+	if code, _, errs := run(t, "tune", "--profile", "iridium-dialup", "--survey", out); code != 1 {
+		t.Errorf("no survey: exit %d: %s", code, errs)
+	}
+	if code, _, _ := run(t, "tune", "--profile", "iridium-dialup", "--survey", file, "--fit", "a,b"); code != 2 {
+		t.Errorf("both: exit %d", code)
 	}
 }

@@ -10,8 +10,62 @@ import (
 	"time"
 
 	"aldis/internal/cli"
+	"aldis/internal/lab/field"
+	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/replay"
+	"aldis/internal/lab/report"
 )
+
+// clients play a trace: JXTA peers or TAK devices.
+type clients interface {
+	// replay plays it once in virtual time, replayLive in real time through gateways as processes: link is how their
+	// configurations name the profile, keep a directory for their files. What was played is shown with an error too; nil: nothing was.
+	replay(ctx context.Context, o replay.Options) (*outcome, error)
+	replayLive(ctx context.Context, o replay.Options, link, keep string) (*outcome, error)
+	// rehearse plays it several times and judges that; alone: on no other links, whatever the verdict.
+	rehearse(ctx context.Context, o replay.Options, plays int, judged forecast.Options, alone bool) (verdict string, out *outcome, err error)
+}
+
+// outcome are figures in the ways in which they can be printed.
+type outcome struct {
+	html, text func(io.Writer) error
+	figures    any            // for JSON
+	result     *replay.Result // that they are of; nil: of another kind
+}
+
+// show prints them. page is a file for the page; "": none.
+func (o *outcome) show(page string, asJSON bool, stdout io.Writer) error {
+	return cli.Show(page, stdout, o.html, cli.JSONOr(asJSON, o.figures, o.text))
+}
+
+// peers are the clients of a trace of JXTA peers.
+type peers struct {
+	script *replay.Script
+	stderr io.Writer
+}
+
+func (p peers) replay(ctx context.Context, o replay.Options) (*outcome, error) {
+	progress := newClockProgress(p.stderr)
+	o.Progress = progress.show
+	res, err := replay.RunScript(ctx, p.script, o)
+	progress.clear()
+	return p.page(res), err
+}
+
+func (p peers) replayLive(ctx context.Context, o replay.Options, link, keep string) (*outcome, error) {
+	res, err := field.Replay(ctx, p.script, field.ReplayOptions{
+		Profile: link, Terminal: o.Profile, Ship: o.Ship, Shore: o.Shore, Seed: o.Seed, Keep: keep, Progress: p.stderr,
+	})
+	return p.page(res), err
+}
+
+// page is that of one play; nil when there was none.
+func (p peers) page(res *replay.Result) *outcome {
+	if res == nil {
+		return nil
+	}
+	return &outcome{html: func(w io.Writer) error { return report.Replay(res).HTML(w) }, text: res.WriteText, figures: res, result: res}
+}
 
 // play is one replay to be made.
 type play struct {

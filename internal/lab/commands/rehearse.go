@@ -76,35 +76,35 @@ func rehearseCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	events, err := takEvents(f)
-	if len(events) > 0 && err == nil {
-		if code, err = rehearseTAK(ctx, f.Header.Source, events, o.Profile, *seed, *plays, *deadline, *page, *asJSON, stdout, stderr); err == nil {
-			return code
-		}
+	c, err := clientsOf(f, o, stderr)
+	var verdict string
+	var out *outcome
+	if err == nil {
+		verdict, out, err = c.rehearse(ctx, o, *plays, forecast.Options{Profile: o.Profile, Deadline: *deadline, Tariff: tariff}, *alone)
 	}
 	if err != nil {
 		return cli.Fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
 	}
-	script, err := replay.NewScript(f, o.Content, o.Seed)
-	if err != nil {
-		return cli.Fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
-	}
-	o.Bin = min(time.Minute, max(time.Second, (script.Duration/240).Round(time.Second)))
-	r, err := rehearsal(ctx, script, o, *plays, forecast.Options{Profile: o.Profile, Deadline: *deadline, Tariff: tariff}, stderr)
-	if err == nil && r.Verdict != forecast.Go && !*alone {
-		err = otherLinks(ctx, r, script, o, *deadline, stderr)
-	}
-	if err != nil {
-		return cli.Fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
-	}
-	p := report.Rehearsal(r)
-	if err := cli.Show(*page, stdout, p.HTML, cli.JSONOr(*asJSON, r, p.Text)); err != nil {
+	if err := out.show(*page, *asJSON, stdout); err != nil {
 		return cli.Fail(stderr, "rehearse", err)
 	}
-	if r.Verdict != forecast.Go {
+	if verdict != forecast.Go {
 		return cli.ExitRefused
 	}
 	return cli.ExitGood
+}
+
+func (p peers) rehearse(ctx context.Context, o replay.Options, plays int, judged forecast.Options, alone bool) (string, *outcome, error) {
+	o.Bin = min(time.Minute, max(time.Second, (p.script.Duration/240).Round(time.Second)))
+	r, err := rehearsal(ctx, p.script, o, plays, judged, p.stderr)
+	if err == nil && r.Verdict != forecast.Go && !alone {
+		err = otherLinks(ctx, r, p.script, o, judged.Deadline, p.stderr)
+	}
+	if err != nil {
+		return "", nil, err
+	}
+	out := report.Rehearsal(r)
+	return r.Verdict, &outcome{html: out.HTML, text: out.Text, figures: r}, nil
 }
 
 // rehearsal plays a script several times and judges that.

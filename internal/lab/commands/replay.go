@@ -16,9 +16,7 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/config"
 	"aldis/internal/infile"
-	"aldis/internal/lab/field"
 	"aldis/internal/lab/replay"
-	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 )
@@ -83,73 +81,30 @@ func replayCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	events, err := takEvents(f)
-	if len(events) > 0 && err == nil {
-		if *live {
-			err = replayTAKLive(ctx, f.Header.Source, events, link, *keep, o.Profile, o.Seed, *page, *asJSON, stdout, stderr)
-		} else {
-			err = replayTAK(ctx, f.Header.Source, events, o.Profile, o.Seed, *page, *asJSON, stdout)
-		}
-		if err == nil && damage == nil {
-			return cli.ExitGood
-		}
-		err = errors.Join(err, damage)
-	}
-	if err != nil {
-		return cli.Fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
-	}
-	var res *replay.Result
-	if *live {
-		res, err = replayLive(ctx, f, o, link, *keep, stderr)
-	} else {
-		p := newClockProgress(stderr)
-		o.Progress = p.show
-		res, err = replay.Run(ctx, f, o)
-		p.clear()
+	c, err := clientsOf(f, o, stderr)
+	var out *outcome
+	switch {
+	case err != nil:
+	case *live:
+		out, err = c.replayLive(ctx, o, link, *keep)
+	default:
+		out, err = c.replay(ctx, o)
 	}
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted")
 	}
-	if res == nil {
+	if out != nil {
+		if damage != nil && out.result != nil {
+			out.result.Problem("%v", damage)
+			damage = nil
+		}
+		err = errors.Join(err, out.show(*page, *asJSON, stdout), damage)
+	}
+	if err != nil {
 		return cli.Fail(stderr, "replay", fmt.Errorf("%s: %w", rest[0], err))
 	}
-	if damage != nil {
-		res.Problem("%v", damage)
-	}
-	return replayed(res, err, rest[0], *page, *asJSON, stdout, stderr)
-}
-
-// replayLive plays through sockets and real gateways.
-func replayLive(ctx context.Context, f *trace.File, o replay.Options, link, keep string, stderr io.Writer) (*replay.Result, error) {
-	s, err := replay.NewScript(f, o.Content, o.Seed)
-	if err != nil {
-		return nil, err
-	}
-	return field.Replay(ctx, s, field.ReplayOptions{
-		Profile: link, Terminal: o.Profile, Ship: o.Ship, Shore: o.Shore, Seed: o.Seed, Keep: keep, Progress: stderr,
-	})
-}
-
-// replayed prints a result, and why it is not whole.
-func replayed(res *replay.Result, err error, name, page string, asJSON bool, stdout, stderr io.Writer) int {
-	var werr error
-	if page != "" {
-		if werr = cli.WriteTo(page, stdout, report.Replay(res).HTML); werr != nil {
-			werr = fmt.Errorf("--html: %w", werr)
-		}
-	}
-	switch {
-	case page == "-": // the page is what is printed
-	case asJSON:
-		werr = errors.Join(werr, cli.PrintJSON(stdout, res))
-	default:
-		werr = errors.Join(werr, res.WriteText(stdout))
-	}
-	if err = errors.Join(err, werr); err != nil {
-		return cli.Fail(stderr, "replay", fmt.Errorf("%s: %w", name, err))
-	}
-	if res.Partial {
-		fmt.Fprintf(stderr, "gateway replay: %s: the figures are partial: %s\n", name, res.Problems[0])
+	if r := out.result; r != nil && r.Partial {
+		fmt.Fprintf(stderr, "gateway replay: %s: the figures are partial: %s\n", rest[0], r.Problems[0])
 		return cli.ExitRefused
 	}
 	return cli.ExitGood

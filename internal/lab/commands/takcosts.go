@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"aldis/internal/cli"
-	"aldis/internal/lab/takplay"
+	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 )
@@ -21,7 +20,7 @@ import (
 // takCosts plays the events of TAK devices of a capture on links.
 type takCosts struct {
 	links  []profile.Profile
-	events []takplay.Event
+	events []replay.TAKEvent
 	over   int // events beyond what a play takes
 }
 
@@ -53,10 +52,10 @@ func (c *takCosts) take() func(trace.CoT) {
 	return func(e trace.CoT) {
 		switch {
 		case e.Copy:
-		case len(c.events) >= takplay.MaxEvents:
+		case len(c.events) >= replay.MaxTAKEvents:
 			c.over++
 		default:
-			c.events = append(c.events, takplay.Event{At: time.Duration(e.At * float64(time.Second)), From: e.From, Event: e.Event})
+			c.events = append(c.events, takEventOf(e))
 		}
 	}
 }
@@ -71,13 +70,13 @@ func (c *takCosts) play(r *trace.Report, stderr io.Writer) error {
 	case c.over > 0:
 		r.Remarks = append(r.Remarks, fmt.Sprintf("--links: the first %d events were played, %d more were not", len(c.events), c.over))
 	}
-	slices.SortStableFunc(c.events, func(a, b takplay.Event) int { return int(max(-1, min(1, a.At-b.At))) })
+	slices.SortStableFunc(c.events, func(a, b replay.TAKEvent) int { return int(max(-1, min(1, a.At-b.At))) })
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	count := newCounted(stderr, "links", len(c.links))
 	defer count.clear()
 	for _, p := range c.links {
-		one, err := takplay.Play(ctx, c.events, takplay.Options{Profile: p, Seed: 1})
+		one, err := replay.RunTAK(ctx, c.events, replay.Options{Profile: p, Seed: 1})
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}

@@ -2,78 +2,82 @@ package commands
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/replay"
 	"aldis/internal/lab/report"
-	"aldis/internal/lab/takplay"
 	"aldis/internal/lab/trace"
-	"aldis/internal/link/profile"
 )
 
 // takBound is how far off, in metres, 95 of 100 reports may be shown in a rehearsal: the default of tak.bound.
 const takBound = 50
 
-// replayTAK plays the events of TAK devices of a trace once.
-func replayTAK(ctx context.Context, source string, events []takplay.Event, p profile.Profile, seed uint64, page string, asJSON bool, stdout io.Writer) error {
-	res, err := takplay.Play(ctx, events, takplay.Options{Profile: p, Seed: seed})
-	if err != nil {
-		return err
-	}
-	out := report.TAKReplay(source, "in virtual time", res)
-	return cli.Show(page, stdout, out.HTML, cli.JSONOr(asJSON, res, out.Text))
+// devices are the clients of a trace of TAK devices alone.
+type devices struct {
+	source string
+	events []replay.TAKEvent
+	stderr io.Writer
 }
 
-// replayTAKLive plays them through sockets and real gateways. What was played before it ended is shown, too.
-func replayTAKLive(ctx context.Context, source string, events []takplay.Event, link, keep string, p profile.Profile, seed uint64, page string, asJSON bool, stdout, stderr io.Writer) error {
-	res, err := field.ReplayTAK(ctx, events, field.ReplayOptions{Profile: link, Terminal: p, Seed: seed, Keep: keep, Progress: stderr})
+func (d devices) replay(ctx context.Context, o replay.Options) (*outcome, error) {
+	res, err := replay.RunTAK(ctx, d.events, o)
+	return d.page("in virtual time", res), err
+}
+
+func (d devices) replayLive(ctx context.Context, o replay.Options, link, keep string) (*outcome, error) {
+	res, err := field.ReplayTAK(ctx, d.events, field.ReplayOptions{Profile: link, Terminal: o.Profile, Seed: o.Seed, Keep: keep, Progress: d.stderr})
+	return d.page("in real time through gateways as processes", res), err
+}
+
+// page is that of one play; nil when there was none.
+func (d devices) page(how string, res *trace.CoTCost) *outcome {
 	if res == nil {
-		return err
+		return nil
 	}
-	if errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted; the figures are of what was played until then")
-	}
-	out := report.TAKReplay(source, "in real time through gateways as processes", res)
-	return errors.Join(cli.Show(page, stdout, out.HTML, cli.JSONOr(asJSON, res, out.Text)), err)
+	p := report.TAKReplay(d.source, how, res)
+	return &outcome{html: p.HTML, text: p.Text, figures: res}
 }
 
-// rehearseTAK plays them several times, and says whether the picture is right and in time.
-func rehearseTAK(ctx context.Context, source string, events []takplay.Event, p profile.Profile, seed uint64, plays int, deadline time.Duration, page string, asJSON bool, stdout, stderr io.Writer) (int, error) {
+func (d devices) rehearse(ctx context.Context, o replay.Options, plays int, judged forecast.Options, _ bool) (string, *outcome, error) {
 	results := make([]trace.CoTCost, plays)
 	errs := make([]error, plays)
 	onAllCores(plays, func(i int) {
-		var res *takplay.Result
-		if res, errs[i] = takplay.Play(ctx, events, takplay.Options{Profile: p, Seed: seed + uint64(i)}); errs[i] == nil {
+		o := o
+		o.Seed += uint64(i)
+		var res *trace.CoTCost
+		if res, errs[i] = replay.RunTAK(ctx, d.events, o); errs[i] == nil {
 			results[i] = *res
 		}
 	})
 	for _, err := range errs {
 		if err != nil {
-			return 0, err
+			return "", nil, err
 		}
 	}
-	r := forecast.JudgePicture(results, p, deadline, takBound)
-	r.Source = source
-	out := report.Picture(r)
-	if err := cli.Show(page, stdout, out.HTML, cli.JSONOr(asJSON, r, out.Text)); err != nil {
-		return 0, err
-	}
-	if r.Verdict != forecast.Go {
-		return cli.ExitRefused, nil
-	}
-	return cli.ExitGood, nil
+	r := forecast.JudgePicture(results, o.Profile, judged.Deadline, takBound)
+	r.Source = d.source
+	p := report.Picture(r)
+	return r.Verdict, &outcome{html: p.HTML, text: p.Text, figures: r}, nil
 }
 
-// takEvents are those of a trace of TAK devices alone; none of any other.
-func takEvents(f *trace.File) ([]takplay.Event, error) {
-	events, err := takplay.FromTrace(f)
+// takEventOf is what a device said in a capture.
+func takEventOf(e trace.CoT) replay.TAKEvent {
+	return replay.TAKEvent{At: time.Duration(e.At * float64(time.Second)), From: e.From, Event: e.Event}
+}
+
+// clientsOf are those who play a trace: TAK devices when it is of these alone.
+func clientsOf(f *trace.File, o replay.Options, stderr io.Writer) (clients, error) {
+	events, err := replay.TAKEvents(f)
 	if err != nil {
 		return nil, fmt.Errorf("record it without --sizes and --anonymise: %w", err)
 	}
-	return events, nil
+	if len(events) > 0 {
+		return devices{f.Header.Source, events, stderr}, nil
+	}
+	script, err := replay.NewScript(f, o.Content, o.Seed)
+	return peers{script, stderr}, err
 }

@@ -16,14 +16,15 @@ import (
 	"time"
 
 	"aldis/internal/cli"
+	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
-	"aldis/internal/lab/tune"
 	"aldis/internal/link/profile"
 )
 
 const tuneAbout = `usage: gateway tune --profile P --trace T [--trace T2] [--proof T3] [--out FILE] [--time-limit D] [--seed N] [--json]
        gateway tune --profile P --fit SHIP.pcap,HQ.pcap [--out FILE] [--name N] [--json]
+       gateway tune --profile P --survey FILE [--out FILE] [--name N] [--json]
 
 Searches a profile's [gateway] section for settings that serve your traces better: fewer octets on the link, or messages
 that arrive sooner, neither at the cost of the other, and never a lost delivery. It replays the traces in virtual time on all
@@ -39,10 +40,11 @@ search was cut.
 With --fit it finds out what the link is: from captures at its two ends, made at the same time, it estimates rate, delay,
 jitter and loss each way, and on a shared channel the change of talker. The first capture is the terminal's. The clocks of
 the two machines need not agree. --profile is one of the same kind of link: its [gateway] section is kept, and what the
-captures do not tell. Each number in the file that --out writes says where it comes from.
+captures do not tell. Each number in the file that --out writes says where it comes from. --survey does the same with what
+gateway survey --json printed at one end of the link.
 
-Exit: 0 better settings were found; 1 none were; 2 wrong usage. With --fit: 0 the
-link was found; 1 the captures do not tell.
+Exit: 0 better settings were found; 1 none were; 2 wrong usage. With --fit and --survey: 0 the link was found; 1 the captures or
+the datagrams do not tell.
 `
 
 // files is a flag that may be given several times.
@@ -66,6 +68,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	seed := fs.Uint64("seed", 1, "of losses and of the variants of the traces")
 	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
 	captures := fs.String("fit", "", "two `files` with a comma between: captures at the terminal and at the other end of the link")
+	surveyed := fs.String("survey", "", "`file` that gateway survey --json printed; - is standard input")
 	asJSON := fs.Bool("json", false, "print JSON")
 	_, code, done := cli.Parse(fs, args, 0, tuneAbout, stdout, stderr)
 	if done {
@@ -75,9 +78,9 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case *profileName == "":
 		err = errors.New("which link? --profile NAME; gateway profiles lists them")
-	case *captures != "" && len(traces)+len(proof) > 0:
-		err = errors.New("--fit looks at captures of the link, --trace at what applications say: one of them")
-	case *captures != "":
+	case *captures != "" && *surveyed != "", (*captures != "" || *surveyed != "") && len(traces)+len(proof) > 0:
+		err = errors.New("--fit looks at captures of the link, --survey at datagrams, --trace at what applications say: one of them")
+	case *captures != "", *surveyed != "":
 	case len(traces) == 0:
 		err = errors.New("which trace? --trace FILE")
 	case len(traces)+len(proof) > maxTuneTraces:
@@ -93,8 +96,8 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return cli.Mistakes(stderr, err)
 	}
-	if *captures != "" {
-		return fitCommand(fitted{p, source, *captures, *out, *name, *asJSON}, stdout, stderr)
+	if *captures != "" || *surveyed != "" {
+		return fitCommand(fitted{p, source, *captures, *surveyed, *out, *name, *asJSON}, stdout, stderr)
 	}
 	t := tuner{seed: *seed, stderr: stderr, variants: map[variantKey]*replay.Script{}}
 	if *limit > 0 {
@@ -126,7 +129,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 			fmt.Sprintf("on %s, seed %d. On plays that no decision was made on: octets %+.1f %%, 95 %% of latency %+.1f %%,", traces.String(), *seed, res.Unseen.OctetsPct, res.Unseen.P95Pct),
 			fmt.Sprintf("mean latency %+.1f %%. Both ends of the link need this profile.", res.Unseen.MeanPct), "",
 		}
-		text, err := tune.Write(source, p, res.Profile, *name, head)
+		text, err := forecast.WriteTuned(source, p, res.Profile, *name, head)
 		if err == nil {
 			err = cli.WriteTo(*out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
 		}
@@ -163,11 +166,11 @@ type tuner struct {
 
 type variantKey struct {
 	trace   int
-	variant tune.Number
+	variant forecast.Number
 }
 
-func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (tune.Result, error) {
-	s := tune.New(tune.Config{Profile: p, Traces: len(t.scripts) - proof, Proof: proof, Seed: t.seed})
+func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (forecast.Tuning, error) {
+	s := forecast.NewSearch(forecast.SearchConfig{Profile: p, Traces: len(t.scripts) - proof, Proof: proof, Seed: t.seed})
 	for {
 		trials := s.Next()
 		if len(trials) == 0 {
@@ -177,7 +180,7 @@ func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (tune.
 		for _, trial := range trials {
 			k := variantKey{trial.Trace, trial.Variant}
 			if t.variants[k] == nil {
-				t.variants[k] = tune.Variant(t.scripts[k.trace], k.variant, t.seed)
+				t.variants[k] = forecast.Variant(t.scripts[k.trace], k.variant, t.seed)
 			}
 			// What is under way an hour after the trace's end is lost either way; bins are not looked at.
 			plays = append(plays, play{t.variants[k], replay.Options{Profile: trial.Profile, Seed: trial.Seed, Bin: time.Minute}})
@@ -189,14 +192,14 @@ func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (tune.
 		t.each = max(t.each, time.Since(begun)/time.Duration(len(plays)))
 		cancel()
 		c.clear()
-		var figures []tune.Figures
+		var figures []forecast.Figures
 		for _, o := range out {
 			if err := ctx.Err(); err != nil {
-				return tune.Result{}, errors.New("interrupted; nothing was written")
+				return forecast.Tuning{}, errors.New("interrupted; nothing was written")
 			}
-			f := tune.Figures{Cut: errors.Is(o.err, context.DeadlineExceeded)}
+			f := forecast.Figures{Cut: errors.Is(o.err, context.DeadlineExceeded)}
 			if o.result != nil && !f.Cut {
-				f = tune.FiguresOf(o.result)
+				f = forecast.FiguresOf(o.result)
 			}
 			if o.err != nil && !f.Cut {
 				f.Err = o.err.Error()
@@ -211,12 +214,12 @@ func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (tune.
 }
 
 // exploreUntil is when the search has to stop so that its judgement ends in time.
-func (t *tuner) exploreUntil(s *tune.Search) time.Time {
+func (t *tuner) exploreUntil(s *forecast.Search) time.Time {
 	return t.until.Add(-time.Duration(s.Reserve()) * t.each)
 }
 
 // limited ends the plays of a phase when its share of the time is over.
-func (t *tuner) limited(ctx context.Context, s *tune.Search) (context.Context, context.CancelFunc) {
+func (t *tuner) limited(ctx context.Context, s *forecast.Search) (context.Context, context.CancelFunc) {
 	if t.until.IsZero() {
 		return ctx, func() {}
 	}
@@ -229,14 +232,14 @@ func (t *tuner) limited(ctx context.Context, s *tune.Search) (context.Context, c
 }
 
 // tuned is what --json prints.
-func tuned(p profile.Profile, res tune.Result) any {
+func tuned(p profile.Profile, res forecast.Tuning) any {
 	return struct {
 		Profile string `json:"profile"`
-		tune.Result
+		forecast.Tuning
 	}{p.Name, res}
 }
 
-func printTuned(w io.Writer, p profile.Profile, res tune.Result, out string, proof []string) error {
+func printTuned(w io.Writer, p profile.Profile, res forecast.Tuning, out string, proof []string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d plays in %d rounds on %d cores", p.Name, res.Plays, res.Rounds, runtime.GOMAXPROCS(0))
 	if res.Cut {
@@ -246,7 +249,7 @@ func printTuned(w io.Writer, p profile.Profile, res tune.Result, out string, pro
 	if res.Problem != "" {
 		fmt.Fprintf(&b, "The profile as it is cannot be played: %s\n", res.Problem)
 	}
-	steps := func(title string, list []tune.Step) {
+	steps := func(title string, list []forecast.Step) {
 		if len(list) == 0 {
 			return
 		}
@@ -265,7 +268,7 @@ func printTuned(w io.Writer, p profile.Profile, res tune.Result, out string, pro
 	if len(res.Steps) == 0 && res.Problem == "" {
 		b.WriteString("\nNothing better was found: the profile fits these traces as it is.\n")
 	}
-	judged := func(title string, j tune.Judgement) {
+	judged := func(title string, j forecast.Judgement) {
 		if j.Plays > 0 {
 			fmt.Fprintf(&b, "%-24s %5d %9d %9.0f %+7.1f %% %8.2f %+7.1f %% %8.2f %+7.1f %% %8.2f %+7.1f %% %5d\n",
 				title, j.Plays, j.Messages, j.Octets, j.OctetsPct, j.MedianS, j.MedianPct, j.P95S, j.P95Pct, j.MeanS, j.MeanPct, j.Lost)

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/trace"
-	"aldis/internal/lab/tune"
 	"aldis/internal/link/profile"
 )
 
@@ -71,7 +71,7 @@ func TestTuneCommand(t *testing.T) {
 	if results[0] != results[1] {
 		t.Errorf("on all cores:\n%s\non one:\n%s", results[0], results[1])
 	}
-	var r tune.Result
+	var r forecast.Tuning
 	{
 		err := json.Unmarshal([]byte(results[0]), &r)
 		check.NoError(check.Fatal(t), err)

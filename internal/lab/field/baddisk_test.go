@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/baddisk"
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 )
 
 // A failure of a disk, and what becomes of the gateway meanwhile.
@@ -88,7 +88,7 @@ func (s *patient) hoard() {
 	s.t.Helper()
 	s.must("the link goes down", s.game.hub.Outage("ship", true))
 	at, _ := s.accepted()
-	wait.Until(s.t, recovery, "messages wait", func() bool {
+	check.Until(s.t, recovery, "messages wait", func() bool {
 		now, _ := s.accepted()
 		return now >= at+20
 	})

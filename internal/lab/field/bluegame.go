@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/replay"
-	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 )
 

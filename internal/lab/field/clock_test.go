@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 )
 
 // A gateway's clock cannot be set without that of the machine: namespaces shift the clocks that nobody sets, and a Go program
@@ -120,7 +120,7 @@ func (c *wallClock) set(by time.Duration) {
 		return
 	}
 	c.sets++
-	wait.Until(c.t, recovery, "the gateway sees that its clock was set", func() bool {
+	check.Until(c.t, recovery, "the gateway sees that its clock was set", func() bool {
 		b, err := os.ReadFile(c.log)
 		return err == nil && strings.Count(string(b), "the wall clock was set") >= c.sets
 	})

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
-	"aldis/internal/lab/wait"
 )
 
 // smallDisk is a tmpfs that becomes full.
@@ -135,7 +135,7 @@ func (s sickBay) must(what string, err error) {
 
 func (s sickBay) healthy(want int) {
 	s.t.Helper()
-	wait.Until(s.t, recovery, fmt.Sprintf("healthz of %s answers %d", s.site.name, want), func() bool { return s.health(s.t.Context()) == want })
+	check.Until(s.t, recovery, fmt.Sprintf("healthz of %s answers %d", s.site.name, want), func() bool { return s.health(s.t.Context()) == want })
 }
 
 // still watches that nothing leaves a gateway whose disk fails, and that it accepts nothing.
@@ -146,10 +146,10 @@ func (s sickBay) still() {
 		s.must("status", err)
 		return st.Peers[0].DatagramsReceived
 	}
-	wait.Still(s.t, 300*time.Millisecond, recovery, "what was in the air has landed", func() int { return int(heard()) })
+	check.Still(s.t, 300*time.Millisecond, recovery, "what was in the air has landed", func() int { return int(heard()) })
 	before := heard()
 	taken, _ := s.accepted()
-	wait.Never(s.t, 2*time.Second, func() string {
+	check.Never(s.t, 2*time.Second, func() string {
 		if n := heard(); n != before {
 			return fmt.Sprintf("%d datagrams left a gateway whose disk fails", n-before)
 		}

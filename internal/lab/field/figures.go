@@ -1,7 +1,7 @@
 package field
 
 import (
-	"aldis/internal/quantile"
+	"aldis/internal/lab/linkemu"
 	"encoding/json"
 	"math"
 	"slices"
@@ -354,7 +354,7 @@ func share(values []float64, q float64) *float64 {
 	if len(values) == 0 {
 		return nil
 	}
-	x := math.Round(quantile.Between(slices.Sorted(slices.Values(values)), q)*1000) / 1000
+	x := math.Round(linkemu.Between(slices.Sorted(slices.Values(values)), q)*1000) / 1000
 	return &x
 }
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"aldis/internal/link/linkemu"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 )
 
@@ -43,7 +43,7 @@ type HubStats struct {
 	LateMax time.Duration  // by how much an event was handled after it was due, at worst
 }
 
-// Hub is the link emulator between network namespaces: real packets, the model of internal/link/linkemu, the real clock.
+// Hub is the link emulator between network namespaces: real packets, the model of internal/lab/linkemu, the real clock.
 type Hub struct {
 	cfg     HubConfig
 	link    *linkemu.Link

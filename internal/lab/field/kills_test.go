@@ -15,7 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/wait"
 )
 
 const (
@@ -80,7 +79,7 @@ func falseAlarms(file string) (n int) {
 // pipe is not known.
 func (p *voyage) meet() {
 	p.t.Helper()
-	wait.Until(p.t, recovery, "the gateways know each other's pipes", func() bool {
+	check.Until(p.t, recovery, "the gateways know each other's pipes", func() bool {
 		for _, s := range p.game.sites {
 			st, err := s.gateway.status(p.t.Context())
 			// A peer with its two pipes is three items.
@@ -99,7 +98,7 @@ func (p *voyage) progress(n int) {
 	for i, c := range p.crews {
 		at[i], _ = c.accepted()
 	}
-	wait.Until(p.t, recovery, "both sites have messages accepted again", func() bool {
+	check.Until(p.t, recovery, "both sites have messages accepted again", func() bool {
 		for i, c := range p.crews {
 			if now, _ := c.accepted(); now < at[i]+n {
 				return false
@@ -174,7 +173,7 @@ func killChild(pid int) error {
 func (p *voyage) settle() {
 	p.t.Helper()
 	end := time.Now().Add(recovery)
-	wait.Until(p.t, 2*recovery, "all has arrived", func() bool {
+	check.Until(p.t, 2*recovery, "all has arrived", func() bool {
 		missing := 0
 		for _, c := range p.crews {
 			_, m := c.accepted()
@@ -182,7 +181,7 @@ func (p *voyage) settle() {
 		}
 		return missing == 0 || time.Now().After(end) // what is lost is judged afterwards
 	})
-	wait.Still(p.t, 3*time.Second, recovery, "what has arrived", func() int { return p.crews[0].hearings() + p.crews[1].hearings() })
+	check.Still(p.t, 3*time.Second, recovery, "what has arrived", func() int { return p.crews[0].hearings() + p.crews[1].hearings() })
 }
 
 func (p *voyage) summary() string {

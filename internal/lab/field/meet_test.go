@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
-	"aldis/internal/lab/wait"
 )
 
 const (
@@ -130,7 +130,7 @@ func TestFacesMeet(t *testing.T) {
 					heard[i].add(string(m.Elements[0].Data))
 				}
 			}}
-		wait.Until(t, time.Minute, name+" is there", func() bool {
+		check.Until(t, time.Minute, name+" is there", func() bool {
 			peers[i], err = tcp.Dial(ctx, cfg)
 			return err == nil
 		})
@@ -139,7 +139,7 @@ func TestFacesMeet(t *testing.T) {
 	var devices [2]net.Conn
 	for i := range devices {
 		var err error
-		wait.Until(t, time.Minute, "a TAK device is served", func() bool {
+		check.Until(t, time.Minute, "a TAK device is served", func() bool {
 			devices[i], err = dialIn(ctx, hq.ns, ashore)
 			return err == nil
 		})
@@ -164,7 +164,7 @@ func TestFacesMeet(t *testing.T) {
 			id, cotTime(now), cotTime(now), cotTime(now.Add(24*time.Hour)), id, id, id, cotTime(now), text)
 	}
 	// The peers have said that they listen once a message of one of them comes to the other.
-	wait.Until(t, time.Minute, "the peers hear each other", func() bool {
+	check.Until(t, time.Minute, "the peers hear each other", func() bool {
 		tell(meetWords, "<hello/>")
 		return heard[1].times("<hello/>") > 0
 	})
@@ -181,11 +181,11 @@ func TestFacesMeet(t *testing.T) {
 		"FALCON's line is there":             func() bool { return heard[0].times("come and see") > 0 && heard[1].times("come and see") > 0 },
 		"the device beside has got the line": func() bool { return shown[1].times("come and see") > 0 },
 	} {
-		wait.Until(t, 2*time.Minute, what, there)
+		check.Until(t, 2*time.Minute, what, there)
 	}
 	t.Logf("all is there after %v", time.Since(began).Round(100*time.Millisecond))
 	// What would come twice comes within the time in which all of it came once, and the same again.
-	wait.Never(t, 10*time.Second, func() string {
+	check.Never(t, 10*time.Second, func() string {
 		for i := range 2 {
 			for what, n := range map[string]int{"boat ready": shown[i].times("boat ready"), "come and see": heard[i].times("come and see"), "FALCON": heard[i].times(id)} {
 				if n != 1 {

@@ -11,8 +11,8 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/infile"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/shapes"
-	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/config"
+	"aldis/internal/keyfile"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
 )
@@ -40,7 +40,7 @@ func (g *game) finishPicture(run *Run) error {
 	assess(&Run{picture: g.picture}, hq, ships, g.zero, g.o.Bulk)
 	var opt trace.Options
 	if g.kind == "gateway" {
-		key, err := config.LoadKey(filepath.Join(g.dir, "net.key"))
+		key, err := keyfile.LoadKey(filepath.Join(g.dir, "net.key"))
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/wait"
 )
 
 // TestPutBack puts HQ's disk back to a copy while peers talk through both gateways, after a clean stop and after a kill. Nothing
@@ -92,7 +91,7 @@ func (c *crew) comes(t *testing.T) {
 		return n
 	}
 	before := came()
-	wait.Until(t, 30*time.Second, "another message comes", func() bool { return came() > before })
+	check.Until(t, 30*time.Second, "another message comes", func() bool { return came() > before })
 }
 
 // ask runs a command of the gateway that must succeed.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/link/linkemu"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/link/linkemu"
+	"aldis/internal/lab/linkemu"
 )
 
 // silenceSettles is for the announcement, which leaves a gateway with the order.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 )
 
@@ -26,9 +26,12 @@ func TestSurvey(t *testing.T) {
 		}
 	}
 	ship := g.sites[1].gateway
+	if said, err := exec.Command("go", "build", "-o", filepath.Dir(ship.binary), "aldis/cmd/gateway-lab").CombinedOutput(); err != nil { // it makes the profile
+		t.Fatalf("%v: %s", err, said)
+	}
 	out := filepath.Join(t.TempDir(), "ours.toml")
 	var text []byte
-	wait.Until(t, 3*time.Minute, "a survey", func() bool { // until the gateways know each other it is refused
+	check.Until(t, 3*time.Minute, "a survey", func() bool { // until the gateways know each other it is refused
 		cmd := exec.CommandContext(t.Context(), "ip", "netns", "exec", ship.netns, ship.binary, "survey", "-c", ship.config, "--out", out, "--json", "1")
 		var said bytes.Buffer
 		cmd.Stderr = &said

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 )
 
@@ -82,7 +82,7 @@ func takBesideTCP(t *testing.T, link string, length time.Duration) {
 	}
 	dial := func(ns, at string) (c net.Conn) {
 		t.Helper()
-		wait.Until(t, time.Minute, at+" answers", func() bool {
+		check.Until(t, time.Minute, at+" answers", func() bool {
 			c, err = dialIn(ctx, ns, at)
 			return err == nil
 		})
@@ -294,7 +294,7 @@ func bareLink(t *testing.T, g *game, p profile.Profile) (ship, hq net.Conn, hub 
 			got <- c
 		}
 	}()
-	wait.Until(t, 3*time.Minute, "the unaided connection", func() bool {
+	check.Until(t, 3*time.Minute, "the unaided connection", func() bool {
 		ship, err = dialIn(t.Context(), spaces[1], ln.Addr().String())
 		return err == nil
 	})

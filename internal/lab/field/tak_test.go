@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/takplay"
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/replay"
 	"aldis/internal/tak/cot"
 )
 
@@ -83,7 +83,7 @@ func TestTAKFaults(t *testing.T) {
 
 // TestReplayTAK: a trace of two devices and a marker, in real time through gateways as processes.
 func TestReplayTAK(t *testing.T) {
-	var events []takplay.Event
+	var events []replay.TAKEvent
 	began := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	event := func(at time.Duration, from, uid, kind, detail string) {
 		when := began.Add(at).Format(cot.TimeFormat)
@@ -92,7 +92,7 @@ func TestReplayTAK(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		events = append(events, takplay.Event{At: at, From: from, Event: e})
+		events = append(events, replay.TAKEvent{At: at, From: from, Event: e})
 	}
 	for at := time.Duration(0); at < 9*time.Second; at += 3 * time.Second {
 		event(at, "10.0.0.1", "ANDROID-1", "a-f-G-U-C", `<contact callsign="ONE"/>`)
@@ -111,7 +111,7 @@ func TestReplayTAK(t *testing.T) {
 	if r.Octets == 0 || r.Datagrams == 0 || r.CoT == 0 || r.P95M > 1 {
 		t.Errorf("octets or places are wrong: %+v", *r)
 	}
-	if _, err := ReplayTAK(t.Context(), nil, ReplayOptions{}); !errors.Is(err, takplay.ErrNothing) {
+	if _, err := ReplayTAK(t.Context(), nil, ReplayOptions{}); !errors.Is(err, replay.ErrNoTAK) {
 		t.Errorf("no events: %v", err)
 	}
 }
@@ -190,7 +190,7 @@ func TestTAKDirect(t *testing.T) {
 	if err := g.opened(all, device); err != nil {
 		t.Fatal(err)
 	}
-	wait.Until(t, time.Minute, "each sees the other", func() bool {
+	check.Until(t, time.Minute, "each sees the other", func() bool {
 		device.say(ashore.report(time.Minute))
 		say(strings.Replace(afloat.report(time.Minute), "*:-1:stcp", own+":4242:tcp", 1))
 		return seen.newest(ashore.uid) != nil && alone.newest(afloat.uid) != nil
@@ -218,7 +218,7 @@ func TestTAKDirect(t *testing.T) {
 	}
 	uid, text := words(afloat, ashore, "11111111-0000-4000-8000-000000000001", "")
 	direct(text)
-	wait.Until(t, time.Minute, "words of the mesh are at headquarters", func() bool { return alone.newest(uid) != nil })
+	check.Until(t, time.Minute, "words of the mesh are at headquarters", func() bool { return alone.newest(uid) != nil })
 	if g.served[0].plot.newest(uid) != nil {
 		t.Error("words for one were given to another")
 	}
@@ -226,13 +226,13 @@ func TestTAKDirect(t *testing.T) {
 		`<__chatreceipt parent="RootContactGroup" groupOwner="false" messageId="11111111-0000-4000-8000-000000000001" chatroom="x" id="x" senderCallsign="%s"><chatgrp uid0="%s" uid1="%s" id="x"/></__chatreceipt><link uid="%[2]s" type="a-f-G-U-C" relation="p-p"/>`,
 		ashore.callsign(), ashore.uid, afloat.uid))
 	device.say(receipt)
-	wait.Until(t, time.Minute, "the receipt is at its endpoint", func() bool {
+	check.Until(t, time.Minute, "the receipt is at its endpoint", func() bool {
 		e := taken.newest("11111111-0000-4000-8000-000000000001")
 		return e != nil && e.Type == "b-t-f-d"
 	})
 	uid, text = words(ashore, afloat, "11111111-0000-4000-8000-000000000002", fmt.Sprintf(`<marti><dest callsign="%s"/></marti>`, afloat.callsign()))
 	device.say(text)
-	wait.Until(t, time.Minute, "words of headquarters are at the endpoint", func() bool { return taken.newest(uid) != nil })
+	check.Until(t, time.Minute, "words of headquarters are at the endpoint", func() bool { return taken.newest(uid) != nil })
 	if _, n := taken.came(uid); n != 1 {
 		t.Errorf("they came %d times", n)
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"aldis/internal/lab/takplay"
+	"aldis/internal/lab/replay"
 	"aldis/internal/tak/cot"
 )
 
@@ -358,7 +358,7 @@ func (g *takGame) move(moving, all context.Context, i int, m *mover, say func(st
 			g.reports++
 			g.mu.Unlock()
 			crew.Go(func() {
-				if pause(all, takplay.CompareAfter) {
+				if pause(all, replay.CompareAfter) {
 					g.compare(i, m, mine)
 				}
 			})

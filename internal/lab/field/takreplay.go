@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"aldis/internal/cli"
-	"aldis/internal/lab/takplay"
-	"aldis/internal/link/linkemu"
+	"aldis/internal/lab/linkemu"
+	"aldis/internal/lab/replay"
+	"aldis/internal/lab/trace"
 	"aldis/internal/tak/cot"
 )
 
@@ -21,8 +22,8 @@ const takSettled = 15 * time.Second
 type takLive struct {
 	*takGame
 	mu      sync.Mutex
-	watch   *takplay.Watch
-	res     *takplay.Result
+	watch   *replay.TAKWatch
+	res     *trace.CoTCost
 	devices map[string]*takStream
 	pending sync.WaitGroup
 }
@@ -30,9 +31,9 @@ type takLive struct {
 // ReplayTAK plays events of TAK devices in real time: gateways as processes, the emulator between their namespaces, a TCP
 // stream for each device aboard, and a device ashore that watches. Of the options those count that Replay has for the link.
 // When ctx ends before the events do, the Result holds what there was until then and comes with the error.
-func ReplayTAK(ctx context.Context, events []takplay.Event, o ReplayOptions) (res *takplay.Result, err error) {
+func ReplayTAK(ctx context.Context, events []replay.TAKEvent, o ReplayOptions) (res *trace.CoTCost, err error) {
 	if len(events) == 0 {
-		return nil, takplay.ErrNothing
+		return nil, replay.ErrNoTAK
 	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
@@ -44,8 +45,8 @@ func ReplayTAK(ctx context.Context, events []takplay.Event, o ReplayOptions) (re
 	}
 	prog, quiet := newProgress(o.Progress)
 	defer quiet()
-	l := &takLive{watch: takplay.NewWatch(), devices: map[string]*takStream{},
-		res: &takplay.Result{Profile: o.Terminal.Name, Summary: o.Terminal.Summary, Seed: o.Seed, Events: len(events)}}
+	l := &takLive{watch: replay.NewTAKWatch(), devices: map[string]*takStream{},
+		res: &trace.CoTCost{Profile: o.Terminal.Name, Summary: o.Terminal.Summary, Seed: o.Seed, Events: len(events)}}
 	l.takGame = &takGame{game: &game{o: Options{Profile: o.Profile, Seed: o.Seed, Ships: 1, Gateway: o.Gateway, Keep: o.Keep}, p: o.Terminal, kind: "replay",
 		voice: prog.voice("replay")}}
 	all, end := context.WithCancel(ctx)
@@ -86,12 +87,12 @@ func ReplayTAK(ctx context.Context, events []takplay.Event, o ReplayOptions) (re
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.watch.Figures(l.res)
-	takplay.Price(l.res, o.Terminal, before, l.hub.Stats().Link, max(time.Second, length), drained)
+	replay.PriceTAK(l.res, o.Terminal, before, l.hub.Stats().Link, max(time.Second, length), drained)
 	return l.res, err
 }
 
 // events has each device say what it said, at its time, and answers how long that took.
-func (l *takLive) events(ctx, all context.Context, events []takplay.Event, at func(at, of time.Duration)) (time.Duration, error) {
+func (l *takLive) events(ctx, all context.Context, events []replay.TAKEvent, at func(at, of time.Duration)) (time.Duration, error) {
 	l.zero = time.Now()
 	of := events[len(events)-1].At
 	l.stands(func() string {
@@ -112,14 +113,14 @@ func (l *takLive) events(ctx, all context.Context, events []takplay.Event, at fu
 			}
 		}
 		now := time.Now()
-		moved := takplay.Moved(e.Event, now.UTC().Truncate(time.Millisecond))
+		moved := replay.MovedTAK(e.Event, now.UTC().Truncate(time.Millisecond))
 		xml := moved.AppendXML(nil)
 		l.mu.Lock()
 		l.res.CoT += int64(len(xml))
 		if said := l.watch.Said(now, moved); said != nil {
 			l.res.Reports++
 			l.pending.Go(func() {
-				if pause(all, takplay.CompareAfter) {
+				if pause(all, replay.CompareAfter) {
 					l.mu.Lock()
 					defer l.mu.Unlock()
 					said.Compare()
@@ -142,7 +143,7 @@ func (l *takLive) settle(ctx context.Context) (time.Duration, error) {
 	l.say("the trace is over")
 	begin := time.Now()
 	quiet, last := begin, linkemu.Stats{}
-	for time.Since(begin) < takplay.Drain {
+	for time.Since(begin) < replay.TAKDrain {
 		if !pause(ctx, drainTick) {
 			return time.Since(begin), ctx.Err()
 		}

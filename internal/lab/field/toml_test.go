@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/config"
+	"aldis/internal/keyfile"
 	"aldis/internal/lab/replay"
 	"aldis/internal/link/compact"
 	"aldis/internal/rules/filter"
@@ -33,7 +34,7 @@ func TestRulesTOML(t *testing.T) {
 	}
 	dir := t.TempDir()
 	key := filepath.Join(dir, "net.key")
-	if err := config.NewKey(key); err != nil {
+	if err := keyfile.NewKey(key); err != nil {
 		t.Fatal(err)
 	}
 	text := fmt.Sprintf("[node]\nid = 1\nname = \"hq\"\ndata_dir = %q\n[lan]\ntcp = \"10.20.0.1:9701\"\n[link]\nprofile = \"hf-300\"\nlisten = \"0.0.0.0:7142\"\nkey_file = %q\n"+

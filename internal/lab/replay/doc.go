@@ -5,6 +5,10 @@
 // A Script says which peer does what when. A Record notes what then happened. A Result holds the figures of both beside
 // those of the trace, under the names of `gateway analyse` (docs/traces.md).
 //
+// RunTAK plays the events of TAK devices the same way: all devices are on the ship's LAN, where the events were captured, and one
+// more ashore watches. Times of events are moved to the world's. It says what the events cost, how long they take, and how far
+// units are shown from where they are.
+//
 // # Time and units
 //
 // Times in a Result are seconds from the first event of the trace, sizes octets; octets on the link are IP octets.
@@ -20,6 +24,9 @@
 //   - run.go: Run: a whole play in virtual time
 //   - script.go: the trace as actions of peers
 //   - sizes.go: sizes of datagrams, for carriers that bill each message
+//   - tak.go: RunTAK: a whole play of TAK devices in virtual time
+//   - takevents.go: their events of a trace
+//   - takwatch.go: what a far device sees
 //   - text.go: a result as text
 //   - window.go: a part of a trace
 package replay

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
@@ -43,11 +42,12 @@ func newLAN(p *player) *lan {
 func address(n *sim.Node) string { return fmt.Sprintf("10.20.%d.1:9701", n.ID) }
 
 // configure gives a node the real bridge. Its peers are unsigned, so its identity needs no key.
-func (l *lan) configure(n *sim.Node, c *gateway.Config) {
+func (l *lan) configure(n *sim.Node, c *sim.Setup) {
 	parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 0x50, 14: byte(n.ID >> 8), 15: byte(n.ID)}}
-	cfg := jxtabridge.Config{Name: c.Name, Address: address(n), Identity: jxtabridge.Identity{Peer: parts.Unique()}, Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile)}
-	c.Faces = map[site.Face]func([]site.Memory) (gateway.Face, error){
-		site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
+	cfg := sim.Bridge(c)
+	cfg.Address, cfg.Identity = address(n), jxtabridge.Identity{Peer: parts.Unique()}
+	c.Faces = map[site.Face]func([]site.Memory) (sim.Face, error){
+		site.JXTA: func(memories []site.Memory) (sim.Face, error) {
 			return &watched{jxtabridge.New(cfg, memories), l}, nil
 		}}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/trace"
-	"aldis/internal/link/linkemu"
 	"aldis/internal/link/profile"
 )
 

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/trace"
-	"aldis/internal/quantile"
 )
 
 // Beside holds a figure of the trace and of the replay, and where the trace stands for a published run that one's.
@@ -361,7 +361,7 @@ func share(values []float64, q float64) *float64 {
 	if len(values) == 0 {
 		return nil
 	}
-	v := round(quantile.Between(values, q))
+	v := round(linkemu.Between(values, q))
 	return &v
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/compact"
@@ -37,6 +37,7 @@ type Options struct {
 	Content     string        // of messages that have only sizes: trace.ContentXML (the default), ContentText, ContentRandom
 	Bin         time.Duration // of Result.Bins; zero: a 120th of the trace, a second at least
 	Drain       time.Duration // the most that is waited after the trace for what is under way; zero: an hour
+	Bound       float64       // metres that a far TAK unit may be wrong by; 0: the face's own
 	// Progress is told how far the trace is; may be nil. It runs on the caller's goroutine.
 	Progress func(at, of time.Duration)
 }
@@ -90,12 +91,6 @@ type player struct {
 }
 
 func newPlayer(s *Script, o Options) (*player, error) {
-	if o.Wire.Name == "" {
-		var err error
-		if o.Wire, err = profile.Load("wire", nil); err != nil {
-			return nil, err
-		}
-	}
 	if o.Bin == 0 {
 		o.Bin = max(time.Second, (s.Duration / 120).Round(time.Second))
 	}
@@ -105,25 +100,36 @@ func newPlayer(s *Script, o Options) (*player, error) {
 	p.meter = NewMeter(o.Profile)
 	p.res = p.meter.Result
 	*p.res = Result{Mode: "sim", Profile: o.Profile.Name, Seed: o.Seed, BinS: round(o.Bin.Seconds())}
-	mul := o.Profile.Transport == profile.PMul
 	var err error
-	p.w, err = sim.New(sim.Config{
-		Nodes: 2, Names: []string{shoreNode, shipNode}, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed, Group: mul && o.Profile.Shared, LAN: p.output,
-		Configure: func(n *sim.Node, c *gateway.Config) {
-			g := o.Shore
-			if n.ID != 1 {
-				g = o.Ship
-			}
-			c.Name = cmp.Or(g.Name, n.Name)
-			c.Rules, c.Messages, c.Keepalive, c.Filter = g.Rules, g.Messages, g.Keepalive, filter.New(g.Filters)
-			p.lan.configure(n, c)
-		},
-	})
+	p.w, err = o.world(func(n *sim.Node, c *sim.Setup) {
+		g := o.Shore
+		if n.ID != 1 {
+			g = o.Ship
+		}
+		c.Name = cmp.Or(g.Name, n.Name)
+		c.Rules, c.Messages, c.Keepalive, c.Filter = g.Rules, g.Messages, g.Keepalive, filter.New(g.Filters)
+		p.lan.configure(n, c)
+	}, p.output)
 	if err != nil {
-		return nil, fmt.Errorf("replay: %w", err)
+		return nil, err
 	}
 	p.shore, p.ship = p.w.Nodes[0], p.w.Nodes[1]
 	return p, nil
+}
+
+// world is two gateways with clients of any kind, and the link between them.
+func (o Options) world(configure func(*sim.Node, *sim.Setup), lan func(*sim.Node, api.Output)) (w *sim.World, err error) {
+	if o.Wire.Name == "" {
+		if o.Wire, err = profile.Load("wire", nil); err != nil {
+			return nil, err
+		}
+	}
+	w, err = sim.New(sim.Config{Nodes: 2, Names: []string{shoreNode, shipNode}, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed,
+		Group: o.Profile.Transport == profile.PMul && o.Profile.Shared, Configure: configure, LAN: lan})
+	if err != nil {
+		return nil, fmt.Errorf("replay: %w", err)
+	}
+	return w, nil
 }
 
 func (p *player) node(edge bool) *sim.Node {

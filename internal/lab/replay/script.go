@@ -124,7 +124,7 @@ type scriptBuilder struct {
 	ids     io.Reader
 	content string
 	tracks  map[int]*trace.Tracks // by peer
-	tak     map[string]bool       // labels of pipes of TAK, which package takplay plays
+	tak     map[string]bool       // labels of pipes of TAK, which RunTAK plays
 	events  int                   // sent to these
 	made    bool                  // content was made up
 }

@@ -19,7 +19,8 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
-	"aldis/internal/link/linkemu"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
@@ -30,6 +31,17 @@ var group = netip.MustParseAddrPort("239.1.1.1:7142")
 
 // Epoch is when every World begins.
 var Epoch = time.Unix(1_800_000_000, 0).UTC()
+
+// Setup is what a node's gateway is made of.
+type Setup = gateway.Config
+
+// Face is a face of a node's gateway.
+type Face = gateway.Face
+
+// Bridge is what a JXTA bridge of a node takes from its gateway.
+func Bridge(c *Setup) jxtabridge.Config {
+	return jxtabridge.Config{Name: c.Name, Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile)}
+}
 
 // Node is one gateway in a World.
 type Node struct {

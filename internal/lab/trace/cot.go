@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"aldis/internal/recent"
+	"aldis/internal/due"
 	"aldis/internal/tak/cot"
 )
 
@@ -78,7 +78,7 @@ type CoTReport struct {
 	last      int64
 }
 
-// CoTCost is what the events cost when gateways carry them over a link, and what the far map is like (package takplay).
+// CoTCost is what the events cost when gateways carry them over a link, and what the far map is like (package replay).
 type CoTCost struct {
 	Profile string `json:"profile"`
 	Summary string `json:"summary,omitempty"`
@@ -112,11 +112,11 @@ type cotWatch struct {
 	kinds   map[string]*Tally
 	refused map[string]*Tally
 	units   map[string]*CoTUnit
-	told    *recent.Set[[16]byte]
+	told    *due.Recent[[16]byte]
 }
 
 func newCoTWatch() *cotWatch {
-	return &cotWatch{kinds: map[string]*Tally{}, refused: map[string]*Tally{}, units: map[string]*CoTUnit{}, told: recent.New[[16]byte](maxTold)}
+	return &cotWatch{kinds: map[string]*Tally{}, refused: map[string]*Tally{}, units: map[string]*CoTUnit{}, told: due.NewRecent[[16]byte](maxTold)}
 }
 
 // isCoTPort says whether one of the ends has a port of TAK.

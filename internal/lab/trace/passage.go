@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"net/netip"
 
-	"aldis/internal/link/fit"
+	"aldis/internal/lab/linkemu"
 )
 
 // known is how many octets behind the IP header make a packet known again: a seal's counter and what follows it, a TCP
@@ -13,10 +13,10 @@ import (
 const known = 64
 
 // PassageOf is what a packet shows of itself; false for what is no TCP segment or UDP datagram.
-func PassageOf(p Packet) (fit.Passage, bool) {
+func PassageOf(p Packet) (linkemu.Passage, bool) {
 	var s segment
 	if decode(p, &s) != isTransport {
-		return fit.Passage{}, false
+		return linkemu.Passage{}, false
 	}
 	h := sha256.New()
 	for _, end := range []netip.AddrPort{s.src, s.dst} {
@@ -26,5 +26,5 @@ func PassageOf(p Packet) (fit.Passage, bool) {
 	b := binary.BigEndian.AppendUint32([]byte{s.proto, s.flags}, uint32(s.length))
 	b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(b, s.seq), s.ack)
 	h.Write(append(b, s.data[:min(len(s.data), known)]...))
-	return fit.Passage{At: p.At, From: s.src.Addr(), To: s.dst.Addr(), Octets: s.ip, Sum: [16]byte(h.Sum(nil))}, true
+	return linkemu.Passage{At: p.At, From: s.src.Addr(), To: s.dst.Addr(), Octets: s.ip, Sum: [16]byte(h.Sum(nil))}, true
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"aldis/internal/recent"
+	"aldis/internal/due"
 )
 
 // maxSeen bounds what a Recorder remembers to know it again.
@@ -16,13 +16,13 @@ type Recorder struct {
 	f    *FileWriter
 	edge string // address
 	peer string // its peer, "" when the capture does not tell
-	seen *recent.Set[[16]byte]
+	seen *due.Recent[[16]byte]
 }
 
 // NewRecorder records into f. What edgePeer does is the edge's; when that is empty, what the address edge says for itself.
 // Its Event is an Options.Sink.
 func NewRecorder(f *FileWriter, edge, edgePeer string) *Recorder {
-	return &Recorder{f: f, edge: edge, peer: edgePeer, seen: recent.New[[16]byte](maxSeen)}
+	return &Recorder{f: f, edge: edge, peer: edgePeer, seen: due.NewRecent[[16]byte](maxSeen)}
 }
 
 // Event takes in one event.

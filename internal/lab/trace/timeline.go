@@ -1,7 +1,7 @@
 package trace
 
 import (
-	"aldis/internal/quantile"
+	"aldis/internal/lab/linkemu"
 	"cmp"
 	"maps"
 	"math"
@@ -185,6 +185,6 @@ func (s *samples) result() *Distribution {
 	}
 	d := &Distribution{N: s.n, MaxS: s.max, Sorted: slices.Clone(s.kept)}
 	slices.Sort(d.Sorted)
-	d.MedianS, d.P95S = quantile.Of(d.Sorted, 0.5), quantile.Of(d.Sorted, 0.95)
+	d.MedianS, d.P95S = linkemu.Quantile(d.Sorted, 0.5), linkemu.Quantile(d.Sorted, 0.95)
 	return d
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/due"
 	"aldis/internal/lan"
-	"aldis/internal/rate"
 	"aldis/internal/tak"
 )
 
@@ -25,8 +25,8 @@ type Mesh struct {
 	At            netip.Addr
 	Events, Chats netip.AddrPort
 	events, chats *net.UDPConn
-	hosts         rate.Each[netip.Addr]
-	all           rate.Bucket
+	hosts         due.Each[netip.Addr]
+	all           due.Bucket
 	own           [2]netip.AddrPort
 }
 
@@ -40,7 +40,7 @@ func (l *LAN) OpenMesh(m Mesh) (err error) {
 		return err
 	}
 	m.own = [2]netip.AddrPort{netip.AddrPortFrom(m.At, m.Events.Port()), netip.AddrPortFrom(m.At, m.Chats.Port())}
-	m.hosts = rate.Each[netip.Addr]{Rate: hostRate, Burst: hostBurst, Most: maxHosts}
+	m.hosts = due.Each[netip.Addr]{Rate: hostRate, Burst: hostBurst, Most: maxHosts}
 	l.mu.Lock()
 	l.mesh = &m
 	l.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/rate"
+	"aldis/internal/due"
 	"aldis/internal/site"
 	"aldis/internal/tak"
 )
@@ -67,7 +67,7 @@ type LAN struct {
 	conns     map[site.ConnID]*conn
 	byAddress map[string]int
 	listeners map[net.Listener]bool
-	rates     map[string]*rate.Bucket
+	rates     map[string]*due.Bucket
 	logged    time.Time
 	closed    bool
 	mesh      *Mesh               // nil: none
@@ -82,7 +82,7 @@ type LAN struct {
 func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
 	life, end := context.WithCancel(noCancel)
 	return &LAN{life: life, end: end, cfg: cfg.withDefaults(), post: post, log: log, metrics: newMetrics(reg), conns: map[site.ConnID]*conn{},
-		byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, directs: map[net.Conn]string{}, rates: map[string]*rate.Bucket{}}
+		byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, directs: map[net.Conn]string{}, rates: map[string]*due.Bucket{}}
 }
 
 // Serve accepts devices until the listener is closed, by Shutdown or from outside; then it answers nil.
@@ -147,7 +147,7 @@ func (l *LAN) enter(c net.Conn, server bool) *conn {
 	l.conns[n.id] = n
 	l.byAddress[host]++
 	if l.rates[host] == nil {
-		l.rates[host] = &rate.Bucket{}
+		l.rates[host] = &due.Bucket{}
 	}
 	l.wait.Add(1)
 	l.mu.Unlock()

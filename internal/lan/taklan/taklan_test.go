@@ -15,7 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 	"aldis/internal/lan"
 	"aldis/internal/site"
 	"aldis/internal/tak"
@@ -99,9 +99,9 @@ func TestStream(t *testing.T) {
 	r := newRoom(t, Config{})
 	c := dial(t, r)
 	fmt.Fprint(c, "<?xml version='1.0'?>\n<event uid='1'></event>\n<event uid='2'></ev")
-	wait.Until(t, limit, "the first event is there", func() bool { return len(events[tak.Heard](r)) == 1 })
+	check.Until(t, limit, "the first event is there", func() bool { return len(events[tak.Heard](r)) == 1 })
 	fmt.Fprint(c, "ent>")
-	wait.Until(t, limit, "the second event is there", func() bool { return len(events[tak.Heard](r)) == 2 })
+	check.Until(t, limit, "the second event is there", func() bool { return len(events[tak.Heard](r)) == 2 })
 	if got := string(events[tak.Heard](r)[1].Frame); got != "<event uid='2'></event>" {
 		t.Errorf("it came as %q", got)
 	}
@@ -116,7 +116,7 @@ func TestStream(t *testing.T) {
 		t.Errorf("the device was given %q, %v", got, err)
 	}
 	c.Close()
-	wait.Until(t, limit, "its end is told", func() bool { return len(events[tak.Closed](r)) == 1 })
+	check.Until(t, limit, "its end is told", func() bool { return len(events[tak.Closed](r)) == 1 })
 }
 
 // Devices that break a bound are cut off by name, and others are not.
@@ -128,24 +128,24 @@ func TestBadStreams(t *testing.T) {
 	nonsense := dial(t, r)
 	fmt.Fprint(nonsense, "GET / HTTP/1.0\r\n")
 	deaf := dial(t, r)
-	wait.Until(t, limit, "four streams are open", func() bool { return len(events[tak.Opened](r)) == 4 })
-	wait.Until(t, limit, "half an event ends its stream", func() bool { return r.refused("never_ends") == 1 })
-	wait.Until(t, limit, "nonsense ends its stream", func() bool { return r.refused("broken") == 1 && len(events[tak.Broken](r)) == 1 })
-	wait.Until(t, limit, "both are told", func() bool { return len(events[tak.Closed](r)) == 2 })
+	check.Until(t, limit, "four streams are open", func() bool { return len(events[tak.Opened](r)) == 4 })
+	check.Until(t, limit, "half an event ends its stream", func() bool { return r.refused("never_ends") == 1 })
+	check.Until(t, limit, "nonsense ends its stream", func() bool { return r.refused("broken") == 1 && len(events[tak.Broken](r)) == 1 })
+	check.Until(t, limit, "both are told", func() bool { return len(events[tak.Closed](r)) == 2 })
 	go io.Copy(io.Discard, good)
 	big := bytes.Repeat([]byte("x"), 1<<19)
-	wait.Until(t, limit, "who never reads is cut off", func() bool {
+	check.Until(t, limit, "who never reads is cut off", func() bool {
 		r.Do(tak.Spread{Except: []site.ConnID{events[tak.Opened](r)[0].Conn}, XML: big})
 		return r.refused("never_reads") >= 1
 	})
 	deaf.Close()
 	fmt.Fprint(good, "<event></event>")
-	wait.Until(t, limit, "the good device is heard", func() bool { return len(events[tak.Heard](r)) == 1 })
+	check.Until(t, limit, "the good device is heard", func() bool { return len(events[tak.Heard](r)) == 1 })
 	var many []net.Conn
 	for range 4 {
 		many = append(many, dial(t, r))
 	}
-	wait.Until(t, limit, "one address has no more than its share", func() bool { return r.refused("connections_per_address") >= 1 })
+	check.Until(t, limit, "one address has no more than its share", func() bool { return r.refused("connections_per_address") >= 1 })
 	for _, c := range many {
 		c.Close()
 	}
@@ -179,7 +179,7 @@ func TestMesh(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer hears.Close()
-	wait.Until(t, limit, "the room hears the mesh", func() bool {
+	check.Until(t, limit, "the room hears the mesh", func() bool {
 		device.WriteToUDPAddrPort([]byte("<event/>"), m.Events)
 		return len(events[tak.Overheard](r)) > 0
 	})
@@ -189,7 +189,7 @@ func TestMesh(t *testing.T) {
 	if n, err := hears.Read(buf); err != nil || string(buf[:n]) != "words" {
 		t.Errorf("a member of the mesh heard %q, %v", buf[:n], err)
 	}
-	wait.Until(t, limit, "a storm is held back", func() bool {
+	check.Until(t, limit, "a storm is held back", func() bool {
 		for range 500 {
 			device.WriteToUDPAddrPort([]byte("<storm/>"), m.Events)
 		}

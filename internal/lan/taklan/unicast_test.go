@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/lab/wait"
+	"aldis/internal/lab/check"
 	"aldis/internal/lan"
 	"aldis/internal/tak"
 	"aldis/internal/tak/cot"
@@ -63,7 +63,7 @@ func TestDirect(t *testing.T) {
 		if i == 2 { // its end is that of the connection
 			c.Close()
 		}
-		wait.Until(t, limit, fmt.Sprintf("form %d is there", i), func() bool { return len(events[tak.Direct](r)) == i+1 })
+		check.Until(t, limit, fmt.Sprintf("form %d is there", i), func() bool { return len(events[tak.Direct](r)) == i+1 })
 		got, _, err := cot.ParseDirect(events[tak.Direct](r)[i].Frame)
 		if err != nil || got == nil || got.Canonical() != e.Canonical() {
 			t.Errorf("form %d came as %v, %v", i, got, err)
@@ -73,7 +73,7 @@ func TestDirect(t *testing.T) {
 		c := dialDirect(t, at)
 		io.WriteString(c, bad)
 		c.(*net.TCPConn).CloseWrite()
-		wait.Until(t, limit, fmt.Sprintf("%.20q is refused", bad), func() bool { return r.refused("unicast_broken") == float64(i+1) })
+		check.Until(t, limit, fmt.Sprintf("%.20q is refused", bad), func() bool { return r.refused("unicast_broken") == float64(i+1) })
 	}
 	if n := len(events[tak.Direct](r)); n != len(forms) {
 		t.Errorf("%d messages were taken", n)
@@ -81,7 +81,7 @@ func TestDirect(t *testing.T) {
 	for range maxDirectsPerHost + 1 {
 		dialDirect(t, at)
 	}
-	wait.Until(t, limit, "a host has no more than its share", func() bool { return r.refused("unicast_connections") >= 1 })
+	check.Until(t, limit, "a host has no more than its share", func() bool { return r.refused("unicast_connections") >= 1 })
 }
 
 // What is for a device is written to its endpoint and ends there; the face is told what came of it.
@@ -102,13 +102,13 @@ func TestHand(t *testing.T) {
 		got <- string(b)
 	}()
 	r.Do(tak.Hand{ID: 7, To: ln.Addr().String(), XML: []byte("<event/>")})
-	wait.Until(t, limit, "it is told", func() bool { return len(events[tak.Handed](r)) == 1 })
+	check.Until(t, limit, "it is told", func() bool { return len(events[tak.Handed](r)) == 1 })
 	if text, said := <-got, events[tak.Handed](r)[0]; text != "<event/>" || said.ID != 7 || said.Err != "" {
 		t.Errorf("the device has %q, the face was told %+v", text, said)
 	}
 	ln.Close()
 	r.Do(tak.Hand{ID: 8, To: ln.Addr().String(), XML: []byte("<event/>")})
-	wait.Until(t, limit, "a device that is not there is told", func() bool { return len(events[tak.Handed](r)) == 2 })
+	check.Until(t, limit, "a device that is not there is told", func() bool { return len(events[tak.Handed](r)) == 2 })
 	if said := events[tak.Handed](r)[1]; said.ID != 8 || !strings.Contains(said.Err, "refused") {
 		t.Errorf("the face was told %+v", said)
 	}
@@ -120,7 +120,7 @@ func TestHand(t *testing.T) {
 	for id := range uint64(maxHands + 6) {
 		r.Do(tak.Hand{ID: 100 + id, To: silent.Addr().String(), XML: []byte("<event/>")})
 	}
-	wait.Until(t, limit, "too many are told at once", func() bool {
+	check.Until(t, limit, "too many are told at once", func() bool {
 		busy := 0
 		for _, h := range events[tak.Handed](r) {
 			if h.Err == errBusy.Error() {

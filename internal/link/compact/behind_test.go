@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // Octets behind a code are an error, of whatever codec it is, but for zeros behind deflate's.
 func TestOctetsBehindACode(t *testing.T) {
-	m := primer.NewMaker(52, testWords)
-	text := m.Spec(primer.Pretty)
+	m := NewMaker(52, testWords)
+	text := m.Spec(Pretty)
 	var c Coder
 	var plain Coder
 	plain.NoModel = true

@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // blocksModel is used again and again, as coders do.
@@ -52,9 +50,9 @@ func outOfBlocks(code []byte, limit, slice int) ([]byte, error) {
 // Texts come back from blocks wherever these are cut: in tags, in comments, in lines that end with CR LF, where XML stops to be such.
 func TestBlocksComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 4))
-	m := primer.NewMaker(41, testWords)
+	m := NewMaker(41, testWords)
 	texts := [][]byte{
-		m.Employees(40), m.Octets(5000), primer.Texts([]*primer.Track{m.Track(), m.Track()}, 6000),
+		m.Employees(40), m.Octets(5000), Texts([]*Track{m.Track(), m.Track()}, 6000),
 		[]byte(strings.ReplaceAll(string(m.Employees(20)), "\n", "\r\n")),
 		[]byte(bom + string(m.Employees(10))),
 		append(m.Employees(20), m.Octets(3000)...),
@@ -90,7 +88,7 @@ func TestBlocksComeBack(t *testing.T) {
 // A text that is one octet longer than what goes as one is coded by the model as well, and stays XML; one of some blocks too,
 // in slices. What is left of the history does not grow.
 func TestBlocksHaveNoStep(t *testing.T) {
-	text := primer.NewMaker(7, testWords).Employees(9000)
+	text := NewMaker(7, testWords).Employees(9000)
 	if len(text) < MaxModelled+2*blockOctets {
 		t.Fatalf("only %d octets", len(text))
 	}
@@ -133,14 +131,14 @@ func TestBlocksHaveNoStep(t *testing.T) {
 // What says too much in too little, or is no code, is a typed error, and takes no longer than its octets allow.
 func TestBlocksAreBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 5))
-	m := primer.NewMaker(43, testWords)
+	m := NewMaker(43, testWords)
 	blank := inBlocks(t, []byte("<a>"+strings.Repeat("<b/>", 60_000)+"</a>"), 20_000, 5000)
 	if len(blank) < leastCode(60_000) {
 		t.Errorf("a blank text is %d octets", len(blank))
 	}
 	codes := [][]byte{
 		inBlocks(t, m.Employees(30), 1000, 1<<20), inBlocks(t, append(m.Employees(10), m.Octets(2000)...), 500, 1<<20),
-		inBlocks(t, primer.Texts([]*primer.Track{m.Track()}, 3000), 700, 1<<20), blank[:200],
+		inBlocks(t, Texts([]*Track{m.Track()}, 3000), 700, 1<<20), blank[:200],
 	}
 	model := new(model)
 	for i := range 400 {
@@ -180,7 +178,7 @@ func longRows(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
 	var c Coder
-	whole := primer.NewMaker(77, testWords).Employees(23_900)
+	whole := NewMaker(77, testWords).Employees(23_900)
 	for _, n := range []int{256 << 10, 256<<10 + 1, 1 << 20, 1<<20 + 1, 4 << 20} {
 		text := whole[:n]
 		code, codec := c.Append(nil, text)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"aldis/internal/jxta"
-	"aldis/internal/lab/primer"
 )
 
 // shape is what a JXTA peer reads of a document: names, attributes and trimmed texts.
@@ -26,8 +25,8 @@ func shape(n *jxta.Node) any {
 
 func TestCanonical(t *testing.T) {
 	docs := capturedDocs(t)
-	m := primer.NewMaker(41, testWords)
-	for layout := range primer.Layouts {
+	m := NewMaker(41, testWords)
+	for layout := range Layouts {
 		docs = append(docs, doc{"jxta:PA made", m.Peer(layout, 100, true)}, doc{"jxta:MSA made", m.Spec(layout)})
 	}
 	var c Coder
@@ -62,7 +61,7 @@ func TestCanonical(t *testing.T) {
 			t.Errorf("%s: the canonical form has another", d.name)
 		}
 	}
-	signed := bytes.Replace(m.Spec(primer.Compact), []byte("</jxta:MSA>"), []byte("<XMLSignatureInfo><digest>x</digest></XMLSignatureInfo></jxta:MSA>"), 1)
+	signed := bytes.Replace(m.Spec(Compact), []byte("</jxta:MSA>"), []byte("<XMLSignatureInfo><digest>x</digest></XMLSignatureInfo></jxta:MSA>"), 1)
 	for name, text := range map[string][]byte{
 		"signed inside": signed, "an application's": []byte("<track><id>1</id></track>"), "the old wrapper": []byte("<jxta:SA><Signature>x</Signature></jxta:SA>"),
 		"broken": []byte("<jxta:PA><PID></jxta:PA>"), "entities": []byte("<!DOCTYPE jxta:PA [<!ENTITY a \"b\">]><jxta:PA>&a;</jxta:PA>"), "nothing": nil,

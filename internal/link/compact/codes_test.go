@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // codesFile has a line for each kind of text: how many there are, their octets, those of their codes, and a hash of the
@@ -31,23 +29,23 @@ func codedKinds() []flowOf {
 	for _, s := range strangerKinds {
 		kinds = append(kinds, flowOf{s.kind, 12, 10, func(i int) func() []byte { return s.flow(rand.New(rand.NewPCG(uint64(i), 16))) }})
 	}
-	maker := func(kind string, flows, each int, next func(m *primer.Maker) func() []byte) {
-		kinds = append(kinds, flowOf{kind, flows, each, func(i int) func() []byte { return next(primer.NewMaker(uint64(1600+i), testWords)) }})
+	maker := func(kind string, flows, each int, next func(m *Maker) func() []byte) {
+		kinds = append(kinds, flowOf{kind, flows, each, func(i int) func() []byte { return next(NewMaker(uint64(1600+i), testWords)) }})
 	}
-	maker("XML track", 6, 20, func(m *primer.Maker) func() []byte { return m.Track().XML })
-	maker("track text", 6, 20, func(m *primer.Maker) func() []byte {
-		tracks := []*primer.Track{m.Track(), m.Track(), m.Track()}
-		return func() []byte { return primer.Texts(tracks, 200) }
+	maker("XML track", 6, 20, func(m *Maker) func() []byte { return m.Track().XML })
+	maker("track text", 6, 20, func(m *Maker) func() []byte {
+		tracks := []*Track{m.Track(), m.Track(), m.Track()}
+		return func() []byte { return Texts(tracks, 200) }
 	})
-	maker("plot", 4, 20, func(m *primer.Maker) func() []byte {
+	maker("plot", 4, 20, func(m *Maker) func() []byte {
 		track, at := m.Track(), 1.5e9
 		return func() []byte { at += 5.25; return track.Plot(at, 200) }
 	})
-	maker("advertisements", 8, 12, func(m *primer.Maker) func() []byte {
+	maker("advertisements", 8, 12, func(m *Maker) func() []byte {
 		n := 0
 		return func() []byte {
 			n++
-			l := n % primer.Layouts
+			l := n % Layouts
 			return [...]func() []byte{
 				func() []byte { return m.Pipe(l, n%2 == 0) }, func() []byte { return m.Spec(l) }, func() []byte { return m.Peer(l, 0, true) },
 				func() []byte { return m.Group(l) }, func() []byte { return m.Class(l) }, func() []byte { return m.Route(l) },
@@ -55,18 +53,18 @@ func codedKinds() []flowOf {
 			}[n%9]()
 		}
 	})
-	maker("changed", 12, 60, func(m *primer.Maker) func() []byte {
+	maker("changed", 12, 60, func(m *Maker) func() []byte {
 		var last []byte
 		return func() []byte {
 			last = randomDocument(m, m.Rand, last)
 			return last
 		}
 	})
-	maker("random", 2, 8, func(m *primer.Maker) func() []byte { return func() []byte { return m.Octets(200) } })
-	maker("employees", 3, 1, func(m *primer.Maker) func() []byte { return func() []byte { return m.Employees(30) } })
-	maker("long XML", 1, 1, func(m *primer.Maker) func() []byte { return func() []byte { return m.Employees(400) } })
-	maker("long text", 1, 1, func(m *primer.Maker) func() []byte {
-		return func() []byte { return primer.Texts([]*primer.Track{m.Track(), m.Track()}, 60_000) }
+	maker("random", 2, 8, func(m *Maker) func() []byte { return func() []byte { return m.Octets(200) } })
+	maker("employees", 3, 1, func(m *Maker) func() []byte { return func() []byte { return m.Employees(30) } })
+	maker("long XML", 1, 1, func(m *Maker) func() []byte { return func() []byte { return m.Employees(400) } })
+	maker("long text", 1, 1, func(m *Maker) func() []byte {
+		return func() []byte { return Texts([]*Track{m.Track(), m.Track()}, 60_000) }
 	})
 	return append(kinds, flowOf{"dresses", 1, 15, func(int) func() []byte {
 		n := -1

@@ -8,14 +8,12 @@ import (
 	"hash"
 	"math/rand/v2"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // drawn is a text, what both ends hold of its flow and of another one, and the coder of both.
 type drawn struct {
 	r     *rand.Rand
-	m     *primer.Maker
+	m     *Maker
 	net   *NetCorpus
 	texts [][]byte // of the flow until now
 	h     History
@@ -65,7 +63,7 @@ func (d *drawn) longText() []byte {
 }
 
 func draw(r *rand.Rand, net *NetCorpus) *drawn {
-	d := &drawn{r: r, m: primer.NewMaker(r.Uint64(), testWords)}
+	d := &drawn{r: r, m: NewMaker(r.Uint64(), testWords)}
 	if r.IntN(4) == 0 {
 		d.net = net
 	}

@@ -183,19 +183,7 @@ func (r *reader) token() bool {
 	r.in = r.in[1:]
 	switch c {
 	case tokOpen, tokNewTag:
-		r.content()
-		name, ok := r.name(c == tokNewTag, knownTags[:])
-		if !ok || len(r.stack) > 4*maxDepth {
-			return false
-		}
-		if r.doctype >= 0 {
-			_, after, _ := strings.Cut(prologs[r.doctype], "%s")
-			r.out = append(append(r.out, name...), after...)
-			r.doctype = -1
-		}
-		r.out = append(append(r.out, '<'), name...)
-		r.stack = append(r.stack, name)
-		r.open = true
+		return r.startTag(c == tokNewTag)
 	case tokClose:
 		r.content()
 		n := len(r.stack)
@@ -216,33 +204,7 @@ func (r *reader) token() bool {
 		r.out = append(r.out, "/>"...)
 		r.open, r.stack = false, r.stack[:len(r.stack)-1]
 	case tokAttr, tokNewAttr:
-		r.endValue()
-		if !r.open {
-			return false
-		}
-		if !r.spaced {
-			r.out = append(r.out, ' ')
-		}
-		r.quote = '"'
-		if r.other != (r.style&styleSingle != 0) {
-			r.quote = '\''
-		}
-		r.spaced, r.other = false, false
-		if c == tokAttr && len(r.in) > 0 && int(r.in[0]) < len(knownAttrs) {
-			known := knownAttrs[r.in[0]]
-			if r.quote == '\'' {
-				known = strings.ReplaceAll(known, `"`, "'")
-			}
-			r.out = append(r.out, known...)
-			r.in = r.in[1:]
-			return true
-		}
-		name, ok := r.name(c == tokNewAttr, nil)
-		if !ok {
-			return false
-		}
-		r.out = append(append(append(r.out, name...), '='), r.quote)
-		r.value = true
+		return r.attribute(c == tokNewAttr)
 	case tokQuote:
 		r.endValue()
 		if !r.open || r.other {
@@ -274,37 +236,13 @@ func (r *reader) token() bool {
 		b := r.take(1)
 		return b != nil && r.prolog(b[0])
 	case tokInner:
-		r.content()
-		b := r.take(1)
-		if b == nil || b[0]&^escapeSets != escapesMark || len(r.around) >= maxInner || r.doctype >= 0 {
-			return false
-		}
-		r.around = append(r.around, inner{len(r.out), len(r.stack), b[0] & escapeSets})
+		return r.startInner()
 	case tokInnerEnd:
-		r.content()
-		n := len(r.around)
-		if n == 0 || len(r.stack) != r.around[n-1].base || r.doctype >= 0 {
-			return false
-		}
-		d := r.around[n-1]
-		r.around = r.around[:n-1]
-		r.out = append(r.out[:d.from], escapers[d.set].Replace(string(r.out[d.from:]))...)
+		return r.endInner()
 	case tokEnd:
 		r.content()
 	case tokIndent:
-		r.content()
-		b := r.take(1)
-		if b == nil {
-			return false
-		}
-		n := int(b[0]) - indentZero + len(r.stack) - r.base()
-		if n < 0 || n > 5*maxDepth {
-			return false
-		}
-		r.out = append(r.out, '\n')
-		for range n {
-			r.out = append(r.out, r.unit...)
-		}
+		return r.indent()
 	case tokID, tokBareID:
 		r.content()
 		if c == tokID {
@@ -312,19 +250,116 @@ func (r *reader) token() bool {
 		}
 		return r.id()
 	case tokBase64:
-		r.content()
-		head := r.take(3)
-		if head == nil {
-			return false
-		}
-		octets := r.take(int(head[1])<<8 | int(head[2]))
-		if octets == nil {
-			return false
-		}
-		r.out = appendBase64(r.out, octets, int(head[0]))
+		return r.base64()
 	default:
 		return false
 	}
+	return true
+}
+
+// startTag reads a start tag, whose name stands in the text or is known by number.
+func (r *reader) startTag(spelt bool) bool {
+	r.content()
+	name, ok := r.name(spelt, knownTags[:])
+	if !ok || len(r.stack) > 4*maxDepth {
+		return false
+	}
+	if r.doctype >= 0 {
+		_, after, _ := strings.Cut(prologs[r.doctype], "%s")
+		r.out = append(append(r.out, name...), after...)
+		r.doctype = -1
+	}
+	r.out = append(append(r.out, '<'), name...)
+	r.stack = append(r.stack, name)
+	r.open = true
+	return true
+}
+
+// attribute reads the name of an attribute and the quote before its value, or one whose text is known whole.
+func (r *reader) attribute(spelt bool) bool {
+	r.endValue()
+	if !r.open {
+		return false
+	}
+	if !r.spaced {
+		r.out = append(r.out, ' ')
+	}
+	r.quote = '"'
+	if r.other != (r.style&styleSingle != 0) {
+		r.quote = '\''
+	}
+	r.spaced, r.other = false, false
+	if !spelt && len(r.in) > 0 && int(r.in[0]) < len(knownAttrs) {
+		known := knownAttrs[r.in[0]]
+		if r.quote == '\'' {
+			known = strings.ReplaceAll(known, `"`, "'")
+		}
+		r.out = append(r.out, known...)
+		r.in = r.in[1:]
+		return true
+	}
+	name, ok := r.name(spelt, nil)
+	if !ok {
+		return false
+	}
+	r.out = append(append(append(r.out, name...), '='), r.quote)
+	r.value = true
+	return true
+}
+
+// startInner begins a document that stands escaped in another's text; endInner escapes it.
+func (r *reader) startInner() bool {
+	r.content()
+	b := r.take(1)
+	if b == nil || b[0]&^escapeSets != escapesMark || len(r.around) >= maxInner || r.doctype >= 0 {
+		return false
+	}
+	r.around = append(r.around, inner{len(r.out), len(r.stack), b[0] & escapeSets})
+	return true
+}
+
+func (r *reader) endInner() bool {
+	r.content()
+	n := len(r.around)
+	if n == 0 || len(r.stack) != r.around[n-1].base || r.doctype >= 0 {
+		return false
+	}
+	d := r.around[n-1]
+	r.around = r.around[:n-1]
+	r.out = append(r.out[:d.from], escapers[d.set].Replace(string(r.out[d.from:]))...)
+	return true
+}
+
+// indent reads a line's end and the indent of the next, which differs from the depth by so much.
+func (r *reader) indent() bool {
+	r.content()
+	b := r.take(1)
+	if b == nil {
+		return false
+	}
+	n := int(b[0]) - indentZero + len(r.stack) - r.base()
+	if n < 0 || n > 5*maxDepth {
+		return false
+	}
+	r.out = append(r.out, '\n')
+	for range n {
+		r.out = append(r.out, r.unit...)
+	}
+	return true
+}
+
+// base64 reads octets that stand in the text as base64.
+func (r *reader) base64() bool {
+	r.content()
+	head := r.take(3)
+	if head == nil {
+		return false
+	}
+	octets := r.take(int(head[1])<<8 | int(head[2]))
+	if octets == nil {
+		return false
+	}
+	r.out = appendBase64(r.out, octets, int(head[0]))
 	return true
 }
 

@@ -16,8 +16,7 @@
 //     six octets, the word, the element, the value at the same place in earlier messages or records (records.go), the
 //     number that continues a sequence, the longest match, and a checksum of the text itself (sums.go). An arithmetic
 //     coder (arith.go) writes what the predictions leave open. Defaults and fixed texts cost next to nothing, because
-//     the model has learned them from a corpus that internal/lab/primer generates: JXTA documents and other traffic of
-//     such links. In a binary message it uses the place of an octet in its record instead of words and elements (frame
+//     the model has learned them from a corpus (internal/lab/primer): JXTA documents and other traffic of such links. In a binary message it uses the place of an octet in its record instead of words and elements (frame
 //     in scan.go). It also keeps part of the corpus as text (lore.go), as a match source when the history has none.
 //   - A text longer than MaxModelled goes block by block (cut.go, blocks.go). Tokenizer and model continue from one
 //     block to the next, and keep only what a block needs, however long the text is.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // plainDress is a document of a format that the corpus does not have.
@@ -79,8 +77,8 @@ func TestDressesCostLittle(t *testing.T) {
 
 // Documents that are escaped within others cost about what they cost alone; markup that is broken comes back as it was.
 func TestDocumentsWithinDocuments(t *testing.T) {
-	m := primer.NewMaker(31, testWords)
-	inner := string(m.Pipe(primer.Compact, false))
+	m := NewMaker(31, testWords)
+	inner := string(m.Pipe(Compact, false))
 	var c Coder
 	alone, _ := c.Append(nil, []byte(inner))
 	for i, e := range escapers {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // damaged is how many damaged files the test tries; with -tags long a hundred thousand.
@@ -14,9 +12,9 @@ var damaged = 2000
 
 // A file comes back, and one that is damaged gives a typed error, never another text.
 func TestDamagedFiles(t *testing.T) {
-	m, r := primer.NewMaker(51, testWords), rand.New(rand.NewPCG(51, 1))
+	m, r := NewMaker(51, testWords), rand.New(rand.NewPCG(51, 1))
 	var c Coder
-	texts := [][]byte{bytes.Repeat([]byte("deflated, and much of the same. "), 40), m.Pipe(primer.Compact, false), m.Track().XML(), []byte(strangeSecond.lines[3]), nil, m.Octets(60), primer.Texts([]*primer.Track{m.Track()}, 90)}
+	texts := [][]byte{bytes.Repeat([]byte("deflated, and much of the same. "), 40), m.Pipe(Compact, false), m.Track().XML(), []byte(strangeSecond.lines[3]), nil, m.Octets(60), Texts([]*Track{m.Track()}, 90)}
 	var files [][]byte
 	for _, text := range texts {
 		file := c.AppendFile(nil, text)

@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"testing"
 	"unsafe"
-
-	"aldis/internal/lab/primer"
 )
 
 // held returns histories of both ends with these messages, numbered from 1.
@@ -22,10 +20,10 @@ func held(texts ...[]byte) (*History, *History) {
 }
 
 func TestAfterHistory(t *testing.T) {
-	m := primer.NewMaker(21, testWords)
+	m := NewMaker(21, testWords)
 	track := m.Track()
-	tracks := []*primer.Track{m.Track(), m.Track(), m.Track()}
-	peer := m.Peer(primer.Compact, -1, true)
+	tracks := []*Track{m.Track(), m.Track(), m.Track()}
+	peer := m.Peer(Compact, -1, true)
 	tests := []struct {
 		name  string
 		next  func() []byte
@@ -33,7 +31,7 @@ func TestAfterHistory(t *testing.T) {
 		most  int
 	}{
 		{"XML track", track.XML, LearnedXML, 12},
-		{"records", func() []byte { return primer.Texts(tracks, 200) }, Learned, 22},
+		{"records", func() []byte { return Texts(tracks, 200) }, Learned, 22},
 		{"the same again", func() []byte { return peer }, Repeated, 4},
 		{"random", func() []byte { return m.Octets(200) }, Stored, 200},
 		{"too long to learn from", func() []byte { return bytes.Repeat(peer, 6) }, ModelledXML, 3000},
@@ -74,7 +72,7 @@ func TestAfterHistory(t *testing.T) {
 
 // Whatever the ends disagree on, the answer is ErrHistory.
 func TestHistoriesThatDiffer(t *testing.T) {
-	m := primer.NewMaker(22, testWords)
+	m := NewMaker(22, testWords)
 	track := m.Track()
 	var texts [][]byte
 	for range 8 {
@@ -152,7 +150,7 @@ func TestHistoryIsBounded(t *testing.T) {
 // Many messages of a flow are under way and none is acknowledged yet, as to a silent receiver: those that the receiver
 // opens later, in order, find what they were coded after.
 func TestManyUnderWay(t *testing.T) {
-	track := primer.NewMaker(25, testWords).Track()
+	track := NewMaker(25, testWords).Track()
 	var out, in History
 	var sender, receiver Coder
 	type code struct {
@@ -184,8 +182,8 @@ func TestManyUnderWay(t *testing.T) {
 
 // Sixty flows take turns and receipts come late: what counts is how many of its own messages are under way.
 func TestManyFlowsUnderWay(t *testing.T) {
-	m := primer.NewMaker(26, testWords)
-	var tracks []*primer.Track
+	m := NewMaker(26, testWords)
+	var tracks []*Track
 	var flows [60]struct{ out, in History }
 	for range flows {
 		tracks = append(tracks, m.Track())
@@ -327,8 +325,8 @@ func TestScenario(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 9))
-			m := primer.NewMaker(seed, testWords)
-			tracks := []*primer.Track{m.Track(), m.Track()}
+			m := NewMaker(seed, testWords)
+			tracks := []*Track{m.Track(), m.Track()}
 			var sent [][]byte
 			var c, plain Coder
 			var h History
@@ -341,7 +339,7 @@ func TestScenario(t *testing.T) {
 			const messages = 80
 			for turn := 0; turn < 3000; turn++ {
 				if len(sent) < messages && turn%3 == 0 {
-					sent = append(sent, primer.Texts(tracks, 180))
+					sent = append(sent, Texts(tracks, 180))
 				}
 				for i, l := range listeners { // what happens to them
 					switch {
@@ -407,7 +405,7 @@ func TestScenario(t *testing.T) {
 			}
 			// One that joins now holds nothing: it refuses what it cannot know, and takes the rest.
 			late := &listener{next: messages + 1, waiting: map[uint64][]byte{}}
-			text := primer.Texts(tracks, 180)
+			text := Texts(tracks, 180)
 			coded, codec := c.AppendAfter(nil, text, &h, messages+1)
 			if late.hear(t, codec, coded, messages+1, text); late.refused != 1 {
 				t.Error("a listener without a history took a learned code")
@@ -427,7 +425,7 @@ func TestScenario(t *testing.T) {
 func TestScenarioInOrder(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 10))
-		track := primer.NewMaker(seed, testWords).Track()
+		track := NewMaker(seed, testWords).Track()
 		var sender, receiver Coder
 		var out, in History
 		record := map[uint64][]byte{} // what the receiver's journal has of its history
@@ -499,7 +497,7 @@ func TestScenarioInOrder(t *testing.T) {
 }
 
 func FuzzExpandAfter(f *testing.F) {
-	m := primer.NewMaker(23, testWords)
+	m := NewMaker(23, testWords)
 	track := m.Track()
 	var texts [][]byte
 	for range 4 {

@@ -4,19 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // longFlows are long documents, each like the one before.
 func longFlows() map[string]func(i int) []byte {
 	return map[string]func(i int) []byte{
-		"employees": func(i int) []byte { return primer.NewMaker(uint64(600+i), testWords).Employees(570) },
+		"employees": func(i int) []byte { return NewMaker(uint64(600+i), testWords).Employees(570) },
 		"track text": func(i int) []byte {
-			m := primer.NewMaker(uint64(700+i), testWords)
-			return primer.Texts([]*primer.Track{m.Track(), m.Track()}, 100_000)
+			m := NewMaker(uint64(700+i), testWords)
+			return Texts([]*Track{m.Track(), m.Track()}, 100_000)
 		},
-		"random": func(i int) []byte { return primer.NewMaker(uint64(800+i), testWords).Octets(100_000) },
+		"random": func(i int) []byte { return NewMaker(uint64(800+i), testWords).Octets(100_000) },
 	}
 }
 
@@ -65,7 +63,7 @@ func TestLongMessagesTeach(t *testing.T) {
 // Of long messages a few are kept, and none is coded after one that the far end may keep no more.
 func TestLongMessagesAreBounded(t *testing.T) {
 	h := &History{Long: true}
-	text := primer.NewMaker(5, testWords).Employees(300)
+	text := NewMaker(5, testWords).Employees(300)
 	for n := range uint64(20) {
 		gone := h.Add(n+1, text)
 		if want := int(n) >= longKept; (len(gone) == 1) != want {

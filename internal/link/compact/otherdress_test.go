@@ -12,7 +12,6 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/primer"
-	"aldis/internal/link/compact/corpus"
 )
 
 // What a row of docs/sizes.md says of its kind. A row that says none of these fails TestEveryRowSaysIfItIsKnown.
@@ -112,8 +111,8 @@ func invent(name string) string {
 
 // The dress has all values of the document, and none of its names.
 func TestDressed(t *testing.T) {
-	m := primer.NewMaker(5, testWords)
-	for _, text := range [][]byte{m.Spec(primer.Compact), m.Spec(primer.Old), m.Peer(primer.Pretty, -1, true), m.Employees(2), m.Track().XML(), m.Picture(0, 3).Next()} {
+	m := NewMaker(5, testWords)
+	for _, text := range [][]byte{m.Spec(Compact), m.Spec(Old), m.Peer(Pretty, -1, true), m.Employees(2), m.Track().XML(), m.Picture(0, 3).Next()} {
 		root, err := jxta.ParseXML(text, jxta.DefaultXML)
 		check.NoError(check.Fatal(t), err)
 		got := dressed(text)
@@ -158,7 +157,7 @@ func known(corpus map[string]bool, text []byte) float64 {
 // row of a kind that is there, the same information stands in another dress.
 func TestEveryRowSaysIfItIsKnown(t *testing.T) {
 	grams := map[string]bool{}
-	shape := shapeOf(corpus.Text(primer.Parts()))
+	shape := shapeOf(primer.Corpus())
 	for i := 0; i+8 <= len(shape); i++ {
 		grams[string(shape[i:i+8])] = true
 	}
@@ -185,7 +184,7 @@ func TestEveryRowSaysIfItIsKnown(t *testing.T) {
 
 // ofOtherPeers are specifications as peers of this generation write them, with the names of peers that are not ours.
 func ofOtherPeers(text []byte, n int) (docs [][]byte) {
-	m := primer.NewMaker(1415, testWords)
+	m := NewMaker(1415, testWords)
 	for range n {
 		name := m.Name()
 		value := func(element, v string) {
@@ -199,8 +198,8 @@ func ofOtherPeers(text []byte, n int) (docs [][]byte) {
 			part := regexp.MustCompile(`(urn:jxta:....-)([0-9A-F]+)(0[46])(\s*<)`).FindSubmatch(id)
 			hex := string(part[2])
 			switch {
-			case strings.HasPrefix(hex, primer.PipePrefix):
-				hex = primer.PipePrefix + m.Hex(16)
+			case strings.HasPrefix(hex, PipePrefix):
+				hex = PipePrefix + m.Hex(16)
 			case hex[:32] == hex[32:]: // JXSE's
 				hex = strings.Repeat(m.Hex(16), 2)
 			default:

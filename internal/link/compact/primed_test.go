@@ -1,8 +1,8 @@
 package compact
 
 import (
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/primer"
-	"aldis/internal/link/compact/corpus"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,12 +29,29 @@ func TestModelIsItsVersion(t *testing.T) {
 	if got := hex.EncodeToString(hash[:8]); got != modelHashes[ModelVersion] {
 		t.Errorf("model.bin is %s, version %d is %s; %s", got, ModelVersion, modelHashes[ModelVersion], rebuild)
 	}
-	if !bytes.Equal(BuildModel(primer.Parts()), ModelImage()) {
-		t.Errorf("model.bin is not what the corpus makes; %s", rebuild)
+	image, err := BuildModel(primer.Corpus())
+	if err != nil || !bytes.Equal(image, ModelImage()) {
+		t.Errorf("model.bin is not what the corpus makes (%v); %s", err, rebuild)
 	}
-	file, err := os.ReadFile("testdata/corpus.txt")
-	if err != nil || !bytes.Equal(file, corpus.Text(primer.Parts())) {
-		t.Errorf("testdata/corpus.txt (%v) is not what the generators make; %s", err, rebuild)
+}
+
+// corpusParts are those of the corpus that has primed the model.
+func corpusParts(t *testing.T) []part {
+	t.Helper()
+	parts, err := readParts(primer.Corpus())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
+// A text that is no corpus makes no model, and the error says where.
+func TestCorpusIsRead(t *testing.T) {
+	parts, err := readParts([]byte("== a first 2\nxy\n== a next 3\nz\n1\n== b first 0\n\n"))
+	check.True(t, "two parts", err == nil && len(parts) == 2 && len(parts[0].messages) == 2 && string(parts[0].messages[1]) == "z\n1", parts, err)
+	for _, text := range []string{"a first 2\nxy\n", "== a next 2\nxy\n", "== a first 3\nxy\n", "== a first -1\nxy\n", "== a first 1\nxy\n", "== a first"} {
+		_, err := BuildModel([]byte(text))
+		check.ErrorIs(t, err, errText)
 	}
 }
 
@@ -62,15 +79,18 @@ func TestVectors(t *testing.T) {
 		}
 		n++
 	}
-	if n != len(primer.VectorTexts()) {
-		t.Errorf("%d vectors", n)
-	}
+	check.Equal(t, "vectors", n, 10)
+	again, err := Vectors(file)
+	check.NoError(t, err)
+	check.Equal(t, "written anew", string(again), string(file))
+	_, err = Vectors([]byte("pipe\n14\n00\nno hex\n\n"))
+	check.ErrorIs(t, err, errVectors)
 }
 
 // Codes of flows, by their hash.
 func TestLearnedVectors(t *testing.T) {
-	m := primer.NewMaker(2, primer.CorpusWords)
-	track, tracks := m.Track(), []*primer.Track{m.Track(), m.Track()}
+	m := NewMaker(2, testWords)
+	track, tracks := m.Track(), []*Track{m.Track(), m.Track()}
 	var c Coder
 	h := map[string]*History{"xml": {}, "text": {}, "plot": {}}
 	sum := sha256.New()
@@ -78,7 +98,7 @@ func TestLearnedVectors(t *testing.T) {
 		flow, text := "xml", track.XML()
 		switch i % 4 {
 		case 1:
-			flow, text = "text", primer.Texts(tracks, 200)
+			flow, text = "text", Texts(tracks, 200)
 		case 2:
 			flow, text = "plot", track.Plot(1.5e9+float64(i), 200)
 		}
@@ -93,12 +113,12 @@ func TestLearnedVectors(t *testing.T) {
 
 func TestCorpusRoundTrip(t *testing.T) {
 	var c Coder
-	for i, p := range primer.Parts() {
-		for _, text := range p.Messages {
+	for i, p := range corpusParts(t) {
+		for _, text := range p.messages {
 			coded, codec := c.Append(nil, text)
 			back, err := c.Expand(codec, coded, len(text))
 			if err != nil || !bytes.Equal(back, text) {
-				t.Fatalf("part %d %s, %v: %v", i, p.Name, codec, err)
+				t.Fatalf("part %d %s, %v: %v", i, p.name, codec, err)
 			}
 		}
 	}
@@ -106,7 +126,7 @@ func TestCorpusRoundTrip(t *testing.T) {
 
 // What the sizes are measured with has nothing of the corpus: none of its names, none of its documents.
 func TestCorpusKnowsNoTestNames(t *testing.T) {
-	corpus := string(corpus.Text(primer.Parts()))
+	corpus := string(primer.Corpus())
 	for _, names := range [][]string{testWords.Services, testWords.Units, testWords.Places, testWords.First, testWords.Last, testWords.Titles} {
 		for _, n := range names {
 			if strings.Contains(corpus, n) {

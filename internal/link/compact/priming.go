@@ -1,9 +1,44 @@
 package compact
 
 import (
-	"aldis/internal/link/compact/corpus"
+	"bytes"
+	"encoding/hex"
+	"errors"
 	"fmt"
 )
+
+// part is messages of a corpus of which each follows the one before, as on one flow.
+type part struct {
+	name     string
+	messages [][]byte
+}
+
+var (
+	errText    = errors.New("compact: no text of a corpus")
+	errVectors = errors.New("compact: no vectors")
+)
+
+// readParts reads a corpus as text: each message behind a line that names its kind, says whether it follows the one before on its
+// flow, and how many octets it has.
+func readParts(text []byte) (parts []part, err error) {
+	for len(text) > 0 {
+		head, rest, _ := bytes.Cut(text, []byte("\n"))
+		var name, follows string
+		var octets int
+		if _, err := fmt.Sscanf(string(head), "== %s %s %d", &name, &follows, &octets); err != nil || octets < 0 || octets >= len(rest) {
+			return nil, fmt.Errorf("%w: %.80q", errText, head)
+		}
+		if follows == "first" {
+			parts = append(parts, part{name: name})
+		} else if len(parts) == 0 {
+			return nil, fmt.Errorf("%w: %.80q", errText, head)
+		}
+		last := &parts[len(parts)-1]
+		last.messages = append(last.messages, rest[:octets:octets])
+		text = rest[octets+1:]
+	}
+	return parts, nil
+}
 
 // census finds the contexts that occur in two parts of the corpus at least. Only those get a counter when the model is
 // primed: what occurs in one part alone, numbers and names most of all, would take the room of what will occur again.
@@ -36,7 +71,7 @@ func (c *census) common(h, first uint32, context int) bool {
 }
 
 // prime returns the model that both ends start from.
-func prime(parts []corpus.Part) *model {
+func prime(parts []part) *model {
 	c := &census{counts: true, first: make([]uint16, 1<<censusBits)}
 	all := primeWith(parts, c)
 	c.counts = false
@@ -45,7 +80,7 @@ func prime(parts []corpus.Part) *model {
 	return m
 }
 
-func primeWith(parts []corpus.Part, c *census) *model {
+func primeWith(parts []part, c *census) *model {
 	m := newModel()
 	m.steps, m.rate = stepsPriming, 14
 	m.lore = newLore("")
@@ -54,14 +89,14 @@ func primeWith(parts []corpus.Part, c *census) *model {
 	for i, p := range parts {
 		c.part = uint16(i + 1)
 		m.forget()
-		for _, text := range p.Messages {
+		for _, text := range p.messages {
 			if tokens, ok := tokenizeXML(text); ok {
 				m.train(tokens, true)
 			} else {
 				m.train(text, false)
 			}
 		}
-		if told[p.Name] += len(m.hist); told[p.Name] <= mostLore {
+		if told[p.name] += len(m.hist); told[p.name] <= mostLore {
 			m.lore.tell(string(m.hist))
 		}
 	}
@@ -72,16 +107,31 @@ func primeWith(parts []corpus.Part, c *census) *model {
 // mostLore is the most octets of a kind that the model keeps as they are.
 const mostLore = 24 << 10
 
-// BuildModel primes a model with a corpus and returns it as model.bin keeps it.
-func BuildModel(parts []corpus.Part) []byte { return prime(parts).image() }
-
-// Vectors are known codes of texts, for those who port the coder: a name, the codec's octet, the code and the text, both in
-// hexadecimal, one line each. Each part has one text.
-func Vectors(parts []corpus.Part) (b []byte) {
-	var c Coder
-	for _, p := range parts {
-		code, codec := c.Append(nil, p.Messages[0])
-		b = fmt.Appendf(b, "%s\n%02x\n%x\n%x\n\n", p.Name, byte(codec), code, p.Messages[0])
+// BuildModel primes a model with the text of a corpus (internal/lab/primer) and returns it as model.bin keeps it. The error says
+// which line the text is not readable at.
+func BuildModel(text []byte) (image []byte, err error) {
+	parts, err := readParts(text)
+	if err != nil {
+		return nil, err
 	}
-	return b
+	return prime(parts).image(), nil
+}
+
+// Vectors writes known codes anew, for another version of the model. They are for those who port the coder: of each text a name,
+// the codec's octet, the code and the text, both in hexadecimal, one line each, and an empty line.
+func Vectors(old []byte) (b []byte, err error) {
+	var c Coder
+	for block := range bytes.SplitSeq(bytes.TrimSpace(old), []byte("\n\n")) {
+		line := bytes.Split(block, []byte("\n"))
+		if len(line) != 4 {
+			return nil, errVectors
+		}
+		text, err := hex.DecodeString(string(line[3]))
+		if err != nil {
+			return nil, errVectors
+		}
+		code, codec := c.Append(nil, text)
+		b = fmt.Appendf(b, "%s\n%02x\n%x\n%x\n\n", line[0], byte(codec), code, text)
+	}
+	return b, nil
 }

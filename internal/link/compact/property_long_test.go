@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
-
-	"aldis/internal/lab/primer"
 )
 
 // A million documents come back: of every kind and layout, cut, spliced and with octets changed, after what is held and
@@ -26,7 +24,7 @@ func TestMillionDocuments(t *testing.T) {
 
 func comeBack(t *testing.T, seed uint64, documents int) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	m := primer.NewMaker(seed, testWords)
+	m := NewMaker(seed, testWords)
 	var c Coder
 	var h, none History
 	var last []byte

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // randomDocument is a document of any kind, now and then damaged.
-func randomDocument(m *primer.Maker, r *rand.Rand, last []byte) []byte {
-	layout := r.IntN(primer.Layouts)
+func randomDocument(m *Maker, r *rand.Rand, last []byte) []byte {
+	layout := r.IntN(Layouts)
 	var text []byte
 	switch r.IntN(12) {
 	case 0:
@@ -26,7 +24,7 @@ func randomDocument(m *primer.Maker, r *rand.Rand, last []byte) []byte {
 	case 5, 6:
 		text = m.Track().XML()
 	case 7, 8:
-		text = primer.Texts([]*primer.Track{m.Track(), m.Track()}, 1+r.IntN(250))
+		text = Texts([]*Track{m.Track(), m.Track()}, 1+r.IntN(250))
 	case 9:
 		text = m.Octets(r.IntN(100))
 	case 10:
@@ -57,7 +55,7 @@ func randomDocument(m *primer.Maker, r *rand.Rand, last []byte) []byte {
 
 func TestDocumentsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(78, 1))
-	m := primer.NewMaker(78, testWords)
+	m := NewMaker(78, testWords)
 	var c Coder
 	var h History
 	var last []byte

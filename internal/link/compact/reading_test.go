@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // Texts of a message that are expanded in slices come out as those that are expanded at once, in slices of bounded work,
 // also while another message is read between the slices.
 func TestReading(t *testing.T) {
-	m := primer.NewMaker(5, testWords)
+	m := NewMaker(5, testWords)
 	var plain, sliced Coder
 	var h History
 	h.Complete = true

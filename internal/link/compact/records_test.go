@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // codedFlow is what each message of a flow costs after those before; all come back.
@@ -31,7 +29,7 @@ func codedFlow(t *testing.T, messages [][]byte) (octets []int) {
 
 // A checksum that is right costs next to nothing; one that is wrong comes back all the same.
 func TestChecksums(t *testing.T) {
-	random := primer.NewMaker(31, testWords)
+	random := NewMaker(31, testWords)
 	var right, wrong, none [][]byte
 	for i := range 12 {
 		body := fmt.Sprintf("contact %X at %d;", random.Octets(6), i)
@@ -45,7 +43,7 @@ func TestChecksums(t *testing.T) {
 	if a > c+2 || b < c+3 {
 		t.Errorf("%d octets with a CRC-32, %d with a wrong one, %d with none", a, b, c)
 	}
-	if s := primer.Sentence("GPGLL,4916.45,N,12311.12,W,225444,A"); s != "$GPGLL,4916.45,N,12311.12,W,225444,A*31\r\n" {
+	if s := Sentence("GPGLL,4916.45,N,12311.12,W,225444,A"); s != "$GPGLL,4916.45,N,12311.12,W,225444,A*31\r\n" {
 		t.Errorf("a sentence is %q", s)
 	}
 	for _, odd := range []string{"*00", "$*00", "$A*", "$A*4", "!x\n*00", strings.Repeat("$", 9000), "$A*41$A*41", strings.Repeat("0", 17) + "00000000"} {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"aldis/internal/lab/primer"
 )
 
 func TestCodecNumbers(t *testing.T) {
@@ -40,7 +38,7 @@ func TestCodecNumbers(t *testing.T) {
 
 // Nothing is ever longer than stored, and all comes back, whatever it is.
 func TestNeverLonger(t *testing.T) {
-	random := primer.NewMaker(5, testWords)
+	random := NewMaker(5, testWords)
 	texts := map[string][]byte{
 		"nothing": nil, "one octet": {0}, "zeros": make([]byte, 3000), "random": random.Octets(5000), "ff": bytes.Repeat([]byte{0xff}, 70000),
 		"invalid UTF-8":           []byte("<a>\xff\xfe\xc0\x80</a>"),
@@ -94,11 +92,11 @@ func manyNames(n int) []byte {
 }
 
 func manyIDs(n int) []byte {
-	m := primer.NewMaker(11, testWords)
+	m := NewMaker(11, testWords)
 	var b strings.Builder
 	b.WriteString("<root>")
 	for i := range n {
-		id := m.PeerID(i % primer.Layouts)
+		id := m.PeerID(i % Layouts)
 		fmt.Fprintf(&b, "<id>%s</id><again>%s</again><half>%s</half>", id, id, id[:len("urn:jxta:uuid-")+32]+m.Hex(16)+"04")
 	}
 	return []byte(b.String() + "</root>")
@@ -107,7 +105,7 @@ func manyIDs(n int) []byte {
 // Every codec that the selection may choose is tried in turn, and the smallest taken.
 func TestStages(t *testing.T) {
 	var c Coder
-	for name, text := range map[string][]byte{"xml": []byte(msa), "text": benchmarkText(300), "bulk": benchmarkText(20000), "octets": primer.NewMaker(3, testWords).Octets(100)} {
+	for name, text := range map[string][]byte{"xml": []byte(msa), "text": benchmarkText(300), "bulk": benchmarkText(20000), "octets": NewMaker(3, testWords).Octets(100)} {
 		stages := c.Stages(text)
 		coded, codec := c.Append(nil, text)
 		best := stages[0]
@@ -135,7 +133,7 @@ func TestHugeText(t *testing.T) {
 		t.Errorf("over the limit: %v", err)
 	}
 	c = Coder{}
-	random := primer.NewMaker(8, testWords).Octets(8 << 20)
+	random := NewMaker(8, testWords).Octets(8 << 20)
 	if _, codec := c.Append(nil, random); codec != Stored || c.Work() > uint64(len(random)/50) {
 		t.Errorf("random octets: %v, %d octets of work for %d", codec, c.Work(), len(random))
 	}
@@ -181,11 +179,11 @@ func TestTooMuchText(t *testing.T) {
 // For a far end with another model there is deflate.
 func TestNoModel(t *testing.T) {
 	c := Coder{NoModel: true}
-	m := primer.NewMaker(6, testWords)
-	doc := m.Spec(primer.Compact)
+	m := NewMaker(6, testWords)
+	doc := m.Spec(Compact)
 	var h History
 	h.Add(1, doc)
-	for _, text := range [][]byte{m.Spec(primer.Compact), m.Track().XML(), benchmarkText(50_000), doc} {
+	for _, text := range [][]byte{m.Spec(Compact), m.Track().XML(), benchmarkText(50_000), doc} {
 		for range 2 {
 			coded, codec := c.AppendAfter(nil, text, &h, 2)
 			if codec != Deflated && codec != Tokens {
@@ -226,7 +224,7 @@ func TestHostileCodes(t *testing.T) {
 // A code that was cut or changed gives an error or another text, in bounds; never a panic.
 func TestDamagedCodes(t *testing.T) {
 	var c Coder
-	text := primer.NewMaker(2, testWords).Peer(primer.Compact, -1, true)
+	text := NewMaker(2, testWords).Peer(Compact, -1, true)
 	coded, codec := c.Append(nil, text)
 	coded = bytes.Clone(coded)
 	for i := 0; i < len(coded); i += 7 {
@@ -260,8 +258,8 @@ func TestExpandTokensRefuses(t *testing.T) {
 }
 
 func FuzzTokens(f *testing.F) {
-	m := primer.NewMaker(4, testWords)
-	for layout := range primer.Layouts {
+	m := NewMaker(4, testWords)
+	for layout := range Layouts {
 		f.Add(m.Peer(layout, 70, true))
 		f.Add(m.Spec(layout))
 	}
@@ -280,8 +278,8 @@ func FuzzTokens(f *testing.F) {
 
 // What the model learns from is anything at all.
 func FuzzModel(f *testing.F) {
-	m := primer.NewMaker(4, testWords)
-	tokens, _ := tokenizeXML(m.Peer(primer.Bare, 70, true))
+	m := NewMaker(4, testWords)
+	tokens, _ := tokenizeXML(m.Peer(Bare, 70, true))
 	f.Add(tokens, true)
 	f.Add(m.Track().XML(), false)
 	f.Add(benchmarkText(300), false)
@@ -312,8 +310,8 @@ func FuzzModel(f *testing.F) {
 // There is no step in what a text costs where the model once gave up: a document that is one octet longer costs about one more.
 func TestNoStepInLength(t *testing.T) {
 	var c Coder
-	m := primer.NewMaker(41, testWords)
-	xml, text := m.Employees(1600), primer.Texts([]*primer.Track{m.Track(), m.Track(), m.Track()}, 300<<10)
+	m := NewMaker(41, testWords)
+	xml, text := m.Employees(1600), Texts([]*Track{m.Track(), m.Track(), m.Track()}, 300<<10)
 	for name, text := range map[string][]byte{"XML": xml, "text": text} {
 		if len(text) < 256<<10+1 {
 			t.Fatalf("%s: only %d octets", name, len(text))

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"aldis/internal/lab/primer"
 )
 
 // writeSizes is set by `make sizes`: the test then writes the document instead of comparing it.
@@ -60,7 +58,7 @@ func figure(f float64) string {
 // sizes makes the documents and codes them.
 func sizes(t *testing.T) []row {
 	t.Helper()
-	m := primer.NewMaker(2007, testWords)
+	m := NewMaker(2007, testWords)
 	var c Coder
 	var rows []row
 	alone := func(kind, name string, docs [][]byte) {
@@ -81,7 +79,7 @@ func sizes(t *testing.T) []row {
 	}
 	many := func(make func(layout int) []byte) (docs [][]byte) {
 		for i := range 24 {
-			docs = append(docs, make(i%primer.Layouts))
+			docs = append(docs, make(i%Layouts))
 		}
 		return docs
 	}
@@ -153,7 +151,7 @@ func sizes(t *testing.T) []row {
 				kind: kindCaptured, docs: [][]byte{d.text}, coded: []int{1 + len(coded)}})
 		}
 	}
-	peer := m.Peer(primer.Bare, -1, true)
+	peer := m.Peer(Bare, -1, true)
 	flow("re-announcement of a known advertisement", 1, func() []byte { return peer })
 	n, track := 0, m.Track()
 	flow("XML track, tenth and later", 9, func() []byte {
@@ -162,12 +160,12 @@ func sizes(t *testing.T) []row {
 		}
 		return track.XML()
 	})
-	var tracks []*primer.Track
+	var tracks []*Track
 	flow("track text of 200 octets, tenth and later", 9, func() []byte {
 		if n++; n%30 == 1 {
-			tracks = []*primer.Track{m.Track(), m.Track(), m.Track()}
+			tracks = []*Track{m.Track(), m.Track(), m.Track()}
 		}
-		return primer.Texts(tracks, 200)
+		return Texts(tracks, 200)
 	})
 	flow("field tests' track text of 200 octets, tenth and later", 9, func() []byte {
 		if n++; n%30 == 1 {
@@ -175,7 +173,7 @@ func sizes(t *testing.T) []row {
 		}
 		return track.Plot(1.7e9+float64(n*5)+float64(m.Rand.IntN(100))/1000, 200)
 	})
-	var picture *primer.Picture
+	var picture *Picture
 	for shape, name := range []string{"pictures of 24 tracks, or what changed of them, XML, tenth and later", "the same of 12 tracks, lines of fields", "NMEA 0183 of one ship, RMC and GGA, tenth and later"} {
 		bothFlows([]string{kindPartly, kindKnown, kindKnown}[shape], name, 9, func() []byte {
 			if n++; n%30 == 1 {
@@ -186,7 +184,7 @@ func sizes(t *testing.T) []row {
 	}
 	flowOf(kindUnknown, "random octets, 200", 9, func() []byte { return m.Octets(200) })
 	both("XML track, first", many(func(int) []byte { return m.Track().XML() }))
-	both("track text of 200 octets, first", many(func(int) []byte { return primer.Texts([]*primer.Track{m.Track(), m.Track(), m.Track()}, 200) }))
+	both("track text of 200 octets, first", many(func(int) []byte { return Texts([]*Track{m.Track(), m.Track(), m.Track()}, 200) }))
 	return rows
 }
 
@@ -247,8 +245,8 @@ func table(t *testing.T, rows []row) string {
 	dir := t.TempDir()
 	n := 0
 	var samples []string
-	for _, p := range primer.Parts() {
-		for _, text := range p.Messages {
+	for _, p := range corpusParts(t) {
+		for _, text := range p.messages {
 			n++
 			file := filepath.Join(dir, fmt.Sprintf("sample%d", n))
 			if err := os.WriteFile(file, text, 0o600); err != nil {
@@ -313,7 +311,7 @@ func speed() string {
 		fmt.Fprintf(&b, "| %s | %.1f MB/s |\n", name, float64(octets)/1e6/used(f).Seconds())
 	}
 	var c Coder
-	text, xml, random := benchmarkText(200_000), primer.NewMaker(3, testWords).Employees(1000), primer.NewMaker(3, testWords).Octets(200_000)
+	text, xml, random := benchmarkText(200_000), NewMaker(3, testWords).Employees(1000), NewMaker(3, testWords).Octets(200_000)
 	code, codec := c.Append(nil, text)
 	rate("track text of 200,000 octets", len(text), func() { c.made = made{}; c.Append(nil, text) })
 	rate("the same, expanding", len(text), func() { c.Expand(codec, code, len(text)) })

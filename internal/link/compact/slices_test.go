@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
-
-	"aldis/internal/lab/primer"
 )
 
 // Prepare makes the code that Append makes, in slices of bounded work, and Append then does no work.
 func TestPrepare(t *testing.T) {
-	m := primer.NewMaker(5, testWords)
+	m := NewMaker(5, testWords)
 	random := m.Octets(3000)
 	for _, tt := range []struct {
 		name string
@@ -80,7 +78,7 @@ func TestPrepareBesideOthers(t *testing.T) {
 // What is kept of the last texts is bounded.
 func TestMadeCodesAreBounded(t *testing.T) {
 	c := Coder{}
-	m := primer.NewMaker(6, testWords)
+	m := NewMaker(6, testWords)
 	for i := range 3 * mostMade {
 		c.Append(nil, m.Octets(longCode))
 		if i%20 == 0 {
@@ -102,8 +100,8 @@ func TestMadeCodesAreBounded(t *testing.T) {
 
 // PrepareAfter makes the code that AppendAfter makes, in slices, and AppendAfter then does no work.
 func TestPrepareAfter(t *testing.T) {
-	m := primer.NewMaker(7, testWords)
-	xml := func(i int) []byte { return primer.NewMaker(uint64(i), testWords).Employees(12 + i%3) }
+	m := NewMaker(7, testWords)
+	xml := func(i int) []byte { return NewMaker(uint64(i), testWords).Employees(12 + i%3) }
 	texts := func(i int) []byte { return append(benchmarkText(2500), fmt.Sprintf("number %d", i)...) }
 	for _, tt := range []struct {
 		name   string
@@ -164,10 +162,10 @@ func TestSameForMany(t *testing.T) {
 	histories := make([]*History, 5)
 	for i := range histories {
 		histories[i] = new(History)
-		m := primer.NewMaker(3, testWords)
-		tracks := []*primer.Track{m.Track(), m.Track(), m.Track()}
+		m := NewMaker(3, testWords)
+		tracks := []*Track{m.Track(), m.Track(), m.Track()}
 		for n := range 12 {
-			histories[i].Add(uint64(100*i+n+1), primer.Texts(tracks, 200))
+			histories[i].Add(uint64(100*i+n+1), Texts(tracks, 200))
 		}
 	}
 	var first uint64

@@ -5,8 +5,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"aldis/internal/lab/primer"
 )
 
 // busy is how long the processor has worked for this process.
@@ -31,8 +29,8 @@ func onProcessor(b *testing.B, f func(n int)) {
 
 // benchmarkText is track records as a text of that many octets.
 func benchmarkText(octets int) []byte {
-	m := primer.NewMaker(3, testWords)
-	return primer.Texts([]*primer.Track{m.Track(), m.Track(), m.Track()}, octets)
+	m := NewMaker(3, testWords)
+	return Texts([]*Track{m.Track(), m.Track(), m.Track()}, octets)
 }
 
 func BenchmarkBulkText(b *testing.B) {
@@ -47,7 +45,7 @@ func BenchmarkBulkText(b *testing.B) {
 
 func BenchmarkBulkXML(b *testing.B) {
 	var c Coder
-	text := primer.NewMaker(3, testWords).Employees(1000)
+	text := NewMaker(3, testWords).Employees(1000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		c.made = made{} // what was coded a moment ago is remembered
@@ -68,12 +66,12 @@ func BenchmarkExpandBulkText(b *testing.B) {
 // historyOfTwelve is a flow after twelve messages, and the next one.
 func historyOfTwelve() (*History, []byte) {
 	h := new(History)
-	m := primer.NewMaker(3, testWords)
-	tracks := []*primer.Track{m.Track(), m.Track(), m.Track()}
+	m := NewMaker(3, testWords)
+	tracks := []*Track{m.Track(), m.Track(), m.Track()}
 	for i := range 12 {
-		h.Add(uint64(i+1), primer.Texts(tracks, 200))
+		h.Add(uint64(i+1), Texts(tracks, 200))
 	}
-	return h, primer.Texts(tracks, 200)
+	return h, Texts(tracks, 200)
 }
 
 // BenchmarkAfterTwelve codes a message of 200 octets in a flow.
@@ -107,7 +105,7 @@ func BenchmarkFirst(b *testing.B) {
 // BenchmarkRandomAfterTwelve codes random octets in a flow of such.
 func BenchmarkRandomAfterTwelve(b *testing.B) {
 	var c Coder
-	h, m := new(History), primer.NewMaker(3, testWords)
+	h, m := new(History), NewMaker(3, testWords)
 	for i := range 12 {
 		h.Add(uint64(i+1), m.Octets(200))
 	}
@@ -128,7 +126,7 @@ func BenchmarkAfterTwelveToMany(b *testing.B) {
 
 func BenchmarkAppendRandom(b *testing.B) {
 	var c Coder
-	text := primer.NewMaker(3, testWords).Octets(200_000)
+	text := NewMaker(3, testWords).Octets(200_000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		c.made = made{} // what was coded a moment ago is remembered

@@ -1,8 +1,6 @@
 package compact
 
 import (
-	"aldis/internal/lab/primer"
-	"aldis/internal/link/compact/corpus"
 	"bytes"
 	"fmt"
 	"os"
@@ -12,6 +10,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/primer"
 )
 
 const strangersFile = "../../../docs/strangers.md"
@@ -222,7 +221,7 @@ var wordsOf = regexp.MustCompile(`[a-z0-9']+`)
 
 // Nothing that is said or named in the messages of strangers is in the corpus, nor is any of the messages.
 func TestStrangersAreStrangers(t *testing.T) {
-	corpus := string(corpus.Text(primer.Parts()))
+	corpus := string(primer.Corpus())
 	for _, n := range []strange{strangeFirst, strangeSecond} {
 		for _, list := range [][]string{n.calls, n.ships, n.people, n.hosts, n.lines} {
 			for _, name := range list {
@@ -240,9 +239,12 @@ func TestStrangersAreStrangers(t *testing.T) {
 			f(strings.Join(words[i:i+together], " "))
 		}
 	}
-	for _, line := range append(append([]string{}, primer.EnglishLines...), primer.ProseLines...) {
-		each(line, func(s string) { said[s] = true })
+	for _, p := range corpusParts(t) {
+		if p.name == "prose" || p.name == "sentence" {
+			each(string(p.messages[0]), func(s string) { said[s] = true })
+		}
 	}
+	check.True(t, "the corpus says thousands of things", len(said) > 5000, len(said))
 	for _, line := range append(append([]string{}, strangeFirst.lines...), strangeSecond.lines...) {
 		each(line, func(s string) {
 			if said[s] {

@@ -357,40 +357,7 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		return r, b[2+n:], nil
 	case kindHello:
-		if flags&flagAll != 0 {
-			g, rest, err := parseGreeting(flags, b)
-			if err != nil {
-				return nil, nil, err
-			}
-			return g, rest, nil
-		}
-		if flags&^(flagEnd|flagEnded|flagVoid|flagStarts) != 0 {
-			return nil, nil, ErrKind
-		}
-		if len(b) < helloLen {
-			return nil, nil, ErrShort
-		}
-		h := Hello{
-			Store: binary.BigEndian.Uint32(b), Stream: b[4],
-			HeardBoot: binary.BigEndian.Uint32(b[5:]), HeardStream: b[9],
-			Digest: binary.BigEndian.Uint32(b[10:]),
-			Model:  binary.BigEndian.Uint16(b[14:]), Forgot: b[16] &^ flagPieces, Pieces: b[16]&flagPieces != 0,
-			First: [Lanes]uint16{binary.BigEndian.Uint16(b[17:]), binary.BigEndian.Uint16(b[19:])},
-			Seen:  binary.BigEndian.Uint16(b[21:]),
-			End:   flags&flagEnd != 0, Ended: flags&flagEnded != 0, Void: flags&flagVoid != 0,
-		}
-		if b = b[helloLen:]; h.Void {
-			if len(b) < 4 {
-				return nil, nil, ErrShort
-			}
-			h.Known, b = binary.BigEndian.Uint32(b), b[4:]
-		}
-		if flags&flagStarts != 0 {
-			if b, err = parseStarts(&h, b); err != nil {
-				return nil, nil, err
-			}
-		}
-		return h, b, nil
+		return parseHello(flags, b)
 	case kindProbe, kindAnswer:
 		if kind == kindProbe && flags == flagSurvey {
 			return Survey{b}, nil, nil
@@ -406,29 +373,7 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		return Answer{b[0]}, b[1:], nil
 	case kindData:
-		if flags&^(flagMore|flagFree|flagPrompt|flagWide|flagRides) != 0 {
-			return nil, nil, ErrKind
-		}
-		d := Data{Short: flags&flagWide == 0, Prompt: flags&flagPrompt != 0, Rides: flags&flagRides != 0, Free: flags&flagFree != 0}
-		if len(b) < 1+btoi(!d.Short)+btoi(d.Free)+btoi(d.Rides) {
-			return nil, nil, ErrShort
-		}
-		if !d.Short {
-			d.Number = uint16(b[0]) << 8
-			b = b[1:]
-		}
-		d.Number |= uint16(b[0])
-		b = b[1:]
-		if d.Free {
-			d.After = b[0]
-			b = b[1:]
-		}
-		if d.Rides {
-			d.Cumulative = b[0]
-			b = b[1:]
-		}
-		d.Body, rest, err = body(b, flags)
-		return d, rest, err
+		return parseData(flags, b)
 	case kindSilence:
 		if flags != 0 {
 			return nil, nil, ErrKind
@@ -456,6 +401,69 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		return n, rest, err
 	}
 	return nil, nil, ErrKind
+}
+
+func parseHello(flags byte, b []byte) (f Frame, rest []byte, err error) {
+	if flags&flagAll != 0 {
+		g, rest, err := parseGreeting(flags, b)
+		if err != nil {
+			return nil, nil, err
+		}
+		return g, rest, nil
+	}
+	if flags&^(flagEnd|flagEnded|flagVoid|flagStarts) != 0 {
+		return nil, nil, ErrKind
+	}
+	if len(b) < helloLen {
+		return nil, nil, ErrShort
+	}
+	h := Hello{
+		Store: binary.BigEndian.Uint32(b), Stream: b[4],
+		HeardBoot: binary.BigEndian.Uint32(b[5:]), HeardStream: b[9],
+		Digest: binary.BigEndian.Uint32(b[10:]),
+		Model:  binary.BigEndian.Uint16(b[14:]), Forgot: b[16] &^ flagPieces, Pieces: b[16]&flagPieces != 0,
+		First: [Lanes]uint16{binary.BigEndian.Uint16(b[17:]), binary.BigEndian.Uint16(b[19:])},
+		Seen:  binary.BigEndian.Uint16(b[21:]),
+		End:   flags&flagEnd != 0, Ended: flags&flagEnded != 0, Void: flags&flagVoid != 0,
+	}
+	if b = b[helloLen:]; h.Void {
+		if len(b) < 4 {
+			return nil, nil, ErrShort
+		}
+		h.Known, b = binary.BigEndian.Uint32(b), b[4:]
+	}
+	if flags&flagStarts != 0 {
+		if b, err = parseStarts(&h, b); err != nil {
+			return nil, nil, err
+		}
+	}
+	return h, b, nil
+}
+
+func parseData(flags byte, b []byte) (f Frame, rest []byte, err error) {
+	if flags&^(flagMore|flagFree|flagPrompt|flagWide|flagRides) != 0 {
+		return nil, nil, ErrKind
+	}
+	d := Data{Short: flags&flagWide == 0, Prompt: flags&flagPrompt != 0, Rides: flags&flagRides != 0, Free: flags&flagFree != 0}
+	if len(b) < 1+btoi(!d.Short)+btoi(d.Free)+btoi(d.Rides) {
+		return nil, nil, ErrShort
+	}
+	if !d.Short {
+		d.Number = uint16(b[0]) << 8
+		b = b[1:]
+	}
+	d.Number |= uint16(b[0])
+	b = b[1:]
+	if d.Free {
+		d.After = b[0]
+		b = b[1:]
+	}
+	if d.Rides {
+		d.Cumulative = b[0]
+		b = b[1:]
+	}
+	d.Body, rest, err = body(b, flags)
+	return d, rest, err
 }
 
 func body(b []byte, flags byte) (body, rest []byte, err error) {

@@ -123,10 +123,13 @@ var required = []string{
 	"gateway.probe_interval_ms", "gateway.hole_age_ms", "gateway.grtt_ms", "gateway.bundle_ms",
 }
 
+// oldNames says what keys of earlier versions are called now, without their section: "hole": "gap".
+var oldNames = map[string]string{}
+
 type decoder struct {
 	file  string
 	lines map[string]int
-	seen  map[string]bool
+	seen  map[string]bool // keys that the file has; false: under an old name alone
 	errs  []*FieldError
 }
 
@@ -136,11 +139,12 @@ func (d *decoder) fail(key, format string, args ...any) {
 
 // has tells whether a required key was given, well or badly.
 func (d *decoder) has(key string) bool {
-	if d.seen[key] {
+	if _, ok := d.seen[key]; ok {
 		return true
 	}
-	section, rest, ok := strings.Cut(key, ".")
-	return ok && (section == "up" || section == "down") && d.seen["both."+rest]
+	section, rest, _ := strings.Cut(key, ".")
+	_, both := d.seen["both."+rest]
+	return both && (section == "up" || section == "down")
 }
 
 // unreported leaves out what concerns a key that already has an error, or that is absent.
@@ -238,7 +242,13 @@ func (d *decoder) fields(prefix string, t map[string]any, targets map[string]any
 	for _, k := range keys {
 		key := prefix + k
 		target, ok := targets[k]
-		if !ok {
+		if now, old := oldNames[k]; old {
+			if _, ok := d.seen[prefix+now]; !ok {
+				d.seen[prefix+now] = false
+			}
+			d.fail(key, "is not a key of a profile since version 0.2: it is %s now", prefix+now)
+			continue
+		} else if !ok {
 			d.fail(key, "is not a key of a profile")
 			continue
 		}

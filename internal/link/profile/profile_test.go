@@ -246,6 +246,20 @@ ships = 4
 	}
 }
 
+// A key under an old name is one mistake, which says what it is called now: it is not missing too.
+func TestOldNames(t *testing.T) {
+	defer func(names map[string]string) { oldNames = names }(oldNames)
+	oldNames = map[string]string{"rate": "rate_bps", "most_under_way": "window"}
+	source, err := Source("iridium-directip")
+	check.NoError(t, err)
+	text := strings.NewReplacer("window =", "most_under_way =", "rate_bps", "rate").Replace(string(source))
+	_, err = Decode("own.toml", []byte(text))
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	check.Equal(t, "mistakes of three keys", len(lines), 3)
+	check.Contains(t, "the mistake", fmt.Sprint(err), "gateway.most_under_way: is not a key of a profile since version 0.2: it is gateway.window now")
+	check.Contains(t, "the mistake", fmt.Sprint(err), "down.rate: is not a key of a profile since version 0.2: it is down.rate_bps now")
+}
+
 func TestBroken(t *testing.T) {
 	for name, src := range map[string]string{
 		"syntax":         "name = \"x\"\nsummary = = 1\n",

@@ -4,7 +4,7 @@
 // First the near end sends single datagrams, each of which the far end answers at once: this measures delay and
 // jitter. Then it sends a train of datagrams back to back, and asks the far end for one. How far a train is stretched
 // gives the rate, as long as the train queues for the link. At the end the far end reports when each datagram arrived
-// and when each of its own left. Package internal/link/fit turns these times into properties of the link.
+// and when each of its own left. Package internal/lab/linkemu turns these times into properties of the link.
 //
 // # Units
 //

@@ -119,13 +119,7 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 		now := time.Now()
 		out := sender.Step(now, ev)
 		e.strange(&before, sender.Stats())
-		var kept []pmul.Record
-		for _, r := range out.Records {
-			if r.Bucket == bucketKept {
-				kept = append(kept, r)
-			}
-		}
-		if err := e.commit(kept); err != nil {
+		if err := e.commit(keptOf(out.Records)); err != nil {
 			return p, err
 		}
 		for _, a := range out.Accepted {
@@ -134,13 +128,7 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 			}
 			p.Message = a.Message
 		}
-		for _, f := range out.Fates {
-			for i := range p.To {
-				if Node(p.To[i].Node) == f.To {
-					p.To[i].State, p.To[i].After = f.State, now.Sub(began)
-				}
-			}
-		}
+		p.ended(out.Fates, now.Sub(began))
 		if err := e.send(out.Send); err != nil {
 			return p, err
 		}
@@ -148,11 +136,7 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 			update(now)
 		}
 		if len(sender.Messages()) == 0 {
-			for i := range p.To {
-				if p.To[i].State == pmul.Delivered {
-					p.To[i].Has = p.Fragments
-				}
-			}
+			p.whole()
 			update(now)
 			return p, nil
 		}
@@ -167,4 +151,34 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 			return p, nil
 		}
 	}
+}
+
+// ended notes what has become of the message for recipients, and after how long.
+func (p *Progress) ended(fates []pmul.Fate, after time.Duration) {
+	for _, f := range fates {
+		for i := range p.To {
+			if Node(p.To[i].Node) == f.To {
+				p.To[i].State, p.To[i].After = f.State, after
+			}
+		}
+	}
+}
+
+// whole says of recipients to whom the message was delivered that they have all of it.
+func (p *Progress) whole() {
+	for i := range p.To {
+		if p.To[i].State == pmul.Delivered {
+			p.To[i].Has = p.Fragments
+		}
+	}
+}
+
+// keptOf are the records that outlive the program.
+func keptOf(records []pmul.Record) (kept []pmul.Record) {
+	for _, r := range records {
+		if r.Bucket == bucketKept {
+			kept = append(kept, r)
+		}
+	}
+	return kept
 }

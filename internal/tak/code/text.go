@@ -398,25 +398,8 @@ func (c *coder) readAny(r *reader, depth int) string {
 			r.err = fmt.Errorf("%w: %d", ErrNames, n)
 		}
 		return ""
-	case wholeNumber:
-		return strconv.FormatUint(r.uvarint(), 10)
-	case minusNumber:
-		return "-" + strconv.FormatUint(r.uvarint(), 10)
-	case tenths:
-		return written(r.varint(), 1)
-	case hundredths:
-		return written(r.varint(), 2)
-	case microDegree:
-		return written(r.varint(), 6)
-	case tenthMicro:
-		return written(r.varint(), 7)
-	case decimal:
-		digits := r.octet()
-		if digits > 19 {
-			r.fail("%d digits", digits)
-			return ""
-		}
-		return written(r.varint(), int(digits))
+	case wholeNumber, minusNumber, tenths, hundredths, microDegree, tenthMicro, decimal:
+		return readNumber(r, tag)
 	case android:
 		return prefix + hex.EncodeToString(r.take(8))
 	case androidPart:
@@ -462,6 +445,30 @@ func (c *coder) readAny(r *reader, depth int) string {
 	}
 	r.fail("value %d", tag)
 	return ""
+}
+
+// readNumber reads a number that is written in one way only.
+func readNumber(r *reader, tag byte) string {
+	switch tag {
+	case wholeNumber:
+		return strconv.FormatUint(r.uvarint(), 10)
+	case minusNumber:
+		return "-" + strconv.FormatUint(r.uvarint(), 10)
+	case tenths:
+		return written(r.varint(), 1)
+	case hundredths:
+		return written(r.varint(), 2)
+	case microDegree:
+		return written(r.varint(), 6)
+	case tenthMicro:
+		return written(r.varint(), 7)
+	}
+	digits := r.octet()
+	if digits > 19 {
+		r.fail("%d digits", digits)
+		return ""
+	}
+	return written(r.varint(), int(digits))
 }
 
 // after is a time so many units from the base.

@@ -190,60 +190,7 @@ func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
 		*starts, l.heard, l.good = b.Start, at, Silence(b.Promise)
 	}
 	for i := range b.Records {
-		r := &b.Records[i]
-		u := f.units[r.Unit]
-		other := r.Form == code.Whole && u != nil && u.Late != late && u.Event.UID == r.Event.UID // it has come to this lane, or has left it
-		if (overtaken || other) && u != nil && !at.Add(-r.Age).After(u.At) {                      // where the unit is, is known better
-			if _, lacks := f.lacking[r.Unit]; lacks && r.Form == code.Whole && r.Version == u.said && r.Event.UID == u.Event.UID {
-				u.Event, u.Version = u.Fix.Apply(r.Event), r.Version
-				u.shown = time.Time{}
-				delete(f.lacking, r.Unit)
-				n.Told = append(n.Told, u)
-			}
-			continue
-		}
-		switch {
-		case r.Form == code.Lost:
-			if u != nil {
-				f.drop(u)
-				n.Gone = append(n.Gone, u)
-			}
-			continue
-		case r.Form == code.Whole:
-			if u == nil && len(f.units) >= mostFar {
-				old := f.longestAway()
-				if old == nil {
-					continue
-				}
-				f.drop(old)
-				n.Gone = append(n.Gone, old)
-			}
-			if u != nil && u.Event.UID != r.Event.UID {
-				f.drop(u)
-				n.Gone = append(n.Gone, u)
-				u = nil
-			}
-			if u == nil {
-				u = &FarUnit{Number: r.Unit}
-				f.units[r.Unit] = u
-			}
-			f.uids[r.Event.UID] = u
-			u.Event, u.Version, u.said, u.Late, u.Fix = r.Event, r.Version, r.Version, late, code.FixOf(r.Event)
-			delete(f.lacking, r.Unit)
-		case u == nil:
-			f.lack(now, r.Unit)
-			continue
-		default:
-			if u.said = r.Version; u.Version != r.Version {
-				f.lack(now, r.Unit)
-			}
-			if u.Fix = r.Onto(u.Fix); u.Away {
-				u.Event = u.Fix.Apply(u.Event)
-			}
-		}
-		u.At, u.sure, u.Away = at.Add(-r.Age), true, false
-		u.shown = time.Time{}
-		n.Told = append(n.Told, u)
+		f.record(now, arrival{at, late, overtaken}, &b.Records[i], &n)
 	}
 	if !overtaken { // a site that speaks says that all is as told
 		for _, u := range f.Units() {
@@ -254,6 +201,70 @@ func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
 		}
 	}
 	return n
+}
+
+// arrival is how a batch has come.
+type arrival struct {
+	at        time.Time // when it was made, by this clock
+	late      bool      // in the lane of what may be late
+	overtaken bool      // a newer batch has come before
+}
+
+// record takes one record of a batch into the picture.
+func (f *Far) record(now time.Time, a arrival, r *code.Record, news *News) {
+	u := f.units[r.Unit]
+	other := r.Form == code.Whole && u != nil && u.Late != a.late && u.Event.UID == r.Event.UID // it has come to this lane, or has left it
+	if (a.overtaken || other) && u != nil && !a.at.Add(-r.Age).After(u.At) {                    // where the unit is, is known better
+		if _, lacks := f.lacking[r.Unit]; lacks && r.Form == code.Whole && r.Version == u.said && r.Event.UID == u.Event.UID {
+			u.Event, u.Version = u.Fix.Apply(r.Event), r.Version
+			u.shown = time.Time{}
+			delete(f.lacking, r.Unit)
+			news.Told = append(news.Told, u)
+		}
+		return
+	}
+	switch {
+	case r.Form == code.Lost:
+		if u != nil {
+			f.drop(u)
+			news.Gone = append(news.Gone, u)
+		}
+		return
+	case r.Form == code.Whole:
+		if u == nil && len(f.units) >= mostFar {
+			old := f.longestAway()
+			if old == nil {
+				return
+			}
+			f.drop(old)
+			news.Gone = append(news.Gone, old)
+		}
+		if u != nil && u.Event.UID != r.Event.UID {
+			f.drop(u)
+			news.Gone = append(news.Gone, u)
+			u = nil
+		}
+		if u == nil {
+			u = &FarUnit{Number: r.Unit}
+			f.units[r.Unit] = u
+		}
+		f.uids[r.Event.UID] = u
+		u.Event, u.Version, u.said, u.Late, u.Fix = r.Event, r.Version, r.Version, a.late, code.FixOf(r.Event)
+		delete(f.lacking, r.Unit)
+	case u == nil:
+		f.lack(now, r.Unit)
+		return
+	default:
+		if u.said = r.Version; u.Version != r.Version {
+			f.lack(now, r.Unit)
+		}
+		if u.Fix = r.Onto(u.Fix); u.Away {
+			u.Event = u.Fix.Apply(u.Event)
+		}
+	}
+	u.At, u.sure, u.Away = a.at.Add(-r.Age), true, false
+	u.shown = time.Time{}
+	news.Told = append(news.Told, u)
 }
 
 // synchronise finds how far the far clock is from ours. Way and waiting make a batch seem older, never younger.

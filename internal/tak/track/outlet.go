@@ -305,17 +305,7 @@ func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matt
 	b := code.Batch{Run: n.Run, At: code.Quarters(now), Start: o.start, Promise: o.pace.Age}
 	data = b.Head(nil)
 	fl := flight{}
-	type candidate struct {
-		u       *Unit
-		matters float64
-	}
-	var list []candidate
-	for _, u := range n.All() {
-		if m := o.due(now, u, !o.spelt); m >= alongFrom {
-			list = append(list, candidate{u, m})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.matters, a.matters) })
+	list := o.candidates(now, n)
 	o.since, o.hurry = time.Time{}, false
 	most := o.pace.Octets
 	if slices.ContainsFunc(list, func(c candidate) bool { return c.matters == newcomer }) && o.calm(now) {
@@ -390,6 +380,23 @@ func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matt
 		o.flights = append(o.flights, fl)
 	}
 	return data, o.number, len(list) > 0 && list[0].matters >= tellFrom
+}
+
+// candidate is a unit that a batch should tell of, and how much that matters.
+type candidate struct {
+	u       *Unit
+	matters float64
+}
+
+// candidates are the units of which it matters enough to tell, the most urgent first.
+func (o *Outlet) candidates(now time.Time, n *Near) (list []candidate) {
+	for _, u := range n.All() {
+		if m := o.due(now, u, !o.spelt); m >= alongFrom {
+			list = append(list, candidate{u, m})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.matters, a.matters) })
+	return list
 }
 
 // What a batch begins with, and a record of a unit that is no more at most.

@@ -1,0 +1,275 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// key is a line of the schema.
+type key struct {
+	name string // in the file; of what comes of the key before it, as Changes says it
+	slot
+	doc string // for docs/configure.md, without default and bounds; "": that of the key before is for both
+}
+
+// slot says where the value of a key goes, and how it is read, shown and compared.
+type slot struct {
+	to     any                         // pointer to the value; nil where nothing compares or writes it
+	read   func(s section, key string) // reads a key that is there; nil: no key, to comes of the key before it
+	preset func()                      // gives the value of an absent key; nil: the zero value
+	show   func() string               // the value as in the file; nil: as plain has it
+	absent string                      // the default as in the file, for docs/configure.md; "": none
+	bounds string                      // for docs/configure.md
+	quoted bool                        // the file has it in quotes
+	lack   string                      // what is said after "is missing"
+	must   bool                        // the key has to be there
+	live   bool                        // a reload takes another value
+	listen bool                        // the gateway listens there over TCP
+	hidden bool                        // Changes does not show the value
+}
+
+// required is for a key that has to be there.
+func (k slot) required() slot { k.must = true; return k }
+
+// atOnce is for a key of which a reload takes another value.
+func (k slot) atOnce() slot { k.live = true; return k }
+
+// listens is for an address where the gateway listens over TCP.
+func (k slot) listens() slot { k.listen = true; return k }
+
+// secret is for a value that Changes does not show.
+func (k slot) secret() slot { k.hidden = true; return k }
+
+// usually says in docs/configure.md what an absent key means.
+func (k slot) usually(absent string) slot { k.absent = absent; return k }
+
+// also has check look at a value that was read.
+func (k slot) also(check func(s section, key string)) slot {
+	read := k.read
+	k.read = func(s section, key string) { read(s, key); check(s, key) }
+	return k
+}
+
+// value is what to points to.
+func (k slot) value() any { return reflect.ValueOf(k.to).Elem().Interface() }
+
+// String is the value as it stands in the file, without quotes.
+func (k slot) String() string {
+	if k.show != nil {
+		return k.show()
+	}
+	return plain(k.value())
+}
+
+// derived is a value that comes of the key before it.
+func derived(to any) slot { return slot{to: to} }
+
+func text(to *string) slot {
+	return slot{to: to, quoted: true, read: func(s section, key string) { *to = s.text(key) }}
+}
+
+// path is a file or directory; a relative one counts from the configuration's directory.
+func path(to *string) slot {
+	return text(to).also(func(s section, _ string) { *to = s.r.resolve(*to) })
+}
+
+// printable is a short text for people.
+func printable(to *string) slot {
+	return text(to).also(func(s section, key string) {
+		if len(*to) > 64 || strings.ContainsFunc(*to, func(c rune) bool { return !unicode.IsPrint(c) }) {
+			s.fail(key, "must be at most 64 printable octets, is %q", *to)
+			*to = ""
+		}
+	})
+}
+
+func boolean(to *bool) slot {
+	return slot{to: to, read: func(s section, key string) {
+		v, _ := s.get(key)
+		if v.kind != unstable.Bool {
+			s.fail(key, "must be true or false, is %s", v.word())
+		}
+		*to = v.kind == unstable.Bool && v.text == "true"
+	}}
+}
+
+// whole is a number from least to most; absent after a mistake.
+func whole[T int | int64 | uint16 | float64](to *T, absent T, least, most int64) slot {
+	k := slot{to: to, preset: func() { *to = absent }}
+	if absent != 0 {
+		k.absent = fmt.Sprint(absent)
+	}
+	if most < math.MaxInt32 { // beyond that the bound is no bound
+		k.bounds = fmt.Sprintf("%d–%d", least, most)
+	}
+	k.read = func(s section, key string) {
+		v, _ := s.get(key)
+		n, err := strconv.ParseInt(strings.TrimPrefix(v.text, "+"), 0, 64)
+		if v.kind != unstable.Integer || err != nil || n < least || n > most {
+			s.fail(key, "must be a whole number from %d to %d, is %s", least, most, v.word())
+			return
+		}
+		*to = T(n)
+	}
+	return k
+}
+
+// id is the number of a node.
+func id(to *uint16) slot { return whole(to, 0, 1, 65535).required() }
+
+// duration is "0s" or a time from least to most; absent after a mistake.
+func duration(to *time.Duration, absent, least, most time.Duration) slot {
+	k := slot{to: to, quoted: true, preset: func() { *to = absent }, bounds: brief(least) + "–" + brief(most)}
+	k.show = func() string { return brief(*to) }
+	if absent != 0 {
+		k.absent = brief(absent)
+	}
+	k.read = func(s section, key string) {
+		text := s.text(key)
+		if text == "" {
+			return
+		}
+		d, err := time.ParseDuration(text)
+		if err != nil || d != 0 && d < least || d > most {
+			s.fail(key, "must be \"0s\" or a time from \"%v\" to \"%v\" with its unit, like \"20s\", is %q", least, most, text)
+			return
+		}
+		*to = d
+	}
+	return k
+}
+
+// brief is a duration as people write it: 24h, not 24h0m0s.
+func brief(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+func address(to *netip.AddrPort) slot {
+	return slot{to: to, quoted: true, read: func(s section, key string) {
+		text := s.text(key)
+		if text == "" {
+			return
+		}
+		a, err := netip.ParseAddrPort(text)
+		switch {
+		case err != nil && strings.HasPrefix(text, ":"):
+			s.fail(key, "must be an address and a port, is %q; for all addresses of this machine write \"0.0.0.0%s\"", text, text)
+		case err != nil:
+			s.fail(key, "must be an IP address and a port, like \"10.20.0.1:9701\", is %q", text)
+		case a.Port() == 0:
+			s.fail(key, "needs a port from 1 to 65535, is %q", text)
+		default:
+			*to = a
+		}
+	}}
+}
+
+// reached is an address that others dial; why has a place for what it must not be.
+func reached(to *netip.AddrPort, why string) slot {
+	return address(to).also(func(s section, key string) {
+		if to.IsValid() && to.Addr().IsUnspecified() {
+			s.fail(key, why, to.Addr())
+		}
+	})
+}
+
+// multicast is a group and its port.
+func multicast(to *netip.AddrPort, absent netip.AddrPort) slot {
+	k := address(to).also(func(s section, key string) {
+		if a := to.Addr(); to.IsValid() && (!a.Is4() || !a.IsMulticast()) {
+			s.fail(key, "%s is no IPv4 multicast address (224.0.0.0 to 239.255.255.255)", a)
+		}
+	})
+	if k.preset = func() { *to = absent }; absent.IsValid() {
+		k.absent = absent.String()
+	}
+	return k
+}
+
+// word is one of several.
+func word(to *string, absent string, words ...string) slot {
+	return choice(to, absent, words, words...)
+}
+
+// choice is one of the words, each of which stands for the value at its place; absent is a word, or "" for the zero value.
+func choice[T comparable](to *T, absent string, words []string, values ...T) slot {
+	k := pick(absent, words, func(word string) {
+		if i := slices.Index(words, word); i >= 0 {
+			*to = values[i]
+		}
+	})
+	k.to, k.show = to, func() string {
+		if i := slices.Index(values, *to); i >= 0 {
+			return words[i]
+		}
+		return plain(*to)
+	}
+	return k
+}
+
+// pick gives set one of the words, or absent.
+func pick(absent string, words []string, set func(string)) slot {
+	all := strings.Join(words, `", "`)
+	k := slot{quoted: true, absent: absent, bounds: "`" + strings.Join(words, "`, `") + "`", lack: `: one of "` + all + `"`}
+	k.preset = func() { set(absent) }
+	k.read = func(s section, key string) {
+		text := s.text(key)
+		if text != "" && !slices.Contains(words, text) {
+			s.fail(key, "must be one of \"%s\", is %q", all, text)
+			return
+		}
+		set(text)
+	}
+	return k
+}
+
+// list is texts with commas between them, each of which add takes.
+func list(to any, add func(s section, key, text string)) slot {
+	return slot{to: to, quoted: true, read: func(s section, key string) {
+		for text := range strings.SplitSeq(s.text(key), ",") {
+			if text = strings.TrimSpace(text); text != "" {
+				add(s, key, text)
+			}
+		}
+	}}
+}
+
+// parsed is a text that parse makes a value of. format is that of a mistake: of its error and, after it, the text.
+func parsed[T any](to *T, format string, parse func(string) (T, error)) slot {
+	return slot{to: to, quoted: true, read: func(s section, key string) {
+		text := s.text(key)
+		if text == "" {
+			return
+		}
+		v, err := parse(text)
+		if err != nil {
+			s.fail(key, format, err, text)
+			return
+		}
+		*to = v
+	}}
+}
+
+// far is the number of a peer, given by its name or number.
+func far(to *uint16) slot {
+	return slot{to: to, quoted: true, read: func(s section, key string) {
+		if text := s.text(key); text != "" {
+			*to = s.r.site(s, key, text)
+		}
+	}}
+}

@@ -1,0 +1,84 @@
+package check
+
+import (
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// FreeAddress is an address of loopback that nobody uses now, for "tcp" or "udp"; another program may take it before its user
+// does.
+func FreeAddress(t T, network string) string {
+	t.Helper()
+	return one(t, network).String()
+}
+
+// FreePort is the port of one.
+func FreePort(t T, network string) int {
+	t.Helper()
+	return int(one(t, network).Port())
+}
+
+func one(t T, network string) netip.AddrPort {
+	t.Helper()
+	list, err := FreeAddresses(network, 1)
+	if err != nil {
+		t.Fatalf("no address of loopback for %s: %v", network, err)
+	}
+	return list[0]
+}
+
+// given are the addresses that this process has been given, by network: none is given twice while others are to be had.
+var given struct {
+	sync.Mutex
+	was map[string]map[netip.AddrPort]bool
+}
+
+// mostTries bounds how many addresses are looked at for one that was not given yet.
+const mostTries = 64
+
+// fresh says that an address was not given before, and notes that it is now.
+func fresh(network string, at netip.AddrPort) bool {
+	given.Lock()
+	defer given.Unlock()
+	if given.was == nil {
+		given.was = map[string]map[netip.AddrPort]bool{"tcp": {}, "udp": {}}
+	}
+	if given.was[network][at] {
+		return false
+	}
+	given.was[network][at] = true
+	return true
+}
+
+// FreeAddresses are n different ones for "tcp" or "udp".
+func FreeAddresses(network string, n int) (list []netip.AddrPort, err error) {
+	for tries := n + mostTries; len(list) < n; tries-- {
+		at, closer, err := open(network)
+		if err != nil {
+			return nil, err
+		}
+		defer closer.Close() // all are held until the last is found
+		if fresh(network, at) || tries <= n {
+			list = append(list, at)
+		}
+	}
+	return list, nil
+}
+
+// open listens at an address that the system chooses.
+func open(network string) (netip.AddrPort, io.Closer, error) {
+	if network == "udp" {
+		c, err := net.ListenPacket("udp", "127.0.0.1:0")
+		if err != nil {
+			return netip.AddrPort{}, nil, err
+		}
+		return c.LocalAddr().(*net.UDPAddr).AddrPort(), c, nil
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return netip.AddrPort{}, nil, err
+	}
+	return l.Addr().(*net.TCPAddr).AddrPort(), l, nil
+}
