@@ -53,7 +53,7 @@ const receivers = 4
 
 var (
 	links      = []string{"hf-2400", "iridium-directip"}
-	sizes      = []int{200, 2000, 20000}
+	sizes      = []int{200, 20000} // on the page: 2,000 octets lie between
 	transports = []string{"p_mul", "norm", "uftp", "tcp"}
 )
 

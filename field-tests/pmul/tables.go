@@ -32,7 +32,7 @@ frames meet fewer bursts.
 `, strings.Join(versions, ", "))
 	for _, link := range links {
 		fmt.Fprintf(&b, "\n## %s, to %d\n\n| octets | transport | all four have it | seconds at the last | over the limit | sender's octets | receivers' octets |\n|---|---|---|---|---|---|---|\n", link, receivers)
-		for _, octets := range []int{200, 20000} { // 2,000 octets lie between
+		for _, octets := range sizes {
 			for _, transport := range transports {
 				row(&b, octets, transport, slices.DeleteFunc(slices.Clone(all), func(r result) bool {
 					return r.Link != link || r.Octets != octets || r.Transport != transport

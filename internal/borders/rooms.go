@@ -64,7 +64,6 @@ var Rooms = []Room{
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, acknowledgements, window, loss detection, probes.", []string{"link/frame"}},
 	{"link/piece", Pure, "link", false, "Cuts long messages into segments that fill datagrams, and joins them again.", []string{"link/frame"}},
 	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
-	{"link/compact/teach", Pure, "link", false, "Makes a network's own corpus from samples, and measures its gain.", []string{"link/compact"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
 	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
 
@@ -143,7 +142,7 @@ var Rooms = []Room{
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
-		"config", "control/glance", "infile", "keyfile", "link/compact", "link/compact/teach", "link/profile", "manual"}},
+		"config", "control/glance", "infile", "keyfile", "link/compact", "link/profile", "manual"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway",
 		"gateway/api", "gateway/mail", "journal", "jxta", "jxtabridge", "keyfile", "lan", "lan/takfiles", "lan/taklan",
@@ -151,9 +150,9 @@ var Rooms = []Room{
 		"site", "tak"}},
 	{"operator", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
-		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact",
-		"link/compact/teach", "link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights",
-		"rules/filter", "rules/mark", "rules/query", "site", "tak/code", "tak/cot", "tak/rule", "when"}},
+		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact", "link/profile",
+		"link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
+		"tak/code", "tak/cot", "tak/rule", "when"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
@@ -164,19 +163,20 @@ var Rooms = []Room{
 		"due", "link/profile", "link/survey"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
 		"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
+	{"lab/carriernet", Pure, "lab", false, "Carriers and custody over an emulated link in virtual time, without a gateway around them.", []string{
+		"due", "gateway/api", "gateway/carriage", "gateway/mail", "lab/linkemu", "link/compact", "link/envelope", "link/frame",
+		"link/profile", "link/replica", "link/seal", "norm/elide", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second adapter, invented for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
 		"due", "jxta", "lab/linkemu", "link/compact", "link/envelope", "link/frame", "link/piece", "link/profile", "link/seal",
 		"norm/elide", "pmul", "site", "tak/cot"}},
-	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways with edge peers.", []string{
+	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, judges plays (`rehearse`), and searches a profile for better values (`tune`).", []string{
 		"gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact",
 		"link/profile", "rules/filter", "rules/mark", "site", "tak", "tak/cot"}},
-	{"lab/forecast", Pure, "lab", false, "`gateway rehearse`: whether a trace arrives in time on a link, at what cost, and what would help.", []string{
-		"lab/linkemu", "lab/replay", "lab/trace", "link/profile"}},
-	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"gateway/api", "jxtabridge", "lab/sim", "link/profile", "link/seal", "site"}},
-	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/forecast", "lab/replay", "lab/trace"}},
+	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"lab/sim", "link/profile", "link/seal", "site"}},
+	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
 		"cli", "gateway/api", "infile", "jxta", "keyfile", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu",
 		"lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
@@ -184,9 +184,8 @@ var Rooms = []Room{
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
-		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/forecast", "lab/linkemu", "lab/primer",
-		"lab/replay", "lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "link/survey", "pmul",
-		"pmul/pmulfile"}},
+		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/primer", "lab/replay",
+		"lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

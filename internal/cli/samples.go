@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"aldis/internal/infile"
-	"aldis/internal/link/compact/teach"
+	"aldis/internal/link/compact"
 )
 
 // Bounds of the samples that are read for a corpus.
@@ -24,7 +24,7 @@ const (
 type samples struct {
 	lines   bool // each line of a file that is neither capture nor trace is a message
 	traffic Traffic
-	list    []teach.Sample
+	list    []compact.Sample
 	octets  int
 }
 
@@ -41,7 +41,7 @@ func (s *samples) add(text []byte, from string) error {
 	if s.octets += len(text); s.octets > mostSampleOctets || len(s.list) >= mostSamples {
 		return fmt.Errorf("more than %d samples, or than %d MB of them: name fewer, a few hundred of each kind are enough", mostSamples, mostSampleOctets>>20)
 	}
-	s.list = append(s.list, teach.Sample{Text: bytes.Clone(text), From: from})
+	s.list = append(s.list, compact.Sample{Text: bytes.Clone(text), From: from})
 	return nil
 }
 

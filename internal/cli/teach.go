@@ -11,7 +11,6 @@ import (
 
 	"aldis/internal/keyfile"
 	"aldis/internal/link/compact"
-	"aldis/internal/link/compact/teach"
 )
 
 // CorpusOrder is what was asked of corpus build.
@@ -45,7 +44,7 @@ func (o *CorpusOrder) Build(paths []string, stdout, stderr io.Writer) error {
 		return errors.New("there is no sample in what was named")
 	}
 	start, told := time.Now(), time.Time{}
-	file, r, err := teach.Build(s.list, teach.Options{Mask: o.mask, Progress: func(done, most int) {
+	file, r, err := compact.Teach(s.list, compact.TeachOptions{Mask: o.mask, Progress: func(done, most int) {
 		if now := time.Now(); IsTerminal(stderr) && now.Sub(start) > 2*time.Second && now.Sub(told) > time.Second/4 {
 			told = now
 			fmt.Fprintf(stderr, "\r%3d %% ", min(100, 100*done/max(1, most)))
@@ -87,8 +86,8 @@ func (o *CorpusOrder) Build(paths []string, stdout, stderr io.Writer) error {
 	}
 	w.Flush()
 	fmt.Fprint(stdout, "\nBefore and after: octets of a first message on the link, of those held back; the corpus got them afterwards.\n")
-	if slices.ContainsFunc(r.Kinds, func(k teach.Kind) bool { return k.NotTaken > 0 }) {
-		fmt.Fprintf(stdout, "A kind has %d octets, and more as long as twice that gains a hundredth and the corpus has less than %d.\n", teach.FirstRoom, compact.MaxCorpus)
+	if slices.ContainsFunc(r.Kinds, func(k compact.TaughtKind) bool { return k.NotTaken > 0 }) {
+		fmt.Fprintf(stdout, "A kind has %d octets, and more as long as twice that gains a hundredth and the corpus has less than %d.\n", compact.FirstRoom, compact.MaxCorpus)
 	}
 	if r.Repeated > 0 {
 		fmt.Fprintf(stdout, "%d samples were there already or were empty.\n", r.Repeated)

@@ -15,8 +15,8 @@ import (
 	"aldis/internal/rules/calendar"
 )
 
-// oldNames says what sections and keys of earlier versions are called now: "link.old": "link.new", "section": "other".
-// With the new name in the schema, a line here is all that a new name needs.
+// oldNames maps the names of sections and keys in earlier versions to those of today: "link.old": "link.new", "section": "other".
+// A rename needs the new name in the schema and one line here.
 var oldNames = map[string]string{}
 
 // part is a section of the schema.
@@ -24,14 +24,14 @@ type part struct {
 	name  string
 	title string // for docs/configure.md
 	doc   string // likewise, before its keys
-	keys  []key  // of a [[section]] they are of one that is thrown away
+	keys  []key  // those of a [[section]] are bound to a value that nobody reads
 	rules any    // the slice of a [[section]]; nil: it is a [section]
 	most  int    // of a [[section]]
-	live  bool   // a reload takes other rules
+	live  bool   // a reload applies other rules
 }
 
-// schema has every section and key in the order of docs/configure.md, with the values of c. filter.go, message.go, tak.go and meet.go
-// have parts of it.
+// schema lists every section and key in the order of docs/configure.md, bound to the values of c. filter.go, message.go, tak.go
+// and meet.go define parts of it.
 func schema(c *Config) []part {
 	return []part{
 		{name: "node", title: "this gateway", keys: nodeKeys(&c.Node)},
@@ -250,7 +250,7 @@ func (r *reader) section(name string) section {
 	return section{r, r.tree.tables[name], name, len(r.faults)}
 }
 
-// Text is c as a file: what differs from the defaults of a zero Config, without rules.
+// Text is c as a file, without rules, and without values that are zero or the default.
 func (c *Config) Text() string {
 	var b strings.Builder
 	write := func(heading string, keys []key) {
@@ -306,7 +306,7 @@ func (s section) fill(keys []key, only ...string) {
 	}
 }
 
-// readRules reads all [[sections]] of a name. keys are those of one; check looks at each, nil: nothing does.
+// readRules reads all [[sections]] of a name. keys binds the keys of one section; check, which may be nil, checks it.
 func readRules[T any](r *reader, name string, keys func(*T) []key, check func(section, *T)) (list []T) {
 	most := 0
 	for _, p := range r.parts {

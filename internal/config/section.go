@@ -52,8 +52,8 @@ func (s section) fail(key, format string, args ...any) {
 	s.r.fail(s.line(key), s.path+"."+key, format, args...)
 }
 
-// missing reports a key that has to be there, and what it is for; "": that is not said. It says nothing where a line that is not TOML was
-// meant to set it.
+// missing reports that a required key is absent; what completes the sentence. It is silent where a line that is not TOML was
+// meant to set the key.
 func (s section) missing(key, what string) {
 	if !s.r.tree.wanted(key) {
 		s.fail(key, "is missing%s", what)

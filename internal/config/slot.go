@@ -16,43 +16,43 @@ import (
 
 // key is a line of the schema.
 type key struct {
-	name string // in the file; of what comes of the key before it, as Changes says it
+	name string // as in the file; a derived value has the name that Changes shows
 	slot
-	doc string // for docs/configure.md, without default and bounds; "": that of the key before is for both
+	doc string // for docs/configure.md, without default and bounds; "": the doc of the next key covers both
 }
 
 // slot says where the value of a key goes, and how it is read, shown and compared.
 type slot struct {
-	to     any                         // pointer to the value; nil where nothing compares or writes it
-	read   func(s section, key string) // reads a key that is there; nil: no key, to comes of the key before it
-	preset func()                      // gives the value of an absent key; nil: the zero value
-	show   func() string               // the value as in the file; nil: as plain has it
-	absent string                      // the default as in the file, for docs/configure.md; "": none
+	to     any                         // pointer to the value; nil: nothing compares or writes it
+	read   func(s section, key string) // reads a key that is there; nil: the value is derived from the key above
+	preset func()                      // sets the value of an absent key; nil: the zero value
+	show   func() string               // the value as in the file; nil: plain shows it
+	absent string                      // the default for docs/configure.md, as in the file or in words; "": none
 	bounds string                      // for docs/configure.md
-	quoted bool                        // the file has it in quotes
-	lack   string                      // what is said after "is missing"
-	must   bool                        // the key has to be there
-	live   bool                        // a reload takes another value
-	listen bool                        // the gateway listens there over TCP
+	quoted bool                        // the file has the value in quotes
+	lack   string                      // follows "is missing" in the error
+	must   bool                        // the key is required
+	live   bool                        // a reload applies another value
+	listen bool                        // the gateway listens at this address over TCP
 	hidden bool                        // Changes does not show the value
 }
 
-// required is for a key that has to be there.
+// required marks a key that has to be there.
 func (k slot) required() slot { k.must = true; return k }
 
-// atOnce is for a key of which a reload takes another value.
+// atOnce marks a key whose new value a reload applies.
 func (k slot) atOnce() slot { k.live = true; return k }
 
-// listens is for an address where the gateway listens over TCP.
+// listens marks an address where the gateway listens over TCP.
 func (k slot) listens() slot { k.listen = true; return k }
 
-// secret is for a value that Changes does not show.
+// secret marks a value that Changes does not show.
 func (k slot) secret() slot { k.hidden = true; return k }
 
-// usually says in docs/configure.md what an absent key means.
+// usually sets the default that docs/configure.md shows.
 func (k slot) usually(absent string) slot { k.absent = absent; return k }
 
-// also has check look at a value that was read.
+// also adds a check of the value that was read.
 func (k slot) also(check func(s section, key string)) slot {
 	read := k.read
 	k.read = func(s section, key string) { read(s, key); check(s, key) }
@@ -70,7 +70,7 @@ func (k slot) String() string {
 	return plain(k.value())
 }
 
-// derived is a value that comes of the key before it.
+// derived is a value that the key above it determines, such as the key in a key file.
 func derived(to any) slot { return slot{to: to} }
 
 func text(to *string) slot {

@@ -22,8 +22,13 @@ type (
 	Forget struct{ Name string }
 )
 
-func (Send) FaceEvent()   {}
+// FaceEvent marks Send as an event of a protocol adapter.
+func (Send) FaceEvent() {}
+
+// FaceEvent marks Accept as an event of a protocol adapter.
 func (Accept) FaceEvent() {}
+
+// FaceEvent marks Forget as an event of a protocol adapter.
 func (Forget) FaceEvent() {}
 
 // Status is what an operator is told; it shares nothing with the face.

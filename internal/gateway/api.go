@@ -31,9 +31,14 @@ type (
 	}
 )
 
+// GatewayEvent marks NewRoster as an event of the gateway.
 func (NewRoster) GatewayEvent() {}
-func (NewRules) GatewayEvent()  {}
-func (NewLink) GatewayEvent()   {}
+
+// GatewayEvent marks NewRules as an event of the gateway.
+func (NewRules) GatewayEvent() {}
+
+// GatewayEvent marks NewLink as an event of the gateway.
+func (NewLink) GatewayEvent() {}
 
 // Norm puts a carrier's order to libnorm into the Output of this Step.
 func (g *Gateway) Norm(order api.NormCommand) { g.out.Norm = append(g.out.Norm, order) }

@@ -31,6 +31,7 @@ const (
 	DoPrecede  MessageDo = "precedence"
 )
 
+// GatewayEvent marks MessageOrder as an event of the gateway.
 func (MessageOrder) GatewayEvent() {}
 
 // MessageAnswer says what came of an order.

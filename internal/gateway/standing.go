@@ -23,6 +23,7 @@ type ClassOrder struct {
 	By         string    // who gave it
 }
 
+// GatewayEvent marks ClassOrder as an event of the gateway.
 func (ClassOrder) GatewayEvent() {}
 
 // hold is an order to hold a precedence.

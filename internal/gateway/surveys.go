@@ -21,6 +21,7 @@ type SurveyOrder struct {
 	Budget int
 }
 
+// GatewayEvent marks SurveyOrder as an event of the gateway.
 func (SurveyOrder) GatewayEvent() {}
 
 // surveys measures the link to a peer when the operator orders it, and answers peers that do. What it sends goes when no message

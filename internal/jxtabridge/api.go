@@ -46,13 +46,26 @@ type (
 	}
 )
 
-func (Opened) FaceEvent()   {}
+// FaceEvent marks Opened as an event of a protocol adapter.
+func (Opened) FaceEvent() {}
+
+// FaceEvent marks Welcomed as an event of a protocol adapter.
 func (Welcomed) FaceEvent() {}
+
+// FaceEvent marks Received as an event of a protocol adapter.
 func (Received) FaceEvent() {}
-func (Heard) FaceEvent()    {}
-func (Quiet) FaceEvent()    {}
-func (Closed) FaceEvent()   {}
-func (Written) FaceEvent()  {}
+
+// FaceEvent marks Heard as an event of a protocol adapter.
+func (Heard) FaceEvent() {}
+
+// FaceEvent marks Quiet as an event of a protocol adapter.
+func (Quiet) FaceEvent() {}
+
+// FaceEvent marks Closed as an event of a protocol adapter.
+func (Closed) FaceEvent() {}
+
+// FaceEvent marks Written as an event of a protocol adapter.
+func (Written) FaceEvent() {}
 
 // PipeType is the type of a pipe as Item.Sub of a site.Listener carries it.
 const (
@@ -84,18 +97,39 @@ type Close struct{ Conn site.ConnID }
 
 // Concerns is as site.Order says: an order that concerns no connection in particular may overtake others.
 func (o Welcome) Concerns() (site.ConnID, bool) { return o.Conn, false }
-func (o Send) Concerns() (site.ConnID, bool)    { return o.Conn, o.Confirms }
-func (o Close) Concerns() (site.ConnID, bool)   { return o.Conn, false }
-func (o Gate) Concerns() (site.ConnID, bool)    { return 0, false }
-func (o Shout) Concerns() (site.ConnID, bool)   { return 0, false }
-func (o Dial) Concerns() (site.ConnID, bool)    { return 0, false }
+
+// Concerns is the connection that the order is about, and whether it confirms something.
+func (o Send) Concerns() (site.ConnID, bool) { return o.Conn, o.Confirms }
+
+// Concerns is the connection that the order is about, and whether it confirms something.
+func (o Close) Concerns() (site.ConnID, bool) { return o.Conn, false }
+
+// Concerns is the connection that the order is about, and whether it confirms something.
+func (o Gate) Concerns() (site.ConnID, bool) { return 0, false }
+
+// Concerns is the connection that the order is about, and whether it confirms something.
+func (o Shout) Concerns() (site.ConnID, bool) { return 0, false }
+
+// Concerns is the connection that the order is about, and whether it confirms something.
+func (o Dial) Concerns() (site.ConnID, bool) { return 0, false }
 
 // orderOctets is about what an order takes beside its body.
 const orderOctets = 64
 
+// Octets is about what the order takes in memory while it waits.
 func (o Welcome) Octets() int { return orderOctets }
-func (o Send) Octets() int    { return orderOctets + len(o.Body) }
-func (o Close) Octets() int   { return orderOctets }
-func (o Gate) Octets() int    { return orderOctets }
-func (o Shout) Octets() int   { return orderOctets + len(o.Body) }
-func (o Dial) Octets() int    { return orderOctets }
+
+// Octets is about what the order takes in memory while it waits.
+func (o Send) Octets() int { return orderOctets + len(o.Body) }
+
+// Octets is about what the order takes in memory while it waits.
+func (o Close) Octets() int { return orderOctets }
+
+// Octets is about what the order takes in memory while it waits.
+func (o Gate) Octets() int { return orderOctets }
+
+// Octets is about what the order takes in memory while it waits.
+func (o Shout) Octets() int { return orderOctets + len(o.Body) }
+
+// Octets is about what the order takes in memory while it waits.
+func (o Dial) Octets() int { return orderOctets }

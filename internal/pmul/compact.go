@@ -57,6 +57,7 @@ type ParityPDU struct {
 	Shard   []byte
 }
 
+// Kind is the type of the PDU.
 func (ParityPDU) Kind() Kind { return kindParity }
 
 // kindParity is outside the six bits of PDU_Type.

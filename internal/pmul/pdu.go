@@ -168,6 +168,7 @@ type (
 	}
 )
 
+// Kind is the type of the PDU.
 func (p AddressPDU) Kind() Kind {
 	switch {
 	case p.Extra && p.FEC != nil:
@@ -179,13 +180,27 @@ func (p AddressPDU) Kind() Kind {
 	}
 	return KindAddress
 }
-func (DataPDU) Kind() Kind     { return KindData }
-func (AckPDU) Kind() Kind      { return KindAck }
-func (DiscardPDU) Kind() Kind  { return KindDiscard }
+
+// Kind is the type of the PDU.
+func (DataPDU) Kind() Kind { return KindData }
+
+// Kind is the type of the PDU.
+func (AckPDU) Kind() Kind { return KindAck }
+
+// Kind is the type of the PDU.
+func (DiscardPDU) Kind() Kind { return KindDiscard }
+
+// Kind is the type of the PDU.
 func (AnnouncePDU) Kind() Kind { return KindAnnounce }
-func (RequestPDU) Kind() Kind  { return KindRequest }
-func (RejectPDU) Kind() Kind   { return KindReject }
-func (ReleasePDU) Kind() Kind  { return KindRelease }
+
+// Kind is the type of the PDU.
+func (RequestPDU) Kind() Kind { return KindRequest }
+
+// Kind is the type of the PDU.
+func (RejectPDU) Kind() Kind { return KindReject }
+
+// Kind is the type of the PDU.
+func (ReleasePDU) Kind() Kind { return KindRelease }
 
 // What a PDUError unwraps to.
 var (

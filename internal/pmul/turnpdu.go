@@ -15,6 +15,7 @@ type TurnPDU struct {
 	More   bool          // the talker has more to say than its turn takes
 }
 
+// Kind is the type of the PDU.
 func (TurnPDU) Kind() Kind { return kindTurn }
 
 // kindTurn is outside the six bits of PDU_Type.

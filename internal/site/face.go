@@ -32,10 +32,17 @@ type (
 	}
 )
 
-func (FarItem) FaceEvent()    {}
+// FaceEvent marks FarItem as an event of a protocol adapter.
+func (FarItem) FaceEvent() {}
+
+// FaceEvent marks FarMessage as an event of a protocol adapter.
 func (FarMessage) FaceEvent() {}
-func (SiteLost) FaceEvent()   {}
-func (Fate) FaceEvent()       {}
+
+// FaceEvent marks SiteLost as an event of a protocol adapter.
+func (SiteLost) FaceEvent() {}
+
+// FaceEvent marks Fate as an event of a protocol adapter.
+func (Fate) FaceEvent() {}
 
 // ConnID names one connection of a LAN for the life of the process; never reused, never 0.
 type ConnID uint64

@@ -8,17 +8,14 @@ import (
 	"aldis/internal/tak/track"
 )
 
-// addressSide is the Face as far as it deals with events for somebody by name (marti): a uid, a callsign, or a group, which is
-// a team.
-type addressSide struct{ of *Face }
+// Events for somebody by name (marti): a uid, a callsign, or a group, which is a team.
 
 // mostBehind bounds the units of the LAN's own server that are known as such.
 const mostBehind = 4096
 
-// learn notes whether a unit is reached through the LAN's own server.
-func (side addressSide) learn(c *client, e *cot.Event) {
-	f := side.of
-	behind := f.streams.behind
+// noteServer notes whether a unit is reached through the LAN's own server.
+func (d *devices) noteServer(c *client, e *cot.Event) {
+	behind := d.behind
 	switch {
 	case !e.Is("a"):
 	case !c.server:
@@ -27,7 +24,7 @@ func (side addressSide) learn(c *client, e *cot.Event) {
 		behind[e.UID] = true
 	default:
 		for uid := range behind {
-			if f.near.Get(uid) == nil {
+			if d.near.Get(uid) == nil {
 				delete(behind, uid)
 			}
 		}
@@ -56,37 +53,36 @@ func is(e *cot.Event, d cot.Dest) bool {
 }
 
 // members has the units of this site in the place of a group, where there are some.
-func (side addressSide) members(dests []cot.Dest) (list []cot.Dest) {
-	for _, d := range dests {
+func (d *devices) members(dests []cot.Dest) (list []cot.Dest) {
+	for _, to := range dests {
 		found := false
-		if group(d) {
-			for _, u := range side.of.near.All() {
-				if is(u.Event, d) {
+		if group(to) {
+			for _, u := range d.near.All() {
+				if is(u.Event, to) {
 					list, found = append(list, cot.Dest{UID: u.UID}), true
 				}
 			}
 		}
 		if !found {
-			list = append(list, d)
+			list = append(list, to)
 		}
 	}
 	return list
 }
 
 // served gives an event to the LAN's own server for one of its units; false: it has none of this name.
-func (side addressSide) served(e *cot.Event, d cot.Dest) (found bool) {
-	f := side.of
-	for _, u := range f.near.All() {
-		if !f.streams.behind[u.UID] || !is(u.Event, d) {
+func (d *devices) served(e *cot.Event, name cot.Dest) (found bool) {
+	for _, u := range d.near.All() {
+		if !d.behind[u.UID] || !is(u.Event, name) {
 			continue
 		}
 		to := cot.Dest{Callsign: u.Event.Callsign()} // as devices address each other: not every server looks for a uid
 		if to.Callsign == "" {
 			to = cot.Dest{UID: u.UID}
 		}
-		for _, c := range f.streams.devices() {
+		for _, c := range d.list() {
 			if c.server {
-				f.send(c, withDests(e, []cot.Dest{to}))
+				d.send(c, withDests(e, []cot.Dest{to}))
 				found = true
 			}
 		}
@@ -95,32 +91,30 @@ func (side addressSide) served(e *cot.Event, d cot.Dest) (found bool) {
 }
 
 // here gives an event of c to a device of this LAN; false: it is not here.
-func (side addressSide) here(now time.Time, c *client, e *cot.Event, d cot.Dest) bool {
-	f := side.of
-	list := f.streams.named(d)
+func (d *devices) here(now time.Time, c *client, e *cot.Event, name cot.Dest) bool {
+	list := d.named(name)
 	for _, to := range list {
 		if to != c {
-			f.send(to, e)
+			d.send(to, e)
 		}
 	}
-	own := c.mesh && f.unicast.units[d.UID].host == c.host
-	if len(list) > 0 || own || (unicastSide{f}).toOne(now, e, d) {
+	own := c.mesh && d.unicast.units[name.UID].host == c.host
+	if len(list) > 0 || own || d.toOne(now, e, name) {
 		return true
 	}
 	if c.server { // it has given it to its own units
-		return slices.ContainsFunc(f.near.All(), func(u *track.Unit) bool { return f.streams.behind[u.UID] && is(u.Event, d) })
+		return slices.ContainsFunc(d.near.All(), func(u *track.Unit) bool { return d.behind[u.UID] && is(u.Event, name) })
 	}
-	return side.served(e, d)
+	return d.served(e, name)
 }
 
-// direct gives an event to those it names: devices here, and the sites where the others are.
-func (side addressSide) direct(now time.Time, c *client, e *cot.Event, dests []cot.Dest) {
-	f := side.of
+// address gives an event to those it names: devices here, and the sites where the others are.
+func (f *Face) address(now time.Time, c *client, e *cot.Event, dests []cot.Dest) {
 	bySite := map[uint16][]cot.Dest{}
 	for _, d := range dests {
 		found := false
-		for _, one := range side.members([]cot.Dest{d}) {
-			found = side.here(now, c, e, one) || found
+		for _, one := range f.devices.members([]cot.Dest{d}) {
+			found = f.devices.here(now, c, e, one) || found
 		}
 		if found && !group(d) {
 			continue

@@ -27,7 +27,8 @@
 //
 //   - lan.go: events from the LAN package, and orders to it
 //   - face.go: Face and its Step
-//   - streams.go: devices on streams
+//   - step.go: what all parts share: configuration, counters, the output of a Step
+//   - streams.go: devices of this LAN, and those on streams
 //   - mesh.go: the multicast mesh of the LAN
 //   - unicast.go: single devices of the mesh
 //   - reports.go: positions of this site

@@ -22,7 +22,7 @@ func (f *Face) again(e *cot.Event) bool {
 
 // event takes an event of a device that is not for this server alone.
 func (f *Face) event(now time.Time, c *client, e *cot.Event) {
-	if who := f.claimed(c, e.UID); who != nil && !c.met {
+	if who := f.devices.claimed(c, e.UID); who != nil && !c.met {
 		f.refuse(now, "claimed", c, e.UID, nil)
 		return
 	}
@@ -34,30 +34,30 @@ func (f *Face) event(now time.Time, c *client, e *cot.Event) {
 		f.trouble.Count("twice")
 		return
 	}
-	addressSide{f}.learn(c, e)
-	if !c.server && !c.mesh && !c.met && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) && !(placedSide{f}).is(e) {
-		f.identify(now, c, e)
+	f.devices.noteServer(c, e)
+	if !c.server && !c.mesh && !c.met && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) && !f.cfg.Placed(e) {
+		f.devices.identify(now, c, e)
 	}
-	if (wordsSide{f}).receipted(now, e) {
+	if f.words.receipted(now, e, f.sure) {
 		return
 	}
 	dests := e.Dests()
 	plain := e.Without("marti")
 	switch {
 	case len(dests) > 0:
-		addressSide{f}.direct(now, c, plain, dests)
+		f.address(now, c, plain, dests)
 	case c.mesh:
-		f.give(e)
+		f.devices.give(e)
 		f.cross(now, c, e)
 	default:
-		f.spread(e, c.conn)
+		f.devices.spread(e, c.conn)
 		f.cross(now, c, e)
 	}
 }
 
 // claimed is the device that has said to be this uid, where another one says so now.
-func (f *Face) claimed(c *client, uid string) *client {
-	for _, o := range f.streams.clients {
+func (d *devices) claimed(c *client, uid string) *client {
+	for _, o := range d.clients {
 		if o != c && o.uid == uid && o.host != c.host {
 			return o
 		}
@@ -83,11 +83,11 @@ func (f *Face) fromFar(c *client, e *cot.Event) bool {
 }
 
 // identify learns who a device is.
-func (f *Face) identify(now time.Time, c *client, e *cot.Event) {
+func (d *devices) identify(now time.Time, c *client, e *cot.Event) {
 	fresh := c.uid == ""
 	if c.uid, c.callsign = e.UID, e.Callsign(); fresh {
-		f.note("info", "a TAK device is here", "uid", c.uid, "callsign", c.callsign, "remote", c.host)
-		f.release(now)
+		d.note("info", "a TAK device is here", "uid", c.uid, "callsign", c.callsign, "remote", c.host)
+		d.release(now)
 	}
 }
 
@@ -98,8 +98,8 @@ const flowTags = "_flow-tags_"
 func (f *Face) cross(now time.Time, c *client, e *cot.Event) {
 	e = e.Without(flowTags)
 	switch {
-	case (placedSide{f}).is(e):
-		placedSide{f}.cross(now, c, e)
+	case f.cfg.Placed(e):
+		f.placed(now, c, e)
 		return
 	case e.Is("a"):
 		f.kept.moves(0, e.UID, f.remember)
@@ -134,7 +134,7 @@ func withdrawn(e *cot.Event) (uids []string) {
 // ruled says whether a site wants an event of so many octets and the rules let it go there, and puts what they say of it into
 // m. What is for devices of the site goes in any case.
 func (f *Face) ruled(now time.Time, e *cot.Event, to uint16, octets int, m *site.Mark) bool {
-	if e.Find("marti") == nil && e.Type != "t-x-d-d" && !(wantsSide{f}).wanted(e, to) {
+	if e.Find("marti") == nil && e.Type != "t-x-d-d" && !f.wants.wanted(e, to) {
 		f.trouble.Count("not_wanted")
 		return false
 	}
@@ -142,7 +142,7 @@ func (f *Face) ruled(now time.Time, e *cot.Event, to uint16, octets int, m *site
 	if r == nil {
 		return true
 	}
-	if b := (wantsSide{f}).budget(r, to); r.Action != rule.Local && b != nil {
+	if b := f.wants.budget(r, to); r.Action != rule.Local && b != nil {
 		if !b.Left(now) {
 			f.trouble.Count("over_rate")
 			return false
@@ -164,7 +164,18 @@ func (f *Face) ruled(now time.Time, e *cot.Event, to uint16, octets int, m *site
 
 // carry hands an event of a device to custody for those of the sites that the rules let it go to.
 func (f *Face) carry(now time.Time, c *client, e *cot.Event, sites []uint16) {
-	if (wordsSide{f}).chat(now, e, sites) || (filesSide{f}).offer(now, c, e, sites) {
+	if c, ok := code.ChatOf(e); ok {
+		var to []uint16
+		m := site.Mark{Precedence: site.Priority, Expires: e.Stale}
+		for _, id := range sites {
+			if f.ruled(now, e, id, len(e.UID), &m) {
+				to = append(to, id)
+			}
+		}
+		f.words.chat(now, c, e, to, m, f.sure)
+		return
+	}
+	if f.files.offer(now, c, e, sites) {
 		return
 	}
 	f.carryEvent(now, e, sites)

@@ -89,29 +89,20 @@ const (
 
 // Face is the TAK side of a gateway. It is not for concurrent use.
 type Face struct {
-	cfg       Config
-	streams   streams
+	*step
+	devices   *devices
 	near      *track.Near
 	audiences []*audience
 	far       map[uint16]*track.Far
 	kept      kept
-	waiting   []waiting
 	events    *due.Recent[string]
 	words     words
-	mesh      mesh
-	unicast   unicast
 	files     files
-	ears      []string               // chat rooms that clients of another face hear
-	wants     map[uint16][]rule.Want // of far sites that have stated some
-	stated    bool                   // an earlier run has stated what this site wants
-	budgets   map[budgetOf]*track.Budget
-	token     uint64
+	wants     wants
+	known     bool  // the number of the table of units is: from an earlier run, or since the first Step
 	start     uint8 // how often this site has started, modulo 4
 	began     bool
 	lastCheck time.Time // of units that are stale
-	trouble   due.Tally // what happened, and what was refused
-	memory    memory
-	out       site.Output
 }
 
 // audience is who hears the same batches: one site, or on a radio net all.
@@ -124,17 +115,20 @@ type audience struct {
 
 // New restores a face from its memories.
 func New(cfg Config, memories []site.Memory) (*Face, error) {
-	f := &Face{cfg: cfg.withDefaults(), far: map[uint16]*track.Far{}, trouble: due.NewTally()}
-	f.kept = newKept(track.Changes(f.cfg.Age))
-	f.streams.clients, f.streams.behind = map[site.ConnID]*client{}, map[string]bool{}
-	f.events = due.NewRecent[string](mostSeen)
-	f.words.tokens = map[uint64]uint32{}
-	f.files.giving, f.files.pulls = map[uint64]giving{}, map[string]*pull{}
-	f.wants, f.budgets = map[uint16][]rule.Want{}, map[budgetOf]*track.Budget{}
-	f.mesh.members = map[string]member{}
-	f.unicast.units, f.unicast.hands = map[string]reach{}, map[uint64]string{}
+	cfg = cfg.withDefaults()
+	f := &Face{step: &step{cfg: cfg, trouble: due.NewTally()}, near: track.NewNear(0, cfg.Units), far: map[uint16]*track.Far{},
+		kept: newKept(track.Changes(cfg.Age)), events: due.NewRecent[string](mostSeen),
+		wants: wants{of: map[uint16][]rule.Want{}, budgets: map[budgetOf]*track.Budget{}}}
+	for _, m := range memories {
+		if m.Key == keyRun && len(m.Value) == 3 {
+			f.near.Run, f.start, f.known = binary.BigEndian.Uint16(m.Value), m.Value[2], true
+		}
+	}
+	f.devices = newDevices(f.step, f.near)
+	f.words = words{step: f.step, devices: f.devices, near: f.near, tokens: map[uint64]uint32{}}
+	f.files = files{step: f.step, devices: f.devices, giving: map[uint64]giving{}, pulls: map[string]*pull{}}
 	for _, s := range cfg.Sites {
-		f.far[s] = track.NewFar(f.cfg.Cadence, f.cfg.patience())
+		f.far[s] = track.NewFar(cfg.Cadence, cfg.patience())
 	}
 	return f, f.restore(memories)
 }
@@ -142,19 +136,18 @@ func New(cfg Config, memories []site.Memory) (*Face, error) {
 // begin makes what needs to know the time, in the first Step.
 func (f *Face) begin(now time.Time) {
 	f.began = true
-	if f.near == nil {
-		run := uint16(now.Unix() / 7)
+	if !f.known {
+		f.known, f.near.Run = true, uint16(now.Unix()/7)
 		if f.cfg.Run != nil {
-			run = f.cfg.Run()
+			f.near.Run = f.cfg.Run()
 		}
-		f.near = track.NewNear(run, f.cfg.Units)
 	}
 	f.start = (f.start + 1) & 3
 	for _, far := range f.far {
 		far.Resume(now, f.cfg.Age)
 	}
-	filesSide{f}.tellAll()
-	wantsSide{f}.state()
+	f.files.tellAll()
+	f.wants.state(f.step)
 	f.remember(keyRun, []byte{byte(f.near.Run >> 8), byte(f.near.Run), f.start})
 	pace := track.Pace{Gather: f.cfg.Gather, Age: f.cfg.Age, Octets: f.cfg.Octets}
 	add := func(sites []uint16, late bool) {
@@ -163,7 +156,7 @@ func (f *Face) begin(now time.Time) {
 	}
 	if f.cfg.Shared {
 		pace.Calm = f.cfg.calm
-		pace.Gap, pace.First = f.cfg.Gap, time.Duration(f.rank())*apart
+		pace.Gap, pace.First = f.cfg.Gap, time.Duration(f.cfg.rank())*apart
 		add(f.cfg.Sites, false)
 		add(f.cfg.Sites, true)
 		return
@@ -175,12 +168,12 @@ func (f *Face) begin(now time.Time) {
 }
 
 // rank tells the sites of a net apart: it is another one at each of them, as far as their numbers follow each other.
-func (f *Face) rank() int {
+func (c *Config) rank() int {
 	sum := 0
-	for _, id := range f.cfg.Sites {
+	for _, id := range c.Sites {
 		sum += int(id)
 	}
-	return sum % min(len(f.cfg.Sites)+1, mostRanks)
+	return sum % min(len(c.Sites)+1, mostRanks)
 }
 
 // Where units come to several sites at once, their first batches follow each other so long apart on a radio net.
@@ -199,9 +192,6 @@ func (f *Face) heardUrgent(now time.Time, p site.Precedence) {
 	}
 }
 
-// slots is how many audiences have a care of their own.
-func (f *Face) slots() int { return len(f.audiences) / 2 }
-
 // Step brings the face to now and applies ev.
 func (f *Face) Step(now time.Time, ev site.Event) site.Output {
 	f.out = site.Output{}
@@ -214,40 +204,45 @@ func (f *Face) Step(now time.Time, ev site.Event) site.Output {
 	case Heard:
 		f.heard(now, ev)
 	case Overheard:
-		meshSide{f}.overheard(now, ev)
+		f.overheard(now, ev)
 	case Direct:
-		unicastSide{f}.direct(now, ev)
+		f.direct(now, ev)
 	case Handed:
-		unicastSide{f}.handed(now, ev)
+		f.devices.handed(now, ev)
 	case Broken:
-		f.broken(now, ev)
+		f.devices.broken(now, ev)
 	case Closed:
-		delete(f.streams.clients, ev.Conn)
+		f.devices.closed(ev)
 	case Fetched:
-		filesSide{f}.fetched(now, ev)
+		for _, o := range f.files.fetched(now, ev) {
+			f.carryEvent(now, o.event, o.sites)
+		}
 	case Loaded:
-		filesSide{f}.loaded(now, ev)
+		f.files.loaded(now, ev)
 	case Kept:
-		filesSide{f}.kept(now, ev)
+		f.files.keptPart(now, ev)
 	case Finished:
-		filesSide{f}.finished(now, ev)
+		f.files.finished(now, ev)
 	case Published:
-		filesSide{f}.published(now, ev)
+		if e := f.files.published(now, ev); e != nil {
+			f.carryEvent(now, e, f.cfg.Sites)
+		}
 	case Wanted:
-		filesSide{f}.wanted(now, ev)
+		f.files.wanted(now, ev)
 	case Met:
-		metSide{f}.met(now, ev.Event)
+		f.trouble.Count("met")
+		f.event(now, &client{host: "met", met: true}, ev.Event)
 	case Ears:
-		metSide{f}.ears(now, ev)
+		f.devices.hear(now, ev)
 	case site.FarMessage:
 		f.farMessage(now, ev)
 	case site.FarItem:
-		wantsSide{f}.farItem(now, ev.Site, ev.Item)
+		f.farItem(now, ev.Site, ev.Item)
 	case site.SiteLost:
 		f.siteLost(now, ev.Site)
 	case site.Fate:
 		f.fate(now, ev)
-		wordsSide{f}.fateOfWords(now, ev)
+		f.words.fate(now, ev)
 	}
 	f.turn(now)
 	f.out.Deadline = f.due()
@@ -260,12 +255,13 @@ func (f *Face) turn(now time.Time) {
 		f.lastCheck = now
 		f.checkStale(now)
 		f.kept.purge(now, f.remember)
-		placedSide{f}.turn(now)
-		f.giveUp(now)
-		filesSide{f}.purge(now)
-		unicastSide{f}.again(now)
+		f.turnPlaced(now)
+		f.devices.giveUp(now)
+		f.words.giveUp(now)
+		f.files.purge(now)
+		f.devices.tryAgain(now)
 	}
-	meshSide{f}.tellVersions(now)
+	f.devices.tellVersions(now)
 	f.showFar(now)
 	f.speak(now)
 }
@@ -273,14 +269,14 @@ func (f *Face) turn(now time.Time) {
 const checkEvery = 2 * time.Second
 
 func (f *Face) due() (at time.Time) {
-	at = meshSide{f}.dueMesh(at)
+	at = f.devices.dueMesh(at)
 	for _, a := range f.audiences {
 		at = due.Earliest(at, a.Due())
 	}
 	for _, far := range f.far {
 		at = due.Earliest(at, far.Due())
 	}
-	if !f.near.Empty() || f.kept.len() > 0 || len(f.waiting) > 0 || len(f.words.unread) > 0 || len(f.files.pulls) > 0 {
+	if !f.near.Empty() || f.kept.len() > 0 || len(f.devices.waiting) > 0 || len(f.words.unread) > 0 || len(f.files.pulls) > 0 {
 		at = due.Earliest(at, f.lastCheck.Add(checkEvery))
 	}
 	return at

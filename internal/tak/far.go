@@ -41,36 +41,26 @@ func (f *Face) farMessage(now time.Time, m site.FarMessage) {
 			f.kept.moves(m.Site, u.Event.UID, f.remember)
 		}
 		for _, u := range slices.Concat(news.Told, news.Back) {
-			f.memory.farUnit(f, m.Site, far, u)
+			f.rememberFar(m.Site, far, u)
 		}
-		wordsSide{f}.retry(now)
+		for _, m := range f.words.again() {
+			f.farMessage(now, m)
+		}
 	case topicAsk:
 		f.out.Done = append(f.out.Done, m.Token)
 		f.asked(now, m.Site, data)
 	case topicChat:
-		wordsSide{f}.farChat(now, m, data)
+		f.words.farChat(now, m, data, far)
 	case topicWant:
-		filesSide{f}.want(now, m, data)
+		f.files.want(now, m, data)
 	case topicPart:
-		filesSide{f}.part(now, m, data)
+		f.files.part(now, m, data)
 	case topicReceipt:
-		wordsSide{f}.farReceipt(now, m, data)
+		f.words.farReceipt(now, m, data, far)
 	case topicEvent:
 		f.farEvent(now, m, data)
 	default:
 		f.undelivered(m, site.Unfit)
-	}
-}
-
-func (f *Face) undelivered(m site.FarMessage, why site.Why) {
-	f.out.Undelivered = append(f.out.Undelivered, site.Undelivered{Token: m.Token, Why: why})
-}
-
-// farTrouble tells that a message of a far site could not be read: a gateway of another version perhaps.
-func (f *Face) farTrouble(now time.Time, from uint16, err error) {
-	f.trouble.Count("far_unreadable")
-	if f.trouble.May(now, "far unreadable") {
-		f.note("warn", "a TAK message of a far site could not be read", "site", from, "error", err)
 	}
 }
 
@@ -90,7 +80,7 @@ func (f *Face) farEvent(now time.Time, m site.FarMessage, data []byte) {
 	}
 	f.heardUrgent(now, m.Message.Precedence)
 	dests := e.Dests()
-	if e = (filesSide{f}).offered(now, m.Site, e.Without("marti")); e == nil { // it is on the list alone
+	if e = f.files.offered(now, m.Site, e.Without("marti")); e == nil { // it is on the list alone
 		f.out.Done = append(f.out.Done, m.Token)
 		return
 	}
@@ -107,77 +97,78 @@ func (f *Face) farEvent(now time.Time, m site.FarMessage, data []byte) {
 	}
 	if len(dests) == 0 && shown {
 		f.kept.put(m.Site, e, f.remember)
-		f.spread(e)
+		f.devices.spread(e)
 		f.out.Done = append(f.out.Done, m.Token)
 		return
 	}
-	f.handOrWait(now, waiting{FarMessage: m, event: e, dests: dests})
+	f.devices.handOrWait(now, waiting{FarMessage: m, event: e, dests: dests})
 }
 
 // handOrWait gives an event to the devices that it is for, or keeps it until they are here.
-func (f *Face) handOrWait(now time.Time, w waiting) {
-	if f.hand(now, &w) {
-		w.done(f)
-	} else if len(f.waiting) >= mostWaiting {
-		f.undelivered(w.FarMessage, site.NoRoom)
+func (d *devices) handOrWait(now time.Time, w waiting) {
+	if d.hand(now, &w) {
+		w.done(d.step)
+	} else if len(d.waiting) >= mostWaiting {
+		d.undelivered(w.FarMessage, site.NoRoom)
 	} else {
-		f.waiting = append(f.waiting, w)
+		d.waiting = append(d.waiting, w)
 	}
 }
 
 // hand gives an event to the devices that it is for; false: not all have it.
-func (f *Face) hand(now time.Time, w *waiting) bool {
+func (d *devices) hand(now time.Time, w *waiting) bool {
 	if len(w.dests) == 0 {
-		if len(f.streams.clients) == 0 && len(f.mesh.members) == 0 && !(metSide{f}).hears(w.event) {
+		if len(d.clients) == 0 && len(d.mesh.members) == 0 && !d.hears(w.event) {
 			return false
 		}
-		f.spread(w.event)
+		d.spread(w.event)
 		return true
 	}
-	w.dests = slices.DeleteFunc(addressSide{f}.members(w.dests), func(d cot.Dest) bool {
-		to := f.streams.named(d)
+	w.dests = slices.DeleteFunc(d.members(w.dests), func(name cot.Dest) bool {
+		to := d.named(name)
 		for _, c := range to {
-			f.send(c, w.event)
+			d.send(c, w.event)
 		}
-		return len(to) > 0 || unicastSide{f}.hand(now, w, d) || (addressSide{f}).served(w.event, d)
+		return len(to) > 0 || d.handTo(now, w, name) || d.served(w.event, name)
 	})
 	return len(w.dests) == 0
 }
 
 // release hands over what waited for a device that is here now.
-func (f *Face) release(now time.Time) {
-	list := f.waiting
-	f.waiting = nil
+func (d *devices) release(now time.Time) {
+	list := d.waiting
+	d.waiting = nil
 	for _, w := range list {
-		if f.hand(now, &w) {
-			w.done(f)
+		if d.hand(now, &w) {
+			w.done(d.step)
 		} else {
-			f.waiting = append(f.waiting, w)
+			d.waiting = append(d.waiting, w)
 		}
 	}
 }
 
 // giveUp ends what has waited long enough.
-func (f *Face) giveUp(now time.Time) {
-	over := func(m site.FarMessage) bool { return !m.Until.IsZero() && !now.Before(m.Until) }
-	f.waiting = slices.DeleteFunc(f.waiting, func(w waiting) bool {
+func (d *devices) giveUp(now time.Time) {
+	d.waiting = slices.DeleteFunc(d.waiting, func(w waiting) bool {
 		switch {
-		case !over(w.FarMessage):
+		case !over(now, w.FarMessage):
 			return false
 		case w.here:
-			f.trouble.Count("unicast_given_up")
+			d.trouble.Count("unicast_given_up")
 		default:
-			f.undelivered(w.FarMessage, site.LifeOver)
+			d.undelivered(w.FarMessage, site.LifeOver)
 		}
 		return true
 	})
-	f.words.unread = slices.DeleteFunc(f.words.unread, func(m site.FarMessage) bool {
-		if over(m) {
-			f.undelivered(m, site.LifeOver)
-		}
-		return over(m)
-	})
 }
+
+// lost drops what waits of a site.
+func (d *devices) lost(id uint16) {
+	d.waiting = slices.DeleteFunc(d.waiting, func(w waiting) bool { return !w.here && w.Site == id })
+}
+
+// over says whether a far message is of no use any more.
+func over(now time.Time, m site.FarMessage) bool { return !m.Until.IsZero() && !now.Before(m.Until) }
 
 // showFar gives the devices here what is to be shown of far units.
 func (f *Face) showFar(now time.Time) {
@@ -185,16 +176,16 @@ func (f *Face) showFar(now time.Time) {
 		events, away, forgotten := f.far[id].Show(now)
 		for _, e := range events {
 			if f.near.Get(e.UID) == nil { // what is heard here wins
-				f.spread(reached(e, streamed))
-				metSide{f}.reckoned()
+				f.devices.spread(reached(e, streamed))
+				f.devices.reckoned()
 			}
 		}
 		for _, u := range away {
-			f.memory.farUnit(f, id, f.far[id], u)
+			f.rememberFar(id, f.far[id], u)
 			f.showStale(now, u)
 		}
 		for _, u := range forgotten {
-			f.memory.forget(f, id, u.Number)
+			f.forgetFar(id, u.Number)
 		}
 	}
 	f.ask(now)
@@ -202,7 +193,7 @@ func (f *Face) showFar(now time.Time) {
 
 // farGone takes in that a far unit is no more.
 func (f *Face) farGone(now time.Time, from uint16, u *track.FarUnit) {
-	f.memory.forget(f, from, u.Number)
+	f.forgetFar(from, u.Number)
 	if !u.Away && f.kept.of[u.Event.UID] == nil { // else it is placed now
 		f.showStale(now, u)
 	}
@@ -211,7 +202,7 @@ func (f *Face) farGone(now time.Time, from uint16, u *track.FarUnit) {
 // showStale shows that a far unit's time is over.
 func (f *Face) showStale(now time.Time, u *track.FarUnit) {
 	if f.near.Get(u.Event.UID) == nil {
-		f.spread(u.Stale(now))
+		f.devices.spread(u.Stale(now))
 	}
 }
 
@@ -224,16 +215,16 @@ func (f *Face) siteLost(now time.Time, id uint16) {
 		f.far[id] = track.NewFar(f.cfg.Cadence, f.cfg.patience())
 	}
 	f.kept.lost(id, f.remember)
-	delete(f.wants, id)
-	filesSide{f}.lost(id)
-	f.waiting = slices.DeleteFunc(f.waiting, func(w waiting) bool { return !w.here && w.Site == id })
-	f.words.unread = slices.DeleteFunc(f.words.unread, func(m site.FarMessage) bool { return m.Site == id })
+	f.wants.lost(id)
+	f.files.lost(id)
+	f.devices.lost(id)
+	f.words.lost(id)
 	for _, a := range f.audiences {
 		if slices.Contains(a.sites, id) {
 			a.Forget(now)
 		}
 	}
 	if f.far[id] != nil {
-		placedSide{f}.again(now, id, func(*cot.Event) bool { return true })
+		f.placedAgain(now, id, func(*cot.Event) bool { return true })
 	}
 }

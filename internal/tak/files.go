@@ -80,11 +80,20 @@ type (
 	Wanted struct{ Hash, Host string }
 )
 
-func (Fetched) FaceEvent()  {}
-func (Loaded) FaceEvent()   {}
-func (Kept) FaceEvent()     {}
+// FaceEvent marks Fetched as an event of a protocol adapter.
+func (Fetched) FaceEvent() {}
+
+// FaceEvent marks Loaded as an event of a protocol adapter.
+func (Loaded) FaceEvent() {}
+
+// FaceEvent marks Kept as an event of a protocol adapter.
+func (Kept) FaceEvent() {}
+
+// FaceEvent marks Finished as an event of a protocol adapter.
 func (Finished) FaceEvent() {}
-func (Wanted) FaceEvent()   {}
+
+// FaceEvent marks Wanted as an event of a protocol adapter.
+func (Wanted) FaceEvent() {}
 
 // FaceEvent marks it as an event of this face.
 func (Published) FaceEvent() {}

@@ -1,6 +1,7 @@
 package tak
 
 import (
+	"encoding/binary"
 	"maps"
 	"slices"
 	"time"
@@ -71,6 +72,21 @@ func (k *kept) set(from uint16, e *cot.Event) bool {
 		k.of[e.UID] = x
 	}
 	x.event = e
+	return true
+}
+
+// restore keeps an event of an earlier run; far sites know of it.
+func (k *kept) restore(value []byte) bool {
+	if len(value) < 10 {
+		return false
+	}
+	e, err := code.Parse(value[10:], millis(value[2:]), nil)
+	if err != nil {
+		return false
+	}
+	if k.set(binary.BigEndian.Uint16(value), e) {
+		k.of[e.UID].told = e
+	}
 	return true
 }
 
@@ -163,9 +179,9 @@ type waiting struct {
 }
 
 // done tells that an event was given to all that it is for.
-func (w *waiting) done(f *Face) {
+func (w *waiting) done(s *step) {
 	if !w.here {
-		f.out.Done = append(f.out.Done, w.Token)
+		s.out.Done = append(s.out.Done, w.Token)
 	}
 }
 

@@ -28,9 +28,16 @@ type (
 	Closed struct{ Conn site.ConnID }
 )
 
+// FaceEvent marks Opened as an event of a protocol adapter.
 func (Opened) FaceEvent() {}
-func (Heard) FaceEvent()  {}
+
+// FaceEvent marks Heard as an event of a protocol adapter.
+func (Heard) FaceEvent() {}
+
+// FaceEvent marks Broken as an event of a protocol adapter.
 func (Broken) FaceEvent() {}
+
+// FaceEvent marks Closed as an event of a protocol adapter.
 func (Closed) FaceEvent() {}
 
 // What the LAN room is told.

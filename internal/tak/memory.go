@@ -32,48 +32,6 @@ const (
 // ErrMemory says that a memory is of another format.
 var ErrMemory = errors.New("tak: memory of another format")
 
-// memory writes what outlives a restart.
-type memory struct{}
-
-func (f *Face) remember(key string, value []byte) {
-	f.out.Remember = append(f.out.Remember, site.Memory{Key: key, Value: value})
-}
-
-func (memory) unit(f *Face, u *track.Unit) {
-	f.remember(keyUnit+u.UID, binary.BigEndian.AppendUint32([]byte{u.Version}, u.Number))
-}
-
-func farKey(from uint16, number uint32) string {
-	return string(binary.BigEndian.AppendUint32([]byte{byte(from >> 8), byte(from)}, number))
-}
-
-// farUnit writes what was told of a far unit: all of it, or where it is now.
-func (memory) farUnit(f *Face, from uint16, far *track.Far, u *track.FarUnit) {
-	key := farKey(from, u.Number)
-	if code.FixOf(u.Event) == u.Fix {
-		flags := byte(0)
-		if u.Late {
-			flags |= flagLate
-		}
-		if u.Away {
-			flags |= flagAway
-		}
-		value := appendMillis([]byte{byte(far.Run >> 8), byte(far.Run), u.Version, flags}, u.At)
-		f.remember(keyFar+key, code.Append(value, u.Event, u.At, nil))
-		return
-	}
-	value := appendMillis(nil, u.At)
-	for _, v := range []int64{int64(u.Fix.Lat), int64(u.Fix.Lon), int64(u.Fix.HAE), int64(u.Fix.Course), int64(u.Fix.Speed), int64(u.Fix.Battery)} {
-		value = binary.AppendVarint(value, v)
-	}
-	f.remember(keyAt+key, value)
-}
-
-func (memory) forget(f *Face, from uint16, number uint32) {
-	f.remember(keyFar+farKey(from, number), nil)
-	f.remember(keyAt+farKey(from, number), nil)
-}
-
 func appendMillis(dst []byte, t time.Time) []byte {
 	return binary.BigEndian.AppendUint64(dst, uint64(t.UnixMilli()))
 }
@@ -83,18 +41,13 @@ func millis(b []byte) time.Time { return time.UnixMilli(int64(binary.BigEndian.U
 // restore reads the memories of an earlier run.
 func (f *Face) restore(memories []site.Memory) error {
 	for _, m := range memories {
-		if m.Key == keyRun && len(m.Value) == 3 {
-			f.near, f.start = track.NewNear(binary.BigEndian.Uint16(m.Value), f.cfg.Units), m.Value[2]
-		}
-	}
-	for _, m := range memories {
 		kind, key := m.Key[:min(1, len(m.Key))], m.Key[min(1, len(m.Key)):]
 		ok := true
 		switch {
 		case m.Key == keyRun:
 			ok = len(m.Value) == 3
 		case kind == keyUnit:
-			if ok = len(m.Value) == 5 && f.near != nil; ok {
+			if ok = len(m.Value) == 5 && f.known; ok {
 				f.near.Known(strings.Clone(key), "", binary.BigEndian.Uint32(m.Value[1:]), m.Value[0]&1)
 			}
 		case kind == keyFar:
@@ -110,13 +63,13 @@ func (f *Face) restore(memories []site.Memory) error {
 		case kind == keyTheirs:
 			ok = f.words.restoreTheirs(key, m.Value)
 		case kind == keyOffer:
-			ok = filesSide{f}.restoreOffer(key, m.Value)
+			ok = f.files.restoreOffer(key, m.Value)
 		case kind == keyPull: // behind all of keyOffer
-			ok = filesSide{f}.restorePull(key, m.Value)
+			ok = f.files.restorePull(key, m.Value)
 		case m.Key == keyWant:
-			f.stated = true
+			f.wants.stated = true
 		case kind == keyKept:
-			ok = f.restoreKept(m.Value)
+			ok = f.kept.restore(m.Value)
 		case kind == keyHeld: // behind all of keyKept
 			if x := f.kept.of[key]; x != nil {
 				x.told, x.held = nil, true
@@ -173,20 +126,6 @@ func (f *Face) restoreAt(key string, value []byte) bool {
 			u.Fix = code.Fix{Lat: int32(v[0]), Lon: int32(v[1]), HAE: int32(v[2]), Course: uint16(v[3]), Speed: uint16(v[4]), Moves: u.Fix.Moves, Battery: uint8(v[5])}
 			far.Put(u)
 		}
-	}
-	return true
-}
-
-func (f *Face) restoreKept(value []byte) bool {
-	if len(value) < 10 {
-		return false
-	}
-	e, err := code.Parse(value[10:], millis(value[2:]), nil)
-	if err != nil {
-		return false
-	}
-	if f.kept.set(binary.BigEndian.Uint16(value), e) {
-		f.kept.of[e.UID].told = e
 	}
 	return true
 }

@@ -31,9 +31,6 @@ func (Shout) Concerns() (site.ConnID, bool) { return 0, false }
 // Octets of the datagram.
 func (s Shout) Octets() int { return len(s.Data) }
 
-// meshSide is the Face as far as it deals with the mesh.
-type meshSide struct{ of *Face }
-
 // mesh is who was heard there, and which version all of them read.
 type mesh struct {
 	members map[string]member // by address
@@ -54,8 +51,7 @@ const (
 )
 
 // overheard takes what was said to the mesh.
-func (side meshSide) overheard(now time.Time, ev Overheard) {
-	f := side.of
+func (f *Face) overheard(now time.Time, ev Overheard) {
 	host := hostOf(ev.Remote)
 	c := &client{host: host, mesh: true}
 	e, control, err := cot.ParseDatagram(ev.Data)
@@ -63,7 +59,7 @@ func (side meshSide) overheard(now time.Time, ev Overheard) {
 		f.refuse(now, reasonOf(err), c, "", err)
 		return
 	}
-	f.mesh.heard(now, host, control, ev.Data[0] == '<')
+	f.devices.mesh.heard(now, host, control, ev.Data[0] == '<')
 	if e == nil {
 		return
 	}
@@ -72,7 +68,7 @@ func (side meshSide) overheard(now time.Time, ev Overheard) {
 		f.trouble.Count("local")
 		return
 	}
-	unicastSide{f}.learn(now, host, e)
+	f.devices.noteReach(now, host, e)
 	f.event(now, c, e)
 }
 
@@ -114,45 +110,42 @@ func (m *mesh) proto() bool {
 }
 
 // shout says an event to the mesh in the version that all of it reads.
-func (side meshSide) shout(e *cot.Event) {
-	f := side.of
-	if !f.cfg.Mesh {
+func (d *devices) shout(e *cot.Event) {
+	if !d.cfg.Mesh {
 		return
 	}
-	if e.Is("a") && f.cfg.Unicast != "" {
-		e = reached(e, f.cfg.Unicast+":tcp")
+	if e.Is("a") && d.cfg.Unicast != "" {
+		e = reached(e, d.cfg.Unicast+":tcp")
 	}
 	s := Shout{Chat: e.Is("b-t-f")}
-	if f.mesh.proto() {
+	if d.mesh.proto() {
 		s.Data = e.AppendDatagram(nil, nil)
 	} else {
 		s.Data = e.AppendXML(nil)
 	}
 	if len(s.Data) > mostShout {
-		f.trouble.Count("mesh_too_long")
+		d.trouble.Count("mesh_too_long")
 		return
 	}
-	f.out.Orders = append(f.out.Orders, s)
-	f.trouble.Count("mesh_out")
+	d.out.Orders = append(d.out.Orders, s)
+	d.trouble.Count("mesh_out")
 }
 
 // tellVersions says which versions we read, once a minute.
-func (side meshSide) tellVersions(now time.Time) {
-	f := side.of
-	if !f.cfg.Mesh || now.Before(f.mesh.next) {
+func (d *devices) tellVersions(now time.Time) {
+	if !d.cfg.Mesh || now.Before(d.mesh.next) {
 		return
 	}
-	f.mesh.next = now.Add(sayVersions)
-	f.mesh.forget(now)
+	d.mesh.next = now.Add(sayVersions)
+	d.mesh.forget(now)
 	var none *cot.Event
-	f.out.Orders = append(f.out.Orders, Shout{Data: none.AppendDatagram(nil, &cot.Control{Least: 1, Most: 1, UID: "aldis"})})
+	d.out.Orders = append(d.out.Orders, Shout{Data: none.AppendDatagram(nil, &cot.Control{Least: 1, Most: 1, UID: "aldis"})})
 }
 
 // dueMesh is when tellVersions has something; zero: never.
-func (side meshSide) dueMesh(at time.Time) time.Time {
-	f := side.of
-	if !f.cfg.Mesh {
+func (d *devices) dueMesh(at time.Time) time.Time {
+	if !d.cfg.Mesh {
 		return at
 	}
-	return due.Earliest(at, f.mesh.next)
+	return due.Earliest(at, d.mesh.next)
 }

@@ -21,31 +21,22 @@ func (Met) FaceEvent() {}
 // FaceEvent marks it as an event of this face.
 func (Ears) FaceEvent() {}
 
-// metSide is the Face as far as it meets another one.
-type metSide struct{ of *Face }
-
-// met takes an event as one of a device of this LAN.
-func (side metSide) met(now time.Time, e *cot.Event) {
-	side.of.trouble.Count("met")
-	side.of.event(now, &client{host: "met", met: true}, e)
-}
-
 // hears says whether somebody there hears an event.
-func (side metSide) hears(e *cot.Event) bool {
+func (d *devices) hears(e *cot.Event) bool {
 	chat := e.Find("__chat")
-	return e.Type == "b-t-f" && chat != nil && slices.Contains(side.of.ears, chat.Get("chatroom"))
+	return e.Type == "b-t-f" && chat != nil && slices.Contains(d.ears, chat.Get("chatroom"))
 }
 
 // reckoned marks the event that was given last.
-func (side metSide) reckoned() {
-	orders := side.of.out.Orders
+func (d *devices) reckoned() {
+	orders := d.out.Orders
 	if o, ok := orders[len(orders)-1].(Spread); ok {
 		o.Reckoned = true
 		orders[len(orders)-1] = o
 	}
 }
 
-func (side metSide) ears(now time.Time, ev Ears) {
-	side.of.ears = ev.Rooms
-	side.of.release(now)
+func (d *devices) hear(now time.Time, ev Ears) {
+	d.ears = ev.Rooms
+	d.release(now)
 }

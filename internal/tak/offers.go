@@ -13,11 +13,10 @@ import (
 	"aldis/internal/tak/cot"
 )
 
-// filesSide is the Face as far as it deals with data packages: here with those of this site, which it offers and gives.
-type filesSide struct{ of *Face }
-
-// files are what is under way of data packages.
+// files are what is under way of data packages: here those of this site, which it offers and gives.
 type files struct {
+	*step
+	devices  *devices
 	offering []offering
 	giving   map[uint64]giving // by the number of its Load
 	asks     uint64
@@ -85,25 +84,24 @@ func located(e *cot.Event, url string) *cot.Event {
 }
 
 // offer sees to it that an offer crosses when its file is here; false: it is none.
-func (side filesSide) offer(now time.Time, c *client, e *cot.Event, sites []uint16) bool {
-	f := side.of
-	if f.cfg.Files.URL == "" || e.Type != "b-f-t-r" || e.Find("fileshare") == nil {
+func (fs *files) offer(now time.Time, c *client, e *cot.Event, sites []uint16) bool {
+	if fs.cfg.Files.URL == "" || e.Type != "b-f-t-r" || e.Find("fileshare") == nil {
 		return false
 	}
 	hash, size, ok := shared(e)
 	switch share := e.Find("fileshare"); {
 	case !ok:
-		f.refuse(now, "file", c, e.UID, nil)
-	case f.files.pulls[hash] != nil && f.files.pulls[hash].event.UID == e.UID: // a far site's, by a way round
-		f.trouble.Count("loops")
-	case size > f.cfg.Files.Most:
-		f.trouble.Count("file_too_large")
-		side.words(now, c, fmt.Sprintf("%s has %d octets and does not cross to the other sites: at most %d may (tak.max_crossing)", nameOf(share), size, f.cfg.Files.Most))
-	case len(f.files.offering) >= mostOffering:
-		f.refuse(now, "files", c, e.UID, nil)
+		fs.refuse(now, "file", c, e.UID, nil)
+	case fs.pulls[hash] != nil && fs.pulls[hash].event.UID == e.UID: // a far site's, by a way round
+		fs.trouble.Count("loops")
+	case size > fs.cfg.Files.Most:
+		fs.trouble.Count("file_too_large")
+		fs.words(now, c, fmt.Sprintf("%s has %d octets and does not cross to the other sites: at most %d may (tak.max_crossing)", nameOf(share), size, fs.cfg.Files.Most))
+	case len(fs.offering) >= mostOffering:
+		fs.refuse(now, "files", c, e.UID, nil)
 	default:
-		f.files.offering = append(f.files.offering, offering{c, e, sites, size, hash})
-		f.out.Orders = append(f.out.Orders, Fetch{Hash: hash, URL: share.Get("senderUrl"), Host: c.host, Name: nameOf(share), Creator: share.Get("senderUid"), Size: size})
+		fs.offering = append(fs.offering, offering{c, e, sites, size, hash})
+		fs.out.Orders = append(fs.out.Orders, Fetch{Hash: hash, URL: share.Get("senderUrl"), Host: c.host, Name: nameOf(share), Creator: share.Get("senderUid"), Size: size})
 	}
 	return true
 }
@@ -118,45 +116,43 @@ func nameOf(share *cot.Node) string {
 // listOnly is the element of an offer that is for a far site's list, and not for its devices.
 const listOnly = "listed"
 
-// published offers a file to the lists of the far sites.
-func (side filesSide) published(now time.Time, ev Published) {
-	f := side.of
-	if ev.Size > f.cfg.Files.Most {
-		f.trouble.Count("file_too_large")
-		return
+// published is the event that offers a file to the lists of the far sites; nil: none does.
+func (fs *files) published(now time.Time, ev Published) *cot.Event {
+	if ev.Size > fs.cfg.Files.Most {
+		fs.trouble.Count("file_too_large")
+		return nil
 	}
 	e := answer(now, "aldis."+ev.Hash[:2*shortHash], "b-f-t-r", offerLife)
 	e.Detail = []cot.Node{{Name: "fileshare", Attrs: []cot.Attr{{Name: "filename", Value: ev.Name}, {Name: "senderUid", Value: ev.Creator}, {Name: "sha256", Value: ev.Hash},
 		{Name: "sizeInBytes", Value: strconv.FormatInt(ev.Size, 10)}}}, {Name: listOnly}}
-	f.carryEvent(now, e, f.cfg.Sites)
+	return e
 }
 
-// fetched lets the offers of a file go, or tells their senders why not.
-func (side filesSide) fetched(now time.Time, ev Fetched) {
-	f := side.of
-	f.files.offering = slices.DeleteFunc(f.files.offering, func(o offering) bool {
+// fetched takes out the offers of a file, which may go now, or tells their senders why not.
+func (fs *files) fetched(now time.Time, ev Fetched) (ready []offering) {
+	fs.offering = slices.DeleteFunc(fs.offering, func(o offering) bool {
 		if o.hash != ev.Hash {
 			return false
 		}
 		if ev.Err != "" {
-			f.trouble.Count("file_not_taken")
-			if f.trouble.May(now, "file "+o.hash) {
-				f.note("warn", "the file of an offer could not be taken from its device: the offer does not cross", "uid", o.event.UID, "remote", o.from.host, "error", ev.Err)
+			fs.trouble.Count("file_not_taken")
+			if fs.trouble.May(now, "file "+o.hash) {
+				fs.note("warn", "the file of an offer could not be taken from its device: the offer does not cross", "uid", o.event.UID, "remote", o.from.host, "error", ev.Err)
 			}
-			side.words(now, o.from, nameOf(o.event.Find("fileshare"))+" could not be taken and does not cross to the other sites: "+ev.Err)
+			fs.words(now, o.from, nameOf(o.event.Find("fileshare"))+" could not be taken and does not cross to the other sites: "+ev.Err)
 			return true
 		}
-		e := located(o.event, "")
-		e.Stale = now.Add(offerLife).Truncate(time.Second)
-		f.carryEvent(now, e, o.sites)
+		o.event = located(o.event, "")
+		o.event.Stale = now.Add(offerLife).Truncate(time.Second)
+		ready = append(ready, o)
 		return true
 	})
+	return ready
 }
 
 // words says something to the device that has offered a file.
-func (side filesSide) words(now time.Time, c *client, text string) {
-	f := side.of
-	if f.streams.clients[c.conn] != c || c.server || c.uid == "" {
+func (fs *files) words(now time.Time, c *client, text string) {
+	if fs.devices.clients[c.conn] != c || c.server || c.uid == "" {
 		return
 	}
 	e := answer(now, "GeoChat.aldis."+c.uid+"."+strconv.FormatInt(now.UnixMilli(), 36), "b-t-f", usualLife)
@@ -166,7 +162,7 @@ func (side filesSide) words(now time.Time, c *client, text string) {
 		{Name: "link", Attrs: []cot.Attr{{Name: "uid", Value: "aldis"}, {Name: "type", Value: "a-f-G-I"}, {Name: "relation", Value: "p-p"}}},
 		{Name: "remarks", Attrs: []cot.Attr{{Name: "source", Value: "aldis"}, {Name: "to", Value: c.uid}, {Name: "time", Value: now.UTC().Format(cot.TimeFormat)}}, Kids: []cot.Node{{Text: text}}},
 	}
-	f.send(c, e)
+	fs.devices.send(c, e)
 }
 
 // want is what a far site asks for:
@@ -174,11 +170,10 @@ func (side filesSide) words(now time.Time, c *client, text string) {
 //	32 octets  hash
 //	varint     the first part
 //	varint     how many
-func (side filesSide) want(now time.Time, m site.FarMessage, data []byte) {
-	f := side.of
+func (fs *files) want(now time.Time, m site.FarMessage, data []byte) {
 	bad := func() {
-		f.farTrouble(now, m.Site, code.ErrMalformed)
-		f.undelivered(m, site.Unfit)
+		fs.farTrouble(now, m.Site, code.ErrMalformed)
+		fs.undelivered(m, site.Unfit)
 	}
 	if len(data) < 34 {
 		bad()
@@ -194,18 +189,18 @@ func (side filesSide) want(now time.Time, m site.FarMessage, data []byte) {
 	case n2 <= 0 || count == 0 || count > mostWindow:
 		bad()
 		return
-	case f.cfg.Files.URL == "":
-		f.undelivered(m, site.Nobody)
+	case fs.cfg.Files.URL == "":
+		fs.undelivered(m, site.Nobody)
 		return
-	case len(f.files.giving) >= mostGiving:
-		f.undelivered(m, site.NoRoom)
+	case len(fs.giving) >= mostGiving:
+		fs.undelivered(m, site.NoRoom)
 		return
 	}
-	f.files.asks++
+	fs.asks++
 	hash := hex.EncodeToString(data[:32])
-	f.files.giving[f.files.asks] = giving{m.Site, m.Token, hash, int(from)}
-	f.trouble.Count("files_asked")
-	f.out.Orders = append(f.out.Orders, Load{Ask: f.files.asks, Hash: hash, From: int(from), To: int(from + count)})
+	fs.giving[fs.asks] = giving{m.Site, m.Token, hash, int(from)}
+	fs.trouble.Count("files_asked")
+	fs.out.Orders = append(fs.out.Orders, Load{Ask: fs.asks, Hash: hash, From: int(from), To: int(from + count)})
 }
 
 // loaded gives a site the parts that it has asked for: all in the step in which the ask is done, so that a crash repeats none.
@@ -214,26 +209,25 @@ func (side filesSide) want(now time.Time, m site.FarMessage, data []byte) {
 //	8 octets  of the hash, the first
 //	varint    part
 //	octets
-func (side filesSide) loaded(now time.Time, ev Loaded) {
-	f := side.of
-	g, ok := f.files.giving[ev.Ask]
+func (fs *files) loaded(now time.Time, ev Loaded) {
+	g, ok := fs.giving[ev.Ask]
 	if !ok {
 		return
 	}
-	delete(f.files.giving, ev.Ask)
-	f.out.Done = append(f.out.Done, g.token)
+	delete(fs.giving, ev.Ask)
+	fs.out.Done = append(fs.out.Done, g.token)
 	short, _ := hex.DecodeString(g.hash[:2*shortHash])
 	send := func(kind byte, part int, data []byte) {
 		b := binary.AppendUvarint(append([]byte{kind}, short...), uint64(part))
-		f.out.Carry = append(f.out.Carry, site.Carry{Sites: []uint16{g.site}, Message: site.Message{Published: true, Scope: scope, Topic: topicPart,
+		fs.out.Carry = append(fs.out.Carry, site.Carry{Sites: []uint16{g.site}, Message: site.Message{Published: true, Scope: scope, Topic: topicPart,
 			Parts: []site.Part{{Name: topicPart, Data: append(b, data...)}}, Mark: site.Mark{Precedence: site.Deferred, Expires: now.Add(offerLife)}}})
 	}
 	if len(ev.Parts) == 0 {
-		f.trouble.Count("files_gone")
+		fs.trouble.Count("files_gone")
 		send(1, g.from, nil)
 	}
 	for i, p := range ev.Parts {
-		f.trouble.Count("file_parts_out")
+		fs.trouble.Count("file_parts_out")
 		send(0, g.from+i, p)
 	}
 }

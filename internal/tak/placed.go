@@ -11,9 +11,8 @@ import (
 	"aldis/internal/tak/track"
 )
 
-// placedSide is the Face as far as it deals with what was put on the map and stays there. It keeps the stale time that its author gave it,
-// and far sites are told of it once, and again when it has changed.
-type placedSide struct{ of *Face }
+// What was put on the map stays there. It keeps the stale time that its author gave it, and far sites are told of it once, and again
+// when it has changed.
 
 const (
 	// longLived is from what life on an event is of something placed, whoever says so.
@@ -22,11 +21,8 @@ const (
 	farOff = 0.3
 )
 
-// is says whether an event is of something placed: by hand or to stay, with a stale time beyond what the silence of a site makes stale, or
-// for hours; not of a device, nor of what moves.
-func (side placedSide) is(e *cot.Event) bool { return side.of.cfg.Placed(e) }
-
-// Placed says whether a Face of this configuration takes an event for one of something placed.
+// Placed says whether a Face of this configuration takes an event for one of something placed: by hand or to stay, with a stale time
+// beyond what the silence of a site makes stale, or for hours; not of a device, nor of what moves.
 func (c Config) Placed(e *cot.Event) bool {
 	if !e.Is("a") || device(e) {
 		return false
@@ -46,9 +42,8 @@ func device(e *cot.Event) bool {
 	return e.Find("takv") != nil || e.Find("__group") != nil || contact != nil && contact.Get("endpoint") != ""
 }
 
-// cross takes something placed at this site. Its time may be long ago: servers and devices say again what they keep.
-func (side placedSide) cross(now time.Time, c *client, e *cot.Event) {
-	f := side.of
+// placed takes something placed at this site. Its time may be long ago: servers and devices say again what they keep.
+func (f *Face) placed(now time.Time, c *client, e *cot.Event) {
 	if e.Time.After(now) || !e.Stale.After(now) {
 		e = f.trueTimes(now, c, e)
 	}
@@ -63,12 +58,11 @@ func (side placedSide) cross(now time.Time, c *client, e *cot.Event) {
 		f.refuse(now, "placed", c, e.UID, nil)
 		return
 	}
-	side.tell(now, e.UID)
+	f.tellPlaced(now, e.UID)
 }
 
-// tell tells far sites of something placed at this site, where that is news to them and it may be told now. What is held is told later.
-func (side placedSide) tell(now time.Time, uid string) {
-	f := side.of
+// tellPlaced tells far sites of something placed at this site, where that is news to them and it may be told now. What is held is told later.
+func (f *Face) tellPlaced(now time.Time, uid string) {
 	k := f.kept.of[uid]
 	if !k.news(now, farOff*f.cfg.Bound) {
 		f.kept.unhold(uid, f.remember)
@@ -95,23 +89,22 @@ func (side placedSide) tell(now time.Time, uid string) {
 	}
 }
 
-// turn tells what was held.
-func (side placedSide) turn(now time.Time) {
+// turnPlaced tells what was held.
+func (f *Face) turnPlaced(now time.Time) {
 	var held []string
-	for uid, k := range side.of.kept.of {
+	for uid, k := range f.kept.of {
 		if k.held && k.may.Left(now) {
 			held = append(held, uid)
 		}
 	}
 	slices.Sort(held)
 	for _, uid := range held {
-		side.tell(now, uid)
+		f.tellPlaced(now, uid)
 	}
 }
 
-// again tells a site of what is kept of this one, where which says so.
-func (side placedSide) again(now time.Time, to uint16, which func(*cot.Event) bool) {
-	f := side.of
+// placedAgain tells a site of what is kept of this one, where which says so.
+func (f *Face) placedAgain(now time.Time, to uint16, which func(*cot.Event) bool) {
 	for _, uid := range slices.Sorted(maps.Keys(f.kept.of)) {
 		if k := f.kept.of[uid]; k.site == 0 && now.Before(k.event.Stale) && which(k.event) {
 			f.carryEvent(now, k.event, []uint16{to})

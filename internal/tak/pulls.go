@@ -57,109 +57,107 @@ func (p *pull) tellPart() {
 }
 
 // offered takes an offer of a far site, and returns it as devices here can use it; nil: it is on the list alone.
-func (side filesSide) offered(now time.Time, from uint16, e *cot.Event) *cot.Event {
-	f := side.of
+func (fs *files) offered(now time.Time, from uint16, e *cot.Event) *cot.Event {
 	hash, size, ok := shared(e)
-	if f.cfg.Files.URL == "" || e.Type != "b-f-t-r" || !ok {
+	if fs.cfg.Files.URL == "" || e.Type != "b-f-t-r" || !ok {
 		return e
 	}
-	p := f.files.pulls[hash]
+	p := fs.pulls[hash]
 	if p == nil {
-		if len(f.files.pulls) >= mostPulls {
-			side.forgetOldest()
+		if len(fs.pulls) >= mostPulls {
+			fs.forgetOldest()
 		}
 		p = &pull{hash: hash, size: size, hosts: map[string]bool{}}
-		f.files.pulls[hash] = p
+		fs.pulls[hash] = p
 	}
 	if p.have == nil {
 		p.size = size
 	}
 	p.site, p.event, p.heard = from, located(e, ""), now
 	p.state, p.failed = unasked, false
-	if size > f.cfg.Files.Most {
-		p.state, p.failed = fmt.Sprintf("it has %d octets, and at most %d may cross (tak.max_crossing)", size, f.cfg.Files.Most), true
+	if size > fs.cfg.Files.Most {
+		p.state, p.failed = fmt.Sprintf("it has %d octets, and at most %d may cross (tak.max_crossing)", size, fs.cfg.Files.Most), true
 	}
-	f.trouble.Count("files_offered")
-	f.remember(keyOffer+hash, append(appendMillis([]byte{byte(from >> 8), byte(from)}, now), code.Append(nil, p.event, now, nil)...))
-	side.tell(p)
+	fs.trouble.Count("files_offered")
+	fs.remember(keyOffer+hash, append(appendMillis([]byte{byte(from >> 8), byte(from)}, now), code.Append(nil, p.event, now, nil)...))
+	fs.tell(p)
 	if e.Find(listOnly) != nil {
 		return nil
 	}
-	return side.fresh(now, p)
+	return fs.fresh(now, p)
 }
 
 // fresh is an offer as a device here is given it now.
-func (side filesSide) fresh(now time.Time, p *pull) *cot.Event {
-	e := located(p.event, side.of.cfg.Files.URL+"/Marti/sync/content?hash="+p.hash)
+func (fs *files) fresh(now time.Time, p *pull) *cot.Event {
+	e := located(p.event, fs.cfg.Files.URL+"/Marti/sync/content?hash="+p.hash)
 	e.Time = now.UTC().Truncate(time.Millisecond)
 	e.Start, e.Stale = e.Time, e.Time.Add(usualLife)
 	return e
 }
 
 // tell tells the room of files how a file stands.
-func (side filesSide) tell(p *pull) {
+func (fs *files) tell(p *pull) {
 	share := p.event.Find("fileshare")
-	side.of.out.Orders = append(side.of.out.Orders, Know{Hash: p.hash, Name: nameOf(share), Creator: share.Get("senderUid"), Size: p.size, At: p.heard, State: p.state,
-		Public: p.event.Find(listOnly) != nil, Failed: p.failed, Bring: side.brought(p)})
+	fs.out.Orders = append(fs.out.Orders, Know{Hash: p.hash, Name: nameOf(share), Creator: share.Get("senderUid"), Size: p.size, At: p.heard, State: p.state,
+		Public: p.event.Find(listOnly) != nil, Failed: p.failed, Bring: fs.brought(p)})
 }
 
 // brought says whether a file of which nothing is on its way comes by the operator's rules.
-func (side filesSide) brought(p *pull) bool {
-	f := side.of.cfg.Files
-	return p.have == nil && !p.failed && p.size <= f.Most && rule.Brings(f.Bring, p.event, p.site, p.size)
+func (fs *files) brought(p *pull) bool {
+	cfg := fs.cfg.Files
+	return p.have == nil && !p.failed && p.size <= cfg.Most && rule.Brings(cfg.Bring, p.event, p.site, p.size)
 }
 
 // tellAll tells it of all files, after a restart.
-func (side filesSide) tellAll() {
-	for _, p := range side.of.files.pulls {
-		side.tell(p)
+func (fs *files) tellAll() {
+	for _, p := range fs.pulls {
+		fs.tell(p)
 	}
 }
 
-func (side filesSide) drop(p *pull) {
-	f := side.of
-	delete(f.files.pulls, p.hash)
-	f.remember(keyOffer+p.hash, nil)
-	f.remember(keyPull+p.hash, nil)
-	f.out.Orders = append(f.out.Orders, Know{Hash: p.hash, Gone: true})
+func (fs *files) drop(p *pull) {
+	delete(fs.pulls, p.hash)
+	fs.remember(keyOffer+p.hash, nil)
+	fs.remember(keyPull+p.hash, nil)
+	fs.out.Orders = append(fs.out.Orders, Know{Hash: p.hash, Gone: true})
 }
 
-func (side filesSide) forgetOldest() {
+func (fs *files) forgetOldest() {
 	var oldest *pull
-	for _, p := range side.of.files.pulls {
+	for _, p := range fs.pulls {
 		if oldest == nil || p.heard.Before(oldest.heard) {
 			oldest = p
 		}
 	}
-	side.drop(oldest)
+	fs.drop(oldest)
 }
 
 // purge drops offers that are over.
-func (side filesSide) purge(now time.Time) {
-	for _, p := range side.of.files.pulls {
+func (fs *files) purge(now time.Time) {
+	for _, p := range fs.pulls {
 		if now.Sub(p.heard) > offerLife && now.Sub(p.news) > offerLife {
-			side.drop(p)
+			fs.drop(p)
 		}
 	}
 }
 
 // lost drops the offers of a site.
-func (side filesSide) lost(from uint16) {
-	for _, p := range side.of.files.pulls {
+func (fs *files) lost(from uint16) {
+	for _, p := range fs.pulls {
 		if p.site == from {
-			side.drop(p)
+			fs.drop(p)
 		}
 	}
 }
 
 // wanted begins to ask for a file because a device does.
-func (side filesSide) wanted(now time.Time, ev Wanted) {
-	p := side.of.files.pulls[ev.Hash]
+func (fs *files) wanted(now time.Time, ev Wanted) {
+	p := fs.pulls[ev.Hash]
 	if p == nil {
 		return
 	}
-	if p.size > side.of.cfg.Files.Most {
-		side.tell(p)
+	if p.size > fs.cfg.Files.Most {
+		fs.tell(p)
 		return
 	}
 	if ev.Host != "" && len(p.hosts) < mostHosts {
@@ -167,16 +165,15 @@ func (side filesSide) wanted(now time.Time, ev Wanted) {
 	}
 	if p.have == nil || p.failed {
 		p.have, p.asked, p.failed, p.wrong = make([]bool, partsOf(p.size)), 0, false, 0
-		side.ask(now, p)
+		fs.ask(now, p)
 	} else if now.Sub(p.news) > askLater {
 		p.asked = max(0, slices.Index(p.have, false))
-		side.ask(now, p)
+		fs.ask(now, p)
 	}
 }
 
 // ask asks for the next parts, as long as not too many are on their way.
-func (side filesSide) ask(now time.Time, p *pull) {
-	f := side.of
+func (fs *files) ask(now time.Time, p *pull) {
 	first := slices.Index(p.have, false)
 	if first < 0 {
 		return
@@ -189,14 +186,14 @@ func (side filesSide) ask(now time.Time, p *pull) {
 	raw, _ := hex.DecodeString(p.hash)
 	data := binary.AppendUvarint(binary.AppendUvarint(raw, uint64(p.asked)), uint64(to-p.asked))
 	p.asked, p.news = to, now
-	side.progress(p)
-	f.trouble.Count("files_wanted")
-	f.out.Carry = append(f.out.Carry, site.Carry{Sites: []uint16{p.site}, Message: site.Message{Published: true, Scope: scope, Topic: topicWant,
+	fs.progress(p)
+	fs.trouble.Count("files_wanted")
+	fs.out.Carry = append(fs.out.Carry, site.Carry{Sites: []uint16{p.site}, Message: site.Message{Published: true, Scope: scope, Topic: topicWant,
 		Parts: []site.Part{{Name: topicWant, Data: data}}, Mark: site.Mark{Expires: now.Add(offerLife)}}})
 }
 
 // progress notes what is here of a file, and says it.
-func (side filesSide) progress(p *pull) {
+func (fs *files) progress(p *pull) {
 	p.tellPart()
 	value := binary.AppendUvarint(nil, uint64(p.asked))
 	bits := make([]byte, (len(p.have)+7)/8)
@@ -205,22 +202,21 @@ func (side filesSide) progress(p *pull) {
 			bits[i/8] |= 1 << (i % 8)
 		}
 	}
-	side.of.remember(keyPull+p.hash, append(value, bits...))
-	side.tell(p)
+	fs.remember(keyPull+p.hash, append(value, bits...))
+	fs.tell(p)
 }
 
 // part takes a part of a file that was asked for, or that it is there no more.
-func (side filesSide) part(now time.Time, m site.FarMessage, data []byte) {
-	f := side.of
+func (fs *files) part(now time.Time, m site.FarMessage, data []byte) {
 	if len(data) < 2+shortHash {
-		f.farTrouble(now, m.Site, code.ErrMalformed)
-		f.undelivered(m, site.Unfit)
+		fs.farTrouble(now, m.Site, code.ErrMalformed)
+		fs.undelivered(m, site.Unfit)
 		return
 	}
 	short := hex.EncodeToString(data[1 : 1+shortHash])
 	n, size := binary.Uvarint(data[1+shortHash:])
 	var p *pull
-	for hash, x := range f.files.pulls {
+	for hash, x := range fs.pulls {
 		if hash[:2*shortHash] == short && x.site == m.Site {
 			p = x
 		}
@@ -228,82 +224,80 @@ func (side filesSide) part(now time.Time, m site.FarMessage, data []byte) {
 	body := data[min(len(data), 1+shortHash+max(0, size)):]
 	switch {
 	case p == nil || p.have == nil:
-		f.undelivered(m, site.Nobody)
+		fs.undelivered(m, site.Nobody)
 	case data[0] == 1:
-		f.out.Done = append(f.out.Done, m.Token)
-		side.fail(p, "its site has it no more: ask its sender to send it again")
+		fs.out.Done = append(fs.out.Done, m.Token)
+		fs.fail(p, "its site has it no more: ask its sender to send it again")
 	case size <= 0 || n >= uint64(len(p.have)) || int64(len(body)) != min(PartOctets, p.size-int64(n)*PartOctets):
-		f.farTrouble(now, m.Site, code.ErrMalformed)
-		f.undelivered(m, site.Unfit)
+		fs.farTrouble(now, m.Site, code.ErrMalformed)
+		fs.undelivered(m, site.Unfit)
 	case p.have[n]:
-		f.out.Done = append(f.out.Done, m.Token)
+		fs.out.Done = append(fs.out.Done, m.Token)
 	default:
-		f.trouble.Count("file_parts_in")
-		f.out.Orders = append(f.out.Orders, Keep{Token: m.Token, Hash: p.hash, Part: int(n), Data: bytes.Clone(body)})
+		fs.trouble.Count("file_parts_in")
+		fs.out.Orders = append(fs.out.Orders, Keep{Token: m.Token, Hash: p.hash, Part: int(n), Data: bytes.Clone(body)})
 	}
 }
 
-func (side filesSide) fail(p *pull, why string) {
+func (fs *files) fail(p *pull, why string) {
 	p.state, p.failed, p.have, p.asked = why, true, nil, 0
-	side.of.trouble.Count("files_failed")
-	side.of.remember(keyPull+p.hash, nil)
-	side.tell(p)
+	fs.trouble.Count("files_failed")
+	fs.remember(keyPull+p.hash, nil)
+	fs.tell(p)
 }
 
-// kept goes on when a part is on the disk.
-func (side filesSide) kept(now time.Time, ev Kept) {
-	f := side.of
-	p := f.files.pulls[ev.Hash]
+// keptPart goes on when a part is on the disk.
+func (fs *files) keptPart(now time.Time, ev Kept) {
+	p := fs.pulls[ev.Hash]
 	if ev.Err != "" {
-		f.out.Undelivered = append(f.out.Undelivered, site.Undelivered{Token: ev.Token, Why: site.NoRoom})
-		if f.trouble.May(now, "files room") {
-			f.note("warn", "a data package of a far site cannot be kept", "error", ev.Err)
+		fs.out.Undelivered = append(fs.out.Undelivered, site.Undelivered{Token: ev.Token, Why: site.NoRoom})
+		if fs.trouble.May(now, "files room") {
+			fs.note("warn", "a data package of a far site cannot be kept", "error", ev.Err)
 		}
 		if p != nil {
-			side.fail(p, "this gateway cannot keep it: "+ev.Err)
+			fs.fail(p, "this gateway cannot keep it: "+ev.Err)
 		}
 		return
 	}
-	f.out.Done = append(f.out.Done, ev.Token)
+	fs.out.Done = append(fs.out.Done, ev.Token)
 	if p == nil || ev.Part >= len(p.have) {
 		return
 	}
 	p.have[ev.Part], p.news = true, now
-	side.progress(p)
+	fs.progress(p)
 	if p.here() == len(p.have) {
 		share := p.event.Find("fileshare")
-		f.out.Orders = append(f.out.Orders, Finish{Hash: p.hash, Name: nameOf(share), Creator: share.Get("senderUid"), Size: p.size})
+		fs.out.Orders = append(fs.out.Orders, Finish{Hash: p.hash, Name: nameOf(share), Creator: share.Get("senderUid"), Size: p.size})
 		return
 	}
-	side.ask(now, p)
+	fs.ask(now, p)
 }
 
 // finished offers a file that is here anew to those who have asked for it.
-func (side filesSide) finished(now time.Time, ev Finished) {
-	f := side.of
-	p := f.files.pulls[ev.Hash]
+func (fs *files) finished(now time.Time, ev Finished) {
+	p := fs.pulls[ev.Hash]
 	if p == nil {
 		return
 	}
 	if ev.Err != "" {
-		f.trouble.Count("files_wrong")
-		f.note("warn", "the parts of a data package make another file: it is asked for again, once", "hash", p.hash, "site", p.site, "error", ev.Err)
+		fs.trouble.Count("files_wrong")
+		fs.note("warn", "the parts of a data package make another file: it is asked for again, once", "hash", p.hash, "site", p.site, "error", ev.Err)
 		if p.wrong++; p.wrong > 1 {
-			side.fail(p, "what came is another file: "+ev.Err)
+			fs.fail(p, "what came is another file: "+ev.Err)
 			return
 		}
 		p.have, p.asked = make([]bool, partsOf(p.size)), 0
-		side.ask(now, p)
+		fs.ask(now, p)
 		return
 	}
-	f.trouble.Count("files_here")
+	fs.trouble.Count("files_here")
 	p.state, p.have, p.asked = "it is here", nil, 0
-	f.remember(keyPull+p.hash, nil)
-	side.tell(p)
-	e := side.fresh(now, p).Without(listOnly)
-	for _, c := range f.streams.devices() {
+	fs.remember(keyPull+p.hash, nil)
+	fs.tell(p)
+	e := fs.fresh(now, p).Without(listOnly)
+	for _, c := range fs.devices.list() {
 		if p.hosts[c.host] {
-			f.send(c, e)
+			fs.devices.send(c, e)
 		}
 	}
 	p.hosts = map[string]bool{}
@@ -315,7 +309,7 @@ const (
 	keyPull  = "q" // hash: parts asked for, those that are here
 )
 
-func (side filesSide) restoreOffer(hash string, value []byte) bool {
+func (fs *files) restoreOffer(hash string, value []byte) bool {
 	if len(hash) != 64 || len(value) < 10 {
 		return false
 	}
@@ -328,14 +322,14 @@ func (side filesSide) restoreOffer(hash string, value []byte) bool {
 	if !ok || own != hash {
 		return false
 	}
-	side.of.files.pulls[hash] = &pull{site: binary.BigEndian.Uint16(value), hash: hash, size: size, event: e, heard: at, hosts: map[string]bool{},
+	fs.pulls[hash] = &pull{site: binary.BigEndian.Uint16(value), hash: hash, size: size, event: e, heard: at, hosts: map[string]bool{},
 		state: unasked}
 	return true
 }
 
 // restorePull reads what is here of a file; its offer was read before, as keys are in order.
-func (side filesSide) restorePull(hash string, value []byte) bool {
-	p := side.of.files.pulls[hash]
+func (fs *files) restorePull(hash string, value []byte) bool {
+	p := fs.pulls[hash]
 	asked, n := binary.Uvarint(value)
 	if p == nil || n <= 0 || asked > uint64(partsOf(p.size)) || len(value)-n != (partsOf(p.size)+7)/8 {
 		return false

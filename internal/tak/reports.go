@@ -24,7 +24,7 @@ func (f *Face) position(now time.Time, c *client, e *cot.Event) {
 		return
 	}
 	if fresh {
-		f.memory.unit(f, u)
+		f.rememberUnit(u)
 	}
 	for _, a := range f.audiences {
 		a.Reported(now, u)
@@ -50,18 +50,18 @@ func (f *Face) trueTimes(now time.Time, c *client, e *cot.Event) *cot.Event {
 
 // cares are how precisely each audience is told of a unit.
 func (f *Face) cares(e *cot.Event) []track.Care {
-	list := make([]track.Care, f.slots())
+	list := make([]track.Care, len(f.audiences)/2)
 	for i := range list {
 		to := uint16(0)
 		if a := f.audiences[2*i]; len(a.sites) == 1 {
 			to = a.sites[0]
 		}
-		if i > 0 && len(f.wants) == 0 && !rule.BySite(f.cfg.Rules) {
+		if i > 0 && len(f.wants.of) == 0 && !rule.BySite(f.cfg.Rules) {
 			list[i] = list[0]
 			continue
 		}
 		list[i] = f.care(e, to)
-		list[i].Hidden = list[i].Hidden || !(wantsSide{f}).wanted(e, f.audiences[2*i].sites...)
+		list[i].Hidden = list[i].Hidden || !f.wants.wanted(e, f.audiences[2*i].sites...)
 	}
 	return list
 }
@@ -70,7 +70,7 @@ func (f *Face) care(e *cot.Event, to uint16) track.Care {
 	c := track.Care{Bound: f.cfg.Bound}
 	precedence := rule.PrecedenceOf(e.Type)
 	if r := rule.Judge(f.cfg.Rules, f.subject(e, to)); r != nil {
-		c.Hidden, c.Every, c.Budget = r.Action == rule.Local, r.Every, wantsSide{f}.budget(r, to)
+		c.Hidden, c.Every, c.Budget = r.Action == rule.Local, r.Every, f.wants.budget(r, to)
 		if r.Bound > 0 {
 			c.Bound = r.Bound
 		}

@@ -7,12 +7,24 @@ import (
 
 	"aldis/internal/site"
 	"aldis/internal/tak/cot"
+	"aldis/internal/tak/track"
 )
 
-// streams are the connections of devices.
-type streams struct {
+// devices are those of this LAN: who is here, and what is for them.
+type devices struct {
+	*step
+	near    *track.Near
 	clients map[site.ConnID]*client
 	behind  map[string]bool // uids of units that the LAN's own server has told of
+	mesh    mesh
+	unicast unicast
+	ears    []string // chat rooms that clients of another face hear
+	waiting []waiting
+}
+
+func newDevices(s *step, near *track.Near) *devices {
+	return &devices{step: s, near: near, clients: map[site.ConnID]*client{}, behind: map[string]bool{}, mesh: mesh{members: map[string]member{}},
+		unicast: unicast{units: map[string]reach{}, hands: map[uint64]string{}}}
 }
 
 // client is a device, or the LAN's own server.
@@ -27,9 +39,9 @@ type client struct {
 	callsign string
 }
 
-// devices are those that events can be given to, in the order of their connections.
-func (s *streams) devices() (list []*client) {
-	for _, c := range s.clients {
+// list is all that events can be given to, in the order of their connections.
+func (d *devices) list() (list []*client) {
+	for _, c := range d.clients {
 		list = append(list, c)
 	}
 	slices.SortFunc(list, func(a, b *client) int { return int(a.conn) - int(b.conn) })
@@ -37,8 +49,8 @@ func (s *streams) devices() (list []*client) {
 }
 
 // protos says whether a device reads version 1.
-func (s *streams) protos() bool {
-	for _, c := range s.clients {
+func (d *devices) protos() bool {
+	for _, c := range d.clients {
 		if c.proto {
 			return true
 		}
@@ -47,9 +59,9 @@ func (s *streams) protos() bool {
 }
 
 // named are the devices with this uid or callsign.
-func (s *streams) named(d cot.Dest) (list []*client) {
-	for _, c := range s.devices() {
-		if c.uid != "" && (c.uid == d.UID || d.UID == "" && c.callsign != "" && c.callsign == d.Callsign) {
+func (d *devices) named(to cot.Dest) (list []*client) {
+	for _, c := range d.list() {
+		if c.uid != "" && (c.uid == to.UID || to.UID == "" && c.callsign != "" && c.callsign == to.Callsign) {
 			list = append(list, c)
 		}
 	}
@@ -57,64 +69,70 @@ func (s *streams) named(d cot.Dest) (list []*client) {
 }
 
 func (f *Face) opened(now time.Time, ev Opened) {
-	c := &client{conn: ev.Conn, host: hostOf(ev.Remote), server: ev.Server}
-	f.streams.clients[ev.Conn] = c
-	if !c.server {
-		f.send(c, offer(now))
-	}
-	f.greet(now, c)
-	f.release(now)
+	f.greet(now, f.devices.opened(now, ev))
+	f.devices.release(now)
 }
+
+func (d *devices) opened(now time.Time, ev Opened) *client {
+	c := &client{conn: ev.Conn, host: hostOf(ev.Remote), server: ev.Server}
+	d.clients[ev.Conn] = c
+	if !c.server {
+		d.send(c, offer(now))
+	}
+	return c
+}
+
+func (d *devices) closed(ev Closed) { delete(d.clients, ev.Conn) }
 
 // greet gives a device that has come what is on the map.
 func (f *Face) greet(now time.Time, c *client) {
 	for _, u := range f.near.All() {
-		f.send(c, u.Event)
+		f.devices.send(c, u.Event)
 	}
 	for _, id := range f.cfg.Sites {
 		far := f.far[id]
 		for _, u := range far.Units() {
 			if !u.Away && f.near.Get(u.Event.UID) == nil {
-				f.send(c, reached(far.Event(now, u), streamed))
+				f.devices.send(c, reached(far.Event(now, u), streamed))
 			}
 		}
 	}
 	for _, e := range f.kept.events(now) {
-		f.send(c, e)
+		f.devices.send(c, e)
 	}
 }
 
-func (f *Face) send(c *client, e *cot.Event) {
+func (d *devices) send(c *client, e *cot.Event) {
 	o := Send{Conn: c.conn}
 	if c.proto {
 		o.Proto = e.AppendFrame(nil)
 	} else {
 		o.XML = e.AppendXML(nil)
 	}
-	f.out.Orders = append(f.out.Orders, o)
-	f.trouble.Count("events_out")
+	d.out.Orders = append(d.out.Orders, o)
+	d.trouble.Count("events_out")
 }
 
 // spread gives an event to all devices but one, and to the mesh.
-func (f *Face) spread(e *cot.Event, except ...site.ConnID) {
-	meshSide{f}.shout(e)
-	f.give(e, except...)
+func (d *devices) spread(e *cot.Event, except ...site.ConnID) {
+	d.shout(e)
+	d.give(e, except...)
 }
 
 // give gives an event to all devices but one.
-func (f *Face) give(e *cot.Event, except ...site.ConnID) {
+func (d *devices) give(e *cot.Event, except ...site.ConnID) {
 	o := Spread{Except: except, XML: e.AppendXML(nil)}
-	if f.streams.protos() {
+	if d.protos() {
 		o.Proto = e.AppendFrame(nil)
 	}
-	f.out.Orders = append(f.out.Orders, o)
-	f.trouble.Count("events_out")
+	d.out.Orders = append(d.out.Orders, o)
+	d.trouble.Count("events_out")
 }
 
 // broken counts a stream that could not be read.
-func (f *Face) broken(now time.Time, ev Broken) {
-	if c := f.streams.clients[ev.Conn]; c != nil {
-		f.refuse(now, reasonOf(ev.Err), c, "", ev.Err)
+func (d *devices) broken(now time.Time, ev Broken) {
+	if c := d.clients[ev.Conn]; c != nil {
+		d.refuse(now, reasonOf(ev.Err), c, "", ev.Err)
 	}
 }
 
@@ -128,7 +146,7 @@ func reasonOf(err error) string {
 
 // heard takes what a device said.
 func (f *Face) heard(now time.Time, ev Heard) {
-	c := f.streams.clients[ev.Conn]
+	c := f.devices.clients[ev.Conn]
 	if c == nil {
 		return
 	}
@@ -143,9 +161,9 @@ func (f *Face) heard(now time.Time, ev Heard) {
 	f.trouble.Count("events_in")
 	switch {
 	case e.Type == "t-x-c-t":
-		f.send(c, pong(now))
+		f.devices.send(c, pong(now))
 	case e.Type == "t-x-takp-q":
-		f.negotiate(now, c, e)
+		f.devices.negotiate(now, c, e)
 	case e.Local():
 		f.trouble.Count("local")
 	default:
@@ -172,7 +190,7 @@ func answer(now time.Time, uid, kind string, life time.Duration) *cot.Event {
 }
 
 // negotiate answers the wish of a device for version 1. Behind the answer it is spoken.
-func (f *Face) negotiate(now time.Time, c *client, e *cot.Event) {
+func (d *devices) negotiate(now time.Time, c *client, e *cot.Event) {
 	want := false
 	if control := e.Find("TakControl"); control != nil {
 		if r := control.Kid("TakRequest"); r != nil {
@@ -185,9 +203,9 @@ func (f *Face) negotiate(now time.Time, c *client, e *cot.Event) {
 	}
 	r := answer(now, "protouid", "t-x-takp-r", time.Minute)
 	r.Detail = []cot.Node{{Name: "TakControl", Kids: []cot.Node{{Name: "TakResponse", Attrs: []cot.Attr{{Name: "status", Value: status}}}}}}
-	f.send(c, r)
+	d.send(c, r)
 	if want {
-		f.out.Orders = append(f.out.Orders, Speak{c.conn})
+		d.out.Orders = append(d.out.Orders, Speak{c.conn})
 		c.proto = true
 	}
 }

@@ -46,9 +46,6 @@ func (Hand) Concerns() (site.ConnID, bool) { return 0, false }
 // Octets of the event.
 func (h Hand) Octets() int { return len(h.XML) }
 
-// unicastSide is the Face as far as it deals with devices of the mesh one by one.
-type unicastSide struct{ of *Face }
-
 // unicast is who may be reached on the mesh, and what is on its way there.
 type unicast struct {
 	units map[string]reach  // by uid
@@ -75,33 +72,32 @@ const (
 	leastPort = 1024
 )
 
-// learn notes where a device of the mesh takes what is for it alone. An endpoint counts when it is on the host that it was
+// noteReach notes where a device of the mesh takes what is for it alone. An endpoint counts when it is on the host that it was
 // heard from: nobody has the gateway call somebody else.
-func (side unicastSide) learn(now time.Time, host string, e *cot.Event) {
-	f := side.of
+func (d *devices) noteReach(now time.Time, host string, e *cot.Event) {
 	contact := e.Find("contact")
 	if !e.Is("a") || contact == nil {
 		return
 	}
-	old, known := f.unicast.units[e.UID]
+	old, known := d.unicast.units[e.UID]
 	if known && old.host != host && now.Sub(old.heard) < memberLife {
 		return // two hosts with one unit: the first one has it
 	}
-	if !known && len(f.unicast.units) >= mostReach {
-		side.forget(now)
-		if len(f.unicast.units) >= mostReach {
+	if !known && len(d.unicast.units) >= mostReach {
+		d.forgetReach(now)
+		if len(d.unicast.units) >= mostReach {
 			return
 		}
 	}
 	r := reach{callsign: e.Callsign(), host: host, heard: now}
 	if text := contact.Get("endpoint"); text != "" {
 		if r.to = endpointOn(host, text); r.to == "" && strings.HasSuffix(text, ":tcp") {
-			f.trouble.Count("unicast_elsewhere")
+			d.trouble.Count("unicast_elsewhere")
 		}
 	}
-	f.unicast.units[e.UID] = r
+	d.unicast.units[e.UID] = r
 	if !known || old.to != r.to {
-		f.release(now)
+		d.release(now)
 	}
 }
 
@@ -118,71 +114,69 @@ func endpointOn(host, text string) string {
 	return address
 }
 
-func (side unicastSide) forget(now time.Time) {
-	for uid, r := range side.of.unicast.units {
+func (d *devices) forgetReach(now time.Time) {
+	for uid, r := range d.unicast.units {
 		if now.Sub(r.heard) > memberLife {
-			delete(side.of.unicast.units, uid)
+			delete(d.unicast.units, uid)
 		}
 	}
 }
 
-// named is the device of the mesh with this uid or callsign that was heard of late; "": there is none.
-func (side unicastSide) named(now time.Time, d cot.Dest) (uid string) {
-	u := &side.of.unicast
+// reachable is the device of the mesh with this uid or callsign that was heard of late; "": there is none.
+func (d *devices) reachable(now time.Time, to cot.Dest) (uid string) {
+	u := &d.unicast
 	at := func(id string) bool {
 		r, ok := u.units[id]
 		return ok && now.Sub(r.heard) <= memberLife
 	}
-	if d.UID != "" {
-		if at(d.UID) {
-			return d.UID
+	if to.UID != "" {
+		if at(to.UID) {
+			return to.UID
 		}
 		return ""
 	}
 	for id, r := range u.units {
-		if d.Callsign != "" && r.callsign == d.Callsign && at(id) && (uid == "" || id < uid) {
+		if to.Callsign != "" && r.callsign == to.Callsign && at(id) && (uid == "" || id < uid) {
 			uid = id
 		}
 	}
 	return uid
 }
 
-// give has a device of the mesh be given an event: at its endpoint, or in the group where it has none. It answers the number
+// giveTo has a device of the mesh be given an event: at its endpoint, or in the group where it has none. It answers the number
 // of the attempt; 0: too many are under way, or it is given.
-func (side unicastSide) give(uid string, e *cot.Event) (id uint64, given bool) {
-	f := side.of
-	r := f.unicast.units[uid]
+func (d *devices) giveTo(uid string, e *cot.Event) (id uint64, given bool) {
+	r := d.unicast.units[uid]
 	if r.to == "" {
-		meshSide{f}.shout(e)
+		d.shout(e)
 		return 0, true
 	}
-	if len(f.unicast.hands) >= mostHands {
-		f.trouble.Count("unicast_full")
+	if len(d.unicast.hands) >= mostHands {
+		d.trouble.Count("unicast_full")
 		return 0, false
 	}
-	f.unicast.last++
-	f.unicast.hands[f.unicast.last] = uid
-	f.out.Orders = append(f.out.Orders, Hand{ID: f.unicast.last, To: r.to, XML: e.AppendXML(nil)})
-	f.trouble.Count("unicast_out")
-	return f.unicast.last, false
+	d.unicast.last++
+	d.unicast.hands[d.unicast.last] = uid
+	d.out.Orders = append(d.out.Orders, Hand{ID: d.unicast.last, To: r.to, XML: e.AppendXML(nil)})
+	d.trouble.Count("unicast_out")
+	return d.unicast.last, false
 }
 
 // handed goes on when a device has taken what was for it, or could not be reached.
-func (side unicastSide) handed(now time.Time, ev Handed) {
-	f := side.of
-	uid, ok := f.unicast.hands[ev.ID]
+func (d *devices) handed(now time.Time, ev Handed) {
+	uid, ok := d.unicast.hands[ev.ID]
 	if !ok {
 		return
 	}
-	delete(f.unicast.hands, ev.ID)
-	if r := f.unicast.units[uid]; ev.Err != "" {
-		f.trouble.Count("unicast_failed")
-		if f.trouble.May(now, "unicast "+uid) {
-			f.note("warn", "a device of the mesh does not take what is for it: it is tried again", "uid", uid, "callsign", r.callsign, "remote", r.to, "error", ev.Err)
+	delete(d.unicast.hands, ev.ID)
+	if r := d.unicast.units[uid]; ev.Err != "" {
+		d.trouble.Count("unicast_failed")
+		if d.trouble.May(now, "unicast "+uid) {
+			d.note("warn", "a device of the mesh does not take what is for it: it is tried again", "uid", uid, "callsign", r.callsign, "remote", r.to, "error", ev.Err)
 		}
 	}
-	for i := range f.waiting {
-		w := &f.waiting[i]
+	for i := range d.waiting {
+		w := &d.waiting[i]
 		n := slices.IndexFunc(w.hands, func(h handing) bool { return h.id == ev.ID })
 		if n < 0 {
 			continue
@@ -191,22 +185,22 @@ func (side unicastSide) handed(now time.Time, ev Handed) {
 			w.hands[n].id, w.hands[n].next = 0, now.Add(handAgain)
 			return
 		}
-		d := w.hands[n].dest
+		dest := w.hands[n].dest
 		w.hands = slices.Delete(w.hands, n, n+1)
-		if w.dests = slices.DeleteFunc(w.dests, func(x cot.Dest) bool { return x == d }); len(w.dests) == 0 {
-			w.done(f)
-			f.waiting = slices.Delete(f.waiting, i, i+1)
+		if w.dests = slices.DeleteFunc(w.dests, func(x cot.Dest) bool { return x == dest }); len(w.dests) == 0 {
+			w.done(d.step)
+			d.waiting = slices.Delete(d.waiting, i, i+1)
 		}
 		return
 	}
 }
 
-// again tries what failed a while ago.
-func (side unicastSide) again(now time.Time) {
-	if slices.ContainsFunc(side.of.waiting, func(w waiting) bool {
+// tryAgain tries what failed a while ago.
+func (d *devices) tryAgain(now time.Time) {
+	if slices.ContainsFunc(d.waiting, func(w waiting) bool {
 		return slices.ContainsFunc(w.hands, func(h handing) bool { return h.id == 0 && !now.Before(h.next) })
 	}) {
-		side.of.release(now)
+		d.release(now)
 	}
 }
 
@@ -217,47 +211,45 @@ type handing struct {
 	next time.Time // not before
 }
 
-// hand gives an event that waits to a device of the mesh that it names; false: it is not given yet.
-func (side unicastSide) hand(now time.Time, w *waiting, d cot.Dest) bool {
-	uid := side.named(now, d)
+// handTo gives an event that waits to a device of the mesh that it names; false: it is not given yet.
+func (d *devices) handTo(now time.Time, w *waiting, to cot.Dest) bool {
+	uid := d.reachable(now, to)
 	if uid == "" {
 		return false
 	}
-	i := slices.IndexFunc(w.hands, func(h handing) bool { return h.dest == d })
+	i := slices.IndexFunc(w.hands, func(h handing) bool { return h.dest == to })
 	if i >= 0 && (w.hands[i].id != 0 || now.Before(w.hands[i].next)) {
 		return false
 	}
-	id, given := side.give(uid, w.event)
+	id, given := d.giveTo(uid, w.event)
 	if i >= 0 {
 		w.hands[i].id = id
 	} else if !given {
-		w.hands = append(w.hands, handing{dest: d, id: id})
+		w.hands = append(w.hands, handing{dest: to, id: id})
 	}
 	return given
 }
 
 // toOne gives an event of this site to a device of the mesh, as often as it takes until the event is stale; false: there is
 // no such device.
-func (side unicastSide) toOne(now time.Time, e *cot.Event, d cot.Dest) bool {
-	f := side.of
-	if side.named(now, d) == "" {
+func (d *devices) toOne(now time.Time, e *cot.Event, to cot.Dest) bool {
+	if d.reachable(now, to) == "" {
 		return false
 	}
-	w := waiting{event: e, dests: []cot.Dest{d}, here: true}
+	w := waiting{event: e, dests: []cot.Dest{to}, here: true}
 	w.Until = now.Add(min(max(0, e.Stale.Sub(now)), usualLife))
 	switch {
-	case side.hand(now, &w, d):
-	case len(f.waiting) >= mostWaiting:
-		f.trouble.Count("unicast_full")
+	case d.handTo(now, &w, to):
+	case len(d.waiting) >= mostWaiting:
+		d.trouble.Count("unicast_full")
 	default:
-		f.waiting = append(f.waiting, w)
+		d.waiting = append(d.waiting, w)
 	}
 	return true
 }
 
 // direct takes what a device of the mesh said to our endpoint.
-func (side unicastSide) direct(now time.Time, ev Direct) {
-	f := side.of
+func (f *Face) direct(now time.Time, ev Direct) {
 	c := &client{host: hostOf(ev.Remote), mesh: true}
 	e, _, err := cot.ParseDirect(ev.Frame)
 	if err != nil {
@@ -272,7 +264,7 @@ func (side unicastSide) direct(now time.Time, ev Direct) {
 		f.trouble.Count("local")
 		return
 	}
-	if who := f.claimed(c, e.UID); who != nil {
+	if who := f.devices.claimed(c, e.UID); who != nil {
 		f.refuse(now, "claimed", c, e.UID, nil)
 		return
 	}
@@ -280,23 +272,23 @@ func (side unicastSide) direct(now time.Time, ev Direct) {
 		f.trouble.Count("twice")
 		return
 	}
-	if (wordsSide{f}).receipted(now, e) {
+	if f.words.receipted(now, e, f.sure) {
 		return
 	}
 	dests := e.Dests()
 	if len(dests) == 0 {
-		dests = side.chatters(now, e)
+		dests = f.devices.chatters(now, e, f.knows)
 	}
 	if len(dests) == 0 {
 		f.refuse(now, "nobody", c, e.UID, nil)
 		return
 	}
-	addressSide{f}.direct(now, c, e.Without("marti"), dests)
+	f.address(now, c, e.Without("marti"), dests)
 }
 
 // chatters are those whom words or their receipts are for and whom the mesh has not reached: its own devices are told by the
 // sender. Of a group those count that are known; one alone may come back.
-func (side unicastSide) chatters(now time.Time, e *cot.Event) (dests []cot.Dest) {
+func (d *devices) chatters(now time.Time, e *cot.Event, knows func(uid string) bool) (dests []cot.Dest) {
 	chat := e.Find("__chat")
 	if chat == nil {
 		chat = e.Find("__chatreceipt")
@@ -306,13 +298,13 @@ func (side unicastSide) chatters(now time.Time, e *cot.Event) (dests []cot.Dest)
 	}
 	for _, a := range chat.Kid("chatgrp").Attrs {
 		n, ok := strings.CutPrefix(a.Name, "uid")
-		d := cot.Dest{UID: a.Value}
-		if i, err := strconv.Atoi(n); ok && err == nil && i >= 1 && a.Value != "" && len(dests) < mostChatters && side.named(now, d) == "" && !slices.Contains(dests, d) {
-			dests = append(dests, d)
+		to := cot.Dest{UID: a.Value}
+		if i, err := strconv.Atoi(n); ok && err == nil && i >= 1 && a.Value != "" && len(dests) < mostChatters && d.reachable(now, to) == "" && !slices.Contains(dests, to) {
+			dests = append(dests, to)
 		}
 	}
 	if len(dests) > 1 {
-		dests = slices.DeleteFunc(dests, func(d cot.Dest) bool { return !side.knows(d.UID) })
+		dests = slices.DeleteFunc(dests, func(to cot.Dest) bool { return !knows(to.UID) })
 	}
 	return dests
 }
@@ -321,9 +313,8 @@ func (side unicastSide) chatters(now time.Time, e *cot.Event) (dests []cot.Dest)
 const mostChatters = 64
 
 // knows says whether a unit has a stream here, or is on a far site's map.
-func (side unicastSide) knows(uid string) bool {
-	f := side.of
-	if len(f.streams.named(cot.Dest{UID: uid})) > 0 {
+func (f *Face) knows(uid string) bool {
+	if len(f.devices.named(cot.Dest{UID: uid})) > 0 {
 		return true
 	}
 	for _, far := range f.far {

@@ -116,6 +116,7 @@ func plainOf(n ast.Node, source []byte) string {
 // LinkError says that a link of a page leads nowhere.
 type LinkError struct{ Page, Link, Why string }
 
+// Error is the whole text for the operator.
 func (e *LinkError) Error() string {
 	return fmt.Sprintf("%s: the link %q leads nowhere: %s", e.Page, e.Link, e.Why)
 }

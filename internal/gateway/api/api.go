@@ -87,28 +87,40 @@ type NormSent struct {
 	Object uint16 // transport id: 0 is the marker, then counted in order of Enqueue
 }
 
+// GatewayEvent marks LAN as an event of the gateway.
 func (LAN) GatewayEvent() {}
 
+// GatewayEvent marks Datagram as an event of the gateway.
 func (Datagram) GatewayEvent() {}
 
+// GatewayEvent marks Silence as an event of the gateway.
 func (Silence) GatewayEvent() {}
 
+// GatewayEvent marks Stop as an event of the gateway.
 func (Stop) GatewayEvent() {}
 
+// GatewayEvent marks Clock as an event of the gateway.
 func (Clock) GatewayEvent() {}
 
+// GatewayEvent marks Forget as an event of the gateway.
 func (Forget) GatewayEvent() {}
 
+// GatewayEvent marks Drain as an event of the gateway.
 func (Drain) GatewayEvent() {}
 
+// GatewayEvent marks NormUp as an event of the gateway.
 func (NormUp) GatewayEvent() {}
 
+// GatewayEvent marks NormDown as an event of the gateway.
 func (NormDown) GatewayEvent() {}
 
+// GatewayEvent marks NormPacket as an event of the gateway.
 func (NormPacket) GatewayEvent() {}
 
+// GatewayEvent marks NormObject as an event of the gateway.
 func (NormObject) GatewayEvent() {}
 
+// GatewayEvent marks NormSent as an event of the gateway.
 func (NormSent) GatewayEvent() {}
 
 // NormFrameOctets is what a NORM frame has beside its segment, at the most (norm-seal 4).

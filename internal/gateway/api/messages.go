@@ -6,12 +6,12 @@ import (
 
 // AdvertRow is one advertisement of the cache as an operator sees it.
 type AdvertRow struct {
-	Origin    string   `json:"origin"` // "local", or the name of the far site
-	Group     string   `json:"group"`
-	Type      string   `json:"type"` // as in filter rules
-	Root      string   `json:"root,omitempty"`
-	Name      string   `json:"name,omitempty"`
-	ID        string   `json:"id"`
+	Origin    string   `json:"origin"`         // "local", or the name of the far site
+	Group     string   `json:"group"`          // JXTA group that it belongs to
+	Type      string   `json:"type"`           // as in filter rules
+	Root      string   `json:"root,omitempty"` // name of its XML root element
+	Name      string   `json:"name,omitempty"` // its Name element
+	ID        string   `json:"id"`             // that it is kept under
 	Peer      string   `json:"peer,omitempty"` // that published it
 	Pipe      string   `json:"pipe,omitempty"` // that it names
 	Octets    int      `json:"octets"`         // of its XML as it is kept
@@ -22,27 +22,27 @@ type AdvertRow struct {
 
 // Travel says how far an advertisement is on its way to a far site.
 type Travel struct {
-	Site  string `json:"site"`
+	Site  string `json:"site"`          // name of the far site
 	State string `json:"state"`         // "held", "under way", "waits", "stays"
 	Why   string `json:"why,omitempty"` // it waits or stays
 }
 
 // Behind is what goes before a message.
 type Behind struct {
-	Messages int `json:"messages"`
-	Octets   int `json:"octets"`
+	Messages int `json:"messages"` // how many go before
+	Octets   int `json:"octets"`   // as journalled
 }
 
 // MessageRow is one message of this site as an operator sees it.
 type MessageRow struct {
-	ID         string         `json:"id"`
-	Face       string         `json:"face"`
-	From       string         `json:"from"`
-	FromName   string         `json:"from_name,omitempty"`
-	ToPipe     string         `json:"to_pipe"` // a pipe or topic, or an endpoint and which part of it
-	PipeName   string         `json:"pipe_name,omitempty"`
-	Label      string         `json:"label,omitempty"` // what it is about, as the rules' supersede finds it
-	Precedence string         `json:"precedence"`
+	ID         string         `json:"id"`                  // for orders about the message
+	Face       string         `json:"face"`                // protocol adapter that accepted it
+	From       string         `json:"from"`                // address of the sender
+	FromName   string         `json:"from_name,omitempty"` // of the sender, where known
+	ToPipe     string         `json:"to_pipe"`             // a pipe or topic, or an endpoint and which part of it
+	PipeName   string         `json:"pipe_name,omitempty"` // of the pipe, where known
+	Label      string         `json:"label,omitempty"`     // what it is about, as the rules' supersede finds it
+	Precedence string         `json:"precedence"`          // after rules and orders
 	Octets     int            `json:"octets"`              // as journalled
 	Coded      int            `json:"coded_octets"`        // that went on the air for the first time towards one recipient
 	Accepted   time.Time      `json:"accepted,omitzero"`   // absent: nobody knows any more
@@ -55,28 +55,28 @@ type MessageRow struct {
 	Life       []LifeRow      `json:"life,omitempty"`      // of one message alone
 	LifeLost   int            `json:"life_lost,omitempty"` // events that had no room, after the first
 
-	Number uint64 `json:"-"`
+	Number uint64 `json:"-"` // ID as the gateway counts
 }
 
 // RecipientRow is where a message stands with one site.
 type RecipientRow struct {
-	Site     string    `json:"site"`
-	State    string    `json:"state"`
-	Since    time.Time `json:"since,omitzero"`
-	Detail   string    `json:"detail,omitempty"`
-	Expected time.Time `json:"expected,omitzero"`
+	Site     string    `json:"site"`              // name of the recipient
+	State    string    `json:"state"`             // "waiting", "under_way" or how it ended
+	Since    time.Time `json:"since,omitzero"`    // of the state
+	Detail   string    `json:"detail,omitempty"`  // why it is in this state
+	Expected time.Time `json:"expected,omitzero"` // when it will be there; absent: nobody can say
 
-	ID     uint16    `json:"-"`
+	ID     uint16    `json:"-"` // of the recipient in the network
 	SentAt time.Time `json:"-"` // when it was last on the air
 	Long   bool      `json:"-"` // it goes in segments: sent at once, it takes its time
 }
 
 // LifeRow is something that happened to a message.
 type LifeRow struct {
-	At     time.Time `json:"at,omitzero"`
-	What   string    `json:"what"`
-	Site   string    `json:"site,omitempty"`
-	Detail string    `json:"detail,omitempty"`
+	At     time.Time `json:"at,omitzero"`      // absent: nobody knows
+	What   string    `json:"what"`             // the event
+	Site   string    `json:"site,omitempty"`   // the recipient concerned
+	Detail string    `json:"detail,omitempty"` // more about the event
 }
 
 // The states of a message, of that recipient that is furthest back.

@@ -23,9 +23,9 @@ type PeerCounts struct {
 	HandedOver        uint64 `json:"handed_over"`        // of those, given to all local peers that wanted them
 	UndeliverableHere uint64 `json:"undeliverable_here"` // of those, ended otherwise: somebody here did not get them
 	Duplicates        uint64 `json:"duplicates"`         // received again and dropped
-	Unreadable        uint64 `json:"unreadable"`
-	DatagramsSent     uint64 `json:"datagrams_sent"`
-	DatagramsReceived uint64 `json:"datagrams_received"`
+	Unreadable        uint64 `json:"unreadable"`         // messages of the peer that could not be decoded, and are dropped
+	DatagramsSent     uint64 `json:"datagrams_sent"`     // of all kinds
+	DatagramsReceived uint64 `json:"datagrams_received"` // authentic ones
 	// Forged counts datagrams that a member of the net has sealed for all in the peer's name, Strange those that say to be from
 	// the peer and are not sealed with its key. Both only where each node has its own.
 	Forged  uint64 `json:"forged,omitempty"`
@@ -35,16 +35,16 @@ type PeerCounts struct {
 
 // NormStatus is the child that runs libnorm.
 type NormStatus struct {
-	Up         bool  `json:"up"`
-	Generation uint8 `json:"generation"`
-	Failures   int   `json:"failures"`
+	Up         bool  `json:"up"`         // it runs and takes orders
+	Generation uint8 `json:"generation"` // which child this is, modulo 256
+	Failures   int   `json:"failures"`   // how often it has ended since one last ran for a minute
 }
 
 // BillStatus is what the link's datagrams cost since the start, where its tariff has units.
 type BillStatus struct {
-	UnitOctets int    `json:"unit_octets"`
-	Sent       uint64 `json:"sent"` // units, those that each datagram has begun
-	Received   uint64 `json:"received"`
+	UnitOctets int    `json:"unit_octets"` // size of a unit of the tariff
+	Sent       uint64 `json:"sent"`        // units, those that each datagram has begun
+	Received   uint64 `json:"received"`    // the same of received datagrams
 	// SentOctets and ReceivedOctets are IP octets in them. What is missing to Sent*UnitOctets was paid for and not used.
 	SentOctets     uint64 `json:"sent_octets"`
 	ReceivedOctets uint64 `json:"received_octets"`
@@ -57,8 +57,8 @@ var DelayBounds = [...]float64{0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14400}
 // which nobody knows when they came.
 type Delays struct {
 	Counts [len(DelayBounds)]uint64 `json:"counts"` // at most so long as the bound, and longer than the one before
-	Count  uint64                   `json:"count"`
-	SumS   float64                  `json:"sum_s"`
+	Count  uint64                   `json:"count"`  // of all messages
+	SumS   float64                  `json:"sum_s"`  // seconds of all messages together
 }
 
 // How a link differs from its profile.
@@ -83,26 +83,26 @@ type LinkMeasured struct {
 
 // DrainStatus is what an operator is told of a drain; nil while there is none.
 type DrainStatus struct {
-	Since   time.Time `json:"since"`
+	Since   time.Time `json:"since"`   // of the order
 	Refused uint64    `json:"refused"` // messages that were not taken since then, once for each site
 	// Messages of this site that have not ended, and of other sites that wait for local peers.
 	Messages int            `json:"messages"`
 	Sites    map[string]int `json:"sites,omitempty"` // of these, by the site for which they are
-	Pending  int            `json:"pending"`
+	Pending  int            `json:"pending"`         // messages of other sites that wait for local peers
 }
 
 // Foreseen is what waits for a peer and will expire before it is there, by the queue's forecast (Queue.Expected). Nobody can
 // tell while the link is down or this end is silent.
 type Foreseen struct {
-	Messages int       `json:"messages,omitempty"`
-	Octets   int       `json:"octets,omitempty"`  // as journalled
-	Expires  time.Time `json:"expires,omitzero"`  // of the first of them
-	Expected time.Time `json:"expected,omitzero"` // when that one would be there
+	Messages int       `json:"messages,omitempty"` // how many
+	Octets   int       `json:"octets,omitempty"`   // as journalled
+	Expires  time.Time `json:"expires,omitzero"`   // of the first of them
+	Expected time.Time `json:"expected,omitzero"`  // when that one would be there
 }
 
 // SilenceStatus is this node's EMCON and what will go out when it ends.
 type SilenceStatus struct {
-	On        bool    `json:"on"`
+	On        bool    `json:"on"`               // nothing is transmitted
 	Fixed     bool    `json:"fixed,omitempty"`  // by the configuration: no order ends it
 	Until     string  `json:"until,omitempty"`  // RFC 3339; empty: until told otherwise
 	Next      string  `json:"next,omitempty"`   // RFC 3339: when the next window of the configuration begins
@@ -111,41 +111,41 @@ type SilenceStatus struct {
 	Messages  int     `json:"messages"`         // that wait or may have to go again
 	Items     int     `json:"items"`            // of this site that some peer has not, each peer counted
 	Octets    int     `json:"octets"`           // IP octets, about: before deflating
-	AirtimeS  float64 `json:"airtime_s"`
-	Datagrams int     `json:"datagrams"`
+	AirtimeS  float64 `json:"airtime_s"`        // seconds of transmission for all of it
+	Datagrams int     `json:"datagrams"`        // about, for all of it
 }
 
 // HoldStatus is a standing order to hold.
 type HoldStatus struct {
-	Precedence string    `json:"precedence"`
-	Since      time.Time `json:"since"`
-	By         string    `json:"by"`
-	Messages   int       `json:"messages"` // that are held, once for each site
+	Precedence string    `json:"precedence"` // of the messages that are held
+	Since      time.Time `json:"since"`      // of the order
+	By         string    `json:"by"`         // who gave it
+	Messages   int       `json:"messages"`   // that are held, once for each site
 }
 
 // Status is everything an operator may be told; nothing in it is shared with the gateway.
 type Status struct {
-	ID         uint16            `json:"id"`
-	Name       string            `json:"name"`
-	Key        string            `json:"key_fingerprint"` // of the net's key or of this node's own, for two operators to compare
-	Roster     *RosterStatus     `json:"roster,omitempty"`
-	Profile    string            `json:"profile"`
-	End        string            `json:"end"`
-	BootNumber uint32            `json:"boot"`
-	Transport  string            `json:"transport"` // "norm" or "p_mul"
-	NORM       NormStatus        `json:"norm"`
-	Link       LinkStatus        `json:"link"`
-	Items      int               `json:"items"` // of this site, as its peers should have them
-	Silence    SilenceStatus     `json:"silence"`
-	Peers      []PeerStatus      `json:"peers"`
-	Ledger     []LedgerRow       `json:"ledger"`
-	Dropped    map[string]uint64 `json:"dropped"`
-	Modelled   uint64            `json:"modelled_octets"`   // that the model has coded, read or learned: some microseconds each
-	Filters    []filter.Status   `json:"filters,omitempty"` // the operator's rules, in order
-	Corpus     string            `json:"corpus,omitempty"`  // the name of the net's, as gateway corpus show has it
-	Survey     *SurveyStatus     `json:"survey,omitempty"`  // the last that was ordered in this run
-	Reloads    uint64            `json:"reloads,omitempty"` // how often the rules were replaced in this run
-	Drain      *DrainStatus      `json:"drain,omitempty"`
+	ID         uint16            `json:"id"`                   // of this node in the network
+	Name       string            `json:"name"`                 // of this node
+	Key        string            `json:"key_fingerprint"`      // of the net's key or of this node's own, for two operators to compare
+	Roster     *RosterStatus     `json:"roster,omitempty"`     // absent where all share one key
+	Profile    string            `json:"profile"`              // name of the link profile
+	End        string            `json:"end"`                  // "terminal" or "shore": which end of the link this is
+	BootNumber uint32            `json:"boot"`                 // incarnation: the number of this start
+	Transport  string            `json:"transport"`            // "norm" or "p_mul"
+	NORM       NormStatus        `json:"norm"`                 // of the child that runs libnorm
+	Link       LinkStatus        `json:"link"`                 // what the profile says of it
+	Items      int               `json:"items"`                // of this site, as its peers should have them
+	Silence    SilenceStatus     `json:"silence"`              // EMCON of this node
+	Peers      []PeerStatus      `json:"peers"`                // by id
+	Ledger     []LedgerRow       `json:"ledger"`               // octets on the link by peer, direction and kind
+	Dropped    map[string]uint64 `json:"dropped"`              // datagrams and packets that came to nothing, by reason
+	Modelled   uint64            `json:"modelled_octets"`      // that the model has coded, read or learned: some microseconds each
+	Filters    []filter.Status   `json:"filters,omitempty"`    // the operator's rules, in order
+	Corpus     string            `json:"corpus,omitempty"`     // the name of the net's, as gateway corpus show has it
+	Survey     *SurveyStatus     `json:"survey,omitempty"`     // the last that was ordered in this run
+	Reloads    uint64            `json:"reloads,omitempty"`    // how often the rules were replaced in this run
+	Drain      *DrainStatus      `json:"drain,omitempty"`      // absent: there is none
 	Holds      []HoldStatus      `json:"holds,omitempty"`      // standing orders
 	Bill       *BillStatus       `json:"bill,omitempty"`       // where the tariff has units
 	Month      *BillMonth        `json:"month,omitempty"`      // this calendar month, of earlier runs too
@@ -155,40 +155,40 @@ type Status struct {
 
 // PeerStatus is a sister gateway.
 type PeerStatus struct {
-	ID     uint16 `json:"id"`
-	Name   string `json:"name"`
+	ID     uint16 `json:"id"`                        // in the network
+	Name   string `json:"name"`                      // as configured
 	Key    string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
 	Roster uint32 `json:"roster,omitempty"`          // serial that it is known to go by; 0: it has not said so in this run
 	// RosterDiffers: it goes by another roster of the serial by which this node goes.
 	RosterDiffers bool   `json:"roster_differs,omitempty"`
-	Forward       bool   `json:"forward_secret,omitempty"` // what goes to it is sealed with a key that both ends forget
-	Corpus        string `json:"corpus,omitempty"`         // of the net, that it has; empty: none, or it has not said so in this run
-	Address       string `json:"address,omitempty"`
-	Configured    string `json:"configured_address,omitempty"`
-	Start         uint32 `json:"start"`               // boot number of its newest start that counts; 0: nothing of it counts yet
-	Forgotten     int    `json:"forgotten,omitempty"` // so often the operator had it forgotten in this run
-	Unopened      int    `json:"unopened,omitempty"`  // datagrams that seem to come from it and open with no key of ours, since the last that did
-	Link          string `json:"link"`                // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not; "gone": the roster does not name it
+	Forward       bool   `json:"forward_secret,omitempty"`     // what goes to it is sealed with a key that both ends forget
+	Corpus        string `json:"corpus,omitempty"`             // of the net, that it has; empty: none, or it has not said so in this run
+	Address       string `json:"address,omitempty"`            // to which everything goes now
+	Configured    string `json:"configured_address,omitempty"` // as the operator wrote it
+	Start         uint32 `json:"start"`                        // boot number of its newest start that counts; 0: nothing of it counts yet
+	Forgotten     int    `json:"forgotten,omitempty"`          // so often the operator had it forgotten in this run
+	Unopened      int    `json:"unopened,omitempty"`           // datagrams that seem to come from it and open with no key of ours, since the last that did
+	Link          string `json:"link"`                         // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not; "gone": the roster does not name it
 	// LinkSince is when the link got this state; zero before the first turn of the loop.
 	LinkSince time.Time `json:"link_since,omitzero"`
-	LastHeard string    `json:"last_heard,omitempty"`
-	Knows     bool      `json:"knows_us"`
+	LastHeard string    `json:"last_heard,omitempty"` // RFC 3339; empty: not in this run
+	Knows     bool      `json:"knows_us"`             // it has confirmed this start, so that short datagrams will do
 	// KnownSince is when this run came to know the peer: its start, or when a reload brought the peer.
 	KnownSince    time.Time `json:"known_since,omitzero"`
-	Waiting       int       `json:"waiting"`        // in custody without a number, news of this site among it: see Messages
-	UnderWay      int       `json:"under_way"`      // sent, not acknowledged
-	WaitingOctets int       `json:"waiting_octets"` // of both
-	NewsWaiting   int       `json:"news_waiting,omitempty"`
-	NewsUnderWay  int       `json:"news_under_way,omitempty"`
-	NewsOctets    int       `json:"news_octets,omitempty"`
-	ItemsHeld     int       `json:"items_held"` // of this site's items, known to be there
-	ItemsUnderWay int       `json:"items_under_way"`
-	FarItems      int       `json:"far_items"` // of the peer's site, held here
+	Waiting       int       `json:"waiting"`                  // in custody without a number, news of this site among it: see Messages
+	UnderWay      int       `json:"under_way"`                // sent, not acknowledged
+	WaitingOctets int       `json:"waiting_octets"`           // of both
+	NewsWaiting   int       `json:"news_waiting,omitempty"`   // changes of this site's state that wait
+	NewsUnderWay  int       `json:"news_under_way,omitempty"` // and those that are sent and not acknowledged
+	NewsOctets    int       `json:"news_octets,omitempty"`    // of both
+	ItemsHeld     int       `json:"items_held"`               // of this site's items, known to be there
+	ItemsUnderWay int       `json:"items_under_way"`          // of this site's items, sent and not acknowledged
+	FarItems      int       `json:"far_items"`                // of the peer's site, held here
 	// Queue is what waits, the most urgent first.
 	Queue []QueueRow `json:"queue,omitempty"`
 	// Late is what of it will expire before it is there.
 	Late   Foreseen `json:"late"`
-	Delays Delays   `json:"delays"`
+	Delays Delays   `json:"delays"` // from custody here to its acknowledgements
 	// Measured is what the traffic shows of the link, as far as it does.
 	Measured LinkMeasured `json:"measured"`
 	PeerCounts
@@ -202,8 +202,8 @@ func (p PeerStatus) Messages() (waiting, underWay, octets int) {
 
 // QueueRow is what waits for a peer in one precedence.
 type QueueRow struct {
-	Precedence string    `json:"precedence"`
-	Messages   int       `json:"messages"`
+	Precedence string    `json:"precedence"`      // of the messages
+	Messages   int       `json:"messages"`        // how many wait
 	Octets     int       `json:"octets"`          // as journalled
 	Oldest     time.Time `json:"oldest,omitzero"` // when the oldest was accepted; where nobody knows, the start
 	// Expected is when the last of them will be there, as Queue.Expected has it. Zero: nobody can tell, the link is down or a
@@ -213,37 +213,37 @@ type QueueRow struct {
 
 // LinkStatus is what the profile says of the link, as this end sees it. Rates are bits per second, 0 is unlimited.
 type LinkStatus struct {
-	SendBps        int     `json:"send_bps"`
-	ReceiveBps     int     `json:"receive_bps"`
-	SendLossPct    float64 `json:"send_loss_percent"` // of frames
-	ReceiveLossPct float64 `json:"receive_loss_percent"`
-	Shared         bool    `json:"shared"` // one channel for all, in both directions
-	Each           bool    `json:"each"`   // each peer has a leg of its own, and the rates are those of one
-	Tariff         string  `json:"tariff"` // "octets", "minutes" or "none"
+	SendBps        int     `json:"send_bps"`             // away from here
+	ReceiveBps     int     `json:"receive_bps"`          // towards here
+	SendLossPct    float64 `json:"send_loss_percent"`    // of frames
+	ReceiveLossPct float64 `json:"receive_loss_percent"` // of frames
+	Shared         bool    `json:"shared"`               // one channel for all, in both directions
+	Each           bool    `json:"each"`                 // each peer has a leg of its own, and the rates are those of one
+	Tariff         string  `json:"tariff"`               // "octets", "minutes" or "none"
 }
 
 // LedgerRow is one account of the airtime ledger.
 type LedgerRow struct {
 	Direction string `json:"direction"` // "sent" or "received"
-	Peer      string `json:"peer"`
-	Kind      string `json:"kind"`
-	Octets    uint64 `json:"octets"` // IP octets
+	Peer      string `json:"peer"`      // name of the peer, or "group"
+	Kind      string `json:"kind"`      // what the octets were for
+	Octets    uint64 `json:"octets"`    // IP octets
 }
 
 // RosterStatus is the roster that a gateway goes by.
 type RosterStatus struct {
-	Net       string    `json:"net"`
-	Serial    uint32    `json:"serial"`
-	Sealing   uint32    `json:"sealing"` // serial of the one that is sealed with for all: an older one until all can follow
-	Made      time.Time `json:"made"`
-	At        time.Time `json:"at,omitzero"` // when this one is sealed with for all; zero: when all have it
-	Authority string    `json:"authority_fingerprint"`
+	Net       string    `json:"net"`                   // name of the network
+	Serial    uint32    `json:"serial"`                // of the roster in use
+	Sealing   uint32    `json:"sealing"`               // serial of the one that is sealed with for all: an older one until all can follow
+	Made      time.Time `json:"made"`                  // when its authority signed it
+	At        time.Time `json:"at,omitzero"`           // when this one is sealed with for all; zero: when all have it
+	Authority string    `json:"authority_fingerprint"` // fingerprint of the key that signed it
 	// AuthorityKey is its public key as people pass it on.
 	AuthorityKey string `json:"authority_key"`
 	// Digests are those of the rosters with this serial that are known here: one as a rule. Of several only that is gone by which
 	// all of them name. Differs says that there are several, here or at a peer.
 	Digests []string `json:"digests"`
-	Differs bool     `json:"differs,omitempty"`
+	Differs bool     `json:"differs,omitempty"` // several rosters have this serial, here or at a peer
 	// Refusals are rosters of an operator that were not taken in this run, and Refusal why the last one was not.
 	Refusals int    `json:"refusals,omitempty"`
 	Refusal  string `json:"refusal,omitempty"`

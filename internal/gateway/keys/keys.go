@@ -199,11 +199,7 @@ func (k *Keys) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 }
 
 // Silent says whether a peer is believed to be silent: it may start anew then and be unable to say so.
-func (k *Keys) Silent(id uint16, silent bool) {
-	if k.forward != nil {
-		k.forward.Silent(id, silent)
-	}
-}
+func (k *Keys) Silent(id uint16, silent bool) { k.forward.Silent(id, silent) }
 
 // Hello adds to a HELLO for a peer what it says of starts, rosters and ephemeral keys.
 func (k *Keys) Hello(p *mail.Peer, h *frame.Hello) {
@@ -212,9 +208,7 @@ func (k *Keys) Hello(p *mail.Peer, h *frame.Hello) {
 		h.HeardStream = k.known[p.ID].stream
 	}
 	h.Roster, h.Mark = k.Rosters.said(), k.Rosters.mark
-	if k.forward != nil {
-		h.Ephemeral, h.HeardEphemeral = k.forward.Says(p.ID)
-	}
+	h.Ephemeral, h.HeardEphemeral = k.forward.Says(p.ID)
 }
 
 // Hear notes what a peer's HELLO says of this node's starts and of its own rosters.
@@ -225,15 +219,12 @@ func (k *Keys) Hear(now time.Time, id uint16, h frame.Hello) {
 
 // Agree takes what the newest HELLO of a peer says of ephemeral keys; true: the peer waits to see that its key is here.
 func (k *Keys) Agree(id uint16, h frame.Hello) bool {
-	if k.forward == nil {
-		return false
-	}
 	state := k.opener.State(id)
 	return k.forward.Hear(id, seal.Boot{Number: state.Boot, Salt: state.Salt}, h.Ephemeral, h.HeardEphemeral)
 }
 
 // Lacks says that a peer is not known to have what its key is made of: receipts for it take a HELLO along.
-func (k *Keys) Lacks(id uint16) bool { return k.forward != nil && k.forward.Lacks(id) }
+func (k *Keys) Lacks(id uint16) bool { return k.forward.Lacks(id) }
 
 // ProofsMost is the room that datagrams to all must leave for proofs, also of rosters to come.
 func (k *Keys) ProofsMost() int {

@@ -34,7 +34,7 @@ type Rosters struct {
 	known map[uint16]*lag     // also peers that have left in this run
 
 	list     []*roster.Roster // the newest first, of that serial perhaps several; nil: all share a key
-	common   *roster.Roster   // what those of the newest serial all name: it is gone by
+	common   *roster.Roster   // what those of the newest serial all name: it is gone by; nil: all share a key
 	mark     uint16           // roster.Mark of them
 	kept     []*roster.Roster // of the journal, before choose
 	use      uint32           // serial of the one that is sealed with for all
@@ -127,9 +127,6 @@ func (o *Rosters) digests() (list []string) {
 func (o *Rosters) differs(its shelf) bool {
 	return its.newest == o.common.Serial && its.mark != o.mark && (its.mark != 0 || len(o.alike()) > 1)
 }
-
-// newest is the roster that this node goes by; nil: all share a key.
-func (o *Rosters) newest() *roster.Roster { return o.common }
 
 func newRosters(cfg Config) *Rosters { return &Rosters{cfg: cfg, known: map[uint16]*lag{}} }
 
@@ -234,7 +231,7 @@ func (o *Rosters) take(r *roster.Roster, from string) error {
 			return err
 		}
 	}
-	old := o.newest()
+	old := o.common
 	if err := o.enter(0, r, serialKey(r.Serial), from); err != nil {
 		return err
 	}
@@ -277,7 +274,7 @@ func (o *Rosters) contest(now time.Time, r *roster.Roster, from string) error {
 
 // disputed says that several rosters have one serial.
 func (o *Rosters) disputed(from string) {
-	if r := o.newest(); r != nil && len(o.alike()) > 1 {
+	if r := o.common; r != nil && len(o.alike()) > 1 {
 		o.cfg.Road.Note("error", "the authority has signed two different rosters with one serial: until there is one with a higher serial, only nodes that both name are heard and spoken to",
 			"serial", r.Serial, "digests", o.digests(), "from", from)
 	}
@@ -307,7 +304,7 @@ func (o *Rosters) enter(at int, r *roster.Roster, key []byte, from string) error
 
 // part forgets what is known of peers that the roster does not name any more.
 func (o *Rosters) part() {
-	r := o.newest()
+	r := o.common
 	if r == nil {
 		return
 	}
@@ -324,7 +321,7 @@ func (o *Rosters) part() {
 
 // hear notes what a peer's HELLO says of its rosters.
 func (o *Rosters) hear(now time.Time, id uint16, h frame.Hello) {
-	m, r := o.known[id], o.newest()
+	m, r := o.known[id], o.common
 	if r == nil {
 		return
 	}
@@ -363,7 +360,7 @@ const turnOfTwo = time.Minute
 
 // wait is how long this node leaves it to others to tell a peer.
 func (o *Rosters) wait(m *lag) time.Duration {
-	if o.given == o.newest().Serial || !o.cfg.Shared {
+	if o.given == o.common.Serial || !o.cfg.Shared {
 		return 0
 	}
 	before := 1
@@ -395,7 +392,7 @@ func (o *Rosters) used(id uint16, epoch uint32) {
 
 // lacks says that a peer is not known to have the newest roster.
 func (o *Rosters) lacks(m *lag) bool {
-	return !m.gone && (m.keeps.newest < o.newest().Serial || o.differs(m.keeps))
+	return !m.gone && (m.keeps.newest < o.common.Serial || o.differs(m.keeps))
 }
 
 // Telling is a roster that some peers are to be told, as a message of its own. Refused is to hear for whom there is no room.
@@ -408,7 +405,7 @@ type Telling struct {
 // Tell says what these peers, which one carrier reaches, are to be told now: those that are known to have an older roster than the
 // newest. It is called in each turn, before Turn.
 func (o *Rosters) Tell(now time.Time, peers func(*mail.Peer) bool) (list []Telling) {
-	r := o.newest()
+	r := o.common
 	if r == nil || now.Before(o.retry) {
 		return nil
 	}
@@ -486,7 +483,7 @@ func (o *Rosters) Refused(now time.Time, t Telling, by []*mail.Peer) {
 
 // Turn begins to seal with the newest roster when it is time.
 func (o *Rosters) Turn(now time.Time) {
-	r := o.newest()
+	r := o.common
 	if r == nil {
 		return
 	}
@@ -501,7 +498,7 @@ func (o *Rosters) Turn(now time.Time) {
 
 // due is when Tell or Turn has something to do by itself.
 func (o *Rosters) due() (at time.Time) {
-	r := o.newest()
+	r := o.common
 	if r == nil {
 		return at
 	}
@@ -591,13 +588,13 @@ func (o *Rosters) Ended(now time.Time, id uint16, octets []byte, delivered bool)
 			return
 		}
 		its := m.keeps.with(serial)
-		if its.newest == o.newest().Serial {
+		if its.newest == o.common.Serial {
 			its.mark = o.mark // if it knows another one too, it says so
 		}
 		o.knows(m, its)
 	case m.told == serial: // it is told again
 		m.told = 0
-		if o.lacks(m) && serial == o.newest().Serial {
+		if o.lacks(m) && serial == o.common.Serial {
 			m.lags = now
 		}
 	}
@@ -605,7 +602,7 @@ func (o *Rosters) Ended(now time.Time, id uint16, octets []byte, delivered bool)
 
 // describe adds to a status what the rosters say.
 func (o *Rosters) describe(s *api.Status) {
-	r := o.newest()
+	r := o.common
 	if r == nil {
 		return
 	}

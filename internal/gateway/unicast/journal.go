@@ -186,11 +186,14 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 	if a.Place.Lane >= frame.Lanes {
 		return false, nil
 	}
-	if err == nil {
-		l.receiver.Restore(a.Place)
-		l.early.Keep(a, false)
+	if err != nil {
+		return true, err
 	}
-	return true, err
+	if !l.receiver.Restore(a.Place) {
+		return true, mail.ErrRecord
+	}
+	l.early.Keep(a, false)
+	return true, nil
 }
 
 // Resume goes on with a message of the direct or the bulk lane.

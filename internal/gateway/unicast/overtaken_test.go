@@ -63,6 +63,7 @@ func reordered(t *testing.T, rng *rand.Rand, slack int) (known, unknown int) {
 
 // TestOvertaken: a short number of a late datagram is understood, and never as another, however far the link reorders.
 func TestOvertaken(t *testing.T) {
+	t.Parallel()
 	for seed := range uint64(30) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		known, unknown := reordered(t, rng, 2+rng.IntN(40))

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
@@ -129,8 +128,7 @@ func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration, lo
 	}
 	end := s.Now
 	look()
-	counts := func() api.PeerStatus { return s.ship.GW.Status(s.Now).Peers[0] }
-	s.until(4*lasting, func() bool { p := counts(); return p.Waiting+p.UnderWay == 0 })
+	s.until(4*lasting, func() bool { p := s.ship.GW.Status(s.Now).Peers[0]; return p.Waiting+p.UnderWay == 0 })
 	if s.err != nil {
 		return o, s.err
 	}
@@ -148,7 +146,7 @@ func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration, lo
 		}
 	}
 	o.Evenly = float64(slices.Min(shares)) / float64(slices.Max(shares))
-	p := counts()
+	p := s.ship.GW.Status(s.Now).Peers[0]
 	o.Dropped = int(p.Refused + p.Withdrawn + p.Expired)
 	o.Missing = offered - arrived - o.Dropped
 	for _, n := range s.Notes {

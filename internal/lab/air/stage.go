@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
@@ -131,7 +130,7 @@ func newStage(ctx Context, link string, nodes int, seed uint64, change ...func(*
 		return nil, err
 	}
 	s := &stage{World: w, ctx: ctx, link: cfg.Profile, shore: w.Nodes[0], ship: w.Nodes[1]}
-	s.shore.Site.Put(w, site.Item{Kind: site.Listener, Scope: "jxta-NetGroup", Owner: Peer(1), ID: Pipe, Sub: jxtabridge.PipePropagate})
+	s.shore.Site.Listen(w, Peer(1), Pipe)
 	s.run(acquaintance)
 	return s, s.err
 }

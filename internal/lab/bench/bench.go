@@ -106,6 +106,7 @@ func (r *run) quick(full, small int) int {
 // UsageError says what cannot be measured.
 type UsageError struct{ Text string }
 
+// Error is what cannot be measured, in words.
 func (e *UsageError) Error() string { return "bench: " + e.Text }
 
 // Run measures. With an error comes what was measured until then.

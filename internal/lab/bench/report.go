@@ -30,6 +30,7 @@ type Machine struct {
 	Autogroup int `json:"autogroup_nice,omitempty"`
 }
 
+// String is the machine in a line.
 func (m Machine) String() string {
 	s := fmt.Sprintf("%d cores of %s, Linux %s, %s", m.Cores, m.Processor, m.Kernel, m.Go)
 	if _, version, ok := strings.Cut(m.Java, `"`); ok {

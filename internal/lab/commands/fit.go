@@ -16,7 +16,6 @@ import (
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
-	"aldis/internal/link/survey"
 )
 
 // fitted is what gateway tune --fit or --survey was told.
@@ -63,11 +62,8 @@ func (f fitted) print(res told, stdout io.Writer) error {
 	f.name = cmp.Or(f.name, strings.TrimSuffix(f.base.Name, res.suffix)+res.suffix)
 	if f.out != "" {
 		text, err := res.Write(f.source, f.base, f.name, res.head)
-		if err == nil {
-			err = cli.WriteTo(f.out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
-		}
-		if err != nil {
-			return fmt.Errorf("--out: %w", err)
+		if err := writeProfile(f.out, stdout, text, err); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -82,6 +78,17 @@ func (f fitted) print(res told, stdout io.Writer) error {
 	}
 	_, err := io.WriteString(stdout, text)
 	return err
+}
+
+// writeProfile writes the text of a profile; err is why there is none.
+func writeProfile(out string, stdout io.Writer, text []byte, err error) error {
+	if err == nil {
+		err = cli.WriteTo(out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
+	}
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
+	}
+	return nil
 }
 
 // ofCaptures judges a link by captures of both its ends.
@@ -131,23 +138,14 @@ func (f fitted) ofSurvey(io.Writer) (res told, err error) {
 	if err != nil {
 		return res, err
 	}
-	var got struct {
-		Survey struct {
-			Peer     string `json:"peer"`
-			Budget   int    `json:"budget_octets"`
-			Sent     int    `json:"sent_octets"`
-			Received int    `json:"received_octets"`
-		} `json:"survey"`
-		Terminal bool            `json:"terminal"`
-		Packets  []survey.Packet `json:"packets"`
-	}
+	var got linkemu.Survey
 	if err := json.Unmarshal(text, &got); err != nil {
 		return res, fmt.Errorf("--survey %s: it is not what gateway survey --json prints: %w", f.survey, err)
 	}
 	if res.Result, err = linkemu.OfSurvey(got.Packets, f.base, got.Terminal); err != nil {
 		return res, fmt.Errorf("%w: a larger --budget sends more", err)
 	}
-	s := got.Survey
+	s := got.Status
 	res.suffix = "-surveyed"
 	res.head = []string{fmt.Sprintf("Surveyed: gateway survey %s --budget %d, %d octets from here and %d from there.", s.Peer, s.Budget, s.Sent, s.Received),
 		fmt.Sprintf("Datagrams of up to %d IP octets passed. Sealed octets do not compress, and so few do not fill a queue: these keys are as before.", res.Largest())}

@@ -11,7 +11,6 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/lab/field"
-	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/report"
 )
@@ -23,7 +22,7 @@ type clients interface {
 	replay(ctx context.Context, o replay.Options) (*outcome, error)
 	replayLive(ctx context.Context, o replay.Options, link, keep string) (*outcome, error)
 	// rehearse plays it several times and judges that; alone: on no other links, whatever the verdict.
-	rehearse(ctx context.Context, o replay.Options, plays int, judged forecast.Options, alone bool) (verdict string, out *outcome, err error)
+	rehearse(ctx context.Context, o replay.Options, plays int, judged replay.Judging, alone bool) (verdict string, out *outcome, err error)
 }
 
 // outcome are figures in the ways in which they can be printed.

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"aldis/internal/cli"
-	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
@@ -49,7 +48,7 @@ func rehearseCommand(args []string, stdout, stderr io.Writer) int {
 	if done {
 		return code
 	}
-	tariff, err := forecast.ParseTariff(*prices)
+	tariff, err := replay.ParseTariff(*prices)
 	switch {
 	case err != nil:
 		err = fmt.Errorf("--tariff: %w", err)
@@ -80,7 +79,7 @@ func rehearseCommand(args []string, stdout, stderr io.Writer) int {
 	var verdict string
 	var out *outcome
 	if err == nil {
-		verdict, out, err = c.rehearse(ctx, o, *plays, forecast.Options{Profile: o.Profile, Deadline: *deadline, Tariff: tariff}, *alone)
+		verdict, out, err = c.rehearse(ctx, o, *plays, replay.Judging{Profile: o.Profile, Deadline: *deadline, Tariff: tariff}, *alone)
 	}
 	if err != nil {
 		return cli.Fail(stderr, "rehearse", fmt.Errorf("%s: %w", *traceFile, err))
@@ -88,16 +87,16 @@ func rehearseCommand(args []string, stdout, stderr io.Writer) int {
 	if err := out.show(*page, *asJSON, stdout); err != nil {
 		return cli.Fail(stderr, "rehearse", err)
 	}
-	if verdict != forecast.Go {
+	if verdict != replay.Go {
 		return cli.ExitRefused
 	}
 	return cli.ExitGood
 }
 
-func (p peers) rehearse(ctx context.Context, o replay.Options, plays int, judged forecast.Options, alone bool) (string, *outcome, error) {
+func (p peers) rehearse(ctx context.Context, o replay.Options, plays int, judged replay.Judging, alone bool) (string, *outcome, error) {
 	o.Bin = min(time.Minute, max(time.Second, (p.script.Duration/240).Round(time.Second)))
 	r, err := rehearsal(ctx, p.script, o, plays, judged, p.stderr)
-	if err == nil && r.Verdict != forecast.Go && !alone {
+	if err == nil && r.Verdict != replay.Go && !alone {
 		err = otherLinks(ctx, r, p.script, o, judged.Deadline, p.stderr)
 	}
 	if err != nil {
@@ -108,7 +107,7 @@ func (p peers) rehearse(ctx context.Context, o replay.Options, plays int, judged
 }
 
 // rehearsal plays a script several times and judges that.
-func rehearsal(ctx context.Context, script *replay.Script, o replay.Options, plays int, ro forecast.Options, stderr io.Writer) (*forecast.Rehearsal, error) {
+func rehearsal(ctx context.Context, script *replay.Script, o replay.Options, plays int, ro replay.Judging, stderr io.Writer) (*replay.Rehearsal, error) {
 	var list []play
 	for i := range plays {
 		o.Seed++
@@ -127,11 +126,11 @@ func rehearsal(ctx context.Context, script *replay.Script, o replay.Options, pla
 		}
 		results = append(results, p.result)
 	}
-	return forecast.Judge(results, ro), nil
+	return replay.Judge(results, ro), nil
 }
 
 // otherLinks plays the script once on each other link that is known by name.
-func otherLinks(ctx context.Context, r *forecast.Rehearsal, script *replay.Script, o replay.Options, deadline time.Duration, stderr io.Writer) error {
+func otherLinks(ctx context.Context, r *replay.Rehearsal, script *replay.Script, o replay.Options, deadline time.Duration, stderr io.Writer) error {
 	var list []play
 	own := o.Profile.Name
 	for _, name := range profile.Names() {
@@ -147,14 +146,14 @@ func otherLinks(ctx context.Context, r *forecast.Rehearsal, script *replay.Scrip
 	c := newCounted(stderr, "other links", len(list))
 	out := playAll(ctx, list, c.one)
 	c.clear()
-	var others []forecast.Other
+	var others []replay.Other
 	for i, p := range out {
 		if p.err != nil {
 			return p.err
 		}
 		of := list[i].options.Profile
-		j := forecast.Judge([]*replay.Result{p.result}, forecast.Options{Profile: of, Deadline: deadline})
-		others = append(others, forecast.Other{Profile: of.Name, Summary: of.Summary, Verdict: j.Verdict, WorstS: j.MaxS.Worst,
+		j := replay.Judge([]*replay.Result{p.result}, replay.Judging{Profile: of, Deadline: deadline})
+		others = append(others, replay.Other{Profile: of.Name, Summary: of.Summary, Verdict: j.Verdict, WorstS: j.MaxS.Worst,
 			Octets: p.result.LinkBytes.Up + p.result.LinkBytes.Down})
 	}
 	r.Compare(others)

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 )
 
@@ -86,11 +86,11 @@ func TestRehearseCommand(t *testing.T) {
 	}
 	var out bytes.Buffer
 	rehearseCommand([]string{"--profile", slow, "--trace", file, "--plays", "1", "--alone", "--json"}, &out, &out)
-	var r forecast.Rehearsal
+	var r replay.Rehearsal
 	{
 		err := json.Unmarshal(out.Bytes(), &r)
 		check.NoError(check.Fatal(t), err)
-		check.Differ(t, "r.Verdict", r.Verdict, forecast.Go)
+		check.Differ(t, "r.Verdict", r.Verdict, replay.Go)
 		check.Equal(check.Fatal(t), "len(r.Overload)", len(r.Overload), 1)
 		check.Equal(t, "r.Overload[0].RateBps", r.Overload[0].RateBps, 20)
 		check.True(t, "r.First", r.First != nil)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"aldis/internal/lab/field"
-	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
@@ -42,7 +41,7 @@ func (d devices) page(how string, res *trace.CoTCost) *outcome {
 	return &outcome{html: p.HTML, text: p.Text, figures: res}
 }
 
-func (d devices) rehearse(ctx context.Context, o replay.Options, plays int, judged forecast.Options, _ bool) (string, *outcome, error) {
+func (d devices) rehearse(ctx context.Context, o replay.Options, plays int, judged replay.Judging, _ bool) (string, *outcome, error) {
 	results := make([]trace.CoTCost, plays)
 	errs := make([]error, plays)
 	onAllCores(plays, func(i int) {
@@ -58,7 +57,7 @@ func (d devices) rehearse(ctx context.Context, o replay.Options, plays int, judg
 			return "", nil, err
 		}
 	}
-	r := forecast.JudgePicture(results, o.Profile, judged.Deadline, takBound)
+	r := replay.JudgePicture(results, o.Profile, judged.Deadline, takBound)
 	r.Source = d.source
 	p := report.Picture(r)
 	return r.Verdict, &outcome{html: p.HTML, text: p.Text, figures: r}, nil

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -16,7 +17,6 @@ import (
 	"time"
 
 	"aldis/internal/cli"
-	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
@@ -50,7 +50,10 @@ the datagrams do not tell.
 // files is a flag that may be given several times.
 type files []string
 
-func (f *files) String() string     { return strings.Join(*f, ",") }
+// String is what the flag was given so far.
+func (f *files) String() string { return strings.Join(*f, ",") }
+
+// Set adds one.
 func (f *files) Set(s string) error { *f = append(*f, s); return nil }
 
 const maxTuneTraces = 8
@@ -103,16 +106,8 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	if *limit > 0 {
 		t.until, t.grace = time.Now().Add(*limit), *limit/20
 	}
-	for _, file := range slices.Concat(traces, proof) {
-		f, err := readTrace(file)
-		var script *replay.Script
-		if err == nil {
-			script, err = replay.NewScript(f, *content, *seed)
-		}
-		if err != nil {
-			return cli.Fail(stderr, "tune", fmt.Errorf("%s: %w", file, err))
-		}
-		t.scripts = append(t.scripts, script)
+	if err := t.read(slices.Concat(traces, proof), *content); err != nil {
+		return cli.Fail(stderr, "tune", err)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -120,21 +115,16 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return cli.Fail(stderr, "tune", err)
 	}
-	if *name == "" {
-		*name = strings.TrimSuffix(p.Name, "-tuned") + "-tuned"
-	}
+	*name = cmp.Or(*name, strings.TrimSuffix(p.Name, "-tuned")+"-tuned")
 	if *out != "" && len(res.Steps) > 0 {
 		head := []string{
 			"Tuned: gateway tune " + strings.Join(args, " "),
 			fmt.Sprintf("on %s, seed %d. On plays that no decision was made on: octets %+.1f %%, 95 %% of latency %+.1f %%,", traces.String(), *seed, res.Unseen.OctetsPct, res.Unseen.P95Pct),
 			fmt.Sprintf("mean latency %+.1f %%. Both ends of the link need this profile.", res.Unseen.MeanPct), "",
 		}
-		text, err := forecast.WriteTuned(source, p, res.Profile, *name, head)
-		if err == nil {
-			err = cli.WriteTo(*out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
-		}
-		if err != nil {
-			return cli.Fail(stderr, "tune", fmt.Errorf("--out: %w", err))
+		text, err := replay.WriteTuned(source, p, res.Profile, *name, head)
+		if err := writeProfile(*out, stdout, text, err); err != nil {
+			return cli.Fail(stderr, "tune", err)
 		}
 	}
 	switch {
@@ -166,11 +156,27 @@ type tuner struct {
 
 type variantKey struct {
 	trace   int
-	variant forecast.Number
+	variant replay.Number
 }
 
-func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (forecast.Tuning, error) {
-	s := forecast.NewSearch(forecast.SearchConfig{Profile: p, Traces: len(t.scripts) - proof, Proof: proof, Seed: t.seed})
+// read reads the traces. content is of messages that have only sizes.
+func (t *tuner) read(traces []string, content string) error {
+	for _, file := range traces {
+		f, err := readTrace(file)
+		var script *replay.Script
+		if err == nil {
+			script, err = replay.NewScript(f, content, t.seed)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		t.scripts = append(t.scripts, script)
+	}
+	return nil
+}
+
+func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (replay.Tuning, error) {
+	s := replay.NewSearch(replay.SearchConfig{Profile: p, Traces: len(t.scripts) - proof, Proof: proof, Seed: t.seed})
 	for {
 		trials := s.Next()
 		if len(trials) == 0 {
@@ -180,7 +186,7 @@ func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (forec
 		for _, trial := range trials {
 			k := variantKey{trial.Trace, trial.Variant}
 			if t.variants[k] == nil {
-				t.variants[k] = forecast.Variant(t.scripts[k.trace], k.variant, t.seed)
+				t.variants[k] = replay.Variant(t.scripts[k.trace], k.variant, t.seed)
 			}
 			// What is under way an hour after the trace's end is lost either way; bins are not looked at.
 			plays = append(plays, play{t.variants[k], replay.Options{Profile: trial.Profile, Seed: trial.Seed, Bin: time.Minute}})
@@ -192,14 +198,14 @@ func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (forec
 		t.each = max(t.each, time.Since(begun)/time.Duration(len(plays)))
 		cancel()
 		c.clear()
-		var figures []forecast.Figures
+		var figures []replay.Figures
 		for _, o := range out {
 			if err := ctx.Err(); err != nil {
-				return forecast.Tuning{}, errors.New("interrupted; nothing was written")
+				return replay.Tuning{}, errors.New("interrupted; nothing was written")
 			}
-			f := forecast.Figures{Cut: errors.Is(o.err, context.DeadlineExceeded)}
+			f := replay.Figures{Cut: errors.Is(o.err, context.DeadlineExceeded)}
 			if o.result != nil && !f.Cut {
-				f = forecast.FiguresOf(o.result)
+				f = replay.FiguresOf(o.result)
 			}
 			if o.err != nil && !f.Cut {
 				f.Err = o.err.Error()
@@ -214,12 +220,12 @@ func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (forec
 }
 
 // exploreUntil is when the search has to stop so that its judgement ends in time.
-func (t *tuner) exploreUntil(s *forecast.Search) time.Time {
+func (t *tuner) exploreUntil(s *replay.Search) time.Time {
 	return t.until.Add(-time.Duration(s.Reserve()) * t.each)
 }
 
 // limited ends the plays of a phase when its share of the time is over.
-func (t *tuner) limited(ctx context.Context, s *forecast.Search) (context.Context, context.CancelFunc) {
+func (t *tuner) limited(ctx context.Context, s *replay.Search) (context.Context, context.CancelFunc) {
 	if t.until.IsZero() {
 		return ctx, func() {}
 	}
@@ -232,14 +238,14 @@ func (t *tuner) limited(ctx context.Context, s *forecast.Search) (context.Contex
 }
 
 // tuned is what --json prints.
-func tuned(p profile.Profile, res forecast.Tuning) any {
+func tuned(p profile.Profile, res replay.Tuning) any {
 	return struct {
 		Profile string `json:"profile"`
-		forecast.Tuning
+		replay.Tuning
 	}{p.Name, res}
 }
 
-func printTuned(w io.Writer, p profile.Profile, res forecast.Tuning, out string, proof []string) error {
+func printTuned(w io.Writer, p profile.Profile, res replay.Tuning, out string, proof []string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %d plays in %d rounds on %d cores", p.Name, res.Plays, res.Rounds, runtime.GOMAXPROCS(0))
 	if res.Cut {
@@ -249,7 +255,7 @@ func printTuned(w io.Writer, p profile.Profile, res forecast.Tuning, out string,
 	if res.Problem != "" {
 		fmt.Fprintf(&b, "The profile as it is cannot be played: %s\n", res.Problem)
 	}
-	steps := func(title string, list []forecast.Step) {
+	steps := func(title string, list []replay.Step) {
 		if len(list) == 0 {
 			return
 		}
@@ -268,7 +274,7 @@ func printTuned(w io.Writer, p profile.Profile, res forecast.Tuning, out string,
 	if len(res.Steps) == 0 && res.Problem == "" {
 		b.WriteString("\nNothing better was found: the profile fits these traces as it is.\n")
 	}
-	judged := func(title string, j forecast.Judgement) {
+	judged := func(title string, j replay.Judgement) {
 		if j.Plays > 0 {
 			fmt.Fprintf(&b, "%-24s %5d %9d %9.0f %+7.1f %% %8.2f %+7.1f %% %8.2f %+7.1f %% %8.2f %+7.1f %% %5d\n",
 				title, j.Plays, j.Messages, j.Octets, j.OctetsPct, j.MedianS, j.MedianPct, j.P95S, j.P95Pct, j.MeanS, j.MeanPct, j.Lost)

@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/replay"
 )
 
 // Tuned on run 3 of the Blue Game, judged on the others: never worse than 2 % in octets or in 95 % of latency, over the four
@@ -22,7 +22,7 @@ func TestTuneOnRunsNotSeen(t *testing.T) {
 		t.Run(link, func(t *testing.T) {
 			var out, errs bytes.Buffer
 			tuneCommand(append([]string{"--profile", link}, args...), &out, &errs)
-			var r forecast.Tuning
+			var r replay.Tuning
 			if err := json.Unmarshal(out.Bytes(), &r); err != nil {
 				t.Fatalf("%v: %s%s", err, out.String(), errs.String())
 			}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 )
@@ -71,7 +71,7 @@ func TestTuneCommand(t *testing.T) {
 	if results[0] != results[1] {
 		t.Errorf("on all cores:\n%s\non one:\n%s", results[0], results[1])
 	}
-	var r forecast.Tuning
+	var r replay.Tuning
 	{
 		err := json.Unmarshal([]byte(results[0]), &r)
 		check.NoError(check.Fatal(t), err)

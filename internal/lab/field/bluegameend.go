@@ -81,15 +81,15 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 	}
 	up2, down2 := g.traffic()
 	run, all := g.look()
-	run.LinkBytes, run.LinkPackets = UpDown{up.Octets, down.Octets}, UpDown{up.Frames, down.Frames}
-	run.DroppedPackets, run.LostPackets = UpDown{up.Dropped, down.Dropped}, UpDown{up.Lost, down.Lost}
+	run.LinkBytes, run.LinkPackets = UpDown{Up: up.Octets, Down: down.Octets}, UpDown{Up: up.Frames, Down: down.Frames}
+	run.DroppedPackets, run.LostPackets = UpDown{Up: up.Dropped, Down: down.Dropped}, UpDown{Up: up.Lost, Down: down.Lost}
 	if sum := up.Octets + down.Octets; sum > 0 {
 		run.PayloadRatio = round(100*float64(run.ApplicationBytes)/float64(sum), 2)
 	}
 	run.Idle = &Idle{
 		Seconds: *seconds(time.Since(quiet)),
-		Bytes:   UpDown{up2.Octets - up.Octets, down2.Octets - down.Octets},
-		Packets: UpDown{up2.Frames - up.Frames, down2.Frames - down.Frames},
+		Bytes:   UpDown{Up: up2.Octets - up.Octets, Down: down2.Octets - down.Octets},
+		Packets: UpDown{Up: up2.Frames - up.Frames, Down: down2.Frames - down.Frames},
 	}
 	run.Background = round(float64(run.Idle.Bytes.Up+run.Idle.Bytes.Down)/run.Idle.Seconds, 2)
 	if bps := g.p.SlowerBps(); bps > 0 {
@@ -121,7 +121,7 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 	}
 	for i := range run.Sites {
 		n := st.Link.Node(run.Sites[i].Name)
-		run.Sites[i].LinkBytes = UpDown{n.Up.OnAir.Octets, n.Down.OnAir.Octets}
+		run.Sites[i].LinkBytes = UpDown{Up: n.Up.OnAir.Octets, Down: n.Down.OnAir.Octets}
 	}
 	return run, nil
 }

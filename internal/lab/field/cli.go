@@ -112,7 +112,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway lab %s: %v\n", lab, err)
 		return 1
 	}
-	if faults := res.faults(); faults != "" {
+	if faults := res.Faults(); faults != "" {
 		fmt.Fprintf(stderr, "gateway lab %s: %s\n", lab, faults)
 		return 1
 	}
@@ -121,13 +121,16 @@ func Main(args []string, stdout, stderr io.Writer) int {
 
 // result is what a game has come to.
 type result interface {
-	board(w io.Writer) error
+	Board(w io.Writer) error
 	Page() report.Page
-	faults() string // what is not as it must be with gateways; "": nothing
+	Faults() string // what is not as it must be with gateways; "": nothing
 }
 
-func (r *Result) board(w io.Writer) error { return scoreboard(w, r) }
-func (r *Result) faults() string          { return r.Runs["gateway"].faults() }
+// Board writes the runs beside the figures of 2004.
+func (r *Result) Board(w io.Writer) error { return scoreboard(w, r) }
+
+// Faults says what is not as it must be with gateways; "": nothing.
+func (r *Result) Faults() string { return r.Runs["gateway"].faults() }
 
 // faults says what is not as it must be with gateways; empty when all is well or there was no such run.
 func (r *Run) faults() string {
@@ -152,7 +155,7 @@ func (r *Run) faults() string {
 type outputs struct{ json, html string }
 
 func write(res result, out outputs, stdout, text io.Writer) error {
-	if err := res.board(text); err != nil {
+	if err := res.Board(text); err != nil {
 		return err
 	}
 	if out.html != "" {

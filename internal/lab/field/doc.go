@@ -33,7 +33,6 @@
 //   - takfigures.go: results of a run with TAK devices
 //   - takgame.go: the Blue Game with TAK devices
 //   - takreplay.go: a trace of TAK devices in real time
-//   - takscore.go: its results
 //   - taky.go: taky, a TAK server of others
 //   - toml.go: rules in the form of a configuration
 package field

@@ -2,6 +2,7 @@ package field
 
 import (
 	"aldis/internal/lab/linkemu"
+	"aldis/internal/lab/report"
 	"encoding/json"
 	"math"
 	"slices"
@@ -79,18 +80,11 @@ type Incidents struct {
 	Deaf    *Deaf    `json:"deaf,omitempty"`    // a ship without a listener
 }
 
-// Latency of what was delivered, of messages_sent.
-type Latency struct {
-	Median *float64 `json:"median"`
-	P95    *float64 `json:"p95"`
-	Max    *float64 `json:"max"`
-}
+// Latency is how long messages took, in seconds; null: there were none.
+type Latency = report.Latency
 
 // UpDown is ship to shore, and shore to ship.
-type UpDown struct {
-	Up   int64 `json:"up"`
-	Down int64 `json:"down"`
-}
+type UpDown = report.UpDown
 
 // Site is one peer; times count from the start of its own process.
 type Site struct {
@@ -329,7 +323,7 @@ func assess(run *Run, hq *record, ships []*record, zero time.Time, bulk int) []m
 	if run.picture != nil {
 		run.picture.latencies = times
 	}
-	run.Latency = Latency{share(times, 0.5), share(times, 0.95), share(times, 1)}
+	run.Latency = latencyOf(times)
 	return all
 }
 
@@ -356,6 +350,11 @@ func share(values []float64, q float64) *float64 {
 	}
 	x := math.Round(linkemu.Between(slices.Sorted(slices.Values(values)), q)*1000) / 1000
 	return &x
+}
+
+// latencyOf is that of messages that took so many seconds.
+func latencyOf(times []float64) Latency {
+	return Latency{Median: share(times, 0.5), P95: share(times, 0.95), Max: share(times, 1)}
 }
 
 // bulkFigures are those of the long messages; limit is the physical time from one node to another.

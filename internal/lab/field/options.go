@@ -1,6 +1,7 @@
 package field
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -64,6 +65,7 @@ type Options struct {
 // UsageError is a mistake in the Options.
 type UsageError struct{ Problem string }
 
+// Error is the mistake in words, a line for each.
 func (e *UsageError) Error() string { return "lab: " + e.Problem }
 
 // transport is what the peers use.
@@ -76,51 +78,53 @@ func (o *Options) transport() string {
 
 // complete fills in the defaults and reports what cannot be played.
 func (o *Options) complete() (profile.Profile, error) {
-	set := func(d *time.Duration, v time.Duration) {
-		if *d == 0 {
-			*d = v
-		}
-	}
-	if o.Profile == "" {
-		o.Profile = "iridium-directip"
-	}
+	o.Profile = cmp.Or(o.Profile, "iridium-directip")
 	p, err := profile.Load(o.Profile, readProfile)
 	if err != nil {
 		return p, err
 	}
-	set(&o.Duration, 150*time.Second)
-	set(&o.Rate, 5*time.Second)
-	set(&o.Idle, 20*time.Second)
-	set(&o.BulkAt, o.Duration/3)
+	o.defaults()
+	if bad := o.mistakes(p); len(bad) > 0 {
+		return p, &UsageError{strings.Join(bad, "\nlab: ")}
+	}
+	if o.Gateway == "" {
+		if o.Gateway, err = cli.Beside("gateway"); err != nil {
+			return p, fmt.Errorf("lab: %w", err)
+		}
+	}
+	if o.JarDir == "" && o.Peers != KindTAK {
+		if o.JarDir, err = FindPeers(o.Peers); err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// defaults fills in what was not said.
+func (o *Options) defaults() {
+	o.Duration = cmp.Or(o.Duration, 150*time.Second)
+	o.Rate = cmp.Or(o.Rate, 5*time.Second)
+	o.Idle = cmp.Or(o.Idle, 20*time.Second)
+	o.BulkAt = cmp.Or(o.BulkAt, o.Duration/3)
 	if o.Silent > 0 {
-		set(&o.SilentAt, time.Minute)
-		set(&o.SilentFor, o.Duration/2)
+		o.SilentAt = cmp.Or(o.SilentAt, time.Minute)
+		o.SilentFor = cmp.Or(o.SilentFor, o.Duration/2)
 	}
-	if o.Size == 0 {
-		o.Size = 200
-	}
-	if o.Shapes == "" {
-		o.Shapes = ShapesTracks
-	}
-	if o.Arrivals == "" {
-		o.Arrivals = shapes.Patterns[0]
-	}
-	if o.Devices == 0 {
-		o.Devices = 3
-	}
-	if o.Ships == 0 {
-		o.Ships = 1
-	}
-	if o.Peers == "" {
-		o.Peers = KindJXSE27
-	}
-	if o.ShipPeer == "" {
-		o.ShipPeer = o.Peers
-	}
+	o.Size = cmp.Or(o.Size, 200)
+	o.Shapes = cmp.Or(o.Shapes, ShapesTracks)
+	o.Reorder = o.Reorder || o.Shapes == ShapesStrangers
+	o.Arrivals = cmp.Or(o.Arrivals, shapes.Patterns[0])
+	o.Devices = cmp.Or(o.Devices, 3)
+	o.Ships = cmp.Or(o.Ships, 1)
+	o.Peers = cmp.Or(o.Peers, KindJXSE27)
+	o.ShipPeer = cmp.Or(o.ShipPeer, o.Peers)
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
-	var bad []string
+}
+
+// mistakes are what cannot be played on p, in sentences.
+func (o *Options) mistakes(p profile.Profile) (bad []string) {
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
 			bad = append(bad, fmt.Sprintf(format, args...))
@@ -133,7 +137,6 @@ func (o *Options) complete() (profile.Profile, error) {
 	}
 	check(slices.Contains(kinds, o.Peers) && slices.Contains(kinds, o.ShipPeer), "peers: %s or %s is none of %s", o.Peers, o.ShipPeer, strings.Join(kinds, ", "))
 	strangers := o.Shapes == ShapesStrangers
-	o.Reorder = o.Reorder || strangers
 	check(strangers || o.Shapes == ShapesTracks, "shapes %q: %s or %s", o.Shapes, ShapesTracks, ShapesStrangers)
 	check(slices.Contains(shapes.Patterns, o.Arrivals), "arrivals %q is none of %s", o.Arrivals, strings.Join(shapes.Patterns, ", "))
 	check(strangers || o.Arrivals == shapes.Patterns[0], "arrivals %q: only with --shapes %s", o.Arrivals, ShapesStrangers)
@@ -155,25 +158,13 @@ func (o *Options) complete() (profile.Profile, error) {
 		o.SilentFor, o.SilentAt, 5*silenceSettles, o.Duration)
 	check(o.Deaf == "" || o.Ships > 1 && slices.Contains(o.siteNames()[2:], o.Deaf), "deaf %q: one of several ships, not the first", o.Deaf)
 	check(o.Kill == "" || slices.Contains(o.siteNames(), o.Kill), "kill %q: there are %s", o.Kill, strings.Join(o.siteNames(), ", "))
+	var err error
 	o.up, err = measured(o.Up)
 	check(err == nil, "measured-up: %v", err)
 	o.down, err = measured(o.Down)
 	check(err == nil, "measured-down: %v", err)
 	check(o.Up == "" || !p.Shared, "measured-up: on a channel what a frame meets is met where it is heard: measured-down")
-	if len(bad) > 0 {
-		return p, &UsageError{strings.Join(bad, "\nlab: ")}
-	}
-	if o.Gateway == "" {
-		if o.Gateway, err = cli.Beside("gateway"); err != nil {
-			return p, fmt.Errorf("lab: %w", err)
-		}
-	}
-	if o.JarDir == "" && o.Peers != KindTAK {
-		if o.JarDir, err = FindPeers(o.Peers); err != nil {
-			return p, err
-		}
-	}
-	return p, nil
+	return bad
 }
 
 // checkTAK reports what TAK devices do not play.

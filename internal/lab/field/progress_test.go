@@ -80,9 +80,9 @@ func TestProgressOfACommand(t *testing.T) {
 // The page has the scoreboard's figures, of both runs or of one.
 func TestGamePage(t *testing.T) {
 	three, ninety := 3.0, 90.5
-	with := &Run{MessagesSent: 59, MessagesDelivered: 59, LinkBytes: UpDown{3000, 3498}, Start: Start{DiscoveryS: &three}, Latency: Latency{Median: &three},
+	with := &Run{MessagesSent: 59, MessagesDelivered: 59, LinkBytes: UpDown{Up: 3000, Down: 3498}, Start: Start{DiscoveryS: &three}, Latency: Latency{Median: &three},
 		picture: &picture{latencies: []float64{2, 1}, octets: [][2]float64{{0, 10}, {1, 6498}}}}
-	without := &Run{MessagesSent: 40, MessagesDelivered: 3, LinkBytes: UpDown{100000, 79999}, Latency: Latency{Median: &ninety}, picture: &picture{}}
+	without := &Run{MessagesSent: 40, MessagesDelivered: 3, LinkBytes: UpDown{Up: 100000, Down: 79999}, Latency: Latency{Median: &ninety}, picture: &picture{}}
 	r := &Result{Profile: "iridium-<directip>", Peers: "jxse27", Transport: "tcp", DurationS: 150, RateS: 5, Size: 200, Ships: 1,
 		Runs: map[string]*Run{"gateway": with, "unaided": without}}
 	text := func(p report.Page) string {

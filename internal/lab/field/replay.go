@@ -52,8 +52,8 @@ const (
 // Replay plays a trace in real time: gateways as processes, the emulator between their namespaces, edge peers on TCP
 // sockets. When ctx ends before the trace does, the Result holds what there was until then and is marked partial.
 func Replay(ctx context.Context, s *replay.Script, o ReplayOptions) (*replay.Result, error) {
-	if o.Progress == nil {
-		o.Progress = io.Discard
+	if err := o.complete(); err != nil {
+		return nil, err
 	}
 	if o.Bin == 0 {
 		o.Bin = max(time.Second, (s.Duration / 120).Round(time.Second))
@@ -64,18 +64,30 @@ func Replay(ctx context.Context, s *replay.Script, o ReplayOptions) (*replay.Res
 			o.Drain += 4 * time.Minute
 		}
 	}
-	if o.Gateway == "" {
-		var err error
-		if o.Gateway, err = cli.Beside("gateway"); err != nil {
-			return nil, fmt.Errorf("lab: %w", err)
-		}
-	}
 	prog := &progressLog{w: o.Progress, begin: time.Now()}
 	r := &liveReplay{
 		o: o, s: s, voice: prog.voice("replay"), record: replay.NewRecord(s), meter: replay.NewMeter(o.Terminal), bell: make(chan struct{}, 1),
 		peers: make([]*tcp.Peer, len(s.Peers)),
 	}
 	return r.play(ctx)
+}
+
+// complete fills in what a live replay of any clients needs.
+func (o *ReplayOptions) complete() (err error) {
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	if o.Gateway == "" {
+		if o.Gateway, err = cli.Beside("gateway"); err != nil {
+			return fmt.Errorf("lab: %w", err)
+		}
+	}
+	return nil
+}
+
+// game has namespaces, emulator and gateways for the replay; no peers.
+func (o *ReplayOptions) game(v *voice) *game {
+	return &game{o: Options{Profile: o.Profile, Seed: o.Seed, Ships: 1, Gateway: o.Gateway, Keep: o.Keep}, p: o.Terminal, kind: "replay", voice: v}
 }
 
 // liveReplay is one run.
@@ -103,8 +115,8 @@ type heardNotice struct {
 }
 
 func (r *liveReplay) play(ctx context.Context) (res *replay.Result, err error) {
-	g := &game{o: Options{Profile: r.o.Profile, Seed: r.o.Seed, Ships: 1, Gateway: r.o.Gateway, Keep: r.o.Keep}, p: r.o.Terminal, kind: "replay", voice: r.voice,
-		settings: []replay.Gateway{r.o.Shore, r.o.Ship}, capture: true}
+	g := r.o.game(r.voice)
+	g.settings, g.capture = []replay.Gateway{r.o.Shore, r.o.Ship}, true
 	r.game = g
 	var captured string
 	defer func() {

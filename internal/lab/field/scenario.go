@@ -70,8 +70,8 @@ func (g *game) scenario(ctx, peersCtx context.Context) (plan []action) {
 				now, from := g.hub.Stats().Link.Node(o.Deaf), min(deafFrom, o.Duration/2)
 				g.deaf = &Deaf{
 					Site: o.Deaf, FromS: from.Seconds(), Seconds: (o.Duration - from).Seconds(),
-					Bytes:   UpDown{now.Up.OnAir.Octets - before.Up.OnAir.Octets, now.Down.OnAir.Octets - before.Down.OnAir.Octets},
-					Packets: UpDown{now.Up.OnAir.Frames - before.Up.OnAir.Frames, now.Down.OnAir.Frames - before.Down.OnAir.Frames},
+					Bytes:   UpDown{Up: now.Up.OnAir.Octets - before.Up.OnAir.Octets, Down: now.Down.OnAir.Octets - before.Down.OnAir.Octets},
+					Packets: UpDown{Up: now.Up.OnAir.Frames - before.Up.OnAir.Frames, Down: now.Down.OnAir.Frames - before.Down.OnAir.Frames},
 				}
 				return nil
 			}})

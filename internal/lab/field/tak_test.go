@@ -14,6 +14,7 @@ import (
 
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/replay"
+	"aldis/internal/lab/report"
 	"aldis/internal/tak/cot"
 )
 
@@ -48,11 +49,11 @@ func TestTAKGame(t *testing.T) {
 	if aided, alone := r.Runs["gateway"].PerReport, r.Runs["unaided"].PerReport; aided*2 > alone {
 		t.Errorf("a report costs %v octets with gateways, %v without", aided, alone)
 	}
-	if faults := r.faults(); faults != "" {
+	if faults := r.Faults(); faults != "" {
 		t.Error(faults)
 	}
 	var text strings.Builder
-	if err := r.board(&text); err != nil || !strings.Contains(text.String(), "TCP alone") || !strings.Contains(text.String(), "alerts that came") {
+	if err := r.Board(&text); err != nil || !strings.Contains(text.String(), "TCP alone") || !strings.Contains(text.String(), "alerts that came") {
 		t.Errorf("%v\n%s", err, text.String())
 	}
 }
@@ -73,10 +74,10 @@ func TestTAKGameRefuses(t *testing.T) {
 
 // TestTAKFaults: a game in which something is lost or comes twice does not end well.
 func TestTAKFaults(t *testing.T) {
-	r := &TAKResult{Runs: map[string]*TAKRun{"gateway": {Reports: 1, Alerts: Crossed{Sent: 2, Came: 1}, Chats: Crossed{Sent: 1, Came: 1, Again: 1}}}}
+	r := &report.TAKResult{Runs: map[string]*report.TAKRun{"gateway": {Reports: 1, Alerts: report.Crossed{Sent: 2, Came: 1}, Chats: report.Crossed{Sent: 1, Came: 1, Again: 1}}}}
 	for _, want := range []string{"1 alerts did not come", "1 chats came twice"} {
-		if !strings.Contains(r.faults(), want) {
-			t.Errorf("no %q in %q", want, r.faults())
+		if !strings.Contains(r.Faults(), want) {
+			t.Errorf("no %q in %q", want, r.Faults())
 		}
 	}
 }

@@ -3,58 +3,12 @@ package field
 import (
 	"context"
 	"time"
+
+	"aldis/internal/lab/report"
 )
 
-// TAKResult is what `gateway lab blue-game --peers tak --json` writes.
-type TAKResult struct {
-	Gateway   string             `json:"gateway,omitempty"` // what the gateway under test says that it is
-	Profile   string             `json:"profile"`
-	Seed      uint64             `json:"seed"`
-	DurationS float64            `json:"duration_s"`
-	RateS     float64            `json:"rate_s"`  // between two reports of a device
-	Devices   int                `json:"devices"` // of each site
-	Ships     int                `json:"ships"`
-	Server    string             `json:"hq_server"` // "taky", or "gateway" where taky is not installed
-	BoundM    float64            `json:"bound_m"`
-	Runs      map[string]*TAKRun `json:"runs"` // "gateway", "unaided"
-}
-
-// TAKRun is one way of playing the game. Times in seconds count from the start of the ships' devices; null is never. Octets
-// and packets are those on the air at the emulator, from the start of the run until the last alert and chat had come or was
-// given up; with several ships their sum.
-type TAKRun struct {
-	MetS       *float64 `json:"gateways_met_s,omitempty"` // from the start of the last gateway until each knew the others; the devices come then
-	FirstS     *float64 `json:"first_unit_s"`             // until each site has shown a far unit
-	AllS       *float64 `json:"all_units_s"`              // until each site has shown all far units
-	Reports    int      `json:"reports"`
-	PerReport  float64  `json:"octets_per_report"` // all octets of the link, alerts and chats included
-	Compared   int      `json:"compared"`          // reports with a far map that showed their unit, 5 s later
-	Wrong      int      `json:"wrong"`             // of them, where the unit was shown farther off than the bound
-	NotShown   int      `json:"not_shown"`         // reports whose unit the far map did not show 5 s later
-	MedianM    *float64 `json:"median_m"`
-	P95M       *float64 `json:"p95_m"`
-	WorstM     *float64 `json:"worst_m"`
-	Alerts     Crossed  `json:"alerts"`
-	Chats      Crossed  `json:"chats"`
-	Waiting    int      `json:"reports_waiting"` // not yet written to the link's connection at the end; unaided
-	Bytes      UpDown   `json:"link_bytes"`
-	Packets    UpDown   `json:"link_packets"`
-	Dropped    UpDown   `json:"link_packets_dropped"` // by full queues
-	Lost       UpDown   `json:"link_packets_lost"`    // by the medium or an outage
-	LateMaxMS  float64  `json:"emulator_late_max_ms"`
-	TroubledBy []string `json:"gateway_errors,omitempty"`
-}
-
-// Crossed is what became of events that each other site must be shown; each counts once for each of these.
-type Crossed struct {
-	Sent    int     `json:"sent"`
-	Came    int     `json:"came"`
-	Again   int     `json:"came_again"`
-	Latency Latency `json:"latency_s"`
-}
-
 // crossed says what became of alerts or chats so far.
-func (g *takGame) crossed(chat bool) (c Crossed) {
+func (g *takGame) crossed(chat bool) (c report.Crossed) {
 	var times []float64
 	for _, s := range g.sent {
 		if s.chat != chat {
@@ -72,12 +26,12 @@ func (g *takGame) crossed(chat bool) (c Crossed) {
 			}
 		}
 	}
-	c.Latency = Latency{share(times, 0.5), share(times, 0.95), share(times, 1)}
+	c.Latency = latencyOf(times)
 	return c
 }
 
 // finish waits for alerts and chats that are under way, and draws the figures.
-func (g *takGame) finish(ctx context.Context) (*TAKRun, error) {
+func (g *takGame) finish(ctx context.Context) (*report.TAKRun, error) {
 	drain := g.o.Drain
 	switch {
 	case drain > 0:
@@ -86,7 +40,7 @@ func (g *takGame) finish(ctx context.Context) (*TAKRun, error) {
 	default:
 		drain = time.Minute + 4*g.p.RoundTripMax(g.p.MTU)
 	}
-	run := &TAKRun{}
+	run := &report.TAKRun{}
 	for deadline := time.Now().Add(drain); ; {
 		run.Alerts, run.Chats = g.crossed(false), g.crossed(true)
 		if run.Alerts.Came+run.Chats.Came == run.Alerts.Sent+run.Chats.Sent || !time.Now().Before(deadline) {
@@ -98,8 +52,8 @@ func (g *takGame) finish(ctx context.Context) (*TAKRun, error) {
 	}
 	g.say("%d of %d alerts and %d of %d chats have come", run.Alerts.Came, run.Alerts.Sent, run.Chats.Came, run.Chats.Sent)
 	up, down := g.traffic()
-	run.Bytes, run.Packets = UpDown{up.Octets, down.Octets}, UpDown{up.Frames, down.Frames}
-	run.Dropped, run.Lost = UpDown{up.Dropped, down.Dropped}, UpDown{up.Lost, down.Lost}
+	run.Bytes, run.Packets = UpDown{Up: up.Octets, Down: down.Octets}, UpDown{Up: up.Frames, Down: down.Frames}
+	run.Dropped, run.Lost = UpDown{Up: up.Dropped, Down: down.Dropped}, UpDown{Up: up.Lost, Down: down.Lost}
 	run.LateMaxMS = round(float64(g.hub.Stats().LateMax.Microseconds())/1000, 2)
 	run.Reports, run.PerReport = g.reports, round(float64(up.Octets+down.Octets)/float64(max(1, g.reports)), 1)
 	run.Compared, run.Wrong, run.NotShown = g.far.compared, g.far.beyond, g.far.missing

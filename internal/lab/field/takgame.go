@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/replay"
+	"aldis/internal/lab/report"
 	"aldis/internal/tak/cot"
 )
 
@@ -57,14 +58,14 @@ type takSent struct {
 
 // TAKGame plays the Blue Game with TAK devices: HQ first, with taky where it is installed, then the ships. Units move and
 // report, ships raise alerts, and sites chat. It returns when everything is measured and removed.
-func TAKGame(ctx context.Context, o Options) (*TAKResult, error) {
+func TAKGame(ctx context.Context, o Options) (*report.TAKResult, error) {
 	p, err := o.complete()
 	if err != nil {
 		return nil, err
 	}
 	taky := findTaky()
-	res := &TAKResult{Profile: p.Name, Seed: o.Seed, DurationS: o.Duration.Seconds(), RateS: o.Rate.Seconds(), Devices: o.Devices, Ships: o.Ships,
-		Server: "gateway", BoundM: takBound, Runs: map[string]*TAKRun{}}
+	res := &report.TAKResult{Profile: p.Name, Seed: o.Seed, DurationS: o.Duration.Seconds(), RateS: o.Rate.Seconds(), Devices: o.Devices, Ships: o.Ships,
+		Server: "gateway", BoundM: takBound, Runs: map[string]*report.TAKRun{}}
 	if taky != "" {
 		res.Server = "taky"
 	}
@@ -83,7 +84,7 @@ func TAKGame(ctx context.Context, o Options) (*TAKResult, error) {
 	return res, nil
 }
 
-func (g *takGame) play(ctx context.Context) (run *TAKRun, err error) {
+func (g *takGame) play(ctx context.Context) (run *report.TAKRun, err error) {
 	all, end := context.WithCancel(ctx)
 	defer func() {
 		g.stands(nil)
@@ -220,7 +221,7 @@ func (g *takGame) opened(ctx context.Context, list ...*takStream) error {
 }
 
 // sail lets units move and people talk until the game is over, and draws the figures.
-func (g *takGame) sail(ctx, all context.Context) (*TAKRun, error) {
+func (g *takGame) sail(ctx, all context.Context) (*report.TAKRun, error) {
 	g.stands(g.standing)
 	var crew sync.WaitGroup
 	moving, stop := context.WithCancel(all)

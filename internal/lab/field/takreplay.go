@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
@@ -35,20 +33,14 @@ func ReplayTAK(ctx context.Context, events []replay.TAKEvent, o ReplayOptions) (
 	if len(events) == 0 {
 		return nil, replay.ErrNoTAK
 	}
-	if o.Progress == nil {
-		o.Progress = io.Discard
-	}
-	if o.Gateway == "" {
-		if o.Gateway, err = cli.Beside("gateway"); err != nil {
-			return nil, fmt.Errorf("lab: %w", err)
-		}
+	if err := o.complete(); err != nil {
+		return nil, err
 	}
 	prog, quiet := newProgress(o.Progress)
 	defer quiet()
 	l := &takLive{watch: replay.NewTAKWatch(), devices: map[string]*takStream{},
 		res: &trace.CoTCost{Profile: o.Terminal.Name, Summary: o.Terminal.Summary, Seed: o.Seed, Events: len(events)}}
-	l.takGame = &takGame{game: &game{o: Options{Profile: o.Profile, Seed: o.Seed, Ships: 1, Gateway: o.Gateway, Keep: o.Keep}, p: o.Terminal, kind: "replay",
-		voice: prog.voice("replay")}}
+	l.takGame = &takGame{game: o.game(prog.voice("replay"))}
 	all, end := context.WithCancel(ctx)
 	defer func() {
 		l.stands(nil)

@@ -12,6 +12,18 @@ import (
 // fewestOfSurvey is how many datagrams of a survey must have arrived in each direction. All of them are known.
 const fewestOfSurvey = 10
 
+// Survey is what gateway survey --json prints of a survey that is done.
+type Survey struct {
+	Status struct {
+		Peer     string `json:"peer"`
+		Budget   int    `json:"budget_octets"`
+		Sent     int    `json:"sent_octets"`
+		Received int    `json:"received_octets"`
+	} `json:"survey"`
+	Terminal bool            `json:"terminal"` // the near end: what it sent went up
+	Packets  []survey.Packet `json:"packets"`
+}
+
 // OfSurvey says from the datagrams of a survey what the link does. terminal says that the near end is a terminal of the link,
 // and not ashore: then what it sent went up.
 func OfSurvey(list []survey.Packet, base profile.Profile, terminal bool) (Result, error) {

@@ -181,6 +181,7 @@ type OverloadError struct {
 	RateBps    int
 }
 
+// Error says it in a sentence.
 func (e *OverloadError) Error() string {
 	return fmt.Sprintf("profile %s cannot carry the trace: %s %.0f bit/s are offered, the link takes %d (%.1f times too much)",
 		e.Profile, e.Direction, e.OfferedBps, e.RateBps, e.OfferedBps/float64(e.RateBps))

@@ -45,12 +45,8 @@ func (r GameRun) arrived() string { return fmt.Sprintf("%d of %d", r.Delivered, 
 
 // OfGame is the page of a field trial: what a newcomer looks at after the demonstration.
 func OfGame(g Game) Page {
-	ships := "a ship"
-	if g.Ships > 1 {
-		ships = fmt.Sprintf("%d ships", g.Ships)
-	}
 	p := Page{
-		Title: fmt.Sprintf("HQ and %s over %s", ships, clean(g.Link)),
+		Title: fmt.Sprintf("HQ and %s over %s", ships(g.Ships), clean(g.Link)),
 		Subtitle: fmt.Sprintf("Unmodified JXTA peers (%s): %d octets each way every %s for %s, seed %d.", clean(g.Peers), g.Octets, secondsText(g.Every),
 			secondsText(g.Seconds), g.Seed),
 		Foot: []string{
@@ -126,16 +122,40 @@ func gameOverTime(g Game) section {
 	return section{Title: "With gateways and without", Plots: []plot{octets, latency}}
 }
 
+// ships are so many of them, in words.
+func ships(n int) string {
+	if n > 1 {
+		return fmt.Sprintf("%d ships", n)
+	}
+	return "a ship"
+}
+
+// gameRow is a row of a table that has a column for each run.
+type gameRow[R any] struct {
+	name string
+	of   func(R) string
+}
+
+// sideBySide is such a table.
+func sideBySide[R any](names []string, runs []R, figures []gameRow[R]) tableData {
+	t := tableData{Caption: "The figures", Columns: append([]string{""}, names...)}
+	for _, f := range figures {
+		line := tableRow{Name: f.name}
+		for _, r := range runs {
+			line.Cells = append(line.Cells, f.of(r))
+		}
+		t.Rows = append(t.Rows, line)
+	}
+	return t
+}
+
 // gameTable is the scoreboard.
 func gameTable(g Game) section {
-	t := tableData{Caption: "The figures", Columns: []string{""}}
+	var names []string
 	for _, r := range g.Runs {
-		t.Columns = append(t.Columns, r.name())
+		names = append(names, r.name())
 	}
-	for _, row := range []struct {
-		name string
-		of   func(GameRun) string
-	}{
+	t := sideBySide(names, g.Runs, []gameRow[GameRun]{
 		{"messages that arrived", GameRun.arrived},
 		{"came twice or changed", func(r GameRun) string { return fmt.Sprint(r.Wrong) }},
 		{"service discovered after", func(r GameRun) string { return never(r.DiscoveryS) }},
@@ -147,13 +167,7 @@ func gameTable(g Game) section {
 		{"octets to the ship", func(r GameRun) string { return countText(r.Down) }},
 		{"application octets of these", func(r GameRun) string { return numberText(r.PayloadPct, 1) + " %" }},
 		{"octets a minute when nothing is said", func(r GameRun) string { return countText(int64(math.Round(60 * r.Idle))) }},
-	} {
-		line := tableRow{Name: row.name}
-		for _, r := range g.Runs {
-			line.Cells = append(line.Cells, row.of(r))
-		}
-		t.Rows = append(t.Rows, line)
-	}
+	})
 	return section{Title: "Side by side", Tables: []tableData{t}}
 }
 

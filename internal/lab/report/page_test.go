@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
@@ -105,14 +104,14 @@ func TestInBrowser(t *testing.T) {
 	}
 	good, late := played(t, "iridium-directip-shore"), played(t, "hf-300")
 	pages["replay"] = Replay(good)
-	pages["rehearsal"] = Rehearsal(forecast.Judge([]*replay.Result{good}, forecast.Options{Profile: link(t, "iridium-directip-shore"), Deadline: time.Minute,
-		Tariff: forecast.Tariff{Currency: "EUR", Minute: 1.1, Credit: 0.05, Megabyte: 7}}))
+	pages["rehearsal"] = Rehearsal(replay.Judge([]*replay.Result{good}, replay.Judging{Profile: link(t, "iridium-directip-shore"), Deadline: time.Minute,
+		Tariff: replay.Tariff{Currency: "EUR", Minute: 1.1, Credit: 0.05, Megabyte: 7}}))
 	for i := range late.Samples {
 		late.Samples[i].From, late.Samples[i].To = evil[i%len(evil)], evil[(i+1)%len(evil)]
 	}
 	late.Source, late.Notes = evil[1], evil
-	r := forecast.Judge([]*replay.Result{late}, forecast.Options{Profile: link(t, "hf-300"), Deadline: time.Minute, Tariff: forecast.Tariff{Currency: "<b>", Minute: 1e9}})
-	r.Compare([]forecast.Other{{Profile: "hf-2400", Summary: "HF", Verdict: forecast.Go}})
+	r := replay.Judge([]*replay.Result{late}, replay.Judging{Profile: link(t, "hf-300"), Deadline: time.Minute, Tariff: replay.Tariff{Currency: "<b>", Minute: 1e9}})
+	r.Compare([]replay.Other{{Profile: "hf-2400", Summary: "HF", Verdict: replay.Go}})
 	pages["rehearsal, hostile"] = Rehearsal(r)
 	pages["game"] = OfGame(game(analysed(t, "jxse27-tcp-iridium"), evil[0]))
 	pages["game, hostile"] = OfGame(game(hostile(), evil[1]))
@@ -220,7 +219,7 @@ func TestText(t *testing.T) {
 		res.Samples[i].From = evil[i%len(evil)]
 	}
 	var b bytes.Buffer
-	r := forecast.Judge([]*replay.Result{res}, forecast.Options{Profile: link(t, "hf-300"), Deadline: time.Second})
+	r := replay.Judge([]*replay.Result{res}, replay.Judging{Profile: link(t, "hf-300"), Deadline: time.Second})
 	if err := Rehearsal(r).Text(&b); err != nil {
 		t.Fatal(err)
 	}
@@ -266,12 +265,12 @@ func TestCoTOnPage(t *testing.T) {
 // A rehearsal with TAK devices has its verdict, its luck and a row for each play.
 func TestPictureOnPage(t *testing.T) {
 	plays := []trace.CoTCost{{Seed: 1, Events: 7, Reports: 7, Octets: 300, P95M: 12}, {Seed: 2, Events: 7, Reports: 7, Octets: 400, P95M: 80}}
-	r := forecast.JudgePicture(plays, profile.Profile{Name: "p", Summary: "a link"}, time.Minute, 50)
+	r := replay.JudgePicture(plays, profile.Profile{Name: "p", Summary: "a link"}, time.Minute, 50)
 	r.Source = evil[0]
 	p := Picture(r)
 	check.Equal(t, "tone", p.Tone, toneWarn)
 	check.Contains(t, "verdict", p.Verdict, "LATE. Units are shown up to 80 m off in 95 of 100 reports on p, more than 50 m. It depends on luck")
-	for _, p := range []Page{p, TAKReplay(evil[0], "in real time", &plays[0]), OfTAKGame(TAKGame{Link: evil[0], Gateway: evil[1], Server: evil[2], Runs: []TAKGameRun{{Aided: true}, {}}})} {
+	for _, p := range []Page{p, TAKReplay(evil[0], "in real time", &plays[0]), (&TAKResult{Profile: evil[0], Gateway: evil[1], Server: evil[2], Runs: map[string]*TAKRun{"gateway": {}, "unaided": {}}}).Page()} {
 		var b bytes.Buffer
 		if err := p.HTML(&b); err != nil {
 			t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"aldis/internal/lab/forecast"
+	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 )
 
@@ -20,12 +20,12 @@ func costTable(caption, column string, list []trace.CoTCost, name func(trace.CoT
 }
 
 // Picture is the page of a rehearsal with TAK devices.
-func Picture(r *forecast.Picture) Page {
+func Picture(r *replay.Picture) Page {
 	p := Page{
 		Title:    "Rehearsal: " + clean(r.Source) + " on " + clean(r.Profile),
 		Subtitle: clean(r.Summary) + fmt.Sprintf(". %d events of TAK devices, played %d times with other losses; the verdict is that of the worst play.", r.Plays[0].Events, len(r.Plays)),
 		Verdict:  sentence(r.Line + " " + r.Luck),
-		Tone:     map[string]tone{forecast.Go: toneGood, forecast.Late: toneWarn, forecast.No: toneBad}[r.Verdict],
+		Tone:     map[string]tone{replay.Go: toneGood, replay.Late: toneWarn, replay.No: toneBad}[r.Verdict],
 		Foot:     []string{"All devices are on the ship's side, with the defaults of [tak]. Each report is compared with the far map five seconds later."},
 	}
 	if len(r.WaysOut) > 0 {

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 
-	"aldis/internal/lab/forecast"
 	"aldis/internal/lab/replay"
 )
 
@@ -15,12 +14,12 @@ const (
 )
 
 // Rehearsal is the page that a duty officer reads: the verdict, what it costs, why, and what would help.
-func Rehearsal(r *forecast.Rehearsal) Page {
+func Rehearsal(r *replay.Rehearsal) Page {
 	p := Page{
 		Title:    "Rehearsal: " + clean(r.Source) + " on " + r.Profile,
-		Subtitle: fmt.Sprintf("%s. %s of trace, played %d times with other losses; the verdict is that of the worst play.", r.Summary, forecast.Duration(r.TraceS), r.Plays),
+		Subtitle: fmt.Sprintf("%s. %s of trace, played %d times with other losses; the verdict is that of the worst play.", r.Summary, replay.Duration(r.TraceS), r.Plays),
 		Verdict:  sentence(r.Line + " " + r.Luck),
-		Tone:     map[string]tone{forecast.Go: toneGood, forecast.Late: toneWarn, forecast.No: toneBad}[r.Verdict],
+		Tone:     map[string]tone{replay.Go: toneGood, replay.Late: toneWarn, replay.No: toneBad}[r.Verdict],
 		Foot: []string{
 			"Typical is the median of the plays, best and worst are the outermost; each line has its own, which need not be of one play. Octets are IP octets. A credit is one started 50 octets of a datagram without its IP and UDP headers, one SBD message each.",
 			"A call on demand begins with the first octet and is ended after 30 s of silence; setting it up is not counted. The plays are in virtual time over an emulated link: docs/replay.md says how far that was right.",
@@ -30,8 +29,8 @@ func Rehearsal(r *forecast.Rehearsal) Page {
 	whole := func(v float64) string { return countText(int64(math.Round(v))) }
 	two := func(v float64) string { return numberText(v, 2) }
 	p.Facts = []fact{
-		{"In time", through(r.OnTime.Worst, r.OnTime.Best, whole) + " of " + countText(int64(r.Messages)), "within " + forecast.Duration(r.DeadlineS)},
-		{"Slowest", span(r.MaxS, forecast.Duration), "median " + span(r.MedianS, forecast.Duration) + ", 95 % within " + span(r.P95S, forecast.Duration)},
+		{"In time", through(r.OnTime.Worst, r.OnTime.Best, whole) + " of " + countText(int64(r.Messages)), "within " + replay.Duration(r.DeadlineS)},
+		{"Slowest", span(r.MaxS, replay.Duration), "median " + span(r.MedianS, replay.Duration) + ", 95 % within " + span(r.P95S, replay.Duration)},
 		{"On the air", span(sum(c.AirMinutesUp, c.AirMinutesDown), two) + " min", span(c.AirMinutesUp, two) + " to shore, " + span(c.AirMinutesDown, two) + " to the ship"},
 		{"Octets", span(c.Octets, whole), span(c.Datagrams, whole) + " datagrams"},
 		{"Iridium SBD", span(c.Credits, whole) + " credits", "of 50 octets"},
@@ -63,7 +62,7 @@ func Rehearsal(r *forecast.Rehearsal) Page {
 	if len(r.Others) > 0 {
 		t := tableData{Caption: "The same trace on other links, played once", Columns: []string{"link", "verdict", "slowest", "octets", ""}}
 		for _, o := range r.Others {
-			t.Rows = append(t.Rows, tableRow{Name: o.Profile, Cells: []string{o.Verdict, forecast.Duration(o.WorstS), countText(o.Octets), o.Summary}})
+			t.Rows = append(t.Rows, tableRow{Name: o.Profile, Cells: []string{o.Verdict, replay.Duration(o.WorstS), countText(o.Octets), o.Summary}})
 		}
 		p.Sections = append(p.Sections, section{Title: "Other links", Tables: []tableData{t}})
 	}
@@ -87,15 +86,15 @@ func through(least, most float64, show func(float64) string) string {
 }
 
 // span is a figure of all plays.
-func span(s forecast.Spread, show func(float64) string) string { return through(s.Best, s.Worst, show) }
+func span(s replay.Spread, show func(float64) string) string { return through(s.Best, s.Worst, show) }
 
 // sum is no more than about: the plays that are worst each way may be others.
-func sum(a, b forecast.Spread) forecast.Spread {
-	return forecast.Spread{Best: a.Best + b.Best, Typical: a.Typical + b.Typical, Worst: a.Worst + b.Worst}
+func sum(a, b replay.Spread) replay.Spread {
+	return replay.Spread{Best: a.Best + b.Best, Typical: a.Typical + b.Typical, Worst: a.Worst + b.Worst}
 }
 
 // eachPlay is a row for each seed.
-func eachPlay(r *forecast.Rehearsal) tableData {
+func eachPlay(r *replay.Rehearsal) tableData {
 	t := tableData{Caption: "The plays: the same trace and link, other losses and jitter. gateway replay TRACE --profile P --seed N repeats one",
 		Columns: []string{"seed", "verdict", "in time", "late", "never", "median, s", "95 %, s", "slowest, s", "octets", "lost on the air", "dropped"}}
 	for i, p := range r.Each {
@@ -109,14 +108,14 @@ func eachPlay(r *forecast.Rehearsal) tableData {
 	return t
 }
 
-func missedSection(r *forecast.Rehearsal) section {
+func missedSection(r *replay.Rehearsal) section {
 	t := tableData{Caption: "Messages that miss their deadline in the worst play, the first ones", Columns: []string{"sent after", "octets", "takes", "from", "to", "because"}}
 	for _, m := range r.Missed[:min(len(r.Missed), maxLate)] {
 		takes, why := "never arrives", m.Cause.String()
 		if m.ArrivedS != nil {
-			takes = forecast.Duration(*m.ArrivedS - m.SentS)
+			takes = replay.Duration(*m.ArrivedS - m.SentS)
 		}
-		t.Rows = append(t.Rows, tableRow{Name: forecast.Duration(m.SentS), Cells: []string{countText(int64(m.Octets)), takes, clean(m.From), clean(m.To), why}})
+		t.Rows = append(t.Rows, tableRow{Name: replay.Duration(m.SentS), Cells: []string{countText(int64(m.Octets)), takes, clean(m.From), clean(m.To), why}})
 	}
 	if more := int(r.Expired.Worst) - len(t.Rows); more > 0 {
 		t.Foot = fmt.Sprintf("%s more are in --json.", countText(int64(more)))
@@ -124,9 +123,9 @@ func missedSection(r *forecast.Rehearsal) section {
 	return section{Title: "What is late", Tables: []tableData{t}}
 }
 
-func spreads(r *forecast.Rehearsal) tableData {
+func spreads(r *replay.Rehearsal) tableData {
 	t := tableData{Columns: []string{"", "best", "typical", "worst"}}
-	row := func(name string, s forecast.Spread, show func(float64) string) {
+	row := func(name string, s replay.Spread, show func(float64) string) {
 		t.Rows = append(t.Rows, tableRow{Name: name, Cells: []string{show(s.Best), show(s.Typical), show(s.Worst)}})
 	}
 	whole := func(v float64) string { return countText(int64(math.Round(v))) }
@@ -148,7 +147,7 @@ func spreads(r *forecast.Rehearsal) tableData {
 	row("call held throughout, min", c.HeldMinutes, whole)
 	row("calls on demand", c.Calls, whole)
 	row("calls on demand, min", c.CallMinutes, whole)
-	waiting := func(when string, q replay.UpDown[forecast.Waiting]) {
+	waiting := func(when string, q replay.UpDown[replay.Waiting]) {
 		t.Rows = append(t.Rows, tableRow{Name: "messages waiting " + when, Cells: []string{"", "", countText(int64(q.Up.Messages + q.Down.Messages))}},
 			tableRow{Name: "their octets", Cells: []string{"", "", countText(q.Up.Octets + q.Down.Octets)}})
 	}
@@ -175,7 +174,7 @@ func replayPlots(res *replay.Result) []plot {
 				kinds[kind][i] += float64(n)
 			}
 		}
-		q := forecast.WaitingAt(res, b.T+res.BinS)
+		q := replay.WaitingAt(res, b.T+res.BinS)
 		waiting.Values = append(waiting.Values, float64(q.Up.Messages+q.Down.Messages))
 	}
 	air := stackPlot{Title: "Airtime: octets on the link by what they were for", Unit: "octets", SlotS: res.BinS, PerS: true}

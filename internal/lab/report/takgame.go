@@ -1,49 +1,79 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+	"io"
+	"strings"
+)
 
-// TAKGame is a field trial with TAK devices: the same events over the same link, with gateways and without.
-type TAKGame struct {
-	Link, Gateway, Server string  // Server of headquarters' LAN
-	Seconds, Every        float64 // the devices report; s between two reports of one
-	Devices, Ships        int     // Devices of each site
-	Seed                  uint64
-	Bound                 float64 // metres
-	Runs                  []TAKGameRun
+// TAKResult is what `gateway lab blue-game --peers tak --json` writes.
+type TAKResult struct {
+	Gateway   string             `json:"gateway,omitempty"` // what the gateway under test says that it is
+	Profile   string             `json:"profile"`
+	Seed      uint64             `json:"seed"`
+	DurationS float64            `json:"duration_s"`
+	RateS     float64            `json:"rate_s"`  // between two reports of a device
+	Devices   int                `json:"devices"` // of each site
+	Ships     int                `json:"ships"`
+	Server    string             `json:"hq_server"` // "taky", or "gateway" where taky is not installed
+	BoundM    float64            `json:"bound_m"`
+	Runs      map[string]*TAKRun `json:"runs"` // "gateway", "unaided"
 }
 
-// TAKGameRun is one way of playing. Times are seconds, distances metres, nil never; octets are IP octets on the air.
-type TAKGameRun struct {
-	Aided                             bool
-	Reports, Compared, Wrong, Missing int
-	PerReport                         float64
-	Up, Down                          int64
-	MetS, FirstS, AllS                *float64
-	MedianM, P95M, WorstM             *float64
-	Alerts, Chats                     TAKCrossed
-	Waiting                           int
+// TAKRun is one way of playing the game. Times in seconds count from the start of the ships' devices; null is never. Octets
+// and packets are those on the air at the emulator, from the start of the run until the last alert and chat had come or was
+// given up; with several ships their sum.
+type TAKRun struct {
+	MetS       *float64 `json:"gateways_met_s,omitempty"` // from the start of the last gateway until each knew the others; the devices come then
+	FirstS     *float64 `json:"first_unit_s"`             // until each site has shown a far unit
+	AllS       *float64 `json:"all_units_s"`              // until each site has shown all far units
+	Reports    int      `json:"reports"`
+	PerReport  float64  `json:"octets_per_report"` // all octets of the link, alerts and chats included
+	Compared   int      `json:"compared"`          // reports with a far map that showed their unit, 5 s later
+	Wrong      int      `json:"wrong"`             // of them, where the unit was shown farther off than the bound
+	NotShown   int      `json:"not_shown"`         // reports whose unit the far map did not show 5 s later
+	MedianM    *float64 `json:"median_m"`
+	P95M       *float64 `json:"p95_m"`
+	WorstM     *float64 `json:"worst_m"`
+	Alerts     Crossed  `json:"alerts"`
+	Chats      Crossed  `json:"chats"`
+	Waiting    int      `json:"reports_waiting"` // not yet written to the link's connection at the end; unaided
+	Bytes      UpDown   `json:"link_bytes"`
+	Packets    UpDown   `json:"link_packets"`
+	Dropped    UpDown   `json:"link_packets_dropped"` // by full queues
+	Lost       UpDown   `json:"link_packets_lost"`    // by the medium or an outage
+	LateMaxMS  float64  `json:"emulator_late_max_ms"`
+	TroubledBy []string `json:"gateway_errors,omitempty"`
 }
 
-// TAKCrossed is what became of alerts or chats.
-type TAKCrossed struct {
-	Sent, Came, Again   int
-	MedianS, P95S, MaxS *float64
+// Crossed is what became of events that each other site must be shown; each counts once for each of these.
+type Crossed struct {
+	Sent    int     `json:"sent"`
+	Came    int     `json:"came"`
+	Again   int     `json:"came_again"`
+	Latency Latency `json:"latency_s"`
 }
 
-func (c TAKCrossed) came() string { return fmt.Sprintf("%d of %d", c.Came, c.Sent) }
-
-func (c TAKCrossed) times() string {
-	return never(c.MedianS) + ", " + never(c.P95S) + ", " + never(c.MaxS)
+// Latency is how long messages took, in seconds; null: there were none.
+type Latency struct {
+	Median *float64 `json:"median"`
+	P95    *float64 `json:"p95"`
+	Max    *float64 `json:"max"`
 }
 
-func (r TAKGameRun) name() string {
-	if r.Aided {
-		return "with gateways"
-	}
-	return "TCP alone"
+// UpDown is ship to shore, and shore to ship.
+type UpDown struct {
+	Up   int64 `json:"up"`
+	Down int64 `json:"down"`
 }
 
-func (r TAKGameRun) wrong() string { return fmt.Sprintf("%d of %d", r.Wrong, r.Compared) }
+func (c Crossed) came() string { return fmt.Sprintf("%d of %d", c.Came, c.Sent) }
+
+func (c Crossed) times() string {
+	return never(c.Latency.Median) + ", " + never(c.Latency.P95) + ", " + never(c.Latency.Max)
+}
+
+func (r *TAKRun) wrong() string { return fmt.Sprintf("%d of %d", r.Wrong, r.Compared) }
 
 func metres(v *float64) string {
 	if v == nil {
@@ -52,62 +82,82 @@ func metres(v *float64) string {
 	return numberText(*v, 1) + " m"
 }
 
-// OfTAKGame is the page of a field trial with TAK devices.
-func OfTAKGame(g TAKGame) Page {
-	ships := "a ship"
-	if g.Ships > 1 {
-		ships = fmt.Sprintf("%d ships", g.Ships)
+// Page is the figures as a page.
+func (r *TAKResult) Page() Page {
+	server := "the gateway is the TAK server"
+	if r.Server == "taky" {
+		server = "taky, with the gateway for a client"
 	}
 	p := Page{
-		Title: fmt.Sprintf("TAK devices of HQ and %s over %s", ships, clean(g.Link)),
+		Title: fmt.Sprintf("TAK devices of HQ and %s over %s", ships(r.Ships), clean(r.Profile)),
 		Subtitle: fmt.Sprintf("%d devices at each site; each moves and reports every %s for %s. An alert of a ship every 20 s, a chat to all every 30 s, seed %d. At headquarters: %s.",
-			g.Devices, secondsText(g.Every), secondsText(g.Seconds), g.Seed, clean(g.Server)),
+			r.Devices, secondsText(r.RateS), secondsText(r.DurationS), r.Seed, server),
 		Foot: []string{
-			fmt.Sprintf("Measured at the link emulator and in the devices, never in a gateway. Octets are IP octets on the air, all headers included, until the last alert and chat had come or was given up. Each report is compared with each other site's map five seconds later: wrong is more than %s m from where the unit is by it, or by one that it has made since.", numberText(g.Bound, 0)),
-			"TCP alone: the same events, as they are, through one TCP connection from each ship to headquarters, as between TAK servers that federate" + by(g.Gateway) + ".",
+			fmt.Sprintf("Measured at the link emulator and in the devices, never in a gateway. Octets are IP octets on the air, all headers included, until the last alert and chat had come or was given up. Each report is compared with each other site's map five seconds later: wrong is more than %s m from where the unit is by it, or by one that it has made since.", numberText(r.BoundM, 0)),
+			"TCP alone: the same events, as they are, through one TCP connection from each ship to headquarters, as between TAK servers that federate" + by(r.Gateway) + ".",
 		},
 	}
-	t := tableData{Caption: "The figures", Columns: []string{""}}
-	for _, r := range g.Runs {
-		t.Columns = append(t.Columns, r.name())
-		if r.Aided {
-			p.Tone = toneGood
-			if r.Alerts.Came < r.Alerts.Sent || r.Chats.Came < r.Chats.Sent || r.Chats.Again > 0 {
-				p.Tone = toneBad
-			}
-			p.Verdict = fmt.Sprintf("With gateways a report costs %s octets; %s comparisons were wrong; %s alerts and %s chats came.", numberText(r.PerReport, 1), r.wrong(), r.Alerts.came(), r.Chats.came())
-		}
+	var names []string
+	var runs []*TAKRun
+	if run := r.Runs["unaided"]; run != nil {
+		names, runs = append(names, "TCP alone"), append(runs, run)
 	}
-	for _, row := range []struct {
-		name string
-		of   func(TAKGameRun) string
-	}{
-		{"reports", func(r TAKGameRun) string { return countText(int64(r.Reports)) }},
-		{"octets on the link, up / down", func(r TAKGameRun) string { return countText(r.Up) + " / " + countText(r.Down) }},
-		{"octets a report", func(r TAKGameRun) string { return numberText(r.PerReport, 1) }},
-		{"reports that still wait at the end", func(r TAKGameRun) string { return countText(int64(r.Waiting)) }},
-		{"gateways knew each other after", func(r TAKGameRun) string {
-			if !r.Aided {
+	aided := r.Runs["gateway"]
+	if aided != nil {
+		names, runs = append(names, "with gateways"), append(runs, aided)
+		p.Tone = toneGood
+		if aided.Alerts.Came < aided.Alerts.Sent || aided.Chats.Came < aided.Chats.Sent || aided.Chats.Again > 0 {
+			p.Tone = toneBad
+		}
+		p.Verdict = fmt.Sprintf("With gateways a report costs %s octets; %s comparisons were wrong; %s alerts and %s chats came.", numberText(aided.PerReport, 1), aided.wrong(), aided.Alerts.came(), aided.Chats.came())
+	}
+	t := sideBySide(names, runs, []gameRow[*TAKRun]{
+		{"reports", func(r *TAKRun) string { return countText(int64(r.Reports)) }},
+		{"octets on the link, up / down", func(r *TAKRun) string { return countText(r.Bytes.Up) + " / " + countText(r.Bytes.Down) }},
+		{"octets a report", func(r *TAKRun) string { return numberText(r.PerReport, 1) }},
+		{"reports that still wait at the end", func(r *TAKRun) string { return countText(int64(r.Waiting)) }},
+		{"gateways knew each other after", func(r *TAKRun) string {
+			if r != aided {
 				return "-"
 			}
 			return never(r.MetS)
 		}},
-		{"first far unit shown everywhere after", func(r TAKGameRun) string { return never(r.FirstS) }},
-		{"all far units shown everywhere after", func(r TAKGameRun) string { return never(r.AllS) }},
-		{"comparisons that were wrong", TAKGameRun.wrong},
-		{"off: median, 95 %, worst", func(r TAKGameRun) string { return metres(r.MedianM) + ", " + metres(r.P95M) + ", " + metres(r.WorstM) }},
-		{"unit not shown at all", func(r TAKGameRun) string { return countText(int64(r.Missing)) }},
-		{"alerts that came", func(r TAKGameRun) string { return r.Alerts.came() }},
-		{"alerts: median, 95 %, worst", func(r TAKGameRun) string { return r.Alerts.times() }},
-		{"chats that came; twice", func(r TAKGameRun) string { return fmt.Sprintf("%s; %d", r.Chats.came(), r.Chats.Again) }},
-		{"chats: median, 95 %, worst", func(r TAKGameRun) string { return r.Chats.times() }},
-	} {
-		line := tableRow{Name: row.name}
-		for _, r := range g.Runs {
-			line.Cells = append(line.Cells, row.of(r))
-		}
-		t.Rows = append(t.Rows, line)
-	}
+		{"first far unit shown everywhere after", func(r *TAKRun) string { return never(r.FirstS) }},
+		{"all far units shown everywhere after", func(r *TAKRun) string { return never(r.AllS) }},
+		{"comparisons that were wrong", (*TAKRun).wrong},
+		{"off: median, 95 %, worst", func(r *TAKRun) string { return metres(r.MedianM) + ", " + metres(r.P95M) + ", " + metres(r.WorstM) }},
+		{"unit not shown at all", func(r *TAKRun) string { return countText(int64(r.NotShown)) }},
+		{"alerts that came", func(r *TAKRun) string { return r.Alerts.came() }},
+		{"alerts: median, 95 %, worst", func(r *TAKRun) string { return r.Alerts.times() }},
+		{"chats that came; twice", func(r *TAKRun) string { return fmt.Sprintf("%s; %d", r.Chats.came(), r.Chats.Again) }},
+		{"chats: median, 95 %, worst", func(r *TAKRun) string { return r.Chats.times() }},
+	})
 	p.Sections = []section{{Title: "With gateways and without", Tables: []tableData{t}}}
 	return p
+}
+
+// Board writes the page as text.
+func (r *TAKResult) Board(w io.Writer) error {
+	fmt.Fprintln(w)
+	return r.Page().Text(w)
+}
+
+// Faults says what is not as it must be with gateways; "" when all is well or there was no such run.
+func (r *TAKResult) Faults() string {
+	run := r.Runs["gateway"]
+	if run == nil {
+		return ""
+	}
+	var list []string
+	check := func(bad bool, format string, args ...any) {
+		if bad {
+			list = append(list, fmt.Sprintf(format, args...))
+		}
+	}
+	check(run.Reports == 0, "no device could report")
+	check(run.Alerts.Came < run.Alerts.Sent, "%d alerts did not come", run.Alerts.Sent-run.Alerts.Came)
+	check(run.Chats.Came < run.Chats.Sent, "%d chats did not come", run.Chats.Sent-run.Chats.Came)
+	check(run.Chats.Again > 0, "%d chats came twice", run.Chats.Again)
+	check(len(run.TroubledBy) > 0, "%s", strings.Join(run.TroubledBy, "; "))
+	return strings.Join(list, "; ")
 }

@@ -5,33 +5,35 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"aldis/internal/lab/trace"
 )
 
 const lineLength = 100 // of text on a terminal, characters
 
 // Text writes the page for a terminal: verdict, facts, notes and tables, without plots.
 func (p Page) Text(w io.Writer) error {
-	out := &textWriter{w: w}
+	out := &textWriter{trace.Writer{W: w}}
 	if p.Verdict != "" {
 		out.fold("", p.Verdict)
-		out.f("\n")
+		out.F("\n")
 	}
 	out.fold("", p.Title)
 	if p.Subtitle != "" {
 		out.fold("", p.Subtitle)
 	}
 	if len(p.Facts) > 0 {
-		out.f("\n")
+		out.F("\n")
 	}
 	label, amount := 0, 0
 	for _, f := range p.Facts {
 		label, amount = max(label, utf8.RuneCountInString(f.Label)), max(amount, utf8.RuneCountInString(f.Value))
 	}
 	for _, f := range p.Facts {
-		out.f("%s\n", strings.TrimRight(fmt.Sprintf("  %-*s  %-*s  %s", label, f.Label, amount, f.Value, f.Note), " "))
+		out.F("%s\n", strings.TrimRight(fmt.Sprintf("  %-*s  %-*s  %s", label, f.Label, amount, f.Value, f.Note), " "))
 	}
 	if len(p.Notes) > 0 {
-		out.f("\n")
+		out.F("\n")
 	}
 	for _, n := range p.Notes {
 		out.fold("  ! ", n)
@@ -40,7 +42,7 @@ func (p Page) Text(w io.Writer) error {
 		if len(s.Text)+len(s.Tables) == 0 {
 			continue
 		}
-		out.f("\n%s\n", s.Title)
+		out.F("\n%s\n", s.Title)
 		for _, t := range s.Text {
 			out.fold("  - ", t)
 		}
@@ -49,25 +51,16 @@ func (p Page) Text(w io.Writer) error {
 		}
 	}
 	if len(p.Foot) > 0 {
-		out.f("\n")
+		out.F("\n")
 	}
 	for _, t := range p.Foot {
 		out.fold("", t)
 	}
-	return out.err
+	return out.Err
 }
 
-// textWriter keeps the first error.
-type textWriter struct {
-	w   io.Writer
-	err error
-}
-
-func (w *textWriter) f(format string, args ...any) {
-	if w.err == nil {
-		_, w.err = fmt.Fprintf(w.w, format, args...)
-	}
-}
+// textWriter folds lines and sets tables.
+type textWriter struct{ trace.Writer }
 
 // fold writes text in lines of lineLength behind a mark.
 func (w *textWriter) fold(mark, text string) {
@@ -78,13 +71,13 @@ func (w *textWriter) fold(mark, text string) {
 		case line == mark || line == indent:
 			line += word
 		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > lineLength:
-			w.f("%s\n", line)
+			w.F("%s\n", line)
 			line = indent + word
 		default:
 			line += " " + word
 		}
 	}
-	w.f("%s\n", line)
+	w.F("%s\n", line)
 }
 
 // table writes columns below each other, numbers to the right.
@@ -103,7 +96,7 @@ func (w *textWriter) table(t tableData) {
 		}
 	}
 	if t.Caption != "" {
-		w.f("  %s\n", t.Caption)
+		w.F("  %s\n", t.Caption)
 	}
 	for n, r := range rows {
 		if n == 0 && strings.Join(r, "") == "" {
@@ -118,7 +111,7 @@ func (w *textWriter) table(t tableData) {
 				line += " " + pad + c + " "
 			}
 		}
-		w.f("%s\n", strings.TrimRight(line, " "))
+		w.F("%s\n", strings.TrimRight(line, " "))
 	}
 	if t.Foot != "" {
 		w.fold("    ", t.Foot)

@@ -62,6 +62,8 @@ func (w *World) SetClock(n *Node, by time.Duration) {
 	w.At(0, func() { w.step(n, nil) })
 }
 
-// Clock is a node's time as its gateway knows it, and Wrong how far its wall clock is ahead of the World's time.
-func (w *World) Clock(n *Node) time.Time     { return n.clock.tell(w.Now) }
+// Clock is a node's time as its gateway knows it.
+func (w *World) Clock(n *Node) time.Time { return n.clock.tell(w.Now) }
+
+// Wrong is how far a node's wall clock is ahead of the World's time.
 func (w *World) Wrong(n *Node) time.Duration { return n.clock.wrong }

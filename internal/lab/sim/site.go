@@ -31,6 +31,11 @@ type Site struct {
 	kept     []uint64
 }
 
+// Listen has a peer of the site listen to a propagate pipe.
+func (s *Site) Listen(w *World, peer, pipe string) {
+	s.Put(w, site.Item{Kind: site.Listener, Scope: "jxta-NetGroup", Owner: peer, ID: pipe, Sub: jxtabridge.PipePropagate})
+}
+
 // Put changes an item of the site.
 func (s *Site) Put(w *World, it site.Item) {
 	if s.Items == nil {

@@ -41,10 +41,17 @@ type (
 	}
 )
 
+// FaceEvent marks Enter as an event of a protocol adapter.
 func (Enter) FaceEvent() {}
+
+// FaceEvent marks Leave as an event of a protocol adapter.
 func (Leave) FaceEvent() {}
-func (Pin) FaceEvent()   {}
-func (Post) FaceEvent()  {}
+
+// FaceEvent marks Pin as an event of a protocol adapter.
+func (Pin) FaceEvent() {}
+
+// FaceEvent marks Post as an event of a protocol adapter.
+func (Post) FaceEvent() {}
 
 // What the face orders of its LAN room.
 type (

@@ -67,6 +67,7 @@ type CaptureError struct {
 	Err    error
 }
 
+// Error says where and why.
 func (e *CaptureError) Error() string {
 	where := "at its head"
 	if e.Packet > 0 {
@@ -79,6 +80,7 @@ func (e *CaptureError) Error() string {
 	return s
 }
 
+// Unwrap is why.
 func (e *CaptureError) Unwrap() error { return e.Err }
 
 const (

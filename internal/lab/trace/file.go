@@ -93,6 +93,7 @@ type FileError struct {
 	Err    error
 }
 
+// Error says where and why.
 func (e *FileError) Error() string {
 	s := fmt.Sprintf("trace: line %d: %v", e.Line, e.Err)
 	if e.Detail != "" {
@@ -101,6 +102,7 @@ func (e *FileError) Error() string {
 	return s
 }
 
+// Unwrap is why.
 func (e *FileError) Unwrap() error { return e.Err }
 
 // Why a trace is not read.

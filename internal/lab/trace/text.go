@@ -31,53 +31,67 @@ func (r *Report) JSON(name string) any {
 	}
 }
 
-// writer keeps the first error.
-type writer struct {
-	w   io.Writer
-	err error
+// Writer writes text, and keeps the first error.
+type Writer struct {
+	W   io.Writer
+	Err error
 }
 
-func (w *writer) f(format string, args ...any) {
-	if w.err == nil {
-		_, w.err = fmt.Fprintf(w.w, format, args...)
+// F writes as fmt.Fprintf does; nothing after an error.
+func (w *Writer) F(format string, args ...any) {
+	if w.Err == nil {
+		_, w.Err = fmt.Fprintf(w.W, format, args...)
 	}
 }
 
 // WriteText prints the ten tables of the report, and what the messages were.
 func (r *Report) WriteText(out io.Writer, name string) error {
-	w := &writer{w: out}
+	w := &Writer{W: out}
 	f := r.Figures
-	w.f("%s\n\n", sentence(r.Headline))
-	w.f("%s: %d packets captured, %d of TCP", name, r.CapturedPackets, f.Packets)
+	w.F("%s\n\n", sentence(r.Headline))
+	w.F("%s: %d packets captured, %d of TCP", name, r.CapturedPackets, f.Packets)
 	if r.Link != nil {
-		w.f(", %d datagrams of gateways\n\n", r.Link.Datagrams)
+		w.F(", %d datagrams of gateways\n\n", r.Link.Datagrams)
 		r.Link.writeText(w)
 		if f.Packets == 0 {
 			r.CoT.writeText(w)
 			w.remarks(r.Remarks)
 			w.problems(r.Problems)
-			return w.err
+			return w.Err
 		}
-		w.f("\nTCP")
+		w.F("\nTCP")
 	}
 	if f.Packets == 0 && r.CoT != nil {
-		w.f("\n")
+		w.F("\n")
 		r.CoT.writeText(w)
 		w.remarks(r.Remarks)
 		w.problems(r.Problems)
-		return w.err
+		return w.Err
 	}
 	if r.Edge != "" {
-		w.f("; edge %s", r.Edge)
+		w.F("; edge %s", r.Edge)
 		if r.EdgeGuessed {
-			w.f(" (it dialled most; --edge says otherwise)")
+			w.F(" (it dialled most; --edge says otherwise)")
 		}
 	}
-	w.f("\n\n")
-	title := func(number int, text string) { w.f("%-6s %s\n", fmt.Sprintf("5.%d", number), text) }
-	row := func(label, format string, args ...any) {
-		w.f("       %-30s "+format+"\n", append([]any{label}, args...)...)
-	}
+	w.F("\n\n")
+	r.tables(w)
+	r.messages(w)
+	r.CoT.writeText(w)
+	w.remarks(r.Remarks)
+	w.problems(r.Problems)
+	return w.Err
+}
+
+// row writes a figure behind its label.
+func (w *Writer) row(label, format string, args ...any) {
+	w.F("       %-30s "+format+"\n", append([]any{label}, args...)...)
+}
+
+// tables writes tables 5.1 to 5.10.
+func (r *Report) tables(w *Writer) {
+	f, row := r.Figures, w.row
+	title := func(number int, text string) { w.F("%-6s %s\n", fmt.Sprintf("5.%d", number), text) }
 	title(1, "Connections")
 	row("connections", "%d", f.Connections)
 	row("total time", "%d min %.3f s", int(f.TotalS)/60, f.TotalS-float64(int(f.TotalS)/60*60))
@@ -123,8 +137,12 @@ func (r *Report) WriteText(out io.Writer, name string) error {
 	}
 	row("messages in / out", "%d / %d", r.InMessages, r.OutMessages)
 	row("of data octets", "%d of %d, %.2f %%", r.Application.Total, r.Application.Of, r.PayloadPct)
+}
 
-	w.f("\nOctets in TCP streams: %d\n", r.StreamBytes)
+// messages writes what the octets of the streams were.
+func (r *Report) messages(w *Writer) {
+	row := w.row
+	w.F("\nOctets in TCP streams: %d\n", r.StreamBytes)
 	row("welcome lines", "%d", r.WelcomeBytes)
 	row("HTTP around messages", "%d (%d requests)", r.HTTPBytes, r.HTTPRequests)
 	row("unread", "%d", r.UnreadBytes)
@@ -132,57 +150,53 @@ func (r *Report) WriteText(out io.Writer, name string) error {
 	row("of those framing", "%d", r.FramingBytes)
 	row("of those CBJX trailers", "%d (%d)", r.TrailerBytes, r.Trailers)
 	w.rows("Elements", "octets of content", r.Elements)
-	r.CoT.writeText(w)
-	w.remarks(r.Remarks)
-	w.problems(r.Problems)
-	return w.err
 }
 
-func (w *writer) remarks(list []string) {
+func (w *Writer) remarks(list []string) {
 	if len(list) > 0 {
-		w.f("\nTo know of the figures:\n")
+		w.F("\nTo know of the figures:\n")
 	}
 	for _, s := range list {
-		w.f("       %s\n", sentence(s))
+		w.F("       %s\n", sentence(s))
 	}
 }
 
-func (w *writer) problems(list []string) {
+func (w *Writer) problems(list []string) {
 	if len(list) > 0 {
-		w.f("\nThe figures are partial:\n")
+		w.F("\nThe figures are partial:\n")
 	}
 	for _, p := range list {
-		w.f("       %s\n", sentence(p))
+		w.F("       %s\n", sentence(p))
 	}
 }
 
 // writeText prints what gateways said to each other.
-func (r *LinkReport) writeText(w *writer) {
-	w.f("Link: %d IP octets, %d of %d datagrams opened\n", r.Octets, r.Opened, r.Datagrams)
+func (r *LinkReport) writeText(w *Writer) {
+	w.F("Link: %d IP octets, %d of %d datagrams opened\n", r.Octets, r.Opened, r.Datagrams)
 	w.rows("Not opened", "IP octets", r.Unopened)
 	if len(r.Ledger) > 0 {
-		w.f("\n%-37s %10s\n", "Airtime ledger", "IP octets")
+		w.F("\n%-37s %10s\n", "Airtime ledger", "IP octets")
 	}
 	var total int64
 	for _, row := range r.Ledger {
-		w.f("       %-30s %10d\n", row.From+" to "+row.To+", "+row.Kind, row.Octets)
+		w.F("       %-30s %10d\n", row.From+" to "+row.To+", "+row.Kind, row.Octets)
 		total += row.Octets
 	}
 	if total > 0 {
-		w.f("       %-30s %10d\n", "all", total)
+		w.F("       %-30s %10d\n", "all", total)
 	}
 	if len(r.Layers) > 0 {
-		w.f("\n%-51s %10s %12s %14s\n", "Layers of the datagrams opened", "number", "octets", "per datagram")
+		w.F("\n%-51s %10s %12s %14s\n", "Layers of the datagrams opened", "number", "octets", "per datagram")
 		for _, row := range r.Layers {
-			w.f("       %-46s %8d %12d %14.2f\n", row.Name, row.Count, row.Octets, float64(row.Octets)/float64(max(r.Opened, 1)))
+			w.F("       %-46s %8d %12d %14.2f\n", row.Name, row.Count, row.Octets, float64(row.Octets)/float64(max(r.Opened, 1)))
 		}
 	}
 	w.rows("Frames", "octets", r.Frames)
 	w.rows("Messages under custody", "octets", r.Envelopes)
 	if r.Messages > 0 {
-		w.f("       %-30s %10d\n", "repeated", r.Repeats)
-		w.f("       %-30s %10d, after %.2f s on average, %.2f s at worst\n", "receipted", r.Receipted, r.MeanS, r.MaxS)
-		w.f("       %-30s %10d\n", "NORM objects put together", r.Objects)
+		w.F("       %-30s %10d\n", "repeated", r.Repeats)
+		w.F("       %-30s %10d, after %.2f s on average, %.2f s at worst\n", "receipted", r.Receipted, r.MeanS, r.MaxS)
+		w.F("       %-30s %10d\n", "NORM objects put together", r.Objects)
 	}
 }
 
@@ -190,51 +204,51 @@ func (r *LinkReport) writeText(w *writer) {
 const cotShown = 20
 
 // writeText prints what TAK devices said; nothing where there was nothing.
-func (r *CoTReport) writeText(w *writer) {
+func (r *CoTReport) writeText(w *Writer) {
 	if r == nil {
 		return
 	}
-	w.f("\nTAK: %d events, %d octets, in %.0f s; %d of version 1; %d copies of them\n", r.Events, r.Octets, r.Seconds, r.Proto, r.Copies)
-	w.f("       %d devices and %d other units, %.1f reports a minute; %d streams, %d datagrams of the mesh\n", r.Devices, r.Units-r.Devices, r.PerMinute, r.Streams, r.Datagrams)
+	w.F("\nTAK: %d events, %d octets, in %.0f s; %d of version 1; %d copies of them\n", r.Events, r.Octets, r.Seconds, r.Proto, r.Copies)
+	w.F("       %d devices and %d other units, %.1f reports a minute; %d streams, %d datagrams of the mesh\n", r.Devices, r.Units-r.Devices, r.PerMinute, r.Streams, r.Datagrams)
 	w.rows("Events", "octets", r.Kinds)
 	w.rows("Not read", "octets", r.Refused)
 	if len(r.Of) > 0 {
-		w.f("\n%-51s %10s %12s %10s\n", "Units", "reports", "octets", "a minute")
+		w.F("\n%-51s %10s %12s %10s\n", "Units", "reports", "octets", "a minute")
 	}
 	for _, u := range r.Of[:min(len(r.Of), cotShown)] {
 		name := cmp.Or(u.Callsign, u.UID) + ", " + u.Type
 		if u.Device {
 			name += " (device)"
 		}
-		w.f("       %-44s %10d %12d %10.1f\n", clean(name), u.Reports, u.Octets, u.PerMinute)
+		w.F("       %-44s %10d %12d %10.1f\n", clean(name), u.Reports, u.Octets, u.PerMinute)
 	}
 	if n := len(r.Of) - cotShown; n > 0 {
-		w.f("       and %d more\n", n)
+		w.F("       and %d more\n", n)
 	}
 	r.writeCosts(w)
 }
 
 // writeCosts prints what the events would cost on links.
-func (r *CoTReport) writeCosts(w *writer) {
+func (r *CoTReport) writeCosts(w *Writer) {
 	if len(r.Costs) == 0 {
 		return
 	}
-	w.f("\nThe same events through two gateways\n")
-	w.f("       %-26s %10s %9s %7s %9s %10s %9s %9s %9s\n", "link", "octets", "a report", "busy", "unaided", "unit off", "in 95 %", "event", "not shown")
+	w.F("\nThe same events through two gateways\n")
+	w.F("       %-26s %10s %9s %7s %9s %10s %9s %9s %9s\n", "link", "octets", "a report", "busy", "unaided", "unit off", "in 95 %", "event", "not shown")
 	for _, c := range r.Costs {
-		w.f("       %-26s %10d %9.1f %5.1f %% %7.0f %% %8.0f m %7.0f m %7.1f s %9d\n", clean(c.Profile), c.Octets, c.PerReport, c.BusyPct, c.UnaidedPct, c.MedianM, c.P95M, c.P95S, c.Unshown)
+		w.F("       %-26s %10d %9.1f %5.1f %% %7.0f %% %8.0f m %7.0f m %7.1f s %9d\n", clean(c.Profile), c.Octets, c.PerReport, c.BusyPct, c.UnaidedPct, c.MedianM, c.P95M, c.P95S, c.Unshown)
 	}
-	w.f("       unaided: how full the events alone, without a header, make the link ship to shore. unit off: how far a unit is shown from\n" +
+	w.F("       unaided: how full the events alone, without a header, make the link ship to shore. unit off: how far a unit is shown from\n" +
 		"       where it is, median; in 95 %%: of all comparisons. event: 95 %% of markers, chats and the like are there by then.\n")
 }
 
-func (w *writer) rows(title, unit string, rows []Row) {
+func (w *Writer) rows(title, unit string, rows []Row) {
 	if len(rows) == 0 {
 		return
 	}
-	w.f("\n%-51s %10s %12s\n", title, "number", unit)
+	w.F("\n%-51s %10s %12s\n", title, "number", unit)
 	for _, r := range rows {
-		w.f("       %-44s %10d %12d\n", clean(r.Name), r.Count, r.Octets)
+		w.F("       %-44s %10d %12d\n", clean(r.Name), r.Count, r.Octets)
 	}
 }
 

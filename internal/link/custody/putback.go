@@ -21,7 +21,7 @@ func (s *Sender) Earlier(r frame.Receipt, below [frame.Lanes]uint64) (acked, hel
 	if int(l) >= frame.Lanes {
 		return nil, nil
 	}
-	for n := s.base(l); n < below[l]; n++ {
+	for n, end := s.base(l), s.end(l, below[l]); n < end; n++ {
 		switch {
 		case s.flight[l][n] == nil && !s.held[l][n] || !names(r, n):
 		case behind(r.Cumulative, n) <= 0:
@@ -43,7 +43,7 @@ func (s *Sender) Last(r frame.Receipt, below [frame.Lanes]uint64) (acked []ID) {
 	if int(l) >= frame.Lanes {
 		return nil
 	}
-	for n := s.base(l); n < min(below[l], s.next[l]); n++ {
+	for n, end := s.base(l), s.end(l, min(below[l], s.next[l])); n < end; n++ {
 		if (s.flight[l][n] != nil || s.held[l][n]) && names(r, n) {
 			s.settle(l, n)
 			acked = append(acked, ID{l, n})
@@ -51,6 +51,10 @@ func (s *Sender) Last(r frame.Receipt, below [frame.Lanes]uint64) (acked []ID) {
 	}
 	return acked
 }
+
+// end is the first number behind those from the oldest on that may be under way: below, or MaxAhead from the oldest. Where a record of
+// the journal has a number far beyond that, nobody counts up to it.
+func (s *Sender) end(l frame.Lane, below uint64) uint64 { return min(below, s.base(l)+MaxAhead) }
 
 // settle: a message is not under way any more.
 func (s *Sender) settle(l frame.Lane, n uint64) {
@@ -80,11 +84,11 @@ func (s *Sender) Lacks(r frame.Receipt) (lost int) {
 	if int(l) >= frame.Lanes {
 		return 0
 	}
-	base := s.base(l)
+	base, end := s.base(l), s.end(l, s.next[l])
 	if lost = behind(r.Cumulative, base-1); lost < 0 {
 		lost = 0
 	}
-	for n := base; n < s.next[l]; n++ {
+	for n := base; n < end; n++ {
 		if s.flight[l][n] == nil && !s.held[l][n] && covers(r, n) && !names(r, n) {
 			lost++
 		}

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/link/frame"
 )
 
@@ -103,5 +104,27 @@ func TestReused(t *testing.T) {
 		if n, reused := r.Reused(frame.Direct, c.first); n != c.count || reused != c.reused {
 			t.Errorf("%d and %v are here, the start begins with %d: %d %v, want %d %v", c.cum, c.held, c.first, n, reused, c.count, c.reused)
 		}
+	}
+}
+
+// A number far beyond those that can be under way, as a bad record of a journal has it, is not counted up to.
+func TestFarNumbers(t *testing.T) {
+	for _, far := range []uint64{1 << 40, 1 << 63, 1<<64 - 2} {
+		in := check.In(t, far)
+		s := NewSender(Config{}, [frame.Lanes]uint64{5, 1})
+		s.Restore(ID{frame.Direct, 4})
+		s.Restore(ID{frame.Direct, far})
+		receipt := frame.Receipt{Lane: frame.Direct, Cumulative: 4}
+		check.True(in, "what is lacking is bounded", s.Lacks(receipt) <= MaxAhead)
+		acked, _ := s.Earlier(receipt, [frame.Lanes]uint64{far, 1})
+		check.Same(in, "what is acknowledged of earlier starts", acked, []ID{{frame.Direct, 4}})
+		check.Equal(in, "what is acknowledged last", len(s.Last(receipt, [frame.Lanes]uint64{far, far})), 0)
+
+		r := NewReceiver(Config{}, [frame.Lanes]uint64{3, 0})
+		check.Equal(in, "a message that came so early is taken", r.Restore(ID{frame.Direct, far}), false)
+		check.Equal(in, "the next", r.Restore(ID{frame.Direct, 4}), true)
+		check.Equal(in, "one that was read", r.Restore(ID{frame.Direct, 3}), true)
+		check.Equal(in, "the last that can come early", r.Restore(ID{frame.Direct, 3 + MaxAhead}), true)
+		check.Equal(in, "acknowledgements", len(r.Receipts()), 0)
 	}
 }

@@ -35,11 +35,16 @@ func NewReceiver(cfg Config, cum [frame.Lanes]uint64) *Receiver {
 	return r
 }
 
-// Restore adds a message that had arrived before its turn when the gateway stopped.
-func (r *Receiver) Restore(id ID) {
+// Restore adds a message that had arrived before its turn when the gateway stopped. false: no message can arrive so far before its
+// turn, and nothing is added.
+func (r *Receiver) Restore(id ID) bool {
 	if id.Number > r.cum[id.Lane] {
+		if id.Number-r.cum[id.Lane] > MaxAhead {
+			return false
+		}
 		r.held[id.Lane][id.Number] = true
 	}
+	return true
 }
 
 // Cumulative is the number up to which everything of the lane was read. It alone is acknowledged for good: what is here and was

@@ -123,7 +123,7 @@ var required = []string{
 	"gateway.probe_interval_ms", "gateway.hole_age_ms", "gateway.grtt_ms", "gateway.bundle_ms",
 }
 
-// oldNames says what keys of earlier versions are called now, without their section: "hole": "gap".
+// oldNames maps the names of keys in earlier versions to those of today, without their section: "hole_age_ms": "gap_age_ms".
 var oldNames = map[string]string{}
 
 type decoder struct {

@@ -1,4 +1,4 @@
-package forecast
+package replay
 
 import (
 	"errors"
@@ -8,48 +8,47 @@ import (
 	"time"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 )
 
 // aPlay is one with messages to shore of 100 octets every 10 s that take so long; a negative time is never.
-func aPlay(latencies ...float64) *replay.Result {
-	p := &replay.Result{BinS: 10, RateBps: replay.UpDown[int]{Up: 100, Down: 100}, Messages: replay.Messages{Expected: len(latencies)}}
+func aPlay(latencies ...float64) *Result {
+	p := &Result{BinS: 10, RateBps: UpDown[int]{Up: 100, Down: 100}, Messages: Messages{Expected: len(latencies)}}
 	p.Captures.Trace.TotalS = 10 * float64(len(latencies))
 	p.Captures.Replay.TotalS = p.Captures.Trace.TotalS
 	most := 0.0
 	for i, l := range latencies {
-		s := replay.Sample{From: "a", To: "b", Up: true, Octets: 100, SentS: 10 * float64(i)}
+		s := Sample{From: "a", To: "b", Up: true, Octets: 100, SentS: 10 * float64(i)}
 		if l >= 0 {
 			at := s.SentS + l
 			s.ArrivedS = &at
 		}
 		most = max(most, l)
 		p.Samples = append(p.Samples, s)
-		p.Bins = append(p.Bins, replay.Bin{T: s.SentS})
+		p.Bins = append(p.Bins, Bin{T: s.SentS})
 	}
 	p.Latency.Max = &most
 	return p
 }
 
-func judge(shared bool, plays ...*replay.Result) *Rehearsal {
-	return Judge(plays, Options{Profile: profile.Profile{Name: "p", Shared: shared}, Deadline: time.Minute})
+func judge(shared bool, plays ...*Result) *Rehearsal {
+	return Judge(plays, Judging{Profile: profile.Profile{Name: "p", Shared: shared}, Deadline: time.Minute})
 }
 
 func TestVerdicts(t *testing.T) {
 	tests := []struct {
 		name             string
-		plays            []*replay.Result
+		plays            []*Result
 		verdict, line    string
 		onTime, expired  float64
 		first            float64 // -1: none is missed
 		waiting, waitEnd int
 		help             string
 	}{
-		{"all in time", []*replay.Result{aPlay(1, 2, 3), aPlay(1, 60, 1)}, Go, "GO. All 3 messages arrive within 60 s on p; the slowest takes 60 s.", 3, 0, -1, 0, 1, ""},
-		{"one late in one play of three", []*replay.Result{aPlay(1, 2, 3), aPlay(1, 61, 1), aPlay(1, 2, 3)}, Late, "LATE. 1 of 3 messages miss 60 s on p; the first is the one of 10 s.", 2, 1, 10, 0, 1, "A deadline of 65 s would be met by all, in each of the 3 plays."},
-		{"one never", []*replay.Result{aPlay(1, 70, 70), aPlay(-1, 2, 3)}, No, "NO. 1 of 3 messages never arrive on p; the first is the one of 0.0 s.", 1, 2, 0, 1, 1, ""},
+		{"all in time", []*Result{aPlay(1, 2, 3), aPlay(1, 60, 1)}, Go, "GO. All 3 messages arrive within 60 s on p; the slowest takes 60 s.", 3, 0, -1, 0, 1, ""},
+		{"one late in one play of three", []*Result{aPlay(1, 2, 3), aPlay(1, 61, 1), aPlay(1, 2, 3)}, Late, "LATE. 1 of 3 messages miss 60 s on p; the first is the one of 10 s.", 2, 1, 10, 0, 1, "A deadline of 65 s would be met by all, in each of the 3 plays."},
+		{"one never", []*Result{aPlay(1, 70, 70), aPlay(-1, 2, 3)}, No, "NO. 1 of 3 messages never arrive on p; the first is the one of 0.0 s.", 1, 2, 0, 1, 1, ""},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,7 +73,7 @@ func TestVerdicts(t *testing.T) {
 // By how much a link is too thin, and that messages waited for it.
 func TestOverload(t *testing.T) {
 	p := aPlay(1, 300, 300)
-	p.Demand = replay.UpDown[int64]{Up: 750, Down: 375} // in 30 s: 200 and 100 bit/s of 100
+	p.Demand = UpDown[int64]{Up: 750, Down: 375} // in 30 s: 200 and 100 bit/s of 100
 	for i := range p.Bins {
 		p.Bins[i].BusyS.Up = 10
 	}
@@ -121,16 +120,16 @@ func TestCauses(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		want Cause
-		bin  replay.Bin
+		bin  Bin
 	}{
-		{CauseTurn, replay.Bin{}},
-		{CauseTurn, replay.Bin{BusyS: replay.UpDown[float64]{Down: 9}}}, // the other direction's
-		{CauseAir, replay.Bin{Lost: replay.UpDown[int64]{Up: 1}}},
-		{CauseAir, replay.Bin{Lost: replay.UpDown[int64]{Down: 1}}}, // a receipt
-		{CauseDropped, replay.Bin{Drops: replay.UpDown[int64]{Up: 1}, Lost: replay.UpDown[int64]{Up: 1}}},
-		{CauseBusy, replay.Bin{BusyS: replay.UpDown[float64]{Up: 9}, Drops: replay.UpDown[int64]{Up: 1}}},
+		{CauseTurn, Bin{}},
+		{CauseTurn, Bin{BusyS: UpDown[float64]{Down: 9}}}, // the other direction's
+		{CauseAir, Bin{Lost: UpDown[int64]{Up: 1}}},
+		{CauseAir, Bin{Lost: UpDown[int64]{Down: 1}}}, // a receipt
+		{CauseDropped, Bin{Drops: UpDown[int64]{Up: 1}, Lost: UpDown[int64]{Up: 1}}},
+		{CauseBusy, Bin{BusyS: UpDown[float64]{Up: 9}, Drops: UpDown[int64]{Up: 1}}},
 	} {
-		p.Bins = slices.Repeat([]replay.Bin{tt.bin}, 20)
+		p.Bins = slices.Repeat([]Bin{tt.bin}, 20)
 		for i := range p.Bins {
 			p.Bins[i].T = p.BinS * float64(i)
 		}
@@ -152,16 +151,16 @@ func TestLuck(t *testing.T) {
 	good, late, never := aPlay(1, 2), aPlay(1, 99), aPlay(1, -1)
 	good.Seed, late.Seed, never.Seed = 7, 8, 9
 	for _, tt := range []struct {
-		plays []*replay.Result
+		plays []*Result
 		luck  string
 		low   float64
 		high  float64
 	}{
-		{[]*replay.Result{good}, "One play shows one way that it can go: --plays 20 shows how much is luck.", 20, 100},
-		{[]*replay.Result{good, good, good, good, good}, "All 5 plays are GO. That tells that at least 56 of 100 such missions go well; more plays (--plays) tell more.", 56, 100},
-		{[]*replay.Result{late, late}, "It is no bad luck: each of 2 plays ends so.", 0, 66},
-		{[]*replay.Result{aPlay(99, 99), late}, "Each of 2 plays ends so, but not for the same messages: the worst has 0 of 2 in time, the best 1.", 0, 66},
-		{[]*replay.Result{good, late, never}, "It depends on luck: of 3 plays, which differ in losses and jitter alone, are 1 GO, 1 LATE, 1 NO. Between 6 and 80 of 100 missions go well.", 6, 80},
+		{[]*Result{good}, "One play shows one way that it can go: --plays 20 shows how much is luck.", 20, 100},
+		{[]*Result{good, good, good, good, good}, "All 5 plays are GO. That tells that at least 56 of 100 such missions go well; more plays (--plays) tell more.", 56, 100},
+		{[]*Result{late, late}, "It is no bad luck: each of 2 plays ends so.", 0, 66},
+		{[]*Result{aPlay(99, 99), late}, "Each of 2 plays ends so, but not for the same messages: the worst has 0 of 2 in time, the best 1.", 0, 66},
+		{[]*Result{good, late, never}, "It depends on luck: of 3 plays, which differ in losses and jitter alone, are 1 GO, 1 LATE, 1 NO. Between 6 and 80 of 100 missions go well.", 6, 80},
 	} {
 		r := judge(false, tt.plays...)
 		check.Equal(t, "luck", r.Luck, tt.luck)
@@ -193,7 +192,7 @@ func TestCost(t *testing.T) {
 	for _, i := range []int{0, 1, 3, 9} { // calls: 0 to 40 s and its silence, 90 to 100 s and its silence
 		p.Bins[i].BusyS.Up = 6
 	}
-	r := Judge([]*replay.Result{p}, Options{Profile: profile.Profile{Name: "p"}, Deadline: time.Minute, Tariff: Tariff{Currency: "EUR", Minute: 2, Credit: 0.1, Megabyte: 7}})
+	r := Judge([]*Result{p}, Judging{Profile: profile.Profile{Name: "p"}, Deadline: time.Minute, Tariff: Tariff{Currency: "EUR", Minute: 2, Credit: 0.1, Megabyte: 7}})
 	c := r.Cost
 	check.Equal(t, "c.Credits.Worst", c.Credits.Worst, 37)
 	check.Equal(t, "c.HeldMinutes.Worst", c.HeldMinutes.Worst, 2)

@@ -1,4 +1,4 @@
-package teach
+package compact
 
 import (
 	"bytes"
@@ -76,8 +76,6 @@ func prose(t []byte) bool {
 	}
 	return words >= 2 && letters*4 >= (len(t)-words)*3
 }
-
-func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // firstWord is the first two letters or more near the beginning, with the letters behind them.
 func firstWord(t []byte) string {

@@ -1,12 +1,10 @@
-package forecast
+package replay
 
 import (
 	"fmt"
 	"math"
 	"slices"
 	"strings"
-
-	"aldis/internal/lab/replay"
 )
 
 // Play is one play's outcome. The seed repeats it: gateway replay TRACE --profile P --seed N.
@@ -24,7 +22,7 @@ type Play struct {
 	Dropped   int64   `json:"datagrams_dropped"`
 }
 
-func playOf(p *replay.Result, deadline float64) Play {
+func playOf(p *Result, deadline float64) Play {
 	expired, never := late(p, deadline)
 	one := Play{
 		Seed: p.Seed, Verdict: Go, OnTime: p.Messages.Expected - expired, Late: expired - never, Never: never,
@@ -56,7 +54,7 @@ func chanceOf(good, all int) Chance {
 }
 
 // luck says how much of the outcome the losses decide, which differ from play to play.
-func (r *Rehearsal) luck(plays []*replay.Result, deadline float64) {
+func (r *Rehearsal) luck(plays []*Result, deadline float64) {
 	count := map[string]int{}
 	for _, p := range plays {
 		one := playOf(p, deadline)

@@ -1,4 +1,4 @@
-package forecast
+package replay
 
 import (
 	"bytes"
@@ -11,19 +11,9 @@ import (
 
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/linkemu"
-	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 )
-
-func load(t *testing.T, name string) profile.Profile {
-	t.Helper()
-	p, err := profile.Load(name, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
 
 // run answers a search by a made-up link.
 func run(t *testing.T, cfg SearchConfig, link func(Trial) Figures, stopAfter int) Tuning {
@@ -209,7 +199,7 @@ func TestSearchCannotPlay(t *testing.T) {
 	}
 }
 
-func script(t *testing.T) *replay.Script {
+func script(t *testing.T) *Script {
 	t.Helper()
 	var b bytes.Buffer
 	if _, err := trace.Synth(&b, 1, 1, trace.ContentText); err != nil {
@@ -219,7 +209,7 @@ func script(t *testing.T) *replay.Script {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := replay.NewScript(f, "", 1)
+	s, err := NewScript(f, "", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,12 +226,12 @@ func TestVariant(t *testing.T) {
 	}
 	for n := range Number(50) {
 		v := Variant(s, n, 9)
-		if !slices.IsSortedFunc(v.Actions, func(a, b replay.Action) int { return int(a.At - b.At) }) || len(v.Actions) != len(s.Actions) {
+		if !slices.IsSortedFunc(v.Actions, func(a, b Action) int { return int(a.At - b.At) }) || len(v.Actions) != len(s.Actions) {
 			t.Fatalf("variant %d: out of order", n)
 		}
 		last := map[int]int{}
 		for _, a := range v.Actions {
-			if a.Do != replay.Send {
+			if a.Do != Send {
 				continue
 			}
 			m := v.Messages[a.Message]
@@ -309,12 +299,12 @@ func mustSource(t *testing.T, name string) []byte {
 }
 
 func TestFiguresOf(t *testing.T) {
-	res := &replay.Result{Messages: replay.Messages{Expected: 101, Delivered: 100, Duplicates: 2, Corrupted: 1}, LinkBytes: replay.UpDown[int64]{Up: 3, Down: 4}}
+	res := &Result{Messages: Messages{Expected: 101, Delivered: 100, Duplicates: 2, Corrupted: 1}, LinkBytes: UpDown[int64]{Up: 3, Down: 4}}
 	for i := range 100 {
 		at := float64(i + 1)
-		res.Samples = append(res.Samples, replay.Sample{ArrivedS: &at})
+		res.Samples = append(res.Samples, Sample{ArrivedS: &at})
 	}
-	res.Samples = append(res.Samples, replay.Sample{})
+	res.Samples = append(res.Samples, Sample{})
 	f := FiguresOf(res)
 	check.Equal(t, "f.Octets", f.Octets, 7)
 	check.Equal(t, "f.Expected", f.Expected, 101)

@@ -1,12 +1,10 @@
-package forecast
+package replay
 
 import (
 	"cmp"
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"aldis/internal/lab/replay"
 )
 
 // Of a variant's times.
@@ -17,7 +15,7 @@ const (
 
 // Variant is a trace whose peers speak at somewhat other times: variant 0 is the trace itself. Only sends after the last open are
 // moved, so that who listens to what stays as it is; each peer's messages keep their order.
-func Variant(s *replay.Script, n Number, seed uint64) *replay.Script {
+func Variant(s *Script, n Number, seed uint64) *Script {
 	if n == 0 {
 		return s
 	}
@@ -26,7 +24,7 @@ func Variant(s *replay.Script, n Number, seed uint64) *replay.Script {
 	out.Actions, out.Messages = slices.Clone(s.Actions), slices.Clone(s.Messages)
 	var open time.Duration
 	for _, a := range out.Actions {
-		if a.Do != replay.Send {
+		if a.Do != Send {
 			open = max(open, a.At)
 		}
 	}
@@ -37,7 +35,7 @@ func Variant(s *replay.Script, n Number, seed uint64) *replay.Script {
 	last := map[int]time.Duration{} // of a peer's messages
 	for i := range out.Actions {
 		a := &out.Actions[i]
-		if a.Do != replay.Send || a.At <= open {
+		if a.Do != Send || a.At <= open {
 			continue
 		}
 		side := 0
@@ -49,12 +47,12 @@ func Variant(s *replay.Script, n Number, seed uint64) *replay.Script {
 		last[a.Peer], a.At = t, t
 		out.Messages[a.Message].At = t
 	}
-	slices.SortStableFunc(out.Actions, func(a, b replay.Action) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(out.Actions, func(a, b Action) int { return cmp.Compare(a.At, b.At) })
 	return &out
 }
 
 // FiguresOf are what a search wants to know of a play.
-func FiguresOf(res *replay.Result) Figures {
+func FiguresOf(res *Result) Figures {
 	f := Figures{Octets: res.LinkBytes.Up + res.LinkBytes.Down, Expected: res.Messages.Expected, Delivered: res.Messages.Delivered,
 		Wrong: res.Messages.Duplicates + res.Messages.Corrupted}
 

@@ -1,4 +1,4 @@
-package forecast
+package replay
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/lab/replay"
 	"aldis/internal/link/profile"
 )
 
@@ -25,8 +24,8 @@ const (
 	crowded   = 0.7              // of the time between a message's sending and its arrival: more is a busy link
 )
 
-// Options of a judgement.
-type Options struct {
+// Judging is what plays are judged by.
+type Judging struct {
 	Profile  profile.Profile
 	Deadline time.Duration // a message that takes longer has expired
 	Tariff   Tariff
@@ -115,27 +114,27 @@ type Rehearsal struct {
 	Chance Chance `json:"chance_of_go"` // of a mission
 	Each   []Play `json:"each_play"`    // in order of seeds
 
-	First        *Missed                `json:"first_missed"`     // of the worst play; null: none
-	Causes       map[Cause]int          `json:"causes,omitempty"` // of the worst play
-	Missed       []Missed               `json:"missed,omitempty"`
-	WaitingAtEnd replay.UpDown[Waiting] `json:"waiting_at_end_of_trace"` // of the worst play
-	WaitingAfter replay.UpDown[Waiting] `json:"waiting_after_all"`       // up to an hour later
-	BusyPct      replay.UpDown[Spread]  `json:"busy_percent"`
-	Overload     []Overload             `json:"overload,omitempty"`
-	Reasons      []string               `json:"reasons,omitempty"`
-	WaysOut      []string               `json:"ways_out,omitempty"`
-	Others       []Other                `json:"other_links,omitempty"`
-	Notes        []string               `json:"notes,omitempty"`   // what the trace did not say and was filled in
-	Remarks      []string               `json:"remarks,omitempty"` // of the worst play
+	First        *Missed         `json:"first_missed"`     // of the worst play; null: none
+	Causes       map[Cause]int   `json:"causes,omitempty"` // of the worst play
+	Missed       []Missed        `json:"missed,omitempty"`
+	WaitingAtEnd UpDown[Waiting] `json:"waiting_at_end_of_trace"` // of the worst play
+	WaitingAfter UpDown[Waiting] `json:"waiting_after_all"`       // up to an hour later
+	BusyPct      UpDown[Spread]  `json:"busy_percent"`
+	Overload     []Overload      `json:"overload,omitempty"`
+	Reasons      []string        `json:"reasons,omitempty"`
+	WaysOut      []string        `json:"ways_out,omitempty"`
+	Others       []Other         `json:"other_links,omitempty"`
+	Notes        []string        `json:"notes,omitempty"`   // what the trace did not say and was filled in
+	Remarks      []string        `json:"remarks,omitempty"` // of the worst play
 
-	Worst *replay.Result `json:"-"` // the play that the missed are of
-	Cuts  []string       `json:"problems,omitempty"`
+	Worst *Result  `json:"-"` // the play that the missed are of
+	Cuts  []string `json:"problems,omitempty"`
 }
 
 // Judge says what several plays of one trace on one link amount to. There is at least one.
-func Judge(plays []*replay.Result, o Options) *Rehearsal {
+func Judge(plays []*Result, o Judging) *Rehearsal {
 	deadline := o.Deadline.Seconds()
-	worst := slices.MaxFunc(plays, func(a, b *replay.Result) int {
+	worst := slices.MaxFunc(plays, func(a, b *Result) int {
 		ea, na := late(a, deadline)
 		eb, nb := late(b, deadline)
 		return cmp.Or(cmp.Compare(na, nb), cmp.Compare(ea, eb), cmp.Compare(orZero(a.Latency.Max), orZero(b.Latency.Max)))
@@ -145,15 +144,15 @@ func Judge(plays []*replay.Result, o Options) *Rehearsal {
 		TraceS: worst.Captures.Trace.TotalS, Messages: worst.Messages.Expected, Worst: worst, Notes: worst.Notes, Remarks: worst.Remarks,
 		WaitingAfter: WaitingAt(worst, math.Inf(1)), WaitingAtEnd: WaitingAt(worst, worst.Captures.Trace.TotalS),
 	}
-	of := func(f func(p *replay.Result) float64) Spread { return spreadOf(plays, f) }
-	r.Expired = of(func(p *replay.Result) float64 { e, _ := late(p, deadline); return float64(e) })
-	r.Never = of(func(p *replay.Result) float64 { _, n := late(p, deadline); return float64(n) })
+	of := func(f func(p *Result) float64) Spread { return spreadOf(plays, f) }
+	r.Expired = of(func(p *Result) float64 { e, _ := late(p, deadline); return float64(e) })
+	r.Never = of(func(p *Result) float64 { _, n := late(p, deadline); return float64(n) })
 	r.OnTime = Spread{float64(r.Messages) - r.Expired.Best, float64(r.Messages) - r.Expired.Typical, float64(r.Messages) - r.Expired.Worst}
-	r.MedianS = of(func(p *replay.Result) float64 { return orZero(p.Latency.Median) })
-	r.P95S = of(func(p *replay.Result) float64 { return orZero(p.Latency.P95) })
-	r.MaxS = of(func(p *replay.Result) float64 { return orZero(p.Latency.Max) })
-	r.BusyPct = replay.UpDown[Spread]{
-		Up: of(func(p *replay.Result) float64 { return p.BusyPct.Up }), Down: of(func(p *replay.Result) float64 { return p.BusyPct.Down }),
+	r.MedianS = of(func(p *Result) float64 { return orZero(p.Latency.Median) })
+	r.P95S = of(func(p *Result) float64 { return orZero(p.Latency.P95) })
+	r.MaxS = of(func(p *Result) float64 { return orZero(p.Latency.Max) })
+	r.BusyPct = UpDown[Spread]{
+		Up: of(func(p *Result) float64 { return p.BusyPct.Up }), Down: of(func(p *Result) float64 { return p.BusyPct.Down }),
 	}
 	r.cost(plays, o.Tariff)
 	r.missed(worst, deadline, o.Profile.Shared)
@@ -185,7 +184,7 @@ func orZero(v *float64) float64 {
 }
 
 // late counts the messages of a play that are not there by their deadline, and of these those that never are.
-func late(p *replay.Result, deadline float64) (expired, never int) {
+func late(p *Result, deadline float64) (expired, never int) {
 	for _, s := range p.Samples {
 		switch seconds, ok := s.Latency(); {
 		case !ok:
@@ -197,7 +196,7 @@ func late(p *replay.Result, deadline float64) (expired, never int) {
 	return expired, never
 }
 
-func spreadOf(plays []*replay.Result, f func(*replay.Result) float64) Spread {
+func spreadOf(plays []*Result, f func(*Result) float64) Spread {
 	var values []float64
 	for _, p := range plays {
 		values = append(values, f(p))
@@ -207,7 +206,7 @@ func spreadOf(plays []*replay.Result, f func(*replay.Result) float64) Spread {
 }
 
 // WaitingAt is what was under way at a time of a play.
-func WaitingAt(p *replay.Result, t float64) (q replay.UpDown[Waiting]) {
+func WaitingAt(p *Result, t float64) (q UpDown[Waiting]) {
 	for _, s := range p.Samples {
 		if s.SentS > t || s.ArrivedS != nil && *s.ArrivedS <= t {
 			continue
@@ -223,27 +222,27 @@ func WaitingAt(p *replay.Result, t float64) (q replay.UpDown[Waiting]) {
 }
 
 // cost counts what carriers count.
-func (r *Rehearsal) cost(plays []*replay.Result, t Tariff) {
-	of := func(f func(p *replay.Result) float64) Spread { return spreadOf(plays, f) }
-	busy := func(p *replay.Result, way func(replay.UpDown[float64]) float64) (s float64) {
+func (r *Rehearsal) cost(plays []*Result, t Tariff) {
+	of := func(f func(p *Result) float64) Spread { return spreadOf(plays, f) }
+	busy := func(p *Result, way func(UpDown[float64]) float64) (s float64) {
 		for _, b := range p.Bins {
 			s += way(b.BusyS)
 		}
 		return s / 60
 	}
 	r.Cost = Cost{
-		AirMinutesUp: of(func(p *replay.Result) float64 {
-			return busy(p, func(b replay.UpDown[float64]) float64 { return b.Up })
+		AirMinutesUp: of(func(p *Result) float64 {
+			return busy(p, func(b UpDown[float64]) float64 { return b.Up })
 		}),
-		AirMinutesDown: of(func(p *replay.Result) float64 {
-			return busy(p, func(b replay.UpDown[float64]) float64 { return b.Down })
+		AirMinutesDown: of(func(p *Result) float64 {
+			return busy(p, func(b UpDown[float64]) float64 { return b.Down })
 		}),
-		Octets:      of(func(p *replay.Result) float64 { return float64(p.LinkBytes.Up + p.LinkBytes.Down) }),
-		Datagrams:   of(func(p *replay.Result) float64 { return float64(p.LinkPackets.Up + p.LinkPackets.Down) }),
-		Credits:     of(func(p *replay.Result) float64 { return float64(credits(p.Datagrams.Up) + credits(p.Datagrams.Down)) }),
-		HeldMinutes: of(func(p *replay.Result) float64 { return math.Ceil(p.Captures.Replay.TotalS / 60) }),
-		Calls:       of(func(p *replay.Result) float64 { n, _ := calls(p); return float64(n) }),
-		CallMinutes: of(func(p *replay.Result) float64 { _, m := calls(p); return float64(m) }),
+		Octets:      of(func(p *Result) float64 { return float64(p.LinkBytes.Up + p.LinkBytes.Down) }),
+		Datagrams:   of(func(p *Result) float64 { return float64(p.LinkPackets.Up + p.LinkPackets.Down) }),
+		Credits:     of(func(p *Result) float64 { return float64(credits(p.Datagrams.Up) + credits(p.Datagrams.Down)) }),
+		HeldMinutes: of(func(p *Result) float64 { return math.Ceil(p.Captures.Replay.TotalS / 60) }),
+		Calls:       of(func(p *Result) float64 { n, _ := calls(p); return float64(n) }),
+		CallMinutes: of(func(p *Result) float64 { _, m := calls(p); return float64(m) }),
 	}
 	add := func(name string, price, units float64) {
 		if price > 0 {
@@ -258,7 +257,7 @@ func (r *Rehearsal) cost(plays []*replay.Result, t Tariff) {
 
 // calls are those made when there is something to send and ended after a silence, and their started minutes. The play's
 // bins are as fine as it gets.
-func calls(p *replay.Result) (n, minutes int) {
+func calls(p *Result) (n, minutes int) {
 	var from, until float64 // of the present call
 	open := false
 	hang := func() {

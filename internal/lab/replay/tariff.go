@@ -1,4 +1,4 @@
-package forecast
+package replay
 
 import (
 	"fmt"
@@ -23,6 +23,7 @@ type Tariff struct {
 // TariffError says what of a tariff cannot be read.
 type TariffError struct{ Part, Problem string }
 
+// Error says which part is wrong, and why.
 func (e *TariffError) Error() string { return fmt.Sprintf("tariff: %q: %s", e.Part, e.Problem) }
 
 // ParseTariff reads "minute=1.10,credit=0.05,megabyte=7,currency=EUR", any of them.

@@ -1,11 +1,10 @@
-package forecast
+package replay
 
 import (
 	"cmp"
 	"fmt"
 	"slices"
 
-	"aldis/internal/lab/replay"
 	"aldis/internal/link/profile"
 )
 
@@ -72,19 +71,19 @@ var causes = []Cause{CauseNobody, CauseListener, CauseRule, CauseBusy, CauseDrop
 
 // inquiry finds causes in one play.
 type inquiry struct {
-	play     *replay.Result
+	play     *Result
 	deadline float64
 	shared   bool
 	byRule   int // messages that rules took, not explained yet
 }
 
-func newInquiry(p *replay.Result, deadline float64, shared bool) *inquiry {
+func newInquiry(p *Result, deadline float64, shared bool) *inquiry {
 	m := p.Messages
 	return &inquiry{p, deadline, shared, m.Expired + m.Superseded + m.Withdrawn + m.Refused + m.Stopped}
 }
 
 // cause says why a message that is missed was missed.
-func (q *inquiry) cause(s replay.Sample) Cause {
+func (q *inquiry) cause(s Sample) Cause {
 	until := s.SentS + q.deadline
 	if s.ArrivedS != nil {
 		until = *s.ArrivedS
@@ -127,7 +126,7 @@ func (q *inquiry) cause(s replay.Sample) Cause {
 }
 
 // missed names the messages of a play that are late, and why.
-func (r *Rehearsal) missed(p *replay.Result, deadline float64, shared bool) {
+func (r *Rehearsal) missed(p *Result, deadline float64, shared bool) {
 	var list []Missed
 	q := newInquiry(p, deadline, shared)
 	for _, s := range p.Samples {
@@ -162,8 +161,8 @@ func (r *Rehearsal) missed(p *replay.Result, deadline float64, shared bool) {
 
 // demand is what a direction has to carry for the trace: the least of the plays that brought most messages home. What a play
 // sent again is luck, not demand.
-func demand(plays []*replay.Result, way func(replay.UpDown[int64]) int64) int64 {
-	most := slices.MaxFunc(plays, func(a, b *replay.Result) int { return cmp.Compare(a.Messages.Delivered, b.Messages.Delivered) }).Messages.Delivered
+func demand(plays []*Result, way func(UpDown[int64]) int64) int64 {
+	most := slices.MaxFunc(plays, func(a, b *Result) int { return cmp.Compare(a.Messages.Delivered, b.Messages.Delivered) }).Messages.Delivered
 	least := int64(-1)
 	for _, p := range plays {
 		if n := way(p.Demand); p.Messages.Delivered == most && (least < 0 || n < least) {
@@ -174,12 +173,12 @@ func demand(plays []*replay.Result, way func(replay.UpDown[int64]) int64) int64 
 }
 
 // overloads notes where more is offered than the link takes over the time of the trace.
-func (r *Rehearsal) overloads(plays []*replay.Result, p profile.Profile) {
+func (r *Rehearsal) overloads(plays []*Result, p profile.Profile) {
 	rate := r.Worst.RateBps
-	up := func(d replay.UpDown[int64]) int64 { return d.Up }
-	down := func(d replay.UpDown[int64]) int64 { return d.Down }
+	up := func(d UpDown[int64]) int64 { return d.Up }
+	down := func(d UpDown[int64]) int64 { return d.Down }
 	if p.Shared {
-		both := func(d replay.UpDown[int64]) int64 { return d.Up + d.Down }
+		both := func(d UpDown[int64]) int64 { return d.Up + d.Down }
 		r.overload("the channel", demand(plays, both), rate.Up)
 		return
 	}

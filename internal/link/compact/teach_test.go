@@ -1,4 +1,4 @@
-package teach
+package compact
 
 import (
 	"bytes"
@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/link/compact"
 )
 
 // samplesOf are messages of two formats that were made up, and octets that nobody can learn.
@@ -34,11 +33,11 @@ func samplesOf(seed uint64, n int) (list []Sample) {
 }
 
 // The same samples in any order make the same file, and kinds that gain nothing are not in it.
-func TestBuild(t *testing.T) {
+func TestTeach(t *testing.T) {
 	samples := samplesOf(1, 100)
-	file, r, err := Build(samples, Options{})
+	file, r, err := Teach(samples, TeachOptions{})
 	check.NoError(check.Fatal(t), err)
-	byName := map[string]Kind{}
+	byName := map[string]TaughtKind{}
 	for _, k := range r.Kinds {
 		byName[k.Kind] = k
 		t.Logf("%+v", k)
@@ -53,39 +52,39 @@ func TestBuild(t *testing.T) {
 		shuffled := append(slices.Clone(samples), samples[:10]...)
 		r := rand.New(rand.NewPCG(seed, 1))
 		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		again, report, err := Build(shuffled, Options{})
+		again, report, err := Teach(shuffled, TeachOptions{})
 		check.NoError(check.Fatal(t), err)
 		check.True(t, "the same file", bytes.Equal(again, file), seed)
 		check.Equal(t, "repeated", report.Repeated, 10)
 	}
-	f, err := compact.ReadCorpus(file)
+	f, err := ReadCorpus(file)
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "messages", len(f.Messages), r.Messages)
-	check.Equal(t, "name", r.Name, fmt.Sprintf("%08x", (&compact.Coder{Net: f.Learn()}).Net.Name()))
+	check.Equal(t, "name", r.Name, fmt.Sprintf("%08x", (&Coder{Net: f.Learn()}).Net.Name()))
 }
 
-func TestNothingToLearn(t *testing.T) {
-	_, _, err := Build(nil, Options{})
-	check.ErrorIs(t, err, ErrNothing)
-	_, _, err = Build([]Sample{{nil, "b"}}, Options{})
-	check.ErrorIs(t, err, ErrNothing)
+func TestTeachNothing(t *testing.T) {
+	_, _, err := Teach(nil, TeachOptions{})
+	check.ErrorIs(t, err, ErrTeachesNothing)
+	_, _, err = Teach([]Sample{{nil, "b"}}, TeachOptions{})
+	check.ErrorIs(t, err, ErrTeachesNothing)
 }
 
 // Of a sample that is too long for a corpus the beginning is taken.
-func TestLongSamples(t *testing.T) {
-	long := bytes.Repeat([]byte("long "), compact.MaxCorpusMessage/5+1)
-	file, r, err := Build([]Sample{{long, "a"}, {append(long, "and longer"...), "b"}}, Options{})
+func TestTeachLongSamples(t *testing.T) {
+	long := bytes.Repeat([]byte("long "), MaxCorpusMessage/5+1)
+	file, r, err := Teach([]Sample{{long, "a"}, {append(long, "and longer"...), "b"}}, TeachOptions{})
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "too long", r.Long, 2)
 	check.Equal(t, "with the same beginning", r.Repeated, 1)
-	f, err := compact.ReadCorpus(file)
+	f, err := ReadCorpus(file)
 	check.NoError(check.Fatal(t), err)
-	check.True(t, "its beginning", len(f.Messages) == 1 && bytes.Equal(f.Messages[0], long[:compact.MaxCorpusMessage]), len(f.Messages))
+	check.True(t, "its beginning", len(f.Messages) == 1 && bytes.Equal(f.Messages[0], long[:MaxCorpusMessage]), len(f.Messages))
 }
 
 // A kind has as much room as gains something: one of few words none beyond the first, one of many words all that there is. What did
 // not fit is told.
-func TestRoom(t *testing.T) {
+func TestTeachRoom(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	var words []string
 	for range 9000 {
@@ -105,10 +104,10 @@ func TestRoom(t *testing.T) {
 		samples     []Sample
 		least, most int
 	}{
-		{samples("%RICH", words), compact.MaxCorpus - 1024, compact.MaxCorpus},
+		{samples("%RICH", words), MaxCorpus - 1024, MaxCorpus},
 		{samples("%POOR", words[:1]), FirstRoom - 1024, FirstRoom},
 	} {
-		_, report, err := Build(c.samples, Options{})
+		_, report, err := Teach(c.samples, TeachOptions{})
 		check.NoError(check.Fatal(t), err)
 		k := report.Kinds[0]
 		check.True(t, k.Kind, len(report.Kinds) == 1 && c.least <= k.TaughtOctets && k.TaughtOctets <= c.most, k)
@@ -117,25 +116,25 @@ func TestRoom(t *testing.T) {
 }
 
 // However many samples there are, the file and what is measured have bounds.
-func TestBuildBounds(t *testing.T) {
+func TestTeachBounds(t *testing.T) {
 	var samples []Sample
 	for i := range 40 {
 		for j := range 60 {
 			samples = append(samples, Sample{fmt.Appendf(nil, "%s%c report no %d of the day: %s\n", string(rune('a'+i%26))+string(rune('a'+i/26)), 'q', j, strings.Repeat(fmt.Sprint(" item ", j*i), 10)), "f"})
 		}
 	}
-	file, r, err := Build(samples, Options{Progress: func(done, most int) { check.True(t, "progress", done <= 2*most, done, most) }})
+	file, r, err := Teach(samples, TeachOptions{Progress: func(done, most int) { check.True(t, "progress", done <= 2*most, done, most) }})
 	check.NoError(check.Fatal(t), err)
-	check.True(t, "octets", len(file) <= compact.MaxCorpusFile, len(file))
+	check.True(t, "octets", len(file) <= MaxCorpusFile, len(file))
 	held := 0
 	for _, k := range r.Kinds {
 		held += k.Held
-		check.True(t, k.Kind, k.TaughtOctets <= max(FirstRoom, compact.MaxCorpus/len(r.Kinds)*2), k.TaughtOctets)
+		check.True(t, k.Kind, k.TaughtOctets <= max(FirstRoom, MaxCorpus/len(r.Kinds)*2), k.TaughtOctets)
 	}
 	check.True(t, "held back", held <= MostHeld, held)
 }
 
-func TestKinds(t *testing.T) {
+func TestTeachKinds(t *testing.T) {
 	for text, want := range map[string]string{
 		"<?xml version=\"1.0\"?>\n<!-- c > d -->\n<!DOCTYPE x>\n<q:event uid='1'>": "xml event",
 		"\xef\xbb\xbf<event/>":            "xml event",
@@ -156,7 +155,7 @@ func TestKinds(t *testing.T) {
 }
 
 // Secrets and persons are found, and masked where that is wished; what looks like them is not.
-func TestPrivate(t *testing.T) {
+func TestTeachPrivate(t *testing.T) {
 	for _, c := range []struct{ text, what, masked string }{
 		{"user=ops password=h4lyard! now", "password, key or token", "user=ops password=xxxxxxxx now"},
 		{`{"api_key": "3f9c-77aa","n":1}`, "password, key or token", `{"api_key": "xxxxxxxxx","n":1}`},
@@ -185,13 +184,13 @@ func TestPrivate(t *testing.T) {
 	}
 }
 
-func TestMask(t *testing.T) {
+func TestTeachMask(t *testing.T) {
 	var samples []Sample
 	for i := range 30 {
 		samples = append(samples, Sample{fmt.Appendf(nil, "watch %d: %s, reached at m%d.k@ship.example, pin-token=%d\n", i, []string{"James Kettle", "Mary Lowther"}[i%2], i, 100000+i*37), "f"})
 	}
 	for _, mask := range []bool{false, true} {
-		file, r, err := Build(samples, Options{Mask: mask})
+		file, r, err := Teach(samples, TeachOptions{Mask: mask})
 		check.NoError(check.Fatal(t), err)
 		check.Equal(t, "what is said", len(r.Private), 3)
 		for _, secret := range []string{"Kettle", "Lowther", "@ship.example", "token=100"} {

@@ -1,4 +1,4 @@
-package teach
+package compact
 
 import (
 	"bytes"
@@ -9,12 +9,10 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"aldis/internal/link/compact"
 )
 
-// ErrNothing is returned where there is nothing to learn.
-var ErrNothing = errors.New("teach: these samples teach nothing: none of their kinds gets smaller by more than a fiftieth")
+// ErrTeachesNothing is returned where there is nothing to learn.
+var ErrTeachesNothing = errors.New("teach: these samples teach nothing: none of their kinds gets smaller by more than a fiftieth")
 
 // Bounds of a build.
 const (
@@ -32,8 +30,8 @@ type Sample struct {
 	From string
 }
 
-// Kind is what became of the samples of one kind. Sizes are octets, those of messages means with the octet that names the codec.
-type Kind struct {
+// TaughtKind is what became of the samples of one kind. Sizes are octets, those of messages means with the octet that names the codec.
+type TaughtKind struct {
 	Kind         string  `json:"kind"`
 	Samples      int     `json:"samples"`
 	Taught       int     `json:"taught"` // of these, in the corpus
@@ -47,27 +45,27 @@ type Kind struct {
 	LeftOut      bool    `json:"left_out,omitempty"`
 }
 
-// Report is what was built.
-type Report struct {
-	Name     string    `json:"corpus"` // the first octets of its hash, as gateways say it
-	Octets   int       `json:"octets"` // of the file
-	Messages int       `json:"messages"`
-	Kinds    []Kind    `json:"kinds"`
-	Repeated int       `json:"repeated"` // samples that were there already
-	Long     int       `json:"too_long"` // samples beyond compact.MaxCorpusMessage: their beginning was taken
-	Private  []Private `json:"private,omitempty"`
-	Masked   bool      `json:"masked"`
+// Teaching is what was built.
+type Teaching struct {
+	Name     string       `json:"corpus"` // the first octets of its hash, as gateways say it
+	Octets   int          `json:"octets"` // of the file
+	Messages int          `json:"messages"`
+	Kinds    []TaughtKind `json:"kinds"`
+	Repeated int          `json:"repeated"` // samples that were there already
+	Long     int          `json:"too_long"` // samples beyond MaxCorpusMessage: their beginning was taken
+	Private  []Private    `json:"private,omitempty"`
+	Masked   bool         `json:"masked"`
 }
 
-// Options of a build.
-type Options struct {
+// TeachOptions of a build.
+type TeachOptions struct {
 	Mask     bool                 // secrets and personal names give way to others
 	Progress func(done, most int) // nil: nobody looks
 }
 
 // kindOf is the samples of a kind while a corpus is built.
 type kindOf struct {
-	Kind
+	TaughtKind
 	own, held [][]byte
 	room      int     // octets that the kind may have, if the corpus has them
 	cut       bool    // and these are what cut its samples, not the size of a corpus
@@ -75,8 +73,8 @@ type kindOf struct {
 	sated     bool    // more room gained nothing
 }
 
-// Build makes a corpus file.
-func Build(samples []Sample, o Options) (file []byte, r Report, err error) {
+// Teach makes a corpus file.
+func Teach(samples []Sample, o TeachOptions) (file []byte, r Teaching, err error) {
 	texts := r.take(samples, o.Mask)
 	kinds := sorted(texts)
 	for again := true; again; {
@@ -98,17 +96,17 @@ func Build(samples []Sample, o Options) (file []byte, r Report, err error) {
 		for _, figure := range []*float64{&k.Octets, &k.Before, &k.After} {
 			*figure = math.Round(*figure*10) / 10
 		}
-		r.Kinds = append(r.Kinds, k.Kind)
+		r.Kinds = append(r.Kinds, k.TaughtKind)
 	}
 	return file, r, nil
 }
 
 // corpusOf is the corpus of what is chosen now, as a file and read.
-func corpusOf(kinds []*kindOf) (file []byte, f *compact.CorpusFile, err error) {
-	if file, err = compact.AppendCorpus(nil, chosen(kinds)); err != nil {
-		return nil, nil, ErrNothing
+func corpusOf(kinds []*kindOf) (file []byte, f *CorpusFile, err error) {
+	if file, err = AppendCorpus(nil, chosen(kinds)); err != nil {
+		return nil, nil, ErrTeachesNothing
 	}
-	f, err = compact.ReadCorpus(file)
+	f, err = ReadCorpus(file)
 	return file, f, err
 }
 
@@ -138,13 +136,13 @@ func enlarge(kinds []*kindOf) (again bool) {
 	return again
 }
 
-// Kinds is what a corpus has of each kind.
-func Kinds(f *compact.CorpusFile) (list []Kind) {
-	of := map[string]*Kind{}
+// KindsOf is what a corpus has of each kind.
+func KindsOf(f *CorpusFile) (list []TaughtKind) {
+	of := map[string]*TaughtKind{}
 	for _, t := range f.Messages {
 		name := kind(t)
 		if of[name] == nil {
-			of[name] = &Kind{Kind: name}
+			of[name] = &TaughtKind{Kind: name}
 		}
 		of[name].Taught++
 		of[name].TaughtOctets += len(t)
@@ -156,15 +154,15 @@ func Kinds(f *compact.CorpusFile) (list []Kind) {
 }
 
 // take is each text once, by its hash, and what of them is private.
-func (r *Report) take(samples []Sample, mask bool) (texts [][]byte) {
+func (r *Teaching) take(samples []Sample, mask bool) (texts [][]byte) {
 	r.Masked = mask
 	from := map[string]string{}
 	for _, s := range samples {
 		switch text := string(s.Text); {
 		case len(text) == 0:
 		default:
-			if len(text) > compact.MaxCorpusMessage {
-				text = text[:compact.MaxCorpusMessage]
+			if len(text) > MaxCorpusMessage {
+				text = text[:MaxCorpusMessage]
 				r.Long++
 			}
 			if first, known := from[text]; !known || s.From < first {
@@ -180,7 +178,7 @@ func (r *Report) take(samples []Sample, mask bool) (texts [][]byte) {
 			text = string(masked)
 		}
 		if len(text) > 0 {
-			unique[text[:min(len(text), compact.MaxCorpusMessage)]] = true
+			unique[text[:min(len(text), MaxCorpusMessage)]] = true
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(private)) {
@@ -223,7 +221,7 @@ func sorted(texts [][]byte) (kinds []*kindOf) {
 	}
 	most := max(few, min(heldOfKind, MostHeld/max(1, len(of))))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		k := &kindOf{Kind: Kind{Kind: name, Samples: len(of[name])}, room: FirstRoom}
+		k := &kindOf{TaughtKind: TaughtKind{Kind: name, Samples: len(of[name])}, room: FirstRoom}
 		byHash(of[name])
 		for i, t := range of[name] {
 			if i%holdEach == holdEach-1 && len(k.held) < most {
@@ -258,14 +256,14 @@ func chosen(kinds []*kindOf) (list [][]byte) {
 		if d := need[a] - need[b]; d != 0 {
 			return d
 		}
-		return strings.Compare(a.Kind.Kind, b.Kind.Kind)
+		return strings.Compare(a.Kind, b.Kind)
 	})
-	left := compact.MaxCorpus
+	left := MaxCorpus
 	for i, k := range takers {
 		share := min(need[k], left/(len(takers)-i))
 		k.cut = k.cut && share == k.room
 		for _, t := range k.own {
-			if k.TaughtOctets+len(t) <= share && len(list) < compact.MaxCorpusMessages {
+			if k.TaughtOctets+len(t) <= share && len(list) < MaxCorpusMessages {
 				list = append(list, t)
 				k.Taught++
 				k.TaughtOctets += len(t)
@@ -281,7 +279,7 @@ func chosen(kinds []*kindOf) (list [][]byte) {
 }
 
 // measure fills in what the kinds gain, and leaves out those that gain nothing: true where it did.
-func measure(kinds []*kindOf, f *compact.CorpusFile, progress func(done, most int)) (left bool) {
+func measure(kinds []*kindOf, f *CorpusFile, progress func(done, most int)) (left bool) {
 	most, done := 0, 0
 	for _, t := range f.Messages {
 		most += len(t)
@@ -298,7 +296,7 @@ func measure(kinds []*kindOf, f *compact.CorpusFile, progress func(done, most in
 		}
 	}
 	told(0)
-	plain, taught := compact.Coder{}, compact.Coder{Net: f.Learn()}
+	plain, taught := Coder{}, Coder{Net: f.Learn()}
 	told(learned)
 	for _, k := range kinds {
 		k.Octets, k.Before, k.After = 0, 0, 0

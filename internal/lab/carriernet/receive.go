@@ -1,0 +1,249 @@
+package carriernet
+
+import (
+	"encoding/binary"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/site"
+)
+
+// heard is what a node has heard of a peer: its start, and which datagrams of that have come.
+type heard struct {
+	boot    uint32
+	counter uint32    // the highest
+	window  [8]uint64 // of those below it, the bits of the last that came
+}
+
+const windowOf = 8 * 64
+
+// take notes a datagram; false: it came before, or so many have overtaken it that nobody knows.
+func (h *heard) take(counter uint32) bool {
+	for h.counter < counter {
+		h.counter++
+		h.window[h.counter%windowOf/64] &^= 1 << (h.counter % 64)
+	}
+	word, bit := &h.window[counter%windowOf/64], uint64(1)<<(counter%64)
+	if h.counter-counter >= windowOf || *word&bit != 0 {
+		return false
+	}
+	*word |= bit
+	return true
+}
+
+// receive takes a datagram of the link, as internal/gateway does one that is authentic.
+func (n *Node) receive(now time.Time, data []byte) {
+	d, boot := unwrap(data)
+	p, h := n.Peer(d.From), n.heard[d.From]
+	switch {
+	case p == nil || boot < h.boot:
+		n.Drop("stale_boot")
+		return
+	case boot > h.boot && !d.Long: // what opens it is not known
+		n.Drop("unknown_boot")
+		p.Met.Owe(now)
+		return
+	}
+	newBoot := boot > h.boot
+	if newBoot {
+		h = heard{boot: boot}
+	}
+	newest := newBoot || d.Counter > h.counter
+	if !h.take(d.Counter) {
+		n.Drop("replay")
+		return
+	}
+	n.heard[d.From] = h
+	n.durable = append(n.durable, func() { n.disk.heard[d.From] = h })
+	n.heardFrom(now, p, d, newBoot, newest)
+	p.Stamp = mail.Stamp{Boot: boot, Counter: d.Counter}
+	for body := d.Body; len(body) > 0; {
+		f, rest, err := frame.Parse(body)
+		if err != nil {
+			n.Drop("malformed")
+			return
+		}
+		n.receiveFrame(now, p, f, len(body)-len(rest), newest)
+		body = rest
+	}
+	n.beginAnew(now, p)
+	if newBoot {
+		p.Link.Restarted()
+	}
+}
+
+// heardFrom notes that a peer lives, and where.
+func (n *Node) heardFrom(now time.Time, p *mail.Peer, d Datagram, newBoot, newest bool) {
+	p.Counts.DatagramsReceived++
+	n.Bearer.Air.Heard(now, &n.Bearer.Profile, d.Octets)
+	for _, c := range n.Bearer.Channels {
+		c.OnAir(now, p, d.Octets)
+	}
+	if d.Long && !p.Met.Owed && !(d.To == 0 && p.Link.Together()) {
+		p.Met.Owe(now.Add(n.Bearer.Profile.AckDelay))
+	}
+	if newBoot {
+		p.Met.KnowsUs, p.Met.Started = false, true
+		for _, c := range n.Bearer.Channels {
+			c.Started(p)
+		}
+	}
+	if newest && p.Heard(now, Address(d.From)) {
+		p.Link.RecordPaths()
+	}
+	if p.Link.Listening() {
+		for _, c := range n.Bearer.Carriers {
+			c.PeerSilent(now, p, false)
+		}
+	}
+	p.LastHeard = now
+	p.Link.Heard(now)
+}
+
+func (n *Node) receiveFrame(now time.Time, p *mail.Peer, f frame.Frame, octets int, newest bool) {
+	switch f := f.(type) {
+	case frame.Hello:
+		n.hello(now, p, f, newest)
+		return
+	case frame.Greeting:
+		if h, _, ok := f.For(n.ID); ok {
+			n.hello(now, p, h, newest)
+		}
+		p.Link.Greeting(now, f)
+		return
+	case frame.Silence:
+		for _, c := range n.Bearer.Carriers {
+			c.PeerSilent(now, p, true)
+		}
+		p.Met.Due = time.Time{}
+		n.RecordPeer(p)
+		return
+	}
+	for _, c := range n.Bearer.Carriers {
+		if c.Receive(now, p, f, octets, newest) {
+			return
+		}
+	}
+	n.Drop("no carrier")
+}
+
+// hello learns whom a peer knows, and whether its store or its numbers are new.
+func (n *Node) hello(now time.Time, p *mail.Peer, h frame.Hello, newest bool) {
+	met, boot := &p.Met, n.heard[p.ID].boot
+	switch {
+	case met.Store != h.Store && met.Store != 0:
+		met.Store, met.InStream = h.Store, h.Stream
+		n.newNumbers(now, p)
+		n.newStore(now, p)
+	case met.Store != h.Store:
+		met.Store, met.InStream, met.Compared = h.Store, h.Stream, boot
+		n.RecordPeer(p)
+	case met.InStream != h.Stream && newest:
+		met.InStream = h.Stream
+		n.newNumbers(now, p)
+	}
+	if h.Model != met.Model || h.Pieces != met.Pieces {
+		met.Model, met.Pieces = h.Model, h.Pieces
+		n.RecordPeer(p)
+	}
+	if h.Forgot != met.HeForgot {
+		met.HeForgot = h.Forgot
+		for _, c := range n.Bearer.Carriers {
+			c.Unlearn(p)
+		}
+		n.RecordPeer(p)
+	}
+	met.Answered(now, h, n.Boot)
+	if met.Placed = met.Placed || newest; !newest {
+		return
+	}
+	p.Link.Compare(now, h, boot)
+	for _, c := range n.Bearer.Channels {
+		c.Compare(now, p, h)
+	}
+}
+
+// newNumbers: a peer counts its messages from 1 again.
+func (n *Node) newNumbers(now time.Time, p *mail.Peer) {
+	p.Met.Compared, p.Met.Refused = n.heard[p.ID].boot, mail.Taken
+	for _, c := range n.Bearer.Carriers {
+		c.NewNumbers(now, p)
+	}
+	p.Met.Era++
+	p.Reader.Forget()
+	n.durable = append(n.durable, func() { delete(n.Far, p.ID) })
+	n.RecordPeer(p)
+}
+
+// newStore: a peer has lost all that it was sent. The messages that it has not acknowledged go again.
+func (n *Node) newStore(now time.Time, p *mail.Peer) {
+	var again []*mail.Entry
+	for _, c := range n.Bearer.Carriers {
+		again = append(again, c.NewStore(p)...)
+	}
+	for _, e := range again {
+		if e.Content.Payload != nil {
+			n.Bearer.Carrier().Accept(now, []*mail.Peer{p}, e.Content, e.Kind)
+		}
+	}
+	n.Replica.Forget(p.ID)
+	n.durable = append(n.durable, func() { delete(n.disk.held, p.ID) })
+	n.RecordPeer(p)
+}
+
+// beginAnew begins a new stream where the peer has said that the one before does not count.
+func (n *Node) beginAnew(now time.Time, p *mail.Peer) {
+	met := &p.Met
+	if met.Anew == mail.Taken {
+		return
+	}
+	if met.Anew == mail.Void {
+		n.Note("warn", "the data of this node was put back to an older copy")
+	}
+	met.Anew, met.Ending, met.KnowsUs = mail.Taken, false, false
+	n.newStore(now, p)
+	met.Owe(now)
+	n.RecordPeer(p)
+}
+
+// OpenSlice reads a message of a peer in its turn, as far as this turn has room.
+func (n *Node) OpenSlice(now time.Time, p *mail.Peer, at mail.Attempt, body []byte) error {
+	work := n.coder.Work()
+	m, err := p.Reader.Read(&n.coder, at, body, p.Turn.Left())
+	p.Turn.Spent(n.coder.Work()-work, m.Octets())
+	if err != nil {
+		return err
+	}
+	n.durable = append(n.durable, func() { n.read(now, p.ID, at, m) })
+	for _, c := range n.Bearer.Channels {
+		c.Again(now, p, m.Again)
+	}
+	return nil
+}
+
+// read takes what a message says, now that it is durable.
+func (n *Node) read(now time.Time, from uint16, at mail.Attempt, m envelope.Message) {
+	if m.Payload != nil {
+		n.Got = append(n.Got, Arrival{now, from, at, m.Payload})
+	}
+	for _, it := range m.Items {
+		if n.Far == nil {
+			n.Far = map[uint16]map[string]site.Item{}
+		}
+		if n.Far[from] == nil {
+			n.Far[from] = map[string]site.Item{}
+		}
+		if n.Far[from][it.Key()] = it; it.Gone {
+			delete(n.Far[from], it.Key())
+		}
+	}
+}
+
+// model is what a HELLO says of the compaction model.
+func model() uint16 {
+	h := compact.ModelHash()
+	return binary.BigEndian.Uint16(h[:])
+}

@@ -1,0 +1,129 @@
+package carriernet
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/replica"
+	"aldis/internal/site"
+)
+
+// A Node is the mail.Road of its carriers.
+
+// Record changes the journal, with all else of this Step.
+func (n *Node) Record(bucket string, key, value []byte) {
+	n.records = append(n.records, api.Record{Bucket: bucket, Key: key, Value: value})
+}
+
+// RecordPeer makes a peer's numbers durable.
+func (n *Node) RecordPeer(p *mail.Peer) { p.Link.Record() }
+
+// Note says something in the operator's log.
+func (n *Node) Note(level, text string, attrs ...any) {
+	at := n.net.Now.Sub(Epoch).Seconds()
+	n.net.Notes = append(n.net.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", at, n.Name, level, text, attrs))
+}
+
+// Drop counts a datagram or packet that came to nothing.
+func (n *Node) Drop(reason string) {
+	if n.Drops == nil {
+		n.Drops = map[string]int{}
+	}
+	n.Drops[reason]++
+}
+
+// Open reads a message in its turn.
+func (n *Node) Open(now time.Time, p *mail.Peer, at mail.Attempt, body []byte) error {
+	for {
+		if err := n.OpenSlice(now, p, at, body); !errors.Is(err, compact.ErrUnfinished) {
+			return err
+		}
+	}
+}
+
+// Unread notes a message of a peer that is acknowledged and cannot be read.
+func (n *Node) Unread(_ time.Time, _ *mail.Peer, at mail.Attempt) {
+	n.Unreadable = append(n.Unreadable, at)
+}
+
+// Gone notes a message of this node that a peer cannot read and that nobody has any more.
+func (n *Node) Gone(_ time.Time, _ *mail.Peer, at mail.Attempt) { n.Lacked = append(n.Lacked, at) }
+
+// TellFates does nothing: endings are noted as they come.
+func (n *Node) TellFates(time.Time) {}
+
+// ended hears of each message and recipient once.
+func (n *Node) ended(e *mail.Entry, fate mail.Fate) {
+	if fate == mail.Anew {
+		return
+	}
+	if fate == mail.Delivered {
+		held := n.Replica.Acked(e.Peer.ID, e.ID)
+		n.durable = append(n.durable, func() { n.hold(e.Peer.ID, held) })
+	} else {
+		n.Replica.Unsent(e.Peer.ID, e.ID)
+	}
+	end := Ending{n.now, e.Peer.ID, e.Content.Payload, fate}
+	n.durable = append(n.durable, func() { n.Ended = append(n.Ended, end) })
+}
+
+// hold keeps what a peer holds of this node's site.
+func (n *Node) hold(peer uint16, changes []replica.Held) {
+	if n.disk.held[peer] == nil {
+		n.disk.held[peer] = map[string]replica.Version{}
+	}
+	for _, h := range changes {
+		if n.disk.held[peer][h.Key] = h.Version; h.Gone {
+			delete(n.disk.held[peer], h.Key)
+		}
+	}
+}
+
+// Hello is what a HELLO to a peer says now.
+func (n *Node) Hello(now time.Time, p *mail.Peer) frame.Hello {
+	h := frame.Hello{Store: n.store, Stream: p.Met.Stream, HeardBoot: n.heard[p.ID].boot, HeardStream: p.Met.InStream,
+		Digest: n.Replica.Digest(now, p.ID), Model: model(), Forgot: p.Met.Forgot & 0x7f}
+	p.Link.Hello(&h)
+	for _, c := range n.Bearer.Channels {
+		c.Hello(p, &h)
+	}
+	h.Pieces = h.Pieces && !n.net.cfg.Old
+	return h
+}
+
+// Texts codes for peers that have our model.
+func (n *Node) Texts(to ...*mail.Peer) *envelope.Texts {
+	if n.net.cfg.Plain {
+		return nil
+	}
+	for _, p := range to {
+		if p.Met.Model != model() {
+			return nil
+		}
+	}
+	return &envelope.Texts{Coder: &n.coder, Rules: compact.DefaultRules}
+}
+
+// News is what to tell a peer of items that it lacks.
+func (n *Node) News(_ time.Time, _ *mail.Peer, items []site.Item) (envelope.Message, []site.Item) {
+	return envelope.Message{Items: items}, items
+}
+
+// Seal makes a datagram of frames.
+func (n *Node) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
+	n.counter++
+	return wrap(to, n.ID, n.Boot, n.counter, long, frames), true
+}
+
+// Send puts a datagram on the air.
+func (n *Node) Send(to netip.AddrPort, data []byte) { n.onAir = append(n.onAir, outgoing{to, data}) }
+
+// Norm is an order to the child that runs libnorm.
+func (n *Node) Norm(order api.NormCommand) { n.orders = append(n.orders, order) }
