@@ -31,17 +31,17 @@ type District struct{ Name, What string }
 
 // Districts are listed from the ground up: a room imports rooms of its own district and of those before it.
 var Districts = []District{
-	{"ground", "arithmetic that any room may use"},
-	{"words", "what faces and the road say to each other"},
+	{"ground", "arithmetic that any package may use"},
+	{"words", "types that adapters and the core share"},
 	{"JXTA", "the formats of JXTA peers"},
 	{"link", "what both ends of a link share"},
 	{"rules", "the operator's rules"},
 	{"carriers", "protocols for long messages, and for several or silent receivers"},
-	{"faces", "the conversation with local clients"},
-	{"road", "the gateway as one state machine"},
+	{"faces", "protocol adapters for local clients"},
+	{"road", "the core, the gateway as one state machine"},
 	{"edges", "sockets, files, the clock, and the loop that joins them"},
 	{"operator", "what runs and steers a gateway"},
-	{"lab", "the workshop, which no gateway runs"},
+	{"lab", "tools for tests and analysis, which no gateway runs"},
 	{"programs", "commands, field tests and checks"},
 }
 
