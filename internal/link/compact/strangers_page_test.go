@@ -36,7 +36,7 @@ Test fixtures, examples of standards and logs, halved by source: the judged half
 repositories or people than the taught one. No message is in this repository. zstd has the best of three dictionaries of the taught half.
 For your own messages, DIR has taught/KIND and judged/KIND, a message a file:
 
-    go test -v -run WordsOfStrangers ./internal/link/compact -args -words DIR
+    go test -v -run WordsOfStrangers ./internal/lab/teach -args -words DIR
 
 | kind | octets | brotli | zstd | first | first, taught |
 |---|---|---|---|---|---|
