@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/link/compact"
+	"aldis/internal/lab/teach"
 	"aldis/internal/operator"
 )
 
@@ -33,7 +33,7 @@ func TestCorpusBuild(t *testing.T) {
 		fmt.Fprintf(&lines, "%s\r\n", message(i))
 	}
 	put("samples/.hidden", []byte("nobody reads this"))
-	build := func(args ...string) (r compact.Teaching, file string) {
+	build := func(args ...string) (r teach.Report, file string) {
 		t.Helper()
 		file = filepath.Join(dir, "net.corpus")
 		code, out, errs := run(t, append([]string{"corpus", "build", "--json", "-o", file}, args...)...)

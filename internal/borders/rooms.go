@@ -142,7 +142,7 @@ var Rooms = []Room{
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
-		"config", "control/glance", "infile", "keyfile", "link/compact", "link/profile", "manual"}},
+		"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway",
 		"gateway/api", "gateway/mail", "journal", "jxta", "jxtabridge", "keyfile", "lan", "lan/takfiles", "lan/taklan",
@@ -159,6 +159,7 @@ var Rooms = []Room{
 	{"lab/check", Edge, "lab", false, "Assertions of tests, one to a line.", nil},
 	{"lab/shapes", Pure, "lab", false, "Draws from a seed messages of invented applications, and their times.", nil},
 	{"lab/primer", Pure, "lab", false, "Generates the corpus of the compression model.", nil},
+	{"lab/teach", Pure, "lab", false, "Makes a network's own corpus from samples, and measures its gain.", []string{"link/compact"}},
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages. It also fits a profile to packets seen at both ends.", []string{
 		"due", "link/profile", "link/survey"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
@@ -185,7 +186,7 @@ var Rooms = []Room{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
 		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/primer", "lab/replay",
-		"lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
+		"lab/report", "lab/teach", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

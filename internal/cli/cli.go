@@ -9,10 +9,8 @@
 //   - manual.go: `manual`: man pages and completions
 //   - plain.go: text for a terminal
 //   - program.go: which command is called, and what each says of itself
-//   - samples.go: the samples of a net's own corpus
 //   - second.go: where the other program is, and how it takes over
 //   - show.go: figures as JSON, text or a page
-//   - teach.go: `corpus build`: a net's own corpus, of samples
 //   - terminal.go: what is typed, and whether anybody can
 //   - version.go: `version`: the release and its commit
 package cli

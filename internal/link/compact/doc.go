@@ -34,14 +34,6 @@
 // (long.go). The gateways spend no octets on exchanging histories. A code carries a hash of the messages that it
 // depends on and of the text itself. So a differing History yields ErrHistory, never another text (history.go).
 //
-// # Teaching
-//
-// Teach makes a net's own corpus from samples: it sorts them by kind, chooses some of each, measures the gain on samples that it has
-// held back, and reports secrets and personal names that it finds. The same samples in any order give the same file. Each kind
-// gets FirstRoom of MaxCorpus octets, and twice that as long as it gains a fiftieth from it and the file has space. Of a sample
-// longer than MaxCorpusMessage only the beginning counts. It takes about 5 us for each octet of the corpus and of the samples held
-// back (at most MostHeld messages), and again whenever a kind gets more space or is left out.
-//
 // # Bounds
 //
 // Sizes are octets. Expansion is bounded by the caller's limit, and by a growth of about a thousandfold for the first
@@ -103,7 +95,5 @@
 //   - priming.go: a model primed with a corpus
 //   - lore.go: the corpus as text, as a match source
 //   - netcorpus.go: the corpus that a network adds
-//   - teachbuild.go: Teach and its report
-//   - teachkind.go: kinds of samples
-//   - teachprivate.go: secrets and names in samples
+//   - kind.go: kinds of messages, and how much of each a corpus has
 package compact

@@ -36,7 +36,7 @@ Test fixtures, examples of standards, and logs. One half is taught, the other ju
 different files, repositories or people. This repository has none of the messages. zstd has the best of three dictionaries made from the
 taught half. To judge your own, put each message into a file of DIR/taught/KIND or DIR/judged/KIND:
 
-    go test -v -run WordsOfStrangers ./internal/link/compact -args -words DIR
+    go test -v -run WordsOfStrangers ./internal/lab/teach -args -words DIR
 
 | kind | octets | brotli | zstd | first | first, taught |
 |---|---|---|---|---|---|

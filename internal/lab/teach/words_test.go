@@ -1,4 +1,4 @@
-package compact
+package teach
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/link/compact"
 )
 
 // Messages that nobody here wrote: DIR has taught/KIND/* and judged/KIND/*, each file a message, of other sources in the one than in
@@ -64,7 +65,7 @@ func TestWordsOfStrangers(t *testing.T) {
 	check.NoError(check.Fatal(t), err)
 	var rows []wordsRow
 	for _, kind := range kinds {
-		r := wordsTaught(t, dir, kind.Name())
+		r := wordsOf(t, dir, kind.Name())
 		t.Log(r)
 		check.True(t, kind.Name()+" is no dearer taught", r.taught <= r.ours, r.taught, r.ours)
 		rows = append(rows, r)
@@ -74,30 +75,30 @@ func TestWordsOfStrangers(t *testing.T) {
 	for _, r := range rows {
 		if r.brotli > 0 && r.zstd > 0 {
 			toBrotli += r.ours / r.brotli / float64(len(rows))
-			below += float64(ofBool(r.ours <= r.zstdWithItsSample))
-			taughtBelow += float64(ofBool(r.taught <= r.zstdWithItsSample))
+			below += float64(btoi(r.ours <= r.zstdWithItsSample))
+			taughtBelow += float64(btoi(r.taught <= r.zstdWithItsSample))
 		}
 	}
 	t.Logf("of brotli's octets %.3f; below zstd with a dictionary of the kind: %.0f of %d, taught %.0f", toBrotli, below, len(rows), taughtBelow)
 }
 
-func ofBool(b bool) int {
+func btoi(b bool) int {
 	if b {
 		return 1
 	}
 	return 0
 }
 
-func wordsTaught(t *testing.T, dir, kind string) wordsRow {
+func wordsOf(t *testing.T, dir, kind string) wordsRow {
 	taught, judged := messagesIn(t, filepath.Join(dir, "taught", kind)), messagesIn(t, filepath.Join(dir, "judged", kind))
 	judged = judged[:min(len(judged), mostJudged)]
 	var samples []Sample
 	for _, text := range taught {
 		samples = append(samples, Sample{Text: text, From: kind})
 	}
-	plain, with := Coder{}, Coder{}
-	if file, _, err := Teach(samples, TeachOptions{}); err == nil {
-		f, err := ReadCorpus(file)
+	plain, with := compact.Coder{}, compact.Coder{}
+	if file, _, err := Build(samples, Options{}); err == nil {
+		f, err := compact.ReadCorpus(file)
 		check.NoError(check.Fatal(t), err)
 		with.Net = f.Learn()
 	}
@@ -105,7 +106,7 @@ func wordsTaught(t *testing.T, dir, kind string) wordsRow {
 	n := float64(len(judged))
 	for _, text := range judged {
 		r.octets += float64(len(text)) / n
-		for c, sum := range map[*Coder]*float64{&plain: &r.ours, &with: &r.taught} {
+		for c, sum := range map[*compact.Coder]*float64{&plain: &r.ours, &with: &r.taught} {
 			code, codec := c.Append(nil, text)
 			back, err := c.Expand(codec, code, len(text))
 			check.True(check.Fatal(t), kind+" comes back", err == nil && bytes.Equal(back, text), codec, err)
@@ -113,13 +114,13 @@ func wordsTaught(t *testing.T, dir, kind string) wordsRow {
 		}
 	}
 	if *wordsDir != "" {
-		r.brotli, r.zstd, r.zstdWithItsSample = otherCodecs(t, taught, judged)
+		r.brotli, r.zstd, r.zstdWithItsSample = others(t, taught, judged)
 	}
 	return r
 }
 
-// otherCodecs is what brotli and zstd make of messages, zstd also with the best of three dictionaries of what was taught.
-func otherCodecs(t *testing.T, taught, judged [][]byte) (brotli, zstd, best float64) {
+// others is what brotli and zstd make of messages, zstd also with the best of three dictionaries of what was taught.
+func others(t *testing.T, taught, judged [][]byte) (brotli, zstd, best float64) {
 	dir := t.TempDir()
 	write := func(sub string, list [][]byte) (files []string) {
 		check.NoError(check.Fatal(t), os.MkdirAll(filepath.Join(dir, sub), 0o755))

@@ -1,4 +1,4 @@
-package compact
+package teach
 
 import (
 	"bytes"
@@ -9,10 +9,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"aldis/internal/link/compact"
 )
 
-// ErrTeachesNothing is returned where there is nothing to learn.
-var ErrTeachesNothing = errors.New("teach: these samples teach nothing: none of their kinds gets smaller by more than a fiftieth")
+// ErrNothing is returned where there is nothing to learn.
+var ErrNothing = errors.New("teach: these samples teach nothing: none of their kinds gets smaller by more than a fiftieth")
 
 // Bounds of a build.
 const (
@@ -30,42 +32,27 @@ type Sample struct {
 	From string
 }
 
-// TaughtKind is what became of the samples of one kind. Sizes are octets, those of messages means with the octet that names the codec.
-type TaughtKind struct {
-	Kind         string  `json:"kind"`
-	Samples      int     `json:"samples"`
-	Taught       int     `json:"taught"` // of these, in the corpus
-	TaughtOctets int     `json:"taught_octets"`
-	Held         int     `json:"held_back"` // until all was measured by them
-	NotTaken     int     `json:"not_taken"` // samples that the limit on the kind's room has cut
-	Room         int     `json:"room"`      // that limit, in octets; 0: it has cut none
-	Octets       float64 `json:"octets"`    // of one that was held back,
-	Before       float64 `json:"before"`    // as the first message of its flow,
-	After        float64 `json:"after"`     // and with the corpus
-	LeftOut      bool    `json:"left_out,omitempty"`
+// Report is what was built.
+type Report struct {
+	Name     string         `json:"corpus"` // the first octets of its hash, as gateways say it
+	Octets   int            `json:"octets"` // of the file
+	Messages int            `json:"messages"`
+	Kinds    []compact.Kind `json:"kinds"`
+	Repeated int            `json:"repeated"` // samples that were there already
+	Long     int            `json:"too_long"` // samples beyond compact.MaxCorpusMessage: their beginning was taken
+	Private  []Private      `json:"private,omitempty"`
+	Masked   bool           `json:"masked"`
 }
 
-// Teaching is what was built.
-type Teaching struct {
-	Name     string       `json:"corpus"` // the first octets of its hash, as gateways say it
-	Octets   int          `json:"octets"` // of the file
-	Messages int          `json:"messages"`
-	Kinds    []TaughtKind `json:"kinds"`
-	Repeated int          `json:"repeated"` // samples that were there already
-	Long     int          `json:"too_long"` // samples beyond MaxCorpusMessage: their beginning was taken
-	Private  []Private    `json:"private,omitempty"`
-	Masked   bool         `json:"masked"`
-}
-
-// TeachOptions of a build.
-type TeachOptions struct {
+// Options of a build.
+type Options struct {
 	Mask     bool                 // secrets and personal names give way to others
 	Progress func(done, most int) // nil: nobody looks
 }
 
 // kindOf is the samples of a kind while a corpus is built.
 type kindOf struct {
-	TaughtKind
+	compact.Kind
 	own, held [][]byte
 	room      int     // octets that the kind may have, if the corpus has them
 	cut       bool    // and these are what cut its samples, not the size of a corpus
@@ -73,8 +60,8 @@ type kindOf struct {
 	sated     bool    // more room gained nothing
 }
 
-// Teach makes a corpus file.
-func Teach(samples []Sample, o TeachOptions) (file []byte, r Teaching, err error) {
+// Build makes a corpus file.
+func Build(samples []Sample, o Options) (file []byte, r Report, err error) {
 	texts := r.take(samples, o.Mask)
 	kinds := sorted(texts)
 	for again := true; again; {
@@ -96,17 +83,17 @@ func Teach(samples []Sample, o TeachOptions) (file []byte, r Teaching, err error
 		for _, figure := range []*float64{&k.Octets, &k.Before, &k.After} {
 			*figure = math.Round(*figure*10) / 10
 		}
-		r.Kinds = append(r.Kinds, k.TaughtKind)
+		r.Kinds = append(r.Kinds, k.Kind)
 	}
 	return file, r, nil
 }
 
 // corpusOf is the corpus of what is chosen now, as a file and read.
-func corpusOf(kinds []*kindOf) (file []byte, f *CorpusFile, err error) {
-	if file, err = AppendCorpus(nil, chosen(kinds)); err != nil {
-		return nil, nil, ErrTeachesNothing
+func corpusOf(kinds []*kindOf) (file []byte, f *compact.CorpusFile, err error) {
+	if file, err = compact.AppendCorpus(nil, chosen(kinds)); err != nil {
+		return nil, nil, ErrNothing
 	}
-	f, err = ReadCorpus(file)
+	f, err = compact.ReadCorpus(file)
 	return file, f, err
 }
 
@@ -136,33 +123,16 @@ func enlarge(kinds []*kindOf) (again bool) {
 	return again
 }
 
-// KindsOf is what a corpus has of each kind.
-func KindsOf(f *CorpusFile) (list []TaughtKind) {
-	of := map[string]*TaughtKind{}
-	for _, t := range f.Messages {
-		name := kind(t)
-		if of[name] == nil {
-			of[name] = &TaughtKind{Kind: name}
-		}
-		of[name].Taught++
-		of[name].TaughtOctets += len(t)
-	}
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		list = append(list, *of[name])
-	}
-	return list
-}
-
 // take is each text once, by its hash, and what of them is private.
-func (r *Teaching) take(samples []Sample, mask bool) (texts [][]byte) {
+func (r *Report) take(samples []Sample, mask bool) (texts [][]byte) {
 	r.Masked = mask
 	from := map[string]string{}
 	for _, s := range samples {
 		switch text := string(s.Text); {
 		case len(text) == 0:
 		default:
-			if len(text) > MaxCorpusMessage {
-				text = text[:MaxCorpusMessage]
+			if len(text) > compact.MaxCorpusMessage {
+				text = text[:compact.MaxCorpusMessage]
 				r.Long++
 			}
 			if first, known := from[text]; !known || s.From < first {
@@ -178,7 +148,7 @@ func (r *Teaching) take(samples []Sample, mask bool) (texts [][]byte) {
 			text = string(masked)
 		}
 		if len(text) > 0 {
-			unique[text[:min(len(text), MaxCorpusMessage)]] = true
+			unique[text[:min(len(text), compact.MaxCorpusMessage)]] = true
 		}
 	}
 	for _, what := range slices.Sorted(maps.Keys(private)) {
@@ -211,17 +181,17 @@ const few = 3
 func sorted(texts [][]byte) (kinds []*kindOf) {
 	of := map[string][][]byte{}
 	for _, t := range texts {
-		of[kind(t)] = append(of[kind(t)], t)
+		of[compact.KindOf(t)] = append(of[compact.KindOf(t)], t)
 	}
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		if len(of[name]) < few && name != otherKind {
-			of[otherKind] = append(of[otherKind], of[name]...)
+		if len(of[name]) < few && name != compact.OtherKind {
+			of[compact.OtherKind] = append(of[compact.OtherKind], of[name]...)
 			delete(of, name)
 		}
 	}
 	most := max(few, min(heldOfKind, MostHeld/max(1, len(of))))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		k := &kindOf{TaughtKind: TaughtKind{Kind: name, Samples: len(of[name])}, room: FirstRoom}
+		k := &kindOf{Kind: compact.Kind{Kind: name, Samples: len(of[name])}, room: FirstRoom}
 		byHash(of[name])
 		for i, t := range of[name] {
 			if i%holdEach == holdEach-1 && len(k.held) < most {
@@ -256,14 +226,14 @@ func chosen(kinds []*kindOf) (list [][]byte) {
 		if d := need[a] - need[b]; d != 0 {
 			return d
 		}
-		return strings.Compare(a.Kind, b.Kind)
+		return strings.Compare(a.Kind.Kind, b.Kind.Kind)
 	})
-	left := MaxCorpus
+	left := compact.MaxCorpus
 	for i, k := range takers {
 		share := min(need[k], left/(len(takers)-i))
 		k.cut = k.cut && share == k.room
 		for _, t := range k.own {
-			if k.TaughtOctets+len(t) <= share && len(list) < MaxCorpusMessages {
+			if k.TaughtOctets+len(t) <= share && len(list) < compact.MaxCorpusMessages {
 				list = append(list, t)
 				k.Taught++
 				k.TaughtOctets += len(t)
@@ -279,7 +249,7 @@ func chosen(kinds []*kindOf) (list [][]byte) {
 }
 
 // measure fills in what the kinds gain, and leaves out those that gain nothing: true where it did.
-func measure(kinds []*kindOf, f *CorpusFile, progress func(done, most int)) (left bool) {
+func measure(kinds []*kindOf, f *compact.CorpusFile, progress func(done, most int)) (left bool) {
 	most, done := 0, 0
 	for _, t := range f.Messages {
 		most += len(t)
@@ -296,7 +266,7 @@ func measure(kinds []*kindOf, f *CorpusFile, progress func(done, most int)) (lef
 		}
 	}
 	told(0)
-	plain, taught := Coder{}, Coder{Net: f.Learn()}
+	plain, taught := compact.Coder{}, compact.Coder{Net: f.Learn()}
 	told(learned)
 	for _, k := range kinds {
 		k.Octets, k.Before, k.After = 0, 0, 0

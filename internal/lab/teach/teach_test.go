@@ -1,4 +1,4 @@
-package compact
+package teach
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/link/compact"
 )
 
 // samplesOf are messages of two formats that were made up, and octets that nobody can learn.
@@ -33,11 +34,11 @@ func samplesOf(seed uint64, n int) (list []Sample) {
 }
 
 // The same samples in any order make the same file, and kinds that gain nothing are not in it.
-func TestTeach(t *testing.T) {
+func TestBuild(t *testing.T) {
 	samples := samplesOf(1, 100)
-	file, r, err := Teach(samples, TeachOptions{})
+	file, r, err := Build(samples, Options{})
 	check.NoError(check.Fatal(t), err)
-	byName := map[string]TaughtKind{}
+	byName := map[string]compact.Kind{}
 	for _, k := range r.Kinds {
 		byName[k.Kind] = k
 		t.Logf("%+v", k)
@@ -52,39 +53,39 @@ func TestTeach(t *testing.T) {
 		shuffled := append(slices.Clone(samples), samples[:10]...)
 		r := rand.New(rand.NewPCG(seed, 1))
 		r.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
-		again, report, err := Teach(shuffled, TeachOptions{})
+		again, report, err := Build(shuffled, Options{})
 		check.NoError(check.Fatal(t), err)
 		check.True(t, "the same file", bytes.Equal(again, file), seed)
 		check.Equal(t, "repeated", report.Repeated, 10)
 	}
-	f, err := ReadCorpus(file)
+	f, err := compact.ReadCorpus(file)
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "messages", len(f.Messages), r.Messages)
-	check.Equal(t, "name", r.Name, fmt.Sprintf("%08x", (&Coder{Net: f.Learn()}).Net.Name()))
+	check.Equal(t, "name", r.Name, fmt.Sprintf("%08x", (&compact.Coder{Net: f.Learn()}).Net.Name()))
 }
 
-func TestTeachNothing(t *testing.T) {
-	_, _, err := Teach(nil, TeachOptions{})
-	check.ErrorIs(t, err, ErrTeachesNothing)
-	_, _, err = Teach([]Sample{{nil, "b"}}, TeachOptions{})
-	check.ErrorIs(t, err, ErrTeachesNothing)
+func TestNothingToLearn(t *testing.T) {
+	_, _, err := Build(nil, Options{})
+	check.ErrorIs(t, err, ErrNothing)
+	_, _, err = Build([]Sample{{nil, "b"}}, Options{})
+	check.ErrorIs(t, err, ErrNothing)
 }
 
 // Of a sample that is too long for a corpus the beginning is taken.
-func TestTeachLongSamples(t *testing.T) {
-	long := bytes.Repeat([]byte("long "), MaxCorpusMessage/5+1)
-	file, r, err := Teach([]Sample{{long, "a"}, {append(long, "and longer"...), "b"}}, TeachOptions{})
+func TestLongSamples(t *testing.T) {
+	long := bytes.Repeat([]byte("long "), compact.MaxCorpusMessage/5+1)
+	file, r, err := Build([]Sample{{long, "a"}, {append(long, "and longer"...), "b"}}, Options{})
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "too long", r.Long, 2)
 	check.Equal(t, "with the same beginning", r.Repeated, 1)
-	f, err := ReadCorpus(file)
+	f, err := compact.ReadCorpus(file)
 	check.NoError(check.Fatal(t), err)
-	check.True(t, "its beginning", len(f.Messages) == 1 && bytes.Equal(f.Messages[0], long[:MaxCorpusMessage]), len(f.Messages))
+	check.True(t, "its beginning", len(f.Messages) == 1 && bytes.Equal(f.Messages[0], long[:compact.MaxCorpusMessage]), len(f.Messages))
 }
 
 // A kind has as much room as gains something: one of few words none beyond the first, one of many words all that there is. What did
 // not fit is told.
-func TestTeachRoom(t *testing.T) {
+func TestRoom(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	var words []string
 	for range 9000 {
@@ -104,10 +105,10 @@ func TestTeachRoom(t *testing.T) {
 		samples     []Sample
 		least, most int
 	}{
-		{samples("%RICH", words), MaxCorpus - 1024, MaxCorpus},
+		{samples("%RICH", words), compact.MaxCorpus - 1024, compact.MaxCorpus},
 		{samples("%POOR", words[:1]), FirstRoom - 1024, FirstRoom},
 	} {
-		_, report, err := Teach(c.samples, TeachOptions{})
+		_, report, err := Build(c.samples, Options{})
 		check.NoError(check.Fatal(t), err)
 		k := report.Kinds[0]
 		check.True(t, k.Kind, len(report.Kinds) == 1 && c.least <= k.TaughtOctets && k.TaughtOctets <= c.most, k)
@@ -116,25 +117,25 @@ func TestTeachRoom(t *testing.T) {
 }
 
 // However many samples there are, the file and what is measured have bounds.
-func TestTeachBounds(t *testing.T) {
+func TestBuildBounds(t *testing.T) {
 	var samples []Sample
 	for i := range 40 {
 		for j := range 60 {
 			samples = append(samples, Sample{fmt.Appendf(nil, "%s%c report no %d of the day: %s\n", string(rune('a'+i%26))+string(rune('a'+i/26)), 'q', j, strings.Repeat(fmt.Sprint(" item ", j*i), 10)), "f"})
 		}
 	}
-	file, r, err := Teach(samples, TeachOptions{Progress: func(done, most int) { check.True(t, "progress", done <= 2*most, done, most) }})
+	file, r, err := Build(samples, Options{Progress: func(done, most int) { check.True(t, "progress", done <= 2*most, done, most) }})
 	check.NoError(check.Fatal(t), err)
-	check.True(t, "octets", len(file) <= MaxCorpusFile, len(file))
+	check.True(t, "octets", len(file) <= compact.MaxCorpusFile, len(file))
 	held := 0
 	for _, k := range r.Kinds {
 		held += k.Held
-		check.True(t, k.Kind, k.TaughtOctets <= max(FirstRoom, MaxCorpus/len(r.Kinds)*2), k.TaughtOctets)
+		check.True(t, k.Kind, k.TaughtOctets <= max(FirstRoom, compact.MaxCorpus/len(r.Kinds)*2), k.TaughtOctets)
 	}
 	check.True(t, "held back", held <= MostHeld, held)
 }
 
-func TestTeachKinds(t *testing.T) {
+func TestKinds(t *testing.T) {
 	for text, want := range map[string]string{
 		"<?xml version=\"1.0\"?>\n<!-- c > d -->\n<!DOCTYPE x>\n<q:event uid='1'>": "xml event",
 		"\xef\xbb\xbf<event/>":            "xml event",
@@ -150,12 +151,12 @@ func TestTeachKinds(t *testing.T) {
 		"":                                "other",
 		"  \n":                            "other",
 	} {
-		check.Equal(t, text, kind([]byte(text)), want)
+		check.Equal(t, text, compact.KindOf([]byte(text)), want)
 	}
 }
 
 // Secrets and persons are found, and masked where that is wished; what looks like them is not.
-func TestTeachPrivate(t *testing.T) {
+func TestPrivate(t *testing.T) {
 	for _, c := range []struct{ text, what, masked string }{
 		{"user=ops password=h4lyard! now", "password, key or token", "user=ops password=xxxxxxxx now"},
 		{`{"api_key": "3f9c-77aa","n":1}`, "password, key or token", `{"api_key": "xxxxxxxxx","n":1}`},
@@ -184,13 +185,13 @@ func TestTeachPrivate(t *testing.T) {
 	}
 }
 
-func TestTeachMask(t *testing.T) {
+func TestMask(t *testing.T) {
 	var samples []Sample
 	for i := range 30 {
 		samples = append(samples, Sample{fmt.Appendf(nil, "watch %d: %s, reached at m%d.k@ship.example, pin-token=%d\n", i, []string{"James Kettle", "Mary Lowther"}[i%2], i, 100000+i*37), "f"})
 	}
 	for _, mask := range []bool{false, true} {
-		file, r, err := Teach(samples, TeachOptions{Mask: mask})
+		file, r, err := Build(samples, Options{Mask: mask})
 		check.NoError(check.Fatal(t), err)
 		check.Equal(t, "what is said", len(r.Private), 3)
 		for _, secret := range []string{"Kettle", "Lowther", "@ship.example", "token=100"} {
