@@ -160,6 +160,7 @@ var Rooms = []Room{
 	{"lab/shapes", Pure, "lab", false, "Draws from a seed messages of invented applications, and their times.", nil},
 	{"lab/primer", Pure, "lab", false, "Generates the corpus of the compression model.", nil},
 	{"lab/teach", Pure, "lab", false, "Makes a network's own corpus from samples, and measures its gain.", []string{"link/compact"}},
+	{"lab/packed", Edge, "lab", false, "Reads files that gzip, zstd or xz has packed, within a bound of memory.", nil},
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages. It also fits a profile to packets seen at both ends.", []string{
 		"due", "link/profile", "link/survey"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
@@ -185,7 +186,7 @@ var Rooms = []Room{
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
-		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/primer", "lab/replay",
+		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/packed", "lab/primer", "lab/replay",
 		"lab/report", "lab/teach", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},

@@ -10,12 +10,12 @@
 //   - plain.go: text for a terminal
 //   - program.go: which command is called, and what each says of itself
 //   - second.go: where the other program is, and how it takes over
-//   - show.go: figures as JSON, text or a page
 //   - terminal.go: what is typed, and whether anybody can
 //   - version.go: `version`: the release and its commit
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -99,4 +99,13 @@ func meantFlag(fs *flag.FlagSet, err error) string {
 func Fail(stderr io.Writer, name string, err error) int {
 	fmt.Fprintf(stderr, "gateway %s: %s\n", name, Printable(err.Error()))
 	return ExitRefused
+}
+
+// PrintJSON prints v, indented.
+func PrintJSON(w io.Writer, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		_, err = w.Write(append(b, '\n'))
+	}
+	return err
 }

@@ -15,6 +15,7 @@
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - replay.go: `replay`: a trace played again
 //   - samples.go: the samples of a net's own corpus
+//   - show.go: figures as JSON, text or a page
 //   - synth.go: `synth`: traces of published runs
 //   - takcosts.go: what the events of TAK devices in a capture would cost, for `analyse`
 //   - takplays.go: TAK devices play a trace

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"aldis/internal/infile"
+	"aldis/internal/lab/packed"
 	"aldis/internal/lab/teach"
 )
 
@@ -72,7 +73,7 @@ func (s *samples) file(path string) error {
 		return err
 	}
 	defer f.Close()
-	in, err := infile.Unpacked(f)
+	in, err := packed.Reader(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
