@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/link/compact/teach"
+	"aldis/internal/lab/teach"
 	"aldis/internal/operator"
 )
 

@@ -169,7 +169,7 @@ func TestReferenceOfMetrics(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
-What ` + "`/metrics`" + ` at ` + "`http.listen`" + ` has, beside those of the Go runtime and of the process. A name that ends in ` + "`_total`" + ` is a counter and counts from the start of the gateway; all others are gauges, unless the line says histogram. [alerts.md](alerts.md) says what to alert on.
+The gateway's metrics in ` + "`/metrics`" + ` at ` + "`http.listen`" + `, beside those of the Go runtime and the process. A name that ends in ` + "`_total`" + ` is a counter that begins at the start of the gateway. All others are gauges, unless the line says histogram. [alerts.md](alerts.md) says which to alert on.
 
 This page is made from the source: ` + "`go test ./cmd/gateway -run TestReference -args -write`" + `.
 

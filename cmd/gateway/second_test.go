@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"strings"
 	"testing"
 
@@ -9,7 +8,7 @@ import (
 	"aldis/internal/lab/commands"
 )
 
-// Each command of the list is in one of the programs, where the list says it is; corpus is in both.
+// Each command of the list is in one of the programs, where the list says it is; corpus is in both: build and the model are in the second.
 func TestWhichProgramHasWhat(t *testing.T) {
 	lab := commands.Program().Commands
 	listed := map[string]bool{"norm-child": true}
@@ -31,11 +30,7 @@ func TestWhichProgramHasWhat(t *testing.T) {
 
 // Where the second program is not installed, one sentence says which package brings it.
 func TestWithoutTheSecondProgram(t *testing.T) {
-	capture := t.TempDir() + "/traffic.trace"
-	if err := os.WriteFile(capture, []byte(`{"aldis_trace":1}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, args := range [][]string{{"replay", "x.trace"}, {"replay", "-h"}, {"help", "lab"}, {"corpus"}, {"corpus", "build", "-o", "/nowhere/x", capture}} {
+	for _, args := range [][]string{{"replay", "x.trace"}, {"replay", "-h"}, {"help", "lab"}, {"corpus"}, {"corpus", "build", "-o", "/nowhere/x", "/nowhere/samples"}} {
 		cmd := gatewayCommand(args...)
 		cmd.Env = append(cmd.Env, "PATH=/nowhere")
 		said, _ := cmd.CombinedOutput()

@@ -17,21 +17,21 @@ func tables(all []result) string {
 	}
 	fmt.Fprintf(&b, `# P_Mul beside UFTP, NORM and TCP
 
-Written by `+"`go run ./field-tests/pmul`"+` (after `+"`make build`"+`, as root, with the Debian package uftp; half an hour). One file from one node to
-four over the emulated link, by real processes. The JSON of each run, also of 2,000 octets, is in field-tests/pmul/results/. P_Mul is that of %s.
+Written by `+"`go run ./field-tests/pmul`"+` (after `+"`make build`"+`, as root, with the Debian package uftp; half an hour). Real processes send one file
+from one node to four over the emulated link. The JSON of each run, including runs with 2,000 octets, is in field-tests/pmul/results/. P_Mul is that of %s.
 
-- **p_mul**: `+"`gateway pmul`"+`, plain ACP 142; every recipient's acknowledgement is in the octets.
-- **norm**: libnorm 1.5.9: fixed rate, segments and GRTT of the profile, at most four FLUSHes in a row. The sender does not know which
+- **p_mul**: `+"`gateway pmul`"+`, plain ACP 142. The octets include every recipient's acknowledgement.
+- **norm**: libnorm 1.5.9 with the profile's rate, segments and GRTT, and at most four FLUSHes in a row. The sender does not learn which
   receivers have the file.
 - **uftp** 4.10.2: `+"`uftp -R kbit/s -b 1000 -r 9:2:20 -s 10`"+` (5:2:20 on the star), closed group.
 - **tcp**: a connection to each receiver, all at once, CUBIC.
 
-Seconds count until the last receiver has the whole file: median (lowest-highest) of the seeds. The limit is octets x 8 / rate + mean
-delay. Octets are IP octets until a minute after that; on the star the mean of the four terminals. hf-2400 loses per frame, so larger
-frames meet fewer bursts.
+*Seconds* run until the last receiver has the whole file: median (lowest-highest) of the seeds. The limit is octets x 8 / rate + mean
+delay. *Octets* are IP octets until a minute after the last receiver has the file; on the star they are the mean of the four terminals.
+The hf-2400 emulator draws losses per frame, so larger frames meet fewer bursts.
 `, strings.Join(versions, ", "))
 	for _, link := range links {
-		fmt.Fprintf(&b, "\n## %s, to %d\n\n| octets | transport | all four have it | seconds at the last | over the limit | sender's octets | receivers' octets |\n|---|---|---|---|---|---|---|\n", link, receivers)
+		fmt.Fprintf(&b, "\n## %s, to %d\n\n| octets | transport | all four have it | seconds | times the limit | sender's octets | receivers' octets |\n|---|---|---|---|---|---|---|\n", link, receivers)
 		for _, octets := range sizes {
 			for _, transport := range transports {
 				row(&b, octets, transport, slices.DeleteFunc(slices.Clone(all), func(r result) bool {

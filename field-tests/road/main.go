@@ -239,11 +239,16 @@ func tables(all []result) string {
 
 Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as root, about an hour). Each seed is one
 `+"`gateway lab blue-game`"+` with unmodified JXTA peers over the emulated link, measured at the emulator and in the peers. Its JSON is in
-field-tests/road/results/. A cell has the figures of the seeds (or links) in turn, or one where they agree. Seconds count from the start
-of the ship's peer process; link octets are IP octets, up/down. Tracks are readable text of 200 octets of which only the new part crosses,
-so application octets exceed link octets. Out of order counts messages more than half a second behind a younger one: JXSE 2.7 hands those
-that come together to several threads. No TCP connection crosses the link unless a row says so. Two cores, eight runs at a time. The line
-under a table names the gateway.
+field-tests/road/results/.
+
+- A cell has one figure for each seed (or link) in order, or a single figure if all agree.
+- Seconds count from the start of the ship's peer process.
+- Link octets are IP octets, up/down. Messages are readable text of 200 octets, of which only the new part crosses. So application octets
+  exceed link octets.
+- *Out of order* counts messages that arrive more than half a second after a later one. JXSE 2.7 gives messages that arrive together to
+  several threads.
+- No TCP connection crosses the link unless a row says so.
+- The machine has two cores and plays eight runs at a time. The line under a table names the gateway's version.
 
 `)
 	group := func(title, head string, names []string, row func(result) string) {
@@ -292,8 +297,8 @@ under a table names the gateway.
 	group("200 octets each way every 5 s for 5 minutes", head, []string{"road"}, road)
 	group("The same peers without gateways", head, []string{"unaided"}, road)
 	group("Other games of four minutes, a message every 5 s: mixed, HTTP, three ships, a gateway killed with SIGKILL at 60 s", head, []string{"mixed", "http", "ships", "kill-ship", "kill-hq"}, road)
-	group("20,000 octets each way while the short ones go on",
-		"| link | peers | seed | hq to ship s | over limit | ship to hq s | over limit | short ones meanwhile/else, down s | up s |",
+	group("20,000 octets each way beside the short messages",
+		"| link | peers | seed | hq to ship s | times the limit | ship to hq s | times the limit | median of short ones meanwhile/otherwise, down s | up s |",
 		[]string{"bulk"}, func(r result) string {
 			if len(r.Bulk) != 2 {
 				return "incomplete"
@@ -302,7 +307,7 @@ under a table names the gateway.
 			return fmt.Sprintf("%.1f | %.2f | %.1f | %.2f | %.1f/%.1f | %.1f/%.1f", d.S, d.Over, u.S, u.Over, d.Short, d.Others, u.Short, u.Others)
 		})
 	group("The link is down for 60 s",
-		"| link | peers | seed | arrived of those sent meanwhile | twice/changed/out of order | worst latency s | last after the end s | local disconnects | a second local peer's question answered ms |",
+		"| link | peers | seed | arrived, of messages sent meanwhile | twice/changed/out of order | worst latency s | last one, s after the end | local disconnects | ms to answer a second local peer's question |",
 		[]string{"outage"}, func(r result) string {
 			if r.Outage == nil {
 				return "incomplete"
@@ -311,14 +316,14 @@ under a table names the gateway.
 			return fmt.Sprintf("%d/%d | %d/%d/%d | %.1f | %.1f | %d | %.1f", o.Delivered, o.Sent, r.Duplicates, r.Corrupted, r.OutOfOrder,
 				o.Worst, o.After, o.Disconnects, o.AnswerMS)
 		})
-	group("One HF channel: HQ and three ships, one of them silent from the first minute on for half of the time, a message every 20 s",
-		head+" silent one's packets in s | its peers saw of HQ's messages as they came |", []string{"hf-net"}, func(r result) string {
+	group("One HF channel: HQ and three ships, a message every 20 s, one ship silent for half of the time from the first minute on",
+		head+" packets of the silent ship, in s | HQ's messages that its peers saw at once |", []string{"hf-net"}, func(r result) string {
 			if r.Silence == nil {
 				return road(r) + " | incomplete"
 			}
 			return fmt.Sprintf("%s | %d in %.0f | %d/%d", road(r), r.Silence.Packets, r.Silence.Seconds, r.Silence.Live, r.Silence.Sent)
 		})
-	group("Nothing to say for ten minutes", "| link | peers | seed | seconds | octets | of the slower rate |",
+	group("No messages for ten minutes", "| link | peers | seed | seconds | octets | of the slower rate |",
 		[]string{"idle"}, func(r result) string {
 			if r.Idle == nil {
 				return "incomplete"

@@ -28,7 +28,7 @@ var plain = []string{"Config", "Options", "Stats", "Counts", "Status", "Row", "R
 
 // exempt are other such structs, with the reason. An entry for a struct that is not there is a fault.
 var exempt = map[string]string{
-	"lab/field.Run":          "figures of one game, written as JSON",
+	"lab/field.Run":        "figures of one game, written as JSON",
 	"lab/replay.Rehearsal": "figures of a forecast, written as JSON",
 }
 

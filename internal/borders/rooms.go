@@ -31,17 +31,17 @@ type District struct{ Name, What string }
 
 // Districts are listed from the ground up: a room imports rooms of its own district and of those before it.
 var Districts = []District{
-	{"ground", "arithmetic that any room may use"},
-	{"words", "what faces and the road say to each other"},
+	{"ground", "arithmetic that any package may use"},
+	{"words", "types that adapters and the core share"},
 	{"JXTA", "the formats of JXTA peers"},
 	{"link", "what both ends of a link share"},
 	{"rules", "the operator's rules"},
 	{"carriers", "protocols for long messages, and for several or silent receivers"},
-	{"faces", "the conversation with local clients"},
-	{"road", "the gateway as one state machine"},
+	{"faces", "protocol adapters for local clients"},
+	{"road", "the core, the gateway as one state machine"},
 	{"edges", "sockets, files, the clock, and the loop that joins them"},
 	{"operator", "what runs and steers a gateway"},
-	{"lab", "the workshop, which no gateway runs"},
+	{"lab", "tools for tests and analysis, which no gateway runs"},
 	{"programs", "commands, field tests and checks"},
 }
 
@@ -64,7 +64,6 @@ var Rooms = []Room{
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, acknowledgements, window, loss detection, probes.", []string{"link/frame"}},
 	{"link/piece", Pure, "link", false, "Cuts long messages into segments that fill datagrams, and joins them again.", []string{"link/frame"}},
 	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
-	{"link/compact/teach", Pure, "link", false, "Makes a network's own corpus from samples, and measures its gain.", []string{"link/compact"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
 	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
 
@@ -143,7 +142,7 @@ var Rooms = []Room{
 	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
 
 	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
-		"config", "control/glance", "infile", "keyfile", "link/compact", "link/compact/teach", "link/profile", "manual"}},
+		"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway",
 		"gateway/api", "gateway/mail", "journal", "jxta", "jxtabridge", "keyfile", "lan", "lan/takfiles", "lan/taklan",
@@ -151,15 +150,17 @@ var Rooms = []Room{
 		"site", "tak"}},
 	{"operator", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
 		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
-		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact",
-		"link/compact/teach", "link/profile", "link/roster", "link/seal", "link/survey", "meet", "node", "rights",
-		"rules/filter", "rules/mark", "rules/query", "site", "tak/code", "tak/cot", "tak/rule", "when"}},
+		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact", "link/profile",
+		"link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
+		"tak/code", "tak/cot", "tak/rule", "when"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
 	{"lab/check", Edge, "lab", false, "Assertions of tests, one to a line.", nil},
 	{"lab/shapes", Pure, "lab", false, "Draws from a seed messages of invented applications, and their times.", nil},
 	{"lab/primer", Pure, "lab", false, "Generates the corpus of the compression model.", nil},
+	{"lab/teach", Pure, "lab", false, "Makes a network's own corpus from samples, and measures its gain.", []string{"link/compact"}},
+	{"lab/packed", Edge, "lab", false, "Reads files that gzip, zstd or xz has packed, within a bound of memory.", nil},
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages. It also fits a profile to packets seen at both ends.", []string{
 		"due", "link/profile", "link/survey"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
@@ -185,8 +186,8 @@ var Rooms = []Room{
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
-		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/primer", "lab/replay",
-		"lab/report", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
+		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/packed", "lab/primer", "lab/replay",
+		"lab/report", "lab/teach", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},

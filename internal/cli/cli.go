@@ -9,15 +9,13 @@
 //   - manual.go: `manual`: man pages and completions
 //   - plain.go: text for a terminal
 //   - program.go: which command is called, and what each says of itself
-//   - samples.go: the samples of a net's own corpus
 //   - second.go: where the other program is, and how it takes over
-//   - show.go: figures as JSON, text or a page
-//   - teach.go: `corpus build`: a net's own corpus, of samples
 //   - terminal.go: what is typed, and whether anybody can
 //   - version.go: `version`: the release and its commit
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -101,4 +99,13 @@ func meantFlag(fs *flag.FlagSet, err error) string {
 func Fail(stderr io.Writer, name string, err error) int {
 	fmt.Fprintf(stderr, "gateway %s: %s\n", name, Printable(err.Error()))
 	return ExitRefused
+}
+
+// PrintJSON prints v, indented.
+func PrintJSON(w io.Writer, v any) error {
+	b, err := json.MarshalIndent(v, "", "  ")
+	if err == nil {
+		_, err = w.Write(append(b, '\n'))
+	}
+	return err
 }

@@ -63,7 +63,7 @@ func nodeKeys(n *Node) []key {
 	return []key{
 		{"id", id(&n.ID), "this gateway's number, unique in the network"},
 		{"name", printable(&n.Name).required(), "for logs and status, at most 64 printable octets"},
-		{"data_dir", path(&n.DataDir).required(), "directory of the journal, which belongs to this `id` alone; `run` makes it"},
+		{"data_dir", path(&n.DataDir).required(), "directory of the journal, for this `id` alone; `run` makes it"},
 		{"journal_key_file", secretPath(&n.Secret.File), "file with the secret that seals journal and audit log, on another medium; " +
 			"or `\"$CREDENTIALS_DIRECTORY/NAME\"` of systemd ([more](install.md#a-disk-that-may-be-stolen))"},
 		{"journal_passphrase", boolean(&n.Secret.Ask),
@@ -103,7 +103,7 @@ func linkKeys(l *Link) []key {
 		{"profile", text(&l.ProfileName).required(), "name of a profile (`gateway profiles`) or a profile file; the same at both ends"},
 		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""}, {"link.profile (its file)", derived(&file).secret(), ""},
 		{"listen", address(&l.Listen).required(), "UDP address on the link"},
-		{"key_file", path(&l.KeyFile), "the key that all gateways share, from `gateway keys new`; or the next three, with which each node has its own"},
+		{"key_file", path(&l.KeyFile), "the key that all gateways share, from `gateway keys new`; `roster`, `node_key` and `authority` instead give each node its own"},
 		{"the key of link.key_file", derived(&l.Key).secret(), ""},
 		{"roster", path(&l.Trust.RosterFile), "file with all nodes and their keys, from `gateway keys roster`"},
 		{"the roster of link.roster", derived(&l.Trust.Roster).secret(), ""},
@@ -114,7 +114,7 @@ func linkKeys(l *Link) []key {
 		{"end", choice(&l.Shore, "terminal", []string{"terminal", "shore"}, false, true),
 			"`terminal` sends at the profile's up rate, `shore` to each terminal at its down rate"},
 		{"keepalive", duration(&l.Keepalive, 0, time.Second, 24*time.Hour).atOnce(),
-			"time after which an idle link carries a datagram to each peer; `check` says what that costs"},
+			"after this time without a datagram to a peer the gateway sends one; `check` says what that costs"},
 		{"group", multicast(&l.Group, netip.AddrPort{}),
 			"IPv4 multicast address, for profiles with P_Mul. Without it every peer gets a copy"},
 		{"group_interface", text(&l.GroupIface), "interface of `group`; default: that of the route to a peer"},

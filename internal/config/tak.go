@@ -155,7 +155,7 @@ func takRuleKeys(t *rule.Rule) []key {
 		{"octets_min", whole(&t.Least, 0, 1, math.MaxInt32), ""},
 		{"octets_max", whole(&t.Most, 0, 1, math.MaxInt32), "size of the event as XML"},
 		{"action", choice(&t.Action, "allow", []string{"allow", "local"}, rule.Allow, rule.Local),
-			"`allow`, or `local`: it stays on this LAN"},
+			"`allow`, or `local`: the event stays on this LAN"},
 		{"bound", whole(&t.Bound, 0, 0, 100_000), "as in `[tak]`"},
 		{"every", duration(&t.Every, 0, time.Second, 24*time.Hour), "least time between two reports of a unit"},
 		{"octets_per_minute", whole(&t.Rate, 0, 1, 1_000_000), "coded octets to one site; beyond it events stay here, and units follow later"},

@@ -19,7 +19,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 var (
 	descInfo = desc("info", "Always 1; the labels say what runs.", "version", "id", "name", "profile", "end")
 	descUp   = desc("loop_answers", "1 when the loop gave its status in time for this scrape; 0 when its figures are missing.")
-	descBoot = desc("boot_number", "Number of this start, as it is part of the link's keys.")
+	descBoot = desc("boot_number", "Incarnation number of this start, part of the link's keys.")
 
 	descLink = desc("link_bytes_total",
 		"Airtime ledger: IP octets on the link by cause: payload, advertisement, state, ack, repair, header, key, survey.",
@@ -40,7 +40,7 @@ var (
 	descPeerItems = desc("replica_peer_items", "State items: of this site, held by the peer or under_way to it; of the peer's site, here (far).", "peer", "state")
 
 	descFilter = desc("filter_total",
-		"Events of the operator's rules, by rule (its label, or its line in the configuration): fits; waited or dropped for its rate.",
+		"What operators' rules did, by rule (its label, or its line in the configuration): fits, and waited or dropped (beyond its rate).",
 		"rule", "action", "event")
 
 	descNORM         = desc("norm_up", "1 while the libnorm process works.")
@@ -49,7 +49,7 @@ var (
 	descNORMCell     = desc("norm_cell", "1 when the libnorm process has its whole sandbox; absent before its first start.")
 	descProtection   = desc("protection", "1 for an active protection of the machine against an attacker in the gateway's process, 0 for a missing one.", "name")
 	descNORMStarts   = desc("norm_starts_total", "Starts of the libnorm process.")
-	descNORMStrange  = desc("norm_strange_packets_total", "Dropped packets of others at libnorm's loopback sockets.")
+	descNORMStrange  = desc("norm_strange_packets_total", "Packets from other programs dropped at libnorm's loopback sockets.")
 	descNORMCommands = desc("norm_commands_dropped_total", "Commands for the libnorm process while it was down.")
 
 	descRadioDatagrams = desc("radio_datagrams_total", "UDP datagrams of the link's socket, authentic or not.", "direction")

@@ -35,7 +35,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		clockJumps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "aldis_clock_jumps_total", Help: "Times that the wall clock was set by a second or more."}),
 		clockAhead: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "aldis_clock_offset_seconds", Help: "Wall clock minus the gateway's working time."}),
+			Name: "aldis_clock_offset_seconds", Help: "Wall clock minus the gateway's own clock."}),
 	}
 	if reg != nil {
 		reg.MustRegister(m.events, m.turn, m.commit, m.commitFailures, m.held, m.datagramsLost, m.clockJumps, m.clockAhead)

@@ -55,7 +55,7 @@ type differs struct {
 const looksEvery = 5 * time.Second
 
 // look says what has changed.
-func (d *differs) look(now time.Time, p *peer, shore bool) (notes []site.Note) {
+func (d *differs) look(now time.Time, p *peer, shore bool) (notes site.Notes) {
 	if now.Before(d.next) {
 		return nil
 	}
@@ -67,10 +67,10 @@ func (d *differs) look(now time.Time, p *peer, shore bool) (notes []site.Note) {
 	for _, what := range api.Differences {
 		switch is, was := slices.Contains(m.Differs, what), slices.Contains(d.said, what); {
 		case is && !was:
-			notes = append(notes, site.Note{Level: "warn", Text: "a link does not match its profile",
-				Attrs: append([]any{"peer", p.Name, "profile", p.bearer.Profile.Name, "in", what}, found(m, what, p, shore)...)})
+			notes.Note("warn", "a link does not match its profile",
+				append([]any{"peer", p.Name, "profile", p.bearer.Profile.Name, "in", what}, found(m, what, p, shore)...)...)
 		case was && !is:
-			notes = append(notes, site.Note{Level: "info", Text: "a link matches its profile again", Attrs: []any{"peer", p.Name, "in", what}})
+			notes.Note("info", "a link matches its profile again", "peer", p.Name, "in", what)
 		}
 	}
 	d.said = m.Differs

@@ -18,15 +18,17 @@ type drain struct {
 }
 
 // order begins or ends a drain, and says so.
-func (d *drain) order(now time.Time, e api.Drain) (notes []site.Note) {
+func (d *drain) order(now time.Time, e api.Drain) (notes site.Notes) {
 	if e.On == d.on {
 		return nil
 	}
 	*d = drain{on: e.On, since: now}
 	if d.on {
-		return []site.Note{{Level: "info", Text: "the gateway drains: it takes no messages of local peers, and sends what waits"}}
+		notes.Note("info", "the gateway drains: it takes no messages of local peers, and sends what waits")
+	} else {
+		notes.Note("info", "the drain has ended; the gateway takes messages of local peers again")
 	}
-	return []site.Note{{Level: "info", Text: "the drain has ended; the gateway takes messages of local peers again"}}
+	return notes
 }
 
 // status says what is left to do: of the messages in custody, and of pending ones from far that wait for local peers.

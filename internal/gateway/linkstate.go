@@ -62,7 +62,7 @@ func (l *linkState) due() time.Time {
 }
 
 // look takes the state of the link now, and says when it has gone down: that it is back is said where it is heard.
-func (l *linkState) look(now time.Time, p *peer) (notes []site.Note) {
+func (l *linkState) look(now time.Time, p *peer) (notes site.Notes) {
 	word := linkWord(p)
 	if l.known.IsZero() {
 		l.known = now.UTC().Round(0)
@@ -77,13 +77,13 @@ func (l *linkState) look(now time.Time, p *peer) (notes []site.Note) {
 	}
 	if word == linkSilent {
 		news, _, _ := p.Box.News()
-		note := site.Note{Level: "warn", Text: "the link to a peer is down: it was not heard in this run",
-			Attrs: []any{"peer", p.Name, "waiting", p.Box.Waiting(0, 1) - news}}
-		if !p.LastHeard.IsZero() {
-			note.Text = "the link to a peer is down: it does not answer"
-			note.Attrs = append(note.Attrs, "last_heard", p.LastHeard.UTC().Round(time.Second))
+		waiting := p.Box.Waiting(0, 1) - news
+		if p.LastHeard.IsZero() {
+			notes.Note("warn", "the link to a peer is down: it was not heard in this run", "peer", p.Name, "waiting", waiting)
+		} else {
+			notes.Note("warn", "the link to a peer is down: it does not answer",
+				"peer", p.Name, "waiting", waiting, "last_heard", p.LastHeard.UTC().Round(time.Second))
 		}
-		notes = append(notes, note)
 	}
 	l.word, l.since, l.doubt = word, now.UTC().Round(0), time.Time{}
 	return notes

@@ -49,13 +49,13 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 	count("queries", "kind", values{"discovery": s.Queries, "pipe": s.PipeQueries, "route": s.RouteQueries, "asked_afar": s.Asked, "asked_here": s.AskedHere},
 		"Queries of local peers: discovery, pipe, route.")
 	count("answers", "when", values{"at_once": s.Answers, "late": s.LateAnswers},
-		"Answers to local peers: at_once, or late (after the answer became known).")
+		"Answers to local peers: at_once, or late (once the answer was known).")
 	count("published", "", values{"": s.Published}, "Advertisements that local peers published.")
 	count("pushed", "", values{"": s.Pushed}, "Advertisements of far peers sent unasked to local peers.")
 	count("calls", "", values{"": s.Calls}, "Dials to leased peers without a connection.")
 	count("payloads", "fate", values{"wire": s.WireIn, "carried": s.Carried, "carried_late": s.CarriedLate, "unheard": s.Unheard, "local_copy": s.LocalFanOut,
 		"far": s.FarPayloads, "undeliverable": s.FarUndeliverable, "abandoned": s.Abandoned, "overrun": s.Overrun},
-		"Applications' messages. Of local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), unheard (no far site listened to the propagate pipe in time), local_copy. Of far peers: far, undeliverable, abandoned. Between local peers: overrun (lost: the receiver is too slow).")
+		"Applications' messages. From local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), unheard (no far site listened to the propagate pipe in time), local_copy. From far peers: far, undeliverable, abandoned. Between local peers: overrun (lost: the receiver is too slow).")
 	count("streams_opened", "", values{"": s.Streams}, "BiDi pipes and sockets opened between local and far peers.")
 	count("streams_ended", "reason", s.StreamsEnded,
 		"Ended BiDi pipes and sockets: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.")

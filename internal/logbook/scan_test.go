@@ -64,23 +64,12 @@ func scan(t *testing.T) (lines []line) {
 				if !ok || fn.Body == nil {
 					continue
 				}
-				level := "" // of the last site.Note in the function
 				ast.Inspect(fn.Body, func(n ast.Node) bool {
-					l, ok := line{}, false
-					switch n := n.(type) {
-					case *ast.CallExpr:
-						l, ok = r.lineOf(fn, n)
-					case *ast.CompositeLit:
-						l, ok = noteOf(n)
-						if ok {
-							level = l.level
+					if call, ok := n.(*ast.CallExpr); ok {
+						if l, ok := r.lineOf(fn, call); ok {
+							l.at = strings.TrimPrefix(set.Position(call.Pos()).String(), top+"/")
+							lines = append(lines, l)
 						}
-					case *ast.AssignStmt:
-						l, ok = retold(n, level)
-					}
-					if ok {
-						l.at = strings.TrimPrefix(set.Position(n.Pos()).String(), top+"/")
-						lines = append(lines, l)
 					}
 					return true
 				})
@@ -125,51 +114,6 @@ func (r room) lineOf(fn *ast.FuncDecl, call *ast.CallExpr) (l line, ok bool) {
 	}
 	l.spread = l.spread || call.Ellipsis.IsValid()
 	return l, true
-}
-
-// noteOf reads a site.Note whose level and text are literals.
-func noteOf(lit *ast.CompositeLit) (l line, ok bool) {
-	fields := map[string]ast.Expr{}
-	for _, e := range lit.Elts {
-		if kv, isKV := e.(*ast.KeyValueExpr); isKV {
-			if name, isName := kv.Key.(*ast.Ident); isName {
-				fields[name.Name] = kv.Value
-			}
-		}
-	}
-	level, isLevel := literal(fields["Level"])
-	text, isText := literal(fields["Text"])
-	if !isLevel || !isText {
-		return l, false
-	}
-	l.level, l.texts = level, []string{text}
-	attrs := fields["Attrs"]
-	if call, isCall := attrs.(*ast.CallExpr); isCall { // append([]any{...}, others...)
-		attrs, l.spread = call.Args[0], true
-	}
-	if list, isList := attrs.(*ast.CompositeLit); isList {
-		for i := 0; i < len(list.Elts); i += 2 {
-			key, isKey := literal(list.Elts[i])
-			if isKey {
-				l.fields = append(l.fields, key)
-			}
-			l.spread = l.spread || !isKey
-		}
-	}
-	return l, true
-}
-
-// retold reads an assignment that gives a site.Note of the same function another text.
-func retold(assign *ast.AssignStmt, level string) (l line, ok bool) {
-	if len(assign.Lhs) != 1 || level == "" {
-		return l, false
-	}
-	sel, isSel := assign.Lhs[0].(*ast.SelectorExpr)
-	text, isText := literal(assign.Rhs[0])
-	if !isSel || !isText || sel.Sel.Name != "Text" {
-		return l, false
-	}
-	return line{level: level, texts: []string{text}, spread: true}, true
 }
 
 // logger tells whether an expression is one by its name.

@@ -9,16 +9,16 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/config"
 	"aldis/internal/corpora"
-	"aldis/internal/link/compact/teach"
+	"aldis/internal/link/compact"
 )
 
 // shownCorpus is a corpus as show tells of it.
 type shownCorpus struct {
-	Name     string       `json:"corpus"`
-	Messages int          `json:"messages"`
-	Octets   int          `json:"octets"`
-	Kinds    []teach.Kind `json:"kinds"`
-	Text     []string     `json:"text,omitempty"`
+	Name     string         `json:"corpus"`
+	Messages int            `json:"messages"`
+	Octets   int            `json:"octets"`
+	Kinds    []compact.Kind `json:"kinds"`
+	Text     []string       `json:"text,omitempty"`
 }
 
 // showCorpus says what is in the file of a corpus.
@@ -30,7 +30,7 @@ func showCorpus(paths []string, text, asJSON bool, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s %w", paths[0], err)
 	}
-	s := shownCorpus{Name: corpora.Name(f), Messages: len(f.Messages), Kinds: teach.Kinds(f)}
+	s := shownCorpus{Name: corpora.Name(f), Messages: len(f.Messages), Kinds: compact.Kinds(f)}
 	for _, m := range f.Messages {
 		if s.Octets += len(m); text {
 			s.Text = append(s.Text, string(m))

@@ -168,7 +168,7 @@ func TestBounds(t *testing.T) {
 	} {
 		p := load(t, tt.profile)
 		for _, datagram := range tt.datagrams {
-			names := []string{"clairvoyant", "told once", "told once, coded", "told each time", "engine"}
+			names := []string{"clairvoyant", "told once", "told once, coded", "ideal feedback", "engine"}
 			var all [5][]float64
 			var mean [5]float64
 			for seed := uint64(1); seed <= 100; seed++ {

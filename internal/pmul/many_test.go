@@ -37,7 +37,7 @@ func TestManyReceivers(t *testing.T) {
 			known += w.now.Sub(epoch)
 		}
 		line := ""
-		for i, name := range []string{"clairvoyant", "told each time", "engine"} {
+		for i, name := range []string{"clairvoyant", "ideal feedback", "engine"} {
 			slices.Sort(over[i])
 			line += fmt.Sprintf(" | %s %.2f, %.2f, %.2f", name, over[i][n/2], over[i][n*9/10], over[i][n-1])
 		}

@@ -105,6 +105,14 @@ type Note struct {
 	Attrs []any // slog style: key, value, key, value
 }
 
+// Notes are what one part of a pure room has for the log.
+type Notes []Note
+
+// Note adds a line.
+func (n *Notes) Note(level, text string, attrs ...any) {
+	*n = append(*n, Note{Level: level, Text: text, Attrs: attrs})
+}
+
 // Output is what one Step of a face wants done. Order within each slice matters; the gateway commits what it must before
 // it acts.
 type Output struct {

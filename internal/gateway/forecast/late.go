@@ -29,7 +29,7 @@ func (f *Late) Due(now time.Time) bool { return !now.Before(f.next) }
 
 // Look forecasts which messages come too late, and says so in their lives and in the log: once in five minutes while there are
 // more of them than before.
-func (f *Late) Look(now time.Time, s *Site, store *mail.Store) (notes []site.Note) {
+func (f *Late) Look(now time.Time, s *Site, store *mail.Store) (notes site.Notes) {
 	before := f.Messages
 	f.Foreseen = api.Foreseen{}
 	f.next = now.Add(foreseeEvery)
@@ -64,8 +64,8 @@ func (f *Late) Look(now time.Time, s *Site, store *mail.Store) (notes []site.Not
 	f.told = told
 	if f.Messages > before && now.Sub(f.noted) >= foreseeNoted {
 		f.noted = now
-		notes = append(notes, site.Note{Level: "warn", Text: "messages will expire before they arrive, by the queue's forecast",
-			Attrs: []any{"peer", s.Name, "messages", f.Messages, "octets", f.Octets, "first_expires", f.Expires, "expected", f.Expected}})
+		notes.Note("warn", "messages will expire before they arrive, by the queue's forecast",
+			"peer", s.Name, "messages", f.Messages, "octets", f.Octets, "first_expires", f.Expires, "expected", f.Expected)
 	}
 	return notes
 }

@@ -222,11 +222,11 @@ func (r *Report) section(name, about string) string {
 
 const preface = `# Bench
 
-Made by ` + "`gateway bench --write docs/bench.md`" + `, one benchmark at a time. Each section has its command, machine and load (runnable tasks).
+Made by ` + "`gateway bench --write docs/bench.md`" + `, one benchmark at a time. Each section has its command, its machine, and the load (number of runnable tasks).
 
-The JXSE 2.7 rendezvous and relay and the gateway get the same load in the same run, one after the other, each in a fresh process on
-loopback. The load of *ops* (means of up to 40) and *pipe* comes from unmodified signed JXSE 2.7 peers, elsewhere
-from edge peers of internal/lab/edgepeer/tcp (unsigned). A rendezvous lets peers talk directly; the gateway stays between them. "peers lost" counts losses in
-the peers' own library. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz, 100 Mbit/s) and the benchmark of 2005
-(JXTA-J2SE 2.x, JXTA-C 2.x, gigabit). Load affects above all the 99th percentiles.
+The JXSE 2.7 rendezvous and relay and the gateway get the same traffic in the same run, one after the other, each in a fresh process on
+loopback. In *ops* (means of up to 40) and *pipe* the traffic comes from unmodified signing JXSE 2.7 peers, elsewhere from unsigned edge
+peers of internal/lab/edgepeer/tcp. With a rendezvous the peers talk directly; the gateway stays between them. "peers lost" counts
+losses in the peers' own library. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz, 100 Mbit/s) and the benchmark of 2005
+(JXTA-J2SE 2.x, JXTA-C 2.x, gigabit). Machine load affects mainly the 99th percentiles.
 `

@@ -104,7 +104,7 @@ func airCommand(args []string, stdout, stderr io.Writer) int {
 		return cli.Fail(stderr, "air", err)
 	}
 	p := report.Air(r)
-	if err := cli.Show(*page, stdout, p.HTML, cli.JSONOr(*asJSON, r, p.Text)); err != nil {
+	if err := show(*page, stdout, p.HTML, jsonOr(*asJSON, r, p.Text)); err != nil {
 		return cli.Fail(stderr, "air", err)
 	}
 	return cli.ExitGood

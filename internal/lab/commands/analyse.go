@@ -16,6 +16,7 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/infile"
 	"aldis/internal/keyfile"
+	"aldis/internal/lab/packed"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/roster"
@@ -122,7 +123,7 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	if *asJSON {
 		print = func(w io.Writer) error { return writeReportJSON(w, name, figures) }
 	}
-	if err := cli.Show(*page, stdout, report.Analysis(name, figures).HTML, print); err != nil {
+	if err := show(*page, stdout, report.Analysis(name, figures).HTML, print); err != nil {
 		return cli.Fail(stderr, "analyse", err)
 	}
 	if figures.Partial {
@@ -226,7 +227,7 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet), dropped
 		}
 		in = f
 	}
-	if in, err = infile.Unpacked(in); err != nil {
+	if in, err = packed.Reader(in); err != nil {
 		return nil, err
 	}
 	r, err := trace.NewReader(in)

@@ -101,7 +101,7 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 			err = nil
 		}
 		if err == nil {
-			err = cli.WriteTo(*write, stdout, func(w io.Writer) error {
+			err = writeTo(*write, stdout, func(w io.Writer) error {
 				_, err := io.WriteString(w, report.Page(string(old)))
 				return err
 			})

@@ -21,15 +21,15 @@ import (
 const labCorpusAbout = `usage: gateway corpus build -o FILE SAMPLES... [--mask] [--lines] [--json]
        gateway corpus [--write DIR]
 
-What gateway corpus has done here: a net's own corpus of samples among which captures or traces are, and the model that is built in.
+What gateway corpus has done here: a net's own corpus of samples, and the model that is built in.
 `
 
-// labCorpusCommand is the part of corpus that reads traffic, and the one that makes the model.
+// labCorpusCommand is the part of corpus that makes a corpus of samples, and the one that makes the model.
 func labCorpusCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("corpus", flag.ContinueOnError)
 	write := fs.String("write", "", "`directory` to write the model and its vectors to: internal/link/compact of the source")
-	b := cli.CorpusOrder{Traffic: traffics{stderr}.read}
-	b.Flags(fs)
+	var b corpusOrder
+	b.flags(fs)
 	rest, code, done := cli.Parse(fs, args, math.MaxInt, labCorpusAbout, stdout, stderr)
 	switch {
 	case done:
@@ -40,7 +40,7 @@ func labCorpusCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	var err error
 	if len(rest) > 0 {
-		err = b.Build(rest[1:], stdout, stderr)
+		err = b.build(rest[1:], stdout, stderr)
 	} else {
 		err = model(*write, stdout)
 	}
@@ -109,7 +109,7 @@ func (t traffics) read(path string, content []byte, add func([]byte) error) erro
 		}
 		return add(text)
 	}
-	if bytes.HasPrefix(content, []byte(cli.TraceMark)) {
+	if bytes.HasPrefix(content, []byte(traceMark)) {
 		err := t.trace(path, content, counted)
 		if err == nil && found == 0 {
 			fmt.Fprintf(t.stderr, "gateway corpus: %s: this trace has sizes and no content\n", path)

@@ -7,16 +7,19 @@
 //   - bench.go: `bench`: load on a running gateway
 //   - clear.go: datagrams of a capture in clear
 //   - commands.go: the table of commands
-//   - corpus.go: `corpus`: a net's corpus of captures and traces, and the compression model
+//   - corpus.go: `corpus`: messages of captures and traces, and the compression model
 //   - fit.go: `tune --fit`
 //   - plays.go: who plays a trace, and several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142
 //   - record.go: `record`: a trace from a capture
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - replay.go: `replay`: a trace played again
+//   - samples.go: the samples of a net's own corpus
+//   - show.go: figures as JSON, text or a page
 //   - synth.go: `synth`: traces of published runs
 //   - takcosts.go: what the events of TAK devices in a capture would cost, for `analyse`
 //   - takplays.go: TAK devices play a trace
+//   - teach.go: `corpus build`: a net's own corpus, of samples
 //   - tested.go: gateway-lab inside a test program
 //   - tune.go: `tune`: better values of a profile
 package commands

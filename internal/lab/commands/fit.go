@@ -83,7 +83,7 @@ func (f fitted) print(res told, stdout io.Writer) error {
 // writeProfile writes the text of a profile; err is why there is none.
 func writeProfile(out string, stdout io.Writer, text []byte, err error) error {
 	if err == nil {
-		err = cli.WriteTo(out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
+		err = writeTo(out, stdout, func(w io.Writer) error { _, err := w.Write(text); return err })
 	}
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)

@@ -34,7 +34,7 @@ type outcome struct {
 
 // show prints them. page is a file for the page; "": none.
 func (o *outcome) show(page string, asJSON bool, stdout io.Writer) error {
-	return cli.Show(page, stdout, o.html, cli.JSONOr(asJSON, o.figures, o.text))
+	return show(page, stdout, o.html, jsonOr(asJSON, o.figures, o.text))
 }
 
 // peers are the clients of a trace of JXTA peers.

@@ -81,7 +81,7 @@ func record(capture, out string, h trace.Header, opt trace.Options, stdout, stde
 	}
 	h.Duration, h.Jam = first.Seconds(), first.Jam()
 	h.Start = time.Unix(0, first.Start()).UTC().Format(time.RFC3339Nano)
-	err = cli.WriteTo(out, stdout, func(w io.Writer) error {
+	err = writeTo(out, stdout, func(w io.Writer) error {
 		f := trace.NewFileWriter(w, h)
 		recorder := trace.NewRecorder(f, edge, first.EdgePeer)
 		opt.Sink, opt.CoT = recorder.Event, recorder.CoT

@@ -41,7 +41,7 @@ func synthCommand(args []string, stdout, stderr io.Writer) int {
 		return cli.ExitUsage
 	}
 	var t trace.TotalsOf
-	err = cli.WriteTo(*out, stdout, func(w io.Writer) (err error) {
+	err = writeTo(*out, stdout, func(w io.Writer) (err error) {
 		t, err = trace.Synth(w, *run, *seed, *content)
 		return err
 	})

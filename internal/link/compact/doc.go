@@ -95,4 +95,5 @@
 //   - priming.go: a model primed with a corpus
 //   - lore.go: the corpus as text, as a match source
 //   - netcorpus.go: the corpus that a network adds
+//   - kind.go: kinds of messages, and how much of each a corpus has
 package compact

@@ -102,7 +102,7 @@ func sizes(t *testing.T) []row {
 			rows = append(rows, r)
 		}
 		if d.advertisement() && strings.HasSuffix(d.name, "MSA") {
-			alone(kindCaptured, "the same of peers that are not ours, "+d.name, ofOtherPeers(d.text, 24))
+			alone(kindCaptured, "the same with invented names, "+d.name, ofOtherPeers(d.text, 24))
 		}
 	}
 	both("employees, 1", [][]byte{m.Employees(1), m.Employees(1), m.Employees(1), m.Employees(1)})
@@ -174,7 +174,7 @@ func sizes(t *testing.T) []row {
 		return track.Plot(1.7e9+float64(n*5)+float64(m.Rand.IntN(100))/1000, 200)
 	})
 	var picture *Picture
-	for shape, name := range []string{"pictures of 24 tracks, or what changed of them, XML, tenth and later", "the same of 12 tracks, lines of fields", "NMEA 0183 of one ship, RMC and GGA, tenth and later"} {
+	for shape, name := range []string{"pictures of 24 tracks, full or only changes, XML, tenth and later", "the same of 12 tracks, lines of fields", "NMEA 0183 of one ship, RMC and GGA, tenth and later"} {
 		bothFlows([]string{kindPartly, kindKnown, kindKnown}[shape], name, 9, func() []byte {
 			if n++; n%30 == 1 {
 				picture = m.Picture(shape, []int{24, 12, 1}[shape])
@@ -264,7 +264,7 @@ func table(t *testing.T, rows []row) string {
 		func(f string) int { return len(output(t, "brotli", "-q", "11", "-c", f)) },
 	}
 	var b strings.Builder
-	b.WriteString("| document | in the corpus | octets | coded | zstd | brotli | in another dress | coded |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| document | in the corpus | octets | coded | zstd | brotli | rewritten | coded |\n|---|---|---|---|---|---|---|---|\n")
 	for i, r := range rows {
 		if r.other() || r.quiet {
 			continue
@@ -295,7 +295,7 @@ func table(t *testing.T, rows []row) string {
 // speed is what the machine that writes the document does, in its processor's time; it is not compared.
 func speed() string {
 	var b strings.Builder
-	b.WriteString("\n## Speed\n\nProcessor time of a machine with other work; `go test -bench . ./internal/link/compact` for yours. docs/decisions/model-speed.md has\nmessages of 200 octets.\n\n| | |\n|---|---|\n")
+	b.WriteString("\n## Speed\n\nProcessor time on a busy machine; `go test -bench . ./internal/link/compact` measures yours. docs/decisions/model-speed.md has\nmessages of 200 octets.\n\n| | |\n|---|---|\n")
 	used := func(f func()) time.Duration { // the shortest of five: what others do to the cache makes it longer
 		least := time.Hour
 		for range 5 {
@@ -335,24 +335,24 @@ func output(t *testing.T, name string, args ...string) []byte {
 
 const sizesHead = `# What documents cost on the link
 
-Written by ` + "`make sizes`" + `; a test compares this page with the code. Sizes are octets, the one that names the codec included. A row for
-several documents gives the mean of 24 in four layouts (JXSE 2.7 compact and pretty, JXTA 2.2, our own), with names that are not in the
-model's corpus. Captured documents are in internal/jxta/testdata. docs/strangers.md has formats of other software.
+Written by ` + "`make sizes`" + `; a test compares this page with the code. Sizes are in octets, with the octet that names the codec. A row that
+is not of one document gives the mean of 24, in four layouts (JXSE 2.7 compact and pretty, JXTA 2.2, the gateway's own), with names that
+are not in the model's corpus. Captured documents are in internal/jxta/testdata. docs/strangers.md has formats of other software.
 
-"In the corpus": *yes*, the model has learned from documents of the same generator with other names, so the row is tuned to its test;
-*in part*, from some of its flows; *captured*, from its kind, and this one is what a peer sent; *no*, from nothing like it
-(` + "`go test -run TestEveryRowSaysIfItIsKnown ./internal/link/compact`" + `). "In another dress" is the same information with invented names, order,
-quotes, separators and white space: what a format costs that nobody has taught. zstd -19 has a dictionary of 4096 octets trained on the
-model's corpus, brotli has level 11.
+"In the corpus" says what the model has learned from. *Yes*: documents of the same generator with other names, so the row flatters the
+model. *In part*: some flows of that generator. *Captured*: documents of the kind, and the row's own is from a real peer. *No*: nothing
+like it (` + "`go test -run TestEveryRowSaysIfItIsKnown ./internal/link/compact`" + `). "Rewritten" is the same information with invented
+names, order, quotes, separators and white space: the cost of a format that the model has not learned. zstd -19 has a dictionary of 4096
+octets trained on the model's corpus; brotli has level 11.
 
 `
 
 const sizesTail = `
-Rows of a flow (re-announcement, tenth and later) are coded after messages that both ends hold; 3 octets say which these are. A
-certificate has 256 octets of modulus and signature and 10 of a random name. It crosses once, and the next document with it is coded
-after that one. Gateways send no peer's own advertisement, they rebuild it, and no re-announcement where the far side has the document.
+Rows of a flow (re-announcement, tenth and later) are coded after messages that both ends hold; 3 octets name these. A certificate
+has 256 octets of modulus and signature and 10 of a random name. It crosses once; the next document with it is coded after the first.
+Gateways do not send peers' own advertisements but rebuild them, and send no re-announcement of a document that the far side has.
 
-The employees have the shape of figure 10 in Demmings and others (2007). There gzip made 191, 1,532 and 19,589 octets of 254, 8,720 and
-172,491, and XMLPPM 150, 1,097 and 10,198. The field tests' tracks have about 31 unpredictable octets each, and a CRC-32, which the model
-predicts.
+The lists of employees have the form of figure 10 in Demmings and others (2007). Of their 254, 8,720 and 172,491 octets gzip left 191,
+1,532 and 19,589, and XMLPPM 150, 1,097 and 10,198. The field tests' tracks have about 31 unpredictable octets each, and a CRC-32, which
+the model predicts.
 `

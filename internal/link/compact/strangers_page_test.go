@@ -5,38 +5,38 @@ package compact
 const strangersHead = `# What the documents of other software cost
 
 Written by ` + "`" + `make sizes` + "`" + `; a test compares this page with the code. The messages come from generators
-(internal/link/compact/strangers_test.go) that share no code, name or sentence with those of the corpus
-(` + "`" + `go test -run TestStrangersAreStrangers ./internal/link/compact` + "`" + `). An unforeseen dialect costs more. An unknown format costs what
-brotli makes of it, two to ten times what it could: teach it (docs/orders.md, "Teach the gateway your formats").
+(internal/link/compact/strangers_test.go). They share no code, name or sentence with the generators of the model's corpus
+(` + "`" + `go test -run TestStrangersAreStrangers ./internal/link/compact` + "`" + `). An unforeseen variant of a format costs more.
+An unknown format costs as much as with brotli, two to ten times what it could: teach it (docs/orders.md, "Teach the gateway your formats").
 
 ## Formats
 
-Octets, the one that names the codec included: the mean of 60 first messages; of first messages after six of another flow of the kind
-(docs/decisions/flows.md); of the second and of the tenth of five flows. zstd -19 has a dictionary of 16 KiB of 200 samples of the kind;
-a first message on a link has none.
+Each figure is a mean in octets, with the octet that names the codec. *First*: 60 first messages of a flow. *After another flow*: first
+messages after six messages of another flow of the kind (docs/decisions/flows.md). *2nd*, *10th*: those messages of five flows. *zstd*:
+first messages with zstd -19 and a dictionary of 16 KiB from 200 samples of the kind, which no receiver on a link would have.
 
 | kind | octets | first | after another flow | 2nd | 10th | zstd |
 |---|---|---|---|---|---|---|
 `
 
 const strangersTail = `
-Lines of chat of these kinds cost %s. Expect the second figure: those sentences were written after the corpus.
+Lines of chat on the topics above cost %s. Expect the second figure, because those lines were written after the corpus.
 
 ## Taught
 
-First messages of two invented formats, before and after up to 24 kB of 200 samples were taught (` + "`" + `gateway corpus build` + "`" + `). Other kinds
-cost what they cost before (` + "`" + `go test -run TestTaughtLeavesOthersAlone ./internal/link/compact` + "`" + `).
+First messages of two invented formats, before and after teaching up to 24 kB of 200 samples (` + "`" + `gateway corpus build` + "`" + `). Other kinds
+cost the same as before (` + "`" + `go test -run TestTaughtLeavesOthersAlone ./internal/link/compact` + "`" + `).
 
 | kind | octets | first | first, taught | zstd |
 |---|---|---|---|---|
 %s
 ## Messages from public repositories
 
-Test fixtures, examples of standards and logs, halved by source: the judged half (up to 60 first messages) is from other files,
-repositories or people than the taught one. No message is in this repository. zstd has the best of three dictionaries of the taught half.
-For your own messages, DIR has taught/KIND and judged/KIND, a message a file:
+Test fixtures, examples of standards, and logs. One half is taught, the other judged (up to 60 first messages); the two come from
+different files, repositories or people. This repository has none of the messages. zstd has the best of three dictionaries made from the
+taught half. To judge your own, put each message into a file of DIR/taught/KIND or DIR/judged/KIND:
 
-    go test -v -run WordsOfStrangers ./internal/link/compact/teach -args -words DIR
+    go test -v -run WordsOfStrangers ./internal/lab/teach -args -words DIR
 
 | kind | octets | brotli | zstd | first | first, taught |
 |---|---|---|---|---|---|
@@ -71,13 +71,13 @@ For your own messages, DIR has taught/KIND and judged/KIND, a message a file:
 | ubx-binary | 82.9 | 70.0 | 62.8 | **58.6** | **53.0** |
 | xmpp | 183.8 | 103.5 | 48.8 | **51.3** | **28.5** |
 
-The mean of the kinds is 0.616 of brotli's octets. Chat takes 3.75 bits a character and radio talk 3.50, taught by up to 85 kB 3.36 and
-3.05. Messages of seven kinds, collected again, take 62 to 87 %% when taught of what they take first. A larger built-in corpus gains
-little: 400 kB of free chat make chat 6 %% smaller and other kinds 0.6 %% larger.
+The mean of the kinds is 0.616 of brotli's octets. Chat takes 3.75 bits a character and radio talk 3.50; after teaching up to 85 kB
+they take 3.36 and 3.05. For new messages of seven kinds, teaching leaves 62 to 87 %% of the octets.
+A larger built-in corpus gains little: 400 kB of free chat make chat 6 %% smaller and other kinds 0.6 %% larger.
 
 ## Long texts
 
-Lists of employees. XML of 4 MiB takes about 3 s of a processor with AVX2, lines of text 7 s, and two to three times that without; a
+Lists of employees. XML of 4 MiB takes about 3 s of processor time with AVX2, lines of text 7 s; without AVX2 two to three times that. A
 gateway codes it in slices beside its other work.
 
 | octets | coded | smaller by | deflated |
@@ -86,8 +86,8 @@ gateway codes it in slices beside its other work.
 ## XML as it is written
 
 One document of an unknown format, %s (` + "`" + `go test -v -run TestDressesCostLittle ./internal/link/compact` + "`" + `): with
-a comment, CDATA, CR LF, other quotes, ISO-8859-1, a document type, and so on. UTF-16 is no XML to the model. Of 100,000 damaged codes
-(one bit, a cut, an octet more) none was accepted
+a comment, CDATA, CR LF, other quotes, ISO-8859-1, a document type, and so on. The model does not read UTF-16 as XML. Of 100,000 damaged
+codes (a flipped bit, a cut, an extra octet) the decoder accepted none
 (` + "`" + `go test -tags long -run TestDamagedFiles ./internal/link/compact` + "`" + `).
 
 ## The model
@@ -95,9 +95,9 @@ a comment, CDATA, CR LF, other quotes, ISO-8859-1, a document type, and so on. U
 | | |
 |---|---|
 | in the binary | 9.41 MB: counters 8.39, tables 0.30, corpus 0.73 |
-| when the program starts | 7 ms on a loaded machine, 1 MB of memory for all coders |
-| memory of a coder | 1.5 MB, and 64 octets for each line of counters that its text needs: at most 19 MB |
-| making it anew from the corpus (` + "`" + `gateway corpus` + "`" + `) | 11 s |
+| loading it at the start | 7 ms on a loaded machine, 1 MB of memory for all coders |
+| memory of a coder | 1.5 MB, and 64 octets for each line of counters that its texts use: at most 19 MB |
+| building it from the corpus (` + "`" + `gateway corpus` + "`" + `) | 11 s |
 
-A gateway with another version of the model says so in its HELLO. The two only deflate for each other.
+HELLOs carry the model's version. Gateways with different versions only deflate for each other.
 `

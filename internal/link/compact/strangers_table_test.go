@@ -143,7 +143,7 @@ func taughtRow(t *testing.T, s stranger) string {
 // english is what lines of chat cost, in words.
 func english() string {
 	bits := englishBits()
-	return fmt.Sprintf("%.2f bits a character with the octet of the codec; lines about other things cost %.2f", bits[0], bits[1])
+	return fmt.Sprintf("%.2f bits a character, the octet of the codec included; lines on other topics cost %.2f", bits[0], bits[1])
 }
 
 // englishBits are what lines of chat cost, in bits for a character: of the strangers that are measured, and of the others.
@@ -175,7 +175,7 @@ func dressCosts() (plain, least, most int) {
 // dressesCost says it in words.
 func dressesCost() string {
 	plain, least, most := dressCosts()
-	return fmt.Sprintf("%d octets, costs %d. In fifteen other dresses it costs %d to %d", len(plainDress), plain, least, most)
+	return fmt.Sprintf("%d octets, costs %d. Written in fifteen other ways it costs %d to %d", len(plainDress), plain, least, most)
 }
 
 // writeStrangers writes the page, with what others make of the same.

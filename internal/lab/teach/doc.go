@@ -7,5 +7,5 @@
 // the corpus and of the samples held back (at most MostHeld messages), and again whenever a kind gets more space or is
 // left out.
 //
-// Files: build.go Build and its report, start here; kind.go kinds of messages; private.go secrets and names.
+// Files: build.go Build and its report, start here; private.go secrets and names.
 package teach

@@ -32,31 +32,16 @@ type Sample struct {
 	From string
 }
 
-// Kind is what became of the samples of one kind. Sizes are octets, those of messages means with the octet that names the codec.
-type Kind struct {
-	Kind         string  `json:"kind"`
-	Samples      int     `json:"samples"`
-	Taught       int     `json:"taught"` // of these, in the corpus
-	TaughtOctets int     `json:"taught_octets"`
-	Held         int     `json:"held_back"` // until all was measured by them
-	NotTaken     int     `json:"not_taken"` // samples that the limit on the kind's room has cut
-	Room         int     `json:"room"`      // that limit, in octets; 0: it has cut none
-	Octets       float64 `json:"octets"`    // of one that was held back,
-	Before       float64 `json:"before"`    // as the first message of its flow,
-	After        float64 `json:"after"`     // and with the corpus
-	LeftOut      bool    `json:"left_out,omitempty"`
-}
-
 // Report is what was built.
 type Report struct {
-	Name     string    `json:"corpus"` // the first octets of its hash, as gateways say it
-	Octets   int       `json:"octets"` // of the file
-	Messages int       `json:"messages"`
-	Kinds    []Kind    `json:"kinds"`
-	Repeated int       `json:"repeated"` // samples that were there already
-	Long     int       `json:"too_long"` // samples beyond compact.MaxCorpusMessage: their beginning was taken
-	Private  []Private `json:"private,omitempty"`
-	Masked   bool      `json:"masked"`
+	Name     string         `json:"corpus"` // the first octets of its hash, as gateways say it
+	Octets   int            `json:"octets"` // of the file
+	Messages int            `json:"messages"`
+	Kinds    []compact.Kind `json:"kinds"`
+	Repeated int            `json:"repeated"` // samples that were there already
+	Long     int            `json:"too_long"` // samples beyond compact.MaxCorpusMessage: their beginning was taken
+	Private  []Private      `json:"private,omitempty"`
+	Masked   bool           `json:"masked"`
 }
 
 // Options of a build.
@@ -67,7 +52,7 @@ type Options struct {
 
 // kindOf is the samples of a kind while a corpus is built.
 type kindOf struct {
-	Kind
+	compact.Kind
 	own, held [][]byte
 	room      int     // octets that the kind may have, if the corpus has them
 	cut       bool    // and these are what cut its samples, not the size of a corpus
@@ -138,23 +123,6 @@ func enlarge(kinds []*kindOf) (again bool) {
 	return again
 }
 
-// Kinds is what a corpus has of each kind.
-func Kinds(f *compact.CorpusFile) (list []Kind) {
-	of := map[string]*Kind{}
-	for _, t := range f.Messages {
-		name := kind(t)
-		if of[name] == nil {
-			of[name] = &Kind{Kind: name}
-		}
-		of[name].Taught++
-		of[name].TaughtOctets += len(t)
-	}
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		list = append(list, *of[name])
-	}
-	return list
-}
-
 // take is each text once, by its hash, and what of them is private.
 func (r *Report) take(samples []Sample, mask bool) (texts [][]byte) {
 	r.Masked = mask
@@ -213,17 +181,17 @@ const few = 3
 func sorted(texts [][]byte) (kinds []*kindOf) {
 	of := map[string][][]byte{}
 	for _, t := range texts {
-		of[kind(t)] = append(of[kind(t)], t)
+		of[compact.KindOf(t)] = append(of[compact.KindOf(t)], t)
 	}
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		if len(of[name]) < few && name != otherKind {
-			of[otherKind] = append(of[otherKind], of[name]...)
+		if len(of[name]) < few && name != compact.OtherKind {
+			of[compact.OtherKind] = append(of[compact.OtherKind], of[name]...)
 			delete(of, name)
 		}
 	}
 	most := max(few, min(heldOfKind, MostHeld/max(1, len(of))))
 	for _, name := range slices.Sorted(maps.Keys(of)) {
-		k := &kindOf{Kind: Kind{Kind: name, Samples: len(of[name])}, room: FirstRoom}
+		k := &kindOf{Kind: compact.Kind{Kind: name, Samples: len(of[name])}, room: FirstRoom}
 		byHash(of[name])
 		for i, t := range of[name] {
 			if i%holdEach == holdEach-1 && len(k.held) < most {

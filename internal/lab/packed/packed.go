@@ -1,4 +1,6 @@
-package infile
+// Package packed reads files that gzip, zstd or xz has packed, as they come and within a bound of memory: captures are packed where
+// they are kept.
+package packed
 
 import (
 	"bufio"
@@ -27,10 +29,10 @@ var (
 	errFilters = errors.New("it is packed by xz with filters that are not read")
 )
 
-// Unpacked is a file, or what is in it if gzip, zstd or xz has packed it. It is read as it comes: however long what is in it, it
+// Reader gives a file, or what is in it if gzip, zstd or xz has packed it. It is read as it comes: however long what is in it, it
 // takes no more memory than mostWindow and some buffers. Errors of reading are errWindow, errPacked, errFilters,
 // io.ErrUnexpectedEOF where the file is cut, those of compress/gzip, or those of in.
-func Unpacked(in io.Reader) (io.Reader, error) {
+func Reader(in io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(in, 1<<16)
 	head, err := b.Peek(6)
 	switch {
@@ -50,7 +52,7 @@ func Unpacked(in io.Reader) (io.Reader, error) {
 	return b, nil
 }
 
-// zst names the errors of zstd as unpacked does.
+// zst names the errors of zstd as Reader does.
 type zst struct{ d *zstd.Decoder }
 
 func (z zst) Read(p []byte) (int, error) {

@@ -1,4 +1,4 @@
-package teach
+package compact
 
 import (
 	"bytes"
@@ -8,14 +8,47 @@ import (
 	"strings"
 )
 
-const otherKind = "other"
+// OtherKind is the kind of texts whose beginning says nothing.
+const OtherKind = "other"
 
-// kind is a name for what a text is, by its beginning.
-func kind(text []byte) string {
+// Kind is what a corpus has of one kind of messages, and what became of its samples when it was built. Sizes are octets, those of messages means with the octet that names the codec.
+type Kind struct {
+	Kind         string  `json:"kind"`
+	Samples      int     `json:"samples"`
+	Taught       int     `json:"taught"` // of these, in the corpus
+	TaughtOctets int     `json:"taught_octets"`
+	Held         int     `json:"held_back"` // until all was measured by them
+	NotTaken     int     `json:"not_taken"` // samples that the limit on the kind's room has cut
+	Room         int     `json:"room"`      // that limit, in octets; 0: it has cut none
+	Octets       float64 `json:"octets"`    // of one that was held back,
+	Before       float64 `json:"before"`    // as the first message of its flow,
+	After        float64 `json:"after"`     // and with the corpus
+	LeftOut      bool    `json:"left_out,omitempty"`
+}
+
+// Kinds is what a corpus has of each kind, in the order of their names.
+func Kinds(f *CorpusFile) (list []Kind) {
+	of := map[string]*Kind{}
+	for _, t := range f.Messages {
+		name := KindOf(t)
+		if of[name] == nil {
+			of[name] = &Kind{Kind: name}
+		}
+		of[name].Taught++
+		of[name].TaughtOctets += len(t)
+	}
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		list = append(list, *of[name])
+	}
+	return list
+}
+
+// KindOf is a name of at most 40 octets for what a text is, by its beginning.
+func KindOf(text []byte) string {
 	t := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	switch {
 	case len(t) == 0:
-		return otherKind
+		return OtherKind
 	case t[0] == '<':
 		if root := rootOf(t); root != "" {
 			return "xml " + root
@@ -33,7 +66,7 @@ func kind(text []byte) string {
 	if word := firstWord(t); word != "" {
 		return short("lines " + word)
 	}
-	return otherKind
+	return OtherKind
 }
 
 func short(s string) string { return s[:min(len(s), 40)] }
@@ -76,8 +109,6 @@ func prose(t []byte) bool {
 	}
 	return words >= 2 && letters*4 >= (len(t)-words)*3
 }
-
-func letter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 // firstWord is the first two letters or more near the beginning, with the letters behind them.
 func firstWord(t []byte) string {

@@ -1,8 +1,7 @@
-package cli
+package commands
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,7 +10,8 @@ import (
 	"slices"
 
 	"aldis/internal/infile"
-	"aldis/internal/link/compact/teach"
+	"aldis/internal/lab/packed"
+	"aldis/internal/lab/teach"
 )
 
 // Bounds of the samples that are read for a corpus.
@@ -20,19 +20,13 @@ const (
 	mostSampleOctets = 64 << 20
 )
 
-// samples reads messages from files and directories, and from captures and traces where somebody can read these.
+// samples reads messages from files and directories, and from captures and traces.
 type samples struct {
 	lines   bool // each line of a file that is neither capture nor trace is a message
-	traffic Traffic
+	traffic traffics
 	list    []teach.Sample
 	octets  int
 }
-
-// Traffic gives add the messages of a capture, or of a trace, of which it also has the content.
-type Traffic func(path string, content []byte, add func(message []byte) error) error
-
-// ErrTraffic says that a sample is a capture or a trace, which only the laboratory reads.
-var ErrTraffic = errors.New("captures and traces are read by gateway-lab")
 
 func (s *samples) add(text []byte, from string) error {
 	if len(text) == 0 {
@@ -67,11 +61,11 @@ func (s *samples) path(path string) error {
 	})
 }
 
-// trafficMarks begin captures, and TraceMark a trace.
-var trafficMarks = []string{"\xd4\xc3\xb2\xa1", "\xa1\xb2\xc3\xd4", "\x4d\x3c\xb2\xa1", "\xa1\xb2\x3c\x4d", "\x0a\x0d\x0d\x0a", TraceMark}
+// trafficMarks begin captures, and traceMark a trace.
+var trafficMarks = []string{"\xd4\xc3\xb2\xa1", "\xa1\xb2\xc3\xd4", "\x4d\x3c\xb2\xa1", "\xa1\xb2\x3c\x4d", "\x0a\x0d\x0d\x0a", traceMark}
 
-// TraceMark begins a trace.
-const TraceMark = `{"aldis_trace":`
+// traceMark begins a trace.
+const traceMark = `{"aldis_trace":`
 
 func (s *samples) file(path string) error {
 	f, err := infile.Open(path)
@@ -79,7 +73,7 @@ func (s *samples) file(path string) error {
 		return err
 	}
 	defer f.Close()
-	in, err := infile.Unpacked(f)
+	in, err := packed.Reader(f)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -88,10 +82,8 @@ func (s *samples) file(path string) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	switch {
-	case isTraffic(b) && s.traffic == nil:
-		return ErrTraffic
 	case isTraffic(b):
-		return s.traffic(path, b, func(message []byte) error { return s.add(message, path) })
+		return s.traffic.read(path, b, func(message []byte) error { return s.add(message, path) })
 	case !s.lines:
 		return s.add(b, path)
 	}

@@ -38,7 +38,7 @@ func TestBuild(t *testing.T) {
 	samples := samplesOf(1, 100)
 	file, r, err := Build(samples, Options{})
 	check.NoError(check.Fatal(t), err)
-	byName := map[string]Kind{}
+	byName := map[string]compact.Kind{}
 	for _, k := range r.Kinds {
 		byName[k.Kind] = k
 		t.Logf("%+v", k)
@@ -151,7 +151,7 @@ func TestKinds(t *testing.T) {
 		"":                                "other",
 		"  \n":                            "other",
 	} {
-		check.Equal(t, text, kind([]byte(text)), want)
+		check.Equal(t, text, compact.KindOf([]byte(text)), want)
 	}
 }
 

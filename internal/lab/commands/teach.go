@@ -1,4 +1,4 @@
-package cli
+package commands
 
 import (
 	"errors"
@@ -9,33 +9,34 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"aldis/internal/cli"
 	"aldis/internal/keyfile"
+	"aldis/internal/lab/teach"
 	"aldis/internal/link/compact"
-	"aldis/internal/link/compact/teach"
 )
 
-// CorpusOrder is what was asked of corpus build.
-type CorpusOrder struct {
-	Out         string
-	mask, lines bool
-	AsJSON      bool
-	Traffic     Traffic // nil: captures and traces cannot be read
+// corpusOrder is what was asked of corpus build.
+type corpusOrder struct {
+	out    string
+	mask   bool
+	lines  bool
+	asJSON bool
 }
 
-// Flags are those of corpus build.
-func (o *CorpusOrder) Flags(fs *flag.FlagSet) {
-	fs.StringVar(&o.Out, "o", "", "`file` to write, with build")
+// flags are those of corpus build.
+func (o *corpusOrder) flags(fs *flag.FlagSet) {
+	fs.StringVar(&o.out, "o", "", "`file` to write, with build")
 	fs.BoolVar(&o.mask, "mask", false, "put other words in the place of secrets and of personal names, with build")
 	fs.BoolVar(&o.lines, "lines", false, "each line of a file is a message, with build")
-	fs.BoolVar(&o.AsJSON, "json", false, "print JSON, with build and show")
+	fs.BoolVar(&o.asJSON, "json", false, "print JSON, with build")
 }
 
-// Build makes a corpus of samples, and says what it gains.
-func (o *CorpusOrder) Build(paths []string, stdout, stderr io.Writer) error {
-	if len(paths) == 0 || o.Out == "" {
+// build makes a corpus of samples, and says what it gains.
+func (o *corpusOrder) build(paths []string, stdout, stderr io.Writer) error {
+	if len(paths) == 0 || o.out == "" {
 		return errors.New("it needs samples, and -o FILE")
 	}
-	s := samples{lines: o.lines, traffic: o.Traffic}
+	s := samples{lines: o.lines, traffic: traffics{stderr}}
 	for _, path := range paths {
 		if err := s.path(path); err != nil {
 			return err
@@ -46,7 +47,7 @@ func (o *CorpusOrder) Build(paths []string, stdout, stderr io.Writer) error {
 	}
 	start, told := time.Now(), time.Time{}
 	file, r, err := teach.Build(s.list, teach.Options{Mask: o.mask, Progress: func(done, most int) {
-		if now := time.Now(); IsTerminal(stderr) && now.Sub(start) > 2*time.Second && now.Sub(told) > time.Second/4 {
+		if now := time.Now(); cli.IsTerminal(stderr) && now.Sub(start) > 2*time.Second && now.Sub(told) > time.Second/4 {
 			told = now
 			fmt.Fprintf(stderr, "\r%3d %% ", min(100, 100*done/max(1, most)))
 		}
@@ -57,13 +58,13 @@ func (o *CorpusOrder) Build(paths []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return errors.New("these samples are of no use: no kind of message shrinks by more than 2 %")
 	}
-	if err := keyfile.Replace(o.Out, string(file), 0o600); err != nil {
+	if err := keyfile.Replace(o.out, string(file), 0o600); err != nil {
 		return err
 	}
-	if o.AsJSON {
-		return PrintJSON(stdout, r)
+	if o.asJSON {
+		return cli.PrintJSON(stdout, r)
 	}
-	fmt.Fprintf(stdout, "corpus %s in %s: %d messages, %d octets\n\n", r.Name, o.Out, r.Messages, r.Octets)
+	fmt.Fprintf(stdout, "corpus %s in %s: %d messages, %d octets\n\n", r.Name, o.out, r.Messages, r.Octets)
 	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(w, "samples\ttaught\theld back\toctets\tbefore\tafter\t  kind\n")
 	for _, k := range r.Kinds {
@@ -87,7 +88,7 @@ func (o *CorpusOrder) Build(paths []string, stdout, stderr io.Writer) error {
 	}
 	w.Flush()
 	fmt.Fprint(stdout, "\nBefore and after: octets of a first message on the link, of those held back; the corpus got them afterwards.\n")
-	if slices.ContainsFunc(r.Kinds, func(k teach.Kind) bool { return k.NotTaken > 0 }) {
+	if slices.ContainsFunc(r.Kinds, func(k compact.Kind) bool { return k.NotTaken > 0 }) {
 		fmt.Fprintf(stdout, "A kind has %d octets, and more as long as twice that gains a hundredth and the corpus has less than %d.\n", teach.FirstRoom, compact.MaxCorpus)
 	}
 	if r.Repeated > 0 {

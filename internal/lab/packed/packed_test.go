@@ -1,4 +1,4 @@
-package infile
+package packed
 
 import (
 	"bytes"
@@ -37,7 +37,7 @@ func xzOf(t *testing.T, b []byte, c upstream.WriterConfig) []byte {
 }
 
 func unpackAll(b []byte) ([]byte, error) {
-	in, err := Unpacked(bytes.NewReader(b))
+	in, err := Reader(bytes.NewReader(b))
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func TestUnpackXZ(t *testing.T) {
 func TestUnpackBombs(t *testing.T) {
 	zeros := make([]byte, 64<<20)
 	for name, file := range map[string][]byte{"zstd": zstOf(t, zeros), "xz": xzOf(t, zeros, upstream.WriterConfig{})} {
-		in, err := Unpacked(bytes.NewReader(file))
+		in, err := Reader(bytes.NewReader(file))
 		check.NoError(check.Fatal(t), err)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -110,7 +110,7 @@ func TestUnpackBombs(t *testing.T) {
 }
 
 // Whatever is packed, reading it ends, in an error of those that unpacked names or without one.
-func FuzzUnpacked(f *testing.F) {
+func FuzzReader(f *testing.F) {
 	for _, file := range []string{xzMagic + "\x00\x04\xe6\xd6\xb4\x46", "\x28\xb5\x2f\xfd\x00\x58\x09\x00\x00x", "\x1f\x8b\x08\x00\x00\x00\x00\x00", "plain"} {
 		f.Add([]byte(file))
 	}
@@ -121,7 +121,7 @@ func FuzzUnpacked(f *testing.F) {
 	w.Close()
 	f.Add(packed.Bytes())
 	f.Fuzz(func(t *testing.T, b []byte) {
-		in, err := Unpacked(bytes.NewReader(b))
+		in, err := Reader(bytes.NewReader(b))
 		if err != nil {
 			return
 		}
