@@ -115,7 +115,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	wants(t, out, "a copy of the journal of node 2", "sound")
 	atCopy := f.b.peer(t)
 	f.b.until(t, "messages go on", func() bool { return f.b.peer(t).Delivered > atCopy.Delivered+20 })
-	before := f.b.status(t).BootNumber
+	before := f.b.status(t).IncarnationNumber
 	f.b.stop(t, syscall.SIGKILL)
 	close(stop)
 	<-stopped
@@ -132,7 +132,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	wants(t, out, "copy of node 2")
 	check.Until(t, patience, "the second of the last start is over", func() bool { return time.Now().Unix() > int64(before) })
 	b := f.b.testSite.start(t)
-	check.True(t, "the start has a greater number", b.status(t).BootNumber > before, b.status(t).BootNumber, before)
+	check.True(t, "the start has a greater number", b.status(t).IncarnationNumber > before, b.status(t).IncarnationNumber, before)
 	b.until(t, "all that the copy held has arrived", func() bool {
 		p := b.peer(t)
 		if p.Link != "up" || p.Waiting+p.UnderWay > 0 {
@@ -164,7 +164,7 @@ func TestBackupUnderLoad(t *testing.T) {
 	t.Logf("said %d, heard before the kill %d, the copy held %d: lost %d, twice %d", f.said, len(heardBefore), len(held), lost, twice)
 	check.Equal(t, "lost of what the copy held", lost, 0)
 	check.Equal(t, "twice though it had been on the air, or not in the copy", unexplained, 0)
-	f.a.until(t, "the far side knows the start", func() bool { return f.a.peer(t).Start == b.status(t).BootNumber })
+	f.a.until(t, "the far side knows the start", func() bool { return f.a.peer(t).Start == b.status(t).IncarnationNumber })
 
 	// And it goes on.
 	f.sender, f.b = dialPeer(t, b, "ops again", 3, nil), b

@@ -159,7 +159,7 @@ func TestDataDirectory(t *testing.T) {
 	wants(t, refused(t, first), "written by a newer gateway", "install the newer gateway")
 }
 
-// two starts a net of node 1 and node 2 and returns when they have met.
+// two starts a network of node 1 and node 2 and returns when they have met.
 func two(t testing.TB) (a, b *running) {
 	t.Helper()
 	sa := newSite(t, 1, "")
@@ -204,14 +204,14 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// kill -9 and start again: same store, same JXTA identity, a higher boot number, and the peer follows.
+// kill -9 and start again: same store, same JXTA identity, a higher incarnation number, and the peer follows.
 func TestKillAndRestart(t *testing.T) {
 	a, b := two(t)
 	before := a.status(t)
 	a.stop(t, syscall.SIGKILL)
 	again := a.testSite.start(t)
-	if after := again.status(t); after.BootNumber <= before.BootNumber {
-		t.Errorf("boot number %d after %d", after.BootNumber, before.BootNumber)
+	if after := again.status(t); after.IncarnationNumber <= before.IncarnationNumber {
+		t.Errorf("incarnation number %d after %d", after.IncarnationNumber, before.IncarnationNumber)
 	}
 	again.until(t, "its peer is up", func() bool { return again.peer(t).Link == "up" })
 	b.until(t, "the restart was noticed", func() bool { return strings.Contains(b.logged(), "a peer has started") })
@@ -342,14 +342,14 @@ func TestHostileHostOnTheLAN(t *testing.T) {
 }
 
 // Another net's gateway at a peer's address: nothing of it is taken.
-func TestAnotherNetsKey(t *testing.T) {
+func TestAnotherNetworksKey(t *testing.T) {
 	sa := newSite(t, 1, "")
 	sb := newSite(t, 2, "") // draws a key of its own
 	sa.write(t, filepath.Join(sa.dir, "data"), "2 "+sb.link)
 	sb.write(t, filepath.Join(sb.dir, "data"), "1 "+sa.link)
 	a, b := sa.start(t), sb.start(t)
 	for _, r := range []*running{a, b} {
-		r.until(t, "the other net was counted", func() bool { return r.status(t).Dropped["not_authentic"] > 0 })
+		r.until(t, "the other network was counted", func() bool { return r.status(t).Dropped["not_authentic"] > 0 })
 		if p := r.peer(t); p.Link == "up" || p.DatagramsReceived != 0 {
 			t.Errorf("node %d: %+v", r.id, p)
 		}
@@ -394,9 +394,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	defer link.Close()
 	var datagrams [][]byte
-	hello := frame.Append(nil, frame.Hello{Store: 9, Stream: 1, HeardBoot: a.status(t).BootNumber, HeardStream: 1}, true) // strangers would not count
+	hello := frame.Append(nil, frame.Hello{Store: 9, Stream: 1, HeardIncarnation: a.status(t).IncarnationNumber, HeardStream: 1}, true) // strangers would not count
 	for id := 2; id < 2+many; id++ {
-		d, err := seal.NewSealer(key, uint16(id), seal.Boot{Number: 7, Salt: 7}).Seal(nil, 1, true, hello)
+		d, err := seal.NewSealer(key, uint16(id), seal.Incarnation{Number: 7, Salt: 7}).Seal(nil, 1, true, hello)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"aldis/internal/control"
-	"aldis/internal/corpora"
+	"aldis/internal/corpusexchange"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/compact"
 )
@@ -43,7 +43,7 @@ func TestCorporaOfRealGateways(t *testing.T) {
 	check.NoError(check.Fatal(t), os.WriteFile(corpus, file, 0o600))
 	read, err := compact.ReadCorpus(file)
 	check.NoError(check.Fatal(t), err)
-	name := corpora.Name(read)
+	name := corpusexchange.Name(read)
 
 	sa.write(t, filepath.Join(sa.dir, "data"), "2 "+sb.link)
 	text, err := os.ReadFile(sa.file)
@@ -66,7 +66,7 @@ func TestCorporaOfRealGateways(t *testing.T) {
 	b.stop(t, syscall.SIGKILL)
 	b = sb.start(t)
 	b.until(t, "it is there", func() bool { return len(b.whole(t).Corpora.Received) == 1 })
-	a.until(t, "and known to be", func() bool { return strings.Contains(a.logged(), "a site has received the net's corpus") })
+	a.until(t, "and known to be", func() bool { return strings.Contains(a.logged(), "a site has received the network's corpus") })
 	b.stop(t, syscall.SIGKILL)
 	b = sb.start(t)
 

@@ -93,7 +93,7 @@ func TestCorpusBuild(t *testing.T) {
 		{[]string{"build", dir}, "-o FILE"}, {[]string{"build", "-o", file}, "needs samples"}, {[]string{"build", "-o", file, dir + "/none"}, "no such file"},
 		{[]string{"build", "-o", file, put("empty", nil)}, "no sample"},
 		{[]string{"build", "-o", file, filepath.Join(dir, "noise")}, "samples are of no use"},
-		{[]string{"show"}, "name the file"}, {[]string{"show", filepath.Join(dir, "new")}, "no corpus of a net"}, {[]string{"make"}, "none of build, show, send"},
+		{[]string{"show"}, "name the file"}, {[]string{"show", filepath.Join(dir, "new")}, "no corpus of a network"}, {[]string{"make"}, "none of build, show, send"},
 	} {
 		code, _, errs := run(t, append([]string{"corpus"}, c.args...)...)
 		check.True(t, fmt.Sprint(c.args), code != 0)

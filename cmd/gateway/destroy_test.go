@@ -16,7 +16,7 @@ import (
 func TestKeysDestroy(t *testing.T) {
 	o := newOffice(t)
 	s, node := o.member(t, 1)
-	o.sign(t, "new", "-o", o.roster(), "--net", "blue", "--node", node)
+	o.sign(t, "new", "-o", o.roster(), "--network", "blue", "--node", node)
 	o.give(t, s)
 	s.write(t, filepath.Join(s.dir, "data"))
 	key := filepath.Join(s.dir, "node.key")

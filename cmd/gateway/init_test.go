@@ -20,7 +20,7 @@ func TestInit(t *testing.T) {
 	code, out, errs := run(t, "init", "-o", ship, "--id", "2", "--name", "tug", "--lan", "10.20.2.1", "--profile", "iridium-directip-shore",
 		"--peer", "1,hq,192.0.2.9", "--new-key", "--data", filepath.Join(dir, "data"))
 	check.Equal(t, "exit code, and "+errs, code, cli.ExitGood)
-	wants(t, out, "wrote "+ship+", and the net's new key "+filepath.Join(dir, "ship", "net.key"), "tcp://10.20.2.1:9701")
+	wants(t, out, "wrote "+ship+", and the network's new key "+filepath.Join(dir, "ship", "net.key"), "tcp://10.20.2.1:9701")
 	_, other, found := strings.Cut(out, "gateway init ")
 	if !found {
 		t.Fatalf("init does not say what to do at the other side:\n%s", out)

@@ -192,12 +192,12 @@ func TestJournalRepair(t *testing.T) {
 }
 
 // What lies behind a journal in its file is told apart from it.
-func TestJournalWithHolesBehind(t *testing.T) {
+func TestJournalWithGapsBehind(t *testing.T) {
 	_, dir, db := journalOf(t)
 	before, err := os.Stat(db)
 	check.NoError(check.Fatal(t), err)
-	const holes = 100 << 30
-	check.NoError(t, os.Truncate(db, holes))
+	const gaps = 100 << 30
+	check.NoError(t, os.Truncate(db, gaps))
 	code, out, errs := run(t, "journal", "check", "--dir", dir)
 	check.True(t, "it is good: "+errs, code == 0)
 	check.Contains(t, "what is behind", out, "its file has 107374182400 octets")

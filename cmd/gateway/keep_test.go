@@ -230,7 +230,7 @@ func TestKeeperReadsBeforeItStops(t *testing.T) {
 		"tcp = \"" + s.lan:   "is used by another program",
 		"data_dir":           "node.data_dir: is missing",
 		"geo-satcom-128k":    "no such profile",
-		"key_file = \"net.k": "does not exist; put the net's key there",
+		"key_file = \"net.k": "does not exist; put the network's key there",
 	}
 	bad := map[string]string{"listen =": "lisen =", "[lan]": "[lam]", "tcp = \"" + s.lan: "tcp = \"" + taken.Addr().String(),
 		"data_dir": "#data_dir", "geo-satcom-128k": "geo", "key_file = \"net.k": "key_file = \"other.k"}

@@ -76,7 +76,7 @@ func described(t *testing.T) manual.Program {
 	return m
 }
 
-// testSite is a directory with a configuration and the net's key.
+// testSite is a directory with a configuration and the network's key.
 type testSite struct {
 	dir, file, http, link, lan string
 	id                         int
@@ -85,7 +85,7 @@ type testSite struct {
 	profile                    string // of the link; "": geo-satcom-128k
 }
 
-// newSite makes a site in a net; key "" draws a new net key.
+// newSite makes a site in a network; key "" draws a new network key.
 func newSite(t testing.TB, id int, key string) *testSite {
 	t.Helper()
 	dir := t.TempDir()

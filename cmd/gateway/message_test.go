@@ -95,7 +95,7 @@ func listed(t *testing.T, r *running, args ...string) []api.MessageRow {
 	return list.Messages
 }
 
-// Three messages wait in a silent gateway: one is held, one withdrawn, one raised. The gateway is killed in between. What was
+// Three messages wait in a silent gateway: one is held, one cancelled, one raised. The gateway is killed in between. What was
 // ordered is so, and every command says it in words.
 func TestMessageCommands(t *testing.T) {
 	a, b := two(t)
@@ -126,7 +126,7 @@ func TestMessageCommands(t *testing.T) {
 	if code, _, errs = run(t, "silence", "on", "-c", b.file); code != 0 {
 		t.Fatal(errs)
 	}
-	for _, text := range []string{"held", "withdrawn", "raised"} {
+	for _, text := range []string{"held", "cancelled", "raised"} {
 		say(sender, text)
 	}
 	b.until(t, "three wait", func() bool { return len(listed(t, b, "--waiting")) == 3 })
@@ -138,7 +138,7 @@ func TestMessageCommands(t *testing.T) {
 		says string
 	}{
 		{[]string{"hold", ids[0]}, "it is held: it does not go to node1 until it is released"},
-		{[]string{"withdraw", ids[1]}, "it is withdrawn: it does not go to node1 any more"},
+		{[]string{"cancel", ids[1]}, "it is cancelled: it does not go to node1 any more"},
 		{[]string{"raise", ids[2]}, "it goes to node1 as priority"},
 		{[]string{"raise", ids[2], "--precedence", "flash"}, "it goes to node1 as flash"},
 		{[]string{"hold", ids[0]}, "for node1 it was held already"},
@@ -149,7 +149,7 @@ func TestMessageCommands(t *testing.T) {
 	}
 	code, _, errs = run(t, "message", "release", ids[1], "-c", b.file)
 	check.Equal(t, "exit", code, 1)
-	wants(t, errs, "has ended, and nothing changes that: node1: withdrawn at")
+	wants(t, errs, "has ended, and nothing changes that: node1: cancelled at")
 	wants(t, b.logged(), `"order":"message"`, "an order for a message was carried out")
 
 	code, out, errs = run(t, "message", "hold", "--precedence", "deferred", "-c", b.file)
@@ -180,7 +180,7 @@ func TestMessageCommands(t *testing.T) {
 		t.Fatal(errs)
 	}
 	a.until(t, "the raised one is there", func() bool { return there.all() == "first raised" })
-	code, _, errs = run(t, "message", "withdraw", ids[2], "-c", b.file)
+	code, _, errs = run(t, "message", "cancel", ids[2], "-c", b.file)
 	check.Equal(t, "exit, and "+errs, code, 1)
 	if code, _, errs = run(t, "message", "release", ids[0], "-c", b.file); code != 0 {
 		t.Fatal(errs)
@@ -190,7 +190,7 @@ func TestMessageCommands(t *testing.T) {
 
 	for _, args := range [][]string{{"message"}, {"message", "hold"}, {"message", "a", "b"}, {"message", "hold", ids[0], "--precedence", "flash"},
 		{"message", "raise", ids[0], "--precedence", "loud"}, {"message", ids[0], "--token", "x"}, {"messages", "x"}, {"messages", "--limit", "0"},
-		{"messages", "--precedence", "loud"}, {"messages", "--after", "soon"}, {"message", "withdraw", "--precedence", "flash"}, {"message", "hold", "--precedence", "loud"}} {
+		{"messages", "--precedence", "loud"}, {"messages", "--after", "soon"}, {"message", "cancel", "--precedence", "flash"}, {"message", "hold", "--precedence", "loud"}} {
 		if code, _, errs := run(t, append(args, "-c", b.file)...); code != 2 || errs == "" {
 			t.Errorf("%q: exit %d, want 2 and a reason", args, code)
 		}

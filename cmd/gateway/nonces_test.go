@@ -8,7 +8,7 @@ import (
 )
 
 // nonces sees every datagram of some gateways, and proves that no key was used twice with one nonce. It needs no key for
-// that: each start of a gateway has keys of its own, made of its boot number and salt, and one counter for all that it seals
+// that: each start of a gateway has keys of its own, made of its incarnation number and salt, and one counter for all that it seals
 // (package seal). So it is enough that no two starts of a node have the same number and salt, and that no two different
 // datagrams of one start have the same counter.
 type nonces struct {
@@ -21,9 +21,9 @@ type nonces struct {
 // starts of one gateway.
 type starts struct {
 	n    int               // of the present start
-	own  string            // its boot number and salt, as soon as a datagram has said them
+	own  string            // its incarnation number and salt, as soon as a datagram has said them
 	seen map[uint16]string // its datagrams, by the low half of the counter
-	all  map[string]int    // boot numbers and salts, and the starts that they are of
+	all  map[string]int    // incarnation numbers and salts, and the starts that they are of
 }
 
 func newNonces(n int) *nonces {
@@ -68,14 +68,14 @@ func (c *nonces) see(node int, data []byte) {
 	}
 	counter := binary.BigEndian.Uint16(data[1:])
 	if data[0]&longForm != 0 {
-		boot := string(data[1:7])
+		incarnation := string(data[1:7])
 		if s.own == "" {
-			s.own = boot
+			s.own = incarnation
 		}
-		if of, ok := s.all[boot]; s.own != boot || ok && of != s.n {
-			fault("boot number and salt %x, which are those of start %d; its own are %x", boot, of, s.own)
+		if of, ok := s.all[incarnation]; s.own != incarnation || ok && of != s.n {
+			fault("incarnation number and salt %x, which are those of start %d; its own are %x", incarnation, of, s.own)
 		}
-		s.all[boot] = s.n
+		s.all[incarnation] = s.n
 		whole := binary.BigEndian.Uint32(data[7:])
 		if whole > mostOfAStart {
 			fault("counter %d: the start is too long to be judged", whole)
@@ -101,8 +101,8 @@ func (c *nonces) judge(t *testing.T) {
 
 // The checker finds what it is there for.
 func TestNonceChecker(t *testing.T) {
-	long := func(boot, counter byte, body string) []byte {
-		return append([]byte{0x31, 0, 0, 0, boot, 0, 1, 0, 0, 0, counter}, body...)
+	long := func(incarnation, counter byte, body string) []byte {
+		return append([]byte{0x31, 0, 0, 0, incarnation, 0, 1, 0, 0, 0, counter}, body...)
 	}
 	short := func(counter byte, body string) []byte { return append([]byte{0x21, 0, counter}, body...) }
 	for name, tt := range map[string]struct {

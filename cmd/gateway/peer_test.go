@@ -49,22 +49,22 @@ func TestStartByClock(t *testing.T) {
 	a, b := two(t)
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
 	b.stop(t, syscall.SIGTERM)
-	setBoot := func(number uint32) {
+	setIncarnation := func(number uint32) {
 		j, err := journal.Open(filepath.Join(b.dir, "data"), journal.Identity{Node: uint16(b.id), Name: "node2"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer j.Close()
-		if err := j.SetBoot(number); err != nil {
+		if err := j.SetIncarnation(number); err != nil {
 			t.Fatal(err)
 		}
 	}
-	setBoot(math.MaxUint32)
+	setIncarnation(math.MaxUint32)
 	code, _, errs := run(t, "run", "-c", b.file)
 	check.Equal(t, "exit", code, 1)
-	wants(t, errs, "boot numbers are used up", "--start-by-clock", "gateway peer forget")
+	wants(t, errs, "incarnation numbers are used up", "--start-by-clock", "gateway peer forget")
 
-	setBoot(math.MaxUint32 - 10)
+	setIncarnation(math.MaxUint32 - 10)
 	b = b.testSite.start(t)
 	b.until(t, "the start is said to be ahead", func() bool { return strings.Contains(b.logged(), "clock is behind its last start") })
 	a.until(t, "its peer refuses it in words", func() bool { return strings.Contains(a.logged(), "lies ahead of this clock; the gateway refuses") })
@@ -74,7 +74,7 @@ func TestStartByClock(t *testing.T) {
 	a.until(t, "the second of the last good start is over", func() bool { return time.Now().Unix() > int64(known) })
 	b = b.testSite.startCommand(t, gatewayCommand("run", "-c", b.file, "--start-by-clock"))
 	wants(t, b.logged(), "numbered by the clock alone")
-	a.until(t, "its peer is up", func() bool { return a.peer(t).Link == "up" && a.peer(t).Start == b.status(t).BootNumber })
+	a.until(t, "its peer is up", func() bool { return a.peer(t).Link == "up" && a.peer(t).Start == b.status(t).IncarnationNumber })
 	check.Equal(t, "exit", b.stop(t, syscall.SIGTERM), 0)
 	if code, _, _ := run(t, "run", "-c", b.file, "--keep-socket", "--start-by-clock"); code != 2 {
 		t.Errorf("--keep-socket with --start-by-clock: exit %d, want 2", code)

@@ -21,7 +21,7 @@ import (
 func TestReload(t *testing.T) {
 	_, b := two(t)
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
-	boot := b.status(t).BootNumber
+	incarnation := b.status(t).IncarnationNumber
 	first, err := os.ReadFile(b.file)
 	if err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestReload(t *testing.T) {
 		var late net.Error
 		check.True(t, "the connection is still there", errors.As(err, &late) && late.Timeout(), err)
 	}
-	check.Equal(t, "the start", b.status(t).BootNumber, boot)
+	check.Equal(t, "the start", b.status(t).IncarnationNumber, incarnation)
 	var report struct{ Reloads int }
 	_, text := b.get("/status")
 	if err := json.Unmarshal([]byte(text), &report); err != nil {
@@ -147,7 +147,7 @@ func TestReloadOfPeersUnderLoad(t *testing.T) {
 			}
 		}
 	}()
-	boot := f.b.status(t).BootNumber
+	incarnation := f.b.status(t).IncarnationNumber
 	reload := func(want int, words ...string) {
 		t.Helper()
 		code, out, errs := run(t, "reload", "-c", f.b.file)
@@ -190,13 +190,13 @@ func TestReloadOfPeersUnderLoad(t *testing.T) {
 		check.Equal(t, "times that "+text+" was heard", n, 1)
 	}
 	t.Logf("%d messages said, all heard once", f.said)
-	check.Equal(t, "the start", f.b.status(t).BootNumber, boot)
+	check.Equal(t, "the start", f.b.status(t).IncarnationNumber, incarnation)
 	check.True(t, "no connection was closed", f.errored == nil && !strings.Contains(f.b.logged(), "lease ended"), f.errored)
 
 	f.b.write(t, filepath.Join(f.b.dir, "data"), "1 "+f.a.link)
 	code, out, _ := run(t, "reload", "--dry-run", "-c", f.b.file)
 	check.Equal(t, "exit of a dry run", code, cli.ExitGood)
-	wants(t, out, `[[link.peer]] 3: "node3" at no address is gone; 0 messages that wait for it or are under way are withdrawn`, "a reload would take all of it")
+	wants(t, out, `[[link.peer]] 3: "node3" at no address is gone; 0 messages that wait for it or are under way are cancelled`, "a reload would take all of it")
 	check.Equal(t, "peers after the dry run", peers(), 2)
 	reload(cli.ExitGood, `[[link.peer]] 3: "node3" at no address is gone`, "in force")
 	check.Equal(t, "peers", peers(), 1)

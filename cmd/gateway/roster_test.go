@@ -85,8 +85,8 @@ func TestRosterOfRealGateways(t *testing.T) {
 		s, node := o.member(t, id)
 		sites, nodes = append(sites, s), append(nodes, "--node", node)
 	}
-	out := o.sign(t, append([]string{"new", "-o", o.roster(), "--net", "blue"}, nodes...)...)
-	wants(t, out, "roster 1 of the net blue, 3 nodes")
+	out := o.sign(t, append([]string{"new", "-o", o.roster(), "--network", "blue"}, nodes...)...)
+	wants(t, out, "roster 1 of the network blue, 3 nodes")
 	for _, s := range sites {
 		o.give(t, s)
 	}
@@ -95,7 +95,7 @@ func TestRosterOfRealGateways(t *testing.T) {
 	sb.write(t, filepath.Join(sb.dir, "data"), "1 "+sa.link, "3")
 	code, out, errs := run(t, "check", sa.file)
 	check.Equal(t, "check, and "+errs, code, 0)
-	wants(t, out, "node key ", "roster 1 of the net blue with 3 nodes")
+	wants(t, out, "node key ", "roster 1 of the network blue with 3 nodes")
 	a, b := sa.start(t), sb.start(t)
 	a.until(t, "its peer is up", func() bool { return a.peer(t).Link == "up" })
 
@@ -110,7 +110,7 @@ func TestRosterOfRealGateways(t *testing.T) {
 	shown := does(t, "show", filepath.Join(a.dir, "node.key"))
 	print := line(t, shown, "fingerprint")
 	check.Equal(t, "of itself", line(t, ofA, "node key"), print)
-	wants(t, ofB, fmt.Sprintf("%q has the key %s", "node1", print), "roster 1 of the net blue, signed by ")
+	wants(t, ofB, fmt.Sprintf("%q has the key %s", "node1", print), "roster 1 of the network blue, signed by ")
 	wants(t, does(t, "show", o.roster()), print)
 
 	// The third has all that a member has.
@@ -125,8 +125,8 @@ func TestRosterOfRealGateways(t *testing.T) {
 	defer link.Close()
 	was := b.status(t).Peers[0]
 	for i := range 5 {
-		forger := seal.NewSealer(ring, 1, seal.Boot{Number: was.Start + uint32(i%2), Salt: 9})
-		body := frame.Append(nil, frame.Hello{Store: 5, Stream: 9, HeardBoot: b.status(t).BootNumber}, true)
+		forger := seal.NewSealer(ring, 1, seal.Incarnation{Number: was.Start + uint32(i%2), Salt: 9})
+		body := frame.Append(nil, frame.Hello{Store: 5, Stream: 9, HeardIncarnation: b.status(t).IncarnationNumber}, true)
 		for _, to := range []uint16{2, seal.Group} {
 			d, err := forger.Seal(nil, to, true, body)
 			check.NoError(t, err)
@@ -140,7 +140,7 @@ func TestRosterOfRealGateways(t *testing.T) {
 	is := b.status(t).Peers[0]
 	check.Equal(t, "start that counts", is.Start, was.Start)
 	check.Equal(t, "address", is.Address, was.Address)
-	wants(t, b.logged(), "a member of the net sends group datagrams in another node's name", `"in_the_name_of":"node1"`)
+	wants(t, b.logged(), "a member of the network sends group datagrams in another node's name", `"in_the_name_of":"node1"`)
 	b.stop(t, syscall.SIGTERM)
 	_, out, _ = run(t, "audit", "show", "-c", b.file)
 	wants(t, out, "not sealed by whom they name: node1 10", "forged 5", "not_authentic 5", "node key ", "roster 1 of authority ")
@@ -151,12 +151,12 @@ func TestKeysRoster(t *testing.T) {
 	o := newOffice(t)
 	_, one := o.member(t, 1)
 	s2, two := o.member(t, 2)
-	o.sign(t, "new", "-o", o.roster(), "--net", "blue", "--node", one, "--node", two)
+	o.sign(t, "new", "-o", o.roster(), "--network", "blue", "--node", one, "--node", two)
 	wants(t, does(t, "roster", "verify", o.roster(), "--by", o.public), "is signed by")
 	wants(t, does(t, "authority", "show", filepath.Join(o.dir, "authority.key")), o.public)
 	_, three := o.member(t, 3)
-	wants(t, o.sign(t, "add", o.roster(), "--node", three), "roster 2 of the net blue, 3 nodes", "new: 3 node3")
-	wants(t, o.sign(t, "remove", o.roster(), "--id", "2"), "roster 3 of the net blue, 2 nodes", "gone: 2 node2")
+	wants(t, o.sign(t, "add", o.roster(), "--node", three), "roster 2 of the network blue, 3 nodes", "new: 3 node3")
+	wants(t, o.sign(t, "remove", o.roster(), "--id", "2"), "roster 3 of the network blue, 2 nodes", "gone: 2 node2")
 	wants(t, o.sign(t, "roll", o.roster(), "--at", "2030-01-02T03:04:05Z"), "roster 4")
 	wants(t, does(t, "roster", "show", o.roster()), "net blue, roster 4", "from 2030-01-02T03:04:05Z", "node3")
 	info, err := os.Stat(filepath.Join(s2.dir, "node.key"))
@@ -184,11 +184,11 @@ func TestKeysRoster(t *testing.T) {
 		{"roster add ROSTER --node 5,x --authority AUTHORITY --passphrase-file x", 1, "say ID,NAME,PUBLIC"},
 		{"roster add ROSTER --node 0,x,y --authority AUTHORITY --passphrase-file x", 1, "0 is no id"},
 		{"roster add ROSTER --node 5,x,y --authority AUTHORITY --passphrase-file x", 1, "gateway keys node show prints it"},
-		{"roster new -o " + filepath.Join(o.dir, "x") + " --net blue --node " + one + " --node " + one + " --authority AUTHORITY --passphrase-file x", 1, "node 1 is there twice"},
+		{"roster new -o " + filepath.Join(o.dir, "x") + " --network blue --node " + one + " --node " + one + " --authority AUTHORITY --passphrase-file x", 1, "node 1 is there twice"},
 		{"roster roll ROSTER --at noon --authority AUTHORITY --passphrase-file x", 1, `"noon" is no time: write 10:32`},
 		{"roster verify ROSTER --by " + other.public, 1, "not signed by"},
 		{"roster verify ROSTER", 2, "--by is missing"},
-		{"roster show ROSTER --net x", 2, "does not take --net"},
+		{"roster show ROSTER --network x", 2, "does not take --net"},
 		{"roster show", 2, "name the file"},
 		{"roster fly ROSTER", 2, "say: gateway keys new"},
 		{"node new", 2, "say: gateway keys node new -o FILE"},
@@ -212,7 +212,7 @@ func TestRolloverOfRealGateways(t *testing.T) {
 	o := newOffice(t)
 	sa, one := o.member(t, 1)
 	sb, two := o.member(t, 2)
-	o.sign(t, "new", "-o", o.roster(), "--net", "blue", "--node", one, "--node", two)
+	o.sign(t, "new", "-o", o.roster(), "--network", "blue", "--node", one, "--node", two)
 	o.give(t, sa)
 	o.give(t, sb)
 	sa.write(t, filepath.Join(sa.dir, "data"), "2 "+sb.link)
@@ -224,7 +224,7 @@ func TestRolloverOfRealGateways(t *testing.T) {
 	check.Equal(t, "exit with the roster in use", code, 1)
 	wants(t, errs, "has the serial 1; the gateway already uses 1")
 	other := newOffice(t)
-	other.sign(t, "new", "-o", other.roster(), "--net", "blue", "--node", one, "--node", two)
+	other.sign(t, "new", "-o", other.roster(), "--network", "blue", "--node", one, "--node", two)
 	other.sign(t, "roll", other.roster())
 	code, _, errs = run(t, "keys", "rollover", other.roster(), "-c", a.file)
 	check.Equal(t, "exit with another authority's", code, 1)
@@ -284,5 +284,5 @@ func TestRolloverOfRealGateways(t *testing.T) {
 	check.Equal(t, "messages", k.there.all(), "first")
 	a.stop(t, syscall.SIGTERM)
 	_, out, _ = run(t, "audit", "show", "-c", a.file)
-	wants(t, out, fmt.Sprintf("serial %d of the net blue, 2 nodes", serial+2), "goes by roster", "gone ")
+	wants(t, out, fmt.Sprintf("serial %d of the network blue, 2 nodes", serial+2), "goes by roster", "gone ")
 }

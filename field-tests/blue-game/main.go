@@ -172,7 +172,7 @@ type game struct {
 	began  time.Time
 }
 
-func (g *game) say(format string, args ...any) {
+func (g *game) logf(format string, args ...any) {
 	fmt.Printf("%5.0f s  %s\n", time.Since(g.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
@@ -240,7 +240,7 @@ func (g *game) play(ctx context.Context) (err error) {
 		return err
 	}
 	for _, p := range []*field.Peer{mpa, bergen} {
-		g.say("%s: %d sent, %d received of the other", p.Name(), count(p, "sent", ""), count(p, "received", p.Name()))
+		g.logf("%s: %d sent, %d received of the other", p.Name(), count(p, "sent", ""), count(p, "received", p.Name()))
 	}
 	return nil
 }
@@ -249,11 +249,11 @@ func (g *game) play(ctx context.Context) (err error) {
 func (g *game) talk(end context.Context, own, far *field.Peer) {
 	for _, pair := range [][2]*field.Peer{{own, far}, {far, own}} {
 		if _, err := pair[0].Wait(end, is("opened", pair[1].Name())); err != nil {
-			g.say("%s never had its pipe", pair[0].Name())
+			g.logf("%s never had its pipe", pair[0].Name())
 			return
 		}
 	}
-	g.say("%s begins to send", own.Name())
+	g.logf("%s begins to send", own.Name())
 	first := time.Now()
 	for _, t := range g.sizes[own.Name()] {
 		timer := time.NewTimer(time.Until(first.Add(t.at)))
@@ -264,7 +264,7 @@ func (g *game) talk(end context.Context, own, far *field.Peer) {
 			return
 		}
 		if err := own.Command(fmt.Sprintf("send %s %d 1", far.Name(), max(64, t.size))); err != nil {
-			g.say("%v", err)
+			g.logf("%v", err)
 			return
 		}
 	}

@@ -62,7 +62,7 @@ func TestMeasure(t *testing.T) {
 			"type inner struct { deep; *Big }\nfunc (inner) One() {}\nfunc (i *inner) Two() {}\n" +
 			"type deep struct { A, B, C, D, E int }\nfunc (deep) Three() {}\n" +
 			"type loadConfig struct { A, B, C, D, E, F, G int }\n",
-		"internal/a/b.go":      "package a\nfunc (b *Big) Five() {}\ntype face interface { Six(); deep }\ntype alias = deep\n",
+		"internal/a/b.go":      "package a\nfunc (b *Big) Five() {}\ntype adapter interface { Six(); deep }\ntype alias = deep\n",
 		"internal/a/a_test.go": "package a\nfunc (b *Big) Test() {}\n",
 		"internal/a/a.pb.go":   "package a\ntype Wire struct { A, B, C, D, E, F int }\n",
 		"internal/b/b.go":      "package b\ntype Other[T any] struct { T int }\nfunc (o *Other[T]) Four() {}\n",
@@ -74,7 +74,7 @@ func TestMeasure(t *testing.T) {
 		}
 		return out
 	}
-	same(t, "methods", spelt(fig.Methods), []string{"5 a.Big", "5 a.inner", "2 a.face", "1 a.deep", "1 b.Other"})
+	same(t, "methods", spelt(fig.Methods), []string{"5 a.Big", "5 a.inner", "2 a.adapter", "1 a.deep", "1 b.Other"})
 	same(t, "fields", spelt(fig.Fields), []string{"5 a.deep", "4 a.Big", "2 a.inner", "1 b.Other"})
 	if fig.Lines != 10+4+3 {
 		t.Errorf("%d lines below internal/", fig.Lines)

@@ -37,10 +37,10 @@ func districts(rooms table) string {
 	return b.String()
 }
 
-// mark says what a room is beyond pure: its kind, and whether it is a face.
+// mark says what a room is beyond pure: its kind, and whether it is an adapter.
 func mark(r Room) string {
 	switch {
-	case r.Face:
+	case r.Adapter:
 		return " (adapter)"
 	case r.Kind == Words:
 		return " (types)"

@@ -21,7 +21,7 @@ type Room struct {
 	Path     string // below internal/; for packages elsewhere below the module's directory
 	Kind     Kind
 	District string   // one of Districts
-	Face     bool     // speaks with clients of one protocol; it and the rooms below it import no other face
+	Adapter  bool     // speaks with clients of one protocol; it and the rooms below it import no other adapter
 	What     string   // one sentence for docs/house.md
 	May      []string // the rooms that its source imports, as Path
 }
@@ -60,9 +60,9 @@ var Rooms = []Room{
 	{"link/seal", C, "link", false, "Encrypts and authenticates datagrams with libsodium; counters, incarnations, replay window.", nil},
 	{"link/roster", Pure, "link", false, "The members of a network: ids, names, public keys, signed by an authority.", []string{"link/seal"}},
 	{"link/frame", Pure, "link", false, "The frames inside a sealed datagram.", nil},
-	{"link/survey", Pure, "link", false, "The messages by which two gateways measure their link, within a budget of octets.", []string{"due", "link/profile"}},
+	{"link/probe", Pure, "link", false, "The messages by which two gateways measure their link, within a budget of octets.", []string{"due", "link/profile"}},
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, acknowledgements, window, loss detection, probes.", []string{"link/frame"}},
-	{"link/piece", Pure, "link", false, "Cuts long messages into segments that fill datagrams, and joins them again.", []string{"link/frame"}},
+	{"link/segment", Pure, "link", false, "Cuts long messages into segments that fill datagrams, and joins them again.", []string{"link/frame"}},
 	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
 	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
@@ -84,31 +84,31 @@ var Rooms = []Room{
 	{"tak/code", Pure, "faces", false, "CoT events and positions of units as typed records for the link.", []string{"tak/cot"}},
 	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely positions are sent, and what goes first.", []string{"rules/filter", "site", "tak/cot"}},
 	{"tak/track", Pure, "faces", false, "Units of this and other sites, and when a far picture would be wrong.", []string{"due", "tak/code", "tak/cot"}},
-	{"corpora", Pure, "faces", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
-	{"meet", Pure, "faces", false, "Joins the adapters of one gateway by rule: one picture, one chat room.", []string{
+	{"corpusexchange", Pure, "faces", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
+	{"interop", Pure, "faces", false, "Joins the adapters of one gateway by rule: one picture, one chat room.", []string{
 		"due", "jxta", "jxtabridge", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot", "tak/rule"}},
 
-	{"gateway/api", Words, "road", false, "What gateway and edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/survey", "rules/filter", "site"}},
-	{"gateway/mail/life", Pure, "road", false, "The history of each message of this site.", []string{"site"}},
+	{"gateway/api", Words, "road", false, "What gateway and edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/probe", "rules/filter", "site"}},
+	{"gateway/mail/history", Pure, "road", false, "The history of each message of this site.", []string{"site"}},
 	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient.", []string{
-		"due", "gateway/api", "gateway/mail/life", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile",
+		"due", "gateway/api", "gateway/mail/history", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile",
 		"link/replica", "link/seal", "site"}},
 	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, acknowledgements, the direct queue, NORM.", []string{
-		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/piece",
+		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/segment",
 		"link/profile", "link/seal", "norm/elide", "site"}},
 	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
-		"due", "gateway/api", "gateway/mail", "gateway/mail/life", "link/compact", "link/envelope", "link/frame", "link/profile",
+		"due", "gateway/api", "gateway/mail", "gateway/mail/history", "link/compact", "link/envelope", "link/frame", "link/profile",
 		"link/replica", "link/seal", "pmul", "site"}},
 	{"gateway/carriage", Pure, "road", false, "Makes the carriers of a bearer from its profile; it alone knows them by name.", []string{
 		"gateway/api", "gateway/group", "gateway/mail", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
 	{"gateway/keys", Pure, "road", false, "Decides which keys and rosters a node uses, and which datagrams it accepts.", []string{
 		"due", "gateway/api", "gateway/mail", "link/frame", "link/roster", "link/seal"}},
 	{"gateway/forecast", Pure, "road", false, "Tells operators where messages and advertisements are, and when they will arrive.", []string{
-		"gateway/api", "gateway/mail", "gateway/mail/life", "link/frame", "link/profile", "link/replica", "rules/filter", "site"}},
+		"gateway/api", "gateway/mail", "gateway/mail/history", "link/frame", "link/profile", "link/replica", "rules/filter", "site"}},
 	{"gateway", Pure, "road", false, "The whole way of a message in one Step: adapters, rules, replication, bearers.", []string{
-		"due", "gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/life",
+		"due", "gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history",
 		"link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/roster",
-		"link/seal", "link/survey", "rules/calendar", "rules/filter", "rules/mark", "site"}},
+		"link/seal", "link/probe", "rules/calendar", "rules/filter", "rules/mark", "site"}},
 
 	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"due", "jxta", "jxtabridge", "site"}},
 	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"due", "lan", "site", "tak", "tak/cot"}},
@@ -124,7 +124,7 @@ var Rooms = []Room{
 	{"norm", Edge, "edges", false, "Runs libnorm in a confined child process, behind loopback addresses.", []string{"gateway/api", "norm/cell", "norm/elide"}},
 	{"keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"infile", "link/roster", "link/seal"}},
 	{"config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
-		"infile", "jxta", "keyfile", "link/compact", "link/profile", "link/roster", "link/seal", "meet", "rules/calendar",
+		"infile", "jxta", "keyfile", "link/compact", "link/profile", "link/roster", "link/seal", "interop", "rules/calendar",
 		"rules/filter", "rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
 	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"atrest", "infile"}},
@@ -133,8 +133,8 @@ var Rooms = []Room{
 	{"control/glance", Pure, "edges", false, "Condenses the status for page and top: alarms, what waits, use of the link.", []string{"gateway/api", "site"}},
 	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "corpora", "gateway", "gateway/api", "gateway/forecast", "gateway/mail/life",
-		"link/compact", "link/roster", "link/survey", "norm", "radio", "rights", "rules/filter", "site", "when"}},
+		"audit", "control/glance", "control/page", "corpusexchange", "gateway", "gateway/api", "gateway/forecast", "gateway/mail/history",
+		"link/compact", "link/roster", "link/probe", "norm", "radio", "rights", "rules/filter", "site", "when"}},
 	{"control/spans", Edge, "edges", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},
 	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway/api"}},
 	{"doctor", Edge, "edges", false, "`gateway doctor`: finds faults of a machine and its gateway, with remedies.", []string{
@@ -144,14 +144,14 @@ var Rooms = []Room{
 	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
 		"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
 	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
-		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpora", "daemon", "gateway",
+		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpusexchange", "daemon", "gateway",
 		"gateway/api", "gateway/mail", "journal", "jxta", "jxtabridge", "keyfile", "lan", "lan/takfiles", "lan/taklan",
-		"link/compact", "link/profile", "link/seal", "logbook", "meet", "norm", "norm/elide", "radio", "rights", "rules/filter",
+		"link/compact", "link/profile", "link/seal", "logbook", "interop", "norm", "norm/elide", "radio", "rights", "rules/filter",
 		"site", "tak"}},
 	{"operator", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
-		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpora", "doctor", "gateway",
+		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpusexchange", "doctor", "gateway",
 		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact", "link/profile",
-		"link/roster", "link/seal", "link/survey", "meet", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
+		"link/roster", "link/seal", "link/probe", "interop", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
 		"tak/code", "tak/cot", "tak/rule", "when"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
@@ -162,7 +162,7 @@ var Rooms = []Room{
 	{"lab/teach", Pure, "lab", false, "Makes a network's own corpus from samples, and measures its gain.", []string{"link/compact"}},
 	{"lab/packed", Edge, "lab", false, "Reads files that gzip, zstd or xz has packed, within a bound of memory.", nil},
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages. It also fits a profile to packets seen at both ends.", []string{
-		"due", "link/profile", "link/survey"}},
+		"due", "link/profile", "link/probe"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
 		"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
 	{"lab/carriernet", Pure, "lab", false, "Carriers and custody over an emulated link in virtual time, without a gateway around them.", []string{
@@ -172,7 +172,7 @@ var Rooms = []Room{
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
-		"due", "jxta", "lab/linkemu", "link/compact", "link/envelope", "link/frame", "link/piece", "link/profile", "link/seal",
+		"due", "jxta", "lab/linkemu", "link/compact", "link/envelope", "link/frame", "link/segment", "link/profile", "link/seal",
 		"norm/elide", "pmul", "site", "tak/cot"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, judges plays (`rehearse`), and searches a profile for better values (`tune`).", []string{
 		"gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact",
@@ -231,10 +231,10 @@ func (t table) find(p string) (r Room, ok bool) {
 // pure says whether a room's source must be free of clocks, I/O and goroutines.
 func (r Room) pure() bool { return r.Kind == Pure || r.Kind == Words }
 
-// face is the Path of the face that a room is or belongs to, "" when it belongs to none.
-func (t table) face(p string) string {
+// adapter is the Path of the adapter that a room is or belongs to, "" when it belongs to none.
+func (t table) adapter(p string) string {
 	for ; p != "." && p != ""; p = path.Dir(p) {
-		if r, ok := t.find(p); ok && r.Face {
+		if r, ok := t.find(p); ok && r.Adapter {
 			return p
 		}
 	}

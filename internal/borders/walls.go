@@ -22,7 +22,7 @@ func (f *file) importsOf() (list []string, specs []*ast.ImportSpec) {
 //
 //   - tests of a pure room import pure rooms, words, C and the lab
 //   - tests of other rooms import any room
-//   - no test of a face imports another face
+//   - no test of an adapter imports another adapter
 func (f *file) wall(rooms table) (faults []Fault) {
 	room, known := rooms.find(f.room)
 	if !known {
@@ -34,12 +34,12 @@ func (f *file) wall(rooms table) (faults []Fault) {
 			continue // a test from outside its package
 		}
 		to, ok := rooms.find(p)
-		theirs, ours := rooms.face(p), rooms.face(f.room)
+		theirs, ours := rooms.adapter(p), rooms.adapter(f.room)
 		switch {
 		case !ok:
 			faults = append(faults, f.fault(specs[i], "imports %s, which the table of rooms does not have", p))
 		case ours != "" && theirs != "" && ours != theirs:
-			faults = append(faults, f.fault(specs[i], "the face %s imports the face %s", ours, theirs))
+			faults = append(faults, f.fault(specs[i], "the adapter %s imports the adapter %s", ours, theirs))
 		case f.test && room.pure() && to.Kind == Edge && to.District != "lab":
 			faults = append(faults, f.fault(specs[i], "a test of a pure room imports the edge room %s", p))
 		case !f.test && !slices.Contains(room.May, p):

@@ -28,7 +28,7 @@ type group struct {
 func groups() []group {
 	return []group{
 		{"A gateway", []entry{
-			{name: "init", summary: "write a first configuration, and the net's key"},
+			{name: "init", summary: "write a first configuration, and the network's key"},
 			{name: "run", summary: "run the gateway"},
 			{name: "check", summary: "read a configuration and report every mistake", files: true},
 			{name: "keys", summary: "make keys, rosters and certificates, or show fingerprints",
@@ -37,11 +37,11 @@ func groups() []group {
 			{name: "status", summary: "show peers, queues and octets of the gateway on this machine"},
 			{name: "top", summary: "show all that live in the terminal; a browser shows it at http.listen"},
 			{name: "messages", summary: "find messages: where they are, and when they will be there"},
-			{name: "message", summary: "show the life of one; hold, release, withdraw or raise it", words: []string{"hold", "release", "withdraw", "raise"}},
+			{name: "message", summary: "show the life of one; hold, release, cancel or raise it", words: []string{"hold", "release", "cancel", "raise"}},
 			{name: "bill", summary: "show what a month's traffic was, by site and tariff"},
 			{name: "adverts", summary: "list its advertisements, and why one does not travel"},
 			{name: "peer", summary: "list the far gateways, or forget what is known of one's starts", words: []string{"list", "forget"}},
-			{name: "survey", summary: "measure the link to a far gateway, and write its profile"},
+			{name: "probe", summary: "measure the link to a far gateway, and write its profile"},
 			{name: "silence", summary: "transmit nothing (EMCON), or end that", words: []string{"on", "off", "status"}},
 			{name: "reload", summary: "have the gateway read its configuration again"},
 			{name: "drain", summary: "take no more messages and send what waits, before a stop"},
@@ -60,7 +60,7 @@ func groups() []group {
 			{name: "rehearse", summary: "judge a trace on a link: in time or not, and what it costs", lab: true},
 			{name: "tune", summary: "search a profile for better settings for your traces", lab: true},
 			{name: "compact", summary: "show how small a file becomes on the link", files: true},
-			{name: "corpus", summary: "teach the gateways of a net its own formats", words: []string{"build", "show", "send", "list", "save", "accept", "forget"}, files: true},
+			{name: "corpus", summary: "teach the gateways of a network its own formats", words: []string{"build", "show", "send", "list", "save", "accept", "forget"}, files: true},
 		}},
 		{"Other", []entry{
 			{name: "pmul", summary: "send and receive files by plain P_Mul (ACP 142)", lab: true},

@@ -45,7 +45,7 @@ func ReadFile(file string) ([]byte, error) {
 }
 
 // CorpusFlag is the corpus that a command is told to code by; nil where it is told none.
-func CorpusFlag(file string) (*compact.NetCorpus, error) {
+func CorpusFlag(file string) (*compact.NetworkCorpus, error) {
 	if file == "" {
 		return nil, nil
 	}

@@ -264,9 +264,9 @@ func TestMistakes(t *testing.T) {
 		{"waiting octets", "[http]", "[delivery]\nwait = \"9999h\"\nmax_octets = 100000\nmax_octets_per_peer = 200000\n[http]", []string{
 			`18: delivery.wait: must be "0s" or a time from "1s" to "8760h0m0s"`,
 			"20: delivery.max_octets_per_peer: is more than delivery.max_octets, which is for all peers together: 100000"}},
-		{"message rule", "[http]", "[[message]]\nprecedence = \"urgent\"\nexpires = \"10\"\nsupersede_pattern = \"TRK;*\"\noctets_min = 9\noctets_max = 8\n[http]", []string{
+		{"message rule", "[http]", "[[message]]\nprecedence = \"urgent\"\nexpires = \"10\"\nlast_value_pattern = \"TRK;*\"\noctets_min = 9\noctets_max = 8\n[http]", []string{
 			`18: message.precedence: must be one of "deferred", "routine", "priority", "immediate", "flash", "override", is "urgent"`, `19: message.expires: must be "0s" or a time`,
-			`20: message.supersede_pattern: "TRK;*" has no {key}; like "TRK;{key};*"`, `20: message.supersede_pattern: needs supersede`, `21: message.octets_min: the rule can never match`}},
+			`20: message.last_value_pattern: "TRK;*" has no {key}; like "TRK;{key};*"`, `20: message.last_value_pattern: needs last_value`, `21: message.octets_min: the rule can never match`}},
 		{"message rule that never matches", "[http]", "[[message]]\nelement = \"a*\"\n[[message]]\nelement = \"ab\"\nprecedence = \"flash\"\n[http]", []string{
 			`19: message: the rule can never match: that of line 17 comes first`}},
 		{"filter that is odd", "[http]", "[[filter]]\ntype = \"pipes\"\ngroup = \"ops\"\nsite = \"hk\"\nrate = \"fast\"\nsize = 3\n[http]", []string{

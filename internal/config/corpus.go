@@ -7,7 +7,7 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// Corpus is what the net teaches its gateways; File "": nothing beside what is built in.
+// Corpus is what the network teaches its gateways; File "": nothing beside what is built in.
 type Corpus struct {
 	File string
 	*compact.CorpusFile
@@ -40,7 +40,7 @@ func LoadCorpus(file string) (*compact.CorpusFile, error) {
 	}
 	c, err := compact.ReadCorpus(b)
 	if err != nil {
-		return nil, errors.New("is no corpus of a net, or is damaged: copy it again, or make one with gateway corpus build")
+		return nil, errors.New("is no corpus of a network, or is damaged: copy it again, or make one with gateway corpus build")
 	}
 	return c, nil
 }

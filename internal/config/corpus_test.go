@@ -14,13 +14,13 @@ import (
 func TestCorpus(t *testing.T) {
 	file := write(t, good+"[[compact.rule]]\ntype = \"a/b\"\neffort = \"none\"\n[compact]\ncorpus = \"net.corpus\"\n")
 	corpus := filepath.Join(filepath.Dir(file), "net.corpus")
-	b, err := compact.AppendCorpus(nil, [][]byte{[]byte("a message of this net")})
+	b, err := compact.AppendCorpus(nil, [][]byte{[]byte("a message of this network")})
 	check.NoError(check.Fatal(t), err)
 	for name, test := range map[string]struct {
 		content []byte
 		problem string
 	}{
-		"missing": {nil, "no such file"}, "damaged": {b[:len(b)-1], "is no corpus of a net, or is damaged"}, "too large": {make([]byte, compact.MaxCorpusFile+1), "at most"},
+		"missing": {nil, "no such file"}, "damaged": {b[:len(b)-1], "is no corpus of a network, or is damaged"}, "too large": {make([]byte, compact.MaxCorpusFile+1), "at most"},
 	} {
 		if test.content != nil {
 			check.NoError(t, os.WriteFile(corpus, test.content, 0o600))
@@ -37,7 +37,7 @@ func TestCorpus(t *testing.T) {
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "messages", len(c.Corpus.Messages), 1)
 	check.True(t, "it is one of the files", slices.Contains(c.Files(), corpus))
-	b, err = compact.AppendCorpus(nil, [][]byte{[]byte("another message of this net")})
+	b, err = compact.AppendCorpus(nil, [][]byte{[]byte("another message of this network")})
 	check.NoError(check.Fatal(t), err)
 	check.NoError(t, os.WriteFile(corpus, b, 0o600))
 	next, err := Load(file)

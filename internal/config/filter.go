@@ -79,8 +79,8 @@ func (r *reader) site(s section, key, text string) uint16 {
 
 // peerID is an id in normal form.
 func peerID(to *string, what string, kind byte) slot {
-	net := map[byte]string{jxta.KindGroup: " or \"net\""}[kind]
-	return parsed(to, fmt.Sprintf("is no %s id, like \"urn:jxta:uuid-…%02X\"%s: %%[2]q", what, kind, net), func(text string) (string, error) {
+	network := map[byte]string{jxta.KindGroup: " or \"net\""}[kind]
+	return parsed(to, fmt.Sprintf("is no %s id, like \"urn:jxta:uuid-…%02X\"%s: %%[2]q", what, kind, network), func(text string) (string, error) {
 		return ParseID(text, kind)
 	})
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/interop"
 	"aldis/internal/jxta"
-	"aldis/internal/meet"
 	"aldis/internal/rules/query"
 	"aldis/internal/tak/cot"
 	"aldis/internal/tak/rule"
@@ -15,12 +15,12 @@ import (
 const mostMeets = 64
 
 func meetPart(c *Config) part {
-	return part{name: "meet", title: "what is the same in JXTA and TAK", keys: meetKeys(&meet.Rule{}), rules: c.TAK.Meets, most: mostMeets,
+	return part{name: "meet", title: "what is the same in JXTA and TAK", keys: meetKeys(&interop.Rule{}), rules: c.TAK.Meets, most: mostMeets,
 		doc: "A rule ties a JXTA pipe to TAK's units or to a chat room ([examples](tak.md#one-picture-with-jxta-one-chat-room)), " +
 			"at the gateway with the JXTA peers. It needs `[tak]`."}
 }
 
-func meetKeys(m *meet.Rule) []key {
+func meetKeys(m *interop.Rule) []key {
 	at, fit := &m.At, &m.Fit
 	place := func(to *query.Condition) slot { return parsed(to, "%v, is %q", query.Parse) }
 	group := peerID(&m.Group, "group", jxta.KindGroup).usually("net")
@@ -64,7 +64,7 @@ func meetKeys(m *meet.Rule) []key {
 		{"course_at", place(&at.Course), ""},
 		{"speed_at", place(&at.Speed), "where course (degrees from north) and speed are; with both a unit moves on far maps between reports"},
 		{"speed_unit", choice(&m.Speed, "m/s", []string{"m/s", "km/h", "knots"}, 1, 1/3.6, 1852.0/3600), "unit of the element's speed"},
-		{"unit", template(&m.Unit, func() []string { return meet.UnitWords }).usually("{id}"),
+		{"unit", template(&m.Unit, func() []string { return interop.UnitWords }).usually("{id}"),
 			"the unit's name in TAK, made of `{id}` and `{callsign}`"},
 		{"as", as, "CoT type of a unit whose element has none"},
 		{"life", duration(&m.Life, 5*time.Minute, time.Second, 24*time.Hour), "age at which a report goes stale"},
@@ -80,7 +80,7 @@ func meetKeys(m *meet.Rule) []key {
 }
 
 // readMeets reads what is the same in JXTA and TAK.
-func (r *reader) readMeets() (list []meet.Rule) {
+func (r *reader) readMeets() (list []interop.Rule) {
 	list = readRules(r, "meet", meetKeys, checkMeet)
 	if len(list) == 0 {
 		return nil
@@ -89,32 +89,32 @@ func (r *reader) readMeets() (list []meet.Rule) {
 	if r.tree.tables["tak"] == nil {
 		r.fail(tables[0].line, "meet", "is of no use without [tak]; where no TAK device is, [tak] needs no further line")
 	}
-	if r.cfg.Node.ID == meet.Here {
-		r.fail(tables[0].line, "meet", "needs the number %d for itself: give this gateway another node.id", meet.Here)
+	if r.cfg.Node.ID == interop.Here {
+		r.fail(tables[0].line, "meet", "needs the number %d for itself: give this gateway another node.id", interop.Here)
 	}
 	for _, p := range r.cfg.Link.Peers {
-		if p.ID == meet.Here {
-			r.fail(tables[0].line, "meet", "needs the number %d for itself: the peer %s cannot have it", meet.Here, p.Name)
+		if p.ID == interop.Here {
+			r.fail(tables[0].line, "meet", "needs the number %d for itself: the peer %s cannot have it", interop.Here, p.Name)
 		}
 	}
 	return list
 }
 
 // template is read after the keys that words depends on.
-func template(to *meet.Template, words func() []string) slot {
-	return parsed(to, "%[1]v", func(text string) (meet.Template, error) { return meet.ParseTemplate(text, words()) })
+func template(to *interop.Template, words func() []string) slot {
+	return parsed(to, "%[1]v", func(text string) (interop.Template, error) { return interop.ParseTemplate(text, words()) })
 }
 
 // writes are the words of what JXTA peers are given.
-func writes(m *meet.Rule) []string {
+func writes(m *interop.Rule) []string {
 	if m.Room != "" {
-		return meet.LineWords
+		return interop.LineWords
 	}
-	return meet.TrackWords
+	return interop.TrackWords
 }
 
 // checkMeet says which keys of a rule do not go together, or lack one.
-func checkMeet(s section, m *meet.Rule) {
+func checkMeet(s section, m *interop.Rule) {
 	if !s.has("pipe") && m.Name == "" {
 		s.fail("pipe", "is missing: the id of the pipe, or pipe_name, the name of its advertisement")
 	} else if s.has("pipe") && m.Name != "" {

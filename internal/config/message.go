@@ -31,8 +31,8 @@ func messageKeys(m *mark.Rule) []key {
 		{"expires", duration(&m.Expires, 0, time.Second, maxWait), "a message that has waited this long is not sent"},
 		{"wait", duration(&m.Wait, 0, minWait, maxWait),
 			"how long a message from afar waits for local peers that are away; default: that of `[delivery]`"},
-		{"supersede", text(&m.Supersede), "name of an element with a key: the message replaces a waiting one with the same key"},
-		{"supersede_pattern", parsed(&m.Pattern, "%[2]q %[1]v; like \"TRK;{key};*\"", mark.ParsePattern),
+		{"last_value", text(&m.LastValue), "name of an element with a key: the message replaces a waiting one with the same key"},
+		{"last_value_pattern", parsed(&m.Pattern, "%[2]q %[1]v; like \"TRK;{key};*\"", mark.ParsePattern),
 			"where the key is in the element; default: all of it is the key"},
 	}
 }
@@ -62,8 +62,8 @@ func (r *reader) checkMessage(s section, m *mark.Rule) {
 	if m.Most != 0 && m.Least > m.Most {
 		s.fail("octets_min", "the rule can never match: nothing has at least %d and at most %d octets", m.Least, m.Most)
 	}
-	if s.has("supersede_pattern") && m.Supersede == "" {
-		s.fail("supersede_pattern", "needs supersede: the name of the element that it is for")
+	if s.has("last_value_pattern") && m.LastValue == "" {
+		s.fail("last_value_pattern", "needs last_value: the name of the element that it is for")
 	}
 	for _, e := range r.cfg.Messages {
 		if e.Covers(*m) {

@@ -17,7 +17,10 @@ import (
 
 // oldNames maps the names of sections and keys in earlier versions to those of today: "link.old": "link.new", "section": "other".
 // A rename needs the new name in the schema and one line here.
-var oldNames = map[string]string{}
+var oldNames = map[string]string{
+	"message.supersede":         "message.last_value",
+	"message.supersede_pattern": "message.last_value_pattern",
+}
 
 // part is a section of the schema.
 type part struct {

@@ -7,14 +7,14 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/interop"
 	"aldis/internal/keyfile"
 	"aldis/internal/link/profile"
-	"aldis/internal/meet"
 	"aldis/internal/site"
 	"aldis/internal/tak/rule"
 )
 
-// TAK is where TAK devices and their server are; all addresses zero: the gateway has no such face.
+// TAK is where TAK devices and their server are; all addresses zero: the gateway has no such adapter.
 type TAK struct {
 	Listen     netip.AddrPort // streams over TCP; zero: none
 	TLS        netip.AddrPort // streams over TLS, of clients with a certificate; zero: none
@@ -36,10 +36,10 @@ type TAK struct {
 	Cadence    time.Duration  // between two events of a far unit that moves
 	Wants      []rule.Want    // of this site; empty: everything
 	Rules      []rule.Rule
-	Meets      []meet.Rule // what is the same in JXTA and TAK
+	Meets      []interop.Rule // what is the same in JXTA and TAK
 }
 
-// On says whether the gateway has this face.
+// On says whether the gateway has this adapter.
 func (t TAK) On() bool {
 	return t.Listen.IsValid() || t.TLS.IsValid() || t.Server.IsValid() || t.Mesh != "" || len(t.Meets) > 0
 }

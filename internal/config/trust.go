@@ -23,7 +23,7 @@ func (t *Trust) On() bool { return t.Roster != nil }
 // trustKeys go together, in the place of key_file.
 var trustKeys = []string{"roster", "node_key", "authority"}
 
-// readKeys reads the net's key, or roster and node's key, from the files of [link].
+// readKeys reads the network's key, or roster and node's key, from the files of [link].
 func (r *reader) readKeys(link section) {
 	l := &r.cfg.Link
 	i := slices.IndexFunc(trustKeys, link.has)

@@ -65,7 +65,7 @@ func TestRosterInConfiguration(t *testing.T) {
 		"no roster":       {set(9, ""), "link.roster: is missing"},
 		"roster not here": {set(9, `roster = "lost"`), "link.roster: DIR/lost cannot be read: no such file or directory; bring the file"},
 		"key not here":    {set(10, `node_key = "lost"`), "link.node_key: DIR/lost does not exist; make this node's key with: gateway keys node new -o DIR/lost"},
-		"net key": {func(dir string, l []string) []string {
+		"network key": {func(dir string, l []string) []string {
 			keyfile.NewKey(dir + "/net.key")
 			l[10] = `node_key = "net.key"`
 			return l

@@ -24,7 +24,7 @@ func (s Source) bill(w http.ResponseWriter, r *http.Request) {
 		b.UnitOctets = report.Bill.UnitOctets
 	}
 	if err == nil {
-		err = s.look(r.Context(), func(_ time.Time, m gateway.Messages) { b.Months = append(b.Months, m.Bill(api.BillMonths)...) })
+		err = s.betweenTurns(r.Context(), func(_ time.Time, m gateway.Messages) { b.Months = append(b.Months, m.Bill(api.BillMonths)...) })
 	}
 	if err != nil {
 		failed(w, err)

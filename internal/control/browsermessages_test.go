@@ -17,7 +17,7 @@ import (
 )
 
 // TestMessagesOnThePage: someone who knows only whom a message was for finds it in two clicks, sees its life, and holds it, lets
-// it go, gives it another precedence and withdraws it. The gateway is a whole one.
+// it go, gives it another precedence and cancels it. The gateway is a whole one.
 func TestMessagesOnThePage(t *testing.T) {
 	p, err := profile.Load("iridium-directip", nil)
 	if err != nil {
@@ -101,7 +101,7 @@ func TestMessagesOnThePage(t *testing.T) {
 	b.Click("dialog button.main")
 	b.Until("document.querySelector('.life dl').innerText.includes('flash')")
 	check.Equal(t, "precedence", row().Precedence, site.Flash.String())
-	b.Click("[data-do=withdraw]")
+	b.Click("[data-do=cancel]")
 	b.Until("document.querySelector('dialog').open")
 	b.Click("dialog button.main")
 	b.Until("document.querySelector('.life [data-do]')===null")

@@ -19,7 +19,7 @@ import (
 	"aldis/internal/audit"
 	"aldis/internal/control/glance"
 	"aldis/internal/control/page"
-	"aldis/internal/corpora"
+	"aldis/internal/corpusexchange"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/norm"
@@ -73,10 +73,10 @@ type Source struct {
 // Snapshot is what the loop's state machines say of one moment.
 type Snapshot struct {
 	Gateway api.Status
-	LAN     any // the JXTA face's status: it goes into the report as it is
+	LAN     any // the JXTA adapter's status: it goes into the report as it is
 	Locals  []glance.Local
-	Metrics []site.Metric // of all faces
-	Corpora corpora.Status
+	Metrics []site.Metric // of all adapters
+	Corpora corpusexchange.Status
 }
 
 // Report is what /status says.
@@ -88,8 +88,8 @@ type Report struct {
 	api.Status
 	LAN any `json:"lan"`
 	// Corpora are what other sites have sent of what they have taught themselves.
-	Corpora corpora.Status `json:"corpora"`
-	Radio   radio.Stats    `json:"radio"`
+	Corpora corpusexchange.Status `json:"corpora"`
+	Radio   radio.Stats           `json:"radio"`
 	// Cell says what the child that runs libnorm has of its cell; nil before the first child.
 	Cell *norm.Cell `json:"norm_cell,omitempty"`
 	// Protections say what this process cannot do any more, and what of that the machine does not give.
@@ -143,8 +143,8 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	})
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
-	mux.HandleFunc("POST /survey", order(src, "survey", src.survey))
-	mux.HandleFunc("GET /survey", src.lastSurvey)
+	mux.HandleFunc("POST /probe", order(src, "probe", src.linkProbe))
+	mux.HandleFunc("GET /probe", src.lastLinkProbe)
 	mux.HandleFunc("POST /roster", order(src, "roster", src.roster))
 	mux.HandleFunc("POST /corpora/send", order(src, "corpus send", src.sendCorpus))
 	mux.HandleFunc("POST /corpora/accept", order(src, "corpus accept", src.acceptCorpus))
@@ -154,7 +154,7 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	mux.HandleFunc("GET /messages", src.messages)
 	mux.HandleFunc("GET /bill", src.bill)
 	mux.HandleFunc("GET /messages/{id}", src.message)
-	for _, do := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease, gateway.DoWithdraw, gateway.DoPrecede} {
+	for _, do := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease, gateway.DoCancel, gateway.DoPrecede} {
 		mux.HandleFunc("POST /messages/{id}/"+string(do), order(src, "message", src.orderMessage))
 	}
 	for _, do := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease} {
@@ -168,8 +168,8 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	mux.HandleFunc("GET /air", live.air)
 	what := newWhatIfs(src, live.spent)
 	mux.HandleFunc("GET /links", what.links)
-	mux.HandleFunc("GET /whatif", what.look)
-	mux.HandleFunc("POST /whatif", order(src, "whatif", what.obey))
+	mux.HandleFunc("GET /whatif", what.status)
+	mux.HandleFunc("POST /whatif", order(src, "whatif", what.begin))
 	page.Serve(mux)
 	return &Desk{sameHost(src.Names, mux), closed, live, what}
 }

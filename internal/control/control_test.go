@@ -28,7 +28,7 @@ import (
 
 func sample() api.Status {
 	return api.Status{
-		ID: 2, Name: "ship", Profile: "iridium-directip", End: "terminal", BootNumber: 1_700_000_000,
+		ID: 2, Name: "ship", Profile: "iridium-directip", End: "terminal", IncarnationNumber: 1_700_000_000,
 		NORM: api.NormStatus{Up: true, Failures: 3}, Items: 7,
 		Peers: []api.PeerStatus{
 			{ID: 1, Name: "hq", Address: "10.77.0.1:7142", Link: "up", LastHeard: "2026-11-20T12:00:00Z", Waiting: 4, UnderWay: 5, WaitingOctets: 1234,
@@ -203,7 +203,7 @@ func TestMetrics(t *testing.T) {
 		`aldis_jxta_multicast_total{event="copy"} 36`,
 		`aldis_jxta_calls_total 37`,
 		`aldis_norm_failures_total 3`,
-		`aldis_boot_number 1.7e+09`,
+		`aldis_incarnation 1.7e+09`,
 		`aldis_loop_answers 1`,
 		`aldis_radio_bytes_total{direction="sent"} 2200`,
 		`aldis_radio_dropped_total{direction="received"} 1`,

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"aldis/internal/corpora"
+	"aldis/internal/corpusexchange"
 	"aldis/internal/gateway/api"
 	"aldis/internal/link/compact"
 	"aldis/internal/site"
@@ -33,7 +33,7 @@ func (CorpusSend) octets() int64 { return 2*compact.MaxCorpusFile + orderOctets 
 func (o CorpusSend) String() string {
 	name := "what is no corpus"
 	if c, err := compact.ReadCorpus(o.File); err == nil {
-		name = "corpus " + corpora.Name(c)
+		name = "corpus " + corpusexchange.Name(c)
 	}
 	return fmt.Sprintf("%s to %s", name, strings.Join(o.Sites, ", "))
 }
@@ -42,7 +42,7 @@ func (o CorpusSend) String() string {
 func (s Source) sendCorpus(ctx context.Context, order CorpusSend) (any, error) {
 	c, err := compact.ReadCorpus(order.File)
 	if err != nil {
-		return nil, Refusal{http.StatusBadRequest, "the file is no corpus of a net, or is damaged: make one with gateway corpus build"}
+		return nil, Refusal{http.StatusBadRequest, "the file is no corpus of a network, or is damaged: make one with gateway corpus build"}
 	}
 	now, err := s.Snapshot(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (s Source) sendCorpus(ctx context.Context, order CorpusSend) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Order(api.LAN{Face: site.Corpora, Event: corpora.Send{Sites: sites, File: order.File}})
+	s.Order(api.LAN{Adapter: site.Corpora, Event: corpusexchange.Send{Sites: sites, File: order.File}})
 	before := now.Corpora.Sent
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
@@ -64,7 +64,7 @@ func (s Source) sendCorpus(ctx context.Context, order CorpusSend) (any, error) {
 	if err == nil && s.Durable != nil {
 		err = s.Durable(ctx)
 	}
-	return CorpusSent{Name: corpora.Name(c), Messages: len(c.Messages), Octets: len(order.File), Sites: names}, err
+	return CorpusSent{Name: corpusexchange.Name(c), Messages: len(c.Messages), Octets: len(order.File), Sites: names}, err
 }
 
 // sitesOf finds peers by name or id; "all" are all.
@@ -96,16 +96,16 @@ type CorpusOrder struct {
 }
 
 // decide gives such an order. done says that a status shows it.
-func (s Source) decide(ctx context.Context, o CorpusOrder, ev site.Event, done func(corpora.Status) bool) (any, error) {
+func (s Source) decide(ctx context.Context, o CorpusOrder, ev site.Event, done func(corpusexchange.Status) bool) (any, error) {
 	now, err := s.Snapshot(ctx)
 	if err != nil {
 		return nil, Refusal{http.StatusServiceUnavailable, err.Error()}
 	}
-	if !slices.ContainsFunc(now.Corpora.Received, func(r corpora.Row) bool { return r.Name == o.Name }) && now.Corpora.Accepted != o.Name {
+	if !slices.ContainsFunc(now.Corpora.Received, func(r corpusexchange.Row) bool { return r.Name == o.Name }) && now.Corpora.Accepted != o.Name {
 		return nil, Refusal{http.StatusNotFound, fmt.Sprintf("no corpus %q is here: gateway corpus list shows those that other sites have sent", o.Name)}
 	}
-	s.Order(api.LAN{Face: site.Corpora, Event: ev})
-	var got corpora.Status
+	s.Order(api.LAN{Adapter: site.Corpora, Event: ev})
+	var got corpusexchange.Status
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
 		got = now.Corpora
@@ -118,16 +118,16 @@ func (s Source) decide(ctx context.Context, o CorpusOrder, ev site.Event, done f
 }
 
 func (s Source) acceptCorpus(ctx context.Context, o CorpusOrder) (any, error) {
-	return s.decide(ctx, o, corpora.Accept{Name: o.Name}, func(got corpora.Status) bool { return got.Accepted == o.Name })
+	return s.decide(ctx, o, corpusexchange.Accept{Name: o.Name}, func(got corpusexchange.Status) bool { return got.Accepted == o.Name })
 }
 
 func (s Source) forgetCorpus(ctx context.Context, o CorpusOrder) (any, error) {
-	return s.decide(ctx, o, corpora.Forget{Name: o.Name}, func(got corpora.Status) bool {
-		return got.Accepted != o.Name && !slices.ContainsFunc(got.Received, func(r corpora.Row) bool { return r.Name == o.Name })
+	return s.decide(ctx, o, corpusexchange.Forget{Name: o.Name}, func(got corpusexchange.Status) bool {
+		return got.Accepted != o.Name && !slices.ContainsFunc(got.Received, func(r corpusexchange.Row) bool { return r.Name == o.Name })
 	})
 }
 
-// corpusFile answers GET /corpora/{name} with the file: messages of the net, and so for those alone who may give orders.
+// corpusFile answers GET /corpora/{name} with the file: messages of the network, and so for those alone who may give orders.
 func (s Source) corpusFile(w http.ResponseWriter, r *http.Request) {
 	by, err := s.Authority().who(r)
 	if err != nil {

@@ -31,6 +31,6 @@
 //   - reload.go: the order to read the configuration again
 //   - drain.go: the orders before a stop: drain, and a copy of the journal
 //   - corpora.go: orders about corpora of the network
-//   - survey.go: the order to probe a link
+//   - linkprobe.go: the order to probe a link
 //   - whatif.go: a rehearsal of recent traffic on another link
 package control

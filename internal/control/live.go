@@ -91,8 +91,8 @@ func (d *Desk) Watch(ctx context.Context) {
 	}
 }
 
-// look makes the View of now. The loop is asked outside of the lock.
-func (l *live) look(ctx context.Context) glance.View {
+// view makes the View of now. The loop is asked outside of the lock.
+func (l *live) view(ctx context.Context) glance.View {
 	r, err := l.src.report(ctx)
 	seen := glance.Seen{Version: r.Version, Started: r.Started, Trouble: r.Trouble, Status: r.Status, Locals: r.locals,
 		Orders: l.src.Authority().Token != ""}
@@ -105,7 +105,7 @@ func (l *live) look(ctx context.Context) glance.View {
 	l.views.Inc()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return glance.Look(time.Now(), l.history, seen)
+	return glance.ViewOf(time.Now(), l.history, seen)
 }
 
 // frameOf is a View as an event.
@@ -131,12 +131,12 @@ func deflate(text []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// tell makes Views as long as somebody looks.
-func (l *live) tell() {
+// publish makes Views as long as somebody looks.
+func (l *live) publish() {
 	t := time.NewTicker(l.every)
 	defer t.Stop()
 	for {
-		f, err := frameOf(l.look(context.Background()))
+		f, err := frameOf(l.view(context.Background()))
 		l.mu.Lock()
 		if len(l.lookers) == 0 {
 			l.last, l.telling = frame{}, false
@@ -178,7 +178,7 @@ func (l *live) come() *looker {
 	}
 	if !l.telling {
 		l.telling = true
-		go l.tell()
+		go l.publish()
 	}
 	return who
 }

@@ -309,7 +309,7 @@ func BenchmarkView(b *testing.B) {
 	defer g.Close()
 	l := g.desk.live
 	for b.Loop() {
-		f, err := frameOf(l.look(context.Background()))
+		f, err := frameOf(l.view(context.Background()))
 		if err != nil {
 			b.Fatal(err)
 		}

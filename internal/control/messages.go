@@ -16,7 +16,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/forecast"
-	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/mail/history"
 	"aldis/internal/site"
 	"aldis/internal/when"
 )
@@ -85,8 +85,8 @@ func (q messageQuery) fits(r *api.MessageRow) bool {
 		(q.to == "" || slices.ContainsFunc(r.Recipients, func(t api.RecipientRow) bool { return q.to == t.Site }))
 }
 
-// look runs f between two turns of the loop.
-func (s Source) look(ctx context.Context, f func(now time.Time, m gateway.Messages)) error {
+// betweenTurns runs f between two turns of the loop.
+func (s Source) betweenTurns(ctx context.Context, f func(now time.Time, m gateway.Messages)) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return s.Messages(ctx, f)
@@ -130,7 +130,7 @@ func answer(w http.ResponseWriter, what any) {
 func (s Source) find(ctx context.Context, q messageQuery) (list MessageList, err error) {
 	var ids []uint64
 	var sites map[string]uint16
-	if err := s.look(ctx, func(_ time.Time, m gateway.Messages) { ids, sites, list.Holds = m.IDs(), m.Sites(), m.Holds() }); err != nil {
+	if err := s.betweenTurns(ctx, func(_ time.Time, m gateway.Messages) { ids, sites, list.Holds = m.IDs(), m.Sites(), m.Holds() }); err != nil {
 		return list, err
 	}
 	if _, ok := sites[q.to]; q.to != "" && !ok {
@@ -149,7 +149,7 @@ func (s Source) find(ctx context.Context, q messageQuery) (list MessageList, err
 	known := names{}
 	for batch := range slices.Chunk(ids, messageBatch) {
 		var rows []api.MessageRow
-		if err := s.look(ctx, func(_ time.Time, m gateway.Messages) { rows = m.Rows(batch) }); err != nil {
+		if err := s.betweenTurns(ctx, func(_ time.Time, m gateway.Messages) { rows = m.Rows(batch) }); err != nil {
 			return list, err
 		}
 		if err := known.put(ctx, s, rows); err != nil {
@@ -217,7 +217,7 @@ func (q *queues) of(ctx context.Context, peer uint16) (*queue, error) {
 		return one, nil
 	}
 	one := &queue{}
-	if err := q.from.look(ctx, func(now time.Time, m gateway.Messages) { one.Queue = m.Queue(now, peer) }); err != nil {
+	if err := q.from.betweenTurns(ctx, func(now time.Time, m gateway.Messages) { one.Queue = m.Queue(now, peer) }); err != nil {
 		return nil, err
 	}
 	one.behind = one.Sort()
@@ -275,7 +275,7 @@ func (q *queues) expect(ctx context.Context, rows []api.MessageRow) error {
 		last, known := time.Time{}, row.State != api.StateEnded
 		for j := range row.Recipients {
 			r := &row.Recipients[j]
-			state := life.State(r.State)
+			state := history.State(r.State)
 			if state.Final() {
 				continue
 			}
@@ -284,13 +284,13 @@ func (q *queues) expect(ctx context.Context, rows []api.MessageRow) error {
 				return err
 			}
 			switch state {
-			case life.Waiting:
+			case history.Waiting:
 				b := one.behind[row.Number]
 				if b.Octets >= row.Behind.Octets {
 					row.Behind = b
 				}
 				r.Expected = one.Expected(b.Octets, row.Octets)
-			case life.UnderWay:
+			case history.UnderWay:
 				r.Expected = one.ExpectedUnderWay(*r, row.Octets)
 			}
 			if known = known && !r.Expected.IsZero(); r.Expected.After(last) {
@@ -316,17 +316,17 @@ func (s Source) message(w http.ResponseWriter, r *http.Request) {
 
 // one is a message with its life.
 func (s Source) one(ctx context.Context, name string) (api.MessageRow, error) {
-	id, err := life.ParseName(name)
+	id, err := history.ParseName(name)
 	if err != nil {
 		return api.MessageRow{}, Refusal{http.StatusBadRequest, err.Error()}
 	}
 	rows := make([]api.MessageRow, 1)
 	found := false
-	if err := s.look(ctx, func(_ time.Time, m gateway.Messages) { rows[0], found = m.Row(id) }); err != nil {
+	if err := s.betweenTurns(ctx, func(_ time.Time, m gateway.Messages) { rows[0], found = m.Row(id) }); err != nil {
 		return rows[0], err
 	}
 	if !found {
-		return rows[0], Refusal{http.StatusNotFound, fmt.Sprintf("no message %s is known here: it ended before this start, or long ago, or never was", life.Name(id))}
+		return rows[0], Refusal{http.StatusNotFound, fmt.Sprintf("no message %s is known here: it ended before this start, or long ago, or never was", history.Name(id))}
 	}
 	if err := (names{}).put(ctx, s, rows); err != nil {
 		return rows[0], err
@@ -334,7 +334,7 @@ func (s Source) one(ctx context.Context, name string) (api.MessageRow, error) {
 	return rows[0], newQueues(s).expect(ctx, rows)
 }
 
-// MessageOrder is the body of POST /messages/{id}/hold, release, withdraw and precedence; the last alone has something in it.
+// MessageOrder is the body of POST /messages/{id}/hold, release, cancel and precedence; the last alone has something in it.
 type MessageOrder struct {
 	Precedence string `json:"precedence,omitempty"`
 
@@ -362,7 +362,7 @@ type MessageAnswer struct {
 
 // orderMessage gives the gateway an order about a message, and waits for its answer.
 func (s Source) orderMessage(ctx context.Context, o MessageOrder) (any, error) {
-	id, err := life.ParseName(o.id)
+	id, err := history.ParseName(o.id)
 	if err != nil {
 		return nil, Refusal{http.StatusBadRequest, err.Error()}
 	}
@@ -398,7 +398,7 @@ func (s Source) orderMessage(ctx context.Context, o MessageOrder) (any, error) {
 // answerTo waits for the answer to an order about messages, and looks when it is there.
 func (s Source) answerTo(ctx context.Context, ref uint64, look func(gateway.Messages)) (a gateway.MessageAnswer, err error) {
 	return a, Obeyed(ctx, func() (done bool, err error) {
-		err = s.look(ctx, func(_ time.Time, m gateway.Messages) {
+		err = s.betweenTurns(ctx, func(_ time.Time, m gateway.Messages) {
 			if a, done = m.Answer(ref); done {
 				look(m)
 			}

@@ -41,7 +41,7 @@ func ask(t testing.TB) *asked {
 	wire, err := profile.Load("wire", nil)
 	check.NoError(t, err)
 	w, err := sim.New(sim.Config{Nodes: 3, Profile: p, Wire: wire, Seed: 7, Down: time.Second, Configure: func(_ *sim.Node, c *gateway.Config) {
-		c.Messages = []mark.Rule{{Element: "urgent", Precedence: site.Immediate}, {Element: "track", Supersede: "track"}}
+		c.Messages = []mark.Rule{{Element: "urgent", Precedence: site.Immediate}, {Element: "track", LastValue: "track"}}
 	}})
 	check.NoError(t, err)
 	a := &asked{w: w, ship: w.Nodes[1]}
@@ -168,19 +168,19 @@ func TestMessageOrders(t *testing.T) {
 	code, _ = a.order(t, id, "release", "{}")
 	check.Equal(t, "code", code, 200)
 	check.Equal(t, "the first that waits", a.list(t, "?state=waiting").Messages[0].ID, id)
-	code, answer = a.order(t, id, "withdraw", "{}")
+	code, answer = a.order(t, id, "cancel", "{}")
 	check.Equal(t, "code", code, 200)
-	check.Contains(t, "answer", answer, `"state":"withdrawn"`)
+	check.Contains(t, "answer", answer, `"state":"cancelled"`)
 	code, answer = a.order(t, id, "release", "{}")
 	check.Equal(t, "code", code, http.StatusConflict)
-	check.Contains(t, "answer", answer, "has ended, and nothing changes that: hq: withdrawn at")
+	check.Contains(t, "answer", answer, "has ended, and nothing changes that: hq: cancelled at")
 	_, life := a.get(t, "/messages/"+id)
 	check.Equal(t, "orders in its life", strings.Count(life, `"what": "ordered"`), 4)
 	check.Contains(t, "its life", life, "with the token")
 	log := a.log.String()
 	check.Contains(t, "log", log, `order=message what="hold \"`+id+`\"" by="over HTTP from 127.0.0.1:`)
 	under := a.list(t, "?state=under_way").Messages
-	code, answer = a.order(t, under[0].ID, "withdraw", "{}")
+	code, answer = a.order(t, under[0].ID, "cancel", "{}")
 	check.Equal(t, "code", code, http.StatusConflict)
 	check.Contains(t, "answer", answer, "to hq it is under way: it goes through")
 }
@@ -208,7 +208,7 @@ func TestHostileMessages(t *testing.T) {
 		code                            int
 	}{
 		{"/messages/" + id + "/hold", "application/json", "{}", "", 403},
-		{"/messages/" + id + "/withdraw", "application/json", "{}", "Bearer x", 403},
+		{"/messages/" + id + "/cancel", "application/json", "{}", "Bearer x", 403},
 		{"/messages/" + id + "/hold", "text/plain", "{}", "Bearer " + token, 415},
 		{"/messages/" + id + "/hold", "application/json", `{"precedence":"flash"}`, "Bearer " + token, 400},
 		{"/messages/" + id + "/hold", "application/json", `{"id":"1"}`, "Bearer " + token, 400},

@@ -17,12 +17,12 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	descInfo = desc("info", "Always 1; the labels say what runs.", "version", "id", "name", "profile", "end")
-	descUp   = desc("loop_answers", "1 when the loop gave its status in time for this scrape; 0 when its figures are missing.")
-	descBoot = desc("boot_number", "Incarnation number of this start, part of the link's keys.")
+	descInfo        = desc("info", "Always 1; the labels say what runs.", "version", "id", "name", "profile", "end")
+	descUp          = desc("loop_answers", "1 when the loop gave its status in time for this scrape; 0 when its figures are missing.")
+	descIncarnation = desc("incarnation", "Incarnation number of this start, part of the link's keys.")
 
 	descLink = desc("link_bytes_total",
-		"Airtime ledger: IP octets on the link by cause: payload, advertisement, state, ack, repair, header, key, survey.",
+		"Airtime ledger: IP octets on the link by cause: payload, advertisement, state, ack, repair, header, key, link probe.",
 		"direction", "peer", "kind")
 	descMonth         = desc("month_link_bytes", "IP octets of all datagrams in this calendar month (UTC), earlier runs included; peer is empty where the address is no peer's.", "direction", "peer")
 	descLinkDatagrams = desc("link_datagrams_total", "Authentic datagrams exchanged with a peer.", "direction", "peer")
@@ -31,7 +31,7 @@ var (
 	descLastHeard     = desc("link_last_heard_timestamp_seconds", "Time of the peer's last authentic datagram.", "peer")
 
 	descMessages = desc("messages_total",
-		"Messages. To a peer: accepted, refused, delivered (durable at its gateway), undeliverable (of those, not handed to every receiver there), expired, superseded, withdrawn (for a more urgent one or by order), repeated. From it: received, handed_over (to all local receivers), undeliverable_here, duplicate, unreadable.",
+		"Messages. To a peer: accepted, refused, delivered (durable at its gateway), undeliverable (of those, not handed to every receiver there), expired, superseded, cancelled (for a more urgent one or by order), repeated. From it: received, handed_over (to all local receivers), undeliverable_here, duplicate, unreadable.",
 		"peer", "event")
 	descCustody      = desc("custody_messages", "Messages in custody: waiting and under_way to the peer, pending for local peers.", "peer", "state")
 	descCustodyBytes = desc("custody_bytes", "Octets of the messages waiting and under way to the peer.", "peer")
@@ -63,7 +63,7 @@ type collector struct{ src Source }
 // Describe sends what is always there; the rest follows from Collect.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descInfo, descUp, descBoot, descLink, descMonth, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
+		descInfo, descUp, descIncarnation, descLink, descMonth, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMCell, descProtection, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descFilter, descLinkState, descLinkSince, descLinkRate, descDiffers, descPace, descSilence, descSilenceEnd, descQueue, descQueueBytes, descLate, descQueueOldest, descDelay,
@@ -102,7 +102,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		return
 	}
 	gauge(descInfo, 1, r.Version, itoa(r.ID), r.Name, r.Profile, r.End)
-	gauge(descBoot, float64(r.BootNumber))
+	gauge(descIncarnation, float64(r.IncarnationNumber))
 	gauge(descItems, float64(r.Items))
 	gauge(descNORM, truth(r.NORM.Up))
 	count(descNORMFailures, uint64(r.NORM.Failures))
@@ -136,7 +136,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	ends(r.Status, gauge)
 	for _, m := range r.metrics {
-		face(ch, m)
+		adapter(ch, m)
 	}
 }
 
@@ -145,8 +145,8 @@ type (
 	gauger  func(d *prometheus.Desc, v float64, labels ...string)
 )
 
-// face sends a number of a face, whose description comes with it.
-func face(ch chan<- prometheus.Metric, m site.Metric) {
+// adapter sends a number of an adapter, whose description comes with it.
+func adapter(ch chan<- prometheus.Metric, m site.Metric) {
 	kind := prometheus.CounterValue
 	if m.Gauge {
 		kind = prometheus.GaugeValue
@@ -168,7 +168,7 @@ func peer(p api.PeerStatus, count counter, gauge gauger) {
 	}
 	for event, n := range map[string]uint64{
 		"accepted": p.Accepted, "refused": p.Refused, "delivered": p.Delivered + p.Revoked, "undeliverable": p.Undeliverable, "repeated": p.Repeated,
-		"expired": p.Expired, "superseded": p.Superseded, "withdrawn": p.Withdrawn,
+		"expired": p.Expired, "superseded": p.Superseded, "cancelled": p.Cancelled,
 		"received": p.Received, "handed_over": p.HandedOver, "undeliverable_here": p.UndeliverableHere, "duplicate": p.Duplicates, "unreadable": p.Unreadable,
 	} {
 		count(descMessages, n, p.Name, event)

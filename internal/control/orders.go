@@ -101,7 +101,7 @@ func (r Refusal) Error() string { return r.Text }
 // giver. obey's answer goes back as JSON; an error is a Refusal, or means that nobody knows whether the order was obeyed.
 //
 // A page in a browser on this machine cannot give one: it has no token, and it may not send JSON to another origin.
-func order[T any](s Source, name string, obey func(context.Context, T) (answer any, err error)) http.HandlerFunc {
+func order[T any](s Source, name string, apply func(context.Context, T) (answer any, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		by, err := s.Authority().who(r)
 		if err == nil {
@@ -132,7 +132,7 @@ func order[T any](s Source, name string, obey func(context.Context, T) (answer a
 		s.given(name, fmt.Sprintf("%+v", what), by)
 		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), orderedByKey{}, by.String()), patience)
 		defer cancel()
-		answer, err := obey(ctx, what)
+		answer, err := apply(ctx, what)
 		var no Refusal
 		switch {
 		case errors.As(err, &no):

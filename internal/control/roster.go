@@ -24,7 +24,7 @@ func (o RosterOrder) String() string {
 	if err != nil {
 		return "no roster"
 	}
-	return fmt.Sprintf("serial %d of the net %s, %d nodes", r.Serial, r.Net, len(r.Nodes))
+	return fmt.Sprintf("serial %d of the network %s, %d nodes", r.Serial, r.Network, len(r.Nodes))
 }
 
 // roster gives the gateway the order, and waits until its status shows that, or why not.
@@ -38,7 +38,7 @@ func (s Source) roster(ctx context.Context, order RosterOrder) (any, error) {
 	case err != nil:
 		return nil, Refusal{http.StatusServiceUnavailable, err.Error()}
 	case before == nil:
-		return nil, Refusal{http.StatusConflict, "all gateways of this net share a key (link.key_file): there is no roster to roll over"}
+		return nil, Refusal{http.StatusConflict, "all gateways of this network share a key (link.key_file): there is no roster to roll over"}
 	default:
 		s.Order(gateway.NewRoster{Roster: r})
 		var got *api.RosterStatus

@@ -14,7 +14,7 @@ import (
 
 	"aldis/internal/control/glance"
 	"aldis/internal/gateway/api"
-	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/mail/history"
 )
 
 // Bounds of a rehearsal.
@@ -115,15 +115,15 @@ func (w *whatIfs) links(rw http.ResponseWriter, _ *http.Request) {
 	answer(rw, links)
 }
 
-func (w *whatIfs) look(rw http.ResponseWriter, _ *http.Request) {
+func (w *whatIfs) status(rw http.ResponseWriter, _ *http.Request) {
 	w.mu.Lock()
 	now := w.now
 	w.mu.Unlock()
 	answer(rw, now)
 }
 
-// obey begins a rehearsal, one at a time, and answers at once.
-func (w *whatIfs) obey(ctx context.Context, o WhatIfOrder) (any, error) {
+// begin begins a rehearsal, one at a time, and answers at once.
+func (w *whatIfs) begin(ctx context.Context, o WhatIfOrder) (any, error) {
 	if o.Stop {
 		return w.halt()
 	}
@@ -263,7 +263,7 @@ func figuresOf(rows []api.MessageRow) *Figures {
 	for _, r := range rows {
 		for _, to := range r.Recipients {
 			f.Messages++
-			if to.State == string(life.Delivered) {
+			if to.State == string(history.Delivered) {
 				took = append(took, max(0, to.Since.Sub(r.Accepted).Seconds()))
 			}
 		}

@@ -36,11 +36,11 @@ type Engine interface {
 // Parts are what the loop drives. None of its functions may wait for anything but the disk.
 type Parts struct {
 	Engine Engine
-	// LAN carries out orders of the faces.
+	// LAN carries out orders of the adapters.
 	LAN   func(api.LANOrder)
 	Radio func([]api.Datagram)
 	Norm  func(api.NormCommand)
-	// Handled tells the room of a face how long one of its events has taken; nil: nobody wants to know.
+	// Handled tells the room of an adapter how long one of its events has taken; nil: nobody wants to know.
 	Handled func(ev api.LAN, took time.Duration)
 	// Gather hands over up to most datagrams that have come on the link and wait in the kernel, by PostAir; nil: there is no such
 	// thing.
@@ -97,10 +97,10 @@ func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
 	}
 }
 
-// PostLAN is for the LAN room of a face: what it returns hands over an event and waits for room. After the loop has ended
+// PostLAN is for the LAN room of an adapter: what it returns hands over an event and waits for room. After the loop has ended
 // it does nothing.
-func (d *Daemon) PostLAN(face site.Face) func(site.Event) {
-	return func(ev site.Event) { d.wait(d.lan, api.LAN{Face: face, Event: ev}) }
+func (d *Daemon) PostLAN(adapter site.Adapter) func(site.Event) {
+	return func(ev site.Event) { d.wait(d.lan, api.LAN{Adapter: adapter, Event: ev}) }
 }
 
 // PostNorm hands over an event of libnorm's and waits for room. After the loop has ended it does nothing.

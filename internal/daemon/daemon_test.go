@@ -77,7 +77,7 @@ func (w *world) setFull(full bool) {
 	w.full = full
 }
 
-// lan carries out an order of a face.
+// lan carries out an order of an adapter.
 func (w *world) lan(o api.LANOrder) {
 	switch o := o.Order.(type) {
 	case jxtabridge.Welcome:
@@ -89,13 +89,13 @@ func (w *world) lan(o api.LANOrder) {
 	}
 }
 
-// post hands over an event of the JXTA face's LAN.
+// post hands over an event of the JXTA adapter's LAN.
 func (w *world) post(ev site.Event) { w.PostLAN(site.JXTA)(ev) }
 
-// orders are those of the JXTA face.
+// orders are those of the JXTA adapter.
 func orders(list ...site.Order) (out []api.LANOrder) {
 	for _, o := range list {
-		out = append(out, api.LANOrder{Face: site.JXTA, Order: o})
+		out = append(out, api.LANOrder{Adapter: site.JXTA, Order: o})
 	}
 	return out
 }

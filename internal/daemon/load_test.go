@@ -65,9 +65,9 @@ func newRig(tb testing.TB, profileName string) *rig {
 	link, err := profile.Load(profileName, nil)
 	must(err)
 	r.gateway, err = gateway.New(gateway.Config{
-		ID: 1, Name: "ship", Profile: link, Boot: seal.Boot{Number: 1}, Store: j.StoreID(), Rand: mrand.New(mrand.NewPCG(1, 2)),
+		ID: 1, Name: "ship", Profile: link, Incarnation: seal.Incarnation{Number: 1}, Store: j.StoreID(), Rand: mrand.New(mrand.NewPCG(1, 2)),
 		Peers: []gateway.PeerConfig{{ID: 2, Name: "shore", Addr: netip.MustParseAddrPort("127.0.0.2:9")}},
-		Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
+		Adapters: map[site.Adapter]func([]site.Memory) (gateway.Adapter, error){site.JXTA: func(memories []site.Memory) (gateway.Adapter, error) {
 			r.bridge = jxtabridge.New(jxtabridge.Config{Name: "ship", Address: r.address, Identity: identity, SignLater: true}, memories)
 			return r.bridge, nil
 		}},

@@ -48,17 +48,17 @@ func (d *Daemon) settle(mono time.Duration) {
 // received does not overtake the commit of the first, which may have come over another connection.
 func (d *Daemon) free(out api.Output) bool {
 	for _, o := range out.LAN {
-		if conn, confirms := o.Concerns(); confirms || d.waits.blocked[connection{o.Face, conn}] > 0 {
+		if conn, confirms := o.Concerns(); confirms || d.waits.blocked[connection{o.Adapter, conn}] > 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// connection is one of a face's LAN.
+// connection is one of an adapter's LAN.
 type connection struct {
-	face site.Face
-	conn site.ConnID
+	adapter site.Adapter
+	conn    site.ConnID
 }
 
 // block counts the connections of an output in the queue, or no longer there.
@@ -68,7 +68,7 @@ func (d *Daemon) block(out api.Output, by int) {
 		if conn == 0 {
 			continue
 		}
-		c := connection{o.Face, conn}
+		c := connection{o.Adapter, conn}
 		if d.waits.blocked[c] += by; d.waits.blocked[c] == 0 {
 			delete(d.waits.blocked, c)
 		}

@@ -34,7 +34,7 @@ func TestSilenceWhileTheClockIsSet(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			gw, err := gateway.New(gateway.Config{ID: 2, Name: "ship", Profile: p, Boot: seal.Boot{Number: 1},
+			gw, err := gateway.New(gateway.Config{ID: 2, Name: "ship", Profile: p, Incarnation: seal.Incarnation{Number: 1},
 				Peers: []gateway.PeerConfig{{ID: 1, Name: "hq", Addr: netip.MustParseAddrPort("10.0.0.1:7142")}}}, nil)
 			if err != nil {
 				t.Fatal(err)

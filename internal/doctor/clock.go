@@ -19,10 +19,10 @@ func (f *findings) clock(run *Running, now time.Time) {
 	switch {
 	case now.Before(earliest):
 		f.fault("clock", "", setClock, "the clock says %s, which is before the first gateway: lifetimes and leases are wrong, and peers may refuse this node", stamp)
-	case run != nil && run.Report != nil && int64(run.Report.BootNumber) > now.Add(slack).Unix():
+	case run != nil && run.Report != nil && int64(run.Report.IncarnationNumber) > now.Add(slack).Unix():
 		f.fault("clock", "", "set the clock if it is wrong now. If it was wrong then: gateway run --start-by-clock once, and at each far gateway gateway peer forget",
 			"the clock says %s, and this gateway has a start of %s: it is behind now, or was ahead at an earlier start", stamp,
-			time.Unix(int64(run.Report.BootNumber), 0).UTC().Format("2006-01-02 15:04 UTC"))
+			time.Unix(int64(run.Report.IncarnationNumber), 0).UTC().Format("2006-01-02 15:04 UTC"))
 	default:
 		f.ok("clock", "", "the clock says %s", stamp)
 	}

@@ -47,7 +47,7 @@ func (f *findings) keyFile(path string, owner int) {
 	const check = "key.file"
 	info, err := os.Stat(path)
 	if err != nil {
-		f.fault(check, "", "put the net's key there", "%v", err)
+		f.fault(check, "", "put the network's key there", "%v", err)
 		return
 	}
 	if is := int(info.Sys().(*syscall.Stat_t).Uid); is != owner && owner != 0 {

@@ -97,9 +97,9 @@ func TestFar(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	run := func(boot time.Time, refused uint64) *Running {
+	run := func(incarnation time.Time, refused uint64) *Running {
 		r := &control.Report{}
-		r.BootNumber, r.Dropped = uint32(boot.Unix()), map[string]uint64{"far_boot": refused}
+		r.IncarnationNumber, r.Dropped = uint32(incarnation.Unix()), map[string]uint64{"far_boot": refused}
 		return &Running{Report: r}
 	}
 	for _, tt := range []struct {
@@ -183,7 +183,7 @@ func TestOctets(t *testing.T) {
 	}
 }
 
-// Where each node has a key of its own that file is looked at, not the net's.
+// Where each node has a key of its own that file is looked at, not the network's.
 func TestKeyOfANode(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "node.key")

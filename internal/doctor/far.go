@@ -21,7 +21,7 @@ func (f *findings) far(c *config.Config, run *Running, now time.Time) {
 		f.ok("key.check", "", "this node's key has the fingerprint %s; roster %d of the authority %s: that must be the same at every gateway, and may be said aloud",
 			t.Own.Public().Fingerprint(), t.Roster.Serial, t.Authority.Fingerprint())
 	} else {
-		f.ok("key.check", "", "the net's key has the fingerprint %s: it must be the same at every gateway, and may be said aloud", c.Link.Key.Fingerprint())
+		f.ok("key.check", "", "the network's key has the fingerprint %s: it must be the same at every gateway, and may be said aloud", c.Link.Key.Fingerprint())
 	}
 	if run == nil || run.Report == nil {
 		return
@@ -58,7 +58,7 @@ func (f *findings) heard(c *config.Config, run *Running, p api.PeerStatus, now t
 		return
 	case p.Unopened > 0:
 		f.fault("far.key", p.Name, "compare the fingerprints that gateway doctor says there and here, and bring the right file to the wrong one; gateway peer list says where "+p.Name+" is believed to be",
-			"%d datagrams came that seem to be from %s and do not open: it has another key, or its address belongs to another net", p.Unopened, p.Name)
+			"%d datagrams came that seem to be from %s and do not open: it has another key, or its address belongs to another network", p.Unopened, p.Name)
 		return
 	case r.Silence.On:
 		f.warn(check, p.Name, "gateway silence status", "%s was not heard, and this gateway keeps silent: it cannot ask", p.Name)

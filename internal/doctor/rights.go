@@ -100,10 +100,10 @@ func (f *findings) protections(list []rights.Protection) {
 	}
 }
 
-// memory looks where the net's key could get to from the process's memory: a core dump, or a disk to which memory is moved.
+// memory looks where the network's key could get to from the process's memory: a core dump, or a disk to which memory is moved.
 func (f *findings) memory(run *Running, limits string) {
 	if n, ok := softLimit(limits, "Max core file size"); ok && n > 1 { // 1 leaves none, also where the kernel pipes dumps (core(5))
-		f.warn("rights.core", "", asUnit+": LimitCORE=1; by hand: ulimit -c 0", "a crash may leave a core dump, which holds the net's key")
+		f.warn("rights.core", "", asUnit+": LimitCORE=1; by hand: ulimit -c 0", "a crash may leave a core dump, which holds the network's key")
 	} else if ok {
 		f.ok("rights.core", "", "a crash leaves no core dump")
 	}
@@ -116,7 +116,7 @@ func (f *findings) memory(run *Running, limits string) {
 		f.ok("rights.swap", "", "memory of the gateway is not moved to a disk (memory.swap.max is 0)")
 	default:
 		f.warn("rights.swap", "", "encrypt the swap, or MemorySwapMax=0 in the unit (systemctl edit aldis-gateway.service)",
-			"memory is not locked: the net's key may be written to the swap of this machine")
+			"memory is not locked: the network's key may be written to the swap of this machine")
 	}
 }
 

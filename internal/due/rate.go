@@ -8,8 +8,8 @@ type Bucket struct {
 	at     time.Time
 }
 
-// Take takes a token if there is one, at rate tokens a second and at most burst together.
-func (k *Bucket) Take(now time.Time, rate, burst float64) bool {
+// Allow takes a token if there is one, at rate tokens a second and at most burst together.
+func (k *Bucket) Allow(now time.Time, rate, burst float64) bool {
 	if k.at.IsZero() {
 		k.tokens = burst
 	} else if d := now.Sub(k.at); d > 0 {
@@ -28,7 +28,7 @@ func (k *Bucket) Idle(now time.Time) time.Duration { return now.Sub(k.at) }
 
 // Each is a Bucket for each of many keys, of which it keeps Most at the same time. It is for one goroutine.
 type Each[K comparable] struct {
-	Rate, Burst float64 // as Bucket.Take has them
+	Rate, Burst float64 // as Bucket.Allow has them
 	Most        int
 	buckets     map[K]*Bucket
 }

@@ -11,7 +11,7 @@ func TestBucketHoldsABurstAndRefills(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var b due.Bucket
 	take := func() (n int) {
-		for b.Take(now, 2, 5) {
+		for b.Allow(now, 2, 5) {
 			n++
 		}
 		return n
@@ -30,8 +30,8 @@ func TestBucketHoldsABurstAndRefills(t *testing.T) {
 func TestBucketIsNotFilledByAClockThatGoesBack(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var b due.Bucket
-	b.Take(now, 1, 1)
-	if b.Take(now.Add(-time.Hour), 1, 1) {
+	b.Allow(now, 1, 1)
+	if b.Allow(now.Add(-time.Hour), 1, 1) {
 		t.Error("an earlier time brought a token")
 	}
 }
@@ -39,7 +39,7 @@ func TestBucketIsNotFilledByAClockThatGoesBack(t *testing.T) {
 func TestIdle(t *testing.T) {
 	now := time.Unix(1000, 0)
 	var b due.Bucket
-	b.Take(now, 1, 1)
+	b.Allow(now, 1, 1)
 	if got := b.Idle(now.Add(time.Minute)); got != time.Minute {
 		t.Errorf("Idle = %v, want a minute", got)
 	}
@@ -50,7 +50,7 @@ func TestEachIsBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
 	e := due.Each[int]{Rate: 2, Burst: 4, Most: 3}
 	for key := range 3 {
-		if b := e.Of(now, key); b == nil || !b.Take(now, e.Rate, e.Burst) || e.Of(now, key) != b {
+		if b := e.Of(now, key); b == nil || !b.Allow(now, e.Rate, e.Burst) || e.Of(now, key) != b {
 			t.Fatalf("key %d: %v", key, b)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// TestDeliveredWasHandedOver: a receiver is put back to a copy that holds messages behind a hole, and has lost what those were coded
+// TestDeliveredWasHandedOver: a receiver is put back to a copy that holds messages behind a gap, and has lost what those were coded
 // after. What it cannot read alone goes again: each message that its sender calls delivered was handed over.
 func TestDeliveredWasHandedOver(t *testing.T) {
 	alone := 0

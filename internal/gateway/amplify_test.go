@@ -34,7 +34,7 @@ var hostiles = map[string]func(h *hostile) []byte{
 	"recorded of the starts before":  func(h *hostile) []byte { return slices.Clone(h.air[h.rng.IntN(len(h.air)/3)]) },
 	"header of one, body of another": func(h *hostile) []byte { return splice(h.old(), h.old()) },
 	"sealed with another key": func(h *hostile) []byte {
-		s := seal.NewSealer(seal.Key{9}, uint16(1+h.rng.IntN(3)), seal.Boot{Number: 1_800_000_000 + h.rng.Uint32N(1000), Salt: uint16(h.rng.Uint32())})
+		s := seal.NewSealer(seal.Key{9}, uint16(1+h.rng.IntN(3)), seal.Incarnation{Number: 1_800_000_000 + h.rng.Uint32N(1000), Salt: uint16(h.rng.Uint32())})
 		d, _ := s.Seal(nil, uint16(h.rng.IntN(3)), h.rng.IntN(2) == 0, h.old())
 		return d
 	},
@@ -144,7 +144,7 @@ func TestNeverMoreOutThanIn(t *testing.T) {
 	}
 }
 
-// A member of the net that lies has a key, so what it asks for is answered. Even so a flood of frames of all kinds, true in form and
+// A member of the network that lies has a key, so what it asks for is answered. Even so a flood of frames of all kinds, true in form and
 // false in what they say, makes a gateway send no more octets than it gets.
 func TestNeverMoreOutThanInOfAMember(t *testing.T) {
 	for _, group := range []bool{false, true} {
@@ -154,7 +154,7 @@ func TestNeverMoreOutThanInOfAMember(t *testing.T) {
 				hq, liar := w.Nodes[0], w.Nodes[2]
 				w.Kill(liar, 1000*time.Hour)
 				c := &chaos{w: w, rng: rand.New(rand.NewPCG(5, 8)), nodes: w.Nodes[:2], liar: liar, trust: trust, group: group, roster: w.First()}
-				c.lies = seal.NewSealer(seal.Key{1, 2, 3}, liar.ID, seal.Boot{Number: liar.Boot() + 1, Salt: 7})
+				c.lies = seal.NewSealer(seal.Key{1, 2, 3}, liar.ID, seal.Incarnation{Number: liar.Incarnation() + 1, Salt: 7})
 				if trust {
 					c.insider()
 				}

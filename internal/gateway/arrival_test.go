@@ -54,9 +54,9 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// TestExpectedWhileReceiptsWait: over P_Mul receipts wait for a minute while much is said. What has left the radio meanwhile does not
+// TestExpectedWhileAcksWait: over P_Mul acknowledgements wait for a minute while much is said. What has left the radio meanwhile does not
 // wait any more: the time that is told stays where it is, in the queue and in the status.
-func TestExpectedWhileReceiptsWait(t *testing.T) {
+func TestExpectedWhileAcksWait(t *testing.T) {
 	const n, most = 120, 20 * time.Second
 	for _, nodes := range []int{2, 4} {
 		for seed := uint64(41); seed < 44; seed++ {

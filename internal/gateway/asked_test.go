@@ -39,7 +39,7 @@ func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w 
 			g.Filter = filter.New(rules(n.ID))
 			cfg := jxtabridge.Config{Name: n.Name, Address: fmt.Sprintf("10.20.%d.1:9701", n.ID), Identity: jxtabridge.Identity{Peer: parts.Unique()},
 				Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile), Filter: g.Filter}
-			g.Faces[site.JXTA] = func(memories []site.Memory) (gateway.Face, error) { return jxtabridge.New(cfg, memories), nil }
+			g.Adapters[site.JXTA] = func(memories []site.Memory) (gateway.Adapter, error) { return jxtabridge.New(cfg, memories), nil }
 		}
 		c.LAN = func(n *sim.Node, out api.Output) {
 			p := peers[n.ID-1]
@@ -51,7 +51,7 @@ func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w 
 					body := slices.Clone(o.Body)
 					p.w.At(0, func() {
 						p.step(edgepeer.Received{Body: body})
-						p.w.Tell(n, jxtabridge.Written{Conn: o.Conn, Token: o.Token})
+						p.w.DeliverJXTA(n, jxtabridge.Written{Conn: o.Conn, Token: o.Token})
 					})
 				}
 			}
@@ -62,7 +62,7 @@ func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w 
 		p.Peer = edgepeer.New(edgepeer.Config{ID: peerID(n.ID), Name: n.Name, Rand: rand.New(rand.NewPCG(31, uint64(i)))})
 		peers[i] = p
 		local := fmt.Sprintf("10.20.%d.2:4711", n.ID)
-		w.Tell(n, jxtabridge.Opened{Conn: p.conn, Remote: local})
+		w.DeliverJXTA(n, jxtabridge.Opened{Conn: p.conn, Remote: local})
 		p.step(edgepeer.Dialled{Remote: fmt.Sprintf("10.20.%d.1:9701", n.ID), Local: local})
 	}
 	w.Run(2 * time.Minute)
@@ -72,10 +72,10 @@ func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w 
 func (p *seafarer) step(ev edgepeer.Event) {
 	out := p.Step(p.w.Now, ev)
 	if line := out.Welcome; line != nil {
-		p.w.At(0, func() { p.w.Tell(p.n, jxtabridge.Welcomed{Conn: p.conn, Welcome: *line}) })
+		p.w.At(0, func() { p.w.DeliverJXTA(p.n, jxtabridge.Welcomed{Conn: p.conn, Welcome: *line}) })
 	}
 	for _, body := range out.Send {
-		p.w.At(0, func() { p.w.Tell(p.n, jxtabridge.Received{Conn: p.conn, Body: body}) })
+		p.w.At(0, func() { p.w.DeliverJXTA(p.n, jxtabridge.Received{Conn: p.conn, Body: body}) })
 	}
 	if at := out.Deadline; !at.IsZero() && !at.Equal(p.due) {
 		p.due = at

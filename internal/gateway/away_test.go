@@ -55,7 +55,7 @@ func newCrew(t *testing.T, profile string, seed uint64, wait time.Duration, rule
 			g.Wait, g.Messages = wait, rules
 			cfg := jxtabridge.Config{Name: n.Name, Address: fmt.Sprintf("10.20.%d.1:9701", n.ID), Identity: jxtabridge.Identity{Peer: parts.Unique()},
 				Hold: gateway.Hold(s.Profile), AskAfter: gateway.AskAfter(s.Profile), Wait: wait}
-			g.Faces[site.JXTA] = func(memories []site.Memory) (gateway.Face, error) { return jxtabridge.New(cfg, memories), nil }
+			g.Adapters[site.JXTA] = func(memories []site.Memory) (gateway.Adapter, error) { return jxtabridge.New(cfg, memories), nil }
 		}
 		s.LAN = func(n *sim.Node, out api.Output) { c.output(n, out) }
 	})
@@ -76,7 +76,7 @@ func (c *crew) output(n *sim.Node, out api.Output) {
 					return
 				}
 				h.step(conn, edgepeer.Received{Body: body})
-				c.Tell(n, jxtabridge.Written{Conn: conn, Token: o.Token})
+				c.DeliverJXTA(n, jxtabridge.Written{Conn: conn, Token: o.Token})
 			})
 		}
 	}
@@ -120,7 +120,7 @@ func (h *hand) dial(serial int) {
 	h.conn = h.c.conns
 	h.c.at[h.conn] = h
 	local := fmt.Sprintf("10.20.%d.%d:4711", h.n.ID, 2+len(h.id)%200)
-	h.c.Tell(h.n, jxtabridge.Opened{Conn: h.conn, Remote: local})
+	h.c.DeliverJXTA(h.n, jxtabridge.Opened{Conn: h.conn, Remote: local})
 	h.step(h.conn, edgepeer.Dialled{Remote: fmt.Sprintf("10.20.%d.1:9701", h.n.ID), Local: local})
 }
 
@@ -136,7 +136,7 @@ func (h *hand) vanish(orderly bool) {
 	h.peer, h.conn = nil, 0
 	h.serial++
 	if conn != 0 {
-		h.c.At(0, func() { h.c.Tell(h.n, jxtabridge.Closed{Conn: conn}) })
+		h.c.At(0, func() { h.c.DeliverJXTA(h.n, jxtabridge.Closed{Conn: conn}) })
 	}
 }
 
@@ -147,10 +147,10 @@ func (h *hand) step(conn site.ConnID, ev edgepeer.Event) {
 	serial, w := h.serial, h.c
 	out := h.peer.Step(w.Now, ev)
 	if line := out.Welcome; line != nil {
-		w.At(0, func() { w.Tell(h.n, jxtabridge.Welcomed{Conn: conn, Welcome: *line}) })
+		w.At(0, func() { w.DeliverJXTA(h.n, jxtabridge.Welcomed{Conn: conn, Welcome: *line}) })
 	}
 	for _, body := range out.Send {
-		w.At(0, func() { w.Tell(h.n, jxtabridge.Received{Conn: conn, Body: body}) })
+		w.At(0, func() { w.DeliverJXTA(h.n, jxtabridge.Received{Conn: conn, Body: body}) })
 	}
 	if !out.Deadline.IsZero() {
 		w.At(max(0, out.Deadline.Sub(w.Now)), func() {

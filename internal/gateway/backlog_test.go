@@ -40,7 +40,7 @@ func backlog(t *testing.T, n int, least uint64, text func([]byte) []byte) {
 		for _, d := range []*profile.Direction{&p.Up, &p.Down} {
 			*d = profile.Direction{RateBps: 4_000_000, Delay: 20 * time.Millisecond, QueueOctets: 1 << 18}
 		}
-		p.AckDelay, p.ProbeInterval, p.HoleAge, p.GRTT, p.Bundle = 200*time.Millisecond, time.Second, 300*time.Millisecond, 200*time.Millisecond, 5*time.Millisecond
+		p.AckDelay, p.ProbeInterval, p.GapAge, p.GRTT, p.Bundle = 200*time.Millisecond, time.Second, 300*time.Millisecond, 200*time.Millisecond, 5*time.Millisecond
 	})
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	w.Run(30 * time.Second)

@@ -171,13 +171,13 @@ func siteAt(peers []*peer, at netip.AddrPort) uint16 {
 func (m *months) last(most int, name func(uint16) string) (list []api.BillMonth) {
 	numbers := slices.SortedFunc(maps.Keys(m.list), func(a, b int) int { return cmp.Compare(b, a) })
 	for _, number := range numbers[:min(most, len(numbers))] {
-		list = append(list, m.list[number].told(name))
+		list = append(list, m.list[number].row(name))
 	}
 	return list
 }
 
-// told is a month as it is told. What no site accounts for is the last row.
-func (b *billMonth) told(name func(uint16) string) api.BillMonth {
+// row is a month as it is told. What no site accounts for is the last row.
+func (b *billMonth) row(name func(uint16) string) api.BillMonth {
 	row := api.BillMonth{Month: monthStart(b.number).Format("2006-01"), Since: b.since, Sites: []api.BillSite{}}
 	others := api.BillRow{}
 	for _, id := range slices.Sorted(maps.Keys(b.rows)) {

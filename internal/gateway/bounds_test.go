@@ -17,7 +17,7 @@ import (
 	"aldis/internal/site"
 )
 
-// blank is an envelope with documents that are all alike, deflated, in a deflated envelope: what a member of the net that
+// blank is an envelope with documents that are all alike, deflated, in a deflated envelope: what a member of the network that
 // means harm may send.
 func blank(items, octets int) []byte {
 	coder := compact.Coder{NoModel: true}
@@ -67,7 +67,7 @@ func metered(t *testing.T, profile string, seed uint64, id uint16) (*sim.World, 
 	return w, m
 }
 
-// Whatever a datagram of 20 kB of a member of the net holds, what it expands to and what it leaves in memory and journal
+// Whatever a datagram of 20 kB of a member of the network holds, what it expands to and what it leaves in memory and journal
 // is bounded, and no turn of the loop takes it all. The peer's next honest message is read.
 func TestDatagramsThatExpand(t *testing.T) {
 	one := func(number uint16, body []byte) []byte {
@@ -111,7 +111,7 @@ func TestDatagramsThatExpand(t *testing.T) {
 			if len(tt.frames) > 20_000 {
 				t.Fatalf("%d octets", len(tt.frames))
 			}
-			liar := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Boot{Number: ship.Boot() + 1})
+			liar := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Incarnation{Number: ship.Incarnation() + 1})
 			hello := frame.Append(nil, frame.Hello{Store: 99, Stream: 1}, false)
 			inject := func(frames []byte) {
 				data, err := liar.Seal(nil, 1, true, slices.Concat(hello, frames))
@@ -194,11 +194,11 @@ func TestReadingIsBounded(t *testing.T) {
 		if !bytes.Equal(g.Payload.Parts[0].Data, report(i, octets[i%len(octets)])) {
 			t.Errorf("report %d is not as it was sent", i)
 		}
-		lane := min(1, octets[i%len(octets)]/10_000)
-		if i+1 <= last[lane] {
-			t.Errorf("report %d of lane %d came behind %d", i, lane, last[lane]-1)
+		queue := min(1, octets[i%len(octets)]/10_000)
+		if i+1 <= last[queue] {
+			t.Errorf("report %d of queue %d came behind %d", i, queue, last[queue]-1)
 		}
-		last[lane] = i + 1
+		last[queue] = i + 1
 	}
 	if len(hq.Site.Got) != 60 {
 		t.Errorf("%d of 60 messages arrived", len(hq.Site.Got))

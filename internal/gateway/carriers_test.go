@@ -194,7 +194,7 @@ func holdsAndCancels(t *testing.T, v *voyage) {
 	held := v.waiting()
 	check.Equal(t, "messages held", len(held), 3)
 	check.Equal(t, "messages that came before the release", len(v.ship.Site.Got), 1)
-	v.Give(v.hq, gateway.MessageOrder{Ref: 2, Message: held[1], Do: gateway.DoWithdraw, By: "test"})
+	v.Give(v.hq, gateway.MessageOrder{Ref: 2, Message: held[1], Do: gateway.DoCancel, By: "test"})
 	v.Give(v.hq, gateway.ClassOrder{Ref: 3, Precedence: site.Routine, Do: gateway.DoRelease, By: "test"})
 	v.sent = append(v.sent[:2], v.sent[3])
 	v.delivered(t)
@@ -220,8 +220,8 @@ func refuses(t *testing.T, v *voyage) {
 	v.Run(10*time.Minute + v.settles)
 	p := v.peer()
 	if !v.hq.GW.Status(v.Now).Link.Shared { // P_Mul has a bound of its own: 8,192 messages, 64 MiB (TestSenderBadInput)
-		check.Differ(t, "messages refused or given up", p.Refused+p.Withdrawn, 0)
+		check.Differ(t, "messages refused or given up", p.Refused+p.Cancelled, 0)
 	}
 	check.Equal(t, "messages that arrived", uint64(len(v.ship.Site.Got)), p.Delivered)
-	check.Equal(t, "messages accounted for", p.Accepted, p.Delivered+p.Withdrawn)
+	check.Equal(t, "messages accounted for", p.Accepted, p.Delivered+p.Cancelled)
 }

@@ -24,7 +24,7 @@ import (
 
 // TestChaos plays everything bad at once, by chance: data put back, lost records and stores, power cuts of hours, crashes
 // in the middle of a turn, clocks that are set by hours and by a year, new addresses, datagrams of yesterday, changed ones,
-// and a member of the net that lies. Each message ends in one state at its sender, and the state is true: it arrived, once,
+// and a member of the network that lies. Each message ends in one state at its sender, and the state is true: it arrived, once,
 // but for what docs/decisions/put-back.md says that cannot be mended. After the last of it, when the clocks are right and the
 // operator has done what the log asks for, new messages arrive as on the first day.
 func TestChaos(t *testing.T) {
@@ -47,25 +47,25 @@ func TestChaosGroup(t *testing.T) {
 
 // chaos is one run.
 type chaos struct {
-	w      *sim.World
-	rng    *rand.Rand
-	link   string
-	trust  bool        // each has a key of its own
-	group  bool        // all share a channel, and P_Mul carries what is for several
-	nodes  []*sim.Node // that are honest; the first is ashore
-	liar   *sim.Node   // in the net, with the key; nothing that it says is true
-	air    [][]byte    // what was on the air
-	noise  float64     // share of datagrams that somebody changes or repeats
-	lies   *seal.Sealer
-	lied   func(data []byte)                   // is given what the liar sends; nil: nobody looks
-	roster *roster.Roster                      // the newest that was signed; nil: all share a key
-	forger [][]*seal.Sealer                    // by the node in whose name
-	all    map[string]map[uint16]*chaosMessage // by the text's head, for each node that should get it
-	ids    map[chaosID]string                  // their heads
-	counts map[[2]uint16]api.PeerCounts        // of a node, for a peer, at the last look
-	boots  map[uint16]uint32
+	w            *sim.World
+	rng          *rand.Rand
+	link         string
+	trust        bool        // each has a key of its own
+	group        bool        // all share a channel, and P_Mul carries what is for several
+	nodes        []*sim.Node // that are honest; the first is ashore
+	liar         *sim.Node   // in the network, with the key; nothing that it says is true
+	air          [][]byte    // what was on the air
+	noise        float64     // share of datagrams that somebody changes or repeats
+	lies         *seal.Sealer
+	lied         func(data []byte)                   // is given what the liar sends; nil: nobody looks
+	roster       *roster.Roster                      // the newest that was signed; nil: all share a key
+	forger       [][]*seal.Sealer                    // by the node in whose name
+	all          map[string]map[uint16]*chaosMessage // by the text's head, for each node that should get it
+	ids          map[chaosID]string                  // their heads
+	counts       map[[2]uint16]api.PeerCounts        // of a node, for a peer, at the last look
+	incarnations map[uint16]uint32
 	// acked is how many messages that a node had confirmed it may have lost, told how many of its own a node knows to have come
-	// to nothing behind their receipts, by the peer.
+	// to nothing behind their acknowledgements, by the peer.
 	acked map[uint16]int
 	told  map[[2]uint16]int
 	// said is how many messages the log of a node says that another may have lost.
@@ -110,7 +110,7 @@ func newChaosGroup(t *testing.T, seed uint64) *chaos {
 // begin makes a World of so many honest nodes.
 func (c *chaos) begin(t *testing.T, honest int, seed uint64) {
 	c.all, c.ids, c.given = map[string]map[uint16]*chaosMessage{}, map[chaosID]string{}, map[uint16][]int{}
-	c.counts, c.boots, c.acked = map[[2]uint16]api.PeerCounts{}, map[uint16]uint32{}, map[uint16]int{}
+	c.counts, c.incarnations, c.acked = map[[2]uint16]api.PeerCounts{}, map[uint16]uint32{}, map[uint16]int{}
 	c.told, c.said = map[[2]uint16]int{}, map[[2]uint16]int{}
 	c.w = world(t, honest+1, c.link, seed, func(cfg *sim.Config) {
 		cfg.Committed, cfg.Group, cfg.Roster = c.committed, c.group, c.trust
@@ -170,7 +170,7 @@ func (c *chaos) committed(n *sim.Node, out api.Output) {
 			case m == nil:
 			case r.Value != nil:
 				if m.ended == "delivered" { // it was acknowledged, and could not be read
-					if pair := [2]uint16{n.ID, to}; m.start == n.Boot() { // counts begin with a start
+					if pair := [2]uint16{n.ID, to}; m.start == n.Incarnation() { // counts begin with a start
 						counts := c.counts[pair]
 						counts.Delivered--
 						c.counts[pair] = counts
@@ -185,8 +185,8 @@ func (c *chaos) committed(n *sim.Node, out api.Output) {
 			}
 		}
 	}
-	if c.boots[n.ID] != n.Boot() {
-		c.boots[n.ID] = n.Boot()
+	if c.incarnations[n.ID] != n.Incarnation() {
+		c.incarnations[n.ID] = n.Incarnation()
 		for _, other := range c.nodes {
 			delete(c.counts, [2]uint16{n.ID, other.ID})
 		}
@@ -248,14 +248,14 @@ func (c *chaos) end(n, other *sim.Node, list []*chaosMessage) {
 	case expired == uint64(len(list)) && delivered == 0 && c.group:
 		fate = "expired"
 	default:
-		fate = fmt.Sprintf("one of %d: %d delivered, %d expired, %d withdrawn", len(list), delivered, expired, now.Withdrawn-before.Withdrawn)
+		fate = fmt.Sprintf("one of %d: %d delivered, %d expired, %d cancelled", len(list), delivered, expired, now.Cancelled-before.Cancelled)
 		c.fault("%s ended %d messages for %s and says: %s", n.Name, len(list), other.Name, fate)
 	}
 	for _, m := range list {
 		if m.ended != "" {
 			c.fault("a message of %s ended twice: %s, %s", n.Name, m.ended, fate)
 		}
-		m.ended, m.start = fate, n.Boot()
+		m.ended, m.start = fate, n.Incarnation()
 	}
 }
 
@@ -359,7 +359,7 @@ func (c *chaos) tap(from, to *sim.Node, data []byte) [][]byte {
 	}
 }
 
-// lie sends authentic datagrams of a member of the net, whose frames are changed ones of a true kind, or noise.
+// lie sends authentic datagrams of a member of the network, whose frames are changed ones of a true kind, or noise.
 func (c *chaos) lie(to *sim.Node, n int) {
 	for range n {
 		var body []byte
@@ -367,12 +367,12 @@ func (c *chaos) lie(to *sim.Node, n int) {
 			var f frame.Frame
 			switch c.rng.IntN(5) {
 			case 0:
-				f = frame.Hello{Store: c.rng.Uint32(), Stream: uint8(c.rng.Uint32()), HeardBoot: to.Boot(), HeardStream: uint8(c.rng.IntN(3)),
+				f = frame.Hello{Store: c.rng.Uint32(), Stream: uint8(c.rng.Uint32()), HeardIncarnation: to.Incarnation(), HeardStream: uint8(c.rng.IntN(3)),
 					Digest: c.rng.Uint32(), Seen: uint16(c.rng.Uint32()), End: c.rng.IntN(4) == 0, Ended: c.rng.IntN(4) == 0, Void: c.rng.IntN(4) == 0}
 			case 1:
 				f = frame.Data{Number: uint16(c.rng.IntN(40)), Prompt: c.rng.IntN(2) == 0, Body: c.bytes(c.rng.IntN(100))}
 			case 2:
-				f = frame.Receipt{Lane: frame.Lane(c.rng.IntN(2)), Cumulative: uint16(c.rng.IntN(100)), Bitmap: c.bytes(c.rng.IntN(4))}
+				f = frame.Ack{Queue: frame.Queue(c.rng.IntN(2)), Cumulative: uint16(c.rng.IntN(100)), Bitmap: c.bytes(c.rng.IntN(4))}
 			case 3:
 				f = frame.PMul{Body: c.bytes(c.rng.IntN(60))}
 			default:
@@ -543,7 +543,7 @@ func (c *chaos) operate() {
 func (c *chaos) play() bool {
 	w := c.w
 	w.Kill(c.liar, 1000*time.Hour)
-	c.lies = seal.NewSealer(seal.Key{1, 2, 3}, c.liar.ID, seal.Boot{Number: c.liar.Boot() + 1, Salt: 7})
+	c.lies = seal.NewSealer(seal.Key{1, 2, 3}, c.liar.ID, seal.Incarnation{Number: c.liar.Incarnation() + 1, Salt: 7})
 	if c.trust {
 		c.roster = w.First()
 		c.insider()

@@ -47,11 +47,11 @@ func (c *chaos) insider() {
 		c.fault("%v", err)
 		return
 	}
-	c.lies = seal.NewSealer(ring, c.liar.ID, seal.Boot{Number: c.liar.Boot() + 1 + uint32(c.roster.Serial), Salt: 7})
+	c.lies = seal.NewSealer(ring, c.liar.ID, seal.Incarnation{Number: c.liar.Incarnation() + 1 + uint32(c.roster.Serial), Salt: 7})
 	c.forger = nil
 	for _, n := range c.nodes {
 		c.forger = append(c.forger, []*seal.Sealer{
-			seal.NewSealer(ring, n.ID, seal.Boot{Number: n.Boot(), Salt: 9}), seal.NewSealer(ring, n.ID, seal.Boot{Number: n.Boot() + 1, Salt: 9})})
+			seal.NewSealer(ring, n.ID, seal.Incarnation{Number: n.Incarnation(), Salt: 9}), seal.NewSealer(ring, n.ID, seal.Incarnation{Number: n.Incarnation() + 1, Salt: 9})})
 	}
 }
 
@@ -75,7 +75,7 @@ func (c *chaos) rollover() {
 	for i, sealers := range c.forger {
 		for _, s := range sealers {
 			for _, to := range []uint16{victim.ID, seal.Group} {
-				d, err := s.Seal(nil, to, true, frame.Append(nil, frame.Hello{Store: 9, Stream: 9, HeardBoot: victim.Boot()}, true))
+				d, err := s.Seal(nil, to, true, frame.Append(nil, frame.Hello{Store: 9, Stream: 9, HeardIncarnation: victim.Incarnation()}, true))
 				if err == nil && c.nodes[i] != victim {
 					c.w.Late(c.liar, victim, d)
 				}

@@ -14,14 +14,14 @@ import (
 	"aldis/internal/site"
 )
 
-// sounding is a message of a format that no corpus but the net's has.
+// sounding is a message of a format that no corpus but the network's has.
 func sounding(r *rand.Rand) []byte {
 	return fmt.Appendf(nil, "!!FATHOM/3;rig=%s;lead %d.%d fm <shoal> %v <bottom> (%s) ~drift %03d/%d.%d\nnext-cast-in=%dmin;signed=leadsman-of-the-watch!!\n",
 		[]string{"WHELK", "COCKLE", "LIMPET"}[r.IntN(3)], r.IntN(90), r.IntN(10), r.IntN(2) == 0, []string{"sand-and-shell", "blue-mud", "rock"}[r.IntN(3)],
 		r.IntN(360), r.IntN(4), r.IntN(10), 5*r.IntN(12))
 }
 
-func corpusOf(t *testing.T, seed uint64) *compact.NetCorpus {
+func corpusOf(t *testing.T, seed uint64) *compact.NetworkCorpus {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	var messages [][]byte
@@ -51,7 +51,7 @@ func soundings(w *sim.World, from *sim.Node, to []uint16, seed uint64, n int, ev
 }
 
 // withCorpora is the octets both ways of the first message of a ship, where the gateways have these corpora.
-func withCorpora(t *testing.T, hqs, ships *compact.NetCorpus) int64 {
+func withCorpora(t *testing.T, hqs, ships *compact.NetworkCorpus) int64 {
 	t.Helper()
 	w := world(t, 2, "iridium-directip", 1, func(c *sim.Config) {
 		c.Configure = func(n *sim.Node, c *gateway.Config) {
@@ -89,7 +89,7 @@ func TestCorpora(t *testing.T) {
 // A gateway that starts again with another corpus, or with none, in the middle of it all reads everything; so does one that gets one.
 // Over P_Mul what was acknowledged and cannot be read is asked for again, which needs a sender that has not started since.
 func TestCorpusChanges(t *testing.T) {
-	corpora := []*compact.NetCorpus{corpusOf(t, 1), corpusOf(t, 2), nil}
+	corpora := []*compact.NetworkCorpus{corpusOf(t, 1), corpusOf(t, 2), nil}
 	for profile, every := range map[string]time.Duration{"iridium-directip": 5 * time.Second, "hf-2400": 20 * time.Second} {
 		for seed := range uint64(2) {
 			w := world(t, 2, profile, seed, func(c *sim.Config) {
@@ -108,7 +108,7 @@ func TestCorpusChanges(t *testing.T) {
 			down := soundings(w, hq, []uint16{2}, 2, 60, every)
 			for i, change := range []struct {
 				node   *sim.Node
-				corpus *compact.NetCorpus
+				corpus *compact.NetworkCorpus
 			}{{hq, corpora[1]}, {ship, corpora[1]}, {hq, corpora[2]}, {hq, corpora[1]}, {ship, corpora[0]}} {
 				w.At(time.Duration(8+10*i)*every+time.Duration(i*730)*time.Millisecond, func() {
 					w.Reconfigure(change.node, func(c *gateway.Config) { c.Corpus = change.corpus })

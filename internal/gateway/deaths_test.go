@@ -32,7 +32,7 @@ func dieInRollovers(t *testing.T, seed uint64, group bool) {
 		for _, d := range []*profile.Direction{&p.Up, &p.Down} {
 			*d = profile.Direction{RateBps: 2_000_000, Delay: 20 * time.Millisecond, QueueOctets: 1 << 18, LossPct: 2}
 		}
-		p.AckDelay, p.ProbeInterval, p.HoleAge, p.GRTT, p.Bundle = 200*time.Millisecond, time.Second, 300*time.Millisecond, 200*time.Millisecond, 5*time.Millisecond
+		p.AckDelay, p.ProbeInterval, p.GapAge, p.GRTT, p.Bundle = 200*time.Millisecond, time.Second, 300*time.Millisecond, 200*time.Millisecond, 5*time.Millisecond
 		if group {
 			p.Transport, p.Shared, p.Tariff = profile.PMul, true, profile.TariffNone
 			p.Turnaround, p.MaxHold, p.CopyAfter = 20*time.Millisecond, time.Second, 300*time.Millisecond

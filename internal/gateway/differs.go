@@ -54,8 +54,8 @@ type differs struct {
 // looksEvery is how often it is looked: what it goes by changes in half minutes.
 const looksEvery = 5 * time.Second
 
-// look says what has changed.
-func (d *differs) look(now time.Time, p *peer, shore bool) (notes site.Notes) {
+// check says what has changed.
+func (d *differs) check(now time.Time, p *peer, shore bool) (notes site.Notes) {
 	if now.Before(d.next) {
 		return nil
 	}

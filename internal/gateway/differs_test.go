@@ -99,7 +99,7 @@ func TestPaceBounded(t *testing.T) {
 }
 
 // TestLongerDelay: a round trip that takes twice as long as the profile has it is noticed from single messages that ask for
-// their receipts.
+// their acknowledgements.
 func TestLongerDelay(t *testing.T) {
 	for _, times := range []time.Duration{1, 3} {
 		w := otherLink(t, "iridium-certus-100", 1, func(d *profile.Direction) { d.Delay *= times; d.Jitter *= times })

@@ -1,4 +1,4 @@
-// Package gateway is the core of a node. One Step joins protocol adapters (faces), operators' rules, replication,
+// Package gateway is the core of a node. One Step joins protocol adapters (adapters), operators' rules, replication,
 // custody and carriers, and exchanges datagrams with the other gateways of the network. It is pure: edge packages give
 // it events and carry out its Output, in its order.
 //
@@ -25,7 +25,7 @@
 //   - api.go: events and outputs
 //   - gateway.go: New and Step
 //   - bearer.go: ways over the air
-//   - faces.go: protocol adapters, and where they exchange traffic
+//   - adapters.go: protocol adapters, and where they exchange traffic
 //   - receive.go: what arrives from the link
 //
 // Rules and orders of the operator:
@@ -37,15 +37,15 @@
 //   - drain.go: the drain before a stop
 //   - messageorders.go: orders about one message
 //   - standing.go: orders about all messages of a precedence
-//   - surveys.go: probing the link
+//   - linkprobes.go: probing the link
 //
 // State of sites, and messages after the carrier:
 //
 //   - state.go: replication of sites' state, and the copy of a peer's site
 //   - peer.go: another gateway of the network
-//   - door.go: what keys and rosters (package internal/gateway/keys) ask for
+//   - authenticator.go: what keys and rosters (package internal/gateway/keys) ask for
 //   - coders.go: which model codes and decodes a text
-//   - endings.go: messages after they are acknowledged, until each has been handed over or has failed
+//   - outcomes.go: messages after they are acknowledged, until each has been handed over or has failed
 //
 // The journal:
 //

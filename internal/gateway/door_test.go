@@ -115,7 +115,7 @@ func TestKnownPeersNeedNoAnswer(t *testing.T) {
 	check.Equal(t, "messages at HQ", len(hq.Site.Got), 1)
 }
 
-// A net that meets for the first time, on links of every kind, carries everything once.
+// A network that meets for the first time, on links of every kind, carries everything once.
 func TestStrangersMeet(t *testing.T) {
 	for _, name := range []string{"iridium-directip", "iridium-dialup", "hf-2400", "vhf-cnr-16k"} {
 		for seed := range uint64(3) {
@@ -141,9 +141,9 @@ func TestStartsFarAheadAreRefused(t *testing.T) {
 	})
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	w.Run(time.Minute)
-	far := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Boot{Number: 1<<32 - 1, Salt: 1})
+	far := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Incarnation{Number: 1<<32 - 1, Salt: 1})
 	lie := func() {
-		hello := frame.Append(nil, frame.Hello{Store: store, Stream: 1, HeardBoot: hq.Boot(), HeardStream: 1}, true)
+		hello := frame.Append(nil, frame.Hello{Store: store, Stream: 1, HeardIncarnation: hq.Incarnation(), HeardStream: 1}, true)
 		d, _ := far.Seal(nil, 1, true, hello)
 		w.Inject(hq, d)
 	}
@@ -194,7 +194,7 @@ func TestForgottenPeersAreNotReplayed(t *testing.T) {
 func TestClockBehindHearsEverybody(t *testing.T) {
 	for _, behind := range []time.Duration{30 * 365 * 24 * time.Hour, 57 * 365 * 24 * time.Hour} {
 		cfg := gateway.Config{ID: 3, Name: "late", Peers: []gateway.PeerConfig{{ID: 2, Name: "ship"}}, Profile: load(t, "iridium-directip"),
-			Key: seal.Key{1, 2, 3}, Boot: seal.Boot{Number: 40, Salt: 4}, Store: 5}
+			Key: seal.Key{1, 2, 3}, Incarnation: seal.Incarnation{Number: 40, Salt: 4}, Store: 5}
 		gw, err := gateway.New(cfg, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -204,8 +204,8 @@ func TestClockBehindHearsEverybody(t *testing.T) {
 		if len(out.Notes) != 1 || !strings.Contains(out.Notes[0].Text, "clock is behind") {
 			t.Errorf("%v behind: notes %v", behind, out.Notes)
 		}
-		ship := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Boot{Number: uint32(sim.Epoch.Unix()), Salt: 1})
-		hello := frame.Append(nil, frame.Hello{Store: 7, Stream: 1, HeardBoot: 40, HeardStream: 1}, true)
+		ship := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Incarnation{Number: uint32(sim.Epoch.Unix()), Salt: 1})
+		hello := frame.Append(nil, frame.Hello{Store: 7, Stream: 1, HeardIncarnation: 40, HeardStream: 1}, true)
 		d, _ := ship.Seal(nil, 3, true, hello)
 		gw.Step(now, api.Datagram{Addr: netip.MustParseAddrPort("192.0.2.2:7142"), Data: d})
 		check.Equal(t, "link", gw.Status(now).Peers[0].Link, "up")
@@ -233,7 +233,7 @@ func TestTwinsAndReplays(t *testing.T) {
 
 	// A second ship with the same disk, whose clock is behind: it is refused, and says so itself.
 	twin, err := gateway.New(gateway.Config{ID: 2, Name: "twin", Peers: []gateway.PeerConfig{{ID: 1, Name: "hq", Addr: hq.Addr()}},
-		Profile: load(t, "iridium-directip"), Key: seal.Key{1, 2, 3}, Boot: seal.Boot{Number: ship.Boot() - 1000, Salt: 77}, Store: 5}, nil)
+		Profile: load(t, "iridium-directip"), Key: seal.Key{1, 2, 3}, Incarnation: seal.Incarnation{Number: ship.Incarnation() - 1000, Salt: 77}, Store: 5}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestTwinsAndReplays(t *testing.T) {
 	check.True(t, "its peer says so", said(w, "two nodes with one id") > 0, w.Notes)
 }
 
-// A wrong net key at one side has one line at the other.
+// A wrong network key at one side has one line at the other.
 func TestWrongKeyHasALine(t *testing.T) {
 	for _, learned := range []bool{false, true} {
 		w := world(t, 2, "iridium-directip", 3, func(c *sim.Config) {
@@ -281,7 +281,7 @@ func TestWrongKeyHasALine(t *testing.T) {
 		w.Run(9 * time.Minute)
 		n := 0
 		for _, note := range w.Notes {
-			if strings.Contains(note, "have another net key?") && strings.Contains(note, " hq warn") {
+			if strings.Contains(note, "have another network key?") && strings.Contains(note, " hq warn") {
 				n++
 			}
 		}

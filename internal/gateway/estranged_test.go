@@ -77,8 +77,8 @@ func TestStandingGames(t *testing.T) {
 			play func(*testing.T)
 			long bool // it computes for seconds
 		}{
-			{"three ships", TestThreeShips, false}, {"an outage", TestOutageOfAMinute, false}, {"two faces", TestTwoFaces, false},
-			{"a face after a kill", TestFaceAfterAKill, false}, {"P_Mul", TestMulGroup, false}, {"P_Mul crashes", TestMulCrashes, false},
+			{"three ships", TestThreeShips, false}, {"an outage", TestOutageOfAMinute, false}, {"two adapters", TestTwoAdapters, false},
+			{"an adapter after a kill", TestAdapterAfterAKill, false}, {"P_Mul", TestMulGroup, false}, {"P_Mul crashes", TestMulCrashes, false},
 			{"P_Mul and a lost store", TestMulLostStore, false}, {"a silent ship", TestMulSilentShip, false},
 			{"reordered", TestReorderedDatagrams, false}, {"a forgotten history", TestForgottenHistory, false},
 			{"any one datagram", TestAnyOneDatagramLost, true}, {"tracks", TestTracksOverIridium, true},

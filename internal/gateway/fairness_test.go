@@ -148,13 +148,13 @@ func TestSharesOfTheQueue(t *testing.T) {
 	reports(w, ship, 7, 100, 300, time.Millisecond)
 	w.Run(time.Second)
 	full := ship.GW.Status(w.Now).Peers[0]
-	if full.Refused == 0 || full.Withdrawn != 0 {
+	if full.Refused == 0 || full.Cancelled != 0 {
 		t.Fatalf("one source alone: %+v", full.PeerCounts)
 	}
 	reports(w, ship, 8, 10, 300, time.Millisecond)
 	w.Run(time.Second)
 	shared := ship.GW.Status(w.Now).Peers[0]
-	if shared.Refused != full.Refused || shared.Withdrawn < 8 || shared.Withdrawn > 12 || shared.WaitingOctets > 20_000 {
+	if shared.Refused != full.Refused || shared.Cancelled < 8 || shared.Cancelled > 12 || shared.WaitingOctets > 20_000 {
 		t.Errorf("ten of another source: %+v, %d octets wait", shared.PeerCounts, shared.WaitingOctets)
 	}
 	reports(w, ship, 8, 90, 300, time.Millisecond)
@@ -173,7 +173,7 @@ func TestSharesOfTheQueue(t *testing.T) {
 		t.Errorf("of two sources that write all they can %d and %d messages arrived", got["7"], got["8"])
 	}
 	s := ship.GW.Status(w.Now).Peers[0]
-	if s.Accepted != s.Delivered+s.Withdrawn || int(s.Delivered) != len(hq.Site.Got) {
+	if s.Accepted != s.Delivered+s.Cancelled || int(s.Delivered) != len(hq.Site.Got) {
 		t.Errorf("%+v, %d arrived", s.PeerCounts, len(hq.Site.Got))
 	}
 }

@@ -78,7 +78,7 @@ func TestBurstAtOnce(t *testing.T) {
 }
 
 // TestBurstTail: the link loses the last datagram of a burst, behind which nothing comes that would show it. The sender asks for its
-// receipt and repeats it when that is overdue, instead of waiting as long as a receipt may.
+// acknowledgement and repeats it when that is overdue, instead of waiting as long as an acknowledgement may.
 func TestBurstTail(t *testing.T) {
 	for _, c := range []struct {
 		seed uint64

@@ -39,7 +39,7 @@ func (s *thief) look(from, to *sim.Node, data []byte) {
 		if err != nil {
 			panic(err) // keys of our own
 		}
-		s.openers[way] = seal.NewOpener(ring, to.ID, seal.Boot{}, map[uint16]seal.PeerState{from.ID: {}})
+		s.openers[way] = seal.NewOpener(ring, to.ID, seal.Incarnation{}, map[uint16]seal.PeerState{from.ID: {}})
 	}
 	_, body, _, err := s.openers[way].Open(data)
 	if s.w.Now.Before(s.since) {

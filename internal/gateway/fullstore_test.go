@@ -38,9 +38,9 @@ func TestFullStore(t *testing.T) {
 	}
 	check.Differ(t, "full.Refused", full.Refused, 0)
 	check.Equal(t, "s.Refused", s.Refused, full.Refused)
-	check.Differ(t, "s.Withdrawn", s.Withdrawn, 0)
+	check.Differ(t, "s.Withdrawn", s.Cancelled, 0)
 	check.Equal(t, "flashes", flashes, 20)
-	if s.Accepted != s.Delivered+s.Withdrawn || int(s.Delivered) != len(hq.Site.Got) {
+	if s.Accepted != s.Delivered+s.Cancelled || int(s.Delivered) != len(hq.Site.Got) {
 		t.Errorf("%+v, %d arrived", s.PeerCounts, len(hq.Site.Got))
 	}
 }

@@ -22,13 +22,13 @@ import (
 	"aldis/internal/site"
 )
 
-// Face is the LAN side of a gateway for one kind of software: jxtabridge.Bridge, or a load that a simulation makes. Items
+// Adapter is the LAN side of a gateway for one kind of software: jxtabridge.Bridge, or a load that a simulation makes. Items
 // that it told in an earlier run count until it withdraws them or they expire.
-type Face interface {
-	// Step brings the face to now and applies ev; a nil ev means that only time passed.
+type Adapter interface {
+	// Step brings the adapter to now and applies ev; a nil ev means that only time passed.
 	Step(now time.Time, ev site.Event) site.Output
 	// DescribeItem and DescribeMessage say what the operator's rules may go by, also of what came from other sites.
-	// Direction and Site are the caller's. They neither change the face nor depend on what it has seen.
+	// Direction and Site are the caller's. They neither change the adapter nor depend on what it has seen.
 	DescribeItem(site.Item) site.Subject
 	DescribeMessage(*site.Message) site.Subject
 }
@@ -42,16 +42,16 @@ type PeerConfig struct {
 
 // Config is what a gateway is made of.
 type Config struct {
-	ID        uint16
-	Name      string
-	Peers     []PeerConfig
-	Profile   profile.Profile
-	Shore     bool      // the link's profile is that of the peers' terminals, this end is ashore
-	Key       seal.Key  // that all share
-	Trust     *Trust    // instead: each has its own; nil: Key
-	Boot      seal.Boot // new at every start; the caller made its number durable
-	Store     uint32    // of the journal, random at its creation
-	Keepalive time.Duration
+	ID          uint16
+	Name        string
+	Peers       []PeerConfig
+	Profile     profile.Profile
+	Shore       bool             // the link's profile is that of the peers' terminals, this end is ashore
+	Key         seal.Key         // that all share
+	Trust       *Trust           // instead: each has its own; nil: Key
+	Incarnation seal.Incarnation // new at every start; the caller made its number durable
+	Store       uint32           // of the journal, random at its creation
+	Keepalive   time.Duration
 	// Silent is an order of the configuration's: nothing is ever transmitted, whatever the journal says.
 	Silent bool
 	// Windows are times of silence that come by themselves.
@@ -63,8 +63,8 @@ type Config struct {
 	Group netip.AddrPort
 	Rand  *rand.Rand     // of P_Mul's random delays
 	Rules []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
-	// Corpus is what the net has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.
-	Corpus *compact.NetCorpus
+	// Corpus is what the network has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.
+	Corpus *compact.NetworkCorpus
 	// Filter is what may cross; nil has no rules. The bridge has the same one, for what local peers may offer each other.
 	Filter *filter.Filter
 	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
@@ -76,8 +76,8 @@ type Config struct {
 	// Refused hears of each record of the journal that cannot be used and that the gateway can do without (Spare). nil: such
 	// a record is an error of New.
 	Refused func(r api.Record, why error)
-	// Faces make the LAN sides, each from what it asked to remember.
-	Faces map[site.Face]func(memories []site.Memory) (Face, error)
+	// Adapters make the LAN sides, each from what it asked to remember.
+	Adapters map[site.Adapter]func(memories []site.Memory) (Adapter, error)
 	// Meeting makes where they meet, from what it asked to remember; nil: none does.
 	Meeting func(memories []site.Memory) (Meeting, error)
 }
@@ -88,7 +88,7 @@ const DefaultMaxWaiting = 64 << 20
 // Gateway is one node. It is not for concurrent use.
 type Gateway struct {
 	cfg       Config
-	faces     faces
+	adapters  adapters
 	keys      *keys.Keys
 	coders    coders
 	replica   *replica.Replica
@@ -122,13 +122,13 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	}
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
-	g.coders.net.Net = cfg.Corpus
-	g.mail = mail.NewStore(g, cfg.Boot.Number, cfg.MaxWaiting, g.ended)
-	g.orders = orders{store: g.mail, road: g, faces: &g.faces,
+	g.coders.network.Network = cfg.Corpus
+	g.mail = mail.NewStore(g, cfg.Incarnation.Number, cfg.MaxWaiting, g.ended)
+	g.orders = orders{store: g.mail, road: g, adapters: &g.adapters,
 		carrier: func(peer uint16) mail.Orders { return g.byID[peer].bearer.Carrier().Orders() }}
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
-			return nil, fmt.Errorf("gateway: peer id %d is not unique in the net", pc.ID)
+			return nil, fmt.Errorf("gateway: peer id %d is not unique in the network", pc.ID)
 		}
 		p := newPeer(pc, g, &g.mail.Lives, cfg.Profile.Transport == profile.PMul)
 		g.byID[pc.ID] = p
@@ -140,9 +140,9 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 		ids[i], reached[i] = p.ID, p.Peer
 	}
 	g.replica = replica.New(ids)
-	g.crossing = crossing{filter: cfg.Filter, faces: &g.faces, replica: g.replica, log: g, sites: slices.Clone(ids)}
+	g.crossing = crossing{filter: cfg.Filter, adapters: &g.adapters, replica: g.replica, log: g, sites: slices.Clone(ids)}
 	g.keys = newKeys(&g.cfg, g, reached)
-	if err := g.faces.start(cfg, restore); err != nil {
+	if err := g.adapters.start(cfg, restore); err != nil {
 		return nil, err
 	}
 	b, err := g.newBearer(reached, restore)
@@ -196,12 +196,12 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	if g.restored != nil {
 		g.start(now)
 	}
-	idle := func() bool { return g.link.idle(now) && !due.Reached(now, g.faces.due()) }
+	idle := func() bool { return g.link.idle(now) && !due.Reached(now, g.adapters.due()) }
 	switch ev := ev.(type) {
 	case api.LAN:
-		g.stepFace(now, ev.Face, ev.Event)
+		g.stepAdapter(now, ev.Adapter, ev.Event)
 		if idle() {
-			out.Deadline = due.Earliest(g.link.due, g.faces.due())
+			out.Deadline = due.Earliest(g.link.due, g.adapters.due())
 			return out
 		}
 	case api.Datagram:
@@ -215,7 +215,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 			return out
 		}
 		if idle() { // it was refused
-			out.Deadline = due.Earliest(g.link.due, g.faces.due())
+			out.Deadline = due.Earliest(g.link.due, g.adapters.due())
 			return out
 		}
 	case api.Stop:
@@ -230,11 +230,11 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		}
 		return out
 	default:
-		g.obey(now, ev)
+		g.apply(now, ev)
 	}
-	for _, f := range g.faces.list {
+	for _, f := range g.adapters.list {
 		if due.Reached(now, f.due) {
-			g.stepFace(now, f.number, nil)
+			g.stepAdapter(now, f.number, nil)
 		}
 	}
 	g.meet(now)
@@ -242,7 +242,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		g.purge(now)
 	}
 	g.orders.step(now)
-	g.crossing.step(now, func(from uint16, it site.Item) { g.stepFace(now, it.Face, site.FarItem{Site: from, Item: it}) })
+	g.crossing.step(now, func(from uint16, it site.Item) { g.stepAdapter(now, it.Adapter, site.FarItem{Site: from, Item: it}) })
 	for _, p := range g.peers {
 		g.mail.Expire(now, p.Peer)
 		p.ends.step(now)
@@ -257,35 +257,35 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.silence.step(g, g.bearers, now)
 	for _, b := range g.bearers {
 		if g.silence.quiet() {
-			b.surveys.hush(now)
+			b.linkProbes.hush(now)
 			continue
 		}
 		for _, c := range b.Carriers {
 			c.Pump(now)
 		}
-		b.surveys.pump(now)
+		b.linkProbes.pump(now)
 	}
 	for _, p := range g.peers {
-		notes := slices.Concat(p.link.look(now, p), p.differs.look(now, p, g.cfg.Shore))
+		notes := slices.Concat(p.link.check(now, p), p.differs.check(now, p, g.cfg.Shore))
 		if p.late.Due(now) {
 			notes = append(notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)
 		}
 		out.Notes = append(out.Notes, notes...)
 	}
 	g.link.due, g.link.looked = g.deadline(now), true
-	out.Deadline = due.Earliest(g.link.due, g.faces.due())
+	out.Deadline = due.Earliest(g.link.due, g.adapters.due())
 	return out
 }
 
-// obey does what operators order, and takes what the edges report.
-func (g *Gateway) obey(now time.Time, ev api.Event) {
+// apply does what operators order, and takes what the edges report.
+func (g *Gateway) apply(now time.Time, ev api.Event) {
 	switch ev := ev.(type) {
 	case api.Silence:
-		g.silence.obey(g, g.bearers, now, ev)
+		g.silence.apply(g, g.bearers, now, ev)
 	case api.Clock:
 		g.silence.hear(now, ev)
 	case MessageOrder:
-		g.orders.obey(now, ev)
+		g.orders.apply(now, ev)
 	case ClassOrder:
 		g.orders.obeyClass(now, ev)
 	case api.Forget:
@@ -293,11 +293,11 @@ func (g *Gateway) obey(now time.Time, ev api.Event) {
 	case NewRules:
 		g.newRules(now, ev)
 	case api.Drain:
-		g.out.Notes = append(g.out.Notes, g.faces.drain.order(now, ev)...)
+		g.out.Notes = append(g.out.Notes, g.adapters.drain.order(now, ev)...)
 	case NewLink:
 		g.newLink(now, ev)
-	case SurveyOrder:
-		g.bearers[0].surveys.obey(now, ev)
+	case LinkProbeOrder:
+		g.bearers[0].linkProbes.apply(now, ev)
 	case NewRoster:
 		g.keys.Rosters.Give(ev.Roster)
 		g.part(now)
@@ -310,7 +310,7 @@ func (g *Gateway) obey(now time.Time, ev api.Event) {
 	}
 }
 
-// start is the first Step: everything known from the journal is told to the faces before anything else happens.
+// start is the first Step: everything known from the journal is told to the adapters before anything else happens.
 func (g *Gateway) start(now time.Time) {
 	r := g.restored
 	g.restored = nil
@@ -318,13 +318,13 @@ func (g *Gateway) start(now time.Time) {
 	g.silence.resume(g, &g.cfg, now)
 	g.keys.Start(now)
 	g.part(now)
-	for _, it := range r.own { // before a face says anew which of them somebody uses
+	for _, it := range r.own { // before an adapter says anew which of them somebody uses
 		g.crossing.put(now, it)
 	}
-	for _, f := range g.faces.list {
-		g.stepFace(now, f.number, nil)
+	for _, f := range g.adapters.list {
+		g.stepAdapter(now, f.number, nil)
 	}
-	g.faces.meeting.begin(now, r.own)
+	g.adapters.meeting.begin(now, r.own)
 	g.meet(now)
 	for _, f := range r.far {
 		g.farItem(now, f.Site, f.Item, false)
@@ -333,7 +333,7 @@ func (g *Gateway) start(now time.Time) {
 		p.ends.start(now)
 	}
 	for _, m := range r.mail {
-		g.byID[m.Site].ends.again(now, &m)
+		g.byID[m.Site].ends.boundLife(now, &m)
 		g.deliver(now, m)
 	}
 	for _, b := range g.bearers {
@@ -382,7 +382,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		return
 	}
 	switch fate {
-	case mail.Anew: // it goes on
+	case mail.Reissued: // it goes on
 		return
 	case mail.Delivered:
 		for _, h := range g.replica.Acked(e.Peer.ID, e.ID) {
@@ -396,7 +396,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		g.replica.Unsent(e.Peer.ID, e.ID)
 		g.byID[e.Peer.ID].ends.back(g.now, e.Content.Lost)
 	}
-	g.faces.ended(e.Content.Payload, fate != mail.Delivered)
+	g.adapters.ended(e.Content.Payload, fate != mail.Delivered)
 }
 
 // Note says something in the operator's log.
@@ -441,7 +441,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 		for _, c := range b.Carriers {
 			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
 		}
-		at = due.Earliest(at, b.surveys.due(now))
+		at = due.Earliest(at, b.linkProbes.due(now))
 	}
 	return at
 }

@@ -91,7 +91,7 @@ func TestGreeting(t *testing.T) {
 }
 
 // TestGreetingWithNews: one of 16 sites that start together has something to tell. All are told at once, when they have met, and
-// acknowledge it at once: each of them told by itself, and receipts that wait for a minute, kept the channel for 240 s.
+// acknowledge it at once: each of them told by itself, and acknowledgements that wait for a minute, kept the channel for 240 s.
 func TestGreetingWithNews(t *testing.T) {
 	const nodes, most = 16, 170 * time.Second
 	var quiet []time.Duration
@@ -194,7 +194,7 @@ func TestYesterdaysGreetings(t *testing.T) {
 	w.Tap = nil
 	w.Kill(ship, time.Second)
 	w.Run(5 * time.Minute)
-	check.Equal(t, "start when the ship is back", hq.GW.Status(w.Now).Peers[0].Start, ship.Boot())
+	check.Equal(t, "start when the ship is back", hq.GW.Status(w.Now).Peers[0].Start, ship.Incarnation())
 }
 
 // A silent node greets nobody, hears the others, and greets when its silence ends.

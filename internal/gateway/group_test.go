@@ -68,14 +68,14 @@ func TestMulSilentShip(t *testing.T) {
 	if now, _ := w.Octets(quiet); now != up {
 		t.Fatalf("a silent ship sent %d octets", now-up)
 	}
-	if f := quiet.GW.Status(w.Now).Silence; f.Receipts != 31 || f.Datagrams == 0 {
-		t.Errorf("forecast %+v, want 31 receipts", f)
+	if f := quiet.GW.Status(w.Now).Silence; f.Acks != 31 || f.Datagrams == 0 {
+		t.Errorf("forecast %+v, want 31 acknowledgements", f)
 	}
 	w.Run(3 * time.Hour)
 	now, _ := w.Octets(quiet)
 	t.Logf("%d octets sent after the silence", now-up)
 	if now-up > 600 {
-		t.Errorf("%d octets after the silence for 31 receipts, want them packed", now-up)
+		t.Errorf("%d octets after the silence for 31 acknowledgements, want them packed", now-up)
 	}
 	for _, p := range hq.GW.Status(w.Now).Peers {
 		if p.Delivered != 30 {

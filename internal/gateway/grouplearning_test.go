@@ -110,8 +110,8 @@ func TestMulGroupLearns(t *testing.T) {
 		}
 		allRead(t, w)
 		mean := float64(aired(w)-before) / (3 * n)
-		t.Logf("seed %d: %.1f octets on the air for each message of 200 to two others, receipts and repeats counted", seed+1, mean)
-		if mean > 265 { // 288 to 293 where nothing is learned; most is headers of receipts
+		t.Logf("seed %d: %.1f octets on the air for each message of 200 to two others, acknowledgements and repeats counted", seed+1, mean)
+		if mean > 265 { // 288 to 293 where nothing is learned; most is headers of acknowledgements
 			t.Errorf("%.1f octets for each message, want at most 265", mean)
 		}
 	}
@@ -189,7 +189,7 @@ func TestMulMessageThatNobodyHasIsUndeliverable(t *testing.T) {
 	w.LoseBucket(ship, "before")
 	w.LoseBucket(ship, "inflow")
 	w.Kill(ship, time.Second)
-	w.Tap = func(from, to *sim.Node, data []byte) [][]byte { // what the ship asks for comes late, its receipts do not
+	w.Tap = func(from, to *sim.Node, data []byte) [][]byte { // what the ship asks for comes late, its acknowledgements do not
 		if from == ship && len(data) >= 47 {
 			return nil
 		}

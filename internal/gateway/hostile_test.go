@@ -79,7 +79,7 @@ func TestGarbageIsNotAnswered(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 4)
 	w.Run(time.Minute)
 	hq, ship := w.Nodes[0], w.Nodes[1]
-	other := seal.NewSealer(seal.Key{9, 9}, 2, seal.Boot{Number: 2_000_000_000})
+	other := seal.NewSealer(seal.Key{9, 9}, 2, seal.Incarnation{Number: 2_000_000_000})
 	rng := rand.New(rand.NewPCG(4, 4))
 	up, down := w.Octets(ship)
 	for i := range 2000 {
@@ -116,8 +116,8 @@ func TestTwoNodesWithOneID(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 5)
 	w.Run(time.Minute)
 	hq, ship := w.Nodes[0], w.Nodes[1]
-	twin := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Boot{Number: ship.Boot() - 100, Salt: 7})
-	greeting := frame.Append(nil, frame.Hello{Store: 9, Stream: 1, HeardBoot: hq.Boot(), HeardStream: 1}, true) // it lives: it has heard HQ
+	twin := seal.NewSealer(seal.Key{1, 2, 3}, 2, seal.Incarnation{Number: ship.Incarnation() - 100, Salt: 7})
+	greeting := frame.Append(nil, frame.Hello{Store: 9, Stream: 1, HeardIncarnation: hq.Incarnation(), HeardStream: 1}, true) // it lives: it has heard HQ
 	hello, _ := twin.Seal(nil, 1, true, greeting)
 	w.Inject(hq, hello)
 	w.Run(time.Second)

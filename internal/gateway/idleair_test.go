@@ -99,7 +99,7 @@ func TestIdleAirIsNotAlwaysFree(t *testing.T) {
 	}
 }
 
-// TestIdleAirOfSeveral: on hf-2400 a message that stands alone goes twice more where several receive it. Of two sites, the receipt of
+// TestIdleAirOfSeveral: on hf-2400 a message that stands alone goes twice more where several receive it. Of two sites, the acknowledgement of
 // the other tells as much for less air.
 func TestIdleAirOfSeveral(t *testing.T) {
 	for _, c := range []struct {

@@ -24,7 +24,7 @@ func TestTracksCostWhatChanged(t *testing.T) {
 	once(t, w, hq.Site, 2, *up)
 	up1, down1 := w.Octets(ship)
 	each := (up1 - up0 + down1 - down0) / 120
-	t.Logf("%d octets up, %d down, %d for each message of %d with IP, UDP, seal and receipts", up1-up0, down1-down0, each, len((*up)[5].Message.Parts[0].Data))
+	t.Logf("%d octets up, %d down, %d for each message of %d with IP, UDP, seal and acknowledgements", up1-up0, down1-down0, each, len((*up)[5].Message.Parts[0].Data))
 	if each > 100 {
 		t.Errorf("%d octets for each message, want at most 100", each)
 	}

@@ -105,7 +105,7 @@ func (l *limited) step(now time.Time, f *filter.Filter, pass func(limitedItem)) 
 			key := q.order[0]
 			it, ok := q.items[key]
 			if ok {
-				ok, at := f.Take(now, it.verdict)
+				ok, at := f.Allow(now, it.verdict)
 				if !ok {
 					q.next = at
 					break

@@ -42,8 +42,8 @@ func linkWord(p *peer) string {
 	return linkUp
 }
 
-// told is the state of the link for the operator: one that may only be late is as it was.
-func (l *linkState) told(p *peer) string {
+// shown is the state of the link for the operator: one that may only be late is as it was.
+func (l *linkState) shown(p *peer) string {
 	switch {
 	case l.doubt.IsZero():
 		return linkWord(p)
@@ -61,8 +61,8 @@ func (l *linkState) due() time.Time {
 	return l.doubt.Add(doubtFor)
 }
 
-// look takes the state of the link now, and says when it has gone down: that it is back is said where it is heard.
-func (l *linkState) look(now time.Time, p *peer) (notes site.Notes) {
+// check takes the state of the link now, and says when it has gone down: that it is back is said where it is heard.
+func (l *linkState) check(now time.Time, p *peer) (notes site.Notes) {
 	word := linkWord(p)
 	if l.known.IsZero() {
 		l.known = now.UTC().Round(0)

@@ -42,7 +42,7 @@ func keptLong(n *sim.Node) (kept int) {
 	return kept
 }
 
-// The second long document of a flow costs less than the first, in pieces, by NORM and to a group.
+// The second long document of a flow costs less than the first, in segments, by NORM and to a group.
 func TestSecondLongDocument(t *testing.T) {
 	for _, tt := range []struct {
 		link  string

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/mail/history"
 	"aldis/internal/site"
 )
 
@@ -25,10 +25,10 @@ type MessageDo string
 
 // What may be ordered.
 const (
-	DoHold     MessageDo = "hold"
-	DoRelease  MessageDo = "release"
-	DoWithdraw MessageDo = "withdraw"
-	DoPrecede  MessageDo = "precedence"
+	DoHold    MessageDo = "hold"
+	DoRelease MessageDo = "release"
+	DoCancel  MessageDo = "cancel"
+	DoPrecede MessageDo = "precedence"
 )
 
 // GatewayEvent marks MessageOrder as an event of the gateway.
@@ -46,16 +46,16 @@ type MessageAnswer struct {
 // orders are what operators have ordered of messages: the answers to the last orders, and the orders to hold a precedence, which
 // stand.
 type orders struct {
-	store   *mail.Store
-	road    orderRoad
-	faces   *faces // which say what is a stream
-	carrier func(peer uint16) mail.Orders
-	answers []MessageAnswer
-	holds   map[site.Precedence]hold
-	sweep   ClassOrder // the last order about a precedence, until all is done; Ref 0: it is
-	left    []uint64   // IDs of messages that it may concern
-	done    int        // messages that are as ordered
-	under   int        // messages that are under way somewhere
+	store    *mail.Store
+	road     orderRoad
+	adapters *adapters // which say what is a stream
+	carrier  func(peer uint16) mail.Orders
+	answers  []MessageAnswer
+	holds    map[site.Precedence]hold
+	sweep    ClassOrder // the last order about a precedence, until all is done; Ref 0: it is
+	left     []uint64   // IDs of messages that it may concern
+	done     int        // messages that are as ordered
+	under    int        // messages that are under way somewhere
 }
 
 // orderRoad is what orders ask of the gateway around them.
@@ -83,8 +83,8 @@ func (s *orders) answer(ref uint64) (MessageAnswer, bool) {
 
 func (s *orders) name(peer uint16) string { return s.road.siteName(peer) }
 
-// obey does what is ordered of a message, as far as it can be done, and answers in words.
-func (s *orders) obey(now time.Time, o MessageOrder) {
+// apply does what is ordered of a message, as far as it can be done, and answers in words.
+func (s *orders) apply(now time.Time, o MessageOrder) {
 	a := s.try(now, o)
 	a.Ref = o.Ref
 	s.add(a)
@@ -99,7 +99,7 @@ type parted struct {
 }
 
 func (s *orders) try(now time.Time, o MessageOrder) MessageAnswer {
-	name := life.Name(o.Message)
+	name := history.Name(o.Message)
 	held := s.store.Get(o.Message)
 	if held == nil || held.Ended() || held.Content.Payload == nil {
 		if l := s.store.Lives.Get(o.Message); l != nil {
@@ -118,7 +118,7 @@ func (s *orders) try(now time.Time, o MessageOrder) MessageAnswer {
 	if o.Do == DoPrecede {
 		what = o.Precedence.String()
 	}
-	s.store.Lives.Note(o.Message, life.Event{What: life.Ordered, Detail: what + ", by " + o.By})
+	s.store.Lives.Note(o.Message, history.Event{What: history.Ordered, Detail: what + ", by " + o.By})
 	for _, e := range p.entries {
 		was := e.Content.Payload.Precedence
 		if err := s.act(now, e, o); err != nil {
@@ -161,7 +161,7 @@ func (s *orders) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
 		so = !e.OnHold && waits
 	case DoPrecede:
 		so = e.Content.Payload.Precedence == o.Precedence
-	case DoWithdraw:
+	case DoCancel:
 		waits = waits || !orders.Whole(e)
 	}
 	return so, waits
@@ -173,9 +173,9 @@ func (s *orders) act(now time.Time, e *mail.Entry, o MessageOrder) error {
 	switch o.Do {
 	case DoHold, DoRelease:
 		orders.Hold(now, e, o.Do == DoHold)
-	case DoWithdraw:
+	case DoCancel:
 		if e.For(e.Peer.ID) == e { // else it went with one before
-			orders.Withdraw(now, e)
+			orders.Cancel(now, e)
 		}
 	case DoPrecede:
 		if e.Content.Payload.Precedence != o.Precedence {
@@ -200,8 +200,8 @@ func (p parted) words(name string, o MessageOrder) string {
 	case DoRelease:
 		say(p.acts, "it is released: it goes to %s in its turn")
 		say(p.same, "for %s it was not held")
-	case DoWithdraw:
-		say(p.acts, "it is withdrawn: it does not go to %s any more")
+	case DoCancel:
+		say(p.acts, "it is cancelled: it does not go to %s any more")
 	case DoPrecede:
 		say(p.acts, "it goes to %s as "+o.Precedence.String())
 		say(p.same, "for %s it is "+o.Precedence.String()+" already")
@@ -211,7 +211,7 @@ func (p parted) words(name string, o MessageOrder) string {
 }
 
 // ends says how a message has ended.
-func (s *orders) ends(l *life.Life) string {
+func (s *orders) ends(l *history.Life) string {
 	var parts []string
 	for _, f := range l.Fates {
 		text := s.name(f.Peer) + ": " + string(f.State)

@@ -141,7 +141,7 @@ func TestHoldAndRelease(t *testing.T) {
 }
 
 // What is withdrawn does not arrive and ends once; what is under way goes through, and the answer says so.
-func TestWithdraw(t *testing.T) {
+func TestCancel(t *testing.T) {
 	for name, w := range bothCarriers(t, 2, 33) {
 		t.Run(name, func(t *testing.T) {
 			hq, ship := w.Nodes[0], w.Nodes[1]
@@ -151,9 +151,9 @@ func TestWithdraw(t *testing.T) {
 			}
 			w.Run(2 * time.Second)
 			rows := known(ship)
-			a := do(w, ship, rows[19].Number, gateway.DoWithdraw, 0)
-			check.True(t, "it is withdrawn", a.Changed, a.Text)
-			a = do(w, ship, rows[0].Number, gateway.DoWithdraw, 0)
+			a := do(w, ship, rows[19].Number, gateway.DoCancel, 0)
+			check.True(t, "it is cancelled", a.Changed, a.Text)
+			a = do(w, ship, rows[0].Number, gateway.DoCancel, 0)
 			check.True(t, "the first is under way", !a.Obeyed && a.Known, a.Text)
 			check.Contains(t, "answer", a.Text, "goes through")
 			a = do(w, ship, rows[0].Number, gateway.DoHold, 0)
@@ -216,7 +216,7 @@ func TestOrdersAmongCrashes(t *testing.T) {
 				ship, rng := w.Nodes[1], rand.New(rand.NewPCG(seed, 9))
 				const n = 60
 				to := map[uint16]*sim.Node{1: w.Nodes[0], 3: w.Nodes[2]}
-				withdrawn, unsure, number := map[string]bool{}, map[string]bool{}, map[uint64]string{}
+				cancelled, unsure, number := map[string]bool{}, map[string]bool{}, map[uint64]string{}
 				w.Run(2 * time.Minute)
 				for i := range n {
 					at := time.Duration(i/12) * 80 * time.Second
@@ -256,21 +256,21 @@ func TestOrdersAmongCrashes(t *testing.T) {
 							return
 						}
 						r := rows[rng.IntN(len(rows))]
-						what := []gateway.MessageDo{gateway.DoHold, gateway.DoHold, gateway.DoRelease, gateway.DoPrecede, gateway.DoWithdraw}[rng.IntN(5)]
+						what := []gateway.MessageDo{gateway.DoHold, gateway.DoHold, gateway.DoRelease, gateway.DoPrecede, gateway.DoCancel}[rng.IntN(5)]
 						orderRef++
 						w.Give(ship, gateway.MessageOrder{Ref: orderRef, Message: r.Number, Do: what, Precedence: site.Precedence(rng.IntN(6)), By: "the test"})
 						if ship.GW == nil { // it crashed over it
-							unsure[r.ID] = unsure[r.ID] || what == gateway.DoWithdraw
+							unsure[r.ID] = unsure[r.ID] || what == gateway.DoCancel
 							return
 						}
 						a, ok := ship.GW.Messages().Answer(orderRef)
 						if a.Changed {
 							obeyed[what]++
 						}
-						if ok && a.Changed && what == gateway.DoWithdraw {
+						if ok && a.Changed && what == gateway.DoCancel {
 							now, _ := ship.GW.Messages().Row(r.Number)
 							for _, to := range now.Recipients {
-								withdrawn[r.ID+" "+to.Site] = to.State == "withdrawn"
+								cancelled[r.ID+" "+to.Site] = to.State == "cancelled"
 							}
 						}
 					})
@@ -296,7 +296,7 @@ func TestOrdersAmongCrashes(t *testing.T) {
 				w.Run(40 * time.Minute)
 				look()
 				gone, maybe := map[string]int{}, 0
-				for key, is := range withdrawn {
+				for key, is := range cancelled {
 					if is {
 						_, site, _ := strings.Cut(key, " ")
 						gone[site]++
@@ -316,7 +316,7 @@ func TestOrdersAmongCrashes(t *testing.T) {
 						seen[text] = true
 					}
 					if want := n - gone[node.Name]; len(got) > want || len(got) < want-maybe {
-						t.Errorf("%d of %d arrived at %s, of which %d were withdrawn and %d perhaps\n%s", len(got), n, node.Name, gone[node.Name], maybe, tail(w.Notes))
+						t.Errorf("%d of %d arrived at %s, of which %d were cancelled and %d perhaps\n%s", len(got), n, node.Name, gone[node.Name], maybe, tail(w.Notes))
 					}
 					s := ship.GW.Status(w.Now).Peers[map[uint16]int{1: 0, 3: 1}[id]]
 					check.Equal(t, "left for "+node.Name, s.Waiting+s.UnderWay, 0)
@@ -325,7 +325,7 @@ func TestOrdersAmongCrashes(t *testing.T) {
 			})
 		}
 	}
-	for _, what := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease, gateway.DoPrecede, gateway.DoWithdraw} {
+	for _, what := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease, gateway.DoPrecede, gateway.DoCancel} {
 		check.True(t, "orders obeyed: "+string(what), obeyed[what] > 10, obeyed[what])
 	}
 	t.Logf("orders obeyed: %v", obeyed)
@@ -397,7 +397,7 @@ func TestHeldExpiresAndIsReplaced(t *testing.T) {
 }
 
 // A long message over P_Mul of which a part is on the air can be withdrawn while no receiver can have all of it.
-func TestWithdrawAPart(t *testing.T) {
+func TestCancelAPart(t *testing.T) {
 	w := mulWorld(t, 2, 37)
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	w.Run(2 * time.Minute)
@@ -408,8 +408,8 @@ func TestWithdrawAPart(t *testing.T) {
 	check.True(t, "a part of it is on the air", r.Coded > 1000 && r.Coded < 18000, r.Coded)
 	a := do(w, ship, r.Number, gateway.DoHold, 0)
 	check.True(t, "it cannot be held", !a.Obeyed, a.Text)
-	a = do(w, ship, r.Number, gateway.DoWithdraw, 0)
-	check.True(t, "it is withdrawn", a.Changed, a.Text)
+	a = do(w, ship, r.Number, gateway.DoCancel, 0)
+	check.True(t, "it is cancelled", a.Changed, a.Text)
 	ship.Site.Send(w, track(2, pipeHQ, 2, 200), 1)
 	w.Run(30 * time.Minute)
 	check.Equal(t, "what arrived", strings.Join(texts(hq), ","), "2")

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/mail/history"
 	"aldis/internal/link/frame"
 )
 
@@ -93,7 +93,7 @@ func (g *Gateway) leave(now time.Time, p *peer) {
 	}
 	waiting, underWay, _ := p.Box.Held(frame.Direct, frame.Bulk)
 	newsWaiting, newsUnderWay, _ := p.Box.News()
-	p.bearer.surveys.left(now, p)
+	p.bearer.linkProbes.left(now, p)
 	learned := p.Paths // for when it comes back in this run
 	g.estrange(now, p, false)
 	p.Paths = mail.NewPaths(netip.AddrPort{})
@@ -129,10 +129,10 @@ func (g *Gateway) known(id uint16) *peer {
 }
 
 // newPeer is a sister gateway of which nothing is known yet, and no bearer.
-func newPeer(pc PeerConfig, road endingsRoad, lives *life.Lives, late bool) *peer {
+func newPeer(pc PeerConfig, road endingsRoad, lives *history.Lives, late bool) *peer {
 	p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, road, late)}
 	p.far = newFarCopy(p.ID, road)
-	p.ends = newEndings(p.Peer, road, lives)
+	p.ends = newOutcomes(p.Peer, road, lives)
 	return p
 }
 

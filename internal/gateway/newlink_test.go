@@ -117,14 +117,14 @@ func TestPeerTakenOut(t *testing.T) {
 		w.Run(time.Second)
 		s := hq.GW.Status(w.Now)
 		check.Equal(t, "peers", len(s.Peers), 1)
-		withdrawn := 0
+		cancelled := 0
 		for _, r := range known(hq) {
-			if states(r) == "ship2 withdrawn" {
+			if states(r) == "ship2 cancelled" {
 				check.Equal(t, "why", r.Recipients[0].Detail, "the site was taken out of the configuration")
-				withdrawn++
+				cancelled++
 			}
 		}
-		check.Equal(t, "messages that were withdrawn", withdrawn, 10)
+		check.Equal(t, "messages that were cancelled", cancelled, 10)
 		w.Run(3 * time.Minute)
 		once(t, w, ship.Site, 1, *to)
 		received := hq.GW.Status(w.Now).Peers

@@ -34,7 +34,7 @@ func (m Messages) Holds() []api.HoldStatus { return m.orders.status(m.sites) }
 // Bill is the accounts of the last months, the newest first, at most so many.
 func (m Messages) Bill(most int) []api.BillMonth { return m.months.last(most, m.orders.name) }
 
-// AdvertRows describes entries of a face's directory.
+// AdvertRows describes entries of an adapter's directory.
 func (g *Gateway) AdvertRows(now time.Time, entries []site.Entry) []api.AdvertRow {
 	a := forecast.Adverts{Filter: g.crossing.filter, Replica: g.replica, Limit: g.crossing.limited.rule, Sites: g.sites(g.peers...), Name: g.siteName}
 	return a.Rows(now, entries)

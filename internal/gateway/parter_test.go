@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// TestPeerThatPartsOnPurpose: a member of the net says a thousand times a minute that it cannot read what it was sent, or sends
+// TestPeerThatPartsOnPurpose: a member of the network says a thousand times a minute that it cannot read what it was sent, or sends
 // what cannot be read. That costs the others nothing that they feel, of the link a bounded share, and the log names it.
 func TestPeerThatPartsOnPurpose(t *testing.T) {
 	for _, tt := range []struct {
@@ -46,7 +46,7 @@ func TestPeerThatPartsOnPurpose(t *testing.T) {
 	}
 }
 
-// besideAParter lets part happen each 60 ms for two minutes, in a net of three. It returns how long the messages of the other two took,
+// besideAParter lets part happen each 60 ms for two minutes, in a network of three. It returns how long the messages of the other two took,
 // the shortest first, and how many octets those two sent.
 func besideAParter(t *testing.T, link string, every time.Duration, part func(*sim.World)) (took []time.Duration, octets int64, w *sim.World) {
 	t.Helper()

@@ -25,7 +25,7 @@ func Slices(g *Gateway, octets int) {
 // SayForgot makes a gateway tell a peer that it has forgotten what it was sent, whether that is so or not.
 func SayForgot(g *Gateway, now time.Time, peer uint16) {
 	p := g.byID[peer]
-	p.Met.Misread()
-	p.Met.Owe(now)
-	p.Met.KnowsUs = false // so that it is due at once
+	p.Handshake.Misread()
+	p.Handshake.Owe(now)
+	p.Handshake.KnowsUs = false // so that it is due at once
 }

@@ -13,7 +13,7 @@ type peer struct {
 	*mail.Peer
 	bearer  *bearer // that reaches it
 	far     farCopy
-	ends    endings
+	ends    outcomes
 	differs differs
 	late    forecast.Late
 	link    linkState
@@ -29,11 +29,11 @@ type journal interface {
 // Journal buckets of the gateway itself. Keys start with the peer's id where they belong to one.
 const (
 	bucketCopy    = "copy"    // peer, item key -> version that the peer holds
-	bucketDeliver = "deliver" // token -> for local peers: endings.go
+	bucketDeliver = "deliver" // token -> for local peers: outcomes.go
 	bucketFar     = "far"     // peer, item key -> envelope with the item
 	bucketOwn     = "own"     // item key -> envelope with the item
-	bucketBridge  = "bridge"  // memories of the JXTA face
-	bucketFace    = "face"    // face, key -> memories of the others
+	bucketBridge  = "bridge"  // memories of the JXTA adapter
+	bucketAdapter = "face"    // adapter, key -> memories of the others
 	bucketSilence = "silence" // "self" -> whether, until when, how long yet (silence.append)
 )
 
@@ -41,7 +41,7 @@ func peerKey(id uint16, rest []byte) []byte {
 	return append(binary.BigEndian.AppendUint16(nil, id), rest...)
 }
 
-// tokenKey is the key of a received message, which its face knows by the token: the peer in the highest 16 bits, a number
+// tokenKey is the key of a received message, which its adapter knows by the token: the peer in the highest 16 bits, a number
 // of ours below.
 func tokenKey(t uint64) []byte { return binary.BigEndian.AppendUint64(nil, t) }
 

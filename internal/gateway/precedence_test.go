@@ -26,7 +26,7 @@ func urgency(t *testing.T) func(*sim.Config) {
 				{Pipe: pipeShip, Precedence: site.Flash},
 				{Element: "old", Expires: time.Minute},
 				{Element: "low", Precedence: site.Deferred},
-				{Element: "track", Precedence: site.Priority, Supersede: "track", Pattern: pattern},
+				{Element: "track", Precedence: site.Priority, LastValue: "track", Pattern: pattern},
 			}
 		}
 	}

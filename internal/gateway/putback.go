@@ -8,15 +8,15 @@ import (
 
 // beginAnew follows a datagram in which a peer refuses our stream and has told what it has of it.
 func (g *Gateway) beginAnew(now time.Time, p *peer) {
-	met := &p.Met
-	switch met.Anew {
+	met := &p.Handshake
+	switch met.Reissued {
 	case mail.Taken:
 		return
 	case mail.Void:
 		g.Note("warn", "this gateway runs on an older copy of its data; messages that local peers had submitted since then and that were not yet sent are lost",
 			"peer", p.Name)
 	}
-	met.Anew, met.Ending, met.KnowsUs = mail.Taken, false, false
+	met.Reissued, met.Ending, met.KnowsUs = mail.Taken, false, false
 	g.newStore(now, p)
 	met.Owe(now)
 	g.RecordPeer(p.Peer)

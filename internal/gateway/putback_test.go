@@ -228,7 +228,7 @@ func TestPutBackReceiverHearsFirst(t *testing.T) {
 			hq.SetJournal(before)
 			w.Kill(hq, time.Duration(i)*400*time.Millisecond)
 			tracks(w, ship, []uint16{1}, 10, 90, 300*time.Millisecond)
-			w.At(time.Duration(i)*400*time.Millisecond+3*time.Second, func() { w.Kill(ship, 0) }) // it then takes receipts for earlier starts
+			w.At(time.Duration(i)*400*time.Millisecond+3*time.Second, func() { w.Kill(ship, 0) }) // it then takes acknowledgements for earlier starts
 			w.Run(5 * time.Minute)
 			count := map[string]int{}
 			for _, g := range hq.Site.Got {

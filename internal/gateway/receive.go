@@ -32,15 +32,15 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 	p.Ledger.Head(mail.Received, info.Long)
 	p.Ledger.Add(mail.Received, mail.Key, info.Proofs)
-	if info.Long && !p.Met.Owed && !(info.Group && p.Link.Together()) { // a greeting says itself who is to answer
-		p.Met.Owe(now.Add(g.cfg.Profile.AckDelay))
+	if info.Long && !p.Handshake.Owed && !(info.Group && p.Link.Together()) { // a greeting says itself who is to answer
+		p.Handshake.Owe(now.Add(g.cfg.Profile.AckDelay))
 	}
-	if info.NewBoot {
-		p.Met.KnowsUs, p.Met.Started = false, true
+	if info.NewIncarnation {
+		p.Handshake.KnowsUs, p.Handshake.Started = false, true
 		for _, c := range p.bearer.Channels {
 			c.Started(p.Peer)
 		}
-		g.Note("info", "a peer has started", "peer", p.Name, "boot", info.Boot.Number)
+		g.Note("info", "a peer has started", "peer", p.Name, "incarnation", info.Incarnation.Number)
 	}
 	if before := p.Addr; info.Newest && p.Heard(now, d.Addr) {
 		if p.LastHeard.IsZero() {
@@ -61,7 +61,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 	p.LastHeard = now
 	p.Link.Heard(now)
-	p.Stamp = mail.Stamp{Boot: info.Boot.Number, Counter: info.Counter}
+	p.Stamp = mail.Stamp{Incarnation: info.Incarnation.Number, Counter: info.Counter}
 	for len(body) > 0 {
 		f, rest, err := frame.Parse(body)
 		if err != nil {
@@ -74,7 +74,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		body = rest
 	}
 	g.beginAnew(now, p)
-	if o.Again { // its receipts, if it has any to give, were in this datagram
+	if o.Again { // its acknowledgements, if it has any to give, were in this datagram
 		p.Link.Restarted()
 	}
 }
@@ -93,8 +93,8 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 		}
 		p.Link.Greeting(now, f)
 		return
-	case frame.Survey:
-		p.bearer.surveys.receive(now, p, f, octets)
+	case frame.LinkProbe:
+		p.bearer.linkProbes.receive(now, p, f, octets)
 		return
 	case frame.Silence:
 		p.Ledger.Add(mail.Received, mail.Ack, octets)
@@ -112,7 +112,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 // hello learns whom the peer knows, and whether its store or its numbers are new.
 func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	g.keys.Hear(now, p.ID, h)
-	met := &p.Met
+	met := &p.Handshake
 	switch {
 	case met.Store != h.Store && met.Store != 0:
 		g.Note("warn", "a peer has lost its store; the gateway sends it everything it needs again", "peer", p.Name)
@@ -120,7 +120,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		g.newNumbers(now, p)
 		g.newStore(now, p)
 	case met.Store != h.Store:
-		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.keys.Boot(p.ID)
+		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.keys.Incarnation(p.ID)
 		g.RecordPeer(p.Peer)
 	case met.InStream != h.Stream && newest:
 		met.InStream = h.Stream
@@ -137,9 +137,9 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		g.Note("info", "a peer lacks this node's corpus; messages for it are coded with the built-in model", "peer", p.Name, "has_another", h.Corpus != 0)
 	}
 	met.Corpus = h.Corpus
-	if h.Forgot != met.HeForgot {
-		met.HeForgot = h.Forgot
-		if times := p.forgets.again(now); times > mostForgets {
+	if h.Forgot != met.PeerForgot {
+		met.PeerForgot = h.Forgot
+		if times := p.forgets.noteForgotten(now); times > mostForgets {
 			g.Note("warn", "a peer reports again and again that it cannot read messages of this node", "peer", p.Name, "times", times)
 		}
 		for _, c := range p.bearer.Carriers {
@@ -147,16 +147,16 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		}
 		g.RecordPeer(p.Peer)
 	}
-	if h.Pieces != met.Pieces {
-		met.Pieces = h.Pieces
+	if h.Segments != met.Segments {
+		met.Segments = h.Segments
 		g.RecordPeer(p.Peer)
 	}
-	met.Answered(now, h, g.cfg.Boot.Number)
+	met.Answered(now, h, g.cfg.Incarnation.Number)
 	if met.Placed = met.Placed || newest; newest {
 		if g.keys.Agree(p.ID, h) && !met.Owed {
 			met.Owe(now.Add(g.cfg.Profile.AckDelay))
 		}
-		p.Link.Compare(now, h, g.keys.Boot(p.ID))
+		p.Link.Compare(now, h, g.keys.Incarnation(p.ID))
 		for _, c := range p.bearer.Channels {
 			c.Compare(now, p.Peer, h)
 		}
@@ -175,8 +175,8 @@ type forgets struct {
 // mostForgets is how often it may say so in a minute, before the log does.
 const mostForgets = 10
 
-// again counts one. times is how many there were in a minute that is over; 0: it is not.
-func (f *forgets) again(now time.Time) (times int) {
+// noteForgotten counts one. times is how many there were in a minute that is over; 0: it is not.
+func (f *forgets) noteForgotten(now time.Time) (times int) {
 	if f.times++; now.Sub(f.since) < time.Minute {
 		return 0
 	}
@@ -188,11 +188,11 @@ func (f *forgets) again(now time.Time) (times int) {
 // newNumbers: the peer counts its messages from 1 again.
 func (g *Gateway) newNumbers(now time.Time, p *peer) {
 	g.keys.Close(p.ID)
-	p.Met.Compared, p.Met.Refused = g.keys.Boot(p.ID), mail.Taken
+	p.Handshake.Compared, p.Handshake.Refused = g.keys.Incarnation(p.ID), mail.Taken
 	for _, c := range p.bearer.Carriers {
 		c.NewNumbers(now, p.Peer)
 	}
-	p.Met.Era++
+	p.Handshake.Era++
 	p.Reader.Forget()
 	p.far.clear()
 	g.RecordPeer(p.Peer)
@@ -216,8 +216,8 @@ func (g *Gateway) newStore(now time.Time, p *peer) {
 			p.ends.back(now, e.Content.Lost)
 			continue
 		}
-		p.Counts.Withdrawn++
-		g.faces.ended(payload, true)
+		p.Counts.Cancelled++
+		g.adapters.ended(payload, true)
 		lost++
 	}
 	if lost > 0 {
@@ -235,8 +235,8 @@ func modelOf() uint16 {
 
 // Hello is what a HELLO to a peer says now.
 func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
-	h := frame.Hello{Store: g.cfg.Store, Stream: p.Met.Stream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(),
-		Forgot: p.Met.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
+	h := frame.Hello{Store: g.cfg.Store, Stream: p.Handshake.Stream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(),
+		Forgot: p.Handshake.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
 	g.keys.Hello(p, &h)
 	p.Link.Hello(&h)
 	for _, c := range g.byID[p.ID].bearer.Channels {
@@ -248,15 +248,15 @@ func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
 // Texts codes for peers that have our model; nil for others, who get what deflate makes of it.
 func (g *Gateway) Texts(to ...*mail.Peer) *envelope.Texts {
 	for _, p := range to {
-		if p.Met.Model != modelOf() {
+		if p.Handshake.Model != modelOf() {
 			return nil
 		}
 	}
 	return &envelope.Texts{Coder: g.coders.to(to...), Rules: g.cfg.Rules}
 }
 
-// Open reads a message in its turn and hands it to its face, or takes it as news of the peer's site.
-func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []byte) error {
+// Open reads a message in its turn and hands it to its adapter, or takes it as news of the peer's site.
+func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.TransmissionID, body []byte) error {
 	for {
 		if err := g.OpenSlice(now, from, at, body); !errors.Is(err, compact.ErrUnfinished) {
 			return err
@@ -265,7 +265,7 @@ func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.Attempt, body []b
 }
 
 // OpenSlice is Open, as far as this turn of the loop has room for the model's work.
-func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, body []byte) error {
+func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.TransmissionID, body []byte) error {
 	p := g.byID[from.ID]
 	coder := g.coders.of(p.Peer)
 	work := coder.Work()
@@ -279,7 +279,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, bod
 	if err != nil {
 		return err
 	}
-	if m.Payload != nil && !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.faces.describe(m.Payload)) {
+	if m.Payload != nil && !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.adapters.describe(m.Payload)) {
 		g.Drop("filter")
 		return nil
 	}
@@ -293,7 +293,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Attempt, bod
 	}
 	g.openState(now, p, m)
 	for _, c := range p.bearer.Channels {
-		c.Again(now, from, m.Again)
+		c.Resend(now, from, m.Again)
 	}
 	return nil
 }
@@ -303,7 +303,7 @@ func messageID(peer uint16, o origin) string {
 	b := []byte("aldis message")
 	b = binary.BigEndian.AppendUint16(b, peer)
 	b = binary.BigEndian.AppendUint32(b, o.store)
-	b = append(b, o.stream, byte(o.at.Lane))
+	b = append(b, o.stream, byte(o.at.Queue))
 	b = binary.BigEndian.AppendUint64(b, o.at.Number)
 	if o.era != 0 { // version 0.1 had none
 		b = binary.BigEndian.AppendUint16(b, o.era)

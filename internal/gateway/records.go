@@ -24,9 +24,9 @@ var buckets = map[string]string{
 	bucketFar:         "what is known of the site of %s",
 	bucketOwn:         "what this site tells the others",
 	bucketBridge:      "what the JXTA side remembers",
-	bucketFace:        "what a LAN side remembers",
+	bucketAdapter:     "what a LAN side remembers",
 	bucketSilence:     "the order of silence",
-	keys.BucketRoster: "a roster: who belongs to the net",
+	keys.BucketRoster: "a roster: who belongs to the network",
 	bucketStanding:    "the order to hold a precedence",
 	bucketBill:        "the bill of a month",
 	"mail":            "a message of this site",
@@ -38,8 +38,8 @@ var buckets = map[string]string{
 	"flow":            "a flow of messages to %s",
 	"norm":            "how often libnorm was started",
 	"early":           "a message from %s before its turn",
-	"cut":             "that a piece of a message is under way to %s",
-	"piece":           "a piece of a message from %s",
+	"cut":             "that a segment of a message is under way to %s",
+	"piece":           "a segment of a message from %s",
 	"inflow":          "a flow of messages from %s",
 	"before":          "a message from %s that others are coded after",
 	"mul-flow":        "a flow of messages over P_Mul",
@@ -78,7 +78,7 @@ func Buckets() []string {
 // old datagrams, silence.
 func Spare(bucket string) bool {
 	switch bucket {
-	case "mail", "path", bucketDeliver, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketFace, bucketBill:
+	case "mail", "path", bucketDeliver, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketAdapter, bucketBill:
 		return true
 	}
 	return false
@@ -163,10 +163,10 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 			}
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
-		case "waiting", "mail", "ordered", bucketStanding, bucketBill, "path", bucketOwn, bucketFar, bucketBridge, bucketFace, bucketDeliver, keys.BucketRoster:
+		case "waiting", "mail", "ordered", bucketStanding, bucketBill, "path", bucketOwn, bucketFar, bucketBridge, bucketAdapter, bucketDeliver, keys.BucketRoster:
 		case mail.BucketEarly:
-			// Its sender was told over P_Mul that it is here, and sends it no more. In the other lanes it is sent anew.
-			if len(r.Key) <= 2 || frame.Lane(r.Key[2]) != mail.Group {
+			// Its sender was told over P_Mul that it is here, and sends it no more. In the other queues it is sent anew.
+			if len(r.Key) <= 2 || frame.Queue(r.Key[2]) != mail.Group {
 				k.Dropped++
 				continue
 			}

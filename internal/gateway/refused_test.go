@@ -61,9 +61,9 @@ func TestGivenUpForAPeerThatBeginsAnew(t *testing.T) {
 	w.Kill(ship, time.Second)
 	w.Run(time.Hour)
 	s := hq.GW.Status(w.Now).Peers[0]
-	check.Differ(t, "given up", s.Withdrawn, 0)
-	check.Equal(t, "delivered or given up", int(s.Delivered+s.Withdrawn), waited)
-	check.Equal(t, "lines of the log that say so", said(w, fmt.Sprintf("given_up %d", s.Withdrawn)), 1)
+	check.Differ(t, "given up", s.Cancelled, 0)
+	check.Equal(t, "delivered or given up", int(s.Delivered+s.Cancelled), waited)
+	check.Equal(t, "lines of the log that say so", said(w, fmt.Sprintf("given_up %d", s.Cancelled)), 1)
 	last := -1
 	for _, g := range ship.Site.Got {
 		var from, i int

@@ -91,8 +91,8 @@ func (g *Gateway) resume(list []mail.Restored) {
 			g.mail.Leave(r)
 			continue
 		}
-		if payload := g.mail.Content(r).Content.Payload; payload != nil && (r.At.Number == 0 || r.At.Lane == mail.Group) {
-			g.faces.remark(g.cfg.Messages, payload)
+		if payload := g.mail.Content(r).Content.Payload; payload != nil && (r.At.Number == 0 || r.At.Queue == mail.Group) {
+			g.adapters.remark(g.cfg.Messages, payload)
 		}
 		g.keys.Rosters.Resume(p.ID, g.mail.Content(r).Content.Roster)
 		taken := slices.ContainsFunc(p.bearer.Carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
@@ -106,14 +106,14 @@ func (g *Gateway) resume(list []mail.Restored) {
 // restoreRecord takes one record of those that are not the store's or the seal's.
 func (g *Gateway) restoreRecord(r api.Record) error {
 	switch r.Bucket {
-	case bucketBridge, bucketFace: // their faces have read them
+	case bucketBridge, bucketAdapter: // their adapters have read them
 		return nil
 	case bucketOwn:
 		it, err := parseItem(r.Value)
 		if err != nil {
 			return err
 		}
-		it.Home = it.Kind == site.Document // until a face says who needs it; those that have it keep it
+		it.Home = it.Kind == site.Document // until an adapter says who needs it; those that have it keep it
 		g.restored.own = append(g.restored.own, it)
 	case keys.BucketRoster:
 		return g.keys.Rosters.Restore(r.Value)
@@ -175,7 +175,7 @@ func (p *peer) restore(into *restored, held *replica.Replica, bucket string, key
 // for each of them.
 const (
 	bucketOldWaiting = "waiting" // peer, order -> envelope in full
-	bucketOldOut     = "out"     // peer, lane, number -> envelope in full
+	bucketOldOut     = "out"     // peer, queue, number -> envelope in full
 	bucketOldGroup   = "mul-out" // Message_ID -> peers, whether the flow is spelt out, envelope in full
 )
 
@@ -193,24 +193,24 @@ func (g *Gateway) adopt(records []api.Record) (list []mail.Restored, err error) 
 			}
 			to, m.Order = []uint16{binary.BigEndian.Uint16(r.Key)}, binary.BigEndian.Uint64(r.Key[2:])
 		case bucketOldOut:
-			if len(r.Key) != 11 || r.Key[2] >= frame.Lanes {
+			if len(r.Key) != 11 || r.Key[2] >= frame.Queues {
 				return nil, bad
 			}
 			to = []uint16{binary.BigEndian.Uint16(r.Key)}
-			m.At = mail.Attempt{Lane: frame.Lane(r.Key[2]), Number: binary.BigEndian.Uint64(r.Key[3:])}
+			m.At = mail.TransmissionID{Queue: frame.Queue(r.Key[2]), Number: binary.BigEndian.Uint64(r.Key[3:])}
 		case bucketOldGroup:
 			ids, rest, ok := mail.CutPeers(r.Value)
 			if !ok || len(r.Key) != 4 || len(rest) < 1 {
 				return nil, bad
 			}
-			to, full, m.Spelt = ids, rest[1:], rest[0] != 0
-			m.At = mail.Attempt{Lane: mail.Group, Number: uint64(binary.BigEndian.Uint32(r.Key))}
+			to, full, m.DefinedIn = ids, rest[1:], rest[0] != 0
+			m.At = mail.TransmissionID{Queue: mail.Group, Number: uint64(binary.BigEndian.Uint32(r.Key))}
 		default:
 			continue
 		}
 		known := 0
 		for _, id := range to {
-			if p := g.byID[id]; p != nil && p.bearer.Has(m.At.Lane) {
+			if p := g.byID[id]; p != nil && p.bearer.Has(m.At.Queue) {
 				known++
 			}
 		}

@@ -219,7 +219,7 @@ func TestRevocationRefusesWhatWaits(t *testing.T) {
 			p = hq.GW.Status(w.Now).Peers[2]
 			check.Equal(in, "wait afterwards", p.Waiting+p.UnderWay, 0)
 			if !restart {
-				check.Equal(in, "given up", p.Withdrawn, uint64(len(*sent)+len(*alone)))
+				check.Equal(in, "given up", p.Cancelled, uint64(len(*sent)+len(*alone)))
 			}
 			w.Run(26 * time.Hour)
 			p = hq.GW.Status(w.Now).Peers[2]
@@ -232,7 +232,7 @@ func TestRevocationRefusesWhatWaits(t *testing.T) {
 	}
 }
 
-// A roster that is not signed, of another net, older, or that does not name the node is not taken, whoever brings it.
+// A roster that is not signed, of another network, older, or that does not name the node is not taken, whoever brings it.
 func TestRostersThatAreNotTaken(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 1, withRoster)
 	hq := w.Nodes[0]
@@ -247,7 +247,7 @@ func TestRostersThatAreNotTaken(t *testing.T) {
 	check.NoError(t, err)
 	red, err := roster.Issue("red", nil, nodes(), w.Now, time.Time{}, [roster.RandomForIssue]byte{}, sim.Authority())
 	check.NoError(t, err)
-	for name, r := range map[string]*roster.Roster{"not signed": evil, "of another net": red, "the same": w.First(),
+	for name, r := range map[string]*roster.Roster{"not signed": evil, "of another network": red, "the same": w.First(),
 		"without this node": w.Roster(w.First(), time.Time{}, w.Nodes[1])} {
 		w.Give(hq, gateway.NewRoster{Roster: r})
 		w.Run(time.Minute)
@@ -265,9 +265,9 @@ func TestNonceOverRollovers(t *testing.T) {
 		type way struct{ from, to uint16 }
 		openers := map[way]*seal.Opener{}
 		type use struct {
-			from    uint16
-			boot    seal.Boot
-			counter uint32
+			from        uint16
+			incarnation seal.Incarnation
+			counter     uint32
 		}
 		seen := map[use]string{}
 		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
@@ -275,15 +275,15 @@ func TestNonceOverRollovers(t *testing.T) {
 			if openers[at] == nil {
 				ring, err := roster.Ring(to.ID, sim.NodeKey(to.ID), rosters...)
 				check.NoError(check.Fatal(t), err)
-				openers[at] = seal.NewOpener(ring, to.ID, seal.Boot{}, map[uint16]seal.PeerState{from.ID: {}})
+				openers[at] = seal.NewOpener(ring, to.ID, seal.Incarnation{}, map[uint16]seal.PeerState{from.ID: {}})
 			}
 			_, _, info, err := openers[at].Open(data)
 			if err != nil {
 				return [][]byte{data}
 			}
-			u := use{from.ID, info.Boot, info.Counter}
+			u := use{from.ID, info.Incarnation, info.Counter}
 			if was, ok := seen[u]; ok && was != string(data) {
-				t.Errorf("seed %d: node %d, start %v: counter %d twice", seed, u.from, u.boot, u.counter)
+				t.Errorf("seed %d: node %d, start %v: counter %d twice", seed, u.from, u.incarnation, u.counter)
 			}
 			seen[u] = string(data)
 			return [][]byte{data}
@@ -372,7 +372,7 @@ func TestRolloverIsNotTakenBackByAStart(t *testing.T) {
 	}
 }
 
-// What a rollover of sixteen nodes takes on an HF channel when nobody is silent: all that anybody sends, receipts too. With the
+// What a rollover of sixteen nodes takes on an HF channel when nobody is silent: all that anybody sends, acknowledgements too. With the
 // losses of the channel something goes again.
 func TestRolloverOctets(t *testing.T) {
 	type tap = func(from, to *sim.Node, data []byte) [][]byte
@@ -399,16 +399,16 @@ func TestRolloverOctets(t *testing.T) {
 		}
 	}
 	good := octets(0, nil, lossless)
-	message, receipt := octets(0, first(1, 5), lossless), octets(0, first(5, 1), lossless)
+	message, ack := octets(0, first(1, 5), lossless), octets(0, first(5, 1), lossless)
 	var list []int64
 	for seed := range max(5, seeds(20)) {
 		list = append(list, octets(seed, nil))
 	}
 	slices.Sort(list)
-	t.Logf("octets in all: %d without losses, %d and %d where one loses it or its receipt is lost, else %v", good, message, receipt, list)
+	t.Logf("octets in all: %d without losses, %d and %d where one loses it or its acknowledgement is lost, else %v", good, message, ack, list)
 	check.True(t, "1,340 in all without losses", good <= 1340, good)
 	check.True(t, "1,770 where one loses it", message <= 1770, message)
-	check.True(t, "1,830 where one receipt is lost", receipt <= 1830, receipt)
+	check.True(t, "1,830 where one acknowledgement is lost", ack <= 1830, ack)
 	check.True(t, "1,500 in all at the median", list[len(list)/2] <= 1500, list)
 }
 

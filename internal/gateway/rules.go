@@ -15,12 +15,12 @@ import (
 // crossing is what the rules let cross: items of this site on their way out, those of far sites on their way in, and messages.
 type crossing struct {
 	filter   *filter.Filter // nil has no rules
-	faces    *faces         // which describe what there is to judge
+	adapters *adapters      // which describe what there is to judge
 	replica  *replica.Replica
 	log      log
 	sites    []uint16 // by id
 	limited  limited
-	unjudged unjudged
+	unjudged awaitingRules
 	filtered time.Time // when it was last said that messages are dropped
 	replaced uint64    // how often the rules were
 }
@@ -56,7 +56,7 @@ func (c *crossing) put(now time.Time, it site.Item) {
 	it, deny, v := c.judge(it)
 	c.unjudged.note(asPut, it)
 	if v.Action == filter.Allow && f.Limited(v) && c.replica.Lacks(it, deny) {
-		if ok, at := f.Take(now, v); !ok {
+		if ok, at := f.Allow(now, v); !ok {
 			c.limited.add(f, limitedItem{item: it, deny: deny, verdict: v}, at)
 			return
 		}
@@ -68,7 +68,7 @@ func (c *crossing) put(now time.Time, it site.Item) {
 
 // judge applies the rules to an own item. The verdict is the first rule's that decided for any peer.
 func (c *crossing) judge(it site.Item) (out site.Item, deny []uint16, first filter.Verdict) {
-	s, first := c.faces.describeItem(it), filter.Default
+	s, first := c.adapters.describeItem(it), filter.Default
 	s.Direction = site.Out
 	allowed := 0
 	for i, id := range c.sites {
@@ -103,7 +103,7 @@ func (c *crossing) judgeOwn(now time.Time) {
 	}
 }
 
-// shows is an item of a peer's site as its face may see it; false: it waits. At a start it is not news, and no rate holds it.
+// shows is an item of a peer's site as its adapter may see it; false: it waits. At a start it is not news, and no rate holds it.
 func (c *crossing) shows(now time.Time, from uint16, it site.Item, news bool) (site.Item, bool) {
 	f := c.filter
 	if f.Empty() {
@@ -119,7 +119,7 @@ func (c *crossing) shows(now time.Time, from uint16, it site.Item, news bool) (s
 		return it.Withdrawal(), true // an earlier version may have passed
 	}
 	if news && f.Limited(v) {
-		if ok, at := f.Take(now, v); !ok {
+		if ok, at := f.Allow(now, v); !ok {
 			c.limited.add(f, limitedItem{from: from, item: it, verdict: v}, at)
 			return it, false
 		}
@@ -128,7 +128,7 @@ func (c *crossing) shows(now time.Time, from uint16, it site.Item, news bool) (s
 }
 
 func (c *crossing) farSubject(from uint16, it site.Item) *site.Subject {
-	s := c.faces.describeItem(it)
+	s := c.adapters.describeItem(it)
 	s.Direction, s.Site = site.In, from
 	return &s
 }
@@ -146,7 +146,7 @@ func (c *crossing) carries(now time.Time, direction site.Direction, siteID uint1
 	if v.Stays() {
 		return false
 	}
-	ok, _ := f.Take(now, v)
+	ok, _ := f.Allow(now, v)
 	if !ok {
 		f.Drops(v)
 		if now.Sub(c.filtered) > time.Minute {
@@ -157,7 +157,7 @@ func (c *crossing) carries(now time.Time, direction site.Direction, siteID uint1
 	return ok
 }
 
-// step lets go on what has waited for its rule's rate; show is given what faces are to see.
+// step lets go on what has waited for its rule's rate; show is given what adapters are to see.
 func (c *crossing) step(now time.Time, show func(from uint16, it site.Item)) {
 	if !due.Reached(now, c.limited.due) {
 		return
@@ -207,18 +207,18 @@ func (g *Gateway) newRules(now time.Time, e NewRules) {
 	}
 }
 
-// farItem hands an item of a peer's site to its face, if the rules let it.
+// farItem hands an item of a peer's site to its adapter, if the rules let it.
 func (g *Gateway) farItem(now time.Time, from uint16, it site.Item, news bool) {
 	if it, ok := g.crossing.shows(now, from, it, news); ok {
-		g.stepFace(now, it.Face, site.FarItem{Site: from, Item: it})
+		g.stepAdapter(now, it.Adapter, site.FarItem{Site: from, Item: it})
 	}
 }
 
-// unjudged are own items as their face put them, where a rule has changed whom they go to unasked.
-type unjudged map[string]site.Item
+// awaitingRules are own items as their adapter put them, where a rule has changed whom they go to unasked.
+type awaitingRules map[string]site.Item
 
-// of is the item as its face put it; it is what became of it.
-func (u unjudged) of(key string, it site.Item) site.Item {
+// of is the item as its adapter put it; it is what became of it.
+func (u awaitingRules) of(key string, it site.Item) site.Item {
 	if asPut, changed := u[key]; changed {
 		return asPut
 	}
@@ -226,14 +226,14 @@ func (u unjudged) of(key string, it site.Item) site.Item {
 }
 
 // note keeps an item if the rules have changed it, and forgets an earlier version.
-func (u *unjudged) note(asPut, became site.Item) {
+func (u *awaitingRules) note(asPut, became site.Item) {
 	key := asPut.Key()
 	if asPut.Gone || asPut.Home == became.Home && slices.Equal(asPut.To, became.To) {
 		delete(*u, key)
 		return
 	}
 	if *u == nil {
-		*u = unjudged{}
+		*u = awaitingRules{}
 	}
 	(*u)[key] = asPut
 }

@@ -249,7 +249,7 @@ func (p *player) send(args map[string]string) {
 	if key := args["key"]; key != "" {
 		h := fnv.New32a()
 		h.Write([]byte(key))
-		m.Supersedes, m.Key = key, h.Sum32()&0xffffff|1
+		m.LastValue, m.Key = key, h.Sum32()&0xffffff|1
 	}
 	if expires := args["expires"]; expires != "" {
 		m.Expires = p.w.Now.Add(p.duration(expires))

@@ -81,7 +81,7 @@ func newEars(nodes int) ears {
 				peers[other] = seal.PeerState{}
 			}
 		}
-		e[id] = seal.NewOpener(seal.Key{1, 2, 3}, id, seal.Boot{}, peers)
+		e[id] = seal.NewOpener(seal.Key{1, 2, 3}, id, seal.Incarnation{}, peers)
 	}
 	return e
 }
@@ -140,11 +140,11 @@ func describe(f frame.Frame, from, to uint16) string {
 			text += " prompt"
 		}
 		if f.Rides {
-			text += fmt.Sprintf(" with receipt %d", f.Cumulative)
+			text += fmt.Sprintf(" with acknowledgement %d", f.Cumulative)
 		}
 		return text
-	case frame.Receipt:
-		return fmt.Sprintf("receipt %d %08b", f.Cumulative, f.Bitmap)
+	case frame.Ack:
+		return fmt.Sprintf("acknowledgement %d %08b", f.Cumulative, f.Bitmap)
 	case frame.PMul:
 		pdus, err := pmul.ParseCompact(f.Body, pmul.NodeID(from), pmul.NodeID(to))
 		if err != nil {
@@ -173,7 +173,7 @@ func (p *player) datagram(at time.Time, from *sim.Node, d api.Datagram) {
 func (p *player) status(n *sim.Node) {
 	s := n.GW.Status(p.w.Now)
 	if s.Silence.On {
-		p.printf("silent: owes %d receipts, %d messages, %d items\n", s.Silence.Receipts, s.Silence.Messages, s.Silence.Items)
+		p.printf("silent: owes %d acknowledgements, %d messages, %d items\n", s.Silence.Acks, s.Silence.Messages, s.Silence.Items)
 	}
 	for _, reason := range slices.Sorted(maps.Keys(s.Dropped)) {
 		p.printf("dropped %s %d\n", reason, s.Dropped[reason])

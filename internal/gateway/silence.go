@@ -182,8 +182,8 @@ type silenceRoad interface {
 	log
 }
 
-// obey obeys the operator. Ordered again, it only changes the end.
-func (s *silence) obey(g silenceRoad, bearers []*bearer, now time.Time, ev api.Silence) {
+// apply obeys the operator. Ordered again, it only changes the end.
+func (s *silence) apply(g silenceRoad, bearers []*bearer, now time.Time, ev api.Silence) {
 	switch {
 	case !ev.On && s.fixed:
 		g.Note("warn", "an order to end the silence was refused: the configuration says node.silent = true")
@@ -256,7 +256,7 @@ func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
 	if f.Until != 0 {
 		until = time.Unix(int64(f.Until), 0).UTC()
 	}
-	p.Met.Due = time.Time{}
+	p.Handshake.Due = time.Time{}
 	g.RecordPeer(p.Peer)
 	g.Note("info", "a peer goes silent; each message for it goes out once and waits for its acknowledgement", "peer", p.Name, "until", until)
 }
@@ -274,7 +274,7 @@ func (s *silence) status(now time.Time, bearers []*bearer) api.SilenceStatus {
 	for _, b := range bearers {
 		for _, c := range b.Carriers {
 			o := c.Owed(now)
-			row.Receipts += o.Receipts
+			row.Acks += o.Acks
 			row.Messages += o.Messages
 			row.Items += o.Items
 			row.Octets += o.Octets

@@ -68,7 +68,7 @@ func TestSilentShip(t *testing.T) {
 		}
 		f := ship.GW.Status(w.Now).Silence
 		check.True(t, "f.On", f.On)
-		check.Equal(t, "f.Receipts", f.Receipts, 1)
+		check.Equal(t, "f.Receipts", f.Acks, 1)
 		check.Equal(t, "f.Messages", f.Messages, 5)
 		check.True(t, "f.AirtimeS > 0", f.AirtimeS > 0, f.AirtimeS)
 		w.Run(10 * time.Minute)

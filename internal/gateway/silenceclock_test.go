@@ -38,7 +38,7 @@ func newLone(t *testing.T) *lone {
 // start starts a gateway from the journal. The last one began so long ago; 0: nobody knows.
 func (l *lone) start(now time.Time, sinceLast time.Duration) {
 	l.t.Helper()
-	l.cfg.Boot, l.cfg.SinceLast = seal.Boot{Number: l.cfg.Boot.Number + 1}, sinceLast
+	l.cfg.Incarnation, l.cfg.SinceLast = seal.Incarnation{Number: l.cfg.Incarnation.Number + 1}, sinceLast
 	var records []api.Record
 	for _, key := range slices.Sorted(maps.Keys(l.journal)) {
 		records = append(records, l.journal[key])

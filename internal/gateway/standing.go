@@ -10,7 +10,7 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/mail/history"
 	"aldis/internal/site"
 )
 
@@ -114,7 +114,7 @@ func (s *orders) all(now time.Time, held *mail.Message, o ClassOrder) (done, und
 			done = 1
 		case !so && waits:
 			done = 1
-			s.store.Lives.Note(held.ID, life.Event{What: life.Ordered, Peer: id, Detail: fmt.Sprintf("%s all %s, by %s", o.Do, o.Precedence, o.By)})
+			s.store.Lives.Note(held.ID, history.Event{What: history.Ordered, Peer: id, Detail: fmt.Sprintf("%s all %s, by %s", o.Do, o.Precedence, o.By)})
 			s.act(now, e, MessageOrder{Do: o.Do}) // holding has no error
 		case !so:
 			under = 1
@@ -157,7 +157,7 @@ func (s *orders) heed(now time.Time) {
 
 // takes says whether a message like this is held when it comes.
 func (s *orders) takes(m *site.Message) bool {
-	return m != nil && s.has(m.Precedence) && !s.faces.describe(m).Stream
+	return m != nil && s.has(m.Precedence) && !s.adapters.describe(m).Stream
 }
 
 func (s *orders) has(p site.Precedence) bool {
@@ -202,7 +202,7 @@ func (s *orders) status(sites []forecast.Site) (list []api.HoldStatus) {
 // none.
 func (s *orders) orderable(id uint64) *mail.Message {
 	held := s.store.Get(id)
-	if held == nil || held.Ended() || held.Content.Payload == nil || s.faces.describe(held.Content.Payload).Stream {
+	if held == nil || held.Ended() || held.Content.Payload == nil || s.adapters.describe(held.Content.Payload).Stream {
 		return nil
 	}
 	return held

@@ -39,7 +39,7 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 	if m.Roster != nil {
 		p.Opened = mail.Key
 		for _, id := range g.keys.Rosters.Arrived(now, p.ID, m.Roster) {
-			g.byID[id].Met.Owe(now)
+			g.byID[id].Handshake.Owe(now)
 		}
 		g.part(now)
 	}
@@ -137,14 +137,14 @@ func (g *Gateway) renew(now time.Time, p *peer, list []envelope.Renewal) {
 
 // farCopy is what we hold of a peer's site, as it told us, also in the journal.
 type farCopy struct {
-	peer  uint16
-	road  journal
-	items map[string]site.Item
-	ends  replica.Calendar
+	peer     uint16
+	services journal
+	items    map[string]site.Item
+	ends     replica.Calendar
 }
 
 func newFarCopy(peer uint16, road journal) farCopy {
-	return farCopy{peer: peer, road: road, items: map[string]site.Item{}}
+	return farCopy{peer: peer, services: road, items: map[string]site.Item{}}
 }
 
 // put keeps an item that the journal has.
@@ -161,7 +161,7 @@ func (f *farCopy) keep(it site.Item) {
 	if err != nil { // it came in an envelope
 		panic("gateway: " + err.Error())
 	}
-	f.road.Record(bucketFar, peerKey(f.peer, []byte(it.Key())), value)
+	f.services.Record(bucketFar, peerKey(f.peer, []byte(it.Key())), value)
 }
 
 // drop forgets an item; false: there was none.
@@ -170,7 +170,7 @@ func (f *farCopy) drop(key string) bool {
 		return false
 	}
 	delete(f.items, key)
-	f.road.Record(bucketFar, peerKey(f.peer, []byte(key)), nil)
+	f.services.Record(bucketFar, peerKey(f.peer, []byte(key)), nil)
 	return true
 }
 

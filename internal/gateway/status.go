@@ -23,15 +23,15 @@ func linkStatus(p profile.Profile, shore bool) api.LinkStatus {
 func (g *Gateway) Status(now time.Time) api.Status {
 	b, sites := g.bearers[0], g.sites(g.peers...)
 	s := api.Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.Profile.Name, End: "terminal", BootNumber: g.cfg.Boot.Number,
+		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.Profile.Name, End: "terminal", IncarnationNumber: g.cfg.Incarnation.Number,
 		Transport: profile.NORM, Silence: g.silence.status(now, g.bearers), Link: linkStatus(b.Profile, g.cfg.Shore),
 		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.crossing.replaced, Holds: g.orders.status(sites), Bill: b.billed.status(), Relinked: g.roll.replaced, LeftPeers: slices.Clone(g.roll.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
 	}
 	if g.cfg.Shore {
 		s.End = "shore"
 	}
-	s.Corpus = corpusName(g.coders.net.Net.Name())
-	s.Survey = b.surveys.status()
+	s.Corpus = corpusName(g.coders.network.Network.Name())
+	s.LinkProbe = b.linkProbes.status()
 	pending := 0
 	if b.Profile.Transport != "" {
 		s.Transport = b.Profile.Transport
@@ -41,7 +41,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	}
 	for i, p := range g.peers {
 		ps := api.PeerStatus{
-			ID: p.ID, Name: p.Name, Knows: p.Met.KnowsUs, Corpus: corpusName(p.Met.Corpus),
+			ID: p.ID, Name: p.Name, Knows: p.Handshake.KnowsUs, Corpus: corpusName(p.Handshake.Corpus),
 			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items), PeerCounts: p.Counts,
 		}
 		if at := p.Configured(); at.IsValid() {
@@ -55,7 +55,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 		if !p.LastHeard.IsZero() {
 			ps.LastHeard = p.LastHeard.UTC().Format(time.RFC3339)
 		}
-		if ps.Link = p.link.told(p); ps.Link == p.link.word {
+		if ps.Link = p.link.shown(p); ps.Link == p.link.word {
 			ps.LinkSince = p.link.since
 		}
 		ps.KnownSince = p.link.known
@@ -72,7 +72,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	if bill := b.billed.months.last(1, g.siteName); len(bill) > 0 {
 		s.Month = &bill[0]
 	}
-	s.Drain = g.faces.drain.status(g.mail, g.siteName, pending)
+	s.Drain = g.adapters.drain.status(g.mail, g.siteName, pending)
 	g.keys.Describe(&s)
 	return s
 }

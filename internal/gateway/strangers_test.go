@@ -22,7 +22,7 @@ var (
 	strangersFrom = flag.Uint64("strangers-from", 0, "the first of their seeds")
 )
 
-// TestStrangers plays whole nets with applications of strangers, each game drawn from its seed: link, nodes, keys, what is said and when,
+// TestStrangers plays whole networks with applications of strangers, each game drawn from its seed: link, nodes, keys, what is said and when,
 // packets that overtake and come twice, machines that are busy, turns of the loop that end anywhere, outages and deaths. All arrives
 // once and unchanged, short messages of a pipe in order, and no alarm tells of what did not happen.
 func TestStrangers(t *testing.T) {

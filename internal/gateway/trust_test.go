@@ -18,7 +18,7 @@ import (
 
 func withRoster(c *sim.Config) { c.Roster = true }
 
-// With keys of single nodes messages cross as with the net's key, and no datagram is an octet longer once all have greeted, also
+// With keys of single nodes messages cross as with the network's key, and no datagram is an octet longer once all have greeted, also
 // under keys that both ends forget.
 func TestRosterStar(t *testing.T) {
 	var sizes [2]map[int]bool
@@ -85,10 +85,10 @@ func TestRosterGroup(t *testing.T) {
 		datagrams[i] = int64(len(heard))
 		check.Equal(t, "messages at the silent ship", len(w.Nodes[3].Site.Got), 25)
 	}
-	t.Logf("%d octets in %d datagrams with the net's key, %d in %d with a roster", octets[0], datagrams[0], octets[1], datagrams[1])
+	t.Logf("%d octets in %d datagrams with the network's key, %d in %d with a roster", octets[0], datagrams[0], octets[1], datagrams[1])
 }
 
-// ringOf is all that a member of the net has: its own key, and what the roster tells it.
+// ringOf is all that a member of the network has: its own key, and what the roster tells it.
 func ringOf(t *testing.T, w *sim.World, n *sim.Node) *seal.Keyring {
 	t.Helper()
 	ring, err := roster.Ring(n.ID, sim.NodeKey(n.ID), w.First())
@@ -114,13 +114,13 @@ func TestInsiderCannotForge(t *testing.T) {
 			once(t, w, b.Site, 1, *sent)
 			got, before := len(b.Site.Got), b.GW.Status(w.Now)
 
-			evil := seal.NewSealer(ringOf(t, w, c), a.ID, seal.Boot{Number: a.Boot(), Salt: 1})
-			later := seal.NewSealer(ringOf(t, w, c), a.ID, seal.Boot{Number: a.Boot() + 1, Salt: 1})
+			evil := seal.NewSealer(ringOf(t, w, c), a.ID, seal.Incarnation{Number: a.Incarnation(), Salt: 1})
+			later := seal.NewSealer(ringOf(t, w, c), a.ID, seal.Incarnation{Number: a.Incarnation() + 1, Salt: 1})
 			n := 0
 			for _, f := range []frame.Frame{
-				frame.Data{Number: 11, Body: []byte("forged")}, frame.Receipt{Lane: frame.Direct, Cumulative: 500}, frame.Probe{ID: 1},
-				frame.Silence{}, frame.Hello{Store: 1, Stream: 9, HeardBoot: b.Boot()}, frame.PMul{Body: []byte{1, 2, 3}},
-				frame.Greeting{Starts: true, Store: 7, Members: []frame.Member{{ID: b.ID, HeardBoot: b.Boot(), Asks: true}}},
+				frame.Data{Number: 11, Body: []byte("forged")}, frame.Ack{Queue: frame.Direct, Cumulative: 500}, frame.Probe{ID: 1},
+				frame.Silence{}, frame.Hello{Store: 1, Stream: 9, HeardIncarnation: b.Incarnation()}, frame.PMul{Body: []byte{1, 2, 3}},
+				frame.Greeting{Starts: true, Store: 7, Members: []frame.Member{{ID: b.ID, HeardIncarnation: b.Incarnation(), Asks: true}}},
 			} {
 				for _, s := range []*seal.Sealer{evil, later} {
 					for _, to := range []uint16{b.ID, seal.Group} {
@@ -138,12 +138,12 @@ func TestInsiderCannotForge(t *testing.T) {
 			check.Equal(t, "refused as forged", s.Dropped["forged"], uint64(n/2))
 			check.Equal(t, "refused as not authentic", s.Dropped["not_authentic"]-before.Dropped["not_authentic"], uint64(n/2))
 			check.Equal(t, "forged in the name of "+a.Name, s.Peers[0].Forged, uint64(n/2))
-			check.Equal(t, "start of the true one", s.Peers[0].Start, a.Boot())
+			check.Equal(t, "start of the true one", s.Peers[0].Start, a.Incarnation())
 			check.Equal(t, "its address", s.Peers[0].Address, a.Addr().String())
 			check.Equal(t, "link", s.Peers[0].Link, before.Peers[0].Link)
 			log := strings.Join(w.Notes, "\n")
 			for _, want := range []string{
-				"a member of the net sends group datagrams in another node's name; they are refused. Find it, and have the authority remove it from the roster [in_the_name_of " + a.Name + " address " + c.Addr().String() + " address_of " + c.Name,
+				"a member of the network sends group datagrams in another node's name; they are refused. Find it, and have the authority remove it from the roster [in_the_name_of " + a.Name + " address " + c.Addr().String() + " address_of " + c.Name,
 				"datagrams in a peer's name fail authentication with its key; they are refused. A stranger sends them, or rosters or node keys differ [in_the_name_of " + a.Name,
 			} {
 				check.True(t, "the log names it", strings.Contains(log, want), want)
@@ -162,7 +162,7 @@ func TestForgeriesAreBounded(t *testing.T) {
 	w := mulWorld(t, 3, 1, withRoster)
 	a, b, c := w.Nodes[0], w.Nodes[1], w.Nodes[2]
 	w.Run(5 * time.Minute)
-	evil := seal.NewSealer(ringOf(t, w, c), a.ID, seal.Boot{Number: a.Boot() + 1, Salt: 1})
+	evil := seal.NewSealer(ringOf(t, w, c), a.ID, seal.Incarnation{Number: a.Incarnation() + 1, Salt: 1})
 	for range 5000 {
 		d, _ := evil.Seal(nil, seal.Group, true, []byte{1})
 		w.Late(c, b, d)

@@ -27,7 +27,7 @@ func disputes(w *sim.World) string {
 	return strings.Join(names, " ")
 }
 
-// split gives one half of a net a roster without the last node, and the other half one of the same serial that names all, while the
+// split gives one half of a network a roster without the last node, and the other half one of the same serial that names all, while the
 // two halves do not hear each other. byHand: the second is put in the place of the configuration's instead.
 func split(w *sim.World, byHand bool) {
 	hq, other := w.Nodes[0], w.Nodes[1]

@@ -88,7 +88,7 @@ func TestWaitingOrder(t *testing.T) {
 					p.Precedence, _ = site.ParsePrecedence(word[1])
 				}
 				if len(word) > 4 {
-					p.Supersedes, p.Key = word[2], uint32(word[2][0])
+					p.LastValue, p.Key = word[2], uint32(word[2][0])
 				}
 				q.ship.Site.Send(q.World, p, 1)
 			}
@@ -102,7 +102,7 @@ func TestWaitingOrder(t *testing.T) {
 }
 
 // How datagrams are filled from what waits: in order, as many as fit, and none is broken up.
-func TestLettersAreFilled(t *testing.T) {
+func TestDatagramsAreFilled(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		octets []int // of incompressible messages that wait

@@ -105,14 +105,14 @@ func reportOf(f *os.File, visit func(record) error) (*Report, error) {
 
 // Restored is what Restore has done.
 type Restored struct {
-	*Report        // of the backup
-	Old     string // where the journal is now that was in the way; "": there was none
-	Boot    uint32 // the greatest that is known; the next start's is greater
+	*Report            // of the backup
+	Old         string // where the journal is now that was in the way; "": there was none
+	Incarnation uint32 // the greatest that is known; the next start's is greater
 }
 
 // Restore puts a backup in the place of the journal of a directory that nobody uses; that one is kept under another name. The
-// next start's boot number is greater than all that the backup, the journal in the way or the clock know of, so that no nonce
-// of the seal comes twice: docs/decisions/boots.md. A clock that is behind the known ones is refused.
+// next start's incarnation number is greater than all that the backup, the journal in the way or the clock know of, so that no nonce
+// of the seal comes twice: docs/decisions/incarnations.md. A clock that is behind the known ones is refused.
 func Restore(file, dir string, id Identity, now time.Time) (*Restored, error) {
 	in, err := infile.Open(file)
 	if err != nil {
@@ -123,7 +123,7 @@ func Restore(file, dir string, id Identity, now time.Time) (*Restored, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := &Restored{Report: rep, Boot: rep.Boot}
+	done := &Restored{Report: rep, Incarnation: rep.Incarnation}
 	if err := done.refusal(file, id); err != nil {
 		return nil, err
 	}
@@ -136,12 +136,12 @@ func Restore(file, dir string, id Identity, now time.Time) (*Restored, error) {
 	case err == nil:
 		defer there.Close()
 		if other, err := reportOf(there, nil); err == nil && other.Node == id.Node {
-			done.Boot = max(done.Boot, other.Boot)
+			done.Incarnation = max(done.Incarnation, other.Incarnation)
 		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, openError(dir, err)
 	}
-	if known := time.Unix(int64(done.Boot), 0); now.Before(known) {
+	if known := time.Unix(int64(done.Incarnation), 0); now.Before(known) {
 		return nil, fmt.Errorf("the clock says %s, and this node has started at %s: set the clock first, or the far gateways refuse the next start",
 			now.UTC().Format(time.RFC3339), known.UTC().Format(time.RFC3339))
 	}
@@ -184,7 +184,7 @@ func (d *Restored) write(in *os.File, path string, id Identity, there bool) (err
 	if d.Sealed {
 		id.Name = "" // as sealOp has it
 	}
-	for _, op := range ownOps(id, d.Store, d.Boot, d.sealed) {
+	for _, op := range ownOps(id, d.Store, d.Incarnation, d.sealed) {
 		if err = w.add(op); err != nil {
 			return err
 		}

@@ -94,7 +94,7 @@ func TestRestoreKeepsTheGreatestStart(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
 	number := uint32(noon.Unix())
-	for _, err := range []error{j.SetBoot(number - 1000), j.Commit([]Op{{"b", []byte("k"), []byte("copied")}})} {
+	for _, err := range []error{j.SetIncarnation(number - 1000), j.Commit([]Op{{"b", []byte("k"), []byte("copied")}})} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +105,7 @@ func TestRestoreKeepsTheGreatestStart(t *testing.T) {
 	if _, err := Restore(path, dir, ship, noon); !errors.Is(err, ErrInUse) {
 		t.Errorf("while it is used: %v", err)
 	}
-	for _, err := range []error{j.SetBoot(number - 10), j.Commit([]Op{{"b", []byte("k"), []byte("later")}}), j.Close()} {
+	for _, err := range []error{j.SetIncarnation(number - 10), j.Commit([]Op{{"b", []byte("k"), []byte("later")}}), j.Close()} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,12 +117,12 @@ func TestRestoreKeepsTheGreatestStart(t *testing.T) {
 		t.Errorf("for another node: %v", err)
 	}
 	done, err := Restore(path, dir, ship, noon)
-	if err != nil || done.Boot != number-10 || done.Old == "" {
+	if err != nil || done.Incarnation != number-10 || done.Old == "" {
 		t.Fatalf("%v, %+v", err, done)
 	}
 	back := open(t, dir)
-	if back.Boot() != number-10 || back.StoreID() != store {
-		t.Errorf("boot %d, want %d; store %x, want %x", back.Boot(), number-10, back.StoreID(), store)
+	if back.Incarnation() != number-10 || back.StoreID() != store {
+		t.Errorf("incarnation %d, want %d; store %x, want %x", back.Incarnation(), number-10, back.StoreID(), store)
 	}
 	if err := back.Load(func(_ string, _, value []byte) error {
 		if string(value) != "copied" {
@@ -132,7 +132,7 @@ func TestRestoreKeepsTheGreatestStart(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if old, err := CheckBackup(done.Old); err != nil || old.Boot != number-10 {
+	if old, err := CheckBackup(done.Old); err != nil || old.Incarnation != number-10 {
 		t.Errorf("the old journal: %v, %+v", err, old)
 	}
 }

@@ -37,18 +37,18 @@ const MostDamaged = 1000
 
 // Report is what is known of a journal's file without changing it.
 type Report struct {
-	Format   uint32 // 0: not known
-	Node     uint16
-	Name     string
-	Store    uint32
-	Boot     uint32
-	Octets   int64 // of the file
-	Behind   int64 // of them, behind all that the store has used; it lays some out ahead
-	PageSize int
-	Pages    int // of the file
-	Free     int // of them
-	Buckets  []BucketStat
-	Aside    int // records that were set aside earlier
+	Format      uint32 // 0: not known
+	Node        uint16
+	Name        string
+	Store       uint32
+	Incarnation uint32
+	Octets      int64 // of the file
+	Behind      int64 // of them, behind all that the store has used; it lays some out ahead
+	PageSize    int
+	Pages       int // of the file
+	Free        int // of them
+	Buckets     []BucketStat
+	Aside       int // records that were set aside earlier
 
 	Foreign bool          // it is a store, and not a gateway's
 	Fresh   bool          // nothing has been written to it yet
@@ -253,7 +253,7 @@ func (e *reader) conclude() {
 		rep.damagedOwn = append(rep.damagedOwn, string(keyFormat))
 	}
 	node := take(keyNode)
-	rep.Node, rep.Store, rep.Boot = uint16(node), take(keyStore), take(keyBoot)
+	rep.Node, rep.Store, rep.Incarnation = uint16(node), take(keyStore), take(keyIncarnation)
 	name, ok := e.field(keyName)
 	if rep.Name = strings.ToValidUTF8(string(name), "?"); !ok {
 		rep.Name = ""

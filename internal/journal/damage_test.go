@@ -54,7 +54,7 @@ func lived(t *testing.T, dir string) (file []byte, want map[string]string, ever 
 			ever[op.Bucket+"/"+string(op.Key)] = append(ever[op.Bucket+"/"+string(op.Key)], string(op.Value))
 		}
 	}
-	if err := j.SetBoot(1234); err != nil {
+	if err := j.SetIncarnation(1234); err != nil {
 		t.Fatal(err)
 	}
 	want = contents(t, j)

@@ -33,13 +33,13 @@ const (
 )
 
 var (
-	keyFormat = []byte("format")
-	keyNode   = []byte("node")
-	keyName   = []byte("name")
-	keyStore  = []byte("store")
-	keyBoot   = []byte("boot")
-	keyTally  = []byte("tally")
-	keySealed = []byte("sealed") // of a sealed file: its salt, and what shows whether a secret is the right one
+	keyFormat      = []byte("format")
+	keyNode        = []byte("node")
+	keyName        = []byte("name")
+	keyStore       = []byte("store")
+	keyIncarnation = []byte("boot")
+	keyTally       = []byte("tally")
+	keySealed      = []byte("sealed") // of a sealed file: its salt, and what shows whether a secret is the right one
 )
 
 // Why a data directory is refused. The error of Open says in words what to do.
@@ -74,7 +74,7 @@ type Journal struct {
 	// sealedField is keySealed of the file, nil as key; the mark repeats it, for its salt is not found again.
 	sealedField []byte
 	id          uint32 // of the store
-	boot        uint32
+	incarnation uint32
 	aside       []Damaged
 	// doubtful: the disk has failed, and the kernel may have dropped what it could not write, of this commit or of the
 	// file's own blocks. No later commit would say so.
@@ -90,15 +90,15 @@ func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 // StoreID was drawn when the store was made: two stores of one node, before and after a lost disk, differ in it.
 func (j *Journal) StoreID() uint32 { return j.id }
 
-// Boot is the boot number that was set last; 0 in a new store.
-func (j *Journal) Boot() uint32 { return j.boot }
+// Incarnation is the incarnation number that was set last; 0 in a new store.
+func (j *Journal) Incarnation() uint32 { return j.incarnation }
 
-// SetBoot makes the number of this start durable.
-func (j *Journal) SetBoot(n uint32) error {
-	if err := j.commit([]Op{{own, keyBoot, be32(n)}}); err != nil {
+// SetIncarnation makes the number of this start durable.
+func (j *Journal) SetIncarnation(n uint32) error {
+	if err := j.commit([]Op{{own, keyIncarnation, be32(n)}}); err != nil {
 		return err
 	}
-	j.boot = n
+	j.incarnation = n
 	return nil
 }
 

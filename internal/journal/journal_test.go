@@ -50,7 +50,7 @@ func former(t *testing.T, dir string, format uint32, records ...Op) {
 	t.Helper()
 	raw(t, dir, func(tx *bolt.Tx) error {
 		for _, op := range append(records, Op{own, keyFormat, be32(format)}, Op{own, keyNode, be32(2)}, Op{own, keyName, []byte("ship")},
-			Op{own, keyStore, be32(0xabcd)}, Op{own, keyBoot, be32(77)}) {
+			Op{own, keyStore, be32(0xabcd)}, Op{own, keyIncarnation, be32(77)}) {
 			b, err := tx.CreateBucketIfNotExists([]byte(op.Bucket))
 			if err != nil {
 				return err
@@ -73,8 +73,8 @@ func TestFormerFormat(t *testing.T) {
 			if got, want := contents(t, j), (map[string]string{"waiting/k": "v", "waiting/empty": ""}); !maps.Equal(got, want) {
 				t.Errorf("format %d: %q is read", f, got)
 			}
-			if j.Boot() != 77 || j.StoreID() != 0xabcd {
-				t.Errorf("format %d: boot %d, store %x", f, j.Boot(), j.StoreID())
+			if j.Incarnation() != 77 || j.StoreID() != 0xabcd {
+				t.Errorf("format %d: incarnation %d, store %x", f, j.Incarnation(), j.StoreID())
 			}
 			if err := j.Close(); err != nil {
 				t.Fatal(err)
@@ -116,8 +116,8 @@ func TestCommitAndLoad(t *testing.T) {
 	if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("data directory: %v, %v", info.Mode(), err)
 	}
-	if j.Boot() != 0 {
-		t.Errorf("boot of a new store: %d", j.Boot())
+	if j.Incarnation() != 0 {
+		t.Errorf("incarnation of a new store: %d", j.Incarnation())
 	}
 	store := j.StoreID()
 	commit(t, j,
@@ -130,7 +130,7 @@ func TestCommitAndLoad(t *testing.T) {
 	)
 	commit(t, j, Op{"out", []byte("b"), []byte("4")})
 	commit(t, j)
-	if err := j.SetBoot(77); err != nil {
+	if err := j.SetIncarnation(77); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"in/x": "", "out/a": "2", "out/b": "4"}
@@ -142,8 +142,8 @@ func TestCommitAndLoad(t *testing.T) {
 	if got := contents(t, j); !maps.Equal(got, want) {
 		t.Errorf("after: %v, want %v", got, want)
 	}
-	if j.Boot() != 77 || j.StoreID() != store {
-		t.Errorf("boot %d, store %x; want 77, %x", j.Boot(), j.StoreID(), store)
+	if j.Incarnation() != 77 || j.StoreID() != store {
+		t.Errorf("incarnation %d, store %x; want 77, %x", j.Incarnation(), j.StoreID(), store)
 	}
 	j.Close()
 	if j2 := open(t, t.TempDir()); j2.StoreID() == store {

@@ -77,7 +77,7 @@ func openFile(f *os.File, dir string, id Identity, secret atrest.Secret, spare f
 	if err := rep.Refusal(dir, id, spare); err != nil {
 		return nil, err
 	}
-	j := &Journal{dir: dir, id: rep.Store, boot: rep.Boot}
+	j := &Journal{dir: dir, id: rep.Store, incarnation: rep.Incarnation}
 	if err = j.unlock(secret, rep); err != nil {
 		return nil, secretError(dir, err)
 	}
@@ -223,12 +223,12 @@ func newStoreID() uint32 {
 }
 
 // ownOps are the fields of the journal's own. sealed is that of a sealed one, nil of another.
-func ownOps(id Identity, store, boot uint32, sealed []byte) []Op {
+func ownOps(id Identity, store, incarnation uint32, sealed []byte) []Op {
 	if sealed != nil {
 		id.Name = "" // it is in the configuration, and names nobody here
 	}
 	ops := []Op{{own, keyFormat, be32(format)}, {own, keyNode, be32(uint32(id.Node))}, {own, keyName, []byte(id.Name)},
-		{own, keyStore, be32(store)}, {own, keyBoot, be32(boot)}}
+		{own, keyStore, be32(store)}, {own, keyIncarnation, be32(incarnation)}}
 	return append(ops, sealedOps(sealed)...)
 }
 

@@ -12,7 +12,7 @@ func TestRenew(t *testing.T) {
 	dir := t.TempDir()
 	lived(t, dir)
 	j := open(t, dir)
-	if err := j.SetBoot(77); err != nil {
+	if err := j.SetIncarnation(77); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.SetAside([]Op{{"far", []byte("k"), []byte("v")}}); err != nil {
@@ -29,8 +29,8 @@ func TestRenew(t *testing.T) {
 		t.Fatal(err)
 	}
 	j = open(t, dir)
-	if got := contents(t, j); !maps.Equal(got, want) || j.count(t) != aside || j.Boot() != 77 || len(j.Aside()) > 0 {
-		t.Errorf("%d records and %d set aside, boot %d, damaged %v; want %d, %d, 77, none", len(got), j.count(t), j.Boot(), j.Aside(), len(want), aside)
+	if got := contents(t, j); !maps.Equal(got, want) || j.count(t) != aside || j.Incarnation() != 77 || len(j.Aside()) > 0 {
+		t.Errorf("%d records and %d set aside, incarnation %d, damaged %v; want %d, %d, 77, none", len(got), j.count(t), j.Incarnation(), j.Aside(), len(want), aside)
 	}
 }
 

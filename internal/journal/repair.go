@@ -252,7 +252,7 @@ func (p Repair) write(s *salvaged, path string, records []Op, store uint32) (old
 		}
 	}()
 	w.key = s.key
-	for _, op := range append(ownOps(p.Identity, store, s.number(keyBoot), s.sealedField), records...) {
+	for _, op := range append(ownOps(p.Identity, store, s.number(keyIncarnation), s.sealedField), records...) {
 		if err := w.add(op); err != nil {
 			return "", err
 		}
@@ -291,9 +291,9 @@ func keepOld(path string) (old string, err error) {
 	}
 }
 
-// Anew puts a journal away, whatever it holds, so that the next start of its directory is that of a new node. It returns
+// NewStart puts a journal away, whatever it holds, so that the next start of its directory is that of a new node. It returns
 // where the old file is; "": there was none.
-func Anew(dir string) (old string, err error) {
+func NewStart(dir string) (old string, err error) {
 	path := filepath.Join(dir, fileName)
 	f, err := lock(path, os.O_RDWR)
 	switch {

@@ -178,7 +178,7 @@ func TestRepairOfSound(t *testing.T) {
 	if _, err := Check(dir, nil); !errors.Is(err, ErrInUse) {
 		t.Errorf("check of a journal in use: %v", err)
 	}
-	if _, err := Anew(dir); !errors.Is(err, ErrInUse) {
+	if _, err := NewStart(dir); !errors.Is(err, ErrInUse) {
 		t.Errorf("new where a journal is in use: %v", err)
 	}
 	store := j.StoreID()
@@ -235,7 +235,7 @@ func TestGone(t *testing.T) {
 				t.Errorf("%s: %q lacks %q", name, err, words)
 			}
 		}
-		if _, err := Anew(dir); err != nil {
+		if _, err := NewStart(dir); err != nil {
 			t.Fatal(err)
 		}
 		j, err := Open(dir, ship)

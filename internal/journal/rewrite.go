@@ -111,7 +111,7 @@ func (w *writer) migrate(f *os.File, size int64) error {
 		return err
 	}
 	rep := &r.report
-	for _, op := range ownOps(Identity{rep.Node, rep.Name}, rep.Store, rep.Boot, nil) {
+	for _, op := range ownOps(Identity{rep.Node, rep.Name}, rep.Store, rep.Incarnation, nil) {
 		if err := w.add(op); err != nil {
 			return err
 		}
@@ -161,7 +161,7 @@ func replace(path string, from *store) (*store, error) {
 		w.abandon()
 		return nil, err
 	}
-	fresh, err := w.again()
+	fresh, err := w.reopen()
 	if err == nil {
 		if err = os.Rename(path+unfinished, path); err != nil {
 			fresh.close()
@@ -202,8 +202,8 @@ func before(f *os.File, newest *reader) (*Report, state) {
 	return nil, state{}
 }
 
-// again opens the finished file anew, after the disk has given all of it back.
-func (w *writer) again() (*store, error) {
+// reopen opens the finished file anew, after the disk has given all of it back.
+func (w *writer) reopen() (*store, error) {
 	want := w.last
 	if err := w.close(); err != nil {
 		return nil, err

@@ -250,7 +250,7 @@ func enclosed(path string, from *store, key *atrest.Key, field []byte) (*store, 
 		w.abandon()
 		return nil, err
 	}
-	return w.again()
+	return w.reopen()
 }
 
 // Unsealed are the files beside a sealed journal that are not sealed: journals that a repair has put away before, and the like.

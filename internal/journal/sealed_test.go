@@ -69,7 +69,7 @@ func TestStolenDisk(t *testing.T) {
 	dir := t.TempDir()
 	j := sealed(t, dir)
 	want := tell(t, j, 30)
-	check.NoError(t, j.SetBoot(77))
+	check.NoError(t, j.SetIncarnation(77))
 	check.NoError(t, j.Commit([]Op{{"to", []byte("000 " + telling[0]), []byte("newer " + telling[2])}}))
 	want["to/000 "+telling[0]] = "newer " + telling[2]
 	check.NoError(t, j.Close())
@@ -78,7 +78,7 @@ func TestStolenDisk(t *testing.T) {
 
 	j = sealed(t, dir)
 	check.True(t, "all is there again", maps.Equal(contents(t, j), want))
-	check.Equal(t, "the boot number", j.Boot(), 77)
+	check.Equal(t, "the incarnation number", j.Incarnation(), 77)
 	var keys []string
 	check.NoError(t, j.Load(func(_ string, key, _ []byte) error { keys = append(keys, string(key)); return nil }))
 	check.True(t, "keys are in order", slices.IsSorted(keys), keys)
@@ -166,7 +166,7 @@ func TestSealing(t *testing.T) {
 		}
 		check.NoError(t, j.SetAside([]Op{{"to", []byte("003 " + telling[0]), []byte(telling[2])}}))
 		delete(want, "to/003 "+telling[0])
-		check.NoError(t, j.SetBoot(5))
+		check.NoError(t, j.SetIncarnation(5))
 		id := j.StoreID()
 		check.NoError(t, j.Close())
 		was := filepath.Join(t.TempDir(), "was")
@@ -177,7 +177,7 @@ func TestSealing(t *testing.T) {
 		j = sealed(t, dir)
 		check.True(t, "all is there", maps.Equal(contents(t, j), want))
 		check.Equal(t, "the store", j.StoreID(), id)
-		check.Equal(t, "the boot number", j.Boot(), 5)
+		check.Equal(t, "the incarnation number", j.Incarnation(), 5)
 		check.NoError(t, j.Close())
 		silent(t, "sealed later", dir)
 		text, err := os.ReadFile(was)

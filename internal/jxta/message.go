@@ -233,7 +233,7 @@ func ParseMessage(b []byte, lim Limits) (Message, []byte, error) {
 	switch m.Version {
 	case 0:
 	case 1:
-		if flags := r.take(1, "flags"); r.err == nil && flags[0] != 0 {
+		if flags := r.next(1, "flags"); r.err == nil && flags[0] != 0 {
 			return Message{}, nil, fail("message", "flags", ErrMismatch) // UTF-16 and UTF-32 strings: nobody sends them
 		}
 	default:
@@ -273,7 +273,7 @@ type messageReader struct {
 	err     error
 }
 
-func (r *messageReader) take(n int, field string) []byte {
+func (r *messageReader) next(n int, field string) []byte {
 	if r.err != nil {
 		return nil
 	}
@@ -287,7 +287,7 @@ func (r *messageReader) take(n int, field string) []byte {
 }
 
 func (r *messageReader) u16(field string) uint16 {
-	p := r.take(2, field)
+	p := r.next(2, field)
 	if p == nil {
 		return 0
 	}
@@ -299,7 +299,7 @@ func (r *messageReader) str(field string) string {
 	if r.err == nil && n > min(r.lim.Name, maxString) {
 		r.err = fail("message", field, ErrTooLong)
 	}
-	b := r.take(n, field)
+	b := r.next(n, field)
 	if s, ok := wellKnown[string(b)]; ok {
 		return s
 	}
@@ -328,7 +328,7 @@ func (r *messageReader) element() Element {
 			r.err = fail("message", "element", ErrTooLong)
 			return first
 		}
-		if magic := r.take(4, "jxel"); r.err == nil && string(magic) != "jxel" {
+		if magic := r.next(4, "jxel"); r.err == nil && string(magic) != "jxel" {
 			r.err = fail("message", "jxel", ErrMismatch)
 		}
 		signed := false
@@ -345,7 +345,7 @@ func (r *messageReader) element() Element {
 }
 
 func (r *messageReader) element0(e *Element) (signed bool) {
-	p := r.take(2, "flags")
+	p := r.next(2, "flags")
 	if r.err != nil {
 		return false
 	}
@@ -370,7 +370,7 @@ func (r *messageReader) element0(e *Element) (signed bool) {
 }
 
 func (r *messageReader) element1(e *Element) (signed bool) {
-	p := r.take(1, "flags")
+	p := r.next(1, "flags")
 	if r.err != nil {
 		return false
 	}
@@ -395,14 +395,14 @@ func (r *messageReader) element1(e *Element) (signed bool) {
 func (r *messageReader) data(long bool) []byte {
 	var n uint64
 	if long {
-		if p := r.take(8, "dataLen"); p != nil {
+		if p := r.next(8, "dataLen"); p != nil {
 			n = binary.BigEndian.Uint64(p)
 		}
-	} else if p := r.take(4, "dataLen"); p != nil {
+	} else if p := r.next(4, "dataLen"); p != nil {
 		n = uint64(binary.BigEndian.Uint32(p))
 	}
 	if r.err == nil && n > uint64(len(r.b)) {
 		r.err = fail("message", "dataLen", ErrShort)
 	}
-	return r.take(int(n), "data")
+	return r.next(int(n), "data")
 }

@@ -46,26 +46,26 @@ type (
 	}
 )
 
-// FaceEvent marks Opened as an event of a protocol adapter.
-func (Opened) FaceEvent() {}
+// AdapterEvent marks Opened as an event of a protocol adapter.
+func (Opened) AdapterEvent() {}
 
-// FaceEvent marks Welcomed as an event of a protocol adapter.
-func (Welcomed) FaceEvent() {}
+// AdapterEvent marks Welcomed as an event of a protocol adapter.
+func (Welcomed) AdapterEvent() {}
 
-// FaceEvent marks Received as an event of a protocol adapter.
-func (Received) FaceEvent() {}
+// AdapterEvent marks Received as an event of a protocol adapter.
+func (Received) AdapterEvent() {}
 
-// FaceEvent marks Heard as an event of a protocol adapter.
-func (Heard) FaceEvent() {}
+// AdapterEvent marks Heard as an event of a protocol adapter.
+func (Heard) AdapterEvent() {}
 
-// FaceEvent marks Quiet as an event of a protocol adapter.
-func (Quiet) FaceEvent() {}
+// AdapterEvent marks Quiet as an event of a protocol adapter.
+func (Quiet) AdapterEvent() {}
 
-// FaceEvent marks Closed as an event of a protocol adapter.
-func (Closed) FaceEvent() {}
+// AdapterEvent marks Closed as an event of a protocol adapter.
+func (Closed) AdapterEvent() {}
 
-// FaceEvent marks Written as an event of a protocol adapter.
-func (Written) FaceEvent() {}
+// AdapterEvent marks Written as an event of a protocol adapter.
+func (Written) AdapterEvent() {}
 
 // PipeType is the type of a pipe as Item.Sub of a site.Listener carries it.
 const (

@@ -188,7 +188,7 @@ func (ar *arrivals) send(p *peer, d *delivery) {
 func (ar *arrivals) compose(p *peer, d *delivery) *message {
 	m := &d.message
 	if !m.Published && m.To != "" {
-		return ar.ghosts.said(p, m.From, m.Scope, m.Service, m.Param, ar.ghosts.inward(m.From, m.Parts))
+		return ar.ghosts.routedAnyGroup(p, m.From, m.Scope, m.Service, m.Param, ar.ghosts.inward(m.From, m.Parts))
 	}
 	if d.all == nil {
 		w, h := wireOf(m)
@@ -481,11 +481,11 @@ func (ar *arrivals) report(d *delivery, id string, why site.Why) {
 	if !d.message.Published {
 		t.pipe = d.message.Service + " " + d.message.Param
 	}
-	ar.say(id, t)
+	ar.logUndeliverable(id, t)
 	ar.until(t.said.Add(tallyEvery))
 }
 
-func (ar *arrivals) say(id string, t *endTally) {
+func (ar *arrivals) logUndeliverable(id string, t *endTally) {
 	if ar.now.Before(t.said.Add(tallyEvery)) {
 		return
 	}
@@ -499,7 +499,7 @@ func (ar *arrivals) sweepTallies() {
 		switch {
 		case ar.now.Before(t.said.Add(tallyEvery)):
 		case t.n > 0:
-			ar.say(id, t)
+			ar.logUndeliverable(id, t)
 		default:
 			delete(ar.tallies, id)
 		}

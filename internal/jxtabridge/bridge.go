@@ -17,7 +17,7 @@ type Bridge struct {
 	ghosts      *ghosts
 	outlets     *outlets
 	far         *far
-	ether       *ether
+	multicast   *multicast
 	rules       *rules
 	directory   *directory
 	streams     *streams
@@ -25,7 +25,7 @@ type Bridge struct {
 	leases      *leases
 	propagation *propagation
 	arrivals    *arrivals
-	who         *who
+	identity    *hostIdentity
 	begun       bool // there was a Step
 }
 
@@ -81,10 +81,10 @@ func New(cfg Config, memories []site.Memory) *Bridge {
 	sec := &secure{step: s, outlets: o, talks: newConversations(s, o, g), rules: r, layer: tlsLayer(s), pairs: map[tlsKey]*tlsPair{}}
 	a := &arrivals{step: s, outlets: o, ghosts: g, away: away{step: s, of: map[string]*absent{}}, left: map[uint64][]string{}, tallies: map[string]*endTally{}}
 	l := &leases{s, o, g, e, d, st, a}
-	w := &who{step: s, outlets: o, ghosts: g, leases: l, streams: st, secure: sec}
-	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r, leases: l}, a, w, false}
+	w := &hostIdentity{step: s, outlets: o, ghosts: g, leases: l, streams: st, secure: sec}
+	b := &Bridge{s, g, o, f, e, r, d, st, sec, l, &propagation{step: s, outlets: o, ghosts: g, far: f, multicast: e, rules: r, leases: l}, a, w, false}
 	a.propagation, o.arrivals = b.propagation, a
-	w.handle, o.gone = b.take, w.left
+	w.handle, o.gone = b.handle, w.left
 	b.recall(memories)
 	b.rearm()
 	return b
@@ -152,7 +152,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 
 // sweep ends what has ended.
 func (b *Bridge) sweep() {
-	b.who.sweep()
+	b.identity.sweep()
 	b.leases.sweep()
 	b.arrivals.sweep()
 	b.propagation.sweep()
@@ -178,7 +178,7 @@ func (b *Bridge) rearm() {
 	if len(b.propagation.held) > 0 {
 		b.until(b.propagation.held[0].until)
 	}
-	b.who.rearm()
+	b.identity.rearm()
 	b.arrivals.rearm()
 	b.until(b.streams.talks.wakeAt)
 	b.until(b.secure.talks.wakeAt)
@@ -215,7 +215,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	}
 	p := b.outlets.peers[unique]
 	if p == nil {
-		if reason := b.who.room(c); reason != "" {
+		if reason := b.identity.room(c); reason != "" {
 			b.complain(c, reason, nil)
 			b.post(Close{c.id})
 			return
@@ -231,7 +231,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	if ev.Welcome.Version == "3.0" && ev.Welcome.MsgVersion == 1 {
 		c.version = 1
 	}
-	b.who.arrived(c, ev.Welcome)
+	b.identity.arrived(c, ev.Welcome)
 }
 
 func (b *Bridge) received(ev Received) {
@@ -240,11 +240,11 @@ func (b *Bridge) received(ev Received) {
 		return
 	}
 	b.stats.Received++
-	b.take(c, ev.Body)
+	b.handle(c, ev.Body)
 }
 
-// take handles a message that came over a connection.
-func (b *Bridge) take(c *conn, body []byte) {
+// handle handles a message that came over a connection.
+func (b *Bridge) handle(c *conn, body []byte) {
 	if c.peer == nil {
 		return
 	}
@@ -264,7 +264,7 @@ func (b *Bridge) take(c *conn, body []byte) {
 		b.complain(c, "message", err)
 		return
 	}
-	if !b.who.believes(c, maker, body) {
+	if !b.identity.believes(c, maker, body) {
 		return
 	}
 	b.outlets.learnFormat(c, len(rest) > 0)

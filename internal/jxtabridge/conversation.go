@@ -148,7 +148,7 @@ func blockNumber(e *jxta.Element) uint32 {
 // so that what is acknowledged is durable. It reports whether carry was called.
 func (cs *conversations) edgeBlock(c *conversation, in inbound, e *jxta.Element, read func([]byte) (upward, error), carry func(upward) bool) bool {
 	n := blockNumber(e)
-	place := c.Look(n)
+	place := c.Classify(n)
 	switch place {
 	case reliable.Wrong:
 		cs.complain(in.conn, c.layer.name+"_block", errJump)
@@ -168,7 +168,7 @@ func (cs *conversations) edgeBlock(c *conversation, in inbound, e *jxta.Element,
 		cs.complain(in.conn, c.layer.name+"_block", err)
 		return false
 	}
-	cs.settle(c, c.Take(n, up, carry))
+	cs.settle(c, c.Accept(n, up, carry))
 	return place == reliable.Next
 }
 
@@ -231,7 +231,7 @@ func (cs *conversations) toEdge(c *conversation, elements ...jxta.Element) {
 	if p == nil {
 		return
 	}
-	say := cs.ghosts.said
+	say := cs.ghosts.routedAnyGroup
 	if c.layer.service == svcTransport && len(p.leases) == 0 { // a secure pipe may outlive the lease
 		if say = cs.ghosts.routed; len(p.conns) == 0 {
 			return

@@ -15,12 +15,12 @@ import (
 // directory holds what is published here and at other sites, who looks for what, and who is to be told.
 type directory struct {
 	*step
-	outlets *outlets
-	ghosts  *ghosts
-	far     *far
-	ether   *ether
-	rules   *rules
-	cache   *advcache.Cache
+	outlets   *outlets
+	ghosts    *ghosts
+	far       *far
+	multicast *multicast
+	rules     *rules
+	cache     *advcache.Cache
 	// sent is what far sites were told of a local advertisement, so that a mere renewal seldom travels and a withdrawal
 	// names the same item.
 	sent      map[advcache.Key]told
@@ -36,8 +36,8 @@ type directory struct {
 	hereAt    time.Time                 // when local peers are asked next what far sites look for; zero: not
 }
 
-func newDirectory(s *step, o *outlets, g *ghosts, f *far, e *ether, r *rules) *directory {
-	return &directory{step: s, outlets: o, ghosts: g, far: f, ether: e, rules: r,
+func newDirectory(s *step, o *outlets, g *ghosts, f *far, e *multicast, r *rules) *directory {
+	return &directory{step: s, outlets: o, ghosts: g, far: f, multicast: e, rules: r,
 		cache: advcache.New(s.cfg.MaxAdverts, s.cfg.MaxAdvertOctets), sent: map[advcache.Key]told{}, questions: newQuestions(),
 		asked: map[string]ownAsk{}, asking: map[string]laterAsk{}, purposes: map[advcache.Key]purpose{}, serving: map[purpose]keySet{},
 		toAll: map[advcache.Key]bool{}, to: map[advcache.Key][]uint16{}, index: map[advcache.Key]bool{}}
@@ -86,7 +86,7 @@ func (dir *directory) discoveryQuery(in inbound, rq jxta.ResolverQuery) error {
 
 func (dir *directory) answer(p *peer, q *question, found []jxta.Found) {
 	r := jxta.DiscoveryResponse{Type: int(q.ask.Type), Attr: q.ask.Attr, Value: q.ask.Value, Found: found}
-	dir.ether.respond(p, dir.me, q.group, jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, QueryID: q.queryID, Response: string(r.Append(nil))})
+	dir.multicast.respond(p, dir.me, q.group, jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, QueryID: q.queryID, Response: string(r.Append(nil))})
 }
 
 // peerLife is what a far or local peer's advertisement lives in the asker's cache (wire 7).
@@ -207,10 +207,10 @@ func (dir *directory) publish(in inbound, r jxta.DiscoveryResponse, asked bool) 
 				continue
 			}
 		}
-		dir.take(in, a, asked)
+		dir.keep(in, a, asked)
 	}
 	for _, a := range pipes {
-		dir.take(in, a, asked)
+		dir.keep(in, a, asked)
 	}
 }
 
@@ -221,8 +221,8 @@ type advertised struct {
 	found jxta.Found
 }
 
-// take keeps an advertisement of a local peer.
-func (dir *directory) take(in inbound, a advertised, asked bool) {
+// keep keeps an advertisement of a local peer.
+func (dir *directory) keep(in inbound, a advertised, asked bool) {
 	e := advcache.Entry{Key: advcache.Key{Group: in.group, Type: a.Type, ID: a.ID}, Peer: in.from.id,
 		Doc: canonical(a.node, a.found.Doc, a.Signed), Index: a.Index, Expires: dir.now.Add(a.found.Life), Signed: a.Signed}
 	dir.cache.Share(&e)
@@ -231,7 +231,7 @@ func (dir *directory) take(in inbound, a advertised, asked bool) {
 	if indexed && there && !dir.index[e.Key] {
 		return // its peer has published it
 	}
-	if dir.cameFromAfar(&e, asked) || !dir.ether.mayPublish(in.from, advKey(e.Key), there) || dir.rules.denies(a.node, &e) {
+	if dir.cameFromAfar(&e, asked) || !dir.multicast.mayPublish(in.from, advKey(e.Key), there) || dir.rules.denies(a.node, &e) {
 		return
 	}
 	dir.stats.Published++
@@ -308,10 +308,10 @@ func (dir *directory) gone(k advcache.Key) {
 	known = known && !dir.unasked(k)
 	delete(dir.sent, k)
 	dir.forget(advKey(k))
-	delete(dir.ether.adverts, advKey(k))
+	delete(dir.multicast.adverts, advKey(k))
 	dir.removed(k)
 	if known && dir.now.Before(last.expires) {
-		dir.tell(site.Item{Kind: site.Document, Scope: k.Group, Owner: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
+		dir.announceItem(site.Item{Kind: site.Document, Scope: k.Group, Owner: last.peer, ID: k.ID, Sub: k.Type, Gone: true})
 	}
 }
 

@@ -46,7 +46,7 @@
 //   - call.go: calls to peers with a lease and no connection
 //   - ghosts.go: messages, routes and peer advertisements as peers see them
 //   - far.go: peers and pipes of other sites
-//   - ether.go: multicast
+//   - multicast.go: multicast
 //   - rules.go: the operator's rules, and what they see of items and messages
 //   - describe.go: what the rules see of an advertisement
 //   - directory.go: discovery: answers, and what is published here and at other sites
@@ -68,7 +68,7 @@
 //   - propagation.go: propagate pipes and group messages, both ways
 //   - arrivals.go: messages of far sites until each has ended
 //   - away.go: absent peers, and what waits for them
-//   - who.go: which connections speak for a peer; whom the gateway forgets first
+//   - hostidentity.go: which connections speak for a peer; whom the gateway forgets first
 //   - memory.go: peers and advertisements across a restart
 //   - status.go: Status
 //   - entries.go: the directory for operators

@@ -68,8 +68,8 @@ func wrap(src, group string, elements []jxta.Element, r jxta.RouterMessage) *mes
 	return &message{elements: all, source: src, group: group}
 }
 
-// said is routed for a peer that may have its lease in another group: some messages of a group come before its lease.
-func (g *ghosts) said(p *peer, src, group, service, param string, elements []jxta.Element) *message {
+// routedAnyGroup is routed for a peer that may have its lease in another group: some messages of a group come before its lease.
+func (g *ghosts) routedAnyGroup(p *peer, src, group, service, param string, elements []jxta.Element) *message {
 	m := g.routed(p, src, group, service, param, elements)
 	if p.leases[group] == nil {
 		m.group = p.anyGroup()

@@ -29,7 +29,7 @@ func (dir *directory) indexed(p *peer, group string, s jxta.SRDI) {
 	unknown := false
 	for _, entry := range s.Entries {
 		if entry.Life > 0 && entry.Key == "Name" && !dir.cache.Has(group, uint8(kind), entry.Key, entry.Value) &&
-			dir.ether.seen.Add(strings.ToUpper("i"+p.id+" "+group+" "+s.Key+" "+entry.Value+" "+dir.now.Truncate(indexAgain).String())) {
+			dir.multicast.seen.Add(strings.ToUpper("i"+p.id+" "+group+" "+s.Key+" "+entry.Value+" "+dir.now.Truncate(indexAgain).String())) {
 			unknown = true
 		}
 	}

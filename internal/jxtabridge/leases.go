@@ -18,7 +18,7 @@ type leases struct {
 	*step
 	outlets   *outlets
 	ghosts    *ghosts
-	ether     *ether
+	multicast *multicast
 	directory *directory
 	streams   *streams
 	arrivals  *arrivals
@@ -73,7 +73,7 @@ func (ls *leases) connect(in inbound, doc []byte) {
 	ls.arrivals.back(p, pipeKey{group: group})
 	if reduced := reducePeer(n); !bytes.Equal(l.doc, reduced) {
 		l.doc, l.index = reduced, indexOf(reduced)
-		ls.tell(ls.outlets.peerItem(p, group))
+		ls.announceItem(ls.outlets.peerItem(p, group))
 		ls.directory.peerKnown(p.id, group)
 	}
 	ls.outlets.rememberPeer(p)
@@ -102,7 +102,7 @@ func (ls *leases) end(p *peer, group string) {
 	}
 	ls.streams.edgeGone(p, group, "")
 	ls.outlets.revoke(p, group)
-	ls.tell(site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Gone: true})
+	ls.announceItem(site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Gone: true})
 	ls.arrivals.groupLeft(p, group)
 	ls.directory.questions.forget(p.id, group)
 	ls.outlets.rememberPeer(p)
@@ -228,7 +228,7 @@ func (ls *leases) peerView(in inbound) {
 	doc := ls.ghosts.rdvDoc(group, jxta.URN(jxta.ClassRendezvous)+group)
 	answer := []jxta.Element{xmlElement("PeerView.PeerAdv.Response", doc)}
 	if in.from.stranger {
-		ls.ether.shoutAnswer(in.from.id, group, svcPeerView, group, answer)
+		ls.multicast.shoutAnswer(in.from.id, group, svcPeerView, group, answer)
 		return
 	}
 	ls.outlets.enqueue(in.from, ls.ghosts.routedHere(in.from, group, svcPeerView, group, answer))

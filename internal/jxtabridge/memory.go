@@ -54,7 +54,7 @@ func (o *outlets) rememberPeer(p *peer) {
 		o.forget(memPeer + p.id)
 		return
 	}
-	m := peerMemory{Signed: p.signed, Known: p.known, Proven: p.who.signs, At: p.address}
+	m := peerMemory{Signed: p.signed, Known: p.known, Proven: p.identity.signs, At: p.address}
 	for _, g := range slices.Sorted(maps.Keys(p.leases)) {
 		m.Leases = append(m.Leases, leaseMemory{g, p.leases[g].expires, p.leases[g].doc})
 	}
@@ -82,7 +82,7 @@ func (o *outlets) recallPeer(id string, value []byte) {
 	p := newPeer(id)
 	p.recalled = true
 	p.signed, p.known, p.address = pm.Signed, pm.Known, pm.At
-	p.who.signs, p.who.host = pm.Proven, hostOf(pm.At)
+	p.identity.signs, p.identity.host = pm.Proven, hostOf(pm.At)
 	for _, l := range pm.Leases {
 		o.grant(p, l.Group, &lease{l.Expires, l.Doc, indexOf(l.Doc)})
 	}

@@ -5,7 +5,7 @@ import "aldis/internal/site"
 // values are those of one metric, by the value of its label; "" is that of a metric without a label.
 type values map[string]uint64
 
-// Metrics are the numbers of the face for the operator's graphs.
+// Metrics are the numbers of the adapter for the operator's graphs.
 func Metrics(st Status, s Stats) (list []site.Metric) {
 	add := func(name, help, label string, gauge bool, of values) {
 		for v, n := range of {

@@ -134,8 +134,8 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 	if answers > shoutBurst {
 		t.Errorf("%d answers at once", answers)
 	}
-	if len(n.b.ether.strangers) > maxStrangers || n.b.stats.Refused["multicast_strangers"] == 0 {
-		t.Errorf("%d strangers", len(n.b.ether.strangers))
+	if len(n.b.multicast.strangers) > maxStrangers || n.b.stats.Refused["multicast_strangers"] == 0 {
+		t.Errorf("%d strangers", len(n.b.multicast.strangers))
 	}
 	n.pass(strangerStays + time.Second)
 	if out = n.hear(datagram(t, peerName("uuid", 5000), jxta.NetGroup, svcPeerView, jxta.NetGroup, probe)); len(check.Only[Shout](out.Orders)) != 1 {
@@ -269,8 +269,8 @@ func TestForgedMulticast(t *testing.T) {
 	if c, items := len(n.takeCarry()), len(n.takeItems()); c+items > carriesBurst {
 		t.Errorf("a flood sent %d messages and %d advertisements over the link", c, items)
 	}
-	if n.b.ether.overheard.Len() > maxOverheard || len(n.b.ether.adverts) > maxOverheard || len(n.b.ether.strangers) > maxStrangers {
-		t.Errorf("%d message ids, %d adverts, %d strangers", n.b.ether.overheard.Len(), len(n.b.ether.adverts), len(n.b.ether.strangers))
+	if n.b.multicast.overheard.Len() > maxOverheard || len(n.b.multicast.adverts) > maxOverheard || len(n.b.multicast.strangers) > maxStrangers {
+		t.Errorf("%d message ids, %d adverts, %d strangers", n.b.multicast.overheard.Len(), len(n.b.multicast.adverts), len(n.b.multicast.strangers))
 	}
 	// And the leased peer is served as before: nobody has made its messages look old.
 	a.wire(jxta.NetGroup, pipe1, "flood1", body("news"))

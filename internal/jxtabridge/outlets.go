@@ -64,7 +64,7 @@ type peer struct {
 	stranger   bool // heard by multicast: of no connection, only for the time of one Step
 	signed     bool // format of its last message
 	known      bool
-	who        identity
+	identity   identity
 	conns      []*conn // with standing, oldest first
 	out        *conn   // carries what goes to it
 	leases     map[string]*lease
@@ -380,7 +380,7 @@ func (o *outlets) learnFormat(c *conn, signed bool) {
 	}
 	p.known, p.signed = true, signed
 	for g := range p.leases {
-		o.tell(o.peerItem(p, g))
+		o.announceItem(o.peerItem(p, g))
 	}
 	o.rememberPeer(p)
 }

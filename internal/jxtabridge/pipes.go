@@ -24,7 +24,7 @@ type untoldPipe struct {
 // tellPipe tells far sites of an open pipe, a unicast one a moment later.
 func (ls *leases) tellPipe(p *peer, k pipeKey, kind uint8) {
 	if kind != PipeUnicast {
-		ls.tell(pipeItem(p.id, k, kind))
+		ls.announceItem(pipeItem(p.id, k, kind))
 		return
 	}
 	u := untoldPipe{p.id, k}
@@ -45,7 +45,7 @@ func (ls *leases) withdrawPipe(p *peer, k pipeKey, kind uint8) bool {
 	}
 	it := pipeItem(p.id, k, kind)
 	it.Gone = true
-	ls.tell(it)
+	ls.announceItem(it)
 	return true
 }
 
@@ -64,7 +64,7 @@ func (ls *leases) sweepUntold() {
 		delete(ls.outlets.untold, u)
 		if p := ls.outlets.peers[u.peer]; p != nil {
 			if kind, open := p.pipes[u.pipeKey]; open {
-				ls.tell(pipeItem(u.peer, u.pipeKey, kind))
+				ls.announceItem(pipeItem(u.peer, u.pipeKey, kind))
 				ls.outlets.rememberPeer(p)
 			}
 		}

@@ -18,14 +18,14 @@ const (
 // propagation passes on what is for a whole group or for whoever listens to a propagate pipe.
 type propagation struct {
 	*step
-	outlets  *outlets
-	ghosts   *ghosts
-	far      *far
-	ether    *ether
-	rules    *rules
-	leases   *leases
-	held     []heldMessage
-	heldSize int
+	outlets   *outlets
+	ghosts    *ghosts
+	far       *far
+	multicast *multicast
+	rules     *rules
+	leases    *leases
+	held      []heldMessage
+	heldSize  int
 }
 
 // wire handles a propagate pipe's message: to every other local peer of the group at once, to the sites that have
@@ -49,7 +49,7 @@ func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 		pr.complain(in.conn, "wire_source", errForeign)
 		return
 	}
-	if w.TTL <= 0 || !pr.ether.fresh(in.from, "w"+in.group+" "+w.Pipe+" "+w.MsgID) {
+	if w.TTL <= 0 || !pr.multicast.fresh(in.from, "w"+in.group+" "+w.Pipe+" "+w.MsgID) {
 		pr.stats.Refused["propagated_before"]++
 		return
 	}
@@ -67,7 +67,7 @@ func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 	if !in.from.stranger { // whoever has no lease has heard a stranger itself
 		pr.shoutPropagated(in.group, elements, &w, *h)
 	}
-	if !pr.ether.mayCarry(in.from) {
+	if !pr.multicast.mayCarry(in.from) {
 		return
 	}
 	pr.carryWire(site.Message{Published: true, Scope: in.group, Topic: w.Pipe, From: src, ID: w.MsgID, Parts: elements})
@@ -113,8 +113,8 @@ func (pr *propagation) propagatedElements(group string, elements []jxta.Element,
 
 // shoutPropagated is fanOut for those that have no lease, where there are some.
 func (pr *propagation) shoutPropagated(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate) {
-	if pr.ether.listened(group) {
-		pr.ether.shout(group, svcPropagate, group, pr.propagatedElements(group, elements, w, h))
+	if pr.multicast.listened(group) {
+		pr.multicast.shout(group, svcPropagate, group, pr.propagatedElements(group, elements, w, h))
 	}
 }
 
@@ -123,7 +123,7 @@ func (pr *propagation) group(in inbound, h *jxta.Propagate) {
 	elements := outward(keep(application(in.elements)))
 	m := site.Message{Scope: in.group, From: in.from.id, Service: h.Service, Param: h.Param, ID: h.MessageID, Parts: elements}
 	pr.fanOut(in.group, pr.ghosts.inward(m.From, elements), nil, *h, func(p *peer) bool { return p.id != in.from.id })
-	if !pr.ether.mayCarry(in.from) {
+	if !pr.multicast.mayCarry(in.from) {
 		return
 	}
 	if sites := pr.far.withGroup(in.group); len(sites) > 0 {

@@ -202,7 +202,7 @@ func (dir *directory) pipeAnswer(asker *peer, owner, group string, queryID int, 
 			a.PeerAdv = string(doc)
 		}
 	}
-	dir.ether.respond(asker, owner, group, jxta.ResolverResponse{Handler: jxta.HandlerPipe, QueryID: queryID, Response: string(a.Append(nil))})
+	dir.multicast.respond(asker, owner, group, jxta.ResolverResponse{Handler: jxta.HandlerPipe, QueryID: queryID, Response: string(a.Append(nil))})
 }
 
 // pipeKnown answers the questions that waited for this pipe.

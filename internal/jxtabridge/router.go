@@ -106,7 +106,7 @@ func (b *Bridge) routeQuery(in inbound, rq jxta.ResolverQuery) error {
 	dest := b.ghosts.ghostRoute(q.Dest)
 	dest.Hops = nil // the asker makes "via the answering peer" of it
 	doc := jxta.RouteResponse{Dest: dest, Src: *b.ghosts.ownRoute()}.Append(nil)
-	b.ether.respond(in.from, b.me, in.group, jxta.ResolverResponse{Handler: jxta.HandlerRouter, QueryID: rq.QueryID, Response: string(doc)})
+	b.multicast.respond(in.from, b.me, in.group, jxta.ResolverResponse{Handler: jxta.HandlerRouter, QueryID: rq.QueryID, Response: string(doc)})
 	return nil
 }
 
@@ -147,7 +147,7 @@ func (b *Bridge) unicast(in inbound) {
 	// A peer that went from here to another site may still have its lease here.
 	p := b.outlets.peers[in.dest]
 	local := p != nil && (len(p.conns) > 0 || far == 0)
-	if !local && (b.streams.take(in, far) || b.secure.take(in, far)) {
+	if !local && (b.streams.handle(in, far) || b.secure.handle(in, far)) {
 		return
 	}
 	m := site.Message{Scope: in.group, From: in.from.id, To: in.dest, Service: in.service, Param: in.param,
@@ -167,7 +167,7 @@ func (b *Bridge) unicast(in inbound) {
 func (b *Bridge) unreachable(in inbound) {
 	bad := b.ghosts.ghostRoute(in.dest)
 	doc := jxta.RouteResponse{Dest: bad, Src: jxta.Route{Dest: b.me, Access: jxta.AccessPoint{Peer: b.me}}}.Append(nil)
-	b.ether.respond(in.from, b.me, in.group, jxta.ResolverResponse{Handler: jxta.HandlerRouter, QueryID: -1, Response: string(doc)})
+	b.multicast.respond(in.from, b.me, in.group, jxta.ResolverResponse{Handler: jxta.HandlerRouter, QueryID: -1, Response: string(doc)})
 }
 
 // propagated handles a message with a propagation header: resolver traffic, propagate pipes, anything else that is
@@ -183,7 +183,7 @@ func (b *Bridge) propagated(in inbound) {
 		b.complain(in.conn, "propagate", err)
 		return
 	}
-	if h.TTL <= 0 || !b.ether.fresh(in.from, "p"+in.group+" "+h.MessageID) || slices.Contains(h.Path, b.me) {
+	if h.TTL <= 0 || !b.multicast.fresh(in.from, "p"+in.group+" "+h.MessageID) || slices.Contains(h.Path, b.me) {
 		b.stats.Refused["propagated_before"]++
 		return
 	}

@@ -80,8 +80,8 @@ type secure struct {
 	pairs   map[tlsKey]*tlsPair
 }
 
-// take takes blocks and acknowledgements of secure pipes out of the traffic to a ghost; it reports whether it did.
-func (sec *secure) take(in inbound, far uint16) bool {
+// handle takes blocks and acknowledgements of secure pipes out of the traffic to a ghost; it reports whether it did.
+func (sec *secure) handle(in inbound, far uint16) bool {
 	if in.service != svcTransport {
 		return false
 	}
@@ -156,7 +156,7 @@ func (sec *secure) tlsBlock(in inbound, far uint16, e *jxta.Element) {
 		return upward{elements: []jxta.Element{{Data: slices.Clone(data)}}, octets: len(data)}, nil
 	}
 	if sec.talks.edgeBlock(&t.conversation, in, e, read, func(up upward) bool {
-		sec.say(t, far, up.elements[0].Data)
+		sec.carryBlock(t, far, up.elements[0].Data)
 		return true
 	}) {
 		sec.save(t)
@@ -166,9 +166,9 @@ func (sec *secure) tlsBlock(in inbound, far uint16, e *jxta.Element) {
 // clientHello reports whether a first block opens a connection; otherwise it answers one.
 func clientHello(data []byte) bool { return len(data) > 5 && data[0] == 22 && data[5] == 1 }
 
-// say gives the next block to the gateway: the connection, the number before its first block, the block's own, and
+// carryBlock gives the next block to the gateway: the connection, the number before its first block, the block's own, and
 // the block.
-func (sec *secure) say(t *tlsPair, far uint16, block []byte) {
+func (sec *secure) carryBlock(t *tlsPair, far uint16, block []byte) {
 	if t.cross.mute {
 		return
 	}

@@ -53,8 +53,8 @@ func rank(o site.Order) int {
 	return 5 // Gate
 }
 
-// tell gives far sites an item of this one.
-func (s *step) tell(it site.Item) { s.out.Items = append(s.out.Items, it) }
+// announceItem gives far sites an item of this one.
+func (s *step) announceItem(it site.Item) { s.out.Items = append(s.out.Items, it) }
 
 // done finishes the far message with this token.
 func (s *step) done(token uint64) { s.out.Done = append(s.out.Done, token) }

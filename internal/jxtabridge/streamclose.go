@@ -55,7 +55,7 @@ func (ss *streams) leave(st *stream) {
 	st.because("closed_here")
 	if !st.Told() {
 		taken, _ := st.Position()
-		ss.say(st, headClose, taken, nil, 0)
+		ss.carryPart(st, headClose, taken, nil, 0)
 	}
 	ss.end(st)
 }
@@ -68,7 +68,7 @@ func (ss *streams) reset(st *stream, why string) {
 	ss.note("info", "stream ended", "peer", st.local, "far_peer", st.remote, "reason", why)
 	ss.stats.Refused["stream_"+why]++
 	st.because(why)
-	ss.say(st, headReset, 0, nil, 0)
+	ss.carryPart(st, headReset, 0, nil, 0)
 	ss.closeDown(st)
 }
 

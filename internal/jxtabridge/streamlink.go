@@ -41,9 +41,9 @@ var (
 	errStreams    = errors.New("too many streams")
 )
 
-// say gives a payload of a stream to the gateway. Flows are named by sender, receiver, service and shape, so that
+// carryPart gives a payload of a stream to the gateway. Flows are named by sender, receiver, service and shape, so that
 // all streams of two peers share them (internal/link/envelope).
-func (ss *streams) say(st *stream, head byte, number uint32, more []jxta.Element, octets int) {
+func (ss *streams) carryPart(st *stream, head byte, number uint32, more []jxta.Element, octets int) {
 	data := st.key.head(head)
 	switch head {
 	case headBlock: // its only element is the block
@@ -226,7 +226,7 @@ func (ss *streams) stray(ev site.FarMessage, key streamKey, head byte) {
 }
 
 func (ss *streams) dropStray(key streamKey) {
-	for _, f := range ss.strays.take(key) {
+	for _, f := range ss.strays.remove(key) {
 		undelivered(ss.step, f.Token, site.Broken, f.Message.To)
 	}
 }
@@ -256,8 +256,8 @@ func (x *strays) add(key streamKey, ev site.FarMessage, size int, until time.Tim
 	return s.until
 }
 
-// take takes out what came for a stream.
-func (x *strays) take(key streamKey) []site.FarMessage {
+// remove takes out what came for a stream.
+func (x *strays) remove(key streamKey) []site.FarMessage {
 	s := x.of[key]
 	if s == nil {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"aldis/internal/site"
 )
 
-// take takes what belongs to a stream out of the traffic to a ghost; it reports whether it did.
-func (ss *streams) take(in inbound, far uint16) bool {
+// handle takes what belongs to a stream out of the traffic to a ghost; it reports whether it did.
+func (ss *streams) handle(in inbound, far uint16) bool {
 	if in.service != svcPipe {
 		return false
 	}
@@ -220,7 +220,7 @@ func (ss *streams) openFar(ev site.FarMessage, key streamKey, rest []byte) {
 	ss.stats.Streams++
 	ss.save(st)
 	ss.offer(st, p, flags, digest, m.Parts[1:])
-	for _, f := range ss.strays.take(key) {
+	for _, f := range ss.strays.remove(key) {
 		ss.hear(f)
 	}
 }
@@ -255,7 +255,7 @@ func (ss *streams) offer(st *stream, p *peer, flags byte, digest []byte, more []
 	} else {
 		all = append(append(all, peer...), k.word("stream", "true"))
 	}
-	ss.outlets.enqueue(p, ss.ghosts.said(p, st.remote, st.group, svcPipe, st.server, all))
+	ss.outlets.enqueue(p, ss.ghosts.routedAnyGroup(p, st.remote, st.group, svcPipe, st.server, all))
 }
 
 // accepted keeps the server's real answer: its pipe is where the blocks go that were held so far.

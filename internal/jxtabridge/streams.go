@@ -139,7 +139,7 @@ func (ss *streams) streamBlock(st *stream, in inbound, e *jxta.Element) {
 	if !ss.talks.edgeBlock(&st.conversation, in, e, read, func(up upward) bool {
 		closes = up.closes
 		taken, _ := st.Position()
-		ss.say(st, up.head, taken, up.elements, up.octets)
+		ss.carryPart(st, up.head, taken, up.elements, up.octets)
 		return !closes
 	}) {
 		return
@@ -180,10 +180,10 @@ func (ss *streams) sent(st *stream, out reliable.Output) {
 	switch {
 	case out.Hold:
 		ss.save(st)
-		ss.say(st, headHold, 0, nil, 0)
+		ss.carryPart(st, headHold, 0, nil, 0)
 	case out.Go:
 		ss.save(st)
-		ss.say(st, headGo, 0, nil, 0)
+		ss.carryPart(st, headGo, 0, nil, 0)
 	}
 }
 
@@ -272,7 +272,7 @@ func (ss *streams) giveUp(st *stream) {
 	if !st.State().Ending {
 		ss.stats.Refused["stream_not_taken"]++
 		st.because("not_taken")
-		ss.say(st, headReset, 0, nil, 0)
+		ss.carryPart(st, headReset, 0, nil, 0)
 	}
 	if st.kind == streamSocket {
 		ss.talks.toEdge(&st.conversation, st.kind.word("close", "close"))

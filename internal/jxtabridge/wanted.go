@@ -172,7 +172,7 @@ func (dir *directory) publishFar(e *advcache.Entry) {
 		}
 	}
 	if !dir.unasked(e.Key) {
-		dir.tell(dir.item(e))
+		dir.announceItem(dir.item(e))
 	}
 }
 
@@ -223,7 +223,7 @@ func (dir *directory) farAsk(n uint16, s *farSite, it site.Item) {
 	}
 	for _, e := range dir.cache.Find(dir.now, a.question, maxGiven+min(len(dir.index), maxPassed)) {
 		if e.Site == 0 && !dir.toAll[e.Key] && dir.fits(a.question, e) && dir.allow(n, a, e) {
-			dir.tell(dir.item(e))
+			dir.announceItem(dir.item(e))
 		}
 	}
 	if a.here.IsZero() {
@@ -286,7 +286,7 @@ func (dir *directory) askFar(p *peer, q *question, found int) {
 	if p.stranger {
 		asker = everyStranger
 	}
-	if !dir.roomToAsk(asker) || !dir.ether.mayCarry(p) {
+	if !dir.roomToAsk(asker) || !dir.multicast.mayCarry(p) {
 		dir.stats.Refused["asks"]++
 		return
 	}
@@ -312,7 +312,7 @@ func (dir *directory) sweepAsks() {
 		a.item.Expires = dir.now.Add(dir.cfg.Ask)
 		dir.asked[key] = ownAsk{a.peer, a.item.Expires}
 		dir.stats.Asked++
-		dir.tell(a.item)
+		dir.announceItem(a.item)
 	}
 }
 

@@ -253,7 +253,7 @@ func TestManyImpostorsKeepNobodyOut(t *testing.T) {
 		}
 	}
 	p := n.b.outlets.peers[f.id]
-	check.Equal(t, "connections without standing", len(p.who.outside), maxOutside)
+	check.Equal(t, "connections without standing", len(p.identity.outside), maxOutside)
 	sent := n.b.stats.Sent
 	n.pass(time.Hour / 6)
 	check.True(t, "questions in ten minutes <= 15 each", n.b.stats.Sent-sent <= 15*maxOutside, n.b.stats.Sent-sent)
@@ -275,15 +275,15 @@ func TestWhoIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if n.b.who.heard > maxHeardAll || n.b.who.heard < maxHeardAll/2 {
-		t.Errorf("%d octets held", n.b.who.heard)
+	if n.b.identity.heard > maxHeardAll || n.b.identity.heard < maxHeardAll/2 {
+		t.Errorf("%d octets held", n.b.identity.heard)
 	}
 	n.pass(time.Minute)
 	for id := range n.peers {
 		n.step(Closed{id})
 	}
-	if n.b.who.heard != 0 || len(n.b.who.open) != 0 {
-		t.Errorf("%d octets held, %d peers watched", n.b.who.heard, len(n.b.who.open))
+	if n.b.identity.heard != 0 || len(n.b.identity.open) != 0 {
+		t.Errorf("%d octets held, %d peers watched", n.b.identity.heard, len(n.b.identity.open))
 	}
 }
 
@@ -308,7 +308,7 @@ func TestInventedIDsKeepNobodyOut(t *testing.T) {
 	check.Equal(t, "leases of the newcomer", len(n.b.outlets.peers[f.id].leases), 1)
 	byHost := map[string]int{}
 	for _, p := range n.b.outlets.peers {
-		byHost[p.who.host]++
+		byHost[p.identity.host]++
 	}
 	for host, ids := range byHost {
 		check.True(t, "ids of "+host+" <= 64", ids <= 64, ids)

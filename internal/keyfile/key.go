@@ -1,7 +1,7 @@
-// Package keyfile reads, makes, replaces and destroys the files that hold keys: of a net, of nodes and authorities, tokens, the
+// Package keyfile reads, makes, replaces and destroys the files that hold keys: of a network, of nodes and authorities, tokens, the
 // secret of a journal, and certificates of TAK devices. Its errors say what to do. What others can read it does not take.
 //
-// Packages internal/link/seal and internal/link/roster define the formats of a net's and a node's key.
+// Packages internal/link/seal and internal/link/roster define the formats of a network's and a node's key.
 package keyfile
 
 import (
@@ -20,7 +20,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// maxKeyFile is the size in octets of the largest key file read; a net's key takes 61.
+// maxKeyFile is the size in octets of the largest key file read; a network's key takes 61.
 const maxKeyFile = 4096
 
 // private says how a file is read that others than its owner may not read, and what errors say to do.
@@ -71,10 +71,10 @@ func load[T any](file, missing, seen string, large error, parse func(string) (T,
 	return v, nil
 }
 
-// LoadKey reads a net key that only its owner can read. The error says what to do.
+// LoadKey reads a network key that only its owner can read. The error says what to do.
 func LoadKey(file string) (seal.Key, error) {
-	return load(file, "put the net's key there, or make a net's first one with: gateway keys new -o "+file,
-		"if others used the machine make the net a new key", seal.ErrKeyText, seal.ParseKey)
+	return load(file, "put the network's key there, or make a network's first one with: gateway keys new -o "+file,
+		"if others used the machine make the network a new key", seal.ErrKeyText, seal.ParseKey)
 }
 
 // LoadNodeKey reads a node's key that only its owner can read. The error says what to do.
@@ -85,7 +85,7 @@ func LoadNodeKey(file string) (*seal.SigningKey, error) {
 
 // LoadAuthority reads an authority's file; its private half is under a passphrase.
 func LoadAuthority(file string) (roster.Authority, error) {
-	return load(file, "make a net's first one with: gateway keys authority new -o "+file,
+	return load(file, "make a network's first one with: gateway keys authority new -o "+file,
 		"if others used the machine choose another passphrase", roster.ErrAuthorityKey, roster.ParseAuthority)
 }
 
@@ -133,7 +133,7 @@ func LoadRoster(file string) (*roster.Roster, error) {
 	return r, nil
 }
 
-// NewKey draws a net key and writes it to a new file that only its owner can read. It never overwrites a file.
+// NewKey draws a network key and writes it to a new file that only its owner can read. It never overwrites a file.
 func NewKey(file string) error {
 	var key seal.Key
 	rand.Read(key[:])

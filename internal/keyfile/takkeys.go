@@ -134,7 +134,7 @@ func ServerTLS(dir string) (*tls.Config, error) {
 		return nil, err
 	}
 	list := &revoked{file: filepath.Join(dir, revokedList), by: ca}
-	if err := list.look(); err != nil {
+	if err := list.reload(); err != nil {
 		return nil, err
 	}
 	return &tls.Config{

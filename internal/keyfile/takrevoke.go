@@ -96,8 +96,8 @@ type revoked struct {
 	serials map[string]bool
 }
 
-// look reads the list if its file is another than before.
-func (r *revoked) look() error {
+// reload reads the list if its file is another than before.
+func (r *revoked) reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	info, err := os.Stat(r.file)
@@ -120,7 +120,7 @@ var errRevoked = errors.New("the certificate was revoked")
 
 // verify refuses who comes, or is here, with a certificate that was taken back.
 func (r *revoked) verify(s tls.ConnectionState) error {
-	_ = r.look() // what was read before holds
+	_ = r.reload() // what was read before holds
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range s.PeerCertificates {

@@ -17,7 +17,7 @@ func (l *LAN) body(r io.Reader, deadline func(time.Time) error, gone <-chan stru
 		chunk := min(size-buf.Len(), firstChunk)
 		if buf.Available() < chunk {
 			grow := min(max(buf.Cap(), chunk), size-buf.Cap())
-			if err := l.room.take(b, grow, gone); err != nil {
+			if err := l.room.reserve(b, grow, gone); err != nil {
 				return buf.Bytes(), err
 			}
 			bigger := bytes.NewBuffer(make([]byte, 0, buf.Cap()+grow))

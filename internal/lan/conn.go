@@ -50,10 +50,10 @@ func (n *conn) run() {
 }
 
 func (n *conn) write() {
-	defer n.close()      // the reader may be waiting for its gate
-	defer n.taken.look() // while the socket still tells what the peer had when it left
+	defer n.close()       // the reader may be waiting for its gate
+	defer n.taken.check() // while the socket still tells what the peer had when it left
 	for {
-		batch := n.take()
+		batch := n.nextBatch()
 		if batch == nil {
 			n.taken.last()
 			return

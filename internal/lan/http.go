@@ -356,7 +356,7 @@ func (l *LAN) poll(w http.ResponseWriter, r *http.Request, sock *socket, unique 
 	end := time.AfterFunc(time.Until(begin.Add(t.first)), p.finish)
 	defer end.Stop()
 	began := false
-	for batch := p.take(); batch != nil; batch = p.take() {
+	for batch := p.nextBatch(); batch != nil; batch = p.nextBatch() {
 		if p.single {
 			w.Header().Set("Content-Length", strconv.Itoa(batch[0].size()))
 		}

@@ -85,7 +85,7 @@ type LAN struct {
 	byAddress map[string]int
 	listeners map[net.Listener]bool
 	web       // peers over HTTP
-	ether     ether
+	multicast multicast
 
 	life    context.Context // of calls to peers
 	end     context.CancelFunc
@@ -102,7 +102,7 @@ func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog
 		life: life, end: end, room: newRoom(cfg.MaxReading), accounts: newAccounts(cfg.Share),
 		cfg: cfg, post: post, log: log, metrics: newMetrics(reg),
 		conns: map[site.ConnID]*outbox{}, byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, web: newWeb(),
-		ether: ether{hosts: due.Each[netip.Addr]{Rate: hostRate, Burst: hostBurst, Most: maxHosts}},
+		multicast: multicast{hosts: due.Each[netip.Addr]{Rate: hostRate, Burst: hostBurst, Most: maxHosts}},
 	}
 }
 
@@ -296,11 +296,11 @@ func (l *LAN) Shutdown() {
 		srv.Close()
 	}
 	l.mu.Lock()
-	l.ether.mu.Lock()
-	if l.ether.conn != nil {
-		l.ether.conn.Close()
+	l.multicast.mu.Lock()
+	if l.multicast.conn != nil {
+		l.multicast.conn.Close()
 	}
-	l.ether.mu.Unlock()
+	l.multicast.mu.Unlock()
 	conns, sessions := slices.Collect(maps.Values(l.conns)), slices.Collect(maps.Values(l.sessions))
 	l.mu.Unlock()
 	for _, n := range conns {

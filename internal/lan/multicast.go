@@ -28,8 +28,8 @@ const (
 	logAgain            = 10 * time.Second // between two log lines about datagrams
 )
 
-// ether is the multicast socket of a LAN.
-type ether struct {
+// multicast is the multicast socket of a LAN.
+type multicast struct {
 	mu    sync.Mutex
 	conn  *net.UDPConn // nil: none
 	group netip.AddrPort
@@ -108,9 +108,9 @@ func (l *LAN) ServeMulticast(conn *net.UDPConn, group netip.AddrPort) error {
 	closed := l.closed
 	if !closed {
 		l.wait.Add(1)
-		l.ether.mu.Lock()
-		l.ether.conn, l.ether.group = conn, group
-		l.ether.mu.Unlock()
+		l.multicast.mu.Lock()
+		l.multicast.conn, l.multicast.group = conn, group
+		l.multicast.mu.Unlock()
 	}
 	l.mu.Unlock()
 	if closed {
@@ -135,7 +135,7 @@ func (l *LAN) ServeMulticast(conn *net.UDPConn, group netip.AddrPort) error {
 func (l *LAN) datagram(b []byte, from netip.AddrPort) {
 	l.metrics.Octets.WithLabelValues("in").Add(float64(len(b)))
 	now := time.Now()
-	if !l.host(from.Addr(), now).Take(now, hostRate, hostBurst) || !l.ether.all.Take(now, allRate, allBurst) {
+	if !l.host(from.Addr(), now).Allow(now, hostRate, hostBurst) || !l.multicast.all.Allow(now, allRate, allBurst) {
 		l.refuseDatagram(now, "multicast_rate", from, nil)
 		return
 	}
@@ -151,27 +151,27 @@ func (l *LAN) datagram(b []byte, from netip.AddrPort) {
 
 // host is the account of one source address.
 func (l *LAN) host(a netip.Addr, now time.Time) *due.Bucket {
-	if h := l.ether.hosts.Of(now, a); h != nil {
+	if h := l.multicast.hosts.Of(now, a); h != nil {
 		return h
 	}
-	return &l.ether.others
+	return &l.multicast.others
 }
 
 // refuseDatagram counts every datagram that was not accepted, and logs one now and then.
 func (l *LAN) refuseDatagram(now time.Time, reason string, from netip.AddrPort, err error) {
-	if now.Sub(l.ether.logged) < logAgain {
+	if now.Sub(l.multicast.logged) < logAgain {
 		l.metrics.Refused.WithLabelValues(reason).Inc()
 		return
 	}
-	l.ether.logged = now
+	l.multicast.logged = now
 	l.refuse(reason, from.String(), err)
 }
 
 // Shout sends one datagram to the group; without multicast nowhere.
 func (l *LAN) Shout(s jxtabridge.Shout) {
-	l.ether.mu.Lock()
-	conn, group := l.ether.conn, l.ether.group
-	l.ether.mu.Unlock()
+	l.multicast.mu.Lock()
+	conn, group := l.multicast.conn, l.multicast.group
+	l.multicast.mu.Unlock()
 	if conn == nil {
 		return
 	}

@@ -133,8 +133,8 @@ func TestMulticastFlood(t *testing.T) {
 	for i := range 20000 {
 		l.datagram(good, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 1234))
 	}
-	if l.ether.hosts.Len() > maxHosts+1 {
-		t.Errorf("%d hosts are kept", l.ether.hosts.Len())
+	if l.multicast.hosts.Len() > maxHosts+1 {
+		t.Errorf("%d hosts are kept", l.multicast.hosts.Len())
 	}
 	if most := allBurst + int(time.Since(start).Seconds()*allRate) + 1; events > most {
 		t.Errorf("%d events of all, want at most %d", events, most)

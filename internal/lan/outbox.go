@@ -130,9 +130,9 @@ func (b *outbox) queue(o outgoing) {
 	}
 }
 
-// take waits for something to write; nil is the end. What is to be signed it signs: here, in a goroutine of each
+// nextBatch waits for something to write; nil is the end. What is to be signed it signs: here, in a goroutine of each
 // connection, so that a fan-out keeps all processors busy and not the loop.
-func (b *outbox) take() []outgoing {
+func (b *outbox) nextBatch() []outgoing {
 	batch := b.wanted()
 	for i := range batch {
 		o := &batch[i]

@@ -84,8 +84,8 @@ func (t *tenant) order() {
 	}
 }
 
-// take waits until there is room for further octets of a body.
-func (r *room) take(b *bill, octets int, gone <-chan struct{}) error {
+// reserve waits until there is room for further octets of a body.
+func (r *room) reserve(b *bill, octets int, gone <-chan struct{}) error {
 	began := time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -68,11 +68,11 @@ func TestRoomIsBoundedAndNobodyWaitsForEver(t *testing.T) {
 	never := make(chan struct{})
 	a, b := &bill{host: "a"}, &bill{host: "a"}
 	f := check.Fatal(t)
-	check.NoError(f, r.take(a, most/8, never))
-	check.NoError(f, r.take(b, most/8, never))
-	check.NoError(f, r.take(a, most/2, never)) // the first may
+	check.NoError(f, r.reserve(a, most/8, never))
+	check.NoError(f, r.reserve(b, most/8, never))
+	check.NoError(f, r.reserve(a, most/2, never)) // the first may
 	taken := make(chan error)
-	go func() { taken <- r.take(b, most/8, never) }()
+	go func() { taken <- r.reserve(b, most/8, never) }()
 	check.Until(t, 10*time.Second, "the second waits", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -87,10 +87,10 @@ func TestRoomIsBoundedAndNobodyWaitsForEver(t *testing.T) {
 	check.NoError(f, <-taken)
 	check.Equal(t, "r.held", r.held, most/4)
 	// Nobody gets more than there is, and who hangs up waits no more.
-	check.True(t, "a body longer than all", r.take(&bill{host: "b"}, most+1, never) != nil)
+	check.True(t, "a body longer than all", r.reserve(&bill{host: "b"}, most+1, never) != nil)
 	left := make(chan struct{})
 	close(left)
-	check.True(t, "who has left", r.take(&bill{host: "a"}, most/8, left) != nil)
+	check.True(t, "who has left", r.reserve(&bill{host: "a"}, most/8, left) != nil)
 	r.free(b)
 	check.Equal(t, "r.held", r.held, 0)
 }
@@ -103,7 +103,7 @@ func TestWhoIsGivenUp(t *testing.T) {
 	cut := make(chan string, 10)
 	give := func(host string, came int, age time.Duration) *bill {
 		b := &bill{host: host, cut: func() { cut <- host }}
-		check.NoError(check.Fatal(t), r.take(b, most/16, nil))
+		check.NoError(check.Fatal(t), r.reserve(b, most/16, nil))
 		b.came, b.since = came, t0.Add(-age)
 		return b
 	}

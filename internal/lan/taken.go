@@ -44,7 +44,7 @@ func (t *taken) init(n *conn) {
 			t.raw = raw
 		}
 	}
-	t.timer = time.AfterFunc(time.Hour, t.look)
+	t.timer = time.AfterFunc(time.Hour, t.check)
 	t.timer.Stop()
 }
 
@@ -59,18 +59,18 @@ func (t *taken) wrote(batch []outgoing) int {
 	t.waiting = append(t.waiting, sent{batch, t.sent})
 	t.pause = firstLook
 	t.mu.Unlock()
-	t.look()
+	t.check()
 	return size
 }
 
-// look tells of what has been acknowledged, and comes again while something has not.
-func (t *taken) look() {
+// check tells of what has been acknowledged, and comes again while something has not.
+func (t *taken) check() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
 		return
 	}
-	t.tell()
+	t.reportWritten()
 	switch {
 	case len(t.waiting) == 0:
 		return
@@ -82,8 +82,8 @@ func (t *taken) look() {
 	t.pause = min(2*t.pause, lastLook)
 }
 
-// tell says Written of what has been acknowledged. The lock is held: Written stays in order.
-func (t *taken) tell() {
+// reportWritten says Written of what has been acknowledged. The lock is held: Written stays in order.
+func (t *taken) reportWritten() {
 	if has := t.sent - t.unacknowledged(); has > t.has {
 		t.has, t.since = has, time.Now()
 	}
@@ -122,7 +122,7 @@ func (t *taken) last() {
 
 // open reports whether something has not been acknowledged.
 func (t *taken) open() bool {
-	t.look()
+	t.check()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.waiting) > 0

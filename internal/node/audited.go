@@ -70,7 +70,7 @@ func (r *refusals) watch(ctx context.Context) {
 func (r *refusals) roster(s api.Status) {
 	if s.Roster != nil && s.Roster.Serial != r.serial {
 		r.serial = s.Roster.Serial
-		r.n.keep(audit.Entry{Kind: audit.Changed, Name: "roster", What: fmt.Sprintf("goes by roster %d of the net %s", s.Roster.Serial, s.Roster.Net)})
+		r.n.keep(audit.Entry{Kind: audit.Changed, Name: "roster", What: fmt.Sprintf("goes by roster %d of the network %s", s.Roster.Serial, s.Roster.Network)})
 	}
 }
 

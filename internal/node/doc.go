@@ -9,15 +9,15 @@
 //   - lastrun.go: how long ago the last run began, whatever the wall clock says
 //   - log.go: the log, with a limit on repeats
 //   - looks.go: what a running gateway is asked between two turns of its loop
-//   - meet.go: where faces meet
+//   - meet.go: where adapters meet
 //   - reloader.go: the configuration in force, and a new one put in its place
 //   - rights.go: what a running gateway may not do
 //   - run.go: `run`: joins the rooms of a gateway
 //   - secret.go: what seals the journal, from a file or the keyboard
 //   - sockets.go: listening sockets, own or inherited
 //   - spared.go: records of the journal that a start goes on without
-//   - tak.go: the TAK face
-//   - taught.go: the net's corpus that a start uses
+//   - tak.go: the TAK adapter
+//   - taught.go: the network's corpus that a start uses
 //   - trust.go: whose keys the gateway goes by
 //   - whatif.go: a rehearsal by the second program, for the page
 package node

@@ -5,13 +5,13 @@ import (
 
 	"aldis/internal/config"
 	"aldis/internal/gateway"
+	"aldis/internal/interop"
 	"aldis/internal/jxta"
-	"aldis/internal/meet"
 	"aldis/internal/site"
 )
 
-// meeting is where the faces of a running gateway meet; empty where no rule says that they do.
-type meeting struct{ made *meet.Meeting }
+// meeting is where the adapters of a running gateway meet; empty where no rule says that they do.
+type meeting struct{ made *interop.Meeting }
 
 // maker is what gateway.Config wants; self is the gateway's own JXTA peer.
 func (m *meeting) maker(c *config.Config, self string) func([]site.Memory) (gateway.Meeting, error) {
@@ -19,7 +19,7 @@ func (m *meeting) maker(c *config.Config, self string) func([]site.Memory) (gate
 		return nil
 	}
 	return func(memories []site.Memory) (gateway.Meeting, error) {
-		made, err := meet.New(meet.Config{Rules: c.TAK.Meets, Peer: TAKPeer(self), Name: c.Node.Name + " TAK"}, memories)
+		made, err := interop.New(interop.Config{Rules: c.TAK.Meets, Peer: TAKPeer(self), Name: c.Node.Name + " TAK"}, memories)
 		m.made = made
 		return made, err
 	}

@@ -127,7 +127,7 @@ func ends(peers []api.PeerStatus, id uint16) string {
 			messages = waiting + underWay
 		}
 	}
-	return fmt.Sprintf("%d messages that wait for it or are under way are withdrawn", messages)
+	return fmt.Sprintf("%d messages that wait for it or are under way are cancelled", messages)
 }
 
 // link hands the loop peers, keepalive and tariff, and waits until they count.

@@ -30,7 +30,7 @@ import (
 	"aldis/internal/config"
 	"aldis/internal/control"
 	"aldis/internal/control/spans"
-	"aldis/internal/corpora"
+	"aldis/internal/corpusexchange"
 	"aldis/internal/daemon"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
@@ -152,7 +152,7 @@ type node struct {
 	norm      *norm.Supervisor
 	radio     *radio.Radio
 	bridge    *jxtabridge.Bridge
-	corpora   *corpora.Face
+	corpora   *corpusexchange.Adapter
 	gateway   *gateway.Gateway
 	reloader  *reloader
 
@@ -284,7 +284,7 @@ func (n *node) build() error {
 	if err != nil {
 		return err
 	}
-	boot, err := n.boot()
+	incarnation, err := n.incarnation()
 	if err != nil {
 		return err
 	}
@@ -292,8 +292,8 @@ func (n *node) build() error {
 	spared.damaged(n.journal.Aside())
 	c := n.cfg
 	rules := filter.New(c.Filters)
-	makers := map[site.Face]func([]site.Memory) (gateway.Face, error){
-		site.JXTA: func(memories []site.Memory) (gateway.Face, error) {
+	makers := map[site.Adapter]func([]site.Memory) (gateway.Adapter, error){
+		site.JXTA: func(memories []site.Memory) (gateway.Adapter, error) {
 			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
 				Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
 				AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
@@ -302,8 +302,8 @@ func (n *node) build() error {
 		},
 	}
 	configured := c.Corpus.CorpusFile
-	makers[site.Corpora] = func(memories []site.Memory) (gateway.Face, error) {
-		n.corpora = corpora.New(corpora.Config{Name: c.Node.Name, Configured: configured, From: c.Corpus.From, Refuse: c.Corpus.Refuse,
+	makers[site.Corpora] = func(memories []site.Memory) (gateway.Adapter, error) {
+		n.corpora = corpusexchange.New(corpusexchange.Config{Name: c.Node.Name, Configured: configured, From: c.Corpus.From, Refuse: c.Corpus.Refuse,
 			Shared: c.Link.Profile.Shared}, memories)
 		return n.corpora, nil
 	}
@@ -312,11 +312,11 @@ func (n *node) build() error {
 	}
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: trustOf(c),
-		Boot: boot, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
-		Refused: spared.refused,
-		Wait:    c.Delivery.Wait,
-		Faces:   makers,
-		Meeting: n.meeting.maker(c, identity.Peer),
+		Incarnation: incarnation, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
+		Refused:  spared.refused,
+		Wait:     c.Delivery.Wait,
+		Adapters: makers,
+		Meeting:  n.meeting.maker(c, identity.Peer),
 	}, records)
 	if err != nil {
 		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
@@ -382,21 +382,21 @@ func (n *node) restore() (records []api.Record, id jxtabridge.Identity, lastRun 
 	return records, id, lastRun, err
 }
 
-// boot is the name of this start, its number durable before anything is sealed with it.
-func (n *node) boot() (seal.Boot, error) {
-	previous := n.journal.Boot()
+// incarnation is the name of this start, its number durable before anything is sealed with it.
+func (n *node) incarnation() (seal.Incarnation, error) {
+	previous := n.journal.Incarnation()
 	if n.byClock {
 		n.log.Warn("this start is numbered by the clock alone; at peers that know a later start, run gateway peer forget",
 			"start_before", time.Unix(int64(previous), 0).UTC(), "id", n.cfg.Node.ID)
 		previous = 0
 	}
-	number, err := seal.NextBoot(previous, time.Now())
+	number, err := seal.NextIncarnation(previous, time.Now())
 	if err != nil {
-		return seal.Boot{}, err
+		return seal.Incarnation{}, err
 	}
 	var salt [2]byte
 	rand.Read(salt[:])
-	return seal.Boot{Number: number, Salt: binary.BigEndian.Uint16(salt[:])}, n.journal.SetBoot(number)
+	return seal.Incarnation{Number: number, Salt: binary.BigEndian.Uint16(salt[:])}, n.journal.SetIncarnation(number)
 }
 
 // normConfig sets libnorm's pace to what this end of the link takes.
@@ -507,9 +507,9 @@ func (n *node) run(ctx context.Context) error {
 	return err
 }
 
-// handled tells a face's LAN room how long the loop was at work for one of its events.
+// handled tells an adapter's LAN room how long the loop was at work for one of its events.
 func (n *node) handled(ev api.LAN, took time.Duration) {
-	if ev.Face == site.JXTA {
+	if ev.Adapter == site.JXTA {
 		n.lan.Handled(ev.Event, took)
 	}
 }
@@ -527,9 +527,9 @@ func authority(c *config.Config) control.Authority {
 	return control.Authority{Group: c.Control.GID, Token: c.HTTP.Token, Way: way}
 }
 
-// order has a face's LAN room carry out what the face wants.
+// order has an adapter's LAN room carry out what the adapter wants.
 func (n *node) order(o api.LANOrder) {
-	switch o.Face {
+	switch o.Adapter {
 	case site.JXTA:
 		n.lan.Do(o.Order)
 	case site.TAK:

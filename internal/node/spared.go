@@ -29,7 +29,7 @@ const (
 
 func (s *spared) damaged(list []journal.Damaged) {
 	for _, d := range list {
-		s.say(TextDamaged, d.Bucket, d.Key, d.Octets, d.Why)
+		s.logRecord(TextDamaged, d.Bucket, d.Key, d.Octets, d.Why)
 	}
 }
 
@@ -38,9 +38,9 @@ func (s *spared) refused(r api.Record, why error) {
 	if errors.Is(why, mail.ErrContent) { // that is named already
 		return
 	}
-	s.say(TextRefused, r.Bucket, r.Key, len(r.Value), why.Error())
+	s.logRecord(TextRefused, r.Bucket, r.Key, len(r.Value), why.Error())
 }
 
-func (s *spared) say(text, bucket string, key []byte, octets int, why string) {
+func (s *spared) logRecord(text, bucket string, key []byte, octets int, why string) {
 	s.log.Error(text, "what", gateway.Words(bucket, key, s.records), "bucket", bucket, "key", fmt.Sprintf("%x", key), "octets", octets, "why", why)
 }

@@ -16,9 +16,9 @@ import (
 	"aldis/internal/tak"
 )
 
-// takSide is the TAK face of a running gateway and its LAN room; empty where the configuration has none.
+// takSide is the TAK adapter of a running gateway and its LAN room; empty where the configuration has none.
 type takSide struct {
-	face      *tak.Face
+	adapter   *tak.Adapter
 	lan       *taklan.LAN
 	files     *takfiles.Room // nil: none is served
 	sock      net.Listener   // nil: no devices over TCP
@@ -30,10 +30,10 @@ type takSide struct {
 	over      *tls.Config    // towards the LAN's own server; nil: plain TCP
 }
 
-// takOverhead is what a datagram of the link has beside the batch in it: seal, frame, envelope and a receipt.
+// takOverhead is what a datagram of the link has beside the batch in it: seal, frame, envelope and an acknowledgement.
 const takOverhead = 40
 
-// TAKConfig is what the face is made of.
+// TAKConfig is what the adapter is made of.
 func TAKConfig(c *config.Config) tak.Config {
 	t := c.TAK
 	f := tak.Config{Mesh: t.Mesh != "", Shared: c.Link.Profile.Transport == profile.PMul, Octets: min(400, c.Link.Profile.DatagramOctets-takOverhead), Rules: t.Rules,
@@ -49,17 +49,17 @@ func TAKConfig(c *config.Config) tak.Config {
 	return f
 }
 
-func (t *takSide) maker(c *config.Config) func([]site.Memory) (gateway.Face, error) {
-	return func(memories []site.Memory) (gateway.Face, error) {
+func (t *takSide) maker(c *config.Config) func([]site.Memory) (gateway.Adapter, error) {
+	return func(memories []site.Memory) (gateway.Adapter, error) {
 		f, err := tak.New(TAKConfig(c), memories)
-		t.face = f
+		t.adapter = f
 		return f, err
 	}
 }
 
 func (t *takSide) open(n *node) error {
 	c := n.cfg
-	if t.face == nil {
+	if t.adapter == nil {
 		return nil
 	}
 	bounds := taklan.Config{MaxConns: c.TAK.Conns, MaxConnsPerAddress: max(1, c.TAK.Conns/2)}
@@ -96,7 +96,7 @@ func (t *takSide) open(n *node) error {
 	return nil
 }
 
-// do carries out an order of the face.
+// do carries out an order of the adapter.
 func (t *takSide) do(o site.Order) {
 	if o, ok := o.(tak.FileOrder); ok {
 		if t.files != nil {
@@ -145,8 +145,8 @@ func (t *takSide) close() {
 }
 
 func (t *takSide) metrics() []site.Metric {
-	if t.face == nil {
+	if t.adapter == nil {
 		return nil
 	}
-	return t.face.Metrics()
+	return t.adapter.Metrics()
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"aldis/internal/corpora"
+	"aldis/internal/corpusexchange"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/link/compact"
@@ -12,8 +12,8 @@ import (
 )
 
 // learned is what the corpus of this start teaches: the accepted one, or that of the configuration; nil: there is none.
-func (n *node) learned(configured *compact.CorpusFile, records []api.Record) *compact.NetCorpus {
-	c, err := corpora.Chosen(configured, gateway.Memories(records, site.Corpora))
+func (n *node) learned(configured *compact.CorpusFile, records []api.Record) *compact.NetworkCorpus {
+	c, err := corpusexchange.Chosen(configured, gateway.Memories(records, site.Corpora))
 	if err != nil {
 		n.log.Warn("the accepted corpus cannot be read; this start uses the configured corpus, or none", "error", err)
 	}
@@ -21,9 +21,9 @@ func (n *node) learned(configured *compact.CorpusFile, records []api.Record) *co
 		return nil
 	}
 	start := time.Now()
-	net := c.Learn()
-	n.log.Info("the gateway uses the net's corpus", "corpus", corpora.Name(c), "messages", len(c.Messages), "seconds", time.Since(start).Seconds())
-	return net
+	network := c.Learn()
+	n.log.Info("the gateway uses the network's corpus", "corpus", corpusexchange.Name(c), "messages", len(c.Messages), "seconds", time.Since(start).Seconds())
+	return network
 }
 
 func (n *node) corpusFile(ctx context.Context, name string) (file []byte, ok bool, err error) {

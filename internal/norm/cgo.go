@@ -201,16 +201,16 @@ func (l *library) next() (e event, ok bool) {
 		if C.waitReadable(fd) < 0 {
 			return event{}, false
 		}
-		if e, ok := l.take(); ok {
+		if e, ok := l.nextEvent(); ok {
 			return e, true
 		}
 	}
 	return event{}, false
 }
 
-// take fetches an event and reads it under one lock: between the two a cancellation could free the object and a new
+// nextEvent fetches an event and reads it under one lock: between the two a cancellation could free the object and a new
 // one get its handle.
-func (l *library) take() (e event, ok bool) {
+func (l *library) nextEvent() (e event, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var c C.NormEvent

@@ -92,13 +92,13 @@ func serve(in io.Reader, out io.Writer, pipe int) error {
 		if err != nil {
 			return err
 		}
-		if err := c.obey(r); err != nil {
+		if err := c.apply(r); err != nil {
 			return err
 		}
 	}
 }
 
-func (c *child) obey(r record) error {
+func (c *child) apply(r record) error {
 	if int(r.leg) >= len(c.wait) {
 		return errRecord
 	}

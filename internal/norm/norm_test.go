@@ -228,7 +228,7 @@ func (e *end) handle(ev api.Event) {
 		}
 		e.net.seen[key] = true
 		e.got = append(e.got, ev.Data)
-		// The receipt: here it never gets lost.
+		// The acknowledgement: here it never gets lost.
 		from := e.net.ends[ev.Peer]
 		for i, o := range from.out[e.id] {
 			if o.number == number {

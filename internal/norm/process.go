@@ -159,8 +159,8 @@ func (p *process) end() (reason string) {
 	return reason
 }
 
-// obey passes a command on; an error means that the child is stuck.
-func (p *process) obey(c api.NormCommand) error {
+// apply passes a command on; an error means that the child is stuck.
+func (p *process) apply(c api.NormCommand) error {
 	var r record
 	var peer uint16
 	switch c := c.(type) {

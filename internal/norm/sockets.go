@@ -19,7 +19,7 @@ func udpAddr(netNo, index, member, port int) *net.UDPAddr {
 }
 
 // openSockets binds both addresses of each leg in the first of the loopback nets that is free, and makes sure that
-// the child's addresses are free too. try is the net to begin with.
+// the child's addresses are free too. try is the network to begin with.
 func openSockets(try, legs int) (netNo int, sockets []legSockets, err error) {
 	var errs []error
 	for n := range lastNet - firstNet + 1 {
@@ -53,7 +53,7 @@ func openNet(netNo, legs int) (sockets []legSockets, err error) {
 		l.from = netip.AddrPortFrom(l.child.Addr(), portTx)
 		sockets = append(sockets, l)
 	}
-	// Only now: who holds the addresses above owns the net, so that two supervisors never look at the same one.
+	// Only now: who holds the addresses above owns the network, so that two supervisors never look at the same one.
 	for i := range legs {
 		for _, port := range []int{portSession, portTx} {
 			probe, err := net.ListenUDP("udp4", udpAddr(netNo, i, memberSelf, port))

@@ -192,7 +192,7 @@ func (s *Supervisor) run() {
 				}
 			} else if now == nil {
 				s.dropped.Add(1)
-			} else if err := now.obey(c); err != nil {
+			} else if err := now.apply(c); err != nil {
 				down(err.Error())
 			}
 		case <-gone:

@@ -47,20 +47,20 @@ Exit: 0 it is in place, 1 refused and nothing was changed, 2 wrong usage.
 
 // backedUp is what backup and restore say as JSON.
 type backedUp struct {
-	File    string `json:"file,omitempty"`
-	Dir     string `json:"data_dir,omitempty"`
-	Running bool   `json:"running"` // the gateway, while the copy was made
-	Node    uint16 `json:"node"`
-	Name    string `json:"name"`
-	Store   string `json:"store"`
-	Boot    uint32 `json:"boot"` // of the start that the copy knows, restored: the least that the next one exceeds
-	Octets  int64  `json:"octets"`
-	Records int    `json:"records"`
-	Old     string `json:"old_file,omitempty"`
+	File        string `json:"file,omitempty"`
+	Dir         string `json:"data_dir,omitempty"`
+	Running     bool   `json:"running"` // the gateway, while the copy was made
+	Node        uint16 `json:"node"`
+	Name        string `json:"name"`
+	Store       string `json:"store"`
+	Incarnation uint32 `json:"incarnation"` // of the start that the copy knows, restored: the least that the next one exceeds
+	Octets      int64  `json:"octets"`
+	Records     int    `json:"records"`
+	Old         string `json:"old_file,omitempty"`
 }
 
 func backedUpOf(r *journal.Report) backedUp {
-	b := backedUp{Node: r.Node, Name: r.Name, Store: fmt.Sprintf("%08x", r.Store), Boot: r.Boot, Octets: r.Octets}
+	b := backedUp{Node: r.Node, Name: r.Name, Store: fmt.Sprintf("%08x", r.Store), Incarnation: r.Incarnation, Octets: r.Octets}
 	for _, bucket := range r.Buckets {
 		b.Records += bucket.Records
 	}
@@ -210,7 +210,7 @@ func restoreCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	owned := giveTo(node.DataDir)
 	b := backedUpOf(r.Report)
-	b.Dir, b.Old, b.Boot = node.DataDir, r.Old, r.Boot
+	b.Dir, b.Old, b.Incarnation = node.DataDir, r.Old, r.Incarnation
 	if *asJSON {
 		err = cli.PrintJSON(stdout, b)
 		if err != nil {
@@ -218,7 +218,7 @@ func restoreCommand(args []string, stdout, stderr io.Writer) int {
 		}
 		return cli.ExitGood
 	}
-	fmt.Fprintf(stdout, "%s: the journal is the copy of node %d %q that knew the start of %s\n", b.Dir, b.Node, b.Name, time.Unix(int64(r.Report.Boot), 0).UTC().Format(time.RFC3339))
+	fmt.Fprintf(stdout, "%s: the journal is the copy of node %d %q that knew the start of %s\n", b.Dir, b.Node, b.Name, time.Unix(int64(r.Report.Incarnation), 0).UTC().Format(time.RFC3339))
 	if b.Old != "" {
 		fmt.Fprintf(stdout, "the journal that was there is %s\n", b.Old)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/config"
-	"aldis/internal/corpora"
+	"aldis/internal/corpusexchange"
 	"aldis/internal/link/profile"
 )
 
@@ -95,9 +95,9 @@ func summary(out io.Writer, c *config.Config) {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
 	}
 	if t := c.Link.Trust; t.On() {
-		fmt.Fprintf(w, "link\tUDP %s, node key %s, roster %d of the net %s with %d nodes\n", c.Link.Listen, t.Own.Public().Fingerprint(), t.Roster.Serial, t.Roster.Net, len(t.Roster.Nodes))
+		fmt.Fprintf(w, "link\tUDP %s, node key %s, roster %d of the network %s with %d nodes\n", c.Link.Listen, t.Own.Public().Fingerprint(), t.Roster.Serial, t.Roster.Network, len(t.Roster.Nodes))
 	} else {
-		fmt.Fprintf(w, "link\tUDP %s, key %s (its fingerprint is %s at every gateway of the net)\n", c.Link.Listen, c.Link.KeyFile, c.Link.Key.Fingerprint())
+		fmt.Fprintf(w, "link\tUDP %s, key %s (its fingerprint is %s at every gateway of the network)\n", c.Link.Listen, c.Link.KeyFile, c.Link.Key.Fingerprint())
 	}
 	fmt.Fprintf(w, "profile\t%s (%s), this end is the %s\n", p.Name, p.Summary, end)
 	fmt.Fprintf(w, "\tup %s, down %s bit/s, datagrams of %d octets, window %d, acknowledgements ride for %v, keepalive %s\n",
@@ -121,7 +121,7 @@ func summary(out io.Writer, c *config.Config) {
 		fmt.Fprintf(w, "messages\t%d rules of precedence, lifetime and supersession; a message that fits none is routine\n", n)
 	}
 	if c.Corpus.File != "" {
-		fmt.Fprintf(w, "corpus\t%s, %s (the same at every gateway that codes by it)\n", c.Corpus.File, corpora.Name(c.Corpus.CorpusFile))
+		fmt.Fprintf(w, "corpus\t%s, %s (the same at every gateway that codes by it)\n", c.Corpus.File, corpusexchange.Name(c.Corpus.CorpusFile))
 	}
 	fmt.Fprintf(w, "log\t%s, %s\n", c.Log.Level, c.Log.Format)
 	w.Flush()
@@ -151,7 +151,7 @@ func filters(c *config.Config) string {
 func carrier(c *config.Config) string {
 	switch {
 	case c.Link.Profile.Transport != profile.PMul:
-		return "datagrams to each peer: long messages in pieces, the longest over NORM"
+		return "datagrams to each peer: long messages in segments, the longest over NORM"
 	case c.Link.Group.IsValid():
 		return fmt.Sprintf("P_Mul, to the group %s", c.Link.Group)
 	}

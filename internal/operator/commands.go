@@ -26,6 +26,6 @@ var Commands = map[string]cli.Command{
 	"restore":  restoreCommand,
 	"silence":  silenceCommand,
 	"status":   statusCommand,
-	"survey":   surveyCommand,
+	"probe":    linkProbeCommand,
 	"top":      topCommand,
 }

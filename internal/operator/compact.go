@@ -56,7 +56,7 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 	sequence := fs.Bool("sequence", false, "learn along the list, as a link would")
 	equivalent := fs.Bool("equivalent", false, "JXTA documents may change their layout, as they may where no signature covers them")
 	ask := fs.String("query", "", "`condition` to judge the files by")
-	corpus := fs.String("corpus", "", "`file` with the net's corpus that both ends have")
+	corpus := fs.String("corpus", "", "`file` with the network's corpus that both ends have")
 	out := fs.String("o", "", "`file` to write, - for standard output: the coding of one file, or with --expand the file")
 	expand := fs.Bool("expand", false, "expand a file that -o has written")
 	files, code, done := cli.Parse(fs, args, math.MaxInt, compactAbout, stdout, stderr)
@@ -86,7 +86,7 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	var coder compact.Coder
 	var err error
-	if coder.Net, err = cli.CorpusFlag(*corpus); err != nil {
+	if coder.Network, err = cli.CorpusFlag(*corpus); err != nil {
 		return cli.Fail(stderr, "compact", err)
 	}
 	var history *compact.History

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/config"
 	"aldis/internal/control"
-	"aldis/internal/corpora"
+	"aldis/internal/corpusexchange"
 	"aldis/internal/infile"
 	"aldis/internal/keyfile"
 	"aldis/internal/link/compact"
@@ -132,7 +132,7 @@ func (o *corporaOrder) save(name string, stdout io.Writer) error {
 		return err
 	}
 	c, err := compact.ReadCorpus(file)
-	if err != nil || corpora.Name(c) != name {
+	if err != nil || corpusexchange.Name(c) != name {
 		return fmt.Errorf("the gateway's file for %s is another corpus, or damaged", name)
 	}
 	if err := keyfile.Replace(o.out, string(file), 0o600); err != nil {
@@ -149,7 +149,7 @@ func (o *corporaOrder) decide(what, name string, stdout io.Writer) error {
 		return err
 	}
 	body, _ := json.Marshal(control.CorpusOrder{Name: name})
-	if _, err := d.TalkOf(&corpora.Status{}, "POST", "/corpora/"+what, body); err != nil {
+	if _, err := d.TalkOf(&corpusexchange.Status{}, "POST", "/corpora/"+what, body); err != nil {
 		return err
 	}
 	if what == "accept" {

@@ -18,11 +18,11 @@ const corpusAbout = `usage: gateway corpus build -o FILE SAMPLES... [--mask] [--
        gateway corpus accept | forget NAME [-c CONFIG] [--token FILE]
        gateway corpus [--write DIR]
 
-  build         make a net's own corpus of messages as the net sends them, and say what it gains. SAMPLES are files, each a
+  build         make a network's own corpus of messages as the network sends them, and say what it gains. SAMPLES are files, each a
                 message; directories of them; captures (pcap, pcapng) and traces, whose messages are taken. A few
                 hundred of each kind are enough; at most 50,000 samples of 64 MB together are read, and at most 128 kB of
                 them are in the corpus. Every fifth is held back until all is measured by it. The same samples, in any
-                order, make the same file. The program gateway-lab does this; the package aldis-gateway-lab brings it. Bring it to every gateway of the net, or send it there, and name it as corpus in
+                order, make the same file. The program gateway-lab does this; the package aldis-gateway-lab brings it. Bring it to every gateway of the network, or send it there, and name it as corpus in
                 [compact]; gateways that do not have the same one code for each other without
   show          say what is in such a file; with --text its messages. Whoever has the file has them
   send          have the gateway that runs here send a corpus over the link: FILE, or that of its configuration. --to names

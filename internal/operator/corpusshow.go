@@ -8,7 +8,7 @@ import (
 
 	"aldis/internal/cli"
 	"aldis/internal/config"
-	"aldis/internal/corpora"
+	"aldis/internal/corpusexchange"
 	"aldis/internal/link/compact"
 )
 
@@ -30,7 +30,7 @@ func showCorpus(paths []string, text, asJSON bool, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("%s %w", paths[0], err)
 	}
-	s := shownCorpus{Name: corpora.Name(f), Messages: len(f.Messages), Kinds: compact.Kinds(f)}
+	s := shownCorpus{Name: corpusexchange.Name(f), Messages: len(f.Messages), Kinds: compact.Kinds(f)}
 	for _, m := range f.Messages {
 		if s.Octets += len(m); text {
 			s.Text = append(s.Text, string(m))

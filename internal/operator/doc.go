@@ -10,7 +10,7 @@
 //   - check.go: `check`: a configuration and what it means
 //   - commands.go: the table of commands
 //   - compact.go: `compact`: how small documents become
-//   - corpora.go: `corpus send`, `list`, `save`, `accept` and `forget`: what a net teaches its gateways, over the link
+//   - corpora.go: `corpus send`, `list`, `save`, `accept` and `forget`: what a network teaches its gateways, over the link
 //   - corpus.go: `corpus`: which part of it does what was asked
 //   - corpusshow.go: `corpus show`
 //   - desk.go: how commands speak to a running gateway
@@ -29,11 +29,11 @@
 //   - query.go: `compact --query`: what files have at a place
 //   - reload.go: `reload`: the configuration read again
 //   - rollover.go: `keys rollover`: a newer roster for the gateway that runs here
-//   - roster.go: `keys roster`: who belongs to a net
+//   - roster.go: `keys roster`: who belongs to a network
 //   - silence.go: `silence`: radio silence on and off
 //   - status.go: `status`: a running gateway's state
 //   - summary.go: TAK and [[meet]] in the answer of `check`
-//   - survey.go: `survey`: the link measured between two running gateways
+//   - probe.go: `link probe`: the link measured between two running gateways
 //   - takexample.go: what becomes of a CoT event, for `check`
 //   - top.go: `top`: a running gateway in a terminal, live
 package operator

@@ -11,9 +11,9 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/config"
 	"aldis/internal/infile"
+	"aldis/internal/interop"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
-	"aldis/internal/meet"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
@@ -53,7 +53,7 @@ type ExampleReport struct {
 	Verdicts []verdict `json:"verdicts"`
 	Mark     *marking  `json:"mark,omitempty"` // of a message that is sent
 	// Meet is what [[meet]] makes of a message for TAK devices.
-	Meet []meet.Verdict `json:"meet,omitempty"`
+	Meet []interop.Verdict `json:"meet,omitempty"`
 }
 
 // marking is what the [[message]] rules make of an example.
@@ -62,8 +62,8 @@ type marking struct {
 	Line       int    `json:"line,omitempty"` // absent: no rule fits
 	Precedence string `json:"precedence"`
 	Expires    string `json:"expires,omitempty"`
-	Wait       string `json:"wait,omitempty"`      // how long it waits for local peers that are away, when it comes from afar
-	Supersede  string `json:"supersede,omitempty"` // the element that the key is taken from
+	Wait       string `json:"wait,omitempty"`       // how long it waits for local peers that are away, when it comes from afar
+	LastValue  string `json:"last_value,omitempty"` // the element that the key is taken from
 }
 
 func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
@@ -77,7 +77,7 @@ func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
 		return &marking{Precedence: site.Routine.String()}
 	}
 	r := cfg.Messages[i]
-	m := &marking{Label: r.Label, Line: r.Line, Precedence: r.Precedence.String(), Supersede: r.Supersede}
+	m := &marking{Label: r.Label, Line: r.Line, Precedence: r.Precedence.String(), LastValue: r.LastValue}
 	if r.Expires > 0 {
 		m.Expires = r.Expires.String()
 	}
@@ -213,8 +213,8 @@ func printExample(out io.Writer, r ExampleReport) {
 		if m.Wait != "" {
 			text += ", waits " + m.Wait + " here for peers that are away"
 		}
-		if m.Supersede != "" {
-			text += fmt.Sprintf(", replaces one that waits with the same key in element %q", m.Supersede)
+		if m.LastValue != "" {
+			text += fmt.Sprintf(", replaces one that waits with the same key in element %q", m.LastValue)
 		}
 		fmt.Fprintln(out, "sent:", text)
 	}

@@ -27,7 +27,7 @@ const initAbout = `usage: gateway init [-o FILE] [--ashore] [--id N] [--name NAM
 Writes the configuration of a gateway to a new file. What no flag says is asked for on a terminal; elsewhere it is a mistake
 to leave it out. The file is one that gateway check takes, or it is not written.
 
-The first gateway of a net makes the net's key (--new-key). Bring that file to every other gateway over a channel that you
+The first gateway of a network makes the network's key (--new-key). Bring that file to every other gateway over a channel that you
 trust, before init runs there. What the first init prints has the command for each other side.
 `
 
@@ -52,7 +52,7 @@ func initCommand(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("init", flag.ContinueOnError)
 	flags.StringVar(&s.file, "o", cli.DefaultConfig, "`file` to write")
 	flags.BoolVar(&s.ashore, "ashore", false, "this end of the link has no terminal of its own: it paces each ship at that ship's down rate")
-	flags.UintVar(&s.id, "id", 0, "`number` of this gateway, 1 to 65535, unique in the net")
+	flags.UintVar(&s.id, "id", 0, "`number` of this gateway, 1 to 65535, unique in the network")
 	flags.StringVar(&s.name, "name", "", "`name` of this site")
 	flags.StringVar(&s.lan, "lan", "", "`address` of this machine that JXTA peers dial in to (port 9701 unless it says another)")
 	flags.StringVar(&s.profile, "profile", "", "`name` of the link, the same at both ends (gateway profiles)")
@@ -61,8 +61,8 @@ func initCommand(args []string, stdout, stderr io.Writer) int {
 		s.peers = append(s.peers, p)
 		return err
 	})
-	flags.BoolVar(&s.newKey, "new-key", false, "make the net's key: this is the first gateway of the net")
-	flags.StringVar(&s.key, "key", "", "`file` of the net's key (default net.key beside the configuration)")
+	flags.BoolVar(&s.newKey, "new-key", false, "make the network's key: this is the first gateway of the network")
+	flags.StringVar(&s.key, "key", "", "`file` of the network's key (default net.key beside the configuration)")
 	flags.StringVar(&s.link, "link", fmt.Sprintf("0.0.0.0:%d", linkPort), "UDP `address` towards the other gateways")
 	flags.StringVar(&s.data, "data", "/var/lib/aldis", "`directory` of the journal")
 	if _, code, done := cli.Parse(flags, args, 0, initAbout, stdout, stderr); done {
@@ -121,7 +121,7 @@ func withPort(text string, port uint16) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(addr, port), nil
 }
 
-// keyPath is where the net's key is: beside the configuration unless a flag says otherwise.
+// keyPath is where the network's key is: beside the configuration unless a flag says otherwise.
 func (s *setup) keyPath() string {
 	if s.key != "" {
 		return s.key
@@ -214,7 +214,7 @@ func (s *setup) ask(in io.Reader, out io.Writer, missing []string) error {
 		}
 	}
 	if needs("new-key") {
-		return question(s.keyPath()+" is not there. Is this the first gateway of the net, which makes the key (yes or no)", "", func(answer string) error {
+		return question(s.keyPath()+" is not there. Is this the first gateway of the network, which makes the key (yes or no)", "", func(answer string) error {
 			switch answer {
 			case "yes":
 				s.newKey = true
@@ -251,7 +251,7 @@ func (s *setup) write() (err error) {
 	case err == nil && s.newKey:
 		return fmt.Errorf("%s is there already: leave --new-key out to use it, or name another with --key", key)
 	case err != nil && !s.newKey:
-		return fmt.Errorf("the net's key %s is not there: bring it from another gateway over a channel that you trust, or say --new-key if this is the first", key)
+		return fmt.Errorf("the network's key %s is not there: bring it from another gateway over a channel that you trust, or say --new-key if this is the first", key)
 	}
 	if err := os.MkdirAll(filepath.Dir(s.file), 0o755); err != nil {
 		return err
@@ -324,7 +324,7 @@ func (s *setup) text() (string, error) {
 func (s *setup) next(out io.Writer) {
 	made := ""
 	if s.newKey {
-		made = ", and the net's new key " + s.keyPath()
+		made = ", and the network's new key " + s.keyPath()
 	}
 	lan, _ := withPort(s.lan, lanPort)
 	link, _ := profile.Load(s.profile, cli.ReadProfile) // write has read it

@@ -134,18 +134,18 @@ type JournalReport struct {
 	Faults    []pages.Fault `json:"faults,omitempty"`
 	Damaged   []damagedRow  `json:"damaged,omitempty"`
 
-	Format    uint32               `json:"format"`
-	Node      uint16               `json:"node"`
-	Name      string               `json:"name"`
-	Store     string               `json:"store"`
-	Boot      uint32               `json:"boot"`
-	Octets    int64                `json:"octets"`
-	Behind    int64                `json:"octets_behind"` // all that the store has used
-	PageSize  int                  `json:"page_octets"`
-	Pages     int                  `json:"pages"`
-	FreePages int                  `json:"free_pages"`
-	Aside     int                  `json:"set_aside"`
-	Buckets   []journal.BucketStat `json:"buckets"`
+	Format      uint32               `json:"format"`
+	Node        uint16               `json:"node"`
+	Name        string               `json:"name"`
+	Store       string               `json:"store"`
+	Incarnation uint32               `json:"incarnation"`
+	Octets      int64                `json:"octets"`
+	Behind      int64                `json:"octets_behind"` // all that the store has used
+	PageSize    int                  `json:"page_octets"`
+	Pages       int                  `json:"pages"`
+	FreePages   int                  `json:"free_pages"`
+	Aside       int                  `json:"set_aside"`
+	Buckets     []journal.BucketStat `json:"buckets"`
 }
 
 // laidOut is more than a store lays out ahead of what it uses: bbolt does 16 MiB.
@@ -171,7 +171,7 @@ func (t *journalTask) read() (r JournalReport, err error) {
 		return r, err
 	}
 	r = JournalReport{Directory: t.dir, Sound: rep.Sound(), Start: startGood, Problems: rep.Problems(), Faults: rep.Faults,
-		Format: rep.Format, Node: rep.Node, Name: rep.Name, Store: fmt.Sprintf("%08x", rep.Store), Boot: rep.Boot,
+		Format: rep.Format, Node: rep.Node, Name: rep.Name, Store: fmt.Sprintf("%08x", rep.Store), Incarnation: rep.Incarnation,
 		Octets: rep.Octets, Behind: rep.Behind, PageSize: rep.PageSize, Pages: rep.Pages, FreePages: rep.Free, Aside: rep.Aside, Buckets: rep.Buckets}
 	r.Sealed, r.Opened = rep.Sealed, rep.Sealed && len(t.secret) > 0
 	if r.Problems == nil {
@@ -246,7 +246,7 @@ func (t *journalTask) stats() (int, error) {
 		return code, err
 	}
 	w := tabwriter.NewWriter(t.stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "node\t%d %q\nstore\t%s\nboot\t%d\nformat\t%d\n", r.Node, r.Name, r.Store, r.Boot, r.Format)
+	fmt.Fprintf(w, "node\t%d %q\nstore\t%s\nincarnation\t%d\nformat\t%d\n", r.Node, r.Name, r.Store, r.Incarnation, r.Format)
 	fmt.Fprintf(w, "file\t%d octets, %d pages of %d, %d of them free\n", r.Octets, r.Pages, r.PageSize, r.FreePages)
 	if r.Sealed {
 		fmt.Fprintln(w, "sealed\tyes: octets are those of what is sealed, 42 more a record, and a key has 16")
@@ -376,7 +376,7 @@ func ofFiles(ops []journal.Op) bool {
 }
 
 func (t *journalTask) anew() (int, error) {
-	old, err := journal.Anew(t.dir)
+	old, err := journal.NewStart(t.dir)
 	if err != nil {
 		return cli.ExitRefused, err
 	}

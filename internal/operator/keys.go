@@ -21,7 +21,7 @@ import (
 const keysAbout = `usage: gateway keys new -o FILE
        gateway keys node new -o FILE | node show FILE
        gateway keys authority new -o FILE [--passphrase-file FILE] | authority show FILE
-       gateway keys roster new -o ROSTER --net NAME --authority FILE --node 'ID,NAME,PUBLIC' ...
+       gateway keys roster new -o ROSTER --network NAME --authority FILE --node 'ID,NAME,PUBLIC' ...
        gateway keys roster add|remove|roll ROSTER --authority FILE [--node ...] [--id ID] [--at TIME]
        gateway keys roster verify ROSTER --by PUBLIC
        gateway keys rollover ROSTER [-c FILE] [--dry-run]
@@ -29,7 +29,7 @@ const keysAbout = `usage: gateway keys new -o FILE
        gateway keys show FILE
        gateway keys tak -o DIR [--revoke CLIENT | HOST [CLIENT...]]
 
-Either all gateways of a net share one key: who has it belongs to the net, reads everything and speaks as anybody. Or each
+Either all gateways of a network share one key: who has it belongs to the network, reads everything and speaks as anybody. Or each
 gateway has a key of its own, and a roster names them all; then none can speak as another.
 
   new           make a key for all, and write it to a new file that only its owner can read. Bring the file to each
@@ -38,7 +38,7 @@ gateway has a key of its own, and a roster names them all; then none can speak a
                 printed, the public half, goes to the authority; read the fingerprint to each other
   authority new make the key that signs rosters, under a passphrase. Keep it on a machine that has no network.
                 link.authority is what is printed, at every gateway
-  roster new    make a net's first roster. PUBLIC is what keys node show prints. Bring the file to each gateway;
+  roster new    make a network's first roster. PUBLIC is what keys node show prints. Bring the file to each gateway;
                 its name is link.roster. It holds no secret that another than the named nodes can read
   roster add    name more nodes, or give a node another key
   roster remove name a node no more: who has the new roster neither hears it nor tells it anything
@@ -61,14 +61,14 @@ the nodes go on with the secret of the roster before. Without --passphrase-file 
 
 // keysOrder is what was asked of keys.
 type keysOrder struct {
-	revoke                                  string
-	name, file                              string // as in "roster add", and on which file
-	out, authority, passphrase, net, by, at string
-	config                                  string
-	dryRun, yes                             bool
-	nodes, ids                              listFlag
-	names                                   []string
-	stdout, stderr                          io.Writer
+	revoke                                      string
+	name, file                                  string // as in "roster add", and on which file
+	out, authority, passphrase, network, by, at string
+	config                                      string
+	dryRun, yes                                 bool
+	nodes, ids                                  listFlag
+	names                                       []string
+	stdout, stderr                              io.Writer
 }
 
 // listFlag is a flag that may come again.
@@ -90,7 +90,7 @@ type keysVerb struct {
 var signs = []string{"passphrase-file", "at"}
 
 var keysVerbs = map[string]keysVerb{
-	"new":            {needs: []string{"o"}, do: newNetKey},
+	"new":            {needs: []string{"o"}, do: newNetworkKey},
 	"show":           {file: true, do: showKey},
 	"node new":       {needs: []string{"o"}, do: newNodeKey},
 	"node show":      {file: true, do: showNodeKey},
@@ -98,7 +98,7 @@ var keysVerbs = map[string]keysVerb{
 	"authority show": {file: true, do: showAuthority},
 	"rollover":       {file: true, also: []string{"c", "dry-run"}, do: rollOver},
 	"destroy":        {needs: []string{"yes"}, also: []string{"c"}, do: destroyKeys},
-	"roster new":     {needs: []string{"o", "net", "authority", "node"}, also: signs, do: newRoster},
+	"roster new":     {needs: []string{"o", "network", "authority", "node"}, also: signs, do: newRoster},
 	"roster add":     {file: true, needs: []string{"authority", "node"}, also: signs, do: changeRoster},
 	"roster remove":  {file: true, needs: []string{"authority", "id"}, also: signs, do: changeRoster},
 	"roster roll":    {file: true, needs: []string{"authority"}, also: signs, do: changeRoster},
@@ -114,7 +114,7 @@ func keysCommand(args []string, stdout, stderr io.Writer) int {
 	fs.StringVar(&o.out, "o", "", "new: the `file` to make; tak: the directory")
 	fs.StringVar(&o.authority, "authority", "", "roster: `file` with the authority's key")
 	fs.StringVar(&o.passphrase, "passphrase-file", "", "`file` whose first line is the authority's passphrase")
-	fs.StringVar(&o.net, "net", "", "roster new: `name` of the net")
+	fs.StringVar(&o.network, "network", "", "roster new: `name` of the network")
 	fs.StringVar(&o.by, "by", "", "roster verify: the authority's public `key`")
 	fs.StringVar(&o.at, "at", "", "roster: `time` from which on its secret is used; left out: as soon as all have it")
 	fs.StringVar(&o.config, "c", cli.DefaultConfig, "rollover, destroy: configuration `file`; no more is read from it than is needed")
@@ -198,10 +198,10 @@ func newTAKKeys(o *keysOrder) error {
 	return err
 }
 
-func newNetKey(o *keysOrder) error {
+func newNetworkKey(o *keysOrder) error {
 	err := keyfile.NewKey(o.out)
 	if err == nil {
-		fmt.Fprintf(o.stdout, "%s holds a new net key\n", o.out)
+		fmt.Fprintf(o.stdout, "%s holds a new network key\n", o.out)
 	}
 	return err
 }

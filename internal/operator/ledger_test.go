@@ -19,7 +19,7 @@ func TestPrintLedger(t *testing.T) {
 		rows = append(rows, strings.Fields(line))
 	}
 	want := [][]string{
-		{"LINK", "OCTETS", "PAYLOAD", "ADVERTISEMENT", "STATE", "ACK", "REPAIR", "HEADER", "KEY", "SURVEY", "TOTAL"},
+		{"LINK", "OCTETS", "PAYLOAD", "ADVERTISEMENT", "STATE", "ACK", "REPAIR", "HEADER", "KEY", "LINK_PROBE", "TOTAL"},
 		{"hq", "sent", "200", "0", "0", "0", "0", "48", "0", "0", "248"},
 		{"hq", "received", "0", "0", "0", "11", "0", "0", "0", "0", "11"},
 	}

@@ -20,14 +20,14 @@ import (
 )
 
 const messageAbout = `usage: gateway message ID [-c FILE] [--json]
-       gateway message hold | release | withdraw ID... [-c FILE] [--token FILE] [--json]
+       gateway message hold | release | cancel ID... [-c FILE] [--token FILE] [--json]
        gateway message hold | release --precedence P [-c FILE] [--token FILE] [--json]
        gateway message raise ID... [--precedence P] [-c FILE] [--token FILE] [--json]
 
 gateway message ID shows a message of this site: where it stands with each site, and all that has happened to it. An ID is as
 gateway messages lists it, as in 1NG54QN-17, in capitals or not.
 
-hold keeps a message back that waits; its lifetime runs. release lets it go, to its place among the others. withdraw ends it
+hold keeps a message back that waits; its lifetime runs. release lets it go, to its place among the others. cancel ends it
 for the sites to which it has not gone, and its sender hears that. raise gives it another precedence: P, or without it the next
 higher one. A message that is under way to a site goes through as it is, and the answer says so. These orders survive a restart.
 
@@ -57,14 +57,14 @@ func messageCommand(args []string, stdout, stderr io.Writer) int {
 	if len(rest) == 0 {
 		return wrong("which message? gateway messages lists them")
 	}
-	orders := slices.Contains([]string{"hold", "release", "withdraw", "raise"}, rest[0])
+	orders := slices.Contains([]string{"hold", "release", "cancel", "raise"}, rest[0])
 	class := (rest[0] == "hold" || rest[0] == "release") && len(rest) == 1 && *precedence != ""
 	switch {
 	case orders && len(rest) == 1 && !class:
 		fmt.Fprintf(stderr, "gateway message: %s which message? No id was given: gateway messages lists them; hold and release take all of one precedence with --precedence P\n", rest[0])
 		return cli.ExitUsage
 	case !orders && (len(rest) > 1 || *tokenFile != ""):
-		return wrong("say hold, release, withdraw or raise and some ids, or one id alone")
+		return wrong("say hold, release, cancel or raise and some ids, or one id alone")
 	case *precedence != "" && rest[0] != "raise" && !class:
 		return wrong("--precedence goes with raise, and with hold and release without ids")
 	}

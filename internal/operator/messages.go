@@ -27,7 +27,7 @@ that wait, in the order in which they go. BEHIND is what goes before a message, 
 say that of a site that is silent or does not answer. From FILE it reads only where the gateway answers (http.listen).
 
 SITE is the name of a [[link.peer]]. TEXT is a part of the sender's name or id, or of what the message is about (the key of
-a rule with supersede). S is waiting, under_way or ended. At most N are listed, 100 unless told, 1000 at the most. --ids
+a rule with last_value). S is waiting, under_way or ended. At most N are listed, 100 unless told, 1000 at the most. --ids
 prints their ids alone, for gateway message. gateway message ID shows one with all that has happened to it.
 
 TIME is the last that fits: 10:32, yesterday 10:32, 2026-11-25 10:32, 2026-11-25T10:32:00Z (RFC 3339), a date-time group

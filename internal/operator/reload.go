@@ -21,8 +21,8 @@ the gateway answers (control.socket).
 
 ` + strings.Join(config.Live(), ", ") + `
 and the tariff of a profile file of your own count at once: no connection is closed, and no message is lost. What may not
-cross any more is withdrawn at the other sites. A message that was accepted keeps its precedence.
-What waits for a peer that goes is withdrawn, and its senders hear that; --dry-run says how many messages that concerns.
+cross any more is cancelled at the other sites. A message that was accepted keeps its precedence.
+What waits for a peer that goes is cancelled, and its senders hear that; --dry-run says how many messages that concerns.
 Everything else needs a restart: a peer that comes or goes on a shared channel, one that comes back of which the journal has
 records of an earlier run, the numbers of a profile, keys, ports. If the file has a mistake, or something in it needs a
 restart, nothing is changed, and the answer says what it is.

@@ -31,9 +31,9 @@ func rollOver(o *keysOrder) error {
 	}
 	switch {
 	case is.Roster == nil:
-		return fmt.Errorf("all gateways of this net share a key (link.key_file): there is no roster to roll over")
-	case is.Roster.Net != r.Net:
-		return fmt.Errorf("%s belongs to the net %s, and the gateway to %s", o.file, r.Net, is.Roster.Net)
+		return fmt.Errorf("all gateways of this network share a key (link.key_file): there is no roster to roll over")
+	case is.Roster.Network != r.Network:
+		return fmt.Errorf("%s belongs to the network %s, and the gateway to %s", o.file, r.Network, is.Roster.Network)
 	}
 	by, err := roster.ParseAuthorityPublic(is.Roster.AuthorityKey)
 	if err == nil {

@@ -27,7 +27,7 @@ func newRoster(o *keysOrder) error {
 	if err := keyfile.WriteNew(o.out, r.Text(), 0o644); err != nil {
 		return err
 	}
-	return o.told(o.out, r, nil)
+	return o.printRoster(o.out, r, nil)
 }
 
 // changeRoster is add, remove and roll.
@@ -59,7 +59,7 @@ func changeRoster(o *keysOrder) error {
 	if err := keyfile.Replace(o.file, r.Text(), 0o644); err != nil {
 		return err
 	}
-	return o.told(o.file, r, old)
+	return o.printRoster(o.file, r, old)
 }
 
 // nodesOf puts what --node says among nodes: a new one, or another name and key for one that is there.
@@ -121,12 +121,12 @@ func (o *keysOrder) issue(old *roster.Roster, nodes []roster.Node) (*roster.Rost
 	}
 	var random [roster.RandomForIssue]byte
 	rand.Read(random[:])
-	return roster.Issue(o.net, old, nodes, time.Now(), at, random, key)
+	return roster.Issue(o.network, old, nodes, time.Now(), at, random, key)
 }
 
-// told says what was made.
-func (o *keysOrder) told(file string, r, old *roster.Roster) error {
-	fmt.Fprintf(o.stdout, "%s is roster %d of the net %s, %d nodes, %d octets on a link, digest %s\n", file, r.Serial, r.Net, len(r.Nodes), len(r.Append(nil)), r.Fingerprint())
+// printRoster says what was made.
+func (o *keysOrder) printRoster(file string, r, old *roster.Roster) error {
+	fmt.Fprintf(o.stdout, "%s is roster %d of the network %s, %d nodes, %d octets on a link, digest %s\n", file, r.Serial, r.Network, len(r.Nodes), len(r.Append(nil)), r.Fingerprint())
 	c := r.ChangeFrom(old)
 	for _, part := range []struct {
 		what string
@@ -157,7 +157,7 @@ func showRoster(o *keysOrder) error {
 	if !r.At.IsZero() {
 		at = "from " + r.At.Format(time.RFC3339)
 	}
-	fmt.Fprintf(o.stdout, "net %s, roster %d of %s, digest %s, its secret is used %s; gateway keys roster verify says who signed it\n", r.Net, r.Serial, r.Made.Format(time.RFC3339), r.Fingerprint(), at)
+	fmt.Fprintf(o.stdout, "net %s, roster %d of %s, digest %s, its secret is used %s; gateway keys roster verify says who signed it\n", r.Network, r.Serial, r.Made.Format(time.RFC3339), r.Fingerprint(), at)
 	w := tabwriter.NewWriter(o.stdout, 0, 0, 2, ' ', 0)
 	for _, n := range r.Nodes {
 		fmt.Fprintf(w, "%d\t%s\t%s\n", n.ID, n.Name, n.Public.Fingerprint())

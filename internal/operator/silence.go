@@ -28,7 +28,7 @@ TIME is the next that fits: 06:00, tomorrow 06:00, 2026-11-26 06:00, 2026-11-26T
 (260600ZNOV26, 260600Z; the letter is the zone) or a duration (6h30m). A time without a zone is UTC, as is all that is printed.
 A wall clock that is set does not end a silence early: as much time must pass as lay ahead at the order.
 With --announce the gateway tells each far gateway in one last datagram, and these then send each message once and wait
-for the receipts. Without it they take the link for dead and hold messages back.
+for the acknowledgements. Without it they take the link for dead and hold messages back.
 
 Exit: 0 the order is in force, 1 not so, 2 wrong usage.
 `
@@ -109,6 +109,6 @@ func printSilence(out io.Writer, s api.SilenceStatus, now time.Time) {
 		end = "until " + s.Until
 	}
 	fmt.Fprintf(out, "SILENT %s: nothing is transmitted\n", end)
-	fmt.Fprintf(out, "when it ends: receipts for %d peers, %d messages, %d items of state; about %d octets in %d datagrams, %.1f s of air\n",
-		s.Receipts, s.Messages, s.Items, s.Octets, s.Datagrams, s.AirtimeS)
+	fmt.Fprintf(out, "when it ends: acknowledgements for %d peers, %d messages, %d items of state; about %d octets in %d datagrams, %.1f s of air\n",
+		s.Acks, s.Messages, s.Items, s.Octets, s.Datagrams, s.AirtimeS)
 }

@@ -57,7 +57,7 @@ func statusCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// StatusReport is what /status says, the JXTA face's part read as that face writes it.
+// StatusReport is what /status says, the JXTA adapter's part read as that adapter writes it.
 type StatusReport struct {
 	control.Report
 	LAN jxtabridge.Status `json:"lan"`
@@ -175,9 +175,9 @@ func printPeerTable(out io.Writer, r StatusReport, now time.Time) {
 // printLosses tells of messages that did not arrive, or not yet, and of what rules and errors took.
 func printLosses(out io.Writer, r StatusReport) {
 	for _, p := range r.Peers {
-		if p.Expired+p.Superseded+p.Withdrawn > 0 {
+		if p.Expired+p.Superseded+p.Cancelled > 0 {
 			fmt.Fprintf(out, "messages for %s that were not sent: %d expired, %d replaced by newer ones, %d given up for more urgent ones\n",
-				p.Name, p.Expired, p.Superseded, p.Withdrawn)
+				p.Name, p.Expired, p.Superseded, p.Cancelled)
 		}
 		if p.Undeliverable > 0 {
 			fmt.Fprintf(out, "messages for %s that it had received: %d were undeliverable there\n", p.Name, p.Undeliverable)
@@ -217,7 +217,7 @@ func share(octets, units uint64, unit int) string {
 
 // printLedger is a table of IP octets: a row for each peer and direction, a column for each kind.
 func printLedger(out io.Writer, rows []api.LedgerRow) {
-	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}
+	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "link_probe"}
 	type account struct{ peer, direction string }
 	var order []account
 	sums := map[account]map[string]uint64{}
@@ -246,10 +246,10 @@ func printLedger(out io.Writer, rows []api.LedgerRow) {
 // printKeys says what operators compare aloud.
 func printKeys(out io.Writer, r StatusReport) {
 	if r.Roster == nil {
-		fmt.Fprintf(out, "net key %s\n", r.Key)
+		fmt.Fprintf(out, "network key %s\n", r.Key)
 		return
 	}
-	fmt.Fprintf(out, "node key %s\nroster %d of the net %s, signed by %s, digest %s\n", r.Key, r.Roster.Serial, r.Roster.Net, r.Roster.Authority, strings.Join(r.Roster.Digests, " and "))
+	fmt.Fprintf(out, "node key %s\nroster %d of the network %s, signed by %s, digest %s\n", r.Key, r.Roster.Serial, r.Roster.Network, r.Roster.Authority, strings.Join(r.Roster.Digests, " and "))
 	if r.Roster.Differs {
 		fmt.Fprintf(out, "TWO ROSTERS HAVE THE SERIAL %d: only nodes that both name are heard and spoken to; make the next of the right one (gateway keys roster roll) and give it (gateway keys rollover)\n", r.Roster.Serial)
 	}
@@ -260,7 +260,7 @@ func printKeys(out io.Writer, r StatusReport) {
 	}
 }
 
-// printCorpora says who codes by which corpus of the net, and what others have sent that waits for a decision.
+// printCorpora says who codes by which corpus of the network, and what others have sent that waits for a decision.
 func printCorpora(out io.Writer, r StatusReport) {
 	for _, c := range r.Corpora.Received {
 		if c.Name != r.Corpus && c.Name != r.Corpora.Accepted {

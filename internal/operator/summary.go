@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"aldis/internal/config"
+	"aldis/internal/interop"
 	"aldis/internal/jxta"
-	"aldis/internal/meet"
 	"aldis/internal/node"
 	"aldis/internal/site"
 )
@@ -38,7 +38,7 @@ func meetSummary(c *config.Config) (lines []string) {
 }
 
 // meetsOf is what the rules of [[meet]] make of an example message, of which the content is known.
-func meetsOf(c *config.Config, s site.Subject, e jxta.Element) []meet.Verdict {
+func meetsOf(c *config.Config, s site.Subject, e jxta.Element) []interop.Verdict {
 	if len(e.Data) == 0 {
 		return nil
 	}
@@ -46,11 +46,11 @@ func meetsOf(c *config.Config, s site.Subject, e jxta.Element) []meet.Verdict {
 		e.Namespace, e.Name = space, name
 	}
 	m := site.Message{Published: true, Scope: s.Scope, Topic: s.Topic, From: cmp.Or(s.Owner, node.TAKPeer("")), ID: "example", Parts: []site.Part{e}}
-	return meet.ExplainElement(c.TAK.Meets, time.Now(), &m)
+	return interop.ExplainElement(c.TAK.Meets, time.Now(), &m)
 }
 
-// printMeets says what comes of an example where faces meet; those are the other face's clients.
-func printMeets(out io.Writer, those string, list []meet.Verdict) {
+// printMeets says what comes of an example where adapters meet; those are the other adapter's clients.
+func printMeets(out io.Writer, those string, list []interop.Verdict) {
 	for _, v := range list {
 		if v.Gives == "" {
 			fmt.Fprintf(out, "meet: nothing to %s by %s: %s\n", those, ruleText(v.Label, v.Line), v.Why)

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/cli"
 	"aldis/internal/config"
 	"aldis/internal/infile"
-	"aldis/internal/meet"
+	"aldis/internal/interop"
 	"aldis/internal/node"
 	"aldis/internal/site"
 	"aldis/internal/tak/code"
@@ -40,7 +40,7 @@ type takReport struct {
 	Coded    int          `json:"coded_octets"` // alone, without headers
 	Verdicts []takVerdict `json:"verdicts"`
 	// Meet is what [[meet]] makes of the event for JXTA peers.
-	Meet []meet.Verdict `json:"meet,omitempty"`
+	Meet []interop.Verdict `json:"meet,omitempty"`
 }
 
 // takExample is the event in a file; nil: there is none in it.
@@ -79,7 +79,7 @@ func explainEvent(cfg *config.Config, b []byte, asJSON bool, stdout, stderr io.W
 	for _, p := range sites {
 		r.Verdicts = append(r.Verdicts, judgeEvent(cfg, e, len(b), p, unit))
 	}
-	r.Meet = meet.ExplainEvent(cfg.TAK.Meets, e)
+	r.Meet = interop.ExplainEvent(cfg.TAK.Meets, e)
 	if asJSON {
 		j := json.NewEncoder(stdout)
 		j.SetIndent("", "  ")

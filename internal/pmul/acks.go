@@ -142,7 +142,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 				if e := m.entry(); len(e.Missing) > 0 {
 					entries, aloud = append(entries, e), r.cfg.AckGroup
 				}
-				r.said(now, m)
+				r.noteAsked(now, m)
 				continue
 			}
 			e := r.missing(m)
@@ -160,7 +160,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 			m.reported = e.Missing[len(e.Missing)-1].To
 			m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
 			if m.asked < 4 { // then the sender has to ask
-				m.askAt = now.Add(r.again(m)<<max(m.asked-1, 0) + r.othersTalk(now) + r.jitter(m.nodes))
+				m.askAt = now.Add(r.ackInterval(m)<<max(m.asked-1, 0) + r.othersTalk(now) + r.jitter(m.nodes))
 				m.asked++
 			}
 			entries = append(entries, e)
@@ -212,8 +212,8 @@ func (r *Receiver) merge(packets []Packet) (merged []Packet) {
 	return merged
 }
 
-// again is ACK_PDU_TIME: by then a missing list would have been answered.
-func (r *Receiver) again(m *incoming) time.Duration {
+// ackInterval is ACK_PDU_TIME: by then a missing list would have been answered.
+func (r *Receiver) ackInterval(m *incoming) time.Duration {
 	return 2*r.cfg.oneWay() + 2*r.cfg.Turnaround + 2*r.cfg.ackAir() + 2*r.cfg.fullAir() + r.cfg.spread(m.nodes) + r.cfg.queue(m.nodes)
 }
 

@@ -16,7 +16,7 @@ func noteLone(now time.Time, s *Sender, m *outgoing) {
 const loneTurns = 2
 
 // alone tells whether a short message stands alone on a shared channel: nothing of this node waits or has gone since, nobody
-// else has said more than receipts since, and nobody takes turns. Then nothing that comes later shows that it was lost, and
+// else has said more than acknowledgements since, and nobody takes turns. Then nothing that comes later shows that it was lost, and
 // repeats take air that nobody else wants.
 func alone(now time.Time, s *Sender, m *outgoing) bool {
 	if !m.lone || len(m.dests) > few || s.Queued() || s.floor.taken(now, &s.cfg) {
@@ -30,7 +30,7 @@ func alone(now time.Time, s *Sender, m *outgoing) bool {
 	return true
 }
 
-// notAlone is called when somebody else has said more than receipts. Messages that stood alone stand among others from then on,
+// notAlone is called when somebody else has said more than acknowledgements. Messages that stood alone stand among others from then on,
 // and their answers are waited for as long as those of other messages.
 func notAlone(s *Sender) {
 	for _, id := range s.Messages() {

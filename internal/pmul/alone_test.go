@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// loneSender is a sender of a net of five on hf-2400 and what it has sent; play lets time pass for it.
+// loneSender is a sender of a network of five on hf-2400 and what it has sent; play lets time pass for it.
 type loneSender struct {
 	*Sender
 	t    *testing.T

@@ -28,8 +28,8 @@ type (
 	// node itself as the message's sender, as libjpmul writes it, is taken for one of ours where we have such a message under
 	// way to that node: nobody acknowledges his own messages to another.
 	Told struct{ AckPDU }
-	// Withdraw ends a message for everybody who does not have it yet.
-	Withdraw struct{ Message MessageID }
+	// Cancel ends a message for everybody who does not have it yet.
+	Cancel struct{ Message MessageID }
 	// Ride asks the Receiver for what may go in a datagram to the group that leaves anyway and has so many octets left:
 	// Output.Ride. Compact coding only. Put it in front of the datagram's other PDUs.
 	Ride struct{ Octets int }
@@ -51,12 +51,12 @@ const (
 	Delivered       // acknowledged as complete and durable
 	Expired
 	Refused   // dropped: for a message of greater Priority when the store was full, before it was sent, or because its recipient is Gone
-	Withdrawn // by its origin
+	Cancelled // by its origin
 )
 
 // String is the name of the state.
 func (s State) String() string {
-	return [...]string{"waiting", "delivered", "expired", "refused", "withdrawn"}[s]
+	return [...]string{"waiting", "delivered", "expired", "refused", "cancelled"}[s]
 }
 
 // Fate is the end of a message for one recipient.

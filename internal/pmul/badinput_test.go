@@ -266,7 +266,7 @@ func TestSenderBadInput(t *testing.T) {
 
 // TestEnds: expiry and withdrawal end a message once, with a Discard_Message_PDU if it was on the air.
 func TestEnds(t *testing.T) {
-	for _, withdraw := range []bool{false, true} {
+	for _, cancel := range []bool{false, true} {
 		s := newSender(t, nil)
 		out := s.Step(epoch, pmul.Submit{Payload: []byte("hej"), To: []pmul.NodeID{origin, other}, Expires: epoch.Add(time.Minute)})
 		m := out.Accepted[0].Message
@@ -289,8 +289,8 @@ func TestEnds(t *testing.T) {
 			case 10 * time.Second:
 				ev = pmul.AckPDU{Source: other, Entries: []pmul.AckEntry{{Source: self, Message: m}}}
 			case 20 * time.Second:
-				if withdraw {
-					ev, want = pmul.Withdraw{Message: m}, pmul.Withdrawn
+				if cancel {
+					ev, want = pmul.Cancel{Message: m}, pmul.Cancelled
 				}
 			}
 			step(ev)

@@ -56,7 +56,7 @@ const (
 	putOffMost = 8
 	// unsureAhead is how many full datagrams beyond a turn the radio may have at the most, as far as is known for sure.
 	unsureAhead = 5
-	// loudAcks is how many times the air of an Ack_PDU a datagram has at the most that is taken for a receipt.
+	// loudAcks is how many times the air of an Ack_PDU a datagram has at the most that is taken for an acknowledgement.
 	loudAcks = 2
 	// unsureMost is for how many turns it is believed that what was handed over has not left, when nothing tells of it.
 	unsureMost = 4

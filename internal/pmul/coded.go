@@ -234,8 +234,8 @@ func (r *Receiver) slot(m *incoming) time.Duration {
 	return time.Duration(n) * r.cfg.hearing()
 }
 
-// said notes that this node has said what it lacks; after some times the sender has to ask.
-func (r *Receiver) said(now time.Time, m *incoming) {
+// noteAsked notes that this node has said what it lacks; after some times the sender has to ask.
+func (r *Receiver) noteAsked(now time.Time, m *incoming) {
 	asked := m.asked
 	r.hush(now, m)
 	if m.asked++; asked >= 4 {

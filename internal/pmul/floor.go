@@ -102,9 +102,9 @@ func (f *floor) mine(now time.Time, c *Config) bool {
 	return f.next == c.Self && f.holder != c.Self && f.taken(now, c) && !now.Before(f.end.Add(c.afterTurn()))
 }
 
-// take begins a turn, if this node has none, with a datagram that takes so much air and has left at end. A node that speaks out of
+// holdTurn begins a turn, if this node has none, with a datagram that takes so much air and has left at end. A node that speaks out of
 // turn, because nobody expects it or because it has something urgent, says that one datagram and no more.
-func (f *floor) take(now time.Time, c *Config, end time.Time, air time.Duration) {
+func (f *floor) holdTurn(now time.Time, c *Config, end time.Time, air time.Duration) {
 	if f.holder == c.Self && !f.over && f.taken(now, c) {
 		return
 	}
@@ -122,9 +122,9 @@ func (f *floor) take(now time.Time, c *Config, end time.Time, air time.Duration)
 	f.holder, f.over = c.Self, false
 }
 
-// say is what a datagram of the own turn says about that turn. end is when the datagram has left; some: it has messages in it;
+// turnPDU is what a datagram of the own turn says about that turn. end is when the datagram has left; some: it has messages in it;
 // waits is how much air the queue behind it needs.
-func (f *floor) say(now time.Time, c *Config, end time.Time, some bool, waits time.Duration, silent func(NodeID) bool) TurnPDU {
+func (f *floor) turnPDU(now time.Time, c *Config, end time.Time, some bool, waits time.Duration, silent func(NodeID) bool) TurnPDU {
 	left := min(waits, f.until.Sub(end))
 	if left < c.fullAir() && left < waits || left <= 0 {
 		left = 0
@@ -207,8 +207,8 @@ func sayTurn(now time.Time, s *Sender, p *Packet, end time.Time, air time.Durati
 	if len(p.PDUs) == 0 || p.PDUs[0].Kind() != kindTurn {
 		return
 	}
-	s.floor.take(now, &s.cfg, end, air)
-	p.PDUs[0] = s.floor.say(now, &s.cfg, end, len(p.PDUs) > 1, s.queue.waits(&s.cfg, s.cfg.turnMost()), func(n NodeID) bool {
+	s.floor.holdTurn(now, &s.cfg, end, air)
+	p.PDUs[0] = s.floor.turnPDU(now, &s.cfg, end, len(p.PDUs) > 1, s.queue.waits(&s.cfg, s.cfg.turnMost()), func(n NodeID) bool {
 		return s.peers[n] != nil && s.peers[n].silent
 	})
 }

@@ -41,8 +41,8 @@ func TestFloor(t *testing.T) {
 	now = now.Add(c.afterTurn())
 	check.Equal(t, "its turn", f.mine(now, c), true)
 	end := now.Add(4 * time.Second)
-	f.take(now, c, end, time.Second)
-	p := f.say(now, c, end, true, 5*time.Minute, loud)
+	f.holdTurn(now, c, end, time.Second)
+	p := f.turnPDU(now, c, end, true, 5*time.Minute, loud)
 	check.Equal(t, "number", p.Number, uint8(8))
 	check.Equal(t, "next", p.Next, NodeID(3))
 	check.True(t, "wants another turn", p.More, p)
@@ -51,17 +51,17 @@ func TestFloor(t *testing.T) {
 	f.heard(now, c, 1, TurnPDU{Source: 1, Number: 7, Next: 3, More: true}, now) // speaks between
 	check.Equal(t, "who has it", f.holder, NodeID(2))
 	end = end.Add(p.Left)
-	p = f.say(now, c, end, true, 5*time.Minute, loud)
+	p = f.turnPDU(now, c, end, true, 5*time.Minute, loud)
 	check.Equal(t, "left at the end", p.Left, 0)
 	check.Equal(t, "its next turn is after the others", f.mayAt(now, c), end.Add(c.afterTurn()+2*c.slot()))
 
 	now = end.Add(c.afterTurn() + 2*c.slot()) // neither 3 nor 1 has come
 	check.True(t, "somebody's turn", f.taken(now, c), f)
-	f.take(now, c, now, time.Second)
-	p = f.say(now, c, now, true, 0, loud)
+	f.holdTurn(now, c, now, time.Second)
+	p = f.turnPDU(now, c, now, true, 0, loud)
 	check.Equal(t, "number", p.Number, uint8(9))
 	check.Equal(t, "next but the one that did not come", p.Next, NodeID(1))
-	check.Equal(t, "next where that one is silent", f.say(now, c, now, true, 0, func(n NodeID) bool { return n == 1 }).Next, NodeID(0))
+	check.Equal(t, "next where that one is silent", f.turnPDU(now, c, now, true, 0, func(n NodeID) bool { return n == 1 }).Next, NodeID(0))
 }
 
 // TestFloorTwice: two nodes that take the same turn agree whose it is, and a node that has nothing to say is not asked again.
@@ -69,8 +69,8 @@ func TestFloorTwice(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for _, by := range []NodeID{1, 3} {
 		f, c := floorOf(t, 2)
-		f.take(now, c, now.Add(time.Second), time.Second)
-		mine := f.say(now, c, now.Add(time.Second), true, time.Minute, loud)
+		f.holdTurn(now, c, now.Add(time.Second), time.Second)
+		mine := f.turnPDU(now, c, now.Add(time.Second), true, time.Minute, loud)
 		f.heard(now, c, by, TurnPDU{Source: by, Number: mine.Number, Left: 9 * time.Second, More: true}, now)
 		check.Equal(t, "the lower one has it", f.holder, min(by, 2))
 		f.heard(now, c, by, TurnPDU{Source: by, Number: mine.Number + 1, Left: 9 * time.Second, More: true}, now)

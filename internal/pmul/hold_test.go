@@ -77,7 +77,7 @@ func TestHold(t *testing.T) {
 	check.True(t, "what is let go goes", slices.Contains(aired(s, now, out, 20*time.Minute), ids[0]))
 }
 
-// The life of a held message ends in its time, and withdrawing it ends it at once.
+// The life of a held message ends in its time, and cancelling it ends it at once.
 func TestHeldEnds(t *testing.T) {
 	s := newSender(t, nil)
 	s.Step(epoch, pmul.EMCON{Silent: true})
@@ -87,9 +87,9 @@ func TestHeldEnds(t *testing.T) {
 		ids = append(ids, out.Accepted[0].Message)
 		s.Step(epoch, pmul.Hold{Message: ids[len(ids)-1], On: true})
 	}
-	fates := s.Step(epoch.Add(time.Second), pmul.Withdraw{Message: ids[0]}).Fates
+	fates := s.Step(epoch.Add(time.Second), pmul.Cancel{Message: ids[0]}).Fates
 	check.Equal(t, "fates", len(fates), 1)
-	check.Equal(t, "the state", fates[0].State, pmul.Withdrawn)
+	check.Equal(t, "the state", fates[0].State, pmul.Cancelled)
 	s.Step(epoch.Add(2*time.Second), pmul.EMCON{Silent: false})
 	fates = s.Step(epoch.Add(time.Minute), nil).Fates
 	check.Equal(t, "fates", len(fates), 1)

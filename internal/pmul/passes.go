@@ -19,8 +19,8 @@ type pace struct {
 	late     time.Duration // by how much Ack_PDUs came after ackWait, lately
 }
 
-// take gives a datagram its airtime and returns when its last octet leaves.
-func (p *pace) take(now time.Time, air time.Duration) time.Time {
+// reserve gives a datagram its airtime and returns when its last octet leaves.
+func (p *pace) reserve(now time.Time, air time.Duration) time.Time {
 	p.freeAt = now.Add(air << p.slow)
 	return give(p, now, air)
 }
@@ -121,7 +121,7 @@ func (s *Sender) transmit(now time.Time) {
 		if s.cfg.Hears {
 			end = s.spoken(now, air)
 		} else {
-			end = s.take(now, air)
+			end = s.reserve(now, air)
 		}
 		sent := len(s.out.Send)
 		s.out.Send = append(s.out.Send, p)

@@ -279,7 +279,7 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		return
 	}
 	if known && m.asked > 0 && n != m.reported { // for others: our list waits for its turn of the channel, or ours follows
-		m.askAt = due.Latest(m.askAt, now.Add(r.again(m)))
+		m.askAt = due.Latest(m.askAt, now.Add(r.ackInterval(m)))
 	} else {
 		m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
 	}

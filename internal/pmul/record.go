@@ -203,7 +203,7 @@ func (s *Sender) restore(journal []Record) error {
 			}
 			begun[MessageID(binary.BigEndian.Uint32(k))] = true
 		case bucketFate:
-			if len(k) != 8 || len(v) != 9 || v[0] == 0 || State(v[0]) > Withdrawn {
+			if len(k) != 8 || len(v) != 9 || v[0] == 0 || State(v[0]) > Cancelled {
 				return bad
 			}
 			f := Fate{MessageID(binary.BigEndian.Uint32(k)), NodeID(binary.BigEndian.Uint32(k[4:])), State(v[0]), timeAt(v[1:]), 0}

@@ -130,9 +130,9 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 		if m := s.messages[ev.Message]; s.Waits(ev.Message) && m.held != ev.On {
 			m.hold(now, s, ev.On)
 		}
-	case Withdraw:
+	case Cancel:
 		if m := s.messages[ev.Message]; m != nil {
-			s.end(now, m, Withdrawn)
+			s.end(now, m, Cancelled)
 		}
 	case Gone:
 		ev.step(now, s)
@@ -231,7 +231,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 		m.dynamic = &negotiation{}
 	}
 	m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload)))
-	m.prompt = ev.AtOnce && s.cfg.Hears && len(ev.To) > few && m.total() == 1 // of few, receipts do not wait for long
+	m.prompt = ev.AtOnce && s.cfg.Hears && len(ev.To) > few && m.total() == 1 // of few, acknowledgements do not wait for long
 	for _, n := range ev.To {
 		p := s.peer(n)
 		p.sequence++

@@ -1,4 +1,4 @@
-// Package site defines the vocabulary in which protocol adapters (faces) and the core of the gateway speak of a site:
+// Package site defines the vocabulary in which protocol adapters (adapters) and the core of the gateway speak of a site:
 // state that gateways replicate (Item), what applications say (Message), the outcome of a message (Fate), what the LAN
 // package must do (Order), what an adapter stores (Memory) and what the log should say (Note).
 //
@@ -8,7 +8,7 @@
 // Owner, Topic and the like. Sub, Variant, Doc, Service and Param are opaque to the core. An adapter imports neither
 // the core nor another adapter.
 //
-// Files: item.go state of a site; message.go what applications say, and its precedence; face.go events and outputs of
+// Files: item.go state of a site; message.go what applications say, and its precedence; adapter.go events and outputs of
 // an adapter; metric.go figures of an adapter; subject.go what the operator's rules see.
 //
 // Fields are structured, because with one opaque header for each message rules, status, replacement and compression

@@ -2,24 +2,24 @@ package site
 
 import "time"
 
-// Face is the number of a kind of LAN software, the same in all gateways of a net. On the link an item and a flow name
+// Adapter is the number of a kind of LAN software, the same in all gateways of a network. On the link an item and a flow name
 // theirs; JXTA, the first, costs no octet.
-type Face uint8
+type Adapter uint8
 
-// JXTA is the face of package jxtabridge.
-const JXTA Face = 0
+// JXTA is the adapter of package jxtabridge.
+const JXTA Adapter = 0
 
-// TAK is the face of package tak.
-const TAK Face = 1
+// TAK is the adapter of package tak.
+const TAK Adapter = 1
 
-// Corpora is the face of package corpora.
-const Corpora Face = 61
+// Corpora is the adapter of package corpusexchange.
+const Corpora Adapter = 61
 
-// Meeting is no face: where the faces of a gateway meet keeps its memories under this number. Nothing of it crosses.
-const Meeting Face = 62
+// Meeting is no adapter: where the adapters of a gateway meet keeps its memories under this number. Nothing of it crosses.
+const Meeting Adapter = 62
 
-// MaxFace is the highest number of a face.
-const MaxFace Face = 63
+// MaxAdapter is the highest number of an adapter.
+const MaxAdapter Adapter = 63
 
 // Kind says what an Item is.
 type Kind uint8
@@ -35,17 +35,17 @@ const (
 // Item is one piece of a site's state, as sister gateways replicate it. Two items with the same Key are versions of
 // one thing; the newer replaces the older. Items are values: the receiver of one never changes Doc.
 type Item struct {
-	Face  Face
-	Kind  Kind
-	Scope string // in which its names are meant: a JXTA group's unique value
-	Owner string // whose it is: a JXTA peer's unique value
+	Adapter Adapter
+	Kind    Kind
+	Scope   string // in which its names are meant: a JXTA group's unique value
+	Owner   string // whose it is: a JXTA peer's unique value
 	// ID is its name: of a Document, of a Listener's topic, or a Question's "attribute=pattern".
 	ID string
-	// Sub divides a kind further. What it means is the face's own.
+	// Sub divides a kind further. What it means is the adapter's own.
 	Sub uint8
-	// Doc is what has to be known of it, as the face writes it, at most envelope.MaxDoc octets.
+	// Doc is what has to be known of it, as the adapter writes it, at most envelope.MaxDoc octets.
 	Doc []byte
-	// Variant tells two forms of one thing apart. What it means is the face's own; a change of it is a new version.
+	// Variant tells two forms of one thing apart. What it means is the adapter's own; a change of it is a new version.
 	Variant bool
 	// Expires is when it dies by itself; zero: it lives until withdrawn.
 	Expires time.Time
@@ -57,26 +57,26 @@ type Item struct {
 	To   []uint16
 }
 
-// Key is the same for all versions of one thing of one site. Keys of different faces differ: those of JXTA begin with
-// the kind, which is never 0, all others with 0 and the face.
+// Key is the same for all versions of one thing of one site. Keys of different adapters differ: those of JXTA begin with
+// the kind, which is never 0, all others with 0 and the adapter.
 func (it Item) Key() string {
 	head := []byte{byte(it.Kind), it.Sub}
-	if it.Face != JXTA {
-		head = []byte{0, byte(it.Face), byte(it.Kind), it.Sub}
+	if it.Adapter != JXTA {
+		head = []byte{0, byte(it.Adapter), byte(it.Kind), it.Sub}
 	}
 	return string(head) + it.Scope + "\x00" + it.Owner + "\x00" + it.ID
 }
 
 // Withdrawal is what withdraws the item.
 func (it Item) Withdrawal() Item {
-	return Item{Face: it.Face, Kind: it.Kind, Scope: it.Scope, Owner: it.Owner, ID: it.ID, Sub: it.Sub, Gone: true}
+	return Item{Adapter: it.Adapter, Kind: it.Kind, Scope: it.Scope, Owner: it.Owner, ID: it.ID, Sub: it.Sub, Gone: true}
 }
 
 // WithdrawalOf is what withdraws the item with this key, which Item.Key made.
 func WithdrawalOf(key string) Item {
 	it := Item{Gone: true}
 	if key[0] == 0 {
-		it.Face, key = Face(key[1]), key[2:]
+		it.Adapter, key = Adapter(key[1]), key[2:]
 	}
 	it.Kind, it.Sub, key = Kind(key[0]), key[1], key[2:]
 	it.Scope, key = cut(key)

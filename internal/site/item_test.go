@@ -13,9 +13,9 @@ func TestKeys(t *testing.T) {
 		{Kind: site.Document, Sub: 2, Scope: "jxta-NetGroup", Owner: "uuid-03", ID: "uuid-0106", Doc: []byte("x"), Variant: true},
 		{Kind: site.Listener, Scope: "s", Owner: "", ID: ""},
 		{Kind: site.Question, Scope: "", Owner: "o", ID: "Name=a*"},
-		{Face: 1, Kind: site.Document, Sub: 2, Scope: "jxta-NetGroup", Owner: "uuid-03", ID: "uuid-0106"},
-		{Face: 2, Kind: site.Document, Sub: 2, Scope: "jxta-NetGroup", Owner: "uuid-03", ID: "uuid-0106"},
-		{Face: site.MaxFace, Kind: site.Endpoint, Scope: "room", Owner: "a@ship", ID: "x"},
+		{Adapter: 1, Kind: site.Document, Sub: 2, Scope: "jxta-NetGroup", Owner: "uuid-03", ID: "uuid-0106"},
+		{Adapter: 2, Kind: site.Document, Sub: 2, Scope: "jxta-NetGroup", Owner: "uuid-03", ID: "uuid-0106"},
+		{Adapter: site.MaxAdapter, Kind: site.Endpoint, Scope: "room", Owner: "a@ship", ID: "x"},
 	} {
 		key := it.Key()
 		if other, taken := seen[key]; taken {
@@ -26,7 +26,7 @@ func TestKeys(t *testing.T) {
 		if w.Key() != key {
 			t.Errorf("the key %q comes back as %q", key, w.Key())
 		}
-		want := site.Item{Face: it.Face, Kind: it.Kind, Sub: it.Sub, Scope: it.Scope, Owner: it.Owner, ID: it.ID, Gone: true}
+		want := site.Item{Adapter: it.Adapter, Kind: it.Kind, Sub: it.Sub, Scope: it.Scope, Owner: it.Owner, ID: it.ID, Gone: true}
 		if got := it.Withdrawal(); !same(got, want) {
 			t.Errorf("withdrawal %+v, want %+v", got, want)
 		}
@@ -37,7 +37,7 @@ func TestKeys(t *testing.T) {
 }
 
 func same(a, b site.Item) bool {
-	return a.Face == b.Face && a.Kind == b.Kind && a.Sub == b.Sub && a.Scope == b.Scope && a.Owner == b.Owner && a.ID == b.ID &&
+	return a.Adapter == b.Adapter && a.Kind == b.Kind && a.Sub == b.Sub && a.Scope == b.Scope && a.Owner == b.Owner && a.ID == b.ID &&
 		a.Gone == b.Gone && a.Doc == nil && b.Doc == nil
 }
 

@@ -7,9 +7,9 @@ import (
 
 // Message is what an application said, without everything that a hop of its own protocol adds.
 type Message struct {
-	Face Face
+	Adapter Adapter
 	// Published: it is for every listener of Topic. To, Service and Param are empty.
-	// Otherwise it is for the endpoint To; Service and Param say which part of it, in the face's words.
+	// Otherwise it is for the endpoint To; Service and Param say which part of it, in the adapter's words.
 	Published bool
 	Scope     string // in which its names are meant
 	Topic     string // of a published message alone
@@ -42,8 +42,8 @@ type Mark struct {
 	Precedence Precedence
 	// Key is not 0 for a message that a later one of the same key may replace: 24 bits of Supersedes' hash, which alone
 	// crosses the link.
-	Key        uint32
-	Supersedes string
+	Key       uint32
+	LastValue string
 	// Expires is when the message is not sent any more; zero: never. It does not cross the link.
 	Expires time.Time
 	// Fleeting is a message whose worth ends when another one says the same anew, soon: it is not repeated for who is silent, and
@@ -60,7 +60,7 @@ const KeyEnd = "\x00"
 
 // About is the key as people know it, a track's name for example; "" where nothing is replaced.
 func (m Mark) About() string {
-	texts := strings.SplitN(m.Supersedes, KeyEnd, 7)
+	texts := strings.SplitN(m.LastValue, KeyEnd, 7)
 	return texts[len(texts)-1]
 }
 

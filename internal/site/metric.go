@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Metric is one number of a face, for the operator's graphs.
+// Metric is one number of an adapter, for the operator's graphs.
 type Metric struct {
 	Name, Help string
 	Gauge      bool // it may fall; otherwise it counts since the start of the process

@@ -33,15 +33,15 @@ type Subject struct {
 	Ordered bool
 }
 
-// EntryKey names an entry of a face's directory.
+// EntryKey names an entry of an adapter's directory.
 type EntryKey struct {
 	Scope string
-	Type  uint8 // the face's own
+	Type  uint8 // the adapter's own
 	ID    string
 	Site  uint16 // 0: published at this site
 }
 
-// Entry is one document of a face's directory, for people.
+// Entry is one document of an adapter's directory, for people.
 type Entry struct {
 	EntryKey
 	Subject Subject // direction and site are not set

@@ -109,7 +109,7 @@ func (d *devices) here(now time.Time, c *client, e *cot.Event, name cot.Dest) bo
 }
 
 // address gives an event to those it names: devices here, and the sites where the others are.
-func (f *Face) address(now time.Time, c *client, e *cot.Event, dests []cot.Dest) {
+func (f *Adapter) address(now time.Time, c *client, e *cot.Event, dests []cot.Dest) {
 	bySite := map[uint16][]cot.Dest{}
 	for _, d := range dests {
 		found := false

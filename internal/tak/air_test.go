@@ -24,7 +24,7 @@ type net struct {
 
 const silentShip = 2
 
-// sail plays a net on hf-300. Only the first alerts are raised, in turn.
+// sail plays a network on hf-300. Only the first alerts are raised, in turn.
 func sail(t *testing.T, seed uint64, silent bool, alerts int, every, length time.Duration) (n net) {
 	sites := 2
 	if silent {

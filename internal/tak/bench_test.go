@@ -22,7 +22,7 @@ func BenchmarkReport(b *testing.B) {
 		b.Fatal(err)
 	}
 	now, token := sim.Epoch, uint64(0)
-	tell := func(f, other *tak.Face, from uint16, ev site.Event) {
+	tell := func(f, other *tak.Adapter, from uint16, ev site.Event) {
 		for _, c := range f.Step(now, ev).Carry {
 			token++
 			other.Step(now, site.FarMessage{Site: from, Token: token, Message: c.Message})
@@ -39,7 +39,7 @@ func BenchmarkReport(b *testing.B) {
 	for i := range units {
 		units[i] = newUnit(i)
 		units[i].speed, units[i].course = 5, float64(i)
-		for f, other := range map[*tak.Face]*tak.Face{near: far, far: near} {
+		for f, other := range map[*tak.Adapter]*tak.Adapter{near: far, far: near} {
 			tell(f, other, 1, tak.Opened{Conn: site.ConnID(i + 1), Remote: fmt.Sprintf("10.0.0.%d:1", i)})
 		}
 		v := *newUnit(1000 + i)

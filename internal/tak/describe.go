@@ -2,14 +2,14 @@ package tak
 
 import "aldis/internal/site"
 
-// DescribeItem says what the rules of [[filter]] may go by; this face has no items.
-func (f *Face) DescribeItem(it site.Item) site.Subject {
+// DescribeItem says what the rules of [[filter]] may go by; this adapter has no items.
+func (f *Adapter) DescribeItem(it site.Item) site.Subject {
 	return site.Subject{Type: "other", Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
 }
 
 // DescribeMessage says what the rules of [[filter]] and [[message]] may go by: the topic, and the type of an event as the
 // name of its part.
-func (f *Face) DescribeMessage(m *site.Message) site.Subject {
+func (f *Adapter) DescribeMessage(m *site.Message) site.Subject {
 	s := site.Subject{Type: "message", Scope: m.Scope, Owner: m.From, Topic: m.Topic}
 	for _, p := range m.Parts {
 		s.Octets += len(p.Data)

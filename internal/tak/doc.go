@@ -23,10 +23,10 @@
 //
 // # Files
 //
-// Read lan.go and face.go first.
+// Read lan.go and adapter.go first.
 //
 //   - lan.go: events from the LAN package, and orders to it
-//   - face.go: Face and its Step
+//   - adapter.go: Adapter and its Step
 //   - step.go: what all parts share: configuration, counters, the output of a Step
 //   - streams.go: devices of this LAN, and those on streams
 //   - mesh.go: the multicast mesh of the LAN

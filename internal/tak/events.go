@@ -15,13 +15,13 @@ import (
 // mostSeen is how many of the last events of the streams are remembered, so that one that comes twice is taken once.
 const mostSeen = 4096
 
-// again says whether an event was there before, and notes it.
-func (f *Face) again(e *cot.Event) bool {
+// seenBefore says whether an event was there before, and notes it.
+func (f *Adapter) seenBefore(e *cot.Event) bool {
 	return !f.events.Add(e.UID + "\x00" + e.Type + "\x00" + e.Time.Format(cot.TimeFormat))
 }
 
 // event takes an event of a device that is not for this server alone.
-func (f *Face) event(now time.Time, c *client, e *cot.Event) {
+func (f *Adapter) event(now time.Time, c *client, e *cot.Event) {
 	if who := f.devices.claimed(c, e.UID); who != nil && !c.met {
 		f.refuse(now, "claimed", c, e.UID, nil)
 		return
@@ -30,7 +30,7 @@ func (f *Face) event(now time.Time, c *client, e *cot.Event) {
 		f.trouble.Count("loops")
 		return
 	}
-	if f.again(e) {
+	if f.seenBefore(e) {
 		f.trouble.Count("twice")
 		return
 	}
@@ -67,7 +67,7 @@ func (d *devices) claimed(c *client, uid string) *client {
 
 // fromFar says whether an event is one of a far unit that we have shown here. The LAN's own server keeps what it was given, also
 // by an earlier run of this gateway, and gives it again to who calls: it may be older than what is known now.
-func (f *Face) fromFar(c *client, e *cot.Event) bool {
+func (f *Adapter) fromFar(c *client, e *cot.Event) bool {
 	if e.Is("a") {
 		for _, far := range f.far {
 			u := far.Find(e.UID)
@@ -95,7 +95,7 @@ func (d *devices) identify(now time.Time, c *client, e *cot.Event) {
 const flowTags = "_flow-tags_"
 
 // cross sees to it that far sites are told of an event.
-func (f *Face) cross(now time.Time, c *client, e *cot.Event) {
+func (f *Adapter) cross(now time.Time, c *client, e *cot.Event) {
 	e = e.Without(flowTags)
 	switch {
 	case f.cfg.Placed(e):
@@ -133,7 +133,7 @@ func withdrawn(e *cot.Event) (uids []string) {
 
 // ruled says whether a site wants an event of so many octets and the rules let it go there, and puts what they say of it into
 // m. What is for devices of the site goes in any case.
-func (f *Face) ruled(now time.Time, e *cot.Event, to uint16, octets int, m *site.Mark) bool {
+func (f *Adapter) ruled(now time.Time, e *cot.Event, to uint16, octets int, m *site.Mark) bool {
 	if e.Find("marti") == nil && e.Type != "t-x-d-d" && !f.wants.wanted(e, to) {
 		f.trouble.Count("not_wanted")
 		return false
@@ -163,7 +163,7 @@ func (f *Face) ruled(now time.Time, e *cot.Event, to uint16, octets int, m *site
 }
 
 // carry hands an event of a device to custody for those of the sites that the rules let it go to.
-func (f *Face) carry(now time.Time, c *client, e *cot.Event, sites []uint16) {
+func (f *Adapter) carry(now time.Time, c *client, e *cot.Event, sites []uint16) {
 	if c, ok := code.ChatOf(e); ok {
 		var to []uint16
 		m := site.Mark{Precedence: site.Priority, Expires: e.Stale}
@@ -182,7 +182,7 @@ func (f *Face) carry(now time.Time, c *client, e *cot.Event, sites []uint16) {
 }
 
 // carryEvent is carry for an event in the usual form.
-func (f *Face) carryEvent(now time.Time, e *cot.Event, sites []uint16) {
+func (f *Adapter) carryEvent(now time.Time, e *cot.Event, sites []uint16) {
 	p := rule.PrecedenceOf(e.Type)
 	if e.Is("a") { // it was placed, as markers of the types b-m are
 		p = site.Routine
@@ -191,7 +191,7 @@ func (f *Face) carryEvent(now time.Time, e *cot.Event, sites []uint16) {
 }
 
 // carryAs is carryEvent with the precedence where no rule says otherwise.
-func (f *Face) carryAs(now time.Time, e *cot.Event, sites []uint16, p site.Precedence) {
+func (f *Adapter) carryAs(now time.Time, e *cot.Event, sites []uint16, p site.Precedence) {
 	var groups []site.Carry
 	f.heardUrgent(now, rule.PrecedenceOf(e.Type))
 	at := code.Quarters(now)
@@ -206,7 +206,7 @@ func (f *Face) carryAs(now time.Time, e *cot.Event, sites []uint16, p site.Prece
 			continue
 		}
 		if uid := replaces(e); uid != "" {
-			m.Supersedes = strings.Repeat(site.KeyEnd, 6) + uid
+			m.LastValue = strings.Repeat(site.KeyEnd, 6) + uid
 			m.Key = keyOf(uid)
 		}
 		i := slices.IndexFunc(groups, func(g site.Carry) bool {

@@ -11,7 +11,7 @@ import (
 )
 
 // farMessage takes what another site said.
-func (f *Face) farMessage(now time.Time, m site.FarMessage) {
+func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 	far := f.far[m.Site]
 	if far == nil || len(m.Message.Parts) != 1 {
 		f.undelivered(m, site.Unfit)
@@ -27,7 +27,7 @@ func (f *Face) farMessage(now time.Time, m site.FarMessage) {
 			return
 		}
 		starts := far.Starts
-		news := far.Take(now, b, m.Message.Precedence == site.Deferred)
+		news := far.Apply(now, b, m.Message.Precedence == site.Deferred)
 		for _, a := range f.audiences {
 			a.Others(now, news.Made)
 		}
@@ -65,7 +65,7 @@ func (f *Face) farMessage(now time.Time, m site.FarMessage) {
 }
 
 // farEvent takes an event that is no unit's position.
-func (f *Face) farEvent(now time.Time, m site.FarMessage, data []byte) {
+func (f *Adapter) farEvent(now time.Time, m site.FarMessage, data []byte) {
 	if len(data) < 3 {
 		f.farTrouble(now, m.Site, code.ErrMalformed)
 		f.undelivered(m, site.Unfit)
@@ -171,7 +171,7 @@ func (d *devices) lost(id uint16) {
 func over(now time.Time, m site.FarMessage) bool { return !m.Until.IsZero() && !now.Before(m.Until) }
 
 // showFar gives the devices here what is to be shown of far units.
-func (f *Face) showFar(now time.Time) {
+func (f *Adapter) showFar(now time.Time) {
 	for _, id := range f.cfg.Sites {
 		events, away, forgotten := f.far[id].Show(now)
 		for _, e := range events {
@@ -192,7 +192,7 @@ func (f *Face) showFar(now time.Time) {
 }
 
 // farGone takes in that a far unit is no more.
-func (f *Face) farGone(now time.Time, from uint16, u *track.FarUnit) {
+func (f *Adapter) farGone(now time.Time, from uint16, u *track.FarUnit) {
 	f.forgetFar(from, u.Number)
 	if !u.Away && f.kept.of[u.Event.UID] == nil { // else it is placed now
 		f.showStale(now, u)
@@ -200,14 +200,14 @@ func (f *Face) farGone(now time.Time, from uint16, u *track.FarUnit) {
 }
 
 // showStale shows that a far unit's time is over.
-func (f *Face) showStale(now time.Time, u *track.FarUnit) {
+func (f *Adapter) showStale(now time.Time, u *track.FarUnit) {
 	if f.near.Get(u.Event.UID) == nil {
 		f.devices.spread(u.Stale(now))
 	}
 }
 
 // siteLost drops all that is known of a site.
-func (f *Face) siteLost(now time.Time, id uint16) {
+func (f *Adapter) siteLost(now time.Time, id uint16) {
 	if far := f.far[id]; far != nil {
 		for _, u := range far.Units() {
 			f.farGone(now, id, u)

@@ -80,23 +80,23 @@ type (
 	Wanted struct{ Hash, Host string }
 )
 
-// FaceEvent marks Fetched as an event of a protocol adapter.
-func (Fetched) FaceEvent() {}
+// AdapterEvent marks Fetched as an event of a protocol adapter.
+func (Fetched) AdapterEvent() {}
 
-// FaceEvent marks Loaded as an event of a protocol adapter.
-func (Loaded) FaceEvent() {}
+// AdapterEvent marks Loaded as an event of a protocol adapter.
+func (Loaded) AdapterEvent() {}
 
-// FaceEvent marks Kept as an event of a protocol adapter.
-func (Kept) FaceEvent() {}
+// AdapterEvent marks Kept as an event of a protocol adapter.
+func (Kept) AdapterEvent() {}
 
-// FaceEvent marks Finished as an event of a protocol adapter.
-func (Finished) FaceEvent() {}
+// AdapterEvent marks Finished as an event of a protocol adapter.
+func (Finished) AdapterEvent() {}
 
-// FaceEvent marks Wanted as an event of a protocol adapter.
-func (Wanted) FaceEvent() {}
+// AdapterEvent marks Wanted as an event of a protocol adapter.
+func (Wanted) AdapterEvent() {}
 
-// FaceEvent marks it as an event of this face.
-func (Published) FaceEvent() {}
+// AdapterEvent marks it as an event of this adapter.
+func (Published) AdapterEvent() {}
 
 // FileOrder is an order for the room of files.
 type FileOrder interface {

@@ -33,7 +33,7 @@ func (w *world) storeOf(n *sim.Node) *store {
 	return w.stores[n.ID]
 }
 
-// order does what the face wants, and tells it a little later.
+// order does what the adapter wants, and tells it a little later.
 func (s *store) order(w *world, n *sim.Node, o tak.FileOrder) {
 	var ev site.Event
 	switch o := o.(type) {
@@ -83,7 +83,7 @@ func (s *store) order(w *world, n *sim.Node, o tak.FileOrder) {
 	}
 	w.At(10*time.Millisecond, func() {
 		if n.GW != nil {
-			w.TellFace(n, site.TAK, ev)
+			w.DeliverLAN(n, site.TAK, ev)
 		}
 	})
 }
@@ -109,7 +109,7 @@ func withFiles(c *tak.Config) { c.Files.URL = "http://10.1.0.1:8080" }
 
 // ask has a device at a node ask for a file, as the room of files tells of it.
 func (w *world) ask(n *sim.Node, hash string) {
-	w.TellFace(n, site.TAK, tak.Wanted{Hash: hash, Host: "10.0.0.1"})
+	w.DeliverLAN(n, site.TAK, tak.Wanted{Hash: hash, Host: "10.0.0.1"})
 }
 
 // A data package of 200 kB is offered in a descriptor, crosses when a device asks for it, and is complete after an outage and
@@ -156,7 +156,7 @@ func TestDataPackage(t *testing.T) {
 		}
 	}
 	if !bytes.Equal(w.storeOf(w.Nodes[0]).files[hash], data) {
-		t.Fatalf("after %v the file is not complete: %s; %v", w.Now.Sub(begun), w.storeOf(w.Nodes[0]).known[hash].State, w.faces[1].Counts())
+		t.Fatalf("after %v the file is not complete: %s; %v", w.Now.Sub(begun), w.storeOf(w.Nodes[0]).known[hash].State, w.adapters[1].Counts())
 	}
 	w.Run(time.Second)
 	up, down = w.Octets(w.Nodes[1])
@@ -166,7 +166,7 @@ func TestDataPackage(t *testing.T) {
 	}
 	w.ask(w.Nodes[0], hash)
 	w.Run(time.Minute)
-	if counts := w.faces[2].Counts(); counts["files_asked"] > 4 {
+	if counts := w.adapters[2].Counts(); counts["files_asked"] > 4 {
 		t.Errorf("the file was asked for anew though it is here: %v", counts)
 	}
 }
@@ -197,7 +197,7 @@ func TestDataPackagesThatFail(t *testing.T) {
 	if got := words(); len(got) != 2 || !strings.Contains(got[0], "has 100001 octets and does not cross") || !strings.Contains(got[1], "nobody answers") {
 		t.Errorf("the sender was told %q", got)
 	}
-	if n := w.faces[2].Counts()["refused file"]; n != 1 {
+	if n := w.adapters[2].Counts()["refused file"]; n != 1 {
 		t.Errorf("an offer with a hash that is none was refused %d times", n)
 	}
 	for _, uid := range []string{"large", "nowhere", "wrong"} {
@@ -213,8 +213,8 @@ func TestDataPackagesThatFail(t *testing.T) {
 	here.rotten = true
 	w.ask(w.Nodes[0], hash)
 	w.Run(time.Minute)
-	if counts := w.faces[1].Counts(); counts["files_wrong"] != 1 || !bytes.Equal(here.files[hash], data) {
-		t.Errorf("a file of which a part was wrong: %v; %v", counts, w.faces[2].Counts())
+	if counts := w.adapters[1].Counts(); counts["files_wrong"] != 1 || !bytes.Equal(here.files[hash], data) {
+		t.Errorf("a file of which a part was wrong: %v; %v", counts, w.adapters[2].Counts())
 	}
 	if n := len(hq.of("good")); n != 2 {
 		t.Errorf("the device that waits for a file was given its offer %d times", n)
@@ -234,8 +234,8 @@ func (w *world) GiveFar(t *testing.T, hash string) {
 	t.Helper()
 	short, _ := hex.DecodeString(hash[:16])
 	for i, data := range [][]byte{nil, {0}, append([]byte{0}, short...), append(append([]byte{0}, short...), 0xff, 0xff, 0xff, 0xff, 0x7f, 1), append(append([]byte{2}, short...), 0, 1)} {
-		w.TellFace(w.Nodes[0], site.TAK, site.FarMessage{Site: 2, Token: uint64(i) + 1, Message: site.Message{Topic: "part", Parts: []site.Part{{Data: data}}}})
-		w.TellFace(w.Nodes[0], site.TAK, site.FarMessage{Site: 2, Token: uint64(i) + 1, Message: site.Message{Topic: "want", Parts: []site.Part{{Data: data}}}})
+		w.DeliverLAN(w.Nodes[0], site.TAK, site.FarMessage{Site: 2, Token: uint64(i) + 1, Message: site.Message{Topic: "part", Parts: []site.Part{{Data: data}}}})
+		w.DeliverLAN(w.Nodes[0], site.TAK, site.FarMessage{Site: 2, Token: uint64(i) + 1, Message: site.Message{Topic: "want", Parts: []site.Part{{Data: data}}}})
 	}
 	if k := w.storeOf(w.Nodes[0]).parts[hash]; len(k) != 0 {
 		t.Errorf("parts that nobody asked for were kept: %d", len(k))
@@ -329,10 +329,10 @@ func TestBring(t *testing.T) {
 		t.Error("one came that no rule brings")
 	}
 	hq.again()
-	asked := w.faces[1].Counts()["files_wanted"]
+	asked := w.adapters[1].Counts()["files_wanted"]
 	ship.say(w.offer("dp-3", brought, len(small), ""))
 	w.Run(time.Minute)
-	if n := w.faces[1].Counts()["files_wanted"]; n != asked || hq.newest("dp-3") == nil {
+	if n := w.adapters[1].Counts()["files_wanted"]; n != asked || hq.newest("dp-3") == nil {
 		t.Errorf("one that is here was asked for %d times", n-asked)
 	}
 }

@@ -166,7 +166,7 @@ func (h hour) figures() string {
 		float64(h.octets)/float64(h.reports), h.shown, h.worst, h.overdue)
 }
 
-// On a radio net one transmission is for all, and nobody says what has arrived: the far picture is as old as the net is slow.
+// On a radio net one transmission is for all, and nobody says what has arrived: the far picture is as old as the network is slow.
 func TestUnitsThatMoveOnHF(t *testing.T) {
 	h := play(t, "hf-300", 1, 10, 10*time.Minute, 1000)
 	t.Log(h.figures())

@@ -60,7 +60,7 @@ func (w *world) serve(n *sim.Node) *server {
 func (s *server) call() {
 	s.w.next++
 	s.gw.conn, s.knows = s.w.next, false
-	s.w.TellFace(s.gw.node, site.TAK, tak.Opened{Conn: s.gw.conn, Remote: "10.0.0.1:8087", Server: true})
+	s.w.DeliverLAN(s.gw.node, site.TAK, tak.Opened{Conn: s.gw.conn, Remote: "10.0.0.1:8087", Server: true})
 }
 
 // saw takes what the gateway says.
@@ -273,12 +273,12 @@ func TestOlderReports(t *testing.T) {
 	if !hq.knows {
 		t.Fatal("the gateway has told the server of no unit")
 	}
-	for _, m := range w.faces[1].Metrics() {
+	for _, m := range w.adapters[1].Metrics() {
 		if m.Name == "tak_near_units" && m.Value != 0 {
 			t.Errorf("headquarters has %v units of its own", m.Value)
 		}
 	}
-	if c := w.faces[1].Counts(); c["loops"] == 0 {
+	if c := w.adapters[1].Counts(); c["loops"] == 0 {
 		t.Errorf("the server told nothing again: %v", c)
 	}
 	ship.say(before.report(old))
@@ -329,7 +329,7 @@ func TestUnitsComeBack(t *testing.T) {
 			t.Errorf("%s is shown %.0f m off until %v at %v", u.callsign, apart(e, u.lat, u.lon), e.Stale, w.Now)
 		}
 	}
-	if c := w.faces[1].Counts(); c["asked"] != 0 {
+	if c := w.adapters[1].Counts(); c["asked"] != 0 {
 		t.Errorf("headquarters asked %d times who they are", c["asked"])
 	}
 }

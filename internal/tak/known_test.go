@@ -8,11 +8,11 @@ import (
 	"aldis/internal/site"
 )
 
-// What the face says on its topics is defined in a few octets: the names here are those that package envelope has numbers for.
+// What the adapter says on its topics is defined in a few octets: the names here are those that package envelope has numbers for.
 func TestFlowsAreKnown(t *testing.T) {
 	for topic, name := range map[string]string{topicUnits: topicUnits, topicEvent: "a-u-G", topicAsk: topicAsk, topicWant: topicWant, topicPart: topicPart,
 		topicChat: "b-t-f", topicReceipt: "r"} {
-		m := site.Message{Face: site.TAK, Published: true, Scope: scope, Topic: topic, Parts: []site.Part{{Name: name}}}
+		m := site.Message{Adapter: site.TAK, Published: true, Scope: scope, Topic: topic, Parts: []site.Part{{Name: name}}}
 		b, err := envelope.AppendCoded(nil, envelope.Message{Payload: &m}, 1, true, &envelope.Texts{Coder: &compact.Coder{}})
 		if err != nil || len(b) > 20 {
 			t.Errorf("the flow of %s takes %d octets: it is spelt out (%v)", topic, len(b), err)

@@ -28,17 +28,17 @@ type (
 	Closed struct{ Conn site.ConnID }
 )
 
-// FaceEvent marks Opened as an event of a protocol adapter.
-func (Opened) FaceEvent() {}
+// AdapterEvent marks Opened as an event of a protocol adapter.
+func (Opened) AdapterEvent() {}
 
-// FaceEvent marks Heard as an event of a protocol adapter.
-func (Heard) FaceEvent() {}
+// AdapterEvent marks Heard as an event of a protocol adapter.
+func (Heard) AdapterEvent() {}
 
-// FaceEvent marks Broken as an event of a protocol adapter.
-func (Broken) FaceEvent() {}
+// AdapterEvent marks Broken as an event of a protocol adapter.
+func (Broken) AdapterEvent() {}
 
-// FaceEvent marks Closed as an event of a protocol adapter.
-func (Closed) FaceEvent() {}
+// AdapterEvent marks Closed as an event of a protocol adapter.
+func (Closed) AdapterEvent() {}
 
 // What the LAN room is told.
 type (

@@ -39,7 +39,7 @@ func appendMillis(dst []byte, t time.Time) []byte {
 func millis(b []byte) time.Time { return time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC() }
 
 // restore reads the memories of an earlier run.
-func (f *Face) restore(memories []site.Memory) error {
+func (f *Adapter) restore(memories []site.Memory) error {
 	for _, m := range memories {
 		kind, key := m.Key[:min(1, len(m.Key))], m.Key[min(1, len(m.Key)):]
 		ok := true
@@ -84,7 +84,7 @@ func (f *Face) restore(memories []site.Memory) error {
 	return nil
 }
 
-func (f *Face) restoreFar(key string, value []byte) bool {
+func (f *Adapter) restoreFar(key string, value []byte) bool {
 	if len(key) != 6 || len(value) < 12 {
 		return false
 	}
@@ -102,7 +102,7 @@ func (f *Face) restoreFar(key string, value []byte) bool {
 	return true
 }
 
-func (f *Face) restoreAt(key string, value []byte) bool {
+func (f *Adapter) restoreAt(key string, value []byte) bool {
 	if len(key) != 6 || len(value) < 8 {
 		return false
 	}

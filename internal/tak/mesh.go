@@ -22,8 +22,8 @@ type (
 	}
 )
 
-// FaceEvent marks it as an event of this face.
-func (Overheard) FaceEvent() {}
+// AdapterEvent marks it as an event of this adapter.
+func (Overheard) AdapterEvent() {}
 
 // Concerns names no device.
 func (Shout) Concerns() (site.ConnID, bool) { return 0, false }
@@ -51,7 +51,7 @@ const (
 )
 
 // overheard takes what was said to the mesh.
-func (f *Face) overheard(now time.Time, ev Overheard) {
+func (f *Adapter) overheard(now time.Time, ev Overheard) {
 	host := hostOf(ev.Remote)
 	c := &client{host: host, mesh: true}
 	e, control, err := cot.ParseDatagram(ev.Data)

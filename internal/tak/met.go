@@ -7,7 +7,7 @@ import (
 	"aldis/internal/tak/cot"
 )
 
-// What the clients of another face of this gateway say and hear, by the operator's rules of where faces meet (internal/meet).
+// What the clients of another adapter of this gateway say and hear, by the operator's rules of where adapters meet (internal/interop).
 type (
 	// Met is an event made of what one of them said. It may name the unit of a device here: both are one unit.
 	Met struct{ Event *cot.Event }
@@ -15,11 +15,11 @@ type (
 	Ears struct{ Rooms []string }
 )
 
-// FaceEvent marks it as an event of this face.
-func (Met) FaceEvent() {}
+// AdapterEvent marks it as an event of this adapter.
+func (Met) AdapterEvent() {}
 
-// FaceEvent marks it as an event of this face.
-func (Ears) FaceEvent() {}
+// AdapterEvent marks it as an event of this adapter.
+func (Ears) AdapterEvent() {}
 
 // hears says whether somebody there hears an event.
 func (d *devices) hears(e *cot.Event) bool {

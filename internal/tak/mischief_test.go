@@ -13,7 +13,7 @@ import (
 
 // TestMischiefOfDevices lets somebody into the LAN of a ship for an hour who has no device of its own: he says the uids of others, sends
 // what they have said again, cuts it, changes it, floods, and comes and goes. The far picture of the true units stays true, and what
-// the face keeps is bounded (docs/limits.md, "TAK").
+// the adapter keeps is bounded (docs/limits.md, "TAK").
 func TestMischiefOfDevices(t *testing.T) {
 	for seed := range uint64(1) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestMischiefOfDevices(t *testing.T) {
 					}
 				}
 			}
-			check.True(t, "others' uids were refused", w.faces[2].Counts()["refused claimed"] > 100, w.faces[2].Counts())
+			check.True(t, "others' uids were refused", w.adapters[2].Counts()["refused claimed"] > 100, w.adapters[2].Counts())
 		})
 	}
 }

@@ -21,7 +21,7 @@ const (
 	farOff = 0.3
 )
 
-// Placed says whether a Face of this configuration takes an event for one of something placed: by hand or to stay, with a stale time
+// Placed says whether a Adapter of this configuration takes an event for one of something placed: by hand or to stay, with a stale time
 // beyond what the silence of a site makes stale, or for hours; not of a device, nor of what moves.
 func (c Config) Placed(e *cot.Event) bool {
 	if !e.Is("a") || device(e) {
@@ -43,7 +43,7 @@ func device(e *cot.Event) bool {
 }
 
 // placed takes something placed at this site. Its time may be long ago: servers and devices say again what they keep.
-func (f *Face) placed(now time.Time, c *client, e *cot.Event) {
+func (f *Adapter) placed(now time.Time, c *client, e *cot.Event) {
 	if e.Time.After(now) || !e.Stale.After(now) {
 		e = f.trueTimes(now, c, e)
 	}
@@ -62,7 +62,7 @@ func (f *Face) placed(now time.Time, c *client, e *cot.Event) {
 }
 
 // tellPlaced tells far sites of something placed at this site, where that is news to them and it may be told now. What is held is told later.
-func (f *Face) tellPlaced(now time.Time, uid string) {
+func (f *Adapter) tellPlaced(now time.Time, uid string) {
 	k := f.kept.of[uid]
 	if !k.news(now, farOff*f.cfg.Bound) {
 		f.kept.unhold(uid, f.remember)
@@ -90,7 +90,7 @@ func (f *Face) tellPlaced(now time.Time, uid string) {
 }
 
 // turnPlaced tells what was held.
-func (f *Face) turnPlaced(now time.Time) {
+func (f *Adapter) turnPlaced(now time.Time) {
 	var held []string
 	for uid, k := range f.kept.of {
 		if k.held && k.may.Left(now) {
@@ -104,7 +104,7 @@ func (f *Face) turnPlaced(now time.Time) {
 }
 
 // placedAgain tells a site of what is kept of this one, where which says so.
-func (f *Face) placedAgain(now time.Time, to uint16, which func(*cot.Event) bool) {
+func (f *Adapter) placedAgain(now time.Time, to uint16, which func(*cot.Event) bool) {
 	for _, uid := range slices.Sorted(maps.Keys(f.kept.of)) {
 		if k := f.kept.of[uid]; k.site == 0 && now.Before(k.event.Stale) && which(k.event) {
 			f.carryEvent(now, k.event, []uint16{to})

@@ -77,7 +77,7 @@ func TestPlacedStays(t *testing.T) {
 			ship.say(w.marker(uid, "a-h-G-E-V-A-T", "T"+strings.TrimPrefix(uid, "placed-"), 24*time.Hour-time.Duration(i+1)*time.Minute))
 		}
 	}
-	if got := w.faces[2].Counts()["carried"]; got > 0 {
+	if got := w.adapters[2].Counts()["carried"]; got > 0 {
 		t.Errorf("what is said again as it was has crossed: %d events", got)
 	}
 	w.Kill(w.Nodes[0], time.Second)
@@ -145,12 +145,12 @@ func TestPlacedTurns(t *testing.T) {
 			}
 			w.Run(time.Minute)
 		}
-		before := w.faces[2].Counts()["carried"]
+		before := w.adapters[2].Counts()["carried"]
 		for i := range 600 {
 			ship.say(w.marker("m", kinds[i%3], "M", 12*time.Hour))
 			w.Run(time.Second)
 		}
-		if got := w.faces[2].Counts()["carried"] - before; got > 4+4*10+1 {
+		if got := w.adapters[2].Counts()["carried"] - before; got > 4+4*10+1 {
 			t.Errorf("%s: a marker that changes each second was told %d times in ten minutes", turn.link, got)
 		}
 		ship.say(w.marker("m", "a-n-G", "M", 12*time.Hour))

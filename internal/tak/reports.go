@@ -11,7 +11,7 @@ import (
 )
 
 // position takes a report of a unit of this site.
-func (f *Face) position(now time.Time, c *client, e *cot.Event) {
+func (f *Adapter) position(now time.Time, c *client, e *cot.Event) {
 	e = f.trueTimes(now, c, e)
 	if u := f.near.Get(e.UID); u != nil && e.Time.Before(u.Event.Time) { // by a way that takes longer
 		f.trouble.Count("older")
@@ -32,7 +32,7 @@ func (f *Face) position(now time.Time, c *client, e *cot.Event) {
 }
 
 // trueTimes is the event by this gateway's clock where the device's is wrong by too much: as old as it takes to hear it.
-func (f *Face) trueTimes(now time.Time, c *client, e *cot.Event) *cot.Event {
+func (f *Adapter) trueTimes(now time.Time, c *client, e *cot.Event) *cot.Event {
 	off := e.Time.Sub(now)
 	if off.Abs() <= f.cfg.Apart {
 		return e
@@ -49,7 +49,7 @@ func (f *Face) trueTimes(now time.Time, c *client, e *cot.Event) *cot.Event {
 }
 
 // cares are how precisely each audience is told of a unit.
-func (f *Face) cares(e *cot.Event) []track.Care {
+func (f *Adapter) cares(e *cot.Event) []track.Care {
 	list := make([]track.Care, len(f.audiences)/2)
 	for i := range list {
 		to := uint16(0)
@@ -66,7 +66,7 @@ func (f *Face) cares(e *cot.Event) []track.Care {
 	return list
 }
 
-func (f *Face) care(e *cot.Event, to uint16) track.Care {
+func (f *Adapter) care(e *cot.Event, to uint16) track.Care {
 	c := track.Care{Bound: f.cfg.Bound}
 	precedence := rule.PrecedenceOf(e.Type)
 	if r := rule.Judge(f.cfg.Rules, f.subject(e, to)); r != nil {
@@ -83,7 +83,7 @@ func (f *Face) care(e *cot.Event, to uint16) track.Care {
 }
 
 // subject is an event as the rules see it.
-func (f *Face) subject(e *cot.Event, to uint16) *rule.Subject {
+func (f *Adapter) subject(e *cot.Event, to uint16) *rule.Subject {
 	s := &rule.Subject{Event: e, Site: to, Where: f.where}
 	if len(f.cfg.Rules) > 0 {
 		s.Octets = len(e.AppendXML(nil))
@@ -92,7 +92,7 @@ func (f *Face) subject(e *cot.Event, to uint16) *rule.Subject {
 }
 
 // where finds a unit of this site.
-func (f *Face) where(uid string) (lat, lon float64, ok bool) {
+func (f *Adapter) where(uid string) (lat, lon float64, ok bool) {
 	u := f.near.Get(uid)
 	if u == nil {
 		return 0, 0, false
@@ -101,14 +101,14 @@ func (f *Face) where(uid string) (lat, lon float64, ok bool) {
 }
 
 // checkStale takes out the units of which nothing was heard for too long.
-func (f *Face) checkStale(now time.Time) {
+func (f *Adapter) checkStale(now time.Time) {
 	for _, u := range f.near.Stale(now) {
 		f.gone(now, u, code.Stale)
 	}
 }
 
 // gone takes a unit of this site out.
-func (f *Face) gone(now time.Time, u *track.Unit, why code.Gone) {
+func (f *Adapter) gone(now time.Time, u *track.Unit, why code.Gone) {
 	f.near.Gone(u.UID)
 	for _, a := range f.audiences {
 		a.Gone(now, u, why)

@@ -39,7 +39,7 @@ func TestFlowTags(t *testing.T) {
 	}
 	ship.say(tagged(w.chat(u, "All Chat Rooms", "All Chat Rooms", "m-6", "at the buoy", "")))
 	w.Run(20 * time.Second)
-	if c := w.faces[2].Counts(); c["chats"] != 1 || c["carried"] != 0 {
+	if c := w.adapters[2].Counts(); c["chats"] != 1 || c["carried"] != 0 {
 		t.Errorf("words went otherwise: %v", c)
 	}
 }
@@ -51,7 +51,7 @@ func TestWordsThroughServer(t *testing.T) {
 	ship := w.connect(w.Nodes[1])
 	server := &device{w: w, node: w.Nodes[0], conn: 900}
 	w.devices[1] = append(w.devices[1], server)
-	w.TellFace(w.Nodes[0], site.TAK, tak.Opened{Conn: server.conn, Remote: "10.0.0.1:8087", Server: true})
+	w.DeliverLAN(w.Nodes[0], site.TAK, tak.Opened{Conn: server.conn, Remote: "10.0.0.1:8087", Server: true})
 	a, b, c := newUnit(1), newUnit(2), newUnit(3)
 	a.every, b.every, c.every = 5*time.Minute, 5*time.Minute, 5*time.Minute
 	w.Run(time.Minute)
@@ -79,7 +79,7 @@ func TestWordsThroughServer(t *testing.T) {
 			t.Errorf("the server was given its own words: %v", g.event)
 		}
 	}
-	if c := w.faces[1].Counts(); c["chats"]+c["carried"]+c["dest_unknown"] != 0 {
+	if c := w.adapters[1].Counts(); c["chats"]+c["carried"]+c["dest_unknown"] != 0 {
 		t.Errorf("words between two devices of one LAN have crossed: %v", c)
 	}
 }

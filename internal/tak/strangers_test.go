@@ -21,7 +21,7 @@ import (
 )
 
 // Events that nobody here wrote, a file each. Without it some of the other tests stand in.
-var eventsDir = flag.String("events", "", "`directory` with an event a file: how each comes out of two joined faces is printed as a table")
+var eventsDir = flag.String("events", "", "`directory` with an event a file: how each comes out of two joined adapters is printed as a table")
 
 // flat is an event as this test reads it, with a parser of its own: what stands where.
 type flat map[string]string
@@ -218,12 +218,12 @@ func through(t *testing.T, text string) (was flat, is *cot.Event, why string) {
 		}
 	}
 	if is == nil {
-		why = "not there: " + e.Type + " " + fmt.Sprint(w.faces[2].Counts())
+		why = "not there: " + e.Type + " " + fmt.Sprint(w.adapters[2].Counts())
 	}
 	return was, is, why
 }
 
-// Events of strangers come out of two joined faces as they went in, but for what docs/tak.md lists. What is no whole event, or stays on its
+// Events of strangers come out of two joined adapters as they went in, but for what docs/tak.md lists. What is no whole event, or stays on its
 // LAN, is named.
 func TestEventsOfStrangers(t *testing.T) {
 	texts := map[string]string{}

@@ -18,7 +18,7 @@ type devices struct {
 	behind  map[string]bool // uids of units that the LAN's own server has told of
 	mesh    mesh
 	unicast unicast
-	ears    []string // chat rooms that clients of another face hear
+	ears    []string // chat rooms that clients of another adapter hear
 	waiting []waiting
 }
 
@@ -34,7 +34,7 @@ type client struct {
 	server   bool
 	proto    bool   // reads version 1
 	mesh     bool   // not a connection: somebody on the mesh
-	met      bool   // not a connection: a client of another face of this gateway
+	met      bool   // not a connection: a client of another adapter of this gateway
 	uid      string // of its report of itself; "": it has made none
 	callsign string
 }
@@ -68,7 +68,7 @@ func (d *devices) named(to cot.Dest) (list []*client) {
 	return list
 }
 
-func (f *Face) opened(now time.Time, ev Opened) {
+func (f *Adapter) opened(now time.Time, ev Opened) {
 	f.greet(now, f.devices.opened(now, ev))
 	f.devices.release(now)
 }
@@ -85,7 +85,7 @@ func (d *devices) opened(now time.Time, ev Opened) *client {
 func (d *devices) closed(ev Closed) { delete(d.clients, ev.Conn) }
 
 // greet gives a device that has come what is on the map.
-func (f *Face) greet(now time.Time, c *client) {
+func (f *Adapter) greet(now time.Time, c *client) {
 	for _, u := range f.near.All() {
 		f.devices.send(c, u.Event)
 	}
@@ -145,7 +145,7 @@ func reasonOf(err error) string {
 }
 
 // heard takes what a device said.
-func (f *Face) heard(now time.Time, ev Heard) {
+func (f *Adapter) heard(now time.Time, ev Heard) {
 	c := f.devices.clients[ev.Conn]
 	if c == nil {
 		return

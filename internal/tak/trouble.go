@@ -7,7 +7,7 @@ import (
 )
 
 // Counts are what has happened since the start of the process: events taken and given, refused by reason, batches, records.
-func (f *Face) Counts() map[string]int {
+func (f *Adapter) Counts() map[string]int {
 	all := maps.Clone(f.trouble.Of)
 	for _, a := range f.audiences {
 		all["records"] += a.Records()
@@ -16,7 +16,7 @@ func (f *Face) Counts() map[string]int {
 }
 
 // Metrics are the counts and what is there now.
-func (f *Face) Metrics() []site.Metric {
+func (f *Adapter) Metrics() []site.Metric {
 	far := 0
 	for _, t := range f.far {
 		far += t.Shown()

@@ -34,11 +34,11 @@ type (
 	}
 )
 
-// FaceEvent marks it as an event of this face.
-func (Direct) FaceEvent() {}
+// AdapterEvent marks it as an event of this adapter.
+func (Direct) AdapterEvent() {}
 
-// FaceEvent marks it as an event of this face.
-func (Handed) FaceEvent() {}
+// AdapterEvent marks it as an event of this adapter.
+func (Handed) AdapterEvent() {}
 
 // Concerns names no connection: it has one of its own.
 func (Hand) Concerns() (site.ConnID, bool) { return 0, false }
@@ -249,7 +249,7 @@ func (d *devices) toOne(now time.Time, e *cot.Event, to cot.Dest) bool {
 }
 
 // direct takes what a device of the mesh said to our endpoint.
-func (f *Face) direct(now time.Time, ev Direct) {
+func (f *Adapter) direct(now time.Time, ev Direct) {
 	c := &client{host: hostOf(ev.Remote), mesh: true}
 	e, _, err := cot.ParseDirect(ev.Frame)
 	if err != nil {
@@ -268,7 +268,7 @@ func (f *Face) direct(now time.Time, ev Direct) {
 		f.refuse(now, "claimed", c, e.UID, nil)
 		return
 	}
-	if f.again(e) { // a group's words come once for each member
+	if f.seenBefore(e) { // a group's words come once for each member
 		f.trouble.Count("twice")
 		return
 	}
@@ -313,7 +313,7 @@ func (d *devices) chatters(now time.Time, e *cot.Event, knows func(uid string) b
 const mostChatters = 64
 
 // knows says whether a unit has a stream here, or is on a far site's map.
-func (f *Face) knows(uid string) bool {
+func (f *Adapter) knows(uid string) bool {
 	if len(f.devices.named(cot.Dest{UID: uid})) > 0 {
 		return true
 	}

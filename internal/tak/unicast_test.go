@@ -34,12 +34,12 @@ func newMeshed(t *testing.T) *meshed {
 // report has the device on the mesh say where it is, and its endpoint.
 func (x *meshed) report(endpoint string) {
 	text := strings.Replace(x.m.report(x.Now), "*:-1:stcp", endpoint, 1)
-	x.TellFace(x.Nodes[1], site.TAK, tak.Overheard{Remote: "10.0.1.9:50000", Data: []byte(text)})
+	x.DeliverLAN(x.Nodes[1], site.TAK, tak.Overheard{Remote: "10.0.1.9:50000", Data: []byte(text)})
 }
 
 // direct has it say something to the gateway's endpoint.
 func (x *meshed) direct(text string) {
-	x.TellFace(x.Nodes[1], site.TAK, tak.Direct{Remote: "10.0.1.9:50001", Frame: []byte(text)})
+	x.DeliverLAN(x.Nodes[1], site.TAK, tak.Direct{Remote: "10.0.1.9:50001", Frame: []byte(text)})
 }
 
 // handed are the events of this uid that were on their way to its endpoint, the number of the last, and its type.
@@ -112,7 +112,7 @@ func TestDirectWords(t *testing.T) {
 	if n != 1 || p.Type != "b-t-f-p" {
 		t.Errorf("the sender was told %d times that the words wait: %v", n, p)
 	}
-	x.TellFace(x.Nodes[1], site.TAK, tak.Handed{ID: id})
+	x.DeliverLAN(x.Nodes[1], site.TAK, tak.Handed{ID: id})
 	for i, kind := range []string{"b-t-f-d", "b-t-f-r"} {
 		x.hq.say(x.received(x.a, kind, message, x.a.callsign))
 		x.Run(20 * time.Second)
@@ -120,9 +120,9 @@ func TestDirectWords(t *testing.T) {
 		if n != i+2 || r.Type != kind || r.Find("link").Get("uid") != x.a.uid {
 			t.Errorf("for %s the sender has %v, the %d. time", kind, r, n)
 		}
-		x.TellFace(x.Nodes[1], site.TAK, tak.Handed{ID: id})
+		x.DeliverLAN(x.Nodes[1], site.TAK, tak.Handed{ID: id})
 	}
-	if c := x.faces[2].Counts(); c["twice"] != 1 || c["unicast_in"] != 2 || c["unicast_out"] != 3 || c["unicast_failed"] != 0 {
+	if c := x.adapters[2].Counts(); c["twice"] != 1 || c["unicast_in"] != 2 || c["unicast_out"] != 3 || c["unicast_failed"] != 0 {
 		t.Errorf("counts %v", c)
 	}
 }
@@ -138,7 +138,7 @@ func TestWordsToTheMesh(t *testing.T) {
 	if n != 1 || e.Find("marti") != nil {
 		t.Fatalf("the words were on their way %d times: %v", n, e)
 	}
-	x.TellFace(x.Nodes[1], site.TAK, tak.Handed{ID: id, Err: "connection refused"})
+	x.DeliverLAN(x.Nodes[1], site.TAK, tak.Handed{ID: id, Err: "connection refused"})
 	x.Run(20 * time.Second)
 	if n, _, _ := x.handed(t, uid); n != 1 {
 		t.Errorf("they were tried %d times within half a minute", n)
@@ -148,8 +148,8 @@ func TestWordsToTheMesh(t *testing.T) {
 	if n != 2 {
 		t.Fatalf("they were tried %d times", n)
 	}
-	x.TellFace(x.Nodes[1], site.TAK, tak.Handed{ID: id})
-	x.TellFace(x.Nodes[1], site.TAK, tak.Handed{ID: id})
+	x.DeliverLAN(x.Nodes[1], site.TAK, tak.Handed{ID: id})
+	x.DeliverLAN(x.Nodes[1], site.TAK, tak.Handed{ID: id})
 	x.Run(2 * time.Minute)
 	if n, _, _ := x.handed(t, uid); n != 2 {
 		t.Errorf("they were given again: %d times in all", n)
@@ -199,7 +199,7 @@ func TestDirectToNobody(t *testing.T) {
 	x.direct("<event")
 	x.direct(x.event("ping", "t-x-c-t", "", time.Minute))
 	x.Run(20 * time.Second)
-	if c := x.faces[2].Counts(); c["refused nobody"] != 1 || c["refused syntax"] != 1 || c["local"] != 1 {
+	if c := x.adapters[2].Counts(); c["refused nobody"] != 1 || c["refused syntax"] != 1 || c["local"] != 1 {
 		t.Errorf("counts %v", c)
 	}
 	if x.hq.newest("spot") != nil {
@@ -209,7 +209,7 @@ func TestDirectToNobody(t *testing.T) {
 	for i := range 1100 {
 		u := newUnit(1000 + i)
 		text := strings.Replace(u.report(x.Now), "*:-1:stcp", fmt.Sprintf("10.1.%d.%d:4242:tcp", i/250, i%250), 1)
-		x.TellFace(x.Nodes[1], site.TAK, tak.Overheard{Remote: fmt.Sprintf("10.1.%d.%d:6969", i/250, i%250), Data: []byte(text)})
+		x.DeliverLAN(x.Nodes[1], site.TAK, tak.Overheard{Remote: fmt.Sprintf("10.1.%d.%d:6969", i/250, i%250), Data: []byte(text)})
 	}
 }
 

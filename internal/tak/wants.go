@@ -38,7 +38,7 @@ func (w *wants) state(s *step) {
 }
 
 // farItem takes what a far site wants.
-func (f *Face) farItem(now time.Time, from uint16, it site.Item) {
+func (f *Adapter) farItem(now time.Time, from uint16, it site.Item) {
 	if f.far[from] == nil || it.Kind != site.Document || it.ID != "want" {
 		return
 	}

@@ -53,7 +53,7 @@ func TestSiteThatWantsLess(t *testing.T) {
 		}
 	}
 	gets("at first", map[string]bool{in.uid: true, out.uid: false, neutral.uid: false, "m-1": false, "u-9-1-1": true, "m-2": true})
-	if counts := w.faces[2].Counts(); counts["not_wanted"] != 1 {
+	if counts := w.adapters[2].Counts(); counts["not_wanted"] != 1 {
 		t.Errorf("what is not wanted was counted %d times", counts["not_wanted"])
 	}
 	in.lat, out.lat = 57, 54.2 // one leaves the box, the other comes
@@ -109,8 +109,8 @@ func TestOctetsAMinute(t *testing.T) {
 	if markers < 3 || markers > 10 || units < 2 || units > 8 {
 		t.Errorf("in the first minute %d markers and %d units have crossed", markers, units)
 	}
-	if w.faces[2].Counts()["over_rate"] != 60-markers {
-		t.Errorf("%v", w.faces[2].Counts())
+	if w.adapters[2].Counts()["over_rate"] != 60-markers {
+		t.Errorf("%v", w.adapters[2].Counts())
 	}
 	for range 10 {
 		for i := range 60 {

@@ -68,7 +68,7 @@ func (s sureNames) Number(text string, callsign bool) (uint32, bool) {
 func (s sureNames) Text(n uint32, callsign bool) (string, bool) { return s.near.Text(n, callsign) }
 
 // sure says whether a site knows a unit of this one for sure.
-func (f *Face) sure(number uint32, id uint16) bool {
+func (f *Adapter) sure(number uint32, id uint16) bool {
 	return slices.ContainsFunc(f.audiences, func(a *audience) bool { return slices.Contains(a.sites, id) && a.Knows(number) })
 }
 

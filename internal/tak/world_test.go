@@ -16,16 +16,16 @@ import (
 	"aldis/internal/tak/cot"
 )
 
-// world is gateways with a TAK face each, and devices on their LANs.
+// world is gateways with a TAK adapter each, and devices on their LANs.
 type world struct {
 	*sim.World
-	t       *testing.T
-	faces   map[uint16]*tak.Face
-	devices map[uint16][]*device
-	next    site.ConnID
-	shouts  map[uint16][]tak.Shout
-	stores  map[uint16]*store
-	hands   map[uint16][]tak.Hand
+	t        *testing.T
+	adapters map[uint16]*tak.Adapter
+	devices  map[uint16][]*device
+	next     site.ConnID
+	shouts   map[uint16][]tak.Shout
+	stores   map[uint16]*store
+	hands    map[uint16][]tak.Hand
 }
 
 // device is an end of a stream: it says what the test has it say, and keeps what it was given.
@@ -54,7 +54,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, faces: map[uint16]*tak.Face{}, devices: map[uint16][]*device{}, shouts: map[uint16][]tak.Shout{}, stores: map[uint16]*store{}, hands: map[uint16][]tak.Hand{}}
+	w := &world{t: t, adapters: map[uint16]*tak.Adapter{}, devices: map[uint16][]*device{}, shouts: map[uint16][]tak.Shout{}, stores: map[uint16]*store{}, hands: map[uint16][]tak.Hand{}}
 	shared := p.Transport == profile.PMul
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: shared, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
@@ -62,19 +62,19 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 			for _, peer := range g.Peers {
 				cfg.Sites = append(cfg.Sites, peer.ID)
 			}
-			g.Faces[site.TAK] = func(memories []site.Memory) (gateway.Face, error) {
+			g.Adapters[site.TAK] = func(memories []site.Memory) (gateway.Adapter, error) {
 				cfg := cfg
 				for _, f := range change { // at each start
 					f(&cfg)
 				}
 				f, err := tak.New(cfg, memories)
-				w.faces[n.ID] = f
+				w.adapters[n.ID] = f
 				return f, err
 			}
 		},
 		LAN: func(n *sim.Node, out api.Output) {
 			for _, o := range out.LAN {
-				if o.Face == site.TAK {
+				if o.Adapter == site.TAK {
 					w.order(n, o.Order)
 				}
 			}
@@ -123,7 +123,7 @@ func (w *world) connect(n *sim.Node) *device {
 	w.next++
 	d := &device{w: w, node: n, conn: w.next}
 	w.devices[n.ID] = append(w.devices[n.ID], d)
-	w.TellFace(n, site.TAK, tak.Opened{Conn: d.conn, Remote: fmt.Sprintf("10.0.0.%d:5000", d.conn)})
+	w.DeliverLAN(n, site.TAK, tak.Opened{Conn: d.conn, Remote: fmt.Sprintf("10.0.0.%d:5000", d.conn)})
 	return d
 }
 
@@ -131,17 +131,17 @@ func (w *world) connect(n *sim.Node) *device {
 func (d *device) again() {
 	d.w.next++
 	d.conn = d.w.next
-	d.w.TellFace(d.node, site.TAK, tak.Opened{Conn: d.conn, Remote: fmt.Sprintf("10.0.0.%d:5000", d.conn)})
+	d.w.DeliverLAN(d.node, site.TAK, tak.Opened{Conn: d.conn, Remote: fmt.Sprintf("10.0.0.%d:5000", d.conn)})
 }
 
 func (d *device) leave() {
-	d.w.TellFace(d.node, site.TAK, tak.Closed{Conn: d.conn})
+	d.w.DeliverLAN(d.node, site.TAK, tak.Closed{Conn: d.conn})
 	d.conn = 0
 }
 
 func (d *device) say(xml string) {
 	if d.node.GW != nil {
-		d.w.TellFace(d.node, site.TAK, tak.Heard{Conn: d.conn, Frame: []byte(xml)})
+		d.w.DeliverLAN(d.node, site.TAK, tak.Heard{Conn: d.conn, Frame: []byte(xml)})
 	}
 }
 
@@ -311,7 +311,7 @@ func TestBadDevices(t *testing.T) {
 	if lat, _ := hq.newest(u.uid).Point.Lat.Float(); math.Abs(lat-u.lat) > 1e-5 {
 		t.Errorf("the far picture has lat %v, want %v", lat, u.lat)
 	}
-	counts := w.faces[2].Counts()
+	counts := w.adapters[2].Counts()
 	for _, what := range []string{"refused claimed", "refused nowhere", "refused no_time", "refused doctype", "refused too_deep"} {
 		if counts[what] != 1 {
 			t.Errorf("%s was counted %d times in %v", what, counts[what], counts)
@@ -330,7 +330,7 @@ func TestBadDevices(t *testing.T) {
 			t.Errorf("with a clock off by %v the far side shows %v until %v at %v", off, e.Time, e.Stale, w.Now)
 		}
 	}
-	if counts := w.faces[2].Counts(); counts["clock"] != 2 {
+	if counts := w.adapters[2].Counts(); counts["clock"] != 2 {
 		t.Errorf("a wrong clock was counted %d times", counts["clock"])
 	}
 }
@@ -388,7 +388,7 @@ func TestWords(t *testing.T) {
 			t.Errorf("for %s the sender has %v", kind, r)
 		}
 	}
-	if counts := w.faces[1].Counts(); counts["receipts"] != 2 || counts["carried"] != 0 {
+	if counts := w.adapters[1].Counts(); counts["receipts"] != 2 || counts["carried"] != 0 {
 		t.Errorf("receipts went otherwise: %v", counts)
 	}
 	// Words for a device that is away wait for it.
@@ -416,7 +416,7 @@ func TestReceiptsThroughAServer(t *testing.T) {
 	w.next++
 	server := &device{w: w, node: w.Nodes[0], conn: w.next}
 	w.devices[1] = append(w.devices[1], server)
-	w.TellFace(w.Nodes[0], site.TAK, tak.Opened{Conn: server.conn, Remote: "10.0.0.1:8087", Server: true})
+	w.DeliverLAN(w.Nodes[0], site.TAK, tak.Opened{Conn: server.conn, Remote: "10.0.0.1:8087", Server: true})
 	ship := w.connect(w.Nodes[1])
 	ua, ub := newUnit(1), newUnit(2)
 	w.Run(time.Minute)
@@ -507,7 +507,7 @@ func TestMesh(t *testing.T) {
 	hq, ship := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
 	u, far := newUnit(1), newUnit(2)
 	say := func(data []byte) {
-		w.TellFace(w.Nodes[1], site.TAK, tak.Overheard{Remote: "10.0.1.9:6969", Data: data})
+		w.DeliverLAN(w.Nodes[1], site.TAK, tak.Overheard{Remote: "10.0.1.9:6969", Data: data})
 	}
 	shouted := func(uid string) (xml, proto int) {
 		for _, s := range w.shouts[2] {
@@ -561,7 +561,7 @@ func TestMesh(t *testing.T) {
 		t.Errorf("words were said %d times to the group for them", chats)
 	}
 	say([]byte("<event"))
-	if counts := w.faces[2].Counts(); counts["refused syntax"] != 1 {
+	if counts := w.adapters[2].Counts(); counts["refused syntax"] != 1 {
 		t.Errorf("nonsense on the mesh: %v", counts)
 	}
 }

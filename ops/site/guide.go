@@ -24,7 +24,7 @@ var guide = []chapter{
 		{"docs/promise.md", "What is promised"},
 	}},
 	{"Tune", []entry{
-		{"docs/traces.md", "Captures and traces"}, {"docs/survey.md", "Measuring a link"}, {"docs/emulator.md", "The link emulator"}, {"docs/air.md", "How full a link gets"}, {"docs/sizes.md", "Sizes"}, {"docs/strangers.md", "Sizes of other software"},
+		{"docs/traces.md", "Captures and traces"}, {"docs/probe.md", "Measuring a link"}, {"docs/emulator.md", "The link emulator"}, {"docs/air.md", "How full a link gets"}, {"docs/sizes.md", "Sizes"}, {"docs/strangers.md", "Sizes of other software"},
 		{"docs/load.md", "Load"}, {"docs/pmul.md", "P_Mul"}, {"docs/transports.md", "Transports"},
 	}},
 	{"Replay", []entry{

@@ -159,9 +159,9 @@ func (s *site) linked(p *page, body string) string {
 		if at < 0 {
 			at = len(body)
 		}
-		piece := body[:at]
+		segment := body[:at]
 		if shut == 0 {
-			piece = pageName.ReplaceAllStringFunc(piece, func(name string) string {
+			segment = pageName.ReplaceAllStringFunc(segment, func(name string) string {
 				q := s.byFile[name]
 				if q == nil || q == p {
 					return name
@@ -169,7 +169,7 @@ func (s *site) linked(p *page, body string) string {
 				return `<a href="` + p.to(q.path) + `">` + name + `</a>`
 			})
 		}
-		b.WriteString(piece)
+		b.WriteString(segment)
 		end := strings.IndexByte(body[at:], '>')
 		if end < 0 {
 			b.WriteString(body[at:])

@@ -17,7 +17,7 @@ func quoted(s string) string {
 // pictures are the four of the tour, as the tests of internal/control name them.
 var pictures = []struct{ file, title, about string }{
 	{"now-1280-light.png", "Now", "Each site and its link, what waits by precedence and when it will be there, alarms in words."},
-	{"messages-1280-light.png", "Messages", "Find one, see its whole life, hold, release, withdraw or raise it."},
+	{"messages-1280-light.png", "Messages", "Find one, see its whole life, hold, release, cancel or raise it."},
 	{"air-1280-dark.png", "Air", "What each octet was for, minutes and money against the tariff. In the dark."},
 	{"map-1280-light.png", "Map", "Sites, peers and services, and where each is known."},
 }

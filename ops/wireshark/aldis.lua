@@ -21,7 +21,7 @@ end
 local onoff = { [0] = "no", [1] = "yes" }
 local kinds = { [0] = "P_Mul", "receipt", "hello", "probe", "answer", "data", "NORM", "silence" }
 local words = { [0] = "answer at once", "of a train", "send a train", "report", "answer", "events", "no answer" }
-local lanes = { [0] = "direct", "bulk" }
+local queues = { [0] = "direct", "bulk" }
 local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU", "Address_PDU and its Data_PDU", "parity shard", "turn", "Ack_PDU of complete messages", [10] = "Address_PDU to a set", [12] = "Address_PDU to a set and its Data_PDU", [15] = "a PDU as in ACP 142" }
 local elided = { [0] = "a packet as it is", "DATA of one segment", "DATA", "FLUSH of one segment", "FLUSH", "NACK" }
 local forms = { [0] = "deflated", "Protocol Buffers", "brief" }
@@ -33,7 +33,7 @@ field("uint8", "seal.version", "Version", base.DEC, nil, 0xe0)
 field("uint8", "seal.long", "Long form", base.DEC, onoff, 0x10)
 field("uint8", "seal.hint", "Low bits of the sender's id", base.DEC, nil, 0x0f)
 field("uint16", "seal.counter16", "Counter, low 16 bits")
-field("uint32", "seal.boot", "Boot number")
+field("uint32", "seal.incarnation", "Boot number")
 field("uint16", "seal.salt", "Salt", base.HEX)
 field("uint32", "seal.counter", "Counter")
 field("bytes", "seal.ciphertext", "Ciphertext")
@@ -41,7 +41,7 @@ field("bytes", "seal.tag", "Tag")
 -- What opening it told.
 field("uint16", "from", "From node")
 field("uint16", "to", "To node (0: all)")
-field("uint32", "boot", "Boot number of the sender")
+field("uint32", "incarnation", "Boot number of the sender")
 field("uint16", "salt", "Salt of the sender", base.HEX)
 field("uint32", "counter", "Counter, whole")
 field("uint16", "length", "Octets of the body")
@@ -49,10 +49,10 @@ field("uint16", "length", "Octets of the body")
 field("uint8", "frame.kind", "Kind", base.DEC, kinds, 0xe0)
 field("uint8", "frame.more", "Another frame follows", base.DEC, onoff, 0x01)
 field("uint64", "frame.length", "Octets of the frame's body")
-field("uint8", "receipt.lane", "Lane", base.DEC, lanes, 0x10)
-field("uint8", "receipt.octets", "Octets of the bitmap", base.DEC, nil, 0x0f)
-field("uint16", "receipt.cumulative", "Durable up to (low 16 bits)")
-field("bytes", "receipt.bitmap", "Durable beyond")
+field("uint8", "ack.queue", "Lane", base.DEC, queues, 0x10)
+field("uint8", "ack.octets", "Octets of the bitmap", base.DEC, nil, 0x0f)
+field("uint16", "ack.cumulative", "Durable up to (low 16 bits)")
+field("bytes", "ack.bitmap", "Durable beyond")
 field("uint8", "hello.all", "Greeting to all", base.DEC, onoff, 0x10)
 field("uint8", "hello.has_starts", "Earlier starts follow", base.DEC, onoff, 0x08)
 field("uint8", "hello.void", "The receiver gives numbers again", base.DEC, onoff, 0x04)
@@ -60,7 +60,7 @@ field("uint8", "hello.ended", "The receiver's stream has ended", base.DEC, onoff
 field("uint8", "hello.end", "The sender's stream ends", base.DEC, onoff, 0x01)
 field("uint32", "hello.store", "Store", base.HEX)
 field("uint8", "hello.stream", "Stream")
-field("uint32", "hello.heardboot", "Heard boot number of the receiver")
+field("uint32", "hello.heardincarnation", "Heard boot number of the receiver")
 field("uint8", "hello.heardstream", "Heard stream of the receiver")
 field("uint32", "hello.digest", "Digest of the items held", base.HEX)
 field("uint16", "hello.model", "Compaction model", base.HEX)
@@ -79,7 +79,7 @@ field("uint8", "hello.has_pair", "An ephemeral key follows", base.DEC, onoff, 0x
 field("bytes", "hello.ephemeral", "Ephemeral key of the sender's start")
 field("uint16", "hello.heardephemeral", "Heard ephemeral key of the receiver (its first octets)", base.HEX)
 field("uint16", "hello.roster", "Rosters that the sender keeps (12 bits of the newest serial, 1, three bits of those before it)")
-field("uint32", "start.boot", "Earlier start")
+field("uint32", "start.incarnation", "Earlier start")
 field("uint16", "start.first", "First number of a lane in it")
 field("uint8", "greeting.starts", "First of the sender's start", base.DEC, onoff, 0x02)
 field("uint8", "greeting.has_roster", "The serial of a roster follows", base.DEC, onoff, 0x04)
@@ -101,26 +101,26 @@ field("bool", "member.asks", "An answer is wanted")
 field("bool", "member.blank", "The digest says nothing of what this one holds")
 field("bool", "member.apart", "Nothing here is for this one")
 field("bool", "member.told", "Stream and numbers follow")
-field("uint32", "member.heardboot", "Heard boot number")
+field("uint32", "member.heardincarnation", "Heard boot number")
 field("uint8", "member.stream", "Stream")
 field("uint8", "member.heardstream", "Heard stream")
 field("uint16", "member.seen", "Has everything up to")
 field("uint8", "probe.id", "Probe")
 field("uint8", "answer.id", "Answers the probe")
-field("bytes", "survey.body", "Word of a survey")
-field("uint8", "survey.op", "Word", base.DEC, words)
-field("uint8", "survey.id", "Survey")
-field("uint64", "survey.seq", "Number of the datagram")
-field("uint64", "survey.small", "Octets of a datagram of the train")
-field("uint64", "survey.count", "Datagrams of the train")
-field("uint64", "survey.large", "Octets of the one in its middle")
-field("uint64", "survey.from", "First event of the report")
-field("uint64", "survey.total", "Events in all")
-field("uint64", "survey.events", "Events that follow")
-field("uint64", "survey.event", "Time since the event before (units of 0.1 ms, times 4), and flags")
-field("uint64", "survey.event.seq", "Number of its datagram")
-field("uint8", "survey.why", "Why (1: it has answered enough for an hour)")
-field("bytes", "survey.fill", "Filled up")
+field("bytes", "linkprobe.body", "Word of a survey")
+field("uint8", "linkprobe.op", "Word", base.DEC, words)
+field("uint8", "linkprobe.id", "Survey")
+field("uint64", "linkprobe.seq", "Number of the datagram")
+field("uint64", "linkprobe.small", "Octets of a datagram of the train")
+field("uint64", "linkprobe.count", "Datagrams of the train")
+field("uint64", "linkprobe.large", "Octets of the one in its middle")
+field("uint64", "linkprobe.from", "First event of the report")
+field("uint64", "linkprobe.total", "Events in all")
+field("uint64", "linkprobe.events", "Events that follow")
+field("uint64", "linkprobe.event", "Time since the event before (units of 0.1 ms, times 4), and flags")
+field("uint64", "linkprobe.event.seq", "Number of its datagram")
+field("uint8", "linkprobe.why", "Why (1: it has answered enough for an hour)")
+field("bytes", "linkprobe.fill", "Filled up")
 field("uint8", "data.rides", "A receipt rides", base.DEC, onoff, 0x10)
 field("uint8", "data.wide", "16 bits of the number", base.DEC, onoff, 0x08)
 field("uint8", "data.prompt", "A receipt is wanted at once", base.DEC, onoff, 0x04)
@@ -129,16 +129,16 @@ field("uint16", "data.number", "Number")
 field("uint8", "data.after", "Waits for the one so far before")
 field("uint8", "data.cumulative", "Durable up to (low 8 bits)")
 field("bytes", "data.body", "Message as coded")
-field("uint8", "piece.rides", "A receipt rides", base.DEC, onoff, 0x10)
-field("uint8", "piece.wide", "16 bits of the number", base.DEC, onoff, 0x08)
-field("uint8", "piece.prompt", "A receipt is wanted at once", base.DEC, onoff, 0x04)
-field("uint16", "piece.number", "Number")
-field("uint8", "piece.cumulative", "Durable up to (low 8 bits)")
-field("uint8", "piece.object", "Message, the low 7 bits of its number", base.DEC, nil, 0xfe)
-field("uint8", "piece.first", "The first of it", base.DEC, onoff, 0x01)
-field("uint64", "piece.total", "Octets of the message as coded")
-field("uint8", "piece.free", "Need not wait for those before", base.DEC, onoff)
-field("bytes", "piece.body", "Part of a message as coded")
+field("uint8", "segment.rides", "A receipt rides", base.DEC, onoff, 0x10)
+field("uint8", "segment.wide", "16 bits of the number", base.DEC, onoff, 0x08)
+field("uint8", "segment.prompt", "A receipt is wanted at once", base.DEC, onoff, 0x04)
+field("uint16", "segment.number", "Number")
+field("uint8", "segment.cumulative", "Durable up to (low 8 bits)")
+field("uint8", "segment.object", "Message, the low 7 bits of its number", base.DEC, nil, 0xfe)
+field("uint8", "segment.first", "The first of it", base.DEC, onoff, 0x01)
+field("uint64", "segment.total", "Octets of the message as coded")
+field("uint8", "segment.free", "Need not wait for those before", base.DEC, onoff)
+field("bytes", "segment.body", "Part of a message as coded")
 field("uint8", "envelope.form", "Form", base.DEC, forms)
 field("uint8", "envelope.alike", "All alike", base.DEC, onoff, 0x40)
 field("uint64", "envelope.flow", "Flow")
@@ -307,7 +307,7 @@ end
 local function hello(c, tree)
 	c:add(tree, "hello.store", 4)
 	c:add(tree, "hello.stream", 1)
-	c:add(tree, "hello.heardboot", 4)
+	c:add(tree, "hello.heardincarnation", 4)
 	c:add(tree, "hello.heardstream", 1)
 	c:add(tree, "hello.digest", 4)
 	c:add(tree, "hello.model", 2)
@@ -327,7 +327,7 @@ local function starts(c, tree)
 	end
 	if bit(count, 0x20) then c:add(tree, "hello.corpus", 4) end
 	for _ = 1, count % 16 do
-		c:add(tree, "start.boot", 4)
+		c:add(tree, "start.incarnation", 4)
 		c:add(tree, "start.first", 2)
 		c:add(tree, "start.first", 2)
 	end
@@ -352,7 +352,7 @@ local function greeting(c, tree)
 		sub:add(F["member.apart"], range, bit(head, 4))
 		sub:add(F["member.told"], range, bit(head, 8))
 		if not bit(head, 4) then
-			c:add(sub, "member.heardboot", 4)
+			c:add(sub, "member.heardincarnation", 4)
 			if bit(head, 8) then
 				c:add(sub, "member.stream", 1)
 				c:add(sub, "member.heardstream", 1)
@@ -549,26 +549,26 @@ local function body(c, tree, flags)
 	return cursor(c.tvb, c.at - n, c.at)
 end
 
--- A word of a survey runs to the end of the datagram.
-local function survey(c, tree)
-	tree:add(F["survey.body"], c.tvb(c.at, c:left()))
-	local op = c:add(tree, "survey.op", 1)
-	c:add(tree, "survey.id", 1)
-	c:number(tree, "survey.seq")
+-- A word of a link probe runs to the end of the datagram.
+local function linkprobe(c, tree)
+	tree:add(F["linkprobe.body"], c.tvb(c.at, c:left()))
+	local op = c:add(tree, "linkprobe.op", 1)
+	c:add(tree, "linkprobe.id", 1)
+	c:number(tree, "linkprobe.seq")
 	if op == 2 then
-		for _, name in ipairs({ "survey.small", "survey.count", "survey.large" }) do c:number(tree, name) end
+		for _, name in ipairs({ "linkprobe.small", "linkprobe.count", "linkprobe.large" }) do c:number(tree, name) end
 	elseif op == 3 then
-		c:number(tree, "survey.from")
+		c:number(tree, "linkprobe.from")
 	elseif op == 5 then
-		c:number(tree, "survey.from")
-		c:number(tree, "survey.total")
-		for _ = 1, c:number(tree, "survey.events") do
-			if bit(c:number(tree, "survey.event"), 2) then c:number(tree, "survey.event.seq") end
+		c:number(tree, "linkprobe.from")
+		c:number(tree, "linkprobe.total")
+		for _ = 1, c:number(tree, "linkprobe.events") do
+			if bit(c:number(tree, "linkprobe.event"), 2) then c:number(tree, "linkprobe.event.seq") end
 		end
 	elseif op == 6 then
-		c:add(tree, "survey.why", 1)
+		c:add(tree, "linkprobe.why", 1)
 	end
-	c:bytes(tree, "survey.fill", c:left())
+	c:bytes(tree, "linkprobe.fill", c:left())
 end
 
 local function frame(c, tree, pinfo, said)
@@ -582,9 +582,9 @@ local function frame(c, tree, pinfo, said)
 	local sub = tree:add(aldis, c.tvb(from, c:left()), "Frame: " .. name)
 	sub:add(F["frame.kind"], c:peek())
 	if kind == 1 then
-		local flags = c:flags(sub, "receipt.lane", "receipt.octets")
-		c:add(sub, "receipt.cumulative", 2)
-		c:bytes(sub, "receipt.bitmap", flags % 16)
+		local flags = c:flags(sub, "ack.queue", "ack.octets")
+		c:add(sub, "ack.cumulative", 2)
+		c:bytes(sub, "ack.bitmap", flags % 16)
 	elseif kind == 2 and bit(head, 0x10) then
 		c:flags(sub, "hello.all", "greeting.has_corpus", "greeting.has_roster", "greeting.starts", "greeting.more")
 		local marked = greeting(c, sub)
@@ -598,7 +598,7 @@ local function frame(c, tree, pinfo, said)
 		if bit(head, 0x08) then starts(c, sub) end
 	elseif name == "survey" then
 		c:take(1)
-		survey(c, sub)
+		linkprobe(c, sub)
 	elseif kind == 3 or kind == 4 then
 		c:take(1)
 		c:add(sub, name .. ".id", 1)
@@ -609,19 +609,19 @@ local function frame(c, tree, pinfo, said)
 		if bit(head, 0x10) then c:add(sub, "data.cumulative", 1) end
 		envelope(body(c, sub, head), sub)
 	elseif name == "piece" then
-		c:flags(sub, "piece.rides", "piece.wide", "piece.prompt", "frame.more")
-		c:add(sub, "piece.number", bit(head, 0x08) and 2 or 1)
-		if bit(head, 0x10) then c:add(sub, "piece.cumulative", 1) end
-		local of = c:flags(sub, "piece.object", "piece.first")
+		c:flags(sub, "segment.rides", "segment.wide", "segment.prompt", "frame.more")
+		c:add(sub, "segment.number", bit(head, 0x08) and 2 or 1)
+		if bit(head, 0x10) then c:add(sub, "segment.cumulative", 1) end
+		local of = c:flags(sub, "segment.object", "segment.first")
 		if bit(of, 0x01) then
 			local at = c.at
 			local total = c:varint()
 			local range = c.tvb(at, c.at - at)
-			sub:add(F["piece.total"], range, UInt64.new(math.floor(total / 2), 0))
-			sub:add(F["piece.free"], range, total % 2)
+			sub:add(F["segment.total"], range, UInt64.new(math.floor(total / 2), 0))
+			sub:add(F["segment.free"], range, total % 2)
 		end
 		local inside = body(c, sub, head)
-		inside:bytes(sub, "piece.body", inside:left())
+		inside:bytes(sub, "segment.body", inside:left())
 	elseif kind == 7 then
 		c:take(1)
 		c:time(sub, "silence.until")
@@ -678,7 +678,7 @@ end
 local function head(c, tree)
 	local flags = c:flags(tree, "seal.version", "seal.long", "seal.hint")
 	if bit(flags, 0x10) then
-		c:add(tree, "seal.boot", 4)
+		c:add(tree, "seal.incarnation", 4)
 		c:add(tree, "seal.salt", 2)
 		c:add(tree, "seal.counter", 4)
 	else
@@ -696,7 +696,7 @@ local function inClear(tvb, pinfo, tree)
 	c:take(n)
 	head(h, seal)
 	local from, to = c:add(tree, "from", 2), c:add(tree, "to", 2)
-	c:add(tree, "boot", 4)
+	c:add(tree, "incarnation", 4)
 	c:add(tree, "salt", 2)
 	c:add(tree, "counter", 4)
 	n = c:add(tree, "length", 2)

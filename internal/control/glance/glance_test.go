@@ -76,7 +76,7 @@ func TestRates(t *testing.T) {
 	h := NewHistory(start)
 	s := ledger(100)
 	s.Link = api.LinkStatus{SendBps: 800, ReceiveBps: 800}
-	v := Look(start.Add(time.Second), h, Seen{Started: start, Status: s})
+	v := ViewOf(start.Add(time.Second), h, Seen{Started: start, Status: s})
 	check.Equal(t, "bit/s after a second", v.Out.Bps, 80)
 	octets := uint64(0)
 	var now time.Time
@@ -87,7 +87,7 @@ func TestRates(t *testing.T) {
 	}
 	s = ledger(octets)
 	s.Link = api.LinkStatus{SendBps: 800, ReceiveBps: 0}
-	v = Look(now, h, Seen{Started: start, Status: s})
+	v = ViewOf(now, h, Seen{Started: start, Status: s})
 	check.Equal(t, "sent", v.Sites[0].Out, Use{400, 50})
 	check.Equal(t, "received, without a rate", v.Sites[0].In, Use{40, -1})
 	check.Equal(t, "in all", v.Out, Use{400, 50})
@@ -149,7 +149,7 @@ func TestWords(t *testing.T) {
 		if tt.seen.Started.IsZero() {
 			tt.seen.Started = start.Add(-time.Hour)
 		}
-		v := Look(now, NewHistory(start), tt.seen)
+		v := ViewOf(now, NewHistory(start), tt.seen)
 		in := check.In(t, tt.name)
 		check.Equal(in, "level", v.Level, tt.level)
 		check.Equal(in, "words", v.Words, tt.words)
@@ -161,15 +161,15 @@ func TestWords(t *testing.T) {
 	}
 	drained := site("up")
 	drained.Drain = &api.DrainStatus{Since: start, Messages: 2}
-	v0 := Look(now, NewHistory(start), Seen{Started: start, Status: drained})
+	v0 := ViewOf(now, NewHistory(start), Seen{Started: start, Status: drained})
 	check.Equal(t, "alarm of a drain", v0.Alarms[0], Alarm{"warn", "This gateway is drained: it takes no messages of local peers; 2 messages have to go out yet", start})
 	kept := site("up")
 	kept.Holds = []api.HoldStatus{{Precedence: "deferred", Since: start, Messages: 3}}
-	v1 := Look(now, NewHistory(start), Seen{Started: start, Status: kept})
+	v1 := ViewOf(now, NewHistory(start), Seen{Started: start, Status: kept})
 	check.Equal(t, "note of a standing order", v1.Alarms[0], Alarm{"note", "Messages of precedence deferred are held by an order; 3 are held now", start})
 	s := site("up", waits(3, time.Minute))
 	s.Silence = api.SilenceStatus{On: true, LeftS: 90, Messages: 3}
-	v := Look(now, NewHistory(start), Seen{Started: start, Status: s})
+	v := ViewOf(now, NewHistory(start), Seen{Started: start, Status: s})
 	check.Equal(t, "words of a silence", v.Words, "Radio silence: nothing is transmitted, 3 messages are on their way")
 	check.Equal(t, "its end", v.Silence.Until, now.Add(90*time.Second))
 }
@@ -183,7 +183,7 @@ func TestOnlyWhatHappens(t *testing.T) {
 	s.Peers[0].Queue = []api.QueueRow{{Precedence: "routine", Messages: 1, Oldest: start}}
 	h.Note(start, s)
 	text := func(at time.Duration) string {
-		b, err := json.Marshal(Look(start.Add(at), h, Seen{Started: start.Add(-time.Hour), Status: s}))
+		b, err := json.Marshal(ViewOf(start.Add(at), h, Seen{Started: start.Add(-time.Hour), Status: s}))
 		check.NoError(t, err)
 		return string(b)
 	}

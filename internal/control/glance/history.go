@@ -20,7 +20,7 @@ const (
 )
 
 // Kinds are the accounts of the ledger, as api.LedgerRow names them.
-var Kinds = [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}
+var Kinds = [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "link_probe"}
 
 // directions of the ledger.
 const (

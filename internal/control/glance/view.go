@@ -93,7 +93,7 @@ type Site struct {
 	Accepted uint64    `json:"accepted"`
 	Ended    uint64    `json:"delivered"`
 	Received uint64    `json:"received"`
-	DelayS   float64   `json:"delay_s"` // mean from custody to receipt; 0: none has come yet
+	DelayS   float64   `json:"delay_s"` // mean from custody to acknowledgement; 0: none has come yet
 	Held     int       `json:"items_held"`
 	Far      int       `json:"far_items"`
 }
@@ -108,8 +108,8 @@ type Queue struct {
 	Unknown    int       `json:"unknown,omitempty"` // messages of which nobody can tell: Expected is that of the others
 }
 
-// Look makes the View of a moment.
-func Look(now time.Time, h *History, s Seen) View {
+// ViewOf makes the View of a moment.
+func ViewOf(now time.Time, h *History, s Seen) View {
 	st := s.Status
 	v := View{Version: s.Version, Started: s.Started.UTC(), ID: st.ID, Name: st.Name, Profile: st.Profile, End: st.End, Transport: st.Transport,
 		Orders: s.Orders, Link: st.Link, Items: st.Items, Sites: []Site{}, Queue: []Queue{}, Locals: []Local{}, Alarms: []Alarm{}}

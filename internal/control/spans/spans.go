@@ -91,7 +91,7 @@ func (t *Teller) Run(ctx context.Context) {
 
 // once takes the messages that have ended since, and sends what it has.
 func (t *Teller) once(ctx context.Context) {
-	if err := t.take(ctx); err != nil {
+	if err := t.collect(ctx); err != nil {
 		return // the loop did not come to it: the next time
 	}
 	if len(t.held) == 0 {
@@ -115,7 +115,7 @@ func (t *Teller) once(ctx context.Context) {
 	}
 }
 
-func (t *Teller) take(ctx context.Context) error {
+func (t *Teller) collect(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var ids []uint64

@@ -97,8 +97,8 @@ func Run(ctx context.Context, screen tcell.Screen, source Source) error {
 	}
 }
 
-// tell has the loop do something.
-func (t *top) tell(ctx context.Context, f func()) {
+// do has the loop do something.
+func (t *top) do(ctx context.Context, f func()) {
 	select {
 	case t.update <- f:
 	case <-ctx.Done():
@@ -111,14 +111,14 @@ func (t *top) follow(ctx context.Context) {
 		err := t.source.Follow(ctx, "/events", func(data []byte) {
 			var v glance.View
 			if json.Unmarshal(data, &v) == nil {
-				t.tell(ctx, func() { t.now, t.lost = &v, "" })
+				t.do(ctx, func() { t.now, t.lost = &v, "" })
 			}
 		})
 		why := "the gateway has ended the connection"
 		if err != nil {
 			why = err.Error()
 		}
-		t.tell(ctx, func() { t.lost = why })
+		t.do(ctx, func() { t.lost = why })
 		select {
 		case <-ctx.Done():
 		case <-time.After(time.Second):
@@ -152,7 +152,7 @@ func (t *top) ask(ctx context.Context) {
 				err = json.Unmarshal(data, &one)
 			}
 		}
-		t.tell(ctx, func() {
+		t.do(ctx, func() {
 			t.asking, t.problem = false, ""
 			if err != nil {
 				t.problem = err.Error()

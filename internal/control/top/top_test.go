@@ -22,7 +22,7 @@ const evil = "\x1b[2J\x1b]0;owned\x07<script>\u202egnp"
 func source(t testing.TB) Source {
 	t.Helper()
 	now := time.Now()
-	v := glance.Look(now, glance.NewHistory(now), glance.Seen{Version: "1", Started: now.Add(-time.Hour), Status: api.Status{ID: 2, Name: evil, Transport: "norm", NORM: api.NormStatus{Up: true},
+	v := glance.ViewOf(now, glance.NewHistory(now), glance.Seen{Version: "1", Started: now.Add(-time.Hour), Status: api.Status{ID: 2, Name: evil, Transport: "norm", NORM: api.NormStatus{Up: true},
 		Peers: []api.PeerStatus{{ID: 1, Name: evil, Link: "silent", Waiting: 3, Queue: []api.QueueRow{{Precedence: "flash", Messages: 3, Octets: 900, Oldest: now.Add(-time.Minute)}}}}}})
 	view, err := json.Marshal(v)
 	if err != nil {

@@ -18,10 +18,10 @@ type Record struct {
 // Event is what the edges tell the gateway: one of the types below. A nil Event means that only time passed.
 type Event interface{ GatewayEvent() }
 
-// LAN carries an event of a LAN room to its face.
+// LAN carries an event of a LAN room to its adapter.
 type LAN struct {
-	Face  site.Face
-	Event site.Event
+	Adapter site.Adapter
+	Event   site.Event
 }
 
 // Datagram is one UDP payload of the link and its far address. Coming in, nothing of it is trusted yet.
@@ -168,9 +168,9 @@ func (NormRequeue) normCommand() {}
 
 func (NormCancel) normCommand() {}
 
-// LANOrder is an order of a face to its LAN room.
+// LANOrder is an order of an adapter to its LAN room.
 type LANOrder struct {
-	Face site.Face
+	Adapter site.Adapter
 	site.Order
 }
 

@@ -8,5 +8,5 @@
 //   - status.go: the state of a gateway and of its peers
 //   - messages.go: messages and advertisements as an operator sees them
 //   - bill.go: the octets of a month
-//   - survey.go: what became of a survey of a link
+//   - linkprobe.go: what became of a link probe
 package api

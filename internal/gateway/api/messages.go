@@ -36,12 +36,12 @@ type Behind struct {
 // MessageRow is one message of this site as an operator sees it.
 type MessageRow struct {
 	ID         string         `json:"id"`                  // for orders about the message
-	Face       string         `json:"face"`                // protocol adapter that accepted it
+	Adapter    string         `json:"adapter"`             // protocol adapter that accepted it
 	From       string         `json:"from"`                // address of the sender
 	FromName   string         `json:"from_name,omitempty"` // of the sender, where known
 	ToPipe     string         `json:"to_pipe"`             // a pipe or topic, or an endpoint and which part of it
 	PipeName   string         `json:"pipe_name,omitempty"` // of the pipe, where known
-	Label      string         `json:"label,omitempty"`     // what it is about, as the rules' supersede finds it
+	Label      string         `json:"label,omitempty"`     // what it is about, as the rules' last_value finds it
 	Precedence string         `json:"precedence"`          // after rules and orders
 	Octets     int            `json:"octets"`              // as journalled
 	Coded      int            `json:"coded_octets"`        // that went on the air for the first time towards one recipient

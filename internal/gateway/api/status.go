@@ -12,7 +12,7 @@ type PeerCounts struct {
 	Refused    uint64 `json:"refused"`    // not taken: no room, or not encodable
 	Expired    uint64 `json:"expired"`    // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
 	Superseded uint64 `json:"superseded"` // of those accepted, replaced by a newer one before they were sent
-	Withdrawn  uint64 `json:"withdrawn"`  // of those accepted, given up for a more urgent one when the bound was reached, or by an order
+	Cancelled  uint64 `json:"cancelled"`  // of those accepted, given up for a more urgent one when the bound was reached, or by an order
 	Delivered  uint64 `json:"delivered"`  // of those accepted, acknowledged by the peer as durable, and not told to be undeliverable
 	// Undeliverable counts what the peer has acknowledged and then told that not all who should have had it there were
 	// handed it. Revoked counts those of them that had been counted as delivered in this run.
@@ -26,7 +26,7 @@ type PeerCounts struct {
 	Unreadable        uint64 `json:"unreadable"`         // messages of the peer that could not be decoded, and are dropped
 	DatagramsSent     uint64 `json:"datagrams_sent"`     // of all kinds
 	DatagramsReceived uint64 `json:"datagrams_received"` // authentic ones
-	// Forged counts datagrams that a member of the net has sealed for all in the peer's name, Strange those that say to be from
+	// Forged counts datagrams that a member of the network has sealed for all in the peer's name, Strange those that say to be from
 	// the peer and are not sealed with its key. Both only where each node has its own.
 	Forged  uint64 `json:"forged,omitempty"`
 	Strange uint64 `json:"strange,omitempty"`
@@ -53,7 +53,7 @@ type BillStatus struct {
 // DelayBounds are the upper bounds of Delays in seconds.
 var DelayBounds = [...]float64{0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14400}
 
-// Delays counts messages by how long they took from custody here to the receipt of the far gateway. Those are not counted of
+// Delays counts messages by how long they took from custody here to the acknowledgement of the far gateway. Those are not counted of
 // which nobody knows when they came.
 type Delays struct {
 	Counts [len(DelayBounds)]uint64 `json:"counts"` // at most so long as the bound, and longer than the one before
@@ -107,7 +107,7 @@ type SilenceStatus struct {
 	Until     string  `json:"until,omitempty"`  // RFC 3339; empty: until told otherwise
 	Next      string  `json:"next,omitempty"`   // RFC 3339: when the next window of the configuration begins
 	LeftS     float64 `json:"left_s,omitempty"` // that it lasts yet at the least, when there is an end
-	Receipts  int     `json:"receipts_owed"`    // peers that wait for receipts
+	Acks      int     `json:"acks_owed"`        // peers that wait for acknowledgements
 	Messages  int     `json:"messages"`         // that wait or may have to go again
 	Items     int     `json:"items"`            // of this site that some peer has not, each peer counted
 	Octets    int     `json:"octets"`           // IP octets, about: before deflating
@@ -125,32 +125,32 @@ type HoldStatus struct {
 
 // Status is everything an operator may be told; nothing in it is shared with the gateway.
 type Status struct {
-	ID         uint16            `json:"id"`                   // of this node in the network
-	Name       string            `json:"name"`                 // of this node
-	Key        string            `json:"key_fingerprint"`      // of the net's key or of this node's own, for two operators to compare
-	Roster     *RosterStatus     `json:"roster,omitempty"`     // absent where all share one key
-	Profile    string            `json:"profile"`              // name of the link profile
-	End        string            `json:"end"`                  // "terminal" or "shore": which end of the link this is
-	BootNumber uint32            `json:"boot"`                 // incarnation: the number of this start
-	Transport  string            `json:"transport"`            // "norm" or "p_mul"
-	NORM       NormStatus        `json:"norm"`                 // of the child that runs libnorm
-	Link       LinkStatus        `json:"link"`                 // what the profile says of it
-	Items      int               `json:"items"`                // of this site, as its peers should have them
-	Silence    SilenceStatus     `json:"silence"`              // EMCON of this node
-	Peers      []PeerStatus      `json:"peers"`                // by id
-	Ledger     []LedgerRow       `json:"ledger"`               // octets on the link by peer, direction and kind
-	Dropped    map[string]uint64 `json:"dropped"`              // datagrams and packets that came to nothing, by reason
-	Modelled   uint64            `json:"modelled_octets"`      // that the model has coded, read or learned: some microseconds each
-	Filters    []filter.Status   `json:"filters,omitempty"`    // the operator's rules, in order
-	Corpus     string            `json:"corpus,omitempty"`     // the name of the net's, as gateway corpus show has it
-	Survey     *SurveyStatus     `json:"survey,omitempty"`     // the last that was ordered in this run
-	Reloads    uint64            `json:"reloads,omitempty"`    // how often the rules were replaced in this run
-	Drain      *DrainStatus      `json:"drain,omitempty"`      // absent: there is none
-	Holds      []HoldStatus      `json:"holds,omitempty"`      // standing orders
-	Bill       *BillStatus       `json:"bill,omitempty"`       // where the tariff has units
-	Month      *BillMonth        `json:"month,omitempty"`      // this calendar month, of earlier runs too
-	Relinked   uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
-	LeftPeers  []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
+	ID                uint16            `json:"id"`                   // of this node in the network
+	Name              string            `json:"name"`                 // of this node
+	Key               string            `json:"key_fingerprint"`      // of the network's key or of this node's own, for two operators to compare
+	Roster            *RosterStatus     `json:"roster,omitempty"`     // absent where all share one key
+	Profile           string            `json:"profile"`              // name of the link profile
+	End               string            `json:"end"`                  // "terminal" or "shore": which end of the link this is
+	IncarnationNumber uint32            `json:"incarnation"`          // incarnation: the number of this start
+	Transport         string            `json:"transport"`            // "norm" or "p_mul"
+	NORM              NormStatus        `json:"norm"`                 // of the child that runs libnorm
+	Link              LinkStatus        `json:"link"`                 // what the profile says of it
+	Items             int               `json:"items"`                // of this site, as its peers should have them
+	Silence           SilenceStatus     `json:"silence"`              // EMCON of this node
+	Peers             []PeerStatus      `json:"peers"`                // by id
+	Ledger            []LedgerRow       `json:"ledger"`               // octets on the link by peer, direction and kind
+	Dropped           map[string]uint64 `json:"dropped"`              // datagrams and packets that came to nothing, by reason
+	Modelled          uint64            `json:"modelled_octets"`      // that the model has coded, read or learned: some microseconds each
+	Filters           []filter.Status   `json:"filters,omitempty"`    // the operator's rules, in order
+	Corpus            string            `json:"corpus,omitempty"`     // the name of the network's, as gateway corpus show has it
+	LinkProbe         *LinkProbeStatus  `json:"link_probe,omitempty"` // the last that was ordered in this run
+	Reloads           uint64            `json:"reloads,omitempty"`    // how often the rules were replaced in this run
+	Drain             *DrainStatus      `json:"drain,omitempty"`      // absent: there is none
+	Holds             []HoldStatus      `json:"holds,omitempty"`      // standing orders
+	Bill              *BillStatus       `json:"bill,omitempty"`       // where the tariff has units
+	Month             *BillMonth        `json:"month,omitempty"`      // this calendar month, of earlier runs too
+	Relinked          uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
+	LeftPeers         []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
 }
 
 // PeerStatus is a sister gateway.
@@ -162,10 +162,10 @@ type PeerStatus struct {
 	// RosterDiffers: it goes by another roster of the serial by which this node goes.
 	RosterDiffers bool   `json:"roster_differs,omitempty"`
 	Forward       bool   `json:"forward_secret,omitempty"`     // what goes to it is sealed with a key that both ends forget
-	Corpus        string `json:"corpus,omitempty"`             // of the net, that it has; empty: none, or it has not said so in this run
+	Corpus        string `json:"corpus,omitempty"`             // of the network, that it has; empty: none, or it has not said so in this run
 	Address       string `json:"address,omitempty"`            // to which everything goes now
 	Configured    string `json:"configured_address,omitempty"` // as the operator wrote it
-	Start         uint32 `json:"start"`                        // boot number of its newest start that counts; 0: nothing of it counts yet
+	Start         uint32 `json:"start"`                        // incarnation number of its newest start that counts; 0: nothing of it counts yet
 	Forgotten     int    `json:"forgotten,omitempty"`          // so often the operator had it forgotten in this run
 	Unopened      int    `json:"unopened,omitempty"`           // datagrams that seem to come from it and open with no key of ours, since the last that did
 	Link          string `json:"link"`                         // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not; "gone": the roster does not name it
@@ -232,7 +232,7 @@ type LedgerRow struct {
 
 // RosterStatus is the roster that a gateway goes by.
 type RosterStatus struct {
-	Net       string    `json:"net"`                   // name of the network
+	Network   string    `json:"network"`               // name of the network
 	Serial    uint32    `json:"serial"`                // of the roster in use
 	Sealing   uint32    `json:"sealing"`               // serial of the one that is sealed with for all: an older one until all can follow
 	Made      time.Time `json:"made"`                  // when its authority signed it

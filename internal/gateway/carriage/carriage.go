@@ -18,15 +18,15 @@ import (
 // Config is what a bearer is made of. Common says what is the same for all carriers; New sets its Profile, Timing, Air and Ledger.
 type Config struct {
 	mail.Common
-	Profile   profile.Profile
-	Boot      uint32 // number of this start
-	Shore     bool   // each peer's terminal has a leg of its own, and the profile is theirs
-	Keepalive time.Duration
-	Rand      *rand.Rand             // of P_Mul's random delays; nil: made of Self and Boot
-	Lacks     func(peer uint16) bool // it may not have what this start's key with it is made of, which HELLOs say
-	Proven    func() int             // octets of proofs that a datagram to the group has now
-	Holds     func(*site.Message) bool
-	Records   []api.Record // of the journal
+	Profile     profile.Profile
+	Incarnation uint32 // number of this start
+	Shore       bool   // each peer's terminal has a leg of its own, and the profile is theirs
+	Keepalive   time.Duration
+	Rand        *rand.Rand             // of P_Mul's random delays; nil: made of Self and Incarnation
+	Lacks       func(peer uint16) bool // it may not have what this start's key with it is made of, which HELLOs say
+	Proven      func() int             // octets of proofs that a datagram to the group has now
+	Holds       func(*site.Message) bool
+	Records     []api.Record // of the journal
 }
 
 // Bearer is a way over the air: the profile of its link, an antenna, and the carriers that move messages there.
@@ -55,7 +55,7 @@ func New(cfg Config) (*Bearer, error) {
 	b.Common.Profile, b.Common.Timing = &b.Profile, TimingOf(cfg.Profile, cfg.Shore)
 	b.Common.Air, b.Common.Ledger = &b.Air, &b.ledger
 	datagrams, err := unicast.New(unicast.Config{
-		Common: b.Common, Boot: cfg.Boot, Shore: cfg.Shore, Keepalive: &b.Keepalive, Messages: !shared, Lacks: cfg.Lacks,
+		Common: b.Common, Incarnation: cfg.Incarnation, Shore: cfg.Shore, Keepalive: &b.Keepalive, Messages: !shared, Lacks: cfg.Lacks,
 	})
 	if err != nil {
 		return nil, err
@@ -65,13 +65,13 @@ func New(cfg Config) (*Bearer, error) {
 		return b, nil
 	}
 	if cfg.Rand == nil {
-		cfg.Rand = rand.New(rand.NewPCG(uint64(cfg.Self), uint64(cfg.Boot)))
+		cfg.Rand = rand.New(rand.NewPCG(uint64(cfg.Self), uint64(cfg.Incarnation)))
 	}
-	several, err := group.New(group.Config{Common: b.Common, Rand: cfg.Rand, Holds: cfg.Holds, Met: datagrams.Roll.Met, Proven: cfg.Proven}, cfg.Records)
+	several, err := group.New(group.Config{Common: b.Common, Rand: cfg.Rand, Holds: cfg.Holds, Met: datagrams.Greeting.Met, Proven: cfg.Proven}, cfg.Records)
 	if err != nil {
 		return nil, err
 	}
-	datagrams.Roll.Greeted = several.Tell
+	datagrams.Greeting.Greeted = several.SubmitState
 	b.Carriers, b.Channels = []mail.Carrier{several, datagrams}, []mail.Channel{several}
 	return b, nil
 }
@@ -79,8 +79,8 @@ func New(cfg Config) (*Bearer, error) {
 // Carrier is the one that takes new messages.
 func (b *Bearer) Carrier() mail.Carrier { return b.Carriers[0] }
 
-// Has says whether a carrier of the bearer moves messages in this lane.
-func (b *Bearer) Has(lane frame.Lane) bool { return lane < frame.Lanes || len(b.Channels) > 0 }
+// Has says whether a carrier of the bearer moves messages in this queue.
+func (b *Bearer) Has(queue frame.Queue) bool { return queue < frame.Queues || len(b.Channels) > 0 }
 
 // Announce tells the peers at once that this node goes silent.
 func (b *Bearer) Announce(now time.Time, f frame.Silence) {

@@ -19,8 +19,8 @@ const eagerShare = 3
 // beside other work.
 const busyTrip = 500 * time.Millisecond
 
-// TimingOf derives the timers and windows of custody from the link. While receipts come, two round trips of short messages may
-// be under way: a receipt that half a window asks for is back before the other half has gone.
+// TimingOf derives the timers and windows of custody from the link. While acknowledgements come, two round trips of short messages may
+// be under way: an acknowledgement that half a window asks for is back before the other half has gone.
 func TimingOf(p profile.Profile, shore bool) custody.Config {
 	c := custody.Config{
 		RoundTrip:     p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets) + p.OneWayMax(p.DatagramOctets+profile.IPUDPOctets)/2,
@@ -37,13 +37,13 @@ func TimingOf(p profile.Profile, shore bool) custody.Config {
 	c.Most = max(c.Window[frame.Direct], min(2*held/smallMessage, custody.ShortAhead))
 	c.Window[frame.Bulk] = unicast.BulkWindow
 	if p.Reorder {
-		c.HoleAge, c.Reorder = p.HoleAge, true
+		c.GapAge, c.Reorder = p.GapAge, true
 	}
 	return c
 }
 
-// firstWindow is how many messages may be under way before the first receipt: the profile's window, or more where full datagrams of
-// so many have gone before the receipt that half of them ask for is back after a mean round trip.
+// firstWindow is how many messages may be under way before the first acknowledgement: the profile's window, or more where full datagrams of
+// so many have gone before the acknowledgement that half of them ask for is back after a mean round trip.
 func firstWindow(p profile.Profile, shore bool) int {
 	rate := p.Sending(shore).RateBps
 	if rate == 0 {

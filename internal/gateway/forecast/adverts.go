@@ -20,7 +20,7 @@ type Adverts struct {
 	Name  func(uint16) string
 }
 
-// Rows describes entries of a face's directory.
+// Rows describes entries of an adapter's directory.
 func (a *Adverts) Rows(now time.Time, entries []site.Entry) []api.AdvertRow {
 	rows := make([]api.AdvertRow, len(entries))
 	for i, one := range entries {

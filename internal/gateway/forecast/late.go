@@ -5,7 +5,7 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/mail/history"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
 )
@@ -58,7 +58,7 @@ func (f *Late) Look(now time.Time, s *Site, store *mail.Store) (notes site.Notes
 		}
 		f.Octets += place.Octets
 		if told[place.ID] = true; !f.told[place.ID] {
-			store.Lives.Note(place.ID, life.Event{What: life.Foreseen, Peer: s.ID, Detail: "expected " + there.UTC().Format(time.RFC3339)})
+			store.Lives.Note(place.ID, history.Event{What: history.Foreseen, Peer: s.ID, Detail: "expected " + there.UTC().Format(time.RFC3339)})
 		}
 	}
 	f.told = told

@@ -8,7 +8,7 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/mail/history"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
 )
@@ -83,9 +83,9 @@ func (m Messages) Row(id uint64) (api.MessageRow, bool) {
 }
 
 // lifeText says in words what an event has beside its kind.
-func lifeText(e life.Event) string {
+func lifeText(e history.Event) string {
 	text := e.Detail
-	if e.What == life.OnTheAir || e.What == life.Repeated {
+	if e.What == history.OnTheAir || e.What == history.Repeated {
 		text = fmt.Sprintf("%d octets", e.Octets)
 		if e.N > 1 {
 			text += fmt.Sprintf(" in %d datagrams, the last at %s", e.N, e.Until.UTC().Format(time.RFC3339))
@@ -109,7 +109,7 @@ func (m Messages) Sites() map[string]uint16 {
 	return sites
 }
 
-func faceName(f site.Face) string {
+func adapterName(f site.Adapter) string {
 	switch f {
 	case site.JXTA:
 		return "jxta"
@@ -126,21 +126,21 @@ func (m Messages) row(id uint64) (row api.MessageRow, ok bool) {
 	}
 	if l == nil { // there was no room for its life
 		p := held.Content.Payload
-		l = &life.Life{ID: id, Face: p.Face, From: p.From, To: held.To(), Label: p.About(), Precedence: p.Precedence,
+		l = &history.Life{ID: id, Adapter: p.Adapter, From: p.From, To: held.To(), Label: p.About(), Precedence: p.Precedence,
 			Octets: len(held.Full), Accepted: held.Accepted, Expires: p.Expires}
 		for _, peer := range held.Recipients() {
-			l.Fates = append(l.Fates, life.Fate{Peer: peer, State: held.For(peer).Stands()})
+			l.Fates = append(l.Fates, history.Fate{Peer: peer, State: held.For(peer).Stands()})
 		}
 	}
-	row = api.MessageRow{ID: life.Name(id), Number: id, Face: faceName(l.Face), From: l.From, ToPipe: l.To, Label: l.Label,
+	row = api.MessageRow{ID: history.Name(id), Number: id, Adapter: adapterName(l.Adapter), From: l.From, ToPipe: l.To, Label: l.Label,
 		Precedence: l.Precedence.String(), Octets: l.Octets, Accepted: l.Accepted, Expires: l.Expires, State: api.StateEnded}
 	for _, f := range l.Fates {
 		row.Coded = max(row.Coded, f.Sent)
 		r := api.RecipientRow{ID: f.Peer, Site: m.name(f.Peer), State: string(f.State), Since: f.Since, Detail: f.Detail, SentAt: f.SentAt}
 		switch {
-		case f.State == life.Waiting, f.State == life.OnHold:
-			row.State, row.Held = api.StateWaiting, row.Held || f.State == life.OnHold
-		case f.State == life.UnderWay && row.State == api.StateEnded:
+		case f.State == history.Waiting, f.State == history.OnHold:
+			row.State, row.Held = api.StateWaiting, row.Held || f.State == history.OnHold
+		case f.State == history.UnderWay && row.State == api.StateEnded:
 			row.State = api.StateUnderWay
 		}
 		if held != nil && !f.State.Final() {
@@ -157,7 +157,7 @@ func (m Messages) describe(e *mail.Entry, r *api.RecipientRow) {
 	if e == nil {
 		return
 	}
-	r.Long = e.At.Number != 0 && e.Lane != frame.Direct
+	r.Long = e.At.Number != 0 && e.Queue != frame.Direct
 	switch s := m.site(r.ID); {
 	case s == nil:
 		r.Detail = "no [[link.peer]] has this id now"
@@ -165,8 +165,8 @@ func (m Messages) describe(e *mail.Entry, r *api.RecipientRow) {
 		r.Detail = "held by an order"
 	case s.why() != "":
 		r.Detail = s.why()
-	case r.State == string(life.UnderWay):
-		r.Detail = "no receipt yet"
+	case r.State == string(history.UnderWay):
+		r.Detail = "no acknowledgement yet"
 		if there, all := s.Link.Progress(e); all > 0 {
 			r.Detail = fmt.Sprintf("%d of %d octets are there", there, all)
 		}

@@ -38,7 +38,7 @@ func (q *Queue) Sort() map[uint64]api.Behind {
 }
 
 // Expected is when a message that waits behind so many octets will be there; zero: nobody can say. The rule: what is under
-// way and has no receipt (over P_Mul, where receipts wait for company: what has not left the radio), what goes before it, and
+// way and has no acknowledgement (over P_Mul, where acknowledgements wait for company: what has not left the radio), what goes before it, and
 // the message itself go at the pace at which messages were acknowledged by that peer lately while others waited. Before that
 // is known, they go uncoded at the rate of the profile, shared with the other peers for whom something waits. What comes
 // later and is more urgent is not foreseen, nor is an outage.

@@ -12,10 +12,10 @@ import (
 	"aldis/internal/site"
 )
 
-// tell submits one message with state: what one peer lacks, to it and to all others that lack exactly the same.
-func (c *Carrier) tell(now time.Time) bool {
+// submitOneState submits one message with state: what one peer lacks, to it and to all others that lack exactly the same.
+func (c *Carrier) submitOneState(now time.Time) bool {
 	for _, p := range c.Peers {
-		if p.Met.Store == 0 || p.Gone || !c.Met(now, p) { // never heard: it may not exist
+		if p.Handshake.Store == 0 || p.Gone || !c.Met(now, p) { // never heard: it may not exist
 			continue
 		}
 		items := c.Replica.Next(now, p.ID, 8)
@@ -24,7 +24,7 @@ func (c *Carrier) tell(now time.Time) bool {
 		}
 		to := []*mail.Peer{p}
 		for _, q := range c.Peers {
-			if q != p && q.Met.Store != 0 && !q.Gone && c.Met(now, q) && sameItems(items, c.Replica.Next(now, q.ID, 8)) {
+			if q != p && q.Handshake.Store != 0 && !q.Gone && c.Met(now, q) && sameItems(items, c.Replica.Next(now, q.ID, 8)) {
 				to = append(to, q)
 			}
 		}
@@ -48,7 +48,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 		body, err = c.encode(now, to, m, old)
 	}
 	if err != nil {
-		c.Road.Note("warn", "a message cannot be encoded; the gateway refused it", "error", err)
+		c.Services.Note("warn", "a message cannot be encoded; the gateway refused it", "error", err)
 		return to
 	}
 	expires, priority := now.Add(lifetime), priorityOf(m)
@@ -75,7 +75,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 	if c.answer.Ref != c.ref || c.answer.Err != nil {
 		if now.Sub(c.refused) > time.Minute {
 			c.refused = now
-			c.Road.Note("warn", "a message was refused by P_Mul", "error", c.answer.Err)
+			c.Services.Note("warn", "a message was refused by P_Mul", "error", c.answer.Err)
 		}
 		return to
 	}
@@ -94,7 +94,7 @@ func (c *Carrier) older(m *mail.Message, to []*mail.Peer) *mail.Message {
 	if m == nil {
 		return nil
 	}
-	old := c.audience.Older(m, to)
+	old := c.history.Older(m, to)
 	if old == nil || !c.sender.Waits(numberOf(old, to)) {
 		return nil
 	}
@@ -107,11 +107,11 @@ func numberOf(m *mail.Message, to []*mail.Peer) pmul.MessageID {
 
 // encode is the envelope of m as it crosses the link, valid until the coder's next use. m notes whether its flow is spelt out.
 func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) ([]byte, error) {
-	texts := c.Road.Texts(to...)
+	texts := c.Services.Texts(to...)
 	if texts != nil {
 		texts.Whole = true
 	}
-	f := c.audience.Flow(m.Content.Payload)
+	f := c.history.Flow(m.Content.Payload)
 	if f == nil {
 		return envelope.Packed(c.Coder, m.Content, 0, false, texts)
 	}
@@ -123,27 +123,27 @@ func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) (
 	if old != nil {
 		id = numberOf(old, to)
 	}
-	m.Spelt = c.audience.Spells(f, uint64(id), priorityOf(m) > 0, to...)
-	c.audience.Encode(texts, f, uint64(id), m.Content.Payload, to...)
-	return envelope.Packed(c.Coder, m.Content, f.Number, m.Spelt, texts)
+	m.Defines = c.history.Spells(f, uint64(id), priorityOf(m) > 0, to...)
+	c.history.Encode(texts, f, uint64(id), m.Content.Payload, to...)
+	return envelope.Packed(c.Coder, m.Content, f.Number, m.Defines, texts)
 }
 
 // keep takes a message that the engine has accepted into custody, before anything of it is sent.
 func (c *Carrier) keep(s *submission, id pmul.MessageID) {
 	if s.old != nil {
-		c.audience.Unsent(uint64(id), s.old.Content.Payload)
+		c.history.Unsent(uint64(id), s.old.Content.Payload)
 		for _, p := range s.to {
 			c.Store.End(s.old.For(p.ID), mail.Superseded)
 		}
 	}
 	for _, p := range s.to {
-		c.Store.Start(p, s.Message, attempt(id), c.audience)
+		c.Store.Start(p, s.Message, attempt(id), c.history)
 		c.Replica.Sent(p.ID, s.ID, s.Content.Items)
 	}
-	if f := c.audience.Flow(s.Content.Payload); f != nil {
-		c.audience.Sent(f, uint64(id), s.Message)
+	if f := c.history.Flow(s.Content.Payload); f != nil {
+		c.history.Sent(f, uint64(id), s.Message)
 	}
-	c.audience.Newest(s.Message)
+	c.history.Newest(s.Message)
 	c.hold(s.Message, id)
 }
 

@@ -13,7 +13,7 @@ import (
 func (c *Carrier) copies(now time.Time, packet pmul.Packet, body []byte) {
 	for _, p := range c.Peers {
 		if c.Behind(p.ID) && p.Reachable() && slices.ContainsFunc(packet.PDUs, func(pdu pmul.PDU) bool { return c.concerns(pdu, p) }) {
-			c.post(now, p.ID, p.Addr, !p.Met.KnowsUs, body, pmul.Packet{}, &p.Ledger)
+			c.post(now, p.ID, p.Addr, !p.Handshake.KnowsUs, body, pmul.Packet{}, &p.Ledger)
 			p.Counts.DatagramsSent++
 			p.LastSent = now
 		}

@@ -42,8 +42,8 @@ func (e *endedMessages) of(id pmul.MessageID, peer uint16) *outcome {
 	return e.peers[id][peer]
 }
 
-// take takes back that a peer has acknowledged a message; false: it was not noted.
-func (e *endedMessages) take(id pmul.MessageID, peer uint16) bool {
+// unacknowledge takes back that a peer has acknowledged a message; false: it was not noted.
+func (e *endedMessages) unacknowledge(id pmul.MessageID, peer uint16) bool {
 	o := e.peers[id][peer]
 	if o == nil || !o.delivered {
 		return false
@@ -92,21 +92,21 @@ func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 		return
 	}
 	if f.State == pmul.Delivered {
-		c.audience.Holds(p, uint64(f.Message), m, 0)
+		c.history.Holds(p, uint64(f.Message), m, 0)
 		c.ended.of(f.Message, p.ID).delivered = true
 		c.acked(p, f.Sequence)
 		c.Store.End(m.For(p.ID), mail.Delivered)
-	} else if c.audience.Ended(uint64(f.Message), m.Content.Payload); f.State == pmul.Refused && p.Gone {
+	} else if c.history.Ended(uint64(f.Message), m.Content.Payload); f.State == pmul.Refused && p.Gone {
 		if m.Content.Payload != nil {
-			p.Counts.Withdrawn++
+			p.Counts.Cancelled++
 		}
 		c.Store.End(m.For(p.ID), mail.Refused)
-	} else if f.State == pmul.Withdrawn {
-		c.Store.End(m.For(p.ID), mail.Withdrawn)
+	} else if f.State == pmul.Cancelled {
+		c.Store.End(m.For(p.ID), mail.Cancelled)
 	} else {
 		c.Store.End(m.For(p.ID), mail.Expired)
 		if m.Content.Payload == nil || !m.Content.Payload.Fleeting {
-			c.Road.Note("warn", "a message has not reached a peer", "peer", p.Name, "message", f.Message, "state", f.State)
+			c.Services.Note("warn", "a message has not reached a peer", "peer", p.Name, "message", f.Message, "state", f.State)
 		}
 	}
 	c.settle(now, f.Message, m)
@@ -126,35 +126,35 @@ func (c *Carrier) settle(now time.Time, id pmul.MessageID, m *mail.Message) {
 	if len(c.out) == 0 {
 		c.Air.Needless()
 	}
-	c.Road.TellFates(now)
+	c.Services.TellFates(now)
 }
 
-// Again sends messages to a peer that has acknowledged them and cannot read them: to it alone and coded by themselves.
-func (c *Carrier) Again(now time.Time, p *mail.Peer, numbers []uint32) {
+// Resend sends messages to a peer that has acknowledged them and cannot read them: to it alone and coded by themselves.
+func (c *Carrier) Resend(now time.Time, p *mail.Peer, numbers []uint32) {
 	for _, number := range numbers {
-		c.again(now, p, pmul.MessageID(number))
+		c.resendOne(now, p, pmul.MessageID(number))
 	}
 }
 
-func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
+func (c *Carrier) resendOne(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 	id := c.ended.latest(asked, p.ID)
 	payload := c.ended.payloads[id]
 	m := c.out[id]
-	if m != nil { // its receipt may still be on its way
+	if m != nil { // its acknowledgement may still be on its way
 		if id != asked && m.For(p.ID) != nil {
 			return // so is what goes in its place
 		}
 		payload = m.Content.Payload
 	}
 	if payload == nil {
-		c.Road.Gone(now, p, attempt(id))
-		c.Road.Note("error", "a peer asks for a message that this node no longer has; the message is undeliverable there", "peer", p.Name, "message", id)
+		c.Services.Gone(now, p, attempt(id))
+		c.Services.Note("error", "a peer asks for a message that this node no longer has; the message is undeliverable there", "peer", p.Name, "message", id)
 		return
 	}
-	c.audience.Misread(p, payload)
+	c.history.Misread(p, payload)
 	repair := *payload
-	repair.Token = 0                                      // it has been reported
-	if c.ended.take(id, p.ID) && p.Counts.Delivered > 0 { // it was not
+	repair.Token = 0                                               // it has been reported
+	if c.ended.unacknowledge(id, p.ID) && p.Counts.Delivered > 0 { // it was not
 		p.Counts.Delivered--
 	}
 	if len(c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &repair}, mail.Repair)) == 0 {
@@ -162,7 +162,7 @@ func (c *Carrier) again(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 	}
 	if m != nil && m.For(p.ID) != nil {
 		c.repaired(p, m.ID)
-		c.Store.End(m.For(p.ID), mail.Anew)
+		c.Store.End(m.For(p.ID), mail.Reissued)
 		c.settle(now, id, m)
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 // game is three nodes or more on a shared channel, of which the first speaks.
 type game struct {
-	*carriernet.Net
+	*carriernet.Network
 	t       *testing.T
 	a, b, c *carriernet.Node
 	said    int // messages that a has been given
@@ -48,7 +48,7 @@ func begin(t *testing.T, cfg config) *game {
 	w, err := carriernet.New(cfg)
 	check.NoError(check.Fatal(t), err)
 	w.Run(2 * time.Minute)
-	g := &game{Net: w, t: t, a: w.Nodes[0], b: w.Nodes[1]}
+	g := &game{Network: w, t: t, a: w.Nodes[0], b: w.Nodes[1]}
 	if len(w.Nodes) > 2 {
 		g.c = w.Nodes[2]
 	}

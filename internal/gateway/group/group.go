@@ -37,7 +37,7 @@ type Carrier struct {
 	peers        map[uint16]*mail.Peer
 	silent       map[uint16]bool // peers that have announced their silence
 	orders       map[uint16]*order
-	audience     *mail.Audience
+	history      *mail.SharedHistory
 	ref          uint64
 	answer       pmul.Accepted // of the Submit being stepped
 	out          map[pmul.MessageID]*mail.Message
@@ -73,8 +73,8 @@ const (
 // New starts the carrier; its engines find their records in the journal.
 func New(cfg Config, records []api.Record) (*Carrier, error) {
 	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, silent: map[uint16]bool{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
-		highest:  map[pmul.MessageID]uint16{},
-		audience: mail.NewAudience(cfg.Road, mail.Policy{Alike: true, Bucket: bucketFlow})}
+		highest: map[pmul.MessageID]uint16{},
+		history: mail.NewAudience(cfg.Services, mail.Policy{Alike: true, Bucket: bucketFlow})}
 	c.engine = pmul.ConfigFor(*cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong+cfg.Proofs, cfg.Rand)
 	c.engine.DatagramOctets -= margin
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
@@ -85,12 +85,12 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 	c.repeats = 1
 	if c.engine.Burst > 1 { // the first copy is often lost with the message
 		c.repeats = burstCopies
-		c.uncopied = !c.engine.Hears // one receiver's receipt tells as much as two copies, for less air
+		c.uncopied = !c.engine.Hears // one receiver's acknowledgement tells as much as two copies, for less air
 	}
 	for _, p := range cfg.Peers {
 		c.engine.Peers = append(c.engine.Peers, pmul.NodeID(p.ID))
 		c.peers[p.ID] = p
-		c.orders[p.ID] = &order{early: mail.Early{Peer: p.ID, Road: cfg.Road}}
+		c.orders[p.ID] = &order{early: mail.ReorderBuffer{Peer: p.ID, Services: cfg.Services}}
 	}
 	var journal []pmul.Record
 	for _, r := range records {
@@ -107,8 +107,8 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 }
 
 // attempt is what custody calls a message of the engine.
-func attempt(id pmul.MessageID) mail.Attempt {
-	return mail.Attempt{Lane: mail.Group, Number: uint64(id)}
+func attempt(id pmul.MessageID) mail.TransmissionID {
+	return mail.TransmissionID{Queue: mail.Group, Number: uint64(id)}
 }
 
 // Start begins to wait for what is missing before what came early; the gateway says next who is silent.
@@ -165,17 +165,17 @@ func (c *Carrier) Step(now time.Time) {
 			c.drain(now, p, o)
 		}
 	}
-	c.Tell(now)
+	c.SubmitState(now)
 }
 
-// Tell tells the peers what changed here.
-func (c *Carrier) Tell(now time.Time) {
-	for c.telling < telling && c.tell(now) {
+// SubmitState tells the peers what changed here.
+func (c *Carrier) SubmitState(now time.Time) {
+	for c.telling < telling && c.submitOneState(now) {
 	}
 }
 
 // Pump repeats on idle air; the engine sends in its own time.
-func (c *Carrier) Pump(now time.Time) { c.Air.Idle(now, c.Profile, c.Profile.Up.RateBps, c.Road) }
+func (c *Carrier) Pump(now time.Time) { c.Air.Idle(now, c.Profile, c.Profile.Up.RateBps, c.Services) }
 
 // Due is when an engine wants a Step, or a gap has been waited for long enough.
 func (c *Carrier) Due(_ time.Time, silent bool) time.Time {
@@ -205,7 +205,7 @@ func (c *Carrier) step(now time.Time, ev pmul.Event, s *submission) {
 		}
 	}
 	c.dues[0] = out.Deadline
-	c.obey(now, out)
+	c.apply(now, out)
 }
 
 func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
@@ -217,7 +217,7 @@ func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
 	out := c.receiver.Step(now, ev)
 	c.dues[1] = out.Deadline
 	before := c.Air.Free
-	c.obey(now, out)
+	c.apply(now, out)
 	if (c.engine.Hears || c.engine.Pair) && len(out.Send) > 0 {
 		c.acknowledged = now
 		c.stepSender(now, pmul.Busy{By: c.engine.Self, Air: c.Air.Free.Sub(due.Latest(before, now))})
@@ -231,10 +231,10 @@ func (c *Carrier) OnAir(now time.Time, p *mail.Peer, octets int) {
 	}
 }
 
-// obey does what an engine wants done.
-func (c *Carrier) obey(now time.Time, out pmul.Output) {
+// apply does what an engine wants done.
+func (c *Carrier) apply(now time.Time, out pmul.Output) {
 	for _, r := range out.Records {
-		c.Road.Record(r.Bucket, r.Key, r.Value)
+		c.Services.Record(r.Bucket, r.Key, r.Value)
 	}
 	for _, f := range out.Fates {
 		c.fate(now, f)
@@ -252,21 +252,21 @@ func (c *Carrier) obey(now time.Time, out pmul.Output) {
 // open reads a message in its turn. P_Mul has acknowledged it: one that was coded after what is not here any more, or
 // with another model, is asked for again.
 func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payload []byte) {
-	err := c.Road.Open(now, p, attempt(message), payload)
+	err := c.Services.Open(now, p, attempt(message), payload)
 	switch {
 	case err == nil:
 	case errors.Is(err, compact.ErrHistory), errors.Is(err, compact.ErrModel), errors.Is(err, envelope.ErrUnknownFlow):
-		c.Road.Note("info", "a P_Mul message refers to history that this node lacks; the gateway asks for it again", "peer", p.Name, "message", message, "error", err)
-		p.Met.Owe(now)
+		c.Services.Note("info", "a P_Mul message refers to history that this node lacks; the gateway asks for it again", "peer", p.Name, "message", message, "error", err)
+		p.Handshake.Owe(now)
 		if errors.Is(err, compact.ErrHistory) {
-			p.Met.Misread()
-			c.Road.RecordPeer(p)
+			p.Handshake.Misread()
+			c.Services.RecordPeer(p)
 		}
 		c.Accept(now, []*mail.Peer{p}, envelope.Message{Again: []uint32{uint32(message)}}, mail.State)
 	default:
 		p.Counts.Unreadable++
-		c.Road.Unread(now, p, attempt(message))
-		c.Road.Note("error", "a message of a peer cannot be read; it is dropped. Does the peer run another version?",
+		c.Services.Unread(now, p, attempt(message))
+		c.Services.Note("error", "a message of a peer cannot be read; it is dropped. Does the peer run another version?",
 			"peer", p.Name, "message", message, "error", err)
 	}
 }
@@ -279,7 +279,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	}
 	pdus, err := pmul.ParseCompact(body.Body, pmul.NodeID(p.ID), pmul.NodeID(c.Self))
 	if err != nil {
-		c.Road.Drop("p_mul")
+		c.Services.Drop("p_mul")
 		return true
 	}
 	kind := mail.Payload
@@ -301,7 +301,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 
 // NewStore: what the peer has acknowledged it knows no more; what it has not, the engine goes on with.
 func (c *Carrier) NewStore(p *mail.Peer) []*mail.Entry {
-	c.audience.Forget(p)
+	c.history.Forget(p)
 	c.orders[p.ID].forget(c, p)
 	return nil
 }
@@ -312,32 +312,32 @@ func (c *Carrier) Gone(now time.Time, p *mail.Peer) {
 }
 
 // Unlearn codes nothing after what the peer has forgotten.
-func (c *Carrier) Unlearn(p *mail.Peer) { c.audience.Unlearn(p, 0) }
+func (c *Carrier) Unlearn(p *mail.Peer) { c.history.Unlearn(p, 0) }
 
 // Resume goes on with a message that the engine has as well.
 func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
-	if r.At.Lane != mail.Group {
+	if r.At.Queue != mail.Group {
 		return false
 	}
 	id := pmul.MessageID(r.At.Number)
 	if state, ok := c.sender.Fate(id, pmul.NodeID(p.ID)); r.Fresh && !(ok && state == pmul.Waiting) {
 		return true // version 0.1 kept those too for whom it had ended
 	}
-	e := c.Store.Resume(r, p, mail.Group, c.audience)
+	e := c.Store.Resume(r, p, mail.Group, c.history)
 	if e.Gone = pmul.AiredOf(c.sender, id).Begun; !e.Gone {
 		c.Store.Lives.State(e.ID, p.ID, e.Stands())
 	}
 	if c.out[id] == nil {
 		c.hold(e.Message, id)
 	}
-	c.audience.Newest(e.Message)
+	c.history.Newest(e.Message)
 	c.Replica.Sent(p.ID, e.ID, e.Content.Items)
 	return true
 }
 
 // Owed is what the receiver owes; what is for the peers the engine has not sent for good.
 func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
-	o.Receipts, o.Datagrams, o.Octets = c.receiver.Owed(now)
+	o.Acks, o.Datagrams, o.Octets = c.receiver.Owed(now)
 	o.Octets += o.Datagrams * (profile.IPUDPOctets + seal.OverheadShort)
 	o.Airtime = profile.Airtime(o.Octets, c.Profile.Up.RateBps)
 	return o

@@ -14,15 +14,15 @@ import (
 // peer has sent to us. A message before its turn is kept in the journal, for a while: what is missing may have expired.
 type order struct {
 	next  uint32 // 0: nothing heard yet, the first sets it
-	early mail.Early
+	early mail.ReorderBuffer
 	begun uint32 // the highest that had come when this start began
 	put   bool   // among early is, perhaps, what had its turn when a turn of the loop had no room for it
-	receipts
+	acks
 }
 
 const (
 	bucketNext     = "mul-next"  // peer -> next Message_Sequence_Number
-	bucketAcked    = "mul-acked" // peer -> receipts
+	bucketAcked    = "mul-acked" // peer -> acknowledgements
 	bucketOldEarly = "mul-early" // of version 0.1: peer, Message_Sequence_Number -> Message_ID, payload
 
 	// A peer's first messages may have come before it was known and were not taken. They come again, so that a peer whose
@@ -32,8 +32,8 @@ const (
 	maxEarly = 1024 // more than that before their turn: what is missing is waited for no more
 )
 
-// patience is how long a gap is waited for: time enough for a sender to find a loss, by receipts that ride, and repair it. A
-// silent node gives no receipts: besides copies on idle air, what it has lost comes again after many minutes, and nothing else
+// patience is how long a gap is waited for: time enough for a sender to find a loss, by acknowledgements that ride, and repair it. A
+// silent node gives no acknowledgements: besides copies on idle air, what it has lost comes again after many minutes, and nothing else
 // waits for that.
 func (c *Carrier) patience() time.Duration {
 	if c.sender.Silent() {
@@ -45,8 +45,8 @@ func (c *Carrier) patience() time.Duration {
 	return 4*c.Timing.RoundTrip + 3*c.Profile.AckDelay
 }
 
-func place(sequence uint32) mail.Attempt {
-	return mail.Attempt{Lane: mail.Group, Number: uint64(sequence)}
+func place(sequence uint32) mail.TransmissionID {
+	return mail.TransmissionID{Queue: mail.Group, Number: uint64(sequence)}
 }
 
 // inOrder delivers d if its turn has come, and what follows it; otherwise it is kept.
@@ -102,12 +102,12 @@ func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 			o.put = false
 			break
 		}
-		if a, _ := o.early.Take(late, true); len(a.Body) > 0 {
+		if a, _ := o.early.Remove(late, true); len(a.Body) > 0 {
 			c.open(now, p, pmul.MessageID(a.Number), a.Body)
 		}
 	}
 	for p.Turn.Room(now) {
-		a, ok := o.early.Take(place(o.next), true)
+		a, ok := o.early.Remove(place(o.next), true)
 		if !ok {
 			break
 		}
@@ -122,7 +122,7 @@ func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 
 // record makes durable which message is next.
 func (c *Carrier) record(p *mail.Peer, o *order) {
-	c.Road.Record(bucketNext, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.next))
+	c.Services.Record(bucketNext, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.next))
 }
 
 // skip gives up waiting for what is missing before the first message that waits.
@@ -146,7 +146,7 @@ func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
 		}
 	}
 	if o.next != 0 {
-		c.Road.Record(bucketNext, peerKey(p.ID), nil)
+		c.Services.Record(bucketNext, peerKey(p.ID), nil)
 	}
 	o.next, o.begun = 0, 0
 }
@@ -156,7 +156,7 @@ func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
 // Restore takes a record of the carrier's buckets.
 func (c *Carrier) Restore(r api.Record) (bool, error) {
 	if r.Bucket == bucketFlow {
-		return true, c.audience.Restore(r.Key, r.Value)
+		return true, c.history.Restore(r.Key, r.Value)
 	}
 	var o *order
 	if len(r.Key) >= 2 {
@@ -168,20 +168,20 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 			o.next = binary.BigEndian.Uint32(r.Value)
 		}
 	case r.Bucket == bucketAcked && len(r.Key) == 2:
-		receipts, err := parseReceipts(r.Value)
+		acks, err := parseAcks(r.Value)
 		if err != nil {
 			return true, err
 		}
 		if o != nil {
-			o.receipts = receipts
+			o.acks = acks
 		}
 	case r.Bucket == bucketOldEarly && len(r.Key) == 6 && len(r.Value) >= 4:
 		if o != nil {
 			o.early.Keep(mail.Arrival{Place: place(binary.BigEndian.Uint32(r.Key[2:])),
 				Number: uint64(binary.BigEndian.Uint32(r.Value)), Body: r.Value[4:]}, true)
-			c.Road.Record(bucketOldEarly, r.Key, nil)
+			c.Services.Record(bucketOldEarly, r.Key, nil)
 		}
-	case r.Bucket == mail.BucketEarly && len(r.Key) > 2 && frame.Lane(r.Key[2]) == mail.Group:
+	case r.Bucket == mail.BucketEarly && len(r.Key) > 2 && frame.Queue(r.Key[2]) == mail.Group:
 		a, err := mail.ParseEarly(r.Key[2:], r.Value)
 		if err != nil {
 			return true, err

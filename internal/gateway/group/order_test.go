@@ -333,7 +333,7 @@ func TestNewerReplacesOlder(t *testing.T) {
 	g.a.Say(carriernet.Noise(1, 0, 9, 3000), 2, 3) // it has the air
 	for i := range 3 {
 		m := carriernet.Report(1, 50+i)
-		m.Supersedes, m.Key = "position", 7
+		m.LastValue, m.Key = "position", 7
 		g.a.Say(m, 2, 3)
 	}
 	g.Run(10 * time.Minute)
@@ -428,7 +428,7 @@ func TestPairOnAChannel(t *testing.T) {
 }
 
 // Where proofs make a datagram to all long, an acknowledgement goes to its one peer alone.
-func TestProofsMakeReceiptsGoApart(t *testing.T) {
+func TestProofsMakeAcksGoApart(t *testing.T) {
 	cfg := config{Plain: true}
 	cfg.Bearer = func(_ *carriernet.Node, c *carriage.Config) { c.Proven = func() int { return 100 } }
 	g := begin(t, cfg)

@@ -6,7 +6,7 @@ import (
 
 	"aldis/internal/due"
 	"aldis/internal/gateway/mail"
-	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/mail/history"
 	"aldis/internal/pmul"
 	"aldis/internal/site"
 )
@@ -19,7 +19,7 @@ type orders struct{ c *Carrier }
 func (c *Carrier) Orders() mail.Orders { return orders{c} }
 
 // goesTogether says that a message goes to its recipients under one number.
-func goesTogether(e *mail.Entry) bool { return e.Lane == mail.Group && e.At.Number != 0 }
+func goesTogether(e *mail.Entry) bool { return e.Queue == mail.Group && e.At.Number != 0 }
 
 func (o orders) Together() bool { return true }
 
@@ -47,12 +47,12 @@ func (o orders) Hold(now time.Time, e *mail.Entry, on bool) {
 	}
 }
 
-func (o orders) Withdraw(now time.Time, e *mail.Entry) {
+func (o orders) Cancel(now time.Time, e *mail.Entry) {
 	if !goesTogether(e) {
-		o.c.Store.End(e, mail.Withdrawn)
+		o.c.Store.End(e, mail.Cancelled)
 		return
 	}
-	o.c.stepSender(now, pmul.Withdraw{Message: pmul.MessageID(e.At.Number)})
+	o.c.stepSender(now, pmul.Cancel{Message: pmul.MessageID(e.At.Number)})
 }
 
 func (o orders) Precede(now time.Time, e *mail.Entry, p site.Precedence) error {
@@ -77,11 +77,11 @@ func (o orders) Precede(now time.Time, e *mail.Entry, p site.Precedence) error {
 	c.ref++
 	c.answer = pmul.Accepted{}
 	priority := priorityOf(copied)
-	c.audience.Unsent(uint64(id), was.Content.Payload)
+	c.history.Unsent(uint64(id), was.Content.Payload)
 	c.Store.Exchange(was, e.At, copied)
 	c.out[id] = copied
-	if f := c.audience.Flow(copied.Content.Payload); f != nil {
-		c.audience.Sent(f, uint64(id), copied)
+	if f := c.history.Flow(copied.Content.Payload); f != nil {
+		c.history.Sent(f, uint64(id), copied)
 	}
 	c.step(now, pmul.Replace{Ref: c.ref, Message: id, Payload: slices.Clone(body), Priority: &priority,
 		Expires: due.Earliest(now.Add(lifetime), copied.Content.Payload.Expires)}, nil)
@@ -165,7 +165,7 @@ func (c *Carrier) aired(to uint16, pdus []pmul.PDU) {
 		for _, peer := range m.Recipients() {
 			if e := m.For(peer); e.At == attempt(id) {
 				e.Gone = true
-				c.Store.Lives.State(m.ID, peer, life.UnderWay)
+				c.Store.Lives.State(m.ID, peer, history.UnderWay)
 			}
 		}
 		c.Store.Lives.Aired(m.ID, to, parts[id].octets, len(order)-1, parts[id].again)
@@ -174,5 +174,5 @@ func (c *Carrier) aired(to uint16, pdus []pmul.PDU) {
 
 // repaired notes that a recipient could not read what it had acknowledged: what goes in its place is another message.
 func (c *Carrier) repaired(p *mail.Peer, of uint64) {
-	c.Store.Lives.End(of, p.ID, life.Again, "the site could not read it")
+	c.Store.Lives.End(of, p.ID, history.Again, "the site could not read it")
 }

@@ -11,8 +11,8 @@ import (
 // A receiver that was put back to an older copy of its data lacks what it has acknowledged since, and its sender keeps that
 // no more. Nothing can be sent again, but it is said how many they are: docs/decisions/put-back.md.
 
-// receipts is what a peer has acknowledged, by Message_Sequence_Number.
-type receipts struct {
+// acks is what a peer has acknowledged, by Message_Sequence_Number.
+type acks struct {
 	highest uint32 // 0: nothing
 	start   uint32 // the same in the peer's present start
 	before  uint32 // highest when that began
@@ -39,7 +39,7 @@ func (o *order) highest() uint32 {
 
 // acked notes that a peer has acknowledged a message.
 func (c *Carrier) acked(p *mail.Peer, sequence uint32) {
-	r := &c.orders[p.ID].receipts
+	r := &c.orders[p.ID].acks
 	was := *r
 	for _, highest := range []*uint32{&r.highest, &r.start} {
 		if sequence != 0 && (*highest == 0 || int32(sequence-*highest) > 0) {
@@ -47,50 +47,50 @@ func (c *Carrier) acked(p *mail.Peer, sequence uint32) {
 		}
 	}
 	if *r != was {
-		c.recordReceipts(p)
+		c.recordAcks(p)
 	}
 }
 
 // Started: the peer has a new start. It says next what it had when that began.
 func (c *Carrier) Started(p *mail.Peer) {
-	r := &c.orders[p.ID].receipts
+	r := &c.orders[p.ID].acks
 	if was := *r; was.highest != 0 {
-		*r = receipts{highest: was.highest, before: was.highest}
-		c.recordReceipts(p)
+		*r = acks{highest: was.highest, before: was.highest}
+		c.recordAcks(p)
 	}
 }
 
 // forget: the peer has a new store. It counts anew what has come.
 func (o *order) forget(c *Carrier, p *mail.Peer) {
-	if o.receipts != (receipts{}) {
-		o.receipts = receipts{}
-		c.Road.Record(bucketAcked, peerKey(p.ID), nil)
+	if o.acks != (acks{}) {
+		o.acks = acks{}
+		c.Services.Record(bucketAcked, peerKey(p.ID), nil)
 	}
 }
 
 // Compare looks whether a peer, as it says of its present start, lacks what it has acknowledged.
 func (c *Carrier) Compare(_ time.Time, p *mail.Peer, h frame.Hello) {
-	r, seen := &c.orders[p.ID].receipts, h.Seen
-	if h.HeardStream != p.Met.Stream || r.told || r.highest == 0 {
+	r, seen := &c.orders[p.ID].acks, h.Seen
+	if h.HeardStream != p.Handshake.Stream || r.told || r.highest == 0 {
 		return
 	}
 	r.told = true
 	if lost := int(int16(uint16(r.before) - seen)); r.before != 0 && lost > 0 {
-		c.Road.Note("warn", "a peer runs on an older copy of its data; messages that it acknowledged since then are not sent again",
+		c.Services.Note("warn", "a peer runs on an older copy of its data; messages that it acknowledged since then are not sent again",
 			"peer", p.Name, "it_may_have_lost", lost)
 		r.highest = r.before - uint32(lost)
 		if r.start != 0 && int32(r.start-r.highest) > 0 {
 			r.highest = r.start
 		}
 	}
-	c.recordReceipts(p)
+	c.recordAcks(p)
 }
 
-func (c *Carrier) recordReceipts(p *mail.Peer) {
-	c.Road.Record(bucketAcked, peerKey(p.ID), c.orders[p.ID].receipts.append(nil))
+func (c *Carrier) recordAcks(p *mail.Peer) {
+	c.Services.Record(bucketAcked, peerKey(p.ID), c.orders[p.ID].acks.append(nil))
 }
 
-func (r *receipts) append(b []byte) []byte {
+func (r *acks) append(b []byte) []byte {
 	for _, n := range []uint32{r.highest, r.start, r.before} {
 		b = binary.BigEndian.AppendUint32(b, n)
 	}
@@ -100,14 +100,14 @@ func (r *receipts) append(b []byte) []byte {
 	return append(b, 0)
 }
 
-// parseReceipts reads them; earlier records have the highest alone.
-func parseReceipts(b []byte) (receipts, error) {
+// parseAcks reads them; earlier records have the highest alone.
+func parseAcks(b []byte) (acks, error) {
 	switch len(b) {
 	case 4:
 		n := binary.BigEndian.Uint32(b)
-		return receipts{highest: n, start: n, told: true}, nil
+		return acks{highest: n, start: n, told: true}, nil
 	case 13:
-		return receipts{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]), b[12] == 1}, nil
+		return acks{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]), b[12] == 1}, nil
 	}
-	return receipts{}, mail.ErrRecord
+	return acks{}, mail.ErrRecord
 }

@@ -2,19 +2,19 @@ package group
 
 import "testing"
 
-// TestReceiptsRecord: what the journal has of receipts is read as it was written, and what an earlier version wrote as what it
+// TestAcksRecord: what the journal has of acknowledgements is read as it was written, and what an earlier version wrote as what it
 // said.
-func TestReceiptsRecord(t *testing.T) {
-	for _, r := range []receipts{{highest: 1}, {highest: 300, start: 300, before: 7, told: true}, {highest: 1<<32 - 1, before: 1<<32 - 1}} {
-		if got, err := parseReceipts(r.append(nil)); err != nil || got != r {
+func TestAcksRecord(t *testing.T) {
+	for _, r := range []acks{{highest: 1}, {highest: 300, start: 300, before: 7, told: true}, {highest: 1<<32 - 1, before: 1<<32 - 1}} {
+		if got, err := parseAcks(r.append(nil)); err != nil || got != r {
 			t.Errorf("%+v is read as %+v, %v", r, got, err)
 		}
 	}
-	if got, err := parseReceipts([]byte{0, 0, 1, 2}); err != nil || got != (receipts{highest: 258, start: 258, told: true}) {
+	if got, err := parseAcks([]byte{0, 0, 1, 2}); err != nil || got != (acks{highest: 258, start: 258, told: true}) {
 		t.Errorf("of an earlier version: %+v, %v", got, err)
 	}
 	for _, n := range []int{0, 3, 5, 12, 14} {
-		if _, err := parseReceipts(make([]byte, n)); err == nil {
+		if _, err := parseAcks(make([]byte, n)); err == nil {
 			t.Errorf("%d octets are taken", n)
 		}
 	}

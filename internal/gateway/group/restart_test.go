@@ -163,7 +163,7 @@ func TestSilentReceiver(t *testing.T) {
 		check.Equal(in, "delivered to the other", g.a.Fates(2)[mail.Delivered], 3)
 		check.Equal(in, "delivered to it", g.a.Fates(3)[mail.Delivered], 0)
 		owed := g.c.Bearer.Carriers[0].Owed(g.Now)
-		check.True(in, "acknowledgements that it owes", owed.Receipts > 0 && owed.Datagrams > 0 && owed.Airtime > 0, owed)
+		check.True(in, "acknowledgements that it owes", owed.Acks > 0 && owed.Datagrams > 0 && owed.Airtime > 0, owed)
 		g.c.Silent(false, false)
 		g.Run(10 * time.Minute)
 		check.Equal(in, "delivered to it at the end", g.a.Fates(3)[mail.Delivered], 3)
@@ -284,11 +284,11 @@ func TestHeldFromTheStart(t *testing.T) {
 func TestCancel(t *testing.T) {
 	g, ids := busyAir(t)
 	check.Equal(t, "a peer may have all of it", g.orders().Whole(g.a.Entry(ids[0], 2)), false)
-	g.a.Do(func(now time.Time) { g.orders().Withdraw(now, g.a.Entry(ids[0], 2)) })
+	g.a.Do(func(now time.Time) { g.orders().Cancel(now, g.a.Entry(ids[0], 2)) })
 	g.Run(15 * time.Minute)
 	g.heard("0 2..3")
-	check.Equal(t, "canceled for node 2", g.a.Fates(2)[mail.Withdrawn], 1)
-	check.Equal(t, "canceled for node 3", g.a.Fates(3)[mail.Withdrawn], 1)
+	check.Equal(t, "canceled for node 2", g.a.Fates(2)[mail.Cancelled], 1)
+	check.Equal(t, "canceled for node 3", g.a.Fates(3)[mail.Cancelled], 1)
 }
 
 // A message that is given another precedence goes before those that waited before it, to all, and arrives with it.
@@ -371,8 +371,8 @@ func TestAskedForAgainBeforeItsAcknowledgement(t *testing.T) {
 		}
 	}
 	g.a.Do(func(now time.Time) {
-		g.a.Bearer.Channels[0].Again(now, g.a.Peer(2), []uint32{number})
-		g.a.Bearer.Channels[0].Again(now, g.a.Peer(2), []uint32{number}) // the first is on its way
+		g.a.Bearer.Channels[0].Resend(now, g.a.Peer(2), []uint32{number})
+		g.a.Bearer.Channels[0].Resend(now, g.a.Peer(2), []uint32{number}) // the first is on its way
 	})
 	g.Run(10 * time.Minute)
 	g.ended(1)
@@ -383,7 +383,7 @@ func TestAskedForAgainBeforeItsAcknowledgement(t *testing.T) {
 // A message that is asked for again and that nobody keeps any more is said to be lost.
 func TestAskedForWhatNobodyHas(t *testing.T) {
 	g := plain(t)
-	g.a.Do(func(now time.Time) { g.a.Bearer.Channels[0].Again(now, g.a.Peer(2), []uint32{4711}) })
+	g.a.Do(func(now time.Time) { g.a.Bearer.Channels[0].Resend(now, g.a.Peer(2), []uint32{4711}) })
 	check.Equal(check.Fatal(t), "messages that nobody has", len(g.a.Lacked), 1)
 	check.Equal(t, "its number", g.a.Lacked[0].Number, 4711)
 }
@@ -399,7 +399,7 @@ func TestAskedForAgain(t *testing.T) {
 			number = uint32(pdu.Message)
 		}
 	}
-	g.a.Do(func(now time.Time) { g.a.Bearer.Channels[0].Again(now, g.a.Peer(2), []uint32{number, number}) })
+	g.a.Do(func(now time.Time) { g.a.Bearer.Channels[0].Resend(now, g.a.Peer(2), []uint32{number, number}) })
 	g.Run(5 * time.Minute)
 	check.Equal(t, "what node 2 has heard", g.b.Heard(1), "0..1 1")
 	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0..1")
@@ -458,7 +458,7 @@ func TestEarlyMessageOfVersion01(t *testing.T) {
 	journal := g.b.Journal()
 	changed := 0
 	for i, r := range journal {
-		if r.Bucket == mail.BucketEarly { // peer, lane, place -> number, body
+		if r.Bucket == mail.BucketEarly { // peer, queue, place -> number, body
 			changed++
 			journal[i] = api.Record{Bucket: "mul-early", Key: slices.Concat(r.Key[:2], r.Key[len(r.Key)-4:]), Value: r.Value[4:]}
 		}

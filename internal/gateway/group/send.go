@@ -24,7 +24,7 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 	}
 	b, err := c.engine.Encode(nil, packet)
 	if err != nil {
-		c.Road.Note("error", "a P_Mul packet cannot be encoded", "error", err)
+		c.Services.Note("error", "a P_Mul packet cannot be encoded", "error", err)
 		return
 	}
 	body := frame.Append(nil, frame.PMul{Body: b}, true)
@@ -36,24 +36,24 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 			to = []*mail.Peer{p}
 		}
 	case c.Group.IsValid():
-		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Met.KnowsUs })
+		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Handshake.KnowsUs })
 		c.post(now, seal.Group, c.Group, long, body, packet, c.Ledger)
 		c.copies(now, packet, body)
 		return
 	}
 	for _, p := range to {
 		if p.Addr.IsValid() {
-			c.post(now, p.ID, p.Addr, !p.Met.KnowsUs, body, packet, &p.Ledger)
+			c.post(now, p.ID, p.Addr, !p.Handshake.KnowsUs, body, packet, &p.Ledger)
 			p.Counts.DatagramsSent++
 			p.LastSent = now
 		}
 	}
 }
 
-// proofsApart is how many octets of proofs make a datagram to all too long for a receipt.
+// proofsApart is how many octets of proofs make a datagram to all too long for an acknowledgement.
 const proofsApart = 32
 
-// apart says that a packet is nothing but receipts of whole messages for one peer, and that the proofs for all others would be
+// apart says that a packet is nothing but acknowledgements of whole messages for one peer, and that the proofs for all others would be
 // more than it. It goes to that peer alone, though the others do not learn that the channel is in use for so short a time.
 func (c *Carrier) apart(packet pmul.Packet) bool {
 	p := c.peers[uint16(packet.To)]
@@ -95,7 +95,7 @@ func (c *Carrier) only(packet pmul.Packet) *mail.Peer {
 	return p
 }
 
-// ride puts receipts that are owed into a datagram that goes to all anyway.
+// ride puts acknowledgements that are owed into a datagram that goes to all anyway.
 func (c *Carrier) ride(now time.Time, packet pmul.Packet) pmul.Packet {
 	b, err := c.engine.Encode(nil, packet)
 	if err != nil || len(b) >= c.engine.DatagramOctets {
@@ -104,7 +104,7 @@ func (c *Carrier) ride(now time.Time, packet pmul.Packet) pmul.Packet {
 	out := c.receiver.Step(now, pmul.Ride{Octets: c.engine.DatagramOctets - len(b)})
 	c.dues[1] = out.Deadline
 	for _, r := range out.Records {
-		c.Road.Record(r.Bucket, r.Key, r.Value)
+		c.Services.Record(r.Bucket, r.Key, r.Value)
 	}
 	if len(out.Ride) > 0 {
 		c.acknowledged = now
@@ -114,7 +114,7 @@ func (c *Carrier) ride(now time.Time, packet pmul.Packet) pmul.Packet {
 }
 
 func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool, body []byte, packet pmul.Packet, l *mail.Ledger) {
-	data, ok := c.Road.Seal(to, long, body)
+	data, ok := c.Services.Seal(to, long, body)
 	if !ok {
 		return
 	}
@@ -122,7 +122,7 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	l.Head(mail.Sent, long)
 	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
 	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
-	c.Air.Took(now, c.Profile, len(data), c.Profile.Up.RateBps)
+	c.Air.Sent(now, c.Profile, len(data), c.Profile.Up.RateBps)
 	lone := now.Sub(c.used) >= c.Profile.AckDelay // else the next message tells of what was lost
 	c.used = now
 	if whole(packet.PDUs) && !c.fleeting(packet.PDUs) && (c.repeats == 1 || lone && c.kindOf(packet.PDUs) == mail.Payload) {
@@ -130,9 +130,9 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 		if c.uncopied {
 			times = 0
 		}
-		c.Air.Again(c.Profile, addr, data, c.peers[to], l, long, times, c.forSilent(packet.PDUs))
+		c.Air.KeepCopy(c.Profile, addr, data, c.peers[to], l, long, times, c.forSilent(packet.PDUs))
 	}
-	c.Road.Send(addr, data)
+	c.Services.Send(addr, data)
 }
 
 // forSilent says that a datagram is for a peer that has announced its silence, among others.

@@ -1,11 +1,11 @@
 // Package keys decides which keys this node seals and opens with, which datagrams of other gateways count, and by which
-// roster of members it goes: docs/decisions/boots.md, docs/decisions/trust.md, docs/decisions/rollover.md and
+// roster of members it goes: docs/decisions/incarnations.md, docs/decisions/trust.md, docs/decisions/rollover.md and
 // docs/decisions/forward-secrecy.md.
 //
 // It reads what is known of a peer (mail.Peer) and changes nothing there: what is to be done about a peer is in the values
 // that it returns. What it wants in the journal or the log goes to its Road at once.
 //
-// Read keys.go first, then door.go (datagrams), rollover.go (newer rosters) and shelf.go (which rosters a node has kept).
+// Read keys.go first, then authenticator.go (datagrams), rollover.go (newer rosters) and rosterhistory.go (which rosters a node has kept).
 package keys
 
 import (
@@ -48,12 +48,12 @@ type Road interface {
 
 // Config is what the keys of a node are made of.
 type Config struct {
-	ID    uint16
-	Name  string
-	Boot  seal.Boot
-	Key   seal.Key
-	Trust *Trust // nil: Key
-	Road  Road
+	ID          uint16
+	Name        string
+	Incarnation seal.Incarnation
+	Key         seal.Key
+	Trust       *Trust // nil: Key
+	Road        Road
 	// Forward: ephemeral keys are made, where Trust has Chance. On a link where a peer's silence is a matter of course none are.
 	Forward bool
 	Shared  bool // all share one channel, and a greeting there is heard by all
@@ -73,12 +73,12 @@ type Keys struct {
 	known map[uint16]*member // also this node, and peers that have left in this run
 }
 
-// member is another node of the net, as its datagrams go.
+// member is another node of the network, as its datagrams go.
 type member struct {
 	*mail.Peer // to be read; nil: it is this node
 	here       bool
 	visit
-	forged  uint64 // datagrams that a member of the net has sealed for all in its name
+	forged  uint64 // datagrams that a member of the network has sealed for all in its name
 	foreign uint64 // datagrams that say to be from it and are not sealed with its key
 }
 
@@ -94,7 +94,7 @@ func New(cfg Config, peers []*mail.Peer) *Keys {
 func (k *Keys) enlist(p *mail.Peer) {
 	m := k.known[p.ID]
 	if m == nil {
-		m = &member{Peer: p, visit: newVisit(seal.Boot{})}
+		m = &member{Peer: p, visit: newVisit(seal.Incarnation{})}
 		k.known[p.ID] = m
 	}
 	m.here = true
@@ -113,10 +113,10 @@ func (k *Keys) Begin(states map[uint16]seal.PeerState) error {
 		}
 		with = k.Rosters.ring
 	}
-	k.sealer = seal.NewSealer(with, k.cfg.ID, k.cfg.Boot)
-	k.opener = seal.NewOpener(with, k.cfg.ID, k.cfg.Boot, states)
+	k.sealer = seal.NewSealer(with, k.cfg.ID, k.cfg.Incarnation)
+	k.opener = seal.NewOpener(with, k.cfg.ID, k.cfg.Incarnation, states)
 	if trust != nil && trust.Chance != nil && k.cfg.Forward {
-		k.forward = seal.NewForward(k.Rosters.ring, k.cfg.ID, k.cfg.Boot, trust.Chance, trust.Hold)
+		k.forward = seal.NewForward(k.Rosters.ring, k.cfg.ID, k.cfg.Incarnation, trust.Chance, trust.Hold)
 		k.sealer.Forward(k.forward)
 		k.opener.Forward(k.forward)
 	}
@@ -126,7 +126,7 @@ func (k *Keys) Begin(states map[uint16]seal.PeerState) error {
 	}
 	for _, m := range k.peers {
 		state := k.opener.State(m.ID)
-		m.counted = []seal.Boot{{Number: state.Boot, Salt: state.Salt}}
+		m.counted = []seal.Incarnation{{Number: state.Incarnation, Salt: state.Salt}}
 	}
 	k.opener.Strict()
 	return nil
@@ -175,8 +175,8 @@ func (k *Keys) record(id uint16) {
 
 func key(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
 
-// Boot is the last start of a peer that counts; 0: none.
-func (k *Keys) Boot(id uint16) uint32 { return k.opener.State(id).Boot }
+// Incarnation is the last start of a peer that counts; 0: none.
+func (k *Keys) Incarnation(id uint16) uint32 { return k.opener.State(id).Incarnation }
 
 // Step brings ephemeral keys to now, and wipes those whose time is over. It is called at the beginning of each turn.
 func (k *Keys) Step(now time.Time) { k.forward.Step(now) }
@@ -203,8 +203,8 @@ func (k *Keys) Silent(id uint16, silent bool) { k.forward.Silent(id, silent) }
 
 // Hello adds to a HELLO for a peer what it says of starts, rosters and ephemeral keys.
 func (k *Keys) Hello(p *mail.Peer, h *frame.Hello) {
-	h.HeardBoot, h.HeardStream = k.opener.HeardBoot(p.ID), p.Met.InStream
-	if k.opener.State(p.ID).Boot == 0 && h.HeardBoot != 0 {
+	h.HeardIncarnation, h.HeardStream = k.opener.HeardIncarnation(p.ID), p.Handshake.InStream
+	if k.opener.State(p.ID).Incarnation == 0 && h.HeardIncarnation != 0 {
 		h.HeardStream = k.known[p.ID].stream
 	}
 	h.Roster, h.Mark = k.Rosters.said(), k.Rosters.mark
@@ -220,10 +220,10 @@ func (k *Keys) Hear(now time.Time, id uint16, h frame.Hello) {
 // Agree takes what the newest HELLO of a peer says of ephemeral keys; true: the peer waits to see that its key is here.
 func (k *Keys) Agree(id uint16, h frame.Hello) bool {
 	state := k.opener.State(id)
-	return k.forward.Hear(id, seal.Boot{Number: state.Boot, Salt: state.Salt}, h.Ephemeral, h.HeardEphemeral)
+	return k.forward.Hear(id, seal.Incarnation{Number: state.Incarnation, Salt: state.Salt}, h.Ephemeral, h.HeardEphemeral)
 }
 
-// Lacks says that a peer is not known to have what its key is made of: receipts for it take a HELLO along.
+// Lacks says that a peer is not known to have what its key is made of: acknowledgements for it take a HELLO along.
 func (k *Keys) Lacks(id uint16) bool { return k.forward.Lacks(id) }
 
 // ProofsMost is the room that datagrams to all must leave for proofs, also of rosters to come.
@@ -242,7 +242,7 @@ func (k *Keys) Proofs() int {
 	return k.Rosters.ring.Proofs()
 }
 
-// Describe adds to a status what the keys know. Key is what two operators compare: of the net's key, or of this node's own.
+// Describe adds to a status what the keys know. Key is what two operators compare: of the network's key, or of this node's own.
 func (k *Keys) Describe(s *api.Status) {
 	if k.cfg.Trust == nil {
 		s.Key = k.cfg.Key.Fingerprint()
@@ -252,7 +252,7 @@ func (k *Keys) Describe(s *api.Status) {
 	for i := range s.Peers {
 		p := &s.Peers[i]
 		m := k.known[p.ID]
-		p.Start, p.Forgotten, p.Unopened = k.Boot(p.ID), m.forgotten, m.strange
+		p.Start, p.Forgotten, p.Unopened = k.Incarnation(p.ID), m.forgotten, m.strange
 		p.Forged, p.Strange = m.forged, m.foreign
 	}
 	k.Rosters.describe(s)

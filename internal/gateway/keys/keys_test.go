@@ -55,7 +55,7 @@ func newNode(t *testing.T, id uint16, first *roster.Roster, others ...uint16) *n
 		n.peers[other] = mail.NewPeer(other, string(rune('a'+other)), addr, nil, false)
 		list, states[other] = append(list, n.peers[other]), seal.PeerState{}
 	}
-	n.Keys = keys.New(keys.Config{ID: id, Name: string(rune('a' + id)), Boot: seal.Boot{Number: uint32(start.Unix()) + uint32(id)}, Road: &n.book,
+	n.Keys = keys.New(keys.Config{ID: id, Name: string(rune('a' + id)), Incarnation: seal.Incarnation{Number: uint32(start.Unix()) + uint32(id)}, Road: &n.book,
 		Trust:    &keys.Trust{Own: sim.NodeKey(id), Authority: sim.Authority().Public(), Roster: first},
 		AckDelay: time.Second, ProbeInterval: time.Minute, RoundTrip: time.Second}, list)
 	if err := n.Begin(states); err != nil {
@@ -89,7 +89,7 @@ func TestStranger(t *testing.T) {
 	check.Equal(t, "answered by a silent node", b.Open(start, a.hello(t, 2), true).Greet != nil, false)
 	o = a.Open(start, b.hello(t, 1), false) // it has heard a
 	check.Equal(t, "an answer is taken", o.Taken, true)
-	check.Equal(t, "the start that counts", a.Boot(2), uint32(start.Unix())+2)
+	check.Equal(t, "the start that counts", a.Incarnation(2), uint32(start.Unix())+2)
 	check.Equal(t, "last record", a.book.records[len(a.book.records)-1], keys.BucketSeal)
 	o = a.Open(start, api.Datagram{Data: []byte("noise")}, false)
 	check.Equal(t, "noise is idle", o.Idle && !o.Taken, true)

@@ -55,12 +55,12 @@ type lag struct {
 
 // lagging is forgotten when a peer leaves.
 type lagging struct {
-	keeps   shelf     // those that it keeps; its newest is 0: not known
-	told    uint32    // the one that it is being told; 0: none
-	lags    time.Time // since when it is known to go by an older one than this node; zero: it is not
-	again   time.Time // when one that was told is told again at the earliest
-	denied  time.Time // when it has last said that it goes by an older one
-	changed uint32    // serial of which it was told what that changes of an older one
+	keeps   rosterHistory // those that it keeps; its newest is 0: not known
+	told    uint32        // the one that it is being told; 0: none
+	lags    time.Time     // since when it is known to go by an older one than this node; zero: it is not
+	again   time.Time     // when one that was told is told again at the earliest
+	denied  time.Time     // when it has last said that it goes by an older one
+	changed uint32        // serial of which it was told what that changes of an older one
 }
 
 // choose puts the newest roster first that names this node, of the configuration's and the journal's.
@@ -124,7 +124,7 @@ func (o *Rosters) digests() (list []string) {
 }
 
 // differs says that a peer goes by another roster of the newest serial, or does not know all of them that are known here.
-func (o *Rosters) differs(its shelf) bool {
+func (o *Rosters) differs(its rosterHistory) bool {
 	return its.newest == o.common.Serial && its.mark != o.mark && (its.mark != 0 || len(o.alike()) > 1)
 }
 
@@ -158,7 +158,7 @@ func (o *Rosters) Restore(value []byte) error {
 	if err != nil || trust == nil {
 		return err
 	}
-	if r.Net == trust.Roster.Net && r.Verify(trust.Authority) == nil {
+	if r.Network == trust.Roster.Network && r.Verify(trust.Authority) == nil {
 		o.kept = append(o.kept, r)
 	}
 	return nil
@@ -174,7 +174,7 @@ func (o *Rosters) Resume(id uint16, octets []byte) {
 
 // said is what a HELLO says of the rosters.
 func (o *Rosters) said() uint16 {
-	var s shelf
+	var s rosterHistory
 	for _, r := range slices.Backward(o.list) {
 		s = s.with(r.Serial)
 	}
@@ -191,7 +191,7 @@ func (o *Rosters) Behind(id uint16) bool {
 // MayLack says that a peer is to be greeted by itself: it is behind, or does not answer what is for all, and nobody knows which
 // rosters it keeps. Between two nodes the roster does not matter.
 func (o *Rosters) MayLack(id uint16) bool {
-	return o.Behind(id) || o.common != nil && o.common.Serial > 1 && o.known[id].Met.Tries() >= deafTries
+	return o.Behind(id) || o.common != nil && o.common.Serial > 1 && o.known[id].Handshake.Tries() >= deafTries
 }
 
 // deafTries is how many greetings in a row a peer may leave without an answer before it gets one of its own.
@@ -221,7 +221,7 @@ func (o *Rosters) Give(r *roster.Roster) {
 // take decides about a roster that came from an operator or a peer. The error says why it is not taken.
 func (o *Rosters) take(r *roster.Roster, from string) error {
 	if o.cfg.Trust == nil {
-		return fmt.Errorf("all gateways of this net share a key: there are no rosters")
+		return fmt.Errorf("all gateways of this network share a key: there are no rosters")
 	}
 	if err := r.Verify(o.cfg.Trust.Authority); err != nil {
 		return err
@@ -314,7 +314,7 @@ func (o *Rosters) part() {
 			continue
 		}
 		if m.gone = !named; m.gone {
-			m.keeps, m.lags = shelf{}, time.Time{}
+			m.keeps, m.lags = rosterHistory{}, time.Time{}
 		}
 	}
 }
@@ -346,7 +346,7 @@ func (o *Rosters) hear(now time.Time, id uint16, h frame.Hello) {
 }
 
 // knows notes which rosters a peer keeps.
-func (o *Rosters) knows(m *lag, its shelf) {
+func (o *Rosters) knows(m *lag, its rosterHistory) {
 	if m.keeps = its; !o.lacks(m) {
 		m.lags = time.Time{}
 	}
@@ -583,7 +583,7 @@ func (o *Rosters) Ended(now time.Time, id uint16, octets []byte, delivered bool)
 		if base == 0 { // a change that comes to nothing is followed by the whole at once
 			m.again = now.Add(turn)
 		}
-		if m.denied.Equal(now) { // the datagram with the receipt says that it came to nothing
+		if m.denied.Equal(now) { // the datagram with the acknowledgement says that it came to nothing
 			m.lags = due.Latest(now, m.again)
 			return
 		}
@@ -606,7 +606,7 @@ func (o *Rosters) describe(s *api.Status) {
 	if r == nil {
 		return
 	}
-	s.Roster = &api.RosterStatus{Net: r.Net, Serial: r.Serial, Sealing: o.use, Made: r.Made, At: r.At, Refusals: o.refusals, Refusal: o.refusal,
+	s.Roster = &api.RosterStatus{Network: r.Network, Serial: r.Serial, Sealing: o.use, Made: r.Made, At: r.At, Refusals: o.refusals, Refusal: o.refusal,
 		Authority: o.cfg.Trust.Authority.Fingerprint(), AuthorityKey: roster.AuthorityPublic(o.cfg.Trust.Authority),
 		Digests: o.digests(), Differs: len(o.alike()) > 1}
 	for i := range s.Peers {

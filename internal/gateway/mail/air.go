@@ -45,16 +45,16 @@ const (
 	maxCopies = 8
 )
 
-// Took notes that a datagram of so many octets above UDP goes out now, at a rate in bits per second.
-func (a *Air) Took(now time.Time, p *profile.Profile, octets, rateBps int) {
+// Sent notes that a datagram of so many octets above UDP goes out now, at a rate in bits per second.
+func (a *Air) Sent(now time.Time, p *profile.Profile, octets, rateBps int) {
 	air := profile.Airtime(profile.IPUDPOctets+octets+p.FrameOverhead, rateBps)
 	a.Gauge.octets += int64(profile.IPUDPOctets + octets + p.FrameOverhead)
 	a.Free = due.Latest(a.Free, now).Add(air)
 	a.use(now, p, air)
 }
 
-// So is how many octets have gone.
-func (a *Air) So() int64 { return a.Gauge.octets }
+// Octets is how many octets have gone.
+func (a *Air) Octets() int64 { return a.Gauge.octets }
 
 // Heard notes a datagram of somebody else of so many octets above UDP.
 func (a *Air) Heard(now time.Time, p *profile.Profile, octets int) {
@@ -67,10 +67,10 @@ func (a *Air) use(now time.Time, p *profile.Profile, air time.Duration) {
 	}
 }
 
-// Again keeps a datagram with a message, that went to this peer or group (nil), in the long form or not, to repeat it so many times. It
+// KeepCopy keeps a datagram with a message, that went to this peer or group (nil), in the long form or not, to repeat it so many times. It
 // replaces the one that was kept before: whoever has this one notices that the other is missing. For a silent receiver
 // both are kept.
-func (a *Air) Again(p *profile.Profile, to netip.AddrPort, data []byte, peer *Peer, own *Ledger, long bool, times int, silent bool) {
+func (a *Air) KeepCopy(p *profile.Profile, to netip.AddrPort, data []byte, peer *Peer, own *Ledger, long bool, times int, silent bool) {
 	a.copies = slices.DeleteFunc(a.copies, func(c copyOf) bool { return !c.kept })
 	if times == 0 || p.CopyAfter == 0 || p.Tariff == profile.TariffOctets || len(data) > copyMost {
 		return
@@ -94,7 +94,7 @@ func (a *Air) Arrived(peer *Peer) {
 func (a *Air) Needless() { a.copies = nil }
 
 // Idle repeats one of what is kept if its time has come. The caller says that nothing else waits for this transmitter.
-func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, road Road) {
+func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, road Services) {
 	if !due.Reached(now, a.Due()) {
 		return
 	}
@@ -103,7 +103,7 @@ func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, road Road) {
 	if now.Sub(c.at) > copyLate*p.CopyAfter {
 		return
 	}
-	a.Took(now, p, len(c.data), rateBps)
+	a.Sent(now, p, len(c.data), rateBps)
 	if c.left--; c.left > 0 {
 		c.at = a.Free.Add(p.CopyAfter)
 		a.copies = append(a.copies, c)

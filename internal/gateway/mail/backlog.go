@@ -14,16 +14,16 @@ type Backlog struct {
 // Backlog is what waits for the peer and is not held by an order, the most urgent precedence first, without those in which nothing
 // waits. What P_Mul holds waits too: it has its number from the beginning. The time that this takes grows with the local peers and
 // with the state that waits, not with the messages.
-func (b *Box) Backlog() (list []Backlog) {
+func (b *PeerQueue) Backlog() (list []Backlog) {
 	var all [ranks]Backlog
-	for lane := range b.waiting {
+	for queue := range b.waiting {
 		for rank := range all {
-			b.waiting[lane].levels[rank].add(&all[rank])
+			b.waiting[queue].levels[rank].add(&all[rank])
 		}
 	}
 	for a, e := range b.underWay {
 		switch row := &all[e.Rank()]; {
-		case a.Lane != Group || e.Held || e.OnHold:
+		case a.Queue != Group || e.Held || e.OnHold:
 		case e.Content.Payload == nil:
 			row.News += len(e.Full)
 		default:
@@ -40,7 +40,7 @@ func (b *Box) Backlog() (list []Backlog) {
 	return list
 }
 
-// add counts what waits in a level of a lane.
+// add counts what waits in a level of a queue.
 func (l *level) add(row *Backlog) {
 	for _, e := range l.state {
 		row.News, row.Octets = row.News+len(e.Full), row.Octets-len(e.Full) // Box.byRank has them

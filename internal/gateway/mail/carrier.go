@@ -20,15 +20,15 @@ var ErrRecord = errors.New("gateway: journal record of another format")
 
 // Common is what a bearer makes all its carriers of.
 type Common struct {
-	Self    uint16           // this node
-	Profile *profile.Profile // of the bearer, live
-	Timing  custody.Config   // timers and windows of the link
-	Peers   []*Peer          // by id
-	Road    Road
-	Store   *Store
-	Replica *replica.Replica
-	Coder   *compact.Coder
-	Air     *Air // of a terminal: one for all peers
+	Self     uint16           // this node
+	Profile  *profile.Profile // of the bearer, live
+	Timing   custody.Config   // timers and windows of the link
+	Peers    []*Peer          // by id
+	Services Services
+	Store    *Store
+	Replica  *replica.Replica
+	Coder    *compact.Coder
+	Air      *Air // of a terminal: one for all peers
 	// Group is the address of all peers on a shared channel, and Ledger what went there. Invalid: each gets a copy.
 	Group  netip.AddrPort
 	Ledger *Ledger
@@ -62,7 +62,7 @@ type Carrier interface {
 	NewNumbers(now time.Time, p *Peer)
 	// Unlearn: the peer does not know any more what it was sent before, and cannot read what is coded after it.
 	Unlearn(p *Peer)
-	// Resume goes on with a message of the carrier's lanes; false: they are not its own. Restore does so with a record of
+	// Resume goes on with a message of the carrier's queues; false: they are not its own. Restore does so with a record of
 	// the carrier's own buckets.
 	Resume(r Restored, p *Peer) bool
 	Restore(r api.Record) (bool, error)
@@ -88,7 +88,7 @@ type Orders interface {
 	Waits(e *Entry) bool
 	Whole(e *Entry) bool
 	Hold(now time.Time, e *Entry, on bool)
-	Withdraw(now time.Time, e *Entry)
+	Cancel(now time.Time, e *Entry)
 	Precede(now time.Time, e *Entry, p site.Precedence) error
 	// Queue is what waits for a peer. Ahead is octets, as journalled, that go before what Box.Backlog counts; negative: so much of
 	// that has left this end.
@@ -117,8 +117,8 @@ type Channel interface {
 	// Hello adds to a HELLO for a peer what the carrier has of the peer's messages. Compare takes what the peer's HELLO says of ours.
 	Hello(p *Peer, h *frame.Hello)
 	Compare(now time.Time, p *Peer, h frame.Hello)
-	// Again sends messages once more that the peer has acknowledged and cannot read.
-	Again(now time.Time, p *Peer, numbers []uint32)
+	// Resend sends messages once more that the peer has acknowledged and cannot read.
+	Resend(now time.Time, p *Peer, numbers []uint32)
 	// OnAir says that a datagram of a peer, of so many octets above UDP, has used the air. Started: the peer has a new start. Gone: the
 	// roster does not name it any more, and what waits for it ends.
 	OnAir(now time.Time, p *Peer, octets int)
@@ -140,7 +140,7 @@ type Link interface {
 	// Hello puts into a HELLO to the peer which numbers this node and the peer have. Compare takes what the HELLO of the peer's start
 	// says of them: docs/decisions/put-back.md.
 	Hello(h *frame.Hello)
-	Compare(now time.Time, h frame.Hello, boot uint32)
+	Compare(now time.Time, h frame.Hello, incarnation uint32)
 	// Together says that the peer is greeted at once with all others of a shared channel; Greeting takes what it says to all. Who
 	// calls Greeting bounds how often, for what anybody could have sent. Greet sends a HELLO at once, to an address that is not
 	// believed to be the peer's.
@@ -160,7 +160,7 @@ type Link interface {
 
 // Owed is what a carrier has to send, in IP octets, about: before deflating.
 type Owed struct {
-	Receipts  int // peers that wait for receipts
+	Acks      int // peers that wait for acknowledgements
 	Messages  int // that wait or may have to go again
 	Items     int // of this site that some peer has not, each peer counted
 	Octets    int
@@ -168,8 +168,8 @@ type Owed struct {
 	Airtime   time.Duration
 }
 
-// Road is what custody and the carriers have from the gateway above them.
-type Road interface {
+// Services is what custody and the carriers have from the gateway above them.
+type Services interface {
 	// Record changes the journal, with all else of this Step. RecordPeer makes a peer's numbers durable.
 	Record(bucket string, key, value []byte)
 	RecordPeer(p *Peer)
@@ -178,13 +178,13 @@ type Road interface {
 	Drop(reason string)
 	// Open reads a message of a peer in its turn and hands it on. OpenSlice does as much of it as this turn of the loop has room
 	// for; compact.ErrUnfinished: it is to be called again.
-	Open(now time.Time, p *Peer, at Attempt, body []byte) error
-	OpenSlice(now time.Time, p *Peer, at Attempt, body []byte) error
+	Open(now time.Time, p *Peer, at TransmissionID, body []byte) error
+	OpenSlice(now time.Time, p *Peer, at TransmissionID, body []byte) error
 	// Unread says that a message of a peer is acknowledged and cannot be read: its sender is told. Gone says that one of ours is,
 	// and that nobody has it any more.
-	Unread(now time.Time, from *Peer, at Attempt)
-	Gone(now time.Time, to *Peer, at Attempt)
-	// TellFates tells the faces what has become of their messages.
+	Unread(now time.Time, from *Peer, at TransmissionID)
+	Gone(now time.Time, to *Peer, at TransmissionID)
+	// TellFates tells the adapters what has become of their messages.
 	TellFates(now time.Time)
 	// Hello is what a HELLO to a peer says now.
 	Hello(now time.Time, p *Peer) frame.Hello

@@ -9,7 +9,7 @@ import (
 )
 
 // Gauge finds out from the traffic how fast a transmitter's link is, while something waits for it all the time: the octets that
-// went between two datagrams, by the time between their receipts. It sees that a link is slower than its profile, and
+// went between two datagrams, by the time between their acknowledgements. It sees that a link is slower than its profile, and
 // paces by that. That a link is faster it cannot see, for nothing goes faster than the profile says. The zero value is ready.
 //
 // What the modem drops because its queue is full has not passed, so what goes again is taken off. But a radio that loses much
@@ -19,7 +19,7 @@ type Gauge struct {
 	first  int64 // octets of messages that went the first time
 	again  int64 // and again
 	began  time.Time
-	heard  time.Time // of a receipt
+	heard  time.Time // of an acknowledgement
 	from   [3]int64  // octets, first and again, at began
 
 	low      int     // samples below the pace, one after the other
@@ -34,8 +34,8 @@ type Gauge struct {
 
 // When a link counts as slower.
 const (
-	gaugeSpan  = 30 * time.Second // of a sample, at the least: the delay of two receipts varies by seconds
-	gaugeGap   = time.Minute      // without a receipt: the link was down
+	gaugeSpan  = 30 * time.Second // of a sample, at the least: the delay of two acknowledgements varies by seconds
+	gaugeGap   = time.Minute      // without an acknowledgement: the link was down
 	gaugeTimes = 3                // samples, one after the other
 	slower     = 0.8              // of the pace
 	asFast     = 0.97             // of the pace: it may go faster
@@ -68,7 +68,7 @@ func (g *Gauge) Carried(octets int, again bool) {
 // Idle says that nothing waits for the transmitter.
 func (g *Gauge) Idle() { g.began = time.Time{} }
 
-// There notes that a receipt came for what went so far: everything before it is over the link, or lost on it.
+// There notes that an acknowledgement came for what went so far: everything before it is over the link, or lost on it.
 func (g *Gauge) There(now time.Time, so int64, p *profile.Profile, rateBps int) {
 	span := max(gaugeSpan, 10*(p.Up.Jitter+p.Down.Jitter))
 	if now.Sub(g.heard) > gaugeGap {
@@ -125,7 +125,7 @@ func (g *Gauge) judge(now time.Time, sent, lost float64, rateBps int) {
 type Aired struct {
 	At    time.Time // the first time
 	So    int64     // octets of the transmitter, its own datagram included; 0: unknown
-	Asked bool      // a receipt was wanted at once
+	Asked bool      // an acknowledgement was wanted at once
 	Alone bool      // nothing else was on its way
 }
 
@@ -154,7 +154,7 @@ func (e *Evidence) Went(again bool) {
 	}
 }
 
-// There notes a receipt for a message that went alone and had asked for it, so long after it went the first time: longer than
+// There notes an acknowledgement for a message that went alone and had asked for it, so long after it went the first time: longer than
 // a round trip, if that datagram was lost. The least of several counts.
 func (e *Evidence) There(took time.Duration) {
 	e.trips = append(e.trips[max(0, len(e.trips)-mostTrips+1):], took)

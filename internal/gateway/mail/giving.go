@@ -4,13 +4,13 @@ import "aldis/internal/link/frame"
 
 // giving is which messages that wait for a peer would be given up, newest first. State stays. It changes nothing.
 type giving struct {
-	box    *Box
+	queue  *PeerQueue
 	taken  map[*Entry]bool // of what the operator holds
 	ends   map[*source]int // of each source, how many of its messages stay
 	shares map[string]int  // octets that would wait, by source
 }
 
-func (b *Box) giving() *giving {
+func (b *PeerQueue) giving() *giving {
 	return &giving{b, map[*Entry]bool{}, map[*source]int{}, map[string]int{}}
 }
 
@@ -27,7 +27,7 @@ func (g *giving) share(name string) int {
 	if n, ok := g.shares[name]; ok {
 		return n
 	}
-	return g.box.shares[name]
+	return g.queue.shares[name]
 }
 
 // newest gives up the newest message of a rank, and of those that the operator holds after all others; nil: none is left.
@@ -36,7 +36,7 @@ func (g *giving) newest(rank int) *Entry {
 		return e
 	}
 	var newest *Entry
-	for _, e := range g.box.onHold {
+	for _, e := range g.queue.onHold {
 		if e.Rank() == rank && !g.taken[e] && (newest == nil || e.Order > newest.Order) {
 			newest = e
 		}
@@ -49,8 +49,8 @@ func (g *giving) newest(rank int) *Entry {
 // so many octets more.
 func (g *giving) largest(e *Entry, octets int) *Entry {
 	name, most := "", g.share(e.Source())+octets
-	for lane := range g.box.waiting {
-		for _, s := range g.box.waiting[lane].levels[e.Rank()].sources {
+	for queue := range g.queue.waiting {
+		for _, s := range g.queue.waiting[queue].levels[e.Rank()].sources {
 			if n := g.share(s.name); s.name != e.Source() && g.end(s) > 0 && n > most {
 				name, most = s.name, n
 			}
@@ -65,8 +65,8 @@ func (g *giving) largest(e *Entry, octets int) *Entry {
 func (g *giving) give(rank int, of func(*source) bool) *Entry {
 	var from *source
 	var newest *Entry
-	for lane := range frame.Lane(frame.Lanes) {
-		for _, s := range g.box.waiting[lane].levels[rank].sources {
+	for queue := range frame.Queue(frame.Queues) {
+		for _, s := range g.queue.waiting[queue].levels[rank].sources {
 			if n := g.end(s); n > 0 && of(s) && (newest == nil || s.list[n-1].Order > newest.Order) {
 				from, newest = s, s.list[n-1]
 			}

@@ -18,13 +18,13 @@ const (
 	Repair
 	Header
 	Key
-	Survey
+	LinkProbe
 	kinds
 )
 
 // String is the kind's name in the ledger and the metrics.
 func (k Kind) String() string {
-	return [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "survey"}[k]
+	return [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "link_probe"}[k]
 }
 
 // KindOf is the account of a message with these items.

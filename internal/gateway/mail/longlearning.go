@@ -5,9 +5,9 @@ import (
 	"aldis/internal/site"
 )
 
-// Long says under which number the flow of message number of the bulk lane goes, and whether it has to spell it out: the first of
-// the flow in that lane does, for the lanes do not wait for each other.
-func (a *Audience) Long(p *site.Message, number uint64) (flow uint32, spells bool) {
+// Long says under which number the flow of message number of the bulk queue goes, and whether it has to spell it out: the first of
+// the flow in that queue does, for the queues do not wait for each other.
+func (a *SharedHistory) Long(p *site.Message, number uint64) (flow uint32, spells bool) {
 	f := a.Flow(p)
 	if f == nil {
 		return 0, true
@@ -21,22 +21,22 @@ func (a *Audience) Long(p *site.Message, number uint64) (flow uint32, spells boo
 	return f.Number, f.long == number
 }
 
-// EncodeLong lets texts code message number of the bulk lane after a long one of its flow that the peer holds.
-func (a *Audience) EncodeLong(texts *envelope.Texts, payload *site.Message, number uint64) {
+// EncodeLong lets texts code message number of the bulk queue after a long one of its flow that the peer holds.
+func (a *SharedHistory) EncodeLong(texts *envelope.Texts, payload *site.Message, number uint64) {
 	if f := a.Flow(payload); f != nil && texts != nil {
 		a.bulk.Encode(texts, f.Number, number)
 	}
 }
 
-// SentLong notes that a message of the bulk lane has its number, and is under way from now on.
-func (a *Audience) SentLong(payload *site.Message, number uint64) {
+// SentLong notes that a message of the bulk queue has its number, and is under way from now on.
+func (a *SharedHistory) SentLong(payload *site.Message, number uint64) {
 	if f := a.Flow(payload); f != nil {
 		a.bulk.Sent(f.Number, number, payload)
 	}
 }
 
-// HoldsLong notes that the peer holds a message of the bulk lane.
-func (a *Audience) HoldsLong(payload *site.Message, number uint64) {
+// HoldsLong notes that the peer holds a message of the bulk queue.
+func (a *SharedHistory) HoldsLong(payload *site.Message, number uint64) {
 	if payload == nil {
 		return
 	}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/mail/history"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
@@ -58,7 +58,7 @@ func (s *Store) recallOrders(e *Entry, o *ordered) {
 			e.Message = copied
 		}
 	}
-	e.OnHold = o.hold && (e.At.Number == 0 || e.Lane == Group)
+	e.OnHold = o.hold && (e.At.Number == 0 || e.Queue == Group)
 }
 
 // recordOrders makes durable what is ordered of an entry.
@@ -72,7 +72,7 @@ func (s *Store) recordOrders(e *Entry) {
 		value = o.append(nil)
 	}
 	if value != nil || e.ordered {
-		s.road.Record(bucketOrdered, toKey(e), value)
+		s.services.Record(bucketOrdered, toKey(e), value)
 	}
 	e.ordered = value != nil
 }
@@ -88,7 +88,7 @@ func (m *Message) With(p site.Precedence) (*Message, error) {
 	return &copied, err
 }
 
-// Hold keeps an entry back that waits, or lets it go again, to its place. Over a lane of its own the caller has seen to the
+// Hold keeps an entry back that waits, or lets it go again, to its place. Over a queue of its own the caller has seen to the
 // carrier.
 func (s *Store) Hold(e *Entry, on bool) {
 	if e.OnHold == on {
@@ -102,9 +102,9 @@ func (s *Store) Hold(e *Entry, on bool) {
 		e.OnHold = on
 	}
 	s.recordOrders(e)
-	state := life.Waiting
+	state := history.Waiting
 	if on {
-		state = life.OnHold
+		state = history.OnHold
 	}
 	s.Lives.State(e.ID, e.Peer.ID, state)
 }
@@ -120,7 +120,7 @@ func (s *Store) Precede(e *Entry, p site.Precedence) error {
 }
 
 // Exchange puts a copy of a message into its place for all recipients whom it reaches as this.
-func (s *Store) Exchange(of *Message, at Attempt, copied *Message) {
+func (s *Store) Exchange(of *Message, at TransmissionID, copied *Message) {
 	for _, id := range of.Recipients() {
 		if e := of.to[id]; e.At == at {
 			s.exchange(e, copied)
@@ -132,14 +132,14 @@ func (s *Store) exchange(e *Entry, copied *Message) {
 	was := e.Message
 	e.Peer.Box.pull(e)
 	e.Message, e.Coded, e.Learned = copied, false, false
-	if key := was.supersedes(); key != "" && e.audience.latest[key] == was {
-		e.audience.latest[key] = copied
+	if key := was.supersedes(); key != "" && e.history.latest[key] == was {
+		e.history.latest[key] = copied
 	}
 	if e.At.Number == 0 {
 		e.Peer.Box.push(e)
 	} else {
 		e.Peer.Box.underWay[e.At] = e
-		e.Peer.Box.octets[e.Lane] += len(e.Full)
+		e.Peer.Box.octets[e.Queue] += len(e.Full)
 	}
 	s.recordOrders(e)
 }
@@ -153,16 +153,16 @@ func (m *Message) Recipients() (ids []uint16) {
 	return ids
 }
 
-// heed gives an entry that goes again under another ID what was ordered of the message before.
-func (s *Store) heed(e *Entry) {
+// reapplyOrders gives an entry that goes again under another ID what was ordered of the message before.
+func (s *Store) reapplyOrders(e *Entry) {
 	before := s.again[e.Content.Payload]
 	if before == nil || e.Content.Payload == nil {
 		return
 	}
-	s.Lives.End(before.ID, e.Peer.ID, life.Again, "as "+life.Name(e.ID)+": the site begins anew")
+	s.Lives.End(before.ID, e.Peer.ID, history.Again, "as "+history.Name(e.ID)+": the site begins anew")
 	if e.OnHold = before.OnHold; e.OnHold {
 		s.recordOrders(e)
-		s.Lives.State(e.ID, e.Peer.ID, life.OnHold)
+		s.Lives.State(e.ID, e.Peer.ID, history.OnHold)
 	}
 }
 
@@ -173,14 +173,14 @@ func (s *Store) Get(id uint64) *Message { return s.byID[id] }
 func (s *Store) Newest() *Message { return s.byID[s.next] }
 
 // HeldBack counts what the operator holds of a rank.
-func (b *Box) HeldBack(rank int) (n int) {
+func (b *PeerQueue) HeldBack(rank int) (n int) {
 	for _, e := range b.onHold {
 		if e.Rank() == rank {
 			n++
 		}
 	}
 	for a, e := range b.underWay {
-		if a.Lane == Group && e.OnHold && e.Rank() == rank {
+		if a.Queue == Group && e.OnHold && e.Rank() == rank {
 			n++
 		}
 	}
@@ -188,7 +188,7 @@ func (b *Box) HeldBack(rank int) (n int) {
 }
 
 // listOnHold is what is held for a peer, by ID.
-func (b *Box) listOnHold() (list []*Entry) {
+func (b *PeerQueue) listOnHold() (list []*Entry) {
 	for _, e := range b.onHold {
 		list = append(list, e)
 	}
@@ -214,7 +214,7 @@ func (s *Store) begin(e *Entry) {
 		return
 	}
 	if s.Lives.Get(e.ID) == nil {
-		l := life.Life{ID: e.ID, Face: p.Face, From: p.From, To: toOf(p), Label: p.About(), Precedence: p.Precedence, Octets: len(e.Full),
+		l := history.Life{ID: e.ID, Adapter: p.Adapter, From: p.From, To: toOf(p), Label: p.About(), Precedence: p.Precedence, Octets: len(e.Full),
 			Accepted: e.Accepted, Expires: p.Expires}
 		s.Lives.Begin(l)
 	}
@@ -222,25 +222,25 @@ func (s *Store) begin(e *Entry) {
 }
 
 // Stands is the state of a message that has not ended for a recipient.
-func (e *Entry) Stands() life.State {
+func (e *Entry) Stands() history.State {
 	switch {
 	case e.OnHold:
-		return life.OnHold
-	case e.At.Number != 0 && (e.Lane != Group || e.Gone):
-		return life.UnderWay
+		return history.OnHold
+	case e.At.Number != 0 && (e.Queue != Group || e.Gone):
+		return history.UnderWay
 	}
-	return life.Waiting
+	return history.Waiting
 }
 
 // fates are the final states of lives, by Fate.
-var fates = [...]life.State{Delivered: life.Delivered, Expired: life.Expired, Refused: life.Refused, Withdrawn: life.Withdrawn, Superseded: life.Superseded}
+var fates = [...]history.State{Delivered: history.Delivered, Expired: history.Expired, Refused: history.Refused, Cancelled: history.Cancelled, Superseded: history.Superseded}
 
 // tellLife notes how a message ends for a recipient. One that begins anew ends when that has been accepted.
 func (s *Store) tellLife(e *Entry, fate Fate) {
 	if e.Content.Payload == nil {
 		return
 	}
-	if fate == Anew {
+	if fate == Reissued {
 		if s.again == nil {
 			s.again = map[*site.Message]*Entry{}
 		}
@@ -260,7 +260,7 @@ func (s *Store) Aired(e *Entry, octets, company int, again bool) {
 // Arrived notes that a recipient has a message, and waits for one before it.
 func (s *Store) Arrived(e *Entry) {
 	if e.Content.Payload != nil {
-		s.Lives.Note(e.ID, life.Event{What: life.Arrived, Peer: e.Peer.ID})
+		s.Lives.Note(e.ID, history.Event{What: history.Arrived, Peer: e.Peer.ID})
 	}
 }
 
@@ -272,7 +272,7 @@ func (s *Store) Turn(now time.Time) {
 	}
 	left := slices.SortedFunc(maps.Values(s.again), func(a, b *Entry) int { return cmp.Compare(a.ID, b.ID) })
 	for _, e := range left {
-		s.Lives.End(e.ID, e.Peer.ID, life.Withdrawn, "the site begins anew, and the queue for it is full")
+		s.Lives.End(e.ID, e.Peer.ID, history.Cancelled, "the site begins anew, and the queue for it is full")
 	}
 	clear(s.again)
 }
@@ -288,7 +288,7 @@ func (single) Waits(e *Entry) bool   { return e.At.Number == 0 }
 func (o single) Whole(e *Entry) bool { return !o.Waits(e) }
 
 func (o single) Hold(_ time.Time, e *Entry, on bool)                    { o.store.Hold(e, on) }
-func (o single) Withdraw(_ time.Time, e *Entry)                         { o.store.End(e, Withdrawn) }
+func (o single) Cancel(_ time.Time, e *Entry)                           { o.store.End(e, Cancelled) }
 func (o single) Precede(_ time.Time, e *Entry, p site.Precedence) error { return o.store.Precede(e, p) }
 
 func (single) Queue(_ time.Time, p *Peer) Queued {

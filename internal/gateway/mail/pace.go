@@ -34,7 +34,7 @@ func (p *Pace) ended(now time.Time, e *Entry, fate Fate) {
 		p.octets, p.took = p.octets/2, p.took/2
 	}
 	b := &e.Peer.Box
-	p.since, p.backlog = now, b.Waiting(frame.Direct, frame.Bulk) > 0 || e.Lane == Group && len(b.underWay) > 1
+	p.since, p.backlog = now, b.Waiting(frame.Direct, frame.Bulk) > 0 || e.Queue == Group && len(b.underWay) > 1
 }
 
 // Rate is octets as journalled a second; false: too little has gone to say.

@@ -14,17 +14,17 @@ type Peer struct {
 	ID   uint16
 	Name string
 	Paths
-	Link   Link // that reaches it; who makes a bearer sets it
-	Met    Acquaintance
-	Box    Box
-	Reader Reader
-	Counts api.PeerCounts
-	Ledger Ledger
-	Opened Kind // what the last message opened was
-	Stamp       // of its datagram that is read now
-	Turn   Turn // what of its messages one turn of the loop reads
-	Shows  Evidence
-	Pace   Pace // how fast messages get there while some wait
+	Link      Link // that reaches it; who makes a bearer sets it
+	Handshake Handshake
+	Box       PeerQueue
+	Reader    Reader
+	Counts    api.PeerCounts
+	Ledger    Ledger
+	Opened    Kind // what the last message opened was
+	Stamp          // of its datagram that is read now
+	Turn      Turn // what of its messages one turn of the loop reads
+	Shows     Evidence
+	Pace      Pace // how fast messages get there while some wait
 
 	LastSent  time.Time
 	LastHeard time.Time
@@ -32,51 +32,51 @@ type Peer struct {
 }
 
 // Stamp is the place of a datagram among those of its sender.
-type Stamp struct{ Boot, Counter uint32 }
+type Stamp struct{ Incarnation, Counter uint32 }
 
 // Reachable says that a datagram may go to the peer, at an address that is known.
 func (p *Peer) Reachable() bool { return p.Addr.IsValid() && !p.Gone }
 
 // NewPeer is a peer that was never heard.
-func NewPeer(id uint16, name string, addr netip.AddrPort, road Road, late bool) *Peer {
-	p := &Peer{ID: id, Name: name, Paths: NewPaths(addr), Met: Acquaintance{Stream: 1}, Turn: NewTurn(ReadOctets)}
+func NewPeer(id uint16, name string, addr netip.AddrPort, road Services, late bool) *Peer {
+	p := &Peer{ID: id, Name: name, Paths: NewPaths(addr), Handshake: Handshake{Stream: 1}, Turn: NewTurn(ReadOctets)}
 	if late {
 		p.Turn = NewTurn(ReadWhole)
 	}
-	p.Box.underWay = map[Attempt]*Entry{}
-	for lane := range p.Box.waiting {
+	p.Box.underWay = map[TransmissionID]*Entry{}
+	for queue := range p.Box.waiting {
 		for rank := range p.Box.rotas {
-			p.Box.waiting[lane].levels[rank].rota = &p.Box.rotas[rank]
+			p.Box.waiting[queue].levels[rank].rota = &p.Box.rotas[rank]
 		}
 	}
-	p.Reader = Reader{peer: id, road: road, late: late}
+	p.Reader = Reader{peer: id, services: road, late: late}
 	p.Reader.clear()
 	return p
 }
 
-// Acquaintance is what two gateways know of each other's state, as their HELLOs say.
-type Acquaintance struct {
-	Store    uint32    // of the peer; 0: never heard
-	Model    uint16    // of compaction, the peer's
-	Corpus   uint32    // the net's that the peer has, as it has said in this run; 0: none, or it has not said yet
-	Forgot   uint8     // raised whenever we could not read what was coded after messages of it
-	HeForgot uint8     // the same of the peer
-	Pieces   bool      // it understands pieces of long messages
-	Stream   uint8     // of our message numbers towards it
-	InStream uint8     // of its numbers towards us
-	Placed   bool      // in this start it has said that InStream is the stream of its numbers
-	Compared uint32    // the last start of the peer whose numbers count: its first ones were compared with what we have
-	Started  bool      // the peer has, and no receipt of this start of it was compared with what it had acknowledged
-	Refused  Refusal   // nothing that the peer sends counts until it begins a new stream
-	Era      uint16    // raised whenever the peer's numbers begin anew
-	Agreed   bool      // in this start it has said that it hears this stream of ours: its receipts are for that
-	Ending   bool      // our stream ends: nothing more of it goes
-	Anew     Refusal   // what the peer says of our stream in this datagram: a new one begins after it
-	Known    uint32    // of it, with Void: the last start of ours whose numbers count there
-	KnowsUs  bool      // it has told that it knows our boot and stream: the short form will do
-	Owed     bool      // it does not know that we know it
-	Due      time.Time // of a hello; zero: none goes by itself
-	tries    int
+// Handshake is what two gateways know of each other's state, as their HELLOs say.
+type Handshake struct {
+	Store      uint32    // of the peer; 0: never heard
+	Model      uint16    // of compaction, the peer's
+	Corpus     uint32    // the network's that the peer has, as it has said in this run; 0: none, or it has not said yet
+	Forgot     uint8     // raised whenever we could not read what was coded after messages of it
+	PeerForgot uint8     // the same of the peer
+	Segments   bool      // it understands segments of long messages
+	Stream     uint8     // of our message numbers towards it
+	InStream   uint8     // of its numbers towards us
+	Placed     bool      // in this start it has said that InStream is the stream of its numbers
+	Compared   uint32    // the last start of the peer whose numbers count: its first ones were compared with what we have
+	Started    bool      // the peer has, and no acknowledgement of this start of it was compared with what it had acknowledged
+	Refused    Refusal   // nothing that the peer sends counts until it begins a new stream
+	Era        uint16    // raised whenever the peer's numbers begin anew
+	Agreed     bool      // in this start it has said that it hears this stream of ours: its acknowledgements are for that
+	Ending     bool      // our stream ends: nothing more of it goes
+	Reissued   Refusal   // what the peer says of our stream in this datagram: a new one begins after it
+	Known      uint32    // of it, with Void: the last start of ours whose numbers count there
+	KnowsUs    bool      // it has told that it knows our incarnation and stream: the short form will do
+	Owed       bool      // it does not know that we know it
+	Due        time.Time // of a hello; zero: none goes by itself
+	tries      int
 }
 
 // Refusal is why a receiver takes nothing more of a stream (docs/decisions/put-back.md).
@@ -90,20 +90,20 @@ const (
 )
 
 // End stops our stream: the peer is asked what of it has arrived.
-func (a *Acquaintance) End(now time.Time) {
+func (a *Handshake) End(now time.Time) {
 	a.Ending, a.KnowsUs = true, false
 	a.Owe(now)
 }
 
 // Owe makes a hello go at the latest then.
-func (a *Acquaintance) Owe(at time.Time) { a.Owed, a.Due = true, due.Earliest(a.Due, at) }
+func (a *Handshake) Owe(at time.Time) { a.Owed, a.Due = true, due.Earliest(a.Due, at) }
 
 // helloLimit is the longest that a peer which does not answer waits for the next hello.
 const helloLimit = 10 * time.Minute
 
 // Said notes that a hello went. One that gets no answer goes again: first after prompt, since the first may simply have
 // been lost, then ever later from interval on.
-func (a *Acquaintance) Said(now time.Time, prompt, interval time.Duration) {
+func (a *Handshake) Said(now time.Time, prompt, interval time.Duration) {
 	a.Owed, a.Due = false, time.Time{}
 	if a.KnowsUs {
 		return
@@ -117,21 +117,21 @@ func (a *Acquaintance) Said(now time.Time, prompt, interval time.Duration) {
 }
 
 // Tries is how many hellos have gone in a row that had no answer.
-func (a *Acquaintance) Tries() int { return a.tries }
+func (a *Handshake) Tries() int { return a.tries }
 
 // Misread raises Forgot, of which a HELLO has seven bits.
-func (a *Acquaintance) Misread() { a.Forgot = (a.Forgot + 1) & 0x7f }
+func (a *Handshake) Misread() { a.Forgot = (a.Forgot + 1) & 0x7f }
 
-// Answered takes from a hello whether the peer knows our start, which is boot.
-func (a *Acquaintance) Answered(now time.Time, h frame.Hello, boot uint32) {
+// Answered takes from a hello whether the peer knows our start, which is incarnation.
+func (a *Handshake) Answered(now time.Time, h frame.Hello, incarnation uint32) {
 	knew := a.KnowsUs
 	a.Agreed = h.HeardStream == a.Stream
-	ours := h.HeardBoot == boot && h.HeardStream == a.Stream
+	ours := h.HeardIncarnation == incarnation && h.HeardStream == a.Stream
 	switch {
 	case ours && h.Void:
-		a.Anew, a.Known = Void, h.Known
+		a.Reissued, a.Known = Void, h.Known
 	case ours && h.Ended:
-		a.Anew = Ended
+		a.Reissued = Ended
 	}
 	a.KnowsUs = ours && !h.Void && (h.Ended || !a.Ending)
 	if a.KnowsUs {

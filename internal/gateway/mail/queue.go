@@ -12,7 +12,7 @@ import (
 // ranks is how many precedences there are.
 const ranks = int(site.Deferred) + 1
 
-// queue is what waits in one lane for a peer. The most urgent goes first. Of as urgent ones the local sources take turns, and of
+// queue is what waits in one queue for a peer. The most urgent goes first. Of as urgent ones the local sources take turns, and of
 // one source its pipes, each in its own order. State of this site is nobody's: it goes in the order of acceptance.
 type queue struct {
 	levels [ranks]level
@@ -49,7 +49,7 @@ func (m *Message) Source() string {
 }
 
 // Line is what a message is read in order with, and its flow is part of: all of its source, or where the site itself says it, as the
-// TAK face does, all on its topic; "" for state.
+// TAK adapter does, all on its topic; "" for state.
 func (m *Message) Line() string {
 	p := m.Content.Payload
 	if p == nil || p.From != "" {

@@ -16,7 +16,7 @@ func waits(q *queue, order uint64, from, topic string) *Entry {
 
 // Of one source the pipe that has used least goes first, each in its own order; before anything went, in the order of acceptance.
 func TestTurnsOfPipes(t *testing.T) {
-	var b Box
+	var b PeerQueue
 	q := &b.waiting[0]
 	for i := range q.levels {
 		q.levels[i].rota = &b.rotas[i]
@@ -43,7 +43,7 @@ func TestTurnsOfPipes(t *testing.T) {
 
 // Whoever invents pipes gets no more turns, and nothing is lost among them.
 func TestManyPipes(t *testing.T) {
-	var b Box
+	var b PeerQueue
 	q := &b.waiting[0]
 	for i := range q.levels {
 		q.levels[i].rota = &b.rotas[i]

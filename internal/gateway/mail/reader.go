@@ -15,26 +15,26 @@ import (
 // Reader reads what a peer says: it has the peer's numbers of flows and, of each flow, the messages that later ones may be
 // coded after.
 type Reader struct {
-	peer    uint16
-	road    Road
-	late    bool // messages may come out of order
-	flows   map[uint32]envelope.Flow
-	before  envelope.Histories
-	bulk    envelope.Histories  // the same of the bulk lane, long elements alone
-	numbers map[string][]uint64 // of messages in both, by journal key without number
-	slices  [lanes]sliced
+	peer     uint16
+	services Services
+	late     bool // messages may come out of order
+	flows    map[uint32]envelope.Flow
+	before   envelope.Histories
+	bulk     envelope.Histories  // the same of the bulk queue, long elements alone
+	numbers  map[string][]uint64 // of messages in both, by journal key without number
+	slices   [queues]sliced
 }
 
 // sliced is a message that is read in part.
 type sliced struct {
-	at Attempt
+	at TransmissionID
 	compact.Reading
 }
 
 const (
 	bucketInFlow = "inflow" // peer, number -> flow from it
 	bucketBefore = "before" // peer, flow, element, number -> data of a message delivered from it, or what is kept of that
-	ofBulk       = 0x80     // in the element: the number is one of the bulk lane
+	ofBulk       = 0x80     // in the element: the number is one of the bulk queue
 
 	maxFlows = 1 << 16 // combinations of group, pipe, sender and shape of message that a peer may make us remember
 
@@ -54,8 +54,8 @@ func (r *Reader) unlearn() {
 
 // Read parses a message in its turn, with about so many octets of the model's work in this call, and keeps what later ones
 // need. compact.ErrUnfinished: the same call goes on with it.
-func (r *Reader) Read(coder *compact.Coder, at Attempt, body []byte, octets int) (m envelope.Message, err error) {
-	s := &r.slices[at.Lane]
+func (r *Reader) Read(coder *compact.Coder, at TransmissionID, body []byte, octets int) (m envelope.Message, err error) {
+	s := &r.slices[at.Queue]
 	if s.at != at {
 		*s = sliced{at: at}
 	}
@@ -66,10 +66,10 @@ func (r *Reader) Read(coder *compact.Coder, at Attempt, body []byte, octets int)
 	return m, err
 }
 
-func (r *Reader) read(coder *compact.Coder, at Attempt, body []byte) (envelope.Message, error) {
-	texts := &envelope.Texts{Coder: coder, Whole: at.Lane == Group}
+func (r *Reader) read(coder *compact.Coder, at TransmissionID, body []byte) (envelope.Message, error) {
+	texts := &envelope.Texts{Coder: coder, Whole: at.Queue == Group}
 	before := &r.before
-	if at.Lane == frame.Bulk {
+	if at.Queue == frame.Bulk {
 		before = &r.bulk
 	}
 	texts.Decode = before.Decode(coder, at.Number)
@@ -85,7 +85,7 @@ func (r *Reader) read(coder *compact.Coder, at Attempt, body []byte) (envelope.M
 			return m, fmt.Errorf("%w: more than %d flows", envelope.ErrLimit, maxFlows)
 		}
 		r.flows[number] = defined
-		r.road.Record(bucketInFlow, r.key(number), []byte(defined))
+		r.services.Record(bucketInFlow, r.key(number), []byte(defined))
 	}
 	return m, nil
 }
@@ -111,19 +111,19 @@ func (r *Reader) Fleeting(body []byte) bool {
 	return envelope.Fleeting(body, r.flow)
 }
 
-// learn keeps what later messages of the flow may be coded after: in the direct lane short elements, in the bulk lane long ones.
-func (r *Reader) learn(flow uint32, at Attempt, payload *site.Message) {
+// learn keeps what later messages of the flow may be coded after: in the direct queue short elements, in the bulk queue long ones.
+func (r *Reader) learn(flow uint32, at TransmissionID, payload *site.Message) {
 	envelope.Elements(flow, payload, func(element int, data []byte) {
-		if long := len(data) > compact.MaxLearned; at.Lane != Group && long != (at.Lane == frame.Bulk) {
+		if long := len(data) > compact.MaxLearned; at.Queue != Group && long != (at.Queue == frame.Bulk) {
 			return
 		}
-		if at.Lane == frame.Bulk {
+		if at.Queue == frame.Bulk {
 			element |= ofBulk
 		}
 		key := append(r.key(flow), byte(element))
-		r.road.Record(bucketBefore, numbered(key, at.Number), append([]byte{0}, data...))
-		for _, old := range r.keep(flow, element, at.Number, data, at.Lane == Group) {
-			r.road.Record(bucketBefore, numbered(key, old), nil)
+		r.services.Record(bucketBefore, numbered(key, at.Number), append([]byte{0}, data...))
+		for _, old := range r.keep(flow, element, at.Number, data, at.Queue == Group) {
+			r.services.Record(bucketBefore, numbered(key, old), nil)
 		}
 	})
 }
@@ -157,7 +157,7 @@ func (r *Reader) keep(flow uint32, element int, number uint64, data []byte, late
 func (r *Reader) Unlearn() {
 	for key, numbers := range r.numbers {
 		for _, number := range numbers {
-			r.road.Record(bucketBefore, numbered([]byte(key), number), nil)
+			r.services.Record(bucketBefore, numbered([]byte(key), number), nil)
 		}
 	}
 	r.unlearn()
@@ -166,7 +166,7 @@ func (r *Reader) Unlearn() {
 // Forget: the peer's numbers begin anew.
 func (r *Reader) Forget() {
 	for number := range r.flows {
-		r.road.Record(bucketInFlow, r.key(number), nil)
+		r.services.Record(bucketInFlow, r.key(number), nil)
 	}
 	r.Unlearn()
 	r.clear()

@@ -8,7 +8,7 @@ import (
 
 	"aldis/internal/due"
 	"aldis/internal/gateway/api"
-	"aldis/internal/gateway/mail/life"
+	"aldis/internal/gateway/mail/history"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
@@ -22,26 +22,26 @@ const (
 	Delivered  Fate = iota // the recipient has it in its store
 	Expired                // its time was over
 	Refused                // not accepted
-	Withdrawn              // given up for a more urgent one, or by an order
+	Cancelled              // given up for a more urgent one, or by an order
 	Superseded             // a newer one has taken its place
-	Anew                   // the recipient has a new store: it begins again as another message
+	Reissued               // the recipient has a new store: it begins again as another message
 )
 
 // Store holds every message of this site that has not ended for everybody. It is not for concurrent use.
 type Store struct {
-	road  Road
-	ended func(*Entry, Fate)
-	most  int    // octets for one peer in lanes of its own
-	next  uint64 // ID of the last message
-	byID  map[uint64]*Message
-	Lives life.Lives
-	again map[*site.Message]*Entry // in this turn: ended Anew, and to be accepted again
+	services Services
+	ended    func(*Entry, Fate)
+	most     int    // octets for one peer in queues of its own
+	next     uint64 // ID of the last message
+	byID     map[uint64]*Message
+	Lives    history.Lives
+	again    map[*site.Message]*Entry // in this turn: ended Reissued, and to be accepted again
 }
 
-// NewStore makes a store whose IDs are those of this start: boot is new at every start. most bounds the octets held for
+// NewStore makes a store whose IDs are those of this start: incarnation is new at every start. most bounds the octets held for
 // one peer, ended hears of each message and recipient once.
-func NewStore(road Road, boot uint32, most int, ended func(*Entry, Fate)) *Store {
-	return &Store{road: road, ended: ended, most: most, next: uint64(boot) << 32, byID: map[uint64]*Message{}}
+func NewStore(road Services, incarnation uint32, most int, ended func(*Entry, Fate)) *Store {
+	return &Store{services: road, ended: ended, most: most, next: uint64(incarnation) << 32, byID: map[uint64]*Message{}}
 }
 
 // New makes a message of content. It is in custody from Wait or Start on.
@@ -54,10 +54,10 @@ func (s *Store) New(content envelope.Message, kind Kind) (*Message, error) {
 	return &Message{ID: s.next, Content: content, Full: full, Kind: kind, to: map[uint16]*Entry{}}, nil
 }
 
-// Wait takes a message into custody for a peer that its carrier reaches in this lane, in the place of an older one of
+// Wait takes a message into custody for a peer that its carrier reaches in this queue, in the place of an older one of
 // the same key. Nil: there is no room for it.
-func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Audience) *Entry {
-	e := &Entry{Message: m, Peer: p, Lane: lane, Order: m.ID, audience: a}
+func (s *Store) Wait(now time.Time, p *Peer, m *Message, queue frame.Queue, a *SharedHistory) *Entry {
+	e := &Entry{Message: m, Peer: p, Queue: queue, Order: m.ID, history: a}
 	octets := len(m.Full)
 	if older := a.older(m, p); older != nil {
 		octets -= len(older.Full)
@@ -71,7 +71,7 @@ func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Aud
 		s.End(older, Superseded)
 	}
 	s.hold(e)
-	s.heed(e)
+	s.reapplyOrders(e)
 	p.Box.push(e)
 	a.Newest(m)
 	s.record(e)
@@ -79,29 +79,29 @@ func (s *Store) Wait(now time.Time, p *Peer, m *Message, lane frame.Lane, a *Aud
 }
 
 // Start notes that a carrier has given a message its number towards a peer.
-func (s *Store) Start(p *Peer, m *Message, at Attempt, a *Audience) *Entry {
+func (s *Store) Start(p *Peer, m *Message, at TransmissionID, a *SharedHistory) *Entry {
 	e := m.to[p.ID]
 	if e == nil {
-		e = &Entry{Message: m, Peer: p, audience: a}
+		e = &Entry{Message: m, Peer: p, history: a}
 		s.hold(e)
 	} else {
 		p.Box.pull(e)
 		a.gone(m)
 	}
-	e.At, e.Lane = at, at.Lane
+	e.At, e.Queue = at, at.Queue
 	p.Box.underWay[at] = e
-	p.Box.octets[e.Lane] += len(m.Full)
+	p.Box.octets[e.Queue] += len(m.Full)
 	s.record(e)
-	if e.Lane != Group { // there it waits yet
-		s.Lives.State(m.ID, p.ID, life.UnderWay)
+	if e.Queue != Group { // there it waits yet
+		s.Lives.State(m.ID, p.ID, history.UnderWay)
 	}
 	return e
 }
 
-// Move puts what waits into another lane.
-func (s *Store) Move(e *Entry, lane frame.Lane) {
+// Move puts what waits into another queue.
+func (s *Store) Move(e *Entry, queue frame.Queue) {
 	e.Peer.Box.pull(e)
-	e.Lane = lane
+	e.Queue = queue
 	e.Peer.Box.push(e)
 }
 
@@ -112,7 +112,7 @@ func (s *Store) End(e *Entry, fate Fate) {
 	p.Box.pull(e)
 	p.Pace.ended(s.Lives.Now(), e, fate)
 	s.forget(e)
-	e.audience.gone(m)
+	e.history.gone(m)
 	switch {
 	case fate == Delivered && m.Content.Payload != nil:
 		p.Counts.Delivered++
@@ -120,30 +120,30 @@ func (s *Store) End(e *Entry, fate Fate) {
 		p.Counts.Expired++
 	case fate == Superseded:
 		p.Counts.Superseded++
-	case fate == Withdrawn:
-		p.Counts.Withdrawn++
+	case fate == Cancelled:
+		p.Counts.Cancelled++
 	}
 	s.ended(e, fate)
 }
 
-// Clear ends what is held for a peer in lanes of its own, since it knows nothing of it, and returns that in the order in
+// Clear ends what is held for a peer in queues of its own, since it knows nothing of it, and returns that in the order in
 // which it should go again.
 func (s *Store) Clear(p *Peer) (again []*Entry) {
 	again = p.Box.all()
 	for _, e := range again {
-		s.End(e, Anew)
+		s.End(e, Reissued)
 	}
 	p.Box.expiry = time.Time{}
 	return again
 }
 
-// Withdraw ends what is held for a peer in lanes of its own: nothing goes there any more. detail says why in the lives.
-func (s *Store) Withdraw(p *Peer, detail string) {
+// Cancel ends what is held for a peer in queues of its own: nothing goes there any more. detail says why in the lives.
+func (s *Store) Cancel(p *Peer, detail string) {
 	for _, e := range p.Box.all() {
 		if e.Content.Payload != nil {
-			s.Lives.End(e.ID, p.ID, life.Withdrawn, detail)
+			s.Lives.End(e.ID, p.ID, history.Cancelled, detail)
 		}
-		s.End(e, Withdrawn)
+		s.End(e, Cancelled)
 	}
 	p.Box.expiry = time.Time{}
 }
@@ -177,7 +177,7 @@ func (s *Store) makeRoom(now time.Time, e *Entry, octets int) bool {
 		return false
 	}
 	for _, o := range append(less, others...) {
-		s.End(o, Withdrawn)
+		s.End(o, Cancelled)
 	}
 	s.noteGivenUp(now, p, &b.gaveUp, len(less), "waiting messages were cancelled for more urgent ones: the queue for the peer is full")
 	s.noteGivenUp(now, p, &b.shared, len(others),
@@ -187,7 +187,7 @@ func (s *Store) makeRoom(now time.Time, e *Entry, octets int) bool {
 
 func (s *Store) noteGivenUp(now time.Time, p *Peer, t *tally, n int, text string) {
 	if t.n += n; t.n > 0 && now.Sub(t.said) >= time.Minute {
-		s.road.Note("warn", text, "peer", p.Name, "given_up", t.n, "waiting_octets", p.Box.own())
+		s.services.Note("warn", text, "peer", p.Name, "given_up", t.n, "waiting_octets", p.Box.own())
 		*t = tally{said: now}
 	}
 }
@@ -207,8 +207,8 @@ func (s *Store) Expire(now time.Time, p *Peer) {
 			over = append(over, e)
 		}
 	}
-	for lane := range b.waiting {
-		b.waiting[lane].all(look)
+	for queue := range b.waiting {
+		b.waiting[queue].all(look)
 	}
 	for _, e := range b.onHold { // the order does not matter: they are sorted
 		look(e)
@@ -219,7 +219,7 @@ func (s *Store) Expire(now time.Time, p *Peer) {
 	}
 	b.expired.n += len(over)
 	if b.expired.n > 0 && now.Sub(b.expired.said) >= time.Minute {
-		s.road.Note("warn", "waiting messages expired before their turn", "peer", p.Name, "expired", b.expired.n)
+		s.services.Note("warn", "waiting messages expired before their turn", "peer", p.Name, "expired", b.expired.n)
 		b.expired = tally{said: now}
 	}
 }
@@ -230,7 +230,7 @@ func (s *Store) Due(p *Peer) time.Time { return p.Box.expiry }
 // Journal buckets of the store. A message is written once; what changes for a recipient is eighteen octets.
 const (
 	bucketMail = "mail" // id -> envelope in full, when it was accepted
-	bucketTo   = "to"   // peer, id -> lane, number (0: it waits), order, flags
+	bucketTo   = "to"   // peer, id -> queue, number (0: it waits), order, flags
 
 	bucketOrdered = "ordered" // peer, id -> what the operator ordered of it (ordered.append)
 )
@@ -241,7 +241,7 @@ func (s *Store) hold(e *Entry) {
 	if len(e.to) == 0 {
 		s.byID[e.ID] = e.Message
 		e.Accepted = s.Lives.Now()
-		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), envelope.AppendAccepted(slices.Clone(e.Full), e.Accepted))
+		s.services.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), envelope.AppendAccepted(slices.Clone(e.Full), e.Accepted))
 	}
 	e.to[e.Peer.ID] = e
 	s.begin(e)
@@ -249,13 +249,13 @@ func (s *Store) hold(e *Entry) {
 
 func (s *Store) forget(e *Entry) {
 	delete(e.to, e.Peer.ID)
-	s.road.Record(bucketTo, toKey(e), nil)
+	s.services.Record(bucketTo, toKey(e), nil)
 	if e.ordered {
-		s.road.Record(bucketOrdered, toKey(e), nil)
+		s.services.Record(bucketOrdered, toKey(e), nil)
 	}
 	if m := s.byID[e.ID]; m == nil || len(e.to)+m.unknown == 0 {
 		delete(s.byID, e.ID)
-		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), nil)
+		s.services.Record(bucketMail, binary.BigEndian.AppendUint64(nil, e.ID), nil)
 	}
 }
 
@@ -264,23 +264,23 @@ func toKey(e *Entry) []byte {
 }
 
 func (s *Store) record(e *Entry) {
-	value := binary.BigEndian.AppendUint64([]byte{byte(e.Lane)}, e.At.Number)
+	value := binary.BigEndian.AppendUint64([]byte{byte(e.Queue)}, e.At.Number)
 	value = binary.BigEndian.AppendUint64(value, e.Order)
 	flags := byte(0)
-	if e.Spelt {
+	if e.Defines {
 		flags |= flagSpelt
 	}
-	s.road.Record(bucketTo, toKey(e), append(value, flags))
+	s.services.Record(bucketTo, toKey(e), append(value, flags))
 }
 
 // Restored is a message for a recipient as the journal has it.
 type Restored struct {
-	Peer  uint16
-	ID    uint64
-	At    Attempt // Number 0: it waits
-	Order uint64
-	Spelt bool
-	Fresh bool // it comes from a journal of version 0.1, under an ID that is new
+	Peer      uint16
+	ID        uint64
+	At        TransmissionID // Number 0: it waits
+	Order     uint64
+	DefinedIn bool
+	Fresh     bool // it comes from a journal of version 0.1, under an ID that is new
 
 	ordered *ordered // by the operator; nil: nothing
 }
@@ -295,10 +295,10 @@ func (s *Store) Restore(records []api.Record, refuse func(api.Record, error) err
 		switch {
 		case r.Bucket == bucketMail && len(r.Key) == 8:
 			err = s.recall(binary.BigEndian.Uint64(r.Key), r.Value)
-		case r.Bucket == bucketTo && len(r.Key) == 10 && len(r.Value) == 18 && r.Value[0] < lanes:
+		case r.Bucket == bucketTo && len(r.Key) == 10 && len(r.Value) == 18 && r.Value[0] < queues:
 			list, waits = append(list, Restored{Peer: binary.BigEndian.Uint16(r.Key), ID: binary.BigEndian.Uint64(r.Key[2:]),
-				At:    Attempt{Lane: frame.Lane(r.Value[0]), Number: binary.BigEndian.Uint64(r.Value[1:])},
-				Order: binary.BigEndian.Uint64(r.Value[9:]), Spelt: r.Value[17]&flagSpelt != 0}), append(waits, r)
+				At:    TransmissionID{Queue: frame.Queue(r.Value[0]), Number: binary.BigEndian.Uint64(r.Value[1:])},
+				Order: binary.BigEndian.Uint64(r.Value[9:]), DefinedIn: r.Value[17]&flagSpelt != 0}), append(waits, r)
 		case r.Bucket == bucketOrdered && len(r.Key) == 10:
 			orders[string(r.Key)], err = parseOrdered(r.Value)
 		case r.Bucket == bucketMail, r.Bucket == bucketTo, r.Bucket == bucketOrdered:
@@ -339,7 +339,7 @@ func (s *Store) fill(id uint64) {
 		panic(err) // it has neither text nor document
 	}
 	if s.recall(id, full) == nil {
-		s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, id), full)
+		s.services.Record(bucketMail, binary.BigEndian.AppendUint64(nil, id), full)
 	}
 }
 
@@ -349,7 +349,7 @@ func (s *Store) Adopt(full []byte) (id uint64, err error) {
 	if err := s.recall(s.next, full); err != nil {
 		return 0, err
 	}
-	s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, s.next), full)
+	s.services.Record(bucketMail, binary.BigEndian.AppendUint64(nil, s.next), full)
 	return s.next, nil
 }
 
@@ -370,11 +370,11 @@ func (s *Store) recall(id uint64, full []byte) error {
 // Content is what a restored message says.
 func (s *Store) Content(r Restored) *Message { return s.byID[r.ID] }
 
-// Resume goes on with a message: it waits in this lane, or is under way as before.
-func (s *Store) Resume(r Restored, p *Peer, lane frame.Lane, a *Audience) *Entry {
+// Resume goes on with a message: it waits in this queue, or is under way as before.
+func (s *Store) Resume(r Restored, p *Peer, queue frame.Queue, a *SharedHistory) *Entry {
 	m := s.byID[r.ID]
-	m.Spelt = r.Spelt
-	e := &Entry{Message: m, Peer: p, Order: r.Order, Lane: lane, At: r.At, audience: a}
+	m.Defines = r.DefinedIn
+	e := &Entry{Message: m, Peer: p, Order: r.Order, Queue: queue, At: r.At, history: a}
 	m.to[p.ID] = e
 	s.recallOrders(e, r.ordered)
 	m = e.Message
@@ -384,7 +384,7 @@ func (s *Store) Resume(r Restored, p *Peer, lane frame.Lane, a *Audience) *Entry
 	} else {
 		e.Gone = true // perhaps
 		p.Box.underWay[e.At] = e
-		p.Box.octets[lane] += len(m.Full)
+		p.Box.octets[queue] += len(m.Full)
 	}
 	if r.Fresh {
 		s.record(e)
@@ -401,7 +401,7 @@ func (s *Store) Restarted() {
 	for id, m := range s.byID {
 		if len(m.to)+m.unknown == 0 {
 			delete(s.byID, id)
-			s.road.Record(bucketMail, binary.BigEndian.AppendUint64(nil, id), nil)
+			s.services.Record(bucketMail, binary.BigEndian.AppendUint64(nil, id), nil)
 		}
 	}
 }

@@ -17,17 +17,17 @@ type Place struct {
 	order  uint64
 }
 
-// Places appends what waits for the peer in lanes of its own and may go, in no order: one look, without sorting.
-func (b *Box) Places(to []Place) []Place {
+// Places appends what waits for the peer in queues of its own and may go, in no order: one look, without sorting.
+func (b *PeerQueue) Places(to []Place) []Place {
 	for rank := range ranks {
 		least := uint64(math.MaxUint64)
-		for lane := range b.waiting {
-			for _, s := range b.waiting[lane].levels[rank].sources {
+		for queue := range b.waiting {
+			for _, s := range b.waiting[queue].levels[rank].sources {
 				least = min(least, b.rotas[rank].used(s.name))
 			}
 		}
-		for lane := range frame.Lane(frame.Lanes) {
-			l := &b.waiting[lane].levels[rank]
+		for queue := range frame.Queue(frame.Queues) {
+			l := &b.waiting[queue].levels[rank]
 			for _, e := range l.state {
 				to = append(to, Place{e.ID, len(e.Full), rank, 0, e.Order})
 			}
@@ -52,7 +52,7 @@ func SortPlaces(list []Place) {
 }
 
 // UnderWayOctets is what a peer has not acknowledged, as journalled.
-func (b *Box) UnderWayOctets() (octets int) {
+func (b *PeerQueue) UnderWayOctets() (octets int) {
 	for _, e := range b.underWay {
 		octets += len(e.Full)
 	}

@@ -16,7 +16,7 @@ import (
 // it that it has to wait for, and the peer reads it although others are missing. That is an octet, which nobody pays where nobody
 // floods and nothing hurries. docs/decisions/fairness.md.
 
-// givenOf is the numbers of the direct lane by whose messages got them, in this run.
+// givenOf is the numbers of the direct queue by whose messages got them, in this run.
 type givenOf struct {
 	from uint64            // the first
 	last map[string]uint64 // of each line (mail.Message.Line); of state under ""
@@ -34,7 +34,7 @@ func (g *givenOf) gave(number, oldest uint64, line string) {
 
 // free says whether a message need not wait for those before it that its peer lacks, and how far back the one is that it has to
 // wait for; 0: none is. What has a lower number than the oldest under way has been read.
-func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
+func (l *peerLink) free(at mail.TransmissionID, m *mail.Message) (free bool, after uint8) {
 	if m.Content.Payload == nil {
 		return false, 0
 	}
@@ -67,14 +67,14 @@ func (l *line) free(at mail.Attempt, m *mail.Message) (free bool, after uint8) {
 }
 
 // ahead is the next message that need not wait for what is missing, while nothing is left to read in its turn.
-func (l *line) ahead() (a mail.Arrival, ok bool) {
-	for lane := range frame.Lane(frame.Lanes) {
-		if _, next := l.receiver.Next(lane); next {
+func (l *peerLink) ahead() (a mail.Arrival, ok bool) {
+	for queue := range frame.Queue(frame.Queues) {
+		if _, next := l.receiver.Next(queue); next {
 			return a, false
 		}
 	}
-	for lane := range frame.Lane(frame.Lanes) {
-		if a, ok = l.early.Ahead(lane, l.receiver.Cumulative(lane)); ok {
+	for queue := range frame.Queue(frame.Queues) {
+		if a, ok = l.reordered.Ahead(queue, l.receiver.Cumulative(queue)); ok {
 			return a, true
 		}
 	}
@@ -82,20 +82,20 @@ func (l *line) ahead() (a mail.Arrival, ok bool) {
 }
 
 // readAhead reads such messages while this turn of the loop has room. Their places are noted until their turn.
-func (l *line) readAhead(now time.Time) {
+func (l *peerLink) readAhead(now time.Time) {
 	for l.Turn.Room(now) {
 		a, ok := l.ahead()
 		if !ok {
 			return
 		}
-		switch err := l.of.Road.OpenSlice(now, l.Peer, a.Place, a.Body); {
+		switch err := l.of.Services.OpenSlice(now, l.Peer, a.Place, a.Body); {
 		case errors.Is(err, compact.ErrUnfinished): // Step goes on with it
 			return
 		case err != nil: // it is looked at again in its turn
 			a.Free = false
-			l.early.Keep(a, false)
+			l.reordered.Keep(a, false)
 		default:
-			l.early.Keep(mail.Arrival{Place: a.Place, Number: a.Number}, true)
+			l.reordered.Keep(mail.Arrival{Place: a.Place, Number: a.Number}, true)
 		}
 	}
 }

@@ -10,16 +10,16 @@
 //
 // # Files
 //
-// Read unicast.go, then letter.go and receive.go: a datagram that leaves, and one that arrives.
+// Read unicast.go, then datagram.go and receive.go: a datagram that leaves, and one that arrives.
 //
 //   - unicast.go: the carrier, which peer is served next, and what is due
-//   - letter.go: what goes into the next datagram
+//   - datagram.go: what goes into the next datagram
 //   - receive.go: what arrived
 //   - link.go: what the gateway and other carriers ask of the link to a peer
-//   - lane.go: queues and message numbers
+//   - queue.go: queues and message numbers
 //   - window.go: how much may be unacknowledged
 //   - sizing.go: which queue a message takes
-//   - pieces.go: long messages in segments
+//   - segments.go: long messages in segments
 //   - norm.go: long messages over libnorm
 //   - ahead.go: messages that are decoded before their turn
 //   - overtaken.go: short message numbers in datagrams that arrive late

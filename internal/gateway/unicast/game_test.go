@@ -16,7 +16,7 @@ import (
 
 // game is two or more nodes on a link, of which the first speaks.
 type game struct {
-	*carriernet.Net
+	*carriernet.Network
 	t    *testing.T
 	a, b *carriernet.Node
 	said int // messages that a has been given
@@ -56,7 +56,7 @@ func begin(t *testing.T, cfg config) *game {
 	w, err := carriernet.New(cfg)
 	check.NoError(check.Fatal(t), err)
 	w.Run(time.Minute)
-	return &game{Net: w, t: t, a: w.Nodes[0], b: w.Nodes[1]}
+	return &game{Network: w, t: t, a: w.Nodes[0], b: w.Nodes[1]}
 }
 
 // plain is a game whose messages are not coded: most games are about other things.

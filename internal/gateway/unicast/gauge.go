@@ -10,22 +10,22 @@ import (
 // What the link does is learned here from the messages that it carries anyway: mail.Gauge and mail.Evidence.
 
 // aired notes when the messages of a datagram went, and how much the transmitter had sent with it. When one goes again, nobody
-// can tell from its receipt which of its datagrams was there. But all that went before the first is over then.
-func (l *letter) aired(now time.Time, to *line, air *mail.Air) {
+// can tell from its acknowledgement which of its datagrams was there. But all that went before the first is over then.
+func (l *datagramBuilder) aired(now time.Time, to *peerLink, air *mail.Air) {
 	for _, what := range l.carries {
 		e := what.of
 		air.Gauge.Carried(what.octets, what.again)
-		if !what.again && (e.At.Lane == frame.Bulk || e.Aired.So == 0) { // each segment of NORM's is another
-			e.Aired.At, e.Aired.So = now, air.So()
+		if !what.again && (e.At.Queue == frame.Bulk || e.Aired.So == 0) { // each segment of NORM's is another
+			e.Aired.At, e.Aired.So = now, air.Octets()
 		}
-		if e.At.Lane == frame.Direct && !e.Twice() && !to.sender.IsListening() { // these go twice in any case
+		if e.At.Queue == frame.Direct && !e.Twice() && !to.sender.IsListening() { // these go twice in any case
 			to.Shows.Went(what.again)
 		}
 	}
 }
 
 // shows notes that a message is known to be there.
-func (l *line) shows(now time.Time, e *mail.Entry) {
+func (l *peerLink) shows(now time.Time, e *mail.Entry) {
 	if e.Aired.So == 0 {
 		return
 	}

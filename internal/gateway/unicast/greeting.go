@@ -13,13 +13,13 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// Roll greets all members of a shared channel at once, instead of each with a HELLO: docs/decisions/greeting.md. Its zero
+// GroupGreeting greets all members of a shared channel at once, instead of each with a HELLO: docs/decisions/greeting.md. Its zero
 // value does nothing.
 //
 // Members speak one after the other. A start waits for its turn among all that may start with it, in the order of their IDs, so
 // that a later one names those that it has heard. Who is asked by a start waits until nobody starts any more, and then for its
 // turn among those that are asked, the highest ID first: who spoke last has heard the others, so that those know it at once.
-type Roll struct {
+type GroupGreeting struct {
 	c       *Carrier
 	addr    netip.AddrPort
 	Greeted func(now time.Time) // is told when this node has greeted: more members may have met it; nil: nobody is
@@ -40,31 +40,31 @@ const (
 	retryTurns = 4 // beside the way there and back, before the same is asked again
 )
 
-func newRoll(c *Carrier) Roll {
-	return Roll{c: c, addr: c.Group, apart: map[uint16]bool{}, named: map[uint16]uint32{}}
+func newRoll(c *Carrier) GroupGreeting {
+	return GroupGreeting{c: c, addr: c.Group, apart: map[uint16]bool{}, named: map[uint16]uint32{}}
 }
 
 // On says that several peers share a channel with an address of its own; to one peer a HELLO of its own says less.
-func (r *Roll) On() bool { return r.addr.IsValid() && len(r.c.order) > 1 }
+func (r *GroupGreeting) On() bool { return r.addr.IsValid() && len(r.c.order) > 1 }
 
 // greets says that a peer's HELLO is part of the greeting, as far as was known at the last one.
-func (r *Roll) greets(l *line) bool { return r.On() && !r.apart[l.ID] }
+func (r *GroupGreeting) greets(l *peerLink) bool { return r.On() && !r.apart[l.ID] }
 
 // Met says that a peer and this node have each told the other, in their present starts, that it was heard. Before, a member that meets
 // another takes nothing of it, and what it is told goes again. It is so at once where members do not greet all at once, and it is taken
 // for so when this node has not greeted for three rounds.
-func (r *Roll) Met(now time.Time, p *mail.Peer) bool {
+func (r *GroupGreeting) Met(now time.Time, p *mail.Peer) bool {
 	switch {
 	case !r.On():
 		return true
 	case r.begun && now.After(r.turns(r.said, r.rounds())):
 		return true
 	}
-	return r.begun && p.Met.KnowsUs && (r.apart[p.ID] || r.named[p.ID] == r.c.Road.Hello(now, p).HeardBoot)
+	return r.begun && p.Handshake.KnowsUs && (r.apart[p.ID] || r.named[p.ID] == r.c.Services.Hello(now, p).HeardIncarnation)
 }
 
 // turn is how long one member's greeting takes, which names all.
-func (r *Roll) turn() time.Duration {
+func (r *GroupGreeting) turn() time.Duration {
 	p := r.c.Profile
 	octets := profile.IPUDPOctets + seal.OverheadLong + r.c.Proofs + frame.GreetingOctets + len(r.c.order)*frame.MemberOctets
 	return p.Turnaround + p.KeyUp + p.Airtime(p.Up, min(octets, p.DatagramOctets+profile.IPUDPOctets))
@@ -72,10 +72,10 @@ func (r *Roll) turn() time.Duration {
 
 // begin plans the greeting of this start. A start that knows peers greets at once: what it has of their messages has to be told
 // before it acknowledges more, or nobody sees that it was put back.
-func (r *Roll) begin(now time.Time) {
+func (r *GroupGreeting) begin(now time.Time) {
 	before := 0
 	for _, l := range r.c.order {
-		if l.Met.Store != 0 {
+		if l.Handshake.Store != 0 {
 			before = 0
 			break
 		}
@@ -89,7 +89,7 @@ func (r *Roll) begin(now time.Time) {
 
 // heard takes a greeting of a peer that asks for an answer, or not. The caller bounds how often it comes here for what
 // anybody could have sent.
-func (r *Roll) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
+func (r *GroupGreeting) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
 	if !r.On() || !r.begun { // what this start has to say comes first, and says this too
 		return
 	}
@@ -105,11 +105,11 @@ func (r *Roll) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
 		}
 	}
 	planned := r.planned && now.Before(r.hold)
-	if me && !f.Starts && now.Before(r.turns(r.said, crossTurns)) && r.named[p.ID] == r.c.Road.Hello(now, p).HeardBoot {
+	if me && !f.Starts && now.Before(r.turns(r.said, crossTurns)) && r.named[p.ID] == r.c.Services.Hello(now, p).HeardIncarnation {
 		me = false // it asked before it could hear our answer
 	}
 	if me {
-		p.Met.Owe(now)
+		p.Handshake.Owe(now)
 		r.planned = true
 	}
 	switch {
@@ -122,13 +122,15 @@ func (r *Roll) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
 }
 
 // rounds are three rounds, in turns: nothing waits longer for the greeting.
-func (r *Roll) rounds() int { return 3 * (len(r.c.order) + 1) }
+func (r *GroupGreeting) rounds() int { return 3 * (len(r.c.order) + 1) }
 
 // turns is the time after so many turns.
-func (r *Roll) turns(now time.Time, n int) time.Time { return now.Add(time.Duration(n) * r.turn()) }
+func (r *GroupGreeting) turns(now time.Time, n int) time.Time {
+	return now.Add(time.Duration(n) * r.turn())
+}
 
 // plan puts the next greeting off for so many turns, but not for ever.
-func (r *Roll) plan(now time.Time, turns int) {
+func (r *GroupGreeting) plan(now time.Time, turns int) {
 	if r.hold.Before(now) {
 		r.most = r.turns(now, r.rounds())
 	}
@@ -136,13 +138,13 @@ func (r *Roll) plan(now time.Time, turns int) {
 }
 
 // due is when a greeting goes; zero: not by itself.
-func (r *Roll) due() (at time.Time) {
+func (r *GroupGreeting) due() (at time.Time) {
 	if !r.On() {
 		return at
 	}
 	for _, l := range r.c.order {
 		if r.greets(l) {
-			at = due.Earliest(at, l.Met.Due)
+			at = due.Earliest(at, l.Handshake.Due)
 		}
 	}
 	if at.IsZero() {
@@ -155,7 +157,7 @@ func (r *Roll) due() (at time.Time) {
 }
 
 // pump greets when it is time.
-func (r *Roll) pump(now time.Time) {
+func (r *GroupGreeting) pump(now time.Time) {
 	if !due.Reached(now, r.due()) {
 		return
 	}
@@ -166,20 +168,20 @@ func (r *Roll) pump(now time.Time) {
 	r.begun, r.planned, r.said = true, false, now
 	for _, f := range r.compose(now, starts) {
 		body := frame.Append(nil, f, true)
-		data, ok := r.c.Road.Seal(seal.Group, true, body)
+		data, ok := r.c.Services.Seal(seal.Group, true, body)
 		if !ok {
 			r.hold = now.Add(time.Minute)
 			return
 		}
 		r.c.Ledger.Head(mail.Sent, true)
 		r.c.Ledger.Add(mail.Sent, mail.Key, len(data)-seal.OverheadLong)
-		r.c.Air.Took(now, r.c.Profile, len(data), r.c.Profile.Up.RateBps)
-		r.c.Road.Send(r.addr, data)
+		r.c.Air.Sent(now, r.c.Profile, len(data), r.c.Profile.Up.RateBps)
+		r.c.Services.Send(r.addr, data)
 	}
 	wait := r.c.Timing.Prompt + retryTurns*r.turn() // more, while others greet
 	for _, l := range r.c.order {
 		if !r.apart[l.ID] {
-			l.Met.Said(now, wait, wait>>min(max(l.Met.Tries()-1, 0), 2)) // it grows after the fourth
+			l.Handshake.Said(now, wait, wait>>min(max(l.Handshake.Tries()-1, 0), 2)) // it grows after the fourth
 		}
 	}
 	if r.Greeted != nil {
@@ -190,18 +192,18 @@ func (r *Roll) pump(now time.Time) {
 // common is what a HELLO says that a greeting says to all.
 type common struct {
 	forgot uint8
-	first  [frame.Lanes]uint16
+	first  [frame.Queues]uint16
 	digest uint32
 }
 
 func commonOf(h frame.Hello) common { return common{h.Forgot, h.First, h.Digest} }
 
 // compose makes the greeting: what most peers would be told, to all of them. Who would be told something else is apart.
-func (r *Roll) compose(now time.Time, starts bool) []frame.Greeting {
+func (r *GroupGreeting) compose(now time.Time, starts bool) []frame.Greeting {
 	hellos := make([]frame.Hello, len(r.c.order))
 	votes := map[common]int{}
 	for i, l := range r.c.order {
-		h := r.c.Road.Hello(now, l.Peer)
+		h := r.c.Services.Hello(now, l.Peer)
 		hellos[i] = h
 		if h.Digest != 0 {
 			votes[commonOf(h)]++
@@ -222,12 +224,12 @@ func (r *Roll) compose(now time.Time, starts bool) []frame.Greeting {
 			h.Digest = said.digest
 		}
 		apart := commonOf(h) != said || h.End || h.Ended || h.Void || len(h.Starts) > 0 || r.c.Behind(l.ID)
-		r.apart[l.ID], r.named[l.ID] = apart, h.HeardBoot
+		r.apart[l.ID], r.named[l.ID] = apart, h.HeardIncarnation
 		switch {
 		case apart:
 			members = append(members, frame.Member{ID: l.ID, Apart: true})
-		case h.HeardBoot != 0 || h.Stream != head.Stream || blank:
-			members = append(members, frame.Member{ID: l.ID, HeardBoot: h.HeardBoot, Stream: h.Stream, HeardStream: h.HeardStream, Seen: h.Seen, Asks: !l.Met.KnowsUs, Blank: blank})
+		case h.HeardIncarnation != 0 || h.Stream != head.Stream || blank:
+			members = append(members, frame.Member{ID: l.ID, HeardIncarnation: h.HeardIncarnation, Stream: h.Stream, HeardStream: h.HeardStream, Seen: h.Seen, Asks: !l.Handshake.KnowsUs, Blank: blank})
 		}
 	}
 	slices.SortFunc(members, func(a, b frame.Member) int { return cmp.Compare(a.ID, b.ID) })
@@ -235,7 +237,7 @@ func (r *Roll) compose(now time.Time, starts bool) []frame.Greeting {
 }
 
 // split makes one greeting of as many members as fit a datagram, or several.
-func (r *Roll) split(head frame.Greeting, members []frame.Member) (list []frame.Greeting) {
+func (r *GroupGreeting) split(head frame.Greeting, members []frame.Member) (list []frame.Greeting) {
 	room := r.c.Profile.Filled() - seal.OverheadLong - r.c.Proofs
 	for {
 		f := head

@@ -35,7 +35,7 @@ func (g *game) acquainted() {
 	g.t.Helper()
 	for _, n := range g.Nodes {
 		for _, p := range n.Peers {
-			check.True(g.t, n.Name+" and "+p.Name+" know each other", p.Met.KnowsUs, p.Met)
+			check.True(g.t, n.Name+" and "+p.Name+" know each other", p.Handshake.KnowsUs, p.Handshake)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestLostGreeting(t *testing.T) {
 	cfg := shared(t, 3)
 	w, err := carriernet.New(cfg)
 	check.NoError(check.Fatal(t), err)
-	g := &game{Net: w, t: t, a: w.Nodes[0], b: w.Nodes[1]}
+	g := &game{Network: w, t: t, a: w.Nodes[0], b: w.Nodes[1]}
 	n := 0
 	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
 		n++
@@ -138,7 +138,7 @@ func TestGreetingOfMany(t *testing.T) {
 	w, err := carriernet.New(cfg)
 	check.NoError(check.Fatal(t), err)
 	w.Run(14 * time.Second)
-	g := &game{Net: w, t: t}
+	g := &game{Network: w, t: t}
 	more := 0
 	for _, d := range g.greetings(carriernet.Epoch) {
 		for _, f := range carriernet.Of[frame.Greeting](d) {

@@ -13,18 +13,18 @@ import (
 
 // Journal buckets.
 const (
-	bucketPeer  = "peer"  // peer -> numbers and address (AppendPeer)
-	bucketFirst = "first" // peer -> a start of which it has not said that it has heard, the first numbers of that
-	bucketFlow  = "flow"  // peer, number -> its definer, flow towards it
-	bucketNorm  = "norm"  // "generation"
-	bucketPath  = "path"  // peer -> its addresses (mail.Paths)
-	bucketCut   = "cut"   // peer, number of the direct lane -> object: a piece under way to it
-	bucketPiece = "piece" // peer, number of the direct lane -> frame: a piece from it whose turn has come, of a message that is not whole
+	bucketPeer    = "peer"  // peer -> numbers and address (AppendPeer)
+	bucketFirst   = "first" // peer -> a start of which it has not said that it has heard, the first numbers of that
+	bucketFlow    = "flow"  // peer, number -> its definer, flow towards it
+	bucketNorm    = "norm"  // "generation"
+	bucketPath    = "path"  // peer -> its addresses (mail.Paths)
+	bucketCut     = "cut"   // peer, number of the direct queue -> object: a segment under way to it
+	bucketSegment = "piece" // peer, number of the direct queue -> frame: a segment from it whose turn has come, of a message that is not whole
 )
 
 // A peer's record is of format 2 since it has the last six octets before the address.
 const (
-	peerRecord1Len = 1 + 4 + 1 + 1 + 8*2*frame.Lanes + 4 + 1 + 1 + 2 + 1 + 2 + 2
+	peerRecord1Len = 1 + 4 + 1 + 1 + 8*2*frame.Queues + 4 + 1 + 1 + 2 + 1 + 2 + 2
 	peerRecordLen  = peerRecord1Len + 4 + 2
 )
 
@@ -32,21 +32,21 @@ const (
 const (
 	flagListening = 1 << 0
 	refusedShift  = 1 // two bits
-	flagPieces    = 1 << 3
+	flagSegments  = 1 << 3
 )
 
 func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
 
 // appendTo is the durable part of a line that has no records of its own.
-func (l *line) appendTo(b []byte) []byte {
+func (l *peerLink) appendTo(b []byte) []byte {
 	b = append(b, 2) // format
-	b = binary.BigEndian.AppendUint32(b, l.Met.Store)
-	b = append(b, l.Met.Stream, l.Met.InStream)
-	for lane := range frame.Lane(frame.Lanes) {
-		b = binary.BigEndian.AppendUint64(b, l.sender.Next(lane))
-		b = binary.BigEndian.AppendUint64(b, l.receiver.Cumulative(lane))
+	b = binary.BigEndian.AppendUint32(b, l.Handshake.Store)
+	b = append(b, l.Handshake.Stream, l.Handshake.InStream)
+	for queue := range frame.Queue(frame.Queues) {
+		b = binary.BigEndian.AppendUint64(b, l.sender.Next(queue))
+		b = binary.BigEndian.AppendUint64(b, l.receiver.Cumulative(queue))
 	}
-	b = binary.BigEndian.AppendUint32(b, l.audience.Next)
+	b = binary.BigEndian.AppendUint32(b, l.history.Next)
 	generation, contiguous, known := l.long.wire.Progress()
 	if known {
 		b = append(b, 1)
@@ -58,12 +58,12 @@ func (l *line) appendTo(b []byte) []byte {
 	if l.sender.IsListening() {
 		flags |= flagListening
 	}
-	if l.Met.Pieces {
-		flags |= flagPieces
+	if l.Handshake.Segments {
+		flags |= flagSegments
 	}
-	flags |= byte(l.Met.Refused) << refusedShift
-	b = append(binary.BigEndian.AppendUint16(append(b, flags), l.Met.Model), l.Met.Forgot, l.Met.HeForgot)
-	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Met.Compared), l.Met.Era)
+	flags |= byte(l.Handshake.Refused) << refusedShift
+	b = append(binary.BigEndian.AppendUint16(append(b, flags), l.Handshake.Model), l.Handshake.Forgot, l.Handshake.PeerForgot)
+	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Handshake.Compared), l.Handshake.Era)
 }
 
 // Renumbered is a peer's record for a store that is new: whom we know and where it is stays, numbers begin anew. false: it
@@ -76,14 +76,14 @@ func Renumbered(b []byte) ([]byte, bool) {
 	b = slices.Clone(b)
 	b[5]++ // our stream; that of the peer stays, so that what it sends before it knows of the new store is forgotten then
 	at := 7
-	for range frame.Lanes {
+	for range frame.Queues {
 		binary.BigEndian.PutUint64(b[at:], 1)
 		binary.BigEndian.PutUint64(b[at+8:], 0)
 		at += 16
 	}
-	binary.BigEndian.PutUint32(b[at:], 1)             // flows
-	clear(b[at+4 : at+8])                             // what NORM has sent
-	b[peerRecord1Len-5] &= flagListening | flagPieces // nothing is refused
+	binary.BigEndian.PutUint32(b[at:], 1)               // flows
+	clear(b[at+4 : at+8])                               // what NORM has sent
+	b[peerRecord1Len-5] &= flagListening | flagSegments // nothing is refused
 	clear(b[peerRecord1Len : peerRecord1Len+4])
 	era := b[peerRecord1Len+4:]
 	binary.BigEndian.PutUint16(era, binary.BigEndian.Uint16(era)+1)
@@ -110,20 +110,20 @@ func current(b []byte) ([]byte, bool) {
 }
 
 // parse sets a line up from appendTo's record. In version 0.1 a learned address stood behind it.
-func (c *Carrier) parse(l *line, b []byte) error {
+func (c *Carrier) parse(l *peerLink, b []byte) error {
 	b, ok := current(b)
 	if !ok {
 		return mail.ErrRecord
 	}
-	l.Met.Store = binary.BigEndian.Uint32(b[1:])
-	l.Met.Stream, l.Met.InStream = b[5], b[6]
-	var next, cum [frame.Lanes]uint64
+	l.Handshake.Store = binary.BigEndian.Uint32(b[1:])
+	l.Handshake.Stream, l.Handshake.InStream = b[5], b[6]
+	var next, cum [frame.Queues]uint64
 	at := 7
-	for lane := range frame.Lanes {
-		next[lane], cum[lane] = binary.BigEndian.Uint64(b[at:]), binary.BigEndian.Uint64(b[at+8:])
+	for queue := range frame.Queues {
+		next[queue], cum[queue] = binary.BigEndian.Uint64(b[at:]), binary.BigEndian.Uint64(b[at+8:])
 		at += 16
 	}
-	l.audience.Next = max(l.audience.Next, binary.BigEndian.Uint32(b[at:]))
+	l.history.Next = max(l.history.Next, binary.BigEndian.Uint32(b[at:]))
 	if b[at+4] != 0 {
 		l.long.wire.Recall(b[at+5], binary.BigEndian.Uint16(b[at+6:]))
 	}
@@ -134,18 +134,18 @@ func (c *Carrier) parse(l *line, b []byte) error {
 		}
 		l.Recall(addr)
 	}
-	l.audience.Since(next[frame.Direct])
+	l.history.Since(next[frame.Direct])
 	l.sender = custody.NewSender(c.Timing, next)
 	l.receiver = custody.NewReceiver(c.Timing, cum)
 	if b[peerRecord1Len-5]&flagListening != 0 {
 		l.sender.Listening()
 	}
-	l.Met.Pieces = b[peerRecord1Len-5]&flagPieces != 0
-	l.Met.Refused = mail.Refusal(b[peerRecord1Len-5] >> refusedShift & 3)
-	l.Met.Model = binary.BigEndian.Uint16(b[peerRecord1Len-4:])
-	l.Met.Forgot, l.Met.HeForgot = b[peerRecord1Len-2], b[peerRecord1Len-1]
-	l.Met.Compared = binary.BigEndian.Uint32(b[peerRecord1Len:])
-	l.Met.Era = binary.BigEndian.Uint16(b[peerRecord1Len+4:])
+	l.Handshake.Segments = b[peerRecord1Len-5]&flagSegments != 0
+	l.Handshake.Refused = mail.Refusal(b[peerRecord1Len-5] >> refusedShift & 3)
+	l.Handshake.Model = binary.BigEndian.Uint16(b[peerRecord1Len-4:])
+	l.Handshake.Forgot, l.Handshake.PeerForgot = b[peerRecord1Len-2], b[peerRecord1Len-1]
+	l.Handshake.Compared = binary.BigEndian.Uint32(b[peerRecord1Len:])
+	l.Handshake.Era = binary.BigEndian.Uint16(b[peerRecord1Len+4:])
 	return nil
 }
 
@@ -158,13 +158,13 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 		c.norm.generation = r.Value[0]
 		return true, nil
 	}
-	if !slices.Contains([]string{bucketPeer, bucketFirst, bucketPath, bucketFlow, bucketCut, bucketPiece, mail.BucketEarly}, r.Bucket) {
+	if !slices.Contains([]string{bucketPeer, bucketFirst, bucketPath, bucketFlow, bucketCut, bucketSegment, mail.BucketEarly}, r.Bucket) {
 		return false, nil
 	}
 	if len(r.Key) < 2 {
 		return true, mail.ErrRecord
 	}
-	l := c.lines[binary.BigEndian.Uint16(r.Key)]
+	l := c.links[binary.BigEndian.Uint16(r.Key)]
 	if l == nil {
 		return true, nil
 	}
@@ -178,12 +178,12 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 	case bucketFirst:
 		return true, l.recallStarts(r.Value)
 	case bucketFlow:
-		return true, l.audience.Restore(r.Key[2:], r.Value)
-	case bucketCut, bucketPiece:
+		return true, l.history.Restore(r.Key[2:], r.Value)
+	case bucketCut, bucketSegment:
 		return true, l.cut.restoreRecord(l, r)
 	}
 	a, err := mail.ParseEarly(r.Key[2:], r.Value)
-	if a.Place.Lane >= frame.Lanes {
+	if a.Place.Queue >= frame.Queues {
 		return false, nil
 	}
 	if err != nil {
@@ -192,29 +192,29 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 	if !l.receiver.Restore(a.Place) {
 		return true, mail.ErrRecord
 	}
-	l.early.Keep(a, false)
+	l.reordered.Keep(a, false)
 	return true, nil
 }
 
-// Resume goes on with a message of the direct or the bulk lane.
+// Resume goes on with a message of the direct or the bulk queue.
 func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
-	l := c.lines[p.ID]
+	l := c.links[p.ID]
 	switch {
 	case r.At.Number == 0:
 		m := c.Store.Content(r)
-		lane, known := laneAtOnce(c.Profile, m)
-		if !known && r.At.Lane == frame.Bulk {
-			lane, known = frame.Bulk, true
+		queue, known := queueAtOnce(c.Profile, m)
+		if !known && r.At.Queue == frame.Bulk {
+			queue, known = frame.Bulk, true
 		}
-		c.Store.Resume(r, p, lane, l.audience).Unsized = !known
+		c.Store.Resume(r, p, queue, l.history).Unsized = !known
 		c.Replica.Sent(p.ID, m.ID, m.Content.Items)
-	case r.At.Lane < frame.Lanes:
-		if r.At.Lane == frame.Direct {
-			l.audience.Resumed(r.At.Number, c.Store.Content(r).Content.Payload)
+	case r.At.Queue < frame.Queues:
+		if r.At.Queue == frame.Direct {
+			l.history.Resumed(r.At.Number, c.Store.Content(r).Content.Payload)
 		}
-		e := c.Store.Resume(r, p, r.At.Lane, l.audience)
+		e := c.Store.Resume(r, p, r.At.Queue, l.history)
 		l.sender.Restore(e.At)
-		l.cut.strays = l.cut.strays || r.At.Lane == frame.Bulk
+		l.cut.strays = l.cut.strays || r.At.Queue == frame.Bulk
 		c.Replica.Sent(p.ID, e.ID, e.Content.Items)
 	default:
 		return false

@@ -35,7 +35,7 @@ func TestLongMessageGoesInSegments(t *testing.T) {
 	g.ended(1)
 	segments, full := 0, 0
 	for _, d := range g.since(before, g.a) {
-		segments += len(carriernet.Of[frame.Piece](d))
+		segments += len(carriernet.Of[frame.Segment](d))
 		if d.Octets > g.a.Bearer.Profile.DatagramOctets-8 {
 			full++
 		}
@@ -49,7 +49,7 @@ func TestLostSegmentsGoAgain(t *testing.T) {
 	g := plain(t)
 	n := 0
 	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
-		if to != g.b || !carriernet.Has[frame.Piece](d) {
+		if to != g.b || !carriernet.Has[frame.Segment](d) {
 			return false
 		}
 		n++
@@ -62,7 +62,7 @@ func TestLostSegmentsGoAgain(t *testing.T) {
 	g.ended(1)
 	segments := 0
 	for _, d := range g.since(before, g.a) {
-		segments += len(carriernet.Of[frame.Piece](d))
+		segments += len(carriernet.Of[frame.Segment](d))
 	}
 	check.True(t, "segments", segments >= 13 && segments <= 17, segments)
 }
@@ -132,15 +132,15 @@ func TestPeerChangesToAnOlderVersion(t *testing.T) {
 	g := plain(t)
 	n := 0
 	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
-		if to == g.b && carriernet.Has[frame.Piece](d) {
+		if to == g.b && carriernet.Has[frame.Segment](d) {
 			n++
 		}
-		return to == g.b && n > 0 && n%3 == 0 && carriernet.Has[frame.Piece](d)
+		return to == g.b && n > 0 && n%3 == 0 && carriernet.Has[frame.Segment](d)
 	})
 	g.noise(10_000)
 	g.Run(6 * time.Second)
 	g.a.Do(func(now time.Time) {
-		g.a.Peer(2).Met.Pieces = false // as a HELLO of that version says
+		g.a.Peer(2).Handshake.Segments = false // as a HELLO of that version says
 	})
 	g.Run(5 * time.Minute)
 	g.heard("0")
@@ -182,7 +182,7 @@ func TestLargeTextIsSized(t *testing.T) {
 	g.Run(30 * time.Second)
 	g.heard("0")
 	for _, d := range g.since(before, g.a) {
-		check.Equal(t, "segments", len(carriernet.Of[frame.Piece](d)), 0)
+		check.Equal(t, "segments", len(carriernet.Of[frame.Segment](d)), 0)
 	}
 	g.ended(1)
 }
@@ -191,14 +191,14 @@ func TestLargeTextIsSized(t *testing.T) {
 func TestLongTextIsMoved(t *testing.T) {
 	g := begin(t, config{})
 	id := g.a.Say(carriernet.Noise(1, 1, 0, 2500), 2)
-	check.Equal(t, "its queue at first", g.a.Entry(id, 2).Lane, frame.Direct)
+	check.Equal(t, "its queue at first", g.a.Entry(id, 2).Queue, frame.Direct)
 	check.Equal(t, "it is not sized", g.a.Entry(id, 2).Unsized, true)
 	there, all := g.a.Peer(2).Link.Progress(g.a.Entry(id, 2))
 	check.Equal(t, "octets that are known of its way", there+all, 0)
 	longer := g.a.Say(carriernet.Noise(1, 3, 2, 30_000), 2)
-	check.Equal(t, "the queue of one that no model makes short enough", g.a.Entry(longer, 2).Lane, frame.Bulk)
+	check.Equal(t, "the queue of one that no model makes short enough", g.a.Entry(longer, 2).Queue, frame.Bulk)
 	g.Run(time.Second)
-	check.Equal(t, "its queue", g.a.Entry(id, 2).Lane, frame.Bulk)
+	check.Equal(t, "its queue", g.a.Entry(id, 2).Queue, frame.Bulk)
 	g.a.Say(carriernet.Noise(1, 2, 1, 60), 2)
 	g.Run(3 * time.Minute)
 	g.ended(3)
@@ -263,14 +263,14 @@ func TestLongMessageOverNORM(t *testing.T) {
 	before := g.Now
 	id := g.noise(6000)
 	g.Run(5 * time.Second)
-	check.Equal(t, "its queue", g.a.Entry(id, 2).Lane, frame.Bulk)
+	check.Equal(t, "its queue", g.a.Entry(id, 2).Queue, frame.Bulk)
 	g.Run(3 * time.Minute)
 	g.heard("0")
 	g.ended(1)
 	packets := 0
 	for _, d := range g.since(before, g.a) {
 		packets += len(carriernet.Of[frame.NORM](d))
-		check.Equal(t, "segments of our own", len(carriernet.Of[frame.Piece](d)), 0)
+		check.Equal(t, "segments of our own", len(carriernet.Of[frame.Segment](d)), 0)
 	}
 	check.True(t, "packets of libnorm", packets >= 14 && packets < 20, packets)
 }
@@ -374,8 +374,8 @@ func TestSegmentsOfNothing(t *testing.T) {
 		p := g.b.Peer(1)
 		p.Stamp.Counter++
 		c := g.b.Bearer.Carriers[0]
-		c.Receive(now, p, frame.Piece{Number: 1, Object: 1, Body: []byte("x")}, 5, true)
-		c.Receive(now, p, frame.Piece{Number: 2, Object: 2, Total: 1 << 30, Body: []byte("x")}, 5, true)
+		c.Receive(now, p, frame.Segment{Number: 1, Object: 1, Body: []byte("x")}, 5, true)
+		c.Receive(now, p, frame.Segment{Number: 2, Object: 2, Total: 1 << 30, Body: []byte("x")}, 5, true)
 	})
 	check.Equal(t, "orphans", g.b.Drops["piece_orphan"], 1)
 	check.Equal(t, "too large", g.b.Drops["piece_large"], 1)

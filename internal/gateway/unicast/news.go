@@ -18,8 +18,8 @@ type news struct {
 	paid      time.Time // debt is as of then
 }
 
-// told notes what went in one datagram, in octets of frames; share is in octets per second, 0 for everything.
-func (n *news) told(now time.Time, share float64, state int, payload bool) {
+// charge notes what went in one datagram, in octets of frames; share is in octets per second, 0 for everything.
+func (n *news) charge(now time.Time, share float64, state int, payload bool) {
 	if payload {
 		n.payloadAt = now
 	}
@@ -30,18 +30,18 @@ func (n *news) told(now time.Time, share float64, state int, payload bool) {
 }
 
 // flows says whether messages flow.
-func (l *line) flows(now time.Time) bool {
+func (l *peerLink) flows(now time.Time) bool {
 	return l.first(frame.Direct) != nil || !l.news.payloadAt.IsZero() && now.Before(l.news.payloadAt.Add(newsAside))
 }
 
 // shareOf is what news may take, in octets per second; 0 is everything.
-func (c *Carrier) shareOf(l *line) float64 {
+func (c *Carrier) shareOf(l *peerLink) float64 {
 	_, rate := l.Air()
 	return float64(rate) / 8 * c.Profile.StateShare / 100
 }
 
 // mayTell says whether news may go now, and if not when (zero: when something that is under way has arrived).
-func (c *Carrier) mayTell(now time.Time, l *line) (bool, time.Time) {
+func (c *Carrier) mayTell(now time.Time, l *peerLink) (bool, time.Time) {
 	share := c.shareOf(l)
 	if share == 0 || !l.flows(now) {
 		return true, time.Time{}
@@ -56,8 +56,8 @@ func (c *Carrier) mayTell(now time.Time, l *line) (bool, time.Time) {
 	return false, now.Add(time.Duration(left/share*float64(time.Second)) + time.Millisecond)
 }
 
-// addNews puts changes of the site's state into a letter.
-func (c *Carrier) addNews(now time.Time, l *line, to *letter) bool {
+// addNews puts changes of the site's state into a datagram.
+func (c *Carrier) addNews(now time.Time, l *peerLink, to *datagramBuilder) bool {
 	if !c.Messages {
 		return false
 	}
@@ -66,26 +66,26 @@ func (c *Carrier) addNews(now time.Time, l *line, to *letter) bool {
 		if len(items) == 0 {
 			return false
 		}
-		content, items := c.Road.News(now, l.Peer, items)
+		content, items := c.Services.News(now, l.Peer, items)
 		m, err := c.Store.New(content, mail.KindOf(content.Items))
 		if err != nil {
-			c.Road.Note("warn", "a local advertisement or group cannot be sent to a peer", "peer", l.Name, "error", err)
+			c.Services.Note("warn", "a local advertisement or group cannot be sent to a peer", "peer", l.Name, "error", err)
 			for _, it := range items {
 				c.Replica.Put(it.Withdrawal())
 			}
 			return false
 		}
-		if c.laneOf(l, m) == frame.Bulk {
+		if c.queueOf(l, m) == frame.Bulk {
 			if n > 1 {
 				continue
 			}
 			// Counted as on its way from now, so that it is not told twice. Its number follows with the air.
-			if l.Box.First(frame.Bulk) == nil && c.Store.Wait(now, l.Peer, m, frame.Bulk, l.audience) != nil {
+			if l.Box.First(frame.Bulk) == nil && c.Store.Wait(now, l.Peer, m, frame.Bulk, l.history) != nil {
 				c.Replica.Sent(l.ID, m.ID, items)
 			}
 			return false
 		}
-		if c.addData(now, l, to, mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}, m, m.Kind) {
+		if c.addData(now, l, to, mail.TransmissionID{Queue: frame.Direct, Number: l.sender.Next(frame.Direct)}, m, m.Kind) {
 			c.Replica.Sent(l.ID, m.ID, items)
 			return true
 		}

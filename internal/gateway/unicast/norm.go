@@ -64,12 +64,12 @@ func (c *Carrier) startNorm(now time.Time) {
 		return
 	}
 	c.norm.generation++
-	c.Road.Record(bucketNorm, []byte("generation"), []byte{c.norm.generation})
+	c.Services.Record(bucketNorm, []byte("generation"), []byte{c.norm.generation})
 	ids := make([]uint16, len(c.order))
 	for i, l := range c.order {
 		ids[i] = l.ID
 	}
-	c.Road.Norm(api.NormStart{Generation: c.norm.generation, Peers: ids})
+	c.Services.Norm(api.NormStart{Generation: c.norm.generation, Peers: ids})
 }
 
 // Event takes what the child that runs libnorm has done.
@@ -115,34 +115,34 @@ func (c *Carrier) normDown(now time.Time, reason string) {
 	}
 	c.norm.failures++
 	c.norm.startAt = now.Add(wait)
-	c.Road.Note("warn", "the NORM process ended; long messages wait until the gateway starts it again", "reason", reason, "next_in", wait)
+	c.Services.Note("warn", "the NORM process ended; long messages wait until the gateway starts it again", "reason", reason, "next_in", wait)
 }
 
 // enqueueObject hands a long message to libnorm: number and envelope.
-func (s *shared) enqueueObject(now time.Time, l *line, e *mail.Entry, body []byte) {
+func (s *shared) enqueueObject(now time.Time, l *peerLink, e *mail.Entry, body []byte) {
 	data := binary.BigEndian.AppendUint16(make([]byte, 0, objectHead+len(body)), uint16(e.At.Number))
 	data = append(data, body...)
 	l.long.objects++
 	l.long.under[e.At.Number] = &object{id: l.long.objects, octets: len(data), lastSent: now}
 	l.sender.Sent(now, e.At)
-	s.Road.Norm(api.NormEnqueue{Peer: l.ID, Data: data})
+	s.Services.Norm(api.NormEnqueue{Peer: l.ID, Data: data})
 }
 
 const objectHead = 2
 
 // normPacket takes what libnorm wants sent. Its FLUSHes stay here: the gateway sends its own when one is needed.
 func (c *Carrier) normPacket(peer uint16, packet []byte) {
-	l := c.lines[peer]
+	l := c.links[peer]
 	if l == nil {
 		return
 	}
 	body, info, err := l.long.wire.Pack(nil, packet)
 	switch {
 	case err != nil:
-		c.Road.Drop("norm_local")
+		c.Services.Drop("norm_local")
 	case info.Marker || info.Kind == elide.Flush || info.Kind == elide.Ack:
 	case len(l.long.out) >= maxNormOut:
-		c.Road.Drop("norm_queue")
+		c.Services.Drop("norm_queue")
 	case info.Kind == elide.Nack: // what it asks for should be on its way soon
 		l.long.out = append([]normFrame{{body, info}}, l.long.out...)
 	default:
@@ -152,7 +152,7 @@ func (c *Carrier) normPacket(peer uint16, packet []byte) {
 
 // normSent notes that libnorm has sent all of an object to a peer.
 func (c *Carrier) normSent(peer, object uint16) {
-	if l := c.lines[peer]; l != nil {
+	if l := c.links[peer]; l != nil {
 		if _, b := l.long.of(object); b != nil {
 			b.drained = true
 		}
@@ -170,7 +170,7 @@ func (l *long) of(object uint16) (uint64, *object) {
 }
 
 // addNORM puts a frame of libnorm, or a FLUSH of our own that is due, into l.
-func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
+func (c *Carrier) addNORM(now time.Time, l *peerLink, to *datagramBuilder) bool {
 	for len(l.long.out) > 0 {
 		f := l.long.out[0]
 		isData := f.info.Kind == elide.Data
@@ -185,7 +185,7 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 		}
 		if !to.add(frame.NORM{Body: f.body}, kind) {
 			if len(to.frames) == 0 { // larger than any datagram of this profile
-				c.Road.Drop("norm_local")
+				c.Services.Drop("norm_local")
 				l.long.out = l.long.out[1:]
 				continue
 			}
@@ -196,7 +196,7 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 		if isData {
 			b.lastSent, b.flushes = now, 0
 			b.drained = b.drained || f.info.Last
-			at := mail.Attempt{Lane: frame.Bulk, Number: number}
+			at := mail.TransmissionID{Queue: frame.Bulk, Number: number}
 			l.sender.Sent(now, at)
 			if e := l.Box.At(at); e != nil {
 				l.Box.Went(e, len(f.body))
@@ -214,9 +214,9 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 			continue
 		}
 		if b.flushes >= maxFlushes { // libnorm there does not know this object, or has forgotten it
-			c.Road.Norm(api.NormCancel{Peer: l.ID, Object: b.id})
+			c.Services.Norm(api.NormCancel{Peer: l.ID, Object: b.id})
 			delete(l.long.under, number)
-			l.cut.beginLong(l, now, l.Box.At(mail.Attempt{Lane: frame.Bulk, Number: number}))
+			l.cut.beginLong(l, now, l.Box.At(mail.TransmissionID{Queue: frame.Bulk, Number: number}))
 			l.Counts.Repeated++
 			return false
 		}
@@ -230,7 +230,7 @@ func (c *Carrier) addNORM(now time.Time, l *line, to *letter) bool {
 }
 
 // addFlush asks the far libnorm for what it lacks of an object.
-func (c *Carrier) addFlush(l *line, to *letter, b *object) bool {
+func (c *Carrier) addFlush(l *peerLink, to *datagramBuilder, b *object) bool {
 	ok := to.add(frame.NORM{Body: l.long.wire.Flush(nil, b.id, b.octets)}, mail.Repair)
 	if ok {
 		b.flushes++
@@ -249,7 +249,7 @@ func (l *long) more(object uint16) bool {
 }
 
 // flushDue is when the far end is asked whether it lacks something of the object: when all has gone out and its
-// receipt should be here.
+// acknowledgement should be here.
 func (b *object) flushDue(trip time.Duration) time.Time {
 	if !b.drained {
 		trip *= 4 // libnorm may still be at it
@@ -258,7 +258,7 @@ func (b *object) flushDue(trip time.Duration) time.Time {
 }
 
 // bulkDeadline is when a FLUSH is due; zero when none is.
-func (c *Carrier) bulkDeadline(l *line) (at time.Time) {
+func (c *Carrier) bulkDeadline(l *peerLink) (at time.Time) {
 	if !c.norm.up || len(l.long.out) > 0 {
 		return time.Time{}
 	}
@@ -269,8 +269,8 @@ func (c *Carrier) bulkDeadline(l *line) (at time.Time) {
 }
 
 // bulkAcked takes a long message that has arrived out of libnorm's hands.
-func (s *shared) bulkAcked(l *line, id mail.Attempt) {
-	if id.Lane != frame.Bulk {
+func (s *shared) bulkAcked(l *peerLink, id mail.TransmissionID) {
+	if id.Queue != frame.Bulk {
 		return
 	}
 	l.cut.End(id.Number)
@@ -280,15 +280,15 @@ func (s *shared) bulkAcked(l *line, id mail.Attempt) {
 	}
 	delete(l.long.under, id.Number)
 	if s.norm.up {
-		s.Road.Norm(api.NormCancel{Peer: l.ID, Object: b.id})
+		s.Services.Norm(api.NormCancel{Peer: l.ID, Object: b.id})
 	}
 }
 
 // receiveNORM gives libnorm what the peer's libnorm sent.
-func (c *Carrier) receiveNORM(now time.Time, l *line, body []byte, octets int) {
+func (c *Carrier) receiveNORM(now time.Time, l *peerLink, body []byte, octets int) {
 	packets, info, err := l.long.wire.Restore(body)
 	if err != nil {
-		c.Road.Drop("norm")
+		c.Services.Drop("norm")
 		return
 	}
 	kind := mail.Payload
@@ -297,32 +297,32 @@ func (c *Carrier) receiveNORM(now time.Time, l *line, body []byte, octets int) {
 	}
 	l.Ledger.Add(mail.Received, kind, octets)
 	if info.Kind == elide.Flush {
-		l.receiver.Probed(now) // it may be that only our receipt was lost
+		l.receiver.Probed(now) // it may be that only our acknowledgement was lost
 	}
 	if !c.norm.up {
 		return
 	}
 	for _, packet := range packets {
-		c.Road.Norm(api.NormInject{Peer: l.ID, Data: packet})
+		c.Services.Norm(api.NormInject{Peer: l.ID, Data: packet})
 	}
 }
 
 // normObject: libnorm has put a long message of a peer together.
 func (c *Carrier) normObject(now time.Time, peer uint16, generation uint8, number uint16, data []byte) {
-	l := c.lines[peer]
+	l := c.links[peer]
 	if l == nil {
 		return
 	}
 	if len(data) < objectHead { // canceled by its sender, or too large for libnorm: nothing of ours
 		l.long.wire.Delivered(generation, number)
 		l.Record()
-		c.Road.Drop("norm_empty")
+		c.Services.Drop("norm_empty")
 		return
 	}
 	id, fresh := l.receiver.Accept(now, frame.Bulk, binary.BigEndian.Uint16(data), false)
 	switch fresh {
 	case custody.Beyond:
-		c.Road.Drop("beyond_window")
+		c.Services.Drop("beyond_window")
 		return
 	case custody.Duplicate:
 		l.Counts.Duplicates++

@@ -55,7 +55,7 @@ func TestAcknowledgementRidesOrGoesAlone(t *testing.T) {
 	g.say(1, time.Minute)
 	sent = g.since(before, g.b)
 	check.Equal(check.Fatal(t), "datagrams of node 2", len(sent), 1)
-	check.True(t, "an acknowledgement alone", carriernet.Has[frame.Receipt](sent[0]) && !carriernet.Has[frame.Data](sent[0]), sent[0].Frames())
+	check.True(t, "an acknowledgement alone", carriernet.Has[frame.Ack](sent[0]) && !carriernet.Has[frame.Data](sent[0]), sent[0].Frames())
 	check.True(t, "it waited for AckDelay", sent[0].At.Sub(before) >= g.b.Bearer.Profile.AckDelay, sent[0].At.Sub(before))
 	g.ended(2)
 }
@@ -278,7 +278,7 @@ func TestFullStoreRefuses(t *testing.T) {
 	id := g.a.Say(as(site.Flash, carriernet.Noise(1, 0, 90, 300)), 2)
 	check.Equal(t, "who refused a flash message", len(g.a.Refused), 0)
 	check.True(t, "it is held", g.a.Entry(id, 2) != nil)
-	check.True(t, "what it took the place of", g.a.Fates(2)[mail.Withdrawn] > 0, g.a.Fates(2))
+	check.True(t, "what it took the place of", g.a.Fates(2)[mail.Cancelled] > 0, g.a.Fates(2))
 	g.Run(20 * time.Minute)
 	fates := g.a.Fates(2)
 	check.Equal(t, "messages that came", len(g.b.Said(1)), fates[mail.Delivered])
@@ -307,7 +307,7 @@ func TestNewerReplacesOlder(t *testing.T) {
 	g.Run(time.Minute)
 	for i := range 3 {
 		m := carriernet.Report(1, 50+i)
-		m.Supersedes, m.Key = "position", 7
+		m.LastValue, m.Key = "position", 7
 		g.a.Say(m, 2)
 	}
 	g.Run(10 * time.Minute)
@@ -371,7 +371,7 @@ func TestShortNumberOfALateDatagram(t *testing.T) {
 
 	g.b.Do(func(now time.Time) {
 		p := g.b.Peer(1)
-		p.Stamp = mail.Stamp{Boot: p.Stamp.Boot - 1, Counter: 1} // of another start
+		p.Stamp = mail.Stamp{Incarnation: p.Stamp.Incarnation - 1, Counter: 1} // of another start
 		g.b.Bearer.Carriers[0].Receive(now, p, frame.Data{Number: 9, Short: true}, 3, false)
 	})
 	check.Equal(t, "late ones that nobody knows", g.b.Drops["late"], 1)

@@ -51,10 +51,10 @@ func TestCancel(t *testing.T) {
 	first := g.a.Peer(2).Box.UnderWay(0)[0]
 	check.Equal(t, "one under way waits", g.orders().Waits(first), false)
 	check.Equal(t, "a peer may have that", g.orders().Whole(first), true)
-	g.a.Do(func(now time.Time) { g.orders().Withdraw(now, entry) })
+	g.a.Do(func(now time.Time) { g.orders().Cancel(now, entry) })
 	g.Run(10 * time.Minute)
 	g.heard("0..8 10..11")
-	check.Equal(t, "canceled", g.a.Fates(2)[mail.Withdrawn], 1)
+	check.Equal(t, "canceled", g.a.Fates(2)[mail.Cancelled], 1)
 }
 
 // A message that is given another precedence goes with those of it, also after a restart, and arrives with it.
@@ -98,7 +98,7 @@ func TestPeerLeavesAndJoins(t *testing.T) {
 	g.Run(5 * time.Second)
 	p := g.a.Peer(3)
 	g.a.Leave(p, "gone ashore")
-	check.Equal(t, "canceled for the peer that left", g.a.Fates(3)[mail.Withdrawn], 1)
+	check.Equal(t, "canceled for the peer that left", g.a.Fates(3)[mail.Cancelled], 1)
 	g.Run(2 * time.Minute)
 	g.a.Say(carriernet.Report(1, 4), 2)
 	g.Run(time.Minute)

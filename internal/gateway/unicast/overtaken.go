@@ -9,7 +9,7 @@ import (
 const maxPassages = 64
 
 // passages are the datagrams of a peer of which each was newer than all others when it came, oldest first, and up to which number its
-// direct lane had been read before.
+// direct queue had been read before.
 //
 // A datagram that comes late was overtaken by one of them. What was read before that one was sent before the late one, or in the window
 // in which the late one was sent: a short number of the late one is within ShortAhead of it.
@@ -24,7 +24,7 @@ type passage struct {
 func (p *passages) newest(at mail.Stamp, read uint64) {
 	list := *p
 	switch {
-	case len(list) > 0 && list[len(list)-1].Boot != at.Boot:
+	case len(list) > 0 && list[len(list)-1].Incarnation != at.Incarnation:
 		list = nil
 	case len(list) > 0 && list[len(list)-1].Stamp == at: // a further frame of it
 		return
@@ -37,7 +37,7 @@ func (p *passages) newest(at mail.Stamp, read uint64) {
 // widen finds the low 16 bits of a number of which a late datagram has the low 8; false: too much has overtaken it.
 func (p passages) widen(at mail.Stamp, low uint8) (uint16, bool) {
 	for i := 1; i < len(p); i++ {
-		if p[i].Boot == at.Boot && p[i-1].Counter < at.Counter && at.Counter < p[i].Counter {
+		if p[i].Incarnation == at.Incarnation && p[i-1].Counter < at.Counter && at.Counter < p[i].Counter {
 			return custody.Near(p[i].read, low), true
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"aldis/internal/link/custody"
 )
 
-// letterOf is a datagram with one message on a link that reorders.
-type letterOf struct {
+// builderOf is a datagram with one message on a link that reorders.
+type builderOf struct {
 	stamp  mail.Stamp
 	number uint64
 	at     int // when it comes
@@ -22,7 +22,7 @@ func reordered(t *testing.T, rng *rand.Rand, slack int) (known, unknown int) {
 	var passed passages
 	var newest uint32
 	base, next, read := uint64(1), uint64(1), uint64(0)
-	held, air := map[uint64]bool{}, []letterOf{}
+	held, air := map[uint64]bool{}, []builderOf{}
 	acks := map[int]uint64{} // when the sender hears up to which number all was read
 	for now := range 5000 {
 		if a, ok := acks[now]; ok {
@@ -33,7 +33,7 @@ func reordered(t *testing.T, rng *rand.Rand, slack int) (known, unknown int) {
 			next++
 		}
 		if n < next && rng.IntN(20) > 0 {
-			air = append(air, letterOf{mail.Stamp{Boot: 1, Counter: uint32(now + 1)}, n, now + rng.IntN(slack)})
+			air = append(air, builderOf{mail.Stamp{Incarnation: 1, Counter: uint32(now + 1)}, n, now + rng.IntN(slack)})
 		}
 		left := air[:0]
 		for _, d := range air {
@@ -76,16 +76,16 @@ func TestOvertaken(t *testing.T) {
 func TestOvertakenByTooMany(t *testing.T) {
 	var p passages
 	for i := range uint32(2 * maxPassages) {
-		p.newest(mail.Stamp{Boot: 1, Counter: 10 * (i + 1)}, uint64(i))
+		p.newest(mail.Stamp{Incarnation: 1, Counter: 10 * (i + 1)}, uint64(i))
 	}
 	for _, tt := range []struct {
 		at    mail.Stamp
 		known bool
-	}{{mail.Stamp{Boot: 1, Counter: 20*maxPassages - 5}, true}, {mail.Stamp{Boot: 1, Counter: 10*maxPassages + 15}, true},
-		{mail.Stamp{Boot: 1, Counter: 10 * maxPassages}, false}, {mail.Stamp{Boot: 1, Counter: 5}, false}, {mail.Stamp{Boot: 2, Counter: 20*maxPassages - 5}, false}} {
+	}{{mail.Stamp{Incarnation: 1, Counter: 20*maxPassages - 5}, true}, {mail.Stamp{Incarnation: 1, Counter: 10*maxPassages + 15}, true},
+		{mail.Stamp{Incarnation: 1, Counter: 10 * maxPassages}, false}, {mail.Stamp{Incarnation: 1, Counter: 5}, false}, {mail.Stamp{Incarnation: 2, Counter: 20*maxPassages - 5}, false}} {
 		_, known := p.widen(tt.at, 7)
 		check.Equal(t, "known", known, tt.known)
 	}
-	p.newest(mail.Stamp{Boot: 2, Counter: 1}, 0)
+	p.newest(mail.Stamp{Incarnation: 2, Counter: 1}, 0)
 	check.Equal(t, "passages of another start", len(p), 1)
 }

@@ -16,7 +16,7 @@ type question struct {
 	probe   uint8
 	misses  int    // probes without a sign of the peer in a row
 	told    bool   // the log knows that another address is tried
-	since   uint64 // messages of the direct lane with this number or a higher one went to there alone
+	since   uint64 // messages of the direct queue with this number or a higher one went to there alone
 	there   netip.AddrPort
 	journal bool // the journal has the addresses, and what the operator had written when they were learned
 	changed bool // the operator has written another address since
@@ -31,12 +31,12 @@ const (
 
 // ask notes that a question goes now, and turns to another address when the one before had no answer. It says whether the
 // question should introduce us anew.
-func (l *line) ask(now time.Time, probe bool) (anew bool) {
+func (l *peerLink) ask(now time.Time, probe bool) (anew bool) {
 	q := &l.question
-	if q.hello && l.Met.KnowsUs {
+	if q.hello && l.Handshake.KnowsUs {
 		q.asked = time.Time{}
 	}
-	if hello := !probe && !l.Met.KnowsUs && due.Reached(now, l.Met.Due); probe || hello {
+	if hello := !probe && !l.Handshake.KnowsUs && due.Reached(now, l.Handshake.Due); probe || hello {
 		heard := q.asked.IsZero() || !l.LastHeard.Before(q.asked)
 		if heard {
 			q.misses, q.told = 0, false
@@ -46,7 +46,7 @@ func (l *line) ask(now time.Time, probe bool) (anew bool) {
 		missed := !q.asked.IsZero() && q.to == l.Addr && now.Sub(q.asked) >= l.of.Timing.Prompt && (!heard || !l.Proven())
 		if missed && l.Missed() && !q.told {
 			q.told = true
-			l.of.Road.Note("info", "a peer does not answer; the gateway tries its addresses in turn", "peer", l.Name, "tried", q.to, "next", l.Addr)
+			l.of.Services.Note("info", "a peer does not answer; the gateway tries its addresses in turn", "peer", l.Name, "tried", q.to, "next", l.Addr)
 		}
 		q.asked, q.to, q.hello = now, l.Addr, hello
 		anew = q.misses == strangeAfter || q.misses > 0 && q.misses%strangeAgain == 0
@@ -58,7 +58,7 @@ func (l *line) ask(now time.Time, probe bool) (anew bool) {
 }
 
 // answered notes that the peer has what went to an address.
-func (l *line) answered(now time.Time, at netip.AddrPort) {
+func (l *peerLink) answered(now time.Time, at netip.AddrPort) {
 	l.question.asked = time.Time{}
 	if l.Answered(now, at) {
 		l.RecordPaths()
@@ -66,9 +66,9 @@ func (l *line) answered(now time.Time, at netip.AddrPort) {
 }
 
 // readdressed makes the addresses durable with what the operator has written, and says when that is new.
-func (l *line) readdressed() {
+func (l *peerLink) readdressed() {
 	if l.question.changed {
-		l.of.Road.Note("info", "the configured address of a peer has changed; the gateway uses it instead of the learned one", "peer", l.Name, "address", l.Addr)
+		l.of.Services.Note("info", "the configured address of a peer has changed; the gateway uses it instead of the learned one", "peer", l.Name, "address", l.Addr)
 	}
 	if l.question.changed || !l.question.journal {
 		l.RecordPaths()

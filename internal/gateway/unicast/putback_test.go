@@ -6,14 +6,16 @@ import (
 	"aldis/internal/link/frame"
 )
 
-func from(boot uint32, direct uint64) start { return start{boot, [frame.Lanes]uint64{direct, 1}} }
+func from(incarnation uint32, direct uint64) start {
+	return start{incarnation, [frame.Queues]uint64{direct, 1}}
+}
 
 // A peer that knows a start knows nothing of what the next one gave. Starts that gave no number are as if they had not been,
 // and of too many the second and the third are told as one, from the lower number on.
 func TestStartsSinceThePeerHasHeard(t *testing.T) {
 	many := []start{from(10, 1), from(20, 5), from(30, 6), from(40, 7)}
-	for boot := uint32(50); len(many) < frame.MaxStarts+2; boot += 10 {
-		many = append(many, from(boot, uint64(boot)))
+	for incarnation := uint32(50); len(many) < frame.MaxStarts+2; incarnation += 10 {
+		many = append(many, from(incarnation, uint64(incarnation)))
 	}
 	for _, c := range []struct {
 		name  string
@@ -35,7 +37,7 @@ func TestStartsSinceThePeerHasHeard(t *testing.T) {
 		for _, one := range c.list {
 			s.add(one)
 		}
-		if got := s.after(c.knows); got != [frame.Lanes]uint64{c.want, 1} {
+		if got := s.after(c.knows); got != [frame.Queues]uint64{c.want, 1} {
 			t.Errorf("%s: numbers count below %v, want %d", c.name, got, c.want)
 		}
 		if got := len(s.list) - 1; got != c.tells {

@@ -14,14 +14,14 @@ import (
 
 // Receive takes a frame of a peer's datagram.
 func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int, newest bool) bool {
-	l := c.lines[p.ID]
+	l := c.links[p.ID]
 	if newest {
 		l.passed.newest(l.Stamp, l.receiver.Cumulative(frame.Direct))
 	}
 	kind := mail.Ack
 	switch f := f.(type) {
-	case frame.Receipt:
-		c.receipt(now, l, f, newest)
+	case frame.Ack:
+		c.ack(now, l, f, newest)
 	case frame.Probe:
 		l.receiver.Probed(now)
 		if len(l.answers) < 4 {
@@ -35,9 +35,9 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		}
 	case frame.Data:
 		kind, octets = c.receiveData(now, l, f, false, octets, newest)
-	case frame.Piece:
+	case frame.Segment:
 		d := frame.Data{Number: f.Number, Short: f.Short, Prompt: f.Prompt, Rides: f.Rides, Cumulative: f.Cumulative,
-			Body: frame.Append(nil, frame.Piece{Short: true, Object: f.Object, Total: f.Total, Free: f.Free, Body: f.Body}, true)}
+			Body: frame.Append(nil, frame.Segment{Short: true, Object: f.Object, Total: f.Total, Free: f.Free, Body: f.Body}, true)}
 		kind, octets = c.receiveData(now, l, d, true, octets, newest)
 	case frame.NORM:
 		if !l.takes(now) {
@@ -58,15 +58,15 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 // anew.
 //
 // A HELLO that others have overtaken says nothing of the stream that they are of. The peer takes it for said: it is asked again.
-func (l *line) takes(now time.Time) bool {
+func (l *peerLink) takes(now time.Time) bool {
 	switch {
-	case l.Met.Refused != mail.Taken:
-		l.of.Road.Drop("refused_stream")
-	case !l.Met.Placed && !l.of.silent:
-		l.of.Road.Drop("unknown_stream")
-		if l.Met.KnowsUs {
-			l.Met.KnowsUs = false
-			l.Met.Owe(now)
+	case l.Handshake.Refused != mail.Taken:
+		l.of.Services.Drop("refused_stream")
+	case !l.Handshake.Placed && !l.of.silent:
+		l.of.Services.Drop("unknown_stream")
+		if l.Handshake.KnowsUs {
+			l.Handshake.KnowsUs = false
+			l.Handshake.Owe(now)
 		}
 	default:
 		return true
@@ -74,14 +74,14 @@ func (l *line) takes(now time.Time) bool {
 	return false
 }
 
-// receiveData takes a message of the direct lane. Numbers cut to 8 bits are understood where they were sent: what very many have
+// receiveData takes a message of the direct queue. Numbers cut to 8 bits are understood where they were sent: what very many have
 // overtaken counts as lost. It says what the frame's octets are charged to.
-func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, octets int, newest bool) (mail.Kind, int) {
+func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment bool, octets int, newest bool) (mail.Kind, int) {
 	if f.Rides {
 		l.Ledger.Add(mail.Received, mail.Ack, 1)
 		octets--
-		if newest && l.Met.Anew == mail.Taken && !l.Met.Ending { // otherwise its low 8 bits may mean another number
-			c.receipt(now, l, frame.Receipt{Lane: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)}, true)
+		if newest && l.Handshake.Reissued == mail.Taken && !l.Handshake.Ending { // otherwise its low 8 bits may mean another number
+			c.ack(now, l, frame.Ack{Queue: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)}, true)
 		}
 	}
 	if !l.takes(now) {
@@ -95,15 +95,15 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, 
 	case known:
 		f.Number = number
 	default:
-		c.Road.Drop("late")
+		c.Services.Drop("late")
 		return mail.Repair, octets
 	}
-	if !piece && l.unreadable(f) {
-		c.Road.Drop("parted")
+	if !segment && l.unreadable(f) {
+		c.Services.Drop("parted")
 		return mail.Repair, octets
 	}
 	at, fresh := l.receiver.Accept(now, frame.Direct, f.Number, f.Prompt)
-	a := mail.Arrival{Place: at, Number: at.Number, Piece: piece, Body: slices.Clone(f.Body), Free: f.Free}
+	a := mail.Arrival{Place: at, Number: at.Number, Segment: segment, Body: slices.Clone(f.Body), Free: f.Free}
 	if f.After != 0 {
 		a.After = at.Number - min(at.Number, uint64(f.After))
 	}
@@ -113,72 +113,72 @@ func (c *Carrier) receiveData(now time.Time, l *line, f frame.Data, piece bool, 
 		l.readAhead(now)
 		return l.Opened, octets
 	case custody.Duplicate:
-		if unread, kept := l.early.Get(at); newest && kept && len(unread.Body) > 0 && !unread.Piece && !piece {
-			l.early.Keep(a, true) // its sender knows better now what can be read here
+		if unread, kept := l.reordered.Get(at); newest && kept && len(unread.Body) > 0 && !unread.Segment && !segment {
+			l.reordered.Keep(a, true) // its sender knows better now what can be read here
 		}
 		l.Counts.Duplicates++
 		return mail.Repair, octets
 	case custody.Beyond:
-		c.Road.Drop("beyond_window")
+		c.Services.Drop("beyond_window")
 	}
 	return mail.Payload, octets
 }
 
 // arrived keeps a message that is new and delivers what is in order now. What this turn has no room for Step delivers.
-func (s *shared) arrived(now time.Time, l *line, a mail.Arrival) {
+func (s *shared) arrived(now time.Time, l *peerLink, a mail.Arrival) {
 	at := a.Place
-	next, ok := l.receiver.Next(at.Lane)
+	next, ok := l.receiver.Next(at.Queue)
 	durable := !ok || next != at || !l.Turn.Room(now)
-	l.early.Keep(a, durable)
+	l.reordered.Keep(a, durable)
 	l.Opened = mail.Payload
 	if durable {
-		at = mail.Attempt{Lane: at.Lane}
+		at = mail.TransmissionID{Queue: at.Queue}
 	}
-	s.read(now, l, at.Lane, at)
+	s.read(now, l, at.Queue, at)
 	l.Record()
 }
 
-// read delivers what is in order in a lane while this turn has room; fresh is not in the journal.
-func (s *shared) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attempt) {
-	defer l.receiver.Read(now, lane)
-	for next, ok := l.receiver.Next(lane); ok && l.Turn.Room(now); next, ok = l.receiver.Next(lane) {
-		a, kept := l.early.Get(next)
+// read delivers what is in order in a queue while this turn has room; fresh is not in the journal.
+func (s *shared) read(now time.Time, l *peerLink, queue frame.Queue, fresh mail.TransmissionID) {
+	defer l.receiver.Read(now, queue)
+	for next, ok := l.receiver.Next(queue); ok && l.Turn.Room(now); next, ok = l.receiver.Next(queue) {
+		a, kept := l.reordered.Get(next)
 		if kept && next != fresh && len(a.Body) == 0 { // it was read before its turn
-			l.early.Take(next, true)
-			l.receiver.Advance(lane)
+			l.reordered.Remove(next, true)
+			l.receiver.Advance(queue)
 			continue
 		}
-		if a.Piece {
-			l.early.Take(next, next != fresh)
-			l.receiver.Advance(lane)
+		if a.Segment {
+			l.reordered.Remove(next, next != fresh)
+			l.receiver.Advance(queue)
 			l.cut.join(l, now, next.Number, a.Body)
 			continue
 		}
-		err := s.Road.OpenSlice(now, l.Peer, next, a.Body)
+		err := s.Services.OpenSlice(now, l.Peer, next, a.Body)
 		if errors.Is(err, compact.ErrUnfinished) { // Step goes on with it
 			if next == fresh {
-				l.early.Keep(a, true)
+				l.reordered.Keep(a, true)
 			}
 			break
 		}
-		l.early.Take(next, next != fresh)
+		l.reordered.Remove(next, next != fresh)
 		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) || errors.Is(err, envelope.ErrUnknownFlow) {
 			// Coded with what we do not have: its sender learns that from our HELLO, and codes it otherwise.
 			l.receiver.Reject(now, next)
-			l.Met.Owe(now)
+			l.Handshake.Owe(now)
 			if !errors.Is(err, compact.ErrModel) {
-				l.Met.Misread()
+				l.Handshake.Misread()
 				l.Reader.Unlearn()
 				l.rejectUnread(now, next)
 			}
-			s.Road.Note("info", "a message refers to data that this node lacks; the gateway asks for it again", "peer", l.Name, "number", next.Number, "error", err)
+			s.Services.Note("info", "a message refers to data that this node lacks; the gateway asks for it again", "peer", l.Name, "number", next.Number, "error", err)
 			break
 		}
-		l.receiver.Advance(lane)
+		l.receiver.Advance(queue)
 		if err != nil {
 			l.Counts.Unreadable++
-			s.Road.Unread(now, l.Peer, next)
-			s.Road.Note("error", "a message of a peer cannot be read; it is dropped. Does the peer run another version?",
+			s.Services.Unread(now, l.Peer, next)
+			s.Services.Note("error", "a message of a peer cannot be read; it is dropped. Does the peer run another version?",
 				"peer", l.Name, "number", next.Number, "error", err)
 		}
 	}
@@ -186,13 +186,13 @@ func (s *shared) read(now time.Time, l *line, lane frame.Lane, fresh mail.Attemp
 
 // rejectUnread follows a message that cannot be read, for what it was coded after is not what is held here. What has arrived
 // behind it and is coded so too is missing again: all of it comes anew at once, when its sender has heard that.
-func (l *line) rejectUnread(now time.Time, missing mail.Attempt) {
-	if missing.Lane == frame.Direct {
+func (l *peerLink) rejectUnread(now time.Time, missing mail.TransmissionID) {
+	if missing.Queue == frame.Direct {
 		l.parted = missing.Number
 	}
-	for _, at := range l.early.Places() {
-		if a, _ := l.early.Get(at); at.Lane == missing.Lane && len(a.Body) > 0 && !a.Piece && l.Reader.Dependent(a.Body) {
-			l.early.Take(at, true)
+	for _, at := range l.reordered.Places() {
+		if a, _ := l.reordered.Get(at); at.Queue == missing.Queue && len(a.Body) > 0 && !a.Segment && l.Reader.Dependent(a.Body) {
+			l.reordered.Remove(at, true)
 			l.receiver.Reject(now, at)
 		}
 	}
@@ -200,7 +200,7 @@ func (l *line) rejectUnread(now time.Time, missing mail.Attempt) {
 
 // unreadable says whether a message was sent before its sender heard that it has to be coded otherwise. Kept, it would be read
 // right behind the first one that comes anew, before its own other coding has come, and cost a round trip of its own.
-func (l *line) unreadable(f frame.Data) bool {
+func (l *peerLink) unreadable(f frame.Data) bool {
 	if l.parted <= l.receiver.Cumulative(frame.Direct) {
 		l.parted = 0
 	}
@@ -209,9 +209,9 @@ func (l *line) unreadable(f frame.Data) bool {
 
 // NewNumbers: the peer counts its messages from 1 again.
 func (c *Carrier) NewNumbers(now time.Time, p *mail.Peer) {
-	l := c.lines[p.ID]
+	l := c.links[p.ID]
 	l.deliverHeld(now, false)
-	l.receiver, l.parted, l.passed = custody.NewReceiver(c.Timing, [frame.Lanes]uint64{}), 0, nil
+	l.receiver, l.parted, l.passed = custody.NewReceiver(c.Timing, [frame.Queues]uint64{}), 0, nil
 	l.long.wire.Forget()
 	l.cut.forgetReceived(l)
 }

@@ -78,7 +78,7 @@ func TestSettleAcknowledgesAtOnce(t *testing.T) {
 	g.Run(5 * time.Second)
 	sent := g.since(before, g.b)
 	check.Equal(check.Fatal(t), "datagrams of its end", len(sent), 1)
-	check.True(t, "an acknowledgement", carriernet.Has[frame.Receipt](sent[0]), sent[0].Frames())
+	check.True(t, "an acknowledgement", carriernet.Has[frame.Ack](sent[0]), sent[0].Frames())
 	g.ended(1)
 }
 
@@ -127,12 +127,12 @@ func TestPeerWithANewStore(t *testing.T) {
 	g.Run(time.Minute)
 	g.Outage(g.b, time.Minute)
 	g.say(4, time.Second)
-	stream := g.a.Peer(2).Met.Stream
+	stream := g.a.Peer(2).Handshake.Stream
 	g.LoseStore(g.b, time.Second)
 	g.Run(5 * time.Minute)
 	g.heard("0..6")
 	g.ended(7)
-	check.True(t, "another stream", g.a.Peer(2).Met.Stream > stream)
+	check.True(t, "another stream", g.a.Peer(2).Handshake.Stream > stream)
 	g.say(2, 10*time.Second)
 	g.Run(time.Minute)
 	g.heard("0..8")
@@ -143,13 +143,13 @@ func TestPeerWithNewNumbers(t *testing.T) {
 	g := plain(t)
 	g.say(3, 10*time.Second)
 	g.Run(time.Minute)
-	era := g.b.Peer(1).Met.Era
+	era := g.b.Peer(1).Handshake.Era
 	g.LoseStore(g.a, time.Second)
 	g.Run(2 * time.Minute)
 	g.say(3, 10*time.Second)
 	g.Run(time.Minute)
 	g.heard("0..5")
-	check.Equal(t, "eras of its numbers", g.b.Peer(1).Met.Era, era+1)
+	check.Equal(t, "eras of its numbers", g.b.Peer(1).Handshake.Era, era+1)
 	check.Equal(t, "the place of the first after", g.b.Got[3].Place.Number, 1)
 }
 
@@ -235,7 +235,7 @@ func TestRenumberedRecord(t *testing.T) {
 	g := plain(t)
 	g.say(3, 10*time.Second)
 	g.Run(time.Minute)
-	stream := g.a.Peer(2).Met.Stream
+	stream := g.a.Peer(2).Handshake.Stream
 	var journal []api.Record
 	for _, r := range g.a.Journal() {
 		switch r.Bucket {
@@ -250,8 +250,8 @@ func TestRenumberedRecord(t *testing.T) {
 		journal = append(journal, r)
 	}
 	check.NoError(check.Fatal(t), g.StartWith(g.a, journal))
-	check.Equal(t, "the stream", g.a.Peer(2).Met.Stream, stream+1)
-	check.Equal(t, "the store of the peer", g.a.Peer(2).Met.Store, g.b.Hello(g.Now, g.b.Peer(1)).Store)
+	check.Equal(t, "the stream", g.a.Peer(2).Handshake.Stream, stream+1)
+	check.Equal(t, "the store of the peer", g.a.Peer(2).Handshake.Store, g.b.Hello(g.Now, g.b.Peer(1)).Store)
 	g.Run(time.Minute)
 	g.say(3, 10*time.Second)
 	g.Run(time.Minute)
@@ -266,7 +266,7 @@ func TestRecordsThatAreNone(t *testing.T) {
 	}
 	g := plain(t)
 	check.NoError(check.Fatal(t), g.StartWith(g.a, []api.Record{{Bucket: "peer", Key: []byte{0, 2}, Value: carriage.Forgotten()}}))
-	check.Equal(t, "the store of the peer", g.a.Peer(2).Met.Store, 0)
+	check.Equal(t, "the store of the peer", g.a.Peer(2).Handshake.Store, 0)
 	g.Run(time.Minute)
 	g.say(2, 10*time.Second)
 	g.Run(2 * time.Minute)

@@ -37,7 +37,7 @@ func TestSilentNodeKnowsWhatItOwes(t *testing.T) {
 	g.Run(time.Minute)
 	c := g.b.Bearer.Carriers[0]
 	owed := c.Owed(g.Now)
-	check.Equal(t, "peers that wait for acknowledgements", owed.Receipts, 1)
+	check.Equal(t, "peers that wait for acknowledgements", owed.Acks, 1)
 	check.Equal(t, "messages", owed.Messages, 1)
 	check.Equal(t, "items", owed.Items, 1)
 	check.Equal(t, "datagrams", owed.Datagrams, 1)

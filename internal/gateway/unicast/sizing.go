@@ -11,7 +11,7 @@ import (
 )
 
 // Only the model tells whether a message of some kilobytes fits a datagram, and it takes milliseconds for each. So such a
-// message waits unsized in the direct lane. It is sized when its turn comes, and a long one is coded before libnorm gets it,
+// message waits unsized in the direct queue. It is sized when its turn comes, and a long one is coded before libnorm gets it,
 // both in slices: local peers wait for a slice at the most. docs/decisions/fairness.md.
 const (
 	sliceOctets = 1 << 10 // of text that one turn of the loop codes
@@ -32,8 +32,8 @@ func newWork() work {
 	return work{slices: mail.NewTurn(sliceOctets), after: mail.NewTurn(afterOctets)}
 }
 
-// laneAtOnce is laneOf where that takes no coding.
-func laneAtOnce(p *profile.Profile, m *mail.Message) (lane frame.Lane, known bool) {
+// queueAtOnce is queueOf where that takes no coding.
+func queueAtOnce(p *profile.Profile, m *mail.Message) (queue frame.Queue, known bool) {
 	switch {
 	case len(m.Full)+4 <= maxDirect(p):
 		return frame.Direct, true
@@ -43,40 +43,40 @@ func laneAtOnce(p *profile.Profile, m *mail.Message) (lane frame.Lane, known boo
 	return frame.Direct, false
 }
 
-// laneOf says how a message travels, by its size with nothing before it: after earlier ones of its flow it only gets shorter.
+// queueOf says how a message travels, by its size with nothing before it: after earlier ones of its flow it only gets shorter.
 // Its flow is spelt out where the peer would need that now.
-func (s *shared) laneOf(l *line, m *mail.Message) frame.Lane {
+func (s *shared) queueOf(l *peerLink, m *mail.Message) frame.Queue {
 	const number = 1 << 20 // as long as a flow's number ever gets
-	lane, known := laneAtOnce(s.Profile, m)
+	queue, known := queueAtOnce(s.Profile, m)
 	if known {
-		return lane
+		return queue
 	}
-	if len(s.pack(m, number, !l.audience.Knows(m.Content.Payload), s.Road.Texts(l.Peer))) <= maxDirect(s.Profile) {
+	if len(s.pack(m, number, !l.history.Knows(m.Content.Payload), s.Services.Texts(l.Peer))) <= maxDirect(s.Profile) {
 		return frame.Direct
 	}
 	return frame.Bulk
 }
 
-// toSize is the next message of a peer whose lane has to be known now; nil: there is none.
-func (w *work) toSize(l *line) *mail.Entry {
+// toSize is the next message of a peer whose queue has to be known now; nil: there is none.
+func (w *work) toSize(l *peerLink) *mail.Entry {
 	if l.mayGo(frame.Direct) {
 		if e := l.Box.Head(frame.Direct); e != nil && e.Unsized {
 			return e
 		}
 	}
-	if norm := l.of.norm.up && l.mayGoBulk(); norm || l.Met.Pieces {
+	if norm := l.of.norm.up && l.mayGoBulk(); norm || l.Handshake.Segments {
 		e := l.Box.FirstUnsized(frame.Direct)
-		if e != nil && e.Before(l.Box.First(frame.Bulk)) && (norm || l.inPieces(e)) {
+		if e != nil && e.Before(l.Box.First(frame.Bulk)) && (norm || l.inSegments(e)) {
 			return e
 		}
 	}
 	return nil
 }
 
-// toCode is the next long message of a peer; nil: it is coded, or there is none. What goes in pieces is coded while the one before
-// it is cut: its first piece shares a datagram with the last of that.
-func (w *work) toCode(l *line) *mail.Entry {
-	if e := l.Box.First(frame.Bulk); e != nil && l.inPieces(e) {
+// toCode is the next long message of a peer; nil: it is coded, or there is none. What goes in segments is coded while the one before
+// it is cut: its first segment shares a datagram with the last of that.
+func (w *work) toCode(l *peerLink) *mail.Entry {
+	if e := l.Box.First(frame.Bulk); e != nil && l.inSegments(e) {
 		if e.Coded {
 			return nil
 		}
@@ -88,38 +88,38 @@ func (w *work) toCode(l *line) *mail.Entry {
 	return nil
 }
 
-// toLearn is the next message of the direct lane where coding it after those before it takes long; nil: there is none.
-func (w *work) toLearn(l *line) *mail.Entry {
+// toLearn is the next message of the direct queue where coding it after those before it takes long; nil: there is none.
+func (w *work) toLearn(l *peerLink) *mail.Entry {
 	if e := l.first(frame.Direct); e != nil && len(e.Full) > longText && e.Content.Payload != nil {
 		return e
 	}
 	return nil
 }
 
-// learning says that the next message of the direct lane is not coded yet.
-func (w *work) learning(l *line) bool {
+// learning says that the next message of the direct queue is not coded yet.
+func (w *work) learning(l *peerLink) bool {
 	e := w.toLearn(l)
 	return e != nil && !e.Learned
 }
 
 // step sizes and codes what has to be, as much as this turn of the loop has room for. True: a text is coded in part.
-func (w *work) step(l *line, now time.Time) (unfinished bool) {
+func (w *work) step(l *peerLink, now time.Time) (unfinished bool) {
 	for !unfinished && w.slices.Room(now) {
 		if e := w.toSize(l); e != nil && !w.codesFirst(l, e) {
-			if unfinished = !w.code(l, e, l.of.Road.Texts(l.Peer)); unfinished {
+			if unfinished = !w.code(l, e, l.of.Services.Texts(l.Peer)); unfinished {
 				break
 			}
 			e.Unsized = false
-			if l.of.laneOf(l, e.Message) == frame.Bulk {
+			if l.of.queueOf(l, e.Message) == frame.Bulk {
 				l.of.Store.Move(e, frame.Bulk)
 			}
 		} else if e := w.toCode(l); e != nil {
-			texts := l.of.Road.Texts(l.Peer)
-			l.audience.EncodeLong(texts, e.Content.Payload, l.sender.Next(frame.Bulk))
+			texts := l.of.Services.Texts(l.Peer)
+			l.history.EncodeLong(texts, e.Content.Payload, l.sender.Next(frame.Bulk))
 			e.Coded = w.code(l, e, texts)
 			unfinished = !e.Coded
 		} else if e := w.toLearn(l); e != nil {
-			at := mail.Attempt{Lane: frame.Direct, Number: l.sender.Next(frame.Direct)}
+			at := mail.TransmissionID{Queue: frame.Direct, Number: l.sender.Next(frame.Direct)}
 			texts, _ := w.texts(l, at, e.Message, true, false)
 			e.Learned = w.code(l, e, texts)
 			return !e.Learned
@@ -132,13 +132,13 @@ func (w *work) step(l *line, now time.Time) (unfinished bool) {
 
 // codesFirst says that a message of the same source, which goes before e, is to be coded before e is sized. Otherwise the air
 // would stand still until all that waits is sized, and who is sized so long before is coded twice.
-func (w *work) codesFirst(l *line, e *mail.Entry) bool {
+func (w *work) codesFirst(l *peerLink, e *mail.Entry) bool {
 	before := func(next *mail.Entry) bool { return next != nil && next.Source() == e.Source() && next.Before(e) }
 	return before(w.toCode(l)) || w.learning(l) && before(w.toLearn(l))
 }
 
 // code codes a slice of a message's texts; true: they are coded.
-func (w *work) code(l *line, e *mail.Entry, texts *envelope.Texts) (done bool) {
+func (w *work) code(l *peerLink, e *mail.Entry, texts *envelope.Texts) (done bool) {
 	before := worked(l.of.Coder, texts)
 	done = texts.Prepare(e.Content, sliceOctets)
 	octets := 0
@@ -158,23 +158,23 @@ func worked(coder *compact.Coder, texts *envelope.Texts) uint64 {
 }
 
 // due is when more can be sized or coded; zero: there is nothing.
-func (w *work) due(l *line) (at time.Time) {
+func (w *work) due(l *peerLink) (at time.Time) {
 	if l.sender.Dead() || w.toSize(l) == nil && w.toCode(l) == nil && !w.learning(l) {
 		return at
 	}
 	return w.slices.Due()
 }
 
-// texts codes m under a number of the direct lane, after the messages before it where it learns from them. The flow is nil
+// texts codes m under a number of the direct queue, after the messages before it where it learns from them. The flow is nil
 // for what has none.
-func (w *work) texts(l *line, at mail.Attempt, m *mail.Message, learns, gone bool) (*envelope.Texts, *mail.Flow) {
-	texts := l.of.Road.Texts(l.Peer)
-	if l.Met.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
-		texts = l.of.Road.Texts()
+func (w *work) texts(l *peerLink, at mail.TransmissionID, m *mail.Message, learns, gone bool) (*envelope.Texts, *mail.Flow) {
+	texts := l.of.Services.Texts(l.Peer)
+	if l.Handshake.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
+		texts = l.of.Services.Texts()
 	}
-	f := l.audience.Flow(m.Content.Payload)
+	f := l.history.Flow(m.Content.Payload)
 	if f != nil && learns {
-		l.audience.Encode(texts, f, at.Number, m.Content.Payload)
+		l.history.Encode(texts, f, at.Number, m.Content.Payload)
 	}
 	return texts, f
 }

@@ -10,19 +10,19 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
-	"aldis/internal/link/piece"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/link/segment"
 	"aldis/internal/norm/elide"
 )
 
 // Config is what a carrier is made of.
 type Config struct {
 	mail.Common
-	Boot      uint32         // number of this start
-	Shore     bool           // each peer's terminal has a leg of its own, and the profile is theirs
-	Keepalive *time.Duration // of the bearer, live
-	// Messages: new messages and the site's state go by this carrier. Otherwise it has HELLOs, receipts, probes and what
+	Incarnation uint32         // number of this start
+	Shore       bool           // each peer's terminal has a leg of its own, and the profile is theirs
+	Keepalive   *time.Duration // of the bearer, live
+	// Messages: new messages and the site's state go by this carrier. Otherwise it has HELLOs, acknowledgements, probes and what
 	// was under way.
 	Messages bool
 	Lacks    func(peer uint16) bool // it may not have what this start's key with it is made of, which HELLOs say
@@ -31,71 +31,71 @@ type Config struct {
 // Carrier is the datagrams to and from each peer.
 type Carrier struct {
 	shared
-	order []*line // by id
-	lines map[uint16]*line
-	away  map[uint16]*line // of peers that have left in this run
-	turn  int              // whose turn it is among peers that share the air
+	order []*peerLink // by id
+	links map[uint16]*peerLink
+	away  map[uint16]*peerLink // of peers that have left in this run
+	turn  int                  // whose turn it is among peers that share the air
 }
 
 // shared is what the carrier and the lines to its peers share.
 type shared struct {
 	Config
-	Roll   Roll
-	work   work
-	norm   normState
-	silent bool // this node asks for no HELLO
+	Greeting GroupGreeting
+	work     work
+	norm     normState
+	silent   bool // this node asks for no HELLO
 }
 
-// line is the conversation with one peer.
-type line struct {
+// peerLink is the conversation with one peer.
+type peerLink struct {
 	*mail.Peer
-	of       *shared
-	sender   *custody.Sender
-	receiver *custody.Receiver
-	passed   passages
-	audience *mail.Audience
-	early    mail.Early
-	starts   starts
-	parted   uint64         // number of the first message that could not be read for its history, until it comes again; 0: none
-	answers  []uint8        // probes to be answered
-	announce *frame.Silence // it has to be told that we go silent
-	given    givenOf
-	unasked  int // messages of the direct lane since a receipt was asked for
-	silent   int // octets of messages of the direct lane since a receipt was asked for or named some
-	readyAt  time.Time
-	air      mail.Air
-	news     news
-	late     time.Time // when this machine was late last
-	refused  time.Time // when the log last said so
-	long     long
-	cut      cut
-	joiner   piece.Joiner
-	held     int // octets that the link to the peer holds
-	question question
+	of        *shared
+	sender    *custody.Sender
+	receiver  *custody.Receiver
+	passed    passages
+	history   *mail.SharedHistory
+	reordered mail.ReorderBuffer
+	starts    starts
+	parted    uint64         // number of the first message that could not be read for its history, until it comes again; 0: none
+	answers   []uint8        // probes to be answered
+	announce  *frame.Silence // it has to be told that we go silent
+	given     givenOf
+	unasked   int // messages of the direct queue since an acknowledgement was asked for
+	silent    int // octets of messages of the direct queue since an acknowledgement was asked for or named some
+	readyAt   time.Time
+	air       mail.Air
+	news      news
+	late      time.Time // when this machine was late last
+	refused   time.Time // when the log last said so
+	long      long
+	cut       cut
+	joiner    segment.Joiner
+	held      int // octets that the link to the peer holds
+	question  question
 }
 
 // New makes a carrier for peers that know nothing yet.
 func New(cfg Config) (*Carrier, error) {
-	c := &Carrier{shared: shared{Config: cfg, work: newWork()}, lines: map[uint16]*line{}}
-	c.Roll = newRoll(c)
+	c := &Carrier{shared: shared{Config: cfg, work: newWork()}, links: map[uint16]*peerLink{}}
+	c.Greeting = newRoll(c)
 	for _, p := range cfg.Peers {
 		l, err := newLine(c, p)
 		if err != nil {
 			return nil, err
 		}
-		c.lines[p.ID] = l
+		c.links[p.ID] = l
 		c.order = append(c.order, l)
 	}
 	return c, nil
 }
 
 // newLine is the line to a peer that knows nothing yet.
-func newLine(c *Carrier, p *mail.Peer) (l *line, err error) {
+func newLine(c *Carrier, p *mail.Peer) (l *peerLink, err error) {
 	cfg := &c.Config
-	l = &line{Peer: p, of: &c.shared, early: mail.Early{Peer: p.ID, Road: cfg.Road}, long: long{under: map[uint64]*object{}},
-		sender:   custody.NewSender(cfg.Timing, [frame.Lanes]uint64{1, 1}),
-		receiver: custody.NewReceiver(cfg.Timing, [frame.Lanes]uint64{}),
-		audience: mail.NewAudience(cfg.Road, mail.Policy{Ordered: true, Bucket: bucketFlow, Prefix: peerKey(p.ID)})}
+	l = &peerLink{Peer: p, of: &c.shared, reordered: mail.ReorderBuffer{Peer: p.ID, Services: cfg.Services}, long: long{under: map[uint64]*object{}},
+		sender:   custody.NewSender(cfg.Timing, [frame.Queues]uint64{1, 1}),
+		receiver: custody.NewReceiver(cfg.Timing, [frame.Queues]uint64{}),
+		history:  mail.NewAudience(cfg.Services, mail.Policy{Ordered: true, Bucket: bucketFlow, Prefix: peerKey(p.ID)})}
 	l.long.wire, err = elide.NewSession(elide.Config{Self: cfg.Self, Peer: p.ID, Segment: cfg.Profile.SegmentOctets, GRTT: cfg.Profile.GRTT})
 	if err != nil {
 		return nil, err
@@ -119,8 +119,8 @@ func (c *Carrier) Join(now time.Time, p *mail.Peer) error {
 		}
 	}
 	delete(c.away, p.ID)
-	c.lines[p.ID] = l
-	at, _ := slices.BinarySearchFunc(c.order, p.ID, func(l *line, id uint16) int { return cmp.Compare(l.ID, id) })
+	c.links[p.ID] = l
+	at, _ := slices.BinarySearchFunc(c.order, p.ID, func(l *peerLink, id uint16) int { return cmp.Compare(l.ID, id) })
 	c.order = slices.Insert(c.order, at, l)
 	l.begin(now)
 	c.norm.up = false
@@ -128,29 +128,29 @@ func (c *Carrier) Join(now time.Time, p *mail.Peer) error {
 	return nil
 }
 
-// Leave removes a peer while the carrier works. What is held for it ends as withdrawn; why says so in the lives of messages. Its
+// Leave removes a peer while the carrier works. What is held for it ends as cancelled; why says so in the lives of messages. Its
 // numbers stay for when it joins again.
 func (c *Carrier) Leave(now time.Time, p *mail.Peer, why string) {
 	for _, e := range p.Box.UnderWay(frame.Bulk) {
-		c.bulkAcked(c.lines[p.ID], e.At)
+		c.bulkAcked(c.links[p.ID], e.At)
 	}
-	c.Store.Withdraw(p, why)
+	c.Store.Cancel(p, why)
 	c.NewStore(p)
 	if c.away == nil {
-		c.away = map[uint16]*line{}
+		c.away = map[uint16]*peerLink{}
 	}
-	c.away[p.ID] = c.lines[p.ID]
+	c.away[p.ID] = c.links[p.ID]
 	c.away[p.ID].question = question{}
-	delete(c.lines, p.ID)
-	c.order = slices.DeleteFunc(c.order, func(l *line) bool { return l.ID == p.ID })
+	delete(c.links, p.ID)
+	c.order = slices.DeleteFunc(c.order, func(l *peerLink) bool { return l.ID == p.ID })
 	c.norm.up = c.norm.up && len(c.order) == 0 // with nobody left it stays as it is
 	c.startNorm(now)
 }
 
 // begin greets the peer: what was owed when we stopped is owed now.
-func (l *line) begin(now time.Time) {
+func (l *peerLink) begin(now time.Time) {
 	l.beginStart()
-	l.Met.Due = now
+	l.Handshake.Due = now
 	l.readdressed()
 	if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
 		l.receiver.Probed(now)
@@ -169,12 +169,12 @@ func (c *Carrier) Silence(_ time.Time, on bool) {
 	}
 }
 
-// PeerSilent says that a peer hears us and will not answer: what has no receipt goes once more. It ends with the first
+// PeerSilent says that a peer hears us and will not answer: what has no acknowledgement goes once more. It ends with the first
 // datagram of the peer.
 func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
-	if l := c.lines[p.ID]; silent && !l.sender.IsListening() {
+	if l := c.links[p.ID]; silent && !l.sender.IsListening() {
 		l.sender.Listening()
-		l.sender.Again()
+		l.sender.ResendAll()
 	}
 }
 
@@ -186,7 +186,7 @@ func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
 		l.begin(now)
 	}
-	c.Roll.begin(now)
+	c.Greeting.begin(now)
 	c.startNorm(now)
 }
 
@@ -196,9 +196,9 @@ func (c *Carrier) Step(now time.Time) {
 		c.startNorm(now)
 	}
 	for _, l := range c.order {
-		for lane := range frame.Lane(frame.Lanes) {
-			if _, ok := l.receiver.Next(lane); ok && l.Turn.Room(now) {
-				c.read(now, l, lane, mail.Attempt{})
+		for queue := range frame.Queue(frame.Queues) {
+			if _, ok := l.receiver.Next(queue); ok && l.Turn.Room(now) {
+				c.read(now, l, queue, mail.TransmissionID{})
 				l.Record()
 			}
 		}
@@ -217,7 +217,7 @@ func (c *Carrier) Pump(now time.Time) {
 			break
 		}
 	}
-	c.Roll.pump(now)
+	c.Greeting.pump(now)
 	for sent := true; sent; {
 		sent = false
 		for i := range c.order {
@@ -234,14 +234,14 @@ func (c *Carrier) Pump(now time.Time) {
 	}
 	for _, l := range c.order {
 		if air, rate := l.Air(); l.readyAt.IsZero() {
-			air.Idle(now, c.Profile, rate, c.Road)
+			air.Idle(now, c.Profile, rate, c.Services)
 		}
 	}
 	noteIdle(c)
 }
 
 // bundled says whether a peer has something to be sent that has waited long enough for company.
-func (c *Carrier) bundled(now time.Time, l *line) bool {
+func (c *Carrier) bundled(now time.Time, l *peerLink) bool {
 	if ready, _ := c.ready(now, l); !ready {
 		l.readyAt = time.Time{}
 		return false
@@ -253,7 +253,7 @@ func (c *Carrier) bundled(now time.Time, l *line) bool {
 }
 
 // ready says whether something could go to a peer now, and if not when that may change by itself (zero: it will not).
-func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
+func (c *Carrier) ready(now time.Time, l *peerLink) (bool, time.Time) {
 	var wake time.Time
 	at := func(t time.Time) bool {
 		if due.Reached(now, t) {
@@ -262,10 +262,10 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 		wake = due.Earliest(wake, t)
 		return false
 	}
-	if l.sender.ProbeDue(now) || len(l.answers) > 0 || !c.Roll.greets(l) && at(l.Met.Due) || at(l.receiver.Due()) {
+	if l.sender.ProbeDue(now) || len(l.answers) > 0 || !c.Greeting.greets(l) && at(l.Handshake.Due) || at(l.receiver.Due()) {
 		return true, time.Time{}
 	}
-	if !l.sender.Dead() && !l.Met.Ending {
+	if !l.sender.Dead() && !l.Handshake.Ending {
 		switch {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
 			l.first(frame.Direct) != nil && !c.work.learning(l), l.cut.ready(l), l.cut.nextLong(l) != nil && c.work.toCode(l) == nil:
@@ -291,8 +291,8 @@ func (c *Carrier) ready(now time.Time, l *line) (bool, time.Time) {
 func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 	at := c.norm.startAt
 	for _, l := range c.order {
-		for lane := range frame.Lane(frame.Lanes) {
-			if _, ok := l.receiver.Next(lane); ok {
+		for queue := range frame.Queue(frame.Queues) {
+			if _, ok := l.receiver.Next(queue); ok {
 				at = due.Earliest(at, l.Turn.Due())
 			}
 		}
@@ -303,7 +303,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 	if silent {
 		return at
 	}
-	at = due.Earliest(at, c.Roll.due())
+	at = due.Earliest(at, c.Greeting.due())
 	for _, l := range c.order {
 		if !l.Reachable() {
 			continue
@@ -339,7 +339,7 @@ func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 // Settle sends every acknowledgement that is owed.
 func (c *Carrier) Settle(now time.Time) {
 	for _, l := range c.order {
-		if l.Reachable() && len(l.receiver.Receipts()) > 0 {
+		if l.Reachable() && len(l.receiver.Acks()) > 0 {
 			l.receiver.Probed(now)
 			c.compose(now, l)
 		}
@@ -351,9 +351,9 @@ func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 	room := c.Profile.Filled() - directReserve
 	for _, l := range c.order {
 		octets := 0
-		if receipts := l.receiver.Receipts(); len(receipts) > 0 {
-			o.Receipts++
-			for _, r := range receipts {
+		if acks := l.receiver.Acks(); len(acks) > 0 {
+			o.Acks++
+			for _, r := range acks {
 				octets += size(r)
 			}
 		}

@@ -7,18 +7,18 @@ import (
 )
 
 // How much may be under way towards a peer is decided here: the window of the profile, what goes beyond it, and when the peer
-// is asked for a receipt at once because the window is what everything waits for. docs/decisions/fairness.md.
+// is asked for an acknowledgement at once because the window is what everything waits for. docs/decisions/fairness.md.
 
 // urgentRoom is how many messages above routine may be under way beyond the window.
 const urgentRoom = 4
 
-// moreBulk is how many long messages may be under way beyond the window. Each has a receipt, so that a link whose window is two
+// moreBulk is how many long messages may be under way beyond the window. Each has an acknowledgement, so that a link whose window is two
 // short ones of them would stand still for most of a round trip.
 const moreBulk = 14
 
 // mayGoBulk says whether a long message may go. Beyond the window it may when libnorm has sent all of those under way, so that a
 // message of another source waits for less than before. What is under way is bounded by twice what the link holds.
-func (l *line) mayGoBulk() bool {
+func (l *peerLink) mayGoBulk() bool {
 	if l.sender.Room(frame.Bulk) {
 		return true
 	}
@@ -39,45 +39,45 @@ func (l *long) unsent() (n int) {
 	return n
 }
 
-// first is the next message of a lane; nil when none waits, or there is no room for it under way. A source that fills the
+// first is the next message of a queue; nil when none waits, or there is no room for it under way. A source that fills the
 // window holds up no other: half a window more is for sources that have less than their share of it.
-func (l *line) first(lane frame.Lane) *mail.Entry {
-	e := l.Box.First(lane)
-	beside := 0 // pieces have a bound of their own
-	if lane == frame.Direct {
+func (l *peerLink) first(queue frame.Queue) *mail.Entry {
+	e := l.Box.First(queue)
+	beside := 0 // segments have a bound of their own
+	if queue == frame.Direct {
 		beside = l.cut.Flying()
 	}
 	switch {
 	case e == nil:
 		return nil
-	case lane == frame.Bulk && l.inPieces(e):
+	case queue == frame.Bulk && l.inSegments(e):
 		if l.mayBegin(e) {
 			return e
 		}
 		return nil
-	case l.sender.RoomFor(lane, beside), e.Urgent() && l.sender.RoomFor(lane, beside+urgentRoom):
+	case l.sender.RoomFor(queue, beside), e.Urgent() && l.sender.RoomFor(queue, beside+urgentRoom):
 		return e
-	case lane == frame.Bulk && l.mayGoBulk():
+	case queue == frame.Bulk && l.mayGoBulk():
 		return e
 	}
-	extra := beside + max(1, l.half(lane))
-	if lane == frame.Bulk && l.long.unsent() < BulkWindow {
+	extra := beside + max(1, l.half(queue))
+	if queue == frame.Bulk && l.long.unsent() < BulkWindow {
 		extra += moreBulk
 	}
-	if l.sender.RoomFor(lane, extra) {
-		return l.Box.FirstBelow(lane, l.sender.Window(lane))
+	if l.sender.RoomFor(queue, extra) {
+		return l.Box.FirstBelow(queue, l.sender.Window(queue))
 	}
 	return nil
 }
 
-// mayGo says whether a message of a lane that is not sized yet may be the next to go.
-func (l *line) mayGo(lane frame.Lane) bool {
-	return l.sender.RoomFor(lane, l.cut.Flying()+max(urgentRoom, l.half(lane)))
+// mayGo says whether a message of a queue that is not sized yet may be the next to go.
+func (l *peerLink) mayGo(queue frame.Queue) bool {
+	return l.sender.RoomFor(queue, l.cut.Flying()+max(urgentRoom, l.half(queue)))
 }
 
 // roomForNews says whether the window has room for news. The first has a slot of its own: messages that fill the window
 // would hold it up for ever, and far peers' messages are dropped there while nobody is known to listen here.
-func (l *line) roomForNews() bool {
+func (l *peerLink) roomForNews() bool {
 	extra := l.cut.Flying()
 	if l.Box.Flying(frame.Direct) == 0 {
 		extra++
@@ -85,18 +85,18 @@ func (l *line) roomForNews() bool {
 	return l.sender.RoomFor(frame.Direct, extra)
 }
 
-// asks says whether the message that goes next in the direct lane asks for a receipt at once: one in every half window of them,
-// while the window is half used. Otherwise receipts wait for something to ride on.
-func (l *line) asks() bool {
+// asks says whether the message that goes next in the direct queue asks for an acknowledgement at once: one in every half window of them,
+// while the window is half used. Otherwise acknowledgements wait for something to ride on.
+func (l *peerLink) asks() bool {
 	half := l.half(frame.Direct)
 	return l.unasked+1 >= half && l.sender.UnderWay(frame.Direct)-l.cut.Flying()+1 >= half
 }
 
-// endsBurst says whether the message of so many octets that goes next in the direct lane is the last of a burst: half of the
-// profile's window is under way, and more than a datagram of it since a receipt was asked for or came. Nothing comes behind it that
-// would show its loss, so that it asks for its receipt, and goes again when that is overdue. waits says that it is one of those that
+// endsBurst says whether the message of so many octets that goes next in the direct queue is the last of a burst: half of the
+// profile's window is under way, and more than a datagram of it since an acknowledgement was asked for or came. Nothing comes behind it that
+// would show its loss, so that it asks for its acknowledgement, and goes again when that is overdue. waits says that it is one of those that
 // wait.
-func (l *line) endsBurst(p *profile.Profile, waits bool, octets int) bool {
+func (l *peerLink) endsBurst(p *profile.Profile, waits bool, octets int) bool {
 	waiting, underWay := l.Box.Waiting(frame.Direct, frame.Bulk), l.sender.UnderWay(frame.Direct)-l.cut.Flying()
 	if waits {
 		waiting, underWay = waiting-1, underWay+1
@@ -104,12 +104,12 @@ func (l *line) endsBurst(p *profile.Profile, waits bool, octets int) bool {
 	return waiting == 0 && underWay >= max(2, p.Window/2) && l.silent+octets > p.DatagramOctets
 }
 
-// went notes that a message of so many octets went in the direct lane, and whether it asked.
-func (l *line) went(asked bool, octets int) {
+// went notes that a message of so many octets went in the direct queue, and whether it asked.
+func (l *peerLink) went(asked bool, octets int) {
 	l.unasked, l.silent = l.unasked+1, l.silent+octets
 	if asked {
 		l.unasked, l.silent, l.cut.unasked = 0, 0, 0
 	}
 }
 
-func (l *line) half(lane frame.Lane) int { return l.sender.Window(lane) / 2 }
+func (l *peerLink) half(queue frame.Queue) int { return l.sender.Window(queue) / 2 }

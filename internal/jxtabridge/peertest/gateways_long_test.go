@@ -157,7 +157,7 @@ func TestStreamsThroughRealGateways(t *testing.T) {
 		before, n := c.total()
 		w.tell(p, lines...)
 		check.Until(t, time.Minute, what+" crosses", func() bool { _, m := c.total(); return m > n })
-		c.quiet(t, 8*time.Second) // receipts wait 6 s
+		c.quiet(t, 8*time.Second) // acknowledgements wait 6 s
 		after, m := c.total()
 		t.Logf("%s: %d octets in %d datagrams", what, after-before, m-n)
 	}

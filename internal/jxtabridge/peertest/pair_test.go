@@ -150,7 +150,7 @@ func (s *side) run(b *jxtabridge.Bridge) {
 		out := b.Step(now, ev)
 		took := time.Since(now)
 		if f, ok := ev.(site.FarMessage); ok && f.Message.Token != 0 {
-			go s.post(s.other, site.Fate{Token: f.Message.Token}) // as the far gateway's receipt
+			go s.post(s.other, site.Fate{Token: f.Message.Token}) // as the far gateway's acknowledgement
 		}
 		s.mu.Lock()
 		s.slowest = max(s.slowest, took)
@@ -434,17 +434,17 @@ func newSide(t *testing.T, name string, number uint16) *side {
 	ip(t, "-n", tag, "link", "set", "lo", "up")
 	ip(t, "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", tag)
 	t.Cleanup(func() { exec.Command("ip", "link", "del", link).Run() })
-	net := fmt.Sprintf("10.%d.%d", 200+os.Getpid()&31, n)
-	ip(t, "addr", "add", net+".1/24", "dev", link)
+	network := fmt.Sprintf("10.%d.%d", 200+os.Getpid()&31, n)
+	ip(t, "addr", "add", network+".1/24", "dev", link)
 	ip(t, "link", "set", link, "up")
-	ip(t, "-n", tag, "addr", "add", net+".2/24", "dev", "eth0")
+	ip(t, "-n", tag, "addr", "add", network+".2/24", "dev", "eth0")
 	ip(t, "-n", tag, "link", "set", "eth0", "up")
 	id, err := jxtabridge.NewIdentity(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &side{t: t, name: name, number: number, ns: tag, host: net + ".2", gateway: net + ".1",
-		cfg:     jxtabridge.Config{Name: "gw-" + name, Address: net + ".1:9701", HTTP: net + ".1:9700", Identity: id},
+	return &side{t: t, name: name, number: number, ns: tag, host: network + ".2", gateway: network + ".1",
+		cfg:     jxtabridge.Config{Name: "gw-" + name, Address: network + ".1:9701", HTTP: network + ".1:9700", Identity: id},
 		pending: map[uint64]site.FarMessage{}, memory: map[string][]byte{}, octets: map[string]int{}, crossed: map[string]int{}}
 }
 

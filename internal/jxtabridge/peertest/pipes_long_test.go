@@ -114,7 +114,7 @@ func (m *modem) total() int {
 	return m.octets
 }
 
-// quiet waits until nothing has been offered for longer than a receipt waits.
+// quiet waits until nothing has been offered for longer than an acknowledgement waits.
 func (m *modem) quiet(t *testing.T, d time.Duration) {
 	t.Helper()
 	check.Still(t, d, 5*time.Minute, "what is offered to the link", m.total)
@@ -240,7 +240,7 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 				last = e.At()
 			}
 		}
-		m.quiet(t, 8*time.Second) // receipts wait 6 s
+		m.quiet(t, 8*time.Second) // acknowledgements wait 6 s
 		messages += 2 * 5
 		row := fmt.Sprintf("| %s | %s | 4 of 4, 4 of 4 | 1 of 1, 1 of 1 | %.1f | %d |", p, name, last.Sub(begun).Seconds(), m.total()-before)
 		t.Log(row)
@@ -249,9 +249,9 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 	// The ledger: its octets are the link's, to the octet, and none is for anything but what is named there.
 	sum, carried := 0, 0
 	kinds := map[string]uint64{}
-	for done := false; !done; { // the receipt of a long message may be under way still
+	for done := false; !done; { // the acknowledgement of a long message may be under way still
 		if w.ctx.Err() != nil {
-			t.Fatal("not every message has its receipt")
+			t.Fatal("not every message has its acknowledgement")
 		}
 		m.quiet(t, 8*time.Second)
 		done = true

@@ -21,7 +21,7 @@ func talk(blocks ...uint32) *Conversation[string] {
 
 // take has the near peer say a block of one octet, and answers how many numbers its acknowledgement has.
 func take(c *Conversation[string], n uint32) int {
-	out := c.Take(n, "x", func(string) bool {
+	out := c.Accept(n, "x", func(string) bool {
 		c.Give(1)
 		return true
 	})
@@ -34,11 +34,11 @@ func take(c *Conversation[string], n uint32) int {
 func TestWhatIsTakenIsAcknowledged(t *testing.T) {
 	c := talk()
 	check.Equal(t, "beyond a gap", take(c, 3), 0)
-	check.Equal(t, "it again", c.Look(3), Kept)
+	check.Equal(t, "it again", c.Classify(3), Kept)
 	check.Equal(t, "a duplicate's acknowledgement", fmt.Sprint(c.Duplicate(Kept).Send), "[{0 [0 0 0 0] false}]")
 	take(c, 4)
-	check.Equal(t, "too many beyond the gap", c.Look(5), Full)
-	check.Equal(t, "the next", c.Look(1), Next)
+	check.Equal(t, "too many beyond the gap", c.Classify(5), Full)
+	check.Equal(t, "the next", c.Classify(1), Next)
 	take(c, 1)
 	check.Equal(t, "the window closes at four that wait", take(c, 2), 1+closedWindow)
 	taken, _ := c.Position()
@@ -55,10 +55,10 @@ func TestWhatIsTakenIsAcknowledged(t *testing.T) {
 	for n := uint32(5); n < 11; n++ {
 		take(c, n)
 	}
-	check.Equal(t, "eight wait", c.Look(11), Full)
-	check.Equal(t, "what was taken, still", c.Look(10), Taken)
+	check.Equal(t, "eight wait", c.Classify(11), Full)
+	check.Equal(t, "what was taken, still", c.Classify(10), Taken)
 	c.End()
-	check.Equal(t, "after the end", c.Look(11), Over)
+	check.Equal(t, "after the end", c.Classify(11), Over)
 	check.Equal(t, "the acknowledgement then", len(c.Duplicate(Taken).Send[0].Data), 4)
 }
 

@@ -65,12 +65,12 @@ func (c *Conversation[B]) pump(now time.Time, out *Output) {
 	}
 	c.advance(now, out)
 	if c.due.IsZero() && c.sent > c.acked {
-		c.due = now.Add(c.again())
+		c.due = now.Add(c.repeatIn())
 	}
 }
 
-// again is the distance to the next repeat.
-func (c *Conversation[B]) again() time.Duration {
+// repeatIn is the distance to the next repeat.
+func (c *Conversation[B]) repeatIn() time.Duration {
 	if c.hurry > 0 {
 		return hurryEvery
 	}
@@ -167,7 +167,7 @@ func (c *Conversation[B]) repeat(now time.Time, here bool, out *Output) {
 		c.send(n, out)
 	}
 	c.advance(now, out)
-	c.due = now.Add(c.again())
+	c.due = now.Add(c.repeatIn())
 }
 
 // Interrupt stops what goes to the near peer until that has heard of it, and sends it again from the first block

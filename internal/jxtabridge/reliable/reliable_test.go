@@ -14,12 +14,12 @@ var t0 = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 func TestUpLook(t *testing.T) {
 	u := New[string](&Terms{Reorder: 9}, State{}, true)
 	u.Begin(10)
-	u.Take(13, "kept", nil)
+	u.Accept(13, "kept", nil)
 	for _, tt := range []struct {
 		n    uint32
 		want Place
 	}{{0, Wrong}, {1, Taken}, {10, Taken}, {11, Next}, {12, Early}, {13, Kept}, {10 + maxAhead, Early}, {11 + maxAhead, Wrong}, {1 << 31, Wrong}} {
-		if got := u.Look(tt.n); got != tt.want {
+		if got := u.Classify(tt.n); got != tt.want {
 			t.Errorf("block %d: %d, want %d", tt.n, got, tt.want)
 		}
 	}
@@ -41,10 +41,10 @@ func TestUpTakesInOrder(t *testing.T) {
 	} {
 		u := New[string](&Terms{}, State{}, true)
 		for _, n := range tt.early {
-			u.Take(n, fmt.Sprint(n), nil)
+			u.Accept(n, fmt.Sprint(n), nil)
 		}
 		var got []string
-		u.Take(1, "1", func(s string) bool {
+		u.Accept(1, "1", func(s string) bool {
 			got = append(got, s)
 			return s != tt.stop
 		})

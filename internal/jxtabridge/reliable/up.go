@@ -27,8 +27,8 @@ const (
 	Wrong              // its number is 0, or further ahead than any gap
 )
 
-// Look tells where block n of the near peer belongs.
-func (c *Conversation[B]) Look(n uint32) Place {
+// Classify tells where block n of the near peer belongs.
+func (c *Conversation[B]) Classify(n uint32) Place {
 	_, kept := c.early[n]
 	switch {
 	case n == 0 || n > c.taken+maxAhead:
@@ -50,10 +50,10 @@ func (c *Conversation[B]) Look(n uint32) Place {
 // Full tells whether so much waits for the link that no block is taken.
 func (c *Conversation[B]) Full() bool { return c.toLink.full(c.terms.Hard) }
 
-// Take takes block n, which Look has found Next or Early. An early one is kept without an acknowledgement: the near peer
+// Accept takes block n, which Look has found Next or Early. An early one is kept without an acknowledgement: the near peer
 // keeps it too, until it is durable here. The next, and those that waited for it, go to carry in order until that
 // answers false; then they are acknowledged.
-func (c *Conversation[B]) Take(n uint32, block B, carry func(B) bool) Output {
+func (c *Conversation[B]) Accept(n uint32, block B, carry func(B) bool) Output {
 	if n > c.taken+1 {
 		c.early[n] = block
 		return Output{}

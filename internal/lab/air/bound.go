@@ -50,7 +50,7 @@ func burstBound(link string, n, octets int, down bool) float64 {
 }
 
 // singleBound is the quantile of single messages that go once and, when they are lost, again as soon as the longest round trip
-// has brought no receipt: in times of the limit, if as many are lost as the link loses on average.
+// has brought no acknowledgement: in times of the limit, if as many are lost as the link loses on average.
 func singleBound(p profile.Profile, octets int, share float64) float64 {
 	lost := p.Up.LossPct / 100
 	alone := profile.Airtime(octets+profile.IPUDPOctets+seal.OverheadShort+frameOctets+envelopeOctets+p.FrameOverhead, p.Up.RateBps)

@@ -147,7 +147,7 @@ func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration, lo
 	}
 	o.Evenly = float64(slices.Min(shares)) / float64(slices.Max(shares))
 	p := s.ship.GW.Status(s.Now).Peers[0]
-	o.Dropped = int(p.Refused + p.Withdrawn + p.Expired)
+	o.Dropped = int(p.Refused + p.Cancelled + p.Expired)
 	o.Missing = offered - arrived - o.Dropped
 	for _, n := range s.Notes {
 		if strings.Contains(n, "cancelled") || strings.Contains(n, "refused") {

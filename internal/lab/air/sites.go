@@ -40,7 +40,7 @@ func ToAll(ctx Context, link string, seed uint64, ships, n, octets int, every ti
 		return !slices.ContainsFunc(s.Nodes[1:], func(x *sim.Node) bool { return len(x.Site.Got) < n })
 	}
 	s.until(12*time.Hour, all)
-	s.run(time.Minute) // receipts
+	s.run(time.Minute) // acknowledgements
 	if s.err != nil {
 		return f, s.err
 	}

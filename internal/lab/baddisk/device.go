@@ -44,7 +44,7 @@ func child() error {
 		in, out := gob.NewDecoder(os.NewFile(childOrders, "orders")), gob.NewEncoder(os.NewFile(childTold, "told"))
 		for {
 			var o order
-			if in.Decode(&o) != nil || out.Encode(d.obey(o)) != nil {
+			if in.Decode(&o) != nil || out.Encode(d.apply(o)) != nil {
 				os.Exit(0) // the test is over
 			}
 		}
@@ -63,7 +63,7 @@ type device struct {
 	refused int
 }
 
-func (d *device) obey(o order) (refused int) {
+func (d *device) apply(o order) (refused int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if o.Change {

@@ -200,15 +200,15 @@ func (d *Disk) unmount(flags int) error {
 }
 
 // Fail orders a failure; it replaces the one before.
-func (d *Disk) Fail(f Failure) error { _, err := d.tell(order{true, &f}); return err }
+func (d *Disk) Fail(f Failure) error { _, err := d.request(order{true, &f}); return err }
 
 // Heal ends the failure. What was refused is not on the device.
-func (d *Disk) Heal() error { _, err := d.tell(order{true, nil}); return err }
+func (d *Disk) Heal() error { _, err := d.request(order{true, nil}); return err }
 
 // Refused is how many requests the device has refused.
-func (d *Disk) Refused() (int, error) { return d.tell(order{}) }
+func (d *Disk) Refused() (int, error) { return d.request(order{}) }
 
-func (d *Disk) tell(o order) (refused int, err error) {
+func (d *Disk) request(o order) (refused int, err error) {
 	if err = d.orders.Encode(o); err == nil {
 		err = d.told.Decode(&refused)
 	}

@@ -89,7 +89,7 @@ type run struct {
 	dir string // of its files, removed at the end
 }
 
-func (r *run) say(format string, args ...any) {
+func (r *run) progressf(format string, args ...any) {
 	if r.Progress != nil {
 		r.Progress(fmt.Sprintf(format, args...))
 	}

@@ -110,7 +110,7 @@ func octets(ctx context.Context, r *run) ([]Row, error) {
 			Row{What: "message of 1 octet on a " + kind + " pipe, alone", Unit: "octets", Must: 100, Aim: 60, Less: true, Published: published},
 			Row{What: fmt.Sprintf("each of %d at once on a %s pipe", batchSize, kind), Unit: "octets", Must: 24, Aim: 16, Less: true})
 	}
-	r.say("two gateways and a counted link")
+	r.progressf("two gateways and a counted link")
 	radio, err := freePorts("udp", 2)
 	if err != nil {
 		return rows, err
@@ -140,14 +140,14 @@ func octets(ctx context.Context, r *run) ([]Row, error) {
 	var got atomic.Int64
 	count := func(edgepeer.Message) { got.Add(1) }
 	c.atB.Store(&count)
-	r.say("first contact of the gateways")
+	r.progressf("first contact of the gateways")
 	if _, _, err := w.settle(ctx); err != nil {
 		return rows, err
 	}
 	number := 0
 	for i, send := range []edgepeer.Send{{Pipe: wirePipe, Kind: jxta.PipeTypePropagate}, {Pipe: c.there}} {
 		for j, many := range []int{1, batchSize} {
-			r.say("%s: %d at a time", map[int]string{0: "propagate pipe", 1: "unicast pipe"}[i], many)
+			r.progressf("%s: %d at a time", map[int]string{0: "propagate pipe", 1: "unicast pipe"}[i], many)
 			trials := r.quick(3, 1)
 			sum, back, datagrams, lost := 0, 0, 0, 0
 			for trial := range trials + 1 {

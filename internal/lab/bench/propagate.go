@@ -49,7 +49,7 @@ func propagate(ctx context.Context, r *run) ([]Row, error) {
 		if err := r.everybodyListens(ctx, &got, send); err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
-		r.say("%s: propagate pipe", s.name)
+		r.progressf("%s: propagate pipe", s.name)
 		got.Store(0)
 		before, began, sent := s.cost(), time.Now(), 0
 		for time.Since(began) < window {

@@ -164,7 +164,7 @@ func (r *run) stock(ctx context.Context, s *server, n int) (_ *tcp.Peer, err err
 	}
 	for first := 0; first < n; first += loadBatch {
 		if first%(20*loadBatch) == 0 {
-			r.say("%s: %d of %d advertisements published", s.name, first, n)
+			r.progressf("%s: %d of %d advertisements published", s.name, first, n)
 		}
 		missing := map[string]int{}
 		for i := first; i < min(n, first+loadBatch); i++ {
@@ -431,11 +431,11 @@ func queries(ctx context.Context, r *run) ([]Row, error) {
 			}
 			c.askers = append(c.askers, a)
 		}
-		r.say("%s: warming up", s.name)
+		r.progressf("%s: warming up", s.name)
 		if _, err := c.closed(ctx, window/2, false); err != nil {
 			return err
 		}
-		r.say("%s: questions that can be answered", s.name)
+		r.progressf("%s: questions that can be answered", s.name)
 		full, err := c.closed(ctx, window, false)
 		if err != nil {
 			return err
@@ -445,14 +445,14 @@ func queries(ctx context.Context, r *run) ([]Row, error) {
 			if float64(rate) > 0.9*full.rate {
 				continue // not sustained: no percentile to quote
 			}
-			r.say("%s: %d questions per second", s.name, rate)
+			r.progressf("%s: %d questions per second", s.name, rate)
 			o, err := c.open(ctx, rate, window)
 			if err != nil {
 				return err
 			}
 			rows[i].put(s, Figure{Value: o.p99, Lost: o.lost, Note: fmt.Sprintf("median %.2g, five windows %.2g to %.2g", o.p50, o.best, o.worst)})
 		}
-		r.say("%s: half of the questions unanswerable", s.name)
+		r.progressf("%s: half of the questions unanswerable", s.name)
 		half, err := c.closed(ctx, window, true)
 		if err != nil {
 			return err

@@ -126,7 +126,7 @@ func operations(ctx context.Context, r *run) ([]Row, error) {
 	names := map[string]int{"get_remote_peers": 3, "get_cached_peers": 4, "get_remote_pipe": 5, "get_cached_pipes": 6, "open_out_pipe": 7, "publish": 8, "open_in_pipe": 9}
 	many := r.quick(40, 5)
 	err := r.bothReal(ctx, func(ctx context.Context, s *server, p *real) error {
-		r.say("%s: operations of a peer", s.name)
+		r.progressf("%s: operations of a peer", s.name)
 		for i, ev := range []string{"ready", "rendezvous"} {
 			e, err := heard(ctx, p.a, ev, "")
 			if err != nil {
@@ -185,7 +185,7 @@ func pipes(ctx context.Context, r *run) ([]Row, error) {
 				return err
 			}
 		}
-		r.say("%s: pipe between two peers", s.name)
+		r.progressf("%s: pipe between two peers", s.name)
 		warm, each, ms := r.quick(warmUp, 100), r.quick(pairs, 10), r.quick(5000, 1000)
 		for i, size := range []int{1, 1000} {
 			e, err := measured(ctx, p.a, i, "ping", "bench-ping %d %d %d %d", size, warm, series, each)

@@ -254,7 +254,7 @@ func relay(ctx context.Context, r *run) ([]Row, error) {
 		{What: "burst of 50 messages of 1 kB until all are there", Unit: "ms", Published: "179 messages/s bursty, without relay (2004)"},
 		{What: "data in messages of 64 kB", Unit: "MB/s", Must: 100, Aim: 300, Published: "JXTA-C endpoint 103, pipe 96, without relay (2005)"},
 	}
-	r.say("two peers directly")
+	r.progressf("two peers directly")
 	d, err := direct(ctx)
 	if err != nil {
 		return rows, err
@@ -273,14 +273,14 @@ func relay(ctx context.Context, r *run) ([]Row, error) {
 			return err
 		}
 		defer c.close()
-		r.say("%s: round trips", s.name)
+		r.progressf("%s: round trips", s.name)
 		mean, all, err := c.pings(ctx, 1)
 		if err != nil {
 			return err
 		}
 		rows[1].put(s, Figure{Value: us(mean), Note: note(all)})
 		rows[2].put(s, Figure{Value: us(mean - bare)})
-		r.say("%s: messages of 1 kB", s.name)
+		r.progressf("%s: messages of 1 kB", s.name)
 		before := s.cost()
 		rate, lost, err := c.flow(ctx, 1000, 64, window)
 		if err != nil {
@@ -288,13 +288,13 @@ func relay(ctx context.Context, r *run) ([]Row, error) {
 		}
 		cpu := (s.cost().cpu - before.cpu).Seconds() / (rate * window.Seconds())
 		rows[3].put(s, Figure{Value: rate, Lost: lost, Note: fmt.Sprintf("%.0f us of processor each", cpu*1e6)})
-		r.say("%s: bursts", s.name)
+		r.progressf("%s: bursts", s.name)
 		took, lost, err := c.bursts(ctx, 1000, r.quick(10, 2))
 		if err != nil {
 			return err
 		}
 		rows[4].put(s, Figure{Value: took.at(0.5), Lost: lost})
-		r.say("%s: messages of 64 kB", s.name)
+		r.progressf("%s: messages of 64 kB", s.name)
 		rate, lost, err = c.flow(ctx, ms64, 32, window)
 		if err != nil {
 			return err

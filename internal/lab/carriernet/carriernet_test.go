@@ -11,7 +11,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-func play(t *testing.T, seed uint64) *carriernet.Net {
+func play(t *testing.T, seed uint64) *carriernet.Network {
 	t.Helper()
 	p, err := profile.Load("iridium-directip", nil)
 	check.NoError(check.Fatal(t), err)
@@ -28,7 +28,7 @@ func play(t *testing.T, seed uint64) *carriernet.Net {
 	return w
 }
 
-// TestSameSeedSameRun: a net has no clock and no chance but its seed.
+// TestSameSeedSameRun: a network has no clock and no chance but its seed.
 func TestSameSeedSameRun(t *testing.T) {
 	one, again, other := play(t, 7), play(t, 7), play(t, 8)
 	check.Same(t, "the datagrams of the second run", again.Sent, one.Sent)

@@ -38,13 +38,13 @@ type parts struct {
 // KillChild ends a node's child, as a crash of libnorm does.
 func (n *Node) KillChild() {
 	n.child = nil
-	n.step(func(now time.Time) { n.tell(now, api.NormDown{Reason: "killed"}) })
+	n.step(func(now time.Time) { n.dispatch(now, api.NormDown{Reason: "killed"}) })
 }
 
 // ChildRuns says whether a node's child runs.
 func (n *Node) ChildRuns() bool { return n.child != nil }
 
-func (n *Node) tell(now time.Time, ev api.Event) {
+func (n *Node) dispatch(now time.Time, ev api.Event) {
 	for _, c := range n.Bearer.Carriers {
 		c.Event(now, ev)
 	}
@@ -53,15 +53,15 @@ func (n *Node) tell(now time.Time, ev api.Event) {
 // later gives the carriers an event of a child that still runs then.
 func (c *child) later(d time.Duration, ev api.Event) {
 	n := c.of
-	n.net.At(d, func() {
+	n.network.At(d, func() {
 		if n.up() && n.child == c {
-			n.step(func(now time.Time) { n.tell(now, ev) })
+			n.step(func(now time.Time) { n.dispatch(now, ev) })
 		}
 	})
 }
 
 func (c *child) wire(peer uint16) elide.Config {
-	p := c.of.net.cfg.Profile
+	p := c.of.network.cfg.Profile
 	return elide.Config{Self: c.of.ID, Peer: peer, Segment: p.SegmentOctets, GRTT: p.GRTT}
 }
 
@@ -115,7 +115,7 @@ func (c *child) pump() {
 		c.later(time.Millisecond, api.NormSent{Peer: s.peer, Object: s.object})
 	}
 	c.busy = true
-	n.net.At(profile.Airtime(len(packet)+profile.IPUDPOctets, n.net.cfg.Profile.Up.RateBps), func() {
+	n.network.At(profile.Airtime(len(packet)+profile.IPUDPOctets, n.network.cfg.Profile.Up.RateBps), func() {
 		c.busy = false
 		c.pump()
 	})
@@ -130,7 +130,7 @@ func (c *child) inject(peer uint16, packet []byte) {
 	if object, _, _, ok := elide.FlushOf(packet); ok {
 		if o := c.parts[peer][object]; o == nil || !o.done {
 			generation := uint8(0)
-			if from := c.of.net.Nodes[peer-1]; from.up() && from.child != nil {
+			if from := c.of.network.Nodes[peer-1]; from.up() && from.child != nil {
 				generation = from.child.generation
 			}
 			c.later(0, api.NormPacket{Peer: peer, Data: wire.AppendNack(nil, generation, []elide.Repair{{Object: object, Whole: true}})})

@@ -1,10 +1,10 @@
 // Package carriernet plays carriers and custody over an emulated link in virtual time, without a gateway around them.
 //
-// A Node has a mail.Road, a mail.Store, a replica of its site and a journal, as a gateway gives them to its carriers. Around the
+// A Node has a mail.Services, a mail.Store, a replica of its site and a journal, as a gateway gives them to its carriers. Around the
 // carriers it acts as internal/gateway does, without protocol adapters, rules and keys. It wraps datagrams instead of sealing them,
 // in as many octets. It notes the messages of peers in Got. The same seed gives the same run.
 //
-// Files: net.go the Net: time, link, starts and deaths; node.go a Node and its Steps; receive.go datagrams that arrive; road.go
+// Files: net.go the Network: time, link, starts and deaths; node.go a Node and its Steps; receive.go datagrams that arrive; road.go
 // the calls of the carriers; wrap.go datagrams on the air; child.go a model of the process that runs
 // libnorm; words.go the messages of the nodes.
 package carriernet
@@ -24,7 +24,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Epoch is when every Net begins.
+// Epoch is when every Network begins.
 var Epoch = time.Unix(1_800_000_000, 0).UTC()
 
 // NoAddress is that of nobody.
@@ -33,7 +33,7 @@ var NoAddress netip.AddrPort
 // group is the address of a shared channel.
 var group = netip.MustParseAddrPort("239.1.1.1:7142")
 
-// Config describes a Net.
+// Config describes a Network.
 type Config struct {
 	Nodes     int             // 2 or more
 	Profile   profile.Profile // of each node's leg, or of the channel
@@ -60,8 +60,8 @@ type Datagram struct {
 	Body    []byte // its frames
 }
 
-// Net is nodes on a link.
-type Net struct {
+// Network is nodes on a link.
+type Network struct {
 	Now   time.Time
 	Nodes []*Node
 	Link  *linkemu.Link
@@ -80,15 +80,15 @@ type Net struct {
 	linkAt time.Time
 }
 
-// New makes a net; every node starts at Epoch.
-func New(cfg Config) (*Net, error) {
+// New makes a network; every node starts at Epoch.
+func New(cfg Config) (*Network, error) {
 	if cfg.Most == 0 {
 		cfg.Most = 1 << 20
 	}
-	w := &Net{Now: Epoch, cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1))}
+	w := &Network{Now: Epoch, cfg: cfg, rng: rand.New(rand.NewPCG(cfg.Seed, 1))}
 	link := linkemu.Config{Seed: cfg.Seed, Wild: cfg.Wild}
 	for i := range cfg.Nodes {
-		n := &Node{ID: uint16(i + 1), Name: fmt.Sprintf("node%d", i+1), net: w, store: w.rng.Uint32() | 1, disk: newDisk()}
+		n := &Node{ID: uint16(i + 1), Name: fmt.Sprintf("node%d", i+1), network: w, store: w.rng.Uint32() | 1, disk: newDisk()}
 		p := cfg.Profile
 		if i == 0 && cfg.Ashore != nil {
 			p = *cfg.Ashore
@@ -109,13 +109,13 @@ func New(cfg Config) (*Net, error) {
 }
 
 // At calls f at a time from now.
-func (w *Net) At(d time.Duration, f func()) {
+func (w *Network) At(d time.Duration, f func()) {
 	w.serial++
 	w.events.Push(event{w.Now.Add(d), w.serial, f})
 }
 
 // Run plays d of virtual time.
-func (w *Net) Run(d time.Duration) {
+func (w *Network) Run(d time.Duration) {
 	until := w.Now.Add(d)
 	for {
 		next := until
@@ -139,7 +139,7 @@ func (w *Net) Run(d time.Duration) {
 }
 
 // turn does the first thing that is due now.
-func (w *Net) turn() {
+func (w *Network) turn() {
 	if len(w.events) > 0 && !w.events[0].at.After(w.Now) {
 		w.events.Pop().do()
 		return
@@ -157,7 +157,7 @@ func (w *Net) turn() {
 }
 
 // carry steps the link, and gives the nodes the datagrams that arrive.
-func (w *Net) carry(ev linkemu.Event) {
+func (w *Network) carry(ev linkemu.Event) {
 	out, err := w.Link.Step(w.Now, ev)
 	if err != nil {
 		panic(err) // a node that New did not make
@@ -177,18 +177,18 @@ func (w *Net) carry(ev linkemu.Event) {
 	}
 }
 
-func (w *Net) named(name string) *Node {
+func (w *Network) named(name string) *Node {
 	return w.Nodes[slices.IndexFunc(w.Nodes, func(n *Node) bool { return n.Name == name })]
 }
 
 // Outage takes a node off the air for d from now.
-func (w *Net) Outage(n *Node, d time.Duration) {
+func (w *Network) Outage(n *Node, d time.Duration) {
 	w.carry(linkemu.Outage{Node: n.Name, Down: true})
 	w.At(d, func() { w.carry(linkemu.Outage{Node: n.Name}) })
 }
 
 // Kill ends a node at once, as kill -9 does, and starts it again after d.
-func (w *Net) Kill(n *Node, d time.Duration) {
+func (w *Network) Kill(n *Node, d time.Duration) {
 	n.life = nil
 	w.At(d, func() {
 		if n.up() {
@@ -201,7 +201,7 @@ func (w *Net) Kill(n *Node, d time.Duration) {
 }
 
 // Stop ends a node in order: the acknowledgements that it owes go out. It starts again after d.
-func (w *Net) Stop(n *Node, d time.Duration) {
+func (w *Network) Stop(n *Node, d time.Duration) {
 	n.step(func(now time.Time) {
 		for _, c := range n.Bearer.Carriers {
 			c.Settle(now)
@@ -217,20 +217,20 @@ func (n *Node) Copy() Disk { return Disk{n.disk.clone()} }
 type Disk struct{ disk disk }
 
 // PutBack ends a node and starts it after d with older data of it.
-func (w *Net) PutBack(n *Node, data Disk, d time.Duration) {
+func (w *Network) PutBack(n *Node, data Disk, d time.Duration) {
 	n.disk = data.disk.clone()
 	w.Kill(n, d)
 }
 
 // LoseStore ends a node and starts it after d with a new store.
-func (w *Net) LoseStore(n *Node, d time.Duration) {
+func (w *Network) LoseStore(n *Node, d time.Duration) {
 	n.disk, n.store = newDisk(), n.store+2
 	w.Kill(n, d)
 }
 
 // StartWith ends a node and starts it at once with another journal. The error is that of the start: a carrier or the store does not
 // understand a record.
-func (w *Net) StartWith(n *Node, journal []api.Record) error {
+func (w *Network) StartWith(n *Node, journal []api.Record) error {
 	n.life, n.disk.journal = nil, map[string]api.Record{}
 	for _, r := range journal {
 		n.disk.journal[r.Bucket+"\x00"+string(r.Key)] = r

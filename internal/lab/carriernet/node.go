@@ -27,24 +27,24 @@ type Node struct {
 	ID   uint16
 	Name string
 	*life
-	Got   []Arrival // what the peers said, once it is durable here
-	Ended []Ending  // what became of this node's own messages, once that is durable
-	Far   map[uint16]map[string]site.Item
-	Drops map[string]int // what came to nothing, by reason
-	Boot  uint32         // number of the present or last start
-	Own   []site.Item
+	Got         []Arrival // what the peers said, once it is durable here
+	Ended       []Ending  // what became of this node's own messages, once that is durable
+	Far         map[uint16]map[string]site.Item
+	Drops       map[string]int // what came to nothing, by reason
+	Incarnation uint32         // number of the present or last start
+	Own         []site.Item
 
-	net    *Net
-	store  uint32 // the journal's
-	disk   disk
-	silent bool // an order of silence holds, also over a restart
+	network *Network
+	store   uint32 // the journal's
+	disk    disk
+	silent  bool // an order of silence holds, also over a restart
 }
 
 // Arrival is a message of a peer.
 type Arrival struct {
 	At      time.Time
 	From    uint16
-	Place   mail.Attempt
+	Place   mail.TransmissionID
 	Payload *site.Message
 }
 
@@ -63,8 +63,8 @@ type life struct {
 	Replica    *replica.Replica
 	Peers      []*mail.Peer // by id
 	Refused    []*mail.Peer // for whom the last Say was refused
-	Unreadable []mail.Attempt
-	Lacked     []mail.Attempt // messages that a peer asked for again and nobody has any more
+	Unreadable []mail.TransmissionID
+	Lacked     []mail.TransmissionID // messages that a peer asked for again and nobody has any more
 
 	coder   compact.Coder
 	heard   map[uint16]heard
@@ -126,10 +126,10 @@ func (n *Node) Peer(id uint16) *mail.Peer {
 
 // start makes a node's carriers of its journal, and lets them begin.
 func (n *Node) start() error {
-	w := n.net
-	n.Boot = max(n.Boot+1, uint32(w.Now.Unix()))
+	w := n.network
+	n.Incarnation = max(n.Incarnation+1, uint32(w.Now.Unix()))
 	n.life = &life{now: w.Now, heard: maps.Clone(n.disk.heard)}
-	n.Store = mail.NewStore(n, n.Boot, w.cfg.Most, n.ended)
+	n.Store = mail.NewStore(n, n.Incarnation, w.cfg.Most, n.ended)
 	var ids []uint16
 	for _, other := range w.Nodes {
 		if other == n {
@@ -141,10 +141,10 @@ func (n *Node) start() error {
 	n.Replica = replica.New(ids)
 	cfg := carriage.Config{
 		Common: mail.Common{
-			Self: n.ID, Peers: slices.Clone(n.Peers), Road: n, Store: n.Store, Replica: n.Replica, Coder: &n.coder,
+			Self: n.ID, Peers: slices.Clone(n.Peers), Services: n, Store: n.Store, Replica: n.Replica, Coder: &n.coder,
 			Group: group, Behind: func(uint16) bool { return false },
 		},
-		Profile: w.cfg.Profile, Boot: n.Boot, Keepalive: w.cfg.Keepalive, Shore: n.ID == 1 && w.cfg.Ashore != nil,
+		Profile: w.cfg.Profile, Incarnation: n.Incarnation, Keepalive: w.cfg.Keepalive, Shore: n.ID == 1 && w.cfg.Ashore != nil,
 		Lacks: func(uint16) bool { return false }, Proven: func() int { return 0 }, Holds: func(*site.Message) bool { return false },
 		Records: n.Journal(),
 	}
@@ -241,7 +241,7 @@ func (n *Node) step(do func(now time.Time)) (committed bool) {
 	if !n.up() {
 		return false
 	}
-	l, w := n.life, n.net
+	l, w := n.life, n.network
 	now := w.Now
 	l.now = now
 	n.Store.Turn(now)
@@ -317,7 +317,7 @@ func (n *Node) commit() {
 
 // transmit puts the datagrams of the Step on the air.
 func (n *Node) transmit() {
-	w, onAir, orders := n.net, n.onAir, n.orders
+	w, onAir, orders := n.network, n.onAir, n.orders
 	n.onAir, n.orders = nil, nil
 	for _, o := range onAir {
 		d, _ := unwrap(o.data)
@@ -397,8 +397,8 @@ func (n *Node) Put(it site.Item) {
 // Leave takes a peer out while this node works, as a gateway does whose operator does not name it any more.
 func (n *Node) Leave(p *mail.Peer, why string) {
 	n.step(func(now time.Time) {
-		p.Met.KnowsUs = false
-		p.Met.Owe(now)
+		p.Handshake.KnowsUs = false
+		p.Handshake.Owe(now)
 		for _, c := range n.Bearer.Members {
 			c.Leave(now, p, why)
 		}

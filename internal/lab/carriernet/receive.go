@@ -13,15 +13,15 @@ import (
 
 // heard is what a node has heard of a peer: its start, and which datagrams of that have come.
 type heard struct {
-	boot    uint32
-	counter uint32    // the highest
-	window  [8]uint64 // of those below it, the bits of the last that came
+	incarnation uint32
+	counter     uint32    // the highest
+	window      [8]uint64 // of those below it, the bits of the last that came
 }
 
 const windowOf = 8 * 64
 
-// take notes a datagram; false: it came before, or so many have overtaken it that nobody knows.
-func (h *heard) take(counter uint32) bool {
+// note notes a datagram; false: it came before, or so many have overtaken it that nobody knows.
+func (h *heard) note(counter uint32) bool {
 	for h.counter < counter {
 		h.counter++
 		h.window[h.counter%windowOf/64] &^= 1 << (h.counter % 64)
@@ -36,30 +36,30 @@ func (h *heard) take(counter uint32) bool {
 
 // receive takes a datagram of the link, as internal/gateway does one that is authentic.
 func (n *Node) receive(now time.Time, data []byte) {
-	d, boot := unwrap(data)
+	d, incarnation := unwrap(data)
 	p, h := n.Peer(d.From), n.heard[d.From]
 	switch {
-	case p == nil || boot < h.boot:
+	case p == nil || incarnation < h.incarnation:
 		n.Drop("stale_boot")
 		return
-	case boot > h.boot && !d.Long: // what opens it is not known
+	case incarnation > h.incarnation && !d.Long: // what opens it is not known
 		n.Drop("unknown_boot")
-		p.Met.Owe(now)
+		p.Handshake.Owe(now)
 		return
 	}
-	newBoot := boot > h.boot
-	if newBoot {
-		h = heard{boot: boot}
+	newIncarnation := incarnation > h.incarnation
+	if newIncarnation {
+		h = heard{incarnation: incarnation}
 	}
-	newest := newBoot || d.Counter > h.counter
-	if !h.take(d.Counter) {
+	newest := newIncarnation || d.Counter > h.counter
+	if !h.note(d.Counter) {
 		n.Drop("replay")
 		return
 	}
 	n.heard[d.From] = h
 	n.durable = append(n.durable, func() { n.disk.heard[d.From] = h })
-	n.heardFrom(now, p, d, newBoot, newest)
-	p.Stamp = mail.Stamp{Boot: boot, Counter: d.Counter}
+	n.heardFrom(now, p, d, newIncarnation, newest)
+	p.Stamp = mail.Stamp{Incarnation: incarnation, Counter: d.Counter}
 	for body := d.Body; len(body) > 0; {
 		f, rest, err := frame.Parse(body)
 		if err != nil {
@@ -70,23 +70,23 @@ func (n *Node) receive(now time.Time, data []byte) {
 		body = rest
 	}
 	n.beginAnew(now, p)
-	if newBoot {
+	if newIncarnation {
 		p.Link.Restarted()
 	}
 }
 
 // heardFrom notes that a peer lives, and where.
-func (n *Node) heardFrom(now time.Time, p *mail.Peer, d Datagram, newBoot, newest bool) {
+func (n *Node) heardFrom(now time.Time, p *mail.Peer, d Datagram, newIncarnation, newest bool) {
 	p.Counts.DatagramsReceived++
 	n.Bearer.Air.Heard(now, &n.Bearer.Profile, d.Octets)
 	for _, c := range n.Bearer.Channels {
 		c.OnAir(now, p, d.Octets)
 	}
-	if d.Long && !p.Met.Owed && !(d.To == 0 && p.Link.Together()) {
-		p.Met.Owe(now.Add(n.Bearer.Profile.AckDelay))
+	if d.Long && !p.Handshake.Owed && !(d.To == 0 && p.Link.Together()) {
+		p.Handshake.Owe(now.Add(n.Bearer.Profile.AckDelay))
 	}
-	if newBoot {
-		p.Met.KnowsUs, p.Met.Started = false, true
+	if newIncarnation {
+		p.Handshake.KnowsUs, p.Handshake.Started = false, true
 		for _, c := range n.Bearer.Channels {
 			c.Started(p)
 		}
@@ -118,7 +118,7 @@ func (n *Node) receiveFrame(now time.Time, p *mail.Peer, f frame.Frame, octets i
 		for _, c := range n.Bearer.Carriers {
 			c.PeerSilent(now, p, true)
 		}
-		p.Met.Due = time.Time{}
+		p.Handshake.Due = time.Time{}
 		n.RecordPeer(p)
 		return
 	}
@@ -132,35 +132,35 @@ func (n *Node) receiveFrame(now time.Time, p *mail.Peer, f frame.Frame, octets i
 
 // hello learns whom a peer knows, and whether its store or its numbers are new.
 func (n *Node) hello(now time.Time, p *mail.Peer, h frame.Hello, newest bool) {
-	met, boot := &p.Met, n.heard[p.ID].boot
+	met, incarnation := &p.Handshake, n.heard[p.ID].incarnation
 	switch {
 	case met.Store != h.Store && met.Store != 0:
 		met.Store, met.InStream = h.Store, h.Stream
 		n.newNumbers(now, p)
 		n.newStore(now, p)
 	case met.Store != h.Store:
-		met.Store, met.InStream, met.Compared = h.Store, h.Stream, boot
+		met.Store, met.InStream, met.Compared = h.Store, h.Stream, incarnation
 		n.RecordPeer(p)
 	case met.InStream != h.Stream && newest:
 		met.InStream = h.Stream
 		n.newNumbers(now, p)
 	}
-	if h.Model != met.Model || h.Pieces != met.Pieces {
-		met.Model, met.Pieces = h.Model, h.Pieces
+	if h.Model != met.Model || h.Segments != met.Segments {
+		met.Model, met.Segments = h.Model, h.Segments
 		n.RecordPeer(p)
 	}
-	if h.Forgot != met.HeForgot {
-		met.HeForgot = h.Forgot
+	if h.Forgot != met.PeerForgot {
+		met.PeerForgot = h.Forgot
 		for _, c := range n.Bearer.Carriers {
 			c.Unlearn(p)
 		}
 		n.RecordPeer(p)
 	}
-	met.Answered(now, h, n.Boot)
+	met.Answered(now, h, n.Incarnation)
 	if met.Placed = met.Placed || newest; !newest {
 		return
 	}
-	p.Link.Compare(now, h, boot)
+	p.Link.Compare(now, h, incarnation)
 	for _, c := range n.Bearer.Channels {
 		c.Compare(now, p, h)
 	}
@@ -168,11 +168,11 @@ func (n *Node) hello(now time.Time, p *mail.Peer, h frame.Hello, newest bool) {
 
 // newNumbers: a peer counts its messages from 1 again.
 func (n *Node) newNumbers(now time.Time, p *mail.Peer) {
-	p.Met.Compared, p.Met.Refused = n.heard[p.ID].boot, mail.Taken
+	p.Handshake.Compared, p.Handshake.Refused = n.heard[p.ID].incarnation, mail.Taken
 	for _, c := range n.Bearer.Carriers {
 		c.NewNumbers(now, p)
 	}
-	p.Met.Era++
+	p.Handshake.Era++
 	p.Reader.Forget()
 	n.durable = append(n.durable, func() { delete(n.Far, p.ID) })
 	n.RecordPeer(p)
@@ -196,21 +196,21 @@ func (n *Node) newStore(now time.Time, p *mail.Peer) {
 
 // beginAnew begins a new stream where the peer has said that the one before does not count.
 func (n *Node) beginAnew(now time.Time, p *mail.Peer) {
-	met := &p.Met
-	if met.Anew == mail.Taken {
+	met := &p.Handshake
+	if met.Reissued == mail.Taken {
 		return
 	}
-	if met.Anew == mail.Void {
+	if met.Reissued == mail.Void {
 		n.Note("warn", "the data of this node was put back to an older copy")
 	}
-	met.Anew, met.Ending, met.KnowsUs = mail.Taken, false, false
+	met.Reissued, met.Ending, met.KnowsUs = mail.Taken, false, false
 	n.newStore(now, p)
 	met.Owe(now)
 	n.RecordPeer(p)
 }
 
 // OpenSlice reads a message of a peer in its turn, as far as this turn has room.
-func (n *Node) OpenSlice(now time.Time, p *mail.Peer, at mail.Attempt, body []byte) error {
+func (n *Node) OpenSlice(now time.Time, p *mail.Peer, at mail.TransmissionID, body []byte) error {
 	work := n.coder.Work()
 	m, err := p.Reader.Read(&n.coder, at, body, p.Turn.Left())
 	p.Turn.Spent(n.coder.Work()-work, m.Octets())
@@ -219,13 +219,13 @@ func (n *Node) OpenSlice(now time.Time, p *mail.Peer, at mail.Attempt, body []by
 	}
 	n.durable = append(n.durable, func() { n.read(now, p.ID, at, m) })
 	for _, c := range n.Bearer.Channels {
-		c.Again(now, p, m.Again)
+		c.Resend(now, p, m.Again)
 	}
 	return nil
 }
 
 // read takes what a message says, now that it is durable.
-func (n *Node) read(now time.Time, from uint16, at mail.Attempt, m envelope.Message) {
+func (n *Node) read(now time.Time, from uint16, at mail.TransmissionID, m envelope.Message) {
 	if m.Payload != nil {
 		n.Got = append(n.Got, Arrival{now, from, at, m.Payload})
 	}

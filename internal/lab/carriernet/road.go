@@ -15,7 +15,7 @@ import (
 	"aldis/internal/site"
 )
 
-// A Node is the mail.Road of its carriers.
+// A Node is the mail.Services of its carriers.
 
 // Record changes the journal, with all else of this Step.
 func (n *Node) Record(bucket string, key, value []byte) {
@@ -27,8 +27,8 @@ func (n *Node) RecordPeer(p *mail.Peer) { p.Link.Record() }
 
 // Note says something in the operator's log.
 func (n *Node) Note(level, text string, attrs ...any) {
-	at := n.net.Now.Sub(Epoch).Seconds()
-	n.net.Notes = append(n.net.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", at, n.Name, level, text, attrs))
+	at := n.network.Now.Sub(Epoch).Seconds()
+	n.network.Notes = append(n.network.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", at, n.Name, level, text, attrs))
 }
 
 // Drop counts a datagram or packet that came to nothing.
@@ -40,7 +40,7 @@ func (n *Node) Drop(reason string) {
 }
 
 // Open reads a message in its turn.
-func (n *Node) Open(now time.Time, p *mail.Peer, at mail.Attempt, body []byte) error {
+func (n *Node) Open(now time.Time, p *mail.Peer, at mail.TransmissionID, body []byte) error {
 	for {
 		if err := n.OpenSlice(now, p, at, body); !errors.Is(err, compact.ErrUnfinished) {
 			return err
@@ -49,19 +49,21 @@ func (n *Node) Open(now time.Time, p *mail.Peer, at mail.Attempt, body []byte) e
 }
 
 // Unread notes a message of a peer that is acknowledged and cannot be read.
-func (n *Node) Unread(_ time.Time, _ *mail.Peer, at mail.Attempt) {
+func (n *Node) Unread(_ time.Time, _ *mail.Peer, at mail.TransmissionID) {
 	n.Unreadable = append(n.Unreadable, at)
 }
 
 // Gone notes a message of this node that a peer cannot read and that nobody has any more.
-func (n *Node) Gone(_ time.Time, _ *mail.Peer, at mail.Attempt) { n.Lacked = append(n.Lacked, at) }
+func (n *Node) Gone(_ time.Time, _ *mail.Peer, at mail.TransmissionID) {
+	n.Lacked = append(n.Lacked, at)
+}
 
 // TellFates does nothing: endings are noted as they come.
 func (n *Node) TellFates(time.Time) {}
 
 // ended hears of each message and recipient once.
 func (n *Node) ended(e *mail.Entry, fate mail.Fate) {
-	if fate == mail.Anew {
+	if fate == mail.Reissued {
 		return
 	}
 	if fate == mail.Delivered {
@@ -88,23 +90,23 @@ func (n *Node) hold(peer uint16, changes []replica.Held) {
 
 // Hello is what a HELLO to a peer says now.
 func (n *Node) Hello(now time.Time, p *mail.Peer) frame.Hello {
-	h := frame.Hello{Store: n.store, Stream: p.Met.Stream, HeardBoot: n.heard[p.ID].boot, HeardStream: p.Met.InStream,
-		Digest: n.Replica.Digest(now, p.ID), Model: model(), Forgot: p.Met.Forgot & 0x7f}
+	h := frame.Hello{Store: n.store, Stream: p.Handshake.Stream, HeardIncarnation: n.heard[p.ID].incarnation, HeardStream: p.Handshake.InStream,
+		Digest: n.Replica.Digest(now, p.ID), Model: model(), Forgot: p.Handshake.Forgot & 0x7f}
 	p.Link.Hello(&h)
 	for _, c := range n.Bearer.Channels {
 		c.Hello(p, &h)
 	}
-	h.Pieces = h.Pieces && !n.net.cfg.Old
+	h.Segments = h.Segments && !n.network.cfg.Old
 	return h
 }
 
 // Texts codes for peers that have our model.
 func (n *Node) Texts(to ...*mail.Peer) *envelope.Texts {
-	if n.net.cfg.Plain {
+	if n.network.cfg.Plain {
 		return nil
 	}
 	for _, p := range to {
-		if p.Met.Model != model() {
+		if p.Handshake.Model != model() {
 			return nil
 		}
 	}
@@ -119,7 +121,7 @@ func (n *Node) News(_ time.Time, _ *mail.Peer, items []site.Item) (envelope.Mess
 // Seal makes a datagram of frames.
 func (n *Node) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 	n.counter++
-	return wrap(to, n.ID, n.Boot, n.counter, long, frames), true
+	return wrap(to, n.ID, n.Incarnation, n.counter, long, frames), true
 }
 
 // Send puts a datagram on the air.

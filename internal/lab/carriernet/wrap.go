@@ -14,10 +14,10 @@ const wrapOctets = 2 + 2 + 4 + 4 + 1
 
 var errWrap = errors.New("carriernet: no datagram of a node")
 
-func wrap(to, from uint16, boot, counter uint32, long bool, frames []byte) []byte {
+func wrap(to, from uint16, incarnation, counter uint32, long bool, frames []byte) []byte {
 	b := binary.BigEndian.AppendUint16(nil, to)
 	b = binary.BigEndian.AppendUint16(b, from)
-	b = binary.BigEndian.AppendUint32(b, boot)
+	b = binary.BigEndian.AppendUint32(b, incarnation)
 	b = binary.BigEndian.AppendUint32(b, counter)
 	form := byte(0)
 	if long {
@@ -28,7 +28,7 @@ func wrap(to, from uint16, boot, counter uint32, long bool, frames []byte) []byt
 	return append(b, frames...)
 }
 
-func unwrap(b []byte) (d Datagram, boot uint32) {
+func unwrap(b []byte) (d Datagram, incarnation uint32) {
 	long := b[12] == 1
 	return Datagram{To: binary.BigEndian.Uint16(b), From: binary.BigEndian.Uint16(b[2:]), Long: long, Octets: len(b),
 		Counter: binary.BigEndian.Uint32(b[8:]), Body: b[seal.Overhead(long):]}, binary.BigEndian.Uint32(b[4:])

@@ -160,7 +160,7 @@ func (i in) Fatalf(format string, args ...any) {
 	i.T.Fatalf("%s", i.text(format, args))
 }
 
-// Only returns those of a list that are of one type, in their order: the orders of a face that are messages, say.
+// Only returns those of a list that are of one type, in their order: the orders of an adapter that are messages, say.
 func Only[T, O any](list []O) (of []T) {
 	for _, o := range list {
 		if o, ok := any(o).(T); ok {

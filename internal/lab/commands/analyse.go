@@ -30,13 +30,13 @@ connections, handshakes, retransmissions, discovery and pipes cost, and how litt
 
 With --html it also writes a page: the tables beside the published ones, octets over time, queue and latency.
 
-With the net's key it also opens the datagrams of gateways, and shows octets by kind as in their airtime ledger.
+With the network's key it also opens the datagrams of gateways, and shows octets by kind as in their airtime ledger.
 
 Where each gateway has a key of its own, --key is the key of one node and --roster the roster of the time. Then analyse opens
 what that node has sent, and what was for it or for all. It cannot open what was between others, nor what is forward secret:
 most of what two nodes say over datagrams and NORM is sealed with keys that both forget. These are counted, with the reason.
 
-Messages that gateways coded by a corpus of the net need that, too: --corpus FILE. Without it analyse says which one it was.
+Messages that gateways coded by a corpus of the network need that, too: --corpus FILE. Without it analyse says which one it was.
 
 Of TAK devices (Cursor on Target) it says how many there are and what they report. With --links it plays their events through
 two gateways over each link of a list, such as iridium-dialup,hf-2400 or all, and says what that costs.
@@ -51,9 +51,9 @@ with 1.
 func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("analyse", flag.ContinueOnError)
 	edge := fs.String("edge", "", "`address` of the edge whose discovery and payload are shown; then only its packets count (default: the peer that set up the most connections, and all packets)")
-	keyFile := fs.String("key", "", "`file` with the net's key, or with a node's: opens the datagrams of gateways")
+	keyFile := fs.String("key", "", "`file` with the network's key, or with a node's: opens the datagrams of gateways")
 	rosterFile := fs.String("roster", "", "`file` with the roster of the time, where --key is a node's; nobody asks who has signed it")
-	corpus := fs.String("corpus", "", "`file` with what the net had taught its gateways (gateway corpus build), to read messages that are coded by it")
+	corpus := fs.String("corpus", "", "`file` with what the network had taught its gateways (gateway corpus build), to read messages that are coded by it")
 	nodes := fs.String("nodes", "", "`ids` of the gateways, such as 1,300: needed if one is above 255 and sends nothing back")
 	asJSON := fs.Bool("json", false, "print JSON, with the field names of the published figures")
 	links := fs.String("links", "", "`profiles`, names or files with commas between, or all: what the events of TAK devices would cost there")
@@ -98,7 +98,7 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return cli.Mistakes(stderr, err)
 	}
-	opt.CoT = costs.take()
+	opt.CoT = costs.observer()
 	var clear *clearCapture
 	if *decrypt {
 		if clear, err = newClearCapture(*clearFile, rest[0]); err != nil {
@@ -162,7 +162,7 @@ func linkOptions(opt *trace.Options, keyFile, rosterFile, nodes string) error {
 	return nil
 }
 
-// nodeOptions reads the keys of one node of a net with a roster.
+// nodeOptions reads the keys of one node of a network with a roster.
 func nodeOptions(opt *trace.Options, keyFile, rosterFile string) error {
 	if keyFile == "" {
 		return errors.New("--roster needs --key FILE, the key of one of its nodes")

@@ -577,7 +577,7 @@ func TestAnalyseAgreesWithLedger(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		profile, frame string
-	}{{"iridium-directip-shore", "piece"}, {"vhf-cnr-16k", "p_mul Data_PDU"}} {
+	}{{"iridium-directip-shore", "segment"}, {"vhf-cnr-16k", "p_mul Data_PDU"}} {
 		t.Run(tt.profile, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()

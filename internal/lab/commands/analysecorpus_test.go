@@ -38,14 +38,14 @@ func TestAnalyseCorpus(t *testing.T) {
 	check.NoError(must, os.WriteFile(file("net.corpus"), corpus, 0o600))
 	read, err := config.LoadCorpus(file("net.corpus"))
 	check.NoError(must, err)
-	net := read.Learn()
+	network := read.Learn()
 
 	m := envelope.Message{Payload: &site.Message{Scope: "jxta-NetGroup", Published: true, Topic: "uuid-01", From: "uuid-02",
 		Parts: []site.Part{{Name: "body", Data: []byte("##DRAUGHT fore=7.2 aft=7.9 list=6 port trim by the head?no##")}}}}
-	body, err := envelope.AppendCoded(nil, m, 1, true, &envelope.Texts{Coder: &compact.Coder{Net: net}})
+	body, err := envelope.AppendCoded(nil, m, 1, true, &envelope.Texts{Coder: &compact.Coder{Network: network}})
 	check.NoError(must, err)
-	sealer := seal.NewSealer(key, 1, seal.Boot{Number: 1_800_000_000, Salt: 1})
-	datagram, err := sealer.Seal(nil, 2, true, frame.Append(frame.Append(nil, frame.Hello{Store: 1, Stream: 1, Corpus: net.Name()}, false), frame.Data{Number: 1, Body: body}, true))
+	sealer := seal.NewSealer(key, 1, seal.Incarnation{Number: 1_800_000_000, Salt: 1})
+	datagram, err := sealer.Seal(nil, 2, true, frame.Append(frame.Append(nil, frame.Hello{Store: 1, Stream: 1, Corpus: network.Name()}, false), frame.Data{Number: 1, Body: body}, true))
 	check.NoError(must, err)
 	var capture bytes.Buffer
 	check.NoError(must, trace.WriteClearHead(&capture))
@@ -53,12 +53,12 @@ func TestAnalyseCorpus(t *testing.T) {
 	check.NoError(must, os.WriteFile(file("link.pcap"), capture.Bytes(), 0o600))
 
 	code, _, errs = run(t, "analyse", file("link.pcap"), "--key", file("net.key"), "--nodes", "1,2")
-	check.True(t, "it says which corpus", code != 0 && strings.Contains(errs, fmt.Sprintf("the corpus %08x of the net: --corpus FILE reads it", net.Name())), errs)
+	check.True(t, "it says which corpus", code != 0 && strings.Contains(errs, fmt.Sprintf("the corpus %08x of the network: --corpus FILE reads it", network.Name())), errs)
 	code, out, errs := run(t, "analyse", file("link.pcap"), "--key", file("net.key"), "--nodes", "1,2", "--corpus", file("net.corpus"), "--json")
 	check.Equal(t, errs, code, 0)
 	wants(t, out, `"envelopes_unread": 0`)
 	code, _, errs = run(t, "analyse", file("link.pcap"), "--corpus", file("net.corpus"))
 	check.True(t, "of no use without a key", code == cli.ExitUsage && strings.Contains(errs, "--corpus is of use with --key"), errs)
 	code, _, errs = run(t, "analyse", file("link.pcap"), "--key", file("net.key"), "--corpus", file("net.key"))
-	check.True(t, "another file", code == cli.ExitUsage && strings.Contains(errs, "no corpus of a net"), errs)
+	check.True(t, "another file", code == cli.ExitUsage && strings.Contains(errs, "no corpus of a network"), errs)
 }

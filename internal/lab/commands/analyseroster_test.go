@@ -34,15 +34,15 @@ func TestAnalyseRoster(t *testing.T) {
 	for id := uint16(1); id <= 3; id++ {
 		ring, err := roster.Ring(id, own[id], r)
 		check.NoError(must, err)
-		boot := seal.Boot{Number: 1_800_000_000 + uint32(id), Salt: id}
+		incarnation := seal.Incarnation{Number: 1_800_000_000 + uint32(id), Salt: id}
 		peers := map[uint16]seal.PeerState{}
 		for other := uint16(1); other <= 3; other++ {
 			if other != id {
 				peers[other] = seal.PeerState{}
 			}
 		}
-		sealers[id], openers[id] = seal.NewSealer(ring, id, boot), seal.NewOpener(ring, id, boot, peers)
-		fresh[id] = seal.NewForward(ring, id, boot, func(k *[32]byte) { *k = [32]byte{byte(id), 77} }, nil)
+		sealers[id], openers[id] = seal.NewSealer(ring, id, incarnation), seal.NewOpener(ring, id, incarnation, peers)
+		fresh[id] = seal.NewForward(ring, id, incarnation, func(k *[32]byte) { *k = [32]byte{byte(id), 77} }, nil)
 		sealers[id].Forward(fresh[id])
 		openers[id].Forward(fresh[id])
 	}
@@ -66,7 +66,7 @@ func TestAnalyseRoster(t *testing.T) {
 				check.NoError(must, err)
 				if f, _, err := frame.Parse(body); err == nil {
 					if h, ok := f.(frame.Hello); ok {
-						fresh[id].Hear(from, info.Boot, h.Ephemeral, h.HeardEphemeral)
+						fresh[id].Hear(from, info.Incarnation, h.Ephemeral, h.HeardEphemeral)
 					}
 				}
 			}

@@ -21,7 +21,7 @@ import (
 const labCorpusAbout = `usage: gateway corpus build -o FILE SAMPLES... [--mask] [--lines] [--json]
        gateway corpus [--write DIR]
 
-What gateway corpus has done here: a net's own corpus of samples, and the model that is built in.
+What gateway corpus has done here: a network's own corpus of samples, and the model that is built in.
 `
 
 // labCorpusCommand is the part of corpus that makes a corpus of samples, and the one that makes the model.

@@ -14,12 +14,12 @@
 //   - record.go: `record`: a trace from a capture
 //   - rehearse.go: `rehearse`: a verdict before the mission
 //   - replay.go: `replay`: a trace played again
-//   - samples.go: the samples of a net's own corpus
+//   - samples.go: the samples of a network's own corpus
 //   - show.go: figures as JSON, text or a page
 //   - synth.go: `synth`: traces of published runs
 //   - takcosts.go: what the events of TAK devices in a capture would cost, for `analyse`
 //   - takplays.go: TAK devices play a trace
-//   - teach.go: `corpus build`: a net's own corpus, of samples
+//   - teach.go: `corpus build`: a network's own corpus, of samples
 //   - tested.go: gateway-lab inside a test program
 //   - tune.go: `tune`: better values of a profile
 package commands

@@ -18,15 +18,15 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// fitted is what gateway tune --fit or --survey was told.
+// fitted is what gateway tune --fit or --link probe was told.
 type fitted struct {
-	base     profile.Profile
-	source   []byte // of base
-	captures string // or
-	survey   string
-	out      string
-	name     string
-	json     bool
+	base      profile.Profile
+	source    []byte // of base
+	captures  string // or
+	linkProbe string
+	out       string
+	name      string
+	json      bool
 }
 
 // told is what packets tell of a link.
@@ -37,11 +37,11 @@ type told struct {
 	doubts []string
 }
 
-// fitCommand says from captures, or from the datagrams of a survey, what a link does.
+// fitCommand says from captures, or from the datagrams of a link probe, what a link does.
 func fitCommand(f fitted, stdout, stderr io.Writer) int {
 	of := f.ofCaptures
-	if f.survey != "" {
-		of = f.ofSurvey
+	if f.linkProbe != "" {
+		of = f.ofLinkProbe
 	}
 	res, err := of(stderr)
 	if errors.Is(err, linkemu.ErrNothing) || errors.Is(err, linkemu.ErrFew) {
@@ -124,30 +124,30 @@ func (f fitted) ofCaptures(stderr io.Writer) (res told, err error) {
 	return res, err
 }
 
-// mostSurvey bounds the file of a survey, in octets.
-const mostSurvey = 1 << 20
+// mostLinkProbe bounds the file of a link probe, in octets.
+const mostLinkProbe = 1 << 20
 
-// ofSurvey judges a link by what gateway survey --json printed, in a file or on standard input.
-func (f fitted) ofSurvey(io.Writer) (res told, err error) {
+// ofLinkProbe judges a link by what gateway probe --json printed, in a file or on standard input.
+func (f fitted) ofLinkProbe(io.Writer) (res told, err error) {
 	var text []byte
-	if f.survey == "-" {
-		text, err = io.ReadAll(io.LimitReader(os.Stdin, mostSurvey))
+	if f.linkProbe == "-" {
+		text, err = io.ReadAll(io.LimitReader(os.Stdin, mostLinkProbe))
 	} else {
-		text, err = infile.Read(f.survey, mostSurvey)
+		text, err = infile.Read(f.linkProbe, mostLinkProbe)
 	}
 	if err != nil {
 		return res, err
 	}
-	var got linkemu.Survey
+	var got linkemu.LinkProbe
 	if err := json.Unmarshal(text, &got); err != nil {
-		return res, fmt.Errorf("--survey %s: it is not what gateway survey --json prints: %w", f.survey, err)
+		return res, fmt.Errorf("--link probe %s: it is not what gateway probe --json prints: %w", f.linkProbe, err)
 	}
-	if res.Result, err = linkemu.OfSurvey(got.Packets, f.base, got.Terminal); err != nil {
+	if res.Result, err = linkemu.OfLinkProbe(got.Packets, f.base, got.Terminal); err != nil {
 		return res, fmt.Errorf("%w: a larger --budget sends more", err)
 	}
 	s := got.Status
-	res.suffix = "-surveyed"
-	res.head = []string{fmt.Sprintf("Surveyed: gateway survey %s --budget %d, %d octets from here and %d from there.", s.Peer, s.Budget, s.Sent, s.Received),
+	res.suffix = "-probed"
+	res.head = []string{fmt.Sprintf("Probed: gateway probe %s --budget %d, %d octets from here and %d from there.", s.Peer, s.Budget, s.Sent, s.Received),
 		fmt.Sprintf("Datagrams of up to %d IP octets passed. Sealed octets do not compress, and so few do not fill a queue: these keys are as before.", res.Largest())}
 	res.doubts = res.Doubts(f.base, s.Budget)
 	return res, nil

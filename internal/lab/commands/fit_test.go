@@ -104,8 +104,8 @@ func TestFitCommand(t *testing.T) {
 	}
 }
 
-// TestSurveyIsJudged: what gateway survey --json printed becomes a profile, of a file as on standard input.
-func TestSurveyIsJudged(t *testing.T) {
+// TestLinkProbeIsJudged: what gateway probe --json printed becomes a profile, of a file as on standard input.
+func TestLinkProbeIsJudged(t *testing.T) {
 	type packet struct {
 		Up      bool          `json:"up"`
 		Octets  int           `json:"octets"`
@@ -122,12 +122,12 @@ func TestSurveyIsJudged(t *testing.T) {
 		list = append(list, packet{false, octets, at + far, at + air + 300*time.Millisecond})
 		at += 3 * time.Second
 	}
-	text, err := json.Marshal(map[string]any{"survey": map[string]any{"peer": "hq", "budget_octets": 5000, "sent_octets": 2500, "received_octets": 2400},
+	text, err := json.Marshal(map[string]any{"link_probe": map[string]any{"peer": "hq", "budget_octets": 5000, "sent_octets": 2500, "received_octets": 2400},
 		"terminal": true, "packets": list})
 	if err != nil {
 		t.Fatal(err)
 	}
-	file, out := filepath.Join(t.TempDir(), "survey.json"), filepath.Join(t.TempDir(), "ours.toml")
+	file, out := filepath.Join(t.TempDir(), "linkprobe.json"), filepath.Join(t.TempDir(), "ours.toml")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestSurveyIsJudged(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
-	wants(t, said, "rate, bit/s", "iridium-dialup-surveyed")
+	wants(t, said, "rate, bit/s", "iridium-dialup-probed")
 	p, err := profile.Load(out, os.ReadFile)
 	if err != nil {
 		t.Fatal(err)
@@ -147,9 +147,9 @@ func TestSurveyIsJudged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, string(text), "# Surveyed: gateway survey hq --budget 5000, 2500 octets from here and 2400 from there.")
+	wants(t, string(text), "# Probed: gateway probe hq --budget 5000, 2500 octets from here and 2400 from there.")
 	if code, _, errs := run(t, "tune", "--profile", "iridium-dialup", "--survey", out); code != 1 {
-		t.Errorf("no survey: exit %d: %s", code, errs)
+		t.Errorf("no link probe: exit %d: %s", code, errs)
 	}
 	if code, _, _ := run(t, "tune", "--profile", "iridium-dialup", "--survey", file, "--fit", "a,b"); code != 2 {
 		t.Errorf("both: exit %d", code)

@@ -58,7 +58,7 @@ func wants(t *testing.T, text string, words ...string) {
 	}
 }
 
-// configuration writes that of a gateway, with the net's key beside it. more are lines of [link].
+// configuration writes that of a gateway, with the network's key beside it. more are lines of [link].
 func configuration(t *testing.T, id int, more string) (file string) {
 	t.Helper()
 	dir := t.TempDir()

@@ -43,7 +43,7 @@ const pmulSendAbout = `usage: gateway pmul send --group GROUP --id ID --to ID,..
 
 Sends FILE by P_Mul, ACP 142, to the nodes of --to. Node numbers are written as IPv4 addresses; this node's should be
 the address of the interface to the link. The pace and all timers come from the link profile (gateway profiles). The
-command ends when every recipient is known to have the file, or when the file has expired. Ctrl-C withdraws the file.
+command ends when every recipient is known to have the file, or when the file has expired. Ctrl-C cancels the file.
 
 Nothing waits for the recipients of --silent. The file is repeated to them four times, ten minutes or more apart, and
 each counts as delivered when it acknowledges, which may be hours later: choose --expires accordingly.
@@ -90,7 +90,7 @@ type pmulFlags struct {
 func newPMULFlags(name string) *pmulFlags {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	return &pmulFlags{fs: fs,
-		group:   fs.String("group", "", "multicast group of the net, an IPv4 address"),
+		group:   fs.String("group", "", "multicast group of the network, an IPv4 address"),
 		id:      fs.String("id", "", "node number of this node, written as an IPv4 address"),
 		profile: fs.String("profile", "", "link profile: a name or a file"),
 		json:    fs.Bool("json", false, "print one JSON object a line on standard output"),

@@ -263,7 +263,7 @@ segment_octets = 448
 window = 8
 ack_delay_ms = 1200
 probe_interval_ms = 1500
-hole_age_ms = 500
+gap_age_ms = 500
 grtt_ms = 400
 bundle_ms = 30
 `
@@ -351,8 +351,8 @@ func TestPMULReceiverKilled(t *testing.T) {
 	}
 }
 
-// TestPMULWithdrawn: Ctrl-C ends a transfer, and receivers are told.
-func TestPMULWithdrawn(t *testing.T) {
+// TestPMULCancelled: Ctrl-C ends a transfer, and receivers are told.
+func TestPMULCancelled(t *testing.T) {
 	n := newPMULNet(t, 2, 3, fmt.Sprintf(pmulFast, 0))
 	name, _ := n.pmulPayload(t, 60000)
 	r := n.receive(t, 1)
@@ -367,7 +367,7 @@ func TestPMULWithdrawn(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.Wait()
-	if code := cmd.ProcessState.ExitCode(); code != cli.ExitRefused || !strings.Contains(out.String(), "10.77.0.2 withdrawn after") ||
+	if code := cmd.ProcessState.ExitCode(); code != cli.ExitRefused || !strings.Contains(out.String(), "10.77.0.2 cancelled after") ||
 		!strings.Contains(out.String(), "0 of 1 recipients have it") {
 		t.Errorf("exit %d: %s", code, out.String())
 	}

@@ -25,7 +25,7 @@ func recordCommand(args []string, stdout, stderr io.Writer) int {
 	anonymise := fs.Bool("anonymise", false, "leave out names, addresses, content and the time of day")
 	sizes := fs.Bool("sizes", false, "leave out content, keep names")
 	edge := fs.String("edge", "", "`address` of the peer whose messages go out (default: the address that set up the most connections)")
-	keyFile := fs.String("key", "", "`file` with the net's key, for a capture of gateways' datagrams")
+	keyFile := fs.String("key", "", "`file` with the network's key, for a capture of gateways' datagrams")
 	nodes := fs.String("nodes", "", "`ids` of the gateways, 1,300")
 	rest, code, done := cli.Parse(fs, args, 1, recordAbout, stdout, stderr)
 	if done {

@@ -44,8 +44,8 @@ func newTAKCosts(list string) (*takCosts, error) {
 	return c, nil
 }
 
-// take is the Analyser's for events; nil when there are no links.
-func (c *takCosts) take() func(trace.CoT) {
+// observer is the Analyser's for events; nil when there are no links.
+func (c *takCosts) observer() func(trace.CoT) {
 	if len(c.links) == 0 {
 		return nil
 	}

@@ -46,7 +46,7 @@ func chatter(t *testing.T) string {
 	return file
 }
 
-// Better settings are found for receipts that just miss their ride, on one core as on all; what is written is a profile.
+// Better settings are found for acknowledgements that just miss their ride, on one core as on all; what is written is a profile.
 func TestTuneCommand(t *testing.T) {
 	file := chatter(t)
 	out := filepath.Join(t.TempDir(), "tuned.toml")

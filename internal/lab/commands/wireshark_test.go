@@ -25,8 +25,8 @@ import (
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/probe"
 	"aldis/internal/link/seal"
-	"aldis/internal/link/survey"
 	"aldis/internal/pmul"
 )
 
@@ -114,7 +114,7 @@ func conversation(t *testing.T, frames []frame.Frame) (capture, key string) {
 	if err := os.WriteFile(key, []byte(k.Text()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sealer := seal.NewSealer(k, 2, seal.Boot{Number: 1_800_000_000, Salt: 0xbeef})
+	sealer := seal.NewSealer(k, 2, seal.Incarnation{Number: 1_800_000_000, Salt: 0xbeef})
 	var b bytes.Buffer
 	if err := trace.WriteClearHead(&b); err != nil {
 		t.Fatal(err)
@@ -137,20 +137,20 @@ func conversation(t *testing.T, frames []frame.Frame) (capture, key string) {
 
 // everyFrame has each kind of frame, and each field of it with a value of its own.
 var everyFrame = []frame.Frame{
-	frame.Hello{Store: 0xa1b2c3d4, Stream: 3, HeardBoot: 0x11223344, HeardStream: 5, Digest: 0x99aabbcc, Model: 0x7788, Forgot: 9, Pieces: true, First: [frame.Lanes]uint16{258, 772},
-		Seen: 1286, Starts: []frame.Start{{Boot: 16909060, First: [frame.Lanes]uint16{11, 12}}, {Boot: 16909069, First: [frame.Lanes]uint16{13, 260}}}, End: true, Ended: true, Void: true, Known: 77, Roster: 513, Mark: 0xf1f2,
+	frame.Hello{Store: 0xa1b2c3d4, Stream: 3, HeardIncarnation: 0x11223344, HeardStream: 5, Digest: 0x99aabbcc, Model: 0x7788, Forgot: 9, Segments: true, First: [frame.Queues]uint16{258, 772},
+		Seen: 1286, Starts: []frame.Start{{Incarnation: 16909060, First: [frame.Queues]uint16{11, 12}}, {Incarnation: 16909069, First: [frame.Queues]uint16{13, 260}}}, End: true, Ended: true, Void: true, Known: 77, Roster: 513, Mark: 0xf1f2,
 		Ephemeral: [frame.EphemeralOctets]byte{0: 0xe1, 31: 0xe2}, HeardEphemeral: 0xe3e4, Corpus: 0xe5e6e7e8},
-	frame.Receipt{Lane: frame.Bulk, Cumulative: 0x1234, Bitmap: []byte{0x02, 0x80}},
-	frame.Greeting{Store: 0xa1b2c3d5, Stream: 1, Digest: 0x99aabbcd, Model: 0x7789, Forgot: 10, Roster: 514, Mark: 0xf3f4, Corpus: 0xe9eaebec, First: [frame.Lanes]uint16{21, 22}, Starts: true, More: true, Members: []frame.Member{
-		{ID: 2, HeardBoot: 0x11223344, Stream: 2, HeardStream: 6, Seen: 1287, Asks: true, Blank: true}, {ID: 300, Apart: true}}},
+	frame.Ack{Queue: frame.Bulk, Cumulative: 0x1234, Bitmap: []byte{0x02, 0x80}},
+	frame.Greeting{Store: 0xa1b2c3d5, Stream: 1, Digest: 0x99aabbcd, Model: 0x7789, Forgot: 10, Roster: 514, Mark: 0xf3f4, Corpus: 0xe9eaebec, First: [frame.Queues]uint16{21, 22}, Starts: true, More: true, Members: []frame.Member{
+		{ID: 2, HeardIncarnation: 0x11223344, Stream: 2, HeardStream: 6, Seen: 1287, Asks: true, Blank: true}, {ID: 300, Apart: true}}},
 	frame.Probe{ID: 7},
 	frame.Answer{ID: 8},
-	frame.Survey{Body: []byte{2, 7, 3, 20, 9, 30, 0, 0}},
+	frame.LinkProbe{Body: []byte{2, 7, 3, 20, 9, 30, 0, 0}},
 	frame.Silence{Until: 1_800_000_000},
 	frame.Data{Number: 4138, Prompt: true, Rides: true, Cumulative: 254, Free: true, After: 3, Body: []byte{0x80 | 0x3f, 0x80, 0x01, 1, 2}},
 	frame.Data{Number: 42, Short: true, Body: []byte{0}},
-	frame.Piece{Number: 4139, Prompt: true, Rides: true, Cumulative: 253, Object: 99, Total: 1001, Free: true, Body: []byte{0x31, 0x32}},
-	frame.Piece{Number: 43, Short: true, Object: 98, Body: []byte{0x33}},
+	frame.Segment{Number: 4139, Prompt: true, Rides: true, Cumulative: 253, Object: 99, Total: 1001, Free: true, Body: []byte{0x31, 0x32}},
+	frame.Segment{Number: 43, Short: true, Object: 98, Body: []byte{0x33}},
 	frame.PMul{Body: []byte{0x20, 5, 1, 0}},
 	frame.NORM{Body: []byte{1, 9, 1, 2}},
 }
@@ -174,7 +174,7 @@ func TestDissectorNamesEveryField(t *testing.T) {
 	for i, f := range everyFrame {
 		name := strings.ToLower(reflect.TypeOf(f).Name())
 		want := flatten(t, name, reflect.ValueOf(f))
-		for _, w := range append(want, shown{"aldis.from", "2"}, shown{"aldis.to", "1"}, shown{"aldis.boot", "1800000000"}, shown{"aldis.counter", strconv.Itoa(i + 1)}) {
+		for _, w := range append(want, shown{"aldis.from", "2"}, shown{"aldis.to", "1"}, shown{"aldis.incarnation", "1800000000"}, shown{"aldis.counter", strconv.Itoa(i + 1)}) {
 			if !slices.ContainsFunc(packets[i], func(s shown) bool { return s.name == w.name && alike(s.value, w.value) }) {
 				t.Errorf("%T: no %s = %s in %v", f, w.name, w.value, packets[i])
 			}
@@ -324,9 +324,9 @@ func TestDissectorOfCarriers(t *testing.T) {
 		{packed(pmul.AckPDU{Source: 2, Runs: true, Entries: []pmul.AckEntry{{Source: 1, Message: 500}, {Source: 1, Message: 501}, {Source: 1, Message: 503}}}),
 			"pmul.type=7 ack.entries=2 ack.message=500 ack.more=1 ack.message=503 ack.more=0"},
 		{packed(pmul.RequestPDU{Source: 2}), "pmul.type=15 length="},
-		{frame.Survey{Body: survey.Append(nil, survey.Word{Op: survey.Report, ID: 9, Seq: 1, From: 2, Total: 4, Events: []survey.Event{{Seq: 5, At: time.Second}, {Sent: true, Seq: 32, At: 2 * time.Second}}}, 40)},
-			"survey.op=5 id=9 seq=1 from=2 total=4 events=2 event=40002 event.seq=5 event=40003 event.seq=32 fill="},
-		{frame.Survey{Body: survey.Append(nil, survey.Word{Op: survey.Train, ID: 9, Small: 300, Count: 8, Large: 900}, 0)}, "survey.op=2 id=9 seq=0 small=300 count=8 large=900"},
+		{frame.LinkProbe{Body: probe.Append(nil, probe.Word{Op: probe.Report, ID: 9, Seq: 1, From: 2, Total: 4, Events: []probe.Event{{Seq: 5, At: time.Second}, {Sent: true, Seq: 32, At: 2 * time.Second}}}, 40)},
+			"linkprobe.op=5 id=9 seq=1 from=2 total=4 events=2 event=40002 event.seq=5 event=40003 event.seq=32 fill="},
+		{frame.LinkProbe{Body: probe.Append(nil, probe.Word{Op: probe.Train, ID: 9, Small: 300, Count: 8, Large: 900}, 0)}, "linkprobe.op=2 id=9 seq=0 small=300 count=8 large=900"},
 		{elided("01 09 05 aabb"), "norm.kind=1 generation=9 object=5 payload=aa:bb"},
 		{elided("0a 09 33 05 8020 43 aabb"), "norm.kind=2 generation=9 grtt=51 object=5 size=4096 block=2 symbol=3 payload=aa:bb"},
 		{elided("03 09 05"), "norm.kind=3 generation=9 object=5"},

@@ -92,7 +92,7 @@ func (p *Peer) question(group string, doc []byte) {
 func (p *Peer) respond(group string, q jxta.ResolverQuery, response string) {
 	p.stats.Answered++
 	r := jxta.ResolverResponse{Handler: q.Handler, QueryID: q.QueryID, Response: response}
-	p.say(q.Src, group, jxta.URN(jxta.ClassResolver), group+"IRes", xmlElement(group+"IRes", r.Append(nil)))
+	p.post(q.Src, group, jxta.URN(jxta.ClassResolver), group+"IRes", xmlElement(group+"IRes", r.Append(nil)))
 }
 
 // asked takes a question of another peer: the rendezvous passes it to the owner of an index entry, or to all (wire 6, 7).

@@ -225,7 +225,7 @@ func (p *Peer) leave(group string) {
 	if p.leases[group] == nil {
 		return
 	}
-	p.say(p.rdv.Peer, group, jxta.URN(jxta.ClassRendezvous), group, xmlElement("Disconnect", p.Advertisement(group)))
+	p.post(p.rdv.Peer, group, jxta.URN(jxta.ClassRendezvous), group, xmlElement("Disconnect", p.Advertisement(group)))
 	delete(p.leases, group)
 	for i, g := range p.groups {
 		if g == group {

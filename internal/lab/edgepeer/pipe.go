@@ -78,7 +78,7 @@ func (p *Peer) sayPipe(group, kind string, life time.Duration, pipes ...string) 
 
 func (p *Peer) pushSRDI(group, handler string, s jxta.SRDI) {
 	r := jxta.ResolverSRDI{Handler: handler, Payload: string(s.Append(nil))}
-	p.say(p.rdv.Peer, group, jxta.URN(jxta.ClassResolver), group+"Srdi", xmlElement(group+"Srdi", r.Append(nil)))
+	p.post(p.rdv.Peer, group, jxta.URN(jxta.ClassResolver), group+"Srdi", xmlElement(group+"Srdi", r.Append(nil)))
 }
 
 func (p *Peer) resolve(ev Resolve) {
@@ -167,7 +167,7 @@ func (p *Peer) send(ev Send) {
 
 // deliver sends a unicast pipe's message, routed to its holder (wire 8.3).
 func (p *Peer) deliver(group, pipe, to string, elements []jxta.Element) {
-	p.say(to, group, svcPipe, jxta.URN(pipe), elements...)
+	p.post(to, group, svcPipe, jxta.URN(pipe), elements...)
 }
 
 // pipeAnswer learns who holds a pipe, or no longer holds it.

@@ -70,8 +70,8 @@ func (p *Peer) router(to, group, service, param string) []byte {
 	return doc
 }
 
-// say sends elements to a service of a peer.
-func (p *Peer) say(to, group, service, param string, elements ...jxta.Element) {
+// post sends elements to a service of a peer.
+func (p *Peer) post(to, group, service, param string, elements ...jxta.Element) {
 	all := make([]jxta.Element, 0, len(elements)+4)
 	all = append(all, elements...)
 	all = append(all, xmlElement(elRouter, p.router(to, group, service, param)))
@@ -86,7 +86,7 @@ func (p *Peer) say(to, group, service, param string, elements ...jxta.Element) {
 func (p *Peer) propagate(group, service, param string, elements ...jxta.Element) {
 	all := make([]jxta.Element, 0, len(elements)+4)
 	all = append(append(all, elements...), xmlElement(elPropagate+group, p.propagateDoc(p.uuid(), service, param)))
-	p.say(p.rdv.Peer, group, svcPropagate, group, all...)
+	p.post(p.rdv.Peer, group, svcPropagate, group, all...)
 }
 
 // fingerprint proves to who gets a message over others that this peer made it: without it an unmodified signed peer takes

@@ -113,7 +113,7 @@ func (a *airPlay) play(ctx context.Context) (samples air.Samples, err error) {
 			samples = nil
 		}
 	}()
-	a.say("%s, seed %d", a.What, a.Seed)
+	a.logf("%s, seed %d", a.What, a.Seed)
 	if err := a.setUp(ctx); err != nil {
 		return nil, err
 	}
@@ -141,7 +141,7 @@ func (a *airPlay) play(ctx context.Context) (samples air.Samples, err error) {
 	}
 	up2, down2 := a.traffic()
 	a.late = a.hub.Stats().LateMax
-	a.say("%s, seed %d: %.4g; %.1f kB up, %.1f kB down; the emulator was late by at most %v", a.What, a.Seed, samples[0][0],
+	a.logf("%s, seed %d: %.4g; %.1f kB up, %.1f kB down; the emulator was late by at most %v", a.What, a.Seed, samples[0][0],
 		float64(up2.Octets-up.Octets)/1000, float64(down2.Octets-down.Octets)/1000, a.late.Round(time.Millisecond))
 	return samples, nil
 }
@@ -188,7 +188,7 @@ func (a *airPlay) join(ctx context.Context) error {
 func (a *airPlay) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, acquainted)
 	defer cancel()
-	a.say("the gateways get to know each other")
+	a.logf("the gateways get to know each other")
 	silence := a.game.p.AckDelay + a.game.p.RoundTripMax(a.game.p.MTU)
 	var octets int64
 	for since, known := time.Now(), false; !known || time.Since(since) < silence; {
@@ -288,7 +288,7 @@ func (a *airPlay) sail(ctx context.Context) error {
 			}})
 	}
 	slices.SortStableFunc(plan, func(x, y action) int { return cmp.Compare(x.at, y.at) })
-	a.say("%s, seed %d: %d messages", a.What, a.Seed, len(a.Live.Posts))
+	a.logf("%s, seed %d: %d messages", a.What, a.Seed, len(a.Live.Posts))
 	a.stands(a.standing)
 	zero := time.Now()
 	for _, step := range plan {

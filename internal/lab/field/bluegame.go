@@ -176,7 +176,7 @@ func (g *game) play(ctx context.Context) (run *Run, err error) {
 	peersCtx, killPeers := context.WithCancel(ctx)
 	defer func() {
 		g.stands(nil)
-		g.say("removing namespaces and processes")
+		g.logf("removing namespaces and processes")
 		run, err = g.tearDown(run, err, killPeers)
 	}()
 	if err := g.setUp(ctx); err != nil {
@@ -212,7 +212,7 @@ func (g *game) setUp(ctx context.Context) (err error) {
 	if g.dir, err = filepath.Abs(g.dir); err != nil { // the gateways run elsewhere
 		return fmt.Errorf("lab: %w", err)
 	}
-	g.say("run %s: %d sites on %s, seed %d, %s over %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, strings.TrimSpace("peers "+g.o.Peers), g.o.transport())
+	g.logf("run %s: %d sites on %s, seed %d, %s over %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, strings.TrimSpace("peers "+g.o.Peers), g.o.transport())
 	wire, err := profile.Load("wire", nil)
 	if err != nil {
 		return err
@@ -288,7 +288,7 @@ func (g *game) startHQ(ctx, peersCtx context.Context) error {
 		if err := hq.gateway.start(ctx); err != nil {
 			return err
 		}
-		g.say("gateway of hq takes connections")
+		g.logf("gateway of hq takes connections")
 	} else {
 		home := filepath.Join(g.dir, "rdv-peer")
 		if err := errors.Join(os.RemoveAll(home), os.Mkdir(home, 0o755)); err != nil {
@@ -304,7 +304,7 @@ func (g *game) startHQ(ctx, peersCtx context.Context) error {
 		if _, err := rdv.Wait(wait, is("ready", "")); err != nil {
 			return err
 		}
-		g.say("JXTA rendezvous at hq is up")
+		g.logf("JXTA rendezvous at hq is up")
 	}
 	var err error
 	if g.hq, err = g.peer(peersCtx, hq, "hq"); err != nil {
@@ -314,13 +314,13 @@ func (g *game) startHQ(ctx, peersCtx context.Context) error {
 	for _, s := range g.talking() {
 		lines = append(lines, "find "+service(s.name)+" 30", "listen "+service(s.name))
 	}
-	if err := errors.Join(tell(g.hq, lines...), g.start(peersCtx, g.hq, 0)); err != nil {
+	if err := errors.Join(sendCommands(g.hq, lines...), g.start(peersCtx, g.hq, 0)); err != nil {
 		return err
 	}
 	if _, err := g.hq.Wait(wait, is("published", service("hq"))); err != nil {
 		return err
 	}
-	g.say("peer of hq has its rendezvous and has published its service")
+	g.logf("peer of hq has its rendezvous and has published its service")
 	return nil
 }
 
@@ -329,7 +329,7 @@ func (g *game) talking() []*lanSite {
 	return slices.DeleteFunc(slices.Clone(g.sites[1:]), func(s *lanSite) bool { return s.name == g.o.Deaf })
 }
 
-func tell(p *Peer, lines ...string) error {
+func sendCommands(p *Peer, lines ...string) error {
 	for _, l := range lines {
 		if err := p.Command(l); err != nil {
 			return err
@@ -345,7 +345,7 @@ func (g *game) startShips(ctx, peersCtx context.Context) error {
 			if err := s.gateway.start(ctx); err != nil {
 				return err
 			}
-			g.say("gateway of %s takes connections", s.name)
+			g.logf("gateway of %s takes connections", s.name)
 		}
 	}
 	if g.o.Deaf != "" {
@@ -354,7 +354,7 @@ func (g *game) startShips(ctx, peersCtx context.Context) error {
 		if g.deafEars, err = g.peer(peersCtx, g.sites[i], g.o.Deaf); err != nil {
 			return err
 		}
-		g.say("peer of %s is starting; it will do nothing", g.o.Deaf)
+		g.logf("peer of %s is starting; it will do nothing", g.o.Deaf)
 	}
 	for _, s := range g.talking() {
 		p, err := g.peer(peersCtx, s, s.name)
@@ -363,11 +363,11 @@ func (g *game) startShips(ctx, peersCtx context.Context) error {
 		}
 		g.ships = append(g.ships, p)
 		g.zero = p.Started
-		err = tell(p, "publish "+service(s.name)+" propagate", "find "+service("hq")+" 30", "listen "+service("hq"))
+		err = sendCommands(p, "publish "+service(s.name)+" propagate", "find "+service("hq")+" 30", "listen "+service("hq"))
 		if err = errors.Join(err, g.start(peersCtx, p, s.index)); err != nil {
 			return err
 		}
-		g.say("peer of %s is starting: time counts from here", s.name)
+		g.logf("peer of %s is starting: time counts from here", s.name)
 		for _, step := range []struct{ ev, name, text string }{
 			{"ready", "", "has loaded its library"},
 			{"rendezvous", "", "has its rendezvous"},
@@ -393,7 +393,7 @@ func (g *game) startShips(ctx, peersCtx context.Context) error {
 
 func (g *game) tellWhen(ctx context.Context, p *Peer, ev, name, text string) {
 	if e, err := p.Wait(ctx, is(ev, name)); err == nil {
-		g.say("%s %s (%.1f s)", p.Name(), text, e.At().Sub(g.zero).Seconds())
+		g.logf("%s %s (%.1f s)", p.Name(), text, e.At().Sub(g.zero).Seconds())
 	}
 }
 
@@ -417,7 +417,7 @@ func (g *game) sail(ctx, peersCtx context.Context) error {
 	}
 	plan = append(plan, g.scenario(ctx, peersCtx)...)
 	plan = append(plan, action{g.o.Duration, func() error {
-		g.say("the peers stop sending")
+		g.logf("the peers stop sending")
 		return g.stopSending()
 	}})
 	slices.SortStableFunc(plan, func(a, b action) int { return int(a.at - b.at) })
@@ -435,7 +435,7 @@ func (g *game) sail(ctx, peersCtx context.Context) error {
 func (g *game) stopSending() (err error) {
 	for _, p := range append([]*Peer{g.hq}, g.ships...) {
 		p.hush()
-		err = errors.Join(err, tell(p, "stop "+service(p.Name())))
+		err = errors.Join(err, sendCommands(p, "stop "+service(p.Name())))
 	}
 	return err
 }
@@ -464,19 +464,19 @@ func (g *game) records() (hq *record, ships []*record) {
 	return hq, ships
 }
 
-// look assesses what has happened so far.
-func (g *game) look() (*Run, []message) {
+// scoreSoFar assesses what has happened so far.
+func (g *game) scoreSoFar() (*Run, []message) {
 	run := &Run{}
 	hq, ships := g.records()
 	return run, assess(run, hq, ships, g.zero, g.o.Bulk)
 }
 
 // report tells how it goes.
-func (g *game) report() { g.say("%s", g.standing()) }
+func (g *game) report() { g.logf("%s", g.standing()) }
 
 // standing is how it goes.
 func (g *game) standing() string {
-	run, _ := g.look()
+	run, _ := g.scoreSoFar()
 	up, down := g.traffic()
 	text := fmt.Sprintf("%d of %d messages arrived", run.MessagesDelivered, run.MessagesSent)
 	if m := run.Latency.Median; m != nil {

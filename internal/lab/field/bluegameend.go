@@ -51,12 +51,12 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 	}
 	deadline := time.Now().Add(drain)
 	for {
-		run, _ := g.look()
+		run, _ := g.scoreSoFar()
 		if g.picture != nil {
 			g.sample(time.Now())
 		}
 		if run.MessagesSent > 0 && run.MessagesDelivered == run.MessagesSent || !time.Now().Before(deadline) {
-			g.say("%d of %d messages have arrived", run.MessagesDelivered, run.MessagesSent)
+			g.logf("%d of %d messages have arrived", run.MessagesDelivered, run.MessagesSent)
 			break
 		}
 		if err := g.until(ctx, time.Now().Add(drainTick)); err != nil {
@@ -67,7 +67,7 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 	settle := g.p.AckDelay + g.p.RoundTripMax(g.p.MTU)
 	over := time.Now().Add(settle + g.o.Idle)
 	g.stands(func() string { return fmt.Sprintf("silence; %v to go", time.Until(over).Round(time.Second)) })
-	g.say("silence: %v, of which the last %v are measured", (settle + g.o.Idle).Round(time.Second), g.o.Idle)
+	g.logf("silence: %v, of which the last %v are measured", (settle + g.o.Idle).Round(time.Second), g.o.Idle)
 	if err := g.until(ctx, time.Now().Add(settle)); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 		return nil, err
 	}
 	up2, down2 := g.traffic()
-	run, all := g.look()
+	run, all := g.scoreSoFar()
 	run.LinkBytes, run.LinkPackets = UpDown{Up: up.Octets, Down: down.Octets}, UpDown{Up: up.Frames, Down: down.Frames}
 	run.DroppedPackets, run.LostPackets = UpDown{Up: up.Dropped, Down: down.Dropped}, UpDown{Up: up.Lost, Down: down.Lost}
 	if sum := up.Octets + down.Octets; sum > 0 {

@@ -55,7 +55,7 @@ type crew struct {
 // utterance is one message of a talker.
 type utterance struct {
 	kind     kind
-	short    bool // it fits a datagram for sure: those come in order (docs/decisions/lanes.md)
+	short    bool // it fits a datagram for sure: those come in order (docs/decisions/queues.md)
 	at       time.Time
 	accepted bool
 	came     bool      // to the far listener's machine
@@ -108,7 +108,7 @@ segment_octets = 1024
 window = 64
 ack_delay_ms = 100
 probe_interval_ms = 1000
-hole_age_ms = 300
+gap_age_ms = 300
 grtt_ms = 200
 bundle_ms = 5
 state_share_percent = 25

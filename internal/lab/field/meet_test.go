@@ -94,10 +94,10 @@ func stream(c net.Conn) *said {
 	return s
 }
 
-// TestFacesMeet: JXTA peers on the ship's LAN, raw streams that speak as ATAK does on headquarters', real gateways and the
+// TestAdaptersMeet: JXTA peers on the ship's LAN, raw streams that speak as ATAK does on headquarters', real gateways and the
 // emulator of iridium-dialup between them. A track of each side is there once on the other, and so is a line of a chat; beside
 // the teller it is heard once, too.
-func TestFacesMeet(t *testing.T) {
+func TestAdaptersMeet(t *testing.T) {
 	g, ctx := stand(t, "meet", load(t, "iridium-dialup"), 1)
 	hq, ship := g.sites[0], g.sites[1]
 	ashore := fmt.Sprintf("%s:8087", lanAddr(0, 1).Addr())

@@ -82,8 +82,8 @@ func (l *progressLog) voice(name string) *voice {
 	return v
 }
 
-// say writes a line.
-func (v *voice) say(format string, args ...any) {
+// logf writes a line.
+func (v *voice) logf(format string, args ...any) {
 	l := v.log
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -20,7 +20,7 @@ func TestProgressWithoutNews(t *testing.T) {
 	var out bytes.Buffer
 	l := &progressLog{w: &out}
 	with, without := l.voice("gateway"), l.voice("unaided")
-	with.say("took %d", 1)
+	with.logf("took %d", 1)
 	l.mu.Lock()
 	l.begin, l.last = epoch, epoch
 	l.mu.Unlock()

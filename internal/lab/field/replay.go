@@ -125,7 +125,7 @@ func (r *liveReplay) play(ctx context.Context) (res *replay.Result, err error) {
 				p.Close()
 			}
 		}
-		r.say("removing namespaces and processes")
+		r.logf("removing namespaces and processes")
 		if g.hub != nil {
 			err = errors.Join(err, g.hub.Close())
 			if res != nil && err == nil {
@@ -152,7 +152,7 @@ func (r *liveReplay) play(ctx context.Context) (res *replay.Result, err error) {
 			return nil, err
 		}
 	}
-	r.say("both gateways take connections")
+	r.logf("both gateways take connections")
 	if err := r.meet(ctx); err != nil {
 		return nil, err
 	}
@@ -180,7 +180,7 @@ func (r *liveReplay) meet(ctx context.Context) error {
 			return err
 		}
 		if reading.Ship.Peers[0].Knows && reading.Shore.Peers[0].Knows {
-			r.say("the gateways know each other: time counts from here")
+			r.logf("the gateways know each other: time counts from here")
 			return nil
 		}
 		select {
@@ -303,7 +303,7 @@ func (r *liveReplay) actions(ctx context.Context) error {
 
 // drain waits until all has arrived, is acknowledged, and the link is silent; or until nothing is under way any more.
 func (r *liveReplay) drain(ctx context.Context) error {
-	r.say("the trace is over")
+	r.logf("the trace is over")
 	begin := time.Since(r.zero)
 	quiet := begin
 	var last [2]int64

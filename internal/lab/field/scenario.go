@@ -17,12 +17,12 @@ func (g *game) scenario(ctx, peersCtx context.Context) (plan []action) {
 	if o.OutageFor > 0 {
 		plan = append(plan,
 			action{o.OutageAt, func() error {
-				g.say("the link goes down for %v", o.OutageFor)
+				g.logf("the link goes down for %v", o.OutageFor)
 				g.begin = time.Now()
 				return g.switchLink(true)
 			}},
 			action{o.OutageAt + o.OutageFor, func() error {
-				g.say("the link is back")
+				g.logf("the link is back")
 				g.end = time.Now()
 				return g.switchLink(false)
 			}})
@@ -34,28 +34,28 @@ func (g *game) scenario(ctx, peersCtx context.Context) (plan []action) {
 					return err
 				}
 				// A first question that has no answer loads the library's classes: the second is what is measured.
-				return tell(g.asker, "find nobody-svc 3600")
+				return sendCommands(g.asker, "find nobody-svc 3600")
 			}},
 			action{o.OutageAt + o.OutageFor/2, func() error {
 				g.askedAt = time.Now()
-				g.say("a second peer on %s asks for hq's service", g.sites[1].name)
+				g.logf("a second peer on %s asks for hq's service", g.sites[1].name)
 				go g.tellWhen(peersCtx, g.asker, "discovered", service("hq"), "has discovered hq's service")
-				return tell(g.asker, "find "+service("hq")+" 30")
+				return sendCommands(g.asker, "find "+service("hq")+" 30")
 			}})
 	}
 	if o.Bulk > 0 {
 		plan = append(plan, action{o.BulkAt, func() error {
-			g.say("hq and %s send %d octets each", g.ships[0].Name(), o.Bulk)
+			g.logf("hq and %s send %d octets each", g.ships[0].Name(), o.Bulk)
 			return errors.Join(
-				tell(g.hq, fmt.Sprintf("send %s %d 1 0", service("hq"), o.Bulk)),
-				tell(g.ships[0], fmt.Sprintf("send %s %d 1 0", service(g.ships[0].Name()), o.Bulk)))
+				sendCommands(g.hq, fmt.Sprintf("send %s %d 1 0", service("hq"), o.Bulk)),
+				sendCommands(g.ships[0], fmt.Sprintf("send %s %d 1 0", service(g.ships[0].Name()), o.Bulk)))
 		}})
 	}
 	if o.RedialAt > 0 {
 		plan = append(plan, action{o.RedialAt, func() error {
 			s := g.sites[1]
 			g.redialed = time.Now()
-			g.say("%s gets the address %s on the link", s.name, redialAddr(s.index).Addr())
+			g.logf("%s gets the address %s on the link", s.name, redialAddr(s.index).Addr())
 			return g.hub.Redial(s.name, redialAddr(s.index))
 		}})
 	}
@@ -102,12 +102,12 @@ func (g *game) killGateway(ctx context.Context) error {
 	}
 	at := time.Now()
 	s.gateway.kill()
-	g.say("gateway of %s killed", s.name)
+	g.logf("gateway of %s killed", s.name)
 	if err := s.gateway.start(ctx); err != nil {
 		return err
 	}
 	g.kill = &Killed{Site: s.name, AtS: *seconds(at.Sub(g.zero)), DownS: *seconds(time.Since(at))}
-	g.say("gateway of %s is up again after %.2f s", s.name, g.kill.DownS)
+	g.logf("gateway of %s is up again after %.2f s", s.name, g.kill.DownS)
 	go func() {
 		wait, cancel := context.WithTimeout(ctx, killWait)
 		defer cancel()
@@ -116,7 +116,7 @@ func (g *game) killGateway(ctx context.Context) error {
 			g.mu.Lock()
 			g.kill.BackS = *seconds(e.At().Sub(at))
 			g.mu.Unlock()
-			g.say("%s has its rendezvous again (%.1f s)", s.name, e.At().Sub(at).Seconds())
+			g.logf("%s has its rendezvous again (%.1f s)", s.name, e.At().Sub(at).Seconds())
 		}
 	}()
 	return nil

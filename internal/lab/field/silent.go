@@ -46,7 +46,7 @@ func (g *game) silenceActions(ctx context.Context) []action {
 				if err != nil {
 					return fmt.Errorf("lab: silence of %s: %w: %s", s.name, err, strings.TrimSpace(string(out)))
 				}
-				g.say("%s is silent until %.0f s", s.name, end.Seconds())
+				g.logf("%s is silent until %.0f s", s.name, end.Seconds())
 			}
 			return nil
 		}},
@@ -67,7 +67,7 @@ func (g *game) silenceActions(ctx context.Context) []action {
 				q.Bytes += now.Up.Offered.Octets - before[i].Up.Offered.Octets
 			}
 			g.quiet = q
-			g.say("silent ships have sent %d packets in %.0f s", q.Packets, q.Seconds)
+			g.logf("silent ships have sent %d packets in %.0f s", q.Packets, q.Seconds)
 			return nil
 		}},
 	}

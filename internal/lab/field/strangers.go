@@ -20,11 +20,11 @@ const (
 func (g *game) start(ctx context.Context, p *Peer, site int) error {
 	svc := service(p.Name())
 	if g.o.Shapes != ShapesStrangers {
-		return tell(p, fmt.Sprintf("send %s %d 0 %g", svc, g.o.Size, g.o.Rate.Seconds()))
+		return sendCommands(p, fmt.Sprintf("send %s %d 0 %g", svc, g.o.Size, g.o.Rate.Seconds()))
 	}
 	ctx, p.hush = context.WithCancel(ctx)
 	go g.speak(ctx, p, g.o.Seed<<8+uint64(site))
-	return tell(p, "open "+svc)
+	return sendCommands(p, "open "+svc)
 }
 
 // speak has a peer send messages of strangers from when its pipe is open, each at its time, until ctx or the peer ends.
@@ -36,7 +36,7 @@ func (g *game) speak(ctx context.Context, p *Peer, seed uint64) {
 	app := shapes.Report(seed, p.Name(), g.o.Size)
 	next, _ := shapes.Arrivals(seed, g.o.Arrivals, g.o.Rate)
 	for at := time.Now(); pause(ctx, time.Until(at)); at = at.Add(next()) {
-		if tell(p, putLine(svc, app.Next(time.Now()))) != nil {
+		if sendCommands(p, putLine(svc, app.Next(time.Now()))) != nil {
 			return
 		}
 	}

@@ -192,7 +192,7 @@ func TestTAKDirect(t *testing.T) {
 		t.Fatal(err)
 	}
 	check.Until(t, time.Minute, "each sees the other", func() bool {
-		device.say(ashore.report(time.Minute))
+		device.send(ashore.report(time.Minute))
 		say(strings.Replace(afloat.report(time.Minute), "*:-1:stcp", own+":4242:tcp", 1))
 		return seen.newest(ashore.uid) != nil && alone.newest(afloat.uid) != nil
 	})
@@ -226,13 +226,13 @@ func TestTAKDirect(t *testing.T) {
 	receipt := takText("11111111-0000-4000-8000-000000000001", "b-t-f-d", "h-g-i-g-o", 0, 0, time.Hour, fmt.Sprintf(
 		`<__chatreceipt parent="RootContactGroup" groupOwner="false" messageId="11111111-0000-4000-8000-000000000001" chatroom="x" id="x" senderCallsign="%s"><chatgrp uid0="%s" uid1="%s" id="x"/></__chatreceipt><link uid="%[2]s" type="a-f-G-U-C" relation="p-p"/>`,
 		ashore.callsign(), ashore.uid, afloat.uid))
-	device.say(receipt)
+	device.send(receipt)
 	check.Until(t, time.Minute, "the receipt is at its endpoint", func() bool {
 		e := taken.newest("11111111-0000-4000-8000-000000000001")
 		return e != nil && e.Type == "b-t-f-d"
 	})
 	uid, text = words(ashore, afloat, "11111111-0000-4000-8000-000000000002", fmt.Sprintf(`<marti><dest callsign="%s"/></marti>`, afloat.callsign()))
-	device.say(text)
+	device.send(text)
 	check.Until(t, time.Minute, "words of headquarters are at the endpoint", func() bool { return taken.newest(uid) != nil })
 	if _, n := taken.came(uid); n != 1 {
 		t.Errorf("they came %d times", n)

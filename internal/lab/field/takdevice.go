@@ -120,8 +120,8 @@ func (s *takStream) open() bool {
 	return s.conn != nil
 }
 
-// say says an event; false: there is no stream, or it has just ended.
-func (s *takStream) say(text string) bool {
+// send says an event; false: there is no stream, or it has just ended.
+func (s *takStream) send(text string) bool {
 	s.mu.Lock()
 	c := s.conn
 	s.mu.Unlock()

@@ -20,8 +20,8 @@ const mostPiped = 200_000
 
 func noEvent(*cot.Event) {}
 
-// tell hands an event to all servers that this one has a connection to; one that has no room any more misses it.
-func (s *takSite) tell(text string) {
+// broadcast hands an event to all servers that this one has a connection to; one that has no room any more misses it.
+func (s *takSite) broadcast(text string) {
 	for _, p := range s.pipes {
 		p.put(text)
 	}
@@ -89,7 +89,7 @@ func (g *takGame) federate(all context.Context) error {
 			}
 		})
 	}
-	g.say("%d TCP connections are open over the link", g.o.Ships)
+	g.logf("%d TCP connections are open over the link", g.o.Ships)
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (g *takGame) finish(ctx context.Context) (*report.TAKRun, error) {
 			return nil, ctx.Err()
 		}
 	}
-	g.say("%d of %d alerts and %d of %d chats have come", run.Alerts.Came, run.Alerts.Sent, run.Chats.Came, run.Chats.Sent)
+	g.logf("%d of %d alerts and %d of %d chats have come", run.Alerts.Came, run.Alerts.Sent, run.Chats.Came, run.Chats.Sent)
 	up, down := g.traffic()
 	run.Bytes, run.Packets = UpDown{Up: up.Octets, Down: down.Octets}, UpDown{Up: up.Frames, Down: down.Frames}
 	run.Dropped, run.Lost = UpDown{Up: up.Dropped, Down: down.Dropped}, UpDown{Up: up.Lost, Down: down.Lost}

@@ -88,7 +88,7 @@ func (g *takGame) play(ctx context.Context) (run *report.TAKRun, err error) {
 	all, end := context.WithCancel(ctx)
 	defer func() {
 		g.stands(nil)
-		g.say("removing namespaces and processes")
+		g.logf("removing namespaces and processes")
 		end()
 		under := &Run{}
 		if _, terr := g.tearDown(under, nil, func() {}); err == nil {
@@ -147,7 +147,7 @@ func (g *takGame) serve(ctx, all context.Context) error {
 		if err := s.gateway.start(ctx); err != nil {
 			return err
 		}
-		g.say("gateway of %s takes connections", s.name)
+		g.logf("gateway of %s takes connections", s.name)
 	}
 	for i := range g.sites[1:] {
 		if err := g.connect(all, i+1); err != nil {
@@ -178,7 +178,7 @@ func (g *takGame) acquaint(ctx context.Context) error {
 		}
 	}
 	g.met = seconds(time.Since(begun))
-	g.say("the gateways know each other after %.1f s", *g.met)
+	g.logf("the gateways know each other after %.1f s", *g.met)
 	return nil
 }
 
@@ -246,10 +246,10 @@ func (g *takGame) sail(ctx, all context.Context) (*report.TAKRun, error) {
 			return nil, err
 		}
 	}
-	g.say("%d devices at each site: time counts from here", g.devices)
+	g.logf("%d devices at each site: time counts from here", g.devices)
 	var plan []action
 	for d := progress; d < g.o.Duration; d += progress {
-		plan = append(plan, action{d, func() error { g.say("%s", g.standing()); return nil }})
+		plan = append(plan, action{d, func() error { g.logf("%s", g.standing()); return nil }})
 	}
 	for n, d := 0, alertEvery; d < g.o.Duration; n, d = n+1, d+alertEvery {
 		plan = append(plan, action{d, func() error { g.raise(1+n%g.o.Ships, n); return nil }})
@@ -269,7 +269,7 @@ func (g *takGame) sail(ctx, all context.Context) (*report.TAKRun, error) {
 		}
 	}
 	stop()
-	g.say("the devices are silent")
+	g.logf("the devices are silent")
 	crew.Wait()
 	return g.finish(ctx)
 }
@@ -279,19 +279,19 @@ func (g *takGame) incidents(ctx context.Context) (plan []action) {
 	o := g.o
 	if o.OutageFor > 0 {
 		plan = append(plan,
-			action{o.OutageAt, func() error { g.say("the link goes down for %v", o.OutageFor); return g.switchLink(true) }},
-			action{o.OutageAt + o.OutageFor, func() error { g.say("the link is back"); return g.switchLink(false) }})
+			action{o.OutageAt, func() error { g.logf("the link goes down for %v", o.OutageFor); return g.switchLink(true) }},
+			action{o.OutageAt + o.OutageFor, func() error { g.logf("the link is back"); return g.switchLink(false) }})
 	}
 	if o.Kill != "" && g.kind == "gateway" {
 		plan = append(plan, action{o.KillAt, func() error {
 			s := g.sites[slices.IndexFunc(g.sites, func(s *lanSite) bool { return s.name == o.Kill })]
 			at := time.Now()
 			s.gateway.kill()
-			g.say("gateway of %s killed", s.name)
+			g.logf("gateway of %s killed", s.name)
 			if err := s.gateway.start(ctx); err != nil {
 				return err
 			}
-			g.say("gateway of %s is up again after %.2f s", s.name, time.Since(at).Seconds())
+			g.logf("gateway of %s is up again after %.2f s", s.name, time.Since(at).Seconds())
 			return nil
 		}})
 	}
@@ -302,15 +302,15 @@ func (g *takGame) incidents(ctx context.Context) (plan []action) {
 // mesh, the others have streams. The first one is who raises alerts and chats.
 func (g *takGame) device(all context.Context, i, n int) (func(string) bool, error) {
 	if g.kind == "unaided" {
-		return func(text string) bool { g.served[i].tell(text); return true }, nil
+		return func(text string) bool { g.served[i].broadcast(text); return true }, nil
 	}
 	if n == 0 {
-		return g.served[i].talk.say, nil
+		return g.served[i].talk.send, nil
 	}
 	if i == 0 || n != g.devices-1 {
 		s := g.stream(i)
 		go s.keep(all)
-		return s.say, g.opened(all, s)
+		return s.send, g.opened(all, s)
 	}
 	return g.meshDevice(all, i)
 }
@@ -399,8 +399,8 @@ func (g *takGame) utter(s takSent, text string) {
 	s.at = time.Now()
 	site := &g.served[s.from]
 	if g.kind == "unaided" {
-		site.tell(text)
-	} else if !site.talk.say(text) {
+		site.broadcast(text)
+	} else if !site.talk.send(text) {
 		return // its gateway is gone: nobody takes it
 	}
 	g.mu.Lock()

@@ -164,7 +164,7 @@ func (p *person) receipt(kind, message string) string {
 		message, room, room, p.callsign, p.uid, room, p.uid))
 }
 
-// TestTAKForAnHour is the acceptance of the face with real processes: headquarters with taky, a ship whose ten units are a mesh,
+// TestTAKForAnHour is the acceptance of the adapter with real processes: headquarters with taky, a ship whose ten units are a mesh,
 // ten units ashore, an alert of the ship each 20 s, words both ways with receipts, a data package of 200 kB, an outage,
 // and kill -9 of both gateways. Beside it the same reports and alerts go unaided through one TCP connection with the same outage.
 func TestTAKForAnHour(t *testing.T) {

@@ -44,7 +44,7 @@ func ReplayTAK(ctx context.Context, events []replay.TAKEvent, o ReplayOptions) (
 	all, end := context.WithCancel(ctx)
 	defer func() {
 		l.stands(nil)
-		l.say("removing namespaces and processes")
+		l.logf("removing namespaces and processes")
 		end()
 		run := &Run{}
 		_, terr := l.tearDown(run, nil, func() {})
@@ -120,8 +120,8 @@ func (l *takLive) events(ctx, all context.Context, events []replay.TAKEvent, at 
 			})
 		}
 		l.mu.Unlock()
-		if !d.say(string(xml)) {
-			l.say("the device %s has lost its stream", e.From)
+		if !d.send(string(xml)) {
+			l.logf("the device %s has lost its stream", e.From)
 		}
 		if at != nil {
 			at(e.At, of)
@@ -132,7 +132,7 @@ func (l *takLive) events(ctx, all context.Context, events []replay.TAKEvent, at 
 
 // settle waits until the link has nothing new to carry and everything is shown, or for as long as a replay in virtual time.
 func (l *takLive) settle(ctx context.Context) (time.Duration, error) {
-	l.say("the trace is over")
+	l.logf("the trace is over")
 	begin := time.Now()
 	quiet, last := begin, linkemu.Stats{}
 	for time.Since(begin) < replay.TAKDrain {

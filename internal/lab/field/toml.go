@@ -64,9 +64,9 @@ func rulesTOML(g replay.Gateway, all []*lanSite) string {
 		if r.Expires > 0 {
 			text("expires", r.Expires.String())
 		}
-		text("supersede", r.Supersede)
+		text("last_value", r.LastValue)
 		if r.Pattern != nil {
-			text("supersede_pattern", r.Pattern.String())
+			text("last_value_pattern", r.Pattern.String())
 		}
 	}
 	return b.String()

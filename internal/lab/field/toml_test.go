@@ -30,7 +30,7 @@ func TestRulesTOML(t *testing.T) {
 			{Label: "a \"label\"", Direction: site.Out, Site: 2, Type: filter.Message, Pipe: pipe, Least: 5, Most: 90, Action: filter.Allow, Rate: filter.Rate{Count: 3, Per: time.Minute}},
 			{Direction: site.In, Type: filter.Spec, Name: "x*", Action: filter.Deny}, {Action: filter.Local, Group: "jxta-NetGroup"},
 		},
-		Messages: []mark.Rule{{Element: "trk*", Least: 3, Precedence: precedence(t, "flash"), Expires: 90 * time.Second, Supersede: "trk:body", Pattern: pattern}, {Pipe: pipe, Precedence: precedence(t, "routine")}},
+		Messages: []mark.Rule{{Element: "trk*", Least: 3, Precedence: precedence(t, "flash"), Expires: 90 * time.Second, LastValue: "trk:body", Pattern: pattern}, {Pipe: pipe, Precedence: precedence(t, "routine")}},
 	}
 	dir := t.TempDir()
 	key := filepath.Join(dir, "net.key")

@@ -241,7 +241,7 @@ type Result struct {
 	Termination  time.Duration // from the first packet's sending to the last one's arrival
 	OfThirdNodes int
 
-	surveyed bool
+	probed bool
 }
 
 // Fit says what the link does. base says whether it is shared, and how long a talker holds it.

@@ -124,7 +124,7 @@ func number(key, value, why string) string {
 
 // word is how a number was found.
 func (r Result) word() string {
-	if r.surveyed {
+	if r.probed {
 		return "surveyed"
 	}
 	return "fitted"
@@ -141,7 +141,7 @@ func (r Result) directions(out *strings.Builder, p, base profile.Profile) {
 		return
 	}
 	first := "the first capture's end"
-	if r.surveyed {
+	if r.probed {
 		first = "the terminal"
 	}
 	out.WriteString("[up]                         # from " + first + "\n")

@@ -22,8 +22,8 @@
 // # The other way
 //
 // Fit says from captures at both ends of a link what the link does to packets: rate, delay and jitter each way, loss and its
-// bursts, the change of talker on a shared channel, and how the two clocks differ. It writes that as a profile. OfSurvey does the
-// same with the datagrams of a survey.
+// bursts, the change of talker on a shared channel, and how the two clocks differ. It writes that as a profile. OfLinkProbe does the
+// same with the datagrams of a link probe.
 //
 // The captures are joined by their packets. Neither clock is trusted: on a star the least delays of the two directions are taken
 // to be equal. Fit picks the rate and the turnaround that make the remaining delays most alike when the same packets cross a link
@@ -34,13 +34,13 @@
 //   - channel.go: a channel that all share, and its turns
 //   - compress.go: modems that compress
 //   - estimate.go: rate, delay, jitter and loss of one direction
-//   - few.go: the same of a star by few packets, as a survey has them
+//   - few.go: the same of a star by few packets, as a link probe has them
 //   - fit.go: Join, Fit
 //   - fittext.go: what was found, as JSON and as text
 //   - fitwrite.go: a profile with where each number comes from
 //   - linkemu.go: Link: a star, and the events of both
 //   - measured.go: what a real link did, packet by packet
-//   - ofsurvey.go: OfSurvey
+//   - ofsurvey.go: OfLinkProbe
 //   - pipe.go: one direction of one node: queue, airtime, loss and delay
 //   - quantile.go: quantiles of sorted figures, in the two ways that reports use
 //   - spells.go: fades, hand-overs, dropped calls

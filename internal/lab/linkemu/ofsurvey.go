@@ -5,28 +5,28 @@ import (
 	"net/netip"
 	"slices"
 
+	"aldis/internal/link/probe"
 	"aldis/internal/link/profile"
-	"aldis/internal/link/survey"
 )
 
-// fewestOfSurvey is how many datagrams of a survey must have arrived in each direction. All of them are known.
-const fewestOfSurvey = 10
+// fewestOfLinkProbe is how many datagrams of a link probe must have arrived in each direction. All of them are known.
+const fewestOfLinkProbe = 10
 
-// Survey is what gateway survey --json prints of a survey that is done.
-type Survey struct {
+// LinkProbe is what gateway probe --json prints of a link probe that is done.
+type LinkProbe struct {
 	Status struct {
 		Peer     string `json:"peer"`
 		Budget   int    `json:"budget_octets"`
 		Sent     int    `json:"sent_octets"`
 		Received int    `json:"received_octets"`
-	} `json:"survey"`
-	Terminal bool            `json:"terminal"` // the near end: what it sent went up
-	Packets  []survey.Packet `json:"packets"`
+	} `json:"link_probe"`
+	Terminal bool           `json:"terminal"` // the near end: what it sent went up
+	Packets  []probe.Packet `json:"packets"`
 }
 
-// OfSurvey says from the datagrams of a survey what the link does. terminal says that the near end is a terminal of the link,
+// OfLinkProbe says from the datagrams of a link probe what the link does. terminal says that the near end is a terminal of the link,
 // and not ashore: then what it sent went up.
-func OfSurvey(list []survey.Packet, base profile.Profile, terminal bool) (Result, error) {
+func OfLinkProbe(list []probe.Packet, base profile.Profile, terminal bool) (Result, error) {
 	var ends [2][]Passage // near and far
 	names := [2]netip.Addr{netip.AddrFrom4([4]byte{1}), netip.AddrFrom4([4]byte{2})}
 	for i, p := range list {
@@ -49,23 +49,23 @@ func OfSurvey(list []survey.Packet, base profile.Profile, terminal bool) (Result
 	for _, end := range ends {
 		slices.SortStableFunc(end, func(x, y Passage) int { return int(x.At - y.At) })
 	}
-	j, err := join(ends[0], ends[1], fewestOfSurvey)
+	j, err := join(ends[0], ends[1], fewestOfLinkProbe)
 	if err != nil {
 		return Result{}, err
 	}
 	r, err := Fit(j, base)
-	r.surveyed = true
+	r.probed = true
 	return r, err
 }
 
 // Largest is the octets of the largest datagram that arrived.
 func (r Result) Largest() int { return max(r.Up.Largest, r.Down.Largest) }
 
-// enoughAir is how many times as long as the jitter what a survey sends in a direction has to be on the air for its rate to show:
-// surveys of certus-100 with 0.65 tell it at 5 of 10 seeds, with 1.5 at 9 (TestSurveyBudget).
+// enoughAir is how many times as long as the jitter what a link probe sends in a direction has to be on the air for its rate to show:
+// link probes of certus-100 with 0.65 tell it at 5 of 10 seeds, with 1.5 at 9 (TestLinkProbeBudget).
 const enoughAir = 2
 
-// Budget is how many octets a survey should have that tells the rates, where one of used octets did not; 0: more than a survey
+// Budget is how many octets a link probe should have that tells the rates, where one of used octets did not; 0: more than a link probe
 // may have. A link that is still faster than this one looks may need another step.
 func (r Result) Budget(base profile.Profile, used int) int {
 	octets := float64(used)
@@ -79,15 +79,15 @@ func (r Result) Budget(base profile.Profile, used int) int {
 			octets = max(octets, float64(used)*max(1.5, enoughAir*d.e.Jitter.Seconds()/air))
 		}
 	}
-	if octets > survey.MostBudget {
+	if octets > probe.MostBudget {
 		return 0
 	}
 	return (int(octets) + 999) / 1000 * 1000
 }
 
-// Doubts says in sentences what the datagrams of a survey of so many octets do not tell, beside base.
+// Doubts says in sentences what the datagrams of a link probe of so many octets do not tell, beside base.
 func (r Result) Doubts(base profile.Profile, used int) (list []string) {
-	remedy := fmt.Sprintf("a survey of at most %d octets does not tell it, captures of both ends may: gateway tune --fit", survey.MostBudget)
+	remedy := fmt.Sprintf("a link probe of at most %d octets does not tell it, captures of both ends may: gateway tune --fit", probe.MostBudget)
 	if n := r.Budget(base, used); n > 0 {
 		remedy = fmt.Sprintf("--budget %d would probably tell it", n)
 	}

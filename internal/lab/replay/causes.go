@@ -18,7 +18,7 @@ const (
 	CauseRule     Cause = "rule"             // by the gateways' rules it was not to be carried any longer
 	CauseBusy     Cause = "link_busy"        // it waited for others
 	CauseDropped  Cause = "dropped"          // a full queue of the link dropped datagrams of its direction
-	CauseAir      Cause = "lost_on_the_air"  // datagrams of either direction were lost, itself or its receipt among them or before it
+	CauseAir      Cause = "lost_on_the_air"  // datagrams of either direction were lost, itself or its acknowledgement among them or before it
 	CauseTurn     Cause = "waited_to_speak"  // nothing was lost and nothing in the way: the other side had the word, or nothing was due yet
 )
 
@@ -79,7 +79,7 @@ type inquiry struct {
 
 func newInquiry(p *Result, deadline float64, shared bool) *inquiry {
 	m := p.Messages
-	return &inquiry{p, deadline, shared, m.Expired + m.Superseded + m.Withdrawn + m.Refused + m.Stopped}
+	return &inquiry{p, deadline, shared, m.Expired + m.Superseded + m.Cancelled + m.Refused + m.Stopped}
 }
 
 // cause says why a message that is missed was missed.
@@ -104,7 +104,7 @@ func (q *inquiry) cause(s Sample) Cause {
 			continue
 		}
 		span += q.play.BinS
-		lost += b.Lost.Up + b.Lost.Down // the receipt's way counts as well
+		lost += b.Lost.Up + b.Lost.Down // the acknowledgement's way counts as well
 		if s.Up || q.shared {
 			busy += b.BusyS.Up
 			dropped += b.Drops.Up

@@ -39,7 +39,7 @@ func knobs() []knob {
 			steps: []float64{0.5, 2}},
 		timer("ack_delay_ms", func(p *profile.Profile) *time.Duration { return &p.AckDelay }, 0.5, 0.75, 1.35, 2, 4),
 		bundle,
-		timer("hole_age_ms", func(p *profile.Profile) *time.Duration { return &p.HoleAge }, 0.6, 1.6),
+		timer("gap_age_ms", func(p *profile.Profile) *time.Duration { return &p.GapAge }, 0.6, 1.6),
 		timer("probe_interval_ms", func(p *profile.Profile) *time.Duration { return &p.ProbeInterval }, 0.5, 2),
 		timer("grtt_ms", func(p *profile.Profile) *time.Duration { return &p.GRTT }, 0.6, 1.6),
 		{Key: "window", get: func(p *profile.Profile) int { return p.Window }, set: func(p *profile.Profile, v int) { p.Window = v }, steps: []float64{0.5, 2}},

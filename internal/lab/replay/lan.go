@@ -46,8 +46,8 @@ func (l *lan) configure(n *sim.Node, c *sim.Setup) {
 	parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 0x50, 14: byte(n.ID >> 8), 15: byte(n.ID)}}
 	cfg := sim.Bridge(c)
 	cfg.Address, cfg.Identity = address(n), jxtabridge.Identity{Peer: parts.Unique()}
-	c.Faces = map[site.Face]func([]site.Memory) (sim.Face, error){
-		site.JXTA: func(memories []site.Memory) (sim.Face, error) {
+	c.Adapters = map[site.Adapter]func([]site.Memory) (sim.Adapter, error){
+		site.JXTA: func(memories []site.Memory) (sim.Adapter, error) {
 			return &watched{jxtabridge.New(cfg, memories), l}, nil
 		}}
 }
@@ -97,7 +97,7 @@ func (l *lan) begin() {
 	}
 	for i, e := range l.peers {
 		local := fmt.Sprintf("10.20.%d.%d:%d", e.node.ID, 2+i%250, 4711+i/250)
-		l.p.w.Tell(e.node, jxtabridge.Opened{Conn: e.conn, Remote: local})
+		l.p.w.DeliverJXTA(e.node, jxtabridge.Opened{Conn: e.conn, Remote: local})
 		l.step(e, edgepeer.Dialled{Remote: address(e.node), Local: local})
 	}
 }
@@ -107,10 +107,10 @@ func (l *lan) step(e *edge, ev edgepeer.Event) {
 	w := l.p.w
 	out := e.peer.Step(w.Now, ev)
 	if line := out.Welcome; line != nil {
-		w.At(0, func() { w.Tell(e.node, jxtabridge.Welcomed{Conn: e.conn, Welcome: *line}) })
+		w.At(0, func() { w.DeliverJXTA(e.node, jxtabridge.Welcomed{Conn: e.conn, Welcome: *line}) })
 	}
 	for _, body := range out.Send {
-		w.At(0, func() { w.Tell(e.node, jxtabridge.Received{Conn: e.conn, Body: body}) })
+		w.At(0, func() { w.DeliverJXTA(e.node, jxtabridge.Received{Conn: e.conn, Body: body}) })
 	}
 	if at := out.Deadline; !at.IsZero() && !at.Equal(e.due) {
 		e.due = at
@@ -140,7 +140,7 @@ func (l *lan) output(n *sim.Node, out api.Output) {
 			w.At(0, func() {
 				l.step(e, edgepeer.Received{Body: body})
 				if o.Token != 0 {
-					w.Tell(n, jxtabridge.Written{Conn: o.Conn, Token: o.Token})
+					w.DeliverJXTA(n, jxtabridge.Written{Conn: o.Conn, Token: o.Token})
 				}
 			})
 		case jxtabridge.Close:

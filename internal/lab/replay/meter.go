@@ -118,7 +118,7 @@ func (m *Meter) Finish(rec *Record, elapsed time.Duration, r Reading) {
 		for _, peer := range st.Peers {
 			res.Messages.Expired += int(peer.Expired)
 			res.Messages.Superseded += int(peer.Superseded)
-			res.Messages.Withdrawn += int(peer.Withdrawn)
+			res.Messages.Cancelled += int(peer.Cancelled)
 			res.Messages.Refused += int(peer.Refused)
 		}
 		res.Messages.Stopped += int(st.Dropped["filter"])
@@ -215,7 +215,7 @@ func (m *Meter) Overload(s *Script) error {
 	case err == nil:
 		if m := res.Messages; m.Lost > 0 && m.explained() {
 			res.Remarks = append(res.Remarks, fmt.Sprintf("%d messages were not carried: %d expired, %d replaced by newer ones, %d given up for more urgent ones, %d refused, by filters or for want of room, %d not let in by filters",
-				m.Lost, m.Expired, m.Superseded, m.Withdrawn, m.Refused, m.Stopped))
+				m.Lost, m.Expired, m.Superseded, m.Cancelled, m.Refused, m.Stopped))
 		} else if m.Lost > 0 && m.Lost == m.Untaken {
 			res.Problem("%d messages were never taken: their gateway knew of nobody who listens on the other side when they were sent", m.Lost)
 		} else if m.Lost > 0 {

@@ -125,7 +125,7 @@ func TestCauses(t *testing.T) {
 		{CauseTurn, Bin{}},
 		{CauseTurn, Bin{BusyS: UpDown[float64]{Down: 9}}}, // the other direction's
 		{CauseAir, Bin{Lost: UpDown[int64]{Up: 1}}},
-		{CauseAir, Bin{Lost: UpDown[int64]{Down: 1}}}, // a receipt
+		{CauseAir, Bin{Lost: UpDown[int64]{Down: 1}}}, // an acknowledgement
 		{CauseDropped, Bin{Drops: UpDown[int64]{Up: 1}, Lost: UpDown[int64]{Up: 1}}},
 		{CauseBusy, Bin{BusyS: UpDown[float64]{Up: 9}, Drops: UpDown[int64]{Up: 1}}},
 	} {

@@ -47,14 +47,14 @@ type Messages struct {
 	// refused (filters, no room), and not let in by the other side's filters.
 	Expired    int `json:"expired,omitempty"`
 	Superseded int `json:"superseded,omitempty"`
-	Withdrawn  int `json:"withdrawn,omitempty"`
+	Cancelled  int `json:"cancelled,omitempty"`
 	Refused    int `json:"refused,omitempty"`
 	Stopped    int `json:"stopped,omitempty"`
 }
 
 // explained says whether all that was lost was lost by rule.
 func (m Messages) explained() bool {
-	return m.Lost <= m.Expired+m.Superseded+m.Withdrawn+m.Refused+m.Stopped
+	return m.Lost <= m.Expired+m.Superseded+m.Cancelled+m.Refused+m.Stopped
 }
 
 // Latency of what was delivered, from the send to the listener.

@@ -37,7 +37,7 @@ type Options struct {
 	Content     string        // of messages that have only sizes: trace.ContentXML (the default), ContentText, ContentRandom
 	Bin         time.Duration // of Result.Bins; zero: a 120th of the trace, a second at least
 	Drain       time.Duration // the most that is waited after the trace for what is under way; zero: an hour
-	Bound       float64       // metres that a far TAK unit may be wrong by; 0: the face's own
+	Bound       float64       // metres that a far TAK unit may be wrong by; 0: the adapter's own
 	// Progress is told how far the trace is; may be nil. It runs on the caller's goroutine.
 	Progress func(at, of time.Duration)
 }

@@ -54,7 +54,7 @@ func spread(p95, slowest float64) (times []float64) {
 	return times
 }
 
-// plain is a link on which a longer delay of receipts saves octets and larger datagrams save time, with noise of 1 %.
+// plain is a link on which a longer delay of acknowledgements saves octets and larger datagrams save time, with noise of 1 %.
 func plain(trial Trial) Figures {
 	p := trial.Profile
 	random := rand.New(rand.NewPCG(trial.Seed, uint64(trial.Trace)))
@@ -74,7 +74,7 @@ func TestSearchFindsAndRepeats(t *testing.T) {
 	check.True(t, "r.Unseen.P95Pct <= -10", r.Unseen.P95Pct <= -10, r.Unseen.P95Pct)
 	check.Equal(t, "r.Unseen.Plays", r.Unseen.Plays, 2*unseen)
 	check.Equal(t, "r.Unseen.Lost", r.Unseen.Lost, 0)
-	for _, idle := range []string{"window", "grtt_ms", "hole_age_ms"} {
+	for _, idle := range []string{"window", "grtt_ms", "gap_age_ms"} {
 		if !slices.Contains(r.Idle, idle) {
 			t.Errorf("%s is not among %v", idle, r.Idle)
 		}

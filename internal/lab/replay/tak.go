@@ -74,7 +74,7 @@ func newTAKPlayer(events []TAKEvent, o Options) (*takPlayer, error) {
 		for _, peer := range c.Peers {
 			cfg.Sites = append(cfg.Sites, peer.ID)
 		}
-		c.Faces[site.TAK] = func(memories []site.Memory) (sim.Face, error) { return tak.New(cfg, memories) }
+		c.Adapters[site.TAK] = func(memories []site.Memory) (sim.Adapter, error) { return tak.New(cfg, memories) }
 	}, p.output)
 	return p, err
 }
@@ -104,13 +104,13 @@ func (p *takPlayer) device(from string) site.ConnID {
 	if !ok {
 		conn = watcher + 1 + site.ConnID(len(p.devices))
 		p.devices[from] = conn
-		p.w.TellFace(p.ship(), site.TAK, tak.Opened{Conn: conn, Remote: from + ":5000"})
+		p.w.DeliverLAN(p.ship(), site.TAK, tak.Opened{Conn: conn, Remote: from + ":5000"})
 	}
 	return conn
 }
 
 func (p *takPlayer) play(ctx Context, events []TAKEvent) (*trace.CoTCost, error) {
-	p.w.TellFace(p.shore(), site.TAK, tak.Opened{Conn: watcher, Remote: "10.20.1.2:5000"})
+	p.w.DeliverLAN(p.shore(), site.TAK, tak.Opened{Conn: watcher, Remote: "10.20.1.2:5000"})
 	p.w.Run(takMeeting)
 	before := p.w.Link.Stats()
 	zero := p.w.Now
@@ -128,7 +128,7 @@ func (p *takPlayer) play(ctx Context, events []TAKEvent) (*trace.CoTCost, error)
 			p.w.At(CompareAfter, said.Compare)
 			p.res.Reports++
 		}
-		p.w.TellFace(p.ship(), site.TAK, tak.Heard{Conn: p.device(e.From), Frame: xml})
+		p.w.DeliverLAN(p.ship(), site.TAK, tak.Heard{Conn: p.device(e.From), Frame: xml})
 	}
 	length := max(time.Second, p.w.Now.Sub(zero))
 	p.w.Run(TAKDrain)

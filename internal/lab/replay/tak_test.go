@@ -67,7 +67,7 @@ func TestTAK(t *testing.T) {
 }
 
 // A radio net carries the picture, too.
-func TestTAKOnARadioNet(t *testing.T) {
+func TestTAKOnARadioNetwork(t *testing.T) {
 	r, err := RunTAK(context.Background(), takTalk(2, 2*time.Minute), Options{Profile: load(t, "hf-2400"), Seed: 1})
 	if err != nil {
 		t.Fatal(err)

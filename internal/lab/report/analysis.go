@@ -155,9 +155,9 @@ func Analysis(name string, r *trace.Report) Page {
 		}
 		p.Facts = append(p.Facts,
 			fact{"Between gateways", countText(r.Link.Octets) + " octets", countText(r.Link.Datagrams) + " datagrams"},
-			fact{"Under custody", countText(r.Link.Messages) + " messages", countText(r.Link.Receipted) + " with their receipt in the capture"})
-		if d := r.Link.ReceiptS; d != nil && d.N > 0 {
-			p.Facts = append(p.Facts, fact{"Until the receipt", secondsText(d.MedianS), "median; 95 % within " + secondsText(d.P95S) + ", slowest " + secondsText(d.MaxS)})
+			fact{"Under custody", countText(r.Link.Messages) + " messages", countText(r.Link.Acked) + " with their acknowledgement in the capture"})
+		if d := r.Link.AckS; d != nil && d.N > 0 {
+			p.Facts = append(p.Facts, fact{"Until the acknowledgement", secondsText(d.MedianS), "median; 95 % within " + secondsText(d.P95S) + ", slowest " + secondsText(d.MaxS)})
 		}
 		p.Sections = append(linkSections(r.Link), p.Sections...)
 	}
@@ -392,8 +392,8 @@ func cotSection(c *trace.CoTReport) section {
 // linkSections are about datagrams of gateways.
 func linkSections(l *trace.LinkReport) []section {
 	s := section{Title: "Between gateways, over time"}
-	s.Plots = overTimeOf(l.Timeline, "Octets on the link by account of the airtime ledger", "Queue: messages under custody without a receipt", "messages")
-	s.Plots = append(s.Plots, distribution("Latency: from a message's first datagram to its receipt", "messages", "until the receipt", l.ReceiptS))
+	s.Plots = overTimeOf(l.Timeline, "Octets on the link by account of the airtime ledger", "Queue: messages under custody without an acknowledgement", "messages")
+	s.Plots = append(s.Plots, distribution("Latency: from a message's first datagram to its acknowledgement", "messages", "until the acknowledgement", l.AckS))
 	ledger := tableData{Caption: "Airtime ledger, IP octets", Columns: []string{"from", "to", "account", "octets"}}
 	for i, row := range l.Ledger {
 		if i == maxKinds {
@@ -404,7 +404,7 @@ func linkSections(l *trace.LinkReport) []section {
 	}
 	custody := tableData{Caption: "Custody", Columns: []string{"", ""}, Rows: []tableRow{
 		{Name: "messages", Cells: []string{countText(l.Messages)}}, {Name: "frames of a message that was there before", Cells: []string{countText(l.Repeats)}},
-		{Name: "messages with their receipt", Cells: []string{countText(l.Receipted)}}, {Name: "NORM objects put together", Cells: []string{countText(l.Objects)}},
+		{Name: "messages with their acknowledgement", Cells: []string{countText(l.Acked)}}, {Name: "NORM objects put together", Cells: []string{countText(l.Objects)}},
 		{Name: "messages that could not be read", Cells: []string{countText(l.Unread)}},
 	}}
 	tables := []tableData{ledger, octetsOf("Frames", "frame", l.Frames), octetsOf("Messages under custody, expanded", "what they hold", l.Envelopes), custody}

@@ -83,7 +83,7 @@ func hostile() *trace.Report {
 		r.Elements = append(r.Elements, trace.Row{Name: name})
 		r.Timeline.Series = append(r.Timeline.Series, trace.Series{Name: name, Octets: []int64{math.MaxInt64, int64(i)}})
 	}
-	r.Link = &trace.LinkReport{Frames: r.Kinds, Envelopes: r.Kinds, Unopened: r.Kinds, Timeline: r.Timeline, ReceiptS: r.SetupS}
+	r.Link = &trace.LinkReport{Frames: r.Kinds, Envelopes: r.Kinds, Unopened: r.Kinds, Timeline: r.Timeline, AckS: r.SetupS}
 	for range 200 {
 		r.Link.Ledger = append(r.Link.Ledger, trace.LinkRow{From: evil[0], To: evil[2], Kind: evil[1]})
 	}

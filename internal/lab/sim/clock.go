@@ -28,8 +28,8 @@ func (c *clock) begin(world time.Time) {
 	*c = clock{wrong: c.wrong, started: world, read: world, now: world.Add(c.wrong)}
 }
 
-// tell is the loop's time.
-func (c *clock) tell(world time.Time) time.Time {
+// advance is the loop's time.
+func (c *clock) advance(world time.Time) time.Time {
 	step := world.Sub(c.read)
 	c.read = world
 	mend := world.Add(c.wrong).Sub(c.now.Add(step))
@@ -63,7 +63,7 @@ func (w *World) SetClock(n *Node, by time.Duration) {
 }
 
 // Clock is a node's time as its gateway knows it.
-func (w *World) Clock(n *Node) time.Time { return n.clock.tell(w.Now) }
+func (w *World) Clock(n *Node) time.Time { return n.clock.advance(w.Now) }
 
 // Wrong is how far a node's wall clock is ahead of the World's time.
 func (w *World) Wrong(n *Node) time.Duration { return n.clock.wrong }

@@ -35,8 +35,8 @@ var Epoch = time.Unix(1_800_000_000, 0).UTC()
 // Setup is what a node's gateway is made of.
 type Setup = gateway.Config
 
-// Face is a face of a node's gateway.
-type Face = gateway.Face
+// Adapter is an adapter of a node's gateway.
+type Adapter = gateway.Adapter
 
 // Bridge is what a JXTA bridge of a node takes from its gateway.
 func Bridge(c *Setup) jxtabridge.Config {
@@ -50,23 +50,23 @@ type Node struct {
 	Site *Site
 	GW   *gateway.Gateway // nil while it is down
 
-	cfg     gateway.Config
-	journal map[string]api.Record
-	undo    []taken // of its last commits
-	boot    uint32
-	due     time.Time
-	addr    netip.AddrPort
-	library *library
-	clock   clock
-	inbox   []arrived // what waits for the next turn, where turns are late
-	turning bool      // that is planned
+	cfg         gateway.Config
+	journal     map[string]api.Record
+	undo        []taken // of its last commits
+	incarnation uint32
+	due         time.Time
+	addr        netip.AddrPort
+	library     *library
+	clock       clock
+	inbox       []arrived // what waits for the next turn, where turns are late
+	turning     bool      // that is planned
 }
 
 // Addr is where the node is on the link.
 func (n *Node) Addr() netip.AddrPort { return n.addr }
 
-// Boot is the number of the node's present or last start.
-func (n *Node) Boot() uint32 { return n.boot }
+// Incarnation is the number of the node's present or last start.
+func (n *Node) Incarnation() uint32 { return n.incarnation }
 
 // Config of a World. Nodes[0] is ashore on an unlimited leg; the others are terminals with Profile.
 type Config struct {
@@ -143,8 +143,8 @@ func New(cfg Config) (*World, error) {
 	for _, n := range w.Nodes {
 		n.cfg = gateway.Config{ID: n.ID, Name: n.Name, Profile: cfg.Profile, Shore: n.ID == 1 && !cfg.Profile.Shared,
 			Key: seal.Key{1, 2, 3}, Store: w.rng.Uint32(),
-			Faces: map[site.Face]func([]site.Memory) (gateway.Face, error){
-				site.JXTA: func([]site.Memory) (gateway.Face, error) { n.Site.restated = false; return n.Site, nil }}}
+			Adapters: map[site.Adapter]func([]site.Memory) (gateway.Adapter, error){
+				site.JXTA: func([]site.Memory) (gateway.Adapter, error) { n.Site.restated = false; return n.Site, nil }}}
 		if cfg.Group {
 			n.cfg.Group = group
 		}
@@ -165,11 +165,11 @@ func New(cfg Config) (*World, error) {
 	return w, nil
 }
 
-// start boots a gateway from its journal.
+// start incarnations a gateway from its journal.
 func (w *World) start(n *Node) error {
 	n.clock.begin(w.Now)
-	n.boot = max(n.boot+1, uint32(n.clock.now.Unix()))
-	n.cfg.Boot = seal.Boot{Number: n.boot, Salt: uint16(w.rng.Uint32())}
+	n.incarnation = max(n.incarnation+1, uint32(n.clock.now.Unix()))
+	n.cfg.Incarnation = seal.Incarnation{Number: n.incarnation, Salt: uint16(w.rng.Uint32())}
 	var records []api.Record
 	for _, key := range slices.Sorted(maps.Keys(n.journal)) {
 		records = append(records, n.journal[key])
@@ -272,7 +272,7 @@ func (w *World) turn(n *Node, ev api.Event) {
 	if n.GW == nil {
 		return
 	}
-	now := n.clock.tell(w.Now)
+	now := n.clock.advance(w.Now)
 	if ev != nil && n.clock.news {
 		w.turn(n, nil)
 	}
@@ -323,15 +323,15 @@ func (w *World) turn(n *Node, ev api.Event) {
 	}
 }
 
-// Tell gives a node's JXTA face an event of its LAN, now.
-func (w *World) Tell(n *Node, ev site.Event) { w.TellFace(n, site.JXTA, ev) }
+// DeliverJXTA gives a node's JXTA adapter an event of its LAN, now.
+func (w *World) DeliverJXTA(n *Node, ev site.Event) { w.DeliverLAN(n, site.JXTA, ev) }
 
 // Give gives a node's gateway an event that comes neither from its LAN nor from the link: its operator's word.
 func (w *World) Give(n *Node, ev api.Event) { w.step(n, ev) }
 
-// TellFace gives one of a node's faces an event of its LAN, now.
-func (w *World) TellFace(n *Node, face site.Face, ev site.Event) {
-	w.step(n, api.LAN{Face: face, Event: ev})
+// DeliverLAN gives one of a node's adapters an event of its LAN, now.
+func (w *World) DeliverLAN(n *Node, adapter site.Adapter, ev site.Event) {
+	w.step(n, api.LAN{Adapter: adapter, Event: ev})
 }
 
 // link steps the emulator and delivers.

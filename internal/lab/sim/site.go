@@ -74,13 +74,13 @@ func (s *Site) GiveUp(w *World) {
 }
 
 func (s *Site) poke(w *World) {
-	w.At(0, func() { w.Tell(s.Node, poked{}) })
+	w.At(0, func() { w.DeliverJXTA(s.Node, poked{}) })
 }
 
 // poked: the site has something to say.
 type poked struct{}
 
-func (poked) FaceEvent() {}
+func (poked) AdapterEvent() {}
 
 // DescribeItem is what the rules see of an item: JXTA's, for the words of a Site are those of JXTA peers.
 func (s *Site) DescribeItem(it site.Item) site.Subject { return jxtabridge.DescribeItem(it) }

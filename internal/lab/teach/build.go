@@ -266,7 +266,7 @@ func measure(kinds []*kindOf, f *compact.CorpusFile, progress func(done, most in
 		}
 	}
 	told(0)
-	plain, taught := compact.Coder{}, compact.Coder{Net: f.Learn()}
+	plain, taught := compact.Coder{}, compact.Coder{Network: f.Learn()}
 	told(learned)
 	for _, k := range kinds {
 		k.Octets, k.Before, k.After = 0, 0, 0

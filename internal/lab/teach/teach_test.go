@@ -61,7 +61,7 @@ func TestBuild(t *testing.T) {
 	f, err := compact.ReadCorpus(file)
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "messages", len(f.Messages), r.Messages)
-	check.Equal(t, "name", r.Name, fmt.Sprintf("%08x", (&compact.Coder{Net: f.Learn()}).Net.Name()))
+	check.Equal(t, "name", r.Name, fmt.Sprintf("%08x", (&compact.Coder{Network: f.Learn()}).Network.Name()))
 }
 
 func TestNothingToLearn(t *testing.T) {

@@ -100,7 +100,7 @@ func wordsOf(t *testing.T, dir, kind string) wordsRow {
 	if file, _, err := Build(samples, Options{}); err == nil {
 		f, err := compact.ReadCorpus(file)
 		check.NoError(check.Fatal(t), err)
-		with.Net = f.Learn()
+		with.Network = f.Learn()
 	}
 	r := wordsRow{kind: kind, n: len(judged)}
 	n := float64(len(judged))

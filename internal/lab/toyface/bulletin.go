@@ -1,8 +1,8 @@
-// Package toyface is a second kind of LAN software beside JXTA, made up for tests: a bulletin board. It shows what a face
+// Package toyface is a second kind of LAN software beside JXTA, made up for tests: a bulletin board. It shows what an adapter
 // needs and proves that the road carries one that it knows nothing of.
 //
 // Users enter and leave (items of kind Endpoint). They pin notices (items of kind Document). They post to a board: a
-// message, published to a topic, for every far site. The face keeps the posts of far sites and shows each once.
+// message, published to a topic, for every far site. The adapter keeps the posts of far sites and shows each once.
 //
 // The package imports package site alone.
 package toyface
@@ -20,10 +20,10 @@ import (
 	"aldis/internal/site"
 )
 
-// Number is the face's number on the link.
-const Number site.Face = 7
+// Number is the adapter's number on the link.
+const Number site.Adapter = 7
 
-// What users do. The LAN room of a real face would read it from their connections.
+// What users do. The LAN room of a real adapter would read it from their connections.
 type (
 	// Enter says that a user is here.
 	Enter struct{ User string }
@@ -41,19 +41,19 @@ type (
 	}
 )
 
-// FaceEvent marks Enter as an event of a protocol adapter.
-func (Enter) FaceEvent() {}
+// AdapterEvent marks Enter as an event of a protocol adapter.
+func (Enter) AdapterEvent() {}
 
-// FaceEvent marks Leave as an event of a protocol adapter.
-func (Leave) FaceEvent() {}
+// AdapterEvent marks Leave as an event of a protocol adapter.
+func (Leave) AdapterEvent() {}
 
-// FaceEvent marks Pin as an event of a protocol adapter.
-func (Pin) FaceEvent() {}
+// AdapterEvent marks Pin as an event of a protocol adapter.
+func (Pin) AdapterEvent() {}
 
-// FaceEvent marks Post as an event of a protocol adapter.
-func (Post) FaceEvent() {}
+// AdapterEvent marks Post as an event of a protocol adapter.
+func (Post) AdapterEvent() {}
 
-// What the face orders of its LAN room.
+// What the adapter orders of its LAN room.
 type (
 	// Show puts a post of a far site before the users here.
 	Show struct{ Line Line }
@@ -87,10 +87,10 @@ type Line struct {
 type Config struct {
 	Scope string   // of all its names
 	Sites []uint16 // far sites, which get every post
-	Sub   uint8    // of its items; the face makes nothing of it
+	Sub   uint8    // of its items; the adapter makes nothing of it
 }
 
-// Bulletin is the face. It is not for concurrent use.
+// Bulletin is the adapter. It is not for concurrent use.
 type Bulletin struct {
 	cfg     Config
 	users   map[string]bool
@@ -167,7 +167,7 @@ func (b *Bulletin) Users(from uint16) (users []string) {
 	return users
 }
 
-// Step brings the face to now and applies ev.
+// Step brings the adapter to now and applies ev.
 func (b *Bulletin) Step(now time.Time, ev site.Event) site.Output {
 	b.out = site.Output{}
 	if !b.started {

@@ -23,8 +23,8 @@ type Options struct {
 	// Ring is instead of Key the keys of node Self: of its own datagrams, and those for it or for all.
 	Ring *seal.Keyring
 	Self uint16
-	// Corpus is what the net had taught its gateways; nil: what is coded by one is counted as unread, with its name.
-	Corpus *compact.NetCorpus
+	// Corpus is what the network had taught its gateways; nil: what is coded by one is counted as unread, with its name.
+	Corpus *compact.NetworkCorpus
 	Nodes  []uint16 // ids of the gateways; empty: found out, which is quick for ids below 256
 	// Clear gets the datagrams of gateways in the order of the capture; it keeps nothing of them. May be nil.
 	Clear func(Clear)
@@ -241,7 +241,7 @@ func (a *Analyser) Add(p Packet) {
 	if back := a.clock(p.At); back > 0 {
 		a.problem("packet %d: the clock runs backwards by %.6f s", p.Number, float64(back)/1e9)
 	}
-	var s segment
+	var s tcpSegment
 	d := decoder{s: &s, fragments: &a.fragments}
 	v := d.packet(p)
 	if v != isTransport && v != isFragment {

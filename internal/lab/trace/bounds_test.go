@@ -11,7 +11,7 @@ import (
 // feed gives an Analyser a segment of the i-th connection.
 func feed(a *Analyser, i int, seq uint32, flags uint8, data []byte) {
 	src := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 24), byte(i >> 16), byte(i >> 8)}), 1024+uint16(i&0xff))
-	s := segment{
+	s := tcpSegment{
 		at: int64(i) * 1000, number: int64(i + 1), src: src, dst: netip.MustParseAddrPort("10.200.0.1:9701"), proto: protoTCP,
 		seq: seq, flags: flags, data: data, length: len(data), frame: len(data) + 54,
 	}

@@ -15,7 +15,7 @@ import (
 //
 //	clearMagic
 //	length of the seal's header (1), and the header as it was on the air
-//	sender (2), destination (2, 0 is the whole net), boot number (4), salt (2), counter (4)
+//	sender (2), destination (2, 0 is the whole network), incarnation number (4), salt (2), counter (4)
 //	length of the body (2), and the body: frames (package frame)
 //	then, for what could be read with it of messages under custody, records
 //
@@ -108,7 +108,7 @@ func octet(on bool) byte {
 }
 
 // opened gives a datagram that was opened to whoever asked for it, with what was read since the one before.
-func (c *clearing) opened(s *segment, p nodePair, info seal.OpenInfo, body []byte) {
+func (c *clearing) opened(s *tcpSegment, p nodePair, info seal.OpenInfo, body []byte) {
 	if c.take == nil {
 		return
 	}
@@ -116,8 +116,8 @@ func (c *clearing) opened(s *segment, p nodePair, info seal.OpenInfo, body []byt
 	b := append([]byte(clearMagic), byte(len(head)))
 	b = append(b, head...)
 	b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, p.from), p.to)
-	b = binary.BigEndian.AppendUint32(b, info.Boot.Number)
-	b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(b, info.Boot.Salt), info.Counter)
+	b = binary.BigEndian.AppendUint32(b, info.Incarnation.Number)
+	b = binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint16(b, info.Incarnation.Salt), info.Counter)
 	b = append(binary.BigEndian.AppendUint16(b, uint16(len(body))), body...)
 	if len(b)+len(c.records) <= maxClear {
 		b = append(b, c.records...)
@@ -129,7 +129,7 @@ func (c *clearing) opened(s *segment, p nodePair, info seal.OpenInfo, body []byt
 }
 
 // sealed gives a datagram that was not opened.
-func (c *clearing) sealed(s *segment) {
+func (c *clearing) sealed(s *tcpSegment) {
 	if c.take != nil {
 		c.take(Clear{s.at, s.src, s.dst, false, s.data})
 	}

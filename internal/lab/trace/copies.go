@@ -41,8 +41,8 @@ func (c *copies) find(at int64, data []byte) *opened {
 	return nil
 }
 
-// again takes in the second copy of a datagram: its content is repair.
-func (l *linkAnalyser) again(s *segment, o *opened) {
+// secondCopy takes in the second copy of a datagram: its content is repair.
+func (l *linkAnalyser) secondCopy(s *tcpSegment, o *opened) {
 	l.r.Opened++
 	o.d.at = s.at - l.a.start
 	l.around(o.d, s, o.Long)
@@ -52,7 +52,7 @@ func (l *linkAnalyser) again(s *segment, o *opened) {
 }
 
 // around charges what is around the content of a datagram.
-func (l *linkAnalyser) around(d *direction, s *segment, long bool) {
+func (l *linkAnalyser) around(d *direction, s *tcpSegment, long bool) {
 	l.outside(s.ip, len(s.data), long)
 	d.charge("header", s.ip-len(s.data)+seal.OverheadShort)
 	if long {

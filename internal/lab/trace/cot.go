@@ -147,7 +147,7 @@ func declaresEvent(b []byte) (yes, all bool) {
 }
 
 // mesh takes in a datagram; false: it is none of CoT.
-func (a *Analyser) mesh(s *segment) bool {
+func (a *Analyser) mesh(s *tcpSegment) bool {
 	if !looksCoT(s.data) {
 		return false
 	}
@@ -157,7 +157,7 @@ func (a *Analyser) mesh(s *segment) bool {
 	}
 	w := a.cotWatch(s.at)
 	w.r.Datagrams++
-	w.take(a, s.at, s.src.Addr().String(), s.data, e, c, err, true)
+	w.note(a, s.at, s.src.Addr().String(), s.data, e, c, err, true)
 	return true
 }
 
@@ -176,8 +176,8 @@ func (a *Analyser) cotWatch(at int64) *cotWatch {
 	return a.cot
 }
 
-// take notes an event, or why it was not read.
-func (w *cotWatch) take(a *Analyser, at int64, from string, raw []byte, e *cot.Event, c *cot.Control, err error, mesh bool) {
+// note notes an event, or why it was not read.
+func (w *cotWatch) note(a *Analyser, at int64, from string, raw []byte, e *cot.Event, c *cot.Control, err error, mesh bool) {
 	switch {
 	case err != nil:
 		var f *cot.Fault
@@ -303,7 +303,7 @@ func (d *dialog) events(side int, s *stream, b []byte) (int, bool) {
 		s.cot.fed -= len(frame)
 		d.a.read.cot += int64(len(frame))
 		e, c, err := cot.ParseFrame(frame)
-		w.take(d.a, s.at, from, frame, e, c, err, false)
+		w.note(d.a, s.at, from, frame, e, c, err, false)
 	})
 	switch {
 	case err != nil:

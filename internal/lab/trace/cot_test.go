@@ -222,7 +222,7 @@ func TestCoTBounded(t *testing.T) {
 	w := a.cotWatch(1)
 	for i := range maxTold + maxUnits + 10 {
 		e := position(i, i)
-		w.take(a, int64(i), "10.0.0.1", []byte("x"), e, nil, nil, true)
+		w.note(a, int64(i), "10.0.0.1", []byte("x"), e, nil, nil, true)
 	}
 	check.Equal(t, "units", len(w.units), maxUnits)
 	check.Equal(t, "events known again", w.told.Len(), maxTold)

@@ -12,25 +12,25 @@ import (
 
 // direction is what one node says to another.
 type direction struct {
-	nodes   nodePair
-	line    *timeline
-	at      int64 // of the datagram that is read, from the capture's beginning
-	ledger  map[string]int64
-	numbers [frame.Lanes]map[uint16]bool  // that were there
-	waiting [frame.Lanes]map[uint16]int64 // of those without a receipt: when they were first there
-	stream  uint16                        // of its Hello, +1; 0: not heard
-	store   uint32
-	corpus  uint32 // of the net, that its sender has said; 0: none
-	flows   map[uint32]envelope.Flow
-	before  envelope.Histories // messages that later ones are coded after
-	last    uint64             // highest number of the direct lane, in full
-	next    uint64             // the first that is not in before
-	early   map[uint64]earlier // those that came before their turn
-	session *elide.Session
-	segment int
-	sent    uint64 // generation, object and position of the highest DATA
-	objects map[uint32]*object
-	pieces  map[uint8]map[uint64]frame.Piece // of messages that are not whole, by object and number
+	nodes    nodePair
+	line     *timeline
+	at       int64 // of the datagram that is read, from the capture's beginning
+	ledger   map[string]int64
+	numbers  [frame.Queues]map[uint16]bool  // that were there
+	waiting  [frame.Queues]map[uint16]int64 // of those without an acknowledgement: when they were first there
+	stream   uint16                         // of its Hello, +1; 0: not heard
+	store    uint32
+	corpus   uint32 // of the network, that its sender has said; 0: none
+	flows    map[uint32]envelope.Flow
+	before   envelope.Histories // messages that later ones are coded after
+	last     uint64             // highest number of the direct queue, in full
+	next     uint64             // the first that is not in before
+	early    map[uint64]earlier // those that came before their turn
+	session  *elide.Session
+	segment  int
+	sent     uint64 // generation, object and position of the highest DATA
+	objects  map[uint32]*object
+	segments map[uint8]map[uint64]frame.Segment // of messages that are not whole, by object and number
 }
 
 func newDirection(p nodePair, line *timeline) *direction {
@@ -41,12 +41,12 @@ func newDirection(p nodePair, line *timeline) *direction {
 
 // forget: the sender counts its messages from 1 again.
 func (d *direction) forget() {
-	for lane := range d.numbers {
-		d.numbers[lane], d.waiting[lane] = map[uint16]bool{}, map[uint16]int64{}
+	for queue := range d.numbers {
+		d.numbers[queue], d.waiting[queue] = map[uint16]bool{}, map[uint16]int64{}
 	}
 	d.flows = map[uint32]envelope.Flow{}
 	d.before, d.last, d.next, d.early = envelope.Histories{}, 0, 0, map[uint64]earlier{}
-	d.objects, d.pieces, d.sent = map[uint32]*object{}, map[uint8]map[uint64]frame.Piece{}, 0
+	d.objects, d.segments, d.sent = map[uint32]*object{}, map[uint8]map[uint64]frame.Segment{}, 0
 }
 
 func (d *direction) charge(kind string, octets int) {
@@ -55,8 +55,8 @@ func (d *direction) charge(kind string, octets int) {
 }
 
 // first notes a custody number and says whether it is new. Numbers are 16 bits; those half a round away are forgotten.
-func (d *direction) first(lane frame.Lane, number uint16, at int64) bool {
-	m := d.numbers[lane]
+func (d *direction) first(queue frame.Queue, number uint16, at int64) bool {
+	m := d.numbers[queue]
 	if m[number] {
 		return false
 	}
@@ -64,11 +64,11 @@ func (d *direction) first(lane frame.Lane, number uint16, at int64) bool {
 		for n := range m {
 			if number-n > 1<<13 {
 				delete(m, n)
-				delete(d.waiting[lane], n)
+				delete(d.waiting[queue], n)
 			}
 		}
 	}
-	m[number], d.waiting[lane][number] = true, at
+	m[number], d.waiting[queue][number] = true, at
 	return true
 }
 
@@ -113,8 +113,8 @@ func (d *direction) settle(number uint64, e earlier) {
 	}
 }
 
-// unreceipted are the messages of a direction, which may be nil, whose receipt has not been seen.
-func (d *direction) unreceipted() (n int64) {
+// unacked are the messages of a direction, which may be nil, whose acknowledgement has not been seen.
+func (d *direction) unacked() (n int64) {
 	if d != nil {
 		for _, w := range d.waiting {
 			n += int64(len(w))

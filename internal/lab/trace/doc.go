@@ -35,7 +35,7 @@
 //   - openers.go: opens datagrams, and finds out whose they are
 //   - packet.go: IP, TCP and UDP headers
 //   - passage.go: packets that are known again at the other end of their way
-//   - piece.go: long messages in pieces on our link
+//   - segment.go: long messages in segments on our link
 //   - pmul.go: P_Mul on our link
 //   - published.go: figures of the report of 2004
 //   - record.go: Recorder: a capture's events as a trace

@@ -15,7 +15,7 @@ func dial(a *Analyser, from, to netip.Addr, connections int, answer uint8) {
 			if j == 2 && answer&flagRST != 0 {
 				break
 			}
-			s := segment{src: ends[j%2], dst: ends[1-j%2], proto: protoTCP, seq: 1000 + uint32(j/2), ack: 1001, flags: flags, frame: 40,
+			s := tcpSegment{src: ends[j%2], dst: ends[1-j%2], proto: protoTCP, seq: 1000 + uint32(j/2), ack: 1001, flags: flags, frame: 40,
 				at: a.totals.last + int64(20_000*j)}
 			a.totals.packets++
 			a.tcp(&s)

@@ -154,7 +154,7 @@ func (o *strangers) looksLike() (name, flag string, n int) {
 	} {
 		good := 0
 		for _, p := range o.samples {
-			var s segment
+			var s tcpSegment
 			if p.Link = c.link; decode(p, &s) == isTransport {
 				good++
 			}

@@ -74,7 +74,7 @@ func (d *decoder) fragment(f fragment, c excerpt) verdict {
 	if d.depth++; d.depth > maxWraps {
 		return isBad
 	}
-	a := d.fragments.take(f, c, d.s)
+	a := d.fragments.add(f, c, d.s)
 	if a == nil {
 		return isFragment
 	}
@@ -86,8 +86,8 @@ func (d *decoder) fragment(f fragment, c excerpt) verdict {
 	return d.extended(f.key.proto, f.key.src, f.key.dst, whole)
 }
 
-// take keeps a fragment, and answers its packet when that is whole.
-func (r *fragments) take(f fragment, c excerpt, s *segment) *assembly {
+// add keeps a fragment, and answers its packet when that is whole.
+func (r *fragments) add(f fragment, c excerpt, s *tcpSegment) *assembly {
 	r.Fragments++
 	r.expire(s.at)
 	a := r.open[f.key]
@@ -122,7 +122,7 @@ func (r *fragments) take(f fragment, c excerpt, s *segment) *assembly {
 }
 
 // put adds a fragment. Of two in the same place the later one counts: a number may be used again.
-func (a *assembly) put(f fragment, c excerpt, s *segment) {
+func (a *assembly) put(f fragment, c excerpt, s *tcpSegment) {
 	a.frame, a.ip = a.frame+s.frame, a.ip+s.ip
 	if !f.more {
 		a.total = f.at + c.wire

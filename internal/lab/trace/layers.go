@@ -9,8 +9,8 @@ import (
 
 // The layers of a datagram, outermost first. Together they are every octet of those that were opened.
 var layerNames = [...]string{
-	"IP and UDP", "seal", "seal, long form", "hello", "receipts, probes, silence", "messages: frame", "messages: envelope",
-	"messages: codec, what it was coded after, hash", "messages: documents", "messages: content", "messages sent again", "messages in pieces", "NORM", "P_Mul", "malformed",
+	"IP and UDP", "seal", "seal, long form", "hello", "acknowledgements, probes, silence", "messages: frame", "messages: envelope",
+	"messages: codec, what it was coded after, hash", "messages: documents", "messages: content", "messages sent again", "messages in segments", "NORM", "P_Mul", "malformed",
 }
 
 const (
@@ -18,14 +18,14 @@ const (
 	layerSeal
 	layerLong
 	layerHello
-	layerReceipts
+	layerAcks
 	layerFrame
 	layerEnvelope
 	layerCodec
 	layerDocuments
 	layerContent
 	layerAgain
-	layerPieces
+	layerSegments
 	layerNORM
 	layerMul
 	layerMalformed
@@ -53,13 +53,13 @@ func (l *linkAnalyser) inside(f frame.Frame, octets int) {
 		l.layer(layerHello, octets)
 	case frame.Data:
 		if f.Rides {
-			l.layer(layerReceipts, 1)
+			l.layer(layerAcks, 1)
 			octets--
 		}
 		l.layer(layerFrame, octets-len(f.Body))
-	case frame.Piece:
+	case frame.Segment:
 		if f.Rides {
-			l.layer(layerReceipts, 1)
+			l.layer(layerAcks, 1)
 			octets--
 		}
 		l.layer(layerFrame, octets-len(f.Body))
@@ -68,7 +68,7 @@ func (l *linkAnalyser) inside(f frame.Frame, octets int) {
 	case frame.PMul:
 		l.layer(layerMul, octets)
 	default:
-		l.layer(layerReceipts, octets)
+		l.layer(layerAcks, octets)
 	}
 }
 

@@ -42,14 +42,14 @@ type LinkReport struct {
 	Envelopes []Row     `json:"envelopes"` // messages under custody, each once, by what they hold; octets as they crossed
 	Messages  int64     `json:"messages"`  // under custody
 	Repeats   int64     `json:"repeats"`   // DATA frames of a number that was there before
-	Receipted int64     `json:"receipted"` // messages whose receipt is in the capture
-	MeanS     float64   `json:"receipt_mean_s"`
-	MaxS      float64   `json:"receipt_max_s"`
+	Acked     int64     `json:"acked"`     // messages whose acknowledgement is in the capture
+	MeanS     float64   `json:"ack_mean_s"`
+	MaxS      float64   `json:"ack_max_s"`
 	Objects   int64     `json:"norm_objects"` // put together
 	Unread    int64     `json:"envelopes_unread"`
 
 	Timeline *Timeline     `json:"timeline,omitempty"` // by the ledger's kinds
-	ReceiptS *Distribution `json:"receipt_s,omitempty"`
+	AckS     *Distribution `json:"ack_s,omitempty"`
 }
 
 type nodePair struct{ from, to uint16 }
@@ -67,30 +67,30 @@ type way struct {
 
 // linkAnalyser reads what gateways say to each other.
 type linkAnalyser struct {
-	a        *Analyser
-	key      seal.Key
-	nodes    []uint16 // that there are; empty: find out
-	ways     map[wayKey]*way
-	openers  map[nodePair]*seal.Opener
-	boots    map[uint16]seal.PeerState // latest start of each node
-	dirs     map[nodePair]*direction
-	unopened map[string]*Tally
-	layers   [len(layerNames)]Tally
-	frames   map[string]*Tally
-	kinds    map[string]*Tally
-	wait     spread
-	pmul     *mulSite
-	clear    clearing
-	search   int
-	vain     error // what came of it when it was given up
+	a            *Analyser
+	key          seal.Key
+	nodes        []uint16 // that there are; empty: find out
+	ways         map[wayKey]*way
+	openers      map[nodePair]*seal.Opener
+	incarnations map[uint16]seal.PeerState // latest start of each node
+	dirs         map[nodePair]*direction
+	unopened     map[string]*Tally
+	layers       [len(layerNames)]Tally
+	frames       map[string]*Tally
+	kinds        map[string]*Tally
+	wait         spread
+	pmul         *mulSite
+	clear        clearing
+	search       int
+	vain         error // what came of it when it was given up
 	// Objects that are being put together, oldest first, and their octets.
 	assembly  []*object
 	assembled int64
 	coder     compact.Coder
-	lacking   map[uint32]bool // corpora of the net that messages were coded by, and that are not here
+	lacking   map[uint32]bool // corpora of the network that messages were coded by, and that are not here
 	line      timeline
-	receipts  samples
-	owing     int64 // messages without a receipt
+	acks      samples
+	owing     int64 // messages without an acknowledgement
 	r         LinkReport
 }
 
@@ -106,10 +106,10 @@ func tallyIn[K comparable](m map[K]*Tally, name K, octets int) {
 func newLink(a *Analyser) *linkAnalyser {
 	l := &linkAnalyser{
 		a: a, nodes: a.opt.Nodes, ways: map[wayKey]*way{}, dirs: map[nodePair]*direction{},
-		openers: map[nodePair]*seal.Opener{}, boots: map[uint16]seal.PeerState{}, unopened: map[string]*Tally{},
+		openers: map[nodePair]*seal.Opener{}, incarnations: map[uint16]seal.PeerState{}, unopened: map[string]*Tally{},
 		frames: map[string]*Tally{}, kinds: map[string]*Tally{}, pmul: newMulSite(), clear: clearing{take: a.opt.Clear},
 	}
-	l.coder.Net = a.opt.Corpus
+	l.coder.Network = a.opt.Corpus
 	if a.opt.Key != nil {
 		l.key = *a.opt.Key
 	}
@@ -120,7 +120,7 @@ func newLink(a *Analyser) *linkAnalyser {
 func sealed(b []byte) bool { return len(b) >= seal.OverheadShort && b[0]>>5 == 1 }
 
 // udp takes in one datagram.
-func (a *Analyser) udp(s *segment) {
+func (a *Analyser) udp(s *tcpSegment) {
 	if a.mesh(s) {
 		return
 	}
@@ -135,7 +135,7 @@ func (a *Analyser) udp(s *segment) {
 	a.link.datagram(s)
 }
 
-func (l *linkAnalyser) datagram(s *segment) {
+func (l *linkAnalyser) datagram(s *tcpSegment) {
 	if l.r.Datagrams == 0 && l.a.totals.packets == 0 {
 		l.a.start = s.at
 	}
@@ -171,7 +171,7 @@ func (l *linkAnalyser) datagram(s *segment) {
 	d, body, info, err := l.open(w, l.ways[wayKey{s.dst, s.src}], s.data)
 	if errors.Is(err, seal.ErrReplay) {
 		if o := w.copies.find(s.at, s.data); o != nil {
-			l.again(s, o)
+			l.secondCopy(s, o)
 			l.clear.sealed(s)
 			return
 		}
@@ -185,9 +185,9 @@ func (l *linkAnalyser) datagram(s *segment) {
 	l.r.Opened++
 	d.at = s.at - l.a.start
 	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
-	l.owing -= d.unreceipted() + back.unreceipted()
+	l.owing -= d.unacked() + back.unacked()
 	defer func() {
-		l.owing += d.unreceipted() + back.unreceipted()
+		l.owing += d.unacked() + back.unacked()
 		l.line.wait(d.at, l.owing+l.pmul.owing)
 	}()
 	l.around(d, s, info.Long)
@@ -212,8 +212,8 @@ func (l *linkAnalyser) datagram(s *segment) {
 	}
 }
 
-// said notes a HELLO: another store or stream than before counts anew.
-func (d *direction) said(store uint32, stream uint8) {
+// noteHello notes a HELLO: another store or stream than before counts anew.
+func (d *direction) noteHello(store uint32, stream uint8) {
 	if d.store != store || d.stream != uint16(stream)+1 {
 		if d.stream != 0 {
 			d.forget()
@@ -223,37 +223,37 @@ func (d *direction) said(store uint32, stream uint8) {
 }
 
 // frame charges one frame as the sender's airtime ledger does, and looks into it.
-func (l *linkAnalyser) frame(d *direction, s *segment, f frame.Frame, octets int) {
+func (l *linkAnalyser) frame(d *direction, s *tcpSegment, f frame.Frame, octets int) {
 	switch f := f.(type) {
 	case frame.Hello:
 		d.corpus = f.Corpus
 		tallyIn(l.frames, "hello", octets)
 		d.charge("key", octets)
-		d.said(f.Store, f.Stream)
+		d.noteHello(f.Store, f.Stream)
 	case frame.Greeting:
 		d.corpus = f.Corpus
 		tallyIn(l.frames, "greeting", octets)
 		d.charge("key", octets)
-		d.said(f.Store, f.Stream)
-	case frame.Receipt:
-		tallyIn(l.frames, "receipt", octets)
+		d.noteHello(f.Store, f.Stream)
+	case frame.Ack:
+		tallyIn(l.frames, "ack", octets)
 		d.charge("ack", octets)
-		l.receipt(d, s, f)
+		l.ack(d, s, f)
 	case frame.Data:
 		octets -= l.rides(d, s, f.Rides, f.Cumulative)
 		tallyIn(l.frames, "data", octets)
 		d.charge(l.data(d, s, f), octets)
-	case frame.Piece:
+	case frame.Segment:
 		octets -= l.rides(d, s, f.Rides, f.Cumulative)
-		tallyIn(l.frames, "piece", octets)
-		d.charge(l.piece(d, s, f), octets)
+		tallyIn(l.frames, "segment", octets)
+		d.charge(l.segment(d, s, f), octets)
 	case frame.PMul:
 		l.mul(d, s, f, octets)
 	case frame.NORM:
 		d.charge(l.norm(d, s, f.Body, octets), octets)
-	case frame.Survey:
-		tallyIn(l.frames, "survey", octets)
-		d.charge("survey", octets)
+	case frame.LinkProbe:
+		tallyIn(l.frames, "link_probe", octets)
+		d.charge("link_probe", octets)
 	default:
 		tallyIn(l.frames, frameName(f), octets)
 		d.charge("ack", octets)
@@ -270,21 +270,21 @@ func frameName(f frame.Frame) string {
 	return fmt.Sprintf("%T", f)[len("frame."):]
 }
 
-// rides reads the receipt that a frame carries, and answers its octets.
-func (l *linkAnalyser) rides(d *direction, s *segment, rides bool, cumulative uint8) int {
+// rides reads the acknowledgement that a frame carries, and answers its octets.
+func (l *linkAnalyser) rides(d *direction, s *tcpSegment, rides bool, cumulative uint8) int {
 	if !rides {
 		return 0
 	}
-	tallyIn(l.frames, "receipt", 1)
+	tallyIn(l.frames, "ack", 1)
 	d.charge("ack", 1)
 	if number, ok := l.riding(d, cumulative); ok {
-		l.receipt(d, s, frame.Receipt{Cumulative: number})
+		l.ack(d, s, frame.Ack{Cumulative: number})
 	}
 	return 1
 }
 
 // data answers the ledger's kind of a DATA frame.
-func (l *linkAnalyser) data(d *direction, s *segment, f frame.Data) string {
+func (l *linkAnalyser) data(d *direction, s *tcpSegment, f frame.Data) string {
 	number := d.number(f.Number, f.Short)
 	if !d.first(frame.Direct, uint16(number), s.at) {
 		l.r.Repeats++
@@ -302,9 +302,9 @@ const (
 )
 
 // envelope reads a message under custody and answers the ledger's kind. flows are those of its sender. before is what it
-// may be coded after, nil for a lane where none is, and custody its number there: it is read as long as the capture has
+// may be coded after, nil for a queue where none is, and custody its number there: it is read as long as the capture has
 // these, in whatever order.
-func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envelope.Flow, body []byte, before *envelope.Histories, custody uint64) string {
+func (l *linkAnalyser) envelope(d *direction, s *tcpSegment, flows map[uint32]envelope.Flow, body []byte, before *envelope.Histories, custody uint64) string {
 	texts := &envelope.Texts{Coder: &l.coder}
 	if before != nil {
 		texts.Decode = before.Decode(&l.coder, custody)
@@ -355,7 +355,7 @@ func (l *linkAnalyser) envelope(d *direction, s *segment, flows map[uint32]envel
 }
 
 // lacks says whether a message cannot be read because its sender codes by a corpus that is not here, which is said once of each.
-func (l *linkAnalyser) lacks(d *direction, s *segment, err error) bool {
+func (l *linkAnalyser) lacks(d *direction, s *tcpSegment, err error) bool {
 	if d.corpus == 0 || d.corpus == l.a.opt.Corpus.Name() || !errors.Is(err, compact.ErrModel) {
 		return false
 	}
@@ -365,14 +365,14 @@ func (l *linkAnalyser) lacks(d *direction, s *segment, err error) bool {
 		}
 		if len(l.lacking) < maxProblems {
 			l.lacking[d.corpus] = true
-			l.a.damaged(fmt.Sprintf("a message coded by the corpus %08x of the net: --corpus FILE reads it", d.corpus), s.number, nil)
+			l.a.damaged(fmt.Sprintf("a message coded by the corpus %08x of the network: --corpus FILE reads it", d.corpus), s.number, nil)
 		}
 	}
 	return true
 }
 
 // services tells of the services that a site has.
-func (l *linkAnalyser) services(d *direction, s *segment, items []site.Item) {
+func (l *linkAnalyser) services(d *direction, s *tcpSegment, items []site.Item) {
 	for _, it := range items {
 		if name := field(it.Doc, "Name"); it.Kind == site.Document && name != "" && bytes.Contains(it.Doc, msaName) {
 			l.a.emit(Event{
@@ -384,7 +384,7 @@ func (l *linkAnalyser) services(d *direction, s *segment, items []site.Item) {
 }
 
 // payload tells of an application's message.
-func (l *linkAnalyser) payload(d *direction, s *segment, p *site.Message) {
+func (l *linkAnalyser) payload(d *direction, s *tcpSegment, p *site.Message) {
 	ev := Event{Event: EventSend, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: p.From, Pipe: p.Topic, Kind: "propagate", at: s.at}
 	if !p.Published {
 		ev.Kind, ev.Pipe = "unicast", unique(p.Param)
@@ -400,7 +400,7 @@ func (l *linkAnalyser) payload(d *direction, s *segment, p *site.Message) {
 	l.a.emit(ev)
 }
 
-// riding is the cumulative number of a receipt of which 8 bits rode with a message: of what the other end has said.
+// riding is the cumulative number of an acknowledgement of which 8 bits rode with a message: of what the other end has said.
 func (l *linkAnalyser) riding(d *direction, low uint8) (uint16, bool) {
 	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
 	if back == nil {
@@ -409,29 +409,29 @@ func (l *linkAnalyser) riding(d *direction, low uint8) (uint16, bool) {
 	return uint16(back.last) - uint16(uint8(back.last)-low), true
 }
 
-// receipt notes which messages of the other direction are now durable.
-func (l *linkAnalyser) receipt(d *direction, s *segment, f frame.Receipt) {
+// ack notes which messages of the other direction are now durable.
+func (l *linkAnalyser) ack(d *direction, s *tcpSegment, f frame.Ack) {
 	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
-	if back == nil || f.Lane >= frame.Lanes {
+	if back == nil || f.Queue >= frame.Queues {
 		return
 	}
-	for number, at := range back.waiting[f.Lane] {
+	for number, at := range back.waiting[f.Queue] {
 		ahead := number - f.Cumulative
 		durable := int16(ahead) <= 0
 		if i := int(ahead) - 1; !durable && i/8 < len(f.Bitmap) {
 			durable = f.Bitmap[i/8]>>(i%8)&1 == 1
 		}
 		if durable {
-			delete(back.waiting[f.Lane], number)
-			l.receipted(s.at - at)
+			delete(back.waiting[f.Queue], number)
+			l.acked(s.at - at)
 		}
 	}
 }
 
-func (l *linkAnalyser) receipted(after int64) {
-	l.r.Receipted++
+func (l *linkAnalyser) acked(after int64) {
+	l.r.Acked++
 	l.wait.add(float64(after) / 1e9)
-	l.receipts.add(float64(after) / 1e9)
+	l.acks.add(float64(after) / 1e9)
 }
 
 func nodeName(id uint16) string {
@@ -448,7 +448,7 @@ func (l *linkAnalyser) finish() *LinkReport {
 		k.settle(l.pmul, "payload")
 	}
 	r.MeanS, r.MaxS = l.wait.mean(), l.wait.max
-	r.Timeline, r.ReceiptS = l.line.result(), l.receipts.result()
+	r.Timeline, r.AckS = l.line.result(), l.acks.result()
 	for p, d := range l.dirs {
 		for kind, octets := range d.ledger {
 			r.Ledger = append(r.Ledger, LinkRow{nodeName(p.from), nodeName(p.to), kind, octets})

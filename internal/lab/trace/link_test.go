@@ -95,16 +95,16 @@ func packed(t *testing.T, text []byte) []byte {
 	return slices.Clone(body)
 }
 
-// conversation: hellos in long form, a message that defines its flow, one that does not, a repeat of it, receipts.
+// conversation: hellos in long form, a message that defines its flow, one that does not, a repeat of it, acknowledgements.
 func conversation(t *testing.T, idA, idB uint16) (list []Packet, a, b *sister) {
 	ends := []netip.AddrPort{netip.MustParseAddrPort("10.77.0.1:7142"), netip.MustParseAddrPort("10.77.0.2:7142")}
 	late := int64(100)
-	a = &sister{t, seal.NewSealer(linkKey, idA, seal.Boot{Number: 7, Salt: 1}), ends[0], ends[1], &list, map[string]int64{}, &late}
-	b = &sister{t, seal.NewSealer(linkKey, idB, seal.Boot{Number: 9, Salt: 2}), ends[1], ends[0], &list, map[string]int64{}, &late}
+	a = &sister{t, seal.NewSealer(linkKey, idA, seal.Incarnation{Number: 7, Salt: 1}), ends[0], ends[1], &list, map[string]int64{}, &late}
+	b = &sister{t, seal.NewSealer(linkKey, idB, seal.Incarnation{Number: 9, Salt: 2}), ends[1], ends[0], &list, map[string]int64{}, &late}
 	hello := frame.Hello{Store: 5, Stream: 1}
 	body := packed(t, track(t, strings.Repeat("N59.1234;", 20), 1, true))
 	a.send(idB, true, []string{"key", "payload"}, hello, frame.Data{Number: 1, Body: body})
-	b.send(idA, true, []string{"key", "ack"}, hello, frame.Receipt{Cumulative: 1})
+	b.send(idA, true, []string{"key", "ack"}, hello, frame.Ack{Cumulative: 1})
 	again := frame.Data{Number: 2, Body: track(t, "second", 1, false)}
 	a.send(idB, false, []string{"payload"}, again)
 	a.send(idB, false, []string{"repair", "ack"}, again, frame.Probe{ID: 3})
@@ -112,7 +112,7 @@ func conversation(t *testing.T, idA, idB uint16) (list []Packet, a, b *sister) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.send(idA, false, []string{"ack", "ack", "state"}, frame.Receipt{Cumulative: 0, Bitmap: []byte{3}}, frame.Answer{ID: 3}, frame.Data{Number: 1, Body: items})
+	b.send(idA, false, []string{"ack", "ack", "state"}, frame.Ack{Cumulative: 0, Bitmap: []byte{3}}, frame.Answer{ID: 3}, frame.Data{Number: 1, Body: items})
 	return list, a, b
 }
 
@@ -138,7 +138,7 @@ func TestLink(t *testing.T) {
 			check.Equal(must, "l.Opened", l.Opened, 5)
 			check.Equal(must, "l.Messages", l.Messages, 3)
 			check.Equal(must, "l.Repeats", l.Repeats, 1)
-			check.Equal(must, "l.Receipted", l.Receipted, 2)
+			check.Equal(must, "l.Receipted", l.Acked, 2)
 			check.Equal(must, "l.Unread", l.Unread, 0)
 			check.True(must, "not r.Partial", !r.Partial, r.Problems)
 			for _, row := range l.Ledger {
@@ -167,18 +167,18 @@ func TestLink(t *testing.T) {
 				t.Errorf("the layers have %d octets of %d: %v", layers, l.Octets, l.Layers)
 			}
 			if l.MaxS != 2 {
-				t.Errorf("longest wait for a receipt %v s, want 2", l.MaxS)
+				t.Errorf("longest wait for an acknowledgement %v s, want 2", l.MaxS)
 			}
 			checkLinkTimeline(t, l, 1)
 		})
 	}
 }
 
-// A new start is heard of in a long form that was for the whole net; what was for one node opens from then on too.
-func TestLinkGroupAndBoots(t *testing.T) {
+// A new start is heard of in a long form that was for the whole network; what was for one node opens from then on too.
+func TestLinkGroupAndIncarnations(t *testing.T) {
 	list, a, _ := conversation(t, 1, 2)
 	a.list = &list
-	a.sealer = seal.NewSealer(linkKey, 1, seal.Boot{Number: 8, Salt: 4})
+	a.sealer = seal.NewSealer(linkKey, 1, seal.Incarnation{Number: 8, Salt: 4})
 	a.send(2, false, []string{"ack"}, frame.Probe{ID: 1}) // of a start not heard of
 	a.send(seal.Group, true, []string{"key"}, frame.Hello{Store: 5, Stream: 2})
 	a.send(2, false, []string{"payload"}, frame.Data{Number: 1, Body: track(t, "anew", 1, true)})
@@ -224,7 +224,7 @@ func TestLinkNotOpened(t *testing.T) {
 func TestLinkHistory(t *testing.T) {
 	list, a, _ := conversation(t, 1, 2)
 	a.list = &list
-	const first, end, lag = 3, 60, 3 // receipts come so many messages later
+	const first, end, lag = 3, 60, 3 // acknowledgements come so many messages later
 	var coder compact.Coder
 	var held envelope.Histories
 	var sent []*site.Message
@@ -258,7 +258,7 @@ func TestLinkHistory(t *testing.T) {
 	}
 }
 
-// Messages that are coded by the net's corpus are read with it; without it the report says which one that was.
+// Messages that are coded by the network's corpus are read with it; without it the report says which one that was.
 func TestLinkCorpus(t *testing.T) {
 	say := func(n uint64) []byte {
 		return fmt.Appendf(nil, "##DRAUGHT fore=7.%d aft=7.%d list=%d port trim by the head?no surveyor=quoin##", n%10, n*3%10, n%7)
@@ -275,7 +275,7 @@ func TestLinkCorpus(t *testing.T) {
 
 	list, a, _ := conversation(t, 1, 2)
 	a.list = &list
-	coder := compact.Coder{Net: corpus}
+	coder := compact.Coder{Network: corpus}
 	a.send(2, true, []string{"key"}, frame.Hello{Store: 5, Stream: 1, Corpus: corpus.Name()})
 	var held envelope.Histories
 	for n := uint64(3); n < 13; n++ {
@@ -293,7 +293,7 @@ func TestLinkCorpus(t *testing.T) {
 	check.True(t, "no problem with it", !with.Partial, with.Problems)
 	check.True(t, "unread without it", without.Link.Unread > 0, without.Link.Unread)
 	check.True(t, "and that is said, with its name", without.Partial && len(without.Problems) == 1 &&
-		strings.Contains(without.Problems[0], fmt.Sprintf("the corpus %08x of the net: --corpus FILE", corpus.Name())), without.Problems)
+		strings.Contains(without.Problems[0], fmt.Sprintf("the corpus %08x of the network: --corpus FILE", corpus.Name())), without.Problems)
 }
 
 // P_Mul: a message of three fragments, one of them twice, and its acknowledgement. Every octet is charged to what the
@@ -333,7 +333,7 @@ func TestLinkPMul(t *testing.T) {
 	must := check.Fatal(t)
 	check.Equal(must, "l.Opened", l.Opened, 12)
 	check.Equal(must, "l.Messages", l.Messages, 4)
-	check.Equal(must, "l.Receipted", l.Receipted, 3)
+	check.Equal(must, "l.Receipted", l.Acked, 3)
 	check.Equal(must, "l.Unread", l.Unread, 0)
 	check.Equal(must, "len(events)", len(events), 3)
 	check.Equal(must, "events[2].Octets", events[2].Octets, 1000)
@@ -370,13 +370,13 @@ func checkLinkTimeline(t *testing.T, l *LinkReport, waiting int64) {
 	if w := l.Timeline.Waiting; w[len(w)-1] != waiting {
 		t.Errorf("waiting %v, want %d in the last slot", w, waiting)
 	}
-	if l.ReceiptS.N != l.Receipted || l.ReceiptS.MaxS != l.MaxS {
-		t.Errorf("receipts %+v, want %d, longest %v", l.ReceiptS, l.Receipted, l.MaxS)
+	if l.AckS.N != l.Acked || l.AckS.MaxS != l.MaxS {
+		t.Errorf("acknowledgements %+v, want %d, longest %v", l.AckS, l.Acked, l.MaxS)
 	}
 }
 
 func FuzzLink(f *testing.F) {
-	f.Add(frame.Append(nil, frame.Receipt{Cumulative: 4, Bitmap: []byte{1}}, true))
+	f.Add(frame.Append(nil, frame.Ack{Cumulative: 4, Bitmap: []byte{1}}, true))
 	f.Add(frame.Append(nil, frame.NORM{Body: []byte{1, 1, 0, 'a', 'b', 'c', 'd'}}, true))
 	f.Add(frame.Append(nil, frame.NORM{Body: []byte{2, 1, 0, 200, 1, 0, 'a', 'b', 'c', 'd'}}, true))
 	f.Add(frame.Append(nil, frame.PMul{Body: []byte{4, 9, 0, 0, 0, 1, 1, 2, 1, 'a', 'b'}}, true))
@@ -385,7 +385,7 @@ func FuzzLink(f *testing.F) {
 		if len(body) > 1400 {
 			return
 		}
-		sealer := seal.NewSealer(linkKey, 1, seal.Boot{Number: 3})
+		sealer := seal.NewSealer(linkKey, 1, seal.Incarnation{Number: 3})
 		ends := []netip.AddrPort{netip.MustParseAddrPort("10.77.0.1:7142"), netip.MustParseAddrPort("10.77.0.2:7142")}
 		var list []Packet
 		for range 2 {

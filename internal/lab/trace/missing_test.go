@@ -11,7 +11,7 @@ import (
 
 // bareACK says whether a packet acknowledges and does nothing else.
 func bareACK(p Packet) bool {
-	var s segment
+	var s tcpSegment
 	return decode(p, &s) == isTransport && s.proto == protoTCP && s.length == 0 && s.flags&(flagSYN|flagFIN|flagRST|flagACK) == flagACK
 }
 

@@ -27,7 +27,7 @@ const (
 )
 
 // norm answers the ledger's kind of a NORM frame.
-func (l *linkAnalyser) norm(d *direction, s *segment, body []byte, octets int) string {
+func (l *linkAnalyser) norm(d *direction, s *tcpSegment, body []byte, octets int) string {
 	packet, info, err := d.restore(body)
 	if err != nil {
 		tallyIn(l.frames, "norm (unread)", octets)
@@ -93,7 +93,7 @@ func (d *direction) restore(body []byte) ([]byte, elide.Info, error) {
 }
 
 // assemble puts an object together from source symbols. What parity would have to restore stays unread.
-func (l *linkAnalyser) assemble(d *direction, s *segment, info elide.Info, payload []byte) {
+func (l *linkAnalyser) assemble(d *direction, s *tcpSegment, info elide.Info, payload []byte) {
 	size := int64(info.Size)
 	if size <= 0 || size > maxAssembly || info.Octets != len(payload) {
 		return

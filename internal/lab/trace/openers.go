@@ -31,13 +31,13 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 		}
 		_, body, info, err := o.Open(data)
 		if err != nil {
-			if !errors.Is(err, seal.ErrAuth) && !errors.Is(err, seal.ErrUnknownPeer) && (!fresh || !errors.Is(err, seal.ErrUnknownBoot) || last == errSearch) {
+			if !errors.Is(err, seal.ErrAuth) && !errors.Is(err, seal.ErrUnknownPeer) && (!fresh || !errors.Is(err, seal.ErrUnknownIncarnation) || last == errSearch) {
 				last = err
 			}
 			return nil, nil, info, false
 		}
 		l.openers[p] = o
-		if info.NewBoot {
+		if info.NewIncarnation {
 			l.booted(p.from, o.State(p.from))
 		}
 		if info.Group {
@@ -90,7 +90,7 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 	return nil, nil, seal.OpenInfo{}, last
 }
 
-// newOpener makes what opens datagrams of one node for another, knowing of the first what is known. Its own boot is
+// newOpener makes what opens datagrams of one node for another, knowing of the first what is known. Its own incarnation is
 // never compared with one on the air.
 func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
 	var keys seal.Keys = l.key
@@ -99,14 +99,14 @@ func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
 			keys = ring.Between(p.to)
 		}
 	}
-	return seal.NewOpener(keys, p.to, seal.Boot{Number: 1}, map[uint16]seal.PeerState{p.from: l.boots[p.from]})
+	return seal.NewOpener(keys, p.to, seal.Incarnation{Number: 1}, map[uint16]seal.PeerState{p.from: l.incarnations[p.from]})
 }
 
 // booted tells the other openers of a node's datagrams of its new start: its long forms may have been for one alone.
 func (l *linkAnalyser) booted(from uint16, state seal.PeerState) {
-	l.boots[from] = seal.PeerState{Boot: state.Boot, Salt: state.Salt}
+	l.incarnations[from] = seal.PeerState{Incarnation: state.Incarnation, Salt: state.Salt}
 	for p, o := range l.openers {
-		if s := o.State(from); p.from == from && (s.Boot != state.Boot || s.Salt != state.Salt) {
+		if s := o.State(from); p.from == from && (s.Incarnation != state.Incarnation || s.Salt != state.Salt) {
 			l.openers[p] = l.newOpener(p)
 		}
 	}
@@ -142,9 +142,9 @@ func (l *linkAnalyser) candidates(w *way) func(yield func(uint16) bool) {
 
 func reason(err error) string {
 	switch {
-	case errors.Is(err, seal.ErrUnknownBoot):
-		return "before the first that tells the sender's boot"
-	case errors.Is(err, seal.ErrReplay), errors.Is(err, seal.ErrTooOld), errors.Is(err, seal.ErrStaleBoot):
+	case errors.Is(err, seal.ErrUnknownIncarnation):
+		return "before the first that tells the sender's incarnation"
+	case errors.Is(err, seal.ErrReplay), errors.Is(err, seal.ErrTooOld), errors.Is(err, seal.ErrStaleIncarnation):
 		return "captured twice, or sent again by a stranger"
 	case errors.Is(err, seal.ErrAuth), errors.Is(err, seal.ErrUnknownPeer), errors.Is(err, errSearch):
 		return "not of this key"

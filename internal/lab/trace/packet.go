@@ -24,8 +24,8 @@ const (
 	protoMPLS = 137
 )
 
-// segment is one TCP segment or UDP datagram. Data aliases the packet.
-type segment struct {
+// tcpSegment is one TCP segment or UDP datagram. Data aliases the packet.
+type tcpSegment struct {
 	at       int64
 	number   int64
 	src, dst netip.AddrPort
@@ -70,14 +70,14 @@ func (c excerpt) from(n int) (excerpt, bool) {
 
 // decoder finds the TCP segment or UDP datagram in one packet, through all that it is wrapped in.
 type decoder struct {
-	s         *segment
+	s         *tcpSegment
 	depth     int
 	fragments *fragments // nil: they are not put together
 	other     otherKey   // what the packet was, when the verdict is isOther
 }
 
 // decode finds the TCP segment or UDP datagram in a packet. Fragments are not put together.
-func decode(p Packet, s *segment) verdict {
+func decode(p Packet, s *tcpSegment) verdict {
 	d := decoder{s: s}
 	return d.packet(p)
 }

@@ -14,7 +14,7 @@ const known = 64
 
 // PassageOf is what a packet shows of itself; false for what is no TCP segment or UDP datagram.
 func PassageOf(p Packet) (linkemu.Passage, bool) {
-	var s segment
+	var s tcpSegment
 	if decode(p, &s) != isTransport {
 		return linkemu.Passage{}, false
 	}

@@ -88,7 +88,7 @@ func (k *mulMessage) settle(m *mulSite, kind string) {
 
 // mul charges a frame of P_Mul as its sender does: to what its first message holds, to repair when that is a parity shard,
 // else to acknowledgement.
-func (l *linkAnalyser) mul(d *direction, s *segment, f frame.PMul, octets int) {
+func (l *linkAnalyser) mul(d *direction, s *tcpSegment, f frame.PMul, octets int) {
 	pdus, err := pmul.ParseCompact(f.Body, pmul.NodeID(d.nodes.from), pmul.NodeID(d.nodes.to))
 	if err != nil {
 		tallyIn(l.frames, "p_mul (unread)", octets)
@@ -150,7 +150,7 @@ func first(a, b *mulMessage) *mulMessage {
 }
 
 // whole reads a message when all its fragments are there. What erasure coding would have to restore stays unread.
-func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *segment, k *mulMessage) {
+func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *tcpSegment, k *mulMessage) {
 	if k.kind != "" || k.total == 0 || len(k.data) < k.total {
 		return
 	}
@@ -183,7 +183,7 @@ func (l *linkAnalyser) acknowledged(pdu pmul.AckPDU, at int64) {
 		if k != nil && len(e.Missing) == 0 && !e.Cut && !k.answered {
 			k.answered = true
 			l.pmul.owing--
-			l.receipted(at - k.at)
+			l.acked(at - k.at)
 		}
 	}
 }

@@ -119,8 +119,8 @@ func newSide(name string, random *rand.Rand, octets int64) *side {
 		return b.String()
 	}
 	s := &side{name: name, octets: octets}
-	const net = "uuid-59616261646162614A78746150325033" // the Net group's half of every peer ID
-	s.id = net + hex(16) + "03"
+	const network = "uuid-59616261646162614A78746150325033" // the Net group's half of every peer ID
+	s.id = network + hex(16) + "03"
 	s.pipeID = "uuid-59616261646162614E50472050325033" + hex(16) + "04"
 	s.advID = "uuid-" + hex(32) + "06"
 	for range fullTracks {

@@ -44,7 +44,7 @@ type flow struct {
 	base      uint32
 	nextSeq   uint32 // behind the highest octet seen
 	nextAt    int64
-	maxAcked  uint32 // behind the last octet seen without a hole
+	maxAcked  uint32 // behind the last octet seen without a gap
 	lastAck   uint32
 	lastAckAt int64
 	dupAcks   uint32
@@ -87,7 +87,7 @@ const (
 
 // judge decides what tshark 4.0 says of a segment, as its packet-tcp.c does, in the same order of questions. side is
 // the sender's. Only what decides on retransmissions is kept.
-func (c *conn) judge(s *segment, side int) (marks uint8) {
+func (c *conn) judge(s *tcpSegment, side int) (marks uint8) {
 	fwd, rev := &c.side[side], &c.side[1-side]
 	length := uint32(s.length)
 	control := s.flags&(flagSYN|flagFIN) != 0
@@ -132,7 +132,7 @@ func (c *conn) judge(s *segment, side int) (marks uint8) {
 		}
 	}
 	if (length > 0 || control) && marks&markKeepAlive == 0 {
-		marks |= c.again(s, fwd, rev)
+		marks |= c.retransmitted(s, fwd, rev)
 	}
 	next := s.seq + length
 	if control {
@@ -152,8 +152,8 @@ func (c *conn) judge(s *segment, side int) (marks uint8) {
 	return marks
 }
 
-// again decides whether a segment that takes sequence numbers is a retransmission, or was overtaken.
-func (c *conn) again(s *segment, fwd, rev *flow) uint8 {
+// retransmitted decides whether a segment that takes sequence numbers is a retransmission, or was overtaken.
+func (c *conn) retransmitted(s *tcpSegment, fwd, rev *flow) uint8 {
 	length := uint32(s.length)
 	old := fwd.nextSeq != 0 && before(s.seq, fwd.nextSeq)
 	if length > 1 && fwd.nextSeq-1 == s.seq {
@@ -184,7 +184,7 @@ func (c *conn) again(s *segment, fwd, rev *flow) uint8 {
 }
 
 // find answers the connection of a segment and its sender's side; a SYN of other numbers starts a new one.
-func (a *Analyser) find(s *segment) (*conn, int) {
+func (a *Analyser) find(s *tcpSegment) (*conn, int) {
 	key, side := connKey{s.src, s.dst}, 0
 	if s.dst.Compare(s.src) < 0 {
 		key, side = connKey{s.dst, s.src}, 1
@@ -239,7 +239,7 @@ func (a *Analyser) evict() {
 }
 
 // tcp takes in one segment.
-func (a *Analyser) tcp(s *segment) {
+func (a *Analyser) tcp(s *tcpSegment) {
 	c, side := a.find(s)
 	c.packets++
 	c.last = s.at
@@ -260,7 +260,7 @@ func (a *Analyser) tcp(s *segment) {
 }
 
 // account tells the timeline what a segment was and what is under way.
-func (a *Analyser) account(c *conn, s *segment) {
+func (a *Analyser) account(c *conn, s *tcpSegment) {
 	at := s.at - a.start
 	a.line.spend(at, spentHeaders, int64(s.frame-s.length))
 	a.line.spend(at, spentCut, int64(s.length-len(s.data)))
@@ -285,7 +285,7 @@ func (f *flow) unacked(back *flow) int64 {
 }
 
 // handshake notes how long setting up took: from the first SYN to the ACK that ends it (report, section 5.2.3).
-func (c *conn) handshake(s *segment, side int) {
+func (c *conn) handshake(s *tcpSegment, side int) {
 	if s.flags&flagRST != 0 && c.opener == 1-side && !c.synACK {
 		c.refused = true
 	}
@@ -308,7 +308,7 @@ func (c *conn) handshake(s *segment, side int) {
 }
 
 // reassemble hands the dialog what is new and in order.
-func (c *conn) reassemble(a *Analyser, s *segment, side int) {
+func (c *conn) reassemble(a *Analyser, s *tcpSegment, side int) {
 	f := &c.side[side]
 	seq := s.seq
 	switch {
@@ -325,7 +325,7 @@ func (c *conn) reassemble(a *Analyser, s *segment, side int) {
 		f.started, f.expect = true, seq
 	}
 	if s.length > 0 && f.started && !f.ended {
-		c.take(a, side, chunk{seq, s.length, s.data, s.at, s.number})
+		c.inSequence(a, side, chunk{seq, s.length, s.data, s.at, s.number})
 	}
 	if s.flags&flagACK != 0 {
 		c.acked(a, 1-side, s.ack)
@@ -336,19 +336,19 @@ func (c *conn) reassemble(a *Analyser, s *segment, side int) {
 	}
 }
 
-// take delivers a chunk, or keeps it until what is before it comes.
-func (c *conn) take(a *Analyser, side int, k chunk) {
+// inSequence delivers a chunk, or keeps it until what is before it comes.
+func (c *conn) inSequence(a *Analyser, side int, k chunk) {
 	f := &c.side[side]
 	if end := k.seq + uint32(k.length); !before(f.expect, end) {
 		return // all of it was there before
 	}
 	if before(f.expect, k.seq) {
 		if int32(k.seq-f.expect) > 1<<28 || f.held+len(k.data) > maxPending || len(f.pending) >= maxPendingSegs || a.held > maxPendingAll {
-			c.skipTo(a, side, f.nextHole(k.seq))
+			c.skipTo(a, side, f.nextGap(k.seq))
 			if before(f.expect, k.seq) {
 				c.gap(a, side, k.seq)
 			}
-			c.take(a, side, k)
+			c.inSequence(a, side, k)
 			return
 		}
 		i, found := slices.BinarySearchFunc(f.pending, k.seq, func(p chunk, seq uint32) int { return int(int32(p.seq - seq)) })
@@ -366,8 +366,8 @@ func (c *conn) take(a *Analyser, side int, k chunk) {
 	c.drain(a, side)
 }
 
-// nextHole is where the kept segments begin, seq if there are none.
-func (f *flow) nextHole(seq uint32) uint32 {
+// nextGap is where the kept segments begin, seq if there are none.
+func (f *flow) nextGap(seq uint32) uint32 {
 	if len(f.pending) > 0 && before(f.pending[0].seq, seq) {
 		return f.pending[0].seq
 	}
@@ -413,9 +413,9 @@ const stored = 64
 // acked: what the receiver acknowledges and the capture does not have within some packets will not come any more.
 func (c *conn) acked(a *Analyser, side int, ack uint32) {
 	f := &c.side[side]
-	hole := f.started && len(f.pending) > 0 && before(f.expect, f.pending[0].seq) && !before(ack, f.pending[0].seq)
+	gap := f.started && len(f.pending) > 0 && before(f.expect, f.pending[0].seq) && !before(ack, f.pending[0].seq)
 	switch {
-	case !hole:
+	case !gap:
 		f.missedFrom = 0
 	case f.missedFrom == 0:
 		f.missedFrom = c.packets
@@ -444,7 +444,7 @@ func (c *conn) skipTo(a *Analyser, side int, seq uint32) {
 	c.drain(a, side)
 }
 
-// finish ends both directions: everything kept is given to the dialog, holes as gaps.
+// finish ends both directions: everything kept is given to the dialog, gaps as gaps.
 func (c *conn) finish(a *Analyser) {
 	c.over = true
 	for side := range c.side {

@@ -195,7 +195,7 @@ func (r *LinkReport) writeText(w *Writer) {
 	w.rows("Messages under custody", "octets", r.Envelopes)
 	if r.Messages > 0 {
 		w.F("       %-30s %10d\n", "repeated", r.Repeats)
-		w.F("       %-30s %10d, after %.2f s on average, %.2f s at worst\n", "receipted", r.Receipted, r.MeanS, r.MaxS)
+		w.F("       %-30s %10d, after %.2f s on average, %.2f s at worst\n", "receipted", r.Acked, r.MeanS, r.MaxS)
 		w.F("       %-30s %10d\n", "NORM objects put together", r.Objects)
 	}
 }

@@ -151,14 +151,14 @@ func TestOrderDoesNotMatter(t *testing.T) {
 }
 
 func hasData(p Packet) bool {
-	var s segment
+	var s tcpSegment
 	return decode(p, &s) == isTransport && len(s.data) > 0 && s.flags&(flagSYN|flagFIN|flagRST) == 0
 }
 
 func sameFlow(list []Packet) bool {
-	var first segment
+	var first tcpSegment
 	for i, p := range list {
-		var s segment
+		var s tcpSegment
 		if decode(p, &s) != isTransport || len(s.data) == 0 || s.flags&(flagSYN|flagFIN|flagRST) != 0 {
 			return false
 		}
@@ -172,7 +172,7 @@ func sameFlow(list []Packet) bool {
 }
 
 // What is missing costs its messages and nothing else: every octet that is there is accounted for.
-func TestHoles(t *testing.T) {
+func TestGaps(t *testing.T) {
 	for _, name := range captures {
 		list := packets(t, load(t, name))
 		whole := elements(analyse(list, Options{}))
@@ -218,7 +218,7 @@ func TestHoles(t *testing.T) {
 
 func oneSide(list []Packet, side int) (out []Packet) {
 	for _, p := range list {
-		var s segment
+		var s tcpSegment
 		if decode(p, &s) == isTransport && (s.src.Compare(s.dst) < 0) == (side == 0) {
 			out = append(out, p)
 		}
@@ -515,12 +515,12 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// FuzzStream gives a dialog any octets in any pieces.
+// FuzzStream gives a dialog any octets in any segments.
 func FuzzStream(f *testing.F) {
 	for _, name := range captures {
 		var b []byte
 		for _, p := range packets(f, load(f, name)) {
-			var s segment
+			var s tcpSegment
 			if decode(p, &s) == isTransport && len(b) < 6000 {
 				b = append(b, s.data...)
 			}
@@ -534,7 +534,7 @@ func FuzzStream(f *testing.F) {
 		ends := [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:1000"), netip.MustParseAddrPort("10.0.0.2:9701")}
 		for len(b) > 0 {
 			n := min(len(b), 1+random.IntN(1400))
-			s := segment{src: ends[0], dst: ends[1], proto: protoTCP, seq: seq, flags: flagACK, data: b[:n], length: n, frame: n + 40}
+			s := tcpSegment{src: ends[0], dst: ends[1], proto: protoTCP, seq: seq, flags: flagACK, data: b[:n], length: n, frame: n + 40}
 			if random.IntN(16) == 0 {
 				s.length += 10
 			}

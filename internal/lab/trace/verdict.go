@@ -154,13 +154,13 @@ func (r *Report) firstForeign() (s float64, ok bool) {
 // headline is of a capture that has datagrams of gateways and nothing else.
 func (r *LinkReport) headline() string {
 	if r.Opened == 0 {
-		return fmt.Sprintf("%d datagrams of gateways, none of which could be opened: --key FILE with the net's key shows what they were for.", r.Datagrams)
+		return fmt.Sprintf("%d datagrams of gateways, none of which could be opened: --key FILE with the network's key shows what they were for.", r.Datagrams)
 	}
 	s := fmt.Sprintf("Gateways sent %d datagrams", r.Datagrams)
 	if r.Messages > 0 {
-		s += fmt.Sprintf(" for %d messages: %d have their receipt in the capture, %d frames were sent again", r.Messages, r.Receipted, r.Repeats)
-		if r.Receipted > 0 {
-			s += fmt.Sprintf(", and a receipt took %.1f s on average", r.MeanS)
+		s += fmt.Sprintf(" for %d messages: %d have their acknowledgement in the capture, %d frames were sent again", r.Messages, r.Acked, r.Repeats)
+		if r.Acked > 0 {
+			s += fmt.Sprintf(", and an acknowledgement took %.1f s on average", r.MeanS)
 		}
 	}
 	return s + "."

@@ -48,7 +48,7 @@ func TestConditions(t *testing.T) {
 		{"late", Report{Figures: Figures{Packets: 100}, Discovery: []Service{{"own", 3, true}, {"other", 147, false}}}, Strained, "another peer's service was found after 147 s"},
 		{"jammed and slow", Report{Figures: Figures{Packets: 100, SetupAvgS: 9}, RetransmitPct: 24, Setups: 1}, Jammed, "24 % of all packets were sent again and setting one up took 9.0 s"},
 		{"closed", Report{Link: &LinkReport{Datagrams: 12}}, Unjudged, "12 datagrams of gateways, none of which could be opened: --key FILE"},
-		{"gateways", Report{Link: &LinkReport{Datagrams: 12, Opened: 12, Messages: 5, Receipted: 4, Repeats: 1, MeanS: 2}}, Unjudged, "Gateways sent 12 datagrams for 5 messages: 4 have their receipt in the capture, 1 frames were sent again, and a receipt took 2.0 s on average."},
+		{"gateways", Report{Link: &LinkReport{Datagrams: 12, Opened: 12, Messages: 5, Acked: 4, Repeats: 1, MeanS: 2}}, Unjudged, "Gateways sent 12 datagrams for 5 messages: 4 have their acknowledgement in the capture, 1 frames were sent again, and an acknowledgement took 2.0 s on average."},
 	} {
 		tt.r.judge()
 		check.Equal(t, tt.name, tt.r.Condition, tt.want)

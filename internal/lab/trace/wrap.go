@@ -213,7 +213,7 @@ func (d *decoder) vxlan(c excerpt) (verdict, bool) {
 	if port := binary.BigEndian.Uint16(b[2:]); port != portVXLAN && port != portVXLANOld || len(b) < 16 || b[8] != 8 || b[15] != 0 {
 		return isOther, false
 	}
-	inner := decoder{s: &segment{at: d.s.at, number: d.s.number, frame: d.s.frame}, depth: d.depth, fragments: d.fragments}
+	inner := decoder{s: &tcpSegment{at: d.s.at, number: d.s.number, frame: d.s.frame}, depth: d.depth, fragments: d.fragments}
 	rest, _ := c.from(16)
 	v := inner.typed(etherBridged, rest)
 	if v != isTransport && v != isFragment {

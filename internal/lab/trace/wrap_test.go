@@ -115,7 +115,7 @@ func TestWrappingsEnd(t *testing.T) {
 	for range 200 {
 		b = inIP(protoIPv4, 1, 0, b)
 	}
-	var s segment
+	var s tcpSegment
 	check.Equal(t, "IP in IP 200 times", decode(Packet{Link: linkRaw, Data: b, Length: len(b)}, &s), isBad)
 	tags := ethernet(etherIPv4, bytes.Repeat([]byte{0x81, 0, 0, 1}, 1000)...)
 	check.Equal(t, "1,000 tags", decode(Packet{Link: linkEthernet, Data: tags, Length: len(tags)}, &s), isBad)
@@ -239,7 +239,7 @@ func TestFragmentsBounded(t *testing.T) {
 			t.Fatalf("%d packets open, %d octets held", len(a.fragments.open), a.fragments.held)
 		}
 	}
-	for i := range 8000 { // one packet in pieces of eight octets
+	for i := range 8000 { // one packet in segments of eight octets
 		b := inIP(protoTCP, 7, uint16(i)|0x2000, body[:8])
 		a.Add(Packet{Number: int64(i + 1), At: 20000, Link: linkRaw, Data: b, Length: len(b)})
 	}
@@ -375,7 +375,7 @@ func FuzzWrappings(f *testing.F) {
 		if a.fragments.held != 0 || len(a.fragments.order) != 0 {
 			t.Fatalf("%d octets and %d packets are still held", a.fragments.held, len(a.fragments.order))
 		}
-		var s, again segment
+		var s, again tcpSegment
 		if v := decode(Packet{Link: LinkType(link), Data: b, Length: len(b)}, &s); v == isTransport && (s.length < 0 || len(s.data) > s.length) {
 			t.Fatalf("%d octets captured of %d", len(s.data), s.length)
 		}

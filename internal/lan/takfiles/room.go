@@ -109,7 +109,7 @@ func Open(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slo
 
 var noCancel = context.Background()
 
-// Do carries out an order of the face, in order and without holding up the caller.
+// Do carries out an order of the adapter, in order and without holding up the caller.
 func (r *Room) Do(o tak.FileOrder) {
 	if k, ok := o.(tak.Know); ok {
 		r.know(k)

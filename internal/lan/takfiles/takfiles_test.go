@@ -149,7 +149,7 @@ func TestMarti(t *testing.T) {
 				t.Errorf("public: %d", code)
 			}
 			if p := heard[tak.Published](b); p.Hash != hash || p.Size != int64(len(data)) || p.Creator != "ANDROID-1" {
-				t.Errorf("the face was told %+v", p)
+				t.Errorf("the adapter was told %+v", p)
 			}
 			b.Do(tak.Know{Hash: strings.Repeat("ab", 32), Name: "far.zip", Size: 77, Public: true, State: "nobody"})
 			_, text, _ = b.do("GET", "/Marti/sync/search?keywords=missionpackage&tool=public", "", nil)
@@ -240,7 +240,7 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// A device that asks for a far file has the face told, is told how far it is, gets it when it is complete, and hears when it
+// A device that asks for a far file has the adapter told, is told how far it is, gets it when it is complete, and hears when it
 // never comes.
 func TestFarFile(t *testing.T) {
 	b := open(t, Config{Patience: 300 * time.Millisecond})
@@ -252,7 +252,7 @@ func TestFarFile(t *testing.T) {
 		t.Errorf("a file on its way is answered %d %q", code, text)
 	}
 	if w := heard[tak.Wanted](b); w.Hash != hash || w.Host != "127.0.0.1" {
-		t.Errorf("the face was told %+v", w)
+		t.Errorf("the adapter was told %+v", w)
 	}
 	dir := b.cfg.Dir
 	for i := 0; i*tak.PartOctets < len(data); i++ {

@@ -145,7 +145,7 @@ func (n *conn) queue(xml, proto []byte) {
 		return
 	}
 	if n.proto {
-		if xml = again(xml, proto); xml == nil {
+		if xml = protoForm(xml, proto); xml == nil {
 			n.mu.Unlock()
 			return
 		}
@@ -163,8 +163,8 @@ func (n *conn) queue(xml, proto []byte) {
 	n.nudge()
 }
 
-// again is an event in version 1, also where it was made before its device had asked for that; nil: it has no such form.
-func again(xml, proto []byte) []byte {
+// protoForm is an event in version 1, also where it was made before its device had asked for that; nil: it has no such form.
+func protoForm(xml, proto []byte) []byte {
 	if len(proto) > 0 {
 		return proto
 	}

@@ -88,7 +88,7 @@ func (l *LAN) takes(m *Mesh, host netip.Addr) bool {
 	defer l.mu.Unlock()
 	now := time.Now()
 	h := m.hosts.Of(now, host)
-	return h != nil && h.Take(now, hostRate, hostBurst) && m.all.Take(now, allRate, allBurst)
+	return h != nil && h.Allow(now, hostRate, hostBurst) && m.all.Allow(now, allRate, allBurst)
 }
 
 // shout says something to a group. A full send buffer loses it, as the LAN might.

@@ -171,13 +171,13 @@ func (l *LAN) late(host string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	b := l.rates[host]
-	if b == nil || b.Take(time.Now(), l.cfg.Rate, 4*l.cfg.Rate) {
+	if b == nil || b.Allow(time.Now(), l.cfg.Rate, 4*l.cfg.Rate) {
 		return 0
 	}
 	return time.Duration(float64(time.Second) / l.cfg.Rate)
 }
 
-// Do carries out an order of the face; what is no order of that face's is a mistake of the program.
+// Do carries out an order of the adapter; what is no order of that adapter's is a mistake of the program.
 func (l *LAN) Do(o site.Order) {
 	switch o := o.(type) {
 	case tak.Send:

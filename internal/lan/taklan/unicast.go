@@ -102,7 +102,7 @@ func (l *LAN) whole(c net.Conn, head []byte) error {
 	if len(b) > cot.MaxEvent {
 		return errors.New("a message of more than 256 KiB")
 	}
-	l.said(c, append(head, b...))
+	l.postMesh(c, append(head, b...))
 	return nil
 }
 
@@ -113,7 +113,7 @@ func (l *LAN) several(c net.Conn, head []byte) error {
 	in := io.MultiReader(bytes.NewReader(head), c)
 	for {
 		n, err := in.Read(buf)
-		if fault := s.Feed(buf[:n], func(frame []byte) { l.said(c, slices.Clone(frame)) }); fault != nil {
+		if fault := s.Feed(buf[:n], func(frame []byte) { l.postMesh(c, slices.Clone(frame)) }); fault != nil {
 			return fault
 		}
 		if errors.Is(err, io.EOF) && !s.Open() {
@@ -125,8 +125,8 @@ func (l *LAN) several(c net.Conn, head []byte) error {
 	}
 }
 
-// said posts a message, unless its host has said too much; that is as on the mesh.
-func (l *LAN) said(c net.Conn, frame []byte) {
+// postMesh posts a message, unless its host has said too much; that is as on the mesh.
+func (l *LAN) postMesh(c net.Conn, frame []byte) {
 	l.metrics.octets.WithLabelValues("in").Add(float64(len(frame)))
 	l.mu.Lock()
 	m := l.mesh

@@ -84,7 +84,7 @@ func TestDirect(t *testing.T) {
 	check.Until(t, limit, "a host has no more than its share", func() bool { return r.refused("unicast_connections") >= 1 })
 }
 
-// What is for a device is written to its endpoint and ends there; the face is told what came of it.
+// What is for a device is written to its endpoint and ends there; the adapter is told what came of it.
 func TestHand(t *testing.T) {
 	r, _ := directRoom(t)
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
@@ -104,13 +104,13 @@ func TestHand(t *testing.T) {
 	r.Do(tak.Hand{ID: 7, To: ln.Addr().String(), XML: []byte("<event/>")})
 	check.Until(t, limit, "it is told", func() bool { return len(events[tak.Handed](r)) == 1 })
 	if text, said := <-got, events[tak.Handed](r)[0]; text != "<event/>" || said.ID != 7 || said.Err != "" {
-		t.Errorf("the device has %q, the face was told %+v", text, said)
+		t.Errorf("the device has %q, the adapter was told %+v", text, said)
 	}
 	ln.Close()
 	r.Do(tak.Hand{ID: 8, To: ln.Addr().String(), XML: []byte("<event/>")})
 	check.Until(t, limit, "a device that is not there is told", func() bool { return len(events[tak.Handed](r)) == 2 })
 	if said := events[tak.Handed](r)[1]; said.ID != 8 || !strings.Contains(said.Err, "refused") {
-		t.Errorf("the face was told %+v", said)
+		t.Errorf("the adapter was told %+v", said)
 	}
 	silent, err := net.Listen("tcp4", "127.0.0.1:0") // takes connections, and never reads
 	if err != nil {

@@ -82,7 +82,7 @@ func (m *model) trained() {
 func (m *model) skim(text []byte, tokens bool) {
 	m.begin(tokens)
 	for _, c := range text {
-		m.take(c)
+		m.push(c)
 	}
 }
 

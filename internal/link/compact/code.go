@@ -35,7 +35,7 @@ const (
 	LearnedXML  = learnedXML + ModelVersion<<4
 	Repeated    = repeated + ModelVersion<<4 // a message of the history, once more
 	Bulk        = bulk + ModelVersion<<4     // as Modelled, with fewer contexts: for long texts
-	Taught      = taught + ModelVersion<<4   // as Modelled, by a model that has read the net's own corpus (netcorpus.go)
+	Taught      = taught + ModelVersion<<4   // as Modelled, by a model that has read the network's own corpus (netcorpus.go)
 	TaughtXML   = taughtXML + ModelVersion<<4
 	Kin         = kin + ModelVersion<<4       // as Learned or LearnedXML, after messages of another flow (kin.go)
 	Blocks      = blocks + ModelVersion<<4    // by the primed model, block by block (blocks.go): for texts beyond MaxModelled
@@ -76,8 +76,8 @@ var dictionary []byte
 // Coder keeps the compressor's tables between calls; it is not for concurrent use. The zero value is ready.
 type Coder struct {
 	NoModel bool // the far end has another model (ModelHash): deflate alone
-	// Net is the corpus of the net that both ends have. Nil: none, and codes made with one give ErrModel.
-	Net *NetCorpus
+	// Network is the corpus of the network that both ends have. Nil: none, and codes made with one give ErrModel.
+	Network *NetworkCorpus
 
 	w     *flate.Writer
 	buf   bytes.Buffer
@@ -328,15 +328,15 @@ func (c *Coder) Expand(codec Codec, b []byte, limit int) ([]byte, error) {
 	return nil, ErrCode
 }
 
-// expandTaught expands what was made with the corpus of the net. ErrModel: with another one than is here, or it is damaged.
+// expandTaught expands what was made with the corpus of the network. ErrModel: with another one than is here, or it is damaged.
 func (c *Coder) expandTaught(codec Codec, b []byte, limit int) ([]byte, error) {
-	if c.Net == nil {
+	if c.Network == nil {
 		return nil, ErrModel
 	}
 	if len(b) < checkOctets {
 		return nil, ErrCorrupt
 	}
-	from := c.Net.taught
+	from := c.Network.taught
 	text, err := c.expand(from, nil, codec, b[checkOctets:], min(limit, MaxModelled))
 	switch {
 	case errors.Is(err, ErrUnfinished):

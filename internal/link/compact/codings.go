@@ -136,7 +136,7 @@ func (m modelCoding) expand(c *Coder, code []byte, limit int) ([]byte, error) {
 	return c.expand(primed, nil, m.number, code, limit)
 }
 
-// taughtCoding is by a model that has read the corpus of the net.
+// taughtCoding is by a model that has read the corpus of the network.
 type taughtCoding struct{ modelCoding }
 
 func (m taughtCoding) expand(c *Coder, code []byte, limit int) ([]byte, error) {

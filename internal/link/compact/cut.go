@@ -50,7 +50,7 @@ func (c *cutter) tokens() (stream []byte, ok bool) {
 	}
 	t := c.xml
 	first := c.at == 0
-	skip, ok := t.take(window, first)
+	skip, ok := t.load(window, first)
 	if !ok {
 		return nil, false
 	}
@@ -85,9 +85,9 @@ func (c *cutter) tokens() (stream []byte, ok bool) {
 	return t.out, true
 }
 
-// take sets what is tokenised next, with its line ends as line feeds, and says how many octets stand before it. It is not ok where
+// load sets what is tokenised next, with its line ends as line feeds, and says how many octets stand before it. It is not ok where
 // the text has octets that XML has not, or other line ends than it began with.
-func (t *tokenizer) take(window []byte, first bool) (skip int, ok bool) {
+func (t *tokenizer) load(window []byte, first bool) (skip int, ok bool) {
 	lf, crlf, ok := lineEnds(window)
 	if !ok {
 		return 0, false

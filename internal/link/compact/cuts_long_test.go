@@ -10,11 +10,11 @@ import (
 // A hundred thousand codes come out of slices as at once.
 func TestHundredThousandCuts(t *testing.T) {
 	const draws, shards = 100_000, 4
-	net := cutNet(t)
+	network := cutNetwork(t)
 	for shard := range uint64(shards) {
 		t.Run(fmt.Sprint(shard), func(t *testing.T) {
 			t.Parallel()
-			cuts(t, 100+shard, draws/shards, net)
+			cuts(t, 100+shard, draws/shards, network)
 		})
 	}
 }

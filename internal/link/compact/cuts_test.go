@@ -12,14 +12,14 @@ import (
 
 // drawn is a text, what both ends hold of its flow and of another one, and the coder of both.
 type drawn struct {
-	r     *rand.Rand
-	m     *Maker
-	net   *NetCorpus
-	texts [][]byte // of the flow until now
-	h     History
-	kin   bool
-	text  []byte
-	next  uint64
+	r       *rand.Rand
+	m       *Maker
+	network *NetworkCorpus
+	texts   [][]byte // of the flow until now
+	h       History
+	kin     bool
+	text    []byte
+	next    uint64
 }
 
 // drawText is a text of any shape, like the last one or not.
@@ -62,10 +62,10 @@ func (d *drawn) longText() []byte {
 	return append(benchmarkText(MaxLearned+d.r.IntN(3*MaxLearned)), d.m.Octets(d.r.IntN(40))...)
 }
 
-func draw(r *rand.Rand, net *NetCorpus) *drawn {
+func draw(r *rand.Rand, network *NetworkCorpus) *drawn {
 	d := &drawn{r: r, m: NewMaker(r.Uint64(), testWords)}
 	if r.IntN(4) == 0 {
-		d.net = net
+		d.network = network
 	}
 	d.h.Complete, d.h.Long = true, true
 	long := r.IntN(60) == 0
@@ -130,15 +130,15 @@ func sliceSize(r *rand.Rand) func() int {
 
 // cuts draws codes, and expects of each that it comes out of slices that end anywhere as at once, and that it is made in slices as at
 // once; also of a code that is damaged. The sum is of all codes.
-func cuts(t *testing.T, seed uint64, draws int, net *NetCorpus) (codes hash.Hash) {
+func cuts(t *testing.T, seed uint64, draws int, network *NetworkCorpus) (codes hash.Hash) {
 	r := rand.New(rand.NewPCG(seed, 30))
-	plain, taught := &[3]Coder{}, &[3]Coder{{Net: net}, {Net: net}, {Net: net}} // one codes, one expands, one prepares
+	plain, taught := &[3]Coder{}, &[3]Coder{{Network: network}, {Network: network}, {Network: network}} // one codes, one expands, one prepares
 	codes = sha256.New()
 	seen := map[Codec]int{}
 	for i := range draws {
-		d := draw(r, net)
+		d := draw(r, network)
 		coders := plain
-		if d.net != nil {
+		if d.network != nil {
 			coders = taught
 		}
 		own, other := &coders[0], &coders[1]
@@ -193,8 +193,8 @@ func (d *drawn) preparedAlike(t *testing.T, sliced *Coder, codec Codec, b []byte
 	}
 }
 
-// cutNet is a corpus for cuts.
-func cutNet(t *testing.T) *NetCorpus {
+// cutNetwork is a corpus for cuts.
+func cutNetwork(t *testing.T) *NetworkCorpus {
 	r := rand.New(rand.NewPCG(4, 4))
 	var messages [][]byte
 	for range 20 {
@@ -205,28 +205,28 @@ func cutNet(t *testing.T) *NetCorpus {
 
 // A text is the same wherever slices end, whatever came before it.
 func TestCuts(t *testing.T) {
-	cuts(t, 1, 1500, cutNet(t))
+	cuts(t, 1, 1500, cutNetwork(t))
 }
 
 // One of each codec, cut at every octet, is refused or says what it said at once. After messages of another flow, of another peer, or
 // that are not here yet, nothing expands; messages behind it make no difference.
 func TestCodesCutAtEveryOctet(t *testing.T) {
-	net := cutNet(t)
+	network := cutNetwork(t)
 	r := rand.New(rand.NewPCG(9, 30))
 	left := map[Codec]bool{Deflated: true, Tokens: true, Modelled: true, ModelledXML: true, Taught: true, Learned: true, LearnedXML: true,
 		Repeated: true, Kin: true, Following: true, Bulk: true}
-	c := Coder{Net: net}
+	c := Coder{Network: network}
 	for i := 0; len(left) > 0; i++ {
 		if i > 20_000 {
 			t.Fatalf("no code of %v", left)
 		}
-		d := draw(r, net)
+		d := draw(r, network)
 		if left[Following] && i%20 == 0 {
 			d.text = append(benchmarkText(2*MaxLearned), byte(i))
 			d.h.Add(d.next-1, benchmarkText(2*MaxLearned))
 			d.kin = false
 		}
-		own := Coder{Net: d.net}
+		own := Coder{Network: d.network}
 		own.NoModel = i%7 == 0 // deflate
 		b, codec := d.code(&own)
 		if !left[codec] || len(b) < 4 {

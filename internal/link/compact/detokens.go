@@ -160,8 +160,8 @@ func (r *reader) endValue() {
 	}
 }
 
-// take returns the next n octets, or nil.
-func (r *reader) take(n int) []byte {
+// next returns the next n octets, or nil.
+func (r *reader) next(n int) []byte {
 	if len(r.in) < n {
 		return nil
 	}
@@ -233,7 +233,7 @@ func (r *reader) token() bool {
 		r.stack = nil
 	case tokProlog:
 		r.content()
-		b := r.take(1)
+		b := r.next(1)
 		return b != nil && r.prolog(b[0])
 	case tokInner:
 		return r.startInner()
@@ -310,7 +310,7 @@ func (r *reader) attribute(spelt bool) bool {
 // startInner begins a document that stands escaped in another's text; endInner escapes it.
 func (r *reader) startInner() bool {
 	r.content()
-	b := r.take(1)
+	b := r.next(1)
 	if b == nil || b[0]&^escapeSets != escapesMark || len(r.around) >= maxInner || r.doctype >= 0 {
 		return false
 	}
@@ -333,7 +333,7 @@ func (r *reader) endInner() bool {
 // indent reads a line's end and the indent of the next, which differs from the depth by so much.
 func (r *reader) indent() bool {
 	r.content()
-	b := r.take(1)
+	b := r.next(1)
 	if b == nil {
 		return false
 	}
@@ -351,11 +351,11 @@ func (r *reader) indent() bool {
 // base64 reads octets that stand in the text as base64.
 func (r *reader) base64() bool {
 	r.content()
-	head := r.take(3)
+	head := r.next(3)
 	if head == nil {
 		return false
 	}
-	octets := r.take(int(head[1])<<8 | int(head[2]))
+	octets := r.next(int(head[1])<<8 | int(head[2]))
 	if octets == nil {
 		return false
 	}
@@ -365,7 +365,7 @@ func (r *reader) base64() bool {
 
 func (r *reader) name(spelled bool, known []string) (string, bool) {
 	if !spelled {
-		b := r.take(1)
+		b := r.next(1)
 		if b == nil {
 			return "", false
 		}
@@ -394,7 +394,7 @@ func (r *reader) name(spelled bool, known []string) (string, bool) {
 }
 
 func (r *reader) id() bool {
-	b := r.take(1)
+	b := r.next(1)
 	if b == nil {
 		return false
 	}
@@ -406,7 +406,7 @@ func (r *reader) id() bool {
 	ref := ""
 	switch form & 0x0f {
 	case formKnown, formHalf:
-		if b = r.take(1); b == nil || int(b[0]) >= len(r.ids) {
+		if b = r.next(1); b == nil || int(b[0]) >= len(r.ids) {
 			return false
 		}
 		ref = r.ids[b[0]]
@@ -417,16 +417,16 @@ func (r *reader) id() bool {
 		r.out = append(r.out, ref...)
 		return form == formKnown
 	case formAny:
-		if b = r.take(1); b == nil {
+		if b = r.next(1); b == nil {
 			return false
 		}
-		if b = r.take(int(b[0])); b == nil {
+		if b = r.next(int(b[0])); b == nil {
 			return false
 		}
 		digits = hex.EncodeToString(b)
 	case formPeer, formPipe, formClass, formNamed, formDouble, formLong, formHalf, formShort:
-		typ := r.take(1)
-		b = r.take(idOctets(f))
+		typ := r.next(1)
+		b = r.next(idOctets(f))
 		if typ == nil || b == nil {
 			return false
 		}

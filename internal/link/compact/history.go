@@ -36,10 +36,10 @@ const (
 //
 //   - The receiver opens messages in order of number, and keeps its history as safely as it keeps the messages (Add says
 //     what has to be recorded and forgotten; after a restart it is added again). Then a message may be coded after any
-//     of a lower number, whether a receipt has come or not: the sender adds each when it gets its number.
+//     of a lower number, whether an acknowledgement has come or not: the sender adds each when it gets its number.
 //   - Messages are opened as they come, or the receiver's history does not survive a restart, or a group listens. Then
-//     the sender adds a message once its receipt has come from everybody, in order, and resets its history when a
-//     listener has started again or joined. A message that was sent before without a receipt goes without a history
+//     the sender adds a message once its acknowledgement has come from everybody, in order, and resets its history when a
+//     listener has started again or joined. A message that was sent before without an acknowledgement goes without a history
 //     (Append), so that it arrives though the ends should differ.
 //
 // A code says which messages it was made after and carries a hash of those and of the text itself: without the same
@@ -436,12 +436,12 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 	return c.expandLearned(codec, code, window, sum, limit)
 }
 
-// expandLearned tries what a code may have been made from: where a net has a corpus of its own the sender may not know yet that
+// expandLearned tries what a code may have been made from: where a network has a corpus of its own the sender may not know yet that
 // it is here too.
 func (c *Coder) expandLearned(codec Codec, code []byte, window []entry, sum [checkOctets]byte, limit int) ([]byte, error) {
 	images := []*image{c.imageFor(window[len(window)-1].stream)}
-	if c.Net != nil {
-		if other := c.Net.taught; images[0] != other {
+	if c.Network != nil {
+		if other := c.Network.taught; images[0] != other {
 			images = append(images, other)
 		} else {
 			images = append(images, primed)

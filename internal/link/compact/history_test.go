@@ -180,7 +180,7 @@ func TestManyUnderWay(t *testing.T) {
 	}
 }
 
-// Sixty flows take turns and receipts come late: what counts is how many of its own messages are under way.
+// Sixty flows take turns and acknowledgements come late: what counts is how many of its own messages are under way.
 func TestManyFlowsUnderWay(t *testing.T) {
 	m := NewMaker(26, testWords)
 	var tracks []*Track
@@ -210,7 +210,7 @@ func TestManyFlowsUnderWay(t *testing.T) {
 				t.Fatalf("flow %d, message %d, %v: %v", i, number, codec, err)
 			}
 			f.in.Add(number, back)
-			if late = append(late, message{i, number, text}); len(late) > 80 { // its receipt
+			if late = append(late, message{i, number, text}); len(late) > 80 { // its acknowledgement
 				flows[late[0].flow].out.Add(late[0].number, late[0].text)
 				late = late[1:]
 			}
@@ -232,7 +232,7 @@ func TestManyFlowsUnderWay(t *testing.T) {
 	}
 }
 
-// While as many of a flow are under way as the receiver keeps, each is coded after those of which a receipt has come, and expands
+// While as many of a flow are under way as the receiver keeps, each is coded after those of which an acknowledgement has come, and expands
 // at the receiver that has had all of them.
 func TestAsManyUnderWayAsAreKept(t *testing.T) {
 	var sender, receiver Coder
@@ -330,9 +330,9 @@ func TestScenario(t *testing.T) {
 			var sent [][]byte
 			var c, plain Coder
 			var h History
-			type receipt struct{ upTo, epoch uint64 }
+			type ack struct{ upTo, epoch uint64 }
 			listeners := []*listener{{next: 1, waiting: map[uint64][]byte{}}, {next: 1, waiting: map[uint64][]byte{}}}
-			known := make([]receipt, len(listeners)) // by the sender
+			known := make([]ack, len(listeners)) // by the sender
 			added := uint64(0)
 			tries := map[uint64]int{}
 			octets, without, refused := 0, 0, 0
@@ -345,8 +345,8 @@ func TestScenario(t *testing.T) {
 					switch {
 					case turn == 60+60*i:
 						l.restart()
-					case r.IntN(3) == 0: // a receipt arrives
-						if k := (receipt{l.next - 1, uint64(l.epoch)}); k.epoch != known[i].epoch {
+					case r.IntN(3) == 0: // an acknowledgement arrives
+						if k := (ack{l.next - 1, uint64(l.epoch)}); k.epoch != known[i].epoch {
 							h.Reset()
 							added = max(added, k.upTo)
 							known[i] = k
@@ -421,7 +421,7 @@ func TestScenario(t *testing.T) {
 }
 
 // Messages are opened in order, and the receiver's history is kept with them: then each is coded after the one before,
-// though no receipt has come. The link loses and re-orders; both ends restart, the sender without its history.
+// though no acknowledgement has come. The link loses and re-orders; both ends restart, the sender without its history.
 func TestScenarioInOrder(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 10))

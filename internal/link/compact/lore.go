@@ -14,12 +14,12 @@ const (
 
 func newLore(text string) *lore {
 	l := &lore{table: make([]int32, 1<<loreBits)}
-	l.tell(text)
+	l.append(text)
 	return l
 }
 
-// tell adds what the model has read.
-func (l *lore) tell(text string) {
+// append adds what the model has read.
+func (l *lore) append(text string) {
 	from := len(l.text)
 	l.text += text
 	var c4, c8 uint32

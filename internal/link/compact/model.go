@@ -323,8 +323,8 @@ func (m *model) choose() {
 	m.oks = (btoi(m.v1OK || m.v2OK) + 2*btoi(m.expOK) + 4*btoi(m.exact) + 8*btoi(m.doubt)) * inputs
 }
 
-// take adds the octet c to the history.
-func (m *model) take(c byte) {
+// push adds the octet c to the history.
+func (m *model) push(c byte) {
 	m.put(c)
 	m.match.follow(m.hist, mix32(m.c4, m.c8&0xff))
 	if m.matchAt == 0 && m.lore != nil && len(m.hist)-m.start >= loreMin {
@@ -576,7 +576,7 @@ func (m *model) step(bit int) {
 		m.secondLines()
 		m.half = 1
 	case 8:
-		m.take(byte(m.node))
+		m.push(byte(m.node))
 		m.choose()
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"slices"
 )
 
-// ErrCorpus is returned for octets that are no corpus of a net, or damaged.
+// ErrCorpus is returned for octets that are no corpus of a network, or damaged.
 var ErrCorpus = errors.New("compact: no corpus of a net, or damaged")
 
-// Bounds of a net's own corpus.
+// Bounds of a network's own corpus.
 const (
 	MaxCorpus         = 128 << 10 // octets of its messages together
 	MaxCorpusMessage  = bulkFrom - 1
@@ -22,18 +22,18 @@ const (
 const (
 	corpusMark  = "aldis corpus 1\n"
 	corpusCheck = 8
-	netRate     = 14 // of the mixers while it is read, as with the corpus that is built in
+	networkRate = 14 // of the mixers while it is read, as with the corpus that is built in
 )
 
-// CorpusFile is messages that a net teaches its gateways.
+// CorpusFile is messages that a network teaches its gateways.
 type CorpusFile struct {
 	Messages [][]byte
 	Hash     [sha256.Size]byte
 }
 
-// NetCorpus is what a coder has learned from a CorpusFile, after what the primed model has read. Gateways with the same one say less
+// NetworkCorpus is what a coder has learned from a CorpusFile, after what the primed model has read. Gateways with the same one say less
 // about what is like it. It does not change, and may be used by several at once.
-type NetCorpus struct {
+type NetworkCorpus struct {
 	hash   [sha256.Size]byte
 	taught *image
 	own    grams // of the corpus,
@@ -98,7 +98,7 @@ func ReadCorpus(b []byte) (*CorpusFile, error) {
 }
 
 // Name is the first octets of the hash, as gateways say it to each other; nil's is 0, and no other is.
-func (n *NetCorpus) Name() uint32 {
+func (n *NetworkCorpus) Name() uint32 {
 	if n == nil {
 		return 0
 	}
@@ -106,12 +106,12 @@ func (n *NetCorpus) Name() uint32 {
 }
 
 // Learn reads the messages: about 5 us an octet, up to a second. It takes 11 MB of memory.
-func (f *CorpusFile) Learn() *NetCorpus {
-	n := &NetCorpus{hash: f.Hash, own: newGrams(netGrams), primed: newGrams(loreGrams)}
+func (f *CorpusFile) Learn() *NetworkCorpus {
+	n := &NetworkCorpus{hash: f.Hash, own: newGrams(networkGrams), primed: newGrams(loreGrams)}
 	n.primed.add([]byte(primed.lore.text))
 	m := new(model)
 	m.prime(primed)
-	m.steps, m.rate = stepsPriming, netRate
+	m.steps, m.rate = stepsPriming, networkRate
 	m.lore = newLore(primed.lore.text)
 	for _, text := range f.Messages {
 		m.forget()
@@ -120,7 +120,7 @@ func (f *CorpusFile) Learn() *NetCorpus {
 		} else {
 			m.train(text, false)
 		}
-		m.lore.tell(string(m.hist))
+		m.lore.append(string(m.hist))
 		n.own.add(m.hist)
 	}
 	tables := m.tables
@@ -128,19 +128,19 @@ func (f *CorpusFile) Learn() *NetCorpus {
 	return n
 }
 
-// imageFor is what comes after a text, or after the tokens of one, is coded from: the corpus of the net, which knows what is built in
+// imageFor is what comes after a text, or after the tokens of one, is coded from: the corpus of the network, which knows what is built in
 // as well, where the text is half as much like the corpus as like what is built in. Both ends ask it of a message that both have.
 func (c *Coder) imageFor(stream []byte) *image {
-	if c.Net != nil && 2*c.Net.own.share(stream) > c.Net.primed.share(stream) {
-		return c.Net.taught
+	if c.Network != nil && 2*c.Network.own.share(stream) > c.Network.primed.share(stream) {
+		return c.Network.taught
 	}
 	return primed
 }
 
 // imageAlone is what a text, or the tokens of one, is coded from without messages before it: what makes the shorter code of its
-// beginning. Only what the corpus of the net hardly knows is not tried.
+// beginning. Only what the corpus of the network hardly knows is not tried.
 func (c *Coder) imageAlone(stream []byte, tokens bool) *image {
-	if c.Net == nil || c.Net.own.share(stream)*leastShared < min(len(stream), mostShare) {
+	if c.Network == nil || c.Network.own.share(stream)*leastShared < min(len(stream), mostShare) {
 		return primed
 	}
 	stream = stream[:min(len(stream), mostTried)]
@@ -152,19 +152,19 @@ func (c *Coder) imageAlone(stream []byte, tokens bool) *image {
 		code, _ := e.end()
 		return len(code)
 	}
-	if octets(c.Net.taught)+checkOctets < octets(primed) {
-		return c.Net.taught
+	if octets(c.Network.taught)+checkOctets < octets(primed) {
+		return c.Network.taught
 	}
 	return primed
 }
 
-// salt is what the checks of codes that were made from an image have before all else: of two corpora of a net the codes never
+// salt is what the checks of codes that were made from an image have before all else: of two corpora of a network the codes never
 // stand for each other.
 func (c *Coder) salt(from *image) []byte {
 	if from == primed {
 		return nil
 	}
-	return c.Net.hash[:]
+	return c.Network.hash[:]
 }
 
 // checkOf is the check of a code that was made from an image without messages before it.
@@ -180,12 +180,12 @@ func (c *Coder) checkOf(from *image, text []byte) (check []byte) {
 type grams []uint64
 
 const (
-	netGrams  = 20 // bits of the hashes
-	loreGrams = 22
-	gramSize  = 5
-	mostShare = 2 << 10 // octets of a text that are looked at
+	networkGrams = 20 // bits of the hashes
+	loreGrams    = 22
+	gramSize     = 5
+	mostShare    = 2 << 10 // octets of a text that are looked at
 
-	leastShared = 16            // of so many octets one run has to be in the corpus of the net
+	leastShared = 16            // of so many octets one run has to be in the corpus of the network
 	mostTried   = hopeAfter - 1 // octets of a text that are coded to find which corpus is better
 )
 

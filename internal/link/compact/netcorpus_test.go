@@ -46,7 +46,7 @@ func invented(s stranger, seed uint64, n int) (list [][]byte) {
 }
 
 // taughtWith is a corpus of samples as a gateway reads it.
-func taughtWith(t testing.TB, messages [][]byte) *NetCorpus {
+func taughtWith(t testing.TB, messages [][]byte) *NetworkCorpus {
 	t.Helper()
 	b, err := AppendCorpus(nil, messages)
 	check.NoError(check.Fatal(t), err)
@@ -55,12 +55,12 @@ func taughtWith(t testing.TB, messages [][]byte) *NetCorpus {
 	return f.Learn()
 }
 
-// A kind that only the net's corpus has costs less than zstd makes of it with a dictionary of the same samples: 72 and 80 octets.
+// A kind that only the network's corpus has costs less than zstd makes of it with a dictionary of the same samples: 72 and 80 octets.
 func TestTaughtKinds(t *testing.T) {
 	most := map[string]float64{inventedKinds[0].kind: 30, inventedKinds[1].kind: 45}
 	for _, s := range inventedKinds {
 		n := taughtWith(t, invented(s, 1, 60))
-		before, after := Coder{}, Coder{Net: n}
+		before, after := Coder{}, Coder{Network: n}
 		var sums [3]float64
 		held := invented(s, 2, 20)
 		for _, text := range held {
@@ -80,10 +80,10 @@ func TestTaughtKinds(t *testing.T) {
 	}
 }
 
-// What is not like the net's corpus is coded as ever, and every gateway reads it.
+// What is not like the network's corpus is coded as ever, and every gateway reads it.
 func TestTaughtLeavesOthersAlone(t *testing.T) {
 	n := taughtWith(t, invented(inventedKinds[0], 1, 60))
-	plain, with := Coder{}, Coder{Net: n}
+	plain, with := Coder{}, Coder{Network: n}
 	for _, s := range strangerKinds {
 		for _, text := range strangerFirst(s)[:3] {
 			a, ka := plain.Append(nil, text)
@@ -95,8 +95,8 @@ func TestTaughtLeavesOthersAlone(t *testing.T) {
 
 // Codes of one corpus never stand for anything with another one.
 func TestOtherCorpus(t *testing.T) {
-	a := Coder{Net: taughtWith(t, invented(inventedKinds[0], 1, 40))}
-	b := Coder{Net: taughtWith(t, invented(inventedKinds[0], 3, 40))}
+	a := Coder{Network: taughtWith(t, invented(inventedKinds[0], 1, 40))}
+	b := Coder{Network: taughtWith(t, invented(inventedKinds[0], 3, 40))}
 	for _, text := range invented(inventedKinds[0], 2, 20) {
 		code, codec := a.Append(nil, text)
 		check.Equal(check.Fatal(t), "codec", codec, Taught)
@@ -109,13 +109,13 @@ func TestOtherCorpus(t *testing.T) {
 // who has it.
 func TestTaughtFlows(t *testing.T) {
 	n := taughtWith(t, invented(inventedKinds[0], 1, 60))
-	for _, sender := range []*Coder{{Net: n}, {}} {
-		receiver := Coder{Net: n}
+	for _, sender := range []*Coder{{Network: n}, {}} {
+		receiver := Coder{Network: n}
 		var h History
 		for i, text := range invented(inventedKinds[0], 5, 6) {
 			number := uint64(i + 1)
 			code, codec := sender.AppendAfter(nil, text, &h, number)
-			prepared := Coder{Net: sender.Net}
+			prepared := Coder{Network: sender.Network}
 			for !prepared.PrepareAfter(text, &h, number, 64) {
 			}
 			again, _ := prepared.AppendAfter(nil, text, &h, number)

@@ -97,7 +97,7 @@ func primeWith(parts []part, c *census) *model {
 			}
 		}
 		if told[p.name] += len(m.hist); told[p.name] <= mostLore {
-			m.lore.tell(string(m.hist))
+			m.lore.append(string(m.hist))
 		}
 	}
 	m.forget()

@@ -80,8 +80,8 @@ func (s *scan) known() int32 {
 	return 0
 }
 
-// say remembers a value that ends here, and makes it the name of its record where it is the first.
-func (s *scan) say(v span) {
+// rememberValue remembers a value that ends here, and makes it the name of its record where it is the first.
+func (s *scan) rememberValue(v span) {
 	r := &s.records
 	for _, k := range s.recordKeys() {
 		if k == 0 || len(r.chain) >= maxSaid {

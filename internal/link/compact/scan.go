@@ -196,7 +196,7 @@ func (s *scan) shut() {
 		s.now = append(s.now, v)
 	}
 	if v.to > v.from {
-		s.say(v)
+		s.rememberValue(v)
 		s.recent[s.key%valueSlots] = v
 		s.side = s.field
 	}

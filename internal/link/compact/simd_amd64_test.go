@@ -178,10 +178,10 @@ func TestNarrowCodes(t *testing.T) {
 
 // The same where slices end anywhere: what one kind of processor has coded is what the other would have.
 func TestNarrowCuts(t *testing.T) {
-	net := cutNet(t)
-	codes := cuts(t, 2, 400, net).Sum(nil)
+	network := cutNetwork(t)
+	codes := cuts(t, 2, 400, network).Sum(nil)
 	narrowly(t)
-	check.True(t, "the codes are the same", bytes.Equal(cuts(t, 2, 400, net).Sum(nil), codes))
+	check.True(t, "the codes are the same", bytes.Equal(cuts(t, 2, 400, network).Sum(nil), codes))
 }
 
 // GODEBUG=cpu.avx2=off computes one by one, as on a processor without AVX2.

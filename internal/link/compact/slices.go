@@ -123,7 +123,7 @@ func (c *Coder) workOn(octets int) (done bool) {
 		s.best = nil
 	}
 	if s.last && mayDeflate(len(s.text), len(s.best)) {
-		c.tryDeflate(s.text, s.take)
+		c.tryDeflate(s.text, s.consider)
 	}
 	c.made.keep(s.sum, s.best, s.codec)
 	c.slow = nil
@@ -139,7 +139,7 @@ func (c *Coder) begin(text []byte, sum textSum) *slow {
 	s.text = bytes.Clone(text)
 	s.best = s.text
 	if !s.last {
-		c.tryDeflate(s.text, s.take)
+		c.tryDeflate(s.text, s.consider)
 	}
 	if tokens, ok := tokenizeXML(s.text); ok && len(tokens) <= MaxModelled {
 		s.tries = append(s.tries, c.alone(s.text, tokens, true))
@@ -148,7 +148,7 @@ func (c *Coder) begin(text []byte, sum textSum) *slow {
 	return s
 }
 
-func (s *slow) take(codec Codec, out []byte, ok bool) {
+func (s *slow) consider(codec Codec, out []byte, ok bool) {
 	if ok && len(out) < len(s.best) {
 		s.best, s.codec = bytes.Clone(out), codec
 	}
@@ -241,7 +241,7 @@ func (c *Coder) advance(s *slow, octets int) int {
 	before := c.beside.work
 	if t.under.advance(octets * each) {
 		out, ok := t.under.end()
-		s.take(t.codec, out, ok)
+		s.consider(t.codec, out, ok)
 		if ok { // tokens are nearly always the better way
 			s.tries = nil
 			return octets

@@ -117,7 +117,7 @@ func TestStrangersTable(t *testing.T) {
 	}
 }
 
-// taughtRow is what first messages of an invented kind cost with the corpus that is built in, and with one of the net, as gateway corpus
+// taughtRow is what first messages of an invented kind cost with the corpus that is built in, and with one of the network, as gateway corpus
 // build makes it of 200 samples: 24 kB of a kind.
 func taughtRow(t *testing.T, s stranger) string {
 	var taught [][]byte
@@ -127,7 +127,7 @@ func taughtRow(t *testing.T, s stranger) string {
 			taught = append(taught, text)
 		}
 	}
-	plain, with := Coder{}, Coder{Net: taughtWith(t, taught)}
+	plain, with := Coder{}, Coder{Network: taughtWith(t, taught)}
 	var sums [3]float64
 	first := invented(s, 2, 60)
 	for _, text := range first {

@@ -14,7 +14,7 @@ import (
 var epoch = time.Unix(1_800_000_000, 0)
 
 var cfg = Config{
-	Window: [frame.Lanes]int{8, 2}, RoundTrip: 5 * time.Second, AckDelay: 6 * time.Second,
+	Window: [frame.Queues]int{8, 2}, RoundTrip: 5 * time.Second, AckDelay: 6 * time.Second,
 	ProbeInterval: 15 * time.Second,
 }
 
@@ -33,39 +33,39 @@ func sendN(s *Sender, now time.Time, n int) {
 	}
 }
 
-func TestReceiptFindsTheHole(t *testing.T) {
-	s := NewSender(cfg, [frame.Lanes]uint64{1, 1})
+func TestAckFindsTheGap(t *testing.T) {
+	s := NewSender(cfg, [frame.Queues]uint64{1, 1})
 	sendN(s, at(0), 5)
-	if got, held := s.Receipt(at(3), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b0110}}); !reflect.DeepEqual(got, d(1)) || !reflect.DeepEqual(held, d(3, 4)) {
+	if got, held := s.Ack(at(3), frame.Ack{Cumulative: 1, Bitmap: []byte{0b0110}}); !reflect.DeepEqual(got, d(1)) || !reflect.DeepEqual(held, d(3, 4)) {
 		t.Errorf("acknowledged %v, held %v; want 1, and 3 4", got, held)
 	}
 	if got := s.Lost(at(0)); !reflect.DeepEqual(got, d(2)) { // 5 went after 4 and may be on its way
 		t.Errorf("lost %v, want 2", got)
 	}
 	s.Sent(at(3), ID{frame.Direct, 2})
-	if got, held := s.Receipt(at(4), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b1110}}); got != nil || !reflect.DeepEqual(held, d(5)) {
+	if got, held := s.Ack(at(4), frame.Ack{Cumulative: 1, Bitmap: []byte{0b1110}}); got != nil || !reflect.DeepEqual(held, d(5)) {
 		t.Errorf("acknowledged %v, held %v; want none, and 5", got, held)
 	}
 	if got := s.Lost(at(0)); got != nil { // the repeat went after 5
 		t.Errorf("lost %v, want none", got)
 	}
-	for _, r := range []frame.Receipt{{Cumulative: 0xfff0}, {Cumulative: 400}, {Lane: frame.Bulk, Cumulative: 1}} {
-		if got, held := s.Receipt(at(5), r); got != nil || held != nil {
+	for _, r := range []frame.Ack{{Cumulative: 0xfff0}, {Cumulative: 400}, {Queue: frame.Bulk, Cumulative: 1}} {
+		if got, held := s.Ack(at(5), r); got != nil || held != nil {
 			t.Errorf("%+v acknowledged %v, held %v; want none", r, got, held)
 		}
 	}
-	if got, _ := s.Receipt(at(6), frame.Receipt{Cumulative: 5}); !reflect.DeepEqual(got, d(2, 3, 4, 5)) || s.UnderWay(frame.Direct) != 0 {
+	if got, _ := s.Ack(at(6), frame.Ack{Cumulative: 5}); !reflect.DeepEqual(got, d(2, 3, 4, 5)) || s.UnderWay(frame.Direct) != 0 {
 		t.Errorf("acknowledged %v, %d under way; want 2 to 5 and none", got, s.UnderWay(frame.Direct))
 	}
 }
 
 func TestWindow(t *testing.T) {
-	s := NewSender(cfg, [frame.Lanes]uint64{1 << 20, 1})
+	s := NewSender(cfg, [frame.Queues]uint64{1 << 20, 1})
 	sendN(s, at(0), 8)
 	if s.Room(frame.Direct) || !s.Room(frame.Bulk) {
-		t.Error("eight under way: want no room for more, and room in the other lane")
+		t.Error("eight under way: want no room for more, and room in the other queue")
 	}
-	s.Receipt(at(1), frame.Receipt{Cumulative: 0xffff, Bitmap: []byte{0xfe}}) // all but the first
+	s.Ack(at(1), frame.Ack{Cumulative: 0xffff, Bitmap: []byte{0xfe}}) // all but the first
 	if !s.Room(frame.Direct) {
 		t.Error("one under way: want room")
 	}
@@ -73,7 +73,7 @@ func TestWindow(t *testing.T) {
 		n := s.Assign(frame.Direct)
 		s.Sent(at(2), ID{frame.Direct, n})
 		if n > 1<<20 {
-			s.Receipt(at(2), frame.Receipt{Cumulative: 0xffff, Bitmap: bitAt(int(n - 1<<20))})
+			s.Ack(at(2), frame.Ack{Cumulative: 0xffff, Bitmap: bitAt(int(n - 1<<20))})
 		}
 	}
 	if ahead := s.Next(frame.Direct) - 1<<20; ahead > MaxAhead {
@@ -88,7 +88,7 @@ func bitAt(n int) []byte {
 }
 
 func TestProbeInsteadOfRepeats(t *testing.T) {
-	s := NewSender(cfg, [frame.Lanes]uint64{1, 1})
+	s := NewSender(cfg, [frame.Queues]uint64{1, 1})
 	sendN(s, at(0), 2)
 	if s.ProbeDue(at(10.9)) || !s.Deadline().Equal(at(11)) {
 		t.Errorf("deadline %v, want 11 s", s.Deadline().Sub(epoch))
@@ -120,7 +120,7 @@ func TestProbeInsteadOfRepeats(t *testing.T) {
 func TestPromptMessageGoesAgainOnce(t *testing.T) {
 	c := cfg
 	c.Prompt = 4 * time.Second
-	s := NewSender(c, [frame.Lanes]uint64{1, 1})
+	s := NewSender(c, [frame.Queues]uint64{1, 1})
 	s.SentPrompt(at(0), ID{frame.Direct, s.Assign(frame.Direct)})
 	if !s.Deadline().Equal(at(4)) || s.Lost(at(3.9)) != nil {
 		t.Errorf("deadline %v, want 4 s and nothing lost before", s.Deadline().Sub(epoch))
@@ -132,7 +132,7 @@ func TestPromptMessageGoesAgainOnce(t *testing.T) {
 	if got := s.Lost(at(14)); got != nil || !s.Deadline().Equal(at(15)) {
 		t.Errorf("lost %v, deadline %v; want no second repeat by time but a probe at 15 s", got, s.Deadline().Sub(epoch))
 	}
-	s.Again()
+	s.ResendAll()
 	if got := s.Lost(at(14)); !reflect.DeepEqual(got, d(1)) {
 		t.Errorf("the peer has begun anew: lost %v, want 1", got)
 	}
@@ -140,7 +140,7 @@ func TestPromptMessageGoesAgainOnce(t *testing.T) {
 
 // What was under way when the gateway stopped is asked for again when the first probe, or its answer, is lost on a link that is there.
 func TestRestoredMessagesAreAskedForAgain(t *testing.T) {
-	s := NewSender(cfg, [frame.Lanes]uint64{11, 1})
+	s := NewSender(cfg, [frame.Queues]uint64{11, 1})
 	s.Restore(ID{frame.Direct, 10})
 	s.ProbeSent(at(0))
 	s.Heard(at(1)) // a hello, and no answer
@@ -160,7 +160,7 @@ func TestRestoredMessagesAreAskedForAgain(t *testing.T) {
 }
 
 func TestRestoredMessagesAreAskedFor(t *testing.T) {
-	s := NewSender(cfg, [frame.Lanes]uint64{10, 1})
+	s := NewSender(cfg, [frame.Queues]uint64{10, 1})
 	s.Restore(ID{frame.Direct, 11})
 	s.Restore(ID{frame.Direct, 9})
 	if s.Next(frame.Direct) != 12 || s.Lost(at(0)) != nil || !s.ProbeDue(at(0)) {
@@ -168,7 +168,7 @@ func TestRestoredMessagesAreAskedFor(t *testing.T) {
 	}
 	id := s.ProbeSent(at(0))
 	s.Heard(at(2))
-	s.Receipt(at(2), frame.Receipt{Cumulative: 9})
+	s.Ack(at(2), frame.Ack{Cumulative: 9})
 	s.Answer(at(2), id)
 	if got := s.Lost(at(0)); !reflect.DeepEqual(got, d(11)) {
 		t.Errorf("lost %v, want 11", got)
@@ -176,7 +176,7 @@ func TestRestoredMessagesAreAskedFor(t *testing.T) {
 }
 
 func TestReceiver(t *testing.T) {
-	r := NewReceiver(cfg, [frame.Lanes]uint64{0xfffe, 0})
+	r := NewReceiver(cfg, [frame.Queues]uint64{0xfffe, 0})
 	steps := []struct {
 		low   uint16
 		want  uint64
@@ -201,13 +201,13 @@ func TestReceiver(t *testing.T) {
 		}
 	}
 	if _, ok := r.Advance(frame.Direct); ok {
-		t.Error("Advance moved over a hole")
+		t.Error("Advance moved over a gap")
 	}
-	if got, want := r.Receipts(), []frame.Receipt{{Lane: frame.Direct, Cumulative: 0xffff, Bitmap: []byte{0b10}}}; !reflect.DeepEqual(got, want) {
-		t.Errorf("receipts %+v, want %+v", got, want)
+	if got, want := r.Acks(), []frame.Ack{{Queue: frame.Direct, Cumulative: 0xffff, Bitmap: []byte{0b10}}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("acknowledgements %+v, want %+v", got, want)
 	}
 	r.Settle()
-	if r.Receipts() != nil || !r.Due().IsZero() {
+	if r.Acks() != nil || !r.Due().IsZero() {
 		t.Error("settled, and still something owed")
 	}
 }
@@ -218,13 +218,13 @@ func TestExactlyOnce(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 142))
-			s, r := NewSender(cfg, [frame.Lanes]uint64{1, 1}), NewReceiver(cfg, [frame.Lanes]uint64{})
+			s, r := NewSender(cfg, [frame.Queues]uint64{1, 1}), NewReceiver(cfg, [frame.Queues]uint64{})
 			type packet struct {
 				at       time.Time
 				toSender bool
 				number   uint16
 				data     bool
-				receipts []frame.Receipt
+				acks     []frame.Ack
 				probe    uint8
 			}
 			var air []packet
@@ -251,8 +251,8 @@ func TestExactlyOnce(t *testing.T) {
 					air = air[1:]
 					if p.toSender {
 						s.Heard(now)
-						for _, rec := range p.receipts {
-							acked, _ := s.Receipt(now, rec)
+						for _, rec := range p.acks {
+							acked, _ := s.Ack(now, rec)
 							for _, id := range acked {
 								delete(out, id.Number)
 							}
@@ -270,12 +270,12 @@ func TestExactlyOnce(t *testing.T) {
 					}
 					if p.probe != 0 {
 						r.Probed(now)
-						carry(packet{toSender: true, receipts: r.Receipts(), probe: p.probe})
+						carry(packet{toSender: true, acks: r.Acks(), probe: p.probe})
 						r.Settle()
 					}
 				}
 				if due := r.Due(); !due.IsZero() && !now.Before(due) {
-					carry(packet{toSender: true, receipts: r.Receipts()})
+					carry(packet{toSender: true, acks: r.Acks()})
 					r.Settle()
 				}
 				for _, id := range s.Lost(now) {
@@ -293,14 +293,14 @@ func TestExactlyOnce(t *testing.T) {
 					carry(packet{number: uint16(n), data: true})
 				}
 				if rng.IntN(5000) == 0 { // the sender restarts
-					s = NewSender(cfg, [frame.Lanes]uint64{s.Next(frame.Direct), 1})
+					s = NewSender(cfg, [frame.Queues]uint64{s.Next(frame.Direct), 1})
 					for n := range out {
 						s.Restore(ID{frame.Direct, n})
 					}
 				}
 				if rng.IntN(5000) == 0 { // the receiver restarts
 					held := r.held[frame.Direct]
-					r = NewReceiver(cfg, [frame.Lanes]uint64{r.Cumulative(frame.Direct), 0})
+					r = NewReceiver(cfg, [frame.Queues]uint64{r.Cumulative(frame.Direct), 0})
 					for n := range held {
 						r.Restore(ID{frame.Direct, n})
 					}
@@ -315,10 +315,10 @@ func TestExactlyOnce(t *testing.T) {
 	}
 }
 
-// Eight bits of a number or of a receipt mean the same at both ends, whatever is under way and wherever it begins.
+// Eight bits of a number or of an acknowledgement mean the same at both ends, whatever is under way and wherever it begins.
 func TestShortNumbers(t *testing.T) {
 	for _, start := range []uint64{1, 100, 250, 65500, 1 << 20} {
-		s := NewSender(Config{Window: [frame.Lanes]int{MaxAhead, 1}}, [frame.Lanes]uint64{start, 1})
+		s := NewSender(Config{Window: [frame.Queues]int{MaxAhead, 1}}, [frame.Queues]uint64{start, 1})
 		for s.Room(frame.Direct) {
 			id := ID{frame.Direct, s.Assign(frame.Direct)}
 			if ahead := id.Number - start; s.Short(id) != (ahead < ShortAhead) {
@@ -331,11 +331,11 @@ func TestShortNumbers(t *testing.T) {
 		}
 		for cum := start - 1; cum < next; cum++ {
 			if got := s.Widen(frame.Direct, uint8(cum)); got != uint16(cum) {
-				t.Fatalf("receipt up to %d of %d to %d is understood as %d", cum, start, next-1, got)
+				t.Fatalf("acknowledgement up to %d of %d to %d is understood as %d", cum, start, next-1, got)
 			}
 		}
 		for cum := start - 1; cum < start+ShortAhead; cum++ {
-			r := NewReceiver(Config{}, [frame.Lanes]uint64{cum, 0})
+			r := NewReceiver(Config{}, [frame.Queues]uint64{cum, 0})
 			for n := start; n < start+ShortAhead; n++ {
 				if got := r.Widen(frame.Direct, uint8(n)); got != uint16(n) {
 					t.Fatalf("message %d is understood as %d by one that has all up to %d", n, got, cum)
@@ -343,7 +343,7 @@ func TestShortNumbers(t *testing.T) {
 			}
 		}
 	}
-	s := NewSender(Config{Reorder: true}, [frame.Lanes]uint64{1, 1})
+	s := NewSender(Config{Reorder: true}, [frame.Queues]uint64{1, 1})
 	if s.Short(ID{frame.Direct, 1}) {
 		t.Error("a short number on a link that does not keep order")
 	}
@@ -351,7 +351,7 @@ func TestShortNumbers(t *testing.T) {
 
 // A message that comes for a dead link brings the next three probes forward, for the first ten minutes.
 func TestNewMessagesAskSooner(t *testing.T) {
-	s := NewSender(cfg, [frame.Lanes]uint64{1, 1})
+	s := NewSender(cfg, [frame.Queues]uint64{1, 1})
 	sendN(s, at(0), 2)
 	s.Wanted() // before anybody knows that the link is dead: nothing is brought forward
 	if !s.ProbeDue(at(11)) {
@@ -383,7 +383,7 @@ func TestProbesUnderWayTogether(t *testing.T) {
 	for earlier, want := range map[uint8][]ID{0: d(1, 2), 1: d(1, 2), 2: d(1, 2), 3: nil, 200: nil} {
 		c := cfg
 		c.EagerInterval = 2 * time.Second
-		s := NewSender(c, [frame.Lanes]uint64{1, 1})
+		s := NewSender(c, [frame.Queues]uint64{1, 1})
 		s.ProbeSent(at(0)) // of a link that is there
 		s.Answer(at(1), 1)
 		sendN(s, at(1), 2)
@@ -408,12 +408,12 @@ func TestProbesUnderWayTogether(t *testing.T) {
 	}
 }
 
-// The first receipt on a link that was dead says what it swallowed, so that nothing need be asked: what went a round trip ago or
+// The first acknowledgement on a link that was dead says what it swallowed, so that nothing need be asked: what went a round trip ago or
 // longer and is not named goes again. And the window is as large as it gets.
-func TestReceiptOfALinkThatIsBack(t *testing.T) {
+func TestAckOfALinkThatIsBack(t *testing.T) {
 	c := cfg
 	c.Most = 30
-	s := NewSender(c, [frame.Lanes]uint64{1, 1})
+	s := NewSender(c, [frame.Queues]uint64{1, 1})
 	sendN(s, at(0), 3)
 	s.ProbeDue(at(11))
 	s.ProbeSent(at(11))
@@ -421,7 +421,7 @@ func TestReceiptOfALinkThatIsBack(t *testing.T) {
 		t.Fatalf("dead %v, window %d; want a dead link with the profile's window", s.Dead(), s.Window(frame.Direct))
 	}
 	s.Heard(at(40))
-	s.Receipt(at(40), frame.Receipt{Lane: frame.Direct, Cumulative: 1})
+	s.Ack(at(40), frame.Ack{Queue: frame.Direct, Cumulative: 1})
 	s.Back(at(40))
 	if got := s.Lost(at(40)); !reflect.DeepEqual(got, d(2, 3)) || s.ProbeDue(at(40)) || s.Window(frame.Direct) != 30 {
 		t.Errorf("lost %v, probe due %v, window %d; want 2 and 3 lost, no question, 30", got, s.ProbeDue(at(40)), s.Window(frame.Direct))
@@ -434,7 +434,7 @@ func TestReceiptOfALinkThatIsBack(t *testing.T) {
 	}
 }
 
-// What receipts have let grow stays while the next burst follows at once, and is gone when nothing was under way for a while.
+// What acknowledgements have let grow stays while the next burst follows at once, and is gone when nothing was under way for a while.
 func TestWindowAfterABurst(t *testing.T) {
 	c := cfg
 	c.Most, c.Prompt = 30, 4*time.Second
@@ -442,10 +442,10 @@ func TestWindowAfterABurst(t *testing.T) {
 		pause float64
 		want  int
 	}{{1, 2 * c.Window[frame.Direct]}, {10, c.Window[frame.Direct]}} {
-		s := NewSender(c, [frame.Lanes]uint64{1, 1})
+		s := NewSender(c, [frame.Queues]uint64{1, 1})
 		n := c.Window[frame.Direct]
 		sendN(s, at(0), n)
-		s.Receipt(at(3), frame.Receipt{Lane: frame.Direct, Cumulative: uint16(n)})
+		s.Ack(at(3), frame.Ack{Queue: frame.Direct, Cumulative: uint16(n)})
 		sendN(s, at(3+tt.pause), 1)
 		if got := s.Window(frame.Direct); got != tt.want {
 			t.Errorf("%.0f s after all was acknowledged: a window of %d, want %d", tt.pause, got, tt.want)
@@ -454,7 +454,7 @@ func TestWindowAfterABurst(t *testing.T) {
 }
 
 func TestSentTwice(t *testing.T) {
-	s := NewSender(cfg, [frame.Lanes]uint64{1, 1})
+	s := NewSender(cfg, [frame.Queues]uint64{1, 1})
 	id := ID{frame.Direct, s.Assign(frame.Direct)}
 	s.SentTwice(at(0), id, 100*time.Millisecond)
 	if s.Lost(at(0.05)) != nil || !reflect.DeepEqual(s.Lost(at(0.1)), d(1)) {
@@ -468,25 +468,25 @@ func TestSentTwice(t *testing.T) {
 
 // What is here and was not read is named singly, and acknowledged when it was read.
 func TestUnreadIsNamedSingly(t *testing.T) {
-	r := NewReceiver(cfg, lanes(0, 0))
+	r := NewReceiver(cfg, queues(0, 0))
 	for n := range uint16(3) {
 		r.Accept(at(0), frame.Direct, n+1, false)
 	}
 	r.Advance(frame.Direct)
-	want := frame.Receipt{Lane: frame.Direct, Cumulative: 1, Bitmap: []byte{0b11}}
-	if got := r.Receipts(); !reflect.DeepEqual(got, []frame.Receipt{want}) {
-		t.Errorf("receipts %v, want %v", got, want)
+	want := frame.Ack{Queue: frame.Direct, Cumulative: 1, Bitmap: []byte{0b11}}
+	if got := r.Acks(); !reflect.DeepEqual(got, []frame.Ack{want}) {
+		t.Errorf("acknowledgements %v, want %v", got, want)
 	}
 	r.Settle()
 	r.Read(at(1), frame.Direct)
 	if !r.Due().IsZero() {
-		t.Error("a receipt is owed, and nothing was read since the last one")
+		t.Error("an acknowledgement is owed, and nothing was read since the last one")
 	}
 	r.Advance(frame.Direct)
 	r.Advance(frame.Direct)
 	r.Read(at(1), frame.Direct)
-	if got := r.Receipts(); r.Due().IsZero() || got[0].Cumulative != 3 || got[0].Bitmap != nil {
-		t.Errorf("receipts %v due at %v", got, r.Due())
+	if got := r.Acks(); r.Due().IsZero() || got[0].Cumulative != 3 || got[0].Bitmap != nil {
+		t.Errorf("acknowledgements %v due at %v", got, r.Due())
 	}
 	r.Settle()
 	r.Read(at(2), frame.Direct)
@@ -495,11 +495,11 @@ func TestUnreadIsNamedSingly(t *testing.T) {
 	}
 }
 
-// What a receipt has no room to name is not lost.
-func TestReceiptWithoutRoom(t *testing.T) {
+// What an acknowledgement has no room to name is not lost.
+func TestAckWithoutRoom(t *testing.T) {
 	wide := cfg
 	wide.Window[frame.Direct] = 200
-	r, s := NewReceiver(wide, lanes(0, 0)), NewSender(wide, lanes(1, 1))
+	r, s := NewReceiver(wide, queues(0, 0)), NewSender(wide, queues(1, 1))
 	sendN(s, at(0), 140)
 	for n := range uint16(140) {
 		if n != 4 { // number 5 is lost
@@ -507,7 +507,7 @@ func TestReceiptWithoutRoom(t *testing.T) {
 		}
 	}
 	id := s.ProbeSent(at(0))
-	s.Receipt(at(1), r.Receipts()[0])
+	s.Ack(at(1), r.Acks()[0])
 	s.Answer(at(1), id)
 	if got := s.Lost(at(1)); !reflect.DeepEqual(got, d(5)) {
 		t.Errorf("lost %v, want 5 alone", got)
@@ -519,9 +519,9 @@ func TestReceiptWithoutRoom(t *testing.T) {
 
 // All that the peer has not read goes again when it cannot be read as it was coded, but for what is not coded after anything.
 func TestResend(t *testing.T) {
-	s := NewSender(cfg, lanes(1, 1))
+	s := NewSender(cfg, queues(1, 1))
 	sendN(s, at(0), 4)
-	s.Receipt(at(1), frame.Receipt{Cumulative: 1, Bitmap: []byte{0b10}})
+	s.Ack(at(1), frame.Ack{Cumulative: 1, Bitmap: []byte{0b10}})
 	if held := s.Resend(func(n uint64) bool { return n == 4 }); !reflect.DeepEqual(held, d(3)) {
 		t.Errorf("%v had arrived, want 3", held)
 	}

@@ -7,7 +7,7 @@
 //
 // # Queues and order
 //
-// Each queue (lane) counts its messages from 1 and is delivered in order. Queues do not wait for each other, so a long
+// Each queue (queue) counts its messages from 1 and is delivered in order. Queues do not wait for each other, so a long
 // message never delays a short one.
 //
 // # Time and units

@@ -21,10 +21,10 @@ type lateness struct {
 }
 
 // Late says that this machine was late by so much. That is granted to the peer's machine as well.
-func (l *lateness) Late(now time.Time, by time.Duration) { l.took(now, min(by, mostLate)) }
+func (l *lateness) Late(now time.Time, by time.Duration) { l.note(now, min(by, mostLate)) }
 
-// took notes that an answer came later by so much than the link brings it; less than 0: it was in time.
-func (l *lateness) took(now time.Time, over time.Duration) {
+// note notes that an answer came later by so much than the link brings it; less than 0: it was in time.
+func (l *lateness) note(now time.Time, over time.Duration) {
 	if over > mostLate {
 		return
 	}

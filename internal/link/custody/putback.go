@@ -9,16 +9,16 @@ import "aldis/internal/link/frame"
 // behind is how far the number with these low bits is behind number n; negative: it is ahead.
 func behind(low uint16, n uint64) int { return int(int16(uint16(n) - low)) }
 
-// First is the first number of a lane that this start has given or will give.
-func (s *Sender) First(l frame.Lane) uint64 { return s.first[l] }
+// First is the first number of a queue that this start has given or will give.
+func (s *Sender) First(l frame.Queue) uint64 { return s.first[l] }
 
-// Settled is the number up to which everything of the lane is acknowledged.
-func (s *Sender) Settled(l frame.Lane) uint64 { return s.base(l) - 1 }
+// Settled is the number up to which everything of the queue is acknowledged.
+func (s *Sender) Settled(l frame.Queue) uint64 { return s.base(l) - 1 }
 
-// Earlier is Receipt for a peer that has not heard of this start: it can only mean numbers below those, of earlier starts.
-func (s *Sender) Earlier(r frame.Receipt, below [frame.Lanes]uint64) (acked, held []ID) {
-	l := r.Lane
-	if int(l) >= frame.Lanes {
+// Earlier is Acknowledgement for a peer that has not heard of this start: it can only mean numbers below those, of earlier starts.
+func (s *Sender) Earlier(r frame.Ack, below [frame.Queues]uint64) (acked, held []ID) {
+	l := r.Queue
+	if int(l) >= frame.Queues {
 		return nil, nil
 	}
 	for n, end := s.base(l), s.end(l, below[l]); n < end; n++ {
@@ -36,11 +36,11 @@ func (s *Sender) Earlier(r frame.Receipt, below [frame.Lanes]uint64) (acked, hel
 	return acked, held
 }
 
-// Last is Receipt for a peer that takes nothing more of this stream and has read what it can: whatever it names of the
+// Last is Acknowledgement for a peer that takes nothing more of this stream and has read what it can: whatever it names of the
 // numbers below those has arrived, also where it lacks what it has acknowledged and its cumulative number is behind.
-func (s *Sender) Last(r frame.Receipt, below [frame.Lanes]uint64) (acked []ID) {
-	l := r.Lane
-	if int(l) >= frame.Lanes {
+func (s *Sender) Last(r frame.Ack, below [frame.Queues]uint64) (acked []ID) {
+	l := r.Queue
+	if int(l) >= frame.Queues {
 		return nil
 	}
 	for n, end := s.base(l), s.end(l, min(below[l], s.next[l])); n < end; n++ {
@@ -54,16 +54,16 @@ func (s *Sender) Last(r frame.Receipt, below [frame.Lanes]uint64) (acked []ID) {
 
 // end is the first number behind those from the oldest on that may be under way: below, or MaxAhead from the oldest. Where a record of
 // the journal has a number far beyond that, nobody counts up to it.
-func (s *Sender) end(l frame.Lane, below uint64) uint64 { return min(below, s.base(l)+MaxAhead) }
+func (s *Sender) end(l frame.Queue, below uint64) uint64 { return min(below, s.base(l)+MaxAhead) }
 
 // settle: a message is not under way any more.
-func (s *Sender) settle(l frame.Lane, n uint64) {
+func (s *Sender) settle(l frame.Queue, n uint64) {
 	delete(s.flight[l], n)
 	delete(s.held[l], n)
 }
 
-// names says whether a receipt confirms a number.
-func names(r frame.Receipt, n uint64) bool {
+// names says whether an acknowledgement confirms a number.
+func names(r frame.Ack, n uint64) bool {
 	after := behind(r.Cumulative, n)
 	if after <= 0 { // the cumulative number reaches it
 		return true
@@ -72,16 +72,16 @@ func names(r frame.Receipt, n uint64) bool {
 	return i < len(r.Bitmap) && r.Bitmap[i]>>((after-1)%8)&1 != 0
 }
 
-// covers says whether a receipt would confirm a number that has arrived.
-func covers(r frame.Receipt, n uint64) bool {
+// covers says whether an acknowledgement would confirm a number that has arrived.
+func covers(r frame.Ack, n uint64) bool {
 	return behind(r.Cumulative, n) <= 8*frame.MaxBitmap || len(r.Bitmap) < frame.MaxBitmap
 }
 
-// Lacks says whether a receipt of the peer's newest datagram lacks what an earlier one has acknowledged. lost is how many
+// Lacks says whether an acknowledgement of the peer's newest datagram lacks what an earlier one has acknowledged. lost is how many
 // messages that are, at least.
-func (s *Sender) Lacks(r frame.Receipt) (lost int) {
-	l := r.Lane
-	if int(l) >= frame.Lanes {
+func (s *Sender) Lacks(r frame.Ack) (lost int) {
+	l := r.Queue
+	if int(l) >= frame.Queues {
 		return 0
 	}
 	base, end := s.base(l), s.end(l, s.next[l])
@@ -96,8 +96,8 @@ func (s *Sender) Lacks(r frame.Receipt) (lost int) {
 	return lost
 }
 
-// Highest is the highest number of a lane that was received.
-func (r *Receiver) Highest(l frame.Lane) uint64 {
+// Highest is the highest number of a queue that was received.
+func (r *Receiver) Highest(l frame.Queue) uint64 {
 	highest := r.cum[l]
 	for n := range r.held[l] {
 		highest = max(highest, n)
@@ -107,7 +107,7 @@ func (r *Receiver) Highest(l frame.Lane) uint64 {
 
 // Reused says whether the sender, whose present start begins with the number of these low bits, will give numbers again
 // that were received already. n is how many; 0: that cannot be known.
-func (r *Receiver) Reused(l frame.Lane, first uint16) (n int, reused bool) {
+func (r *Receiver) Reused(l frame.Queue, first uint16) (n int, reused bool) {
 	if n = behind(first, r.Highest(l)+1); n > 0 {
 		return n, true
 	}

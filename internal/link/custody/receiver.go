@@ -11,23 +11,23 @@ type Fresh uint8
 
 const (
 	New       Fresh = iota // keep it, then Advance
-	Duplicate              // known; its receipt is owed again
+	Duplicate              // known; its acknowledgement is owed again
 	Beyond                 // further ahead than anybody may send: drop it
 )
 
 // Receiver is the receiving half of one peer.
 type Receiver struct {
 	ackDelay time.Duration
-	cum      [frame.Lanes]uint64
-	held     [frame.Lanes]map[uint64]bool // above cum
-	behind   [frame.Lanes]bool            // the last receipt named what was here in its turn, and was not read
-	told     [frame.Lanes]uint64          // the cumulative number of that receipt
-	owed     [frame.Lanes]bool
+	cum      [frame.Queues]uint64
+	held     [frame.Queues]map[uint64]bool // above cum
+	behind   [frame.Queues]bool            // the last acknowledgement named what was here in its turn, and was not read
+	told     [frame.Queues]uint64          // the cumulative number of that acknowledgement
+	owed     [frame.Queues]bool
 	due      time.Time // when what is owed goes alone; zero: nothing owed
 }
 
-// NewReceiver starts with all numbers up to cum of each lane received.
-func NewReceiver(cfg Config, cum [frame.Lanes]uint64) *Receiver {
+// NewReceiver starts with all numbers up to cum of each queue received.
+func NewReceiver(cfg Config, cum [frame.Queues]uint64) *Receiver {
 	r := &Receiver{ackDelay: cfg.AckDelay, cum: cum}
 	for l := range r.held {
 		r.held[l] = map[uint64]bool{}
@@ -38,21 +38,21 @@ func NewReceiver(cfg Config, cum [frame.Lanes]uint64) *Receiver {
 // Restore adds a message that had arrived before its turn when the gateway stopped. false: no message can arrive so far before its
 // turn, and nothing is added.
 func (r *Receiver) Restore(id ID) bool {
-	if id.Number > r.cum[id.Lane] {
-		if id.Number-r.cum[id.Lane] > MaxAhead {
+	if id.Number > r.cum[id.Queue] {
+		if id.Number-r.cum[id.Queue] > MaxAhead {
 			return false
 		}
-		r.held[id.Lane][id.Number] = true
+		r.held[id.Queue][id.Number] = true
 	}
 	return true
 }
 
-// Cumulative is the number up to which everything of the lane was read. It alone is acknowledged for good: what is here and was
+// Cumulative is the number up to which everything of the queue was read. It alone is acknowledged for good: what is here and was
 // not read is named singly, for until it has been read only its sender can send it again in another coding.
-func (r *Receiver) Cumulative(l frame.Lane) uint64 { return r.cum[l] }
+func (r *Receiver) Cumulative(l frame.Queue) uint64 { return r.cum[l] }
 
 // Widen finds the number of which the low 8 bits came, in a datagram newer than all others.
-func (r *Receiver) Widen(l frame.Lane, low uint8) uint16 { return Near(r.cum[l], low) }
+func (r *Receiver) Widen(l frame.Queue, low uint8) uint16 { return Near(r.cum[l], low) }
 
 // Near finds the number of which the low 8 bits came, where it is less than ShortAhead+1 away from another.
 func Near(other uint64, low uint8) uint16 {
@@ -60,17 +60,17 @@ func Near(other uint64, low uint8) uint16 {
 }
 
 // Accept looks at the low 16 bits of a number. After New the caller keeps the message and calls Advance. prompt: its
-// sender wants the receipt at once.
-func (r *Receiver) Accept(now time.Time, l frame.Lane, low uint16, prompt bool) (ID, Fresh) {
+// sender wants the acknowledgement at once.
+func (r *Receiver) Accept(now time.Time, l frame.Queue, low uint16, prompt bool) (ID, Fresh) {
 	return r.accept(now, l, low, prompt, l == frame.Bulk) // a long message is worth a datagram
 }
 
-// AcceptRiding is Accept for a message whose receipt goes with that of the direct lane.
-func (r *Receiver) AcceptRiding(now time.Time, l frame.Lane, low uint16) (ID, Fresh) {
+// AcceptRiding is Accept for a message whose acknowledgement goes with that of the direct queue.
+func (r *Receiver) AcceptRiding(now time.Time, l frame.Queue, low uint16) (ID, Fresh) {
 	return r.accept(now, l, low, false, false)
 }
 
-func (r *Receiver) accept(now time.Time, l frame.Lane, low uint16, prompt, hurry bool) (ID, Fresh) {
+func (r *Receiver) accept(now time.Time, l frame.Queue, low uint16, prompt, hurry bool) (ID, Fresh) {
 	ahead := int16(low - uint16(r.cum[l]))
 	id := ID{l, r.cum[l] + uint64(int64(ahead))}
 	switch {
@@ -94,13 +94,13 @@ func (r *Receiver) accept(now time.Time, l frame.Lane, low uint16, prompt, hurry
 }
 
 // Known says whether the message with these low 16 bits of a number has arrived.
-func (r *Receiver) Known(l frame.Lane, low uint16) bool {
+func (r *Receiver) Known(l frame.Queue, low uint16) bool {
 	ahead := int16(low - uint16(r.cum[l]))
 	return ahead <= 0 || r.held[l][r.cum[l]+uint64(ahead)]
 }
 
 // Advance moves past the next message in order if it is there, and says which it was.
-func (r *Receiver) Advance(l frame.Lane) (ID, bool) {
+func (r *Receiver) Advance(l frame.Queue) (ID, bool) {
 	n := r.cum[l] + 1
 	if !r.held[l][n] {
 		return ID{}, false
@@ -110,8 +110,8 @@ func (r *Receiver) Advance(l frame.Lane) (ID, bool) {
 	return ID{l, n}, true
 }
 
-// Read is called when messages have been read whose receipt named them as not read yet: another receipt is owed.
-func (r *Receiver) Read(now time.Time, l frame.Lane) {
+// Read is called when messages have been read whose acknowledgement named them as not read yet: another acknowledgement is owed.
+func (r *Receiver) Read(now time.Time, l frame.Queue) {
 	if r.behind[l] && r.cum[l] > r.told[l] {
 		r.behind[l] = false
 		r.owe(now, l, r.ackDelay)
@@ -119,41 +119,41 @@ func (r *Receiver) Read(now time.Time, l frame.Lane) {
 }
 
 // Next says which message Advance would move past.
-func (r *Receiver) Next(l frame.Lane) (ID, bool) {
+func (r *Receiver) Next(l frame.Queue) (ID, bool) {
 	n := r.cum[l] + 1
 	return ID{l, n}, r.held[l][n]
 }
 
 // Reject marks a received message as missing again, so that the sender retransmits it.
 func (r *Receiver) Reject(now time.Time, id ID) {
-	delete(r.held[id.Lane], id.Number)
-	r.owe(now, id.Lane, 0)
+	delete(r.held[id.Queue], id.Number)
+	r.owe(now, id.Queue, 0)
 }
 
-func (r *Receiver) owe(now time.Time, l frame.Lane, delay time.Duration) {
+func (r *Receiver) owe(now time.Time, l frame.Queue, delay time.Duration) {
 	r.owed[l] = true
 	if due := now.Add(delay); r.due.IsZero() || due.Before(r.due) {
 		r.due = due
 	}
 }
 
-// Probed: the peer asks; receipts of both lanes are owed at once.
+// Probed: the peer asks; acknowledgements of both queues are owed at once.
 func (r *Receiver) Probed(now time.Time) {
 	r.owe(now, frame.Direct, 0)
 	r.owed[frame.Bulk] = r.owed[frame.Bulk] || r.cum[frame.Bulk] > 0 || len(r.held[frame.Bulk]) > 0
 }
 
-// Due is when the receipts owed should go alone; zero when none is owed.
+// Due is when the acknowledgements owed should go alone; zero when none is owed.
 func (r *Receiver) Due() time.Time { return r.due }
 
-// Receipts returns the receipts that are owed; Settle says that they went out.
-func (r *Receiver) Receipts() (receipts []frame.Receipt) {
+// Acks returns the acknowledgements that are owed; Settle says that they went out.
+func (r *Receiver) Acks() (acks []frame.Ack) {
 	for l, owed := range r.owed {
 		if owed {
-			receipts = append(receipts, r.receipt(frame.Lane(l)))
+			acks = append(acks, r.ack(frame.Queue(l)))
 		}
 	}
-	return receipts
+	return acks
 }
 
 // Settle notes that everything owed went out.
@@ -163,12 +163,12 @@ func (r *Receiver) Settle() {
 			r.told[l], r.behind[l] = r.cum[l], r.held[l][r.cum[l]+1]
 		}
 	}
-	r.owed = [frame.Lanes]bool{}
+	r.owed = [frame.Queues]bool{}
 	r.due = time.Time{}
 }
 
-func (r *Receiver) receipt(l frame.Lane) frame.Receipt {
-	out := frame.Receipt{Lane: l, Cumulative: uint16(r.cum[l])}
+func (r *Receiver) ack(l frame.Queue) frame.Ack {
+	out := frame.Ack{Queue: l, Cumulative: uint16(r.cum[l])}
 	for n := range r.held[l] {
 		bit := int(n - r.cum[l] - 1)
 		if bit/8 >= frame.MaxBitmap {

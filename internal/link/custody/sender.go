@@ -9,15 +9,15 @@ import (
 
 // Config derives from the link's profile.
 type Config struct {
-	Window        [frame.Lanes]int // messages under way and not acknowledged, 1..MaxAhead
-	Most          int              // of the direct lane, while receipts say that the link carries them; at least its Window
-	RoundTrip     time.Duration    // the longest that a datagram and its answer take, queues included
-	Prompt        time.Duration    // the same without queues: a prompt message goes again, once, when it has passed
-	AckDelay      time.Duration    // a receipt may wait so long at the receiver for something to ride on
-	HoleAge       time.Duration    // 0, or how far the link may reorder: a hole is believed when so old
-	Reorder       bool             // the link does not keep order: numbers and receipts in full
-	ProbeInterval time.Duration    // between probes into silence
-	EagerInterval time.Duration    // the same while messages wait; 0: a third of it, yet not before the one before could be answered
+	Window        [frame.Queues]int // messages under way and not acknowledged, 1..MaxAhead
+	Most          int               // of the direct queue, while acknowledgements say that the link carries them; at least its Window
+	RoundTrip     time.Duration     // the longest that a datagram and its answer take, queues included
+	Prompt        time.Duration     // the same without queues: a prompt message goes again, once, when it has passed
+	AckDelay      time.Duration     // an acknowledgement may wait so long at the receiver for something to ride on
+	GapAge        time.Duration     // 0, or how far the link may reorder: a gap is believed when so old
+	Reorder       bool              // the link does not keep order: numbers and acknowledgements in full
+	ProbeInterval time.Duration     // between probes into silence
+	EagerInterval time.Duration     // the same while messages wait; 0: a third of it, yet not before the one before could be answered
 }
 
 // MaxAhead bounds how far a number may be ahead of the oldest that is not acknowledged: 8 bits of a cumulative number are
@@ -40,7 +40,7 @@ const (
 
 // ID names a message of a peer.
 type ID struct {
-	Lane   frame.Lane
+	Queue  frame.Queue
 	Number uint64
 }
 
@@ -49,22 +49,22 @@ type flight struct {
 	firstTx uint64
 	lastTx  uint64
 	lost    bool      // to be sent again
-	asked   bool      // a prompt receipt was waited for already
-	waited  bool      // its receipt was asked for at once, and tells how long answers take
-	prompt  time.Time // when it goes again if the receipt that was asked for has not come; zero: not by time
+	asked   bool      // a prompt acknowledgement was waited for already
+	waited  bool      // its acknowledgement was asked for at once, and tells how long answers take
+	prompt  time.Time // when it goes again if the acknowledgement that was asked for has not come; zero: not by time
 }
 
 // Sender is the sending half towards one peer.
 type Sender struct {
 	cfg    Config
-	next   [frame.Lanes]uint64 // to be assigned
-	first  [frame.Lanes]uint64 // of this start
-	flight [frame.Lanes]map[uint64]*flight
-	held   [frame.Lanes]map[uint64]bool // at the peer, but not all before them is
-	beyond [frame.Lanes]uint64          // of numbers above this the last receipt had no room to tell; 0: it had
-	grown  int                          // by how much the window of the direct lane is larger: receipts came for as many while it was used
-	idle   time.Time                    // since when nothing of the direct lane is under way; zero: something is
-	tx     uint64                       // transmissions so far, of anything that a receipt can answer
+	next   [frame.Queues]uint64 // to be assigned
+	first  [frame.Queues]uint64 // of this start
+	flight [frame.Queues]map[uint64]*flight
+	held   [frame.Queues]map[uint64]bool // at the peer, but not all before them is
+	beyond [frame.Queues]uint64          // of numbers above this the last acknowledgement had no room to tell; 0: it had
+	grown  int                           // by how much the window of the direct queue is larger: acknowledgements came for as many while it was used
+	idle   time.Time                     // since when nothing of the direct queue is under way; zero: something is
+	tx     uint64                        // transmissions so far, of anything that an acknowledgement can answer
 
 	heard     time.Time // last authentic datagram of the peer
 	dead      bool      // a probe was not answered in time
@@ -83,8 +83,8 @@ type Sender struct {
 	doubtAt time.Time // when it went; zero: it is over
 }
 
-// NewSender starts with no message under way; next says the next number of each lane (at least 1).
-func NewSender(cfg Config, next [frame.Lanes]uint64) *Sender {
+// NewSender starts with no message under way; next says the next number of each queue (at least 1).
+func NewSender(cfg Config, next [frame.Queues]uint64) *Sender {
 	if cfg.EagerInterval == 0 {
 		cfg.EagerInterval = min(max(cfg.Prompt, cfg.ProbeInterval/eagerProbes), cfg.ProbeInterval)
 	}
@@ -95,42 +95,42 @@ func NewSender(cfg Config, next [frame.Lanes]uint64) *Sender {
 	return s
 }
 
-// Restore adds a message that was under way when the gateway stopped. It counts as lost until a receipt says otherwise;
+// Restore adds a message that was under way when the gateway stopped. It counts as lost until an acknowledgement says otherwise;
 // whether it arrived is asked first.
 func (s *Sender) Restore(id ID) {
-	s.flight[id.Lane][id.Number] = &flight{}
-	s.next[id.Lane] = max(s.next[id.Lane], id.Number+1)
-	s.first[id.Lane] = s.next[id.Lane]
+	s.flight[id.Queue][id.Number] = &flight{}
+	s.next[id.Queue] = max(s.next[id.Queue], id.Number+1)
+	s.first[id.Queue] = s.next[id.Queue]
 	s.ask = true
 }
 
 // Next is the number that Assign would give.
-func (s *Sender) Next(l frame.Lane) uint64 { return s.next[l] }
+func (s *Sender) Next(l frame.Queue) uint64 { return s.next[l] }
 
-// UnderWay counts the messages of a lane that the peer does not have.
-func (s *Sender) UnderWay(l frame.Lane) int { return len(s.flight[l]) }
+// UnderWay counts the messages of a queue that the peer does not have.
+func (s *Sender) UnderWay(l frame.Queue) int { return len(s.flight[l]) }
 
 // Dead says that the link does not answer: nothing but probes is worth its air.
 func (s *Sender) Dead() bool { return s.dead }
 
-// Room says whether another message of the lane may go.
-func (s *Sender) Room(l frame.Lane) bool { return s.RoomFor(l, 0) }
+// Room says whether another message of the queue may go.
+func (s *Sender) Room(l frame.Queue) bool { return s.RoomFor(l, 0) }
 
-// Window is how many messages of a lane may be under way while nothing is urgent. That of the direct lane grows by what is
+// Window is how many messages of a queue may be under way while nothing is urgent. That of the direct queue grows by what is
 // acknowledged while half of it is used, and is as at first when nothing was under way for a round trip or the link does not
 // answer: what a dead link swallows is small.
-func (s *Sender) Window(l frame.Lane) int {
+func (s *Sender) Window(l frame.Queue) int {
 	if l == frame.Direct {
 		return s.cfg.Window[l] + s.grown
 	}
 	return s.cfg.Window[l]
 }
 
-// RoomFor is Room with a window that is larger by extra, for messages that must not wait for receipts.
-func (s *Sender) RoomFor(l frame.Lane, extra int) bool {
+// RoomFor is Room with a window that is larger by extra, for messages that must not wait for acknowledgements.
+func (s *Sender) RoomFor(l frame.Queue, extra int) bool {
 	window := s.Window(l) + extra
 	if s.listening {
-		window = MaxAhead // receipts come when its silence ends
+		window = MaxAhead // acknowledgements come when its silence ends
 	}
 	return !s.dead && len(s.flight[l]) < window && s.next[l]-s.base(l) < MaxAhead
 }
@@ -145,7 +145,7 @@ func (s *Sender) Listening() {
 func (s *Sender) IsListening() bool { return s.listening }
 
 // base is the oldest number not acknowledged, or next.
-func (s *Sender) base(l frame.Lane) uint64 {
+func (s *Sender) base(l frame.Queue) uint64 {
 	b := s.next[l]
 	for n := range s.flight[l] {
 		b = min(b, n)
@@ -156,8 +156,8 @@ func (s *Sender) base(l frame.Lane) uint64 {
 	return b
 }
 
-// Assign takes the next number of the lane. The caller makes it durable before the message goes out.
-func (s *Sender) Assign(l frame.Lane) uint64 {
+// Assign takes the next number of the queue. The caller makes it durable before the message goes out.
+func (s *Sender) Assign(l frame.Queue) uint64 {
 	n := s.next[l]
 	s.next[l]++
 	s.flight[l][n] = &flight{}
@@ -167,23 +167,23 @@ func (s *Sender) Assign(l frame.Lane) uint64 {
 // Short says whether the low 8 bits of a message's number name it: all that is under way is near, and the link keeps
 // order, so that nothing older comes in behind what is newer.
 func (s *Sender) Short(id ID) bool {
-	return !s.cfg.Reorder && max(s.next[id.Lane], id.Number+1)-min(s.base(id.Lane), id.Number) <= ShortAhead
+	return !s.cfg.Reorder && max(s.next[id.Queue], id.Number+1)-min(s.base(id.Queue), id.Number) <= ShortAhead
 }
 
 // Widen finds the cumulative number of which a datagram newer than all others had the low 8 bits.
-func (s *Sender) Widen(l frame.Lane, low uint8) uint16 {
+func (s *Sender) Widen(l frame.Queue, low uint8) uint16 {
 	base := s.base(l)
 	return uint16(base-1) + uint16(low-uint8(base-1))
 }
 
 // Sent notes that the message went out, for the first time or again.
 func (s *Sender) Sent(now time.Time, id ID) {
-	f := s.flight[id.Lane][id.Number]
+	f := s.flight[id.Queue][id.Number]
 	if f == nil {
 		return
 	}
 	s.tx++
-	if !s.idle.IsZero() && id.Lane == frame.Direct {
+	if !s.idle.IsZero() && id.Queue == frame.Direct {
 		if now.Sub(s.idle) > s.cfg.Prompt {
 			s.grown = 0
 		}
@@ -195,26 +195,26 @@ func (s *Sender) Sent(now time.Time, id ID) {
 	f.sent, f.lastTx, f.lost, f.prompt = now, s.tx, false, time.Time{}
 }
 
-// SentPrompt is Sent for a message whose receipt was asked for at once: it goes again by itself, once.
+// SentPrompt is Sent for a message whose acknowledgement was asked for at once: it goes again by itself, once.
 func (s *Sender) SentPrompt(now time.Time, id ID) {
 	s.SentTwice(now, id, s.cfg.Prompt+s.granted)
-	if f := s.flight[id.Lane][id.Number]; f != nil {
+	if f := s.flight[id.Queue][id.Number]; f != nil {
 		f.waited = true
 	}
 }
 
 // SentTwice is Sent for a message that must not wait until its loss is noticed: it goes again by itself, once, so long after.
 func (s *Sender) SentTwice(now time.Time, id ID, after time.Duration) {
-	f := s.flight[id.Lane][id.Number]
+	f := s.flight[id.Queue][id.Number]
 	s.Sent(now, id)
 	if f != nil && !f.asked && !s.listening {
 		f.asked, f.prompt = true, now.Add(after)
 	}
 }
 
-// Again says that the peer has begun anew, or cannot say any more what it lacks: what it has not acknowledged by now never
-// reached it, or its receipt is on its way. All of it goes again.
-func (s *Sender) Again() {
+// ResendAll says that the peer has begun anew, or cannot say any more what it lacks: what it has not acknowledged by now never
+// reached it, or its acknowledgement is on its way. All of it goes again.
+func (s *Sender) ResendAll() {
 	for _, f := range s.flight[frame.Direct] {
 		f.lost, f.asked = true, false
 	}
@@ -230,12 +230,12 @@ func (s *Sender) Heard(now time.Time) {
 	}
 }
 
-// Receipt applies a receipt. acked is what it acknowledges for the first time, in order. held is what lies behind something
+// Ack applies an acknowledgement. acked is what it acknowledges for the first time, in order. held is what lies behind something
 // that is missing, and is named for the first time: it does not go again, but it is not acknowledged. The peer reads it when
 // what is before it has come; if that never comes, it may not be able to.
-func (s *Sender) Receipt(now time.Time, r frame.Receipt) (acked, held []ID) {
-	l := r.Lane
-	if int(l) >= frame.Lanes || len(s.flight[l])+len(s.held[l]) == 0 {
+func (s *Sender) Ack(now time.Time, r frame.Ack) (acked, held []ID) {
+	l := r.Queue
+	if int(l) >= frame.Queues || len(s.flight[l])+len(s.held[l]) == 0 {
 		return nil, nil
 	}
 	base := s.base(l)
@@ -248,12 +248,12 @@ func (s *Sender) Receipt(now time.Time, r frame.Receipt) (acked, held []ID) {
 	if len(r.Bitmap) == frame.MaxBitmap {
 		s.beyond[l] = cum + 8*frame.MaxBitmap
 	}
-	var latest uint64 // transmission that the receipt proves to have arrived
+	var latest uint64 // transmission that the acknowledgement proves to have arrived
 	arrived := func(n uint64) bool {
 		f := s.flight[l][n]
 		if f != nil {
 			if latest = max(latest, f.firstTx); f.waited {
-				s.took(now, now.Sub(f.sent)-s.cfg.Prompt)
+				s.note(now, now.Sub(f.sent)-s.cfg.Prompt)
 			}
 			delete(s.flight[l], n)
 		}
@@ -280,11 +280,11 @@ func (s *Sender) Receipt(now time.Time, r frame.Receipt) (acked, held []ID) {
 	return acked, held
 }
 
-// Dropped is what the peer does not hold any more, as a receipt of its newest datagram says: it could not be read when its
+// Dropped is what the peer does not hold any more, as an acknowledgement of its newest datagram says: it could not be read when its
 // turn came. It goes again.
-func (s *Sender) Dropped(r frame.Receipt) (again []ID) {
-	l := r.Lane
-	if int(l) >= frame.Lanes {
+func (s *Sender) Dropped(r frame.Ack) (again []ID) {
+	l := r.Queue
+	if int(l) >= frame.Queues {
 		return nil
 	}
 	for n := range s.held[l] {
@@ -300,7 +300,7 @@ func (s *Sender) Dropped(r frame.Receipt) (again []ID) {
 	return again
 }
 
-// Resend says that the peer cannot read what was coded as it was until now: what it has not read of the direct lane goes again.
+// Resend says that the peer cannot read what was coded as it was until now: what it has not read of the direct queue goes again.
 // as leaves out numbers whose coding does not matter. held is what had arrived.
 func (s *Sender) Resend(as func(n uint64) bool) (held []ID) {
 	l := frame.Direct
@@ -321,7 +321,7 @@ func (s *Sender) Resend(as func(n uint64) bool) (held []ID) {
 	return held
 }
 
-// grow is called when receipts named so many messages of the direct lane for the first time.
+// grow is called when acknowledgements named so many messages of the direct queue for the first time.
 func (s *Sender) grow(now time.Time, acked int) {
 	l := frame.Direct
 	left := len(s.flight[l])
@@ -340,7 +340,7 @@ func (s *Sender) Wanted() {
 	}
 }
 
-// Back says that the receipt just applied was of the peer's newest datagram. On a link that was dead it tells what has arrived:
+// Back says that the acknowledgement just applied was of the peer's newest datagram. On a link that was dead it tells what has arrived:
 // what went longer ago than a round trip and is not named is lost, and needs no question.
 func (s *Sender) Back(now time.Time) {
 	if !s.revived {
@@ -349,7 +349,7 @@ func (s *Sender) Back(now time.Time) {
 	s.open()
 	s.ask = len(s.flight[frame.Bulk]) > 0
 	for n, f := range s.flight[frame.Direct] {
-		if now.Sub(f.sent) >= s.cfg.RoundTrip+s.granted && s.told(n) {
+		if now.Sub(f.sent) >= s.cfg.RoundTrip+s.granted && s.wasNamed(n) {
 			f.lost = true
 		} else {
 			s.ask = true
@@ -365,21 +365,21 @@ func (s *Sender) open() {
 // loseBefore marks the direct messages that were last sent before transmission tx.
 func (s *Sender) loseBefore(now time.Time, tx uint64) {
 	for n, f := range s.flight[frame.Direct] {
-		if f.lastTx < tx && now.Sub(f.sent) >= s.cfg.HoleAge && s.told(n) {
+		if f.lastTx < tx && now.Sub(f.sent) >= s.cfg.GapAge && s.wasNamed(n) {
 			f.lost = true
 		}
 	}
 }
 
-// told says whether the last receipt would have named a number of the direct lane that had arrived.
-func (s *Sender) told(n uint64) bool {
+// wasNamed says whether the last acknowledgement would have named a number of the direct queue that had arrived.
+func (s *Sender) wasNamed(n uint64) bool {
 	return s.beyond[frame.Direct] == 0 || n <= s.beyond[frame.Direct]
 }
 
-// Answer applies the answer to a probe: the receipts before it in the same datagram tell all that had arrived.
+// Answer applies the answer to a probe: the acknowledgements before it in the same datagram tell all that had arrived.
 func (s *Sender) Answer(now time.Time, id uint8) {
 	if id == s.doubted && !s.doubtAt.IsZero() { // the link had brought it, and the answer: it was well, and a machine late
-		s.took(now, now.Sub(s.doubtAt)-s.cfg.RoundTrip)
+		s.note(now, now.Sub(s.doubtAt)-s.cfg.RoundTrip)
 		s.doubtAt = time.Time{}
 	}
 	if later := s.probeID - id; s.probing && later < s.probes {
@@ -387,7 +387,7 @@ func (s *Sender) Answer(now time.Time, id uint8) {
 			s.open()
 		}
 		if later == 0 {
-			s.took(now, now.Sub(s.probeSent)-s.cfg.RoundTrip)
+			s.note(now, now.Sub(s.probeSent)-s.cfg.RoundTrip)
 		}
 		s.probing, s.ask = false, false
 		s.loseBefore(now, s.probeTx-uint64(later))
@@ -409,7 +409,7 @@ func (s *Sender) Lost(now time.Time) []ID {
 	return ids
 }
 
-// overdue is when the oldest message without receipt should have had one; zero when none waits.
+// overdue is when the oldest message without acknowledgement should have had one; zero when none waits.
 func (s *Sender) overdue() time.Time {
 	var oldest time.Time
 	for l := range s.flight {

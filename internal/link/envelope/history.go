@@ -5,7 +5,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Only so many flows of a lane, by number, and so many elements of their messages are coded after the messages before:
+// Only so many flows of a queue, by number, and so many elements of their messages are coded after the messages before:
 // both ends hold these in memory and in their journals.
 const (
 	HistoryFlows    = 64
@@ -20,8 +20,8 @@ type historyKey struct {
 	element int
 }
 
-// Histories are the messages of one direction of the direct lane that both ends are known to hold, by flow and element.
-// The sender's get a message when its receipt and those of all before it have come, the receiver's when it is delivered:
+// Histories are the messages of one direction of the direct queue that both ends are known to hold, by flow and element.
+// The sender's get a message when its acknowledgement and those of all before it have come, the receiver's when it is delivered:
 // both in order of number. The zero value is empty.
 type Histories struct {
 	Complete bool // as of each compact.History,
@@ -54,7 +54,7 @@ func (h *Histories) Add(flow uint32, number uint64, p *site.Message) {
 	}
 }
 
-// Insert takes the long elements of a message that both ends hold, in its place: for lanes whose messages may come out of order.
+// Insert takes the long elements of a message that both ends hold, in its place: for queues whose messages may come out of order.
 func (h *Histories) Insert(flow uint32, number uint64, p *site.Message) {
 	Elements(flow, p, func(element int, data []byte) {
 		if len(data) > compact.MaxLearned {

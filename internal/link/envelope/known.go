@@ -8,23 +8,23 @@ import (
 	"aldis/internal/site"
 )
 
-// known are flows that each net with a face other than JXTA's has. A message that defines one says its number, one octet, instead of
+// known are flows that each network with an adapter other than JXTA's has. A message that defines one says its number, one octet, instead of
 // what it is called. The numbers are part of the protocol: none is used again, new ones come behind the last.
 var known = [...]site.Message{
-	1: {Face: site.TAK, Published: true, Scope: "tak", Topic: "units", Parts: []site.Part{{Name: "units"}}},
-	2: {Face: site.TAK, Published: true, Scope: "tak", Topic: "event"}, // its element is called as the event's type
-	3: {Face: site.TAK, Published: true, Scope: "tak", Topic: "ask", Parts: []site.Part{{Name: "ask"}}},
-	4: {Face: site.TAK, Published: true, Scope: "tak", Topic: "want", Parts: []site.Part{{Name: "want"}}},
-	5: {Face: site.TAK, Published: true, Scope: "tak", Topic: "part", Parts: []site.Part{{Name: "part"}}},
-	6: {Face: site.TAK, Published: true, Scope: "tak", Topic: "chat", Parts: []site.Part{{Name: "b-t-f"}}},
-	7: {Face: site.TAK, Published: true, Scope: "tak", Topic: "receipt", Parts: []site.Part{{Name: "r"}}},
+	1: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "units", Parts: []site.Part{{Name: "units"}}},
+	2: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "event"}, // its element is called as the event's type
+	3: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "ask", Parts: []site.Part{{Name: "ask"}}},
+	4: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "want", Parts: []site.Part{{Name: "want"}}},
+	5: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "part", Parts: []site.Part{{Name: "part"}}},
+	6: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "chat", Parts: []site.Part{{Name: "b-t-f"}}},
+	7: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "receipt", Parts: []site.Part{{Name: "r"}}},
 }
 
 // knownAs is the number of a message's flow; 0: it has none.
 func knownAs(p *site.Message) (number uint32) {
 	for n := 1; n < len(known); n++ {
 		k := &known[n]
-		if p.Face == k.Face && p.Published && p.From == "" && p.Scope == k.Scope && p.Topic == k.Topic && len(p.Parts) > 0 {
+		if p.Adapter == k.Adapter && p.Published && p.From == "" && p.Scope == k.Scope && p.Topic == k.Topic && len(p.Parts) > 0 {
 			return uint32(n)
 		}
 	}

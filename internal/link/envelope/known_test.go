@@ -12,10 +12,10 @@ import (
 	"aldis/internal/site"
 )
 
-// Flows that each net has are defined by number; what they mean afterwards is what is spelt out for others.
+// Flows that each network has are defined by number; what they mean afterwards is what is spelt out for others.
 func TestKnownFlows(t *testing.T) {
 	named := func(topic, name string) *site.Message {
-		return &site.Message{Face: site.TAK, Published: true, Scope: "tak", Topic: topic, Parts: []site.Part{{Name: name, Data: []byte("x")}}}
+		return &site.Message{Adapter: site.TAK, Published: true, Scope: "tak", Topic: topic, Parts: []site.Part{{Name: name, Data: []byte("x")}}}
 	}
 	urgent := named("event", "b-a-o-tbl")
 	urgent.Precedence, urgent.Key = site.Flash, 0x123456

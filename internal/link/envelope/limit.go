@@ -66,8 +66,8 @@ func (r *room) limit(codec compact.Codec, most int) int {
 	return min(most, r.octets)
 }
 
-// took notes a text that was expanded or coded.
-func (r *room) took(codec compact.Codec, octets int) {
+// charge notes a text that was expanded or coded.
+func (r *room) charge(codec compact.Codec, octets int) {
 	r.octets -= octets
 	if codec.ByModel() {
 		r.modelled -= octets

@@ -8,21 +8,21 @@ import (
 )
 
 // Lost tells of messages of the receiver that the sender's site has acknowledged and could not hand to all who should have
-// had them. Numbers name them as the sender knows them: in a lane of a stream of the receiver's numbers, ascending. Of
+// had them. Numbers name them as the sender knows them: in a queue of a stream of the receiver's numbers, ascending. Of
 // numbers that the receiver has begun anew since, or has lost with its store, only Count is told.
 type Lost struct {
 	Why     site.Why
 	Stream  uint8
-	Lane    uint8
+	Queue   uint8
 	Numbers []uint64
 	Count   int // Numbers is empty then
 }
 
-// One Lost is an octet (why in the low four bits, the lane above), the stream, the count, and where they are named runs of
+// One Lost is an octet (why in the low four bits, the queue above), the stream, the count, and where they are named runs of
 // numbers: an unsigned varint each for the numbers left out since the last run, and for one less than the run's length.
 const (
 	lostWhy   = 0x0f
-	lostLane  = 0x30
+	lostQueue = 0x30
 	lostNamed = 0x40
 )
 
@@ -31,7 +31,7 @@ const MaxLost = 4096
 
 func joinLost(list []Lost) (b []byte) {
 	for _, l := range list {
-		head := byte(l.Why)&lostWhy | l.Lane<<4&lostLane
+		head := byte(l.Why)&lostWhy | l.Queue<<4&lostQueue
 		if len(l.Numbers) == 0 {
 			b = binary.AppendUvarint(append(b, head, l.Stream), uint64(l.Count))
 			continue
@@ -68,7 +68,7 @@ func splitLost(b []byte) (list []Lost, err error) {
 			return nil, bad
 		}
 		head := b[0]
-		l := Lost{Why: site.Why(head & lostWhy), Lane: head & lostLane >> 4, Stream: b[1]}
+		l := Lost{Why: site.Why(head & lostWhy), Queue: head & lostQueue >> 4, Stream: b[1]}
 		b = b[2:]
 		count := number()
 		if head&lostNamed == 0 {

@@ -17,7 +17,7 @@ func TestLost(t *testing.T) {
 		{"one", []Lost{{Why: site.LifeOver, Stream: 1, Numbers: []uint64{7}}}, 5},
 		{"twenty in a row", []Lost{{Why: site.NoRoom, Stream: 1, Numbers: run(100, 20)}}, 5},
 		{"with gaps, and in another lane", []Lost{{Why: site.Nobody, Stream: 3, Numbers: []uint64{1, 2, 5, 1 << 40}},
-			{Why: site.Nobody, Stream: 3, Lane: 2, Numbers: []uint64{0}}}, 19},
+			{Why: site.Nobody, Stream: 3, Queue: 2, Numbers: []uint64{0}}}, 19},
 		{"those of a lost store", []Lost{{Why: site.LifeOver, Count: 300}}, 4},
 		{"the most", []Lost{{Stream: 1, Numbers: run(1, MaxLost)}}, 7},
 	} {

@@ -31,7 +31,7 @@ type Message struct {
 	Void    []Hash    // items that the sender's site does not have
 	Again   []uint32  // P_Mul messages of the receiver that the sender has and cannot read
 	Renew   []Renewal // items that the receiver holds and that live longer now
-	Roster  []byte    // of the net, as package roster appends it
+	Roster  []byte    // of the network, as package roster appends it
 	Lost    []Lost    // messages of the receiver that were received and could not be handed over
 }
 
@@ -43,7 +43,7 @@ func FlowOf(p *site.Message) Flow { return Flow(marshal(nil, flowDef(p))) }
 
 func flowDef(p *site.Message) *FlowDef {
 	f := &FlowDef{
-		Face:  uint32(p.Face),
+		Face:  uint32(p.Adapter),
 		Group: compact.AppendID(nil, p.Scope),
 		Src:   compact.AppendID(nil, p.From),
 	}
@@ -204,7 +204,7 @@ func (e *Envelope) code(texts *Texts, elements []*site.Part, left *room) {
 	coded := make([][]byte, len(elements))
 	for i, el := range elements {
 		code, codec := texts.encode(i, el, left)
-		left.took(codec, len(el.Data))
+		left.charge(codec, len(el.Data))
 		coded[i] = append([]byte{byte(codec)}, code...)
 		saved += len(el.Data) - len(code)
 	}
@@ -306,10 +306,10 @@ func payloadIn(f *FlowDef, data [][]byte) (*site.Message, error) {
 	if f.Precedence > maxPrecedence {
 		return nil, fmt.Errorf("%w: precedence %d", ErrMalformed, f.Precedence)
 	}
-	if f.Face > uint32(site.MaxFace) {
-		return nil, fmt.Errorf("%w: face %d", ErrMalformed, f.Face)
+	if f.Face > uint32(site.MaxAdapter) {
+		return nil, fmt.Errorf("%w: adapter %d", ErrMalformed, f.Face)
 	}
-	p := &site.Message{Face: site.Face(f.Face), Published: len(f.Pipe) > 0, Mark: site.Mark{Precedence: site.Precedence(f.Precedence), Fleeting: f.Fleeting}}
+	p := &site.Message{Adapter: site.Adapter(f.Face), Published: len(f.Pipe) > 0, Mark: site.Mark{Precedence: site.Precedence(f.Precedence), Fleeting: f.Fleeting}}
 	if p.Published { // what a routed message has besides would be noise
 		f.Dst, f.Service, f.Param, f.ParamPipe = nil, "", "", nil
 	}
@@ -352,7 +352,7 @@ func payloadIn(f *FlowDef, data [][]byte) (*site.Message, error) {
 
 func itemOut(coder *compact.Coder, it site.Item, left *room) *ItemDef {
 	out := &ItemDef{
-		Face: uint32(it.Face),
+		Face: uint32(it.Adapter),
 		Kind: uint32(it.Kind), Sub: uint32(it.Sub), Signed: it.Variant, Gone: it.Gone,
 		Group: compact.AppendID(nil, it.Scope),
 		Peer:  compact.AppendID(nil, it.Owner),
@@ -368,7 +368,7 @@ func itemOut(coder *compact.Coder, it site.Item, left *room) *ItemDef {
 			effort = compact.Light
 		}
 		doc, codec := coder.AppendElement([]byte{0}, it.Doc, effort)
-		left.took(codec, len(it.Doc))
+		left.charge(codec, len(it.Doc))
 		doc[0] = byte(codec)
 		out.Doc = doc
 	}
@@ -379,12 +379,12 @@ func itemOut(coder *compact.Coder, it site.Item, left *room) *ItemDef {
 }
 
 func itemIn(in *ItemDef, texts *Texts, left *room) (it site.Item, err error) {
-	it = site.Item{Face: site.Face(in.Face), Kind: site.Kind(in.Kind), Sub: uint8(in.Sub), Variant: in.Signed, Gone: in.Gone}
+	it = site.Item{Adapter: site.Adapter(in.Face), Kind: site.Kind(in.Kind), Sub: uint8(in.Sub), Variant: in.Signed, Gone: in.Gone}
 	if in.Kind == 0 || in.Kind > uint32(site.Question) || in.Sub > 255 {
 		return it, fmt.Errorf("%w: item kind %d, %d", ErrMalformed, in.Kind, in.Sub)
 	}
-	if in.Face > uint32(site.MaxFace) {
-		return it, fmt.Errorf("%w: face %d", ErrMalformed, in.Face)
+	if in.Face > uint32(site.MaxAdapter) {
+		return it, fmt.Errorf("%w: adapter %d", ErrMalformed, in.Face)
 	}
 	if it.Scope, err = compact.ParseID(in.Group); err != nil {
 		return it, fmt.Errorf("%w: %v", ErrMalformed, err)
@@ -409,7 +409,7 @@ func itemIn(in *ItemDef, texts *Texts, left *room) (it site.Item, err error) {
 		if it.Doc, err = expand(codec, in.Doc[1:], left.limit(codec, MaxDoc)); err != nil {
 			return it, fmt.Errorf("%w: %w", ErrMalformed, beyond(err))
 		}
-		left.took(codec, len(it.Doc))
+		left.charge(codec, len(it.Doc))
 	}
 	if in.Expires != 0 {
 		it.Expires = time.Unix(int64(in.Expires), 0).UTC()
@@ -426,7 +426,7 @@ func expandAll(flow uint32, coded [][]byte, texts *Texts, left *room) ([][]byte,
 			return nil, fmt.Errorf("envelope: element %d: %w", i, beyond(err))
 		}
 		data[i] = d
-		left.took(compact.Codec(c[0]), len(d))
+		left.charge(compact.Codec(c[0]), len(d))
 	}
 	return data, nil
 }

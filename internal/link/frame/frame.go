@@ -7,7 +7,7 @@
 // one more octet. The reasons: (norm-seal 4).
 //
 // The package is pure. Append and Parse are inverse. Parse aliases its input and never panics. Sizes are octets. Input
-// has always been authenticated by the seal. Read frame.go first, then greeting.go (HELLOs) and piece.go (segments).
+// has always been authenticated by the seal. Read frame.go first, then greeting.go (HELLOs) and segment.go (segments).
 package frame
 
 import (
@@ -21,47 +21,47 @@ var (
 	ErrKind  = errors.New("frame: unknown kind or flags")
 )
 
-// Lane separates messages that must not wait for each other: numbers, window and order are each lane's own.
-type Lane uint8
+// Queue separates messages that must not wait for each other: numbers, window and order are each queue's own.
+type Queue uint8
 
 const (
-	Direct Lane = 0 // fits one datagram
-	Bulk   Lane = 1 // needs segments: NORM
-	Lanes       = 2
+	Direct Queue = 0 // fits one datagram
+	Bulk   Queue = 1 // needs segments: NORM
+	Queues       = 2
 )
 
 // Frame is one of the types below.
 type Frame interface{ isFrame() }
 
 type (
-	// Receipt says what is durable at its sender, of one lane: every number up to Cumulative (its low 16 bits) and
+	// Ack says what is durable at its sender, of one queue: every number up to Cumulative (its low 16 bits) and
 	// those whose bit is set in Bitmap: bit 0 of octet 0 is Cumulative+1. At most 15 octets of it.
-	Receipt struct {
-		Lane       Lane
+	Ack struct {
+		Queue      Queue
 		Cumulative uint16
 		Bitmap     []byte
 	}
 	// Hello says who speaks and whom it has heard. It goes with every long-form datagram.
 	Hello struct {
-		Store       uint32 // the sender's store, made with its data directory
-		Stream      uint8  // raised when the sender's message numbers start anew
-		HeardBoot   uint32 // the receiver's boot number that the sender knows; 0 for none
-		HeardStream uint8
-		Digest      uint32 // of the items that the sender believes the receiver to hold of it
-		Model       uint16 // first octets of the hash of the sender's compaction model
-		Forgot      uint8  // raised when the sender lost messages that later ones are coded after; 7 bits
-		Pieces      bool   // the sender understands Piece: the high bit of Forgot's octet, which older gateways compare only
-		// First is the low 16 bits of the first number of each lane that the sender gave, or will give, in this start and
-		// stream; Seen is those of the direct lane's number up to which it has everything of the receiver. By them each end
+		Store            uint32 // the sender's store, made with its data directory
+		Stream           uint8  // raised when the sender's message numbers start anew
+		HeardIncarnation uint32 // the receiver's incarnation number that the sender knows; 0 for none
+		HeardStream      uint8
+		Digest           uint32 // of the items that the sender believes the receiver to hold of it
+		Model            uint16 // first octets of the hash of the sender's compaction model
+		Forgot           uint8  // raised when the sender lost messages that later ones are coded after; 7 bits
+		Segments         bool   // the sender understands Segment: the high bit of Forgot's octet, which older gateways compare only
+		// First is the low 16 bits of the first number of each queue that the sender gave, or will give, in this start and
+		// stream; Seen is those of the direct queue's number up to which it has everything of the receiver. By them each end
 		// sees that the other was put back to an older copy of its data: docs/decisions/put-back.md.
-		First [Lanes]uint16
+		First [Queues]uint16
 		Seen  uint16
 		// Starts are earlier starts of which the sender does not know whether the receiver has heard, the oldest first. At
 		// most MaxStarts.
 		Starts []Start
 		End    bool // the sender's stream ends: it wants to know what of it has arrived
-		Ended  bool // the receiver's stream has ended, as its End asked: the receipts in this datagram are the last of it
-		// Void: the receiver gives numbers again. Those of its starts after Known do not count, nor does a receipt for them.
+		Ended  bool // the receiver's stream has ended, as its End asked: the acknowledgements in this datagram are the last of it
+		// Void: the receiver gives numbers again. Those of its starts after Known do not count, nor does an acknowledgement for them.
 		Void  bool
 		Known uint32 // with Void: the last start of the receiver whose numbers count
 		// Roster says which rosters the sender keeps, as internal/gateway writes it; 0: all share a key. It takes two octets, or
@@ -74,39 +74,39 @@ type (
 		// it. HeardEphemeral names that of the receiver which the sender has; 0: none. The two take 34 octets, beside a Roster.
 		Ephemeral      [EphemeralOctets]byte
 		HeardEphemeral uint16
-		// Corpus is the name of the net's corpus that the sender has (compact.NetCorpus); 0: none. It takes four octets, or five.
+		// Corpus is the name of the network's corpus that the sender has (compact.NetworkCorpus); 0: none. It takes four octets, or five.
 		Corpus uint32
 	}
-	// Start is a start of a gateway, and the low 16 bits of the first number of each lane that it gave.
+	// Start is a start of a gateway, and the low 16 bits of the first number of each queue that it gave.
 	Start struct {
-		Boot  uint32
-		First [Lanes]uint16
+		Incarnation uint32
+		First       [Queues]uint16
 	}
-	// Probe asks for receipts and an Answer at once.
+	// Probe asks for acknowledgements and an Answer at once.
 	Probe struct{ ID uint8 }
-	// Answer follows the receipts that a Probe asked for.
+	// Answer follows the acknowledgements that a Probe asked for.
 	Answer struct{ ID uint8 }
-	// Data is one message of the direct lane.
+	// Data is one message of the direct queue.
 	Data struct {
 		Number     uint16 // low 16 bits
 		Short      bool   // only the low 8 of them are sent: no other message under way has the same
-		Prompt     bool   // a receipt is wanted at once
-		Rides      bool   // Cumulative is a Receipt of the direct lane without holes
+		Prompt     bool   // an acknowledgement is wanted at once
+		Rides      bool   // Cumulative is a Ack of the direct queue without gaps
 		Cumulative uint8  // its low 8 bits
 		Free       bool   // it need not wait for those before it that are missing, but for the one
 		After      uint8  // that is so many numbers before it, where this is not 0
 		Body       []byte
 	}
-	// Piece is a part of a long message (package piece). It has a number of the direct lane, as Data does.
-	Piece struct {
+	// Segment is a part of a long message (package segment). It has a number of the direct queue, as Data does.
+	Segment struct {
 		Number     uint16
 		Short      bool
 		Prompt     bool
 		Rides      bool
 		Cumulative uint8
-		Object     uint8 // low 7 bits of the message's number in the bulk lane
-		Total      int   // octets of the whole, in the first piece of it; 0: it is another
-		Free       bool  // with Total: the message need not wait for those of the bulk lane before it
+		Object     uint8 // low 7 bits of the message's number in the bulk queue
+		Total      int   // octets of the whole, in the first segment of it; 0: it is another
+		Free       bool  // with Total: the message need not wait for those of the bulk queue before it
 		Body       []byte
 	}
 	// Silence: the sender will not transmit until Until (seconds since 1970 UTC; 0: until it speaks again), but it
@@ -114,26 +114,26 @@ type (
 	Silence struct{ Until uint32 }
 	// PMul is one datagram of P_Mul in its compact coding (package pmul).
 	PMul struct{ Body []byte }
-	// Survey is one word of a survey (package survey). It runs to the end of the datagram.
-	Survey struct{ Body []byte }
+	// LinkProbe is one word of a link probe (package probe). It runs to the end of the datagram.
+	LinkProbe struct{ Body []byte }
 	// NORM is one packet of libnorm, elided (package normwire).
 	NORM struct{ Body []byte }
 )
 
-func (Receipt) isFrame() {}
-func (Hello) isFrame()   {}
-func (Probe) isFrame()   {}
-func (Answer) isFrame()  {}
-func (Data) isFrame()    {}
-func (NORM) isFrame()    {}
-func (PMul) isFrame()    {}
-func (Silence) isFrame() {}
-func (Survey) isFrame()  {}
-func (Piece) isFrame()   {}
+func (Ack) isFrame()       {}
+func (Hello) isFrame()     {}
+func (Probe) isFrame()     {}
+func (Answer) isFrame()    {}
+func (Data) isFrame()      {}
+func (NORM) isFrame()      {}
+func (PMul) isFrame()      {}
+func (Silence) isFrame()   {}
+func (LinkProbe) isFrame() {}
+func (Segment) isFrame()   {}
 
 const (
 	kindPMul    = 0 << 5
-	kindReceipt = 1 << 5
+	kindAck     = 1 << 5
 	kindHello   = 2 << 5
 	kindProbe   = 3 << 5
 	kindAnswer  = 4 << 5
@@ -142,48 +142,48 @@ const (
 	kindSilence = 7 << 5
 	kindMask    = 7 << 5
 
-	flagMore    = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
-	flagFree    = 1 << 1 // DATA: behind the number an octet says how far back the message is that it waits for
-	flagPrompt  = 1 << 2 // DATA
-	flagWide    = 1 << 3 // DATA: 16 bits of the number, else 8
-	flagRides   = 1 << 4 // DATA: behind the number the low 8 bits of a cumulative number
-	flagEnd     = 1 << 0 // HELLO, and the next two
-	flagEnded   = 1 << 1
-	flagVoid    = 1 << 2
-	flagStarts  = 1 << 3 // Starts behind the rest: their count and eight octets each; before these Roster and Corpus, where the count says so
-	countRoster = 1 << 7 // of the count
-	countPair   = 1 << 6 // of the count: behind Roster are Ephemeral and HeardEphemeral
-	countCorpus = 1 << 5 // behind these Corpus
-	countMark   = 1 << 4 // of the count: directly behind Roster is Mark
-	flagSurvey  = 1 << 4 // PROBE: a Survey
-	flagPiece   = 1 << 1 // NORM: a Piece, with the other flags of DATA
-	flagPieces  = 1 << 7 // of the octet of Forgot
-	laneBit     = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
-	helloLen    = HelloOctets - 1
+	flagMore      = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
+	flagFree      = 1 << 1 // DATA: behind the number an octet says how far back the message is that it waits for
+	flagPrompt    = 1 << 2 // DATA
+	flagWide      = 1 << 3 // DATA: 16 bits of the number, else 8
+	flagRides     = 1 << 4 // DATA: behind the number the low 8 bits of a cumulative number
+	flagEnd       = 1 << 0 // HELLO, and the next two
+	flagEnded     = 1 << 1
+	flagVoid      = 1 << 2
+	flagStarts    = 1 << 3 // Starts behind the rest: their count and eight octets each; before these Roster and Corpus, where the count says so
+	countRoster   = 1 << 7 // of the count
+	countPair     = 1 << 6 // of the count: behind Roster are Ephemeral and HeardEphemeral
+	countCorpus   = 1 << 5 // behind these Corpus
+	countMark     = 1 << 4 // of the count: directly behind Roster is Mark
+	flagLinkProbe = 1 << 4 // PROBE: a LinkProbe
+	flagSegment   = 1 << 1 // NORM: a Segment, with the other flags of DATA
+	flagSegments  = 1 << 7 // of the octet of Forgot
+	queueBit      = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
+	helloLen      = HelloOctets - 1
 
-	// MaxBitmap is the most octets that a Receipt's bitmap has.
+	// MaxBitmap is the most octets that a Ack's bitmap has.
 	MaxBitmap = 15
 	// EphemeralOctets is the public half of a pair of X25519.
 	EphemeralOctets = 32
 
 	// MaxStarts is the most that a Hello tells of earlier starts.
 	MaxStarts   = 12
-	startOctets = 4 + 2*Lanes
+	startOctets = 4 + 2*Queues
 )
 
 // Append appends f. last says that no frame follows it in this datagram.
 func Append(b []byte, f Frame, last bool) []byte {
 	switch f := f.(type) {
-	case Receipt:
+	case Ack:
 		bitmap := f.Bitmap[:min(len(f.Bitmap), MaxBitmap)]
-		b = append(b, kindReceipt|byte(f.Lane)<<4|byte(len(bitmap)))
+		b = append(b, kindAck|byte(f.Queue)<<4|byte(len(bitmap)))
 		b = binary.BigEndian.AppendUint16(b, f.Cumulative)
 		return append(b, bitmap...)
 	case Hello:
 		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)|flag(len(f.Starts) > 0 || f.Roster != 0 || f.Corpus != 0, flagStarts)), f.Store)
-		b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.HeardBoot)
+		b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.HeardIncarnation)
 		b = binary.BigEndian.AppendUint32(append(b, f.HeardStream), f.Digest)
-		b = append(binary.BigEndian.AppendUint16(b, f.Model), forgotOctet(f.Forgot, f.Pieces))
+		b = append(binary.BigEndian.AppendUint16(b, f.Model), forgotOctet(f.Forgot, f.Segments))
 		for _, first := range f.First {
 			b = binary.BigEndian.AppendUint16(b, first)
 		}
@@ -197,8 +197,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 		return append(b, kindProbe, f.ID)
 	case Answer:
 		return append(b, kindAnswer, f.ID)
-	case Survey:
-		return append(append(b, kindProbe|flagSurvey), f.Body...)
+	case LinkProbe:
+		return append(append(b, kindProbe|flagLinkProbe), f.Body...)
 	case Data:
 		kind := byte(kindData)
 		var head []byte
@@ -219,8 +219,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 			head = append(head, f.Cumulative)
 		}
 		return appendBody(b, kind, last, head, f.Body)
-	case Piece:
-		return appendPiece(b, f, last)
+	case Segment:
+		return appendSegment(b, f, last)
 	case Silence:
 		return binary.BigEndian.AppendUint32(append(b, kindSilence), f.Until)
 	case PMul:
@@ -231,8 +231,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 	panic(fmt.Sprintf("frame: %T", f)) // a broken promise of our own
 }
 
-func forgotOctet(forgot uint8, pieces bool) byte {
-	return forgot&^flagPieces | flag(pieces, flagPieces)
+func forgotOctet(forgot uint8, segments bool) byte {
+	return forgot&^flagSegments | flag(segments, flagSegments)
 }
 
 func flag(on bool, bit byte) byte {
@@ -277,7 +277,7 @@ func appendStarts(b []byte, f Hello) []byte {
 		b = binary.BigEndian.AppendUint32(b, f.Corpus)
 	}
 	for _, s := range starts {
-		b = binary.BigEndian.AppendUint32(b, s.Boot)
+		b = binary.BigEndian.AppendUint32(b, s.Incarnation)
 		for _, first := range s.First {
 			b = binary.BigEndian.AppendUint16(b, first)
 		}
@@ -322,9 +322,9 @@ func parseStarts(h *Hello, b []byte) (rest []byte, err error) {
 		}
 	}
 	for range n {
-		s := Start{Boot: binary.BigEndian.Uint32(b)}
-		for lane := range s.First {
-			s.First[lane] = binary.BigEndian.Uint16(b[4+2*lane:])
+		s := Start{Incarnation: binary.BigEndian.Uint32(b)}
+		for queue := range s.First {
+			s.First[queue] = binary.BigEndian.Uint16(b[4+2*queue:])
 		}
 		h.Starts, b = append(h.Starts, s), b[startOctets:]
 	}
@@ -333,9 +333,9 @@ func parseStarts(h *Hello, b []byte) (rest []byte, err error) {
 
 // DataOverhead, with a number of 16 bits, and NORMOverhead are what such a frame adds to its body when it is the last.
 const (
-	DataOverhead   = 3
-	NORMOverhead   = 1
-	SurveyOverhead = 1 // the same of a Survey
+	DataOverhead      = 3
+	NORMOverhead      = 1
+	LinkProbeOverhead = 1 // the same of a LinkProbe
 )
 
 // Parse takes the first frame off b and returns the rest.
@@ -346,12 +346,12 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 	kind, flags := b[0]&kindMask, b[0]&^kindMask
 	b = b[1:]
 	switch kind {
-	case kindReceipt:
+	case kindAck:
 		n := int(flags & MaxBitmap)
 		if len(b) < 2+n {
 			return nil, nil, ErrShort
 		}
-		r := Receipt{Lane: Lane(flags >> 4), Cumulative: binary.BigEndian.Uint16(b)}
+		r := Ack{Queue: Queue(flags >> 4), Cumulative: binary.BigEndian.Uint16(b)}
 		if n > 0 {
 			r.Bitmap = b[2 : 2+n]
 		}
@@ -359,8 +359,8 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 	case kindHello:
 		return parseHello(flags, b)
 	case kindProbe, kindAnswer:
-		if kind == kindProbe && flags == flagSurvey {
-			return Survey{b}, nil, nil
+		if kind == kindProbe && flags == flagLinkProbe {
+			return LinkProbe{b}, nil, nil
 		}
 		if flags != 0 {
 			return nil, nil, ErrKind
@@ -390,8 +390,8 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		m.Body, rest, err = body(b, flags)
 		return m, rest, err
 	case kindNORM:
-		if flags&flagPiece != 0 {
-			return parsePiece(flags, b)
+		if flags&flagSegment != 0 {
+			return parseSegment(flags, b)
 		}
 		if flags&^flagMore != 0 {
 			return nil, nil, ErrKind
@@ -419,10 +419,10 @@ func parseHello(flags byte, b []byte) (f Frame, rest []byte, err error) {
 	}
 	h := Hello{
 		Store: binary.BigEndian.Uint32(b), Stream: b[4],
-		HeardBoot: binary.BigEndian.Uint32(b[5:]), HeardStream: b[9],
+		HeardIncarnation: binary.BigEndian.Uint32(b[5:]), HeardStream: b[9],
 		Digest: binary.BigEndian.Uint32(b[10:]),
-		Model:  binary.BigEndian.Uint16(b[14:]), Forgot: b[16] &^ flagPieces, Pieces: b[16]&flagPieces != 0,
-		First: [Lanes]uint16{binary.BigEndian.Uint16(b[17:]), binary.BigEndian.Uint16(b[19:])},
+		Model:  binary.BigEndian.Uint16(b[14:]), Forgot: b[16] &^ flagSegments, Segments: b[16]&flagSegments != 0,
+		First: [Queues]uint16{binary.BigEndian.Uint16(b[17:]), binary.BigEndian.Uint16(b[19:])},
 		Seen:  binary.BigEndian.Uint16(b[21:]),
 		End:   flags&flagEnd != 0, Ended: flags&flagEnded != 0, Void: flags&flagVoid != 0,
 	}

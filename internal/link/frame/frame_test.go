@@ -17,27 +17,27 @@ type vector struct {
 }
 
 var vectors = []vector{
-	{"receipt without holes", Receipt{Direct, 0x1234, nil}, false, "20 1234"},
-	{"receipt of the bulk lane, two octets of bitmap", Receipt{Bulk, 1, []byte{0x02, 0x80}}, true, "32 0001 0280"},
-	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9, false, [Lanes]uint16{0x0102, 0x0304}, 0x0506, nil, false, true, false, 0, 0, 0, [EphemeralOctets]byte{}, 0, 0}, false, "42 a1b2c3d4 03 11223344 05 99aabbcc 7788 09 0102 0304 0506"},
-	{"hello that refuses", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Void: true, Known: 0x01020304}, false,
+	{"acknowledgement without gaps", Ack{Direct, 0x1234, nil}, false, "20 1234"},
+	{"acknowledgement of the bulk queue, two octets of bitmap", Ack{Bulk, 1, []byte{0x02, 0x80}}, true, "32 0001 0280"},
+	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9, false, [Queues]uint16{0x0102, 0x0304}, 0x0506, nil, false, true, false, 0, 0, 0, [EphemeralOctets]byte{}, 0, 0}, false, "42 a1b2c3d4 03 11223344 05 99aabbcc 7788 09 0102 0304 0506"},
+	{"hello that refuses", Hello{Store: 1, Stream: 2, First: [Queues]uint16{3, 4}, Seen: 5, Void: true, Known: 0x01020304}, false,
 		"44 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 01020304"},
-	{"hello of a start after two unheard", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}, {0x01020309, [Lanes]uint16{2, 0x104}}}, End: true}, false,
+	{"hello of a start after two unheard", Hello{Store: 1, Stream: 2, First: [Queues]uint16{3, 4}, Seen: 5, Starts: []Start{{0x01020304, [Queues]uint16{1, 1}}, {0x01020309, [Queues]uint16{2, 0x104}}}, End: true}, false,
 		"49 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 02 01020304 0001 0001 01020309 0002 0104"},
-	{"hello with a roster", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Roster: 0x0607}, false,
+	{"hello with a roster", Hello{Store: 1, Stream: 2, First: [Queues]uint16{3, 4}, Seen: 5, Roster: 0x0607}, false,
 		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 80 0607"},
-	{"hello with a roster, of a start after an unheard one", Hello{Store: 1, Stream: 2, Seen: 5, Roster: 7, Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}}}, false,
+	{"hello with a roster, of a start after an unheard one", Hello{Store: 1, Stream: 2, Seen: 5, Roster: 7, Starts: []Start{{0x01020304, [Queues]uint16{1, 1}}}}, false,
 		"48 00000001 02 00000000 00 00000000 0000 00 0000 0000 0005 81 0007 01020304 0001 0001"},
 	{"hello with a roster and an ephemeral key, of a start after an unheard one", Hello{Store: 1, Stream: 2, Seen: 5, Roster: 7, Ephemeral: [EphemeralOctets]byte{0: 0xaa, 31: 0xbb}, HeardEphemeral: 0x0809,
-		Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}}}, false,
+		Starts: []Start{{0x01020304, [Queues]uint16{1, 1}}}}, false,
 		"48 00000001 02 00000000 00 00000000 0000 00 0000 0000 0005 c1 0007 aa000000000000000000000000000000000000000000000000000000000000bb 0809 01020304 0001 0001"},
 	{"hello with a roster and its mark, and an ephemeral key", Hello{Store: 1, Stream: 2, Seen: 5, Roster: 7, Mark: 0x0a0b, Ephemeral: [EphemeralOctets]byte{0: 0xaa, 31: 0xbb}}, false,
 		"48 00000001 02 00000000 00 00000000 0000 00 0000 0000 0005 d0 0007 0a0b aa000000000000000000000000000000000000000000000000000000000000bb 0000"},
 	{"greeting with a roster and its mark", Greeting{Store: 1, Stream: 1, Forgot: 3, Roster: 0x0102, Mark: 0x0a0b, Corpus: 4, Members: []Member{{ID: 2, Apart: true}}}, false,
 		"5c 00000001 01 00000000 0000 83 0000 0000 01 24 0102 0a0b 00000004"},
-	{"hello with a corpus", Hello{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, Seen: 5, Corpus: 0x08090a0b}, false,
+	{"hello with a corpus", Hello{Store: 1, Stream: 2, First: [Queues]uint16{3, 4}, Seen: 5, Corpus: 0x08090a0b}, false,
 		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 20 08090a0b"},
-	{"hello with a roster and a corpus, of a start after an unheard one", Hello{Store: 1, Stream: 2, Seen: 5, Roster: 7, Corpus: 8, Starts: []Start{{0x01020304, [Lanes]uint16{1, 1}}}}, false,
+	{"hello with a roster and a corpus, of a start after an unheard one", Hello{Store: 1, Stream: 2, Seen: 5, Roster: 7, Corpus: 8, Starts: []Start{{0x01020304, [Queues]uint16{1, 1}}}}, false,
 		"48 00000001 02 00000000 00 00000000 0000 00 0000 0000 0005 a1 0007 00000008 01020304 0001 0001"},
 	{"greeting with a corpus", Greeting{Store: 1, Stream: 1, Corpus: 0x01020304, Members: []Member{{ID: 2, Apart: true}}}, false,
 		"58 00000001 01 00000000 0000 00 0000 0000 01 24 01020304"},
@@ -45,31 +45,31 @@ var vectors = []vector{
 		"5c 00000001 01 00000000 0000 00 0000 0000 01 24 0102 01020304"},
 	{"greeting with a roster", Greeting{Store: 1, Stream: 1, Roster: 0x0102, Members: []Member{{ID: 2, Apart: true}}}, false,
 		"54 00000001 01 00000000 0000 00 0000 0000 01 24 0102"},
-	{"greeting of one who has heard nobody", Greeting{Store: 0xa1b2c3d4, Stream: 1, Digest: 0x99aabbcc, Model: 0x7788, Forgot: 9, First: [Lanes]uint16{0x0102, 0x0304}, Starts: true}, false,
+	{"greeting of one who has heard nobody", Greeting{Store: 0xa1b2c3d4, Stream: 1, Digest: 0x99aabbcc, Model: 0x7788, Forgot: 9, First: [Queues]uint16{0x0102, 0x0304}, Starts: true}, false,
 		"52 a1b2c3d4 01 99aabbcc 7788 09 0102 0304 00"},
-	{"greeting to members: asked, with numbers, of another digest, apart", Greeting{Store: 1, Stream: 2, First: [Lanes]uint16{3, 4}, More: true, Members: []Member{
-		{ID: 2, HeardBoot: 0x11223344, Stream: 2, HeardStream: 1, Asks: true}, {ID: 3, HeardBoot: 0x11223345, Stream: 7, HeardStream: 2, Seen: 0x0506},
-		{ID: 300, HeardBoot: 5, Stream: 2, HeardStream: 1, Blank: true}, {ID: 301, Apart: true}}}, true,
+	{"greeting to members: asked, with numbers, of another digest, apart", Greeting{Store: 1, Stream: 2, First: [Queues]uint16{3, 4}, More: true, Members: []Member{
+		{ID: 2, HeardIncarnation: 0x11223344, Stream: 2, HeardStream: 1, Asks: true}, {ID: 3, HeardIncarnation: 0x11223345, Stream: 7, HeardStream: 2, Seen: 0x0506},
+		{ID: 300, HeardIncarnation: 5, Stream: 2, HeardStream: 1, Blank: true}, {ID: 301, Apart: true}}}, true,
 		"51 00000001 02 00000000 0000 00 0003 0004 04 21 11223344 18 11223345 07 02 0506 9225 00000005 14"},
 	{"probe", Probe{7}, false, "60 07"},
 	{"answer", Answer{7}, true, "80 07"},
-	{"survey", Survey{[]byte{1, 7, 3, 0}}, true, "70 01070300"},
+	{"link_probe", LinkProbe{[]byte{1, 7, 3, 0}}, true, "70 01070300"},
 	{"silence", Silence{0x6b49d200}, false, "e0 6b49d200"},
 	{"data, last", Data{Number: 42, Body: []byte("hej")}, true, "a8 002a 68656a"},
 	{"data, prompt, more follow", Data{Number: 42, Prompt: true, Body: []byte("hej")}, false, "ad 002a 03 68656a"},
 	{"data, 8 bits of its number", Data{Number: 42, Short: true, Body: []byte("hej")}, true, "a0 2a 68656a"},
-	{"data with a receipt", Data{Number: 42, Short: true, Rides: true, Cumulative: 0xfe, Body: []byte("hej")}, true, "b0 2a fe 68656a"},
-	{"data with a receipt, more follow", Data{Number: 0x102a, Rides: true, Cumulative: 7, Body: []byte("hej")}, false, "b9 102a 07 03 68656a"},
+	{"data with an acknowledgement", Data{Number: 42, Short: true, Rides: true, Cumulative: 0xfe, Body: []byte("hej")}, true, "b0 2a fe 68656a"},
+	{"data with an acknowledgement, more follow", Data{Number: 0x102a, Rides: true, Cumulative: 7, Body: []byte("hej")}, false, "b9 102a 07 03 68656a"},
 	{"data that waits for nothing", Data{Number: 42, Short: true, Free: true, Body: []byte("hej")}, true, "a2 2a 00 68656a"},
-	{"data that waits for the third before it, with a receipt, more follow",
+	{"data that waits for the third before it, with an acknowledgement, more follow",
 		Data{Number: 0x102a, Free: true, After: 3, Rides: true, Cumulative: 7, Body: []byte("hej")}, false, "bb 102a 03 07 03 68656a"},
-	{"hello of one who understands pieces", Hello{Store: 1, Stream: 2, Forgot: 9, Pieces: true, First: [Lanes]uint16{3, 4}, Seen: 5}, false,
+	{"hello of one who understands segments", Hello{Store: 1, Stream: 2, Forgot: 9, Segments: true, First: [Queues]uint16{3, 4}, Seen: 5}, false,
 		"40 00000001 02 00000000 00 00000000 0000 89 0003 0004 0005"},
-	{"piece, the first of 1,000 octets, last", Piece{Number: 42, Short: true, Object: 5, Total: 1000, Body: []byte("hej")}, true, "c2 2a 0b d00f 68656a"},
-	{"piece, prompt, with a receipt, more follow", Piece{Number: 0x102a, Prompt: true, Rides: true, Cumulative: 7, Object: 127, Body: []byte("hej")}, false,
+	{"segment, the first of 1,000 octets, last", Segment{Number: 42, Short: true, Object: 5, Total: 1000, Body: []byte("hej")}, true, "c2 2a 0b d00f 68656a"},
+	{"segment, prompt, with an acknowledgement, more follow", Segment{Number: 0x102a, Prompt: true, Rides: true, Cumulative: 7, Object: 127, Body: []byte("hej")}, false,
 		"df 102a 07 fe 03 68656a"},
-	{"piece, the first of 1,000 octets that wait for nothing, last", Piece{Number: 42, Short: true, Object: 5, Total: 1000, Free: true, Body: []byte("hej")}, true, "c2 2a 0b d10f 68656a"},
-	{"piece without body", Piece{Number: 42, Short: true, Object: 5, Body: []byte{}}, true, "c2 2a 0a"},
+	{"segment, the first of 1,000 octets that wait for nothing, last", Segment{Number: 42, Short: true, Object: 5, Total: 1000, Free: true, Body: []byte("hej")}, true, "c2 2a 0b d10f 68656a"},
+	{"segment without body", Segment{Number: 42, Short: true, Object: 5, Body: []byte{}}, true, "c2 2a 0a"},
 	{"P_Mul, last", PMul{[]byte{1, 2}}, true, "00 0102"},
 	{"P_Mul, more follow", PMul{[]byte{1, 2}}, false, "01 02 0102"},
 	{"NORM, last", NORM{[]byte{1, 2}}, true, "c0 0102"},
@@ -83,9 +83,9 @@ func (v vector) open() int {
 		if v.last {
 			return 2 + btoi(!f.Short) + btoi(f.Free) + btoi(f.Rides)
 		}
-	case Survey:
+	case LinkProbe:
 		return 1
-	case Piece:
+	case Segment:
 		if v.last {
 			return 3 + btoi(!f.Short) + btoi(f.Rides) + 2*btoi(f.Total > 0)
 		}

@@ -13,7 +13,7 @@ type (
 		Digest  uint32
 		Model   uint16
 		Forgot  uint8
-		First   [Lanes]uint16
+		First   [Queues]uint16
 		Starts  bool     // it is the first of the sender's start
 		More    bool     // there are others: of whom Members do not name, nothing is said here
 		Roster  uint16   // as a Hello has it
@@ -23,26 +23,26 @@ type (
 	}
 	// Member is what a Greeting says to one member alone. To a member without one it says that it was not heard.
 	Member struct {
-		ID          uint16
-		HeardBoot   uint32 // this and the next three as a Hello has them
-		Stream      uint8
-		HeardStream uint8
-		Seen        uint16
-		Asks        bool // an answer is wanted
-		Blank       bool // the Digest says nothing of what this one holds
-		Apart       bool // nothing here is for this one: it gets a Hello
+		ID               uint16
+		HeardIncarnation uint32 // this and the next three as a Hello has them
+		Stream           uint8
+		HeardStream      uint8
+		Seen             uint16
+		Asks             bool // an answer is wanted
+		Blank            bool // the Digest says nothing of what this one holds
+		Apart            bool // nothing here is for this one: it gets a Hello
 	}
 )
 
 func (Greeting) isFrame() {}
 
 const (
-	flagAll  = 1 << 4 // HELLO: a Greeting
-	flagMany = 1 << 0 // of a Greeting: More, and the next one
-	flagNew  = 1 << 1 // Starts
-	flagList = 1 << 2 // Roster, two octets behind the members
-	flagMark = 1 << 7 // of the octet of Forgot: Mark, two octets behind Roster
-	flagNet  = 1 << 3 // Corpus, four octets behind these
+	flagAll     = 1 << 4 // HELLO: a Greeting
+	flagMany    = 1 << 0 // of a Greeting: More, and the next one
+	flagNew     = 1 << 1 // Starts
+	flagList    = 1 << 2 // Roster, two octets behind the members
+	flagMark    = 1 << 7 // of the octet of Forgot: Mark, two octets behind Roster
+	flagNetwork = 1 << 3 // Corpus, four octets behind these
 
 	memberAsks  = 1 << 0 // the low bits of a member's first number; above is its ID less the one before
 	memberBlank = 1 << 1
@@ -50,7 +50,7 @@ const (
 	memberTold  = 1 << 3 // Stream, HeardStream and Seen follow; otherwise as to all, 1 and 0
 	memberBits  = 4
 
-	greetingLen = 4 + 1 + 4 + 2 + 1 + 2*Lanes
+	greetingLen = 4 + 1 + 4 + 2 + 1 + 2*Queues
 
 	// MaxMembers is the most that a Greeting names.
 	MaxMembers = 255
@@ -66,7 +66,7 @@ func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
 		if m.ID != id {
 			continue
 		}
-		if h.HeardBoot, h.Stream, h.HeardStream, h.Seen = m.HeardBoot, m.Stream, m.HeardStream, m.Seen; m.Blank {
+		if h.HeardIncarnation, h.Stream, h.HeardStream, h.Seen = m.HeardIncarnation, m.Stream, m.HeardStream, m.Seen; m.Blank {
 			h.Digest = 0
 		}
 		return h, m.Asks, !m.Apart
@@ -76,7 +76,7 @@ func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
 
 func appendGreeting(b []byte, f Greeting) []byte {
 	members := f.Members[:min(len(f.Members), MaxMembers)]
-	b = binary.BigEndian.AppendUint32(append(b, kindHello|flagAll|flag(f.More, flagMany)|flag(f.Starts, flagNew)|flag(f.Roster != 0, flagList)|flag(f.Corpus != 0, flagNet)), f.Store)
+	b = binary.BigEndian.AppendUint32(append(b, kindHello|flagAll|flag(f.More, flagMany)|flag(f.Starts, flagNew)|flag(f.Roster != 0, flagList)|flag(f.Corpus != 0, flagNetwork)), f.Store)
 	b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.Digest)
 	mark := f.Roster != 0 && f.Mark != 0
 	b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot&^flagMark|flag(mark, flagMark))
@@ -92,7 +92,7 @@ func appendGreeting(b []byte, f Greeting) []byte {
 		if m.Apart {
 			continue
 		}
-		b = binary.BigEndian.AppendUint32(b, m.HeardBoot)
+		b = binary.BigEndian.AppendUint32(b, m.HeardIncarnation)
 		if told {
 			b = binary.BigEndian.AppendUint16(append(b, m.Stream, m.HeardStream), m.Seen)
 		}
@@ -110,7 +110,7 @@ func appendGreeting(b []byte, f Greeting) []byte {
 }
 
 func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
-	if flags&^(flagAll|flagMany|flagNew|flagList|flagNet) != 0 {
+	if flags&^(flagAll|flagMany|flagNew|flagList|flagNetwork) != 0 {
 		return f, nil, ErrKind
 	}
 	if len(b) < greetingLen+1 {
@@ -118,8 +118,8 @@ func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
 	}
 	f = Greeting{Store: binary.BigEndian.Uint32(b), Stream: b[4], Digest: binary.BigEndian.Uint32(b[5:]),
 		Model: binary.BigEndian.Uint16(b[9:]), Forgot: b[11] &^ flagMark, Starts: flags&flagNew != 0, More: flags&flagMany != 0}
-	for lane := range f.First {
-		f.First[lane] = binary.BigEndian.Uint16(b[12+2*lane:])
+	for queue := range f.First {
+		f.First[queue] = binary.BigEndian.Uint16(b[12+2*queue:])
 	}
 	mark, count, last := b[11]&flagMark != 0, int(b[greetingLen]), uint64(0)
 	b = b[greetingLen+1:]
@@ -131,7 +131,7 @@ func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
 		last = uint64(m.ID)
 		f.Members = append(f.Members, m)
 	}
-	if len(b) < 2*btoi(flags&flagList != 0)+2*btoi(mark)+4*btoi(flags&flagNet != 0) {
+	if len(b) < 2*btoi(flags&flagList != 0)+2*btoi(mark)+4*btoi(flags&flagNetwork != 0) {
 		return f, nil, ErrShort
 	}
 	if flags&flagList != 0 {
@@ -140,10 +140,10 @@ func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
 	if mark {
 		f.Mark, b = binary.BigEndian.Uint16(b), b[2:]
 	}
-	if flags&flagNet != 0 {
+	if flags&flagNetwork != 0 {
 		f.Corpus, b = binary.BigEndian.Uint32(b), b[4:]
 	}
-	if (flags&flagList != 0 || mark) && f.Roster == 0 || mark && f.Mark == 0 || flags&flagNet != 0 && f.Corpus == 0 {
+	if (flags&flagList != 0 || mark) && f.Roster == 0 || mark && f.Mark == 0 || flags&flagNetwork != 0 && f.Corpus == 0 {
 		return f, nil, ErrKind
 	}
 	return f, b, nil
@@ -170,7 +170,7 @@ func parseMember(b []byte, stream uint8, last uint64) (m Member, rest []byte, er
 		return m, nil, ErrShort
 	}
 	m.Stream, m.HeardStream = stream, 1
-	m.HeardBoot, b = binary.BigEndian.Uint32(b), b[4:]
+	m.HeardIncarnation, b = binary.BigEndian.Uint32(b), b[4:]
 	if head&memberTold != 0 {
 		if len(b) < 4 {
 			return m, nil, ErrShort

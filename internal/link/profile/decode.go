@@ -120,7 +120,7 @@ const defaultStateShare = 25
 var required = []string{
 	"name", "summary", "link.medium", "link.mtu_octets", "up.rate_bps", "down.rate_bps", "up.delay_ms", "down.delay_ms",
 	"gateway.datagram_octets", "gateway.segment_octets", "gateway.window", "gateway.ack_delay_ms",
-	"gateway.probe_interval_ms", "gateway.hole_age_ms", "gateway.grtt_ms", "gateway.bundle_ms",
+	"gateway.probe_interval_ms", "gateway.gap_age_ms", "gateway.grtt_ms", "gateway.bundle_ms",
 }
 
 // oldNames maps the names of keys in earlier versions to those of today, without their section: "hole_age_ms": "gap_age_ms".
@@ -216,7 +216,7 @@ func directionFields(d *Direction) map[string]any {
 func gatewayFields(p *Profile) map[string]any {
 	return map[string]any{
 		"datagram_octets": &p.DatagramOctets, "segment_octets": &p.SegmentOctets, "window": &p.Window,
-		"ack_delay_ms": &p.AckDelay, "probe_interval_ms": &p.ProbeInterval, "hole_age_ms": &p.HoleAge,
+		"ack_delay_ms": &p.AckDelay, "probe_interval_ms": &p.ProbeInterval, "gap_age_ms": &p.GapAge,
 		"grtt_ms": &p.GRTT, "bundle_ms": &p.Bundle, "transport": &p.Transport,
 		"state_share_percent": &p.StateShare, "copy_after_ms": &p.CopyAfter,
 	}

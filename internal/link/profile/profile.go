@@ -64,9 +64,9 @@ type Profile struct {
 	DatagramOctets int           // largest UDP payload that radio sends
 	SegmentOctets  int           // NORM segment
 	Window         int           // messages under way per peer, unacknowledged
-	AckDelay       time.Duration // a receipt waits so long for something to ride on
+	AckDelay       time.Duration // an acknowledgement waits so long for something to ride on
 	ProbeInterval  time.Duration // rare probe while a message is overdue and nothing is heard
-	HoleAge        time.Duration // a hole under an acknowledged number is sent again when so old
+	GapAge         time.Duration // a gap under an acknowledged number is sent again when so old
 	GRTT           time.Duration // fixed for NORM, the same at all members
 	Bundle         time.Duration // what becomes ready within it shares a datagram
 	CopyAfter      time.Duration // the last short datagram goes again so long after it, on idle air; 0: never
@@ -86,7 +86,7 @@ type PMulUse struct {
 
 // The transports of a profile.
 const (
-	NORM = "norm"  // datagrams to each peer: long messages in pieces, the longest (beyond 1 MiB) over NORM
+	NORM = "norm"  // datagrams to each peer: long messages in segments, the longest (beyond 1 MiB) over NORM
 	PMul = "p_mul" // P_Mul (ACP 142): one transmission for all, receivers may be silent for hours
 )
 

@@ -107,9 +107,9 @@ func TestEveryNumberHasSource(t *testing.T) {
 func TestGatewayValuesFit(t *testing.T) {
 	for _, name := range Names() {
 		p := load(t, name)
-		// A receipt or a hole must not be judged before the far end could have answered.
-		if rt := p.RoundTripMax(p.DatagramOctets + IPUDPOctets); p.HoleAge < rt-time.Second {
-			t.Errorf("%s: hole_age %v, round trip of a full datagram %v", name, p.HoleAge, rt)
+		// An acknowledgement or a gap must not be judged before the far end could have answered.
+		if rt := p.RoundTripMax(p.DatagramOctets + IPUDPOctets); p.GapAge < rt-time.Second {
+			t.Errorf("%s: hole_age %v, round trip of a full datagram %v", name, p.GapAge, rt)
 		}
 		if p.Window < 8 {
 			t.Errorf("%s: window %d", name, p.Window)
@@ -198,7 +198,7 @@ segment_octets = 500
 window = 0
 ack_delay_ms = 1.5
 probe_interval_ms = 0
-hole_age_ms = 1
+gap_age_ms = 1
 grtt_ms = 100000000000
 [p_mul]
 repeat_count = 101

@@ -128,7 +128,7 @@ func (p Profile) problems() []problem {
 	check(p.Window >= 1 && p.Window <= 256, "gateway.window", "%d is not from 1 to 256", p.Window)
 	check(p.AckDelay > 0, "gateway.ack_delay_ms", "must be positive")
 	check(p.ProbeInterval > 0, "gateway.probe_interval_ms", "must be positive")
-	check(p.HoleAge > 0, "gateway.hole_age_ms", "must be positive")
+	check(p.GapAge > 0, "gateway.gap_age_ms", "must be positive")
 	check(p.GRTT >= time.Millisecond && p.GRTT <= time.Minute, "gateway.grtt_ms", "%v is not from 1 ms to 1 minute", p.GRTT)
 	check(p.Bundle <= time.Minute, "gateway.bundle_ms", "%v is over a minute", p.Bundle)
 	u := p.PMulUse

@@ -76,7 +76,7 @@ func TestPutSaysWhatChanged(t *testing.T) {
 	}
 }
 
-// TestCopiesBecomeEqual changes a site's state at random, loses the messages' receipts or a whole store now and then,
+// TestCopiesBecomeEqual changes a site's state at random, loses the messages' acknowledgements or a whole store now and then,
 // and wants the copy equal at the end, with digests that say so.
 func TestCopiesBecomeEqual(t *testing.T) {
 	for seed := range uint64(20) {
@@ -244,10 +244,10 @@ func BenchmarkNext(b *testing.B) {
 	}
 }
 
-// A withdrawal names the item's face: without that the far end could not read it.
+// A withdrawal names the item's adapter: without that the far end could not read it.
 func TestWithdrawalKeepsItsFace(t *testing.T) {
 	r := New([]uint16{2})
-	it := site.Item{Face: 7, Kind: site.Document, Sub: 3, Scope: "s", ID: "notice"}
+	it := site.Item{Adapter: 7, Kind: site.Document, Sub: 3, Scope: "s", ID: "notice"}
 	r.Put(it)
 	r.RestoreHeld(2, it.Key(), versionOf(it))
 	r.Put(it.Withdrawal())

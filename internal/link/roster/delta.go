@@ -75,7 +75,7 @@ func Apply(old *Roster, b []byte) (*Roster, error) {
 	}
 	p := parser{b: b[deltaHead:]}
 	p.count(math.MaxUint32)
-	r := &Roster{Net: old.Net, Serial: serial, Made: p.time(), At: p.time(), Nodes: slices.Clone(old.Nodes)}
+	r := &Roster{Network: old.Network, Serial: serial, Made: p.time(), At: p.time(), Nodes: slices.Clone(old.Nodes)}
 	copy(r.Wrapper[:], p.octets(len(r.Wrapper)))
 	for range p.count(MaxNodes) {
 		id := binary.BigEndian.Uint16(p.octets(2))

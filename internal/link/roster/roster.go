@@ -27,7 +27,7 @@ import (
 // Bounds of a roster.
 const (
 	MaxNodes = 256
-	MaxName  = 32 // octets of a node's or the net's name
+	MaxName  = 32 // octets of a node's or the network's name
 	// MaxOctets is the most that a roster takes as Append writes it.
 	MaxOctets = headLen + MaxName + MaxNodes*(nodeLen+MaxName) + sigLen
 
@@ -38,7 +38,7 @@ const (
 	purpose = "aldis roster 1"
 )
 
-// Node is a member of a net.
+// Node is a member of a network.
 type Node struct {
 	ID      uint16
 	Name    string
@@ -46,9 +46,9 @@ type Node struct {
 	Wrapped [16]byte // the epoch's secret
 }
 
-// Roster is the members of a net from one epoch to the next. It is not changed once it is signed.
+// Roster is the members of a network from one epoch to the next. It is not changed once it is signed.
 type Roster struct {
-	Net       string
+	Network   string
 	Serial    uint32    // of the roster and of its epoch, from 1
 	Made      time.Time // to the second
 	At        time.Time // from then on the epoch is sealed with; zero: as soon as all have it
@@ -61,7 +61,7 @@ type Roster struct {
 var (
 	ErrFormat    = errors.New("roster: not an aldis roster")
 	ErrSignature = errors.New("roster: not signed by this authority, or changed since")
-	ErrOther     = errors.New("roster: of another net")
+	ErrOther     = errors.New("roster: of another network")
 	ErrOld       = errors.New("roster: not newer than the one in use")
 	ErrDiffers   = errors.New("roster: it has the serial of the one in use, and differs from it")
 )
@@ -73,17 +73,17 @@ func wrong(format string, args ...any) error {
 // RandomForIssue is how many octets of chance Issue wants.
 const RandomForIssue = 32 + 16
 
-// Issue makes the roster after old (nil: the first of the net) with these nodes, whose secrets are drawn anew, and signs it.
-func Issue(net string, old *Roster, nodes []Node, made, at time.Time, random [RandomForIssue]byte, authority *seal.SigningKey) (*Roster, error) {
-	r := &Roster{Net: net, Serial: 1, Made: made.UTC().Truncate(time.Second), Nodes: slices.Clone(nodes)}
+// Issue makes the roster after old (nil: the first of the network) with these nodes, whose secrets are drawn anew, and signs it.
+func Issue(network string, old *Roster, nodes []Node, made, at time.Time, random [RandomForIssue]byte, authority *seal.SigningKey) (*Roster, error) {
+	r := &Roster{Network: network, Serial: 1, Made: made.UTC().Truncate(time.Second), Nodes: slices.Clone(nodes)}
 	if !at.IsZero() {
 		r.At = at.UTC().Truncate(time.Second)
 	}
 	if old != nil {
 		if old.Serial == math.MaxUint32 {
-			return nil, errors.New("roster: serials are used up: make a new net")
+			return nil, errors.New("roster: serials are used up: make a new network")
 		}
-		r.Net, r.Serial = old.Net, old.Serial+1
+		r.Network, r.Serial = old.Network, old.Serial+1
 	}
 	slices.SortFunc(r.Nodes, func(a, b Node) int { return cmp.Compare(a.ID, b.ID) })
 	w := seal.NewWrapper(r.Serial, [32]byte(random[:32]))
@@ -105,8 +105,8 @@ func Issue(net string, old *Roster, nodes []Node, made, at time.Time, random [Ra
 // check says what a signed roster may not be.
 func (r *Roster) check() error {
 	switch {
-	case !proper(r.Net):
-		return wrong("the net's name must have 1 to %d octets, without blanks", MaxName)
+	case !proper(r.Network):
+		return wrong("the network's name must have 1 to %d octets, without blanks", MaxName)
 	case r.Serial == 0:
 		return wrong("serial 0")
 	case len(r.Nodes) == 0 || len(r.Nodes) > MaxNodes:
@@ -162,8 +162,8 @@ func (r *Roster) Follows(old *Roster) error {
 	switch {
 	case old == nil:
 		return nil
-	case r.Net != old.Net:
-		return fmt.Errorf("%w: %s, not %s", ErrOther, r.Net, old.Net)
+	case r.Network != old.Network:
+		return fmt.Errorf("%w: %s, not %s", ErrOther, r.Network, old.Network)
 	case r.Serial == old.Serial && r.Digest() != old.Digest():
 		return fmt.Errorf("%w: serial %d, %s and not %s; the authority has to make one with a higher serial of the right one (gateway keys roster roll)",
 			ErrDiffers, r.Serial, r.Fingerprint(), old.Fingerprint())
@@ -229,7 +229,7 @@ func Ring(self uint16, own *seal.SigningKey, rosters ...*Roster) (*seal.Keyring,
 
 // content is what is signed.
 func (r *Roster) content() []byte {
-	b := append([]byte{format, byte(len(r.Net))}, r.Net...)
+	b := append([]byte{format, byte(len(r.Network))}, r.Network...)
 	b = binary.BigEndian.AppendUint32(b, r.Serial)
 	b = appendTime(appendTime(b, r.Made), r.At)
 	b = binary.BigEndian.AppendUint16(append(b, r.Wrapper[:]...), uint16(len(r.Nodes)))
@@ -262,7 +262,7 @@ func Parse(b []byte) (*Roster, error) {
 	if p.octets(1)[0] != format {
 		return nil, wrong("of another version")
 	}
-	r := &Roster{Net: p.name(), Serial: p.number(), Made: p.time(), At: p.time()}
+	r := &Roster{Network: p.name(), Serial: p.number(), Made: p.time(), At: p.time()}
 	copy(r.Wrapper[:], p.octets(32))
 	count := int(binary.BigEndian.Uint16(p.octets(2)))
 	for i := 0; i < count && !p.short; i++ {

@@ -66,7 +66,7 @@ func TestIssue(t *testing.T) {
 	check.ErrorIs(t, r.Follows(next), ErrOld)
 	check.ErrorIs(t, r.Follows(r), ErrOld)
 	other := *next
-	other.Net = "red"
+	other.Network = "red"
 	check.ErrorIs(t, other.Follows(r), ErrOther)
 	ring, err := Ring(1, key(1), next, r, nil)
 	check.NoError(t, err)
@@ -143,14 +143,14 @@ func TestIssueRefuses(t *testing.T) {
 		}
 	}
 	if _, err := Issue("", nil, nodes(1), made, time.Time{}, [RandomForIssue]byte{}, authority); err == nil {
-		t.Error("a net without a name")
+		t.Error("a network without a name")
 	}
 }
 
 func TestParseTextRefuses(t *testing.T) {
 	good := issue(t, nil, nodes(2)).Text()
 	for name, s := range map[string]string{
-		"empty": "", "net key": "aldis net key 1\nAAAA\n", "no signature": good[:strings.Index(good, "signature")],
+		"empty": "", "network key": "aldis net key 1\nAAAA\n", "no signature": good[:strings.Index(good, "signature")],
 		"no nodes":    strings.Join(append(strings.Split(good, "\n")[:6:6], strings.Split(good, "\n")[8:]...), "\n"),
 		"more":        good + "more\n",
 		"id":          strings.Replace(good, "node 1 ", "node 70000 ", 1),
@@ -165,7 +165,7 @@ func TestParseTextRefuses(t *testing.T) {
 	}
 }
 
-// Frozen: rosters and keys of nets that run.
+// Frozen: rosters and keys of networks that run.
 func TestVectors(t *testing.T) {
 	r := issue(t, nil, nodes(1))
 	check.Equal(t, "roster", hex.EncodeToString(r.Append(nil)), "0104626c7565000000016b02d940000000002fe57da347cd62431528daac5fbb290730fff684afc4cfc2ed90995f58cb3b74000100018a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5cfbab58a29a12c961265702381d674cfb026871f9f08a06bcd6beec0a52849388942e806e0a2916c8ce54e1181cfc1de2f201d751ff2d68db7d16fbb62a2d07b8657755fd0d30051d2c69cfff3056fbd6e3c90c")

@@ -30,18 +30,18 @@ func TestSeveralOfOneSerial(t *testing.T) {
 	rekeyed.Nodes[2].Public = key(77).Public()
 	check.Equal(t, "a node with two keys is named by none", len(Common([]*Roster{all, &rekeyed}).Nodes), 2)
 
-	boot := seal.Boot{Number: 1, Salt: 2}
+	incarnation := seal.Incarnation{Number: 1, Salt: 2}
 	sealed := func(rosters ...*Roster) []byte {
 		ring, err := Ring(1, key(1), rosters...)
 		check.NoError(check.Fatal(t), err)
-		b, err := seal.NewSealer(ring.Using(2), 1, boot).Seal(nil, seal.Group, true, []byte("for all"))
+		b, err := seal.NewSealer(ring.Using(2), 1, incarnation).Seal(nil, seal.Group, true, []byte("for all"))
 		check.NoError(check.Fatal(t), err)
 		return b
 	}
 	opens := func(id uint16, b []byte, rosters ...*Roster) bool {
 		ring, err := Ring(id, key(byte(id)), rosters...)
 		check.NoError(check.Fatal(t), err)
-		_, body, _, err := seal.NewOpener(ring, id, seal.Boot{}, map[uint16]seal.PeerState{1: {}}).Open(b)
+		_, body, _, err := seal.NewOpener(ring, id, seal.Incarnation{}, map[uint16]seal.PeerState{1: {}}).Open(b)
 		return err == nil && string(body) == "for all"
 	}
 	b := sealed(all, fewer, first)

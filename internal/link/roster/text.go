@@ -37,7 +37,7 @@ func (r *Roster) Text() string {
 	if made.IsZero() {
 		made = time.Unix(0, 0).UTC()
 	}
-	fmt.Fprintf(&b, "%s\nnet %s\nserial %d\nmade %s\nat %s\nwrapper %s\n", rosterHeader, r.Net, r.Serial, made.Format(time.RFC3339), at, text(r.Wrapper[:]))
+	fmt.Fprintf(&b, "%s\nnet %s\nserial %d\nmade %s\nat %s\nwrapper %s\n", rosterHeader, r.Network, r.Serial, made.Format(time.RFC3339), at, text(r.Wrapper[:]))
 	for _, n := range r.Nodes {
 		fmt.Fprintf(&b, "node %d %s %s %s\n", n.ID, text(n.Public[:]), text(n.Wrapped[:]), n.Name)
 	}
@@ -93,7 +93,7 @@ func (r *Roster) field(f []string) (err error) {
 	}
 	switch f[0] {
 	case "net":
-		r.Net = f[1]
+		r.Network = f[1]
 	case "serial":
 		var n uint64
 		n, err = strconv.ParseUint(f[1], 10, 32)

@@ -10,13 +10,13 @@
 //	octet 0    version (three high bits, 1), bit 4: long form, four low bits of the sender's node id: a hint, every
 //	           peer that it fits is tried
 //	short      counter, its low 16 bits                       (header of 3 octets)
-//	long       boot number (4), salt (2), counter (4)         (header of 11 octets)
+//	long       incarnation number (4), salt (2), counter (4)         (header of 11 octets)
 //	then       ciphertext, as long as the body, and a tag of 16 octets
 //
-// All integers are big endian. The key is crypto_kdf(net key, sender<<48 | boot<<16 | salt, "aldisdg1"). The nonce is
+// All integers are big endian. The key is crypto_kdf(network key, sender<<48 | incarnation<<16 | salt, "aldisdg1"). The nonce is
 // four zero octets and the counter in 64 bits. The additional data is the header, the sender's id (2) and the
 // destination's id (2; 0 is the whole network). A datagram for one node is therefore invalid at another. Neither two
-// nodes with one id nor a node that lost its disk ever reuse a nonce, because boot number or salt differ.
+// nodes with one id nor a node that lost its disk ever reuse a nonce, because incarnation number or salt differ.
 //
 // # Keys of single nodes
 //
@@ -26,7 +26,7 @@
 // everything is as above.
 //
 // A datagram for all has proofs inside the ciphertext, after the body: four octets for each other member, by id. Each
-// is BLAKE2b keyed with crypto_kdf(pair's base, sender<<48 | boot<<16 | salt, "aldispf1") over sender, boot and salt
+// is BLAKE2b keyed with crypto_kdf(pair's base, sender<<48 | incarnation<<16 | salt, "aldispf1") over sender, incarnation and salt
 // (8), nonce, the length of the additional data (1), the additional data and the body. For more than 15 members an
 // Ed25519 signature of the same takes their place. So a member that can read what is for all cannot speak in another's
 // name, and nobody without a key can have a member accused: docs/decisions/trust.md.
@@ -39,9 +39,9 @@
 //
 // # Units and state
 //
-// The package is deterministic: keys, boot numbers and salts are arguments; nothing here reads a clock or a random
+// The package is deterministic: keys, incarnation numbers and salts are arguments; nothing here reads a clock or a random
 // source. A Sealer and an Opener belong to one goroutine. An Opener changes its state only after a datagram has proved
-// authentic. A strict Opener accepts nothing from an unknown peer before Confirm: docs/decisions/boots.md.
+// authentic. A strict Opener accepts nothing from an unknown peer before Confirm: docs/decisions/incarnations.md.
 //
 // Files: seal.go the Sealer and key files, start here; open.go the Opener; window.go protection against replays;
 // stranger.go peers of which nothing is known yet; keyring.go keys of single nodes; forward.go keys of two starts;

@@ -9,14 +9,14 @@ import (
 // on HELLOs. They are in memory alone and are wiped, so that who takes both nodes' keys later cannot open what went under them:
 // docs/decisions/forward-secrecy.md. A nil Forward has none. It belongs to the goroutine of its Sealer and its Opener.
 type Forward struct {
-	self   uint16
-	boot   Boot
-	ring   *Keyring
-	chance func(*[keyLen]byte)
-	now    time.Time
-	due    time.Time // when a key is wiped next; zero: none waits for that
-	vaults []vault
-	peers  map[uint16]*agreement
+	self        uint16
+	incarnation Incarnation
+	ring        *Keyring
+	chance      func(*[keyLen]byte)
+	now         time.Time
+	due         time.Time // when a key is wiped next; zero: none waits for that
+	vaults      []vault
+	peers       map[uint16]*agreement
 }
 
 const (
@@ -44,29 +44,29 @@ type vault struct {
 // agreement is what one start of this node and a peer have agreed on.
 type agreement struct {
 	*vault
-	id     uint16
-	public [keyLen]byte // of own
-	theirs [keyLen]byte // zero: not heard
-	boot   Boot         // of the peer's start that has said theirs
-	agreed bool         // base, in and out are there
-	has    bool         // the peer is known to have public
-	both   bool         // the peer has sealed with the key
-	since  time.Time    // it has with that of this step; zero: not yet
-	silent bool         // the peer may start anew and be unable to say so
-	step   uint64
-	began  time.Time // of the step
-	until  time.Time // then before is wiped; zero: not yet
-	// pastBoot is the start that past is of, and pastUntil when it is wiped. pastGone: the roster did not name its sender any more.
-	pastBoot  Boot
-	pastUntil time.Time
-	pastGone  bool
+	id          uint16
+	public      [keyLen]byte // of own
+	theirs      [keyLen]byte // zero: not heard
+	incarnation Incarnation  // of the peer's start that has said theirs
+	agreed      bool         // base, in and out are there
+	has         bool         // the peer is known to have public
+	both        bool         // the peer has sealed with the key
+	since       time.Time    // it has with that of this step; zero: not yet
+	silent      bool         // the peer may start anew and be unable to say so
+	step        uint64
+	began       time.Time // of the step
+	until       time.Time // then before is wiped; zero: not yet
+	// pastIncarnation is the start that past is of, and pastUntil when it is wiped. pastGone: the roster did not name its sender any more.
+	pastIncarnation Incarnation
+	pastUntil       time.Time
+	pastGone        bool
 }
 
 // NewForward begins without agreements. chance fills 32 octets with chance that nobody can guess. hold is given the memory that
 // all secrets will lie in; it may be nil.
-func NewForward(ring *Keyring, self uint16, boot Boot, chance func(*[keyLen]byte), hold func(octets []byte)) *Forward {
+func NewForward(ring *Keyring, self uint16, incarnation Incarnation, chance func(*[keyLen]byte), hold func(octets []byte)) *Forward {
 	start()
-	f := &Forward{self: self, boot: boot, ring: ring, chance: chance, vaults: make([]vault, forwardMost), peers: map[uint16]*agreement{}}
+	f := &Forward{self: self, incarnation: incarnation, ring: ring, chance: chance, vaults: make([]vault, forwardMost), peers: map[uint16]*agreement{}}
 	if hold != nil {
 		hold(memory(f.vaults))
 	}
@@ -125,15 +125,15 @@ func (f *Forward) Lacks(id uint16) bool {
 
 // Hear takes what the newest HELLO of a peer's start says: the public half of its pair, all zero where it says none, and which of
 // this node it has. news says that the peer is to be told: that this node has its half, or this node's again.
-func (f *Forward) Hear(id uint16, boot Boot, theirs [keyLen]byte, heard uint16) (news bool) {
+func (f *Forward) Hear(id uint16, incarnation Incarnation, theirs [keyLen]byte, heard uint16) (news bool) {
 	a := f.at(id)
 	if a == nil || theirs == [keyLen]byte{} {
 		return false
 	}
-	if !a.agreed || theirs != a.theirs || boot != a.boot {
+	if !a.agreed || theirs != a.theirs || incarnation != a.incarnation {
 		f.leave(a)
 		f.draw(a)
-		if news = f.agree(a, boot, theirs); !news {
+		if news = f.agree(a, incarnation, theirs); !news {
 			return false
 		}
 	}
@@ -142,7 +142,7 @@ func (f *Forward) Hear(id uint16, boot Boot, theirs [keyLen]byte, heard uint16) 
 }
 
 // agree makes the first key of two pairs; false: the peer's half is none.
-func (f *Forward) agree(a *agreement, boot Boot, theirs [keyLen]byte) bool {
+func (f *Forward) agree(a *agreement, incarnation Incarnation, theirs [keyLen]byte) bool {
 	var shared [keyLen]byte
 	defer wipe(&shared)
 	if !agreeInto(&shared, &a.own, &theirs) {
@@ -150,36 +150,36 @@ func (f *Forward) agree(a *agreement, boot Boot, theirs [keyLen]byte) bool {
 	}
 	pair := f.ring.epochs[0].pairs[a.id]
 	type end struct {
-		id     uint16
-		boot   Boot
-		public [keyLen]byte
+		id          uint16
+		incarnation Incarnation
+		public      [keyLen]byte
 	}
-	low, high := end{f.self, f.boot, a.public}, end{a.id, boot, theirs}
+	low, high := end{f.self, f.incarnation, a.public}, end{a.id, incarnation, theirs}
 	if low.id > high.id {
 		low, high = high, low
 	}
 	text := append([]byte("aldis forward key 1"), pair[:]...)
 	for _, e := range []end{low, high} {
-		text = append(binary.BigEndian.AppendUint64(text, startID(e.id, e.boot)), e.public[:]...)
+		text = append(binary.BigEndian.AppendUint64(text, startID(e.id, e.incarnation)), e.public[:]...)
 	}
 	hashInto(&a.base, shared[:], text)
 	clear(text)
-	a.theirs, a.boot, a.agreed, a.step, a.began = theirs, boot, true, 0, f.now
-	deriveInto(&a.in, &a.base, startID(a.id, a.boot), datagramContext)
-	deriveInto(&a.out, &a.base, startID(f.self, f.boot), datagramContext)
+	a.theirs, a.incarnation, a.agreed, a.step, a.began = theirs, incarnation, true, 0, f.now
+	deriveInto(&a.in, &a.base, startID(a.id, a.incarnation), datagramContext)
+	deriveInto(&a.out, &a.base, startID(f.self, f.incarnation), datagramContext)
 	return true
 }
 
 // leave ends an agreement. What the peer has sealed with its key is understood for a while.
 func (f *Forward) leave(a *agreement) {
 	if a.agreed && a.both {
-		a.past, a.pastBoot, a.pastUntil, a.pastGone = a.in, a.boot, f.now.Add(forwardLate), false
+		a.past, a.pastIncarnation, a.pastUntil, a.pastGone = a.in, a.incarnation, f.now.Add(forwardLate), false
 		f.wake(a.pastUntil)
 	}
 	for _, k := range []*[keyLen]byte{&a.base, &a.in, &a.out, &a.before, &a.next, &a.nextIn} {
 		wipe(k)
 	}
-	a.theirs, a.boot, a.until = [keyLen]byte{}, Boot{}, time.Time{}
+	a.theirs, a.incarnation, a.until = [keyLen]byte{}, Incarnation{}, time.Time{}
 	a.agreed, a.both, a.since = false, false, time.Time{}
 	a.has = a.has && !none(&a.own)
 }
@@ -239,7 +239,7 @@ func (f *Forward) sealing(id uint16) *[keyLen]byte {
 func (f *Forward) foresee(a *agreement) {
 	if none(&a.next) {
 		deriveInto(&a.next, &a.base, a.step+1, [8]byte([]byte("aldisfwr")))
-		deriveInto(&a.nextIn, &a.next, startID(a.id, a.boot), datagramContext)
+		deriveInto(&a.nextIn, &a.next, startID(a.id, a.incarnation), datagramContext)
 	}
 }
 
@@ -247,7 +247,7 @@ func (f *Forward) foresee(a *agreement) {
 func (f *Forward) advance(a *agreement, heard bool) {
 	f.foresee(a)
 	a.before, a.base, a.in = a.in, a.next, a.nextIn
-	deriveInto(&a.out, &a.base, startID(f.self, f.boot), datagramContext)
+	deriveInto(&a.out, &a.base, startID(f.self, f.incarnation), datagramContext)
 	wipe(&a.next)
 	wipe(&a.nextIn)
 	a.step++
@@ -267,13 +267,13 @@ func (f *Forward) follows(a *agreement) {
 }
 
 // incoming is the keys that a short datagram of a peer's start may be sealed with, at most three, the likeliest first.
-func (f *Forward) incoming(id uint16, boot Boot) (list [3]*[keyLen]byte) {
+func (f *Forward) incoming(id uint16, incarnation Incarnation) (list [3]*[keyLen]byte) {
 	if f == nil || f.peers[id] == nil {
 		return list
 	}
 	a := f.peers[id]
 	switch {
-	case a.agreed && a.boot == boot:
+	case a.agreed && a.incarnation == incarnation:
 		list[0] = &a.in
 		if !none(&a.before) {
 			list[1] = &a.before
@@ -281,10 +281,10 @@ func (f *Forward) incoming(id uint16, boot Boot) (list [3]*[keyLen]byte) {
 		if f.now.Sub(a.began) >= forwardEvery/2 && a.has {
 			f.foresee(a)
 			list[2] = &a.nextIn
-		} else if list[1] == nil && !none(&a.past) && a.pastBoot == boot {
+		} else if list[1] == nil && !none(&a.past) && a.pastIncarnation == incarnation {
 			list[1] = &a.past
 		}
-	case !none(&a.past) && a.pastBoot == boot:
+	case !none(&a.past) && a.pastIncarnation == incarnation:
 		list[0] = &a.past
 	}
 	return list

@@ -16,12 +16,12 @@ import (
 
 // end is one node of a pair in tests, with all that a start of it has.
 type end struct {
-	id      uint16
-	boot    Boot
-	state   PeerState // what its journal has of the other
-	sealer  *Sealer
-	opener  *Opener
-	forward *Forward
+	id          uint16
+	incarnation Incarnation
+	state       PeerState // what its journal has of the other
+	sealer      *Sealer
+	opener      *Opener
+	forward     *Forward
 }
 
 var newYear = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -36,11 +36,11 @@ func chanceOf(rng *rand.Rand) func(*[keyLen]byte) {
 
 // start begins a start of an end.
 func (e *end) start(t testing.TB, other uint16, rng *rand.Rand, now time.Time) {
-	e.boot = Boot{e.boot.Number + 1, uint16(rng.Uint32())}
+	e.incarnation = Incarnation{e.incarnation.Number + 1, uint16(rng.Uint32())}
 	ring := ringOf(t, e.id, epochOf(1, e.id, other))
-	e.sealer = NewSealer(ring, e.id, e.boot)
-	e.opener = NewOpener(ring, e.id, e.boot, map[uint16]PeerState{other: e.state})
-	e.forward = NewForward(ring, e.id, e.boot, chanceOf(rng), nil)
+	e.sealer = NewSealer(ring, e.id, e.incarnation)
+	e.opener = NewOpener(ring, e.id, e.incarnation, map[uint16]PeerState{other: e.state})
+	e.forward = NewForward(ring, e.id, e.incarnation, chanceOf(rng), nil)
 	e.forward.Step(now)
 	e.sealer.Forward(e.forward)
 	e.opener.Forward(e.forward)
@@ -59,14 +59,14 @@ func (e *end) hear(other uint16, datagram []byte) (text string, info OpenInfo, e
 		return "", info, err
 	}
 	if info.Newest {
-		e.forward.Hear(other, info.Boot, [keyLen]byte(body), binary.BigEndian.Uint16(body[keyLen:]))
+		e.forward.Hear(other, info.Incarnation, [keyLen]byte(body), binary.BigEndian.Uint16(body[keyLen:]))
 	}
 	return string(body[keyLen+2:]), info, nil
 }
 
 func pairOfEnds(t testing.TB, rng *rand.Rand) (a, b *end) {
-	a, b = &end{id: 1, state: PeerState{Boot: 1}}, &end{id: 2, state: PeerState{Boot: 1}}
-	a.boot, b.boot = Boot{Number: 1}, Boot{Number: 1}
+	a, b = &end{id: 1, state: PeerState{Incarnation: 1}}, &end{id: 2, state: PeerState{Incarnation: 1}}
+	a.incarnation, b.incarnation = Incarnation{Number: 1}, Incarnation{Number: 1}
 	a.start(t, 2, rng, newYear)
 	b.start(t, 1, rng, newYear)
 	return a, b
@@ -109,10 +109,10 @@ func TestForwardTellsAgain(t *testing.T) {
 	a, b := pairOfEnds(t, rand.New(rand.NewPCG(6, 6)))
 	half := func(of *end, other uint16) [keyLen]byte { public, _ := of.forward.Says(other); return public }
 	theirs, mine := half(b, 1), half(a, 2)
-	check.True(t, "new", a.forward.Hear(2, b.boot, theirs, 0))
-	check.True(t, "it has not heard this one's", a.forward.Hear(2, b.boot, theirs, 0))
-	check.True(t, "it has", !a.forward.Hear(2, b.boot, theirs, echo(&mine)))
-	check.True(t, "an older word of it", !a.forward.Hear(2, b.boot, theirs, 0))
+	check.True(t, "new", a.forward.Hear(2, b.incarnation, theirs, 0))
+	check.True(t, "it has not heard this one's", a.forward.Hear(2, b.incarnation, theirs, 0))
+	check.True(t, "it has", !a.forward.Hear(2, b.incarnation, theirs, echo(&mine)))
+	check.True(t, "an older word of it", !a.forward.Hear(2, b.incarnation, theirs, 0))
 }
 
 // The key of a pair of starts, from other people's code.
@@ -128,7 +128,7 @@ func TestForwardVector(t *testing.T) {
 	shared, err := mine.ECDH(theirs)
 	check.NoError(check.Fatal(t), err)
 	want := blake(t, 32, shared, []byte("aldis forward key 1"), independentPair(t, 1, 2),
-		binary.BigEndian.AppendUint64(nil, startID(1, a.boot)), pub[:], binary.BigEndian.AppendUint64(nil, startID(2, b.boot)), theirs.Bytes())
+		binary.BigEndian.AppendUint64(nil, startID(1, a.incarnation)), pub[:], binary.BigEndian.AppendUint64(nil, startID(2, b.incarnation)), theirs.Bytes())
 	check.Equal(t, "base", hex.EncodeToString(a.forward.peers[2].base[:]), hex.EncodeToString(want))
 }
 
@@ -164,7 +164,7 @@ func TestForwardSecrecy(t *testing.T) {
 	opens := func(d []byte, f *Forward) bool {
 		for _, e := range []*end{a, b} {
 			other := 3 - e.id
-			thief := NewOpener(ringOf(t, e.id, epochOf(1, 1, 2)), e.id, Boot{}, map[uint16]PeerState{other: {Boot: 3 - 1, Salt: map[uint16]*end{1: a, 2: b}[other].boot.Salt}})
+			thief := NewOpener(ringOf(t, e.id, epochOf(1, 1, 2)), e.id, Incarnation{}, map[uint16]PeerState{other: {Incarnation: 3 - 1, Salt: map[uint16]*end{1: a, 2: b}[other].incarnation.Salt}})
 			if f != nil && f.self == e.id {
 				thief.Forward(f)
 			}
@@ -293,11 +293,11 @@ func TestForwardMemory(t *testing.T) {
 		ids = append(ids, id+2)
 	}
 	ring := ringOf(t, 1, epochOf(1, ids...))
-	f := NewForward(ring, 1, Boot{Number: 1}, chanceOf(rng), func(octets []byte) { held = octets })
+	f := NewForward(ring, 1, Incarnation{Number: 1}, chanceOf(rng), func(octets []byte) { held = octets })
 	for _, id := range ids[1:] {
 		f.Says(id)
 		x := [keyLen]byte{9, byte(id)}
-		f.Hear(id, Boot{Number: 1}, x, 0)
+		f.Hear(id, Incarnation{Number: 1}, x, 0)
 	}
 	check.Equal(t, "agreements", len(f.peers), forwardMost)
 	check.True(t, "a peer beyond them is told nothing", !f.Lacks(ids[300]) && !f.InForce(ids[300]))

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Keys are what a node seals and opens with: a Key that the whole net shares, or a Keyring of keys of single nodes.
+// Keys are what a node seals and opens with: a Key that the whole network shares, or a Keyring of keys of single nodes.
 type Keys interface{ ring() *Keyring }
 
 // Member is a node and the public half of its key.
@@ -44,7 +44,7 @@ type epoch struct {
 
 func (k *Keyring) ring() *Keyring { return k }
 
-// ring has the net's key in the place of every other.
+// ring has the network's key in the place of every other.
 func (k Key) ring() *Keyring { return &Keyring{shared: &k} }
 
 // ErrNotMember says that an epoch does not name this node with its key.
@@ -102,7 +102,7 @@ func (k *Keyring) Between(member uint16) *Keyring {
 	return with
 }
 
-// Epoch is the number of the epoch that is sealed with for all; 0 with a key that the net shares.
+// Epoch is the number of the epoch that is sealed with for all; 0 with a key that the network shares.
 func (k *Keyring) Epoch() uint32 {
 	if k.shared != nil {
 		return 0
@@ -152,13 +152,13 @@ func (k *Keyring) Proofs() int {
 }
 
 // proofKey is what one sender's one start proves itself with to one member.
-func proofKey(base *[keyLen]byte, sender uint16, boot Boot) [keyLen]byte {
-	return derive(base, startID(sender, boot), [8]byte([]byte("aldispf1")))
+func proofKey(base *[keyLen]byte, sender uint16, incarnation Incarnation) [keyLen]byte {
+	return derive(base, startID(sender, incarnation), [8]byte([]byte("aldispf1")))
 }
 
 // proven appends what a proof is over: sender and start, nonce, additional data, body.
-func proven(b []byte, sender uint16, boot Boot, n *[nonceLen]byte, ad, body []byte) []byte {
-	b = binary.BigEndian.AppendUint64(b, startID(sender, boot))
+func proven(b []byte, sender uint16, incarnation Incarnation, n *[nonceLen]byte, ad, body []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, startID(sender, incarnation))
 	b = append(append(b, n[:]...), byte(len(ad)))
 	return append(append(b, ad...), body...)
 }
@@ -185,21 +185,21 @@ type prover struct {
 	text []byte // scratch
 }
 
-func (e *epoch) prover(self uint16, boot Boot) *prover {
+func (e *epoch) prover(self uint16, incarnation Incarnation) *prover {
 	p := &prover{own: e.own}
 	if len(e.Members)-1 > proofMost {
 		return p
 	}
 	for _, m := range e.Members {
 		if base, ok := e.pairs[m.ID]; ok {
-			p.keys = append(p.keys, proofKey(&base, self, boot))
+			p.keys = append(p.keys, proofKey(&base, self, incarnation))
 		}
 	}
 	return p
 }
 
-func (p *prover) append(b []byte, sender uint16, boot Boot, n *[nonceLen]byte, ad, body []byte) []byte {
-	p.text = proven(p.text[:0], sender, boot, n, ad, body)
+func (p *prover) append(b []byte, sender uint16, incarnation Incarnation, n *[nonceLen]byte, ad, body []byte) []byte {
+	p.text = proven(p.text[:0], sender, incarnation, n, ad, body)
 	if p.keys == nil {
 		s := p.own.Sign(proofPurpose, p.text)
 		return append(b, s[:]...)
@@ -226,9 +226,9 @@ type opening struct {
 }
 
 // openings are all ways in which a start of node from may have sealed for this node: at most two for each epoch.
-func (k *Keyring) openings(self, from uint16, boot Boot) (list []opening) {
+func (k *Keyring) openings(self, from uint16, incarnation Incarnation) (list []opening) {
 	if k.shared != nil {
-		key := subkey(k.shared, from, boot)
+		key := subkey(k.shared, from, incarnation)
 		return []opening{{to: self, key: key}, {to: Group, key: key}}
 	}
 	now, named := k.epochs[0].member(from)
@@ -237,12 +237,12 @@ func (k *Keyring) openings(self, from uint16, boot Boot) (list []opening) {
 		m, _ := e.member(from)
 		if base, ok := e.pairs[from]; ok && !slices.Contains(pairs, base) {
 			pairs = append(pairs, base)
-			list = append(list, opening{to: self, key: subkey((*Key)(&base), from, boot), gone: !named || m != now})
+			list = append(list, opening{to: self, key: subkey((*Key)(&base), from, incarnation), gone: !named || m != now})
 		}
 	}
 	for _, e := range k.epochs {
 		if m, ok := e.member(from); ok {
-			o := e.forAll(self, m, boot)
+			o := e.forAll(self, m, incarnation)
 			o.gone = !named || m != now
 			list = append(list, o)
 		}
@@ -251,17 +251,17 @@ func (k *Keyring) openings(self, from uint16, boot Boot) (list []opening) {
 }
 
 // forAll is how a start of a member seals for all.
-func (e *epoch) forAll(self uint16, from Member, boot Boot) opening {
+func (e *epoch) forAll(self uint16, from Member, incarnation Incarnation) opening {
 	base := e.Secret.groupBase(e.Number, from.ID)
-	o := opening{to: Group, epoch: e.Number, key: subkey((*Key)(&base), from.ID, boot), tail: e.proofOctets()}
+	o := opening{to: Group, epoch: e.Number, key: subkey((*Key)(&base), from.ID, incarnation), tail: e.proofOctets()}
 	pair := e.pairs[from.ID]
 	switch {
 	case from.ID == self:
-		o.own = e.prover(self, boot)
+		o.own = e.prover(self, incarnation)
 	case o.tail == signatureLen:
 		o.public = &from.Public
 	default:
-		o.proof = proofKey(&pair, from.ID, boot)
+		o.proof = proofKey(&pair, from.ID, incarnation)
 		for _, m := range e.Members {
 			if m.ID == self {
 				break
@@ -275,7 +275,7 @@ func (e *epoch) forAll(self uint16, from Member, boot Boot) opening {
 }
 
 // proves takes the proofs off what was opened, and says whether they are the sender's.
-func (o *opening) proves(sender uint16, boot Boot, n *[nonceLen]byte, ad, opened []byte) (body []byte, ok bool) {
+func (o *opening) proves(sender uint16, incarnation Incarnation, n *[nonceLen]byte, ad, opened []byte) (body []byte, ok bool) {
 	if o.tail == 0 {
 		return opened, true
 	}
@@ -284,9 +284,9 @@ func (o *opening) proves(sender uint16, boot Boot, n *[nonceLen]byte, ad, opened
 	}
 	body, tail := opened[:len(opened)-o.tail], opened[len(opened)-o.tail:]
 	if o.own != nil {
-		return body, same(tail, o.own.append(nil, sender, boot, n, ad, body))
+		return body, same(tail, o.own.append(nil, sender, incarnation, n, ad, body))
 	}
-	text := proven(nil, sender, boot, n, ad, body)
+	text := proven(nil, sender, incarnation, n, ad, body)
 	if o.public != nil {
 		return body, o.public.Verify(proofPurpose, text, Signature(tail))
 	}

@@ -97,7 +97,7 @@ func TestPairBase(t *testing.T) {
 		check.NoError(t, err)
 		check.Equal(t, fmt.Sprint(p), hex.EncodeToString(base[:]), hex.EncodeToString(independentPair(t, p[0], p[1])))
 	}
-	// Frozen: what is on disk and on the air of a net that runs.
+	// Frozen: what is on disk and on the air of a network that runs.
 	base, _ := nodeKey(1).pairBase(1, 2, nodeKey(2).Public())
 	check.Equal(t, "frozen pair", hex.EncodeToString(base[:]), frozenPair)
 	group := GroupSecret{1, 2, 3}.groupBase(5, 2)
@@ -118,16 +118,16 @@ const (
 
 // A datagram for one node, and one for all, against golang.org/x/crypto.
 func TestRosterVectors(t *testing.T) {
-	boot := Boot{0x656d0100, 0xbeef}
-	id := uint64(2)<<48 | uint64(boot.Number)<<16 | uint64(boot.Salt)
+	incarnation := Incarnation{0x656d0100, 0xbeef}
+	id := uint64(2)<<48 | uint64(incarnation.Number)<<16 | uint64(incarnation.Salt)
 	kdf := func(base []byte, context string) []byte { // crypto_kdf: BLAKE2b with salt and personalization, which x/crypto has not
 		sub := derive((*[keyLen]byte)(base), id, [8]byte([]byte(context)))
 		return sub[:]
 	}
-	s := NewSealer(ringOf(t, 2, epochOf(4, 1, 2, 3)), 2, boot)
+	s := NewSealer(ringOf(t, 2, epochOf(4, 1, 2, 3)), 2, incarnation)
 	got, err := s.Seal(nil, 1, true, []byte("hej"))
 	check.NoError(t, err)
-	want := independent(t, hex.EncodeToString(kdf(independentPair(t, 2, 1), "aldisdg1")), 2, 1, boot, 1, true, []byte("hej"))
+	want := independent(t, hex.EncodeToString(kdf(independentPair(t, 2, 1), "aldisdg1")), 2, 1, incarnation, 1, true, []byte("hej"))
 	check.Equal(t, "for one", hex.EncodeToString(got), hex.EncodeToString(want))
 	check.Equal(t, "overhead for one", len(got)-3, OverheadLong)
 
@@ -149,11 +149,11 @@ func TestRosterVectors(t *testing.T) {
 	check.Equal(t, "overhead for all", len(got)-3, s.Overhead(Group, false))
 }
 
-// In a net with a roster every member opens what is for it and for all, and nothing else.
+// In a network with a roster every member opens what is for it and for all, and nothing else.
 func TestRosterOpens(t *testing.T) {
 	for _, members := range [][]uint16{{1, 2, 3}, many(16), many(17), many(40)} {
 		e := epochOf(9, members...)
-		s := NewSealer(ringOf(t, 2, e), 2, Boot{100, 7})
+		s := NewSealer(ringOf(t, 2, e), 2, Incarnation{100, 7})
 		one, all := mustSeal(t, s, 1, true, "for one"), mustSeal(t, s, Group, false, "for all")
 		check.Equal(t, "octets for one", len(one), OverheadLong+7)
 		check.Equal(t, "octets for all", len(all), OverheadShort+7+min(4*(len(members)-1), 64))
@@ -161,7 +161,7 @@ func TestRosterOpens(t *testing.T) {
 			if id == 2 {
 				continue
 			}
-			o := NewOpener(ringOf(t, id, e), id, Boot{50, 50}, map[uint16]PeerState{2: {}})
+			o := NewOpener(ringOf(t, id, e), id, Incarnation{50, 50}, map[uint16]PeerState{2: {}})
 			_, body, _, err := o.Open(one)
 			check.Equal(t, fmt.Sprint(id, " reads what is for one"), err == nil && string(body) == "for one", id == 1)
 			if id == 1 {
@@ -171,10 +171,10 @@ func TestRosterOpens(t *testing.T) {
 				check.ErrorIs(t, err, ErrReplay)
 			}
 		}
-		own := NewOpener(ringOf(t, 2, e), 2, Boot{100, 7}, map[uint16]PeerState{1: {}})
+		own := NewOpener(ringOf(t, 2, e), 2, Incarnation{100, 7}, map[uint16]PeerState{1: {}})
 		_, _, _, err := own.Open(mustSeal(t, s, Group, true, "x"))
 		check.ErrorIs(t, err, ErrReplay)
-		twin := NewSealer(ringOf(t, 2, e), 2, Boot{101, 7})
+		twin := NewSealer(ringOf(t, 2, e), 2, Incarnation{101, 7})
 		_, _, _, err = own.Open(mustSeal(t, twin, Group, true, "x"))
 		check.ErrorIs(t, err, ErrOwnID)
 		if _, err := s.Seal(nil, 999, true, nil); !errors.Is(err, ErrNoKey) {
@@ -195,8 +195,8 @@ func many(n int) (ids []uint16) {
 func TestInsiderIsNobodyElse(t *testing.T) {
 	for _, members := range [][]uint16{{1, 2, 3}, many(20)} {
 		e := epochOf(9, members...)
-		o := NewOpener(ringOf(t, 1, e), 1, Boot{50, 50}, map[uint16]PeerState{2: {}, 3: {}})
-		honest := NewSealer(ringOf(t, 2, e), 2, Boot{100, 7})
+		o := NewOpener(ringOf(t, 1, e), 1, Incarnation{50, 50}, map[uint16]PeerState{2: {}, 3: {}})
+		honest := NewSealer(ringOf(t, 2, e), 2, Incarnation{100, 7})
 		_, _, _, err := o.Open(mustSeal(t, honest, 1, true, "hello"))
 		check.NoError(t, err)
 		before := o.State(2)
@@ -207,25 +207,25 @@ func TestInsiderIsNobodyElse(t *testing.T) {
 		withOne := ep.pairs[1] // the only key that node 1 shares with the insider
 		for name, forger := range map[string]func(long bool) []byte{
 			"for one, by the insider's key with it": func(long bool) []byte {
-				s := &Sealer{self: 2, boot: Boot{100, 7}, ring: ring, keys: startKeys(1, (*Key)(&withOne), 2, Boot{100, 7}), counter: 70}
+				s := &Sealer{self: 2, incarnation: Incarnation{100, 7}, ring: ring, keys: startKeys(1, (*Key)(&withOne), 2, Incarnation{100, 7}), counter: 70}
 				return mustSeal(t, s, 1, long, "forged")
 			},
 			"for one, by the group's key": func(long bool) []byte {
-				s := &Sealer{self: 2, boot: Boot{100, 7}, ring: ring, keys: startKeys(1, (*Key)(&group), 2, Boot{100, 7}), counter: 70}
+				s := &Sealer{self: 2, incarnation: Incarnation{100, 7}, ring: ring, keys: startKeys(1, (*Key)(&group), 2, Incarnation{100, 7}), counter: 70}
 				return mustSeal(t, s, 1, long, "forged")
 			},
 			"for all, proven by the insider": func(long bool) []byte {
-				s := &Sealer{self: 2, boot: Boot{100, 7}, ring: ring, keys: startKeys(Group, (*Key)(&group), 2, Boot{100, 7}), counter: 70}
-				s.prover = ep.prover(2, Boot{100, 7})
+				s := &Sealer{self: 2, incarnation: Incarnation{100, 7}, ring: ring, keys: startKeys(Group, (*Key)(&group), 2, Incarnation{100, 7}), counter: 70}
+				s.prover = ep.prover(2, Incarnation{100, 7})
 				return mustSeal(t, s, Group, long, "forged")
 			},
 			"for all, a later start": func(long bool) []byte {
-				s := &Sealer{self: 2, boot: Boot{200, 7}, ring: ring, keys: startKeys(Group, (*Key)(&group), 2, Boot{200, 7}), counter: 70}
-				s.prover = ep.prover(2, Boot{200, 7})
+				s := &Sealer{self: 2, incarnation: Incarnation{200, 7}, ring: ring, keys: startKeys(Group, (*Key)(&group), 2, Incarnation{200, 7}), counter: 70}
+				s.prover = ep.prover(2, Incarnation{200, 7})
 				return mustSeal(t, s, Group, true, "forged")
 			},
 			"for all, without proof": func(long bool) []byte {
-				s := &Sealer{self: 2, boot: Boot{100, 7}, ring: ring, keys: startKeys(Group, (*Key)(&group), 2, Boot{100, 7}), counter: 70}
+				s := &Sealer{self: 2, incarnation: Incarnation{100, 7}, ring: ring, keys: startKeys(Group, (*Key)(&group), 2, Incarnation{100, 7}), counter: 70}
 				return mustSeal(t, s, Group, long, "x")
 			},
 		} {
@@ -242,8 +242,8 @@ func TestInsiderIsNobodyElse(t *testing.T) {
 		check.True(t, "nothing is changed", o.State(2) == before)
 		// In the name of the node that it is for: no alarm of a second node with its id.
 		mine := e.Secret.groupBase(9, 1)
-		s := &Sealer{self: 1, boot: Boot{60, 7}, ring: ring, keys: startKeys(Group, (*Key)(&mine), 1, Boot{60, 7})}
-		s.prover = ep.prover(1, Boot{60, 7})
+		s := &Sealer{self: 1, incarnation: Incarnation{60, 7}, ring: ring, keys: startKeys(Group, (*Key)(&mine), 1, Incarnation{60, 7})}
+		s.prover = ep.prover(1, Incarnation{60, 7})
 		_, _, _, err = o.Open(mustSeal(t, s, Group, true, "x"))
 		check.ErrorIs(t, err, ErrForged)
 		_, _, _, err = o.Open(mustSeal(t, honest, Group, false, "true"))
@@ -252,16 +252,16 @@ func TestInsiderIsNobodyElse(t *testing.T) {
 }
 
 // startKeys are those of a Sealer that was made by hand.
-func startKeys(to uint16, base *Key, node uint16, boot Boot) map[uint16]*[keyLen]byte {
-	key := subkey(base, node, boot)
+func startKeys(to uint16, base *Key, node uint16, incarnation Incarnation) map[uint16]*[keyLen]byte {
+	key := subkey(base, node, incarnation)
 	return map[uint16]*[keyLen]byte{to: &key}
 }
 
 // A man in the middle cannot have an insider accused: what he changes is not authentic at all.
 func TestChangedProofIsNotForged(t *testing.T) {
 	e := epochOf(9, 1, 2, 3)
-	s := NewSealer(ringOf(t, 2, e), 2, Boot{100, 7})
-	o := NewOpener(ringOf(t, 1, e), 1, Boot{50, 50}, map[uint16]PeerState{2: {}})
+	s := NewSealer(ringOf(t, 2, e), 2, Incarnation{100, 7})
+	o := NewOpener(ringOf(t, 1, e), 1, Incarnation{50, 50}, map[uint16]PeerState{2: {}})
 	d := mustSeal(t, s, Group, true, "body")
 	for bit := range len(d) * 8 {
 		bad := bytes.Clone(d)
@@ -278,13 +278,13 @@ func TestChangedProofIsNotForged(t *testing.T) {
 func TestEpochs(t *testing.T) {
 	old, next := epochOf(1, 1, 2, 3), epochOf(2, 1, 2)
 	both := ringOf(t, 1, next, old)
-	o := NewOpener(ringOf(t, 1, old), 1, Boot{50, 50}, map[uint16]PeerState{2: {}, 3: {}})
-	two := NewSealer(ringOf(t, 2, old), 2, Boot{100, 7})
-	three := NewSealer(ringOf(t, 3, old), 3, Boot{100, 7})
+	o := NewOpener(ringOf(t, 1, old), 1, Incarnation{50, 50}, map[uint16]PeerState{2: {}, 3: {}})
+	two := NewSealer(ringOf(t, 2, old), 2, Incarnation{100, 7})
+	three := NewSealer(ringOf(t, 3, old), 3, Incarnation{100, 7})
 	open := func(d []byte) error { _, _, _, err := o.Open(d); return err }
 	check.NoError(t, open(mustSeal(t, two, 1, true, "a")))
 	check.NoError(t, open(mustSeal(t, three, Group, true, "a")))
-	check.ErrorIs(t, open(mustSeal(t, NewSealer(ringOf(t, 2, next), 2, Boot{101, 7}), Group, true, "of an epoch that it has not")), ErrAuth)
+	check.ErrorIs(t, open(mustSeal(t, NewSealer(ringOf(t, 2, next), 2, Incarnation{101, 7}), Group, true, "of an epoch that it has not")), ErrAuth)
 	o.Rekey(both)
 	check.NoError(t, open(mustSeal(t, two, 1, false, "for one")))
 	check.NoError(t, open(mustSeal(t, two, Group, false, "for all, old epoch")))
@@ -308,7 +308,7 @@ func TestEpochs(t *testing.T) {
 	changed := epochOf(2, 1, 2)
 	changed.Members[1].Public = nodeKey(77).Public()
 	o.Rekey(ringOf(t, 1, changed, old))
-	check.ErrorIs(t, open(mustSeal(t, NewSealer(ringOf(t, 2, old), 2, Boot{100, 7}), 1, true, "x")), ErrGone)
+	check.ErrorIs(t, open(mustSeal(t, NewSealer(ringOf(t, 2, old), 2, Incarnation{100, 7}), 1, true, "x")), ErrGone)
 }
 
 func TestNewKeyringRefuses(t *testing.T) {
@@ -372,7 +372,7 @@ func TestLock(t *testing.T) {
 	check.ErrorIs(t, err, ErrPassphrase)
 }
 
-// No two datagrams of a net have the same key and nonce, over starts, stores that were put back, epochs and new keys.
+// No two datagrams of a network have the same key and nonce, over starts, stores that were put back, epochs and new keys.
 func TestNoNonceTwice(t *testing.T) {
 	for seed := range uint64(5) {
 		rng := rand.New(rand.NewPCG(seed, 13))
@@ -383,9 +383,9 @@ func TestNoNonceTwice(t *testing.T) {
 		used := map[use]bool{}
 		epochs := []Epoch{epochOf(1, 1, 2, 3, 4)}
 		type node struct {
-			id   uint16
-			boot uint32
-			s    *Sealer
+			id          uint16
+			incarnation uint32
+			s           *Sealer
 		}
 		nodes := make([]*node, 4)
 		ring := func(n *node) *Keyring {
@@ -396,17 +396,17 @@ func TestNoNonceTwice(t *testing.T) {
 			return k
 		}
 		for i := range nodes {
-			nodes[i] = &node{id: uint16(i + 1), boot: 1000}
-			nodes[i].s = NewSealer(ring(nodes[i]), nodes[i].id, Boot{1000, uint16(rng.Uint32())})
+			nodes[i] = &node{id: uint16(i + 1), incarnation: 1000}
+			nodes[i].s = NewSealer(ring(nodes[i]), nodes[i].id, Incarnation{1000, uint16(rng.Uint32())})
 		}
 		for range 3000 {
 			n := nodes[rng.IntN(4)]
 			switch rng.IntN(40) {
 			case 0: // a new start
-				n.boot++
-				n.s = NewSealer(ring(n), n.id, Boot{n.boot, uint16(rng.Uint32())})
+				n.incarnation++
+				n.s = NewSealer(ring(n), n.id, Incarnation{n.incarnation, uint16(rng.Uint32())})
 			case 1: // a store that was put back: the same number, another salt
-				n.s = NewSealer(ring(n), n.id, Boot{n.boot, n.s.boot.Salt + 1 + uint16(rng.IntN(60000))})
+				n.s = NewSealer(ring(n), n.id, Incarnation{n.incarnation, n.s.incarnation.Salt + 1 + uint16(rng.IntN(60000))})
 			case 2: // a new epoch, of which each hears in its time
 				epochs = []Epoch{epochOf(epochs[0].Number+1, 1, 2, 3, 4), epochs[0]}
 			case 3:
@@ -431,8 +431,8 @@ func BenchmarkRosterSealOpen(b *testing.B) {
 	for _, to := range []uint16{1, Group} {
 		b.Run(map[uint16]string{1: "one", Group: "all of 4"}[to], func(b *testing.B) {
 			e := epochOf(1, 1, 2, 3, 4)
-			s := NewSealer(ringOf(b, 2, e), 2, Boot{100, 7})
-			o := NewOpener(ringOf(b, 1, e), 1, Boot{50, 50}, map[uint16]PeerState{2: {}})
+			s := NewSealer(ringOf(b, 2, e), 2, Incarnation{100, 7})
+			o := NewOpener(ringOf(b, 1, e), 1, Incarnation{50, 50}, map[uint16]PeerState{2: {}})
 			body := make([]byte, 200)
 			var d []byte
 			b.SetBytes(int64(len(body)))
@@ -448,7 +448,7 @@ func BenchmarkRosterSealOpen(b *testing.B) {
 
 func FuzzRosterOpen(f *testing.F) {
 	e := epochOf(9, 1, 2, 3)
-	s := NewSealer(ringOf(f, 2, e), 2, Boot{100, 7})
+	s := NewSealer(ringOf(f, 2, e), 2, Incarnation{100, 7})
 	for _, to := range []uint16{1, Group} {
 		d, _ := s.Seal(nil, to, true, []byte("seed"))
 		f.Add(d)
@@ -456,12 +456,12 @@ func FuzzRosterOpen(f *testing.F) {
 	}
 	ring := ringOf(f, 1, e)
 	f.Fuzz(func(t *testing.T, d []byte) {
-		o := NewOpener(ring, 1, Boot{50, 50}, map[uint16]PeerState{2: {}, 3: {}})
+		o := NewOpener(ring, 1, Incarnation{50, 50}, map[uint16]PeerState{2: {}, 3: {}})
 		from, body, info, err := o.Open(d)
 		if err != nil {
 			return
 		}
-		s := NewSealer(ringOf(t, from, e), from, info.Boot)
+		s := NewSealer(ringOf(t, from, e), from, info.Incarnation)
 		s.counter = info.Counter - 1
 		to := uint16(1)
 		if info.Group {

@@ -9,29 +9,29 @@ import (
 
 // Why a datagram was not opened. From ErrUnproven on the datagram is authentic, and Open names its sender.
 var (
-	ErrShort       = errors.New("seal: datagram is too short")
-	ErrVersion     = errors.New("seal: unknown version")
-	ErrUnknownPeer = errors.New("seal: no configured peer has this id")
-	ErrUnknownBoot = errors.New("seal: short form from a peer whose boot number is not known")
-	ErrAuth        = errors.New("seal: not authentic")
-	ErrForged      = errors.New("seal: a member has sealed it in another's name")
-	ErrGone        = errors.New("seal: from a node that the roster does not name any more, or names with another key")
-	ErrUnproven    = errors.New("seal: from a peer of which nothing is known: it may be of yesterday")
-	ErrFarBoot     = errors.New("seal: from a start of the peer that lies too far ahead")
-	ErrStaleBoot   = errors.New("seal: from an earlier start of the peer")
-	ErrTwin        = errors.New("seal: two nodes run with this peer's id")
-	ErrOwnID       = errors.New("seal: another node runs with this node's id")
-	ErrReplay      = errors.New("seal: received before")
-	ErrTooOld      = errors.New("seal: older than the replay window")
+	ErrShort              = errors.New("seal: datagram is too short")
+	ErrVersion            = errors.New("seal: unknown version")
+	ErrUnknownPeer        = errors.New("seal: no configured peer has this id")
+	ErrUnknownIncarnation = errors.New("seal: short form from a peer whose incarnation number is not known")
+	ErrAuth               = errors.New("seal: not authentic")
+	ErrForged             = errors.New("seal: a member has sealed it in another's name")
+	ErrGone               = errors.New("seal: from a node that the roster does not name any more, or names with another key")
+	ErrUnproven           = errors.New("seal: from a peer of which nothing is known: it may be of yesterday")
+	ErrFarIncarnation     = errors.New("seal: from a start of the peer that lies too far ahead")
+	ErrStaleIncarnation   = errors.New("seal: from an earlier start of the peer")
+	ErrTwin               = errors.New("seal: two nodes run with this peer's id")
+	ErrOwnID              = errors.New("seal: another node runs with this node's id")
+	ErrReplay             = errors.New("seal: received before")
+	ErrTooOld             = errors.New("seal: older than the replay window")
 )
 
 // PeerState is what an Opener knows of a peer. The zero value knows nothing.
 type PeerState struct {
-	Boot uint32 // 0: not known
-	Salt uint16
+	Incarnation uint32 // 0: not known
+	Salt        uint16
 	window
 	// The start before it. What comes from that with a counter that was never there tells of a second node with this id.
-	before        Boot
+	before        Incarnation
 	beforeHighest uint32
 }
 
@@ -47,7 +47,7 @@ var ErrPeerState = errors.New("seal: not a peer state")
 // Append appends p as ParsePeerState reads it.
 func (p *PeerState) Append(b []byte) []byte {
 	b = append(b, 1) // format
-	b = binary.BigEndian.AppendUint32(b, p.Boot)
+	b = binary.BigEndian.AppendUint32(b, p.Incarnation)
 	b = binary.BigEndian.AppendUint16(b, p.Salt)
 	b = binary.BigEndian.AppendUint32(b, p.highest)
 	for _, w := range p.received {
@@ -64,14 +64,14 @@ func ParsePeerState(b []byte) (PeerState, error) {
 	if len(b) != peerStateShort && len(b) != peerStateLen || b[0] != 1 {
 		return p, ErrPeerState
 	}
-	p.Boot = binary.BigEndian.Uint32(b[1:])
+	p.Incarnation = binary.BigEndian.Uint32(b[1:])
 	p.Salt = binary.BigEndian.Uint16(b[5:])
 	p.highest = binary.BigEndian.Uint32(b[7:])
 	for i := range p.received {
 		p.received[i] = binary.BigEndian.Uint64(b[11+8*i:])
 	}
 	if b = b[peerStateShort:]; len(b) > 0 {
-		p.before = Boot{binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:])}
+		p.before = Incarnation{binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:])}
 		p.beforeHighest = binary.BigEndian.Uint32(b[6:])
 	}
 	return p, nil
@@ -80,7 +80,7 @@ func ParsePeerState(b []byte) (PeerState, error) {
 type peer struct {
 	id    uint16
 	state PeerState
-	keys  []opening // for state.Boot and state.Salt
+	keys  []opening // for state.Incarnation and state.Salt
 	// Of state.before, and the highest counter of it that came in since its end.
 	beforeKeys []opening
 	ranOn      uint32
@@ -89,23 +89,23 @@ type peer struct {
 
 // Opener opens what a node receives.
 type Opener struct {
-	ring    *Keyring
-	self    uint16
-	boot    Boot
-	byHint  [hintMask + 1][]*peer // by the low bits of the id
-	byID    map[uint16]*peer
-	away    map[uint16]*peer // removed in this run
-	strict  bool             // strangers must be proven
-	bound   uint32           // 0: none. Else starts with a greater number are refused
-	muted   map[uint16]bool
-	forward *Forward
-	scratch []byte
+	ring        *Keyring
+	self        uint16
+	incarnation Incarnation
+	byHint      [hintMask + 1][]*peer // by the low bits of the id
+	byID        map[uint16]*peer
+	away        map[uint16]*peer // removed in this run
+	strict      bool             // strangers must be proven
+	bound       uint32           // 0: none. Else starts with a greater number are refused
+	muted       map[uint16]bool
+	forward     *Forward
+	scratch     []byte
 }
 
-// NewOpener returns the Opener of node self in its start boot, for the given peers. self must not be among them.
-func NewOpener(keys Keys, self uint16, boot Boot, peers map[uint16]PeerState) *Opener {
+// NewOpener returns the Opener of node self in its start incarnation, for the given peers. self must not be among them.
+func NewOpener(keys Keys, self uint16, incarnation Incarnation, peers map[uint16]PeerState) *Opener {
 	start()
-	o := &Opener{ring: keys.ring(), self: self, boot: boot, byID: make(map[uint16]*peer, len(peers))}
+	o := &Opener{ring: keys.ring(), self: self, incarnation: incarnation, byID: make(map[uint16]*peer, len(peers))}
 	for id, state := range peers {
 		if id == 0 || id == self {
 			panic("seal: a peer needs an id of its own")
@@ -152,8 +152,8 @@ func (o *Opener) Remove(id uint16) {
 // derive makes the keys of a peer's starts that are known.
 func (o *Opener) derive(p *peer) {
 	p.keys, p.beforeKeys, p.heardKeys = nil, nil, nil
-	if p.state.Boot != 0 {
-		p.keys = o.openings(p.id, Boot{p.state.Boot, p.state.Salt})
+	if p.state.Incarnation != 0 {
+		p.keys = o.openings(p.id, Incarnation{p.state.Incarnation, p.state.Salt})
 	}
 	if p.state.before.Number != 0 {
 		p.beforeKeys = o.openings(p.id, p.state.before)
@@ -163,8 +163,8 @@ func (o *Opener) derive(p *peer) {
 	}
 }
 
-func (o *Opener) openings(from uint16, boot Boot) []opening {
-	return o.ring.openings(o.self, from, boot)
+func (o *Opener) openings(from uint16, incarnation Incarnation) []opening {
+	return o.ring.openings(o.self, from, incarnation)
 }
 
 // Rekey opens with other keys from now on. What is known of peers stays.
@@ -186,7 +186,7 @@ func (o *Opener) openForward(p *peer, datagram []byte, info *OpenInfo) (body []b
 	sealed := datagram[shortLen:]
 	n := nonce(info.Counter)
 	var adBuf [longLen + 4]byte
-	for _, key := range o.forward.incoming(p.id, info.Boot) {
+	for _, key := range o.forward.incoming(p.id, info.Incarnation) {
 		if key == nil {
 			continue
 		}
@@ -221,24 +221,24 @@ func (o *Opener) State(id uint16) PeerState {
 
 // OpenInfo says more about an authentic datagram.
 type OpenInfo struct {
-	Newest  bool   // no datagram of the peer with a higher counter was received: its source address is the latest
-	NewBoot bool   // the first datagram of a start of the peer not heard of before
-	Long    bool   // long form
-	Epoch   uint32 // of the roster, where it is for all; 0: all share a key
-	Proofs  int    // octets of the proofs behind the body
-	Group   bool   // for the whole net, not for this node alone
-	Forward bool   // sealed with a key that both ends forget
-	Boot    Boot   // the peer's
-	Counter uint32 // the whole counter
-	// Alive, with ErrStaleBoot: no replay. The sender has this counter for the first time, so it still runs.
+	Newest         bool        // no datagram of the peer with a higher counter was received: its source address is the latest
+	NewIncarnation bool        // the first datagram of a start of the peer not heard of before
+	Long           bool        // long form
+	Epoch          uint32      // of the roster, where it is for all; 0: all share a key
+	Proofs         int         // octets of the proofs behind the body
+	Group          bool        // for the whole network, not for this node alone
+	Forward        bool        // sealed with a key that both ends forget
+	Incarnation    Incarnation // the peer's
+	Counter        uint32      // the whole counter
+	// Alive, with ErrStaleIncarnation: no replay. The sender has this counter for the first time, so it still runs.
 	Alive bool
 }
 
-// Open returns the sender and the body of a datagram that is authentic, for this node or the net, and new. The body
+// Open returns the sender and the body of a datagram that is authentic, for this node or the network, and new. The body
 // is the caller's. With ErrUnproven and the errors listed after it from and info are valid too, and nothing of the peer
-// was changed; with the others from is 0 except that ErrUnknownBoot names the peer when only one can be meant, ErrForged in whose name it
+// was changed; with the others from is 0 except that ErrUnknownIncarnation names the peer when only one can be meant, ErrForged in whose name it
 // was, and ErrGone who sent it. A body
-// comes with ErrUnproven and ErrStaleBoot as well, for what it says of its sender; its messages must not be taken.
+// comes with ErrUnproven and ErrStaleIncarnation as well, for what it says of its sender; its messages must not be taken.
 func (o *Opener) Open(datagram []byte) (from uint16, body []byte, info OpenInfo, err error) {
 	if len(datagram) < OverheadShort {
 		return 0, nil, info, ErrShort
@@ -260,7 +260,7 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 	low := binary.BigEndian.Uint16(datagram[1:])
 	var unknown []*peer
 	for _, p := range candidates {
-		if p.state.Boot == 0 {
+		if p.state.Incarnation == 0 {
 			unknown = append(unknown, p)
 			continue
 		}
@@ -268,7 +268,7 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 		if c == 0 {
 			continue
 		}
-		info := OpenInfo{Boot: Boot{p.state.Boot, p.state.Salt}, Counter: c}
+		info := OpenInfo{Incarnation: Incarnation{p.state.Incarnation, p.state.Salt}, Counter: c}
 		if body, ok, err := o.openForward(p, datagram, &info); err != nil {
 			return p.id, nil, info, err
 		} else if ok {
@@ -296,10 +296,10 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 		if c == 0 {
 			continue
 		}
-		info := OpenInfo{Boot: p.state.before, Counter: c}
+		info := OpenInfo{Incarnation: p.state.before, Counter: c}
 		if body, ok, err := o.openForward(p, datagram, &info); ok && err == nil {
 			info.Alive = p.isAlive(c)
-			return p.id, slices.Clone(body), info, ErrStaleBoot
+			return p.id, slices.Clone(body), info, ErrStaleIncarnation
 		}
 		body, ok, err := o.decrypt(datagram, shortLen, p.id, &info, p.beforeKeys)
 		switch {
@@ -307,36 +307,36 @@ func (o *Opener) openShort(candidates []*peer, datagram []byte) (uint16, []byte,
 			return p.id, nil, info, err
 		case ok:
 			info.Alive = p.isAlive(c)
-			return p.id, slices.Clone(body), info, ErrStaleBoot
+			return p.id, slices.Clone(body), info, ErrStaleIncarnation
 		}
 	}
 	switch {
 	case len(candidates) == 0:
 		return 0, nil, OpenInfo{}, ErrUnknownPeer
 	case len(unknown) == 1:
-		return unknown[0].id, nil, OpenInfo{}, ErrUnknownBoot
+		return unknown[0].id, nil, OpenInfo{}, ErrUnknownIncarnation
 	case len(unknown) > 1:
-		return 0, nil, OpenInfo{}, ErrUnknownBoot
+		return 0, nil, OpenInfo{}, ErrUnknownIncarnation
 	}
 	return 0, nil, OpenInfo{}, ErrAuth
 }
 
 func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, OpenInfo, error) {
-	boot := Boot{binary.BigEndian.Uint32(datagram[1:]), binary.BigEndian.Uint16(datagram[5:])}
+	incarnation := Incarnation{binary.BigEndian.Uint32(datagram[1:]), binary.BigEndian.Uint16(datagram[5:])}
 	c := binary.BigEndian.Uint32(datagram[7:])
 	own := datagram[0]&hintMask == byte(o.self)&hintMask
 	if len(candidates) == 0 && !own {
 		return 0, nil, OpenInfo{}, ErrUnknownPeer
 	}
-	if boot.Number == 0 || c == 0 { // no Sealer makes these
+	if incarnation.Number == 0 || c == 0 { // no Sealer makes these
 		return 0, nil, OpenInfo{}, ErrAuth
 	}
-	info := OpenInfo{Long: true, Boot: boot, Counter: c}
+	info := OpenInfo{Long: true, Incarnation: incarnation, Counter: c}
 	for _, p := range candidates {
-		known := Boot{p.state.Boot, p.state.Salt}
+		known := Incarnation{p.state.Incarnation, p.state.Salt}
 		keys := p.keys
-		if boot != known {
-			keys = o.openings(p.id, boot)
+		if incarnation != known {
+			keys = o.openings(p.id, incarnation)
 		}
 		body, ok, err := o.decrypt(datagram, longLen, p.id, &info, keys)
 		if err != nil {
@@ -346,31 +346,31 @@ func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, 
 			continue
 		}
 		switch {
-		case boot.Number < known.Number:
-			info.Alive = boot == p.state.before && p.isAlive(c)
-			return p.id, slices.Clone(body), info, ErrStaleBoot
-		case boot.Number == known.Number && boot.Salt != known.Salt:
+		case incarnation.Number < known.Number:
+			info.Alive = incarnation == p.state.before && p.isAlive(c)
+			return p.id, slices.Clone(body), info, ErrStaleIncarnation
+		case incarnation.Number == known.Number && incarnation.Salt != known.Salt:
 			return p.id, nil, info, ErrTwin
-		case boot.Number > known.Number && o.far(p, boot.Number):
-			return p.id, nil, info, ErrFarBoot
+		case incarnation.Number > known.Number && o.far(p, incarnation.Number):
+			return p.id, nil, info, ErrFarIncarnation
 		case known.Number == 0 && o.strict:
-			info.NewBoot, info.Newest = p.hear(boot, c, keys)
+			info.NewIncarnation, info.Newest = p.hear(incarnation, c, keys)
 			return p.id, slices.Clone(body), info, ErrUnproven
-		case boot.Number > known.Number:
-			info.NewBoot = true
-			p.state = PeerState{Boot: boot.Number, Salt: boot.Salt, before: known, beforeHighest: p.state.highest}
+		case incarnation.Number > known.Number:
+			info.NewIncarnation = true
+			p.state = PeerState{Incarnation: incarnation.Number, Salt: incarnation.Salt, before: known, beforeHighest: p.state.highest}
 			p.keys, p.beforeKeys, p.ranOn = keys, p.keys, 0
 			o.forward.begin(p.id)
 		}
 		return p.accept(body, info)
 	}
 	if own {
-		_, ok, err := o.decrypt(datagram, longLen, o.self, &info, o.openings(o.self, boot))
+		_, ok, err := o.decrypt(datagram, longLen, o.self, &info, o.openings(o.self, incarnation))
 		switch {
 		case err != nil:
 			return o.self, nil, info, err
-		case ok && (boot == o.boot || info.Group && boot.Number < o.boot.Number):
-			return o.self, nil, info, ErrReplay // our own, sent back to us: this start's, or to the net by one before it
+		case ok && (incarnation == o.incarnation || info.Group && incarnation.Number < o.incarnation.Number):
+			return o.self, nil, info, ErrReplay // our own, sent back to us: this start's, or to the network by one before it
 		case ok:
 			return o.self, nil, info, ErrOwnID
 		}
@@ -397,7 +397,7 @@ func (p *peer) accept(body []byte, info OpenInfo) (uint16, []byte, OpenInfo, err
 	return p.id, slices.Clone(body), info, nil
 }
 
-// decrypt tries the ways in which node from may have sealed datagram: for this node first, then for the net. It notes in
+// decrypt tries the ways in which node from may have sealed datagram: for this node first, then for the network. It notes in
 // info which it was. The body is only good until the next call. The error says that the sender is not who it seems.
 func (o *Opener) decrypt(datagram []byte, headLen int, from uint16, info *OpenInfo, keys []opening) (body []byte, ok bool, err error) {
 	sealed := datagram[headLen:]
@@ -416,7 +416,7 @@ func (o *Opener) decrypt(datagram []byte, headLen int, from uint16, info *OpenIn
 			continue
 		}
 		info.Group, info.Proofs, info.Epoch = k.to == Group, k.tail, k.epoch
-		if body, ok = k.proves(from, info.Boot, &n, ad, body); !ok {
+		if body, ok = k.proves(from, info.Incarnation, &n, ad, body); !ok {
 			return nil, false, ErrForged
 		}
 		if k.gone {

@@ -22,7 +22,7 @@ const (
 	OverheadShort = shortLen + tagLen
 	OverheadLong  = longLen + tagLen
 
-	// Group as destination means every node of the net.
+	// Group as destination means every node of the network.
 	Group uint16 = 0
 )
 
@@ -37,12 +37,12 @@ func Overhead(long bool) int {
 // HeadOctets is how many octets before the ciphertext are in clear.
 func HeadOctets(long bool) int { return Overhead(long) - tagLen }
 
-// Key is a net's key: who has it belongs to the net.
+// Key is a network's key: who has it belongs to the network.
 type Key [keyLen]byte
 
 const keyHeader = "aldis net key 1"
 
-// ErrKeyText says that a text is not a net key.
+// ErrKeyText says that a text is not a network key.
 var ErrKeyText = errors.New("seal: not an aldis net key (expected the line \"" + keyHeader + "\" and one line of base64)")
 
 // Text is the key as a key file holds it.
@@ -51,7 +51,7 @@ func (k Key) Text() string {
 }
 
 // String hides the key from logs.
-func (k Key) String() string { return "net key (hidden)" }
+func (k Key) String() string { return "network key (hidden)" }
 
 // GoString hides the key from %#v.
 func (k Key) GoString() string { return k.String() }
@@ -81,34 +81,34 @@ func ParseKey(text string) (Key, error) {
 	return k, nil
 }
 
-// Boot names one start of one node. Number grows with every start; Salt is random, so that two nodes with one id, or
+// Incarnation names one start of one node. Number grows with every start; Salt is random, so that two nodes with one id, or
 // a node put back to an old backup, still have keys of their own.
-type Boot struct {
+type Incarnation struct {
 	Number uint32 // 0: not known
 	Salt   uint16
 }
 
-// NextBoot is the number of a start at wall time now when the start before had the number previous (0: none). The
+// NextIncarnation is the number of a start at wall time now when the start before had the number previous (0: none). The
 // caller makes it durable before the first Seal. At the end of the numbers it answers an error, never a used number.
-func NextBoot(previous uint32, now time.Time) (uint32, error) {
+func NextIncarnation(previous uint32, now time.Time) (uint32, error) {
 	if previous == math.MaxUint32 {
-		return 0, errors.New("seal: boot numbers are used up, because the clock was ahead at an earlier start: when it is right now, start once with gateway run --start-by-clock, and have this node forgotten at its peers: gateway peer forget ID")
+		return 0, errors.New("seal: incarnation numbers are used up, because the clock was ahead at an earlier start: when it is right now, start once with gateway run --start-by-clock, and have this node forgotten at its peers: gateway peer forget ID")
 	}
 	unix := min(max(now.Unix(), 0), math.MaxUint32)
 	return max(previous+1, uint32(unix)), nil
 }
 
 // startID names one sender's one start.
-func startID(node uint16, boot Boot) uint64 {
-	return uint64(node)<<48 | uint64(boot.Number)<<16 | uint64(boot.Salt)
+func startID(node uint16, incarnation Incarnation) uint64 {
+	return uint64(node)<<48 | uint64(incarnation.Number)<<16 | uint64(incarnation.Salt)
 }
 
 // datagramContext keeps keys of datagrams apart from others of the same base.
 var datagramContext = [8]byte([]byte("aldisdg1"))
 
-// subkey is the key of one sender's one start, from a base key: the net's, a pair's, or a sender's for all.
-func subkey(base *Key, node uint16, boot Boot) [keyLen]byte {
-	return derive((*[keyLen]byte)(base), startID(node, boot), datagramContext)
+// subkey is the key of one sender's one start, from a base key: the network's, a pair's, or a sender's for all.
+func subkey(base *Key, node uint16, incarnation Incarnation) [keyLen]byte {
+	return derive((*[keyLen]byte)(base), startID(node, incarnation), datagramContext)
 }
 
 func nonce(counter uint32) (n [nonceLen]byte) {
@@ -126,31 +126,31 @@ func appendAD(b, header []byte, from, to uint16) []byte {
 // Why nothing was sealed.
 var (
 	// ErrSpent says that a Sealer has used its last counter: the node must start anew.
-	ErrSpent = errors.New("seal: 2^32-1 datagrams sealed in this boot: restart the gateway")
+	ErrSpent = errors.New("seal: 2^32-1 datagrams sealed in this incarnation: restart the gateway")
 	// ErrNoKey says that there is no key for the destination: the newest roster does not name it.
 	ErrNoKey = errors.New("seal: the destination is in no roster")
 )
 
 // Sealer seals what one node sends from one start to the next.
 type Sealer struct {
-	self    uint16
-	boot    Boot
-	ring    *Keyring
-	keys    map[uint16]*[keyLen]byte // by destination, once it was sealed for
-	prover  *prover                  // of what is for all; nil: nothing is proven
-	proven  []byte                   // scratch
-	counter uint32                   // of the last datagram; the first is 1
-	forward *Forward                 // nil: there is none
+	self        uint16
+	incarnation Incarnation
+	ring        *Keyring
+	keys        map[uint16]*[keyLen]byte // by destination, once it was sealed for
+	prover      *prover                  // of what is for all; nil: nothing is proven
+	proven      []byte                   // scratch
+	counter     uint32                   // of the last datagram; the first is 1
+	forward     *Forward                 // nil: there is none
 }
 
-// NewSealer returns the Sealer of node self (1..65535) for one start. The same keys, self and boot must never be used
+// NewSealer returns the Sealer of node self (1..65535) for one start. The same keys, self and incarnation must never be used
 // for two Sealers.
-func NewSealer(keys Keys, self uint16, boot Boot) *Sealer {
-	if self == 0 || boot.Number == 0 {
-		panic("seal: a Sealer needs a node id and a boot number")
+func NewSealer(keys Keys, self uint16, incarnation Incarnation) *Sealer {
+	if self == 0 || incarnation.Number == 0 {
+		panic("seal: a Sealer needs a node id and an incarnation number")
 	}
 	start()
-	s := &Sealer{self: self, boot: boot}
+	s := &Sealer{self: self, incarnation: incarnation}
 	s.Rekey(keys)
 	return s
 }
@@ -159,7 +159,7 @@ func NewSealer(keys Keys, self uint16, boot Boot) *Sealer {
 func (s *Sealer) Rekey(keys Keys) {
 	s.ring, s.keys, s.prover = keys.ring(), map[uint16]*[keyLen]byte{}, nil
 	if s.ring.shared == nil {
-		s.prover = s.ring.epochs[s.ring.use].prover(s.self, s.boot)
+		s.prover = s.ring.epochs[s.ring.use].prover(s.self, s.incarnation)
 	}
 }
 
@@ -173,7 +173,7 @@ func (s *Sealer) key(to uint16) (key *[keyLen]byte, ok bool) {
 	}
 	base, ok := s.ring.base(s.self, to)
 	if ok {
-		sub := subkey((*Key)(&base), s.self, s.boot)
+		sub := subkey((*Key)(&base), s.self, s.incarnation)
 		key, s.keys[to] = &sub, &sub
 	}
 	return key, ok
@@ -195,8 +195,8 @@ func (s *Sealer) pick(to uint16, long bool) (key *[keyLen]byte, ok bool) {
 // Counter is the number of datagrams sealed so far.
 func (s *Sealer) Counter() uint32 { return s.counter }
 
-// Boot names the start that this Sealer was made for.
-func (s *Sealer) Boot() Boot { return s.boot }
+// Incarnation names the start that this Sealer was made for.
+func (s *Sealer) Incarnation() Incarnation { return s.incarnation }
 
 // Overhead is the octets that sealing adds to a body for node to, or for Group.
 func (s *Sealer) Overhead(to uint16, long bool) int {
@@ -207,7 +207,7 @@ func (s *Sealer) Overhead(to uint16, long bool) int {
 }
 
 // Seal appends the datagram with body for node to (Group: all) to dst, which must not overlap body. The long form
-// also tells boot, salt and the whole counter: for the first datagrams of a start, and after silences.
+// also tells incarnation, salt and the whole counter: for the first datagrams of a start, and after silences.
 func (s *Sealer) Seal(dst []byte, to uint16, long bool, body []byte) ([]byte, error) {
 	key, ok := s.pick(to, long)
 	switch {
@@ -221,8 +221,8 @@ func (s *Sealer) Seal(dst []byte, to uint16, long bool, body []byte) ([]byte, er
 	h := append(head[:0], version|byte(s.self)&hintMask)
 	if long {
 		h[0] |= flagLong
-		h = binary.BigEndian.AppendUint32(h, s.boot.Number)
-		h = binary.BigEndian.AppendUint16(h, s.boot.Salt)
+		h = binary.BigEndian.AppendUint32(h, s.incarnation.Number)
+		h = binary.BigEndian.AppendUint16(h, s.incarnation.Salt)
 		h = binary.BigEndian.AppendUint32(h, s.counter)
 	} else {
 		h = binary.BigEndian.AppendUint16(h, uint16(s.counter))
@@ -231,7 +231,7 @@ func (s *Sealer) Seal(dst []byte, to uint16, long bool, body []byte) ([]byte, er
 	ad := appendAD(adBuf[:0], h, s.self, to)
 	n := nonce(s.counter)
 	if to == Group && s.prover != nil {
-		s.proven = s.prover.append(append(s.proven[:0], body...), s.self, s.boot, &n, ad, body)
+		s.proven = s.prover.append(append(s.proven[:0], body...), s.self, s.incarnation, &n, ad, body)
 		body = s.proven
 	}
 	return encrypt(append(dst, h...), body, ad, &n, key), nil

@@ -36,25 +36,25 @@ func countKey() (k Key) {
 // eight zeros, person=b"aldisdg1" and eight zeros).
 func TestSubkey(t *testing.T) {
 	tests := []struct {
-		node uint16
-		boot Boot
-		want string
+		node        uint16
+		incarnation Incarnation
+		want        string
 	}{
-		{1, Boot{1, 0}, "5be5873e0463f491c94309f8b1bac41fa7055b855e5869f7c0cdd5c9cf694320"},
-		{2, Boot{0x656d0100, 0xbeef}, "d4e9df089ae7ec869c5cd75b0eb538eb92ee5cb00ebd13d2d7307d95087381ac"},
-		{0x0102, Boot{math.MaxUint32, 0xffff}, "3c678573f4209d1f3c42a873696f282eee26e1113af4e750a17a307fd9f58f60"},
+		{1, Incarnation{1, 0}, "5be5873e0463f491c94309f8b1bac41fa7055b855e5869f7c0cdd5c9cf694320"},
+		{2, Incarnation{0x656d0100, 0xbeef}, "d4e9df089ae7ec869c5cd75b0eb538eb92ee5cb00ebd13d2d7307d95087381ac"},
+		{0x0102, Incarnation{math.MaxUint32, 0xffff}, "3c678573f4209d1f3c42a873696f282eee26e1113af4e750a17a307fd9f58f60"},
 	}
-	net := countKey()
+	network := countKey()
 	for _, tt := range tests {
-		got := subkey(&net, tt.node, tt.boot)
+		got := subkey(&network, tt.node, tt.incarnation)
 		if hex.EncodeToString(got[:]) != tt.want {
-			t.Errorf("subkey(%d, %v) = %x, want %s", tt.node, tt.boot, got, tt.want)
+			t.Errorf("subkey(%d, %v) = %x, want %s", tt.node, tt.incarnation, got, tt.want)
 		}
 	}
 }
 
 // independent seals with golang.org/x/crypto, from the layout in doc.go and the sub-keys of TestSubkey.
-func independent(t *testing.T, subkey string, from, to uint16, boot Boot, counter uint32, long bool, body []byte) []byte {
+func independent(t *testing.T, subkey string, from, to uint16, incarnation Incarnation, counter uint32, long bool, body []byte) []byte {
 	t.Helper()
 	aead, err := chacha20poly1305.New(unhex(t, subkey))
 	if err != nil {
@@ -63,8 +63,8 @@ func independent(t *testing.T, subkey string, from, to uint16, boot Boot, counte
 	head := []byte{0x20 | byte(from)&0x0f}
 	if long {
 		head[0] |= 0x10
-		head = binary.BigEndian.AppendUint32(head, boot.Number)
-		head = binary.BigEndian.AppendUint16(head, boot.Salt)
+		head = binary.BigEndian.AppendUint32(head, incarnation.Number)
+		head = binary.BigEndian.AppendUint16(head, incarnation.Salt)
 		head = binary.BigEndian.AppendUint32(head, counter)
 	} else {
 		head = append(head, byte(counter>>8), byte(counter))
@@ -76,7 +76,7 @@ func independent(t *testing.T, subkey string, from, to uint16, boot Boot, counte
 
 func TestSealVectors(t *testing.T) {
 	const key2 = "d4e9df089ae7ec869c5cd75b0eb538eb92ee5cb00ebd13d2d7307d95087381ac"
-	boot := Boot{0x656d0100, 0xbeef}
+	incarnation := Incarnation{0x656d0100, 0xbeef}
 	tests := []struct {
 		name    string
 		to      uint16
@@ -89,12 +89,12 @@ func TestSealVectors(t *testing.T) {
 			"32 656d0100 beef 00000001 500a64 34e1e6d5e09cfa39ea4b21d84750fd2a"},
 		{"short", 1, 2, false, "68656a",
 			"22 0002 4540b1 390c7f523ad7969112ded8584d3e6132"},
-		{"to the net, empty", Group, 0x1_0003, false, "",
+		{"to the network, empty", Group, 0x1_0003, false, "",
 			"22 0003 5eb1a987b7d9d50304f3032b2742a047"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := NewSealer(countKey(), 2, boot)
+			s := NewSealer(countKey(), 2, incarnation)
 			s.counter = tt.counter - 1
 			got, err := s.Seal([]byte("before"), tt.to, tt.long, unhex(t, tt.body))
 			if err != nil {
@@ -104,7 +104,7 @@ func TestSealVectors(t *testing.T) {
 			if want := unhex(t, tt.want); !bytes.Equal(got, want) {
 				t.Errorf("Seal = %x, want %x", got, want)
 			}
-			if other := independent(t, key2, 2, tt.to, boot, tt.counter, tt.long, unhex(t, tt.body)); !bytes.Equal(got, other) {
+			if other := independent(t, key2, 2, tt.to, incarnation, tt.counter, tt.long, unhex(t, tt.body)); !bytes.Equal(got, other) {
 				t.Errorf("Seal = %x, golang.org/x/crypto says %x", got, other)
 			}
 		})
@@ -112,7 +112,7 @@ func TestSealVectors(t *testing.T) {
 }
 
 func TestSealRefusesWhenCountersAreSpent(t *testing.T) {
-	s := NewSealer(countKey(), 2, Boot{1, 1})
+	s := NewSealer(countKey(), 2, Incarnation{1, 1})
 	s.counter = math.MaxUint32 - 1
 	if _, err := s.Seal(nil, 1, true, nil); err != nil {
 		t.Fatalf("the last counter: %v", err)
@@ -124,7 +124,7 @@ func TestSealRefusesWhenCountersAreSpent(t *testing.T) {
 	}
 }
 
-func TestNextBoot(t *testing.T) {
+func TestNextIncarnation(t *testing.T) {
 	at := func(unix int64) time.Time { return time.Unix(unix, 999) }
 	tests := []struct {
 		name     string
@@ -144,7 +144,7 @@ func TestNextBoot(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := NextBoot(tt.previous, tt.now)
+			got, err := NextIncarnation(tt.previous, tt.now)
 			if got != tt.want || (err != nil) != tt.fails {
 				t.Errorf("NextBoot = %d, %v; want %d", got, err, tt.want)
 			}
@@ -183,9 +183,9 @@ func TestKeyText(t *testing.T) {
 }
 
 // pair is a sender (node 2) and a receiver (node 1) that knows nothing of it yet.
-func pair(boot Boot) (*Sealer, *Opener) {
-	return NewSealer(countKey(), 2, boot),
-		NewOpener(countKey(), 1, Boot{50, 50}, map[uint16]PeerState{2: {}})
+func pair(incarnation Incarnation) (*Sealer, *Opener) {
+	return NewSealer(countKey(), 2, incarnation),
+		NewOpener(countKey(), 1, Incarnation{50, 50}, map[uint16]PeerState{2: {}})
 }
 
 func mustSeal(t *testing.T, s *Sealer, to uint16, long bool, body string) []byte {
@@ -198,8 +198,8 @@ func mustSeal(t *testing.T, s *Sealer, to uint16, long bool, body string) []byte
 }
 
 func TestOpen(t *testing.T) {
-	boot := Boot{100, 7}
-	s, o := pair(boot)
+	incarnation := Incarnation{100, 7}
+	s, o := pair(incarnation)
 	early := mustSeal(t, s, 1, false, "early")
 	first := mustSeal(t, s, 1, true, "first")
 	second := mustSeal(t, s, 1, false, "second")
@@ -220,54 +220,54 @@ func TestOpen(t *testing.T) {
 			check.Equal(must, "info", info, want)
 		}
 	}
-	check(early, "", OpenInfo{}, ErrUnknownBoot)
-	check(first, "first", OpenInfo{Newest: true, NewBoot: true, Long: true, Boot: boot, Counter: 2}, nil)
+	check(early, "", OpenInfo{}, ErrUnknownIncarnation)
+	check(first, "first", OpenInfo{Newest: true, NewIncarnation: true, Long: true, Incarnation: incarnation, Counter: 2}, nil)
 	check(first, "", OpenInfo{}, ErrReplay)
-	check(toAll, "to all", OpenInfo{Newest: true, Group: true, Boot: boot, Counter: 4}, nil)
-	check(second, "second", OpenInfo{Boot: boot, Counter: 3}, nil) // overtaken: not the newest
-	check(early, "early", OpenInfo{Boot: boot, Counter: 1}, nil)
+	check(toAll, "to all", OpenInfo{Newest: true, Group: true, Incarnation: incarnation, Counter: 4}, nil)
+	check(second, "second", OpenInfo{Incarnation: incarnation, Counter: 3}, nil) // overtaken: not the newest
+	check(early, "early", OpenInfo{Incarnation: incarnation, Counter: 1}, nil)
 	check(toThree, "", OpenInfo{}, ErrAuth)
-	check(empty, "", OpenInfo{Newest: true, Boot: boot, Counter: 6}, nil)
+	check(empty, "", OpenInfo{Newest: true, Incarnation: incarnation, Counter: 6}, nil)
 	for _, d := range [][]byte{early, first, second, toAll, empty} {
 		check(d, "", OpenInfo{}, ErrReplay)
 	}
 }
 
-func TestOpenBoots(t *testing.T) {
-	s100, o := pair(Boot{100, 7})
-	s101 := NewSealer(countKey(), 2, Boot{101, 9})
-	twin := NewSealer(countKey(), 2, Boot{101, 10})
+func TestOpenIncarnations(t *testing.T) {
+	s100, o := pair(Incarnation{100, 7})
+	s101 := NewSealer(countKey(), 2, Incarnation{101, 9})
+	twin := NewSealer(countKey(), 2, Incarnation{101, 10})
 
 	open := func(d []byte) (uint16, OpenInfo, error) {
 		from, _, info, err := o.Open(d)
 		return from, info, err
 	}
-	if _, info, err := open(mustSeal(t, s100, 1, true, "a")); err != nil || !info.NewBoot {
-		t.Fatalf("first boot: %+v, %v", info, err)
+	if _, info, err := open(mustSeal(t, s100, 1, true, "a")); err != nil || !info.NewIncarnation {
+		t.Fatalf("first incarnation: %+v, %v", info, err)
 	}
 	if _, _, err := open(mustSeal(t, s101, 1, false, "b")); !errors.Is(err, ErrAuth) {
-		t.Fatalf("short form of an unknown boot: %v", err)
+		t.Fatalf("short form of an unknown incarnation: %v", err)
 	}
 	late := mustSeal(t, s100, 1, false, "sent before the restart")
-	if _, info, err := open(mustSeal(t, s101, 1, true, "c")); err != nil || !info.NewBoot || info.Counter != 2 {
-		t.Fatalf("second boot: %+v, %v", info, err)
+	if _, info, err := open(mustSeal(t, s101, 1, true, "c")); err != nil || !info.NewIncarnation || info.Counter != 2 {
+		t.Fatalf("second incarnation: %+v, %v", info, err)
 	}
-	if _, info, err := open(mustSeal(t, s101, 1, true, "d")); err != nil || info.NewBoot {
-		t.Fatalf("second boot again: %+v, %v", info, err)
+	if _, info, err := open(mustSeal(t, s101, 1, true, "d")); err != nil || info.NewIncarnation {
+		t.Fatalf("second incarnation again: %+v, %v", info, err)
 	}
 	for range 2 { // known for what it is, and never accepted
 		from, info, err := open(late)
-		check.ErrorIs(t, err, ErrStaleBoot)
+		check.ErrorIs(t, err, ErrStaleIncarnation)
 		check.Equal(t, "from", from, 2)
-		check.Equal(t, "info.Boot.Number", info.Boot.Number, 100)
+		check.Equal(t, "info.Boot.Number", info.Incarnation.Number, 100)
 		check.Equal(t, "info.Counter", info.Counter, 2)
 	}
 	before := o.State(2)
-	if from, _, err := open(mustSeal(t, s100, 1, true, "e")); !errors.Is(err, ErrStaleBoot) || from != 2 {
-		t.Errorf("old boot: %d, %v", from, err)
+	if from, _, err := open(mustSeal(t, s100, 1, true, "e")); !errors.Is(err, ErrStaleIncarnation) || from != 2 {
+		t.Errorf("old incarnation: %d, %v", from, err)
 	}
 	if from, _, err := open(mustSeal(t, twin, 1, true, "f")); !errors.Is(err, ErrTwin) || from != 2 {
-		t.Errorf("same boot number, other salt: %d, %v", from, err)
+		t.Errorf("same incarnation number, other salt: %d, %v", from, err)
 	}
 	if o.State(2) != before {
 		t.Error("a refused datagram changed the state")
@@ -275,9 +275,9 @@ func TestOpenBoots(t *testing.T) {
 }
 
 func TestOpenOwnID(t *testing.T) {
-	self := Boot{50, 50}
+	self := Incarnation{50, 50}
 	o := NewOpener(countKey(), 1, self, map[uint16]PeerState{2: {}})
-	other := NewSealer(countKey(), 1, Boot{60, 1})
+	other := NewSealer(countKey(), 1, Incarnation{60, 1})
 	for _, to := range []uint16{Group, 1} {
 		if from, _, _, err := o.Open(mustSeal(t, other, to, true, "x")); !errors.Is(err, ErrOwnID) || from != 1 {
 			t.Errorf("another node with our id, to %d: %d, %v", to, from, err)
@@ -295,16 +295,16 @@ func TestOpenOwnID(t *testing.T) {
 // Ids 0x0102 and 0x0202 give the same hint.
 func TestOpenPeersWithOneHint(t *testing.T) {
 	peers := map[uint16]PeerState{0x0102: {}, 0x0202: {}}
-	o := NewOpener(countKey(), 1, Boot{1, 1}, peers)
-	a, b := NewSealer(countKey(), 0x0102, Boot{7, 1}), NewSealer(countKey(), 0x0202, Boot{8, 1})
-	if from, _, _, err := o.Open(mustSeal(t, b, 1, false, "?")); from != 0 || !errors.Is(err, ErrUnknownBoot) {
-		t.Errorf("unknown boots: %d, %v", from, err)
+	o := NewOpener(countKey(), 1, Incarnation{1, 1}, peers)
+	a, b := NewSealer(countKey(), 0x0102, Incarnation{7, 1}), NewSealer(countKey(), 0x0202, Incarnation{8, 1})
+	if from, _, _, err := o.Open(mustSeal(t, b, 1, false, "?")); from != 0 || !errors.Is(err, ErrUnknownIncarnation) {
+		t.Errorf("unknown incarnations: %d, %v", from, err)
 	}
 	if from, _, _, err := o.Open(mustSeal(t, b, 1, true, "b")); from != 0x0202 || err != nil {
 		t.Fatalf("long form: %d, %v", from, err)
 	}
-	if from, _, _, err := o.Open(mustSeal(t, a, 1, false, "?")); from != 0x0102 || !errors.Is(err, ErrUnknownBoot) {
-		t.Errorf("one unknown boot: %d, %v", from, err)
+	if from, _, _, err := o.Open(mustSeal(t, a, 1, false, "?")); from != 0x0102 || !errors.Is(err, ErrUnknownIncarnation) {
+		t.Errorf("one unknown incarnation: %d, %v", from, err)
 	}
 	if from, _, _, err := o.Open(mustSeal(t, a, 1, true, "a")); from != 0x0102 || err != nil {
 		t.Fatalf("long form: %d, %v", from, err)
@@ -321,7 +321,7 @@ func TestOpenPeersWithOneHint(t *testing.T) {
 
 func TestOpenRefusesWhatWasChanged(t *testing.T) {
 	for _, long := range []bool{false, true} {
-		s, o := pair(Boot{100, 7})
+		s, o := pair(Incarnation{100, 7})
 		if _, _, _, err := o.Open(mustSeal(t, s, 1, true, "hello")); err != nil {
 			t.Fatal(err)
 		}
@@ -351,27 +351,27 @@ func TestOpenRefusesWhatWasChanged(t *testing.T) {
 	}
 }
 
-func TestOpenAnotherNetsKey(t *testing.T) {
+func TestOpenAnotherNetworksKey(t *testing.T) {
 	other := countKey()
 	other[31]++
-	s := NewSealer(other, 2, Boot{100, 7})
-	_, o := pair(Boot{1, 1})
+	s := NewSealer(other, 2, Incarnation{100, 7})
+	_, o := pair(Incarnation{1, 1})
 	for _, long := range []bool{true, false, true} {
 		want := ErrAuth
 		if !long {
-			want = ErrUnknownBoot
+			want = ErrUnknownIncarnation
 		}
 		if _, _, _, err := o.Open(mustSeal(t, s, 1, long, "x")); !errors.Is(err, want) {
 			t.Errorf("long %v: %v, want %v", long, err, want)
 		}
 	}
 	if o.State(2) != (PeerState{}) {
-		t.Error("another net's datagram changed the state")
+		t.Error("another network's datagram changed the state")
 	}
 }
 
 func TestOpenShort(t *testing.T) {
-	_, o := pair(Boot{1, 1})
+	_, o := pair(Incarnation{1, 1})
 	for _, tt := range []struct {
 		name, hex string
 		want      error
@@ -384,7 +384,7 @@ func TestOpenShort(t *testing.T) {
 		{"version 4", "82" + strings.Repeat("00", 30), ErrVersion},
 		{"unknown peer", "29" + strings.Repeat("00", 30), ErrUnknownPeer},
 		{"counter 0", "32 00000001 0000 00000000" + strings.Repeat("00", 20), ErrAuth},
-		{"boot 0", "32 00000000 0000 00000001" + strings.Repeat("00", 20), ErrAuth},
+		{"incarnation 0", "32 00000000 0000 00000001" + strings.Repeat("00", 20), ErrAuth},
 	} {
 		if _, _, _, err := o.Open(unhex(t, tt.hex)); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
@@ -393,7 +393,7 @@ func TestOpenShort(t *testing.T) {
 }
 
 func TestParsePeerStateRefuses(t *testing.T) {
-	good := (&PeerState{Boot: 1, Salt: 2, window: window{highest: 3}}).Append(nil)
+	good := (&PeerState{Incarnation: 1, Salt: 2, window: window{highest: 3}}).Append(nil)
 	newer := bytes.Clone(good)
 	newer[0] = 2
 	for name, b := range map[string][]byte{"empty": nil, "cut": good[:len(good)-1], "long": append(bytes.Clone(good), 0), "newer": newer} {
@@ -405,7 +405,7 @@ func TestParsePeerStateRefuses(t *testing.T) {
 
 // A restart of the receiver: the state from the journal still refuses what was received before.
 func TestOpenAfterRestart(t *testing.T) {
-	s, o := pair(Boot{100, 7})
+	s, o := pair(Incarnation{100, 7})
 	var old [][]byte
 	for range 100 {
 		d := mustSeal(t, s, 1, true, "x")
@@ -419,7 +419,7 @@ func TestOpenAfterRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o = NewOpener(countKey(), 1, Boot{51, 3}, map[uint16]PeerState{2: kept})
+	o = NewOpener(countKey(), 1, Incarnation{51, 3}, map[uint16]PeerState{2: kept})
 	for i, d := range old {
 		if _, _, _, err := o.Open(d); !errors.Is(err, ErrReplay) {
 			t.Errorf("datagram %d again: %v", i, err)
@@ -431,7 +431,7 @@ func TestOpenAfterRestart(t *testing.T) {
 }
 
 func FuzzOpen(f *testing.F) {
-	s := NewSealer(countKey(), 2, Boot{100, 7})
+	s := NewSealer(countKey(), 2, Incarnation{100, 7})
 	for _, long := range []bool{true, false} {
 		d, _ := s.Seal(nil, 1, long, []byte("seed"))
 		f.Add(d)
@@ -439,12 +439,12 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add([]byte{0x32, 2})
 	f.Fuzz(func(t *testing.T, d []byte) {
-		_, o := pair(Boot{1, 1})
-		first := mustSeal(t, NewSealer(countKey(), 2, Boot{100, 7}), 1, true, "seed")
+		_, o := pair(Incarnation{1, 1})
+		first := mustSeal(t, NewSealer(countKey(), 2, Incarnation{100, 7}), 1, true, "seed")
 		from, body, info, err := o.Open(d)
 		if err == nil {
 			// Only who has the key makes what opens: it must come out of the Sealer again.
-			s := NewSealer(countKey(), 2, info.Boot)
+			s := NewSealer(countKey(), 2, info.Incarnation)
 			s.counter = info.Counter - 1
 			to := uint16(1)
 			if info.Group {
@@ -463,7 +463,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 func BenchmarkSealOpen(b *testing.B) {
-	s, o := pair(Boot{100, 7})
+	s, o := pair(Incarnation{100, 7})
 	body := make([]byte, 200)
 	var d []byte
 	b.SetBytes(int64(len(body)))
@@ -478,19 +478,19 @@ func BenchmarkSealOpen(b *testing.B) {
 // A strict Opener takes nothing of a peer without state until somebody confirms that it is of now; from then on nothing
 // counts that came before, whatever start it is of.
 func TestStrangersMustBeConfirmed(t *testing.T) {
-	s, o := pair(Boot{100, 7})
+	s, o := pair(Incarnation{100, 7})
 	o.Strict()
-	yesterday := NewSealer(countKey(), 2, Boot{90, 3})
+	yesterday := NewSealer(countKey(), 2, Incarnation{90, 3})
 	var old [][]byte
 	for i := range 30 {
 		old = append(old, mustSeal(t, yesterday, 1, i%3 == 0, "yesterday"), mustSeal(t, s, 1, i%3 == 0, "before the store was lost"))
 	}
 	for _, d := range old {
 		from, _, _, err := o.Open(d)
-		check.True(t, "a stranger is not taken", (errors.Is(err, ErrUnproven) || errors.Is(err, ErrUnknownBoot)) && from == 2, from, err)
+		check.True(t, "a stranger is not taken", (errors.Is(err, ErrUnproven) || errors.Is(err, ErrUnknownIncarnation)) && from == 2, from, err)
 	}
-	if o.State(2) != (PeerState{}) || o.HeardBoot(2) != 100 {
-		t.Fatalf("state %+v, heard %d; want none, and 100", o.State(2), o.HeardBoot(2))
+	if o.State(2) != (PeerState{}) || o.HeardIncarnation(2) != 100 {
+		t.Fatalf("state %+v, heard %d; want none, and 100", o.State(2), o.HeardIncarnation(2))
 	}
 	late := mustSeal(t, s, 1, true, "late")
 	from, body, info, err := o.Open(mustSeal(t, s, 1, false, "an answer")) // the short form of the start that was heard
@@ -531,7 +531,7 @@ func TestStrangersMustBeConfirmed(t *testing.T) {
 // A start beyond the bound is refused and changes nothing; the operator may allow one, and then those right behind it.
 func TestStartsBeyondTheBound(t *testing.T) {
 	for _, strict := range []bool{false, true} {
-		s, o := pair(Boot{100, 7})
+		s, o := pair(Incarnation{100, 7})
 		if strict {
 			o.Strict()
 		}
@@ -543,16 +543,16 @@ func TestStartsBeyondTheBound(t *testing.T) {
 			}
 			return err
 		}
-		far := NewSealer(countKey(), 2, Boot{math.MaxUint32 - 1, 1})
+		far := NewSealer(countKey(), 2, Incarnation{math.MaxUint32 - 1, 1})
 		check.True(t, "the near start", open(s) == nil)
-		check.ErrorIs(t, open(far), ErrFarBoot)
+		check.ErrorIs(t, open(far), ErrFarIncarnation)
 		check.True(t, "the near start again", open(s) == nil)
 		o.Forget(2, true)
 		check.True(t, "the far start that the operator allowed", open(far) == nil || !strict)
 		if strict {
-			check.True(t, "the start behind it", open(NewSealer(countKey(), 2, Boot{math.MaxUint32, 1})) == nil)
+			check.True(t, "the start behind it", open(NewSealer(countKey(), 2, Incarnation{math.MaxUint32, 1})) == nil)
 			o.Forget(2, false)
-			check.ErrorIs(t, open(far), ErrFarBoot)
+			check.ErrorIs(t, open(far), ErrFarIncarnation)
 			check.True(t, "the true start after that", open(s) == nil)
 		}
 	}
@@ -560,7 +560,7 @@ func TestStartsBeyondTheBound(t *testing.T) {
 
 // What an earlier start of a peer says tells of a second node only where it is new.
 func TestTwinsAreAlive(t *testing.T) {
-	s, o := pair(Boot{100, 7})
+	s, o := pair(Incarnation{100, 7})
 	first := mustSeal(t, s, 1, true, "1")
 	open := func(d []byte) (bool, error) {
 		_, _, info, err := o.Open(d)
@@ -569,29 +569,29 @@ func TestTwinsAreAlive(t *testing.T) {
 	open(first)
 	lost := mustSeal(t, s, 1, true, "2")
 	open(mustSeal(t, s, 1, false, "3"))
-	open(mustSeal(t, NewSealer(countKey(), 2, Boot{101, 9}), 1, true, "x"))
+	open(mustSeal(t, NewSealer(countKey(), 2, Incarnation{101, 9}), 1, true, "x"))
 	state := o.State(2)
 	kept, err := ParsePeerState(state.Append(nil))
 	if err != nil || kept != state {
 		t.Fatalf("kept %+v, %v; want %+v", kept, err, state)
 	}
-	o = NewOpener(countKey(), 1, Boot{51, 3}, map[uint16]PeerState{2: kept})
+	o = NewOpener(countKey(), 1, Incarnation{51, 3}, map[uint16]PeerState{2: kept})
 	short, long := mustSeal(t, s, 1, false, "4"), mustSeal(t, s, 1, true, "5")
 	for _, tt := range []struct {
 		name  string
 		d     []byte
 		alive bool
 	}{{"a replay", first, false}, {"one that was lost", lost, false}, {"a new short one", short, true}, {"again", short, false},
-		{"a new long one", long, true}, {"again", long, false}, {"an older start", mustSeal(t, NewSealer(countKey(), 2, Boot{90, 1}), 1, true, "x"), false}} {
+		{"a new long one", long, true}, {"again", long, false}, {"an older start", mustSeal(t, NewSealer(countKey(), 2, Incarnation{90, 1}), 1, true, "x"), false}} {
 		alive, err := open(tt.d)
-		check.ErrorIs(t, err, ErrStaleBoot)
+		check.ErrorIs(t, err, ErrStaleIncarnation)
 		check.Equal(t, tt.name, alive, tt.alive)
 	}
 	if _, err := ParsePeerState(state.Append(nil)[:peerStateShort]); err != nil {
 		t.Errorf("a record of version 0.1: %v", err)
 	}
-	// What this node's own earlier starts sent to the net, sent back, is no second node.
-	mine := NewSealer(countKey(), 1, Boot{50, 50})
+	// What this node's own earlier starts sent to the network, sent back, is no second node.
+	mine := NewSealer(countKey(), 1, Incarnation{50, 50})
 	if _, err := open(mustSeal(t, mine, Group, true, "x")); !errors.Is(err, ErrReplay) {
 		t.Errorf("our own of yesterday: %v", err)
 	}
@@ -599,7 +599,7 @@ func TestTwinsAreAlive(t *testing.T) {
 
 // Close shuts out what was sealed before the newest datagram, come in or not, and nothing behind it.
 func TestClose(t *testing.T) {
-	s, o := pair(Boot{100, 7})
+	s, o := pair(Incarnation{100, 7})
 	early := mustSeal(t, s, 1, true, "early")
 	if _, _, _, err := o.Open(mustSeal(t, s, 1, true, "newest")); err != nil {
 		t.Fatal(err)

@@ -5,12 +5,12 @@ import "encoding/binary"
 // stranger is what was heard of a peer of which nothing is known: of a new one, or after this node's store was lost. A
 // replay of yesterday looks the same, so nothing of it counts until Confirm.
 type stranger struct {
-	heard     Boot // the greatest that was on the air
-	highest   uint32
-	heardKeys []opening
-	past      []PeerState // of this run, forgotten by order: their counters must not count again
-	times     int         // that it was forgotten
-	anyBoot   bool        // the operator takes the next start whatever its number is
+	heard          Incarnation // the greatest that was on the air
+	highest        uint32
+	heardKeys      []opening
+	past           []PeerState // of this run, forgotten by order: their counters must not count again
+	times          int         // that it was forgotten
+	anyIncarnation bool        // the operator takes the next start whatever its number is
 }
 
 // ForgetMost is how often a peer can be forgotten in one run. It bounds what is kept of it.
@@ -26,21 +26,21 @@ func (o *Opener) Strict() { o.strict = true }
 func (o *Opener) Bound(most uint32) { o.bound = most }
 
 // far says whether a start of p is beyond the bound, and beyond what the operator has allowed.
-func (o *Opener) far(p *peer, boot uint32) bool {
-	if o.bound == 0 || boot <= o.bound || p.anyBoot {
+func (o *Opener) far(p *peer, incarnation uint32) bool {
+	if o.bound == 0 || incarnation <= o.bound || p.anyIncarnation {
 		return false
 	}
-	known := p.state.Boot
-	return known <= o.bound || boot-known > farAhead
+	known := p.state.Incarnation
+	return known <= o.bound || incarnation-known > farAhead
 }
 
 // hear notes what a stranger said of its start, and whether it is greater than all before and further on in it.
-func (s *stranger) hear(boot Boot, counter uint32, keys []opening) (greater, further bool) {
+func (s *stranger) hear(incarnation Incarnation, counter uint32, keys []opening) (greater, further bool) {
 	switch {
-	case boot.Number > s.heard.Number:
-		s.heard, s.highest, s.heardKeys = boot, counter, keys
+	case incarnation.Number > s.heard.Number:
+		s.heard, s.highest, s.heardKeys = incarnation, counter, keys
 		return true, true
-	case boot == s.heard && counter > s.highest:
+	case incarnation == s.heard && counter > s.highest:
 		s.highest = counter
 		return false, true
 	}
@@ -57,7 +57,7 @@ func (o *Opener) openHeard(p *peer, datagram []byte, low uint16) (body []byte, i
 	if c == 0 {
 		return nil, info, false, nil
 	}
-	info = OpenInfo{Boot: p.heard, Counter: c}
+	info = OpenInfo{Incarnation: p.heard, Counter: c}
 	if body, ok, err = o.decrypt(datagram, shortLen, p.id, &info, p.heardKeys); !ok {
 		return nil, info, false, err
 	}
@@ -65,14 +65,14 @@ func (o *Opener) openHeard(p *peer, datagram []byte, low uint16) (body []byte, i
 	return append([]byte(nil), body...), info, true, nil
 }
 
-// HeardBoot is the number of the peer's start that is known, or else of the greatest that was heard; 0: none.
-func (o *Opener) HeardBoot(id uint16) uint32 {
+// HeardIncarnation is the number of the peer's start that is known, or else of the greatest that was heard; 0: none.
+func (o *Opener) HeardIncarnation(id uint16) uint32 {
 	p := o.byID[id]
 	switch {
 	case p == nil:
 		return 0
-	case p.state.Boot != 0:
-		return p.state.Boot
+	case p.state.Incarnation != 0:
+		return p.state.Incarnation
 	}
 	return p.heard.Number
 }
@@ -82,9 +82,9 @@ func (o *Opener) HeardBoot(id uint16) uint32 {
 // error is ErrReplay or ErrTooOld where that very datagram had counted before the peer was forgotten.
 func (o *Opener) Confirm(id uint16, info OpenInfo) error {
 	p := o.byID[id]
-	state := PeerState{Boot: info.Boot.Number, Salt: info.Boot.Salt, window: full(info.Counter)}
+	state := PeerState{Incarnation: info.Incarnation.Number, Salt: info.Incarnation.Salt, window: full(info.Counter)}
 	for _, s := range p.past {
-		if s.Boot != state.Boot || s.Salt != state.Salt {
+		if s.Incarnation != state.Incarnation || s.Salt != state.Salt {
 			continue
 		}
 		state = s
@@ -94,7 +94,7 @@ func (o *Opener) Confirm(id uint16, info OpenInfo) error {
 		state.mark(info.Counter)
 	}
 	p.state, p.ranOn = state, 0
-	p.heard, p.highest, p.anyBoot = Boot{}, 0, false
+	p.heard, p.highest, p.anyIncarnation = Incarnation{}, 0, false
 	o.forward.begin(id)
 	o.derive(p)
 	return nil
@@ -106,31 +106,31 @@ func (o *Opener) Close(id uint16) {
 	p.state.window = full(p.state.highest)
 }
 
-// Forget makes a stranger of a peer. With anyBoot the next of its starts that is confirmed may have any number. It
+// Forget makes a stranger of a peer. With anyIncarnation the next of its starts that is confirmed may have any number. It
 // answers false for a peer that is not configured, or was forgotten too often in this run.
-func (o *Opener) Forget(id uint16, anyBoot bool) bool {
+func (o *Opener) Forget(id uint16, anyIncarnation bool) bool {
 	p := o.byID[id]
 	if p == nil || p.times == ForgetMost {
 		return false
 	}
-	if p.state.Boot != 0 {
+	if p.state.Incarnation != 0 {
 		p.past = append(p.past, p.state)
 	}
 	p.times++
 	p.state = PeerState{}
-	p.heard, p.highest, p.anyBoot = Boot{}, 0, anyBoot
+	p.heard, p.highest, p.anyIncarnation = Incarnation{}, 0, anyIncarnation
 	o.forward.begin(id)
 	return true
 }
 
-// Claims says what a datagram tells in the clear: whether peer id may have sent it, and its boot number, 0 in the short
+// Claims says what a datagram tells in the clear: whether peer id may have sent it, and its incarnation number, 0 in the short
 // form. Nothing of it is authentic.
-func Claims(datagram []byte, id uint16) (fits bool, boot uint32) {
+func Claims(datagram []byte, id uint16) (fits bool, incarnation uint32) {
 	if len(datagram) < OverheadShort || datagram[0]&hintMask != byte(id)&hintMask {
 		return false, 0
 	}
 	if datagram[0]&flagLong != 0 && len(datagram) >= OverheadLong {
-		boot = binary.BigEndian.Uint32(datagram[1:])
+		incarnation = binary.BigEndian.Uint32(datagram[1:])
 	}
-	return true, boot
+	return true, incarnation
 }

@@ -5,7 +5,7 @@ import "math"
 // windowLen is how many counters, the highest included, are told apart from replays.
 const windowLen = 1024
 
-// window is which counters of one boot were received. The zero value is none.
+// window is which counters of one incarnation were received. The zero value is none.
 type window struct {
 	highest  uint32                 // 0: none
 	received [windowLen / 64]uint64 // bit counter mod windowLen, for highest-windowLen < counter <= highest

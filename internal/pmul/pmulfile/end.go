@@ -47,7 +47,7 @@ type end struct {
 }
 
 const (
-	dynamicGroups = 16 // the addresses after the net's group are for groups of one message
+	dynamicGroups = 16 // the addresses after the network's group are for groups of one message
 	mostAddresses = 4096
 	logEvery      = 10 * time.Second
 )

@@ -97,7 +97,7 @@ func Receive(ctx context.Context, cfg Config, into string, w Watch) (c Counters,
 	}
 }
 
-// odd logs what should not happen on a net: two senders with one Source_ID, forged PDUs, limits that are reached.
+// odd logs what should not happen on a network: two senders with one Source_ID, forged PDUs, limits that are reached.
 func (e *end) odd(before *pmul.ReceiverStats, now pmul.ReceiverStats) {
 	for _, c := range []struct {
 		what     string

@@ -14,7 +14,7 @@ type Job struct {
 	Payload  []byte
 	To       []netip.Addr
 	Silent   []netip.Addr // of To: they receive and may not transmit
-	Dynamic  bool         // in a group of its own, asked for first: one of the 16 addresses after the net's
+	Dynamic  bool         // in a group of its own, asked for first: one of the 16 addresses after the network's
 	Priority uint8
 	Expires  time.Time
 	// Report, when set, is called from the loop: about once a second and at each fate.
@@ -143,7 +143,7 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 		ev, err = e.wait(wait, out.Deadline, tick.C)
 		switch {
 		case err != nil && wait == ctx: // the end of the message is still said
-			ev = pmul.Withdraw{Message: p.Message}
+			ev = pmul.Cancel{Message: p.Message}
 			var cancel context.CancelFunc
 			wait, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 			defer cancel()

@@ -47,7 +47,7 @@ segment_octets = 448
 window = 8
 ack_delay_ms = 1200
 probe_interval_ms = 1500
-hole_age_ms = 500
+gap_age_ms = 500
 grtt_ms = 400
 bundle_ms = 30
 `

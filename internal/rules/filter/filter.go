@@ -100,8 +100,8 @@ func (f *Filter) Count(v Verdict) {
 // Limited says that the rule of a verdict has a rate.
 func (f *Filter) Limited(v Verdict) bool { return v.Rule >= 0 && f.rules[v.Rule].Rate.Count > 0 }
 
-// Take asks a rule's rate for one thing. When it is used up, it answers when the next will be there.
-func (f *Filter) Take(now time.Time, v Verdict) (ok bool, at time.Time) {
+// Allow asks a rule's rate for one thing. When it is used up, it answers when the next will be there.
+func (f *Filter) Allow(now time.Time, v Verdict) (ok bool, at time.Time) {
 	if v.Rule < 0 || f.rules[v.Rule].Rate.Count == 0 {
 		return true, time.Time{}
 	}

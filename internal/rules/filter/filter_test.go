@@ -113,30 +113,30 @@ func TestRate(t *testing.T) {
 	f := New([]Rule{{Rate: Rate{3, time.Minute}}})
 	v := f.Judge(&site.Subject{})
 	for i := range 3 {
-		if ok, _ := f.Take(start, v); !ok {
+		if ok, _ := f.Allow(start, v); !ok {
 			t.Fatalf("%d of a full bucket refused", i)
 		}
 	}
-	ok, at := f.Take(start, v)
+	ok, at := f.Allow(start, v)
 	if ok || !at.Equal(start.Add(20*time.Second)) {
 		t.Fatalf("empty bucket: %v, next at %v", ok, at.Sub(start))
 	}
-	if ok, _ := f.Take(at.Add(-time.Millisecond), v); ok {
+	if ok, _ := f.Allow(at.Add(-time.Millisecond), v); ok {
 		t.Error("too early")
 	}
-	if ok, _ := f.Take(at, v); !ok {
+	if ok, _ := f.Allow(at, v); !ok {
 		t.Error("not at the time told")
 	}
 	passed := 0
 	for now := at; now.Before(at.Add(time.Hour)); now = now.Add(time.Second) {
-		if ok, _ := f.Take(now, v); ok {
+		if ok, _ := f.Allow(now, v); ok {
 			passed++
 		}
 	}
 	if passed != 179 { // one each 20 s, none at the first second
 		t.Errorf("%d in an hour, want 179", passed)
 	}
-	if ok, _ := f.Take(at, Default); !ok {
+	if ok, _ := f.Allow(at, Default); !ok {
 		t.Error("no rule, no rate")
 	}
 }
@@ -163,7 +163,7 @@ func TestReplace(t *testing.T) {
 	f := New([]Rule{slow, {Line: 2, Type: Peer, Action: Deny}})
 	spec, peer := &site.Subject{Type: Spec}, &site.Subject{Type: Peer}
 	f.Count(f.Judge(spec))
-	if ok, _ := f.Take(now, f.Judge(spec)); !ok {
+	if ok, _ := f.Allow(now, f.Judge(spec)); !ok {
 		t.Fatal("the first is not let through")
 	}
 	slow.Line = 12
@@ -173,10 +173,10 @@ func TestReplace(t *testing.T) {
 			t.Errorf("rule %d: %+v, want %d things that it took", i, got, want)
 		}
 	}
-	if ok, at := f.Take(now, f.Judge(spec)); ok || !at.Equal(now.Add(time.Hour)) {
+	if ok, at := f.Allow(now, f.Judge(spec)); ok || !at.Equal(now.Add(time.Hour)) {
 		t.Errorf("the rate of the rule that moved: %v, next at %v", ok, at)
 	}
-	if ok, _ := f.Take(now, Verdict{Rule: 2}); !ok {
+	if ok, _ := f.Allow(now, Verdict{Rule: 2}); !ok {
 		t.Error("the second of two equal rules took over the first one's rate")
 	}
 	if f.Judge(peer).Stays() || !before.Judge(peer).Stays() {

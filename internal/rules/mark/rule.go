@@ -28,7 +28,7 @@ type Rule struct {
 	Precedence site.Precedence
 	Expires    time.Duration // 0: never
 	Wait       time.Duration // how long a far message waits for local peers that are away; 0: as long as others do
-	Supersede  string        // name of the element that the key is taken from; "": nothing is replaced
+	LastValue  string        // name of the element that the key is taken from; "": nothing is replaced
 	Pattern    *Pattern      // of that element's data; nil: all of it is the key
 }
 
@@ -58,7 +58,7 @@ func mime(t string) string {
 // maxKey is the longest key, in octets; a longer one is none: it would be text, not a name.
 const maxKey = 256
 
-// Mark gives a message what the first rule that fits says; s is what its face says of it. Those of streams keep their
+// Mark gives a message what the first rule that fits says; s is what its adapter says of it. Those of streams keep their
 // order and all of their blocks: they are routine.
 func Mark(rules []Rule, now time.Time, pl *site.Message, s *site.Subject) {
 	i := Judge(rules, pl, s)
@@ -70,9 +70,9 @@ func Mark(rules []Rule, now time.Time, pl *site.Message, s *site.Subject) {
 	if r.Expires > 0 {
 		pl.Expires = now.Add(r.Expires)
 	}
-	pl.Supersedes, pl.Key = "", 0
+	pl.LastValue, pl.Key = "", 0
 	if key, ok := r.key(pl); ok {
-		pl.Supersedes = key
+		pl.LastValue = key
 		pl.Key = hash(key)
 	}
 }
@@ -100,17 +100,17 @@ func Remark(rules []Rule, pl *site.Message, s *site.Subject) {
 	}
 	again := *pl
 	if Mark(rules, time.Time{}, &again, s); again.Key == pl.Key {
-		pl.Supersedes = again.Supersedes
+		pl.LastValue = again.LastValue
 	}
 }
 
 // key names what the message is about: of one sender on one pipe, the same key is the same thing.
 func (r *Rule) key(pl *site.Message) (string, bool) {
-	if r.Supersede == "" {
+	if r.LastValue == "" {
 		return "", false
 	}
 	for _, e := range pl.Parts {
-		if e.Name != r.Supersede {
+		if e.Name != r.LastValue {
 			continue
 		}
 		key := e.Data

@@ -20,7 +20,7 @@ func payload(name, data string) *site.Message {
 		Parts: []jxta.Element{{Namespace: "trk", Name: name, Type: "text/plain;charset=UTF-8", Data: []byte(data)}}}
 }
 
-// subject is what a face says of a message.
+// subject is what an adapter says of a message.
 func subject(m *site.Message) *site.Subject {
 	s := jxtabridge.DescribeMessage(m)
 	return &s
@@ -84,7 +84,7 @@ func TestMark(t *testing.T) {
 	rules := []Rule{
 		{Element: "alarm", Precedence: site.Flash},
 		{Type: "image/*", Precedence: site.Deferred, Expires: time.Hour},
-		{Pipe: "uuid-AA04", Element: "body", Most: 100, Precedence: site.Priority, Expires: 10 * time.Minute, Supersede: "body", Pattern: track},
+		{Pipe: "uuid-AA04", Element: "body", Most: 100, Precedence: site.Priority, Expires: 10 * time.Minute, LastValue: "body", Pattern: track},
 		{Least: 1000, Precedence: site.Deferred},
 	}
 	mark := func(p *site.Message) *site.Message { Mark(rules, now, p, subject(p)); return p }
@@ -95,14 +95,14 @@ func TestMark(t *testing.T) {
 	check.Equal(t, "site.Precedence(a.Precedence)", site.Precedence(a.Precedence), site.Priority)
 	check.Differ(t, "a.Key", a.Key, 0)
 	check.Equal(t, "a.Key", a.Key, b.Key)
-	check.Equal(t, "a.Supersedes", a.Supersedes, b.Supersedes)
+	check.Equal(t, "a.Supersedes", a.LastValue, b.LastValue)
 	check.True(t, "a.Expires.Equal(now.Add(10*time.Minute))", a.Expires.Equal(now.Add(10*time.Minute)), now.Add(10*time.Minute))
-	if c := mark(payload("body", "TRK;A-102;1")); c.Supersedes == a.Supersedes {
+	if c := mark(payload("body", "TRK;A-102;1")); c.LastValue == a.LastValue {
 		t.Error("another track, the same key")
 	}
 	other := payload("body", "TRK;A-101;1")
 	other.From = "uuid-CC03"
-	if mark(other); other.Supersedes == a.Supersedes {
+	if mark(other); other.LastValue == a.LastValue {
 		t.Error("another sender, the same key")
 	}
 	if p := mark(payload("body", "no track")); site.Precedence(p.Precedence) != site.Priority || p.Key != 0 {
@@ -124,8 +124,8 @@ func TestMark(t *testing.T) {
 	}
 	// After a start only the hash is known.
 	back := *a
-	back.Supersedes = ""
-	if Remark(rules, &back, subject(&back)); back.Supersedes != a.Supersedes {
+	back.LastValue = ""
+	if Remark(rules, &back, subject(&back)); back.LastValue != a.LastValue {
 		t.Error("the key is not found again")
 	}
 	if Remark(rules[:2], &back, subject(&back)); back.Key != a.Key {

@@ -179,7 +179,7 @@ func nearest(low, known, most int32) int32 {
 // ParseBatch reads a batch that came about now.
 func ParseBatch(data []byte, now time.Time) (*Batch, error) {
 	r := &reader{b: data}
-	head := r.take(6)
+	head := r.next(6)
 	if r.err != nil {
 		return nil, r.err
 	}
@@ -213,7 +213,7 @@ func ParseBatch(data []byte, now time.Time) (*Batch, error) {
 func (rec *Record) parse(r *reader, at time.Time) (err error) {
 	switch rec.Form {
 	case Whole:
-		body := r.take(r.uvarint())
+		body := r.next(r.uvarint())
 		if r.err != nil {
 			return r.err
 		}
@@ -228,13 +228,13 @@ func (rec *Record) parse(r *reader, at time.Time) (err error) {
 			r.fail("mask %#x", rec.Mask)
 		}
 		if rec.Mask&NewPlace != 0 {
-			if p := r.take(5); r.err == nil {
+			if p := r.next(5); r.err == nil {
 				v := uint64(p[0])<<32 | uint64(p[1])<<24 | uint64(p[2])<<16 | uint64(p[3])<<8 | uint64(p[4])
 				rec.Fix.Lat, rec.Fix.Lon = int32(v>>placeBits), int32(v%placeRange)
 			}
 		}
 		if rec.Mask&NewMotion != 0 {
-			if p := r.take(3); r.err == nil {
+			if p := r.next(3); r.err == nil {
 				v := uint32(p[0])<<16 | uint32(p[1])<<8 | uint32(p[2])
 				rec.Fix.Course, rec.Fix.Speed, rec.Fix.Moves = uint16(v>>12)%3600, uint16(v&0xfff), true
 			}

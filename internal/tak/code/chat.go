@@ -203,7 +203,7 @@ func ParseChat(b []byte, base time.Time, names Names) (c Chat, ids bool, err err
 		c.ID, c.Room = k.read(r, 0), k.read(r, 0)
 	}
 	if flags&chatPlace != 0 {
-		if p := r.take(8); r.err == nil {
+		if p := r.next(8); r.err == nil {
 			f := Fix{Lat: int32(binary.BigEndian.Uint32(p)), Lon: int32(binary.BigEndian.Uint32(p[4:])), HAE: noHeight}
 			c.Point = f.Apply(&cot.Event{Point: c.Point}).Point
 		}

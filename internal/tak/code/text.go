@@ -329,7 +329,7 @@ func (r *reader) varint() int64 {
 	return v
 }
 
-func (r *reader) take(n uint64) []byte {
+func (r *reader) next(n uint64) []byte {
 	if n > uint64(len(r.b)) {
 		r.fail("cut short")
 		return nil
@@ -374,7 +374,7 @@ func (c *coder) readAny(r *reader, depth int) string {
 		}
 		return words[i]
 	case tag >= shortText:
-		return string(r.take(uint64(tag - shortText)))
+		return string(r.next(uint64(tag - shortText)))
 	}
 	switch tag {
 	case repeated:
@@ -401,17 +401,17 @@ func (c *coder) readAny(r *reader, depth int) string {
 	case wholeNumber, minusNumber, tenths, hundredths, microDegree, tenthMicro, decimal:
 		return readNumber(r, tag)
 	case android:
-		return prefix + hex.EncodeToString(r.take(8))
+		return prefix + hex.EncodeToString(r.next(8))
 	case androidPart:
-		return prefix + hex.EncodeToString(r.take(uint64(r.octet())))
+		return prefix + hex.EncodeToString(r.next(uint64(r.octet())))
 	case hexLower, hexUpper:
-		text := hex.EncodeToString(r.take(uint64(r.octet())))
+		text := hex.EncodeToString(r.next(uint64(r.octet())))
 		if tag == hexUpper {
 			text = strings.ToUpper(text)
 		}
 		return text
 	case uuidLower, uuidUpper:
-		h := hex.EncodeToString(r.take(16))
+		h := hex.EncodeToString(r.next(16))
 		if len(h) < 32 {
 			return ""
 		}
@@ -427,7 +427,7 @@ func (c *coder) readAny(r *reader, depth int) string {
 	case packedUpper, packedUpper + 1, packedUpper + 2:
 		return alphabets[tag-packedUpper].unpack(r, int(r.octet()))
 	case longText:
-		return string(r.take(r.uvarint()))
+		return string(r.next(r.uvarint()))
 	case parted:
 		sep, count := r.octet(), int(r.octet())
 		if depth >= 2 || count < 2 || !strings.ContainsRune(separates, rune(sep)) {

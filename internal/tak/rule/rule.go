@@ -46,7 +46,7 @@ type Rule struct {
 	Least, Most int     // octets as XML; 0: any
 
 	Action     Action
-	Bound      float64          // metres; of a unit: how far its far picture may be wrong; 0: the face's
+	Bound      float64          // metres; of a unit: how far its far picture may be wrong; 0: the adapter's
 	Every      time.Duration    // of a unit: it is told at most so often
 	Rate       int              // octets a minute, of what the rule takes for one site, before the road codes it; 0: any
 	Precedence *site.Precedence // nil: PrecedenceOf

@@ -156,8 +156,8 @@ type News struct {
 	Gone []*FarUnit
 }
 
-// Take takes a batch in; late is its lane.
-func (f *Far) Take(now time.Time, b *code.Batch, late bool) (n News) {
+// Apply takes a batch in; late is its lane.
+func (f *Far) Apply(now time.Time, b *code.Batch, late bool) (n News) {
 	f.known = false
 	l := &f.lanes[index(late)]
 	if b.Run != f.Run {

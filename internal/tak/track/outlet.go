@@ -31,7 +31,7 @@ type Outlet struct {
 	since   time.Time // something is due; zero: nothing is
 	spoke   time.Time // the last batch was made
 	counted int       // reports in all batches
-	spelt   bool      // the last batch had a whole event of a unit that is known there
+	defined bool      // the last batch had a whole event of a unit that is known there
 	urgent  time.Time // when something urgent was said last, here or there
 	others  time.Time // when another site's batch was heard last, where all share a channel
 	beside  time.Time // an own batch was made together with it
@@ -70,7 +70,7 @@ type told struct {
 	gone    int // so often it is to be told that the unit is no more
 	why     code.Gone
 	sent    time.Time // when it was told last
-	spelt   time.Time // when its whole event went last
+	defined time.Time // when its whole event went last
 	brief   bool      // the whole event that it has lacks details
 	fresh   bool      // it was told last because it mattered, and once
 	first   uint64    // number of the batch with the whole event
@@ -127,7 +127,7 @@ func (o *Outlet) due(now time.Time, u *Unit, details bool) (matters float64) {
 	case !u.Heard.After(t.at):
 		return 0
 	}
-	return max(t.wrong(u)/max(1, care.Bound), o.again(now, t, details))
+	return max(t.wrong(u)/max(1, care.Bound), o.repeatWeight(now, t, details))
 }
 
 // turned says whether the marks of a unit are to be told anew, at once: some changes in a row, and then one in a quarter of the age.
@@ -137,12 +137,12 @@ func (o *Outlet) turned(now time.Time, t *told, u *Unit) bool {
 
 // changed says whether the looks of a unit are to be told anew.
 func (o *Outlet) changed(now time.Time, t *told, u *Unit) bool {
-	return t.looks != u.looks && (now.Sub(t.spelt) >= o.pace.Age/4 || o.turned(now, t, u))
+	return t.looks != u.looks && (now.Sub(t.defined) >= o.pace.Age/4 || o.turned(now, t, u))
 }
 
-// again is how much it matters that a unit is told for no reason of its own, where nobody says what has arrived: its details
+// repeatWeight is how much it matters that a unit is told for no reason of its own, where nobody says what has arrived: its details
 // after all that is more urgent, and where it is within the age of a picture, because a silent site may have lost it.
-func (o *Outlet) again(now time.Time, t *told, details bool) float64 {
+func (o *Outlet) repeatWeight(now time.Time, t *told, details bool) float64 {
 	since, first := now.Sub(t.sent), o.pace.Age*2/5
 	if !o.calm(now) { // batches go half empty, and what a burst takes twice would come beyond the age
 		first = o.pace.Age * 3 / 10
@@ -153,7 +153,7 @@ func (o *Outlet) again(now time.Time, t *told, details bool) float64 {
 	case since >= first: // it has waited for others that move faster; who has waited longest goes first
 		return newcomer * (1 - float64(o.pace.Age)/float64(o.pace.Age+since))
 	case details && o.spells(now, t):
-		if now.Sub(t.spelt) >= o.pace.Age*2/5 {
+		if now.Sub(t.defined) >= o.pace.Age*2/5 {
 			return newcomer / 4
 		}
 		return detailed
@@ -178,7 +178,7 @@ func (o *Outlet) along(now time.Time) (octets int, must float64) {
 // spells says whether the whole event of a unit is to go again, where nobody says what has arrived. It is as long as the places of
 // seven units, so that a batch with one is followed by one without (spelt): else ten of them would hold up all places for minutes.
 func (o *Outlet) spells(now time.Time, t *told) bool {
-	return o.pace.Gap > 0 && (t.brief || now.Sub(t.spelt) >= wholeEvery*o.pace.Age)
+	return o.pace.Gap > 0 && (t.brief || now.Sub(t.defined) >= wholeEvery*o.pace.Age)
 }
 
 // detailed is how much the details of a unit matter that is shown without: they are its second chance, too, where the first was
@@ -225,7 +225,7 @@ func (o *Outlet) Reported(now time.Time, u *Unit) {
 	if t := o.told[u.Number]; t != nil && u.Cares[o.slot].Late != o.late { // another audience tells what it looks like now
 		t.looks, t.marks = "", ""
 	}
-	if o.due(now, u, !o.spelt) < tellFrom {
+	if o.due(now, u, !o.defined) < tellFrom {
 		return
 	}
 	if u.Turned.Equal(now) {
@@ -341,7 +341,7 @@ func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matt
 		if crowded && c.matters < newcomer-1 { // newcomers wait: the air is theirs
 			break
 		}
-		r := o.record(b.At, now, c.u, !o.spelt)
+		r := o.record(b.At, now, c.u, !o.defined)
 		text := r.Append(nil, b.At)
 		if c.matters < must && len(data) > along {
 			break
@@ -367,14 +367,14 @@ func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matt
 		data = append(data, text...)
 		c.u.Cares[o.slot].Budget.Spend(len(text))
 		spelt = spelt || r.Form == code.Whole && o.Knows(c.u.Number)
-		o.tell(b.At, now, c.u, r, c.matters)
+		o.noteSent(b.At, now, c.u, r, c.matters)
 		fl.told = append(fl.told, c.u.Number)
 		said = true
 	}
 	if !said && len(o.told) == 0 && len(data) == headOctets {
 		return nil, 0, false
 	}
-	o.spoke, o.spelt = now, spelt
+	o.spoke, o.defined = now, spelt
 	o.number++
 	if fl.number = o.number; o.pace.Gap == 0 {
 		o.flights = append(o.flights, fl)
@@ -391,7 +391,7 @@ type candidate struct {
 // candidates are the units of which it matters enough to tell, the most urgent first.
 func (o *Outlet) candidates(now time.Time, n *Near) (list []candidate) {
 	for _, u := range n.All() {
-		if m := o.due(now, u, !o.spelt); m >= alongFrom {
+		if m := o.due(now, u, !o.defined); m >= alongFrom {
 			list = append(list, candidate{u, m})
 		}
 	}
@@ -435,8 +435,8 @@ func (o *Outlet) flies(number uint32) bool {
 // wholeEvery is how many times the age of a picture a whole event is good for who may have lost it.
 const wholeEvery = 3
 
-// tell notes that a record of a unit goes.
-func (o *Outlet) tell(at, now time.Time, u *Unit, r code.Record, matters float64) {
+// noteSent notes that a record of a unit goes.
+func (o *Outlet) noteSent(at, now time.Time, u *Unit, r code.Record, matters float64) {
 	t := o.told[u.Number]
 	if t == nil {
 		t = &told{changes: Budget{PerMinute: Changes(o.pace.Age)}}
@@ -461,7 +461,7 @@ func (o *Outlet) tell(at, now time.Time, u *Unit, r code.Record, matters float64
 			o.since = now
 			o.hasten(now)
 		}
-		t.spelt, t.brief = now, r.Event != u.Event
+		t.defined, t.brief = now, r.Event != u.Event
 	}
 	t.at, t.sent, t.gone, t.fresh = at.Add(-r.Age), now, 0, matters > tellFrom
 	o.counted++

@@ -54,7 +54,7 @@ func (p *pair) speak(arrives bool) int {
 		p.t.Fatal(err)
 	}
 	if p.out.Ended(p.now, number, arrives); arrives {
-		p.far.Take(p.now, b, false)
+		p.far.Apply(p.now, b, false)
 	}
 	return len(b.Records)
 }
@@ -126,14 +126,14 @@ func TestFarClockAndLack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.far.Take(here, b, false)
+		p.far.Apply(here, b, false)
 		events, _, _ := p.far.Show(here)
 		if len(events) != 1 || here.Sub(events[0].Time).Abs() > 5*time.Second || !events[0].Stale.After(here) {
 			t.Errorf("with clocks %v apart it is shown as %v", off, events)
 		}
 	}
 	far := NewFar(time.Second, 0)
-	far.Take(epoch, &code.Batch{Run: 1, At: epoch, Promise: time.Minute, Records: []code.Record{{Unit: 9, Form: code.Moved}}}, false)
+	far.Apply(epoch, &code.Batch{Run: 1, At: epoch, Promise: time.Minute, Records: []code.Record{{Unit: 9, Form: code.Moved}}}, false)
 	if got := far.Ask(epoch); len(got) != 1 || got[0] != 9 {
 		t.Errorf("asked for %v", got)
 	}
@@ -191,28 +191,28 @@ func TestOvertaken(t *testing.T) {
 		return b
 	}
 	p.report(report(t, "u", 54, 5, p.now))
-	p.far.Take(p.now, batch(), false)
+	p.far.Apply(p.now, batch(), false)
 	p.report(report(t, "u", 54.01, 9, p.now)) // it has become faster, and goes on
 	first := batch()
 	p.report(report(t, "u", 54.02, 9, p.now))
 	second := batch()
-	p.far.Take(p.now, second, false)
-	p.far.Take(p.now, first, false)
+	p.far.Apply(p.now, second, false)
+	p.far.Apply(p.now, first, false)
 	u := p.far.Find("u")
 	if off := u.Fix.Metres(p.near.Get("u").Fix); off > 1 || u.Fix.Speed != 90 {
 		t.Errorf("behind what has overtaken it the unit is %.0f m off, at %d", off, u.Fix.Speed)
 	}
 	whole := code.Batch{Run: second.Run, At: p.now.Add(-time.Minute), Start: 0, Promise: time.Minute,
 		Records: []code.Record{{Unit: u.Number, Version: u.Version ^ 1, Form: code.Whole, Event: report(t, "u", 53, 0, p.now)}}}
-	p.far.Take(p.now, &whole, false)
+	p.far.Apply(p.now, &whole, false)
 	if u.Version == whole.Records[0].Version || p.far.Starts[0] != second.Start {
 		t.Error("an old batch has changed a unit's event, or the site's start")
 	}
 	moved := code.Batch{Run: second.Run, At: p.now, Start: second.Start, Promise: time.Minute,
 		Records: []code.Record{{Unit: u.Number, Version: u.Version ^ 1, Form: code.Moved, Mask: code.NewPlace, Fix: u.Fix}}}
-	p.far.Take(p.now, &moved, false)
+	p.far.Apply(p.now, &moved, false)
 	at := u.Fix
-	p.far.Take(p.now, &whole, false)
+	p.far.Apply(p.now, &whole, false)
 	if u.Version != whole.Records[0].Version || u.Fix != at || len(p.far.Ask(p.now)) != 0 {
 		t.Errorf("the event that was missing: version %d at %+v, asked for %v", u.Version, u.Fix, p.far.Ask(p.now))
 	}
@@ -274,7 +274,7 @@ func TestAwayOverRestarts(t *testing.T) {
 		if events, _, _ := far.Show(now); len(events) != 0 {
 			t.Errorf("before its site is heard it is shown as %v", events)
 		}
-		news := far.Take(now, &code.Batch{Run: 7, At: now, Start: start, Promise: time.Minute}, false)
+		news := far.Apply(now, &code.Batch{Run: 7, At: now, Start: start, Promise: time.Minute}, false)
 		if back := len(news.Back) == 1; back != (start == 1) {
 			t.Errorf("with start %d behind start 1 it is back: %v", start, back)
 		}
@@ -307,7 +307,7 @@ func TestFlipsAreBounded(t *testing.T) {
 					t.Fatal(err)
 				}
 				out.Ended(now, number, true)
-				far.Take(now, b, false)
+				far.Apply(now, b, false)
 				for _, r := range b.Records {
 					switch {
 					case r.Unit == 2:

@@ -3,8 +3,8 @@
 import { h, s } from './dom.js'
 import { bps, clock, count, number, now, octets, span } from './words.js'
 
-const kinds = ['payload', 'advertisement', 'state', 'ack', 'repair', 'header', 'key', 'survey']
-const words = { payload: 'messages', advertisement: 'advertisements', state: 'news of sites', ack: 'receipts', repair: 'repairs', header: 'headers', key: 'greetings', survey: 'surveys' }
+const kinds = ['payload', 'advertisement', 'state', 'ack', 'repair', 'header', 'key', 'link_probe']
+const words = { payload: 'messages', advertisement: 'advertisements', state: 'news of sites', ack: 'acknowledgements', repair: 'repairs', header: 'headers', key: 'greetings', link_probe: 'link probes' }
 
 const chosen = { hours: 6, by: 'kinds', way: 'both' }
 const prices = { price: '', currency: '' }

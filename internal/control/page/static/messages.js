@@ -53,7 +53,7 @@ export async function act(what, e, state) {
     const values = await ask('Another precedence', `For ${about(life)}.`, [['precedence', 'Precedence', h('select', {}, precedences.map(p => h('option', { value: p, selected: p === life.precedence }, p)))]], 'Change it')
     if (!values) return
     body = values
-  } else if (what === 'withdraw' && !await ask('Withdraw the message', 'It is not sent any more, and nobody gets it who has not got it yet.', [], 'Withdraw')) return
+  } else if (what === 'cancel' && !await ask('Cancel the message', 'It is not sent any more, and nobody gets it who has not got it yet.', [], 'Cancel the message')) return
   const done = await order(path, body)
   if (!done) return
   answer = done.text
@@ -98,7 +98,7 @@ function detail(m) {
     h('h3', {}, 'Its life'),
     h('ol', { class: 'events' }, (m.life || []).map(e => h('li', {}, when(e.at) ? h('time', { datetime: e.at, title: e.at }, new Date(e.at).toTimeString().slice(0, 8)) : h('span', {}, '–'), h('span', {}, h('strong', {}, word(e.what)), e.site ? ` ${e.site}` : '', e.detail ? h('span', { class: 'soft' }, ` ${e.detail}`) : '')))),
     answer && h('p', { class: 'soft', role: 'status' }, answer),
-    open ? h('p', { class: 'buttons' }, [m.held ? ['release', 'Release'] : ['hold', 'Hold'], ['precedence', 'Precedence…'], ['withdraw', 'Withdraw…']].map(([what, text]) => h('button', { type: 'button', 'data-do': what, 'data-on': 'click' }, text))) : null)
+    open ? h('p', { class: 'buttons' }, [m.held ? ['release', 'Release'] : ['hold', 'Hold'], ['precedence', 'Precedence…'], ['cancel', 'Cancel…']].map(([what, text]) => h('button', { type: 'button', 'data-do': what, 'data-on': 'click' }, text))) : null)
 }
 
 export function draw({ view: v }, [id]) {

@@ -1,0 +1,326 @@
+package gateway
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/envelope"
+	"aldis/internal/rules/filter"
+	"aldis/internal/rules/mark"
+	"aldis/internal/site"
+)
+
+// adapters are the LAN sides of this gateway.
+type adapters struct {
+	list    []*adapter // by number
+	stepped bool       // one of them is being stepped: what it is to be told waits
+	fates   []fateOf
+	drain   drain
+	meeting meeting
+}
+
+// adapter is one of them.
+type adapter struct {
+	Adapter
+	number site.Adapter
+	due    time.Time // when it wants a Step
+}
+
+// fateOf is what an adapter is to be told of a message that it asked about.
+type fateOf struct {
+	adapter site.Adapter
+	site.Fate
+}
+
+// start makes them from the journal.
+func (fs *adapters) start(cfg Config, records []api.Record) (err error) {
+	memories := memoriesOf(records)
+	for number, maker := range cfg.Adapters {
+		f, err := maker(memories[number])
+		if err != nil {
+			return err
+		}
+		fs.list = append(fs.list, &adapter{Adapter: f, number: number})
+	}
+	slices.SortFunc(fs.list, func(a, b *adapter) int { return int(a.number) - int(b.number) })
+	if cfg.Meeting != nil {
+		fs.meeting.Meeting, err = cfg.Meeting(memories[site.Meeting])
+	}
+	return err
+}
+
+// Memories are what an adapter has asked to remember, in a journal.
+func Memories(records []api.Record, number site.Adapter) []site.Memory {
+	return memoriesOf(records)[number]
+}
+
+func memoriesOf(records []api.Record) map[site.Adapter][]site.Memory {
+	memories := map[site.Adapter][]site.Memory{}
+	records = slices.SortedStableFunc(slices.Values(records), func(a, b api.Record) int { return slices.Compare(a.Key, b.Key) })
+	for _, r := range records {
+		switch {
+		case r.Bucket == bucketBridge:
+			memories[site.JXTA] = append(memories[site.JXTA], site.Memory{Key: string(r.Key), Value: r.Value})
+		case r.Bucket == bucketAdapter && len(r.Key) > 0:
+			number := site.Adapter(r.Key[0])
+			memories[number] = append(memories[number], site.Memory{Key: string(r.Key[1:]), Value: r.Value})
+		}
+	}
+	return memories
+}
+
+// of is the adapter with this number; nil when this gateway has none.
+func (fs *adapters) of(number site.Adapter) *adapter {
+	for _, f := range fs.list {
+		if f.number == number {
+			return f
+		}
+	}
+	return nil
+}
+
+// due is when the first of them wants a Step; zero: none does.
+func (fs *adapters) due() (at time.Time) {
+	for _, f := range fs.list {
+		at = due.Earliest(at, f.due)
+	}
+	return due.Earliest(at, fs.meeting.due)
+}
+
+// describeItem is what the rules see of an item.
+func (fs *adapters) describeItem(it site.Item) site.Subject {
+	if f := fs.of(it.Adapter); f != nil {
+		return f.DescribeItem(it)
+	}
+	return site.Subject{Type: filter.Other, Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
+}
+
+// describe is what the rules see of a message.
+func (fs *adapters) describe(m *site.Message) site.Subject {
+	if f := fs.of(m.Adapter); f != nil {
+		return f.DescribeMessage(m)
+	}
+	return site.Subject{Scope: m.Scope, Owner: m.From, Topic: m.Topic}
+}
+
+// remark finds the key of a message again that came from the journal.
+func (fs *adapters) remark(rules []mark.Rule, m *site.Message) {
+	if m.Key != 0 {
+		s := fs.describe(m)
+		mark.Remark(rules, m, &s)
+	}
+}
+
+// stepAdapter gives an adapter an event and sees to what it wants done.
+func (g *Gateway) stepAdapter(now time.Time, number site.Adapter, ev site.Event) {
+	f := g.adapters.of(number)
+	if f == nil {
+		return
+	}
+	g.adapters.stepped = true
+	fo := f.Step(now, ev)
+	g.adapters.meeting.hear(now, number, ev, &fo)
+	for _, o := range fo.Orders {
+		g.out.LAN = append(g.out.LAN, api.LANOrder{Adapter: number, Order: o})
+	}
+	g.out.Notes = append(g.out.Notes, fo.Notes...)
+	for _, m := range fo.Remember {
+		g.Record(memoryRecord(number, m))
+	}
+	g.link.touched = g.link.touched || len(fo.Items)+len(fo.Carry)+len(fo.Done)+len(fo.Undelivered) > 0
+	for _, it := range fo.Items {
+		it.Adapter = number
+		g.crossing.put(now, it)
+		if it.Gone {
+			g.Record(bucketOwn, []byte(it.Key()), nil)
+		} else if value, err := encodeItem(it); err == nil {
+			g.Record(bucketOwn, []byte(it.Key()), value)
+		}
+	}
+	for i := range fo.Carry {
+		fo.Carry[i].Message.Adapter = number
+		g.carry(now, f, fo.Carry[i].Sites, &fo.Carry[i].Message)
+	}
+	for _, t := range fo.Done {
+		if p := g.known(senderOf(t)); p != nil {
+			p.ends.handed(t)
+		}
+	}
+	for _, u := range fo.Undelivered {
+		if p := g.known(senderOf(u.Token)); p != nil {
+			p.ends.failed(now, u)
+		}
+	}
+	f.due = fo.Deadline
+	g.adapters.stepped = false
+	g.TellFates(now)
+	g.meet(now)
+}
+
+// memoryRecord is the record of what an adapter wants to find again.
+func memoryRecord(number site.Adapter, m site.Memory) (bucket string, key, value []byte) {
+	bucket, key, value = bucketBridge, []byte(m.Key), m.Value
+	if number != site.JXTA {
+		bucket, key = bucketAdapter, append([]byte{byte(number)}, m.Key...)
+	}
+	if len(value) == 0 {
+		value = nil
+	}
+	return bucket, key, value
+}
+
+// carry takes a message of this site into custody for those sites that the rules let it go to.
+func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Message) {
+	refuse := func(siteID uint16) {
+		if p := g.byID[siteID]; p != nil {
+			p.Counts.Refused++
+		}
+		g.adapters.ended(m, true)
+	}
+	if d := &g.adapters.drain; d.on { // its sender hears of it as of a queue that is full
+		for _, siteID := range sites {
+			if g.byID[siteID] != nil {
+				d.refused++
+				refuse(siteID)
+			}
+		}
+		return
+	}
+	if len(g.cfg.Messages) > 0 || !g.cfg.Filter.Empty() {
+		s := f.DescribeMessage(m)
+		mark.Mark(g.cfg.Messages, now, m, &s)
+		if !g.cfg.Filter.Empty() {
+			sites = slices.DeleteFunc(slices.Clone(sites), func(siteID uint16) bool {
+				stays := !g.crossing.carries(now, site.Out, siteID, s)
+				if stays {
+					refuse(siteID)
+				}
+				return stays
+			})
+		}
+	}
+	for _, b := range g.bearers {
+		var to []*mail.Peer
+		for _, siteID := range sites {
+			if p := g.byID[siteID]; p != nil && p.bearer == b {
+				to = append(to, p.Peer)
+			}
+		}
+		if len(to) == 0 {
+			continue
+		}
+		refused := b.Carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
+		g.orders.heed(now)
+		for _, p := range to {
+			if slices.Contains(refused, p) {
+				refuse(p.ID)
+			} else {
+				p.Counts.Accepted++
+			}
+		}
+	}
+}
+
+// waitsUntil is until when a far message waits for local peers; zero: as long as the connection that it belongs to.
+func (g *Gateway) waitsUntil(now time.Time, m *site.Message) time.Time {
+	s := g.adapters.describe(m)
+	if s.Stream {
+		return time.Time{}
+	}
+	return now.Add(mark.Wait(g.cfg.Messages, g.cfg.Wait, m, &s))
+}
+
+// deliver hands a message of a far site to its adapter. Where there is none here, nobody will get it.
+func (g *Gateway) deliver(now time.Time, m site.FarMessage) {
+	if g.adapters.of(m.Message.Adapter) == nil {
+		g.Drop("face")
+		g.byID[m.Site].ends.failed(now, site.Undelivered{Token: m.Token, Why: site.Nobody})
+		return
+	}
+	g.stepAdapter(now, m.Message.Adapter, m)
+}
+
+// siteLost tells every adapter that all it knows of a site is void.
+func (g *Gateway) siteLost(now time.Time, siteID uint16) {
+	for _, f := range g.adapters.list {
+		g.stepAdapter(now, f.number, site.SiteLost{Site: siteID})
+	}
+}
+
+// ended notes that a message has reached its site, or never will.
+func (fs *adapters) ended(m *site.Message, refused bool) {
+	if m != nil && m.Token != 0 {
+		fs.fates = append(fs.fates, fateOf{m.Adapter, site.Fate{Token: m.Token, Refused: refused}})
+	}
+}
+
+// TellFates tells the adapters what has become of their messages.
+func (g *Gateway) TellFates(now time.Time) {
+	for !g.adapters.stepped && len(g.adapters.fates) > 0 {
+		f := g.adapters.fates[0]
+		g.adapters.fates = g.adapters.fates[1:]
+		g.stepAdapter(now, f.adapter, f.Fate)
+	}
+}
+
+// Meeting is where adapters of this gateway meet (internal/interop): what the clients of one say may reach those of another here.
+type Meeting interface {
+	// Hear is told of every Step of an adapter: what happened to it, and what it wants done. It takes out of that what is not for
+	// the road. Before the first Step it hears of the items of an earlier run, of each adapter's by itself.
+	Hear(now time.Time, from site.Adapter, ev site.Event, out *site.Output)
+	// Step brings it to now, when something was heard or it is due.
+	Step(now time.Time) site.Met
+}
+
+// meeting is the Meeting of a gateway, and when it has its next Step; empty where adapters do not meet.
+type meeting struct {
+	Meeting
+	due   time.Time
+	begun bool
+	heard bool // since its last Step
+	tells bool // the adapters are being told what it wants
+}
+
+// hear lets it know what an adapter does.
+func (m *meeting) hear(now time.Time, from site.Adapter, ev site.Event, out *site.Output) {
+	if m.Meeting != nil {
+		m.Meeting.Hear(now, from, ev, out)
+		m.heard = true
+	}
+}
+
+// begin comes before its first Step, when the adapters have had theirs.
+func (m *meeting) begin(now time.Time, own []site.Item) {
+	if m.Meeting == nil {
+		return
+	}
+	for _, it := range own {
+		m.Meeting.Hear(now, it.Adapter, nil, &site.Output{Items: []site.Item{it}})
+	}
+	m.begun, m.heard = true, true
+}
+
+// meet tells the adapters what their meeting wants them to be told, until it wants nothing more.
+func (g *Gateway) meet(now time.Time) {
+	m := &g.adapters.meeting
+	if !m.begun || m.tells || g.adapters.stepped {
+		return
+	}
+	m.tells = true
+	for m.heard || due.Reached(now, m.due) {
+		m.heard = false
+		out := m.Step(now)
+		m.due = out.Deadline
+		g.out.Notes = append(g.out.Notes, out.Notes...)
+		for _, memory := range out.Remember {
+			g.Record(memoryRecord(site.Meeting, memory))
+		}
+		for _, t := range out.Tell {
+			g.stepAdapter(now, t.Adapter, t.Event)
+		}
+	}
+	m.tells = false
+}

@@ -1,0 +1,128 @@
+package gateway
+
+import (
+	"cmp"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/carriage"
+	"aldis/internal/gateway/keys"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+)
+
+// Trust is keys of single nodes, in the place of Config.Key.
+type Trust = keys.Trust
+
+// ForgetMost is how often a peer can be forgotten in one run.
+const ForgetMost = seal.ForgetMost
+
+// RefusesDatagrams says whether a reason of Status.Dropped is one for which a datagram of the link is not taken.
+func RefusesDatagrams(reason string) bool { return keys.Refuses(reason) }
+
+// newKeys are the keys of a node that has these peers.
+func newKeys(cfg *Config, road keys.Road, peers []*mail.Peer) *keys.Keys {
+	mul := cfg.Profile.Transport == profile.PMul
+	return keys.New(keys.Config{
+		ID: cfg.ID, Name: cfg.Name, Incarnation: cfg.Incarnation, Key: cfg.Key, Trust: cfg.Trust, Road: road,
+		Forward: !mul, Shared: mul && cfg.Group.IsValid(),
+		AckDelay: cfg.Profile.AckDelay, ProbeInterval: cfg.Profile.ProbeInterval, RoundTrip: carriage.TimingOf(cfg.Profile, cfg.Shore).RoundTrip,
+	}, peers)
+}
+
+// answer does what a datagram asks for that does not count.
+func (g *Gateway) answer(now time.Time, p *peer, o *keys.Opened) {
+	if o.Hello != nil {
+		p.Counts.DatagramsReceived++
+		p.Ledger.Head(mail.Received, o.Info.Long)
+		p.Ledger.Add(mail.Received, mail.Key, o.Info.Proofs)
+		p.Ledger.Add(mail.Received, mail.Key, o.Octets)
+		if o.Info.Newest {
+			p.Handshake.Model = cmp.Or(p.Handshake.Model, o.Hello.Model) // only what is sent is coded by it
+		}
+	}
+	if o.Restarted {
+		p.Link.Restarted()
+	}
+	if o.Heard {
+		p.Link.Heard(now)
+	}
+	if o.Greeting != nil {
+		p.Link.Greeting(now, *o.Greeting)
+	}
+	if !o.Owe.IsZero() {
+		p.Handshake.Owe(o.Owe)
+	}
+	if o.Greet != nil {
+		hello := g.Hello(now, p.Peer)
+		o.Greet.Apply(&hello)
+		p.Link.Greet(now, o.Greet.Addr, hello)
+	}
+}
+
+// forget obeys the operator: nothing is known of a peer's starts and addresses any more.
+func (g *Gateway) forget(now time.Time, ev api.Forget) {
+	p := g.byID[ev.Peer]
+	if p == nil || !g.estrange(now, p, ev.AnyStart) {
+		g.Note("warn", "a peer was not forgotten: the id is unknown, or it was forgotten too often since this start. In the second case restart the gateway", "id", ev.Peer)
+		return
+	}
+	g.Note("info", "a peer was forgotten; its datagrams are accepted again after its next answer", "peer", p.Name, "id", p.ID, "any_start", ev.AnyStart)
+}
+
+// estrange makes a stranger of a peer; false: that was done too often in this run.
+func (g *Gateway) estrange(now time.Time, p *peer, anyStart bool) bool {
+	if !g.keys.Forget(p.ID, anyStart) {
+		return false
+	}
+	p.Paths.Forget()
+	p.Link.RecordPaths()
+	p.LastHeard = time.Time{}
+	p.Handshake.KnowsUs = false
+	p.Handshake.Owe(now)
+	return true
+}
+
+// part ends what is under way to and from peers that the roster does not name, and begins with those that it names again.
+func (g *Gateway) part(now time.Time) {
+	for _, p := range g.peers {
+		named := g.keys.Rosters.Names(p.ID)
+		if p.Gone == !named {
+			continue
+		}
+		if p.Gone = !named; named {
+			p.Handshake.Owe(now)
+			continue
+		}
+		for _, c := range p.bearer.Channels {
+			c.Gone(now, p.Peer)
+		}
+		for _, c := range p.bearer.Carriers {
+			for _, e := range c.NewStore(p.Peer) {
+				if payload := e.Content.Payload; payload != nil {
+					p.Counts.Cancelled++
+					g.adapters.ended(payload, true)
+				} else {
+					p.ends.back(now, e.Content.Lost)
+				}
+			}
+		}
+		g.replica.Forget(p.ID)
+		g.RecordPeer(p.Peer)
+		p.far.clear()
+		g.siteLost(now, p.ID)
+		g.Note("warn", "the roster no longer names a peer; the gateway refuses its datagrams and the messages that waited for it", "peer", p.Name, "id", p.ID)
+	}
+}
+
+// tellRosters tells peers the rosters that they lack.
+func (g *Gateway) tellRosters(now time.Time) {
+	for _, b := range g.bearers {
+		for _, t := range g.keys.Rosters.Tell(now, func(p *mail.Peer) bool { return g.byID[p.ID].bearer == b }) {
+			g.keys.Rosters.Refused(now, t, b.Carrier().Accept(now, t.To, envelope.Message{Roster: t.Octets}, mail.Key))
+		}
+	}
+	g.keys.Rosters.Turn(now)
+}

@@ -1,0 +1,372 @@
+package unicast
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/due"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+	"aldis/internal/site"
+)
+
+// datagramBuilder is a datagram being composed.
+type datagramBuilder struct {
+	budget  int // octets left for frames
+	frames  []frame.Frame
+	kinds   []mail.Kind
+	ride    *frame.Ack // room is kept for it: it goes with the first message, or else alone
+	carries []carried  // of which messages it has what
+	hurry   bool       // the last message in it is a flash message
+	full    bool       // a message had no room beside what was there first: that goes now, and the message next
+}
+
+// carried is what a datagram has of a message.
+type carried struct {
+	of     *mail.Entry
+	octets int
+	again  bool
+}
+
+// recordAired notes in the lives of messages that they are on the air.
+func (l *datagramBuilder) recordAired(store *mail.Store) {
+	for _, what := range l.carries {
+		store.Aired(what.of, what.octets, len(l.carries)-1, what.again)
+	}
+}
+
+// size is what f costs when another frame follows it.
+func size(f frame.Frame) int { return len(frame.Append(nil, f, false)) }
+
+// add puts f in if it fits: with another frame behind it, or at least as the last.
+func (l *datagramBuilder) add(f frame.Frame, kind mail.Kind) bool {
+	switch n := size(f); {
+	case n <= l.budget:
+		l.budget -= n
+	case len(frame.Append(nil, f, true)) <= l.budget:
+		l.budget = 0
+	default:
+		return false
+	}
+	l.frames = append(l.frames, f)
+	l.kinds = append(l.kinds, kind)
+	return true
+}
+
+// addRiding is add for a message or a segment of one, which takes the acknowledgement along that waits for one.
+func (l *datagramBuilder) addRiding(f frame.Frame, kind mail.Kind) bool {
+	r := l.ride
+	if r != nil {
+		f = riding(f, uint8(r.Cumulative))
+		l.ride = nil
+		l.budget += size(*r)
+	}
+	if l.add(f, kind) {
+		return true
+	}
+	if r != nil {
+		l.ride = r
+		l.budget -= size(*r)
+	}
+	return false
+}
+
+// riding is a frame that carries an acknowledgement.
+func riding(f frame.Frame, cumulative uint8) frame.Frame {
+	switch f := f.(type) {
+	case frame.Data:
+		f.Rides, f.Cumulative = true, cumulative
+		return f
+	case frame.Segment:
+		f.Rides, f.Cumulative = true, cumulative
+		return f
+	}
+	return f
+}
+
+// rides says whether a frame carries an acknowledgement.
+func rides(f frame.Frame) bool {
+	switch f := f.(type) {
+	case frame.Data:
+		return f.Rides
+	case frame.Segment:
+		return f.Rides
+	}
+	return false
+}
+
+// compose sends the next datagram to a peer; false when there is nothing that may go.
+func (c *Carrier) compose(now time.Time, l *peerLink) bool {
+	probe := l.sender.ProbeDue(now)
+	long := l.ask(now, probe) || !l.Handshake.KnowsUs
+	to := &datagramBuilder{budget: c.Profile.Filled() - seal.Overhead(long)}
+	if probe {
+		to.budget -= size(frame.Probe{})
+		if l.sender.Dead() { // when it gets through the peer need not ask what has arrived
+			l.receiver.Probed(now)
+		}
+	}
+	if l.announce != nil {
+		to.budget -= size(*l.announce)
+	}
+	if !l.Handshake.Ending {
+		l.cut.startBulk(l, now)
+	}
+	refused := l.Handshake.Refused != mail.Taken
+	if refused { // its sender has to know what of the stream is here
+		l.receiver.Probed(now)
+	}
+	// An acknowledgement takes along what a key is made of: who holds up the one holds up the other.
+	hello := long || l.Handshake.Owed || refused || c.Lacks(l.ID) && (len(l.receiver.Acks()) > 0 || len(l.answers) > 0)
+	if hello {
+		to.add(c.Services.Hello(now, l.Peer), mail.Key)
+	}
+	for _, r := range l.receiver.Acks() {
+		if !refused && r.Queue == frame.Direct && len(r.Bitmap) == 0 && len(l.answers) == 0 && !c.Timing.Reorder && size(r) <= to.budget {
+			to.ride = &r
+			to.budget -= size(r)
+			continue
+		}
+		to.add(r, mail.Ack)
+	}
+	for _, id := range l.answers {
+		to.add(frame.Answer{ID: id}, mail.Ack)
+	}
+	if !l.sender.Dead() && !l.Handshake.Ending {
+		c.addMessages(now, l, to)
+	}
+	if to.ride != nil {
+		to.precede(*to.ride)
+	}
+	if l.announce != nil {
+		to.precede(*l.announce)
+	}
+	if probe {
+		l.question.probe = l.sender.ProbeSent(now)
+		to.precede(frame.Probe{ID: l.question.probe})
+	}
+	keepalive := *c.Keepalive > 0 && !now.Before(l.LastSent.Add(*c.Keepalive))
+	if !(l.announce != nil || probe || len(l.answers) > 0 || !c.Greeting.greets(l) && due.Reached(now, l.Handshake.Due) || keepalive ||
+		due.Reached(now, l.receiver.Due()) || to.full || to.carriesData()) {
+		l.readyAt = time.Time{}
+		return false
+	}
+	return c.post(now, l, to, long, hello)
+}
+
+// precede puts a small frame that has its room before all others but a HELLO: that says what the others mean.
+func (l *datagramBuilder) precede(f frame.Frame) {
+	at := 0
+	if len(l.frames) > 0 {
+		if _, hello := l.frames[0].(frame.Hello); hello {
+			at = 1
+		}
+	}
+	l.frames = slices.Insert(l.frames, at, f)
+	l.kinds = slices.Insert(l.kinds, at, mail.Ack)
+}
+
+func (l *datagramBuilder) carriesData() bool {
+	for _, f := range l.frames {
+		switch f.(type) {
+		case frame.Data, frame.Segment, frame.NORM:
+			return true
+		}
+	}
+	return false
+}
+
+// post seals what a datagram holds and notes that it went; false when it did not.
+func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, hello bool) bool {
+	var body []byte
+	sizes := make([]int, len(what.frames))
+	for i, f := range what.frames {
+		n := len(body)
+		body = frame.Append(body, f, i == len(what.frames)-1)
+		sizes[i] = len(body) - n
+	}
+	data, ok := c.Services.Seal(l.ID, long, body)
+	if !ok {
+		return false
+	}
+	state, payload := 0, false
+	for i, n := range sizes {
+		if rides(what.frames[i]) {
+			l.Ledger.Add(mail.Sent, mail.Ack, 1)
+			n--
+		}
+		l.Ledger.Add(mail.Sent, what.kinds[i], n)
+		switch what.kinds[i] {
+		case mail.State, mail.Advertisement:
+			state += n
+		case mail.Payload:
+			payload = true
+		}
+	}
+	l.news.charge(now, c.shareOf(l), state, payload)
+	l.Ledger.Head(mail.Sent, long)
+	l.Counts.DatagramsSent++
+	if hello {
+		l.Handshake.Said(now, c.Timing.Prompt, c.Profile.ProbeInterval)
+	}
+	l.receiver.Settle()
+	l.answers, l.announce, l.readyAt, l.LastSent = nil, nil, time.Time{}, now
+	air, rate := l.Air()
+	air.Sent(now, c.Profile, len(data), rate)
+	what.recordAired(c.Store)
+	what.aired(now, l, air)
+	if payload {
+		air.KeepCopy(c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, 1, l.sender.IsListening())
+	}
+	c.Services.Send(l.Addr, data)
+	return true
+}
+
+// mostDirect is how many datagrams without NORM may go while NORM waits.
+const mostDirect = 4
+
+// bulkFirst says whether NORM goes before the direct queue: it has waited enough, or its source has the turn. What was lost
+// of the direct queue goes before that, since all behind it waits there.
+func (l *peerLink) bulkFirst(lost bool) bool {
+	if len(l.long.out) == 0 {
+		return false
+	}
+	next := l.first(frame.Direct)
+	switch {
+	case next == nil:
+		return l.long.passed >= mostDirect
+	case next.Urgent():
+		return false
+	case l.long.passed >= mostDirect:
+		return true
+	}
+	number, b := l.long.of(l.long.out[0].info.Object)
+	if lost || b == nil {
+		return false
+	}
+	e := l.Box.At(mail.TransmissionID{Queue: frame.Bulk, Number: number})
+	return e != nil && l.Box.Yields(next, e)
+}
+
+// addMessages fills a datagram: what was lost, what waits, state, and NORM when none of these is there or it goes first.
+func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
+	lost := l.sender.Lost(now)
+	if l.bulkFirst(len(lost) > 0) && c.addNORM(now, l, to) {
+		return
+	}
+	any := false
+	for _, at := range lost {
+		if _, _, ok := l.cut.Repeat(at.Number); ok {
+			if !l.cut.repeat(l, now, to, at) {
+				break
+			}
+			any = true
+			continue
+		}
+		e := l.Box.At(at)
+		if e == nil {
+			break
+		}
+		if to.hurries(e.Rank(), c.Profile.Filled()); !c.addData(now, l, to, at, e.Message, mail.Repair) {
+			break
+		}
+		any = true
+		l.Counts.Repeated++
+	}
+	if l.cut.turn(l) && l.cut.fill(l, now, to) {
+		any = true
+	}
+	// Behind what was lost, however urgent: the queue is read in order, so nothing is read before that.
+	for e := l.first(frame.Direct); e != nil; e = l.first(frame.Direct) {
+		to.hurries(e.Rank(), c.Profile.Filled())
+		if !c.addData(now, l, to, mail.TransmissionID{Queue: frame.Direct, Number: l.sender.Next(frame.Direct)}, e.Message, e.Kind) {
+			if to.carriesData() {
+				break
+			}
+			if len(to.frames) > 0 && l.Handshake.KnowsUs {
+				to.full = true
+				break
+			}
+			// It fits no datagram, though queueOf thought so, or none with a hello, and a silent peer may answer that in hours:
+			// it must not stop those behind it.
+			c.Store.Move(e, frame.Bulk)
+			continue
+		}
+		any = true
+	}
+	if may, _ := c.mayTell(now, l); may {
+		for l.roomForNews() && c.addNews(now, l, to) {
+			any = true
+		}
+	}
+	if !l.cut.spares(l, to) && l.cut.fill(l, now, to) {
+		any = true
+	}
+	if any {
+		l.long.passed++
+		return
+	}
+	c.addNORM(now, l, to)
+}
+
+// A message of flash precedence or above goes twice, so long after each other: until its loss were noticed two round trips would
+// pass. What is less urgent makes its datagrams longer by little. docs/decisions/precedence.md.
+const twiceAfter = profile.LeastCopyAfter
+
+var flash = site.Flash.Rank()
+
+// hurries notes a message of so much urgency that goes into a datagram. Behind a flash message little else has room.
+func (l *datagramBuilder) hurries(rank, datagram int) {
+	switch {
+	case rank >= flash:
+		l.hurry = true
+	case l.hurry:
+		l.hurry = false
+		l.budget = min(l.budget, datagram/4)
+	}
+}
+
+// addData puts one message into a datagram if it fits, assigning its number if it has none.
+func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at mail.TransmissionID, m *mail.Message, kind mail.Kind) bool {
+	e := l.Box.At(at)
+	gone := e != nil && e.Gone
+	body := c.encode(now, l, at, m, gone, gone && (e.Again || e.Aired.So == 0))
+	prompt := m.Content.Payload == nil // others wait for what a site has
+	last := l.endsBurst(c.Profile, e == nil, len(body))
+	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || last || l.asks(), Body: slices.Clone(body)}
+	if f.Short {
+		f.Number &= 0xff
+	}
+	if f.Free, f.After = l.free(at, m); f.Free && len(frame.Append(nil, f, true)) > to.budget {
+		f.Free, f.After = false, 0
+	}
+	if !to.addRiding(f, kind) {
+		return false
+	}
+	l.went(f.Prompt, len(body))
+	alone := l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
+	if e == nil {
+		e = c.assign(l, at, m)
+		l.given.gave(at.Number, l.Box.Oldest(frame.Direct, at.Number), m.Line())
+		if flow := l.history.Flow(m.Content.Payload); flow != nil {
+			l.history.Sent(flow, at.Number, m)
+		}
+	}
+	if !e.Gone {
+		e.Aired = mail.Aired{Asked: f.Prompt, Alone: alone}
+	}
+	e.Gone, e.Again = true, gone
+	l.Box.Went(e, size(f))
+	to.carries = append(to.carries, carried{e, size(f), kind == mail.Repair})
+	switch {
+	case m.Twice():
+		l.sender.SentTwice(now, at, twiceAfter)
+	case prompt || last:
+		l.sender.SentPrompt(now, at)
+	default:
+		l.sender.Sent(now, at)
+	}
+	return true
+}

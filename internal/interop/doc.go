@@ -1,0 +1,36 @@
+// Package interop connects the protocol adapters of one gateway by the operator's rules. A track that JXTA peers report
+// in an element of a pipe's messages appears as a unit on the maps of TAK devices, and the other way round; a pipe and
+// a TAK chat room become one room.
+//
+// Track and Line (words.go) are the neutral forms. Each adapter has a side here that converts what its clients say to
+// these forms and back: jxtaSide, takSide. A third adapter needs a third side, and keys in Rule that name its objects.
+//
+// The adapters do not know of this. For the JXTA adapter the Meeting is a far site that has the rules' pipes open;
+// Hear takes out what the adapter would carry there. For the TAK adapter it is a client (tak.Met).
+//
+// Nothing loops, and nothing appears twice (docs/decisions/adapters-meet.md):
+//
+//   - What JXTA peers of this LAN say becomes a TAK event here, at the site that holds their lease, and crosses as
+//     such.
+//   - What TAK devices of this LAN and of far sites say becomes a message for the JXTA peers of this LAN. It does not
+//     cross.
+//   - What a rule has produced carries a mark, and no rule processes it again.
+//   - The newest report of a unit wins, whoever sent it.
+//
+// Chat lines survive a restart until the JXTA adapter has handed them over. The package is pure: callers pass the
+// time, which never goes back. It belongs to one goroutine.
+//
+// # Files
+//
+// Read words.go, rule.go and meeting.go, then one side.
+//
+//   - words.go: the neutral forms Track and Line
+//   - rule.go: the operator's rules
+//   - meeting.go: Meeting, units and chat lines
+//   - element.go: values in a message element, and back
+//   - jxta.go: the side of JXTA
+//   - tak.go: the side of TAK
+//   - memory.go: what survives a restart
+//   - trouble.go: what was refused, and counters
+//   - explain.go: what `gateway check` says about an example
+package interop

@@ -1,0 +1,242 @@
+package segment
+
+import (
+	"cmp"
+	"slices"
+
+	"aldis/internal/link/frame"
+)
+
+// MaxObject is how many octets an object that is cut has at most, as coded.
+const MaxObject = 1 << 20
+
+// MostUnder is how many objects may be under way, so that the low 7 bits of their numbers name them.
+const MostUnder = 48
+
+// sliver is how many octets a segment has at least, unless its object has fewer left.
+const sliver = 24
+
+// Cutter is the objects to one peer that are being cut, and the segments under way. The zero value is ready.
+type Cutter struct {
+	objects map[uint64]*object // by number of the bulk queue
+	under   map[uint64]*span   // by number of the direct queue
+	octets  int                // of those of under that have not arrived
+}
+
+// object is a message that is cut.
+type object struct {
+	number  uint64
+	rank    int
+	free    bool
+	body    []byte
+	given   int // octets of it that were cut
+	flying  int // segments that are not known to have arrived
+	strikes int
+}
+
+// span is what a segment has of which object.
+type span struct {
+	of       *object // nil: the segment is not needed any more, and its number goes without a body
+	id       uint8
+	from, to int
+	arrived  bool
+}
+
+// idOf is what names an object in its segments.
+func idOf(number uint64) uint8 { return uint8(number) & 0x7f }
+
+// Begin takes an object; of two, the one of the higher rank is cut first. free: its receiver need not wait for the objects before
+// it. An object whose number is under way begins anew.
+func (c *Cutter) Begin(number uint64, rank int, free bool, body []byte) {
+	c.End(number)
+	if c.objects == nil {
+		c.objects = map[uint64]*object{}
+	}
+	c.objects[number] = &object{number: number, rank: rank, free: free, body: body}
+}
+
+// Has says whether an object is under way.
+func (c *Cutter) Has(number uint64) bool { return c.objects[number] != nil }
+
+// Progress is how many octets of an object are known to have arrived, and how many it has; 0, 0: it is not under way.
+func (c *Cutter) Progress(number uint64) (there, all int) {
+	o := c.objects[number]
+	if o == nil {
+		return 0, 0
+	}
+	there = o.given
+	for _, s := range c.under {
+		if s.of == o && !s.arrived {
+			there -= s.to - s.from
+		}
+	}
+	return there, len(o.body)
+}
+
+// Flying counts the segments that are not known to have arrived.
+func (c *Cutter) Flying() (n int) {
+	for _, s := range c.under {
+		if !s.arrived {
+			n++
+		}
+	}
+	return n
+}
+
+// Octets are those of the segments that are not known to have arrived.
+func (c *Cutter) Octets() int { return c.octets }
+
+// Numbers are those of the segments that were cut and not acknowledged, ascending.
+func (c *Cutter) Numbers() (list []uint64) {
+	for at := range c.under {
+		list = append(list, at)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Next is the object of which the next segment is: the most urgent, and of these the first. false: all are cut.
+func (c *Cutter) Next() (number uint64, rank int, ok bool) {
+	if o := c.next(); o != nil {
+		return o.number, o.rank, true
+	}
+	return 0, 0, false
+}
+
+func (c *Cutter) next() (next *object) {
+	for _, o := range c.objects {
+		if o.given < len(o.body) && (next == nil || cmp.Or(cmp.Compare(next.rank, o.rank), cmp.Compare(o.number, next.number)) < 0) {
+			next = o
+		}
+	}
+	return next
+}
+
+// Cut is the next segment. most is the room in octets for its body and, in the first segment of an object, its total. last: it ends its
+// object. false: there is none, or too little room. The segment is under way once Gave is called.
+func (c *Cutter) Cut(most int) (f frame.Segment, last, ok bool) {
+	o := c.next()
+	if o == nil {
+		return f, false, false
+	}
+	f.Object = idOf(o.number)
+	if o.given == 0 {
+		f.Total, f.Free = len(o.body), o.free
+		most -= frame.SegmentTotal(f)
+	}
+	left := len(o.body) - o.given
+	if most < min(left, sliver) {
+		return f, false, false
+	}
+	n := min(most, left)
+	f.Body = o.body[o.given : o.given+n]
+	return f, n == left, true
+}
+
+// Gave notes that the segment that Cut has cut goes under a number of the direct queue.
+func (c *Cutter) Gave(at uint64, f frame.Segment) {
+	if c.under == nil {
+		c.under = map[uint64]*span{}
+	}
+	o := c.next()
+	c.under[at] = &span{of: o, id: f.Object, from: o.given, to: o.given + len(f.Body)}
+	o.given += len(f.Body)
+	o.flying++
+	c.octets += len(f.Body)
+}
+
+// Restore takes a segment that was under way when the gateway stopped. What it was is not known any more.
+func (c *Cutter) Restore(at uint64, id uint8) {
+	if c.under == nil {
+		c.under = map[uint64]*span{}
+	}
+	c.under[at] = &span{id: id}
+}
+
+// Repeat is a segment as it goes again, and the number of its object. A segment that is not needed any more has no body and makes its
+// receiver forget what it has of the object. false: there is no segment of this number.
+func (c *Cutter) Repeat(at uint64) (f frame.Segment, number uint64, ok bool) {
+	s := c.under[at]
+	if s == nil {
+		return f, 0, false
+	}
+	f.Object = s.id
+	if s.of == nil {
+		return f, 0, true
+	}
+	if s.from == 0 {
+		f.Total, f.Free = len(s.of.body), s.of.free
+	}
+	f.Body = s.of.body[s.from:s.to]
+	return f, s.of.number, true
+}
+
+// Arrived notes that a segment has arrived; acked: and so have all before it, so that it is forgotten here. false: there is no segment
+// of this number.
+func (c *Cutter) Arrived(at uint64, acked bool) bool {
+	s := c.under[at]
+	if s == nil {
+		return false
+	}
+	if !s.arrived {
+		s.arrived = true
+		c.octets -= s.to - s.from
+		if s.of != nil {
+			s.of.flying--
+		}
+	}
+	if acked {
+		delete(c.under, at)
+	}
+	return true
+}
+
+// End forgets an object, because it has arrived or begins anew. Segments of it that are under way keep their numbers.
+func (c *Cutter) End(number uint64) {
+	o := c.objects[number]
+	if o == nil {
+		return
+	}
+	delete(c.objects, number)
+	for _, s := range c.under {
+		if s.of == o {
+			if !s.arrived {
+				c.octets -= s.to - s.from
+			}
+			s.of, s.from, s.to = nil, 0, 0
+		}
+	}
+}
+
+// Strike is called each time the peer has said what it has. It returns the objects, ascending, of which all segments have arrived and
+// which the peer still lacks: those for which that was so as many times in a row as times says.
+func (c *Cutter) Strike(times int) (list []uint64) {
+	for _, o := range c.objects {
+		if o.given < len(o.body) || o.flying > 0 {
+			o.strikes = 0
+		} else if o.strikes++; o.strikes >= times {
+			list = append(list, o.number)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// All are the numbers of the objects under way, ascending.
+func (c *Cutter) All() (list []uint64) {
+	for number := range c.objects {
+		list = append(list, number)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Open counts the objects of which something is not cut yet.
+func (c *Cutter) Open() (n int) {
+	for _, o := range c.objects {
+		if o.given < len(o.body) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,144 @@
+package site
+
+import "time"
+
+// Event is what happens to an adapter: one of the types below, or one that its own LAN room tells. A nil Event means that
+// only time passed.
+type Event interface{ AdapterEvent() }
+
+// What the road tells an adapter.
+type (
+	// FarItem: a sister gateway's site has, or no longer has, this.
+	FarItem struct {
+		Site uint16
+		Item Item
+	}
+	// FarMessage: somebody at another site said this; it is to be re-created for those here. Token comes back in
+	// Output.Done when all of them were handed it, or in Output.Undelivered when one of them will not get it; until then
+	// the gateway keeps the message in its journal and hands it in again after a restart. Until is how long it waits for
+	// those who are away; zero: as the adapter thinks best.
+	FarMessage struct {
+		Site    uint16
+		Token   uint64
+		Message Message
+		Until   time.Time
+	}
+	// SiteLost: all that is known of this site is void (the node left the network's configuration, or lost its store).
+	SiteLost struct{ Site uint16 }
+	// Fate: the far site has stored the message with this Token or, Refused, will never get it.
+	Fate struct {
+		Token   uint64
+		Refused bool
+	}
+)
+
+// AdapterEvent marks FarItem as an event of a protocol adapter.
+func (FarItem) AdapterEvent() {}
+
+// AdapterEvent marks FarMessage as an event of a protocol adapter.
+func (FarMessage) AdapterEvent() {}
+
+// AdapterEvent marks SiteLost as an event of a protocol adapter.
+func (SiteLost) AdapterEvent() {}
+
+// AdapterEvent marks Fate as an event of a protocol adapter.
+func (Fate) AdapterEvent() {}
+
+// ConnID names one connection of a LAN for the life of the process; never reused, never 0.
+type ConnID uint64
+
+// Order is something that an adapter wants its LAN room to do. What it is, those two alone know.
+type Order interface {
+	// Concerns is the connection that the order is for: orders for one connection stay in order; 0: for none. An order
+	// that confirms lets the other end forget something, so that it must not go before the records of earlier Steps are
+	// durable.
+	Concerns() (conn ConnID, confirms bool)
+	// Octets is about what the order takes in memory while it waits.
+	Octets() int
+}
+
+// Why says why somebody here did not get a far message.
+type Why uint8
+
+// The reasons, by their numbers on the link.
+const (
+	LifeOver Why = iota // whom it was for stayed away until its life ended
+	NoRoom              // it was given up for the octets that may wait
+	Nobody              // nobody here is known that it could be for
+	Unfit               // the local software has no form for it
+	Broken              // the connection that it belongs to has ended, and both ends know
+	Unread              // the gateway of the receiver could not read it, and nobody can send it again
+)
+
+// String is the reason's name for operators.
+func (w Why) String() string {
+	names := [...]string{"its life is over", "no room", "nobody listens", "it cannot be written", "its stream has ended", "it could not be read"}
+	if int(w) < len(names) {
+		return names[w]
+	}
+	return "another reason"
+}
+
+// Undelivered ends a FarMessage that somebody here should have had and did not get.
+type Undelivered struct {
+	Token uint64
+	Why   Why
+	For   string // the endpoint that did not get it; "": none is known
+}
+
+// Carry asks the gateway to take a message into custody for the named sites.
+type Carry struct {
+	Sites   []uint16
+	Message Message
+}
+
+// Memory is one record that an adapter wants to find again after a restart.
+type Memory struct {
+	Key   string
+	Value []byte
+}
+
+// Note is something that the operator's log should say; pure rooms log nothing themselves.
+type Note struct {
+	Level string // "debug", "info", "warn", "error"
+	Text  string
+	Attrs []any // slog style: key, value, key, value
+}
+
+// Notes are what one part of a pure room has for the log.
+type Notes []Note
+
+// Note adds a line.
+func (n *Notes) Note(level, text string, attrs ...any) {
+	*n = append(*n, Note{Level: level, Text: text, Attrs: attrs})
+}
+
+// Output is what one Step of an adapter wants done. Order within each slice matters; the gateway commits what it must before
+// it acts.
+type Output struct {
+	Orders []Order
+	Items  []Item   // the local site's state changed
+	Carry  []Carry  // to other sites
+	Done   []uint64 // Tokens of FarMessages that all who wait for them here were handed
+	// Undelivered are FarMessages that ended otherwise.
+	Undelivered []Undelivered
+	// Remember asks the gateway to keep Value under Key in the journal across restarts; an empty Value forgets it.
+	Remember []Memory
+	Notes    []Note
+	Deadline time.Time // zero: nothing to wait for
+}
+
+// Told is what a meeting of adapters wants one of them to be told.
+type Told struct {
+	Adapter Adapter
+	Event   Event
+}
+
+// Met is what one Step of a meeting of adapters wants done, in the order of each slice. Remember, Notes and Deadline are as
+// those of an Output.
+type Met struct {
+	Tell     []Told
+	Remember []Memory
+	Notes    []Note
+	Deadline time.Time
+}
