@@ -48,6 +48,10 @@ func (p Program) Dispatch(args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	c := p.find(name)
+	if now := renamed[name]; c == nil && now != "" {
+		fmt.Fprintf(stderr, "%s: there is no command %q since version 0.2: it is %s %s now\n", p.Name, name, p.Name, now)
+		return ExitUsage
+	}
 	if c == nil {
 		fmt.Fprintf(stderr, "%s: there is no command %q%s\n%s help lists the commands\n", p.Name, name, config.Nearest(name, p.names()), p.Name)
 		return ExitUsage
@@ -57,6 +61,9 @@ func (p Program) Dispatch(args []string, stdout, stderr io.Writer) int {
 	}
 	return c(rest, stdout, stderr)
 }
+
+// renamed are commands of earlier versions, by their names of today.
+var renamed = map[string]string{"survey": "probe"}
 
 // tells are the commands that print names and texts which others have chosen.
 var tells = map[string]bool{"adverts": true, "bill": true, "check": true, "doctor": true, "drain": true, "journal": true, "message": true, "messages": true,

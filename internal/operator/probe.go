@@ -33,7 +33,7 @@ go before a link probe, and nothing goes in a silence.
 First it says what that costs. Where the link is paid by octets or minutes it goes on only with --yes. --out writes a
 profile: each number says whether it was probed, or taken over because so few datagrams do not tell otherwise. More octets
 tell more. What the datagrams tell, and the profile, is worked out by gateway-lab; without it the datagrams' own figures are printed,
-and what --json prints is a file for gateway tune --link probe elsewhere. --profile is the link's profile when it is not that of FILE. Between two terminals of one satellite both legs are
+and what --json prints is a file for gateway tune --probe elsewhere. --profile is the link's profile when it is not that of FILE. Between two terminals of one satellite both legs are
 measured as one. Packets of the size of a link probe do not fill the modem's queue, and sealed octets do not compress: queue_octets
 and compresses are taken over.
 
@@ -159,7 +159,7 @@ func linkProbeAt(d desk, peer uint16, budget int) (got control.LinkProbe, err er
 	return got, err
 }
 
-// linkProbeReport is what --json prints, and what gateway-lab is given to judge the link: gateway tune --link probe reads it.
+// linkProbeReport is what --json prints, and what gateway-lab is given to judge the link: gateway tune --probe reads it.
 type linkProbeReport struct {
 	LinkProbe api.LinkProbeStatus `json:"link_probe"`
 	Terminal  bool                `json:"terminal"` // the near end: what it sent went up
@@ -200,7 +200,7 @@ func (s probed) judged(r linkProbeReport, lab string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := []string{"tune", "--survey", "-", "--profile", s.profile, "--name", s.name, "--out", s.out}
+	args := []string{"tune", "--probe", "-", "--profile", s.profile, "--name", s.name, "--out", s.out}
 	if s.json {
 		args = append(args, "--json")
 	}

@@ -18,7 +18,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// fitted is what gateway tune --fit or --link probe was told.
+// fitted is what gateway tune --fit or --probe was told.
 type fitted struct {
 	base      profile.Profile
 	source    []byte // of base
@@ -140,7 +140,7 @@ func (f fitted) ofLinkProbe(io.Writer) (res told, err error) {
 	}
 	var got linkemu.LinkProbe
 	if err := json.Unmarshal(text, &got); err != nil {
-		return res, fmt.Errorf("--link probe %s: it is not what gateway probe --json prints: %w", f.linkProbe, err)
+		return res, fmt.Errorf("--probe %s: it is not what gateway probe --json prints: %w", f.linkProbe, err)
 	}
 	if res.Result, err = linkemu.OfLinkProbe(got.Packets, f.base, got.Terminal); err != nil {
 		return res, fmt.Errorf("%w: a larger --budget sends more", err)

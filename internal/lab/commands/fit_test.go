@@ -131,7 +131,7 @@ func TestLinkProbeIsJudged(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, said, errs := run(t, "tune", "--profile", "iridium-dialup", "--survey", file, "--out", out)
+	code, said, errs := run(t, "tune", "--profile", "iridium-dialup", "--probe", file, "--out", out)
 	if code != 0 {
 		t.Fatalf("exit %d: %s", code, errs)
 	}
@@ -148,10 +148,10 @@ func TestLinkProbeIsJudged(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants(t, string(text), "# Probed: gateway probe hq --budget 5000, 2500 octets from here and 2400 from there.")
-	if code, _, errs := run(t, "tune", "--profile", "iridium-dialup", "--survey", out); code != 1 {
+	if code, _, errs := run(t, "tune", "--profile", "iridium-dialup", "--probe", out); code != 1 {
 		t.Errorf("no link probe: exit %d: %s", code, errs)
 	}
-	if code, _, _ := run(t, "tune", "--profile", "iridium-dialup", "--survey", file, "--fit", "a,b"); code != 2 {
+	if code, _, _ := run(t, "tune", "--profile", "iridium-dialup", "--probe", file, "--fit", "a,b"); code != 2 {
 		t.Errorf("both: exit %d", code)
 	}
 }

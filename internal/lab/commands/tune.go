@@ -24,7 +24,7 @@ import (
 
 const tuneAbout = `usage: gateway tune --profile P --trace T [--trace T2] [--proof T3] [--out FILE] [--time-limit D] [--seed N] [--json]
        gateway tune --profile P --fit SHIP.pcap,HQ.pcap [--out FILE] [--name N] [--json]
-       gateway tune --profile P --link probe FILE [--out FILE] [--name N] [--json]
+       gateway tune --profile P --probe FILE [--out FILE] [--name N] [--json]
 
 Searches a profile's [gateway] section for settings that serve your traces better: fewer octets on the link, or messages
 that arrive sooner, neither at the cost of the other, and never a lost delivery. It replays the traces in virtual time on all
@@ -40,10 +40,10 @@ search was cut.
 With --fit it finds out what the link is: from captures at its two ends, made at the same time, it estimates rate, delay,
 jitter and loss each way, and on a shared channel the change of talker. The first capture is the terminal's. The clocks of
 the two machines need not agree. --profile is one of the same kind of link: its [gateway] section is kept, and what the
-captures do not tell. Each number in the file that --out writes says where it comes from. --link probe does the same with what
+captures do not tell. Each number in the file that --out writes says where it comes from. --probe does the same with what
 gateway probe --json printed at one end of the link.
 
-Exit: 0 better settings were found; 1 none were; 2 wrong usage. With --fit and --link probe: 0 the link was found; 1 the captures or
+Exit: 0 better settings were found; 1 none were; 2 wrong usage. With --fit and --probe: 0 the link was found; 1 the captures or
 the datagrams do not tell.
 `
 
@@ -71,7 +71,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	seed := fs.Uint64("seed", 1, "of losses and of the variants of the traces")
 	content := fs.String("content", trace.ContentXML, "of messages that have only sizes: xml, text or random")
 	captures := fs.String("fit", "", "two `files` with a comma between: captures at the terminal and at the other end of the link")
-	probed := fs.String("link_probe", "", "`file` that gateway probe --json printed; - is standard input")
+	probed := fs.String("probe", "", "`file` that gateway probe --json printed; - is standard input")
 	asJSON := fs.Bool("json", false, "print JSON")
 	_, code, done := cli.Parse(fs, args, 0, tuneAbout, stdout, stderr)
 	if done {
@@ -82,7 +82,7 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 	case *profileName == "":
 		err = errors.New("which link? --profile NAME; gateway profiles lists them")
 	case *captures != "" && *probed != "", (*captures != "" || *probed != "") && len(traces)+len(proof) > 0:
-		err = errors.New("--fit looks at captures of the link, --link probe at datagrams, --trace at what applications say: one of them")
+		err = errors.New("--fit looks at captures of the link, --probe at datagrams, --trace at what applications say: one of them")
 	case *captures != "", *probed != "":
 	case len(traces) == 0:
 		err = errors.New("which trace? --trace FILE")

@@ -125,7 +125,7 @@ func number(key, value, why string) string {
 // word is how a number was found.
 func (r Result) word() string {
 	if r.probed {
-		return "surveyed"
+		return "probed"
 	}
 	return "fitted"
 }

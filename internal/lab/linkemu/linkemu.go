@@ -40,7 +40,7 @@
 //   - fitwrite.go: a profile with where each number comes from
 //   - linkemu.go: Link: a star, and the events of both
 //   - measured.go: what a real link did, packet by packet
-//   - ofsurvey.go: OfLinkProbe
+//   - ofprobe.go: OfLinkProbe
 //   - pipe.go: one direction of one node: queue, airtime, loss and delay
 //   - quantile.go: quantiles of sorted figures, in the two ways that reports use
 //   - spells.go: fades, hand-overs, dropped calls
