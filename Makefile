@@ -17,7 +17,7 @@ ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 build:
 	@mkdir -p bin
-	@scripts/progress "building bin/gateway and bin/gateway-lab" $(GO) build -v -ldflags "-X aldis/internal/cli.commit=$(COMMIT)" -o bin/ ./cmd/gateway ./cmd/gateway-lab
+	@scripts/progress "building bin/gateway and bin/gateway-lab" $(GO) build -v -ldflags "-X aldis/internal/operator/cli.commit=$(COMMIT)" -o bin/ ./cmd/gateway ./cmd/gateway-lab
 
 # Installs only what is missing, and says so.
 deps:
@@ -86,7 +86,7 @@ fuzz: deps
 # docs/sizes.md, docs/strangers.md and docs/measured.md, never by hand. The second plays every run that has no result yet: about an hour.
 sizes: deps
 	@nice $(GO) test -count 1 -run 'TestTable$$|TestStrangersTable$$' ./internal/link/compact -args -write
-	@nice $(GO) test -count 1 -run 'TestKinds$$' ./internal/tak/code -args -write
+	@nice $(GO) test -count 1 -run 'TestKinds$$' ./internal/adapters/tak/code -args -write
 
 measure: deps build peers
 	$(SUDO) $(GO) run ./field-tests/road
@@ -95,7 +95,7 @@ measure: deps build peers
 # of the page, the session is played with the gateway that was built.
 docs: deps build
 	@mkdir -p build/pictures
-	@scripts/progress "taking pictures of the page" env ALDIS_SCREENSHOTS=$(CURDIR)/build/pictures $(GO) test -count 1 -run 'TestPageInEveryWindow|TestMessagesOnThePage' ./internal/control
+	@scripts/progress "taking pictures of the page" env ALDIS_SCREENSHOTS=$(CURDIR)/build/pictures $(GO) test -count 1 -run 'TestPageInEveryWindow|TestMessagesOnThePage' ./internal/operator/control
 	@scripts/progress "playing the session of the tour" $(GO) run ./ops/site -gateway bin/gateway -shots build/pictures -o build/docs
 	@echo "file://$(CURDIR)/build/docs/index.html"
 

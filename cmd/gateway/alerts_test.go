@@ -134,7 +134,7 @@ func read(t *testing.T, file string) string {
 // told are the metrics that the desk tells of a gateway, as its source has them.
 func told(t *testing.T) string {
 	t.Helper()
-	source := read(t, "../../internal/control/linkmetrics.go") + read(t, "../../internal/control/metrics.go")
+	source := read(t, "../../internal/operator/control/linkmetrics.go") + read(t, "../../internal/operator/control/metrics.go")
 	names := regexp.MustCompile(`desc\("([a-z_]+)"`).FindAllStringSubmatch(source, -1)
 	var all []string
 	for _, n := range names {

@@ -8,9 +8,9 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/audit"
-	"aldis/internal/cli"
+	"aldis/internal/edge/audit"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // Orders, a reload, refusals and both ends of a run of a real gateway stand in the record, with who caused them; a change

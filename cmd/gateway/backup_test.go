@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
-	"aldis/internal/journal"
+	"aldis/internal/edge/journal"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // flow is a peer behind b that says numbered messages to one behind a.

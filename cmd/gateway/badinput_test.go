@@ -18,8 +18,8 @@ import (
 
 	bolt "go.etcd.io/bbolt"
 
+	"aldis/internal/edge/keyfile"
 	"aldis/internal/gateway/api"
-	"aldis/internal/keyfile"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
 )

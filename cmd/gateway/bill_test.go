@@ -6,9 +6,9 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/cli"
-	"aldis/internal/control"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
+	"aldis/internal/operator/control"
 )
 
 // The bill of a month says what was on the link by site, and goes on after a stop. What nobody knows of is said.

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
-	"aldis/internal/operator"
+	"aldis/internal/operator/cli"
+	"aldis/internal/operator/commands"
 )
 
 func TestCompact(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/control"
-	"aldis/internal/corpusexchange"
+	"aldis/internal/adapters/corpusexchange"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/compact"
+	"aldis/internal/operator/control"
 )
 
 // whole is the status with what is not of the link.

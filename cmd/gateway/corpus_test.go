@@ -12,7 +12,7 @@ import (
 
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/teach"
-	"aldis/internal/operator"
+	"aldis/internal/operator/commands"
 )
 
 // TestCorpusBuild makes a corpus of a directory, of lines, of a capture and of a trace, and codes by it.

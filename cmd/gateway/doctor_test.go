@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/cli"
-	"aldis/internal/doctor"
 	"aldis/internal/lab/check"
-	"aldis/internal/operator"
+	"aldis/internal/operator/cli"
+	"aldis/internal/operator/commands"
+	"aldis/internal/operator/doctor"
 )
 
 // examination is the answer of doctor.

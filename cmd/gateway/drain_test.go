@@ -6,8 +6,8 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // A gateway under load is drained: what waits goes out, what is said meanwhile is refused, and it stops when it is empty. What

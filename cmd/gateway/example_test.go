@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/operator"
+	"aldis/internal/operator/commands"
 )
 
 func TestExample(t *testing.T) {

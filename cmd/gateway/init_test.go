@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/cli"
-	"aldis/internal/config"
+	"aldis/internal/edge/config"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // TestInit: two sites are set up by init alone, the second by the command that the first one prints, and what they have

@@ -12,13 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
+	"aldis/internal/edge/journal"
 	"aldis/internal/gateway"
-	"aldis/internal/journal"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/envelope"
-	"aldis/internal/node"
-	"aldis/internal/operator"
+	"aldis/internal/operator/cli"
+	"aldis/internal/operator/commands"
+	"aldis/internal/operator/node"
 	"aldis/internal/site"
 )
 

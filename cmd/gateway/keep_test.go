@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // greeting dials the LAN's address and waits for the welcome line, as a JXTA peer does, which gives up after 5 s.

@@ -6,10 +6,10 @@ import (
 	"maps"
 	"os"
 
-	"aldis/internal/cli"
-	"aldis/internal/node"
-	"aldis/internal/norm"
-	"aldis/internal/operator"
+	"aldis/internal/edge/norm"
+	"aldis/internal/operator/cli"
+	"aldis/internal/operator/commands"
+	"aldis/internal/operator/node"
 )
 
 func program() cli.Program {

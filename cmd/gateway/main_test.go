@@ -17,11 +17,11 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/commands"
-	"aldis/internal/manual"
-	"aldis/internal/operator"
+	"aldis/internal/operator/cli"
+	"aldis/internal/operator/commands"
+	"aldis/internal/operator/manual"
 )
 
 // asGateway makes the test binary the gateway: tests run it as an operator would.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/cli"
+	"aldis/internal/operator/cli"
 )
 
 // tool runs a program of this machine, and expects exit code 0 and a silent standard error.

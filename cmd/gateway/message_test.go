@@ -9,12 +9,12 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/control"
 	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
+	"aldis/internal/operator/control"
 )
 
 // heard is what a peer's application was handed.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/cli"
+	"aldis/internal/operator/cli"
 )
 
 const packaged = "../../ops/package/gateway.toml"

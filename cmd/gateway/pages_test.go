@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/manual"
+	"aldis/internal/operator/manual"
 )
 
 // aCall is a call of the gateway in a line of a shell: of bin/gateway, with sudo, behind a pipe or xargs.

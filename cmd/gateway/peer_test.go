@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/edge/journal"
 	"aldis/internal/gateway/api"
-	"aldis/internal/journal"
 	"aldis/internal/lab/check"
 )
 

@@ -12,7 +12,7 @@ import (
 	"unicode"
 
 	"aldis/internal/lab/check"
-	"aldis/internal/operator"
+	"aldis/internal/operator/commands"
 )
 
 // evil is a name that clears the screen, sets colours with one octet of C1, and turns the direction of writing.

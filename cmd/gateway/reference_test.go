@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/logbook"
+	"aldis/internal/operator/logbook"
 )
 
 var writeReference = flag.Bool("write", false, "write docs/commands.md and docs/metrics.md")
@@ -80,7 +80,7 @@ func metrics(t *testing.T) (list []metric) {
 	return list
 }
 
-// metricOf reads a call that makes a metric: one of the client's constructors, desc of internal/control, counter of its
+// metricOf reads a call that makes a metric: one of the client's constructors, desc of internal/operator/control, counter of its
 // page, gauge and count of the bridge, and Gauge and Counters of internal/site.
 func metricOf(path string, call *ast.CallExpr) (m metric, ok bool) {
 	text := func(i int) string {

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // TestReload: a running gateway takes rules, names, token and log level from its file without a restart, and nothing at

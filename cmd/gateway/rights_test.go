@@ -13,13 +13,13 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/audit"
-	"aldis/internal/cli"
-	"aldis/internal/doctor"
+	"aldis/internal/edge/audit"
+	"aldis/internal/edge/rights"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
-	"aldis/internal/rights"
+	"aldis/internal/operator/cli"
+	"aldis/internal/operator/doctor"
 )
 
 // asCaptor has the test binary, as a gateway, try at SIGUSR1 what somebody would who has taken the process over, and write

@@ -15,12 +15,12 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/control"
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
-	"aldis/internal/operator"
+	"aldis/internal/operator/commands"
+	"aldis/internal/operator/control"
 )
 
 // TestKillsInRollovers kills gateways with kill -9 at points of rollovers that chance draws, while JXTA peers talk through all of

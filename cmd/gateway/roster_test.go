@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/keyfile"
+	"aldis/internal/edge/keyfile"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/roster"

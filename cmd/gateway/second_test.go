@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/commands"
+	"aldis/internal/operator/cli"
 )
 
 // Each command of the list is in one of the programs, where the list says it is; corpus is in both: build and the model are in the second.

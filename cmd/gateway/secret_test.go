@@ -9,10 +9,10 @@ import (
 	"syscall"
 	"testing"
 
-	"aldis/internal/cli"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
+	"aldis/internal/operator/cli"
 )
 
 // shows are the files below dir that hold one of the words.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // Silence ordered on the running gateway: nothing leaves, a restart changes nothing, and status tells what is owed.

@@ -19,8 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/lab/check"
-	"aldis/internal/tak/cot"
 )
 
 // takSite is a site with devices of TAK alone.

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // pty opens a pseudo-terminal of a size.

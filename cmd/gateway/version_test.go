@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"testing"
 
-	"aldis/internal/cli"
+	"aldis/internal/operator/cli"
 )
 
 // The changes of a release are written down before it gets its number.

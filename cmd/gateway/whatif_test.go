@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/control"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/control"
 )
 
 // A gateway that runs, with all that it may not do, rehearses a trace that is sent to it with the token, and answers meanwhile.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // A window of the file that begins in a moment makes a running gateway silent after a reload, and check and status name it.

@@ -21,7 +21,7 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/norm"
+	"aldis/internal/edge/norm"
 )
 
 // run is one transfer.

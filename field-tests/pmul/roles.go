@@ -17,10 +17,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aldis/internal/edge/norm"
 	"aldis/internal/gateway/api"
+	"aldis/internal/link/elide"
 	"aldis/internal/link/profile"
-	"aldis/internal/norm"
-	"aldis/internal/norm/elide"
 )
 
 const (

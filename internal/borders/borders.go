@@ -137,7 +137,7 @@ func Check(root string) ([]Fault, error) {
 	if err != nil {
 		return nil, err
 	}
-	faults := walls(files, Rooms, Upward)
+	faults := append(walls(files, Rooms, Upward), astray(Rooms)...)
 	for _, f := range files {
 		faults = append(faults, f.check(Rooms)...)
 	}

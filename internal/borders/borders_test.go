@@ -32,8 +32,8 @@ func TestCheckTree(t *testing.T) {
 		"internal/attic/a.go":               "package attic\n",
 		"internal/rules/mark/s.go":          "package mark\nimport \"os\"\n",
 		"internal/rules/mark/testdata/x.go": "package x\nimport \"os\"\n",
-		"internal/lan/l.go":                 "package lan\nimport (\n\"os\"\n\"aldis/internal/radio\")\n// g is f.\nfunc f() {} // see internal/attic/b.go\n",
-		"internal/lan/l_test.go":            "package lan\nimport \"time\"\nfunc g() { <-time.After(1) }\n",
+		"internal/edge/lan/l.go":            "package lan\nimport (\n\"os\"\n\"aldis/internal/edge/radio\")\n// g is f.\nfunc f() {} // see internal/attic/b.go\n",
+		"internal/edge/lan/l_test.go":       "package lan\nimport \"time\"\nfunc g() { <-time.After(1) }\n",
 		".hidden/x.go":                      "no Go\n",
 	} {
 		name = filepath.Join(root, name)
@@ -53,11 +53,11 @@ func TestCheckTree(t *testing.T) {
 	})
 	same(t, "faults", spell(faults), []string{
 		"internal/attic: a room that the table does not have",
-		"internal/lan/l.go:4: the table of rooms does not let lan import radio",
-		"internal/lan/l_test.go:3: a test sleeps: wait for the condition, or use virtual time",
+		"internal/edge/lan/l.go:4: the table of rooms does not let edge/lan import edge/radio",
+		"internal/edge/lan/l_test.go:3: a test sleeps: wait for the condition, or use virtual time",
 		"internal/rules/mark/s.go:2: a pure room imports os",
-		"internal/lan/l.go:5: the comment of f begins with \"g\"",
-		"internal/lan/l.go:6: the comment names internal/attic/b.go, which does not exist",
+		"internal/edge/lan/l.go:5: the comment of f begins with \"g\"",
+		"internal/edge/lan/l.go:6: the comment names internal/attic/b.go, which does not exist",
 	})
 }
 

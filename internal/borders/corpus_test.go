@@ -10,8 +10,8 @@ import (
 )
 
 // strangersRooms read octets of a link or a LAN: inputs that once found a new way through them are kept, and go test runs them.
-var strangersRooms = []string{"internal/jxta", "internal/lan", "internal/link/compact", "internal/link/envelope", "internal/link/frame", "internal/link/segment",
-	"internal/link/roster", "internal/link/seal", "internal/norm/elide", "internal/pmul", "internal/tak/code", "internal/tak/cot"}
+var strangersRooms = []string{"internal/jxta", "internal/edge/lan", "internal/link/compact", "internal/link/envelope", "internal/link/frame", "internal/link/segment",
+	"internal/link/roster", "internal/link/seal", "internal/link/elide", "internal/pmul", "internal/adapters/tak/code", "internal/adapters/tak/cot"}
 
 // arithmetic are fuzz tests of these rooms that read no octets of a stranger (scripts/fuzz).
 var arithmetic = map[string]bool{"FuzzNormalize": true, "FuzzModel": true}

@@ -37,15 +37,15 @@ func TestMap(t *testing.T) {
 
 func TestPage(t *testing.T) {
 	rooms := table{
-		{"jxta", Pure, "JXTA", true, "Formats.", nil}, {"lan", Edge, "edges", false, "Sockets.", []string{"jxta", "site"}},
-		{"cmd/gateway", Edge, "programs", false, "The binary.", nil}, {"due", Pure, "ground", false, "Times.", nil},
+		{"jxta", Pure, "JXTA", true, "Formats.", nil}, {"edge/lan", Edge, "edges", false, "Sockets.", []string{"jxta", "site"}},
+		{"cmd/gateway", Edge, "programs", false, "The binary.", nil}, {"ground/due", Pure, "ground", false, "Times.", nil},
 	}
-	got, err := page("before\n"+pageBegins+"old\n"+pageEnds+"after\n", rooms, map[string][]string{"jxta": {"lan", "site"}})
+	got, err := page("before\n"+pageBegins+"old\n"+pageEnds+"after\n", rooms, map[string][]string{"jxta": {"edge/lan", "site"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"before\n" + pageBegins, "- `internal/jxta` (adapter): Formats.\n",
-		"- `internal/lan` (edge): Sockets.\n", "- `cmd/gateway` (edge): The binary.\n", "- `internal/due`: Times.\n", "jxta imports lan, site.\n\n" + pageEnds + "after\n"} {
+		"- `internal/edge/lan` (edge): Sockets.\n", "- `cmd/gateway` (edge): The binary.\n", "- `internal/ground/due`: Times.\n", "jxta imports edge/lan, site.\n\n" + pageEnds + "after\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q lacks %q", got, want)
 		}

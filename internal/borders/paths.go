@@ -67,7 +67,7 @@ func textOf(c string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(c, "//"), " ")
 }
 
-// exists says whether a path is a file or a directory, or an identifier of a package: internal/radio.Stats.
+// exists says whether a path is a file or a directory, or an identifier of a package: internal/edge/radio.Stats.
 func exists(root fs.FS, name string) bool {
 	if _, err := fs.Stat(root, name); err == nil {
 		return true

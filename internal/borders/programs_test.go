@@ -28,7 +28,7 @@ func linked(t *testing.T, program string) []string {
 // TestShipHasNoLaboratory: nothing of the workshop is in the program of a ship, and the second program has it.
 func TestShipHasNoLaboratory(t *testing.T) {
 	ashore := func(p string) bool {
-		return below(p, []string{"internal/lab/", "field-tests/", "internal/pmul/pmulfile"})
+		return below(p, []string{"internal/lab/", "field-tests/", "internal/lab/pmulfile"})
 	}
 	for _, p := range linked(t, "gateway") {
 		if ashore(p) {
@@ -36,12 +36,12 @@ func TestShipHasNoLaboratory(t *testing.T) {
 		}
 	}
 	lab := linked(t, "gateway-lab")
-	for _, p := range []string{"internal/lab/commands", "internal/lab/field", "internal/lab/replay", "internal/pmul/pmulfile"} {
+	for _, p := range []string{"internal/lab/commands", "internal/lab/field", "internal/lab/replay", "internal/lab/pmulfile"} {
 		if !slices.Contains(lab, p) {
 			t.Errorf("gateway-lab lacks %s", p)
 		}
 	}
-	if slices.Contains(lab, "internal/node") {
+	if slices.Contains(lab, "internal/operator/node") {
 		t.Error("gateway-lab can run a gateway")
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // cgoFiles are the only files that speak C, by room.
-var cgoFiles = map[string]string{"link/seal": "sodium.go", "norm": "cgo.go"}
+var cgoFiles = map[string]string{"link/seal": "sodium.go", "edge/norm": "cgo.go"}
 
 // forbidden are packages whose business is not a pure room's; a trailing slash takes all below.
 var forbidden = []string{
@@ -27,7 +27,7 @@ var ownRandom = []string{"New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Sour
 func (f *file) speaksC() (faults []Fault) {
 	for _, spec := range f.tree.Imports {
 		if importPath(spec) == "C" && cgoFiles[f.room] != path.Base(f.path) {
-			faults = append(faults, f.fault(spec, "C is spoken in internal/link/seal/sodium.go and internal/norm/cgo.go alone"))
+			faults = append(faults, f.fault(spec, "C is spoken in internal/link/seal/sodium.go and internal/edge/norm/cgo.go alone"))
 		}
 	}
 	return faults

@@ -25,7 +25,7 @@ func TestImpureSample(t *testing.T) {
 			"6: a pure room imports net",
 			"8: a pure room imports os",
 			"9: a pure room imports sync",
-			"12: a pure room imports the edge room journal",
+			"12: a pure room imports the edge room edge/journal",
 			"18: a pure room has an init function",
 			"21: a pure room starts a goroutine",
 			"22: a pure room uses time.Now: now is an argument",
@@ -39,7 +39,7 @@ func TestImpureSample(t *testing.T) {
 			"29: a pure room uses time.Since: now is an argument",
 			"29: a pure room uses time.Until: now is an argument",
 		}},
-		{"internal/daemon/bad.go", nil}, // an edge room may do all that
+		{"internal/edge/daemon/bad.go", nil}, // an edge room may do all that
 		{"internal/link/custody/bad_test.go", nil},
 	}
 	for _, tt := range tests {
@@ -60,7 +60,7 @@ func TestImpureSample(t *testing.T) {
 
 func TestOtherImpurities(t *testing.T) {
 	for _, tt := range []struct{ file, source, want string }{
-		{"internal/lan/x.go", "package lan\nimport \"C\"", "C is spoken in"},
+		{"internal/edge/lan/x.go", "package lan\nimport \"C\"", "C is spoken in"},
 		{"internal/link/seal/other.go", "package seal\nimport \"C\"", "C is spoken in"},
 		{"internal/link/seal/sodium.go", "package seal\nimport \"C\"", ""},
 		{"internal/link/custody/x.go", "package custody\nimport . \"strings\"", "dot import"},

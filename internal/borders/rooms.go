@@ -27,132 +27,145 @@ type Room struct {
 }
 
 // District is a group of rooms.
-type District struct{ Name, What string }
+type District struct{ Name, What, Folder string }
+
+// fixed are packages outside of their district's folder, at paths that users and other programs name.
+var fixed = []string{"advcache", "jxtabridge", "pmul", "profiles"}
 
 // Districts are listed from the ground up: a room imports rooms of its own district and of those before it.
 var Districts = []District{
-	{"ground", "arithmetic that any package may use"},
-	{"words", "types that adapters and the core share"},
-	{"JXTA", "the formats of JXTA peers"},
-	{"link", "what both ends of a link share"},
-	{"rules", "the operator's rules"},
-	{"carriers", "protocols for long messages, and for several or silent receivers"},
-	{"faces", "protocol adapters for local clients"},
-	{"road", "the core, the gateway as one state machine"},
-	{"edges", "sockets, files, the clock, and the loop that joins them"},
-	{"operator", "what runs and steers a gateway"},
-	{"lab", "tools for tests and analysis, which no gateway runs"},
-	{"programs", "commands, field tests and checks"},
+	{"ground", "arithmetic that any package may use", "ground"},
+	{"words", "types that adapters and the core share", "site"},
+	{"JXTA", "the formats of JXTA peers", "jxta"},
+	{"link", "what both ends of a link share", "link"},
+	{"rules", "the operator's rules", "rules"},
+	{"carriers", "protocols for long messages, and for several or silent receivers", "pmul"},
+	{"adapters", "protocol adapters for local clients", "adapters"},
+	{"core", "the gateway as one state machine", "gateway"},
+	{"edges", "sockets, files, the clock, and the loop that joins them", "edge"},
+	{"operator", "what runs and steers a gateway", "operator"},
+	{"lab", "tools for tests and analysis, which no gateway runs", "lab"},
+	{"programs", "commands, field tests and checks", ""},
 }
 
 // Rooms is the map. Check fails when the source disagrees with it.
 var Rooms = []Room{
-	{"due", Pure, "ground", false, "Timers as values: the earlier of two times, and a heap of deadlines.", nil},
-	{"when", Pure, "ground", false, "Reads times as people write them: 10:32, date-time groups, durations.", nil},
+	{"ground/due", Pure, "ground", false, "Timers as values: the earlier of two times, and a heap of deadlines.", nil},
+	{"ground/when", Pure, "ground", false, "Reads times as people write them: 10:32, date-time groups, durations.", nil},
 
 	{"site", Words, "words", false, "Items, messages, marks, outcomes (fates), orders to a LAN, notes.", nil},
 
 	{"jxta", Pure, "JXTA", false, "IDs, addresses, binary messages, framing, XML documents: Append and Parse.", []string{"site"}},
-	{"advcache", Pure, "JXTA", false, "Keeps advertisements by group, type and ID, with lifetimes, and answers queries.", []string{"due", "jxta"}},
+	{"advcache", Pure, "JXTA", false, "Keeps advertisements by group, type and ID, with lifetimes, and answers queries.", []string{"ground/due", "jxta"}},
 
 	{"profiles", Words, "link", false, "One data file per link type, embedded in the binary.", nil},
 	{"link/profile", Pure, "link", false, "Link profiles: what a link does to packets and how a gateway uses it.", []string{"profiles"}},
 	{"link/seal", C, "link", false, "Encrypts and authenticates datagrams with libsodium; counters, incarnations, replay window.", nil},
 	{"link/roster", Pure, "link", false, "The members of a network: ids, names, public keys, signed by an authority.", []string{"link/seal"}},
 	{"link/frame", Pure, "link", false, "The frames inside a sealed datagram.", nil},
-	{"link/probe", Pure, "link", false, "The messages by which two gateways measure their link, within a budget of octets.", []string{"due", "link/profile"}},
+	{"link/probe", Pure, "link", false, "The messages by which two gateways measure their link, within a budget of octets.", []string{"ground/due", "link/profile"}},
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, acknowledgements, window, loss detection, probes.", []string{"link/frame"}},
 	{"link/segment", Pure, "link", false, "Cuts long messages into segments that fill datagrams, and joins them again.", []string{"link/frame"}},
 	{"link/compact", Pure, "link", false, "Compresses documents and messages with tokens, a primed model and earlier messages of the flow.", []string{"jxta"}},
 	{"link/envelope", Pure, "link", false, "The content of one message on the link. It alone imports Protocol Buffers.", []string{"link/compact", "site"}},
-	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"due", "link/envelope", "site"}},
+	{"link/replica", Pure, "link", false, "What each peer gateway holds of this site's state, and which changes to send.", []string{"ground/due", "link/envelope", "site"}},
 
 	{"rules/query", Pure, "rules", false, "Looks into the content of messages: elements of XML, values of JSON, text.", nil},
 	{"rules/filter", Pure, "rules", false, "Decides which items and messages may cross the link, and how often.", []string{"rules/query", "site"}},
 	{"rules/mark", Pure, "rules", false, "Gives a message its precedence, its lifetime and its last-value key.", []string{"rules/filter", "rules/query", "site"}},
-	{"rules/calendar", Pure, "rules", false, "Windows of silence: at which hours and dates nothing is transmitted.", []string{"when"}},
+	{"rules/calendar", Pure, "rules", false, "Windows of silence: at which hours and dates nothing is transmitted.", []string{"ground/when"}},
 
-	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"due", "link/profile"}},
-	{"norm/elide", Pure, "carriers", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
+	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"ground/due", "link/profile"}},
 
-	{"jxtabridge", Pure, "faces", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; represents the peers of other sites.", []string{
-		"advcache", "due", "jxta", "jxtabridge/reliable", "rules/filter", "site"}},
-	{"jxtabridge/reliable", Pure, "faces", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", []string{"due"}},
-	{"jxtabridge/peertest", Edge, "faces", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
-	{"tak", Pure, "faces", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{"due", "site", "tak/code", "tak/cot", "tak/rule", "tak/track"}},
-	{"tak/cot", Pure, "faces", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
-	{"tak/code", Pure, "faces", false, "CoT events and positions of units as typed records for the link.", []string{"tak/cot"}},
-	{"tak/rule", Pure, "faces", false, "Which CoT events cross, how precisely positions are sent, and what goes first.", []string{"rules/filter", "site", "tak/cot"}},
-	{"tak/track", Pure, "faces", false, "Units of this and other sites, and when a far picture would be wrong.", []string{"due", "tak/code", "tak/cot"}},
-	{"corpusexchange", Pure, "faces", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
-	{"interop", Pure, "faces", false, "Joins the adapters of one gateway by rule: one picture, one chat room.", []string{
-		"due", "jxta", "jxtabridge", "rules/filter", "rules/query", "site", "tak", "tak/code", "tak/cot", "tak/rule"}},
+	{"link/elide", Pure, "link", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
-	{"gateway/api", Words, "road", false, "What gateway and edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/probe", "rules/filter", "site"}},
-	{"gateway/mail/history", Pure, "road", false, "The history of each message of this site.", []string{"site"}},
-	{"gateway/mail", Pure, "road", false, "Custody: holds every message until it has ended for each recipient.", []string{
-		"due", "gateway/api", "gateway/mail/history", "link/compact", "link/custody", "link/envelope", "link/frame", "link/profile",
-		"link/replica", "link/seal", "site"}},
-	{"gateway/unicast", Pure, "road", false, "The carrier of datagrams to each peer: HELLOs, acknowledgements, the direct queue, NORM.", []string{
-		"due", "gateway/api", "gateway/mail", "link/compact", "link/custody", "link/envelope", "link/frame", "link/segment",
-		"link/profile", "link/seal", "norm/elide", "site"}},
-	{"gateway/group", Pure, "road", false, "The carrier of messages to several peers at once: P_Mul.", []string{
-		"due", "gateway/api", "gateway/mail", "gateway/mail/history", "link/compact", "link/envelope", "link/frame", "link/profile",
-		"link/replica", "link/seal", "pmul", "site"}},
-	{"gateway/carriage", Pure, "road", false, "Makes the carriers of a bearer from its profile; it alone knows them by name.", []string{
+	{"jxtabridge", Pure, "adapters", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; represents the peers of other sites.", []string{
+		"advcache", "ground/due", "jxta", "jxtabridge/reliable", "rules/filter", "site"}},
+	{"jxtabridge/reliable", Pure, "adapters", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", []string{"ground/due"}},
+	{"jxtabridge/peertest", Edge, "adapters", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
+	{"adapters/tak", Pure, "adapters", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{
+		"adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "adapters/tak/track", "ground/due", "site"}},
+	{"adapters/tak/cot", Pure, "adapters", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
+	{"adapters/tak/code", Pure, "adapters", false, "CoT events and positions of units as typed records for the link.", []string{"adapters/tak/cot"}},
+	{"adapters/tak/rule", Pure, "adapters", false, "Which CoT events cross, how precisely positions are sent, and what goes first.", []string{"adapters/tak/cot", "rules/filter", "site"}},
+	{"adapters/tak/track", Pure, "adapters", false, "Units of this and other sites, and when a far picture would be wrong.", []string{"adapters/tak/code", "adapters/tak/cot", "ground/due"}},
+	{"adapters/corpusexchange", Pure, "adapters", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
+	{"adapters/interop", Pure, "adapters", false, "Joins the adapters of one gateway by rule: one picture, one chat room.", []string{
+		"adapters/tak", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "ground/due", "jxta", "jxtabridge",
+		"rules/filter", "rules/query", "site"}},
+
+	{"gateway/api", Words, "core", false, "What gateway and edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/probe", "rules/filter", "site"}},
+	{"gateway/mail/history", Pure, "core", false, "The history of each message of this site.", []string{"site"}},
+	{"gateway/mail", Pure, "core", false, "Custody: holds every message until it has ended for each recipient.", []string{
+		"gateway/api", "gateway/mail/history", "ground/due", "link/compact", "link/custody", "link/envelope", "link/frame",
+		"link/profile", "link/replica", "link/seal", "site"}},
+	{"gateway/unicast", Pure, "core", false, "The carrier of datagrams to each peer: HELLOs, acknowledgements, the direct queue, NORM.", []string{
+		"gateway/api", "gateway/mail", "ground/due", "link/compact", "link/custody", "link/elide", "link/envelope", "link/frame",
+		"link/profile", "link/seal", "link/segment", "site"}},
+	{"gateway/group", Pure, "core", false, "The carrier of messages to several peers at once: P_Mul.", []string{
+		"gateway/api", "gateway/mail", "gateway/mail/history", "ground/due", "link/compact", "link/envelope", "link/frame",
+		"link/profile", "link/replica", "link/seal", "pmul", "site"}},
+	{"gateway/carriage", Pure, "core", false, "Makes the carriers of a bearer from its profile; it alone knows them by name.", []string{
 		"gateway/api", "gateway/group", "gateway/mail", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
-	{"gateway/keys", Pure, "road", false, "Decides which keys and rosters a node uses, and which datagrams it accepts.", []string{
-		"due", "gateway/api", "gateway/mail", "link/frame", "link/roster", "link/seal"}},
-	{"gateway/forecast", Pure, "road", false, "Tells operators where messages and advertisements are, and when they will arrive.", []string{
-		"gateway/api", "gateway/mail", "gateway/mail/history", "link/frame", "link/profile", "link/replica", "rules/filter", "site"}},
-	{"gateway", Pure, "road", false, "The whole way of a message in one Step: adapters, rules, replication, bearers.", []string{
-		"due", "gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history",
-		"link/compact", "link/custody", "link/envelope", "link/frame", "link/profile", "link/replica", "link/roster",
-		"link/seal", "link/probe", "rules/calendar", "rules/filter", "rules/mark", "site"}},
+	{"gateway/keys", Pure, "core", false, "Decides which keys and rosters a node uses, and which datagrams it accepts.", []string{
+		"gateway/api", "gateway/mail", "ground/due", "link/frame", "link/roster", "link/seal"}},
+	{"gateway/forecast", Pure, "core", false, "Tells operators where messages and advertisements are, and when they will arrive.", []string{
+		"gateway/api", "gateway/mail", "gateway/mail/history", "link/frame", "link/profile", "link/replica", "rules/filter",
+		"site"}},
+	{"gateway", Pure, "core", false, "The whole way of a message in one Step: adapters, rules, replication, bearers.", []string{
+		"gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history",
+		"ground/due", "link/compact", "link/custody", "link/envelope", "link/frame", "link/probe", "link/profile",
+		"link/replica", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "site"}},
 
-	{"lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"due", "jxta", "jxtabridge", "site"}},
-	{"lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"due", "lan", "site", "tak", "tak/cot"}},
-	{"lan/takfiles", Edge, "edges", false, "Stores data packages and serves them to TAK devices: the Marti API over HTTP.", []string{"atrest", "site", "tak"}},
-	{"radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway/api"}},
-	{"infile", Edge, "edges", false, "Reads files that an operator has named; accepts regular files only.", nil},
-	{"journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: commits, check at the start, repair.", []string{"atrest", "infile", "journal/pages"}},
-	{"journal/pages", Pure, "edges", false, "Reads the pages of a bbolt file without trusting them.", nil},
-	{"atrest", Edge, "edges", false, "Encrypts files with a key that is not on their disk; overwrites the clear ones.", nil},
-	{"rights/calls", Edge, "edges", false, "Filters of system calls, made from rules.", nil},
-	{"rights", Edge, "edges", false, "Drops rights that the gateway's process does not need: files, system calls, core dumps.", []string{"rights/calls"}},
-	{"norm/cell", Edge, "edges", false, "Confines a process: namespaces, no capabilities, a short list of system calls.", []string{"rights/calls"}},
-	{"norm", Edge, "edges", false, "Runs libnorm in a confined child process, behind loopback addresses.", []string{"gateway/api", "norm/cell", "norm/elide"}},
-	{"keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"infile", "link/roster", "link/seal"}},
-	{"config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
-		"infile", "jxta", "keyfile", "link/compact", "link/profile", "link/roster", "link/seal", "interop", "rules/calendar",
-		"rules/filter", "rules/mark", "rules/query", "site", "tak/cot", "tak/rule"}},
-	{"daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
-	{"audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"atrest", "infile"}},
-	{"logbook", Pure, "edges", false, "Key and meaning of every line of the log: docs/log.md.", nil},
-	{"manual", Pure, "edges", false, "Help, man pages and shell completions from one description of the commands.", nil},
-	{"control/glance", Pure, "edges", false, "Condenses the status for page and top: alarms, what waits, use of the link.", []string{"gateway/api", "site"}},
-	{"control/page", Edge, "edges", false, "The page in a browser: one static bundle in the binary.", nil},
-	{"control", Edge, "edges", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"audit", "control/glance", "control/page", "corpusexchange", "gateway", "gateway/api", "gateway/forecast", "gateway/mail/history",
-		"link/compact", "link/roster", "link/probe", "norm", "radio", "rights", "rules/filter", "site", "when"}},
-	{"control/spans", Edge, "edges", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},
-	{"control/top", Edge, "edges", false, "The page's views Now and Messages in a terminal.", []string{"control", "control/glance", "gateway/api"}},
-	{"doctor", Edge, "edges", false, "`gateway doctor`: finds faults of a machine and its gateway, with remedies.", []string{
-		"config", "control", "gateway/api", "link/profile", "radio", "rights"}},
-	{"pmul/pmulfile", Edge, "edges", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"journal", "link/profile", "pmul"}},
+	{"edge/lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"ground/due", "jxta", "jxtabridge", "site"}},
+	{"edge/lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"adapters/tak", "adapters/tak/cot", "edge/lan", "ground/due", "site"}},
+	{"edge/lan/takfiles", Edge, "edges", false, "Stores data packages and serves them to TAK devices: the Marti API over HTTP.", []string{"adapters/tak", "edge/atrest", "site"}},
+	{"edge/radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway/api"}},
+	{"edge/infile", Edge, "edges", false, "Reads files that an operator has named; accepts regular files only.", nil},
+	{"edge/journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: commits, check at the start, repair.", []string{
+		"edge/atrest", "edge/infile", "edge/journal/pages"}},
+	{"edge/journal/pages", Pure, "edges", false, "Reads the pages of a bbolt file without trusting them.", nil},
+	{"edge/atrest", Edge, "edges", false, "Encrypts files with a key that is not on their disk; overwrites the clear ones.", nil},
+	{"edge/rights/calls", Edge, "edges", false, "Filters of system calls, made from rules.", nil},
+	{"edge/rights", Edge, "edges", false, "Drops rights that the gateway's process does not need: files, system calls, core dumps.", []string{"edge/rights/calls"}},
+	{"edge/norm/cell", Edge, "edges", false, "Confines a process: namespaces, no capabilities, a short list of system calls.", []string{"edge/rights/calls"}},
+	{"edge/norm", Edge, "edges", false, "Runs libnorm in a confined child process, behind loopback addresses.", []string{"edge/norm/cell", "gateway/api", "link/elide"}},
+	{"edge/keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"edge/infile", "link/roster", "link/seal"}},
+	{"edge/config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
+		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "edge/infile", "edge/keyfile", "jxta", "link/compact",
+		"link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site"}},
+	{"edge/daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
+	{"edge/audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"edge/atrest", "edge/infile"}},
 
-	{"cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
-		"config", "control/glance", "infile", "link/compact", "link/profile", "manual"}},
-	{"node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
-		"atrest", "audit", "cli", "config", "control", "control/glance", "control/spans", "corpusexchange", "daemon", "gateway",
-		"gateway/api", "gateway/mail", "journal", "jxta", "jxtabridge", "keyfile", "lan", "lan/takfiles", "lan/taklan",
-		"link/compact", "link/profile", "link/seal", "logbook", "interop", "norm", "norm/elide", "radio", "rights", "rules/filter",
-		"site", "tak"}},
-	{"operator", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
-		"atrest", "audit", "cli", "config", "control", "control/glance", "control/top", "corpusexchange", "doctor", "gateway",
-		"gateway/api", "infile", "journal", "journal/pages", "jxta", "jxtabridge", "keyfile", "link/compact", "link/profile",
-		"link/roster", "link/seal", "link/probe", "interop", "node", "rights", "rules/filter", "rules/mark", "rules/query", "site",
-		"tak/code", "tak/cot", "tak/rule", "when"}},
+	{"operator/logbook", Pure, "operator", false, "Key and meaning of every line of the log: docs/log.md.", nil},
+	{"operator/manual", Pure, "operator", false, "Help, man pages and shell completions from one description of the commands.", nil},
+	{"operator/control/glance", Pure, "operator", false, "Condenses the status for page and top: alarms, what waits, use of the link.", []string{"gateway/api", "site"}},
+	{"operator/control/page", Edge, "operator", false, "The page in a browser: one static bundle in the binary.", nil},
+	{"operator/control", Edge, "operator", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
+		"adapters/corpusexchange", "edge/audit", "edge/norm", "edge/radio", "edge/rights", "gateway", "gateway/api",
+		"gateway/forecast", "gateway/mail/history", "ground/when", "link/compact", "link/probe", "link/roster",
+		"operator/control/glance", "operator/control/page", "rules/filter", "site"}},
+	{"operator/control/spans", Edge, "operator", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},
+	{"operator/control/top", Edge, "operator", false, "The page's views Now and Messages in a terminal.", []string{"gateway/api", "operator/control", "operator/control/glance"}},
+	{"operator/doctor", Edge, "operator", false, "`gateway doctor`: finds faults of a machine and its gateway, with remedies.", []string{
+		"edge/config", "edge/radio", "edge/rights", "gateway/api", "link/profile", "operator/control"}},
+
+	{"lab/pmulfile", Edge, "lab", false, "Transfers files by plain ACP 142 over UDP multicast.", []string{"edge/journal", "link/profile", "pmul"}},
+
+	{"operator/cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
+		"edge/config", "edge/infile", "link/compact", "link/profile", "operator/control/glance", "operator/manual"}},
+	{"operator/node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
+		"adapters/corpusexchange", "adapters/interop", "adapters/tak", "edge/atrest", "edge/audit", "edge/config", "edge/daemon",
+		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/takfiles", "edge/lan/taklan", "edge/norm", "edge/radio",
+		"edge/rights", "gateway", "gateway/api", "gateway/mail", "jxta", "jxtabridge", "link/compact", "link/elide",
+		"link/profile", "link/seal", "operator/cli", "operator/control", "operator/control/glance", "operator/control/spans",
+		"operator/logbook", "rules/filter", "site"}},
+	{"operator/commands", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
+		"adapters/corpusexchange", "adapters/interop", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule",
+		"edge/atrest", "edge/audit", "edge/config", "edge/infile", "edge/journal", "edge/journal/pages", "edge/keyfile",
+		"edge/rights", "gateway", "gateway/api", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
+		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance",
+		"operator/control/top", "operator/doctor", "operator/node", "rules/filter", "rules/mark", "rules/query", "site"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},
@@ -162,42 +175,43 @@ var Rooms = []Room{
 	{"lab/teach", Pure, "lab", false, "Makes a network's own corpus from samples, and measures its gain.", []string{"link/compact"}},
 	{"lab/packed", Edge, "lab", false, "Reads files that gzip, zstd or xz has packed, within a bound of memory.", nil},
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages. It also fits a profile to packets seen at both ends.", []string{
-		"due", "link/profile", "link/probe"}},
+		"ground/due", "link/probe", "link/profile"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
-		"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "link/profile", "link/roster", "link/seal", "norm/elide", "site"}},
+		"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "link/elide", "link/profile", "link/roster", "link/seal", "site"}},
 	{"lab/carriernet", Pure, "lab", false, "Carriers and custody over an emulated link in virtual time, without a gateway around them.", []string{
-		"due", "gateway/api", "gateway/carriage", "gateway/mail", "lab/linkemu", "link/compact", "link/envelope", "link/frame",
-		"link/profile", "link/replica", "link/seal", "norm/elide", "site"}},
+		"gateway/api", "gateway/carriage", "gateway/mail", "ground/due", "lab/linkemu", "link/compact", "link/elide",
+		"link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "site"}},
 	{"lab/toyface", Pure, "lab", true, "A second adapter, invented for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
-		"due", "jxta", "lab/linkemu", "link/compact", "link/envelope", "link/frame", "link/segment", "link/profile", "link/seal",
-		"norm/elide", "pmul", "site", "tak/cot"}},
+		"adapters/tak/cot", "ground/due", "jxta", "lab/linkemu", "link/compact", "link/elide", "link/envelope", "link/frame",
+		"link/profile", "link/seal", "link/segment", "pmul", "site"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, judges plays (`rehearse`), and searches a profile for better values (`tune`).", []string{
-		"gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact",
-		"link/profile", "rules/filter", "rules/mark", "site", "tak", "tak/cot"}},
+		"adapters/tak", "adapters/tak/cot", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim",
+		"lab/trace", "link/compact", "link/profile", "rules/filter", "rules/mark", "site"}},
 	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
-		"cli", "gateway/api", "infile", "jxta", "keyfile", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp", "lab/linkemu",
-		"lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "tak/cot"}},
+		"adapters/tak/cot", "edge/infile", "edge/keyfile", "gateway/api", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp",
+		"lab/linkemu", "lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "operator/cli"}},
 	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
-		"cli", "config", "infile", "keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/packed", "lab/primer", "lab/replay",
-		"lab/report", "lab/teach", "lab/trace", "link/compact", "link/profile", "link/roster", "pmul", "pmul/pmulfile"}},
+		"edge/config", "edge/infile", "edge/keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/packed",
+		"lab/pmulfile", "lab/primer", "lab/replay", "lab/report", "lab/teach", "lab/trace", "link/compact", "link/profile",
+		"link/roster", "operator/cli", "pmul"}},
 
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
-	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"cli", "node", "norm", "operator"}},
+	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"edge/norm", "operator/cli", "operator/commands", "operator/node"}},
 	{"cmd/gateway-lab", Edge, "programs", false, "The second program, with the commands of the lab.", []string{"lab/commands"}},
 	{"ops/package", Edge, "programs", false, "Tests of the packages on a Debian of their own; no source.", nil},
 	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a program.", nil},
 	{"ops/site", Edge, "programs", false, "Makes a site of the documentation.", nil},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
 	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},
-	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{"gateway/api", "lab/field", "link/profile", "norm", "norm/elide"}},
+	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{"edge/norm", "gateway/api", "lab/field", "link/elide", "link/profile"}},
 	{"field-tests/road", Edge, "programs", false, "Plays every run of docs/measured.md.", nil},
 }
 

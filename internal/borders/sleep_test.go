@@ -23,11 +23,11 @@ func TestSleeps(t *testing.T) {
 		{"func f() { <-time.After(1); synctest.Wait() }", false},
 		{"func f() { synctest.Test(nil, nil); time.Sleep(1) }", true},
 	} {
-		faults := tree(t, map[string]string{"internal/lan/a_test.go": head + tt.code})[0].sleeps()
+		faults := tree(t, map[string]string{"internal/edge/lan/a_test.go": head + tt.code})[0].sleeps()
 		if len(faults) > 1 || (len(faults) == 1) != tt.fault {
 			t.Errorf("%s: %v", tt.code, faults)
 		}
-		if faults := tree(t, map[string]string{"internal/lan/a.go": head + tt.code})[0].sleeps(); len(faults) > 0 {
+		if faults := tree(t, map[string]string{"internal/edge/lan/a.go": head + tt.code})[0].sleeps(); len(faults) > 0 {
 			t.Errorf("no test: %s: %v", tt.code, faults)
 		}
 	}

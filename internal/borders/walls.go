@@ -49,6 +49,19 @@ func (f *file) wall(rooms table) (faults []Fault) {
 	return faults
 }
 
+// astray are the rooms of the table outside of their district's folder.
+func astray(rooms table) (faults []Fault) {
+	for _, r := range rooms {
+		i := slices.IndexFunc(Districts, func(d District) bool { return d.Name == r.District })
+		top, _, _ := strings.Cut(r.Path, "/")
+		if i < 0 || Districts[i].Folder == "" || top == Districts[i].Folder || slices.Contains(fixed, top) {
+			continue
+		}
+		faults = append(faults, faultAt(r.dir(), "lies outside of internal/%s, the folder of the district %s", Districts[i].Folder, r.District))
+	}
+	return faults
+}
+
 // walls holds the table against the tree and against itself: every room is in both, every permission is used, and
 // imports go down the list of districts, those of upward excepted.
 func walls(files []*file, rooms table, upward map[string][]string) (faults []Fault) {

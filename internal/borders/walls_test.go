@@ -9,11 +9,11 @@ import (
 var sample = table{
 	{"jxta", Pure, "JXTA", false, "", nil},
 	{"link/frame", Pure, "link", false, "", nil},
-	{"jxtabridge", Pure, "faces", true, "", []string{"jxta"}},
-	{"jxtabridge/reliable", Pure, "faces", false, "", nil},
-	{"xmpp", Pure, "faces", true, "", nil},
-	{"gateway", Pure, "road", false, "", []string{"jxtabridge"}},
-	{"lan", Edge, "edges", false, "", []string{"jxta"}},
+	{"jxtabridge", Pure, "adapters", true, "", []string{"jxta"}},
+	{"jxtabridge/reliable", Pure, "adapters", false, "", nil},
+	{"xmpp", Pure, "adapters", true, "", nil},
+	{"gateway", Pure, "core", false, "", []string{"jxtabridge"}},
+	{"edge/lan", Edge, "edges", false, "", []string{"jxta"}},
 	{"lab/sim", Pure, "lab", false, "", []string{"gateway"}},
 	{"lab/field", Edge, "lab", false, "", nil},
 	{"cmd/gateway", Edge, "programs", false, "", nil},
@@ -22,8 +22,8 @@ var sample = table{
 func TestWall(t *testing.T) {
 	for _, tt := range []struct{ file, imports, want string }{
 		{"internal/jxtabridge/a.go", "jxta", ""},
-		{"internal/lan/a.go", "gateway", "the table of rooms does not let lan import gateway"},
-		{"internal/lan/a.go", "attic", "imports attic, which the table of rooms does not have"},
+		{"internal/edge/lan/a.go", "gateway", "the table of rooms does not let edge/lan import gateway"},
+		{"internal/edge/lan/a.go", "attic", "imports attic, which the table of rooms does not have"},
 		{"internal/jxtabridge/a.go", "xmpp", "the adapter jxtabridge imports the adapter xmpp"},
 		{"internal/jxtabridge/a_test.go", "xmpp", "the adapter jxtabridge imports the adapter xmpp"},
 		{"internal/xmpp/a.go", "jxtabridge/reliable", "the adapter xmpp imports the adapter jxtabridge"},
@@ -32,8 +32,8 @@ func TestWall(t *testing.T) {
 		{"internal/jxtabridge/a_test.go", "jxtabridge", ""},
 		{"internal/gateway/a_test.go", "lab/sim", ""},
 		{"internal/gateway/a_test.go", "lab/field", ""},
-		{"internal/gateway/a_test.go", "lan", "a test of a pure room imports the edge room lan"},
-		{"internal/lan/a_test.go", "gateway", ""},
+		{"internal/gateway/a_test.go", "edge/lan", "a test of a pure room imports the edge room edge/lan"},
+		{"internal/edge/lan/a_test.go", "gateway", ""},
 		{"cmd/gateway/a.go", "lab/sim", "the table of rooms does not let cmd/gateway import lab/sim"},
 	} {
 		f := tree(t, map[string]string{tt.file: "package a\nimport (\n\"fmt\"\n\"aldis/internal/" + tt.imports + "\"\n)"})[0]
@@ -72,22 +72,22 @@ func TestWalls(t *testing.T) {
 			"internal/attic: a room that the table does not have"},
 		{"a file at the top", func(f map[string]string) { f["a.go"] = "package a" }, sample, nil, "a.go: a Go file outside the rooms"},
 		{"an entry without a room", nil, with(Room{Path: "attic", District: "lab"}), nil, "internal/attic: the table has this room, the tree does not"},
-		{"an entry twice", nil, with(Room{Path: "xmpp", District: "faces"}), nil, "internal/xmpp: the table has this room twice"},
-		{"an import that is gone", func(f map[string]string) { f["internal/lan/a.go"] = "package lan" }, sample, nil,
-			"internal/lan: the table permits jxta, which no file imports any more"},
+		{"an entry twice", nil, with(Room{Path: "xmpp", District: "adapters"}), nil, "internal/xmpp: the table has this room twice"},
+		{"an import that is gone", func(f map[string]string) { f["internal/edge/lan/a.go"] = "package lan" }, sample, nil,
+			"internal/edge/lan: the table permits jxta, which no file imports any more"},
 		{"an import that only a test has", func(f map[string]string) {
-			f["internal/lan/a_test.go"], f["internal/lan/a.go"] = f["internal/lan/a.go"], "package lan"
-		}, sample, nil, "internal/lan: the table permits jxta, which no file imports any more"},
+			f["internal/edge/lan/a_test.go"], f["internal/edge/lan/a.go"] = f["internal/edge/lan/a.go"], "package lan"
+		}, sample, nil, "internal/edge/lan: the table permits jxta, which no file imports any more"},
 		{"no such district", func(f map[string]string) { f["internal/attic/a.go"] = "package attic" }, with(Room{Path: "attic", District: "roof"}), nil,
 			`internal/attic: no district is called "roof"`},
 		{"link imports the gateway", func(f map[string]string) {
 			f["internal/link/seal/a.go"] = "package seal\nimport \"aldis/internal/gateway\""
 		}, with(Room{Path: "link/seal", District: "link", May: []string{"gateway"}}), nil,
-			"internal/link/seal: a room of the district link may not import gateway of the district road above it"},
+			"internal/link/seal: a room of the district link may not import gateway of the district core above it"},
 		{"what sails imports the lab", func(f map[string]string) {
-			f["internal/radio/a.go"] = "package radio\nimport \"aldis/internal/lab/sim\""
-		}, with(Room{Path: "radio", District: "edges", May: []string{"lab/sim"}}), nil,
-			"internal/radio: a room of the district edges may not import lab/sim of the district lab above it"},
+			f["internal/edge/radio/a.go"] = "package radio\nimport \"aldis/internal/lab/sim\""
+		}, with(Room{Path: "edge/radio", District: "edges", May: []string{"lab/sim"}}), nil,
+			"internal/edge/radio: a room of the district edges may not import lab/sim of the district lab above it"},
 		{"an excuse", func(f map[string]string) {
 			f["internal/link/seal/a.go"] = "package seal\nimport \"aldis/internal/gateway\""
 		}, with(Room{Path: "link/seal", District: "link", May: []string{"gateway"}}), map[string][]string{"link/seal": {"gateway"}}, ""},
@@ -104,4 +104,12 @@ func TestWalls(t *testing.T) {
 			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
 		}
 	}
+}
+
+// A room lies in the folder of its district, but for those whose paths are fixed.
+func TestAstray(t *testing.T) {
+	same(t, "rooms", spell(astray(table{
+		{Path: "lan", District: "edges"}, {Path: "edge/radio", District: "edges"}, {Path: "jxtabridge/reliable", District: "adapters"},
+		{Path: "gateway", District: "core"}, {Path: "cmd/gateway", District: "programs"},
+	})), []string{"internal/lan: lies outside of internal/edge, the folder of the district edges"})
 }

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/envelope"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
@@ -266,7 +266,7 @@ func (g *Gateway) TellFates(now time.Time) {
 	}
 }
 
-// Meeting is where adapters of this gateway meet (internal/interop): what the clients of one say may reach those of another here.
+// Meeting is where adapters of this gateway meet (internal/adapters/interop): what the clients of one say may reach those of another here.
 type Meeting interface {
 	// Hear is told of every Step of an adapter: what happened to it, and what it wants done. It takes out of that what is not for
 	// the road. Before the first Step it hears of the items of an earlier run, of each adapter's by itself.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/corpusexchange"
+	"aldis/internal/adapters/corpusexchange"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"

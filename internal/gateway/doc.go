@@ -5,7 +5,7 @@
 //	peer -> lan -> jxtabridge -> rules -> mail (custody) -> carrier (envelope, frame, seal) -> journal -> radio -> air
 //	air -> radio -> seal -> frame -> carrier (custody) -> envelope -> rules -> jxtabridge -> journal -> lan -> peer
 //
-// One Step covers the path from lan or radio to the journal. The loop (internal/daemon) commits the records, and then
+// One Step covers the path from lan or radio to the journal. The loop (internal/edge/daemon) commits the records, and then
 // sends.
 //
 // A gateway has a list of bearers (ways over the air), today of length one. A bearer has carriers, of which the first

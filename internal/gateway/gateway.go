@@ -7,11 +7,11 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/replica"

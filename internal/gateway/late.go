@@ -3,8 +3,8 @@ package gateway
 import (
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
+	"aldis/internal/ground/due"
 )
 
 // linkWait is when the link wants a Step: most of what local peers say to the gateway and to each other, and what strangers send on the

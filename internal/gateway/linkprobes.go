@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/probe"
 	"aldis/internal/link/profile"

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/history"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"

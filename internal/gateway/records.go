@@ -60,7 +60,7 @@ var buckets = map[string]string{
 	bucketIdentity:    "who the gateway is to JXTA peers",
 }
 
-// bucketIdentity is that of internal/node.
+// bucketIdentity is that of internal/operator/node.
 const bucketIdentity = "identity"
 
 // Buckets are the names of all buckets that a gateway may have written.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/replica"
 	"aldis/internal/rules/filter"

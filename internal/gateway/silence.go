@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/frame"
 	"aldis/internal/rules/calendar"
 )

@@ -1,6 +1,6 @@
 // Package jxta encodes and decodes what JXTA peers say on a LAN: ids, endpoint addresses, the welcome line, package
 // framing, binary messages of wire versions 0 and 1 with the CBJX trailer of JXSE 2.7, and the XML documents inside
-// them. Package internal/jxtabridge holds the conversation, internal/lan the sockets.
+// them. Package internal/jxtabridge holds the conversation, internal/edge/lan the sockets.
 //
 // It follows docs/reference/jxta-wire.md, corrected by docs/reference/jxta-baseline.md and
 // docs/reference/jxta-ghosts.md. Each format has an Append and a Parse function. Parse returns a value or an error and

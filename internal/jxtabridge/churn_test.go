@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )

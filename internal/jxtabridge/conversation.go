@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/advcache"
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )

@@ -5,7 +5,7 @@
 //
 // It follows docs/reference/jxta-ghosts.md, docs/reference/jxta-baseline.md and docs/reference/jxta-wire.md.
 // docs/decisions/streams.md says why the reliability layer of BiDi pipes, sockets and secure pipes ends here. Package
-// internal/jxta holds the formats, internal/lan the sockets, and internal/jxtabridge/reliable the conversation with a
+// internal/jxta holds the formats, internal/edge/lan the sockets, and internal/jxtabridge/reliable the conversation with a
 // local peer that streams and secure pipes share.
 //
 // # Parts

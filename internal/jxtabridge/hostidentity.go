@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 	"aldis/internal/jxta"
 )
 

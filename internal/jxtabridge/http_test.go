@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// poll opens a back channel as internal/lan tells of it.
+// poll opens a back channel as internal/edge/lan tells of it.
 func (f *fake) poll(dest string) site.ConnID {
 	f.n.Helper()
 	f.n.conns++

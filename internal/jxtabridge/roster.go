@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 func byID(p *peer, id string) int { return strings.Compare(p.id, id) }

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge/reliable"
 	"aldis/internal/site"

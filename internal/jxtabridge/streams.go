@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge/reliable"
 )

@@ -3,7 +3,7 @@ package pmul
 import (
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // noteLone notes whether a message begins while nobody else speaks on a shared channel. On a channel of two members it never

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // ours says whether an entry of an Ack_PDU is about a message of this node, and counts those that name the acknowledging node

@@ -3,7 +3,7 @@ package pmul
 import (
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // Event is what happens to a Sender or a Receiver: one of the types below, or a PDU of this package as it came in. A nil

@@ -3,7 +3,7 @@ package pmul
 import (
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // Busy tells the Sender of a datagram that others have sent on a shared channel and that has just come in, or with By its own

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // A coded message has two to codedMost fragments, in the compact coding. On a shared channel its turns are planned: shards

@@ -1,6 +1,6 @@
 // Package pmul implements the P_Mul transport of ACP 142 and 142(A): one message goes to many receivers, of which some
 // may be silent under EMCON for hours, and delivery is proved for each. docs/reference/p-mul.md has layouts,
-// procedures and test vectors. Package internal/pmul/pmulfile has the sockets and files of plain P_Mul.
+// procedures and test vectors. Package internal/lab/pmulfile has the sockets and files of plain P_Mul.
 //
 // The package is pure: callers pass the time, and nothing here reads a clock. Delays are time.Duration, sizes octets,
 // rates bits per second. On the wire, and only there, Expiry_Time is seconds since 1970 UTC.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // floor is whose turn it is on a shared channel on which several nodes have more to say than one datagram holds. Each datagram

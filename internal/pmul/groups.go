@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // negotiation of a dynamic group for one message (p-mul 8). It costs two turns; fixed groups cost none.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // How long a Receiver waits for a message that is not complete, and remembers one that was. ACP 142 tells both by

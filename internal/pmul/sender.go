@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // Why a Submit is refused; Accepted.Err wraps one of these.

@@ -138,7 +138,7 @@ func TestDowngradeIsRefused(t *testing.T) {
 	dist, later := t.TempDir(), t.TempDir()
 	must(t, []string{"DIST=" + dist, "VERSION=" + newer}, "../../scripts/packages", "amd64")
 	must(t, nil, "sh", "-c", `cd ../.. && { git ls-files -co --exclude-standard; echo .git; } | tar -c --ignore-failed-read -T - | tar -x -C "$0" && cd "$0" &&
-		grep -q '^	format       = 3$' internal/journal/journal.go && sed -i 's/^	format       = 3$/	format       = 4/' internal/journal/journal.go`, later)
+		grep -q '^	format       = 3$' internal/edge/journal/journal.go && sed -i 's/^	format       = 3$/	format       = 4/' internal/edge/journal/journal.go`, later)
 	const next = "0.3.0~1"
 	must(t, []string{"DIST=" + dist, "VERSION=" + next}, filepath.Join(later, "scripts/packages"), "amd64")
 	m := boot(t)

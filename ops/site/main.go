@@ -21,7 +21,7 @@ func main() {
 	top := flag.String("top", ".", "`directory` of the repository")
 	out := flag.String("o", "build/docs", "`directory` of the site; what is in it is replaced")
 	gateway := flag.String("gateway", "", "a built `gateway`: plays the terminal session of the tour with it")
-	shots := flag.String("shots", "", "`directory` with pictures of the page, as tests of internal/control make them: the tour shows four")
+	shots := flag.String("shots", "", "`directory` with pictures of the page, as tests of internal/operator/control make them: the tour shows four")
 	flag.Parse()
 	s := newSite(*top)
 	err := func() error {

@@ -14,7 +14,7 @@ func quoted(s string) string {
 	return string(b)
 }
 
-// pictures are the four of the tour, as the tests of internal/control name them.
+// pictures are the four of the tour, as the tests of internal/operator/control name them.
 var pictures = []struct{ file, title, about string }{
 	{"now-1280-light.png", "Now", "Each site and its link, what waits by precedence and when it will be there, alarms in words."},
 	{"messages-1280-light.png", "Messages", "Find one, see its whole life, hold, release, cancel or raise it."},

@@ -6,7 +6,7 @@
 -- The first command opens the datagrams, because only the gateway has the cipher, the model and the earlier messages that
 -- they were coded after. This file reads what it wrote. Of datagrams that are still sealed it names the header; they are
 -- looked for at the UDP ports of the preference. The layouts: internal/lab/trace/clear.go, internal/link/seal,
--- internal/link/frame, internal/pmul/compact.go, internal/norm/elide. A test of internal/lab/commands holds each field against them.
+-- internal/link/frame, internal/pmul/compact.go, internal/link/elide. A test of internal/lab/commands holds each field against them.
 
 local aldis = Proto("aldis", "Aldis gateways")
 aldis.prefs.ports = Pref.range("UDP ports of sealed datagrams", "7142-7143", "where gateways listen on the link", 65535)

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/replica"
 	"aldis/internal/pmul"

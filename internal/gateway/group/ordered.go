@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/history"
+	"aldis/internal/ground/due"
 	"aldis/internal/pmul"
 	"aldis/internal/site"
 )

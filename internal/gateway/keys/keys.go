@@ -15,9 +15,9 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"

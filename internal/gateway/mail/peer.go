@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/frame"
 )
 

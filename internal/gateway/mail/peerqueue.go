@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"

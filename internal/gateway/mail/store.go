@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail/history"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"

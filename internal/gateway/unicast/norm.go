@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/custody"
+	"aldis/internal/link/elide"
 	"aldis/internal/link/frame"
-	"aldis/internal/norm/elide"
 )
 
 // BulkWindow is how many long messages may be under way to a peer.

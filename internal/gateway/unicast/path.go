@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/frame"
 )
 

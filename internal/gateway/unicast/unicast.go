@@ -5,15 +5,15 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/custody"
+	"aldis/internal/link/elide"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
 	"aldis/internal/link/segment"
-	"aldis/internal/norm/elide"
 )
 
 // Config is what a carrier is made of.

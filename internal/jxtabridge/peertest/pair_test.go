@@ -18,11 +18,11 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/edge/lan"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
-	"aldis/internal/lan"
 	"aldis/internal/site"
 )
 

@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/control"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/control"
 )
 
 // modem is the emulated link of two gateways on this machine: HQ on the wire, the ship behind its satellite.

@@ -3,7 +3,7 @@ package reliable
 import (
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // Room is an amount of octets and blocks.

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/link/elide"
 	"aldis/internal/link/profile"
-	"aldis/internal/norm/elide"
 )
 
 // child stands in for the process that runs libnorm: it sends the segments of an object at the rate of the link, puts together

@@ -17,9 +17,9 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/carriage"
+	"aldis/internal/ground/due"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/profile"
 )

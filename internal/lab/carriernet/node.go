@@ -9,10 +9,10 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/due"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/carriage"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"

@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/report"
+	"aldis/internal/operator/cli"
 )
 
 // airAbout is completed with the tables there are.

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/air"
+	"aldis/internal/operator/cli"
 )
 
 func TestAirCommand(t *testing.T) {

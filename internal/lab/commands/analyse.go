@@ -13,13 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/cli"
-	"aldis/internal/infile"
-	"aldis/internal/keyfile"
+	"aldis/internal/edge/infile"
+	"aldis/internal/edge/keyfile"
 	"aldis/internal/lab/packed"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/roster"
+	"aldis/internal/operator/cli"
 )
 
 const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE [--roster FILE] [--corpus FILE]] [--links LIST] [--json] [--html FILE]

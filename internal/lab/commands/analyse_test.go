@@ -24,10 +24,10 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/trace"
+	"aldis/internal/operator/cli"
 )
 
 // captures unpacks those of internal/lab/trace (a README beside them says what they are).

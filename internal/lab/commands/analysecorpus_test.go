@@ -9,15 +9,15 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/cli"
-	"aldis/internal/config"
-	"aldis/internal/keyfile"
+	"aldis/internal/edge/config"
+	"aldis/internal/edge/keyfile"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
+	"aldis/internal/operator/cli"
 	"aldis/internal/site"
 )
 

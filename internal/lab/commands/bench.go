@@ -14,10 +14,10 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/cli"
-	"aldis/internal/infile"
+	"aldis/internal/edge/infile"
 	"aldis/internal/lab/bench"
 	"aldis/internal/lab/field"
+	"aldis/internal/operator/cli"
 )
 
 // benchAbout is completed with the benchmarks there are.

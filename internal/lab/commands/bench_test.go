@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/cli"
+	"aldis/internal/operator/cli"
 )
 
 func TestBenchRefuses(t *testing.T) {

@@ -1,8 +1,8 @@
 package commands
 
 import (
-	"aldis/internal/cli"
 	"aldis/internal/lab/field"
+	"aldis/internal/operator/cli"
 )
 
 // all are the commands by their names.

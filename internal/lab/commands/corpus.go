@@ -12,10 +12,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/primer"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/compact"
+	"aldis/internal/operator/cli"
 )
 
 const labCorpusAbout = `usage: gateway corpus build -o FILE SAMPLES... [--mask] [--lines] [--json]

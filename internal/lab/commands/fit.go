@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"aldis/internal/cli"
-	"aldis/internal/infile"
+	"aldis/internal/edge/infile"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
 )
 
 // fitted is what gateway tune --fit or --probe was told.

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
-	"aldis/internal/operator"
+	"aldis/internal/operator/cli"
+	"aldis/internal/operator/commands"
 )
 
 // asGateway makes the test binary both programs in one: tests run it as an operator would.

@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 	upstream "github.com/ulikunitz/xz"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // zstOf and xzOf pack as the programs of these names do.

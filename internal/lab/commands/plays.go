@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/report"
+	"aldis/internal/operator/cli"
 )
 
 // clients play a trace: JXTA peers or TAK devices.

@@ -16,11 +16,11 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/cli"
-	"aldis/internal/infile"
+	"aldis/internal/edge/infile"
+	"aldis/internal/lab/pmulfile"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
 	"aldis/internal/pmul"
-	"aldis/internal/pmul/pmulfile"
 )
 
 const pmulAbout = `usage: gateway pmul send|receive [flags]

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
 )
 
 // TestPMULOverHF: 20 kB to four receivers over hf-2400 as it is, real processes, five seeds, beside

@@ -19,10 +19,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
 )
 
 // pmulNet is nodes in network namespaces on an emulated link; node i is 10.77.0.(i+1).

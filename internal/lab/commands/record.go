@@ -8,8 +8,8 @@ import (
 	"net/netip"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/trace"
+	"aldis/internal/operator/cli"
 )
 
 const recordAbout = `usage: gateway record CAPTURE -o TRACE [--anonymise | --sizes] [--edge ADDR] [--key FILE]

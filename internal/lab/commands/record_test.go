@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/trace"
+	"aldis/internal/operator/cli"
 )
 
 func TestRecordAndSynthCommands(t *testing.T) {

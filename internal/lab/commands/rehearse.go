@@ -11,11 +11,11 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
 )
 
 const rehearseAbout = `usage: gateway rehearse --profile P --trace T [--deadline 60s] [--tariff PRICES] [--html FILE] [--json]

@@ -13,12 +13,12 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/cli"
-	"aldis/internal/config"
-	"aldis/internal/infile"
+	"aldis/internal/edge/config"
+	"aldis/internal/edge/infile"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
 )
 
 const replayAbout = `usage: gateway replay TRACE [--profile P] [--gateways FILE[,FILE]] [--seed N] [--from T] [--to T] [--live] [--json]

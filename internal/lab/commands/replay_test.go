@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
+	"aldis/internal/operator/cli"
 )
 
 // synthTrace is a trace file of a run.

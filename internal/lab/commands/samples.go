@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"aldis/internal/infile"
+	"aldis/internal/edge/infile"
 	"aldis/internal/lab/packed"
 	"aldis/internal/lab/teach"
 )

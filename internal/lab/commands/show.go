@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"aldis/internal/cli"
+	"aldis/internal/operator/cli"
 )
 
 // show writes a page to its file, if one is asked for, and prints the figures unless the page is what is printed.

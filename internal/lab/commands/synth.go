@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/trace"
+	"aldis/internal/operator/cli"
 )
 
 const synthAbout = `usage: gateway synth blue-game --run 1..5 [--seed N] [--content xml|text|random] [-o TRACE]

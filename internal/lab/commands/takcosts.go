@@ -11,10 +11,10 @@ import (
 	"strings"
 	"syscall"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
 )
 
 // takCosts plays the events of TAK devices of a capture on links.

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
+	"aldis/internal/operator/cli"
 )
 
 // meshCapture is a capture (pcap, raw IP) of the mesh: devices that move north and report every ten seconds.

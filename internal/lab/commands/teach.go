@@ -9,10 +9,10 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"aldis/internal/cli"
-	"aldis/internal/keyfile"
+	"aldis/internal/edge/keyfile"
 	"aldis/internal/lab/teach"
 	"aldis/internal/link/compact"
+	"aldis/internal/operator/cli"
 )
 
 // corpusOrder is what was asked of corpus build.

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"aldis/internal/cli"
+	"aldis/internal/operator/cli"
 )
 
 // IfCalled lets a test program be gateway-lab too: it is gateway-lab, and does not return, in a process that was started under that name.

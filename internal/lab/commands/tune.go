@@ -16,10 +16,10 @@ import (
 	"syscall"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
 )
 
 const tuneAbout = `usage: gateway tune --profile P --trace T [--trace T2] [--proof T3] [--out FILE] [--time-limit D] [--seed N] [--json]

@@ -21,12 +21,12 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/probe"
 	"aldis/internal/link/seal"
+	"aldis/internal/operator/cli"
 	"aldis/internal/pmul"
 )
 

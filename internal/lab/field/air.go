@@ -13,11 +13,11 @@ import (
 	"sync"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
+	"aldis/internal/operator/cli"
 )
 
 // AirPlay is a scenario of internal/lab/air that real gateways play, and how it is called in lines of progress.

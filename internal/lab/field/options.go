@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/cli"
-	"aldis/internal/infile"
+	"aldis/internal/edge/infile"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/shapes"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
 )
 
 // Options of a Blue Game. The zero value of a field means its default; Duration and the times of scenarios count from

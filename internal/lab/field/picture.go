@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/keyfile"
+	"aldis/internal/edge/keyfile"
 	"aldis/internal/lab/report"
 	"aldis/internal/lab/trace"
 )

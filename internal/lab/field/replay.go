@@ -17,7 +17,6 @@ import (
 	"sync"
 	"time"
 
-	"aldis/internal/cli"
 	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/lab/edgepeer"
@@ -25,6 +24,7 @@ import (
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
 )
 
 // ReplayOptions of a live replay.

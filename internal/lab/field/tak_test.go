@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/report"
-	"aldis/internal/tak/cot"
 )
 
 // TestTAKGame: headquarters with taky and a ship with a device on the mesh, and beside it TCP alone. On a link that is no

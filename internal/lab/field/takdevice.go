@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"aldis/internal/tak/cot"
+	"aldis/internal/adapters/tak/cot"
 )
 
 // Devices speak to their server here, and on the mesh to this group.

@@ -6,7 +6,7 @@ import (
 	"net"
 	"time"
 
-	"aldis/internal/tak/cot"
+	"aldis/internal/adapters/tak/cot"
 )
 
 // Unaided, TAK servers that federate have one TCP connection between them, and give each event to each other site as it

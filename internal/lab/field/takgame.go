@@ -11,9 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/report"
-	"aldis/internal/tak/cot"
 )
 
 // KindTAK is, among the kinds of peers, TAK devices.

@@ -22,8 +22,8 @@ import (
 	"testing"
 	"time"
 
-	sockets "aldis/internal/lan"
-	"aldis/internal/tak/cot"
+	"aldis/internal/adapters/tak/cot"
+	sockets "aldis/internal/edge/lan"
 )
 
 var (

@@ -7,10 +7,10 @@ import (
 	"sync"
 	"time"
 
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/replay"
 	"aldis/internal/lab/trace"
-	"aldis/internal/tak/cot"
 )
 
 // takSettled is so long without anything new on the link before a live replay is over.

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"aldis/internal/config"
-	"aldis/internal/keyfile"
+	"aldis/internal/edge/config"
+	"aldis/internal/edge/keyfile"
 	"aldis/internal/lab/replay"
 	"aldis/internal/link/compact"
 	"aldis/internal/rules/filter"

@@ -52,7 +52,7 @@ import (
 	"fmt"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/profile"
 )
 

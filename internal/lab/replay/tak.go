@@ -6,14 +6,14 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/adapters/tak"
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/sim"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
-	"aldis/internal/tak"
-	"aldis/internal/tak/cot"
 )
 
 const (

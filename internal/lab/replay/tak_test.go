@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/trace"
-	"aldis/internal/tak/cot"
 )
 
 // takTalk is what devices say for some minutes: each reports every ten seconds while it moves north, and the first says three chats.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/lab/trace"
-	"aldis/internal/tak/cot"
 )
 
 // TAKEvents are the events of TAK devices in a trace; none when it has no pipe of TAK, or something else is sent in it as well.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/trace"
-	"aldis/internal/tak/cot"
 )
 
 // CompareAfter is how long after a report the far map is compared with it.

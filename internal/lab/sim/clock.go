@@ -7,7 +7,7 @@ import (
 )
 
 // slew is the share of elapsed time by which a running gateway's time follows its machine's wall clock: one in so many, as in
-// internal/daemon.
+// internal/edge/daemon.
 const slew = 20
 
 // clock is a machine's wall clock, and what the loop of its gateway makes of it: time that never jumps while it runs, and that

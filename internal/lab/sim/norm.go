@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/link/elide"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
-	"aldis/internal/norm/elide"
 )
 
 // library stands in for the libnorm of one node: objects go out in segments at the rate that the child sets, a receiver

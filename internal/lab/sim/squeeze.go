@@ -29,7 +29,7 @@ func (w *World) squeezed(n *Node, ev api.Event) {
 	})
 }
 
-// lateTurn steps a node through what has come, as internal/daemon does: datagrams first, and what is due when all of them are
+// lateTurn steps a node through what has come, as internal/edge/daemon does: datagrams first, and what is due when all of them are
 // heard.
 func (w *World) lateTurn(n *Node) {
 	list := n.inbox

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"aldis/internal/due"
-	"aldis/internal/tak/cot"
+	"aldis/internal/adapters/tak/cot"
+	"aldis/internal/ground/due"
 )
 
 const (

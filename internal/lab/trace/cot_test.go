@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/lab/check"
-	"aldis/internal/tak/cot"
 )
 
 var cotStart = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	"aldis/internal/link/elide"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
-	"aldis/internal/norm/elide"
 	"aldis/internal/site"
 )
 

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"aldis/internal/link/elide"
 	"aldis/internal/link/frame"
-	"aldis/internal/norm/elide"
 )
 
 const (

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // maxSeen bounds what a Recorder remembers to know it again.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // Why a link probe comes to nothing.

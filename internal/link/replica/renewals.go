@@ -3,7 +3,7 @@ package replica
 import (
 	"time"
 
-	"aldis/internal/due"
+	"aldis/internal/ground/due"
 )
 
 // renewals are keys that wait for a time, each once.

@@ -4,7 +4,7 @@
 //
 // Parse and Append are inverse, as are ParseText and Text and, relative to an earlier roster, Apply and AppendDelta.
 // Nothing in a roster is trusted before Verify. The package is pure: keys and random octets are arguments. Package
-// internal/config reads and writes the files.
+// internal/edge/config reads and writes the files.
 //
 // Read roster.go first, then text.go (the form for operators), delta.go (differences) and several.go (rosters side by
 // side).

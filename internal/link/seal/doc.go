@@ -2,7 +2,7 @@
 //
 // The construction is our own, modelled on RFC 8750 (implicit nonces), RFC 9000 A.3 (truncated counters) and RFC 4303
 // (replay window). The cipher is ChaCha20-Poly1305 of RFC 8439, the key derivation crypto_kdf (BLAKE2b), both from
-// libsodium. Only sodium.go calls C. Package internal/config reads and writes key files, internal/radio has the
+// libsodium. Only sodium.go calls C. Package internal/edge/config reads and writes key files, internal/edge/radio has the
 // sockets, and internal/gateway knows what a body means.
 //
 // # Layout

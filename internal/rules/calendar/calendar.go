@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"aldis/internal/when"
+	"aldis/internal/ground/when"
 )
 
 // Window is a time of silence that comes again on certain days, or comes once.

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"aldis/internal/journal"
+	"aldis/internal/edge/journal"
 	"aldis/internal/link/seal"
 )
 

@@ -1,0 +1,158 @@
+package interop
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/adapters/tak"
+	"aldis/internal/adapters/tak/cot"
+	"aldis/internal/adapters/tak/rule"
+	"aldis/internal/site"
+)
+
+// takSide is the meeting towards the TAK adapter.
+type takSide struct {
+	*Meeting
+	ears []string // what TAK's adapter was told last
+}
+
+// hear takes the events that the adapter gives to all devices.
+func (s *takSide) hear(now time.Time, out *site.Output) {
+	for _, o := range out.Orders {
+		if o, ok := o.(tak.Spread); ok && s.deaf(o.XML) {
+			continue
+		} else if ok {
+			e, err := cot.ParseXML(o.XML)
+			if err == nil && !met(e) {
+				s.heard(now, e, o.Reckoned)
+			}
+		}
+	}
+}
+
+// deaf says, before an event is read, that no rule can be for it.
+func (s *takSide) deaf(xml []byte) bool {
+	if len(xml) == 0 {
+		return true
+	}
+	for _, p := range s.jxta.pipes {
+		if p.FromTAK && s.jxta.listens(p) || p.FromJXTA && p.Room == "" && len(s.units) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// heard takes what devices here, or of far sites, say.
+func (s *takSide) heard(now time.Time, e *cot.Event, reckoned bool) {
+	if l := lineOf(e); l != nil {
+		s.heardLine(now, e, l)
+		return
+	}
+	t := trackOf(e)
+	if known := s.units[t.ID]; known != nil || s.wanted(e) {
+		switch { // a far unit's time is by its gateway's clock, and may be long ago
+		case !reckoned:
+			s.clock(now, t)
+		case t.Moves && t.Speed > 0:
+			t.At = now
+		}
+		if !t.Stale.After(now) {
+			return
+		}
+		u, fresh := s.news(now, site.TAK, t)
+		for _, p := range s.jxta.pipes {
+			if fresh && s.fits(p, e) {
+				s.jxta.tellTrack(now, p, u, t)
+			}
+		}
+	}
+}
+
+func (s *takSide) heardLine(now time.Time, e *cot.Event, l *Line) {
+	for _, p := range s.jxta.pipes {
+		if s.fits(p, e) && s.lines.Add("TAK\x00"+p.pipe().id+"\x00"+p.Room+"\x00"+l.ID) {
+			s.jxta.tellLine(now, p, l)
+		}
+	}
+}
+
+// wanted says whether a rule is for an event, and somebody hears it.
+func (s *takSide) wanted(e *cot.Event) bool {
+	for _, p := range s.jxta.pipes {
+		if s.fits(p, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *takSide) fits(p *rulePipe, e *cot.Event) bool {
+	if !p.FromTAK || !s.jxta.listens(p) {
+		return false
+	}
+	_, ok := p.judge(&rule.Subject{Event: e})
+	return ok
+}
+
+// listen says of which rooms JXTA peers hear what is said.
+func (s *takSide) listen() {
+	var rooms []string
+	for _, p := range s.jxta.pipes {
+		if p.FromTAK && p.Room != "" && s.jxta.listens(p) {
+			rooms = append(rooms, p.Room)
+		}
+	}
+	if !slices.Equal(rooms, s.ears) {
+		s.ears = rooms
+		s.notify(site.TAK, tak.Ears{Rooms: rooms})
+	}
+}
+
+// tellTrack shows the report of a unit of which a JXTA peer has told.
+func (s *takSide) tellTrack(now time.Time, r *Rule, t *Track) error {
+	s.clock(now, t)
+	e := t.event()
+	if err := readable(e); err != nil {
+		return err
+	}
+	if _, ok := r.judge(&rule.Subject{Event: e}); !ok {
+		s.trouble.Count("not_for_the_rule")
+		return nil
+	}
+	if _, fresh := s.news(now, site.JXTA, t); fresh {
+		s.trouble.Count("tracks_to_tak")
+		s.notify(site.TAK, tak.Met{Event: e})
+	}
+	return nil
+}
+
+// tellLine says in a room what a JXTA peer has said.
+func (s *takSide) tellLine(now time.Time, r *Rule, l *Line) error {
+	if l.Time.Sub(now).Abs() > s.cfg.Apart {
+		s.trouble.Count("clock")
+		l.Time, l.Event = now.UTC().Truncate(time.Millisecond), nil
+	}
+	e := l.event()
+	if err := readable(e); err != nil {
+		return err
+	}
+	if !s.lines.Add("JXTA\x00" + r.Room + "\x00" + l.ID) {
+		s.trouble.Count("twice")
+		return nil
+	}
+	s.trouble.Count("lines_to_tak")
+	s.notify(site.TAK, tak.Met{Event: e})
+	return nil
+}
+
+// readable says whether other programs can read an event that was made of what somebody said.
+func readable(e *cot.Event) error {
+	if err := e.Check(); err != nil {
+		return fault("unfit", "%v", err)
+	}
+	if _, err := cot.ParseXML(e.AppendXML(nil)); err != nil {
+		return fault("unfit", "%v", err)
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+// Package tak is the protocol adapter for TAK devices and servers, which speak Cursor on Target (CoT). It is pure: its
+// LAN package (internal/edge/lan/taklan) hands it the events of streams and of the mesh, and carries out its orders.
+//
+// The adapter is the TAK server of its LAN: an event of one device goes to all others unchanged, or to those that it
+// names (marti). The adapter answers pings itself; keep-alives, versions and authentication never cross the link.
+//
+// Events cross to far sites as four kinds of messages:
+//
+//   - Positions (types a-...) go through a table of units (internal/adapters/tak/track) as batches of typed records. What waits
+//     is always the newest. The outcome of a batch decides when the next one goes.
+//   - Other events go one by one, typed (internal/adapters/tak/code), with the precedence of their type.
+//   - Chats (GeoChat) go in the form that ATAK gives them, with a number; receipts refer to that number.
+//   - Requests name units of which the full event (Whole) is missing.
+//
+// A data package stays in the file server of its site (internal/edge/lan/takfiles). Its offer crosses as an event. The file
+// follows in segments when a device of a far site asks for it.
+//
+// The far site shows units by their last report and course, at the update rate of local maps, and lets them go stale
+// when they are. Markers and shapes stay in a table until they are stale, for devices that connect later. Chats wait
+// for a device.
+//
+// Callers pass the time, which never goes back. The package belongs to one goroutine.
+//
+// # Files
+//
+// Read lan.go and adapter.go first.
+//
+//   - lan.go: events from the LAN package, and orders to it
+//   - adapter.go: Adapter and its Step
+//   - step.go: what all parts share: configuration, counters, the output of a Step
+//   - streams.go: devices of this LAN, and those on streams
+//   - mesh.go: the multicast mesh of the LAN
+//   - unicast.go: single devices of the mesh
+//   - reports.go: positions of this site
+//   - events.go: other events of this site
+//   - address.go: events that name their recipients
+//   - far.go: what arrives from other sites
+//   - met.go: clients of other adapters of this gateway
+//   - keep.go: events that stay until they are stale
+//   - placed.go: objects that were placed on the map of this site and stay there
+//   - words.go: chats and their receipts
+//   - files.go: events from the file server, and orders to it
+//   - offers.go: data packages of this site
+//   - pulls.go: data packages of far sites
+//   - wants.go: what sites want to be told
+//   - memory.go: what survives a restart
+//   - trouble.go: what was refused
+//   - describe.go: what rules and operators see
+package tak

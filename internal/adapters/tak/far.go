@@ -1,0 +1,230 @@
+package tak
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/adapters/tak/code"
+	"aldis/internal/adapters/tak/cot"
+	"aldis/internal/adapters/tak/track"
+	"aldis/internal/site"
+)
+
+// farMessage takes what another site said.
+func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
+	far := f.far[m.Site]
+	if far == nil || len(m.Message.Parts) != 1 {
+		f.undelivered(m, site.Unfit)
+		return
+	}
+	data := m.Message.Parts[0].Data
+	switch m.Message.Topic {
+	case topicUnits:
+		f.out.Done = append(f.out.Done, m.Token)
+		b, err := code.ParseBatch(data, now)
+		if err != nil {
+			f.farTrouble(now, m.Site, err)
+			return
+		}
+		starts := far.Starts
+		news := far.Apply(now, b, m.Message.Precedence == site.Deferred)
+		for _, a := range f.audiences {
+			a.Others(now, news.Made)
+		}
+		if far.Starts != starts {
+			f.remember(keyStart+string([]byte{byte(m.Site >> 8), byte(m.Site)}), far.Starts[:])
+		}
+		for _, u := range news.Gone {
+			f.farGone(now, m.Site, u)
+		}
+		for _, u := range news.Told {
+			f.kept.moves(m.Site, u.Event.UID, f.remember)
+		}
+		for _, u := range slices.Concat(news.Told, news.Back) {
+			f.rememberFar(m.Site, far, u)
+		}
+		for _, m := range f.words.again() {
+			f.farMessage(now, m)
+		}
+	case topicAsk:
+		f.out.Done = append(f.out.Done, m.Token)
+		f.asked(now, m.Site, data)
+	case topicChat:
+		f.words.farChat(now, m, data, far)
+	case topicWant:
+		f.files.want(now, m, data)
+	case topicPart:
+		f.files.part(now, m, data)
+	case topicReceipt:
+		f.words.farReceipt(now, m, data, far)
+	case topicEvent:
+		f.farEvent(now, m, data)
+	default:
+		f.undelivered(m, site.Unfit)
+	}
+}
+
+// farEvent takes an event that is no unit's position.
+func (f *Adapter) farEvent(now time.Time, m site.FarMessage, data []byte) {
+	if len(data) < 3 {
+		f.farTrouble(now, m.Site, code.ErrMalformed)
+		f.undelivered(m, site.Unfit)
+		return
+	}
+	far := f.far[m.Site]
+	e, err := code.Parse(data[3:], timeOf(data, now), nil)
+	if err != nil {
+		f.farTrouble(now, m.Site, err)
+		f.undelivered(m, site.Unfit)
+		return
+	}
+	f.heardUrgent(now, m.Message.Precedence)
+	dests := e.Dests()
+	if e = f.files.offered(now, m.Site, e.Without("marti")); e == nil { // it is on the list alone
+		f.out.Done = append(f.out.Done, m.Token)
+		return
+	}
+	if e.Type == "t-x-d-d" {
+		for _, uid := range withdrawn(e) {
+			f.kept.withdraw(m.Site, uid, e.Time, f.remember)
+		}
+	}
+	shown := keeps(e) || e.Is("a") // until it is stale
+	if u := far.Find(e.UID); shown && f.kept.overtaken(m.Site, e) || e.Is("a") && u != nil && u.At.After(e.Time) {
+		f.trouble.Count("overtaken")
+		f.out.Done = append(f.out.Done, m.Token)
+		return
+	}
+	if len(dests) == 0 && shown {
+		f.kept.put(m.Site, e, f.remember)
+		f.devices.spread(e)
+		f.out.Done = append(f.out.Done, m.Token)
+		return
+	}
+	f.devices.handOrWait(now, waiting{FarMessage: m, event: e, dests: dests})
+}
+
+// handOrWait gives an event to the devices that it is for, or keeps it until they are here.
+func (d *devices) handOrWait(now time.Time, w waiting) {
+	if d.hand(now, &w) {
+		w.done(d.step)
+	} else if len(d.waiting) >= mostWaiting {
+		d.undelivered(w.FarMessage, site.NoRoom)
+	} else {
+		d.waiting = append(d.waiting, w)
+	}
+}
+
+// hand gives an event to the devices that it is for; false: not all have it.
+func (d *devices) hand(now time.Time, w *waiting) bool {
+	if len(w.dests) == 0 {
+		if len(d.clients) == 0 && len(d.mesh.members) == 0 && !d.hears(w.event) {
+			return false
+		}
+		d.spread(w.event)
+		return true
+	}
+	w.dests = slices.DeleteFunc(d.members(w.dests), func(name cot.Dest) bool {
+		to := d.named(name)
+		for _, c := range to {
+			d.send(c, w.event)
+		}
+		return len(to) > 0 || d.handTo(now, w, name) || d.served(w.event, name)
+	})
+	return len(w.dests) == 0
+}
+
+// release hands over what waited for a device that is here now.
+func (d *devices) release(now time.Time) {
+	list := d.waiting
+	d.waiting = nil
+	for _, w := range list {
+		if d.hand(now, &w) {
+			w.done(d.step)
+		} else {
+			d.waiting = append(d.waiting, w)
+		}
+	}
+}
+
+// giveUp ends what has waited long enough.
+func (d *devices) giveUp(now time.Time) {
+	d.waiting = slices.DeleteFunc(d.waiting, func(w waiting) bool {
+		switch {
+		case !over(now, w.FarMessage):
+			return false
+		case w.here:
+			d.trouble.Count("unicast_given_up")
+		default:
+			d.undelivered(w.FarMessage, site.LifeOver)
+		}
+		return true
+	})
+}
+
+// lost drops what waits of a site.
+func (d *devices) lost(id uint16) {
+	d.waiting = slices.DeleteFunc(d.waiting, func(w waiting) bool { return !w.here && w.Site == id })
+}
+
+// over says whether a far message is of no use any more.
+func over(now time.Time, m site.FarMessage) bool { return !m.Until.IsZero() && !now.Before(m.Until) }
+
+// showFar gives the devices here what is to be shown of far units.
+func (f *Adapter) showFar(now time.Time) {
+	for _, id := range f.cfg.Sites {
+		events, away, forgotten := f.far[id].Show(now)
+		for _, e := range events {
+			if f.near.Get(e.UID) == nil { // what is heard here wins
+				f.devices.spread(reached(e, streamed))
+				f.devices.reckoned()
+			}
+		}
+		for _, u := range away {
+			f.rememberFar(id, f.far[id], u)
+			f.showStale(now, u)
+		}
+		for _, u := range forgotten {
+			f.forgetFar(id, u.Number)
+		}
+	}
+	f.ask(now)
+}
+
+// farGone takes in that a far unit is no more.
+func (f *Adapter) farGone(now time.Time, from uint16, u *track.FarUnit) {
+	f.forgetFar(from, u.Number)
+	if !u.Away && f.kept.of[u.Event.UID] == nil { // else it is placed now
+		f.showStale(now, u)
+	}
+}
+
+// showStale shows that a far unit's time is over.
+func (f *Adapter) showStale(now time.Time, u *track.FarUnit) {
+	if f.near.Get(u.Event.UID) == nil {
+		f.devices.spread(u.Stale(now))
+	}
+}
+
+// siteLost drops all that is known of a site.
+func (f *Adapter) siteLost(now time.Time, id uint16) {
+	if far := f.far[id]; far != nil {
+		for _, u := range far.Units() {
+			f.farGone(now, id, u)
+		}
+		f.far[id] = track.NewFar(f.cfg.Cadence, f.cfg.patience())
+	}
+	f.kept.lost(id, f.remember)
+	f.wants.lost(id)
+	f.files.lost(id)
+	f.devices.lost(id)
+	f.words.lost(id)
+	for _, a := range f.audiences {
+		if slices.Contains(a.sites, id) {
+			a.Forget(now)
+		}
+	}
+	if f.far[id] != nil {
+		f.placedAgain(now, id, func(*cot.Event) bool { return true })
+	}
+}

@@ -1,0 +1,131 @@
+package tak
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"aldis/internal/adapters/tak/code"
+	"aldis/internal/adapters/tak/track"
+	"aldis/internal/site"
+)
+
+// Keys of memories. What follows is in the comments.
+const (
+	keyRun   = "run" // run and start of this site
+	keyUnit  = "u"   // uid: number, version
+	keyFar   = "f"   // site and number: run, version, flags, time, the whole event
+	keyAt    = "m"   // site and number: time and place after that
+	keyStart = "s"   // site: its starts (track.Far.Starts)
+	keyKept  = "k"   // uid: site, time, event
+	keyHeld  = "l"   // uid: nothing; far sites were told of what is kept as it was before
+)
+
+// Flags of a far unit.
+const (
+	flagLate = 1 << iota
+	flagAway
+)
+
+// ErrMemory says that a memory is of another format.
+var ErrMemory = errors.New("tak: memory of another format")
+
+func appendMillis(dst []byte, t time.Time) []byte {
+	return binary.BigEndian.AppendUint64(dst, uint64(t.UnixMilli()))
+}
+
+func millis(b []byte) time.Time { return time.UnixMilli(int64(binary.BigEndian.Uint64(b))).UTC() }
+
+// restore reads the memories of an earlier run.
+func (f *Adapter) restore(memories []site.Memory) error {
+	for _, m := range memories {
+		kind, key := m.Key[:min(1, len(m.Key))], m.Key[min(1, len(m.Key)):]
+		ok := true
+		switch {
+		case m.Key == keyRun:
+			ok = len(m.Value) == 3
+		case kind == keyUnit:
+			if ok = len(m.Value) == 5 && f.known; ok {
+				f.near.Known(strings.Clone(key), "", binary.BigEndian.Uint32(m.Value[1:]), m.Value[0]&1)
+			}
+		case kind == keyFar:
+			ok = f.restoreFar(key, m.Value)
+		case kind == keyAt: // behind all of keyFar, as keys are in order
+			ok = f.restoreAt(key, m.Value)
+		case kind == keyStart:
+			if ok = len(key) == 2 && len(m.Value) == 2; ok && f.far[binary.BigEndian.Uint16([]byte(key))] != nil {
+				f.far[binary.BigEndian.Uint16([]byte(key))].Starts = [2]uint8(m.Value)
+			}
+		case kind == keyOurs:
+			ok = f.words.restoreOurs(m.Value)
+		case kind == keyTheirs:
+			ok = f.words.restoreTheirs(key, m.Value)
+		case kind == keyOffer:
+			ok = f.files.restoreOffer(key, m.Value)
+		case kind == keyPull: // behind all of keyOffer
+			ok = f.files.restorePull(key, m.Value)
+		case m.Key == keyWant:
+			f.wants.stated = true
+		case kind == keyKept:
+			ok = f.kept.restore(m.Value)
+		case kind == keyHeld: // behind all of keyKept
+			if x := f.kept.of[key]; x != nil {
+				x.told, x.held = nil, true
+			}
+		default:
+			ok = false
+		}
+		if !ok {
+			return fmt.Errorf("%w: %q", ErrMemory, m.Key)
+		}
+	}
+	return nil
+}
+
+func (f *Adapter) restoreFar(key string, value []byte) bool {
+	if len(key) != 6 || len(value) < 12 {
+		return false
+	}
+	far := f.far[binary.BigEndian.Uint16([]byte(key))]
+	if far == nil { // a site that is configured no more
+		return true
+	}
+	u := &track.FarUnit{Number: binary.BigEndian.Uint32([]byte(key[2:])), Version: value[2], Late: value[3]&flagLate != 0, Away: value[3]&flagAway != 0, At: millis(value[4:])}
+	var err error
+	if u.Event, err = code.Parse(value[12:], u.At, nil); err != nil {
+		return false
+	}
+	u.Fix, far.Run = code.FixOf(u.Event), binary.BigEndian.Uint16(value)
+	far.Put(u)
+	return true
+}
+
+func (f *Adapter) restoreAt(key string, value []byte) bool {
+	if len(key) != 6 || len(value) < 8 {
+		return false
+	}
+	far := f.far[binary.BigEndian.Uint16([]byte(key))]
+	if far == nil {
+		return true
+	}
+	at, number := millis(value), binary.BigEndian.Uint32([]byte(key[2:]))
+	var v [6]int64
+	value = value[8:]
+	for i := range v {
+		n := 0
+		if v[i], n = binary.Varint(value); n <= 0 {
+			return false
+		}
+		value = value[n:]
+	}
+	for _, u := range far.Units() {
+		if u.Number == number && at.After(u.At) { // otherwise the whole event was written later
+			u.At = at
+			u.Fix = code.Fix{Lat: int32(v[0]), Lon: int32(v[1]), HAE: int32(v[2]), Course: uint16(v[3]), Speed: uint16(v[4]), Moves: u.Fix.Moves, Battery: uint8(v[5])}
+			far.Put(u)
+		}
+	}
+	return true
+}

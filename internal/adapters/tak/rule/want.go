@@ -1,0 +1,109 @@
+package rule
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"strings"
+
+	"aldis/internal/adapters/tak/cot"
+)
+
+// Want is a part of what a site wants to be told: an event that fits one of its Wants. What is empty fits everything.
+type Want struct {
+	Line        int    // of the configuration; it is not stated
+	Type        string // this type and those below it
+	Team        string // exactly
+	Affiliation string // letters of a-.
+	Box         *Box
+}
+
+// Bounds of what a site may state.
+const (
+	MostWants = 64
+	mostText  = 64
+)
+
+// ErrWants says that what a site has stated cannot be read.
+var ErrWants = errors.New("tak: what a site wants cannot be read")
+
+// Fits says whether an event is of what is wanted.
+func (w *Want) Fits(e *cot.Event) bool {
+	r := Rule{Type: w.Type, Affiliation: w.Affiliation, Box: w.Box}
+	if r.Misses(&Subject{Event: e}) != "" {
+		return false
+	}
+	g := e.Find("__group")
+	return w.Team == "" || g != nil && g.Get("name") == w.Team
+}
+
+// Wanted says whether a site that has stated these wants an event. Nothing stated is all; an alert is for all.
+func Wanted(wants []Want, e *cot.Event) bool {
+	if len(wants) == 0 || e.Is("b-a-o") || e.Is("b-a-g") {
+		return true
+	}
+	for i := range wants {
+		if wants[i].Fits(e) {
+			return true
+		}
+	}
+	return false
+}
+
+// boxUnit is what corners of a box are counted in: a ten thousandth of a degree, 11 m.
+const boxUnit = 1e4
+
+// AppendWants appends them as a site states them:
+//
+//	each: three texts behind the octet of their length, type, team, affiliation; 1 octet: with a box; four signed varints of
+//	ten thousandths of a degree, south, west, north, east
+func AppendWants(dst []byte, wants []Want) []byte {
+	for _, w := range wants {
+		for _, text := range [...]string{w.Type, w.Team, w.Affiliation} {
+			text = text[:min(len(text), mostText)]
+			dst = append(append(dst, byte(len(text))), text...)
+		}
+		if w.Box == nil {
+			dst = append(dst, 0)
+			continue
+		}
+		dst = append(dst, 1)
+		for i, v := range [...]float64{w.Box.South, w.Box.West, w.Box.North, w.Box.East} {
+			v *= boxUnit
+			if v = math.Floor(v); i >= 2 { // rather more than less
+				v++
+			}
+			dst = binary.AppendVarint(dst, int64(v))
+		}
+	}
+	return dst
+}
+
+// ParseWants reads what AppendWants has appended.
+func ParseWants(b []byte) (wants []Want, err error) {
+	for len(b) > 0 {
+		var w Want
+		for _, to := range [...]*string{&w.Type, &w.Team, &w.Affiliation} {
+			if len(b) == 0 || int(b[0]) > mostText || len(b) <= int(b[0]) {
+				return nil, ErrWants
+			}
+			*to, b = strings.ToValidUTF8(string(b[1:1+b[0]]), ""), b[1+b[0]:]
+		}
+		if len(b) == 0 || b[0] > 1 || len(wants) >= MostWants {
+			return nil, ErrWants
+		}
+		box := b[0] == 1
+		if b = b[1:]; box {
+			w.Box = &Box{}
+			for _, to := range [...]*float64{&w.Box.South, &w.Box.West, &w.Box.North, &w.Box.East} {
+				v, n := binary.Varint(b)
+				if n <= 0 || v > 181*boxUnit || v < -181*boxUnit {
+					return nil, ErrWants
+				}
+				*to, b = float64(v)/boxUnit, b[n:]
+			}
+		}
+		wants = append(wants, w)
+	}
+	return wants, nil
+}

@@ -1,0 +1,168 @@
+package track
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/adapters/tak/code"
+	"aldis/internal/adapters/tak/cot"
+)
+
+// Care is how precisely, and how urgently, a unit is told.
+type Care struct {
+	Bound  float64       // metres that the far picture may be wrong by
+	Every  time.Duration // a report goes at most so often; 0: no bound
+	Late   bool          // it goes after the units that are not
+	Hidden bool          // it is not told at all
+	Budget *Budget       // octets that it may take; nil: any
+}
+
+// Unit is one unit of this site.
+type Unit struct {
+	Number  uint32
+	UID     string
+	Event   *cot.Event // the last report, rounded (code.Round), its times by this gateway's clock
+	Fix     code.Fix
+	Heard   time.Time // the last report
+	Stale   time.Time
+	Version uint8
+	Cares   []Care    // for each audience
+	Turned  time.Time // its marks changed last
+	looks   string
+	marks   string // code.Marks
+}
+
+// Near are the units of this site.
+type Near struct {
+	Run     uint16
+	most    int
+	next    uint32
+	units   map[string]*Unit // by uid
+	numbers map[uint32]*Unit
+}
+
+// NewNear makes an empty table of at most so many units.
+func NewNear(run uint16, most int) *Near {
+	return &Near{Run: run, most: most, next: 1, units: map[string]*Unit{}, numbers: map[uint32]*Unit{}}
+}
+
+// Known brings back what an earlier run has numbered: a unit keeps its number, and its next Whole has another version.
+func (n *Near) Known(uid, callsign string, number uint32, version uint8) {
+	u := &Unit{Number: number, UID: uid, Version: version}
+	u.looks = callsign // never what a unit looks like: the next report is a new version
+	n.units[uid], n.numbers[number] = u, u
+	n.next = max(n.next, number+1)
+}
+
+// Get is a unit that is here now; nil: it is not.
+func (n *Near) Get(uid string) *Unit {
+	if u := n.units[uid]; u != nil && u.Event != nil {
+		return u
+	}
+	return nil
+}
+
+// Empty says whether no unit is here now.
+func (n *Near) Empty() bool {
+	for _, u := range n.units {
+		if u.Event != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// All are the units that are here now, by number.
+func (n *Near) All() (list []*Unit) {
+	for _, u := range n.units {
+		if u.Event != nil {
+			list = append(list, u)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Unit) int { return int(a.Number) - int(b.Number) })
+	return list
+}
+
+// Report takes a report of a unit, its times by this gateway's clock, with the care of each audience (Outlet.slot). fresh:
+// the unit is new or looks otherwise than before. nil: there is no room for another unit.
+func (n *Near) Report(now time.Time, e *cot.Event, cares []Care) (u *Unit, fresh bool) {
+	u = n.units[e.UID]
+	if u == nil {
+		if len(n.units) >= n.most && !n.makeRoom() {
+			return nil, false
+		}
+		u = &Unit{Number: n.next, UID: e.UID}
+		n.next++
+		n.units[e.UID], n.numbers[u.Number] = u, u
+		fresh = true
+	}
+	u.Event, u.Heard, u.Stale, u.Cares = code.Round(e), now, e.Stale, cares
+	u.Fix = code.FixOf(u.Event)
+	if looks := code.Looks(u.Event); looks != u.looks {
+		u.Version, u.looks, fresh = u.Version^1, looks, true
+	}
+	if marks := code.Marks(u.Event); marks != u.marks {
+		if u.marks != "" {
+			u.Turned = now
+		}
+		u.marks = marks
+	}
+	return u, fresh
+}
+
+// makeRoom forgets a unit that is not here any more.
+func (n *Near) makeRoom() bool {
+	var oldest *Unit
+	for _, u := range n.units {
+		if u.Event == nil && (oldest == nil || u.Number < oldest.Number) {
+			oldest = u
+		}
+	}
+	if oldest == nil {
+		return false
+	}
+	delete(n.units, oldest.UID)
+	delete(n.numbers, oldest.Number)
+	return true
+}
+
+// Gone takes a unit out; its number stays its own.
+func (n *Near) Gone(uid string) *Unit {
+	u := n.Get(uid)
+	if u != nil {
+		u.Event = nil
+	}
+	return u
+}
+
+// Stale are the units whose time is over.
+func (n *Near) Stale(now time.Time) (list []*Unit) {
+	for _, u := range n.All() {
+		if now.After(u.Stale) {
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// Number and Text make a Near the names of its units (code.Names).
+func (n *Near) Number(text string, callsign bool) (uint32, bool) {
+	if !callsign {
+		if u := n.Get(text); u != nil {
+			return u.Number, true
+		}
+	}
+	return 0, false
+}
+
+// Text is a unit's uid or callsign.
+func (n *Near) Text(number uint32, callsign bool) (string, bool) {
+	u := n.numbers[number]
+	switch {
+	case u == nil || callsign && u.Event == nil:
+		return "", false
+	case callsign:
+		return u.Event.Callsign(), true
+	}
+	return u.UID, true
+}

@@ -1,0 +1,471 @@
+package track
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"aldis/internal/adapters/tak/code"
+)
+
+// Pace is how an Outlet speaks.
+type Pace struct {
+	Gather time.Duration // what is due waits for others so long
+	Gap    time.Duration // between two batches, where nobody says that one has arrived; otherwise 0
+	First  time.Duration // a unit that is new waits longer by this, and so does who speaks at once with another site; differs by site
+	Age    time.Duration // a batch goes at least so often
+	Octets int           // of a batch, about; with a Gap no more, unless one report alone is longer
+	Calm   int           // the same with a Gap where nothing urgent was said for a while and there are newcomers
+}
+
+// Outlet is what one audience was told of a Near, and what it is to be told.
+type Outlet struct {
+	pace    Pace
+	slot    int  // of its Care in a unit's
+	late    bool // for units with Care.Late, the others are another's
+	start   uint8
+	told    map[uint32]*told
+	flights []flight  // batches that are under way, the oldest first
+	number  uint64    // of the last
+	since   time.Time // something is due; zero: nothing is
+	spoke   time.Time // the last batch was made
+	counted int       // reports in all batches
+	defined bool      // the last batch had a whole event of a unit that is known there
+	urgent  time.Time // when something urgent was said last, here or there
+	others  time.Time // when another site's batch was heard last, where all share a channel
+	beside  time.Time // an own batch was made together with it
+	hurry   bool      // a unit whose marks have changed is due
+	hurries Budget    // batches that may hurry, where all share a channel
+}
+
+// flight is a batch of which nobody has said yet what became of it.
+type flight struct {
+	number uint64
+	told   []uint32 // units
+	gone   []uint32 // units that are no more
+}
+
+// While a batch is under way, the next one goes nextAfter it, as long as there are no more than mostFlights: a receipt may
+// take longer than a batch, and where the link is down no more than these become old. A receipt that is lost comes many seconds
+// later, and the batches before it have arrived all the same: so one more goes each lateAfter, up to atAllFlights.
+const (
+	nextAfter    = time.Second
+	mostFlights  = 4
+	lateAfter    = 4 * time.Second
+	atAllFlights = 7
+)
+
+// told is what the audience knows of a unit, as far as we know.
+type told struct {
+	whole   bool // it has the whole event of version, which looks so
+	version uint8
+	looks   string
+	marks   string
+	changes Budget    // of marks, to be told at once
+	turned  time.Time // of the marks that were told (Unit.Turned)
+	repeat  int       // so often they go once more, because nobody says whether they have arrived
+	fix     code.Fix  // of the last report, at its time
+	at      time.Time
+	gone    int // so often it is to be told that the unit is no more
+	why     code.Gone
+	sent    time.Time // when it was told last
+	defined time.Time // when its whole event went last
+	brief   bool      // the whole event that it has lacks details
+	fresh   bool      // it was told last because it mattered, and once
+	first   uint64    // number of the batch with the whole event
+}
+
+// NewOutlet makes one for the audience of this number, which was told nothing in this run. start counts the starts of this site.
+func NewOutlet(p Pace, slot int, late bool, start uint8) *Outlet {
+	return &Outlet{pace: p, slot: slot, late: late, start: start & 3, told: map[uint32]*told{}, hurries: Budget{PerMinute: mostHurries}}
+}
+
+// Shown is where the audience believes a unit is; false: it was not told of it.
+func (o *Outlet) Shown(now time.Time, u *Unit) (code.Fix, bool) {
+	t := o.told[u.Number]
+	if t == nil || !t.whole {
+		return code.Fix{}, false
+	}
+	return t.fix.After(now.Sub(t.at)), true
+}
+
+// wrong is by how many metres the audience is wrong about a unit: when it was last heard, or half of that soon after, if the
+// unit goes on as it does. A boat that has stopped or turned is so told before the far map shows it elsewhere.
+func (t *told) wrong(u *Unit) float64 {
+	later := u.Heard.Sub(t.at) + soon
+	return max(t.fix.After(later-soon).Metres(u.Fix), t.fix.After(later).Metres(u.Fix.After(soon))/2)
+}
+
+// due says whether a unit has to be told now, and how much that matters. details: its whole event may go again (spells).
+func (o *Outlet) due(now time.Time, u *Unit, details bool) (matters float64) {
+	care := u.Cares[o.slot]
+	if care.Hidden || care.Late != o.late {
+		return 0
+	}
+	t := o.told[u.Number]
+	switch {
+	case t == nil || !t.whole:
+		if !care.Budget.Left(now) {
+			return 0
+		}
+		switch {
+		case o.pace.Gap == 0:
+			return 4
+		case t != nil: // who asks for it knows that it is there
+			return newcomer - 1
+		}
+		return newcomer
+	case !care.Budget.Left(now):
+		return 0
+	case care.Every > 0 && now.Sub(t.sent) < care.Every:
+		return 0
+	case t.repeat > 0, o.turned(now, t, u):
+		return turned
+	case o.changed(now, t, u):
+		return 3
+	case !u.Heard.After(t.at):
+		return 0
+	}
+	return max(t.wrong(u)/max(1, care.Bound), o.repeatWeight(now, t, details))
+}
+
+// turned says whether the marks of a unit are to be told anew, at once: some changes in a row, and then one in a quarter of the age.
+func (o *Outlet) turned(now time.Time, t *told, u *Unit) bool {
+	return t.marks != u.marks && t.changes.Left(now)
+}
+
+// changed says whether the looks of a unit are to be told anew.
+func (o *Outlet) changed(now time.Time, t *told, u *Unit) bool {
+	return t.looks != u.looks && (now.Sub(t.defined) >= o.pace.Age/4 || o.turned(now, t, u))
+}
+
+// repeatWeight is how much it matters that a unit is told for no reason of its own, where nobody says what has arrived: its details
+// after all that is more urgent, and where it is within the age of a picture, because a silent site may have lost it.
+func (o *Outlet) repeatWeight(now time.Time, t *told, details bool) float64 {
+	since, first := now.Sub(t.sent), o.pace.Age*2/5
+	if !o.calm(now) { // batches go half empty, and what a burst takes twice would come beyond the age
+		first = o.pace.Age * 3 / 10
+	}
+	switch {
+	case o.pace.Gap == 0:
+		return 0
+	case since >= first: // it has waited for others that move faster; who has waited longest goes first
+		return newcomer * (1 - float64(o.pace.Age)/float64(o.pace.Age+since))
+	case details && o.spells(now, t):
+		if now.Sub(t.defined) >= o.pace.Age*2/5 {
+			return newcomer / 4
+		}
+		return detailed
+	case since >= o.pace.Age/3: // lost once or twice, it comes again within the age
+		return tellFrom
+	case t.fresh || since >= o.pace.Age/5:
+		return alongFrom
+	}
+	return 0
+}
+
+// along is up to how many octets of a batch units go along that need not be told yet, and how much one matters at least that has to be.
+// On a slow channel what is urgent waits for what is on the air: where something may be, units that are shown within their bound fill
+// less of a batch.
+func (o *Outlet) along(now time.Time) (octets int, must float64) {
+	if o.pace.Gap > 0 && !o.calm(now) {
+		return o.pace.Octets / 2, 1
+	}
+	return o.pace.Octets * 3 / 4, tellFrom
+}
+
+// spells says whether the whole event of a unit is to go again, where nobody says what has arrived. It is as long as the places of
+// seven units, so that a batch with one is followed by one without (spelt): else ten of them would hold up all places for minutes.
+func (o *Outlet) spells(now time.Time, t *told) bool {
+	return o.pace.Gap > 0 && (t.brief || now.Sub(t.defined) >= wholeEvery*o.pace.Age)
+}
+
+// detailed is how much the details of a unit matter that is shown without: they are its second chance, too, where the first was
+// lost. When they have waited as long as a place may, they go before places that are wrong.
+const detailed = 2
+
+// newcomer is how much a unit matters that nobody there is shown yet, on a slow channel: more than one that is shown elsewhere.
+const newcomer = 1000
+
+// turned is how much a unit matters whose marks have changed: it goes first, and turnedAgain times more where nobody says what has arrived.
+const (
+	turned      = 2 * newcomer
+	turnedAgain = 2
+)
+
+// On a shared channel a batch that hurries goes a part of the gap after the one before, so that this has left the air, mostHurries times a
+// minute.
+const (
+	hurried     = 4
+	mostHurries = 6
+)
+
+// soon is how far wrong looks ahead: a report, the next one of a unit that is fast, and the way of a batch.
+const soon = 10 * time.Second
+
+// The share of its bound from which a unit is told, and from which it goes along with others.
+const (
+	tellFrom  = 0.3
+	alongFrom = 0.1
+)
+
+// Knows says whether the audience has the whole event of a unit for sure: where receipts come, no batch with it is under way.
+func (o *Outlet) Knows(number uint32) bool {
+	t := o.told[number]
+	return t != nil && t.whole && !slices.ContainsFunc(o.flights, func(f flight) bool { return slices.Contains(f.told, number) && t.first == f.number })
+}
+
+// Reported takes in that a unit was reported. One that is not to be told any more is taken from the audience's map.
+func (o *Outlet) Reported(now time.Time, u *Unit) {
+	if t := o.told[u.Number]; t != nil && t.gone == 0 && u.Cares[o.slot].Hidden {
+		o.Gone(now, u, code.Stale)
+		return
+	}
+	if t := o.told[u.Number]; t != nil && u.Cares[o.slot].Late != o.late { // another audience tells what it looks like now
+		t.looks, t.marks = "", ""
+	}
+	if o.due(now, u, !o.defined) < tellFrom {
+		return
+	}
+	if u.Turned.Equal(now) {
+		o.hasten(now)
+	}
+	at := now
+	if t := o.told[u.Number]; t == nil && !u.Turned.Equal(now) {
+		at = now.Add(o.pace.First)
+	}
+	if o.since.IsZero() || at.Before(o.since) {
+		o.since = at
+	}
+}
+
+// hasten has the next batch hurry.
+func (o *Outlet) hasten(now time.Time) {
+	if !o.hurry && (o.pace.Gap == 0 || o.hurries.Left(now)) {
+		o.hurry = true
+		o.hurries.Spend(1)
+	}
+}
+
+// Gone takes in that a unit is no more.
+func (o *Outlet) Gone(now time.Time, u *Unit, why code.Gone) {
+	if t := o.told[u.Number]; t != nil {
+		if t.gone, t.why = 1, why; o.pace.Gap > 0 {
+			t.gone = 2 // nobody says whether the first has arrived
+		}
+		if o.since.IsZero() {
+			o.since = now
+		}
+	}
+}
+
+// Forget takes in that the audience lacks these units; all of them where none is named.
+func (o *Outlet) Forget(now time.Time, numbers ...uint32) {
+	if len(numbers) == 0 {
+		numbers = slices.Collect(maps.Keys(o.told))
+	}
+	for _, n := range numbers {
+		if t := o.told[n]; t != nil {
+			t.whole = false
+			if o.since.IsZero() {
+				o.since = now
+			}
+		}
+	}
+}
+
+// Ended takes in that the batch of this number has arrived, or never will.
+func (o *Outlet) Ended(now time.Time, number uint64, arrived bool) {
+	i := slices.IndexFunc(o.flights, func(f flight) bool { return f.number == number })
+	if i < 0 {
+		return
+	}
+	f := o.flights[i]
+	if o.flights = slices.Delete(o.flights, i, i+1); arrived {
+		return
+	}
+	for _, number := range f.gone {
+		if o.told[number] == nil {
+			o.told[number] = &told{gone: 1}
+			o.since = now
+		}
+	}
+	if len(f.told) > 0 {
+		o.Forget(now, f.told...)
+	}
+}
+
+// Batch makes the batch that is due; nil: none is. Where the pace has no gap it is under way then, until Ended says what
+// became of its number. matters: it has a unit in it about which the audience would be wrong without it.
+func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matters bool) {
+	if at := o.Due(); at.IsZero() || now.Before(at) {
+		return nil, 0, false
+	}
+	b := code.Batch{Run: n.Run, At: code.Quarters(now), Start: o.start, Promise: o.pace.Age}
+	data = b.Head(nil)
+	fl := flight{}
+	list := o.candidates(now, n)
+	o.since, o.hurry = time.Time{}, false
+	most := o.pace.Octets
+	if slices.ContainsFunc(list, func(c candidate) bool { return c.matters == newcomer }) && o.calm(now) {
+		most = max(most, o.pace.Calm)
+	}
+	room := func(more int) bool {
+		if o.pace.Gap > 0 && len(data)+more <= max(most, headOctets+more) || o.pace.Gap == 0 && len(data) < o.pace.Octets {
+			return true
+		}
+		o.since = now.Add(-o.pace.Gather) // the rest goes next
+		return false
+	}
+	for _, number := range slices.Sorted(maps.Keys(o.told)) {
+		t := o.told[number]
+		if t.gone == 0 || !room(lostOctets) {
+			continue
+		}
+		if u := n.numbers[number]; u == nil || u.Event == nil || u.Cares[o.slot].Hidden {
+			r := code.Record{Unit: number, Form: code.Lost, Gone: t.why}
+			data = r.Append(data, b.At)
+			fl.gone = append(fl.gone, number)
+			if t.gone--; t.gone > 0 {
+				o.since = now
+				continue
+			}
+		}
+		delete(o.told, number)
+		o.counted++
+	}
+	said, spelt, crowded := false, false, false
+	along, must := o.along(now)
+	for _, c := range list {
+		if crowded && c.matters < newcomer-1 { // newcomers wait: the air is theirs
+			break
+		}
+		r := o.record(b.At, now, c.u, !o.defined)
+		text := r.Append(nil, b.At)
+		if c.matters < must && len(data) > along {
+			break
+		}
+		if !room(len(text)) {
+			if o.pace.Gap == 0 {
+				break
+			}
+			crowded = c.matters >= newcomer-1
+			if r = o.record(b.At, now, c.u, false); r.Form == code.Whole { // another may be shorter
+				continue
+			}
+			if c.matters = o.due(now, c.u, false); c.matters < alongFrom || c.matters < must && len(data) > along {
+				continue
+			}
+			if text = r.Append(nil, b.At); !room(len(text)) {
+				break
+			}
+		}
+		if !c.u.Cares[o.slot].Budget.Left(now) { // the units before it have taken the rest
+			continue
+		}
+		data = append(data, text...)
+		c.u.Cares[o.slot].Budget.Spend(len(text))
+		spelt = spelt || r.Form == code.Whole && o.Knows(c.u.Number)
+		o.noteSent(b.At, now, c.u, r, c.matters)
+		fl.told = append(fl.told, c.u.Number)
+		said = true
+	}
+	if !said && len(o.told) == 0 && len(data) == headOctets {
+		return nil, 0, false
+	}
+	o.spoke, o.defined = now, spelt
+	o.number++
+	if fl.number = o.number; o.pace.Gap == 0 {
+		o.flights = append(o.flights, fl)
+	}
+	return data, o.number, len(list) > 0 && list[0].matters >= tellFrom
+}
+
+// candidate is a unit that a batch should tell of, and how much that matters.
+type candidate struct {
+	u       *Unit
+	matters float64
+}
+
+// candidates are the units of which it matters enough to tell, the most urgent first.
+func (o *Outlet) candidates(now time.Time, n *Near) (list []candidate) {
+	for _, u := range n.All() {
+		if m := o.due(now, u, !o.defined); m >= alongFrom {
+			list = append(list, candidate{u, m})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.matters, a.matters) })
+	return list
+}
+
+// What a batch begins with, and a record of a unit that is no more at most.
+const headOctets, lostOctets = 6, 6
+
+// record is what is new of a unit, in a batch made at a time. details: its whole event may go again (spells).
+func (o *Outlet) record(at, now time.Time, u *Unit, details bool) code.Record {
+	r := code.Record{Unit: u.Number, Version: u.Version, Age: max(0, at.Sub(code.Quarters(u.Heard)))}
+	t, alone := o.told[u.Number], o.pace.Gap == 0
+	known := t != nil && t.whole && t.repeat == 0 && !o.changed(now, t, u) && u.Fix.Sayable(t.fix)
+	if known && !(details && o.spells(now, t)) {
+		r.Form, r.Fix, r.Mask, r.Version = code.Moved, u.Fix, u.Fix.Changed(t.fix), t.version
+		if !alone || o.flies(u.Number) { // what came before may be lost, or come later
+			r.Mask |= code.NewPlace
+			if u.Fix.Moves {
+				r.Mask |= code.NewMotion
+			}
+		}
+		return r
+	}
+	switch r.Form, r.Event = code.Whole, u.Event; {
+	case alone || known:
+	case !u.Turned.IsZero(): // it is shown there with its team
+		r.Event = code.Brief(u.Event, "__group")
+	default:
+		r.Event = code.Brief(u.Event)
+	}
+	return r
+}
+
+// flies says whether a batch with a unit in it is under way.
+func (o *Outlet) flies(number uint32) bool {
+	return slices.ContainsFunc(o.flights, func(f flight) bool { return slices.Contains(f.told, number) })
+}
+
+// wholeEvery is how many times the age of a picture a whole event is good for who may have lost it.
+const wholeEvery = 3
+
+// noteSent notes that a record of a unit goes.
+func (o *Outlet) noteSent(at, now time.Time, u *Unit, r code.Record, matters float64) {
+	t := o.told[u.Number]
+	if t == nil {
+		t = &told{changes: Budget{PerMinute: Changes(o.pace.Age)}}
+		o.told[u.Number] = t
+	}
+	if height := t.fix.HAE; r.Form == code.Moved {
+		if t.fix = u.Fix; r.Mask&code.NewHeight == 0 {
+			t.fix.HAE = height
+		}
+	} else {
+		if t.whole && t.marks != u.marks {
+			t.changes.Spend(1)
+		}
+		t.whole, t.version, t.fix, t.first = true, u.Version, u.Fix, o.number+1
+		t.looks, t.marks = u.looks, u.marks
+		if t.repeat > 0 {
+			t.repeat--
+		} else if o.pace.Gap > 0 && u.Turned.After(t.turned) {
+			t.repeat = turnedAgain
+		}
+		if t.turned = u.Turned; t.repeat > 0 {
+			o.since = now
+			o.hasten(now)
+		}
+		t.defined, t.brief = now, r.Event != u.Event
+	}
+	t.at, t.sent, t.gone, t.fresh = at.Add(-r.Age), now, 0, matters > tellFrom
+	o.counted++
+}
+
+// Records is how many reports went in all batches.
+func (o *Outlet) Records() int { return o.counted }

@@ -1,0 +1,93 @@
+package tak
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/adapters/tak/cot"
+	"aldis/internal/adapters/tak/rule"
+	"aldis/internal/adapters/tak/track"
+	"aldis/internal/site"
+)
+
+// wants are what sites want to be told, and what is left of what the rules let them be told.
+type wants struct {
+	of      map[uint16][]rule.Want // far sites that have stated some
+	stated  bool                   // an earlier run has stated what this site wants
+	budgets map[budgetOf]*track.Budget
+}
+
+// wantItem is the item with which a site states it.
+func wantItem(wants []rule.Want) site.Item {
+	return site.Item{Kind: site.Document, Scope: scope, ID: "want", Doc: rule.AppendWants(nil, wants)}
+}
+
+const keyWant = "w" // what was stated
+
+// state tells the far sites what this one wants, in the first step.
+func (w *wants) state(s *step) {
+	it := wantItem(s.cfg.Wants)
+	switch {
+	case len(s.cfg.Wants) > 0:
+		s.out.Items = append(s.out.Items, it)
+		s.remember(keyWant, it.Doc)
+	case w.stated:
+		s.out.Items = append(s.out.Items, it.Withdrawal())
+		s.remember(keyWant, nil)
+	}
+}
+
+// farItem takes what a far site wants.
+func (f *Adapter) farItem(now time.Time, from uint16, it site.Item) {
+	if f.far[from] == nil || it.Kind != site.Document || it.ID != "want" {
+		return
+	}
+	before := f.wants.of[from]
+	if err := f.wants.take(from, it); err != nil {
+		f.farTrouble(now, from, err)
+	}
+	f.placedAgain(now, from, func(e *cot.Event) bool { return !rule.Wanted(before, e) && rule.Wanted(f.wants.of[from], e) })
+	for _, u := range f.near.All() {
+		u.Cares = f.cares(u.Event)
+		for _, a := range f.audiences {
+			a.Reported(now, u)
+		}
+	}
+}
+
+// take takes what a far site wants; an item that is gone or wrong leaves nothing.
+func (w *wants) take(from uint16, it site.Item) error {
+	delete(w.of, from)
+	if it.Gone {
+		return nil
+	}
+	list, err := rule.ParseWants(it.Doc)
+	if err == nil && len(list) > 0 {
+		w.of[from] = list
+	}
+	return err
+}
+
+func (w *wants) lost(from uint16) { delete(w.of, from) }
+
+// wanted says whether one of these sites wants an event.
+func (w *wants) wanted(e *cot.Event, sites ...uint16) bool {
+	return slices.ContainsFunc(sites, func(id uint16) bool { return rule.Wanted(w.of[id], e) })
+}
+
+// budget is what is left of a rule's octets a minute for a site; nil: it has no such bound.
+func (w *wants) budget(r *rule.Rule, to uint16) *track.Budget {
+	if r == nil || r.Rate == 0 {
+		return nil
+	}
+	key := budgetOf{r, to}
+	if w.budgets[key] == nil {
+		w.budgets[key] = &track.Budget{PerMinute: float64(r.Rate)}
+	}
+	return w.budgets[key]
+}
+
+type budgetOf struct {
+	rule *rule.Rule
+	site uint16
+}

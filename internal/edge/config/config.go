@@ -1,0 +1,416 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"aldis/internal/edge/infile"
+	"aldis/internal/edge/keyfile"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+	"aldis/internal/rules/calendar"
+	"aldis/internal/rules/filter"
+	"aldis/internal/rules/mark"
+)
+
+// maxFile is the size in octets of the largest configuration read.
+const maxFile = 1 << 20
+
+// Config is a configuration without a mistake. Paths are absolute or count from the working directory.
+type Config struct {
+	File   string
+	Node   Node
+	LAN    LAN
+	Link   Link
+	HTTP   HTTP
+	Traces Traces
+	// Control is where orders come in.
+	Control Control
+	Log     Log
+	// Delivery is what waits for local peers that are away.
+	Delivery Delivery
+	// TAK is where TAK devices are.
+	TAK TAK
+	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
+	// those that are built in.
+	Rules  []compact.Rule
+	Corpus Corpus
+	// Filters say what may cross the link; the first that fits decides.
+	Filters []filter.Rule
+	// Silences are windows in which nothing is transmitted.
+	Silences calendar.Windows
+	// Messages say how urgent applications' messages are; the first that fits decides.
+	Messages []mark.Rule
+}
+
+// Node is this gateway.
+type Node struct {
+	ID      uint16 // 1..65535
+	Name    string
+	DataDir string
+	Silent  bool // nothing is ever transmitted on the link (EMCON), whatever the journal or an order says
+	Secret  Secret
+}
+
+// LAN is where JXTA peers dial in; one of both addresses may be zero: not served.
+type LAN struct {
+	TCP            netip.AddrPort
+	HTTP           netip.AddrPort
+	MaxConnections int // of all peers together; one host gets a quarter
+	MaxAway        int // peers of one address that have a lease and no connection
+	// Multicast is the group where peers are heard that have no lease, on the interface of TCP or HTTP; zero: nowhere.
+	Multicast netip.AddrPort
+}
+
+// Seeds are the addresses that peers are given.
+func (l LAN) Seeds() (s []string) {
+	if l.TCP.IsValid() {
+		s = append(s, "tcp://"+l.TCP.String())
+	}
+	if l.HTTP.IsValid() {
+		s = append(s, "http://"+l.HTTP.String())
+	}
+	return s
+}
+
+// Link is the way to the sister gateways.
+type Link struct {
+	ProfileName string // as written
+	Profile     profile.Profile
+	Listen      netip.AddrPort
+	KeyFile     string
+	Key         seal.Key
+	Trust       Trust         // keys of single nodes, in the place of Key
+	Shore       bool          // this end of the profile is the shore; otherwise a terminal
+	Keepalive   time.Duration // 0: none
+	Group       netip.AddrPort
+	GroupIface  string // of Group; "": that of the route to a peer
+	Peers       []Peer // in the order of the file
+}
+
+// Peer is a sister gateway.
+type Peer struct {
+	ID      uint16
+	Name    string
+	Address netip.AddrPort // zero: learned from its first authentic datagram
+}
+
+// Delivery says how far messages wait for local peers that are away.
+type Delivery struct {
+	Wait            time.Duration // where no message rule says otherwise
+	MaxOctets       int           // of all peers together
+	MaxOctetsOfPeer int
+}
+
+// HTTP is where /metrics, /status and /healthz answer. A zero Listen: nowhere.
+type HTTP struct {
+	Listen    netip.AddrPort
+	Names     []string // host names under which it is asked, besides localhost and addresses
+	TokenFile string
+	Token     string // that an order over HTTP brings; "": there are none
+}
+
+// Log says how much is logged, and how.
+type Log struct {
+	Level  slog.Level
+	Format string // "auto": text on a terminal, JSON elsewhere; "text"; "json"
+}
+
+// Load reads the configuration in file, its profile and its key. The error joins one *profile.FieldError per mistake.
+func Load(file string) (*Config, error) {
+	r := newReader(file)
+	data, err := readSmall(file)
+	if err != nil {
+		return nil, &profile.FieldError{File: file, Problem: readProblem(err)}
+	}
+	r.tree = parse(data, r.fail)
+	r.read()
+	if len(r.faults) == 0 {
+		return r.cfg, nil
+	}
+	slices.SortStableFunc(r.faults, func(a, b *profile.FieldError) int {
+		if a.File != b.File { // the configuration before the profile
+			return cmp.Compare(boolInt(a.File != file), boolInt(b.File != file))
+		}
+		return cmp.Compare(a.Line, b.Line)
+	})
+	errs := make([]error, len(r.faults))
+	for i, f := range r.faults {
+		errs[i] = f
+	}
+	return nil, errors.Join(errs...)
+}
+
+// Listen is an address of this machine where the gateway listens over TCP.
+type Listen struct {
+	Key string // of the configuration
+	At  netip.AddrPort
+}
+
+// Listens are the addresses over TCP that the configuration names, in the order of its keys.
+func (c *Config) Listens() (list []Listen) {
+	for _, p := range schema(c) {
+		for _, k := range p.keys {
+			if at, ok := k.to.(*netip.AddrPort); ok && k.listen && at.IsValid() {
+				list = append(list, Listen{p.name + "." + k.name, *at})
+			}
+		}
+	}
+	return list
+}
+
+// Files are those that Load has read.
+func (c *Config) Files() []string {
+	list := []string{c.File}
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.RosterFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile, c.Corpus.File} {
+		if file != "" {
+			list = append(list, file)
+		}
+	}
+	if isFile(c.Link.ProfileName) {
+		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
+	}
+	if c.TAK.TLS.IsValid() || c.TAK.Files.TLS.IsValid() {
+		list = append(list, filepath.Join(c.TAK.Keys, keyfile.ServerCert))
+	}
+	if c.TAK.ServerKeys != "" {
+		list = append(list, filepath.Join(c.TAK.ServerKeys, keyfile.CACert))
+	}
+	return list
+}
+
+// isFile says whether link.profile names a file, and not a profile that is built in.
+func isFile(profile string) bool {
+	return strings.Contains(profile, "/") || strings.HasSuffix(profile, ".toml")
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func readSmall(file string) ([]byte, error) {
+	data, err := infile.Read(file, maxFile)
+	if err == nil && !utf8.Valid(data) {
+		return nil, errors.New("is not UTF-8 text")
+	}
+	return data, err
+}
+
+// readProblem says why a file cannot be read, without its name.
+func readProblem(err error) string {
+	return "cannot be read: " + infile.Why(err).Error()
+}
+
+type reader struct {
+	file   string
+	tree   *tree
+	cfg    *Config
+	parts  []part // of cfg
+	faults []*profile.FieldError
+}
+
+func newReader(file string) *reader {
+	r := &reader{file: file, cfg: &Config{File: file}}
+	r.parts = schema(r.cfg)
+	return r
+}
+
+func (r *reader) fail(line int, key, format string, args ...any) {
+	r.faults = append(r.faults, &profile.FieldError{File: r.file, Line: line, Key: key, Problem: fmt.Sprintf(format, args...)})
+}
+
+func (r *reader) read() {
+	r.unknown()
+	r.readNode()
+	r.readLAN()
+	r.readLink()
+	r.cfg.Rules = readRules(r, "compact.rule", compactKeys, nil)
+	r.readCorpus()
+	r.readFilters()
+	readRules(r, "message", messageKeys, r.checkMessage)
+	r.readSilences()
+	r.readDelivery()
+	r.readTAK()
+	r.readOrders()
+	r.checkPorts()
+	if r.tree.tables["traces"] != nil {
+		r.fill("traces")
+	}
+	r.fill("log")
+}
+
+func (r *reader) readNode() {
+	n, s := &r.cfg.Node, r.fill("node")
+	if n.Secret.File != "" && n.Secret.Ask {
+		s.fail("journal_passphrase", "is of no use with journal_key_file, which says where the secret is")
+	}
+	switch info, err := os.Stat(n.DataDir); {
+	case n.DataDir == "" || errors.Is(err, fs.ErrNotExist): // run makes what is missing
+	case err != nil:
+		s.fail("data_dir", "%s %s", n.DataDir, readProblem(err))
+	case !info.IsDir():
+		s.fail("data_dir", "%s is not a directory", n.DataDir)
+	}
+}
+
+// JXTAGroup is where JXTA peers of both generations send and listen unless told otherwise (wire 2.7).
+var JXTAGroup = netip.AddrPortFrom(netip.AddrFrom4([4]byte{224, 0, 1, 85}), 1234)
+
+func (r *reader) readLAN() {
+	l, s := &r.cfg.LAN, r.fill("lan")
+	if !s.has("tcp") && !s.has("http") && r.tree.tables["tak"] == nil {
+		s.missing("tcp", "")
+	}
+	switch dialled := l.TCP.IsValid() || l.HTTP.IsValid(); {
+	case s.has("multicast_group") && !l.Multicast.IsValid():
+		s.fail("multicast_group", "is of no use without multicast = true")
+	case l.Multicast.IsValid() && dialled && !cmp.Or(l.TCP, l.HTTP).Addr().Is4():
+		s.fail("multicast", "needs an IPv4 address in lan.tcp: its interface is where peers are heard")
+	}
+}
+
+// checkPorts says which addresses are given twice.
+func (r *reader) checkPorts() {
+	first := map[netip.AddrPort]string{}
+	for _, l := range r.cfg.Listens() {
+		if before, twice := first[l.At]; twice {
+			section, key, _ := strings.Cut(l.Key, ".")
+			r.section(section).fail(key, "is the address of %s: each needs a port of its own", before)
+		} else {
+			first[l.At] = l.Key
+		}
+	}
+}
+
+// profileOf is what a profile's name or file is for profile.Load.
+func (r *reader) profileOf(name string) string {
+	if isFile(name) {
+		return r.resolve(name)
+	}
+	return name
+}
+
+func (r *reader) readLink() {
+	l, link := &r.cfg.Link, r.fill("link")
+	if name := r.profileOf(l.ProfileName); name != "" {
+		var err error
+		if l.Profile, err = profile.Load(name, readSmall); err != nil {
+			r.profileFaults(link, err)
+		}
+	}
+	r.readKeys(link)
+	if l.Group.IsValid() && l.Profile.Transport != profile.PMul && l.Profile.Name != "" {
+		link.fail("group", "is of no use with profile %s: its transport is NORM, which sends to each peer", l.Profile.Name)
+	}
+	ids, names, addresses := map[uint16]int{}, map[string]int{}, map[netip.AddrPort]int{}
+	l.Peers = readRules(r, "link.peer", peerKeys, func(s section, p *Peer) {
+		if p.ID != 0 && p.ID == r.cfg.Node.ID {
+			s.fail("id", "%d is node.id, this gateway's own: a peer is another gateway", p.ID)
+		}
+		fresh := once(s, "id", p.ID, ids)
+		if p.Name == "" && fresh && p.ID != 0 {
+			p.Name = fmt.Sprintf("node-%d", p.ID)
+		}
+		once(s, "name", p.Name, names)
+		once(s, "address", p.Address, addresses)
+		r.checkMember(s, p)
+	})
+}
+
+// once reports a value that an earlier section has already, and answers false then. Zero values are never doubles.
+func once[T comparable](s section, key string, v T, seen map[T]int) bool {
+	var zero T
+	if v == zero {
+		return true
+	}
+	if first, ok := seen[v]; ok {
+		s.fail(key, "%v is there twice, first in line %d", v, first)
+		return false
+	}
+	seen[v] = s.line(key)
+	return true
+}
+
+func (r *reader) profileFaults(link section, err error) {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		for _, e := range joined.Unwrap() {
+			r.profileFaults(link, e)
+		}
+		return
+	}
+	var fe *profile.FieldError
+	if errors.As(err, &fe) {
+		r.faults = append(r.faults, fe)
+		return
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		link.fail("profile", "%s %s", pe.Path, readProblem(err))
+		return
+	}
+	meant := ""
+	if errors.Is(err, profile.ErrUnknown) {
+		meant = Nearest(r.cfg.Link.ProfileName, profile.Names())
+	}
+	link.fail("profile", "%s%s", strings.TrimPrefix(err.Error(), "profile: "), meant)
+}
+
+// resolve counts a relative path from the configuration's directory.
+func (r *reader) resolve(path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(filepath.Dir(r.file), path)
+}
+
+// unknown reports sections and keys that do not exist, each section once.
+func (r *reader) unknown() {
+	keys, sections := map[string][]string{}, []string{}
+	for _, p := range r.parts {
+		sections = append(sections, p.name)
+		for _, k := range p.keys {
+			if k.read != nil {
+				keys[p.name] = append(keys[p.name], k.name)
+			}
+		}
+	}
+	keys[""] = sections // what stands before the first section may be meant to be one
+	slices.Sort(sections)
+	for _, t := range r.tree.order {
+		if keys[t.path] == nil {
+			r.noSuch(t.line, "section", t.path, t.path, sections)
+			continue
+		}
+		for _, k := range t.keys {
+			if t.path == "" || !slices.Contains(keys[t.path], k) {
+				r.noSuch(t.values[k].line, "key", join(t.path, k), k, keys[t.path])
+			}
+		}
+	}
+}
+
+// noSuch reports a section or key that does not exist, and what it is called now or which may be meant. What has an old name is
+// not missing too.
+func (r *reader) noSuch(line int, what, path, name string, candidates []string) {
+	if now, old := oldNames[path]; old {
+		r.fail(line, path, "there is no such %s since version 0.2: it is %s now", what, now)
+		r.tree.slips = append(r.tree.slips, now[strings.LastIndex(now, ".")+1:])
+		return
+	}
+	r.fail(line, path, "there is no such %s%s", what, Nearest(name, candidates))
+}

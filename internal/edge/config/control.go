@@ -1,0 +1,154 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os/user"
+	"path/filepath"
+	"strconv"
+
+	"aldis/internal/edge/keyfile"
+	"aldis/internal/link/profile"
+)
+
+// Control is where orders come in: a unix socket.
+type Control struct {
+	Socket string
+	Group  string // whose members may give orders; "": nobody but root and the gateway's own user
+	GID    int    // of Group; -1: none
+}
+
+const (
+	defaultSocket = "control.sock" // in node.data_dir
+	maxSocket     = 107            // octets of a unix socket's path
+)
+
+// readOrders reads who may give orders, and where.
+func (r *reader) readOrders() {
+	c, h := &r.cfg.Control, &r.cfg.HTTP
+	s := r.fill("control")
+	r.checkSocket(s)
+	if c.GID = -1; c.Group != "" {
+		g, err := user.LookupGroup(c.Group)
+		if err != nil {
+			g, err = user.LookupGroupId(c.Group)
+		}
+		if err != nil {
+			s.fail("group", "%q is no group of this machine", c.Group)
+		} else {
+			c.GID, _ = strconv.Atoi(g.Gid) // a number, says the package
+		}
+	}
+	http := r.fill("http")
+	if h.TokenFile != "" {
+		var err error
+		if h.Token, err = keyfile.LoadToken(h.TokenFile); err != nil {
+			http.fail("token_file", "%v", err)
+		}
+	}
+}
+
+// checkSocket puts the socket into the data directory unless told otherwise.
+func (r *reader) checkSocket(s section) {
+	c := &r.cfg.Control
+	if c.Socket == "" && r.cfg.Node.DataDir != "" {
+		c.Socket = filepath.Join(r.cfg.Node.DataDir, defaultSocket)
+	}
+	if n := len(c.Socket); n > maxSocket {
+		s.fail("socket", "%s has %d octets, a unix socket may have %d: set a shorter path", c.Socket, n, maxSocket)
+	}
+}
+
+// asked reads what a command asks of a configuration: the rest may be none of the asker's business, the key above all.
+func asked(file string, read func(r *reader)) (*Config, error) {
+	data, err := readSmall(file)
+	if err != nil {
+		return &Config{}, &profile.FieldError{File: file, Problem: readProblem(err)}
+	}
+	r := newReader(file)
+	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
+	if read(r); len(r.faults) > 0 {
+		return r.cfg, r.faults[0]
+	}
+	return r.cfg, nil
+}
+
+// ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
+func ReadNode(file string) (Node, error) {
+	c, err := asked(file, func(r *reader) { r.fill("node", "id", "name", "data_dir", "journal_key_file", "journal_passphrase") })
+	return c.Node, err
+}
+
+// HTTPListen reads only where the gateway of a configuration answers.
+func HTTPListen(file string) (netip.AddrPort, error) {
+	c, err := asked(file, func(r *reader) {
+		if s := r.fill("http", "listen"); !s.has("listen") {
+			s.missing("listen", "")
+		}
+	})
+	return c.HTTP.Listen, err
+}
+
+// LinkProfile reads only which profile the link of a configuration has, for profile.Load.
+func LinkProfile(file string) (name string, err error) {
+	_, err = asked(file, func(r *reader) {
+		r.fill("link", "profile")
+		name = r.profileOf(r.cfg.Link.ProfileName)
+	})
+	return name, err
+}
+
+// ControlSocket reads only where the gateway of a configuration takes orders.
+func ControlSocket(file string) (string, error) {
+	c, err := asked(file, func(r *reader) {
+		s := r.fill("control", "socket")
+		if !s.has("socket") {
+			r.fill("node", "data_dir")
+		}
+		r.checkSocket(s)
+	})
+	return c.Control.Socket, err
+}
+
+// Secrets are the files that hold keys, those in the directories of certificates for TAK devices too, and the data directory,
+// as a configuration names them. It may have mistakes otherwise.
+func Secrets(file string) (keys []string, dataDir string, err error) {
+	c, err := asked(file, func(r *reader) {
+		r.fill("link", "key_file", "node_key")
+		r.fill("http", "token_file")
+		r.fill("tak", "tls_keys", "server_keys")
+		r.fill("node", "data_dir")
+	})
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile} {
+		if file != "" {
+			keys = append(keys, file)
+		}
+	}
+	for _, dir := range []string{c.TAK.Keys, c.TAK.ServerKeys} {
+		if dir != "" {
+			keys = append(keys, keyfile.KeysIn(dir)...)
+		}
+	}
+	return keys, c.Node.DataDir, err
+}
+
+// Traces is where OpenTelemetry traces of messages go.
+type Traces struct {
+	OTLP string // URL of a collector; "": nowhere
+}
+
+// collector is the whole URL of a collector, named by address: a name would have to be asked for while the link is all there is.
+func collector(at string) (string, error) {
+	u, err := url.Parse(at)
+	if err == nil {
+		_, err = netip.ParseAddrPort(u.Host)
+	}
+	if err != nil || u.Scheme != "http" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return "", fmt.Errorf("%q is no URL of a collector: http://ADDRESS:PORT/v1/traces, by address and not by name", at)
+	}
+	if u.Path == "" || u.Path == "/" {
+		u.Path = "/v1/traces"
+	}
+	return u.String(), nil
+}

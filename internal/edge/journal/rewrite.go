@@ -1,0 +1,275 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	bolt "go.etcd.io/bbolt"
+
+	"aldis/internal/edge/atrest"
+)
+
+// unfinished ends the name of a file that is being written.
+const unfinished = ".new"
+
+// A batch of a rewritten file: memory stays bounded.
+const (
+	batchOps    = 1000
+	batchOctets = 1 << 20
+)
+
+// writer writes a store's file anew, beside the old one. Nothing refers to the new one until it is whole.
+type writer struct {
+	*store
+	path   string
+	key    *atrest.Key // that seals what is added; nil: that is sealed, or is not to be
+	ops    []Op
+	octets int
+}
+
+// rewrite begins a new file beside path.
+func rewrite(path string) (*writer, error) {
+	os.Remove(path + unfinished)
+	f, err := lock(path+unfinished, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	s, err := openStore(f, state{})
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	s.db.NoSync = true // once, at the end
+	return &writer{store: s, path: path}, nil
+}
+
+// add takes an op; its key and value must stay as they are.
+func (w *writer) add(op Op) error {
+	if w.key != nil {
+		op = sealOp(w.key, op)
+	}
+	return w.put(op)
+}
+
+// put takes an op as the file has it.
+func (w *writer) put(op Op) error {
+	w.ops = append(w.ops, op)
+	w.octets += len(op.Key) + len(op.Value)
+	if len(w.ops) < batchOps && w.octets < batchOctets {
+		return nil
+	}
+	return w.flush()
+}
+
+func (w *writer) flush() error {
+	err := w.update(func(tx *bolt.Tx) error { return put(tx, w.ops) })
+	w.ops, w.octets = w.ops[:0], 0
+	return err
+}
+
+// finish makes the file durable. Its name is still that of an unfinished one.
+func (w *writer) finish() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	if err := w.db.Sync(); err != nil {
+		return err
+	}
+	w.db.NoSync = false
+	return nil
+}
+
+// abandon removes what was written.
+func (w *writer) abandon() {
+	w.close()
+	os.Remove(w.path + unfinished)
+}
+
+// migrate writes a store of an older format anew, with checksums, puts it in the place of the old one and opens it.
+// Killed in the middle, the old file is as it was.
+func migrate(f *os.File, size int64) (*store, error) {
+	path := f.Name()
+	w, err := rewrite(path)
+	if err == nil {
+		if err = w.migrate(f, size); err != nil {
+			w.abandon()
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("journal: %s cannot be brought to format %d: %w; it needs as much free space as it has octets (%d), and is as it was",
+			path, format, err, size)
+	}
+	return w.store, nil
+}
+
+func (w *writer) migrate(f *os.File, size int64) error {
+	r, err := examine(f, size, func(r record) error { return w.add(clone(r)) })
+	if err != nil {
+		return err
+	}
+	rep := &r.report
+	for _, op := range ownOps(Identity{rep.Node, rep.Name}, rep.Store, rep.Incarnation, nil) {
+		if err := w.add(op); err != nil {
+			return err
+		}
+	}
+	if err := w.finish(); err != nil {
+		return err
+	}
+	w.dense = fill(w.file) == nil
+	return errors.Join(os.Rename(w.path+unfinished, w.path), atrest.SyncDir(filepath.Dir(w.path)))
+}
+
+// renew writes the whole store anew and puts it in the place of the old file, so that nothing of it depends on what the
+// kernel remembers of a disk that has failed. It reads the old file as it was after the last transaction that is durable,
+// and no page of it by bbolt's map. The new one counts when the disk has given it back.
+func (j *Journal) renew() error {
+	path := filepath.Join(j.dir, fileName)
+	switch now, err := os.Stat(path); {
+	case err != nil:
+		return err
+	case !os.SameFile(now, j.info):
+		return fmt.Errorf("%w: another file is in its place", ErrGone)
+	}
+	fresh, err := replace(path, j.store)
+	if err != nil {
+		return err
+	}
+	old := j.store
+	info, err := fresh.file.Stat()
+	j.mu.Lock()
+	j.store, j.info = fresh, info
+	j.mu.Unlock()
+	old.close() // what it says is of no use any more
+	return errors.Join(err, atrest.SyncDir(j.dir))
+}
+
+// replace puts a new file with all that a store held after its last transaction in the place of the old one. The caller
+// makes its name durable.
+func replace(path string, from *store) (*store, error) {
+	w, err := rewrite(path)
+	if err != nil {
+		return nil, err
+	}
+	if err = w.copy(from); err == nil {
+		err = w.finish()
+	}
+	if err != nil {
+		w.abandon()
+		return nil, err
+	}
+	fresh, err := w.reopen()
+	if err == nil {
+		if err = os.Rename(path+unfinished, path); err != nil {
+			fresh.close()
+		}
+	}
+	if err != nil {
+		os.Remove(path + unfinished)
+		return nil, err
+	}
+	return fresh, nil
+}
+
+// takeBack opens a file whose newest transaction lacks pages that never came to the disk, as it was before. That
+// transaction was confirmed to nobody, because such pages are looked for first.
+func takeBack(f *os.File, before state) (*store, error) {
+	s, err := replace(f.Name(), &store{file: f, last: before})
+	if err != nil {
+		return nil, fmt.Errorf("journal: %s: the disk lost pages of the last, unconfirmed transaction, and the file cannot be rewritten without them: %w", f.Name(), err)
+	}
+	return s, atrest.SyncDir(filepath.Dir(f.Name()))
+}
+
+// before is what a file held before its newest transaction, and its report; nil: that was confirmed, as far as one can see,
+// or what was before cannot be read either.
+func before(f *os.File, newest *reader) (*Report, state) {
+	if at, err := dropped(f); err != nil || at == nil || newest.report.Sound() {
+		return nil, state{}
+	}
+	for _, m := range newest.file.Metas {
+		if !m.Valid || m.Tx >= newest.file.Tx() {
+			continue
+		}
+		e, err := examineAt(f, newest.report.Octets, m.Tx, nil)
+		if err == nil && e.report.Sound() && !e.report.Fresh && e.report.Format >= firstChecked {
+			return &e.report, state{m.Tx, e.found}
+		}
+	}
+	return nil, state{}
+}
+
+// reopen opens the finished file anew, after the disk has given all of it back.
+func (w *writer) reopen() (*store, error) {
+	want := w.last
+	if err := w.close(); err != nil {
+		return nil, err
+	}
+	f, err := lock(w.path+unfinished, os.O_RDWR)
+	if err != nil {
+		return nil, err
+	}
+	forget(f)
+	s, err := openAt(f, want)
+	if err != nil {
+		f.Close()
+	}
+	return s, err
+}
+
+// openAt opens a file when the disk gives the state for which it is taken.
+func openAt(f *os.File, want state) (*store, error) {
+	e, err := examineState(f, want, nil)
+	if err != nil {
+		return nil, err
+	}
+	if e.file.Newest() != want.tx {
+		return nil, &unsoundError{"the disk gives another file than was written"}
+	}
+	return openStore(f, want)
+}
+
+// examineState reads a file at a state, and finds an error where anything of it is missing.
+func examineState(f *os.File, want state, visit func(record) error) (*reader, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	e, err := examineAt(f, info.Size(), want.tx, visit)
+	switch {
+	case err != nil:
+		return nil, err
+	case !e.report.Sound():
+		return nil, &unsoundError{e.report.Problems()[0]}
+	case e.found != want.tally:
+		return nil, &unsoundError{"the disk gives other records than were written"}
+	}
+	return e, nil
+}
+
+// copy adds all that another store held after its last transaction.
+func (w *writer) copy(from *store) error {
+	e, err := examineState(from.file, from.last, func(r record) error {
+		if !r.good {
+			return &unsoundError{fmt.Sprintf("bucket %q, key %x is not as it was written", r.bucket, r.key)}
+		}
+		return w.add(clone(r))
+	})
+	if err != nil {
+		return err
+	}
+	for name, sealed := range e.own {
+		key := []byte(name)
+		if value, ok := e.field(key); !bytes.Equal(key, keyTally) && ok {
+			if err := w.add(Op{own, key, value}); err != nil {
+				return err
+			}
+		} else if !ok {
+			return &unsoundError{fmt.Sprintf("the field %q is not as it was written (%x)", name, sealed)}
+		}
+	}
+	return nil
+}

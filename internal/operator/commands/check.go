@@ -1,0 +1,173 @@
+package operator
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"aldis/internal/adapters/corpusexchange"
+	"aldis/internal/edge/config"
+	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
+)
+
+const checkAbout = `usage: gateway check [-c FILE] [--example WHAT [--json]]
+
+Reads a configuration with its profile and key, and reports every mistake with file, line and key. If there is none, it
+prints what would run, and warnings. It changes nothing, needs no link, and may run beside the gateway. FILE may also
+stand without -c.
+
+With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
+file with an advertisement or a CoT event, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
+may also have element, mime and data, a file with its content; for a message check also shows what the [[message]] rules make of it,
+and what [[meet]] makes of its content for TAK devices; of a CoT event it shows what [[meet]] gives JXTA peers:
+  gateway check --example adv.xml
+  gateway check --example 'type=pipe,name=ship track,size=400'
+  gateway check --example 'file=adv.xml,group=urn:jxta:uuid-…02,site=hq'
+  gateway check --example 'type=message,element=track,mime=text/plain,size=200'
+  gateway check --example 'type=message,element=trk:body,data=track.xml'
+Types: peer, group, pipe, class, spec, impl, other, listener (an open input pipe), message, question.
+`
+
+func checkCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("check", flag.ContinueOnError)
+	file := fs.String("c", cli.DefaultConfig, "configuration `file`")
+	what := fs.String("example", "", "show which filter rule takes `WHAT`")
+	asJSON := fs.Bool("json", false, "with --example: answer as JSON")
+	rest, code, done := cli.Parse(fs, args, 1, checkAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	named := false
+	fs.Visit(func(f *flag.Flag) { named = named || f.Name == "c" })
+	if len(rest) == 1 && named {
+		fmt.Fprintf(stderr, "gateway check: two files are named, %s and %s: which?\n", *file, rest[0])
+		return cli.ExitUsage
+	}
+	if len(rest) == 1 {
+		*file = rest[0]
+	}
+	if *asJSON && *what == "" {
+		fmt.Fprint(stderr, "gateway check: --json goes with --example\n\n", checkAbout)
+		return cli.ExitUsage
+	}
+	cfg, err := config.Load(*file)
+	if err != nil {
+		return cli.Mistakes(stderr, err)
+	}
+	if *what != "" {
+		return explain(cfg, *what, *asJSON, stdout, stderr)
+	}
+	summary(stdout, cfg)
+	for _, w := range cfg.Warnings() {
+		fmt.Fprintf(stdout, "warning: %s\n", w)
+	}
+	return cli.ExitGood
+}
+
+func summary(out io.Writer, c *config.Config) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	p, end := c.Link.Profile, "terminal"
+	if c.Link.Shore {
+		end = "shore"
+	}
+	fmt.Fprintf(w, "node\t%d %q, data in %s\n", c.Node.ID, c.Node.Name, c.Node.DataDir)
+	if c.Node.Silent {
+		fmt.Fprintln(w, "silence\tfor ever (node.silent = true): nothing is transmitted, and no order ends that")
+	}
+	for _, s := range c.Silences {
+		fmt.Fprintf(w, "silence\t%s\n", s)
+	}
+	if seeds := c.LAN.Seeds(); len(seeds) > 0 {
+		fmt.Fprintf(w, "lan\tJXTA peers dial %s, at most %d connections\n", strings.Join(seeds, " or "), c.LAN.MaxConnections)
+	} else {
+		fmt.Fprintln(w, "lan\tno JXTA peers are served")
+	}
+	for _, line := range takSummary(c) {
+		fmt.Fprintf(w, "tak\t%s\n", line)
+	}
+	for _, line := range meetSummary(c) {
+		fmt.Fprintf(w, "meet\t%s\n", line)
+	}
+	if c.LAN.Multicast.IsValid() {
+		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
+	}
+	if t := c.Link.Trust; t.On() {
+		fmt.Fprintf(w, "link\tUDP %s, node key %s, roster %d of the network %s with %d nodes\n", c.Link.Listen, t.Own.Public().Fingerprint(), t.Roster.Serial, t.Roster.Network, len(t.Roster.Nodes))
+	} else {
+		fmt.Fprintf(w, "link\tUDP %s, key %s (its fingerprint is %s at every gateway of the network)\n", c.Link.Listen, c.Link.KeyFile, c.Link.Key.Fingerprint())
+	}
+	fmt.Fprintf(w, "profile\t%s (%s), this end is the %s\n", p.Name, p.Summary, end)
+	fmt.Fprintf(w, "\tup %s, down %s bit/s, datagrams of %d octets, window %d, acknowledgements ride for %v, keepalive %s\n",
+		rate(p.Up.RateBps), rate(p.Down.RateBps), p.DatagramOctets, p.Window, p.AckDelay, keepalive(c))
+	fmt.Fprintf(w, "carrier\t%s\n", carrier(c))
+	for _, peer := range c.Link.Peers {
+		at := "address learned from its first datagram"
+		if peer.Address.IsValid() {
+			at = "at " + peer.Address.String()
+		}
+		fmt.Fprintf(w, "peer\t%d %q, %s\n", peer.ID, peer.Name, at)
+	}
+	if c.HTTP.Listen.IsValid() {
+		fmt.Fprintf(w, "http\thttp://%s/status /metrics /healthz\n", c.HTTP.Listen)
+	} else {
+		fmt.Fprintln(w, "http\tnone: gateway status cannot ask")
+	}
+	fmt.Fprintf(w, "orders\t%s\n", orders(c))
+	fmt.Fprintf(w, "filters\t%s\n", filters(c))
+	if n := len(c.Messages); n > 0 {
+		fmt.Fprintf(w, "messages\t%d rules of precedence, lifetime and supersession; a message that fits none is routine\n", n)
+	}
+	if c.Corpus.File != "" {
+		fmt.Fprintf(w, "corpus\t%s, %s (the same at every gateway that codes by it)\n", c.Corpus.File, corpusexchange.Name(c.Corpus.CorpusFile))
+	}
+	fmt.Fprintf(w, "log\t%s, %s\n", c.Log.Level, c.Log.Format)
+	w.Flush()
+}
+
+// orders says who may give them, and where.
+func orders(c *config.Config) string {
+	text := "over " + c.Control.Socket + ", from root and the gateway's own user"
+	if c.Control.Group != "" {
+		text += " and the group " + c.Control.Group
+	}
+	if c.HTTP.Token != "" {
+		text += "; over http with the token of " + c.HTTP.TokenFile
+	}
+	return text
+}
+
+// filters says how many rules there are.
+func filters(c *config.Config) string {
+	if len(c.Filters) == 0 {
+		return "no rules: what somebody uses or asks for crosses"
+	}
+	return fmt.Sprintf("%d rules, the first that fits decides; --example shows which", len(c.Filters))
+}
+
+// carrier says how messages travel.
+func carrier(c *config.Config) string {
+	switch {
+	case c.Link.Profile.Transport != profile.PMul:
+		return "datagrams to each peer: long messages in segments, the longest over NORM"
+	case c.Link.Group.IsValid():
+		return fmt.Sprintf("P_Mul, to the group %s", c.Link.Group)
+	}
+	return "P_Mul, a copy to each peer"
+}
+
+func rate(bps int) string {
+	if bps == 0 {
+		return "unlimited"
+	}
+	return fmt.Sprint(bps)
+}
+
+func keepalive(c *config.Config) string {
+	if c.Link.Keepalive == 0 {
+		return "none"
+	}
+	return c.Link.Keepalive.String()
+}

@@ -1,0 +1,31 @@
+package operator
+
+import (
+	"aldis/internal/operator/cli"
+)
+
+// Commands are what operators do with a gateway and its files, by their names.
+var Commands = map[string]cli.Command{
+	"adverts":  advertsCommand,
+	"audit":    auditCommand,
+	"backup":   backupCommand,
+	"bill":     billCommand,
+	"check":    checkCommand,
+	"compact":  compactCommand,
+	"corpus":   corpusCommand,
+	"doctor":   doctorCommand,
+	"drain":    drainCommand,
+	"init":     initCommand,
+	"journal":  journalCommand,
+	"keys":     keysCommand,
+	"message":  messageCommand,
+	"messages": messagesCommand,
+	"peer":     peerCommand,
+	"profiles": profilesCommand,
+	"reload":   reloadCommand,
+	"restore":  restoreCommand,
+	"silence":  silenceCommand,
+	"status":   statusCommand,
+	"probe":    linkProbeCommand,
+	"top":      topCommand,
+}

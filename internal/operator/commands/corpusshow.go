@@ -1,0 +1,56 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"aldis/internal/adapters/corpusexchange"
+	"aldis/internal/edge/config"
+	"aldis/internal/link/compact"
+	"aldis/internal/operator/cli"
+)
+
+// shownCorpus is a corpus as show tells of it.
+type shownCorpus struct {
+	Name     string         `json:"corpus"`
+	Messages int            `json:"messages"`
+	Octets   int            `json:"octets"`
+	Kinds    []compact.Kind `json:"kinds"`
+	Text     []string       `json:"text,omitempty"`
+}
+
+// showCorpus says what is in the file of a corpus.
+func showCorpus(paths []string, text, asJSON bool, stdout io.Writer) error {
+	if len(paths) != 1 {
+		return errors.New("name the file")
+	}
+	f, err := config.LoadCorpus(paths[0])
+	if err != nil {
+		return fmt.Errorf("%s %w", paths[0], err)
+	}
+	s := shownCorpus{Name: corpusexchange.Name(f), Messages: len(f.Messages), Kinds: compact.Kinds(f)}
+	for _, m := range f.Messages {
+		if s.Octets += len(m); text {
+			s.Text = append(s.Text, string(m))
+		}
+	}
+	if asJSON {
+		return cli.PrintJSON(stdout, s)
+	}
+	fmt.Fprintf(stdout, "corpus %s: %d messages of %d octets\n", s.Name, s.Messages, s.Octets)
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(w, "messages\toctets\t  kind\n")
+	for _, k := range s.Kinds {
+		fmt.Fprintf(w, "%d\t%d\t  %s\n", k.Taught, k.TaughtOctets, k.Kind)
+	}
+	w.Flush()
+	for _, m := range s.Text {
+		fmt.Fprintf(stdout, "\n%q", m)
+	}
+	if text {
+		fmt.Fprintln(stdout)
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package operator
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"aldis/internal/adapters/interop"
+	"aldis/internal/edge/config"
+	"aldis/internal/jxta"
+	"aldis/internal/operator/node"
+	"aldis/internal/site"
+)
+
+// meetSummary says what check tells of [[meet]].
+func meetSummary(c *config.Config) (lines []string) {
+	for i := range c.TAK.Meets {
+		r := &c.TAK.Meets[i]
+		what, way := "units", "both ways"
+		if r.Room != "" {
+			what = fmt.Sprintf("the room %q", r.Room)
+		}
+		switch {
+		case !r.FromTAK:
+			way = "from JXTA to TAK"
+		case !r.FromJXTA:
+			way = "from TAK to JXTA"
+		}
+		pipe := r.Pipe
+		if pipe == "" {
+			pipe = fmt.Sprintf("that is named %q", r.Name)
+		}
+		lines = append(lines, fmt.Sprintf("rule %s: %s and element %s of the pipe %s, %s", r, what, r.Element, pipe, way))
+	}
+	return lines
+}
+
+// meetsOf is what the rules of [[meet]] make of an example message, of which the content is known.
+func meetsOf(c *config.Config, s site.Subject, e jxta.Element) []interop.Verdict {
+	if len(e.Data) == 0 {
+		return nil
+	}
+	if space, name, ok := strings.Cut(e.Name, ":"); ok {
+		e.Namespace, e.Name = space, name
+	}
+	m := site.Message{Published: true, Scope: s.Scope, Topic: s.Topic, From: cmp.Or(s.Owner, node.TAKPeer("")), ID: "example", Parts: []site.Part{e}}
+	return interop.ExplainElement(c.TAK.Meets, time.Now(), &m)
+}
+
+// printMeets says what comes of an example where adapters meet; those are the other adapter's clients.
+func printMeets(out io.Writer, those string, list []interop.Verdict) {
+	for _, v := range list {
+		if v.Gives == "" {
+			fmt.Fprintf(out, "meet: nothing to %s by %s: %s\n", those, ruleText(v.Label, v.Line), v.Why)
+			continue
+		}
+		fmt.Fprintf(out, "meet: to %s by %s:\n    %s\n", those, ruleText(v.Label, v.Line), v.Gives)
+	}
+}
+
+// takSummary says what check tells of [tak].
+func takSummary(c *config.Config) (lines []string) {
+	t := c.TAK
+	if t.Listen.IsValid() {
+		lines = append(lines, fmt.Sprintf("TAK devices connect to %s, at most %d", t.Listen, t.Conns))
+	}
+	if t.TLS.IsValid() {
+		lines = append(lines, fmt.Sprintf("TAK devices with a certificate connect to %s over TLS (%s)", t.TLS, t.Keys))
+	}
+	if t.Server.IsValid() {
+		lines = append(lines, fmt.Sprintf("client of the TAK server %s", t.Server))
+	}
+	if f := t.Files; f.URL() != "" {
+		lines = append(lines, fmt.Sprintf("data packages at %s: %d octets each and %d together for %s; up to %d cross the link", f.URL(), f.MostFile, f.Most, f.Life, f.Crossing))
+	}
+	if t.Mesh != "" {
+		lines = append(lines, fmt.Sprintf("member of the mesh at %s: %s, chats %s", t.Mesh, t.Events, t.Chats))
+	}
+	if t.Unicast.IsValid() {
+		lines = append(lines, fmt.Sprintf("what devices of the mesh say to one unit that is not on the mesh comes to %s", t.Unicast))
+	}
+	if t.On() {
+		lines = append(lines, fmt.Sprintf("a unit's far picture is wrong by %d m at most before it is told; %d rules", t.Bound, len(t.Rules)))
+	}
+	return lines
+}

@@ -1,0 +1,217 @@
+package control
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"aldis/internal/adapters/corpusexchange"
+	"aldis/internal/edge/audit"
+	"aldis/internal/edge/norm"
+	"aldis/internal/edge/radio"
+	"aldis/internal/edge/rights"
+	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
+	"aldis/internal/operator/control/glance"
+	"aldis/internal/operator/control/page"
+	"aldis/internal/site"
+)
+
+// patience is how long the loop may take to come to a question.
+const patience = 2 * time.Second
+
+// Source is where the answers come from. Its functions are called from any goroutine.
+type Source struct {
+	Version string
+	Started time.Time
+	// Snapshot is taken between two turns of the loop; an error says that the loop did not come to it.
+	Snapshot func(context.Context) (Snapshot, error)
+	Trouble  func() string // "" when all is well
+	Radio    func() radio.Stats
+	NORM     func() norm.Stats
+	Order    func(api.Event) // hands the loop an operator's order
+	// Durable waits until the journal has what was ordered; nil: nobody asks.
+	Durable func(context.Context) error
+	// Authority says who may give one now, and Log keeps who did.
+	Authority func() Authority
+	Log       *slog.Logger
+	// Audit keeps it for those who ask later; nil: nobody asks.
+	Audit func(audit.Entry)
+	// Names are those under which this gateway is asked over TCP now, besides localhost and addresses; nil: under none.
+	Names func() []string
+	// Reload has the configuration read again, and answers with what is different; an error is a Refusal, or says that
+	// nobody knows.
+	Reload func(ctx context.Context, dryRun bool) (any, error)
+	// Backup is a copy of the journal as the last commit has left it, in a file that has no name.
+	Backup func(context.Context) (*os.File, error)
+	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
+	AdvertKeys func(context.Context) ([]site.EntryKey, error)
+	AdvertRows func(context.Context, []site.EntryKey) ([]api.AdvertRow, error)
+	// CorpusFile is the file of a corpus that another site has sent; false: there is none of this name.
+	CorpusFile func(ctx context.Context, name string) ([]byte, bool, error)
+	// Messages runs a look at the messages of this site between two turns of the loop. Known are the names of those ids of peers
+	// and pipes that have one; nil: there are no names.
+	Messages func(context.Context, func(time.Time, gateway.Messages)) error
+	Known    func(context.Context, map[string]bool) (map[string]string, error)
+	// Protections are what this process cannot do any more.
+	Protections []rights.Protection
+	// Rehearsing plays traffic on other links; nil: nothing does.
+	Rehearsing *Rehearsing
+}
+
+// Snapshot is what the loop's state machines say of one moment.
+type Snapshot struct {
+	Gateway api.Status
+	LAN     any // the JXTA adapter's status: it goes into the report as it is
+	Locals  []glance.Local
+	Metrics []site.Metric // of all adapters
+	Corpora corpusexchange.Status
+}
+
+// Report is what /status says.
+type Report struct {
+	Version string    `json:"version"`
+	Started time.Time `json:"started"`
+	// Trouble is what keeps the gateway from working now.
+	Trouble string `json:"trouble,omitempty"`
+	api.Status
+	LAN any `json:"lan"`
+	// Corpora are what other sites have sent of what they have taught themselves.
+	Corpora corpusexchange.Status `json:"corpora"`
+	Radio   radio.Stats           `json:"radio"`
+	// Cell says what the child that runs libnorm has of its cell; nil before the first child.
+	Cell *norm.Cell `json:"norm_cell,omitempty"`
+	// Protections say what this process cannot do any more, and what of that the machine does not give.
+	Protections []rights.Protection `json:"protections"`
+
+	metrics []site.Metric
+	locals  []glance.Local
+}
+
+func (s Source) report(ctx context.Context) (Report, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	now, err := s.Snapshot(ctx)
+	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell, Protections: s.Protections,
+		Status: now.Gateway, LAN: now.LAN, Corpora: now.Corpora, metrics: now.Metrics, locals: now.Locals}, err
+}
+
+// Desk answers for a Source.
+type Desk struct {
+	http.Handler
+	closed prometheus.Counter
+	live   *live
+	what   *whatIfs
+}
+
+// New makes a desk. Its metrics join those that are in reg already.
+func New(src Source, reg *prometheus.Registry) *Desk {
+	closed := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "aldis_http_connections_closed_total", Help: "Connections of http.listen and control.socket closed because too many were open."})
+	reg.MustRegister(collector{src}, closed)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
+		report, err := src.report(r.Context())
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		answer(w, report)
+	})
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
+		report, err := src.report(r.Context())
+		switch {
+		case report.Trouble != "": // it explains the other, if both are there
+			http.Error(w, report.Trouble, http.StatusServiceUnavailable)
+		case err != nil:
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		default:
+			fmt.Fprintln(w, "ok")
+		}
+	})
+	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
+	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
+	mux.HandleFunc("POST /probe", order(src, "probe", src.linkProbe))
+	mux.HandleFunc("GET /probe", src.lastLinkProbe)
+	mux.HandleFunc("POST /roster", order(src, "roster", src.roster))
+	mux.HandleFunc("POST /corpora/send", order(src, "corpus send", src.sendCorpus))
+	mux.HandleFunc("POST /corpora/accept", order(src, "corpus accept", src.acceptCorpus))
+	mux.HandleFunc("POST /corpora/forget", order(src, "corpus forget", src.forgetCorpus))
+	mux.HandleFunc("GET /corpora/{name}", src.corpusFile)
+	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
+	mux.HandleFunc("GET /messages", src.messages)
+	mux.HandleFunc("GET /bill", src.bill)
+	mux.HandleFunc("GET /messages/{id}", src.message)
+	for _, do := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease, gateway.DoCancel, gateway.DoPrecede} {
+		mux.HandleFunc("POST /messages/{id}/"+string(do), order(src, "message", src.orderMessage))
+	}
+	for _, do := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease} {
+		mux.HandleFunc("POST /messages/"+string(do), order(src, "message", src.orderClass))
+	}
+	mux.HandleFunc("POST /reload", order(src, "reload", src.reload))
+	mux.HandleFunc("POST /drain", order(src, "drain", src.drain))
+	mux.HandleFunc("POST /backup", src.backup)
+	live := newLive(src, reg)
+	mux.HandleFunc("GET /events", live.events)
+	mux.HandleFunc("GET /air", live.air)
+	what := newWhatIfs(src, live.spent)
+	mux.HandleFunc("GET /links", what.links)
+	mux.HandleFunc("GET /whatif", what.status)
+	mux.HandleFunc("POST /whatif", order(src, "whatif", what.begin))
+	page.Serve(mux)
+	return &Desk{sameHost(src.Names, mux), closed, live, what}
+}
+
+// sameHost answers requests over TCP that were meant for this address: a page in a browser whose own name somebody has
+// pointed here asks under that name. An address is nobody's name.
+func sameHost(names func() []string, h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		_, local := r.Context().Value(giverKey{}).(Giver)
+		_, notAddress := netip.ParseAddr(strings.Trim(host, "[]"))
+		known := strings.EqualFold(host, "localhost") || names != nil && slices.ContainsFunc(names(), func(n string) bool { return strings.EqualFold(n, host) })
+		if !local && notAddress != nil && !known && host != "" {
+			http.Error(w, fmt.Sprintf("%q is no name of this gateway: ask by address, or add the name to http.names", host), http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// Serve answers on ln until ctx ends. Who asks over a unix socket is who the kernel says.
+func (d *Desk) Serve(ctx context.Context, ln net.Listener) error {
+	c := &crowd{closed: d.closed, all: map[net.Conn]*list.Element{}}
+	s := &http.Server{Handler: c.serving(d), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,
+		WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10, ConnState: c.state,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			if local, ok := conn.(*net.UnixConn); ok {
+				by, err := giverOf(local)
+				if err != nil {
+					by = Giver{UID: -1} // nobody
+				}
+				ctx = context.WithValue(ctx, giverKey{}, by)
+			}
+			return c.come(ctx, conn)
+		}}
+	stop := context.AfterFunc(ctx, func() { s.Close() })
+	defer stop()
+	if err := s.Serve(ln); err != nil && ctx.Err() == nil {
+		return fmt.Errorf("control: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package control
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"aldis/internal/edge/audit"
+	"aldis/internal/gateway/api"
+	"aldis/internal/ground/when"
+)
+
+// Authority says who may give orders, besides root and the gateway's own user on its unix socket.
+type Authority struct {
+	// Group is whose members may, -1: nobody's.
+	Group int
+	// Token is what an order over TCP must bring; "": TCP takes no orders.
+	Token string
+	// Way says in a sentence how an order can be given, for who gave one in another way.
+	Way string
+}
+
+// Giver is who gave an order.
+type Giver struct {
+	UID, PID int
+	Groups   []int
+	From     string // the address of one over TCP; "": it came over the unix socket
+}
+
+// String names the giver for the log.
+func (g Giver) String() string {
+	if g.From != "" {
+		return "over HTTP from " + g.From
+	}
+	name := "unknown"
+	if u, err := user.LookupId(strconv.Itoa(g.UID)); err == nil {
+		name = u.Username
+	}
+	return fmt.Sprintf("uid %d (%s), pid %d", g.UID, name, g.PID)
+}
+
+// giverKey is where the context of a connection over the unix socket has its Giver.
+type giverKey struct{}
+
+// orderedByKey is where the context of an order has its giver in words.
+type orderedByKey struct{}
+
+// who says who sent a request, and whether he may give orders.
+func (a Authority) who(r *http.Request) (g Giver, err error) {
+	g, local := r.Context().Value(giverKey{}).(Giver)
+	switch {
+	case !local:
+		g.From = r.RemoteAddr
+		token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		switch {
+		case !ok || a.Token == "":
+			return g, errors.New("orders are not taken here: " + a.Way)
+		case subtle.ConstantTimeCompare([]byte(token), []byte(a.Token)) != 1:
+			return g, errors.New("this is not the token of http.token_file: " + a.Way)
+		}
+		g.From += ", with the token"
+		return g, nil
+	case g.UID == 0, g.UID == os.Geteuid(), a.Group >= 0 && slices.Contains(g.Groups, a.Group):
+		return g, nil
+	}
+	return g, fmt.Errorf("%v may not give orders: %s", g, a.Way)
+}
+
+// sameOrigin refuses what a page of another origin sends, whatever it brings: browsers say whose page it is.
+func sameOrigin(r *http.Request) error {
+	origin := r.Header.Get("Origin")
+	if from, err := url.Parse(origin); origin != "" && (err != nil || from.Host != r.Host) {
+		return fmt.Errorf("a page of %.100q may not give orders here", origin)
+	}
+	if where := r.Header.Get("Sec-Fetch-Site"); where != "" && where != "same-origin" && where != "none" {
+		return errors.New("a page of another site may not give orders here")
+	}
+	return nil
+}
+
+// Refusal is an order that is not obeyed, with the status of the answer.
+type Refusal struct {
+	Code int
+	Text string
+}
+
+// Error is the reason in a sentence for the caller.
+func (r Refusal) Error() string { return r.Text }
+
+// order answers POST requests that carry a T as JSON, from who may give orders. Each is logged under its name with its
+// giver. obey's answer goes back as JSON; an error is a Refusal, or means that nobody knows whether the order was obeyed.
+//
+// A page in a browser on this machine cannot give one: it has no token, and it may not send JSON to another origin.
+func order[T any](s Source, name string, apply func(context.Context, T) (answer any, err error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		by, err := s.Authority().who(r)
+		if err == nil {
+			err = sameOrigin(r)
+		}
+		if err != nil {
+			s.refuse(w, name, by, err)
+			return
+		}
+		if r.Header.Get("Content-Type") != "application/json" {
+			http.Error(w, "an order is application/json", http.StatusUnsupportedMediaType)
+			return
+		}
+		var what T
+		if of, ok := any(&what).(interface{ fromPath(*http.Request) }); ok {
+			of.fromPath(r)
+		}
+		most := int64(orderOctets)
+		if of, ok := any(&what).(interface{ octets() int64 }); ok {
+			most = of.octets()
+		}
+		d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&what); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		s.given(name, fmt.Sprintf("%+v", what), by)
+		ctx, cancel := context.WithTimeout(context.WithValue(r.Context(), orderedByKey{}, by.String()), patience)
+		defer cancel()
+		answer, err := apply(ctx, what)
+		var no Refusal
+		switch {
+		case errors.As(err, &no):
+			s.Log.Warn("an order was not carried out", "order", name, "error", no.Text)
+			s.keep(audit.Entry{Kind: audit.OrderFailed, Name: name, What: no.Text, By: by.String()})
+			http.Error(w, no.Text, no.Code)
+		case err != nil:
+			s.keep(audit.Entry{Kind: audit.OrderFailed, Name: name, What: "nobody knows whether it was obeyed: " + err.Error(), By: by.String()})
+			http.Error(w, "the order was given; the gateway has not confirmed that it was carried out: "+err.Error(), http.StatusServiceUnavailable)
+		default:
+			s.settle(r.Context(), name)
+			w.Header().Set("Content-Type", "application/json")
+			json.NewEncoder(w).Encode(answer)
+		}
+	}
+}
+
+// settling is how long an answer waits for the journal. A journal that cannot write must not hide that an order is obeyed.
+const settling = 2 * time.Second
+
+// settle waits until an order that was obeyed outlives a kill, so that a ship that was told to be silent starts silent again.
+func (s Source) settle(ctx context.Context, name string) {
+	if s.Durable == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, settling)
+	defer cancel()
+	if err := s.Durable(ctx); err != nil {
+		s.Log.Warn("an order is in force but not yet in the journal; a restart now would forget it", "order", name, "error", err)
+	}
+}
+
+// orderOctets is the most that an order takes, but for one that says otherwise.
+const orderOctets = 4096
+
+// refuse answers who may not give an order.
+func (s Source) refuse(w http.ResponseWriter, name string, by Giver, why error) {
+	s.Log.Warn("an order was refused", "order", name, "by", by.String())
+	s.keep(audit.Entry{Kind: audit.OrderRefused, Name: name, What: why.Error(), By: by.String()})
+	http.Error(w, why.Error(), http.StatusForbidden)
+}
+
+// given says that an order is about to be obeyed.
+func (s Source) given(name, what string, by Giver) {
+	s.Log.Info("an order was given", "order", name, "what", what, "by", by.String())
+	s.keep(audit.Entry{Kind: audit.Order, Name: name, What: what, By: by.String()})
+}
+
+// keep enters e in the record for those who ask later.
+func (s Source) keep(e audit.Entry) {
+	if s.Audit != nil {
+		s.Audit(e)
+	}
+}
+
+// SilenceOrder is the body of POST /silence. The answer is the api.SilenceStatus that came of it.
+type SilenceOrder struct {
+	On       bool `json:"on"`
+	Until    End  `json:"until,omitzero"`
+	Announce bool `json:"announce,omitempty"`
+}
+
+// End is a time that is to come, as a person writes it.
+type End struct{ time.Time }
+
+// UnmarshalJSON reads what when.Ahead does.
+func (e *End) UnmarshalJSON(b []byte) (err error) {
+	var text string
+	if err = json.Unmarshal(b, &text); err == nil {
+		e.Time, err = when.Ahead(text, time.Now())
+	}
+	return err
+}
+
+// String is the order in words, for the log.
+func (o SilenceOrder) String() string {
+	switch {
+	case !o.On:
+		return "off"
+	case o.Until.IsZero():
+		return fmt.Sprintf("on, announced: %v", o.Announce)
+	}
+	return fmt.Sprintf("on until %s, announced: %v", o.Until.UTC().Format(time.RFC3339), o.Announce)
+}
+
+// silence gives the gateway the order, and waits until its status shows that.
+func (s Source) silence(ctx context.Context, order SilenceOrder) (any, error) {
+	now, err := s.Snapshot(ctx)
+	switch {
+	case err != nil:
+		return nil, Refusal{http.StatusServiceUnavailable, err.Error()}
+	case !order.On && now.Gateway.Silence.Fixed:
+		return nil, Refusal{http.StatusConflict,
+			"the configuration says node.silent = true, and no order ends that: take the key out and restart the gateway"}
+	}
+	s.Order(api.Silence{On: order.On, Until: order.Until.Time, Announce: order.Announce})
+	var got api.SilenceStatus
+	err = Obeyed(ctx, func() (bool, error) {
+		now, err := s.Snapshot(ctx)
+		got = now.Gateway.Silence
+		return got.On == order.On, err
+	})
+	return got, err
+}
+
+// Obeyed asks again and again, until done says that an order was obeyed: the loop takes orders and questions in no certain
+// order. The questions of done have to end with ctx.
+func Obeyed(ctx context.Context, done func() (bool, error)) error {
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

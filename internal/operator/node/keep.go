@@ -1,0 +1,237 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"aldis/internal/edge/config"
+	"aldis/internal/operator/cli"
+)
+
+const (
+	keepFirst  = 100 * time.Millisecond // before a gateway that died is started again; doubled each time
+	keepMost   = 10 * time.Second
+	keepWell   = 30 * time.Second // that it ran for so long forgives what was before
+	keepPatent = 5 * time.Second  // a first start that fails within this time is a mistake of the operator's
+)
+
+// keeper holds the listening sockets and a gateway that serves them. When the gateway dies peers are still taken in,
+// by the kernel, and find their gateway again as soon as it runs.
+type keeper struct {
+	program, file string
+	stderr        io.Writer
+	log           *slog.Logger
+	held          map[netip.AddrPort]*os.File
+}
+
+// keep runs a gateway for ever, until SIGINT or SIGTERM. SIGHUP starts it anew, with the configuration and the program
+// as they are then, if that program takes that configuration.
+func keep(file string, stderr io.Writer) int {
+	cfg, err := config.Load(file)
+	if err != nil {
+		return cli.Mistakes(stderr, err)
+	}
+	if cfg.Node.Secret.Ask {
+		return cli.Fail(stderr, "run", errors.New("--keep-socket starts the gateway again when nobody is there to type: set node.journal_key_file instead of node.journal_passphrase"))
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return cli.Fail(stderr, "run", err)
+	}
+	log, _ := newLogger(cfg, stderr)
+	k := &keeper{program: program, file: file, stderr: stderr, log: log, held: map[netip.AddrPort]*os.File{}}
+	next, err := k.open(cfg)
+	if err != nil {
+		return cli.Fail(stderr, "run", err)
+	}
+	k.hold(next)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	// The kernel ends the child when the thread ends that made it: this one stays (prctl(2), PR_SET_PDEATHSIG).
+	runtime.LockOSThread()
+	return k.run(signals)
+}
+
+// open opens what a configuration asks for and is not held yet. After an error nothing new is open.
+func (k *keeper) open(cfg *config.Config) (next map[netip.AddrPort]*os.File, err error) {
+	next = map[netip.AddrPort]*os.File{}
+	defer func() {
+		if err != nil {
+			for at, f := range next {
+				if k.held[at] == nil {
+					f.Close()
+				}
+			}
+		}
+	}()
+	for _, w := range cfg.Listens() {
+		if next[w.At] = k.held[w.At]; next[w.At] != nil {
+			continue
+		}
+		delete(next, w.At)
+		ln, err := net.Listen("tcp", w.At.String())
+		if err != nil {
+			return next, listenError(w.Key, "TCP", w.At, err)
+		}
+		f, err := ln.(*net.TCPListener).File()
+		ln.Close()
+		if err != nil {
+			return next, fmt.Errorf("%s: %w", w.Key, err)
+		}
+		next[w.At] = f
+	}
+	return next, nil
+}
+
+// hold holds these sockets from now on, and closes those that are not among them.
+func (k *keeper) hold(next map[netip.AddrPort]*os.File) {
+	for at, f := range k.held {
+		if next[at] == nil {
+			f.Close()
+		}
+	}
+	k.held = next
+}
+
+func (k *keeper) run(signals chan os.Signal) int {
+	pause, first := keepFirst, true
+	for {
+		begun := time.Now()
+		cmd, err := k.start()
+		if err != nil {
+			k.log.Error("the gateway process cannot be started", "error", err)
+			return cli.ExitRefused
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		stop, again := false, false
+	running:
+		for {
+			select {
+			case s := <-signals:
+				if s == syscall.SIGHUP && !k.reload() {
+					continue // the gateway goes on as it is
+				}
+				stop = stop || s != syscall.SIGHUP
+				again = s == syscall.SIGHUP
+				cmd.Process.Signal(syscall.SIGTERM)
+			case err = <-ended:
+				break running
+			}
+		}
+		lived := time.Since(begun)
+		code := cmd.ProcessState.ExitCode() // -1: a signal
+		switch {
+		case stop, first && code > 0 && lived < keepPatent:
+			return max(code, 0)
+		case again:
+			pause, first = keepFirst, false
+			continue
+		}
+		first = false
+		if lived > keepWell {
+			pause = keepFirst
+		}
+		k.log.Error("the gateway process ended and starts again; its sockets stayed open", "cause", cause(err), "after", lived.Round(time.Millisecond), "pause", pause)
+		ordered, stop := k.wait(pause, signals)
+		switch {
+		case stop:
+			return cli.ExitGood
+		case ordered:
+			pause = keepFirst
+		default:
+			pause = min(2*pause, keepMost)
+		}
+	}
+}
+
+// wait lets a pause pass before the next start. It ends early when the operator stops the keeper, or orders a restart
+// with a configuration that is good.
+func (k *keeper) wait(pause time.Duration, signals chan os.Signal) (ordered, stop bool) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return false, false
+		case s := <-signals:
+			if s != syscall.SIGHUP {
+				return false, true
+			}
+			if k.reload() {
+				return true, false
+			}
+		}
+	}
+}
+
+func cause(err error) string {
+	var exit *exec.ExitError
+	if err == nil {
+		return "exit status 0"
+	} else if errors.As(err, &exit) {
+		return exit.String()
+	}
+	return err.Error()
+}
+
+// reload looks whether the program and the configuration on disk are good for a start, and holds the sockets that it
+// asks for. If they are not, nothing changes, and it says what is wrong.
+func (k *keeper) reload() bool {
+	err := k.check()
+	var cfg *config.Config
+	if err == nil {
+		cfg, err = config.Load(k.file)
+	}
+	var next map[netip.AddrPort]*os.File
+	if err == nil {
+		next, err = k.open(cfg)
+	}
+	if err != nil {
+		k.log.Error("not restarted: the new configuration is wrong; the gateway keeps the old one", "error", err)
+		return false
+	}
+	k.hold(next)
+	return true
+}
+
+// keepCheck is how long the program on disk may take to judge the configuration.
+const keepCheck = 20 * time.Second
+
+// check asks the program that will run next: it may be another than this one.
+func (k *keeper) check() error {
+	ctx, cancel := context.WithTimeout(context.Background(), keepCheck)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, k.program, "check", "-c", k.file).CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(bytes.TrimSpace(said)) > 0 {
+		return errors.New(strings.ReplaceAll(strings.TrimSpace(string(said)), "\n", "; "))
+	}
+	return err
+}
+
+func (k *keeper) start() (*exec.Cmd, error) {
+	cmd := exec.Command(k.program, "run", "-c", k.file)
+	cmd.Stderr = k.stderr
+	for _, f := range k.held {
+		cmd.ExtraFiles = append(cmd.ExtraFiles, f)
+	}
+	cmd.Env = append(os.Environ(), "LISTEN_FDS="+strconv.Itoa(len(cmd.ExtraFiles)), keeperEnv+"="+strconv.Itoa(os.Getpid()))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
+	return cmd, cmd.Start()
+}

@@ -1,0 +1,190 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"aldis/internal/edge/audit"
+	"aldis/internal/edge/config"
+	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
+	"aldis/internal/operator/control"
+)
+
+// Reloaded is the answer to POST /reload.
+type Reloaded struct {
+	Changes []config.Change `json:"changes"` // empty: the file says what is in force
+	DryRun  bool            `json:"dry_run,omitempty"`
+}
+
+// InLines is a line for each change.
+func InLines(changes []config.Change) string {
+	lines := make([]string, len(changes))
+	for i, c := range changes {
+		if lines[i] = c.String(); c.Restart {
+			lines[i] += " (needs a restart)"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// reloader has the configuration that is in force.
+type reloader struct {
+	mu     sync.Mutex // one reload at a time
+	force  atomic.Pointer[config.Config]
+	level  *slog.LevelVar
+	log    *slog.Logger
+	order  func(api.Event)
+	status func(context.Context) (control.Snapshot, error)
+	keep   func(audit.Entry)
+	hups   chan os.Signal // SIGHUP; one that comes during the start waits here
+}
+
+// reload reads the file again and puts into force what it says, or nothing at all: then the error is a control.Refusal,
+// unless nobody knows whether the rules are in force.
+func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.force.Load()
+	next, err := config.Load(now.File)
+	if err != nil {
+		return nil, control.Refusal{Code: http.StatusUnprocessableEntity, Text: err.Error() + "\nnothing was changed"}
+	}
+	answer := Reloaded{Changes: now.Changes(next), DryRun: dryRun}
+	if err := r.peers(ctx, now, next, answer.Changes); err != nil {
+		return nil, err
+	}
+	late := slices.DeleteFunc(slices.Clone(answer.Changes), func(c config.Change) bool { return !c.Restart })
+	switch {
+	case dryRun || len(answer.Changes) == 0:
+		return answer, nil
+	case len(late) > 0:
+		return nil, control.Refusal{Code: http.StatusConflict, Text: InLines(late) + "\nnothing was changed: restart the gateway, or take that back"}
+	}
+	ofLink := func(c config.Change) bool {
+		return strings.HasPrefix(c.Key, "[[link.") || strings.HasPrefix(c.Key, "link.") || c.Key == "[[silence]]"
+	}
+	if slices.ContainsFunc(answer.Changes, ofLink) {
+		if err := r.link(ctx, next); err != nil {
+			return nil, err
+		}
+	}
+	if slices.ContainsFunc(answer.Changes, func(c config.Change) bool { return strings.HasPrefix(c.Key, "[[") && !ofLink(c) }) {
+		if err := r.rules(ctx, next); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range next.Warnings() {
+		r.log.Warn("odd setting: " + w)
+	}
+	r.level.Set(next.Log.Level)
+	r.force.Store(next)
+	hold(next) // as at the start, where it was said whether that is possible
+	changes := strings.ReplaceAll(InLines(answer.Changes), "\n", "; ")
+	r.log.Info("the configuration was reloaded", "changes", changes)
+	r.keep(audit.Entry{Kind: audit.Changed, What: changes})
+	return answer, nil
+}
+
+// peers marks new peers of which the journal tells already, for what it has of them is read at a start, and says of those that go
+// what ends with them.
+func (r *reloader) peers(ctx context.Context, now, next *config.Config, changes []config.Change) error {
+	for _, p := range slices.Concat(now.Link.Peers, next.Link.Peers) {
+		at := slices.IndexFunc(changes, func(c config.Change) bool { return c.Key == config.PeerKey(p.ID) && (c.From == "" || c.To == "") })
+		if at < 0 {
+			continue
+		}
+		s, err := r.status(ctx)
+		if err != nil {
+			return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
+		}
+		c := &changes[at]
+		if c.From == "" {
+			c.Restart = c.Restart || slices.Contains(s.Gateway.LeftPeers, p.ID)
+		} else if !c.Restart {
+			c.Effect = ends(s.Gateway.Peers, p.ID)
+		}
+	}
+	return nil
+}
+
+// ends says what ends when a peer goes.
+func ends(peers []api.PeerStatus, id uint16) string {
+	messages := 0
+	for _, p := range peers {
+		if p.ID == id {
+			waiting, underWay, _ := p.Messages()
+			messages = waiting + underWay
+		}
+	}
+	return fmt.Sprintf("%d messages that wait for it or are under way are cancelled", messages)
+}
+
+// link hands the loop peers, keepalive and tariff, and waits until they count.
+func (r *reloader) link(ctx context.Context, next *config.Config) error {
+	before, err := r.status(ctx)
+	if err != nil {
+		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
+	}
+	r.order(gateway.NewLink{Peers: peersOf(next), Keepalive: next.Link.Keepalive, Tariff: next.Link.Profile.Tariff, Windows: next.Silences})
+	return control.Obeyed(ctx, func() (bool, error) {
+		s, err := r.status(ctx)
+		return s.Gateway.Relinked > before.Gateway.Relinked, err
+	})
+}
+
+// peersOf are the peers of a configuration as the gateway takes them.
+func peersOf(c *config.Config) []gateway.PeerConfig {
+	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
+	for i, p := range c.Link.Peers {
+		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address}
+	}
+	return peers
+}
+
+// rules hands the loop the rules, and waits until they count.
+func (r *reloader) rules(ctx context.Context, next *config.Config) error {
+	before, err := r.status(ctx)
+	if err != nil {
+		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
+	}
+	r.order(gateway.NewRules{Filter: next.Filters, Messages: next.Messages, Compact: next.Rules})
+	return control.Obeyed(ctx, func() (bool, error) {
+		s, err := r.status(ctx)
+		return s.Gateway.Reloads > before.Gateway.Reloads, err
+	})
+}
+
+// listen reloads at each SIGHUP until ctx ends.
+func (r *reloader) listen(ctx context.Context) {
+	defer signal.Stop(r.hups)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.hups:
+		}
+		limited, cancel := context.WithTimeout(ctx, 10*time.Second)
+		answer, err := r.reload(limited, false)
+		cancel()
+		var no control.Refusal
+		switch {
+		case errors.As(err, &no):
+			r.log.Error("the reload failed; the gateway keeps its configuration", "error", strings.ReplaceAll(no.Text, "\n", "; "))
+		case err != nil:
+			r.log.Error("reload not confirmed: the loop is busy", "error", err)
+		case len(answer.(Reloaded).Changes) == 0:
+			r.log.Info("the configuration was reloaded; nothing has changed")
+		}
+	}
+}

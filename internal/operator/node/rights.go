@@ -1,0 +1,43 @@
+package node
+
+import (
+	"log/slog"
+
+	"aldis/internal/edge/config"
+	"aldis/internal/edge/rights"
+	"aldis/internal/operator/cli"
+)
+
+// confine has the program executed again without the rights that a gateway with this configuration does not need. It returns
+// in the second stage.
+func confine(c *config.Config) ([]rights.Protection, error) {
+	read := c.Files()
+	if path, err := c.Node.Secret.Path(); err == nil && path != "" {
+		read = append(read, path)
+	}
+	var run []string
+	if lab, err := cli.Lab(); err == nil {
+		run = append(run, lab)
+	}
+	return rights.Enter(rights.Needs{Own: []string{c.Node.DataDir}, Read: read, Sockets: []string{c.Control.Socket}, Run: run})
+}
+
+// lock takes from the process what it needed for its start alone, and says what could not be had.
+func (n *node) lock() {
+	n.protections = append(n.protections, rights.Lock(), hold(n.cfg))
+	tellMissing(n.log, n.protections)
+}
+
+func tellMissing(log *slog.Logger, list []rights.Protection) {
+	if missing := rights.Missing(list); len(missing) > 0 {
+		log.Warn("this machine does not give the gateway all protections; docs/install.md says what to change", "missing", missing)
+	}
+}
+
+// hold keeps the keys of the link out of swap.
+func hold(c *config.Config) rights.Protection {
+	if own := c.Link.Trust.Own; own != nil {
+		return rights.Hold(rights.Octets(own))
+	}
+	return rights.Hold(rights.Octets(&c.Link.Key))
+}

@@ -1,0 +1,546 @@
+package node
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"aldis/internal/adapters/corpusexchange"
+	"aldis/internal/edge/atrest"
+	"aldis/internal/edge/audit"
+	"aldis/internal/edge/config"
+	"aldis/internal/edge/daemon"
+	"aldis/internal/edge/journal"
+	"aldis/internal/edge/lan"
+	"aldis/internal/edge/norm"
+	"aldis/internal/edge/radio"
+	"aldis/internal/edge/rights"
+	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/link/elide"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+	"aldis/internal/operator/cli"
+	"aldis/internal/operator/control"
+	"aldis/internal/operator/control/spans"
+	"aldis/internal/rules/filter"
+	"aldis/internal/site"
+)
+
+const runAbout = `usage: gateway run [-c FILE] [--keep-socket]
+       gateway run [-c FILE] --start-by-clock
+
+Runs the gateway until SIGINT or SIGTERM. JXTA peers of this LAN use lan.tcp or lan.http as their seed, rendezvous and
+relay. Logs go to standard error: text on a terminal, JSON elsewhere, unless log.format says otherwise. Accepted
+messages survive any end, kill -9 included. Check a configuration first: gateway check -c FILE.
+
+With --keep-socket a second process holds the listening sockets and restarts the gateway when it dies, so that no
+peer finds a closed port. SIGHUP to that process restarts the gateway with the program and configuration on disk, after
+that program has checked that configuration; with a mistake in it the gateway goes on as it is. Without --keep-socket
+SIGHUP does what gateway reload does.
+Under systemd use a socket unit instead (docs/install.md).
+
+Each start has a number: the clock in seconds, and greater than that of the start before. With --start-by-clock it is the
+clock alone. Use it once, after a start with a clock that was far ahead, and only when the clock is right now. The
+far gateways know the greater number and refuse this node until each is told: gateway peer forget ID.
+`
+
+// Run is `gateway run`.
+func Run(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("run", flag.ContinueOnError)
+	file := fs.String("c", cli.DefaultConfig, "configuration `file`")
+	keepSocket := fs.Bool("keep-socket", false, "hold the listening sockets in a process of their own, and restart the gateway when it dies")
+	byClock := fs.Bool("start-by-clock", false, "number this start by the clock alone, whatever the start before was")
+	if _, code, done := cli.Parse(fs, args, 0, runAbout, stdout, stderr); done {
+		return code
+	}
+	if *keepSocket && *byClock {
+		fmt.Fprintf(stderr, "gateway run: --start-by-clock is for one start by hand, without --keep-socket\n\n%s", runAbout)
+		return cli.ExitUsage
+	}
+	if *keepSocket {
+		return keep(*file, stderr)
+	}
+	cfg, err := config.Load(*file)
+	if err != nil {
+		return cli.Mistakes(stderr, err)
+	}
+	protections, err := confine(cfg)
+	if err != nil {
+		return cli.Fail(stderr, "run", err)
+	}
+	have, err := inherited()
+	if err != nil {
+		return cli.Fail(stderr, "run", err)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	secret, err := secretOf(cfg.Node.Secret, cfg.Node.DataDir, os.Stdin, stderr)
+	if err != nil {
+		return cli.Fail(stderr, "run", err)
+	}
+	log, level := newLogger(cfg, stderr)
+	for _, w := range cfg.Warnings() {
+		log.Warn("odd setting: " + w)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := serve(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections, secret: secret}, have, level); err != nil {
+		log.Error("the gateway cannot run", "error", err)
+		return cli.ExitRefused
+	}
+	log.Info("stopped")
+	return cli.ExitGood
+}
+
+// gcPercent makes the collector run when the heap has grown by half: memory is dearer on a ship than processors.
+const gcPercent = 50
+
+// listenError says in words why a socket cannot be had. key is what to change in the configuration.
+func listenError(key, network string, at netip.AddrPort, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: %s %s is used by another program (ss -lpn names it): stop that one, or set another %s", key, network, at, key)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%s: %s is no address of this machine: set another %s, or bring its interface up first", key, at.Addr(), key)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s: %s port %d needs root: set %s to a port above 1023", key, network, at.Port(), key)
+	}
+	return fmt.Errorf("%s: %w", key, err)
+}
+
+// node is the rooms of a running gateway. They end in the order opposite to how they began.
+type node struct {
+	cfg       *config.Config // of the start; reloader.force is in force
+	byClock   bool           // the operator wants this start numbered by the clock alone
+	log       *slog.Logger
+	started   time.Time
+	reg       *prometheus.Registry
+	journal   *journal.Journal
+	audit     *audit.Log
+	lanSock   net.Listener // nil: no peers over TCP
+	pollSock  net.Listener // nil: no peers over HTTP
+	etherSock *net.UDPConn // nil: no multicast
+	httpSock  net.Listener
+	orderSock net.Listener
+	daemon    *daemon.Daemon
+	lan       *lan.LAN
+	tak       takSide
+	meeting   meeting
+	norm      *norm.Supervisor
+	radio     *radio.Radio
+	bridge    *jxtabridge.Bridge
+	corpora   *corpusexchange.Adapter
+	gateway   *gateway.Gateway
+	reloader  *reloader
+
+	secret      atrest.Secret       // that seals the journal; zeros after the start
+	protections []rights.Protection // from whoever takes the process over
+}
+
+// serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
+// Listening sockets of have are taken where the configuration asks for their address.
+func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) (err error) {
+	cfg, log := n.cfg, n.log
+	n.started, n.reg = time.Now(), prometheus.NewRegistry()
+	n.reloader = &reloader{level: level, log: log, status: n.snapshot, keep: n.keep, hups: make(chan os.Signal, 1)}
+	signal.Notify(n.reloader.hups, syscall.SIGHUP)
+	n.reloader.force.Store(cfg)
+	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	n.daemon = daemon.New(log, n.reg)
+	n.reloader.order = n.daemon.PostOrder
+	if n.journal, err = journal.OpenSealed(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, n.secret, gateway.Spare); err != nil {
+		return err
+	}
+	defer n.journal.Close()
+	if err := n.openAudit(); err != nil {
+		return err
+	}
+	defer n.audit.Close()
+	clear(n.secret)
+	for _, path := range slices.Concat(n.journal.Unsealed(), audit.Unsealed(cfg.Node.DataDir, n.journal.Key())) {
+		log.Warn("an older journal file holds messages in clear beside the sealed journal; remove it", "file", path)
+	}
+	if err := n.listen(have); err != nil {
+		return err
+	}
+	defer n.close()
+	if err := n.build(); err != nil {
+		return err
+	}
+	n.lock()
+	return n.run(ctx)
+}
+
+// listen opens all sockets, so that a port in use is told before anything has begun.
+func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
+	defer func() {
+		if err != nil {
+			n.close()
+		}
+	}()
+	c := n.cfg
+	open, err := sockets(c, have)
+	if err != nil {
+		return err
+	}
+	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
+	n.tak.sock, n.tak.tls, n.tak.filesSock, n.tak.filesTLS = open["tak.listen"], open["tak.tls"], open["tak.files"], open["tak.files_tls"]
+	n.tak.unicast = open["tak.mesh_unicast"]
+	if odd := strays(have); odd != "" {
+		n.log.Warn("the gateway closed inherited sockets that its configuration does not name", "addresses", odd)
+	}
+	n.orderSock, err = control.ListenSocket(c.Control.Socket, c.Control.GID)
+	switch {
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // messages that wait must go all the same
+		n.log.Error("the order socket has no room on the disk; the gateway takes no orders. Free space and restart the gateway", "error", err)
+	case err != nil:
+		return err
+	}
+	if c.LAN.Multicast.IsValid() {
+		if n.etherSock, err = lan.ListenMulticast(c.LAN.Multicast, cmp.Or(c.LAN.TCP, c.LAN.HTTP).Addr()); err != nil {
+			return listenError("lan.multicast", "UDP", c.LAN.Multicast, err)
+		}
+	}
+	if n.radio, err = radio.Open(c.Link.Listen, n.daemon.PostAir); err != nil {
+		return listenError("link.listen", "UDP", c.Link.Listen, err)
+	}
+	if c.Link.Group.IsValid() {
+		addresses := make([]netip.AddrPort, len(c.Link.Peers))
+		for i, p := range c.Link.Peers {
+			addresses[i] = p.Address
+		}
+		if err := n.radio.Join(c.Link.Group, c.Link.GroupIface, addresses); err != nil {
+			return fmt.Errorf("link.group: %w", err)
+		}
+	}
+	return nil
+}
+
+// close ends what has begun; the loop has ended before, or never ran.
+func (n *node) close() {
+	if n.lan != nil {
+		n.lan.Shutdown()
+	}
+	n.tak.close()
+	if n.norm != nil {
+		n.norm.Close()
+	}
+	if n.radio != nil {
+		n.radio.Close()
+	}
+	if n.httpSock != nil {
+		n.httpSock.Close()
+	}
+	if n.orderSock != nil {
+		n.orderSock.Close()
+	}
+	if n.tak.sock != nil {
+		n.tak.sock.Close()
+	}
+	if n.tak.tls != nil {
+		n.tak.tls.Close()
+	}
+	if n.lanSock != nil {
+		n.lanSock.Close()
+	}
+	if n.pollSock != nil {
+		n.pollSock.Close()
+	}
+	if n.etherSock != nil {
+		n.etherSock.Close()
+	}
+}
+
+// build makes the gateway from the journal, and the rooms that it commands.
+func (n *node) build() error {
+	records, identity, lastRun, err := n.restore()
+	if err != nil {
+		return err
+	}
+	sinceLast, err := begin(n.journal, lastRun)
+	if err != nil {
+		return err
+	}
+	incarnation, err := n.incarnation()
+	if err != nil {
+		return err
+	}
+	spared := newSpared(n.log, records)
+	spared.damaged(n.journal.Aside())
+	c := n.cfg
+	rules := filter.New(c.Filters)
+	makers := map[site.Adapter]func([]site.Memory) (gateway.Adapter, error){
+		site.JXTA: func(memories []site.Memory) (gateway.Adapter, error) {
+			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
+				Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules,
+				AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
+				MaxAwayOctets: c.Delivery.MaxOctets, MaxAwayOctetsOfPeer: c.Delivery.MaxOctetsOfPeer}, memories)
+			return n.bridge, nil
+		},
+	}
+	configured := c.Corpus.CorpusFile
+	makers[site.Corpora] = func(memories []site.Memory) (gateway.Adapter, error) {
+		n.corpora = corpusexchange.New(corpusexchange.Config{Name: c.Node.Name, Configured: configured, From: c.Corpus.From, Refuse: c.Corpus.Refuse,
+			Shared: c.Link.Profile.Shared}, memories)
+		return n.corpora, nil
+	}
+	if c.TAK.On() {
+		makers[site.TAK] = n.tak.maker(c)
+	}
+	n.gateway, err = gateway.New(gateway.Config{
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: trustOf(c),
+		Incarnation: incarnation, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
+		Refused:  spared.refused,
+		Wait:     c.Delivery.Wait,
+		Adapters: makers,
+		Meeting:  n.meeting.maker(c, identity.Peer),
+	}, records)
+	if err != nil {
+		return fmt.Errorf("%w (node.data_dir %s)", err, c.Node.DataDir)
+	}
+	if err := n.journal.SetAside(spared.aside); err != nil {
+		return err
+	}
+	// One host that opens all it can leaves three quarters to the others.
+	bounds := lan.Config{
+		Peer:               identity.Peer,
+		From:               c.LAN.TCP.Addr(),
+		MaxConns:           c.LAN.MaxConnections,
+		MaxConnsPerAddress: c.LAN.MaxConnections / 4,
+		Share:              lan.DefaultShare,
+	}
+	bounds.Sign = func(message []byte, source string) ([]byte, error) {
+		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
+	}
+	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
+	if err := n.tak.open(n); err != nil {
+		return err
+	}
+	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
+	return err
+}
+
+// dialled is an address as routes name it; "" where it is not served.
+func dialled(at netip.AddrPort) string {
+	if !at.IsValid() {
+		return ""
+	}
+	return at.String()
+}
+
+// bucketIdentity holds who the gateway is to JXTA peers. It is ours, not the gateway room's.
+const bucketIdentity = "identity"
+
+// restore reads the journal, and makes an identity where there is none yet. lastRun is what begin has left there.
+func (n *node) restore() (records []api.Record, id jxtabridge.Identity, lastRun []byte, err error) {
+	var kept []byte
+	err = n.journal.Load(func(bucket string, key, value []byte) error {
+		switch bucket {
+		case bucketIdentity:
+			kept = bytes.Clone(value)
+		case bucketRun:
+			lastRun = bytes.Clone(value)
+		default:
+			records = append(records, api.Record{Bucket: bucket, Key: bytes.Clone(key), Value: bytes.Clone(value)})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, id, nil, err
+	}
+	if kept != nil {
+		id, err = jxtabridge.ParseIdentity(kept)
+		return records, id, lastRun, err
+	}
+	if id, err = jxtabridge.NewIdentity(rand.Reader); err != nil {
+		return nil, id, nil, err
+	}
+	err = n.journal.Commit([]journal.Op{{Bucket: bucketIdentity, Key: []byte("self"), Value: id.Marshal()}})
+	return records, id, lastRun, err
+}
+
+// incarnation is the name of this start, its number durable before anything is sealed with it.
+func (n *node) incarnation() (seal.Incarnation, error) {
+	previous := n.journal.Incarnation()
+	if n.byClock {
+		n.log.Warn("this start is numbered by the clock alone; at peers that know a later start, run gateway peer forget",
+			"start_before", time.Unix(int64(previous), 0).UTC(), "id", n.cfg.Node.ID)
+		previous = 0
+	}
+	number, err := seal.NextIncarnation(previous, time.Now())
+	if err != nil {
+		return seal.Incarnation{}, err
+	}
+	var salt [2]byte
+	rand.Read(salt[:])
+	return seal.Incarnation{Number: number, Salt: binary.BigEndian.Uint16(salt[:])}, n.journal.SetIncarnation(number)
+}
+
+// normConfig sets libnorm's pace to what this end of the link takes.
+func normConfig(c *config.Config, log *slog.Logger) norm.Config {
+	p := c.Link.Profile
+	bps := p.Sending(c.Link.Shore).RateBps
+	if bps == 0 {
+		bps = 100e6 // unlimited: the gateway's own pace decides
+	}
+	overhead := profile.IPUDPOctets + seal.OverheadShort + api.NormFrameOctets + p.FrameOverhead
+	return norm.Config{
+		Self: c.Node.ID, Segment: p.SegmentOctets, GRTT: p.GRTT, TxRate: elide.TxRate(float64(bps), p.SegmentOctets, overhead),
+		Command: func() *exec.Cmd { return exec.Command("/proc/self/exe", "norm-child") }, // also when the file was replaced
+		Lacks: func(missing []string) {
+			log.Warn("this machine does not give the NORM process its whole sandbox; docs/install.md says what to change", "missing", missing)
+		},
+	}
+}
+
+// run drives the loop until ctx ends or a socket fails.
+func (n *node) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	serve := func(ln net.Listener, peers func(net.Listener) error) {
+		if ln == nil {
+			return
+		}
+		go func() {
+			if err := peers(ln); err != nil {
+				cancel(err)
+			}
+		}()
+	}
+	serve(n.lanSock, n.lan.Serve)
+	serve(n.pollSock, n.lan.ServePolling)
+	if n.tak.lan != nil {
+		serve(n.tak.sock, n.tak.lan.Serve)
+		serve(n.tak.tls, n.tak.lan.Serve)
+		serve(n.tak.unicast, n.tak.lan.ServeDirect)
+		n.tak.dial(n.cfg)
+		n.tak.serveFiles(cancel)
+		if n.cfg.TAK.Mesh != "" {
+			go func() {
+				if err := n.tak.lan.ServeMesh(); err != nil {
+					cancel(err)
+				}
+			}()
+		}
+	}
+	if n.etherSock != nil {
+		go func() {
+			if err := n.lan.ServeMulticast(n.etherSock, n.cfg.LAN.Multicast); err != nil {
+				cancel(err)
+			}
+		}()
+	}
+	desk := control.New(control.Source{
+		Order:       n.daemon.PostOrder,
+		Durable:     n.daemon.Durable,
+		Authority:   func() control.Authority { return authority(n.reloader.force.Load()) },
+		Names:       func() []string { return n.reloader.force.Load().HTTP.Names },
+		Reload:      n.reloader.reload,
+		Log:         n.log,
+		Audit:       n.keep,
+		Backup:      n.backup,
+		AdvertKeys:  n.advertKeys,
+		AdvertRows:  n.advertRows,
+		CorpusFile:  n.corpusFile,
+		Messages:    n.messages,
+		Known:       n.known,
+		Version:     cli.VersionText(),
+		Started:     n.started,
+		Snapshot:    n.snapshot,
+		Trouble:     n.trouble,
+		Radio:       n.radio.Stats,
+		NORM:        n.norm.Stats,
+		Protections: n.protections,
+		Rehearsing:  rehearsing(),
+	}, n.reg)
+	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
+		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })
+	}
+	go n.watchJournal(ctx)
+	go desk.Watch(ctx)
+	if at := n.cfg.Traces.OTLP; at != "" {
+		go spans.New(spans.Config{URL: at, Name: n.cfg.Node.Name, ID: n.cfg.Node.ID, Version: cli.Version, Messages: n.lives, Log: n.log}, n.reg).Run(ctx)
+	}
+	refused := &refusals{n: n, entered: map[string]uint64{}, done: make(chan struct{})}
+	go refused.watch(ctx)
+	go n.reloader.listen(ctx)
+	n.keep(audit.Entry{Kind: audit.Start, What: fmt.Sprintf("version %s, configuration %s, %s", cli.VersionText(), n.cfg.File, keyText(n.cfg))})
+	n.log.Info("running", "version", cli.VersionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
+		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
+	err := n.daemon.Run(ctx, daemon.Parts{
+		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Gather: n.radio.Gather, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
+	})
+	cancel(nil)
+	<-refused.done
+	last := n.gateway.Status(time.Now())
+	refused.roster(last)
+	refused.enter(last) // the loop has ended: the gateway is nobody's
+	if err == nil {
+		n.keep(audit.Entry{Kind: audit.End})
+	}
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(cause, err)
+	}
+	return err
+}
+
+// handled tells an adapter's LAN room how long the loop was at work for one of its events.
+func (n *node) handled(ev api.LAN, took time.Duration) {
+	if ev.Adapter == site.JXTA {
+		n.lan.Handled(ev.Event, took)
+	}
+}
+
+// authority says who may give orders, and where.
+func authority(c *config.Config) control.Authority {
+	who := "as root or as the user that runs the gateway"
+	if c.Control.Group != "" {
+		who += ", or in the group " + c.Control.Group
+	}
+	way := fmt.Sprintf("give them on its machine with the gateway command, %s (over %s)", who, c.Control.Socket)
+	if c.HTTP.TokenFile != "" {
+		way += ", or over HTTP with the token of http.token_file"
+	}
+	return control.Authority{Group: c.Control.GID, Token: c.HTTP.Token, Way: way}
+}
+
+// order has an adapter's LAN room carry out what the adapter wants.
+func (n *node) order(o api.LANOrder) {
+	switch o.Adapter {
+	case site.JXTA:
+		n.lan.Do(o.Order)
+	case site.TAK:
+		n.tak.do(o.Order)
+	}
+}
+
+func (n *node) commit(records []api.Record) error {
+	ops := make([]journal.Op, len(records))
+	for i, r := range records {
+		ops[i] = journal.Op(r)
+	}
+	return n.journal.Commit(ops)
+}

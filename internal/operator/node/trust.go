@@ -1,0 +1,29 @@
+package node
+
+import (
+	"crypto/rand"
+	"fmt"
+
+	"aldis/internal/edge/config"
+	"aldis/internal/edge/rights"
+	"aldis/internal/gateway"
+)
+
+// trustOf is the keys of single nodes, where the configuration has them.
+func trustOf(c *config.Config) *gateway.Trust {
+	t := c.Link.Trust
+	if !t.On() {
+		return nil
+	}
+	return &gateway.Trust{Own: t.Own, Authority: t.Authority, Roster: t.Roster,
+		Chance: func(key *[32]byte) { rand.Read(key[:]) }, Hold: func(octets []byte) { rights.Hold(octets) }} // hold has said whether it can
+}
+
+// keyText says which keys a gateway goes by, for the audit log.
+func keyText(c *config.Config) string {
+	t := c.Link.Trust
+	if !t.On() {
+		return "key " + c.Link.Key.Fingerprint()
+	}
+	return fmt.Sprintf("node key %s, roster %d of authority %s", t.Own.Public().Fingerprint(), t.Roster.Serial, t.Authority.Fingerprint())
+}
