@@ -233,12 +233,11 @@ func num(p *float64, format string) string {
 // other says what is not usual in the games of a group.
 var other = map[string]string{"mixed": " at HQ, jxse27 aboard", "http": " over HTTP", "ships": ", three ships", "kill-ship": ", ship killed", "kill-hq": ", HQ killed"}
 
-func tables(all []result) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, `# Measured
+// about is what the page says of itself.
+const about = `# Measured
 
-Written by `+"`go run ./field-tests/road`"+` (after `+"`make build peers`"+`, as root, about an hour). Each seed is one
-`+"`gateway lab blue-game`"+` with unmodified JXTA peers over the emulated link, measured at the emulator and in the peers. Its JSON is in
+Written by ` + "`go run ./field-tests/road`" + ` (after ` + "`make build peers`" + `, as root, about an hour). Each seed is one
+` + "`gateway lab blue-game`" + ` with unmodified JXTA peers over the emulated link, measured at the emulator and in the peers. Its JSON is in
 field-tests/road/results/.
 
 - A cell has one figure for each seed (or link) in order, or a single figure if all agree.
@@ -250,7 +249,11 @@ field-tests/road/results/.
 - No TCP connection crosses the link unless a row says so.
 - The machine has two cores and plays eight runs at a time. The line under a table names the gateway's version.
 
-`)
+`
+
+func tables(all []result) string {
+	var b strings.Builder
+	b.WriteString(about)
 	group := func(title, head string, names []string, row func(result) string) {
 		fmt.Fprintf(&b, "## %s\n\n%s\n%s\n", title, head, rule(head))
 		var of []string

@@ -255,16 +255,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		}
 	}
 	g.silence.step(g, g.bearers, now)
-	for _, b := range g.bearers {
-		if g.silence.quiet() {
-			b.linkProbes.hush(now)
-			continue
-		}
-		for _, c := range b.Carriers {
-			c.Pump(now)
-		}
-		b.linkProbes.pump(now)
-	}
+	g.transmit(now)
 	for _, p := range g.peers {
 		notes := slices.Concat(p.link.check(now, p), p.differs.check(now, p, g.cfg.Shore))
 		if p.late.Due(now) {
@@ -275,6 +266,20 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.link.due, g.link.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.link.due, g.adapters.due())
 	return out
+}
+
+// transmit sends what is ready and has air; a silent node sends nothing.
+func (g *Gateway) transmit(now time.Time) {
+	for _, b := range g.bearers {
+		if g.silence.quiet() {
+			b.linkProbes.hush(now)
+			continue
+		}
+		for _, c := range b.Carriers {
+			c.Pump(now)
+		}
+		b.linkProbes.pump(now)
+	}
 }
 
 // apply does what operators order, and takes what the edges report.
