@@ -269,7 +269,7 @@ func (g *Gateway) TellFates(now time.Time) {
 // Meeting is where adapters of this gateway meet (internal/adapters/interop): what the clients of one say may reach those of another here.
 type Meeting interface {
 	// Hear is told of every Step of an adapter: what happened to it, and what it wants done. It takes out of that what is not for
-	// the road. Before the first Step it hears of the items of an earlier run, of each adapter's by itself.
+	// the core. Before the first Step it hears of the items of an earlier run, of each adapter's by itself.
 	Hear(now time.Time, from site.Adapter, ev site.Event, out *site.Output)
 	// Step brings it to now, when something was heard or it is due.
 	Step(now time.Time) site.Met

@@ -20,7 +20,7 @@ type arrivals struct {
 	away        away
 	count       uint64               // of messages, in the order of their arrival
 	ends        due.Heap[*delivery]  // what has not ended, by when it does
-	left        map[uint64][]string  // for whom a message of before a restart still is, until the road hands it in again
+	left        map[uint64][]string  // for whom a message of before a restart still is, until the core hands it in again
 	recalled    time.Time            // when what is in left and was not handed in is forgotten
 	tallies     map[string]*endTally // of what the log is to say, by local peer
 }

@@ -53,13 +53,13 @@ func DescribeItem(it site.Item) site.Subject {
 	return s
 }
 
-// DescribeItem is DescribeItem, for the road.
+// DescribeItem is DescribeItem, for the core.
 func (b *Bridge) DescribeItem(it site.Item) site.Subject { return DescribeItem(it) }
 
-// DescribeMessage is DescribeMessage, for the road.
+// DescribeMessage is DescribeMessage, for the core.
 func (b *Bridge) DescribeMessage(m *site.Message) site.Subject { return DescribeMessage(m) }
 
-// rules asks the operator's rules what a peer may do here; what may cross the link is judged by the road.
+// rules asks the operator's rules what a peer may do here; what may cross the link is judged by the core.
 type rules struct{ *step }
 
 // mayOpen judges a stream that a peer opens to a pipe, as a message without octets.

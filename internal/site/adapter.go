@@ -6,7 +6,7 @@ import "time"
 // only time passed.
 type Event interface{ AdapterEvent() }
 
-// What the road tells an adapter.
+// What the core tells an adapter.
 type (
 	// FarItem: a sister gateway's site has, or no longer has, this.
 	FarItem struct {

@@ -20,7 +20,7 @@ const (
 	part    = "file"
 )
 
-// Config of a Adapter.
+// Config of an Adapter.
 type Config struct {
 	Name       string              // of this site
 	Configured *compact.CorpusFile // that the configuration names; nil: none
@@ -98,7 +98,7 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	return out
 }
 
-// send gives a corpus to the road. Who orders it has read it.
+// send gives a corpus to the core. Who orders it has read it.
 func (f *Adapter) send(order Send) {
 	f.sent++
 	c, err := compact.ReadCorpus(order.File)
@@ -138,7 +138,7 @@ func (f *Adapter) ended(ev site.Fate) {
 	}
 }
 
-// arrived keeps a corpus that another site has sent, in the Step in which the road is told that it may forget it.
+// arrived keeps a corpus that another site has sent, in the Step in which the core is told that it may forget it.
 func (f *Adapter) arrived(now time.Time, m site.FarMessage) {
 	undelivered := func(why string, err error) {
 		f.refused++

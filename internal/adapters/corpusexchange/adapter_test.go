@@ -71,7 +71,7 @@ func TestAccepted(t *testing.T) {
 	j := journal{}
 	f := New(Config{Name: "ship", Configured: own}, nil)
 	o := j.keep(f.Step(start, far(1, 77, sent(t, file))))
-	check.True(t, "the road may forget it", slices.Equal(o.Done, []uint64{77}), o)
+	check.True(t, "the core may forget it", slices.Equal(o.Done, []uint64{77}), o)
 	chosen := func() *compact.CorpusFile {
 		got, err := Chosen(own, j.memories())
 		check.NoError(t, err)

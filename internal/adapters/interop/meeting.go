@@ -75,7 +75,7 @@ func New(cfg Config, memories []site.Memory) (*Meeting, error) {
 	return m, m.jxta.restore(memories)
 }
 
-// Hear takes in what an adapter does, and takes out what is not for the road.
+// Hear takes in what an adapter does, and takes out what is not for the core.
 func (m *Meeting) Hear(now time.Time, from site.Adapter, ev site.Event, out *site.Output) {
 	switch from {
 	case site.JXTA:

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Config of a Adapter. Zero values of what has a default mean that.
+// Config of an Adapter. Zero values of what has a default mean that.
 type Config struct {
 	Sites   []uint16 // far sites
 	Mesh    bool     // the LAN room is a member of the LAN's mesh

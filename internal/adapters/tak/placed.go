@@ -21,7 +21,7 @@ const (
 	farOff = 0.3
 )
 
-// Placed says whether a Adapter of this configuration takes an event for one of something placed: by hand or to stay, with a stale time
+// Placed says whether an Adapter of this configuration takes an event for one of something placed: by hand or to stay, with a stale time
 // beyond what the silence of a site makes stale, or for hours; not of a device, nor of what moves.
 func (c Config) Placed(e *cot.Event) bool {
 	if !e.Is("a") || device(e) {

@@ -1,6 +1,6 @@
 // Package air measures how full a link gets: whole gateways over emulated links in virtual time, with more to carry than one
 // message every five seconds. It plays the table of docs/air.md, a scenario and a seed at a time, and judges each row against
-// what was asked and against what no sender can beat. Tests of the road play the same scenarios.
+// what was asked and against what no sender can beat. Tests of the core play the same scenarios.
 //
 // A Scenario has rows. Play gives the samples of one seed for each row; Judge puts those of all seeds together. One play shares
 // nothing with another, so that a caller may run several at once.

@@ -1,5 +1,5 @@
 // Package toyface is a second kind of LAN software beside JXTA, made up for tests: a bulletin board. It shows what an adapter
-// needs and proves that the road carries one that it knows nothing of.
+// needs and proves that the core carries one that it knows nothing of.
 //
 // Users enter and leave (items of kind Endpoint). They pin notices (items of kind Document). They post to a board: a
 // message, published to a topic, for every far site. The adapter keeps the posts of far sites and shows each once.

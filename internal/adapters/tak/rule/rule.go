@@ -48,7 +48,7 @@ type Rule struct {
 	Action     Action
 	Bound      float64          // metres; of a unit: how far its far picture may be wrong; 0: the adapter's
 	Every      time.Duration    // of a unit: it is told at most so often
-	Rate       int              // octets a minute, of what the rule takes for one site, before the road codes it; 0: any
+	Rate       int              // octets a minute, of what the rule takes for one site, before the core codes it; 0: any
 	Precedence *site.Precedence // nil: PrecedenceOf
 	Expires    time.Duration    // of an event that is no unit's position: it is not sent when older; 0: until it is stale
 }
