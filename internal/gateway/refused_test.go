@@ -37,7 +37,7 @@ func TestNoticeWaitsForRoom(t *testing.T) {
 	hq.Site.GiveUp(w)
 	w.Run(2 * time.Minute)
 	check.Equal(t, "undeliverable at the receiver's gateway", hq.GW.Status(w.Now).Peers[0].UndeliverableHere, uint64(len(*sent)))
-	check.Differ(t, "lines of the log that the peer is told later", said(w, "hq warn: a peer is told later"), 0)
+	check.Differ(t, "lines of the log that the peer is told later", said(w, "hq warn: the queue for a peer is full; the notice of its undeliverable messages goes later"), 0)
 	w.Kill(hq, time.Second)
 	w.Run(time.Hour)
 	check.Equal(t, "undeliverable at the sender's gateway", ship.GW.Status(w.Now).Peers[0].Undeliverable, uint64(len(*sent)))

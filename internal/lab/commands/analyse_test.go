@@ -533,7 +533,7 @@ func TestAnalyseCommand(t *testing.T) {
 		{"cut, page", []string{cut, "--html", "-"}, 1, []string{"The figures are partial", "the file ends in the middle of a packet", "5.10"}},
 		{"cut", []string{cut}, 1, []string{"partial", "the file ends in the middle of a packet", "5.10"}},
 		{"no capture", nil, 2, []string{"which capture"}},
-		{"two", []string{good, good}, 2, []string{"what is"}},
+		{"two", []string{good, good}, 2, []string{"unexpected argument"}},
 		{"no address", []string{good, "--edge", "here"}, 2, []string{"--edge"}},
 		{"no file", []string{good + "x"}, 1, []string{"no such file"}},
 		{"a directory", []string{filepath.Dir(good)}, 1, []string{"is a directory"}},

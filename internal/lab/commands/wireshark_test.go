@@ -156,7 +156,7 @@ var everyFrame = []frame.Frame{
 }
 
 // otherNames are fields that the dissector calls otherwise than Go does.
-var otherNames = map[string]string{"data.short": "data.wide", "piece.short": "piece.wide"}
+var otherNames = map[string]string{"data.short": "data.wide", "segment.short": "segment.wide"}
 
 // TestDissectorNamesEveryField: every field of every frame in Go's own types is one of the dissector's, with its value.
 func TestDissectorNamesEveryField(t *testing.T) {
@@ -183,7 +183,7 @@ func TestDissectorNamesEveryField(t *testing.T) {
 	// What is still sealed is named too.
 	packets = dissect(t, capture)
 	faultless(t, capture, packets)
-	for _, w := range []shown{{"aldis.seal.boot", "1800000000"}, {"aldis.seal.salt", "0xbeef"}, {"aldis.seal.counter", "1"}, {"aldis.seal.hint", "2"}} {
+	for _, w := range []shown{{"aldis.seal.incarnation", "1800000000"}, {"aldis.seal.salt", "0xbeef"}, {"aldis.seal.counter", "1"}, {"aldis.seal.hint", "2"}} {
 		if !slices.ContainsFunc(packets[0], func(s shown) bool { return s.name == w.name && alike(s.value, w.value) }) {
 			t.Errorf("sealed: no %v in %v", w, packets[0])
 		}
@@ -227,7 +227,7 @@ func flatten(t *testing.T, name string, v reflect.Value) (list []shown) {
 			called = "aldis." + other
 		}
 		switch {
-		case (field == "piece.total" || field == "piece.free") && v.FieldByName("Total").Int() == 0, field == "piece.cumulative" && !v.FieldByName("Rides").Bool():
+		case (field == "segment.total" || field == "segment.free") && v.FieldByName("Total").Int() == 0, field == "segment.cumulative" && !v.FieldByName("Rides").Bool():
 			continue
 		case x.CanInt():
 			list = append(list, shown{called, fmt.Sprint(x.Int())})
