@@ -123,6 +123,7 @@ func TestStream(t *testing.T) {
 func TestBadStreams(t *testing.T) {
 	r := newRoom(t, Config{ReadStall: 200 * time.Millisecond, MaxQueue: 1 << 20, MaxConnsPerAddress: 4})
 	good := dial(t, r)
+	check.Until(t, limit, "the good stream is open", func() bool { return len(events[tak.Opened](r)) == 1 })
 	half := dial(t, r)
 	fmt.Fprint(half, "<event uid='half'>")
 	nonsense := dial(t, r)
