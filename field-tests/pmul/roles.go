@@ -334,7 +334,8 @@ func normSend(link, file string) error {
 	flushes := 0
 	n, err := newNorm(link, 1, 2, func(p []byte, info elide.Info) {
 		if info.Kind == elide.Flush {
-			if flushes++; flushes > 4 {
+			flushes++
+			if flushes > 4 {
 				return
 			}
 		} else {

@@ -234,7 +234,8 @@ func (f *grid) play() (res result, err error) {
 	for res.Complete < receivers {
 		select {
 		case <-f.done:
-			if res.Complete++; res.Complete == receivers {
+			res.Complete++
+			if res.Complete == receivers {
 				res.Seconds = time.Since(began).Seconds()
 			}
 			continue

@@ -191,7 +191,8 @@ func play(binary, dir, only string, parallel int) []result {
 				defer log.Close()
 			}
 			err := cmd.Run()
-			if all[i] = read(r, file); all[i].err == nil && err != nil {
+			all[i] = read(r, file)
+			if all[i].err == nil && err != nil {
 				fmt.Println(r.name(), "ended with", err)
 			}
 		}()

@@ -212,12 +212,14 @@ func (c *Cache) Remove(k Key) bool {
 	c.queue.Remove(it.place)
 	c.octets -= cost(&it.Entry)
 	c.count--
-	if c.bySite[k.Site]--; c.bySite[k.Site] == 0 {
+	c.bySite[k.Site]--
+	if c.bySite[k.Site] == 0 {
 		delete(c.bySite, k.Site)
 	}
 	l := list{k.Group, k.Type}
 	s := c.shelves[l]
-	if s.remove(it); s.first == nil {
+	s.remove(it)
+	if s.first == nil {
 		delete(c.shelves, l)
 	}
 	return true

@@ -27,7 +27,8 @@ func newShelf() *shelf { return &shelf{ids: map[string]*item{}, fields: map[stri
 
 func (s *shelf) add(it *item) {
 	it.twin, s.ids[it.ID] = s.ids[it.ID], it
-	if it.before = s.last; s.last == nil {
+	it.before = s.last
+	if s.last == nil {
 		s.first = it
 	} else {
 		s.last.after = it
@@ -98,7 +99,8 @@ func (s *shelf) unindex(it *item) {
 		return
 	}
 	owners := s.fields[ownerField]
-	if owners.forward.remove(ref{it, ownerRef}, compareForward); len(owners.forward.blocks) == 0 {
+	owners.forward.remove(ref{it, ownerRef}, compareForward)
+	if len(owners.forward.blocks) == 0 {
 		delete(s.fields, ownerField)
 	}
 }
@@ -156,7 +158,8 @@ func (s *sorted) insert(r ref, o order) {
 	}
 	block, at := s.place(r, o)
 	b := slices.Insert(s.blocks[block], at, r)
-	if s.blocks[block] = b; len(b) <= blockMax {
+	s.blocks[block] = b
+	if len(b) <= blockMax {
 		return
 	}
 	half := len(b) / 2
@@ -171,7 +174,8 @@ func (s *sorted) insert(r ref, o order) {
 func (s *sorted) remove(r ref, o order) {
 	block, at := s.place(r, o)
 	b := s.blocks[block]
-	if s.blocks[block] = slices.Delete(b, at, at+1); len(b) == 1 {
+	s.blocks[block] = slices.Delete(b, at, at+1)
+	if len(b) == 1 {
 		s.blocks = slices.Delete(s.blocks, block, block+1)
 	}
 }

@@ -92,7 +92,8 @@ func (g *Gateway) part(now time.Time) {
 		if p.Gone == !named {
 			continue
 		}
-		if p.Gone = !named; named {
+		p.Gone = !named
+		if named {
 			p.Handshake.Owe(now)
 			continue
 		}

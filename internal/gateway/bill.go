@@ -190,7 +190,8 @@ func (b *billMonth) row(name func(uint16) string) api.BillMonth {
 		others.SentUnits, others.ReceivedUnits = others.SentUnits-r.SentUnits, others.ReceivedUnits-r.ReceivedUnits
 		row.Sites = append(row.Sites, api.BillSite{Site: name(id), BillRow: *r})
 	}
-	if others.Minutes = 0; others != (api.BillRow{}) {
+	others.Minutes = 0
+	if others != (api.BillRow{}) {
 		row.Sites = append(row.Sites, api.BillSite{BillRow: others})
 	}
 	return row

@@ -25,7 +25,8 @@ func measured(p *peer, shore bool) (m api.LinkMeasured) {
 		return m
 	}
 	air, _ := p.Link.Air()
-	if m.RateBps, m.PaceBps, m.Since = air.Gauge.Measured(); m.RateBps > 0 {
+	m.RateBps, m.PaceBps, m.Since = air.Gauge.Measured()
+	if m.RateBps > 0 {
 		m.Since = m.Since.UTC().Round(0)
 		m.Differs = append(m.Differs, api.DiffersRate)
 	}

@@ -207,7 +207,8 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	case api.Datagram:
 		g.bearers[0].billed.received(g.silence.wall(now), siteAt(g.peers, ev.Addr), len(ev.Data))
 		g.link.touched = true
-		if g.receive(now, ev); ev.More {
+		g.receive(now, ev)
+		if ev.More {
 			if g.link.touched {
 				g.link.due = now // whatever comes next
 			}

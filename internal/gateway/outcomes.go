@@ -231,7 +231,8 @@ func (e *outcomes) notify(now time.Time) {
 	for _, u := range list {
 		e.services.Record(bucketDeliver, tokenKey(u.token), nil)
 	}
-	if e.untold = e.untold[len(list):]; len(e.untold) > 0 {
+	e.untold = e.untold[len(list):]
+	if len(e.untold) > 0 {
 		e.tellAt = now.Add(tellAgain)
 	}
 }
@@ -323,7 +324,8 @@ func (e *outcomes) acknowledged(now time.Time, m *mail.Entry) {
 	p := m.Content.Payload
 	to := p.Topic
 	if to == "" {
-		if to = p.To; p.Param != "" {
+		to = p.To
+		if p.Param != "" {
 			to += " " + p.Param
 		}
 	}
@@ -437,7 +439,8 @@ func (e *outcomes) lost(now time.Time, list []envelope.Lost) {
 			e.drop(s)
 			e.lives.End(s.id, e.peer.ID, history.Undeliverable, l.Why.String())
 			key := line{s.correspondence, l.Why}
-			if said[key]++; said[key] == 1 && len(said) <= lines && !now.Before(e.said.Add(time.Minute)) {
+			said[key]++
+			if said[key] == 1 && len(said) <= lines && !now.Before(e.said.Add(time.Minute)) {
 				e.services.Note("warn", "a peer acknowledged a message but could not deliver it", "peer", e.peer.Name, "reason", l.Why,
 					"from", s.from, "to", s.to, "octets", s.octets, "received", s.at.Format(time.RFC3339))
 			}

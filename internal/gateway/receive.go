@@ -20,7 +20,8 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	o := g.keys.Open(now, d, g.silence.on)
 	p, info, body := g.byID[o.From], o.Info, o.Body
 	if !o.Taken {
-		if g.link.touched = !o.Idle; p != nil {
+		g.link.touched = !o.Idle
+		if p != nil {
 			g.answer(now, p, &o)
 		}
 		return
@@ -152,7 +153,8 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		g.RecordPeer(p.Peer)
 	}
 	met.Answered(now, h, g.cfg.Incarnation.Number)
-	if met.Placed = met.Placed || newest; newest {
+	met.Placed = met.Placed || newest
+	if newest {
 		if g.keys.Agree(p.ID, h) && !met.Owed {
 			met.Owe(now.Add(g.cfg.Profile.AckDelay))
 		}
@@ -177,7 +179,8 @@ const mostForgets = 10
 
 // noteForgotten counts one. times is how many there were in a minute that is over; 0: it is not.
 func (f *forgets) noteForgotten(now time.Time) (times int) {
-	if f.times++; now.Sub(f.since) < time.Minute {
+	f.times++
+	if now.Sub(f.since) < time.Minute {
 		return 0
 	}
 	times = f.times

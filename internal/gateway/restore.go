@@ -221,7 +221,8 @@ func (g *Gateway) adopt(records []api.Record) (list []mail.Restored, err error) 
 			return nil, errors.Join(bad, err)
 		}
 		for _, id := range to {
-			if m.Peer = id; g.byID[id] != nil {
+			m.Peer = id
+			if g.byID[id] != nil {
 				list = append(list, m)
 			}
 		}

@@ -84,7 +84,8 @@ func (c *crossing) judge(it site.Item) (out site.Item, deny []uint16, first filt
 		case v.Stays():
 			deny = append(deny, id)
 		case v.Rule >= 0:
-			if allowed++; it.Home && !slices.Contains(it.To, id) {
+			allowed++
+			if it.Home && !slices.Contains(it.To, id) {
 				it.To = append(slices.Clone(it.To), id)
 			}
 		}

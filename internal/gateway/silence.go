@@ -199,7 +199,8 @@ func (s *silence) apply(g silenceRoad, bearers []*bearer, now time.Time, ev api.
 // change begins, prolongs or ends what an order began.
 func (s *silence) change(g silenceRoad, bearers []*bearer, now time.Time, ev api.Silence) {
 	was := s.quiet()
-	if s.order(now, ev.Until); !ev.On {
+	s.order(now, ev.Until)
+	if !ev.On {
 		s.on, s.until = false, time.Time{}
 	}
 	g.Record(bucketSilence, []byte("self"), s.append(nil, now))
@@ -305,7 +306,8 @@ func (w *windows) begin(s *silence, now time.Time) (ev api.Silence, silent bool)
 		return ev, false
 	}
 	until, announce, holds := w.list.At(wall)
-	if w.look = w.list.Next(wall); !holds || !until.After(w.lifted) || s.on && (s.until.IsZero() || !until.After(s.until)) {
+	w.look = w.list.Next(wall)
+	if !holds || !until.After(w.lifted) || s.on && (s.until.IsZero() || !until.After(s.until)) {
 		return ev, false
 	}
 	return api.Silence{On: true, Until: until, Announce: announce}, true
@@ -313,7 +315,8 @@ func (w *windows) begin(s *silence, now time.Time) (ev api.Silence, silent bool)
 
 // ordered notes an order: one that ends the silence of a window ends all of that window.
 func (w *windows) ordered(ev api.Silence, wall time.Time) {
-	if w.lifted = (time.Time{}); ev.On {
+	w.lifted = (time.Time{})
+	if ev.On {
 		return
 	}
 	if until, _, holds := w.list.At(wall); holds {

@@ -95,7 +95,8 @@ func (s *orders) step(now time.Time) {
 			s.done, s.under = s.done+done, s.under+under
 		}
 	}
-	if s.left = s.left[:from]; len(s.left) > 0 {
+	s.left = s.left[:from]
+	if len(s.left) > 0 {
 		return
 	}
 	s.add(MessageAnswer{Ref: o.Ref, Known: true, Obeyed: true, Changed: true, Text: s.words()})

@@ -55,7 +55,8 @@ func (g *Gateway) Status(now time.Time) api.Status {
 		if !p.LastHeard.IsZero() {
 			ps.LastHeard = p.LastHeard.UTC().Format(time.RFC3339)
 		}
-		if ps.Link = p.link.shown(p); ps.Link == p.link.word {
+		ps.Link = p.link.shown(p)
+		if ps.Link == p.link.word {
 			ps.LinkSince = p.link.since
 		}
 		ps.KnownSince = p.link.known

@@ -264,7 +264,8 @@ func Describe(n *Node) Description {
 	d := Description{Root: n.Name, Type: TypeAdv}
 	k, known := documents[n.Name]
 	if !known {
-		if k, known = documents[n.AttrValue("type")]; known {
+		k, known = documents[n.AttrValue("type")]
+		if known {
 			d.Root = n.AttrValue("type")
 		}
 	}

@@ -34,7 +34,8 @@ func ParseDatagram(b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b = b[n:]; h.Length > uint64(len(b)) {
+	b = b[n:]
+	if h.Length > uint64(len(b)) {
 		return nil, fail("datagram", "content-length", ErrShort)
 	}
 	return b, nil

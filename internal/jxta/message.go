@@ -324,7 +324,8 @@ func (r *messageReader) name(field string) string {
 func (r *messageReader) element() Element {
 	first := Element{}
 	for e := &first; ; e = e.Signature {
-		if r.read++; r.read > r.lim.Elements {
+		r.read++
+		if r.read > r.lim.Elements {
 			r.err = fail("message", "element", ErrTooLong)
 			return first
 		}

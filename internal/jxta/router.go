@@ -197,7 +197,8 @@ func ParseWireHeader(b []byte) (WireHeader, error) {
 	if w.Pipe, err = ParseURN(n.KidValue("PipeId")); err != nil {
 		return w, err
 	}
-	if w.MsgID = n.KidValue("MsgId"); w.MsgID == "" || len(w.MsgID) > maxIndexValue {
+	w.MsgID = n.KidValue("MsgId")
+	if w.MsgID == "" || len(w.MsgID) > maxIndexValue {
 		return w, fail("JxtaWire", "MsgId", ErrMismatch)
 	}
 	if w.TTL, err = strconv.Atoi(n.KidValue("TTL")); err != nil {

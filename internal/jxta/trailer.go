@@ -63,7 +63,8 @@ func block(b []byte, field string, limit uint32) (head, tail []byte, err error) 
 	if n > limit {
 		return nil, nil, fail("trailer", field, ErrTooLong)
 	}
-	if b = b[4:]; int(n) > len(b) {
+	b = b[4:]
+	if int(n) > len(b) {
 		return nil, nil, fail("trailer", field, ErrShort)
 	}
 	return b[:n:n], b[n:], nil

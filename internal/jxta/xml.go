@@ -87,7 +87,8 @@ func parseAny(b []byte, lim XMLLimits) (*Node, error) {
 			for _, a := range t.Attr {
 				n.Attr = append(n.Attr, Attr{fullName(a.Name), a.Value})
 			}
-			if nodes += 1 + len(t.Attr); nodes > lim.Nodes {
+			nodes += 1 + len(t.Attr)
+			if nodes > lim.Nodes {
 				return nil, fail("XML", "nodes", ErrTooLong)
 			}
 			if root == nil {
@@ -109,7 +110,8 @@ func parseAny(b []byte, lim XMLLimits) (*Node, error) {
 				}
 				continue
 			}
-			if nodes++; nodes > lim.Nodes {
+			nodes++
+			if nodes > lim.Nodes {
 				return nil, fail("XML", "nodes", ErrTooLong)
 			}
 			top := open[len(open)-1]
@@ -292,7 +294,8 @@ func appendText(b []byte, s string, attr bool) []byte {
 			n++
 		}
 		b = append(b, s[i:n]...)
-		if i = n; i == len(s) {
+		i = n
+		if i == len(s) {
 			break
 		}
 		switch c := s[i]; {

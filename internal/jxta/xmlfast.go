@@ -156,7 +156,8 @@ func (p *plain) tree() *Node {
 	for {
 		if len(open) > 0 && p.at < len(p.b) && p.b[p.at] != '<' {
 			text, ok := p.text('<')
-			if p.count++; !ok || p.count > p.lim.Nodes {
+			p.count++
+			if !ok || p.count > p.lim.Nodes {
 				return nil
 			}
 			n := p.node()
@@ -178,19 +179,22 @@ func (p *plain) tree() *Node {
 			}
 			p.adopt(top.n, p.kids[top.first:])
 			p.kids = p.kids[:top.first]
-			if open = open[:len(open)-1]; len(open) == 0 {
+			open = open[:len(open)-1]
+			if len(open) == 0 {
 				return top.n
 			}
 			continue
 		}
 		n := p.node()
-		if n.Name = p.name(); n.Name == "" || len(open) >= p.lim.Depth {
+		n.Name = p.name()
+		if n.Name == "" || len(open) >= p.lim.Depth {
 			return nil
 		}
 		if !p.attributes(n) {
 			return nil
 		}
-		if p.count += 1 + len(n.Attr); p.count > p.lim.Nodes {
+		p.count += 1 + len(n.Attr)
+		if p.count > p.lim.Nodes {
 			return nil
 		}
 		empty := p.is('/')

@@ -225,7 +225,8 @@ func (b *Bridge) welcomed(ev Welcomed) {
 	}
 	c.unique, c.peer = unique, p
 	// Before its first message: as it spoke last, else signed if the id is made of a certificate (ghosts 2).
-	if c.signed = p.signed; !p.known {
+	c.signed = p.signed
+	if !p.known {
 		c.signed = strings.HasPrefix(unique, "cbid-")
 	}
 	if ev.Welcome.Version == "3.0" && ev.Welcome.MsgVersion == 1 {

@@ -90,7 +90,8 @@ func (cs *conversations) full(local string) bool {
 		if c.Ended() {
 			continue
 		}
-		if all++; c.local == local {
+		all++
+		if c.local == local {
 			own++
 		}
 	}
@@ -233,7 +234,8 @@ func (cs *conversations) toEdge(c *conversation, elements ...jxta.Element) {
 	}
 	say := cs.ghosts.routedAnyGroup
 	if c.layer.service == svcTransport && len(p.leases) == 0 { // a secure pipe may outlive the lease
-		if say = cs.ghosts.routed; len(p.conns) == 0 {
+		say = cs.ghosts.routed
+		if len(p.conns) == 0 {
 			return
 		}
 	}

@@ -107,7 +107,8 @@ func (s *farSite) farPeer(it site.Item) {
 	switch {
 	case it.Gone && had:
 		delete(m, it.Owner)
-		if s.ids[it.Owner]--; s.ids[it.Owner] == 0 {
+		s.ids[it.Owner]--
+		if s.ids[it.Owner] == 0 {
 			delete(s.ids, it.Owner)
 		}
 		s.count--
@@ -116,7 +117,8 @@ func (s *farSite) farPeer(it site.Item) {
 			m = map[string]farPeer{}
 			s.peers[it.Scope] = m
 		}
-		if m[it.Owner] = (farPeer{it, indexOf(it.Doc)}); !had {
+		m[it.Owner] = (farPeer{it, indexOf(it.Doc)})
+		if !had {
 			s.ids[it.Owner]++
 			s.count++
 		}
@@ -140,7 +142,8 @@ func (s *farSite) farPipe(it site.Item) bool {
 			m = map[string]uint8{}
 			s.pipes[k] = m
 		}
-		if m[it.Owner] = it.Sub; !had {
+		m[it.Owner] = it.Sub
+		if !had {
 			s.count++
 		}
 	}

@@ -244,7 +244,8 @@ func (w *hostIdentity) putOutside(c *conn) {
 		w.thin(p)
 	}
 	p.identity.outside = append(p.identity.outside, c)
-	if w.watch(p); w.unproven(c) && p.identity.prove.IsZero() && len(p.conns) == 0 {
+	w.watch(p)
+	if w.unproven(c) && p.identity.prove.IsZero() && len(p.conns) == 0 {
 		p.identity.proofs, p.identity.prove = 0, w.now.Add(proveFirst)
 		w.until(p.identity.prove)
 	}

@@ -241,7 +241,8 @@ func (o *outlets) enqueue(p *peer, m *message) {
 		}
 		lost := p.queue[i]
 		p.queued -= lost.size
-		if p.queue[i] = nil; i == 0 {
+		p.queue[i] = nil
+		if i == 0 {
 			p.queue = p.queue[1:]
 		} else {
 			p.queue = slices.Delete(p.queue, i, i+1)

@@ -150,7 +150,8 @@ func (ls *leases) pipeUp(p *peer, k pipeKey, kind uint8) {
 func (ls *leases) pipeDown(p *peer, k pipeKey) {
 	told := ls.withdrawPipe(p, k, p.pipes[k])
 	delete(p.pipes, k)
-	if ls.outlets.openHere[k.pipe]--; ls.outlets.openHere[k.pipe] <= 0 {
+	ls.outlets.openHere[k.pipe]--
+	if ls.outlets.openHere[k.pipe] <= 0 {
 		delete(ls.outlets.openHere, k.pipe)
 	}
 	ls.streams.edgeGone(p, k.group, k.pipe)

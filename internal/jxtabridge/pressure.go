@@ -50,7 +50,8 @@ func (o *outlets) throttle(p *peer) {
 		c.feeds = map[*peer]bool{}
 	}
 	p.jam.feeders[c] = true
-	if c.feeds[p] = true; len(c.feeds) == 1 {
+	c.feeds[p] = true
+	if len(c.feeds) == 1 {
 		o.stats.Throttled++
 		o.post(Gate{c.id, true})
 	}
@@ -85,7 +86,8 @@ func (o *outlets) jammed(p *peer) {
 
 func (o *outlets) letGo(p *peer) {
 	for _, c := range slices.SortedFunc(maps.Keys(p.jam.feeders), func(x, y *conn) int { return cmp.Compare(x.id, y.id) }) {
-		if delete(c.feeds, p); len(c.feeds) == 0 {
+		delete(c.feeds, p)
+		if len(c.feeds) == 0 {
 			o.post(Gate{c.id, false})
 		}
 	}
@@ -96,7 +98,8 @@ func (o *outlets) letGo(p *peer) {
 // unfeed forgets a connection that has closed.
 func (o *outlets) unfeed(c *conn) {
 	for p := range c.feeds {
-		if delete(p.jam.feeders, c); len(p.jam.feeders) == 0 {
+		delete(p.jam.feeders, c)
+		if len(p.jam.feeders) == 0 {
 			p.jam.until = time.Time{}
 		}
 	}

@@ -63,7 +63,8 @@ func (dir *directory) pushOn() {
 			q.queue = q.queue[1:]
 		}
 	}
-	if q.at = (time.Time{}); len(q.queue) > 0 {
+	q.at = (time.Time{})
+	if len(q.queue) > 0 {
 		q.at = dir.now.Add(pushPause)
 		dir.until(q.at)
 	}
@@ -83,7 +84,8 @@ func (dir *directory) pushPortion(x *push) bool {
 	elements := []jxta.Element{x.element}
 	for ; at < len(members) && dir.pushes.room > 0; at++ {
 		p := members[at]
-		if x.after = p.id; p.id == x.except || x.answered[p.id] {
+		x.after = p.id
+		if p.id == x.except || x.answered[p.id] {
 			continue
 		}
 		dir.pushes.room--

@@ -59,7 +59,8 @@ func (q *questions) add(x *question) {
 func (q *questions) drop(x *question) {
 	q.all.Remove(x.all)
 	mine := q.byPeer[x.peer]
-	if mine.Remove(x.mine); mine.Len() == 0 {
+	mine.Remove(x.mine)
+	if mine.Len() == 0 {
 		delete(q.byPeer, x.peer)
 	}
 	same := q.same[x.wish]
@@ -69,7 +70,8 @@ func (q *questions) drop(x *question) {
 			break
 		}
 	}
-	if q.same[x.wish] = same; len(same) == 0 {
+	q.same[x.wish] = same
+	if len(same) == 0 {
 		delete(q.same, x.wish)
 	}
 }

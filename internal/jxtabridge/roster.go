@@ -41,7 +41,8 @@ func (o *outlets) grant(p *peer, group string, l *lease) {
 
 func (o *outlets) revoke(p *peer, group string) {
 	delete(p.leases, group)
-	if o.members[group] = deletePeer(o.members[group], p); len(o.members[group]) == 0 {
+	o.members[group] = deletePeer(o.members[group], p)
+	if len(o.members[group]) == 0 {
 		delete(o.members, group)
 	}
 }

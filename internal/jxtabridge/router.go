@@ -212,7 +212,8 @@ func (b *Bridge) farItem(ev site.FarItem) {
 	}
 	switch it.Kind {
 	case site.Endpoint:
-		if s.farPeer(it); !it.Gone {
+		s.farPeer(it)
+		if !it.Gone {
 			b.directory.peerKnown(it.Owner, it.Scope)
 		}
 	case site.Listener:

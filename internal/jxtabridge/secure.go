@@ -203,7 +203,8 @@ func (sec *secure) hear(ev site.FarMessage) {
 	case p == nil || len(p.leases) == 0:
 		refuse = "tls_no_peer"
 	default:
-		if t = sec.pair(tlsKey{m.To, m.From}, m.Scope, m.Param); t == nil {
+		t = sec.pair(tlsKey{m.To, m.From}, m.Scope, m.Param)
+		if t == nil {
 			refuse = "tls_pairs"
 		}
 	}

@@ -111,7 +111,8 @@ func (s *step) note(level, text string, attrs ...any) {
 func (s *step) complain(c *conn, reason string, err error) {
 	s.stats.Refused[reason]++
 	const shown = 5
-	if c.complaints++; c.complaints > shown {
+	c.complaints++
+	if c.complaints > shown {
 		return
 	}
 	attrs := []any{"reason", reason, "peer", c.unique, "remote", c.remote}

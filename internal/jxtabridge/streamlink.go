@@ -312,7 +312,8 @@ func parseStreamHead(ev site.FarMessage) (head byte, key streamKey, rest []byte,
 		return 0, key, nil, errStreamHead
 	}
 	key = streamKey{ev.Site, head&headYours != 0, n}
-	if head &^= headYours; head < headOpen || head > headGo {
+	head &^= headYours
+	if head < headOpen || head > headGo {
 		return 0, key, nil, errStreamHead
 	}
 	return head, key, data[1+w:], nil

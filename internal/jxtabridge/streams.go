@@ -247,7 +247,8 @@ func (ss *streams) sweep() {
 func (ss *streams) tick(st *stream) {
 	here := ss.talks.here(st.local)
 	if due.Reached(ss.now, st.opening.until) {
-		if st.opening.until = ss.now.Add(streamAccept); here {
+		st.opening.until = ss.now.Add(streamAccept)
+		if here {
 			ss.reset(st, "not_accepted")
 		}
 		return

@@ -104,7 +104,8 @@ func (dir *directory) assign(n *jxta.Node, e *advcache.Entry) {
 func (dir *directory) unassign(k advcache.Key, u purpose) {
 	delete(dir.purposes, k)
 	s := dir.serving[u]
-	if s.remove(k); s.count() == 0 {
+	s.remove(k)
+	if s.count() == 0 {
 		delete(dir.serving, u)
 	} else {
 		dir.serving[u] = s
@@ -218,7 +219,8 @@ func (dir *directory) farAsk(n uint16, s *farSite, it site.Item) {
 		a = &ask{question: questionOf(it)}
 		s.asks[key] = a
 	}
-	if a.expires = it.Expires; a.expires.IsZero() || a.expires.After(dir.now.Add(2*dir.cfg.Ask)) {
+	a.expires = it.Expires
+	if a.expires.IsZero() || a.expires.After(dir.now.Add(2*dir.cfg.Ask)) {
 		a.expires = dir.now.Add(dir.cfg.Ask)
 	}
 	for _, e := range dir.cache.Find(dir.now, a.question, maxGiven+min(len(dir.index), maxPassed)) {
@@ -320,7 +322,8 @@ func (dir *directory) sweepAsks() {
 func (dir *directory) roomToAsk(peer string) bool {
 	mine, waiting := 0, 0
 	for _, a := range dir.asking {
-		if waiting++; a.peer == peer {
+		waiting++
+		if a.peer == peer {
 			mine++
 		}
 	}

@@ -148,7 +148,8 @@ func (r *Receiver) acknowledge(now time.Time) {
 			e := r.missing(m)
 			if r.cfg.ownReturn() && !due.Reached(now, m.idleAt) && !due.Reached(now, m.askAt) { // only gaps, while more is coming
 				m.nackAt, m.gapsTo = time.Time{}, m.top
-				if e = e.below(m.top); len(e.Missing) > 0 {
+				e = e.below(m.top)
+				if len(e.Missing) > 0 {
 					entries = append(entries, e)
 				}
 				continue
@@ -274,7 +275,8 @@ func (r *Receiver) missing(m *incoming) AckEntry {
 			if r.cfg.Runs && last > n {
 				run.To, cost = uint16(last), 3
 			}
-			if words -= cost; words < 0 && len(e.Missing) > 0 {
+			words -= cost
+			if words < 0 && len(e.Missing) > 0 {
 				e.Cut = true
 				return e
 			}

@@ -38,7 +38,8 @@ func notAlone(s *Sender) {
 		if !m.lone {
 			continue
 		}
-		if m.lone = false; m.prompt || m.passEnd.IsZero() || !m.idle() {
+		m.lone = false
+		if m.prompt || m.passEnd.IsZero() || !m.idle() {
 			continue
 		}
 		by := m.passEnd.Add(s.cfg.ackWait(m.dests.active(), m.total()) + s.late)

@@ -59,7 +59,8 @@ func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 			continue
 		}
 		s.apply(now, m, d, e)
-		if s.channel.proved(m); d.state == Delivered {
+		s.channel.proved(m)
+		if d.state == Delivered {
 			proof = due.Latest(proof, m.firstEnd)
 		}
 		touched[m.id] = m
@@ -114,7 +115,8 @@ func (s *Sender) interrupted(now time.Time, by NodeID) {
 	}
 	shift := 2*s.cfg.Turnaround + s.cfg.ackAir()
 	if began.Sub(s.brokenAt) < shift { // the same interruption
-		if shift = s.cfg.Turnaround + s.cfg.ackAir(); by == s.brokenBy { // and the same turn
+		shift = s.cfg.Turnaround + s.cfg.ackAir()
+		if by == s.brokenBy { // and the same turn
 			shift = s.cfg.ackAir()
 		}
 	}

@@ -64,7 +64,8 @@ const (
 
 // spoken is when a datagram that is handed over now has left.
 func (s *Sender) spoken(now time.Time, air time.Duration) time.Time {
-	if s.airAt = due.Latest(s.airAt, now); s.channel.talker != 0 {
+	s.airAt = due.Latest(s.airAt, now)
+	if s.channel.talker != 0 {
 		s.airAt = due.Latest(s.airAt, s.channel.end.Add(s.cfg.Turnaround))
 	}
 	if f := &s.floor; f.holder != s.cfg.Self && f.taken(now, &s.cfg) { // its last datagrams may not have come
@@ -139,7 +140,8 @@ func (s *Sender) busy(now time.Time, ev Busy) {
 	if !again {
 		s.channel.since = began
 	}
-	if s.floor.spoke(&s.cfg, ev.By, end, ev.Air, again); !waits && s.floor.taken(now, &s.cfg) {
+	s.floor.spoke(&s.cfg, ev.By, end, ev.Air, again)
+	if !waits && s.floor.taken(now, &s.cfg) {
 		s.channel.left = s.channel.handed
 	}
 	by := ev.Air

@@ -238,7 +238,8 @@ func (r *Receiver) slot(m *incoming) time.Duration {
 func (r *Receiver) noteAsked(now time.Time, m *incoming) {
 	asked := m.asked
 	r.hush(now, m)
-	if m.asked++; asked >= 4 {
+	m.asked++
+	if asked >= 4 {
 		m.askAt = time.Time{}
 	}
 }
@@ -299,7 +300,8 @@ func (m *incoming) plan(c *Config, p AddressPDU, mine int) (news bool) {
 			m.rank += c.named()
 		}
 	}
-	if m.left = int(p.Plan.Follow); m.left >= int(m.total) {
+	m.left = int(p.Plan.Follow)
+	if m.left >= int(m.total) {
 		m.extra = m.left - int(m.total)
 	}
 	return news

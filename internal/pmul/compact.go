@@ -191,7 +191,8 @@ func appendCompactAddress(b []byte, from NodeID, p AddressPDU, whole *DataPDU, l
 		b = binary.AppendUvarint(b, uint64(p.Plan.Last))
 		b = binary.AppendUvarint(b, uint64(p.Plan.Follow))
 	}
-	if b = append(b, dests...); whole != nil {
+	b = append(b, dests...)
+	if whole != nil {
 		b = appendFragment(b, last, whole.Fragment)
 	}
 	return b, nil
@@ -215,7 +216,8 @@ func appendCompactAck(b []byte, from, to NodeID, p AckPDU) ([]byte, error) {
 	}
 	kind := byte(compactAck)
 	runs, inRuns := runsOf(p.Entries)
-	if inRuns = inRuns && p.Runs; inRuns {
+	inRuns = inRuns && p.Runs
+	if inRuns {
 		kind = compactHave
 	}
 	b = append(b, kind|flags)
@@ -269,7 +271,8 @@ func appendRun(b []byte, end, from, to uint64) []byte {
 func (r *reader) run(field string, end, most, longest uint64) (from, to uint64) {
 	step := r.uvarint(field, 2*most)
 	from = end + 1 + step>>1
-	if to = from; step&1 != 0 {
+	to = from
+	if step&1 != 0 {
 		to += 1 + r.uvarint(field, longest)
 	}
 	if to > most {
@@ -422,7 +425,8 @@ func (r *reader) address(kind, flags byte, p AddressPDU) []PDU {
 	if kind == compactAddress && flags&flagPlan != 0 {
 		p.Plan = &Plan{Last: uint16(r.uvarint("last", math.MaxUint16)), Follow: uint16(r.uvarint("follow", math.MaxUint16))}
 	}
-	if p.Destinations = r.destinations(set); r.err != nil {
+	p.Destinations = r.destinations(set)
+	if r.err != nil {
 		return nil
 	}
 	if kind == compactAddress {
@@ -458,7 +462,8 @@ func (r *reader) ack(kind, flags byte, source, self NodeID) AckPDU {
 		var end uint64
 		for range head >> 1 {
 			var from uint64
-			if from, end = r.run("Missing_Data_PDU_Seq_Numbers", end, math.MaxUint16, math.MaxUint16); r.err != nil {
+			from, end = r.run("Missing_Data_PDU_Seq_Numbers", end, math.MaxUint16, math.MaxUint16)
+			if r.err != nil {
 				return p
 			}
 			e.Missing = append(e.Missing, Run{uint16(from), uint16(end)})

@@ -113,7 +113,8 @@ func (r *reader) set() (list []Destination) {
 	var end uint64
 	for range head >> 1 {
 		var from uint64
-		if from, end = r.run("Destination_ID", end, math.MaxUint32, setMost); uint64(len(list))+end-from >= setMost {
+		from, end = r.run("Destination_ID", end, math.MaxUint32, setMost)
+		if uint64(len(list))+end-from >= setMost {
 			r.fail("Destination_ID", ErrValue)
 		}
 		if r.err != nil {
@@ -148,7 +149,8 @@ func (r *reader) differences(list []Destination) {
 			b = b[1:]
 		}
 		sequence := uint64(list[i].Sequence) + held&(1<<width-1)
-		if held, n = held>>width, n-width; sequence > math.MaxUint32 {
+		held, n = held>>width, n-width
+		if sequence > math.MaxUint32 {
 			r.fail("Message_Sequence_Number", ErrValue)
 			return
 		}

@@ -147,7 +147,8 @@ func (f *floor) heard(now time.Time, c *Config, by NodeID, p TurnPDU, end time.T
 	if f.members == nil {
 		f.members = map[NodeID]time.Time{}
 	}
-	if f.tidy(now, c); p.More {
+	f.tidy(now, c)
+	if p.More {
 		f.members[by] = now
 	} else {
 		delete(f.members, by)
@@ -169,7 +170,8 @@ func (f *floor) spoke(c *Config, by NodeID, end time.Time, air time.Duration, ag
 	case by == f.holder:
 		f.end = due.Latest(f.end, end)
 	case f.end.After(end.Add(-air)):
-		if f.end = f.end.Add(air); !again {
+		f.end = f.end.Add(air)
+		if !again {
 			f.end = f.end.Add(2 * c.Turnaround)
 		}
 	}
@@ -189,7 +191,8 @@ func (q queue) waits(c *Config, limit time.Duration) (air time.Duration) {
 			air, room = air+c.air(0), c.DatagramOctets
 		}
 		room -= n
-		if air += c.air(n) - c.air(0); air > limit {
+		air += c.air(n) - c.air(0)
+		if air > limit {
 			break
 		}
 	}

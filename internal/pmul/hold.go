@@ -15,7 +15,8 @@ const flagHeld = 2
 func (m *outgoing) hold(now time.Time, s *Sender, on bool) {
 	m.held = on
 	s.out.record(bucketOutgoing, messageKey(m.id), m.encode())
-	if s.queue.remove(m); on {
+	s.queue.remove(m)
+	if on {
 		m.pass, m.timers.pollAt = pass{}, time.Time{}
 	} else {
 		s.begin(now, m)

@@ -150,7 +150,8 @@ func (m *incoming) recover() bool {
 	}
 	shards := make([][]byte, k+most)
 	put := func(at int, b []byte) {
-		if shards[at] = b; large {
+		shards[at] = b
+		if large {
 			shards[at] = spread(b, size)
 		}
 	}

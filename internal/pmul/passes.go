@@ -128,7 +128,8 @@ func (s *Sender) transmit(now time.Time) {
 		for _, part := range parts {
 			m := part.m
 			if m.passBegan.IsZero() {
-				if m.passBegan = now; m.first {
+				m.passBegan = now
+				if m.first {
 					noteLone(now, s, m)
 				}
 			}
@@ -207,7 +208,8 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 	}
 	m.pollAt = m.dests.pollTime()
 	if !m.once && m.dests.any((*destination).deaf) && m.repeatAt.IsZero() && m.repeats < s.cfg.RepeatCount {
-		if m.repeatAt = end.Add(s.cfg.repeatEvery(end, m)); m.alarms(end, s) {
+		m.repeatAt = end.Add(s.cfg.repeatEvery(end, m))
+		if m.alarms(end, s) {
 			m.repeatAt = due.Earliest(m.repeatAt, end.Add(s.cfg.Turnaround))
 		}
 	}

@@ -311,7 +311,8 @@ func (n *numbering) peek(now time.Time, cfg *Config) MessageID {
 // take gives out the next Message_ID, and tells whether the mark is to be recorded.
 func (n *numbering) take(now time.Time, cfg *Config) (id MessageID, mark bool) {
 	id = n.peek(now, cfg)
-	if mark = id == n.reserved; mark {
+	mark = id == n.reserved
+	if mark {
 		n.reserved += idBlock
 	}
 	n.next++

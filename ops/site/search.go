@@ -26,7 +26,8 @@ func (s *site) index() ([]byte, error) {
 		for _, h := range p.Headings {
 			seen := map[string]bool{}
 			for _, w := range word.FindAllString(strings.ToLower(h.plain), -1) {
-				if w = strings.Trim(w, ".-"); len(w) > 2 {
+				w = strings.Trim(w, ".-")
+				if len(w) > 2 {
 					seen[w] = true
 				}
 			}

@@ -90,7 +90,8 @@ func siteOf(key string) (uint16, bool) {
 	digits, ok := strings.CutPrefix(key, ofSite)
 	n := 0
 	for _, c := range digits {
-		if n = 10*n + int(c-'0'); c < '0' || c > '9' || n > 1<<16-1 {
+		n = 10*n + int(c-'0')
+		if c < '0' || c > '9' || n > 1<<16-1 {
 			return 0, false
 		}
 	}

@@ -210,7 +210,8 @@ func (r *Rule) Chat(now time.Time, id, from string, data []byte) (l *Line, err e
 		if err != nil {
 			return nil, err
 		}
-		if l = lineOf(e); l == nil || l.Room != r.Room {
+		l = lineOf(e)
+		if l == nil || l.Room != r.Room {
 			return nil, fault("room", "no line of the room %s", r.Room)
 		}
 		return l, nil

@@ -47,7 +47,8 @@ func ExplainElement(rules []Rule, now time.Time, m *site.Message) (list []Verdic
 		r := &rules[i]
 		v := Verdict{Label: r.Label, Line: r.Line}
 		e, err := r.eventOf(now, m)
-		if v.Why = r.passes(m); v.Why == "" && err != nil {
+		v.Why = r.passes(m)
+		if v.Why == "" && err != nil {
 			v.Why = err.Error()
 		} else if v.Why == "" {
 			v.Gives = string(e.AppendXML(nil))

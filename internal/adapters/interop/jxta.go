@@ -103,7 +103,8 @@ func (s *jxtaSide) hear(now time.Time, ev site.Event, out *site.Output) {
 		for _, c := range out.Carry {
 			if slices.Contains(c.Sites, Here) {
 				s.heard(now, &c.Message)
-				if c.Sites = slices.DeleteFunc(slices.Clone(c.Sites), func(id uint16) bool { return id == Here }); len(c.Sites) == 0 {
+				c.Sites = slices.DeleteFunc(slices.Clone(c.Sites), func(id uint16) bool { return id == Here })
+				if len(c.Sites) == 0 {
 					continue
 				}
 			}
@@ -151,7 +152,8 @@ func (s *jxtaSide) item(it site.Item) {
 			s.count++
 		} else if s.listeners[k][it.Owner] {
 			s.count--
-			if delete(s.listeners[k], it.Owner); len(s.listeners[k]) == 0 {
+			delete(s.listeners[k], it.Owner)
+			if len(s.listeners[k]) == 0 {
 				delete(s.listeners, k)
 			}
 		}

@@ -94,7 +94,8 @@ func (m *Meeting) Step(now time.Time) site.Met {
 	m.tak.listen()
 	for len(m.wait) > 0 && !now.Before(m.wait[0].due) {
 		o := m.wait.Pop()
-		if o.queued = false; o.wait != nil {
+		o.queued = false
+		if o.wait != nil {
 			m.jxta.giveTrack(now, o, o.wait)
 		}
 	}

@@ -38,7 +38,8 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	wait := func(d *time.Duration, alone, shared time.Duration) {
 		if *d == 0 {
-			if *d = alone; c.Shared {
+			*d = alone
+			if c.Shared {
 				*d = shared
 			}
 		}

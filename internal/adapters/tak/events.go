@@ -85,7 +85,8 @@ func (f *Adapter) fromFar(c *client, e *cot.Event) bool {
 // identify learns who a device is.
 func (d *devices) identify(now time.Time, c *client, e *cot.Event) {
 	fresh := c.uid == ""
-	if c.uid, c.callsign = e.UID, e.Callsign(); fresh {
+	c.uid, c.callsign = e.UID, e.Callsign()
+	if fresh {
 		d.note("info", "a TAK device has connected", "uid", c.uid, "callsign", c.callsign, "remote", c.host)
 		d.release(now)
 	}

@@ -80,7 +80,8 @@ func (f *Adapter) farEvent(now time.Time, m site.FarMessage, data []byte) {
 	}
 	f.heardUrgent(now, m.Message.Precedence)
 	dests := e.Dests()
-	if e = f.files.offered(now, m.Site, e.Without("marti")); e == nil { // it is on the list alone
+	e = f.files.offered(now, m.Site, e.Without("marti"))
+	if e == nil { // it is on the list alone
 		f.out.Done = append(f.out.Done, m.Token)
 		return
 	}

@@ -115,7 +115,8 @@ func (f *Adapter) restoreAt(key string, value []byte) bool {
 	value = value[8:]
 	for i := range v {
 		n := 0
-		if v[i], n = binary.Varint(value); n <= 0 {
+		v[i], n = binary.Varint(value)
+		if n <= 0 {
 			return false
 		}
 		value = value[n:]

@@ -282,7 +282,8 @@ func (fs *files) finished(now time.Time, ev Finished) {
 	if ev.Err != "" {
 		fs.trouble.Count("files_wrong")
 		fs.note("warn", "a received data package is damaged; the gateway asks for it once more", "hash", p.hash, "site", p.site, "error", ev.Err)
-		if p.wrong++; p.wrong > 1 {
+		p.wrong++
+		if p.wrong > 1 {
 			fs.fail(p, "what came is another file: "+ev.Err)
 			return
 		}

@@ -91,7 +91,8 @@ func (d *devices) noteReach(now time.Time, host string, e *cot.Event) {
 	}
 	r := reach{callsign: e.Callsign(), host: host, heard: now}
 	if text := contact.Get("endpoint"); text != "" {
-		if r.to = endpointOn(host, text); r.to == "" && strings.HasSuffix(text, ":tcp") {
+		r.to = endpointOn(host, text)
+		if r.to == "" && strings.HasSuffix(text, ":tcp") {
 			d.trouble.Count("unicast_elsewhere")
 		}
 	}
@@ -187,7 +188,8 @@ func (d *devices) handed(now time.Time, ev Handed) {
 		}
 		dest := w.hands[n].dest
 		w.hands = slices.Delete(w.hands, n, n+1)
-		if w.dests = slices.DeleteFunc(w.dests, func(x cot.Dest) bool { return x == dest }); len(w.dests) == 0 {
+		w.dests = slices.DeleteFunc(w.dests, func(x cot.Dest) bool { return x == dest })
+		if len(w.dests) == 0 {
 			w.done(d.step)
 			d.waiting = slices.Delete(d.waiting, i, i+1)
 		}

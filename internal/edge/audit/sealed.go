@@ -113,7 +113,8 @@ func (l *Log) sealFile(path string) error {
 	for err == nil {
 		var text []byte
 		if text, err = r.ReadSlice('\n'); err == nil { // what is no whole line is torn, and cut off
-			if text = text[:len(text)-1]; !bytes.HasPrefix(text, []byte(sealedMark)) {
+			text = text[:len(text)-1]
+			if !bytes.HasPrefix(text, []byte(sealedMark)) {
 				text = sealLine(l.key, text)
 			}
 			w.Write(text)

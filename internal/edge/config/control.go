@@ -29,7 +29,8 @@ func (r *reader) readOrders() {
 	c, h := &r.cfg.Control, &r.cfg.HTTP
 	s := r.fill("control")
 	r.checkSocket(s)
-	if c.GID = -1; c.Group != "" {
+	c.GID = -1
+	if c.Group != "" {
 		g, err := user.LookupGroup(c.Group)
 		if err != nil {
 			g, err = user.LookupGroupId(c.Group)
@@ -68,7 +69,8 @@ func asked(file string, read func(r *reader)) (*Config, error) {
 	}
 	r := newReader(file)
 	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
-	if read(r); len(r.faults) > 0 {
+	read(r)
+	if len(r.faults) > 0 {
 		return r.cfg, r.faults[0]
 	}
 	return r.cfg, nil

@@ -86,13 +86,15 @@ func lanKeys(l *LAN) []key {
 			"one more replaces the peer longest away"},
 		{"multicast", slot{to: &l.Multicast, read: func(s section, key string) {
 			var on bool
-			if boolean(&on).read(s, key); on {
+			boolean(&on).read(s, key)
+			if on {
 				l.Multicast = JXTAGroup
 			}
 		}}, "`true` listens to JXTA's multicast on the interface of `tcp` or `http`"},
 		{"multicast_group", slot{absent: JXTAGroup.String(), quoted: true, read: func(s section, key string) {
 			var group netip.AddrPort
-			if multicast(&group, group).read(s, key); group.IsValid() && l.Multicast.IsValid() {
+			multicast(&group, group).read(s, key)
+			if group.IsValid() && l.Multicast.IsValid() {
 				l.Multicast = group
 			}
 		}}, "multicast group and port"},

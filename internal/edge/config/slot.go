@@ -195,7 +195,8 @@ func multicast(to *netip.AddrPort, absent netip.AddrPort) slot {
 			s.fail(key, "%s is no IPv4 multicast address (224.0.0.0 to 239.255.255.255)", a)
 		}
 	})
-	if k.preset = func() { *to = absent }; absent.IsValid() {
+	k.preset = func() { *to = absent }
+	if absent.IsValid() {
 		k.absent = absent.String()
 	}
 	return k
@@ -242,7 +243,8 @@ func pick(absent string, words []string, set func(string)) slot {
 func list(to any, add func(s section, key, text string)) slot {
 	return slot{to: to, quoted: true, read: func(s section, key string) {
 		for text := range strings.SplitSeq(s.text(key), ",") {
-			if text = strings.TrimSpace(text); text != "" {
+			text = strings.TrimSpace(text)
+			if text != "" {
 				add(s, key, text)
 			}
 		}

@@ -68,7 +68,8 @@ func (r *reader) readTrust(link section, t *Trust) {
 		link.fail("roster", "%v", err)
 		return
 	}
-	if t.Roster = list; t.Own != nil {
+	t.Roster = list
+	if t.Own != nil {
 		r.checkOwn(link, t)
 	}
 }

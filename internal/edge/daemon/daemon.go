@@ -176,7 +176,8 @@ func (d *Daemon) DoSettled(ctx context.Context, ready func() bool, f func()) err
 		if !held {
 			since = d.waits.put
 		}
-		if held = ready(); held && d.waits.durable >= since {
+		held = ready()
+		if held && d.waits.durable >= since {
 			f()
 			done = true
 		}

@@ -69,7 +69,8 @@ func (d *Daemon) block(out api.Output, by int) {
 			continue
 		}
 		c := connection{o.Adapter, conn}
-		if d.waits.blocked[c] += by; d.waits.blocked[c] == 0 {
+		d.waits.blocked[c] += by
+		if d.waits.blocked[c] == 0 {
 			delete(d.waits.blocked, c)
 		}
 	}
@@ -138,7 +139,8 @@ func (d *Daemon) wrote(mono time.Duration, err error) {
 		d.act(out)
 		d.waits.queue[i] = api.Output{}
 	}
-	if d.waits.queue = d.waits.queue[n:]; len(d.waits.queue) == 0 {
+	d.waits.queue = d.waits.queue[n:]
+	if len(d.waits.queue) == 0 {
 		d.waits.queue, d.waits.octets = nil, 0
 	}
 	d.metrics.held.Set(float64(d.waits.octets))

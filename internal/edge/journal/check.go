@@ -170,7 +170,8 @@ func (e *reader) record(r pages.Record) error {
 	rec := record{bucket: r.Bucket, key: r.Key, value: r.Value, good: r.Sure}
 	rep := &e.report
 	if e.checked() {
-		if rec.value, rec.good = unseal(r.Bucket, r.Key, r.Value); rec.good {
+		rec.value, rec.good = unseal(r.Bucket, r.Key, r.Value)
+		if rec.good {
 			rec.serial = serialOf(r.Value)
 			e.found.add(r.Value)
 		}
@@ -185,7 +186,8 @@ func (e *reader) record(r pages.Record) error {
 		rep.Aside++
 	}
 	if !rec.good && e.checked() { // else its page is named already
-		if rep.Bad++; rep.Bad <= MostDamaged {
+		rep.Bad++
+		if rep.Bad <= MostDamaged {
 			rep.Damaged = append(rep.Damaged, Damaged{r.Bucket, bytes.Clone(r.Key), max(0, len(r.Value)-headLen), "its checksum is wrong"})
 		}
 	}
@@ -243,7 +245,8 @@ func (e *reader) conclude() {
 	if rep.Format > formatSealed {
 		return // who knows what it is like
 	}
-	if rep.Sealed = rep.Format == formatSealed; rep.Sealed {
+	rep.Sealed = rep.Format == formatSealed
+	if rep.Sealed {
 		var ok bool
 		if rep.sealed, ok = e.field(keySealed); !ok {
 			rep.damagedOwn = append(rep.damagedOwn, string(keySealed))
@@ -255,7 +258,8 @@ func (e *reader) conclude() {
 	node := take(keyNode)
 	rep.Node, rep.Store, rep.Incarnation = uint16(node), take(keyStore), take(keyIncarnation)
 	name, ok := e.field(keyName)
-	if rep.Name = strings.ToValidUTF8(string(name), "?"); !ok {
+	rep.Name = strings.ToValidUTF8(string(name), "?")
+	if !ok {
 		rep.Name = ""
 		if e.checked() {
 			rep.damagedOwn = append(rep.damagedOwn, string(keyName))

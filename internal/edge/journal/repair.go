@@ -25,7 +25,8 @@ type followed struct {
 
 func (f *followed) ReadAt(b []byte, at int64) (int, error) {
 	n, err := f.ReaderAt.ReadAt(b, at)
-	if f.read += int64(n); f.progress != nil {
+	f.read += int64(n)
+	if f.progress != nil {
 		f.progress(min(f.read, f.size), f.size)
 	}
 	return n, err
@@ -111,7 +112,8 @@ func (x *exporter) record(r record) error {
 			out.Key, out.Value = key, value
 		} else {
 			out.Damaged = true
-			if x.bad++; x.bad <= MostDamaged {
+			x.bad++
+			if x.bad <= MostDamaged {
 				x.damaged = append(x.damaged, Damaged{r.bucket, bytes.Clone(r.key), len(r.value), "it was not sealed with this secret"})
 			}
 		}
@@ -279,7 +281,8 @@ func (p Repair) write(s *salvaged, path string, records []Op, store uint32) (old
 func keepOld(path string) (old string, err error) {
 	stamp := path + ".old-" + time.Now().UTC().Format("20060102-150405")
 	for n := 0; ; n++ {
-		if old = stamp; n > 0 {
+		old = stamp
+		if n > 0 {
 			old = fmt.Sprintf("%s-%d", stamp, n)
 		}
 		switch err = os.Link(path, old); {

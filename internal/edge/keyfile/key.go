@@ -114,7 +114,8 @@ func LoadSecret(file string) ([]byte, error) {
 		missing: "is its medium there? A first one: (umask 077; head -c 32 /dev/urandom | base64 > " + file + ")",
 		large:   fmt.Errorf("it has more than %d octets", maxKeyFile),
 	}.read(file)
-	if text = bytes.TrimRight(text, "\r\n"); err == nil && len(text) == 0 {
+	text = bytes.TrimRight(text, "\r\n")
+	if err == nil && len(text) == 0 {
 		err = fmt.Errorf("the journal's key file %s is empty", file)
 	}
 	return text, err

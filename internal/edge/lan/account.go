@@ -161,7 +161,8 @@ func (s *accounts) settle(now time.Time, id site.ConnID, took time.Duration) {
 		return
 	}
 	d := list[0]
-	if s.owed[id] = list[1:]; len(list) == 1 {
+	s.owed[id] = list[1:]
+	if len(list) == 1 {
 		delete(s.owed, id)
 	}
 	s.giveBack(d)

@@ -45,7 +45,8 @@ func (h *heads) read(b []byte) error {
 		if end >= 0 {
 			part = b[:end]
 		}
-		if h.octets += len(part) + 1; h.octets > maxHead {
+		h.octets += len(part) + 1
+		if h.octets > maxHead {
 			return errLongHead
 		}
 		h.line = append(h.line, part...)

@@ -176,7 +176,8 @@ func (l *LAN) enter(host string) (reason string) {
 // leave counts a connection out. The lock is held.
 func (l *LAN) leave(host string) {
 	l.sockets--
-	if l.byAddress[host]--; l.byAddress[host] == 0 {
+	l.byAddress[host]--
+	if l.byAddress[host] == 0 {
 		delete(l.byAddress, host)
 	}
 	l.metrics.Connections.Dec()

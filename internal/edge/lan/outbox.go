@@ -145,7 +145,8 @@ func (b *outbox) nextBatch() []outgoing {
 			b.close()
 			return nil
 		}
-		if o.octets, o.sign, o.signed = body, "", true; o.header != nil {
+		o.octets, o.sign, o.signed = body, "", true
+		if o.header != nil {
 			o.header = jxta.AppendPackageHeader(nil, len(body))
 		}
 	}
@@ -172,7 +173,8 @@ func (b *outbox) wanted() []outgoing {
 	}
 	batch := slices.Clone(b.waiting[:count])
 	clear(b.waiting[:count]) // the bodies are not kept alive by what was written
-	if b.waiting = b.waiting[count:]; len(b.waiting) == 0 {
+	b.waiting = b.waiting[count:]
+	if len(b.waiting) == 0 {
 		b.waiting = nil
 	}
 	return batch

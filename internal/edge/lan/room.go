@@ -194,7 +194,8 @@ func (r *room) free(b *bill) {
 	r.held -= b.held
 	t.held -= b.held
 	delete(t.bills, b)
-	if t.order(); len(t.bills) == 0 {
+	t.order()
+	if len(t.bills) == 0 {
 		delete(r.hosts, b.host)
 	}
 	close(r.changed)

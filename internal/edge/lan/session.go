@@ -51,7 +51,8 @@ type session struct {
 func (l *LAN) session(c caller) (s *session, reason string) {
 	for {
 		l.mu.Lock()
-		if s = l.sessions[c]; s == nil {
+		s = l.sessions[c]
+		if s == nil {
 			switch {
 			case l.closed:
 				reason = "shutdown"
@@ -210,7 +211,8 @@ func (s *session) end() {
 	s.ended = true
 	l.mu.Lock()
 	delete(l.sessions, s.caller)
-	if l.callers[s.host]--; l.callers[s.host] == 0 {
+	l.callers[s.host]--
+	if l.callers[s.host] == 0 {
 		delete(l.callers, s.host)
 	}
 	l.mu.Unlock()

@@ -102,7 +102,8 @@ func (t *taken) unacknowledged() (octets uint64) {
 	octets = t.sent // of a socket that is gone nobody knows
 	t.raw.Control(func(fd uintptr) {
 		n, err := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
-		if octets = min(uint64(n), t.sent); err != nil {
+		octets = min(uint64(n), t.sent)
+		if err != nil {
 			octets = 0 // a kernel that does not tell: what is written is taken
 		}
 	})

@@ -184,7 +184,8 @@ func (c *child) send(r record) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.outErr == nil {
-		if _, c.outErr = c.out.Write(b); c.outErr == nil {
+		_, c.outErr = c.out.Write(b)
+		if c.outErr == nil {
 			c.outErr = c.out.Flush()
 		}
 	}

@@ -53,11 +53,13 @@ func (f *Late) Look(now time.Time, s *Site, store *mail.Store) (notes site.Notes
 		if there.IsZero() || !there.After(expires) {
 			continue
 		}
-		if f.Messages++; f.Expires.IsZero() || expires.Before(f.Expires) {
+		f.Messages++
+		if f.Expires.IsZero() || expires.Before(f.Expires) {
 			f.Expires, f.Expected = expires.UTC().Round(0), there.UTC().Round(time.Second)
 		}
 		f.Octets += place.Octets
-		if told[place.ID] = true; !f.told[place.ID] {
+		told[place.ID] = true
+		if !f.told[place.ID] {
 			store.Lives.Note(place.ID, history.Event{What: history.Foreseen, Peer: s.ID, Detail: "expected " + there.UTC().Format(time.RFC3339)})
 		}
 	}

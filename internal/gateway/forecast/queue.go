@@ -63,7 +63,8 @@ func (s *Site) Queue(now time.Time) Queue {
 	q := Queue{Site: s.Name, Why: s.why(), now: now, delay: s.delay()}
 	waits := s.Orders.Queue(now, s.Peer)
 	q.Places, q.grouped, q.underWay = waits.Places, waits.Ordered, waits.UnderWay
-	if q.rate = s.rate(); q.rate <= 0 {
+	q.rate = s.rate()
+	if q.rate <= 0 {
 		q.rate, q.Why = 0, "the link has no rate"
 	}
 	return q
@@ -96,7 +97,8 @@ func (s *Site) Backlog(now, ends, began time.Time) (rows []api.QueueRow) {
 	octets := s.Orders.Ahead(now, s.Peer)
 	for _, r := range s.Box.Backlog() {
 		row := api.QueueRow{Precedence: site.Precedences[r.Rank], Messages: r.Messages, Octets: r.Octets, Oldest: cmp.Or(r.Oldest, began).UTC().Round(0)}
-		if octets += r.Octets + r.News; r.Messages == 0 {
+		octets += r.Octets + r.News
+		if r.Messages == 0 {
 			continue
 		}
 		if known && rate > 0 {

@@ -226,7 +226,8 @@ func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
 
 // OnAir counts a datagram of a peer, of so many octets above UDP, as air that is used.
 func (c *Carrier) OnAir(now time.Time, p *mail.Peer, octets int) {
-	if c.used = now; c.engine.Hears || c.engine.Pair {
+	c.used = now
+	if c.engine.Hears || c.engine.Pair {
 		c.stepSender(now, pmul.Busy{By: pmul.NodeID(p.ID), Air: profile.Airtime(profile.IPUDPOctets+octets+c.Profile.FrameOverhead, c.Profile.Up.RateBps)})
 	}
 }
@@ -324,7 +325,8 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 		return true // version 0.1 kept those too for whom it had ended
 	}
 	e := c.Store.Resume(r, p, mail.Group, c.history)
-	if e.Gone = pmul.AiredOf(c.sender, id).Begun; !e.Gone {
+	e.Gone = pmul.AiredOf(c.sender, id).Begun
+	if !e.Gone {
 		c.Store.Lives.State(e.ID, p.ID, e.Stands())
 	}
 	if c.out[id] == nil {

@@ -89,7 +89,8 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 
 // begin: this is the first heard of a peer.
 func (o *order) begin(sequence uint32) {
-	if o.next = sequence; sequence <= firstFew {
+	o.next = sequence
+	if sequence <= firstFew {
 		o.next = 1
 	}
 }

@@ -81,7 +81,8 @@ func (c *Carrier) only(packet pmul.Packet) *mail.Peer {
 			if len(pdu.Destinations) != 1 || p != nil {
 				return nil
 			}
-			if p, of = c.peers[uint16(pdu.Destinations[0].Node)], pdu.Message; p == nil || !p.Reachable() || c.silent[p.ID] {
+			p, of = c.peers[uint16(pdu.Destinations[0].Node)], pdu.Message
+			if p == nil || !p.Reachable() || c.silent[p.ID] {
 				return nil
 			}
 		case pmul.DataPDU: // the fragment of another message may be for all

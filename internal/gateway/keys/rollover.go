@@ -313,7 +313,8 @@ func (o *Rosters) part() {
 		if m.gone == !named {
 			continue
 		}
-		if m.gone = !named; m.gone {
+		m.gone = !named
+		if m.gone {
 			m.keeps, m.lags = rosterHistory{}, time.Time{}
 		}
 	}
@@ -347,7 +348,8 @@ func (o *Rosters) hear(now time.Time, id uint16, h frame.Hello) {
 
 // knows notes which rosters a peer keeps.
 func (o *Rosters) knows(m *lag, its rosterHistory) {
-	if m.keeps = its; !o.lacks(m) {
+	m.keeps = its
+	if !o.lacks(m) {
 		m.lags = time.Time{}
 	}
 }

@@ -104,7 +104,8 @@ func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, road Services
 		return
 	}
 	a.Sent(now, p, len(c.data), rateBps)
-	if c.left--; c.left > 0 {
+	c.left--
+	if c.left > 0 {
 		c.at = a.Free.Add(p.CopyAfter)
 		a.copies = append(a.copies, c)
 	}

@@ -93,7 +93,8 @@ func (g *Gauge) judge(now time.Time, sent, lost float64, rateBps int) {
 	if !g.lossy {
 		sample *= 1 - min(lost, 0.5)
 	}
-	if sample = min(sample, pace); sample >= slower*pace { // what waited in the modem before may add to it
+	sample = min(sample, pace)
+	if sample >= slower*pace { // what waited in the modem before may add to it
 		g.low, g.best, g.lost = 0, 0, 0
 	} else {
 		g.low, g.best, g.lost = g.low+1, max(g.best, int(sample)), g.lost+lost/gaugeTimes
@@ -105,7 +106,8 @@ func (g *Gauge) judge(now time.Time, sent, lost float64, rateBps int) {
 		if g.pace == 0 {
 			g.since = now
 		}
-		if g.before = 0; sent >= slower*pace {
+		g.before = 0
+		if sent >= slower*pace {
 			g.before = g.lost
 		}
 		g.measured, g.pace = max(1, g.best), max(int(least), g.best)
@@ -113,7 +115,8 @@ func (g *Gauge) judge(now time.Time, sent, lost float64, rateBps int) {
 	case g.pace == 0:
 	case sample >= asFast*pace:
 		g.measured = max(g.measured, int(sample))
-		if g.pace = int(faster * pace); float64(g.pace) >= asFast*float64(rateBps) {
+		g.pace = int(faster * pace)
+		if float64(g.pace) >= asFast*float64(rateBps) {
 			g.pace, g.measured, g.before, g.since = 0, 0, 0, time.Time{}
 		}
 	case g.low == 0:

@@ -160,7 +160,8 @@ func (s *Store) reapplyOrders(e *Entry) {
 		return
 	}
 	s.Lives.End(before.ID, e.Peer.ID, history.Again, "as "+history.Name(e.ID)+": the site begins anew")
-	if e.OnHold = before.OnHold; e.OnHold {
+	e.OnHold = before.OnHold
+	if e.OnHold {
 		s.recordOrders(e)
 		s.Lives.State(e.ID, e.Peer.ID, history.OnHold)
 	}

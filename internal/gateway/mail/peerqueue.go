@@ -159,7 +159,8 @@ func (b *PeerQueue) share(e *Entry, octets int) {
 		b.shares = map[string]int{}
 	}
 	name := e.Source()
-	if b.shares[name] += octets; b.shares[name] <= 0 {
+	b.shares[name] += octets
+	if b.shares[name] <= 0 {
 		delete(b.shares, name)
 	}
 }

@@ -122,7 +122,8 @@ func (s *source) pull(e *Entry) bool {
 	}
 	name := e.pipe()
 	at := slices.IndexFunc(s.pipes, func(p *pipe) bool { return p.name == name })
-	if remove(&s.pipes[at].list, e); len(s.pipes[at].list) == 0 {
+	remove(&s.pipes[at].list, e)
+	if len(s.pipes[at].list) == 0 {
 		s.pipes = slices.Delete(s.pipes, at, at+1)
 		s.ends()
 	}
@@ -168,7 +169,8 @@ func (q *queue) pull(e *Entry) (waited bool) {
 	if e.Content.Payload == nil {
 		waited = remove(&l.state, e)
 	} else if s := l.of(e.Source()); s != nil {
-		if waited = s.pull(e); len(s.list) == 0 {
+		waited = s.pull(e)
+		if len(s.list) == 0 {
 			l.idle(s.name)
 		}
 	}

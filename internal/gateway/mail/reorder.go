@@ -157,7 +157,8 @@ func ParseEarly(key, value []byte) (Arrival, error) {
 		return Arrival{}, ErrRecord
 	}
 	a := Arrival{Place: TransmissionID{Queue: frame.Queue(key[0] &^ flagSegment), Number: binary.BigEndian.Uint64(key[1:])}, Segment: key[0]&flagSegment != 0, Body: value}
-	if a.Number = a.Place.Number; a.Place.Queue == Group {
+	a.Number = a.Place.Number
+	if a.Place.Queue == Group {
 		if len(value) < 8 {
 			return a, ErrRecord
 		}

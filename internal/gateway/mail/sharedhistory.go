@@ -151,7 +151,8 @@ func (a *SharedHistory) Encode(texts *envelope.Texts, f *Flow, number uint64, pa
 	}
 	list, from := f.learned(number, to), f
 	if len(list) == 0 {
-		if list, from = a.kin(f, payload, number, to); len(list) == 0 {
+		list, from = a.kin(f, payload, number, to)
+		if len(list) == 0 {
 			return
 		}
 	}
@@ -227,7 +228,8 @@ func (a *SharedHistory) Sent(f *Flow, number uint64, m *Message) {
 	f.sent = slices.Insert(f.sent, at, l)
 	octets := 0
 	for i := len(f.sent) - 1; i >= 0; i-- {
-		if octets += f.sent[i].octets; octets > backOctets || len(f.sent)-i > back {
+		octets += f.sent[i].octets
+		if octets > backOctets || len(f.sent)-i > back {
 			f.sent = slices.Delete(f.sent, 0, i+1)
 			break
 		}
@@ -262,7 +264,8 @@ func (a *SharedHistory) Holds(p *Peer, number uint64, m *Message, oldest uint64)
 		a.record(name, f)
 	}
 	if peers, ok := f.definedIn[number]; ok {
-		if f.definedIn[number] = slices.DeleteFunc(peers, func(id uint16) bool { return id == p.ID }); len(f.definedIn[number]) == 0 {
+		f.definedIn[number] = slices.DeleteFunc(peers, func(id uint16) bool { return id == p.ID })
+		if len(f.definedIn[number]) == 0 {
 			delete(f.definedIn, number)
 		}
 	}
@@ -354,7 +357,8 @@ back:
 		switch {
 		case sent == 0: // none of them has heard of it
 		case held == len(to):
-			if list = append(list, m); len(list) == compact.MostBefore {
+			list = append(list, m)
+			if len(list) == compact.MostBefore {
 				break back
 			}
 		case len(list) > 0: // some may have it, and then it stands between

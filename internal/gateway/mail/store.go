@@ -186,7 +186,8 @@ func (s *Store) makeRoom(now time.Time, e *Entry, octets int) bool {
 }
 
 func (s *Store) noteGivenUp(now time.Time, p *Peer, t *tally, n int, text string) {
-	if t.n += n; t.n > 0 && now.Sub(t.said) >= time.Minute {
+	t.n += n
+	if t.n > 0 && now.Sub(t.said) >= time.Minute {
 		s.services.Note("warn", text, "peer", p.Name, "given_up", t.n, "waiting_octets", p.Box.own())
 		*t = tally{said: now}
 	}

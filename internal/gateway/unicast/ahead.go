@@ -27,7 +27,8 @@ func (g *givenOf) gave(number, oldest uint64, line string) {
 	if g.last == nil {
 		g.from, g.last = number, map[string]uint64{}
 	}
-	if g.last[line] = number; len(g.last) > 2*custody.MaxAhead {
+	g.last[line] = number
+	if len(g.last) > 2*custody.MaxAhead {
 		maps.DeleteFunc(g.last, func(_ string, last uint64) bool { return last < oldest })
 	}
 }

@@ -269,7 +269,8 @@ func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
 		if e == nil {
 			break
 		}
-		if to.hurries(e.Rank(), c.Profile.Filled()); !c.addData(now, l, to, at, e.Message, mail.Repair) {
+		to.hurries(e.Rank(), c.Profile.Filled())
+		if !c.addData(now, l, to, at, e.Message, mail.Repair) {
 			break
 		}
 		any = true
@@ -339,7 +340,8 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	if f.Short {
 		f.Number &= 0xff
 	}
-	if f.Free, f.After = l.free(at, m); f.Free && len(frame.Append(nil, f, true)) > to.budget {
+	f.Free, f.After = l.free(at, m)
+	if f.Free && len(frame.Append(nil, f, true)) > to.budget {
 		f.Free, f.After = false, 0
 	}
 	if !to.addRiding(f, kind) {

@@ -41,7 +41,8 @@ func noteIdle(c *Carrier) {
 	all := true
 	for _, l := range c.order {
 		idle := l.Box.Waiting(frame.Direct, frame.Bulk) == 0 || !l.Addr.IsValid() || l.sender.IsListening()
-		if all = all && idle; c.Shore && idle {
+		all = all && idle
+		if c.Shore && idle {
 			l.air.Gauge.Idle()
 		}
 	}

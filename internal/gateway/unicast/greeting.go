@@ -150,7 +150,8 @@ func (r *GroupGreeting) due() (at time.Time) {
 	if at.IsZero() {
 		return at
 	}
-	if at = due.Latest(due.Latest(at, r.hold), r.c.Air.Free); !r.planned {
+	at = due.Latest(due.Latest(at, r.hold), r.c.Air.Free)
+	if !r.planned {
 		at = due.Latest(at, r.round)
 	}
 	return at
@@ -247,7 +248,8 @@ func (r *GroupGreeting) split(head frame.Greeting, members []frame.Member) (list
 		}
 		members = members[n:]
 		f.More = len(list) > 0 || len(members) > 0
-		if list = append(list, f); len(members) == 0 {
+		list = append(list, f)
+		if len(members) == 0 {
 			return list
 		}
 	}

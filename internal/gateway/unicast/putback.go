@@ -36,7 +36,8 @@ func (s *starts) add(next start) {
 	if n := len(s.list); n > 0 && s.list[n-1].first == next.first {
 		s.list = s.list[:n-1]
 	}
-	if s.list = append(s.list, next); len(s.list) > frame.MaxStarts+1 {
+	s.list = append(s.list, next)
+	if len(s.list) > frame.MaxStarts+1 {
 		s.list[2].first = s.list[1].first
 		s.list = slices.Delete(s.list, 1, 2)
 	}
@@ -258,7 +259,8 @@ func (c *Carrier) sendAgain(now time.Time, l *peerLink, at mail.TransmissionID) 
 	if e == nil {
 		return
 	}
-	if e.Held = false; at.Queue == frame.Bulk {
+	e.Held = false
+	if at.Queue == frame.Bulk {
 		l.cut.beginLong(l, now, e)
 	}
 }

@@ -225,7 +225,8 @@ func (k *cut) add(l *peerLink, now time.Time, to *datagramBuilder, at mail.Trans
 		l.of.Services.Record(bucketCut, k.key(l, at.Number), []byte{f.Object})
 		l.Record()
 	}
-	if k.unasked += len(f.Body); f.Prompt {
+	k.unasked += len(f.Body)
+	if f.Prompt {
 		l.unasked, l.silent, k.unasked = 0, 0, 0
 		l.sender.SentPrompt(now, at)
 	} else {

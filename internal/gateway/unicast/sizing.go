@@ -106,7 +106,8 @@ func (w *work) learning(l *peerLink) bool {
 func (w *work) step(l *peerLink, now time.Time) (unfinished bool) {
 	for !unfinished && w.slices.Room(now) {
 		if e := w.toSize(l); e != nil && !w.codesFirst(l, e) {
-			if unfinished = !w.code(l, e, l.of.Services.Texts(l.Peer)); unfinished {
+			unfinished = !w.code(l, e, l.of.Services.Texts(l.Peer))
+			if unfinished {
 				break
 			}
 			e.Unsized = false

@@ -102,7 +102,8 @@ func newLine(c *Carrier, p *mail.Peer) (l *peerLink, err error) {
 	}
 	p.Link = l
 	_, rate := l.Air()
-	if l.held = int(cfg.Timing.Prompt.Seconds() * float64(rate) / 8); rate == 0 { // no bound: a window of full datagrams
+	l.held = int(cfg.Timing.Prompt.Seconds() * float64(rate) / 8)
+	if rate == 0 { // no bound: a window of full datagrams
 		l.held = cfg.Profile.Window * cfg.Profile.Filled()
 	}
 	return l, nil
@@ -213,7 +214,8 @@ func (c *Carrier) Pump(now time.Time) {
 		if l.Reachable() && !l.sender.Dead() && c.work.step(l, now) {
 			break // it goes on with this one
 		}
-		if c.work.turn++; !c.work.slices.Room(now) {
+		c.work.turn++
+		if !c.work.slices.Room(now) {
 			break
 		}
 	}
@@ -364,7 +366,8 @@ func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 		}
 		o.Messages += waiting + underWay
 		o.Items += len(items)
-		if octets += held; octets == 0 {
+		octets += held
+		if octets == 0 {
 			continue
 		}
 		datagrams := octets/room + 1

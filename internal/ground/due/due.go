@@ -67,7 +67,8 @@ func (h *Heap[T]) Remove(place int) {
 	x := (*h)[i]
 	(*h)[i] = (*h)[n]
 	clear((*h)[n:])
-	if *h = (*h)[:n]; i < n && !h.down(i) {
+	*h = (*h)[:n]
+	if i < n && !h.down(i) {
 		h.up(i)
 	}
 	x.Placed(0)

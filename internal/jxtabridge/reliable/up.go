@@ -92,7 +92,8 @@ func (c *Conversation[B]) Acknowledge() (out Output) {
 		return out
 	}
 	n := 1
-	if c.shut = !c.ended && (c.state.Held || c.toLink.full(c.terms.Soft)); c.shut {
+	c.shut = !c.ended && (c.state.Held || c.toLink.full(c.terms.Soft))
+	if c.shut {
 		n += closedWindow
 	}
 	data := make([]byte, 0, 4*n)

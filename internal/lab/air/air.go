@@ -106,7 +106,8 @@ func (s Scenario) Judge(all []Samples) (rows []Row) {
 		for _, samples := range all {
 			values = append(values, samples[i]...)
 		}
-		if row.N = len(values); row.N > 0 {
+		row.N = len(values)
+		if row.N > 0 {
 			slices.Sort(values)
 			row.Value, row.Least, row.Most = at(values, row.Share), values[0], values[row.N-1]
 		}

@@ -169,7 +169,8 @@ func (c *child) join(peer uint16, info elide.Info, packet []byte) {
 	}
 	o.have[place] = true
 	copy(o.data[at:], packet[len(packet)-info.Octets:])
-	if o.lack--; o.lack > 0 {
+	o.lack--
+	if o.lack > 0 {
 		return
 	}
 	o.done = true

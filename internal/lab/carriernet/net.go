@@ -169,7 +169,8 @@ func (w *Network) carry(ev linkemu.Event) {
 		if w.Fate != nil {
 			what, _ := unwrap(data)
 			lost := false
-			if late, lost = w.Fate(what, to); lost {
+			late, lost = w.Fate(what, to)
+			if lost {
 				continue
 			}
 		}

@@ -261,7 +261,8 @@ func (n *Node) step(do func(now time.Time)) (committed bool) {
 	}
 	l.due = n.deadline(now)
 	if w.Crash > 0 && len(l.records) > 0 && w.rng.Float64() < w.Crash {
-		if committed = w.rng.IntN(2) == 0; committed {
+		committed = w.rng.IntN(2) == 0
+		if committed {
 			n.commit()
 		}
 		w.Kill(n, 3*time.Second)
@@ -292,7 +293,8 @@ func (n *Node) mind(now time.Time, came bool) {
 		l.spins, l.idle, l.spun = 0, 0, now
 	}
 	l.spins++
-	if l.idle++; came || !due.Reached(now, l.due) {
+	l.idle++
+	if came || !due.Reached(now, l.due) {
 		l.idle = 0
 	}
 	if l.idle > mostIdle || l.spins > mostSpins {

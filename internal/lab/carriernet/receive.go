@@ -157,7 +157,8 @@ func (n *Node) hello(now time.Time, p *mail.Peer, h frame.Hello, newest bool) {
 		n.RecordPeer(p)
 	}
 	met.Answered(now, h, n.Incarnation)
-	if met.Placed = met.Placed || newest; !newest {
+	met.Placed = met.Placed || newest
+	if !newest {
 		return
 	}
 	p.Link.Compare(now, h, incarnation)
@@ -236,7 +237,8 @@ func (n *Node) read(now time.Time, from uint16, at mail.TransmissionID, m envelo
 		if n.Far[from] == nil {
 			n.Far[from] = map[string]site.Item{}
 		}
-		if n.Far[from][it.Key()] = it; it.Gone {
+		n.Far[from][it.Key()] = it
+		if it.Gone {
 			delete(n.Far[from], it.Key())
 		}
 	}

@@ -82,7 +82,8 @@ func (n *Node) hold(peer uint16, changes []replica.Held) {
 		n.disk.held[peer] = map[string]replica.Version{}
 	}
 	for _, h := range changes {
-		if n.disk.held[peer][h.Key] = h.Version; h.Gone {
+		n.disk.held[peer][h.Key] = h.Version
+		if h.Gone {
 			delete(n.disk.held[peer], h.Key)
 		}
 	}

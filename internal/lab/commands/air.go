@@ -154,7 +154,8 @@ func measureAir(ctx context.Context, scenarios []air.Scenario, seeds []uint64, s
 		samples[i][k] = got
 		mu.Lock()
 		defer mu.Unlock()
-		if left[i]--; left[i] == 0 {
+		left[i]--
+		if left[i] == 0 {
 			fmt.Fprintf(stderr, "%5.0f s  %s, %s: %s\n", time.Since(began).Seconds(), s.Name, s.Link, s.Rows[0].What)
 		}
 	})

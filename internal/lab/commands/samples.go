@@ -32,7 +32,8 @@ func (s *samples) add(text []byte, from string) error {
 	if len(text) == 0 {
 		return nil
 	}
-	if s.octets += len(text); s.octets > mostSampleOctets || len(s.list) >= mostSamples {
+	s.octets += len(text)
+	if s.octets > mostSampleOctets || len(s.list) >= mostSamples {
 		return fmt.Errorf("more than %d samples, or than %d MB of them: name fewer, a few hundred of each kind are enough", mostSamples, mostSampleOctets>>20)
 	}
 	s.list = append(s.list, teach.Sample{Text: bytes.Clone(text), From: from})

@@ -48,7 +48,8 @@ func (d devices) rehearse(ctx context.Context, o replay.Options, plays int, judg
 		o := o
 		o.Seed += uint64(i)
 		var res *trace.CoTCost
-		if res, errs[i] = replay.RunTAK(ctx, d.events, o); errs[i] == nil {
+		res, errs[i] = replay.RunTAK(ctx, d.events, o)
+		if errs[i] == nil {
 			results[i] = *res
 		}
 	})

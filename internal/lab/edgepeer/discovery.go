@@ -77,7 +77,8 @@ func (p *Peer) ask(ev Query) {
 
 // nextQuery is the number of a new question.
 func (p *Peer) nextQuery() int {
-	if p.query++; p.query == markQuery {
+	p.query++
+	if p.query == markQuery {
 		p.query = 1
 	}
 	return p.query

@@ -94,7 +94,8 @@ func (p *Peer) target(k pipeKey, kind string) *target {
 		t = &target{key: k}
 		p.targets[k] = t
 	}
-	if t.kind = kind; kind == "" {
+	t.kind = kind
+	if kind == "" {
 		t.kind = jxta.PipeTypeUnicast
 	}
 	return t

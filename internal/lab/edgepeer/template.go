@@ -29,13 +29,15 @@ func cut(doc []byte, marks ...string) template {
 func (t template) fill(values ...string) []byte {
 	size := 0
 	for i, part := range t {
-		if size += len(part); i < len(values) {
+		size += len(part)
+		if i < len(values) {
 			size += len(values[i])
 		}
 	}
 	b := make([]byte, 0, size)
 	for i, part := range t {
-		if b = append(b, part...); i < len(values) {
+		b = append(b, part...)
+		if i < len(values) {
 			b = append(b, values[i]...)
 		}
 	}

@@ -170,7 +170,8 @@ func (m *mover) step() {
 		m.course = math.Mod(m.course+m.rng.Float64()*120-60+360, 360)
 	}
 	if m.rng.IntN(90) == 0 {
-		if m.speed = m.rng.Float64() * m.top; m.rng.IntN(4) == 0 {
+		m.speed = m.rng.Float64() * m.top
+		if m.rng.IntN(4) == 0 {
 			m.speed = 0
 		}
 	}

@@ -34,7 +34,8 @@ func (c *compressor) octets(f Frame) int {
 	_, _ = w.Write(text) // a counter fails never
 	_ = w.Flush()
 	const mark = 4 // of the flush, which PPP leaves out
-	if c.before = append(c.before, text...); len(c.before) > 2*maxBefore {
+	c.before = append(c.before, text...)
+	if len(c.before) > 2*maxBefore {
 		c.before = append(c.before[:0], c.before[len(c.before)-maxBefore:]...)
 	}
 	return min(int(c.size)-mark, f.Octets)

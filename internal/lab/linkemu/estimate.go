@@ -171,7 +171,8 @@ func counted(list []Crossing) Estimate {
 	latest, run := int64(math.MinInt64), false
 	for _, s := range list {
 		if s.Lost {
-			if e.Lost++; !run {
+			e.Lost++
+			if !run {
 				e.Runs++
 			}
 			run = true

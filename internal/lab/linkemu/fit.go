@@ -130,13 +130,15 @@ func orient(pairs []pair, least int) (Joined, error) {
 		}
 		switch p.From {
 		case first:
-			if s.Sent, s.Arrived, s.nth = p.a, b, p.inA; p.a < 0 {
+			s.Sent, s.Arrived, s.nth = p.a, b, p.inA
+			if p.a < 0 {
 				j.Alone++
 				continue
 			}
 			j.Up = append(j.Up, s)
 		case second:
-			if s.Sent, s.Arrived, s.nth = b, p.a, p.inB; p.b < 0 {
+			s.Sent, s.Arrived, s.nth = b, p.a, p.inB
+			if p.b < 0 {
 				j.Alone++
 				continue
 			}

@@ -162,7 +162,8 @@ func (e Estimate) section(out *strings.Builder, d, base profile.Direction, word 
 	}
 	put("rate_bps", d.RateBps, why)
 	put("delay_ms", d.Delay.Milliseconds(), of+"; the clocks were set so that both ways take as long")
-	if why = of; e.JitterTo > e.JitterFrom {
+	why = of
+	if e.JitterTo > e.JitterFrom {
 		why += fmt.Sprintf(", %d to %d", e.JitterFrom.Milliseconds(), e.JitterTo.Milliseconds())
 	}
 	put("jitter_ms", d.Jitter.Milliseconds(), why)

@@ -47,7 +47,8 @@ func ReadMeasured(r io.Reader) (Measured, error) {
 			continue // a heading
 		}
 		s := Sample{At: at}
-		if s.Lost = fields[1] == "lost"; !s.Lost && err == nil {
+		s.Lost = fields[1] == "lost"
+		if !s.Lost && err == nil {
 			s.Delay, err = millis(fields[1])
 		}
 		switch {

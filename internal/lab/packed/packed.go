@@ -241,14 +241,16 @@ func (x *xz) next() error {
 	if window > mostWindow {
 		return errWindow
 	}
-	if x.asked += window; x.asked > mostWindows+windowsEachOctet*x.out {
+	x.asked += window
+	if x.asked > mostWindows+windowsEachOctet*x.out {
 		return errWindow
 	}
 	x.began = x.in.n
 	if x.sum != nil {
 		x.sum.Reset()
 	}
-	if x.blocks++; x.blocks > mostBlocks {
+	x.blocks++
+	if x.blocks > mostBlocks {
 		return errPacked
 	}
 	x.block, err = lzma.Reader2Config{DictCap: int(max(window, lzma.MinDictCap))}.NewReader2(&x.in)

@@ -318,7 +318,8 @@ func (s *Search) round() {
 		}
 	}
 	s.wide = false
-	if s.phase = looking; len(s.tries) == 0 {
+	s.phase = looking
+	if len(s.tries) == 0 {
 		s.phase = judging
 	}
 }
@@ -351,7 +352,8 @@ func (s *Search) looked() {
 	slices.SortStableFunc(list, func(a, b candidate) int {
 		return cmp.Compare(promise(s.compare(s.current, b.profile, 0, 1)), promise(s.compare(s.current, a.profile, 0, 1)))
 	})
-	if s.tries = list[:min(len(list), promising)]; len(s.tries) == 0 {
+	s.tries = list[:min(len(list), promising)]
+	if len(s.tries) == 0 {
 		s.phase = judging
 		return
 	}
@@ -459,7 +461,8 @@ func (s *Search) judge() {
 		s.current = last.before
 		return // and again with what is left
 	}
-	if s.phase = proving; s.cfg.Proof == 0 || len(s.res.Steps) == 0 {
+	s.phase = proving
+	if s.cfg.Proof == 0 || len(s.res.Steps) == 0 {
 		s.finish()
 	}
 }

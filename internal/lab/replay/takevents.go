@@ -19,7 +19,8 @@ func TAKEvents(f *trace.File) ([]TAKEvent, error) {
 		case l.Do == "pipe" && l.Kind == trace.PipeTAK:
 			pipes[l.Pipe] = true
 		case l.Do == "peer":
-			if from[l.Peer] = l.Address; l.Address == "" {
+			from[l.Peer] = l.Address
+			if l.Address == "" {
 				from[l.Peer] = l.Peer
 			}
 		case l.Do == trace.EventSend && !pipes[l.Pipe]:

@@ -32,7 +32,8 @@ func JudgePicture(plays []trace.CoTCost, p profile.Profile, deadline time.Durati
 	worst := 0
 	for i, c := range plays {
 		v := r.PlayVerdict(c)
-		if count[v]++; rank[v] > rank[r.PlayVerdict(plays[worst])] {
+		count[v]++
+		if rank[v] > rank[r.PlayVerdict(plays[worst])] {
 			worst = i
 		}
 	}

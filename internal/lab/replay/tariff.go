@@ -29,7 +29,8 @@ func (e *TariffError) Error() string { return fmt.Sprintf("tariff: %q: %s", e.Pa
 // ParseTariff reads "minute=1.10,credit=0.05,megabyte=7,currency=EUR", any of them.
 func ParseTariff(s string) (t Tariff, err error) {
 	for part := range strings.SplitSeq(s, ",") {
-		if part = strings.TrimSpace(part); part == "" {
+		part = strings.TrimSpace(part)
+		if part == "" {
 			continue
 		}
 		name, text, ok := strings.Cut(part, "=")

@@ -125,7 +125,8 @@ func Analysis(name string, r *trace.Report) Page {
 	p.Verdict = sentence(r.Headline)
 	p.Tone = map[trace.Condition]tone{trace.Clean: toneGood, trace.Strained: toneWarn, trace.Jammed: toneBad, trace.Unjudged: tonePlain}[r.Condition]
 	if r.Partial {
-		if p.Verdict += " The figures are partial: the capture is incomplete or damaged."; p.Tone != toneBad {
+		p.Verdict += " The figures are partial: the capture is incomplete or damaged."
+		if p.Tone != toneBad {
 			p.Tone = toneWarn
 		}
 	}
@@ -170,7 +171,8 @@ func foundFact(r *trace.Report) fact {
 	first := ""
 	for _, d := range r.Discovery {
 		if !d.Own {
-			if n++; n == 1 {
+			n++
+			if n == 1 {
 				first = secondsText(d.S)
 			}
 		}

@@ -411,7 +411,8 @@ func (p curvePlot) draw() drawing {
 	if len(shown) == 0 {
 		return d
 	}
-	if d.Empty = tooFew(p.What, shown); d.Empty != "" {
+	d.Empty = tooFew(p.What, shown)
+	if d.Empty != "" {
 		return d
 	}
 	p.LimitS = sane(p.LimitS)

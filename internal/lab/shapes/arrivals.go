@@ -34,7 +34,8 @@ func bunches(size func() int, every, apart time.Duration) func() time.Duration {
 	many := size()
 	left := many
 	return func() time.Duration {
-		if left--; left > 0 {
+		left--
+		if left > 0 {
 			return apart
 		}
 		pause := time.Duration(many)*every - time.Duration(many-1)*apart

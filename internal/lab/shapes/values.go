@@ -53,7 +53,8 @@ func bodies(rng *rand.Rand, room func(*moment) int) func(*moment) []byte {
 			text = says(m)
 		}
 		for n := room(m); len(text) != n; {
-			if text = append(text, ' '); len(text) > n {
+			text = append(text, ' ')
+			if len(text) > n {
 				text = text[:n]
 			} else {
 				text = append(text, says(m)...)

@@ -41,7 +41,8 @@ func (n *Node) commit(records []api.Record) {
 }
 
 func (n *Node) remember(last taken) {
-	if n.undo = append(n.undo, last); len(n.undo) > undone {
+	n.undo = append(n.undo, last)
+	if len(n.undo) > undone {
 		n.undo = n.undo[1:]
 	}
 }

@@ -239,7 +239,8 @@ func chosen(kinds []*kindOf) (list [][]byte) {
 				k.TaughtOctets += len(t)
 			}
 		}
-		if k.NotTaken = len(k.own) - k.Taught; k.NotTaken > 0 {
+		k.NotTaken = len(k.own) - k.Taught
+		if k.NotTaken > 0 {
 			k.Room = share
 		}
 		left -= k.TaughtOctets
@@ -261,7 +262,8 @@ func measure(kinds []*kindOf, f *compact.CorpusFile, progress func(done, most in
 		}
 	}
 	told := func(octets int) {
-		if done += octets; progress != nil {
+		done += octets
+		if progress != nil {
 			progress(done, most)
 		}
 	}

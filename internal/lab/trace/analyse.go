@@ -63,7 +63,8 @@ type captured struct {
 // clock notes the time of a packet, and answers by how much it is now the first time that the clock has jumped back.
 func (c *captured) clock(at int64) (back int64) {
 	if c.lastAt != 0 && at < c.lastAt {
-		if c.backwards++; c.lastAt-at > maxDisorder && !c.jumped {
+		c.backwards++
+		if c.lastAt-at > maxDisorder && !c.jumped {
 			c.jumped, back = true, c.lastAt-at
 		}
 	}

@@ -140,7 +140,8 @@ func declaresEvent(b []byte) (yes, all bool) {
 		return false, true
 	}
 	_, rest, ok := bytes.Cut(b[:min(len(b), maxDeclaration)], []byte("?>"))
-	if rest = bytes.TrimLeft(rest, " \t\r\n"); !ok || len(rest) < len(markEvent) && bytes.HasPrefix(markEvent, rest) {
+	rest = bytes.TrimLeft(rest, " \t\r\n")
+	if !ok || len(rest) < len(markEvent) && bytes.HasPrefix(markEvent, rest) {
 		return false, len(b) >= maxDeclaration
 	}
 	return bytes.HasPrefix(rest, markEvent), true
@@ -270,7 +271,8 @@ func (w *cotWatch) finish() *CoTReport {
 	var reports int64
 	for _, u := range w.units {
 		u.PerMinute = float64(u.Reports) / (max(float64(u.last-u.first)/1e9, 60) / 60)
-		if r.Units++; u.Device {
+		r.Units++
+		if u.Device {
 			r.Devices++
 		}
 		reports += u.Reports

@@ -288,7 +288,8 @@ func (d *dialog) scan(s *stream, b []byte) (int, bool) {
 	if at < 0 {
 		used := max(0, len(b)-keepInScan)
 		d.a.read.unread += int64(used)
-		if s.seen += used; s.seen > maxScan && !d.tcp && !d.http && !d.tak {
+		s.seen += used
+		if s.seen > maxScan && !d.tcp && !d.http && !d.tak {
 			s.state = atForeign
 			d.a.foreign++
 			d.a.read.unread += int64(len(b) - used)
@@ -343,7 +344,8 @@ func parseHex(b []byte) (int64, bool) {
 		default:
 			return 0, false
 		}
-		if digits++; digits > 12 {
+		digits++
+		if digits > 12 {
 			return 0, false
 		}
 		n = n<<4 | int64(c)

@@ -296,7 +296,8 @@ func (f *FileWriter) json(v any) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if f.err = enc.Encode(v); f.err == nil {
+	f.err = enc.Encode(v)
+	if f.err == nil {
 		_, f.err = f.w.Write(b.Bytes())
 	}
 }

@@ -155,7 +155,8 @@ func (o *strangers) looksLike() (name, flag string, n int) {
 		good := 0
 		for _, p := range o.samples {
 			var s tcpSegment
-			if p.Link = c.link; decode(p, &s) == isTransport {
+			p.Link = c.link
+			if decode(p, &s) == isTransport {
 				good++
 			}
 		}

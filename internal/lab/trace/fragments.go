@@ -71,7 +71,8 @@ func (d *decoder) fragment(f fragment, c excerpt) verdict {
 	if d.fragments == nil {
 		return isFragment
 	}
-	if d.depth++; d.depth > maxWraps {
+	d.depth++
+	if d.depth > maxWraps {
 		return isBad
 	}
 	a := d.fragments.add(f, c, d.s)
@@ -106,7 +107,8 @@ func (r *fragments) add(f fragment, c excerpt, s *tcpSegment) *assembly {
 	if a.whole() {
 		r.close(f.key)
 		r.Whole++
-		if r.done = append(r.done, f.key); len(r.done) > remembered {
+		r.done = append(r.done, f.key)
+		if len(r.done) > remembered {
 			r.done = r.done[1:]
 		}
 		return a
@@ -154,7 +156,8 @@ func (a *assembly) whole() bool {
 // data is what was captured of the packet up to the first octet that was not.
 func (a *assembly) data() (b []byte) {
 	for _, p := range a.parts {
-		if b = append(b, p.data...); len(p.data) < p.wire {
+		b = append(b, p.data...)
+		if len(p.data) < p.wire {
 			break
 		}
 	}
@@ -182,7 +185,8 @@ func (r *fragments) expire(now int64) {
 // drop gives a packet up.
 func (r *fragments) drop(key fragmentKey) {
 	if a := r.open[key]; a != nil && !a.copied {
-		if r.Incomplete++; r.First == 0 {
+		r.Incomplete++
+		if r.First == 0 {
 			r.First = a.number
 		}
 	}

@@ -207,7 +207,8 @@ func messageLength(b []byte) (n, need int, ok bool) {
 		}
 		at += int(size)
 		if flags&4 != 0 { // its signature element follows
-			if extra++; extra > jxta.DefaultLimits.Elements {
+			extra++
+			if extra > jxta.DefaultLimits.Elements {
 				return 0, 0, false
 			}
 			count++

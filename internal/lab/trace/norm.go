@@ -124,7 +124,8 @@ func (l *linkAnalyser) assemble(d *direction, s *tcpSegment, info elide.Info, pa
 	}
 	o.have[at] = true
 	copy(o.data[at:], payload)
-	if o.missing -= len(payload); o.missing > 0 {
+	o.missing -= len(payload)
+	if o.missing > 0 {
 		return
 	}
 	data := o.data

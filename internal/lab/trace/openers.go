@@ -76,7 +76,8 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 				if i < done && j < done || from == to || slices.Contains(w.pairs, p) || l.a.opt.Ring != nil && from != l.a.opt.Self && to != l.a.opt.Self {
 					continue
 				}
-				if l.search++; l.search > maxSearch {
+				l.search++
+				if l.search > maxSearch {
 					l.vain = last
 					return nil, nil, seal.OpenInfo{}, last
 				}
@@ -95,7 +96,8 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
 	var keys seal.Keys = l.key
 	if ring := l.a.opt.Ring; ring != nil {
-		if keys = ring; p.to != l.a.opt.Self {
+		keys = ring
+		if p.to != l.a.opt.Self {
 			keys = ring.Between(p.to)
 		}
 	}

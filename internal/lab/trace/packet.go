@@ -89,7 +89,8 @@ func (d *decoder) packet(p Packet) verdict {
 
 // ip reads an IP packet of either version.
 func (d *decoder) ip(c excerpt) verdict {
-	if d.depth++; d.depth > maxWraps {
+	d.depth++
+	if d.depth > maxWraps {
 		return isBad
 	}
 	if len(c.data) == 0 {

@@ -107,7 +107,8 @@ func (t *timeline) spend(at int64, kind string, octets int64) {
 		if len(t.octets) >= maxAccounts {
 			kind = "(others)"
 		}
-		if s = t.octets[kind]; s == nil {
+		s = t.octets[kind]
+		if s == nil {
 			s = new([maxSlots]int64)
 			t.octets[kind] = s
 		}
@@ -146,7 +147,8 @@ func (t *timeline) result() *Timeline {
 	slices.SortStableFunc(r.Series, func(a, b Series) int { return cmp.Compare(sums[b.Name], sums[a.Name]) })
 	var now int64
 	for i := range r.Waiting {
-		if r.Waiting[i] = now; t.told[i] {
+		r.Waiting[i] = now
+		if t.told[i] {
 			r.Waiting[i], now = t.waiting[i], t.last[i]
 		}
 	}
@@ -163,7 +165,8 @@ type samples struct {
 func (s *samples) add(v float64) {
 	s.every = max(s.every, 1)
 	s.max = math.Max(s.max, v)
-	if s.n++; (s.n-1)%s.every != 0 {
+	s.n++
+	if (s.n-1)%s.every != 0 {
 		return
 	}
 	if len(s.kept) >= maxSamples {

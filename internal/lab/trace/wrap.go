@@ -78,7 +78,8 @@ func (d *decoder) ether(c excerpt, at int) verdict {
 
 // typed reads what follows an Ethernet type.
 func (d *decoder) typed(kind uint16, c excerpt) verdict {
-	if d.depth++; d.depth > maxWraps {
+	d.depth++
+	if d.depth > maxWraps {
 		return isBad
 	}
 	switch kind {
@@ -142,7 +143,8 @@ func (d *decoder) mpls(c excerpt) verdict {
 		if !ok {
 			return isCut
 		}
-		if c = rest; !last {
+		c = rest
+		if !last {
 			continue
 		}
 		switch {
@@ -194,7 +196,8 @@ func (d *decoder) gre(c excerpt) verdict {
 
 // authenticated passes by an authentication header (RFC 4302), which hides nothing.
 func (d *decoder) authenticated(src, dst netip.Addr, c excerpt) verdict {
-	if d.depth++; d.depth > maxWraps {
+	d.depth++
+	if d.depth > maxWraps {
 		return isBad
 	}
 	if len(c.data) < 2 {

@@ -44,7 +44,8 @@ func slideValues(s *scan, n int) {
 		s.past[i] = s.past[i][:0]
 	}
 	for i, v := range s.recent {
-		if s.recent[i] = (span{v.from - int32(n), v.to - int32(n)}); int(v.from) < n {
+		s.recent[i] = (span{v.from - int32(n), v.to - int32(n)})
+		if int(v.from) < n {
 			s.recent[i] = span{}
 		}
 	}
@@ -115,7 +116,8 @@ func goOn(m *model, from *image, last *int, begun *bool, kind int) {
 		m.prime(from)
 	}
 	*last, *begun = kind, true
-	if m.most = contexts; kind == blockText {
+	m.most = contexts
+	if kind == blockText {
 		m.most = light
 	}
 	m.begin(kind == blockTokens)
@@ -233,7 +235,8 @@ func (b *blocksDecoding) begin() error {
 		return ErrCorrupt
 	}
 	code := b.code[:size]
-	if b.code = b.code[size:]; b.octets > mostOf(b.size-len(b.code)) {
+	b.code = b.code[size:]
+	if b.octets > mostOf(b.size-len(b.code)) {
 		return ErrTooLong
 	}
 	goOn(b.m, b.from, &b.kind, &b.begun, kind)

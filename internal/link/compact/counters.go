@@ -38,7 +38,8 @@ func (c *counters) forget(base string) {
 		c.over = make([]uint32, 1<<12*lineSlots)
 	}
 	c.used = lineSlots
-	if c.gen++; c.gen == 1<<(32-idxBits) {
+	c.gen++
+	if c.gen == 1<<(32-idxBits) {
 		clear(c.at[:])
 		c.gen = 1
 	}
@@ -160,7 +161,8 @@ func packedState(v uint32) byte {
 		if i+1 == len(stateCounts) || count < stateCounts[i+1] {
 			for s := from; s < from+n; s++ {
 				d := stretch(int(states[s]>>16)) - stretch(int(v>>16))
-				if d = max(d, -d); d < least {
+				d = max(d, -d)
+				if d < least {
 					best, least = s, d
 				}
 			}

@@ -54,7 +54,8 @@ func (r *reader) begin() error {
 		prolog, r.in = r.in[1], r.in[2:]
 	}
 	if len(r.in) >= 2 && r.in[0] == tokStyle {
-		if r.style = r.in[1] &^ styleMark; r.in[1]&styleMark == 0 || r.style == 0 || r.style > styles {
+		r.style = r.in[1] &^ styleMark
+		if r.in[1]&styleMark == 0 || r.style == 0 || r.style > styles {
 			return ErrCorrupt
 		}
 		r.in = r.in[2:]
@@ -406,7 +407,8 @@ func (r *reader) id() bool {
 	ref := ""
 	switch form & 0x0f {
 	case formKnown, formHalf:
-		if b = r.next(1); b == nil || int(b[0]) >= len(r.ids) {
+		b = r.next(1)
+		if b == nil || int(b[0]) >= len(r.ids) {
 			return false
 		}
 		ref = r.ids[b[0]]
@@ -417,10 +419,12 @@ func (r *reader) id() bool {
 		r.out = append(r.out, ref...)
 		return form == formKnown
 	case formAny:
-		if b = r.next(1); b == nil {
+		b = r.next(1)
+		if b == nil {
 			return false
 		}
-		if b = r.next(int(b[0])); b == nil {
+		b = r.next(int(b[0]))
+		if b == nil {
 			return false
 		}
 		digits = hex.EncodeToString(b)

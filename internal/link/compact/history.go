@@ -108,7 +108,8 @@ func (h *History) Insert(number uint64, text []byte, keep, octets int) (gone []u
 	}
 	h.held = slices.Insert(h.held, at, newEntry(number, text))
 	for i := len(h.held) - 1; i >= 0; i-- {
-		if octets -= len(h.held[i].text); (octets < 0 || len(h.held)-i > keep) && i < len(h.held)-windowMessages {
+		octets -= len(h.held[i].text)
+		if (octets < 0 || len(h.held)-i > keep) && i < len(h.held)-windowMessages {
 			for _, e := range h.held[:i+1] {
 				gone = append(gone, e.number)
 			}
@@ -121,7 +122,8 @@ func (h *History) Insert(number uint64, text []byte, keep, octets int) (gone []u
 
 func newEntry(number uint64, text []byte) entry {
 	e := entry{number: number, text: bytes.Clone(text)}
-	if e.stream, e.tokens = tokenizeXML(e.text); !e.tokens {
+	e.stream, e.tokens = tokenizeXML(e.text)
+	if !e.tokens {
 		e.stream = e.text
 	}
 	return e
@@ -323,7 +325,8 @@ func (c *Coder) after(from *image, window []entry, text []byte) ([]byte, Codec) 
 // afterShort codes a text after a window.
 func afterShort(from *image, window []entry, text []byte) *try {
 	t := &try{codec: LearnedXML, image: from, window: window}
-	if t.stream, t.tokens = tokenizeXML(text); !t.tokens {
+	t.stream, t.tokens = tokenizeXML(text)
+	if !t.tokens {
 		t.codec, t.stream = Learned, text
 	}
 	return t
@@ -349,7 +352,8 @@ func (c *Coder) smallestWithout(text []byte, ok bool, octets int) ([]byte, Codec
 func learnedFrom(window []entry) (from int) {
 	from, octets := len(window), 0
 	for from > 0 {
-		if octets += len(window[from-1].stream); octets > learnedOctets && (from < len(window) || octets > learnedAlone) {
+		octets += len(window[from-1].stream)
+		if octets > learnedOctets && (from < len(window) || octets > learnedAlone) {
 			break
 		}
 		from--

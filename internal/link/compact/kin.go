@@ -56,7 +56,8 @@ func (l Likeness) With(text []byte) int {
 // newestBefore is the newest message of a flow that one of this number, of another flow, may be coded after.
 func (h *History) newestBefore(number uint64) (e entry, ok bool) {
 	for i := len(h.held) - 1; i >= 0; i-- {
-		if e = h.held[i]; e.number < number {
+		e = h.held[i]
+		if e.number < number {
 			return e, number-e.number <= mostKinBack && h.reaches(e.number, number)
 		}
 	}

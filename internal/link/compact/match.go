@@ -102,7 +102,8 @@ func (m *match) follow(hist []byte, hash uint32) {
 			m.matchLen = 0
 			m.missed++
 		}
-		if m.matchAt++; m.missed > matchMiss || m.inLore && (!same || m.matchAt >= len(m.lore.text)) {
+		m.matchAt++
+		if m.missed > matchMiss || m.inLore && (!same || m.matchAt >= len(m.lore.text)) {
 			m.at(0, 0, 0)
 		}
 	}

@@ -230,7 +230,8 @@ func (m *model) begin(tokens bool) {
 	last := m.start
 	m.alone, m.ahead.octet = m.most == light, 0
 	m.scan.begin(tokens)
-	if m.match.at(0, 0, 0); last < m.start { // a message like the last one is likely
+	m.match.at(0, 0, 0)
+	if last < m.start { // a message like the last one is likely
 		m.match.at(last, 1, 1)
 	}
 	if last == 0 {
@@ -449,7 +450,8 @@ func (m *model) predict() int {
 func (m *model) foresee() bool {
 	var says uint32
 	if !wide || m.census != nil {
-		if says = m.ask(); m.census != nil && !m.census.counts {
+		says = m.ask()
+		if m.census != nil && !m.census.counts {
 			return false
 		}
 	}

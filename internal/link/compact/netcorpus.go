@@ -85,7 +85,8 @@ func ReadCorpus(b []byte) (*CorpusFile, error) {
 	octets := 0
 	for range count {
 		size, ok := number()
-		if octets += size; !ok || size == 0 || size > MaxCorpusMessage || size > len(rest) || octets > MaxCorpus {
+		octets += size
+		if !ok || size == 0 || size > MaxCorpusMessage || size > len(rest) || octets > MaxCorpus {
 			return nil, ErrCorpus
 		}
 		f.Messages = append(f.Messages, bytes.Clone(rest[:size]))
@@ -194,7 +195,8 @@ func newGrams(bits int) grams { return make(grams, 1<<bits/64) }
 func (g grams) each(text []byte, f func(at *uint64, bit uint64)) {
 	var last uint64
 	for i, c := range text {
-		if last = last<<8 | uint64(c); i+1 >= gramSize {
+		last = last<<8 | uint64(c)
+		if i+1 >= gramSize {
 			h := mix32(uint32(last), uint32(last>>32)&0xff) & uint32(64*len(g)-1)
 			f(&g[h/64], 1<<(h%64))
 		}

@@ -96,7 +96,8 @@ func primeWith(parts []part, c *census) *model {
 				m.train(text, false)
 			}
 		}
-		if told[p.name] += len(m.hist); told[p.name] <= mostLore {
+		told[p.name] += len(m.hist)
+		if told[p.name] <= mostLore {
 			m.lore.append(string(m.hist))
 		}
 	}

@@ -338,7 +338,8 @@ func (s *scan) put(c byte) {
 				s.noise = s.left
 			}
 		}
-		if s.at++; s.at >= s.left {
+		s.at++
+		if s.at >= s.left {
 			s.noise = 0
 			s.text()
 		}
@@ -400,7 +401,8 @@ func (e *elements) parent() uint32 {
 
 // name is a tag or an attribute's name by the octet that stands for it, and whether it is the document's own.
 func (e *elements) name(c byte) (name uint32, own bool) {
-	if own = c >= localTag; own && int(c-localTag) < len(e.local) {
+	own = c >= localTag
+	if own && int(c-localTag) < len(e.local) {
 		return e.local[c-localTag], true
 	}
 	return uint32(c), own

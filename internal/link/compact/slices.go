@@ -207,7 +207,8 @@ func (t *try) learn(m *model, octets int) (learned int, done bool) {
 		n := min(len(e.stream)-t.at, octets-learned)
 		m.trainOn(e.stream[t.at : t.at+n])
 		learned += n
-		if t.at += n; t.at < len(e.stream) {
+		t.at += n
+		if t.at < len(e.stream) {
 			return learned, false
 		}
 		m.trained()

@@ -57,7 +57,8 @@ func detokenize(b []byte, limit int) ([]byte, error) {
 		if at == len(b) {
 			return []byte(out.String()), nil
 		}
-		if b = b[at+1:]; len(b) == 0 || len(b) < 1+int(b[0]) {
+		b = b[at+1:]
+		if len(b) == 0 || len(b) < 1+int(b[0]) {
 			return nil, ErrID
 		}
 		id, err := ParseID(b[1 : 1+int(b[0])])

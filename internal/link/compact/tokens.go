@@ -152,7 +152,8 @@ func lineEnds(text []byte) (lf, crlf int, ok bool) {
 	for i, c := range text {
 		switch {
 		case c == '\n':
-			if lf++; i > 0 && text[i-1] == '\r' {
+			lf++
+			if i > 0 && text[i-1] == '\r' {
 				crlf++
 			}
 		case c < ' ' && c != '\t' && c != '\r':
@@ -234,7 +235,8 @@ func (t *tokenizer) raw() {
 	}
 	if n == 0 {
 		t.bad = true
-		if n = strings.IndexByte(t.in[1:], '<') + 1; n == 0 {
+		n = strings.IndexByte(t.in[1:], '<') + 1
+		if n == 0 {
 			n = len(t.in)
 		}
 	}

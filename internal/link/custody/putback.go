@@ -85,7 +85,8 @@ func (s *Sender) Lacks(r frame.Ack) (lost int) {
 		return 0
 	}
 	base, end := s.base(l), s.end(l, s.next[l])
-	if lost = behind(r.Cumulative, base-1); lost < 0 {
+	lost = behind(r.Cumulative, base-1)
+	if lost < 0 {
 		lost = 0
 	}
 	for n := base; n < end; n++ {
@@ -108,7 +109,8 @@ func (r *Receiver) Highest(l frame.Queue) uint64 {
 // Reused says whether the sender, whose present start begins with the number of these low bits, will give numbers again
 // that were received already. n is how many; 0: that cannot be known.
 func (r *Receiver) Reused(l frame.Queue, first uint16) (n int, reused bool) {
-	if n = behind(first, r.Highest(l)+1); n > 0 {
+	n = behind(first, r.Highest(l)+1)
+	if n > 0 {
 		return n, true
 	}
 	return 0, behind(first, r.cum[l]+1) < -MaxAhead

@@ -252,7 +252,8 @@ func (s *Sender) Ack(now time.Time, r frame.Ack) (acked, held []ID) {
 	arrived := func(n uint64) bool {
 		f := s.flight[l][n]
 		if f != nil {
-			if latest = max(latest, f.firstTx); f.waited {
+			latest = max(latest, f.firstTx)
+			if f.waited {
 				s.note(now, now.Sub(f.sent)-s.cfg.Prompt)
 			}
 			delete(s.flight[l], n)

@@ -128,7 +128,8 @@ func appendBrief(dst []byte, e *Envelope, alike func(i int, codec compact.Codec,
 
 // briefFlow is the number of a brief envelope's flow, and what is behind it.
 func briefFlow(b []byte) (number uint32, rest []byte, err error) {
-	if number, rest = uint32(b[0]&longFlow), b[1:]; number < longFlow {
+	number, rest = uint32(b[0]&longFlow), b[1:]
+	if number < longFlow {
 		return number, rest, nil
 	}
 	flow, n := binary.Uvarint(rest)

@@ -72,13 +72,15 @@ func splitLost(b []byte) (list []Lost, err error) {
 		b = b[2:]
 		count := number()
 		if head&lostNamed == 0 {
-			if l.Count = int(count); count == 0 || count > 1<<31-1 {
+			l.Count = int(count)
+			if count == 0 || count > 1<<31-1 {
 				return nil, bad
 			}
 			list = append(list, l)
 			continue
 		}
-		if named += int(min(count, MaxLost+1)); named > MaxLost {
+		named += int(min(count, MaxLost+1))
+		if named > MaxLost {
 			return nil, fmt.Errorf("%w: more than %d undeliverable messages", ErrLimit, MaxLost)
 		}
 		for next := uint64(0); uint64(len(l.Numbers)) < count; {

@@ -340,7 +340,8 @@ func payloadIn(f *FlowDef, data [][]byte) (*site.Message, error) {
 			p.Parts = append(p.Parts, *e)
 			e = &p.Parts[len(p.Parts)-1]
 		}
-		if signed = nil; s.Signed {
+		signed = nil
+		if s.Signed {
 			signed = e
 		}
 	}

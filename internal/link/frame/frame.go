@@ -187,7 +187,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 		for _, first := range f.First {
 			b = binary.BigEndian.AppendUint16(b, first)
 		}
-		if b = binary.BigEndian.AppendUint16(b, f.Seen); f.Void {
+		b = binary.BigEndian.AppendUint16(b, f.Seen)
+		if f.Void {
 			b = binary.BigEndian.AppendUint32(b, f.Known)
 		}
 		return appendStarts(b, f)
@@ -264,7 +265,8 @@ func appendStarts(b []byte, f Hello) []byte {
 	if count == 0 {
 		return b
 	}
-	if b = append(b, count); f.Roster != 0 {
+	b = append(b, count)
+	if f.Roster != 0 {
 		b = binary.BigEndian.AppendUint16(b, f.Roster)
 	}
 	if mark {
@@ -301,23 +303,27 @@ func parseStarts(h *Hello, b []byte) (rest []byte, err error) {
 		return nil, ErrShort
 	}
 	if told {
-		if h.Roster, b = binary.BigEndian.Uint16(b), b[2:]; h.Roster == 0 {
+		h.Roster, b = binary.BigEndian.Uint16(b), b[2:]
+		if h.Roster == 0 {
 			return nil, ErrKind
 		}
 	}
 	if mark {
-		if h.Mark, b = binary.BigEndian.Uint16(b), b[2:]; h.Mark == 0 {
+		h.Mark, b = binary.BigEndian.Uint16(b), b[2:]
+		if h.Mark == 0 {
 			return nil, ErrKind
 		}
 	}
 	if pair {
 		h.Ephemeral, h.HeardEphemeral = [EphemeralOctets]byte(b), binary.BigEndian.Uint16(b[EphemeralOctets:])
-		if b = b[EphemeralOctets+2:]; h.Ephemeral == [EphemeralOctets]byte{} {
+		b = b[EphemeralOctets+2:]
+		if h.Ephemeral == [EphemeralOctets]byte{} {
 			return nil, ErrKind
 		}
 	}
 	if corpus {
-		if h.Corpus, b = binary.BigEndian.Uint32(b), b[4:]; h.Corpus == 0 {
+		h.Corpus, b = binary.BigEndian.Uint32(b), b[4:]
+		if h.Corpus == 0 {
 			return nil, ErrKind
 		}
 	}
@@ -426,7 +432,8 @@ func parseHello(flags byte, b []byte) (f Frame, rest []byte, err error) {
 		Seen:  binary.BigEndian.Uint16(b[21:]),
 		End:   flags&flagEnd != 0, Ended: flags&flagEnded != 0, Void: flags&flagVoid != 0,
 	}
-	if b = b[helloLen:]; h.Void {
+	b = b[helloLen:]
+	if h.Void {
 		if len(b) < 4 {
 			return nil, nil, ErrShort
 		}

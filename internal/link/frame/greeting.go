@@ -66,7 +66,8 @@ func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
 		if m.ID != id {
 			continue
 		}
-		if h.HeardIncarnation, h.Stream, h.HeardStream, h.Seen = m.HeardIncarnation, m.Stream, m.HeardStream, m.Seen; m.Blank {
+		h.HeardIncarnation, h.Stream, h.HeardStream, h.Seen = m.HeardIncarnation, m.Stream, m.HeardStream, m.Seen
+		if m.Blank {
 			h.Digest = 0
 		}
 		return h, m.Asks, !m.Apart

@@ -98,7 +98,8 @@ func (a *Answerer) note(now time.Time, e Event) {
 	if len(a.events) == 0 {
 		a.first = now
 	}
-	if e.At = now.Sub(a.first); e.At > longest {
+	e.At = now.Sub(a.first)
+	if e.At > longest {
 		return
 	}
 	a.events = append(a.events, e)
@@ -120,7 +121,8 @@ func (a *Answerer) Next(now time.Time) (w Word, octets int, ok bool) {
 		w.Events, octets = a.part(w)
 	case a.Streams() || a.shape != Shape{}:
 		var more bool
-		if octets, more = a.shape.At(a.shot); !more || a.credit < octets+a.reserve() {
+		octets, more = a.shape.At(a.shot)
+		if !more || a.credit < octets+a.reserve() {
 			a.shape = Shape{}
 			return w, 0, false
 		}
@@ -131,7 +133,8 @@ func (a *Answerer) Next(now time.Time) (w Word, octets int, ok bool) {
 	default:
 		return w, 0, false
 	}
-	if octets = max(octets, a.overhead+len(Append(nil, w, 0))); octets > a.credit {
+	octets = max(octets, a.overhead+len(Append(nil, w, 0)))
+	if octets > a.credit {
 		a.echoes, a.ask, a.refusal = nil, -1, false
 		return w, 0, false
 	}
@@ -167,7 +170,8 @@ func (a *Answerer) Sent(now time.Time, octets int) {
 	case Report:
 		a.ask = -1
 	case Back:
-		if a.note(now, Event{Sent: true, Seq: w.Seq}); len(a.echoes) > 0 {
+		a.note(now, Event{Sent: true, Seq: w.Seq})
+		if len(a.echoes) > 0 {
 			a.echoes = a.echoes[1:]
 			return
 		}

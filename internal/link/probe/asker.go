@@ -107,7 +107,8 @@ func (a *Asker) Next(now time.Time) (w Word, octets int, ok bool) {
 	case train:
 		w.Op = Shot
 		size, more := a.Up.At(a.shot)
-		if octets = size; !more {
+		octets = size
+		if !more {
 			w.Op, w.Small, w.Count, w.Large = Train, a.Down.Small, a.Down.Count, a.Down.Large
 			octets = a.Overhead
 		}
@@ -209,7 +210,8 @@ func (a *Asker) Receive(now time.Time, w Word, octets int) bool {
 		a.heard[w.Seq] = one{at: now, octets: octets}
 		switch a.phase {
 		case singles:
-			if a.waits = false; a.single%2 == 1 {
+			a.waits = false
+			if a.single%2 == 1 {
 				a.next = now.Add(a.Pause)
 			}
 		case trainAsked:

@@ -111,7 +111,8 @@ func (w *written) append(b []byte, e Event) []byte {
 	if jump {
 		head |= 2
 	}
-	if b = binary.AppendUvarint(b, head); jump {
+	b = binary.AppendUvarint(b, head)
+	if jump {
 		b = binary.AppendUvarint(b, uint64(e.Seq))
 	}
 	w.at, w.next[which] = at, e.Seq+1
@@ -130,7 +131,8 @@ func (w *written) parse(b []byte) (e Event, rest []byte, err error) {
 			return e, nil, err
 		}
 	}
-	if w.at += int64(head >> 2); w.at > int64(longest/unit) {
+	w.at += int64(head >> 2)
+	if w.at > int64(longest/unit) {
 		return e, nil, ErrWord
 	}
 	w.next[which] = uint16(seq) + 1

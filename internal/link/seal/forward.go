@@ -133,7 +133,8 @@ func (f *Forward) Hear(id uint16, incarnation Incarnation, theirs [keyLen]byte, 
 	if !a.agreed || theirs != a.theirs || incarnation != a.incarnation {
 		f.leave(a)
 		f.draw(a)
-		if news = f.agree(a, incarnation, theirs); !news {
+		news = f.agree(a, incarnation, theirs)
+		if !news {
 			return false
 		}
 	}
@@ -203,7 +204,8 @@ func (f *Forward) rekey(ring *Keyring) {
 		f.leave(a)
 		wipe(&a.own)
 		a.public, a.has = [keyLen]byte{}, false
-		if a.pastGone = !none(&a.past); a.pastGone {
+		a.pastGone = !none(&a.past)
+		if a.pastGone {
 			a.pastUntil = f.now.Add(forwardGone)
 		}
 	}
@@ -313,7 +315,8 @@ func (f *Forward) Step(now time.Time) {
 	if f == nil {
 		return
 	}
-	if f.now = now; f.due.IsZero() || now.Before(f.due) {
+	f.now = now
+	if f.due.IsZero() || now.Before(f.due) {
 		return
 	}
 	f.due = time.Time{}

@@ -70,7 +70,8 @@ func ParsePeerState(b []byte) (PeerState, error) {
 	for i := range p.received {
 		p.received[i] = binary.BigEndian.Uint64(b[11+8*i:])
 	}
-	if b = b[peerStateShort:]; len(b) > 0 {
+	b = b[peerStateShort:]
+	if len(b) > 0 {
 		p.before = Incarnation{binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:])}
 		p.beforeHighest = binary.BigEndian.Uint32(b[6:])
 	}

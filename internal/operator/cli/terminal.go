@@ -33,7 +33,8 @@ func FirstLine(in *bufio.Reader) ([]byte, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("the passphrase cannot be read: %w", err)
 	}
-	if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
+	line = bytes.TrimRight(line, "\r\n")
+	if len(line) == 0 {
 		return nil, ErrNoPassphrase
 	}
 	return bytes.Clone(line), nil

@@ -68,7 +68,8 @@ func advertsCommand(args []string, stdout, stderr io.Writer) int {
 		return cli.ExitUsage
 	}
 	if *limit < 0 {
-		if *limit = 1000; *asJSON {
+		*limit = 1000
+		if *asJSON {
 			*limit = 0
 		}
 	}

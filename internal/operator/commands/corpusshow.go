@@ -32,7 +32,8 @@ func showCorpus(paths []string, text, asJSON bool, stdout io.Writer) error {
 	}
 	s := shownCorpus{Name: corpusexchange.Name(f), Messages: len(f.Messages), Kinds: compact.Kinds(f)}
 	for _, m := range f.Messages {
-		if s.Octets += len(m); text {
+		s.Octets += len(m)
+		if text {
 			s.Text = append(s.Text, string(m))
 		}
 	}

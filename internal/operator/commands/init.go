@@ -147,7 +147,8 @@ func (s *setup) ask(in io.Reader, out io.Writer, missing []string) error {
 	lines := bufio.NewScanner(in)
 	question := func(text, standard string, take func(string) error) error {
 		for {
-			if fmt.Fprint(out, text); standard != "" {
+			fmt.Fprint(out, text)
+			if standard != "" {
 				fmt.Fprintf(out, " [%s]", standard)
 			}
 			fmt.Fprint(out, ": ")

@@ -240,7 +240,8 @@ func linkProbeFigures(list []probe.Packet) string {
 	row("datagrams", up.sent, down.sent)
 	row("lost", up.lost, down.lost)
 	row("largest that arrived, octets", up.largest, down.largest)
-	if slices.Sort(trips); len(trips) > 0 {
+	slices.Sort(trips)
+	if len(trips) > 0 {
 		text += fmt.Sprintf("there and back in %d ms at least, in %d at half of %d\n", trips[0].Milliseconds(), trips[len(trips)/2].Milliseconds(), len(trips))
 	}
 	return text

@@ -75,7 +75,8 @@ func sitesOf(peers []api.PeerStatus, asked []string) (sites []uint16, names []st
 			if name != "all" && name != p.Name && name != fmt.Sprint(p.ID) {
 				continue
 			}
-			if found = true; !slices.Contains(sites, p.ID) {
+			found = true
+			if !slices.Contains(sites, p.ID) {
 				sites, names = append(sites, p.ID), append(names, p.Name)
 			}
 		}

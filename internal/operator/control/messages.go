@@ -293,7 +293,8 @@ func (q *queues) expect(ctx context.Context, rows []api.MessageRow) error {
 			case history.UnderWay:
 				r.Expected = one.ExpectedUnderWay(*r, row.Octets)
 			}
-			if known = known && !r.Expected.IsZero(); r.Expected.After(last) {
+			known = known && !r.Expected.IsZero()
+			if r.Expected.After(last) {
 				last = r.Expected
 			}
 		}
@@ -399,7 +400,8 @@ func (s Source) orderMessage(ctx context.Context, o MessageOrder) (any, error) {
 func (s Source) answerTo(ctx context.Context, ref uint64, look func(gateway.Messages)) (a gateway.MessageAnswer, err error) {
 	return a, Obeyed(ctx, func() (done bool, err error) {
 		err = s.betweenTurns(ctx, func(_ time.Time, m gateway.Messages) {
-			if a, done = m.Answer(ref); done {
+			a, done = m.Answer(ref)
+			if done {
 				look(m)
 			}
 		})

@@ -119,7 +119,8 @@ func Find(socket string) (*Running, error) {
 	var inner error
 	err = raw.Control(func(fd uintptr) {
 		var cred *unix.Ucred
-		if cred, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); inner == nil {
+		cred, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if inner == nil {
 			run.PID, run.UID = int(cred.Pid), int(cred.Uid)
 		}
 	})

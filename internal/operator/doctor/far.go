@@ -115,7 +115,8 @@ func (f *findings) profile(p profile.Profile, s api.PeerStatus) {
 func upper(d api.Delays) time.Duration {
 	sum := uint64(0)
 	for i, n := range d.Counts {
-		if sum += n; 2*sum >= d.Count {
+		sum += n
+		if 2*sum >= d.Count {
 			return time.Duration(api.DelayBounds[i] * float64(time.Second))
 		}
 	}

@@ -171,7 +171,8 @@ func escape(s string, typed bool) string {
 			}
 		}
 	}
-	if s = b.String(); strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
+	s = b.String()
+	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
 		return "\\&" + s // not a request to the formatter
 	}
 	return s

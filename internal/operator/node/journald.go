@@ -68,7 +68,8 @@ func (j *journald) Handle(_ context.Context, r slog.Record) error {
 	field("PRIORITY", strconv.Itoa(syslogPriority(r.Level)))
 	field("SYSLOG_IDENTIFIER", "aldis-gateway")
 	attr := func(a slog.Attr) bool {
-		if a = forPeople(nil, a); a.Key != "" {
+		a = forPeople(nil, a)
+		if a.Key != "" {
 			field(fieldName(a.Key), a.Value.String())
 		}
 		return true
@@ -107,7 +108,8 @@ func fieldName(key string) string {
 		}
 		return '_'
 	}, key)
-	if name = strings.TrimLeft(name, "_0123456789"); name == "" {
+	name = strings.TrimLeft(name, "_0123456789")
+	if name == "" {
 		name = "FIELD"
 	}
 	return name[:min(len(name), 64)]

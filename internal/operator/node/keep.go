@@ -80,7 +80,8 @@ func (k *keeper) open(cfg *config.Config) (next map[netip.AddrPort]*os.File, err
 		}
 	}()
 	for _, w := range cfg.Listens() {
-		if next[w.At] = k.held[w.At]; next[w.At] != nil {
+		next[w.At] = k.held[w.At]
+		if next[w.At] != nil {
 			continue
 		}
 		delete(next, w.At)

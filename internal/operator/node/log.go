@@ -28,7 +28,8 @@ func newLogger(cfg *config.Config, stderr io.Writer) (*slog.Logger, *slog.LevelV
 	var none error
 	if cfg.Log.Format == "journald" {
 		var j *journald
-		if j, none = newJournald(journaldSocket, level); none == nil {
+		j, none = newJournald(journaldSocket, level)
+		if none == nil {
 			h = j
 		}
 	}

@@ -31,7 +31,8 @@ type Reloaded struct {
 func InLines(changes []config.Change) string {
 	lines := make([]string, len(changes))
 	for i, c := range changes {
-		if lines[i] = c.String(); c.Restart {
+		lines[i] = c.String()
+		if c.Restart {
 			lines[i] += " (needs a restart)"
 		}
 	}

@@ -108,7 +108,8 @@ func ParseDays(text string) (days [7]bool, err error) {
 			return days, err
 		}
 		for ; ; a = (a + 1) % 7 {
-			if days[a] = true; a == b {
+			days[a] = true
+			if a == b {
 				break
 			}
 		}

@@ -39,7 +39,8 @@ func (f *Filter) Replace(rules []Rule) (before *Filter) {
 	for i, r := range rules {
 		f.sites = f.sites || r.Site != 0
 		for k, o := range old.rules {
-			if o.Line = r.Line; o == r && !taken[k] {
+			o.Line = r.Line
+			if o == r && !taken[k] {
 				taken[k], f.buckets[i], f.counts[i] = true, old.buckets[k], old.counts[k]
 				break
 			}

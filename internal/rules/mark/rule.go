@@ -99,7 +99,8 @@ func Remark(rules []Rule, pl *site.Message, s *site.Subject) {
 		return
 	}
 	again := *pl
-	if Mark(rules, time.Time{}, &again, s); again.Key == pl.Key {
+	Mark(rules, time.Time{}, &again, s)
+	if again.Key == pl.Key {
 		pl.LastValue = again.LastValue
 	}
 }

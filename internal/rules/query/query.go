@@ -42,11 +42,13 @@ var errForm = errors.New(`must be like "xml:/event/@type = a-f-*", "json:/track/
 // Parse reads a condition. Errors are for operators.
 func Parse(text string) (c Condition, err error) {
 	kind, rest, ok := strings.Cut(text, ":")
-	if c.kind = strings.TrimSpace(kind); !ok {
+	c.kind = strings.TrimSpace(kind)
+	if !ok {
 		return Condition{}, errForm
 	}
 	if c.kind == "text" {
-		if c.pattern = strings.TrimSpace(rest); c.pattern == "" {
+		c.pattern = strings.TrimSpace(rest)
+		if c.pattern == "" {
 			return Condition{}, errForm
 		}
 		return c, nil
@@ -139,7 +141,8 @@ func (c Condition) xml(content []byte, steps []string, f func(string) bool) {
 				fit++
 				value = value[:0]
 			}
-			if depth++; depth > MostDepth {
+			depth++
+			if depth > MostDepth {
 				return
 			}
 			if c.attr == "" || fit < len(steps) || depth != fit {
@@ -158,7 +161,8 @@ func (c Condition) xml(content []byte, steps []string, f func(string) bool) {
 			if c.attr == "" && fit == len(steps) && depth == fit && !f(strings.TrimSpace(string(value))) {
 				return
 			}
-			if depth--; depth < fit {
+			depth--
+			if depth < fit {
 				fit = depth
 			}
 			if depth <= 0 {

@@ -220,11 +220,13 @@ func (rec *Record) parse(r *reader, at time.Time) (err error) {
 		rec.Event, err = Parse(body, at, nil)
 		return err
 	case Lost:
-		if rec.Gone = Gone(r.octet()); rec.Gone >= goneEnd {
+		rec.Gone = Gone(r.octet())
+		if rec.Gone >= goneEnd {
 			r.fail("lost for reason %d", rec.Gone)
 		}
 	case Moved:
-		if rec.Mask = r.octet(); rec.Mask >= maskEnd {
+		rec.Mask = r.octet()
+		if rec.Mask >= maskEnd {
 			r.fail("mask %#x", rec.Mask)
 		}
 		if rec.Mask&NewPlace != 0 {
@@ -247,7 +249,8 @@ func (rec *Record) parse(r *reader, at time.Time) (err error) {
 			rec.Fix.HAE = int32(h)
 		}
 		if rec.Mask&NewBattery != 0 {
-			if rec.Fix.Battery = r.octet(); rec.Fix.Battery > 100 {
+			rec.Fix.Battery = r.octet()
+			if rec.Fix.Battery > 100 {
 				r.fail("battery %d", rec.Fix.Battery)
 			}
 		}

@@ -241,7 +241,8 @@ func ParseChat(b []byte, base time.Time, names Names) (c Chat, ids bool, err err
 			c.To = append(c.To, cot.Dest{Callsign: k.read(r, 0), UID: k.read(r, 0), Group: k.read(r, 0)})
 		}
 	}
-	if c.Text = string(r.b); r.err != nil {
+	c.Text = string(r.b)
+	if r.err != nil {
 		return c, false, r.err
 	}
 	for _, v := range []string{c.Sender, c.Callsign, c.Message, c.ID, c.Room, c.How, c.Parent, c.Owner, c.Kind, c.Destinations, c.Text} {

@@ -143,7 +143,8 @@ func (c *coder) readPoint(r *reader) (p cot.Point) {
 	p.Lat, p.Lon = c.readCoordinate(r), c.readCoordinate(r)
 	mask := r.octet()
 	for i, to := range [...]*cot.Number{&p.HAE, &p.CE, &p.LE} {
-		if *to = cot.Unknown; mask&(1<<i) != 0 {
+		*to = cot.Unknown
+		if mask&(1<<i) != 0 {
 			*to = cot.Number(c.read(r, 1))
 		}
 	}
@@ -310,7 +311,8 @@ func Parse(b []byte, base time.Time, names Names) (*cot.Event, error) {
 func (c *coder) readAttrs(r *reader) (list []cot.Attr) {
 	count := r.uvarint()
 	for ; count > 0 && r.err == nil; count-- {
-		if c.nodes++; c.nodes > cot.MaxNodes {
+		c.nodes++
+		if c.nodes > cot.MaxNodes {
 			r.fail("too many attributes")
 			break
 		}
@@ -350,7 +352,8 @@ func (c *coder) readList(r *reader, depth int) (list []cot.Node) {
 		if r.err != nil || tag == endOfList {
 			return list
 		}
-		if c.nodes++; c.nodes > cot.MaxNodes || depth > cot.MaxDepth {
+		c.nodes++
+		if c.nodes > cot.MaxNodes || depth > cot.MaxDepth {
 			r.fail("too many elements, or too deep")
 			return nil
 		}
@@ -370,7 +373,8 @@ func (c *coder) readNode(r *reader, tag byte, depth int) (n cot.Node) {
 		n.Text = c.clean(r, c.read(r, 0))
 		return n
 	case tag == anyElement:
-		if n.Name = c.read(r, 0); !nameable(n.Name) {
+		n.Name = c.read(r, 0)
+		if !nameable(n.Name) {
 			r.fail("an element without a name")
 		}
 		n.Attrs = c.readAttrs(r)

@@ -72,7 +72,8 @@ func (a Fix) After(d time.Duration) Fix {
 	}
 	narrow := max(0.01, math.Cos(lat*1e-6*math.Pi/180))
 	lon := float64(a.Lon) + way*math.Sin(course)/metresPerMicro/narrow
-	if lon = math.Remainder(lon, 360e6); lon >= 180e6 {
+	lon = math.Remainder(lon, 360e6)
+	if lon >= 180e6 {
 		lon -= 360e6
 	}
 	a.Lat, a.Lon = int32(math.Round(lat)), int32(math.Round(lon))

@@ -132,7 +132,8 @@ func (c *coder) value(dst []byte, v string, depth int) []byte {
 			try := *c
 			try.before = slices.Clip(c.before)
 			for _, p := range parts {
-				if b = try.value(b, p, depth+1); len(b) >= len(whole) {
+				b = try.value(b, p, depth+1)
+				if len(b) >= len(whole) {
 					break
 				}
 			}
@@ -141,7 +142,8 @@ func (c *coder) value(dst []byte, v string, depth int) []byte {
 			}
 		}
 	}
-	if c.before = best; spelled(whole[0]) {
+	c.before = best
+	if spelled(whole[0]) {
 		c.note(v)
 	}
 	return append(dst, whole...)
@@ -245,14 +247,16 @@ func number(v string) []byte {
 	if !point {
 		tag := byte(wholeNumber)
 		if minus {
-			if tag = minusNumber; n == 0 {
+			tag = minusNumber
+			if n == 0 {
 				return nil
 			}
 		}
 		return binary.AppendUvarint([]byte{tag}, uint64(n))
 	}
 	if minus {
-		if n = -n; n == 0 {
+		n = -n
+		if n == 0 {
 			return nil
 		}
 	}
@@ -349,7 +353,8 @@ func (c *coder) read(r *reader, depth int) string {
 	if spelled(tag) {
 		c.note(v)
 	}
-	if c.octets += len(v); c.octets > cot.MaxEvent {
+	c.octets += len(v)
+	if c.octets > cot.MaxEvent {
 		r.fail("texts of more than %d octets", cot.MaxEvent)
 		return ""
 	}

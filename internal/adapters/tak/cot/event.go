@@ -243,7 +243,8 @@ func ParseTime(text string) (time.Time, bool) {
 			return time.Time{}, false
 		}
 	}
-	if t = t.UTC().Truncate(time.Millisecond); !inTimes(t) {
+	t = t.UTC().Truncate(time.Millisecond)
+	if !inTimes(t) {
 		return time.Time{}, false
 	}
 	return t, true

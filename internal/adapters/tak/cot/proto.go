@@ -67,7 +67,8 @@ func controlOf(b []byte) (*Control, error) {
 		}
 		return nil
 	})
-	if c.Least = max(1, c.Least); c.Most == 0 { // absent: 1, as the protocol has it
+	c.Least = max(1, c.Least)
+	if c.Most == 0 { // absent: 1, as the protocol has it
 		c.Most = 1
 	}
 	return c, err
@@ -81,7 +82,8 @@ func protoEvent(b []byte) (*Event, error) {
 	err := fields(b, func(f field) (err error) {
 		switch {
 		case texts[f.number] != nil && f.wire == wireBytes:
-			if *texts[f.number] = f.text(); !readable(f.b) {
+			*texts[f.number] = f.text()
+			if !readable(f.b) {
 				return fault(Syntax, "a text that is not UTF-8 or has control characters")
 			}
 		case times[f.number] != nil && f.wire == wireVarint:
@@ -129,7 +131,8 @@ func protoDetail(b []byte) (nodes []Node, err error) {
 				value := ""
 				switch {
 				case t.kind == 's' && g.wire == wireBytes:
-					if value = g.text(); !readable(g.b) {
+					value = g.text()
+					if !readable(g.b) {
 						return fault(Syntax, "a text that is not UTF-8 or has control characters")
 					}
 				case t.kind == 'u' && g.wire == wireVarint:

@@ -44,7 +44,8 @@ func fields(b []byte, do func(field) error) error {
 		f := field{number: int(tag >> 3), wire: int(tag & 7)}
 		switch f.wire {
 		case wireVarint:
-			if f.n, n = binary.Uvarint(b); n <= 0 {
+			f.n, n = binary.Uvarint(b)
+			if n <= 0 {
 				return fault(Syntax, "field %d is cut short", f.number)
 			}
 			b = b[n:]

@@ -156,7 +156,8 @@ func (p *parser) document() (Node, error) {
 			if err != nil {
 				return n, err
 			}
-			if p.space(); p.at < len(p.b) {
+			p.space()
+			if p.at < len(p.b) {
 				return n, fault(Syntax, "something behind the event")
 			}
 			return n, nil
@@ -168,10 +169,12 @@ func (p *parser) document() (Node, error) {
 
 // element reads one whose "<" was read.
 func (p *parser) element(depth int) (n Node, err error) {
-	if p.nodes++; depth > MaxDepth || p.nodes > MaxNodes {
+	p.nodes++
+	if depth > MaxDepth || p.nodes > MaxNodes {
 		return n, fault(TooDeep, "an event with more than %d levels or %d elements", MaxDepth, MaxNodes)
 	}
-	if n.Name = p.name(); n.Name == "" {
+	n.Name = p.name()
+	if n.Name == "" {
 		return n, fault(Syntax, "an element without a name")
 	}
 	for {
@@ -186,7 +189,8 @@ func (p *parser) element(depth int) (n Node, err error) {
 			if !p.skip("</") || p.name() != n.Name {
 				return n, fault(Syntax, "<%.40s> without its end", n.Name)
 			}
-			if p.space(); !p.skip(">") {
+			p.space()
+			if !p.skip(">") {
 				return n, fault(Syntax, "<%.40s> without its end", n.Name)
 			}
 			return n, nil
@@ -195,7 +199,8 @@ func (p *parser) element(depth int) (n Node, err error) {
 		if err != nil {
 			return n, err
 		}
-		if p.nodes++; p.nodes > MaxNodes {
+		p.nodes++
+		if p.nodes > MaxNodes {
 			return n, fault(TooDeep, "an event with more than %d attributes", MaxNodes)
 		}
 		n.Attrs = append(n.Attrs, a)
@@ -203,7 +208,8 @@ func (p *parser) element(depth int) (n Node, err error) {
 }
 
 func (p *parser) attribute() (a Attr, err error) {
-	if a.Name = p.name(); a.Name == "" {
+	a.Name = p.name()
+	if a.Name == "" {
 		return a, fault(Syntax, "an attribute without a name")
 	}
 	p.space()
@@ -236,7 +242,8 @@ func (p *parser) inside(n *Node, depth int) error {
 		if last := len(n.Kids) - 1; last >= 0 && n.Kids[last].Name == "" {
 			n.Kids[last].Text += text
 		} else if text != "" {
-			if p.nodes++; p.nodes > MaxNodes {
+			p.nodes++
+			if p.nodes > MaxNodes {
 				return fault(TooDeep, "an event with more than %d texts", MaxNodes)
 			}
 			n.Kids = append(n.Kids, Node{Text: text})
@@ -379,7 +386,8 @@ func unescape(raw []byte) (string, error) {
 		}
 		out = utf8.AppendRune(out, rune(r))
 	}
-	if out = append(out, raw...); !printable(out) {
+	out = append(out, raw...)
+	if !printable(out) {
 		return "", fault(Syntax, "a control character")
 	}
 	return string(out), nil

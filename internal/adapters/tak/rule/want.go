@@ -70,7 +70,8 @@ func AppendWants(dst []byte, wants []Want) []byte {
 		dst = append(dst, 1)
 		for i, v := range [...]float64{w.Box.South, w.Box.West, w.Box.North, w.Box.East} {
 			v *= boxUnit
-			if v = math.Floor(v); i >= 2 { // rather more than less
+			v = math.Floor(v)
+			if i >= 2 { // rather more than less
 				v++
 			}
 			dst = binary.AppendVarint(dst, int64(v))
@@ -93,7 +94,8 @@ func ParseWants(b []byte) (wants []Want, err error) {
 			return nil, ErrWants
 		}
 		box := b[0] == 1
-		if b = b[1:]; box {
+		b = b[1:]
+		if box {
 			w.Box = &Box{}
 			for _, to := range [...]*float64{&w.Box.South, &w.Box.West, &w.Box.North, &w.Box.East} {
 				v, n := binary.Varint(b)

@@ -255,10 +255,12 @@ func (f *Far) record(now time.Time, a arrival, r *code.Record, news *News) {
 		f.lack(now, r.Unit)
 		return
 	default:
-		if u.said = r.Version; u.Version != r.Version {
+		u.said = r.Version
+		if u.Version != r.Version {
 			f.lack(now, r.Unit)
 		}
-		if u.Fix = r.Onto(u.Fix); u.Away {
+		u.Fix = r.Onto(u.Fix)
+		if u.Away {
 			u.Event = u.Fix.Apply(u.Event)
 		}
 	}
@@ -388,7 +390,8 @@ func (f *Far) Event(now time.Time, u *FarUnit) *cot.Event {
 func (u *FarUnit) Stale(now time.Time) *cot.Event {
 	e := *u.Fix.Apply(u.Event)
 	e.Time, e.Start = u.At.Truncate(time.Millisecond), u.At.Truncate(time.Millisecond)
-	if e.Stale = now.Truncate(time.Millisecond); e.Stale.Before(e.Start) {
+	e.Stale = now.Truncate(time.Millisecond)
+	if e.Stale.Before(e.Start) {
 		e.Stale = e.Start
 	}
 	return &e

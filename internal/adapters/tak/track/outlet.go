@@ -251,7 +251,8 @@ func (o *Outlet) hasten(now time.Time) {
 // Gone takes in that a unit is no more.
 func (o *Outlet) Gone(now time.Time, u *Unit, why code.Gone) {
 	if t := o.told[u.Number]; t != nil {
-		if t.gone, t.why = 1, why; o.pace.Gap > 0 {
+		t.gone, t.why = 1, why
+		if o.pace.Gap > 0 {
 			t.gone = 2 // nobody says whether the first has arrived
 		}
 		if o.since.IsZero() {
@@ -282,7 +283,8 @@ func (o *Outlet) Ended(now time.Time, number uint64, arrived bool) {
 		return
 	}
 	f := o.flights[i]
-	if o.flights = slices.Delete(o.flights, i, i+1); arrived {
+	o.flights = slices.Delete(o.flights, i, i+1)
+	if arrived {
 		return
 	}
 	for _, number := range f.gone {
@@ -327,7 +329,8 @@ func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matt
 			r := code.Record{Unit: number, Form: code.Lost, Gone: t.why}
 			data = r.Append(data, b.At)
 			fl.gone = append(fl.gone, number)
-			if t.gone--; t.gone > 0 {
+			t.gone--
+			if t.gone > 0 {
 				o.since = now
 				continue
 			}
@@ -351,13 +354,16 @@ func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matt
 				break
 			}
 			crowded = c.matters >= newcomer-1
-			if r = o.record(b.At, now, c.u, false); r.Form == code.Whole { // another may be shorter
+			r = o.record(b.At, now, c.u, false)
+			if r.Form == code.Whole { // another may be shorter
 				continue
 			}
-			if c.matters = o.due(now, c.u, false); c.matters < alongFrom || c.matters < must && len(data) > along {
+			c.matters = o.due(now, c.u, false)
+			if c.matters < alongFrom || c.matters < must && len(data) > along {
 				continue
 			}
-			if text = r.Append(nil, b.At); !room(len(text)) {
+			text = r.Append(nil, b.At)
+			if !room(len(text)) {
 				break
 			}
 		}
@@ -376,7 +382,8 @@ func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matt
 	}
 	o.spoke, o.defined = now, spelt
 	o.number++
-	if fl.number = o.number; o.pace.Gap == 0 {
+	fl.number = o.number
+	if o.pace.Gap == 0 {
 		o.flights = append(o.flights, fl)
 	}
 	return data, o.number, len(list) > 0 && list[0].matters >= tellFrom
@@ -417,7 +424,8 @@ func (o *Outlet) record(at, now time.Time, u *Unit, details bool) code.Record {
 		}
 		return r
 	}
-	switch r.Form, r.Event = code.Whole, u.Event; {
+	r.Form, r.Event = code.Whole, u.Event
+	switch {
 	case alone || known:
 	case !u.Turned.IsZero(): // it is shown there with its team
 		r.Event = code.Brief(u.Event, "__group")
@@ -443,7 +451,8 @@ func (o *Outlet) noteSent(at, now time.Time, u *Unit, r code.Record, matters flo
 		o.told[u.Number] = t
 	}
 	if height := t.fix.HAE; r.Form == code.Moved {
-		if t.fix = u.Fix; r.Mask&code.NewHeight == 0 {
+		t.fix = u.Fix
+		if r.Mask&code.NewHeight == 0 {
 			t.fix.HAE = height
 		}
 	} else {
@@ -457,7 +466,8 @@ func (o *Outlet) noteSent(at, now time.Time, u *Unit, r code.Record, matters flo
 		} else if o.pace.Gap > 0 && u.Turned.After(t.turned) {
 			t.repeat = turnedAgain
 		}
-		if t.turned = u.Turned; t.repeat > 0 {
+		t.turned = u.Turned
+		if t.repeat > 0 {
 			o.since = now
 			o.hasten(now)
 		}

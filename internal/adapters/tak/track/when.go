@@ -12,7 +12,8 @@ func (o *Outlet) Due() (at time.Time) {
 		return at
 	}
 	if !o.since.IsZero() {
-		if at = o.since.Add(o.pace.Gather); o.hurry {
+		at = o.since.Add(o.pace.Gather)
+		if o.hurry {
 			at = o.since.Add(min(o.pace.Gather, hurriedGather))
 		}
 	}
@@ -24,7 +25,8 @@ func (o *Outlet) Due() (at time.Time) {
 		gap += gap / leave
 	}
 	if len(o.flights) > 0 {
-		if gap = nextAfter; len(o.flights) >= mostFlights && !o.hurry {
+		gap = nextAfter
+		if len(o.flights) >= mostFlights && !o.hurry {
 			gap = lateAfter
 		}
 	} else if o.hurry {
@@ -74,7 +76,8 @@ func (o *Outlet) Others(now, made time.Time) {
 	if o.pace.Gap == 0 {
 		return
 	}
-	if o.others = now; made.Sub(o.spoke).Abs() < together {
+	o.others = now
+	if made.Sub(o.spoke).Abs() < together {
 		o.beside = o.spoke
 	}
 }

@@ -22,7 +22,8 @@ func (f *File) Loose(visit func(records []Record) error) (all bool, err error) {
 		if err != nil && !errors.As(err, &fault) {
 			return false, err
 		}
-		if left -= int64(max(len(p.data), f.PageSize)); left < 0 {
+		left -= int64(max(len(p.data), f.PageSize))
+		if left < 0 {
 			return false, nil
 		}
 		if err == nil && p.flags == flagLeaf && p.count > 0 && p.layout(f.PageSize, false) == "" {

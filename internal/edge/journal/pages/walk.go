@@ -83,7 +83,8 @@ func (f *File) Walk(visit func(Record) error) (Walked, error) {
 }
 
 func (w *walk) fault(f Fault, lost ...Lost) {
-	if w.Count++; w.Count <= MostFaults {
+	w.Count++
+	if w.Count <= MostFaults {
 		w.Faults = append(w.Faults, f)
 	}
 	w.Lost = append(w.Lost, lost...)
@@ -281,7 +282,8 @@ func inline(id uint64, value []byte) (p page, root uint64, ok bool) {
 	if len(value) < bucketLen {
 		return p, 0, false
 	}
-	if root = binary.LittleEndian.Uint64(value); root != 0 {
+	root = binary.LittleEndian.Uint64(value)
+	if root != 0 {
 		return p, root, len(value) == bucketLen
 	}
 	b := value[bucketLen:]

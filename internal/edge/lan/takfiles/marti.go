@@ -70,7 +70,8 @@ func (r *Room) urlOf(hash string) string { return r.cfg.URL + "/Marti/sync/conte
 
 // hash is the file that a request names; "": it was answered.
 func (r *Room) hash(w http.ResponseWriter, req *http.Request, text string) string {
-	if text = strings.ToLower(text); isHash(text) {
+	text = strings.ToLower(text)
+	if isHash(text) {
 		return text
 	}
 	r.deny(w, req, http.StatusBadRequest, "hash", errors.New("hash must be a SHA-256, 64 hexadecimal digits"))
@@ -161,7 +162,8 @@ func (r *Room) body(w http.ResponseWriter, req *http.Request, m *meta) ([]byte, 
 				return nil, err
 			}
 			if part.FormName() == "assetfile" {
-				if from = part; m.Name == "" {
+				from = part
+				if m.Name == "" {
 					m.Name = part.FileName()
 				}
 				break

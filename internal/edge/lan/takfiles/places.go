@@ -58,7 +58,8 @@ func (p *places) leave(host string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.all--
-	if p.hosts[host]--; p.hosts[host] == 0 {
+	p.hosts[host]--
+	if p.hosts[host] == 0 {
 		delete(p.hosts, host)
 	}
 	close(p.freed)

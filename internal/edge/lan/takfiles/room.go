@@ -227,7 +227,8 @@ func (r *Room) fetch(o tak.Fetch) error {
 	}
 	port := u.Port()
 	if port == "" {
-		if port = "80"; u.Scheme == "https" {
+		port = "80"
+		if u.Scheme == "https" {
 			port = "443"
 		}
 	}

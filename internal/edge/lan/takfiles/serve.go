@@ -66,7 +66,8 @@ func (d *doorman) Accept() (net.Conn, error) {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			d.all--
-			if d.hosts[host]--; d.hosts[host] == 0 {
+			d.hosts[host]--
+			if d.hosts[host] == 0 {
 				delete(d.hosts, host)
 			}
 		}}, nil

@@ -104,7 +104,8 @@ func (n *conn) read() {
 		n.net.SetReadDeadline(deadline)
 		size, err := n.net.Read(buf)
 		if time.Since(looked) > lookAgain {
-			if looked = time.Now(); !n.welcome() {
+			looked = time.Now()
+			if !n.welcome() {
 				return
 			}
 		}
@@ -145,7 +146,8 @@ func (n *conn) queue(xml, proto []byte) {
 		return
 	}
 	if n.proto {
-		if xml = protoForm(xml, proto); xml == nil {
+		xml = protoForm(xml, proto)
+		if xml == nil {
 			n.mu.Unlock()
 			return
 		}
@@ -215,7 +217,8 @@ func (n *conn) write() {
 		if closed || !n.writeAll(batch) {
 			return
 		}
-		if clear(batch); cap(batch) <= 1024 {
+		clear(batch)
+		if cap(batch) <= 1024 {
 			spare = batch
 		} else {
 			spare = nil

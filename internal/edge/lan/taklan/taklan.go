@@ -158,7 +158,8 @@ func (l *LAN) enter(c net.Conn, server bool) *conn {
 func (l *LAN) forget(n *conn) {
 	l.mu.Lock()
 	delete(l.conns, n.id)
-	if l.byAddress[n.host]--; l.byAddress[n.host] == 0 {
+	l.byAddress[n.host]--
+	if l.byAddress[n.host] == 0 {
 		delete(l.byAddress, n.host)
 		delete(l.rates, n.host)
 	}

@@ -257,7 +257,8 @@ func (s *Lives) Aired(id uint64, peer uint16, octets, company int, again bool) {
 	}
 	for i := range l.Fates {
 		if f := &l.Fates[i]; peer == 0 && !f.State.Final() || f.Peer == peer {
-			if f.SentAt = s.now; !again {
+			f.SentAt = s.now
+			if !again {
 				f.Sent += octets
 			}
 		}

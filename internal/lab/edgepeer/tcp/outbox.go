@@ -82,7 +82,8 @@ func (b *outbox) write(p *Peer, bodies [][]byte) error {
 			}
 			continue
 		}
-		if b.scratch = append(b.scratch, body...); len(b.scratch) >= readBuffer {
+		b.scratch = append(b.scratch, body...)
+		if len(b.scratch) >= readBuffer {
 			if err := flush(); err != nil {
 				return err
 			}

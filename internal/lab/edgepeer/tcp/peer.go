@@ -130,7 +130,8 @@ func (p *Peer) step(ev edgepeer.Event) int {
 	out := p.edge.Step(time.Now(), ev)
 	p.box.put(out.Send)
 	if !out.Deadline.Equal(p.armed) && p.timer != nil {
-		if p.armed = out.Deadline; p.armed.IsZero() {
+		p.armed = out.Deadline
+		if p.armed.IsZero() {
 			p.timer.Stop()
 		} else {
 			p.timer.Reset(max(0, time.Until(p.armed)))

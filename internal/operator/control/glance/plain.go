@@ -20,7 +20,8 @@ func Shown(r rune) bool { return unicode.IsPrint(r) && !blank[r] }
 func Cut(s string) string {
 	n := 0
 	for i := range s {
-		if n++; n > mostRunes {
+		n++
+		if n > mostRunes {
 			return s[:i] + "…"
 		}
 	}
