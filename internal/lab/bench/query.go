@@ -402,8 +402,8 @@ func queries(ctx context.Context, r *run) ([]Row, error) {
 	n := r.quick(adverts, 500)
 	window := time.Duration(r.quick(8000, 400)) * time.Millisecond
 	rows := []Row{
-		{What: fmt.Sprintf("questions answered, %d peers, %d advertisements", askers, n), Unit: "1/s", Must: 2000, Aim: 10000, Published: "4 to 16 (2004)"},
-		{What: "the same, half of the questions unanswerable", Unit: "1/s"},
+		{What: fmt.Sprintf("questions answered, %d peers, %d advertisements", askers, n), Unit: "per second", Must: 2000, Aim: 10000, Published: "4 to 16 (2004)"},
+		{What: "the same, half of the questions unanswerable", Unit: "per second"},
 		{What: "change by the unanswerable half", Unit: "%", Must: 10, Aim: 1, Less: true, Published: "slower (2004)"},
 		{What: "99th percentile at 16 questions per second", Unit: "ms"},
 		{What: "99th percentile at 200 questions per second", Unit: "ms"},
