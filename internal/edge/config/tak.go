@@ -88,7 +88,7 @@ func takPart(c *Config) part {
 		{"mesh", text(&t.Mesh), "IPv4 address of this machine where devices meet by multicast"},
 		{"mesh_group", multicast(&t.Events, meshEvents), "where devices send everything but chat"},
 		{"mesh_chat_group", multicast(&t.Chats, meshChats), "where devices chat"},
-		{"mesh_unicast", unicast(&t.Unicast).listens().usually("port 4242 of `mesh`"),
+		{"mesh_unicast", unicast(&t.Unicast).listens().usually("port 4242 at the address of `mesh`"),
 			"where devices of the mesh send events for one far unit over TCP, or `\"off\"`"},
 		{"files", reached(&f.Listen, filesWhere).listens(),
 			"where devices upload and download data packages over HTTP, such as `10.20.0.1:8080`"},
