@@ -326,7 +326,7 @@ func tables(all []result) string {
 			}
 			return fmt.Sprintf("%s | %d in %.0f | %d/%d", road(r), r.Silence.Packets, r.Silence.Seconds, r.Silence.Live, r.Silence.Sent)
 		})
-	group("No messages for ten minutes", "| link | peers | seed | seconds | octets | percent of the slower rate |",
+	group("No messages for ten minutes", "| link | peers | seed | seconds | octets | share of the slower rate |",
 		[]string{"idle"}, func(r result) string {
 			if r.Idle == nil {
 				return "incomplete"
