@@ -302,7 +302,7 @@ func tables(all []result) string {
 	group("The same peers without gateways", head, []string{"unaided"}, road)
 	group("Other games of four minutes, a message every 5 s: mixed, HTTP, three ships, a gateway killed with SIGKILL at 60 s", head, []string{"mixed", "http", "ships", "kill-ship", "kill-hq"}, road)
 	group("20,000 octets each way beside the short messages",
-		"| link | peers | seed | hq to ship s | times the limit | ship to hq s | times the limit | median of short ones meanwhile/otherwise, down s | up s |",
+		"| link | peers | seed | hq to ship s | times the limit | ship to hq s | times the limit | median latency of short messages meanwhile/otherwise, down s | up s |",
 		[]string{"bulk"}, func(r result) string {
 			if len(r.Bulk) != 2 {
 				return "incomplete"
@@ -311,7 +311,7 @@ func tables(all []result) string {
 			return fmt.Sprintf("%.1f | %.2f | %.1f | %.2f | %.1f/%.1f | %.1f/%.1f", d.S, d.Over, u.S, u.Over, d.Short, d.Others, u.Short, u.Others)
 		})
 	group("The link is down for 60 s",
-		"| link | peers | seed | arrived, of messages sent meanwhile | twice/changed/out of order | worst latency s | last one, s after the end | local disconnects | ms to answer a second local peer's question |",
+		"| link | peers | seed | arrived, of messages sent meanwhile | twice/changed/out of order | worst latency s | last arrival, s after the outage | LAN connections lost | ms to answer a second local peer's question |",
 		[]string{"outage"}, func(r result) string {
 			if r.Outage == nil {
 				return "incomplete"
@@ -321,13 +321,13 @@ func tables(all []result) string {
 				o.Worst, o.After, o.Disconnects, o.AnswerMS)
 		})
 	group("One HF channel: HQ and three ships, a message every 20 s, one ship silent for half of the time from the first minute on",
-		head+" packets of the silent ship, in s | HQ's messages that its peers saw at once |", []string{"hf-net"}, func(r result) string {
+		head+" packets of the silent ship, in seconds of silence | HQ's messages that its peers saw at once |", []string{"hf-net"}, func(r result) string {
 			if r.Silence == nil {
 				return road(r) + " | incomplete"
 			}
 			return fmt.Sprintf("%s | %d in %.0f | %d/%d", road(r), r.Silence.Packets, r.Silence.Seconds, r.Silence.Live, r.Silence.Sent)
 		})
-	group("No messages for ten minutes", "| link | peers | seed | seconds | octets | of the slower rate |",
+	group("No messages for ten minutes", "| link | peers | seed | seconds | octets | share of the slower rate |",
 		[]string{"idle"}, func(r result) string {
 			if r.Idle == nil {
 				return "incomplete"

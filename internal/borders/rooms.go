@@ -82,7 +82,7 @@ var Rooms = []Room{
 	{"jxtabridge", Pure, "adapters", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; represents the peers of other sites.", []string{
 		"advcache", "ground/due", "jxta", "jxtabridge/reliable", "rules/filter", "site"}},
 	{"jxtabridge/reliable", Pure, "adapters", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", []string{"ground/due"}},
-	{"jxtabridge/peertest", Edge, "adapters", false, "Tests of two joined bridges with unmodified JXTA peers; no source.", nil},
+	{"jxtabridge/peertest", Edge, "adapters", false, "Contains only tests: two joined bridges with unmodified JXTA peers.", nil},
 	{"adapters/tak", Pure, "adapters", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{
 		"adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "adapters/tak/track", "ground/due", "site"}},
 	{"adapters/tak/cot", Pure, "adapters", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
@@ -195,7 +195,7 @@ var Rooms = []Room{
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
 		"adapters/tak/cot", "edge/infile", "edge/keyfile", "gateway/api", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp",
 		"lab/linkemu", "lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "operator/cli"}},
-	{"lab/field/gametest", Edge, "lab", false, "Tests that play whole Blue Games in the field trial; no source.", nil},
+	{"lab/field/gametest", Edge, "lab", false, "Contains only tests: whole Blue Games in the field trial.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
 		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
@@ -206,7 +206,7 @@ var Rooms = []Room{
 	{"borders", Edge, "programs", false, "Checks the rules of this page.", nil},
 	{"cmd/gateway", Edge, "programs", false, "The program of a ship: the table of its commands.", []string{"edge/norm", "operator/cli", "operator/commands", "operator/node"}},
 	{"cmd/gateway-lab", Edge, "programs", false, "The second program, with the commands of the lab.", []string{"lab/commands"}},
-	{"ops/package", Edge, "programs", false, "Tests of the packages on a Debian of their own; no source.", nil},
+	{"ops/package", Edge, "programs", false, "Contains only tests: the packages on a Debian of their own.", nil},
 	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a program.", nil},
 	{"ops/site", Edge, "programs", false, "Makes a site of the documentation.", nil},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},

@@ -55,18 +55,18 @@ func Metrics(st Status, s Stats) (list []site.Metric) {
 	count("calls", "", values{"": s.Calls}, "Dials to leased peers without a connection.")
 	count("payloads", "fate", values{"wire": s.WireIn, "carried": s.Carried, "carried_late": s.CarriedLate, "unheard": s.Unheard, "local_copy": s.LocalFanOut,
 		"far": s.FarPayloads, "undeliverable": s.FarUndeliverable, "abandoned": s.Abandoned, "overrun": s.Overrun},
-		"Applications' messages. From local peers: wire (propagate pipe), carried (given to the link), carried_late (held for a listener first), unheard (no far site listened to the propagate pipe in time), local_copy. From far peers: far, undeliverable, abandoned. Between local peers: overrun (lost: the receiver is too slow).")
+		"Applications' messages. From local peers: wire (received on a propagate pipe), carried (given to the link), carried_late (given to the link once a far site listened), unheard (no far site listened to the propagate pipe in time), local_copy (copies handed to other local peers). From far peers: far (received), undeliverable (a local receiver did not get it), abandoned (lost: the receiver's queue was full). Between local peers: overrun (lost: the receiver is too slow).")
 	count("streams_opened", "", values{"": s.Streams}, "BiDi pipes and sockets opened between local and far peers.")
 	count("streams_ended", "reason", s.StreamsEnded,
-		"Ended BiDi pipes and sockets: closed_here, closed_there, reset_there, refused, not_accepted, not_taken, overflow, encrypted.")
+		"Ended BiDi pipes and sockets: closed_here, closed_there (by the far peer), reset_there (by its gateway), refused (by the far site), not_accepted (no answer in time), not_taken (a peer read nothing), overflow (too much waited), encrypted (not supported).")
 	count("stream_bytes", "direction", values{"out": s.Stream.OctetsOut, "in": s.Stream.OctetsIn},
 		"Octets in blocks of BiDi pipes and sockets: out (accepted from local peers), in (acknowledged by them).")
 	count("stream_local", "event", values{"acknowledgement": s.Stream.Acks, "duplicate": s.Stream.Duplicates, "repeat": s.Stream.Repeats},
 		"Traffic of the streams' reliability layer that stayed on the LAN: acknowledgements and duplicates of local peers, blocks sent to them again.")
 	count("secure_blocks", "event", values{"carried": s.Secure.Blocks, "delivered": s.Secure.Delivered, "duplicate": s.Secure.Duplicates,
 		"repeat": s.Secure.Repeats, "crossed": s.SecureCrossed},
-		"Blocks of secure pipes to far peers: carried; delivered (a local peer acknowledged it); duplicate; repeat (to a local peer). Connections: crossed (both peers opened one, one was kept).")
+		"Blocks of secure pipes: carried (given to the link); delivered (a local peer acknowledged it); duplicate (from a local peer); repeat (sent to a local peer again). Connections: crossed (both peers opened one, and the gateway kept one).")
 	count("multicast", "event", values{"heard": s.MulticastHeard, "copy": s.MulticastCopies, "sent": s.MulticastSent, "withheld": s.MulticastWithheld},
-		"Multicast datagrams: heard; copy (of these, also sent to the gateway); sent; withheld (too frequent or too long).")
+		"Multicast datagrams: heard; copy (heard, but from a peer that is connected to the gateway); sent; withheld (too frequent or too long).")
 	return list
 }

@@ -21,7 +21,7 @@ const maxFilters = 1000
 
 func filterPart(c *Config) part {
 	return part{name: "filter", title: "what may cross", keys: filterKeys(&filter.Rule{}), rules: c.Filters, most: maxFilters, live: true,
-		doc: "The first rule that matches an item or message decides; without one, whatever somebody uses or asks for crosses ([why](decisions/asked-for.md))."}
+		doc: "The first rule that matches an item or message decides. If none matches, messages cross, and advertisements that are in use or asked for ([why](decisions/asked-for.md))."}
 }
 
 func filterKeys(f *filter.Rule) []key {

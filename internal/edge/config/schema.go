@@ -81,7 +81,7 @@ func lanKeys(l *LAN) []key {
 		{"tcp", reached(&l.TCP, dialled).listens(),
 			"the address of this machine that JXTA peers dial and are told, such as `10.20.0.1:9701`"},
 		{"http", reached(&l.HTTP, dialled).listens(), "the same for HTTP polling, on its own port"},
-		{"max_connections", whole(&l.MaxConnections, 4096, 4, 20_000), "for all peers; one host gets a quarter"},
+		{"max_connections", whole(&l.MaxConnections, 4096, 4, 20_000), "connections of all peers; one host may have a quarter"},
 		{"max_away_per_address", whole(&l.MaxAway, 64, 1, 4096), "peers of one address with a lease and no connection; " +
 			"one more replaces the peer longest away"},
 		{"multicast", slot{to: &l.Multicast, read: func(s section, key string) {
@@ -187,7 +187,7 @@ func corpusKeys(c *Corpus) []key {
 			"file from `gateway corpus build` ([how](orders.md#teach-the-gateway-your-formats)); takes 11 MB of memory"},
 		{"the corpus of compact.corpus", derived(&c.CorpusFile).secret(), ""},
 		{"corpus_from", list(&c.From, func(s section, key, text string) { c.From = append(c.From, s.r.site(s, key, text)) }).secret(),
-			"peers whose corpus the next start uses without an order: `\"hq, 3\"`"},
+			"peers whose corpus the gateway uses from its next start on without an operator's order: `\"hq, 3\"`"},
 		{"corpus_refuse", boolean(&c.Refuse), "with `true` the gateway keeps no corpus of a peer"},
 	}
 }
@@ -204,7 +204,7 @@ func compactKeys(r *compact.Rule) []key {
 		{"type", pattern(&r.Type), ""}, {"name", pattern(&r.Name), "patterns of an element's MIME type (`\"image/*\"`) and name"},
 		{"octets", whole(&r.Octets, 0, 0, 1<<30), "the least size of an element"},
 		{"effort", choice(&r.Effort, "full", []string{"full", "light", "none"}, compact.Full, compact.Light, compact.None),
-			"`full` tries all, `light` is deflate alone, `none` stores"},
+			"`full` tries every method, `light` only deflate, `none` does not compress"},
 	}
 }
 

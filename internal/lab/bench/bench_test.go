@@ -89,7 +89,7 @@ func TestQuick(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := report.Page("")
-	for _, want := range []string{"messages of 1 kB, smooth", "JXSE 2.7", report.Machine.Processor} {
+	for _, want := range []string{"messages of 1 kB at an even rate", "JXSE 2.7", report.Machine.Processor} {
 		if !strings.Contains(text.String(), want) || !strings.Contains(page, want) {
 			t.Errorf("%q is not in\n%s\nor\n%s", want, text.String(), page)
 		}

@@ -17,8 +17,8 @@ const listeners = 8 // as the most of 2004
 func propagate(ctx context.Context, r *run) ([]Row, error) {
 	window := time.Duration(r.quick(5000, 500)) * time.Millisecond
 	rows := []Row{
-		{What: fmt.Sprintf("messages of 1 kB sent to %d listeners", listeners), Unit: "1/s", Published: "9.06 (2004)"},
-		{What: fmt.Sprintf("handed out to all %d together", listeners), Unit: "1/s"},
+		{What: fmt.Sprintf("messages of 1 kB sent to %d listeners", listeners), Unit: "per second", Published: "9.06 (2004)"},
+		{What: fmt.Sprintf("handed out to all %d together", listeners), Unit: "per second"},
 	}
 	pipe := edgepeer.NamedPipe("bench-wire")
 	const ahead = 32

@@ -402,9 +402,9 @@ func queries(ctx context.Context, r *run) ([]Row, error) {
 	n := r.quick(adverts, 500)
 	window := time.Duration(r.quick(8000, 400)) * time.Millisecond
 	rows := []Row{
-		{What: fmt.Sprintf("questions answered, %d peers, %d advertisements", askers, n), Unit: "1/s", Must: 2000, Aim: 10000, Published: "4 to 16 (2004)"},
-		{What: "the same, half of the questions unanswerable", Unit: "1/s"},
-		{What: "change by the unanswerable half", Unit: "%", Must: 10, Aim: 1, Less: true, Published: "slower (2004)"},
+		{What: fmt.Sprintf("questions answered, %d peers, %d advertisements", askers, n), Unit: "per second", Must: 2000, Aim: 10000, Published: "4 to 16 (2004)"},
+		{What: "the same, half of the questions unanswerable", Unit: "per second"},
+		{What: "slowdown by the unanswerable half", Unit: "%", Must: 10, Aim: 1, Less: true, Published: "slower (2004)"},
 		{What: "99th percentile at 16 questions per second", Unit: "ms"},
 		{What: "99th percentile at 200 questions per second", Unit: "ms"},
 		{What: "99th percentile at 2,000 questions per second", Unit: "ms", Must: 20, Aim: 5, Less: true},
@@ -450,7 +450,7 @@ func queries(ctx context.Context, r *run) ([]Row, error) {
 			if err != nil {
 				return err
 			}
-			rows[i].put(s, Figure{Value: o.p99, Lost: o.lost, Note: fmt.Sprintf("median %.2g, five windows %.2g to %.2g", o.p50, o.best, o.worst)})
+			rows[i].put(s, Figure{Value: o.p99, Lost: o.lost, Note: fmt.Sprintf("median %.2g; p99 of five windows %.2g to %.2g", o.p50, o.best, o.worst)})
 		}
 		r.progressf("%s: half of the questions unanswerable", s.name)
 		half, err := c.closed(ctx, window, true)
@@ -459,7 +459,7 @@ func queries(ctx context.Context, r *run) ([]Row, error) {
 		}
 		rows[1].put(s, Figure{Value: half.rate, Lost: half.lost, Note: half.note()})
 		change := 100 * (full.rate - half.rate) / full.rate
-		rows[2].put(s, Figure{Value: max(0, change), Note: fmt.Sprintf("%+.1f %%", -change)})
+		rows[2].put(s, Figure{Value: max(0, change), Note: fmt.Sprintf("rate %+.1f %%", -change)})
 		rows[7].put(s, Figure{Value: s.cost().resident})
 		return nil
 	})

@@ -114,8 +114,8 @@ func operations(ctx context.Context, r *run) ([]Row, error) {
 	row := func(what, published string) Row { return Row{What: what, Unit: "ms", Published: published} }
 	rows := []Row{
 		row("start of the platform", "5311"), row("rendezvous connected, from the start of the process", ""), row("make and join a group", "get 1447, join 5.4"),
-		row("peers from others", "881"), row("peers from the cache", "29.3"),
-		row("a pipe from others", "479"), row("pipes from the cache", "2.0"),
+		row("find peers by asking other peers", "881"), row("find peers in its own cache", "29.3"),
+		row("find a pipe by asking other peers", "479"), row("find pipes in its own cache", "2.0"),
 		row("open an output pipe", "861"), row("publish", "295"), row("open an input pipe", "10.7"),
 	}
 	for i := range rows {
@@ -167,8 +167,8 @@ func pipes(ctx context.Context, r *run) ([]Row, error) {
 	rows := []Row{
 		{What: "message of 1 octet and its acknowledgement", Unit: "ms", Published: "J2SE 0.711 (2005, one way, gigabit)"},
 		{What: "message of 1 kB and its acknowledgement", Unit: "ms"},
-		{What: "messages of 1 kB, smooth", Unit: "1/s", Published: "115 (JXTA 1.0, 2004)"},
-		{What: "burst of 50 messages of 1 kB until the last that comes", Unit: "ms", Published: "179 messages/s bursty (JXTA 2.0, 2004)"},
+		{What: "messages of 1 kB at an even rate", Unit: "per second", Published: "115 (JXTA 1.0, 2004)"},
+		{What: "burst of 50 messages of 1 kB until all arrive, at most 5,000", Unit: "ms", Published: "179 messages/s bursty (JXTA 2.0, 2004)"},
 		{What: "data in messages of 64 kB", Unit: "MB/s", Published: "J2SE endpoint 101 (2005, gigabit)"},
 	}
 	err := r.bothReal(ctx, func(ctx context.Context, s *server, p *real) error {

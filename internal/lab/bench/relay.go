@@ -250,8 +250,8 @@ func relay(ctx context.Context, r *run) ([]Row, error) {
 		{What: "message and acknowledgement of 1 octet, two peers directly", Unit: "us", Published: "J2SE unicast pipe 711, JXTA-C 298 (2005)"},
 		{What: "the same through the relay", Unit: "us"},
 		{What: "added by the relay", Unit: "us", Must: 300, Aim: 100, Less: true, Published: "JXTA-C endpoint 137 without relay (2005)"},
-		{What: "messages of 1 kB, smooth", Unit: "1/s", Must: 5000, Aim: 20000, Published: "unicast 115 without relay (2004)"},
-		{What: "burst of 50 messages of 1 kB until all are there", Unit: "ms", Published: "179 messages/s bursty, without relay (2004)"},
+		{What: "messages of 1 kB at an even rate", Unit: "per second", Must: 5000, Aim: 20000, Published: "unicast 115 without relay (2004)"},
+		{What: "burst of 50 messages of 1 kB until all arrive", Unit: "ms", Published: "179 messages/s bursty, without relay (2004)"},
 		{What: "data in messages of 64 kB", Unit: "MB/s", Must: 100, Aim: 300, Published: "JXTA-C endpoint 103, pipe 96, without relay (2005)"},
 	}
 	r.progressf("two peers directly")

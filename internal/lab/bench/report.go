@@ -37,7 +37,7 @@ func (m Machine) String() string {
 		version, _, _ = strings.Cut(version, `"`)
 		s += ", Java " + version
 	}
-	return s + fmt.Sprintf(", gateway %s, load before %.1f", m.Gateway, m.Load)
+	return s + fmt.Sprintf(", gateway %s, load before the run: %.1f", m.Gateway, m.Load)
 }
 
 func thisMachine(ctx context.Context, cfg Config) Machine {
@@ -121,7 +121,7 @@ func (f *Figure) cell() string {
 		s += fmt.Sprintf(" (%d lost)", f.Lost)
 	}
 	if f.ByPeers > 0 {
-		s += fmt.Sprintf(" (peers lost %d)", f.ByPeers)
+		s += fmt.Sprintf(" (%d lost by the peers)", f.ByPeers)
 	}
 	return s
 }
@@ -225,8 +225,8 @@ const preface = `# Bench
 Made by ` + "`gateway bench --write docs/bench.md`" + `, one benchmark at a time. Each section has its command, its machine, and the load (number of runnable tasks).
 
 The JXSE 2.7 rendezvous and relay and the gateway get the same traffic in the same run, one after the other, each in a fresh process on
-loopback. In *ops* (means of up to 40) and *pipe* the traffic comes from unmodified signing JXSE 2.7 peers, elsewhere from unsigned edge
-peers of internal/lab/edgepeer/tcp. With a rendezvous the peers talk directly; the gateway stays between them. "peers lost" counts
-losses in the peers' own library. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz, 100 Mbit/s) and the benchmark of 2005
+loopback. In *ops* (each figure is the mean of up to 40 operations) and *pipe* the traffic comes from unmodified signing JXSE 2.7 peers, elsewhere from unsigned edge
+peers of internal/lab/edgepeer/tcp. With a rendezvous the peers talk directly; the gateway stays between them. "(39 lost by the
+peers)": the peers' own library lost 39 messages, not the gateway or rendezvous. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz, 100 Mbit/s) and the benchmark of 2005
 (JXTA-J2SE 2.x, JXTA-C 2.x, gigabit). Machine load affects mainly the 99th percentiles.
 `

@@ -264,7 +264,7 @@ func table(t *testing.T, rows []row) string {
 		func(f string) int { return len(output(t, "brotli", "-q", "11", "-c", f)) },
 	}
 	var b strings.Builder
-	b.WriteString("| document | in the corpus | octets | coded | zstd | brotli | rewritten | coded |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| document | in the corpus | octets | coded | zstd | brotli | rewritten: octets | rewritten: coded |\n|---|---|---|---|---|---|---|---|\n")
 	for i, r := range rows {
 		if r.other() || r.quiet {
 			continue

@@ -37,10 +37,10 @@ var (
 	descCustodyBytes = desc("custody_bytes", "Octets of the messages waiting and under way to the peer.", "peer")
 
 	descItems     = desc("replica_items", "State items (peers, advertisements, pipes) of this site.")
-	descPeerItems = desc("replica_peer_items", "State items: of this site, held by the peer or under_way to it; of the peer's site, here (far).", "peer", "state")
+	descPeerItems = desc("replica_peer_items", "State items: held (of this site, the peer has it), under_way (of this site, on its way to the peer), far (of the peer's site, here).", "peer", "state")
 
 	descFilter = desc("filter_total",
-		"What operators' rules did, by rule (its label, or its line in the configuration): fits, and waited or dropped (beyond its rate).",
+		"Items and messages by operators' rule (its label, or its line in the configuration): fits (the rule matched); waited or dropped (the rule's rate was exceeded).",
 		"rule", "action", "event")
 
 	descNORM         = desc("norm_up", "1 while the libnorm process works.")
