@@ -150,7 +150,7 @@ func TestJournalRepair(t *testing.T) {
 	if code != 0 {
 		t.Errorf("stats: exit %d", code)
 	}
-	wants(t, out, `node       2 "node2"`, "format     3", `"mail"`, "a message of this site")
+	wants(t, out, `node         2 "node2"`, "format       3", `"mail"`, "a message of this site")
 
 	change(t, db, func(b []byte) []byte { // a page of the messages, as the tree has it
 		var r operator.JournalReport

@@ -35,7 +35,7 @@ func TestWithoutTheSecondProgram(t *testing.T) {
 		cmd.Env = append(cmd.Env, "PATH=/nowhere")
 		said, _ := cmd.CombinedOutput()
 		text := string(said)
-		if code := cmd.ProcessState.ExitCode(); code != cli.ExitUsage || strings.Count(text, "\n") != 1 || !strings.Contains(text, "the package aldis-gateway-lab brings it") {
+		if code := cmd.ProcessState.ExitCode(); code != cli.ExitUsage || strings.Count(text, "\n") != 1 || !strings.Contains(text, "install the package aldis-gateway-lab") {
 			t.Errorf("%q: exit %d, %s", args, code, text)
 		}
 	}
