@@ -23,10 +23,10 @@ const ForgetMost = seal.ForgetMost
 func RefusesDatagrams(reason string) bool { return keys.Refuses(reason) }
 
 // newKeys are the keys of a node that has these peers.
-func newKeys(cfg *Config, road keys.Road, peers []*mail.Peer) *keys.Keys {
+func newKeys(cfg *Config, services keys.Services, peers []*mail.Peer) *keys.Keys {
 	mul := cfg.Profile.Transport == profile.PMul
 	return keys.New(keys.Config{
-		ID: cfg.ID, Name: cfg.Name, Incarnation: cfg.Incarnation, Key: cfg.Key, Trust: cfg.Trust, Road: road,
+		ID: cfg.ID, Name: cfg.Name, Incarnation: cfg.Incarnation, Key: cfg.Key, Trust: cfg.Trust, Services: services,
 		Forward: !mul, Shared: mul && cfg.Group.IsValid(),
 		AckDelay: cfg.Profile.AckDelay, ProbeInterval: cfg.Profile.ProbeInterval, RoundTrip: carriage.TimingOf(cfg.Profile, cfg.Shore).RoundTrip,
 	}, peers)

@@ -28,7 +28,7 @@ func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (*bearer, 
 		return nil, err
 	}
 	b := &bearer{Bearer: made, billed: billed{Bill: g.cfg.Profile.Bill}}
-	b.linkProbes = &linkProbes{b: b, road: g, quiet: g.silence.quiet, peers: func() []*peer { return g.peers },
+	b.linkProbes = &linkProbes{b: b, services: g, quiet: g.silence.quiet, peers: func() []*peer { return g.peers },
 		shore: g.cfg.Shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
 	return b, nil
 }

@@ -124,7 +124,7 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.network.Network = cfg.Corpus
 	g.mail = mail.NewStore(g, cfg.Incarnation.Number, cfg.MaxWaiting, g.ended)
-	g.orders = orders{store: g.mail, road: g, adapters: &g.adapters,
+	g.orders = orders{store: g.mail, services: g, adapters: &g.adapters,
 		carrier: func(peer uint16) mail.Orders { return g.byID[peer].bearer.Carrier().Orders() }}
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {

@@ -28,7 +28,7 @@ func (LinkProbeOrder) GatewayEvent() {}
 // waits and the air is free, and never while this node is silent.
 type linkProbes struct {
 	b           *bearer
-	road        mail.Services
+	services        mail.Services
 	quiet       func() bool    // this node is silent
 	peers       func() []*peer // all of this node
 	shore       bool           // this end of the link is ashore
@@ -70,7 +70,7 @@ func (s *linkProbes) apply(now time.Time, o LinkProbeOrder) {
 				s.last.Peer = p.Name
 			}
 		}
-		s.road.Note("warn", "a link probe was refused", "why", text)
+		s.services.Note("warn", "a link probe was refused", "why", text)
 	}
 	plan, err := LinkProbePlan(s.b.Profile, s.shore, o.Budget)
 	switch {
@@ -89,7 +89,7 @@ func (s *linkProbes) apply(now time.Time, o LinkProbeOrder) {
 		s.peer, s.asker = p, probe.NewAsker(now, s.id^s.incarnation, plan)
 		s.before, s.own = s.datagrams(), 0
 		s.last = api.LinkProbeStatus{Ref: o.Ref, Peer: p.Name, State: api.LinkProbeRuns, Budget: o.Budget}
-		s.road.Note("info", "a link probe begins", "peer", p.Name, "budget_octets", o.Budget)
+		s.services.Note("info", "a link probe begins", "peer", p.Name, "budget_octets", o.Budget)
 	}
 }
 
@@ -120,7 +120,7 @@ func (s *linkProbes) receive(now time.Time, p *peer, f frame.LinkProbe, octets i
 	p.Ledger.Add(mail.Received, mail.LinkProbe, octets)
 	w, err := probe.Parse(f.Body)
 	if err != nil {
-		s.road.Drop("link_probe")
+		s.services.Drop("link_probe")
 		return
 	}
 	all := linkProbeOverhead - frame.LinkProbeOverhead + octets
@@ -130,7 +130,7 @@ func (s *linkProbes) receive(now time.Time, p *peer, f frame.LinkProbe, octets i
 			s.own++
 			return
 		}
-		s.road.Drop("link_probe")
+		s.services.Drop("link_probe")
 	default:
 		s.answerer(p).Receive(now, w, all)
 	}
@@ -208,10 +208,10 @@ func (s *linkProbes) ended(now time.Time) {
 	s.last.Others = s.datagrams() - s.before - s.own
 	if err := s.asker.Err(); err != nil {
 		s.last.State, s.last.Text = api.LinkProbeFailed, err.Error()
-		s.road.Note("warn", "a link probe has failed", "peer", s.peer.Name, "why", err)
+		s.services.Note("warn", "a link probe has failed", "peer", s.peer.Name, "why", err)
 	} else {
 		s.last.State, s.last.Packets = api.LinkProbeDone, s.asker.Packets()
-		s.road.Note("info", "a link probe is done", "peer", s.peer.Name, "sent_octets", s.last.Sent, "received_octets", s.last.Received)
+		s.services.Note("info", "a link probe is done", "peer", s.peer.Name, "sent_octets", s.last.Sent, "received_octets", s.last.Received)
 	}
 	s.asker, s.peer = nil, nil
 }
@@ -243,7 +243,7 @@ func (s *linkProbes) waits(p *peer) bool {
 // send puts a word on the air.
 func (s *linkProbes) send(now time.Time, p *peer, w probe.Word, octets int) bool {
 	body := probe.Append(nil, w, octets-linkProbeOverhead)
-	data, ok := s.road.Seal(p.ID, false, frame.Append(nil, frame.LinkProbe{Body: body}, true))
+	data, ok := s.services.Seal(p.ID, false, frame.Append(nil, frame.LinkProbe{Body: body}, true))
 	if !ok {
 		return false
 	}
@@ -253,7 +253,7 @@ func (s *linkProbes) send(now time.Time, p *peer, w probe.Word, octets int) bool
 	p.LastSent = now
 	air, rate := p.Link.Air()
 	air.Sent(now, &s.b.Profile, len(data), rate)
-	s.road.Send(p.Addr, data)
+	s.services.Send(p.Addr, data)
 	return true
 }
 

@@ -47,7 +47,7 @@ type MessageAnswer struct {
 // stand.
 type orders struct {
 	store    *mail.Store
-	road     orderRoad
+	services     orderRoad
 	adapters *adapters // which say what is a stream
 	carrier  func(peer uint16) mail.Orders
 	answers  []MessageAnswer
@@ -81,7 +81,7 @@ func (s *orders) answer(ref uint64) (MessageAnswer, bool) {
 	return MessageAnswer{}, false
 }
 
-func (s *orders) name(peer uint16) string { return s.road.siteName(peer) }
+func (s *orders) name(peer uint16) string { return s.services.siteName(peer) }
 
 // apply does what is ordered of a message, as far as it can be done, and answers in words.
 func (s *orders) apply(now time.Time, o MessageOrder) {
@@ -129,8 +129,8 @@ func (s *orders) try(now time.Time, o MessageOrder) MessageAnswer {
 	if o.Do == DoPrecede {
 		s.store.Lives.Mark(o.Message, o.Precedence)
 	}
-	s.road.TellFates(now)
-	s.road.Note("info", "an order for a message was carried out", "message", name, "order", what, "by", o.By, "peers", strings.Join(p.acts, ", "))
+	s.services.TellFates(now)
+	s.services.Note("info", "an order for a message was carried out", "message", name, "order", what, "by", o.By, "peers", strings.Join(p.acts, ", "))
 	return MessageAnswer{Known: true, Obeyed: true, Changed: true, Text: p.words(name, o)}
 }
 

@@ -129,10 +129,10 @@ func (g *Gateway) known(id uint16) *peer {
 }
 
 // newPeer is a sister gateway of which nothing is known yet, and no bearer.
-func newPeer(pc PeerConfig, road endingsRoad, lives *history.Lives, late bool) *peer {
-	p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, road, late)}
-	p.far = newFarCopy(p.ID, road)
-	p.ends = newOutcomes(p.Peer, road, lives)
+func newPeer(pc PeerConfig, services endingsRoad, lives *history.Lives, late bool) *peer {
+	p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, services, late)}
+	p.far = newFarCopy(p.ID, services)
+	p.ends = newOutcomes(p.Peer, services, lives)
 	return p
 }
 

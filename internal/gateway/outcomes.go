@@ -49,8 +49,8 @@ type endingsRoad interface {
 	waitsUntil(now time.Time, m *site.Message) time.Time
 }
 
-func newOutcomes(p *mail.Peer, road endingsRoad, lives *history.Lives) outcomes {
-	return outcomes{services: road, peer: p, lives: lives, pending: map[uint64]origin{}, byName: map[messageName]*storedMessage{}, texts: map[[2]string]*correspondence{}}
+func newOutcomes(p *mail.Peer, services endingsRoad, lives *history.Lives) outcomes {
+	return outcomes{services: services, peer: p, lives: lives, pending: map[uint64]origin{}, byName: map[messageName]*storedMessage{}, texts: map[[2]string]*correspondence{}}
 }
 
 // origin is how the sender of a message knows it, and in which era of its numbers that was.

@@ -66,10 +66,10 @@ func (s *orders) obeyClass(now time.Time, o ClassOrder) {
 	key := []byte{byte(o.Precedence)}
 	if before, is := s.holds[o.Precedence]; o.Do == DoHold && !is {
 		s.put(o.Precedence, h)
-		s.road.Record(bucketStanding, key, h.append(nil))
+		s.services.Record(bucketStanding, key, h.append(nil))
 	} else if o.Do == DoRelease && is {
 		delete(s.holds, o.Precedence)
-		s.road.Record(bucketStanding, key, nil)
+		s.services.Record(bucketStanding, key, nil)
 	} else {
 		o.By = before.by
 	}
@@ -100,7 +100,7 @@ func (s *orders) step(now time.Time) {
 		return
 	}
 	s.add(MessageAnswer{Ref: o.Ref, Known: true, Obeyed: true, Changed: true, Text: s.words()})
-	s.road.Note("info", "an order for all messages of a precedence was carried out", "precedence", o.Precedence.String(), "order", string(o.Do), "by", o.By, "messages", s.done)
+	s.services.Note("info", "an order for all messages of a precedence was carried out", "precedence", o.Precedence.String(), "order", string(o.Do), "by", o.By, "messages", s.done)
 	s.sweep, s.left = ClassOrder{}, nil
 }
 

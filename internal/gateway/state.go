@@ -143,8 +143,8 @@ type farCopy struct {
 	ends     replica.Calendar
 }
 
-func newFarCopy(peer uint16, road journal) farCopy {
-	return farCopy{peer: peer, services: road, items: map[string]site.Item{}}
+func newFarCopy(peer uint16, services journal) farCopy {
+	return farCopy{peer: peer, services: services, items: map[string]site.Item{}}
 }
 
 // put keeps an item that the journal has.

@@ -64,7 +64,7 @@ func (k *Keys) clockIsBehind(now time.Time) bool {
 // Start judges the clock and the rosters at the first Step.
 func (k *Keys) Start(now time.Time) {
 	if k.clockIsBehind(now) {
-		k.cfg.Road.Note("warn", "this node's clock is behind its last start, or before 2026; it does not check its peers' start times, and peers may refuse it. Set the clock and restart",
+		k.cfg.Services.Note("warn", "this node's clock is behind its last start, or before 2026; it does not check its peers' start times, and peers may refuse it. Set the clock and restart",
 			"clock", now.UTC(), "this_start", incarnationTime(k.cfg.Incarnation.Number))
 	}
 	k.Rosters.part()
@@ -162,7 +162,7 @@ func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent
 		k.overtaken(now, m, *hello)
 	}
 	if more || hello == nil {
-		k.cfg.Road.Drop(dropReason(seal.ErrUnproven))
+		k.cfg.Services.Drop(dropReason(seal.ErrUnproven))
 	}
 	if hello != nil && info.Newest {
 		m.stream = hello.Stream
@@ -173,7 +173,7 @@ func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent
 	switch {
 	case silent:
 		if m.may(now, "silent", time.Hour) {
-			k.cfg.Road.Note("warn", "this silent node has lost what it knew of a peer and may not ask; it refuses the peer's datagrams until the silence ends", "peer", m.Name)
+			k.cfg.Services.Note("warn", "this silent node has lost what it knew of a peer and may not ask; it refuses the peer's datagrams until the silence ends", "peer", m.Name)
 		}
 	case toAll && (info.NewIncarnation || info.Newest && m.may(now, "greeted", every)):
 		m.said["greeted"] = now
@@ -238,7 +238,7 @@ func greetingOf(body []byte) (frame.Greeting, bool) {
 // overtaken says that a peer knows a later start of this node than this one, so that it refuses what this one sends.
 func (k *Keys) overtaken(now time.Time, m *member, h frame.Hello) {
 	if h.HeardIncarnation > k.cfg.Incarnation.Number && m.may(now, "overtaken", sayAgain) {
-		k.cfg.Road.Note("error", "a peer has heard a later start of this node and refuses this one. Stop any other node with this id, or run gateway peer forget there",
+		k.cfg.Services.Note("error", "a peer has heard a later start of this node and refuses this one. Stop any other node with this id, or run gateway peer forget there",
 			"peer", m.Name, "id", k.cfg.ID, "this_start", incarnationTime(k.cfg.Incarnation.Number), "later_start", incarnationTime(h.HeardIncarnation))
 	}
 }
@@ -248,7 +248,7 @@ func (k *Keys) refuse(now time.Time, dg api.Datagram, o *Opened, err error, sile
 	if err == errMet {
 		return
 	}
-	k.cfg.Road.Drop(dropReason(err))
+	k.cfg.Services.Drop(dropReason(err))
 	m := k.known[o.From]
 	switch {
 	case errors.Is(err, seal.ErrAuth) && k.cfg.Trust != nil:
@@ -261,7 +261,7 @@ func (k *Keys) refuse(now time.Time, dg api.Datagram, o *Opened, err error, sile
 		k.isForged(now, o.From, dg)
 	case errors.Is(err, seal.ErrOwnID):
 		if k.known[k.cfg.ID].may(now, "own id", time.Minute) {
-			k.cfg.Road.Note("error", "two nodes with one id: another node of this network sends with this node's id; give one of them another",
+			k.cfg.Services.Note("error", "two nodes with one id: another node of this network sends with this node's id; give one of them another",
 				"id", k.cfg.ID, "address", dg.Addr)
 		}
 	case m == nil || !m.here:
@@ -272,7 +272,7 @@ func (k *Keys) refuse(now time.Time, dg api.Datagram, o *Opened, err error, sile
 		}
 	case errors.Is(err, seal.ErrFarIncarnation):
 		if m.may(now, "far", sayAgain) {
-			k.cfg.Road.Note("error", "a peer's start lies ahead of this clock; the gateway refuses the peer. Set the wrong clock, or run gateway peer forget ID --any-start here",
+			k.cfg.Services.Note("error", "a peer's start lies ahead of this clock; the gateway refuses the peer. Set the wrong clock, or run gateway peer forget ID --any-start here",
 				"peer", m.Name, "id", m.ID, "its_start", incarnationTime(o.Info.Incarnation.Number), "clock", now.UTC(), "address", dg.Addr)
 		}
 	case errors.Is(err, seal.ErrTwin):
@@ -308,7 +308,7 @@ func (k *Keys) stale(now time.Time, m *member, dg api.Datagram, o *Opened, silen
 
 func (k *Keys) twins(now time.Time, m *member, dg api.Datagram) {
 	if m.may(now, "twins", time.Minute) {
-		k.cfg.Road.Note("error", "two nodes with one id, or a peer on an old copy of its data; each datagram of the older one is dropped",
+		k.cfg.Services.Note("error", "two nodes with one id, or a peer on an old copy of its data; each datagram of the older one is dropped",
 			"id", m.ID, "peer", m.Name, "address", dg.Addr)
 	}
 }
@@ -321,7 +321,7 @@ func (k *Keys) otherKey(now time.Time, dg api.Datagram) {
 	}
 	m.strange++
 	if m.strange >= keySigns && (m.LastHeard.IsZero() || now.Sub(m.LastHeard) >= time.Minute) && m.may(now, "key", sayAgain) {
-		k.cfg.Road.Note("warn", "datagrams from a peer's address or id fail authentication; they are dropped. Does the peer have another network key?",
+		k.cfg.Services.Note("warn", "datagrams from a peer's address or id fail authentication; they are dropped. Does the peer have another network key?",
 			"peer", m.Name, "address", dg.Addr, "datagrams", m.strange)
 	}
 }
@@ -409,7 +409,7 @@ func (k *Keys) isForged(now time.Time, id uint16, dg api.Datagram) {
 		k.opener.Mute(id, true)
 	}
 	if m.may(now, "forged", sayAgain) {
-		k.cfg.Road.Note("error", "a member of the network sends group datagrams in another node's name; they are refused. Find it, and have the authority remove it from the roster",
+		k.cfg.Services.Note("error", "a member of the network sends group datagrams in another node's name; they are refused. Find it, and have the authority remove it from the roster",
 			"in_the_name_of", name, "address", dg.Addr, "address_of", k.at(dg.Addr), "datagrams", count)
 	}
 }
@@ -417,7 +417,7 @@ func (k *Keys) isForged(now time.Time, id uint16, dg api.Datagram) {
 // isGone says that a node which the roster does not name any more still sends.
 func (k *Keys) isGone(now time.Time, id uint16, dg api.Datagram) {
 	if m := k.known[id]; m != nil && m.may(now, "gone", sayAgain) {
-		k.cfg.Road.Note("warn", "a node that the roster no longer names, or not with this key, sends datagrams; they are refused",
+		k.cfg.Services.Note("warn", "a node that the roster no longer names, or not with this key, sends datagrams; they are refused",
 			"id", id, "address", dg.Addr)
 	}
 }
@@ -448,7 +448,7 @@ func (k *Keys) otherName(now time.Time, dg api.Datagram) {
 	one.foreign++
 	one.strange++
 	if one.strange >= keySigns && one.may(now, "name", sayAgain) {
-		k.cfg.Road.Note("warn", "datagrams in a peer's name fail authentication with its key; they are refused. A stranger sends them, or rosters or node keys differ",
+		k.cfg.Services.Note("warn", "datagrams in a peer's name fail authentication with its key; they are refused. A stranger sends them, or rosters or node keys differ",
 			"in_the_name_of", one.Name, "address", dg.Addr, "address_of", k.at(dg.Addr), "datagrams", one.foreign)
 	}
 }

@@ -3,7 +3,7 @@
 // docs/decisions/forward-secrecy.md.
 //
 // It reads what is known of a peer (mail.Peer) and changes nothing there: what is to be done about a peer is in the values
-// that it returns. What it wants in the journal or the log goes to its Road at once.
+// that it returns. What it wants in the journal or the log goes to its Services at once.
 //
 // Read keys.go first, then authenticator.go (datagrams), rollover.go (newer rosters) and rosterhistory.go (which rosters a node has kept).
 package keys
@@ -37,8 +37,8 @@ type Trust struct {
 	Hold   func(octets []byte)
 }
 
-// Road is what the keys have from the gateway around them.
-type Road interface {
+// Services is what the keys have from the gateway around them.
+type Services interface {
 	// Record changes the journal, with all else of this Step.
 	Record(bucket string, key, value []byte)
 	// Note says something in the operator's log; Drop counts a datagram that came to nothing.
@@ -53,7 +53,7 @@ type Config struct {
 	Incarnation seal.Incarnation
 	Key         seal.Key
 	Trust       *Trust // nil: Key
-	Road        Road
+	Services        Services
 	// Forward: ephemeral keys are made, where Trust has Chance. On a link where a peer's silence is a matter of course none are.
 	Forward bool
 	Shared  bool // all share one channel, and a greeting there is heard by all
@@ -153,7 +153,7 @@ func (k *Keys) Forget(id uint16, anyStart bool) bool {
 	if !k.opener.Forget(id, anyStart) {
 		return false
 	}
-	k.cfg.Road.Record(BucketSeal, key(id), nil)
+	k.cfg.Services.Record(BucketSeal, key(id), nil)
 	m := k.known[id]
 	forgotten := m.forgotten + 1
 	m.visit = newVisit(m.counted...)
@@ -170,7 +170,7 @@ func (k *Keys) Close(id uint16) {
 // record makes durable which datagrams of a peer have come: it keeps replays out.
 func (k *Keys) record(id uint16) {
 	state := k.opener.State(id)
-	k.cfg.Road.Record(BucketSeal, key(id), state.Append(nil))
+	k.cfg.Services.Record(BucketSeal, key(id), state.Append(nil))
 }
 
 func key(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
@@ -189,11 +189,11 @@ func (k *Keys) Due() time.Time { return due.Earliest(k.Rosters.due(), k.forward.
 func (k *Keys) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 	data, err := k.sealer.Seal(nil, to, long, frames)
 	if errors.Is(err, seal.ErrNoKey) {
-		k.cfg.Road.Drop("no_key")
+		k.cfg.Services.Drop("no_key")
 		return nil, false
 	}
 	if err != nil {
-		k.cfg.Road.Note("error", "the datagram counter is used up; restart the gateway to get a new key")
+		k.cfg.Services.Note("error", "the datagram counter is used up; restart the gateway to get a new key")
 	}
 	return data, err == nil
 }

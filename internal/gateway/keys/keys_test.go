@@ -18,7 +18,7 @@ import (
 
 var start = time.Date(2027, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// book is the Road of a node.
+// book is the Services of a node.
 type book struct {
 	records, dropped []string
 }
@@ -55,7 +55,7 @@ func newNode(t *testing.T, id uint16, first *roster.Roster, others ...uint16) *n
 		n.peers[other] = mail.NewPeer(other, string(rune('a'+other)), addr, nil, false)
 		list, states[other] = append(list, n.peers[other]), seal.PeerState{}
 	}
-	n.Keys = keys.New(keys.Config{ID: id, Name: string(rune('a' + id)), Incarnation: seal.Incarnation{Number: uint32(start.Unix()) + uint32(id)}, Road: &n.book,
+	n.Keys = keys.New(keys.Config{ID: id, Name: string(rune('a' + id)), Incarnation: seal.Incarnation{Number: uint32(start.Unix()) + uint32(id)}, Services: &n.book,
 		Trust:    &keys.Trust{Own: sim.NodeKey(id), Authority: sim.Authority().Public(), Roster: first},
 		AckDelay: time.Second, ProbeInterval: time.Minute, RoundTrip: time.Second}, list)
 	if err := n.Begin(states); err != nil {

@@ -203,7 +203,7 @@ func (o *Rosters) Names(id uint16) bool { return !o.known[id].gone }
 // seals makes a roster the one that is sealed with for all.
 func (o *Rosters) seals(serial uint32) {
 	o.use = serial
-	o.cfg.Road.Record(BucketRoster, serialKey(0), serialKey(serial))
+	o.cfg.Services.Record(BucketRoster, serialKey(0), serialKey(serial))
 }
 
 func serialKey(serial uint32) []byte { return binary.BigEndian.AppendUint32(nil, serial) }
@@ -212,7 +212,7 @@ func serialKey(serial uint32) []byte { return binary.BigEndian.AppendUint32(nil,
 func (o *Rosters) Give(r *roster.Roster) {
 	if err := o.take(r, "an operator"); err != nil {
 		o.refusals, o.refusal = o.refusals+1, err.Error()
-		o.cfg.Road.Note("warn", "a roster was rejected; nothing has changed", "error", err)
+		o.cfg.Services.Note("warn", "a roster was rejected; nothing has changed", "error", err)
 		return
 	}
 	o.given, o.spread = r.Serial, true
@@ -237,7 +237,7 @@ func (o *Rosters) take(r *roster.Roster, from string) error {
 	}
 	o.seals(max(o.use, o.list[len(o.list)-1].Serial))
 	c := r.ChangeFrom(old)
-	o.cfg.Road.Note("info", "a newer roster is in force", "serial", r.Serial, "from", from, "added", c.Added, "gone", c.Gone, "rekeyed", c.Rekeyed)
+	o.cfg.Services.Note("info", "a newer roster is in force", "serial", r.Serial, "from", from, "added", c.Added, "gone", c.Gone, "rekeyed", c.Rekeyed)
 	if err := o.turnKeys(); err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func (o *Rosters) contest(now time.Time, r *roster.Roster, from string) error {
 // disputed says that several rosters have one serial.
 func (o *Rosters) disputed(from string) {
 	if r := o.common; r != nil && len(o.alike()) > 1 {
-		o.cfg.Road.Note("error", "the authority signed two rosters with one serial; only nodes in both are heard until a roster with a higher serial comes",
+		o.cfg.Services.Note("error", "the authority signed two rosters with one serial; only nodes in both are heard until a roster with a higher serial comes",
 			"serial", r.Serial, "digests", o.digests(), "from", from)
 	}
 }
@@ -288,17 +288,17 @@ func secondKey(r *roster.Roster) []byte {
 // enter puts a roster that names this node at a place among those that it goes by, and into the journal.
 func (o *Rosters) enter(at int, r *roster.Roster, key []byte, from string) error {
 	if _, err := r.Epoch(o.cfg.ID, o.cfg.Trust.Own); err != nil {
-		o.cfg.Road.Note("error", "a newer roster does not name this node with its key; the gateway keeps the older one, and peers will stop hearing it",
+		o.cfg.Services.Note("error", "a newer roster does not name this node with its key; the gateway keeps the older one, and peers will stop hearing it",
 			"serial", r.Serial, "from", from)
 		return err
 	}
 	o.list = slices.Insert(slices.Clone(o.list), at, r)
 	for _, gone := range o.list[min(len(o.list), seal.MaxEpochs):] {
-		o.cfg.Road.Record(BucketRoster, serialKey(gone.Serial), nil)
-		o.cfg.Road.Record(BucketRoster, secondKey(gone), nil)
+		o.cfg.Services.Record(BucketRoster, serialKey(gone.Serial), nil)
+		o.cfg.Services.Record(BucketRoster, secondKey(gone), nil)
 	}
 	o.list = o.list[:min(len(o.list), seal.MaxEpochs)]
-	o.cfg.Road.Record(BucketRoster, key, r.Append(nil))
+	o.cfg.Services.Record(BucketRoster, key, r.Append(nil))
 	return nil
 }
 
@@ -337,7 +337,7 @@ func (o *Rosters) hear(now time.Time, id uint16, h frame.Hello) {
 	}
 	if its.newest == r.Serial && len(o.alike()) == 1 && (m.noted.IsZero() || now.Sub(m.noted) >= sayAgain) {
 		m.noted = now
-		o.cfg.Road.Note("error", "a peer has another roster with the same serial; the gateway asks for it. Only nodes in both are heard until a higher serial comes",
+		o.cfg.Services.Note("error", "a peer has another roster with the same serial; the gateway asks for it. Only nodes in both are heard until a higher serial comes",
 			"peer", m.Name, "serial", r.Serial, "digest_here", r.Fingerprint())
 	}
 	m.denied = now
@@ -479,7 +479,7 @@ func (o *Rosters) Refused(now time.Time, t Telling, by []*mail.Peer) {
 		m := o.known[p.ID]
 		m.told, m.changed, m.lags = 0, 0, now
 		o.retry = now.Add(time.Minute)
-		o.cfg.Road.Note("warn", "a roster cannot be sent to a peer now; the gateway tries again", "peer", p.Name, "serial", t.serial)
+		o.cfg.Services.Note("warn", "a roster cannot be sent to a peer now; the gateway tries again", "peer", p.Name, "serial", t.serial)
 	}
 }
 
@@ -494,7 +494,7 @@ func (o *Rosters) Turn(now time.Time) {
 	if o.use < r.Serial && (r.At.IsZero() && all || !r.At.IsZero() && !now.Before(r.At)) {
 		o.seals(r.Serial)
 		o.turnKeys()
-		o.cfg.Road.Note("info", "group datagrams are sealed by the new roster from now on", "serial", r.Serial)
+		o.cfg.Services.Note("info", "group datagrams are sealed by the new roster from now on", "serial", r.Serial)
 	}
 }
 
@@ -562,8 +562,8 @@ func (o *Rosters) Arrived(now time.Time, id uint16, octets []byte) (owed []uint1
 		err = nil
 	}
 	if err != nil {
-		o.cfg.Road.Drop("roster")
-		o.cfg.Road.Note("warn", "a roster from a peer was rejected", "peer", m.Name, "error", err)
+		o.cfg.Services.Drop("roster")
+		o.cfg.Services.Note("warn", "a roster from a peer was rejected", "peer", m.Name, "error", err)
 		return []uint16{id}
 	}
 	o.knows(m, m.keeps.with(r.Serial))

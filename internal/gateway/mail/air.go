@@ -94,7 +94,7 @@ func (a *Air) Arrived(peer *Peer) {
 func (a *Air) Needless() { a.copies = nil }
 
 // Idle repeats one of what is kept if its time has come. The caller says that nothing else waits for this transmitter.
-func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, road Services) {
+func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, services Services) {
 	if !due.Reached(now, a.Due()) {
 		return
 	}
@@ -115,7 +115,7 @@ func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, road Services
 		c.peer.Counts.DatagramsSent++
 		c.peer.LastSent = now
 	}
-	road.Send(c.to, c.data)
+	services.Send(c.to, c.data)
 }
 
 // Due is when Idle has something to do; zero: not by itself.

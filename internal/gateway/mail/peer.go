@@ -38,7 +38,7 @@ type Stamp struct{ Incarnation, Counter uint32 }
 func (p *Peer) Reachable() bool { return p.Addr.IsValid() && !p.Gone }
 
 // NewPeer is a peer that was never heard.
-func NewPeer(id uint16, name string, addr netip.AddrPort, road Services, late bool) *Peer {
+func NewPeer(id uint16, name string, addr netip.AddrPort, services Services, late bool) *Peer {
 	p := &Peer{ID: id, Name: name, Paths: NewPaths(addr), Handshake: Handshake{Stream: 1}, Turn: NewTurn(ReadOctets)}
 	if late {
 		p.Turn = NewTurn(ReadWhole)
@@ -49,7 +49,7 @@ func NewPeer(id uint16, name string, addr netip.AddrPort, road Services, late bo
 			p.Box.waiting[queue].levels[rank].rota = &p.Box.rotas[rank]
 		}
 	}
-	p.Reader = Reader{peer: id, services: road, late: late}
+	p.Reader = Reader{peer: id, services: services, late: late}
 	p.Reader.clear()
 	return p
 }

@@ -67,8 +67,8 @@ const (
 )
 
 // NewAudience makes one that knows no number yet.
-func NewAudience(road Services, policy Policy) *SharedHistory {
-	return &SharedHistory{Next: 1, services: road, policy: policy, flows: map[envelope.Flow]*Flow{}, latest: map[string]*Message{},
+func NewAudience(services Services, policy Policy) *SharedHistory {
+	return &SharedHistory{Next: 1, services: services, policy: policy, flows: map[envelope.Flow]*Flow{}, latest: map[string]*Message{},
 		settled: map[uint64]*site.Message{}, from: 1, bulk: envelope.Histories{Long: true}}
 }
 

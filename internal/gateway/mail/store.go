@@ -40,8 +40,8 @@ type Store struct {
 
 // NewStore makes a store whose IDs are those of this start: incarnation is new at every start. most bounds the octets held for
 // one peer, ended hears of each message and recipient once.
-func NewStore(road Services, incarnation uint32, most int, ended func(*Entry, Fate)) *Store {
-	return &Store{services: road, ended: ended, most: most, next: uint64(incarnation) << 32, byID: map[uint64]*Message{}}
+func NewStore(services Services, incarnation uint32, most int, ended func(*Entry, Fate)) *Store {
+	return &Store{services: services, ended: ended, most: most, next: uint64(incarnation) << 32, byID: map[uint64]*Message{}}
 }
 
 // New makes a message of content. It is in custody from Wait or Start on.
