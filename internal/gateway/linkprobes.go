@@ -28,7 +28,7 @@ func (LinkProbeOrder) GatewayEvent() {}
 // waits and the air is free, and never while this node is silent.
 type linkProbes struct {
 	b           *bearer
-	services        mail.Services
+	services    mail.Services
 	quiet       func() bool    // this node is silent
 	peers       func() []*peer // all of this node
 	shore       bool           // this end of the link is ashore

@@ -47,7 +47,7 @@ type MessageAnswer struct {
 // stand.
 type orders struct {
 	store    *mail.Store
-	services     orderRoad
+	services orderRoad
 	adapters *adapters // which say what is a stream
 	carrier  func(peer uint16) mail.Orders
 	answers  []MessageAnswer

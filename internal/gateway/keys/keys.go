@@ -53,7 +53,7 @@ type Config struct {
 	Incarnation seal.Incarnation
 	Key         seal.Key
 	Trust       *Trust // nil: Key
-	Services        Services
+	Services    Services
 	// Forward: ephemeral keys are made, where Trust has Chance. On a link where a peer's silence is a matter of course none are.
 	Forward bool
 	Shared  bool // all share one channel, and a greeting there is heard by all
