@@ -50,10 +50,10 @@ var Districts = []District{
 
 // Rooms is the map. Check fails when the source disagrees with it.
 var Rooms = []Room{
-	{"ground/due", Pure, "ground", false, "Timers as values: the earlier of two times, and a heap of deadlines.", nil},
+	{"ground/due", Pure, "ground", false, "Timers as values: picks the earlier of two times; a heap of deadlines.", nil},
 	{"ground/when", Pure, "ground", false, "Reads times as people write them: 10:32, date-time groups, durations.", nil},
 
-	{"site", Words, "words", false, "Items, messages, marks, outcomes (fates), orders to a LAN, notes.", nil},
+	{"site", Words, "words", false, "What adapters and core exchange: items, messages with the marks of rules, outcomes, orders to an adapter, notes.", nil},
 
 	{"jxta", Pure, "JXTA", false, "IDs, addresses, binary messages, framing, XML documents: Append and Parse.", []string{"site"}},
 	{"advcache", Pure, "JXTA", false, "Keeps advertisements by group, type and ID, with lifetimes, and answers queries.", []string{"ground/due", "jxta"}},
@@ -62,7 +62,7 @@ var Rooms = []Room{
 	{"link/profile", Pure, "link", false, "Link profiles: what a link does to packets and how a gateway uses it.", []string{"profiles"}},
 	{"link/seal", C, "link", false, "Encrypts and authenticates datagrams with libsodium; counters, incarnations, replay window.", nil},
 	{"link/roster", Pure, "link", false, "The members of a network: ids, names, public keys, signed by an authority.", []string{"link/seal"}},
-	{"link/frame", Pure, "link", false, "The frames inside a sealed datagram.", nil},
+	{"link/frame", Pure, "link", false, "Reads and writes the frames inside a sealed datagram.", nil},
 	{"link/probe", Pure, "link", false, "The messages by which two gateways measure their link, within a budget of octets.", []string{"ground/due", "link/profile"}},
 	{"link/custody", Pure, "link", false, "Delivers every message exactly once: numbers, acknowledgements, window, loss detection, probes.", []string{"link/frame"}},
 	{"link/segment", Pure, "link", false, "Cuts long messages into segments that fill datagrams, and joins them again.", []string{"link/frame"}},
@@ -85,18 +85,18 @@ var Rooms = []Room{
 	{"jxtabridge/peertest", Edge, "adapters", false, "Contains only tests: two joined bridges with unmodified JXTA peers.", nil},
 	{"adapters/tak", Pure, "adapters", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{
 		"adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "adapters/tak/track", "ground/due", "site"}},
-	{"adapters/tak/cot", Pure, "adapters", false, "CoT events: XML, version 1 of the TAK protocol, and streams of either.", nil},
+	{"adapters/tak/cot", Pure, "adapters", false, "CoT events: as XML, in version 1 of the TAK protocol, and as a stream of either form.", nil},
 	{"adapters/tak/code", Pure, "adapters", false, "CoT events and positions of units as typed records for the link.", []string{"adapters/tak/cot"}},
 	{"adapters/tak/rule", Pure, "adapters", false, "Which CoT events cross, how precisely positions are sent, and what goes first.", []string{"adapters/tak/cot", "rules/filter", "site"}},
-	{"adapters/tak/track", Pure, "adapters", false, "Units of this and other sites, and when a far picture would be wrong.", []string{"adapters/tak/code", "adapters/tak/cot", "ground/due"}},
+	{"adapters/tak/track", Pure, "adapters", false, "Keeps the units of this and other sites, and decides when another site shows a unit too far from its true position.", []string{"adapters/tak/code", "adapters/tak/cot", "ground/due"}},
 	{"adapters/corpusexchange", Pure, "adapters", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
-	{"adapters/interop", Pure, "adapters", false, "Joins the adapters of one gateway by rule: one picture, one chat room.", []string{
+	{"adapters/interop", Pure, "adapters", false, "Passes positions and chat between the adapters of one gateway, by rule.", []string{
 		"adapters/tak", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "ground/due", "jxta", "jxtabridge",
 		"rules/filter", "rules/query", "site"}},
 
-	{"gateway/api", Words, "core", false, "What gateway and edges say to each other: events, outputs, records of the journal, rows of status.", []string{"link/probe", "rules/filter", "site"}},
+	{"gateway/api", Words, "core", false, "What the gateway and the edges tell each other: events, outputs, records of the journal, rows of status.", []string{"link/probe", "rules/filter", "site"}},
 	{"gateway/mail/history", Pure, "core", false, "The history of each message of this site.", []string{"site"}},
-	{"gateway/mail", Pure, "core", false, "Custody: holds every message until it has ended for each recipient.", []string{
+	{"gateway/mail", Pure, "core", false, "Custody: holds every message until the message has an outcome for each recipient.", []string{
 		"gateway/api", "gateway/mail/history", "ground/due", "link/compact", "link/custody", "link/envelope", "link/frame",
 		"link/profile", "link/replica", "link/seal", "site"}},
 	{"gateway/unicast", Pure, "core", false, "The carrier of datagrams to each peer: HELLOs, acknowledgements, the direct queue, NORM.", []string{
@@ -105,28 +105,28 @@ var Rooms = []Room{
 	{"gateway/group", Pure, "core", false, "The carrier of messages to several peers at once: P_Mul.", []string{
 		"gateway/api", "gateway/mail", "gateway/mail/history", "ground/due", "link/compact", "link/envelope", "link/frame",
 		"link/profile", "link/replica", "link/seal", "pmul", "site"}},
-	{"gateway/carriage", Pure, "core", false, "Makes the carriers of a bearer from its profile; it alone knows them by name.", []string{
+	{"gateway/carriage", Pure, "core", false, "Makes the carriers of a bearer from the bearer's profile; no other package of the gateway names a particular carrier.", []string{
 		"gateway/api", "gateway/group", "gateway/mail", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
 	{"gateway/keys", Pure, "core", false, "Decides which keys and rosters a node uses, and which datagrams it accepts.", []string{
 		"gateway/api", "gateway/mail", "ground/due", "link/frame", "link/roster", "link/seal"}},
 	{"gateway/forecast", Pure, "core", false, "Tells operators where messages and advertisements are, and when they will arrive.", []string{
 		"gateway/api", "gateway/mail", "gateway/mail/history", "link/frame", "link/profile", "link/replica", "rules/filter",
 		"site"}},
-	{"gateway", Pure, "core", false, "The whole way of a message in one Step: adapters, rules, replication, bearers.", []string{
+	{"gateway", Pure, "core", false, "Takes a message its whole way in one Step: adapters, rules, replication, bearers.", []string{
 		"gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history",
 		"ground/due", "link/compact", "link/custody", "link/envelope", "link/frame", "link/probe", "link/profile",
 		"link/replica", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "site"}},
 
 	{"edge/lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"ground/due", "jxta", "jxtabridge", "site"}},
-	{"edge/lan/taklan", Edge, "edges", false, "Streams and mesh of TAK devices, with bounds.", []string{"adapters/tak", "adapters/tak/cot", "edge/lan", "ground/due", "site"}},
+	{"edge/lan/taklan", Edge, "edges", false, "Sockets towards TAK devices: streams and the multicast mesh, with bounds.", []string{"adapters/tak", "adapters/tak/cot", "edge/lan", "ground/due", "site"}},
 	{"edge/lan/takfiles", Edge, "edges", false, "Stores data packages and serves them to TAK devices: the Marti API over HTTP.", []string{"adapters/tak", "edge/atrest", "site"}},
 	{"edge/radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway/api"}},
 	{"edge/infile", Edge, "edges", false, "Reads files that an operator has named; accepts regular files only.", nil},
 	{"edge/journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: commits, check at the start, repair.", []string{
 		"edge/atrest", "edge/infile", "edge/journal/pages"}},
 	{"edge/journal/pages", Pure, "edges", false, "Reads the pages of a bbolt file without trusting them.", nil},
-	{"edge/atrest", Edge, "edges", false, "Encrypts files with a key that is not on their disk; overwrites the clear ones.", nil},
-	{"edge/rights/calls", Edge, "edges", false, "Filters of system calls, made from rules.", nil},
+	{"edge/atrest", Edge, "edges", false, "Encrypts files with a key that is not on their disk; overwrites the unencrypted files.", nil},
+	{"edge/rights/calls", Edge, "edges", false, "Makes filters of system calls from rules.", nil},
 	{"edge/rights", Edge, "edges", false, "Drops rights that the gateway's process does not need: files, system calls, core dumps.", []string{"edge/rights/calls"}},
 	{"edge/norm/cell", Edge, "edges", false, "Confines a process: namespaces, no capabilities, a short list of system calls.", []string{"edge/rights/calls"}},
 	{"edge/norm", Edge, "edges", false, "Runs libnorm in a confined child process, behind loopback addresses.", []string{"edge/norm/cell", "gateway/api", "link/elide"}},
@@ -137,9 +137,9 @@ var Rooms = []Room{
 	{"edge/daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"edge/audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"edge/atrest", "edge/infile"}},
 
-	{"operator/logbook", Pure, "operator", false, "Key and meaning of every line of the log: docs/log.md.", nil},
+	{"operator/logbook", Pure, "operator", false, "Names the key and the meaning of every line of the log, as docs/log.md shows them.", nil},
 	{"operator/manual", Pure, "operator", false, "Help, man pages and shell completions from one description of the commands.", nil},
-	{"operator/control/glance", Pure, "operator", false, "Condenses the status for page and top: alarms, what waits, use of the link.", []string{"gateway/api", "site"}},
+	{"operator/control/glance", Pure, "operator", false, "Condenses the status for the page and `gateway top`: alarms, waiting messages, use of the link.", []string{"gateway/api", "site"}},
 	{"operator/control/page", Edge, "operator", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"operator/control", Edge, "operator", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
 		"adapters/corpusexchange", "edge/audit", "edge/norm", "edge/radio", "edge/rights", "gateway", "gateway/api",

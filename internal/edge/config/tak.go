@@ -150,7 +150,7 @@ func takRuleKeys(t *rule.Rule) []key {
 		}), "the peer to which the event goes; not on a radio network"},
 		{"box", parsed(&t.Box, "must be %v, is %q", rule.ParseBox), "south, west, north, east in degrees"},
 		{"polygon", parsed(&t.Polygon, "%v, is %q", rule.ParsePolygon), "latitude and longitude of 3 to 256 corners in order"},
-		{"around", parsed(&t.Around, "must %v, is %q", rule.ParseCircle), "latitude, longitude, metres; or `own`, uid of a unit of this site, metres"},
+		{"around", parsed(&t.Around, "must %v, is %q", rule.ParseCircle), "a circle: latitude, longitude, metres; or the word `own`, uid of a unit of this site, metres"},
 		{"speed_min", whole(&t.Slowest, 0, 0, 100_000), ""}, {"speed_max", whole(&t.Fastest, 0, 0, 100_000), "metres a second"},
 		{"octets_min", whole(&t.Least, 0, 1, math.MaxInt32), ""},
 		{"octets_max", whole(&t.Most, 0, 1, math.MaxInt32), "size of the event as XML"},
@@ -158,10 +158,10 @@ func takRuleKeys(t *rule.Rule) []key {
 			"`allow`, or `local`: the event stays on this LAN"},
 		{"bound", whole(&t.Bound, 0, 0, 100_000), "as in `[tak]`"},
 		{"every", duration(&t.Every, 0, time.Second, 24*time.Hour), "least time between two reports of a unit"},
-		{"octets_per_minute", whole(&t.Rate, 0, 1, 1_000_000), "coded octets to one site; beyond it events stay here, and units follow later"},
-		{"precedence", choice(&t.Precedence, "", site.Precedences, precedence...), "deferred units go after the others"},
+		{"octets_per_minute", whole(&t.Rate, 0, 1, 1_000_000), "most coded octets a minute to one site; beyond it positions are sent later, and other events are not sent"},
+		{"precedence", choice(&t.Precedence, "", site.Precedences, precedence...), "of an event on the link; of positions only `deferred` counts: they go after the others"},
 		{"expires", duration(&t.Expires, 0, time.Second, 365*24*time.Hour),
-			"an event that is no position is not sent when older; default: its stale time decides"},
+			"how long an event may wait, positions excepted; default: until its stale time"},
 	}
 }
 

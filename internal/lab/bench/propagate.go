@@ -18,7 +18,7 @@ func propagate(ctx context.Context, r *run) ([]Row, error) {
 	window := time.Duration(r.quick(5000, 500)) * time.Millisecond
 	rows := []Row{
 		{What: fmt.Sprintf("messages of 1 kB sent to %d listeners", listeners), Unit: "per second", Published: "9.06 (2004)"},
-		{What: fmt.Sprintf("handed out to all %d together", listeners), Unit: "per second"},
+		{What: fmt.Sprintf("messages handed out, summed over the %d listeners", listeners), Unit: "per second"},
 	}
 	pipe := edgepeer.NamedPipe("bench-wire")
 	const ahead = 32
@@ -71,7 +71,7 @@ func propagate(ctx context.Context, r *run) ([]Row, error) {
 		}
 		lost := sent*listeners - int(got.Load())
 		rows[0].put(s, Figure{Value: float64(handed) / listeners / took.Seconds(), Lost: lost,
-			Note: fmt.Sprintf("%.0f us of processor for each handed out", float64(cpu.Microseconds())/float64(max(1, handed)))})
+			Note: fmt.Sprintf("%.0f us of processor for each message handed to a listener", float64(cpu.Microseconds())/float64(max(1, handed)))})
 		rows[1].put(s, Figure{Value: float64(handed) / took.Seconds()})
 		return nil
 	})

@@ -237,7 +237,7 @@ type outcome struct {
 }
 
 func (o outcome) note() string {
-	return fmt.Sprintf("median %.2g ms, p99 %.2g ms, %.0f us of processor each", o.p50, o.p99, float64(o.cpu)/1e3)
+	return fmt.Sprintf("median %s ms, p99 %s ms, %.0f us of processor each", number(o.p50), number(o.p99), float64(o.cpu)/1e3)
 }
 
 // gather ends a measurement: waits for what is still under way and adds up.
@@ -409,7 +409,7 @@ func queries(ctx context.Context, r *run) ([]Row, error) {
 		{What: "99th percentile at 200 questions per second", Unit: "ms"},
 		{What: "99th percentile at 2,000 questions per second", Unit: "ms", Must: 20, Aim: 5, Less: true},
 		{What: "99th percentile at 10,000 questions per second", Unit: "ms"},
-		{What: "resident memory after it", Unit: "MB"},
+		{What: "resident memory after these measurements", Unit: "MB"},
 	}
 	rates := map[int]int{3: 16, 4: 200, 5: 2000, 6: 10000}
 	err := r.both(ctx, func(ctx context.Context, s *server) error {
@@ -459,7 +459,7 @@ func queries(ctx context.Context, r *run) ([]Row, error) {
 		}
 		rows[1].put(s, Figure{Value: half.rate, Lost: half.lost, Note: half.note()})
 		change := 100 * (full.rate - half.rate) / full.rate
-		rows[2].put(s, Figure{Value: max(0, change), Note: fmt.Sprintf("rate %+.1f %%", -change)})
+		rows[2].put(s, Figure{Value: max(0, change), Note: fmt.Sprintf("the rate changed by %+.1f %%", -change)})
 		rows[7].put(s, Figure{Value: s.cost().resident})
 		return nil
 	})

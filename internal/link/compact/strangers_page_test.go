@@ -7,11 +7,11 @@ const strangersHead = `# What the documents of other software cost
 Written by ` + "`" + `make sizes` + "`" + `; a test compares this page with the code. The messages come from generators
 (internal/link/compact/strangers_test.go). They share no code, name or sentence with the generators of the model's corpus
 (` + "`" + `go test -run TestStrangersAreStrangers ./internal/link/compact` + "`" + `). An unforeseen variant of a format costs more.
-An unknown format costs as much as with brotli, two to ten times what it could: teach it (docs/orders.md, "Teach the gateway your formats").
+An unknown format costs as much as with brotli, two to ten times as much as after teaching: teach it (docs/orders.md, "Teach the gateway your formats").
 
 ## Formats
 
-Each figure is a mean in octets, with the octet that names the codec. *First*: 60 first messages of a flow. *After another flow*: first
+Each figure is a mean in octets, with the octet that names the codec. *First*: the first messages of 60 flows. *After another flow*: first
 messages after six messages of another flow of the kind (docs/decisions/flows.md). *2nd*, *10th*: those messages of five flows. *zstd*:
 first messages with zstd -19 and a dictionary of 16 KiB from 200 samples of the kind, which no receiver on a link would have.
 
@@ -20,7 +20,7 @@ first messages with zstd -19 and a dictionary of 16 KiB from 200 samples of the 
 `
 
 const strangersTail = `
-Lines of chat on the topics above cost %s. Expect the second figure, because those lines were written after the corpus.
+Lines of chat on the topics of these generators cost %s. Expect the second figure: its lines were written after the corpus, which therefore cannot fit them.
 
 ## Taught
 

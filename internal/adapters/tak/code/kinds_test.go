@@ -299,7 +299,7 @@ func TestKinds(t *testing.T) {
 	if len(list) != 40 {
 		t.Errorf("%d kinds", len(list))
 	}
-	text := "| kind | CoT | after the first of its flow |\n|---|---|---|\n"
+	text := "| kind | CoT as XML | a later event of the same flow, on the link |\n|---|---|---|\n"
 	var after []int
 	for _, s := range list {
 		after = append(after, s.after)
@@ -310,7 +310,7 @@ func TestKinds(t *testing.T) {
 	}
 	slices.Sort(after)
 	median, worst := (after[19]+after[20])/2, after[39]
-	text += fmt.Sprintf("| **median, worst** | | **%d, %d** (a compact SDK 94, 212) |\n", median, worst)
+	text += fmt.Sprintf("| **median, worst** | | **%d, %d** (TAKPacket-SDK reports of its own events 94, 212) |\n", median, worst)
 	t.Logf("\n%s", text)
 	if median > 94 {
 		t.Errorf("the median is %d octets", median)
