@@ -57,31 +57,6 @@ func (g *game) starts(t check.T, journal []api.Record) {
 	}
 }
 
-// spoilt are the forms in which a record may come back from a bad disk.
-func spoilt(r api.Record) (list []api.Record) {
-	add := func(key, value []byte) { list = append(list, api.Record{Bucket: r.Bucket, Key: key, Value: value}) }
-	for _, n := range []int{0, 1, len(r.Value) / 2, len(r.Value) - 1} {
-		add(r.Key, r.Value[:max(0, min(n, len(r.Value)))])
-	}
-	add(r.Key, append(slices.Clone(r.Value), 0xff, 0, 7))
-	for at := range r.Value {
-		if at < 24 || len(r.Value) < 80 && at%4 == 0 {
-			value := slices.Clone(r.Value)
-			value[at] ^= 0x81
-			add(r.Key, value)
-		}
-	}
-	for at := range r.Key {
-		key := slices.Clone(r.Key)
-		key[at] ^= 0x80
-		add(key, r.Value)
-	}
-	for _, n := range []int{0, 1, len(r.Key) / 2, len(r.Key) - 1} {
-		add(r.Key[:max(0, min(n, len(r.Key)))], r.Value)
-	}
-	return list
-}
-
 // Any one record of a busy journal may be spoilt: the start refuses it with an error, or goes on, and lives.
 func TestSpoiltRecords(t *testing.T) {
 	t.Parallel()
@@ -93,7 +68,7 @@ func TestSpoiltRecords(t *testing.T) {
 		}
 		seen[r.Bucket] = true
 		g.starts(check.In(t, "without", r.Bucket, fmt.Sprintf("%x", r.Key)), slices.Delete(slices.Clone(journal), i, i+1))
-		for k, bad := range spoilt(r) {
+		for k, bad := range carriernet.Spoilt(r, 24) {
 			changed := slices.Clone(journal)
 			changed[i] = bad
 			g.starts(check.In(t, r.Bucket, fmt.Sprintf("%x", r.Key), "form", k), changed)

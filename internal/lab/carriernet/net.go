@@ -4,9 +4,9 @@
 // carriers it acts as internal/gateway does, without protocol adapters, rules and keys. It wraps datagrams instead of sealing them,
 // in as many octets. It notes the messages of peers in Got. The same seed gives the same run.
 //
-// Files: net.go the Network: time, link, starts and deaths; node.go a Node and its Steps; receive.go datagrams that arrive; road.go
+// Files: net.go the Network: time, link, starts and deaths; node.go a Node and its Steps; receive.go datagrams that arrive; services.go
 // the calls of the carriers; wrap.go datagrams on the air; child.go a model of the process that runs
-// libnorm; words.go the messages of the nodes.
+// libnorm; words.go the messages of the nodes; spoil.go records of a bad disk.
 package carriernet
 
 import (
