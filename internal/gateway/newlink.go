@@ -47,7 +47,6 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 			g.join(now, pc)
 		}
 	}
-	g.cfg.Profile.Tariff = e.Tariff
 	for _, b := range g.bearers {
 		b.Profile.Tariff, b.Keepalive = e.Tariff, e.Keepalive
 	}

@@ -34,7 +34,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	p.Ledger.Head(mail.Received, info.Long)
 	p.Ledger.Add(mail.Received, mail.Key, info.Proofs)
 	if info.Long && !p.Handshake.Owed && !(info.Group && p.Link.Together()) { // a greeting says itself who is to answer
-		p.Handshake.Owe(now.Add(g.cfg.Profile.AckDelay))
+		p.Handshake.Owe(now.Add(p.bearer.Profile.AckDelay))
 	}
 	if info.NewIncarnation {
 		p.Handshake.KnowsUs, p.Handshake.Started = false, true
@@ -156,7 +156,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	met.Placed = met.Placed || newest
 	if newest {
 		if g.keys.Agree(p.ID, h) && !met.Owed {
-			met.Owe(now.Add(g.cfg.Profile.AckDelay))
+			met.Owe(now.Add(p.bearer.Profile.AckDelay))
 		}
 		p.Link.Compare(now, h, g.keys.Incarnation(p.ID))
 		for _, c := range p.bearer.Channels {
