@@ -9,7 +9,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// smallMessage is the octets of a short message on the air: a window of so many fills twice what the link holds.
+// smallMessage is the octets of a short message on the air. A first window has as many messages as there are of these in two round
+// trips, or as the profile's window says: what a dead link swallows can neither expire nor be replaced.
 const smallMessage = 100
 
 // eagerShare is how many probes are under way to a peer that does not answer, where octets cost nothing.
@@ -19,8 +20,7 @@ const eagerShare = 3
 // beside other work.
 const busyTrip = 500 * time.Millisecond
 
-// TimingOf derives the timers and windows of custody from the link. While acknowledgements come, two round trips of short messages may
-// be under way: an acknowledgement that half a window asks for is back before the other half has gone.
+// TimingOf derives the timers and windows of custody from the link.
 func TimingOf(p profile.Profile, shore bool) custody.Config {
 	c := custody.Config{
 		RoundTrip:     p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets) + p.OneWayMax(p.DatagramOctets+profile.IPUDPOctets)/2,
@@ -32,9 +32,7 @@ func TimingOf(p profile.Profile, shore bool) custody.Config {
 	if p.Free() {
 		c.EagerInterval = max(time.Second, c.Prompt/eagerShare)
 	}
-	held := int(c.RoundTrip.Seconds() * float64(p.Sending(shore).RateBps) / 8)
-	c.Window[frame.Direct] = firstWindow(p, shore)
-	c.Most = max(c.Window[frame.Direct], min(2*held/smallMessage, custody.ShortAhead))
+	c.Window[frame.Direct], c.Most, c.Least = windows(p, shore, c.RoundTrip)
 	c.Window[frame.Bulk] = unicast.BulkWindow
 	if p.Reorder {
 		c.GapAge, c.Reorder = p.GapAge, true
@@ -42,15 +40,17 @@ func TimingOf(p profile.Profile, shore bool) custody.Config {
 	return c
 }
 
-// firstWindow is how many messages may be under way before the first acknowledgement: the profile's window, or more where full datagrams of
-// so many have gone before the acknowledgement that half of them ask for is back after a mean round trip.
-func firstWindow(p profile.Profile, shore bool) int {
+// windows are how many octets may be under way, before the first acknowledgement and at the most, and what a message weighs at first at
+// the least. An acknowledgement that half of them ask for is back before the other half has gone: after a mean round trip at first, and
+// after the longest.
+func windows(p profile.Profile, shore bool, longest time.Duration) (first, most, least int) {
 	rate := p.Sending(shore).RateBps
 	if rate == 0 {
-		return p.Window
+		return p.Window * p.Filled(), p.Window * p.Filled(), p.Filled()
 	}
-	trip := p.Up.Delay + p.Up.Jitter/2 + p.Down.Delay + p.Down.Jitter/2
-	full := profile.Airtime(p.DatagramOctets+profile.IPUDPOctets, rate)
-	half := int((trip + full - 1) / full)
-	return max(p.Window, min(2*half, custody.ShortAhead))
+	held := func(trip time.Duration) int { return int(trip.Seconds() * float64(rate) / 8) }
+	mean := held(p.Up.Delay + p.Up.Jitter/2 + p.Down.Delay + p.Down.Jitter/2)
+	messages := max(p.Window, 2*mean/smallMessage)
+	first = max(2*(mean+p.Filled()+profile.IPUDPOctets), messages*smallMessage)
+	return first, max(first, 2*held(longest)), first / messages
 }

@@ -46,6 +46,8 @@ type Entry struct {
 	Again bool           // it has gone more than once in this run
 	Held  bool           // the recipient has it, and not all before it
 
+	Weight int // in the window of its queue; 0: it went in an earlier run
+
 	OnHold  bool // it waits until the operator releases it
 	ordered bool // the journal has an order of the operator's for it
 
@@ -177,13 +179,13 @@ func (b *PeerQueue) FirstUnsized(queue frame.Queue) *Entry { return b.waiting[qu
 // Before says whether e is more urgent than another that waits, or older; other may be nil.
 func (e *Entry) Before(other *Entry) bool { return other == nil || byUrgency(e, other) < 0 }
 
-// FirstBelow is the next that waits in a queue of a source that has less under way there than its share of a window; nil:
-// none does.
+// FirstBelow is the next that waits in a queue of a source that has less under way there than its share of a window, in octets of the
+// direct queue and messages of the others; nil: none does.
 func (b *PeerQueue) FirstBelow(queue frame.Queue, window int) *Entry {
 	under := map[string]int{}
 	for a, e := range b.underWay {
 		if a.Queue == queue && e.Content.Payload != nil && !e.Held {
-			under[e.Source()]++
+			under[e.Source()] += e.Weight
 		}
 	}
 	sources := len(under)

@@ -46,14 +46,15 @@ func (l *peerLink) free(at mail.TransmissionID, m *mail.Message) (free bool, aft
 			continue
 		}
 		if e.Source() == m.Source() {
-			own++
+			own += e.Weight
 		} else {
-			others++
+			others += e.Weight
 		}
 		hurries = hurries || twice && e.Line() != line
 	}
 	oldest := l.Box.Oldest(frame.Direct, at.Number)
-	flooded := l.cut.Flying() > 0 || others > own && others+l.Box.Waiting(frame.Direct) > l.half(frame.Direct)
+	_, _, held := l.Box.Held(frame.Direct)
+	flooded := l.cut.Flying() > 0 || others > own && held > l.half(frame.Direct)
 	if !(flooded || hurries) || l.given.last == nil || oldest < l.given.from { // of what went before this run it is not known whose it was
 		return false, 0
 	}

@@ -336,7 +336,8 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	body := c.encode(now, l, at, m, gone, gone && (e.Again || e.Aired.So == 0))
 	prompt := m.Content.Payload == nil // others wait for what a site has
 	last := l.endsBurst(c.Profile, e == nil, len(body))
-	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || last || l.asks(), Body: slices.Clone(body)}
+	weight := l.sender.Weigh(len(body))
+	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || last || l.asks(weight), Body: slices.Clone(body)}
 	if f.Short {
 		f.Number &= 0xff
 	}
@@ -347,10 +348,13 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	if !to.addRiding(f, kind) {
 		return false
 	}
-	l.went(f.Prompt, len(body))
+	l.asked.went(f.Prompt, len(body), weight)
+	if f.Prompt {
+		l.cut.unasked = 0
+	}
 	alone := l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
 	if e == nil {
-		e = c.assign(l, at, m)
+		e = c.assign(l, at, m, weight)
 		l.given.gave(at.Number, l.Box.Oldest(frame.Direct, at.Number), m.Line())
 		if flow := l.history.Flow(m.Content.Payload); flow != nil {
 			l.history.Sent(flow, at.Number, m)

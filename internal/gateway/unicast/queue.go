@@ -81,12 +81,13 @@ func (s *shared) encode(now time.Time, l *peerLink, at mail.TransmissionID, m *m
 	return b
 }
 
-// assign gives m the next number of its queue, durably.
-func (s *shared) assign(l *peerLink, at mail.TransmissionID, m *mail.Message) *mail.Entry {
-	if got := l.sender.Assign(at.Queue); got != at.Number {
+// assign gives m the next number of its queue, durably, for what weighs so much in the window of that.
+func (s *shared) assign(l *peerLink, at mail.TransmissionID, m *mail.Message, weight int) *mail.Entry {
+	if got := l.sender.Assign(at.Queue, weight); got != at.Number {
 		panic("unicast: numbers out of step")
 	}
 	e := s.Store.Start(l.Peer, m, at, l.history)
+	e.Weight = weight
 	l.Record()
 	return e
 }
@@ -107,7 +108,7 @@ func (c *Carrier) ack(now time.Time, l *peerLink, r frame.Ack, newest bool) {
 	}
 	acked, held := c.named(now, l, r, newest)
 	if len(acked)+len(held) > 0 {
-		l.silent = 0
+		l.asked.silent = 0
 	}
 	if newest && r.Queue == frame.Direct {
 		l.sender.Back(now)

@@ -42,7 +42,7 @@ func (l *peerLink) mayBegin(e *mail.Entry) bool {
 
 // mayCut says whether another segment may be under way: up to twice what the link holds, as of long messages in libnorm's hands.
 func (l *peerLink) mayCut() bool {
-	return l.Handshake.KnowsUs && l.cut.Octets() < 2*l.held && l.sender.RoomFor(frame.Direct, max(0, custody.ShortAhead-l.sender.Window(frame.Direct)))
+	return l.Handshake.KnowsUs && l.cut.Octets() < 2*l.held && l.sender.HasNumber(frame.Direct)
 }
 
 // ready says whether a segment may go.
@@ -60,7 +60,7 @@ func (k *cut) startBulk(l *peerLink, now time.Time) {
 			return
 		}
 		at := mail.TransmissionID{Queue: frame.Bulk, Number: l.sender.Next(frame.Bulk)}
-		e = l.of.assign(l, at, e.Message)
+		e = l.of.assign(l, at, e.Message, 1)
 		k.beginLong(l, now, e)
 		l.history.SentLong(e.Content.Payload, at.Number)
 	}
@@ -218,7 +218,7 @@ func (k *cut) add(l *peerLink, now time.Time, to *datagramBuilder, at mail.Trans
 		return false
 	}
 	if kind != mail.Repair {
-		if got := l.sender.Assign(frame.Direct); got != at.Number {
+		if got := l.sender.Assign(frame.Direct, 0); got != at.Number {
 			panic("unicast: numbers out of step")
 		}
 		k.Gave(at.Number, f)
@@ -227,7 +227,7 @@ func (k *cut) add(l *peerLink, now time.Time, to *datagramBuilder, at mail.Trans
 	}
 	k.unasked += len(f.Body)
 	if f.Prompt {
-		l.unasked, l.silent, k.unasked = 0, 0, 0
+		l.asked, k.unasked = asked{}, 0
 		l.sender.SentPrompt(now, at)
 	} else {
 		l.sender.Sent(now, at)

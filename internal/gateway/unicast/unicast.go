@@ -60,8 +60,7 @@ type peerLink struct {
 	answers   []uint8        // probes to be answered
 	announce  *frame.Silence // it has to be told that we go silent
 	given     givenOf
-	unasked   int // messages of the direct queue since an acknowledgement was asked for
-	silent    int // octets of messages of the direct queue since an acknowledgement was asked for or named some
+	asked     asked
 	readyAt   time.Time
 	air       mail.Air
 	news      news

@@ -9,7 +9,7 @@ import (
 // How much may be under way towards a peer is decided here: the window of the profile, what goes beyond it, and when the peer
 // is asked for an acknowledgement at once because the window is what everything waits for. docs/decisions/fairness.md.
 
-// urgentRoom is how many messages above routine may be under way beyond the window.
+// urgentRoom is how many datagrams of messages above routine may be under way beyond the window.
 const urgentRoom = 4
 
 // moreBulk is how many long messages may be under way beyond the window. Each has an acknowledgement, so that a link whose window is two
@@ -40,13 +40,10 @@ func (l *long) unsent() (n int) {
 }
 
 // first is the next message of a queue; nil when none waits, or there is no room for it under way. A source that fills the
-// window holds up no other: half a window more is for sources that have less than their share of it.
+// window holds up no other: half a window more is for sources that have less than their share of it. Until the peer has answered in this
+// start, no more messages go than the profile's window.
 func (l *peerLink) first(queue frame.Queue) *mail.Entry {
 	e := l.Box.First(queue)
-	beside := 0 // segments have a bound of their own
-	if queue == frame.Direct {
-		beside = l.cut.Flying()
-	}
 	switch {
 	case e == nil:
 		return nil
@@ -55,12 +52,14 @@ func (l *peerLink) first(queue frame.Queue) *mail.Entry {
 			return e
 		}
 		return nil
-	case l.sender.RoomFor(queue, beside), e.Urgent() && l.sender.RoomFor(queue, beside+urgentRoom):
+	case queue == frame.Direct && !l.Handshake.KnowsUs && l.sender.UnderWay(queue) >= l.of.Profile.Window:
+		return nil
+	case l.sender.Room(queue), e.Urgent() && l.sender.RoomFor(queue, l.urgent(queue)):
 		return e
 	case queue == frame.Bulk && l.mayGoBulk():
 		return e
 	}
-	extra := beside + max(1, l.half(queue))
+	extra := max(1, l.half(queue))
 	if queue == frame.Bulk && l.long.unsent() < BulkWindow {
 		extra += moreBulk
 	}
@@ -72,24 +71,46 @@ func (l *peerLink) first(queue frame.Queue) *mail.Entry {
 
 // mayGo says whether a message of a queue that is not sized yet may be the next to go.
 func (l *peerLink) mayGo(queue frame.Queue) bool {
-	return l.sender.RoomFor(queue, l.cut.Flying()+max(urgentRoom, l.half(queue)))
+	return l.sender.RoomFor(queue, max(l.urgent(queue), l.half(queue)))
+}
+
+// urgent is by how much the window of a queue is larger for messages above routine.
+func (l *peerLink) urgent(queue frame.Queue) int {
+	if queue == frame.Direct {
+		return urgentRoom * l.of.Profile.Filled()
+	}
+	return urgentRoom
 }
 
 // roomForNews says whether the window has room for news. The first has a slot of its own: messages that fill the window
 // would hold it up for ever, and far peers' messages are dropped there while nobody is known to listen here.
 func (l *peerLink) roomForNews() bool {
-	extra := l.cut.Flying()
+	extra := 0
 	if l.Box.Flying(frame.Direct) == 0 {
-		extra++
+		extra = l.of.Profile.Filled()
 	}
 	return l.sender.RoomFor(frame.Direct, extra)
 }
 
-// asks says whether the message that goes next in the direct queue asks for an acknowledgement at once: one in every half window of them,
-// while the window is half used. Otherwise acknowledgements wait for something to ride on.
-func (l *peerLink) asks() bool {
+// asked is what has gone in the direct queue since an acknowledgement was asked for.
+type asked struct {
+	weight int // in the window
+	silent int // octets of messages, also since an acknowledgement named some
+}
+
+// went notes that a message of so many octets went, what it weighs in the window, and whether it asked.
+func (a *asked) went(prompt bool, octets, weight int) {
+	a.weight, a.silent = a.weight+weight, a.silent+octets
+	if prompt {
+		*a = asked{}
+	}
+}
+
+// asks says whether the message of so much weight that goes next in the direct queue asks for an acknowledgement at once: one in every
+// half window, while the window is half used. Otherwise acknowledgements wait for something to ride on.
+func (l *peerLink) asks(weight int) bool {
 	half := l.half(frame.Direct)
-	return l.unasked+1 >= half && l.sender.UnderWay(frame.Direct)-l.cut.Flying()+1 >= half
+	return l.asked.weight+weight >= half && l.sender.Weight(frame.Direct)+weight >= half
 }
 
 // endsBurst says whether the message of so many octets that goes next in the direct queue is the last of a burst: half of the
@@ -101,15 +122,7 @@ func (l *peerLink) endsBurst(p *profile.Profile, waits bool, octets int) bool {
 	if waits {
 		waiting, underWay = waiting-1, underWay+1
 	}
-	return waiting == 0 && underWay >= max(2, p.Window/2) && l.silent+octets > p.DatagramOctets
-}
-
-// went notes that a message of so many octets went in the direct queue, and whether it asked.
-func (l *peerLink) went(asked bool, octets int) {
-	l.unasked, l.silent = l.unasked+1, l.silent+octets
-	if asked {
-		l.unasked, l.silent, l.cut.unasked = 0, 0, 0
-	}
+	return waiting == 0 && underWay >= max(2, p.Window/2) && l.asked.silent+octets > p.DatagramOctets
 }
 
 func (l *peerLink) half(queue frame.Queue) int { return l.sender.Window(queue) / 2 }

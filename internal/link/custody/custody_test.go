@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/link/frame"
 )
 
@@ -29,7 +30,7 @@ func d(n ...uint64) (ids []ID) {
 
 func sendN(s *Sender, now time.Time, n int) {
 	for range n {
-		s.Sent(now, ID{frame.Direct, s.Assign(frame.Direct)})
+		s.Sent(now, ID{frame.Direct, s.Assign(frame.Direct, 1)})
 	}
 }
 
@@ -70,7 +71,7 @@ func TestWindow(t *testing.T) {
 		t.Error("one under way: want room")
 	}
 	for s.Room(frame.Direct) {
-		n := s.Assign(frame.Direct)
+		n := s.Assign(frame.Direct, 1)
 		s.Sent(at(2), ID{frame.Direct, n})
 		if n > 1<<20 {
 			s.Ack(at(2), frame.Ack{Cumulative: 0xffff, Bitmap: bitAt(int(n - 1<<20))})
@@ -121,7 +122,7 @@ func TestPromptMessageGoesAgainOnce(t *testing.T) {
 	c := cfg
 	c.Prompt = 4 * time.Second
 	s := NewSender(c, [frame.Queues]uint64{1, 1})
-	s.SentPrompt(at(0), ID{frame.Direct, s.Assign(frame.Direct)})
+	s.SentPrompt(at(0), ID{frame.Direct, s.Assign(frame.Direct, 1)})
 	if !s.Deadline().Equal(at(4)) || s.Lost(at(3.9)) != nil {
 		t.Errorf("deadline %v, want 4 s and nothing lost before", s.Deadline().Sub(epoch))
 	}
@@ -286,7 +287,7 @@ func TestExactlyOnce(t *testing.T) {
 					carry(packet{probe: s.ProbeSent(now)})
 				}
 				if offered < total && rng.IntN(10) == 0 && s.Room(frame.Direct) {
-					n := s.Assign(frame.Direct)
+					n := s.Assign(frame.Direct, 1)
 					out[n] = true
 					offered++
 					s.Sent(now, ID{frame.Direct, n})
@@ -318,9 +319,9 @@ func TestExactlyOnce(t *testing.T) {
 // Eight bits of a number or of an acknowledgement mean the same at both ends, whatever is under way and wherever it begins.
 func TestShortNumbers(t *testing.T) {
 	for _, start := range []uint64{1, 100, 250, 65500, 1 << 20} {
-		s := NewSender(Config{Window: [frame.Queues]int{MaxAhead, 1}}, [frame.Queues]uint64{start, 1})
-		for s.Room(frame.Direct) {
-			id := ID{frame.Direct, s.Assign(frame.Direct)}
+		s := NewSender(Config{}, [frame.Queues]uint64{start, 1})
+		for s.HasNumber(frame.Direct) {
+			id := ID{frame.Direct, s.Assign(frame.Direct, 1)}
 			if ahead := id.Number - start; s.Short(id) != (ahead < ShortAhead) {
 				t.Fatalf("%d ahead of the oldest: short %v", ahead, s.Short(id))
 			}
@@ -453,9 +454,25 @@ func TestWindowAfterABurst(t *testing.T) {
 	}
 }
 
+// Short messages weigh so much that no window holds more of them than numbers of 8 bits can name.
+func TestWeight(t *testing.T) {
+	c := cfg
+	c.Window[frame.Direct], c.Most = 10_000, 20_000
+	s := NewSender(c, [frame.Queues]uint64{1, 1})
+	check.Equal(t, "the weight of a long message", s.Weigh(400), 400)
+	for s.Room(frame.Direct) {
+		s.Sent(at(0), ID{frame.Direct, s.Assign(frame.Direct, s.Weigh(10))})
+	}
+	n := s.UnderWay(frame.Direct)
+	check.True(t, "short messages under way", n >= ShortAhead && n <= ShortAhead+2, n)
+	s.Ack(at(1), frame.Ack{Cumulative: uint16(n)})
+	check.Equal(t, "the weight of none", s.Weight(frame.Direct), 0)
+	check.Equal(t, "the window when all are acknowledged", s.Window(frame.Direct), c.Most)
+}
+
 func TestSentTwice(t *testing.T) {
 	s := NewSender(cfg, [frame.Queues]uint64{1, 1})
-	id := ID{frame.Direct, s.Assign(frame.Direct)}
+	id := ID{frame.Direct, s.Assign(frame.Direct, 1)}
 	s.SentTwice(at(0), id, 100*time.Millisecond)
 	if s.Lost(at(0.05)) != nil || !reflect.DeepEqual(s.Lost(at(0.1)), d(1)) {
 		t.Fatalf("after 50 ms %v goes again, after 100 ms %v; want nothing, then 1", s.Lost(at(0.05)), s.Lost(at(0.1)))

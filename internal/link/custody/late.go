@@ -18,6 +18,8 @@ type lateness struct {
 	recent  time.Duration // by how much the latest one of this while was late,
 	before  time.Duration // and of the one before it
 	since   time.Time     // when this while began
+	doubted uint8         // the probe for whose sake the link was found dead
+	doubtAt time.Time     // when it went; zero: it is over
 }
 
 // Late says that this machine was late by so much. That is granted to the peer's machine as well.

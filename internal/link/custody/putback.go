@@ -58,7 +58,7 @@ func (s *Sender) end(l frame.Queue, below uint64) uint64 { return min(below, s.b
 
 // settle: a message is not under way any more.
 func (s *Sender) settle(l frame.Queue, n uint64) {
-	delete(s.flight[l], n)
+	s.land(l, n)
 	delete(s.held[l], n)
 }
 

@@ -9,8 +9,9 @@ import (
 
 // Config derives from the link's profile.
 type Config struct {
-	Window        [frame.Queues]int // messages under way and not acknowledged, 1..MaxAhead
+	Window        [frame.Queues]int // under way and not acknowledged: octets of the direct queue, messages of the bulk queue
 	Most          int               // of the direct queue, while acknowledgements say that the link carries them; at least its Window
+	Least         int               // octets that a message of it weighs at the least while its window has not grown
 	RoundTrip     time.Duration     // the longest that a datagram and its answer take, queues included
 	Prompt        time.Duration     // the same without queues: a prompt message goes again, once, when it has passed
 	AckDelay      time.Duration     // an acknowledgement may wait so long at the receiver for something to ride on
@@ -45,6 +46,7 @@ type ID struct {
 }
 
 type flight struct {
+	weight  int       // in the window of its queue
 	sent    time.Time // last transmission; zero: never since the start
 	firstTx uint64
 	lastTx  uint64
@@ -60,9 +62,11 @@ type Sender struct {
 	next   [frame.Queues]uint64 // to be assigned
 	first  [frame.Queues]uint64 // of this start
 	flight [frame.Queues]map[uint64]*flight
+	weight [frame.Queues]int             // of all of these
+	oldest [frame.Queues]uint64          // at most base
 	held   [frame.Queues]map[uint64]bool // at the peer, but not all before them is
 	beyond [frame.Queues]uint64          // of numbers above this the last acknowledgement had no room to tell; 0: it had
-	grown  int                           // by how much the window of the direct queue is larger: acknowledgements came for as many while it was used
+	grown  int                           // by how much the window of the direct queue is larger: so much was acknowledged while it was used
 	idle   time.Time                     // since when nothing of the direct queue is under way; zero: something is
 	tx     uint64                        // transmissions so far, of anything that an acknowledgement can answer
 
@@ -79,8 +83,6 @@ type Sender struct {
 	probeSent time.Time
 	died      time.Time // when the link was found dead
 	lateness
-	doubted uint8     // the probe for whose sake the link was found dead
-	doubtAt time.Time // when it went; zero: it is over
 }
 
 // NewSender starts with no message under way; next says the next number of each queue (at least 1).
@@ -88,7 +90,7 @@ func NewSender(cfg Config, next [frame.Queues]uint64) *Sender {
 	if cfg.EagerInterval == 0 {
 		cfg.EagerInterval = min(max(cfg.Prompt, cfg.ProbeInterval/eagerProbes), cfg.ProbeInterval)
 	}
-	s := &Sender{cfg: cfg, next: next, first: next}
+	s := &Sender{cfg: cfg, next: next, first: next, oldest: next}
 	for l := range s.flight {
 		s.flight[l], s.held[l] = map[uint64]*flight{}, map[uint64]bool{}
 	}
@@ -100,6 +102,7 @@ func NewSender(cfg Config, next [frame.Queues]uint64) *Sender {
 func (s *Sender) Restore(id ID) {
 	s.flight[id.Queue][id.Number] = &flight{}
 	s.next[id.Queue] = max(s.next[id.Queue], id.Number+1)
+	s.oldest[id.Queue] = min(s.oldest[id.Queue], id.Number)
 	s.first[id.Queue] = s.next[id.Queue]
 	s.ask = true
 }
@@ -113,10 +116,16 @@ func (s *Sender) UnderWay(l frame.Queue) int { return len(s.flight[l]) }
 // Dead says that the link does not answer: nothing but probes is worth its air.
 func (s *Sender) Dead() bool { return s.dead }
 
+// Weight is what they weigh in the window of their queue.
+func (s *Sender) Weight(l frame.Queue) int { return s.weight[l] }
+
+// HasNumber says whether anything of a queue may go that has a bound of its own.
+func (s *Sender) HasNumber(l frame.Queue) bool { return !s.dead && s.next[l]-s.base(l) < MaxAhead }
+
 // Room says whether another message of the queue may go.
 func (s *Sender) Room(l frame.Queue) bool { return s.RoomFor(l, 0) }
 
-// Window is how many messages of a queue may be under way while nothing is urgent. That of the direct queue grows by what is
+// Window is how much of a queue may be under way while nothing is urgent. That of the direct queue grows by what is
 // acknowledged while half of it is used, and is as at first when nothing was under way for a round trip or the link does not
 // answer: what a dead link swallows is small.
 func (s *Sender) Window(l frame.Queue) int {
@@ -128,11 +137,8 @@ func (s *Sender) Window(l frame.Queue) int {
 
 // RoomFor is Room with a window that is larger by extra, for messages that must not wait for acknowledgements.
 func (s *Sender) RoomFor(l frame.Queue, extra int) bool {
-	window := s.Window(l) + extra
-	if s.listening {
-		window = MaxAhead // acknowledgements come when its silence ends
-	}
-	return !s.dead && len(s.flight[l]) < window && s.next[l]-s.base(l) < MaxAhead
+	// While the peer listens, acknowledgements come when its silence ends.
+	return s.HasNumber(l) && (s.listening || s.weight[l] < s.Window(l)+extra)
 }
 
 // Listening says that the peer will be silent (EMCON) from now on: messages go out once and are kept, nothing is asked,
@@ -146,6 +152,9 @@ func (s *Sender) IsListening() bool { return s.listening }
 
 // base is the oldest number not acknowledged, or next.
 func (s *Sender) base(l frame.Queue) uint64 {
+	if b := s.oldest[l]; s.flight[l][b] != nil || s.held[l][b] {
+		return b
+	}
 	b := s.next[l]
 	for n := range s.flight[l] {
 		b = min(b, n)
@@ -153,15 +162,39 @@ func (s *Sender) base(l frame.Queue) uint64 {
 	for n := range s.held[l] {
 		b = min(b, n)
 	}
+	s.oldest[l] = b
 	return b
 }
 
-// Assign takes the next number of the queue. The caller makes it durable before the message goes out.
-func (s *Sender) Assign(l frame.Queue) uint64 {
+// Weigh is what a message of so many octets weighs in the window of the direct queue: these, or what makes ShortAhead messages fill
+// the window. Until the window has grown it is Least, for a dead link is to swallow few messages, however short.
+func (s *Sender) Weigh(octets int) int {
+	window := s.Window(frame.Direct)
+	least := s.cfg.Least
+	if most := s.cfg.Most - s.cfg.Window[frame.Direct]; most > 0 {
+		least = least * (most - s.grown) / most
+	}
+	return max(octets, least, window/ShortAhead)
+}
+
+// Assign takes the next number of the queue, for what weighs so much in its window: a message of the direct queue as Weigh says, one
+// of the bulk queue 1, and 0 what has a bound of its own. The caller makes the number durable before the message goes out.
+func (s *Sender) Assign(l frame.Queue, weight int) uint64 {
 	n := s.next[l]
 	s.next[l]++
-	s.flight[l][n] = &flight{}
+	s.flight[l][n] = &flight{weight: weight}
+	s.weight[l] += weight
 	return n
+}
+
+// land ends a flight; nil: there is none.
+func (s *Sender) land(l frame.Queue, n uint64) *flight {
+	f := s.flight[l][n]
+	if f != nil {
+		s.weight[l] -= f.weight
+		delete(s.flight[l], n)
+	}
+	return f
 }
 
 // Short says whether the low 8 bits of a message's number name it: all that is under way is near, and the link keeps
@@ -249,14 +282,14 @@ func (s *Sender) Ack(now time.Time, r frame.Ack) (acked, held []ID) {
 		s.beyond[l] = cum + 8*frame.MaxBitmap
 	}
 	var latest uint64 // transmission that the acknowledgement proves to have arrived
+	weight := s.weight[l]
 	arrived := func(n uint64) bool {
-		f := s.flight[l][n]
+		f := s.land(l, n)
 		if f != nil {
 			latest = max(latest, f.firstTx)
 			if f.waited {
 				s.note(now, now.Sub(f.sent)-s.cfg.Prompt)
 			}
-			delete(s.flight[l], n)
 		}
 		return f != nil
 	}
@@ -276,7 +309,7 @@ func (s *Sender) Ack(now time.Time, r frame.Ack) (acked, held []ID) {
 	}
 	if l == frame.Direct { // the link keeps order: what went out before is lost
 		s.loseBefore(now, latest)
-		s.grow(now, len(acked)+len(held))
+		s.grow(now, weight-s.weight[l])
 	}
 	return acked, held
 }
@@ -322,14 +355,13 @@ func (s *Sender) Resend(as func(n uint64) bool) (held []ID) {
 	return held
 }
 
-// grow is called when acknowledgements named so many messages of the direct queue for the first time.
+// grow is called when acknowledgements named so much of the direct queue for the first time.
 func (s *Sender) grow(now time.Time, acked int) {
 	l := frame.Direct
-	left := len(s.flight[l])
-	if left+acked >= s.Window(l)/2 {
+	if s.weight[l]+acked >= s.Window(l)/2 {
 		s.grown = max(0, min(s.grown+acked, s.cfg.Most-s.cfg.Window[l]))
 	}
-	if left == 0 {
+	if len(s.flight[l]) == 0 {
 		s.idle = now
 	}
 }
