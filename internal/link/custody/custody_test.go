@@ -546,3 +546,21 @@ func TestResend(t *testing.T) {
 		t.Errorf("%v go again, want 2 and 3", got)
 	}
 }
+
+// When an acknowledgement that was asked for is overdue, all goes again that was in the datagram with the message that asked.
+func TestPromptDatagramGoesAgain(t *testing.T) {
+	c := cfg
+	c.Prompt = 4 * time.Second
+	s := NewSender(c, queues(1, 1))
+	sendN(s, at(0), 2)
+	sendN(s, at(1), 1)
+	s.SentPrompt(at(1), ID{frame.Direct, s.Assign(frame.Direct, 1)})
+	check.Equal(t, "lost before the acknowledgement is overdue", len(s.Lost(at(4.9))), 0)
+	if got := s.Lost(at(5)); !reflect.DeepEqual(got, d(3, 4)) {
+		t.Errorf("lost %v, want 3 and 4, which went together", got)
+	}
+	for _, id := range s.Lost(at(5)) {
+		s.Sent(at(5), id)
+	}
+	check.Equal(t, "lost once they have gone again", len(s.Lost(at(20))), 0)
+}

@@ -433,8 +433,14 @@ func (s *Sender) Lost(now time.Time) []ID {
 		return nil
 	}
 	var ids []ID
+	var late time.Time // when the datagram went of which the acknowledgement is overdue: all that was in it goes again
+	for _, f := range s.flight[frame.Direct] {
+		if !f.prompt.IsZero() && !now.Before(f.prompt) && f.waited {
+			late = f.sent
+		}
+	}
 	for n, f := range s.flight[frame.Direct] {
-		if f.lost || !f.prompt.IsZero() && !now.Before(f.prompt) {
+		if f.lost || !f.prompt.IsZero() && !now.Before(f.prompt) || !late.IsZero() && f.sent.Equal(late) {
 			ids = append(ids, ID{frame.Direct, n})
 		}
 	}
