@@ -148,8 +148,8 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		}
 		g.RecordPeer(p.Peer)
 	}
-	if h.Segments != met.Segments {
-		met.Segments = h.Segments
+	if h.Segments != met.Segments || h.Ahead != met.Ahead {
+		met.Segments, met.Ahead = h.Segments, h.Ahead
 		g.RecordPeer(p.Peer)
 	}
 	met.Answered(now, h, g.cfg.Incarnation.Number)

@@ -2,10 +2,13 @@ package gateway_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"aldis/internal/lab/air"
+	"aldis/internal/link/profile"
 )
 
 // TestBurstsOnStars: the last of 128 messages at once, for the worst of five seeds.
@@ -29,6 +32,62 @@ func TestBurstsOnStars(t *testing.T) {
 		t.Logf("%s, to the ship %v: the last after %.2f times the limit", c.link, c.down, over)
 		if worst := slices.Max(over); worst > c.over {
 			t.Errorf("%s, to the ship %v: %.2f, want %.2f", c.link, c.down, worst, c.over)
+		}
+	}
+}
+
+// TestShortMessagesOnStars: messages of 40 octets to the ship at random times, 60 % of the rate in their octets. Seed 1; 1 to 5 with the
+// tag long.
+func TestShortMessagesOnStars(t *testing.T) {
+	const octets, share, lasting = 40, 0.6, 30 * time.Second
+	for _, link := range []string{"iridium-certus-100", "geo-satcom-128k"} {
+		for seed := uint64(1); seed <= seeds(5); seed++ {
+			w := world(t, 2, link, seed)
+			shore, ship := w.Nodes[0], w.Nodes[1]
+			ship.Site.Listen(w, peerID(2), pipeHQ)
+			w.Run(2 * time.Minute)
+			rate := load(t, link).Down
+			mean := profile.Airtime(octets, rate.RateBps).Seconds() / share
+			rng := rand.New(rand.NewPCG(seed, 60))
+			began := w.Now
+			var sent []offered
+			var limit []time.Duration
+			var free time.Duration
+			n := 0
+			for at := time.Second; ; n++ {
+				at += time.Duration(rng.ExpFloat64() * mean * float64(time.Second))
+				if at > lasting {
+					break
+				}
+				m := track(1, pipeHQ, n, octets)
+				w.At(at, func() {
+					sent = append(sent, offered{At: w.Now, Message: m})
+					shore.Site.Send(w, m, 2)
+				})
+				free = max(free, at) + profile.Airtime(octets, rate.RateBps)
+				limit = append(limit, free-at+rate.Delay+rate.Jitter/2)
+			}
+			w.Run(lasting)
+			arrived := 0
+			for _, g := range ship.Site.Got {
+				if g.At.Sub(began) <= lasting {
+					arrived++
+				}
+			}
+			for range 600 {
+				if len(ship.Site.Got) < n {
+					w.Run(time.Second)
+				}
+			}
+			took := once(t, w, ship.Site, 1, sent)
+			slices.Sort(limit)
+			mid := took[n/2].Seconds() / limit[n/2].Seconds()
+			p99 := took[n*99/100].Seconds() / limit[n*99/100].Seconds()
+			goodput := float64(arrived*octets*8) / (lasting - time.Second).Seconds() / float64(rate.RateBps)
+			t.Logf("%s, seed %d: goodput %.0f %% of the rate, the median %.2f times that of who knows no headers and no loss, p99 %.2f", link, seed, 100*goodput, mid, p99)
+			if mid > 1.5 || goodput < 0.52 {
+				t.Errorf("%s, seed %d: median %.2f, goodput %.0f %%; want 1.5, and what is offered less what is under way", link, seed, mid, 100*goodput)
+			}
 		}
 	}
 }

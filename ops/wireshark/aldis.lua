@@ -53,6 +53,9 @@ field("uint8", "ack.queue", "Lane", base.DEC, queues, 0x10)
 field("uint8", "ack.octets", "Octets of the bitmap", base.DEC, nil, 0x0f)
 field("uint16", "ack.cumulative", "Durable up to (low 16 bits)")
 field("bytes", "ack.bitmap", "Durable beyond")
+field("uint8", "ack.runs", "Pairs of runs beyond it")
+field("uint64", "ack.missing", "Numbers that are missing")
+field("uint64", "ack.there", "Numbers behind them that are there")
 field("uint8", "hello.all", "Greeting to all", base.DEC, onoff, 0x10)
 field("uint8", "hello.has_starts", "Earlier starts follow", base.DEC, onoff, 0x08)
 field("uint8", "hello.void", "The receiver gives numbers again", base.DEC, onoff, 0x04)
@@ -66,6 +69,8 @@ field("uint32", "hello.digest", "Digest of the items held", base.HEX)
 field("uint16", "hello.model", "Compaction model", base.HEX)
 field("uint8", "hello.segments", "Understands segments of messages", base.DEC, onoff, 0x80)
 field("uint8", "hello.forgot", "Losses of what later messages are coded after", base.DEC, nil, 0x7f)
+field("uint8", "hello.ahead", "Takes numbers far ahead (beside segments)", base.DEC, onoff, 0x40)
+field("uint8", "hello.losses", "The same in six bits, beside it", base.DEC, nil, 0x3f)
 field("uint16", "hello.first", "First number of a queue")
 field("uint16", "hello.seen", "Has everything up to")
 field("uint32", "hello.known", "Last start whose numbers count")
@@ -311,7 +316,11 @@ local function hello(c, tree)
 	c:add(tree, "hello.heardstream", 1)
 	c:add(tree, "hello.digest", 4)
 	c:add(tree, "hello.model", 2)
-	c:flags(tree, "hello.segments", "hello.forgot")
+	if c:peek():uint() >= 0xc0 then
+		c:flags(tree, "hello.segments", "hello.ahead", "hello.losses")
+	else
+		c:flags(tree, "hello.segments", "hello.ahead", "hello.forgot")
+	end
 	c:add(tree, "hello.first", 2)
 	c:add(tree, "hello.first", 2)
 	c:add(tree, "hello.seen", 2)
@@ -577,11 +586,19 @@ local function frame(c, tree, pinfo, said)
 	local name = kinds[kind]
 	if kind == 2 and bit(head, 0x10) then name = "greeting" end
 	if kind == 3 and bit(head, 0x10) then name = "linkprobe" end
+	if kind == 4 and bit(head, 0x08) then name = "ack" end
 	if kind == 6 and bit(head, 0x02) then name = "segment" end
 	said[#said + 1] = name
 	local sub = tree:add(aldis, c.tvb(from, c:left()), "Frame: " .. name)
 	sub:add(F["frame.kind"], c:peek())
-	if kind == 1 then
+	if name == "ack" then
+		c:take(1)
+		c:add(sub, "ack.cumulative", 2)
+		for _ = 1, c:add(sub, "ack.runs", 1) do
+			c:number(sub, "ack.missing")
+			c:number(sub, "ack.there")
+		end
+	elseif kind == 1 then
 		local flags = c:flags(sub, "ack.queue", "ack.octets")
 		c:add(sub, "ack.cumulative", 2)
 		c:bytes(sub, "ack.bitmap", flags % 16)

@@ -124,7 +124,7 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 		to.add(c.Services.Hello(now, l.Peer), mail.Key)
 	}
 	for _, r := range l.receiver.Acks() {
-		if !refused && r.Queue == frame.Direct && len(r.Bitmap) == 0 && len(l.answers) == 0 && !c.Timing.Reorder && size(r) <= to.budget {
+		if !refused && r.Queue == frame.Direct && len(r.Bitmap) == 0 && len(l.answers) == 0 && !c.Timing.Reorder && (!l.Handshake.Ahead || l.receiver.Byte()) && size(r) <= to.budget {
 			to.ride = &r
 			to.budget -= size(r)
 			continue

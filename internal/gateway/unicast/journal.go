@@ -33,6 +33,7 @@ const (
 	flagListening = 1 << 0
 	refusedShift  = 1 // two bits
 	flagSegments  = 1 << 3
+	flagAhead     = 1 << 4
 )
 
 func peerKey(id uint16) []byte { return binary.BigEndian.AppendUint16(nil, id) }
@@ -61,6 +62,9 @@ func (l *peerLink) appendTo(b []byte) []byte {
 	if l.Handshake.Segments {
 		flags |= flagSegments
 	}
+	if l.Handshake.Ahead {
+		flags |= flagAhead
+	}
 	flags |= byte(l.Handshake.Refused) << refusedShift
 	b = append(binary.BigEndian.AppendUint16(append(b, flags), l.Handshake.Model), l.Handshake.Forgot, l.Handshake.PeerForgot)
 	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Handshake.Compared), l.Handshake.Era)
@@ -81,9 +85,9 @@ func Renumbered(b []byte) ([]byte, bool) {
 		binary.BigEndian.PutUint64(b[at+8:], 0)
 		at += 16
 	}
-	binary.BigEndian.PutUint32(b[at:], 1)               // flows
-	clear(b[at+4 : at+8])                               // what NORM has sent
-	b[peerRecord1Len-5] &= flagListening | flagSegments // nothing is refused
+	binary.BigEndian.PutUint32(b[at:], 1)                           // flows
+	clear(b[at+4 : at+8])                                           // what NORM has sent
+	b[peerRecord1Len-5] &= flagListening | flagSegments | flagAhead // nothing is refused
 	clear(b[peerRecord1Len : peerRecord1Len+4])
 	era := b[peerRecord1Len+4:]
 	binary.BigEndian.PutUint16(era, binary.BigEndian.Uint16(era)+1)
@@ -141,6 +145,8 @@ func (c *Carrier) parse(l *peerLink, b []byte) error {
 		l.sender.Listening()
 	}
 	l.Handshake.Segments = b[peerRecord1Len-5]&flagSegments != 0
+	l.Handshake.Ahead = b[peerRecord1Len-5]&flagAhead != 0
+	l.sender.Ahead(l.Handshake.Ahead)
 	l.Handshake.Refused = mail.Refusal(b[peerRecord1Len-5] >> refusedShift & 3)
 	l.Handshake.Model = binary.BigEndian.Uint16(b[peerRecord1Len-4:])
 	l.Handshake.Forgot, l.Handshake.PeerForgot = b[peerRecord1Len-2], b[peerRecord1Len-1]

@@ -8,6 +8,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/lab/carriernet"
 	"aldis/internal/lab/check"
+	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/site"
@@ -345,7 +346,7 @@ func TestNumbersBeyondTheWindow(t *testing.T) {
 	}
 	receive(2, true)
 	check.Equal(t, "duplicates", int(g.b.Peer(1).Counts.Duplicates), 1)
-	receive(600, true)
+	receive(2060, true)
 	check.Equal(t, "numbers beyond the window", g.b.Drops["beyond_window"], 1)
 	receive(6, true) // of which two before are missing
 	g.heard("0..2")
@@ -402,4 +403,42 @@ func TestUnreadableIsDroppedAndTold(t *testing.T) {
 	})
 	check.Equal(t, "unread", len(g.b.Unreadable), 1)
 	check.Equal(t, "counted as unreadable", int(g.b.Peer(1).Counts.Unreadable), 1)
+}
+
+// To a peer that says so, short messages fill a fast link: their numbers go beyond what 8 bits of an acknowledgement name. Of an older
+// peer no more than 255 are under way.
+func TestNumbersFarAhead(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		p := load(t, "iridium-certus-100")
+		g := begin(t, config{Plain: true, Old: old, Profile: p, Seed: 5})
+		in := check.In(t, "an older peer", old)
+		most, lost := 0, 0
+		g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
+			under := g.a.Peer(2).Box.UnderWay(frame.Direct)
+			if len(under) > 0 {
+				most = max(most, int(under[len(under)-1].At.Number-under[0].At.Number))
+			}
+			gone := to == g.b && most > 100 && lost < 3 && carriernet.Has[frame.Data](d)
+			if gone {
+				lost++
+			}
+			return gone
+		})
+		for range 10 {
+			for range 200 {
+				g.noise(20)
+			}
+			g.Run(time.Second)
+		}
+		g.Run(2 * time.Minute)
+		g.heard("0..1999")
+		g.ended(2000)
+		check.Equal(in, "datagrams lost", lost, 3)
+		if old {
+			check.True(in, "numbers between the oldest and the newest", most < custody.ByteAhead, most)
+		} else {
+			check.True(in, "numbers between the oldest and the newest", most > custody.ByteAhead, most)
+		}
+		check.Equal(in, "numbers that were not taken", g.b.Drops["beyond_window"], 0)
+	}
 }

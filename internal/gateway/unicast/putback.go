@@ -96,7 +96,7 @@ func (l *peerLink) startKnown() {
 
 // Hello says which numbers this node and the peer have, and whether segments of long messages may be cut again.
 func (l *peerLink) Hello(h *frame.Hello) {
-	h.Segments = l.of.Messages
+	h.Segments, h.Ahead = l.of.Messages, l.of.Messages
 	for queue := range frame.Queue(frame.Queues) {
 		h.First[queue] = uint16(l.sender.First(queue))
 	}
@@ -118,6 +118,7 @@ func (l *peerLink) Hello(h *frame.Hello) {
 // Compare compares numbers: once in each start of a peer those that it begins with, and always what it has of ours.
 func (l *peerLink) Compare(now time.Time, h frame.Hello, incarnation uint32) {
 	met := &l.Handshake
+	l.sender.Ahead(met.Ahead)
 	l.compareStarts(h, incarnation)
 	if h.End && h.Stream == met.InStream && met.Refused == mail.Taken {
 		met.Refused = mail.Ended
@@ -150,7 +151,7 @@ func (l *peerLink) compareStarts(h frame.Hello, incarnation uint32) {
 	}
 	again, reused := 0, false
 	for queue := range frame.Queue(frame.Queues) {
-		m, ok := l.receiver.Reused(queue, first[queue])
+		m, ok := l.receiver.Reused(queue, first[queue], h.Ahead)
 		again, reused = again+m, reused || ok
 	}
 	if !reused {

@@ -87,6 +87,9 @@ func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment 
 	if !l.takes(now) {
 		return mail.Payload, octets
 	}
+	if newest {
+		l.receiver.Newest(f.Short)
+	}
 	number, known := l.passed.widen(l.Stamp, uint8(f.Number))
 	switch {
 	case !f.Short:

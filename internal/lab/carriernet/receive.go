@@ -145,8 +145,8 @@ func (n *Node) hello(now time.Time, p *mail.Peer, h frame.Hello, newest bool) {
 		met.InStream = h.Stream
 		n.newNumbers(now, p)
 	}
-	if h.Model != met.Model || h.Segments != met.Segments {
-		met.Model, met.Segments = h.Model, h.Segments
+	if h.Model != met.Model || h.Segments != met.Segments || h.Ahead != met.Ahead {
+		met.Model, met.Segments, met.Ahead = h.Model, h.Segments, h.Ahead
 		n.RecordPeer(p)
 	}
 	if h.Forgot != met.PeerForgot {

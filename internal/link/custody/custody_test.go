@@ -188,7 +188,7 @@ func TestReceiver(t *testing.T) {
 		{0xffff, 0xffff, Duplicate, 6},
 		{0xfff0, 0xfff0, Duplicate, 6},
 		{1, 0x10001, New, 0}, // 0x10000 is missing: at once
-		{0x0200, 0x10200, Beyond, 0},
+		{0x0800, 0x10800, Beyond, 0},
 	}
 	for _, st := range steps {
 		id, fresh := r.Accept(at(0), frame.Direct, st.low, false)
@@ -327,8 +327,8 @@ func TestShortNumbers(t *testing.T) {
 			}
 		}
 		next := s.Next(frame.Direct)
-		if next-start != MaxAhead {
-			t.Fatalf("%d under way, want %d", next-start, MaxAhead)
+		if next-start != ByteAhead {
+			t.Fatalf("%d under way, want %d", next-start, ByteAhead)
 		}
 		for cum := start - 1; cum < next; cum++ {
 			if got := s.Widen(frame.Direct, uint8(cum)); got != uint16(cum) {
@@ -563,4 +563,36 @@ func TestPromptDatagramGoesAgain(t *testing.T) {
 		s.Sent(at(5), id)
 	}
 	check.Equal(t, "lost once they have gone again", len(s.Lost(at(20))), 0)
+}
+
+// To a peer that takes them, numbers go far ahead; an acknowledgement names all of them while one is missing, and 8 bits name what was
+// read only while 8 bits name what comes.
+func TestNumbersFarAhead(t *testing.T) {
+	c := cfg
+	c.Window[frame.Direct], c.Most = 600, 600
+	s, r := NewSender(c, queues(1, 1)), NewReceiver(c, queues(0, 0))
+	s.Ahead(true)
+	sendN(s, at(0), 600)
+	check.True(t, "nothing has come: 8 bits may not do", !r.Byte())
+	for n := range uint64(600) {
+		id := ID{frame.Direct, n + 1}
+		r.Newest(s.Short(id))
+		if n < 4 || n > 22 { // a datagram of nineteen is lost
+			r.Accept(at(1), frame.Direct, uint16(id.Number), false)
+		}
+	}
+	for _, ok := r.Advance(frame.Direct); ok; _, ok = r.Advance(frame.Direct) {
+	}
+	check.True(t, "far ahead 8 bits do not do", !r.Byte())
+	ack, _, err := frame.Parse(frame.Append(nil, r.Acks()[0], true))
+	check.NoError(check.Fatal(t), err)
+	acked, held := s.Ack(at(2), ack.(frame.Ack))
+	check.Equal(t, "acknowledged", len(acked), 4)
+	check.Equal(t, "named beyond the gap", len(held), 600-23)
+	check.Equal(t, "lost", len(s.Lost(at(2))), 19)
+	check.True(t, "another number is free", s.HasNumber(frame.Direct))
+
+	s.Ahead(false) // an older version runs there now
+	check.True(t, "no number is free", !s.HasNumber(frame.Direct))
+	check.Equal(t, "the lost ones are near", len(s.Lost(at(2))), 19)
 }

@@ -12,8 +12,8 @@
 //
 // # Time and units
 //
-// The package is pure: callers pass the time. Numbers have 64 bits in memory and their low 16 on the wire. At most
-// MaxAhead messages are under way, which determines the rest.
+// The package is pure: callers pass the time. Numbers have 64 bits in memory and their low 16 or 8 on the wire. At most
+// MaxAhead messages are under way, or ByteAhead to a peer that takes no more, which determines the rest.
 //
 // Read sender.go, receiver.go, then putback.go (data restored from an older copy) and late.go (allowance for busy machines).
 package custody

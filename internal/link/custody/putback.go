@@ -72,11 +72,6 @@ func names(r frame.Ack, n uint64) bool {
 	return i < len(r.Bitmap) && r.Bitmap[i]>>((after-1)%8)&1 != 0
 }
 
-// covers says whether an acknowledgement would confirm a number that has arrived.
-func covers(r frame.Ack, n uint64) bool {
-	return behind(r.Cumulative, n) <= 8*frame.MaxBitmap || len(r.Bitmap) < frame.MaxBitmap
-}
-
 // Lacks says whether an acknowledgement of the peer's newest datagram lacks what an earlier one has acknowledged. lost is how many
 // messages that are, at least.
 func (s *Sender) Lacks(r frame.Ack) (lost int) {
@@ -84,13 +79,13 @@ func (s *Sender) Lacks(r frame.Ack) (lost int) {
 	if int(l) >= frame.Queues {
 		return 0
 	}
-	base, end := s.base(l), s.end(l, s.next[l])
+	base, end, reach := s.base(l), s.end(l, s.next[l]), r.Reach()
 	lost = behind(r.Cumulative, base-1)
 	if lost < 0 {
 		lost = 0
 	}
 	for n := base; n < end; n++ {
-		if s.flight[l][n] == nil && !s.held[l][n] && covers(r, n) && !names(r, n) {
+		if s.flight[l][n] == nil && !s.held[l][n] && behind(r.Cumulative, n) <= reach && !names(r, n) {
 			lost++
 		}
 	}
@@ -107,11 +102,15 @@ func (r *Receiver) Highest(l frame.Queue) uint64 {
 }
 
 // Reused says whether the sender, whose present start begins with the number of these low bits, will give numbers again
-// that were received already. n is how many; 0: that cannot be known.
-func (r *Receiver) Reused(l frame.Queue, first uint16) (n int, reused bool) {
+// that were received already. n is how many; 0: that cannot be known. takes is what the sender says of itself: Sender.Ahead.
+func (r *Receiver) Reused(l frame.Queue, first uint16, takes bool) (n int, reused bool) {
 	n = behind(first, r.Highest(l)+1)
 	if n > 0 {
 		return n, true
 	}
-	return 0, behind(first, r.cum[l]+1) < -MaxAhead
+	most := ByteAhead
+	if takes || r.far {
+		most = MaxAhead
+	}
+	return 0, behind(first, r.cum[l]+1) < -most
 }

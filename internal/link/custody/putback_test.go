@@ -85,23 +85,26 @@ func TestReused(t *testing.T) {
 		first  uint16
 		count  int
 		reused bool
+		takes  bool
 	}{
-		{0, nil, 1, 0, false},
-		{0, nil, 200, 0, false}, // what is under way has not come
-		{0, nil, 1000, 0, true}, // so much is never under way
-		{100, nil, 101, 0, false},
-		{100, nil, 98, 3, true},
-		{100, []uint64{104}, 105, 0, false},
-		{100, []uint64{104}, 102, 3, true},
-		{0x1fffe, []uint64{0x20003}, 4, 0, false},
-		{0x1fffe, []uint64{0x20003}, 0xffff, 5, true},
-		{50_000, nil, 10_000, 0, true}, // more than half of all numbers back
+		{0, nil, 1, 0, false, false},
+		{0, nil, 200, 0, false, false}, // what is under way has not come
+		{0, nil, 1000, 0, true, false}, // so much is never under way
+		{0, nil, 1000, 0, false, true},
+		{0, nil, 3000, 0, true, true},
+		{100, nil, 101, 0, false, false},
+		{100, nil, 98, 3, true, false},
+		{100, []uint64{104}, 105, 0, false, false},
+		{100, []uint64{104}, 102, 3, true, false},
+		{0x1fffe, []uint64{0x20003}, 4, 0, false, false},
+		{0x1fffe, []uint64{0x20003}, 0xffff, 5, true, false},
+		{50_000, nil, 10_000, 0, true, true}, // more than half of all numbers back
 	} {
 		r := NewReceiver(cfg, queues(c.cum, 0))
 		for _, n := range c.held {
 			r.Restore(ID{frame.Direct, n})
 		}
-		if n, reused := r.Reused(frame.Direct, c.first); n != c.count || reused != c.reused {
+		if n, reused := r.Reused(frame.Direct, c.first, c.takes); n != c.count || reused != c.reused {
 			t.Errorf("%d and %v are here, the start begins with %d: %d %v, want %d %v", c.cum, c.held, c.first, n, reused, c.count, c.reused)
 		}
 	}

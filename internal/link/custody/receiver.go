@@ -20,6 +20,8 @@ type Receiver struct {
 	ackDelay time.Duration
 	cum      [frame.Queues]uint64
 	held     [frame.Queues]map[uint64]bool // above cum
+	far      bool                          // the sender has gone beyond ByteAhead: it takes long acknowledgements
+	wide     bool                          // the latest number came in 16 bits, or none has come in this start
 	behind   [frame.Queues]bool            // the last acknowledgement named what was here in its turn, and was not read
 	told     [frame.Queues]uint64          // the cumulative number of that acknowledgement
 	owed     [frame.Queues]bool
@@ -28,7 +30,7 @@ type Receiver struct {
 
 // NewReceiver starts with all numbers up to cum of each queue received.
 func NewReceiver(cfg Config, cum [frame.Queues]uint64) *Receiver {
-	r := &Receiver{ackDelay: cfg.AckDelay, cum: cum}
+	r := &Receiver{ackDelay: cfg.AckDelay, cum: cum, wide: true}
 	for l := range r.held {
 		r.held[l] = map[uint64]bool{}
 	}
@@ -39,10 +41,11 @@ func NewReceiver(cfg Config, cum [frame.Queues]uint64) *Receiver {
 // turn, and nothing is added.
 func (r *Receiver) Restore(id ID) bool {
 	if id.Number > r.cum[id.Queue] {
-		if id.Number-r.cum[id.Queue] > MaxAhead {
+		if id.Number-r.cum[id.Queue] > furthest(id.Queue) {
 			return false
 		}
 		r.held[id.Queue][id.Number] = true
+		r.noteFar(id)
 	}
 	return true
 }
@@ -81,10 +84,11 @@ func (r *Receiver) accept(now time.Time, l frame.Queue, low uint16, prompt, hurr
 			r.owe(now, l, r.ackDelay)
 		}
 		return id, Duplicate
-	case ahead > MaxAhead:
+	case int(ahead) > int(furthest(l)):
 		return id, Beyond
 	}
 	r.held[l][id.Number] = true
+	r.noteFar(id)
 	delay := r.ackDelay
 	if hurry || ahead > 1 || prompt {
 		delay = 0 // something before it is missing: the sender should know at once
@@ -92,6 +96,25 @@ func (r *Receiver) accept(now time.Time, l frame.Queue, low uint16, prompt, hurr
 	r.owe(now, l, delay)
 	return id, New
 }
+
+// furthest is how far a number may be ahead of what was read.
+func furthest(l frame.Queue) uint64 {
+	if l == frame.Direct {
+		return MaxAhead
+	}
+	return ByteAhead
+}
+
+func (r *Receiver) noteFar(id ID) {
+	r.far = r.far || id.Queue == frame.Direct && id.Number-r.cum[id.Queue] > ByteAhead
+}
+
+// Newest notes whether the latest number of the direct queue came in 8 bits.
+func (r *Receiver) Newest(short bool) { r.wide = !short }
+
+// Byte says whether 8 bits of the cumulative number of the direct queue name it to a sender who may go up to MaxAhead ahead: his latest
+// number came in 8 bits, so that the oldest he had under way was near, and this is between them.
+func (r *Receiver) Byte() bool { return !r.wide }
 
 // Known says whether the message with these low 16 bits of a number has arrived.
 func (r *Receiver) Known(l frame.Queue, low uint16) bool {
@@ -168,10 +191,13 @@ func (r *Receiver) Settle() {
 }
 
 func (r *Receiver) ack(l frame.Queue) frame.Ack {
-	out := frame.Ack{Queue: l, Cumulative: uint16(r.cum[l])}
+	out, most := frame.Ack{Queue: l, Cumulative: uint16(r.cum[l])}, frame.MaxBitmap
+	if r.far && l == frame.Direct {
+		most = frame.MaxRuns
+	}
 	for n := range r.held[l] {
 		bit := int(n - r.cum[l] - 1)
-		if bit/8 >= frame.MaxBitmap {
+		if bit/8 >= most {
 			continue // told once those before it have been read
 		}
 		for len(out.Bitmap) <= bit/8 {

@@ -1,6 +1,7 @@
 package custody
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -21,9 +22,11 @@ type Config struct {
 	EagerInterval time.Duration     // the same while messages wait; 0: a third of it, yet not before the one before could be answered
 }
 
-// MaxAhead bounds how far a number may be ahead of the oldest that is not acknowledged: 8 bits of a cumulative number are
-// enough then.
-const MaxAhead = 255
+// MaxAhead bounds how far a number may be ahead of the oldest that is not acknowledged.
+const MaxAhead = 2047
+
+// ByteAhead is the same for a peer of which 8 bits of a cumulative number have to be enough, or that takes no more.
+const ByteAhead = 255
 
 // ShortAhead is the same where 8 bits of a message's number are enough.
 const ShortAhead = 127
@@ -65,6 +68,7 @@ type Sender struct {
 	weight [frame.Queues]int             // of all of these
 	oldest [frame.Queues]uint64          // at most base
 	held   [frame.Queues]map[uint64]bool // at the peer, but not all before them is
+	ahead  int                           // how far numbers may be ahead of the oldest
 	beyond [frame.Queues]uint64          // of numbers above this the last acknowledgement had no room to tell; 0: it had
 	grown  int                           // by how much the window of the direct queue is larger: so much was acknowledged while it was used
 	idle   time.Time                     // since when nothing of the direct queue is under way; zero: something is
@@ -90,7 +94,7 @@ func NewSender(cfg Config, next [frame.Queues]uint64) *Sender {
 	if cfg.EagerInterval == 0 {
 		cfg.EagerInterval = min(max(cfg.Prompt, cfg.ProbeInterval/eagerProbes), cfg.ProbeInterval)
 	}
-	s := &Sender{cfg: cfg, next: next, first: next, oldest: next}
+	s := &Sender{cfg: cfg, next: next, first: next, oldest: next, ahead: ByteAhead}
 	for l := range s.flight {
 		s.flight[l], s.held[l] = map[uint64]*flight{}, map[uint64]bool{}
 	}
@@ -107,6 +111,14 @@ func (s *Sender) Restore(id ID) {
 	s.ask = true
 }
 
+// Ahead says whether the peer takes numbers up to MaxAhead ahead.
+func (s *Sender) Ahead(takes bool) {
+	s.ahead = ByteAhead
+	if takes {
+		s.ahead = MaxAhead
+	}
+}
+
 // Next is the number that Assign would give.
 func (s *Sender) Next(l frame.Queue) uint64 { return s.next[l] }
 
@@ -120,7 +132,9 @@ func (s *Sender) Dead() bool { return s.dead }
 func (s *Sender) Weight(l frame.Queue) int { return s.weight[l] }
 
 // HasNumber says whether anything of a queue may go that has a bound of its own.
-func (s *Sender) HasNumber(l frame.Queue) bool { return !s.dead && s.next[l]-s.base(l) < MaxAhead }
+func (s *Sender) HasNumber(l frame.Queue) bool {
+	return !s.dead && s.next[l]-s.base(l) < uint64(s.ahead)
+}
 
 // Room says whether another message of the queue may go.
 func (s *Sender) Room(l frame.Queue) bool { return s.RoomFor(l, 0) }
@@ -166,15 +180,15 @@ func (s *Sender) base(l frame.Queue) uint64 {
 	return b
 }
 
-// Weigh is what a message of so many octets weighs in the window of the direct queue: these, or what makes ShortAhead messages fill
-// the window. Until the window has grown it is Least, for a dead link is to swallow few messages, however short.
+// Weigh is what a message of so many octets weighs in the window of the direct queue: these, or what makes half of the numbers that
+// may be ahead fill the window, so that others are left while one is missing. Until the window has grown it is Least, for a dead link is to swallow few messages, however short.
 func (s *Sender) Weigh(octets int) int {
 	window := s.Window(frame.Direct)
 	least := s.cfg.Least
 	if most := s.cfg.Most - s.cfg.Window[frame.Direct]; most > 0 {
 		least = least * (most - s.grown) / most
 	}
-	return max(octets, least, window/ShortAhead)
+	return max(octets, least, window/(s.ahead/2))
 }
 
 // Assign takes the next number of the queue, for what weighs so much in its window: a message of the direct queue as Weigh says, one
@@ -278,8 +292,8 @@ func (s *Sender) Ack(now time.Time, r frame.Ack) (acked, held []ID) {
 		return nil, nil
 	}
 	s.beyond[l] = 0
-	if len(r.Bitmap) == frame.MaxBitmap {
-		s.beyond[l] = cum + 8*frame.MaxBitmap
+	if reach := r.Reach(); reach < math.MaxInt {
+		s.beyond[l] = cum + uint64(reach)
 	}
 	var latest uint64 // transmission that the acknowledgement proves to have arrived
 	weight := s.weight[l]
@@ -321,8 +335,9 @@ func (s *Sender) Dropped(r frame.Ack) (again []ID) {
 	if int(l) >= frame.Queues {
 		return nil
 	}
+	reach := r.Reach()
 	for n := range s.held[l] {
-		if covers(r, n) && !names(r, n) {
+		if behind(r.Cumulative, n) <= reach && !names(r, n) {
 			again = append(again, ID{l, n})
 		}
 	}
@@ -427,7 +442,8 @@ func (s *Sender) Answer(now time.Time, id uint8) {
 	}
 }
 
-// Lost returns the direct messages that have to go again, oldest first; none while the link is dead.
+// Lost returns the direct messages that have to go again, oldest first; none while the link is dead, and none that the peer would not
+// take yet.
 func (s *Sender) Lost(now time.Time) []ID {
 	if s.dead {
 		return nil
@@ -439,7 +455,11 @@ func (s *Sender) Lost(now time.Time) []ID {
 			late = f.sent
 		}
 	}
+	take := s.base(frame.Direct) + uint64(s.ahead)
 	for n, f := range s.flight[frame.Direct] {
+		if n >= take {
+			continue
+		}
 		if f.lost || !f.prompt.IsZero() && !now.Before(f.prompt) || !late.IsZero() && f.sent.Equal(late) {
 			ids = append(ids, ID{frame.Direct, n})
 		}

@@ -7,7 +7,7 @@
 // one more octet. The reasons: (norm-seal 4).
 //
 // The package is pure. Append and Parse are inverse. Parse aliases its input and never panics. Sizes are octets. Input
-// has always been authenticated by the seal. Read frame.go first, then greeting.go (HELLOs) and segment.go (segments).
+// has always been authenticated by the seal. Read frame.go first, then greeting.go (HELLOs), segment.go (segments) and runs.go (long acknowledgements).
 package frame
 
 import (
@@ -35,7 +35,8 @@ type Frame interface{ isFrame() }
 
 type (
 	// Ack says what is durable at its sender, of one queue: every number up to Cumulative (its low 16 bits) and
-	// those whose bit is set in Bitmap: bit 0 of octet 0 is Cumulative+1. At most 15 octets of it.
+	// those whose bit is set in Bitmap: bit 0 of octet 0 is Cumulative+1. More than MaxBitmap octets of it, at most MaxRuns, go as the
+	// lengths of runs, which gateways before version 0.3 do not read.
 	Ack struct {
 		Queue      Queue
 		Cumulative uint16
@@ -51,6 +52,7 @@ type (
 		Model            uint16 // first octets of the hash of the sender's compaction model
 		Forgot           uint8  // raised when the sender lost messages that later ones are coded after; 7 bits
 		Segments         bool   // the sender understands Segment: the high bit of Forgot's octet, which older gateways compare only
+		Ahead            bool   // beside Segments: it takes numbers as far ahead as custody.MaxAhead; the bit below, so that Forgot has six
 		// First is the low 16 bits of the first number of each queue that the sender gave, or will give, in this start and
 		// stream; Seen is those of the direct queue's number up to which it has everything of the receiver. By them each end
 		// sees that the other was put back to an older copy of its data: docs/decisions/put-back.md.
@@ -157,11 +159,13 @@ const (
 	countMark     = 1 << 4 // of the count: directly behind Roster is Mark
 	flagLinkProbe = 1 << 4 // PROBE: a LinkProbe
 	flagSegment   = 1 << 1 // NORM: a Segment, with the other flags of DATA
-	flagSegments  = 1 << 7 // of the octet of Forgot
+	flagSegments  = 1 << 7 // of the octet of Forgot, and the next one
+	flagAhead     = 1 << 6
+	flagRuns      = 1 << 3 // ANSWER: an Ack of the direct queue with runs
 	queueBit      = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen      = HelloOctets - 1
 
-	// MaxBitmap is the most octets that a Ack's bitmap has.
+	// MaxBitmap is the most octets that a Ack's bitmap has as such.
 	MaxBitmap = 15
 	// EphemeralOctets is the public half of a pair of X25519.
 	EphemeralOctets = 32
@@ -175,6 +179,9 @@ const (
 func Append(b []byte, f Frame, last bool) []byte {
 	switch f := f.(type) {
 	case Ack:
+		if runs := f.runs(); runs != nil {
+			return append(binary.BigEndian.AppendUint16(append(b, kindAnswer|flagRuns), f.Cumulative), runs...)
+		}
 		bitmap := f.Bitmap[:min(len(f.Bitmap), MaxBitmap)]
 		b = append(b, kindAck|byte(f.Queue)<<4|byte(len(bitmap)))
 		b = binary.BigEndian.AppendUint16(b, f.Cumulative)
@@ -183,7 +190,7 @@ func Append(b []byte, f Frame, last bool) []byte {
 		b = binary.BigEndian.AppendUint32(append(b, kindHello|flag(f.End, flagEnd)|flag(f.Ended, flagEnded)|flag(f.Void, flagVoid)|flag(len(f.Starts) > 0 || f.Roster != 0 || f.Corpus != 0, flagStarts)), f.Store)
 		b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.HeardIncarnation)
 		b = binary.BigEndian.AppendUint32(append(b, f.HeardStream), f.Digest)
-		b = append(binary.BigEndian.AppendUint16(b, f.Model), forgotOctet(f.Forgot, f.Segments))
+		b = append(binary.BigEndian.AppendUint16(b, f.Model), forgotOctet(f))
 		for _, first := range f.First {
 			b = binary.BigEndian.AppendUint16(b, first)
 		}
@@ -232,8 +239,11 @@ func Append(b []byte, f Frame, last bool) []byte {
 	panic(fmt.Sprintf("frame: %T", f)) // a broken promise of our own
 }
 
-func forgotOctet(forgot uint8, segments bool) byte {
-	return forgot&^flagSegments | flag(segments, flagSegments)
+func forgotOctet(f Hello) byte {
+	if f.Segments && f.Ahead {
+		return f.Forgot&^(flagSegments|flagAhead) | flagSegments | flagAhead
+	}
+	return f.Forgot&^flagSegments | flag(f.Segments, flagSegments)
 }
 
 func flag(on bool, bit byte) byte {
@@ -368,6 +378,9 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		if kind == kindProbe && flags == flagLinkProbe {
 			return LinkProbe{b}, nil, nil
 		}
+		if kind == kindAnswer && flags == flagRuns {
+			return parseRuns(b)
+		}
 		if flags != 0 {
 			return nil, nil, ErrKind
 		}
@@ -431,6 +444,9 @@ func parseHello(flags byte, b []byte) (f Frame, rest []byte, err error) {
 		First: [Queues]uint16{binary.BigEndian.Uint16(b[17:]), binary.BigEndian.Uint16(b[19:])},
 		Seen:  binary.BigEndian.Uint16(b[21:]),
 		End:   flags&flagEnd != 0, Ended: flags&flagEnded != 0, Void: flags&flagVoid != 0,
+	}
+	if h.Ahead = h.Segments && h.Forgot&flagAhead != 0; h.Ahead {
+		h.Forgot &^= flagAhead
 	}
 	b = b[helloLen:]
 	if h.Void {

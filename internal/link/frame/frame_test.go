@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -19,7 +20,7 @@ type vector struct {
 var vectors = []vector{
 	{"acknowledgement without gaps", Ack{Direct, 0x1234, nil}, false, "20 1234"},
 	{"acknowledgement of the bulk queue, two octets of bitmap", Ack{Bulk, 1, []byte{0x02, 0x80}}, true, "32 0001 0280"},
-	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9, false, [Queues]uint16{0x0102, 0x0304}, 0x0506, nil, false, true, false, 0, 0, 0, [EphemeralOctets]byte{}, 0, 0}, false, "42 a1b2c3d4 03 11223344 05 99aabbcc 7788 09 0102 0304 0506"},
+	{"hello", Hello{0xa1b2c3d4, 3, 0x11223344, 5, 0x99aabbcc, 0x7788, 9, false, false, [Queues]uint16{0x0102, 0x0304}, 0x0506, nil, false, true, false, 0, 0, 0, [EphemeralOctets]byte{}, 0, 0}, false, "42 a1b2c3d4 03 11223344 05 99aabbcc 7788 09 0102 0304 0506"},
 	{"hello that refuses", Hello{Store: 1, Stream: 2, First: [Queues]uint16{3, 4}, Seen: 5, Void: true, Known: 0x01020304}, false,
 		"44 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 01020304"},
 	{"hello of a start after two unheard", Hello{Store: 1, Stream: 2, First: [Queues]uint16{3, 4}, Seen: 5, Starts: []Start{{0x01020304, [Queues]uint16{1, 1}}, {0x01020309, [Queues]uint16{2, 0x104}}}, End: true}, false,
@@ -65,6 +66,9 @@ var vectors = []vector{
 		Data{Number: 0x102a, Free: true, After: 3, Rides: true, Cumulative: 7, Body: []byte("hej")}, false, "bb 102a 03 07 03 68656a"},
 	{"hello of one who understands segments", Hello{Store: 1, Stream: 2, Forgot: 9, Segments: true, First: [Queues]uint16{3, 4}, Seen: 5}, false,
 		"40 00000001 02 00000000 00 00000000 0000 89 0003 0004 0005"},
+	{"hello of one who takes numbers far ahead", Hello{Store: 1, Stream: 2, Forgot: 9, Segments: true, Ahead: true, First: [Queues]uint16{3, 4}, Seen: 5}, false,
+		"40 00000001 02 00000000 00 00000000 0000 c9 0003 0004 0005"},
+	{"acknowledgement in runs: 19 missing, 300 there, 2 missing, 1 there", Ack{Direct, 0x1234, run(19, 300, 2, 1)}, false, "88 1234 02 13 ac02 02 01"},
 	{"segment, the first of 1,000 octets, last", Segment{Number: 42, Short: true, Object: 5, Total: 1000, Body: []byte("hej")}, true, "c2 2a 0b d00f 68656a"},
 	{"segment, prompt, with an acknowledgement, more follow", Segment{Number: 0x102a, Prompt: true, Rides: true, Cumulative: 7, Object: 127, Body: []byte("hej")}, false,
 		"df 102a 07 fe 03 68656a"},
@@ -74,6 +78,21 @@ var vectors = []vector{
 	{"P_Mul, more follow", PMul{[]byte{1, 2}}, false, "01 02 0102"},
 	{"NORM, last", NORM{[]byte{1, 2}}, true, "c0 0102"},
 	{"NORM, more follow", NORM{[]byte{1, 2}}, false, "c1 02 0102"},
+}
+
+// run is a bitmap of so many numbers that are missing, so many that are there, and so on.
+func run(lengths ...int) (bitmap []byte) {
+	at := 0
+	for i, n := range lengths {
+		for range n {
+			if at/8 == len(bitmap) {
+				bitmap = append(bitmap, 0)
+			}
+			bitmap[at/8] |= byte(i%2) << (at % 8)
+			at++
+		}
+	}
+	return bitmap
 }
 
 // open is how many octets a frame has at least when it runs to the end of the datagram.
@@ -159,4 +178,24 @@ func unhex(t *testing.T, s string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// What an acknowledgement has no room to tell, in either form, its Reach does not promise.
+func TestReach(t *testing.T) {
+	var holes []int
+	for range 200 {
+		holes = append(holes, 1, 2)
+	}
+	for _, tt := range []struct {
+		bitmap []byte
+		reach  int
+	}{{nil, math.MaxInt}, {run(1, 100), math.MaxInt}, {run(1, 119), 120}, {run(1, 500), math.MaxInt}, {run(holes...), 3 * maxPairs}} {
+		f, _, err := Parse(Append(nil, Ack{Direct, 7, tt.bitmap}, true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.(Ack).Reach(); got != tt.reach {
+			t.Errorf("of %d octets of bitmap: a reach of %d, want %d", len(tt.bitmap), got, tt.reach)
+		}
+	}
 }
