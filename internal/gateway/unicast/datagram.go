@@ -335,9 +335,10 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	gone := e != nil && e.Gone
 	body := c.encode(now, l, at, m, gone, gone && (e.Again || e.Aired.So == 0))
 	prompt := m.Content.Payload == nil // others wait for what a site has
-	last := l.endsBurst(c.Profile, e == nil, len(body))
+	last, alone := l.endsBurst(c.Profile, e == nil, len(body)), l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
+	lone := alone && !prompt && l.Box.Waiting(frame.Direct, frame.Bulk) <= 1 && losesSome(l)
 	weight := l.sender.Weigh(len(body))
-	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || last || l.asks(weight), Body: slices.Clone(body)}
+	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || last || lone || l.asks(weight), Body: slices.Clone(body)}
 	if f.Short {
 		f.Number &= 0xff
 	}
@@ -352,7 +353,6 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	if f.Prompt {
 		l.cut.unasked = 0
 	}
-	alone := l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
 	if e == nil {
 		e = c.assign(l, at, m, weight)
 		l.given.gave(at.Number, l.Box.Oldest(frame.Direct, at.Number), m.Line())
@@ -369,6 +369,9 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	switch {
 	case m.Twice():
 		l.sender.SentTwice(now, at, twiceAfter)
+	case lone: // the timer is for a full datagram, which takes longer
+		_, rate := l.Air()
+		l.sender.SentPrompt(now.Add(-profile.Airtime(to.budget, rate)), at)
 	case prompt || last:
 		l.sender.SentPrompt(now, at)
 	default:

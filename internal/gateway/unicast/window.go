@@ -92,6 +92,21 @@ func (l *peerLink) roomForNews() bool {
 	return l.sender.RoomFor(frame.Direct, extra)
 }
 
+// someLoss is the loss, in percent, from which on a message that stands alone asks for its acknowledgement.
+const someLoss = 0.5
+
+// losesSome says whether the link to a peer loses enough that a message behind which nothing comes asks for its acknowledgement at once,
+// and goes again when that is overdue. Otherwise the next message shows the loss, or a probe when the receiver's patience is over. Where
+// a copy goes on idle air, nothing is asked.
+func losesSome(l *peerLink) bool {
+	p := l.of.Profile
+	if p.CopyAfter > 0 || l.sender.IsListening() || !l.of.Messages {
+		return false
+	}
+	_, least, _ := l.Shows.Loss() // a loss of less than the profile's is never sure
+	return max(least, p.Sending(l.of.Shore).MeanLossPct()) >= someLoss
+}
+
 // asked is what has gone in the direct queue since an acknowledgement was asked for.
 type asked struct {
 	weight int // in the window

@@ -596,3 +596,19 @@ func TestNumbersFarAhead(t *testing.T) {
 	check.True(t, "no number is free", !s.HasNumber(frame.Direct))
 	check.Equal(t, "the lost ones are near", len(s.Lost(at(2))), 19)
 }
+
+// An acknowledgement that a later message has brought says nothing of how long one takes.
+func TestLateAcknowledgementOfALaterMessage(t *testing.T) {
+	c := cfg
+	c.Prompt = 4 * time.Second
+	s := NewSender(c, queues(1, 1))
+	prompt := func(now float64) { s.SentPrompt(at(now), ID{frame.Direct, s.Assign(frame.Direct, 1)}) }
+	prompt(0) // its acknowledgement is lost
+	prompt(5)
+	s.Ack(at(8), frame.Ack{Cumulative: 2})
+	prompt(10)
+	check.True(t, "the next goes again when its own is overdue", s.Deadline().Equal(at(14)), s.Deadline().Sub(epoch))
+	s.Ack(at(16), frame.Ack{Cumulative: 3})
+	prompt(20)
+	check.True(t, "one that was late is granted more", s.Deadline().After(at(25.9)), s.Deadline().Sub(epoch))
+}

@@ -297,15 +297,19 @@ func (s *Sender) Ack(now time.Time, r frame.Ack) (acked, held []ID) {
 	}
 	var latest uint64 // transmission that the acknowledgement proves to have arrived
 	weight := s.weight[l]
+	var last, waited time.Time // when that went, and the last of those that had asked for it
 	arrived := func(n uint64) bool {
 		f := s.land(l, n)
-		if f != nil {
-			latest = max(latest, f.firstTx)
-			if f.waited {
-				s.note(now, now.Sub(f.sent)-s.cfg.Prompt)
-			}
+		if f == nil {
+			return false
 		}
-		return f != nil
+		if f.firstTx > latest {
+			latest, last = f.firstTx, f.sent
+		}
+		if f.waited && f.sent.After(waited) {
+			waited = f.sent
+		}
+		return true
 	}
 	for n := base; n <= cum; n++ {
 		if arrived(n) || s.held[l][n] {
@@ -320,6 +324,9 @@ func (s *Sender) Ack(now time.Time, r frame.Ack) (acked, held []ID) {
 				held = append(held, ID{l, n})
 			}
 		}
+	}
+	if !waited.IsZero() && waited.Equal(last) { // an acknowledgement that a later message has brought says nothing of how long one takes
+		s.note(now, now.Sub(waited)-s.cfg.Prompt)
 	}
 	if l == frame.Direct { // the link keeps order: what went out before is lost
 		s.loseBefore(now, latest)
