@@ -134,18 +134,18 @@ type Aired struct {
 
 // Evidence is what the messages to a peer show of the link's loss and delay. The zero value is ready.
 type Evidence struct {
-	sent, again int // messages that went first, and again
+	sent, again int // datagrams with messages that went first, and again
 	trips       []time.Duration
 }
 
 // Of how much something is believed.
 const (
-	evidenceOf   = 200 // messages
+	evidenceOf   = 200 // datagrams
 	evidenceMost = 600 // beyond it what was counted counts half
 	mostTrips    = 8   // round trips: the least of them counts
 )
 
-// Went notes that a message went first or again.
+// Went notes a datagram whose messages all went first, or some again.
 func (e *Evidence) Went(again bool) {
 	if again {
 		e.again++
@@ -171,7 +171,7 @@ func (e *Evidence) RoundTrip() (time.Duration, bool) {
 	return slices.Min(e.trips), true
 }
 
-// Loss is the share of messages that went again, in percent, and the least that it is 97 of 100 times; false: there were too few.
+// Loss is the share of datagrams with messages that went again, in percent, and the least that it is 97 of 100 times; false: there were too few.
 func (e *Evidence) Loss() (pct, least float64, ok bool) {
 	n := float64(e.sent + e.again)
 	if n < evidenceOf {

@@ -14,7 +14,9 @@ import (
 
 // datagramBuilder is a datagram being composed.
 type datagramBuilder struct {
-	budget  int // octets left for frames
+	budget  int           // octets left for frames
+	room    int           // of all of it
+	longer  time.Duration // on the air than what timers are for, at the most
 	frames  []frame.Frame
 	kinds   []mail.Kind
 	ride    *frame.Ack // room is kept for it: it goes with the first message, or else alone
@@ -101,7 +103,9 @@ func rides(f frame.Frame) bool {
 func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 	probe := l.sender.ProbeDue(now)
 	long := l.ask(now, probe) || !l.Handshake.KnowsUs
-	to := &datagramBuilder{budget: c.Profile.Filled() - seal.Overhead(long)}
+	to := &datagramBuilder{}
+	to.room, to.longer = room(now, l)
+	to.budget = to.room - seal.Overhead(long)
 	if probe {
 		to.budget -= size(frame.Probe{})
 		if l.sender.Dead() { // when it gets through the peer need not ask what has arrived
@@ -144,7 +148,7 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 		to.precede(*l.announce)
 	}
 	if probe {
-		l.question.probe = l.sender.ProbeSent(now)
+		l.question.probe = l.sender.ProbeSent(now.Add(to.longer))
 		to.precede(frame.Probe{ID: l.question.probe})
 	}
 	keepalive := *c.Keepalive > 0 && !now.Before(l.LastSent.Add(*c.Keepalive))
@@ -366,16 +370,17 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	e.Gone, e.Again = true, gone
 	l.Box.Went(e, size(f))
 	to.carries = append(to.carries, carried{e, size(f), kind == mail.Repair})
+	went := now.Add(to.longer)
 	switch {
 	case m.Twice():
-		l.sender.SentTwice(now, at, twiceAfter)
+		l.sender.SentTwice(went, at, twiceAfter)
 	case lone: // the timer is for a full datagram, which takes longer
 		_, rate := l.Air()
-		l.sender.SentPrompt(now.Add(-profile.Airtime(to.budget, rate)), at)
+		l.sender.SentPrompt(went.Add(-profile.Airtime(to.budget, rate)), at)
 	case prompt || last:
-		l.sender.SentPrompt(now, at)
+		l.sender.SentPrompt(went, at)
 	default:
-		l.sender.Sent(now, at)
+		l.sender.Sent(went, at)
 	}
 	return true
 }

@@ -18,6 +18,7 @@
 //   - link.go: what the gateway and other carriers ask of the link to a peer
 //   - queue.go: queues and message numbers
 //   - window.go: how much may be unacknowledged
+//   - large.go: how large a datagram is
 //   - sizing.go: which queue a message takes
 //   - segments.go: long messages in segments
 //   - norm.go: long messages over libnorm

@@ -12,6 +12,7 @@ import (
 // aired notes when the messages of a datagram went, and how much the transmitter had sent with it. When one goes again, nobody
 // can tell from its acknowledgement which of its datagrams was there. But all that went before the first is over then.
 func (l *datagramBuilder) aired(now time.Time, to *peerLink, air *mail.Air) {
+	went, again := false, false // for a datagram is lost, not a message of it
 	for _, what := range l.carries {
 		e := what.of
 		air.Gauge.Carried(what.octets, what.again)
@@ -19,8 +20,11 @@ func (l *datagramBuilder) aired(now time.Time, to *peerLink, air *mail.Air) {
 			e.Aired.At, e.Aired.So = now, air.Octets()
 		}
 		if e.At.Queue == frame.Direct && !e.Twice() && !to.sender.IsListening() { // these go twice in any case
-			to.Shows.Went(what.again)
+			went, again = true, again || what.again
 		}
+	}
+	if went {
+		to.Shows.Went(again)
 	}
 }
 

@@ -112,6 +112,7 @@ func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment 
 	}
 	switch fresh {
 	case custody.New:
+		l.talk.heard = now
 		c.arrived(now, l, a)
 		l.readAhead(now)
 		return l.Opened, octets

@@ -145,7 +145,7 @@ func (k *cut) spares(l *peerLink, to *datagramBuilder) bool {
 		_, data := f.(frame.Data)
 		return data
 	})
-	spares := short && l.of.Profile.UnitOctets == 0 && to.budget > l.of.Profile.Filled()/2
+	spares := short && l.of.Profile.UnitOctets == 0 && to.budget > to.room/2
 	if spares && k.ready(l) {
 		k.passed++
 	}
@@ -228,9 +228,9 @@ func (k *cut) add(l *peerLink, now time.Time, to *datagramBuilder, at mail.Trans
 	k.unasked += len(f.Body)
 	if f.Prompt {
 		l.asked, k.unasked = asked{}, 0
-		l.sender.SentPrompt(now, at)
+		l.sender.SentPrompt(now.Add(to.longer), at)
 	} else {
-		l.sender.Sent(now, at)
+		l.sender.Sent(now.Add(to.longer), at)
 	}
 	whole := mail.TransmissionID{Queue: frame.Bulk, Number: object}
 	if e := l.Box.At(whole); object != 0 && e != nil {

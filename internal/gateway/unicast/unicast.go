@@ -42,6 +42,7 @@ type shared struct {
 	Config
 	Greeting GroupGreeting
 	work     work
+	talk     talk // of a terminal: to all peers
 	norm     normState
 	silent   bool // this node asks for no HELLO
 }
@@ -63,6 +64,7 @@ type peerLink struct {
 	asked     asked
 	readyAt   time.Time
 	air       mail.Air
+	talk      talk
 	news      news
 	late      time.Time // when this machine was late last
 	refused   time.Time // when the log last said so

@@ -325,7 +325,7 @@ func (n *Node) transmit() {
 		d, _ := unwrap(o.data)
 		d.At = w.Now
 		w.Sent = append(w.Sent, d)
-		if most := w.cfg.Profile.DatagramOctets; len(o.data) > most {
+		if most := w.cfg.Profile.Largest(); len(o.data) > most {
 			if w.cfg.Spoilt {
 				continue
 			}

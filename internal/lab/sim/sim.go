@@ -302,8 +302,8 @@ func (w *World) turn(n *Node, ev api.Event) {
 		w.Notes = append(w.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", w.Now.Sub(Epoch).Seconds(), n.Name, note.Level, note.Text, note.Attrs))
 	}
 	for _, d := range out.Datagrams {
-		if len(d.Data) > n.cfg.Profile.DatagramOctets {
-			panic(fmt.Sprintf("sim: %s sent a datagram of %d octets, the profile allows %d", n.Name, len(d.Data), n.cfg.Profile.DatagramOctets))
+		if len(d.Data) > n.cfg.Profile.Largest() {
+			panic(fmt.Sprintf("sim: %s sent a datagram of %d octets, the profile allows %d", n.Name, len(d.Data), n.cfg.Profile.Largest()))
 		}
 		if d.Addr == group {
 			w.link(linkemu.Frame{From: n.Name, Octets: len(d.Data) + profile.IPUDPOctets, Data: d.Data})

@@ -215,7 +215,7 @@ func directionFields(d *Direction) map[string]any {
 
 func gatewayFields(p *Profile) map[string]any {
 	return map[string]any{
-		"datagram_octets": &p.DatagramOctets, "segment_octets": &p.SegmentOctets, "window": &p.Window,
+		"datagram_octets": &p.DatagramOctets, "large_datagram_octets": &p.LargeOctets, "segment_octets": &p.SegmentOctets, "window": &p.Window,
 		"ack_delay_ms": &p.AckDelay, "probe_interval_ms": &p.ProbeInterval, "gap_age_ms": &p.GapAge,
 		"grtt_ms": &p.GRTT, "bundle_ms": &p.Bundle, "transport": &p.Transport,
 		"state_share_percent": &p.StateShare, "copy_after_ms": &p.CopyAfter,

@@ -60,18 +60,24 @@ type Profile struct {
 	Calls         Calls         // star: hand-overs and dropped calls
 	Bill
 	// The gateway's use of it.
-	Transport      string        // NORM or PMul: what carries messages; "" is NORM
-	DatagramOctets int           // largest UDP payload that radio sends
-	SegmentOctets  int           // NORM segment
-	Window         int           // messages under way per peer, unacknowledged
-	AckDelay       time.Duration // an acknowledgement waits so long for something to ride on
-	ProbeInterval  time.Duration // rare probe while a message is overdue and nothing is heard
-	GapAge         time.Duration // a gap under an acknowledged number is sent again when so old
-	GRTT           time.Duration // fixed for NORM, the same at all members
-	Bundle         time.Duration // what becomes ready within it shares a datagram
-	CopyAfter      time.Duration // the last short datagram goes again so long after it, on idle air; 0: never
-	StateShare     float64       // percent of the rate that news of the sites may take while messages flow; default 25
-	PMulUse        PMulUse
+	Transport string // NORM or PMul: what carries messages; "" is NORM
+	Sizes
+	Window        int           // messages under way per peer, unacknowledged
+	AckDelay      time.Duration // an acknowledgement waits so long for something to ride on
+	ProbeInterval time.Duration // rare probe while a message is overdue and nothing is heard
+	GapAge        time.Duration // a gap under an acknowledged number is sent again when so old
+	GRTT          time.Duration // fixed for NORM, the same at all members
+	Bundle        time.Duration // what becomes ready within it shares a datagram
+	CopyAfter     time.Duration // the last short datagram goes again so long after it, on idle air; 0: never
+	StateShare    float64       // percent of the rate that news of the sites may take while messages flow; default 25
+	PMulUse       PMulUse
+}
+
+// Sizes are how large datagrams and segments are, in octets.
+type Sizes struct {
+	DatagramOctets int // largest UDP payload that radio sends while several have something to say
+	LargeOctets    int // the same while one pipe alone has much to say; 0: DatagramOctets
+	SegmentOctets  int // NORM segment
 }
 
 // PMulUse is the optional section [p_mul]: how P_Mul repeats for silent nodes, and what it may hold. Zero is the default.
@@ -110,6 +116,14 @@ func (p Profile) Filled() int {
 		return p.DatagramOctets
 	}
 	return (p.DatagramOctets+IPUDPOctets)/p.UnitOctets*p.UnitOctets - IPUDPOctets
+}
+
+// Largest is the largest UDP payload that ever goes. Where the bill has units, that is what fills one.
+func (p Profile) Largest() int {
+	if p.UnitOctets > 0 {
+		return p.DatagramOctets
+	}
+	return max(p.DatagramOctets, p.LargeOctets)
 }
 
 // The tariffs of a link.

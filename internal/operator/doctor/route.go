@@ -42,12 +42,12 @@ func (f *findings) route(name string, at netip.AddrPort, p profile.Profile) {
 		headers += 20 // IPv6's is longer
 	}
 	const check = "mtu"
-	if whole := p.DatagramOctets + headers; whole > mtu {
+	if whole := p.Largest() + headers; whole > mtu {
 		f.fault(check, name, "choose a profile with smaller datagrams, the same at both ends (gateway profiles; [gateway] datagram_octets), or a greater MTU of the interface",
 			"the way to %s takes packets of %d octets, and profile %s makes packets of %d: the long ones go in pieces, and one lost piece loses all", name, mtu, p.Name, whole)
 		return
 	}
-	f.ok(check, name, "packets of profile %s have at most %d octets, and the way to %s takes %d", p.Name, p.DatagramOctets+headers, name, mtu)
+	f.ok(check, name, "packets of profile %s have at most %d octets, and the way to %s takes %d", p.Name, p.Largest()+headers, name, mtu)
 }
 
 // routeTo is this machine's address on the way to another, and how long an IP packet may be there, as the kernel knows it.

@@ -1,0 +1,90 @@
+package unicast
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/profile"
+	"aldis/internal/site"
+)
+
+// A datagram is larger than usual where nobody waits behind it: docs/decisions/large-datagrams.md.
+
+const (
+	sharedFor  = time.Minute      // so long after a message of another pipe, both may have more to say
+	urgentFor  = time.Hour        // so long after a message above routine, the next may come at any time
+	talksFor   = 30 * time.Second // so long after a message of the peer, another may be on the air
+	largeLoses = 3                // percent: where more is lost, it may be by the length, and repeats cost more
+)
+
+// talk is who has had messages for a transmitter lately.
+type talk struct {
+	pipe   string    // with its short messages, or its long ones
+	at     time.Time // of its last message
+	other  time.Time // of the last message of another pipe; zero: there was none
+	mixed  bool      // of those some may wait yet
+	urgent time.Time // of the last message above routine; zero: there was none
+	heard  time.Time // of the peer's last message
+}
+
+// says notes a message. Short ones and long ones of a pipe are as of two: those wait behind these. idle: nothing waits for the
+// transmitter, or is under way.
+func (t *talk) says(now time.Time, m *mail.Message, long, idle bool) {
+	p := m.Content.Payload
+	if p == nil {
+		return
+	}
+	if pipe := m.Line() + "\x00" + p.Scope + "\x00" + p.Topic + fmt.Sprint(long); pipe != t.pipe {
+		t.pipe, t.other, t.mixed = pipe, t.at, true
+	}
+	t.mixed = t.mixed && !idle
+	t.at = now
+	if m.Rank() > site.Routine.Rank() {
+		t.urgent = now
+	}
+}
+
+// alone says whether one pipe alone has had something to say, and nothing above routine.
+func (t *talk) alone(now time.Time) bool {
+	return !t.mixed && (t.other.IsZero() || now.Sub(t.other) > sharedFor) && (t.urgent.IsZero() || now.Sub(t.urgent) > urgentFor)
+}
+
+// idle says whether nothing waits for the transmitter that reaches a peer, or is under way.
+func (c *Carrier) idle(l *peerLink) bool {
+	none := func(l *peerLink) bool {
+		return l.Box.Waiting(frame.Direct, frame.Bulk)+l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
+	}
+	return none(l) && (c.Shore || !slices.ContainsFunc(c.order, func(l *peerLink) bool { return !none(l) }))
+}
+
+// talkOf is the talk for the transmitter that reaches a peer.
+func talkOf(l *peerLink) *talk {
+	if l.of.Shore {
+		return &l.talk
+	}
+	return &l.of.talk
+}
+
+// room is the largest UDP payload that goes to a peer now, and by how much longer than timers are for an answer may take: that is on the
+// air, and the answer waits behind as large a datagram of a peer that talks too.
+func room(now time.Time, l *peerLink) (octets int, longer time.Duration) {
+	p, usual, large := l.of.Profile, l.of.Profile.Filled(), l.of.Profile.Largest()
+	if p.UnitOctets > 0 || large <= usual || !l.Handshake.KnowsUs || l.sender.Dead() || !talkOf(l).alone(now) {
+		return usual, 0
+	}
+	if _, _, held := l.Box.Held(frame.Direct, frame.Bulk); held <= usual {
+		return usual, 0
+	}
+	if _, least, _ := l.Shows.Loss(); least > largeLoses {
+		return usual, 0
+	}
+	_, rate := l.Air()
+	longer = profile.Airtime(large-usual, rate)
+	if now.Sub(l.talk.heard) < talksFor {
+		longer += profile.Airtime(large-usual, p.Sending(!l.of.Shore).RateBps)
+	}
+	return large, longer
+}
