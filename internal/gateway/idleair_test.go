@@ -90,7 +90,7 @@ func TestIdleAirIsNotAlwaysFree(t *testing.T) {
 	}{
 		{"each alone", same, 10 * time.Second, none, 8},
 		{"octets are paid for", func(cfg *sim.Config) { cfg.Profile.Tariff = "octets" }, 10 * time.Second, none, 4},
-		{"two in each datagram", same, 0, none, 2},
+		{"two in each datagram", func(cfg *sim.Config) { cfg.Profile.LargeOctets = 0 }, 0, none, 2},
 		{"silent before the first leaves again", same, 50 * time.Millisecond, silent, 1},
 	} {
 		if got := datagrams(c.change, c.every, c.act); got != c.want {
