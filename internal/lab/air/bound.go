@@ -185,7 +185,8 @@ func (s spoken) urgent(share float64) float64 {
 	for n, by := range there {
 		for k := range steps {
 			seconds := full*(float64(k)+0.5)/steps + float64(n)*s.full().Seconds() + meanDelay(s.p.Up).Seconds()
-			list = append(list, took{seconds, (by - before) / steps * (1 - other)}, took{seconds + (s.p.Turnaround + s.p.KeyUp).Seconds(), (by - before) / steps * other})
+			chance, turn := (by-before)/steps, (s.p.Turnaround + s.p.KeyUp).Seconds()
+			list = append(list, took{seconds, chance * (1 - other)}, took{seconds + turn, chance * other})
 		}
 		before = by
 	}

@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	hf    = "hf-2400"
-	share = "% of the rate"
-	ratio = "octets for an octet"
+	hf     = "hf-2400"
+	ofRate = "% of the rate"
+	ratio  = "octets for an octet"
 )
 
 // channels: what a radio channel carries that all sites share.
 func channels() (list []Scenario) {
-	for _, loads := range []func() []traffic{fullChannel, besideOnChannel, burstsOnChannel, singlesOnChannel, troubleOnChannel, filesOnChannel, dayOnChannel} {
-		for _, t := range loads() {
+	for _, loads := range [][]traffic{fullChannel(), besideOnChannel(), burstsOnChannel(), singlesOnChannel(), troubleOnChannel(),
+		filesOnChannel(), dayOnChannel()} {
+		for _, t := range loads {
 			list = append(list, t.scenario())
 		}
 	}
@@ -64,21 +65,25 @@ func fullChannel() (list []traffic) {
 		case r.sites == 2:
 			what = "2 sites, both talk"
 		}
-		list = append(list, traffic{link: hf, sites: r.sites, lasting: lasting, live: r.offered == 1 && (len(r.froms) == 1 || r.sites == 4), posts: steady(r.froms, 200, r.offered, lasting),
-			figures: []figure{{Row: asked(fmt.Sprintf("%s, %.0f %% offered: goodput", what, 100*r.offered), share, r.before, 0.5, r.must, r.aim), of: goodputOf(0, lasting),
+		what = fmt.Sprintf("%s, %.0f %% offered: goodput", what, 100*r.offered)
+		list = append(list, traffic{link: hf, sites: r.sites, lasting: lasting, live: r.sites == 4 || len(r.froms) == 1,
+			posts: steady(r.froms, 200, r.offered, lasting),
+			figures: []figure{{Row: asked(what, ofRate, r.before, 0.5, r.must, r.aim), of: goodputOf(0, lasting),
 				bound: bound(r.sites, 200, len(r.froms), r.offered)}}})
 	}
 	return append(list,
 		traffic{link: hf, sites: 16, lasting: lasting, rest: 2 * time.Hour, posts: steady(upTo(16), 200, 0.5, lasting),
 			figures: []figure{
-				{Row: asked("16 sites, each to all, 50 % offered: goodput", share, "38", 0.5, 48, 50), of: goodputOf(0, lasting), bound: bound(16, 200, 16, 0.5)},
+				{Row: asked("16 sites, each to all, 50 % offered: goodput", ofRate, "38", 0.5, 48, 50), of: goodputOf(0, lasting),
+					bound: bound(16, 200, 16, 0.5)},
 				{Row: asked("16 sites, each to all, 50 % offered: octets", ratio, "2.2", 0.5, 1.4, 1.25), of: octetsForOne, bound: forOne(16, 200)},
 				{Row: measured("16 sites, each to all, 50 % offered: median", flat, 0.5), of: timesOf(all, 0.5, true)},
 			}},
 		traffic{link: hf, sites: 2, lasting: 3 * lasting, rest: 4 * time.Hour, posts: poisson(upTo(2), 900, 0.5, 3*lasting),
 			figures: []figure{
 				{Row: asked("2 sites, 900 octets by chance, 50 % offered: median", flat, "84", 0.5, 2.5, 1.7), of: timesOf(all, 0.5, true)},
-				{Row: asked("2 sites, 900 octets by chance, 50 % offered: octets", ratio, "2.26", 0.5, 1.35, 1.25), of: octetsForOne, bound: forOne(2, 900)},
+				{Row: asked("2 sites, 900 octets by chance, 50 % offered: octets", ratio, "2.26", 0.5, 1.35, 1.25), of: octetsForOne,
+					bound: forOne(2, 900)},
 			}})
 }
 
@@ -95,7 +100,7 @@ func besideOnChannel() (list []traffic) {
 		}
 		lasting := profile.Airtime(octets, 2400)
 		list = append(list, traffic{link: hf, sites: 4, lasting: lasting, rest: 4 * time.Hour,
-			posts: both(apart(0, 1, octets, 0).as(bulk, site.Routine), apart(from, int(lasting/every), 40, every).as(routine, site.Routine)),
+			posts: both(apart(0, 1, octets, 0).as(bulk, 1, site.Routine), apart(from, int(lasting/every), 40, every).as(routine, 2, site.Routine)),
 			figures: []figure{
 				{Row: ask(what+": their median", "621", 3, 1.5), of: timesOf(routine, 0.5, true)},
 				{Row: ask(what+": 95 of 100", "", 6, 3), of: timesOf(routine, 0.95, true)},
@@ -114,12 +119,12 @@ func besideOnChannel() (list []traffic) {
 		return func(p profile.Profile) float64 { return spoken{p, 100, 3, 4}.urgent(share) }
 	}
 	return append(list, traffic{link: hf, sites: 4, lasting: lasting, rest: 4 * time.Hour,
-		posts: both(steady(upTo(4), 200, 1, lasting).as(routine, site.Routine), load(chance).as(flash, site.Flash)),
+		posts: both(steady(upTo(4), 200, 1, lasting).as(routine, 1, site.Routine), load(chance).as(flash, 2, site.Flash)),
 		figures: []figure{
 			{Row: asked(what+"flash, median", "s", "16", 0.5, 6, 4), of: secondsOf(flash, 0.5), bound: urgent(0.5)},
 			{Row: asked(what+"flash, 95 of 100", "s", "153", 0.5, 20, 10), of: secondsOf(flash, 0.95), bound: urgent(0.95)},
 			{Row: asked(what+"flash, the slowest", "s", "428", 0.5, 45, 25), of: secondsOf(flash, 1), bound: urgent(0.99)},
-			{Row: asked(what+"goodput of all", share, "42", 0.5, 58, 64), of: goodputOf(0, lasting),
+			{Row: asked(what+"goodput of all", ofRate, "42", 0.5, 58, 64), of: goodputOf(0, lasting),
 				bound: func(p profile.Profile) float64 { return spoken{p, 200, 3, 4}.goodput(1, lasting) }},
 		}})
 }
@@ -141,8 +146,10 @@ func burstsOnChannel() (list []traffic) {
 		{"hf-300", 128, 200, 2, "2.0", 1.6, 1.4},
 	} {
 		what := fmt.Sprintf("%d of %d octets at once to %d: the last, worst of the seeds", b.n, b.octets, b.receivers)
-		list = append(list, traffic{link: b.link, sites: b.receivers + 1, live: b.link == hf && (b.octets == 200 || b.octets == 900 && b.receivers == 3), rest: 12 * time.Hour, posts: apart(0, b.n, b.octets, 0),
-			figures: []figure{{Row: asked(what, flat, b.before, 1, b.must, b.aim), of: timesOf(all, 1, true), bound: burstOnChannel(b.n, b.octets, b.receivers)}}})
+		list = append(list, traffic{link: b.link, sites: b.receivers + 1, rest: 12 * time.Hour, posts: apart(0, b.n, b.octets, 0),
+			live: b.link == hf && (b.octets == 200 || b.octets == 900 && b.receivers == 3),
+			figures: []figure{{Row: asked(what, flat, b.before, 1, b.must, b.aim), of: timesOf(all, 1, true),
+				bound: burstOnChannel(b.n, b.octets, b.receivers)}}})
 	}
 	return list
 }
@@ -153,7 +160,8 @@ func filesOnChannel() (list []traffic) {
 		octets, receivers int
 		before            string
 		must              float64
-	}{{20_000, 1, "", 0}, {20_000, 4, "1.23", 1.25}, {20_000, 16, "1.54 to 1.74", 1.45}, {20_000, 64, "not finished", 1.7}, {100_000, 64, "not finished", 1.4}} {
+	}{{20_000, 1, "", 0}, {20_000, 4, "1.23", 1.25}, {20_000, 16, "1.54 to 1.74", 1.45}, {20_000, 64, "not finished", 1.7},
+		{100_000, 64, "not finished", 1.4}} {
 		what := fmt.Sprintf("%d kB to %d: until all have it", f.octets/1000, f.receivers)
 		row, bound := measured(what, flat, 0.5), burstOnChannel(1, f.octets, f.receivers)
 		if p, err := profile.Load(hf, nil); err == nil && f.must > 0 {
@@ -178,12 +186,17 @@ func burstOnChannel(n, octets, receivers int) func(profile.Profile) float64 {
 // singlesOnChannel: one message at a time.
 func singlesOnChannel() []traffic {
 	single := func(receivers, n int, every time.Duration, figures ...figure) traffic {
-		return traffic{link: hf, sites: receivers + 1, lasting: time.Duration(n) * every, rest: 4 * time.Hour, posts: apart(0, n, 200, every), figures: figures}
+		return traffic{link: hf, sites: receivers + 1, lasting: time.Duration(n) * every, rest: 4 * time.Hour,
+			posts: apart(0, n, 200, every), figures: figures}
 	}
 	alone := func(receivers int, share float64) func(profile.Profile) float64 {
 		return func(p profile.Profile) float64 { return spoken{p, 200, receivers, 1}.alone(share) }
 	}
-	const sparse, dense, few = "200 octets to 15, one in 5 min: the last has it, ", "200 octets to 15 every 20 s: the last has it, ", "200 octets to 4 every 20 s: each receiver, "
+	const (
+		sparse = "200 octets to 15, one in 5 min: the last has it, "
+		dense  = "200 octets to 15 every 20 s: the last has it, "
+		few    = "200 octets to 4 every 20 s: each receiver, "
+	)
 	return []traffic{
 		single(15, 24, 5*time.Minute,
 			figure{Row: asked(sparse+"median", "s", "1.9", 0.5, 3, 2), of: lastOf(all, 0.5), bound: alone(15, 0.5)},
@@ -213,11 +226,13 @@ func troubleOnChannel() []traffic {
 	list := []traffic{
 		{link: hf, sites: 4, change: trueRate(0.5), lasting: ten, rest: 4 * time.Hour, posts: steady(upTo(4), 200, 0.7, ten),
 			figures: []figure{
-				{Row: asked("4 sites, half the profile's rate, 70 % of that offered: goodput", share, "33", 0.5, 62, 62), of: goodputOf(0, ten), bound: bound},
+				{Row: asked("4 sites, half the profile's rate, 70 % of that offered: goodput", ofRate, "33", 0.5, 62, 62), of: goodputOf(0, ten),
+					bound: bound},
 				{Row: asked("4 sites, half the profile's rate, 70 % of that offered: median", flat, "142", 0.5, 6, 6), of: timesOf(all, 0.5, true)},
 			}},
 		{link: hf, sites: 4, change: trueRate(2), lasting: 2 * ten, posts: steady(upTo(4), 200, 0.7, 2*ten),
-			figures: []figure{{Row: asked("4 sites, twice the profile's rate, 70 % of that offered: goodput after ten minutes", share, "never found", 0.5, 60, 60), of: goodputOf(ten, 2*ten), bound: bound}}},
+			figures: []figure{{Row: asked("4 sites, twice the profile's rate, 70 % of that offered: goodput after ten minutes", ofRate,
+				"never found", 0.5, 60, 60), of: goodputOf(ten, 2*ten), bound: bound}}},
 	}
 	for _, o := range []struct {
 		lasting   time.Duration
@@ -235,7 +250,8 @@ func troubleOnChannel() []traffic {
 			return posts
 		}
 		what := fmt.Sprintf("outage of %.0f s, 200 octets every 20 s each way: the last", o.lasting.Seconds())
-		list = append(list, traffic{link: hf, sites: 2, lasting: outageBefore + o.lasting + outageBefore, rest: 4 * time.Hour, posts: posts, outages: []outage{{outageBefore, o.lasting}},
+		list = append(list, traffic{link: hf, sites: 2, lasting: outageBefore + o.lasting + outageBefore, rest: 4 * time.Hour, posts: posts,
+			outages: []outage{{outageBefore, o.lasting}},
 			figures: []figure{{Row: asked(what, "s", o.before, 0.5, o.must, o.aim), of: afterOutage,
 				bound: func(p profile.Profile) float64 {
 					return spoken{p, 200, 1, 1}.burst(2*int(o.lasting/every+1)) + p.Turnaround.Seconds()
@@ -274,7 +290,8 @@ func dayOnChannel() []traffic {
 		figures: []figure{
 			{Row: asked("a day of mixed traffic with twelve outages: reports, 95 of 100", flat, "36", 0.5, 8, 4), of: timesOf(report, 0.95, false)},
 			{Row: asked("a day of mixed traffic with twelve outages: octets", ratio, "2.17", 0.5, 1.6, 1.4), of: octetsForOne},
-			{Row: asked("a day of mixed traffic with twelve outages: deliveries lost or twice", "", "0", 1, 0, 0), of: func(o *outcome) float64 { return float64(o.missing + o.wrong) }},
+			{Row: asked("a day of mixed traffic with twelve outages: deliveries lost or twice", "", "0", 1, 0, 0),
+				of: func(o *outcome) float64 { return float64(o.missing + o.wrong) }},
 		}}
 	for i, minutes := range []time.Duration{1, 3, 2, 10, 1, 4, 2, 20, 1, 5, 3, 2} { // too few in all for 95 of 100 to be of them
 		t.outages = append(t.outages, outage{time.Duration(2*i+1) * time.Hour, minutes * time.Minute})

@@ -46,12 +46,12 @@ func apart(from, n, octets int, every time.Duration) load {
 	}
 }
 
-// as gives posts a class and a precedence, and lets another local peer of their sites send them.
-func (l load) as(class string, precedence site.Precedence) load {
+// as gives posts a class and a precedence, and lets one of the local peers of their sites send them.
+func (l load) as(class string, peer int, precedence site.Precedence) load {
 	return func(rng *rand.Rand, p profile.Profile) []Post {
 		posts := l(rng, p)
 		for i := range posts {
-			posts[i].Class, posts[i].Precedence, posts[i].Peer = class, precedence, len(class)
+			posts[i].Class, posts[i].Precedence, posts[i].Peer = class, precedence, peer
 		}
 		return posts
 	}

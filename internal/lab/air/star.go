@@ -37,7 +37,7 @@ func stars() (list []Scenario) {
 		}
 		loads = append(loads, traffic{link: s.link, sites: 2, lasting: lasting, rest: time.Hour, posts: steady([]int{s.from}, 40, 0.6, lasting),
 			figures: []figure{
-				{Row: asked(what+"goodput", share, s.before, 0.5, 59, 59.5), of: goodputOf(0, lasting)}, // some are under way at the end
+				{Row: asked(what+"goodput", ofRate, s.before, 0.5, 59, 59.5), of: goodputOf(0, lasting)}, // some are under way at the end
 				{Row: asked(what+"median", flat, s.over, 0.5, 2, 1.5), of: timesOf(all, 0.5, true)},
 			}})
 	}
@@ -49,7 +49,7 @@ func stars() (list []Scenario) {
 				{Row: asked("200 octets every 5 s, 1 % loss: 995 of 1,000", flat, "5.6", 0.5, 2.6, 1.8), of: timesOf(all, 0.995, true)},
 			}},
 		traffic{link: directip, sites: 2, lasting: ten, posts: steady([]int{1}, 200, 1, ten),
-			figures: []figure{{Row: asked("200 octets, 100 % offered for ten minutes, 1 % loss: goodput", share, "86", 0.5, 91, 93), of: goodputOf(0, ten),
+			figures: []figure{{Row: asked("200 octets, 100 % offered for ten minutes, 1 % loss: goodput", ofRate, "86", 0.5, 91, 93), of: goodputOf(0, ten),
 				bound: func(p profile.Profile) float64 { return 100 * filled(p, 200) * (1 - p.Up.LossPct/100) }}}})
 	for _, t := range loads {
 		list = append(list, t.scenario())

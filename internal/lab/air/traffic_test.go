@@ -121,7 +121,7 @@ func TestEars(t *testing.T) {
 
 // The same seed offers the same, another seed other octets; in the order of time, to all others.
 func TestLoads(t *testing.T) {
-	random := traffic{link: hf, sites: 3, posts: both(poisson(upTo(3), 900, 0.5, time.Hour).as("x", 1), steady([]int{1, 2}, 100, 0.1, time.Hour))}
+	random := traffic{link: hf, sites: 3, posts: both(poisson(upTo(3), 900, 0.5, time.Hour).as("x", 1, 1), steady([]int{1, 2}, 100, 0.1, time.Hour))}
 	posts, p, err := random.offered(1)
 	if err != nil {
 		t.Fatal(err)

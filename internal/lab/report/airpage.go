@@ -68,7 +68,8 @@ func airLine(link string, row air.Row, seeds []uint64) string {
 	if n := len(seeds); n > 1 {
 		span = fmt.Sprintf("%d-%d", seeds[0], seeds[n-1])
 	}
-	return strings.Join([]string{airName(link, row), cells[0], cells[1], numberText(row.Median, 2), numberText(row.Worst(), 2), cells[4], verdict, span}, " | ") + " |\n"
+	figures := []string{airName(link, row), cells[0], cells[1], numberText(row.Median, 2), numberText(row.Worst(), 2), cells[4], verdict, span}
+	return strings.Join(figures, " | ") + " |\n"
 }
 
 // airFate says what did not arrive, or not once; "" if all did.
