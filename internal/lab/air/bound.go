@@ -78,7 +78,7 @@ const (
 )
 
 // spoken is messages of sites that share a channel. Its bounds are those of senders that fill every datagram, code over all that
-// they send, so that whatever a receiver lost any further datagram makes good, and know at once when the last receiver has enough.
+// is sent, so that any further datagram makes good whatever a receiver lost, and know at once when the last receiver has enough.
 type spoken struct {
 	p                  profile.Profile
 	octets             int // of a message
@@ -138,7 +138,7 @@ func (s spoken) there(k int) (list []float64) {
 	return list
 }
 
-// wired is the share of the air that payload can have while nobody changes turns, over so long.
+// wired is the share of the air that payload can have while the talker does not change, over so long.
 func (s spoken) wired(lasting time.Duration) float64 {
 	k := max(1, int(lasting/s.full()))
 	fill := float64(s.room()) / float64(s.p.DatagramOctets+profile.IPUDPOctets+s.p.FrameOverhead)
@@ -148,7 +148,7 @@ func (s spoken) wired(lasting time.Duration) float64 {
 // goodput is the share of the rate that payload can have, in percent, when as much is offered for so long. One who talks alone needs
 // no answers here; several take turns.
 func (s spoken) goodput(offered float64, lasting time.Duration) float64 {
-	useful := s.wired(lasting / time.Duration(s.talkers))
+	useful := s.wired(lasting)
 	if s.talkers > 1 {
 		head := profile.Airtime(floorOctets+receiptOctets*(s.talkers-1), s.p.Up.RateBps)
 		useful *= (turnLasts - head).Seconds() / (turnLasts + s.p.Turnaround + s.p.KeyUp).Seconds()

@@ -180,7 +180,9 @@ func measureAir(ctx context.Context, scenarios []air.Scenario, seeds []uint64, s
 		defer mu.Unlock()
 		left[i]--
 		if left[i] == 0 {
-			fmt.Fprintf(stderr, "%5.0f s  %s, %s: %s\n", time.Since(began).Seconds(), s.Name, s.Link, s.Rows[0].What)
+			for _, row := range s.Judge(samples[i]) {
+				fmt.Fprintf(stderr, "%5.0f s  %s, %s: %s: %.4g (%.4g to %.4g)\n", time.Since(began).Seconds(), s.Name, s.Link, row.What, row.Value, row.Least, row.Most)
+			}
 		}
 	})
 	if ctx.Err() != nil {
