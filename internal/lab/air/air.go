@@ -62,9 +62,9 @@ func (r Row) Verdict() string {
 	return "missed"
 }
 
-// asked is a row with what was asked of it: at most must, and better aim.
+// asked is a row with what was asked of it: at most must, and better aim; of a share of the rate at least.
 func asked(what, unit, before string, share, must, aim float64) Row {
-	return Row{What: what, Unit: unit, Before: before, Share: share, Must: must, Aim: aim, Asked: true, More: must < aim}
+	return Row{What: what, Unit: unit, Before: before, Share: share, Must: must, Aim: aim, Asked: true, More: must < aim || unit == ofRate}
 }
 
 // measured is a row of which nothing was asked.

@@ -76,13 +76,13 @@ func fullChannel() (list []traffic) {
 			figures: []figure{
 				{Row: asked("16 sites, each to all, 50 % offered: goodput", ofRate, "38", 0.5, 48, 50), of: goodputOf(0, lasting),
 					bound: bound(16, 200, 16, 0.5)},
-				{Row: asked("16 sites, each to all, 50 % offered: octets", ratio, "2.2", 0.5, 1.4, 1.25), of: octetsForOne, bound: forOne(16, 200)},
+				{Row: asked("16 sites, each to all, 50 % offered: on the air", ratio, "2.2", 0.5, 1.4, 1.25), of: octetsForOne, bound: forOne(16, 200)},
 				{Row: measured("16 sites, each to all, 50 % offered: median", flat, 0.5), of: timesOf(all, 0.5, true)},
 			}},
 		traffic{link: hf, sites: 2, lasting: 3 * lasting, rest: 4 * time.Hour, posts: poisson(upTo(2), 900, 0.5, 3*lasting),
 			figures: []figure{
 				{Row: asked("2 sites, 900 octets by chance, 50 % offered: median", flat, "84", 0.5, 2.5, 1.7), of: timesOf(all, 0.5, true)},
-				{Row: asked("2 sites, 900 octets by chance, 50 % offered: octets", ratio, "2.26", 0.5, 1.35, 1.25), of: octetsForOne,
+				{Row: asked("2 sites, 900 octets by chance, 50 % offered: on the air", ratio, "2.26", 0.5, 1.35, 1.25), of: octetsForOne,
 					bound: forOne(2, 900)},
 			}})
 }
@@ -289,7 +289,7 @@ func dayOnChannel() []traffic {
 	t := traffic{link: hf, sites: sites, lasting: day, rest: 4 * time.Hour, posts: posts,
 		figures: []figure{
 			{Row: asked("a day of mixed traffic with twelve outages: reports, 95 of 100", flat, "36", 0.5, 8, 4), of: timesOf(report, 0.95, false)},
-			{Row: asked("a day of mixed traffic with twelve outages: octets", ratio, "2.17", 0.5, 1.6, 1.4), of: octetsForOne},
+			{Row: asked("a day of mixed traffic with twelve outages: on the air", ratio, "2.17", 0.5, 1.6, 1.4), of: octetsForOne},
 			{Row: asked("a day of mixed traffic with twelve outages: deliveries lost or twice", "", "0", 1, 0, 0),
 				of: func(o *outcome) float64 { return float64(o.missing + o.wrong) }},
 		}}

@@ -57,5 +57,5 @@ func stars() (list []Scenario) {
 	const ships = 16
 	return append(list, greeting(directip, ships+1,
 		measured(fmt.Sprintf("%d ships start together: quiet after", ships), "s", 0.5),
-		asked(fmt.Sprintf("%d ships start together: octets", ships), "kB", "103", 0.5, 25, 12)))
+		asked(fmt.Sprintf("%d ships start together: octets", ships), "kB", "103 (15 ships)", 0.5, 25, 12)))
 }

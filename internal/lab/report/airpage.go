@@ -51,7 +51,7 @@ func AirTable(page string, r air.Report) (string, error) {
 
 func airName(link string, row air.Row) string {
 	name := "| " + link + ": " + row.What
-	if row.Unit != "" {
+	if !strings.HasSuffix(row.What, row.Unit) {
 		name += ", " + row.Unit
 	}
 	return name
