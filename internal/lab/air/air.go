@@ -46,6 +46,10 @@ const near = 1.05
 
 // Verdict is "aim", "must", "bound" where no sender could do more than a twentieth better, "missed", or "" where nothing is asked.
 func (r Row) Verdict() string {
+	bound := r.Bound
+	if r.Best > 0 {
+		bound = r.Best
+	}
 	reaches := func(goal float64) bool { return r.More && r.Value >= goal || !r.More && r.Value <= goal }
 	switch {
 	case !r.Asked:
@@ -56,7 +60,7 @@ func (r Row) Verdict() string {
 		return ""
 	case reaches(r.Must):
 		return "must"
-	case r.Bound > 0 && (r.More && r.Value >= r.Bound/near || !r.More && r.Value <= r.Bound*near):
+	case bound > 0 && (r.More && r.Value >= bound/near || !r.More && r.Value <= bound*near):
 		return "bound"
 	}
 	return "missed"
