@@ -190,7 +190,7 @@ var Rooms = []Room{
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, judges plays (`rehearse`), and searches a profile for better values (`tune`).", []string{
 		"adapters/tak", "adapters/tak/cot", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim",
 		"lab/trace", "link/compact", "link/profile", "rules/filter", "rules/mark", "site"}},
-	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"lab/sim", "link/profile", "link/seal", "site"}},
+	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"gateway/api", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
 		"adapters/tak/cot", "edge/infile", "edge/keyfile", "gateway/api", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp",

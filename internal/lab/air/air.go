@@ -10,7 +10,7 @@ import (
 type Row struct {
 	What   string  `json:"what"`
 	Unit   string  `json:"unit"`             // of the figure: "x the limit", "% of the rate", "s", "octets"
-	Before string  `json:"before,omitempty"` // what version 0.1 had
+	Before string  `json:"before,omitempty"` // what version 0.1 had; of channel and star commit 51151a2, measured by others
 	Must   float64 `json:"must,omitempty"`   // with Asked
 	Aim    float64 `json:"aim,omitempty"`
 	Asked  bool    `json:"asked,omitempty"`
@@ -19,11 +19,17 @@ type Row struct {
 	Share float64 `json:"share"`
 	Plot  *Point  `json:"plot,omitempty"`
 
-	Value float64 `json:"value"`
-	Least float64 `json:"least"`
-	Most  float64 `json:"most"`
-	N     int     `json:"samples"`
-	Bound float64 `json:"bound,omitempty"` // what no sender can beat; 0: not computed
+	Value  float64 `json:"value"`
+	Median float64 `json:"median"`
+	Least  float64 `json:"least"`
+	Most   float64 `json:"most"`
+	N      int     `json:"samples"`
+	Bound  float64 `json:"bound,omitempty"` // what no sender can beat; 0: not computed
+	Best   float64 `json:"best,omitempty"`  // the same with datagrams of the size that suits best
+	// Of all seeds together: deliveries that did not come, which count as if they came at the end of the play, and those that came
+	// again or to others.
+	Missing int `json:"missing,omitempty"`
+	Wrong   int `json:"wrong,omitempty"`
 	// Virtual is what the same seeds show in virtual time, beside a row that real gateways have played.
 	Virtual float64 `json:"virtual,omitempty"`
 }
@@ -40,23 +46,29 @@ const near = 1.05
 
 // Verdict is "aim", "must", "bound" where no sender could do more than a twentieth better, "missed", or "" where nothing is asked.
 func (r Row) Verdict() string {
+	bound := r.Bound
+	if r.Best > 0 {
+		bound = r.Best
+	}
 	reaches := func(goal float64) bool { return r.More && r.Value >= goal || !r.More && r.Value <= goal }
 	switch {
 	case !r.Asked:
 		return ""
 	case reaches(r.Aim):
 		return "aim"
+	case r.Aim > r.Must && !r.More: // nothing must be
+		return ""
 	case reaches(r.Must):
 		return "must"
-	case r.Bound > 0 && (r.More && r.Value >= r.Bound/near || !r.More && r.Value <= r.Bound*near):
+	case bound > 0 && (r.More && r.Value >= bound/near || !r.More && r.Value <= bound*near):
 		return "bound"
 	}
 	return "missed"
 }
 
-// asked is a row with what was asked of it: at most must, and better aim.
+// asked is a row with what was asked of it: at most must, and better aim; of a share of the rate at least.
 func asked(what, unit, before string, share, must, aim float64) Row {
-	return Row{What: what, Unit: unit, Before: before, Share: share, Must: must, Aim: aim, Asked: true, More: must < aim}
+	return Row{What: what, Unit: unit, Before: before, Share: share, Must: must, Aim: aim, Asked: true, More: must < aim || unit == ofRate}
 }
 
 // measured is a row of which nothing was asked.
@@ -74,8 +86,10 @@ type Scenario struct {
 	Link string
 	Rows []Row
 	play func(ctx Context, seed uint64) ([][]float64, error)
-	// bounds of the rows that no sender can beat; nil: none is computed
-	bounds func() []float64
+	// bounds of the rows that no sender can beat, and best the same with datagrams of the size that suits best; nil: none is computed
+	bounds, best func() []float64
+	// counts: after the samples of the rows, a play has how many deliveries did not come, and how many were wrong
+	counts bool
 	// live is what real gateways play of it; nil: it is played in virtual time alone
 	live func(seed uint64) (Live, error)
 }
@@ -89,7 +103,7 @@ func (s Scenario) Play(ctx Context, seed uint64) (Samples, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("air: %s on %s, seed %d: %w", s.Name, s.Link, seed, err)
-	case len(samples) != len(s.Rows):
+	case len(samples) != len(s.Rows) && !(s.counts && len(samples) == len(s.Rows)+1):
 		panic(fmt.Sprintf("air: %s on %s has %d rows and %d samples", s.Name, s.Link, len(s.Rows), len(samples)))
 	}
 	return samples, nil
@@ -97,26 +111,44 @@ func (s Scenario) Play(ctx Context, seed uint64) (Samples, error) {
 
 // Judge puts the samples of all seeds together.
 func (s Scenario) Judge(all []Samples) (rows []Row) {
-	var bounds []float64
+	var bounds, best []float64
 	if s.bounds != nil {
 		bounds = s.bounds()
+	}
+	if s.best != nil {
+		best = s.best()
 	}
 	for i, row := range s.Rows {
 		var values []float64
 		for _, samples := range all {
 			values = append(values, samples[i]...)
+			if len(samples) > len(s.Rows) {
+				counts := samples[len(s.Rows)]
+				row.Missing, row.Wrong = row.Missing+int(counts[0]), row.Wrong+int(counts[1])
+			}
 		}
 		row.N = len(values)
 		if row.N > 0 {
 			slices.Sort(values)
-			row.Value, row.Least, row.Most = at(values, row.Share), values[0], values[row.N-1]
+			row.Value, row.Median, row.Least, row.Most = at(values, row.Share), at(values, 0.5), values[0], values[row.N-1]
 		}
 		if i < len(bounds) {
 			row.Bound = bounds[i]
 		}
+		if i < len(best) {
+			row.Best = best[i]
+		}
 		rows = append(rows, row)
 	}
 	return rows
+}
+
+// Worst is the figure of the worst seed.
+func (r Row) Worst() float64 {
+	if r.More {
+		return r.Least
+	}
+	return r.Most
 }
 
 // Names are the names of all scenarios, each once, with what they measure.
@@ -140,7 +172,8 @@ var tables = []struct {
 	{"outage", "the last message after an outage", outages},
 	{"sites", "a message to 1, 3, 7 and 15 ships", fleets},
 	{"idle", "what idle gateways send in a day", idles},
-	{"radio", "rows of a shared channel: bursts, files to several receivers, greeting", radios},
+	{"channel", "what a radio channel carries that all sites share", channels},
+	{"star", "star links to the ship, with 40 octets, and the slowest of single messages", stars},
 }
 
 // Scenarios are those of some names; all of them without a name. An error says which name is not known.
@@ -160,6 +193,20 @@ func Scenarios(only ...string) (list []Scenario, err error) {
 		}
 	}
 	return list, nil
+}
+
+// Having are those of some scenarios that have a row in whose name there is a text, whatever the case. It is an error if there is none.
+func Having(list []Scenario, text string) (some []Scenario, err error) {
+	text = strings.ToLower(text)
+	for _, s := range list {
+		if slices.ContainsFunc(s.Rows, func(r Row) bool { return strings.Contains(strings.ToLower(s.Link+": "+r.What), text) }) {
+			some = append(some, s)
+		}
+	}
+	if len(some) == 0 {
+		return nil, fmt.Errorf("no row has %q", text)
+	}
+	return some, nil
 }
 
 // one is the samples of a play with one figure for each row.

@@ -1,6 +1,9 @@
 package air
 
 import (
+	"cmp"
+	"math"
+	"slices"
 	"time"
 
 	"aldis/internal/link/profile"
@@ -40,11 +43,12 @@ func burstBound(link string, n, octets int, down bool) float64 {
 	if err != nil {
 		return 0
 	}
-	d := p.Up
-	if down {
-		d = p.Down
-	}
-	delay := d.Delay + d.Jitter/2
+	return burstOf(p, n, octets, down)
+}
+
+func burstOf(p profile.Profile, n, octets int, down bool) float64 {
+	d := p.Sending(down)
+	delay := meanDelay(d)
 	least := profile.Airtime(n*octets, d.RateBps).Seconds() / (filled(p, octets) * (1 - d.LossPct/100))
 	return (least + delay.Seconds()) / (profile.Airtime(n*octets, d.RateBps) + delay).Seconds()
 }
@@ -62,4 +66,135 @@ func singleBound(p profile.Profile, octets int, share float64) float64 {
 	}
 	took := began + alone + p.Up.Delay + time.Duration(left/arrive*float64(p.Up.Jitter))
 	return took.Seconds() / Limit(p, octets).Seconds()
+}
+
+// What a message costs on a shared channel beside its octets, and what a datagram and a turn do, at the least.
+const (
+	besideOctets  = 8                // of a message: its number, length and envelope, and its share in the head of a code
+	namesOf       = 8                // members that an octet of a datagram names as receivers
+	floorOctets   = 5                // once a turn: when it ends, who is next (docs/decisions/shared-channel.md)
+	receiptOctets = 3                // once a turn, for each of the others who talk
+	turnLasts     = 30 * time.Second // docs/decisions/shared-channel.md
+)
+
+// spoken is messages of sites that share a channel. Its bounds are those of senders that fill every datagram, code over all that
+// is sent, so that any further datagram makes good whatever a receiver lost, and know at once when the last receiver has enough.
+type spoken struct {
+	p                  profile.Profile
+	octets             int // of a message
+	receivers, talkers int
+}
+
+// room is how many octets of messages a datagram holds.
+func (s spoken) room() int {
+	return s.p.DatagramOctets - seal.OverheadShort - (s.receivers+namesOf)/namesOf
+}
+
+// full is the air of a datagram that is full.
+func (s spoken) full() time.Duration {
+	return s.p.Airtime(s.p.Up, s.p.DatagramOctets+profile.IPUDPOctets)
+}
+
+// sent is how many datagrams have to go, on average, before all receivers have k of them.
+func (s spoken) sent(k int) (n float64) {
+	for _, there := range s.there(k) {
+		n += 1 - there
+	}
+	return n
+}
+
+// there is how likely it is that all receivers have k datagrams once 0, 1, 2... were sent, until that is certain. Each receiver
+// loses for itself, in bursts as the profile says; fades are left out.
+func (s spoken) there(k int) (list []float64) {
+	d := s.p.Up
+	keep := 1 - d.LossPct/100
+	if d.LossRef > 0 {
+		keep = math.Pow(keep, math.Ceil(float64(s.p.DatagramOctets+profile.IPUDPOctets)/float64(d.LossRef)))
+	}
+	heard := [2]float64{keep * (1 - d.GEGoodPct/100), keep * (1 - d.GEBadPct/100)}
+	now := [2][]float64{make([]float64, k+1), make([]float64, k+1)} // good and bad: the chance of each count
+	now[0][0] = 1
+	if d.GEp > 0 {
+		now[1][0] = d.GEp / (d.GEp + d.GEr)
+		now[0][0] -= now[1][0]
+	}
+	for len(list) < 100*(k+10) {
+		there := math.Pow(now[0][k]+now[1][k], float64(s.receivers))
+		list = append(list, there)
+		if there > 1-1e-9 {
+			break
+		}
+		next := [2][]float64{make([]float64, k+1), make([]float64, k+1)}
+		for had := range k + 1 {
+			good := now[0][had]*(1-d.GEp) + now[1][had]*d.GEr
+			bad := now[0][had] + now[1][had] - good
+			for state, chance := range [2]float64{good, bad} {
+				next[state][min(had+1, k)] += chance * heard[state]
+				next[state][had] += chance * (1 - heard[state])
+			}
+		}
+		now = next
+	}
+	return list
+}
+
+// wired is the share of the air that payload can have while the talker does not change, over so long.
+func (s spoken) wired(lasting time.Duration) float64 {
+	k := max(1, int(lasting/s.full()))
+	fill := float64(s.room()) / float64(s.p.DatagramOctets+profile.IPUDPOctets+s.p.FrameOverhead)
+	return fill * float64(s.octets) / float64(s.octets+besideOctets) * float64(k) / s.sent(k)
+}
+
+// goodput is the share of the rate that payload can have, in percent, when as much is offered for so long. One who talks alone needs
+// no answers here; several take turns.
+func (s spoken) goodput(offered float64, lasting time.Duration) float64 {
+	useful := s.wired(lasting)
+	if s.talkers > 1 {
+		head := profile.Airtime(floorOctets+receiptOctets*(s.talkers-1), s.p.Up.RateBps)
+		useful *= (turnLasts - head).Seconds() / (turnLasts + s.p.Turnaround + s.p.KeyUp).Seconds()
+	}
+	return 100 * min(offered, useful)
+}
+
+// burst is when the last receiver can have n messages that are sent at once, in seconds.
+func (s spoken) burst(n int) float64 {
+	octets := n * (s.octets + besideOctets)
+	k := (octets + s.room() - 1) / s.room()
+	spare := profile.Airtime(k*s.room()-octets, s.p.Up.RateBps)
+	return s.sent(k)*s.full().Seconds() + (meanDelay(s.p.Up) - spare).Seconds()
+}
+
+// alone is a quantile of when all receivers can have a message that stands alone: it goes again and again until they have it.
+func (s spoken) alone(share float64) float64 {
+	s.p.DatagramOctets += s.octets + besideOctets - s.room()
+	n := slices.IndexFunc(s.there(1), func(there float64) bool { return there >= share })
+	return float64(n)*s.full().Seconds() + meanDelay(s.p.Up).Seconds()
+}
+
+// urgent is a quantile of when a receiver can have an urgent message on a channel that is never free: it waits for the end of a
+// datagram, and where another site talks for the change of talker.
+func (s spoken) urgent(share float64) float64 {
+	const steps = 100
+	type took struct{ seconds, chance float64 }
+	var list []took
+	one := s
+	one.receivers = 1
+	there, before := one.there(1), 0.0
+	full, other := s.full().Seconds(), float64(s.talkers-1)/float64(s.talkers)
+	s.p.DatagramOctets += s.octets + besideOctets - s.room()
+	for n, by := range there {
+		for k := range steps {
+			seconds := full*(float64(k)+0.5)/steps + float64(n)*s.full().Seconds() + meanDelay(s.p.Up).Seconds()
+			chance, turn := (by-before)/steps, (s.p.Turnaround + s.p.KeyUp).Seconds()
+			list = append(list, took{seconds, chance * (1 - other)}, took{seconds + turn, chance * other})
+		}
+		before = by
+	}
+	slices.SortFunc(list, func(a, b took) int { return cmp.Compare(a.seconds, b.seconds) })
+	for _, t := range list {
+		if share -= t.chance; share <= 0 {
+			return t.seconds
+		}
+	}
+	return list[len(list)-1].seconds
 }

@@ -167,7 +167,7 @@ func crowds() (list []Scenario) {
 			asked("flash messages beside 300 %: the slowest", flat, "490 of 4,302 in time", 1, 2, 1.5),
 			exactly("flash messages that never came", "", 0),
 			asked("routine: who got least over who got most", "", "", 0.5, 0.9, 0.97),
-			asked("goodput at 300 %", "% of the rate", "27", 0.5, 75, 80),
+			asked("goodput at 300 %", ofRate, "27", 0.5, 75, 80),
 			asked("the most that waits, over what may", "", "", 1, 1, 0.99),
 			exactly("messages neither delivered nor counted", "", 0),
 			measured("messages given up or refused, as counted", "", 0.5),

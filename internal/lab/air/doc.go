@@ -13,6 +13,11 @@
 // # Files
 //
 //   - air.go: scenarios, rows, and what is judged
+//   - traffic.go: a load on whole gateways, what arrives of it, and when
+//   - load.go: what is offered: in turn, by chance, at once, urgent beside routine
+//   - judge.go: figures of what came of a load
+//   - channel.go: what a radio channel carries that all sites share
+//   - star.go: star links to the ship, with 40 octets, and the slowest of single messages
 //   - stage.go: two gateways, what is offered, and what must arrive
 //   - bound.go: what no sender can beat
 //   - flow.go: a ship that offers more and more: goodput, bursts, queues

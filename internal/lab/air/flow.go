@@ -70,14 +70,14 @@ func loads() (list []Scenario) {
 		{"iridium-directip", 0.25, 3 * time.Minute, goodput("25"), median("25")},
 		{"iridium-directip", 0.5, 3 * time.Minute, goodput("50"), asked("50 % offered: median", flat, "140 s", 0.5, 2, 1.3)},
 		{"iridium-directip", 0.75, 3 * time.Minute, goodput("75"), asked("75 % offered: median", flat, "358 s", 0.5, 4, 2)},
-		{"iridium-directip", 1, 3 * time.Minute, asked("100 % offered: goodput", "% of the rate", "34", 0.5, 75, 80), median("100")},
+		{"iridium-directip", 1, 3 * time.Minute, asked("100 % offered: goodput", ofRate, "34", 0.5, 75, 80), median("100")},
 		{"iridium-directip", 1.5, 3 * time.Minute, goodput("150"), median("150")},
 		{"iridium-dialup", 0.5, 3 * time.Minute, goodput("50"), median("50")},
 		{"iridium-dialup", 0.75, 3 * time.Minute, goodput("75"), median("75")},
-		{"iridium-dialup", 1, 3 * time.Minute, asked("100 % offered: goodput", "% of the rate", "", 0.5, 75, 80), median("100")},
+		{"iridium-dialup", 1, 3 * time.Minute, asked("100 % offered: goodput", ofRate, "", 0.5, 75, 80), median("100")},
 		{"iridium-certus-100", 0.5, time.Minute, goodput("50"), median("50")},
 		{"iridium-certus-100", 0.75, time.Minute, goodput("75"), median("75")},
-		{"iridium-certus-100", 1, time.Minute, asked("100 % offered: goodput", "% of the rate", "", 0.5, 85, 92), median("100")},
+		{"iridium-certus-100", 1, time.Minute, asked("100 % offered: goodput", ofRate, "", 0.5, 85, 92), median("100")},
 	} {
 		x := 100 * l.share
 		list = append(list, Scenario{Link: l.link,
@@ -97,7 +97,7 @@ func loads() (list []Scenario) {
 }
 
 func goodput(share string) Row {
-	r := measured(share+" % offered: goodput", "% of the rate", 0.5)
+	r := measured(share+" % offered: goodput", ofRate, 0.5)
 	r.More = true
 	return r
 }

@@ -27,6 +27,11 @@ type Post struct {
 	At   time.Duration
 	From int // 0: the shore, then the ships
 	Data []byte
+	// The rest is for virtual time alone.
+	To         []int // sites; nil: all others
+	Peer       int   // of the peers of its site
+	Precedence site.Precedence
+	Class      string // what a figure is of
 }
 
 // Seen is what became of a Live.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"aldis/internal/lab/sim"
-	"aldis/internal/link/profile"
 )
 
 // Fleet is what a message from the shore to all ships costs and takes.
@@ -128,22 +127,27 @@ func fleets() (list []Scenario) {
 // idles: what gateways send in a day when nobody has anything to say, once they know each other.
 func idles() (list []Scenario) {
 	for _, link := range []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"} {
-		list = append(list, Scenario{Link: link, Rows: []Row{asked("two gateways, 24 h: octets", "octets", "0", 1, 0, 0)},
-			play: func(ctx Context, seed uint64) ([][]float64, error) {
-				s, err := newStage(ctx, link, 2, seed)
-				if err != nil {
-					return nil, err
-				}
-				s.until(time.Hour, s.still(time.Minute))
-				before := s.octets()
-				s.run(24 * time.Hour)
-				return one(float64(s.octets() - before)), s.err
-			}})
+		list = append(list, quietDay(link, 2))
 	}
 	return list
 }
 
-// Greeting is how long nodes that start together on a shared channel speak until all know each other and are quiet.
+// quietDay is a scenario of sites that know each other and have nothing to say.
+func quietDay(link string, sites int) Scenario {
+	return Scenario{Link: link, Rows: []Row{asked(fmt.Sprintf("%d gateways, 24 h: octets", sites), "octets", "0", 1, 0, 0)},
+		play: func(ctx Context, seed uint64) ([][]float64, error) {
+			s, err := newStage(ctx, link, sites, seed)
+			if err != nil {
+				return nil, err
+			}
+			s.until(time.Hour, s.still(time.Minute))
+			before := s.octets()
+			s.run(24 * time.Hour)
+			return one(float64(s.octets() - before)), s.err
+		}}
+}
+
+// Greeting is how long nodes that start together speak until all know each other and are quiet.
 func Greeting(ctx Context, link string, seed uint64, nodes int) (time.Duration, int64, error) {
 	s, err := newStage(ctx, link, nodes, seed)
 	if err != nil {
@@ -154,79 +158,15 @@ func Greeting(ctx Context, link string, seed uint64, nodes int) (time.Duration, 
 	return max(0, s.Now.Sub(sim.Epoch)-quiet), s.octets(), s.err
 }
 
-// Channel is the share of a shared channel's rate that arrived in time while its sites together offered as much, each to all others.
-// A message counts for the part of its receivers that had it.
-func Channel(ctx Context, link string, seed uint64, sites int, lasting time.Duration) (float64, error) {
-	const octets = 200
-	s, err := newStage(ctx, link, sites, seed)
-	if err != nil {
-		return 0, err
+// greeting is a scenario of Greeting.
+func greeting(link string, nodes int, quiet, octets Row) Scenario {
+	unit := 1.0
+	if octets.Unit == "kB" {
+		unit = 1000
 	}
-	s.until(time.Hour, s.still(time.Minute))
-	every := time.Duration(sites) * profile.Airtime(octets, s.link.Up.RateBps)
-	for k, from := range s.Nodes {
-		var to []uint16
-		for _, n := range s.Nodes {
-			if n != from {
-				to = append(to, n.ID)
-			}
-		}
-		for i := range int(lasting / every) {
-			m := Track(from.ID, Pipe, i, octets)
-			s.At(time.Duration(i)*every+time.Duration(k)*every/time.Duration(sites), func() { from.Site.Send(s.World, m, to...) })
-		}
-	}
-	s.run(lasting + time.Second)
-	arrived := 0
-	for _, n := range s.Nodes {
-		arrived += len(n.Site.Got)
-	}
-	return float64(arrived) / float64(sites-1) * octets * 8 / lasting.Seconds() / float64(s.link.Up.RateBps), s.err
-}
-
-// radios: rows of a shared channel.
-func radios() (list []Scenario) {
-	const link = "hf-2400"
-	list = append(list, Scenario{Link: link, Rows: []Row{asked("4 sites, each to all, 100 % offered: goodput", "% of the rate", "60", 0.5, 70, 78)},
+	return Scenario{Link: link, Rows: []Row{quiet, octets},
 		play: func(ctx Context, seed uint64) ([][]float64, error) {
-			share, err := Channel(ctx, link, seed, 4, 10*time.Minute)
-			return one(100 * share), err
-		}})
-	for _, ships := range []int{1, 3} {
-		list = append(list, Scenario{Link: link, Rows: []Row{asked(fmt.Sprintf("128 of 200 octets at once to %d: the last", ships), flat, map[int]string{1: "3.9", 3: "12.3"}[ships], 0.5, 2, 1.5)},
-			play: func(ctx Context, seed uint64) ([][]float64, error) {
-				f, err := ToAll(ctx, link, seed, ships, 128, 200, 0)
-				if err != nil {
-					return nil, err
-				}
-				p, err := profile.Load(link, nil)
-				return one(f.Took[len(f.Took)-1].Seconds() / Limit(p, 128*200).Seconds()), err
-			},
-			live: func(uint64) (Live, error) { return liveAtOnce(link, 0, ships, 128, 200, nil) }})
-	}
-	for _, c := range []struct {
-		ships     int
-		before    string
-		must, aim float64
-	}{{1, "", 0, 0}, {4, "1.28", 1.28, 1.22}, {16, "1.98", 1.5, 1.30}} {
-		row := measured(fmt.Sprintf("20 kB to %d: until all have it", c.ships), flat, 0.5)
-		if c.must > 0 {
-			row = asked(row.What, flat, c.before, 0.5, c.must, c.aim)
-		}
-		list = append(list, Scenario{Link: link, Rows: []Row{row.in("receivers", "20 kB", float64(c.ships))},
-			play: func(ctx Context, seed uint64) ([][]float64, error) {
-				f, err := ToAll(ctx, link, seed, c.ships, 1, 20_000, 0)
-				if err != nil {
-					return nil, err
-				}
-				p, err := profile.Load(link, nil)
-				return one(f.Took[len(f.Took)-1].Seconds() / Limit(p, 20_000).Seconds()), err
-			}})
-	}
-	list = append(list, Scenario{Link: link, Rows: []Row{asked("16 sites start together: quiet after", "s", "450", 0.5, 120, 60), measured("16 sites start together: octets", "octets", 0.5)},
-		play: func(ctx Context, seed uint64) ([][]float64, error) {
-			took, octets, err := Greeting(ctx, link, seed, 16)
-			return one(took.Seconds(), float64(octets)), err
-		}})
-	return list
+			took, octets, err := Greeting(ctx, link, seed, nodes)
+			return one(took.Seconds(), float64(octets)/unit), err
+		}}
 }

@@ -3,6 +3,7 @@ package air
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"time"
@@ -181,8 +182,12 @@ func (s *stage) upLimit(octets int) time.Duration { return Limit(s.link, octets)
 
 // Limit is what a terminal's leg needs upwards for so many octets and nothing else: airtime and the mean delay.
 func Limit(p profile.Profile, octets int) time.Duration {
-	return profile.Airtime(octets, p.Up.RateBps) + p.Up.Delay + p.Up.Jitter/2
+	return profile.Airtime(octets, p.Up.RateBps) + meanDelay(p.Up)
 }
 
-// at is the quantile of sorted values.
-func at[T any](sorted []T, share float64) T { return sorted[int(share*float64(len(sorted)-1))] }
+func meanDelay(d profile.Direction) time.Duration { return d.Delay + d.Jitter/2 }
+
+// at is a quantile of sorted values: the least that such a share of them does not exceed.
+func at[T any](sorted []T, share float64) T {
+	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
+}

@@ -24,11 +24,11 @@ import (
 // airAbout is completed with the tables there are.
 func airAbout() string {
 	var b strings.Builder
-	b.WriteString(`usage: gateway air [--only LIST] [--seeds 1-3] [--live [--at-once N] [--keep DIR]] [--html FILE] [--json]
+	b.WriteString(`usage: gateway air [--only LIST] [--row TEXT] [--seeds 1-3] [--write PAGE] [--live [--at-once N] [--keep DIR]] [--html FILE] [--json]
 
 Measures how full a link gets: whole gateways over emulated links in virtual time, with more to carry than a message every five
 seconds, against what was asked and what no sender can beat (docs/air.md). Nothing else has to be installed. On two cores three
-seeds take four minutes, seeds 1-20 half an hour. The tables:
+seeds take ten minutes. The tables:
 
 `)
 	names, about := air.Names()
@@ -50,7 +50,9 @@ Exit: 0 measured, whatever the figures are, 1 interrupted, or a message was lost
 func airCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("air", flag.ContinueOnError)
 	only := fs.String("only", "", "play only these tables, a `list` with commas")
+	row := fs.String("row", "", "play only rows that have this `text`")
 	seeds := fs.String("seeds", "1-3", "`numbers` of the plays: 7, 1-20")
+	table := fs.String("write", "", "`page` whose table takes the figures: docs/air.md")
 	page := fs.String("html", "", "`file` for a page with plots, complete in itself; - prints it instead of the text")
 	asJSON := fs.Bool("json", false, "print JSON")
 	live := fs.Bool("live", false, "let real gateways play, in network namespaces and in real time")
@@ -76,6 +78,9 @@ func airCommand(args []string, stdout, stderr io.Writer) int {
 		known = air.LiveScenarios
 	}
 	scenarios, err := known(names...)
+	if err == nil {
+		scenarios, err = air.Having(scenarios, *row)
+	}
 	if err == nil && (*atOnce < 1 || *atOnce > mostAtOnce) {
 		err = fmt.Errorf("--at-once: %d is not from 1 to %d", *atOnce, mostAtOnce)
 	}
@@ -104,10 +109,29 @@ func airCommand(args []string, stdout, stderr io.Writer) int {
 		return cli.Fail(stderr, "air", err)
 	}
 	p := report.Air(r)
+	if err := intoPage(*table, r); err != nil {
+		return cli.Fail(stderr, "air", fmt.Errorf("--write: %w", err))
+	}
 	if err := show(*page, stdout, p.HTML, jsonOr(*asJSON, r, p.Text)); err != nil {
 		return cli.Fail(stderr, "air", err)
 	}
 	return cli.ExitGood
+}
+
+// intoPage puts figures into the table of a page; "": there is none.
+func intoPage(page string, r air.Report) error {
+	if page == "" {
+		return nil
+	}
+	old, err := os.ReadFile(page)
+	if err != nil {
+		return err
+	}
+	text, err := report.AirTable(string(old), r)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(page, []byte(text), 0o644)
 }
 
 const mostSeeds = 1000
@@ -156,7 +180,9 @@ func measureAir(ctx context.Context, scenarios []air.Scenario, seeds []uint64, s
 		defer mu.Unlock()
 		left[i]--
 		if left[i] == 0 {
-			fmt.Fprintf(stderr, "%5.0f s  %s, %s: %s\n", time.Since(began).Seconds(), s.Name, s.Link, s.Rows[0].What)
+			for _, row := range s.Judge(samples[i]) {
+				fmt.Fprintf(stderr, "%5.0f s  %s, %s: %s: %.4g (%.4g to %.4g)\n", time.Since(began).Seconds(), s.Name, s.Link, row.What, row.Value, row.Least, row.Most)
+			}
 		}
 	})
 	if ctx.Err() != nil {

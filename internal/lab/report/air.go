@@ -16,7 +16,8 @@ func Air(r air.Report) Page {
 		Tone:     toneGood,
 		Verdict:  fmt.Sprintf("%d of %d rows hold what was asked.", asked-missed, asked),
 		Foot: []string{
-			"The limit is the octets of a message at the rate of the link and the mean delay one way, and nothing else. Bound: what no sender can beat, where it is computed (internal/lab/air, bound.go): it knows at once what was lost, fills every datagram, and pays headers, seal and loss.",
+			"The limit is the octets of a message at the rate of the link and the mean delay one way, and nothing else. Bound: what no sender can beat, where it is computed (internal/lab/air, bound.go): it knows at once what was lost, fills every datagram, and pays headers, seal and loss. Where two bounds stand, the second has datagrams of the size that suits best.",
+			"Before: version 0.1; in the tables channel and star commit 51151a2, measured by others. Of a message that did not arrive counts the time until the end of the play.",
 			"A row is judged by the median of the seeds, or by what its name says. \"bound\" misses what was asked and is within 5 % of what is possible.",
 		},
 	}
@@ -30,7 +31,7 @@ func Air(r air.Report) Page {
 	}
 	names, about := air.Names()
 	for i, name := range names {
-		t := tableData{Caption: about[i], Columns: []string{"", "0.1", "must; aim", "measured", "least to most", "bound", "", "unit"}}
+		t := tableData{Caption: about[i], Columns: []string{"", "before", "must; aim", "measured", "median", "least to most", "bound", "", "unit"}}
 		if r.Live {
 			t.Columns = append(t.Columns, "virtual")
 		}
@@ -39,11 +40,15 @@ func Air(r air.Report) Page {
 				continue
 			}
 			for _, row := range result.Rows {
-				cells := airCells(row)
+				cells := slices.Insert(airCells(row), 3, numberText(row.Median, 2))
 				if r.Live {
 					cells = append(cells, numberText(row.Virtual, 2))
 				}
-				t.Rows = append(t.Rows, tableRow{Name: result.Link + ": " + row.What, Cells: cells})
+				what := result.Link + ": " + row.What
+				if fate := airFate(row); fate != "" {
+					what += " (" + fate + ")"
+				}
+				t.Rows = append(t.Rows, tableRow{Name: what, Cells: cells})
 			}
 		}
 		if len(t.Rows) > 0 {
@@ -65,11 +70,17 @@ func airCells(row air.Row) []string {
 	}
 	figure := func(v float64) string { return numberText(v, 2) }
 	goals, bound := "", ""
-	if row.Asked {
+	switch {
+	case row.Asked && row.Aim > row.Must && !row.More:
+		goals = "-; " + figure(row.Aim)
+	case row.Asked:
 		goals = figure(row.Must) + "; " + figure(row.Aim)
 	}
 	if row.Bound > 0 {
 		bound = figure(row.Bound)
+	}
+	if row.Best > 0 && figure(row.Best) != bound {
+		bound += "; " + figure(row.Best)
 	}
 	return []string{dash(row.Before), dash(goals), figure(row.Value), figure(row.Least) + " to " + figure(row.Most), dash(bound), dash(row.Verdict()), dash(row.Unit)}
 }

@@ -12,6 +12,7 @@
 // # Files
 //
 //   - air.go: how full links get
+//   - airpage.go: the table of docs/air.md
 //   - analysis.go: what JXTA cost in a capture
 //   - game.go: a field trial, with gateways and without
 //   - page.go: a page and its parts, as HTML

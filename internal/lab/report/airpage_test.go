@@ -1,0 +1,39 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"aldis/internal/lab/air"
+)
+
+// A page takes the figures that were played and keeps the others; what is no row any more goes.
+func TestAirTable(t *testing.T) {
+	list, err := air.Scenarios("idle", "channel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := list[0], list[1]
+	result := func(s air.Scenario, value float64, missing int) air.Report {
+		row := s.Rows[0]
+		row.Value, row.Median, row.Least, row.Most, row.N, row.Bound, row.Best, row.Missing = value, value, value-1, value+1, 2, 7, 8, missing
+		return air.Report{Seeds: []uint64{3, 4}, Results: []air.Result{{Link: s.Link, Rows: []air.Row{row}}}}
+	}
+	page := "before\n" + airBegins + "| old: row | 1 |\n" + airEnds + "after\n"
+	for _, r := range []air.Report{result(second, 5, 0), result(first, 25, 1200), result(first, 26, 1200)} {
+		if page, err = AirTable(page, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"before\n<!--", "-->\nafter\n", first.Rows[0].What, second.Rows[0].What, "| 26.0 | 27.0 |", "| 5.00 |", "| 7.00; 8.00 |", "1,200 did not arrive", "| 3-4 |"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(page, "old: row") || strings.Contains(page, "25.0") {
+		t.Errorf("the page keeps what is gone:\n%s", page)
+	}
+	if _, err := AirTable("nothing", air.Report{}); err == nil {
+		t.Error("a page without marks was taken")
+	}
+}
