@@ -30,6 +30,7 @@ func newQueue(t *testing.T, nodes int, name string) *queue {
 	t.Helper()
 	q, e := &queue{}, newEars(nodes)
 	q.World = world(t, nodes, name, 1, func(c *sim.Config) {
+		c.Profile.LargeOctets = 0 // datagrams of one size
 		c.LAN = func(n *sim.Node, out api.Output) {
 			for _, d := range out.Datagrams {
 				by, _, frames := e.open(n.ID, d)

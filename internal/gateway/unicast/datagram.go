@@ -302,9 +302,12 @@ func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
 		any = true
 	}
 	if may, _ := c.mayTell(now, l); may {
+		large := to.room - c.Profile.Filled() // one datagram of the usual size may be ahead of the share of news
+		to.budget -= large
 		for l.roomForNews() && c.addNews(now, l, to) {
 			any = true
 		}
+		to.budget += large
 	}
 	if !l.cut.spares(l, to) && l.cut.fill(l, now, to) {
 		any = true
