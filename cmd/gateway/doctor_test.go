@@ -205,7 +205,7 @@ func TestDoctorFindsShortPackets(t *testing.T) {
 	cmd.Env = append(os.Environ(), asGateway+"=1")
 	e, code := findings(t, cmd)
 	check.Equal(t, "exit code", code, cli.ExitRefused)
-	e.finds(t, "mtu", doctor.Fault, "node1", "takes packets of 600 octets", "makes packets of 1112", "smaller datagrams")
+	e.finds(t, "mtu", doctor.Fault, "node1", "takes packets of 600 octets", "makes packets of 1500", "smaller datagrams")
 	e.finds(t, "route", doctor.Fault, "node3", "192.0.2.9", "no route")
 }
 

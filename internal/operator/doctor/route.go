@@ -43,7 +43,7 @@ func (f *findings) route(name string, at netip.AddrPort, p profile.Profile) {
 	}
 	const check = "mtu"
 	if whole := p.Largest() + headers; whole > mtu {
-		f.fault(check, name, "choose a profile with smaller datagrams, the same at both ends (gateway profiles; [gateway] datagram_octets), or a greater MTU of the interface",
+		f.fault(check, name, "choose a profile with smaller datagrams, the same at both ends (gateway profiles; [gateway] datagram_octets, large_datagram_octets), or a greater MTU of the interface",
 			"the way to %s takes packets of %d octets, and profile %s makes packets of %d: the long ones go in pieces, and one lost piece loses all", name, mtu, p.Name, whole)
 		return
 	}
