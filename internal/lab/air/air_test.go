@@ -102,8 +102,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// The bounds, by hand. iridium-directip upwards: 508 octets above UDP hold two messages of 200 with 6 octets each, 459 IP octets for
-// 400 of payload; 1 % is lost.
+// The bounds, by hand. iridium-directip upwards: 1,472 octets above UDP hold 1,451 of fragments, each 200 octets of a message take 204, and
+// 1 % is lost.
 func TestBounds(t *testing.T) {
 	near := func(what string, got, want float64) {
 		t.Helper()
@@ -111,10 +111,10 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%s: %.4f, want %.4f", what, got, want)
 		}
 	}
-	near("two of 200 share a datagram", packed("iridium-directip", 200), 400.0/459*0.99)
-	near("1,000 octets in fragments", packed("iridium-directip", 1000), 1000.0/1004*487/536*0.99)
+	near("fragments of 200 fill a datagram", packed("iridium-directip", 200), 200.0/204*1451/1500*0.99)
+	near("1,000 octets in fragments", packed("iridium-directip", 1000), 1000.0/1004*1451/1500*0.99)
 	limit := 128 * 200 * 8 / 4800.0
-	near("128 at once", burstBound("iridium-directip", 128, 200, false), (limit*459/400/0.99+1.45)/(limit+1.45))
+	near("128 at once", burstBound("iridium-directip", 128, 200, false), (limit*204/200*1500/1451/0.99+1.45)/(limit+1.45))
 	p, err := profile.Load("iridium-directip", nil)
 	if err != nil {
 		t.Fatal(err)

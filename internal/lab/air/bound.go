@@ -29,12 +29,11 @@ func packed(link string, octets int) float64 {
 
 func filled(p profile.Profile, octets int) float64 {
 	head, each := profile.IPUDPOctets+seal.OverheadShort+p.FrameOverhead, octets+frameOctets+envelopeOctets
-	if n := (p.DatagramOctets - seal.OverheadShort) / each; n > 0 {
-		return float64(n*octets) / float64(head+n*each)
-	}
-	// Fragments fill datagrams, whichever message they are of.
-	room := p.DatagramOctets - seal.OverheadShort - frameOctets
-	return float64(octets) / float64(octets+envelopeOctets) * float64(room) / float64(head+frameOctets+room)
+	// Fragments fill datagrams, whichever message they are of; where messages happen to fit, nothing is cut.
+	room := p.Largest() - seal.OverheadShort - frameOctets
+	cut := float64(octets) / float64(octets+envelopeOctets) * float64(room) / float64(head+frameOctets+room)
+	n := (p.Largest() - seal.OverheadShort) / each
+	return max(cut, float64(n*octets)/float64(head+n*each))
 }
 
 // burstBound is when the last of n messages at once can be there, over their octets and the mean delay.
