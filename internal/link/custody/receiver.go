@@ -112,8 +112,8 @@ func (r *Receiver) noteFar(id ID) {
 // Newest notes whether the latest number of the direct queue came in 8 bits.
 func (r *Receiver) Newest(short bool) { r.wide = !short }
 
-// Byte says whether 8 bits of the cumulative number of the direct queue name it to a sender who may go up to MaxAhead ahead: his latest
-// number came in 8 bits, so that the oldest he had under way was near, and this is between them.
+// Byte says whether 8 bits of the cumulative number of the direct queue are enough for a sender that may go up to MaxAhead ahead. They are
+// if the sender's latest number came in 8 bits: the oldest that it had under way was near then, and the cumulative number is between them.
 func (r *Receiver) Byte() bool { return !r.wide }
 
 // Known says whether the message with these low 16 bits of a number has arrived.

@@ -456,10 +456,10 @@ func (s *Sender) Lost(now time.Time) []ID {
 		return nil
 	}
 	var ids []ID
-	var late time.Time // when the datagram went of which the acknowledgement is overdue: all that was in it goes again
+	late := map[time.Time]bool{} // when datagrams went whose acknowledgement is overdue: all that was in them goes again
 	for _, f := range s.flight[frame.Direct] {
 		if !f.prompt.IsZero() && !now.Before(f.prompt) && f.waited {
-			late = f.sent
+			late[f.sent] = true
 		}
 	}
 	take := s.base(frame.Direct) + uint64(s.ahead)
@@ -467,7 +467,7 @@ func (s *Sender) Lost(now time.Time) []ID {
 		if n >= take {
 			continue
 		}
-		if f.lost || !f.prompt.IsZero() && !now.Before(f.prompt) || !late.IsZero() && f.sent.Equal(late) {
+		if f.lost || !f.prompt.IsZero() && !now.Before(f.prompt) || late[f.sent] {
 			ids = append(ids, ID{frame.Direct, n})
 		}
 	}
