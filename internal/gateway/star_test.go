@@ -94,8 +94,8 @@ func TestShortMessagesOnStars(t *testing.T) {
 	}
 }
 
-// TestSinglesOnStars: messages of 200 octets each five seconds, of which the link loses one in a hundred. Who is lost comes a round trip
-// later and holds up no other. No sender without second copies has 995 of 1,000 there after less than three times the limit.
+// TestSinglesOnStars: messages of 200 octets each five seconds, and the link loses one datagram in a hundred. A lost message comes a
+// round trip later and holds up no other. No sender without second copies has 995 of 1,000 there after less than three times the limit.
 func TestSinglesOnStars(t *testing.T) {
 	const n = 400
 	limit := air.Limit(load(t, "iridium-directip"), 200).Seconds()

@@ -1,7 +1,6 @@
 package unicast
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -22,7 +21,7 @@ const (
 
 // talk is who has had messages for a transmitter lately.
 type talk struct {
-	pipe   string    // with its short messages, or its long ones
+	pipe   pipe      // of the last message
 	at     time.Time // of its last message
 	other  time.Time // of the last message of another pipe; zero: there was none
 	mixed  bool      // of those some may wait yet
@@ -30,17 +29,23 @@ type talk struct {
 	heard  time.Time // of the peer's last message
 }
 
-// says notes a message. Short ones and long ones of a pipe are as of two: those wait behind these. idle: nothing waits for the
-// transmitter, or is under way.
-func (t *talk) says(now time.Time, m *mail.Message, long, idle bool) {
+// pipe is a source of messages. The short and the long messages of one count as two, for the short ones wait behind the long.
+type pipe struct {
+	line, scope, topic string
+	long               bool
+}
+
+// says notes a message for a peer.
+func (c *Carrier) says(now time.Time, l *peerLink, m *mail.Message) {
 	p := m.Content.Payload
 	if p == nil {
 		return
 	}
-	if pipe := m.Line() + "\x00" + p.Scope + "\x00" + p.Topic + fmt.Sprint(long); pipe != t.pipe {
-		t.pipe, t.other, t.mixed = pipe, t.at, true
+	t := talkOf(l)
+	if of := (pipe{m.Line(), p.Scope, p.Topic, len(m.Full) > maxDirect(c.Profile)}); of != t.pipe {
+		t.pipe, t.other, t.mixed = of, t.at, true
 	}
-	t.mixed = t.mixed && !idle
+	t.mixed = t.mixed && !c.idle(l)
 	t.at = now
 	if m.Rank() > site.Routine.Rank() {
 		t.urgent = now

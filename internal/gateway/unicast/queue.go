@@ -39,7 +39,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 	}
 	for _, p := range to {
 		l := c.links[p.ID]
-		talkOf(l).says(now, m, len(m.Full) > maxDirect(c.Profile), c.idle(l))
+		c.says(now, l, m)
 		queue, known := queueAtOnce(c.Profile, m)
 		if e := c.Store.Wait(now, p, m, queue, l.history); e != nil {
 			e.Unsized = !known
