@@ -147,6 +147,7 @@ field("bytes", "segment.body", "Part of a message as coded")
 field("uint8", "envelope.form", "Form", base.DEC, forms)
 field("uint8", "envelope.alike", "All alike", base.DEC, onoff, 0x40)
 field("uint64", "envelope.flow", "Flow")
+field("uint16", "talkers.ids", "A site that has sent messages")
 field("absolute_time", "silence.until", "Silent until (1970: until it speaks)", base.UTC)
 -- P_Mul.
 field("bytes", "pmul.body", "PDUs")
@@ -588,6 +589,7 @@ local function frame(c, tree, pinfo, said)
 	if kind == 3 and bit(head, 0x10) then name = "linkprobe" end
 	if kind == 4 and bit(head, 0x08) then name = "ack" end
 	if kind == 6 and bit(head, 0x02) then name = "segment" end
+	if kind == 7 and bit(head, 0x01) then name = "talkers" end
 	said[#said + 1] = name
 	local sub = tree:add(aldis, c.tvb(from, c:left()), "Frame: " .. name)
 	sub:add(F["frame.kind"], c:peek())
@@ -639,6 +641,17 @@ local function frame(c, tree, pinfo, said)
 		end
 		local inside = body(c, sub, head)
 		inside:bytes(sub, "segment.body", inside:left())
+	elseif name == "talkers" then
+		c:take(1)
+		local id = 0
+		for _ = 1, c:take(1):uint() do
+			id = id + c:varint()
+			local many, range = c:varint()
+			for _ = 1, many do
+				sub:add(F["talkers.ids"], range, id)
+				id = id + 1
+			end
+		end
 	elseif kind == 7 then
 		c:take(1)
 		c:time(sub, "silence.until")

@@ -147,6 +147,7 @@ var everyFrame = []frame.Frame{
 	frame.Answer{ID: 8},
 	frame.LinkProbe{Body: []byte{2, 7, 3, 20, 9, 30, 0, 0}},
 	frame.Silence{Until: 1_800_000_000},
+	frame.Talkers{IDs: []uint16{2, 3, 300}},
 	frame.Data{Number: 4138, Prompt: true, Rides: true, Cumulative: 254, Free: true, After: 3, Body: []byte{0x80 | 0x3f, 0x80, 0x01, 1, 2}},
 	frame.Data{Number: 42, Short: true, Body: []byte{0}},
 	frame.Segment{Number: 4139, Prompt: true, Rides: true, Cumulative: 253, Object: 99, Total: 1001, Free: true, Body: []byte{0x31, 0x32}},
@@ -249,7 +250,7 @@ func flatten(t *testing.T, name string, v reflect.Value) (list []shown) {
 			octets := make([]byte, x.Len())
 			reflect.Copy(reflect.ValueOf(octets), x)
 			list = append(list, shown{called, strings.ReplaceAll(fmt.Sprintf("% x", octets), " ", ":")})
-		case x.Kind() == reflect.Array:
+		case x.Kind() == reflect.Array || x.Kind() == reflect.Slice && x.Type().Elem().Kind() == reflect.Uint16:
 			for k := range x.Len() {
 				list = append(list, shown{called, fmt.Sprint(x.Index(k).Uint())})
 			}

@@ -251,6 +251,9 @@ func (l *linkAnalyser) frame(d *direction, s *tcpSegment, f frame.Frame, octets 
 		l.mul(d, s, f, octets)
 	case frame.NORM:
 		d.charge(l.norm(d, s, f.Body, octets), octets)
+	case frame.Talkers:
+		tallyIn(l.frames, "talkers", octets)
+		d.charge("key", octets)
 	case frame.LinkProbe:
 		tallyIn(l.frames, "link_probe", octets)
 		d.charge("link_probe", octets)

@@ -114,6 +114,9 @@ type (
 	// Silence: the sender will not transmit until Until (seconds since 1970 UTC; 0: until it speaks again), but it
 	// listens (EMCON).
 	Silence struct{ Until uint32 }
+	// Talkers names sites from which the sender has had messages, as the lengths of runs. Gateways whose Hello does not say Ahead do not
+	// read it.
+	Talkers struct{ IDs []uint16 } // ascending
 	// PMul is one datagram of P_Mul in its compact coding (package pmul).
 	PMul struct{ Body []byte }
 	// LinkProbe is one word of a link probe (package probe). It runs to the end of the datagram.
@@ -130,6 +133,7 @@ func (Data) isFrame()      {}
 func (NORM) isFrame()      {}
 func (PMul) isFrame()      {}
 func (Silence) isFrame()   {}
+func (Talkers) isFrame()   {}
 func (LinkProbe) isFrame() {}
 func (Segment) isFrame()   {}
 
@@ -162,6 +166,7 @@ const (
 	flagSegments  = 1 << 7 // of the octet of Forgot, and the next one
 	flagAhead     = 1 << 6
 	flagRuns      = 1 << 3 // ANSWER: an Ack of the direct queue with runs
+	flagTalkers   = 1 << 0 // SILENCE: Talkers
 	queueBit      = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen      = HelloOctets - 1
 
@@ -231,6 +236,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 		return appendSegment(b, f, last)
 	case Silence:
 		return binary.BigEndian.AppendUint32(append(b, kindSilence), f.Until)
+	case Talkers:
+		return append(append(b, kindSilence|flagTalkers), f.runs()...)
 	case PMul:
 		return appendBody(b, kindPMul, last, nil, f.Body)
 	case NORM:
@@ -394,6 +401,9 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 	case kindData:
 		return parseData(flags, b)
 	case kindSilence:
+		if flags == flagTalkers {
+			return parseTalkers(b)
+		}
 		if flags != 0 {
 			return nil, nil, ErrKind
 		}
