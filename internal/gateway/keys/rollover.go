@@ -483,14 +483,14 @@ func (o *Rosters) Refused(now time.Time, t Telling, by []*mail.Peer) {
 	}
 }
 
-// Turn begins to seal with the newest roster when it is time.
+// Turn begins to seal with the newest roster when it is time. Where nothing is sealed for all, it is so without waiting for anybody.
 func (o *Rosters) Turn(now time.Time) {
 	r := o.common
 	if r == nil {
 		return
 	}
 	o.spread = false
-	all := !slices.ContainsFunc(o.peers, o.lacks)
+	all := !o.cfg.Shared || !slices.ContainsFunc(o.peers, o.lacks)
 	if o.use < r.Serial && (r.At.IsZero() && all || !r.At.IsZero() && !now.Before(r.At)) {
 		o.seals(r.Serial)
 		o.turnKeys()
