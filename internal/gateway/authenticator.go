@@ -40,7 +40,8 @@ func (g *Gateway) answer(now time.Time, p *peer, o *keys.Opened) {
 		p.Ledger.Add(mail.Received, mail.Key, o.Info.Proofs)
 		p.Ledger.Add(mail.Received, mail.Key, o.Octets)
 		if o.Info.Newest {
-			p.Handshake.Model = cmp.Or(p.Handshake.Model, o.Hello.Model) // only what is sent is coded by it
+			p.Handshake.Model = cmp.Or(p.Handshake.Model, o.Hello.Model) // only what is sent is coded by it, and by Ahead
+			p.Handshake.Ahead = p.Handshake.Ahead || o.Hello.Ahead
 		}
 	}
 	if o.Restarted {

@@ -19,15 +19,16 @@ import (
 func TestDeathsInRollovers(t *testing.T) {
 	for seed := range seeds(20) {
 		for _, group := range []bool{false, true} {
-			t.Run(fmt.Sprintf("group %v, seed %d", group, seed+3), func(t *testing.T) { dieInRollovers(t, seed+3, group) })
+			t.Run(fmt.Sprintf("group %v, seed %d", group, seed+3), func(t *testing.T) { dieInRollovers(t, seed+3, group, false) })
 		}
+		t.Run(fmt.Sprintf("ashore, seed %d", seed+3), func(t *testing.T) { dieInRollovers(t, seed+3, false, true) })
 	}
 }
 
-func dieInRollovers(t *testing.T, seed uint64, group bool) {
+func dieInRollovers(t *testing.T, seed uint64, group, ashore bool) {
 	rng := rand.New(rand.NewPCG(seed, 31))
 	w := world(t, 4, "geo-satcom-128k", seed, withRoster, func(c *sim.Config) {
-		c.Group, c.Down = group, 100*time.Millisecond
+		c.Group, c.Ashore, c.Down = group, ashore, 100*time.Millisecond
 		p := &c.Profile
 		for _, d := range []*profile.Direction{&p.Up, &p.Down} {
 			*d = profile.Direction{RateBps: 2_000_000, Delay: 20 * time.Millisecond, QueueOctets: 1 << 18, LossPct: 2}

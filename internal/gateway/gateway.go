@@ -38,6 +38,9 @@ type PeerConfig struct {
 	ID   uint16
 	Name string
 	Addr netip.AddrPort // invalid: learned from its first authentic datagram
+	// Shore: this node is a terminal of a star, and the peer is ashore. Where one is, terminals that have never met greet each other
+	// only when one has something for the other.
+	Shore bool
 }
 
 // Config is what a gateway is made of.

@@ -82,6 +82,9 @@ func (s *linkProbes) apply(now time.Time, o LinkProbeOrder) {
 		refuse(err.Error())
 	case s.quiet():
 		refuse("this gateway is silent")
+	case p.Handshake.Unmet:
+		p.Handshake.Owe(now)
+		refuse(p.Name + " was never heard; it is asked now")
 	case linkWord(p) != linkUp || !p.Handshake.KnowsUs:
 		refuse("the link to " + p.Name + " is not up")
 	default:

@@ -40,6 +40,9 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 				p.Name = pc.Name
 			}
 			p.Link.Readdress(pc.Addr)
+			if p.Ashore = pc.Shore; p.Ashore && p.Handshake.Unmet {
+				p.Handshake.Owe(now)
+			}
 		case pc.ID == 0 || pc.ID == g.cfg.ID || len(g.bearers[0].Members) == 0 || slices.Contains(g.roll.left, pc.ID):
 			// it can come where each has a link of its own, and the journal has nothing of one with this id
 			g.Note("warn", "a new peer was not added; restart the gateway to add it", "id", pc.ID)
@@ -63,7 +66,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig) {
 	if p == nil {
 		p = newPeer(pc, g, &g.mail.Lives, false)
 	}
-	p.Name = pc.Name
+	p.Name, p.Ashore = pc.Name, pc.Shore
 	p.Paths.Write(pc.Addr)
 	for _, c := range b.Members {
 		if err := c.Join(now, p.Peer); err != nil {
@@ -130,6 +133,7 @@ func (g *Gateway) known(id uint16) *peer {
 // newPeer is a sister gateway of which nothing is known yet, and no bearer.
 func newPeer(pc PeerConfig, services endingsRoad, lives *history.Lives, late bool) *peer {
 	p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, services, late)}
+	p.Ashore = pc.Shore
 	p.far = newFarCopy(p.ID, services)
 	p.ends = newOutcomes(p.Peer, services, lives)
 	return p

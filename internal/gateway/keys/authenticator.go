@@ -182,6 +182,8 @@ func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent
 		} else {
 			a.Owe = now.Add(k.cfg.AckDelay)
 		}
+	case info.Newest && m.Handshake.Unmet && dg.Addr == m.Addr: // it has something for this node
+		a.Heard, a.Owe = true, now
 	case info.Newest && (dg.Addr == m.Addr || toAll): // what is for the peer goes there anyway
 		a.Heard = true
 		if !m.Handshake.Owed {

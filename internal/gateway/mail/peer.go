@@ -29,6 +29,7 @@ type Peer struct {
 	LastSent  time.Time
 	LastHeard time.Time
 	Gone      bool // the roster does not name it: nothing is sent to it
+	Ashore    bool // this node is a terminal of a star, and the peer its shore
 }
 
 // Stamp is the place of a datagram among those of its sender.
@@ -75,6 +76,7 @@ type Handshake struct {
 	Reissued   Refusal   // what the peer says of our stream in this datagram: a new one begins after it
 	Known      uint32    // of it, with Void: the last start of ours whose numbers count there
 	KnowsUs    bool      // it has told that it knows our incarnation and stream: the short form will do
+	Unmet      bool      // never heard, and this start greets it only when one of us has something to say
 	Owed       bool      // it does not know that we know it
 	Due        time.Time // of a hello; zero: none goes by itself
 	tries      int
@@ -105,7 +107,7 @@ const helloLimit = 10 * time.Minute
 // Said notes that a hello went. One that gets no answer goes again: first after prompt, since the first may simply have
 // been lost, then ever later from interval on.
 func (a *Handshake) Said(now time.Time, prompt, interval time.Duration) {
-	a.Owed, a.Due = false, time.Time{}
+	a.Unmet, a.Owed, a.Due = false, false, time.Time{}
 	if a.KnowsUs {
 		return
 	}
@@ -126,6 +128,7 @@ func (a *Handshake) Misread() { a.Forgot = (a.Forgot + 1) & 0x7f }
 // Answered takes from a hello whether the peer knows our start, which is incarnation.
 func (a *Handshake) Answered(now time.Time, h frame.Hello, incarnation uint32) {
 	knew := a.KnowsUs
+	a.Unmet = false
 	a.Agreed = h.HeardStream == a.Stream
 	ours := h.HeardIncarnation == incarnation && h.HeardStream == a.Stream
 	switch {

@@ -101,6 +101,9 @@ func rides(f frame.Frame) bool {
 
 // compose sends the next datagram to a peer; false when there is nothing that may go.
 func (c *Carrier) compose(now time.Time, l *peerLink) bool {
+	if l.Handshake.Unmet { // there is something for it
+		l.Handshake.Owe(now)
+	}
 	probe := l.sender.ProbeDue(now)
 	long := l.ask(now, probe) || !l.Handshake.KnowsUs
 	to := &datagramBuilder{}
@@ -126,6 +129,9 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 	hello := long || l.Handshake.Owed || refused || c.Lacks(l.ID) && (len(l.receiver.Acks()) > 0 || len(l.answers) > 0)
 	if hello {
 		to.add(c.Services.Hello(now, l.Peer), mail.Key)
+		if f, ok := c.talkers(l); ok {
+			to.add(f, mail.Key)
+		}
 	}
 	for _, r := range l.receiver.Acks() {
 		if !refused && r.Queue == frame.Direct && len(r.Bitmap) == 0 && len(l.answers) == 0 && !c.Timing.Reorder && (!l.Handshake.Ahead || l.receiver.Byte()) && size(r) <= to.budget {
@@ -138,7 +144,7 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 	for _, id := range l.answers {
 		to.add(frame.Answer{ID: id}, mail.Ack)
 	}
-	if !l.sender.Dead() && !l.Handshake.Ending {
+	if !l.sender.Dead() && !l.Handshake.Ending && !c.holds(l) {
 		c.addMessages(now, l, to)
 	}
 	if to.ride != nil {

@@ -33,6 +33,8 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		if f.ID == l.question.probe && !l.question.asked.IsZero() {
 			l.answered(now, l.question.to)
 		}
+	case frame.Talkers:
+		kind = c.hearTalkers(now, l, f)
 	case frame.Data:
 		kind, octets = c.receiveData(now, l, f, false, octets, newest)
 	case frame.Segment:

@@ -124,7 +124,7 @@ func (c *Carrier) Join(now time.Time, p *mail.Peer) error {
 	c.links[p.ID] = l
 	at, _ := slices.BinarySearchFunc(c.order, p.ID, func(l *peerLink, id uint16) int { return cmp.Compare(l.ID, id) })
 	c.order = slices.Insert(c.order, at, l)
-	l.begin(now)
+	c.begin(now, l)
 	c.norm.up = false
 	c.startNorm(now)
 	return nil
@@ -149,10 +149,12 @@ func (c *Carrier) Leave(now time.Time, p *mail.Peer, why string) {
 	c.startNorm(now)
 }
 
-// begin greets the peer: what was owed when we stopped is owed now.
-func (l *peerLink) begin(now time.Time) {
+// begin greets the peer, if it is to be greeted now: what was owed when we stopped is owed now.
+func (c *Carrier) begin(now time.Time, l *peerLink) {
 	l.beginStart()
-	l.Handshake.Due = now
+	if l.Handshake.Unmet = c.greetsLate(l); !l.Handshake.Unmet {
+		l.Handshake.Due = now
+	}
 	l.readdressed()
 	if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
 		l.receiver.Probed(now)
@@ -186,7 +188,7 @@ func (c *Carrier) Orders() mail.Orders { return c.Store.Orders() }
 // Start greets the peers.
 func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
-		l.begin(now)
+		c.begin(now, l)
 	}
 	c.Greeting.begin(now)
 	c.startNorm(now)
@@ -268,7 +270,7 @@ func (c *Carrier) ready(now time.Time, l *peerLink) (bool, time.Time) {
 	if l.sender.ProbeDue(now) || len(l.answers) > 0 || !c.Greeting.greets(l) && at(l.Handshake.Due) || at(l.receiver.Due()) {
 		return true, time.Time{}
 	}
-	if !l.sender.Dead() && !l.Handshake.Ending {
+	if !l.sender.Dead() && !l.Handshake.Ending && (l.Handshake.Unmet || !c.holds(l)) {
 		switch {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
 			l.first(frame.Direct) != nil && !c.work.learning(l), l.cut.ready(l), l.cut.nextLong(l) != nil && c.work.toCode(l) == nil:
@@ -331,7 +333,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 // Announce tells every peer in one datagram that this node goes silent.
 func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 	for _, l := range c.order {
-		if l.Reachable() {
+		if l.Reachable() && !l.Handshake.Unmet { // who has not met this node takes nothing of it
 			l.announce = &f
 			c.compose(now, l)
 		}

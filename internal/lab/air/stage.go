@@ -119,7 +119,7 @@ func newStage(ctx Context, link string, nodes int, seed uint64, change ...func(*
 	if err != nil {
 		return nil, err
 	}
-	cfg := sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Down: 3 * time.Second}
+	cfg := sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Down: 3 * time.Second, Ashore: !p.Shared}
 	if p.Shared {
 		cfg.Group = p.Transport == profile.PMul
 	}

@@ -79,6 +79,7 @@ type Config struct {
 	Down                                time.Duration // how long a crashed gateway stays down
 	Roster                              bool          // each node has a key of its own, and a roster names all
 	Group                               bool          // the channel has a group's address
+	Ashore                              bool          // the terminals are told that Nodes[0] is ashore
 	Wild                                linkemu.Wild  // what the link does that no profile says
 	Names                               []string      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
 	// Late, when set, says by how much the next turn of a node's loop is late: its machine is busy. All that has come until
@@ -151,7 +152,7 @@ func New(cfg Config) (*World, error) {
 		n.cfg.Rand = rand.New(rand.NewPCG(cfg.Seed, uint64(n.ID)))
 		for _, p := range w.Nodes {
 			if p != n {
-				n.cfg.Peers = append(n.cfg.Peers, gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.addr})
+				n.cfg.Peers = append(n.cfg.Peers, gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.addr, Shore: cfg.Ashore && p.ID == 1})
 			}
 		}
 		n.cfg.Trust = w.trust(n.ID)

@@ -1,0 +1,50 @@
+package unicast
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/frame"
+)
+
+// A terminal of a star greets its shore when it starts, and other terminals that it has met before. One that it has never heard it
+// greets only when it has something for it, or when its shore says that it has had messages from there: docs/decisions/star.md.
+
+// greetsLate says that this start does not greet a peer of itself.
+func (c *Carrier) greetsLate(l *peerLink) bool {
+	return c.Messages && !c.Shore && !l.Ashore && l.Handshake.Store == 0 && slices.ContainsFunc(c.order, func(l *peerLink) bool { return l.Ashore })
+}
+
+// holds says that what is for a peer waits until it has answered: before, it would take nothing but the HELLO. Who does not answer that may
+// be silent and know this node from an earlier store, and then takes what comes.
+func (c *Carrier) holds(l *peerLink) bool {
+	return l.Handshake.Tries() < heldTries && c.greetsLate(l)
+}
+
+// heldTries is how many HELLOs go alone.
+const heldTries = 3
+
+// talkers are the other sites from which this shore has had messages, state among them: a peer that starts with an empty store has
+// to ask these for what they once told it. ok: there are some, and the peer reads that.
+func (c *Carrier) talkers(to *peerLink) (f frame.Talkers, ok bool) {
+	if !c.Shore || !to.Handshake.Ahead {
+		return f, false
+	}
+	for _, l := range c.order {
+		if l != to && !l.Gone && l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
+			f.IDs = append(f.IDs, l.ID)
+		}
+	}
+	return f, len(f.IDs) > 0
+}
+
+// hearTalkers greets those sites that were not greeted yet. That is all that a shore's word does.
+func (c *Carrier) hearTalkers(now time.Time, from *peerLink, f frame.Talkers) mail.Kind {
+	for _, id := range f.IDs {
+		if l := c.links[id]; from.Ashore && l != nil && l.Handshake.Unmet {
+			l.Handshake.Owe(now)
+		}
+	}
+	return mail.Key
+}
