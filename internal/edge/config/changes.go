@@ -123,6 +123,9 @@ func peerChanges(old, next []Peer, shared bool) (list []Change) {
 		if peers[i].Address.IsValid() {
 			address = peers[i].Address.String()
 		}
+		if peers[i].Shore {
+			address += ", the shore"
+		}
 		return fmt.Sprintf("%q at %s", peers[i].Name, address)
 	}
 	var ids []uint16

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,11 +79,11 @@ func TestChangesMissNothing(t *testing.T) {
 
 func TestChangesInWords(t *testing.T) {
 	old := &Config{Filters: []filter.Rule{{Line: 3, Name: "a"}, {Line: 9, Name: "b"}}, Messages: []mark.Rule{{Line: 4}},
-		Link: Link{Peers: []Peer{{1, "hq", netip.MustParseAddrPort("10.0.0.1:7142")}, {2, "tug", netip.AddrPort{}}}},
+		Link: Link{Peers: []Peer{{1, "hq", netip.MustParseAddrPort("10.0.0.1:7142"), false}, {2, "tug", netip.AddrPort{}, false}}},
 		HTTP: HTTP{TokenFile: "t", Token: "sesame sesame sesame"}, Delivery: Delivery{Wait: time.Hour}}
 	next := &Config{Filters: []filter.Rule{{Line: 30, Name: "a"}, {Line: 90, Name: "b"}}, Messages: []mark.Rule{{Line: 4}, {Line: 8}},
 		Rules: []compact.Rule{{Type: "x"}},
-		Link:  Link{Peers: []Peer{{4, "new", netip.AddrPort{}}, {1, "hq", netip.MustParseAddrPort("10.0.0.9:7142")}}},
+		Link:  Link{Peers: []Peer{{4, "new", netip.AddrPort{}, false}, {1, "hq", netip.MustParseAddrPort("10.0.0.9:7142"), false}}},
 		HTTP:  HTTP{TokenFile: "t", Token: "open open open open"}, Delivery: Delivery{Wait: 2 * time.Hour}}
 	var got []string
 	for _, c := range old.Changes(next) {
@@ -110,11 +111,17 @@ func TestChangesInWords(t *testing.T) {
 	}
 	want = []string{`link.profile (its tariff): minutes, was octets false`, `link.profile (its file): changed true`, `[[link.peer]] 7: "" at no address is new true`}
 	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
+
+	*next = *old
+	next.Link.Peers = slices.Clone(old.Link.Peers)
+	next.Link.Peers[0].Shore = true
+	check.Equal(t, "another shore", fmt.Sprint(old.Changes(next)), `[[[link.peer]] 1: "hq" at 10.0.0.1:7142, the shore, was "hq" at 10.0.0.1:7142]`)
 }
 
 // What Text has written is read as it was, quotes and numbers too, and has no key that is at its default.
 func TestText(t *testing.T) {
-	c, err := Load(write(t, strings.Replace(good, "key_file", "end = \"shore\"\nkeepalive = \"2m\"\nkey_file", 1)))
+	ends := strings.NewReplacer("key_file", "end = \"shore\"\nkeepalive = \"2m\"\nkey_file", "id = 1\n", "id = 1\nend = \"shore\"\n")
+	c, err := Load(write(t, ends.Replace(good)))
 	check.NoError(check.Fatal(t), err)
 	file := write(t, c.Text())
 	for _, word := range []string{"max_connections", "[log]", "wait"} {

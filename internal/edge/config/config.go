@@ -104,6 +104,7 @@ type Peer struct {
 	ID      uint16
 	Name    string
 	Address netip.AddrPort // zero: learned from its first authentic datagram
+	Shore   bool           // this end is a terminal of a star, and the peer is ashore
 }
 
 // Delivery says how far messages wait for local peers that are away.

@@ -132,6 +132,8 @@ func peerKeys(p *Peer) []key {
 		{"name", printable(&p.Name), "default: the name in the roster, or `node-ID`"},
 		{"address", reached(&p.Address, "must be the peer's address; %s names none (leave the key out to learn it from the peer)"),
 			"its UDP address, used first and when a learned one does not answer; default: learned from its first authentic datagram"},
+		{"end", choice(&p.Shore, "terminal", []string{"terminal", "shore"}, false, true),
+			"`shore` at a terminal of a star: at a start this gateway greets only that peer, and terminals that it has met before"},
 	}
 }
 
