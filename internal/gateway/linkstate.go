@@ -21,6 +21,7 @@ const doubtFor = 3 * time.Second
 // The words for a link.
 const (
 	linkUnknown   = "unknown"   // the peer was never heard in this run
+	linkUnmet     = "unmet"     // nor before, and it was not asked: neither site has anything for the other
 	linkUp        = "up"        // it answers
 	linkSilent    = "silent"    // it does not answer
 	linkListening = "listening" // it has said that it will not answer
@@ -36,6 +37,8 @@ func linkWord(p *peer) string {
 		return linkSilent
 	case p.Link.Listening():
 		return linkListening
+	case p.Handshake.Unmet:
+		return linkUnmet
 	case p.LastHeard.IsZero():
 		return linkUnknown
 	}

@@ -168,7 +168,7 @@ type PeerStatus struct {
 	Start         uint32 `json:"start"`                        // incarnation number of its newest start that counts; 0: nothing of it counts yet
 	Forgotten     int    `json:"forgotten,omitempty"`          // so often the operator had it forgotten in this run
 	Unopened      int    `json:"unopened,omitempty"`           // datagrams that seem to come from it and open with no key of ours, since the last that did
-	Link          string `json:"link"`                         // "unknown": never heard in this run; "up"; "silent": does not answer; "listening": said that it will not; "gone": the roster does not name it
+	Link          string `json:"link"`                         // "unknown": never heard in this run; "unmet": nor before, and not asked, for neither site has anything for the other; "up"; "silent": does not answer; "listening": said that it will not; "gone": the roster does not name it
 	// LinkSince is when the link got this state; zero before the first turn of the loop.
 	LinkSince time.Time `json:"link_since,omitzero"`
 	LastHeard string    `json:"last_heard,omitempty"` // RFC 3339; empty: not in this run

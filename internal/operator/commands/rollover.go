@@ -77,7 +77,7 @@ func left(out io.Writer, r *roster.Roster, peers []api.PeerStatus, now time.Time
 		case p.Link == "listening":
 			behind++
 			text = "is silent: it may hear the roster, and says so when its silence ends; " + heard
-		case p.Link != "up":
+		case p.Link != "up" && p.Link != "unmet":
 			behind++
 			text = "does not answer: it is told when it is heard again; " + heard
 		}

@@ -11,7 +11,7 @@ import (
 
 var (
 	descLinkState = desc("link_state",
-		"1 for the state of the link to a peer, 0 for the others: unknown (never heard in this run), up, silent (does not answer: alert on this), listening (announced that it will not answer), gone (not in the roster).",
+		"1 for the state of the link to a peer, 0 for the others: unknown (never heard in this run), unmet (never heard, nor asked: neither site has anything for the other), up, silent (does not answer: alert on this), listening (announced that it will not answer), gone (not in the roster).",
 		"peer", "state")
 	descLinkSince = desc("link_state_since_timestamp_seconds", "Time at which the link to a peer entered its state.", "peer")
 	descLinkRate  = desc("link_rate_bytes_per_second", "Rate of the link at this end by its profile: sent, received. 0 is unlimited.", "direction")
@@ -39,7 +39,7 @@ func silenceEnd(s api.SilenceStatus) time.Time {
 }
 
 // linkStates are the values of api.PeerStatus.Link.
-var linkStates = [...]string{"unknown", "up", "silent", "listening", "gone"}
+var linkStates = [...]string{"unknown", "unmet", "up", "silent", "listening", "gone"}
 
 // link tells of the link to a sister gateway and of what waits for it.
 func link(ch chan<- prometheus.Metric, p api.PeerStatus, gauge gauger) {

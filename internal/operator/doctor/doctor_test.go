@@ -73,6 +73,7 @@ func TestFar(t *testing.T) {
 		{"gone", time.Hour, func(s *api.PeerStatus) {
 			s.Link, s.LastHeard = "silent", now.Add(-time.Minute).Format(time.RFC3339)
 		}, nil, "far.heard", Fault, []string{"last 1m0s ago"}},
+		{"never asked", time.Hour, func(s *api.PeerStatus) { s.Link = "unmet" }, nil, "far.heard", OK, []string{"never asked"}},
 		{"few messages", time.Hour, count(3, 0, 2), nil, "link.profile", OK, []string{"too few"}},
 		{"as the profile says", time.Hour, count(100, 1, 2), nil, "link.profile", OK, []string{"does what profile iridium-directip says"}},
 		{"lossy", time.Hour, differs(api.LinkMeasured{LossPct: 37.5, Differs: []string{api.DiffersLoss}}), nil, "link.profile", Warning, []string{"38 %", "tune --fit"}},

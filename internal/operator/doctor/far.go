@@ -53,6 +53,9 @@ func (f *findings) heard(c *config.Config, run *Running, p api.PeerStatus, now t
 	case p.Link == "listening":
 		f.ok(check, p.Name, "%s keeps silent by order, and receives", p.Name)
 		return
+	case p.Link == "unmet":
+		f.ok(check, p.Name, "%s was never asked: neither site has had anything for the other", p.Name)
+		return
 	case p.Link == "gone":
 		f.warn(check, p.Name, "take "+p.Name+" out of [[link.peer]], unless the authority names it again (gateway keys rollover)", "the roster does not name %s any more: it is not heard", p.Name)
 		return

@@ -154,7 +154,7 @@ func verdict(v *View, s Seen) (level, words string) {
 	}
 	up, members := 0, 0
 	for _, p := range v.Sites {
-		if p.State != "gone" {
+		if p.State != "gone" && p.State != "unmet" {
 			members++
 		}
 		if p.State == "up" || p.State == "listening" {

@@ -3,6 +3,7 @@ package glance
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,7 +99,7 @@ func TestWords(t *testing.T) {
 	now := start.Add(time.Hour)
 	site := func(state string, more ...func(*api.PeerStatus)) api.Status {
 		p := api.PeerStatus{ID: 1, Name: "hq", Link: state, LinkSince: start}
-		if state != "unknown" {
+		if state != "unknown" && state != "unmet" {
 			p.LastHeard = start.Format(time.RFC3339)
 		}
 		for _, f := range more {
@@ -138,6 +139,7 @@ func TestWords(t *testing.T) {
 		{"down", Seen{Status: site("silent", waits(2, time.Hour))}, "bad", "Not all is well: 0 of 1 sites answer, 2 messages are on their way", []string{"hq does not answer; 2 messages wait for it"}},
 		{"quiet by order", Seen{Status: site("listening")}, "good", "All is well: 1 site answers, nothing waits", []string{"hq keeps silent by order: it receives and does not answer"}},
 		{"never heard", Seen{Status: site("unknown")}, "bad", "Not all is well: 0 of 1 sites answer, nothing waits", []string{"hq was not heard since the start of this gateway: is it on, is its address right, has it the same key?"}},
+		{"never asked, beside one that is up", Seen{Status: api.Status{Transport: "norm", NORM: api.NormStatus{Up: true}, Peers: slices.Concat(site("unmet").Peers, site("up").Peers)}}, "good", "All is well: 1 site answers, nothing waits", nil},
 		{"just started", Seen{Started: now.Add(-time.Minute), Status: site("unknown")}, "warn", "Starting: 0 of 1 sites answer so far, nothing waits", []string{"hq was not heard yet"}},
 		{"a new peer", Seen{Status: site("unknown", fresh)}, "warn", "Starting: 0 of 1 sites answer so far, nothing waits", []string{"hq was not heard yet"}},
 		{"a new peer that does not answer", Seen{Status: site("silent", fresh)}, "warn", "Starting: 0 of 1 sites answer so far, nothing waits", []string{"hq was not heard yet"}},

@@ -27,7 +27,7 @@ var (
 var states = map[string]struct {
 	word  string
 	style tcell.Style
-}{"up": {"up", good}, "silent": {"DOWN", bad}, "listening": {"silent", warn}, "unknown": {"not heard", soft}, "gone": {"gone", soft}}
+}{"up": {"up", good}, "silent": {"DOWN", bad}, "listening": {"silent", warn}, "unknown": {"not heard", soft}, "unmet": {"not met", soft}, "gone": {"gone", soft}}
 
 // put writes a text into so many columns from x on, and gives the column behind it. Nothing else writes on the screen, so whatever
 // a peer has put into a name ends here.

@@ -9,6 +9,7 @@ const states = {
   silent: ['down', 'does not answer'],
   listening: ['silent', 'keeps silent by order'],
   unknown: ['not heard', 'not heard yet'],
+  unmet: ['not met', 'neither site has had anything for the other'],
   gone: ['gone', 'the roster does not name it: it is not heard'],
 }
 
