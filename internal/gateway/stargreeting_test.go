@@ -146,3 +146,30 @@ func TestAnotherShore(t *testing.T) {
 	w.Run(time.Minute)
 	check.Equal(t, "the link after", linkTo(w, ship, 3).Link, "up")
 }
+
+// TestUnmetInASilence: a silent ship takes nothing of one that it has not met, for it cannot ask whether that is no recording. The
+// message is there soon after the silence, and who was met before is heard in it.
+func TestUnmetInASilence(t *testing.T) {
+	for _, met := range []bool{false, true} {
+		in := check.In(t, fmt.Sprintf("met %v", met))
+		w := world(t, 3, "iridium-directip", 75, ashore)
+		ship, quiet := w.Nodes[1], w.Nodes[2]
+		w.Run(5 * time.Minute)
+		if met {
+			tracks(w, quiet, []uint16{2}, 1, 200, time.Second)
+			w.Run(5 * time.Minute)
+		}
+		before := sentByAll(w)
+		order(w, quiet, api.Silence{On: true, Announce: true, Until: w.Now.Add(2 * time.Hour)})
+		w.Run(time.Minute)
+		told, _ := w.Octets(quiet)
+		first := tracks(w, ship, []uint16{3}, 1, 200, time.Second)
+		w.Run(time.Hour)
+		check.Equal(in, "messages in the silence", len(quiet.Site.Got), map[bool]int{true: 1}[met])
+		up, _ := w.Octets(quiet)
+		check.Equal(in, "octets of the silent ship", up-told, 0)
+		w.Run(time.Hour + time.Minute)
+		once(t, w, quiet.Site, 2, *first)
+		t.Logf("met %v: %d octets", met, sentByAll(w)-before)
+	}
+}
