@@ -21,14 +21,14 @@ const (
 // measured is what is known of the link to a peer.
 func measured(p *peer, shore bool) (m api.LinkMeasured) {
 	pr := &p.bearer.Profile
-	if p.bearer.Carrier().Orders().Together() {
-		return m
-	}
 	air, _ := p.Link.Air()
 	m.RateBps, m.PaceBps, m.Since = air.Gauge.Measured()
 	if m.RateBps > 0 {
 		m.Since = m.Since.UTC().Round(0)
 		m.Differs = append(m.Differs, api.DiffersRate)
+	}
+	if p.bearer.Carrier().Orders().Together() {
+		return m
 	}
 	if trip, ok := p.Shows.RoundTrip(); ok {
 		m.RoundTripS = trip.Seconds()
@@ -66,6 +66,9 @@ func (d *differs) check(now time.Time, p *peer, shore bool) (notes site.Notes) {
 		return nil
 	}
 	for _, what := range api.Differences {
+		if p.Link.Together() && p.Peer != p.bearer.Common.Peers[0] { // one channel for all: one line
+			break
+		}
 		switch is, was := slices.Contains(m.Differs, what), slices.Contains(d.said, what); {
 		case is && !was:
 			notes.Note("warn", "a link does not match its profile",

@@ -56,6 +56,7 @@
 //   - coded.go: turns of messages with parity
 //   - alone.go: a short message while the channel is otherwise quiet
 //   - pair.go: a channel of two nodes
+//   - rate.go: the rate of a channel, learned by listening
 //
 // Formats:
 //

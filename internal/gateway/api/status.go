@@ -63,7 +63,7 @@ type Delays struct {
 
 // How a link differs from its profile.
 const (
-	DiffersRate  = "rate"  // it is slower: what goes is paced by what was measured
+	DiffersRate  = "rate"  // it is slower, or over P_Mul faster: what goes is paced by what was measured
 	DiffersDelay = "delay" // a round trip takes longer than the longest of the profile, or less than half of the shortest
 	DiffersLoss  = "loss"  // messages go again much more often than the profile's losses ask for
 )
@@ -71,10 +71,11 @@ const (
 // Differences are all of them.
 var Differences = []string{DiffersRate, DiffersDelay, DiffersLoss}
 
-// LinkMeasured is what the messages to a peer show of the link. Zero: nothing yet. Over P_Mul nothing is learned.
+// LinkMeasured is what the messages to a peer show of the link. Zero: nothing yet. Over P_Mul only the rate is learned, that of
+// the channel.
 type LinkMeasured struct {
-	RateBps    int       `json:"rate_bps,omitempty"`     // away from here, where it is slower than the profile says
-	PaceBps    int       `json:"pace_bps,omitempty"`     // at which datagrams go then: a quarter of the profile's rate at the least
+	RateBps    int       `json:"rate_bps,omitempty"`     // away from here, where it is not as the profile says
+	PaceBps    int       `json:"pace_bps,omitempty"`     // at which datagrams go then: an eighth of the profile's rate at the least
 	Since      time.Time `json:"since,omitzero"`         // of that
 	RoundTripS float64   `json:"round_trip_s,omitempty"` // the least of the last ones of single messages
 	LossPct    float64   `json:"loss_percent,omitempty"` // messages that went again, of all that went

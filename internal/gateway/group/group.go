@@ -33,6 +33,8 @@ type Carrier struct {
 	engine       pmul.Config
 	sender       *pmul.Sender
 	receiver     *pmul.Receiver
+	rate         *pmul.Rate   // of a shared channel; nil: it is not heard
+	heard        int          // octets on the air of the datagram that is being taken
 	dues         [2]time.Time // of sender and receiver
 	peers        map[uint16]*mail.Peer
 	silent       map[uint16]bool // peers that have announced their silence
@@ -101,6 +103,9 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 	var err error
 	if c.sender, err = pmul.NewSender(c.engine, journal); err != nil {
 		return nil, err
+	}
+	if c.engine.RateBps > 0 && (c.engine.Hears || c.engine.Pair) {
+		c.rate = pmul.NewRate(c.engine.RateBps, c.engine.Jitter)
 	}
 	c.receiver, err = pmul.NewReceiver(c.engine, journal)
 	return c, err
@@ -175,7 +180,10 @@ func (c *Carrier) SubmitState(now time.Time) {
 }
 
 // Pump repeats on idle air; the engine sends in its own time.
-func (c *Carrier) Pump(now time.Time) { c.Air.Idle(now, c.Profile, c.Profile.Up.RateBps, c.Services) }
+func (c *Carrier) Pump(now time.Time) { c.Air.Idle(now, c.Profile, c.rateBps(), c.Services) }
+
+// rateBps is the rate of the channel as far as it is known.
+func (c *Carrier) rateBps() int { return c.Air.Gauge.Pace(c.Profile.Up.RateBps) }
 
 // Due is when an engine wants a Step, or a gap has been waited for long enough.
 func (c *Carrier) Due(_ time.Time, silent bool) time.Time {
@@ -226,9 +234,9 @@ func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
 
 // OnAir counts a datagram of a peer, of so many octets above UDP, as air that is used.
 func (c *Carrier) OnAir(now time.Time, p *mail.Peer, octets int) {
-	c.used = now
+	c.used, c.heard = now, profile.IPUDPOctets+octets+c.Profile.FrameOverhead
 	if c.engine.Hears || c.engine.Pair {
-		c.stepSender(now, pmul.Busy{By: pmul.NodeID(p.ID), Air: profile.Airtime(profile.IPUDPOctets+octets+c.Profile.FrameOverhead, c.Profile.Up.RateBps)})
+		c.stepSender(now, pmul.Busy{By: pmul.NodeID(p.ID), Air: profile.Airtime(c.heard, c.rateBps())})
 	}
 }
 
@@ -283,6 +291,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		c.Services.Drop("p_mul")
 		return true
 	}
+	c.learnRate(now, p, pdus)
 	kind := mail.Payload
 	for _, pdu := range pdus {
 		switch pdu := pdu.(type) {
@@ -298,6 +307,17 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	}
 	p.Ledger.Add(mail.Received, kind, octets)
 	return true
+}
+
+// learnRate takes what the datagram shows that is being taken of the rate of the channel.
+func (c *Carrier) learnRate(now time.Time, p *mail.Peer, pdus []pmul.PDU) {
+	octets := c.heard
+	c.heard = 0
+	if c.rate == nil || octets == 0 || !c.rate.Heard(now, pmul.NodeID(p.ID), octets, pdus) {
+		return
+	}
+	c.Air.Gauge.Learn(now, c.rate.Bps(), c.Profile.Up.RateBps)
+	pmul.Pace(now, c.sender, c.receiver, c.rate.Bps())
 }
 
 // NewStore: what the peer has acknowledged it knows no more; what it has not, the engine goes on with.
@@ -341,7 +361,7 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 	o.Acks, o.Datagrams, o.Octets = c.receiver.Owed(now)
 	o.Octets += o.Datagrams * (profile.IPUDPOctets + seal.OverheadShort)
-	o.Airtime = profile.Airtime(o.Octets, c.Profile.Up.RateBps)
+	o.Airtime = profile.Airtime(o.Octets, c.rateBps())
 	return o
 }
 

@@ -123,7 +123,7 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	l.Head(mail.Sent, long)
 	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
 	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
-	c.Air.Sent(now, c.Profile, len(data), c.Profile.Up.RateBps)
+	c.Air.Sent(now, c.Profile, len(data), c.rateBps())
 	lone := now.Sub(c.used) >= c.Profile.AckDelay // else the next message tells of what was lost
 	c.used = now
 	if whole(packet.PDUs) && !c.fleeting(packet.PDUs) && (c.repeats == 1 || lone && c.kindOf(packet.PDUs) == mail.Payload) {

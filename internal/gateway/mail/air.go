@@ -58,7 +58,7 @@ func (a *Air) Octets() int64 { return a.Gauge.octets }
 
 // Heard notes a datagram of somebody else of so many octets above UDP.
 func (a *Air) Heard(now time.Time, p *profile.Profile, octets int) {
-	a.use(now, p, profile.Airtime(profile.IPUDPOctets+octets+p.FrameOverhead, p.Up.RateBps))
+	a.use(now, p, profile.Airtime(profile.IPUDPOctets+octets+p.FrameOverhead, a.Gauge.Pace(p.Up.RateBps)))
 }
 
 func (a *Air) use(now time.Time, p *profile.Profile, air time.Duration) {

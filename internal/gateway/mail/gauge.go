@@ -51,9 +51,20 @@ func (g *Gauge) Pace(rateBps int) int {
 	return g.pace
 }
 
-// Measured is the rate of a link that is slower than its profile says, what is paced by, and since when. 0: it is not known to be.
+// Measured is the rate of a link that is not as fast as its profile says, what is paced by, and since when. 0: it is not known to be.
 func (g *Gauge) Measured() (rateBps, paceBps int, since time.Time) {
 	return g.measured, g.pace, g.since
+}
+
+// Learn takes the rate of a shared channel that was learned by listening, in bits per second: slower or faster than its profile's.
+func (g *Gauge) Learn(now time.Time, bps, rateBps int) {
+	if g.pace == 0 {
+		g.since = now
+	}
+	g.measured, g.pace = bps, bps
+	if bps == rateBps {
+		g.measured, g.pace, g.since = 0, 0, time.Time{}
+	}
 }
 
 // Carried notes octets of messages that went, the first time or again.

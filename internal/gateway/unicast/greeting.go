@@ -176,7 +176,7 @@ func (r *GroupGreeting) pump(now time.Time) {
 		}
 		r.c.Ledger.Head(mail.Sent, true)
 		r.c.Ledger.Add(mail.Sent, mail.Key, len(data)-seal.OverheadLong)
-		r.c.Air.Sent(now, r.c.Profile, len(data), r.c.Profile.Up.RateBps)
+		r.c.Air.Sent(now, r.c.Profile, len(data), r.c.Air.Gauge.Pace(r.c.Profile.Up.RateBps))
 		r.c.Services.Send(r.addr, data)
 	}
 	wait := r.c.Timing.Prompt + retryTurns*r.turn() // more, while others greet

@@ -16,7 +16,7 @@ var (
 	descLinkSince = desc("link_state_since_timestamp_seconds", "Time at which the link to a peer entered its state.", "peer")
 	descLinkRate  = desc("link_rate_bytes_per_second", "Rate of the link at this end by its profile: sent, received. 0 is unlimited.", "direction")
 
-	descDiffers = desc("link_differs", "1 while messages show that the link to a peer differs from its profile: rate (slower), delay, loss.", "peer", "what")
+	descDiffers = desc("link_differs", "1 while messages show that the link to a peer differs from its profile: rate (slower, over P_Mul also faster), delay, loss.", "peer", "what")
 	descPace    = desc("link_pace_bytes_per_second", "Pace of sending to a peer while its link is slower than the profile says; absent otherwise.", "peer")
 
 	descSilence    = desc("silence", "1 while this gateway transmits nothing (EMCON).")

@@ -97,7 +97,7 @@ func (f *findings) profile(p profile.Profile, s api.PeerStatus) {
 	for _, what := range m.Differs {
 		switch what {
 		case api.DiffersRate:
-			f.warn(check, s.Name, out, "the link to %s carries %d bit/s, less than profile %s says; datagrams go at %d", s.Name, m.RateBps, p.Name, m.PaceBps)
+			f.warn(check, s.Name, out, "the link to %s carries %d bit/s, not what profile %s says; datagrams go at %d", s.Name, m.RateBps, p.Name, m.PaceBps)
 		case api.DiffersDelay:
 			f.warn(check, s.Name, out, "a round trip to %s takes %.1f s, and profile %s expects %.1f s to %.1f s", s.Name, m.RoundTripS, p.Name,
 				(p.Up.Delay + p.Down.Delay).Seconds(), p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets).Seconds())

@@ -118,7 +118,11 @@ func other(p api.PeerStatus, what string, l api.LinkStatus) string {
 	name, m := Plain(p.Name), p.Measured
 	switch what {
 	case api.DiffersRate:
-		return fmt.Sprintf("The link to %s is slower than its profile: %d bit/s instead of %d. What goes is paced at %d", name, m.RateBps, l.SendBps, m.PaceBps)
+		word := "slower"
+		if 0 < l.SendBps && l.SendBps < m.RateBps {
+			word = "faster"
+		}
+		return fmt.Sprintf("The link to %s is %s than its profile: %d bit/s instead of %d. What goes is paced at %d", name, word, m.RateBps, l.SendBps, m.PaceBps)
 	case api.DiffersDelay:
 		return fmt.Sprintf("The link to %s has another delay than its profile: a round trip takes %.1f s", name, m.RoundTripS)
 	}

@@ -125,6 +125,10 @@ func TestWords(t *testing.T) {
 	slow := func(p *api.PeerStatus) {
 		p.Measured = api.LinkMeasured{RateBps: 1200, PaceBps: 1260, Differs: []string{api.DiffersRate}}
 	}
+	fast := site("up", func(p *api.PeerStatus) {
+		p.Measured = api.LinkMeasured{RateBps: 4800, PaceBps: 4800, Differs: []string{api.DiffersRate}}
+	})
+	fast.Link.SendBps = 2400
 	for _, tt := range []struct {
 		name         string
 		seen         Seen
@@ -136,6 +140,7 @@ func TestWords(t *testing.T) {
 		{"late", Seen{Status: site("up", waits(2, time.Hour))}, "warn", "Worth a look: 1 site answers, 2 messages are on their way", []string{"A routine message for hq still waits though the link is up"}},
 		{"too late", Seen{Status: site("up", waits(2, time.Second), foreseen)}, "warn", "Worth a look: 1 site answers, 2 messages are on their way", []string{"1 message for hq will expire too soon: the first at 12:00:00Z, and it would be there at 13:00:00Z"}},
 		{"slow", Seen{Status: site("up", slow)}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is slower than its profile: 1200 bit/s instead of 0. What goes is paced at 1260"}},
+		{"fast", Seen{Status: fast}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is faster than its profile: 4800 bit/s instead of 2400. What goes is paced at 4800"}},
 		{"down", Seen{Status: site("silent", waits(2, time.Hour))}, "bad", "Not all is well: 0 of 1 sites answer, 2 messages are on their way", []string{"hq does not answer; 2 messages wait for it"}},
 		{"quiet by order", Seen{Status: site("listening")}, "good", "All is well: 1 site answers, nothing waits", []string{"hq keeps silent by order: it receives and does not answer"}},
 		{"never heard", Seen{Status: site("unknown")}, "bad", "Not all is well: 0 of 1 sites answer, nothing waits", []string{"hq was not heard since the start of this gateway: is it on, is its address right, has it the same key?"}},
