@@ -39,9 +39,11 @@ func (s *Sender) Queued() bool { return len(s.queue) > 0 && !s.silent }
 
 // turns is who has the channel, as far as this node hears: what it hands to its radio leaves when others let it.
 type turns struct {
-	talker NodeID    // who spoke last; 0: nobody yet
-	end    time.Time // when the last that was heard of others ended
-	since  time.Time // when the talker began its turn, as far as is known
+	talker  NodeID    // who spoke last; 0: nobody yet
+	end     time.Time // when the last that was heard of others ended
+	since   time.Time // when the talker began its turn, as far as is known
+	dry     time.Time // when the radio last had nothing
+	counted time.Time // until when the turn of another counts in airAt already
 	// The air of all that was handed to the radio, and how much of that has left it for sure: an Ack_PDU names what was behind.
 	handed, left time.Duration
 }
@@ -50,6 +52,9 @@ const (
 	// aheadAir is how many full datagrams the radio may have before they leave: enough that it does not run dry in its turn while
 	// what is heard of others is on its way, and few enough that what is urgent, or repeated in vain, does not wait behind them.
 	aheadAir = 3
+	// breathAir is after how many full datagrams of a turn the radio is to have nothing left for a moment, so that one which has
+	// something urgent comes in.
+	breathAir = 2
 	// holdShare is the least part of the channel, one in so many, that the acknowledgements of all leave.
 	holdShare = 2
 	// putOffMost bounds, in turns of others, by how much their talk puts off the questions about a message.
@@ -64,12 +69,16 @@ const (
 
 // spoken is when a datagram that is handed over now has left.
 func (s *Sender) spoken(now time.Time, air time.Duration) time.Time {
+	if !s.airAt.After(now) {
+		s.channel.dry = now
+	}
 	s.airAt = due.Latest(s.airAt, now)
 	if s.channel.talker != 0 {
 		s.airAt = due.Latest(s.airAt, s.channel.end.Add(s.cfg.Turnaround))
 	}
 	if f := &s.floor; f.holder != s.cfg.Self && f.taken(now, &s.cfg) { // its last datagrams may not have come
 		s.airAt = due.Latest(s.airAt, f.end.Add(s.cfg.Turnaround))
+		s.channel.counted = f.end
 	}
 	s.channel.left = s.channel.handed - s.channel.held(now, s.airAt, s.cfg.Hold)
 	s.airAt = s.airAt.Add(air)
@@ -111,7 +120,13 @@ func (s *Sender) roomAt(now time.Time) time.Time {
 	if s.cfg.Pair {
 		return due.Latest(s.freeAt, at)
 	}
+	if len(s.queue) > 0 && s.queue[0].urgency() >= alarm {
+		return s.urgent.mayGo(&s.cfg)
+	}
 	if s.queue.inTurn(&s.cfg) && s.floor.taken(now, &s.cfg) { // the turn bounds what goes ahead
+		if now.Sub(s.floor.broken) < s.floor.round(&s.cfg) && s.airAt.Sub(s.channel.dry) > breathAir*s.cfg.fullAir() {
+			at = s.airAt
+		}
 		return due.Latest(at, s.floor.mayAt(now, &s.cfg))
 	}
 	if s.unsure(due.Latest(at, now)) {
@@ -155,8 +170,9 @@ func (s *Sender) busy(now time.Time, ev Busy) {
 	if ev.Air > loudAcks*s.cfg.ackAir() {
 		notAlone(s)
 	}
-	if waits {
-		s.airAt = s.airAt.Add(by)
+	counted := ev.By == s.floor.holder && !end.After(s.channel.counted)
+	if waits && !counted {
+		s.airAt, s.channel.counted = s.airAt.Add(by), s.channel.counted.Add(by)
 	}
 	for _, id := range s.Messages() {
 		m := s.messages[id]
@@ -164,7 +180,9 @@ func (s *Sender) busy(now time.Time, ev Busy) {
 			continue
 		}
 		if waits && (!m.idle() || !m.passEnd.Before(began)) {
-			m.shift(began, by)
+			if !counted {
+				m.shift(began, by)
+			}
 		} else if m.putOff < putOffMost*s.cfg.Hold {
 			m.putOff += by
 			m.await(now, by)

@@ -110,6 +110,7 @@ func (s *Sender) transmit(now time.Time) {
 		if s.silent || len(s.queue) == 0 || now.Before(s.roomAt(now)) {
 			return
 		}
+		s.sayAgain()
 		var head []PDU
 		if s.floor.wanted(now, &s.cfg, s.queue) {
 			head = []PDU{TurnPDU{Source: s.cfg.Self}}
@@ -120,6 +121,7 @@ func (s *Sender) transmit(now time.Time) {
 		var end time.Time
 		if s.cfg.Hears {
 			end = s.spoken(now, air)
+			s.urgent.handedOver(now, &s.cfg, parts[0].m, air)
 		} else {
 			end = s.reserve(now, air)
 		}
@@ -203,6 +205,10 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 	}
 	m.passEnd, m.putOff = end, 0
 	s.await(end, m)
+	if again := m.rides; !again && m.polls == 0 && s.cfg.Hears && m.priority >= alarm && m.total() == 1 && s.floor.taken(end, &s.cfg) {
+		s.goesAgain(m)
+	}
+	m.rides = false
 	if m.dests.any((*destination).misses) {
 		m.repairAt = end.Add(s.cfg.settle())
 	}

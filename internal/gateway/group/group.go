@@ -284,13 +284,19 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		return true
 	}
 	kind := mail.Payload
+	for _, pdu := range pdus { // whose turn it is counts before an acknowledgement that is owed could break it
+		if turn, ok := pdu.(pmul.TurnPDU); ok {
+			c.stepSender(now, turn)
+		}
+	}
 	for _, pdu := range pdus {
 		switch pdu := pdu.(type) {
+		case pmul.TurnPDU:
 		case pmul.AckPDU:
 			kind = mail.Ack
 			c.stepSender(now, pdu)
 			c.stepReceiver(now, pdu) // who lacks no more than another keeps still
-		case pmul.RequestPDU, pmul.RejectPDU, pmul.TurnPDU:
+		case pmul.RequestPDU, pmul.RejectPDU:
 			c.stepSender(now, pdu)
 		default:
 			c.stepReceiver(now, pdu)
