@@ -26,6 +26,18 @@ func (c *Config) hold(nodes int) time.Duration {
 	return max(c.AckHold, holdShare*time.Duration(nodes)*(c.Turnaround+c.ackAir()))
 }
 
+// inTrain tells whether a short message that begins or comes so long after the one before is one of a train, sent now and then with
+// pauses between. Who misses one of these learns it from the next and says so at once, so that the other acknowledgements can wait for
+// each other: each would break the pause that the next message may fall on. A sender expects that a little longer.
+func (c *Config) inTrain(since time.Duration, longer int) bool {
+	return c.Hears && c.Coding == Compact && !c.Reorder && since > c.pause() && since <= time.Duration(1+longer)*c.AckHold
+}
+
+// trainHold is how long a complete Ack waits at least in a train, and two thirds of how long it does at the most.
+func (c *Config) trainHold(nodes int) time.Duration {
+	return max(c.hold(nodes), trainShare*time.Duration(nodes)*(c.Turnaround+c.ackAir()))
+}
+
 // othersTalk is how long the answer to a question waits for the sender's turn, besides, where much is to be said.
 func (r *Receiver) othersTalk(now time.Time) time.Duration {
 	if !now.Before(r.company) {
@@ -42,6 +54,7 @@ type turns struct {
 	talker  NodeID    // who spoke last; 0: nobody yet
 	end     time.Time // when the last that was heard of others ended
 	since   time.Time // when the talker began its turn, as far as is known
+	loud    time.Time // when another last said more than acknowledgements
 	dry     time.Time // when the radio last had nothing
 	counted time.Time // until when the turn of another counts in airAt already
 	// The air of all that was handed to the radio, and how much of that has left it for sure: an Ack_PDU names what was behind.
@@ -57,6 +70,8 @@ const (
 	breathAir = 2
 	// holdShare is the least part of the channel, one in so many, that the acknowledgements of all leave.
 	holdShare = 2
+	// trainShare is the part of the channel, one in so many, that the acknowledgements of a train take at the most.
+	trainShare = 8
 	// putOffMost bounds, in turns of others, by how much their talk puts off the questions about a message.
 	putOffMost = 8
 	// unsureAhead is how many full datagrams beyond a turn the radio may have at the most, as far as is known for sure.
@@ -124,7 +139,7 @@ func (s *Sender) roomAt(now time.Time) time.Time {
 		return s.urgent.mayGo(&s.cfg)
 	}
 	if s.queue.inTurn(&s.cfg) && s.floor.taken(now, &s.cfg) { // the turn bounds what goes ahead
-		if now.Sub(s.floor.broken) < s.floor.round(&s.cfg) && s.airAt.Sub(s.channel.dry) > breathAir*s.cfg.fullAir() {
+		if now.Sub(s.urgent.heard) < s.floor.round(&s.cfg) && s.airAt.Sub(s.channel.dry) > breathAir*s.cfg.fullAir() {
 			at = s.airAt
 		}
 		return due.Latest(at, s.floor.mayAt(now, &s.cfg))
@@ -168,6 +183,7 @@ func (s *Sender) busy(now time.Time, ev Busy) {
 	}
 	s.channel.talker, s.channel.end = ev.By, end
 	if ev.Air > loudAcks*s.cfg.ackAir() {
+		s.channel.loud = now
 		notAlone(s)
 	}
 	counted := ev.By == s.floor.holder && !end.After(s.channel.counted)

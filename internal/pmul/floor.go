@@ -16,7 +16,6 @@ type floor struct {
 	end          time.Time            // when the holder's turn is over on the air, as far as is known; zero: nobody has ever taken a turn
 	until        time.Time            // the longest that the own turn may last
 	over         bool                 // of the own turn nothing more goes
-	broken       time.Time            // when another than the holder was last heard
 	before       NodeID               // this node speaks before it, out of turn; 0: in turn
 	number       uint8                // of the turn
 	told         time.Time            // when this node last said that it takes turns
@@ -174,7 +173,7 @@ func (f *floor) spoke(c *Config, by NodeID, end time.Time, air time.Duration, ag
 		if !again {
 			air += 2 * c.Turnaround
 		}
-		f.end, f.until, f.broken = f.end.Add(air), f.until.Add(air), end
+		f.end, f.until = f.end.Add(air), f.until.Add(air)
 	}
 }
 

@@ -15,14 +15,15 @@ type outgoing struct {
 	sent
 	timers
 	dests   dests
-	dynamic *negotiation // of a group of its own
-	plan    bool         // shards of it were queued: its Address_PDUs say what follows
-	once    bool         // it is not repeated for silent nodes
-	begun   bool         // its first pass has been on the air, or a part of it
-	lone    bool         // a short one that began while nobody else spoke
-	prompt  bool         // a short one that is acknowledged at once
-	held    bool         // nothing of it goes until it is let go
-	closed  bool         // all destinations have ended; of the pass only closing is still to be sent
+	dynamic *negotiation  // of a group of its own
+	plan    bool          // shards of it were queued: its Address_PDUs say what follows
+	once    bool          // it is not repeated for silent nodes
+	begun   bool          // its first pass has been on the air, or a part of it
+	lone    bool          // a short one that began while nobody else spoke
+	train   time.Duration // by how much longer its answers may take, because it is one of a train
+	prompt  bool          // a short one that is acknowledged at once
+	held    bool          // nothing of it goes until it is let go
+	closed  bool          // all destinations have ended; of the pass only closing is still to be sent
 
 	polls   int // questions since its last Ack_PDU
 	carry   carry

@@ -15,6 +15,7 @@ type pace struct {
 	heldFrom time.Time     // since when the radio has held something, of two
 	brokenAt time.Time     // when others last spoke between two datagrams of ours
 	brokenBy NodeID        // and which of them
+	begun    time.Time     // when a message last began
 	slow     int           // the rate is divided by 2^slow: acknowledgements stay away
 	late     time.Duration // by how much Ack_PDUs came after ackWait, lately
 }
@@ -133,6 +134,7 @@ func (s *Sender) transmit(now time.Time) {
 				m.passBegan = now
 				if m.first {
 					noteLone(now, s, m)
+					noteTrain(now, s, m)
 				}
 			}
 			if m.handed == 0 {
@@ -262,6 +264,8 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 			m.grant = max(m.grant, wait)
 		case repaired(d):
 			wait = talk + repair
+		case m.polls == 0:
+			wait += m.train
 		}
 		if at := answeredBy(end, s, m); !at.IsZero() {
 			d.dueAt = at
@@ -409,7 +413,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		m.pollAt = m.dests.pollTime()
 		return
 	}
-	if m.carry == carryLost && !send.empty() { // who lost it with this one says so later, and has it then
+	if m.carry == carryLost && !send.empty() && m.train == 0 { // who lost it with this one says so later, and has it then
 		for _, d := range m.dests {
 			asked[d] = asked[d] || d.answers()
 		}
@@ -424,7 +428,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		s.announce(m, func(d *destination) bool { return asked[d] && (d.missing == nil || d.peer.unanswered > 1) })
 	}
 	s.pass(m, func(d *destination) bool { return asked[d] }, m.orParity(&s.cfg, send.numbers(), most))
-	if lone {
+	if lone || m.train > 0 {
 		sayAtOnce(m)
 	}
 }

@@ -159,6 +159,9 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 		s.twin(ev.Source)
 	case AddressPDU:
 		s.twin(ev.Source)
+		if ev.Priority >= alarm {
+			s.urgent.heard = now
+		}
 	case PDU:
 		s.stats.PassedBy++
 	}

@@ -13,6 +13,7 @@ import (
 type urgent struct {
 	leaves time.Time   // when all have left, if each breaks into a turn
 	lately []*outgoing // those that may have to go again
+	heard  time.Time   // when another last sent one
 	count  int         // of datagrams handed over
 }
 

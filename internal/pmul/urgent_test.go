@@ -109,7 +109,7 @@ func TestFloorWaitsLonger(t *testing.T) {
 	check.Equal(t, "nobody has the floor", f.lapse(c), lapse.Add(time.Second+2*c.Turnaround))
 }
 
-// TestBreath: once somebody has broken into a turn, the radio of the talker runs dry again and again, and not before that.
+// TestBreath: once another has sent a flash, the radio of the talker runs dry again and again, and not before that.
 func TestBreath(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		l := newLoneSender(t)
@@ -119,7 +119,7 @@ func TestBreath(t *testing.T) {
 		}
 		l.play(l.now.Add(5 * time.Second))
 		if broken {
-			l.step(Busy{By: 4, Air: time.Second})
+			l.step(AddressPDU{Source: 4, Priority: alarm})
 		}
 		dry := 0
 		for until := l.now.Add(20 * time.Second); !l.next.IsZero() && l.next.Before(until); {
