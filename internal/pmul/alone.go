@@ -14,7 +14,10 @@ func noteLone(now time.Time, s *Sender, m *outgoing) {
 
 // noteTrain notes whether a message is one of a train. The answers to those before it wait for the last.
 func noteTrain(now time.Time, s *Sender, m *outgoing) {
-	if !m.prompt && m.total() == 1 && !s.floor.taken(now, &s.cfg) && s.cfg.inTrain(now.Sub(s.begun), 2) && now.Sub(s.channel.loud) > s.cfg.AckHold {
+	if s.spaced++; m.prompt || m.total() > 1 || !s.cfg.inTrain(now.Sub(s.begun), 2) {
+		s.spaced = 0
+	}
+	if s.spaced >= trainFrom && !s.floor.taken(now, &s.cfg) && now.Sub(s.channel.loud) > s.cfg.AckHold {
 		for _, id := range s.Messages() {
 			o := s.messages[id]
 			if o.closed || o.prompt || o.total() > 1 || o != m && !o.begun || o.train > 0 {

@@ -70,6 +70,8 @@ const (
 	breathAir = 2
 	// holdShare is the least part of the channel, one in so many, that the acknowledgements of all leave.
 	holdShare = 2
+	// trainFrom is how many in a row begin a train: a burst has single pauses.
+	trainFrom = 2
 	// trainShare is the part of the channel, one in so many, that the acknowledgements of a train take at the most.
 	trainShare = 8
 	// putOffMost bounds, in turns of others, by how much their talk puts off the questions about a message.

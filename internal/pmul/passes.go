@@ -15,6 +15,7 @@ type pace struct {
 	heldFrom time.Time     // since when the radio has held something, of two
 	brokenAt time.Time     // when others last spoke between two datagrams of ours
 	brokenBy NodeID        // and which of them
+	spaced   int           // how many in a row began as those of a train do
 	begun    time.Time     // when a message last began
 	slow     int           // the rate is divided by 2^slow: acknowledgements stay away
 	late     time.Duration // by how much Ack_PDUs came after ackWait, lately

@@ -48,6 +48,7 @@ type Receiver struct {
 // usage is what one Source_ID has of the limits.
 type usage struct {
 	incoming, octets, orphans, remembered int
+	spaced                                int       // how many in a row came as those of a train do
 	came                                  time.Time // when a short message of it was last complete
 	sequence                              uint32    // highest Message_Sequence_Number of what was complete; 0: unknown
 }
@@ -339,6 +340,9 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 		r.turnOf(now, f, m.left, true)
 		return
 	}
+	if u.spaced++; m.total > 1 || !r.cfg.inTrain(now.Sub(u.came), 1) {
+		u.spaced = 0
+	}
 	wait := r.cfg.completeWait(m.nodes, m.total)
 	switch {
 	case m.reported > 0 || m.gapsTo > 0 || m.atOnce: // it asked for what came now: the sender waits for its word
@@ -347,7 +351,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 		wait = min(wait, r.cfg.pause())
 	case gap:
 		wait = 0
-	case !late && m.total == 1 && r.cfg.inTrain(now.Sub(u.came), 1) && r.oneTalks(now, m.key.Source):
+	case !late && u.spaced >= trainFrom && r.oneTalks(now, m.key.Source):
 		wait, f.train = r.trainWait(m.nodes), true
 		r.putOffTrain(now.Add(wait), m.key.Source)
 	}
@@ -459,7 +463,7 @@ func (r *Receiver) sweep(now time.Time) {
 		}
 	}
 	for n, u := range r.use {
-		if *u == (usage{sequence: u.sequence, came: u.came}) {
+		if *u == (usage{sequence: u.sequence, came: u.came, spaced: u.spaced}) {
 			delete(r.use, n)
 		}
 	}

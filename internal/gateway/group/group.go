@@ -63,6 +63,8 @@ const (
 	// missing somewhere, with one copy two.
 	burstCopies = 2
 
+	// fewReceivers is up to how many receivers that is enough.
+	fewReceivers = 4
 	// ackMost is how many octets a datagram has at the most that is taken for acknowledgements.
 	ackMost = 100
 

@@ -148,7 +148,10 @@ func (c *Carrier) times(pdus []pmul.PDU) int {
 		a, _ := pdu.(pmul.AddressPDU)
 		most = max(most, len(a.Destinations))
 	}
-	return max(c.repeats, 1+bits.Len(uint(most)))
+	if most <= fewReceivers {
+		return c.repeats
+	}
+	return 1 + bits.Len(uint(most))
 }
 
 // forSilent says that a datagram is for a peer that has announced its silence, among others.
