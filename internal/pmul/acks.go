@@ -51,7 +51,7 @@ func (r *Receiver) trainWait(nodes int) time.Duration {
 }
 
 // oneTalks tells whether no other node has sent a short message lately, nor has this one some to send.
-func (r *Receiver) oneTalks(now time.Time, source NodeID) bool {
+func oneTalks(now time.Time, r *Receiver, source NodeID) bool {
 	for n, u := range r.use {
 		if n != source && now.Sub(u.came) < 2*r.cfg.AckHold {
 			return false

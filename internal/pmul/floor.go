@@ -221,7 +221,7 @@ func passOn(now time.Time, s *Sender) {
 	if s.silent || !s.floor.mine(now, &s.cfg) {
 		return
 	}
-	if s.sayAgain(); len(s.queue) > 0 {
+	if sayAgain(s); len(s.queue) > 0 {
 		return
 	}
 	p := Packet{Group: s.cfg.Group, Port: DataPort, PDUs: []PDU{TurnPDU{Source: s.cfg.Self}}}

@@ -112,7 +112,7 @@ func (s *Sender) transmit(now time.Time) {
 		if s.silent || len(s.queue) == 0 || now.Before(s.roomAt(now)) {
 			return
 		}
-		s.sayAgain()
+		sayAgain(s)
 		var head []PDU
 		if s.floor.wanted(now, &s.cfg, s.queue) {
 			head = []PDU{TurnPDU{Source: s.cfg.Self}}
@@ -209,7 +209,7 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 	m.passEnd, m.putOff = end, 0
 	s.await(end, m)
 	if again := m.rides; !again && m.polls == 0 && s.cfg.Hears && m.priority >= alarm && m.total() == 1 && s.floor.taken(end, &s.cfg) {
-		s.goesAgain(m)
+		s.urgent.goesAgain(m)
 	}
 	m.rides = false
 	if m.dests.any((*destination).misses) {

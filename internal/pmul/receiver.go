@@ -351,7 +351,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 		wait = min(wait, r.cfg.pause())
 	case gap:
 		wait = 0
-	case !late && u.spaced >= trainFrom && r.oneTalks(now, m.key.Source):
+	case !late && u.spaced >= trainFrom && oneTalks(now, r, m.key.Source):
 		wait, f.train = r.trainWait(m.nodes), true
 		r.putOffTrain(now.Add(wait), m.key.Source)
 	}

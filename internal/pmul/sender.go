@@ -52,9 +52,9 @@ type Sender struct {
 	peers    map[NodeID]*peer
 	ends
 	pace
-	channel turns
-	floor   floor
-	urgent
+	channel  turns
+	floor    floor
+	urgent   urgent
 	rejectAt time.Time // the earliest time of another Reject_PDU
 	restored bool
 	stats    SenderStats

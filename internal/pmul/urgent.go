@@ -40,11 +40,11 @@ func (u *urgent) goesAgain(m *outgoing) {
 }
 
 // sayAgain lets urgent messages that some have not acknowledged ride on the datagram that goes next in this node's turn.
-func (s *Sender) sayAgain() {
+func sayAgain(s *Sender) {
 	if !s.queue.inTurn(&s.cfg) {
 		return
 	}
-	s.lately = slices.DeleteFunc(s.lately, func(m *outgoing) bool {
+	s.urgent.lately = slices.DeleteFunc(s.urgent.lately, func(m *outgoing) bool {
 		again := m.idle() && s.urgent.count >= m.nth+apartMost
 		if again && !m.closed && m.dests.active() > 0 {
 			m.rides = true
