@@ -173,7 +173,7 @@ func (f *floor) spoke(c *Config, by NodeID, end time.Time, air time.Duration, ag
 		if !again {
 			air += 2 * c.Turnaround
 		}
-		f.end, f.until = f.end.Add(air), f.until.Add(air)
+		f.end = f.end.Add(air)
 	}
 }
 

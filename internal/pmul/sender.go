@@ -161,6 +161,7 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 		s.twin(ev.Source)
 		if ev.Priority >= alarm {
 			s.urgent.heard = now
+			s.floor.until = s.floor.until.Add(2 * s.cfg.Turnaround) // it broke this node's turn, if it has one
 		}
 	case PDU:
 		s.stats.PassedBy++

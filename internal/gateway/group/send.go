@@ -126,10 +126,14 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
 	c.Air.Sent(now, c.Profile, len(data), c.Profile.Up.RateBps)
 	lone := now.Sub(c.used) >= c.Profile.CopyAfter && now.Sub(c.loud) >= c.Profile.AckDelay // else the next message tells of what was lost
+	forSilent := c.forSilent(packet.PDUs)
+	if forSilent {
+		lone = now.Sub(c.used) >= c.Profile.AckDelay
+	}
 	c.used = now
 	if whole(packet.PDUs) && !c.fleeting(packet.PDUs) && (c.repeats == 1 || lone && c.kindOf(packet.PDUs) == mail.Payload) {
 		times := c.times(packet.PDUs)
-		c.Air.KeepCopy(c.Profile, addr, data, c.peers[to], l, long, times, c.forSilent(packet.PDUs))
+		c.Air.KeepCopy(c.Profile, addr, data, c.peers[to], l, long, times, forSilent)
 	}
 	c.Services.Send(addr, data)
 }
@@ -151,7 +155,7 @@ func (c *Carrier) times(pdus []pmul.PDU) int {
 	if most <= fewReceivers {
 		return c.repeats
 	}
-	return 1 + bits.Len(uint(most))
+	return 2 + bits.Len(uint(most))
 }
 
 // forSilent says that a datagram is for a peer that has announced its silence, among others.

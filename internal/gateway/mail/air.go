@@ -59,7 +59,6 @@ func (a *Air) Octets() int64 { return a.Gauge.octets }
 // Heard notes a datagram of somebody else of so many octets above UDP.
 func (a *Air) Heard(now time.Time, p *profile.Profile, octets int) {
 	a.use(now, p, profile.Airtime(profile.IPUDPOctets+octets+p.FrameOverhead, p.Up.RateBps))
-	a.quiet = due.Latest(a.quiet, now.Add(2*p.Turnaround)) // another answers, and what is given to the radio would wait for it
 }
 
 func (a *Air) use(now time.Time, p *profile.Profile, air time.Duration) {
