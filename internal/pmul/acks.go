@@ -41,6 +41,34 @@ func (r *Receiver) putOff(now time.Time, f *finished) {
 	}
 }
 
+// trainWait is how long a complete Ack waits in a train: not as long as others do, so that they stop the sender one by one.
+func (r *Receiver) trainWait(nodes int) time.Duration {
+	wait := r.cfg.trainHold(nodes)
+	if r.cfg.Rand != nil {
+		wait += time.Duration(r.cfg.Rand.Int64N(int64(wait / 2)))
+	}
+	return wait
+}
+
+// oneTalks tells whether no other node has sent a short message lately, nor has this one some to send.
+func oneTalks(now time.Time, r *Receiver, source NodeID) bool {
+	for n, u := range r.use {
+		if n != source && now.Sub(u.came) < 2*r.cfg.AckHold {
+			return false
+		}
+	}
+	return !now.Before(r.company)
+}
+
+// putOffTrain lets the Acks that are owed to a sender from before its train wait with those of the train.
+func (r *Receiver) putOffTrain(until time.Time, source NodeID) {
+	for key, f := range r.owing {
+		if key.Source == source && f.total == 1 && !f.train {
+			f.ackAt = due.Latest(f.ackAt, due.Earliest(f.most, until))
+		}
+	}
+}
+
 // inBurst tells whether a sender has much to say: several Acks are owed to it already.
 func (r *Receiver) inBurst(source NodeID) bool {
 	owed := 0

@@ -21,6 +21,10 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		switch {
 		case p.Plan != nil && r.cfg.plans() && !r.silent:
 			r.replan(now, f, p, mine)
+		case mine >= 0 && f.total == 1 && !p.AtOnce && f.train: // it goes again for another
+			if f.ackAt.IsZero() {
+				r.owe(now, f, len(p.Destinations), r.trainWait(len(p.Destinations)))
+			}
 		case mine >= 0:
 			r.owe(now, f, len(p.Destinations), 0)
 		case p.MAP == 0 && r.cfg.Coding == ACP142: // the sender has our Ack; the compact coding names whom it asks

@@ -12,6 +12,32 @@ func noteLone(now time.Time, s *Sender, m *outgoing) {
 	m.lone = s.cfg.Hears && len(s.cfg.Peers) > 1 && s.cfg.Coding == Compact && m.total() == 1 && now.Sub(s.channel.end) >= s.cfg.Delay+loneTurns*s.cfg.Turnaround
 }
 
+// noteTrain notes whether a message is one of a train. The answers to those before it wait for the last.
+func noteTrain(now time.Time, s *Sender, m *outgoing) {
+	if s.spaced++; m.prompt || m.total() > 1 || !s.cfg.inTrain(now.Sub(s.begun), 2) {
+		s.spaced = 0
+	}
+	if s.spaced >= trainFrom && !s.floor.taken(now, &s.cfg) && now.Sub(s.channel.loud) > s.cfg.AckHold {
+		for _, id := range s.Messages() {
+			o := s.messages[id]
+			if o.closed || o.prompt || o.total() > 1 || o != m && !o.begun || o.train > 0 {
+				continue
+			}
+			by := s.cfg.trainHold(len(o.dests))*3/2 - s.cfg.hold(len(o.dests))
+			if o != m && o.idle() && o.polls == 0 {
+				o.await(now, by)
+				s.arm(o)
+			}
+			o.train = by
+		}
+	}
+	s.begun = now
+}
+
+// askedInTrain tells whether a message of a train goes again because somebody misses it, to be acknowledged at once. Who else may miss it
+// is asked soon after: losses of several in one train are often the same message's.
+func (m *outgoing) askedInTrain() bool { return m.train > 0 && m.polls > 0 }
+
 // loneTurns is for how many changes of talker nobody else must have been heard when a message begins alone.
 const loneTurns = 2
 
@@ -42,7 +68,7 @@ func notAlone(s *Sender) {
 		if m.prompt || m.passEnd.IsZero() || !m.idle() {
 			continue
 		}
-		by := m.passEnd.Add(s.cfg.ackWait(m.dests.active(), m.total()) + s.late)
+		by := m.passEnd.Add(s.cfg.ackWait(m.dests.active(), m.total()) + m.train + s.late)
 		for _, d := range m.dests {
 			if d.answers() {
 				d.dueAt = due.Latest(d.dueAt, by)
@@ -63,15 +89,15 @@ func sayAtOnce(m *outgoing) {
 // answeredBy is when all answers to a pass of a message have come or have begun to come, if it stands alone or is acknowledged
 // at once; zero: neither is so. Once answers come, each is followed by the next one within settle.
 func answeredBy(end time.Time, s *Sender, m *outgoing) time.Time {
-	if !m.prompt && !alone(end, s, m) {
+	if !m.prompt && !m.askedInTrain() && !alone(end, s, m) {
 		return time.Time{}
 	}
 	wait := max(s.cfg.oneWay()+s.cfg.spread(m.dests.named()), s.cfg.Turnaround) + s.cfg.oneWay() + s.cfg.ackAir() + s.cfg.slack()
 	switch {
-	case m.prompt: // all may have been told to, and others speak between
+	case m.prompt, m.askedInTrain(): // all may have been told to, and others speak between
 		wait += time.Duration(m.dests.named()-1) * (s.cfg.Turnaround + s.cfg.ackAir())
 	case m.polls == 0:
-		wait += s.cfg.hold(len(m.dests))
+		wait += s.cfg.hold(len(m.dests)) + m.train
 	}
 	return end.Add(wait)
 }

@@ -161,3 +161,46 @@ func TestAtOnce(t *testing.T) {
 		check.Equal(t, "acknowledged after two seconds", r.Stats().AcksSent == 1, again)
 	}
 }
+
+// TestTrain: the acknowledgements of messages with pauses between wait for each other, and who misses one says so when the next has come.
+// Its sender repeats that at once for who misses it, to be acknowledged at once.
+func TestTrain(t *testing.T) {
+	for _, missing := range []bool{false, true} {
+		_, c := floorOf(t, 4)
+		c.Peers, c.AckHold, c.AckGroup = []NodeID{1, 2, 3, 5}, 12*time.Second, true
+		r, err := NewReceiver(*c, nil)
+		check.NoError(check.Fatal(t), err)
+		now := time.Unix(1_800_000_000, 0)
+		for m := range MessageID(6) {
+			if !missing || m != 4 {
+				r.Step(now, AddressPDU{Total: 1, Source: 1, Message: m, Expiry: now.Add(time.Hour), Destinations: []Destination{{Node: 4, Sequence: uint32(m + 1)}, {Node: 2, Sequence: uint32(m + 1)}}})
+				r.Step(now, DataPDU{Number: 1, Source: 1, Message: m, Fragment: []byte("one")})
+			}
+			for range 9 {
+				now = now.Add(time.Second)
+				r.Step(now, nil)
+			}
+		}
+		check.Equal(t, "acknowledged within a second of the last", r.Stats().AcksSent == 2, missing)
+		for range 120 {
+			now = now.Add(time.Second)
+			r.Step(now, nil)
+		}
+		check.Equal(t, "in all, in runs", r.Stats().AcksSent, 2)
+	}
+
+	l := newLoneSender(t)
+	for m := range MessageID(5) {
+		l.submit(2, 3, 4, 5)
+		l.play(l.now.Add(10 * time.Second))
+		for n := NodeID(2); m < 2 && n <= 5; n++ {
+			l.acknowledged(n, m+1)
+		}
+	}
+	check.Equal(t, "datagrams", len(l.sent), 5)
+	l.step(AckPDU{Source: 3, Entries: []AckEntry{{Source: 1, Message: 3}, {Source: 1, Message: 5}}})
+	l.play(l.now.Add(2 * time.Second))
+	again := l.of(4)[1:]
+	check.True(t, "repeated to who misses it, to be acknowledged at once",
+		len(again) == 1 && again[0].AtOnce && len(again[0].Destinations) == 1 && again[0].Destinations[0].Node == 3, again)
+}

@@ -103,7 +103,7 @@ func (s *Sender) granted(m *outgoing, grant time.Duration) time.Duration {
 	if s.cfg.plansFor(m) {
 		return grant
 	}
-	return grant + s.cfg.ackWait(m.dests.active()+1, m.total())
+	return grant + s.cfg.ackWait(m.dests.active()+1, m.total()) + m.train
 }
 
 // interrupted notes that an Ack_PDU came while the Sender was transmitting. On a shared channel its node has had a turn
@@ -143,7 +143,7 @@ func (s *Sender) passedBy(now time.Time, node NodeID, from *peer, proof time.Tim
 		if m.total() == 1 && m.idle() && !m.passEnd.IsZero() && m.passEnd.Before(proof) && m.pollAt.After(now) {
 			m.pollAt, m.dests.of(node).dueAt = now, now
 			m.carry = carryLost
-			if !saidAgain(now, s) && now.Sub(m.passEnd) >= s.cfg.ackWait(1, 1) { // an Ack_PDU of its own must have been sent since
+			if m.train == 0 && !saidAgain(now, s) && now.Sub(m.passEnd) >= s.cfg.ackWait(1, 1) { // an Ack_PDU of its own must have been sent since
 				m.carry = carryNothing
 			}
 			s.arm(m)

@@ -26,6 +26,18 @@ func (c *Config) hold(nodes int) time.Duration {
 	return max(c.AckHold, holdShare*time.Duration(nodes)*(c.Turnaround+c.ackAir()))
 }
 
+// inTrain tells whether a short message that begins or comes so long after the one before is one of a train, sent now and then with
+// pauses between. Who misses one of these learns it from the next and says so at once, so that the other acknowledgements can wait for
+// each other: each would break the pause that the next message may fall on. A sender expects that a little longer.
+func (c *Config) inTrain(since time.Duration, longer int) bool {
+	return c.Hears && c.Coding == Compact && !c.Reorder && since > c.pause() && since <= time.Duration(1+longer)*c.AckHold
+}
+
+// trainHold is how long a complete Ack waits at least in a train, and two thirds of how long it does at the most.
+func (c *Config) trainHold(nodes int) time.Duration {
+	return max(c.hold(nodes), trainShare*time.Duration(nodes)*(c.Turnaround+c.ackAir()))
+}
+
 // othersTalk is how long the answer to a question waits for the sender's turn, besides, where much is to be said.
 func (r *Receiver) othersTalk(now time.Time) time.Duration {
 	if !now.Before(r.company) {
@@ -39,9 +51,12 @@ func (s *Sender) Queued() bool { return len(s.queue) > 0 && !s.silent }
 
 // turns is who has the channel, as far as this node hears: what it hands to its radio leaves when others let it.
 type turns struct {
-	talker NodeID    // who spoke last; 0: nobody yet
-	end    time.Time // when the last that was heard of others ended
-	since  time.Time // when the talker began its turn, as far as is known
+	talker  NodeID    // who spoke last; 0: nobody yet
+	end     time.Time // when the last that was heard of others ended
+	since   time.Time // when the talker began its turn, as far as is known
+	loud    time.Time // when another last said more than acknowledgements
+	dry     time.Time // when the radio last had nothing
+	counted time.Time // until when the turn of another counts in airAt already
 	// The air of all that was handed to the radio, and how much of that has left it for sure: an Ack_PDU names what was behind.
 	handed, left time.Duration
 }
@@ -50,8 +65,15 @@ const (
 	// aheadAir is how many full datagrams the radio may have before they leave: enough that it does not run dry in its turn while
 	// what is heard of others is on its way, and few enough that what is urgent, or repeated in vain, does not wait behind them.
 	aheadAir = 3
+	// breathAir is after how many full datagrams of a turn the radio is to have nothing left for a moment, so that one which has
+	// something urgent comes in.
+	breathAir = 2
 	// holdShare is the least part of the channel, one in so many, that the acknowledgements of all leave.
 	holdShare = 2
+	// trainFrom is how many in a row begin a train: a burst has single pauses.
+	trainFrom = 2
+	// trainShare is the part of the channel, one in so many, that the acknowledgements of a train take at the most.
+	trainShare = 8
 	// putOffMost bounds, in turns of others, by how much their talk puts off the questions about a message.
 	putOffMost = 8
 	// unsureAhead is how many full datagrams beyond a turn the radio may have at the most, as far as is known for sure.
@@ -64,12 +86,16 @@ const (
 
 // spoken is when a datagram that is handed over now has left.
 func (s *Sender) spoken(now time.Time, air time.Duration) time.Time {
+	if !s.airAt.After(now) {
+		s.channel.dry = now
+	}
 	s.airAt = due.Latest(s.airAt, now)
 	if s.channel.talker != 0 {
 		s.airAt = due.Latest(s.airAt, s.channel.end.Add(s.cfg.Turnaround))
 	}
 	if f := &s.floor; f.holder != s.cfg.Self && f.taken(now, &s.cfg) { // its last datagrams may not have come
 		s.airAt = due.Latest(s.airAt, f.end.Add(s.cfg.Turnaround))
+		s.channel.counted = f.end
 	}
 	s.channel.left = s.channel.handed - s.channel.held(now, s.airAt, s.cfg.Hold)
 	s.airAt = s.airAt.Add(air)
@@ -111,7 +137,13 @@ func (s *Sender) roomAt(now time.Time) time.Time {
 	if s.cfg.Pair {
 		return due.Latest(s.freeAt, at)
 	}
+	if len(s.queue) > 0 && s.queue[0].urgency() >= alarm {
+		return s.urgent.mayGo(&s.cfg)
+	}
 	if s.queue.inTurn(&s.cfg) && s.floor.taken(now, &s.cfg) { // the turn bounds what goes ahead
+		if now.Sub(s.urgent.heard) < s.floor.round(&s.cfg) && s.airAt.Sub(s.channel.dry) > breathAir*s.cfg.fullAir() {
+			at = s.airAt
+		}
 		return due.Latest(at, s.floor.mayAt(now, &s.cfg))
 	}
 	if s.unsure(due.Latest(at, now)) {
@@ -153,10 +185,12 @@ func (s *Sender) busy(now time.Time, ev Busy) {
 	}
 	s.channel.talker, s.channel.end = ev.By, end
 	if ev.Air > loudAcks*s.cfg.ackAir() {
+		s.channel.loud = now
 		notAlone(s)
 	}
-	if waits {
-		s.airAt = s.airAt.Add(by)
+	counted := ev.By == s.floor.holder && !end.After(s.channel.counted)
+	if waits && !counted {
+		s.airAt, s.channel.counted = s.airAt.Add(by), s.channel.counted.Add(by)
 	}
 	for _, id := range s.Messages() {
 		m := s.messages[id]
@@ -164,7 +198,9 @@ func (s *Sender) busy(now time.Time, ev Busy) {
 			continue
 		}
 		if waits && (!m.idle() || !m.passEnd.Before(began)) {
-			m.shift(began, by)
+			if !counted {
+				m.shift(began, by)
+			}
 		} else if m.putOff < putOffMost*s.cfg.Hold {
 			m.putOff += by
 			m.await(now, by)

@@ -53,6 +53,7 @@
 //
 //   - channel.go: other nodes on a shared channel, and the air that they use
 //   - floor.go: turns: which node may talk
+//   - urgent.go: urgent messages amid the turns of others
 //   - coded.go: turns of messages with parity
 //   - alone.go: a short message while the channel is otherwise quiet
 //   - pair.go: a channel of two nodes

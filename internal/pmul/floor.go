@@ -169,17 +169,17 @@ func (f *floor) spoke(c *Config, by NodeID, end time.Time, air time.Duration, ag
 	case f.end.IsZero():
 	case by == f.holder:
 		f.end = due.Latest(f.end, end)
-	case f.end.After(end.Add(-air)):
-		f.end = f.end.Add(air)
+	case f.end.After(end.Add(-air)) || f.next != 0 && by != f.next && end.Before(f.lapse(c)):
 		if !again {
-			f.end = f.end.Add(2 * c.Turnaround)
+			air += 2 * c.Turnaround
 		}
+		f.end = f.end.Add(air)
 	}
 }
 
 // inTurn tells whether the queue goes in turns: that of whole messages does, if it is not urgent.
 func (q queue) inTurn(c *Config) bool {
-	return c.Hears && (len(q) == 0 || q[0].priority == 0 && q[0].total() == 1)
+	return c.Hears && (len(q) == 0 || q[0].urgency() == 0 && q[0].total() == 1)
 }
 
 // waits is how much air the queue needs, or more than a limit.
@@ -218,7 +218,10 @@ func sayTurn(now time.Time, s *Sender, p *Packet, end time.Time, air time.Durati
 
 // passOn says that this node's turn is over, when it has come and there is nothing to say: acknowledgements ride on that.
 func passOn(now time.Time, s *Sender) {
-	if len(s.queue) > 0 || s.silent || !s.floor.mine(now, &s.cfg) {
+	if s.silent || !s.floor.mine(now, &s.cfg) {
+		return
+	}
+	if sayAgain(s); len(s.queue) > 0 {
 		return
 	}
 	p := Packet{Group: s.cfg.Group, Port: DataPort, PDUs: []PDU{TurnPDU{Source: s.cfg.Self}}}

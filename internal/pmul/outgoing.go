@@ -15,19 +15,22 @@ type outgoing struct {
 	sent
 	timers
 	dests   dests
-	dynamic *negotiation // of a group of its own
-	plan    bool         // shards of it were queued: its Address_PDUs say what follows
-	once    bool         // it is not repeated for silent nodes
-	begun   bool         // its first pass has been on the air, or a part of it
-	lone    bool         // a short one that began while nobody else spoke
-	prompt  bool         // a short one that is acknowledged at once
-	held    bool         // nothing of it goes until it is let go
-	closed  bool         // all destinations have ended; of the pass only closing is still to be sent
+	dynamic *negotiation  // of a group of its own
+	plan    bool          // shards of it were queued: its Address_PDUs say what follows
+	once    bool          // it is not repeated for silent nodes
+	begun   bool          // its first pass has been on the air, or a part of it
+	lone    bool          // a short one that began while nobody else spoke
+	train   time.Duration // by how much longer its answers may take, because it is one of a train
+	prompt  bool          // a short one that is acknowledged at once
+	held    bool          // nothing of it goes until it is let go
+	closed  bool          // all destinations have ended; of the pass only closing is still to be sent
 
 	polls   int // questions since its last Ack_PDU
 	carry   carry
 	rounds  int           // of repair
 	repeats int           // for silent nodes
+	nth     int           // how many datagrams were handed over with the last one of it, if it is urgent
+	rides   bool          // it is urgent, and goes again with what is said anyway
 	handed  time.Duration // the air of all that was handed to the radio with and before its first datagram
 	putOff  time.Duration // by how much the talk of others has put off questions since its last pass
 
@@ -255,9 +258,23 @@ const bundle = 8
 // queue is the messages that have something to send, the one that goes first in front.
 type queue []*outgoing
 
+// urgency is the priority with which a message goes out.
+func (m *outgoing) urgency() uint8 {
+	if m.rides {
+		return 0
+	}
+	return m.priority
+}
+
 // compare orders messages by what is sent first: the greater priority, then the lower Message_ID, which is the older.
 func (m *outgoing) compare(o *outgoing) int {
-	return cmp.Or(cmp.Compare(o.priority, m.priority), cmp.Compare(m.id, o.id))
+	rank := func(m *outgoing) int {
+		if m.rides {
+			return 1 // before all others of no urgency
+		}
+		return 2 * int(m.priority)
+	}
+	return cmp.Or(cmp.Compare(rank(o), rank(m)), cmp.Compare(m.id, o.id))
 }
 
 func (q *queue) put(m *outgoing) {
@@ -289,7 +306,7 @@ func (q queue) datagram(c *Config, head ...PDU) (Packet, []part) {
 	p := Packet{Group: first.group, Port: DataPort, PDUs: head}
 	var parts []part
 	for _, m := range q[:min(bundle, len(q))] {
-		if m.group != first.group || m.priority != first.priority || len(parts) > 0 && c.Coding != Compact {
+		if m.group != first.group || m.urgency() != first.urgency() || len(parts) > 0 && c.Coding != Compact {
 			break
 		}
 		n := len(p.PDUs)

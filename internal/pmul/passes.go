@@ -15,6 +15,8 @@ type pace struct {
 	heldFrom time.Time     // since when the radio has held something, of two
 	brokenAt time.Time     // when others last spoke between two datagrams of ours
 	brokenBy NodeID        // and which of them
+	spaced   int           // how many in a row began as those of a train do
+	begun    time.Time     // when a message last began
 	slow     int           // the rate is divided by 2^slow: acknowledgements stay away
 	late     time.Duration // by how much Ack_PDUs came after ackWait, lately
 }
@@ -110,6 +112,7 @@ func (s *Sender) transmit(now time.Time) {
 		if s.silent || len(s.queue) == 0 || now.Before(s.roomAt(now)) {
 			return
 		}
+		sayAgain(s)
 		var head []PDU
 		if s.floor.wanted(now, &s.cfg, s.queue) {
 			head = []PDU{TurnPDU{Source: s.cfg.Self}}
@@ -120,6 +123,7 @@ func (s *Sender) transmit(now time.Time) {
 		var end time.Time
 		if s.cfg.Hears {
 			end = s.spoken(now, air)
+			s.urgent.handedOver(now, &s.cfg, parts[0].m, air)
 		} else {
 			end = s.reserve(now, air)
 		}
@@ -131,6 +135,7 @@ func (s *Sender) transmit(now time.Time) {
 				m.passBegan = now
 				if m.first {
 					noteLone(now, s, m)
+					noteTrain(now, s, m)
 				}
 			}
 			if m.handed == 0 {
@@ -203,6 +208,10 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 	}
 	m.passEnd, m.putOff = end, 0
 	s.await(end, m)
+	if again := m.rides; !again && m.polls == 0 && s.cfg.Hears && m.priority >= alarm && m.total() == 1 && s.floor.taken(end, &s.cfg) {
+		s.urgent.goesAgain(m)
+	}
+	m.rides = false
 	if m.dests.any((*destination).misses) {
 		m.repairAt = end.Add(s.cfg.settle())
 	}
@@ -256,6 +265,8 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 			m.grant = max(m.grant, wait)
 		case repaired(d):
 			wait = talk + repair
+		case m.polls == 0:
+			wait += m.train
 		}
 		if at := answeredBy(end, s, m); !at.IsZero() {
 			d.dueAt = at
@@ -403,7 +414,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		m.pollAt = m.dests.pollTime()
 		return
 	}
-	if m.carry == carryLost && !send.empty() { // who lost it with this one says so later, and has it then
+	if m.carry == carryLost && !send.empty() && m.train == 0 { // who lost it with this one says so later, and has it then
 		for _, d := range m.dests {
 			asked[d] = asked[d] || d.answers()
 		}
@@ -418,7 +429,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		s.announce(m, func(d *destination) bool { return asked[d] && (d.missing == nil || d.peer.unanswered > 1) })
 	}
 	s.pass(m, func(d *destination) bool { return asked[d] }, m.orParity(&s.cfg, send.numbers(), most))
-	if lone {
+	if lone || m.train > 0 {
 		sayAtOnce(m)
 	}
 }

@@ -48,7 +48,9 @@ type Receiver struct {
 // usage is what one Source_ID has of the limits.
 type usage struct {
 	incoming, octets, orphans, remembered int
-	sequence                              uint32 // highest Message_Sequence_Number of what was complete; 0: unknown
+	spaced                                int       // how many in a row came as those of a train do
+	came                                  time.Time // when a short message of it was last complete
+	sequence                              uint32    // highest Message_Sequence_Number of what was complete; 0: unknown
 }
 
 // incoming is a message begun and not complete.
@@ -91,6 +93,7 @@ type finished struct {
 	total  uint16
 	forget time.Time
 	ackAt  time.Time // zero: none is due
+	train  bool      // it was one of a train
 	most   time.Time // ackAt is not put off beyond it
 	sent   time.Time // when an Ack last went
 	owed   bool      // silent when it was due; in the journal
@@ -329,12 +332,16 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	if r.silent {
 		return
 	}
-	late := m.sequence <= r.used(m.key.Source).sequence // it went again, and the sender waits for our word
+	u := r.used(m.key.Source)
+	late := m.sequence <= u.sequence // it went again, and the sender waits for our word
 	gap := r.gap(m)
 	if r.planned(m.coded) {
 		r.owing[f.key] = f
 		r.turnOf(now, f, m.left, true)
 		return
+	}
+	if u.spaced++; m.total > 1 || !r.cfg.inTrain(now.Sub(u.came), 1) {
+		u.spaced = 0
 	}
 	wait := r.cfg.completeWait(m.nodes, m.total)
 	switch {
@@ -344,7 +351,11 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 		wait = min(wait, r.cfg.pause())
 	case gap:
 		wait = 0
+	case !late && u.spaced >= trainFrom && oneTalks(now, r, m.key.Source):
+		wait, f.train = r.trainWait(m.nodes), true
+		r.putOffTrain(now.Add(wait), m.key.Source)
 	}
+	u.came = now
 	r.owe(now, f, m.nodes, wait)
 }
 
@@ -452,7 +463,7 @@ func (r *Receiver) sweep(now time.Time) {
 		}
 	}
 	for n, u := range r.use {
-		if *u == (usage{sequence: u.sequence}) {
+		if *u == (usage{sequence: u.sequence, came: u.came, spaced: u.spaced}) {
 			delete(r.use, n)
 		}
 	}

@@ -54,6 +54,7 @@ type Sender struct {
 	pace
 	channel  turns
 	floor    floor
+	urgent   urgent
 	rejectAt time.Time // the earliest time of another Reject_PDU
 	restored bool
 	stats    SenderStats
@@ -158,6 +159,10 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 		s.twin(ev.Source)
 	case AddressPDU:
 		s.twin(ev.Source)
+		if ev.Priority >= alarm {
+			s.urgent.heard = now
+			s.floor.until = s.floor.until.Add(2 * s.cfg.Turnaround) // it broke this node's turn, if it has one
+		}
 	case PDU:
 		s.stats.PassedBy++
 	}

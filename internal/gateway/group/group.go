@@ -49,6 +49,7 @@ type Carrier struct {
 	repeats      int       // of a datagram with a whole message, on idle air
 	uncopied     bool      // none goes all the same
 	used         time.Time // when P_Mul last spoke, or a peer was heard
+	loud         time.Time // when a peer last said more than acknowledgements
 	acknowledged time.Time // when acknowledgements left alone last
 	refused      time.Time // when the log last said so
 }
@@ -63,6 +64,11 @@ const (
 	// nine is lost to one of four receivers, and six of ten of its copies are lost again: with two copies one message of 20 is still
 	// missing somewhere, with one copy two.
 	burstCopies = 2
+
+	// fewReceivers is up to how many receivers that is enough.
+	fewReceivers = 4
+	// ackMost is how many octets a datagram has at the most that is taken for acknowledgements.
+	ackMost = 100
 
 	members pmul.GroupAddr = 1
 
@@ -235,6 +241,9 @@ func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
 // OnAir counts a datagram of a peer, of so many octets above UDP, as air that is used.
 func (c *Carrier) OnAir(now time.Time, p *mail.Peer, octets int) {
 	c.used, c.heard = now, profile.IPUDPOctets+octets+c.Profile.FrameOverhead
+	if octets > ackMost {
+		c.loud = now
+	}
 	if c.engine.Hears || c.engine.Pair {
 		c.stepSender(now, pmul.Busy{By: pmul.NodeID(p.ID), Air: profile.Airtime(c.heard, c.rateBps())})
 	}
@@ -293,13 +302,24 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	}
 	c.learnRate(now, p, pdus)
 	kind := mail.Payload
+	for _, pdu := range pdus { // whose turn it is counts before an acknowledgement that is owed could break it
+		switch pdu := pdu.(type) {
+		case pmul.TurnPDU:
+			c.stepSender(now, pdu)
+		case pmul.AddressPDU:
+			if pdu.Priority > 0 { // the turns let more of these in
+				c.stepSender(now, pdu)
+			}
+		}
+	}
 	for _, pdu := range pdus {
 		switch pdu := pdu.(type) {
+		case pmul.TurnPDU:
 		case pmul.AckPDU:
 			kind = mail.Ack
 			c.stepSender(now, pdu)
 			c.stepReceiver(now, pdu) // who lacks no more than another keeps still
-		case pmul.RequestPDU, pmul.RejectPDU, pmul.TurnPDU:
+		case pmul.RequestPDU, pmul.RejectPDU:
 			c.stepSender(now, pdu)
 		default:
 			c.stepReceiver(now, pdu)

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"math/bits"
 	"net/netip"
 	"slices"
 	"time"
@@ -124,16 +125,37 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
 	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
 	c.Air.Sent(now, c.Profile, len(data), c.rateBps())
-	lone := now.Sub(c.used) >= c.Profile.AckDelay // else the next message tells of what was lost
+	lone := now.Sub(c.used) >= c.Profile.CopyAfter && now.Sub(c.loud) >= c.Profile.AckDelay // else the next message tells of what was lost
+	forSilent := c.forSilent(packet.PDUs)
+	if forSilent {
+		lone = now.Sub(c.used) >= c.Profile.AckDelay
+	}
 	c.used = now
 	if whole(packet.PDUs) && !c.fleeting(packet.PDUs) && (c.repeats == 1 || lone && c.kindOf(packet.PDUs) == mail.Payload) {
-		times := c.repeats
-		if c.uncopied {
-			times = 0
-		}
-		c.Air.KeepCopy(c.Profile, addr, data, c.peers[to], l, long, times, c.forSilent(packet.PDUs))
+		times := c.times(packet.PDUs)
+		c.Air.KeepCopy(c.Profile, addr, data, c.peers[to], l, long, times, forSilent)
 	}
 	c.Services.Send(addr, data)
+}
+
+// times is how often a datagram is repeated on idle air: where losses come in bursts, once more for each doubling of its receivers
+// beyond four, so that about as few messages are still missing somewhere.
+func (c *Carrier) times(pdus []pmul.PDU) int {
+	switch {
+	case c.uncopied:
+		return 0
+	case c.repeats == 1:
+		return 1
+	}
+	most := 0
+	for _, pdu := range pdus {
+		a, _ := pdu.(pmul.AddressPDU)
+		most = max(most, len(a.Destinations))
+	}
+	if most <= fewReceivers {
+		return c.repeats
+	}
+	return 2 + bits.Len(uint(most))
 }
 
 // forSilent says that a datagram is for a peer that has announced its silence, among others.

@@ -1,0 +1,55 @@
+package pmul
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/ground/due"
+)
+
+// urgent is what a Sender does about urgent messages while the nodes of a shared channel speak in turns. One goes to the radio at once,
+// whoever has the floor. It goes once more, unless all have acknowledged it, with what this node says in its turn: nobody says at
+// once that it has lost one, and another datagram for it would break a turn again.
+type urgent struct {
+	leaves time.Time   // when all have left, if each breaks into a turn
+	lately []*outgoing // those that may have to go again
+	heard  time.Time   // when another last sent one
+	count  int         // of datagrams handed over
+}
+
+// apartMost is how many datagrams lie between an urgent message and its repetition: a burst of losses may be over.
+const apartMost = 2
+
+// handedOver notes that a datagram is handed over whose first message is m.
+func (u *urgent) handedOver(now time.Time, c *Config, m *outgoing, air time.Duration) {
+	u.count++
+	if m.urgency() >= alarm {
+		u.leaves = due.Latest(u.leaves, now).Add(air + 2*c.Turnaround)
+	}
+}
+
+// mayGo is when the radio takes another urgent datagram: not more than would leave it within a turn of another.
+func (u *urgent) mayGo(c *Config) time.Time { return u.leaves.Add(-c.Hold) }
+
+// goesAgain notes that all of an urgent message was handed over.
+func (u *urgent) goesAgain(m *outgoing) {
+	m.nth = u.count
+	if !slices.Contains(u.lately, m) {
+		u.lately = append(u.lately, m)
+	}
+}
+
+// sayAgain lets urgent messages that some have not acknowledged ride on the datagram that goes next in this node's turn.
+func sayAgain(s *Sender) {
+	if !s.queue.inTurn(&s.cfg) {
+		return
+	}
+	s.urgent.lately = slices.DeleteFunc(s.urgent.lately, func(m *outgoing) bool {
+		again := m.idle() && s.urgent.count >= m.nth+apartMost
+		if again && !m.closed && m.dests.active() > 0 {
+			m.rides = true
+			s.pass(m, (*destination).answers, m.all())
+		}
+		return again || m.closed
+	})
+}
