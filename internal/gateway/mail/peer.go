@@ -63,7 +63,7 @@ type Handshake struct {
 	Forgot     uint8     // raised whenever we could not read what was coded after messages of it
 	PeerForgot uint8     // the same of the peer
 	Segments   bool      // it understands segments of long messages
-	Ahead      bool      // it takes numbers up to custody.MaxAhead ahead
+	Ahead      bool      // it takes numbers up to custody.MaxAhead ahead, and on a shared channel batches
 	Stream     uint8     // of our message numbers towards it
 	InStream   uint8     // of its numbers towards us
 	Placed     bool      // in this start it has said that InStream is the stream of its numbers

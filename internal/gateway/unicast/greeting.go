@@ -216,7 +216,7 @@ func (r *GroupGreeting) compose(now time.Time, starts bool) []frame.Greeting {
 			said = c
 		}
 	}
-	head := frame.Greeting{Starts: starts, Store: hellos[0].Store, Model: hellos[0].Model, Stream: hellos[0].Stream, Forgot: said.forgot, First: said.first, Digest: said.digest, Roster: hellos[0].Roster, Mark: hellos[0].Mark, Corpus: hellos[0].Corpus}
+	head := frame.Greeting{Starts: starts, Store: hellos[0].Store, Model: hellos[0].Model, Stream: hellos[0].Stream, Forgot: said.forgot, Ahead: hellos[0].Ahead, First: said.first, Digest: said.digest, Roster: hellos[0].Roster, Mark: hellos[0].Mark, Corpus: hellos[0].Corpus}
 	var members []frame.Member
 	for i, l := range r.c.order {
 		h := hellos[i]

@@ -52,6 +52,10 @@ var vectors = []vector{
 		{ID: 2, HeardIncarnation: 0x11223344, Stream: 2, HeardStream: 1, Asks: true}, {ID: 3, HeardIncarnation: 0x11223345, Stream: 7, HeardStream: 2, Seen: 0x0506},
 		{ID: 300, HeardIncarnation: 5, Stream: 2, HeardStream: 1, Blank: true}, {ID: 301, Apart: true}}}, true,
 		"51 00000001 02 00000000 0000 00 0003 0004 04 21 11223344 18 11223345 07 02 0506 9225 00000005 14"},
+	{"greeting of one who takes numbers far ahead, and batches", Greeting{Store: 1, Stream: 1, Forgot: 9, Ahead: true, Members: []Member{{ID: 2, Apart: true}}}, false,
+		"50 00000001 01 00000000 0000 49 0000 0000 01 24"},
+	{"the same with the mark of a roster", Greeting{Store: 1, Stream: 1, Forgot: 0x3f, Ahead: true, Roster: 0x0102, Mark: 0x0304, Members: []Member{{ID: 2, Apart: true}}}, false,
+		"54 00000001 01 00000000 0000 ff 0000 0000 01 24 0102 0304"},
 	{"probe", Probe{7}, false, "60 07"},
 	{"answer", Answer{7}, true, "80 07"},
 	{"link_probe", LinkProbe{[]byte{1, 7, 3, 0}}, true, "70 01070300"},
@@ -199,5 +203,36 @@ func TestReach(t *testing.T) {
 		if got := f.(Ack).Reach(); got != tt.reach {
 			t.Errorf("of %d octets of bitmap: a reach of %d, want %d", len(tt.bitmap), got, tt.reach)
 		}
+	}
+}
+
+// Of who takes numbers far ahead a Greeting counts losses in six bits, so that a loss more is another number still. It says the same of
+// it to each member, and nothing of it to those that it does not mean.
+func TestGreetingAhead(t *testing.T) {
+	counts := map[uint8]bool{}
+	for forgot := range uint8(0x80) {
+		f, _, err := Parse(Append(nil, Greeting{Store: 1, Forgot: forgot, Ahead: true, Members: []Member{{ID: 2, HeardIncarnation: 7}, {ID: 3, Apart: true}}}, true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g := f.(Greeting)
+		h, _, ok := g.For(2)
+		if !ok || !h.Ahead || !h.Segments || h.Forgot != forgot&0x3f {
+			t.Fatalf("%d losses: it says %+v, %v", forgot, h, ok)
+		}
+		if _, _, ok := g.For(3); ok {
+			t.Error("it says something to who is apart")
+		}
+		counts[h.Forgot] = true
+	}
+	if len(counts) != 64 {
+		t.Errorf("%d counts", len(counts))
+	}
+	f, _, err := Parse(Append(nil, Greeting{Store: 1, Forgot: 9, Members: []Member{{ID: 2, HeardIncarnation: 7}}}, true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, _, ok := f.(Greeting).For(2); !ok || h.Ahead || h.Segments || h.Forgot != 9 {
+		t.Errorf("of who does not take them it says %+v, %v", h, ok)
 	}
 }

@@ -13,6 +13,7 @@ type (
 		Digest  uint32
 		Model   uint16
 		Forgot  uint8
+		Ahead   bool // as a Hello has it: a bit of Forgot's octet, so that Forgot has six
 		First   [Queues]uint16
 		Starts  bool     // it is the first of the sender's start
 		More    bool     // there are others: of whom Members do not name, nothing is said here
@@ -41,7 +42,7 @@ const (
 	flagMany    = 1 << 0 // of a Greeting: More, and the next one
 	flagNew     = 1 << 1 // Starts
 	flagList    = 1 << 2 // Roster, two octets behind the members
-	flagMark    = 1 << 7 // of the octet of Forgot: Mark, two octets behind Roster
+	flagMark    = 1 << 7 // of the octet of Forgot, as flagAhead is: Mark, two octets behind Roster
 	flagNetwork = 1 << 3 // Corpus, four octets behind these
 
 	memberAsks  = 1 << 0 // the low bits of a member's first number; above is its ID less the one before
@@ -61,7 +62,7 @@ const (
 
 // For is what a Greeting says to a member; false: nothing. asks says that an answer is wanted.
 func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
-	h = Hello{Store: f.Store, Stream: f.Stream, Digest: f.Digest, Model: f.Model, Forgot: f.Forgot, First: f.First, Roster: f.Roster, Mark: f.Mark, Corpus: f.Corpus}
+	h = Hello{Store: f.Store, Stream: f.Stream, Digest: f.Digest, Model: f.Model, Forgot: f.Forgot, Segments: f.Ahead, Ahead: f.Ahead, First: f.First, Roster: f.Roster, Mark: f.Mark, Corpus: f.Corpus}
 	for _, m := range f.Members {
 		if m.ID != id {
 			continue
@@ -80,7 +81,7 @@ func appendGreeting(b []byte, f Greeting) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, kindHello|flagAll|flag(f.More, flagMany)|flag(f.Starts, flagNew)|flag(f.Roster != 0, flagList)|flag(f.Corpus != 0, flagNetwork)), f.Store)
 	b = binary.BigEndian.AppendUint32(append(b, f.Stream), f.Digest)
 	mark := f.Roster != 0 && f.Mark != 0
-	b = append(binary.BigEndian.AppendUint16(b, f.Model), f.Forgot&^flagMark|flag(mark, flagMark))
+	b = append(binary.BigEndian.AppendUint16(b, f.Model), f.forgotOctet()|flag(mark, flagMark))
 	for _, first := range f.First {
 		b = binary.BigEndian.AppendUint16(b, first)
 	}
@@ -110,6 +111,13 @@ func appendGreeting(b []byte, f Greeting) []byte {
 	return b
 }
 
+func (f Greeting) forgotOctet() byte {
+	if f.Ahead {
+		return f.Forgot&^(flagMark|flagAhead) | flagAhead
+	}
+	return f.Forgot &^ flagMark
+}
+
 func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
 	if flags&^(flagAll|flagMany|flagNew|flagList|flagNetwork) != 0 {
 		return f, nil, ErrKind
@@ -118,7 +126,7 @@ func parseGreeting(flags byte, b []byte) (f Greeting, rest []byte, err error) {
 		return f, nil, ErrShort
 	}
 	f = Greeting{Store: binary.BigEndian.Uint32(b), Stream: b[4], Digest: binary.BigEndian.Uint32(b[5:]),
-		Model: binary.BigEndian.Uint16(b[9:]), Forgot: b[11] &^ flagMark, Starts: flags&flagNew != 0, More: flags&flagMany != 0}
+		Model: binary.BigEndian.Uint16(b[9:]), Forgot: b[11] &^ (flagMark | flagAhead), Ahead: b[11]&flagAhead != 0, Starts: flags&flagNew != 0, More: flags&flagMany != 0}
 	for queue := range f.First {
 		f.First[queue] = binary.BigEndian.Uint16(b[12+2*queue:])
 	}
