@@ -179,7 +179,7 @@ func TestRaise(t *testing.T) {
 				for i := range 40 {
 					ship.Site.Send(w, track(2, pipeHQ, i, 200), 1)
 				}
-				w.Run(2 * time.Second)
+				w.Run(200 * time.Millisecond) // later, all of them may be on the air as a batch
 				rows := known(ship)
 				rows = rows[len(rows)-40:]
 				a := do(w, ship, rows[39].Number, gateway.DoPrecede, site.Flash)

@@ -142,7 +142,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 	lists := map[NodeID][]*incoming{}
 	for _, key := range sortedKeys(r.in) {
 		m := r.in[key]
-		if due.Reached(now, m.nackAt) || due.Reached(now, m.idleAt) || due.Reached(now, m.askAt) {
+		if m.due(now) && !(r.planned(m.coded) && now.Before(r.company)) {
 			nodes = append(nodes, key.Source)
 			lists[key.Source] = append(lists[key.Source], m)
 		}
@@ -246,10 +246,23 @@ func (r *Receiver) ackInterval(m *incoming) time.Duration {
 	return 2*r.cfg.oneWay() + 2*r.cfg.Turnaround + 2*r.cfg.ackAir() + 2*r.cfg.fullAir() + r.cfg.spread(m.nodes) + r.cfg.queue(m.nodes)
 }
 
-// ride takes the acknowledgements of complete messages that wait, as many as fit. They need no datagram of their own.
-func (r *Receiver) ride(room int) {
+// due says that this node should say what it lacks of a message.
+func (m *incoming) due(now time.Time) bool {
+	return due.Reached(now, m.nackAt) || due.Reached(now, m.idleAt) || due.Reached(now, m.askAt)
+}
+
+// ride takes the acknowledgements of complete messages that wait, and what is lacking of coded ones, as many as fit. They need no
+// datagram of their own.
+func (r *Receiver) ride(now time.Time, room int) {
 	if r.silent || r.cfg.Coding != Compact {
 		return
+	}
+	for _, key := range sortedKeys(r.in) {
+		m := r.in[key]
+		if e := m.entry(); r.planned(m.coded) && m.due(now) && len(e.Missing) > 0 {
+			room = rides(r, AckPDU{Source: r.cfg.Self, Entries: []AckEntry{e}}, room)
+			r.noteAsked(now, m)
+		}
 	}
 	for owing := sortedKeys(r.owing); len(owing) > 0; {
 		n := 1
@@ -257,14 +270,11 @@ func (r *Receiver) ride(room int) {
 			n++
 		}
 		for _, entries := range r.lately.with(owing[:n]) {
-			p := AckPDU{Source: r.cfg.Self, Entries: entries, Runs: r.lately != nil}
-			if b, err := AppendCompact(nil, r.cfg.Self, 0, p); err != nil || len(b) > room {
+			left := rides(r, AckPDU{Source: r.cfg.Self, Entries: entries, Runs: r.lately != nil}, room)
+			if left == room {
 				continue
-			} else {
-				room -= len(b)
 			}
-			r.out.Ride = append(r.out.Ride, p)
-			r.stats.AckEntries += n
+			room = left
 			for _, key := range owing[:n] {
 				r.settle(r.owing[key])
 			}
@@ -272,6 +282,17 @@ func (r *Receiver) ride(room int) {
 		}
 		owing = owing[n:]
 	}
+}
+
+// rides puts an Ack_PDU beside what leaves anyway, if it fits there, and returns the room that is left.
+func rides(r *Receiver, p AckPDU, room int) (left int) {
+	b, err := AppendCompact(nil, r.cfg.Self, 0, p)
+	if err != nil || len(b) > room {
+		return room
+	}
+	r.out.Ride = append(r.out.Ride, p)
+	r.stats.AckEntries += len(p.Entries)
+	return room - len(b)
 }
 
 // below is the part of a missing list under a number, cut there: nothing is said of what is higher.

@@ -15,13 +15,16 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	key := Key{p.Source, p.Message}
 	mine := slices.IndexFunc(p.Destinations, func(d Destination) bool { return d.Node == r.cfg.Self })
 	if f := r.done[key]; f != nil {
+		if f.total == 0 {
+			f.total = p.Total
+		}
 		if p.Total != f.total {
 			r.stats.Changed++
 		}
 		switch {
 		case p.Plan != nil && r.cfg.plans() && !r.silent:
 			r.replan(now, f, p, mine)
-		case mine >= 0 && f.total == 1 && !p.AtOnce && f.train: // it goes again for another
+		case mine >= 0 && len(p.Destinations) > 1 && f.total == 1 && !p.AtOnce && f.train: // it goes again for another
 			if f.ackAt.IsZero() {
 				r.owe(now, f, len(p.Destinations), r.trainWait(len(p.Destinations)))
 			}
@@ -57,7 +60,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		return
 	}
 	m := &incoming{key: key, atOnce: p.AtOnce, priority: p.Priority, total: p.Total, expiry: p.Expiry, sequence: p.Destinations[mine].Sequence,
-		nodes: len(p.Destinations), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}, until: r.cfg.over(now, p.Expiry)}
+		nodes: len(p.Destinations), batch: p.Batch, fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}, until: r.cfg.over(now, p.Expiry)}
 	if p.Plan != nil {
 		m.plan(&r.cfg, p, mine)
 	}

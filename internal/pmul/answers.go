@@ -33,7 +33,7 @@ func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 		return
 	}
 	s.slow = max(s.slow-1, 0)
-	if !s.cfg.Hears && !s.cfg.Pair {
+	if !s.cfg.Hears {
 		s.interrupted(now, p.Source)
 	}
 	touched := map[MessageID]*outgoing{}
@@ -59,7 +59,7 @@ func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 			continue
 		}
 		s.apply(now, m, d, e)
-		s.channel.proved(m)
+		s.channel.proved(m, d.state == Delivered)
 		if d.state == Delivered {
 			proof = due.Latest(proof, m.firstEnd)
 		}
@@ -73,7 +73,7 @@ func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 	for _, id := range slices.Sorted(maps.Keys(touched)) {
 		m := touched[id]
 		s.learnLate(now, m)
-		if m.polls == 0 && !m.passEnd.IsZero() && !now.After(m.passEnd.Add(s.granted(m, m.grant))) {
+		if m.polls == 0 && !m.passEnd.IsZero() && !now.After(m.passEnd.Add(granted(s, m, m.grant))) {
 			decay = 8 // it came in time
 		}
 		m.polls = 0
@@ -87,19 +87,18 @@ func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 
 // learnLate measures by how much an Ack_PDU came too late, where the Sender has asked in vain meanwhile: others use the
 // channel too, or the profile promises too much. An Ack_PDU that comes sooner than the last question could bring it answers
-// the question before. Of two the talk of the other is counted as it comes (pair.go): an answer that a question about another
-// message has brought would pass for a late one, and each lateness for reason to wait, and to learn more of it.
+// the question before.
 func (s *Sender) learnLate(now time.Time, m *outgoing) {
-	if s.cfg.Pair || m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
+	if m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
 		return
 	}
-	if over := now.Sub(m.askedEnd) - s.granted(m, m.asked); over > 0 {
+	if over := now.Sub(m.askedEnd) - granted(s, m, m.asked); over > 0 {
 		s.late = min(max(s.late, over+over/4+s.cfg.slack()), 10*time.Minute)
 	}
 }
 
 // granted is how long the last answer to a pass may take: in turn, or after so long a talk of ours.
-func (s *Sender) granted(m *outgoing, grant time.Duration) time.Duration {
+func granted(s *Sender, m *outgoing, grant time.Duration) time.Duration {
 	if s.cfg.plansFor(m) {
 		return grant
 	}
@@ -176,6 +175,7 @@ func (s *Sender) heard(now time.Time, n NodeID, p *peer) {
 func (s *Sender) wakePeer(now time.Time, n NodeID) {
 	for _, id := range slices.Sorted(maps.Keys(s.peer(n).waiting)) {
 		m := s.messages[id]
+		m.wakes = true
 		if m.begun {
 			m.pollAt = now.Add(s.cfg.ackWait(1, 1) + s.late)
 			m.dests.of(n).dueAt = m.pollAt
@@ -189,11 +189,11 @@ func (s *Sender) wakePeer(now time.Time, n NodeID) {
 // apply takes one entry.
 func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 	if len(e.Missing) == 0 {
-		d.measure(m, 0)
+		d.measure(&s.cfg, m, 0)
 		s.final(now, m, d, Delivered)
 		return
 	}
-	d.measure(m, e.count())
+	d.measure(&s.cfg, m, e.count())
 	if s.cfg.plansFor(m) {
 		s.lacking(now, m, d, e)
 		return
@@ -309,20 +309,25 @@ func (m *outgoing) extend() {
 
 // ended finishes a message that waits for nobody.
 func (s *Sender) ended(m *outgoing) bool {
+	if m.closed {
+		return true
+	}
 	if m.dests.any((*destination).lacks) {
 		return false
 	}
 	delivered := !m.dests.any(func(d *destination) bool { return d.state != Delivered })
 	m.pass.clear()
 	switch {
-	case !m.begun:
+	case !m.begun || m.in != nil: // of a part of a batch nobody holds anything by itself
 	case delivered && s.cfg.AckAck:
 		m.closing = append(m.closing, m.addressPDU(s.cfg.Self))
 	case !delivered && !m.once: // of that, who has a part gives it up at its expiry
 		m.closing = append(m.closing, DiscardPDU{m.priority, s.cfg.Self, m.id})
 	}
-	s.out.record(bucketOutgoing, messageKey(m.id), nil)
-	if m.begun {
+	if m.parts == nil {
+		s.out.record(bucketOutgoing, messageKey(m.id), nil)
+	}
+	if m.begun && m.parts == nil {
 		s.out.record(bucketBegun, messageKey(m.id), nil)
 	}
 	m.closed = true
@@ -330,6 +335,9 @@ func (s *Sender) ended(m *outgoing) bool {
 	if m.idle() || s.silent { // what a silent node would have said is of no use later
 		s.queue.remove(m)
 		s.forget(m)
+		if m.in != nil {
+			partEnded(s, m.in)
+		}
 		return true
 	}
 	s.queue.put(m)
@@ -351,12 +359,14 @@ func (s *Sender) end(now time.Time, m *outgoing, state State) {
 	if m.closed {
 		return
 	}
+	if m.in != nil && !m.begun {
+		leave(s, m)
+	}
 	for _, d := range m.dests {
 		if d.lacks() {
 			s.final(now, m, d, state)
 		}
 	}
-	s.queue.remove(m)
 	s.ended(m)
 }
 
@@ -364,6 +374,10 @@ func (s *Sender) end(now time.Time, m *outgoing, state State) {
 func (s *Sender) final(now time.Time, m *outgoing, d *destination, state State) {
 	d.state, d.missing, d.lost = state, nil, nil
 	delete(d.peer.waiting, m.id)
+	if m.parts != nil {
+		partsFinal(s, now, m, d.node, state)
+		return
+	}
 	f := Fate{m.id, d.node, state, now, d.sequence}
 	s.out.Fates = append(s.out.Fates, f)
 	s.out.record(bucketFate, fateKey(f.Message, f.To), appendTime([]byte{byte(state)}, now))

@@ -7,7 +7,7 @@ import (
 )
 
 // Busy tells the Sender of a datagram that others have sent on a shared channel and that has just come in, or with By its own
-// number of one that this node sends beside the Sender's. Config.Hears and Config.Pair say that the caller tells of all of them.
+// number of one that this node sends beside the Sender's. Config.Hears says that the caller tells of all of them.
 type Busy struct {
 	By  NodeID
 	Air time.Duration // of the whole datagram
@@ -59,9 +59,15 @@ type turns struct {
 	counted time.Time // until when the turn of another counts in airAt already
 	// The air of all that was handed to the radio, and how much of that has left it for sure: an Ack_PDU names what was behind.
 	handed, left time.Duration
+	speaker      NodeID      // who said that
+	changes      []time.Time // of talker among others, the latest crowdMost of them
 }
 
 const (
+	// crowdMost changes of talker within crowdIn profile turns make a crowd: they take turns before anybody has more to say than one
+	// datagram holds.
+	crowdMost = 2
+	crowdIn   = 2
 	// aheadAir is how many full datagrams the radio may have before they leave: enough that it does not run dry in its turn while
 	// what is heard of others is on its way, and few enough that what is urgent, or repeated in vain, does not wait behind them.
 	aheadAir = 3
@@ -113,8 +119,17 @@ func (t *turns) held(now, airAt time.Time, turn time.Duration) time.Duration {
 	return held
 }
 
-// proved notes that a message has left the radio.
-func (t *turns) proved(m *outgoing) { t.left = max(t.left, m.handed) }
+// crowd says that others have talked one after the other lately.
+func (t *turns) crowd(now time.Time, c *Config) bool {
+	return len(t.changes) == crowdMost && now.Sub(t.changes[0]) < crowdIn*c.Hold
+}
+
+// proved notes that a message has left the radio: whoever has all of it tells more.
+func (t *turns) proved(m *outgoing, whole bool) {
+	if t.left = max(t.left, m.handed); whole {
+		t.left = max(t.left, m.handedAll)
+	}
+}
 
 // unsure says that the radio may hold more than it should.
 func (s *Sender) unsure(now time.Time) bool {
@@ -130,13 +145,14 @@ func (s *Sender) unsure(now time.Time) bool {
 
 // roomAt is when the radio has room for another datagram.
 func (s *Sender) roomAt(now time.Time) time.Time {
-	if !s.cfg.Hears && !s.cfg.Pair {
+	if !s.cfg.Hears {
 		return s.freeAt
 	}
-	at := s.airAt.Add(-aheadAir*s.cfg.fullAir() - s.cfg.oneWay())
-	if s.cfg.Pair {
-		return due.Latest(s.freeAt, at)
+	ahead := time.Duration(aheadAir)
+	if s.batches && len(s.queue) > 0 && s.queue[0].joins(nil) { // what comes meanwhile goes with it
+		ahead = 1
 	}
+	at := s.airAt.Add(-ahead*s.cfg.fullAir() - s.cfg.oneWay())
 	if len(s.queue) > 0 && s.queue[0].urgency() >= alarm {
 		return s.urgent.mayGo(&s.cfg)
 	}
@@ -154,10 +170,6 @@ func (s *Sender) roomAt(now time.Time) time.Time {
 
 // busy counts the air of others. What the radio holds leaves so much later, and answers are waited for so much longer.
 func (s *Sender) busy(now time.Time, ev Busy) {
-	if s.cfg.Pair {
-		pairBusy(now, s, ev)
-		return
-	}
 	if !s.cfg.Hears {
 		return
 	}
@@ -185,7 +197,11 @@ func (s *Sender) busy(now time.Time, ev Busy) {
 	}
 	s.channel.talker, s.channel.end = ev.By, end
 	if ev.Air > loudAcks*s.cfg.ackAir() {
-		s.channel.loud = now
+		if s.channel.speaker != ev.By {
+			s.channel.changes = append(s.channel.changes, now)
+			s.channel.changes = s.channel.changes[max(0, len(s.channel.changes)-crowdMost):]
+		}
+		s.channel.speaker, s.channel.loud = ev.By, now
 		notAlone(s)
 	}
 	counted := ev.By == s.floor.holder && !end.After(s.channel.counted)

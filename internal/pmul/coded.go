@@ -73,12 +73,15 @@ func (s *Sender) unasked(m *outgoing) int {
 		return 0
 	}
 	mean := loss * float64(len(m.fragments))
+	if s.floor.shared() { // what is lost besides goes with the next turn, which costs no turn of its own
+		return min(int(mean), len(m.fragments))
+	}
 	spread := math.Sqrt(mean * (1 - loss) * (2*max(s.cfg.Burst, 1) - 1))
 	return min(int(mean+unaskedMore*math.Sqrt(2*math.Log(float64(nodes)))*spread), len(m.fragments))
 }
 
 // measure learns what a node loses from its first answer to a first pass: it lacks so many, or none.
-func (d *destination) measure(m *outgoing, lacks int) {
+func (d *destination) measure(c *Config, m *outgoing, lacks int) {
 	if m.rounds > 0 || d.missing != nil || !m.idle() || m.frames < len(m.fragments) || m.total() < 2 {
 		return
 	}
@@ -91,7 +94,7 @@ func (d *destination) measure(m *outgoing, lacks int) {
 	lacks = min(lacks, len(m.fragments))
 	loss := (float64(lacks) + frames - float64(len(m.fragments))) / frames
 	if !p.measured {
-		p.measured, weight = true, 1
+		p.measured, p.loss = true, c.Loss
 	}
 	p.loss += (loss - p.loss) * weight
 }

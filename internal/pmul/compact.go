@@ -44,6 +44,7 @@ const (
 	flagPriority    = 0x40 // Priority follows: it is not 0
 	flagMAP         = 0x80 // Address: MAP follows
 	flagAtOnce      = 0x80 // Whole: it goes again, and is acknowledged at once; older gateways do not look
+	mapBatch        = 0x01 // in the MAP of an Address: a batch; gateways before version 0.3 would take it for one message
 	flagOf          = 0x80 // Ack: whose messages follows: they are not the reader's
 )
 
@@ -105,7 +106,7 @@ func AppendCompact(b []byte, from, to NodeID, pdus ...PDU) ([]byte, error) {
 
 // wholeOf tells whether an Address_PDU and a Data_PDU are one short message.
 func wholeOf(a AddressPDU, d DataPDU) bool {
-	return plainAddress(a) && a.Plan == nil && a.Total == 1 && a.MAP == 0 && d.Number == 1 && d.Source == a.Source && d.Message == a.Message && d.Priority == a.Priority
+	return plainAddress(a) && !a.Batch && a.Plan == nil && a.Total == 1 && a.MAP == 0 && d.Number == 1 && d.Source == a.Source && d.Message == a.Message && d.Priority == a.Priority
 }
 
 // plainAddress has a compact form; others go as they are.
@@ -165,7 +166,7 @@ func appendCompactAddress(b []byte, from NodeID, p AddressPDU, whole *DataPDU, l
 			flags |= flagAtOnce
 		}
 	default:
-		if p.MAP != 0 {
+		if p.MAP != 0 || p.Batch {
 			flags |= flagMAP
 		}
 		if p.Plan != nil {
@@ -185,7 +186,11 @@ func appendCompactAddress(b []byte, from NodeID, p AddressPDU, whole *DataPDU, l
 		return b, err
 	}
 	if whole == nil && flags&flagMAP != 0 {
-		b = append(b, byte(p.MAP))
+		m := byte(p.MAP)
+		if p.Batch {
+			m |= mapBatch
+		}
+		b = append(b, m)
 	}
 	if whole == nil && p.Plan != nil {
 		b = binary.AppendUvarint(b, uint64(p.Plan.Last))
@@ -340,7 +345,7 @@ func (r *reader) octets(field string, n int) []byte {
 		r.fail(field, ErrShort)
 		return make([]byte, min(n, 4))
 	}
-	out := r.b[:n]
+	out := r.b[:n:n]
 	r.b = r.b[n:]
 	return out
 }
@@ -420,7 +425,8 @@ func (r *reader) address(kind, flags byte, p AddressPDU) []PDU {
 	}
 	p.Expiry = time.Unix(int64(binary.BigEndian.Uint32(r.octets("Expiry_Time", 4))), 0).UTC()
 	if kind == compactAddress && flags&flagMAP != 0 {
-		p.MAP = MAP(r.octets("MAP", 1)[0]) & mapMask
+		m := r.octets("MAP", 1)[0]
+		p.MAP, p.Batch = MAP(m)&mapMask, m&mapBatch != 0
 	}
 	if kind == compactAddress && flags&flagPlan != 0 {
 		p.Plan = &Plan{Last: uint16(r.uvarint("last", math.MaxUint16)), Follow: uint16(r.uvarint("follow", math.MaxUint16))}

@@ -34,6 +34,10 @@ func TestCompact(t *testing.T) {
 	for n := NodeID(2); n <= 16; n++ {
 		fifteen.Destinations = append(fifteen.Destinations, to(n, 900))
 	}
+	batch, placed, one := coded, coded, address
+	batch.Batch = true
+	placed.Batch, placed.MAP, placed.Plan = true, NotFirst|NotLast, nil
+	one.Batch = true
 	coded15 := fifteen
 	coded15.Plan = &Plan{Last: 20, Follow: 51}
 	back := five
@@ -66,6 +70,9 @@ func TestCompact(t *testing.T) {
 			[]PDU{ack(AckEntry{Source: hq, Message: 5000}, AckEntry{Source: hq, Message: 5001, Missing: []Run{{2, 2}, {5, 9}, {12, 12}}},
 				AckEntry{Source: hq, Message: 5000, Missing: []Run{{1, 1}}, Cut: true})}},
 		{"address of a coded one", hq, 0, "22 8827 28 6b36ec80 14 33 01 ac02 46", []PDU{coded}},
+		{"address of a batch", hq, 0, "a2 8827 28 6b36ec80 01 14 33 01 ac02 46", []PDU{batch}},
+		{"address of a batch, amid several", hq, 0, "82 8827 28 6b36ec80 c1 01 ac02 46", []PDU{placed}},
+		{"address of a batch of one fragment", hq, 0, "c2 8827 03 01 6b36ec80 01 01 ac02 46 40 8827 03 01 68656a", []PDU{one, data}},
 		{"parity", hq, 0, "05 8827 02 14 68656a", []PDU{ParityPDU{hq, 5000, 2, 20, []byte("hej")}}},
 		{"turn", ship, 0, "86 05 01 08 00 8827 28 68656a", []PDU{TurnPDU{ship, 5, 2 * time.Second, hq, true}, DataPDU{Number: 40, Source: ship, Message: 5000, Fragment: []byte("hej")}}},
 		{"turn over", ship, 0, "06 ff 00 00", []PDU{TurnPDU{Source: ship, Number: 255}}},
@@ -159,6 +166,7 @@ func TestCompactRefused(t *testing.T) {
 // FuzzParseCompact: what parses is written and read again as the same PDUs.
 func FuzzParseCompact(f *testing.F) {
 	for _, s := range []string{"44 8827 03 6b36ec80 01 ac02 46 68656a", "82 8827 28 6b36ec80 40 01 ac02 46", "20 8827 01 00",
+		"a2 8827 28 6b36ec80 01 14 33 01 ac02 46", "82 8827 01 6b36ec80 01 01 ac02 46 00 8827 01 68656a",
 		"81 01 01 8827 00", "01 03 8827 00 02 06 02 05 03 04 01 03 00", "05 8827 28 14 02 68656a", "22 8827 28 6b36ec80 14 33 01 ac02 46", "03 07",
 		"86 05 01 08 00 8827 28 68656a", "4c 8827 03 6b36ec80 07 03 01 02 ca04 46 03 c821 68656a", "2a 8827 28 6b36ec80 14 33 02 03 0d 8407",
 		"0a 8827 01 6b36ec80 03 03 00 46 20 0000000001000000", "87 01 02 8827 02 02 00",

@@ -35,7 +35,6 @@ type Config struct {
 	Hold           time.Duration // a talker of a shared channel yields after so long when others wait
 	Reorder        bool          // a datagram may overtake another by up to Jitter
 	Hears          bool          // the caller tells the Sender of all that it hears on a shared channel: Busy
-	Pair           bool          // the same on a channel of two, who take no turns by what datagrams say; not with Hears
 
 	// Procedures.
 	AckGroup     bool          // compact coding: Ack_PDUs to several nodes share a datagram to the group

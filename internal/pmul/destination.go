@@ -40,7 +40,7 @@ func (p *peer) asked(now time.Time, c *Config) {
 
 // probe sets the time of the next question to a dead node: the more questions it left unanswered, the later.
 func (p *peer) probe(now time.Time, c *Config) {
-	p.probeAt = now.Add(max(c.ProbeEvery, c.ackWait(1, 1)) * time.Duration(1+min(p.unanswered/4, 7)))
+	p.probeAt = now.Add(max(c.ProbeEvery, c.ackWait(1, 1)) * time.Duration(1+min(p.unanswered/8, 7)))
 }
 
 // destination is one recipient of a message.
@@ -93,6 +93,13 @@ func (l dests) which(is func(*destination) bool) (some dests) {
 // named counts the nodes that the last pass named.
 func (l dests) named() int {
 	return len(l.which(func(d *destination) bool { return d.named }))
+}
+
+// hears says that some recipient may hear what is sent now.
+func (l dests) hears(now time.Time) bool {
+	return l.any(func(d *destination) bool {
+		return d.peer.silent || !d.peer.dead() || due.Reached(now, d.peer.probeAt)
+	})
 }
 
 // active counts those of whom an answer is expected.

@@ -31,6 +31,7 @@
 //
 //   - sender.go: Sender and its Step
 //   - outgoing.go: one message of a sender
+//   - batch.go: several messages that go as one, also at the receiver
 //   - destination.go: what a sender knows of another node
 //   - passes.go: passes, questions and repeats
 //   - answers.go: Acks that arrive
@@ -56,7 +57,6 @@
 //   - urgent.go: urgent messages amid the turns of others
 //   - coded.go: turns of messages with parity
 //   - alone.go: a short message while the channel is otherwise quiet
-//   - pair.go: a channel of two nodes
 //   - rate.go: the rate of a channel, learned by listening
 //
 // Formats:

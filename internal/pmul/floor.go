@@ -16,6 +16,7 @@ type floor struct {
 	end          time.Time            // when the holder's turn is over on the air, as far as is known; zero: nobody has ever taken a turn
 	until        time.Time            // the longest that the own turn may last
 	over         bool                 // of the own turn nothing more goes
+	sole         bool                 // nobody else has had much to say for some turns: own turns are longer
 	before       NodeID               // this node speaks before it, out of turn; 0: in turn
 	number       uint8                // of the turn
 	told         time.Time            // when this node last said that it takes turns
@@ -25,11 +26,13 @@ type floor struct {
 const (
 	// turnHolds is how many times as long as the profile's turn a planned one may last: nothing waits in the other radios, so
 	// these do not end it.
-	turnHolds = 2
+	turnHolds = 3
 	// slotFrames is how many datagrams of the next in turn may be lost before it counts as absent.
-	slotFrames = 3
+	slotFrames = 2
 	// memberFor is for how many rounds a node that is not heard still counts among those that take turns.
 	memberFor = 2
+	// soleAfter is after how many turns a node that has heard nobody else say much speaks alone.
+	soleAfter = 4
 )
 
 func (c *Config) turnMost() time.Duration { return turnHolds * c.Hold }
@@ -41,6 +44,14 @@ func (c *Config) afterTurn() time.Duration { return c.oneWay() + TurnStep }
 // slot is how long the next in turn is waited for.
 func (c *Config) slot() time.Duration {
 	return c.Turnaround + slotFrames*c.fullAir() + c.oneWay() + TurnStep
+}
+
+// turn is the longest that a turn of this node may last.
+func (f *floor) turn(c *Config) time.Duration {
+	if f.sole {
+		return 2 * c.turnMost()
+	}
+	return c.turnMost()
 }
 
 // round is how long it takes until all have had a turn, at the most.
@@ -108,7 +119,7 @@ func (f *floor) holdTurn(now time.Time, c *Config, end time.Time, air time.Durat
 	if f.holder == c.Self && !f.over && f.taken(now, c) {
 		return
 	}
-	f.before, f.until = 0, end.Add(c.turnMost()-air)
+	f.before, f.until = 0, end.Add(f.turn(c)-air)
 	if next := f.next; next != 0 && next != c.Self && f.taken(now, c) {
 		if now.Before(f.end.Add(c.afterTurn() + c.slot())) {
 			f.before, f.until = next, end
@@ -177,15 +188,22 @@ func (f *floor) spoke(c *Config, by NodeID, end time.Time, air time.Duration, ag
 	}
 }
 
+// shared says that others take turns too.
+func (f *floor) shared() bool { return len(f.members) > 0 }
+
 // inTurn tells whether the queue goes in turns: that of whole messages does, if it is not urgent.
 func (q queue) inTurn(c *Config) bool {
-	return c.Hears && (len(q) == 0 || q[0].urgency() == 0 && q[0].total() == 1)
+	return c.Hears && (len(q) == 0 || q[0].urgency() == 0 && (q[0].total() == 1 || q[0].batch))
 }
 
 // waits is how much air the queue needs, or more than a limit.
 func (q queue) waits(c *Config, limit time.Duration) (air time.Duration) {
 	room := 0
 	for _, m := range q {
+		if m.batch {
+			air, room = air+time.Duration(len(m.numbers)+len(m.shards))*c.fullAir(), 0
+			continue
+		}
 		n := len(m.fragments[0]) + addressHeader + 2*min(len(m.dests), few) // a set of more takes about as much
 		if n > room {
 			air, room = air+c.air(0), c.DatagramOctets
@@ -200,9 +218,10 @@ func (q queue) waits(c *Config, limit time.Duration) (air time.Duration) {
 }
 
 // wanted tells whether datagrams say what turns there are: somebody has the floor, or this node has more to say than one holds. One
-// message needs no turn.
-func (f *floor) wanted(now time.Time, c *Config, q queue) bool {
-	return len(q) > 0 && q.inTurn(c) && (f.taken(now, c) || len(q) > 1 && q.waits(c, c.turnMost()) > c.fullAir())
+// message needs no turn, but in a crowd; what is to be acknowledged at once needs none there either, because many say so much when they
+// greet each other.
+func (f *floor) wanted(now time.Time, c *Config, q queue, crowd bool) bool {
+	return len(q) > 0 && q.inTurn(c) && (crowd && !q[0].atOnce || f.taken(now, c) || (len(q) > 1 || q[0].batch) && q.waits(c, c.turnMost()) > c.fullAir())
 }
 
 // sayTurn fills in what a datagram says about this node's turn; end is when it has left.
@@ -210,8 +229,9 @@ func sayTurn(now time.Time, s *Sender, p *Packet, end time.Time, air time.Durati
 	if len(p.PDUs) == 0 || p.PDUs[0].Kind() != kindTurn {
 		return
 	}
+	s.floor.sole = !s.floor.shared() && now.Sub(s.channel.loud) > soleAfter*s.cfg.turnMost()
 	s.floor.holdTurn(now, &s.cfg, end, air)
-	p.PDUs[0] = s.floor.turnPDU(now, &s.cfg, end, len(p.PDUs) > 1, s.queue.waits(&s.cfg, s.cfg.turnMost()), func(n NodeID) bool {
+	p.PDUs[0] = s.floor.turnPDU(now, &s.cfg, end, len(p.PDUs) > 1, s.queue.waits(&s.cfg, s.floor.turn(&s.cfg)), func(n NodeID) bool {
 		return s.peers[n] != nil && s.peers[n].silent
 	})
 }
@@ -245,7 +265,10 @@ func turnDue(now time.Time, s *Sender) time.Time {
 // answerBy is until when the answers to a short message are waited for because all speak in turns; zero: not for that.
 func (f *floor) answerBy(now time.Time, c *Config, m *outgoing) time.Time {
 	most := m.passEnd.Add(answerRounds * f.round(c))
-	if !c.Hears || m.total() > 1 || !f.taken(now, c) || !most.After(now) {
+	if f.holder == c.Self { // nobody answers in this node's own turn
+		most = due.Latest(most, f.lapse(c))
+	}
+	if !c.Hears || m.total() > 1 && !m.batch || !f.taken(now, c) || !most.After(now) {
 		return time.Time{}
 	}
 	return due.Earliest(most, f.lapse(c))

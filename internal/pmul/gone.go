@@ -23,7 +23,6 @@ func (g Gone) step(now time.Time, s *Sender) {
 		s.final(now, m, d, Refused)
 		switch {
 		case !m.dests.any((*destination).lacks):
-			s.queue.remove(m)
 			s.ended(m)
 		case m.begun:
 			s.review(now, m)

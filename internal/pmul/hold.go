@@ -13,6 +13,9 @@ type Hold struct {
 const flagHeld = 2
 
 func (m *outgoing) hold(now time.Time, s *Sender, on bool) {
+	if m.in != nil {
+		leave(s, m)
+	}
 	m.held = on
 	s.out.record(bucketOutgoing, messageKey(m.id), m.encode())
 	s.queue.remove(m)
@@ -38,6 +41,9 @@ func AiredOf(s *Sender, id MessageID) (a Aired) {
 	if m == nil || !m.begun {
 		return a
 	}
+	if m.in != nil {
+		return Aired{true, true} // nobody gives up one message of a batch
+	}
 	parts := len(m.parityEnd)
 	for _, at := range m.sentEnd {
 		if !at.IsZero() {
@@ -50,10 +56,22 @@ func AiredOf(s *Sender, id MessageID) (a Aired) {
 // HasLeft says that all of a message has left the radio by now, as far as is known, and that a node which has not acknowledged it has
 // not asked for more.
 func HasLeft(now time.Time, s *Sender, id MessageID, n NodeID) bool {
-	m := s.messages[id]
-	if m == nil || !m.begun || !m.idle() || m.passEnd.IsZero() || m.passEnd.After(now) {
+	m := carrying(s, id)
+	if m == nil || !m.begun {
+		return false
+	}
+	last := 0
+	at := m.passEnd
+	switch part := s.messages[id]; {
+	case part.in != nil:
+		last = part.lastFragment()
+		at = m.sentEnd[last]
+	case !m.idle():
+		return false
+	}
+	if at.IsZero() || at.After(now) {
 		return false
 	}
 	d := m.dests.of(n)
-	return d != nil && d.lacks() && d.missing == nil
+	return d != nil && d.lacks() && (d.missing == nil || last > 0 && !d.missing.has(uint16(last)))
 }

@@ -11,7 +11,7 @@ import (
 type lately map[NodeID][]MessageID
 
 // latelyMost bounds how many messages of one source are named again: what it sends in some turns.
-const latelyMost = 96
+const latelyMost = 16
 
 // add notes a message that is complete.
 func (l lately) add(key Key) {

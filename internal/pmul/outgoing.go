@@ -14,6 +14,8 @@ type outgoing struct {
 	pass
 	sent
 	timers
+	batched
+	urged
 	dests   dests
 	dynamic *negotiation  // of a group of its own
 	plan    bool          // shards of it were queued: its Address_PDUs say what follows
@@ -25,17 +27,34 @@ type outgoing struct {
 	held    bool          // nothing of it goes until it is let go
 	closed  bool          // all destinations have ended; of the pass only closing is still to be sent
 
-	polls   int // questions since its last Ack_PDU
-	carry   carry
-	rounds  int           // of repair
-	repeats int           // for silent nodes
-	nth     int           // how many datagrams were handed over with the last one of it, if it is urgent
-	rides   bool          // it is urgent, and goes again with what is said anyway
-	handed  time.Duration // the air of all that was handed to the radio with and before its first datagram
-	putOff  time.Duration // by how much the talk of others has put off questions since its last pass
+	polls     int // questions since its last Ack_PDU
+	carry     carry
+	rounds    int           // of repair
+	repeats   int           // for silent nodes
+	handed    time.Duration // the air of all that was handed to the radio with and before its first datagram
+	handedAll time.Duration // the same of the datagram with its last fragment
+	putOff    time.Duration // by how much the talk of others has put off questions since its last pass
 
 	ready bool // in the Sender's queue
 	place int  // in the Sender's timers
+}
+
+// batched is how a message goes with others (batch.go).
+type batched struct {
+	parts    []*outgoing // of a batch: its messages
+	in       *outgoing   // the batch that it goes with
+	sequence uint32      // its Message_Sequence_Number for the first destination of that
+	starts   int         // where it starts in the octets of that, and where it ends
+	ends     int
+	wakes    bool // a node that lacks it has been heard again
+	whole    bool // all of it goes again
+}
+
+// urged is how a message hurries: an urgent one goes again (urgent.go).
+type urged struct {
+	atOnce bool // as its Submit says
+	nth    int  // how many datagrams were handed over with the last one of it
+	rides  bool // it goes again with what is said anyway
 }
 
 // carry is whether the next question brings along what its destination may have lost.
@@ -57,6 +76,7 @@ type content struct {
 	parity    [][]byte // shards made so far
 	size      int      // the cut: octets of all fragments but the last
 	octets    int
+	batch     bool // it is of several messages
 }
 
 // pass is what of a message goes out before answers are awaited, in the order of the lists.
@@ -107,7 +127,7 @@ func (c *content) total() uint16 { return uint16(len(c.fragments)) }
 
 // addressPDU names some of the destinations.
 func (c *content) addressPDU(self NodeID, dests ...*destination) AddressPDU {
-	p := AddressPDU{Priority: c.priority, Total: c.total(), Source: self, Message: c.id, Expiry: c.expiry}
+	p := AddressPDU{Priority: c.priority, Total: c.total(), Source: self, Message: c.id, Expiry: c.expiry, Batch: c.batch}
 	for _, d := range dests {
 		p.Destinations = append(p.Destinations, Destination{Node: d.node, Sequence: d.sequence})
 	}
@@ -274,7 +294,15 @@ func (m *outgoing) compare(o *outgoing) int {
 		}
 		return 2 * int(m.priority)
 	}
-	return cmp.Or(cmp.Compare(rank(o), rank(m)), cmp.Compare(m.id, o.id))
+	return cmp.Or(cmp.Compare(rank(o), rank(m)), cmp.Compare(m.order(), o.order()), cmp.Compare(m.id, o.id))
+}
+
+// order is a message's place among those of its Priority: a batch has that of its first message.
+func (m *outgoing) order() MessageID {
+	if len(m.parts) > 0 {
+		return m.parts[0].id
+	}
+	return m.id
 }
 
 func (q *queue) put(m *outgoing) {
@@ -307,6 +335,9 @@ func (q queue) datagram(c *Config, head ...PDU) (Packet, []part) {
 	var parts []part
 	for _, m := range q[:min(bundle, len(q))] {
 		if m.group != first.group || m.urgency() != first.urgency() || len(parts) > 0 && c.Coding != Compact {
+			break
+		}
+		if len(parts) > 0 && !m.begun && m.total() > 1 && !m.batch { // the next datagram may begin a batch with it
 			break
 		}
 		n := len(p.PDUs)

@@ -12,7 +12,6 @@ import (
 type pace struct {
 	freeAt   time.Time     // when the next datagram may go
 	airAt    time.Time     // when what was handed over has left, others' turns counted
-	heldFrom time.Time     // since when the radio has held something, of two
 	brokenAt time.Time     // when others last spoke between two datagrams of ours
 	brokenBy NodeID        // and which of them
 	spaced   int           // how many in a row began as those of a train do
@@ -29,9 +28,6 @@ func (p *pace) reserve(now time.Time, air time.Duration) time.Time {
 
 // give hands the radio a datagram, and returns when its last octet leaves.
 func give(p *pace, now time.Time, air time.Duration) time.Time {
-	if !p.airAt.After(now) {
-		p.heldFrom = now
-	}
 	p.airAt = due.Latest(p.airAt, now).Add(air)
 	return p.airAt
 }
@@ -41,9 +37,7 @@ func (s *Sender) begin(now time.Time, m *outgoing) {
 	if m.held {
 		return
 	}
-	if !m.dests.any(func(d *destination) bool {
-		return d.peer.silent || !d.peer.dead() || due.Reached(now, d.peer.probeAt)
-	}) {
+	if !m.dests.hears(now) {
 		m.pollAt = m.dests.pollTime()
 		return
 	}
@@ -112,9 +106,10 @@ func (s *Sender) transmit(now time.Time) {
 		if s.silent || len(s.queue) == 0 || now.Before(s.roomAt(now)) {
 			return
 		}
+		gatherBatch(s, now)
 		sayAgain(s)
 		var head []PDU
-		if s.floor.wanted(now, &s.cfg, s.queue) {
+		if s.floor.wanted(now, &s.cfg, s.queue, s.channel.crowd(now, &s.cfg)) {
 			head = []PDU{TurnPDU{Source: s.cfg.Self}}
 		}
 		p, parts := s.queue.datagram(&s.cfg, head...)
@@ -143,9 +138,15 @@ func (s *Sender) transmit(now time.Time) {
 			}
 			if !m.begun && !m.closed && m.dynamic.ready() {
 				m.begun = true
-				s.out.record(bucketBegun, messageKey(m.id), []byte{})
+				if !m.batch {
+					s.out.record(bucketBegun, messageKey(m.id), []byte{})
+				}
+			}
+			if m.handedAll == 0 && len(m.numbers) == 0 {
+				m.handedAll = s.channel.handed
 			}
 			for _, pdu := range part.pdus {
+				aired(s, pdu)
 				s.stats.sent(pdu, m.left(pdu, end))
 			}
 			if m.idle() {
@@ -207,6 +208,7 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 		m.first, m.firstEnd = false, end
 	}
 	m.passEnd, m.putOff = end, 0
+	m.wakes, m.whole = false, false
 	s.await(end, m)
 	if again := m.rides; !again && m.polls == 0 && s.cfg.Hears && m.priority >= alarm && m.total() == 1 && s.floor.taken(end, &s.cfg) {
 		s.urgent.goesAgain(m)
@@ -272,11 +274,7 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 			d.dueAt = at
 			continue
 		}
-		vain := m.polls
-		if s.cfg.Pair { // it has spoken of other messages since: nothing is wrong with the link
-			vain = min(vain, d.peer.unanswered)
-		}
-		d.dueAt = end.Add((wait + s.late) << min(max(vain-1, 0), 6))
+		d.dueAt = end.Add((wait + s.late) << min(max(m.polls-1, 0), 6))
 	}
 }
 
@@ -295,7 +293,7 @@ func (s *Sender) expire(now time.Time, m *outgoing) {
 		s.repair(m)
 	case due.Reached(now, m.repeatAt):
 		s.repeat(m)
-	case s.stillTalks(now, m):
+	case stillTalks(s, now, m), goesWhole(s, m):
 	default:
 		s.poll(now, m)
 	}
@@ -303,7 +301,7 @@ func (s *Sender) expire(now time.Time, m *outgoing) {
 }
 
 // stillTalks puts off a question for answers that wait until this node pauses.
-func (s *Sender) stillTalks(now time.Time, m *outgoing) bool {
+func stillTalks(s *Sender, now time.Time, m *outgoing) bool {
 	if !s.cfg.waitsForPause() || m.carry != carryCheap || m.polls > 0 || m.passEnd.IsZero() {
 		return false
 	}
@@ -341,7 +339,7 @@ func (s *Sender) repair(m *outgoing) {
 	// More shards than the worst receiver lacks: a fifth, as what was lost tells of what will be, and one more each round.
 	// A shard costs a fifth of the turn that it may save.
 	spare := most/5 + min(m.rounds-1, 8)
-	if s.cfg.plansFor(m) && m.dests.active() > few { // one of many loses it again
+	if s.cfg.plansFor(m) && m.dests.active() > few && !s.floor.shared() { // one of many loses it again
 		spare++
 	}
 	s.pass(m, (*destination).answers, m.orParity(&s.cfg, union.numbers(), most+spare))

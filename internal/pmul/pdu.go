@@ -88,6 +88,7 @@ type (
 		Extra        bool  // PDU_Type 0x12 or 0x18
 		FEC          *FEC  // PDU_Type 0x08 or 0x18
 		Plan         *Plan // compact coding: the message is coded
+		Batch        bool  // compact coding: it is of several messages (batch.go)
 		AtOnce       bool  // compact coding, with all of a short message behind it: it goes again, and is acknowledged at once
 	}
 	// Plan is what the Address_PDU of a coded message has more, in the compact coding only.

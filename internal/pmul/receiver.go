@@ -65,7 +65,9 @@ type incoming struct {
 	fragments map[uint16][]byte
 	parity    map[uint16][]byte // shards by index
 	coding
-	last     int // octets of the last fragment, as the Plan says; 0: unknown
+	batch    bool
+	opened   opening // of a batch
+	last     int     // octets of the last fragment, as the Plan says; 0: unknown
 	octets   int
 	reported uint16    // highest number of the last missing list
 	top      uint16    // highest number that came
@@ -90,7 +92,7 @@ type finished struct {
 	coding
 	key    Key
 	nodes  int
-	total  uint16
+	total  uint16 // 0: it came in a batch, and its Address_PDU has not come
 	forget time.Time
 	ackAt  time.Time // zero: none is due
 	train  bool      // it was one of a train
@@ -175,7 +177,7 @@ func (r *Receiver) Step(now time.Time, ev Event) Output {
 	case EMCON:
 		r.emcon(now, ev.Silent)
 	case Ride:
-		r.ride(ev.Octets)
+		r.ride(now, ev.Octets)
 	case PDU:
 		r.stats.PassedBy++
 	}
@@ -276,6 +278,10 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 			return
 		}
 		r.out.record(bucketFragment, fragmentKey(m.key, n), b)
+		if m.batch && !unpack(r, now, m) {
+			r.drop(m)
+			return
+		}
 	}
 	if r.planned(m.coded) {
 		r.follow(now, m, m.left)
@@ -313,18 +319,24 @@ func (r *Receiver) jitter(nodes int) time.Duration {
 
 // complete joins the fragments. The message is durable before its Ack_PDU leaves: Deliver and Records go before Send.
 func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
-	payload := make([]byte, 0, m.octets)
-	for n := 1; n <= int(m.total); n++ {
-		payload = append(payload, m.fragments[uint16(n)]...)
+	readable := true
+	if m.batch {
+		readable = unpack(r, now, m)
+	} else {
+		payload := make([]byte, 0, m.octets)
+		for n := 1; n <= int(m.total); n++ {
+			payload = append(payload, m.fragments[uint16(n)]...)
+		}
+		r.out.Deliver = append(r.out.Deliver, Message{m.key, m.priority, m.expiry, m.sequence, payload})
+		r.stats.Delivered++
 	}
-	r.out.Deliver = append(r.out.Deliver, Message{m.key, m.priority, m.expiry, m.sequence, payload})
-	r.stats.Delivered++
 	delete(m.fragments, last) // it was never in the journal
 	r.drop(m)
-	f := &finished{key: m.key, coding: m.coding, nodes: m.nodes, total: m.total, forget: due.Earliest(r.cfg.over(now, m.expiry).Add(r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
-	r.done[m.key] = f
-	r.used(m.key.Source).remembered++
-	f.owed = r.silent
+	if !readable {
+		return
+	}
+	f := remember(r, now, m.key, m.expiry)
+	f.coding, f.nodes, f.total, f.owed = m.coding, m.nodes, m.total, r.silent
 	r.out.record(bucketDone, keyOctets(f.key), f.encode())
 	if r.lately != nil {
 		r.lately.add(m.key)
@@ -335,6 +347,9 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	u := r.used(m.key.Source)
 	late := m.sequence <= u.sequence // it went again, and the sender waits for our word
 	gap := r.gap(m)
+	if u := r.used(m.key.Source); m.batch {
+		u.sequence = max(u.sequence, m.opened.last.Sequence)
+	}
 	if r.planned(m.coded) {
 		r.owing[f.key] = f
 		r.turnOf(now, f, m.left, true)
@@ -474,9 +489,11 @@ func (r *Receiver) deadline() {
 		r.out.wake(due.Latest(f.ackAt, r.company))
 	}
 	for _, m := range r.in {
-		r.out.wake(m.nackAt)
-		r.out.wake(m.idleAt)
-		r.out.wake(m.askAt)
+		at := due.Earliest(m.nackAt, due.Earliest(m.idleAt, m.askAt))
+		if r.planned(m.coded) && !at.IsZero() {
+			at = due.Latest(at, r.company)
+		}
+		r.out.wake(at)
 	}
 }
 

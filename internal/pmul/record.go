@@ -9,7 +9,7 @@ import (
 
 // Buckets of the journal. Keys and values are octets in the order written below, big-endian.
 const (
-	bucketIncoming = "pmul-in"    // source, message: priority, total, expiry, sequence, destinations named, of coded ones the octets of the last fragment
+	bucketIncoming = "pmul-in"    // source, message: priority, total, expiry, sequence, destinations named, of coded ones the octets of the last fragment, of batches 1
 	bucketFragment = "pmul-frag"  // source, message, number: the fragment
 	bucketParity   = "pmul-fec"   // source, message, index: octets of the last fragment, the shard
 	bucketDone     = "pmul-done"  // source, message: total, destinations named, forget, owed
@@ -55,8 +55,11 @@ func (m *incoming) encode() []byte {
 	b = appendTime(b, m.expiry)
 	b = binary.BigEndian.AppendUint32(b, m.sequence)
 	b = binary.BigEndian.AppendUint16(b, uint16(min(m.nodes, 1<<16-1)))
-	if m.coded {
+	if m.coded || m.batch {
 		b = binary.BigEndian.AppendUint16(b, uint16(m.last))
+	}
+	if m.batch {
+		return append(b, 1)
 	}
 	return b
 }
@@ -79,13 +82,14 @@ func (r *Receiver) restore(journal []Record) error {
 		k, v := rec.Key, rec.Value
 		switch rec.Bucket {
 		case bucketIncoming:
-			if len(k) != 8 || len(v) != 17 && len(v) != 19 { // of version 0.1 all have 17
+			if len(k) != 8 || len(v) != 17 && len(v) != 19 && (len(v) != 20 || v[19] != 1) { // of version 0.1 all have 17
 				return bad
 			}
 			m := &incoming{key: keyAt(k), priority: v[0], total: binary.BigEndian.Uint16(v[1:]), expiry: timeAt(v[3:]),
 				sequence: binary.BigEndian.Uint32(v[11:]), nodes: int(binary.BigEndian.Uint16(v[15:])), fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}}
-			if len(v) == 19 {
-				m.coded, m.last = true, int(binary.BigEndian.Uint16(v[17:]))
+			if len(v) >= 19 {
+				m.last = int(binary.BigEndian.Uint16(v[17:]))
+				m.coded, m.batch = m.last > 0, len(v) == 20
 			}
 			r.in[m.key] = m
 			r.used(m.key.Source).incoming++

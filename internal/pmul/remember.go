@@ -40,6 +40,14 @@ func (r *Receiver) wakeUp(now time.Time) {
 	}
 }
 
+// remember notes that a message is complete here.
+func remember(r *Receiver, now time.Time, key Key, expiry time.Time) *finished {
+	f := &finished{key: key, total: 1, forget: due.Earliest(r.cfg.over(now, expiry).Add(r.cfg.ClockError), now.Add(r.cfg.RememberFor))}
+	r.done[key] = f
+	r.used(key.Source).remembered++
+	return f
+}
+
 // forget lets go of messages that were delivered.
 func (r *Receiver) forget(list []Key) {
 	for _, key := range list {

@@ -44,6 +44,9 @@ func (s *Sender) exchange(now time.Time, ev Replace) error {
 	case s.octets-m.octets+len(ev.Payload) > s.cfg.Limits.Octets:
 		return fmt.Errorf("pmul: %d octets: %w", s.octets, ErrFull)
 	default:
+		if m.in != nil {
+			leave(s, m)
+		}
 		s.queue.remove(m)
 		s.octets -= m.octets
 		m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload)))

@@ -44,6 +44,7 @@ const few = 4
 type Sender struct {
 	cfg      Config
 	silent   bool
+	batches  bool // all nodes know them
 	numbers  numbering
 	messages map[MessageID]*outgoing
 	octets   int
@@ -95,7 +96,7 @@ func (s *Sender) Messages() []MessageID { return slices.Sorted(maps.Keys(s.messa
 // Progress is how much of a message that has not ended a node is known to have, and of how many fragments; sent is how
 // many have been on the air. Fragments are 0 for a message that is not held.
 func (s *Sender) Progress(id MessageID, n NodeID) (has, sent, fragments int) {
-	m := s.messages[id]
+	m := carrying(s, id)
 	if m == nil {
 		return 0, 0, 0
 	}
@@ -156,9 +157,9 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 	case RejectPDU:
 		s.rejected(now, ev)
 	case DataPDU:
-		s.twin(ev.Source)
+		twin(s, ev.Source)
 	case AddressPDU:
-		s.twin(ev.Source)
+		twin(s, ev.Source)
 		if ev.Priority >= alarm {
 			s.urgent.heard = now
 			s.floor.until = s.floor.until.Add(2 * s.cfg.Turnaround) // it broke this node's turn, if it has one
@@ -181,7 +182,7 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 	return s.out
 }
 
-func (s *Sender) twin(source NodeID) {
+func twin(s *Sender, source NodeID) {
 	if source == s.cfg.Self {
 		s.stats.Twin++
 	} else {
@@ -236,6 +237,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 		m.dynamic = &negotiation{}
 	}
 	m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload)))
+	m.atOnce = ev.AtOnce
 	m.prompt = ev.AtOnce && s.cfg.Hears && len(ev.To) > few && m.total() == 1 // of few, acknowledgements do not wait for long
 	for _, n := range ev.To {
 		p := s.peer(n)
@@ -383,7 +385,7 @@ func (s *Sender) peerEMCON(now time.Time, n NodeID, silent bool) {
 	s.out.record(bucketNode, nodeKey(keyPeerSilent, n), []byte{1})
 	for _, id := range s.Messages() {
 		m := s.messages[id]
-		if d := m.dests.of(n); d != nil && !m.once && d.lacks() && m.begun && m.idle() && m.repeatAt.IsZero() {
+		if d := m.dests.of(n); d != nil && !m.once && m.in == nil && d.lacks() && m.begun && m.idle() && m.repeatAt.IsZero() {
 			m.repeatAt = now // the node went silent before it could say that it lacks it
 			s.arm(m)
 		}

@@ -32,6 +32,7 @@ type node struct {
 	journal   map[string]pmul.Record
 	delivered map[pmul.Key]time.Time // durable with the journal
 	payload   map[pmul.Key][]byte
+	got       map[pmul.Key]pmul.Message
 	order     []pmul.Key
 	accepted  []pmul.Accepted
 	fates     []pmul.Fate
@@ -59,6 +60,8 @@ type world struct {
 	crash   float64
 	crashes int
 	down    time.Duration
+	dies    func(n *node) (before, after bool)     // whether it is killed in this Step, before the commit or after it; nil: as crash has it
+	batches bool                                   // all nodes know batches
 	tap     func(from, to *node, data []byte) bool // false: the datagram is lost
 	sent    func(from *node, data []byte)
 	packet  func(p pmul.Packet, data []byte)
@@ -68,11 +71,12 @@ type world struct {
 }
 
 type setup struct {
-	nodes  int
-	p      profile.Profile
-	coding pmul.Coding
-	seed   uint64
-	change func(*pmul.Config)
+	nodes   int
+	p       profile.Profile
+	coding  pmul.Coding
+	seed    uint64
+	change  func(*pmul.Config)
+	batches bool
 }
 
 func load(t testing.TB, name string) profile.Profile {
@@ -86,14 +90,14 @@ func load(t testing.TB, name string) profile.Profile {
 
 func newWorld(t testing.TB, s setup) *world {
 	t.Helper()
-	w := &world{t: t, now: epoch, rng: rand.New(rand.NewPCG(s.seed, 142))}
+	w := &world{t: t, now: epoch, rng: rand.New(rand.NewPCG(s.seed, 142)), batches: s.batches}
 	if s.coding == pmul.Compact {
 		w.seal = sealOctets
 	}
 	link := linkemu.Config{Seed: s.seed}
 	for i := range s.nodes {
 		n := &node{id: pmul.NodeID(0x0a4d0001 + i), name: fmt.Sprintf("node%d", i), journal: map[string]pmul.Record{},
-			delivered: map[pmul.Key]time.Time{}, payload: map[pmul.Key][]byte{}, joined: map[pmul.GroupAddr]bool{}}
+			delivered: map[pmul.Key]time.Time{}, payload: map[pmul.Key][]byte{}, got: map[pmul.Key]pmul.Message{}, joined: map[pmul.GroupAddr]bool{}}
 		if s.coding == pmul.Compact {
 			n.id = pmul.NodeID(i + 1)
 		}
@@ -127,6 +131,7 @@ func (w *world) start(n *node) {
 	if n.sender, err = pmul.NewSender(n.cfg, records); err != nil {
 		w.t.Fatal(err)
 	}
+	n.sender.Batch(w.batches)
 	if n.receiver, err = pmul.NewReceiver(n.cfg, records); err != nil {
 		w.t.Fatal(err)
 	}
@@ -172,7 +177,11 @@ func (w *world) receiveStep(n *node, ev pmul.Event) {
 // act commits, then does the rest; a kill -9 may come before, or between.
 func (w *world) act(n *node, out pmul.Output) {
 	crash := len(out.Records) > 0 && w.crash > 0 && w.rng.Float64() < w.crash
-	if crash && w.rng.IntN(2) == 0 {
+	before := crash && w.rng.IntN(2) == 0
+	if w.dies != nil {
+		before, crash = w.dies(n)
+	}
+	if before {
 		w.kill(n)
 		return
 	}
@@ -189,7 +198,7 @@ func (w *world) act(n *node, out pmul.Output) {
 			n.twice++
 		}
 		n.delivered[m.Key] = w.now
-		n.payload[m.Key] = m.Payload
+		n.payload[m.Key], n.got[m.Key] = m.Payload, m
 		n.order = append(n.order, m.Key)
 	}
 	n.fates = append(n.fates, out.Fates...) // as the journal has them
@@ -241,6 +250,9 @@ func (w *world) act(n *node, out pmul.Output) {
 		if p.Port == pmul.AckPort {
 			n.acks++
 			n.ackOctets += f.Octets
+			if n.cfg.Hears {
+				w.sendStep(n, pmul.Busy{By: n.id, Air: profile.Airtime(f.Octets, n.cfg.RateBps)})
+			}
 		}
 		w.air(f)
 	}
@@ -292,6 +304,9 @@ func (w *world) arrive(from, to *node, data []byte) {
 	if err != nil {
 		w.t.Fatalf("%v from %s to %s: %x", err, from.name, to.name, data)
 	}
+	if to.cfg.Hears {
+		w.sendStep(to, pmul.Busy{By: from.id, Air: profile.Airtime(len(data)+to.cfg.Overhead, to.cfg.RateBps)})
+	}
 	for _, p := range pdus {
 		switch p := p.(type) {
 		case pmul.AckPDU:
@@ -304,7 +319,7 @@ func (w *world) arrive(from, to *node, data []byte) {
 			}
 			w.sendStep(to, p)
 			w.receiveStep(to, p)
-		case pmul.RequestPDU, pmul.RejectPDU:
+		case pmul.RequestPDU, pmul.RejectPDU, pmul.TurnPDU:
 			w.sendStep(to, p)
 		default:
 			w.receiveStep(to, p)

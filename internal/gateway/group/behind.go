@@ -22,17 +22,12 @@ func (c *Carrier) copies(now time.Time, packet pmul.Packet, body []byte) {
 
 // concerns says that a PDU is about a message to or from a peer.
 func (c *Carrier) concerns(pdu pmul.PDU, p *mail.Peer) bool {
-	to := func(id pmul.MessageID) bool {
-		m := c.out[id]
-		return m != nil && m.For(p.ID) != nil
-	}
 	switch pdu := pdu.(type) {
-	case pmul.DataPDU:
-		return to(pdu.Message)
-	case pmul.AddressPDU:
-		return to(pdu.Message)
-	case pmul.ParityPDU:
-		return to(pdu.Message)
+	case pmul.DataPDU, pmul.AddressPDU, pmul.ParityPDU:
+		return slices.ContainsFunc(c.sender.Parts(pdu), func(part pmul.Part) bool {
+			m := c.out[part.Message]
+			return m != nil && m.For(p.ID) != nil
+		})
 	case pmul.AckPDU:
 		return slices.ContainsFunc(pdu.Entries, func(e pmul.AckEntry) bool { return e.Source == pmul.NodeID(p.ID) })
 	}

@@ -3,6 +3,7 @@ package group
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,13 +88,12 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 	c.engine.DatagramOctets -= margin
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
-	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid() && len(cfg.Peers) > 1 // of two, one has nobody to wait for but the other
-	c.engine.Pair = cfg.Profile.Shared && cfg.Group.IsValid() && len(cfg.Peers) == 1
-	c.engine.AckGroup = cfg.Group.IsValid() // else a datagram to all is a copy to each
+	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid() // of two, one has nobody to wait for but the other
+	c.engine.AckGroup = cfg.Group.IsValid()                    // else a datagram to all is a copy to each
 	c.repeats = 1
 	if c.engine.Burst > 1 { // the first copy is often lost with the message
 		c.repeats = burstCopies
-		c.uncopied = !c.engine.Hears // one receiver's acknowledgement tells as much as two copies, for less air
+		c.uncopied = !c.engine.Hears || len(cfg.Peers) == 1 // one receiver's acknowledgement tells as much as two copies, for less air
 	}
 	for _, p := range cfg.Peers {
 		c.engine.Peers = append(c.engine.Peers, pmul.NodeID(p.ID))
@@ -110,7 +110,7 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 	if c.sender, err = pmul.NewSender(c.engine, journal); err != nil {
 		return nil, err
 	}
-	if c.engine.RateBps > 0 && (c.engine.Hears || c.engine.Pair) {
+	if c.engine.RateBps > 0 && c.engine.Hears {
 		c.rate = pmul.NewRate(c.engine.RateBps, c.engine.Jitter)
 	}
 	c.receiver, err = pmul.NewReceiver(c.engine, journal)
@@ -211,6 +211,7 @@ func (c *Carrier) stepSender(now time.Time, ev pmul.Event) { c.step(now, ev, nil
 
 // step steps the sender; s is the message that a Submit or Replace is about.
 func (c *Carrier) step(now time.Time, ev pmul.Event, s *submission) {
+	c.sender.Batch(!slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Gone && !p.Handshake.Ahead }))
 	out := c.sender.Step(now, ev)
 	for _, a := range out.Accepted {
 		c.answer = a
@@ -232,7 +233,7 @@ func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
 	c.dues[1] = out.Deadline
 	before := c.Air.Free
 	c.apply(now, out)
-	if (c.engine.Hears || c.engine.Pair) && len(out.Send) > 0 {
+	if c.engine.Hears && len(out.Send) > 0 {
 		c.acknowledged = now
 		c.stepSender(now, pmul.Busy{By: c.engine.Self, Air: c.Air.Free.Sub(due.Latest(before, now))})
 	}
@@ -244,7 +245,7 @@ func (c *Carrier) OnAir(now time.Time, p *mail.Peer, octets int) {
 	if octets > ackMost {
 		c.loud = now
 	}
-	if c.engine.Hears || c.engine.Pair {
+	if c.engine.Hears {
 		c.stepSender(now, pmul.Busy{By: pmul.NodeID(p.ID), Air: profile.Airtime(c.heard, c.rateBps())})
 	}
 }
@@ -300,7 +301,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		c.Services.Drop("p_mul")
 		return true
 	}
-	c.learnRate(now, p, pdus)
+	learnRate(c, now, p, pdus)
 	kind := mail.Payload
 	for _, pdu := range pdus { // whose turn it is counts before an acknowledgement that is owed could break it
 		switch pdu := pdu.(type) {
@@ -330,7 +331,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 }
 
 // learnRate takes what the datagram shows that is being taken of the rate of the channel.
-func (c *Carrier) learnRate(now time.Time, p *mail.Peer, pdus []pmul.PDU) {
+func learnRate(c *Carrier, now time.Time, p *mail.Peer, pdus []pmul.PDU) {
 	octets := c.heard
 	c.heard = 0
 	if c.rate == nil || octets == 0 || !c.rate.Heard(now, pmul.NodeID(p.ID), octets, pdus) {

@@ -2,12 +2,14 @@ package group
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
 	"aldis/internal/gateway/mail"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/envelope"
+	"aldis/internal/link/profile"
 	"aldis/internal/pmul"
 	"aldis/internal/site"
 )
@@ -23,6 +25,9 @@ func TestOnly(t *testing.T) {
 		out: map[pmul.MessageID]*mail.Message{state: {}, payload: {Content: envelope.Message{Payload: &site.Message{}}}},
 	}
 	c.engine.Hears = true
+	var err error
+	c.sender, err = pmul.NewSender(c.engine, nil)
+	check.NoError(check.Fatal(t), err)
 	for id := uint16(2); id <= 4; id++ {
 		c.peers[id] = mail.NewPeer(id, "", addr, nil, false)
 	}
@@ -59,4 +64,37 @@ func TestOnly(t *testing.T) {
 		}
 		check.Equal(t, tt.name, got, tt.want)
 	}
+}
+
+// A batch of state is charged to what its first message is, and goes to the one peer that it is for; a batch in which an application says
+// something is payload.
+func TestBatchIsCharged(t *testing.T) {
+	radio, err := profile.Load("hf-2400", nil)
+	check.NoError(check.Fatal(t), err)
+	addr := netip.MustParseAddrPort("10.77.0.2:4711")
+	c := &Carrier{Config: Config{Proven: func() int { return 60 }}, peers: map[uint16]*mail.Peer{2: mail.NewPeer(2, "", addr, nil, false)}, out: map[pmul.MessageID]*mail.Message{}}
+	c.engine = pmul.ConfigFor(radio, 1, pmul.Compact, 20, nil)
+	c.engine.Hears, c.engine.FirstMessage = true, 1
+	c.sender, err = pmul.NewSender(c.engine, nil)
+	check.NoError(check.Fatal(t), err)
+	c.sender.Batch(true)
+	now := time.Unix(1_800_000_000, 0)
+	c.sender.Step(now, pmul.EMCON{Silent: true})
+	for range 3 {
+		a := c.sender.Step(now, pmul.Submit{Payload: make([]byte, 300), To: []pmul.NodeID{2}, Expires: now.Add(time.Hour)}).Accepted
+		c.out[a[0].Message] = &mail.Message{Content: envelope.Message{Items: []site.Item{{Kind: site.Document}}}}
+	}
+	out := c.sender.Step(now, pmul.EMCON{Silent: false})
+	check.True(check.Fatal(t), "a datagram", len(out.Send) > 0)
+	first := out.Send[0]
+	first.PDUs = slices.DeleteFunc(first.PDUs, func(pdu pmul.PDU) bool { _, turn := pdu.(pmul.TurnPDU); return turn })
+	batch := first.PDUs[0].(pmul.AddressPDU)
+	check.True(t, "a batch of three", batch.Batch && len(c.sender.Parts(batch)) == 3)
+	check.Equal(t, "what it is charged to", c.kindOf(first.PDUs), mail.Advertisement)
+	check.True(t, "it goes to one peer", c.only(first) == c.peers[2])
+	for _, part := range c.sender.Parts(batch)[1:] {
+		c.out[part.Message] = &mail.Message{Content: envelope.Message{Payload: &site.Message{}}}
+	}
+	check.Equal(t, "what it is charged to with a payload in it", c.kindOf(first.PDUs), mail.Payload)
+	check.True(t, "it goes to all", c.only(first) == nil)
 }

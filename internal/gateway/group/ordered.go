@@ -149,12 +149,16 @@ func (c *Carrier) aired(to uint16, pdus []pmul.PDU) {
 	for _, pdu := range pdus {
 		switch pdu := pdu.(type) {
 		case pmul.DataPDU:
-			note(pdu.Message, len(pdu.Fragment), pdu.Number <= c.highest[pdu.Message])
-			if c.out[pdu.Message] != nil {
-				c.highest[pdu.Message] = max(c.highest[pdu.Message], pdu.Number)
+			for _, p := range c.sender.Parts(pdu) {
+				note(p.Message, p.Octets, pdu.Number <= c.highest[p.Message])
+				if c.out[p.Message] != nil {
+					c.highest[p.Message] = max(c.highest[p.Message], pdu.Number)
+				}
 			}
 		case pmul.ParityPDU:
-			note(pdu.Message, len(pdu.Shard), true)
+			for _, p := range c.sender.Parts(pdu) {
+				note(p.Message, p.Octets, true)
+			}
 		}
 	}
 	for _, id := range order {

@@ -20,8 +20,10 @@ type acks struct {
 }
 
 // Hello says in Seen the low 16 bits of the highest Message_Sequence_Number that had come from a peer when this start began. What has
-// come since does not show what was lost before.
-func (c *Carrier) Hello(p *mail.Peer, h *frame.Hello) { h.Seen = uint16(c.orders[p.ID].begun) }
+// come since does not show what was lost before. It also says that this node knows batches (pmul.Sender.Batch).
+func (c *Carrier) Hello(p *mail.Peer, h *frame.Hello) {
+	h.Seen, h.Segments, h.Ahead = uint16(c.orders[p.ID].begun), true, true
+}
 
 // highest is the highest Message_Sequence_Number that has come.
 func (o *order) highest() uint32 {

@@ -126,14 +126,14 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
 	c.Air.Sent(now, c.Profile, len(data), c.rateBps())
 	lone := now.Sub(c.used) >= c.Profile.CopyAfter && now.Sub(c.loud) >= c.Profile.AckDelay // else the next message tells of what was lost
-	forSilent := c.forSilent(packet.PDUs)
-	if forSilent {
+	silent := forSilent(c, packet.PDUs)
+	if silent {
 		lone = now.Sub(c.used) >= c.Profile.AckDelay
 	}
 	c.used = now
 	if whole(packet.PDUs) && !c.fleeting(packet.PDUs) && (c.repeats == 1 || lone && c.kindOf(packet.PDUs) == mail.Payload) {
 		times := c.times(packet.PDUs)
-		c.Air.KeepCopy(c.Profile, addr, data, c.peers[to], l, long, times, forSilent)
+		c.Air.KeepCopy(c.Profile, addr, data, c.peers[to], l, long, times, silent)
 	}
 	c.Services.Send(addr, data)
 }
@@ -159,7 +159,7 @@ func (c *Carrier) times(pdus []pmul.PDU) int {
 }
 
 // forSilent says that a datagram is for a peer that has announced its silence, among others.
-func (c *Carrier) forSilent(pdus []pmul.PDU) bool {
+func forSilent(c *Carrier, pdus []pmul.PDU) bool {
 	return slices.ContainsFunc(pdus, func(pdu pmul.PDU) bool {
 		a, _ := pdu.(pmul.AddressPDU)
 		return slices.ContainsFunc(a.Destinations, func(d pmul.Destination) bool { return c.silent[uint16(d.Node)] })
@@ -173,7 +173,7 @@ func (c *Carrier) fleeting(pdus []pmul.PDU) bool {
 		if !ok {
 			return false
 		}
-		m := c.out[data.Message]
+		m := c.out[data.Message] // of a batch there is none, and of a message that expires soon none in it
 		return m == nil || m.Content.Payload == nil || !m.Content.Payload.Fleeting
 	})
 }
@@ -196,20 +196,28 @@ func whole(pdus []pmul.PDU) bool {
 	return false
 }
 
-// kindOf is what a datagram is charged to: what its message is, or acknowledgement.
+// kindOf is what a datagram is charged to: what its message is, or of a batch the first of them unless another is of an application; or
+// acknowledgement.
 func (c *Carrier) kindOf(pdus []pmul.PDU) mail.Kind {
-	of := func(id pmul.MessageID) mail.Kind {
-		if m := c.out[id]; m != nil && m.Content.Payload == nil {
-			return mail.KindOf(m.Content.Items)
+	of := func(pdu pmul.PDU) mail.Kind {
+		kind := mail.Payload
+		for i, part := range c.sender.Parts(pdu) {
+			m := c.out[part.Message]
+			if m == nil || m.Content.Payload != nil {
+				return mail.Payload
+			}
+			if i == 0 {
+				kind = mail.KindOf(m.Content.Items)
+			}
 		}
-		return mail.Payload
+		return kind
 	}
 	for _, pdu := range pdus {
 		switch pdu := pdu.(type) {
 		case pmul.DataPDU:
-			return of(pdu.Message)
+			return of(pdu)
 		case pmul.AddressPDU:
-			return of(pdu.Message)
+			return of(pdu)
 		case pmul.ParityPDU:
 			return mail.Repair
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -83,10 +84,14 @@ func TestReplayCommand(t *testing.T) {
 	if code, _, errs := call(synthCommand, "blue-game", "--run", "5", "--content", "random", "-o", random); code != 0 {
 		t.Fatal(errs)
 	}
-	code, out, errs = call(replayCommand, random, "--profile", "hf-300")
+	hf300, err := os.ReadFile("../../../profiles/hf-300.toml")
+	check.NoError(check.Fatal(t), err)
+	slow := filepath.Join(t.TempDir(), "slow.toml") // hf-300 itself carries it in the end
+	check.NoError(check.Fatal(t), os.WriteFile(slow, bytes.Replace(hf300, []byte("rate_bps = 300 "), []byte("rate_bps = 75 "), 1), 0o600))
+	code, out, errs = call(replayCommand, random, "--profile", slow)
 	check.Equal(t, "code", code, 1)
 	check.Contains(t, "errs", errs, "cannot carry the trace")
-	check.Contains(t, "errs", errs, "the link takes 300")
+	check.Contains(t, "errs", errs, "the link takes 75")
 	check.Contains(t, "out", out, "partial")
 }
 

@@ -143,6 +143,7 @@ var everyFrame = []frame.Frame{
 	frame.Ack{Queue: frame.Bulk, Cumulative: 0x1234, Bitmap: []byte{0x02, 0x80}},
 	frame.Greeting{Store: 0xa1b2c3d5, Stream: 1, Digest: 0x99aabbcd, Model: 0x7789, Forgot: 10, Roster: 514, Mark: 0xf3f4, Corpus: 0xe9eaebec, First: [frame.Queues]uint16{21, 22}, Starts: true, More: true, Members: []frame.Member{
 		{ID: 2, HeardIncarnation: 0x11223344, Stream: 2, HeardStream: 6, Seen: 1287, Asks: true, Blank: true}, {ID: 300, Apart: true}}},
+	frame.Greeting{Store: 0xa1b2c3d5, Stream: 1, Forgot: 11, Ahead: true, Roster: 514, Mark: 0xf3f4, Corpus: 0xe9eaebec, First: [frame.Queues]uint16{21, 22}},
 	frame.Probe{ID: 7},
 	frame.Answer{ID: 8},
 	frame.LinkProbe{Body: []byte{2, 7, 3, 20, 9, 30, 0, 0}},
@@ -310,6 +311,10 @@ func TestDissectorOfCarriers(t *testing.T) {
 		{packed(pmul.AddressPDU{Source: 2, Message: 300, Total: 20, Expiry: expiry, MAP: pmul.NotFirst, Plan: &pmul.Plan{Last: 100, Follow: 21},
 			Destinations: []pmul.Destination{{Node: 3, Sequence: 44}}}),
 			"pmul.type=2 message=300 total=20 " + expires + " map=0x80 plan.last=100 plan.follow=21 destinations=1 destination.node=3 destination.sequence=44"},
+		{packed(pmul.AddressPDU{Source: 2, Message: 306, Total: 2, Expiry: expiry, Batch: true, Plan: &pmul.Plan{Last: 100, Follow: 2}, Destinations: []pmul.Destination{{Node: 3, Sequence: 44}}}),
+			"pmul.type=2 message=306 total=2 " + expires + " map=0x01 batch=1 plan.last=100 plan.follow=2 destinations=1"},
+		{packed(pmul.AddressPDU{Source: 2, Message: 307, Total: 2, Expiry: expiry, MAP: pmul.NotLast, Destinations: []pmul.Destination{{Node: 3, Sequence: 44}}}),
+			"pmul.type=2 message=307 total=2 " + expires + " map=0x40 batch=0 destinations=1"},
 		{packed(pmul.DiscardPDU{Source: 2, Message: 301}), "pmul.type=3 message=301"},
 		{packed(pmul.AddressPDU{Source: 2, Message: 302, Total: 1, Expiry: expiry, Destinations: []pmul.Destination{{Node: 3, Sequence: 45}}},
 			pmul.DataPDU{Source: 2, Message: 302, Number: 1, Fragment: []byte{1}}, pmul.ParityPDU{Source: 2, Message: 300, Index: 2, Left: 5, Shard: []byte{0xee}}),

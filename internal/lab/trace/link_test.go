@@ -354,6 +354,45 @@ func TestLinkPMul(t *testing.T) {
 	checkLinkTimeline(t, l, 2)
 }
 
+// A batch of P_Mul is read message by message, and one Ack_PDU is for all of them. Of one that is cut short what there is is read, and
+// that is said.
+func TestLinkBatch(t *testing.T) {
+	list, a, b := conversation(t, 1, 2)
+	a.list, b.list = &list, &list
+	var payload []byte
+	for i, body := range [][]byte{track(t, "first", 1, true), track(t, "second", 1, false), track(t, "third", 1, false)} {
+		head := []byte{1, 1, 0} // behind the one before: Message_ID, Message_Sequence_Number; expiry
+		if i == 0 {
+			head = []byte{20, 0, 0}
+		}
+		payload = append(binary.AppendUvarint(append(payload, head...), uint64(len(body))), body...)
+	}
+	send := func(id pmul.MessageID, payload []byte) {
+		address := pmul.AddressPDU{Total: 2, Source: 1, Message: id, Expiry: time.Unix(1_000_000, 0), Batch: true, Destinations: []pmul.Destination{{Node: 2, Sequence: 1}}}
+		for _, p := range [][]pmul.PDU{{address}, {pmul.DataPDU{Number: 1, Source: 1, Message: id, Fragment: payload[:50]}}, {pmul.DataPDU{Number: 2, Source: 1, Message: id, Fragment: payload[50:]}}} {
+			out, err := pmul.AppendCompact(nil, 1, 0, p...)
+			check.NoError(check.Fatal(t), err)
+			a.send(seal.Group, false, []string{"payload"}, frame.PMul{Body: out})
+		}
+	}
+	before := analyse(list, Options{Key: &linkKey}).Link
+	send(30, payload)
+	ack, err := pmul.AppendCompact(nil, 2, 1, pmul.AckPDU{Source: 2, Entries: []pmul.AckEntry{{Source: 1, Message: 30}}})
+	check.NoError(check.Fatal(t), err)
+	b.send(1, false, []string{"ack"}, frame.PMul{Body: ack})
+	r := analyse(list, Options{Key: &linkKey})
+	l := r.Link
+	check.Equal(t, "messages", l.Messages-before.Messages, 3)
+	check.Equal(t, "acknowledged", l.Acked-before.Acked, 3)
+	check.Equal(t, "unread", l.Unread, 0)
+	check.True(t, "no problem", len(r.Problems) == 0, r.Problems)
+	check.Contains(t, "the frames", fmt.Sprint(l.Frames), "p_mul Address_PDU of a batch")
+	send(40, payload[:len(payload)-3])
+	r = analyse(list, Options{Key: &linkKey})
+	check.Equal(t, "messages", r.Link.Messages-before.Messages, 5)
+	check.Contains(t, "problems", strings.Join(r.Problems, "\n"), "a batch of messages that cannot be read")
+}
+
 // checkLinkTimeline holds a timeline against the ledger; waiting is the most messages that wait in its last slot.
 func checkLinkTimeline(t *testing.T, l *LinkReport, waiting int64) {
 	t.Helper()

@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"cmp"
+
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/pmul"
@@ -21,6 +23,8 @@ type mulMessage struct {
 	id       pmul.MessageID
 	at       int64
 	total    int // Data_PDUs; 0: no Address_PDU seen
+	batch    bool
+	parts    int // messages of a batch that is whole
 	data     map[uint16][]byte
 	octets   int
 	kind     string               // the ledger's; empty: not whole yet
@@ -86,7 +90,7 @@ func (k *mulMessage) settle(m *mulSite, kind string) {
 	k.owed, k.data, k.octets = nil, nil, 0
 }
 
-// mul charges a frame of P_Mul as its sender does: to what its first message holds, to repair when that is a parity shard,
+// mul charges a frame of P_Mul as its sender does: to what its first message or batch holds, to repair when that is a parity shard,
 // else to acknowledgement.
 func (l *linkAnalyser) mul(d *direction, s *tcpSegment, f frame.PMul, octets int) {
 	pdus, err := pmul.ParseCompact(f.Body, pmul.NodeID(d.nodes.from), pmul.NodeID(d.nodes.to))
@@ -101,12 +105,15 @@ func (l *linkAnalyser) mul(d *direction, s *tcpSegment, f frame.PMul, octets int
 	for _, pdu := range pdus {
 		if _, turn := pdu.(pmul.TurnPDU); name == "" && (!turn || len(pdus) == 1) {
 			name = "p_mul " + pdu.Kind().String()
+			if a, _ := pdu.(pmul.AddressPDU); a.Batch {
+				name += " of a batch"
+			}
 		}
 		switch pdu := pdu.(type) {
 		case pmul.AddressPDU:
 			k := l.pmul.message(mulID{pdu.Source, pdu.Message}, s.at)
 			if pdu.Total > 0 {
-				k.total = int(pdu.Total)
+				k.total, k.batch = int(pdu.Total), pdu.Batch
 			}
 			about = first(about, k)
 			l.whole(pdu.Source, d, s, k)
@@ -162,8 +169,18 @@ func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *tcpSegment, k 
 		}
 		body = append(body, part...)
 	}
-	kind := "payload"
-	if len(body) > 0 {
+	list := []pmul.Message{{Key: pmul.Key{Source: source, Message: k.id}, Payload: body}}
+	if k.batch {
+		var err error
+		if list, err = pmul.Unpack(list[0]); err != nil {
+			l.a.damaged("a batch of messages that cannot be read", s.number, err)
+		}
+	}
+	kind := ""
+	for _, m := range list {
+		if len(m.Payload) == 0 {
+			continue
+		}
 		l.r.Messages++
 		flows := l.pmul.flows[source]
 		if flows == nil && len(l.pmul.flows) < maxWays {
@@ -171,9 +188,12 @@ func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *tcpSegment, k 
 			l.pmul.flows[source] = flows
 			l.pmul.before[source] = &envelope.Histories{}
 		}
-		kind = l.envelope(d, s, flows, body, l.pmul.before[source], uint64(k.id))
+		if one := l.envelope(d, s, flows, m.Payload, l.pmul.before[source], uint64(m.Message)); kind == "" || one == "payload" {
+			kind = one
+		}
 	}
-	k.settle(l.pmul, kind)
+	k.parts = len(list)
+	k.settle(l.pmul, cmp.Or(kind, "payload"))
 }
 
 // acknowledged notes messages that a receiver has whole.
@@ -183,7 +203,9 @@ func (l *linkAnalyser) acknowledged(pdu pmul.AckPDU, at int64) {
 		if k != nil && len(e.Missing) == 0 && !e.Cut && !k.answered {
 			k.answered = true
 			l.pmul.owing--
-			l.acked(at - k.at)
+			for range max(1, k.parts) {
+				l.acked(at - k.at)
+			}
 		}
 	}
 }
