@@ -57,7 +57,7 @@ func TestStarGreeting(t *testing.T) {
 }
 
 // TestFirstMessageOfAPair: two ships that have never met. The first message takes one round trip more than between ships that have, and
-// the greeting costs no other pair anything; then all is as between others. Who does not answer is asked, and then said to be missing.
+// the greeting costs no other pair anything; then all is as between others. A ship that does not answer is asked, and then said to be missing.
 func TestFirstMessageOfAPair(t *testing.T) {
 	const octets = 200
 	for _, link := range []string{"iridium-directip", "iridium-dialup", "iridium-certus-100", "geo-satcom-128k"} {

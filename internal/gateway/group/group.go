@@ -68,7 +68,7 @@ const (
 
 	// fewReceivers is up to how many receivers that is enough.
 	fewReceivers = 4
-	// ackMost is how many octets a datagram has at the most that is taken for acknowledgements.
+	// ackMost is the most octets of a datagram that counts as acknowledgements alone.
 	ackMost = 100
 
 	members pmul.GroupAddr = 1
