@@ -31,6 +31,10 @@ const (
 	wholeMost = 4
 	// behindMost bounds how far numbers of two messages of a batch lie apart.
 	behindMost = 1 << 12
+	// soleTurns is how many turns a batch takes where nobody else speaks.
+	soleTurns = 8
+	// turnOctets is the room that the fragments of a batch leave for a TurnPDU.
+	turnOctets = 8
 )
 
 // Batch says whether all nodes of the channel know batches. Until it is said, none goes out.
@@ -46,13 +50,6 @@ func batchOctets(s *Sender) int {
 	frames := int(turns * s.cfg.turnMost() / max(s.cfg.fullAir(), 1))
 	return min(max(2, frames), smallMost) * s.cfg.FragmentOctets()
 }
-
-const (
-	// soleTurns is how many turns a batch takes where nobody else speaks.
-	soleTurns = 8
-	// turnOctets is the room that the fragments of a batch leave for a TurnPDU.
-	turnOctets = 8
-)
 
 // gatherBatch makes a batch of the messages that go next, where they take more than one datagram.
 func gatherBatch(s *Sender, now time.Time) {
@@ -84,8 +81,6 @@ func gatherBatch(s *Sender, now time.Time) {
 	b := &outgoing{content: content{id: id, priority: first.priority, group: first.group, batch: true}, batched: batched{parts: some}, plan: true}
 	for _, m := range some {
 		b.expiry = due.Latest(b.expiry, m.expiry)
-	}
-	for _, m := range some {
 		m.sequence = m.dests.which((*destination).lacks)[0].sequence
 	}
 	payload := b.encodeParts(nil, 0)
@@ -236,8 +231,8 @@ func (o *opening) next(expiry time.Time) (ok bool, err error) {
 	return true, nil
 }
 
-// Unpack lists the messages of a batch: of the Address_PDU, with all octets as Payload. It is for who reads what others have sent;
-// Payloads alias it.
+// Unpack lists the messages of a batch: of the Address_PDU, with all octets as Payload. Tools that
+// read what others have sent call it; Payloads alias it.
 func Unpack(batch Message) (list []Message, err error) {
 	o := opening{b: batch.Payload, last: batch}
 	for len(o.b) > 0 {

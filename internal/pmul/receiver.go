@@ -347,7 +347,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	u := r.used(m.key.Source)
 	late := m.sequence <= u.sequence // it went again, and the sender waits for our word
 	gap := r.gap(m)
-	if u := r.used(m.key.Source); m.batch {
+	if m.batch {
 		u.sequence = max(u.sequence, m.opened.last.Sequence)
 	}
 	if r.planned(m.coded) {

@@ -88,8 +88,8 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 	c.engine.DatagramOctets -= margin
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
-	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid() // of two, one has nobody to wait for but the other
-	c.engine.AckGroup = cfg.Group.IsValid()                    // else a datagram to all is a copy to each
+	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid()
+	c.engine.AckGroup = cfg.Group.IsValid() // else a datagram to all is a copy to each
 	c.repeats = 1
 	if c.engine.Burst > 1 { // the first copy is often lost with the message
 		c.repeats = burstCopies

@@ -16,8 +16,8 @@ func (c *Carrier) greetsLate(l *peerLink) bool {
 	return c.Messages && !c.Shore && !l.Ashore && l.Handshake.Store == 0 && slices.ContainsFunc(c.order, func(l *peerLink) bool { return l.Ashore })
 }
 
-// holds says that what is for a peer waits until it has answered: before, it would take nothing but the HELLO. Who does not answer that may
-// be silent and know this node from an earlier store, and then takes what comes.
+// holds says that what is for a peer waits until the peer has answered: before, it would accept nothing but the HELLO. A peer that does
+// not answer may be silent and know this node from an earlier store. It then accepts what comes.
 func (c *Carrier) holds(l *peerLink) bool {
 	return l.Handshake.Tries() < heldTries && c.greetsLate(l)
 }
@@ -39,7 +39,7 @@ func (c *Carrier) talkers(to *peerLink) (f frame.Talkers, ok bool) {
 	return f, len(f.IDs) > 0
 }
 
-// hearTalkers greets those sites that were not greeted yet. That is all that a shore's word does.
+// hearTalkers greets the sites in the shore's list that this node has not greeted yet. The list has no other effect.
 func (c *Carrier) hearTalkers(now time.Time, from *peerLink, f frame.Talkers) mail.Kind {
 	for _, id := range f.IDs {
 		if l := c.links[id]; from.Ashore && l != nil && l.Handshake.Unmet {
