@@ -61,6 +61,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	}
 	m := &incoming{key: key, atOnce: p.AtOnce, priority: p.Priority, total: p.Total, expiry: p.Expiry, sequence: p.Destinations[mine].Sequence,
 		nodes: len(p.Destinations), batch: p.Batch, fragments: map[uint16][]byte{}, parity: map[uint16][]byte{}, until: r.cfg.over(now, p.Expiry)}
+	m.reads(p, mine)
 	if p.Plan != nil {
 		m.plan(&r.cfg, p, mine)
 	}
@@ -86,11 +87,19 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	}
 }
 
+// reads notes which message before it a message is read after.
+func (m *incoming) reads(p AddressPDU, mine int) {
+	if mine >= 0 && p.After > 0 && p.After <= m.sequence {
+		m.free, m.behind = true, m.sequence-p.After
+	}
+}
+
 // addressAgain takes a further Address_PDU of a message that is under way. mine is this node's place in it; negative: it has none.
 func (r *Receiver) addressAgain(now time.Time, m *incoming, p AddressPDU, mine int) {
 	if p.Total != m.total || !p.Expiry.Equal(m.expiry) || p.Plan != nil && m.last > 0 && int(p.Plan.Last) != m.last {
 		r.stats.Changed++ // the first stands: fragments that are held belong to it
 	}
+	m.reads(p, mine)
 	if p.Plan != nil && p.Total == m.total && m.plan(&r.cfg, p, mine) {
 		r.out.record(bucketIncoming, keyOctets(m.key), m.encode())
 		if r.recovered(m) { // shards that were here could not be used before

@@ -19,6 +19,7 @@ type (
 		Group    GroupAddr // 0: the group of the Config
 		Dynamic  bool      // ask for a group of its own first (p-mul 8); Group is then the first one asked for
 		Priority uint8     // the greater goes first
+		Source   string    // whose it is: the air is shared among sources, and messages of one are delivered in order
 		AtOnce   bool      // its receivers acknowledge it at once, if it is short and they are many on a shared channel
 		Expires  time.Time // rounded down to a second
 		Fleeting bool      // it is not repeated for silent nodes
@@ -75,6 +76,9 @@ type Message struct {
 	Expiry   time.Time
 	Sequence uint32 // Message_Sequence_Number: a gap tells of a message that never came
 	Payload  []byte
+	// Free: of those before it, it has to wait for none behind the one with the Message_Sequence_Number After. Compact coding only.
+	Free  bool
+	After uint32
 }
 
 // Accepted answers a Submit. Err is nil, or one of the errors of package pmul wrapped: then every recipient is refused.

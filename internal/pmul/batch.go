@@ -1,6 +1,7 @@
 package pmul
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -56,16 +57,21 @@ func gatherBatch(s *Sender, now time.Time) {
 	if !s.batches || !s.cfg.plans() || len(s.queue) < 2 || !s.queue[0].joins(nil) || !s.queue[0].dests.hears(now) {
 		return
 	}
-	var some []*outgoing
-	octets, limit := 0, batchOctets(s)
+	var waiting, some []*outgoing
 	for _, m := range s.queue {
-		if m.priority != s.queue[0].priority || len(some) == batchMost {
-			break
+		if m.priority == s.queue[0].priority && m.joins(nil) {
+			waiting = append(waiting, m)
 		}
-		if !m.joins(some) {
+	}
+	slices.SortFunc(waiting, func(a, b *outgoing) int { return cmp.Compare(a.id, b.id) })
+	octets, limit := 0, batchOctets(s)
+	shares := sharesOf(waiting, limit)
+	for _, m := range waiting {
+		n := m.octets + batchHead
+		if !m.joins(some) || !shares.holds(m.source, n) {
 			continue
 		}
-		if octets += m.octets + batchHead; octets > limit && len(some) > 0 {
+		if octets += n; octets > limit && len(some) > 0 || len(some) == batchMost {
 			break
 		}
 		some = append(some, m)
@@ -83,6 +89,7 @@ func gatherBatch(s *Sender, now time.Time) {
 		b.expiry = due.Latest(b.expiry, m.expiry)
 		m.sequence = m.dests.which((*destination).lacks)[0].sequence
 	}
+	b.after = batchAfter(some)
 	payload := b.encodeParts(nil, 0)
 	b.cut(payload, s.cfg.cutOf(id, len(payload))-turnOctets)
 	for _, d := range first.dests.which((*destination).lacks) {
@@ -335,7 +342,7 @@ func carrying(s *Sender, id MessageID) *outgoing {
 func unpack(r *Receiver, now time.Time, m *incoming) bool {
 	o := &m.opened
 	if o.taken == 0 {
-		o.last = Message{m.key, m.priority, m.expiry, m.sequence, nil}
+		o.last = Message{Key: m.key, Priority: m.priority, Expiry: m.expiry, Sequence: m.sequence}
 	}
 	for f, here := m.fragments[o.taken+1]; here; f, here = m.fragments[o.taken+1] {
 		o.b = append(o.b, f...)
@@ -351,6 +358,7 @@ func unpack(r *Receiver, now time.Time, m *incoming) bool {
 			break
 		}
 		d := o.last
+		d.Free, d.After = m.free, m.behind
 		if r.done[d.Key] != nil {
 			r.stats.Duplicates++
 			continue

@@ -243,7 +243,7 @@ func TestBatchDeliversPrefixes(t *testing.T) {
 		check.Equal(check.Fatal(in), "delivered", len(r.got), len(b.parts))
 		for i, m := range r.got {
 			p := b.parts[i]
-			check.Same(in, "message", m, Message{Key{hq, p.id}, p.priority, p.expiry, p.dests[0].sequence, bytes.Join(p.fragments, nil)})
+			check.Same(in, "message", m, Message{Key{hq, p.id}, p.priority, p.expiry, p.dests[0].sequence, bytes.Join(p.fragments, nil), false, 0})
 			check.Equal(in, "delivered when it goes by itself", len(r.hear(p.addressPDU(hq, p.dests...))), 0)
 			check.Equal(in, "delivered when it goes by itself", len(r.hear(DataPDU{Number: 1, Source: hq, Message: p.id, Fragment: p.fragments[0]})), 0)
 		}

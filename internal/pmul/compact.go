@@ -16,6 +16,7 @@ import (
 //	Whole     4  an Address_PDU with Total 1 and its Data_PDU: [source] message expiry [priority] destinations [length] fragment
 //	Parity    5  [source] message index left [length] shard
 //	Turn      6  number next left
+//	After     9  distance, before an Address or a Whole
 //	Have      7  an Ack_PDU of complete messages alone: [source] [source of the messages] count runs
 //	10 and 12    as 2 and 4, with the destinations as a set (destset.go)
 //	Standard 15  length, a PDU byte by byte as in ACP 142: all others
@@ -34,6 +35,7 @@ const (
 	compactParity
 	compactTurn
 	compactHave
+	compactAfter    = 9
 	compactSet      = 8 // added to Address and Whole: the destinations are a set
 	compactStandard = 15
 
@@ -77,6 +79,9 @@ func AppendCompact(b []byte, from, to NodeID, pdus ...PDU) ([]byte, error) {
 		case AckPDU:
 			b, err = appendCompactAck(b, from, to, p)
 		case AddressPDU:
+			if p.After > 0 && plainAddress(p) {
+				b = binary.AppendUvarint(append(b, compactAfter), uint64(p.After))
+			}
 			if i+1 < len(pdus) {
 				if d, ok := pdus[i+1].(DataPDU); ok && wholeOf(p, d) {
 					i++
@@ -301,10 +306,22 @@ func ParseCompact(b []byte, from, self NodeID) ([]PDU, error) {
 	var pdus []PDU
 	for len(b) > 0 {
 		r := &reader{b: b[1:], pdu: "compact PDU"}
-		flags := b[0] &^ compactTypeMask
-		more, err := r.pdu1(b[0]&compactTypeMask, flags, from, self)
+		kind, after := b[0], uint64(0)
+		if kind == compactAfter {
+			after = r.uvarint("after", math.MaxUint32)
+			kind = r.octets("PDU_Type", 1)[0]
+		}
+		more, err := r.pdu1(kind&compactTypeMask, kind&^compactTypeMask, from, self)
 		if err != nil {
 			return nil, err
+		}
+		if after > 0 {
+			a, ok := more[0].(AddressPDU)
+			if !ok {
+				return nil, &PDUError{"compact PDU", "after", ErrMismatch}
+			}
+			a.After = uint32(after)
+			more[0] = a
 		}
 		pdus = append(pdus, more...)
 		b = r.b

@@ -19,6 +19,8 @@ type peer struct {
 	loss       float64   // share of frames that it loses
 	measured   bool      // loss says it
 	waiting    map[MessageID]*outgoing
+	last       map[string]uint32 // Message_Sequence_Number of the last message of each source
+	before     uint32            // the highest when that was begun
 }
 
 // dead is the number of unanswered questions after which a node is only probed now and then.

@@ -16,6 +16,7 @@ type outgoing struct {
 	timers
 	batched
 	urged
+	sourced
 	dests   dests
 	dynamic *negotiation  // of a group of its own
 	plan    bool          // shards of it were queued: its Address_PDUs say what follows
@@ -286,15 +287,25 @@ func (m *outgoing) urgency() uint8 {
 	return m.priority
 }
 
-// compare orders messages by what is sent first: the greater priority, then the lower Message_ID, which is the older.
-func (m *outgoing) compare(o *outgoing) int {
-	rank := func(m *outgoing) int {
-		if m.rides {
-			return 1 // before all others of no urgency
-		}
-		return 2 * int(m.priority)
+// rank is higher for what is sent before others.
+func (m *outgoing) rank() int {
+	if m.rides {
+		return 1 // before all others of no urgency
 	}
-	return cmp.Or(cmp.Compare(rank(o), rank(m)), cmp.Compare(m.order(), o.order()), cmp.Compare(m.id, o.id))
+	return 2 * int(m.priority)
+}
+
+// compare orders messages by what is sent first: the greater priority, what leads, then the lower Message_ID, which is the older.
+func (m *outgoing) compare(o *outgoing) int {
+	switch {
+	case m.rank() != o.rank():
+		return cmp.Compare(o.rank(), m.rank())
+	case m.leads != o.leads && m.leads:
+		return -1
+	case m.leads != o.leads:
+		return 1
+	}
+	return cmp.Or(cmp.Compare(m.order(), o.order()), cmp.Compare(m.id, o.id))
 }
 
 // order is a message's place among those of its Priority: a batch has that of its first message.

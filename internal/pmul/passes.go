@@ -76,11 +76,17 @@ func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint
 	if m.prompt {
 		sayAtOnce(m)
 	}
+	if free(s, m) {
+		for i := range m.address {
+			m.address[i].After = m.after
+		}
+	}
 	m.frames = len(numbers) + len(m.shards)
 	m.askedEnd, m.passBegan, m.passEnd = m.passEnd, time.Time{}, time.Time{}
 	m.asked = m.grant
 	m.repairAt, m.pollAt = time.Time{}, time.Time{}
 	s.stats.Passes++
+	s.sources.waits(s, m)
 	s.queue.put(m)
 }
 
@@ -103,6 +109,7 @@ func (s *Sender) arm(m *outgoing) {
 func (s *Sender) transmit(now time.Time) {
 	passOn(now, s)
 	for range 64 { // a bound for links without a rate
+		s.sources.takeTurns(s)
 		if s.silent || len(s.queue) == 0 || now.Before(s.roomAt(now)) {
 			return
 		}
@@ -147,6 +154,7 @@ func (s *Sender) transmit(now time.Time) {
 			}
 			for _, pdu := range part.pdus {
 				aired(s, pdu)
+				s.sources.went(s, pdu)
 				s.stats.sent(pdu, m.left(pdu, end))
 			}
 			if m.idle() {

@@ -90,6 +90,9 @@ type (
 		Plan         *Plan // compact coding: the message is coded
 		Batch        bool  // compact coding: it is of several messages (batch.go)
 		AtOnce       bool  // compact coding, with all of a short message behind it: it goes again, and is acknowledged at once
+		// After, compact coding: by how much the Message_Sequence_Number of the last message is lower that it is read after; 0: of the
+		// message before it.
+		After uint32
 	}
 	// Plan is what the Address_PDU of a coded message has more, in the compact coding only.
 	Plan struct {

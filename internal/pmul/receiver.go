@@ -67,7 +67,9 @@ type incoming struct {
 	coding
 	batch    bool
 	opened   opening // of a batch
-	last     int     // octets of the last fragment, as the Plan says; 0: unknown
+	free     bool    // as Message says
+	behind   uint32
+	last     int // octets of the last fragment, as the Plan says; 0: unknown
 	octets   int
 	reported uint16    // highest number of the last missing list
 	top      uint16    // highest number that came
@@ -327,7 +329,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 		for n := 1; n <= int(m.total); n++ {
 			payload = append(payload, m.fragments[uint16(n)]...)
 		}
-		r.out.Deliver = append(r.out.Deliver, Message{m.key, m.priority, m.expiry, m.sequence, payload})
+		r.out.Deliver = append(r.out.Deliver, Message{m.key, m.priority, m.expiry, m.sequence, payload, m.free, m.behind})
 		r.stats.Delivered++
 	}
 	delete(m.fragments, last) // it was never in the journal

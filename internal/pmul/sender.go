@@ -56,6 +56,7 @@ type Sender struct {
 	channel  turns
 	floor    floor
 	urgent   urgent
+	sources  sources
 	rejectAt time.Time // the earliest time of another Reject_PDU
 	restored bool
 	stats    SenderStats
@@ -232,7 +233,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 	if reserved {
 		s.out.record(bucketNode, []byte(keyNextMessage), messageKey(s.numbers.reserved))
 	}
-	m := &outgoing{content: content{id: id, priority: ev.Priority, expiry: expiry, group: cmp.Or(ev.Group, s.cfg.Group)}, once: ev.Fleeting, held: ev.Held}
+	m := &outgoing{content: content{id: id, priority: ev.Priority, expiry: expiry, group: cmp.Or(ev.Group, s.cfg.Group)}, once: ev.Fleeting, held: ev.Held, sourced: sourced{source: ev.Source}}
 	if ev.Dynamic {
 		m.dynamic = &negotiation{}
 	}
@@ -246,6 +247,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 		m.dests = append(m.dests, &destination{node: n, peer: p, sequence: p.sequence})
 		s.out.record(bucketNode, nodeKey(keySequence, n), messageKey(MessageID(p.sequence)))
 	}
+	follows(m)
 	s.out.record(bucketOutgoing, messageKey(m.id), m.encode())
 	s.messages[m.id] = m
 	s.octets += m.octets

@@ -68,7 +68,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 		for i, p := range to {
 			nodes[i] = pmul.NodeID(p.ID)
 		}
-		c.step(now, pmul.Submit{Ref: c.ref, Payload: packed, To: nodes, Expires: expires, Priority: priority, AtOnce: len(content.Items) > 0,
+		c.step(now, pmul.Submit{Ref: c.ref, Payload: packed, To: nodes, Expires: expires, Priority: priority, Source: m.Line(), AtOnce: len(content.Items) > 0,
 			Fleeting: content.Payload != nil && content.Payload.Fleeting,
 			Held:     content.Payload != nil && c.Holds(content.Payload)}, s)
 	}
@@ -124,7 +124,11 @@ func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) (
 		id = numberOf(old, to)
 	}
 	m.Defines = c.history.Spells(f, uint64(id), priorityOf(m) > 0, to...)
-	c.history.Encode(texts, f, uint64(id), m.Content.Payload, to...)
+	oldest := uint64(id)
+	for other := range c.out {
+		oldest = min(oldest, uint64(other))
+	}
+	c.history.Encode(texts, f, uint64(id), oldest, m.Content.Payload, to...)
 	return envelope.Packed(c.Coder, m.Content, f.Number, m.Defines, texts)
 }
 

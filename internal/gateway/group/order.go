@@ -6,6 +6,7 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/frame"
 	"aldis/internal/pmul"
 )
@@ -77,7 +78,9 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 		o.early.Keep(a, true)
 		c.open(now, p, d.Message, d.Payload)
 	case ahead > 0:
+		a.Free, a.After = d.Free, uint64(d.After)
 		o.early.Keep(a, true)
+		c.readAhead(now, p, o)
 	case ahead < 0: // its turn is over
 		c.open(now, p, d.Message, d.Payload)
 	default:
@@ -119,6 +122,19 @@ func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 	}
 	o.put = o.put || o.early.Kept(place(o.next))
 	c.record(p, o)
+	c.readAhead(now, p, o)
+}
+
+// readAhead delivers what need not wait for what is missing, while this turn of the loop has room. Their places are noted.
+func (c *Carrier) readAhead(now time.Time, p *mail.Peer, o *order) {
+	a, ok := o.early.Ahead(mail.Group, uint64(o.next-1))
+	for ; ok && p.Turn.Room(now); a, ok = o.early.Ahead(mail.Group, uint64(o.next-1)) {
+		body := a.Body
+		a.Body = nil
+		o.early.Keep(a, true)
+		c.open(now, p, pmul.MessageID(a.Number), body)
+	}
+	o.put = o.put || ok
 }
 
 // record makes durable which message is next.
@@ -128,6 +144,17 @@ func (c *Carrier) record(p *mail.Peer, o *order) {
 
 // skip gives up waiting for what is missing before the first message that waits.
 func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
+	waits := false
+	for _, at := range o.early.Places() { // some wait for the one before them of their source alone
+		if a, _ := o.early.Get(at); a.Free && len(a.Body) > 0 && due.Reached(now, a.At.Add(c.patience())) {
+			a.After, waits = 0, true
+			o.early.Keep(a, false)
+		}
+	}
+	if waits {
+		c.readAhead(now, p, o)
+		return
+	}
 	for _, at := range o.early.Places() {
 		if ahead := int32(uint32(at.Number) - o.next); ahead >= 0 {
 			o.next += uint32(ahead)

@@ -47,7 +47,7 @@ func NewPeer(id uint16, name string, addr netip.AddrPort, services Services, lat
 	p.Box.underWay = map[TransmissionID]*Entry{}
 	for queue := range p.Box.waiting {
 		for rank := range p.Box.rotas {
-			p.Box.waiting[queue].levels[rank].rota = &p.Box.rotas[rank]
+			p.Box.waiting[queue].levels[rank].Rota = &p.Box.rotas[rank]
 		}
 	}
 	p.Reader = Reader{peer: id, services: services, late: late}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/ground/due"
+	"aldis/internal/ground/share"
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
@@ -105,7 +106,7 @@ func (m *Message) For(peer uint16) *Entry { return m.to[peer] }
 // take turns; docs/decisions/fairness.md.
 type PeerQueue struct {
 	waiting  [frame.Queues]queue
-	rotas    [ranks]rota       // of all queues
+	rotas    [ranks]share.Rota // of all queues
 	onHold   map[uint64]*Entry // by ID: neither in waiting nor under way
 	underWay map[TransmissionID]*Entry
 	expiry   time.Time // of the first that waits; zero: none ends

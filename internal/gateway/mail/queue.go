@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"aldis/internal/ground/share"
 	"aldis/internal/site"
 )
 
@@ -21,17 +22,17 @@ type queue struct {
 
 // level is what is as urgent as each other.
 type level struct {
-	*rota
+	*share.Rota
 	state   []*Entry
 	sources []*source // with something that waits
 }
 
 // source is one local peer.
 type source struct {
-	name  string
-	list  []*Entry // by Order
-	rota           // of its pipes
-	pipes []*pipe  // with something that waits
+	name       string
+	list       []*Entry // by Order
+	share.Rota          // of its pipes
+	pipes      []*pipe  // with something that waits
 }
 
 // pipe is what of a source goes to the same place, by the name that Message.pipe gives it.
@@ -92,12 +93,12 @@ func (s *source) head() *Entry {
 		return s.list[0]
 	}
 	var next *Entry
-	least := uint64(math.MaxUint64 - aheadOctets)
+	least := uint64(math.MaxUint64 - share.AheadOctets)
 	for _, p := range s.pipes {
-		least = min(least, s.used(p.name))
+		least = min(least, s.Used(p.name))
 	}
 	for _, p := range s.pipes {
-		if e := p.list[0]; s.used(p.name) <= least+aheadOctets && (next == nil || e.Order < next.Order) {
+		if e := p.list[0]; s.Used(p.name) <= least+share.AheadOctets && (next == nil || e.Order < next.Order) {
 			next = e
 		}
 	}
@@ -110,7 +111,7 @@ func (s *source) push(e *Entry) {
 	at := slices.IndexFunc(s.pipes, func(p *pipe) bool { return p.name == name })
 	if at < 0 {
 		at = len(s.pipes)
-		s.begins()
+		s.Begins()
 		s.pipes = append(s.pipes, &pipe{name: name})
 	}
 	insert(&s.pipes[at].list, e)
@@ -125,7 +126,7 @@ func (s *source) pull(e *Entry) bool {
 	remove(&s.pipes[at].list, e)
 	if len(s.pipes[at].list) == 0 {
 		s.pipes = slices.Delete(s.pipes, at, at+1)
-		s.ends()
+		s.Ends()
 	}
 	return true
 }
@@ -156,7 +157,7 @@ func (q *queue) push(e *Entry) {
 	}
 	s := l.of(e.Source())
 	if s == nil {
-		l.begins()
+		l.Begins()
 		s = &source{name: e.Source()}
 		l.sources = append(l.sources, s)
 	}
@@ -185,7 +186,7 @@ func (l *level) idle(name string) {
 	at := slices.IndexFunc(l.sources, func(s *source) bool { return s.name == name && len(s.list) == 0 })
 	if at >= 0 {
 		l.sources = slices.Delete(l.sources, at, at+1)
-		l.ends()
+		l.Ends()
 	}
 }
 
@@ -224,7 +225,7 @@ func (q *queue) firstOf(some func(*source) bool) (next *Entry) {
 	for rank := range slices.Backward(q.levels[:]) {
 		l, of := &q.levels[rank], (*source)(nil)
 		for _, s := range l.sources {
-			if e := s.head(); some(s) && !e.Unsized && (of == nil || cmp.Or(cmp.Compare(l.used(s.name), l.used(of.name)), byOrder(e, next)) < 0) {
+			if e := s.head(); some(s) && !e.Unsized && (of == nil || cmp.Or(cmp.Compare(l.Used(s.name), l.Used(of.name)), byOrder(e, next)) < 0) {
 				of, next = s, e
 			}
 		}
@@ -237,14 +238,14 @@ func (q *queue) firstOf(some func(*source) bool) (next *Entry) {
 
 func (l *level) first(unsized bool) (next *Entry) {
 	goes := func(e *Entry) bool { return unsized || !e.Unsized }
-	least := uint64(math.MaxUint64 - aheadOctets)
+	least := uint64(math.MaxUint64 - share.AheadOctets)
 	for _, s := range l.sources {
 		if goes(s.head()) {
-			least = min(least, l.used(s.name))
+			least = min(least, l.Used(s.name))
 		}
 	}
 	for _, s := range l.sources {
-		if e := s.head(); goes(e) && l.used(s.name) <= least+aheadOctets && (next == nil || e.Order < next.Order) {
+		if e := s.head(); goes(e) && l.Used(s.name) <= least+share.AheadOctets && (next == nil || e.Order < next.Order) {
 			next = e
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"aldis/internal/ground/share"
 	"aldis/internal/link/envelope"
 	"aldis/internal/site"
 )
@@ -19,7 +20,7 @@ func TestTurnsOfPipes(t *testing.T) {
 	var b PeerQueue
 	q := &b.waiting[0]
 	for i := range q.levels {
-		q.levels[i].rota = &b.rotas[i]
+		q.levels[i].Rota = &b.rotas[i]
 	}
 	first := waits(q, 1, "a", "loud")
 	second := waits(q, 2, "a", "loud")
@@ -28,7 +29,7 @@ func TestTurnsOfPipes(t *testing.T) {
 		t.Fatalf("number %d goes first, want 1", got.Order)
 	}
 	q.pull(first)
-	b.Went(first, aheadOctets+1)
+	b.Went(first, share.AheadOctets+1)
 	if got := q.first(false); got != quiet {
 		t.Errorf("after a long message of the loud pipe number %d goes, want 3", got.Order)
 	}
@@ -46,7 +47,7 @@ func TestManyPipes(t *testing.T) {
 	var b PeerQueue
 	q := &b.waiting[0]
 	for i := range q.levels {
-		q.levels[i].rota = &b.rotas[i]
+		q.levels[i].Rota = &b.rotas[i]
 	}
 	for i := range 1000 {
 		waits(q, uint64(1+i), "a", fmt.Sprint("pipe ", i))

@@ -126,10 +126,13 @@ func (e *ReorderBuffer) Restart(now time.Time) {
 	}
 }
 
-// Due is when the oldest has waited long enough; zero when none waits.
+// Due is when the oldest has waited long enough; zero when none waits. What was read because it need not wait shows no loss: what is
+// missing before it may be on its way.
 func (e *ReorderBuffer) Due(patience time.Duration) (at time.Time) {
 	for _, a := range e.of {
-		at = due.Earliest(at, a.At.Add(patience))
+		if !a.Free || len(a.Body) > 0 {
+			at = due.Earliest(at, a.At.Add(patience))
+		}
 	}
 	return at
 }

@@ -140,8 +140,9 @@ func (a *SharedHistory) Knows(p *site.Message) bool {
 	return f != nil && f.definer != 0
 }
 
-// Encode lets texts code message number of a flow after what all these peers hold.
-func (a *SharedHistory) Encode(texts *envelope.Texts, f *Flow, number uint64, payload *site.Message, to ...*Peer) {
+// Encode lets texts code message number of a flow after what all these peers hold. Where messages overtake each other, what they hold
+// of other flows and from number oldest on may wait for a message that is missing, and does not count.
+func (a *SharedHistory) Encode(texts *envelope.Texts, f *Flow, number, oldest uint64, payload *site.Message, to ...*Peer) {
 	if texts == nil {
 		return
 	}
@@ -151,7 +152,7 @@ func (a *SharedHistory) Encode(texts *envelope.Texts, f *Flow, number uint64, pa
 	}
 	list, from := f.learned(number, to), f
 	if len(list) == 0 {
-		list, from = a.kin(f, payload, number, to)
+		list, from = a.kin(f, payload, min(number, oldest), to)
 		if len(list) == 0 {
 			return
 		}
@@ -173,7 +174,8 @@ func (f *Flow) learned(number uint64, to []*Peer) []*learnable {
 	return slices.DeleteFunc(f.before(to), func(m *learnable) bool { return int32(uint32(m.number)-uint32(number)) >= 0 })
 }
 
-// kin is what the first message of a flow may be coded after: the messages of the flow whose newest one is most like it.
+// kin is what the first message of a flow may be coded after, of what went before number: the messages of the flow whose newest one is
+// most like it.
 func (a *SharedHistory) kin(f *Flow, payload *site.Message, number uint64, to []*Peer) (list []*learnable, from *Flow) {
 	like := map[int]compact.Likeness{}
 	envelope.Elements(1, payload, func(element int, data []byte) { like[element] = compact.LikenessOf(data) })

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"aldis/internal/ground/share"
 	"aldis/internal/link/frame"
 )
 
@@ -13,7 +14,7 @@ type Place struct {
 	ID     uint64
 	Octets int // as journalled
 	Rank   int
-	round  uint64 // of its source's turns, by aheadOctets
+	round  uint64 // of its source's turns, by share.AheadOctets
 	order  uint64
 }
 
@@ -23,7 +24,7 @@ func (b *PeerQueue) Places(to []Place) []Place {
 		least := uint64(math.MaxUint64)
 		for queue := range b.waiting {
 			for _, s := range b.waiting[queue].levels[rank].sources {
-				least = min(least, b.rotas[rank].used(s.name))
+				least = min(least, b.rotas[rank].Used(s.name))
 			}
 		}
 		for queue := range frame.Queue(frame.Queues) {
@@ -32,9 +33,9 @@ func (b *PeerQueue) Places(to []Place) []Place {
 				to = append(to, Place{e.ID, len(e.Full), rank, 0, e.Order})
 			}
 			for _, s := range l.sources {
-				used := l.used(s.name) - least
+				used := l.Used(s.name) - least
 				for _, e := range s.list {
-					to = append(to, Place{e.ID, len(e.Full), rank, used / aheadOctets, e.Order})
+					to = append(to, Place{e.ID, len(e.Full), rank, used / share.AheadOctets, e.Order})
 					used += uint64(len(e.Full))
 				}
 			}
@@ -75,4 +76,27 @@ func (m *Message) To() string {
 		return ""
 	}
 	return toOf(m.Content.Payload)
+}
+
+// Went charges what went on the air to the source of the message that it was for. State is nobody's.
+func (b *PeerQueue) Went(e *Entry, octets int) {
+	if e.Content.Payload == nil {
+		return
+	}
+	b.rotas[e.Rank()].Went(e.Source(), octets)
+	for queue := range b.waiting {
+		if s := b.waiting[queue].levels[e.Rank()].of(e.Source()); s != nil {
+			s.Went(e.pipe(), octets)
+		}
+	}
+}
+
+// Yields says whether the message that is next in one queue leaves the air to one of another queue: it is as urgent, and its
+// source has used more.
+func (b *PeerQueue) Yields(next, other *Entry) bool {
+	if next.Content.Payload == nil || other.Content.Payload == nil || next.Rank() != other.Rank() {
+		return false
+	}
+	r := &b.rotas[next.Rank()]
+	return r.Used(next.Source()) > r.Used(other.Source())
 }

@@ -1,0 +1,185 @@
+package pmul
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"aldis/internal/ground/share"
+)
+
+// sources share the air of one Sender by octets, among messages of one Priority: the source that has used least of it goes next, in
+// the middle of a long message of another source too. docs/decisions/fairness.md.
+type sources struct {
+	rota    share.Rota
+	first   string    // that waited since the queue was last empty
+	several bool      // others have waited since then
+	lead    *outgoing // what goes next, where that is not the oldest
+}
+
+// sourced is whose a message is.
+type sourced struct {
+	source string
+	leads  bool
+	// after is by how much the Message_Sequence_Number of the message before it of its source is lower; 0: that differs among its
+	// destinations.
+	after uint32
+}
+
+// waits notes that a message is in the queue.
+func (u *sources) waits(s *Sender, m *outgoing) {
+	if len(s.queue) == 0 {
+		*u = sources{first: m.source}
+	}
+	u.several = u.several || m.parts == nil && m.source != u.first
+}
+
+// went charges a PDU to the sources of the messages that it has octets of.
+func (u *sources) went(s *Sender, pdu PDU) {
+	for _, p := range s.Parts(pdu) {
+		if m := s.messages[p.Message]; m != nil && p.Octets > 0 {
+			u.rota.Went(m.source, p.Octets)
+		}
+	}
+}
+
+// used is how much of the air the source of a message has used; of a batch the least that a source of it has.
+func (u *sources) used(m *outgoing) uint64 {
+	if m.parts == nil {
+		return u.rota.Used(m.source)
+	}
+	least := uint64(math.MaxUint64)
+	for _, p := range m.parts {
+		if !p.closed {
+			least = min(least, u.rota.Used(p.source))
+		}
+	}
+	return least
+}
+
+// takeTurns puts that message in front of the queue whose source goes next.
+func (u *sources) takeTurns(s *Sender) {
+	if m := u.lead; m != nil {
+		queued := m.ready
+		s.queue.remove(m)
+		m.leads, u.lead = false, nil
+		if queued {
+			s.queue.put(m)
+		}
+	}
+	if !u.several || len(s.queue) < 2 {
+		return
+	}
+	first, least := s.queue[0], uint64(math.MaxUint64-share.AheadOctets)
+	for _, m := range s.queue {
+		if m.rank() != first.rank() {
+			break
+		}
+		least = min(least, u.used(m))
+	}
+	for _, m := range s.queue {
+		if u.used(m) <= least+share.AheadOctets {
+			if m != first && m.rank() == first.rank() {
+				s.queue.remove(m)
+				m.leads, u.lead = true, m
+				s.queue.put(m)
+			}
+			return
+		}
+	}
+}
+
+// follows notes which message of its source a new message is read after.
+func follows(m *outgoing) {
+	for i, d := range m.dests {
+		if d.peer.last == nil || len(d.peer.last) >= mostSources {
+			d.peer.before, d.peer.last = d.sequence-1, map[string]uint32{}
+		}
+		last, known := d.peer.last[m.source]
+		if !known {
+			last = d.peer.before
+		}
+		switch after := d.sequence - max(last, d.peer.last[""]); { // all that is behind state of the site waits for that
+		case i == 0:
+			m.after = after
+		case after != m.after:
+			m.after = 0
+		}
+		d.peer.last[m.source] = d.sequence
+	}
+}
+
+// mostSources bounds of how many sources it is known which message was the last.
+const mostSources = 4096
+
+// batchAfter is the same for a batch of messages that follow each other; 0: one of them has to wait for a message between them.
+func batchAfter(some []*outgoing) (after uint32) {
+	first := some[0].sequence
+	for i, m := range some {
+		switch before := m.sequence - m.after; {
+		case m.after == 0:
+			return 0
+		case before < first:
+			after = max(after, before)
+		case !slices.ContainsFunc(some[:i], func(o *outgoing) bool { return o.sequence == before }):
+			return 0
+		}
+	}
+	return first - after
+}
+
+// free says whether a message is to be read although messages of other sources are missing before it: much of these is under way.
+func free(s *Sender, m *outgoing) bool {
+	if !s.batches || m.after == 0 || m.priority > 0 {
+		return false
+	}
+	own, others := 0, 0
+	for _, o := range s.messages {
+		switch {
+		case o.closed || o.batch || int32(o.id-m.order()) >= 0:
+		case o.source == m.source:
+			own += o.octets
+		default:
+			others += o.octets
+		}
+	}
+	return others > max(own, share.AheadOctets)
+}
+
+// shares are how many octets of a batch each source may fill yet.
+type shares struct {
+	each int
+	left map[string]int // of sources that have filled some
+}
+
+// sharesOf divides a batch of so many octets among the sources of what waits: each has as much as it has to say, but not more than
+// another that has more to say than that.
+func sharesOf(waiting []*outgoing, limit int) *shares {
+	says := map[string]int{}
+	for _, m := range waiting {
+		says[m.source] += m.octets + batchHead
+	}
+	some := slices.Sorted(maps.Values(says))
+	for i, n := range some {
+		if each := limit / (len(some) - i); n > each {
+			return &shares{each, map[string]int{}}
+		}
+		limit -= n
+	}
+	return &shares{math.MaxInt, map[string]int{}}
+}
+
+// holds takes so many octets of a source's share, but for the first message of it, which may be longer. Once one has no room, none of
+// that source has.
+func (h *shares) holds(source string, octets int) bool {
+	left, begun := h.left[source]
+	if !begun {
+		left = max(h.each, octets)
+	}
+	if left < octets {
+		h.left[source] = 0
+		return false
+	}
+	h.left[source] = left - octets
+	return true
+}
