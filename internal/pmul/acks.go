@@ -60,6 +60,16 @@ func oneTalks(now time.Time, r *Receiver, source NodeID) bool {
 	return !now.Before(r.company)
 }
 
+// amidLong tells whether more follows of a long message of a sender: an Ack would break into that.
+func (r *Receiver) amidLong(source NodeID) bool {
+	for key, m := range r.in {
+		if key.Source == source && !m.batch && r.planned(m.coded) && m.left > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // putOffTrain lets the Acks that are owed to a sender from before its train wait with those of the train.
 func (r *Receiver) putOffTrain(until time.Time, source NodeID) {
 	for key, f := range r.owing {

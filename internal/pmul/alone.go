@@ -36,7 +36,7 @@ func noteTrain(now time.Time, s *Sender, m *outgoing) {
 
 // askedInTrain tells whether a message of a train goes again because somebody misses it, to be acknowledged at once. Who else may miss it
 // is asked soon after: losses of several in one train are often the same message's.
-func (m *outgoing) askedInTrain() bool { return m.train > 0 && m.polls > 0 }
+func (m *outgoing) askedInTrain() bool { return m.train > 0 && m.polls > 0 && !m.amid }
 
 // loneTurns is for how many changes of talker nobody else must have been heard when a message begins alone.
 const loneTurns = 2

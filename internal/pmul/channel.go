@@ -149,7 +149,9 @@ func (s *Sender) roomAt(now time.Time) time.Time {
 		return s.freeAt
 	}
 	ahead := time.Duration(aheadAir)
-	if s.batches && len(s.queue) > 0 && s.queue[0].joins(nil) { // what comes meanwhile goes with it
+	if s.sources.several && len(s.queue) > 0 && s.queue[0].total() > 1 && !s.queue[0].batch { // what comes meanwhile goes next
+		ahead = 0
+	} else if s.batches && len(s.queue) > 0 && s.queue[0].joins(nil) { // what comes meanwhile goes with it
 		ahead = 1
 	}
 	at := s.airAt.Add(-ahead*s.cfg.fullAir() - s.cfg.oneWay())

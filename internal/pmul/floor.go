@@ -193,7 +193,7 @@ func (f *floor) shared() bool { return len(f.members) > 0 }
 
 // inTurn tells whether the queue goes in turns: that of whole messages does, if it is not urgent.
 func (q queue) inTurn(c *Config) bool {
-	return c.Hears && (len(q) == 0 || q[0].urgency() == 0 && (q[0].total() == 1 || q[0].batch))
+	return c.Hears && (len(q) == 0 || q[0].urgency() == 0 && (q[0].total() == 1 || q[0].batch) && !q.amidLong())
 }
 
 // waits is how much air the queue needs, or more than a limit.

@@ -115,6 +115,7 @@ func (s *Sender) transmit(now time.Time) {
 		}
 		gatherBatch(s, now)
 		sayAgain(s)
+		goAmid(s)
 		var head []PDU
 		if s.floor.wanted(now, &s.cfg, s.queue, s.channel.crowd(now, &s.cfg)) {
 			head = []PDU{TurnPDU{Source: s.cfg.Self}}
@@ -275,7 +276,7 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 			m.grant = max(m.grant, wait)
 		case repaired(d):
 			wait = talk + repair
-		case m.polls == 0:
+		case m.polls == 0 || m.amid:
 			wait += m.train
 		}
 		if at := answeredBy(end, s, m); !at.IsZero() {
@@ -435,7 +436,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		s.announce(m, func(d *destination) bool { return asked[d] && (d.missing == nil || d.peer.unanswered > 1) })
 	}
 	s.pass(m, func(d *destination) bool { return asked[d] }, m.orParity(&s.cfg, send.numbers(), most))
-	if lone || m.train > 0 {
+	if lone || m.train > 0 && !m.amid {
 		sayAtOnce(m)
 	}
 }

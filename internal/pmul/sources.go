@@ -12,15 +12,17 @@ import (
 // the middle of a long message of another source too. docs/decisions/fairness.md.
 type sources struct {
 	rota    share.Rota
-	first   string    // that waited since the queue was last empty
-	several bool      // others have waited since then
-	lead    *outgoing // what goes next, where that is not the oldest
+	first   string      // that waited since the queue was last empty
+	several bool        // others have waited since then
+	lead    *outgoing   // what goes next, where that is not the oldest
+	amid    []*outgoing // short messages that went amid a long one, and go once more with the next
 }
 
 // sourced is whose a message is.
 type sourced struct {
 	source string
 	leads  bool
+	amid   bool // it went amid a long message of another source
 	// after is by how much the Message_Sequence_Number of the message before it of its source is lower; 0: that differs among its
 	// destinations.
 	after uint32
@@ -87,6 +89,40 @@ func (u *sources) takeTurns(s *Sender) {
 			return
 		}
 	}
+}
+
+const (
+	// amidHolds is how many times as long as in a train the acknowledgements of short messages wait amid a long one.
+	amidHolds = 4
+	// amidCopies is how often such a message goes again: of three datagrams some seconds apart, a burst of losses leaves one.
+	amidCopies = 2
+)
+
+// amidLong says that a short message goes next, perhaps behind some that go again with it, which breaks into a long one of another source.
+func (q queue) amidLong() bool {
+	for len(q) > 1 && q[0].rides {
+		q = q[1:]
+	}
+	return len(q) > 1 && q[0].leads && q[0].total() == 1 && q[1].begun && q[1].total() > 1 && !q[1].batch
+}
+
+// goAmid lets the short messages that went last amid a long one go again with the one that goes now: no receiver asks for what the
+// next datagram brings, because a question breaks into the long one.
+func goAmid(s *Sender) {
+	if !s.queue.amidLong() {
+		return
+	}
+	lead := s.sources.lead
+	for _, m := range s.sources.amid {
+		if m.idle() && !m.closed && m.dests.active() > 0 {
+			m.rides = true
+			s.pass(m, (*destination).answers, m.all())
+		}
+	}
+	lead.train = amidHolds*s.cfg.trainHold(len(lead.dests))*3/2 - s.cfg.hold(len(lead.dests))
+	lead.amid = true
+	s.sources.amid = append(s.sources.amid, lead)
+	s.sources.amid = s.sources.amid[max(0, len(s.sources.amid)-amidCopies):]
 }
 
 // follows notes which message of its source a new message is read after.
