@@ -177,3 +177,47 @@ func TestSharesOfTheQueue(t *testing.T) {
 		t.Errorf("%+v, %d arrived", s.PeerCounts, len(hq.Site.Got))
 	}
 }
+
+// On a shared channel as well a report does not wait for the file of another peer of its site: while 40 kB cross, most reports arrive
+// before the file. All arrive once, and those of one peer in their order; the file takes at most twice as long as alone.
+func TestReportsBesideAFile(t *testing.T) {
+	const octets, every, many = 40_000, 5 * time.Second, 40
+	for seed := range uint64(3) {
+		took := map[bool]time.Duration{}
+		for _, beside := range []bool{false, true} {
+			w := onChannel(t, 4, seed+1)
+			hq := w.Nodes[0]
+			began := w.Now
+			hq.Site.Send(w, track(1, pipeHQ, 0, octets), 2, 3, 4)
+			sent := map[int]time.Time{}
+			for i := range many {
+				w.At(time.Duration(i)*every, func() {
+					if sent[i] = w.Now; beside {
+						hq.Site.Send(w, track(2, pipeHQ, i, 40), 2, 3, 4)
+					}
+				})
+			}
+			w.Run(time.Hour)
+			for _, n := range w.Nodes[1:] {
+				file, _ := latencies(n.Site, 1, map[int]time.Time{0: began})
+				if len(file) != 1 {
+					t.Fatalf("seed %d: the file arrived %d times", seed, len(file))
+				}
+				took[beside] = max(took[beside], file[0])
+				if !beside {
+					continue
+				}
+				list, inOrder := latencies(n.Site, 2, sent)
+				if len(list) != many || !inOrder {
+					t.Errorf("seed %d: %d of %d reports arrived, in order: %v", seed, len(list), many, inOrder)
+				}
+				if late := list[many*3/4]; late > 30*time.Second {
+					t.Errorf("seed %d: one report of four takes %v and more beside the file", seed, late)
+				}
+			}
+		}
+		if took[true] > 2*took[false] {
+			t.Errorf("seed %d: the file takes %v alone and %v beside reports", seed, took[false], took[true])
+		}
+	}
+}

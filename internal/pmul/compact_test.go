@@ -24,6 +24,8 @@ func TestCompact(t *testing.T) {
 	coded := long
 	coded.MAP, coded.Plan = 0, &Plan{Last: 20, Follow: 51}
 	data := DataPDU{Priority: 3, Number: 1, Source: hq, Message: 5000, Fragment: []byte("hej")}
+	routine := data
+	routine.Priority = 0
 	fragment := DataPDU{Number: 40, Source: hq, Message: 5000, Fragment: []byte("hej")}
 	five := address
 	five.Destinations = []Destination{to(2, 70), to(3, 70), to(4, 70), to(6, 70), to(7, 70)}
@@ -34,6 +36,8 @@ func TestCompact(t *testing.T) {
 	for n := NodeID(2); n <= 16; n++ {
 		fifteen.Destinations = append(fifteen.Destinations, to(n, 900))
 	}
+	alone, behind := address, long
+	alone.Priority, alone.After, behind.After = 0, 1, 300
 	batch, placed, one := coded, coded, address
 	batch.Batch = true
 	placed.Batch, placed.MAP, placed.Plan = true, NotFirst|NotLast, nil
@@ -55,6 +59,8 @@ func TestCompact(t *testing.T) {
 		{"whole, again", hq, 0, "c4 8827 03 6b36ec80 01 ac02 46 68656a", []PDU{again, data}},
 		{"whole and more", hq, 0, "64 8827 03 6b36ec80 01 ac02 46 03 68656a 03 07", []PDU{address, data, DiscardPDU{0, hq, 7}}},
 		{"address of several", hq, 0, "82 8827 28 6b36ec80 40 01 ac02 46", []PDU{long}},
+		{"whole, read after the one before", hq, 0, "09 01 04 8827 6b36ec80 01 ac02 46 68656a", []PDU{alone, routine}},
+		{"address, read after an earlier one", hq, 0, "09 ac02 82 8827 28 6b36ec80 40 01 ac02 46", []PDU{behind}},
 		{"whole, to a set", hq, 0, "4c 8827 03 6b36ec80 04 03 01 03 00 46 68656a", []PDU{five, data}},
 		{"whole, to a set that differs", hq, 0, "4c 8827 03 6b36ec80 07 03 01 02 ca04 46 03 c821 68656a", []PDU{differ, data}},
 		{"address of fifteen", hq, 0, "0a 8827 28 6b36ec80 02 03 0d 8407", []PDU{fifteen}},
@@ -148,6 +154,10 @@ func TestCompactRefused(t *testing.T) {
 		{"runs lie", "07 7f 05 00", "Count_of_Ack_Info_Entries", ErrValue},
 		{"a run of 257", "07 01 05 8002", "Count_of_Messages", ErrValue},
 		{"runs of 257", "07 02 05 7f 00 8001", "Count_of_Messages", ErrValue},
+		{"read after what it does not say", "09", "after", ErrShort},
+		{"read after, and nothing follows", "09 01", "PDU_Type", ErrShort},
+		{"read after, and no address follows", "09 01 00 8827 28 68656a", "after", ErrMismatch},
+		{"read after a distance of 33 bits", "09 8080808010 00", "after", ErrValue},
 		{"standard cut", "0f 14 0014", "Length_of_PDU", ErrShort},
 		{"standard broken", "0f 04 0014 0007", "Length_of_PDU", ErrShort},
 	}
@@ -165,7 +175,7 @@ func TestCompactRefused(t *testing.T) {
 
 // FuzzParseCompact: what parses is written and read again as the same PDUs.
 func FuzzParseCompact(f *testing.F) {
-	for _, s := range []string{"44 8827 03 6b36ec80 01 ac02 46 68656a", "82 8827 28 6b36ec80 40 01 ac02 46", "20 8827 01 00",
+	for _, s := range []string{"09 01 04 8827 6b36ec80 01 ac02 46 68656a", "44 8827 03 6b36ec80 01 ac02 46 68656a", "82 8827 28 6b36ec80 40 01 ac02 46", "20 8827 01 00",
 		"a2 8827 28 6b36ec80 01 14 33 01 ac02 46", "82 8827 01 6b36ec80 01 01 ac02 46 00 8827 01 68656a",
 		"81 01 01 8827 00", "01 03 8827 00 02 06 02 05 03 04 01 03 00", "05 8827 28 14 02 68656a", "22 8827 28 6b36ec80 14 33 01 ac02 46", "03 07",
 		"86 05 01 08 00 8827 28 68656a", "4c 8827 03 6b36ec80 07 03 01 02 ca04 46 03 c821 68656a", "2a 8827 28 6b36ec80 14 33 02 03 0d 8407",

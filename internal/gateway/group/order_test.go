@@ -122,6 +122,25 @@ func TestMessagesBeforeTheirTurnWait(t *testing.T) {
 	g.ended(4)
 }
 
+// A report is read although a long message of another local peer is missing before it, and one more although a receiver starts again
+// meanwhile. The long message is delivered when it is complete.
+func TestReadBeforeALongMessageOfAnother(t *testing.T) {
+	g := begin(t, config{})
+	g.a.Say(carriernet.Noise(1, 1, 50, 6000), 2, 3)
+	g.Run(5 * time.Second)
+	g.say(2, 6*time.Second)
+	check.Equal(t, "what node 2 has heard", g.b.Heard(1), "0..1")
+	g.Kill(g.b, time.Second)
+	g.say(1, 12*time.Second)
+	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0..2")
+	g.Run(20 * time.Minute)
+	for _, n := range []*carriernet.Node{g.b, g.c} {
+		heard := strings.Fields(strings.NewReplacer("0..1 2", "0..2").Replace(n.Heard(1)))
+		check.True(t, "the reports in order, and the long message once", slices.Equal(slices.Sorted(slices.Values(heard)), []string{"0..2", "50"}), n.Heard(1))
+	}
+	g.ended(4)
+}
+
 // A receiver waits for a missing message, but not for ever. A late one is delivered when it comes.
 func TestGapIsNotWaitedForForEver(t *testing.T) {
 	g := plain(t)
