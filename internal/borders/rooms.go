@@ -51,6 +51,7 @@ var Districts = []District{
 // Rooms is the map. Check fails when the source disagrees with it.
 var Rooms = []Room{
 	{"ground/due", Pure, "ground", false, "Timers as values: picks the earlier of two times; a heap of deadlines.", nil},
+	{"ground/share", Pure, "ground", false, "Divides the air among sources by octets: which has used least of it.", nil},
 	{"ground/when", Pure, "ground", false, "Reads times as people write them: 10:32, date-time groups, durations.", nil},
 
 	{"site", Words, "words", false, "What adapters and core exchange: items, messages with the marks of rules, outcomes, orders to an adapter, notes.", nil},
@@ -75,7 +76,7 @@ var Rooms = []Room{
 	{"rules/mark", Pure, "rules", false, "Gives a message its precedence, its lifetime and its last-value key.", []string{"rules/filter", "rules/query", "site"}},
 	{"rules/calendar", Pure, "rules", false, "Windows of silence: at which hours and dates nothing is transmitted.", []string{"ground/when"}},
 
-	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"ground/due", "link/profile"}},
+	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"ground/due", "ground/share", "link/profile"}},
 
 	{"link/elide", Pure, "link", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
@@ -97,7 +98,7 @@ var Rooms = []Room{
 	{"gateway/api", Words, "core", false, "What the gateway and the edges tell each other: events, outputs, records of the journal, rows of status.", []string{"link/probe", "rules/filter", "site"}},
 	{"gateway/mail/history", Pure, "core", false, "The history of each message of this site.", []string{"site"}},
 	{"gateway/mail", Pure, "core", false, "Custody: holds every message until the message has an outcome for each recipient.", []string{
-		"gateway/api", "gateway/mail/history", "ground/due", "link/compact", "link/custody", "link/envelope", "link/frame",
+		"gateway/api", "gateway/mail/history", "ground/due", "ground/share", "link/compact", "link/custody", "link/envelope", "link/frame",
 		"link/profile", "link/replica", "link/seal", "site"}},
 	{"gateway/unicast", Pure, "core", false, "The carrier of datagrams to each peer: HELLOs, acknowledgements, the direct queue, NORM.", []string{
 		"gateway/api", "gateway/mail", "ground/due", "link/compact", "link/custody", "link/elide", "link/envelope", "link/frame",

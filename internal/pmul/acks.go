@@ -61,7 +61,7 @@ func oneTalks(now time.Time, r *Receiver, source NodeID) bool {
 }
 
 // amidLong tells whether more follows of a long message of a sender: an Ack would break into that.
-func (r *Receiver) amidLong(source NodeID) bool {
+func amidLong(r *Receiver, source NodeID) bool {
 	for key, m := range r.in {
 		if key.Source == source && !m.batch && r.planned(m.coded) && m.left > 0 {
 			return true
@@ -270,8 +270,10 @@ func (r *Receiver) ride(now time.Time, room int) {
 	for _, key := range sortedKeys(r.in) {
 		m := r.in[key]
 		if e := m.entry(); r.planned(m.coded) && m.due(now) && len(e.Missing) > 0 {
-			room = rides(r, AckPDU{Source: r.cfg.Self, Entries: []AckEntry{e}}, room)
-			r.noteAsked(now, m)
+			if left := rides(r, AckPDU{Source: r.cfg.Self, Entries: []AckEntry{e}}, room); left < room {
+				room = left
+				r.noteAsked(now, m)
+			}
 		}
 	}
 	for owing := sortedKeys(r.owing); len(owing) > 0; {

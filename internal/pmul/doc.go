@@ -31,6 +31,7 @@
 //
 //   - sender.go: Sender and its Step
 //   - outgoing.go: one message of a sender
+//   - sources.go: how sources share the air, and which messages wait for which
 //   - batch.go: several messages that go as one, also at the receiver
 //   - destination.go: what a sender knows of another node
 //   - passes.go: passes, questions and repeats

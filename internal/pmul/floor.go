@@ -16,6 +16,7 @@ type floor struct {
 	end          time.Time            // when the holder's turn is over on the air, as far as is known; zero: nobody has ever taken a turn
 	until        time.Time            // the longest that the own turn may last
 	over         bool                 // of the own turn nothing more goes
+	rest         time.Duration        // for how long nobody speaks but those who answer to it, if nobody else takes turns
 	sole         bool                 // nobody else has had much to say for some turns: own turns are longer
 	before       NodeID               // this node speaks before it, out of turn; 0: in turn
 	number       uint8                // of the turn
@@ -70,7 +71,7 @@ func (f *floor) taken(now time.Time, c *Config) bool {
 		return false
 	}
 	if f.next == 0 {
-		return f.end.After(now)
+		return f.end.Add(f.rest).After(now)
 	}
 	return now.Before(f.lapse(c))
 }
@@ -96,7 +97,7 @@ func (f *floor) mayAt(now time.Time, c *Config) time.Time {
 	case f.holder == c.Self && !f.over:
 		return now
 	}
-	at := f.end.Add(c.afterTurn())
+	at := f.end.Add(max(f.rest, c.afterTurn()))
 	if f.next == 0 || now.Sub(f.told) > f.round(c) || f.told.IsZero() { // the others do not expect this node
 		return at
 	}
@@ -146,7 +147,10 @@ func (f *floor) turnPDU(now time.Time, c *Config, end time.Time, some bool, wait
 			p.Next = id
 		}
 	}
-	f.end, f.next, f.over, f.told = end.Add(left), p.Next, left == 0, now
+	f.end, f.next, f.over, f.told, f.rest = end.Add(left), p.Next, left == 0, now, 0
+	if f.over && f.next == 0 && waits > 0 {
+		f.rest = c.afterTurn() + c.Turnaround + c.ackAir() + c.oneWay() + c.spread(1)
+	}
 	if !p.More {
 		f.told = time.Time{}
 	}
@@ -169,7 +173,7 @@ func (f *floor) heard(now time.Time, c *Config, by NodeID, p TurnPDU, end time.T
 	case ahead < 0, by != f.holder && (by > f.holder || p.Left == 0):
 		return // its radio has held that back, or it speaks between, or it gives way to another that took the turn as well
 	}
-	f.holder, f.next, f.number, f.over = by, p.Next, p.Number, true
+	f.holder, f.next, f.number, f.over, f.rest = by, p.Next, p.Number, true, 0
 	f.end = end.Add(p.Left)
 }
 

@@ -127,3 +127,24 @@ func TestTurnLapses(t *testing.T) {
 	out = s.Step(now, nil)
 	check.True(t, "when it talks it is there in time", out.Deadline.After(now) && out.Deadline.Sub(now) < c.slot(), out.Deadline.Sub(now))
 }
+
+// TestRestForAnswers: where nobody else takes turns, a node that has more to say waits between two turns until the first answer can have
+// come. A node that has said all waits for nothing, and neither does one behind which another takes its turn.
+func TestRestForAnswers(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	turn := func(c *Config, f *floor, waits time.Duration) time.Duration {
+		end := now.Add(c.fullAir())
+		f.holdTurn(now, c, end, c.fullAir())
+		f.until = end
+		f.turnPDU(now, c, end, true, waits, loud)
+		return f.mayAt(end, c).Sub(end)
+	}
+	f, c := floorOf(t, 1)
+	rest := turn(c, f, time.Hour)
+	check.True(t, "it waits for an answer", rest >= c.Turnaround+c.ackAir()+2*c.oneWay() && rest < 3*c.Turnaround+c.ackAir()+3*c.oneWay(), rest)
+	f, c = floorOf(t, 1)
+	check.Equal(t, "all is said", turn(c, f, 0), 0)
+	f, c = floorOf(t, 1)
+	f.heard(now.Add(-time.Minute), c, 2, TurnPDU{Source: 2, Number: 1, Next: 1, More: true}, now.Add(-time.Minute))
+	check.True(t, "another takes its turn", turn(c, f, time.Hour) >= c.slot(), 0)
+}

@@ -16,7 +16,6 @@ type outgoing struct {
 	timers
 	batched
 	urged
-	sourced
 	dests   dests
 	dynamic *negotiation  // of a group of its own
 	plan    bool          // shards of it were queued: its Address_PDUs say what follows
@@ -78,6 +77,7 @@ type content struct {
 	size      int      // the cut: octets of all fragments but the last
 	octets    int
 	batch     bool // it is of several messages
+	sourced
 }
 
 // pass is what of a message goes out before answers are awaited, in the order of the lists.

@@ -233,7 +233,8 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 	if reserved {
 		s.out.record(bucketNode, []byte(keyNextMessage), messageKey(s.numbers.reserved))
 	}
-	m := &outgoing{content: content{id: id, priority: ev.Priority, expiry: expiry, group: cmp.Or(ev.Group, s.cfg.Group)}, once: ev.Fleeting, held: ev.Held, sourced: sourced{source: ev.Source}}
+	m := &outgoing{content: content{id: id, priority: ev.Priority, expiry: expiry, group: cmp.Or(ev.Group, s.cfg.Group), sourced: sourced{source: ev.Source}},
+		once: ev.Fleeting, held: ev.Held}
 	if ev.Dynamic {
 		m.dynamic = &negotiation{}
 	}

@@ -26,7 +26,7 @@ func TestSharesOf(t *testing.T) {
 		var waiting []*outgoing
 		for source, list := range tt.says {
 			for _, n := range list {
-				waiting = append(waiting, &outgoing{content: content{octets: n}, sourced: sourced{source: source}})
+				waiting = append(waiting, &outgoing{content: content{octets: n, sourced: sourced{source: source}}})
 			}
 		}
 		check.Equal(t, tt.name+": each", sharesOf(waiting, tt.limit).each, tt.each)
@@ -57,7 +57,7 @@ func TestBatchAfter(t *testing.T) {
 	} {
 		var parts []*outgoing
 		for _, p := range tt.parts {
-			parts = append(parts, &outgoing{batched: batched{sequence: p[0]}, sourced: sourced{after: p[1]}})
+			parts = append(parts, &outgoing{content: content{sourced: sourced{after: p[1]}}, batched: batched{sequence: p[0]}})
 		}
 		check.Equal(t, tt.name, batchAfter(parts), tt.want)
 	}

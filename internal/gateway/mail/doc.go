@@ -24,9 +24,8 @@
 //   - peerqueue.go: what is held for one peer
 //   - backlog.go: what is held for one peer, by precedence
 //   - queue.go: what waits in one queue of a carrier
-//   - rota.go: which source goes next
 //   - giving.go: which messages a full queue gives up
-//   - turns.go: the approximate order in which messages will go
+//   - turns.go: which source goes next, and the approximate order in which messages will go
 //   - pace.go: how fast messages go
 //   - peer.go: what all parts know of another gateway
 //   - paths.go: addresses of another gateway
