@@ -82,7 +82,7 @@ func ConfigFor(p profile.Profile, self NodeID, coding Coding, seal int, rng *ran
 		ProbeEvery: p.ProbeInterval, RepeatCount: 4, RepeatEvery: 10 * time.Minute, ClockError: 5 * time.Minute,
 		OrphanFor: 30 * time.Minute, RememberFor: 7 * 24 * time.Hour,
 		Limits: Limits{Messages: 8192, Octets: 64 << 20, Destinations: 1024, Fates: 1 << 16,
-			Incoming: 256, IncomingSource: 64, IncomingOctets: 16 << 20, Orphans: 1024, Remembered: 1 << 16},
+			Incoming: 256, IncomingSource: 64, IncomingOctets: 16 << 20, Orphans: 8192, Remembered: 1 << 16},
 		Rand: rng,
 	}
 	c.Loss, c.Burst = expectedLoss(p)
