@@ -11,7 +11,7 @@ import (
 
 // Messages that have ended are kept for a while, for a recipient that cannot read one of them.
 const (
-	maxEnded       = 256
+	maxEnded       = 1024
 	maxEndedOctets = 1 << 20
 )
 

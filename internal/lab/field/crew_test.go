@@ -42,6 +42,7 @@ type crew struct {
 	earID    string
 
 	mu       sync.Mutex
+	swells   bool        // it says long messages alone, as many as it can
 	said     []utterance // by number
 	taken    int         // of them, those known to be accepted
 	missing  int         // of those, the ones that have not arrived
@@ -391,7 +392,10 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		return err
 	}
 	for ctx.Err() == nil {
-		if _, missing := c.accepted(); missing > mostUnderWay {
+		c.mu.Lock()
+		swells, missing := c.swells, c.missing
+		c.mu.Unlock()
+		if missing > mostUnderWay && !swells {
 			select {
 			case <-p.Done():
 				return
@@ -402,7 +406,7 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		}
 		k := propagated
 		switch {
-		case c.every == 0 && rng.IntN(50) == 0:
+		case c.every == 0 && rng.IntN(50) == 0 || swells:
 			k = long
 		case rng.IntN(10) == 0:
 			k = unicast
@@ -530,6 +534,13 @@ func (c *crew) hearings() (n int) {
 		n += len(u.heard)
 	}
 	return n
+}
+
+// swell lets the site's talker say long messages alone, also when many are in custody, or no longer.
+func (c *crew) swell(yes bool) {
+	c.mu.Lock()
+	c.swells = yes
+	c.mu.Unlock()
 }
 
 // died notes a death of the site's gateway.

@@ -375,6 +375,11 @@ func (w *World) Inject(to *Node, data []byte) {
 	w.At(0, func() { w.step(to, api.Datagram{Addr: stranger, Data: data}) })
 }
 
+// Transmit has the radio of a node transmit to all what its gateway did not make: it takes air as any datagram does.
+func (w *World) Transmit(from *Node, data []byte) {
+	w.link(linkemu.Frame{From: from.Name, Octets: len(data) + profile.IPUDPOctets, Data: data})
+}
+
 // Late gives a node a datagram of another that was held up.
 func (w *World) Late(from, to *Node, data []byte) {
 	w.step(to, api.Datagram{Addr: from.addr, Data: data})
