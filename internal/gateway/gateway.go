@@ -384,6 +384,10 @@ func (g *Gateway) purge(now time.Time) {
 	}
 }
 
+// endings are what adapters are told of the final states of custody.
+var endings = map[mail.Fate]site.Ending{mail.Delivered: site.Stored, mail.Expired: site.Expired, mail.Refused: site.Refused,
+	mail.Cancelled: site.Cancelled, mail.Superseded: site.Replaced}
+
 // ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 	if e.Content.Roster != nil {
@@ -405,7 +409,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		g.replica.Unsent(e.Peer.ID, e.ID)
 		g.byID[e.Peer.ID].ends.back(g.now, e.Content.Lost)
 	}
-	g.adapters.ended(e.Content.Payload, fate != mail.Delivered)
+	g.adapters.ended(e.Content.Payload, endings[fate])
 }
 
 // Note says something in the operator's log.

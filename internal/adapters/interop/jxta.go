@@ -207,7 +207,7 @@ func (s *jxtaSide) heard(now time.Time, m *site.Message) {
 		k.id, ok = id, err == nil
 	}
 	if m.Token != 0 { // of a stream, which meets nobody
-		s.notify(site.JXTA, site.Fate{Token: m.Token, Refused: true})
+		s.notify(site.JXTA, site.Fate{Token: m.Token, Ending: site.Refused})
 		return
 	}
 	if slices.ContainsFunc(m.Parts, func(p site.Part) bool { return p.Namespace == mark.Namespace && p.Name == mark.Name }) {

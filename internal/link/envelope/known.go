@@ -18,6 +18,7 @@ var known = [...]site.Message{
 	5: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "part", Parts: []site.Part{{Name: "part"}}},
 	6: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "chat", Parts: []site.Part{{Name: "b-t-f"}}},
 	7: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "receipt", Parts: []site.Part{{Name: "r"}}},
+	8: {Adapter: site.XMPP, Published: true, Topic: "outcome", Parts: []site.Part{{}}},
 }
 
 // knownAs is the number of a message's flow; 0: it has none.

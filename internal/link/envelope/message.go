@@ -164,6 +164,9 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		if texts == nil && !p.Expires.IsZero() {
 			e.Expires = uint32(p.Expires.Unix())
 		}
+		if texts == nil && p.Lasting {
+			e.Token = p.Token
+		}
 		elements := flat(p.Parts)
 		for _, el := range elements {
 			e.Data = append(e.Data, el.Data)
@@ -259,6 +262,7 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		if e.Expires != 0 {
 			m.Payload.Expires = time.Unix(int64(e.Expires), 0).UTC()
 		}
+		m.Payload.Token, m.Payload.Lasting = e.Token, e.Token != 0
 		number = e.Flow
 		if e.Define != nil {
 			defined = Flow(marshal(nil, e.Define))
