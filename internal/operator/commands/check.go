@@ -88,6 +88,9 @@ func summary(out io.Writer, c *config.Config) {
 	for _, line := range takSummary(c) {
 		fmt.Fprintf(w, "tak\t%s\n", line)
 	}
+	for _, line := range xmppSummary(c) {
+		fmt.Fprintf(w, "xmpp\t%s\n", line)
+	}
 	for _, line := range meetSummary(c) {
 		fmt.Fprintf(w, "meet\t%s\n", line)
 	}

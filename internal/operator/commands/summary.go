@@ -86,3 +86,15 @@ func takSummary(c *config.Config) (lines []string) {
 	}
 	return lines
 }
+
+// xmppSummary says what check tells of [xmpp].
+func xmppSummary(c *config.Config) (lines []string) {
+	if !c.XMPP.On() {
+		return nil
+	}
+	lines = append(lines, fmt.Sprintf("component of the server %s of the domain %s; a message waits %s for the link at most", c.XMPP.Server, c.XMPP.Domain, c.XMPP.Life))
+	for _, s := range c.XMPP.Sites {
+		lines = append(lines, fmt.Sprintf("%s is the domain of node %d", s.Domain, s.Site))
+	}
+	return lines
+}

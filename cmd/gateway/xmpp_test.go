@@ -1,0 +1,244 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"aldis/internal/lab/check"
+)
+
+// prosody is an unmodified XMPP server of one LAN, with users whose password is "secret".
+type prosody struct {
+	dir, host, c2s, components string
+	cmd                        *exec.Cmd
+}
+
+const xmppSecret = "0123456789abcdef"
+
+// newProsody writes the configuration of a server for host, with components of the far domains.
+func newProsody(t *testing.T, host string, users []string, far ...string) *prosody {
+	t.Helper()
+	p := &prosody{dir: t.TempDir(), host: host, c2s: check.FreeAddress(t, "tcp"), components: check.FreeAddress(t, "tcp")}
+	port := func(at string) string { _, port, _ := net.SplitHostPort(at); return port }
+	text := fmt.Sprintf(`run_as_root = true
+pidfile = "%[1]s/pid"
+data_path = "%[1]s/data"
+log = { info = "%[1]s/log" }
+modules_enabled = { "roster", "saslauth", "disco", "ping", "offline" }
+authentication = "internal_plain"
+c2s_require_encryption = false
+s2s_ports = {}
+interfaces = { "127.0.0.1" }
+c2s_ports = { %[2]s }
+component_ports = { %[3]s }
+component_interfaces = { "127.0.0.1" }
+VirtualHost "%[4]s"
+Component "conference.%[4]s" "muc"
+	restrict_room_creation = false
+	muc_room_locking = false
+`, p.dir, port(p.c2s), port(p.components), host)
+	for _, domain := range far {
+		text += fmt.Sprintf("Component %q\n\tcomponent_secret = %q\n", domain, xmppSecret)
+	}
+	accounts := filepath.Join(p.dir, "data", strings.ReplaceAll(host, ".", "%2e"), "accounts")
+	c := check.Fatal(t)
+	check.NoError(c, os.MkdirAll(accounts, 0o755))
+	for _, user := range users {
+		check.NoError(c, os.WriteFile(filepath.Join(accounts, user+".dat"), []byte(`return { ["password"] = "secret"; };`), 0o644))
+	}
+	check.NoError(c, os.WriteFile(filepath.Join(p.dir, "prosody.cfg.lua"), []byte(text), 0o644))
+	return p
+}
+
+// start runs the server until stop, or the end of the test.
+func (p *prosody) start(t *testing.T) {
+	t.Helper()
+	p.cmd = exec.Command("prosody", "--config", filepath.Join(p.dir, "prosody.cfg.lua"), "-F")
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatalf("%v: make test installs prosody", err)
+	}
+	t.Cleanup(func() {
+		p.stop()
+		if t.Failed() {
+			text, _ := os.ReadFile(filepath.Join(p.dir, "log"))
+			t.Logf("the server of %s said:\n%s", p.host, text)
+		}
+	})
+	check.Until(t, patience, "the server of "+p.host+" listens", func() bool {
+		c, err := net.Dial("tcp", p.c2s)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+}
+
+// stop kills the server as kill -9 does.
+func (p *prosody) stop() {
+	if p.cmd != nil {
+		p.cmd.Process.Kill()
+		p.cmd.Wait()
+		p.cmd = nil
+	}
+}
+
+// xmppClient is a program of slixmpp (field-tests/xmpp).
+type xmppClient struct {
+	in io.Writer
+
+	mu   sync.Mutex
+	said bytes.Buffer
+}
+
+func (c *xmppClient) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.said.Write(b)
+}
+
+// heard are the stanzas that have come, one to a line.
+func (c *xmppClient) heard() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.said.String()
+}
+
+// count is in how many stanzas all of these texts stand.
+func (c *xmppClient) count(texts ...string) (n int) {
+lines:
+	for line := range strings.Lines(c.heard()) {
+		for _, text := range texts {
+			if !strings.Contains(line, text) {
+				continue lines
+			}
+		}
+		n++
+	}
+	return n
+}
+
+func (c *xmppClient) say(format string, args ...any) { fmt.Fprintf(c.in, format+"\n", args...) }
+
+// login starts a client of a user, and returns when its session has begun.
+func (p *prosody) login(t *testing.T, user string) *xmppClient {
+	t.Helper()
+	host, port, _ := net.SplitHostPort(p.c2s)
+	cmd := exec.Command("../../field-tests/xmpp/.venv/bin/python", "../../field-tests/xmpp/client.py", user+"@"+p.host, "secret", host, port)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	c := &xmppClient{}
+	cmd.Stdout, cmd.Stderr = c, c
+	in, err := cmd.StdinPipe()
+	check.NoError(check.Fatal(t), err)
+	c.in = in
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("%v: make xmpp-peers installs it", err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s@%s heard:\n%s", user, p.host, c.heard())
+		}
+	})
+	check.Until(t, patience, user+" is there", func() bool { return c.count("ready") > 0 })
+	return c
+}
+
+// writeXMPP writes the configuration of a gateway for XMPP alone.
+func (s *testSite) writeXMPP(t *testing.T, p *prosody, far int, domain, peer string) {
+	t.Helper()
+	s.write(t, s.dir+"/data", peer)
+	c := check.Fatal(t)
+	check.NoError(c, os.WriteFile(s.dir+"/xmpp.secret", []byte(xmppSecret+"\n"), 0o600))
+	text, err := os.ReadFile(s.file)
+	check.NoError(c, err)
+	text = bytes.Replace(text, fmt.Appendf(nil, "[lan]\ntcp = %q\n", s.lan), fmt.Appendf(nil,
+		"[xmpp]\nserver = %q\nsecret_file = \"xmpp.secret\"\ndomain = %q\n[[xmpp.site]]\nsite = \"%d\"\ndomain = %q\n", p.components, p.host, far, domain), 1)
+	check.NoError(c, os.WriteFile(s.file, text, 0o644))
+}
+
+// Two LANs with a Prosody each, and unmodified clients: lines cross both ways over an emulated link that loses datagrams, with
+// receipts; what waits survives kill -9 of a gateway and of a server, and the link's outage; a message to nobody ends.
+func TestXMPPBetweenServers(t *testing.T) {
+	air := newRelay(t, 2, false, 7, func(int, []byte) {})
+	shore := newProsody(t, "hq.example", []string{"bert"}, "ship.example")
+	aboard := newProsody(t, "ship.example", []string{"anna"}, "hq.example")
+	shore.start(t)
+	aboard.start(t)
+	hq := newSite(t, 1, "")
+	ship := newSite(t, 2, hq.key())
+	hq.link, ship.link = air.links[0].String(), air.links[1].String()
+	hq.writeXMPP(t, shore, 2, "ship.example", "2 "+air.address(0, 1))
+	ship.writeXMPP(t, aboard, 1, "hq.example", "1 "+air.address(1, 0))
+	if code, out, errs := run(t, "check", "-c", ship.file); code != 0 || !strings.Contains(out, "hq.example is the domain of node 1") {
+		t.Fatal(out, errs)
+	}
+	r1, r2 := hq.start(t), ship.start(t)
+	r1.until(t, "the shore's server is connected", func() bool { return strings.Contains(r1.logged(), "has taken the component") })
+	r2.until(t, "the ship's server is connected", func() bool { return strings.Contains(r2.logged(), "has taken the component") })
+	anna, bert := aboard.login(t, "anna"), shore.login(t, "bert")
+	anna.say(`<message to='bert@hq.example/x' type='chat' id='a1'><body>Good morning from the ship &amp; all aboard</body><request xmlns='urn:xmpp:receipts'/><active xmlns='http://jabber.org/protocol/chatstates'/></message>`)
+	r1.until(t, "the line has crossed", func() bool { return bert.count("<body>Good morning from the ship &amp; all aboard</body>", "anna@ship.example") == 1 })
+	if bert.count("chatstates") != 0 {
+		t.Error("a chat state has crossed")
+	}
+	id := bert.attribute("Good morning", "id")
+	bert.say(`<message to='anna@ship.example' type='chat' id='b1'><received xmlns='urn:xmpp:receipts' id='%s'/></message>`, id)
+	r2.until(t, "the receipt has crossed", func() bool { return anna.count("received", `id="a1"`, "bert@hq.example") == 1 })
+	bert.say(`<message to='anna@ship.example' type='chat' id='b2'><body>Welcome</body></message>`)
+	bert.say(`<message to='anna@ship.example' type='chat' id='b3'><body>Welcome aboard</body><replace xmlns='urn:xmpp:message-correct:0' id='b2'/></message>`)
+	r2.until(t, "the correction has crossed", func() bool { return anna.count("<body>Welcome aboard</body>", "message-correct") == 1 })
+	if first := anna.attribute("<body>Welcome</body>", "id"); anna.count("replace", fmt.Sprintf(`id="%s"`, first)) != 1 {
+		t.Errorf("the correction does not name the message %s", first)
+	}
+	anna.say(`<message to='nobody@hq.example' type='chat' id='a2'><body>Anybody?</body></message>`)
+	r2.until(t, "the message to nobody ends", func() bool { return anna.count(`id="a2"`, `type="error"`, "service-unavailable") == 1 })
+
+	// Faults: the link, a gateway, a server.
+	air.setAway(1, true)
+	anna.say(`<message to='bert@hq.example' type='chat' id='a3'><body>Sent during the outage</body></message>`)
+	r2.until(t, "it is in custody", func() bool {
+		_, metrics := r2.get("/metrics")
+		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 3`)
+	})
+	r2.stop(t, syscall.SIGKILL)
+	shore.stop()
+	air.setAway(1, false)
+	r2 = ship.start(t)
+	r1.until(t, "the line waits ashore", func() bool {
+		_, metrics := r1.get("/metrics")
+		return strings.Contains(metrics, "aldis_xmpp_waiting 1\n")
+	})
+	r1.stop(t, syscall.SIGKILL)
+	shore.start(t)
+	r1 = hq.start(t)
+	r1.until(t, "the line of the outage came", func() bool { return bert.count("Sent during the outage") == 1 })
+	_, metrics := r1.get("/metrics")
+	agrees(t, metrics)
+	r1.until(t, "the server has confirmed it", func() bool {
+		_, metrics := r1.get("/metrics")
+		return strings.Contains(metrics, "aldis_xmpp_waiting 0\n")
+	})
+}
+
+// attribute is that of the stanza in which a text stands.
+func (c *xmppClient) attribute(text, name string) string {
+	for line := range strings.Lines(c.heard()) {
+		if strings.Contains(line, text) {
+			_, rest, _ := strings.Cut(line, " "+name+`="`)
+			value, _, _ := strings.Cut(rest, `"`)
+			return value
+		}
+	}
+	return ""
+}

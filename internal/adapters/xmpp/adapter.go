@@ -1,0 +1,170 @@
+package xmpp
+
+import (
+	"time"
+
+	"aldis/internal/adapters/xmpp/code"
+	"aldis/internal/ground/due"
+	"aldis/internal/site"
+)
+
+// Config of an Adapter.
+type Config struct {
+	Domain string        // of the users of this LAN
+	Sites  []Site        // far sites whose users the LAN can reach
+	Life   time.Duration // of a message; default 24 h
+}
+
+// Site is a far site.
+type Site struct {
+	ID     uint16
+	Domain string // of its users
+}
+
+func (c Config) withDefaults() Config {
+	if c.Life == 0 {
+		c.Life = 24 * time.Hour
+	}
+	return c
+}
+
+// Adapter is the XMPP side of a gateway. It is not for concurrent use.
+type Adapter struct {
+	*step
+	components []*component // one for each domain of a far site
+	numbers    map[uint16]*numbers
+	presence   presence
+	rates      due.Each[string]
+	owed       []owed // of an earlier run, until the first Step
+}
+
+// step is what all parts share: configuration, counters, and the Step under way.
+type step struct {
+	cfg     Config
+	trouble due.Tally
+	out     site.Output
+}
+
+func (s *step) note(level, text string, attrs ...any) {
+	s.out.Notes = append(s.out.Notes, site.Note{Level: level, Text: text, Attrs: attrs})
+}
+
+func (s *step) remember(key string, value []byte) {
+	s.out.Remember = append(s.out.Remember, site.Memory{Key: key, Value: value})
+}
+
+// A user may send rate stanzas a second for long, burst at once: what a person and the person's client say, and more.
+const (
+	rate      = 20
+	burst     = 400
+	mostRates = 10_000
+)
+
+// New restores an adapter from its memories.
+func New(cfg Config, memories []site.Memory) (*Adapter, error) {
+	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{},
+		rates: due.Each[string]{Rate: rate, Burst: burst, Most: mostRates}}
+	f.presence = newPresence(f.step)
+	for i := range f.cfg.Sites {
+		s := &f.cfg.Sites[i]
+		f.numbers[s.ID] = &numbers{step: f.step, site: s.ID}
+		f.components = append(f.components, &component{step: f.step, site: s})
+	}
+	return f, f.restore(memories)
+}
+
+// Step brings the adapter to now and applies ev.
+func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
+	f.out = site.Output{}
+	for _, o := range f.owed {
+		f.owe(o)
+	}
+	f.owed = nil
+	switch ev := ev.(type) {
+	case Opened:
+		if c := f.componentOf(ev.Domain); c != nil {
+			c.opened(now, ev)
+			f.trouble.Count("connected")
+			f.note("info", "the XMPP server has taken the component of a far site", "site", c.site.ID, "domain", c.site.Domain)
+			f.presence.opened(now, c)
+		}
+	case Closed:
+		if c := f.connected(ev.Conn); c != nil {
+			c.closed()
+			f.presence.closed(now)
+		}
+	case Skipped:
+		if c := f.connected(ev.Conn); c != nil {
+			f.skipped(now, c, ev)
+		}
+	case Heard:
+		if c := f.connected(ev.Conn); c != nil {
+			f.heard(now, c, ev.Element)
+		}
+	case site.FarMessage:
+		f.farMessage(now, ev)
+	case site.FarItem:
+		if c := f.componentAt(ev.Site); c != nil {
+			f.presence.farItem(now, c, ev.Item)
+		}
+	case site.SiteLost:
+		if c := f.componentAt(ev.Site); c != nil {
+			f.presence.lost(now, c)
+		}
+	case site.Fate:
+		f.fate(now, ev)
+	}
+	f.turn(now)
+	f.out.Deadline = f.due()
+	return f.out
+}
+
+// turn does what is due.
+func (f *Adapter) turn(now time.Time) {
+	for _, c := range f.components {
+		for _, h := range c.turn(now) {
+			f.tooLate(h)
+		}
+	}
+	f.presence.turn(now)
+}
+
+func (f *Adapter) due() (at time.Time) {
+	for _, c := range f.components {
+		at = due.Earliest(at, c.due())
+	}
+	return due.Earliest(at, f.presence.due())
+}
+
+// componentOf is the component for a domain, componentAt that for a site, connected that of a connection; nil: there is none.
+func (f *Adapter) componentOf(domain string) *component {
+	return f.find(func(c *component) bool { return c.site.Domain == domain })
+}
+
+func (f *Adapter) componentAt(id uint16) *component {
+	return f.find(func(c *component) bool { return c.site.ID == id })
+}
+
+func (f *Adapter) connected(conn site.ConnID) *component {
+	return f.find(func(c *component) bool { return c.conn == conn && conn != 0 })
+}
+
+func (f *Adapter) find(is func(*component) bool) *component {
+	for _, c := range f.components {
+		if is(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// tooLate ends a far message that nobody could be handed in its time.
+func (f *Adapter) tooLate(h held) {
+	f.trouble.Count("expired")
+	if h.token != 0 {
+		f.out.Undelivered = append(f.out.Undelivered, site.Undelivered{Token: h.token, Why: site.LifeOver})
+	}
+	if h.number != 0 {
+		f.tell(h.site, code.Outcome{Number: h.number - 1, Became: code.Failed, Reason: code.ReasonOf("remote-server-timeout")})
+	}
+}

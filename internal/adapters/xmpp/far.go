@@ -1,0 +1,92 @@
+package xmpp
+
+import (
+	"time"
+
+	"aldis/internal/adapters/xmpp/code"
+	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/site"
+)
+
+// farMessage takes what another site said.
+func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
+	c := f.componentAt(m.Site)
+	if c == nil || len(m.Message.Parts) != 1 {
+		f.farTrouble(now, m, code.ErrMalformed)
+		return
+	}
+	data := m.Message.Parts[0].Data
+	if m.Message.Published {
+		f.farOutcome(now, c, m, data)
+		return
+	}
+	from, ok := localOf(m.Message.From)
+	to, ok2 := localOf(m.Message.To)
+	if !ok || !ok2 || from != m.Message.From || to != m.Message.To {
+		f.farTrouble(now, m, code.ErrMalformed)
+		return
+	}
+	far, here := jid{local: from, domain: c.site.Domain}, jid{local: to, domain: f.cfg.Domain}
+	if code.IsSubscription(data) {
+		s, err := code.ParseSubscription(data)
+		if err != nil {
+			f.farTrouble(now, m, err)
+			return
+		}
+		f.presence.farSubscription(now, c, from, to, s)
+		f.handOver(c, m, stanza.New(ns, "presence", "from", far.String(), "to", here.String(), "type", code.Subscriptions[s]), 0)
+		return
+	}
+	s, err := code.ParseMessage(data)
+	if err != nil || s.Kind == code.Group || !stanza.Printable(s.Body) {
+		f.farTrouble(now, m, code.ErrMalformed)
+		return
+	}
+	n := f.numbers[m.Site]
+	n.came(theirs{s.Number, m.Message.ID, from, to})
+	ref := ""
+	if s.About != code.Nothing {
+		if ref = n.id(s.Ref); ref == "" {
+			s.About = code.Nothing
+		}
+	}
+	f.trouble.Count("far_messages")
+	f.handOver(c, m, elementOf(&s, far.String(), here.String(), m.Message.ID, ref), s.Number+1)
+}
+
+// handOver gives the server a stanza that comes of a far message. number is that of the message and 1; 0: it has none.
+func (f *Adapter) handOver(c *component, m site.FarMessage, e stanza.Element, number uint16) {
+	if f.hold(c, e, held{token: m.Token, site: m.Site, number: number, until: m.Until}) {
+		return
+	}
+	f.out.Undelivered = append(f.out.Undelivered, site.Undelivered{Token: m.Token, Why: site.NoRoom})
+	if number != 0 {
+		f.tell(m.Site, code.Outcome{Number: number - 1, Became: code.Failed, Reason: code.ReasonOf("resource-constraint")})
+	}
+}
+
+// farOutcome tells a client here what became of a message at a far site.
+func (f *Adapter) farOutcome(now time.Time, c *component, m site.FarMessage, data []byte) {
+	o, err := code.ParseOutcome(data)
+	if err != nil || m.Message.Topic != topicOutcome {
+		f.farTrouble(now, m, code.ErrMalformed)
+		return
+	}
+	mine := f.numbers[m.Site].find(func(m *ours) bool { return m.number() == o.Number })
+	if mine == nil || mine.id == "" && o.Became != code.Failed {
+		f.trouble.Count("outcome_late")
+		f.out.Done = append(f.out.Done, m.Token)
+		return
+	}
+	if o.Became == code.Failed {
+		f.handOver(c, m, failed(c, mine, o.Reason.String(), "the server of "+c.site.Domain+" did not take the message"), 0)
+		return
+	}
+	e := stanza.New(ns, "message", "from", jid{local: mine.to, domain: c.site.Domain}.String(), "to", mine.from.String(), "id", m.Message.ID, "type", typeOf[mine.kind])
+	if o.Became == code.Received {
+		e = e.With(stanza.New(nsReceipts, "received", "id", mine.id))
+	} else {
+		e = e.With(stanza.New(nsMarkers, "displayed", "id", mine.id))
+	}
+	f.handOver(c, m, e, 0)
+}

@@ -1,0 +1,154 @@
+package xmpp
+
+import (
+	"fmt"
+	"time"
+
+	"aldis/internal/adapters/xmpp/code"
+	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/site"
+)
+
+// topicOutcome is that of what became of messages; its flow is one of those that every network knows (link/envelope).
+const topicOutcome = "outcome"
+
+// heard takes a stanza of the server.
+func (f *Adapter) heard(now time.Time, c *component, e stanza.Element) {
+	from, ok := parseJID(e.Get("from"))
+	to, ok2 := parseJID(e.Get("to"))
+	if !ok || !ok2 || to.domain != c.site.Domain {
+		f.refuse(now, c, &e, "address", "jid-malformed", "")
+		return
+	}
+	kind := e.Get("type")
+	if from.domain != f.cfg.Domain {
+		f.refuse(now, c, &e, "foreign", "policy-violation", "only users of "+f.cfg.Domain+" reach "+c.site.Domain)
+		return
+	}
+	if e.Name == "iq" && (kind == "result" || kind == "error") {
+		c.answered(e.Get("id"))
+		return
+	}
+	if b := f.rates.Of(now, from.bare()); b == nil || !b.Allow(now, rate, burst) {
+		f.refuse(now, c, &e, "rate", "resource-constraint", fmt.Sprintf("more than %d stanzas a second", rate))
+		return
+	}
+	switch e.Name {
+	case "message":
+		f.message(now, c, &e, from, to)
+	case "presence":
+		f.presence.heard(now, c, &e, from, to)
+	case "iq":
+		f.query(c, &e, to)
+	default:
+		f.trouble.Count("refused unknown")
+	}
+}
+
+// message takes a message of a client here.
+func (f *Adapter) message(now time.Time, c *component, e *stanza.Element, from, to jid) {
+	n := f.numbers[c.site.ID]
+	if e.Get("type") == "error" { // the server, or the client, does not take a message of ours
+		if t := n.of(func(t *theirs) bool { return t.id == e.Get("id") && t.to == from.local }); t != nil {
+			f.trouble.Count("bounced")
+			f.tell(c.site.ID, code.Outcome{Number: t.number, Became: code.Failed, Reason: conditionOf(e)})
+		}
+		return
+	}
+	s := saidIn(e)
+	f.trouble.Of["stripped"] += s.stripped
+	if s.Kind == code.Group || to.local == "" {
+		f.refuse(now, c, e, "nobody", "service-unavailable", "")
+		return
+	}
+	for i, o := range s.became {
+		if t := n.of(func(t *theirs) bool { return t.id == s.ended[i] && t.to == from.local && t.from == to.local }); t != nil {
+			o.Number = t.number
+			f.tell(c.site.ID, o)
+		}
+	}
+	if s.empty() {
+		f.trouble.Count("kept_local")
+		return
+	}
+	if s.About != code.Nothing {
+		var known bool
+		if s.Ref, known = n.ref(s.ref); !known && s.Body != "" {
+			s.About = code.Nothing
+			s.Drop(code.ReplyTo, code.Fallback)
+		} else if !known {
+			f.refuse(now, c, e, "reference", "item-not-found", "the message that this is about is not known any more")
+			return
+		}
+	}
+	data := s.Append(nil)
+	if len(data) > code.MaxOctets {
+		f.refuse(now, c, e, "too_long", "policy-violation", fmt.Sprintf("messages of more than %d octets do not cross", code.MaxOctets))
+		return
+	}
+	o := n.add(ours{id: e.Get("id"), from: from, to: to.local, kind: s.Kind})
+	s.Number = o.number()
+	f.trouble.Count("messages")
+	f.out.Carry = append(f.out.Carry, site.Carry{Sites: []uint16{c.site.ID}, Message: site.Message{From: from.local, To: to.local,
+		Parts: []site.Part{{Data: s.Append(nil)}}, Mark: site.Mark{Expires: now.Add(f.cfg.Life)}, Token: o.token(c.site.ID), Lasting: true}})
+}
+
+// tell tells a site what became of a message of it.
+func (f *Adapter) tell(to uint16, o code.Outcome) {
+	f.trouble.Count("outcomes")
+	f.out.Carry = append(f.out.Carry, site.Carry{Sites: []uint16{to}, Message: site.Message{Published: true, Topic: topicOutcome, Parts: []site.Part{{Data: o.Append(nil)}}}})
+}
+
+// reasons are the conditions and texts of endings on the way.
+var reasons = map[site.Ending][2]string{
+	site.Expired:   {"remote-server-timeout", "the message expired before the link could carry it"},
+	site.Refused:   {"resource-constraint", "too much waits for the link"},
+	site.Forbidden: {"not-allowed", "a rule of this site keeps the message here"},
+	site.Cancelled: {"recipient-unavailable", "the message was given up for more urgent ones, or by an operator"},
+	site.Replaced:  {"conflict", "a later message has taken its place"},
+}
+
+// owed is an error that the sender of a message is still to be told.
+type owed struct {
+	site   uint16
+	count  uint32 // of the message
+	ending byte
+}
+
+// fate tells the sender of a message that the message has come to nothing on its way.
+func (f *Adapter) fate(now time.Time, ev site.Fate) {
+	if ev.Failed() {
+		f.owe(owed{uint16(ev.Token >> 32), uint32(ev.Token), byte(ev.Ending)})
+	}
+}
+
+func (f *Adapter) owe(o owed) {
+	n, c := f.numbers[o.site], f.componentAt(o.site)
+	if n == nil {
+		return
+	}
+	key := n.key(keyError, o.count)
+	m, why := n.find(func(m *ours) bool { return m.count == o.count }), reasons[site.Ending(o.ending)]
+	if m == nil || why[0] == "" {
+		f.remember(key, nil)
+		return
+	}
+	f.trouble.Count("failed")
+	f.remember(key, []byte{o.ending})
+	f.hold(c, failed(c, m, why[0], why[1]), held{memory: key})
+}
+
+// failed is the error stanza of a message of ours.
+func failed(c *component, m *ours, condition, text string) stanza.Element {
+	return stanza.New(ns, "message", "from", jid{local: m.to, domain: c.site.Domain}.String(), "to", m.from.String(), "id", m.id, "type", "error").
+		With(errorElement(condition, text))
+}
+
+// hold is component.hold; where there is no room, the stanza is counted and lost.
+func (f *Adapter) hold(c *component, e stanza.Element, h held) bool {
+	ok := c.hold(e, h)
+	if !ok {
+		f.trouble.Count("no_room")
+	}
+	return ok
+}

@@ -1,0 +1,92 @@
+package config
+
+import (
+	"net/netip"
+	"strings"
+	"time"
+
+	"aldis/internal/edge/keyfile"
+)
+
+// XMPP is the XMPP server of the LAN, and which domains far sites have; without a server the gateway has no such adapter.
+type XMPP struct {
+	Server     netip.AddrPort
+	SecretFile string
+	Secret     string
+	Domain     string        // of the users here
+	Life       time.Duration // of a message
+	Sites      []XMPPSite
+}
+
+// XMPPSite is a far site.
+type XMPPSite struct {
+	Line   int
+	Site   uint16
+	Domain string // of its users
+}
+
+// On says whether the gateway has this adapter.
+func (x XMPP) On() bool { return x.Server.IsValid() }
+
+func xmppPart(c *Config) part {
+	x := &c.XMPP
+	return part{name: "xmpp", title: "towards the XMPP server of the LAN", keys: []key{
+		{"server", address(&x.Server).required(), "where the LAN's server takes components (XEP-0114), such as `127.0.0.1:5347`"},
+		{"secret_file", path(&x.SecretFile).required(), "file of mode 0600; its first line is the secret that the server knows, 16 octets or more"},
+		{"the secret of xmpp.secret_file", derived(&x.Secret).secret(), ""},
+		{"domain", domain(&x.Domain).required(), "of the users of that server"},
+		{"life", duration(&x.Life, 24*time.Hour, time.Minute, 30*24*time.Hour), "how long a message may wait for the link; then its sender gets an error"},
+	}, doc: "The gateway is a component of the server for the domain of each `[[xmpp.site]]` ([xmpp.md](xmpp.md))."}
+}
+
+func xmppSitePart(c *Config) part {
+	return part{name: "xmpp.site", title: "far sites with XMPP users", keys: xmppSiteKeys(&XMPPSite{}), rules: c.XMPP.Sites, most: 256}
+}
+
+func xmppSiteKeys(x *XMPPSite) []key {
+	return []key{
+		{"site", far(&x.Site).required(), "the peer"},
+		{"domain", domain(&x.Domain).required(), "of its users; at that site it is `xmpp.domain`"},
+	}
+}
+
+// domain is a domain of XMPP addresses.
+func domain(to *string) slot {
+	return text(to).also(func(s section, key string) {
+		if *to == "" || len(*to) > 253 || *to != strings.ToLower(*to) || strings.ContainsAny(*to, "@/ \"'&<>") {
+			s.fail(key, "must be a domain in small letters, like \"ship.example\", is %q", *to)
+		}
+	})
+}
+
+// readXMPP reads [xmpp] and its sites.
+func (r *reader) readXMPP() {
+	x := &r.cfg.XMPP
+	if r.tree.tables["xmpp"] == nil {
+		if list := r.tree.arrays["xmpp.site"]; len(list) > 0 {
+			r.fail(list[0].line, "xmpp.site", "is of no use without [xmpp]")
+		}
+		return
+	}
+	s := r.fill("xmpp")
+	if x.SecretFile != "" {
+		var err error
+		if x.Secret, err = keyfile.LoadToken(x.SecretFile); err != nil {
+			s.fail("secret_file", "%v", err)
+		}
+	}
+	x.Sites = readRules(r, "xmpp.site", xmppSiteKeys, func(s section, site *XMPPSite) {
+		if site.Domain != "" && site.Domain == x.Domain {
+			s.fail("domain", "is xmpp.domain, of the users of this site")
+		}
+		for _, other := range x.Sites {
+			if site.Domain == other.Domain || site.Site == other.Site {
+				s.fail("domain", "a site has one domain, and a domain is of one site")
+			}
+		}
+		x.Sites = append(x.Sites, *site)
+	})
+	if len(x.Sites) == 0 {
+		s.fail("server", "is of no use without [[xmpp.site]]")
+	}
+}
