@@ -250,6 +250,17 @@ func (g *Gateway) siteLost(now time.Time, siteID uint16) {
 	}
 }
 
+// tellReach tells every adapter that the link to a site is down, or up again.
+func tellReach(g *Gateway, now time.Time, p *peer, down bool) {
+	since := now
+	if !p.LastHeard.IsZero() {
+		since = p.LastHeard
+	}
+	for _, f := range g.adapters.list {
+		g.stepAdapter(now, f.number, site.Reach{Site: p.ID, Down: down, Since: since})
+	}
+}
+
 // ended notes that a message has reached its site, or never will.
 func (fs *adapters) ended(m *site.Message, how site.Ending) {
 	if m != nil && m.Token != 0 {

@@ -261,11 +261,15 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.silence.step(g, g.bearers, now)
 	g.transmit(now)
 	for _, p := range g.peers {
+		before := p.link.word
 		notes := slices.Concat(p.link.check(now, p), p.differs.check(now, p, g.cfg.Shore))
 		if p.late.Due(now) {
 			notes = append(notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)
 		}
 		out.Notes = append(out.Notes, notes...)
+		if down := p.link.word == linkSilent; down != (before == linkSilent) {
+			tellReach(g, now, p, down)
+		}
 	}
 	g.link.due, g.link.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.link.due, g.adapters.due())

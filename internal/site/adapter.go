@@ -25,6 +25,13 @@ type (
 	}
 	// SiteLost: all that is known of this site is void (the node left the network's configuration, or lost its store).
 	SiteLost struct{ Site uint16 }
+	// Reach: the link to this site is Down, and what is known of it is as old as Since; or it is up again. Before the first
+	// Reach a link is up.
+	Reach struct {
+		Site  uint16
+		Down  bool
+		Since time.Time
+	}
 	// Fate: how the message with this Token ended for its site.
 	Fate struct {
 		Token uint64
@@ -56,6 +63,9 @@ func (FarMessage) AdapterEvent() {}
 
 // AdapterEvent marks SiteLost as an event of a protocol adapter.
 func (SiteLost) AdapterEvent() {}
+
+// AdapterEvent marks Reach as an event of a protocol adapter.
+func (Reach) AdapterEvent() {}
 
 // AdapterEvent marks Fate as an event of a protocol adapter.
 func (Fate) AdapterEvent() {}

@@ -13,6 +13,9 @@ type Config struct {
 	Domain string        // of the users of this LAN
 	Sites  []Site        // far sites whose users the LAN can reach
 	Life   time.Duration // of a message; default 24 h
+	// Drawn is how long a link is down before far users are shown as extended away, Gone before they are shown as not there;
+	// defaults 5 min and 1 h.
+	Drawn, Gone time.Duration
 }
 
 // Site is a far site.
@@ -22,8 +25,10 @@ type Site struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Life == 0 {
-		c.Life = 24 * time.Hour
+	for d, usual := range map[*time.Duration]time.Duration{&c.Life: 24 * time.Hour, &c.Drawn: 5 * time.Minute, &c.Gone: time.Hour} {
+		if *d == 0 {
+			*d = usual
+		}
 	}
 	return c
 }
@@ -110,6 +115,10 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	case site.SiteLost:
 		if c := f.componentAt(ev.Site); c != nil {
 			f.presence.lost(now, c)
+		}
+	case site.Reach:
+		if c := f.componentAt(ev.Site); c != nil {
+			f.presence.reach(now, c, ev)
 		}
 	case site.Fate:
 		f.fate(now, ev)

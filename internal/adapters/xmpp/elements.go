@@ -9,22 +9,23 @@ import (
 
 // Namespaces of what is in stanzas.
 const (
-	ns          = stanza.Component
-	nsPing      = "urn:xmpp:ping"                          // XEP-0199
-	nsStanzas   = "urn:ietf:params:xml:ns:xmpp-stanzas"    // RFC 6120, 8.3
-	nsInfo      = "http://jabber.org/protocol/disco#info"  // XEP-0030
-	nsItems     = "http://jabber.org/protocol/disco#items" // XEP-0030
-	nsReceipts  = "urn:xmpp:receipts"                      // XEP-0184
-	nsMarkers   = "urn:xmpp:chat-markers:0"                // XEP-0333
-	nsCorrect   = "urn:xmpp:message-correct:0"             // XEP-0308
-	nsReply     = "urn:xmpp:reply:0"                       // XEP-0461
-	nsReactions = "urn:xmpp:reactions:0"                   // XEP-0444
-	nsRetract   = "urn:xmpp:message-retract:1"             // XEP-0424
-	nsFallback  = "urn:xmpp:fallback:0"                    // XEP-0428
-	nsOOB       = "jabber:x:oob"                           // XEP-0066
-	nsLabel     = "urn:xmpp:sec-label:0"                   // XEP-0258
-	nsDelay     = "urn:xmpp:delay"                         // XEP-0203
-	nsNick      = "http://jabber.org/protocol/nick"        // XEP-0172
+	ns           = stanza.Component
+	nsPing       = "urn:xmpp:ping"                          // XEP-0199
+	nsStanzas    = "urn:ietf:params:xml:ns:xmpp-stanzas"    // RFC 6120, 8.3
+	nsInfo       = "http://jabber.org/protocol/disco#info"  // XEP-0030
+	nsItems      = "http://jabber.org/protocol/disco#items" // XEP-0030
+	nsReceipts   = "urn:xmpp:receipts"                      // XEP-0184
+	nsMarkers    = "urn:xmpp:chat-markers:0"                // XEP-0333
+	nsCorrect    = "urn:xmpp:message-correct:0"             // XEP-0308
+	nsReply      = "urn:xmpp:reply:0"                       // XEP-0461
+	nsReactions  = "urn:xmpp:reactions:0"                   // XEP-0444
+	nsRetract    = "urn:xmpp:message-retract:1"             // XEP-0424
+	nsFallback   = "urn:xmpp:fallback:0"                    // XEP-0428
+	nsOOB        = "jabber:x:oob"                           // XEP-0066
+	nsLabel      = "urn:xmpp:sec-label:0"                   // XEP-0258
+	nsDelay      = "urn:xmpp:delay"                         // XEP-0203
+	stampOfDelay = "2006-01-02T15:04:05Z"
+	nsNick       = "http://jabber.org/protocol/nick" // XEP-0172
 )
 
 // said is what a client has said in a stanza.

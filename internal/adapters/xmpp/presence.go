@@ -21,8 +21,9 @@ type presence struct {
 	pairs map[pair]*watching
 	users map[string]*user // of this site, by local part
 	far   map[uint16]map[string]*code.Presence
-	away  time.Time // when the users here count as gone, because their server is; zero: it is there
-	asked time.Time // when those who have not answered a probe count as gone; zero: nobody is asked
+	down  map[uint16]*outage // links that are down, by site
+	away  time.Time          // when the users here count as gone, because their server is; zero: it is there
+	asked time.Time          // when those who have not answered a probe count as gone; zero: nobody is asked
 }
 
 // pair is a user here and a user of a far site.
@@ -42,6 +43,13 @@ type user struct {
 	to        []uint16 // those sites
 }
 
+// outage is a link that is down.
+type outage struct {
+	*component
+	since       time.Time
+	drawn, gone bool // so are the far users shown
+}
+
 // Bounds.
 const (
 	mostPairs     = 20_000
@@ -53,7 +61,7 @@ const (
 )
 
 func newPresence(s *step) presence {
-	return presence{step: s, pairs: map[pair]*watching{}, users: map[string]*user{}, far: map[uint16]map[string]*code.Presence{}}
+	return presence{step: s, pairs: map[pair]*watching{}, users: map[string]*user{}, far: map[uint16]map[string]*code.Presence{}, down: map[uint16]*outage{}}
 }
 
 // of is the pair's state; nil: there is no room for it.
@@ -268,6 +276,14 @@ func (p *presence) closed(now time.Time) { p.away = now.Add(awayAfter) }
 
 // turn does what is due.
 func (p *presence) turn(now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(p.down)) {
+		o := p.down[id]
+		drawn, gone := !now.Before(o.since.Add(p.cfg.Drawn)), !now.Before(o.since.Add(p.cfg.Gone))
+		if drawn != o.drawn || gone != o.gone {
+			o.drawn, o.gone = drawn, gone
+			p.showSite(now, o.component)
+		}
+	}
 	if due.Reached(now, p.away) || due.Reached(now, p.asked) {
 		all := due.Reached(now, p.away)
 		for _, name := range slices.Sorted(maps.Keys(p.users)) {
@@ -284,7 +300,39 @@ func (p *presence) turn(now time.Time) {
 	}
 }
 
-func (p *presence) due() time.Time { return due.Earliest(p.away, p.asked) }
+func (p *presence) due() time.Time {
+	at := due.Earliest(p.away, p.asked)
+	for _, o := range p.down {
+		switch {
+		case !o.drawn:
+			at = due.Earliest(at, o.since.Add(p.cfg.Drawn))
+		case !o.gone:
+			at = due.Earliest(at, o.since.Add(p.cfg.Gone))
+		}
+	}
+	return at
+}
+
+// reach takes in that a link is down, or up again.
+func (p *presence) reach(now time.Time, c *component, ev site.Reach) {
+	before := p.down[ev.Site]
+	switch {
+	case ev.Down:
+		p.down[ev.Site] = &outage{component: c, since: ev.Since}
+	case before != nil:
+		delete(p.down, ev.Site)
+		if before.drawn {
+			p.showSite(now, c)
+		}
+	}
+}
+
+// showSite shows all far users of a site.
+func (p *presence) showSite(now time.Time, c *component) {
+	for _, name := range slices.Sorted(maps.Keys(p.far[c.site.ID])) {
+		p.showAll(now, c, name)
+	}
+}
 
 // farItem takes in that a far user is there, or not any more.
 func (p *presence) farItem(now time.Time, c *component, it site.Item) {
@@ -328,7 +376,8 @@ func (p *presence) showAll(now time.Time, c *component, name string) {
 // show shows a far user, nil where the user is not there, to one user here.
 func (p *presence) show(now time.Time, c *component, k pair, u *code.Presence) {
 	e := stanza.New(ns, "presence", "from", jid{k.far, c.site.Domain, resource}.String(), "to", jid{local: k.here, domain: p.cfg.Domain}.String())
-	if u == nil {
+	o := p.down[k.site]
+	if u == nil || o != nil && o.gone {
 		e.Attrs = append(e.Attrs, stanza.Attr{Name: "type", Value: "unavailable"})
 		c.write(e)
 		return
@@ -338,8 +387,14 @@ func (p *presence) show(now time.Time, c *component, k pair, u *code.Presence) {
 			e = e.With(stanza.New(ns, name).Says(text))
 		}
 	}
-	add("show", code.Shows[u.Show])
-	add("status", u.Status)
+	if o != nil && o.drawn {
+		add("show", code.Shows[code.ExtendedAway])
+		add("status", strings.TrimSuffix("no link since "+o.since.UTC().Format("15:04Z")+": "+u.Status, ": "))
+		e = e.With(stanza.New(nsDelay, "delay", "from", c.site.Domain, "stamp", o.since.UTC().Format(stampOfDelay)))
+	} else {
+		add("show", code.Shows[u.Show])
+		add("status", u.Status)
+	}
 	if u.Priority != 0 {
 		add("priority", strconv.Itoa(int(u.Priority)))
 	}

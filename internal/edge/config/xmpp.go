@@ -15,6 +15,8 @@ type XMPP struct {
 	Secret     string
 	Domain     string        // of the users here
 	Life       time.Duration // of a message
+	Drawn      time.Duration // a link is down so long before far users are shown as extended away
+	Gone       time.Duration // and before they are shown as not there
 	Sites      []XMPPSite
 }
 
@@ -36,6 +38,8 @@ func xmppPart(c *Config) part {
 		{"the secret of xmpp.secret_file", derived(&x.Secret).secret(), ""},
 		{"domain", domain(&x.Domain).required(), "of the users of that server"},
 		{"life", duration(&x.Life, 24*time.Hour, time.Minute, 30*24*time.Hour), "how long a message may wait for the link; then its sender gets an error"},
+		{"away_after", duration(&x.Drawn, 5*time.Minute, 10*time.Second, 24*time.Hour), "a link that is down so long shows far users as `xa`"},
+		{"gone_after", duration(&x.Gone, time.Hour, 10*time.Second, 7*24*time.Hour), "and so long as unavailable"},
 	}, doc: "The gateway is a component of the server for the domain of each `[[xmpp.site]]` ([xmpp.md](xmpp.md))."}
 }
 
@@ -74,6 +78,9 @@ func (r *reader) readXMPP() {
 		if x.Secret, err = keyfile.LoadToken(x.SecretFile); err != nil {
 			s.fail("secret_file", "%v", err)
 		}
+	}
+	if x.Gone < x.Drawn {
+		s.fail("gone_after", "is less than away_after")
 	}
 	x.Sites = readRules(r, "xmpp.site", xmppSiteKeys, func(s section, site *XMPPSite) {
 		if site.Domain != "" && site.Domain == x.Domain {
