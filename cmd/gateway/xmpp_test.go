@@ -163,7 +163,7 @@ func (s *testSite) writeXMPP(t *testing.T, p *prosody, far int, domain, peer str
 	text, err := os.ReadFile(s.file)
 	check.NoError(c, err)
 	text = bytes.Replace(text, fmt.Appendf(nil, "[lan]\ntcp = %q\n", s.lan), fmt.Appendf(nil,
-		"[xmpp]\nserver = %q\nsecret_file = \"xmpp.secret\"\ndomain = %q\n[[xmpp.site]]\nsite = \"%d\"\ndomain = %q\n", p.components, p.host, far, domain), 1)
+		"[xmpp]\nserver = %[1]q\nsecret_file = \"xmpp.secret\"\ndomain = %[2]q\nrooms = \"conference.%[2]s\"\n[[xmpp.site]]\nsite = \"%[3]d\"\ndomain = %[4]q\nrooms = \"conference.%[4]s\"\n", p.components, p.host, far, domain), 1)
 	check.NoError(c, os.WriteFile(s.file, text, 0o644))
 }
 
@@ -171,8 +171,8 @@ func (s *testSite) writeXMPP(t *testing.T, p *prosody, far int, domain, peer str
 // receipts; what waits survives kill -9 of a gateway and of a server, and the link's outage; a message to nobody ends.
 func TestXMPPBetweenServers(t *testing.T) {
 	air := newRelay(t, 2, false, 7, func(int, []byte) {})
-	shore := newProsody(t, "hq.example", []string{"bert"}, "ship.example")
-	aboard := newProsody(t, "ship.example", []string{"anna"}, "hq.example")
+	shore := newProsody(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example")
+	aboard := newProsody(t, "ship.example", []string{"anna"}, "hq.example", "conference.hq.example")
 	shore.start(t)
 	aboard.start(t)
 	hq := newSite(t, 1, "")
@@ -203,6 +203,24 @@ func TestXMPPBetweenServers(t *testing.T) {
 	}
 	anna.say(`<message to='nobody@hq.example' type='chat' id='a2'><body>Anybody?</body></message>`)
 	r2.until(t, "the message to nobody ends", func() bool { return anna.count(`id="a2"`, `type="error"`, "service-unavailable") == 1 })
+
+	// A room ashore: both sides see each other, each line comes once to all, also to who said it.
+	enter := "<presence to='ops@conference.hq.example/%s'><x xmlns='http://jabber.org/protocol/muc'/></presence>"
+	carl := shore.login(t, "carl")
+	carl.say(enter, "carl")
+	r1.until(t, "carl is in the room", func() bool { return carl.count("ops@conference.hq.example/carl", "110") == 1 })
+	anna.say(enter, "anna")
+	r2.until(t, "anna is in the room at once", func() bool { return anna.count("ops@conference.hq.example/anna", "110") == 1 })
+	r2.until(t, "anna sees carl", func() bool { return anna.count("<presence", "ops@conference.hq.example/carl") == 1 })
+	r1.until(t, "carl sees anna", func() bool { return carl.count("<presence", "ops@conference.hq.example/anna") == 1 })
+	for i, c := range []*xmppClient{anna, carl} {
+		c.say("<message to='ops@conference.hq.example' type='groupchat' id='g%d'><body>line %d for the room</body></message>", i, i)
+	}
+	r1.until(t, "the room has both lines everywhere", func() bool {
+		return anna.count("line 0 for", "/anna") == 1 && anna.count("line 1 for", "/carl") == 1 && carl.count("line 0 for", "/anna") == 1 && carl.count("line 1 for", "/carl") == 1
+	})
+	bert.say(enter, "anna") // a nick in use
+	r1.until(t, "the nick is refused", func() bool { return bert.count("presence", "conflict") == 1 })
 
 	// Faults: the link, a gateway, a server.
 	air.setAway(1, true)

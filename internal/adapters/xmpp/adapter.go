@@ -10,7 +10,9 @@ import (
 
 // Config of an Adapter.
 type Config struct {
+	ID     uint16        // of this site
 	Domain string        // of the users of this LAN
+	Rooms  string        // domain of its room service; "": it has none
 	Sites  []Site        // far sites whose users the LAN can reach
 	Life   time.Duration // of a message; default 24 h
 	// Drawn is how long a link is down before far users are shown as extended away, Gone before they are shown as not there;
@@ -22,6 +24,7 @@ type Config struct {
 type Site struct {
 	ID     uint16
 	Domain string // of its users
+	Rooms  string // domain of its room service; "": it has none
 }
 
 func (c Config) withDefaults() Config {
@@ -36,9 +39,10 @@ func (c Config) withDefaults() Config {
 // Adapter is the XMPP side of a gateway. It is not for concurrent use.
 type Adapter struct {
 	*step
-	components []*component // one for each domain of a far site
-	numbers    map[uint16]*numbers
+	components []*component        // one for each domain of a far site
+	numbers    map[uint16]*numbers // of each site; 0: lines in rooms
 	presence   presence
+	rooms      rooms
 	rates      due.Each[string]
 	owed       []owed // of an earlier run, until the first Step
 }
@@ -70,10 +74,15 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{},
 		rates: due.Each[string]{Rate: rate, Burst: burst, Most: mostRates}}
 	f.presence = newPresence(f.step)
+	f.numbers[0] = &numbers{step: f.step}
+	f.rooms = rooms{step: f.step, f: f, all: map[roomID]*room{}}
 	for i := range f.cfg.Sites {
 		s := &f.cfg.Sites[i]
 		f.numbers[s.ID] = &numbers{step: f.step, site: s.ID}
-		f.components = append(f.components, &component{step: f.step, site: s})
+		f.components = append(f.components, &component{step: f.step, site: s, domain: s.Domain})
+		if s.Rooms != "" {
+			f.components = append(f.components, &component{step: f.step, site: s, domain: s.Rooms, rooms: true})
+		}
 	}
 	return f, f.restore(memories)
 }
@@ -90,13 +99,19 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		if c := f.componentOf(ev.Domain); c != nil {
 			c.opened(now, ev)
 			f.trouble.Count("connected")
-			f.note("info", "the XMPP server has taken the component of a far site", "site", c.site.ID, "domain", c.site.Domain)
-			f.presence.opened(now, c)
+			f.note("info", "the XMPP server has taken the component of a far site", "site", c.site.ID, "domain", c.domain)
+			if c.rooms {
+				f.rooms.askLocals(c)
+			} else {
+				f.presence.opened(now, c)
+				f.rooms.rejoin(c)
+			}
 		}
 	case Closed:
 		if c := f.connected(ev.Conn); c != nil {
 			c.closed()
 			f.presence.closed(now)
+			f.rooms.closed(now)
 		}
 	case Skipped:
 		if c := f.connected(ev.Conn); c != nil {
@@ -109,12 +124,15 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	case site.FarMessage:
 		f.farMessage(now, ev)
 	case site.FarItem:
-		if c := f.componentAt(ev.Site); c != nil {
+		if c := f.componentAt(ev.Site); c != nil && ev.Item.Kind == site.Endpoint {
 			f.presence.farItem(now, c, ev.Item)
+		} else if c != nil {
+			f.rooms.farItem(now, ev.Site, ev.Item)
 		}
 	case site.SiteLost:
 		if c := f.componentAt(ev.Site); c != nil {
 			f.presence.lost(now, c)
+			f.rooms.lost(now, ev.Site)
 		}
 	case site.Reach:
 		if c := f.componentAt(ev.Site); c != nil {
@@ -136,22 +154,28 @@ func (f *Adapter) turn(now time.Time) {
 		}
 	}
 	f.presence.turn(now)
+	f.rooms.turn(now)
 }
 
 func (f *Adapter) due() (at time.Time) {
 	for _, c := range f.components {
 		at = due.Earliest(at, c.due())
 	}
-	return due.Earliest(at, f.presence.due())
+	return due.Earliest(due.Earliest(at, f.presence.due()), f.rooms.away)
 }
 
-// componentOf is the component for a domain, componentAt that for a site, connected that of a connection; nil: there is none.
+// componentOf is the component for a domain, componentAt that for the users of a site, roomsAt that for its rooms, connected that
+// of a connection; nil: there is none.
 func (f *Adapter) componentOf(domain string) *component {
-	return f.find(func(c *component) bool { return c.site.Domain == domain })
+	return f.find(func(c *component) bool { return c.domain == domain })
 }
 
 func (f *Adapter) componentAt(id uint16) *component {
-	return f.find(func(c *component) bool { return c.site.ID == id })
+	return f.find(func(c *component) bool { return c.site.ID == id && !c.rooms })
+}
+
+func (f *Adapter) roomsAt(id uint16) *component {
+	return f.find(func(c *component) bool { return c.site.ID == id && c.rooms })
 }
 
 func (f *Adapter) connected(conn site.ConnID) *component {

@@ -13,8 +13,10 @@ import (
 // component is the gateway as the server of this LAN sees it under one domain.
 type component struct {
 	*step
-	site *Site
-	conn site.ConnID // 0: the server is not connected
+	site   *Site
+	domain string
+	rooms  bool        // it is the room service of the site, not its users
+	conn   site.ConnID // 0: the server is not connected
 	// waiting is to be handed to the server, given was written and not confirmed, the oldest first; asked of given were
 	// written before the ping that the server owes an answer to since askedAt.
 	waiting, given []held
@@ -90,7 +92,7 @@ func (c *component) turn(now time.Time) (expired []held) {
 	if c.conn != 0 && c.asked == 0 && len(c.given) > 0 {
 		c.pings++
 		c.asked, c.askedAt = len(c.given), now
-		c.write(stanza.New(stanza.Component, "iq", "type", "get", "id", c.ping(), "from", c.site.Domain, "to", c.cfg.Domain).
+		c.write(stanza.New(stanza.Component, "iq", "type", "get", "id", c.ping(), "from", c.domain, "to", c.cfg.Domain).
 			With(stanza.New(nsPing, "ping")))
 	}
 	return expired

@@ -25,6 +25,10 @@ const (
 	nsLabel      = "urn:xmpp:sec-label:0"                   // XEP-0258
 	nsDelay      = "urn:xmpp:delay"                         // XEP-0203
 	stampOfDelay = "2006-01-02T15:04:05Z"
+	nsRoom       = "http://jabber.org/protocol/muc" // XEP-0045
+	nsRoomUser   = nsRoom + "#user"
+	nsRoomOwner  = nsRoom + "#owner"
+	nsForm       = "jabber:x:data"                   // XEP-0004
 	nsNick       = "http://jabber.org/protocol/nick" // XEP-0172
 )
 

@@ -16,6 +16,10 @@ func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 		return
 	}
 	data := m.Message.Parts[0].Data
+	if m.Message.Published && m.Message.Topic != topicOutcome {
+		f.rooms.farLine(now, m, data)
+		return
+	}
 	if m.Message.Published {
 		f.farOutcome(now, c, m, data)
 		return
@@ -68,18 +72,25 @@ func (f *Adapter) handOver(c *component, m site.FarMessage, e stanza.Element, nu
 // farOutcome tells a client here what became of a message at a far site.
 func (f *Adapter) farOutcome(now time.Time, c *component, m site.FarMessage, data []byte) {
 	o, err := code.ParseOutcome(data)
-	if err != nil || m.Message.Topic != topicOutcome {
+	if err != nil {
 		f.farTrouble(now, m, code.ErrMalformed)
 		return
 	}
-	mine := f.numbers[m.Site].find(func(m *ours) bool { return m.number() == o.Number })
-	if mine == nil || mine.id == "" && o.Became != code.Failed {
+	numbers := f.numbers[m.Site]
+	if o.Became == code.Barred {
+		if numbers, c = f.numbers[0], f.roomsAt(m.Site); c == nil {
+			f.farTrouble(now, m, code.ErrMalformed)
+			return
+		}
+	}
+	mine := numbers.find(func(m *ours) bool { return m.number() == o.Number })
+	if mine == nil || mine.id == "" && o.Became < code.Failed {
 		f.trouble.Count("outcome_late")
 		f.out.Done = append(f.out.Done, m.Token)
 		return
 	}
-	if o.Became == code.Failed {
-		f.handOver(c, m, failed(c, mine, o.Reason.String(), "the server of "+c.site.Domain+" did not take the message"), 0)
+	if o.Became >= code.Failed {
+		f.handOver(c, m, failed(c, mine, o.Reason.String(), "the server of "+c.domain+" did not take the message"), 0)
 		return
 	}
 	e := stanza.New(ns, "message", "from", jid{local: mine.to, domain: c.site.Domain}.String(), "to", mine.from.String(), "id", m.Message.ID, "type", typeOf[mine.kind])

@@ -14,6 +14,8 @@ const (
 	keyTheirs = "t" // site, number: id, local parts of sender and receiver
 	keyError  = "e" // site, number: reason of a message of ours whose sender is to be told
 	keyPair   = "p" // site, local part here, 0, local part there: flags
+	keyHere   = "r" // site of the room, room, 0, local part of an occupant here: nick, JIDs
+	keyHome   = "h" // room here, 0, nick of an occupant here: nothing; far sites know the occupant
 	keyStated = "u" // local part: nothing; far sites have the presence of this user
 )
 
@@ -41,8 +43,14 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 		f.presence.restoreStated(rest)
 		return nil
 	}
+	if kind == keyHome {
+		return f.rooms.restoreHome(rest)
+	}
 	if len(rest) < 2 {
 		return errShort
+	}
+	if kind == keyHere {
+		return f.rooms.restoreHere(binary.BigEndian.Uint16([]byte(rest)), rest[2:], value)
 	}
 	n := f.numbers[binary.BigEndian.Uint16([]byte(rest))]
 	if n == nil { // of a site that is configured no more

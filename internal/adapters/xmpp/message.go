@@ -2,6 +2,7 @@ package xmpp
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"aldis/internal/adapters/xmpp/code"
@@ -16,21 +17,31 @@ const topicOutcome = "outcome"
 func (f *Adapter) heard(now time.Time, c *component, e stanza.Element) {
 	from, ok := parseJID(e.Get("from"))
 	to, ok2 := parseJID(e.Get("to"))
-	if !ok || !ok2 || to.domain != c.site.Domain {
+	if !ok || !ok2 || to.domain != c.domain {
 		f.refuse(now, c, &e, "address", "jid-malformed", "")
 		return
 	}
 	kind := e.Get("type")
+	if from.domain == f.cfg.Rooms && !c.rooms && from.domain != "" {
+		f.rooms.fromHome(now, c, &e, from, to)
+		return
+	}
 	if from.domain != f.cfg.Domain {
-		f.refuse(now, c, &e, "foreign", "policy-violation", "only users of "+f.cfg.Domain+" reach "+c.site.Domain)
+		f.refuse(now, c, &e, "foreign", "policy-violation", "only users of "+f.cfg.Domain+" reach "+c.domain)
 		return
 	}
 	if e.Name == "iq" && (kind == "result" || kind == "error") {
-		c.answered(e.Get("id"))
+		if c.answered(e.Get("id")); c.rooms && kind == "error" {
+			f.rooms.absent(now, c, &e, from, to)
+		}
 		return
 	}
 	if b := f.rates.Of(now, from.bare()); b == nil || !b.Allow(now, rate, burst) {
 		f.refuse(now, c, &e, "rate", "resource-constraint", fmt.Sprintf("more than %d stanzas a second", rate))
+		return
+	}
+	if c.rooms && (e.Name != "iq" || to.resource != "") {
+		f.rooms.heard(now, c, &e, from, to)
 		return
 	}
 	switch e.Name {
@@ -117,7 +128,9 @@ type owed struct {
 
 // fate tells the sender of a message that the message has come to nothing on its way.
 func (f *Adapter) fate(now time.Time, ev site.Fate) {
-	if ev.Failed() {
+	if ev.Failed() && ev.Token&tokenOfRoom != 0 {
+		f.owe(owed{0, uint32(ev.Token), byte(ev.Ending)})
+	} else if ev.Failed() {
 		f.owe(owed{uint16(ev.Token >> 32), uint32(ev.Token), byte(ev.Ending)})
 	}
 }
@@ -128,8 +141,11 @@ func (f *Adapter) owe(o owed) {
 		return
 	}
 	key := n.key(keyError, o.count)
+	if o.site == 0 {
+		c = f.rooms.serviceOf(n.find(func(m *ours) bool { return m.count == o.count }))
+	}
 	m, why := n.find(func(m *ours) bool { return m.count == o.count }), reasons[site.Ending(o.ending)]
-	if m == nil || why[0] == "" {
+	if m == nil || c == nil || why[0] == "" {
 		f.remember(key, nil)
 		return
 	}
@@ -140,7 +156,11 @@ func (f *Adapter) owe(o owed) {
 
 // failed is the error stanza of a message of ours.
 func failed(c *component, m *ours, condition, text string) stanza.Element {
-	return stanza.New(ns, "message", "from", jid{local: m.to, domain: c.site.Domain}.String(), "to", m.from.String(), "id", m.id, "type", "error").
+	to := m.to
+	if c.rooms {
+		to, _, _ = strings.Cut(strings.TrimPrefix(to, roomTopic), atHome)
+	}
+	return stanza.New(ns, "message", "from", jid{local: to, domain: c.domain}.String(), "to", m.from.String(), "id", m.id, "type", "error").
 		With(errorElement(condition, text))
 }
 

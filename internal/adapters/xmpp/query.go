@@ -18,12 +18,19 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 	switch {
 	case asked != nil && get && asked.Space == nsPing:
 	case asked != nil && get && asked.Space == nsInfo && asked.Get("node") == "":
-		category, kind := "server", "im"
-		if to.local != "" {
+		category, kind, features := "server", "im", []string{nsInfo, nsItems, nsPing, nsReceipts}
+		switch {
+		case c.rooms:
+			category, kind, features = "conference", "text", []string{nsInfo, nsItems, nsPing, nsRoom, "muc_public", "muc_open", "muc_semianonymous"}
+		case to.local != "":
 			category, kind = "account", "registered"
 		}
-		info := stanza.New(nsInfo, "query").With(stanza.New(nsInfo, "identity", "category", category, "type", kind, "name", c.site.Domain))
-		for _, feature := range []string{nsInfo, nsItems, nsPing, nsReceipts} {
+		name := c.domain
+		if to.local != "" {
+			name = to.local
+		}
+		info := stanza.New(nsInfo, "query").With(stanza.New(nsInfo, "identity", "category", category, "type", kind, "name", name))
+		for _, feature := range features {
 			info = info.With(stanza.New(nsInfo, "feature", "var", feature))
 		}
 		reply = reply.With(info)

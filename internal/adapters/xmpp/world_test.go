@@ -33,6 +33,7 @@ type server struct {
 	up   bool
 	deaf bool                   // it answers no pings
 	conn map[string]site.ConnID // by domain
+	muc  *muc                   // nil: nobody has used a room
 	got  []string
 }
 
@@ -54,9 +55,9 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}}
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: p.Transport == profile.PMul, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
-			cfg := xmpp.Config{Domain: domainOf(n.ID)}
+			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID)}
 			for _, peer := range g.Peers {
-				cfg.Sites = append(cfg.Sites, xmpp.Site{ID: peer.ID, Domain: domainOf(peer.ID)})
+				cfg.Sites = append(cfg.Sites, xmpp.Site{ID: peer.ID, Domain: domainOf(peer.ID), Rooms: "conference." + domainOf(peer.ID)})
 			}
 			for _, f := range change {
 				f(&cfg)
@@ -88,10 +89,12 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 func (s *server) connect() {
 	s.up, s.conn = true, map[string]site.ConnID{}
 	for _, n := range s.w.Nodes {
-		if n != s.node {
-			lastConn++
-			s.conn[domainOf(n.ID)] = lastConn
-			s.w.DeliverLAN(s.node, site.XMPP, xmpp.Opened{Conn: lastConn, Domain: domainOf(n.ID)})
+		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID)} {
+			if n != s.node {
+				lastConn++
+				s.conn[domain] = lastConn
+				s.w.DeliverLAN(s.node, site.XMPP, xmpp.Opened{Conn: lastConn, Domain: domain})
+			}
 		}
 	}
 }
@@ -100,8 +103,10 @@ func (s *server) connect() {
 func (s *server) stop() {
 	s.up = false
 	for _, n := range s.w.Nodes {
-		if c := s.conn[domainOf(n.ID)]; c != 0 {
-			s.w.DeliverLAN(s.node, site.XMPP, xmpp.Closed{Conn: c})
+		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID)} {
+			if c := s.conn[domain]; c != 0 {
+				s.w.DeliverLAN(s.node, site.XMPP, xmpp.Closed{Conn: c})
+			}
 		}
 	}
 	s.conn = nil
@@ -116,6 +121,10 @@ func (s *server) order(o xmpp.Send) {
 			continue
 		}
 		if m := ping.FindSubmatch(o.XML); m == nil {
+			if e := parse(s.w.t, string(o.XML)); strings.Contains(e.Get("to"), "@conference."+domainOf(s.node.ID)) {
+				s.room().take(e)
+				continue
+			}
 			s.got = append(s.got, string(o.XML))
 		} else if !s.deaf {
 			s.w.At(0, func() { s.say(domain, "<iq type='result' id='%s' from='%s' to='%s'/>", m[1], m[3], m[2]) })

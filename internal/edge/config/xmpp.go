@@ -14,6 +14,7 @@ type XMPP struct {
 	SecretFile string
 	Secret     string
 	Domain     string        // of the users here
+	Rooms      string        // of the room service here; "": it has none
 	Life       time.Duration // of a message
 	Drawn      time.Duration // a link is down so long before far users are shown as extended away
 	Gone       time.Duration // and before they are shown as not there
@@ -25,6 +26,7 @@ type XMPPSite struct {
 	Line   int
 	Site   uint16
 	Domain string // of its users
+	Rooms  string // of its room service; "": it has none
 }
 
 // On says whether the gateway has this adapter.
@@ -37,6 +39,7 @@ func xmppPart(c *Config) part {
 		{"secret_file", path(&x.SecretFile).required(), "file of mode 0600; its first line is the secret that the server knows, 16 octets or more"},
 		{"the secret of xmpp.secret_file", derived(&x.Secret).secret(), ""},
 		{"domain", domain(&x.Domain).required(), "of the users of that server"},
+		{"rooms", domain(&x.Rooms), "of its room service (XEP-0045), such as `conference.ship.example`; without it far users cannot enter rooms of this site"},
 		{"life", duration(&x.Life, 24*time.Hour, time.Minute, 30*24*time.Hour), "how long a message may wait for the link; then its sender gets an error"},
 		{"away_after", duration(&x.Drawn, 5*time.Minute, 10*time.Second, 24*time.Hour), "a link that is down so long shows far users as `xa`"},
 		{"gone_after", duration(&x.Gone, time.Hour, 10*time.Second, 7*24*time.Hour), "and so long as unavailable"},
@@ -51,6 +54,7 @@ func xmppSiteKeys(x *XMPPSite) []key {
 	return []key{
 		{"site", far(&x.Site).required(), "the peer"},
 		{"domain", domain(&x.Domain).required(), "of its users; at that site it is `xmpp.domain`"},
+		{"rooms", domain(&x.Rooms), "of its room service; at that site it is `xmpp.rooms`"},
 	}
 }
 
@@ -82,14 +86,18 @@ func (r *reader) readXMPP() {
 	if x.Gone < x.Drawn {
 		s.fail("gone_after", "is less than away_after")
 	}
+	used := map[string]bool{x.Domain: true, x.Rooms: true}
 	x.Sites = readRules(r, "xmpp.site", xmppSiteKeys, func(s section, site *XMPPSite) {
-		if site.Domain != "" && site.Domain == x.Domain {
-			s.fail("domain", "is xmpp.domain, of the users of this site")
-		}
 		for _, other := range x.Sites {
-			if site.Domain == other.Domain || site.Site == other.Site {
-				s.fail("domain", "a site has one domain, and a domain is of one site")
+			if site.Site == other.Site {
+				s.fail("site", "has a section already")
 			}
+		}
+		for key, domain := range map[string]string{"domain": site.Domain, "rooms": site.Rooms} {
+			if domain != "" && used[domain] {
+				s.fail(key, "%s is used already: a domain is of one service of one site", domain)
+			}
+			used[domain] = true
 		}
 		x.Sites = append(x.Sites, *site)
 	})

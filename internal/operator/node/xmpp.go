@@ -16,9 +16,9 @@ type xmppSide struct {
 
 // XMPPConfig is what the adapter is made of.
 func XMPPConfig(c *config.Config) xmpp.Config {
-	x := xmpp.Config{Domain: c.XMPP.Domain, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone}
+	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone}
 	for _, s := range c.XMPP.Sites {
-		x.Sites = append(x.Sites, xmpp.Site{ID: s.Site, Domain: s.Domain})
+		x.Sites = append(x.Sites, xmpp.Site{ID: s.Site, Domain: s.Domain, Rooms: s.Rooms})
 	}
 	return x
 }
@@ -39,6 +39,9 @@ func (x *xmppSide) open(n *node) {
 	cfg := xmpplan.Config{Server: c.Server, Secret: c.Secret}
 	for _, s := range c.Sites {
 		cfg.Domains = append(cfg.Domains, s.Domain)
+		if s.Rooms != "" {
+			cfg.Domains = append(cfg.Domains, s.Rooms)
+		}
 	}
 	x.lan = xmpplan.New(cfg, n.daemon.PostLAN(site.XMPP), n.reg, n.log)
 }

@@ -60,6 +60,21 @@ func TestRecords(t *testing.T) {
 		check.NoError(t, err)
 		check.Equal(t, "back", back, tt.p)
 	}
+	for _, tt := range []struct {
+		o   code.Occupant
+		hex string
+	}{
+		{code.Occupant{Presence: code.Presence{Show: code.Available}}, ""},
+		{code.Occupant{Nick: "Al", Presence: code.Presence{Show: code.Away, Status: "tea"}}, "4202416c746561"},
+		{code.Occupant{Nick: "Al", Presence: code.Presence{Show: code.Available, Priority: 3}}, "c10302416c"},
+	} {
+		check.Equal(t, fmt.Sprintf("%+v", tt.o), hex.EncodeToString(tt.o.Append(nil)), tt.hex)
+		back, err := code.ParseOccupant(tt.o.Append(nil))
+		check.NoError(t, err)
+		check.Equal(t, "back", back, tt.o)
+	}
+	kicked := code.Removal{Reason: code.ReasonOf("gone"), Status: 307, User: "anna"}
+	check.Equal(t, "a removal", hex.EncodeToString(kicked.Append(nil)), "c004b302616e6e61")
 	check.Equal(t, "a subscription", hex.EncodeToString(code.Unsubscribed.Append(nil)), "83")
 	for _, bad := range []string{"", "20", "0080", "0080ff", "00ffff03", "0400", "040009", "080100", "08010009", "1000", "100000", "10000101ff", "00018080"} {
 		b, _ := hex.DecodeString(bad)
@@ -67,7 +82,7 @@ func TestRecords(t *testing.T) {
 			t.Errorf("the record %s is read: %v", bad, err)
 		}
 	}
-	for _, bad := range []string{"", "17", "02", "0216", "0000", "80808001"} {
+	for _, bad := range []string{"", "02", "0216", "0000", "80808001"} {
 		b, _ := hex.DecodeString(bad)
 		if _, err := code.ParseOutcome(b); !errors.Is(err, code.ErrMalformed) {
 			t.Errorf("the outcome %s is read: %v", bad, err)
@@ -90,6 +105,12 @@ func FuzzRecords(f *testing.F) {
 		}
 		if p, err := code.ParsePresence(b); err == nil && !bytes.Equal(p.Append(nil), b) {
 			t.Errorf("the presence %x is written again as %x", b, p.Append(nil))
+		}
+		if o, err := code.ParseOccupant(b); err == nil && !bytes.Equal(o.Append(nil), b) {
+			t.Errorf("the occupant %x is written again as %x", b, o.Append(nil))
+		}
+		if r, err := code.ParseRemoval(b); err == nil && !bytes.Equal(r.Append(nil), b) {
+			t.Errorf("the removal %x is written again as %x", b, r.Append(nil))
 		}
 		if s, err := code.ParseSubscription(b); err == nil && !bytes.Equal(s.Append(nil), b) {
 			t.Errorf("the subscription %x is written again as %x", b, s.Append(nil))

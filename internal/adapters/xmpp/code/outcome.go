@@ -13,6 +13,7 @@ const (
 	Received  Became = iota // a client has acknowledged it (XEP-0184)
 	Displayed               // a client has displayed it (XEP-0333)
 	Failed                  // it was refused, for the Reason
+	Barred                  // likewise, by a room
 )
 
 // Reason is why a message was refused: a condition of a stanza error (RFC 6120, 8.3.3), numbered in the order of that section.
@@ -39,13 +40,13 @@ func (r Reason) String() string { return Conditions[min(int(r), len(Conditions)-
 type Outcome struct {
 	Number uint16
 	Became Became
-	Reason Reason // of Failed
+	Reason Reason // of Failed and Barred
 }
 
-// Append appends the outcome: varint number << 2 | became, and behind Failed the octet of the reason.
+// Append appends the outcome: varint number << 2 | became, and behind Failed and Barred the octet of the reason.
 func (o Outcome) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(o.Number)<<2|uint64(o.Became))
-	if o.Became == Failed {
+	if o.Became >= Failed {
 		dst = append(dst, byte(o.Reason))
 	}
 	return dst
@@ -56,10 +57,10 @@ func ParseOutcome(b []byte) (o Outcome, err error) {
 	r := &reader{b: b}
 	n := r.uvarint()
 	o = Outcome{Number: uint16(n >> 2 % MostNumbers), Became: Became(n & 3)}
-	if n>>2 >= MostNumbers || o.Became > Failed {
+	if n>>2 >= MostNumbers {
 		r.fail("outcome %d", n)
 	}
-	if o.Became == Failed {
+	if o.Became >= Failed {
 		if o.Reason = Reason(r.octet()); int(o.Reason) >= len(Conditions) {
 			r.fail("reason %d", o.Reason)
 		}
