@@ -43,6 +43,7 @@ type Adapter struct {
 	numbers    map[uint16]*numbers // of each site; 0: lines in rooms
 	presence   presence
 	rooms      rooms
+	told       map[uint16]*outcomes
 	rates      due.Each[string]
 	owed       []owed // of an earlier run, until the first Step
 }
@@ -71,7 +72,7 @@ const (
 
 // New restores an adapter from its memories.
 func New(cfg Config, memories []site.Memory) (*Adapter, error) {
-	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{},
+	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, told: map[uint16]*outcomes{},
 		rates: due.Each[string]{Rate: rate, Burst: burst, Most: mostRates}}
 	f.presence = newPresence(f.step)
 	f.numbers[0] = &numbers{step: f.step}
@@ -150,16 +151,20 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 func (f *Adapter) turn(now time.Time) {
 	for _, c := range f.components {
 		for _, h := range c.turn(now) {
-			f.tooLate(h)
+			f.tooLate(now, h)
 		}
 	}
 	f.presence.turn(now)
 	f.rooms.turn(now)
+	f.turnOutcomes(now)
 }
 
 func (f *Adapter) due() (at time.Time) {
 	for _, c := range f.components {
 		at = due.Earliest(at, c.due())
+	}
+	for _, t := range f.told {
+		at = due.Earliest(at, t.at)
 	}
 	return due.Earliest(due.Earliest(at, f.presence.due()), f.rooms.away)
 }
@@ -192,12 +197,12 @@ func (f *Adapter) find(is func(*component) bool) *component {
 }
 
 // tooLate ends a far message that nobody could be handed in its time.
-func (f *Adapter) tooLate(h held) {
+func (f *Adapter) tooLate(now time.Time, h held) {
 	f.trouble.Count("expired")
 	if h.token != 0 {
 		f.out.Undelivered = append(f.out.Undelivered, site.Undelivered{Token: h.token, Why: site.LifeOver})
 	}
 	if h.number != 0 {
-		f.tell(h.site, code.Outcome{Number: h.number - 1, Became: code.Failed, Reason: code.ReasonOf("remote-server-timeout")})
+		f.tell(now, h.site, code.Outcome{Number: h.number - 1, Became: code.Failed, Reason: code.ReasonOf("remote-server-timeout")})
 	}
 }

@@ -1,6 +1,7 @@
 package xmpp
 
 import (
+	"fmt"
 	"time"
 
 	"aldis/internal/adapters/xmpp/code"
@@ -21,7 +22,7 @@ func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 		return
 	}
 	if m.Message.Published {
-		f.farOutcome(now, c, m, data)
+		f.farOutcome(now, m, data)
 		return
 	}
 	from, ok := localOf(m.Message.From)
@@ -38,7 +39,7 @@ func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 			return
 		}
 		f.presence.farSubscription(now, c, from, to, s)
-		f.handOver(c, m, stanza.New(ns, "presence", "from", far.String(), "to", here.String(), "type", code.Subscriptions[s]), 0)
+		f.handOver(now, c, m, stanza.New(ns, "presence", "from", far.String(), "to", here.String(), "type", code.Subscriptions[s]), 0)
 		return
 	}
 	s, err := code.ParseMessage(data)
@@ -55,49 +56,68 @@ func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 		}
 	}
 	f.trouble.Count("far_messages")
-	f.handOver(c, m, elementOf(&s, far.String(), here.String(), m.Message.ID, ref), s.Number+1)
+	f.handOver(now, c, m, elementOf(&s, far.String(), here.String(), m.Message.ID, ref), s.Number+1)
 }
 
 // handOver gives the server a stanza that comes of a far message. number is that of the message and 1; 0: it has none.
-func (f *Adapter) handOver(c *component, m site.FarMessage, e stanza.Element, number uint16) {
+func (f *Adapter) handOver(now time.Time, c *component, m site.FarMessage, e stanza.Element, number uint16) {
 	if f.hold(c, e, held{token: m.Token, site: m.Site, number: number, until: m.Until}) {
 		return
 	}
 	f.out.Undelivered = append(f.out.Undelivered, site.Undelivered{Token: m.Token, Why: site.NoRoom})
 	if number != 0 {
-		f.tell(m.Site, code.Outcome{Number: number - 1, Became: code.Failed, Reason: code.ReasonOf("resource-constraint")})
+		f.tell(now, m.Site, code.Outcome{Number: number - 1, Became: code.Failed, Reason: code.ReasonOf("resource-constraint")})
 	}
 }
 
-// farOutcome tells a client here what became of a message at a far site.
-func (f *Adapter) farOutcome(now time.Time, c *component, m site.FarMessage, data []byte) {
-	o, err := code.ParseOutcome(data)
+// farOutcome tells clients here what became of their messages at a far site.
+func (f *Adapter) farOutcome(now time.Time, m site.FarMessage, data []byte) {
+	list, err := code.ParseOutcomes(data)
 	if err != nil {
-		f.farTrouble(now, m, code.ErrMalformed)
+		f.farTrouble(now, m, err)
 		return
 	}
-	numbers := f.numbers[m.Site]
-	if o.Became == code.Barred {
-		if numbers, c = f.numbers[0], f.roomsAt(m.Site); c == nil {
-			f.farTrouble(now, m, code.ErrMalformed)
-			return
+	type stanzaOn struct {
+		*component
+		stanza.Element
+	}
+	var all []stanzaOn
+	for i, o := range list {
+		if c, e, ok := f.outcome(m, o, i); ok {
+			all = append(all, stanzaOn{c, e})
+		} else {
+			f.trouble.Count("outcome_late")
 		}
 	}
-	mine := numbers.find(func(m *ours) bool { return m.number() == o.Number })
-	if mine == nil || mine.id == "" && o.Became < code.Failed {
-		f.trouble.Count("outcome_late")
+	for i, s := range all {
+		if last := i == len(all)-1; last {
+			f.handOver(now, s.component, m, s.Element, 0)
+		} else {
+			f.hold(s.component, s.Element, held{until: m.Until})
+		}
+	}
+	if len(all) == 0 {
 		f.out.Done = append(f.out.Done, m.Token)
-		return
+	}
+}
+
+// outcome is the stanza for the sender of a message, the i-th of a far message; false: the message is not known any more.
+func (f *Adapter) outcome(m site.FarMessage, o code.Outcome, i int) (c *component, e stanza.Element, ok bool) {
+	numbers := f.numbers[m.Site]
+	c = f.componentAt(m.Site)
+	if o.Became == code.Barred {
+		numbers, c = f.numbers[0], f.roomsAt(m.Site)
+	}
+	mine := numbers.find(func(m *ours) bool { return m.number() == o.Number })
+	if c == nil || mine == nil || mine.id == "" && o.Became < code.Failed {
+		return nil, e, false
 	}
 	if o.Became >= code.Failed {
-		f.handOver(c, m, failed(c, mine, o.Reason.String(), "the server of "+c.domain+" did not take the message"), 0)
-		return
+		return c, failed(c, mine, o.Reason.String(), "the server of "+c.domain+" did not take the message"), true
 	}
-	e := stanza.New(ns, "message", "from", jid{local: mine.to, domain: c.site.Domain}.String(), "to", mine.from.String(), "id", m.Message.ID, "type", typeOf[mine.kind])
+	e = stanza.New(ns, "message", "from", jid{local: mine.to, domain: c.domain}.String(), "to", mine.from.String(), "id", fmt.Sprint(m.Message.ID, "-", i), "type", typeOf[mine.kind])
 	if o.Became == code.Received {
-		e = e.With(stanza.New(nsReceipts, "received", "id", mine.id))
-	} else {
-		e = e.With(stanza.New(nsMarkers, "displayed", "id", mine.id))
+		return c, e.With(stanza.New(nsReceipts, "received", "id", mine.id)), true
 	}
-	f.handOver(c, m, e, 0)
+	return c, e.With(stanza.New(nsMarkers, "displayed", "id", mine.id)), true
 }

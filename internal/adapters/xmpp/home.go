@@ -235,7 +235,7 @@ func (r *rooms) heardAtHome(now time.Time, c *component, m *room, k member, e *s
 	switch kind := e.Get("type"); {
 	case kind == "error":
 		if i := slices.IndexFunc(r.said, func(s saidAtHome) bool { return s.id == e.Get("id") && s.member == k }); i >= 0 {
-			r.f.tell(k.site, code.Outcome{Number: r.said[i].number, Became: code.Barred, Reason: conditionOf(e)})
+			r.f.tell(now, k.site, code.Outcome{Number: r.said[i].number, Became: code.Barred, Reason: conditionOf(e)})
 			r.said = slices.Delete(r.said, i, i+1)
 		}
 		return
@@ -278,6 +278,6 @@ func (r *rooms) sayAtHome(now time.Time, m *room, k member, o *occupant, f site.
 	s.Kind = code.Group
 	if !r.f.hold(c, elementOf(s, r.ghost(c, k), r.address(m, ""), f.Message.ID, ""), held{token: f.Token, until: f.Until}) {
 		r.out.Undelivered = append(r.out.Undelivered, site.Undelivered{Token: f.Token, Why: site.NoRoom})
-		r.f.tell(k.site, code.Outcome{Number: s.Number, Became: code.Barred, Reason: code.ReasonOf("resource-constraint")})
+		r.f.tell(now, k.site, code.Outcome{Number: s.Number, Became: code.Barred, Reason: code.ReasonOf("resource-constraint")})
 	}
 }

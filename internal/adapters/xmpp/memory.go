@@ -13,6 +13,7 @@ const (
 	keyOurs   = "o" // site, number: kind, id, local part, resource, local part of the receiver
 	keyTheirs = "t" // site, number: id, local parts of sender and receiver
 	keyError  = "e" // site, number: reason of a message of ours whose sender is to be told
+	keyTold   = "x" // site, 0: outcomes that it is to be told
 	keyPair   = "p" // site, local part here, 0, local part there: flags
 	keyHere   = "r" // site of the room, room, 0, local part of an occupant here: nick, JIDs
 	keyHome   = "h" // room here, 0, nick of an occupant here: nothing; far sites know the occupant
@@ -68,6 +69,9 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 		return n.restoreOurs(number, value)
 	case keyTheirs:
 		return n.restoreTheirs(number, value)
+	case keyTold:
+		f.told[n.site] = &outcomes{data: value}
+		return nil
 	case keyError:
 		if len(value) != 1 {
 			return errShort

@@ -2,6 +2,8 @@ package xmpp
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,7 +64,7 @@ func (f *Adapter) message(now time.Time, c *component, e *stanza.Element, from, 
 	if e.Get("type") == "error" { // the server, or the client, does not take a message of ours
 		if t := n.of(func(t *theirs) bool { return t.id == e.Get("id") && t.to == from.local }); t != nil {
 			f.trouble.Count("bounced")
-			f.tell(c.site.ID, code.Outcome{Number: t.number, Became: code.Failed, Reason: conditionOf(e)})
+			f.tell(now, c.site.ID, code.Outcome{Number: t.number, Became: code.Failed, Reason: conditionOf(e)})
 		}
 		return
 	}
@@ -75,7 +77,7 @@ func (f *Adapter) message(now time.Time, c *component, e *stanza.Element, from, 
 	for i, o := range s.became {
 		if t := n.of(func(t *theirs) bool { return t.id == s.ended[i] && t.to == from.local && t.from == to.local }); t != nil {
 			o.Number = t.number
-			f.tell(c.site.ID, o)
+			f.tell(now, c.site.ID, o)
 		}
 	}
 	if s.empty() {
@@ -104,10 +106,36 @@ func (f *Adapter) message(now time.Time, c *component, e *stanza.Element, from, 
 		Parts: []site.Part{{Data: s.Append(nil)}}, Mark: site.Mark{Expires: now.Add(f.cfg.Life)}, Token: o.token(c.site.ID), Lasting: true}})
 }
 
-// tell tells a site what became of a message of it.
-func (f *Adapter) tell(to uint16, o code.Outcome) {
+// gather is how long an outcome waits for others to the same site: several in one message cost a third each.
+const gather = 500 * time.Millisecond
+
+// outcomes are what a site is to be told of its messages.
+type outcomes struct {
+	data []byte
+	at   time.Time // when; zero: as soon as possible
+}
+
+// tell tells a site what became of a message of it. What waits for others survives a restart.
+func (f *Adapter) tell(now time.Time, to uint16, o code.Outcome) {
 	f.trouble.Count("outcomes")
-	f.out.Carry = append(f.out.Carry, site.Carry{Sites: []uint16{to}, Message: site.Message{Published: true, Topic: topicOutcome, Parts: []site.Part{{Data: o.Append(nil)}}}})
+	t := f.told[to]
+	if t == nil {
+		t = &outcomes{at: now.Add(gather)}
+		f.told[to] = t
+	}
+	t.data = o.Append(t.data)
+	f.remember(f.numbers[to].key(keyTold, 0), t.data)
+}
+
+// turnOutcomes sends what has waited.
+func (f *Adapter) turnOutcomes(now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(f.told)) {
+		if t := f.told[id]; !now.Before(t.at) {
+			delete(f.told, id)
+			f.remember(f.numbers[id].key(keyTold, 0), nil)
+			f.out.Carry = append(f.out.Carry, site.Carry{Sites: []uint16{id}, Message: site.Message{Published: true, Topic: topicOutcome, Parts: []site.Part{{Data: t.data}}}})
+		}
+	}
 }
 
 // reasons are the conditions and texts of endings on the way.

@@ -42,7 +42,8 @@ type Envelope struct {
 	Again         []uint32   `protobuf:"fixed32,11,rep,packed,name=again,proto3" json:"again,omitempty"`              // numbers of P_Mul messages of the receiver that the sender cannot read
 	Lost          []byte     `protobuf:"bytes,13,opt,name=lost,proto3" json:"lost,omitempty"`                         // messages of the receiver that the sender's site has received and could hand to nobody (lost.go)
 	Roster        []byte     `protobuf:"bytes,14,opt,name=roster,proto3" json:"roster,omitempty"`                     // of the network (package roster); the receiver takes it when it is newer and signed
-	Token         uint64     `protobuf:"varint,15,opt,name=token,proto3" json:"token,omitempty"`                      // site.Message.Token of a message whose sender asks for its fate over a restart; in the journal alone
+	Short         [][]byte   `protobuf:"bytes,15,rep,name=short,proto3" json:"short,omitempty"`                       // items of adapters other than JXTA's, on the link (short.go)
+	Token         uint64     `protobuf:"varint,16,opt,name=token,proto3" json:"token,omitempty"`                      // site.Message.Token of a message whose sender asks for its fate over a restart; in the journal alone
 	Renew         []byte     `protobuf:"bytes,12,opt,name=renew,proto3" json:"renew,omitempty"`                       // of items that the receiver holds: 4-octet hash, and 16 bits of the minutes since 1970 UTC when it expires now
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -165,6 +166,13 @@ func (x *Envelope) GetLost() []byte {
 func (x *Envelope) GetRoster() []byte {
 	if x != nil {
 		return x.Roster
+	}
+	return nil
+}
+
+func (x *Envelope) GetShort() [][]byte {
+	if x != nil {
+		return x.Short
 	}
 	return nil
 }
@@ -520,7 +528,7 @@ var File_internal_link_envelope_envelope_proto protoreflect.FileDescriptor
 
 const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\n" +
-	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\x87\x03\n" +
+	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\x9d\x03\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04flow\x18\x01 \x01(\rR\x04flow\x12\x12\n" +
 	"\x04data\x18\x02 \x03(\fR\x04data\x12/\n" +
@@ -536,7 +544,8 @@ const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\x05again\x18\v \x03(\aR\x05again\x12\x12\n" +
 	"\x04lost\x18\r \x01(\fR\x04lost\x12\x16\n" +
 	"\x06roster\x18\x0e \x01(\fR\x06roster\x12\x14\n" +
-	"\x05token\x18\x0f \x01(\x04R\x05token\x12\x14\n" +
+	"\x05short\x18\x0f \x03(\fR\x05short\x12\x14\n" +
+	"\x05token\x18\x10 \x01(\x04R\x05token\x12\x14\n" +
 	"\x05renew\x18\f \x01(\fR\x05renew\"\xcf\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +

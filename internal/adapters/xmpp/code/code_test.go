@@ -43,9 +43,9 @@ func TestRecords(t *testing.T) {
 		{code.Outcome{Number: 5, Became: code.Failed, Reason: code.ReasonOf("service-unavailable")}, "1612"},
 	} {
 		check.Equal(t, fmt.Sprintf("%+v", tt.o), hex.EncodeToString(tt.o.Append(nil)), tt.hex)
-		back, err := code.ParseOutcome(tt.o.Append(nil))
+		back, err := code.ParseOutcomes(tt.o.Append(tt.o.Append(nil)))
 		check.NoError(t, err)
-		check.Equal(t, "back", back, tt.o)
+		check.Equal(t, "back", fmt.Sprint(back), fmt.Sprint([]code.Outcome{tt.o, tt.o}))
 	}
 	for _, tt := range []struct {
 		p   code.Presence
@@ -82,9 +82,9 @@ func TestRecords(t *testing.T) {
 			t.Errorf("the record %s is read: %v", bad, err)
 		}
 	}
-	for _, bad := range []string{"", "02", "0216", "0000", "80808001"} {
+	for _, bad := range []string{"", "02", "0216", "80808001", "1402"} {
 		b, _ := hex.DecodeString(bad)
-		if _, err := code.ParseOutcome(b); !errors.Is(err, code.ErrMalformed) {
+		if _, err := code.ParseOutcomes(b); !errors.Is(err, code.ErrMalformed) {
 			t.Errorf("the outcome %s is read: %v", bad, err)
 		}
 	}
@@ -100,8 +100,14 @@ func FuzzRecords(f *testing.F) {
 		if m, err := code.ParseMessage(b); err == nil && !bytes.Equal(m.Append(nil), b) {
 			t.Errorf("%x is written again as %x", b, m.Append(nil))
 		}
-		if o, err := code.ParseOutcome(b); err == nil && !bytes.Equal(o.Append(nil), b) {
-			t.Errorf("the outcome %x is written again as %x", b, o.Append(nil))
+		if list, err := code.ParseOutcomes(b); err == nil {
+			var again []byte
+			for _, o := range list {
+				again = o.Append(again)
+			}
+			if !bytes.Equal(again, b) {
+				t.Errorf("the outcomes %x are written again as %x", b, again)
+			}
 		}
 		if p, err := code.ParsePresence(b); err == nil && !bytes.Equal(p.Append(nil), b) {
 			t.Errorf("the presence %x is written again as %x", b, p.Append(nil))

@@ -52,21 +52,23 @@ func (o Outcome) Append(dst []byte) []byte {
 	return dst
 }
 
-// ParseOutcome reads what Append appended. The error is ErrMalformed.
-func ParseOutcome(b []byte) (o Outcome, err error) {
+// ParseOutcomes reads one or more that Append appended, one behind the other. The error is ErrMalformed.
+func ParseOutcomes(b []byte) (list []Outcome, err error) {
 	r := &reader{b: b}
-	n := r.uvarint()
-	o = Outcome{Number: uint16(n >> 2 % MostNumbers), Became: Became(n & 3)}
-	if n>>2 >= MostNumbers {
-		r.fail("outcome %d", n)
-	}
-	if o.Became >= Failed {
-		if o.Reason = Reason(r.octet()); int(o.Reason) >= len(Conditions) {
-			r.fail("reason %d", o.Reason)
+	for more := true; more; more = len(r.b) > 0 {
+		n := r.uvarint()
+		o := Outcome{Number: uint16(n >> 2 % MostNumbers), Became: Became(n & 3)}
+		if n>>2 >= MostNumbers {
+			r.fail("outcome %d", n)
+		}
+		if o.Became >= Failed {
+			if o.Reason = Reason(r.octet()); int(o.Reason) >= len(Conditions) {
+				r.fail("reason %d", o.Reason)
+			}
+		}
+		if list = append(list, o); len(list) > MostNumbers {
+			r.fail("more than %d outcomes", MostNumbers)
 		}
 	}
-	if r.err == nil && len(r.b) > 0 {
-		r.fail("something behind an outcome")
-	}
-	return o, r.err
+	return list, r.err
 }
