@@ -16,19 +16,60 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// prosody is an unmodified XMPP server of one LAN, with users whose password is "secret".
-type prosody struct {
+// xmppServer is an unmodified XMPP server of one LAN, with users whose password is "secret".
+type xmppServer struct {
 	dir, host, c2s, components string
+	run                        []string // its command
 	cmd                        *exec.Cmd
 }
 
 const xmppSecret = "0123456789abcdef"
 
-// newProsody writes the configuration of a server for host, with components of the far domains.
-func newProsody(t *testing.T, host string, users []string, far ...string) *prosody {
+func newXMPPServer(t *testing.T, host string) *xmppServer {
+	return &xmppServer{dir: t.TempDir(), host: host, c2s: check.FreeAddress(t, "tcp"), components: check.FreeAddress(t, "tcp")}
+}
+
+func portOf(at string) string {
+	_, port, _ := net.SplitHostPort(at)
+	return port
+}
+
+// newEjabberd is newProsody with ejabberd.
+func newEjabberd(t *testing.T, host string, users []string, far ...string) *xmppServer {
 	t.Helper()
-	p := &prosody{dir: t.TempDir(), host: host, c2s: check.FreeAddress(t, "tcp"), components: check.FreeAddress(t, "tcp")}
-	port := func(at string) string { _, port, _ := net.SplitHostPort(at); return port }
+	p := newXMPPServer(t, host)
+	text := fmt.Sprintf(`hosts:
+  - %[1]q
+loglevel: info
+listen:
+  -
+    port: %[2]s
+    ip: "127.0.0.1"
+    module: ejabberd_c2s
+  -
+    port: %[3]s
+    ip: "127.0.0.1"
+    module: ejabberd_service
+    hosts:
+`, host, portOf(p.c2s), portOf(p.components))
+	for _, domain := range far {
+		text += fmt.Sprintf("      %q:\n        password: %q\n", domain, xmppSecret)
+	}
+	text += "modules:\n  mod_disco: {}\n  mod_roster: {}\n  mod_ping: {}\n  mod_offline: {}\n  mod_muc: {}\n"
+	check.NoError(check.Fatal(t), os.WriteFile(filepath.Join(p.dir, "ejabberd.yml"), []byte(text), 0o644))
+	register := ""
+	for _, user := range users {
+		register += fmt.Sprintf("ejabberd_auth:try_register(<<%q>>,<<%q>>,<<\"secret\">>),", user, host)
+	}
+	p.run = []string{"env", "HOME=" + p.dir, "EJABBERD_CONFIG_PATH=" + p.dir + "/ejabberd.yml", "ERL_LIBS=/usr/lib/x86_64-linux-gnu:/usr/lib/aarch64-linux-gnu",
+		"erl", "-noinput", "-mnesia", "dir", fmt.Sprintf("%q", p.dir+"/spool"), "-ejabberd", "log_path", fmt.Sprintf("%q", p.dir+"/log"), "-s", "ejabberd", "-eval", register + "ok."}
+	return p
+}
+
+// newProsody writes the configuration of a server for host, with components of the far domains.
+func newProsody(t *testing.T, host string, users []string, far ...string) *xmppServer {
+	t.Helper()
+	p := newXMPPServer(t, host)
 	text := fmt.Sprintf(`run_as_root = true
 pidfile = "%[1]s/pid"
 data_path = "%[1]s/data"
@@ -45,7 +86,7 @@ VirtualHost "%[4]s"
 Component "conference.%[4]s" "muc"
 	restrict_room_creation = false
 	muc_room_locking = false
-`, p.dir, port(p.c2s), port(p.components), host)
+`, p.dir, portOf(p.c2s), portOf(p.components), host)
 	for _, domain := range far {
 		text += fmt.Sprintf("Component %q\n\tcomponent_secret = %q\n", domain, xmppSecret)
 	}
@@ -56,16 +97,17 @@ Component "conference.%[4]s" "muc"
 		check.NoError(c, os.WriteFile(filepath.Join(accounts, user+".dat"), []byte(`return { ["password"] = "secret"; };`), 0o644))
 	}
 	check.NoError(c, os.WriteFile(filepath.Join(p.dir, "prosody.cfg.lua"), []byte(text), 0o644))
+	p.run = []string{"prosody", "--config", filepath.Join(p.dir, "prosody.cfg.lua"), "-F"}
 	return p
 }
 
 // start runs the server until stop, or the end of the test.
-func (p *prosody) start(t *testing.T) {
+func (p *xmppServer) start(t *testing.T) {
 	t.Helper()
-	p.cmd = exec.Command("prosody", "--config", filepath.Join(p.dir, "prosody.cfg.lua"), "-F")
+	p.cmd = exec.Command(p.run[0], p.run[1:]...)
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := p.cmd.Start(); err != nil {
-		t.Fatalf("%v: make test installs prosody", err)
+		t.Fatalf("%v: make test installs prosody and ejabberd", err)
 	}
 	t.Cleanup(func() {
 		p.stop()
@@ -84,7 +126,7 @@ func (p *prosody) start(t *testing.T) {
 }
 
 // stop kills the server as kill -9 does.
-func (p *prosody) stop() {
+func (p *xmppServer) stop() {
 	if p.cmd != nil {
 		p.cmd.Process.Kill()
 		p.cmd.Wait()
@@ -130,7 +172,7 @@ lines:
 func (c *xmppClient) say(format string, args ...any) { fmt.Fprintf(c.in, format+"\n", args...) }
 
 // login starts a client of a user, and returns when its session has begun.
-func (p *prosody) login(t *testing.T, user string) *xmppClient {
+func (p *xmppServer) login(t *testing.T, user string) *xmppClient {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(p.c2s)
 	cmd := exec.Command("../../field-tests/xmpp/.venv/bin/python", "../../field-tests/xmpp/client.py", user+"@"+p.host, "secret", host, port)
@@ -155,7 +197,7 @@ func (p *prosody) login(t *testing.T, user string) *xmppClient {
 }
 
 // writeXMPP writes the configuration of a gateway for XMPP alone.
-func (s *testSite) writeXMPP(t *testing.T, p *prosody, far int, domain, peer string) {
+func (s *testSite) writeXMPP(t *testing.T, p *xmppServer, far int, domain, peer string) {
 	t.Helper()
 	s.write(t, s.dir+"/data", peer)
 	c := check.Fatal(t)
@@ -167,11 +209,17 @@ func (s *testSite) writeXMPP(t *testing.T, p *prosody, far int, domain, peer str
 	check.NoError(c, os.WriteFile(s.file, text, 0o644))
 }
 
-// Two LANs with a Prosody each, and unmodified clients: lines cross both ways over an emulated link that loses datagrams, with
+// Two LANs with servers, a Prosody aboard, and unmodified clients: lines cross both ways over an emulated link that loses datagrams, with
 // receipts; what waits survives kill -9 of a gateway and of a server, and the link's outage; a message to nobody ends.
 func TestXMPPBetweenServers(t *testing.T) {
+	t.Run("prosody", func(t *testing.T) { xmppBetween(t, newProsody) })
+	t.Run("ejabberd", func(t *testing.T) { xmppBetween(t, newEjabberd) })
+}
+
+func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []string, far ...string) *xmppServer) {
+	t.Parallel()
 	air := newRelay(t, 2, false, 7, func(int, []byte) {})
-	shore := newProsody(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example")
+	shore := ashore(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example")
 	aboard := newProsody(t, "ship.example", []string{"anna"}, "hq.example", "conference.hq.example")
 	shore.start(t)
 	aboard.start(t)
@@ -239,6 +287,7 @@ func TestXMPPBetweenServers(t *testing.T) {
 	})
 	r1.stop(t, syscall.SIGKILL)
 	shore.start(t)
+	check.Until(t, patience, "bert is back", func() bool { return bert.count("ready") == 2 }) // ejabberd may put by what comes in this moment
 	r1 = hq.start(t)
 	r1.until(t, "the line of the outage came", func() bool { return bert.count("Sent during the outage") == 1 })
 	_, metrics := r1.get("/metrics")

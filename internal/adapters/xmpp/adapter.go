@@ -119,8 +119,8 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 			f.skipped(now, c, ev)
 		}
 	case Heard:
-		if c := f.connected(ev.Conn); c != nil {
-			f.heard(now, c, ev.Element)
+		if f.connected(ev.Conn) != nil {
+			f.heard(now, ev)
 		}
 	case site.FarMessage:
 		f.farMessage(now, ev)

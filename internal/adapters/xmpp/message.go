@@ -15,13 +15,17 @@ import (
 // topicOutcome is that of what became of messages; its flow is one of those that every network knows (link/envelope).
 const topicOutcome = "outcome"
 
-// heard takes a stanza of the server.
-func (f *Adapter) heard(now time.Time, c *component, e stanza.Element) {
+// heard takes a stanza of the server. What is for one component may come on the connection of another: ejabberd gives each
+// connection of a listener all of its domains.
+func (f *Adapter) heard(now time.Time, ev Heard) {
+	c, e := f.connected(ev.Conn), ev.Element
 	from, ok := parseJID(e.Get("from"))
 	to, ok2 := parseJID(e.Get("to"))
-	if !ok || !ok2 || to.domain != c.domain {
+	if other := f.componentOf(to.domain); !ok || !ok2 || other == nil {
 		f.refuse(now, c, &e, "address", "jid-malformed", "")
 		return
+	} else if other.conn != 0 {
+		c = other
 	}
 	kind := e.Get("type")
 	if from.domain == f.cfg.Rooms && !c.rooms && from.domain != "" {
