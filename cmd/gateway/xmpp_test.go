@@ -192,7 +192,7 @@ func (p *xmppServer) login(t *testing.T, user string) *xmppClient {
 			t.Logf("%s@%s heard:\n%s", user, p.host, c.heard())
 		}
 	})
-	check.Until(t, patience, user+" is there", func() bool { return c.count("ready") > 0 })
+	check.Until(t, patience, user+" is there", func() bool { return c.count("session begun") > 0 })
 	return c
 }
 
@@ -236,7 +236,9 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	r2.until(t, "the ship's server is connected", func() bool { return strings.Contains(r2.logged(), "has taken the component") })
 	anna, bert := aboard.login(t, "anna"), shore.login(t, "bert")
 	anna.say(`<message to='bert@hq.example/x' type='chat' id='a1'><body>Good morning from the ship &amp; all aboard</body><request xmlns='urn:xmpp:receipts'/><active xmlns='http://jabber.org/protocol/chatstates'/></message>`)
-	r1.until(t, "the line has crossed", func() bool { return bert.count("<body>Good morning from the ship &amp; all aboard</body>", "anna@ship.example") == 1 })
+	r1.until(t, "the line has crossed", func() bool {
+		return bert.count("<body>Good morning from the ship &amp; all aboard</body>", "anna@ship.example") == 1
+	})
 	if bert.count("chatstates") != 0 {
 		t.Error("a chat state has crossed")
 	}
@@ -287,7 +289,7 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	})
 	r1.stop(t, syscall.SIGKILL)
 	shore.start(t)
-	check.Until(t, patience, "bert is back", func() bool { return bert.count("ready") == 2 }) // ejabberd may put by what comes in this moment
+	check.Until(t, patience, "bert is back", func() bool { return bert.count("session begun") == 2 }) // ejabberd may put by what comes in this moment
 	r1 = hq.start(t)
 	r1.until(t, "the line of the outage came", func() bool { return bert.count("Sent during the outage") == 1 })
 	_, metrics := r1.get("/metrics")

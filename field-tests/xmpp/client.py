@@ -1,6 +1,6 @@
 """A client that slixmpp makes: prints every stanza that comes, one to a line, and sends every line that it reads.
 
-usage: client.py JID PASSWORD HOST PORT    prints "ready" when the session has begun, and logs in again when the server is back
+usage: client.py JID PASSWORD HOST PORT    prints "session begun" when the session has begun, and logs in again when the server is back
 """
 import asyncio
 import logging
@@ -32,7 +32,7 @@ def heard(stanza):
 async def begun(_):
     await client.get_roster()
     client.send_presence()
-    say("ready")
+    say("session begun")
 
 
 def ended(_):
