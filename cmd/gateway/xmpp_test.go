@@ -50,6 +50,7 @@ listen:
     port: %[3]s
     ip: "127.0.0.1"
     module: ejabberd_service
+    global_routes: false
     hosts:
 `, host, portOf(p.c2s), portOf(p.components))
 	for _, domain := range far {

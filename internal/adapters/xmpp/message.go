@@ -16,7 +16,7 @@ import (
 const topicOutcome = "outcome"
 
 // heard takes a stanza of the server. What is for one component may come on the connection of another: ejabberd gives each
-// connection of a listener all of its domains.
+// connection of a listener all of its domains, unless it has global_routes: false.
 func (f *Adapter) heard(now time.Time, ev Heard) {
 	c, e := f.connected(ev.Conn), ev.Element
 	from, ok := parseJID(e.Get("from"))
