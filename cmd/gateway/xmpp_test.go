@@ -275,10 +275,17 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 
 	// Faults: the link, a gateway, a server.
 	air.setAway(1, true)
+	commits := func() string {
+		_, metrics := r2.get("/metrics")
+		_, rest, _ := strings.Cut(metrics, "\naldis_journal_commit_seconds_count ")
+		count, _, _ := strings.Cut(rest, "\n")
+		return count
+	}
+	before := commits()
 	anna.say(`<message to='bert@hq.example' type='chat' id='a3'><body>Sent during the outage</body></message>`)
 	r2.until(t, "it is in custody", func() bool {
 		_, metrics := r2.get("/metrics")
-		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 3`)
+		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 3`) && commits() != before
 	})
 	r2.stop(t, syscall.SIGKILL)
 	shore.stop()
