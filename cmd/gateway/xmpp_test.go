@@ -319,3 +319,42 @@ func (c *xmppClient) attribute(text, name string) string {
 	}
 	return ""
 }
+
+// check says which rule takes a stanza, and why earlier ones do not; mistakes in [xmpp] are named.
+func TestXMPPConfiguration(t *testing.T) {
+	p := newXMPPServer(t, "ship.example")
+	s := newSite(t, 2, "")
+	s.writeXMPP(t, p, 1, "hq.example", "1")
+	text, err := os.ReadFile(s.file)
+	c := check.Fatal(t)
+	check.NoError(c, err)
+	rules := "[[xmpp.rule]]\nlabel = \"secrets\"\nmark = \"*SECRET\"\naction = \"local\"\n[[xmpp.rule]]\nlabel = \"ops\"\nkind = \"room\"\nto = \"ops@*\"\nprecedence = \"flash\"\nexpires = \"1h\"\n"
+	check.NoError(c, os.WriteFile(s.file, append(text, rules...), 0o644))
+	file := s.dir + "/stanza.xml"
+	for stanza, wants := range map[string][]string{
+		"<message from='anna@ship.example/x' to='ops@conference.hq.example' type='groupchat'><body>hi</body></message>": {
+			`out: allow by rule "ops" (line`, "crosses with precedence flash within 1h0m0s", `not by rule "secrets" (line`, "its mark does not fit"},
+		"<message from='anna@ship.example' to='bert@hq.example' type='chat'><body>hi</body><securitylabel xmlns='urn:xmpp:sec-label:0'><displaymarking>SECRET</displaymarking></securitylabel></message>": {
+			`out: local by rule "secrets" (line`, "stays on this LAN"},
+		"<presence from='anna@ship.example/x' to='bert@hq.example'/>":                                                                 {"out: allow by default: crosses with precedence routine within 24h0m0s"},
+		"<message from='anna@ship.example' to='bert@hq.example'><composing xmlns='http://jabber.org/protocol/chatstates'/></message>": {"nothing of this stanza crosses"},
+		"<message from='anna@ship.example' to='bert@hq.example'><body>&bomb;</body></message>":                                        {"no whole stanza"},
+	} {
+		check.NoError(c, os.WriteFile(file, []byte(stanza), 0o644))
+		_, out, errs := run(t, "check", "-c", s.file, "--example", file)
+		for _, want := range wants {
+			if !strings.Contains(out+errs, want) {
+				t.Errorf("no %q in\n%s%s", want, out, errs)
+			}
+		}
+	}
+	bad := strings.NewReplacer(`domain = "hq.example"`, `domain = "ship.example"`, `rooms = "conference.ship.example"`, `rooms = "Conference@ship"`).Replace(string(text))
+	check.NoError(c, os.WriteFile(s.file, []byte(bad), 0o644))
+	check.NoError(c, os.Chmod(s.dir+"/xmpp.secret", 0o644))
+	_, out, errs := run(t, "check", "-c", s.file)
+	for _, want := range []string{"xmpp.secret", "ship.example is used already", "must be a domain in small letters"} {
+		if !strings.Contains(out+errs, want) {
+			t.Errorf("no %q in\n%s%s", want, out, errs)
+		}
+	}
+}

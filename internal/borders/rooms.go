@@ -90,9 +90,10 @@ var Rooms = []Room{
 	{"adapters/tak/rule", Pure, "adapters", false, "Which CoT events cross, how precisely positions are sent, and what goes first.", []string{"adapters/tak/cot", "rules/filter", "site"}},
 	{"adapters/tak/track", Pure, "adapters", false, "Keeps the units of this and other sites, and decides when another site shows a unit too far from its true position.", []string{"adapters/tak/code", "adapters/tak/cot", "ground/due"}},
 	{"adapters/xmpp", Pure, "adapters", true, "Serves XMPP clients: a component of the LAN's own server for the users of other sites.", []string{
-		"adapters/xmpp/code", "adapters/xmpp/stanza", "ground/due", "site"}},
+		"adapters/xmpp/code", "adapters/xmpp/rule", "adapters/xmpp/stanza", "ground/due", "site"}},
 	{"adapters/xmpp/stanza", Pure, "adapters", false, "XMPP streams and stanzas: reads them within bounds, and writes them.", nil},
 	{"adapters/xmpp/code", Pure, "adapters", false, "Messages, outcomes and presence of XMPP as typed records for the link.", nil},
+	{"adapters/xmpp/rule", Pure, "adapters", false, "What of XMPP crosses, and what goes first.", []string{"rules/filter", "site"}},
 	{"adapters/corpusexchange", Pure, "adapters", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
 	{"adapters/interop", Pure, "adapters", false, "Passes positions and chat between the adapters of one gateway, by rule.", []string{
 		"adapters/tak", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "ground/due", "jxta", "jxtabridge",
@@ -137,7 +138,7 @@ var Rooms = []Room{
 	{"edge/norm", Edge, "edges", false, "Runs libnorm in a confined child process, behind loopback addresses.", []string{"edge/norm/cell", "gateway/api", "link/elide"}},
 	{"edge/keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"edge/infile", "link/roster", "link/seal"}},
 	{"edge/config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
-		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "edge/infile", "edge/keyfile", "jxta", "link/compact",
+		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "adapters/xmpp/rule", "edge/infile", "edge/keyfile", "jxta", "link/compact",
 		"link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site"}},
 	{"edge/daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"edge/audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"edge/atrest", "edge/infile"}},
@@ -167,6 +168,7 @@ var Rooms = []Room{
 		"operator/logbook", "rules/filter", "site"}},
 	{"operator/commands", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
 		"adapters/corpusexchange", "adapters/interop", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule",
+		"adapters/xmpp", "adapters/xmpp/rule", "adapters/xmpp/stanza",
 		"edge/atrest", "edge/audit", "edge/config", "edge/infile", "edge/journal", "edge/journal/pages", "edge/keyfile",
 		"edge/rights", "gateway", "gateway/api", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance",

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"aldis/internal/adapters/xmpp/code"
+	"aldis/internal/adapters/xmpp/rule"
 	"aldis/internal/ground/due"
 	"aldis/internal/site"
 )
@@ -18,6 +19,7 @@ type Config struct {
 	// Drawn is how long a link is down before far users are shown as extended away, Gone before they are shown as not there;
 	// defaults 5 min and 1 h.
 	Drawn, Gone time.Duration
+	Rules       []rule.Rule
 }
 
 // Site is a far site.
@@ -25,6 +27,16 @@ type Site struct {
 	ID     uint16
 	Domain string // of its users
 	Rooms  string // domain of its room service; "": it has none
+}
+
+// domainOf is the domain of the users of a site.
+func (c *Config) domainOf(id uint16) string {
+	for _, s := range c.Sites {
+		if s.ID == id {
+			return s.Domain
+		}
+	}
+	return ""
 }
 
 func (c Config) withDefaults() Config {

@@ -11,8 +11,13 @@ import (
 	"aldis/internal/site"
 )
 
-// address is that of a room of this site, or of an occupant.
-func (r *rooms) address(m *room, nick string) string { return jid{m.name, r.cfg.Rooms, nick}.String() }
+// address is that of a room, or of an occupant.
+func (r *rooms) address(m *room, nick string) string {
+	if c := r.f.roomsAt(m.home); c != nil {
+		return jid{m.name, c.domain, nick}.String()
+	}
+	return jid{m.name, r.cfg.Rooms, nick}.String()
+}
 
 // ghost is the address of a far occupant as the server here sees it.
 func (r *rooms) ghost(c *component, k member) string { return jid{k.user, c.domain, resource}.String() }

@@ -103,11 +103,18 @@ func (f *Adapter) message(now time.Time, c *component, e *stanza.Element, from, 
 		f.refuse(now, c, e, "too_long", "policy-violation", fmt.Sprintf("messages of more than %d octets do not cross", code.MaxOctets))
 		return
 	}
+	about, _ := SubjectOf(e)
+	about.Site = c.site.ID
+	mark, keeps := f.judge(now, about)
+	if keeps != nil {
+		f.refuse(now, c, e, "rule", "not-allowed", "rule "+keeps.String()+" keeps the message here")
+		return
+	}
 	o := n.add(ours{id: e.Get("id"), from: from, to: to.local, kind: s.Kind})
 	s.Number = o.number()
 	f.trouble.Count("messages")
 	f.out.Carry = append(f.out.Carry, site.Carry{Sites: []uint16{c.site.ID}, Message: site.Message{From: from.local, To: to.local,
-		Parts: []site.Part{{Data: s.Append(nil)}}, Mark: site.Mark{Expires: now.Add(f.cfg.Life)}, Token: o.token(c.site.ID), Lasting: true}})
+		Parts: []site.Part{{Data: s.Append(nil)}}, Mark: mark, Token: o.token(c.site.ID), Lasting: true}})
 }
 
 // gather is how long an outcome waits for others to the same site: several in one message cost a third each.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/adapters/xmpp/code"
+	"aldis/internal/adapters/xmpp/rule"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/ground/due"
 	"aldis/internal/site"
@@ -146,6 +147,13 @@ func (p *presence) heard(now time.Time, c *component, e *stanza.Element, from, t
 		p.show(now, c, k, p.far[k.site][k.far])
 	case "subscribe", "subscribed", "unsubscribe", "unsubscribed":
 		s := code.Subscription(slices.Index(code.Subscriptions, kind))
+		about, _ := SubjectOf(e)
+		about.Site = k.site
+		mark, keeps := p.judge(now, about)
+		if keeps != nil {
+			c.write(stanza.New(ns, "presence", "from", to.bare(), "to", from.bare(), "type", "unsubscribed"))
+			return
+		}
 		switch s {
 		case code.Subscribed:
 			p.set(k, func(w *watching) { w.far = true })
@@ -155,7 +163,7 @@ func (p *presence) heard(now time.Time, c *component, e *stanza.Element, from, t
 			p.set(k, func(w *watching) { w.here = false })
 		}
 		p.trouble.Count("subscriptions")
-		p.out.Carry = append(p.out.Carry, site.Carry{Sites: []uint16{k.site}, Message: site.Message{From: k.here, To: k.far, Parts: []site.Part{{Data: s.Append(nil)}}}})
+		p.out.Carry = append(p.out.Carry, site.Carry{Sites: []uint16{k.site}, Message: site.Message{From: k.here, To: k.far, Parts: []site.Part{{Data: s.Append(nil)}}, Mark: mark}})
 	}
 }
 
@@ -210,7 +218,10 @@ func (p *presence) state(name string) {
 	it := site.Item{Kind: site.Endpoint, Owner: name, Home: true}
 	for k, w := range p.pairs {
 		if k.here == name && w.far && !slices.Contains(it.To, k.site) {
-			it.To = append(it.To, k.site)
+			about := rule.Subject{Kind: rule.Presence, From: jid{local: name, domain: p.cfg.Domain}.bare(), To: jid{local: k.far, domain: p.cfg.domainOf(k.site)}.bare(), Site: k.site}
+			if r := rule.Judge(p.cfg.Rules, &about); r == nil || !r.Local {
+				it.To = append(it.To, k.site)
+			}
 		}
 	}
 	slices.Sort(it.To)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"aldis/internal/adapters/xmpp/code"
+	"aldis/internal/adapters/xmpp/rule"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/ground/due"
 	"aldis/internal/site"
@@ -328,12 +329,15 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 		return
 	}
 	r.trouble.Count("lines")
-	c := site.Carry{Sites: to, Message: site.Message{Published: true, Topic: roomTopic + r.scope(m), From: from,
-		Parts: []site.Part{{Data: s.Append(nil)}}, Mark: site.Mark{Expires: now.Add(r.cfg.Life)}}}
+	line := site.Message{Published: true, Topic: roomTopic + r.scope(m), From: from, Parts: []site.Part{{Data: s.Append(nil)}}}
 	if mine != nil && len(to) == 1 { // of several sites no single fate is the line's
-		c.Message.Token, c.Message.Lasting = tokenOfRoom|mine.token(0), true
+		line.Token, line.Lasting = tokenOfRoom|mine.token(0), true
 	}
-	r.out.Carry = append(r.out.Carry, c)
+	about := rule.Subject{Kind: rule.Room, From: from, To: r.address(m, ""), Mark: s.Get(code.Label), Octets: len(line.Parts[0].Data)}
+	if mine != nil {
+		about.From = mine.from.bare()
+	}
+	r.judged(now, about, to, line)
 }
 
 // keep remembers a line for who comes later.

@@ -49,7 +49,7 @@ func schema(c *Config) []part {
 		{name: "compact.rule", title: "how elements are compressed", keys: compactKeys(&compact.Rule{}), rules: c.Rules, live: true},
 		filterPart(c), messagePart(c),
 		takPart(c), takRulePart(c), takBringPart(c), takWantPart(c), meetPart(c),
-		xmppPart(c), xmppSitePart(c),
+		xmppPart(c), xmppSitePart(c), xmppRulePart(c),
 		{name: "http", title: "page, status and metrics", keys: httpKeys(&c.HTTP)},
 		{name: "control", title: "orders", keys: controlKeys(&c.Control)},
 		{name: "traces", title: "traces of messages", keys: []key{

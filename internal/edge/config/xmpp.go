@@ -1,11 +1,14 @@
 package config
 
 import (
+	"math"
 	"net/netip"
 	"strings"
 	"time"
 
+	"aldis/internal/adapters/xmpp/rule"
 	"aldis/internal/edge/keyfile"
+	"aldis/internal/site"
 )
 
 // XMPP is the XMPP server of the LAN, and which domains far sites have; without a server the gateway has no such adapter.
@@ -19,6 +22,7 @@ type XMPP struct {
 	Drawn      time.Duration // a link is down so long before far users are shown as extended away
 	Gone       time.Duration // and before they are shown as not there
 	Sites      []XMPPSite
+	Rules      []rule.Rule
 }
 
 // XMPPSite is a far site.
@@ -58,6 +62,32 @@ func xmppSiteKeys(x *XMPPSite) []key {
 	}
 }
 
+func xmppRulePart(c *Config) part {
+	return part{name: "xmpp.rule", title: "what of XMPP crosses, and what goes first", keys: xmppRuleKeys(&rule.Rule{}), rules: c.XMPP.Rules, most: maxFilters,
+		doc: "The first match decides."}
+}
+
+func xmppRuleKeys(x *rule.Rule) []key {
+	var precedence []*site.Precedence
+	for _, p := range precedences() {
+		precedence = append(precedence, &p)
+	}
+	return []key{
+		{"label", printable(&x.Label), "a name for people"},
+		{"kind", choice(&x.Kind, "", rule.Kinds, rule.Kinds...), "`message` to a user, line in a `room`, `presence`, or `subscription`"},
+		{"from", text(&x.From), ""},
+		{"to", text(&x.To), "patterns with `*` of who says it and of the user or room that it is for, such as `*@conference.hq.example`"},
+		{"mark", text(&x.Mark), "pattern of what its security label displays (XEP-0258)"},
+		{"site", far(&x.Site), "the peer to which it goes"},
+		{"octets_min", whole(&x.Least, 0, 1, math.MaxInt32), ""},
+		{"octets_max", whole(&x.Most, 0, 1, math.MaxInt32), "its size before compression"},
+		{"action", choice(&x.Local, "allow", []string{"allow", "local"}, false, true),
+			"`allow`, or `local`: it stays on this LAN, and the sender of a message or subscription is told"},
+		{"precedence", choice(&x.Precedence, "", site.Precedences, precedence...), "of a message or line; default: routine"},
+		{"expires", duration(&x.Expires, 0, time.Second, 365*24*time.Hour).usually("`xmpp.life`"), "how long a message or line may wait for the link"},
+	}
+}
+
 // domain is a domain of XMPP addresses.
 func domain(to *string) slot {
 	return text(to).also(func(s section, key string) {
@@ -71,8 +101,10 @@ func domain(to *string) slot {
 func (r *reader) readXMPP() {
 	x := &r.cfg.XMPP
 	if r.tree.tables["xmpp"] == nil {
-		if list := r.tree.arrays["xmpp.site"]; len(list) > 0 {
-			r.fail(list[0].line, "xmpp.site", "is of no use without [xmpp]")
+		for _, name := range []string{"xmpp.site", "xmpp.rule"} {
+			if list := r.tree.arrays[name]; len(list) > 0 {
+				r.fail(list[0].line, name, "is of no use without [xmpp]")
+			}
 		}
 		return
 	}
@@ -101,6 +133,7 @@ func (r *reader) readXMPP() {
 		}
 		x.Sites = append(x.Sites, *site)
 	})
+	x.Rules = readRules(r, "xmpp.rule", xmppRuleKeys, nil)
 	if len(x.Sites) == 0 {
 		s.fail("server", "is of no use without [[xmpp.site]]")
 	}

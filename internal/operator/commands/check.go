@@ -20,7 +20,7 @@ prints what would run, and warnings. It changes nothing, needs no link, and may 
 stand without -c.
 
 With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
-file with an advertisement or a CoT event, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
+file with an advertisement, a CoT event or an XMPP stanza, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
 may also have element, mime and data, a file with its content; for a message check also shows what the [[message]] rules make of it,
 and what [[meet]] makes of its content for TAK devices; of a CoT event it shows what [[meet]] gives JXTA peers:
   gateway check --example adv.xml

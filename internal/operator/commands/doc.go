@@ -35,5 +35,6 @@
 //   - summary.go: TAK, XMPP and [[meet]] in the answer of `check`
 //   - probe.go: `link probe`: the link measured between two running gateways
 //   - takexample.go: what becomes of a CoT event, for `check`
+//   - xmppexample.go: the same of an XMPP stanza
 //   - top.go: `top`: a running gateway in a terminal, live
 package operator
