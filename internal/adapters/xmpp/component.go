@@ -64,7 +64,7 @@ func (c *component) hold(e stanza.Element, h held) bool {
 	if len(c.waiting)+len(c.given) >= mostWaiting {
 		return false
 	}
-	h.xml = e.Append(nil, stanza.Component)
+	h.xml = e.Append(make([]byte, 0, 384), stanza.Component)
 	c.waiting = append(c.waiting, h)
 	return true
 }

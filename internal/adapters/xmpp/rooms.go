@@ -23,10 +23,11 @@ import (
 // occupants as state, and of lines as messages: one to each site that has somebody there.
 type rooms struct {
 	*step
-	f    *Adapter
-	all  map[roomID]*room
-	said []saidAtHome
-	away time.Time // when occupants here count as gone, because their server is away; zero: it is there
+	f     *Adapter
+	all   map[roomID]*room
+	said  []saidAtHome
+	early time.Time // when the first occupant that is known from a line alone is forgotten; zero: there is none
+	away  time.Time // when occupants here count as gone, because their server is away; zero: it is there
 }
 
 // roomID names a room.
@@ -75,7 +76,7 @@ const (
 	mostRooms   = 1000
 	mostMembers = 1000 // of one
 	mostLines   = 20
-	early       = 2 * time.Minute // for the news of who has said a line already
+	earlyFor    = 2 * time.Minute // for the news of who has said a line already
 	roomTopic   = "#"             // begins the topic of a line
 	atHome      = "@"             // stands before the number of the home where the sender is elsewhere
 	tokenOfRoom = 1 << 63
@@ -222,6 +223,7 @@ func (r *rooms) farItem(now time.Time, from uint16, it site.Item) {
 
 // enter takes in a far occupant, or a change of one.
 func (r *rooms) enter(now time.Time, m *room, k member, o code.Occupant, until time.Time) *occupant {
+	r.early = due.Earliest(r.early, until)
 	before := m.members[k]
 	if before == nil {
 		before = &occupant{}
@@ -372,7 +374,7 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	k := member{f.Site, f.Message.From}
 	o := m.members[k]
 	if o == nil && k.user != "" && len(m.members) < mostMembers {
-		o = r.enter(now, m, k, code.Occupant{Presence: code.Presence{Show: code.Available}}, now.Add(early))
+		o = r.enter(now, m, k, code.Occupant{Presence: code.Presence{Show: code.Available}}, now.Add(earlyFor))
 	}
 	r.trouble.Count("far_lines")
 	if m.home == r.cfg.ID {
@@ -394,10 +396,16 @@ func (r *rooms) turn(now time.Time) {
 			}
 		}
 	}
-	for _, m := range r.all {
+	if !due.Reached(now, r.early) {
+		return
+	}
+	r.early = time.Time{}
+	for _, m := range r.list() {
 		for _, k := range m.sorted() {
-			if due.Reached(now, m.members[k].until) {
+			if until := m.members[k].until; due.Reached(now, until) {
 				r.leave(now, m, k, nil)
+			} else {
+				r.early = due.Earliest(r.early, until)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package stanza
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // Namespaces that every stream has.
@@ -125,7 +126,7 @@ func appendText(dst []byte, text string, attr bool) []byte {
 		case (c == '\n' || c == '\t') && attr, c == '\r':
 			dst = fmt.Appendf(dst, "&#%d;", c)
 		case allowed(c):
-			dst = fmt.Appendf(dst, "%c", c)
+			dst = utf8.AppendRune(dst, c)
 		}
 	}
 	return dst
