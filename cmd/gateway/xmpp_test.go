@@ -348,6 +348,15 @@ func TestXMPPConfiguration(t *testing.T) {
 			}
 		}
 	}
+	meet := "[tak]\n[[meet]]\nroom = \"Bridge\"\nmuc = \"ops@conference.hq.example\"\n"
+	check.NoError(c, os.WriteFile(s.file, append(text, meet...), 0o644))
+	if _, out, errs := run(t, "check", "-c", s.file); !strings.Contains(out, `the room "Bridge" of TAK is the room ops@conference.hq.example of XMPP`) {
+		t.Errorf("of a meeting check says %s%s", out, errs)
+	}
+	check.NoError(c, os.WriteFile(s.file, []byte(string(text)+strings.Replace(meet, "hq.example", "sea.example", 1)), 0o644))
+	if _, out, errs := run(t, "check", "-c", s.file); !strings.Contains(errs, "must be a room of xmpp.rooms") {
+		t.Errorf("of a room of nobody check says %s%s", out, errs)
+	}
 	bad := strings.NewReplacer(`domain = "hq.example"`, `domain = "ship.example"`, `rooms = "conference.ship.example"`, `rooms = "Conference@ship"`).Replace(string(text))
 	check.NoError(c, os.WriteFile(s.file, []byte(bad), 0o644))
 	check.NoError(c, os.Chmod(s.dir+"/xmpp.secret", 0o644))

@@ -96,8 +96,8 @@ var Rooms = []Room{
 	{"adapters/xmpp/rule", Pure, "adapters", false, "What of XMPP crosses, and what goes first.", []string{"rules/filter", "site"}},
 	{"adapters/corpusexchange", Pure, "adapters", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
 	{"adapters/interop", Pure, "adapters", false, "Passes positions and chat between the adapters of one gateway, by rule.", []string{
-		"adapters/tak", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "ground/due", "jxta", "jxtabridge",
-		"rules/filter", "rules/query", "site"}},
+		"adapters/tak", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "adapters/xmpp", "ground/due", "jxta",
+		"jxtabridge", "rules/filter", "rules/query", "site"}},
 
 	{"gateway/api", Words, "core", false, "What the gateway and the edges tell each other: events, outputs, records of the journal, rows of status.", []string{"link/probe", "rules/filter", "site"}},
 	{"gateway/mail/history", Pure, "core", false, "The history of each message of this site.", []string{"site"}},

@@ -249,7 +249,11 @@ func (s *jxtaSide) read(now time.Time, r *Rule, m *site.Message, data []byte) er
 	if err != nil {
 		return err
 	}
-	return s.tak.tellLine(now, r, l)
+	if err := s.tak.tellLine(now, r, l); err != nil {
+		return err
+	}
+	s.xmpp.tell(r, l)
+	return nil
 }
 
 // shortOf is a name for a peer that has told none.

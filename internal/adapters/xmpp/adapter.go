@@ -124,7 +124,7 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		if c := f.connected(ev.Conn); c != nil {
 			c.closed()
 			f.presence.closed(now)
-			f.rooms.closed(now)
+			f.rooms.away = now.Add(awayAfter)
 		}
 	case Skipped:
 		if c := f.connected(ev.Conn); c != nil {
@@ -151,6 +151,10 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		if c := f.componentAt(ev.Site); c != nil {
 			f.presence.reach(now, c, ev)
 		}
+	case Ears:
+		f.rooms.listen(now, ev)
+	case Met:
+		f.rooms.sayMet(now, ev)
 	case site.Fate:
 		f.fate(now, ev)
 	}

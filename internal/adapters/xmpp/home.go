@@ -20,15 +20,15 @@ func (r *rooms) address(m *room, nick string) string {
 }
 
 // ghost is the address of a far occupant as the server here sees it.
-func (r *rooms) ghost(c *component, k member) string { return jid{k.user, c.domain, resource}.String() }
+func ghost(c *component, k member) string { return jid{k.user, c.domain, resource}.String() }
 
 // putIn has a far occupant enter a room of this site, or show how it is and what it is called now.
 func (r *rooms) putIn(m *room, k member, o *occupant) {
-	c := r.f.componentAt(k.site)
+	c := r.speaker(k)
 	if c == nil || c.conn == 0 {
 		return
 	}
-	e := stanza.New(ns, "presence", "from", r.ghost(c, k), "to", r.address(m, o.shown))
+	e := stanza.New(ns, "presence", "from", ghost(c, k), "to", r.address(m, o.shown))
 	if show := code.Shows[o.Show]; show != "" {
 		e = e.With(stanza.New(ns, "show").Says(show))
 	}
@@ -43,8 +43,8 @@ func (r *rooms) putIn(m *room, k member, o *occupant) {
 
 // takeOut has a far occupant leave a room of this site.
 func (r *rooms) takeOut(m *room, k member, o *occupant) {
-	if c := r.f.componentAt(k.site); c != nil {
-		c.write(stanza.New(ns, "presence", "from", r.ghost(c, k), "to", r.address(m, o.shown), "type", "unavailable"))
+	if c := r.speaker(k); c != nil {
+		c.write(stanza.New(ns, "presence", "from", ghost(c, k), "to", r.address(m, o.shown), "type", "unavailable"))
 	}
 	if m.listener == k {
 		m.listener = r.nextListener(m)
@@ -54,7 +54,7 @@ func (r *rooms) takeOut(m *room, k member, o *occupant) {
 // nextListener is a far occupant that was let in.
 func (r *rooms) nextListener(m *room) member {
 	for _, k := range m.sorted() {
-		if c := r.f.componentAt(k.site); m.members[k].in && c != nil && c.conn != 0 {
+		if c := r.speaker(k); m.members[k].in && c != nil && c.conn != 0 {
 			return k
 		}
 	}
@@ -66,7 +66,7 @@ func (r *rooms) rejoin(c *component) {
 	for _, m := range r.list() {
 		for _, k := range m.sorted() {
 			o := m.members[k]
-			if o.seen = false; m.home == r.cfg.ID && k.site == c.site.ID {
+			if o.seen = false; m.home == r.cfg.ID && k.site != r.cfg.ID && r.speaker(k) == c {
 				o.in = false
 				if m.listener == k {
 					m.listener = member{}
@@ -80,6 +80,9 @@ func (r *rooms) rejoin(c *component) {
 // fromHome takes a stanza of a room of this site to a far occupant.
 func (r *rooms) fromHome(now time.Time, c *component, e *stanza.Element, from, to jid) {
 	m, k := r.all[roomID{r.cfg.ID, from.local}], member{c.site.ID, to.local}
+	if to.local == metUser {
+		k.site = metSite
+	}
 	if m == nil || m.members[k] == nil {
 		return
 	}
@@ -120,7 +123,7 @@ func (r *rooms) presenceAtHome(now time.Time, c *component, m *room, k member, e
 	case self && kind == "":
 		o.in = true
 		if slices.Contains(codes, "201") { // a new room: with its usual settings
-			c.write(stanza.New(ns, "iq", "type", "set", "id", "aldis-room", "from", r.ghost(c, k), "to", r.address(m, "")).
+			c.write(stanza.New(ns, "iq", "type", "set", "id", "aldis-room", "from", ghost(c, k), "to", r.address(m, "")).
 				With(stanza.New(nsRoomOwner, "query").With(stanza.New(nsForm, "x", "type", "submit"))))
 		}
 		if m.listener == (member{}) {
@@ -157,7 +160,7 @@ func (r *rooms) localAtHome(now time.Time, m *room, e *stanza.Element, nick stri
 		if o != nil {
 			delete(m.members, k)
 			r.state(m, k)
-			r.remember(r.homeKey(m, k), nil)
+			r.remember(m.homeKey(k), nil)
 			r.settle(now, m, member{})
 		}
 		return
@@ -174,7 +177,7 @@ func (r *rooms) localAtHome(now time.Time, m *room, e *stanza.Element, nick stri
 		}
 		o = &occupant{shown: nick}
 		m.members[k] = o
-		r.remember(r.homeKey(m, k), []byte{1})
+		r.remember(m.homeKey(k), []byte{1})
 	}
 	o.Occupant, o.seen = is, true
 	r.state(m, k)
@@ -192,12 +195,12 @@ func (r *rooms) forgetHome(m *room, which func(*occupant) bool) {
 		if k.site == r.cfg.ID && which(m.members[k]) {
 			delete(m.members, k)
 			r.state(m, k)
-			r.remember(r.homeKey(m, k), nil)
+			r.remember(m.homeKey(k), nil)
 		}
 	}
 }
 
-func (r *rooms) homeKey(m *room, k member) string { return keyHome + m.name + "\x00" + k.user }
+func (m *room) homeKey(k member) string { return keyHome + m.name + "\x00" + k.user }
 
 func (r *rooms) restoreHome(key string) error {
 	name, nick, ok := strings.Cut(key, "\x00")
@@ -229,8 +232,10 @@ func (r *rooms) putOut(now time.Time, m *room, k member, why code.Removal) {
 	if m.listener == k {
 		m.listener = r.nextListener(m)
 	}
-	r.out.Carry = append(r.out.Carry, site.Carry{Sites: []uint16{k.site}, Message: site.Message{Published: true, Topic: roomTopic + r.scope(m),
-		Parts: []site.Part{{Data: why.Append(nil)}}}})
+	if k.site != metSite {
+		r.out.Carry = append(r.out.Carry, site.Carry{Sites: []uint16{k.site}, Message: site.Message{Published: true, Topic: roomTopic + r.scope(m),
+			Parts: []site.Part{{Data: why.Append(nil)}}}})
+	}
 	r.settle(now, m, member{})
 	r.sitesOf(m)
 }
@@ -257,6 +262,7 @@ func (r *rooms) heardAtHome(now time.Time, c *component, m *room, k member, e *s
 	if s.Body == "" && from.resource == "" && s.Get(code.Subject) == "" && m.from == "" {
 		return // no subject was ever set
 	}
+	r.tellMet(m, from.resource, e.Get("id"), &s.Message)
 	r.carry(now, m, from.resource, &s.Message, nil)
 }
 
@@ -277,11 +283,14 @@ func (r *rooms) sayAtHome(now time.Time, m *room, k member, o *occupant, f site.
 		r.f.farTrouble(now, f, code.ErrMalformed)
 		return
 	}
+	if k.user != metUser {
+		r.tellMet(m, o.shown, f.Message.ID, s)
+	}
 	if r.said = append(r.said, saidAtHome{f.Message.ID, k, s.Number}); len(r.said) > mostSaid {
 		r.said = r.said[1:]
 	}
 	s.Kind = code.Group
-	if !r.f.hold(c, elementOf(s, r.ghost(c, k), r.address(m, ""), f.Message.ID, ""), held{token: f.Token, until: f.Until}) {
+	if !r.f.hold(c, elementOf(s, ghost(c, k), r.address(m, ""), f.Message.ID, ""), held{token: f.Token, until: f.Until}) {
 		r.out.Undelivered = append(r.out.Undelivered, site.Undelivered{Token: f.Token, Why: site.NoRoom})
 		r.f.tell(now, k.site, code.Outcome{Number: s.Number, Became: code.Barred, Reason: code.ReasonOf("resource-constraint")})
 	}

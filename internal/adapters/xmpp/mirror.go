@@ -127,7 +127,7 @@ func (r *rooms) there(m *room, k member, o *occupant, to string) stanza.Element 
 }
 
 // each calls do for every client here that is in a room.
-func (r *rooms) each(m *room, do func(to string)) {
+func (m *room) each(do func(to string)) {
 	for _, k := range m.sorted() {
 		for _, to := range m.members[k].jids {
 			do(to)
@@ -136,9 +136,9 @@ func (r *rooms) each(m *room, do func(to string)) {
 }
 
 // used says whether somebody here is in a room of another site.
-func (r *rooms) used(m *room) (used bool) {
-	r.each(m, func(string) { used = true })
-	return used
+func (m *room) used() (used bool) {
+	m.each(func(string) { used = true })
+	return used || m.ear
 }
 
 // showThere shows a member to all here. Under another nick than before, the member is renamed.
@@ -147,7 +147,7 @@ func (r *rooms) showThere(m *room, k member, o *occupant, before string) {
 	if before != "" && before != o.shown {
 		r.showEnd(m, before, o, stanza.New(nsRoomUser, "item", "affiliation", "none", "role", "participant", "nick", o.shown), []string{"303"})
 	}
-	r.each(m, func(to string) { c.write(r.there(m, k, o, to)) })
+	m.each(func(to string) { c.write(r.there(m, k, o, to)) })
 }
 
 // showGone shows to all here, and to the member itself, that a member has gone.
@@ -161,7 +161,7 @@ func (r *rooms) showGone(m *room, k member, o *occupant, why []string) {
 
 // showEnd shows to all here that a nick is used no more.
 func (r *rooms) showEnd(m *room, nick string, o *occupant, item stanza.Element, codes []string) {
-	r.each(m, func(to string) {
+	m.each(func(to string) {
 		own := codes
 		if slices.Contains(o.jids, to) {
 			own = append(codes[:len(codes):len(codes)], "110")
@@ -201,7 +201,8 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 		return
 	}
 	o := m.members[k]
-	r.each(m, func(to string) { r.f.hold(c, r.line(m, o.shown, to, e.Get("id"), &s.Message), held{}) })
+	m.each(func(to string) { r.f.hold(c, r.line(m, o.shown, to, e.Get("id"), &s.Message), held{}) })
+	r.tellMet(m, o.shown, e.Get("id"), &s.Message)
 	mine := r.f.numbers[0].add(ours{id: e.Get("id"), from: from, to: roomTopic + r.scope(m), kind: code.Group})
 	s.Number = mine.number()
 	r.carry(now, m, k.user, &s.Message, mine)
@@ -216,9 +217,12 @@ func (r *rooms) sayHere(now time.Time, m *room, o *occupant, f site.FarMessage, 
 	if o != nil {
 		nick = o.shown
 	}
-	r.keep(m, past{at: now, from: nick, Message: *s, id: f.Message.ID})
+	m.keep(past{at: now, from: nick, Message: *s, id: f.Message.ID})
+	if f.Message.From != metUser {
+		r.tellMet(m, nick, f.Message.ID, s)
+	}
 	var all []string
-	r.each(m, func(to string) { all = append(all, to) })
+	m.each(func(to string) { all = append(all, to) })
 	if len(all) == 0 {
 		r.trouble.Count("unheard")
 		r.out.Done = append(r.out.Done, f.Token)

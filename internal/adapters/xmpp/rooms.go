@@ -50,6 +50,7 @@ type room struct {
 	subject  code.Message
 	from     string   // who has set it; "": nobody
 	sites    []uint16 // that have somebody there: as the home says, or at the home as it is
+	ear      bool     // clients of other adapters hear and speak there (met.go)
 	listener member   // at the home: who of the far occupants hears for all
 }
 
@@ -181,7 +182,7 @@ func (r *rooms) state(m *room, k member) {
 // stateAll does so for all occupants here.
 func (r *rooms) stateAll(m *room) {
 	for _, k := range m.sorted() {
-		if k.site == r.cfg.ID {
+		if k.site == r.cfg.ID || k.site == metSite {
 			r.state(m, k)
 		}
 	}
@@ -252,7 +253,7 @@ func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
 	}
 	r.settle(now, m, member{})
 	r.sitesOf(m)
-	if m.home != r.cfg.ID && !r.used(m) {
+	if m.home != r.cfg.ID && !m.used() {
 		m.sites = nil
 	}
 }
@@ -280,7 +281,7 @@ func (r *rooms) sitesOf(m *room) {
 	}
 	var sites []uint16
 	for k := range m.members {
-		if k.site != r.cfg.ID && !slices.Contains(sites, k.site) {
+		if k.site != r.cfg.ID && k.site != metSite && !slices.Contains(sites, k.site) {
 			sites = append(sites, k.site)
 		}
 	}
@@ -289,7 +290,7 @@ func (r *rooms) sitesOf(m *room) {
 		return
 	}
 	m.sites = sites
-	if len(sites) == 0 { // nobody hears here what happens in the room
+	if len(sites) == 0 && !m.ear { // nobody hears here what happens in the room
 		r.forgetHome(m, func(*occupant) bool { return true })
 	}
 	it := site.Item{Kind: site.Document, Scope: r.scope(m), Home: true, To: sites}
@@ -325,7 +326,7 @@ func (r *rooms) list() []*room {
 func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours) {
 	s.Kind, s.About, s.Ref, s.Ask, s.Markable = code.Chat, code.Nothing, code.Ref{}, false, false
 	s.Drop(code.ReplyTo, code.Fallback)
-	r.keep(m, past{at: now, from: from, Message: *s})
+	m.keep(past{at: now, from: from, Message: *s})
 	to := r.others(m)
 	if len(to) == 0 {
 		return
@@ -343,7 +344,7 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 }
 
 // keep remembers a line for who comes later.
-func (r *rooms) keep(m *room, p past) {
+func (m *room) keep(p past) {
 	if p.Body == "" {
 		m.subject, m.from = p.Message, p.from
 		return
@@ -390,7 +391,7 @@ func (r *rooms) turn(now time.Time) {
 		r.away = time.Time{}
 		for _, m := range r.list() {
 			for _, k := range m.sorted() {
-				if k.site == r.cfg.ID && m.home != r.cfg.ID {
+				if k.site == r.cfg.ID && m.home != r.cfg.ID && k != r.met(m) {
 					r.forgetHere(now, m, k, nil)
 				}
 			}
@@ -410,9 +411,6 @@ func (r *rooms) turn(now time.Time) {
 		}
 	}
 }
-
-// closed notes that a server is away.
-func (r *rooms) closed(now time.Time) { r.away = now.Add(awayAfter) }
 
 // serviceOf is the component of the room of a line; nil: there is none.
 func (r *rooms) serviceOf(o *ours) *component {

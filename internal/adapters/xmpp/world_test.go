@@ -24,6 +24,7 @@ type world struct {
 	t        *testing.T
 	adapters map[uint16]*xmpp.Adapter
 	servers  map[uint16]*server
+	lines    map[uint16][]xmpp.Line // for clients of other adapters
 }
 
 // server is what a gateway has instead of one: it keeps what it was given, and answers pings.
@@ -52,7 +53,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	check.NoError(check.Fatal(t), err)
 	wire, err := profile.Load("wire", nil)
 	check.NoError(check.Fatal(t), err)
-	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}}
+	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}, lines: map[uint16][]xmpp.Line{}}
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: p.Transport == profile.PMul, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
 			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID)}
@@ -70,7 +71,9 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 		},
 		LAN: func(n *sim.Node, out api.Output) {
 			for _, o := range out.LAN {
-				if o.Adapter == site.XMPP {
+				if line, ok := o.Order.(xmpp.Line); ok {
+					w.lines[n.ID] = append(w.lines[n.ID], line)
+				} else if o.Adapter == site.XMPP {
 					w.servers[n.ID].order(o.Order.(xmpp.Send))
 				}
 			}

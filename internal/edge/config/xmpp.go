@@ -3,6 +3,7 @@ package config
 import (
 	"math"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -100,6 +101,13 @@ func domain(to *string) slot {
 // readXMPP reads [xmpp] and its sites.
 func (r *reader) readXMPP() {
 	x := &r.cfg.XMPP
+	defer func() {
+		for _, m := range r.cfg.TAK.Meets {
+			if _, domain, _ := strings.Cut(m.MUC, "@"); m.MUC != "" && (domain == "" || domain != x.Rooms && !slices.ContainsFunc(x.Sites, func(s XMPPSite) bool { return s.Rooms == domain })) {
+				r.fail(m.Line, "meet.muc", "must be a room of xmpp.rooms, or of rooms of an [[xmpp.site]], is %q", m.MUC)
+			}
+		}
+	}()
 	if r.tree.tables["xmpp"] == nil {
 		for _, name := range []string{"xmpp.site", "xmpp.rule"} {
 			if list := r.tree.arrays[name]; len(list) > 0 {

@@ -28,6 +28,12 @@ func meetSummary(c *config.Config) (lines []string) {
 		case !r.FromJXTA:
 			way = "from TAK to JXTA"
 		}
+		if r.MUC != "" {
+			lines = append(lines, fmt.Sprintf("rule %s: the room %q of TAK is the room %s of XMPP", r, r.Room, r.MUC))
+		}
+		if r.Pipe == "" && r.Name == "" {
+			continue
+		}
 		pipe := r.Pipe
 		if pipe == "" {
 			pipe = fmt.Sprintf("that is named %q", r.Name)
