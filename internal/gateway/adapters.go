@@ -174,17 +174,17 @@ func memoryRecord(number site.Adapter, m site.Memory) (bucket string, key, value
 
 // carry takes a message of this site into custody for those sites that the rules let it go to.
 func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Message) {
-	refuse := func(siteID uint16) {
+	refuse := func(siteID uint16, how site.Ending) {
 		if p := g.byID[siteID]; p != nil {
 			p.Counts.Refused++
 		}
-		g.adapters.ended(m, true)
+		g.adapters.ended(m, how)
 	}
 	if d := &g.adapters.drain; d.on { // its sender hears of it as of a queue that is full
 		for _, siteID := range sites {
 			if g.byID[siteID] != nil {
 				d.refused++
-				refuse(siteID)
+				refuse(siteID, site.Refused)
 			}
 		}
 		return
@@ -196,7 +196,7 @@ func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Messa
 			sites = slices.DeleteFunc(slices.Clone(sites), func(siteID uint16) bool {
 				stays := !g.crossing.carries(now, site.Out, siteID, s)
 				if stays {
-					refuse(siteID)
+					refuse(siteID, site.Forbidden)
 				}
 				return stays
 			})
@@ -216,7 +216,7 @@ func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Messa
 		g.orders.heed(now)
 		for _, p := range to {
 			if slices.Contains(refused, p) {
-				refuse(p.ID)
+				refuse(p.ID, site.Refused)
 			} else {
 				p.Counts.Accepted++
 			}
@@ -250,10 +250,21 @@ func (g *Gateway) siteLost(now time.Time, siteID uint16) {
 	}
 }
 
+// tellReach tells every adapter that the link to a site is down, or up again.
+func tellReach(g *Gateway, now time.Time, p *peer, down bool) {
+	since := now
+	if !p.LastHeard.IsZero() {
+		since = p.LastHeard
+	}
+	for _, f := range g.adapters.list {
+		g.stepAdapter(now, f.number, site.Reach{Site: p.ID, Down: down, Since: since})
+	}
+}
+
 // ended notes that a message has reached its site, or never will.
-func (fs *adapters) ended(m *site.Message, refused bool) {
+func (fs *adapters) ended(m *site.Message, how site.Ending) {
 	if m != nil && m.Token != 0 {
-		fs.fates = append(fs.fates, fateOf{m.Adapter, site.Fate{Token: m.Token, Refused: refused}})
+		fs.fates = append(fs.fates, fateOf{m.Adapter, site.Fate{Token: m.Token, Ending: how}})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
 
 // Trust is keys of single nodes, in the place of Config.Key.
@@ -105,7 +106,7 @@ func (g *Gateway) part(now time.Time) {
 			for _, e := range c.NewStore(p.Peer) {
 				if payload := e.Content.Payload; payload != nil {
 					p.Counts.Cancelled++
-					g.adapters.ended(payload, true)
+					g.adapters.ended(payload, site.Cancelled)
 				} else {
 					p.ends.back(now, e.Content.Lost)
 				}

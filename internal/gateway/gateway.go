@@ -261,11 +261,15 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.silence.step(g, g.bearers, now)
 	g.transmit(now)
 	for _, p := range g.peers {
+		before := p.link.word
 		notes := slices.Concat(p.link.check(now, p), p.differs.check(now, p, g.cfg.Shore))
 		if p.late.Due(now) {
 			notes = append(notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)
 		}
 		out.Notes = append(out.Notes, notes...)
+		if down := p.link.word == linkSilent; down != (before == linkSilent) {
+			tellReach(g, now, p, down)
+		}
 	}
 	g.link.due, g.link.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.link.due, g.adapters.due())
@@ -384,6 +388,10 @@ func (g *Gateway) purge(now time.Time) {
 	}
 }
 
+// endings are what adapters are told of the final states of custody.
+var endings = map[mail.Fate]site.Ending{mail.Delivered: site.Stored, mail.Expired: site.Expired, mail.Refused: site.Refused,
+	mail.Cancelled: site.Cancelled, mail.Superseded: site.Replaced}
+
 // ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 	if e.Content.Roster != nil {
@@ -405,7 +413,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		g.replica.Unsent(e.Peer.ID, e.ID)
 		g.byID[e.Peer.ID].ends.back(g.now, e.Content.Lost)
 	}
-	g.adapters.ended(e.Content.Payload, fate != mail.Delivered)
+	g.adapters.ended(e.Content.Payload, endings[fate])
 }
 
 // Note says something in the operator's log.

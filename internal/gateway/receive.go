@@ -220,7 +220,7 @@ func (g *Gateway) newStore(now time.Time, p *peer) {
 			continue
 		}
 		p.Counts.Cancelled++
-		g.adapters.ended(payload, true)
+		g.adapters.ended(payload, site.Cancelled)
 		lost++
 	}
 	if lost > 0 {

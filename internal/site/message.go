@@ -22,8 +22,10 @@ type Message struct {
 	ID    string
 	Parts []Part
 	Mark
-	// Token of a Carry to one site asks for its Fate. It does not cross the link and ends with the process; 0: not asked.
-	Token uint64
+	// Token of a Carry to one site asks for its Fate. It does not cross the link; 0: not asked. It ends with the process,
+	// unless Lasting: then the journal has it, and the Fate is told to a later run, too.
+	Token   uint64
+	Lasting bool
 }
 
 // Part is one part of a message: named data. Messages whose parts agree in all but Data belong to one flow, and cross in

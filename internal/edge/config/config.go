@@ -42,6 +42,8 @@ type Config struct {
 	Delivery Delivery
 	// TAK is where TAK devices are.
 	TAK TAK
+	// XMPP is where the XMPP server of the LAN is.
+	XMPP XMPP
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules  []compact.Rule
@@ -246,6 +248,7 @@ func (r *reader) read() {
 	r.readSilences()
 	r.readDelivery()
 	r.readTAK()
+	r.readXMPP()
 	r.readOrders()
 	r.checkPorts()
 	if r.tree.tables["traces"] != nil {
@@ -273,7 +276,7 @@ var JXTAGroup = netip.AddrPortFrom(netip.AddrFrom4([4]byte{224, 0, 1, 85}), 1234
 
 func (r *reader) readLAN() {
 	l, s := &r.cfg.LAN, r.fill("lan")
-	if !s.has("tcp") && !s.has("http") && r.tree.tables["tak"] == nil {
+	if !s.has("tcp") && !s.has("http") && r.tree.tables["tak"] == nil && r.tree.tables["xmpp"] == nil {
 		s.missing("tcp", "")
 	}
 	switch dialled := l.TCP.IsValid() || l.HTTP.IsValid(); {

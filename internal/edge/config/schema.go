@@ -39,7 +39,7 @@ func schema(c *Config) []part {
 	return []part{
 		{name: "node", title: "this gateway", keys: nodeKeys(&c.Node)},
 		{name: "lan", title: "towards the JXTA peers", keys: lanKeys(&c.LAN),
-			doc: "`tcp` or `http` is required where no `[tak]` is."},
+			doc: "`tcp` or `http` is required where neither `[tak]` nor `[xmpp]` is."},
 		{name: "link", title: "towards the other gateways", keys: linkKeys(&c.Link)},
 		{name: "link.peer", title: "each other gateway", keys: peerKeys(&Peer{}), rules: c.Link.Peers, live: true},
 		{name: "silence", title: "when nothing is transmitted", keys: silenceKeys(&calendar.Window{}),
@@ -49,6 +49,7 @@ func schema(c *Config) []part {
 		{name: "compact.rule", title: "how elements are compressed", keys: compactKeys(&compact.Rule{}), rules: c.Rules, live: true},
 		filterPart(c), messagePart(c),
 		takPart(c), takRulePart(c), takBringPart(c), takWantPart(c), meetPart(c),
+		xmppPart(c), xmppSitePart(c), xmppRulePart(c),
 		{name: "http", title: "page, status and metrics", keys: httpKeys(&c.HTTP)},
 		{name: "control", title: "orders", keys: controlKeys(&c.Control)},
 		{name: "traces", title: "traces of messages", keys: []key{

@@ -23,6 +23,7 @@
 //   - message.go: Message, Append and Parse; start here
 //   - envelope.pb.go: generated from envelope.proto
 //   - limit.go: limits on what is read
+//   - short.go: the short form of items
 //   - brief.go: the short form of messages of a known flow
 //   - known.go: flows that every network knows by number
 //   - history.go: messages that later ones are coded after

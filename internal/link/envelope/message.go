@@ -164,6 +164,9 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		if texts == nil && !p.Expires.IsZero() {
 			e.Expires = uint32(p.Expires.Unix())
 		}
+		if texts == nil && p.Lasting {
+			e.Token = p.Token
+		}
 		elements := flat(p.Parts)
 		for _, el := range elements {
 			e.Data = append(e.Data, el.Data)
@@ -182,6 +185,10 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 	for _, it := range m.Items {
 		if len(it.Doc) > MaxDoc {
 			return dst, fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
+		}
+		if coder != nil && it.Adapter != site.JXTA {
+			e.Short = append(e.Short, appendShort(nil, coder, it, left))
+			continue
 		}
 		e.Items = append(e.Items, itemOut(coder, it, left))
 	}
@@ -259,6 +266,7 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		if e.Expires != 0 {
 			m.Payload.Expires = time.Unix(int64(e.Expires), 0).UTC()
 		}
+		m.Payload.Token, m.Payload.Lasting = e.Token, e.Token != 0
 		number = e.Flow
 		if e.Define != nil {
 			defined = Flow(marshal(nil, e.Define))
@@ -266,6 +274,13 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 	}
 	for _, it := range e.Items {
 		item, err := itemIn(it, texts, left)
+		if err != nil {
+			return Message{}, 0, "", err
+		}
+		m.Items = append(m.Items, item)
+	}
+	for _, b := range e.Short {
+		item, err := parseShort(b, texts, left)
 		if err != nil {
 			return Message{}, 0, "", err
 		}
@@ -399,23 +414,34 @@ func itemIn(in *ItemDef, texts *Texts, left *room) (it site.Item, err error) {
 		}
 	}
 	if len(in.Doc) > 0 {
-		expand := compact.Expand
-		if texts != nil {
-			expand = texts.Coder.Expand // with its tables, that need not be made anew
-			if texts.Seen != nil {
-				texts.Seen(true, compact.Codec(in.Doc[0]), len(in.Doc))
-			}
+		if it.Doc, err = expandDoc(in.Doc, texts, left); err != nil {
+			return it, err
 		}
-		codec := compact.Codec(in.Doc[0])
-		if it.Doc, err = expand(codec, in.Doc[1:], left.limit(codec, MaxDoc)); err != nil {
-			return it, fmt.Errorf("%w: %w", ErrMalformed, beyond(err))
-		}
-		left.charge(codec, len(it.Doc))
 	}
 	if in.Expires != 0 {
 		it.Expires = time.Unix(int64(in.Expires), 0).UTC()
 	}
 	return it, nil
+}
+
+// expandDoc expands the document of an item: codec and code.
+func expandDoc(coded []byte, texts *Texts, left *room) ([]byte, error) {
+	if len(coded) == 0 {
+		return nil, fmt.Errorf("%w: a document without codec", ErrMalformed)
+	}
+	expand, codec := compact.Expand, compact.Codec(coded[0])
+	if texts != nil {
+		expand = texts.Coder.Expand // with its tables, that need not be made anew
+		if texts.Seen != nil {
+			texts.Seen(true, codec, len(coded))
+		}
+	}
+	doc, err := expand(codec, coded[1:], left.limit(codec, MaxDoc))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, beyond(err))
+	}
+	left.charge(codec, len(doc))
+	return doc, nil
 }
 
 // expandAll expands the elements of a payload, all together into what room is left.

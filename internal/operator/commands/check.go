@@ -20,7 +20,7 @@ prints what would run, and warnings. It changes nothing, needs no link, and may 
 stand without -c.
 
 With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
-file with an advertisement or a CoT event, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
+file with an advertisement, a CoT event or an XMPP stanza, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
 may also have element, mime and data, a file with its content; for a message check also shows what the [[message]] rules make of it,
 and what [[meet]] makes of its content for TAK devices; of a CoT event it shows what [[meet]] gives JXTA peers:
   gateway check --example adv.xml
@@ -87,6 +87,9 @@ func summary(out io.Writer, c *config.Config) {
 	}
 	for _, line := range takSummary(c) {
 		fmt.Fprintf(w, "tak\t%s\n", line)
+	}
+	for _, line := range xmppSummary(c) {
+		fmt.Fprintf(w, "xmpp\t%s\n", line)
 	}
 	for _, line := range meetSummary(c) {
 		fmt.Fprintf(w, "meet\t%s\n", line)

@@ -92,6 +92,9 @@ func explain(cfg *config.Config, text string, asJSON bool, stdout, stderr io.Wri
 	if event := takExample(text); event != nil {
 		return explainEvent(cfg, event, asJSON, stdout, stderr)
 	}
+	if stanza := xmppExample(text); stanza != nil {
+		return explainStanza(cfg, stanza, asJSON, stdout, stderr)
+	}
 	var element jxta.Element
 	s, err := example(cfg, text, &element)
 	if err != nil {

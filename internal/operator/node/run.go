@@ -148,6 +148,7 @@ type node struct {
 	daemon    *daemon.Daemon
 	lan       *lan.LAN
 	tak       takSide
+	xmpp      xmppSide
 	meeting   meeting
 	norm      *norm.Supervisor
 	radio     *radio.Radio
@@ -245,6 +246,7 @@ func (n *node) close() {
 		n.lan.Shutdown()
 	}
 	n.tak.close()
+	n.xmpp.close()
 	if n.norm != nil {
 		n.norm.Close()
 	}
@@ -310,6 +312,9 @@ func (n *node) build() error {
 	if c.TAK.On() {
 		makers[site.TAK] = n.tak.maker(c)
 	}
+	if c.XMPP.On() {
+		makers[site.XMPP] = n.xmpp.maker(c)
+	}
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: trustOf(c),
 		Incarnation: incarnation, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
@@ -339,6 +344,7 @@ func (n *node) build() error {
 	if err := n.tak.open(n); err != nil {
 		return err
 	}
+	n.xmpp.open(n)
 	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
@@ -446,6 +452,7 @@ func (n *node) run(ctx context.Context) error {
 			}()
 		}
 	}
+	n.xmpp.start()
 	if n.etherSock != nil {
 		go func() {
 			if err := n.lan.ServeMulticast(n.etherSock, n.cfg.LAN.Multicast); err != nil {
@@ -534,6 +541,8 @@ func (n *node) order(o api.LANOrder) {
 		n.lan.Do(o.Order)
 	case site.TAK:
 		n.tak.do(o.Order)
+	case site.XMPP:
+		n.xmpp.lan.Do(o.Order)
 	}
 }
 
