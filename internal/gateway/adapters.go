@@ -202,24 +202,21 @@ func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Messa
 			})
 		}
 	}
-	for _, b := range g.bearers {
-		var to []*mail.Peer
-		for _, siteID := range sites {
-			if p := g.byID[siteID]; p != nil && p.bearer == b {
-				to = append(to, p.Peer)
-			}
+	var to []*peer
+	for _, siteID := range sites {
+		if p := g.byID[siteID]; p != nil {
+			to = append(to, p)
 		}
-		if len(to) == 0 {
-			continue
-		}
-		refused := b.Carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
-		g.orders.heed(now)
-		for _, p := range to {
-			if slices.Contains(refused, p) {
-				refuse(p.ID)
-			} else {
-				p.Counts.Accepted++
-			}
+	}
+	if len(to) == 0 {
+		return
+	}
+	refused := g.ways.accept(now, to, envelope.Message{Payload: m}, mail.Payload)
+	for _, p := range to {
+		if slices.Contains(refused, p) {
+			refuse(p.ID)
+		} else {
+			p.Counts.Accepted++
 		}
 	}
 }

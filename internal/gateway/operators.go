@@ -63,8 +63,8 @@ func (g *Gateway) sites(peers ...*peer) []forecast.Site {
 	}
 	list := make([]forecast.Site, len(peers))
 	for i, p := range peers {
-		s := forecast.Site{Peer: p.Peer, Orders: p.bearer.Carrier().Orders(), Profile: &p.bearer.Profile, Shore: g.cfg.Shore,
-			Up: linkWord(p) == linkUp, Silent: g.silence.quiet(), Share: 1}
+		s := forecast.Site{Peer: p.Peer, Orders: p.bearer.Carrier().Orders(), Profile: &p.bearer.Profile, Shore: p.bearer.shore,
+			Up: linkWord(p.leg) == linkUp, Silent: g.silence.quiet(), Share: 1}
 		if !g.cfg.Shore && !s.Orders.Together() {
 			s.Share += busy[p.bearer] - waits(p)
 		}

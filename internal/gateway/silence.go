@@ -249,7 +249,7 @@ func (s *silence) resume(g silenceRoad, cfg *Config, now time.Time) {
 }
 
 // peerSilent: the peer hears us and will not answer.
-func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
+func (g *Gateway) peerSilent(now time.Time, p *leg, f frame.Silence) {
 	for _, c := range p.bearer.Carriers {
 		c.PeerSilent(now, p.Peer, true)
 	}
@@ -259,7 +259,7 @@ func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
 	}
 	p.Handshake.Due = time.Time{}
 	g.RecordPeer(p.Peer)
-	g.Note("info", "a peer goes silent; each message for it goes out once and waits for its acknowledgement", "peer", p.Name, "until", until)
+	g.Note("info", "a peer goes silent; each message for it goes out once and waits for its acknowledgement", append(p.named(), "until", until)...)
 }
 
 // status says how long the silence lasts, and adds up what is owed to the peers.

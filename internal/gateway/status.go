@@ -42,7 +42,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	for i, p := range g.peers {
 		ps := api.PeerStatus{
 			ID: p.ID, Name: p.Name, Knows: p.Handshake.KnowsUs, Corpus: corpusName(p.Handshake.Corpus),
-			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items), PeerCounts: p.Counts,
+			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items), PeerCounts: *p.Counts,
 		}
 		if at := p.Configured(); at.IsValid() {
 			ps.Configured = at.String()
@@ -55,12 +55,12 @@ func (g *Gateway) Status(now time.Time) api.Status {
 		if !p.LastHeard.IsZero() {
 			ps.LastHeard = p.LastHeard.UTC().Format(time.RFC3339)
 		}
-		ps.Link = p.link.shown(p)
+		ps.Link = p.link.shown(p.leg)
 		if ps.Link == p.link.word {
 			ps.LinkSince = p.link.since
 		}
 		ps.KnownSince = p.link.known
-		ps.Queue, ps.Delays, ps.Measured = sites[i].Backlog(now, g.silence.ends(now), g.silence.began), p.delays, measured(p, g.cfg.Shore)
+		ps.Queue, ps.Delays, ps.Measured = sites[i].Backlog(now, g.silence.ends(now), g.silence.began), p.delays, measured(p.leg, p.bearer.shore)
 		ps.Late = p.late.Foreseen
 		pending += p.Counts.Pending
 		s.Peers = append(s.Peers, ps)

@@ -26,8 +26,9 @@ type LAN struct {
 
 // Datagram is one UDP payload of the link and its far address. Coming in, nothing of it is trusted yet.
 type Datagram struct {
-	Addr netip.AddrPort
-	Data []byte
+	Bearer int // which it came by, or goes by: its place in the list of bearers
+	Addr   netip.AddrPort
+	Data   []byte
 	// Of one that came in: how long it lay in this machine, and whether more are there that came behind it. What is due is
 	// looked at when the last of them is heard: a busy machine wakes late, and the answer it waits for may be among them.
 	Waited time.Duration

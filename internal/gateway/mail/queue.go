@@ -224,7 +224,7 @@ func (q *queue) firstOf(some func(*source) bool) (next *Entry) {
 	for rank := range slices.Backward(q.levels[:]) {
 		l, of := &q.levels[rank], (*source)(nil)
 		for _, s := range l.sources {
-			if e := s.head(); some(s) && !e.Unsized && (of == nil || cmp.Or(cmp.Compare(l.used(s.name), l.used(of.name)), byOrder(e, next)) < 0) {
+			if e := s.head(); some(s) && !e.Unsized && !e.Behind && (of == nil || cmp.Or(cmp.Compare(l.used(s.name), l.used(of.name)), byOrder(e, next)) < 0) {
 				of, next = s, e
 			}
 		}
@@ -236,7 +236,7 @@ func (q *queue) firstOf(some func(*source) bool) (next *Entry) {
 }
 
 func (l *level) first(unsized bool) (next *Entry) {
-	goes := func(e *Entry) bool { return unsized || !e.Unsized }
+	goes := func(e *Entry) bool { return !e.Behind && (unsized || !e.Unsized) }
 	least := uint64(math.MaxUint64 - aheadOctets)
 	for _, s := range l.sources {
 		if goes(s.head()) {

@@ -94,6 +94,9 @@ func (k *Keyring) Using(number uint32) *Keyring {
 // bearerContext keeps keys of bearers apart from others of the same base.
 var bearerContext = [8]byte([]byte("aldisbr1"))
 
+// On is the keys of one bearer, as Keyring.On.
+func (k Key) On(bearer uint64) *Keyring { return k.ring().On(bearer) }
+
 // On is the Keyring of one bearer, by a number that both ends make of its name; 0: k itself. Bearers share no key, so each counts its
 // datagrams by itself and no nonce comes twice, and what is recorded on one bearer opens on no other.
 func (k *Keyring) On(bearer uint64) *Keyring {
@@ -263,7 +266,7 @@ type opening struct {
 	proof  [keyLen]byte
 	public *PublicKey // instead: who signs
 	bearer uint64
-	own    *prover    // instead: of this node's own, which prove nothing to itself
+	own    *prover // instead: of this node's own, which prove nothing to itself
 }
 
 // openings are all ways in which a start of node from may have sealed for this node: at most two for each epoch.

@@ -1,0 +1,118 @@
+package gateway_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/air"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/sim"
+)
+
+// twoBearers is a world of two nodes or more with satellite and HF each; HF is the dearer of the two, so that messages go by satellite
+// while that is up.
+func twoBearers(t *testing.T, nodes int, sat string, seed uint64, change ...func(*sim.Config)) *sim.World {
+	t.Helper()
+	return world(t, nodes, sat, seed, append([]func(*sim.Config){func(c *sim.Config) {
+		c.Second = &sim.Second{Name: "hf", Profile: load(t, "hf-2400"), Group: true, Price: 2 * gateway.UsualPrice}
+	}}, change...)...)
+}
+
+// octetsOn is what a node sent and was sent on a bearer.
+func octetsOn(w *sim.World, bearer int, n *sim.Node) int64 {
+	up, down := w.OctetsOn(bearer, n)
+	return up + down
+}
+
+// A second bearer that has nothing to carry carries nothing.
+func TestABearerWithNothingToCarryIsSilent(t *testing.T) {
+	for seed := range seeds(20) {
+		w := twoBearers(t, 2, "iridium-directip", seed+1)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		down := tracks(w, hq, []uint16{2}, 60, 200, 23*time.Minute)
+		up := tracks(w, ship, []uint16{1}, 60, 200, 29*time.Minute)
+		w.Run(24 * time.Hour)
+		once(t, w, ship.Site, 1, (*down)[:len(ship.Site.Got)])
+		once(t, w, hq.Site, 2, (*up)[:len(hq.Site.Got)])
+		check.True(t, "most have arrived", len(ship.Site.Got) > 58 && len(hq.Site.Got) > 45, len(ship.Site.Got), len(hq.Site.Got))
+		check.Equal(t, fmt.Sprintf("seed %d: octets on the second bearer", seed+1), octetsOn(w, 1, ship), 0)
+	}
+}
+
+// The satellite is cut in the middle of a long message, and HF goes on with what is not there yet.
+func TestALongMessageGoesOnOverHF(t *testing.T) {
+	for seed := range uint64(20) {
+		w := twoBearers(t, 2, "iridium-directip", seed+1)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		w.Run(30 * time.Second)
+		long := air.Track(2, pipeHQ, 1, 20_000)
+		sent := []offered{{At: w.Now, Message: long}}
+		ship.Site.Send(w, long, 1)
+		w.Run(16 * time.Second)
+		w.Cut(0, ship, true)
+		cut, before := w.Now, octetsOn(w, 1, ship)
+		first, there := time.Duration(0), received(w, hq, "payload")
+		for octetsOn(w, 1, ship) == before && w.Now.Sub(cut) < time.Minute {
+			w.Run(100 * time.Millisecond)
+		}
+		first = w.Now.Sub(cut)
+		w.Run(10 * time.Minute)
+		took := once(t, w, hq.Site, 2, sent)
+		hf, _ := w.OctetsOn(1, ship)
+		lacked := 20_000 - there
+		t.Logf("seed %d: first octet on HF %v after the cut, all there after %v; %d octets lacked, %d octets on HF", seed+1, first, took[0], lacked, hf)
+		check.True(t, fmt.Sprintf("seed %d: first octet on HF within 15 s", seed+1), first <= 15*time.Second, first)
+		check.True(t, fmt.Sprintf("seed %d: HF carried what was lacking, with P_Mul's own octets and its losses", seed+1), float64(hf) < 1.3*float64(lacked), hf, lacked)
+	}
+}
+
+// received is how many octets of a kind a node has received.
+func received(w *sim.World, n *sim.Node, kind string) (octets int) {
+	for _, row := range n.GW.Status(w.Now).Ledger {
+		if row.Direction == "received" && row.Kind == kind {
+			octets += int(row.Octets)
+		}
+	}
+	return octets
+}
+
+// flap takes the nodes off the first bearer for every second half minute.
+func flap(w *sim.World, times int, n *sim.Node) {
+	for i := range times {
+		w.At(time.Duration(i)*time.Minute+30*time.Second, func() { w.Cut(0, n, true) })
+		w.At(time.Duration(i)*time.Minute+60*time.Second, func() { w.Cut(0, n, false) })
+	}
+}
+
+// The better bearer goes up and down every 30 s, while a message goes each way every second: each arrives once, in order. It takes
+// minutes to compute an hour: the short form plays ten minutes.
+func TestTheBetterBearerUpAndDown(t *testing.T) {
+	minutes := int(seeds(60))
+	if minutes < 60 {
+		minutes = 10
+	}
+	for seed := range seeds(20) {
+		octets := func(flaps int) (all int64) {
+			w := twoBearers(t, 2, "iridium-certus-100", seed+1, func(c *sim.Config) {
+				c.Second = &sim.Second{Name: "other", Profile: load(t, "iridium-certus-100"), Wire: load(t, "wire"), Price: 2 * gateway.UsualPrice}
+			})
+			hq, ship := w.Nodes[0], w.Nodes[1]
+			down := tracks(w, hq, []uint16{2}, 60*minutes, 200, time.Second)
+			up := tracks(w, ship, []uint16{1}, 60*minutes, 200, time.Second)
+			flap(w, flaps, ship)
+			w.Run(time.Duration(minutes)*time.Minute + 5*time.Minute)
+			a, b := once(t, w, ship.Site, 1, *down), once(t, w, hq.Site, 2, *up)
+			slices.Sort(a)
+			slices.Sort(b)
+			t.Logf("seed %d, %d times down: median %v and %v, worst %v and %v; %d and %d octets", seed+1, flaps, a[len(a)/2], b[len(b)/2], a[len(a)-1], b[len(b)-1],
+				octetsOn(w, 0, ship), octetsOn(w, 1, ship))
+			return octetsOn(w, 0, ship) + octetsOn(w, 1, ship)
+		}
+		alone, both := octets(0), octets(minutes)
+		t.Logf("seed %d: %.3f of the better alone", seed+1, float64(both)/float64(alone))
+		check.True(t, "octets beside those of the better alone", float64(both) <= 1.1*float64(alone), both, alone)
+	}
+}
