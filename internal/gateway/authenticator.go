@@ -27,7 +27,7 @@ func newKeys(cfg *Config, b BearerConfig, of *keys.Keys, services keys.Services,
 	mul := b.Profile.Transport == profile.PMul
 	return keys.New(keys.Config{
 		ID: cfg.ID, Name: cfg.Name, Incarnation: cfg.Incarnation, Key: cfg.Key, Trust: cfg.Trust, Services: services,
-		Bearer: bearerNumber(b.Name), Of: of, Apart: !(mul && b.Group.IsValid()),
+		Bearer: seal.BearerNumber(b.Name), Of: of, Apart: !(mul && b.Group.IsValid()),
 		Forward: !mul, Shared: mul && b.Group.IsValid(),
 		AckDelay: b.Profile.AckDelay, ProbeInterval: b.Profile.ProbeInterval, RoundTrip: carriage.TimingOf(b.Profile, b.Shore).RoundTrip,
 	}, peers)

@@ -1,8 +1,6 @@
 package gateway
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -17,6 +15,7 @@ import (
 	"aldis/internal/link/frame"
 	"aldis/internal/link/probe"
 	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
 
@@ -36,23 +35,6 @@ const UsualPrice = 1.0
 
 // MostBearers is how many a gateway has at the most.
 const MostBearers = 8
-
-// Mark is what a bearer of this name is called in marks on the link. Bearers of one network must differ in it. The name "" has 0.
-func Mark(name string) uint8 {
-	if name == "" {
-		return 0
-	}
-	return uint8(bearerNumber(name)%255) + 1
-}
-
-// bearerNumber is what keys of a bearer are made of.
-func bearerNumber(name string) uint64 {
-	if name == "" {
-		return 0
-	}
-	h := sha256.Sum256([]byte("aldis bearer " + name))
-	return binary.BigEndian.Uint64(h[:])
-}
 
 // bearer is a way over the air, and what the gateway keeps of it for its operator.
 type bearer struct {
@@ -83,21 +65,21 @@ func checkBearers(list []BearerConfig) error {
 	}
 	marks := map[uint8]string{}
 	for i, b := range list {
-		other, known := marks[Mark(b.Name)]
+		other, known := marks[seal.BearerMark(b.Name)]
 		switch {
 		case i > 0 && b.Name == "", strings.Contains(b.Name, onBearer):
 			return fmt.Errorf("gateway: %q is no name of a bearer", b.Name)
 		case known:
 			return fmt.Errorf("gateway: the bearers %q and %q are called alike on the link: give one another name", other, b.Name)
 		}
-		marks[Mark(b.Name)] = b.Name
+		marks[seal.BearerMark(b.Name)] = b.Name
 	}
 	return nil
 }
 
 // newBearer is a bearer that reaches nobody yet; index is its place in the list.
 func newBearer(g *Gateway, cfg BearerConfig, index int) *bearer {
-	b := &bearer{name: mail.Bearer{Name: cfg.Name, Mark: Mark(cfg.Name)}, index: index, shore: cfg.Shore, price: cfg.Price, billed: billed{Bill: cfg.Profile.Bill}}
+	b := &bearer{name: mail.Bearer{Name: cfg.Name, Mark: seal.BearerMark(cfg.Name)}, index: index, shore: cfg.Shore, price: cfg.Price, billed: billed{Bill: cfg.Profile.Bill}}
 	if b.price == 0 && !cfg.Profile.Free() {
 		b.price = UsualPrice
 	}

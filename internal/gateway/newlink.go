@@ -50,9 +50,7 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 			g.join(now, pc)
 		}
 	}
-	for _, b := range g.bearers {
-		b.Profile.Tariff, b.Keepalive = e.Tariff, e.Keepalive
-	}
+	g.bearers[0].Profile.Tariff, g.bearers[0].Keepalive = e.Tariff, e.Keepalive
 	if !reflect.DeepEqual(g.silence.list, e.Windows) {
 		g.silence.set(e.Windows, g.silence.wall(now))
 	}

@@ -13,6 +13,7 @@ import (
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
 
@@ -266,7 +267,7 @@ func (e *outcomes) notify(now time.Time) {
 // notice is what a peer is told of these.
 func (e *outcomes) notice(list []untold) (lost []envelope.Lost) {
 	for _, u := range list {
-		l := envelope.Lost{Why: u.why, Bearer: Mark(u.bearer), Stream: u.stream, Queue: uint8(u.at.Queue)}
+		l := envelope.Lost{Why: u.why, Bearer: seal.BearerMark(u.bearer), Stream: u.stream, Queue: uint8(u.at.Queue)}
 		on := e.on(l.Bearer)
 		named := on != nil && u.store == on.Handshake.Store && u.era == on.Handshake.Era
 		if !named {

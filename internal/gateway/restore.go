@@ -106,7 +106,7 @@ func (g *Gateway) resume(list []mail.Restored) {
 		g.keys.Rosters.Resume(p.ID, g.mail.Content(r).Content.Roster)
 		l := p.leg
 		if r.Bearer != "" && r.Bearer != l.Bearer.Name {
-			l = p.at(Mark(r.Bearer))
+			l = p.at(seal.BearerMark(r.Bearer))
 		}
 		if l == nil || !slices.ContainsFunc(l.bearer.Carriers, func(c mail.Carrier) bool { return c.Resume(r, l.Peer) }) {
 			g.mail.Leave(r)

@@ -105,6 +105,8 @@ func linkKeys(l *Link) []key {
 	file := l.Profile
 	file.Tariff, file.Summary = "", ""
 	return []key{
+		{"name", printable(&l.Name), "of several `[[link]]` each needs a name, the same at both ends ([more](#several-bearers))"},
+		{"price", amount(&l.Price), "what 1,000 octets cost, in any unit; default: 1 where the profile's tariff is `octets`, else 0. Messages take the cheapest bearer that is up"},
 		{"profile", text(&l.ProfileName).required(), "name of a profile (`gateway profiles`) or a profile file; the same at both ends"},
 		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""}, {"link.profile (its file)", derived(&file).secret(), ""},
 		{"listen", address(&l.Listen).required(), "UDP address on the link"},

@@ -83,12 +83,12 @@ type Sender struct {
 	idle   time.Time                     // since when nothing of the direct queue is under way; zero: something is
 	tx     uint64                        // transmissions so far, of anything that an acknowledgement can answer
 
-	dead      bool      // a probe was not answered in time
-	listening bool      // the peer has said that it will be silent: it hears us and does not answer
-	ask       bool      // probe at the next chance
-	eager     int       // so many probes come sooner, because messages wait
-	revived   bool      // the link answers again, and what it swallowed is not known yet
-	probing   bool      // a probe is out
+	dead      bool // a probe was not answered in time
+	listening bool // the peer has said that it will be silent: it hears us and does not answer
+	ask       bool // probe at the next chance
+	eager     int  // so many probes come sooner, because messages wait
+	revived   bool // the link answers again, and what it swallowed is not known yet
+	probing   bool // a probe is out
 	probeID   uint8
 	probeTx   uint64
 	probes    uint8 // so many, up to probeID, have gone one after the other with nothing between: each may be answered

@@ -2,6 +2,7 @@ package seal
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -89,6 +90,23 @@ func (k *Keyring) Using(number uint32) *Keyring {
 	with := *k
 	with.use = max(0, slices.IndexFunc(k.epochs, func(e *epoch) bool { return e.Number == number }))
 	return &with
+}
+
+// BearerNumber is what the keys of a bearer with this name are made of; "" has 0.
+func BearerNumber(name string) uint64 {
+	if name == "" {
+		return 0
+	}
+	h := sha256.Sum256([]byte("aldis bearer " + name))
+	return binary.BigEndian.Uint64(h[:])
+}
+
+// BearerMark is what a bearer of this name is called in marks on the link; "" has 0. Those of one network must differ in it.
+func BearerMark(name string) uint8 {
+	if name == "" {
+		return 0
+	}
+	return uint8(BearerNumber(name)%255) + 1
 }
 
 // bearerContext keeps keys of bearers apart from others of the same base.
