@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -114,5 +115,62 @@ func TestTheBetterBearerUpAndDown(t *testing.T) {
 		alone, both := octets(0), octets(minutes)
 		t.Logf("seed %d: %.3f of the better alone", seed+1, float64(both)/float64(alone))
 		check.True(t, "octets beside those of the better alone", float64(both) <= 1.1*float64(alone), both, alone)
+	}
+}
+
+// Both bearers come and go and both gateways die at any moment: each message arrives once, and those of a source in order. Over P_Mul
+// messages may overtake each other after an outage that is longer than its patience (group.order).
+func TestBearersAndGatewaysComeAndGo(t *testing.T) {
+	for _, other := range []string{"iridium-directip", "hf-2400"} {
+		for seed := range uint64(20) {
+			w := twoBearers(t, 2, "iridium-certus-100", seed+1, func(c *sim.Config) {
+				c.Second = &sim.Second{Name: "other", Profile: load(t, other), Wire: load(t, "wire"), Group: other == "hf-2400", Price: 2 * gateway.UsualPrice}
+				c.CrashBeforeCommit, c.CrashAfterCommit, c.Roster = 0.003, 0.003, seed%2 == 0
+			})
+			hq, ship := w.Nodes[0], w.Nodes[1]
+			rng := rand.New(rand.NewPCG(seed, 25))
+			down := tracks(w, hq, []uint16{2}, 60, 120, 10*time.Second)
+			up := tracks(w, ship, []uint16{1}, 60, 120, 10*time.Second)
+			var long []offered
+			for i := range 3 {
+				m := air.Track(2, pipeShip, 1000+i, 6000)
+				m.From = peerID(100 + uint16(i))
+				w.At(time.Duration(100+150*i)*time.Second, func() {
+					long = append(long, offered{At: w.Now, Message: m})
+					ship.Site.Send(w, m, 1)
+				})
+			}
+			for at := 20 * time.Second; at < 600*time.Second; at += time.Duration(10+rng.IntN(40)) * time.Second {
+				bearer, down := rng.IntN(2), rng.IntN(2) == 0
+				w.At(at, func() { w.Cut(bearer, ship, down) })
+			}
+			w.At(600*time.Second, func() { w.Cut(0, ship, false); w.Cut(1, ship, false); w.EndCrashes() })
+			w.Run(40 * time.Minute)
+			name := fmt.Sprintf("%s, seed %d", other, seed+1)
+			judge := air.Once
+			if other == "hf-2400" {
+				judge = air.Each
+			}
+			onceEach(t, name, judge, w, ship.Site, 1, *down)
+			onceEach(t, name, judge, w, hq.Site, 2, append(*up, long...))
+		}
+	}
+}
+
+// onceEach judges the messages of each source.
+func onceEach(t *testing.T, name string, judge func([]sim.Got, uint16, []offered) ([]time.Duration, error), w *sim.World, at *sim.Site, site uint16, sent []offered) {
+	t.Helper()
+	of := map[string][]offered{}
+	for _, o := range sent {
+		of[o.Message.From] = append(of[o.Message.From], o)
+	}
+	got := map[string][]sim.Got{}
+	for _, g := range at.Got {
+		got[g.Payload.From] = append(got[g.Payload.From], g)
+	}
+	for from, list := range of {
+		if _, err := judge(got[from], site, list); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, tail(w.Notes))
+		}
 	}
 }

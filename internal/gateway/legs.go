@@ -87,59 +87,74 @@ func (w ways) best(p *peer) *leg {
 	return best
 }
 
-// way is the leg that a new message to a peer takes. behind: an earlier one of its line is under way on another, and it waits for that.
-// Where it could not wait it follows that one.
+// way is the leg that a new message to a peer takes or waits on. behind: it does not go from there yet.
 func (w ways) way(now time.Time, p *peer, content *envelope.Message) (l *leg, behind bool) {
 	if len(p.legs) == 1 {
 		return p.leg, false
 	}
 	m := mail.Message{Content: *content}
-	l, behind = w.inLine(p, w.best(p), m.Line())
-	if !l.met(now) {
-		return p.leg, behind // it waits there until both have met
+	l = w.best(p)
+	behind = w.behind(p, l, m.Line(), math.MaxUint64)
+	if park := p.park(); l.together() && park != nil && (behind || !w.takes(now, l) || park.Box.Waiting(frame.Direct, frame.Bulk) > 0) {
+		return park, true
 	}
 	return l, behind
 }
 
-// met says whether messages may be given to a leg's carrier: on a shared channel they go at once, and who has not met this node takes
-// nothing of them. It greets who was not met.
-func (l *leg) met(now time.Time) bool {
-	if l.Handshake.KnowsUs && !l.Handshake.Owed {
-		return true
-	}
-	l.Handshake.Owe(now)
-	return !l.bearer.Carrier().Orders().Together() || l == l.of.leg || l.Handshake.Tries() > patientTries
+// behind says that a message of a line must not go on a leg yet: one that stands before it is on another.
+func (w ways) behind(p *peer, l *leg, line string, place uint64) bool {
+	return slices.ContainsFunc(p.legs, func(other *leg) bool { return other != nil && other != l && other.Box.Holds(line, place) })
 }
 
-// patientTries is how many HELLOs a message waits for an answer to: then it goes without, for the peer may be silent.
-const patientTries = 3
+// together says that a leg's carrier gives messages their numbers at once, so that none waits there.
+func (l *leg) together() bool { return l.bearer.Carrier().Orders().Together() }
 
-// inLine is the leg that the next of a line takes if it may not overtake those before it.
-func (w ways) inLine(p *peer, l *leg, line string) (*leg, bool) {
-	for _, other := range p.legs {
-		if other == nil || other == l || !other.Box.Holds(line) {
-			continue
-		}
-		if l.bearer.Carrier().Orders().Together() {
-			return other, false
-		}
-		return l, true
+// park is the leg where messages wait that a carrier like that will get; nil: all are like that.
+func (p *peer) park() *leg {
+	i := slices.IndexFunc(p.legs, func(l *leg) bool { return l != nil && !l.together() })
+	if i < 0 {
+		return nil
 	}
-	return l, false
+	return p.legs[i]
 }
+
+// takes says whether a carrier that gives numbers at once is given messages now: it has little to send, and the peer has met this node
+// there, for else it takes nothing. Who was not met is greeted.
+func (w ways) takes(now time.Time, l *leg) bool {
+	if !w.goes(l) {
+		return false
+	}
+	if !l.met() {
+		l.Handshake.Owe(now)
+		return false
+	}
+	return l.bearer.Handovers[0].Room() > 0
+}
+
+// met says that this node and the peer know each other's starts on a leg.
+func (l *leg) met() bool { return l.Handshake.KnowsUs && !l.Handshake.Owed }
 
 // accept gives a message for some peers to the carriers that should take it. It returns those for whom it was refused.
 func (w ways) accept(now time.Time, to []*peer, content envelope.Message, kind mail.Kind) (refused []*peer) {
-	for i, b := range w.g.bearers {
+	type choice struct {
+		*leg
+		behind bool
+	}
+	var chosen []choice
+	for _, p := range to {
+		l, behind := w.way(now, p, &content)
+		p.behind = p.behind || behind
+		chosen = append(chosen, choice{l, behind})
+	}
+	for _, b := range w.g.bearers {
 		var list, wait []*mail.Peer
-		for _, p := range to {
-			l, behind := w.way(now, p, &content)
-			if l != p.legs[i] {
+		for _, l := range chosen {
+			if l.bearer != b {
 				continue
 			}
 			list = append(list, l.Peer)
-			if behind {
-				p.behind, wait = true, append(wait, l.Peer)
+			if l.behind {
+				wait = append(wait, l.Peer)
 			}
 		}
 		if len(list) == 0 {
@@ -178,11 +193,11 @@ func (w ways) beside(peer uint16, but *bearer) (list []frame.Beside) {
 // tellsBy says whether a bearer tells a peer of this site's state: the one that its messages take, after what another has under way.
 func (w ways) tellsBy(peer uint16, b *bearer) bool {
 	p := w.g.byID[peer]
-	l, behind := w.inLine(p, w.best(p), "")
-	return l.bearer == b && !behind
+	l := w.best(p)
+	return l.bearer == b && !w.behind(p, l, "", math.MaxUint64)
 }
 
-// handOver moves what is held for a peer when its bearers have failed or are back.
+// handOver moves what is held for a peer when its bearers have failed or are back, and lets go what waited for another bearer.
 func (w ways) handOver(now time.Time, p *peer) {
 	if len(p.legs) == 1 {
 		return
@@ -191,13 +206,13 @@ func (w ways) handOver(now time.Time, p *peer) {
 	for i, l := range p.legs {
 		if w.goes(l) {
 			usable |= 1 << i
-			if l.Handshake.KnowsUs && !l.Handshake.Owed || l.Handshake.Tries() > patientTries {
+			if l.met() {
 				usable |= 1 << (i + MostBearers)
 			}
 		}
 	}
 	if usable != p.usable {
-		p.usable = usable
+		p.usable, p.behind = usable, true
 		for _, l := range p.legs {
 			if l != nil && usable != 0 && !l.Box.Empty() {
 				w.moveFrom(now, p, l)
@@ -205,11 +220,33 @@ func (w ways) handOver(now time.Time, p *peer) {
 		}
 	}
 	if p.behind {
+		w.feed(now, p)
+		best := w.best(p)
 		p.behind = false
 		for _, l := range p.legs {
-			if l != nil && l.Box.Release(func(line string) bool { _, behind := w.inLine(p, l, line); return behind }) {
+			if l != nil && l.Box.Line(func(e *mail.Entry) bool { return l != best || w.behind(p, l, e.Line(), e.Place()) }) {
 				p.behind = true
 			}
+		}
+	}
+}
+
+// feed gives a carrier that gives numbers at once what has waited elsewhere, as far as it has room.
+func (w ways) feed(now time.Time, p *peer) {
+	best, park := w.best(p), p.park()
+	if park == nil || !best.together() {
+		return
+	}
+	for w.takes(now, best) {
+		e := park.Box.Next(func(e *mail.Entry) bool { return !w.behind(p, best, e.Line(), e.Place()) })
+		if e == nil {
+			return
+		}
+		w.g.mail.TakeOff(e, best.Peer)
+		if !w.seat(now, best, e) {
+			e.Peer = park.Peer
+			w.seat(now, park, e)
+			return
 		}
 	}
 }
@@ -218,7 +255,11 @@ func (w ways) handOver(now time.Time, p *peer) {
 func (w ways) moveFrom(now time.Time, p *peer, from *leg) {
 	waiting, underWay := from.Box.Movable()
 	best, moved, again := w.best(p), 0, 0
-	if best == from || len(waiting)+len(underWay) == 0 || !best.met(now) {
+	if best == from || len(waiting)+len(underWay) == 0 || !w.goes(best) {
+		return
+	}
+	if best.together() && !best.met() {
+		best.Handshake.Owe(now)
 		return
 	}
 	if !w.goes(from) {
@@ -234,19 +275,16 @@ func (w ways) moveFrom(now time.Time, p *peer, from *leg) {
 			again++
 		}
 	}
-	for _, e := range waiting {
-		to, behind := w.inLine(p, best, e.Line())
-		if to == from {
-			continue
+	if !best.together() {
+		for _, e := range waiting {
+			if e.On(best.Peer) != nil { // the attempt there goes on
+				w.g.mail.Drop(e)
+				continue
+			}
+			w.g.mail.TakeOff(e, best.Peer)
+			w.seat(now, best, e)
+			moved++
 		}
-		w.g.mail.TakeOff(e, to.Peer)
-		if !w.seat(now, to, e) {
-			e.Peer = from.Peer
-			w.seat(now, from, e)
-			continue
-		}
-		e.Behind, p.behind = behind, p.behind || behind
-		moved++
 	}
 	if moved+again > 0 {
 		w.g.Note("info", "messages for a peer change their bearer", "peer", p.Name, "from", bearerName(from), "to", bearerName(best), "waiting", moved, "under_way", again)
@@ -295,7 +333,14 @@ func (w ways) moved(p *peer, m envelope.Message) (envelope.Message, error) {
 func (w ways) arrivedBefore(p *peer, marks []envelope.Moved) (read bool) {
 	for _, m := range marks {
 		l := p.at(m.Bearer)
-		if l == nil || l.Handshake.InStream != m.Stream || !l.bearer.Has(frame.Queue(m.Queue)) {
+		if l == nil || !l.bearer.Has(frame.Queue(m.Queue)) {
+			continue
+		}
+		if l.Handshake.Store == 0 && l.Handshake.InStream == 0 { // never heard there: what it sent may come yet
+			l.Handshake.InStream = m.Stream
+			l.Link.Record()
+		}
+		if l.Handshake.InStream != m.Stream {
 			continue
 		}
 		for n := range m.More + 1 {

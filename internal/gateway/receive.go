@@ -137,6 +137,9 @@ func (g *Gateway) greeted(now time.Time, p *leg, h frame.Hello, newest bool) {
 		g.newNumbers(now, p)
 		g.newStore(now, p)
 	case met.Store != h.Store:
+		if met.InStream != 0 && met.InStream != h.Stream { // of which a message from another bearer told
+			g.newNumbers(now, p)
+		}
 		met.Store, met.InStream, met.Compared = h.Store, h.Stream, keys.Incarnation(p.ID)
 		g.RecordPeer(p.Peer)
 	case met.InStream != h.Stream && newest:

@@ -85,6 +85,8 @@ type Handover interface {
 	// message under way the peer is not known to have, with the marks of what it went in; nil: all of it. Elsewhere says that the message
 	// of an attempt under way has arrived on another bearer.
 	Adopt(now time.Time, e *Entry) bool
+	// Room is how many octets, as journalled, the carrier may be given now: what it has given a number does not come back.
+	Room() int
 	Rest(e *Entry) ([]envelope.Moved, *envelope.Rest)
 	Elsewhere(now time.Time, e *Entry)
 	// Used counts a message of the peer as used that came on another bearer; read: it has been read here. Whole is a message of the peer as

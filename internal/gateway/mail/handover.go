@@ -78,13 +78,15 @@ func (s *Store) TakeOff(e *Entry, to *Peer) {
 // besides its number; rest, if it is not nil, goes in the place of the message.
 func (s *Store) Again(e *Entry, to *Peer, more []envelope.Moved, rest *envelope.Rest) *Entry {
 	next := &Entry{Message: e.Message, Peer: to, Order: e.Order, ordered: e.ordered}
+	for _, one := range e.attempts.all(e) {
+		next.try = max(next.try, one.try+1)
+	}
 	if next.Order == 0 {
 		next.Order = e.ID
 	}
 	s.join(e, next)
 	next.Content.Moved = append(next.Content.Moved, more...)
 	next.Content.Rest = rest
-	e.to[to.ID] = next
 	e.history.Leaves(e.At, e.Content.Payload)
 	s.Lives.Note(e.ID, history.Event{What: history.Moved, Peer: to.ID, Detail: to.Bearer.Name})
 	return next
@@ -99,20 +101,28 @@ func (s *Store) Whole(e *Entry) {
 	}
 }
 
-// join makes an entry a later attempt of another one's message: a copy of that, with the marks of all before it.
-func (s *Store) join(before, e *Entry) {
-	a := before.attempts
+// join makes an entry another attempt of the message of one. Each is a copy of that, with the marks of all before it; the last is the one
+// that counts. After a restart they come in any order.
+func (s *Store) join(one, e *Entry) {
+	a := one.attempts
 	if a == nil {
-		a = &attempts{list: []*Entry{before}}
-		before.attempts = a
+		a = &attempts{list: []*Entry{one}}
+		one.attempts = a
 	}
-	copied := *e.Message
-	copied.Content.Moved, copied.Content.Rest, copied.Defines = nil, nil, false
-	for _, one := range a.list {
-		copied.Content.Moved = append(copied.Content.Moved, one.Mark())
-	}
-	e.Message, e.attempts = &copied, a
+	e.attempts = a
 	a.list = append(a.list, e)
+	slices.SortStableFunc(a.list, func(a, b *Entry) int { return cmp.Compare(a.try, b.try) })
+	for i, e := range a.list {
+		copied := *e.Message
+		copied.Content.Moved, copied.Content.Rest, copied.Defines = nil, nil, copied.Defines && i == 0
+		for _, before := range a.list[:i] {
+			copied.Content.Moved = append(copied.Content.Moved, before.Mark())
+		}
+		if i > 0 {
+			e.Message = &copied
+		}
+		e.to[e.Peer.ID] = e
+	}
 }
 
 // Seat puts an entry that was taken off its bearer, or a new attempt, among those that wait in a queue of its new one.
@@ -165,9 +175,21 @@ func (s *Store) settle(a *attempts, arrived *Entry) {
 	}
 }
 
+// nothing is a message that says nothing.
+var nothing = envelope.Message{Void: []envelope.Hash{{}}}
+
+// Nothing is the envelope of a message that says nothing.
+func Nothing() []byte {
+	b, err := envelope.Append(nil, nothing, 0, true)
+	if err != nil {
+		panic(err) // it has neither text nor document
+	}
+	return b
+}
+
 // Void leaves an attempt under way without its content: the message has arrived, and its queue waits for the number.
 func (s *Store) Void(e *Entry) {
-	v, err := s.New(envelope.Message{Void: []envelope.Hash{{}}}, State)
+	v, err := s.New(nothing, State)
 	if err != nil {
 		panic(err) // it has neither text nor document
 	}
@@ -192,7 +214,7 @@ func (b *PeerQueue) Movable() (waiting, underWay []*Entry) {
 			underWay = append(underWay, e)
 		}
 	}
-	slices.SortFunc(underWay, func(a, b *Entry) int { return cmp.Or(byOrder(a, b), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(underWay, func(a, b *Entry) int { return cmp.Or(cmp.Compare(a.Place(), b.Place()), cmp.Compare(a.ID, b.ID)) })
 	return waiting, underWay
 }
 
@@ -201,27 +223,43 @@ func (b *PeerQueue) Empty() bool {
 	return len(b.underWay)+len(b.onHold)+b.waiting[frame.Direct].n+b.waiting[frame.Bulk].n == 0
 }
 
-// Holds says whether a message of a line waits or is under way, for which no other bearer is tried since.
-func (b *PeerQueue) Holds(line string) (found bool) {
+// Next is the most urgent and oldest that waits and for which ok says so; nil: there is none.
+func (b *PeerQueue) Next(ok func(*Entry) bool) *Entry {
+	var list []*Entry
+	for i := range b.waiting {
+		list = append(list, b.waiting[i].list()...)
+	}
+	slices.SortStableFunc(list, byUrgency)
+	if i := slices.IndexFunc(list, ok); i >= 0 {
+		return list[i]
+	}
+	return nil
+}
+
+// Place is where an entry stands among those of its line.
+func (e *Entry) Place() uint64 { return cmp.Or(e.Order, e.ID) }
+
+// Holds says whether a message of a line waits or is under way that stands before a place, and for which no other bearer is tried since.
+func (b *PeerQueue) Holds(line string, before uint64) (found bool) {
 	if b.Empty() {
 		return false
 	}
 	for _, e := range b.underWay {
-		if e.to[e.Peer.ID] == e && len(e.Content.Void) == 0 && e.Line() == line { // else a newer attempt counts
+		if e.to[e.Peer.ID] == e && e.Place() < before && len(e.Content.Void) == 0 && e.Line() == line { // else a newer attempt counts
 			return true
 		}
 	}
 	for i := range b.waiting {
-		b.waiting[i].all(func(e *Entry) { found = found || e.Line() == line })
+		b.waiting[i].all(func(e *Entry) { found = found || e.Place() < before && e.Line() == line })
 	}
 	return found
 }
 
-// Release lets those that wait behind another bearer go for whose lines behind says no more; any: some wait yet.
-func (b *PeerQueue) Release(behind func(line string) bool) (any bool) {
+// Line says of all that wait whether they do so behind another bearer; any: some do.
+func (b *PeerQueue) Line(behind func(*Entry) bool) (any bool) {
 	for i := range b.waiting {
 		b.waiting[i].all(func(e *Entry) {
-			e.Behind = e.Behind && behind(e.Line())
+			e.Behind = behind(e)
 			any = any || e.Behind
 		})
 	}

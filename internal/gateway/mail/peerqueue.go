@@ -61,6 +61,7 @@ type Entry struct {
 
 	history  *SharedHistory
 	attempts *attempts // nil: it is under way on one bearer at the most
+	try      int       // its place among them
 }
 
 var routine = site.Routine.Rank()

@@ -307,6 +307,7 @@ type Restored struct {
 	DefinedIn bool
 	Fresh     bool   // it comes from a journal of version 0.1, under an ID that is new
 	Bearer    string // the name of the one that it waits for, or is under way on
+	try       int    // its place among the attempts of its message
 
 	ordered *ordered // by the operator; nil: nothing
 }
@@ -362,10 +363,7 @@ var ErrContent = errors.New("gateway: the content of a message is lost")
 // fill puts an empty message in the place of one that is under way and whose content is lost: its peer waits for the
 // number.
 func (s *Store) fill(id uint64) {
-	full, err := envelope.Append(nil, envelope.Message{Void: []envelope.Hash{{}}}, 0, true)
-	if err != nil {
-		panic(err) // it has neither text nor document
-	}
+	full := Nothing()
 	if s.recall(id, full) == nil {
 		s.services.Record(bucketMail, binary.BigEndian.AppendUint64(nil, id), full)
 	}
@@ -384,13 +382,13 @@ func (s *Store) Adopt(full []byte) (id uint64, err error) {
 // parseTo reads what record wrote.
 func parseTo(r api.Record) (list []Restored, err error) {
 	value := r.Value
-	for first := true; first || len(value) > 0; first = false {
+	for len(list) == 0 || len(value) > 0 {
 		if len(value) < toOctets || value[0] >= queues {
 			return nil, ErrRecord
 		}
 		one := Restored{Peer: binary.BigEndian.Uint16(r.Key), ID: binary.BigEndian.Uint64(r.Key[2:]),
 			At:    TransmissionID{Queue: frame.Queue(value[0]), Number: binary.BigEndian.Uint64(value[1:])},
-			Order: binary.BigEndian.Uint64(value[9:]), DefinedIn: value[17]&flagSpelt != 0}
+			Order: binary.BigEndian.Uint64(value[9:]), DefinedIn: value[17]&flagSpelt != 0, try: len(list)}
 		if value = value[toOctets:]; len(value) > 0 {
 			n := 1 + int(value[0])
 			if n > len(value) {
@@ -424,12 +422,12 @@ func (s *Store) Content(r Restored) *Message { return s.byID[r.ID] }
 func (s *Store) Resume(r Restored, p *Peer, queue frame.Queue, a *SharedHistory) *Entry {
 	m := s.byID[r.ID]
 	m.Defines = r.DefinedIn
-	e := &Entry{Message: m, Peer: p, Order: r.Order, Queue: queue, At: r.At, history: a}
-	if before := m.to[p.ID]; before != nil {
-		s.join(before, e)
-		m = e.Message
+	e := &Entry{Message: m, Peer: p, Order: r.Order, Queue: queue, At: r.At, history: a, try: r.try}
+	if other := m.to[p.ID]; other != nil {
+		s.join(other, e)
+	} else {
+		m.to[p.ID] = e
 	}
-	m.to[p.ID] = e
 	s.recallOrders(e, r.ordered)
 	m = e.Message
 	if e.At.Number == 0 {

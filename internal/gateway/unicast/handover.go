@@ -1,6 +1,7 @@
 package unicast
 
 import (
+	"math"
 	"time"
 
 	"aldis/internal/gateway/mail"
@@ -26,6 +27,9 @@ func (h Handover) Adopt(now time.Time, e *mail.Entry) bool {
 	l.sender.Wanted()
 	return true
 }
+
+// Room is no bound: what waits here can go elsewhere.
+func (h Handover) Room() int { return math.MaxInt }
 
 // Rest is what is behind the segments of a long message that the peer has read, and the numbers of those that it is not known to have.
 func (h Handover) Rest(e *mail.Entry) (marks []envelope.Moved, rest *envelope.Rest) {

@@ -8,7 +8,6 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/custody"
-	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
 	"aldis/internal/link/segment"
@@ -261,11 +260,7 @@ func (k *cut) repeat(l *peerLink, now time.Time, to *datagramBuilder, at mail.Tr
 
 // void puts a message without content into a datagram, in the place of a segment.
 func (k *cut) void(l *peerLink, now time.Time, to *datagramBuilder, at mail.TransmissionID) bool {
-	body, err := envelope.Append(nil, envelope.Message{Void: []envelope.Hash{{}}}, 0, true)
-	if err != nil {
-		panic(err) // it has neither text nor document
-	}
-	if !to.addRiding(frame.Data{Number: uint16(at.Number), Body: body}, mail.Repair) {
+	if !to.addRiding(frame.Data{Number: uint16(at.Number), Body: mail.Nothing()}, mail.Repair) {
 		return false
 	}
 	l.sender.Sent(now, at)
