@@ -47,6 +47,7 @@ type bearer struct {
 	keys       *keys.Keys
 	billed     billed
 	linkProbes *linkProbes
+	silence    *silence // of this bearer alone; it is quiet with the gateway's too
 }
 
 // bearersOf lists the bearers of a configuration, the first first.
@@ -84,6 +85,7 @@ func newBearer(g *Gateway, cfg BearerConfig, index int) *bearer {
 		b.price = UsualPrice
 	}
 	b.road = road{g, g, b}
+	b.silence = &silence{name: cfg.Name, all: &g.silence}
 	return b
 }
 
@@ -125,7 +127,7 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 		return err
 	}
 	b.Bearer = made
-	b.linkProbes = &linkProbes{b: b, services: b.road, quiet: g.silence.quiet, peers: func() []*peer { return g.peers },
+	b.linkProbes = &linkProbes{b: b, services: b.road, quiet: b.silence.quiet, peers: func() []*peer { return g.peers },
 		shore: cfg.Shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
 	return nil
 }

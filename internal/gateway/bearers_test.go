@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
+	"aldis/internal/rules/calendar"
 )
 
 // twoBearers is a world of two nodes or more with satellite and HF each; HF is the dearer of the two, so that messages go by satellite
@@ -171,6 +173,41 @@ func onceEach(t *testing.T, name string, judge func([]sim.Got, uint16, []offered
 	for from, list := range of {
 		if _, err := judge(got[from], site, list); err != nil {
 			t.Errorf("%s: %v\n%s", name, err, tail(w.Notes))
+		}
+	}
+}
+
+// One bearer is silent by order or by a window, and the other speaks. What has no other way waits until that is over.
+func TestSilenceOfOneBearer(t *testing.T) {
+	for _, how := range []string{"order", "window"} {
+		for seed := range uint64(3) {
+			w := twoBearers(t, 2, "iridium-directip", seed+1, func(c *sim.Config) {
+				c.Configure = func(n *sim.Node, g *gateway.Config) {
+					if how == "window" && n.ID == 2 {
+						from := sim.Epoch.Add(time.Minute)
+						g.Windows = calendar.Windows{{Begins: from, Ends: from.Add(10 * time.Minute), Link: "hf"}}
+					}
+				}
+			})
+			hq, ship := w.Nodes[0], w.Nodes[1]
+			if how == "order" {
+				w.At(time.Minute, func() {
+					w.Give(ship, api.Silence{On: true, Until: sim.Epoch.Add(11 * time.Minute), Bearer: "hf"})
+				})
+			}
+			up := tracks(w, ship, []uint16{1}, 50, 200, 20*time.Second)
+			w.At(5*time.Minute, func() { w.Cut(0, ship, true) })
+			kill := 8*time.Minute + time.Duration(seed)*20*time.Second
+			w.At(kill, func() { w.Kill(ship, 3*time.Second) })
+			w.Run(4 * time.Minute)
+			check.True(t, "the satellite speaks", len(hq.Site.Got) >= 10, len(hq.Site.Got))
+			w.Run(7*time.Minute - time.Second)
+			hf, _ := w.OctetsOn(1, ship)
+			check.Equal(t, fmt.Sprintf("%s, seed %d: octets that the silent bearer has sent", how, seed+1), hf, 0)
+			status := ship.GW.Status(w.Now)
+			check.True(t, "the status says which is silent", !status.Silence.On && status.Bearers[1].Silence.On && !status.Bearers[0].Silence.On, status.Bearers)
+			w.Run(20 * time.Minute)
+			once(t, w, hq.Site, 2, *up)
 		}
 	}
 }

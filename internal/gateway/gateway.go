@@ -244,7 +244,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		g.recordBills()
 		for _, b := range g.bearers {
 			for _, c := range b.Carriers {
-				if !g.silence.quiet() {
+				if !b.silence.quiet() {
 					c.Settle(now)
 				}
 			}
@@ -279,6 +279,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		}
 	}
 	g.silence.step(g, g.bearers, now)
+	for _, b := range g.bearers {
+		b.silence.step(g, []*bearer{b}, now)
+	}
 	g.transmit(now)
 	for l := range g.ways.legs() {
 		out.Notes = append(out.Notes, slices.Concat(l.link.check(now, l), l.differs.check(now, l, l.bearer.shore))...)
@@ -294,7 +297,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 // transmit sends what is ready and has air; a silent node sends nothing.
 func (g *Gateway) transmit(now time.Time) {
 	for _, b := range g.bearers {
-		if g.silence.quiet() {
+		if b.silence.quiet() {
 			b.linkProbes.hush(now)
 			continue
 		}
@@ -309,9 +312,19 @@ func (g *Gateway) transmit(now time.Time) {
 func (g *Gateway) apply(now time.Time, ev api.Event) {
 	switch ev := ev.(type) {
 	case api.Silence:
-		g.silence.apply(g, g.bearers, now, ev)
+		for _, b := range g.bearers {
+			if ev.Bearer != "" && ev.Bearer == b.name.Name {
+				b.silence.apply(g, []*bearer{b}, now, ev)
+			}
+		}
+		if ev.Bearer == "" {
+			g.silence.apply(g, g.bearers, now, ev)
+		}
 	case api.Clock:
 		g.silence.hear(now, ev)
+		for _, b := range g.bearers {
+			b.silence.hear(now, ev)
+		}
 	case MessageOrder:
 		g.orders.apply(now, ev)
 	case ClassOrder:
@@ -343,6 +356,11 @@ func (g *Gateway) start(now time.Time) {
 	g.out.Records = r.records
 	g.silence.resume(g, &g.cfg, now)
 	for _, b := range g.bearers {
+		if b.silence.name != "" {
+			b.silence.resume(g, &g.cfg, now)
+		}
+	}
+	for _, b := range g.bearers {
 		b.keys.Start(now)
 	}
 	g.part(now)
@@ -367,7 +385,7 @@ func (g *Gateway) start(now time.Time) {
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {
 			c.Start(now)
-			c.Silence(now, g.silence.quiet())
+			c.Silence(now, b.silence.quiet())
 			for l := range g.ways.legs() {
 				if l.bearer == b && l.Link.Listening() {
 					c.PeerSilent(now, l.Peer, true)
@@ -455,9 +473,9 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.orders.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {
-			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
+			at = due.Earliest(at, c.Due(now, b.silence.quiet()))
 		}
-		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), b.keys.Due())
+		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(b.keys.Due(), b.silence.due(now)))
 	}
 	return at
 }

@@ -63,7 +63,7 @@ func (p *peer) at(mark uint8) *leg {
 
 // goes says whether messages may take a leg now: it is not known to be down, and nobody is silent there.
 func (w ways) goes(l *leg) bool {
-	return l != nil && l.Reachable() && !l.Link.Dead() && !l.Link.Listening() && !w.g.silence.quiet()
+	return l != nil && l.Reachable() && !l.Link.Dead() && !l.Link.Listening() && !l.bearer.silence.quiet()
 }
 
 // dear orders bearers by what a message costs there; of the same price the faster goes first.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"net/netip"
-	"reflect"
 	"slices"
 	"time"
 
@@ -51,8 +50,16 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 		}
 	}
 	g.bearers[0].Profile.Tariff, g.bearers[0].Keepalive = e.Tariff, e.Keepalive
-	if !reflect.DeepEqual(g.silence.list, e.Windows) {
-		g.silence.set(e.Windows, g.silence.wall(now))
+	all := []*silence{&g.silence}
+	for _, b := range g.bearers {
+		if b.silence.name != "" {
+			all = append(all, b.silence)
+		}
+	}
+	for _, s := range all {
+		if list := e.Windows.On(s.name); !slices.Equal(s.list, list) {
+			s.set(list, s.wall(now))
+		}
 	}
 	g.roll.replaced++
 }

@@ -65,7 +65,7 @@ func (g *Gateway) sites(peers ...*peer) []forecast.Site {
 	for i, site := range peers {
 		p := g.ways.best(site)
 		s := forecast.Site{Peer: p.Peer, Orders: p.bearer.Carrier().Orders(), Profile: &p.bearer.Profile, Shore: p.bearer.shore,
-			Up: linkWord(p) == linkUp, Silent: g.silence.quiet(), Share: 1}
+			Up: linkWord(p) == linkUp, Silent: p.bearer.silence.quiet(), Share: 1}
 		if !g.cfg.Shore && !s.Orders.Together() {
 			s.Share += busy[p.bearer] - waits(site)
 		}

@@ -18,7 +18,7 @@ import (
 // receive takes a datagram that counts; the door sees to the others.
 func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	b := g.bearers[d.Bearer]
-	o := b.keys.Open(now, d, g.silence.on)
+	o := b.keys.Open(now, d, g.silence.on || b.silence.on)
 	info, body := o.Info, o.Body
 	var p *leg
 	if known := g.byID[o.From]; known != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"aldis/internal/gateway/api"
@@ -157,7 +158,17 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return g.orders.restore(r.Key, r.Value)
 	case bucketSilence:
 		s, err := parseSilence(r.Value)
-		g.silence = s
+		of := &g.silence
+		for _, b := range g.bearers {
+			if string(r.Key) == string(b.silence.key()) && b.silence.name != "" {
+				of = b.silence
+			}
+		}
+		if of == &g.silence && strings.HasPrefix(string(r.Key), onBearer) {
+			return err // of a bearer that is configured no more
+		}
+		s.name, s.all = of.name, of.all
+		*of = s
 		return err
 	}
 	for _, b := range g.bearers {

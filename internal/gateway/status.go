@@ -35,7 +35,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	s.LinkProbe = b.linkProbes.status()
 	if len(g.bearers) > 1 {
 		for _, b := range g.bearers {
-			s.Bearers = append(s.Bearers, api.BearerStatus{Name: b.name.Name, Profile: b.Profile.Name, Price: b.price})
+			s.Bearers = append(s.Bearers, api.BearerStatus{Name: b.name.Name, Profile: b.Profile.Name, Price: b.price, Silence: b.silence.status(now, []*bearer{b})})
 		}
 	}
 	pending := 0

@@ -147,6 +147,7 @@ func silenceKeys(w *calendar.Window) []key {
 		{"to", moment(&w.To, &w.Ends), "two times of day, `\"22:00\"`, or dates, `\"2026-12-01T22:00:00Z\"` or `\"012200ZDEC26\"`"},
 		{"days", days.usually("every day"), "days on which a window begins: `\"mon-fri\"`, `\"sat, sun\"`"},
 		{"announce", boolean(&w.Announce), "`true` tells the far gateways in one last datagram"},
+		{"link", printable(&w.Link), "name of the one `[[link]]` that is silent; default: all"},
 	}
 }
 
@@ -155,6 +156,8 @@ func (r *reader) readSilences() {
 	r.cfg.Silences = readRules(r, "silence", silenceKeys, func(s section, w *calendar.Window) {
 		switch {
 		case s.wrong("from", "to"):
+		case w.Link != "" && !slices.ContainsFunc(r.cfg.Bearers(), func(l Link) bool { return l.Name == w.Link }):
+			s.fail("link", "no [[link]] has the name %q", w.Link)
 		case w.Begins.IsZero() != w.Ends.IsZero():
 			s.fail("to", "from and to must both be times of day, or both dates")
 		case !w.Begins.IsZero() && !w.Ends.After(w.Begins):

@@ -41,6 +41,7 @@ type Silence struct {
 	On       bool
 	Until    time.Time
 	Announce bool
+	Bearer   string // the one bearer that it is for; "": all
 }
 
 // Stop says that no other event comes: peers are told at once what has arrived, so that they send nothing of it again, and

@@ -240,6 +240,8 @@ type BearerStatus struct {
 	Name    string  `json:"name"`    // as configured
 	Profile string  `json:"profile"` // name of its link profile
 	Price   float64 `json:"price"`   // of 1,000 IP octets
+	// Silence is that of this bearer alone.
+	Silence SilenceStatus `json:"silence"`
 }
 
 // PeerBearer is a peer on one bearer of a gateway that has several.
