@@ -202,24 +202,21 @@ func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Messa
 			})
 		}
 	}
-	for _, b := range g.bearers {
-		var to []*mail.Peer
-		for _, siteID := range sites {
-			if p := g.byID[siteID]; p != nil && p.bearer == b {
-				to = append(to, p.Peer)
-			}
+	var to []*peer
+	for _, siteID := range sites {
+		if p := g.byID[siteID]; p != nil {
+			to = append(to, p)
 		}
-		if len(to) == 0 {
-			continue
-		}
-		refused := b.Carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
-		g.orders.heed(now)
-		for _, p := range to {
-			if slices.Contains(refused, p) {
-				refuse(p.ID, site.Refused)
-			} else {
-				p.Counts.Accepted++
-			}
+	}
+	if len(to) == 0 {
+		return
+	}
+	refused := g.ways.accept(now, to, envelope.Message{Payload: m}, mail.Payload)
+	for _, p := range to {
+		if slices.Contains(refused, p) {
+			refuse(p.ID, site.Refused)
+		} else {
+			p.Counts.Accepted++
 		}
 	}
 }
@@ -252,9 +249,14 @@ func (g *Gateway) siteLost(now time.Time, siteID uint16) {
 
 // tellReach tells every adapter that the link to a site is down, or up again.
 func tellReach(g *Gateway, now time.Time, p *peer, down bool) {
-	since := now
-	if !p.LastHeard.IsZero() {
-		since = p.LastHeard
+	var since time.Time // when it was last heard, on whatever bearer
+	for _, l := range p.legs {
+		if l != nil {
+			since = due.Latest(since, l.LastHeard)
+		}
+	}
+	if since.IsZero() {
+		since = now
 	}
 	for _, f := range g.adapters.list {
 		g.stepAdapter(now, f.number, site.Reach{Site: p.ID, Down: down, Since: since})

@@ -106,6 +106,8 @@ func linkKeys(l *Link) []key {
 	file := l.Profile
 	file.Tariff, file.Summary = "", ""
 	return []key{
+		{"name", printable(&l.Name), "of several `[[link]]` each needs a name, the same at both ends ([more](#several-bearers))"},
+		{"price", amount(&l.Price), "what 1,000 octets cost, in any unit; default: 1 where the profile's tariff is `octets`, else 0. Messages take the cheapest bearer that is up"},
 		{"profile", text(&l.ProfileName).required(), "name of a profile (`gateway profiles`) or a profile file; the same at both ends"},
 		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""}, {"link.profile (its file)", derived(&file).secret(), ""},
 		{"listen", address(&l.Listen).required(), "UDP address on the link"},
@@ -146,6 +148,7 @@ func silenceKeys(w *calendar.Window) []key {
 		{"to", moment(&w.To, &w.Ends), "two times of day, `\"22:00\"`, or dates, `\"2026-12-01T22:00:00Z\"` or `\"012200ZDEC26\"`"},
 		{"days", days.usually("every day"), "days on which a window begins: `\"mon-fri\"`, `\"sat, sun\"`"},
 		{"announce", boolean(&w.Announce), "`true` tells the far gateways in one last datagram"},
+		{"link", printable(&w.Link), "name of the one `[[link]]` that is silent; default: all"},
 	}
 }
 
@@ -154,6 +157,8 @@ func (r *reader) readSilences() {
 	r.cfg.Silences = readRules(r, "silence", silenceKeys, func(s section, w *calendar.Window) {
 		switch {
 		case s.wrong("from", "to"):
+		case w.Link != "" && !slices.ContainsFunc(r.cfg.Bearers(), func(l Link) bool { return l.Name == w.Link }):
+			s.fail("link", "no [[link]] has the name %q", w.Link)
 		case w.Begins.IsZero() != w.Ends.IsZero():
 			s.fail("to", "from and to must both be times of day, or both dates")
 		case !w.Begins.IsZero() && !w.Ends.After(w.Begins):

@@ -58,7 +58,11 @@ type Entry struct {
 
 	Aired Aired // of the direct queue and NORM's: when it went last
 
-	history *SharedHistory
+	Behind bool // it waits, and an earlier one of its line is under way on another bearer
+
+	history  *SharedHistory
+	attempts *attempts // nil: it is under way on one bearer at the most
+	try      int       // its place among them
 }
 
 var routine = site.Routine.Rank()

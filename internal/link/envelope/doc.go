@@ -30,6 +30,7 @@
 //   - prepare.go: coding in slices
 //   - renew.go: items whose lifetime is extended
 //   - lost.go: messages that could not be handed over
+//   - moved.go: messages that were sent on another bearer before
 //   - accepted.go: when a message was accepted; only in the journal
 package envelope
 

@@ -45,6 +45,8 @@ type Envelope struct {
 	Short         [][]byte   `protobuf:"bytes,15,rep,name=short,proto3" json:"short,omitempty"`                       // items of adapters other than JXTA's, on the link (short.go)
 	Token         uint64     `protobuf:"varint,16,opt,name=token,proto3" json:"token,omitempty"`                      // site.Message.Token of a message whose sender asks for its fate over a restart; in the journal alone
 	Renew         []byte     `protobuf:"bytes,12,opt,name=renew,proto3" json:"renew,omitempty"`                       // of items that the receiver holds: 4-octet hash, and 16 bits of the minutes since 1970 UTC when it expires now
+	Moved         []byte     `protobuf:"bytes,17,opt,name=moved,proto3" json:"moved,omitempty"`                       // what this message was sent as on other bearers before, and what is in its place there (moved.go)
+	Rest          []byte     `protobuf:"bytes,18,opt,name=rest,proto3" json:"rest,omitempty"`                         // instead of all else: how many octets of the message as coded on the other bearer are there, and those behind them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -187,6 +189,20 @@ func (x *Envelope) GetToken() uint64 {
 func (x *Envelope) GetRenew() []byte {
 	if x != nil {
 		return x.Renew
+	}
+	return nil
+}
+
+func (x *Envelope) GetMoved() []byte {
+	if x != nil {
+		return x.Moved
+	}
+	return nil
+}
+
+func (x *Envelope) GetRest() []byte {
+	if x != nil {
+		return x.Rest
 	}
 	return nil
 }
@@ -528,7 +544,7 @@ var File_internal_link_envelope_envelope_proto protoreflect.FileDescriptor
 
 const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\n" +
-	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\x9d\x03\n" +
+	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\xc7\x03\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04flow\x18\x01 \x01(\rR\x04flow\x12\x12\n" +
 	"\x04data\x18\x02 \x03(\fR\x04data\x12/\n" +
@@ -546,7 +562,9 @@ const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\x06roster\x18\x0e \x01(\fR\x06roster\x12\x14\n" +
 	"\x05short\x18\x0f \x03(\fR\x05short\x12\x14\n" +
 	"\x05token\x18\x10 \x01(\x04R\x05token\x12\x14\n" +
-	"\x05renew\x18\f \x01(\fR\x05renew\"\xcf\x02\n" +
+	"\x05renew\x18\f \x01(\fR\x05renew\x12\x14\n" +
+	"\x05moved\x18\x11 \x01(\fR\x05moved\x12\x12\n" +
+	"\x04rest\x18\x12 \x01(\fR\x04rest\"\xcf\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +
 	"\x04pipe\x18\x02 \x01(\fR\x04pipe\x12\x10\n" +

@@ -33,6 +33,8 @@ type Message struct {
 	Renew   []Renewal // items that the receiver holds and that live longer now
 	Roster  []byte    // of the network, as package roster appends it
 	Lost    []Lost    // messages of the receiver that were received and could not be handed over
+	Moved   []Moved   // what the message was sent as before, on other bearers
+	Rest    *Rest     // instead of all but Moved, whatever that is: of Payload as it went there
 }
 
 // Flow is the canonical encoding of what the messages of one flow have in common. Equal flows have equal octets.
@@ -154,7 +156,10 @@ func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number
 // AppendCoded appends m in wire form (brief.go). number is what m.Payload's flow is known by; with define, its meaning goes along.
 // The error is ErrMalformed for texts that are not UTF-8.
 func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
-	e := &Envelope{}
+	e := &Envelope{Moved: joinMoved(m.Moved), Rest: m.Rest.join()}
+	if e.Rest != nil {
+		return marshal(dst, e), nil
+	}
 	left := texts.room(maxExpanded)
 	if p := m.Payload; p != nil {
 		if !valid(p) {
@@ -296,6 +301,12 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		return Message{}, 0, "", err
 	}
 	if m.Lost, err = splitLost(e.Lost); err != nil {
+		return Message{}, 0, "", err
+	}
+	if m.Moved, err = splitMoved(e.Moved); err != nil {
+		return Message{}, 0, "", err
+	}
+	if m.Rest, err = splitRest(e.Rest); err != nil {
 		return Message{}, 0, "", err
 	}
 	m.Roster = e.Roster
