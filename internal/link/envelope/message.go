@@ -158,6 +158,7 @@ func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number
 func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
 	e := &Envelope{Moved: joinMoved(m.Moved), Rest: m.Rest.join()}
 	if e.Rest != nil {
+		e.Key = leading
 		return marshal(dst, e), nil
 	}
 	left := texts.room(maxExpanded)
@@ -209,6 +210,9 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 	}
 	return marshal(dst, e), nil
 }
+
+// leading stands before a rest, whose own field would look like a brief envelope (brief.go). Nobody reads it.
+const leading = 1
 
 // code replaces Data by Coded where that is shorter.
 func (e *Envelope) code(texts *Texts, elements []*site.Part, left *room) {
