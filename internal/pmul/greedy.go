@@ -15,7 +15,7 @@ type claim struct {
 const (
 	// fairTurns is how many turns in a row a member may have, and so many full ones, while this node waits for one: it may not have heard
 	// that this node wants one, or this node not who had a turn between.
-	fairTurns = 3
+	fairTurns = 5
 	// greedyFor is for how long a member is not heeded that has taken more.
 	greedyFor = 30 * time.Minute
 )
