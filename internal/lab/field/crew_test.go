@@ -42,7 +42,8 @@ type crew struct {
 	earID    string
 
 	mu       sync.Mutex
-	swells   bool        // it says long messages alone, as many as it can
+	pressed  bool        // it goes on, however many messages are in custody
+	swells   bool        // it says long messages alone
 	said     []utterance // by number
 	taken    int         // of them, those known to be accepted
 	missing  int         // of those, the ones that have not arrived
@@ -393,9 +394,9 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 	}
 	for ctx.Err() == nil {
 		c.mu.Lock()
-		swells, missing := c.swells, c.missing
+		swells, wait := c.swells, c.missing > mostUnderWay && !c.pressed
 		c.mu.Unlock()
-		if missing > mostUnderWay && !swells {
+		if wait {
 			select {
 			case <-p.Done():
 				return
@@ -536,10 +537,10 @@ func (c *crew) hearings() (n int) {
 	return n
 }
 
-// swell lets the site's talker say long messages alone, also when many are in custody, or no longer.
-func (c *crew) swell(yes bool) {
+// press lets the site's talker go on however many messages are in custody, or no longer; swell: it says long ones alone.
+func (c *crew) press(on, swell bool) {
 	c.mu.Lock()
-	c.swells = yes
+	c.pressed, c.swells = on, on && swell
 	c.mu.Unlock()
 }
 

@@ -96,9 +96,9 @@ func (p *voyage) loseDisk(disk *smallDisk, c *crew) {
 
 	s.must("the link goes down", p.game.hub.Outage("ship", true))
 	s.must("the disk fails again", disk.fail())
-	c.swell(true) // what was delivered has left free pages in the journal: a full disk is no failure until they are used
+	c.press(true, true) // what was delivered has left free pages in the journal: a full disk is no failure until they are used
 	s.healthy(http.StatusServiceUnavailable)
-	c.swell(false)
+	c.press(false, false)
 	c.site.gateway.kill()
 	c.died()
 	s.must("the disk recovers", disk.heal())
