@@ -252,8 +252,8 @@ func (r *rooms) heardAtHome(now time.Time, c *component, m *room, k member, e *s
 	case kind != "groupchat" || k != m.listener || e.Kid(nsDelay, "delay") != nil:
 		return
 	}
-	if o, ok := m.called(from.resource); ok && o.site != r.cfg.ID {
-		return // a far line that comes back
+	if o, ok := m.called(from.resource); ok && o.site != r.cfg.ID || slices.ContainsFunc(r.said, func(s saidAtHome) bool { return s.id == e.Get("id") }) {
+		return // a far line that comes back, perhaps under the nick that its sender had when it was said
 	}
 	s := saidIn(e)
 	if s.Body == "" && e.Kid(ns, "subject") == nil {

@@ -72,7 +72,7 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 	}
 	fresh := o == nil
 	if fresh {
-		o = &occupant{}
+		o = &occupant{since: now}
 		m.members[k] = o
 	}
 	if again := !slices.Contains(o.jids, from.String()); again {

@@ -59,6 +59,7 @@ type occupant struct {
 	code.Occupant
 	shown string    // nick as the occupants here see it
 	jids  []string  // of clients here, with their resources
+	since time.Time // the occupant entered here
 	until time.Time // a line came before the news of its sender: the occupant is forgotten then; zero: it is known
 	in    bool      // at the home: the far occupant was let in
 	seen  bool      // at the home: the listener has seen the occupant in this run
@@ -325,13 +326,16 @@ func (r *rooms) list() []*room {
 // carry takes a line of an occupant here into custody for all sites that have somebody in the room.
 func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours) {
 	s.Kind, s.About, s.Ref, s.Ask, s.Markable = code.Chat, code.Nothing, code.Ref{}, false, false
-	s.Drop(code.ReplyTo, code.Fallback)
+	s.Drop(code.ReplyTo, code.Fallback, code.Nick)
 	m.keep(past{at: now, from: from, Message: *s})
 	to := r.others(m)
 	if len(to) == 0 {
 		return
 	}
 	r.trouble.Count("lines")
+	if o := m.members[member{r.cfg.ID, from}]; o != nil && o.Nick != "" && now.Before(o.since.Add(earlyFor)) {
+		s.Fields = append(s.Fields, code.Field{Tag: code.Nick, Text: o.Nick}) // the line may be there before the news of its sender
+	}
 	line := site.Message{Published: true, Topic: roomTopic + r.scope(m), From: from, Parts: []site.Part{{Data: s.Append(nil)}}}
 	if mine != nil && len(to) == 1 { // of several sites no single fate is the line's
 		line.Token, line.Lasting = tokenOfRoom|mine.token(0), true
@@ -375,8 +379,13 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	k := member{f.Site, f.Message.From}
 	o := m.members[k]
 	if o == nil && k.user != "" && len(m.members) < mostMembers {
-		o = r.enter(now, m, k, code.Occupant{Presence: code.Presence{Show: code.Available}}, now.Add(earlyFor))
+		is := code.Occupant{Presence: code.Presence{Show: code.Available}}
+		if nick, valid := resourceOf(s.Get(code.Nick)); valid && nick == s.Get(code.Nick) {
+			is.Nick = nick
+		}
+		o = r.enter(now, m, k, is, now.Add(earlyFor))
 	}
+	s.Drop(code.Nick)
 	r.trouble.Count("far_lines")
 	if m.home == r.cfg.ID {
 		r.sayAtHome(now, m, k, o, f, &s)
