@@ -123,3 +123,24 @@ func TestLyingSite(t *testing.T) {
 	}
 	check.Equal(t, "counted", f.Counts()["far_unreadable"], int(token)+5)
 }
+
+// Who enters more rooms than there may be is refused in the last, and leaves room for others on leaving.
+func TestManyRooms(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	ship := w.servers[2]
+	w.Run(time.Minute)
+	presence := func(kind string, i int) {
+		ship.say("conference.hq.example", "<presence from='mallory@ship2.example/x' to='room%d@conference.hq.example/m'%s/>", i, kind)
+		w.Run(time.Millisecond)
+	}
+	for i := range 1010 {
+		presence("", i)
+	}
+	ship.has(10, "type='error'", "<resource-constraint ")
+	for i := range 1010 {
+		presence(" type='unavailable'", i)
+	}
+	a := far{ship, anna, "anna"}
+	a.enter()
+	check.Equal(t, "anna is in", a.heard("<presence from='"+room+"/anna'", "code='110'"), 1)
+}

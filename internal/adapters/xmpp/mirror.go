@@ -52,7 +52,12 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 		c.write(stanza.New(ns, "presence", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "error").With(errorElement(condition, "")))
 	}
 	m, k := r.get(roomID{c.site.ID, to.local}), member{r.cfg.ID, from.local}
-	if m == nil || to.resource == "" {
+	if m == nil {
+		refuse("resource-constraint")
+		return
+	}
+	defer r.drop(m)
+	if to.resource == "" {
 		refuse("jid-malformed")
 		return
 	}
@@ -292,7 +297,7 @@ func (r *rooms) forgetHere(now time.Time, m *room, k member, why []string) {
 // askLocals asks the clients here that are in rooms whether they are there still.
 func (r *rooms) askLocals(c *component) {
 	r.away = time.Time{}
-	for _, m := range r.list() {
+	for _, m := range listed(r.all) {
 		if m.home != c.site.ID {
 			continue
 		}

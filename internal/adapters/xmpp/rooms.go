@@ -94,6 +94,13 @@ func (r *rooms) get(id roomID) *room {
 	return m
 }
 
+// drop forgets a room in which nobody is.
+func (r *rooms) drop(m *room) {
+	if len(m.members) == 0 && !m.ear {
+		delete(r.all, m.roomID)
+	}
+}
+
 // scope is how a site names a room to others.
 func (r *rooms) scope(m *room) string {
 	if m.home == r.cfg.ID {
@@ -257,6 +264,7 @@ func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
 	if m.home != r.cfg.ID && !m.used() {
 		m.sites = nil
 	}
+	r.drop(m)
 }
 
 // settle gives members their nicks; changed has changed otherwise, too.
@@ -308,7 +316,7 @@ func (r *rooms) sitesOf(m *room) {
 
 // lost drops all that a site has told.
 func (r *rooms) lost(now time.Time, id uint16) {
-	for _, m := range r.list() {
+	for _, m := range listed(r.all) {
 		for _, k := range m.sorted() {
 			if k.site == id {
 				r.leave(now, m, k, nil)
@@ -317,8 +325,9 @@ func (r *rooms) lost(now time.Time, id uint16) {
 	}
 }
 
-func (r *rooms) list() []*room {
-	return slices.SortedFunc(maps.Values(r.all), func(a, b *room) int {
+// listed are rooms in an order that is always the same.
+func listed(all map[roomID]*room) []*room {
+	return slices.SortedFunc(maps.Values(all), func(a, b *room) int {
 		return cmp.Or(cmp.Compare(a.home, b.home), cmp.Compare(a.name, b.name))
 	})
 }
@@ -362,8 +371,11 @@ func (m *room) keep(p past) {
 func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	scope, ok := strings.CutPrefix(f.Message.Topic, roomTopic)
 	id, ok2 := r.idOf(f.Site, scope)
-	m := r.get(id)
-	if !ok || !ok2 || m == nil {
+	var m *room
+	if ok && ok2 {
+		m = r.get(id)
+	}
+	if m == nil {
 		r.f.farTrouble(now, f, code.ErrMalformed)
 		return
 	}
@@ -398,7 +410,7 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 func (r *rooms) turn(now time.Time) {
 	if due.Reached(now, r.away) {
 		r.away = time.Time{}
-		for _, m := range r.list() {
+		for _, m := range listed(r.all) {
 			for _, k := range m.sorted() {
 				if k.site == r.cfg.ID && m.home != r.cfg.ID && k != r.met(m) {
 					r.forgetHere(now, m, k, nil)
@@ -410,7 +422,7 @@ func (r *rooms) turn(now time.Time) {
 		return
 	}
 	r.early = time.Time{}
-	for _, m := range r.list() {
+	for _, m := range listed(r.all) {
 		for _, k := range m.sorted() {
 			if until := m.members[k].until; due.Reached(now, until) {
 				r.leave(now, m, k, nil)
