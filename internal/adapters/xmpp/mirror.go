@@ -62,6 +62,17 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 		return
 	}
 	o := m.members[k]
+	if in := 0; o == nil {
+		for _, other := range r.all {
+			if other.members[k] != nil {
+				in++
+			}
+		}
+		if in >= mostOfOne {
+			refuse("resource-constraint")
+			return
+		}
+	}
 	if other, taken := m.called(to.resource); taken && other != k {
 		refuse("conflict")
 		return

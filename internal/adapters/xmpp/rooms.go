@@ -77,6 +77,7 @@ type past struct {
 const (
 	mostRooms   = 1000
 	mostMembers = 1000 // of one
+	mostOfOne   = 200  // rooms of other sites that one user here is in
 	mostLines   = 20
 	earlyFor    = 2 * time.Minute // for the news of who has said a line already
 	roomTopic   = "#"             // begins the topic of a line
