@@ -117,7 +117,7 @@ func (p *xmppServer) start(t *testing.T) {
 			t.Logf("the server of %s said:\n%s", p.host, text)
 		}
 	})
-	check.Until(t, patience, "the server of "+p.host+" listens", func() bool {
+	check.Until(t, 4*patience, "the server of "+p.host+" listens", func() bool {
 		c, err := net.Dial("tcp", p.c2s)
 		if err == nil {
 			c.Close()
@@ -193,7 +193,7 @@ func (p *xmppServer) login(t *testing.T, user string) *xmppClient {
 			t.Logf("%s@%s heard:\n%s", user, p.host, c.heard())
 		}
 	})
-	check.Until(t, patience, user+" is there", func() bool { return c.count("session begun") > 0 })
+	check.Until(t, 2*patience, user+" is there", func() bool { return c.count("session begun") > 0 })
 	return c
 }
 
@@ -291,7 +291,7 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	})
 	r1.stop(t, syscall.SIGKILL)
 	shore.start(t)
-	check.Until(t, patience, "bert is back", func() bool { return bert.count("session begun") == 2 }) // ejabberd may put by what comes in this moment
+	check.Until(t, 2*patience, "bert is back", func() bool { return bert.count("session begun") == 2 }) // ejabberd may put by what comes in this moment
 	r1 = hq.start(t)
 	r1.until(t, "the line of the outage came", func() bool { return bert.count("Sent during the outage") == 1 })
 	_, metrics := r1.get("/metrics")
