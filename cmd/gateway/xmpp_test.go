@@ -117,7 +117,7 @@ func (p *xmppServer) start(t *testing.T) {
 			t.Logf("the server of %s said:\n%s", p.host, text)
 		}
 	})
-	check.Until(t, patience, "the server of "+p.host+" listens", func() bool {
+	check.Until(t, 4*patience, "the server of "+p.host+" listens", func() bool {
 		c, err := net.Dial("tcp", p.c2s)
 		if err == nil {
 			c.Close()
@@ -193,7 +193,7 @@ func (p *xmppServer) login(t *testing.T, user string) *xmppClient {
 			t.Logf("%s@%s heard:\n%s", user, p.host, c.heard())
 		}
 	})
-	check.Until(t, patience, user+" is there", func() bool { return c.count("session begun") > 0 })
+	check.Until(t, 2*patience, user+" is there", func() bool { return c.count("session begun") > 0 })
 	return c
 }
 
@@ -275,17 +275,11 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 
 	// Faults: the link, a gateway, a server.
 	air.setAway(1, true)
-	commits := func() string {
-		_, metrics := r2.get("/metrics")
-		_, rest, _ := strings.Cut(metrics, "\naldis_journal_commit_seconds_count ")
-		count, _, _ := strings.Cut(rest, "\n")
-		return count
-	}
-	before := commits()
+	before := r2.commits()
 	anna.say(`<message to='bert@hq.example' type='chat' id='a3'><body>Sent during the outage</body></message>`)
 	r2.until(t, "it is in custody", func() bool {
 		_, metrics := r2.get("/metrics")
-		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 3`) && commits() != before
+		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 3`) && r2.commits() != before
 	})
 	r2.stop(t, syscall.SIGKILL)
 	shore.stop()
@@ -297,7 +291,7 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	})
 	r1.stop(t, syscall.SIGKILL)
 	shore.start(t)
-	check.Until(t, patience, "bert is back", func() bool { return bert.count("session begun") == 2 }) // ejabberd may put by what comes in this moment
+	check.Until(t, 2*patience, "bert is back", func() bool { return bert.count("session begun") == 2 }) // ejabberd may put by what comes in this moment
 	r1 = hq.start(t)
 	r1.until(t, "the line of the outage came", func() bool { return bert.count("Sent during the outage") == 1 })
 	_, metrics := r1.get("/metrics")
@@ -306,6 +300,14 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 		_, metrics := r1.get("/metrics")
 		return strings.Contains(metrics, "aldis_xmpp_waiting 0\n")
 	})
+}
+
+// commits is how often the gateway has committed to its journal.
+func (r *running) commits() string {
+	_, metrics := r.get("/metrics")
+	_, rest, _ := strings.Cut(metrics, "\naldis_journal_commit_seconds_count ")
+	count, _, _ := strings.Cut(rest, "\n")
+	return count
 }
 
 // attribute is that of the stanza in which a text stands.
@@ -365,5 +367,124 @@ func TestXMPPConfiguration(t *testing.T) {
 		if !strings.Contains(out+errs, want) {
 			t.Errorf("no %q in\n%s%s", want, out, errs)
 		}
+	}
+}
+
+// Two clients a side say a hundred lines each in a room and to each other; the link is out for half of them, both gateways are
+// killed with what waits. All lines come once, in the order of their sender, to everybody, and no client is disconnected.
+func TestXMPPRoomThroughOutage(t *testing.T) {
+	air := newRelay(t, 2, false, 9, func(int, []byte) {})
+	shore := newProsody(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example")
+	aboard := newProsody(t, "ship.example", []string{"anna", "alma"}, "hq.example", "conference.hq.example")
+	shore.start(t)
+	aboard.start(t)
+	hq := newSite(t, 1, "")
+	ship := newSite(t, 2, hq.key())
+	hq.link, ship.link = air.links[0].String(), air.links[1].String()
+	hq.writeXMPP(t, shore, 2, "ship.example", "2 "+air.address(0, 1))
+	ship.writeXMPP(t, aboard, 1, "hq.example", "1 "+air.address(1, 0))
+	r1, r2 := hq.start(t), ship.start(t)
+	ready := func(r *running) {
+		t.Helper()
+		r.until(t, "both components are connected", func() bool { return strings.Count(r.logged(), "has taken the component") == 2 })
+	}
+	ready(r1)
+	ready(r2)
+	const lines = 100
+	names := []string{"anna", "alma", "bert", "carl"}
+	peer := map[string]string{"anna": "bert@hq.example", "alma": "carl@hq.example", "bert": "anna@ship.example", "carl": "alma@ship.example"}
+	clients := map[string]*xmppClient{}
+	for _, name := range names {
+		server := shore
+		if name[0] == 'a' {
+			server = aboard
+		}
+		c := server.login(t, name)
+		c.say("<presence to='ops@conference.hq.example/%s'><x xmlns='http://jabber.org/protocol/muc'/></presence>", name)
+		clients[name] = c
+	}
+	for _, name := range names {
+		r1.until(t, name+" sees all", func() bool {
+			n := 0
+			for _, other := range names {
+				n += min(1, clients[name].count("<presence", "ops@conference.hq.example/"+other+`"`))
+			}
+			return n == len(names)
+		})
+	}
+	say := func(from, to int) {
+		for i := from; i < to; i++ {
+			for _, name := range names {
+				clients[name].say("<message to='ops@conference.hq.example' type='groupchat' id='%s-r%d'><body>%s tells all number %03d.</body></message>", name, i, name, i)
+				clients[name].say("<message to='%s' type='chat' id='%s-m%d'><body>%s tells one number %03d.</body></message>", peer[name], name, i, name, i)
+			}
+		}
+	}
+	taken := func(r *running, n int) {
+		t.Helper()
+		r.until(t, "the gateway has the lines", func() bool {
+			_, metrics := r.get("/metrics")
+			return strings.Contains(metrics, fmt.Sprintf("aldis_xmpp_stanzas_total{what=\"messages\"} %d\n", n)) &&
+				strings.Contains(metrics, fmt.Sprintf("aldis_xmpp_stanzas_total{what=\"lines\"} %d\n", n))
+		})
+	}
+	air.setAway(1, true)
+	say(0, lines/2)
+	taken(r1, lines)
+	taken(r2, lines)
+	for _, r := range []*running{r1, r2} {
+		last, same := "", 0
+		r.until(t, "the journal has all", func() bool {
+			now := r.commits()
+			if same++; now != last {
+				last, same = now, 0
+			}
+			return same == 30
+		})
+		r.stop(t, syscall.SIGKILL)
+	}
+	r1, r2 = hq.start(t), ship.start(t)
+	ready(r1)
+	ready(r2)
+	air.setAway(1, false)
+	say(lines/2, lines)
+	for _, name := range names {
+		c := clients[name]
+		check.Until(t, 3*patience, name+" has the last lines", func() bool {
+			n := 0
+			for _, other := range names {
+				n += c.count("<message", fmt.Sprintf("%s tells all number %03d.", other, lines-1))
+			}
+			return n == len(names) && c.count("<message", fmt.Sprintf("tells one number %03d.", lines-1)) == 1
+		})
+		for _, other := range names {
+			c.inOrder(t, name, other+" tells all", lines)
+			if strings.HasPrefix(peer[other], name) {
+				c.inOrder(t, name, other+" tells one", lines)
+			}
+		}
+		if c.count("disconnected") != 0 {
+			t.Errorf("%s was disconnected", name)
+		}
+	}
+}
+
+// inOrder expects that lines of one sender came once and in order.
+func (c *xmppClient) inOrder(t *testing.T, who, what string, lines int) {
+	t.Helper()
+	next := 0
+	for line := range strings.Lines(c.heard()) {
+		if _, rest, ok := strings.Cut(line, what+" number "); ok && strings.HasPrefix(line, "<message") {
+			var n int
+			fmt.Sscanf(rest, "%03d.", &n)
+			if n != next {
+				t.Errorf("%s heard number %d of %q in the place of %d", who, n, what, next)
+				return
+			}
+			next++
+		}
+	}
+	if next != lines {
+		t.Errorf("%s heard %d of %q, want %d", who, next, what, lines)
 	}
 }

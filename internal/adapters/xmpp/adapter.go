@@ -63,6 +63,7 @@ type Adapter struct {
 // step is what all parts share: configuration, counters, and the Step under way.
 type step struct {
 	cfg     Config
+	now     time.Time
 	trouble due.Tally
 	out     site.Output
 }
@@ -102,7 +103,7 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 
 // Step brings the adapter to now and applies ev.
 func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
-	f.out = site.Output{}
+	f.out, f.now = site.Output{}, now
 	for _, o := range f.owed {
 		f.owe(o)
 	}

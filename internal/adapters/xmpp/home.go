@@ -63,7 +63,7 @@ func (r *rooms) nextListener(m *room) member {
 
 // rejoin has the far occupants of a site enter the rooms here again, when the server is connected.
 func (r *rooms) rejoin(c *component) {
-	for _, m := range r.list() {
+	for _, m := range listed(r.all) {
 		for _, k := range m.sorted() {
 			o := m.members[k]
 			if o.seen = false; m.home == r.cfg.ID && k.site != r.cfg.ID && r.speaker(k) == c {
@@ -238,6 +238,7 @@ func (r *rooms) putOut(now time.Time, m *room, k member, why code.Removal) {
 	}
 	r.settle(now, m, member{})
 	r.sitesOf(m)
+	r.drop(m)
 }
 
 // heardAtHome takes what is said in a room of this site. Each far occupant hears it; one of them, the listener, hears for all.
@@ -252,8 +253,8 @@ func (r *rooms) heardAtHome(now time.Time, c *component, m *room, k member, e *s
 	case kind != "groupchat" || k != m.listener || e.Kid(nsDelay, "delay") != nil:
 		return
 	}
-	if o, ok := m.called(from.resource); ok && o.site != r.cfg.ID {
-		return // a far line that comes back
+	if o, ok := m.called(from.resource); ok && o.site != r.cfg.ID || slices.ContainsFunc(r.said, func(s saidAtHome) bool { return s.id == e.Get("id") }) {
+		return // a far line that comes back, perhaps under the nick that its sender had when it was said
 	}
 	s := saidIn(e)
 	if s.Body == "" && e.Kid(ns, "subject") == nil {

@@ -123,3 +123,26 @@ func TestLyingSite(t *testing.T) {
 	}
 	check.Equal(t, "counted", f.Counts()["far_unreadable"], int(token)+5)
 }
+
+// Who enters more rooms than one user may be in is refused in the last, and others can enter theirs; so can the user after leaving.
+func TestManyRooms(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	ship := w.servers[2]
+	w.Run(time.Minute)
+	presence := func(kind string, i int) {
+		ship.say("conference.hq.example", "<presence from='mallory@ship2.example/x' to='room%d@conference.hq.example/m'%s/>", i, kind)
+		w.Run(time.Millisecond)
+	}
+	for i := range 1010 {
+		presence("", i)
+	}
+	ship.has(810, "type='error'", "<resource-constraint ")
+	a := far{ship, anna, "anna"}
+	a.enter()
+	check.Equal(t, "anna is in", a.heard("<presence from='"+room+"/anna'", "code='110'"), 1)
+	for i := range 200 {
+		presence(" type='unavailable'", i)
+	}
+	presence("", 1000)
+	ship.has(1, "room1000@", "code='110'")
+}

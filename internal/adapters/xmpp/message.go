@@ -42,7 +42,8 @@ func (f *Adapter) heard(now time.Time, ev Heard) {
 		}
 		return
 	}
-	if b := f.rates.Of(now, from.bare()); b == nil || !b.Allow(now, rate, burst) {
+	state := e.Name == "presence" && !slices.Contains(code.Subscriptions, kind) // it has a bound of its own
+	if b := f.rates.Of(now, from.bare()); !state && (b == nil || !b.Allow(now, rate, burst)) {
 		f.refuse(now, c, &e, "rate", "resource-constraint", fmt.Sprintf("more than %d stanzas a second", rate))
 		return
 	}

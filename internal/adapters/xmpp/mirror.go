@@ -52,11 +52,27 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 		c.write(stanza.New(ns, "presence", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "error").With(errorElement(condition, "")))
 	}
 	m, k := r.get(roomID{c.site.ID, to.local}), member{r.cfg.ID, from.local}
-	if m == nil || to.resource == "" {
+	if m == nil {
+		refuse("resource-constraint")
+		return
+	}
+	defer r.drop(m)
+	if to.resource == "" {
 		refuse("jid-malformed")
 		return
 	}
 	o := m.members[k]
+	if in := 0; o == nil {
+		for _, other := range r.all {
+			if other.members[k] != nil {
+				in++
+			}
+		}
+		if in >= mostOfOne {
+			refuse("resource-constraint")
+			return
+		}
+	}
 	if other, taken := m.called(to.resource); taken && other != k {
 		refuse("conflict")
 		return
@@ -72,7 +88,7 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 	}
 	fresh := o == nil
 	if fresh {
-		o = &occupant{}
+		o = &occupant{since: now}
 		m.members[k] = o
 	}
 	if again := !slices.Contains(o.jids, from.String()); again {
@@ -292,7 +308,7 @@ func (r *rooms) forgetHere(now time.Time, m *room, k member, why []string) {
 // askLocals asks the clients here that are in rooms whether they are there still.
 func (r *rooms) askLocals(c *component) {
 	r.away = time.Time{}
-	for _, m := range r.list() {
+	for _, m := range listed(r.all) {
 		if m.home != c.site.ID {
 			continue
 		}

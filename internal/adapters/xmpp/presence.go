@@ -24,6 +24,7 @@ type presence struct {
 	far   map[uint16]map[string]*code.Presence
 	down  map[uint16]*outage // links that are down, by site
 	away  time.Time          // when the users here count as gone, because their server is; zero: it is there
+	late  time.Time          // when the first user has something to tell that was told too recently; zero: none has
 	asked time.Time          // when those who have not answered a probe count as gone; zero: nobody is asked
 }
 
@@ -39,9 +40,11 @@ type watching struct{ here, far bool }
 // user is a user here.
 type user struct {
 	resources map[string]code.Presence
-	stale     bool     // not heard of since the server was connected
-	stated    []byte   // as far sites have it; nil: they have nothing
-	to        []uint16 // those sites
+	next      time.Time // far sites are told again then at the earliest
+	late      bool      // there may be something to tell at that time
+	stale     bool      // not heard of since the server was connected
+	stated    []byte    // as far sites have it; nil: they have nothing
+	to        []uint16  // those sites
 }
 
 // outage is a link that is down.
@@ -58,7 +61,9 @@ const (
 	// A server that is away takes its users with it after awayAfter; who does not answer a probe in probeFor is not there.
 	awayAfter = time.Minute
 	probeFor  = 30 * time.Second
-	resource  = "aldis" // of all far users
+	// Far sites are told of one user at most so often: the newest presence then.
+	leastApart = 5 * time.Second
+	resource   = "aldis" // of all far users
 )
 
 func newPresence(s *step) presence {
@@ -134,14 +139,18 @@ func (p *presence) heard(now time.Time, c *component, e *stanza.Element, from, t
 			u = &user{resources: map[string]code.Presence{}}
 			p.users[from.local] = u
 		}
-		u.stale = false
+		before, had := u.resources[from.resource]
 		if kind != "" {
 			if delete(u.resources, from.resource); from.resource == "" { // the answer to a probe
 				clear(u.resources)
 			}
-		} else if _, has := u.resources[from.resource]; has || len(u.resources) < mostResources {
+		} else if had || len(u.resources) < mostResources {
 			u.resources[from.resource] = presenceIn(e)
 		}
+		if is, has := u.resources[from.resource]; !u.stale && from.resource != "" && is == before && has == had {
+			return // the server says it once for each far contact
+		}
+		u.stale = false
 		p.state(from.local)
 	case "probe":
 		p.show(now, c, k, p.far[k.site][k.far])
@@ -215,6 +224,11 @@ func (p *presence) state(name string) {
 	if u == nil || u.stale {
 		return
 	}
+	if p.now.Before(u.next) {
+		u.late = true
+		p.late = due.Earliest(p.late, u.next)
+		return
+	}
 	it := site.Item{Kind: site.Endpoint, Owner: name, Home: true}
 	for k, w := range p.pairs {
 		if k.here == name && w.far && !slices.Contains(it.To, k.site) {
@@ -230,10 +244,12 @@ func (p *presence) state(name string) {
 		if u.stated != nil {
 			p.out.Items = append(p.out.Items, it.Withdrawal())
 			p.remember(keyStated+name, nil)
-		}
-		if u.stated, u.to = nil, nil; !there {
+			u.next, u.late = p.now.Add(leastApart), true // who comes back at once does so under the same bound
+			p.late = due.Earliest(p.late, u.next)
+		} else if !there {
 			delete(p.users, name)
 		}
+		u.stated, u.to = nil, nil
 		return
 	}
 	if it.Doc = best.Append(nil); slices.Equal(it.Doc, u.stated) && slices.Equal(it.To, u.to) {
@@ -242,7 +258,7 @@ func (p *presence) state(name string) {
 	if u.stated == nil {
 		p.remember(keyStated+name, []byte{1})
 	}
-	u.stated, u.to = it.Doc, it.To
+	u.stated, u.to, u.next = it.Doc, it.To, p.now.Add(leastApart)
 	p.trouble.Count("stated")
 	p.out.Items = append(p.out.Items, it)
 }
@@ -295,6 +311,17 @@ func (p *presence) turn(now time.Time) {
 			p.showSite(now, o.component)
 		}
 	}
+	if due.Reached(now, p.late) {
+		p.late = time.Time{}
+		for _, name := range slices.Sorted(maps.Keys(p.users)) {
+			if u := p.users[name]; u.late && !now.Before(u.next) {
+				u.late = false
+				p.state(name)
+			} else if u.late {
+				p.late = due.Earliest(p.late, u.next)
+			}
+		}
+	}
 	if due.Reached(now, p.away) || due.Reached(now, p.asked) {
 		all := due.Reached(now, p.away)
 		for _, name := range slices.Sorted(maps.Keys(p.users)) {
@@ -312,7 +339,7 @@ func (p *presence) turn(now time.Time) {
 }
 
 func (p *presence) due() time.Time {
-	at := due.Earliest(p.away, p.asked)
+	at := due.Earliest(due.Earliest(p.away, p.asked), p.late)
 	for _, o := range p.down {
 		switch {
 		case !o.drawn:

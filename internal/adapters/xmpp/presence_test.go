@@ -89,3 +89,35 @@ func TestPresence(t *testing.T) {
 		t.Errorf("after the end of the subscription came %q", ship.got[seen:])
 	}
 }
+
+// A user who changes presence all the time is told of once in five seconds, with the newest; one with hundreds of contacts logs in
+// without a refusal.
+func TestPresenceThatFlaps(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	hq, ship := w.servers[1], w.servers[2]
+	w.Run(time.Minute)
+	w.subscribe(ship, hq, "anna", "bert")
+	before := w.adapters[1].Counts()["stated"]
+	for i := range 100 {
+		if i%3 == 0 {
+			hq.say("ship2.example", "<presence type='unavailable' from='%s' to='anna@ship2.example'/>", bert)
+		} else {
+			hq.present("ship2.example", bert, "anna@ship2.example", fmt.Sprintf("<status>number %d.</status>", i))
+		}
+		w.Run(200 * time.Millisecond)
+	}
+	hq.present("ship2.example", bert, "anna@ship2.example", "<status>the last</status>")
+	w.Run(time.Minute)
+	if stated := w.adapters[1].Counts()["stated"] - before; stated > 6 {
+		t.Errorf("in 20 s far sites were told %d times", stated)
+	}
+	ship.has(1, "the last")
+	for i := range 600 {
+		ship.present("hq.example", anna, fmt.Sprintf("user%d@hq.example", i), "")
+		ship.say("hq.example", "<presence type='probe' from='anna@ship2.example' to='user%d@hq.example'/>", i)
+	}
+	ship.has(600, "type='unavailable'", "/aldis' to='anna@ship2.example'", "user")
+	if n := w.adapters[2].Counts()["refused rate"]; n != 0 {
+		t.Errorf("%d presences of a login were refused", n)
+	}
+}

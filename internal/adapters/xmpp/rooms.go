@@ -59,6 +59,7 @@ type occupant struct {
 	code.Occupant
 	shown string    // nick as the occupants here see it
 	jids  []string  // of clients here, with their resources
+	since time.Time // the occupant entered here
 	until time.Time // a line came before the news of its sender: the occupant is forgotten then; zero: it is known
 	in    bool      // at the home: the far occupant was let in
 	seen  bool      // at the home: the listener has seen the occupant in this run
@@ -76,6 +77,7 @@ type past struct {
 const (
 	mostRooms   = 1000
 	mostMembers = 1000 // of one
+	mostOfOne   = 200  // rooms of other sites that one user here is in
 	mostLines   = 20
 	earlyFor    = 2 * time.Minute // for the news of who has said a line already
 	roomTopic   = "#"             // begins the topic of a line
@@ -91,6 +93,13 @@ func (r *rooms) get(id roomID) *room {
 		r.all[id] = m
 	}
 	return m
+}
+
+// drop forgets a room in which nobody is.
+func (r *rooms) drop(m *room) {
+	if len(m.members) == 0 && !m.ear {
+		delete(r.all, m.roomID)
+	}
 }
 
 // scope is how a site names a room to others.
@@ -256,6 +265,7 @@ func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
 	if m.home != r.cfg.ID && !m.used() {
 		m.sites = nil
 	}
+	r.drop(m)
 }
 
 // settle gives members their nicks; changed has changed otherwise, too.
@@ -307,7 +317,7 @@ func (r *rooms) sitesOf(m *room) {
 
 // lost drops all that a site has told.
 func (r *rooms) lost(now time.Time, id uint16) {
-	for _, m := range r.list() {
+	for _, m := range listed(r.all) {
 		for _, k := range m.sorted() {
 			if k.site == id {
 				r.leave(now, m, k, nil)
@@ -316,8 +326,9 @@ func (r *rooms) lost(now time.Time, id uint16) {
 	}
 }
 
-func (r *rooms) list() []*room {
-	return slices.SortedFunc(maps.Values(r.all), func(a, b *room) int {
+// listed are rooms in an order that is always the same.
+func listed(all map[roomID]*room) []*room {
+	return slices.SortedFunc(maps.Values(all), func(a, b *room) int {
 		return cmp.Or(cmp.Compare(a.home, b.home), cmp.Compare(a.name, b.name))
 	})
 }
@@ -325,13 +336,16 @@ func (r *rooms) list() []*room {
 // carry takes a line of an occupant here into custody for all sites that have somebody in the room.
 func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours) {
 	s.Kind, s.About, s.Ref, s.Ask, s.Markable = code.Chat, code.Nothing, code.Ref{}, false, false
-	s.Drop(code.ReplyTo, code.Fallback)
+	s.Drop(code.ReplyTo, code.Fallback, code.Nick)
 	m.keep(past{at: now, from: from, Message: *s})
 	to := r.others(m)
 	if len(to) == 0 {
 		return
 	}
 	r.trouble.Count("lines")
+	if o := m.members[member{r.cfg.ID, from}]; o != nil && o.Nick != "" && now.Before(o.since.Add(earlyFor)) {
+		s.Fields = append(s.Fields, code.Field{Tag: code.Nick, Text: o.Nick}) // the line may be there before the news of its sender
+	}
 	line := site.Message{Published: true, Topic: roomTopic + r.scope(m), From: from, Parts: []site.Part{{Data: s.Append(nil)}}}
 	if mine != nil && len(to) == 1 { // of several sites no single fate is the line's
 		line.Token, line.Lasting = tokenOfRoom|mine.token(0), true
@@ -358,8 +372,11 @@ func (m *room) keep(p past) {
 func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	scope, ok := strings.CutPrefix(f.Message.Topic, roomTopic)
 	id, ok2 := r.idOf(f.Site, scope)
-	m := r.get(id)
-	if !ok || !ok2 || m == nil {
+	var m *room
+	if ok && ok2 {
+		m = r.get(id)
+	}
+	if m == nil {
 		r.f.farTrouble(now, f, code.ErrMalformed)
 		return
 	}
@@ -375,8 +392,13 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	k := member{f.Site, f.Message.From}
 	o := m.members[k]
 	if o == nil && k.user != "" && len(m.members) < mostMembers {
-		o = r.enter(now, m, k, code.Occupant{Presence: code.Presence{Show: code.Available}}, now.Add(earlyFor))
+		is := code.Occupant{Presence: code.Presence{Show: code.Available}}
+		if nick, valid := resourceOf(s.Get(code.Nick)); valid && nick == s.Get(code.Nick) {
+			is.Nick = nick
+		}
+		o = r.enter(now, m, k, is, now.Add(earlyFor))
 	}
+	s.Drop(code.Nick)
 	r.trouble.Count("far_lines")
 	if m.home == r.cfg.ID {
 		r.sayAtHome(now, m, k, o, f, &s)
@@ -389,7 +411,7 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 func (r *rooms) turn(now time.Time) {
 	if due.Reached(now, r.away) {
 		r.away = time.Time{}
-		for _, m := range r.list() {
+		for _, m := range listed(r.all) {
 			for _, k := range m.sorted() {
 				if k.site == r.cfg.ID && m.home != r.cfg.ID && k != r.met(m) {
 					r.forgetHere(now, m, k, nil)
@@ -401,7 +423,7 @@ func (r *rooms) turn(now time.Time) {
 		return
 	}
 	r.early = time.Time{}
-	for _, m := range r.list() {
+	for _, m := range listed(r.all) {
 		for _, k := range m.sorted() {
 			if until := m.members[k].until; due.Reached(now, until) {
 				r.leave(now, m, k, nil)

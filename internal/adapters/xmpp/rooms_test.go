@@ -262,3 +262,44 @@ func TestRoom(t *testing.T) {
 		})
 	}
 }
+
+// Three sites, one of them without a link for an hour: ten nicks are taken at each of them meanwhile, and all say something. At the
+// end all have the same lines, each once, and call everybody the same.
+func TestRoomApart(t *testing.T) {
+	for seed := uint64(1); seed <= 3; seed++ {
+		w := newWorld(t, 3, "iridium-dialup", seed)
+		m := w.servers[1].room()
+		w.Run(time.Minute)
+		watch := []far{{w.servers[2], "watch@ship2.example/w", "watch2"}, {w.servers[3], "watch@ship3.example/w", "watch3"}}
+		watch[0].enter()
+		watch[1].enter()
+		m.enter("watch@hq.example/w", "watch1")
+		w.Run(2 * time.Minute)
+		w.Outage(w.Nodes[2], time.Hour)
+		for i := range 10 {
+			nick := fmt.Sprint("nick", i)
+			m.enter(fmt.Sprintf("user%d@hq.example/h", i), nick)
+			for id := uint16(2); id <= 3; id++ {
+				c := far{w.servers[id], fmt.Sprintf("user%d@ship%d.example/x", i, id), nick}
+				c.enter()
+				c.say(fmt.Sprint("l", i), fmt.Sprintf("ship%d says %d.", id, i))
+			}
+			m.say(fmt.Sprintf("user%d@hq.example/h", i), fmt.Sprint("h", i), fmt.Sprintf("<body>hq says %d.</body>", i))
+			w.Run(4 * time.Minute)
+		}
+		w.Run(time.Hour)
+		for i := range 10 {
+			for who, at := range map[string]string{"hq": "", "ship2": "-2", "ship3": "-3"} {
+				nick, text := fmt.Sprintf("nick%d%s", i, at), fmt.Sprintf("%s says %d.", who, i)
+				for _, c := range watch {
+					check.Equal(t, fmt.Sprint("seed ", seed, ": ", c.nick, " hears ", text), c.heard("<body>"+text), 1)
+					check.True(t, c.nick+" sees", c.heard("<presence from='"+room+"/"+nick+"'") > 0, nick)
+				}
+				check.Equal(t, fmt.Sprint("seed ", seed, ": the home hears ", text), m.heard("watch@hq.example/w", "<body>"+text), 1)
+				if m.jids[nick] == "" {
+					t.Errorf("seed %d: nobody at home is called %s", seed, nick)
+				}
+			}
+		}
+	}
+}

@@ -182,7 +182,7 @@ func (c *Config) Bearers() []Link { return append([]Link{c.Link}, c.More...) }
 // Files are those that Load has read.
 func (c *Config) Files() []string {
 	list := []string{c.File}
-	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.RosterFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile, c.Corpus.File} {
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.RosterFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile, c.Corpus.File, c.XMPP.SecretFile} {
 		if file != "" {
 			list = append(list, file)
 		}
