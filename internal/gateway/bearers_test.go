@@ -211,3 +211,39 @@ func TestSilenceOfOneBearer(t *testing.T) {
 		}
 	}
 }
+
+// A ship was away for half an hour while HQ said 36,000 messages to another: its first message is there at once, and it refuses nothing.
+func TestABusyShoreRunsAheadOfNobody(t *testing.T) {
+	for _, roster := range []bool{true, false} {
+		for seed := range seeds(20) {
+			w := world(t, 3, "iridium-certus-100", seed+1, func(c *sim.Config) { c.Roster = roster })
+			hq, away, other := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+			away.Site.Send(w, track(2, pipeHQ, 0, 20), 1)
+			hq.Site.Send(w, track(1, pipeHQ, 0, 20), 2)
+			w.Run(time.Minute)
+			w.Outage(away, 30*time.Minute)
+			n := 36_000
+			if seeds(20) == 1 { // it takes minutes: seal.TestCountersApart counts as far
+				n = 2_000
+			}
+			for i := range n {
+				m := track(1, pipeHQ, i, 12)
+				w.At(time.Duration(i)*30*time.Minute/time.Duration(n), func() { hq.Site.Send(w, m, other.ID) })
+			}
+			w.Run(30*time.Minute + time.Second)
+			check.True(t, "the other ship got them", len(other.Site.Got) > n-100, len(other.Site.Got))
+			before := len(hq.Site.Got)
+			sent := w.Now
+			away.Site.Send(w, track(2, pipeHQ, 1, 20), 1)
+			w.Run(20 * time.Second)
+			check.Equal(check.Fatal(t), "messages of the ship", len(hq.Site.Got)-before, 1)
+			took := hq.Site.Got[before].At.Sub(sent)
+			t.Logf("roster %v, seed %d: there after %v; %v", roster, seed+1, took, away.GW.Status(w.Now).Dropped)
+			check.True(t, "the first message within 3 s", took <= 3*time.Second, took)
+			w.Run(2 * time.Minute)
+			for _, s := range []string{"not_authentic", "too_old", "replay"} {
+				check.Equal(t, fmt.Sprintf("roster %v, seed %d: refused as %s", roster, seed+1, s), int(away.GW.Status(w.Now).Dropped[s]), 0)
+			}
+		}
+	}
+}
