@@ -13,6 +13,7 @@ import (
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/rules/calendar"
+	"aldis/internal/rules/mark"
 )
 
 // twoBearers is a world of two nodes or more with satellite and HF each; HF is the dearer of the two, so that messages go by satellite
@@ -245,5 +246,31 @@ func TestABusyShoreRunsAheadOfNobody(t *testing.T) {
 				check.Equal(t, fmt.Sprintf("roster %v, seed %d: refused as %s", roster, seed+1, s), int(away.GW.Status(w.Now).Dropped[s]), 0)
 			}
 		}
+	}
+}
+
+// A rule says which bearers a message may take: the long ones wait for the satellite, also through a restart, and the others go by HF.
+func TestARuleChoosesTheBearer(t *testing.T) {
+	for seed := range uint64(3) {
+		w := twoBearers(t, 2, "iridium-directip", seed+1, func(c *sim.Config) {
+			c.Configure = func(_ *sim.Node, g *gateway.Config) {
+				g.Bearer, g.Messages = "sat", []mark.Rule{{Least: 1000, Links: []string{"sat"}}}
+			}
+		})
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		w.Run(30 * time.Second)
+		w.Cut(0, ship, true)
+		short, long := track(2, pipeHQ, 1, 200), track(2, pipeHQ, 2, 3000)
+		long.From = peerID(77)
+		ship.Site.Send(w, short, 1)
+		ship.Site.Send(w, long, 1)
+		w.At(2*time.Minute, func() { w.Kill(ship, 3*time.Second) })
+		w.Run(10 * time.Minute)
+		check.Equal(check.Fatal(t), "messages over HF", len(hq.Site.Got), 1)
+		check.Equal(t, "octets of the one that came", len(hq.Site.Got[0].Payload.Parts[0].Data), 200)
+		w.Cut(0, ship, false)
+		w.Run(2 * time.Minute)
+		check.Equal(check.Fatal(t), "messages once the satellite is back", len(hq.Site.Got), 2)
+		check.Equal(t, "octets of the other", len(hq.Site.Got[1].Payload.Parts[0].Data), 3000)
 	}
 }
