@@ -114,6 +114,14 @@ func (fs *adapters) remark(rules []mark.Rule, m *site.Message) {
 	}
 }
 
+// reroute says again which bearers a message of the journal may take.
+func (fs *adapters) reroute(rules []mark.Rule, m *site.Message) {
+	if slices.ContainsFunc(rules, func(r mark.Rule) bool { return r.Links != nil }) {
+		s := fs.describe(m)
+		mark.Route(rules, m, &s)
+	}
+}
+
 // stepAdapter gives an adapter an event and sees to what it wants done.
 func (g *Gateway) stepAdapter(now time.Time, number site.Adapter, ev site.Event) {
 	f := g.adapters.of(number)

@@ -13,6 +13,7 @@ import (
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/rules/calendar"
+	"aldis/internal/rules/mark"
 )
 
 // twoBearers is a world of two nodes or more with satellite and HF each; HF is the dearer of the two, so that messages go by satellite
@@ -209,5 +210,67 @@ func TestSilenceOfOneBearer(t *testing.T) {
 			w.Run(20 * time.Minute)
 			once(t, w, hq.Site, 2, *up)
 		}
+	}
+}
+
+// A ship was away for half an hour while HQ said 36,000 messages to another: its first message is there at once, and it refuses nothing.
+func TestABusyShoreRunsAheadOfNobody(t *testing.T) {
+	for _, roster := range []bool{true, false} {
+		for seed := range seeds(20) {
+			w := world(t, 3, "iridium-certus-100", seed+1, func(c *sim.Config) { c.Roster = roster })
+			hq, away, other := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+			away.Site.Send(w, track(2, pipeHQ, 0, 20), 1)
+			hq.Site.Send(w, track(1, pipeHQ, 0, 20), 2)
+			w.Run(time.Minute)
+			w.Outage(away, 30*time.Minute)
+			n := 36_000
+			if seeds(20) == 1 { // it takes minutes: seal.TestCountersApart counts as far
+				n = 2_000
+			}
+			for i := range n {
+				m := track(1, pipeHQ, i, 12)
+				w.At(time.Duration(i)*30*time.Minute/time.Duration(n), func() { hq.Site.Send(w, m, other.ID) })
+			}
+			w.Run(30*time.Minute + time.Second)
+			check.True(t, "the other ship got them", len(other.Site.Got) > n-100, len(other.Site.Got))
+			before := len(hq.Site.Got)
+			sent := w.Now
+			away.Site.Send(w, track(2, pipeHQ, 1, 20), 1)
+			w.Run(20 * time.Second)
+			check.Equal(check.Fatal(t), "messages of the ship", len(hq.Site.Got)-before, 1)
+			took := hq.Site.Got[before].At.Sub(sent)
+			t.Logf("roster %v, seed %d: there after %v; %v", roster, seed+1, took, away.GW.Status(w.Now).Dropped)
+			check.True(t, "the first message within 3 s", took <= 3*time.Second, took)
+			w.Run(2 * time.Minute)
+			for _, s := range []string{"not_authentic", "too_old", "replay"} {
+				check.Equal(t, fmt.Sprintf("roster %v, seed %d: refused as %s", roster, seed+1, s), int(away.GW.Status(w.Now).Dropped[s]), 0)
+			}
+		}
+	}
+}
+
+// A rule says which bearers a message may take: the long ones wait for the satellite, also through a restart, and the others go by HF.
+func TestARuleChoosesTheBearer(t *testing.T) {
+	for seed := range uint64(3) {
+		w := twoBearers(t, 2, "iridium-directip", seed+1, func(c *sim.Config) {
+			c.Configure = func(_ *sim.Node, g *gateway.Config) {
+				g.Bearer, g.Messages = "sat", []mark.Rule{{Least: 1000, Links: []string{"sat"}}}
+			}
+		})
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		w.Run(30 * time.Second)
+		w.Cut(0, ship, true)
+		short, long := track(2, pipeHQ, 1, 200), track(2, pipeHQ, 2, 3000)
+		long.From = peerID(77)
+		ship.Site.Send(w, short, 1)
+		ship.Site.Send(w, long, 1)
+		w.At(2*time.Minute, func() { w.Kill(ship, 3*time.Second) })
+		w.Run(10 * time.Minute)
+		check.Equal(check.Fatal(t), "messages over HF", len(hq.Site.Got), 1)
+		check.Equal(t, "octets of the one that came", len(hq.Site.Got[0].Payload.Parts[0].Data), 200)
+		w.Cut(0, ship, false)
+		w.Run(2 * time.Minute)
+		check.Equal(check.Fatal(t), "messages once the satellite is back", len(hq.Site.Got), 2)
+		check.Equal(t, "octets of the other", len(hq.Site.Got[1].Payload.Parts[0].Data), 3000)
 	}
 }

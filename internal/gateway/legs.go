@@ -72,17 +72,21 @@ func dear(a, b *bearer) int {
 	return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(took(a), took(b)), cmp.Compare(a.index, b.index))
 }
 
-// best is the leg that a message to a peer should take now: the cheapest that is up. Where none is, it waits for the cheapest.
-func (w ways) best(p *peer) *leg {
+// best is the leg that a message to a peer should take now, nil: any message: of those that it may take the cheapest that is up. Where
+// none is, it waits for the cheapest.
+func (w ways) best(p *peer, m *mail.Message) *leg {
 	var best *leg
 	for _, l := range p.legs {
 		switch {
-		case l == nil:
+		case l == nil, m != nil && !m.Takes(l.Bearer.Name):
 		case best == nil, w.goes(l) && !w.goes(best):
 			best = l
 		case w.goes(l) == w.goes(best) && dear(l.bearer, best.bearer) < 0:
 			best = l
 		}
+	}
+	if best == nil { // no bearer of the rule reaches the peer
+		return w.best(p, nil)
 	}
 	return best
 }
@@ -93,7 +97,7 @@ func (w ways) way(now time.Time, p *peer, content *envelope.Message) (l *leg, be
 		return p.leg, false
 	}
 	m := mail.Message{Content: *content}
-	l = w.best(p)
+	l = w.best(p, &m)
 	behind = w.behind(p, l, m.Line(), math.MaxUint64)
 	if park := p.park(); l.together() && park != nil && (behind || !w.takes(now, l) || park.Box.Waiting(frame.Direct, frame.Bulk) > 0) {
 		return park, true
@@ -193,7 +197,7 @@ func (w ways) beside(peer uint16, but *bearer) (list []frame.Beside) {
 // tellsBy says whether a bearer tells a peer of this site's state: the one that its messages take, after what another has under way.
 func (w ways) tellsBy(peer uint16, b *bearer) bool {
 	p := w.g.byID[peer]
-	l := w.best(p)
+	l := w.best(p, nil)
 	return l.bearer == b && !w.behind(p, l, "", math.MaxUint64)
 }
 
@@ -221,73 +225,75 @@ func (w ways) handOver(now time.Time, p *peer) {
 	}
 	if p.behind {
 		w.feed(now, p)
-		best := w.best(p)
 		p.behind = false
 		for _, l := range p.legs {
-			if l != nil && l.Box.Line(func(e *mail.Entry) bool { return l != best || w.behind(p, l, e.Line(), e.Place()) }) {
+			if l != nil && l.Box.Line(func(e *mail.Entry) bool { return l != w.best(p, e.Message) || w.behind(p, l, e.Line(), e.Place()) }) {
 				p.behind = true
 			}
 		}
 	}
 }
 
-// feed gives a carrier that gives numbers at once what has waited elsewhere, as far as it has room.
+// feed gives carriers that give numbers at once what has waited elsewhere, as far as they have room.
 func (w ways) feed(now time.Time, p *peer) {
-	best, park := w.best(p), p.park()
-	if park == nil || !best.together() {
+	park := p.park()
+	if park == nil {
 		return
 	}
-	for w.takes(now, best) {
-		e := park.Box.Next(func(e *mail.Entry) bool { return !w.behind(p, best, e.Line(), e.Place()) })
-		if e == nil {
-			return
+	for _, to := range p.legs {
+		if to == nil || !to.together() {
+			continue
 		}
-		w.g.mail.TakeOff(e, best.Peer)
-		if !w.seat(now, best, e) {
-			e.Peer = park.Peer
-			w.seat(now, park, e)
-			return
+		next := func() *mail.Entry {
+			return park.Box.Next(func(e *mail.Entry) bool { return w.best(p, e.Message) == to && !w.behind(p, to, e.Line(), e.Place()) })
+		}
+		for e := next(); e != nil && w.takes(now, to); e = next() {
+			w.g.mail.TakeOff(e, to.Peer)
+			if !w.seat(now, to, e) {
+				e.Peer = park.Peer
+				w.seat(now, park, e)
+				return
+			}
 		}
 	}
 }
 
-// moveFrom moves what waits on a leg to the better one, and goes on there with what is under way on one that has failed.
+// moveFrom moves what waits on a leg to a better one, and goes on there with what is under way on one that has failed.
 func (w ways) moveFrom(now time.Time, p *peer, from *leg) {
 	waiting, underWay := from.Box.Movable()
-	best, moved, again := w.best(p), 0, 0
-	if best == from || len(waiting)+len(underWay) == 0 || !w.goes(best) {
-		return
-	}
-	if best.together() && !best.met() {
-		best.Handshake.Owe(now)
-		return
-	}
-	if !w.goes(from) {
-		for _, e := range underWay {
-			if e.Queue == mail.Group || slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && w.goes(l) && e.On(l.Peer) != nil }) {
-				continue // the engine goes on with it, or the other attempt
-			}
-			marks, rest := from.bearer.Handover(e.At.Queue).Rest(e)
-			if next := w.g.mail.Again(e, best.Peer, marks, rest); !w.seat(now, best, next) {
-				w.g.mail.Undo(next)
-				continue
-			}
-			again++
+	moved, again, to := 0, 0, from
+	for _, e := range underWay {
+		best := w.best(p, e.Message)
+		switch {
+		case w.goes(from), best == from, !w.goes(best), e.Queue == mail.Group:
+			continue // P_Mul goes on with it
+		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && w.goes(l) && e.On(l.Peer) != nil }):
+			continue // the other attempt goes on
+		case best.together() && !best.met():
+			best.Handshake.Owe(now)
+			continue
 		}
+		marks, rest := from.bearer.Handover(e.At.Queue).Rest(e)
+		if next := w.g.mail.Again(e, best.Peer, marks, rest); !w.seat(now, best, next) {
+			w.g.mail.Undo(next)
+			continue
+		}
+		again, to = again+1, best
 	}
-	if !best.together() {
-		for _, e := range waiting {
-			if e.On(best.Peer) != nil { // the attempt there goes on
-				w.g.mail.Drop(e)
-				continue
-			}
+	for _, e := range waiting {
+		best := w.best(p, e.Message)
+		switch {
+		case best == from, best.together(): // it is fed
+		case e.On(best.Peer) != nil: // the attempt there goes on
+			w.g.mail.Drop(e)
+		default:
 			w.g.mail.TakeOff(e, best.Peer)
 			w.seat(now, best, e)
-			moved++
+			moved, to = moved+1, best
 		}
 	}
 	if moved+again > 0 {
-		w.g.Note("info", "messages for a peer change their bearer", "peer", p.Name, "from", bearerName(from), "to", bearerName(best), "waiting", moved, "under_way", again)
+		w.g.Note("info", "messages for a peer change their bearer", "peer", p.Name, "from", bearerName(from), "to", bearerName(to), "waiting", moved, "under_way", again)
 	}
 }
 

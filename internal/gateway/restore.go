@@ -104,6 +104,9 @@ func (g *Gateway) resume(list []mail.Restored) {
 		if payload := g.mail.Content(r).Content.Payload; payload != nil && (r.At.Number == 0 || r.At.Queue == mail.Group) {
 			g.adapters.remark(g.cfg.Messages, payload)
 		}
+		if payload := g.mail.Content(r).Content.Payload; payload != nil {
+			g.adapters.reroute(g.cfg.Messages, payload)
+		}
 		g.keys.Rosters.Resume(p.ID, g.mail.Content(r).Content.Roster)
 		l := p.leg
 		if r.Bearer != "" && r.Bearer != l.Bearer.Name {

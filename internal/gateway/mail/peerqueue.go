@@ -83,6 +83,11 @@ func (m *Message) Twice() bool {
 
 var flash = site.Flash.Rank()
 
+// Takes says whether a message may take a bearer; state may take any.
+func (m *Message) Takes(bearer string) bool {
+	return m.Content.Payload == nil || m.Content.Payload.Takes(bearer)
+}
+
 // Urgent says whether it goes beyond the window.
 func (m *Message) Urgent() bool { return m.Rank() > routine }
 

@@ -1,7 +1,10 @@
 package seal
 
 import (
+	"cmp"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -90,5 +93,41 @@ func TestACounterForAllRunsAhead(t *testing.T) {
 	}
 	if s.Heard(2); s.Far(2) {
 		t.Error("far though it was heard")
+	}
+}
+
+// 256 ships, five datagrams a second to each, which arrive up to 1.1 s late: with a counter for each none is refused.
+func TestManyDestinationsAndJitter(t *testing.T) {
+	const ships, seconds = 256, 5
+	ids := []uint16{1}
+	for n := range uint16(ships) {
+		ids = append(ids, n+2)
+	}
+	s := NewSealer(ringOf(t, 1, epochOf(1, ids...)), 1, Incarnation{Number: 7})
+	s.Apart()
+	rng := rand.New(rand.NewPCG(25, 256))
+	type datagram struct {
+		at   float64
+		data []byte
+	}
+	for ship := range uint16(ships) {
+		var list []datagram
+		for i := range 5 * seconds {
+			data, err := s.Seal(nil, ship+2, i == 0, []byte("text"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, datagram{float64(i)/5 + 1.1*rng.Float64()*min(1, float64(i)), data})
+		}
+		slices.SortFunc(list, func(a, b datagram) int { return cmp.Compare(a.at, b.at) })
+		if ship%16 != 0 { // the keys of a ring take time
+			continue
+		}
+		o := NewOpener(ringOf(t, ship+2, epochOf(1, ids...)), ship+2, Incarnation{Number: 8}, map[uint16]PeerState{1: {}})
+		for _, d := range list {
+			if _, _, _, err := o.Open(d.data); err != nil {
+				t.Errorf("ship %d: %v", ship, err)
+			}
+		}
 	}
 }
