@@ -94,7 +94,7 @@ func TestFloorHostile(t *testing.T) {
 	check.Equal(t, "nobody comes", f.taken(now.Add(2*time.Minute), c), false)
 }
 
-// TestFloorGreedy: a member that takes turn after turn while this node waits is not heeded from the fourth full one on, for half an hour,
+// TestFloorGreedy: a member that takes turn after turn while this node waits is not heeded from the sixth full one on, for half an hour,
 // whether it numbers them or makes one longer. One that claims nothing, takes turns of a datagram, or lets this node speak between is.
 func TestFloorGreedy(t *testing.T) {
 	_, c := floorOf(t, 2)
@@ -107,10 +107,10 @@ func TestFloorGreedy(t *testing.T) {
 		speaks  int // this node, after so many of them; 0: never
 		refused int // the first that is not heeded; 0: none
 	}{
-		{name: "turn after turn", every: 45 * time.Second, left: 45 * time.Second, numbers: 1, waits: true, refused: 4},
-		{name: "a minute more each five seconds", every: 5 * time.Second, left: time.Minute, numbers: 1, waits: true, refused: 4},
-		{name: "one turn that never ends", every: 100 * time.Second, left: time.Minute, waits: true, refused: 4},
-		{name: "one long turn", every: 20 * time.Second, left: time.Minute, waits: true, refused: 16},
+		{name: "turn after turn", every: 45 * time.Second, left: 45 * time.Second, numbers: 1, waits: true, refused: fairTurns + 1},
+		{name: "a minute more each five seconds", every: 5 * time.Second, left: time.Minute, numbers: 1, waits: true, refused: fairTurns + 1},
+		{name: "one turn that never ends", every: 100 * time.Second, left: time.Minute, waits: true, refused: fairTurns + 1},
+		{name: "one long turn", every: 20 * time.Second, left: time.Minute, waits: true, refused: 26},
 		{name: "this node has nothing to say", every: 45 * time.Second, left: 45 * time.Second, numbers: 1},
 		{name: "this node speaks between", every: 45 * time.Second, left: 45 * time.Second, numbers: 1, waits: true, speaks: 3},
 		{name: "turns of a datagram", every: 5 * time.Second, left: 4 * time.Second, numbers: 1, waits: true},
@@ -118,7 +118,7 @@ func TestFloorGreedy(t *testing.T) {
 	} {
 		f, now, number := &floor{}, time.Unix(1_800_000_000, 0), uint8(0)
 		refused := 0
-		for n := 1; n <= 20; n++ {
+		for n := 1; n <= 30; n++ {
 			heeded, greedy := f.heeds(now, c, 3, TurnPDU{Source: 3, Number: number, Left: tt.left, More: true}, tt.waits)
 			if !heeded && refused == 0 {
 				refused = n
