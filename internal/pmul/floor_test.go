@@ -118,7 +118,7 @@ func TestFloorGreedy(t *testing.T) {
 	} {
 		f, now, number := &floor{}, time.Unix(1_800_000_000, 0), uint8(0)
 		refused := 0
-		for n := 1; n <= 30; n++ {
+		for n := 1; n <= max(20, tt.refused); n++ {
 			heeded, greedy := f.heeds(now, c, 3, TurnPDU{Source: 3, Number: number, Left: tt.left, More: true}, tt.waits)
 			if !heeded && refused == 0 {
 				refused = n
