@@ -6,13 +6,13 @@ SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 COMMIT   := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputils-ping e2fsprogs ethtool tcpdump tshark procps \
             openjdk-17-jdk-headless maven brotli zstd xz-utils chromium-headless-shell fonts-dejavu-core \
-            man-db mandoc zsh fish systemd openssh-client
+            man-db mandoc zsh fish systemd openssh-client prosody ejabberd
 
 # Tests make network namespaces and mounts: the test programs run as root, what compiles them does not.
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")
 
 .NOTPARALLEL:
-.PHONY: build deps peers tak-peers tak-hour demo docs packages release test test-long check vuln generate bench fuzz sizes measure transports clean
+.PHONY: build deps peers tak-peers xmpp-peers tak-hour demo docs packages release test test-long check vuln generate bench fuzz sizes measure transports clean
 .DEFAULT_GOAL := build
 
 build:
@@ -47,6 +47,11 @@ tak-peers: PACKAGES := python3-venv
 tak-peers: deps
 	@$(MAKE) -s -C field-tests/tak
 
+# slixmpp, likewise.
+xmpp-peers: PACKAGES := python3-venv
+xmpp-peers: deps
+	@$(MAKE) -s -C field-tests/xmpp
+
 # The acceptance of TAK with real processes on iridium-dialup, unaided TCP beside it: an hour of the real clock, mostly idle.
 tak-hour: deps build tak-peers
 	@$(GO) test -count 1 -tags long -timeout 2h -v -run TestTAKForAnHour $(ROOT) ./internal/lab/field
@@ -55,12 +60,12 @@ tak-hour: deps build tak-peers
 demo: deps build peers
 	$(SUDO) bin/gateway lab blue-game --unaided --html build/demo.html
 
-test: deps build peers tak-peers
+test: deps build peers tak-peers xmpp-peers
 	@GO="$(GO)" scripts/test
 
 # The long lab runs on top: half an hour and more. It builds the packages and puts them on a Debian 12 of its own.
 test-long: PACKAGES += git gcc-aarch64-linux-gnu libc6-dev-arm64-cross lintian rpm mmdebstrap systemd-container podman runc
-test-long: deps build peers tak-peers
+test-long: deps build peers tak-peers xmpp-peers
 	@GO="$(GO)" scripts/test long
 
 check: deps

@@ -11,7 +11,8 @@ import (
 
 // strangersRooms read octets of a link or a LAN: inputs that once found a new way through them are kept, and go test runs them.
 var strangersRooms = []string{"internal/jxta", "internal/edge/lan", "internal/link/compact", "internal/link/envelope", "internal/link/frame", "internal/link/segment",
-	"internal/link/roster", "internal/link/seal", "internal/link/elide", "internal/pmul", "internal/adapters/tak/code", "internal/adapters/tak/cot"}
+	"internal/link/roster", "internal/link/seal", "internal/link/elide", "internal/pmul", "internal/adapters/tak/code", "internal/adapters/tak/cot",
+	"internal/adapters/xmpp/code", "internal/adapters/xmpp/stanza"}
 
 // arithmetic are fuzz tests of these rooms that read no octets of a stranger (scripts/fuzz).
 var arithmetic = map[string]bool{"FuzzNormalize": true, "FuzzModel": true}

@@ -90,10 +90,15 @@ var Rooms = []Room{
 	{"adapters/tak/code", Pure, "adapters", false, "CoT events and positions of units as typed records for the link.", []string{"adapters/tak/cot"}},
 	{"adapters/tak/rule", Pure, "adapters", false, "Which CoT events cross, how precisely positions are sent, and what goes first.", []string{"adapters/tak/cot", "rules/filter", "site"}},
 	{"adapters/tak/track", Pure, "adapters", false, "Keeps the units of this and other sites, and decides when another site shows a unit too far from its true position.", []string{"adapters/tak/code", "adapters/tak/cot", "ground/due"}},
+	{"adapters/xmpp", Pure, "adapters", true, "Serves XMPP clients: a component of the LAN's own server for the users of other sites.", []string{
+		"adapters/xmpp/code", "adapters/xmpp/rule", "adapters/xmpp/stanza", "ground/due", "site"}},
+	{"adapters/xmpp/stanza", Pure, "adapters", false, "XMPP streams and stanzas: reads them within bounds, and writes them.", nil},
+	{"adapters/xmpp/code", Pure, "adapters", false, "Messages, outcomes and presence of XMPP as typed records for the link.", nil},
+	{"adapters/xmpp/rule", Pure, "adapters", false, "What of XMPP crosses, and what goes first.", []string{"rules/filter", "site"}},
 	{"adapters/corpusexchange", Pure, "adapters", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
 	{"adapters/interop", Pure, "adapters", false, "Passes positions and chat between the adapters of one gateway, by rule.", []string{
-		"adapters/tak", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "ground/due", "jxta", "jxtabridge",
-		"rules/filter", "rules/query", "site"}},
+		"adapters/tak", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "adapters/xmpp", "ground/due", "jxta",
+		"jxtabridge", "rules/filter", "rules/query", "site"}},
 
 	{"gateway/api", Words, "core", false, "What the gateway and the edges tell each other: events, outputs, records of the journal, rows of status.", []string{"link/probe", "rules/filter", "site"}},
 	{"gateway/mail/history", Pure, "core", false, "The history of each message of this site.", []string{"site"}},
@@ -121,6 +126,7 @@ var Rooms = []Room{
 	{"edge/lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"ground/due", "jxta", "jxtabridge", "site"}},
 	{"edge/lan/taklan", Edge, "edges", false, "Sockets towards TAK devices: streams and the multicast mesh, with bounds.", []string{"adapters/tak", "adapters/tak/cot", "edge/lan", "ground/due", "site"}},
 	{"edge/lan/takfiles", Edge, "edges", false, "Stores data packages and serves them to TAK devices: the Marti API over HTTP.", []string{"adapters/tak", "edge/atrest", "site"}},
+	{"edge/lan/xmpplan", Edge, "edges", false, "Connections to the XMPP server of the LAN, with bounds.", []string{"adapters/xmpp", "adapters/xmpp/stanza", "site"}},
 	{"edge/radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway/api"}},
 	{"edge/infile", Edge, "edges", false, "Reads files that an operator has named; accepts regular files only.", nil},
 	{"edge/journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: commits, check at the start, repair.", []string{
@@ -133,7 +139,7 @@ var Rooms = []Room{
 	{"edge/norm", Edge, "edges", false, "Runs libnorm in a confined child process, behind loopback addresses.", []string{"edge/norm/cell", "gateway/api", "link/elide"}},
 	{"edge/keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"edge/infile", "link/roster", "link/seal"}},
 	{"edge/config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
-		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "edge/infile", "edge/keyfile", "jxta", "link/compact",
+		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "adapters/xmpp/rule", "edge/infile", "edge/keyfile", "jxta", "link/compact",
 		"link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site"}},
 	{"edge/daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"edge/audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"edge/atrest", "edge/infile"}},
@@ -156,13 +162,14 @@ var Rooms = []Room{
 	{"operator/cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
 		"edge/config", "edge/infile", "link/compact", "link/profile", "operator/control/glance", "operator/manual"}},
 	{"operator/node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
-		"adapters/corpusexchange", "adapters/interop", "adapters/tak", "edge/atrest", "edge/audit", "edge/config", "edge/daemon",
-		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/takfiles", "edge/lan/taklan", "edge/norm", "edge/radio",
+		"adapters/corpusexchange", "adapters/interop", "adapters/tak", "adapters/xmpp", "edge/atrest", "edge/audit", "edge/config", "edge/daemon",
+		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/takfiles", "edge/lan/taklan", "edge/lan/xmpplan", "edge/norm", "edge/radio",
 		"edge/rights", "gateway", "gateway/api", "gateway/mail", "jxta", "jxtabridge", "link/compact", "link/elide",
 		"link/profile", "link/seal", "operator/cli", "operator/control", "operator/control/glance", "operator/control/spans",
 		"operator/logbook", "rules/filter", "site"}},
 	{"operator/commands", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
 		"adapters/corpusexchange", "adapters/interop", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule",
+		"adapters/xmpp", "adapters/xmpp/rule", "adapters/xmpp/stanza",
 		"edge/atrest", "edge/audit", "edge/config", "edge/infile", "edge/journal", "edge/journal/pages", "edge/keyfile",
 		"edge/rights", "gateway", "gateway/api", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance",

@@ -114,6 +114,14 @@ func (fs *adapters) remark(rules []mark.Rule, m *site.Message) {
 	}
 }
 
+// reroute says again which bearers a message of the journal may take.
+func (fs *adapters) reroute(rules []mark.Rule, m *site.Message) {
+	if slices.ContainsFunc(rules, func(r mark.Rule) bool { return r.Links != nil }) {
+		s := fs.describe(m)
+		mark.Route(rules, m, &s)
+	}
+}
+
 // stepAdapter gives an adapter an event and sees to what it wants done.
 func (g *Gateway) stepAdapter(now time.Time, number site.Adapter, ev site.Event) {
 	f := g.adapters.of(number)
@@ -174,17 +182,17 @@ func memoryRecord(number site.Adapter, m site.Memory) (bucket string, key, value
 
 // carry takes a message of this site into custody for those sites that the rules let it go to.
 func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Message) {
-	refuse := func(siteID uint16) {
+	refuse := func(siteID uint16, how site.Ending) {
 		if p := g.byID[siteID]; p != nil {
 			p.Counts.Refused++
 		}
-		g.adapters.ended(m, true)
+		g.adapters.ended(m, how)
 	}
 	if d := &g.adapters.drain; d.on { // its sender hears of it as of a queue that is full
 		for _, siteID := range sites {
 			if g.byID[siteID] != nil {
 				d.refused++
-				refuse(siteID)
+				refuse(siteID, site.Refused)
 			}
 		}
 		return
@@ -196,30 +204,27 @@ func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Messa
 			sites = slices.DeleteFunc(slices.Clone(sites), func(siteID uint16) bool {
 				stays := !g.crossing.carries(now, site.Out, siteID, s)
 				if stays {
-					refuse(siteID)
+					refuse(siteID, site.Forbidden)
 				}
 				return stays
 			})
 		}
 	}
-	for _, b := range g.bearers {
-		var to []*mail.Peer
-		for _, siteID := range sites {
-			if p := g.byID[siteID]; p != nil && p.bearer == b {
-				to = append(to, p.Peer)
-			}
+	var to []*peer
+	for _, siteID := range sites {
+		if p := g.byID[siteID]; p != nil {
+			to = append(to, p)
 		}
-		if len(to) == 0 {
-			continue
-		}
-		refused := b.Carrier().Accept(now, to, envelope.Message{Payload: m}, mail.Payload)
-		g.orders.heed(now)
-		for _, p := range to {
-			if slices.Contains(refused, p) {
-				refuse(p.ID)
-			} else {
-				p.Counts.Accepted++
-			}
+	}
+	if len(to) == 0 {
+		return
+	}
+	refused := g.ways.accept(now, to, envelope.Message{Payload: m}, mail.Payload)
+	for _, p := range to {
+		if slices.Contains(refused, p) {
+			refuse(p.ID, site.Refused)
+		} else {
+			p.Counts.Accepted++
 		}
 	}
 }
@@ -250,10 +255,26 @@ func (g *Gateway) siteLost(now time.Time, siteID uint16) {
 	}
 }
 
+// tellReach tells every adapter that the link to a site is down, or up again.
+func tellReach(g *Gateway, now time.Time, p *peer, down bool) {
+	var since time.Time // when it was last heard, on whatever bearer
+	for _, l := range p.legs {
+		if l != nil {
+			since = due.Latest(since, l.LastHeard)
+		}
+	}
+	if since.IsZero() {
+		since = now
+	}
+	for _, f := range g.adapters.list {
+		g.stepAdapter(now, f.number, site.Reach{Site: p.ID, Down: down, Since: since})
+	}
+}
+
 // ended notes that a message has reached its site, or never will.
-func (fs *adapters) ended(m *site.Message, refused bool) {
+func (fs *adapters) ended(m *site.Message, how site.Ending) {
 	if m != nil && m.Token != 0 {
-		fs.fates = append(fs.fates, fateOf{m.Adapter, site.Fate{Token: m.Token, Refused: refused}})
+		fs.fates = append(fs.fates, fateOf{m.Adapter, site.Fate{Token: m.Token, Ending: how}})
 	}
 }
 

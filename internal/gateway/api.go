@@ -3,7 +3,6 @@ package gateway
 import (
 	"time"
 
-	"aldis/internal/gateway/api"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/roster"
 	"aldis/internal/rules/calendar"
@@ -39,6 +38,3 @@ func (NewRules) GatewayEvent() {}
 
 // GatewayEvent marks NewLink as an event of the gateway.
 func (NewLink) GatewayEvent() {}
-
-// Norm puts a carrier's order to libnorm into the Output of this Step.
-func (g *Gateway) Norm(order api.NormCommand) { g.out.Norm = append(g.out.Norm, order) }

@@ -11,6 +11,7 @@ import (
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
 
 // Trust is keys of single nodes, in the place of Config.Key.
@@ -22,18 +23,19 @@ const ForgetMost = seal.ForgetMost
 // RefusesDatagrams says whether a reason of Status.Dropped is one for which a datagram of the link is not taken.
 func RefusesDatagrams(reason string) bool { return keys.Refuses(reason) }
 
-// newKeys are the keys of a node that has these peers.
-func newKeys(cfg *Config, services keys.Services, peers []*mail.Peer) *keys.Keys {
-	mul := cfg.Profile.Transport == profile.PMul
+// newKeys are the keys of a node on a bearer that reaches these peers. of has the same rosters; nil: it is the first bearer.
+func newKeys(cfg *Config, b BearerConfig, of *keys.Keys, services keys.Services, peers []*mail.Peer) *keys.Keys {
+	mul := b.Profile.Transport == profile.PMul
 	return keys.New(keys.Config{
 		ID: cfg.ID, Name: cfg.Name, Incarnation: cfg.Incarnation, Key: cfg.Key, Trust: cfg.Trust, Services: services,
-		Forward: !mul, Shared: mul && cfg.Group.IsValid(),
-		AckDelay: cfg.Profile.AckDelay, ProbeInterval: cfg.Profile.ProbeInterval, RoundTrip: carriage.TimingOf(cfg.Profile, cfg.Shore).RoundTrip,
+		Bearer: seal.BearerNumber(b.Name), Of: of, Apart: !(mul && b.Group.IsValid()),
+		Forward: !mul, Shared: mul && b.Group.IsValid(),
+		AckDelay: b.Profile.AckDelay, ProbeInterval: b.Profile.ProbeInterval, RoundTrip: carriage.TimingOf(b.Profile, b.Shore).RoundTrip,
 	}, peers)
 }
 
 // answer does what a datagram asks for that does not count.
-func (g *Gateway) answer(now time.Time, p *peer, o *keys.Opened) {
+func (g *Gateway) answer(now time.Time, p *leg, o *keys.Opened) {
 	if o.Hello != nil {
 		p.Counts.DatagramsReceived++
 		p.Ledger.Head(mail.Received, o.Info.Long)
@@ -57,7 +59,7 @@ func (g *Gateway) answer(now time.Time, p *peer, o *keys.Opened) {
 		p.Handshake.Owe(o.Owe)
 	}
 	if o.Greet != nil {
-		hello := g.Hello(now, p.Peer)
+		hello := p.bearer.road.Hello(now, p.Peer)
 		o.Greet.Apply(&hello)
 		p.Link.Greet(now, o.Greet.Addr, hello)
 	}
@@ -75,14 +77,21 @@ func (g *Gateway) forget(now time.Time, ev api.Forget) {
 
 // estrange makes a stranger of a peer; false: that was done too often in this run.
 func (g *Gateway) estrange(now time.Time, p *peer, anyStart bool) bool {
-	if !g.keys.Forget(p.ID, anyStart) {
-		return false
+	for _, l := range p.legs {
+		if l == nil {
+			continue
+		}
+		if !l.bearer.keys.Forget(p.ID, anyStart) {
+			return false
+		}
+		l.Paths.Forget()
+		l.Link.RecordPaths()
+		l.LastHeard = time.Time{}
+		l.Handshake.KnowsUs = false
+		if l == p.leg || l.Handshake.Store != 0 {
+			l.Handshake.Owe(now)
+		}
 	}
-	p.Paths.Forget()
-	p.Link.RecordPaths()
-	p.LastHeard = time.Time{}
-	p.Handshake.KnowsUs = false
-	p.Handshake.Owe(now)
 	return true
 }
 
@@ -93,26 +102,33 @@ func (g *Gateway) part(now time.Time) {
 		if p.Gone == !named {
 			continue
 		}
-		p.Gone = !named
-		if named {
-			p.Handshake.Owe(now)
-			continue
-		}
-		for _, c := range p.bearer.Channels {
-			c.Gone(now, p.Peer)
-		}
-		for _, c := range p.bearer.Carriers {
-			for _, e := range c.NewStore(p.Peer) {
-				if payload := e.Content.Payload; payload != nil {
-					p.Counts.Cancelled++
-					g.adapters.ended(payload, true)
-				} else {
-					p.ends.back(now, e.Content.Lost)
+		for _, l := range p.legs {
+			if l == nil {
+				continue
+			}
+			if l.Gone = !named; named {
+				l.Handshake.Owe(now)
+				continue
+			}
+			for _, c := range l.bearer.Channels {
+				c.Gone(now, l.Peer)
+			}
+			for _, c := range l.bearer.Carriers {
+				for _, e := range c.NewStore(l.Peer) {
+					if payload := e.Content.Payload; payload != nil {
+						p.Counts.Cancelled++
+						g.adapters.ended(payload, site.Cancelled)
+					} else {
+						p.ends.back(now, e.Content.Lost)
+					}
 				}
 			}
+			g.RecordPeer(l.Peer)
+		}
+		if named {
+			continue
 		}
 		g.replica.Forget(p.ID)
-		g.RecordPeer(p.Peer)
 		p.far.clear()
 		g.siteLost(now, p.ID)
 		g.Note("warn", "the roster no longer names a peer; the gateway refuses its datagrams and the messages that waited for it", "peer", p.Name, "id", p.ID)
@@ -122,7 +138,11 @@ func (g *Gateway) part(now time.Time) {
 // tellRosters tells peers the rosters that they lack.
 func (g *Gateway) tellRosters(now time.Time) {
 	for _, b := range g.bearers {
-		for _, t := range g.keys.Rosters.Tell(now, func(p *mail.Peer) bool { return g.byID[p.ID].bearer == b }) {
+		to := func(m *mail.Peer) bool { return g.ways.best(g.byID[m.ID], nil).bearer == b }
+		for _, t := range g.keys.Rosters.Tell(now, to) {
+			for i, m := range t.To {
+				t.To[i] = g.byID[m.ID].legs[b.index].Peer
+			}
 			g.keys.Rosters.Refused(now, t, b.Carrier().Accept(now, t.To, envelope.Message{Roster: t.Octets}, mail.Key))
 		}
 	}

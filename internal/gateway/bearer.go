@@ -1,34 +1,222 @@
 package gateway
 
 import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/carriage"
+	"aldis/internal/gateway/keys"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
 	"aldis/internal/link/probe"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
+
+// BearerConfig is a way over the air. Config has the first.
+type BearerConfig struct {
+	Name      string // the same at both ends; of the first it may be ""
+	Profile   profile.Profile
+	Shore     bool // as Config.Shore
+	Keepalive time.Duration
+	Group     netip.AddrPort
+	Price     float64                   // of 1,000 IP octets; 0: nothing where the tariff does not grow with octets, else UsualPrice
+	Peers     map[uint16]netip.AddrPort // whom it reaches, and where; invalid: learned
+}
+
+// UsualPrice is what 1,000 octets cost where the bill grows with them and the configuration does not say how much.
+const UsualPrice = 1.0
+
+// MostBearers is how many a gateway has at the most.
+const MostBearers = 8
 
 // bearer is a way over the air, and what the gateway keeps of it for its operator.
 type bearer struct {
 	*carriage.Bearer
+	road       road
+	name       mail.Bearer
+	index      int // in the list of bearers
+	shore      bool
+	price      float64 // of 1,000 IP octets
+	keys       *keys.Keys
 	billed     billed
 	linkProbes *linkProbes
+	silence    *silence // of this bearer alone; it is quiet with the gateway's too
 }
 
-// newBearer makes the bearer that reaches these peers.
-func (g *Gateway) newBearer(peers []*mail.Peer, records []api.Record) (*bearer, error) {
+// bearersOf lists the bearers of a configuration, the first first.
+func (cfg *Config) bearersOf() []BearerConfig {
+	first := BearerConfig{Name: cfg.Bearer, Profile: cfg.Profile, Shore: cfg.Shore, Keepalive: cfg.Keepalive, Group: cfg.Group, Price: cfg.Price, Peers: map[uint16]netip.AddrPort{}}
+	for _, p := range cfg.Peers {
+		first.Peers[p.ID] = p.Addr
+	}
+	return append([]BearerConfig{first}, cfg.More...)
+}
+
+// checkBearers says what is wrong with a list of bearers.
+func checkBearers(list []BearerConfig) error {
+	if len(list) > MostBearers {
+		return fmt.Errorf("gateway: %d bearers, at most %d", len(list), MostBearers)
+	}
+	marks := map[uint8]string{}
+	for i, b := range list {
+		other, known := marks[seal.BearerMark(b.Name)]
+		switch {
+		case i > 0 && b.Name == "", strings.Contains(b.Name, onBearer):
+			return fmt.Errorf("gateway: %q is no name of a bearer", b.Name)
+		case known:
+			return fmt.Errorf("gateway: the bearers %q and %q are called alike on the link: give one another name", other, b.Name)
+		}
+		marks[seal.BearerMark(b.Name)] = b.Name
+	}
+	return nil
+}
+
+// newBearer is a bearer that reaches nobody yet; index is its place in the list.
+func newBearer(g *Gateway, cfg BearerConfig, index int) *bearer {
+	b := &bearer{name: mail.Bearer{Name: cfg.Name, Mark: seal.BearerMark(cfg.Name)}, index: index, shore: cfg.Shore, price: cfg.Price, billed: billed{Bill: cfg.Profile.Bill}}
+	if b.price == 0 && !cfg.Profile.Free() {
+		b.price = UsualPrice
+	}
+	b.road = road{g, g, b}
+	b.silence = &silence{name: cfg.Name, all: &g.silence}
+	return b
+}
+
+// reach makes the carriers of a bearer to some of the peers. records are those of its own in the journal.
+func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
+	g := b.road.g
+	var reached []*mail.Peer
+	for _, p := range g.peers {
+		l := p.leg
+		if addr, ok := cfg.Peers[p.ID]; b.index > 0 && ok {
+			l = &leg{Peer: mail.NewPeer(p.ID, p.Name, addr, b.road, cfg.Profile.Transport == profile.PMul), of: p}
+			l.Counts = p.Counts
+		} else if b.index > 0 {
+			p.legs = append(p.legs, nil)
+			continue
+		}
+		l.bearer, l.Bearer = b, b.name
+		p.legs = append(p.legs, l)
+		reached = append(reached, l.Peer)
+	}
+	b.keys = newKeys(&g.cfg, cfg, g.keys, b.road, reached)
+	if g.keys == nil {
+		g.keys = b.keys
+	}
+	many := len(g.cfg.More) > 0
+	var beside func(uint16) []frame.Beside
+	if many {
+		beside = func(peer uint16) []frame.Beside { return g.ways.beside(peer, b) }
+	}
 	made, err := carriage.New(carriage.Config{
 		Common: mail.Common{
-			Self: g.cfg.ID, Peers: peers, Services: g, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain,
-			Group: g.cfg.Group, Proofs: g.keys.ProofsMost(), Behind: g.keys.Rosters.MayLack,
+			Self: g.cfg.ID, Peers: reached, Services: b.road, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain,
+			Group: cfg.Group, Proofs: b.keys.ProofsMost(), Behind: b.keys.Rosters.MayLack, Tells: func(peer uint16) bool { return !many || g.ways.tellsBy(peer, b) },
 		},
-		Profile: g.cfg.Profile, Incarnation: g.cfg.Incarnation.Number, Shore: g.cfg.Shore, Keepalive: g.cfg.Keepalive, Rand: g.cfg.Rand,
-		Lacks: g.keys.Lacks, Proven: g.keys.Proofs, Records: records, Holds: g.orders.takes,
+		Profile: cfg.Profile, Incarnation: g.cfg.Incarnation.Number, Shore: cfg.Shore, Keepalive: cfg.Keepalive, Rand: g.cfg.Rand, Late: b.index > 0, Hasty: many,
+		Lacks: b.keys.Lacks, Far: b.keys.Far, Beside: beside, Proven: b.keys.Proofs, Records: records, Holds: g.orders.takes,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b := &bearer{Bearer: made, billed: billed{Bill: g.cfg.Profile.Bill}}
-	b.linkProbes = &linkProbes{b: b, services: g, quiet: g.silence.quiet, peers: func() []*peer { return g.peers },
-		shore: g.cfg.Shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
-	return b, nil
+	b.Bearer = made
+	b.linkProbes = &linkProbes{b: b, services: b.road, quiet: b.silence.quiet, peers: func() []*peer { return g.peers },
+		shore: cfg.Shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
+	return nil
+}
+
+// onBearer stands before the name of a bearer in the buckets of the journal that are its own: what the first bearer has is in the bucket
+// itself.
+const onBearer = "@"
+
+// bucketFirst of the journal has the name of the bearer whose records are in the buckets without a name.
+const bucketFirst = "bearer"
+
+// restoreFirst takes the name that the first bearer had in the last run.
+func (cfg *Config) restoreFirst(name string) error {
+	if slices.ContainsFunc(cfg.More, func(b BearerConfig) bool { return b.Name == name }) {
+		return fmt.Errorf("gateway: bearer %q was the first of the configuration until now: write it before the others again", name)
+	}
+	return nil
+}
+
+// core is what the carriers of all bearers have from the gateway.
+type core interface {
+	log
+	RecordPeer(p *mail.Peer)
+	Drop(reason string)
+	Open(now time.Time, p *mail.Peer, at mail.TransmissionID, body []byte) error
+	OpenSlice(now time.Time, p *mail.Peer, at mail.TransmissionID, body []byte) error
+	Unread(now time.Time, from *mail.Peer, at mail.TransmissionID)
+	Gone(now time.Time, to *mail.Peer, at mail.TransmissionID)
+	TellFates(now time.Time)
+	Texts(to ...*mail.Peer) *envelope.Texts
+	News(now time.Time, p *mail.Peer, items []site.Item) (envelope.Message, []site.Item)
+}
+
+// road is the gateway as what belongs to a bearer sees it (mail.Services).
+type road struct {
+	core
+	g *Gateway
+	b *bearer
+}
+
+// Record changes the journal, with all else of this Step, in a bucket of the bearer's own.
+func (r road) Record(bucket string, key, value []byte) {
+	if r.b.index > 0 {
+		bucket += onBearer + r.b.name.Name
+	}
+	r.g.Record(bucket, key, value)
+}
+
+// Hello is what a HELLO to a peer says now.
+func (r road) Hello(now time.Time, p *mail.Peer) frame.Hello {
+	h := frame.Hello{Store: r.g.cfg.Store, Stream: p.Handshake.Stream, Digest: r.g.replica.Digest(now, p.ID), Model: modelOf(),
+		Forgot: p.Handshake.Forgot & 0x7f, Corpus: r.g.cfg.Corpus.Name()}
+	r.b.keys.Hello(p, &h)
+	p.Link.Hello(&h)
+	for _, c := range r.b.Channels {
+		c.Hello(p, &h)
+	}
+	return h
+}
+
+// Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says, or the roster
+// does not name the peer.
+func (r road) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
+	if p := r.g.byID[to]; p != nil && p.legs[r.b.index] != nil {
+		r.b.keys.Silent(to, p.legs[r.b.index].Link.Listening())
+	}
+	return r.b.keys.Seal(to, long, frames)
+}
+
+// Send puts a datagram on the air.
+func (r road) Send(to netip.AddrPort, data []byte) {
+	r.b.billed.sent(r.g.silence.wall(r.g.now), r.g.ways.siteAt(r.b.index, to), len(data))
+	r.g.out.Datagrams = append(r.g.out.Datagrams, api.Datagram{Bearer: r.b.index, Addr: to, Data: data})
+}
+
+// Norm is an order to the child that runs libnorm, which serves the first bearer. On others long messages go in segments.
+func (r road) Norm(order api.NormCommand) {
+	if r.b.index == 0 {
+		r.g.out.Norm = append(r.g.out.Norm, order)
+	}
+}
+
+// split parts the journal's records by bearer: those of the first, and of all, under "".
+func split(records []api.Record) map[string][]api.Record {
+	parts := map[string][]api.Record{}
+	for _, r := range records {
+		bucket, name, _ := strings.Cut(r.Bucket, onBearer)
+		r.Bucket = bucket
+		parts[name] = append(parts[name], r)
+	}
+	return parts
 }

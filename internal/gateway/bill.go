@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"maps"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -157,14 +156,11 @@ func (m *months) restore(key, value []byte) error {
 	return nil
 }
 
-// siteAt is the peer at an address; 0: none is known there.
-func siteAt(peers []*peer, at netip.AddrPort) uint16 {
-	for _, p := range peers {
-		if p.Addr == at {
-			return p.ID
-		}
+// recordBills writes what has changed of the accounts of all bearers.
+func (g *Gateway) recordBills() {
+	for _, b := range g.bearers {
+		b.billed.months.record(b.road)
 	}
-	return 0
 }
 
 // last is the accounts of the last months, the newest first, at most so many. name is that of a site.

@@ -19,7 +19,7 @@ const (
 )
 
 // measured is what is known of the link to a peer.
-func measured(p *peer, shore bool) (m api.LinkMeasured) {
+func measured(p *leg, shore bool) (m api.LinkMeasured) {
 	pr := &p.bearer.Profile
 	air, _ := p.Link.Air()
 	m.RateBps, m.PaceBps, m.Since = air.Gauge.Measured()
@@ -56,7 +56,7 @@ type differs struct {
 const looksEvery = 5 * time.Second
 
 // check says what has changed.
-func (d *differs) check(now time.Time, p *peer, shore bool) (notes site.Notes) {
+func (d *differs) check(now time.Time, p *leg, shore bool) (notes site.Notes) {
 	if now.Before(d.next) {
 		return nil
 	}
@@ -72,9 +72,9 @@ func (d *differs) check(now time.Time, p *peer, shore bool) (notes site.Notes) {
 		switch is, was := slices.Contains(m.Differs, what), slices.Contains(d.said, what); {
 		case is && !was:
 			notes.Note("warn", "a link does not match its profile",
-				append([]any{"peer", p.Name, "profile", p.bearer.Profile.Name, "in", what}, found(m, what, p, shore)...)...)
+				append(p.named(), append([]any{"profile", p.bearer.Profile.Name, "in", what}, found(m, what, p, shore)...)...)...)
 		case was && !is:
-			notes.Note("info", "a link matches its profile again", "peer", p.Name, "in", what)
+			notes.Note("info", "a link matches its profile again", append(p.named(), "in", what)...)
 		}
 	}
 	d.said = m.Differs
@@ -82,7 +82,7 @@ func (d *differs) check(now time.Time, p *peer, shore bool) (notes site.Notes) {
 }
 
 // found is what was measured beside what the profile says.
-func found(m api.LinkMeasured, what string, p *peer, shore bool) []any {
+func found(m api.LinkMeasured, what string, p *leg, shore bool) []any {
 	pr := &p.bearer.Profile
 	switch what {
 	case api.DiffersRate:

@@ -8,7 +8,7 @@
 // One Step covers the path from lan or radio to the journal. The loop (internal/edge/daemon) commits the records, and then
 // sends.
 //
-// A gateway has a list of bearers (ways over the air), today of length one. A bearer has carriers, of which the first
+// A gateway has a list of bearers (ways over the air). A peer has a leg on each bearer that reaches it. A bearer has carriers, of which the first
 // takes new messages; package internal/gateway/carriage makes them. Package internal/gateway/mail holds every message, whichever carrier moves it:
 // docs/decisions/bearers.md.
 //
@@ -25,6 +25,7 @@
 //   - api.go: events and outputs
 //   - gateway.go: New and Step
 //   - bearer.go: ways over the air
+//   - legs.go: which of them a message takes, and what becomes of it when that fails
 //   - adapters.go: protocol adapters, and where they exchange traffic
 //   - receive.go: what arrives from the link
 //

@@ -63,9 +63,12 @@ type Config struct {
 	SinceLast time.Duration
 	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
 	// Invalid: every peer gets a copy.
-	Group netip.AddrPort
-	Rand  *rand.Rand     // of P_Mul's random delays
-	Rules []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
+	Group  netip.AddrPort
+	Bearer string         // name of the bearer that Profile, Shore, Keepalive and Group are of; "": it has none
+	Price  float64        // of that bearer (BearerConfig.Price)
+	More   []BearerConfig // other bearers
+	Rand   *rand.Rand     // of P_Mul's random delays
+	Rules  []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
 	// Corpus is what the network has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.
 	Corpus *compact.NetworkCorpus
 	// Filter is what may cross; nil has no rules. The bridge has the same one, for what local peers may offer each other.
@@ -99,6 +102,7 @@ type Gateway struct {
 	peers     []*peer // by id
 	byID      map[uint16]*peer
 	bearers   []*bearer
+	ways      ways
 	now       time.Time // of this Step
 	silence   silence
 	crossing  crossing
@@ -126,45 +130,56 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.network.Network = cfg.Corpus
-	g.mail = mail.NewStore(g, cfg.Incarnation.Number, cfg.MaxWaiting, g.ended)
+	g.ways = ways{g}
+	ways, parts := cfg.bearersOf(), split(restore)
+	if err := checkBearers(ways); err != nil {
+		return nil, err
+	}
+	for i, way := range ways {
+		g.bearers = append(g.bearers, newBearer(g, way, i))
+	}
+	g.mail = mail.NewStore(g.bearers[0].road, cfg.Incarnation.Number, cfg.MaxWaiting, g.ended)
+	g.mail.Elsewhere = g.ways.elsewhere
 	g.orders = orders{store: g.mail, services: g, adapters: &g.adapters,
-		carrier: func(peer uint16) mail.Orders { return g.byID[peer].bearer.Carrier().Orders() }}
+		carrier: func(m *mail.Peer) mail.Orders { return g.ways.legOf(m).bearer.Carrier().Orders() }}
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
 			return nil, fmt.Errorf("gateway: peer id %d is not unique in the network", pc.ID)
 		}
-		p := newPeer(pc, g, &g.mail.Lives, cfg.Profile.Transport == profile.PMul)
+		p := newPeer(pc, g.bearers[0], &g.mail.Lives, cfg.Profile.Transport == profile.PMul)
 		g.byID[pc.ID] = p
 		g.peers = append(g.peers, p)
 	}
 	slices.SortFunc(g.peers, func(a, b *peer) int { return int(a.ID) - int(b.ID) })
-	ids, reached := make([]uint16, len(g.peers)), make([]*mail.Peer, len(g.peers))
+	ids := make([]uint16, len(g.peers))
 	for i, p := range g.peers {
-		ids[i], reached[i] = p.ID, p.Peer
+		ids[i] = p.ID
 	}
 	g.replica = replica.New(ids)
 	g.crossing = crossing{filter: cfg.Filter, adapters: &g.adapters, replica: g.replica, log: g, sites: slices.Clone(ids)}
-	g.keys = newKeys(&g.cfg, g, reached)
-	if err := g.adapters.start(cfg, restore); err != nil {
+	if err := g.adapters.start(cfg, parts[""]); err != nil {
 		return nil, err
 	}
-	b, err := g.newBearer(reached, restore)
+	parts[cfg.Bearer] = parts[""]
+	for i, b := range g.bearers {
+		if err := b.reach(ways[i], parts[b.name.Name]); err != nil {
+			return nil, err
+		}
+	}
+	g.roll.left = leftBehind(parts[""], g.byID)
+	states, err := g.restore(parts)
 	if err != nil {
 		return nil, err
 	}
-	g.bearers = []*bearer{b}
-	for _, p := range g.peers {
-		p.bearer = b
-	}
-	g.roll.left = leftBehind(restore, g.byID)
-	states, err := g.restore(restore)
-	if err != nil {
-		return nil, err
+	if first := parts[""]; cfg.Bearer != "" && !slices.ContainsFunc(first, func(r api.Record) bool { return r.Bucket == bucketFirst && string(r.Value) == cfg.Bearer }) {
+		g.Record(bucketFirst, []byte("first"), []byte(cfg.Bearer))
 	}
 	g.restored.records = g.out.Records
 	g.silence.fixed = cfg.Silent
-	if err := g.keys.Begin(states); err != nil {
-		return nil, fmt.Errorf("gateway: %w", err)
+	for i, b := range g.bearers {
+		if err := b.keys.Begin(states[i]); err != nil {
+			return nil, fmt.Errorf("gateway: %w", err)
+		}
 	}
 	return g, nil
 }
@@ -189,12 +204,14 @@ func AskAfter(p profile.Profile) time.Duration {
 func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.out, g.link.touched, g.now = &out, false, now
 	if by := g.link.late(now, ev); by > 0 {
-		for _, p := range g.peers {
-			p.Link.Late(now, by)
+		for l := range g.ways.legs() {
+			l.Link.Late(now, by)
 		}
 	}
 	g.mail.Turn(now)
-	g.keys.Step(now)
+	for _, b := range g.bearers {
+		b.keys.Step(now)
+	}
 	defer func() { g.out = nil }()
 	if g.restored != nil {
 		g.start(now)
@@ -208,7 +225,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 			return out
 		}
 	case api.Datagram:
-		g.bearers[0].billed.received(g.silence.wall(now), siteAt(g.peers, ev.Addr), len(ev.Data))
+		g.bearers[ev.Bearer].billed.received(g.silence.wall(now), g.ways.siteAt(ev.Bearer, ev.Addr), len(ev.Data))
 		g.link.touched = true
 		g.receive(now, ev)
 		if ev.More {
@@ -224,10 +241,10 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		}
 	case api.Stop:
 		// The Step does nothing else: a message that it read after this would be handed over, and its peer would not know.
-		g.bearers[0].billed.months.record(g)
+		g.recordBills()
 		for _, b := range g.bearers {
 			for _, c := range b.Carriers {
-				if !g.silence.quiet() {
+				if !b.silence.quiet() {
 					c.Settle(now)
 				}
 			}
@@ -247,9 +264,12 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	}
 	g.orders.step(now)
 	g.crossing.step(now, func(from uint16, it site.Item) { g.stepAdapter(now, it.Adapter, site.FarItem{Site: from, Item: it}) })
+	for l := range g.ways.legs() {
+		g.mail.Expire(now, l.Peer)
+	}
 	for _, p := range g.peers {
-		g.mail.Expire(now, p.Peer)
 		p.ends.step(now)
+		g.ways.handOver(now, p)
 	}
 	g.tellRosters(now)
 	g.TellFates(now)
@@ -259,13 +279,23 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		}
 	}
 	g.silence.step(g, g.bearers, now)
+	for _, b := range g.bearers {
+		b.silence.step(g, []*bearer{b}, now)
+	}
 	g.transmit(now)
 	for _, p := range g.peers {
-		notes := slices.Concat(p.link.check(now, p), p.differs.check(now, p, g.cfg.Shore))
-		if p.late.Due(now) {
-			notes = append(notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)
+		before := p.unreachable()
+		for _, l := range p.legs {
+			if l != nil {
+				out.Notes = append(out.Notes, slices.Concat(l.link.check(now, l), l.differs.check(now, l, l.bearer.shore))...)
+			}
 		}
-		out.Notes = append(out.Notes, notes...)
+		if p.late.Due(now) {
+			out.Notes = append(out.Notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)
+		}
+		if down := p.unreachable(); down != before {
+			tellReach(g, now, p, down)
+		}
 	}
 	g.link.due, g.link.looked = g.deadline(now), true
 	out.Deadline = due.Earliest(g.link.due, g.adapters.due())
@@ -275,7 +305,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 // transmit sends what is ready and has air; a silent node sends nothing.
 func (g *Gateway) transmit(now time.Time) {
 	for _, b := range g.bearers {
-		if g.silence.quiet() {
+		if b.silence.quiet() {
 			b.linkProbes.hush(now)
 			continue
 		}
@@ -290,9 +320,19 @@ func (g *Gateway) transmit(now time.Time) {
 func (g *Gateway) apply(now time.Time, ev api.Event) {
 	switch ev := ev.(type) {
 	case api.Silence:
-		g.silence.apply(g, g.bearers, now, ev)
+		for _, b := range g.bearers {
+			if ev.Bearer != "" && ev.Bearer == b.name.Name {
+				b.silence.apply(g, []*bearer{b}, now, ev)
+			}
+		}
+		if ev.Bearer == "" {
+			g.silence.apply(g, g.bearers, now, ev)
+		}
 	case api.Clock:
 		g.silence.hear(now, ev)
+		for _, b := range g.bearers {
+			b.silence.hear(now, ev)
+		}
 	case MessageOrder:
 		g.orders.apply(now, ev)
 	case ClassOrder:
@@ -311,10 +351,8 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 		g.keys.Rosters.Give(ev.Roster)
 		g.part(now)
 	default:
-		for _, b := range g.bearers {
-			for _, c := range b.Carriers {
-				c.Event(now, ev)
-			}
+		for _, c := range g.bearers[0].Carriers { // libnorm serves the first
+			c.Event(now, ev)
 		}
 	}
 }
@@ -325,7 +363,14 @@ func (g *Gateway) start(now time.Time) {
 	g.restored = nil
 	g.out.Records = r.records
 	g.silence.resume(g, &g.cfg, now)
-	g.keys.Start(now)
+	for _, b := range g.bearers {
+		if b.silence.name != "" {
+			b.silence.resume(g, &g.cfg, now)
+		}
+	}
+	for _, b := range g.bearers {
+		b.keys.Start(now)
+	}
 	g.part(now)
 	for _, it := range r.own { // before an adapter says anew which of them somebody uses
 		g.crossing.put(now, it)
@@ -348,10 +393,10 @@ func (g *Gateway) start(now time.Time) {
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {
 			c.Start(now)
-			c.Silence(now, g.silence.quiet())
-			for _, p := range g.peers {
-				if p.Link.Listening() {
-					c.PeerSilent(now, p.Peer, true)
+			c.Silence(now, b.silence.quiet())
+			for l := range g.ways.legs() {
+				if l.bearer == b && l.Link.Listening() {
+					c.PeerSilent(now, l.Peer, true)
 				}
 			}
 		}
@@ -365,7 +410,7 @@ const purgeMost = 500
 // purge forgets what has expired here and at the peers.
 func (g *Gateway) purge(now time.Time) {
 	g.nextPurge = now.Add(time.Minute)
-	g.bearers[0].billed.months.record(g)
+	g.recordBills()
 	own, held, more := g.replica.Purge(now, purgeMost)
 	for _, key := range own {
 		delete(g.crossing.unjudged, key)
@@ -383,6 +428,10 @@ func (g *Gateway) purge(now time.Time) {
 		g.nextPurge = now.Add(10 * time.Millisecond)
 	}
 }
+
+// endings are what adapters are told of the final states of custody.
+var endings = map[mail.Fate]site.Ending{mail.Delivered: site.Stored, mail.Expired: site.Expired, mail.Refused: site.Refused,
+	mail.Cancelled: site.Cancelled, mail.Superseded: site.Replaced}
 
 // ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
@@ -405,7 +454,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		g.replica.Unsent(e.Peer.ID, e.ID)
 		g.byID[e.Peer.ID].ends.back(g.now, e.Content.Lost)
 	}
-	g.adapters.ended(e.Content.Payload, fate != mail.Delivered)
+	g.adapters.ended(e.Content.Payload, endings[fate])
 }
 
 // Note says something in the operator's log.
@@ -424,33 +473,21 @@ func (g *Gateway) RecordPeer(p *mail.Peer) { p.Link.Record() }
 // Drop counts a datagram or packet that came to nothing.
 func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 
-// Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says, or the roster
-// does not name the peer.
-func (g *Gateway) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
-	if p := g.byID[to]; p != nil {
-		g.keys.Silent(to, p.Link.Listening())
-	}
-	return g.keys.Seal(to, long, frames)
-}
-
-// Send puts a datagram on the air.
-func (g *Gateway) Send(to netip.AddrPort, data []byte) {
-	g.bearers[0].billed.sent(g.silence.wall(g.now), siteAt(g.peers, to), len(data))
-	g.out.Datagrams = append(g.out.Datagrams, api.Datagram{Addr: to, Data: data})
-}
-
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	at := due.Earliest(due.Earliest(g.nextPurge, g.crossing.limited.due), g.keys.Due())
+	at := due.Earliest(g.nextPurge, g.crossing.limited.due)
+	for l := range g.ways.legs() {
+		at = due.Earliest(due.Earliest(at, g.mail.Due(l.Peer)), l.link.due())
+	}
 	for _, p := range g.peers {
-		at = due.Earliest(due.Earliest(at, g.mail.Due(p.Peer)), due.Earliest(p.ends.due(), p.link.due()))
+		at = due.Earliest(at, p.ends.due())
 	}
 	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.orders.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {
-			at = due.Earliest(at, c.Due(now, g.silence.quiet()))
+			at = due.Earliest(at, c.Due(now, b.silence.quiet()))
 		}
-		at = due.Earliest(at, b.linkProbes.due(now))
+		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(b.keys.Due(), b.silence.due(now)))
 	}
 	return at
 }

@@ -85,7 +85,7 @@ func (s *linkProbes) apply(now time.Time, o LinkProbeOrder) {
 	case p.Handshake.Unmet:
 		p.Handshake.Owe(now)
 		refuse(p.Name + " was never heard; it is asked now")
-	case linkWord(p) != linkUp || !p.Handshake.KnowsUs:
+	case linkWord(p.leg) != linkUp || !p.Handshake.KnowsUs:
 		refuse("the link to " + p.Name + " is not up")
 	default:
 		s.id++
@@ -198,7 +198,7 @@ func (s *linkProbes) left(now time.Time, p *peer) {
 
 // ended says what became of a link probe that is over.
 func (s *linkProbes) ended(now time.Time) {
-	switch word := linkWord(s.peer); {
+	switch word := linkWord(s.peer.leg); {
 	case s.quiet():
 		s.asker.Fail(errors.New("this gateway was ordered to be silent"))
 	case word != linkUp:

@@ -29,7 +29,7 @@ const (
 )
 
 // linkWord is the state of the link to a peer now.
-func linkWord(p *peer) string {
+func linkWord(p *leg) string {
 	switch {
 	case p.Gone:
 		return linkGone
@@ -46,7 +46,7 @@ func linkWord(p *peer) string {
 }
 
 // shown is the state of the link for the operator: one that may only be late is as it was.
-func (l *linkState) shown(p *peer) string {
+func (l *linkState) shown(p *leg) string {
 	switch {
 	case l.doubt.IsZero():
 		return linkWord(p)
@@ -65,7 +65,7 @@ func (l *linkState) due() time.Time {
 }
 
 // check takes the state of the link now, and says when it has gone down: that it is back is said where it is heard.
-func (l *linkState) check(now time.Time, p *peer) (notes site.Notes) {
+func (l *linkState) check(now time.Time, p *leg) (notes site.Notes) {
 	word := linkWord(p)
 	if l.known.IsZero() {
 		l.known = now.UTC().Round(0)
@@ -82,10 +82,10 @@ func (l *linkState) check(now time.Time, p *peer) (notes site.Notes) {
 		news, _, _ := p.Box.News()
 		waiting := p.Box.Waiting(0, 1) - news
 		if p.LastHeard.IsZero() {
-			notes.Note("warn", "the link to a peer is down: it was not heard in this run", "peer", p.Name, "waiting", waiting)
+			notes.Note("warn", "the link to a peer is down: it was not heard in this run", append(p.named(), "waiting", waiting)...)
 		} else {
 			notes.Note("warn", "the link to a peer is down: it does not answer",
-				"peer", p.Name, "waiting", waiting, "last_heard", p.LastHeard.UTC().Round(time.Second))
+				append(p.named(), "waiting", waiting, "last_heard", p.LastHeard.UTC().Round(time.Second))...)
 		}
 	}
 	l.word, l.since, l.doubt = word, now.UTC().Round(0), time.Time{}

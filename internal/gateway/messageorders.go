@@ -49,7 +49,7 @@ type orders struct {
 	store    *mail.Store
 	services orderRoad
 	adapters *adapters // which say what is a stream
-	carrier  func(peer uint16) mail.Orders
+	carrier  func(*mail.Peer) mail.Orders
 	answers  []MessageAnswer
 	holds    map[site.Precedence]hold
 	sweep    ClassOrder // the last order about a precedence, until all is done; Ref 0: it is
@@ -152,7 +152,7 @@ func (s *orders) part(held *mail.Message, o MessageOrder) (p parted) {
 
 // reach says whether what is ordered is so for a recipient already, and whether it can be.
 func (s *orders) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
-	orders := s.carrier(e.Peer.ID)
+	orders := s.carrier(e.Peer)
 	waits = orders.Waits(e)
 	switch o.Do {
 	case DoHold:
@@ -169,7 +169,7 @@ func (s *orders) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
 
 // act does what is ordered for one recipient. Where a message has one number for several it is done for all with the first.
 func (s *orders) act(now time.Time, e *mail.Entry, o MessageOrder) error {
-	orders := s.carrier(e.Peer.ID)
+	orders := s.carrier(e.Peer)
 	switch o.Do {
 	case DoHold, DoRelease:
 		orders.Hold(now, e, o.Do == DoHold)

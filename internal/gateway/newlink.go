@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"net/netip"
-	"reflect"
 	"slices"
 	"time"
 
@@ -50,11 +49,17 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 			g.join(now, pc)
 		}
 	}
+	g.bearers[0].Profile.Tariff, g.bearers[0].Keepalive = e.Tariff, e.Keepalive
+	all := []*silence{&g.silence}
 	for _, b := range g.bearers {
-		b.Profile.Tariff, b.Keepalive = e.Tariff, e.Keepalive
+		if b.silence.name != "" {
+			all = append(all, b.silence)
+		}
 	}
-	if !reflect.DeepEqual(g.silence.list, e.Windows) {
-		g.silence.set(e.Windows, g.silence.wall(now))
+	for _, s := range all {
+		if list := e.Windows.On(s.name); !slices.Equal(s.list, list) {
+			s.set(list, s.wall(now))
+		}
 	}
 	g.roll.replaced++
 }
@@ -64,22 +69,27 @@ func (g *Gateway) join(now time.Time, pc PeerConfig) {
 	b := g.bearers[0]
 	p := g.roll.away[pc.ID]
 	if p == nil {
-		p = newPeer(pc, g, &g.mail.Lives, false)
+		p = newPeer(pc, g.bearers[0], &g.mail.Lives, false)
+		p.bearer, p.legs = b, append([]*leg{p.leg}, make([]*leg, len(g.bearers)-1)...) // other bearers learn of it at a restart
 	}
 	p.Name, p.Ashore = pc.Name, pc.Shore
 	p.Paths.Write(pc.Addr)
-	for _, c := range b.Members {
-		if err := c.Join(now, p.Peer); err != nil {
-			g.Note("warn", "a new peer was not added; restart the gateway to add it", "peer", pc.Name, "error", err)
-			return
+	for _, l := range p.legs {
+		if l == nil {
+			continue
 		}
+		for _, c := range l.bearer.Members {
+			if err := c.Join(now, l.Peer); err != nil {
+				g.Note("warn", "a new peer was not added; restart the gateway to add it", "peer", pc.Name, "error", err)
+				return
+			}
+		}
+		l.bearer.keys.Join(l.Peer)
 	}
-	p.bearer = b
 	delete(g.roll.away, p.ID)
 	g.byID[p.ID] = p
 	at, _ := slices.BinarySearchFunc(g.peers, p.ID, func(q *peer, id uint16) int { return cmp.Compare(q.ID, id) })
 	g.peers = slices.Insert(g.peers, at, p)
-	g.keys.Join(p.Peer)
 	g.replica.Join(p.ID)
 	g.part(now)
 	g.crossing.join(p.ID)
@@ -89,7 +99,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig) {
 
 // leave takes a peer out. What waits for it ends as withdrawn, its site is lost, and nothing of it is heard any more.
 func (g *Gateway) leave(now time.Time, p *peer) {
-	if len(p.bearer.Members) == 0 {
+	if slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && len(l.bearer.Members) == 0 }) {
 		g.Note("warn", "a peer was not removed; restart the gateway to remove it", "peer", p.Name, "id", p.ID)
 		return
 	}
@@ -101,14 +111,19 @@ func (g *Gateway) leave(now time.Time, p *peer) {
 	p.Paths = mail.NewPaths(netip.AddrPort{})
 	p.Link.RecordPaths()
 	p.Paths = learned
-	for _, c := range p.bearer.Members {
-		c.Leave(now, p.Peer, "the site was taken out of the configuration")
+	for _, l := range p.legs {
+		if l == nil {
+			continue
+		}
+		for _, c := range l.bearer.Members {
+			c.Leave(now, l.Peer, "the site was taken out of the configuration")
+		}
+		l.bearer.keys.Leave(p.ID)
 	}
 	for _, key := range g.replica.Leave(p.ID) {
 		g.Record(bucketCopy, peerKey(p.ID, []byte(key)), nil)
 	}
 	p.far.clear()
-	g.keys.Leave(p.ID)
 	g.crossing.leave(p.ID)
 	delete(g.byID, p.ID)
 	g.peers = slices.DeleteFunc(g.peers, func(is *peer) bool { return is == p })
@@ -131,11 +146,19 @@ func (g *Gateway) known(id uint16) *peer {
 }
 
 // newPeer is a sister gateway of which nothing is known yet, and no bearer.
-func newPeer(pc PeerConfig, services endingsRoad, lives *history.Lives, late bool) *peer {
-	p := &peer{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, services, late)}
+func newPeer(pc PeerConfig, b *bearer, lives *history.Lives, late bool) *peer {
+	services := b.road.g
+	p := &peer{leg: &leg{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, b.road, late)}}
+	p.of = p
 	p.Ashore = pc.Shore
 	p.far = newFarCopy(p.ID, services)
 	p.ends = newOutcomes(p.Peer, services, lives)
+	p.ends.on = func(mark uint8) *mail.Peer {
+		if l := p.at(mark); l != nil {
+			return l.Peer
+		}
+		return nil
+	}
 	return p
 }
 

@@ -62,11 +62,12 @@ func (g *Gateway) sites(peers ...*peer) []forecast.Site {
 		busy[p.bearer] += waits(p)
 	}
 	list := make([]forecast.Site, len(peers))
-	for i, p := range peers {
-		s := forecast.Site{Peer: p.Peer, Orders: p.bearer.Carrier().Orders(), Profile: &p.bearer.Profile, Shore: g.cfg.Shore,
-			Up: linkWord(p) == linkUp, Silent: g.silence.quiet(), Share: 1}
+	for i, site := range peers {
+		p := g.ways.best(site, nil)
+		s := forecast.Site{Peer: p.Peer, Orders: p.bearer.Carrier().Orders(), Profile: &p.bearer.Profile, Shore: p.bearer.shore,
+			Up: linkWord(p) == linkUp, Silent: p.bearer.silence.quiet(), Share: 1}
 		if !g.cfg.Shore && !s.Orders.Together() {
-			s.Share += busy[p.bearer] - waits(p)
+			s.Share += busy[p.bearer] - waits(site)
 		}
 		list[i] = s
 	}

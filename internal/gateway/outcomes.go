@@ -13,6 +13,7 @@ import (
 	"aldis/internal/link/custody"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
 
@@ -23,7 +24,8 @@ const DefaultWait = 24 * time.Hour
 // of ours there, as far as the peer tells. docs/decisions/waiting.md.
 type outcomes struct {
 	services endingsRoad
-	peer     *mail.Peer
+	peer     *mail.Peer                  // on the first bearer
+	on       func(mark uint8) *mail.Peer // on a bearer; nil: it does not reach the peer
 	lives    *history.Lives
 
 	last    uint64            // number of the newest token
@@ -42,7 +44,8 @@ type outcomes struct {
 
 // endingsRoad is what endings ask of the gateway around them.
 type endingsRoad interface {
-	mail.Services
+	journal
+	log
 	// submit gives custody a message for a peer alone; false: it was refused.
 	submit(now time.Time, p *mail.Peer, content envelope.Message, kind mail.Kind) bool
 	// waitsUntil is until when a message waits for local peers; zero: as long as the connection that it belongs to.
@@ -59,6 +62,7 @@ type origin struct {
 	era    uint16
 	stream uint8
 	at     custody.ID
+	bearer string // on which it came
 }
 
 // untold is a message of the peer that could not be handed to all who should have had it.
@@ -81,10 +85,16 @@ const (
 const (
 	valueMessage = 0x00
 	valueEnded   = 0xff
+	valueOn      = 0x01 // before either: the name of the bearer on which it came, if that has one
 	originOctets = 4 + 2 + 1 + 1 + 8
 )
 
-func (o origin) append(b []byte) []byte {
+func (o origin) append(head ...byte) []byte {
+	var b []byte
+	if o.bearer != "" {
+		b = append(append(b, valueOn, byte(len(o.bearer))), o.bearer...)
+	}
+	b = append(b, head...)
 	b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, o.store), o.era)
 	b = append(b, o.stream, byte(o.at.Queue))
 	return binary.BigEndian.AppendUint64(b, o.at.Number)
@@ -94,22 +104,26 @@ func parseOrigin(b []byte) (origin, []byte, bool) {
 	if len(b) < originOctets {
 		return origin{}, nil, false
 	}
-	return origin{binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:]), b[6],
-		custody.ID{Queue: frame.Queue(b[7]), Number: binary.BigEndian.Uint64(b[8:])}}, b[originOctets:], true
+	return origin{store: binary.BigEndian.Uint32(b), era: binary.BigEndian.Uint16(b[4:]), stream: b[6],
+		at: custody.ID{Queue: frame.Queue(b[7]), Number: binary.BigEndian.Uint64(b[8:])}}, b[originOctets:], true
 }
 
 // maxToken is the greatest number of a token of one peer.
 const maxToken = 1<<48 - 1
 
-// keep takes a message of the peer into custody for local peers.
-func (e *outcomes) keep(now time.Time, m envelope.Message, at custody.ID) (site.FarMessage, error) {
-	p := e.peer
-	o := origin{p.Handshake.Store, p.Handshake.Era, p.Handshake.InStream, at}
+// originOf is how a peer knows a message that came on one of its bearers.
+func originOf(p *mail.Peer, at custody.ID) origin {
+	return origin{p.Handshake.Store, p.Handshake.Era, p.Handshake.InStream, at, p.Bearer.Name}
+}
+
+// keep takes a message of the peer, which came on the bearer of p, into custody for local peers.
+func (e *outcomes) keep(now time.Time, p *mail.Peer, m envelope.Message, at custody.ID) (site.FarMessage, error) {
+	o := originOf(p, at)
 	m.Payload.ID = messageID(p.ID, o)
 	until := e.services.waitsUntil(now, m.Payload)
 	kept := *m.Payload
 	kept.Expires = until
-	full, err := envelope.Append(o.append([]byte{valueMessage}), envelope.Message{Payload: &kept}, 0, true)
+	full, err := envelope.Append(o.append(valueMessage), envelope.Message{Payload: &kept}, 0, true)
 	if err != nil {
 		return site.FarMessage{}, err
 	}
@@ -130,7 +144,18 @@ func (e *outcomes) restore(far []site.FarMessage, key, value []byte) ([]site.Far
 	t := binary.BigEndian.Uint64(append(binary.BigEndian.AppendUint16(nil, p.ID), key...))
 	e.last = max(e.last, t&maxToken)
 	ok := true
-	o := origin{p.Handshake.Store, 0, p.Handshake.InStream, custody.ID{Queue: frame.Queue(key[0]), Number: t & (1<<40 - 1)}}
+	o := originOf(p, custody.ID{Queue: frame.Queue(key[0]), Number: t & (1<<40 - 1)})
+	o.era, o.bearer = 0, ""
+	bearer := ""
+	if n := 2; value[0] == valueOn {
+		if len(value) > n {
+			n += int(value[1])
+		}
+		if len(value) <= n {
+			return far, mail.ErrRecord
+		}
+		bearer, value = string(value[2:n]), value[n:]
+	}
 	switch value[0] {
 	case valueEnded:
 		u := untold{token: t}
@@ -139,12 +164,14 @@ func (e *outcomes) restore(far []site.FarMessage, key, value []byte) ([]site.Far
 		}
 		u.why = site.Why(value[1])
 		u.origin, _, _ = parseOrigin(value[2:])
+		u.bearer = bearer
 		e.untold = append(e.untold, u)
 		return far, nil
 	case valueMessage:
 		if o, value, ok = parseOrigin(value[1:]); !ok {
 			return far, mail.ErrRecord
 		}
+		o.bearer = bearer
 	}
 	m, _, _, err := envelope.Parse(value, nil)
 	if err != nil || m.Payload == nil {
@@ -240,13 +267,14 @@ func (e *outcomes) notify(now time.Time) {
 // notice is what a peer is told of these.
 func (e *outcomes) notice(list []untold) (lost []envelope.Lost) {
 	for _, u := range list {
-		l := envelope.Lost{Why: u.why, Stream: u.stream, Queue: uint8(u.at.Queue)}
-		named := u.store == e.peer.Handshake.Store && u.era == e.peer.Handshake.Era
+		l := envelope.Lost{Why: u.why, Bearer: seal.BearerMark(u.bearer), Stream: u.stream, Queue: uint8(u.at.Queue)}
+		on := e.on(l.Bearer)
+		named := on != nil && u.store == on.Handshake.Store && u.era == on.Handshake.Era
 		if !named {
-			l.Stream, l.Queue = 0, 0
+			l.Bearer, l.Stream, l.Queue = 0, 0, 0
 		}
 		i := slices.IndexFunc(lost, func(o envelope.Lost) bool {
-			return o.Why == l.Why && o.Stream == l.Stream && o.Queue == l.Queue && (o.Count == 0) == named
+			return o.Why == l.Why && o.Bearer == l.Bearer && o.Stream == l.Stream && o.Queue == l.Queue && (o.Count == 0) == named
 		})
 		if i < 0 {
 			i = len(lost)
@@ -267,7 +295,11 @@ func (e *outcomes) notice(list []untold) (lost []envelope.Lost) {
 // back takes a notice back that did not reach the peer: it is told again.
 func (e *outcomes) back(now time.Time, lost []envelope.Lost) {
 	for _, l := range lost {
-		o := origin{store: e.peer.Handshake.Store, era: e.peer.Handshake.Era, stream: l.Stream}
+		o := origin{}
+		if on := e.on(l.Bearer); on != nil {
+			o = originOf(on, custody.ID{})
+			o.stream = l.Stream
+		}
 		for _, number := range l.Numbers {
 			o.at = custody.ID{Queue: frame.Queue(l.Queue), Number: number}
 			e.owe(now, untold{e.token(), o, l.Why})
@@ -280,7 +312,7 @@ func (e *outcomes) back(now time.Time, lost []envelope.Lost) {
 
 // owe notes durably that the peer is to be told of a message.
 func (e *outcomes) owe(now time.Time, u untold) {
-	e.services.Record(bucketDeliver, tokenKey(u.token), u.origin.append([]byte{valueEnded, byte(u.why)}))
+	e.services.Record(bucketDeliver, tokenKey(u.token), u.origin.append(valueEnded, byte(u.why)))
 	e.untold = append(e.untold, u)
 	if e.tellAt.IsZero() {
 		e.tellAt = due.Latest(now.Add(tellSoon), e.told.Add(tellAgain))
@@ -295,6 +327,7 @@ func (e *outcomes) token() uint64 {
 
 // messageName is how we know a message that the peer has acknowledged.
 type messageName struct {
+	bearer uint8 // its mark
 	stream uint8
 	queue  frame.Queue
 	number uint64
@@ -317,7 +350,7 @@ type correspondence struct{ from, to string }
 // maxStored is how many messages of one peer are kept.
 const maxStored = 4096
 
-const bucketStored = "stored" // peer, stream, queue, number -> time of the acknowledgement, octets, from, to
+const bucketStored = "stored" // peer, stream, queue, number, mark of a bearer that has a name -> time of the acknowledgement, octets, from, to
 
 // acknowledged keeps a message that the peer has acknowledged.
 func (e *outcomes) acknowledged(now time.Time, m *mail.Entry) {
@@ -329,7 +362,7 @@ func (e *outcomes) acknowledged(now time.Time, m *mail.Entry) {
 			to += " " + p.Param
 		}
 	}
-	s := &storedMessage{messageName{e.peer.Handshake.Stream, m.Queue, m.At.Number}, e.between(p.From, to), now, uint32(len(m.Full)), true, m.ID}
+	s := &storedMessage{messageName{m.Peer.Bearer.Mark, m.Peer.Handshake.Stream, m.Queue, m.At.Number}, e.between(p.From, to), now, uint32(len(m.Full)), true, m.ID}
 	e.put(s)
 	from := compact.AppendID(nil, s.from)
 	value := binary.BigEndian.AppendUint64(nil, uint64(now.Unix()))
@@ -342,7 +375,11 @@ func (e *outcomes) acknowledged(now time.Time, m *mail.Entry) {
 }
 
 func (e *outcomes) storedKey(s *storedMessage) []byte {
-	return peerKey(e.peer.ID, binary.BigEndian.AppendUint64([]byte{s.stream, byte(s.queue)}, s.number))
+	key := peerKey(e.peer.ID, binary.BigEndian.AppendUint64([]byte{s.stream, byte(s.queue)}, s.number))
+	if s.bearer != 0 {
+		key = append(key, s.bearer)
+	}
+	return key
 }
 
 // between makes one value of all that one sender sends to one receiver.
@@ -383,6 +420,10 @@ func (e *outcomes) forget(s *storedMessage) {
 
 // restoreStored takes a record of bucketStored, its key without the peer.
 func (e *outcomes) restoreStored(key, value []byte) error {
+	bearer := uint8(0)
+	if len(key) == 11 {
+		key, bearer = key[:10], key[10]
+	}
 	if len(key) != 10 || len(value) < 13 {
 		return mail.ErrRecord
 	}
@@ -395,7 +436,7 @@ func (e *outcomes) restoreStored(key, value []byte) error {
 	if err != nil {
 		return errors.Join(mail.ErrRecord, err)
 	}
-	e.put(&storedMessage{messageName{key[0], frame.Queue(key[1]), binary.BigEndian.Uint64(key[2:])}, e.between(from, string(rest[n:])),
+	e.put(&storedMessage{messageName{bearer, key[0], frame.Queue(key[1]), binary.BigEndian.Uint64(key[2:])}, e.between(from, string(rest[n:])),
 		time.Unix(int64(binary.BigEndian.Uint64(value)), 0).UTC(), binary.BigEndian.Uint32(value[8:]), false, 0})
 	return nil
 }
@@ -416,13 +457,13 @@ func (e *outcomes) lost(now time.Time, list []envelope.Lost) {
 		site.Why
 	}
 	said := map[line]int{}
-	c := &e.peer.Counts
+	c := e.peer.Counts
 	for _, l := range list {
 		c.Undeliverable += uint64(l.Count)
 		e.unsaid += l.Count
 		e.unnamed += l.Count
 		for _, number := range l.Numbers {
-			s := e.byName[messageName{l.Stream, frame.Queue(l.Queue), number}]
+			s := e.byName[messageName{l.Bearer, l.Stream, frame.Queue(l.Queue), number}]
 			if s == nil && l.Why == site.Unread {
 				continue // it was no message, but news of this site
 			}
@@ -458,20 +499,19 @@ func (e *outcomes) logUndeliverable(now time.Time) {
 
 // Unread tells a peer that a message of it is here and cannot be read, so that it does not count as delivered there.
 func (g *Gateway) Unread(now time.Time, from *mail.Peer, at mail.TransmissionID) {
-	g.byID[from.ID].ends.unread(now, at)
+	g.byID[from.ID].ends.unread(now, from, at)
 }
 
 // Gone notes that a peer cannot read a message of ours that it has acknowledged, and that we do not have any more.
 func (g *Gateway) Gone(now time.Time, to *mail.Peer, at mail.TransmissionID) {
-	g.byID[to.ID].ends.lost(now, []envelope.Lost{{Why: site.Unread, Stream: to.Handshake.Stream, Queue: uint8(at.Queue), Numbers: []uint64{at.Number}}})
+	g.byID[to.ID].ends.lost(now, []envelope.Lost{{Why: site.Unread, Bearer: to.Bearer.Mark, Stream: to.Handshake.Stream, Queue: uint8(at.Queue), Numbers: []uint64{at.Number}}})
 }
 
 // unread ends a message of the peer that nobody here will see. What it held is not known: of a site's state the peer tells
 // again what is missing.
-func (e *outcomes) unread(now time.Time, at mail.TransmissionID) {
-	p := e.peer
+func (e *outcomes) unread(now time.Time, p *mail.Peer, at mail.TransmissionID) {
 	if len(e.untold) >= envelope.MaxLost { // a peer that sends so much nonsense need not know of each
 		return
 	}
-	e.owe(now, untold{e.token(), origin{p.Handshake.Store, p.Handshake.Era, p.Handshake.InStream, at}, site.Unread})
+	e.owe(now, untold{e.token(), originOf(p, at), site.Unread})
 }

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/forecast"
@@ -10,15 +11,29 @@ import (
 
 // peer is a sister gateway: what custody and the carriers know of it, and what the gateway itself does.
 type peer struct {
-	*mail.Peer
-	bearer  *bearer // that reaches it
+	*leg           // on the first bearer
+	legs    []*leg // on all, in their order
 	far     farCopy
 	ends    outcomes
-	differs differs
 	late    forecast.Late
-	link    linkState
 	forgets forgets
 	delays  api.Delays // of the messages that it has acknowledged
+	usable  uint64     // the legs that messages may take, a bit for each, and those that have met the peer
+	behind  bool       // some wait until an earlier one of their line has arrived on another bearer
+}
+
+// leg is a peer on one bearer.
+type leg struct {
+	*mail.Peer
+	of      *peer
+	bearer  *bearer
+	link    linkState
+	differs differs
+}
+
+// unreachable says that the peer answers on none of its bearers.
+func (p *peer) unreachable() bool {
+	return !slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.link.word != linkSilent })
 }
 
 // journal takes records, with all else of this Step.

@@ -7,7 +7,7 @@ import (
 )
 
 // beginAnew follows a datagram in which a peer refuses our stream and has told what it has of it.
-func (g *Gateway) beginAnew(now time.Time, p *peer) {
+func (g *Gateway) beginAnew(now time.Time, p *leg) {
 	met := &p.Handshake
 	switch met.Reissued {
 	case mail.Taken:

@@ -17,8 +17,13 @@ import (
 
 // receive takes a datagram that counts; the door sees to the others.
 func (g *Gateway) receive(now time.Time, d api.Datagram) {
-	o := g.keys.Open(now, d, g.silence.on)
-	p, info, body := g.byID[o.From], o.Info, o.Body
+	b := g.bearers[d.Bearer]
+	o := b.keys.Open(now, d, g.silence.on || b.silence.on)
+	info, body := o.Info, o.Body
+	var p *leg
+	if known := g.byID[o.From]; known != nil {
+		p = known.legs[b.index]
+	}
 	if !o.Taken {
 		g.link.touched = !o.Idle
 		if p != nil {
@@ -41,21 +46,21 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		for _, c := range p.bearer.Channels {
 			c.Started(p.Peer)
 		}
-		g.Note("info", "a peer has started", "peer", p.Name, "incarnation", info.Incarnation.Number)
+		g.Note("info", "a peer has started", append(p.named(), "incarnation", info.Incarnation.Number)...)
 	}
 	if before := p.Addr; info.Newest && p.Heard(now, d.Addr) {
 		if p.LastHeard.IsZero() {
-			g.Note("info", "a peer was heard for the first time since the start", "peer", p.Name, "address", d.Addr)
+			g.Note("info", "a peer was heard for the first time since the start", append(p.named(), "address", d.Addr)...)
 		} else {
-			g.Note("info", "a peer has moved", "peer", p.Name, "from", before, "to", d.Addr)
+			g.Note("info", "a peer has moved", append(p.named(), "from", before, "to", d.Addr)...)
 		}
 		p.Link.RecordPaths()
 	}
 	if p.Link.Dead() && p.link.word == linkSilent && !p.LastHeard.IsZero() {
-		g.Note("info", "the link to a peer is back", "peer", p.Name, "silent_for", now.Sub(p.LastHeard).Round(time.Second))
+		g.Note("info", "the link to a peer is back", append(p.named(), "silent_for", now.Sub(p.LastHeard).Round(time.Second))...)
 	}
 	if p.Link.Listening() {
-		g.Note("info", "a peer has ended its silence", "peer", p.Name)
+		g.Note("info", "a peer has ended its silence", p.named()...)
 		for _, c := range p.bearer.Carriers {
 			c.PeerSilent(now, p.Peer, false)
 		}
@@ -81,21 +86,31 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 }
 
 // receiveFrame takes a frame of a datagram; newest says that none with a higher counter came before it.
-func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int, newest bool) {
+func (g *Gateway) receiveFrame(now time.Time, p *leg, f frame.Frame, octets int, newest bool) {
 	switch f := f.(type) {
 	case frame.Hello:
 		p.Ledger.Add(mail.Received, mail.Key, octets)
-		g.hello(now, p, f, newest)
+		g.greeted(now, p, f, newest)
 		return
 	case frame.Greeting:
 		p.Ledger.Add(mail.Received, mail.Key, octets)
 		if h, _, ok := f.For(g.cfg.ID); ok {
-			g.hello(now, p, h, newest)
+			g.greeted(now, p, h, newest)
 		}
 		p.Link.Greeting(now, f)
 		return
 	case frame.LinkProbe:
-		p.bearer.linkProbes.receive(now, p, f, octets)
+		if p.bearer.index == 0 {
+			p.bearer.linkProbes.receive(now, p.of, f, octets)
+		}
+		return
+	case frame.Beside:
+		p.Ledger.Add(mail.Received, mail.Ack, octets)
+		if l := p.of.at(f.Bearer); l != nil {
+			for _, c := range l.bearer.Handovers {
+				c.Acked(now, l.Peer, f)
+			}
+		}
 		return
 	case frame.Silence:
 		p.Ledger.Add(mail.Received, mail.Ack, octets)
@@ -110,9 +125,10 @@ func (g *Gateway) receiveFrame(now time.Time, p *peer, f frame.Frame, octets int
 	g.Drop("p_mul") // it goes another way here
 }
 
-// hello learns whom the peer knows, and whether its store or its numbers are new.
-func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
-	g.keys.Hear(now, p.ID, h)
+// greeted learns whom the peer knows, and whether its store or its numbers are new.
+func (g *Gateway) greeted(now time.Time, p *leg, h frame.Hello, newest bool) {
+	keys := p.bearer.keys
+	keys.Hear(now, p.ID, h)
 	met := &p.Handshake
 	switch {
 	case met.Store != h.Store && met.Store != 0:
@@ -121,7 +137,10 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 		g.newNumbers(now, p)
 		g.newStore(now, p)
 	case met.Store != h.Store:
-		met.Store, met.InStream, met.Compared = h.Store, h.Stream, g.keys.Incarnation(p.ID)
+		if met.InStream != 0 && met.InStream != h.Stream { // of which a message from another bearer told
+			g.newNumbers(now, p)
+		}
+		met.Store, met.InStream, met.Compared = h.Store, h.Stream, keys.Incarnation(p.ID)
 		g.RecordPeer(p.Peer)
 	case met.InStream != h.Stream && newest:
 		met.InStream = h.Stream
@@ -140,7 +159,7 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	met.Corpus = h.Corpus
 	if h.Forgot != met.PeerForgot {
 		met.PeerForgot = h.Forgot
-		if times := p.forgets.noteForgotten(now); times > mostForgets {
+		if times := p.of.forgets.noteForgotten(now); times > mostForgets {
 			g.Note("warn", "a peer reports again and again that it cannot read messages of this node", "peer", p.Name, "times", times)
 		}
 		for _, c := range p.bearer.Carriers {
@@ -155,16 +174,16 @@ func (g *Gateway) hello(now time.Time, p *peer, h frame.Hello, newest bool) {
 	met.Answered(now, h, g.cfg.Incarnation.Number)
 	met.Placed = met.Placed || newest
 	if newest {
-		if g.keys.Agree(p.ID, h) && !met.Owed {
+		if keys.Agree(p.ID, h) && !met.Owed {
 			met.Owe(now.Add(p.bearer.Profile.AckDelay))
 		}
-		p.Link.Compare(now, h, g.keys.Incarnation(p.ID))
+		p.Link.Compare(now, h, keys.Incarnation(p.ID))
 		for _, c := range p.bearer.Channels {
 			c.Compare(now, p.Peer, h)
 		}
 	}
-	if h.Digest != 0 && !p.Box.Asks() && p.far.differs(now, h.Digest) {
-		g.ask(now, p)
+	if h.Digest != 0 && !p.of.asks() && p.of.far.differs(now, h.Digest) {
+		g.ask(now, p.of)
 	}
 }
 
@@ -189,22 +208,22 @@ func (f *forgets) noteForgotten(now time.Time) (times int) {
 }
 
 // newNumbers: the peer counts its messages from 1 again.
-func (g *Gateway) newNumbers(now time.Time, p *peer) {
-	g.keys.Close(p.ID)
-	p.Handshake.Compared, p.Handshake.Refused = g.keys.Incarnation(p.ID), mail.Taken
+func (g *Gateway) newNumbers(now time.Time, p *leg) {
+	p.bearer.keys.Close(p.ID)
+	p.Handshake.Compared, p.Handshake.Refused = p.bearer.keys.Incarnation(p.ID), mail.Taken
 	for _, c := range p.bearer.Carriers {
 		c.NewNumbers(now, p.Peer)
 	}
 	p.Handshake.Era++
 	p.Reader.Forget()
-	p.far.clear()
+	p.of.far.clear()
 	g.RecordPeer(p.Peer)
 	g.crossing.limited.lost(p.ID)
 	g.siteLost(now, p.ID)
 }
 
 // newStore: the peer knows nothing of what we sent. What it has not acknowledged goes again under new numbers.
-func (g *Gateway) newStore(now time.Time, p *peer) {
+func (g *Gateway) newStore(now time.Time, p *leg) {
 	var again []*mail.Entry
 	for _, c := range p.bearer.Carriers {
 		again = append(again, c.NewStore(p.Peer)...)
@@ -216,11 +235,11 @@ func (g *Gateway) newStore(now time.Time, p *peer) {
 			continue
 		}
 		if payload == nil {
-			p.ends.back(now, e.Content.Lost)
+			p.of.ends.back(now, e.Content.Lost)
 			continue
 		}
 		p.Counts.Cancelled++
-		g.adapters.ended(payload, true)
+		g.adapters.ended(payload, site.Cancelled)
 		lost++
 	}
 	if lost > 0 {
@@ -234,18 +253,6 @@ func (g *Gateway) newStore(now time.Time, p *peer) {
 func modelOf() uint16 {
 	h := compact.ModelHash()
 	return binary.BigEndian.Uint16(h[:])
-}
-
-// Hello is what a HELLO to a peer says now.
-func (g *Gateway) Hello(now time.Time, p *mail.Peer) frame.Hello {
-	h := frame.Hello{Store: g.cfg.Store, Stream: p.Handshake.Stream, Digest: g.replica.Digest(now, p.ID), Model: modelOf(),
-		Forgot: p.Handshake.Forgot & 0x7f, Corpus: g.cfg.Corpus.Name()}
-	g.keys.Hello(p, &h)
-	p.Link.Hello(&h)
-	for _, c := range g.byID[p.ID].bearer.Channels {
-		c.Hello(p, &h)
-	}
-	return h
 }
 
 // Texts codes for peers that have our model; nil for others, who get what deflate makes of it.
@@ -269,7 +276,7 @@ func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.TransmissionID, b
 
 // OpenSlice is Open, as far as this turn of the loop has room for the model's work.
 func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.TransmissionID, body []byte) error {
-	p := g.byID[from.ID]
+	p := g.ways.legOf(from)
 	coder := g.coders.of(p.Peer)
 	work := coder.Work()
 	m, err := p.Reader.Read(coder, at, body, p.Turn.Left())
@@ -282,12 +289,17 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Transmission
 	if err != nil {
 		return err
 	}
+	if len(m.Moved) > 0 {
+		if m, err = g.ways.moved(p.of, m); err != nil {
+			return err
+		}
+	}
 	if m.Payload != nil && !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.adapters.describe(m.Payload)) {
 		g.Drop("filter")
 		return nil
 	}
 	if m.Payload != nil {
-		far, err := p.ends.keep(now, m, at)
+		far, err := p.of.ends.keep(now, from, m, at)
 		if err != nil {
 			return err
 		}
@@ -311,6 +323,7 @@ func messageID(peer uint16, o origin) string {
 	if o.era != 0 { // version 0.1 had none
 		b = binary.BigEndian.AppendUint16(b, o.era)
 	}
+	b = append(b, o.bearer...)
 	h := sha256.Sum256(b)
 	h[6] = h[6]&0x0f | 0x80 // version 8, variant 10 (RFC 9562)
 	h[8] = h[8]&0x3f | 0x80

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"aldis/internal/gateway/api"
@@ -40,33 +41,42 @@ func copyRecord(peer uint16, h replica.Held) (bucket string, key, value []byte) 
 }
 
 // restore rebuilds what the journal holds. Records of peers that are configured no more are left where they are.
-func (g *Gateway) restore(records []api.Record) (states map[uint16]seal.PeerState, err error) {
-	states = map[uint16]seal.PeerState{}
-	for id := range g.byID {
-		states[id] = seal.PeerState{}
-	}
-	records = slices.Clone(records)
-	order := map[string]int{"peer": -1} // the rest builds on it
-	slices.SortStableFunc(records, func(a, b api.Record) int {
-		if d := order[a.Bucket] - order[b.Bucket]; d != 0 {
-			return d
-		}
-		return slices.Compare(a.Key, b.Key)
-	})
-	for _, r := range records {
-		if r.Bucket == keys.BucketSeal && len(r.Key) == 2 {
-			if id := binary.BigEndian.Uint16(r.Key); g.byID[id] != nil {
-				states[id], err = seal.ParsePeerState(r.Value)
-			}
-		} else {
-			err = g.restoreRecord(r)
-		}
-		if err != nil {
-			if err = g.cfg.refuse(r, err); err != nil {
-				return nil, err
+// It returns what is known of the peers on each bearer. parts are the records by bearer.
+func (g *Gateway) restore(parts map[string][]api.Record) (states []map[uint16]seal.PeerState, err error) {
+	for i, b := range g.bearers {
+		known := map[uint16]seal.PeerState{}
+		for id, p := range g.byID {
+			if p.legs[i] != nil {
+				known[id] = seal.PeerState{}
 			}
 		}
+		states = append(states, known)
+		own := parts[b.name.Name]
+		order := map[string]int{"peer": -1} // the rest builds on it
+		slices.SortStableFunc(own, func(a, b api.Record) int {
+			if d := order[a.Bucket] - order[b.Bucket]; d != 0 {
+				return d
+			}
+			return slices.Compare(a.Key, b.Key)
+		})
+		for _, r := range own {
+			if r.Bucket == keys.BucketSeal && len(r.Key) == 2 {
+				if id := binary.BigEndian.Uint16(r.Key); g.byID[id] != nil && g.byID[id].legs[i] != nil {
+					known[id], err = seal.ParsePeerState(r.Value)
+				}
+			} else if i == 0 {
+				err = g.restoreRecord(r)
+			} else {
+				err = b.restore(r)
+			}
+			if err != nil {
+				if err = g.cfg.refuse(r, err); err != nil {
+					return nil, err
+				}
+			}
+		}
 	}
+	records := parts[""]
 	for _, p := range g.peers {
 		p.ends.sort()
 	}
@@ -94,13 +104,39 @@ func (g *Gateway) resume(list []mail.Restored) {
 		if payload := g.mail.Content(r).Content.Payload; payload != nil && (r.At.Number == 0 || r.At.Queue == mail.Group) {
 			g.adapters.remark(g.cfg.Messages, payload)
 		}
+		if payload := g.mail.Content(r).Content.Payload; payload != nil {
+			g.adapters.reroute(g.cfg.Messages, payload)
+		}
 		g.keys.Rosters.Resume(p.ID, g.mail.Content(r).Content.Roster)
-		taken := slices.ContainsFunc(p.bearer.Carriers, func(c mail.Carrier) bool { return c.Resume(r, p.Peer) })
-		if !taken {
+		l := p.leg
+		if r.Bearer != "" && r.Bearer != l.Bearer.Name {
+			l = p.at(seal.BearerMark(r.Bearer))
+		}
+		if l == nil || !slices.ContainsFunc(l.bearer.Carriers, func(c mail.Carrier) bool { return c.Resume(r, l.Peer) }) {
 			g.mail.Leave(r)
 		}
 	}
 	g.mail.Restarted()
+}
+
+// restore takes a record of a bearer behind the first.
+func (b *bearer) restore(r api.Record) error {
+	if r.Bucket == bucketBill {
+		return b.billed.months.restore(r.Key, r.Value)
+	}
+	for _, c := range b.Carriers {
+		if taken, err := c.Restore(r); taken {
+			return err
+		}
+	}
+	if len(r.Key) < 2 {
+		return nil
+	}
+	if p := b.road.g.byID[binary.BigEndian.Uint16(r.Key)]; p != nil && p.legs[b.index] != nil {
+		_, err := p.legs[b.index].Reader.Restore(r.Bucket, r.Key[2:], r.Value)
+		return err
+	}
+	return nil
 }
 
 // restoreRecord takes one record of those that are not the store's or the seal's.
@@ -119,11 +155,23 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return g.keys.Rosters.Restore(r.Value)
 	case bucketBill:
 		return g.bearers[0].billed.months.restore(r.Key, r.Value)
+	case bucketFirst:
+		return g.cfg.restoreFirst(string(r.Value))
 	case bucketStanding:
 		return g.orders.restore(r.Key, r.Value)
 	case bucketSilence:
 		s, err := parseSilence(r.Value)
-		g.silence = s
+		of := &g.silence
+		for _, b := range g.bearers {
+			if string(r.Key) == string(b.silence.key()) && b.silence.name != "" {
+				of = b.silence
+			}
+		}
+		if of == &g.silence && strings.HasPrefix(string(r.Key), onBearer) {
+			return err // of a bearer that is configured no more
+		}
+		s.name, s.all = of.name, of.all
+		*of = s
 		return err
 	}
 	for _, b := range g.bearers {

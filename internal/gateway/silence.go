@@ -17,8 +17,10 @@ import (
 // A silence with an end is over when the wall clock has reached that and, besides, so much time has passed as lay ahead
 // when it was ordered: docs/decisions/silence-clock.md.
 type silence struct {
-	fixed bool // by the configuration: no order ends it
-	on    bool // by the operator's order
+	name  string   // of the bearer that is silent; "": all are
+	all   *silence // of a bearer: that of the gateway
+	fixed bool     // by the configuration: no order ends it
+	on    bool     // by the operator's order
 	until time.Time
 	left  time.Duration // that must pass after from; only with until
 	from  time.Duration // a time of clocks
@@ -29,7 +31,26 @@ type silence struct {
 }
 
 // quiet says that nothing may be transmitted.
-func (s *silence) quiet() bool { return s.fixed || s.on }
+func (s *silence) quiet() bool { return s.itself() || s.all != nil && s.all.quiet() }
+
+// itself is quiet, of this silence alone.
+func (s *silence) itself() bool { return s.fixed || s.on }
+
+// key is that of the silence in bucketSilence.
+func (s *silence) key() []byte {
+	if s.name != "" {
+		return []byte(onBearer + s.name)
+	}
+	return []byte("self")
+}
+
+// says is fields of the log, with the bearer's name before them.
+func (s *silence) says(attrs ...any) []any {
+	if s.name != "" {
+		return append([]any{"bearer", s.name}, attrs...)
+	}
+	return attrs
+}
 
 // keepEvery is how often the journal is told how much of a silence has passed: what a loss of power may add to it.
 const keepEvery = time.Minute
@@ -198,25 +219,29 @@ func (s *silence) apply(g silenceRoad, bearers []*bearer, now time.Time, ev api.
 
 // change begins, prolongs or ends what an order began.
 func (s *silence) change(g silenceRoad, bearers []*bearer, now time.Time, ev api.Silence) {
-	was := s.quiet()
+	was := s.itself()
+	quiet := make([]bool, len(bearers))
+	for i, b := range bearers {
+		quiet[i] = b.silence.quiet()
+	}
 	s.order(now, ev.Until)
 	if !ev.On {
 		s.on, s.until = false, time.Time{}
 	}
-	g.Record(bucketSilence, []byte("self"), s.append(nil, now))
-	for _, b := range bearers {
-		if ev.On && !was && ev.Announce {
+	g.Record(bucketSilence, s.key(), s.append(nil, now))
+	for i, b := range bearers {
+		if ev.On && !was && ev.Announce && !quiet[i] {
 			b.Announce(now, frame.Silence{Until: s.wire()})
 		}
 		for _, c := range b.Carriers {
-			c.Silence(now, s.quiet())
+			c.Silence(now, b.silence.quiet())
 		}
 	}
 	switch {
 	case ev.On && !was:
-		g.Note("info", "silence begins: the gateway transmits nothing", "until", ev.Until, "announced", ev.Announce)
-	case was && !s.quiet():
-		g.Note("info", "silence ends")
+		g.Note("info", "silence begins: the gateway transmits nothing", s.says("until", ev.Until, "announced", ev.Announce)...)
+	case was && !s.itself():
+		g.Note("info", "silence ends", s.says()...)
 	}
 }
 
@@ -228,7 +253,7 @@ func (s *silence) step(g silenceRoad, bearers []*bearer, now time.Time) {
 	if s.over(now) {
 		s.change(g, bearers, now, api.Silence{})
 	} else if s.on && !s.until.IsZero() && s.ran(now)-s.kept >= keepEvery {
-		g.Record(bucketSilence, []byte("self"), s.append(nil, now))
+		g.Record(bucketSilence, s.key(), s.append(nil, now))
 	}
 }
 
@@ -238,18 +263,18 @@ func (s *silence) resume(g silenceRoad, cfg *Config, now time.Time) {
 		g.Note("warn", "the silence lasts longer than ordered: the gateway cannot tell how long the node was off, and a wall clock alone ends no silence",
 			"until", s.until, "not_before", now.Add(s.left).UTC())
 	}
-	s.set(cfg.Windows, now)
+	s.set(cfg.Windows.On(s.name), now)
 	if ev, silent := s.windows.begin(s, now); silent {
 		s.order(now, ev.Until)
-		g.Note("info", "silence begins: the gateway transmits nothing", "until", ev.Until, "announced", false)
+		g.Note("info", "silence begins: the gateway transmits nothing", s.says("until", ev.Until, "announced", false)...)
 	}
 	if s.on {
-		g.Record(bucketSilence, []byte("self"), s.append(nil, now))
+		g.Record(bucketSilence, s.key(), s.append(nil, now))
 	}
 }
 
 // peerSilent: the peer hears us and will not answer.
-func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
+func (g *Gateway) peerSilent(now time.Time, p *leg, f frame.Silence) {
 	for _, c := range p.bearer.Carriers {
 		c.PeerSilent(now, p.Peer, true)
 	}
@@ -259,12 +284,12 @@ func (g *Gateway) peerSilent(now time.Time, p *peer, f frame.Silence) {
 	}
 	p.Handshake.Due = time.Time{}
 	g.RecordPeer(p.Peer)
-	g.Note("info", "a peer goes silent; each message for it goes out once and waits for its acknowledgement", "peer", p.Name, "until", until)
+	g.Note("info", "a peer goes silent; each message for it goes out once and waits for its acknowledgement", append(p.named(), "until", until)...)
 }
 
 // status says how long the silence lasts, and adds up what is owed to the peers.
 func (s *silence) status(now time.Time, bearers []*bearer) api.SilenceStatus {
-	row := api.SilenceStatus{On: s.quiet(), Fixed: s.fixed}
+	row := api.SilenceStatus{On: s.itself(), Fixed: s.fixed}
 	if !s.until.IsZero() && !s.fixed {
 		row.Until = s.until.UTC().Format(time.RFC3339)
 		row.LeftS = s.remaining(now).Seconds()

@@ -13,9 +13,10 @@ import (
 )
 
 // openState applies what a peer says of its site, and what it asks of ours.
-func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
+func (g *Gateway) openState(now time.Time, l *leg, m envelope.Message) {
+	p := l.of
 	if len(m.Items) > 0 {
-		p.Opened = mail.KindOf(m.Items)
+		l.Opened = mail.KindOf(m.Items)
 	}
 	for _, it := range m.Items {
 		if !it.Expires.IsZero() && !now.Before(it.Expires) {
@@ -28,7 +29,10 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 		}
 		g.farItem(now, p.ID, it, true)
 	}
-	g.renew(now, p, m.Renew)
+	if len(m.Renew) > 0 {
+		l.Opened = mail.State
+		g.renew(now, p, m.Renew)
+	}
 	for _, h := range m.Void {
 		if key, ok := p.far.keys()[h]; ok {
 			it := p.far.items[key]
@@ -37,14 +41,14 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 		}
 	}
 	if m.Roster != nil {
-		p.Opened = mail.Key
+		l.Opened = mail.Key
 		for _, id := range g.keys.Rosters.Arrived(now, p.ID, m.Roster) {
 			g.byID[id].Handshake.Owe(now)
 		}
 		g.part(now)
 	}
 	if len(m.Lost) > 0 {
-		p.Opened = mail.State
+		l.Opened = mail.State
 		p.ends.lost(now, m.Lost)
 	}
 	if m.Asks {
@@ -61,9 +65,7 @@ func (g *Gateway) openState(now time.Time, p *peer, m envelope.Message) {
 // submit hands the peer's carrier what is for it alone; false: it was refused, and the caller keeps it or accounts for it.
 // What a peer asks for, and is asked for, follows again from the digest of a later HELLO.
 func (g *Gateway) submit(now time.Time, p *mail.Peer, content envelope.Message, kind mail.Kind) bool {
-	refused := g.byID[p.ID].bearer.Carrier().Accept(now, []*mail.Peer{p}, content, kind)
-	g.orders.heed(now)
-	return len(refused) == 0
+	return len(g.ways.accept(now, []*peer{g.byID[p.ID]}, content, kind)) == 0
 }
 
 // encodeItem is an item as the journal has it.
@@ -111,10 +113,6 @@ func (g *Gateway) News(now time.Time, p *mail.Peer, items []site.Item) (m envelo
 
 // renew lets items of a peer live longer. What is not here is asked for.
 func (g *Gateway) renew(now time.Time, p *peer, list []envelope.Renewal) {
-	if len(list) == 0 {
-		return
-	}
-	p.Opened = mail.State
 	keys := p.far.keys()
 	lacking := false
 	for _, r := range list {
@@ -130,7 +128,7 @@ func (g *Gateway) renew(now time.Time, p *peer, list []envelope.Renewal) {
 			g.farItem(now, p.ID, it, true)
 		}
 	}
-	if lacking && !p.Box.Asks() {
+	if lacking && !p.asks() {
 		g.ask(now, p)
 	}
 }

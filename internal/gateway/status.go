@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
@@ -32,6 +33,11 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	}
 	s.Corpus = corpusName(g.coders.network.Network.Name())
 	s.LinkProbe = b.linkProbes.status()
+	if len(g.bearers) > 1 {
+		for _, b := range g.bearers {
+			s.Bearers = append(s.Bearers, api.BearerStatus{Name: b.name.Name, Profile: b.Profile.Name, Price: b.price, Silence: b.silence.status(now, []*bearer{b})})
+		}
+	}
 	pending := 0
 	if b.Profile.Transport != "" {
 		s.Transport = b.Profile.Transport
@@ -39,34 +45,15 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	for _, c := range b.Carriers {
 		c.Report(&s)
 	}
+	for _, other := range g.bearers[1:] {
+		other.report(&s)
+	}
 	for i, p := range g.peers {
-		ps := api.PeerStatus{
-			ID: p.ID, Name: p.Name, Knows: p.Handshake.KnowsUs, Corpus: corpusName(p.Handshake.Corpus),
-			ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items), PeerCounts: p.Counts,
-		}
-		if at := p.Configured(); at.IsValid() {
-			ps.Configured = at.String()
-		}
-		ps.Waiting, ps.UnderWay, ps.WaitingOctets = p.Box.Held(frame.Direct, frame.Bulk, mail.Group)
-		ps.NewsWaiting, ps.NewsUnderWay, ps.NewsOctets = p.Box.News()
-		if p.Addr.IsValid() {
-			ps.Address = p.Addr.String()
-		}
-		if !p.LastHeard.IsZero() {
-			ps.LastHeard = p.LastHeard.UTC().Format(time.RFC3339)
-		}
-		ps.Link = p.link.shown(p)
-		if ps.Link == p.link.word {
-			ps.LinkSince = p.link.since
-		}
-		ps.KnownSince = p.link.known
-		ps.Queue, ps.Delays, ps.Measured = sites[i].Backlog(now, g.silence.ends(now), g.silence.began), p.delays, measured(p, g.cfg.Shore)
-		ps.Late = p.late.Foreseen
+		s.Peers = append(s.Peers, g.peerStatus(now, p, &sites[i]))
 		pending += p.Counts.Pending
-		s.Peers = append(s.Peers, ps)
-		for direction, name := range [...]string{"sent", "received"} {
-			for kind, octets := range p.Ledger[direction] {
-				s.Ledger = append(s.Ledger, api.LedgerRow{Direction: name, Peer: p.Name, Kind: mail.Kind(kind).String(), Octets: octets})
+		for _, l := range p.legs {
+			if l != nil {
+				s.Ledger = append(s.Ledger, l.ledger()...)
 			}
 		}
 	}
@@ -76,4 +63,77 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	s.Drain = g.adapters.drain.status(g.mail, g.siteName, pending)
 	g.keys.Describe(&s)
 	return s
+}
+
+// report adds to a status what the carriers of a bearer behind the first know.
+func (b *bearer) report(s *api.Status) {
+	own := api.Status{Dropped: s.Dropped}
+	for _, c := range b.Carriers {
+		c.Report(&own)
+	}
+	for _, row := range own.Ledger {
+		row.Bearer = b.name.Name
+		s.Ledger = append(s.Ledger, row)
+	}
+}
+
+// ledger is what went to the peer and came from it on a leg.
+func (l *leg) ledger() (rows []api.LedgerRow) {
+	for direction, name := range [...]string{"sent", "received"} {
+		for kind, octets := range l.Ledger[direction] {
+			rows = append(rows, api.LedgerRow{Bearer: l.Bearer.Name, Direction: name, Peer: l.Name, Kind: mail.Kind(kind).String(), Octets: octets})
+		}
+	}
+	return rows
+}
+
+// peerStatus describes a peer; of its ways the one that messages take.
+func (g *Gateway) peerStatus(now time.Time, p *peer, of *forecast.Site) api.PeerStatus {
+	l := g.ways.best(p, nil)
+	ps := api.PeerStatus{
+		ID: p.ID, Name: p.Name, Knows: l.Handshake.KnowsUs, Corpus: corpusName(l.Handshake.Corpus),
+		ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items), PeerCounts: *p.Counts,
+	}
+	if at := l.Configured(); at.IsValid() {
+		ps.Configured = at.String()
+	}
+	for _, one := range p.legs {
+		if one == nil {
+			continue
+		}
+		row := one.status(one == l)
+		row.Up = g.ways.goes(one)
+		waiting, underWay, octets := one.Box.Held(frame.Direct, frame.Bulk, mail.Group)
+		news, newsUnderWay, newsOctets := one.Box.News()
+		ps.Waiting, ps.UnderWay, ps.WaitingOctets = ps.Waiting+waiting, ps.UnderWay+underWay, ps.WaitingOctets+octets
+		ps.NewsWaiting, ps.NewsUnderWay, ps.NewsOctets = ps.NewsWaiting+news, ps.NewsUnderWay+newsUnderWay, ps.NewsOctets+newsOctets
+		row.Waiting, row.UnderWay = waiting, underWay
+		ps.LastHeard = max(ps.LastHeard, row.LastHeard)
+		if one == l {
+			ps.Address = row.Address
+		}
+		if len(p.legs) > 1 {
+			ps.Bearers = append(ps.Bearers, row)
+		}
+	}
+	ps.Link = l.link.shown(l)
+	if ps.Link == l.link.word {
+		ps.LinkSince = l.link.since
+	}
+	ps.KnownSince = p.link.known
+	ps.Queue, ps.Delays, ps.Measured = of.Backlog(now, g.silence.ends(now), g.silence.began), p.delays, measured(l, l.bearer.shore)
+	ps.Late = p.late.Foreseen
+	return ps
+}
+
+// status describes a leg. used: messages take it.
+func (l *leg) status(used bool) api.PeerBearer {
+	row := api.PeerBearer{Bearer: bearerName(l), Link: l.link.shown(l), Used: used}
+	if l.Addr.IsValid() {
+		row.Address = l.Addr.String()
+	}
+	if !l.LastHeard.IsZero() {
+		row.LastHeard = l.LastHeard.UTC().Format(time.RFC3339)
+	}
+	return row
 }

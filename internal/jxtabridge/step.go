@@ -77,7 +77,7 @@ func (s *step) give(siteID uint16, m site.Message, fate func(refused bool)) {
 func (s *step) fate(ev site.Fate) {
 	if f := s.fates[ev.Token]; f != nil {
 		delete(s.fates, ev.Token)
-		f(ev.Refused)
+		f(ev.Failed())
 	}
 }
 

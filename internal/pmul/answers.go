@@ -49,7 +49,10 @@ func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 		case over:
 			s.stats.Late++
 			continue
-		case m == nil || !m.begun:
+		case m != nil && !m.begun:
+			from.unsent(now, s, p.Source)
+			continue
+		case m == nil:
 			s.stats.Unknown++
 			continue
 		}

@@ -122,9 +122,26 @@ type Output struct {
 	Fates       []Fate
 	Send        []Packet
 	Ride        []PDU // answers a Ride
+	Odd         []Odd
 	Join, Leave []GroupAddr
 	Deadline    time.Time // when to Step again if nothing happens; zero: nothing to wait for
 }
+
+// Odd is what a member of the group does that no member does in good order. It is told once in half an hour.
+type Odd struct {
+	Node NodeID
+	What Oddity
+}
+
+// Oddity is one of the following.
+type Oddity int
+
+const (
+	// TakesAllTurns: its turns on the shared channel are not heeded for half an hour.
+	TakesAllTurns Oddity = iota
+	// AcknowledgesUnsent: it has acknowledged many messages that this node has not sent. They are sent.
+	AcknowledgesUnsent
+)
 
 func (o *Output) record(bucket string, key, value []byte) {
 	o.Records = append(o.Records, Record{bucket, key, value})

@@ -18,6 +18,8 @@ type peer struct {
 	burst      time.Time // it is sending all Ack_PDUs that it owed; the next of them arrives by then
 	loss       float64   // share of frames that it loses
 	measured   bool      // loss says it
+	odd        int       // entries about messages not sent yet, since oddSince
+	oddSince   time.Time
 	waiting    map[MessageID]*outgoing
 	last       map[string]uint32 // Message_Sequence_Number of the last message of each source
 	before     uint32            // the highest when that was begun

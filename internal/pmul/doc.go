@@ -55,6 +55,7 @@
 //
 //   - channel.go: other nodes on a shared channel, and the air that they use
 //   - floor.go: turns: which node may talk
+//   - greedy.go: members that take every turn, or acknowledge what was not sent
 //   - urgent.go: urgent messages amid the turns of others
 //   - coded.go: turns of messages with parity
 //   - alone.go: a short message while the channel is otherwise quiet

@@ -22,6 +22,7 @@ type floor struct {
 	number       uint8                // of the turn
 	told         time.Time            // when this node last said that it takes turns
 	members      map[NodeID]time.Time // who takes turns, and when it last said so
+	claims       map[NodeID]claim     // of the others, since this node's last turn
 }
 
 const (
@@ -131,6 +132,7 @@ func (f *floor) holdTurn(now time.Time, c *Config, end time.Time, air time.Durat
 	if f.before == 0 {
 		f.number++
 	}
+	f.spokeUp(now)
 	f.holder, f.over = c.Self, false
 }
 

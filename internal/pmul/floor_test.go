@@ -94,6 +94,50 @@ func TestFloorHostile(t *testing.T) {
 	check.Equal(t, "nobody comes", f.taken(now.Add(2*time.Minute), c), false)
 }
 
+// TestFloorGreedy: a member that takes turn after turn while this node waits is not heeded from the sixth full one on, for half an hour,
+// whether it numbers them or makes one longer. One that claims nothing, takes turns of a datagram, or lets this node speak between is.
+func TestFloorGreedy(t *testing.T) {
+	_, c := floorOf(t, 2)
+	for _, tt := range []struct {
+		name    string
+		every   time.Duration
+		left    time.Duration
+		numbers uint8 // from a turn to the next
+		waits   bool
+		speaks  int // this node, after so many of them; 0: never
+		refused int // the first that is not heeded; 0: none
+	}{
+		{name: "turn after turn", every: 45 * time.Second, left: 45 * time.Second, numbers: 1, waits: true, refused: fairTurns + 1},
+		{name: "a minute more each five seconds", every: 5 * time.Second, left: time.Minute, numbers: 1, waits: true, refused: fairTurns + 1},
+		{name: "one turn that never ends", every: 100 * time.Second, left: time.Minute, waits: true, refused: fairTurns + 1},
+		{name: "one long turn", every: 20 * time.Second, left: time.Minute, waits: true, refused: 26},
+		{name: "this node has nothing to say", every: 45 * time.Second, left: 45 * time.Second, numbers: 1},
+		{name: "this node speaks between", every: 45 * time.Second, left: 45 * time.Second, numbers: 1, waits: true, speaks: 3},
+		{name: "turns of a datagram", every: 5 * time.Second, left: 4 * time.Second, numbers: 1, waits: true},
+		{name: "it passes the floor on", every: 10 * time.Second, numbers: 1, waits: true},
+	} {
+		f, now, number := &floor{}, time.Unix(1_800_000_000, 0), uint8(0)
+		refused := 0
+		for n := 1; n <= max(20, tt.refused); n++ {
+			heeded, greedy := f.heeds(now, c, 3, TurnPDU{Source: 3, Number: number, Left: tt.left, More: true}, tt.waits)
+			if !heeded && refused == 0 {
+				refused = n
+				check.True(t, tt.name+": it is told", greedy)
+			} else if greedy {
+				t.Errorf("%s: it is told again", tt.name)
+			}
+			if tt.speaks > 0 && n%tt.speaks == 0 {
+				f.spokeUp(now)
+			}
+			now, number = now.Add(tt.every), number+tt.numbers
+		}
+		check.Equal(t, tt.name+": the first that is not heeded", refused, tt.refused)
+		f.spokeUp(now.Add(greedyFor))
+		heeded, _ := f.heeds(now.Add(greedyFor), c, 3, TurnPDU{Source: 3, Number: number, Left: tt.left, More: true}, tt.waits)
+		check.True(t, tt.name+": when this node has spoken half an hour later", heeded)
+	}
+}
+
 // TestLately: what came lately is said again with what is owed, bounded.
 func TestLately(t *testing.T) {
 	l := lately{}

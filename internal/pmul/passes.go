@@ -283,7 +283,11 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 			d.dueAt = at
 			continue
 		}
-		d.dueAt = end.Add((wait + s.late) << min(max(m.polls-1, 0), 6))
+		late := s.late
+		if s.cfg.Hears { // others' talk puts the question off by itself; a channel on which nobody talks brings no answer later
+			late = min(late, s.cfg.Hold)
+		}
+		d.dueAt = end.Add((wait + late) << min(max(m.polls-1, 0), 6))
 	}
 }
 

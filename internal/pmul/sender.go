@@ -28,7 +28,8 @@ type SenderStats struct {
 	Polls, Repeats, AddressSent     int
 	Acks, AckEntries                int
 	Strangers                       int // Ack_PDUs of nodes that a message was not for
-	Unknown                         int // Ack entries of messages never sent, or long over
+	Unknown                         int // Ack entries of messages that are not known, or long over
+	Unsent                          int // Ack entries of messages that have not been sent
 	Late                            int // Ack entries of what had ended
 	Selfnamed                       int // Ack entries of a node that names itself as the sender of what we sent it
 	Misnamed                        int // the same of what we did not send it, or not to our own address: passed by
@@ -147,7 +148,7 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 		s.busy(now, ev)
 	case TurnPDU:
 		if s.cfg.Hears && ev.Source != s.cfg.Self && s.cfg.knows(ev.Source) {
-			s.floor.heard(now, &s.cfg, ev.Source, ev, now.Add(-s.cfg.Delay))
+			hearTurn(now, s, ev)
 		}
 	case EMCON:
 		s.emcon(now, ev.Silent)

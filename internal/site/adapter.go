@@ -25,12 +25,35 @@ type (
 	}
 	// SiteLost: all that is known of this site is void (the node left the network's configuration, or lost its store).
 	SiteLost struct{ Site uint16 }
-	// Fate: the far site has stored the message with this Token or, Refused, will never get it.
+	// Reach: the link to this site is Down, and what is known of it is as old as Since; or it is up again. Before the first
+	// Reach a link is up.
+	Reach struct {
+		Site  uint16
+		Down  bool
+		Since time.Time
+	}
+	// Fate: how the message with this Token ended for its site.
 	Fate struct {
-		Token   uint64
-		Refused bool
+		Token uint64
+		Ending
 	}
 )
+
+// Ending is how a message of this site ended for another one. All but Stored mean that the site will never get it.
+type Ending uint8
+
+// Endings.
+const (
+	Stored    Ending = iota // the far gateway has it
+	Expired                 // its life was over first
+	Refused                 // a queue without room, or a gateway that drains did not take it
+	Forbidden               // a rule did not let it go
+	Cancelled               // it was given up for a more urgent one, or by an order
+	Replaced                // a later message has taken its place
+)
+
+// Failed says whether the site will never get the message.
+func (e Ending) Failed() bool { return e != Stored }
 
 // AdapterEvent marks FarItem as an event of a protocol adapter.
 func (FarItem) AdapterEvent() {}
@@ -40,6 +63,9 @@ func (FarMessage) AdapterEvent() {}
 
 // AdapterEvent marks SiteLost as an event of a protocol adapter.
 func (SiteLost) AdapterEvent() {}
+
+// AdapterEvent marks Reach as an event of a protocol adapter.
+func (Reach) AdapterEvent() {}
 
 // AdapterEvent marks Fate as an event of a protocol adapter.
 func (Fate) AdapterEvent() {}

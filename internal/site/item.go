@@ -12,6 +12,9 @@ const JXTA Adapter = 0
 // TAK is the adapter of package tak.
 const TAK Adapter = 1
 
+// XMPP is the adapter of package xmpp.
+const XMPP Adapter = 2
+
 // Corpora is the adapter of package corpusexchange.
 const Corpora Adapter = 61
 

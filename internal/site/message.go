@@ -1,6 +1,7 @@
 package site
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -22,8 +23,10 @@ type Message struct {
 	ID    string
 	Parts []Part
 	Mark
-	// Token of a Carry to one site asks for its Fate. It does not cross the link and ends with the process; 0: not asked.
-	Token uint64
+	// Token of a Carry to one site asks for its Fate. It does not cross the link; 0: not asked. It ends with the process,
+	// unless Lasting: then the journal has it, and the Fate is told to a later run, too.
+	Token   uint64
+	Lasting bool
 }
 
 // Part is one part of a message: named data. Messages whose parts agree in all but Data belong to one flow, and cross in
@@ -52,6 +55,13 @@ type Mark struct {
 	// Twice has a message go a second time by itself where one is sent to each site, so that one loss does not delay it. It
 	// does not cross the link.
 	Twice bool
+	// Links are the names of the bearers that it may take, with commas between; "": any. It does not cross the link.
+	Links string
+}
+
+// Takes says whether a message may take a bearer.
+func (m *Mark) Takes(link string) bool {
+	return m.Links == "" || slices.Contains(strings.Split(m.Links, ","), link)
 }
 
 // KeyEnd stands in Supersedes behind each of the six texts that say whose the message is and where it goes. Behind them is what

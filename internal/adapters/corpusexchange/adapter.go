@@ -131,7 +131,7 @@ func (f *Adapter) ended(ev site.Fate) {
 	s, ok := f.told[ev.Token]
 	delete(f.told, ev.Token)
 	switch {
-	case ok && ev.Refused:
+	case ok && ev.Failed():
 		f.note("warn", "a site does not get the network's corpus: its queue is full, or somebody cancelled the corpus", "corpus", s.name, "site", s.site)
 	case ok:
 		f.note("info", "a site has received the network's corpus; its operator decides whether to use it", "corpus", s.name, "site", s.site)

@@ -190,7 +190,7 @@ func TestSent(t *testing.T) {
 	o = f.Step(start, Send{Sites: []uint16{2, 3}, File: file})
 	check.Equal(check.Fatal(t), "to each", len(o.Carry), 2)
 	for i, level := range []string{"info", "warn"} {
-		o := f.Step(start, site.Fate{Token: o.Carry[i].Message.Token, Refused: i == 1})
+		o := f.Step(start, site.Fate{Token: o.Carry[i].Message.Token, Ending: []site.Ending{site.Stored, site.Refused}[i]})
 		check.True(t, "the end is said", len(o.Notes) == 1 && o.Notes[0].Level == level, o.Notes)
 	}
 	o = f.Step(start, site.Fate{Token: 99})

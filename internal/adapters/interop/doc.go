@@ -30,6 +30,7 @@
 //   - element.go: values in a message element, and back
 //   - jxta.go: the side of JXTA
 //   - tak.go: the side of TAK
+//   - xmpp.go: the side of XMPP: rooms alone
 //   - memory.go: what survives a restart
 //   - trouble.go: what was refused, and counters
 //   - explain.go: what `gateway check` says about an example

@@ -24,6 +24,8 @@ func ExplainEvent(rules []Rule, e *cot.Event) (list []Verdict) {
 		v := Verdict{Label: r.Label, Line: r.Line}
 		misses, ok := r.judge(&rule.Subject{Event: e})
 		switch {
+		case r.Pipe == "" && r.Name == "":
+			v.Why = "it has no pipe"
 		case !r.FromTAK:
 			v.Why = "it tells JXTA peers nothing (direction)"
 		case met(e):
@@ -62,6 +64,8 @@ func ExplainElement(rules []Rule, now time.Time, m *site.Message) (list []Verdic
 func (r *Rule) passes(m *site.Message) string {
 	part := m.Parts[0]
 	switch {
+	case r.Pipe == "" && r.Name == "":
+		return "it has no pipe"
 	case !r.FromJXTA:
 		return "it tells TAK devices nothing (direction)"
 	case m.Scope != r.Group:

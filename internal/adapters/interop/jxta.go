@@ -207,7 +207,7 @@ func (s *jxtaSide) heard(now time.Time, m *site.Message) {
 		k.id, ok = id, err == nil
 	}
 	if m.Token != 0 { // of a stream, which meets nobody
-		s.notify(site.JXTA, site.Fate{Token: m.Token, Refused: true})
+		s.notify(site.JXTA, site.Fate{Token: m.Token, Ending: site.Refused})
 		return
 	}
 	if slices.ContainsFunc(m.Parts, func(p site.Part) bool { return p.Namespace == mark.Namespace && p.Name == mark.Name }) {
@@ -249,7 +249,11 @@ func (s *jxtaSide) read(now time.Time, r *Rule, m *site.Message, data []byte) er
 	if err != nil {
 		return err
 	}
-	return s.tak.tellLine(now, r, l)
+	if err := s.tak.tellLine(now, r, l); err != nil {
+		return err
+	}
+	s.xmpp.tell(r, l)
+	return nil
 }
 
 // shortOf is a name for a peer that has told none.

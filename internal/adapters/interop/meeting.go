@@ -25,6 +25,7 @@ type Meeting struct {
 	lines   *due.Recent[string] // ids of the last lines, so that one that comes twice is taken once
 	jxta    jxtaSide
 	tak     takSide
+	xmpp    xmppSide
 	trouble due.Tally // what happened, and what was refused
 	met     site.Met  // of the next Step
 	begun   bool
@@ -67,9 +68,12 @@ func New(cfg Config, memories []site.Memory) (*Meeting, error) {
 	}
 	m := &Meeting{cfg: cfg, units: map[string]*unit{}, lines: due.NewRecent[string](mostLines), trouble: due.NewTally()}
 	m.jxta = jxtaSide{Meeting: m, listeners: map[pipe]map[string]bool{}, waiting: map[uint64]*site.FarMessage{}}
-	m.tak = takSide{Meeting: m}
+	m.tak, m.xmpp = takSide{Meeting: m}, xmppSide{Meeting: m}
 	for i := range cfg.Rules {
 		rule := &m.cfg.Rules[i]
+		if rule.Pipe == "" && rule.Name == "" {
+			continue
+		}
 		m.jxta.pipes = append(m.jxta.pipes, &rulePipe{Rule: rule, id: rule.Pipe, rate: due.Each[string]{Rate: mostRate, Burst: mostAtOnce, Most: mostNames}})
 	}
 	return m, m.jxta.restore(memories)
@@ -82,6 +86,8 @@ func (m *Meeting) Hear(now time.Time, from site.Adapter, ev site.Event, out *sit
 		m.jxta.hear(now, ev, out)
 	case site.TAK:
 		m.tak.hear(now, out)
+	case site.XMPP:
+		m.xmpp.hear(now, out)
 	}
 }
 
@@ -90,6 +96,7 @@ func (m *Meeting) Step(now time.Time) site.Met {
 	if !m.begun {
 		m.begun = true
 		m.jxta.begin(now)
+		m.xmpp.begin()
 	}
 	m.tak.listen()
 	for len(m.wait) > 0 && !now.Before(m.wait[0].due) {

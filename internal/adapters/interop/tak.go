@@ -35,6 +35,11 @@ func (s *takSide) deaf(xml []byte) bool {
 	if len(xml) == 0 {
 		return true
 	}
+	for i := range s.cfg.Rules {
+		if s.cfg.Rules[i].MUC != "" {
+			return false
+		}
+	}
 	for _, p := range s.jxta.pipes {
 		if p.FromTAK && s.jxta.listens(p) || p.FromJXTA && p.Room == "" && len(s.units) > 0 {
 			return false
@@ -75,6 +80,7 @@ func (s *takSide) heardLine(now time.Time, e *cot.Event, l *Line) {
 			s.jxta.tellLine(now, p, l)
 		}
 	}
+	s.xmpp.heardTAK(l)
 }
 
 // wanted says whether a rule is for an event, and somebody hears it.
@@ -95,9 +101,14 @@ func (s *takSide) fits(p *rulePipe, e *cot.Event) bool {
 	return ok
 }
 
-// listen says of which rooms JXTA peers hear what is said.
+// listen says of which rooms JXTA peers or XMPP clients hear what is said.
 func (s *takSide) listen() {
 	var rooms []string
+	for i := range s.cfg.Rules {
+		if r := &s.cfg.Rules[i]; r.MUC != "" {
+			rooms = append(rooms, r.Room)
+		}
+	}
 	for _, p := range s.jxta.pipes {
 		if p.FromTAK && p.Room != "" && s.jxta.listens(p) {
 			rooms = append(rooms, p.Room)

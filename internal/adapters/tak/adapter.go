@@ -310,7 +310,7 @@ func (f *Adapter) fate(now time.Time, ev site.Fate) {
 	for _, a := range f.audiences {
 		if number, ok := a.batch[ev.Token]; ok {
 			delete(a.batch, ev.Token)
-			a.Ended(now, number, !ev.Refused)
+			a.Ended(now, number, !ev.Failed())
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (w *words) fate(now time.Time, ev site.Fate) {
 		return
 	}
 	delete(w.tokens, ev.Token)
-	if o := w.ourOf(number); o != nil && ev.Refused {
+	if o := w.ourOf(number); o != nil && ev.Failed() {
 		w.tellSender(now, o, "b-t-f-s", "", "")
 	}
 }

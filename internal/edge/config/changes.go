@@ -43,6 +43,9 @@ func (c Change) difference() string {
 // Changes lists what differs in next, in the order of the keys in docs/configure.md. The file's own path is no difference.
 func (c *Config) Changes(next *Config) (list []Change) {
 	parts := schema(next)
+	if !reflect.DeepEqual(c.More, next.More) {
+		list = append(list, Change{Key: "[[link]]", From: count(c.More), To: count(next.More), Restart: true})
+	}
 	for i, was := range schema(c) {
 		switch is := parts[i]; {
 		case was.name == "link.peer":

@@ -50,6 +50,8 @@ func TestChangesMissNothing(t *testing.T) {
 			v.Field(0).SetString("x")
 		case reflect.Pointer:
 			v.Set(reflect.New(v.Type().Elem()))
+		case reflect.Float64:
+			v.SetFloat(7)
 		case reflect.Uint16:
 			v.SetUint(7)
 		default:

@@ -33,6 +33,7 @@ type Config struct {
 	Node   Node
 	LAN    LAN
 	Link   Link
+	More   []Link // the bearers behind the first; Key and Trust are the first one's
 	HTTP   HTTP
 	Traces Traces
 	// Control is where orders come in.
@@ -42,6 +43,8 @@ type Config struct {
 	Delivery Delivery
 	// TAK is where TAK devices are.
 	TAK TAK
+	// XMPP is where the XMPP server of the LAN is.
+	XMPP XMPP
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
 	// those that are built in.
 	Rules  []compact.Rule
@@ -84,8 +87,10 @@ func (l LAN) Seeds() (s []string) {
 	return s
 }
 
-// Link is the way to the sister gateways.
+// Link is a way to the sister gateways.
 type Link struct {
+	Name        string // of the bearer, the same at both ends; "": it is the only one
+	Price       float64
 	ProfileName string // as written
 	Profile     profile.Profile
 	Listen      netip.AddrPort
@@ -171,16 +176,21 @@ func (c *Config) Listens() (list []Listen) {
 	return list
 }
 
+// Bearers are all ways to the sister gateways, the first first.
+func (c *Config) Bearers() []Link { return append([]Link{c.Link}, c.More...) }
+
 // Files are those that Load has read.
 func (c *Config) Files() []string {
 	list := []string{c.File}
-	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.RosterFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile, c.Corpus.File} {
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.RosterFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile, c.Corpus.File, c.XMPP.SecretFile} {
 		if file != "" {
 			list = append(list, file)
 		}
 	}
-	if isFile(c.Link.ProfileName) {
-		list = append(list, (&reader{file: c.File}).resolve(c.Link.ProfileName))
+	for _, l := range c.Bearers() {
+		if isFile(l.ProfileName) {
+			list = append(list, (&reader{file: c.File}).resolve(l.ProfileName))
+		}
 	}
 	if c.TAK.TLS.IsValid() || c.TAK.Files.TLS.IsValid() {
 		list = append(list, filepath.Join(c.TAK.Keys, keyfile.ServerCert))
@@ -246,6 +256,7 @@ func (r *reader) read() {
 	r.readSilences()
 	r.readDelivery()
 	r.readTAK()
+	r.readXMPP()
 	r.readOrders()
 	r.checkPorts()
 	if r.tree.tables["traces"] != nil {
@@ -273,7 +284,7 @@ var JXTAGroup = netip.AddrPortFrom(netip.AddrFrom4([4]byte{224, 0, 1, 85}), 1234
 
 func (r *reader) readLAN() {
 	l, s := &r.cfg.LAN, r.fill("lan")
-	if !s.has("tcp") && !s.has("http") && r.tree.tables["tak"] == nil {
+	if !s.has("tcp") && !s.has("http") && r.tree.tables["tak"] == nil && r.tree.tables["xmpp"] == nil {
 		s.missing("tcp", "")
 	}
 	switch dialled := l.TCP.IsValid() || l.HTTP.IsValid(); {
@@ -307,16 +318,8 @@ func (r *reader) profileOf(name string) string {
 
 func (r *reader) readLink() {
 	l, link := &r.cfg.Link, r.fill("link")
-	if name := r.profileOf(l.ProfileName); name != "" {
-		var err error
-		if l.Profile, err = profile.Load(name, readSmall); err != nil {
-			r.profileFaults(link, err)
-		}
-	}
+	r.readBearer(link, l)
 	r.readKeys(link)
-	if l.Group.IsValid() && l.Profile.Transport != profile.PMul && l.Profile.Name != "" {
-		link.fail("group", "is of no use with profile %s: its transport is NORM, which sends to each peer", l.Profile.Name)
-	}
 	ids, names, addresses := map[uint16]int{}, map[string]int{}, map[netip.AddrPort]int{}
 	l.Peers = readRules(r, "link.peer", peerKeys, func(s section, p *Peer) {
 		if p.ID != 0 && p.ID == r.cfg.Node.ID {
@@ -330,6 +333,63 @@ func (r *reader) readLink() {
 		once(s, "address", p.Address, addresses)
 		r.checkMember(s, p)
 	})
+	r.readMore(link, addresses)
+}
+
+// readBearer reads what each bearer has of its own.
+func (r *reader) readBearer(link section, l *Link) {
+	if name := r.profileOf(l.ProfileName); name != "" {
+		var err error
+		if l.Profile, err = profile.Load(name, readSmall); err != nil {
+			r.profileFaults(link, l.ProfileName, err)
+		}
+	}
+	if l.Group.IsValid() && l.Profile.Transport != profile.PMul && l.Profile.Name != "" {
+		link.fail("group", "is of no use with profile %s: its transport is NORM, which sends to each peer", l.Profile.Name)
+	}
+}
+
+// ofNetwork are the keys of [link] that are the network's: the first bearer has them.
+var ofNetwork = append([]string{"key_file"}, trustKeys...)
+
+// readMore reads the [[link]] behind the first.
+func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
+	listens, names, marks := map[netip.AddrPort]int{}, map[string]int{}, map[uint8]int{}
+	check := func(s section, l *Link) {
+		if len(r.tree.links) > 0 && l.Name == "" && !s.wrong("name") {
+			s.missing("name", ": each of several [[link]] needs one, the same at both ends of it")
+		}
+		if once(s, "name", l.Name, names) && l.Name != "" {
+			once(s, "name", seal.BearerMark(l.Name), marks)
+		}
+		once(s, "listen", l.Listen, listens)
+	}
+	check(first, &r.cfg.Link)
+	for _, t := range r.tree.links {
+		var l Link
+		s := section{r, t.table, "link", len(r.faults)}
+		s.fill(linkKeys(&l))
+		for _, key := range ofNetwork {
+			if s.has(key) {
+				s.fail(key, "belongs to the network, not to a bearer: write it in the first [[link]] alone")
+			}
+		}
+		r.readBearer(s, &l)
+		check(s, &l)
+		ids := map[uint16]int{}
+		for _, pt := range t.peers {
+			var p Peer
+			ps := section{r, pt, "link.peer", len(r.faults)}
+			ps.fill(peerKeys(&p))
+			once(ps, "id", p.ID, ids)
+			once(ps, "address", p.Address, addresses)
+			if !slices.ContainsFunc(r.cfg.Link.Peers, func(q Peer) bool { return q.ID == p.ID }) && p.ID != 0 {
+				ps.fail("id", "%d is no peer of the first [[link]]: write it there too, without an address if that bearer does not reach it", p.ID)
+			}
+			l.Peers = append(l.Peers, p)
+		}
+		r.cfg.More = append(r.cfg.More, l)
+	}
 }
 
 // once reports a value that an earlier section has already, and answers false then. Zero values are never doubles.
@@ -346,11 +406,11 @@ func once[T comparable](s section, key string, v T, seen map[T]int) bool {
 	return true
 }
 
-func (r *reader) profileFaults(link section, err error) {
+func (r *reader) profileFaults(link section, name string, err error) {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) {
 		for _, e := range joined.Unwrap() {
-			r.profileFaults(link, e)
+			r.profileFaults(link, name, e)
 		}
 		return
 	}
@@ -366,7 +426,7 @@ func (r *reader) profileFaults(link section, err error) {
 	}
 	meant := ""
 	if errors.Is(err, profile.ErrUnknown) {
-		meant = Nearest(r.cfg.Link.ProfileName, profile.Names())
+		meant = Nearest(name, profile.Names())
 	}
 	link.fail("profile", "%s%s", strings.TrimPrefix(err.Error(), "profile: "), meant)
 }

@@ -27,6 +27,7 @@
 //   - filter.go: rules for what may cross the link
 //   - message.go: rules for what goes first
 //   - meet.go: rules that join JXTA pipes with TAK units and chats
+//   - xmpp.go: where the LAN's XMPP server is, and the domains of far sites
 //   - tak.go: where TAK devices connect, and the rules for their events
 //   - corpus.go: the network's own corpus for compression
 package config

@@ -15,7 +15,7 @@ import (
 const mostMeets = 64
 
 func meetPart(c *Config) part {
-	return part{name: "meet", title: "what is the same in JXTA and TAK", keys: meetKeys(&interop.Rule{}), rules: c.TAK.Meets, most: mostMeets,
+	return part{name: "meet", title: "what is the same in JXTA, TAK and XMPP", keys: meetKeys(&interop.Rule{}), rules: c.TAK.Meets, most: mostMeets,
 		doc: "A rule ties a JXTA pipe to TAK's units or to a chat room ([examples](tak.md#one-picture-with-jxta-one-chat-room)), " +
 			"at the gateway with the JXTA peers. It needs `[tak]`."}
 }
@@ -33,22 +33,23 @@ func meetKeys(m *interop.Rule) []key {
 	as.preset = func() { m.As = "a-u-G" }
 	return []key{
 		{"label", printable(&m.Label), "a name for people"},
-		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), "the pipe's id; this or `pipe_name` is required"},
+		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), "the pipe's id; this, `pipe_name` or `muc` is required"},
 		{"pipe_name", printable(&m.Name), "pattern of the pipe's advertised name; the first match counts until the next start"},
 		{"pipe_type", choice(&m.Unicast, "propagate", []string{"propagate", "unicast"}, false, true),
 			"`propagate`, or `unicast`: then JXTA peers find the pipe at the peer \"NAME TAK\", the gateway"},
 		{"group", group, "the pipe's group"},
-		{"element", text(&m.Element).required().also(func(section, string) {
+		{"element", text(&m.Element).also(func(section, string) {
 			if space, name, ok := strings.Cut(m.Element, ":"); ok {
 				m.Space, m.Element = space, name
 			}
-		}), "name of the message element, in one namespace (`\"trk:body\"`) or in any"},
+		}), "name of the message element, in one namespace (`\"trk:body\"`) or in any; required with a pipe"},
 		{"mime", text(&m.MIME), "the element's MIME type for JXTA peers"},
 		{"direction", pick("both", []string{"both", "from_jxta", "from_tak"}, func(word string) {
 			m.FromJXTA, m.FromTAK = word != "from_tak", word != "from_jxta"
 		}), "which way"},
 		{"form", choice(&m.CoT, "values", []string{"values", "cot"}, false, true),
 			"`values`: the element has values at the places below; `cot`: it is a CoT event"},
+		{"muc", text(&m.MUC), "address of a room of XMPP that is the same room, `\"ops@conference.ship.example\"`; then the pipe may be left out"},
 		{"room", text(&m.Room), "chat room, `\"All Chat Rooms\"`; without it the rule is for units"},
 		{"write", template(&m.Write, func() []string { return writes(m) }),
 			"template of the element for JXTA peers, required where they get values: `{id}`, `{time}`, `{unix}` (seconds), " +
@@ -115,6 +116,16 @@ func writes(m *interop.Rule) []string {
 
 // checkMeet says which keys of a rule do not go together, or lack one.
 func checkMeet(s section, m *interop.Rule) {
+	alone := m.MUC != "" && !s.has("pipe") && m.Name == "" // without JXTA
+	if m.MUC != "" && m.Room == "" {
+		s.missing("room", "")
+	}
+	if !alone && !s.has("element") {
+		s.missing("element", "")
+	}
+	if alone {
+		return
+	}
 	if !s.has("pipe") && m.Name == "" {
 		s.fail("pipe", "is missing: the id of the pipe, or pipe_name, the name of its advertisement")
 	} else if s.has("pipe") && m.Name != "" {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"aldis/internal/jxta"
@@ -34,6 +35,8 @@ func messageKeys(m *mark.Rule) []key {
 		{"last_value", text(&m.LastValue), "name of an element with a key: the message replaces a waiting one with the same key"},
 		{"last_value_pattern", parsed(&m.Pattern, "%[2]q %[1]v; like \"TRK;{key};*\"", mark.ParsePattern),
 			"where the key is in the element; default: all of it is the key"},
+		{"links", list(&m.Links, func(_ section, _, name string) { m.Links = append(m.Links, name) }),
+			"names of the `[[link]]` that the message may take, `\"harbour, hf\"`: the cheapest of them that is up; default: any"},
 	}
 }
 
@@ -64,6 +67,11 @@ func (r *reader) checkMessage(s section, m *mark.Rule) {
 	}
 	if s.has("last_value_pattern") && m.LastValue == "" {
 		s.fail("last_value_pattern", "needs last_value: the name of the element that it is for")
+	}
+	for _, name := range m.Links {
+		if !slices.ContainsFunc(r.cfg.Bearers(), func(l Link) bool { return l.Name == name }) {
+			s.fail("links", "no [[link]] has the name %q", name)
+		}
 	}
 	for _, e := range r.cfg.Messages {
 		if e.Covers(*m) {

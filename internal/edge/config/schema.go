@@ -39,7 +39,7 @@ func schema(c *Config) []part {
 	return []part{
 		{name: "node", title: "this gateway", keys: nodeKeys(&c.Node)},
 		{name: "lan", title: "towards the JXTA peers", keys: lanKeys(&c.LAN),
-			doc: "`tcp` or `http` is required where no `[tak]` is."},
+			doc: "`tcp` or `http` is required where neither `[tak]` nor `[xmpp]` is."},
 		{name: "link", title: "towards the other gateways", keys: linkKeys(&c.Link)},
 		{name: "link.peer", title: "each other gateway", keys: peerKeys(&Peer{}), rules: c.Link.Peers, live: true},
 		{name: "silence", title: "when nothing is transmitted", keys: silenceKeys(&calendar.Window{}),
@@ -49,6 +49,7 @@ func schema(c *Config) []part {
 		{name: "compact.rule", title: "how elements are compressed", keys: compactKeys(&compact.Rule{}), rules: c.Rules, live: true},
 		filterPart(c), messagePart(c),
 		takPart(c), takRulePart(c), takBringPart(c), takWantPart(c), meetPart(c),
+		xmppPart(c), xmppSitePart(c), xmppRulePart(c),
 		{name: "http", title: "page, status and metrics", keys: httpKeys(&c.HTTP)},
 		{name: "control", title: "orders", keys: controlKeys(&c.Control)},
 		{name: "traces", title: "traces of messages", keys: []key{
@@ -105,6 +106,8 @@ func linkKeys(l *Link) []key {
 	file := l.Profile
 	file.Tariff, file.Summary = "", ""
 	return []key{
+		{"name", printable(&l.Name), "of several `[[link]]` each needs a name, the same at both ends ([more](#several-bearers))"},
+		{"price", amount(&l.Price), "what 1,000 octets cost, in any unit; default: 1 where the profile's tariff is `octets`, else 0. Messages take the cheapest bearer that is up"},
 		{"profile", text(&l.ProfileName).required(), "name of a profile (`gateway profiles`) or a profile file; the same at both ends"},
 		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""}, {"link.profile (its file)", derived(&file).secret(), ""},
 		{"listen", address(&l.Listen).required(), "UDP address on the link"},
@@ -145,6 +148,7 @@ func silenceKeys(w *calendar.Window) []key {
 		{"to", moment(&w.To, &w.Ends), "two times of day, `\"22:00\"`, or dates, `\"2026-12-01T22:00:00Z\"` or `\"012200ZDEC26\"`"},
 		{"days", days.usually("every day"), "days on which a window begins: `\"mon-fri\"`, `\"sat, sun\"`"},
 		{"announce", boolean(&w.Announce), "`true` tells the far gateways in one last datagram"},
+		{"link", printable(&w.Link), "name of the one `[[link]]` that is silent; default: all"},
 	}
 }
 
@@ -153,6 +157,8 @@ func (r *reader) readSilences() {
 	r.cfg.Silences = readRules(r, "silence", silenceKeys, func(s section, w *calendar.Window) {
 		switch {
 		case s.wrong("from", "to"):
+		case w.Link != "" && !slices.ContainsFunc(r.cfg.Bearers(), func(l Link) bool { return l.Name == w.Link }):
+			s.fail("link", "no [[link]] has the name %q", w.Link)
 		case w.Begins.IsZero() != w.Ends.IsZero():
 			s.fail("to", "from and to must both be times of day, or both dates")
 		case !w.Begins.IsZero() && !w.Ends.After(w.Begins):

@@ -123,6 +123,19 @@ func whole[T int | int64 | uint16 | float64](to *T, absent T, least, most int64)
 	return k
 }
 
+// amount is a number that is not negative.
+func amount(to *float64) slot {
+	return slot{to: to, read: func(s section, key string) {
+		v, _ := s.get(key)
+		n, err := strconv.ParseFloat(strings.TrimPrefix(v.text, "+"), 64)
+		if v.kind != unstable.Integer && v.kind != unstable.Float || err != nil || !(n >= 0) || math.IsInf(n, 0) {
+			s.fail(key, "must be a number from 0 on, is %s", v.word())
+			return
+		}
+		*to = n
+	}}
+}
+
 // id is the number of a node.
 func id(to *uint16) slot { return whole(to, 0, 1, 65535).required() }
 

@@ -32,8 +32,25 @@ type table struct {
 type tree struct {
 	tables map[string]*table   // [section]; "" holds what stands before the first
 	arrays map[string][]*table // [[section]]
+	links  []*linkTables       // [[link]] behind the first, which is the [link] of tables
 	order  []*table
 	slips  []string // what stands before "=" on lines that are no TOML; "" is a line without one, perhaps of a section
+}
+
+// linkTables is a [[link]] and its peers.
+type linkTables struct {
+	*table
+	peers []*table
+}
+
+// link begins another [[link]]; the first is a section like any other.
+func (t *tree) link(line int) *table {
+	if t.tables["link"] == nil {
+		return t.open("link", line)
+	}
+	s := &table{path: "link", line: line, values: map[string]value{}}
+	t.links, t.order = append(t.links, &linkTables{table: s}), append(t.order, s)
+	return s
 }
 
 // wanted says that a broken line may have been meant to set a key: it names it, or was to begin a section.
@@ -123,6 +140,10 @@ func parseOnce(data []byte, fail func(line int, key, format string, args ...any)
 			}
 			current = t.open(path, line)
 		case unstable.ArrayTable:
+			if path == "link" {
+				current = t.link(line)
+				break
+			}
 			if !isArray(path) {
 				fail(line, path, "is written with one bracket: [%s]", path)
 				current = t.open(path, line)
@@ -170,7 +191,11 @@ func (t *tree) open(path string, line int) *table {
 
 func (t *tree) append(path string, line int) *table {
 	s := &table{path: path, line: line, values: map[string]value{}}
-	t.arrays[path] = append(t.arrays[path], s)
+	if n := len(t.links); n > 0 && path == "link.peer" {
+		t.links[n-1].peers = append(t.links[n-1].peers, s)
+	} else {
+		t.arrays[path] = append(t.arrays[path], s)
+	}
 	t.order = append(t.order, s)
 	return s
 }

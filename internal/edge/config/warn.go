@@ -52,7 +52,7 @@ func (c *Config) Warnings() []string {
 	if info, err := os.Stat(c.Node.DataDir); err == nil && info.Mode().Perm()&0o077 != 0 {
 		warn("node.data_dir %s has mode %04o: others can look at what it holds; 0700 is usual", c.Node.DataDir, info.Mode().Perm())
 	}
-	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile} {
+	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile, c.XMPP.SecretFile} {
 		dir := filepath.Dir(file)
 		if info, err := os.Stat(dir); file != "" && err == nil && info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
 			warn("%s has mode %04o: others can put another file in the place of %s; close it with: chmod go-w %s", dir, info.Mode().Perm(), filepath.Base(file), dir)

@@ -7,6 +7,7 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -60,5 +61,43 @@ func TestSlowDisk(t *testing.T) {
 		close(w.slow)
 		w.end(t) // what is under way is waited for
 		expect(t, w.take(), "commit 102", "send 102 body", "datagram 102", "api.NormStart", "commit 103", "send 103 body", "datagram 103", "api.NormStart")
+	})
+}
+
+// What a local peer asks while the disk fails is answered, also at a moment at which something is due: that has an output
+// of its own.
+func TestWhatIsDueHoldsUpNoLocalPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var due time.Time
+		w := newWorld(func(now time.Time, ev api.Event) (out api.Output) {
+			if e, local := ev.(api.LAN); local {
+				out = byConn(now, ev)
+				if e.Event == opened(1) {
+					<-time.After(2 * time.Millisecond) // a busy machine: the loop comes late to what is due
+					due = now.Add(time.Millisecond)
+				}
+			}
+			if !due.IsZero() && !now.Before(due) {
+				out.Records = append(out.Records, api.Record{Key: []byte("due")})
+				due = time.Time{}
+			}
+			out.Deadline = due
+			return out
+		})
+		w.start()
+		w.take()
+		w.setFull(true)
+		w.post(opened(100))
+		expect(t, w.take(), "full")
+		w.post(opened(1))
+		synctest.Wait()
+		w.post(opened(2)) // of the next turn
+		pass(10 * time.Millisecond)
+		expect(t, w.take(), "send 1 body", "send 2 body")
+		check.True(t, "what was due is done", due.IsZero())
+		w.setFull(false)
+		pass(time.Second)
+		expect(t, w.take(), "commit 100 due", "send 100 body", "api.NormStart")
+		w.end(t)
 	})
 }

@@ -31,6 +31,12 @@ type Stats struct {
 	UnsentDatagrams   uint64 `json:"unsent_datagrams"` // the kernel refused: no route, no room, too long
 }
 
+// Add is the counts of two sockets together.
+func (s Stats) Add(o Stats) Stats {
+	return Stats{s.ReceivedDatagrams + o.ReceivedDatagrams, s.ReceivedOctets + o.ReceivedOctets, s.DroppedDatagrams + o.DroppedDatagrams,
+		s.SentDatagrams + o.SentDatagrams, s.SentOctets + o.SentOctets, s.UnsentDatagrams + o.UnsentDatagrams}
+}
+
 // Radio is the open socket.
 type Radio struct {
 	conn *net.UDPConn

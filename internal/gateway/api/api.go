@@ -26,8 +26,9 @@ type LAN struct {
 
 // Datagram is one UDP payload of the link and its far address. Coming in, nothing of it is trusted yet.
 type Datagram struct {
-	Addr netip.AddrPort
-	Data []byte
+	Bearer int // which it came by, or goes by: its place in the list of bearers
+	Addr   netip.AddrPort
+	Data   []byte
 	// Of one that came in: how long it lay in this machine, and whether more are there that came behind it. What is due is
 	// looked at when the last of them is heard: a busy machine wakes late, and the answer it waits for may be among them.
 	Waited time.Duration
@@ -40,6 +41,7 @@ type Silence struct {
 	On       bool
 	Until    time.Time
 	Announce bool
+	Bearer   string // the one bearer that it is for; "": all
 }
 
 // Stop says that no other event comes: peers are told at once what has arrived, so that they send nothing of it again, and

@@ -130,7 +130,8 @@ type Status struct {
 	Name              string            `json:"name"`                 // of this node
 	Key               string            `json:"key_fingerprint"`      // of the network's key or of this node's own, for two operators to compare
 	Roster            *RosterStatus     `json:"roster,omitempty"`     // absent where all share one key
-	Profile           string            `json:"profile"`              // name of the link profile
+	Profile           string            `json:"profile"`              // name of the link profile, of several that of the first bearer
+	Bearers           []BearerStatus    `json:"bearers,omitempty"`    // where there are several
 	End               string            `json:"end"`                  // "terminal" or "shore": which end of the link this is
 	IncarnationNumber uint32            `json:"incarnation"`          // incarnation: the number of this start
 	Transport         string            `json:"transport"`            // "norm" or "p_mul"
@@ -192,6 +193,8 @@ type PeerStatus struct {
 	Delays Delays   `json:"delays"` // from custody here to its acknowledgements
 	// Measured is what the traffic shows of the link, as far as it does.
 	Measured LinkMeasured `json:"measured"`
+	// Bearers are the ways to the peer, where this gateway has several. What is said above of one way is of the one that messages take.
+	Bearers []PeerBearer `json:"bearers,omitempty"`
 	PeerCounts
 }
 
@@ -225,10 +228,32 @@ type LinkStatus struct {
 
 // LedgerRow is one account of the airtime ledger.
 type LedgerRow struct {
-	Direction string `json:"direction"` // "sent" or "received"
-	Peer      string `json:"peer"`      // name of the peer, or "group"
-	Kind      string `json:"kind"`      // what the octets were for
-	Octets    uint64 `json:"octets"`    // IP octets
+	Bearer    string `json:"bearer,omitempty"` // its name; empty where there is one bearer without a name
+	Direction string `json:"direction"`        // "sent" or "received"
+	Peer      string `json:"peer"`             // name of the peer, or "group"
+	Kind      string `json:"kind"`             // what the octets were for
+	Octets    uint64 `json:"octets"`           // IP octets
+}
+
+// BearerStatus is a bearer of a gateway that has several.
+type BearerStatus struct {
+	Name    string  `json:"name"`    // as configured
+	Profile string  `json:"profile"` // name of its link profile
+	Price   float64 `json:"price"`   // of 1,000 IP octets
+	// Silence is that of this bearer alone.
+	Silence SilenceStatus `json:"silence"`
+}
+
+// PeerBearer is a peer on one bearer of a gateway that has several.
+type PeerBearer struct {
+	Bearer    string `json:"bearer"`               // its name
+	Link      string `json:"link"`                 // as PeerStatus.Link
+	Up        bool   `json:"up"`                   // messages may take it: it answers, and nobody is silent there
+	Used      bool   `json:"used"`                 // new messages take it now
+	Address   string `json:"address,omitempty"`    // to which everything goes there
+	LastHeard string `json:"last_heard,omitempty"` // RFC 3339; empty: not in this run
+	Waiting   int    `json:"waiting"`              // as PeerStatus.Waiting
+	UnderWay  int    `json:"under_way"`            // as PeerStatus.UnderWay
 }
 
 // RosterStatus is the roster that a gateway goes by.

@@ -22,9 +22,13 @@ type Config struct {
 	Incarnation uint32 // number of this start
 	Shore       bool   // each peer's terminal has a leg of its own, and the profile is theirs
 	Keepalive   time.Duration
-	Rand        *rand.Rand             // of P_Mul's random delays; nil: made of Self and Incarnation
-	Lacks       func(peer uint16) bool // it may not have what this start's key with it is made of, which HELLOs say
-	Proven      func() int             // octets of proofs that a datagram to the group has now
+	Rand        *rand.Rand                       // of P_Mul's random delays; nil: made of Self and Incarnation
+	Lacks       func(peer uint16) bool           // it may not have what this start's key with it is made of, which HELLOs say
+	Far         func(peer uint16) bool           // the short form of datagrams may not reach it
+	Beside      func(peer uint16) []frame.Beside // what has come from a peer on other bearers, which HELLOs say; nil: there is none
+	Late        bool                             // peers are greeted only when there is something for them
+	Hasty       bool                             // a failure is looked for early: there are other bearers
+	Proven      func() int                       // octets of proofs that a datagram to the group has now
 	Holds       func(*site.Message) bool
 	Records     []api.Record // of the journal
 }
@@ -37,6 +41,7 @@ type Bearer struct {
 	Air       mail.Air        // of a terminal: one for all peers
 	Carriers  []mail.Carrier  // the first takes new messages
 	Channels  []mail.Channel  // those that share their channel with all peers
+	Handovers []mail.Handover // as Carriers
 	Members   []mail.Members  // those whose peers can come and go; none: a new peer needs a restart
 	ledger    mail.Ledger     // of what goes to the group
 }
@@ -53,15 +58,16 @@ func New(cfg Config) (*Bearer, error) {
 		b.Common.Group = netip.AddrPort{} // each peer gets a copy
 	}
 	b.Common.Profile, b.Common.Timing = &b.Profile, TimingOf(cfg.Profile, cfg.Shore)
+	b.Common.Timing.Hasty = cfg.Hasty
 	b.Common.Air, b.Common.Ledger = &b.Air, &b.ledger
 	datagrams, err := unicast.New(unicast.Config{
-		Common: b.Common, Incarnation: cfg.Incarnation, Shore: cfg.Shore, Keepalive: &b.Keepalive, Messages: !shared, Lacks: cfg.Lacks,
+		Common: b.Common, Incarnation: cfg.Incarnation, Shore: cfg.Shore, Keepalive: &b.Keepalive, Messages: !shared, Lacks: cfg.Lacks, Far: cfg.Far, Beside: cfg.Beside, Late: cfg.Late,
 	})
 	if err != nil {
 		return nil, err
 	}
 	if !shared {
-		b.Carriers, b.Members = []mail.Carrier{datagrams}, []mail.Members{datagrams}
+		b.Carriers, b.Members, b.Handovers = []mail.Carrier{datagrams}, []mail.Members{datagrams}, []mail.Handover{unicast.Handover{C: datagrams}}
 		return b, nil
 	}
 	if cfg.Rand == nil {
@@ -73,11 +79,20 @@ func New(cfg Config) (*Bearer, error) {
 	}
 	datagrams.Greeting.Greeted = several.SubmitState
 	b.Carriers, b.Channels = []mail.Carrier{several, datagrams}, []mail.Channel{several}
+	b.Handovers = []mail.Handover{group.Handover{C: several}, unicast.Handover{C: datagrams}}
 	return b, nil
 }
 
 // Carrier is the one that takes new messages.
 func (b *Bearer) Carrier() mail.Carrier { return b.Carriers[0] }
+
+// Handover is the carrier that has a queue.
+func (b *Bearer) Handover(queue frame.Queue) mail.Handover {
+	if queue == mail.Group {
+		return b.Handovers[0]
+	}
+	return b.Handovers[len(b.Handovers)-1]
+}
 
 // Has says whether a carrier of the bearer moves messages in this queue.
 func (b *Bearer) Has(queue frame.Queue) bool { return queue < frame.Queues || len(b.Channels) > 0 }

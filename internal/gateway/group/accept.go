@@ -15,7 +15,7 @@ import (
 // submitOneState submits one message with state: what one peer lacks, to it and to all others that lack exactly the same.
 func (c *Carrier) submitOneState(now time.Time) bool {
 	for _, p := range c.Peers {
-		if p.Handshake.Store == 0 || p.Gone || !c.Met(now, p) { // never heard: it may not exist
+		if p.Handshake.Store == 0 || p.Gone || !tells(c, p) || !c.Met(now, p) { // never heard: it may not exist
 			continue
 		}
 		items := c.Replica.Next(now, p.ID, 8)
@@ -24,7 +24,7 @@ func (c *Carrier) submitOneState(now time.Time) bool {
 		}
 		to := []*mail.Peer{p}
 		for _, q := range c.Peers {
-			if q != p && q.Handshake.Store != 0 && !q.Gone && c.Met(now, q) && sameItems(items, c.Replica.Next(now, q.ID, 8)) {
+			if q != p && q.Handshake.Store != 0 && !q.Gone && tells(c, q) && c.Met(now, q) && sameItems(items, c.Replica.Next(now, q.ID, 8)) {
 				to = append(to, q)
 			}
 		}
@@ -32,6 +32,8 @@ func (c *Carrier) submitOneState(now time.Time) bool {
 	}
 	return false
 }
+
+func tells(c *Carrier, p *mail.Peer) bool { return c.Tells == nil || c.Tells(p.ID) }
 
 func sameItems(a, b []site.Item) bool {
 	return slices.EqualFunc(a, b, func(x, y site.Item) bool {
@@ -42,11 +44,17 @@ func sameItems(a, b []site.Item) bool {
 // Accept hands a message to P_Mul for all these peers at once. Where it is refused, the log says why.
 func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {
 	m, err := c.Store.New(content, kind)
-	old := c.older(m, to)
-	var body []byte
-	if err == nil {
-		body, err = c.encode(now, to, m, old)
+	if err != nil {
+		c.Services.Note("warn", "a message cannot be encoded; the gateway refused it", "error", err)
+		return to
 	}
+	return submit(c, now, to, m, c.older(m, to))
+}
+
+// submit gives the engine a message that is new, or of another bearer, in the place of old if that is not nil.
+func submit(c *Carrier, now time.Time, to []*mail.Peer, m, old *mail.Message) (refused []*mail.Peer) {
+	content := m.Content
+	body, err := c.encode(now, to, m, old)
 	if err != nil {
 		c.Services.Note("warn", "a message cannot be encoded; the gateway refused it", "error", err)
 		return to
@@ -91,9 +99,6 @@ type submission struct {
 
 // older is the message that m takes the place of: one of which nothing has been on the air.
 func (c *Carrier) older(m *mail.Message, to []*mail.Peer) *mail.Message {
-	if m == nil {
-		return nil
-	}
 	old := c.history.Older(m, to)
 	if old == nil || !c.sender.Waits(numberOf(old, to)) {
 		return nil
@@ -111,13 +116,15 @@ func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) (
 	if texts != nil {
 		texts.Whole = true
 	}
-	f := c.history.Flow(m.Content.Payload)
+	f := c.history.Flow(m.Spoken())
 	if f == nil {
 		return envelope.Packed(c.Coder, m.Content, 0, false, texts)
 	}
 	var err error
-	if m.Full, err = envelope.Append(nil, m.Content, f.Number, true); err != nil { // by its number, as version 0.1 counts it
-		return nil, err
+	if m.Ended() { // it is new
+		if m.Full, err = envelope.Append(nil, m.Content, f.Number, true); err != nil { // by its number, as version 0.1 counts it
+			return nil, err
+		}
 	}
 	id := c.sender.Next(now)
 	if old != nil {
@@ -144,7 +151,7 @@ func (c *Carrier) keep(s *submission, id pmul.MessageID) {
 		c.Store.Start(p, s.Message, attempt(id), c.history)
 		c.Replica.Sent(p.ID, s.ID, s.Content.Items)
 	}
-	if f := c.history.Flow(s.Content.Payload); f != nil {
+	if f := c.history.Flow(s.Spoken()); f != nil {
 		c.history.Sent(f, uint64(id), s.Message)
 	}
 	c.history.Newest(s.Message)

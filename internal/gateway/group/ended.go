@@ -11,7 +11,7 @@ import (
 
 // Messages that have ended are kept for a while, for a recipient that cannot read one of them.
 const (
-	maxEnded       = 256
+	maxEnded       = 1024
 	maxEndedOctets = 1 << 20
 )
 
@@ -88,23 +88,23 @@ func (e *endedMessages) add(id pmul.MessageID, p *site.Message) {
 // fate: a message of ours has ended for one peer.
 func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 	p, m := c.peers[uint16(f.To)], c.out[f.Message]
-	if p == nil || m == nil || m.For(p.ID) == nil {
+	if p == nil || m == nil || m.On(p) == nil {
 		return
 	}
 	if f.State == pmul.Delivered {
-		c.history.Holds(p, uint64(f.Message), m, 0)
+		c.history.Holds(p, uint64(f.Message), m.On(p).Read(), 0)
 		c.ended.of(f.Message, p.ID).delivered = true
 		c.acked(p, f.Sequence)
-		c.Store.End(m.For(p.ID), mail.Delivered)
+		c.Store.End(m.On(p), mail.Delivered)
 	} else if c.history.Ended(uint64(f.Message), m.Content.Payload); f.State == pmul.Refused && p.Gone {
 		if m.Content.Payload != nil {
 			p.Counts.Cancelled++
 		}
-		c.Store.End(m.For(p.ID), mail.Refused)
+		c.Store.End(m.On(p), mail.Refused)
 	} else if f.State == pmul.Cancelled {
-		c.Store.End(m.For(p.ID), mail.Cancelled)
+		c.Store.End(m.On(p), mail.Cancelled)
 	} else {
-		c.Store.End(m.For(p.ID), mail.Expired)
+		c.Store.End(m.On(p), mail.Expired)
 		if m.Content.Payload == nil || !m.Content.Payload.Fleeting {
 			c.Services.Note("warn", "a message has not reached a peer", "peer", p.Name, "message", f.Message, "state", f.State)
 		}
@@ -139,12 +139,13 @@ func (c *Carrier) Resend(now time.Time, p *mail.Peer, numbers []uint32) {
 func (c *Carrier) resendOne(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 	id := c.ended.latest(asked, p.ID)
 	payload := c.ended.payloads[id]
+	var moved []envelope.Moved
 	m := c.out[id]
 	if m != nil { // its acknowledgement may still be on its way
-		if id != asked && m.For(p.ID) != nil {
+		if id != asked && m.On(p) != nil {
 			return // so is what goes in its place
 		}
-		payload = m.Content.Payload
+		payload, moved = m.Content.Payload, m.Content.Moved
 	}
 	if payload == nil {
 		c.Services.Gone(now, p, attempt(id))
@@ -157,12 +158,12 @@ func (c *Carrier) resendOne(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 	if c.ended.unacknowledge(id, p.ID) && p.Counts.Delivered > 0 { // it was not
 		p.Counts.Delivered--
 	}
-	if len(c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &repair}, mail.Repair)) == 0 {
+	if len(c.Accept(now, []*mail.Peer{p}, envelope.Message{Payload: &repair, Moved: moved}, mail.Repair)) == 0 {
 		c.ended.of(id, p.ID).repair = c.answer.Message
 	}
-	if m != nil && m.For(p.ID) != nil {
+	if m != nil && m.On(p) != nil {
 		c.repaired(p, m.ID)
-		c.Store.End(m.For(p.ID), mail.Reissued)
+		c.Store.End(m.On(p), mail.Reissued)
 		c.settle(now, id, m)
 	}
 }

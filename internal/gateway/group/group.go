@@ -258,6 +258,14 @@ func (c *Carrier) apply(now time.Time, out pmul.Output) {
 	for _, f := range out.Fates {
 		c.fate(now, f)
 	}
+	for _, o := range out.Odd {
+		switch name := c.peers[uint16(o.Node)].Name; o.What {
+		case pmul.TakesAllTurns:
+			c.Services.Note("warn", "a peer takes turn after turn of the channel while this node waits for one; its turns are not heeded for half an hour", "peer", name)
+		case pmul.AcknowledgesUnsent:
+			c.Services.Note("warn", "a peer acknowledges messages that this node has not sent; they are sent all the same", "peer", name)
+		}
+	}
 	for _, d := range out.Deliver {
 		if p := c.peers[uint16(d.Source)]; p != nil && len(d.Payload) > 0 {
 			c.inOrder(now, p, c.orders[p.ID], d)

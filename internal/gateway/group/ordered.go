@@ -92,7 +92,7 @@ func (o orders) Queue(now time.Time, p *mail.Peer) (q mail.Queued) {
 	q.Ordered = true
 	waiting := 0
 	for _, one := range o.unsent() {
-		if e := one.For(p.ID); e == nil || !e.OnHold {
+		if e := one.On(p); e == nil || !e.OnHold {
 			q.Places = append(q.Places, mail.Place{ID: one.ID, Octets: len(one.Full), Rank: one.Rank()})
 			waiting += len(one.Full)
 		}
@@ -105,7 +105,7 @@ func (o orders) Queue(now time.Time, p *mail.Peer) (q mail.Queued) {
 // acknowledgements wait for company.
 func (o orders) Ahead(now time.Time, p *mail.Peer) (octets int) {
 	for id, m := range o.c.out { // in any order
-		if e := m.For(p.ID); e != nil && pmul.HasLeft(now, o.c.sender, id, pmul.NodeID(p.ID)) {
+		if e := m.On(p); e != nil && pmul.HasLeft(now, o.c.sender, id, pmul.NodeID(p.ID)) {
 			octets -= len(m.Full)
 		}
 	}
@@ -167,7 +167,7 @@ func (c *Carrier) aired(to uint16, pdus []pmul.PDU) {
 			continue
 		}
 		for _, peer := range m.Recipients() {
-			if e := m.For(peer); e.At == attempt(id) {
+			if e := m.On(c.peers[peer]); e != nil && e.At == attempt(id) {
 				e.Gone = true
 				c.Store.Lives.State(m.ID, peer, history.UnderWay)
 			}

@@ -139,6 +139,7 @@ func (k *Keys) Open(now time.Time, dg api.Datagram, silent bool) (o Opened) {
 	}
 	o.Taken = true
 	m.strange = 0
+	k.sealer.Heard(m.ID)
 	if o.Info.NewIncarnation {
 		m.signs, m.began = 0, now
 		m.counted = append(m.counted, o.Info.Incarnation)

@@ -57,6 +57,11 @@ type Config struct {
 	// Forward: ephemeral keys are made, where Trust has Chance. On a link where a peer's silence is a matter of course none are.
 	Forward bool
 	Shared  bool // all share one channel, and a greeting there is heard by all
+	// Bearer is the number of the bearer that these keys are of; Of has the same rosters on another bearer, nil: there is none. Apart: no
+	// datagram is for all.
+	Bearer uint64
+	Of     *Keys
+	Apart  bool
 	// AckDelay, ProbeInterval and RoundTrip are those of the link.
 	AckDelay, ProbeInterval, RoundTrip time.Duration
 }
@@ -84,7 +89,12 @@ type member struct {
 
 // New knows these peers, by id, and nothing of them. It is of no use before Begin.
 func New(cfg Config, peers []*mail.Peer) *Keys {
-	k := &Keys{Rosters: newRosters(cfg), cfg: cfg, known: map[uint16]*member{cfg.ID: {visit: newVisit()}}}
+	k := &Keys{cfg: cfg, known: map[uint16]*member{cfg.ID: {visit: newVisit()}}}
+	if cfg.Of != nil {
+		k.Rosters = cfg.Of.Rosters
+	} else {
+		k.Rosters = newRosters(cfg)
+	}
 	for _, p := range peers {
 		k.enlist(p)
 	}
@@ -98,32 +108,39 @@ func (k *Keys) enlist(p *mail.Peer) {
 		k.known[p.ID] = m
 	}
 	m.here = true
-	k.Rosters.join(p)
+	if k.cfg.Of == nil {
+		k.Rosters.join(p)
+	}
 	at, _ := slices.BinarySearchFunc(k.peers, p.ID, func(q *member, id uint16) int { return cmp.Compare(q.ID, id) })
 	k.peers = slices.Insert(k.peers, at, m)
 }
 
 // Begin makes the keys of this start. states is what is known of the peers.
 func (k *Keys) Begin(states map[uint16]seal.PeerState) error {
-	var with seal.Keys = k.cfg.Key
+	with := k.cfg.Key.On(k.cfg.Bearer)
 	trust := k.cfg.Trust
 	if trust != nil {
-		if err := k.Rosters.choose(); err != nil {
-			return err
+		if k.cfg.Of == nil {
+			if err := k.Rosters.choose(); err != nil {
+				return err
+			}
 		}
-		with = k.Rosters.ring
+		with = k.Rosters.ring.On(k.cfg.Bearer)
 	}
 	k.sealer = seal.NewSealer(with, k.cfg.ID, k.cfg.Incarnation)
+	if k.cfg.Apart {
+		k.sealer.Apart()
+	}
 	k.opener = seal.NewOpener(with, k.cfg.ID, k.cfg.Incarnation, states)
 	if trust != nil && trust.Chance != nil && k.cfg.Forward {
-		k.forward = seal.NewForward(k.Rosters.ring, k.cfg.ID, k.cfg.Incarnation, trust.Chance, trust.Hold)
+		k.forward = seal.NewForward(with, k.cfg.ID, k.cfg.Incarnation, trust.Chance, trust.Hold)
 		k.sealer.Forward(k.forward)
 		k.opener.Forward(k.forward)
 	}
-	k.Rosters.rekey = func(ring *seal.Keyring) {
-		k.sealer.Rekey(ring)
-		k.opener.Rekey(ring)
-	}
+	k.Rosters.rekey = append(k.Rosters.rekey, func(ring *seal.Keyring) {
+		k.sealer.Rekey(ring.On(k.cfg.Bearer))
+		k.opener.Rekey(ring.On(k.cfg.Bearer))
+	})
 	for _, m := range k.peers {
 		state := k.opener.State(m.ID)
 		m.counted = []seal.Incarnation{{Number: state.Incarnation, Salt: state.Salt}}
@@ -142,7 +159,9 @@ func (k *Keys) Join(p *mail.Peer) {
 func (k *Keys) Leave(id uint16) {
 	m := k.known[id]
 	m.here = false
-	k.Rosters.leave(id)
+	if k.cfg.Of == nil {
+		k.Rosters.leave(id)
+	}
 	k.peers = slices.DeleteFunc(k.peers, func(is *member) bool { return is == m })
 	k.opener.Remove(id)
 }
@@ -222,6 +241,9 @@ func (k *Keys) Agree(id uint16, h frame.Hello) bool {
 	state := k.opener.State(id)
 	return k.forward.Hear(id, seal.Incarnation{Number: state.Incarnation, Salt: state.Salt}, h.Ephemeral, h.HeardEphemeral)
 }
+
+// Far says that datagrams in the short form may not reach a peer: so much has gone to others since it was heard.
+func (k *Keys) Far(id uint16) bool { return k.sealer.Far(id) }
 
 // Lacks says that a peer is not known to have what its key is made of: acknowledgements for it take a HELLO along.
 func (k *Keys) Lacks(id uint16) bool { return k.forward.Lacks(id) }

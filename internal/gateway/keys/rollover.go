@@ -28,10 +28,10 @@ const (
 // Rosters are those that this node and its peers go by, and the way from one to the next. Without Trust there are none.
 type Rosters struct {
 	cfg   Config
-	ring  *seal.Keyring       // of the rosters
-	rekey func(*seal.Keyring) // told of each ring after the first
-	peers []*lag              // by id
-	known map[uint16]*lag     // also peers that have left in this run
+	ring  *seal.Keyring         // of the rosters
+	rekey []func(*seal.Keyring) // told of each ring after the first
+	peers []*lag                // by id
+	known map[uint16]*lag       // also peers that have left in this run
 
 	list     []*roster.Roster // the newest first, of that serial perhaps several; nil: all share a key
 	common   *roster.Roster   // what those of the newest serial all name: it is gone by; nil: all share a key
@@ -107,8 +107,8 @@ func (o *Rosters) turnKeys() error {
 	}
 	o.ring = ring.Using(o.use)
 	o.common, o.mark = roster.Common(o.alike()), roster.Mark(o.alike())
-	if o.rekey != nil {
-		o.rekey(o.ring)
+	for _, rekey := range o.rekey {
+		rekey(o.ring)
 	}
 	return nil
 }

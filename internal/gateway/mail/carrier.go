@@ -34,6 +34,7 @@ type Common struct {
 	Ledger *Ledger
 	Proofs int                    // octets that may stand behind the frames of a datagram to Group, at the most
 	Behind func(peer uint16) bool // it cannot read what goes to Group, for its roster is an older one
+	Tells  func(peer uint16) bool // this bearer tells it of the site's state; nil: always
 }
 
 // Carrier moves messages to peers and promises nothing: custody is the Store's. It is pure, and for one bearer.
@@ -76,6 +77,25 @@ type Carrier interface {
 	Owed(now time.Time) Owed
 	// Report adds what the carrier knows to a status.
 	Report(s *api.Status)
+}
+
+// Handover is a carrier as messages change their bearer: docs/decisions/bearers.md.
+type Handover interface {
+	// Adopt takes an entry that another bearer has given up, or another attempt of it; false: there is no room. Rest is what of a long
+	// message under way the peer is not known to have, with the marks of what it went in; nil: all of it. Elsewhere says that the message
+	// of an attempt under way has arrived on another bearer.
+	Adopt(now time.Time, e *Entry) bool
+	// Room is how many octets, as journalled, the carrier may be given now: what it has given a number does not come back.
+	Room() int
+	Rest(e *Entry) ([]envelope.Moved, *envelope.Rest)
+	Elsewhere(now time.Time, e *Entry)
+	// Used counts a message of the peer as used that came on another bearer; read: it has been read here. Whole is a message of the peer as
+	// coded of which the rest came on another bearer; nil: what is before it is not here.
+	Used(p *Peer, at TransmissionID) (read bool)
+	// Beside is what has come from the peer, for a HELLO on another bearer; Acked takes what the peer says so of ours.
+	Beside(p *Peer) []frame.Beside
+	Acked(now time.Time, p *Peer, f frame.Beside)
+	Whole(p *Peer, at TransmissionID, rest *envelope.Rest) []byte
 }
 
 // Orders are what an operator may ask and order of messages that a carrier has. An order holds for all recipients that have the same

@@ -22,6 +22,7 @@
 //   - carrier.go: the interfaces Carrier and Services
 //   - store.go: accepting and ending messages, and their records
 //   - peerqueue.go: what is held for one peer
+//   - handover.go: a message changes its bearer
 //   - backlog.go: what is held for one peer, by precedence
 //   - queue.go: what waits in one queue of a carrier
 //   - giving.go: which messages a full queue gives up

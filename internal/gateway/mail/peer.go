@@ -9,16 +9,18 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// Peer is a sister gateway as custody and the carriers see it.
+// Peer is a sister gateway as custody and the carriers of one bearer see it. Each bearer that reaches a gateway has a Peer of its own:
+// counters, numbers, timers and addresses are those of the way, not of the gateway.
 type Peer struct {
-	ID   uint16
-	Name string
+	ID     uint16
+	Name   string
+	Bearer Bearer
 	Paths
 	Link      Link // that reaches it; who makes a bearer sets it
 	Handshake Handshake
 	Box       PeerQueue
 	Reader    Reader
-	Counts    api.PeerCounts
+	Counts    *api.PeerCounts // of all bearers together
 	Ledger    Ledger
 	Opened    Kind // what the last message opened was
 	Stamp          // of its datagram that is read now
@@ -32,6 +34,12 @@ type Peer struct {
 	Ashore    bool // this node is a terminal of a star, and the peer its shore
 }
 
+// Bearer names a way over the air: in configuration and journal by its name, on the link by Mark. The bearer without a name has 0.
+type Bearer struct {
+	Name string
+	Mark uint8
+}
+
 // Stamp is the place of a datagram among those of its sender.
 type Stamp struct{ Incarnation, Counter uint32 }
 
@@ -40,7 +48,7 @@ func (p *Peer) Reachable() bool { return p.Addr.IsValid() && !p.Gone }
 
 // NewPeer is a peer that was never heard.
 func NewPeer(id uint16, name string, addr netip.AddrPort, services Services, late bool) *Peer {
-	p := &Peer{ID: id, Name: name, Paths: NewPaths(addr), Handshake: Handshake{Stream: 1}, Turn: NewTurn(ReadOctets)}
+	p := &Peer{ID: id, Name: name, Paths: NewPaths(addr), Handshake: Handshake{Stream: 1}, Turn: NewTurn(ReadOctets), Counts: &api.PeerCounts{}}
 	if late {
 		p.Turn = NewTurn(ReadWhole)
 	}

@@ -58,7 +58,11 @@ type Entry struct {
 
 	Aired Aired // of the direct queue and NORM's: when it went last
 
-	history *SharedHistory
+	Behind bool // it waits, and an earlier one of its line is under way on another bearer
+
+	history  *SharedHistory
+	attempts *attempts // nil: it is under way on one bearer at the most
+	try      int       // its place among them
 }
 
 var routine = site.Routine.Rank()
@@ -78,6 +82,11 @@ func (m *Message) Twice() bool {
 }
 
 var flash = site.Flash.Rank()
+
+// Takes says whether a message may take a bearer; state may take any.
+func (m *Message) Takes(bearer string) bool {
+	return m.Content.Payload == nil || m.Content.Payload.Takes(bearer)
+}
 
 // Urgent says whether it goes beyond the window.
 func (m *Message) Urgent() bool { return m.Rank() > routine }

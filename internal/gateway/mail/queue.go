@@ -225,7 +225,7 @@ func (q *queue) firstOf(some func(*source) bool) (next *Entry) {
 	for rank := range slices.Backward(q.levels[:]) {
 		l, of := &q.levels[rank], (*source)(nil)
 		for _, s := range l.sources {
-			if e := s.head(); some(s) && !e.Unsized && (of == nil || cmp.Or(cmp.Compare(l.Used(s.name), l.Used(of.name)), byOrder(e, next)) < 0) {
+			if e := s.head(); some(s) && !e.Unsized && !e.Behind && (of == nil || cmp.Or(cmp.Compare(l.Used(s.name), l.Used(of.name)), byOrder(e, next)) < 0) {
 				of, next = s, e
 			}
 		}
@@ -237,7 +237,7 @@ func (q *queue) firstOf(some func(*source) bool) (next *Entry) {
 }
 
 func (l *level) first(unsized bool) (next *Entry) {
-	goes := func(e *Entry) bool { return unsized || !e.Unsized }
+	goes := func(e *Entry) bool { return !e.Behind && (unsized || !e.Unsized) }
 	least := uint64(math.MaxUint64 - share.AheadOctets)
 	for _, s := range l.sources {
 		if goes(s.head()) {

@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
 	"aldis/internal/site"
 )
 
@@ -452,6 +453,24 @@ func (a *SharedHistory) Restore(key, value []byte) error {
 	a.Next = max(a.Next, f.Number+1)
 	a.flows[envelope.Flow(value)] = f
 	return nil
+}
+
+// Leaves notes that a message under way may never be read under its number: it goes on another bearer. What it spelt out the next of its
+// flow spells out, and nothing is coded after it.
+func (a *SharedHistory) Leaves(at TransmissionID, payload *site.Message) {
+	if payload == nil {
+		return
+	}
+	f := a.flows[envelope.FlowOf(payload)]
+	switch {
+	case f == nil:
+	case at.Queue == frame.Direct && f.definer == at.Number:
+		f.definer = 0
+	case at.Queue == frame.Bulk && f.long == at.Number:
+		f.long = 0
+	default:
+		a.Ended(at.Number, payload)
+	}
 }
 
 // Resumed notes that message number is under way, as before a restart. Where the content of one that spelt a flow out is

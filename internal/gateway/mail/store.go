@@ -36,6 +36,8 @@ type Store struct {
 	byID     map[uint64]*Message
 	Lives    history.Lives
 	again    map[*site.Message]*Entry // in this turn: ended Reissued, and to be accepted again
+	// Elsewhere is told of each attempt under way whose message has arrived on another bearer. It calls Void or Drop.
+	Elsewhere func(*Entry)
 }
 
 // NewStore makes a store whose IDs are those of this start: incarnation is new at every start. most bounds the octets held for
@@ -81,10 +83,13 @@ func (s *Store) Wait(now time.Time, p *Peer, m *Message, queue frame.Queue, a *S
 // Start notes that a carrier has given a message its number towards a peer.
 func (s *Store) Start(p *Peer, m *Message, at TransmissionID, a *SharedHistory) *Entry {
 	e := m.to[p.ID]
-	if e == nil {
+	switch {
+	case e == nil:
 		e = &Entry{Message: m, Peer: p, history: a}
 		s.hold(e)
-	} else {
+	case e.history == nil: // it comes from another bearer, and did not wait here
+		e.history = a
+	default:
 		p.Box.pull(e)
 		a.gone(m)
 	}
@@ -107,6 +112,11 @@ func (s *Store) Move(e *Entry, queue frame.Queue) {
 
 // End is the one place where a message ends for a recipient: it is counted, forgotten, and told to who asked.
 func (s *Store) End(e *Entry, fate Fate) {
+	if e.attempts != nil && fate != Delivered {
+		s.Drop(e) // what has been on the air goes on
+		return
+	}
+	defer s.settle(e.attempts, e)
 	p, m := e.Peer, e.Message
 	s.tellLife(e, fate)
 	p.Box.pull(e)
@@ -129,8 +139,10 @@ func (s *Store) End(e *Entry, fate Fate) {
 // Clear ends what is held for a peer in queues of its own, since it knows nothing of it, and returns that in the order in
 // which it should go again.
 func (s *Store) Clear(p *Peer) (again []*Entry) {
-	again = p.Box.all()
-	for _, e := range again {
+	for _, e := range p.Box.all() {
+		if e.attempts == nil {
+			again = append(again, e)
+		}
 		s.End(e, Reissued)
 	}
 	p.Box.expiry = time.Time{}
@@ -264,14 +276,26 @@ func toKey(e *Entry) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16(nil, e.Peer.ID), e.ID)
 }
 
+// toOctets is the length of the record of an attempt on the bearer without a name, if it is the only one. Otherwise the name of its
+// bearer stands behind each, with its length before it.
+const toOctets = 18
+
 func (s *Store) record(e *Entry) {
-	value := binary.BigEndian.AppendUint64([]byte{byte(e.Queue)}, e.At.Number)
-	value = binary.BigEndian.AppendUint64(value, e.Order)
-	flags := byte(0)
-	if e.Defines {
-		flags |= flagSpelt
+	var value []byte
+	list := e.attempts.all(e)
+	for _, e := range list {
+		value = binary.BigEndian.AppendUint64(append(value, byte(e.Queue)), e.At.Number)
+		value = binary.BigEndian.AppendUint64(value, e.Order)
+		flags := byte(0)
+		if e.Defines {
+			flags |= flagSpelt
+		}
+		value = append(value, flags)
+		if name := e.Peer.Bearer.Name; name != "" || len(list) > 1 {
+			value = append(append(value, byte(len(name))), name...)
+		}
 	}
-	s.services.Record(bucketTo, toKey(e), append(value, flags))
+	s.services.Record(bucketTo, toKey(e), value)
 }
 
 // Restored is a message for a recipient as the journal has it.
@@ -281,7 +305,9 @@ type Restored struct {
 	At        TransmissionID // Number 0: it waits
 	Order     uint64
 	DefinedIn bool
-	Fresh     bool // it comes from a journal of version 0.1, under an ID that is new
+	Fresh     bool   // it comes from a journal of version 0.1, under an ID that is new
+	Bearer    string // the name of the one that it waits for, or is under way on
+	try       int    // its place among the attempts of its message
 
 	ordered *ordered // by the operator; nil: nothing
 }
@@ -296,10 +322,12 @@ func (s *Store) Restore(records []api.Record, refuse func(api.Record, error) err
 		switch {
 		case r.Bucket == bucketMail && len(r.Key) == 8:
 			err = s.recall(binary.BigEndian.Uint64(r.Key), r.Value)
-		case r.Bucket == bucketTo && len(r.Key) == 10 && len(r.Value) == 18 && r.Value[0] < queues:
-			list, waits = append(list, Restored{Peer: binary.BigEndian.Uint16(r.Key), ID: binary.BigEndian.Uint64(r.Key[2:]),
-				At:    TransmissionID{Queue: frame.Queue(r.Value[0]), Number: binary.BigEndian.Uint64(r.Value[1:])},
-				Order: binary.BigEndian.Uint64(r.Value[9:]), DefinedIn: r.Value[17]&flagSpelt != 0}), append(waits, r)
+		case r.Bucket == bucketTo && len(r.Key) == 10:
+			var tries []Restored
+			tries, err = parseTo(r)
+			for _, one := range tries {
+				list, waits = append(list, one), append(waits, r)
+			}
 		case r.Bucket == bucketOrdered && len(r.Key) == 10:
 			orders[string(r.Key)], err = parseOrdered(r.Value)
 		case r.Bucket == bucketMail, r.Bucket == bucketTo, r.Bucket == bucketOrdered:
@@ -335,10 +363,7 @@ var ErrContent = errors.New("gateway: the content of a message is lost")
 // fill puts an empty message in the place of one that is under way and whose content is lost: its peer waits for the
 // number.
 func (s *Store) fill(id uint64) {
-	full, err := envelope.Append(nil, envelope.Message{Void: []envelope.Hash{{}}}, 0, true)
-	if err != nil {
-		panic(err) // it has neither text nor document
-	}
+	full := Nothing()
 	if s.recall(id, full) == nil {
 		s.services.Record(bucketMail, binary.BigEndian.AppendUint64(nil, id), full)
 	}
@@ -352,6 +377,28 @@ func (s *Store) Adopt(full []byte) (id uint64, err error) {
 	}
 	s.services.Record(bucketMail, binary.BigEndian.AppendUint64(nil, s.next), full)
 	return s.next, nil
+}
+
+// parseTo reads what record wrote.
+func parseTo(r api.Record) (list []Restored, err error) {
+	value := r.Value
+	for len(list) == 0 || len(value) > 0 {
+		if len(value) < toOctets || value[0] >= queues {
+			return nil, ErrRecord
+		}
+		one := Restored{Peer: binary.BigEndian.Uint16(r.Key), ID: binary.BigEndian.Uint64(r.Key[2:]),
+			At:    TransmissionID{Queue: frame.Queue(value[0]), Number: binary.BigEndian.Uint64(value[1:])},
+			Order: binary.BigEndian.Uint64(value[9:]), DefinedIn: value[17]&flagSpelt != 0, try: len(list)}
+		if value = value[toOctets:]; len(value) > 0 {
+			n := 1 + int(value[0])
+			if n > len(value) {
+				return nil, ErrRecord
+			}
+			one.Bearer, value = string(value[1:n]), value[n:]
+		}
+		list = append(list, one)
+	}
+	return list, nil
 }
 
 func (s *Store) recall(id uint64, full []byte) error {
@@ -375,8 +422,12 @@ func (s *Store) Content(r Restored) *Message { return s.byID[r.ID] }
 func (s *Store) Resume(r Restored, p *Peer, queue frame.Queue, a *SharedHistory) *Entry {
 	m := s.byID[r.ID]
 	m.Defines = r.DefinedIn
-	e := &Entry{Message: m, Peer: p, Order: r.Order, Queue: queue, At: r.At, history: a}
-	m.to[p.ID] = e
+	e := &Entry{Message: m, Peer: p, Order: r.Order, Queue: queue, At: r.At, history: a, try: r.try}
+	if other := m.to[p.ID]; other != nil {
+		s.join(other, e)
+	} else {
+		m.to[p.ID] = e
+	}
 	s.recallOrders(e, r.ordered)
 	m = e.Message
 	if e.At.Number == 0 {

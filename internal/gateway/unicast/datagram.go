@@ -105,7 +105,7 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 		l.Handshake.Owe(now)
 	}
 	probe := l.sender.ProbeDue(now)
-	long := l.ask(now, probe) || !l.Handshake.KnowsUs
+	long := l.ask(now, probe) || !l.Handshake.KnowsUs || c.Far != nil && c.Far(l.ID)
 	to := &datagramBuilder{}
 	to.room, to.longer = room(now, l)
 	to.budget = to.room - seal.Overhead(long)
@@ -131,6 +131,11 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 		to.add(c.Services.Hello(now, l.Peer), mail.Key)
 		if f, ok := c.talkers(l); ok {
 			to.add(f, mail.Key)
+		}
+		if c.Config.Beside != nil {
+			for _, f := range c.Config.Beside(l.ID) {
+				to.add(f, mail.Ack)
+			}
 		}
 	}
 	for _, r := range l.receiver.Acks() {
@@ -350,8 +355,8 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	prompt := m.Content.Payload == nil // others wait for what a site has
 	last, alone := l.endsBurst(c.Profile, e == nil, len(body)), l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
 	lone := alone && !prompt && l.Box.Waiting(frame.Direct, frame.Bulk) <= 1 && losesSome(l)
-	weight := l.sender.Weigh(len(body))
-	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || last || lone || l.asks(weight), Body: slices.Clone(body)}
+	weight, doubts := l.sender.Weigh(len(body)), l.sender.Asks(now)
+	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || last || lone || doubts || l.asks(weight), Body: slices.Clone(body)}
 	if f.Short {
 		f.Number &= 0xff
 	}
@@ -388,6 +393,8 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 		l.sender.SentPrompt(went.Add(-profile.Airtime(to.budget, rate)), at)
 	case prompt || last:
 		l.sender.SentPrompt(went, at)
+	case doubts:
+		l.sender.SentAsking(went, at)
 	default:
 		l.sender.Sent(went, at)
 	}

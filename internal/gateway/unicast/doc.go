@@ -29,6 +29,7 @@
 //   - star.go: whom a terminal of a star greets
 //   - path.go: which address of a peer is probed
 //   - gauge.go: what the traffic shows of the link
+//   - handover.go: messages that change their bearer
 //   - putback.go: message numbers that went back after data was restored
 //   - journal.go: records in the journal
 package unicast

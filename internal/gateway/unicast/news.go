@@ -40,8 +40,14 @@ func (c *Carrier) shareOf(l *peerLink) float64 {
 	return float64(rate) / 8 * c.Profile.StateShare / 100
 }
 
+// tells says whether the carrier tells a peer of this site.
+func tells(l *peerLink) bool { return l.of.Messages && (l.of.Tells == nil || l.of.Tells(l.ID)) }
+
 // mayTell says whether news may go now, and if not when (zero: when something that is under way has arrived).
 func (c *Carrier) mayTell(now time.Time, l *peerLink) (bool, time.Time) {
+	if !tells(l) {
+		return false, time.Time{}
+	}
 	share := c.shareOf(l)
 	if share == 0 || !l.flows(now) {
 		return true, time.Time{}
@@ -58,9 +64,6 @@ func (c *Carrier) mayTell(now time.Time, l *peerLink) (bool, time.Time) {
 
 // addNews puts changes of the site's state into a datagram.
 func (c *Carrier) addNews(now time.Time, l *peerLink, to *datagramBuilder) bool {
-	if !c.Messages {
-		return false
-	}
 	for n := 8; n > 0; n /= 2 {
 		items := c.Replica.Next(now, l.ID, n)
 		if len(items) == 0 {

@@ -261,6 +261,7 @@ func (c *Carrier) sendAgain(now time.Time, l *peerLink, at mail.TransmissionID) 
 		return
 	}
 	e.Held = false
+	c.Store.Whole(e)
 	if at.Queue == frame.Bulk {
 		l.cut.beginLong(l, now, e)
 	}

@@ -135,6 +135,7 @@ func (c *Carrier) ack(now time.Time, l *peerLink, r frame.Ack, newest bool) {
 		if e == nil {
 			continue
 		}
+		read := e.Read()
 		if !e.Held {
 			l.shows(now, e)
 		}
@@ -144,9 +145,9 @@ func (c *Carrier) ack(now time.Time, l *peerLink, r frame.Ack, newest bool) {
 			l.answered(now, l.question.there)
 		}
 		if at.Queue == frame.Direct {
-			l.history.Holds(l.Peer, at.Number, e.Message, l.Box.Oldest(frame.Direct, l.sender.Next(frame.Direct)))
+			l.history.Holds(l.Peer, at.Number, read, l.Box.Oldest(frame.Direct, l.sender.Next(frame.Direct)))
 		} else if at.Queue == frame.Bulk {
-			l.history.HoldsLong(e.Content.Payload, at.Number)
+			l.history.HoldsLong(read.Spoken(), at.Number)
 		}
 		if e.Content.Payload != nil {
 			c.Services.TellFates(now)

@@ -8,7 +8,6 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/custody"
-	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
 	"aldis/internal/link/segment"
@@ -62,7 +61,7 @@ func (k *cut) startBulk(l *peerLink, now time.Time) {
 		at := mail.TransmissionID{Queue: frame.Bulk, Number: l.sender.Next(frame.Bulk)}
 		e = l.of.assign(l, at, e.Message, 1)
 		k.beginLong(l, now, e)
-		l.history.SentLong(e.Content.Payload, at.Number)
+		l.history.SentLong(e.Spoken(), at.Number)
 	}
 }
 
@@ -79,10 +78,10 @@ func (k *cut) nextLong(l *peerLink) *mail.Entry {
 func (k *cut) beginLong(l *peerLink, now time.Time, e *mail.Entry) {
 	_, rank, open := k.Next()
 	free := open && e.Rank() > rank && l.inSegments(e)
-	flow, spells := l.history.Long(e.Content.Payload, e.At.Number)
+	flow, spells := l.history.Long(e.Spoken(), e.At.Number)
 	texts := l.of.Services.Texts(l.Peer)
 	if !free {
-		l.history.EncodeLong(texts, e.Content.Payload, e.At.Number)
+		l.history.EncodeLong(texts, e.Spoken(), e.At.Number)
 	}
 	body := l.of.pack(e.Message, flow, spells || free, texts)
 	switch {
@@ -203,9 +202,13 @@ func (k *cut) riding(l *peerLink, to *datagramBuilder) int {
 }
 
 // asks says whether a segment of so many octets asks for an acknowledgement at once: when half of what may be under way has gone since
-// the last that did, and when it is the end of all that waits.
+// the last that did, or a quarter where another bearer could go on, and when it is the end of all that waits.
 func (k *cut) asks(l *peerLink, octets int, last bool) bool {
-	return k.unasked+octets >= l.held || last && l.Box.Waiting(frame.Direct, frame.Bulk) == 0 && k.Open() == 1
+	most := l.held
+	if l.of.Timing.Hasty {
+		most /= 2
+	}
+	return k.unasked+octets >= most || last && l.Box.Waiting(frame.Direct, frame.Bulk) == 0 && k.Open() == 1
 }
 
 // add puts a segment under a number into a datagram, for the first time or again.
@@ -257,11 +260,7 @@ func (k *cut) repeat(l *peerLink, now time.Time, to *datagramBuilder, at mail.Tr
 
 // void puts a message without content into a datagram, in the place of a segment.
 func (k *cut) void(l *peerLink, now time.Time, to *datagramBuilder, at mail.TransmissionID) bool {
-	body, err := envelope.Append(nil, envelope.Message{Void: []envelope.Hash{{}}}, 0, true)
-	if err != nil {
-		panic(err) // it has neither text nor document
-	}
-	if !to.addRiding(frame.Data{Number: uint16(at.Number), Body: body}, mail.Repair) {
+	if !to.addRiding(frame.Data{Number: uint16(at.Number), Body: mail.Nothing()}, mail.Repair) {
 		return false
 	}
 	l.sender.Sent(now, at)

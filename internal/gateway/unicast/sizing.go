@@ -116,7 +116,7 @@ func (w *work) step(l *peerLink, now time.Time) (unfinished bool) {
 			}
 		} else if e := w.toCode(l); e != nil {
 			texts := l.of.Services.Texts(l.Peer)
-			l.history.EncodeLong(texts, e.Content.Payload, l.sender.Next(frame.Bulk))
+			l.history.EncodeLong(texts, e.Spoken(), l.sender.Next(frame.Bulk))
 			e.Coded = w.code(l, e, texts)
 			unfinished = !e.Coded
 		} else if e := w.toLearn(l); e != nil {

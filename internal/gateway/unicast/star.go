@@ -11,8 +11,11 @@ import (
 // A terminal of a star greets its shore when it starts, and other terminals that it has met before. One that it has never heard it
 // greets only when it has something for it, or when its shore says that it has had messages from there: docs/decisions/star.md.
 
-// greetsLate says that this start does not greet a peer of itself.
+// greetsLate says that this start does not greet a peer of itself, of which nothing is known.
 func (c *Carrier) greetsLate(l *peerLink) bool {
+	if c.Late {
+		return l.Handshake.Store == 0
+	}
 	return c.Messages && !c.Shore && !l.Ashore && l.Handshake.Store == 0 && slices.ContainsFunc(c.order, func(l *peerLink) bool { return l.Ashore })
 }
 

@@ -25,7 +25,10 @@ type Config struct {
 	// Messages: new messages and the site's state go by this carrier. Otherwise it has HELLOs, acknowledgements, probes and what
 	// was under way.
 	Messages bool
-	Lacks    func(peer uint16) bool // it may not have what this start's key with it is made of, which HELLOs say
+	Lacks    func(peer uint16) bool           // it may not have what this start's key with it is made of, which HELLOs say
+	Far      func(peer uint16) bool           // the short form may not reach it; nil: it does
+	Beside   func(peer uint16) []frame.Beside // what has come from it on other bearers; nil: there is none
+	Late     bool                             // a start greets no peer of itself, only when one of both has something to say
 }
 
 // Carrier is the datagrams to and from each peer.
@@ -152,7 +155,7 @@ func (c *Carrier) Leave(now time.Time, p *mail.Peer, why string) {
 // begin greets the peer, if it is to be greeted now: what was owed when we stopped is owed now.
 func (c *Carrier) begin(now time.Time, l *peerLink) {
 	l.beginStart()
-	if l.Handshake.Unmet = c.greetsLate(l); !l.Handshake.Unmet {
+	if l.Handshake.Unmet = c.Late || c.greetsLate(l); !l.Handshake.Unmet {
 		l.Handshake.Due = now
 	}
 	l.readdressed()
@@ -275,7 +278,7 @@ func (c *Carrier) ready(now time.Time, l *peerLink) (bool, time.Time) {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
 			l.first(frame.Direct) != nil && !c.work.learning(l), l.cut.ready(l), l.cut.nextLong(l) != nil && c.work.toCode(l) == nil:
 			return true, time.Time{}
-		case c.Messages && l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0:
+		case tells(l) && l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0:
 			may, when := c.mayTell(now, l)
 			if may || at(when) {
 				return true, time.Time{}

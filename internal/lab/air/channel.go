@@ -66,7 +66,7 @@ func fullChannel() (list []traffic) {
 			what = "2 sites, both talk"
 		}
 		what = fmt.Sprintf("%s, %.0f %% offered: goodput", what, 100*r.offered)
-		list = append(list, traffic{link: hf, sites: r.sites, lasting: lasting, live: r.sites == 4 || len(r.froms) == 1,
+		list = append(list, traffic{link: hf, sites: r.sites, lasting: lasting, live: r.offered == 1 && r.sites <= 8,
 			posts: steady(r.froms, 200, r.offered, lasting),
 			figures: []figure{{Row: asked(what, ofRate, r.before, 0.5, r.must, r.aim), of: goodputOf(0, lasting),
 				bound: bound(r.sites, 200, len(r.froms), r.offered)}}})
@@ -187,7 +187,7 @@ func burstOnChannel(n, octets, receivers int) func(profile.Profile) float64 {
 func singlesOnChannel() []traffic {
 	single := func(receivers, n int, every time.Duration, figures ...figure) traffic {
 		return traffic{link: hf, sites: receivers + 1, lasting: time.Duration(n) * every, rest: 4 * time.Hour,
-			posts: apart(0, n, 200, every), figures: figures}
+			posts: apart(0, n, 200, every), live: receivers == 4, figures: figures}
 	}
 	alone := func(receivers int, share float64) func(profile.Profile) float64 {
 		return func(p profile.Profile) float64 { return spoken{p, 200, receivers, 1}.alone(share) }

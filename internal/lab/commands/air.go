@@ -226,7 +226,7 @@ func besideLive(virtual air.Report, scenarios []air.Scenario, played [][]air.Sam
 		for k := range rows {
 			for _, v := range virtual.Results[i].Rows {
 				if v.What == rows[k].What {
-					rows[k].Virtual = v.Value
+					rows[k].Virtual = v.Median
 				}
 			}
 		}

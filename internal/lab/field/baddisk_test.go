@@ -88,6 +88,8 @@ func (s *patient) hoard() {
 	s.t.Helper()
 	s.must("the link goes down", s.game.hub.Outage("ship", true))
 	at, _ := s.accepted()
+	s.press(true, false) // as many as it says without that may be on the link, and nothing arrives now
+	defer s.press(false, false)
 	check.Until(s.t, recovery, "messages wait", func() bool {
 		now, _ := s.accepted()
 		return now >= at+20

@@ -42,6 +42,8 @@ type crew struct {
 	earID    string
 
 	mu       sync.Mutex
+	pressed  bool        // it goes on, however many messages are in custody
+	swells   bool        // it says long messages alone
 	said     []utterance // by number
 	taken    int         // of them, those known to be accepted
 	missing  int         // of those, the ones that have not arrived
@@ -391,7 +393,10 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		return err
 	}
 	for ctx.Err() == nil {
-		if _, missing := c.accepted(); missing > mostUnderWay {
+		c.mu.Lock()
+		swells, wait := c.swells, c.missing > mostUnderWay && !c.pressed
+		c.mu.Unlock()
+		if wait {
 			select {
 			case <-p.Done():
 				return
@@ -402,7 +407,7 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		}
 		k := propagated
 		switch {
-		case c.every == 0 && rng.IntN(50) == 0:
+		case c.every == 0 && rng.IntN(50) == 0 || swells:
 			k = long
 		case rng.IntN(10) == 0:
 			k = unicast
@@ -530,6 +535,13 @@ func (c *crew) hearings() (n int) {
 		n += len(u.heard)
 	}
 	return n
+}
+
+// press lets the site's talker go on however many messages are in custody, or no longer; swell: it says long ones alone.
+func (c *crew) press(on, swell bool) {
+	c.mu.Lock()
+	c.pressed, c.swells = on, on && swell
+	c.mu.Unlock()
 }
 
 // died notes a death of the site's gateway.

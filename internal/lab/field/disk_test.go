@@ -26,7 +26,7 @@ type smallDisk struct{ dir string }
 
 func (d *smallDisk) mount(dir string) error {
 	d.dir = dir
-	return unix.Mount("aldis-field", dir, "tmpfs", 0, "size=4m")
+	return unix.Mount("aldis-field", dir, "tmpfs", 0, "size=16m")
 }
 
 func (d *smallDisk) filler() string { return filepath.Join(d.dir, "filler") }
@@ -96,7 +96,9 @@ func (p *voyage) loseDisk(disk *smallDisk, c *crew) {
 
 	s.must("the link goes down", p.game.hub.Outage("ship", true))
 	s.must("the disk fails again", disk.fail())
+	c.press(true, true) // what was delivered has left free pages in the journal: a full disk is no failure until they are used
 	s.healthy(http.StatusServiceUnavailable)
+	c.press(false, false)
 	c.site.gateway.kill()
 	c.died()
 	s.must("the disk recovers", disk.heal())

@@ -23,7 +23,7 @@ func Air(r air.Report) Page {
 	}
 	if r.Live {
 		p.Subtitle = fmt.Sprintf("Gateways as processes in network namespaces, the link emulator between them, in real time, %s, %s.", seedsText(r.Seeds), r.Version)
-		p.Foot = append(p.Foot, "Virtual: the same seeds in virtual time. Real gateways share the seed's losses and delays, not the moments at which packets meet them.",
+		p.Foot = append(p.Foot, "Virtual: the median of the same seeds in virtual time. Real gateways share the seed's losses and delays, not the moments at which packets meet them.",
 			fmt.Sprintf("The emulator handled what was due at most %.0f ms late. A second and more means that the machine was too busy for these figures.", 1000*r.LateS))
 	}
 	if missed > 0 {

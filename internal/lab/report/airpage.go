@@ -7,18 +7,33 @@ import (
 	"aldis/internal/lab/air"
 )
 
-const (
-	airBegins = "<!-- Written by: gateway air --only channel,star --seeds 1-5 --write docs/air.md -->\n"
-	airEnds   = "<!-- End of the table. -->\n"
+// airTable is a table between two marks of a page.
+type airTable struct {
+	begins, head string
+	scenarios    func(only ...string) ([]air.Scenario, error)
+	line         func(link string, row air.Row, seeds []uint64) string
+}
+
+const airEnds = "<!-- End of the table. -->\n"
+
+var (
+	airVirtual = airTable{"<!-- Written by: gateway air --only channel,star --seeds 1-5 --write docs/air.md -->\n",
+		"| what | before | must; aim | median | worst seed | bound; best size | | seeds |\n|---|---|---|---|---|---|---|---|\n", air.Scenarios, airLine}
+	airLive = airTable{"<!-- Written by: sudo gateway air --live --only channel --seeds 1-3 --write docs/air.md -->\n",
+		"| what | live | least to most | virtual, same seeds | apart | seeds |\n|---|---|---|---|---|---|\n", air.LiveScenarios, airLiveLine}
 )
 
-// AirTable puts the figures of a report into the table between two marks of a page. Rows that were not played keep theirs; rows that
-// no scenario has any more go. It is an error if the page lacks the marks.
+// AirTable puts the figures of a report into its table of a page: of real gateways, or of virtual time. Rows that were not played keep
+// theirs; rows that no scenario has any more go. It is an error if the page lacks the marks.
 func AirTable(page string, r air.Report) (string, error) {
-	before, rest, begins := strings.Cut(page, airBegins)
+	t := airVirtual
+	if r.Live {
+		t = airLive
+	}
+	before, rest, begins := strings.Cut(page, t.begins)
 	old, after, ends := strings.Cut(rest, airEnds)
 	if !begins || !ends {
-		return "", fmt.Errorf("the page lacks the line %q or, behind it, %q", airBegins, airEnds)
+		return "", fmt.Errorf("the page lacks the line %q or, behind it, %q", t.begins, airEnds)
 	}
 	lines := map[string]string{} // by their first cell
 	take := func(line string) {
@@ -31,22 +46,22 @@ func AirTable(page string, r air.Report) (string, error) {
 	}
 	for _, result := range r.Results {
 		for _, row := range result.Rows {
-			take(airLine(result.Link, row, r.Seeds))
+			take(t.line(result.Link, row, r.Seeds))
 		}
 	}
-	scenarios, err := air.Scenarios()
+	scenarios, err := t.scenarios()
 	if err != nil {
 		return "", err
 	}
 	var b strings.Builder
-	b.WriteString("\n| what | before | must; aim | median | worst seed | bound; best size | | seeds |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("\n" + t.head)
 	for _, s := range scenarios {
 		for _, row := range s.Rows {
 			b.WriteString(lines[airName(s.Link, row)])
 		}
 	}
 	b.WriteString("\n")
-	return before + airBegins + b.String() + airEnds + after, nil
+	return before + t.begins + b.String() + airEnds + after, nil
 }
 
 func airName(link string, row air.Row) string {
@@ -64,11 +79,25 @@ func airLine(link string, row air.Row, seeds []uint64) string {
 	if fate := airFate(row); fate != "" {
 		verdict += "; " + fate
 	}
-	span := fmt.Sprint(seeds[0])
+	figures := []string{airName(link, row), cells[0], cells[1], numberText(row.Median, 2), numberText(row.Worst(), 2), cells[4], verdict, airSpan(seeds)}
+	return strings.Join(figures, " | ") + " |\n"
+}
+
+func airSpan(seeds []uint64) string {
 	if n := len(seeds); n > 1 {
-		span = fmt.Sprintf("%d-%d", seeds[0], seeds[n-1])
+		return fmt.Sprintf("%d-%d", seeds[0], seeds[n-1])
 	}
-	figures := []string{airName(link, row), cells[0], cells[1], numberText(row.Median, 2), numberText(row.Worst(), 2), cells[4], verdict, span}
+	return fmt.Sprint(seeds[0])
+}
+
+// airLiveLine is a row of the table of real gateways, beside the medians of virtual time.
+func airLiveLine(link string, row air.Row, seeds []uint64) string {
+	apart := "-"
+	if row.Virtual != 0 {
+		apart = fmt.Sprintf("%+.0f %%", 100*(row.Median/row.Virtual-1))
+	}
+	figures := []string{airName(link, row), numberText(row.Median, 2), numberText(row.Least, 2) + " to " + numberText(row.Most, 2),
+		numberText(row.Virtual, 2), apart, airSpan(seeds)}
 	return strings.Join(figures, " | ") + " |\n"
 }
 

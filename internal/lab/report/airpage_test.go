@@ -19,7 +19,7 @@ func TestAirTable(t *testing.T) {
 		row.Value, row.Median, row.Least, row.Most, row.N, row.Bound, row.Best, row.Missing = value, value, value-1, value+1, 2, 7, 8, missing
 		return air.Report{Seeds: []uint64{3, 4}, Results: []air.Result{{Link: s.Link, Rows: []air.Row{row}}}}
 	}
-	page := "before\n" + airBegins + "| old: row | 1 |\n" + airEnds + "after\n"
+	page := "before\n" + airVirtual.begins + "| old: row | 1 |\n" + airEnds + "after\n"
 	for _, r := range []air.Report{result(second, 5, 0), result(first, 25, 1200), result(first, 26, 1200)} {
 		if page, err = AirTable(page, r); err != nil {
 			t.Fatal(err)
@@ -32,6 +32,21 @@ func TestAirTable(t *testing.T) {
 	}
 	if strings.Contains(page, "old: row") || strings.Contains(page, "25.0") {
 		t.Errorf("the page keeps what is gone:\n%s", page)
+	}
+	page = "before\n" + airLive.begins + airEnds + page
+	live, err := air.LiveScenarios("channel")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := result(live[0], 40, 0)
+	r.Live, r.Results[0].Rows[0].Virtual = true, 50
+	if page, err = AirTable(page, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{live[0].Rows[0].What + ", % of the rate | 40.0 | 39.0 to 41.0 | 50.0 | -20 % | 3-4 |", "| 26.0 | 27.0 |"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page with what real gateways did lacks %q:\n%s", want, page)
+		}
 	}
 	if _, err := AirTable("nothing", air.Report{}); err == nil {
 		t.Error("a page without marks was taken")

@@ -79,6 +79,7 @@ type Config struct {
 	Down                                time.Duration // how long a crashed gateway stays down
 	Roster                              bool          // each node has a key of its own, and a roster names all
 	Group                               bool          // the channel has a group's address
+	Second                              *Second       // another bearer of all nodes; nil: there is none
 	Ashore                              bool          // the terminals are told that Nodes[0] is ashore
 	Wild                                linkemu.Wild  // what the link does that no profile says
 	Names                               []string      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
@@ -91,6 +92,15 @@ type Config struct {
 	LAN func(n *Node, out api.Output)
 	// Committed is given every Step that is durable, also one after which the node crashes; nil: nobody looks.
 	Committed func(n *Node, out api.Output)
+}
+
+// Second is a bearer beside the first, over a link of its own. Nodes[0] is on its wire.
+type Second struct {
+	Name    string
+	Profile profile.Profile
+	Wire    profile.Profile
+	Group   bool    // the channel has a group's address
+	Price   float64 // of 1,000 octets
 }
 
 // World is gateways on a link.
@@ -108,8 +118,9 @@ type World struct {
 	chance *rand.Rand // of keys: the rest goes the same way with them and without
 	events eventHeap
 	serial int
-	linkAt time.Time
+	linkAt [2]time.Time
 	byAddr map[netip.AddrPort]*Node
+	Links  [2]*linkemu.Link // Link, and that of the second bearer
 }
 
 // New builds the world; every gateway starts at Epoch.
@@ -138,6 +149,18 @@ func New(cfg Config) (*World, error) {
 	if w.Link, err = linkemu.New(link); err != nil {
 		return nil, err
 	}
+	w.Links[0] = w.Link
+	if s := cfg.Second; s != nil {
+		link.Seed, link.Nodes = cfg.Seed+1_000_000, slices.Clone(link.Nodes)
+		for i := range link.Nodes {
+			if link.Nodes[i].Profile = s.Profile; i == 0 && !s.Profile.Shared {
+				link.Nodes[i].Profile = s.Wire
+			}
+		}
+		if w.Links[1], err = linkemu.New(link); err != nil {
+			return nil, err
+		}
+	}
 	if cfg.Roster {
 		w.first = w.Roster(nil, time.Time{}, w.Nodes...)
 	}
@@ -155,6 +178,18 @@ func New(cfg Config) (*World, error) {
 				n.cfg.Peers = append(n.cfg.Peers, gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.addr, Shore: cfg.Ashore && p.ID == 1})
 			}
 		}
+		if s := cfg.Second; s != nil {
+			b := gateway.BearerConfig{Name: s.Name, Profile: s.Profile, Shore: n.ID == 1 && !s.Profile.Shared, Price: s.Price, Peers: map[uint16]netip.AddrPort{}}
+			if s.Group {
+				b.Group = group
+			}
+			for _, p := range w.Nodes {
+				if p != n {
+					b.Peers[p.ID] = second(p.addr)
+				}
+			}
+			n.cfg.More = append(n.cfg.More, b)
+		}
 		n.cfg.Trust = w.trust(n.ID)
 		if cfg.Configure != nil {
 			cfg.Configure(n, &n.cfg)
@@ -164,6 +199,13 @@ func New(cfg Config) (*World, error) {
 		}
 	}
 	return w, nil
+}
+
+// second is the address on the second bearer of who has this one on the first.
+func second(first netip.AddrPort) netip.AddrPort {
+	a := first.Addr().As4()
+	a[1]++
+	return netip.AddrPortFrom(netip.AddrFrom4(a), first.Port())
 }
 
 // start incarnations a gateway from its journal.
@@ -233,8 +275,10 @@ func (w *World) Run(d time.Duration) {
 		if len(w.events) > 0 && w.events[0].at.Before(next) {
 			next = w.events[0].at
 		}
-		if !w.linkAt.IsZero() && w.linkAt.Before(next) {
-			next = w.linkAt
+		for _, at := range w.linkAt {
+			if !at.IsZero() && at.Before(next) {
+				next = at
+			}
 		}
 		if next.After(w.Now) {
 			w.Now = next
@@ -246,8 +290,8 @@ func (w *World) Run(d time.Duration) {
 			heap.Pop(&w.events).(event).do()
 			continue
 		}
-		if !w.linkAt.IsZero() && !w.linkAt.After(w.Now) {
-			w.link(nil)
+		if on := slices.IndexFunc(w.linkAt[:], func(at time.Time) bool { return !at.IsZero() && !at.After(w.Now) }); on >= 0 {
+			w.link(on, nil)
 			continue
 		}
 		for _, n := range w.Nodes {
@@ -303,18 +347,30 @@ func (w *World) turn(n *Node, ev api.Event) {
 		w.Notes = append(w.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", w.Now.Sub(Epoch).Seconds(), n.Name, note.Level, note.Text, note.Attrs))
 	}
 	for _, d := range out.Datagrams {
-		if len(d.Data) > n.cfg.Profile.Largest() {
-			panic(fmt.Sprintf("sim: %s sent a datagram of %d octets, the profile allows %d", n.Name, len(d.Data), n.cfg.Profile.Largest()))
+		most := n.cfg.Profile.Largest()
+		if d.Bearer > 0 {
+			most = n.cfg.More[d.Bearer-1].Profile.Largest()
+		}
+		if len(d.Data) > most {
+			panic(fmt.Sprintf("sim: %s sent a datagram of %d octets, the profile allows %d", n.Name, len(d.Data), most))
 		}
 		if d.Addr == group {
-			w.link(linkemu.Frame{From: n.Name, Octets: len(d.Data) + profile.IPUDPOctets, Data: d.Data})
+			w.link(d.Bearer, linkemu.Frame{From: n.Name, Octets: len(d.Data) + profile.IPUDPOctets, Data: d.Data})
 			continue
 		}
 		to := w.byAddr[d.Addr]
+		if d.Bearer > 0 {
+			to = nil
+			for _, m := range w.Nodes {
+				if second(m.addr) == d.Addr {
+					to = m
+				}
+			}
+		}
 		if to == nil {
 			continue
 		}
-		w.link(linkemu.Frame{From: n.Name, To: to.Name, Octets: len(d.Data) + profile.IPUDPOctets, Data: d.Data})
+		w.link(d.Bearer, linkemu.Frame{From: n.Name, To: to.Name, Octets: len(d.Data) + profile.IPUDPOctets, Data: d.Data})
 	}
 	for _, c := range out.Norm {
 		w.norm(n, c)
@@ -336,12 +392,12 @@ func (w *World) DeliverLAN(n *Node, adapter site.Adapter, ev site.Event) {
 }
 
 // link steps the emulator and delivers.
-func (w *World) link(ev linkemu.Event) {
-	out, err := w.Link.Step(w.Now, ev)
+func (w *World) link(on int, ev linkemu.Event) {
+	out, err := w.Links[on].Step(w.Now, ev)
 	if err != nil {
 		panic(err) // a node that New did not make
 	}
-	w.linkAt = out.Deadline
+	w.linkAt[on] = out.Deadline
 	for _, d := range out.Deliver {
 		from, to := w.named(d.Frame.From), w.named(d.Node)
 		arriving := [][]byte{d.Frame.Data}
@@ -349,15 +405,24 @@ func (w *World) link(ev linkemu.Event) {
 			arriving = w.Tap(from, to, d.Frame.Data)
 		}
 		for _, data := range arriving {
-			w.At(0, func() { w.step(to, api.Datagram{Addr: from.addr, Data: data}) })
+			addr := from.addr
+			if on > 0 {
+				addr = second(addr)
+			}
+			w.At(0, func() { w.step(to, api.Datagram{Bearer: on, Addr: addr, Data: data}) })
 		}
 	}
 }
 
 // Outage takes a node off the air for d from now.
 func (w *World) Outage(n *Node, d time.Duration) {
-	w.link(linkemu.Outage{Node: n.Name, Down: true})
-	w.At(d, func() { w.link(linkemu.Outage{Node: n.Name, Down: false}) })
+	w.Cut(0, n, true)
+	w.At(d, func() { w.Cut(0, n, false) })
+}
+
+// Cut takes a node off the air of a bearer, or puts it there again.
+func (w *World) Cut(bearer int, n *Node, down bool) {
+	w.link(bearer, linkemu.Outage{Node: n.Name, Down: down})
 }
 
 func (w *World) named(name string) *Node {
@@ -373,6 +438,11 @@ func (w *World) named(name string) *Node {
 func (w *World) Inject(to *Node, data []byte) {
 	stranger := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), 9)
 	w.At(0, func() { w.step(to, api.Datagram{Addr: stranger, Data: data}) })
+}
+
+// Transmit has the radio of a node transmit to all what its gateway did not make: it takes air as any datagram does.
+func (w *World) Transmit(from *Node, data []byte) {
+	w.link(0, linkemu.Frame{From: from.Name, Octets: len(data) + profile.IPUDPOctets, Data: data})
 }
 
 // Late gives a node a datagram of another that was held up.
@@ -391,8 +461,11 @@ func (w *World) Move(n *Node, to netip.AddrPort) {
 }
 
 // Octets is what a node sent and was sent on the air, in IP octets.
-func (w *World) Octets(n *Node) (up, down int64) {
-	s := w.Link.Stats().Node(n.Name)
+func (w *World) Octets(n *Node) (up, down int64) { return w.OctetsOn(0, n) }
+
+// OctetsOn is the same of one bearer.
+func (w *World) OctetsOn(bearer int, n *Node) (up, down int64) {
+	s := w.Links[bearer].Stats().Node(n.Name)
 	return s.Up.OnAir.Octets, s.Down.OnAir.Octets
 }
 

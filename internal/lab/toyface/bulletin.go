@@ -195,7 +195,7 @@ func (b *Bulletin) Step(now time.Time, ev site.Event) site.Output {
 	case site.Fate:
 		if p, ok := b.posts[ev.Token]; ok {
 			delete(b.posts, ev.Token)
-			p.Refused = ev.Refused
+			p.Refused = ev.Failed()
 			b.out.Orders = append(b.out.Orders, p)
 		}
 	}

@@ -269,6 +269,8 @@ func frameName(f frame.Frame) string {
 		return "probe"
 	case frame.Answer:
 		return "answer"
+	case frame.Beside:
+		return "beside"
 	}
 	return fmt.Sprintf("%T", f)[len("frame."):]
 }

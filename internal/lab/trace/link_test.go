@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/klauspost/reedsolomon"
+
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/compact"
@@ -391,6 +393,34 @@ func TestLinkBatch(t *testing.T) {
 	r = analyse(list, Options{Key: &linkKey})
 	check.Equal(t, "messages", r.Link.Messages-before.Messages, 5)
 	check.Contains(t, "problems", strings.Join(r.Problems, "\n"), "a batch of messages that cannot be read")
+}
+
+// A message that lost a fragment on the way to the capture is restored of a parity shard, and what is coded after it is read.
+func TestLinkRestores(t *testing.T) {
+	list, a, b := conversation(t, 1, 2)
+	a.list, b.list = &list, &list
+	message := track(t, "first", 1, true)
+	half := (len(message) + 1) / 2
+	shards := [][]byte{message[:half], append(slices.Clone(message[half:]), make([]byte, 2*half-len(message))...), make([]byte, half)}
+	enc, err := reedsolomon.New(2, 1)
+	check.NoError(check.Fatal(t), err)
+	check.NoError(check.Fatal(t), enc.Encode(shards))
+	before := analyse(list, Options{Key: &linkKey}).Link
+	address := pmul.AddressPDU{Total: 2, Source: 1, Message: 30, Expiry: time.Unix(1_000_000, 0), Destinations: []pmul.Destination{{Node: 2, Sequence: 1}},
+		Plan: &pmul.Plan{Last: uint16(len(message) - half), Follow: 2}}
+	for _, p := range [][]pmul.PDU{{address}, {pmul.DataPDU{Number: 1, Source: 1, Message: 30, Fragment: shards[0]}},
+		{pmul.ParityPDU{Source: 1, Message: 30, Shard: shards[2]}}} {
+		out, err := pmul.AppendCompact(nil, 1, 0, p...)
+		check.NoError(check.Fatal(t), err)
+		a.send(seal.Group, false, []string{"payload"}, frame.PMul{Body: out})
+	}
+	address = pmul.AddressPDU{Total: 1, Source: 1, Message: 31, Expiry: time.Unix(1_000_000, 0), Destinations: []pmul.Destination{{Node: 2, Sequence: 2}}}
+	out, err := pmul.AppendCompact(nil, 1, 0, address, pmul.DataPDU{Number: 1, Source: 1, Message: 31, Fragment: track(t, "second", 1, false)})
+	check.NoError(check.Fatal(t), err)
+	a.send(seal.Group, false, []string{"payload"}, frame.PMul{Body: out})
+	l := analyse(list, Options{Key: &linkKey}).Link
+	check.Equal(t, "messages", l.Messages-before.Messages, 2)
+	check.Equal(t, "unread", l.Unread, 0)
 }
 
 // checkLinkTimeline holds a timeline against the ledger; waiting is the most messages that wait in its last slot.

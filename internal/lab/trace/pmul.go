@@ -26,7 +26,9 @@ type mulMessage struct {
 	batch    bool
 	parts    int // messages of a batch that is whole
 	data     map[uint16][]byte
-	octets   int
+	parity   map[uint16][]byte
+	last     int                  // octets of the last Data_PDU, as a Plan says; 0: unknown
+	octets   int                  // of data and parity
 	kind     string               // the ledger's; empty: not whole yet
 	owed     map[*direction]int64 // octets that wait for kind
 	spent    []spending           // the same for the timeline
@@ -68,10 +70,20 @@ func (m *mulSite) message(id mulID, at int64) *mulMessage {
 		m.order = m.order[1:]
 	}
 	m.owing++
-	k = &mulMessage{id: id.message, at: at, data: map[uint16][]byte{}, owed: map[*direction]int64{}}
+	k = &mulMessage{id: id.message, at: at, data: map[uint16][]byte{}, parity: map[uint16][]byte{}, owed: map[*direction]int64{}}
 	m.messages[id] = k
 	m.order = append(m.order, id)
 	return k
+}
+
+// keep keeps a fragment or shard of a message that is not whole yet.
+func (m *mulSite) keep(k *mulMessage, in map[uint16][]byte, at uint16, b []byte) {
+	if k.kind != "" || in[at] != nil {
+		return
+	}
+	in[at] = append([]byte{}, b...)
+	k.octets += len(b) + chunkCost
+	m.octets += len(b) + chunkCost
 }
 
 // settle charges what waited for a message's kind, and drops its fragments.
@@ -87,7 +99,7 @@ func (k *mulMessage) settle(m *mulSite, kind string) {
 		k.spent = nil
 	}
 	m.octets -= k.octets
-	k.owed, k.data, k.octets = nil, nil, 0
+	k.owed, k.data, k.parity, k.octets = nil, nil, nil, 0
 }
 
 // mul charges a frame of P_Mul as its sender does: to what its first message or batch holds, to repair when that is a parity shard,
@@ -115,19 +127,22 @@ func (l *linkAnalyser) mul(d *direction, s *tcpSegment, f frame.PMul, octets int
 			if pdu.Total > 0 {
 				k.total, k.batch = int(pdu.Total), pdu.Batch
 			}
+			if pdu.Plan != nil {
+				k.last = int(pdu.Plan.Last)
+			}
 			about = first(about, k)
 			l.whole(pdu.Source, d, s, k)
 		case pmul.DataPDU:
 			k := l.pmul.message(mulID{pdu.Source, pdu.Message}, s.at)
 			about = first(about, k)
-			if k.kind == "" && k.data[pdu.Number] == nil {
-				k.data[pdu.Number] = append([]byte{}, pdu.Fragment...)
-				k.octets += len(pdu.Fragment) + chunkCost
-				l.pmul.octets += len(pdu.Fragment) + chunkCost
-			}
+			l.pmul.keep(k, k.data, pdu.Number, pdu.Fragment)
 			l.whole(pdu.Source, d, s, k)
 		case pmul.ParityPDU:
 			repair = repair || about == nil
+			if k := l.pmul.messages[mulID{pdu.Source, pdu.Message}]; k != nil {
+				l.pmul.keep(k, k.parity, pdu.Index, pdu.Shard)
+				l.whole(pdu.Source, d, s, k)
+			}
 		case pmul.AckPDU:
 			l.acknowledged(pdu, s.at)
 		}
@@ -156,9 +171,13 @@ func first(a, b *mulMessage) *mulMessage {
 	return b
 }
 
-// whole reads a message when all its fragments are there. What erasure coding would have to restore stays unread.
+// whole reads a message when all its fragments are there, or parity shards for those that were lost.
 func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *tcpSegment, k *mulMessage) {
-	if k.kind != "" || k.total == 0 || len(k.data) < k.total {
+	if k.kind != "" || k.total == 0 || len(k.data)+len(k.parity) < k.total {
+		return
+	}
+	if len(k.data) < k.total && !pmul.Restore(uint16(k.total), k.last, k.data, k.parity) {
+		clear(k.parity) // it is not tried again with these
 		return
 	}
 	var body []byte

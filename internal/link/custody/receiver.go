@@ -173,7 +173,7 @@ func (r *Receiver) Due() time.Time { return r.due }
 func (r *Receiver) Acks() (acks []frame.Ack) {
 	for l, owed := range r.owed {
 		if owed {
-			acks = append(acks, r.ack(frame.Queue(l)))
+			acks = append(acks, r.Ack(frame.Queue(l)))
 		}
 	}
 	return acks
@@ -190,7 +190,8 @@ func (r *Receiver) Settle() {
 	r.due = time.Time{}
 }
 
-func (r *Receiver) ack(l frame.Queue) frame.Ack {
+// Ack is the acknowledgement of a queue.
+func (r *Receiver) Ack(l frame.Queue) frame.Ack {
 	out, most := frame.Ack{Queue: l, Cumulative: uint16(r.cum[l])}, frame.MaxBitmap
 	if r.far && l == frame.Direct {
 		most = frame.MaxRuns

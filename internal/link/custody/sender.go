@@ -19,7 +19,16 @@ type Config struct {
 	GapAge        time.Duration     // 0, or how far the link may reorder: a gap is believed when so old
 	Reorder       bool              // the link does not keep order: numbers and acknowledgements in full
 	ProbeInterval time.Duration     // between probes into silence
+	Hasty         bool              // a dead link is to be found early, for another bearer waits: what has asked for its acknowledgement is missed after Prompt
 	EagerInterval time.Duration     // the same while messages wait; 0: a third of it, yet not before the one before could be answered
+}
+
+// answers is how long a probe waits for its answer before the link is dead.
+func (c *Config) answers() time.Duration {
+	if c.Hasty {
+		return c.Prompt
+	}
+	return c.RoundTrip
 }
 
 // MaxAhead bounds how far a number may be ahead of the oldest that is not acknowledged.
@@ -74,19 +83,37 @@ type Sender struct {
 	idle   time.Time                     // since when nothing of the direct queue is under way; zero: something is
 	tx     uint64                        // transmissions so far, of anything that an acknowledgement can answer
 
-	heard     time.Time // last authentic datagram of the peer
-	dead      bool      // a probe was not answered in time
-	listening bool      // the peer has said that it will be silent: it hears us and does not answer
-	ask       bool      // probe at the next chance
-	eager     int       // so many probes come sooner, because messages wait
-	revived   bool      // the link answers again, and what it swallowed is not known yet
-	probing   bool      // a probe is out
+	dead      bool // a probe was not answered in time
+	listening bool // the peer has said that it will be silent: it hears us and does not answer
+	ask       bool // probe at the next chance
+	eager     int  // so many probes come sooner, because messages wait
+	revived   bool // the link answers again, and what it swallowed is not known yet
+	probing   bool // a probe is out
 	probeID   uint8
 	probeTx   uint64
 	probes    uint8 // so many, up to probeID, have gone one after the other with nothing between: each may be answered
 	probeSent time.Time
 	died      time.Time // when the link was found dead
+	lately
 	lateness
+}
+
+// lately is when the last authentic datagram of the peer came, when something of the direct queue went, and when it asked.
+type lately struct{ heard, sent, asked time.Time }
+
+// Asks says whether the next message is to ask for its acknowledgement at once, so that a link which has gone dead is found out early: the
+// peer was not heard since the last one went, and nothing has asked for as long as an answer takes. SentAsking follows.
+func (s *Sender) Asks(now time.Time) bool {
+	return s.cfg.Hasty && !s.listening && s.heard.Before(s.lately.sent) && now.Sub(s.heard) >= s.cfg.Prompt/2 && now.Sub(s.lately.asked) >= s.cfg.Prompt
+}
+
+// SentAsking is Sent for a message that asks, and does not go again by itself.
+func (s *Sender) SentAsking(now time.Time, id ID) {
+	s.Sent(now, id)
+	s.lately.asked = now
+	if f := s.flight[id.Queue][id.Number]; f != nil {
+		f.waited = true
+	}
 }
 
 // NewSender starts with no message under way; next says the next number of each queue (at least 1).
@@ -133,7 +160,7 @@ func (s *Sender) Weight(l frame.Queue) int { return s.weight[l] }
 
 // HasNumber says whether anything of a queue may go that has a bound of its own.
 func (s *Sender) HasNumber(l frame.Queue) bool {
-	return !s.dead && s.next[l]-s.base(l) < uint64(s.ahead)
+	return !s.dead && !(s.probing && s.cfg.Hasty) && s.next[l]-s.base(l) < uint64(s.ahead) // it may be dead, and another bearer waits
 }
 
 // Room says whether another message of the queue may go.
@@ -240,6 +267,9 @@ func (s *Sender) Sent(now time.Time, id ID) {
 		f.firstTx = s.tx
 	}
 	f.sent, f.lastTx, f.lost, f.prompt = now, s.tx, false, time.Time{}
+	if id.Queue == frame.Direct {
+		s.lately.sent = now
+	}
 }
 
 // SentPrompt is Sent for a message whose acknowledgement was asked for at once: it goes again by itself, once.
@@ -477,18 +507,25 @@ func (s *Sender) Lost(now time.Time) []ID {
 
 // overdue is when the oldest message without acknowledgement should have had one; zero when none waits.
 func (s *Sender) overdue() time.Time {
-	var oldest time.Time
+	var oldest, asked time.Time
 	for l := range s.flight {
 		for _, f := range s.flight[l] {
 			if !f.sent.IsZero() && !f.lost && (oldest.IsZero() || f.sent.Before(oldest)) {
 				oldest = f.sent
+			}
+			if s.cfg.Hasty && f.waited && s.heard.Before(f.sent) && (asked.IsZero() || f.sent.Before(asked)) {
+				asked = f.sent
 			}
 		}
 	}
 	if oldest.IsZero() {
 		return oldest
 	}
-	return oldest.Add(s.cfg.RoundTrip + s.cfg.AckDelay)
+	at := oldest.Add(s.cfg.RoundTrip + s.cfg.AckDelay)
+	if early := asked.Add(s.cfg.Prompt + s.granted); !asked.IsZero() && early.Before(at) {
+		return early
+	}
+	return at
 }
 
 // Deadline is when ProbeDue or Lost may change by themselves; zero when nothing waits.
@@ -511,7 +548,7 @@ func (s *Sender) probeDeadline() time.Time {
 	}
 	if s.probing {
 		if !s.dead {
-			return s.probeSent.Add(s.cfg.RoundTrip + s.granted)
+			return s.probeSent.Add(s.cfg.answers() + s.granted)
 		}
 		return s.probeSent.Add(s.interval())
 	}
@@ -552,7 +589,7 @@ func (s *Sender) ProbeDue(now time.Time) bool {
 	if s.listening {
 		return false
 	}
-	if s.probing && !s.dead && !now.Before(s.probeSent.Add(s.cfg.RoundTrip+s.granted)) {
+	if s.probing && !s.dead && !now.Before(s.probeSent.Add(s.cfg.answers()+s.granted)) {
 		s.probing = false
 		if s.heard.Before(s.probeSent) {
 			s.dead, s.probing, s.grown, s.eager, s.died = true, true, 0, 0, now

@@ -46,7 +46,11 @@ func Packed(coder *compact.Coder, m Message, number uint32, define bool, texts *
 		return nil, err
 	}
 	out := Pack(coder, b)
-	least := leastOctets(max(m.Octets(), len(b)))
+	octets := m.Octets()
+	if m.Rest != nil {
+		octets = 0
+	}
+	least := leastOctets(max(octets, len(b)))
 	if len(out) >= least {
 		return out, nil
 	}

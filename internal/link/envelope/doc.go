@@ -23,12 +23,14 @@
 //   - message.go: Message, Append and Parse; start here
 //   - envelope.pb.go: generated from envelope.proto
 //   - limit.go: limits on what is read
+//   - short.go: the short form of items
 //   - brief.go: the short form of messages of a known flow
 //   - known.go: flows that every network knows by number
 //   - history.go: messages that later ones are coded after
 //   - prepare.go: coding in slices
 //   - renew.go: items whose lifetime is extended
 //   - lost.go: messages that could not be handed over
+//   - moved.go: messages that were sent on another bearer before
 //   - accepted.go: when a message was accepted; only in the journal
 package envelope
 

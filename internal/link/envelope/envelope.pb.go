@@ -41,8 +41,12 @@ type Envelope struct {
 	Expires       uint32     `protobuf:"varint,10,opt,name=expires,proto3" json:"expires,omitempty"`                  // seconds since 1970 UTC, 0 for never; in the journal alone
 	Again         []uint32   `protobuf:"fixed32,11,rep,packed,name=again,proto3" json:"again,omitempty"`              // numbers of P_Mul messages of the receiver that the sender cannot read
 	Lost          []byte     `protobuf:"bytes,13,opt,name=lost,proto3" json:"lost,omitempty"`                         // messages of the receiver that the sender's site has received and could hand to nobody (lost.go)
-	Roster        []byte     `protobuf:"bytes,14,opt,name=roster,proto3" json:"roster,omitempty"`                     // of the net (package roster); the receiver takes it when it is newer and signed
+	Roster        []byte     `protobuf:"bytes,14,opt,name=roster,proto3" json:"roster,omitempty"`                     // of the network (package roster); the receiver takes it when it is newer and signed
+	Short         [][]byte   `protobuf:"bytes,15,rep,name=short,proto3" json:"short,omitempty"`                       // items of adapters other than JXTA's, on the link (short.go)
+	Token         uint64     `protobuf:"varint,16,opt,name=token,proto3" json:"token,omitempty"`                      // site.Message.Token of a message whose sender asks for its fate over a restart; in the journal alone
 	Renew         []byte     `protobuf:"bytes,12,opt,name=renew,proto3" json:"renew,omitempty"`                       // of items that the receiver holds: 4-octet hash, and 16 bits of the minutes since 1970 UTC when it expires now
+	Moved         []byte     `protobuf:"bytes,17,opt,name=moved,proto3" json:"moved,omitempty"`                       // what this message was sent as on other bearers before, and what is in its place there (moved.go)
+	Rest          []byte     `protobuf:"bytes,18,opt,name=rest,proto3" json:"rest,omitempty"`                         // instead of all else: how many octets of the message as coded on the other bearer are there, and those behind them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -168,9 +172,37 @@ func (x *Envelope) GetRoster() []byte {
 	return nil
 }
 
+func (x *Envelope) GetShort() [][]byte {
+	if x != nil {
+		return x.Short
+	}
+	return nil
+}
+
+func (x *Envelope) GetToken() uint64 {
+	if x != nil {
+		return x.Token
+	}
+	return 0
+}
+
 func (x *Envelope) GetRenew() []byte {
 	if x != nil {
 		return x.Renew
+	}
+	return nil
+}
+
+func (x *Envelope) GetMoved() []byte {
+	if x != nil {
+		return x.Moved
+	}
+	return nil
+}
+
+func (x *Envelope) GetRest() []byte {
+	if x != nil {
+		return x.Rest
 	}
 	return nil
 }
@@ -190,7 +222,7 @@ type FlowDef struct {
 	Keyed         bool                   `protobuf:"varint,10,opt,name=keyed,proto3" json:"keyed,omitempty"`                        // its messages have a key
 	Face          uint32                 `protobuf:"varint,11,opt,name=face,proto3" json:"face,omitempty"`                          // kind of LAN software (package site); 0, JXTA, takes no octet
 	Fleeting      bool                   `protobuf:"varint,12,opt,name=fleeting,proto3" json:"fleeting,omitempty"`                  // its messages are of use only now: one of them is read though others before it are missing
-	Known         uint32                 `protobuf:"varint,13,opt,name=known,proto3" json:"known,omitempty"`                        // instead of group, pipe, src and face, and of a shape that it implies: a number of known.go
+	Known         uint32                 `protobuf:"varint,13,opt,name=known,proto3" json:"known,omitempty"`                        // instead of group, pipe, src and adapter, and of a shape that it implies: a number of known.go
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -512,7 +544,7 @@ var File_internal_link_envelope_envelope_proto protoreflect.FileDescriptor
 
 const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\n" +
-	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\xf1\x02\n" +
+	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\xc7\x03\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04flow\x18\x01 \x01(\rR\x04flow\x12\x12\n" +
 	"\x04data\x18\x02 \x03(\fR\x04data\x12/\n" +
@@ -528,7 +560,11 @@ const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\x05again\x18\v \x03(\aR\x05again\x12\x12\n" +
 	"\x04lost\x18\r \x01(\fR\x04lost\x12\x16\n" +
 	"\x06roster\x18\x0e \x01(\fR\x06roster\x12\x14\n" +
-	"\x05renew\x18\f \x01(\fR\x05renew\"\xcf\x02\n" +
+	"\x05short\x18\x0f \x03(\fR\x05short\x12\x14\n" +
+	"\x05token\x18\x10 \x01(\x04R\x05token\x12\x14\n" +
+	"\x05renew\x18\f \x01(\fR\x05renew\x12\x14\n" +
+	"\x05moved\x18\x11 \x01(\fR\x05moved\x12\x12\n" +
+	"\x04rest\x18\x12 \x01(\fR\x04rest\"\xcf\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +
 	"\x04pipe\x18\x02 \x01(\fR\x04pipe\x12\x10\n" +

@@ -18,12 +18,17 @@ var known = [...]site.Message{
 	5: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "part", Parts: []site.Part{{Name: "part"}}},
 	6: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "chat", Parts: []site.Part{{Name: "b-t-f"}}},
 	7: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "receipt", Parts: []site.Part{{Name: "r"}}},
+	8: {Adapter: site.XMPP, Published: true, Topic: "outcome", Parts: []site.Part{{}}},
+	9: {Adapter: site.XMPP, From: "*", To: "*", Parts: []site.Part{{}}}, // from one user to another: both are named beside the number
 }
 
 // knownAs is the number of a message's flow; 0: it has none.
 func knownAs(p *site.Message) (number uint32) {
 	for n := 1; n < len(known); n++ {
 		k := &known[n]
+		if k.From != "" && p.Adapter == k.Adapter && !p.Published && p.From != "" && p.To != "" && p.Scope == "" && p.Service == "" && p.Param == "" && len(p.Parts) > 0 {
+			return uint32(n)
+		}
 		if p.Adapter == k.Adapter && p.Published && p.From == "" && p.Scope == k.Scope && p.Topic == k.Topic && len(p.Parts) > 0 {
 			return uint32(n)
 		}
@@ -38,6 +43,9 @@ func definition(p *site.Message, short bool) *FlowDef {
 		return def
 	}
 	byNumber := &FlowDef{Known: n, Precedence: def.Precedence, Keyed: def.Keyed, Fleeting: def.Fleeting}
+	if known[n].From != "" {
+		byNumber.Src, byNumber.Dst = def.Src, def.Dst
+	}
 	if implied := known[n].Parts; len(implied) == 0 || len(def.Shape) != 1 || !proto.Equal(def.Shape[0], &Shape{Name: implied[0].Name}) {
 		byNumber.Shape = def.Shape
 	}
@@ -49,11 +57,15 @@ func (f *FlowDef) spellOut() error {
 	if f.Known == 0 {
 		return nil
 	}
-	if int(f.Known) >= len(known) || f.Face != 0 || len(f.Group)+len(f.Pipe)+len(f.Src)+len(f.Dst)+len(f.Service)+len(f.Param)+len(f.ParamPipe) > 0 {
+	if int(f.Known) >= len(known) || f.Face != 0 || (len(f.Src) > 0) != (known[f.Known].From != "") || (len(f.Dst) > 0) != (known[f.Known].To != "") ||
+		len(f.Group)+len(f.Pipe)+len(f.Service)+len(f.Param)+len(f.ParamPipe) > 0 {
 		return fmt.Errorf("%w: known flow %d", ErrMalformed, f.Known)
 	}
 	k := flowDef(&known[f.Known])
-	f.Face, f.Group, f.Pipe, f.Src, f.Known = k.Face, k.Group, k.Pipe, k.Src, 0
+	if len(f.Src) == 0 {
+		f.Src = k.Src
+	}
+	f.Face, f.Group, f.Pipe, f.Known = k.Face, k.Group, k.Pipe, 0
 	if len(f.Shape) == 0 {
 		f.Shape = k.Shape
 	}

@@ -36,6 +36,8 @@ func TestKnownFlows(t *testing.T) {
 		{"a part", named("part", "part"), "6805"},
 		{"words", named("chat", "b-t-f"), "6806"},
 		{"a receipt", named("receipt", "r"), "6807"},
+		{"an outcome of XMPP", &site.Message{Adapter: site.XMPP, Published: true, Topic: "outcome", Parts: []site.Part{{Data: []byte("x")}}}, "6808"},
+		{"from one user of XMPP to another", &site.Message{Adapter: site.XMPP, From: "anna", To: "bert", Parts: []site.Part{{Data: []byte("x")}}}, "1a0540616e6e612205406265727" + "46809"},
 		{"another element", named("chat", "b-t-x"), "3a071205622d742d786806"},
 		{"two elements", two, "3a0712" + "05756e6974733a0612046d6f72656801"},
 		{"a topic that has no number", named("other", "x"), "0a044074616b120640" + "6f746865721a01003a03120178" + "5801"},
@@ -63,12 +65,32 @@ func TestKnownFlows(t *testing.T) {
 // A number that nobody has given, or one beside what it stands for, is refused.
 func TestUnknownKnownFlows(t *testing.T) {
 	for name, def := range map[string]*FlowDef{
-		"none": {Known: 8}, "huge": {Known: 1<<32 - 1}, "with a group": {Known: 1, Group: []byte("@tak")}, "with a pipe": {Known: 1, Pipe: []byte("@x")},
+		"none": {Known: uint32(len(known))}, "huge": {Known: 1<<32 - 1}, "with a group": {Known: 1, Group: []byte("@tak")}, "with a pipe": {Known: 1, Pipe: []byte("@x")},
 		"with a source": {Known: 1, Src: []byte{0}}, "with a face": {Known: 1, Face: 1}, "with a service": {Known: 1, Service: "s"},
+		"from nobody": {Known: 9, Dst: []byte("@b")}, "to nobody": {Known: 9, Src: []byte("@a")}, "to somebody": {Known: 1, Dst: []byte("@b")},
 	} {
 		b := marshal(nil, &Envelope{Flow: 1, Define: def, Data: [][]byte{[]byte("x")}})
 		if _, _, _, err := ParseCoded(b, nil, &Texts{Coder: &compact.Coder{}}); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// The token of a message is in the journal where it is to outlive the process, and never on the link.
+func TestLastingTokens(t *testing.T) {
+	p := &site.Message{From: "a", To: "b", Parts: []site.Part{{Data: []byte("x")}}, Token: 1<<40 + 7}
+	for _, tt := range []struct {
+		name    string
+		lasting bool
+		texts   *Texts
+		want    uint64
+	}{{"journal", true, nil, p.Token}, {"journal, one that ends with the process", false, nil, 0}, {"link", true, &Texts{Coder: &compact.Coder{}}, 0}} {
+		p.Lasting = tt.lasting
+		b, err := AppendCoded(nil, Message{Payload: p}, 5, true, tt.texts)
+		check.NoError(t, err)
+		m, _, _, err := ParseCoded(b, nil, tt.texts)
+		check.NoError(t, err)
+		check.Equal(t, tt.name, m.Payload.Token, tt.want)
+		check.Equal(t, tt.name+": lasting", m.Payload.Lasting, tt.want != 0)
 	}
 }

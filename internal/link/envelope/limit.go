@@ -84,7 +84,7 @@ func beyond(err error) error {
 
 // Fields of the messages in envelope.proto that repeat.
 const (
-	fieldData, fieldDefine, fieldItems, fieldCoded, fieldAgain = 2, 3, 4, 8, 11
+	fieldData, fieldDefine, fieldItems, fieldCoded, fieldAgain, fieldShort = 2, 3, 4, 8, 11, 15
 
 	fieldShape = 7 // of a FlowDef
 )
@@ -92,7 +92,7 @@ const (
 // count says whether an envelope repeats its fields within the limits. It is asked before Protocol Buffers makes a
 // structure of each, which takes a hundred times the octets of an empty one.
 func count(b []byte) error {
-	var seen [fieldAgain + 1]int
+	var seen [fieldShort + 1]int
 	shapes := 0
 	err := fields(b, func(field protowire.Number, value []byte) error {
 		if int(field) < len(seen) {
@@ -116,8 +116,8 @@ func count(b []byte) error {
 		return err
 	case seen[fieldData] > MaxElements, seen[fieldCoded] > MaxElements, shapes > MaxElements:
 		return fmt.Errorf("%w: more than %d elements", ErrLimit, MaxElements)
-	case seen[fieldItems] > MaxItems:
-		return fmt.Errorf("%w: %d items, at most %d", ErrLimit, seen[fieldItems], MaxItems)
+	case seen[fieldItems]+seen[fieldShort] > MaxItems:
+		return fmt.Errorf("%w: %d items, at most %d", ErrLimit, seen[fieldItems]+seen[fieldShort], MaxItems)
 	case seen[fieldAgain] > MaxAgain:
 		return fmt.Errorf("%w: more than %d messages asked for again", ErrLimit, MaxAgain)
 	}

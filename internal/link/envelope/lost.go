@@ -12,18 +12,20 @@ import (
 // numbers that the receiver has begun anew since, or has lost with its store, only Count is told.
 type Lost struct {
 	Why     site.Why
+	Bearer  uint8 // on which they came, as Moved has it; 0: the one without a name
 	Stream  uint8
 	Queue   uint8
 	Numbers []uint64
 	Count   int // Numbers is empty then
 }
 
-// One Lost is an octet (why in the low four bits, the queue above), the stream, the count, and where they are named runs of
+// One Lost is an octet (why in the low four bits, the queue above), the bearer if it has a name, the stream, the count, and where they are named runs of
 // numbers: an unsigned varint each for the numbers left out since the last run, and for one less than the run's length.
 const (
 	lostWhy   = 0x0f
 	lostQueue = 0x30
 	lostNamed = 0x40
+	lostOn    = 0x80 // a bearer with a name
 )
 
 // MaxLost is how many messages one envelope may name.
@@ -36,7 +38,12 @@ func joinLost(list []Lost) (b []byte) {
 			b = binary.AppendUvarint(append(b, head, l.Stream), uint64(l.Count))
 			continue
 		}
-		b = binary.AppendUvarint(append(b, head|lostNamed, l.Stream), uint64(len(l.Numbers)))
+		b = append(b, head|lostNamed)
+		if l.Bearer != 0 {
+			b[len(b)-1] |= lostOn
+			b = append(b, l.Bearer)
+		}
+		b = binary.AppendUvarint(append(b, l.Stream), uint64(len(l.Numbers)))
 		next := uint64(0)
 		for i := 0; i < len(l.Numbers); {
 			j := i + 1
@@ -67,8 +74,14 @@ func splitLost(b []byte) (list []Lost, err error) {
 		if len(b) < 2 {
 			return nil, bad
 		}
-		head := b[0]
-		l := Lost{Why: site.Why(head & lostWhy), Queue: head & lostQueue >> 4, Stream: b[1]}
+		head, bearer := b[0], uint8(0)
+		if head&lostOn != 0 {
+			bearer, b = b[1], b[1:]
+			if len(b) < 2 {
+				return nil, bad
+			}
+		}
+		l := Lost{Why: site.Why(head & lostWhy), Bearer: bearer, Queue: head & lostQueue >> 4, Stream: b[1]}
 		b = b[2:]
 		count := number()
 		if head&lostNamed == 0 {

@@ -18,6 +18,7 @@ func TestLost(t *testing.T) {
 		{"twenty in a row", []Lost{{Why: site.NoRoom, Stream: 1, Numbers: run(100, 20)}}, 5},
 		{"with gaps, and in another lane", []Lost{{Why: site.Nobody, Stream: 3, Numbers: []uint64{1, 2, 5, 1 << 40}},
 			{Why: site.Nobody, Stream: 3, Queue: 2, Numbers: []uint64{0}}}, 19},
+		{"on another bearer", []Lost{{Why: site.LifeOver, Bearer: 200, Stream: 1, Numbers: []uint64{7}}}, 6},
 		{"those of a lost store", []Lost{{Why: site.LifeOver, Count: 300}}, 4},
 		{"the most", []Lost{{Stream: 1, Numbers: run(1, MaxLost)}}, 7},
 	} {
@@ -52,6 +53,7 @@ func TestLostFromTheAir(t *testing.T) {
 		err  error
 	}{
 		{"cut in its head", []byte{0x40}, ErrMalformed},
+		{"cut behind its bearer", []byte{0xc0, 1, 1}, ErrMalformed},
 		{"none counted", []byte{0, 1, 0}, ErrMalformed},
 		{"none named", []byte{0x40, 1, 0}, ErrMalformed},
 		{"a run longer than the count", []byte{0x40, 1, 2, 1, 2}, ErrMalformed},

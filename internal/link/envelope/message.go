@@ -33,6 +33,8 @@ type Message struct {
 	Renew   []Renewal // items that the receiver holds and that live longer now
 	Roster  []byte    // of the network, as package roster appends it
 	Lost    []Lost    // messages of the receiver that were received and could not be handed over
+	Moved   []Moved   // what the message was sent as before, on other bearers
+	Rest    *Rest     // instead of all but Moved, whatever that is: of Payload as it went there
 }
 
 // Flow is the canonical encoding of what the messages of one flow have in common. Equal flows have equal octets.
@@ -154,7 +156,11 @@ func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number
 // AppendCoded appends m in wire form (brief.go). number is what m.Payload's flow is known by; with define, its meaning goes along.
 // The error is ErrMalformed for texts that are not UTF-8.
 func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
-	e := &Envelope{}
+	e := &Envelope{Moved: joinMoved(m.Moved), Rest: m.Rest.join()}
+	if e.Rest != nil {
+		e.Key = leading
+		return marshal(dst, e), nil
+	}
 	left := texts.room(maxExpanded)
 	if p := m.Payload; p != nil {
 		if !valid(p) {
@@ -163,6 +169,9 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		e.Flow, e.Key = number, p.Key&maxKey
 		if texts == nil && !p.Expires.IsZero() {
 			e.Expires = uint32(p.Expires.Unix())
+		}
+		if texts == nil && p.Lasting {
+			e.Token = p.Token
 		}
 		elements := flat(p.Parts)
 		for _, el := range elements {
@@ -183,6 +192,10 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		if len(it.Doc) > MaxDoc {
 			return dst, fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
 		}
+		if coder != nil && it.Adapter != site.JXTA {
+			e.Short = append(e.Short, appendShort(nil, coder, it, left))
+			continue
+		}
 		e.Items = append(e.Items, itemOut(coder, it, left))
 	}
 	if m.Asks {
@@ -197,6 +210,9 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 	}
 	return marshal(dst, e), nil
 }
+
+// leading stands before a rest, whose own field would look like a brief envelope (brief.go). Nobody reads it.
+const leading = 1
 
 // code replaces Data by Coded where that is shorter.
 func (e *Envelope) code(texts *Texts, elements []*site.Part, left *room) {
@@ -259,6 +275,7 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		if e.Expires != 0 {
 			m.Payload.Expires = time.Unix(int64(e.Expires), 0).UTC()
 		}
+		m.Payload.Token, m.Payload.Lasting = e.Token, e.Token != 0
 		number = e.Flow
 		if e.Define != nil {
 			defined = Flow(marshal(nil, e.Define))
@@ -266,6 +283,13 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 	}
 	for _, it := range e.Items {
 		item, err := itemIn(it, texts, left)
+		if err != nil {
+			return Message{}, 0, "", err
+		}
+		m.Items = append(m.Items, item)
+	}
+	for _, b := range e.Short {
+		item, err := parseShort(b, texts, left)
 		if err != nil {
 			return Message{}, 0, "", err
 		}
@@ -281,6 +305,12 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		return Message{}, 0, "", err
 	}
 	if m.Lost, err = splitLost(e.Lost); err != nil {
+		return Message{}, 0, "", err
+	}
+	if m.Moved, err = splitMoved(e.Moved); err != nil {
+		return Message{}, 0, "", err
+	}
+	if m.Rest, err = splitRest(e.Rest); err != nil {
 		return Message{}, 0, "", err
 	}
 	m.Roster = e.Roster
@@ -399,23 +429,34 @@ func itemIn(in *ItemDef, texts *Texts, left *room) (it site.Item, err error) {
 		}
 	}
 	if len(in.Doc) > 0 {
-		expand := compact.Expand
-		if texts != nil {
-			expand = texts.Coder.Expand // with its tables, that need not be made anew
-			if texts.Seen != nil {
-				texts.Seen(true, compact.Codec(in.Doc[0]), len(in.Doc))
-			}
+		if it.Doc, err = expandDoc(in.Doc, texts, left); err != nil {
+			return it, err
 		}
-		codec := compact.Codec(in.Doc[0])
-		if it.Doc, err = expand(codec, in.Doc[1:], left.limit(codec, MaxDoc)); err != nil {
-			return it, fmt.Errorf("%w: %w", ErrMalformed, beyond(err))
-		}
-		left.charge(codec, len(it.Doc))
 	}
 	if in.Expires != 0 {
 		it.Expires = time.Unix(int64(in.Expires), 0).UTC()
 	}
 	return it, nil
+}
+
+// expandDoc expands the document of an item: codec and code.
+func expandDoc(coded []byte, texts *Texts, left *room) ([]byte, error) {
+	if len(coded) == 0 {
+		return nil, fmt.Errorf("%w: a document without codec", ErrMalformed)
+	}
+	expand, codec := compact.Expand, compact.Codec(coded[0])
+	if texts != nil {
+		expand = texts.Coder.Expand // with its tables, that need not be made anew
+		if texts.Seen != nil {
+			texts.Seen(true, codec, len(coded))
+		}
+	}
+	doc, err := expand(codec, coded[1:], left.limit(codec, MaxDoc))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, beyond(err))
+	}
+	left.charge(codec, len(doc))
+	return doc, nil
 }
 
 // expandAll expands the elements of a payload, all together into what room is left.

@@ -117,6 +117,12 @@ type (
 	// Talkers names sites from which the sender has had messages, as the lengths of runs. Gateways whose Hello does not say Ahead do not
 	// read it.
 	Talkers struct{ IDs []uint16 } // ascending
+	// Beside is what of the receiver's messages is durable at its sender that came on another bearer, beside a Hello: Bearer is the mark
+	// of that, and Stream that of the receiver's numbers there.
+	Beside struct {
+		Bearer, Stream uint8
+		Ack            Ack
+	}
 	// PMul is one datagram of P_Mul in its compact coding (package pmul).
 	PMul struct{ Body []byte }
 	// LinkProbe is one word of a link probe (package probe). It runs to the end of the datagram.
@@ -134,6 +140,7 @@ func (NORM) isFrame()      {}
 func (PMul) isFrame()      {}
 func (Silence) isFrame()   {}
 func (Talkers) isFrame()   {}
+func (Beside) isFrame()    {}
 func (LinkProbe) isFrame() {}
 func (Segment) isFrame()   {}
 
@@ -167,6 +174,7 @@ const (
 	flagAhead     = 1 << 6
 	flagRuns      = 1 << 3 // ANSWER: an Ack of the direct queue with runs
 	flagTalkers   = 1 << 0 // SILENCE: Talkers
+	flagBeside    = 1 << 1 // SILENCE: Beside, with an Ack behind it
 	queueBit      = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen      = HelloOctets - 1
 
@@ -238,6 +246,8 @@ func Append(b []byte, f Frame, last bool) []byte {
 		return binary.BigEndian.AppendUint32(append(b, kindSilence), f.Until)
 	case Talkers:
 		return append(append(b, kindSilence|flagTalkers), f.runs()...)
+	case Beside:
+		return Append(append(b, kindSilence|flagBeside, f.Bearer, f.Stream), f.Ack, last)
 	case PMul:
 		return appendBody(b, kindPMul, last, nil, f.Body)
 	case NORM:
@@ -403,6 +413,9 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 	case kindSilence:
 		if flags == flagTalkers {
 			return parseTalkers(b)
+		}
+		if flags == flagBeside {
+			return parseBeside(b)
 		}
 		if flags != 0 {
 			return nil, nil, ErrKind

@@ -62,6 +62,8 @@ var vectors = []vector{
 	{"silence", Silence{0x6b49d200}, false, "e0 6b49d200"},
 	{"talkers", Talkers{[]uint16{2, 3, 4, 6, 300}}, false, "e1 03 0203 0101 a50201"},
 	{"talkers of the lowest and the highest id", Talkers{[]uint16{0, 65535}}, true, "e1 02 0001 feff0301"},
+	{"beside", Beside{9, 2, Ack{Queue: Bulk, Cumulative: 7}}, false, "e2 09 02 30 0007"},
+	{"beside, with gaps", Beside{9, 2, Ack{Cumulative: 7, Bitmap: []byte{5}}}, true, "e2 09 02 21 0007 05"},
 	{"data, last", Data{Number: 42, Body: []byte("hej")}, true, "a8 002a 68656a"},
 	{"data, prompt, more follow", Data{Number: 42, Prompt: true, Body: []byte("hej")}, false, "ad 002a 03 68656a"},
 	{"data, 8 bits of its number", Data{Number: 42, Short: true, Body: []byte("hej")}, true, "a0 2a 68656a"},

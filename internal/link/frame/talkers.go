@@ -54,3 +54,16 @@ func parseTalkers(b []byte) (f Frame, rest []byte, err error) {
 	}
 	return t, b, nil
 }
+
+// parseBeside reads what follows the first octet.
+func parseBeside(b []byte) (f Frame, rest []byte, err error) {
+	if len(b) < 3 {
+		return nil, nil, ErrShort
+	}
+	inner, rest, err := Parse(b[2:])
+	ack, ok := inner.(Ack)
+	if err == nil && !ok {
+		err = ErrKind
+	}
+	return Beside{b[0], b[1], ack}, rest, err
+}

@@ -2,6 +2,7 @@ package seal
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -38,8 +39,9 @@ type Keyring struct {
 
 type epoch struct {
 	Epoch
-	own   *SigningKey
-	pairs map[uint16][keyLen]byte // base with each other member
+	own    *SigningKey
+	pairs  map[uint16][keyLen]byte // base with each other member
+	bearer uint64                  // whose keys these are; 0: those of the bearer without a name
 }
 
 func (k *Keyring) ring() *Keyring { return k }
@@ -90,13 +92,68 @@ func (k *Keyring) Using(number uint32) *Keyring {
 	return &with
 }
 
+// BearerNumber is what the keys of a bearer with this name are made of; "" has 0.
+func BearerNumber(name string) uint64 {
+	if name == "" {
+		return 0
+	}
+	h := sha256.Sum256([]byte("aldis bearer " + name))
+	return binary.BigEndian.Uint64(h[:])
+}
+
+// BearerMark is what a bearer of this name is called in marks on the link; "" has 0. Those of one network must differ in it.
+func BearerMark(name string) uint8 {
+	if name == "" {
+		return 0
+	}
+	return uint8(BearerNumber(name)%255) + 1
+}
+
+// bearerContext keeps keys of bearers apart from others of the same base.
+var bearerContext = [8]byte([]byte("aldisbr1"))
+
+// On is the keys of one bearer, as Keyring.On.
+func (k Key) On(bearer uint64) *Keyring { return k.ring().On(bearer) }
+
+// On is the Keyring of one bearer, by a number that both ends make of its name; 0: k itself. Bearers share no key, so each counts its
+// datagrams by itself and no nonce comes twice, and what is recorded on one bearer opens on no other.
+func (k *Keyring) On(bearer uint64) *Keyring {
+	if bearer == 0 {
+		return k
+	}
+	with := *k
+	if k.shared != nil {
+		key := Key(derive((*[keyLen]byte)(k.shared), bearer, bearerContext))
+		with.shared = &key
+	}
+	with.epochs = nil
+	for _, e := range k.epochs {
+		on := *e
+		on.bearer, on.pairs = bearer, make(map[uint16][keyLen]byte, len(e.pairs))
+		for id, base := range e.pairs {
+			on.pairs[id] = derive(&base, bearer, bearerContext)
+		}
+		with.epochs = append(with.epochs, &on)
+	}
+	return &with
+}
+
+// groupBase is the base key of what a member seals for all.
+func (e *epoch) groupBase(from uint16) [keyLen]byte {
+	base := e.Secret.groupBase(e.Number, from)
+	if e.bearer != 0 {
+		base = derive(&base, e.bearer, bearerContext)
+	}
+	return base
+}
+
 // Between is what another member opens of this node's datagrams, of which this node has the keys too: for who looks at a capture.
 func (k *Keyring) Between(member uint16) *Keyring {
 	with := &Keyring{self: member, use: k.use}
 	for _, e := range k.epochs {
 		base, ok := e.pairs[member]
 		if ok {
-			with.epochs = append(with.epochs, &epoch{Epoch: e.Epoch, own: e.own, pairs: map[uint16][keyLen]byte{k.self: base}})
+			with.epochs = append(with.epochs, &epoch{Epoch: e.Epoch, own: e.own, bearer: e.bearer, pairs: map[uint16][keyLen]byte{k.self: base}})
 		}
 	}
 	return with
@@ -156,8 +213,11 @@ func proofKey(base *[keyLen]byte, sender uint16, incarnation Incarnation) [keyLe
 	return derive(base, startID(sender, incarnation), [8]byte([]byte("aldispf1")))
 }
 
-// proven appends what a proof is over: sender and start, nonce, additional data, body.
-func proven(b []byte, sender uint16, incarnation Incarnation, n *[nonceLen]byte, ad, body []byte) []byte {
+// proven appends what a proof is over: the bearer, if it has a name, sender and start, nonce, additional data, body.
+func proven(b []byte, bearer uint64, sender uint16, incarnation Incarnation, n *[nonceLen]byte, ad, body []byte) []byte {
+	if bearer != 0 {
+		b = binary.BigEndian.AppendUint64(b, bearer)
+	}
 	b = binary.BigEndian.AppendUint64(b, startID(sender, incarnation))
 	b = append(append(b, n[:]...), byte(len(ad)))
 	return append(append(b, ad...), body...)
@@ -172,7 +232,7 @@ func (k *Keyring) base(from, to uint16) (b [keyLen]byte, ok bool) {
 		return *k.shared, true
 	case to == Group:
 		e := k.epochs[k.use]
-		return e.Secret.groupBase(e.Number, from), true
+		return e.groupBase(from), true
 	}
 	b, ok = k.epochs[0].pairs[to]
 	return b, ok
@@ -180,13 +240,14 @@ func (k *Keyring) base(from, to uint16) (b [keyLen]byte, ok bool) {
 
 // prover proves to all members of an epoch that this node's one start has sealed something.
 type prover struct {
-	keys [][keyLen]byte // of the members, by id; nil: a signature
-	own  *SigningKey
-	text []byte // scratch
+	keys   [][keyLen]byte // of the members, by id; nil: a signature
+	own    *SigningKey
+	bearer uint64
+	text   []byte // scratch
 }
 
 func (e *epoch) prover(self uint16, incarnation Incarnation) *prover {
-	p := &prover{own: e.own}
+	p := &prover{own: e.own, bearer: e.bearer}
 	if len(e.Members)-1 > proofMost {
 		return p
 	}
@@ -199,7 +260,7 @@ func (e *epoch) prover(self uint16, incarnation Incarnation) *prover {
 }
 
 func (p *prover) append(b []byte, sender uint16, incarnation Incarnation, n *[nonceLen]byte, ad, body []byte) []byte {
-	p.text = proven(p.text[:0], sender, incarnation, n, ad, body)
+	p.text = proven(p.text[:0], p.bearer, sender, incarnation, n, ad, body)
 	if p.keys == nil {
 		s := p.own.Sign(proofPurpose, p.text)
 		return append(b, s[:]...)
@@ -222,7 +283,8 @@ type opening struct {
 	at     int // of them: where the one for this node begins
 	proof  [keyLen]byte
 	public *PublicKey // instead: who signs
-	own    *prover    // instead: of this node's own, which prove nothing to itself
+	bearer uint64
+	own    *prover // instead: of this node's own, which prove nothing to itself
 }
 
 // openings are all ways in which a start of node from may have sealed for this node: at most two for each epoch.
@@ -252,8 +314,8 @@ func (k *Keyring) openings(self, from uint16, incarnation Incarnation) (list []o
 
 // forAll is how a start of a member seals for all.
 func (e *epoch) forAll(self uint16, from Member, incarnation Incarnation) opening {
-	base := e.Secret.groupBase(e.Number, from.ID)
-	o := opening{to: Group, epoch: e.Number, key: subkey((*Key)(&base), from.ID, incarnation), tail: e.proofOctets()}
+	base := e.groupBase(from.ID)
+	o := opening{to: Group, bearer: e.bearer, epoch: e.Number, key: subkey((*Key)(&base), from.ID, incarnation), tail: e.proofOctets()}
 	pair := e.pairs[from.ID]
 	switch {
 	case from.ID == self:
@@ -286,7 +348,7 @@ func (o *opening) proves(sender uint16, incarnation Incarnation, n *[nonceLen]by
 	if o.own != nil {
 		return body, same(tail, o.own.append(nil, sender, incarnation, n, ad, body))
 	}
-	text := proven(nil, sender, incarnation, n, ad, body)
+	text := proven(nil, o.bearer, sender, incarnation, n, ad, body)
 	if o.public != nil {
 		return body, o.public.Verify(proofPurpose, text, Signature(tail))
 	}

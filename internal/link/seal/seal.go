@@ -140,6 +140,8 @@ type Sealer struct {
 	prover      *prover                  // of what is for all; nil: nothing is proven
 	proven      []byte                   // scratch
 	counter     uint32                   // of the last datagram; the first is 1
+	apart       map[uint16]uint32        // instead of counter, by destination, where each has a key of its own; nil: one counter for all
+	heard       map[uint16]uint32        // counter when a destination was heard last
 	forward     *Forward                 // nil: there is none
 }
 
@@ -150,7 +152,7 @@ func NewSealer(keys Keys, self uint16, incarnation Incarnation) *Sealer {
 		panic("seal: a Sealer needs a node id and an incarnation number")
 	}
 	start()
-	s := &Sealer{self: self, incarnation: incarnation}
+	s := &Sealer{self: self, incarnation: incarnation, heard: map[uint16]uint32{}}
 	s.Rekey(keys)
 	return s
 }
@@ -179,6 +181,28 @@ func (s *Sealer) key(to uint16) (key *[keyLen]byte, ok bool) {
 	return key, ok
 }
 
+// Apart counts the datagrams to each destination by themselves, where each has a key of its own: a busy sender then runs ahead of
+// nobody's replay window. It is for senders that seal nothing for Group, before the first Seal: a receiver has one window for both.
+func (s *Sealer) Apart() {
+	if s.ring.shared == nil {
+		s.apart = map[uint16]uint32{}
+	}
+}
+
+// Heard notes that a destination was heard now: it was there for what went until now.
+func (s *Sealer) Heard(from uint16) {
+	if s.apart == nil {
+		s.heard[from] = s.counter
+	}
+}
+
+// aheadMost is how many datagrams may go to others while one destination is not heard, before the next one for it goes in the long form:
+// half of what the 16 bits of the short form tell apart.
+const aheadMost = 1 << 14
+
+// Far says that the counter may have run ahead of a destination, which the short form does not reach then.
+func (s *Sealer) Far(to uint16) bool { return s.apart == nil && s.counter-s.heard[to] >= aheadMost }
+
 // Forward seals short datagrams to peers with keys that both forget, where there are such.
 func (s *Sealer) Forward(f *Forward) { s.forward = f }
 
@@ -192,7 +216,7 @@ func (s *Sealer) pick(to uint16, long bool) (key *[keyLen]byte, ok bool) {
 	return key, ok
 }
 
-// Counter is the number of datagrams sealed so far.
+// Counter is the number of the last datagram.
 func (s *Sealer) Counter() uint32 { return s.counter }
 
 // Incarnation names the start that this Sealer was made for.
@@ -210,13 +234,19 @@ func (s *Sealer) Overhead(to uint16, long bool) int {
 // also tells incarnation, salt and the whole counter: for the first datagrams of a start, and after silences.
 func (s *Sealer) Seal(dst []byte, to uint16, long bool, body []byte) ([]byte, error) {
 	key, ok := s.pick(to, long)
+	counter := s.counter
+	if s.apart != nil {
+		counter = s.apart[to]
+	}
 	switch {
 	case !ok:
 		return dst, ErrNoKey
-	case s.counter == math.MaxUint32:
+	case counter == math.MaxUint32:
 		return dst, ErrSpent
 	}
-	s.counter++
+	if s.counter = counter + 1; s.apart != nil {
+		s.apart[to] = s.counter
+	}
 	var head [longLen]byte
 	h := append(head[:0], version|byte(s.self)&hintMask)
 	if long {

@@ -73,6 +73,23 @@ func (c *Cutter) Progress(number uint64) (there, all int) {
 	return there, len(o.body)
 }
 
+// Behind is what of an object its receiver is not known to have read: from how many octets on, these, and the numbers of the segments
+// that have some of them, ascending.
+func (c *Cutter) Behind(number uint64) (from int, body []byte, numbers []uint64) {
+	o := c.objects[number]
+	if o == nil {
+		return 0, nil, nil
+	}
+	from = o.given
+	for at, s := range c.under {
+		if s.of == o {
+			from, numbers = min(from, s.from), append(numbers, at)
+		}
+	}
+	slices.Sort(numbers)
+	return from, o.body[from:], numbers
+}
+
 // Flying counts the segments that are not known to have arrived.
 func (c *Cutter) Flying() (n int) {
 	for _, s := range c.under {

@@ -73,6 +73,18 @@ func (j *Joiner) Add(number uint64, f frame.Segment) (whole *Whole, over []uint6
 	return nil, over, gaveUp, nil
 }
 
+// Complete is an object of this number whose octets from the given place on have come another way; nil: those before them are not here.
+func (j *Joiner) Complete(number uint64, from int, rest []byte) []byte {
+	at := slices.IndexFunc(j.open, func(p *partial) bool { return p.id == idOf(number) })
+	if at < 0 || from > len(j.open[at].body) || from+len(rest) != j.open[at].total {
+		return nil
+	}
+	return append(slices.Clone(j.open[at].body[:from]), rest...)
+}
+
+// Forget drops what is here of an object, and returns the numbers of its segments.
+func (j *Joiner) Forget(number uint64) (over []uint64) { return j.drop(idOf(number)) }
+
 // drop forgets an object and returns the numbers of its segments.
 func (j *Joiner) drop(id uint8) (over []uint64) {
 	at := slices.IndexFunc(j.open, func(p *partial) bool { return p.id == id })

@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/adapters/corpusexchange"
 	"aldis/internal/edge/config"
+	"aldis/internal/gateway"
 	"aldis/internal/link/profile"
 	"aldis/internal/operator/cli"
 )
@@ -20,7 +21,7 @@ prints what would run, and warnings. It changes nothing, needs no link, and may 
 stand without -c.
 
 With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
-file with an advertisement or a CoT event, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
+file with an advertisement, a CoT event or an XMPP stanza, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
 may also have element, mime and data, a file with its content; for a message check also shows what the [[message]] rules make of it,
 and what [[meet]] makes of its content for TAK devices; of a CoT event it shows what [[meet]] gives JXTA peers:
   gateway check --example adv.xml
@@ -88,6 +89,9 @@ func summary(out io.Writer, c *config.Config) {
 	for _, line := range takSummary(c) {
 		fmt.Fprintf(w, "tak\t%s\n", line)
 	}
+	for _, line := range xmppSummary(c) {
+		fmt.Fprintf(w, "xmpp\t%s\n", line)
+	}
 	for _, line := range meetSummary(c) {
 		fmt.Fprintf(w, "meet\t%s\n", line)
 	}
@@ -99,16 +103,21 @@ func summary(out io.Writer, c *config.Config) {
 	} else {
 		fmt.Fprintf(w, "link\tUDP %s, key %s (its fingerprint is %s at every gateway of the network)\n", c.Link.Listen, c.Link.KeyFile, c.Link.Key.Fingerprint())
 	}
+	if len(c.More) > 0 {
+		fmt.Fprintf(w, "bearer\t%q, %s for 1,000 octets\n", c.Link.Name, price(c.Link))
+	}
 	fmt.Fprintf(w, "profile\t%s (%s), this end is the %s\n", p.Name, p.Summary, end)
 	fmt.Fprintf(w, "\tup %s, down %s bit/s, datagrams of %d octets, window %d, acknowledgements ride for %v, keepalive %s\n",
 		rate(p.Up.RateBps), rate(p.Down.RateBps), p.DatagramOctets, p.Window, p.AckDelay, keepalive(c))
 	fmt.Fprintf(w, "carrier\t%s\n", carrier(c))
 	for _, peer := range c.Link.Peers {
-		at := "address learned from its first datagram"
-		if peer.Address.IsValid() {
-			at = "at " + peer.Address.String()
+		fmt.Fprintf(w, "peer\t%d %q, %s\n", peer.ID, peer.Name, reachedAt(peer))
+	}
+	for _, l := range c.More {
+		fmt.Fprintf(w, "bearer\t%q, UDP %s, %s for 1,000 octets, profile %s\n", l.Name, l.Listen, price(l), l.Profile.Name)
+		for _, peer := range l.Peers {
+			fmt.Fprintf(w, "peer\t%d, %s\n", peer.ID, reachedAt(peer))
 		}
-		fmt.Fprintf(w, "peer\t%d %q, %s\n", peer.ID, peer.Name, at)
 	}
 	if c.HTTP.Listen.IsValid() {
 		fmt.Fprintf(w, "http\thttp://%s/status /metrics /healthz\n", c.HTTP.Listen)
@@ -125,6 +134,25 @@ func summary(out io.Writer, c *config.Config) {
 	}
 	fmt.Fprintf(w, "log\t%s, %s\n", c.Log.Level, c.Log.Format)
 	w.Flush()
+}
+
+// reachedAt says where a peer is.
+func reachedAt(p config.Peer) string {
+	if p.Address.IsValid() {
+		return "at " + p.Address.String()
+	}
+	return "address learned from its first datagram"
+}
+
+// price is what a bearer costs, as the gateway reckons.
+func price(l config.Link) string {
+	switch {
+	case l.Price > 0:
+		return fmt.Sprint(l.Price)
+	case l.Profile.Free():
+		return "0"
+	}
+	return fmt.Sprintf("%v (as if)", gateway.UsualPrice)
 }
 
 // orders says who may give them, and where.

@@ -32,8 +32,9 @@
 //   - roster.go: `keys roster`: who belongs to a network
 //   - silence.go: `silence`: radio silence on and off
 //   - status.go: `status`: a running gateway's state
-//   - summary.go: TAK and [[meet]] in the answer of `check`
+//   - summary.go: TAK, XMPP and [[meet]] in the answer of `check`
 //   - probe.go: `link probe`: the link measured between two running gateways
 //   - takexample.go: what becomes of a CoT event, for `check`
+//   - xmppexample.go: the same of an XMPP stanza
 //   - top.go: `top`: a running gateway in a terminal, live
 package operator

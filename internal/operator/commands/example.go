@@ -64,6 +64,7 @@ type marking struct {
 	Expires    string `json:"expires,omitempty"`
 	Wait       string `json:"wait,omitempty"`       // how long it waits for local peers that are away, when it comes from afar
 	LastValue  string `json:"last_value,omitempty"` // the element that the key is taken from
+	Links      string `json:"links,omitempty"`      // the bearers that it may take
 }
 
 func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
@@ -77,7 +78,7 @@ func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
 		return &marking{Precedence: site.Routine.String()}
 	}
 	r := cfg.Messages[i]
-	m := &marking{Label: r.Label, Line: r.Line, Precedence: r.Precedence.String(), LastValue: r.LastValue}
+	m := &marking{Label: r.Label, Line: r.Line, Precedence: r.Precedence.String(), LastValue: r.LastValue, Links: strings.Join(r.Links, ", ")}
 	if r.Expires > 0 {
 		m.Expires = r.Expires.String()
 	}
@@ -91,6 +92,9 @@ func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
 func explain(cfg *config.Config, text string, asJSON bool, stdout, stderr io.Writer) int {
 	if event := takExample(text); event != nil {
 		return explainEvent(cfg, event, asJSON, stdout, stderr)
+	}
+	if stanza := xmppExample(text); stanza != nil {
+		return explainStanza(cfg, stanza, asJSON, stdout, stderr)
 	}
 	var element jxta.Element
 	s, err := example(cfg, text, &element)
@@ -212,6 +216,9 @@ func printExample(out io.Writer, r ExampleReport) {
 		}
 		if m.Wait != "" {
 			text += ", waits " + m.Wait + " here for peers that are away"
+		}
+		if m.Links != "" {
+			text += ", goes by " + m.Links + " alone"
 		}
 		if m.LastValue != "" {
 			text += fmt.Sprintf(", replaces one that waits with the same key in element %q", m.LastValue)

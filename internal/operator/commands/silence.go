@@ -13,10 +13,11 @@ import (
 	"aldis/internal/operator/control"
 )
 
-const silenceAbout = `usage: gateway silence on [--until TIME] [--announce] [-c FILE] [--token FILE] [--json]
-       gateway silence off | status [-c FILE] [--token FILE] [--json]
+const silenceAbout = `usage: gateway silence on [--until TIME] [--announce] [--link NAME] [-c FILE] [--token FILE] [--json]
+       gateway silence off | status [--link NAME] [-c FILE] [--token FILE] [--json]
 
 Silence (EMCON): the gateway on this machine transmits nothing at all on its link until TIME or until "silence off".
+With --link only the bearer of that name is silent, and messages take another one where there is one.
 It continues to receive, and it serves its LAN from what it knows. Messages of local peers wait in the journal. Silence
 survives a restart. status forecasts what leaves when the silence ends.
 
@@ -39,6 +40,7 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	until := fs.String("until", "", "when silence ends by itself (`TIME`)")
 	announce := fs.Bool("announce", false, "tell each far gateway in one last datagram")
 	tokenFile := fs.String("token", "", "order over http.listen with the token in `FILE`")
+	link := fs.String("link", "", "the one bearer that is silent (`NAME` of its [[link]]); default: all")
 	asJSON := fs.Bool("json", false, "print the gateway's answer as it is")
 	rest, code, done := cli.Parse(fs, args, 1, silenceAbout, stdout, stderr)
 	if done {
@@ -54,7 +56,7 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	if rest[0] != "on" && (*until != "" || *announce) {
 		return wrong("--until and --announce go with on")
 	}
-	order := control.SilenceOrder{On: rest[0] == "on", Announce: *announce}
+	order := control.SilenceOrder{On: rest[0] == "on", Announce: *announce, Link: *link}
 	if *until != "" {
 		at, err := when.Ahead(*until, time.Now())
 		if err != nil {
@@ -71,7 +73,10 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 	if rest[0] == "status" {
 		var r control.Report
 		_, err = desk.TalkOf(&r, "GET", "/status", nil)
-		status = r.Silence
+		var known bool
+		if status, known = control.SilenceOf(r.Status, *link); err == nil && !known {
+			err = fmt.Errorf("this gateway has no [[link]] of several with the name %q", *link)
+		}
 		answer, _ = json.Marshal(status)
 		answer = append(answer, '\n')
 	} else {

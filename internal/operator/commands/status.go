@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -117,6 +118,7 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 	printSite(out, r.LAN, now)
 	fmt.Fprintln(out)
 	printPeerTable(out, r, now)
+	printBearers(out, r, now)
 	fmt.Fprintln(out)
 	printLedger(out, r.Ledger)
 	if m := r.Month; m != nil {
@@ -215,14 +217,36 @@ func share(octets, units uint64, unit int) string {
 	return fmt.Sprintf("%d %%", 100*octets/(units*uint64(unit)))
 }
 
+// printBearers is a table of the ways to each peer, where there are several. A star is beside the one that messages take.
+func printBearers(out io.Writer, r StatusReport, now time.Time) {
+	if len(r.Bearers) == 0 {
+		return
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "\nPEER\tBEARER\tLINK\tADDRESS\tHEARD\tWAITING\tUNDER WAY\n")
+	for _, p := range r.Peers {
+		for _, b := range p.Bearers {
+			heard, star := "never", ""
+			if at, err := time.Parse(time.RFC3339, b.LastHeard); err == nil {
+				heard = now.Sub(at).Round(time.Second).String() + " ago"
+			}
+			if b.Used {
+				star = " *"
+			}
+			fmt.Fprintf(w, "%s\t%s%s\t%s\t%s\t%s\t%d\t%d\n", p.Name, b.Bearer, star, b.Link, cmp.Or(b.Address, "-"), heard, b.Waiting, b.UnderWay)
+		}
+	}
+	w.Flush()
+}
+
 // printLedger is a table of IP octets: a row for each peer and direction, a column for each kind.
 func printLedger(out io.Writer, rows []api.LedgerRow) {
 	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "link_probe"}
-	type account struct{ peer, direction string }
+	type account struct{ peer, bearer, direction string }
 	var order []account
 	sums := map[account]map[string]uint64{}
 	for _, row := range rows {
-		a := account{row.Peer, row.Direction}
+		a := account{row.Peer, row.Bearer, row.Direction}
 		if sums[a] == nil {
 			sums[a] = map[string]uint64{}
 			order = append(order, a)
@@ -233,7 +257,7 @@ func printLedger(out io.Writer, rows []api.LedgerRow) {
 	fmt.Fprintf(w, "LINK OCTETS\t\t%s\tTOTAL\t\n", strings.ToUpper(strings.Join(kinds, "\t")))
 	for _, a := range order {
 		var total uint64
-		fmt.Fprintf(w, "%s\t%s\t", a.peer, a.direction)
+		fmt.Fprintf(w, "%s\t%s\t", strings.TrimSpace(a.peer+" "+a.bearer), a.direction)
 		for _, k := range kinds {
 			total += sums[a][k]
 			fmt.Fprintf(w, "%d\t", sums[a][k])

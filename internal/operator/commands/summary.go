@@ -28,6 +28,12 @@ func meetSummary(c *config.Config) (lines []string) {
 		case !r.FromJXTA:
 			way = "from TAK to JXTA"
 		}
+		if r.MUC != "" {
+			lines = append(lines, fmt.Sprintf("rule %s: the room %q of TAK is the room %s of XMPP", r, r.Room, r.MUC))
+		}
+		if r.Pipe == "" && r.Name == "" {
+			continue
+		}
 		pipe := r.Pipe
 		if pipe == "" {
 			pipe = fmt.Sprintf("that is named %q", r.Name)
@@ -83,6 +89,18 @@ func takSummary(c *config.Config) (lines []string) {
 	}
 	if t.On() {
 		lines = append(lines, fmt.Sprintf("a unit's far picture is wrong by %d m at most before it is told; %d rules", t.Bound, len(t.Rules)))
+	}
+	return lines
+}
+
+// xmppSummary says what check tells of [xmpp].
+func xmppSummary(c *config.Config) (lines []string) {
+	if !c.XMPP.On() {
+		return nil
+	}
+	lines = append(lines, fmt.Sprintf("component of the server %s of the domain %s; a message waits %s for the link at most", c.XMPP.Server, c.XMPP.Domain, c.XMPP.Life))
+	for _, s := range c.XMPP.Sites {
+		lines = append(lines, fmt.Sprintf("%s is the domain of node %d", s.Domain, s.Site))
 	}
 	return lines
 }

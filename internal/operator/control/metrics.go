@@ -24,6 +24,8 @@ var (
 	descLink = desc("link_bytes_total",
 		"Airtime ledger: IP octets on the link by cause: payload, advertisement, state, ack, repair, header, key, link probe.",
 		"direction", "peer", "kind")
+	descLinkOn        = desc("bearer_bytes_total", "The airtime ledger by bearer, where there are several.", "direction", "peer", "kind", "bearer")
+	descBearer        = desc("bearer_up", "Whether messages to a peer may take a bearer, where there are several: it answers, and nobody is silent there.", "peer", "bearer")
 	descMonth         = desc("month_link_bytes", "IP octets of all datagrams in this calendar month (UTC), earlier runs included; peer is empty where the address is no peer's.", "direction", "peer")
 	descLinkDatagrams = desc("link_datagrams_total", "Authentic datagrams exchanged with a peer.", "direction", "peer")
 	descLinkDropped   = desc("link_dropped_total", "Dropped datagrams and packets from the link.", "reason")
@@ -63,7 +65,7 @@ type collector struct{ src Source }
 // Describe sends what is always there; the rest follows from Collect.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descInfo, descUp, descIncarnation, descLink, descMonth, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
+		descInfo, descUp, descIncarnation, descBearer, descLinkOn, descLink, descMonth, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMCell, descProtection, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descFilter, descLinkState, descLinkSince, descLinkRate, descDiffers, descPace, descSilence, descSilenceEnd, descQueue, descQueueBytes, descLate, descQueueOldest, descDelay,
@@ -109,8 +111,19 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for reason, n := range r.Dropped {
 		count(descLinkDropped, n, reason)
 	}
+	sums, order := map[api.LedgerRow]uint64{}, []api.LedgerRow{}
 	for _, row := range r.Ledger {
-		count(descLink, row.Octets, row.Direction, row.Peer, row.Kind)
+		if len(r.Bearers) > 0 {
+			count(descLinkOn, row.Octets, row.Direction, row.Peer, row.Kind, row.Bearer)
+		}
+		all := api.LedgerRow{Direction: row.Direction, Peer: row.Peer, Kind: row.Kind}
+		if _, seen := sums[all]; !seen {
+			order = append(order, all)
+		}
+		sums[all] += row.Octets
+	}
+	for _, row := range order {
+		count(descLink, sums[row], row.Direction, row.Peer, row.Kind)
 	}
 	if r.Month != nil {
 		for _, row := range r.Month.Sites {
@@ -163,6 +176,9 @@ func peer(p api.PeerStatus, count counter, gauge gauger) {
 	count(descLinkDatagrams, p.DatagramsSent, "sent", p.Name)
 	count(descLinkDatagrams, p.DatagramsReceived, "received", p.Name)
 	gauge(descLinkUp, truth(p.Link == "up"), p.Name)
+	for _, b := range p.Bearers {
+		gauge(descBearer, truth(b.Up), p.Name, b.Bearer)
+	}
 	if t, err := time.Parse(time.RFC3339, p.LastHeard); err == nil {
 		gauge(descLastHeard, float64(t.Unix()), p.Name)
 	}

@@ -190,9 +190,10 @@ func (s Source) keep(e audit.Entry) {
 
 // SilenceOrder is the body of POST /silence. The answer is the api.SilenceStatus that came of it.
 type SilenceOrder struct {
-	On       bool `json:"on"`
-	Until    End  `json:"until,omitzero"`
-	Announce bool `json:"announce,omitempty"`
+	On       bool   `json:"on"`
+	Until    End    `json:"until,omitzero"`
+	Announce bool   `json:"announce,omitempty"`
+	Link     string `json:"link,omitempty"` // the one bearer that it is for; "": all
 }
 
 // End is a time that is to come, as a person writes it.
@@ -209,13 +210,30 @@ func (e *End) UnmarshalJSON(b []byte) (err error) {
 
 // String is the order in words, for the log.
 func (o SilenceOrder) String() string {
+	text := "off"
 	switch {
-	case !o.On:
-		return "off"
-	case o.Until.IsZero():
-		return fmt.Sprintf("on, announced: %v", o.Announce)
+	case o.On && o.Until.IsZero():
+		text = fmt.Sprintf("on, announced: %v", o.Announce)
+	case o.On:
+		text = fmt.Sprintf("on until %s, announced: %v", o.Until.UTC().Format(time.RFC3339), o.Announce)
 	}
-	return fmt.Sprintf("on until %s, announced: %v", o.Until.UTC().Format(time.RFC3339), o.Announce)
+	if o.Link != "" {
+		text += ", on " + o.Link
+	}
+	return text
+}
+
+// SilenceOf is the silence of a bearer, or of the gateway; false: there is no bearer of this name.
+func SilenceOf(s api.Status, link string) (api.SilenceStatus, bool) {
+	if link == "" {
+		return s.Silence, true
+	}
+	for _, b := range s.Bearers {
+		if b.Name == link {
+			return b.Silence, true
+		}
+	}
+	return api.SilenceStatus{}, false
 }
 
 // silence gives the gateway the order, and waits until its status shows that.
@@ -224,18 +242,25 @@ func (s Source) silence(ctx context.Context, order SilenceOrder) (any, error) {
 	switch {
 	case err != nil:
 		return nil, Refusal{http.StatusServiceUnavailable, err.Error()}
+	case !known(now.Gateway, order.Link):
+		return nil, Refusal{http.StatusNotFound, fmt.Sprintf("this gateway has no [[link]] of several with the name %q", order.Link)}
 	case !order.On && now.Gateway.Silence.Fixed:
 		return nil, Refusal{http.StatusConflict,
 			"the configuration says node.silent = true, and no order ends that: take the key out and restart the gateway"}
 	}
-	s.Order(api.Silence{On: order.On, Until: order.Until.Time, Announce: order.Announce})
+	s.Order(api.Silence{On: order.On, Until: order.Until.Time, Announce: order.Announce, Bearer: order.Link})
 	var got api.SilenceStatus
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
-		got = now.Gateway.Silence
+		got, _ = SilenceOf(now.Gateway, order.Link)
 		return got.On == order.On, err
 	})
 	return got, err
+}
+
+func known(s api.Status, link string) bool {
+	_, ok := SilenceOf(s, link)
+	return ok
 }
 
 // Obeyed asks again and again, until done says that an order was obeyed: the loop takes orders and questions in no certain

@@ -17,6 +17,7 @@
 //   - sockets.go: listening sockets, own or inherited
 //   - spared.go: records of the journal that a start goes on without
 //   - tak.go: the TAK adapter
+//   - xmpp.go: the XMPP adapter
 //   - taught.go: the network's corpus that a start uses
 //   - trust.go: whose keys the gateway goes by
 //   - whatif.go: a rehearsal by the second program, for the page

@@ -95,7 +95,7 @@ func (n *node) snapshot(ctx context.Context) (s control.Snapshot, err error) {
 			LAN:     lan,
 			Locals:  locals(lan.Peers),
 			Corpora: n.corpora.Status(),
-			Metrics: append(jxtabridge.Metrics(lan, n.bridge.Stats()), slices.Concat(n.tak.metrics(), n.meeting.metrics())...),
+			Metrics: append(jxtabridge.Metrics(lan, n.bridge.Stats()), slices.Concat(n.tak.metrics(), n.xmpp.metrics(), n.meeting.metrics())...),
 		}
 	})
 	return s, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"slices"
@@ -151,6 +152,19 @@ func peersOf(c *config.Config) []gateway.PeerConfig {
 		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address, Shore: p.Shore}
 	}
 	return peers
+}
+
+// moreOf are the bearers behind the first.
+func moreOf(c *config.Config) (list []gateway.BearerConfig) {
+	for _, l := range c.More {
+		b := gateway.BearerConfig{Name: l.Name, Profile: l.Profile, Shore: l.Shore, Keepalive: l.Keepalive, Group: l.Group, Price: l.Price,
+			Peers: map[uint16]netip.AddrPort{}}
+		for _, p := range l.Peers {
+			b.Peers[p.ID] = p.Address
+		}
+		list = append(list, b)
+	}
+	return list
 }
 
 // rules hands the loop the rules, and waits until they count.

@@ -148,9 +148,10 @@ type node struct {
 	daemon    *daemon.Daemon
 	lan       *lan.LAN
 	tak       takSide
+	xmpp      xmppSide
 	meeting   meeting
 	norm      *norm.Supervisor
-	radio     *radio.Radio
+	radios    []*radio.Radio // of the bearers, in their order
 	bridge    *jxtabridge.Bridge
 	corpora   *corpusexchange.Adapter
 	gateway   *gateway.Gateway
@@ -224,19 +225,61 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 			return listenError("lan.multicast", "UDP", c.LAN.Multicast, err)
 		}
 	}
-	if n.radio, err = radio.Open(c.Link.Listen, n.daemon.PostAir); err != nil {
-		return listenError("link.listen", "UDP", c.Link.Listen, err)
-	}
-	if c.Link.Group.IsValid() {
-		addresses := make([]netip.AddrPort, len(c.Link.Peers))
-		for i, p := range c.Link.Peers {
-			addresses[i] = p.Address
-		}
-		if err := n.radio.Join(c.Link.Group, c.Link.GroupIface, addresses); err != nil {
-			return fmt.Errorf("link.group: %w", err)
+	for i, l := range c.Bearers() {
+		if err := n.openRadio(i, l); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// openRadio opens the socket of a bearer, which has this place in their list.
+func (n *node) openRadio(bearer int, l config.Link) error {
+	r, err := radio.Open(l.Listen, func(d api.Datagram) bool {
+		d.Bearer = bearer
+		return n.daemon.PostAir(d)
+	})
+	if err != nil {
+		return listenError("link.listen", "UDP", l.Listen, err)
+	}
+	n.radios = append(n.radios, r)
+	if !l.Group.IsValid() {
+		return nil
+	}
+	addresses := make([]netip.AddrPort, len(l.Peers))
+	for i, p := range l.Peers {
+		addresses[i] = p.Address
+	}
+	if err := r.Join(l.Group, l.GroupIface, addresses); err != nil {
+		return fmt.Errorf("link.group: %w", err)
+	}
+	return nil
+}
+
+// send puts datagrams on the air of their bearers.
+func (n *node) send(datagrams []api.Datagram) {
+	if len(n.radios) == 1 {
+		n.radios[0].Send(datagrams)
+		return
+	}
+	for i := range datagrams {
+		n.radios[datagrams[i].Bearer].Send(datagrams[i : i+1])
+	}
+}
+
+// gather hands over what waits in the kernel.
+func (n *node) gather(most int) {
+	for _, r := range n.radios {
+		r.Gather(most / len(n.radios))
+	}
+}
+
+// radioStats are those of all bearers together.
+func (n *node) radioStats() (all radio.Stats) {
+	for _, r := range n.radios {
+		all = all.Add(r.Stats())
+	}
+	return all
 }
 
 // close ends what has begun; the loop has ended before, or never ran.
@@ -245,11 +288,12 @@ func (n *node) close() {
 		n.lan.Shutdown()
 	}
 	n.tak.close()
+	n.xmpp.close()
 	if n.norm != nil {
 		n.norm.Close()
 	}
-	if n.radio != nil {
-		n.radio.Close()
+	for _, r := range n.radios {
+		r.Close()
 	}
 	if n.httpSock != nil {
 		n.httpSock.Close()
@@ -310,9 +354,13 @@ func (n *node) build() error {
 	if c.TAK.On() {
 		makers[site.TAK] = n.tak.maker(c)
 	}
+	if c.XMPP.On() {
+		makers[site.XMPP] = n.xmpp.maker(c)
+	}
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: trustOf(c),
-		Incarnation: incarnation, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group, Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
+		Incarnation: incarnation, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group,
+		Bearer: c.Link.Name, Price: c.Link.Price, More: moreOf(c), Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
 		Refused:  spared.refused,
 		Wait:     c.Delivery.Wait,
 		Adapters: makers,
@@ -339,6 +387,7 @@ func (n *node) build() error {
 	if err := n.tak.open(n); err != nil {
 		return err
 	}
+	n.xmpp.open(n)
 	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
@@ -446,6 +495,7 @@ func (n *node) run(ctx context.Context) error {
 			}()
 		}
 	}
+	n.xmpp.start()
 	if n.etherSock != nil {
 		go func() {
 			if err := n.lan.ServeMulticast(n.etherSock, n.cfg.LAN.Multicast); err != nil {
@@ -471,7 +521,7 @@ func (n *node) run(ctx context.Context) error {
 		Started:     n.started,
 		Snapshot:    n.snapshot,
 		Trouble:     n.trouble,
-		Radio:       n.radio.Stats,
+		Radio:       n.radioStats,
 		NORM:        n.norm.Stats,
 		Protections: n.protections,
 		Rehearsing:  rehearsing(),
@@ -491,7 +541,7 @@ func (n *node) run(ctx context.Context) error {
 	n.log.Info("running", "version", cli.VersionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
-		Engine: n.gateway, LAN: n.order, Radio: n.radio.Send, Gather: n.radio.Gather, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
+		Engine: n.gateway, LAN: n.order, Radio: n.send, Gather: n.gather, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
 	cancel(nil)
 	<-refused.done
@@ -534,6 +584,8 @@ func (n *node) order(o api.LANOrder) {
 		n.lan.Do(o.Order)
 	case site.TAK:
 		n.tak.do(o.Order)
+	case site.XMPP:
+		n.xmpp.lan.Do(o.Order)
 	}
 }
 

@@ -18,11 +18,22 @@ type Window struct {
 	From, To time.Duration // since midnight; To at or before From is on the next day
 	Begins   time.Time     // of one that comes once; zero: it comes again
 	Ends     time.Time
-	Announce bool // the far gateways are told in one last datagram
+	Announce bool   // the far gateways are told in one last datagram
+	Link     string // the bearer that is silent; "": all are
 }
 
 // Windows are those of a node.
 type Windows []Window
+
+// On is the windows of a bearer alone; "": of all bearers.
+func (w Windows) On(link string) (list Windows) {
+	for _, one := range w {
+		if one.Link == link {
+			list = append(list, one)
+		}
+	}
+	return list
+}
 
 // most is how far a calendar looks ahead: a window of each week comes within eight days.
 const most = 9
@@ -155,6 +166,9 @@ func (w Window) String() string {
 	}
 	if w.Announce {
 		text += ", announced"
+	}
+	if w.Link != "" {
+		text += ", on " + w.Link
 	}
 	return text
 }

@@ -30,6 +30,7 @@ type Rule struct {
 	Wait       time.Duration // how long a far message waits for local peers that are away; 0: as long as others do
 	LastValue  string        // name of the element that the key is taken from; "": nothing is replaced
 	Pattern    *Pattern      // of that element's data; nil: all of it is the key
+	Links      []string      // names of the bearers that it may take; nil: any
 }
 
 // fits says whether the rule is about a message.
@@ -66,7 +67,7 @@ func Mark(rules []Rule, now time.Time, pl *site.Message, s *site.Subject) {
 		return
 	}
 	r := &rules[i]
-	pl.Precedence = r.Precedence
+	pl.Precedence, pl.Links = r.Precedence, strings.Join(r.Links, ",")
 	if r.Expires > 0 {
 		pl.Expires = now.Add(r.Expires)
 	}
@@ -74,6 +75,13 @@ func Mark(rules []Rule, now time.Time, pl *site.Message, s *site.Subject) {
 	if key, ok := r.key(pl); ok {
 		pl.LastValue = key
 		pl.Key = hash(key)
+	}
+}
+
+// Route says again which bearers a message may take, after a restart: the journal does not have it.
+func Route(rules []Rule, pl *site.Message, s *site.Subject) {
+	if i := Judge(rules, pl, s); i >= 0 {
+		pl.Links = strings.Join(rules[i].Links, ",")
 	}
 }
 

@@ -58,6 +58,7 @@ const (
 	Repeated = "repeated"
 	Arrived  = "arrived" // the recipient has it, and waits for one before it
 	Foreseen = "late"    // it will expire before it is there, by the forecast: the detail says when it would be
+	Moved    = "moved"   // to another bearer, which the detail names
 	Ordered  = "ordered" // the operator said so: the detail says what, and who
 )
 

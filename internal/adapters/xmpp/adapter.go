@@ -1,0 +1,225 @@
+package xmpp
+
+import (
+	"time"
+
+	"aldis/internal/adapters/xmpp/code"
+	"aldis/internal/adapters/xmpp/rule"
+	"aldis/internal/ground/due"
+	"aldis/internal/site"
+)
+
+// Config of an Adapter.
+type Config struct {
+	ID     uint16        // of this site
+	Domain string        // of the users of this LAN
+	Rooms  string        // domain of its room service; "": it has none
+	Sites  []Site        // far sites whose users the LAN can reach
+	Life   time.Duration // of a message; default 24 h
+	// Drawn is how long a link is down before far users are shown as extended away, Gone before they are shown as not there;
+	// defaults 5 min and 1 h.
+	Drawn, Gone time.Duration
+	Rules       []rule.Rule
+}
+
+// Site is a far site.
+type Site struct {
+	ID     uint16
+	Domain string // of its users
+	Rooms  string // domain of its room service; "": it has none
+}
+
+// domainOf is the domain of the users of a site.
+func (c *Config) domainOf(id uint16) string {
+	for _, s := range c.Sites {
+		if s.ID == id {
+			return s.Domain
+		}
+	}
+	return ""
+}
+
+func (c Config) withDefaults() Config {
+	for d, usual := range map[*time.Duration]time.Duration{&c.Life: 24 * time.Hour, &c.Drawn: 5 * time.Minute, &c.Gone: time.Hour} {
+		if *d == 0 {
+			*d = usual
+		}
+	}
+	return c
+}
+
+// Adapter is the XMPP side of a gateway. It is not for concurrent use.
+type Adapter struct {
+	*step
+	components []*component        // one for each domain of a far site
+	numbers    map[uint16]*numbers // of each site; 0: lines in rooms
+	presence   presence
+	rooms      rooms
+	told       map[uint16]*outcomes
+	rates      due.Each[string]
+	owed       []owed // of an earlier run, until the first Step
+}
+
+// step is what all parts share: configuration, counters, and the Step under way.
+type step struct {
+	cfg     Config
+	now     time.Time
+	trouble due.Tally
+	out     site.Output
+}
+
+func (s *step) note(level, text string, attrs ...any) {
+	s.out.Notes = append(s.out.Notes, site.Note{Level: level, Text: text, Attrs: attrs})
+}
+
+func (s *step) remember(key string, value []byte) {
+	s.out.Remember = append(s.out.Remember, site.Memory{Key: key, Value: value})
+}
+
+// A user may send rate stanzas a second for long, burst at once: what a person and the person's client say, and more.
+const (
+	rate      = 20
+	burst     = 400
+	mostRates = 10_000
+)
+
+// New restores an adapter from its memories.
+func New(cfg Config, memories []site.Memory) (*Adapter, error) {
+	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, told: map[uint16]*outcomes{},
+		rates: due.Each[string]{Rate: rate, Burst: burst, Most: mostRates}}
+	f.presence = newPresence(f.step)
+	f.numbers[0] = &numbers{step: f.step}
+	f.rooms = rooms{step: f.step, f: f, all: map[roomID]*room{}}
+	for i := range f.cfg.Sites {
+		s := &f.cfg.Sites[i]
+		f.numbers[s.ID] = &numbers{step: f.step, site: s.ID}
+		f.components = append(f.components, &component{step: f.step, site: s, domain: s.Domain})
+		if s.Rooms != "" {
+			f.components = append(f.components, &component{step: f.step, site: s, domain: s.Rooms, rooms: true})
+		}
+	}
+	return f, f.restore(memories)
+}
+
+// Step brings the adapter to now and applies ev.
+func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
+	f.out, f.now = site.Output{}, now
+	for _, o := range f.owed {
+		f.owe(o)
+	}
+	f.owed = nil
+	switch ev := ev.(type) {
+	case Opened:
+		if c := f.componentOf(ev.Domain); c != nil {
+			c.opened(now, ev)
+			f.trouble.Count("connected")
+			f.note("info", "the XMPP server has taken the component of a far site", "site", c.site.ID, "domain", c.domain)
+			if c.rooms {
+				f.rooms.askLocals(c)
+			} else {
+				f.presence.opened(now, c)
+				f.rooms.rejoin(c)
+			}
+		}
+	case Closed:
+		if c := f.connected(ev.Conn); c != nil {
+			c.closed()
+			f.presence.closed(now)
+			f.rooms.away = now.Add(awayAfter)
+		}
+	case Skipped:
+		if c := f.connected(ev.Conn); c != nil {
+			f.skipped(now, c, ev)
+		}
+	case Heard:
+		if f.connected(ev.Conn) != nil {
+			f.heard(now, ev)
+		}
+	case site.FarMessage:
+		f.farMessage(now, ev)
+	case site.FarItem:
+		if c := f.componentAt(ev.Site); c != nil && ev.Item.Kind == site.Endpoint {
+			f.presence.farItem(now, c, ev.Item)
+		} else if c != nil {
+			f.rooms.farItem(now, ev.Site, ev.Item)
+		}
+	case site.SiteLost:
+		if c := f.componentAt(ev.Site); c != nil {
+			f.presence.lost(now, c)
+			f.rooms.lost(now, ev.Site)
+		}
+	case site.Reach:
+		if c := f.componentAt(ev.Site); c != nil {
+			f.presence.reach(now, c, ev)
+		}
+	case Ears:
+		f.rooms.listen(now, ev)
+	case Met:
+		f.rooms.sayMet(now, ev)
+	case site.Fate:
+		f.fate(now, ev)
+	}
+	f.turn(now)
+	f.out.Deadline = f.due()
+	return f.out
+}
+
+// turn does what is due.
+func (f *Adapter) turn(now time.Time) {
+	for _, c := range f.components {
+		for _, h := range c.turn(now) {
+			f.tooLate(now, h)
+		}
+	}
+	f.presence.turn(now)
+	f.rooms.turn(now)
+	f.turnOutcomes(now)
+}
+
+func (f *Adapter) due() (at time.Time) {
+	for _, c := range f.components {
+		at = due.Earliest(at, c.due())
+	}
+	for _, t := range f.told {
+		at = due.Earliest(at, t.at)
+	}
+	return due.Earliest(due.Earliest(at, f.presence.due()), due.Earliest(f.rooms.away, f.rooms.early))
+}
+
+// componentOf is the component for a domain, componentAt that for the users of a site, roomsAt that for its rooms, connected that
+// of a connection; nil: there is none.
+func (f *Adapter) componentOf(domain string) *component {
+	return f.find(func(c *component) bool { return c.domain == domain })
+}
+
+func (f *Adapter) componentAt(id uint16) *component {
+	return f.find(func(c *component) bool { return c.site.ID == id && !c.rooms })
+}
+
+func (f *Adapter) roomsAt(id uint16) *component {
+	return f.find(func(c *component) bool { return c.site.ID == id && c.rooms })
+}
+
+func (f *Adapter) connected(conn site.ConnID) *component {
+	return f.find(func(c *component) bool { return c.conn == conn && conn != 0 })
+}
+
+func (f *Adapter) find(is func(*component) bool) *component {
+	for _, c := range f.components {
+		if is(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// tooLate ends a far message that nobody could be handed in its time.
+func (f *Adapter) tooLate(now time.Time, h held) {
+	f.trouble.Count("expired")
+	if h.token != 0 {
+		f.out.Undelivered = append(f.out.Undelivered, site.Undelivered{Token: h.token, Why: site.LifeOver})
+	}
+	if h.number != 0 {
+		f.tell(now, h.site, code.Outcome{Number: h.number - 1, Became: code.Failed, Reason: code.ReasonOf("remote-server-timeout")})
+	}
+}

@@ -1,0 +1,243 @@
+package code
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// ErrMalformed is the error of all Parse functions.
+var ErrMalformed = errors.New("xmpp: not a coded record")
+
+// MostNumbers is how many numbers of messages there are: two octets with what is said of one.
+const MostNumbers = 1 << 12
+
+// Kind is the type of a message.
+type Kind uint8
+
+// Kinds.
+const (
+	Chat Kind = iota
+	Normal
+	Headline
+	Group // in a room
+	kinds
+)
+
+// About is what a message is to an earlier one.
+type About uint8
+
+// What it may be.
+const (
+	Nothing  About = iota
+	Corrects       // XEP-0308
+	Replies        // XEP-0461
+	ReactsTo       // XEP-0444
+	Retracts       // XEP-0424
+	abouts
+)
+
+// Ref names an earlier message by its number: one of the site of the sender, or of the receiver.
+type Ref struct {
+	Number uint16
+	Yours  bool // it came from the receiver's site
+}
+
+// Tag says what a Field is.
+type Tag uint8
+
+// Tags.
+const (
+	Subject     Tag = 1 + iota
+	Thread          // its id
+	Parent          // id of the thread that it came from
+	Lang            // xml:lang
+	URL             // XEP-0066
+	URLText         // its description
+	Label           // XEP-0258: what is displayed
+	LabelColors     // its foreground and background, with a blank between them
+	Delay           // XEP-0203: the stamp
+	Reaction        // one of them
+	Fallback        // XEP-0428: first and last character of the body that repeats what is replied to, with a blank between them
+	Nick            // XEP-0172
+	ReplyTo         // JID of who said what is replied to
+)
+
+// Field is a part of a message that not all have.
+type Field struct {
+	Tag  Tag
+	Text string
+}
+
+// Message is what a client said. Fields have their order.
+type Message struct {
+	Number   uint16 // below MostNumbers
+	Kind     Kind
+	Ask      bool // a receipt is asked for (XEP-0184)
+	Markable bool // XEP-0333
+	About    About
+	Ref      Ref
+	Fields   []Field
+	Body     string
+}
+
+// Get is the first field of a tag; "": there is none.
+func (m *Message) Get(tag Tag) string {
+	for _, f := range m.Fields {
+		if f.Tag == tag {
+			return f.Text
+		}
+	}
+	return ""
+}
+
+// Bounds of a message.
+const (
+	MaxFields = 64
+	MaxOctets = 256 << 10
+)
+
+// The first octet of a record.
+const (
+	hasAsk = 1 << iota
+	hasMarkable
+	hasKind
+	hasAbout
+	hasFields
+	notMessage = 0x80 // a Subscription
+)
+
+// Append appends the message:
+//
+//	octet   flags
+//	varint  number
+//	octet   kind                             where a flag says so
+//	octet   about << 1 | yours, varint ref   likewise
+//	octet   count, for each: octet tag, varint length, octets   likewise
+//	octets  body
+func (m *Message) Append(dst []byte) []byte {
+	flags := byte(0)
+	for bit, when := range map[byte]bool{hasAsk: m.Ask, hasMarkable: m.Markable, hasKind: m.Kind != Chat, hasAbout: m.About != Nothing, hasFields: len(m.Fields) > 0} {
+		if when {
+			flags |= bit
+		}
+	}
+	dst = binary.AppendUvarint(append(dst, flags), uint64(m.Number))
+	if m.Kind != Chat {
+		dst = append(dst, byte(m.Kind))
+	}
+	if m.About != Nothing {
+		about := byte(m.About) << 1
+		if m.Ref.Yours {
+			about |= 1
+		}
+		dst = binary.AppendUvarint(append(dst, about), uint64(m.Ref.Number))
+	}
+	if len(m.Fields) > 0 {
+		dst = append(dst, byte(len(m.Fields)))
+		for _, f := range m.Fields {
+			dst = append(binary.AppendUvarint(append(dst, byte(f.Tag)), uint64(len(f.Text))), f.Text...)
+		}
+	}
+	return append(dst, m.Body...)
+}
+
+// ParseMessage reads what Append appended. The error is ErrMalformed.
+func ParseMessage(b []byte) (m Message, err error) {
+	r := &reader{b: b}
+	flags := r.octet()
+	if flags >= hasFields<<1 || len(b) > MaxOctets {
+		return m, fmt.Errorf("%w: flags %#x, %d octets", ErrMalformed, flags, len(b))
+	}
+	m = Message{Number: r.number(), Ask: flags&hasAsk != 0, Markable: flags&hasMarkable != 0}
+	if flags&hasKind != 0 {
+		if m.Kind = Kind(r.octet()); m.Kind == Chat || m.Kind >= kinds {
+			r.fail("kind %d", m.Kind)
+		}
+	}
+	if flags&hasAbout != 0 {
+		about := r.octet()
+		m.About, m.Ref.Yours = About(about>>1), about&1 != 0
+		if m.Ref.Number = r.number(); m.About == Nothing || m.About >= abouts {
+			r.fail("about %d", m.About)
+		}
+	}
+	if flags&hasFields != 0 {
+		count := r.octet()
+		if count == 0 || count > MaxFields {
+			r.fail("%d fields", count)
+		}
+		for range count {
+			if r.err != nil {
+				break
+			}
+			f := Field{Tag: Tag(r.octet())}
+			f.Text = r.text(r.uvarint())
+			m.Fields = append(m.Fields, f)
+		}
+	}
+	m.Body = r.text(uint64(len(r.b)))
+	return m, r.err
+}
+
+// IsSubscription says whether a record is a Subscription, and no message.
+func IsSubscription(b []byte) bool { return len(b) > 0 && b[0]&notMessage != 0 }
+
+// reader takes coded octets apart.
+type reader struct {
+	b   []byte
+	err error
+}
+
+func (r *reader) fail(format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
+	}
+	r.b = nil
+}
+
+func (r *reader) octet() byte {
+	if len(r.b) == 0 {
+		r.fail("cut short")
+		return 0
+	}
+	c := r.b[0]
+	r.b = r.b[1:]
+	return c
+}
+
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || n != len(binary.AppendUvarint(nil, v)) {
+		r.fail("cut short")
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) number() uint16 {
+	n := r.uvarint()
+	if n >= MostNumbers {
+		r.fail("number %d", n)
+		return 0
+	}
+	return uint16(n)
+}
+
+func (r *reader) text(octets uint64) string {
+	if octets > uint64(len(r.b)) || !utf8.Valid(r.b[:octets]) {
+		r.fail("a text is cut short, or no UTF-8")
+		return ""
+	}
+	text := string(r.b[:octets])
+	r.b = r.b[octets:]
+	return text
+}
+
+// Drop leaves out the fields of these tags.
+func (m *Message) Drop(tags ...Tag) {
+	m.Fields = slices.DeleteFunc(m.Fields, func(f Field) bool { return slices.Contains(tags, f.Tag) })
+}

@@ -1,0 +1,134 @@
+package xmpp
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/ground/due"
+	"aldis/internal/site"
+)
+
+// component is the gateway as the server of this LAN sees it under one domain.
+type component struct {
+	*step
+	site   *Site
+	domain string
+	rooms  bool        // it is the room service of the site, not its users
+	conn   site.ConnID // 0: the server is not connected
+	// waiting is to be handed to the server, given was written and not confirmed, the oldest first; asked of given were
+	// written before the ping that the server owes an answer to since askedAt.
+	waiting, given []held
+	asked          int
+	askedAt        time.Time
+	pings          int
+}
+
+// held is a stanza that is not lost when the server stops.
+type held struct {
+	xml    []byte
+	token  uint64    // of the far message that it comes of; 0: of none
+	site   uint16    // of that message
+	number uint16    // of that message and 1: its site is told when it expires; 0: it is not told
+	until  time.Time // zero: it never expires
+	memory string    // key of a memory that is forgotten when it was handed over; "": none
+}
+
+// mostWaiting is how many stanzas wait for one server.
+const mostWaiting = 20_000
+
+// confirmIn is how long a server has to answer a ping. One that never does has read what was written, as far as anybody can know.
+const confirmIn = 30 * time.Second
+
+func (c *component) opened(now time.Time, ev Opened) {
+	c.closed()
+	c.conn = ev.Conn
+}
+
+// closed takes back what was not confirmed: it is written again on the next connection.
+func (c *component) closed() {
+	c.waiting = append(c.given, c.waiting...)
+	c.conn, c.given, c.asked = 0, nil, 0
+}
+
+// write has a stanza written if the server is connected: one that is of no use later.
+func (c *component) write(e stanza.Element) {
+	if c.conn != 0 {
+		c.out.Orders = append(c.out.Orders, Send{c.conn, e.Append(nil, stanza.Component)})
+	}
+}
+
+// hold has a stanza written as soon as the server is connected, again until the server has it; false: there is no room.
+func (c *component) hold(e stanza.Element, h held) bool {
+	if len(c.waiting)+len(c.given) >= mostWaiting {
+		return false
+	}
+	h.xml = e.Append(make([]byte, 0, 384), stanza.Component)
+	c.waiting = append(c.waiting, h)
+	return true
+}
+
+// turn writes what waits and asks whether the server has it. It answers what has expired.
+func (c *component) turn(now time.Time) (expired []held) {
+	kept := c.waiting[:0]
+	for _, h := range c.waiting {
+		switch {
+		case !h.until.IsZero() && !now.Before(h.until):
+			expired = append(expired, h)
+		case c.conn != 0:
+			c.out.Orders = append(c.out.Orders, Send{c.conn, h.xml})
+			c.given = append(c.given, h)
+		default:
+			kept = append(kept, h)
+		}
+	}
+	clear(c.waiting[len(kept):])
+	c.waiting = kept
+	if c.asked > 0 && !now.Before(c.askedAt.Add(confirmIn)) {
+		c.trouble.Count("unconfirmed")
+		c.confirmed()
+	}
+	if c.conn != 0 && c.asked == 0 && len(c.given) > 0 {
+		c.pings++
+		c.asked, c.askedAt = len(c.given), now
+		c.write(stanza.New(stanza.Component, "iq", "type", "get", "id", c.ping(), "from", c.domain, "to", c.cfg.Domain).
+			With(stanza.New(nsPing, "ping")))
+	}
+	return expired
+}
+
+func (c *component) due() (at time.Time) {
+	if c.asked > 0 {
+		at = c.askedAt.Add(confirmIn)
+	}
+	for _, h := range c.waiting {
+		at = due.Earliest(at, h.until)
+	}
+	return at
+}
+
+const pingPrefix = "aldis-ping-"
+
+func (c *component) ping() string { return fmt.Sprint(pingPrefix, c.pings) }
+
+// answered takes the server's answer to a question of ours: whatever it says, the server has read what was written before.
+func (c *component) answered(id string) {
+	if strings.HasPrefix(id, pingPrefix) && id == c.ping() && c.asked > 0 {
+		c.confirmed()
+	}
+}
+
+// confirmed ends what the server has.
+func (c *component) confirmed() {
+	for _, h := range c.given[:c.asked] {
+		if h.token != 0 {
+			c.out.Done = append(c.out.Done, h.token)
+		}
+		if h.memory != "" {
+			c.remember(h.memory, nil)
+		}
+	}
+	c.given = append([]held(nil), c.given[c.asked:]...)
+	c.asked = 0
+}

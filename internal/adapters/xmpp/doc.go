@@ -1,0 +1,29 @@
+// Package xmpp is the protocol adapter for XMPP (RFC 6120, 6121): the gateway is a component (XEP-0114) of the LAN's own server
+// for the domains of far sites. It is pure: its LAN package (internal/edge/lan/xmpplan) hands it stanzas, and writes what it
+// orders.
+//
+// Nothing of XMPP's upkeep crosses the link: streams, pings, service discovery, rosters, chat states and probes end here.
+// Three things cross:
+//
+//   - Messages, one by one, typed (internal/adapters/xmpp/code). A message ends for its sender's client: an error with the
+//     reason, when it expires, is refused, or is refused by the far server; otherwise it was handed to that.
+//   - What became of a message (receipts, markers, refusals), which names it by its number.
+//   - Presence, as state of the site: one item for each user to whose presence somebody at the far site is subscribed. Requests
+//     for subscriptions cross as messages.
+//
+// A JID of this site crosses without its domain and resource: each site has one domain, which the configurations of the other
+// sites name. So no site can speak for the users of another.
+//
+// A far message counts as delivered when the server has answered a ping that was written behind it: XEP-0114 has no
+// acknowledgements, and a server that stops has not read what it was last sent.
+//
+// Callers pass the time, which never goes back. The package belongs to one goroutine.
+//
+// Files: lan.go events from the LAN package, and orders to it; adapter.go Adapter and its Step; component.go connections and what
+// is handed over on them; message.go messages of this site; far.go those of far sites; numbers.go the numbers of messages;
+// elements.go messages as stanzas; presence.go presence and subscriptions;
+// rooms.go what both sides of a room share; mirror.go rooms of far sites; home.go rooms of this site; met.go clients of other
+// adapters of this gateway; query.go questions; rules.go
+// what the rules see; address.go JIDs; memory.go what
+// survives a restart; trouble.go what was refused, and what rules and operators see.
+package xmpp

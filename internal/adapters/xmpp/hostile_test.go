@@ -1,0 +1,148 @@
+package xmpp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/adapters/xmpp"
+	"aldis/internal/adapters/xmpp/code"
+	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/lab/check"
+	"aldis/internal/site"
+)
+
+// A client that sends ten thousand stanzas at once is told of each that is refused; the line of another one crosses meanwhile.
+func TestFlood(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	hq, ship := w.servers[1], w.servers[2]
+	w.Run(time.Minute)
+	ship.line("hq.example", anna, "bert@hq.example", "alone", "how long does a line take alone", "")
+	begun := w.Now
+	for hq.count("how long") == 0 {
+		w.Run(100 * time.Millisecond)
+	}
+	alone := w.Now.Sub(begun)
+	w.Run(time.Minute)
+	const flood = 10_000
+	for i := range flood {
+		ship.line("hq.example", "mallory@ship2.example/x", "bert@hq.example", fmt.Sprintf("f%05d.", i), "flood", "")
+	}
+	ship.line("hq.example", anna, "bert@hq.example", "a2", "and beside a flood", "")
+	begun = w.Now
+	for hq.count("beside a flood") == 0 && w.Now.Sub(begun) < 10*time.Minute {
+		w.Run(100 * time.Millisecond)
+	}
+	if took := w.Now.Sub(begun); took > 3*alone {
+		t.Errorf("beside a flood a line takes %v, alone %v", took, alone)
+	}
+	refused := ship.count("id='f", "type='error'", "<resource-constraint ")
+	w.Run(30 * time.Minute)
+	came := hq.count("<body>flood</body>")
+	check.Equal(t, "each of the flood came or was refused", came+refused, flood)
+	if came == 0 || came > 1000 {
+		t.Errorf("%d of the flood came", came)
+	}
+}
+
+// What is forged, foreign or out of bounds is refused, counted and told, and changes nothing.
+func TestStrangers(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	hq, ship := w.servers[1], w.servers[2]
+	w.Run(time.Minute)
+	for i, from := range []string{"bert@hq.example", "anna@elsewhere.example/x", "hq.example", "an na@ship2.example", "anna@ship2.example/\u200e\u2028", "@ship2.example", "anna@@ship2.example",
+		strings.Repeat("x", 2000) + "@ship2.example", "\u00aa\u1d2c\ufffd@ship2.example", "an:na@ship2.example"} {
+		ship.line("hq.example", from, "bert@hq.example", fmt.Sprint("bad", i), "forged", "")
+	}
+	for i, to := range []string{"hq.example", "bert@ship9.example", "ber t@hq.example", "ops@conference.hq.example", "ops@conference.hq.example/bert"} {
+		ship.line("hq.example", anna, to, fmt.Sprint("lost", i), "to nobody", "")
+		ship.has(1, "type='error'", fmt.Sprintf("id='lost%d'", i))
+	}
+	ship.line("hq.example", "ANNA@ship2.example/x", "Bert@HQ.example", "case", "in any letters", "")
+	w.DeliverLAN(w.Nodes[1], site.XMPP, xmpp.Skipped{Conn: ship.conn["hq.example"], Element: stanza.New(stanza.Component, "message", "from", anna, "to", "bert@hq.example", "id", "big"),
+		Fault: &stanza.Fault{Reason: stanza.TooLong, Text: "a stanza of more than 524288 octets"}})
+	ship.has(1, "type='error'", "id='big'", "<policy-violation ")
+	w.DeliverLAN(w.Nodes[1], site.XMPP, xmpp.Skipped{Conn: ship.conn["hq.example"], Fault: &stanza.Fault{Reason: stanza.Letters}})
+	w.DeliverLAN(w.Nodes[1], site.XMPP, xmpp.Heard{Conn: 1 << 40, Element: stanza.New(stanza.Component, "message")})
+	w.Run(time.Minute)
+	hq.has(0, "forged")
+	hq.has(0, "to nobody")
+	hq.has(1, "in any letters", "from='anna@ship2.example'", "to='bert@hq.example'")
+	counts := w.adapters[2].Counts()
+	for reason, least := range map[string]int{"refused address": 8, "refused foreign": 3, "refused too_long": 1, "refused letters": 1, "refused nobody": 1} {
+		if counts[reason] < least {
+			t.Errorf("%s: %d, at least %d, in %v", reason, counts[reason], least, counts)
+		}
+	}
+}
+
+// A far site with a valid key says what it should not: nothing of it reaches the server, and each message has an end.
+func TestLyingSite(t *testing.T) {
+	f, err := xmpp.New(xmpp.Config{ID: 1, Domain: "hq.example", Rooms: "conference.hq.example", Sites: []xmpp.Site{{ID: 2, Domain: "ship2.example", Rooms: "conference.ship2.example"},
+		{ID: 3, Domain: "ship3.example", Rooms: "conference.ship3.example"}}}, nil)
+	check.NoError(check.Fatal(t), err)
+	now := time.Unix(1_800_000_000, 0)
+	for i, domain := range []string{"ship2.example", "ship3.example", "conference.ship2.example", "conference.ship3.example"} {
+		f.Step(now, xmpp.Opened{Conn: site.ConnID(i + 1), Domain: domain})
+	}
+	good := (&code.Message{Number: 1, Body: "hello"}).Append(nil)
+	token := uint64(0)
+	for _, m := range []site.Message{
+		{From: "dora@ship3.example", To: "bert", Parts: []site.Part{{Data: good}}},
+		{From: "Dora", To: "bert", Parts: []site.Part{{Data: good}}},
+		{From: "dora", To: "bert/x", Parts: []site.Part{{Data: good}}},
+		{From: "", To: "bert", Parts: []site.Part{{Data: good}}},
+		{From: "dora", To: "bert"},
+		{From: "dora", To: "bert", Parts: []site.Part{{Data: nil}}},
+		{From: "dora", To: "bert", Parts: []site.Part{{Data: []byte{0x84}}}},
+		{From: "dora", To: "bert", Parts: []site.Part{{Data: (&code.Message{Body: "a\x01b"}).Append(nil)}}},
+		{Published: true, Topic: "#ops@3", From: "dora", Parts: []site.Part{{Data: []byte{0xff}}}},
+		{Published: true, Topic: "#ops@2", From: "dora", Parts: []site.Part{{Data: good}}},
+		{Published: true, Topic: "#OPS", From: "dora", Parts: []site.Part{{Data: good}}},
+		{Published: true, Topic: "#ops@9", From: "dora", Parts: []site.Part{{Data: good}}},
+		{Published: true, Topic: "#ops@3", From: "dora", Parts: []site.Part{{Data: code.Removal{User: "bert"}.Append(nil)}}},
+		{Published: true, Topic: "outcome", Parts: []site.Part{{Data: []byte{0x16}}}},
+	} {
+		token++
+		out := f.Step(now, site.FarMessage{Site: 2, Token: token, Message: m})
+		if len(out.Orders) != 0 || len(out.Undelivered) != 1 || out.Undelivered[0].Token != token {
+			t.Errorf("%+v: %+v", m, out)
+		}
+	}
+	for _, it := range []site.Item{
+		{Kind: site.Endpoint, Owner: "dora@ship3.example", Doc: []byte{1}},
+		{Kind: site.Endpoint, Owner: "dora", Doc: []byte{9}},
+		{Kind: site.Document, Scope: "ops@3", Doc: []byte{0, 2}},
+		{Kind: site.Listener, Scope: "ops@1", Owner: "dora", Doc: []byte{0x42, 2, 'a', 1}},
+		{Kind: site.Listener, Scope: "o ps@1", Owner: "dora"},
+	} {
+		if out := f.Step(now, site.FarItem{Site: 2, Item: it}); len(out.Orders)+len(out.Carry)+len(out.Items) != 0 {
+			t.Errorf("%+v: %+v", it, out)
+		}
+	}
+	check.Equal(t, "counted", f.Counts()["far_unreadable"], int(token)+5)
+}
+
+// Who enters more rooms than one user may be in is refused in the last, and others can enter theirs; so can the user after leaving.
+func TestManyRooms(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	ship := w.servers[2]
+	w.Run(time.Minute)
+	presence := func(kind string, i int) {
+		ship.say("conference.hq.example", "<presence from='mallory@ship2.example/x' to='room%d@conference.hq.example/m'%s/>", i, kind)
+		w.Run(time.Millisecond)
+	}
+	for i := range 1010 {
+		presence("", i)
+	}
+	ship.has(810, "type='error'", "<resource-constraint ")
+	a := far{ship, anna, "anna"}
+	a.enter()
+	check.Equal(t, "anna is in", a.heard("<presence from='"+room+"/anna'", "code='110'"), 1)
+	for i := range 200 {
+		presence(" type='unavailable'", i)
+	}
+	presence("", 1000)
+	ship.has(1, "room1000@", "code='110'")
+}

@@ -1,0 +1,107 @@
+package xmpp
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"aldis/internal/site"
+)
+
+// Keys of memories. What follows is in the comments.
+const (
+	keyOurs   = "o" // site, number: kind, id, local part, resource, local part of the receiver
+	keyTheirs = "t" // site, number: id, local parts of sender and receiver
+	keyError  = "e" // site, number: reason of a message of ours whose sender is to be told
+	keyTold   = "x" // site, 0: outcomes that it is to be told
+	keyPair   = "p" // site, local part here, 0, local part there: flags
+	keyHere   = "r" // site of the room, room, 0, local part of an occupant here: nick, JIDs
+	keyHome   = "h" // room here, 0, nick of an occupant here: nothing; far sites know the occupant
+	keyStated = "u" // local part: nothing; far sites have the presence of this user
+)
+
+// ErrMemory says that a memory is of another format.
+var ErrMemory = errors.New("xmpp: memory of another format")
+
+var errShort = errors.New("cut short")
+
+// restore reads the memories of an earlier run, in the order of their keys.
+func (f *Adapter) restore(memories []site.Memory) error {
+	for _, m := range memories {
+		if err := f.restoreOne(m.Key, m.Value); err != nil {
+			return fmt.Errorf("%w: %q: %w", ErrMemory, m.Key, err)
+		}
+	}
+	return nil
+}
+
+func (f *Adapter) restoreOne(key string, value []byte) error {
+	if len(key) == 0 {
+		return errShort
+	}
+	kind, rest := key[:1], key[1:]
+	if kind == keyStated {
+		f.presence.restoreStated(rest)
+		return nil
+	}
+	if kind == keyHome {
+		return f.rooms.restoreHome(rest)
+	}
+	if len(rest) < 2 {
+		return errShort
+	}
+	if kind == keyHere {
+		return f.rooms.restoreHere(binary.BigEndian.Uint16([]byte(rest)), rest[2:], value)
+	}
+	n := f.numbers[binary.BigEndian.Uint16([]byte(rest))]
+	if n == nil { // of a site that is configured no more
+		return nil
+	}
+	if kind == keyPair {
+		return f.presence.restorePair(n.site, rest[2:], value)
+	}
+	if len(rest) != 6 {
+		return errShort
+	}
+	number := binary.BigEndian.Uint32([]byte(rest[2:]))
+	switch kind {
+	case keyOurs:
+		return n.restoreOurs(number, value)
+	case keyTheirs:
+		return n.restoreTheirs(number, value)
+	case keyTold:
+		f.told[n.site] = &outcomes{data: value}
+		return nil
+	case keyError:
+		if len(value) != 1 {
+			return errShort
+		}
+		f.owed = append(f.owed, owed{n.site, number, value[0]})
+		return nil
+	}
+	return errors.New("unknown")
+}
+
+// appendTexts appends texts, each behind its length.
+func appendTexts(dst []byte, texts ...string) []byte {
+	for _, t := range texts {
+		dst = append(binary.AppendUvarint(dst, uint64(len(t))), t...)
+	}
+	return dst
+}
+
+// textsOf reads so many texts that appendTexts has appended, and nothing behind them.
+func textsOf(b []byte, count int) (texts []string, err error) {
+	for range count {
+		n, w := binary.Uvarint(b)
+		if w <= 0 || n > uint64(len(b)-w) {
+			return nil, errShort
+		}
+		texts = append(texts, string(b[w:w+int(n)]))
+		b = b[w+int(n):]
+	}
+	if len(b) > 0 {
+		return nil, errShort
+	}
+	return texts, nil
+}

@@ -1,0 +1,107 @@
+package xmpp
+
+import (
+	"time"
+
+	"aldis/internal/adapters/xmpp/code"
+	"aldis/internal/site"
+)
+
+// What the clients of other adapters of this gateway say and hear, by the operator's rules of where adapters meet
+// (internal/adapters/interop). One occupant of a room, TAK, speaks for all of them.
+type (
+	// Ears says in which rooms (bare JIDs) they hear and speak: all that there are.
+	Ears struct{ Rooms []string }
+	// Met is what one of them said.
+	Met struct{ Room, From, Text, ID string }
+	// Line is what somebody said in such a room, for them. It is no order to the LAN room: interop takes it out.
+	Line struct{ Room, From, Text, ID string }
+)
+
+// AdapterEvent marks Ears as an event of this adapter.
+func (Ears) AdapterEvent() {}
+
+// AdapterEvent marks Met as an event of this adapter.
+func (Met) AdapterEvent() {}
+
+// Concerns names no connection.
+func (Line) Concerns() (site.ConnID, bool) { return 0, false }
+
+// Octets of the texts.
+func (l Line) Octets() int { return len(l.Room) + len(l.From) + len(l.Text) + len(l.ID) }
+
+// The occupant that speaks for other adapters: at the home of a room it counts as one of a far site, whose component it uses.
+const (
+	metSite uint16 = 0xFFFF
+	metUser        = "aldis-tak"
+	metNick        = "TAK"
+)
+
+// listen has the occupant for other adapters enter rooms.
+func (r *rooms) listen(now time.Time, ev Ears) {
+	for _, text := range ev.Rooms {
+		if m := r.named(text); m != nil {
+			m.ear = true
+			is := code.Occupant{Nick: metNick, Presence: code.Presence{Show: code.Available}}
+			k := r.met(m)
+			r.enter(now, m, k, is, time.Time{})
+			r.state(m, k)
+		}
+	}
+}
+
+// met is the occupant of a room that speaks for other adapters.
+func (r *rooms) met(m *room) member {
+	if m.home == r.cfg.ID {
+		return member{metSite, metUser}
+	}
+	return member{r.cfg.ID, metUser}
+}
+
+// named is the room with a bare JID; nil: this gateway has none.
+func (r *rooms) named(text string) *room {
+	j, ok := parseJID(text)
+	switch c := r.f.componentOf(j.domain); {
+	case !ok || j.local == "":
+	case j.domain == r.cfg.Rooms:
+		return r.get(roomID{r.cfg.ID, j.local})
+	case c != nil && c.rooms:
+		return r.get(roomID{c.site.ID, j.local})
+	}
+	return nil
+}
+
+// speaker is the component that a far occupant of a room of this site uses; nil: there is none.
+func (r *rooms) speaker(k member) *component {
+	if k.site == metSite {
+		return r.f.find(func(c *component) bool { return !c.rooms })
+	}
+	return r.f.componentAt(k.site)
+}
+
+// sayMet says in a room what a client of another adapter has said.
+func (r *rooms) sayMet(now time.Time, ev Met) {
+	m := r.named(ev.Room)
+	if m == nil || m.members[r.met(m)] == nil {
+		r.trouble.Count("met_nowhere")
+		return
+	}
+	r.trouble.Count("met")
+	k := r.met(m)
+	s := code.Message{Body: ev.From + ": " + ev.Text}
+	if c := r.speaker(k); m.home == r.cfg.ID && c != nil {
+		s.Kind = code.Group
+		r.f.hold(c, elementOf(&s, ghost(c, k), r.address(m, ""), ev.ID, ""), held{})
+	} else if m.home != r.cfg.ID {
+		c, nick := r.f.roomsAt(m.home), m.members[k].shown
+		m.each(func(to string) { r.f.hold(c, r.line(m, nick, to, ev.ID, &s), held{}) })
+	}
+	r.carry(now, m, metUser, &s, nil)
+}
+
+// tellMet tells other adapters of a line in a room where they listen.
+func (r *rooms) tellMet(m *room, nick, id string, s *code.Message) {
+	if m.ear && s.Body != "" {
+		r.out.Orders = append(r.out.Orders, Line{r.address(m, ""), nick, s.Body, id})
+	}
+}

@@ -1,0 +1,49 @@
+package xmpp
+
+import (
+	"aldis/internal/adapters/xmpp/stanza"
+)
+
+// query answers a question to a far user or domain: none crosses.
+func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
+	reply := stanza.New(ns, "iq", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "result")
+	var asked *stanza.Element
+	for i := range e.Kids {
+		if e.Kids[i].Name != "" {
+			asked = &e.Kids[i]
+			break
+		}
+	}
+	get := e.Get("type") == "get"
+	switch {
+	case asked != nil && get && asked.Space == nsPing:
+	case asked != nil && get && asked.Space == nsInfo && asked.Get("node") == "":
+		category, kind, features := "server", "im", []string{nsInfo, nsItems, nsPing, nsReceipts}
+		switch {
+		case c.rooms:
+			category, kind, features = "conference", "text", []string{nsInfo, nsItems, nsPing, nsRoom, "muc_public", "muc_open", "muc_semianonymous"}
+		case to.local != "":
+			category, kind = "account", "registered"
+		}
+		name := c.domain
+		if to.local != "" {
+			name = to.local
+		}
+		info := stanza.New(nsInfo, "query").With(stanza.New(nsInfo, "identity", "category", category, "type", kind, "name", name))
+		for _, feature := range features {
+			info = info.With(stanza.New(nsInfo, "feature", "var", feature))
+		}
+		reply = reply.With(info)
+	case asked != nil && get && asked.Space == nsItems && asked.Get("node") == "":
+		reply = reply.With(stanza.New(nsItems, "query"))
+	default:
+		c.write(refusal(e, "service-unavailable", ""))
+		return
+	}
+	c.write(reply)
+}
+
+// refusal is the error stanza for a stanza.
+func refusal(e *stanza.Element, condition, text string) stanza.Element {
+	return stanza.New(ns, e.Name, "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "error").With(errorElement(condition, text))
+}

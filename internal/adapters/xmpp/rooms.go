@@ -1,0 +1,448 @@
+package xmpp
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"aldis/internal/adapters/xmpp/code"
+	"aldis/internal/adapters/xmpp/rule"
+	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/ground/due"
+	"aldis/internal/site"
+)
+
+// rooms are the rooms (XEP-0045) that more than one site uses. At its home, the site whose server has it, the gateway sits in the
+// room once for each far occupant (home.go). At other sites the gateway is the room (mirror.go). Sites tell each other of their
+// occupants as state, and of lines as messages: one to each site that has somebody there.
+type rooms struct {
+	*step
+	f     *Adapter
+	all   map[roomID]*room
+	said  []saidAtHome
+	early time.Time // when the first occupant that is known from a line alone is forgotten; zero: there is none
+	away  time.Time // when occupants here count as gone, because their server is away; zero: it is there
+}
+
+// roomID names a room.
+type roomID struct {
+	home uint16
+	name string
+}
+
+// member is an occupant: a local part at a far site, and at the home of the room a nick.
+type member struct {
+	site uint16
+	user string
+}
+
+// room is one room.
+type room struct {
+	roomID
+	members  map[member]*occupant
+	lines    []past // at most mostLines, the oldest first
+	subject  code.Message
+	from     string   // who has set it; "": nobody
+	sites    []uint16 // that have somebody there: as the home says, or at the home as it is
+	ear      bool     // clients of other adapters hear and speak there (met.go)
+	listener member   // at the home: who of the far occupants hears for all
+}
+
+// occupant is who is in a room.
+type occupant struct {
+	code.Occupant
+	shown string    // nick as the occupants here see it
+	jids  []string  // of clients here, with their resources
+	since time.Time // the occupant entered here
+	until time.Time // a line came before the news of its sender: the occupant is forgotten then; zero: it is known
+	in    bool      // at the home: the far occupant was let in
+	seen  bool      // at the home: the listener has seen the occupant in this run
+}
+
+// past is a line that was said, for who comes later.
+type past struct {
+	at   time.Time
+	from string // nick
+	code.Message
+	id string
+}
+
+// Bounds of rooms.
+const (
+	mostRooms   = 1000
+	mostMembers = 1000 // of one
+	mostOfOne   = 200  // rooms of other sites that one user here is in
+	mostLines   = 20
+	earlyFor    = 2 * time.Minute // for the news of who has said a line already
+	roomTopic   = "#"             // begins the topic of a line
+	atHome      = "@"             // stands before the number of the home where the sender is elsewhere
+	tokenOfRoom = 1 << 63
+)
+
+// get is a room; nil: there are too many.
+func (r *rooms) get(id roomID) *room {
+	m := r.all[id]
+	if m == nil && len(r.all) < mostRooms {
+		m = &room{roomID: id, members: map[member]*occupant{}}
+		r.all[id] = m
+	}
+	return m
+}
+
+// drop forgets a room in which nobody is.
+func (r *rooms) drop(m *room) {
+	if len(m.members) == 0 && !m.ear {
+		delete(r.all, m.roomID)
+	}
+}
+
+// scope is how a site names a room to others.
+func (r *rooms) scope(m *room) string {
+	if m.home == r.cfg.ID {
+		return m.name
+	}
+	return m.name + atHome + strconv.Itoa(int(m.home))
+}
+
+// idOf is the room that a site means; false: it is none.
+func (r *rooms) idOf(from uint16, scope string) (roomID, bool) {
+	name, home, elsewhere := strings.Cut(scope, atHome)
+	id := roomID{from, name}
+	if elsewhere {
+		n, err := strconv.ParseUint(home, 10, 16)
+		if err != nil || uint16(n) == from {
+			return id, false
+		}
+		id.home = uint16(n)
+	}
+	local, ok := localOf(name)
+	return id, ok && local == name && (id.home == r.cfg.ID && r.cfg.Rooms != "" || r.f.roomsAt(id.home) != nil)
+}
+
+// sorted are the members in the order in which they keep their nicks: those of the home, then by site.
+func (m *room) sorted() []member {
+	return slices.SortedFunc(maps.Keys(m.members), func(a, b member) int {
+		first := func(k member) int {
+			if k.site == m.home {
+				return -1
+			}
+			return int(k.site)
+		}
+		return cmp.Or(cmp.Compare(first(a), first(b)), cmp.Compare(a.user, b.user))
+	})
+}
+
+// nick is what a member wants to be called.
+func (m *room) nick(k member) string { return cmp.Or(m.members[k].Nick, k.user) }
+
+// names gives each member a nick of its own: the same at all sites that know the same members.
+func (m *room) names() map[member]string {
+	taken, names := map[string]bool{}, map[member]string{}
+	for _, k := range m.sorted() {
+		name := m.nick(k)
+		for n := int(k.site); taken[name]; n++ {
+			name = fmt.Sprint(m.nick(k), "-", n)
+		}
+		taken[name] = true
+		names[k] = name
+	}
+	return names
+}
+
+// called is the member that is shown under a nick.
+func (m *room) called(nick string) (member, bool) {
+	for k, o := range m.members {
+		if o.shown == nick {
+			return k, true
+		}
+	}
+	return member{}, false
+}
+
+// others are the sites besides this one that are told of the room.
+func (r *rooms) others(m *room) (list []uint16) {
+	list = append(list, m.sites...)
+	if m.home != r.cfg.ID {
+		list = append(list, m.home)
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
+	return slices.DeleteFunc(list, func(id uint16) bool { return id == r.cfg.ID })
+}
+
+// state tells other sites of an occupant here.
+func (r *rooms) state(m *room, k member) {
+	it := site.Item{Kind: site.Listener, Scope: r.scope(m), Owner: k.user, Home: true, To: r.others(m)}
+	o := m.members[k]
+	if o == nil || len(it.To) == 0 {
+		r.out.Items = append(r.out.Items, it.Withdrawal())
+		return
+	}
+	it.Doc = o.Occupant.Append(nil)
+	r.out.Items = append(r.out.Items, it)
+}
+
+// stateAll does so for all occupants here.
+func (r *rooms) stateAll(m *room) {
+	for _, k := range m.sorted() {
+		if k.site == r.cfg.ID || k.site == metSite {
+			r.state(m, k)
+		}
+	}
+}
+
+// farItem takes in that somebody is in a room at a far site, or what the home says of its sites.
+func (r *rooms) farItem(now time.Time, from uint16, it site.Item) {
+	id, ok := r.idOf(from, it.Scope)
+	if !ok || it.Kind != site.Listener && (it.Kind != site.Document || id.home != from) {
+		r.trouble.Count("far_unreadable")
+		return
+	}
+	m := r.get(id)
+	if m == nil {
+		r.trouble.Count("refused rooms")
+		return
+	}
+	if it.Kind == site.Document {
+		m.sites = nil
+		for b := it.Doc; len(b) >= 2 && !it.Gone; b = b[2:] {
+			m.sites = append(m.sites, binary.BigEndian.Uint16(b))
+		}
+		r.stateAll(m)
+		return
+	}
+	k := member{from, it.Owner}
+	if it.Gone {
+		r.leave(now, m, k, nil)
+		return
+	}
+	o, err := code.ParseOccupant(it.Doc)
+	name, valid := resourceOf(cmp.Or(o.Nick, k.user))
+	if err != nil || !valid || name != cmp.Or(o.Nick, k.user) || !stanza.Printable(o.Status) || m.members[k] == nil && len(m.members) >= mostMembers {
+		r.trouble.Count("far_unreadable")
+		return
+	}
+	r.enter(now, m, k, o, time.Time{})
+}
+
+// enter takes in a far occupant, or a change of one.
+func (r *rooms) enter(now time.Time, m *room, k member, o code.Occupant, until time.Time) *occupant {
+	r.early = due.Earliest(r.early, until)
+	before := m.members[k]
+	if before == nil {
+		before = &occupant{}
+		m.members[k] = before
+	} else if before.Occupant == o { // a line of it came first
+		before.until = until
+		return before
+	}
+	before.Occupant, before.until = o, until
+	r.settle(now, m, k)
+	r.sitesOf(m)
+	return before
+}
+
+// leave takes a member out. why are the codes of its end.
+func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
+	o := m.members[k]
+	if o == nil {
+		return
+	}
+	delete(m.members, k)
+	if m.home == r.cfg.ID {
+		r.takeOut(m, k, o)
+	} else {
+		r.showGone(m, k, o, why)
+	}
+	r.settle(now, m, member{})
+	r.sitesOf(m)
+	if m.home != r.cfg.ID && !m.used() {
+		m.sites = nil
+	}
+	r.drop(m)
+}
+
+// settle gives members their nicks; changed has changed otherwise, too.
+func (r *rooms) settle(now time.Time, m *room, changed member) {
+	names := m.names()
+	for _, k := range m.sorted() {
+		o := m.members[k]
+		if before := o.shown; before != names[k] || k == changed {
+			o.shown = names[k]
+			if m.home == r.cfg.ID {
+				r.putIn(m, k, o)
+			} else {
+				r.showThere(m, k, o, before)
+			}
+		}
+	}
+}
+
+// sitesOf finds, at the home, which sites have somebody in a room, and tells them.
+func (r *rooms) sitesOf(m *room) {
+	if m.home != r.cfg.ID {
+		return
+	}
+	var sites []uint16
+	for k := range m.members {
+		if k.site != r.cfg.ID && k.site != metSite && !slices.Contains(sites, k.site) {
+			sites = append(sites, k.site)
+		}
+	}
+	slices.Sort(sites)
+	if slices.Equal(sites, m.sites) {
+		return
+	}
+	m.sites = sites
+	if len(sites) == 0 && !m.ear { // nobody hears here what happens in the room
+		r.forgetHome(m, func(*occupant) bool { return true })
+	}
+	it := site.Item{Kind: site.Document, Scope: r.scope(m), Home: true, To: sites}
+	if len(sites) < 2 {
+		r.out.Items = append(r.out.Items, it.Withdrawal())
+	} else {
+		for _, id := range sites {
+			it.Doc = binary.BigEndian.AppendUint16(it.Doc, id)
+		}
+		r.out.Items = append(r.out.Items, it)
+	}
+	r.stateAll(m)
+}
+
+// lost drops all that a site has told.
+func (r *rooms) lost(now time.Time, id uint16) {
+	for _, m := range listed(r.all) {
+		for _, k := range m.sorted() {
+			if k.site == id {
+				r.leave(now, m, k, nil)
+			}
+		}
+	}
+}
+
+// listed are rooms in an order that is always the same.
+func listed(all map[roomID]*room) []*room {
+	return slices.SortedFunc(maps.Values(all), func(a, b *room) int {
+		return cmp.Or(cmp.Compare(a.home, b.home), cmp.Compare(a.name, b.name))
+	})
+}
+
+// carry takes a line of an occupant here into custody for all sites that have somebody in the room.
+func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours) {
+	s.Kind, s.About, s.Ref, s.Ask, s.Markable = code.Chat, code.Nothing, code.Ref{}, false, false
+	s.Drop(code.ReplyTo, code.Fallback, code.Nick)
+	m.keep(past{at: now, from: from, Message: *s})
+	to := r.others(m)
+	if len(to) == 0 {
+		return
+	}
+	r.trouble.Count("lines")
+	if o := m.members[member{r.cfg.ID, from}]; o != nil && o.Nick != "" && now.Before(o.since.Add(earlyFor)) {
+		s.Fields = append(s.Fields, code.Field{Tag: code.Nick, Text: o.Nick}) // the line may be there before the news of its sender
+	}
+	line := site.Message{Published: true, Topic: roomTopic + r.scope(m), From: from, Parts: []site.Part{{Data: s.Append(nil)}}}
+	if mine != nil && len(to) == 1 { // of several sites no single fate is the line's
+		line.Token, line.Lasting = tokenOfRoom|mine.token(0), true
+	}
+	about := rule.Subject{Kind: rule.Room, From: from, To: r.address(m, ""), Mark: s.Get(code.Label), Octets: len(line.Parts[0].Data)}
+	if mine != nil {
+		about.From = mine.from.bare()
+	}
+	r.judged(now, about, to, line)
+}
+
+// keep remembers a line for who comes later.
+func (m *room) keep(p past) {
+	if p.Body == "" {
+		m.subject, m.from = p.Message, p.from
+		return
+	}
+	if m.lines = append(m.lines, p); len(m.lines) > mostLines {
+		m.lines = m.lines[1:]
+	}
+}
+
+// farLine takes what somebody said in a room at a far site, or what its home says of an occupant here.
+func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
+	scope, ok := strings.CutPrefix(f.Message.Topic, roomTopic)
+	id, ok2 := r.idOf(f.Site, scope)
+	var m *room
+	if ok && ok2 {
+		m = r.get(id)
+	}
+	if m == nil {
+		r.f.farTrouble(now, f, code.ErrMalformed)
+		return
+	}
+	if code.IsRemoval(data) {
+		r.removed(now, m, f, data)
+		return
+	}
+	s, err := code.ParseMessage(data)
+	if _, valid := resourceOf(f.Message.From); !valid && f.Message.From != "" || err != nil || !stanza.Printable(s.Body) {
+		r.f.farTrouble(now, f, code.ErrMalformed)
+		return
+	}
+	k := member{f.Site, f.Message.From}
+	o := m.members[k]
+	if o == nil && k.user != "" && len(m.members) < mostMembers {
+		is := code.Occupant{Presence: code.Presence{Show: code.Available}}
+		if nick, valid := resourceOf(s.Get(code.Nick)); valid && nick == s.Get(code.Nick) {
+			is.Nick = nick
+		}
+		o = r.enter(now, m, k, is, now.Add(earlyFor))
+	}
+	s.Drop(code.Nick)
+	r.trouble.Count("far_lines")
+	if m.home == r.cfg.ID {
+		r.sayAtHome(now, m, k, o, f, &s)
+	} else {
+		r.sayHere(now, m, o, f, &s)
+	}
+}
+
+// turn does what is due.
+func (r *rooms) turn(now time.Time) {
+	if due.Reached(now, r.away) {
+		r.away = time.Time{}
+		for _, m := range listed(r.all) {
+			for _, k := range m.sorted() {
+				if k.site == r.cfg.ID && m.home != r.cfg.ID && k != r.met(m) {
+					r.forgetHere(now, m, k, nil)
+				}
+			}
+		}
+	}
+	if !due.Reached(now, r.early) {
+		return
+	}
+	r.early = time.Time{}
+	for _, m := range listed(r.all) {
+		for _, k := range m.sorted() {
+			if until := m.members[k].until; due.Reached(now, until) {
+				r.leave(now, m, k, nil)
+			} else {
+				r.early = due.Earliest(r.early, until)
+			}
+		}
+	}
+}
+
+// serviceOf is the component of the room of a line; nil: there is none.
+func (r *rooms) serviceOf(o *ours) *component {
+	if o == nil {
+		return nil
+	}
+	if id, ok := r.idOf(r.cfg.ID, strings.TrimPrefix(o.to, roomTopic)); ok {
+		return r.f.roomsAt(id.home)
+	}
+	return nil
+}
+
+var errKey = errors.New("no key of a room")

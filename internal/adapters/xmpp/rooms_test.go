@@ -1,0 +1,305 @@
+package xmpp_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/lab/check"
+)
+
+// muc is the room service of a server, with one room: as much of XEP-0045 as the gateway meets.
+type muc struct {
+	s    *server
+	jids map[string]string // by nick
+	nick map[string]string // by JID
+	list []string          // nicks in their order
+	got  map[string][]string
+}
+
+func (s *server) room() *muc {
+	if s.muc == nil {
+		s.muc = &muc{s: s, jids: map[string]string{}, nick: map[string]string{}, got: map[string][]string{}}
+	}
+	return s.muc
+}
+
+// give gives an occupant a stanza: a client of this LAN, or the gateway.
+func (m *muc) give(jid, text string) {
+	domain := jid[strings.Index(jid, "@")+1 : strings.Index(jid, "/")]
+	text = strings.Replace(text, "TO", jid, 1)
+	if domain == domainOf(m.s.node.ID) {
+		m.got[jid] = append(m.got[jid], text)
+		return
+	}
+	m.s.w.At(0, func() { m.s.say(domain, "%s", text) })
+}
+
+func (m *muc) all(build func(jid string) string) {
+	for _, nick := range m.list {
+		m.give(m.jids[nick], build(m.jids[nick]))
+	}
+}
+
+const room = "ops@conference.hq.example"
+
+func there(nick, more string) string {
+	return fmt.Sprintf("<presence from='%s/%s' to='TO'><x xmlns='http://jabber.org/protocol/muc#user'><item affiliation='none' role='participant'/>%s</x></presence>", room, nick, more)
+}
+
+func gone(nick, more string) string {
+	return strings.Replace(there(nick, more), "<presence ", "<presence type='unavailable' ", 1)
+}
+
+func self(is bool) string {
+	if is {
+		return "<status code='110'/>"
+	}
+	return ""
+}
+
+func (m *muc) enter(jid, nick string) {
+	if owner, taken := m.jids[nick]; taken && owner != jid {
+		m.give(jid, fmt.Sprintf("<presence from='%s/%s' to='TO' type='error'><error type='cancel'><conflict xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></presence>", room, nick))
+		return
+	}
+	old, in := m.nick[jid]
+	if in && old != nick {
+		m.leave(jid, "<status code='303'/>")
+	} else if !in {
+		for _, other := range m.list {
+			m.give(jid, there(other, ""))
+		}
+	}
+	if m.jids[nick] == "" {
+		m.list = append(m.list, nick)
+	}
+	m.jids[nick], m.nick[jid] = jid, nick
+	m.all(func(to string) string { return there(nick, self(to == jid)) })
+	if !in {
+		m.give(jid, fmt.Sprintf("<message from='%s' to='TO' type='groupchat'><subject/></message>", room))
+	}
+}
+
+func (m *muc) leave(jid, more string) {
+	nick := m.nick[jid]
+	if nick == "" {
+		return
+	}
+	m.all(func(to string) string { return gone(nick, more+self(to == jid)) })
+	delete(m.jids, nick)
+	delete(m.nick, jid)
+	for i, n := range m.list {
+		if n == nick {
+			m.list = append(m.list[:i:i], m.list[i+1:]...)
+		}
+	}
+}
+
+func (m *muc) say(jid, id, inside string) {
+	nick := m.nick[jid]
+	if nick == "" {
+		m.give(jid, fmt.Sprintf("<message from='%s' to='TO' id='%s' type='error'><error type='modify'><not-acceptable xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></message>", room, id))
+		return
+	}
+	m.all(func(string) string {
+		return fmt.Sprintf("<message from='%s/%s' to='TO' id='%s' type='groupchat'>%s</message>", room, nick, id, inside)
+	})
+}
+
+// take takes a stanza of the gateway for the room.
+func (m *muc) take(e stanza.Element) {
+	from := e.Get("from")
+	_, nick, _ := strings.Cut(e.Get("to"), "/")
+	switch {
+	case e.Name == "presence" && e.Get("type") == "unavailable":
+		m.leave(from, "")
+	case e.Name == "presence":
+		m.enter(from, nick)
+	case e.Name == "message":
+		inside := ""
+		for _, k := range e.Kids {
+			inside += string(k.Append(nil, stanza.Component))
+		}
+		m.say(from, e.Get("id"), inside)
+	}
+}
+
+// restart ends the service as a crash of the server does: nobody is in the room.
+func (m *muc) restart() {
+	m.jids, m.nick, m.list = map[string]string{}, map[string]string{}, nil
+}
+
+// heard is how often a client has heard texts in one stanza.
+func (m *muc) heard(jid string, texts ...string) int {
+	s := server{got: m.got[jid]}
+	return s.count(texts...)
+}
+
+// far is a client at a site that is not the room's home.
+type far struct {
+	s    *server
+	jid  string
+	nick string
+}
+
+func (c far) enter() {
+	c.s.say("conference.hq.example", "<presence from='%s' to='%s/%s'><x xmlns='http://jabber.org/protocol/muc'/></presence>", c.jid, room, c.nick)
+}
+
+func (c far) say(id, text string) {
+	c.s.say("conference.hq.example", "<message from='%s' to='%s' type='groupchat' id='%s'><body>%s</body></message>", c.jid, room, id, text)
+}
+
+func (c far) heard(texts ...string) int {
+	return c.s.count(append(texts, "to='"+c.jid+"'")...)
+}
+
+// Three sites share a room. Who enters sees the others and the last lines at once, each line comes to everybody once, nicks that
+// collide are settled alike everywhere, and who is put out hears of it. Servers and gateways are killed meanwhile.
+func TestRoom(t *testing.T) {
+	for _, name := range []string{"iridium-dialup", "hf-2400"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 3, name, 7)
+			hq, m := w.servers[1], w.servers[1].room()
+			anna := far{w.servers[2], "anna@ship2.example/g", "anna"}
+			dora := far{w.servers[3], "dora@ship3.example/g", "dora"}
+			w.Run(time.Minute)
+			m.enter("bert@hq.example/h", "bert")
+			wait := 90 * time.Second
+			anna.enter()
+			if anna.heard("<presence from='"+room+"/anna'", "code='110'") != 1 || anna.heard("<subject/>") != 1 {
+				t.Errorf("anna is not in the room at once: %q", anna.s.got)
+			}
+			anna.say("1", "first")
+			if anna.heard("<body>first</body>", "id='1'", room+"/anna") != 1 {
+				t.Error("anna does not hear herself at once")
+			}
+			w.Run(wait)
+			check.Equal(t, "anna sees bert", anna.heard("<presence from='"+room+"/bert'"), 1)
+			check.Equal(t, "bert sees anna", m.heard("bert@hq.example/h", "<presence from='"+room+"/anna'"), 1)
+			check.Equal(t, "bert hears her", m.heard("bert@hq.example/h", "<body>first</body>", room+"/anna"), 1)
+			dora.enter()
+			w.Run(wait)
+			check.Equal(t, "dora sees anna", dora.heard("<presence from='"+room+"/anna'"), 1)
+			check.Equal(t, "anna sees dora", anna.heard("<presence from='"+room+"/dora'"), 1)
+			lines := 0
+			all := func(what string, from string) {
+				t.Helper()
+				lines++
+				id, text := fmt.Sprint("id", lines), fmt.Sprintf("%s says %02d.", from, lines)
+				switch from {
+				case "anna":
+					anna.say(id, text)
+				case "dora":
+					dora.say(id, text)
+				default:
+					m.say("bert@hq.example/h", id, "<body>"+text+"</body>")
+				}
+				w.Run(wait)
+				check.Equal(t, what+": anna hears "+text, anna.heard(text, room+"/"+from), 1)
+				check.Equal(t, what+": dora hears "+text, dora.heard(text, room+"/"+from), 1)
+				check.Equal(t, what+": bert hears "+text, m.heard("bert@hq.example/h", text, room+"/"+from), 1)
+			}
+			for _, from := range []string{"anna", "bert", "dora"} {
+				all("at first", from)
+			}
+			// Who comes later gets what was said.
+			carl := far{w.servers[2], "carl@ship2.example/x", "carl"}
+			carl.enter()
+			check.Equal(t, "carl gets the last lines", carl.heard("says 0", "<delay "), 3)
+			w.Run(wait)
+			// A nick that somebody here has is refused; one that somebody elsewhere takes at the same time is settled alike.
+			eve := far{w.servers[2], "eve@ship2.example/x", "bert"}
+			eve.enter()
+			check.Equal(t, "a nick in use is refused", eve.heard("type='error'", "<conflict "), 1)
+			frank, fred := far{w.servers[2], "frank@ship2.example/x", "fox"}, far{w.servers[3], "fred@ship3.example/x", "fox"}
+			frank.enter()
+			fred.enter()
+			m.enter("gina@hq.example/h", "fox")
+			w.Run(2 * wait)
+			for who, jid := range map[string]string{"frank@ship2.example/aldis": "fox-2", "fred@ship3.example/aldis": "fox-3", "gina@hq.example/h": "fox"} {
+				check.Equal(t, who+" is called", m.nick[who], jid)
+			}
+			check.Equal(t, "frank is told his nick", frank.heard("<presence from='"+room+"/fox-2'", "code='110'", "code='210'") > 0, true)
+			check.Equal(t, "dora sees him so", dora.heard("<presence from='"+room+"/fox-2'") > 0, true)
+			// Faults.
+			w.kill(2)
+			w.kill(1)
+			w.Run(wait)
+			all("after kills of gateways", "anna")
+			all("after kills of gateways", "bert")
+			hq.stop()
+			m.restart()
+			anna.say("o", "said while the server is away.")
+			w.Run(10 * time.Second)
+			m.enter("bert@hq.example/h", "bert")
+			hq.connect()
+			w.Run(2 * wait)
+			check.Equal(t, "bert hears what waited", m.heard("bert@hq.example/h", "said while the server is away.", room+"/anna"), 1)
+			all("after a restart of the server", "dora")
+			all("after a restart of the server", "bert")
+			// Who is put out is told so, and who leaves is seen no more.
+			m.leave("anna@ship2.example/aldis", "<status code='307'/>")
+			w.Run(wait)
+			check.Equal(t, "anna is put out", anna.heard("type='unavailable'", room+"/anna", "code='307'", "code='110'"), 1)
+			check.Equal(t, "dora sees her go", dora.heard("type='unavailable'", room+"/anna") > 0, true)
+			anna.say("x", "still here?")
+			check.Equal(t, "she may say nothing", anna.heard("type='error'", "id='x'", "<not-acceptable "), 1)
+			carl.s.say("conference.hq.example", "<presence type='unavailable' from='%s' to='%s/carl'/>", carl.jid, room)
+			w.Run(wait)
+			check.Equal(t, "carl has left the room", m.jids["carl"], "")
+			check.Equal(t, "bert sees him go", m.heard("bert@hq.example/h", "type='unavailable'", room+"/carl"), 1)
+			for id := range w.servers {
+				for reason, n := range w.adapters[id].Counts() {
+					if strings.HasPrefix(reason, "refused") && reason != "refused join" && reason != "refused not_in_room" || reason == "far_unreadable" {
+						t.Errorf("node %d: %s %d", id, reason, n)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Three sites, one of them without a link for an hour: ten nicks are taken at each of them meanwhile, and all say something. At the
+// end all have the same lines, each once, and call everybody the same.
+func TestRoomApart(t *testing.T) {
+	for seed := uint64(1); seed <= 3; seed++ {
+		w := newWorld(t, 3, "iridium-dialup", seed)
+		m := w.servers[1].room()
+		w.Run(time.Minute)
+		watch := []far{{w.servers[2], "watch@ship2.example/w", "watch2"}, {w.servers[3], "watch@ship3.example/w", "watch3"}}
+		watch[0].enter()
+		watch[1].enter()
+		m.enter("watch@hq.example/w", "watch1")
+		w.Run(2 * time.Minute)
+		w.Outage(w.Nodes[2], time.Hour)
+		for i := range 10 {
+			nick := fmt.Sprint("nick", i)
+			m.enter(fmt.Sprintf("user%d@hq.example/h", i), nick)
+			for id := uint16(2); id <= 3; id++ {
+				c := far{w.servers[id], fmt.Sprintf("user%d@ship%d.example/x", i, id), nick}
+				c.enter()
+				c.say(fmt.Sprint("l", i), fmt.Sprintf("ship%d says %d.", id, i))
+			}
+			m.say(fmt.Sprintf("user%d@hq.example/h", i), fmt.Sprint("h", i), fmt.Sprintf("<body>hq says %d.</body>", i))
+			w.Run(4 * time.Minute)
+		}
+		w.Run(time.Hour)
+		for i := range 10 {
+			for who, at := range map[string]string{"hq": "", "ship2": "-2", "ship3": "-3"} {
+				nick, text := fmt.Sprintf("nick%d%s", i, at), fmt.Sprintf("%s says %d.", who, i)
+				for _, c := range watch {
+					check.Equal(t, fmt.Sprint("seed ", seed, ": ", c.nick, " hears ", text), c.heard("<body>"+text), 1)
+					check.True(t, c.nick+" sees", c.heard("<presence from='"+room+"/"+nick+"'") > 0, nick)
+				}
+				check.Equal(t, fmt.Sprint("seed ", seed, ": the home hears ", text), m.heard("watch@hq.example/w", "<body>"+text), 1)
+				if m.jids[nick] == "" {
+					t.Errorf("seed %d: nobody at home is called %s", seed, nick)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,85 @@
+// Package rule holds what the operator decides about XMPP: what crosses to which site, and what goes first. The first rule
+// that matches decides. The package is pure.
+package rule
+
+import (
+	"fmt"
+	"time"
+
+	"aldis/internal/rules/filter"
+	"aldis/internal/site"
+)
+
+// Kinds of what wants to cross, as the configuration writes them.
+const (
+	Message      = "message" // from one user to another
+	Room         = "room"    // a line in a room
+	Presence     = "presence"
+	Subscription = "subscription" // what one user says to another of presence
+)
+
+// Kinds are all of them.
+var Kinds = []string{Message, Room, Presence, Subscription}
+
+// Rule is one of the operator's. Conditions that are empty fit everything; texts are patterns, in which * stands for anything.
+type Rule struct {
+	Label string
+	Line  int // of the configuration
+
+	Kind        string
+	From        string // bare JID; of a line in a room of this site the nick
+	To          string // bare JID of the receiver, or of the room
+	Mark        string // what a security label displays (XEP-0258)
+	Site        uint16 // that it goes to; 0: any
+	Least, Most int    // octets as they go to custody; 0: any
+
+	Local      bool             // it stays on this LAN
+	Precedence *site.Precedence // nil: routine
+	Expires    time.Duration    // how long it may wait for the link; 0: as long as xmpp.life says
+}
+
+// String names the rule for operators.
+func (r *Rule) String() string {
+	if r.Label != "" {
+		return fmt.Sprintf("%q (line %d)", r.Label, r.Line)
+	}
+	return fmt.Sprintf("line %d", r.Line)
+}
+
+// Subject is what wants to cross, as rules see it.
+type Subject struct {
+	Kind, From, To, Mark string
+	Site                 uint16
+	Octets               int
+}
+
+// Misses says which condition the subject does not meet, by its key in the configuration; "" when the rule fits.
+func (r *Rule) Misses(s *Subject) string {
+	switch {
+	case r.Kind != "" && r.Kind != s.Kind:
+		return "kind"
+	case r.From != "" && !filter.Match(r.From, s.From):
+		return "from"
+	case r.To != "" && !filter.Match(r.To, s.To):
+		return "to"
+	case r.Mark != "" && !filter.Match(r.Mark, s.Mark):
+		return "mark"
+	case r.Site != 0 && r.Site != s.Site:
+		return "site"
+	case s.Octets < r.Least:
+		return "octets_min"
+	case r.Most != 0 && s.Octets > r.Most:
+		return "octets_max"
+	}
+	return ""
+}
+
+// Judge is the first rule that fits; nil: none does.
+func Judge(rules []Rule, s *Subject) *Rule {
+	for i := range rules {
+		if rules[i].Misses(s) == "" {
+			return &rules[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package stanza
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Namespaces that every stream has.
+const (
+	Component = "jabber:component:accept"          // of the stanzas of a component
+	Streams   = "http://etherx.jabber.org/streams" // of the stream's own elements
+)
+
+// Attr is an attribute. Name is as it stands in the text, prefix included.
+type Attr struct{ Name, Value string }
+
+// Element is an element, or with Name "" a text. Whoever is given one never changes it.
+type Element struct {
+	Space string // its namespace, not the prefix
+	Name  string
+	Attrs []Attr // without declarations of namespaces
+	Kids  []Element
+	Text  string
+}
+
+// New is an element with attributes: names and values in turn. Attributes with an empty value are left out.
+func New(space, name string, attrs ...string) Element {
+	e := Element{Space: space, Name: name}
+	for i := 0; i+1 < len(attrs); i += 2 {
+		if attrs[i+1] != "" {
+			e.Attrs = append(e.Attrs, Attr{attrs[i], attrs[i+1]})
+		}
+	}
+	return e
+}
+
+// With is the element with these inside.
+func (e Element) With(kids ...Element) Element {
+	e.Kids = append(e.Kids[:len(e.Kids):len(e.Kids)], kids...)
+	return e
+}
+
+// Says is the element with this text inside.
+func (e Element) Says(text string) Element {
+	if text == "" {
+		return e
+	}
+	return e.With(Element{Text: text})
+}
+
+// Get is the value of an attribute; "": it has none.
+func (e *Element) Get(name string) string {
+	for _, a := range e.Attrs {
+		if a.Name == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// Kid is the first element inside with this namespace and name; nil: there is none.
+func (e *Element) Kid(space, name string) *Element {
+	for i := range e.Kids {
+		if k := &e.Kids[i]; k.Name == name && k.Space == space {
+			return k
+		}
+	}
+	return nil
+}
+
+// Inside is the text directly inside the element; "" for nil.
+func (e *Element) Inside() string {
+	if e == nil {
+		return ""
+	}
+	if len(e.Kids) == 1 {
+		return e.Kids[0].Text
+	}
+	var b strings.Builder
+	for _, k := range e.Kids {
+		b.WriteString(k.Text)
+	}
+	return b.String()
+}
+
+// Append appends the element as text. around is the default namespace where it will stand. Characters that XML has not are
+// left out.
+func (e *Element) Append(dst []byte, around string) []byte {
+	if e.Name == "" {
+		return appendText(dst, e.Text, false)
+	}
+	dst = append(append(dst, '<'), e.Name...)
+	if e.Space != around {
+		dst = appendAttr(dst, Attr{"xmlns", e.Space})
+	}
+	for _, a := range e.Attrs {
+		dst = appendAttr(dst, a)
+	}
+	if len(e.Kids) == 0 {
+		return append(dst, "/>"...)
+	}
+	dst = append(dst, '>')
+	for i := range e.Kids {
+		dst = e.Kids[i].Append(dst, e.Space)
+	}
+	return append(append(append(dst, "</"...), e.Name...), '>')
+}
+
+func appendAttr(dst []byte, a Attr) []byte {
+	dst = append(append(append(dst, ' '), a.Name...), "='"...)
+	return append(appendText(dst, a.Value, true), '\'')
+}
+
+func appendText(dst []byte, text string, attr bool) []byte {
+	for _, c := range text {
+		switch {
+		case c == '&':
+			dst = append(dst, "&amp;"...)
+		case c == '<':
+			dst = append(dst, "&lt;"...)
+		case c == '>':
+			dst = append(dst, "&gt;"...)
+		case c == '\'' && attr:
+			dst = append(dst, "&apos;"...)
+		case (c == '\n' || c == '\t') && attr, c == '\r':
+			dst = fmt.Appendf(dst, "&#%d;", c)
+		case allowed(c):
+			dst = utf8.AppendRune(dst, c)
+		}
+	}
+	return dst
+}
+
+// allowed says whether XML may hold a character.
+func allowed(c rune) bool {
+	return c >= ' ' && c < 0xFFFE || c == '\n' || c == '\t' || c == '\r' || c > 0xFFFF
+}
+
+// Printable says whether XML may hold a text.
+func Printable(text string) bool {
+	return strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, func(c rune) bool { return !allowed(c) })
+}

@@ -1,0 +1,262 @@
+package stanza
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// parser reads one stanza, whose tags a Splitter has counted.
+type parser struct {
+	b      []byte
+	at     int
+	nodes  int
+	spaces []Attr // declared where it is, the innermost last: prefix and namespace
+}
+
+// parse reads a whole stanza.
+func parse(b []byte, spaces []Attr) (Element, *Fault) {
+	if !utf8.Valid(b) {
+		return Element{}, fault(Letters, "a stanza that is not UTF-8")
+	}
+	p := &parser{b: b, at: 1, spaces: spaces[:len(spaces):len(spaces)]}
+	e, f := p.element(1)
+	if f == nil && p.at < len(p.b) {
+		f = fault(Syntax, "something behind a stanza")
+	}
+	return e, f
+}
+
+// element reads one whose < was read.
+func (p *parser) element(depth int) (Element, *Fault) {
+	declared := len(p.spaces)
+	e, f := p.start(p.spaces)
+	if f != nil || depth > MaxDepth {
+		if f == nil {
+			f = fault(TooDeep, "a stanza of more than %d levels", MaxDepth)
+		}
+		return e, f
+	}
+	if p.b[p.at-2] != '/' {
+		if f := p.inside(&e, depth); f != nil {
+			return e, f
+		}
+	}
+	p.spaces = p.spaces[:declared]
+	return e, nil
+}
+
+// start reads a tag up to its >. Declarations in it go to p.spaces, behind those that are given.
+func (p *parser) start(around []Attr) (e Element, f *Fault) {
+	p.spaces = around
+	begin := p.at
+	raw := p.name()
+	if raw == "" {
+		return e, fault(Syntax, "an element without a name")
+	}
+	if p.nodes++; p.nodes > MaxNodes {
+		return e, fault(TooDeep, "a stanza of more than %d nodes", MaxNodes)
+	}
+	for {
+		spaced := p.space()
+		if p.skip("/>") || p.skip(">") {
+			break
+		}
+		if !spaced {
+			return e, fault(Syntax, "<%.40s> is no tag", p.b[begin:])
+		}
+		a, err := p.attribute()
+		if err != nil {
+			return e, err
+		}
+		if p.nodes++; p.nodes > MaxNodes {
+			return e, fault(TooDeep, "a stanza of more than %d nodes", MaxNodes)
+		}
+		switch prefix, declares := strings.CutPrefix(a.Name, "xmlns"); {
+		case declares && prefix == "":
+			p.spaces = append(p.spaces, Attr{"", a.Value})
+		case declares && prefix[0] == ':':
+			p.spaces = append(p.spaces, Attr{prefix[1:], a.Value})
+		default:
+			for _, o := range e.Attrs {
+				if o.Name == a.Name {
+					return e, fault(Syntax, "the attribute %.40s twice", a.Name)
+				}
+			}
+			e.Attrs = append(e.Attrs, a)
+		}
+	}
+	prefix, name, split := strings.Cut(raw, ":")
+	if !split {
+		prefix, name = "", raw
+	}
+	e.Name = name
+	for i := len(p.spaces) - 1; i >= 0; i-- {
+		if p.spaces[i].Name == prefix {
+			e.Space = p.spaces[i].Value
+			return e, nil
+		}
+	}
+	if prefix != "" || name == "" {
+		return e, fault(Syntax, "the prefix of <%.40s> is not declared", raw)
+	}
+	return e, nil
+}
+
+func (p *parser) attribute() (a Attr, f *Fault) {
+	if a.Name = p.name(); a.Name == "" {
+		return a, fault(Syntax, "an attribute without a name")
+	}
+	p.space()
+	if !p.skip("=") {
+		return a, fault(Syntax, "the attribute %.40s without a value", a.Name)
+	}
+	p.space()
+	if p.at == len(p.b) || p.b[p.at] != '"' && p.b[p.at] != '\'' {
+		return a, fault(Syntax, "the attribute %.40s without quotes", a.Name)
+	}
+	end := bytes.IndexByte(p.b[p.at+1:], p.b[p.at])
+	if end < 0 {
+		return a, fault(Syntax, "the attribute %.40s without an end", a.Name)
+	}
+	raw := p.b[p.at+1 : p.at+1+end]
+	p.at += end + 2
+	if bytes.IndexByte(raw, '<') >= 0 {
+		return a, fault(Syntax, "the attribute %.40s with a <", a.Name)
+	}
+	a.Value, f = unescape(raw)
+	return a, f
+}
+
+// inside reads what an element holds, and its end tag.
+func (p *parser) inside(e *Element, depth int) *Fault {
+	begin := p.spaces
+	add := func(text string) *Fault {
+		if last := len(e.Kids) - 1; last >= 0 && e.Kids[last].Name == "" {
+			e.Kids[last].Text += text
+			return nil
+		}
+		if p.nodes++; p.nodes > MaxNodes {
+			return fault(TooDeep, "a stanza of more than %d nodes", MaxNodes)
+		}
+		if text != "" {
+			e.Kids = append(e.Kids, Element{Text: text})
+		}
+		return nil
+	}
+	for p.at < len(p.b) {
+		switch {
+		case p.skip("</"):
+			prefix, name, split := strings.Cut(p.name(), ":")
+			if !split {
+				name = prefix
+			}
+			p.space()
+			if name != e.Name || !p.skip(">") {
+				return fault(Syntax, "<%.40s> without its end", e.Name)
+			}
+			return nil
+		case p.skip("<![CDATA["):
+			end := bytes.Index(p.b[p.at:], []byte("]]>"))
+			if end < 0 {
+				return fault(Syntax, "CDATA without an end")
+			}
+			text := string(p.b[p.at : p.at+end])
+			p.at += end + 3
+			if !Printable(text) {
+				return fault(Letters, "a character that XML has not")
+			}
+			if f := add(text); f != nil {
+				return f
+			}
+		case p.skip("<"):
+			kid, f := p.element(depth + 1)
+			if f != nil {
+				return f
+			}
+			e.Kids = append(e.Kids, kid)
+			p.spaces = begin
+		default:
+			end := bytes.IndexByte(p.b[p.at:], '<')
+			if end < 0 {
+				return fault(Syntax, "<%.40s> without its end", e.Name)
+			}
+			text, f := unescape(p.b[p.at : p.at+end])
+			p.at += end
+			if f == nil {
+				f = add(text)
+			}
+			if f != nil {
+				return f
+			}
+		}
+	}
+	return fault(Syntax, "<%.40s> without its end", e.Name)
+}
+
+func (p *parser) space() bool {
+	begin := p.at
+	for p.at < len(p.b) && strings.IndexByte(" \t\r\n", p.b[p.at]) >= 0 {
+		p.at++
+	}
+	return p.at > begin
+}
+
+func (p *parser) skip(what string) bool {
+	if !bytes.HasPrefix(p.b[p.at:], []byte(what)) {
+		return false
+	}
+	p.at += len(what)
+	return true
+}
+
+func (p *parser) name() string {
+	begin := p.at
+	for p.at < len(p.b) && strings.IndexByte(" \t\r\n=/>'\"&<", p.b[p.at]) < 0 {
+		p.at++
+	}
+	return string(p.b[begin:p.at])
+}
+
+var entities = map[string]string{"lt": "<", "gt": ">", "amp": "&", "quot": `"`, "apos": "'"}
+
+func unescape(raw []byte) (string, *Fault) {
+	var out []byte
+	for {
+		i := bytes.IndexByte(raw, '&')
+		if i < 0 {
+			break
+		}
+		out = append(out, raw[:i]...)
+		raw = raw[i+1:]
+		end := bytes.IndexByte(raw[:min(len(raw), 12)], ';')
+		if end < 0 {
+			return "", fault(Syntax, "& without its ;")
+		}
+		name := string(raw[:end])
+		raw = raw[end+1:]
+		if text, ok := entities[name]; ok {
+			out = append(out, text...)
+			continue
+		}
+		code, ok := strings.CutPrefix(name, "#")
+		if !ok {
+			return "", fault(Doctype, "the entity &%s; that XML does not have", name)
+		}
+		base := 10
+		if hex, ok := strings.CutPrefix(code, "x"); ok {
+			code, base = hex, 16
+		}
+		r, err := strconv.ParseUint(code, base, 21)
+		if err != nil || !utf8.ValidRune(rune(r)) {
+			return "", fault(Letters, "the character &%s; that there is not", name)
+		}
+		out = utf8.AppendRune(out, rune(r))
+	}
+	text := string(append(out, raw...))
+	if !Printable(text) {
+		return "", fault(Letters, "a character that XML has not")
+	}
+	return text, nil
+}

@@ -1,0 +1,73 @@
+package xmpp
+
+import (
+	"maps"
+	"time"
+
+	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/site"
+)
+
+// refuse tells a client that a stanza of it was refused, counts it, and tells the operator: each reason once a minute.
+func (f *Adapter) refuse(now time.Time, c *component, e *stanza.Element, reason, condition, text string) {
+	f.trouble.Count("refused " + reason)
+	if kind := e.Get("type"); (e.Name == "message" || e.Name == "iq") && kind != "error" && kind != "result" {
+		c.write(refusal(e, condition, text))
+	}
+	if f.trouble.May(now, "refused "+reason) {
+		f.note("warn", "an XMPP stanza was refused", "reason", reason, "from", short(e.Get("from")), "to", short(e.Get("to")),
+			"refused_so_far", f.trouble.Of["refused "+reason])
+	}
+}
+
+// skipped takes in that a stanza broke a bound.
+func (f *Adapter) skipped(now time.Time, c *component, ev Skipped) {
+	f.refuse(now, c, &ev.Element, string(ev.Fault.Reason), "policy-violation", ev.Fault.Text)
+}
+
+// short is a text of a stranger for the log.
+func short(text string) string { return text[:min(len(text), 128)] }
+
+// farTrouble ends a message of a far site that could not be read: a gateway of another version, or one that lies.
+func (f *Adapter) farTrouble(now time.Time, m site.FarMessage, err error) {
+	f.trouble.Count("far_unreadable")
+	f.out.Undelivered = append(f.out.Undelivered, site.Undelivered{Token: m.Token, Why: site.Unfit})
+	if f.trouble.May(now, "far unreadable") {
+		f.note("warn", "an XMPP message of a far site could not be read", "site", m.Site, "error", err)
+	}
+}
+
+// Counts are what has happened since the start of the process.
+func (f *Adapter) Counts() map[string]int { return maps.Clone(f.trouble.Of) }
+
+// Metrics are the counts and what is there now.
+func (f *Adapter) Metrics() []site.Metric {
+	connected, waiting := 0, 0
+	for _, c := range f.components {
+		if c.conn != 0 {
+			connected++
+		}
+		waiting += len(c.waiting) + len(c.given)
+	}
+	return append([]site.Metric{
+		site.Gauge("xmpp_components", "Far domains for which the LAN's XMPP server is connected.", connected),
+		site.Gauge("xmpp_waiting", "Stanzas that the LAN's XMPP server has not confirmed.", waiting),
+	}, site.Counters("xmpp_stanzas_total", "XMPP stanzas by what happened to them.", "what", f.Counts())...)
+}
+
+// DescribeItem says what the rules of [[filter]] may go by.
+func (f *Adapter) DescribeItem(it site.Item) site.Subject {
+	return site.Subject{Type: "other", Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
+}
+
+// DescribeMessage says what the rules of [[filter]] and [[message]] may go by: local parts of the sender and of the receiver.
+func (f *Adapter) DescribeMessage(m *site.Message) site.Subject {
+	s := site.Subject{Type: "message", Owner: m.From, Topic: m.Topic}
+	if !m.Published {
+		s.Topic = m.To
+	}
+	for _, p := range m.Parts {
+		s.Octets += len(p.Data)
+	}
+	return s
+}

@@ -1,0 +1,148 @@
+package config
+
+import (
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/adapters/xmpp/rule"
+	"aldis/internal/edge/keyfile"
+	"aldis/internal/site"
+)
+
+// XMPP is the XMPP server of the LAN, and which domains far sites have; without a server the gateway has no such adapter.
+type XMPP struct {
+	Server     netip.AddrPort
+	SecretFile string
+	Secret     string
+	Domain     string        // of the users here
+	Rooms      string        // of the room service here; "": it has none
+	Life       time.Duration // of a message
+	Drawn      time.Duration // a link is down so long before far users are shown as extended away
+	Gone       time.Duration // and before they are shown as not there
+	Sites      []XMPPSite
+	Rules      []rule.Rule
+}
+
+// XMPPSite is a far site.
+type XMPPSite struct {
+	Line   int
+	Site   uint16
+	Domain string // of its users
+	Rooms  string // of its room service; "": it has none
+}
+
+// On says whether the gateway has this adapter.
+func (x XMPP) On() bool { return x.Server.IsValid() }
+
+func xmppPart(c *Config) part {
+	x := &c.XMPP
+	return part{name: "xmpp", title: "towards the XMPP server of the LAN", keys: []key{
+		{"server", address(&x.Server).required(), "where the LAN's server takes components (XEP-0114), such as `127.0.0.1:5347`"},
+		{"secret_file", path(&x.SecretFile).required(), "file of mode 0600; its first line is the secret that the server knows, 16 octets or more"},
+		{"the secret of xmpp.secret_file", derived(&x.Secret).secret(), ""},
+		{"domain", domain(&x.Domain).required(), "of the users of that server"},
+		{"rooms", domain(&x.Rooms), "of its room service (XEP-0045), such as `conference.ship.example`; without it far users cannot enter rooms of this site"},
+		{"life", duration(&x.Life, 24*time.Hour, time.Minute, 30*24*time.Hour), "how long a message may wait for the link; then its sender gets an error"},
+		{"away_after", duration(&x.Drawn, 5*time.Minute, 10*time.Second, 24*time.Hour), "a link that is down so long shows far users as `xa`"},
+		{"gone_after", duration(&x.Gone, time.Hour, 10*time.Second, 7*24*time.Hour), "and so long as unavailable"},
+	}, doc: "The gateway is a component of the server for the domain of each `[[xmpp.site]]` ([xmpp.md](xmpp.md))."}
+}
+
+func xmppSitePart(c *Config) part {
+	return part{name: "xmpp.site", title: "far sites with XMPP users", keys: xmppSiteKeys(&XMPPSite{}), rules: c.XMPP.Sites, most: 256}
+}
+
+func xmppSiteKeys(x *XMPPSite) []key {
+	return []key{
+		{"site", far(&x.Site).required(), "the peer"},
+		{"domain", domain(&x.Domain).required(), "of its users; at that site it is `xmpp.domain`"},
+		{"rooms", domain(&x.Rooms), "of its room service; at that site it is `xmpp.rooms`"},
+	}
+}
+
+func xmppRulePart(c *Config) part {
+	return part{name: "xmpp.rule", title: "what of XMPP crosses, and what goes first", keys: xmppRuleKeys(&rule.Rule{}), rules: c.XMPP.Rules, most: maxFilters,
+		doc: "The first match decides."}
+}
+
+func xmppRuleKeys(x *rule.Rule) []key {
+	var precedence []*site.Precedence
+	for _, p := range precedences() {
+		precedence = append(precedence, &p)
+	}
+	return []key{
+		{"label", printable(&x.Label), "a name for people"},
+		{"kind", choice(&x.Kind, "", rule.Kinds, rule.Kinds...), "`message` to a user, line in a `room`, `presence`, or `subscription`"},
+		{"from", text(&x.From), ""},
+		{"to", text(&x.To), "patterns with `*` of who says it and of the user or room that it is for, such as `*@conference.hq.example`"},
+		{"mark", text(&x.Mark), "pattern of what its security label displays (XEP-0258)"},
+		{"site", far(&x.Site), "the peer to which it goes"},
+		{"octets_min", whole(&x.Least, 0, 1, math.MaxInt32), ""},
+		{"octets_max", whole(&x.Most, 0, 1, math.MaxInt32), "its size before compression"},
+		{"action", choice(&x.Local, "allow", []string{"allow", "local"}, false, true),
+			"`allow`, or `local`: it stays on this LAN, and the sender of a message or subscription is told"},
+		{"precedence", choice(&x.Precedence, "", site.Precedences, precedence...), "of a message or line; default: routine"},
+		{"expires", duration(&x.Expires, 0, time.Second, 365*24*time.Hour).usually("`xmpp.life`"), "how long a message or line may wait for the link"},
+	}
+}
+
+// domain is a domain of XMPP addresses.
+func domain(to *string) slot {
+	return text(to).also(func(s section, key string) {
+		if *to == "" || len(*to) > 253 || *to != strings.ToLower(*to) || strings.ContainsAny(*to, "@/ \"'&<>") {
+			s.fail(key, "must be a domain in small letters, like \"ship.example\", is %q", *to)
+		}
+	})
+}
+
+// readXMPP reads [xmpp] and its sites.
+func (r *reader) readXMPP() {
+	x := &r.cfg.XMPP
+	defer func() {
+		for _, m := range r.cfg.TAK.Meets {
+			if _, domain, _ := strings.Cut(m.MUC, "@"); m.MUC != "" && (domain == "" || domain != x.Rooms && !slices.ContainsFunc(x.Sites, func(s XMPPSite) bool { return s.Rooms == domain })) {
+				r.fail(m.Line, "meet.muc", "must be a room of xmpp.rooms, or of rooms of an [[xmpp.site]], is %q", m.MUC)
+			}
+		}
+	}()
+	if r.tree.tables["xmpp"] == nil {
+		for _, name := range []string{"xmpp.site", "xmpp.rule"} {
+			if list := r.tree.arrays[name]; len(list) > 0 {
+				r.fail(list[0].line, name, "is of no use without [xmpp]")
+			}
+		}
+		return
+	}
+	s := r.fill("xmpp")
+	if x.SecretFile != "" {
+		var err error
+		if x.Secret, err = keyfile.LoadToken(x.SecretFile); err != nil {
+			s.fail("secret_file", "%v", err)
+		}
+	}
+	if x.Gone < x.Drawn {
+		s.fail("gone_after", "is less than away_after")
+	}
+	used := map[string]bool{x.Domain: true, x.Rooms: true}
+	x.Sites = readRules(r, "xmpp.site", xmppSiteKeys, func(s section, site *XMPPSite) {
+		for _, other := range x.Sites {
+			if site.Site == other.Site {
+				s.fail("site", "has a section already")
+			}
+		}
+		for key, domain := range map[string]string{"domain": site.Domain, "rooms": site.Rooms} {
+			if domain != "" && used[domain] {
+				s.fail(key, "%s is used already: a domain is of one service of one site", domain)
+			}
+			used[domain] = true
+		}
+		x.Sites = append(x.Sites, *site)
+	})
+	x.Rules = readRules(r, "xmpp.rule", xmppRuleKeys, nil)
+	if len(x.Sites) == 0 {
+		s.fail("server", "is of no use without [[xmpp.site]]")
+	}
+}

@@ -1,0 +1,308 @@
+// Package xmpplan is the edge towards the XMPP server of the LAN: one connection for each domain of a far site, as a component
+// (XEP-0114). It dials the server as long as the gateway runs, cuts what arrives into stanzas for package internal/adapters/xmpp,
+// and writes what that package orders.
+//
+// Limits: the bounds of a stanza (package stanza), seconds of an unfinished one, octets that wait for a server that does not
+// read. A server that exceeds a limit is called again.
+//
+// Any goroutine may call the methods; none waits for the server.
+package xmpplan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aldis/internal/adapters/xmpp"
+	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/site"
+)
+
+// Config is where the server is. Zero values mean the defaults.
+type Config struct {
+	Server    netip.AddrPort
+	Secret    string
+	Domains   []string
+	MaxQueue  int           // octets that wait for the server; default 16 MiB
+	ReadStall time.Duration // longest time for a stanza that has begun; default 60 s
+}
+
+// A server that does not answer is called again after firstAgain, then after twice as long each time: a server that restarts
+// bounces what is for us until we are there.
+const (
+	firstAgain = 250 * time.Millisecond
+	lastAgain  = 10 * time.Second
+	writeStall = 30 * time.Second
+	logAgain   = time.Minute
+)
+
+// LAN holds the connections.
+type LAN struct {
+	cfg     Config
+	post    func(site.Event)
+	log     *slog.Logger
+	nextID  atomic.Uint64
+	octets  *prometheus.CounterVec
+	refused *prometheus.CounterVec
+	wait    sync.WaitGroup
+	life    context.Context
+	end     context.CancelFunc
+
+	mu     sync.Mutex
+	conns  map[site.ConnID]*conn
+	logged map[string]time.Time
+}
+
+// conn is one connection that the server has taken.
+type conn struct {
+	net  net.Conn
+	wake chan struct{}
+
+	mu      sync.Mutex
+	waiting []byte
+	closed  bool
+}
+
+// New makes the room. Events go to post, in order for each connection: Opened, Heard and Skipped..., Closed.
+func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
+	if cfg.MaxQueue == 0 {
+		cfg.MaxQueue = 16 << 20
+	}
+	if cfg.ReadStall == 0 {
+		cfg.ReadStall = time.Minute
+	}
+	l := &LAN{cfg: cfg, post: post, log: log, conns: map[site.ConnID]*conn{}, logged: map[string]time.Time{},
+		octets:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_octets_total", Help: "Octets of streams with the LAN's XMPP server."}, []string{"direction"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_failed_total", Help: "Ended or failed connections to the LAN's XMPP server."}, []string{"reason"})}
+	l.life, l.end = context.WithCancel(noCancel)
+	if reg != nil {
+		reg.MustRegister(l.octets, l.refused)
+	}
+	return l
+}
+
+var noCancel = context.Background()
+
+// Start keeps a connection for each domain until Shutdown.
+func (l *LAN) Start() {
+	for _, domain := range l.cfg.Domains {
+		l.wait.Add(1)
+		go func() {
+			defer l.wait.Done()
+			for again := firstAgain; ; again = min(2*again, lastAgain) {
+				taken, err := l.serve(domain)
+				if taken {
+					again = firstAgain
+				}
+				if l.life.Err() == nil {
+					l.failed(domain, err)
+				}
+				select {
+				case <-l.life.Done():
+					return
+				case <-time.After(again):
+				}
+			}
+		}()
+	}
+}
+
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
+
+// serve is one connection from its beginning to its end; taken says that the server took the component.
+func (l *LAN) serve(domain string) (taken bool, err error) {
+	d := net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: keepAlive}
+	c, err := d.DialContext(l.life, "tcp", l.cfg.Server.String())
+	if err != nil {
+		return false, err
+	}
+	defer c.Close()
+	stop := context.AfterFunc(l.life, func() { c.Close() })
+	defer stop()
+	n := &conn{net: c, wake: make(chan struct{}, 1)}
+	id := site.ConnID(l.nextID.Add(1))
+	hand := stanza.Handshake{Domain: domain, Secret: l.cfg.Secret}
+	if err := n.write(hand.Hello()); err != nil {
+		return false, err
+	}
+	written := make(chan struct{})
+	close(written)
+	defer func() {
+		if !taken {
+			return
+		}
+		n.mu.Lock()
+		n.closed = true
+		n.mu.Unlock()
+		n.nudge()
+		c.Close()
+		<-written
+		l.mu.Lock()
+		delete(l.conns, id)
+		l.mu.Unlock()
+		l.post(xmpp.Closed{Conn: id})
+	}()
+	open := func() {
+		if taken || !hand.Ready() {
+			return
+		}
+		taken, written = true, make(chan struct{})
+		l.mu.Lock()
+		l.conns[id] = n
+		l.mu.Unlock()
+		l.post(xmpp.Opened{Conn: id, Domain: domain})
+		go func() {
+			defer close(written)
+			n.loop(l)
+		}()
+	}
+	buf := make([]byte, 32<<10)
+	began := time.Now() // of what is not all there; zero: nothing is
+	for {
+		deadline := time.Time{}
+		if !began.IsZero() {
+			deadline = began.Add(l.cfg.ReadStall)
+		}
+		c.SetReadDeadline(deadline)
+		size, err := c.Read(buf)
+		l.octets.WithLabelValues("in").Add(float64(size))
+		whole := false
+		reply, fault := hand.Feed(buf[:size], func(e *stanza.Element, f *stanza.Fault) {
+			whole = true
+			open()
+			l.hear(id, e, f)
+		})
+		if len(reply) > 0 {
+			if err := n.write(reply); err != nil {
+				return taken, err
+			}
+		}
+		if !taken && hand.Ready() {
+			whole = true
+			open()
+		}
+		switch {
+		case fault != nil:
+			return taken, fault
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return taken, fmt.Errorf("the server owes the rest for %v: %w", l.cfg.ReadStall, err)
+		case err != nil:
+			return taken, err
+		case !hand.Open():
+			began = time.Time{}
+		case whole || began.IsZero():
+			began = time.Now()
+		}
+	}
+}
+
+// hear hands a stanza to the adapter.
+func (l *LAN) hear(id site.ConnID, e *stanza.Element, f *stanza.Fault) {
+	switch {
+	case f == nil:
+		l.post(xmpp.Heard{Conn: id, Element: *e})
+	case e == nil:
+		l.post(xmpp.Skipped{Conn: id, Fault: f})
+	default:
+		l.post(xmpp.Skipped{Conn: id, Element: *e, Fault: f})
+	}
+}
+
+// failed counts and logs the end of a connection.
+func (l *LAN) failed(domain string, err error) {
+	reason := "ended"
+	switch fault := (*stanza.Fault)(nil); {
+	case errors.Is(err, stanza.ErrRefused):
+		reason = "refused"
+	case errors.As(err, &fault):
+		reason = string(fault.Reason)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		reason = "stalled"
+	case errors.Is(err, stanza.ErrEnded):
+	default:
+		reason = "network"
+	}
+	l.refused.WithLabelValues(reason).Inc()
+	l.mu.Lock()
+	quiet := time.Since(l.logged[domain+reason]) < logAgain
+	if !quiet {
+		l.logged[domain+reason] = time.Now()
+	}
+	l.mu.Unlock()
+	if !quiet {
+		l.log.Warn("xmpp: no connection to the server", "domain", domain, "server", l.cfg.Server, "reason", reason, "error", err)
+	}
+}
+
+// Do carries out an order of the adapter; what is no order of that adapter's is a mistake of the program.
+func (l *LAN) Do(o site.Order) {
+	s, ok := o.(xmpp.Send)
+	if !ok {
+		panic(fmt.Sprintf("xmpplan: order %T", o))
+	}
+	l.mu.Lock()
+	n := l.conns[s.Conn]
+	l.mu.Unlock()
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	full := len(n.waiting)+len(s.XML) > l.cfg.MaxQueue
+	if !full {
+		n.waiting = append(n.waiting, s.XML...)
+	}
+	n.mu.Unlock()
+	if full { // what is lost by this is written again on the next connection
+		n.net.Close()
+		return
+	}
+	n.nudge()
+}
+
+// Shutdown closes the connections and waits until every Closed was posted.
+func (l *LAN) Shutdown() {
+	l.end()
+	l.wait.Wait()
+}
+
+func (n *conn) nudge() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (n *conn) write(b []byte) error {
+	n.net.SetWriteDeadline(time.Now().Add(writeStall))
+	_, err := n.net.Write(b)
+	return err
+}
+
+// loop writes what waits until the connection ends.
+func (n *conn) loop(l *LAN) {
+	defer n.net.Close()
+	for range n.wake {
+		n.mu.Lock()
+		b, closed := n.waiting, n.closed
+		n.waiting = nil
+		n.mu.Unlock()
+		if len(b) > 0 && !closed {
+			if n.write(b) != nil {
+				return
+			}
+			l.octets.WithLabelValues("out").Add(float64(len(b)))
+		}
+		if closed {
+			return
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package group
+
+import (
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/pmul"
+)
+
+// Handover is the carrier as messages change their bearer: docs/decisions/bearers.md.
+type Handover struct{ C *Carrier }
+
+// Adopt gives the engine an entry of another bearer.
+func (h Handover) Adopt(now time.Time, e *mail.Entry) bool {
+	c := h.C
+	return len(submit(c, now, []*mail.Peer{e.Peer}, e.Message, nil)) == 0
+}
+
+// Room is what one turn on the channel takes, without what has not begun.
+func (h Handover) Room() int {
+	c := h.C
+	room := int(c.Profile.MaxHold.Seconds() * float64(c.rateBps()) / 8)
+	if room == 0 {
+		room = c.Profile.Window * c.Profile.Filled()
+	}
+	for id, m := range c.out {
+		if c.sender.Waits(id) {
+			room -= len(m.Full)
+		}
+	}
+	return room
+}
+
+// Rest is nothing: parts of messages are the engine's.
+func (h Handover) Rest(*mail.Entry) ([]envelope.Moved, *envelope.Rest) { return nil, nil }
+
+// Elsewhere ends a message that the peer has. It goes on for others, and goes empty where it was for nobody else and nothing of it has
+// gone: receivers wait for its place.
+func (h Handover) Elsewhere(now time.Time, e *mail.Entry) {
+	c := h.C
+	id, m := pmul.MessageID(e.At.Number), e.Message
+	c.history.Ended(e.At.Number, m.Content.Payload)
+	c.Store.Drop(e)
+	if slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return m.On(p) != nil }) {
+		return
+	}
+	if c.sender.Waits(id) {
+		c.ref++
+		c.step(now, pmul.Replace{Ref: c.ref, Message: id, Payload: mail.Nothing(), Expires: now.Add(lifetime)}, nil)
+	}
+	c.settle(now, id, m)
+}
+
+// Used says that nothing of another bearer has a number here.
+func (h Handover) Used(*mail.Peer, mail.TransmissionID) bool { return false }
+
+// Whole is nothing.
+func (h Handover) Whole(*mail.Peer, mail.TransmissionID, *envelope.Rest) []byte { return nil }
+
+// Beside is nothing: what has come is the engine's to tell.
+func (h Handover) Beside(*mail.Peer) []frame.Beside { return nil }
+
+// Acked takes nothing.
+func (h Handover) Acked(time.Time, *mail.Peer, frame.Beside) {}

@@ -1,0 +1,369 @@
+package gateway
+
+import (
+	"cmp"
+	"errors"
+	"iter"
+	"math"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/compact"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+)
+
+// Which bearer a message takes, and what becomes of it when that fails: docs/decisions/bearers.md.
+
+// ways chooses among the bearers of a gateway.
+type ways struct{ g *Gateway }
+
+// named is what the log calls a leg: its peer, and the bearer where that has a name.
+func (l *leg) named() []any {
+	if l.Bearer.Name == "" {
+		return []any{"peer", l.Name}
+	}
+	return []any{"peer", l.Name, "bearer", l.Bearer.Name}
+}
+
+// legOf is the leg that a carrier's peer is.
+func (w ways) legOf(m *mail.Peer) *leg {
+	p := w.g.known(m.ID)
+	for _, l := range p.legs {
+		if l != nil && l.Peer == m {
+			return l
+		}
+	}
+	return p.leg
+}
+
+// legs are all legs of all peers.
+func (w ways) legs() iter.Seq[*leg] {
+	return func(yield func(*leg) bool) {
+		for _, p := range w.g.peers {
+			for _, l := range p.legs {
+				if l != nil && !yield(l) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// at is the leg on a bearer, by its mark; nil: there is none.
+func (p *peer) at(mark uint8) *leg {
+	i := slices.IndexFunc(p.legs, func(l *leg) bool { return l != nil && l.Bearer.Mark == mark })
+	if i < 0 {
+		return nil
+	}
+	return p.legs[i]
+}
+
+// goes says whether messages may take a leg now: it is not known to be down, and nobody is silent there.
+func (w ways) goes(l *leg) bool {
+	return l != nil && l.Reachable() && !l.Link.Dead() && !l.Link.Listening() && !l.bearer.silence.quiet()
+}
+
+// dear orders bearers by what a message costs there; of the same price the faster goes first.
+func dear(a, b *bearer) int {
+	took := func(b *bearer) time.Duration { return b.Profile.RoundTripMax(b.Profile.DatagramOctets) }
+	return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(took(a), took(b)), cmp.Compare(a.index, b.index))
+}
+
+// best is the leg that a message to a peer should take now, nil: any message: of those that it may take the cheapest that is up. Where
+// none is, it waits for the cheapest.
+func (w ways) best(p *peer, m *mail.Message) *leg {
+	var best *leg
+	for _, l := range p.legs {
+		switch {
+		case l == nil, m != nil && !m.Takes(l.Bearer.Name):
+		case best == nil, w.goes(l) && !w.goes(best):
+			best = l
+		case w.goes(l) == w.goes(best) && dear(l.bearer, best.bearer) < 0:
+			best = l
+		}
+	}
+	if best == nil { // no bearer of the rule reaches the peer
+		return w.best(p, nil)
+	}
+	return best
+}
+
+// way is the leg that a new message to a peer takes or waits on. behind: it does not go from there yet.
+func (w ways) way(now time.Time, p *peer, content *envelope.Message) (l *leg, behind bool) {
+	if len(p.legs) == 1 {
+		return p.leg, false
+	}
+	m := mail.Message{Content: *content}
+	l = w.best(p, &m)
+	behind = w.behind(p, l, m.Line(), math.MaxUint64)
+	if park := p.park(); l.together() && park != nil && (behind || !w.takes(now, l) || park.Box.Waiting(frame.Direct, frame.Bulk) > 0) {
+		return park, true
+	}
+	return l, behind
+}
+
+// behind says that a message of a line must not go on a leg yet: one that stands before it is on another.
+func (w ways) behind(p *peer, l *leg, line string, place uint64) bool {
+	return slices.ContainsFunc(p.legs, func(other *leg) bool { return other != nil && other != l && other.Box.Holds(line, place) })
+}
+
+// together says that a leg's carrier gives messages their numbers at once, so that none waits there.
+func (l *leg) together() bool { return l.bearer.Carrier().Orders().Together() }
+
+// park is the leg where messages wait that a carrier like that will get; nil: all are like that.
+func (p *peer) park() *leg {
+	i := slices.IndexFunc(p.legs, func(l *leg) bool { return l != nil && !l.together() })
+	if i < 0 {
+		return nil
+	}
+	return p.legs[i]
+}
+
+// takes says whether a carrier that gives numbers at once is given messages now: it has little to send, and the peer has met this node
+// there, for else it takes nothing. Who was not met is greeted.
+func (w ways) takes(now time.Time, l *leg) bool {
+	if !w.goes(l) {
+		return false
+	}
+	if !l.met() {
+		l.Handshake.Owe(now)
+		return false
+	}
+	return l.bearer.Handovers[0].Room() > 0
+}
+
+// met says that this node and the peer know each other's starts on a leg.
+func (l *leg) met() bool { return l.Handshake.KnowsUs && !l.Handshake.Owed }
+
+// accept gives a message for some peers to the carriers that should take it. It returns those for whom it was refused.
+func (w ways) accept(now time.Time, to []*peer, content envelope.Message, kind mail.Kind) (refused []*peer) {
+	type choice struct {
+		*leg
+		behind bool
+	}
+	var chosen []choice
+	for _, p := range to {
+		l, behind := w.way(now, p, &content)
+		p.behind = p.behind || behind
+		chosen = append(chosen, choice{l, behind})
+	}
+	for _, b := range w.g.bearers {
+		var list, wait []*mail.Peer
+		for _, l := range chosen {
+			if l.bearer != b {
+				continue
+			}
+			list = append(list, l.Peer)
+			if l.behind {
+				wait = append(wait, l.Peer)
+			}
+		}
+		if len(list) == 0 {
+			continue
+		}
+		for _, m := range b.Carrier().Accept(now, list, content, kind) {
+			refused = append(refused, w.g.byID[m.ID])
+		}
+		for _, m := range wait {
+			if newest := w.g.mail.Newest(); newest != nil && newest.On(m) != nil {
+				newest.On(m).Behind = true
+			}
+		}
+	}
+	w.g.orders.heed(now)
+	return refused
+}
+
+// asks says whether a question for the peer's state is on its way.
+func (p *peer) asks() bool {
+	return slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.Box.Asks() })
+}
+
+// beside is what has come from a peer on other bearers than one: that may be down by now.
+func (w ways) beside(peer uint16, but *bearer) (list []frame.Beside) {
+	for _, l := range w.g.byID[peer].legs {
+		if l != nil && l.bearer != but {
+			for _, c := range l.bearer.Handovers {
+				list = append(list, c.Beside(l.Peer)...)
+			}
+		}
+	}
+	return list
+}
+
+// tellsBy says whether a bearer tells a peer of this site's state: the one that its messages take, after what another has under way.
+func (w ways) tellsBy(peer uint16, b *bearer) bool {
+	p := w.g.byID[peer]
+	l := w.best(p, nil)
+	return l.bearer == b && !w.behind(p, l, "", math.MaxUint64)
+}
+
+// handOver moves what is held for a peer when its bearers have failed or are back, and lets go what waited for another bearer.
+func (w ways) handOver(now time.Time, p *peer) {
+	if len(p.legs) == 1 {
+		return
+	}
+	usable := uint64(0)
+	for i, l := range p.legs {
+		if w.goes(l) {
+			usable |= 1 << i
+			if l.met() {
+				usable |= 1 << (i + MostBearers)
+			}
+		}
+	}
+	if usable != p.usable {
+		p.usable, p.behind = usable, true
+		for _, l := range p.legs {
+			if l != nil && usable != 0 && !l.Box.Empty() {
+				w.moveFrom(now, p, l)
+			}
+		}
+	}
+	if p.behind {
+		w.feed(now, p)
+		p.behind = false
+		for _, l := range p.legs {
+			if l != nil && l.Box.Line(func(e *mail.Entry) bool { return l != w.best(p, e.Message) || w.behind(p, l, e.Line(), e.Place()) }) {
+				p.behind = true
+			}
+		}
+	}
+}
+
+// feed gives carriers that give numbers at once what has waited elsewhere, as far as they have room.
+func (w ways) feed(now time.Time, p *peer) {
+	park := p.park()
+	if park == nil {
+		return
+	}
+	for _, to := range p.legs {
+		if to == nil || !to.together() {
+			continue
+		}
+		next := func() *mail.Entry {
+			return park.Box.Next(func(e *mail.Entry) bool { return w.best(p, e.Message) == to && !w.behind(p, to, e.Line(), e.Place()) })
+		}
+		for e := next(); e != nil && w.takes(now, to); e = next() {
+			w.g.mail.TakeOff(e, to.Peer)
+			if !w.seat(now, to, e) {
+				e.Peer = park.Peer
+				w.seat(now, park, e)
+				return
+			}
+		}
+	}
+}
+
+// moveFrom moves what waits on a leg to a better one, and goes on there with what is under way on one that has failed.
+func (w ways) moveFrom(now time.Time, p *peer, from *leg) {
+	waiting, underWay := from.Box.Movable()
+	moved, again, to := 0, 0, from
+	for _, e := range underWay {
+		best := w.best(p, e.Message)
+		switch {
+		case w.goes(from), best == from, !w.goes(best), e.Queue == mail.Group:
+			continue // P_Mul goes on with it
+		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && w.goes(l) && e.On(l.Peer) != nil }):
+			continue // the other attempt goes on
+		case best.together() && !best.met():
+			best.Handshake.Owe(now)
+			continue
+		}
+		marks, rest := from.bearer.Handover(e.At.Queue).Rest(e)
+		if next := w.g.mail.Again(e, best.Peer, marks, rest); !w.seat(now, best, next) {
+			w.g.mail.Undo(next)
+			continue
+		}
+		again, to = again+1, best
+	}
+	for _, e := range waiting {
+		best := w.best(p, e.Message)
+		switch {
+		case best == from, best.together(): // it is fed
+		case e.On(best.Peer) != nil: // the attempt there goes on
+			w.g.mail.Drop(e)
+		default:
+			w.g.mail.TakeOff(e, best.Peer)
+			w.seat(now, best, e)
+			moved, to = moved+1, best
+		}
+	}
+	if moved+again > 0 {
+		w.g.Note("info", "messages for a peer change their bearer", "peer", p.Name, "from", bearerName(from), "to", bearerName(to), "waiting", moved, "under_way", again)
+	}
+}
+
+// bearerName is the name of a leg's bearer, for people.
+func bearerName(l *leg) string { return cmp.Or(l.Bearer.Name, l.bearer.Profile.Name) }
+
+func (w ways) seat(now time.Time, l *leg, e *mail.Entry) bool {
+	return l.bearer.Handovers[0].Adopt(now, e)
+}
+
+// elsewhere tells the carrier of an attempt that its message has arrived on another bearer.
+func (w ways) elsewhere(e *mail.Entry) {
+	w.legOf(e.Peer).bearer.Handover(e.At.Queue).Elsewhere(w.g.now, e)
+}
+
+// moved takes a message that another bearer carried first. What is left of one that was read there is nothing.
+func (w ways) moved(p *peer, m envelope.Message) (envelope.Message, error) {
+	marks := m.Moved
+	if m.Rest != nil {
+		first := marks[0]
+		l, at := p.at(first.Bearer), mail.TransmissionID{Queue: frame.Queue(first.Queue), Number: first.Number}
+		var body []byte
+		if l != nil && l.Handshake.InStream == first.Stream && l.bearer.Has(at.Queue) {
+			body = l.bearer.Handover(at.Queue).Whole(l.Peer, at, m.Rest)
+		}
+		m = envelope.Message{}
+		if body != nil {
+			var err error
+			if m, err = l.Reader.Read(w.g.coders.of(l.Peer), at, body, math.MaxInt); err != nil {
+				return m, errors.Join(compact.ErrHistory, err)
+			}
+		} else if !w.arrivedBefore(p, marks[:1]) {
+			return m, compact.ErrHistory // its sender sends all of it
+		}
+	}
+	if w.arrivedBefore(p, marks) {
+		return envelope.Message{}, nil
+	}
+	return m, nil
+}
+
+// arrivedBefore counts what a message was sent as on other bearers as used; true: it was read there.
+func (w ways) arrivedBefore(p *peer, marks []envelope.Moved) (read bool) {
+	for _, m := range marks {
+		l := p.at(m.Bearer)
+		if l == nil || !l.bearer.Has(frame.Queue(m.Queue)) {
+			continue
+		}
+		if l.Handshake.Store == 0 && l.Handshake.InStream == 0 { // never heard there: what it sent may come yet
+			l.Handshake.InStream = m.Stream
+			l.Link.Record()
+		}
+		if l.Handshake.InStream != m.Stream {
+			continue
+		}
+		for n := range m.More + 1 {
+			at := mail.TransmissionID{Queue: frame.Queue(m.Queue), Number: m.Number + uint64(n)}
+			was := l.bearer.Handover(at.Queue).Used(l.Peer, at)
+			read = read || was && m.More == 0 // runs are of segments
+		}
+	}
+	return read
+}
+
+// siteAt is the peer at an address of a bearer; 0: none is known there.
+func (w ways) siteAt(bearer int, at netip.AddrPort) uint16 {
+	for _, p := range w.g.peers {
+		if l := p.legs[bearer]; l != nil && l.Addr == at {
+			return p.ID
+		}
+	}
+	return 0
+}
