@@ -192,3 +192,19 @@ func TestRestForAnswers(t *testing.T) {
 	f.heard(now.Add(-time.Minute), c, 2, TurnPDU{Source: 2, Number: 1, Next: 1, More: true}, now.Add(-time.Minute))
 	check.True(t, "another takes its turn", turn(c, f, time.Hour) >= c.slot(), 0)
 }
+
+// TestTurnIsOverForGood: the turn of a node behind which nobody takes one ends when it is over, however long another node talks from then
+// on without taking turns.
+func TestTurnIsOverForGood(t *testing.T) {
+	f, c := floorOf(t, 1)
+	now := time.Unix(1_800_000_000, 0)
+	own := now.Add(3 * c.fullAir()) // another talks before the radio lets it go
+	f.holdTurn(now, c, own, c.fullAir())
+	f.turnPDU(now, c, own, true, 0, loud)
+	end := now
+	for range 100 {
+		end = end.Add(c.fullAir())
+		f.spoke(c, 2, end, c.fullAir(), true)
+	}
+	check.True(t, "it may speak again", !f.mayAt(end, c).After(end), f.mayAt(end, c).Sub(end))
+}
