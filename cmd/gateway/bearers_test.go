@@ -2,14 +2,18 @@ package main
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/edgepeer"
+	"aldis/internal/lab/edgepeer/tcp"
 )
 
 // cable joins two UDP addresses on loopback, and can be cut. Each end knows a socket of the cable's as the other's address.
@@ -50,8 +54,8 @@ func (c *cable) of(i int, name, profile, more string) string {
 	return fmt.Sprintf("[[link]]\nname = %q\nprofile = %q\nlisten = %q\n%s[[link.peer]]\nid = %d\naddress = %q\n", name, profile, c.to[i], more, 2-i, c.ends[i].LocalAddr())
 }
 
-// Two real gateways with two bearers each: the cheaper one is cut and comes back while somebody talks. Each message arrives once,
-// in order.
+// Two real gateways with two bearers each: the cheaper one is cut and comes back while somebody talks, once while the gateway of the
+// talker is killed. Each message arrives once, in order.
 func TestRealGatewaysChangeTheirBearer(t *testing.T) {
 	t.Parallel()
 	sat, hf := newCable(t), newCable(t)
@@ -97,4 +101,20 @@ func TestRealGatewaysChangeTheirBearer(t *testing.T) {
 	b.until(t, "the cheaper bearer is used again", func() bool { return b.peer(t).Bearers[0].Used })
 	say(3)
 	a.until(t, fmt.Sprintf("all %d arrive, once and in order", len(said)), all)
+
+	sat.cut.Store(true)
+	say(3)
+	b.until(t, "the second bearer is used", func() bool { return b.peer(t).Bearers[1].Used })
+	say(3)
+	b.until(t, "they are in custody", func() bool { return int(b.peer(t).Accepted) == len(said) })
+	// The status counts what the loop has taken. A kill may only lose what the journal does not have yet.
+	b.until(t, "they are durable", func() bool { _, m := b.get("/metrics"); return strings.Contains(m, "\naldis_journal_held_bytes 0\n") })
+	check.Equal(t, "exit of the killed gateway", b.stop(t, syscall.SIGKILL), -1)
+	sat.cut.Store(false)
+	b = sites[1].start(t)
+	b.until(t, "the cheaper bearer is used after the restart", func() bool { return b.peer(t).Bearers[0].Used && b.peer(t).Bearers[0].Link == "up" })
+	k.sender = dialWith(t, tcp.Config{Address: b.lan, Edge: edgepeer.Config{ID: k.sender.ID(), Name: "ops", Rand: rand.New(rand.NewPCG(3, 1))}})
+	b.until(t, "the listener is known again", func() bool { return b.peer(t).FarItems > 0 })
+	say(3)
+	a.until(t, fmt.Sprintf("all %d arrive, once and in order, those before the kill too", len(said)), all)
 }

@@ -8,7 +8,7 @@ import (
 
 // PeerCounts are totals of a peer since the start.
 type PeerCounts struct {
-	Accepted   uint64 `json:"accepted"`   // messages of local peers taken into custody for this peer
+	Accepted   uint64 `json:"accepted"`   // messages of local peers taken into custody for this peer; a kill before their commit loses the newest
 	Refused    uint64 `json:"refused"`    // not taken: no room, or not encodable
 	Expired    uint64 `json:"expired"`    // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
 	Superseded uint64 `json:"superseded"` // of those accepted, replaced by a newer one before they were sent

@@ -1,0 +1,73 @@
+package gateway_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
+	"aldis/internal/lab/air"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/sim"
+)
+
+// The better bearer is cut, messages go on over the other, and one of the gateways dies after a commit, before or after what the commit
+// allowed is sent; then the better bearer is back. Each message arrives once, in order. The long form kills after every commit, the
+// short one after every seventh.
+func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
+	stride := 7
+	if seeds(7) == 7 {
+		stride = 1
+	}
+	for _, other := range []string{"iridium-directip", "iridium-certus-100", "hf-2400"} {
+		for victim := range 2 {
+			for i, back := range []time.Duration{0, 20 * time.Second} {
+				name := fmt.Sprintf("%s, node %d dies, the better bearer is back %v after it", other, victim+1, back)
+				commits := stride
+				for kill := 1 + i*stride/2; kill <= commits; kill += stride {
+					for _, sent := range []bool{true, false} {
+						commits = dieOnTheOther(t, fmt.Sprintf("%s: commit %d, sent %v", name, kill, sent), other, victim, kill, sent, back)
+					}
+				}
+				t.Logf("%s: %d commits", name, commits)
+				check.True(t, "commits on the other bearer", commits > 20, commits)
+			}
+		}
+	}
+}
+
+// dieOnTheOther returns how many commits the victim made while the better bearer was cut and after that, until all was there.
+func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool, back time.Duration) (commits int) {
+	var w *sim.World
+	const down = 3 * time.Second
+	counts := false
+	w = twoBearers(t, 2, "iridium-certus-100", 1, func(c *sim.Config) {
+		c.Second = &sim.Second{Name: "other", Profile: load(t, other), Wire: load(t, "wire"), Group: other == "hf-2400", Price: 2 * gateway.UsualPrice}
+		c.Committed = func(n *sim.Node, out api.Output) {
+			if !counts || len(out.Records) == 0 || n != w.Nodes[victim] {
+				return
+			}
+			if commits++; commits != kill {
+				return
+			}
+			w.Cut(1, w.Nodes[1], !sent)
+			w.At(0, func() {
+				w.Cut(1, w.Nodes[1], false)
+				w.Kill(n, down)
+				w.At(down+back, func() { w.Cut(0, w.Nodes[1], false) })
+			})
+		}
+	})
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	up := tracks(w, ship, []uint16{1}, 40, 200, time.Second)
+	w.At(5500*time.Millisecond, func() { w.Cut(0, ship, true); counts = true })
+	w.At(3*time.Minute, func() { w.Cut(0, ship, false); counts = false })
+	w.Run(20 * time.Minute)
+	judge := air.Once
+	if other == "hf-2400" {
+		judge = air.Each
+	}
+	onceEach(t, name, judge, w, hq.Site, 2, *up)
+	return commits
+}
