@@ -22,7 +22,7 @@ local onoff = { [0] = "no", [1] = "yes" }
 local kinds = { [0] = "P_Mul", "receipt", "hello", "probe", "answer", "data", "NORM", "silence" }
 local words = { [0] = "answer at once", "of a train", "send a train", "report", "answer", "events", "no answer" }
 local queues = { [0] = "direct", "bulk" }
-local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU", "Address_PDU and its Data_PDU", "parity shard", "turn", "Ack_PDU of complete messages", [10] = "Address_PDU to a set", [12] = "Address_PDU to a set and its Data_PDU", [15] = "a PDU as in ACP 142" }
+local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU", "Address_PDU and its Data_PDU", "parity shard", "turn", "Ack_PDU of complete messages", [9] = "which message the next is read after", [10] = "Address_PDU to a set", [12] = "Address_PDU to a set and its Data_PDU", [15] = "a PDU as in ACP 142" }
 local elided = { [0] = "a packet as it is", "DATA of one segment", "DATA", "FLUSH of one segment", "FLUSH", "NACK" }
 local forms = { [0] = "deflated", "Protocol Buffers", "brief" }
 local items = { "endpoint", "document", "listener", "question" }
@@ -149,6 +149,8 @@ field("uint8", "envelope.form", "Form", base.DEC, forms)
 field("uint8", "envelope.alike", "All alike", base.DEC, onoff, 0x40)
 field("uint64", "envelope.flow", "Flow")
 field("uint16", "talkers.ids", "A site that has sent messages")
+field("uint8", "beside.bearer", "Mark of another bearer", base.HEX)
+field("uint8", "beside.stream", "Stream of its receiver's numbers there")
 field("absolute_time", "silence.until", "Silent until (1970: until it speaks)", base.UTC)
 -- P_Mul.
 field("bytes", "pmul.body", "PDUs")
@@ -182,6 +184,7 @@ field("uint8", "pmul.flag.more", "Wants another turn", base.DEC, onoff, 0x80)
 field("uint8", "pmul.turn.number", "Number of the turn")
 field("uint64", "pmul.turn.next", "Who speaks next")
 field("uint64", "pmul.turn.left", "Left of the turn, 250 ms each")
+field("uint64", "pmul.after", "The next message is read after the one so many before it")
 field("uint64", "pmul.ack.of", "Source_ID of the messages")
 field("uint64", "pmul.ack.entries", "Entries")
 field("uint64", "pmul.ack.message", "Message_ID")
@@ -469,6 +472,7 @@ local function pdu(c, tree, pinfo)
 			names[#names + 1] = "pmul.flag.map"
 		end
 		if kind == 6 then names = { "pmul.type", "pmul.flag.more" } end
+		if kind == 9 then names = { "pmul.type" } end
 		if kind == 1 or kind == 7 then names = { "pmul.type", "pmul.flag.source", "pmul.flag.of" } end
 	end
 	c:flags(sub, table.unpack(names))
@@ -482,6 +486,8 @@ local function pdu(c, tree, pinfo)
 	if bit(flags, 0x10) then c:number(sub, "pmul.source") end
 	if kind == 1 or kind == 7 then
 		ack(c, sub, flags, kind == 7)
+	elseif kind == 9 then
+		c:number(sub, "pmul.after")
 	elseif kind == 6 then
 		c:add(sub, "pmul.turn.number", 1)
 		c:number(sub, "pmul.turn.next")
@@ -592,6 +598,7 @@ local function frame(c, tree, pinfo, said)
 	if kind == 4 and bit(head, 0x08) then name = "ack" end
 	if kind == 6 and bit(head, 0x02) then name = "segment" end
 	if kind == 7 and bit(head, 0x01) then name = "talkers" end
+	if kind == 7 and bit(head, 0x02) then name = "beside" end
 	said[#said + 1] = name
 	local sub = tree:add(aldis, c.tvb(from, c:left()), "Frame: " .. name)
 	sub:add(F["frame.kind"], c:peek())
@@ -654,6 +661,11 @@ local function frame(c, tree, pinfo, said)
 				id = id + 1
 			end
 		end
+	elseif name == "beside" then
+		c:take(1)
+		c:add(sub, "beside.bearer", 1)
+		c:add(sub, "beside.stream", 1)
+		frame(c, sub, pinfo, said)
 	elseif kind == 7 then
 		c:take(1)
 		c:time(sub, "silence.until")

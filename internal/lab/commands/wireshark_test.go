@@ -149,6 +149,7 @@ var everyFrame = []frame.Frame{
 	frame.LinkProbe{Body: []byte{2, 7, 3, 20, 9, 30, 0, 0}},
 	frame.Silence{Until: 1_800_000_000},
 	frame.Talkers{IDs: []uint16{2, 3, 300}},
+	frame.Beside{Bearer: 0xa9, Stream: 4, Ack: frame.Ack{Queue: frame.Bulk, Cumulative: 0x1235, Bitmap: []byte{0x03, 0x81}}},
 	frame.Data{Number: 4138, Prompt: true, Rides: true, Cumulative: 254, Free: true, After: 3, Body: []byte{0x80 | 0x3f, 0x80, 0x01, 1, 2}},
 	frame.Data{Number: 42, Short: true, Body: []byte{0}},
 	frame.Segment{Number: 4139, Prompt: true, Rides: true, Cumulative: 253, Object: 99, Total: 1001, Free: true, Body: []byte{0x31, 0x32}},
@@ -260,6 +261,8 @@ func flatten(t *testing.T, name string, v reflect.Value) (list []shown) {
 			for k := range x.Len() {
 				list = append(list, flatten(t, strings.ToLower(x.Type().Elem().Name()), x.Index(k))...)
 			}
+		case x.Kind() == reflect.Struct:
+			list = append(list, flatten(t, strings.ToLower(x.Type().Name()), x)...)
 		default:
 			t.Fatalf("%s: %v", field, x.Kind())
 		}
@@ -315,6 +318,8 @@ func TestDissectorOfCarriers(t *testing.T) {
 			"pmul.type=2 message=306 total=2 " + expires + " map=0x01 batch=1 plan.last=100 plan.follow=2 destinations=1"},
 		{packed(pmul.AddressPDU{Source: 2, Message: 307, Total: 2, Expiry: expiry, MAP: pmul.NotLast, Destinations: []pmul.Destination{{Node: 3, Sequence: 44}}}),
 			"pmul.type=2 message=307 total=2 " + expires + " map=0x40 batch=0 destinations=1"},
+		{packed(pmul.AddressPDU{Source: 2, Message: 308, Total: 2, After: 300, Expiry: expiry, Destinations: []pmul.Destination{{Node: 3, Sequence: 644}}}),
+			"pmul.type=9 after=300 type=2 message=308 total=2 " + expires + " destinations=1"},
 		{packed(pmul.DiscardPDU{Source: 2, Message: 301}), "pmul.type=3 message=301"},
 		{packed(pmul.AddressPDU{Source: 2, Message: 302, Total: 1, Expiry: expiry, Destinations: []pmul.Destination{{Node: 3, Sequence: 45}}},
 			pmul.DataPDU{Source: 2, Message: 302, Number: 1, Fragment: []byte{1}}, pmul.ParityPDU{Source: 2, Message: 300, Index: 2, Left: 5, Shard: []byte{0xee}}),
