@@ -8,9 +8,10 @@ import (
 )
 
 // nonces sees every datagram of some gateways, and proves that no key was used twice with one nonce. It needs no key for
-// that: each start of a gateway has keys of its own, made of its incarnation number and salt, and one counter for all that it seals
-// (package seal). So it is enough that no two starts of a node have the same number and salt, and that no two different
-// datagrams of one start have the same counter.
+// that: each start of a gateway has keys of its own, made of its incarnation number and salt. It has one counter for all that it seals,
+// or where nothing is sealed for all and each destination has a key of its own, one for each destination (package seal). So it is enough
+// that no two starts of a node have the same number and salt, and that no two different datagrams under one counter of a start have
+// the same number.
 type nonces struct {
 	mu     sync.Mutex
 	nodes  []starts
@@ -20,16 +21,22 @@ type nonces struct {
 
 // starts of one gateway.
 type starts struct {
-	n    int               // of the present start
-	own  string            // its incarnation number and salt, as soon as a datagram has said them
-	seen map[uint16]string // its datagrams, by the low half of the counter
-	all  map[string]int    // incarnation numbers and salts, and the starts that they are of
+	n    int                // of the present start
+	own  string             // its incarnation number and salt, as soon as a datagram has said them
+	seen map[counted]string // its datagrams
+	all  map[string]int     // incarnation numbers and salts, and the starts that they are of
+}
+
+// counted is where a counter stands: the destination, 0 for a counter of all, and the low half of the number.
+type counted struct {
+	to  int
+	low uint16
 }
 
 func newNonces(n int) *nonces {
 	c := &nonces{nodes: make([]starts, n)}
 	for i := range c.nodes {
-		c.nodes[i] = starts{seen: map[uint16]string{}, all: map[string]int{}}
+		c.nodes[i] = starts{seen: map[counted]string{}, all: map[string]int{}}
 	}
 	return c
 }
@@ -39,7 +46,7 @@ func (c *nonces) ended(node int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := &c.nodes[node]
-	s.n, s.own, s.seen = s.n+1, "", map[uint16]string{}
+	s.n, s.own, s.seen = s.n+1, "", map[counted]string{}
 }
 
 // The layout of package seal.
@@ -51,8 +58,11 @@ const (
 	mostOfAStart = 60_000
 )
 
-// see takes down a datagram.
-func (c *nonces) see(node int, data []byte) {
+// seeAll takes down a datagram of a node that seals for all.
+func (c *nonces) seeAll(node int, _ []int, data []byte) { c.see(node, []int{0}, data) }
+
+// see takes down a datagram to one node.
+func (c *nonces) see(node int, to []int, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.looked++
@@ -82,10 +92,11 @@ func (c *nonces) see(node int, data []byte) {
 		}
 		counter = uint16(whole)
 	}
-	if was, ok := s.seen[counter]; ok && was != string(data) {
+	at := counted{to[0], counter}
+	if was, ok := s.seen[at]; ok && was != string(data) {
 		fault("counter %d twice: %x and %x", counter, was[:min(len(was), 40)], data[:min(len(data), 40)])
 	}
-	if s.seen[counter] = string(data); len(s.seen) > mostOfAStart {
+	if s.seen[at] = string(data); len(s.seen) > mostOfAStart {
 		fault("%d datagrams: the start is too long to be judged", len(s.seen))
 	}
 }
@@ -104,38 +115,47 @@ func TestNonceChecker(t *testing.T) {
 	long := func(incarnation, counter byte, body string) []byte {
 		return append([]byte{0x31, 0, 0, 0, incarnation, 0, 1, 0, 0, 0, counter}, body...)
 	}
+	one, two := []int{1}, []int{2}
 	short := func(counter byte, body string) []byte { return append([]byte{0x21, 0, counter}, body...) }
 	for name, tt := range map[string]struct {
 		play   func(c *nonces)
 		faults int
 	}{
 		"all is well": {func(c *nonces) {
-			c.see(0, long(1, 1, "a"))
-			c.see(0, short(2, "b"))
-			c.see(0, short(2, "b"))
-			c.see(1, short(2, "c"))
+			c.see(0, one, long(1, 1, "a"))
+			c.see(0, one, short(2, "b"))
+			c.see(0, one, short(2, "b"))
+			c.see(1, one, short(2, "c"))
 			c.ended(0)
-			c.see(0, long(2, 1, "d"))
-			c.see(0, short(2, "e"))
+			c.see(0, one, long(2, 1, "d"))
+			c.see(0, one, short(2, "e"))
 		}, 0},
 		"a counter with other content": {func(c *nonces) {
-			c.see(0, short(2, "b"))
-			c.see(0, short(2, "x"))
+			c.see(0, one, short(2, "b"))
+			c.see(0, one, short(2, "x"))
+		}, 1},
+		"a counter of each destination": {func(c *nonces) {
+			c.see(0, one, short(2, "b"))
+			c.see(0, two, short(2, "x"))
+		}, 0},
+		"a counter of all": {func(c *nonces) {
+			c.seeAll(0, one, short(2, "b"))
+			c.seeAll(0, two, short(2, "x"))
 		}, 1},
 		"the same in both forms": {func(c *nonces) {
-			c.see(0, long(1, 2, "b"))
-			c.see(0, short(2, "b"))
+			c.see(0, one, long(1, 2, "b"))
+			c.see(0, one, short(2, "b"))
 		}, 1},
 		"a start with the number of another": {func(c *nonces) {
-			c.see(0, long(1, 1, "a"))
+			c.see(0, one, long(1, 1, "a"))
 			c.ended(0)
-			c.see(0, long(1, 2, "b"))
+			c.see(0, one, long(1, 2, "b"))
 		}, 1},
 		"two numbers in one start": {func(c *nonces) {
-			c.see(0, long(1, 1, "a"))
-			c.see(0, long(2, 2, "b"))
+			c.see(0, one, long(1, 1, "a"))
+			c.see(0, one, long(2, 2, "b"))
 		}, 1},
-		"too short": {func(c *nonces) { c.see(0, []byte{0x31, 1, 2, 3}) }, 1},
+		"too short": {func(c *nonces) { c.see(0, one, []byte{0x31, 1, 2, 3}) }, 1},
 	} {
 		c := newNonces(2)
 		if tt.play(c); len(c.faults) != tt.faults {

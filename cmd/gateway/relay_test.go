@@ -25,7 +25,7 @@ type relay struct {
 	legs   [][]*net.UDPConn // legs[i][j] is j's address as i knows it
 	groups []member         // what i sends to all
 	marker *net.UDPConn
-	see    func(from int, data []byte) // called before anything happens to a datagram
+	see    func(from int, to []int, data []byte) // called before anything happens to a datagram
 	done   sync.WaitGroup
 
 	mu     sync.Mutex
@@ -49,7 +49,7 @@ const (
 )
 
 // newRelay opens the relay's sockets for n gateways, with a group or without.
-func newRelay(t *testing.T, n int, group bool, seed uint64, see func(from int, data []byte)) *relay {
+func newRelay(t *testing.T, n int, group bool, seed uint64, see func(from int, to []int, data []byte)) *relay {
 	t.Helper()
 	r := &relay{see: see, rng: rand.New(rand.NewPCG(seed, 1)), away: make([]bool, n), marker: openUDP(t, "127.0.0.1:0")}
 	onSocket(t, r.marker, func(fd int) error {
@@ -169,7 +169,7 @@ func (r *relay) carry(c *net.UDPConn, i int, to []int) {
 			if from != r.links[i] {
 				continue
 			}
-			r.see(i, data)
+			r.see(i, to, data)
 			for _, j := range to {
 				r.forward(i, j, data)
 			}

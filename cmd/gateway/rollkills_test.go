@@ -137,7 +137,11 @@ func newFleet(t *testing.T, n int, group bool, seed uint64) *fleet {
 	t.Helper()
 	f := &fleet{nonces: newNonces(n), group: group, rng: rand.New(rand.NewPCG(seed, 2)), killed: map[string]int{},
 		authority: seal.NewSigningKey([32]byte{13, byte(seed)})}
-	f.relay = newRelay(t, n, group, seed, f.nonces.see)
+	see := f.nonces.see
+	if group {
+		see = f.nonces.seeAll
+	}
+	f.relay = newRelay(t, n, group, seed, see)
 	for i := range n {
 		s := newSite(t, i+1, "")
 		own := seal.NewSigningKey([32]byte{14, byte(i), byte(seed)})

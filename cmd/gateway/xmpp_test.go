@@ -219,7 +219,7 @@ func TestXMPPBetweenServers(t *testing.T) {
 
 func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []string, far ...string) *xmppServer) {
 	t.Parallel()
-	air := newRelay(t, 2, false, 7, func(int, []byte) {})
+	air := newRelay(t, 2, false, 7, func(int, []int, []byte) {})
 	shore := ashore(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example")
 	aboard := newProsody(t, "ship.example", []string{"anna"}, "hq.example", "conference.hq.example")
 	shore.start(t)
@@ -373,7 +373,7 @@ func TestXMPPConfiguration(t *testing.T) {
 // Two clients a side say a hundred lines each in a room and to each other; the link is out for half of them, both gateways are
 // killed with what waits. All lines come once, in the order of their sender, to everybody, and no client is disconnected.
 func TestXMPPRoomThroughOutage(t *testing.T) {
-	air := newRelay(t, 2, false, 9, func(int, []byte) {})
+	air := newRelay(t, 2, false, 9, func(int, []int, []byte) {})
 	shore := newProsody(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example")
 	aboard := newProsody(t, "ship.example", []string{"anna", "alma"}, "hq.example", "conference.hq.example")
 	shore.start(t)

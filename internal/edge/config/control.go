@@ -120,7 +120,9 @@ func Secrets(file string) (keys []string, dataDir string, err error) {
 		r.fill("link", "key_file", "node_key")
 		r.fill("http", "token_file")
 		r.fill("tak", "tls_keys", "server_keys")
-		r.fill("xmpp", "secret_file")
+		if r.tree.tables["xmpp"] != nil { // there it is required
+			r.fill("xmpp", "secret_file")
+		}
 		r.fill("node", "data_dir")
 	})
 	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile, c.XMPP.SecretFile} {
