@@ -51,12 +51,12 @@ type bearer struct {
 }
 
 // bearersOf lists the bearers of a configuration, the first first.
-func (cfg *Config) bearersOf() []BearerConfig {
-	first := BearerConfig{Name: cfg.Bearer, Profile: cfg.Profile, Shore: cfg.Shore, Keepalive: cfg.Keepalive, Group: cfg.Group, Price: cfg.Price, Peers: map[uint16]netip.AddrPort{}}
-	for _, p := range cfg.Peers {
+func (c *Config) bearersOf() []BearerConfig {
+	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, Peers: map[uint16]netip.AddrPort{}}
+	for _, p := range c.Peers {
 		first.Peers[p.ID] = p.Addr
 	}
-	return append([]BearerConfig{first}, cfg.More...)
+	return append([]BearerConfig{first}, c.More...)
 }
 
 // checkBearers says what is wrong with a list of bearers.
@@ -140,8 +140,8 @@ const onBearer = "@"
 const bucketFirst = "bearer"
 
 // restoreFirst takes the name that the first bearer had in the last run.
-func (cfg *Config) restoreFirst(name string) error {
-	if slices.ContainsFunc(cfg.More, func(b BearerConfig) bool { return b.Name == name }) {
+func (c *Config) restoreFirst(name string) error {
+	if slices.ContainsFunc(c.More, func(b BearerConfig) bool { return b.Name == name }) {
 		return fmt.Errorf("gateway: bearer %q was the first of the configuration until now: write it before the others again", name)
 	}
 	return nil

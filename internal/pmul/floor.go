@@ -184,7 +184,7 @@ func (f *floor) heard(now time.Time, c *Config, by NodeID, p TurnPDU, end time.T
 func (f *floor) spoke(c *Config, by NodeID, end time.Time, air time.Duration, again bool) {
 	switch {
 	case f.end.IsZero():
-	case f.holder == c.Self && f.over && f.next == 0: // nobody waits for the end of that turn, and who speaks now may go on for long
+	case f.holder == c.Self && f.over && f.next == 0 && end.After(f.until): // nobody waits for its end, and the other may talk for long
 	case by == f.holder:
 		f.end = due.Latest(f.end, end)
 	case f.end.After(end.Add(-air)) || f.next != 0 && by != f.next && end.Before(f.lapse(c)):

@@ -26,8 +26,8 @@ type Window struct {
 type Windows []Window
 
 // On is the windows of a bearer alone; "": of all bearers.
-func (w Windows) On(link string) (list Windows) {
-	for _, one := range w {
+func (ws Windows) On(link string) (list Windows) {
+	for _, one := range ws {
 		if one.Link == link {
 			list = append(list, one)
 		}
