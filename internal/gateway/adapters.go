@@ -219,7 +219,7 @@ func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Messa
 	if len(to) == 0 {
 		return
 	}
-	refused := g.ways.accept(now, to, envelope.Message{Payload: m}, mail.Payload)
+	refused := accept(g, now, to, envelope.Message{Payload: m}, mail.Payload)
 	for _, p := range to {
 		if slices.Contains(refused, p) {
 			refuse(p.ID, site.Refused)

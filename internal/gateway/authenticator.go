@@ -138,7 +138,7 @@ func (g *Gateway) part(now time.Time) {
 // tellRosters tells peers the rosters that they lack.
 func (g *Gateway) tellRosters(now time.Time) {
 	for _, b := range g.bearers {
-		to := func(m *mail.Peer) bool { return g.ways.best(g.byID[m.ID], nil).bearer == b }
+		to := func(m *mail.Peer) bool { return g.byID[m.ID].best(nil).bearer == b }
 		for _, t := range g.keys.Rosters.Tell(now, to) {
 			for i, m := range t.To {
 				t.To[i] = g.byID[m.ID].legs[b.index].Peer

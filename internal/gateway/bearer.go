@@ -113,12 +113,12 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 	many := len(g.cfg.More) > 0
 	var beside func(uint16) []frame.Beside
 	if many {
-		beside = func(peer uint16) []frame.Beside { return g.ways.beside(peer, b) }
+		beside = func(peer uint16) []frame.Beside { return besides(g, peer, b) }
 	}
 	made, err := carriage.New(carriage.Config{
 		Common: mail.Common{
 			Self: g.cfg.ID, Peers: reached, Services: b.road, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain,
-			Group: cfg.Group, Proofs: b.keys.ProofsMost(), Behind: b.keys.Rosters.MayLack, Tells: func(peer uint16) bool { return !many || g.ways.tellsBy(peer, b) },
+			Group: cfg.Group, Proofs: b.keys.ProofsMost(), Behind: b.keys.Rosters.MayLack, Tells: func(peer uint16) bool { return !many || tellsBy(g, peer, b) },
 		},
 		Profile: cfg.Profile, Incarnation: g.cfg.Incarnation.Number, Shore: cfg.Shore, Keepalive: cfg.Keepalive, Rand: g.cfg.Rand, Late: b.index > 0, Hasty: many,
 		Lacks: b.keys.Lacks, Far: b.keys.Far, Beside: beside, Proven: b.keys.Proofs, Records: records, Holds: g.orders.takes,
@@ -199,7 +199,7 @@ func (r road) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 
 // Send puts a datagram on the air.
 func (r road) Send(to netip.AddrPort, data []byte) {
-	r.b.billed.sent(r.g.silence.wall(r.g.now), r.g.ways.siteAt(r.b.index, to), len(data))
+	r.b.billed.sent(r.g.silence.wall(r.g.now), siteAt(r.g, r.b.index, to), len(data))
 	r.g.out.Datagrams = append(r.g.out.Datagrams, api.Datagram{Bearer: r.b.index, Addr: to, Data: data})
 }
 

@@ -102,7 +102,6 @@ type Gateway struct {
 	peers     []*peer // by id
 	byID      map[uint16]*peer
 	bearers   []*bearer
-	ways      ways
 	now       time.Time // of this Step
 	silence   silence
 	crossing  crossing
@@ -130,7 +129,6 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.network.Network = cfg.Corpus
-	g.ways = ways{g}
 	ways, parts := cfg.bearersOf(), split(restore)
 	if err := checkBearers(ways); err != nil {
 		return nil, err
@@ -139,9 +137,9 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 		g.bearers = append(g.bearers, newBearer(g, way, i))
 	}
 	g.mail = mail.NewStore(g.bearers[0].road, cfg.Incarnation.Number, cfg.MaxWaiting, g.ended)
-	g.mail.Elsewhere = g.ways.elsewhere
+	g.mail.Elsewhere = func(e *mail.Entry) { elsewhere(g, e) }
 	g.orders = orders{store: g.mail, services: g, adapters: &g.adapters,
-		carrier: func(m *mail.Peer) mail.Orders { return g.ways.legOf(m).bearer.Carrier().Orders() }}
+		carrier: func(m *mail.Peer) mail.Orders { return legOf(g, m).bearer.Carrier().Orders() }}
 	for _, pc := range cfg.Peers {
 		if pc.ID == 0 || pc.ID == cfg.ID || g.byID[pc.ID] != nil {
 			return nil, fmt.Errorf("gateway: peer id %d is not unique in the network", pc.ID)
@@ -204,7 +202,7 @@ func AskAfter(p profile.Profile) time.Duration {
 func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.out, g.link.touched, g.now = &out, false, now
 	if by := g.link.late(now, ev); by > 0 {
-		for l := range g.ways.legs() {
+		for l := range legsOf(g) {
 			l.Link.Late(now, by)
 		}
 	}
@@ -225,7 +223,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 			return out
 		}
 	case api.Datagram:
-		g.bearers[ev.Bearer].billed.received(g.silence.wall(now), g.ways.siteAt(ev.Bearer, ev.Addr), len(ev.Data))
+		g.bearers[ev.Bearer].billed.received(g.silence.wall(now), siteAt(g, ev.Bearer, ev.Addr), len(ev.Data))
 		g.link.touched = true
 		g.receive(now, ev)
 		if ev.More {
@@ -264,12 +262,12 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	}
 	g.orders.step(now)
 	g.crossing.step(now, func(from uint16, it site.Item) { g.stepAdapter(now, it.Adapter, site.FarItem{Site: from, Item: it}) })
-	for l := range g.ways.legs() {
+	for l := range legsOf(g) {
 		g.mail.Expire(now, l.Peer)
 	}
 	for _, p := range g.peers {
 		p.ends.step(now)
-		g.ways.handOver(now, p)
+		handOver(g, now, p)
 	}
 	g.tellRosters(now)
 	g.TellFates(now)
@@ -394,7 +392,7 @@ func (g *Gateway) start(now time.Time) {
 		for _, c := range b.Carriers {
 			c.Start(now)
 			c.Silence(now, b.silence.quiet())
-			for l := range g.ways.legs() {
+			for l := range legsOf(g) {
 				if l.bearer == b && l.Link.Listening() {
 					c.PeerSilent(now, l.Peer, true)
 				}
@@ -476,7 +474,7 @@ func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
 	at := due.Earliest(g.nextPurge, g.crossing.limited.due)
-	for l := range g.ways.legs() {
+	for l := range legsOf(g) {
 		at = due.Earliest(due.Earliest(at, g.mail.Due(l.Peer)), l.link.due())
 	}
 	for _, p := range g.peers {

@@ -17,9 +17,6 @@ import (
 
 // Which bearer a message takes, and what becomes of it when that fails: docs/decisions/bearers.md.
 
-// ways chooses among the bearers of a gateway.
-type ways struct{ g *Gateway }
-
 // named is what the log calls a leg: its peer, and the bearer where that has a name.
 func (l *leg) named() []any {
 	if l.Bearer.Name == "" {
@@ -29,8 +26,8 @@ func (l *leg) named() []any {
 }
 
 // legOf is the leg that a carrier's peer is.
-func (w ways) legOf(m *mail.Peer) *leg {
-	p := w.g.known(m.ID)
+func legOf(g *Gateway, m *mail.Peer) *leg {
+	p := g.known(m.ID)
 	for _, l := range p.legs {
 		if l != nil && l.Peer == m {
 			return l
@@ -39,10 +36,10 @@ func (w ways) legOf(m *mail.Peer) *leg {
 	return p.leg
 }
 
-// legs are all legs of all peers.
-func (w ways) legs() iter.Seq[*leg] {
+// legsOf are all legs of all peers.
+func legsOf(g *Gateway) iter.Seq[*leg] {
 	return func(yield func(*leg) bool) {
-		for _, p := range w.g.peers {
+		for _, p := range g.peers {
 			for _, l := range p.legs {
 				if l != nil && !yield(l) {
 					return
@@ -62,7 +59,7 @@ func (p *peer) at(mark uint8) *leg {
 }
 
 // goes says whether messages may take a leg now: it is not known to be down, and nobody is silent there.
-func (w ways) goes(l *leg) bool {
+func (l *leg) goes() bool {
 	return l != nil && l.Reachable() && !l.Link.Dead() && !l.Link.Listening() && !l.bearer.silence.quiet()
 }
 
@@ -74,39 +71,39 @@ func dear(a, b *bearer) int {
 
 // best is the leg that a message to a peer should take now, nil: any message: of those that it may take the cheapest that is up. Where
 // none is, it waits for the cheapest.
-func (w ways) best(p *peer, m *mail.Message) *leg {
+func (p *peer) best(m *mail.Message) *leg {
 	var best *leg
 	for _, l := range p.legs {
 		switch {
 		case l == nil, m != nil && !m.Takes(l.Bearer.Name):
-		case best == nil, w.goes(l) && !w.goes(best):
+		case best == nil, l.goes() && !best.goes():
 			best = l
-		case w.goes(l) == w.goes(best) && dear(l.bearer, best.bearer) < 0:
+		case l.goes() == best.goes() && dear(l.bearer, best.bearer) < 0:
 			best = l
 		}
 	}
 	if best == nil { // no bearer of the rule reaches the peer
-		return w.best(p, nil)
+		return p.best(nil)
 	}
 	return best
 }
 
 // way is the leg that a new message to a peer takes or waits on. behind: it does not go from there yet.
-func (w ways) way(now time.Time, p *peer, content *envelope.Message) (l *leg, behind bool) {
+func (p *peer) way(now time.Time, content *envelope.Message) (l *leg, behind bool) {
 	if len(p.legs) == 1 {
 		return p.leg, false
 	}
 	m := mail.Message{Content: *content}
-	l = w.best(p, &m)
-	behind = w.behind(p, l, m.Line(), math.MaxUint64)
-	if park := p.park(); l.together() && park != nil && (behind || !w.takes(now, l) || park.Box.Waiting(frame.Direct, frame.Bulk) > 0) {
+	l = p.best(&m)
+	behind = p.stands(l, m.Line(), math.MaxUint64)
+	if park := p.park(); l.together() && park != nil && (behind || !l.takes(now) || park.Box.Waiting(frame.Direct, frame.Bulk) > 0) {
 		return park, true
 	}
 	return l, behind
 }
 
-// behind says that a message of a line must not go on a leg yet: one that stands before it is on another.
-func (w ways) behind(p *peer, l *leg, line string, place uint64) bool {
+// stands says that a message of a line must not go on a leg yet: one that stands before it is on another.
+func (p *peer) stands(l *leg, line string, place uint64) bool {
 	return slices.ContainsFunc(p.legs, func(other *leg) bool { return other != nil && other != l && other.Box.Holds(line, place) })
 }
 
@@ -124,8 +121,8 @@ func (p *peer) park() *leg {
 
 // takes says whether a carrier that gives numbers at once is given messages now: it has little to send, and the peer has met this node
 // there, for else it takes nothing. Who was not met is greeted.
-func (w ways) takes(now time.Time, l *leg) bool {
-	if !w.goes(l) {
+func (l *leg) takes(now time.Time) bool {
+	if !l.goes() {
 		return false
 	}
 	if !l.met() {
@@ -139,18 +136,18 @@ func (w ways) takes(now time.Time, l *leg) bool {
 func (l *leg) met() bool { return l.Handshake.KnowsUs && !l.Handshake.Owed }
 
 // accept gives a message for some peers to the carriers that should take it. It returns those for whom it was refused.
-func (w ways) accept(now time.Time, to []*peer, content envelope.Message, kind mail.Kind) (refused []*peer) {
+func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kind mail.Kind) (refused []*peer) {
 	type choice struct {
 		*leg
 		behind bool
 	}
 	var chosen []choice
 	for _, p := range to {
-		l, behind := w.way(now, p, &content)
+		l, behind := p.way(now, &content)
 		p.behind = p.behind || behind
 		chosen = append(chosen, choice{l, behind})
 	}
-	for _, b := range w.g.bearers {
+	for _, b := range g.bearers {
 		var list, wait []*mail.Peer
 		for _, l := range chosen {
 			if l.bearer != b {
@@ -165,15 +162,15 @@ func (w ways) accept(now time.Time, to []*peer, content envelope.Message, kind m
 			continue
 		}
 		for _, m := range b.Carrier().Accept(now, list, content, kind) {
-			refused = append(refused, w.g.byID[m.ID])
+			refused = append(refused, g.byID[m.ID])
 		}
 		for _, m := range wait {
-			if newest := w.g.mail.Newest(); newest != nil && newest.On(m) != nil {
+			if newest := g.mail.Newest(); newest != nil && newest.On(m) != nil {
 				newest.On(m).Behind = true
 			}
 		}
 	}
-	w.g.orders.heed(now)
+	g.orders.heed(now)
 	return refused
 }
 
@@ -182,9 +179,9 @@ func (p *peer) asks() bool {
 	return slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.Box.Asks() })
 }
 
-// beside is what has come from a peer on other bearers than one: that may be down by now.
-func (w ways) beside(peer uint16, but *bearer) (list []frame.Beside) {
-	for _, l := range w.g.byID[peer].legs {
+// besides is what has come from a peer on other bearers than one: that may be down by now.
+func besides(g *Gateway, peer uint16, but *bearer) (list []frame.Beside) {
+	for _, l := range g.byID[peer].legs {
 		if l != nil && l.bearer != but {
 			for _, c := range l.bearer.Handovers {
 				list = append(list, c.Beside(l.Peer)...)
@@ -195,20 +192,20 @@ func (w ways) beside(peer uint16, but *bearer) (list []frame.Beside) {
 }
 
 // tellsBy says whether a bearer tells a peer of this site's state: the one that its messages take, after what another has under way.
-func (w ways) tellsBy(peer uint16, b *bearer) bool {
-	p := w.g.byID[peer]
-	l := w.best(p, nil)
-	return l.bearer == b && !w.behind(p, l, "", math.MaxUint64)
+func tellsBy(g *Gateway, peer uint16, b *bearer) bool {
+	p := g.byID[peer]
+	l := p.best(nil)
+	return l.bearer == b && !p.stands(l, "", math.MaxUint64)
 }
 
 // handOver moves what is held for a peer when its bearers have failed or are back, and lets go what waited for another bearer.
-func (w ways) handOver(now time.Time, p *peer) {
+func handOver(g *Gateway, now time.Time, p *peer) {
 	if len(p.legs) == 1 {
 		return
 	}
 	usable := uint64(0)
 	for i, l := range p.legs {
-		if w.goes(l) {
+		if l.goes() {
 			usable |= 1 << i
 			if l.met() {
 				usable |= 1 << (i + MostBearers)
@@ -219,15 +216,15 @@ func (w ways) handOver(now time.Time, p *peer) {
 		p.usable, p.behind = usable, true
 		for _, l := range p.legs {
 			if l != nil && usable != 0 && !l.Box.Empty() {
-				w.moveFrom(now, p, l)
+				moveFrom(g, now, p, l)
 			}
 		}
 	}
 	if p.behind {
-		w.feed(now, p)
+		feed(g, now, p)
 		p.behind = false
 		for _, l := range p.legs {
-			if l != nil && l.Box.Line(func(e *mail.Entry) bool { return l != w.best(p, e.Message) || w.behind(p, l, e.Line(), e.Place()) }) {
+			if l != nil && l.Box.Line(func(e *mail.Entry) bool { return l != p.best(e.Message) || p.stands(l, e.Line(), e.Place()) }) {
 				p.behind = true
 			}
 		}
@@ -235,7 +232,7 @@ func (w ways) handOver(now time.Time, p *peer) {
 }
 
 // feed gives carriers that give numbers at once what has waited elsewhere, as far as they have room.
-func (w ways) feed(now time.Time, p *peer) {
+func feed(g *Gateway, now time.Time, p *peer) {
 	park := p.park()
 	if park == nil {
 		return
@@ -245,13 +242,13 @@ func (w ways) feed(now time.Time, p *peer) {
 			continue
 		}
 		next := func() *mail.Entry {
-			return park.Box.Next(func(e *mail.Entry) bool { return w.best(p, e.Message) == to && !w.behind(p, to, e.Line(), e.Place()) })
+			return park.Box.Next(func(e *mail.Entry) bool { return p.best(e.Message) == to && !p.stands(to, e.Line(), e.Place()) })
 		}
-		for e := next(); e != nil && w.takes(now, to); e = next() {
-			w.g.mail.TakeOff(e, to.Peer)
-			if !w.seat(now, to, e) {
+		for e := next(); e != nil && to.takes(now); e = next() {
+			g.mail.TakeOff(e, to.Peer)
+			if !to.seat(now, e) {
 				e.Peer = park.Peer
-				w.seat(now, park, e)
+				park.seat(now, e)
 				return
 			}
 		}
@@ -259,58 +256,58 @@ func (w ways) feed(now time.Time, p *peer) {
 }
 
 // moveFrom moves what waits on a leg to a better one, and goes on there with what is under way on one that has failed.
-func (w ways) moveFrom(now time.Time, p *peer, from *leg) {
+func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 	waiting, underWay := from.Box.Movable()
 	moved, again, to := 0, 0, from
 	for _, e := range underWay {
-		best := w.best(p, e.Message)
+		best := p.best(e.Message)
 		switch {
-		case w.goes(from), best == from, !w.goes(best), e.Queue == mail.Group:
+		case from.goes(), best == from, !best.goes(), e.Queue == mail.Group:
 			continue // P_Mul goes on with it
-		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && w.goes(l) && e.On(l.Peer) != nil }):
+		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.goes() && e.On(l.Peer) != nil }):
 			continue // the other attempt goes on
 		case best.together() && !best.met():
 			best.Handshake.Owe(now)
 			continue
 		}
 		marks, rest := from.bearer.Handover(e.At.Queue).Rest(e)
-		if next := w.g.mail.Again(e, best.Peer, marks, rest); !w.seat(now, best, next) {
-			w.g.mail.Undo(next)
+		if next := g.mail.Again(e, best.Peer, marks, rest); !best.seat(now, next) {
+			g.mail.Undo(next)
 			continue
 		}
 		again, to = again+1, best
 	}
 	for _, e := range waiting {
-		best := w.best(p, e.Message)
+		best := p.best(e.Message)
 		switch {
 		case best == from, best.together(): // it is fed
 		case e.On(best.Peer) != nil: // the attempt there goes on
-			w.g.mail.Drop(e)
+			g.mail.Drop(e)
 		default:
-			w.g.mail.TakeOff(e, best.Peer)
-			w.seat(now, best, e)
+			g.mail.TakeOff(e, best.Peer)
+			best.seat(now, e)
 			moved, to = moved+1, best
 		}
 	}
 	if moved+again > 0 {
-		w.g.Note("info", "messages for a peer change their bearer", "peer", p.Name, "from", bearerName(from), "to", bearerName(to), "waiting", moved, "under_way", again)
+		g.Note("info", "messages for a peer change their bearer", "peer", p.Name, "from", bearerName(from), "to", bearerName(to), "waiting", moved, "under_way", again)
 	}
 }
 
 // bearerName is the name of a leg's bearer, for people.
 func bearerName(l *leg) string { return cmp.Or(l.Bearer.Name, l.bearer.Profile.Name) }
 
-func (w ways) seat(now time.Time, l *leg, e *mail.Entry) bool {
+func (l *leg) seat(now time.Time, e *mail.Entry) bool {
 	return l.bearer.Handovers[0].Adopt(now, e)
 }
 
 // elsewhere tells the carrier of an attempt that its message has arrived on another bearer.
-func (w ways) elsewhere(e *mail.Entry) {
-	w.legOf(e.Peer).bearer.Handover(e.At.Queue).Elsewhere(w.g.now, e)
+func elsewhere(g *Gateway, e *mail.Entry) {
+	legOf(g, e.Peer).bearer.Handover(e.At.Queue).Elsewhere(g.now, e)
 }
 
 // moved takes a message that another bearer carried first. What is left of one that was read there is nothing.
-func (w ways) moved(p *peer, m envelope.Message) (envelope.Message, error) {
+func moved(g *Gateway, p *peer, m envelope.Message) (envelope.Message, error) {
 	marks := m.Moved
 	if m.Rest != nil {
 		first := marks[0]
@@ -322,21 +319,21 @@ func (w ways) moved(p *peer, m envelope.Message) (envelope.Message, error) {
 		m = envelope.Message{}
 		if body != nil {
 			var err error
-			if m, err = l.Reader.Read(w.g.coders.of(l.Peer), at, body, math.MaxInt); err != nil {
+			if m, err = l.Reader.Read(g.coders.of(l.Peer), at, body, math.MaxInt); err != nil {
 				return m, errors.Join(compact.ErrHistory, err)
 			}
-		} else if !w.arrivedBefore(p, marks[:1]) {
+		} else if !p.arrivedBefore(marks[:1]) {
 			return m, compact.ErrHistory // its sender sends all of it
 		}
 	}
-	if w.arrivedBefore(p, marks) {
+	if p.arrivedBefore(marks) {
 		return envelope.Message{}, nil
 	}
 	return m, nil
 }
 
 // arrivedBefore counts what a message was sent as on other bearers as used; true: it was read there.
-func (w ways) arrivedBefore(p *peer, marks []envelope.Moved) (read bool) {
+func (p *peer) arrivedBefore(marks []envelope.Moved) (read bool) {
 	for _, m := range marks {
 		l := p.at(m.Bearer)
 		if l == nil || !l.bearer.Has(frame.Queue(m.Queue)) {
@@ -359,8 +356,8 @@ func (w ways) arrivedBefore(p *peer, marks []envelope.Moved) (read bool) {
 }
 
 // siteAt is the peer at an address of a bearer; 0: none is known there.
-func (w ways) siteAt(bearer int, at netip.AddrPort) uint16 {
-	for _, p := range w.g.peers {
+func siteAt(g *Gateway, bearer int, at netip.AddrPort) uint16 {
+	for _, p := range g.peers {
 		if l := p.legs[bearer]; l != nil && l.Addr == at {
 			return p.ID
 		}

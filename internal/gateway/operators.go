@@ -63,7 +63,7 @@ func (g *Gateway) sites(peers ...*peer) []forecast.Site {
 	}
 	list := make([]forecast.Site, len(peers))
 	for i, site := range peers {
-		p := g.ways.best(site, nil)
+		p := site.best(nil)
 		s := forecast.Site{Peer: p.Peer, Orders: p.bearer.Carrier().Orders(), Profile: &p.bearer.Profile, Shore: p.bearer.shore,
 			Up: linkWord(p) == linkUp, Silent: p.bearer.silence.quiet(), Share: 1}
 		if !g.cfg.Shore && !s.Orders.Together() {

@@ -276,7 +276,7 @@ func (g *Gateway) Open(now time.Time, from *mail.Peer, at mail.TransmissionID, b
 
 // OpenSlice is Open, as far as this turn of the loop has room for the model's work.
 func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.TransmissionID, body []byte) error {
-	p := g.ways.legOf(from)
+	p := legOf(g, from)
 	coder := g.coders.of(p.Peer)
 	work := coder.Work()
 	m, err := p.Reader.Read(coder, at, body, p.Turn.Left())
@@ -290,7 +290,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Transmission
 		return err
 	}
 	if len(m.Moved) > 0 {
-		if m, err = g.ways.moved(p.of, m); err != nil {
+		if m, err = moved(g, p.of, m); err != nil {
 			return err
 		}
 	}

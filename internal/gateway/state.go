@@ -65,7 +65,7 @@ func (g *Gateway) openState(now time.Time, l *leg, m envelope.Message) {
 // submit hands the peer's carrier what is for it alone; false: it was refused, and the caller keeps it or accounts for it.
 // What a peer asks for, and is asked for, follows again from the digest of a later HELLO.
 func (g *Gateway) submit(now time.Time, p *mail.Peer, content envelope.Message, kind mail.Kind) bool {
-	return len(g.ways.accept(now, []*peer{g.byID[p.ID]}, content, kind)) == 0
+	return len(accept(g, now, []*peer{g.byID[p.ID]}, content, kind)) == 0
 }
 
 // encodeItem is an item as the journal has it.

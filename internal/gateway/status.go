@@ -89,7 +89,7 @@ func (l *leg) ledger() (rows []api.LedgerRow) {
 
 // peerStatus describes a peer; of its ways the one that messages take.
 func (g *Gateway) peerStatus(now time.Time, p *peer, of *forecast.Site) api.PeerStatus {
-	l := g.ways.best(p, nil)
+	l := p.best(nil)
 	ps := api.PeerStatus{
 		ID: p.ID, Name: p.Name, Knows: l.Handshake.KnowsUs, Corpus: corpusName(l.Handshake.Corpus),
 		ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items), PeerCounts: *p.Counts,
@@ -102,7 +102,7 @@ func (g *Gateway) peerStatus(now time.Time, p *peer, of *forecast.Site) api.Peer
 			continue
 		}
 		row := one.status(one == l)
-		row.Up = g.ways.goes(one)
+		row.Up = one.goes()
 		waiting, underWay, octets := one.Box.Held(frame.Direct, frame.Bulk, mail.Group)
 		news, newsUnderWay, newsOctets := one.Box.News()
 		ps.Waiting, ps.UnderWay, ps.WaitingOctets = ps.Waiting+waiting, ps.UnderWay+underWay, ps.WaitingOctets+octets
