@@ -3,7 +3,7 @@
 // a TAK chat room become one room.
 //
 // Track and Line (words.go) are the neutral forms. Each adapter has a side here that converts what its clients say to
-// these forms and back: jxtaSide, takSide. A third adapter needs a third side, and keys in Rule that name its objects.
+// these forms and back: jxtaSide, takSide, and xmpp.go, which needs no state. Keys in Rule name the objects of each adapter.
 //
 // The adapters do not know of this. For the JXTA adapter the Meeting is a far site that has the rules' pipes open;
 // Hear takes out what the adapter would carry there. For the TAK adapter it is a client (tak.Met).

@@ -252,7 +252,7 @@ func (s *jxtaSide) read(now time.Time, r *Rule, m *site.Message, data []byte) er
 	if err := s.tak.tellLine(now, r, l); err != nil {
 		return err
 	}
-	s.xmpp.tell(r, l)
+	s.tellRoom(r, l)
 	return nil
 }
 

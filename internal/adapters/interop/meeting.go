@@ -25,7 +25,6 @@ type Meeting struct {
 	lines   *due.Recent[string] // ids of the last lines, so that one that comes twice is taken once
 	jxta    jxtaSide
 	tak     takSide
-	xmpp    xmppSide
 	trouble due.Tally // what happened, and what was refused
 	met     site.Met  // of the next Step
 	begun   bool
@@ -68,7 +67,7 @@ func New(cfg Config, memories []site.Memory) (*Meeting, error) {
 	}
 	m := &Meeting{cfg: cfg, units: map[string]*unit{}, lines: due.NewRecent[string](mostLines), trouble: due.NewTally()}
 	m.jxta = jxtaSide{Meeting: m, listeners: map[pipe]map[string]bool{}, waiting: map[uint64]*site.FarMessage{}}
-	m.tak, m.xmpp = takSide{Meeting: m}, xmppSide{Meeting: m}
+	m.tak = takSide{Meeting: m}
 	for i := range cfg.Rules {
 		rule := &m.cfg.Rules[i]
 		if rule.Pipe == "" && rule.Name == "" {
@@ -87,7 +86,7 @@ func (m *Meeting) Hear(now time.Time, from site.Adapter, ev site.Event, out *sit
 	case site.TAK:
 		m.tak.hear(now, out)
 	case site.XMPP:
-		m.xmpp.hear(now, out)
+		m.hearRooms(now, out)
 	}
 }
 
@@ -96,7 +95,7 @@ func (m *Meeting) Step(now time.Time) site.Met {
 	if !m.begun {
 		m.begun = true
 		m.jxta.begin(now)
-		m.xmpp.begin()
+		m.beginRooms()
 	}
 	m.tak.listen()
 	for len(m.wait) > 0 && !now.Before(m.wait[0].due) {

@@ -80,7 +80,7 @@ func (s *takSide) heardLine(now time.Time, e *cot.Event, l *Line) {
 			s.jxta.tellLine(now, p, l)
 		}
 	}
-	s.xmpp.heardTAK(l)
+	s.tellRooms(l)
 }
 
 // wanted says whether a rule is for an event, and somebody hears it.
