@@ -364,10 +364,10 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	switch {
 	case m.reported > 0 || m.gapsTo > 0 || m.atOnce: // it asked for what came now: the sender waits for its word
 		wait = 0
-	case amidLong(r, m.key.Source) && gap:
-		wait = 0
 	case amidLong(r, m.key.Source):
-		wait, f.train = amidHolds*r.trainWait(m.nodes), true
+		if wait = 0; !gap {
+			wait, f.train = amidHolds*r.trainWait(m.nodes), true
+		}
 	case (gap || late) && r.inBurst(m.key.Source):
 		wait = min(wait, r.cfg.pause())
 	case gap:

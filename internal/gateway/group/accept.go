@@ -1,6 +1,7 @@
 package group
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -131,12 +132,17 @@ func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) (
 		id = numberOf(old, to)
 	}
 	m.Defines = c.history.Spells(f, uint64(id), priorityOf(m) > 0, to...)
-	oldest := uint64(id)
-	for other := range c.out {
-		oldest = min(oldest, uint64(other))
-	}
-	c.history.Encode(texts, f, uint64(id), oldest, m.Content.Payload, to...)
+	c.history.Encode(texts, f, uint64(id), func() uint64 { return oldest(c) }, m.Content.Payload, to...)
 	return envelope.Packed(c.Coder, m.Content, f.Number, m.Defines, texts)
+}
+
+// oldest is the lowest number under way.
+func oldest(c *Carrier) uint64 {
+	least := uint64(math.MaxUint64)
+	for id := range c.out {
+		least = min(least, uint64(id))
+	}
+	return least
 }
 
 // keep takes a message that the engine has accepted into custody, before anything of it is sent.

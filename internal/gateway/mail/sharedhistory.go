@@ -142,8 +142,8 @@ func (a *SharedHistory) Knows(p *site.Message) bool {
 }
 
 // Encode lets texts code message number of a flow after what all these peers hold. Where messages overtake each other, what they hold
-// of other flows and from number oldest on may wait for a message that is missing, and does not count.
-func (a *SharedHistory) Encode(texts *envelope.Texts, f *Flow, number, oldest uint64, payload *site.Message, to ...*Peer) {
+// of other flows and from the number of oldest on may wait for a message that is missing, and does not count.
+func (a *SharedHistory) Encode(texts *envelope.Texts, f *Flow, number uint64, oldest func() uint64, payload *site.Message, to ...*Peer) {
 	if texts == nil {
 		return
 	}
@@ -153,7 +153,7 @@ func (a *SharedHistory) Encode(texts *envelope.Texts, f *Flow, number, oldest ui
 	}
 	list, from := f.learned(number, to), f
 	if len(list) == 0 {
-		list, from = a.kin(f, payload, min(number, oldest), to)
+		list, from = a.kin(f, payload, min(number, oldest()), to)
 		if len(list) == 0 {
 			return
 		}

@@ -175,7 +175,7 @@ func (w *work) texts(l *peerLink, at mail.TransmissionID, m *mail.Message, learn
 	}
 	f := l.history.Flow(m.Content.Payload)
 	if f != nil && learns {
-		l.history.Encode(texts, f, at.Number, at.Number, m.Content.Payload)
+		l.history.Encode(texts, f, at.Number, nil, m.Content.Payload)
 	}
 	return texts, f
 }
