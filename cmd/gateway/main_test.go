@@ -20,7 +20,7 @@ import (
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/commands"
 	"aldis/internal/operator/cli"
-	"aldis/internal/operator/commands"
+	operator "aldis/internal/operator/commands"
 	"aldis/internal/operator/manual"
 )
 
@@ -145,20 +145,25 @@ type running struct {
 	cmd   *exec.Cmd
 	ended chan struct{}
 
-	mu  sync.Mutex
-	log bytes.Buffer
+	output
 }
 
-func (r *running) Write(b []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.log.Write(b)
+// output is what a program has written so far.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
 }
 
-func (r *running) logged() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.log.String()
+func (o *output) Write(b []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(b)
+}
+
+func (o *output) logged() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // start runs a site's gateway until the test ends, and returns when it is well.

@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -135,31 +134,16 @@ func (p *xmppServer) stop() {
 	}
 }
 
-// xmppClient is a program of slixmpp (field-tests/xmpp).
+// xmppClient is a program of slixmpp (field-tests/xmpp). It writes the stanzas that have come, one to a line.
 type xmppClient struct {
 	in io.Writer
-
-	mu   sync.Mutex
-	said bytes.Buffer
-}
-
-func (c *xmppClient) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.said.Write(b)
-}
-
-// heard are the stanzas that have come, one to a line.
-func (c *xmppClient) heard() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.said.String()
+	output
 }
 
 // count is in how many stanzas all of these texts stand.
 func (c *xmppClient) count(texts ...string) (n int) {
 lines:
-	for line := range strings.Lines(c.heard()) {
+	for line := range strings.Lines(c.logged()) {
 		for _, text := range texts {
 			if !strings.Contains(line, text) {
 				continue lines
@@ -190,7 +174,7 @@ func (p *xmppServer) login(t *testing.T, user string) *xmppClient {
 		cmd.Process.Kill()
 		cmd.Wait()
 		if t.Failed() {
-			t.Logf("%s@%s heard:\n%s", user, p.host, c.heard())
+			t.Logf("%s@%s heard:\n%s", user, p.host, c.logged())
 		}
 	})
 	check.Until(t, 2*patience, user+" is there", func() bool { return c.count("session begun") > 0 })
@@ -312,7 +296,7 @@ func (r *running) commits() string {
 
 // attribute is that of the stanza in which a text stands.
 func (c *xmppClient) attribute(text, name string) string {
-	for line := range strings.Lines(c.heard()) {
+	for line := range strings.Lines(c.logged()) {
 		if strings.Contains(line, text) {
 			_, rest, _ := strings.Cut(line, " "+name+`="`)
 			value, _, _ := strings.Cut(rest, `"`)
@@ -473,7 +457,7 @@ func TestXMPPRoomThroughOutage(t *testing.T) {
 func (c *xmppClient) inOrder(t *testing.T, who, what string, lines int) {
 	t.Helper()
 	next := 0
-	for line := range strings.Lines(c.heard()) {
+	for line := range strings.Lines(c.logged()) {
 		if _, rest, ok := strings.Cut(line, what+" number "); ok && strings.HasPrefix(line, "<message") {
 			var n int
 			fmt.Sscanf(rest, "%03d.", &n)

@@ -22,6 +22,19 @@ import (
 // maxExample is the size in octets of the largest document that is read as an example.
 const maxExample = 1 << 20
 
+// exampleIn is what a file has; nil: it is none, cannot be read, or is too large for an example.
+func exampleIn(name string) []byte {
+	info, err := os.Stat(name)
+	if err != nil || info.IsDir() || info.Size() > maxExample {
+		return nil
+	}
+	b, err := infile.Read(name, maxExample)
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
 // verdict is what the rules say of an example in one direction.
 type verdict struct {
 	Direction string `json:"direction"`

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -14,7 +13,6 @@ import (
 	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/adapters/tak/rule"
 	"aldis/internal/edge/config"
-	"aldis/internal/edge/infile"
 	"aldis/internal/operator/cli"
 	"aldis/internal/operator/node"
 	"aldis/internal/site"
@@ -45,12 +43,8 @@ type takReport struct {
 
 // takExample is the event in a file; nil: there is none in it.
 func takExample(name string) []byte {
-	info, err := os.Stat(name)
-	if err != nil || info.IsDir() || info.Size() > maxExample {
-		return nil
-	}
-	b, err := infile.Read(name, maxExample)
-	if err != nil || !bytes.Contains(b[:min(len(b), 1024)], []byte("<event")) {
+	b := exampleIn(name)
+	if !bytes.Contains(b[:min(len(b), 1024)], []byte("<event")) {
 		return nil
 	}
 	return b

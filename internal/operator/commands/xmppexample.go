@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 
 	"aldis/internal/adapters/xmpp"
 	"aldis/internal/adapters/xmpp/rule"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/edge/config"
-	"aldis/internal/edge/infile"
 	"aldis/internal/operator/cli"
 	"aldis/internal/site"
 )
@@ -30,13 +28,8 @@ type xmppVerdict struct {
 
 // xmppExample is the stanza in a file; nil: there is none in it.
 func xmppExample(name string) []byte {
-	info, err := os.Stat(name)
-	if err != nil || info.IsDir() || info.Size() > maxExample {
-		return nil
-	}
-	b, err := infile.Read(name, maxExample)
-	b = bytes.TrimSpace(b)
-	if err != nil || !bytes.HasPrefix(b, []byte("<message")) && !bytes.HasPrefix(b, []byte("<presence")) {
+	b := bytes.TrimSpace(exampleIn(name))
+	if !bytes.HasPrefix(b, []byte("<message")) && !bytes.HasPrefix(b, []byte("<presence")) {
 		return nil
 	}
 	return b
