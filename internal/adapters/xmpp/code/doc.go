@@ -2,7 +2,7 @@
 // says it to whom stands in the flow (link/envelope) and not here; the compression of messages in custody (link/compact)
 // works on the result. The package is pure.
 //
-// A message has a number, of which MostNumbers follow each other; its site gives the numbers to each other site by itself.
+// A site counts its messages to each other site from 0 to MostNumbers-1, again and again.
 // What refers to an earlier message (a receipt, a correction) names it by that number in two octets.
 //
 // The numbers of kinds, fields and outcomes are part of the protocol: new ones are only ever added behind the last.
