@@ -232,7 +232,7 @@ func (m *outgoing) next(c *Config, p *Packet) {
 			if follows := m.following(c); follows != nil && c.Coding == Compact {
 				both.PDUs = append(both.PDUs, follows)
 			}
-			if c.octets(both) > c.DatagramOctets {
+			if c.octets(both) > c.most(m.batch) {
 				return
 			}
 		}

@@ -86,6 +86,7 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 		history: mail.NewAudience(cfg.Services, mail.Policy{Alike: true, Bucket: bucketFlow})}
 	c.engine = pmul.ConfigFor(*cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong+cfg.Proofs, cfg.Rand)
 	c.engine.DatagramOctets -= margin
+	c.engine.LargeOctets -= margin
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
 	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid()
