@@ -219,8 +219,8 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 	m.passEnd, m.putOff = end, 0
 	m.wakes, m.whole = false, false
 	s.await(end, m)
-	if again := m.rides; !again && m.polls == 0 && s.cfg.Hears && m.priority >= alarm && m.total() == 1 && s.floor.taken(end, &s.cfg) {
-		s.urgent.goesAgain(m)
+	if m.ridden < ridesMost && m.polls == 0 && s.cfg.Hears && m.priority >= alarm && m.total() == 1 && s.floor.taken(end, &s.cfg) {
+		s.urgent.goesAgain(m, s.floor.number)
 	}
 	m.rides = false
 	if m.dests.any((*destination).misses) {
