@@ -66,6 +66,7 @@ type Config struct {
 	Group  netip.AddrPort
 	Bearer string         // name of the bearer that Profile, Shore, Keepalive and Group are of; "": it has none
 	Price  float64        // of that bearer (BearerConfig.Price)
+	Lines  bool           // of that bearer (BearerConfig.Lines)
 	More   []BearerConfig // other bearers
 	Rand   *rand.Rand     // of P_Mul's random delays
 	Rules  []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
@@ -281,6 +282,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		b.silence.step(g, []*bearer{b}, now)
 	}
 	g.transmit(now)
+	for _, b := range g.bearers {
+		b.lines.hush(b, &out)
+	}
 	for _, p := range g.peers {
 		before := p.unreachable()
 		for _, l := range p.legs {
@@ -345,6 +349,8 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 		g.newLink(now, ev)
 	case LinkProbeOrder:
 		g.bearers[0].linkProbes.apply(now, ev)
+	case api.Line:
+		g.bearers[ev.Bearer].lines.take(now, g, ev)
 	case NewRoster:
 		g.keys.Rosters.Give(ev.Roster)
 		g.part(now)

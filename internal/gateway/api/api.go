@@ -59,6 +59,14 @@ type Forget struct {
 	AnyStart bool
 }
 
+// Line says that a connection to a peer is there, over which datagrams to Addr go, or that none is any more. It is for bearers that
+// need one (BearerConfig.Lines); whoever has such a connection has proven to be that peer.
+type Line struct {
+	Bearer int
+	Peer   uint16
+	Addr   netip.AddrPort // invalid: there is none
+}
+
 // Drain is the operator's order to take no messages of local peers any more, or to take them again.
 type Drain struct{ On bool }
 
@@ -106,6 +114,9 @@ func (Clock) GatewayEvent() {}
 
 // GatewayEvent marks Forget as an event of the gateway.
 func (Forget) GatewayEvent() {}
+
+// GatewayEvent marks Line as an event of the gateway.
+func (Line) GatewayEvent() {}
 
 // GatewayEvent marks Drain as an event of the gateway.
 func (Drain) GatewayEvent() {}
@@ -176,6 +187,12 @@ type LANOrder struct {
 	site.Order
 }
 
+// Hush has a bearer with connections end them all and make none while it is On: a connection transmits by itself. A bearer begins so.
+type Hush struct {
+	Bearer int
+	On     bool
+}
+
 // Output is what one Step wants done, in this order: commit Records; then the rest. When the commit fails nothing
 // else of it may be done.
 type Output struct {
@@ -183,6 +200,7 @@ type Output struct {
 	LAN       []LANOrder
 	Datagrams []Datagram // to send
 	Norm      []NormCommand
+	Hush      []Hush // after Datagrams
 	Notes     []site.Note
 	Deadline  time.Time // zero: nothing to wait for
 }

@@ -22,6 +22,9 @@ func (l *peerLink) Heard(now time.Time) { l.sender.Heard(now) }
 // Restarted notes the first datagram of a start of the peer, which had the acknowledgements that it owed.
 func (l *peerLink) Restarted() { l.sender.ResendAll() }
 
+// Ask has the peer asked at once what has arrived.
+func (l *peerLink) Ask() { l.sender.Ask() }
+
 // Late says that this machine is late by so much.
 func (l *peerLink) Late(now time.Time, by time.Duration) {
 	l.late = now
