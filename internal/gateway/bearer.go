@@ -50,6 +50,7 @@ type bearer struct {
 	linkProbes *linkProbes
 	silence    *silence // of this bearer alone; it is quiet with the gateway's too
 	lines      connections
+	modem      api.Modem // its last word
 }
 
 // bearersOf lists the bearers of a configuration, the first first.

@@ -27,7 +27,7 @@ func (s *connections) take(now time.Time, g *Gateway, ev api.Line) {
 	}
 	l := p.legs[ev.Bearer]
 	s.join(l)
-	if l.Off {
+	if !ev.Addr.IsValid() || l.Off {
 		return
 	}
 	if l.link.word == linkSilent {
@@ -38,16 +38,12 @@ func (s *connections) take(now time.Time, g *Gateway, ev api.Line) {
 	l.Link.RecordPaths()
 }
 
-// join has a leg take what is known of its connection.
+// join has a leg take what is known of its connection, where it needs one.
 func (s *connections) join(l *leg) {
-	if !s.needed {
-		return
-	}
-	at := s.at[l.ID]
-	l.Off = !at.IsValid()
-	if !l.Off {
+	if at := s.at[l.ID]; at.IsValid() {
 		l.Join(at)
 	}
+	l.bearer.settle(l)
 }
 
 // hush tells the edge when it may have connections, and when not any more.

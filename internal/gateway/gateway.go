@@ -351,6 +351,8 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 		g.bearers[0].linkProbes.apply(now, ev)
 	case api.Line:
 		g.bearers[ev.Bearer].lines.take(now, g, ev)
+	case api.Modem:
+		g.bearers[ev.Bearer].hearModem(now, ev)
 	case NewRoster:
 		g.keys.Rosters.Give(ev.Roster)
 		g.part(now)

@@ -67,6 +67,14 @@ type Line struct {
 	Addr   netip.AddrPort // invalid: there is none
 }
 
+// Modem is what the modem of a bearer says of itself now (docs/modem.md); the zero value: it says nothing, and the profile counts.
+type Modem struct {
+	Bearer      int
+	Down        bool // nothing goes or comes
+	RateBps     int  // at which it sends; 0: it does not say
+	QueueOctets int  // IP octets that it was given and has not sent; 0: none, or it does not say
+}
+
 // Drain is the operator's order to take no messages of local peers any more, or to take them again.
 type Drain struct{ On bool }
 
@@ -117,6 +125,9 @@ func (Forget) GatewayEvent() {}
 
 // GatewayEvent marks Line as an event of the gateway.
 func (Line) GatewayEvent() {}
+
+// GatewayEvent marks Modem as an event of the gateway.
+func (Modem) GatewayEvent() {}
 
 // GatewayEvent marks Drain as an event of the gateway.
 func (Drain) GatewayEvent() {}

@@ -29,6 +29,8 @@ type Common struct {
 	Replica  *replica.Replica
 	Coder    *compact.Coder
 	Air      *Air // of a terminal: one for all peers
+	// ModemBps is the rate that the bearer's modem says that it has, in bits per second; 0: it does not say.
+	ModemBps *int
 	// Group is the address of all peers on a shared channel, and Ledger what went there. Invalid: each gets a copy.
 	Group  netip.AddrPort
 	Ledger *Ledger

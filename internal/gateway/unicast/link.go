@@ -76,6 +76,9 @@ func (l *peerLink) Air() (*mail.Air, int) {
 	if l.of.Shore {
 		air = &l.air
 	}
+	if bps := *l.of.ModemBps; bps > 0 {
+		return air, bps
+	}
 	return air, air.Gauge.Pace(rate)
 }
 
