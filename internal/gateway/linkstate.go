@@ -81,7 +81,9 @@ func (l *linkState) check(now time.Time, p *leg) (notes site.Notes) {
 	if word == linkSilent {
 		news, _, _ := p.Box.News()
 		waiting := p.Box.Waiting(0, 1) - news
-		if p.Off {
+		if p.bearer.modem.Down {
+			notes.Note("warn", "the link to a peer is down: its modem says so", append(p.named(), "waiting", waiting)...)
+		} else if p.Off {
 			notes.Note("warn", "the link to a peer is down: it has no connection", append(p.named(), "waiting", waiting)...)
 		} else if p.LastHeard.IsZero() {
 			notes.Note("warn", "the link to a peer is down: it was not heard in this run", append(p.named(), "waiting", waiting)...)

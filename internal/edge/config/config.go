@@ -96,6 +96,7 @@ type Link struct {
 	TLS         bool           // datagrams go over TLS connections; else over UDP
 	Listen      netip.AddrPort // over TLS zero: no peer dials this gateway
 	Proxy       netip.AddrPort // over TLS: what CONNECT is asked of; zero: none
+	Modem       string         // socket on which the modem may speak; "": none
 	KeyFile     string
 	Key         seal.Key
 	Trust       Trust         // keys of single nodes, in the place of Key
@@ -214,6 +215,16 @@ func (c *Config) Files() []string {
 		list = append(list, filepath.Join(c.TAK.ServerKeys, keyfile.CACert))
 	}
 	return list
+}
+
+// Modems are the sockets on which modems may speak.
+func (c *Config) Modems() (paths []string) {
+	for _, l := range c.Bearers() {
+		if l.Modem != "" {
+			paths = append(paths, l.Modem)
+		}
+	}
+	return paths
 }
 
 // isFile says whether link.profile names a file, and not a profile that is built in.

@@ -113,6 +113,7 @@ func linkKeys(l *Link) []key {
 		{"over", choice(&l.TLS, "udp", []string{"udp", "tls"}, false, true), "`tls`: the same datagrams over one TLS connection with each peer ([more](install.md#a-site-whose-firewall-lets-only-443-out))"},
 		{"listen", address(&l.Listen), "UDP address on the link, required; over TLS the TCP address that peers dial, where any does"},
 		{"proxy", reached(&l.Proxy, "must be the proxy's address; %s names none"), "over TLS: HTTP proxy that is asked to CONNECT to the peers' addresses, such as `10.0.0.8:3128`"},
+		{"modem", path(&l.Modem), "unix socket on which the modem may say whether it is up, its rate and its queue ([protocol](modem.md)); for root, the gateway's user and `control.group`"},
 		{"key_file", path(&l.KeyFile), "the key that all gateways share, from `gateway keys new`; `roster`, `node_key` and `authority` instead give each node its own"},
 		{"the key of link.key_file", derived(&l.Key).secret(), ""},
 		{"roster", path(&l.Trust.RosterFile), "file with all nodes and their keys, from `gateway keys roster`"},

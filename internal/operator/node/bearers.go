@@ -8,12 +8,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"aldis/internal/edge/config"
+	"aldis/internal/edge/modem"
 	"aldis/internal/edge/radio"
 	"aldis/internal/edge/tlslink"
 	"aldis/internal/gateway/api"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/roster"
+	"aldis/internal/operator/control"
 )
 
 // bearer is the sockets of a way over the air.
@@ -29,6 +33,48 @@ type airSide struct {
 	bearers []bearer                      // in the order of the configuration
 	members atomic.Pointer[roster.Roster] // those in force; nil: all nodes share a key
 	tls     *tlslink.Metrics              // nil: no bearer is over TLS
+	modems  []listens
+	desks   []*modem.Desk // of modems that are heard
+	refused prometheus.Counter
+}
+
+// listens is a socket for a modem.
+type listens struct {
+	modem.Config
+	net.Listener
+}
+
+// openModem opens the socket on which the modem of a bearer may speak, for whoever may give orders.
+func (n *node) openModem(place int, l config.Link) error {
+	if n.air.refused == nil {
+		n.air.refused = prometheus.NewCounter(prometheus.CounterOpts{Name: "aldis_modem_refused_total", Help: "Lines and connections of modems that were not taken."})
+		n.reg.MustRegister(n.air.refused)
+	}
+	ln, err := control.ListenSocket(config.LinkKey(l, "modem"), l.Modem, n.cfg.Control.GID)
+	if err == nil {
+		n.air.modems = append(n.air.modems, listens{modem.Config{Bearer: place, Name: l.Name, Tell: func(m api.Modem) { n.daemon.PostOrder(m) }, Refused: n.air.refused, Log: n.log}, ln})
+	}
+	return err
+}
+
+// hearModems lets modems speak: the loop runs now.
+func (a *airSide) hearModems() {
+	for _, m := range a.modems {
+		a.desks = append(a.desks, modem.Serve(m.Config, m.Listener))
+	}
+}
+
+// close ends all bearers.
+func (a *airSide) close() {
+	for _, b := range a.bearers {
+		b.Close()
+	}
+	for _, m := range a.modems {
+		m.Close()
+	}
+	for _, d := range a.desks {
+		d.Close()
+	}
 }
 
 // leastStall is how soon a TLS connection ends on which nothing is acknowledged.

@@ -213,7 +213,7 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	if odd := strays(have); odd != "" {
 		n.log.Warn("the gateway closed inherited sockets that its configuration does not name", "addresses", odd)
 	}
-	n.orderSock, err = control.ListenSocket(c.Control.Socket, c.Control.GID)
+	n.orderSock, err = control.ListenSocket("control.socket", c.Control.Socket, c.Control.GID)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // messages that wait must go all the same
 		n.log.Error("the order socket has no room on the disk; the gateway takes no orders. Free space and restart the gateway", "error", err)
@@ -230,6 +230,9 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 			err = n.openTLS(i, l, open[config.LinkKey(l, "listen")])
 		} else {
 			err = n.openRadio(i, l)
+		}
+		if err == nil && l.Modem != "" {
+			err = n.openModem(i, l)
 		}
 		if err != nil {
 			return err
@@ -297,9 +300,7 @@ func (n *node) close() {
 	if n.norm != nil {
 		n.norm.Close()
 	}
-	for _, r := range n.air.bearers {
-		r.Close()
-	}
+	n.air.close()
 	if n.httpSock != nil {
 		n.httpSock.Close()
 	}
@@ -501,6 +502,7 @@ func (n *node) run(ctx context.Context) error {
 		}
 	}
 	n.xmpp.start()
+	n.air.hearModems()
 	if n.etherSock != nil {
 		go func() {
 			if err := n.lan.ServeMulticast(n.etherSock, n.cfg.LAN.Multicast); err != nil {
