@@ -31,8 +31,7 @@ const (
 	mostLine    = 64       // octets, the end of the line included
 	lineRate    = 100      // lines a second of a speaker, and how many at once; more wait
 	lineBurst   = 200
-	mostSpeak   = 4                // speakers at once
-	halfLine    = 10 * time.Second // for a line that has begun, and for an answer
+	mostSpeak   = 4 // speakers at once
 	logAgain    = time.Minute
 	acceptAgain = 100 * time.Millisecond
 )
@@ -42,6 +41,7 @@ type Config struct {
 	Bearer  int
 	Name    string // for the log
 	Tell    func(api.Modem)
+	Half    time.Duration      // for a line that has begun, and for an answer; 0: ten seconds
 	Refused prometheus.Counter // lines and speakers
 	Log     *slog.Logger
 }
@@ -62,6 +62,9 @@ type Desk struct {
 
 // Serve listens on a unix socket until Close.
 func Serve(cfg Config, ln net.Listener) *Desk {
+	if cfg.Half == 0 {
+		cfg.Half = 10 * time.Second
+	}
 	d := &Desk{cfg: cfg, ln: ln, told: due.Seldom[string]{Every: logAgain, Most: 16}}
 	d.wait.Add(1)
 	go func() {
@@ -119,7 +122,7 @@ func (d *Desk) hear(c net.Conn) {
 		if _, err := in.Peek(1); err != nil {
 			return
 		}
-		c.SetReadDeadline(time.Now().Add(halfLine))
+		c.SetReadDeadline(time.Now().Add(d.cfg.Half))
 		line, err := in.ReadSlice('\n')
 		if err != nil {
 			d.mu.Lock()
@@ -134,7 +137,7 @@ func (d *Desk) hear(c net.Conn) {
 		if err := d.take(c, strings.Fields(string(line)), &holds); err != nil {
 			answer = "no " + err.Error() + "\n"
 		}
-		c.SetWriteDeadline(time.Now().Add(halfLine))
+		c.SetWriteDeadline(time.Now().Add(d.cfg.Half))
 		if _, err := io.WriteString(c, answer); err != nil {
 			return
 		}

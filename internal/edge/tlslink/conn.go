@@ -71,7 +71,7 @@ func (n *conn) read() (reason string, err error) {
 		if _, err := n.in.Peek(1); err != nil {
 			return "", nil
 		}
-		n.raw.SetReadDeadline(time.Now().Add(readStall))
+		n.raw.SetReadDeadline(time.Now().Add(l.cfg.Half))
 		var word [2]byte
 		if _, err = io.ReadFull(n.in, word[:]); err != nil {
 			break

@@ -25,6 +25,7 @@ type Config struct {
 	Name    string                    // of the bearer, for the log
 	Largest int                       // octets of a datagram
 	Stall   time.Duration             // what was sent and is not acknowledged by TCP after it ends a connection
+	Half    time.Duration             // longest time for a datagram that has begun; 0: a minute
 	Dial    map[uint16]netip.AddrPort // the peers that this node calls
 	Proxy   netip.AddrPort            // that is asked to CONNECT; invalid: none
 	Post    func(api.Datagram) bool   // as radio.Open has it
@@ -36,7 +37,6 @@ type Config struct {
 // Bounds.
 const (
 	greetTime = 10 * time.Second // for the handshake of TLS, and the welcome
-	readStall = time.Minute      // for a datagram that has begun
 	maxQueue  = 256 << 10        // octets that wait for one connection
 	maxGreets = 32               // connections that have not shown their key yet, of all addresses
 	hostRate  = 0.5              // calls a second of one address, and how many at once
@@ -96,6 +96,9 @@ var noCancel = context.Background()
 
 // Open makes a bearer without connections, which makes none before Hush says that it may. listener is where peers call; nil: none does.
 func Open(cfg Config, listener net.Listener) (*Link, error) {
+	if cfg.Half == 0 {
+		cfg.Half = time.Minute
+	}
 	own, err := cfg.certificate()
 	if err != nil {
 		return nil, err
