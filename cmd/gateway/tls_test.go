@@ -60,3 +60,46 @@ func TestRealGatewaysOverTLS(t *testing.T) {
 	say(3)
 	a.until(t, fmt.Sprintf("all %d arrive, once and in order", len(said)), all)
 }
+
+// What gateway link says for a modem counts at once: down, and messages go by the other bearer; up, and they are back.
+func TestAModemSpeaksToARealGateway(t *testing.T) {
+	t.Parallel()
+	sat, other := newCable(t), newCable(t)
+	sites := [2]*testSite{newSite(t, 1, "")}
+	sites[1] = newSite(t, 2, sites[0].key())
+	var gateways [2]*running
+	for i, s := range sites {
+		text := fmt.Sprintf("[node]\nid = %d\nname = \"node%d\"\ndata_dir = %q\n[lan]\ntcp = %q\n[http]\nlisten = %q\n", i+1, i+1, s.dir+"/data", s.lan, s.http) +
+			sat.of(i, "sat", "iridium-certus-100", "modem = \"sat.sock\"\nkey_file = \"net.key\"\n") + other.of(i, "other", "iridium-directip", "price = 2\n")
+		check.NoError(check.Fatal(t), os.WriteFile(s.file, []byte(text), 0o644))
+		gateways[i] = s.start(t)
+	}
+	a, b := gateways[0], gateways[1]
+	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
+	link := func(want int, says string, words ...string) {
+		t.Helper()
+		code, _, errs := run(t, append([]string{"link", "-c", b.file}, words...)...)
+		check.Equal(t, fmt.Sprintf("exit of link %q", words), code, want)
+		check.Contains(t, "what it says", errs, says)
+	}
+	info, err := os.Stat(b.dir + "/sat.sock")
+	check.True(check.Fatal(t), "the socket is its owner's", err == nil && info.Mode().Perm() == 0o600, err)
+	k := newTalk(t, a, b)
+	b.until(t, "the listener is known", func() bool { return b.peer(t).FarItems > 0 })
+	link(0, "", "sat", "down")
+	b.until(t, "the bearer is down", func() bool { return !b.peer(t).Bearers[0].Up && b.peer(t).Bearers[1].Used })
+	before := other.sent.Load()
+	check.NoError(check.Fatal(t), k.say("over the other"))
+	a.until(t, "it arrives", func() bool { return k.there.all() == "over the other" })
+	check.True(t, "by the other bearer", other.sent.Load() > before)
+	link(0, "", "rate", "9600")
+	link(0, "", "sat", "queue", "0")
+	link(1, "a whole number from 10 to", "sat", "rate", "0")
+	link(1, "no [[link]] with the name", "hf", "up")
+	link(2, "say up, down", "sat", "sideways")
+	link(0, "", "up")
+	b.until(t, "the bearer is up again", func() bool { return b.peer(t).Bearers[0].Up && b.peer(t).Bearers[0].Used })
+	check.NoError(check.Fatal(t), k.say("and back"))
+	a.until(t, "it arrives", func() bool { return k.there.all() == "over the other and back" })
+	link(0, "", "free")
+}
