@@ -243,7 +243,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		g.recordBills()
 		for _, b := range g.bearers {
 			for _, c := range b.Carriers {
-				if !b.silence.quiet() {
+				if !b.mute() {
 					c.Settle(now)
 				}
 			}
@@ -307,7 +307,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 // transmit sends what is ready and has air; a silent node sends nothing.
 func (g *Gateway) transmit(now time.Time) {
 	for _, b := range g.bearers {
-		if b.silence.quiet() {
+		if b.mute() {
 			b.linkProbes.hush(now)
 			continue
 		}
@@ -399,7 +399,7 @@ func (g *Gateway) start(now time.Time) {
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {
 			c.Start(now)
-			c.Silence(now, b.silence.quiet())
+			c.Silence(now, b.mute())
 			for l := range legsOf(g) {
 				if l.bearer == b && l.Link.Listening() {
 					c.PeerSilent(now, l.Peer, true)
@@ -491,7 +491,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.orders.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {
-			at = due.Earliest(at, c.Due(now, b.silence.quiet()))
+			at = due.Earliest(at, c.Due(now, b.mute()))
 		}
 		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(b.keys.Due(), b.silence.due(now)))
 	}

@@ -27,6 +27,11 @@ func (b *bearer) hearModem(now time.Time, ev api.Modem) {
 		}
 	}
 	b.modem, b.ModemBps = ev, ev.RateBps
+	if wasDown != ev.Down { // P_Mul sends in its own time: it stops as in a silence
+		for _, c := range b.Carriers {
+			c.Silence(now, b.mute())
+		}
+	}
 	for _, l := range legs {
 		air, rate := l.Link.Air()
 		if was, first := before[air]; first {
@@ -40,6 +45,9 @@ func (b *bearer) hearModem(now time.Time, ev api.Modem) {
 		}
 	}
 }
+
+// mute says that nothing may be transmitted on the bearer.
+func (b *bearer) mute() bool { return b.silence.quiet() || b.modem.Down }
 
 // settle says whether anything gets to a leg now.
 func (b *bearer) settle(l *leg) {

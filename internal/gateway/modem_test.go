@@ -145,6 +145,24 @@ func TestAModemThatSaysDown(t *testing.T) {
 	}
 }
 
+// P_Mul stops too while the modem is down, whatever it had in mind, and goes on when it is up.
+func TestAModemOfAChannelThatSaysDown(t *testing.T) {
+	w := world(t, 2, "hf-2400", 3, func(c *sim.Config) { c.Group = true })
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(5 * time.Minute)
+	sent := tracks(w, ship, []uint16{1}, 5, 600, 2*time.Second)
+	w.Run(8 * time.Second)
+	w.Give(ship, api.Modem{Down: true})
+	w.Run(30 * time.Second) // what the modem had is on the air
+	before, _ := w.Octets(ship)
+	w.Run(10 * time.Minute)
+	after, _ := w.Octets(ship)
+	check.Equal(t, "octets while it is down", after-before, 0)
+	w.Give(ship, api.Modem{RateBps: 2400})
+	w.Run(10 * time.Minute)
+	once(t, w, hq.Site, 2, *sent)
+}
+
 // What a modem says it has in its queue goes before the next datagram, for a minute at the most.
 func TestAModemWithAQueue(t *testing.T) {
 	for octets, want := range map[int]time.Duration{6000: 10 * time.Second, 1 << 24: time.Minute} {
