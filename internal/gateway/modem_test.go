@@ -226,3 +226,37 @@ func TestALostConnection(t *testing.T) {
 		check.Equal(t, "octets for a stranger", octetsOn(w, 0, ship), before)
 	}
 }
+
+// A silence ends the connections of a bearer over TLS after what is announced, and its end lets them be made again.
+func TestSilenceOverTLS(t *testing.T) {
+	var told []string
+	w := world(t, 2, "tls-443", 1, func(c *sim.Config) {
+		c.Configure = func(_ *sim.Node, g *gateway.Config) { g.Lines = true }
+		c.Committed = func(n *sim.Node, out api.Output) {
+			for range out.Datagrams {
+				if n.ID == 2 && len(told) > 0 && told[len(told)-1] == "silent" {
+					told = append(told, "a datagram")
+				}
+			}
+			for _, h := range out.Hush {
+				if n.ID == 2 {
+					told = append(told, map[bool]string{true: "silent", false: "may speak"}[h.On])
+				}
+			}
+		}
+	})
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Give(hq, api.Line{Peer: 2, Addr: ship.Addr()})
+	w.Give(ship, api.Line{Peer: 1, Addr: hq.Addr()})
+	sent := tracks(w, ship, []uint16{1}, 10, 200, 10*time.Second)
+	w.At(25*time.Second, func() { w.Give(ship, api.Silence{On: true, Announce: true}) })
+	w.At(26*time.Second, func() { w.Give(hq, api.Line{Peer: 2}); w.Give(ship, api.Line{Peer: 1}) })
+	w.At(5*time.Minute, func() { w.Give(ship, api.Silence{}) })
+	w.At(5*time.Minute+time.Second, func() {
+		w.Give(hq, api.Line{Peer: 2, Addr: ship.Addr()})
+		w.Give(ship, api.Line{Peer: 1, Addr: hq.Addr()})
+	})
+	w.Run(10 * time.Minute)
+	check.True(t, "what the edge was told", slices.Equal(told, []string{"may speak", "silent", "may speak"}), told)
+	once(t, w, hq.Site, 2, *sent)
+}
