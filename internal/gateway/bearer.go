@@ -28,6 +28,7 @@ type BearerConfig struct {
 	Group     netip.AddrPort
 	Price     float64                   // of 1,000 IP octets; 0: nothing where the tariff does not grow with octets, else UsualPrice
 	Peers     map[uint16]netip.AddrPort // whom it reaches, and where; invalid: learned
+	Lines     bool                      // a peer is reached only while api.Line says that there is a connection
 }
 
 // UsualPrice is what 1,000 octets cost where the bill grows with them and the configuration does not say how much.
@@ -48,11 +49,13 @@ type bearer struct {
 	billed     billed
 	linkProbes *linkProbes
 	silence    *silence // of this bearer alone; it is quiet with the gateway's too
+	lines      connections
+	modem      api.Modem // its last word
 }
 
 // bearersOf lists the bearers of a configuration, the first first.
 func (c *Config) bearersOf() []BearerConfig {
-	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, Peers: map[uint16]netip.AddrPort{}}
+	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, Lines: c.Lines, Peers: map[uint16]netip.AddrPort{}}
 	for _, p := range c.Peers {
 		first.Peers[p.ID] = p.Addr
 	}
@@ -86,6 +89,7 @@ func newBearer(g *Gateway, cfg BearerConfig, index int) *bearer {
 	}
 	b.road = road{g, g, b}
 	b.silence = &silence{name: cfg.Name, all: &g.silence}
+	b.lines.needed = cfg.Lines
 	return b
 }
 
@@ -102,7 +106,7 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 			p.legs = append(p.legs, nil)
 			continue
 		}
-		l.bearer, l.Bearer = b, b.name
+		l.bearer, l.Bearer, l.Off = b, b.name, cfg.Lines
 		p.legs = append(p.legs, l)
 		reached = append(reached, l.Peer)
 	}

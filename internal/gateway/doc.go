@@ -26,6 +26,8 @@
 //   - gateway.go: New and Step
 //   - bearer.go: ways over the air
 //   - legs.go: which of them a message takes, and what becomes of it when that fails
+//   - connections.go: bearers on which each peer has a connection
+//   - modem.go: what a bearer's modem says of itself
 //   - adapters.go: protocol adapters, and where they exchange traffic
 //   - receive.go: what arrives from the link
 //

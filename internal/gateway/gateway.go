@@ -66,6 +66,7 @@ type Config struct {
 	Group  netip.AddrPort
 	Bearer string         // name of the bearer that Profile, Shore, Keepalive and Group are of; "": it has none
 	Price  float64        // of that bearer (BearerConfig.Price)
+	Lines  bool           // of that bearer (BearerConfig.Lines)
 	More   []BearerConfig // other bearers
 	Rand   *rand.Rand     // of P_Mul's random delays
 	Rules  []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
@@ -242,7 +243,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		g.recordBills()
 		for _, b := range g.bearers {
 			for _, c := range b.Carriers {
-				if !b.silence.quiet() {
+				if !b.mute() {
 					c.Settle(now)
 				}
 			}
@@ -281,6 +282,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		b.silence.step(g, []*bearer{b}, now)
 	}
 	g.transmit(now)
+	for _, b := range g.bearers {
+		b.lines.hush(b, &out)
+	}
 	for _, p := range g.peers {
 		before := p.unreachable()
 		for _, l := range p.legs {
@@ -303,7 +307,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 // transmit sends what is ready and has air; a silent node sends nothing.
 func (g *Gateway) transmit(now time.Time) {
 	for _, b := range g.bearers {
-		if b.silence.quiet() {
+		if b.mute() {
 			b.linkProbes.hush(now)
 			continue
 		}
@@ -345,6 +349,10 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 		g.newLink(now, ev)
 	case LinkProbeOrder:
 		g.bearers[0].linkProbes.apply(now, ev)
+	case api.Line:
+		g.bearers[ev.Bearer].lines.take(now, g, ev)
+	case api.Modem:
+		g.bearers[ev.Bearer].hearModem(now, ev)
 	case NewRoster:
 		g.keys.Rosters.Give(ev.Roster)
 		g.part(now)
@@ -391,7 +399,7 @@ func (g *Gateway) start(now time.Time) {
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {
 			c.Start(now)
-			c.Silence(now, b.silence.quiet())
+			c.Silence(now, b.mute())
 			for l := range legsOf(g) {
 				if l.bearer == b && l.Link.Listening() {
 					c.PeerSilent(now, l.Peer, true)
@@ -483,7 +491,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.orders.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {
-			at = due.Earliest(at, c.Due(now, b.silence.quiet()))
+			at = due.Earliest(at, c.Due(now, b.mute()))
 		}
 		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(b.keys.Due(), b.silence.due(now)))
 	}

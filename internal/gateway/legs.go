@@ -144,6 +144,7 @@ func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kin
 	var chosen []choice
 	for _, p := range to {
 		l, behind := p.way(now, &content)
+		l.greet(now)
 		p.behind = p.behind || behind
 		chosen = append(chosen, choice{l, behind})
 	}
@@ -297,7 +298,15 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 // bearerName is the name of a leg's bearer, for people.
 func bearerName(l *leg) string { return cmp.Or(l.Bearer.Name, l.bearer.Profile.Name) }
 
+// greet has a peer greeted that was never met on a bearer on which it has something now: before that no long message goes.
+func (l *leg) greet(now time.Time) {
+	if l.Handshake.Unmet && l.bearer.index > 0 {
+		l.Handshake.Owe(now)
+	}
+}
+
 func (l *leg) seat(now time.Time, e *mail.Entry) bool {
+	l.greet(now)
 	return l.bearer.Handovers[0].Adopt(now, e)
 }
 

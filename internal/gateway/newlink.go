@@ -78,6 +78,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig) {
 		if l == nil {
 			continue
 		}
+		l.bearer.lines.join(l)
 		for _, c := range l.bearer.Members {
 			if err := c.Join(now, l.Peer); err != nil {
 				g.Note("warn", "a new peer was not added; restart the gateway to add it", "peer", pc.Name, "error", err)

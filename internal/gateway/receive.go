@@ -48,7 +48,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		}
 		g.Note("info", "a peer has started", append(p.named(), "incarnation", info.Incarnation.Number)...)
 	}
-	if before := p.Addr; info.Newest && p.Heard(now, d.Addr) {
+	if before := p.Addr; info.Newest && !p.bearer.lines.needed && p.Heard(now, d.Addr) {
 		if p.LastHeard.IsZero() {
 			g.Note("info", "a peer was heard for the first time since the start", append(p.named(), "address", d.Addr)...)
 		} else {

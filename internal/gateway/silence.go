@@ -230,11 +230,11 @@ func (s *silence) change(g silenceRoad, bearers []*bearer, now time.Time, ev api
 	}
 	g.Record(bucketSilence, s.key(), s.append(nil, now))
 	for i, b := range bearers {
-		if ev.On && !was && ev.Announce && !quiet[i] {
+		if ev.On && !was && ev.Announce && !quiet[i] && !b.modem.Down {
 			b.Announce(now, frame.Silence{Until: s.wire()})
 		}
 		for _, c := range b.Carriers {
-			c.Silence(now, b.silence.quiet())
+			c.Silence(now, b.mute())
 		}
 	}
 	switch {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
@@ -49,7 +50,7 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	for i, was := range schema(c) {
 		switch is := parts[i]; {
 		case was.name == "link.peer":
-			list = append(list, peerChanges(c.Link.Peers, next.Link.Peers, next.Link.Profile.Transport == profile.PMul)...)
+			list = append(list, peerChanges(c.Link.Peers, next.Link.Peers, next.Link.Profile.Transport == profile.PMul, next.Link.TLS)...)
 		case was.rules != nil && !sameRules(was.rules, is.rules):
 			list = append(list, Change{Key: "[[" + was.name + "]]", From: count(was.rules), To: count(is.rules), Restart: !was.live})
 		case was.rules == nil:
@@ -115,8 +116,8 @@ func plain(v any) string {
 func PeerKey(id uint16) string { return fmt.Sprintf("[[link.peer]] %d", id) }
 
 // peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing. On a shared channel
-// one that comes and one that goes need a restart.
-func peerChanges(old, next []Peer, shared bool) (list []Change) {
+// one that comes and one that goes need a restart, over TLS one that is dialled.
+func peerChanges(old, next []Peer, shared, tls bool) (list []Change) {
 	with := func(peers []Peer, id uint16) string {
 		i := slices.IndexFunc(peers, func(p Peer) bool { return p.ID == id })
 		if i < 0 {
@@ -138,10 +139,20 @@ func peerChanges(old, next []Peer, shared bool) (list []Change) {
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		if from, to := with(old, id), with(next, id); from != to {
-			list = append(list, Change{Key: PeerKey(id), From: from, To: to, Restart: shared && (to == "" || from == "")})
+			list = append(list, Change{Key: PeerKey(id), From: from, To: to, Restart: shared && (to == "" || from == "") || tls && dialled(old, id) != dialled(next, id)})
 		}
 	}
 	return list
+}
+
+// dialled is the address of a peer.
+func dialled(peers []Peer, id uint16) (at netip.AddrPort) {
+	for _, p := range peers {
+		if p.ID == id {
+			at = p.Address
+		}
+	}
+	return at
 }
 
 // sameRules says whether two slices have the same rules. One is the same at another line.

@@ -93,7 +93,10 @@ type Link struct {
 	Price       float64
 	ProfileName string // as written
 	Profile     profile.Profile
-	Listen      netip.AddrPort
+	TLS         bool           // datagrams go over TLS connections; else over UDP
+	Listen      netip.AddrPort // over TLS zero: no peer dials this gateway
+	Proxy       netip.AddrPort // over TLS: what CONNECT is asked of; zero: none
+	Modem       string         // socket on which the modem may speak; "": none
 	KeyFile     string
 	Key         seal.Key
 	Trust       Trust         // keys of single nodes, in the place of Key
@@ -173,7 +176,20 @@ func (c *Config) Listens() (list []Listen) {
 			}
 		}
 	}
+	for _, l := range c.Bearers() {
+		if l.TLS && l.Listen.IsValid() {
+			list = append(list, Listen{LinkKey(l, "listen"), l.Listen})
+		}
+	}
 	return list
+}
+
+// LinkKey names a key of a [[link]] for people: link.listen, or that of "sat".
+func LinkKey(l Link, key string) string {
+	if l.Name == "" {
+		return "link." + key
+	}
+	return fmt.Sprintf("link.%s of %q", key, l.Name)
 }
 
 // Bearers are all ways to the sister gateways, the first first.
@@ -199,6 +215,16 @@ func (c *Config) Files() []string {
 		list = append(list, filepath.Join(c.TAK.ServerKeys, keyfile.CACert))
 	}
 	return list
+}
+
+// Modems are the sockets on which modems may speak.
+func (c *Config) Modems() (paths []string) {
+	for _, l := range c.Bearers() {
+		if l.Modem != "" {
+			paths = append(paths, l.Modem)
+		}
+	}
+	return paths
 }
 
 // isFile says whether link.profile names a file, and not a profile that is built in.
@@ -333,6 +359,7 @@ func (r *reader) readLink() {
 		once(s, "address", p.Address, addresses)
 		r.checkMember(s, p)
 	})
+	r.checkDials(link, l)
 	r.readMore(link, addresses)
 }
 
@@ -344,8 +371,29 @@ func (r *reader) readBearer(link section, l *Link) {
 			r.profileFaults(link, l.ProfileName, err)
 		}
 	}
+	r.checkOver(link, l)
 	if l.Group.IsValid() && l.Profile.Transport != profile.PMul && l.Profile.Name != "" {
 		link.fail("group", "is of no use with profile %s: its transport is NORM, which sends to each peer", l.Profile.Name)
+	}
+}
+
+// checkOver says which keys do not go with what the datagrams of a bearer go over.
+func (r *reader) checkOver(link section, l *Link) {
+	switch {
+	case link.wrong("over", "listen"):
+	case !l.TLS && !l.Listen.IsValid():
+		link.missing("listen", "")
+	case !l.TLS && link.has("proxy"):
+		link.fail("proxy", "is of no use without over = \"tls\"")
+	case l.TLS && l.Profile.Transport == profile.PMul:
+		link.fail("profile", "%s is for a channel that all hear; over = \"tls\" is one connection for each peer", l.Profile.Name)
+	}
+}
+
+// checkDials says that nobody dials on a bearer over TLS.
+func (r *reader) checkDials(link section, l *Link) {
+	if l.TLS && !l.Listen.IsValid() && !slices.ContainsFunc(l.Peers, func(p Peer) bool { return p.Address.IsValid() }) && !link.wrong("listen") {
+		link.fail("listen", "is missing, and no [[link.peer]] has an address: there would be no connection")
 	}
 }
 
@@ -354,7 +402,7 @@ var ofNetwork = append([]string{"key_file"}, trustKeys...)
 
 // readMore reads the [[link]] behind the first.
 func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
-	listens, names, marks := map[netip.AddrPort]int{}, map[string]int{}, map[uint8]int{}
+	listens, names, marks := map[bool]map[netip.AddrPort]int{false: {}, true: {}}, map[string]int{}, map[uint8]int{}
 	check := func(s section, l *Link) {
 		if len(r.tree.links) > 0 && l.Name == "" && !s.wrong("name") {
 			s.missing("name", ": each of several [[link]] needs one, the same at both ends of it")
@@ -362,7 +410,7 @@ func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
 		if once(s, "name", l.Name, names) && l.Name != "" {
 			once(s, "name", seal.BearerMark(l.Name), marks)
 		}
-		once(s, "listen", l.Listen, listens)
+		once(s, "listen", l.Listen, listens[l.TLS])
 	}
 	check(first, &r.cfg.Link)
 	for _, t := range r.tree.links {
@@ -388,6 +436,7 @@ func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
 			}
 			l.Peers = append(l.Peers, p)
 		}
+		r.checkDials(s, &l)
 		r.cfg.More = append(r.cfg.More, l)
 	}
 }

@@ -43,6 +43,7 @@ type Bearer struct {
 	Channels  []mail.Channel  // those that share their channel with all peers
 	Handovers []mail.Handover // as Carriers
 	Members   []mail.Members  // those whose peers can come and go; none: a new peer needs a restart
+	ModemBps  int             // that the modem says that it has, live; 0: it does not say
 	ledger    mail.Ledger     // of what goes to the group
 }
 
@@ -59,7 +60,7 @@ func New(cfg Config) (*Bearer, error) {
 	}
 	b.Common.Profile, b.Common.Timing = &b.Profile, TimingOf(cfg.Profile, cfg.Shore)
 	b.Common.Timing.Hasty = cfg.Hasty
-	b.Common.Air, b.Common.Ledger = &b.Air, &b.ledger
+	b.Common.Air, b.Common.Ledger, b.Common.ModemBps = &b.Air, &b.ledger, &b.ModemBps
 	datagrams, err := unicast.New(unicast.Config{
 		Common: b.Common, Incarnation: cfg.Incarnation, Shore: cfg.Shore, Keepalive: &b.Keepalive, Messages: !shared, Lacks: cfg.Lacks, Far: cfg.Far, Beside: cfg.Beside, Late: cfg.Late,
 	})

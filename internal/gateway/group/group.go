@@ -190,7 +190,12 @@ func (c *Carrier) SubmitState(now time.Time) {
 func (c *Carrier) Pump(now time.Time) { c.Air.Idle(now, c.Profile, c.rateBps(), c.Services) }
 
 // rateBps is the rate of the channel as far as it is known.
-func (c *Carrier) rateBps() int { return c.Air.Gauge.Pace(c.Profile.Up.RateBps) }
+func (c *Carrier) rateBps() int {
+	if bps := *c.ModemBps; bps > 0 {
+		return bps
+	}
+	return c.Air.Gauge.Pace(c.Profile.Up.RateBps)
+}
 
 // Due is when an engine wants a Step, or a gap has been waited for long enough.
 func (c *Carrier) Due(_ time.Time, silent bool) time.Time {

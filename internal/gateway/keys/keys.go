@@ -35,6 +35,8 @@ type Trust struct {
 	// the memory that these lie in; it may be nil.
 	Chance func(*[32]byte)
 	Hold   func(octets []byte)
+	// Members is told of each roster that this node goes by from now on; nil: nobody wants to know. It must not wait.
+	Members func(*roster.Roster)
 }
 
 // Services is what the keys have from the gateway around them.

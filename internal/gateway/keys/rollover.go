@@ -110,6 +110,9 @@ func (o *Rosters) turnKeys() error {
 	for _, rekey := range o.rekey {
 		rekey(o.ring)
 	}
+	if told := o.cfg.Trust.Members; told != nil {
+		told(o.common)
+	}
 	return nil
 }
 

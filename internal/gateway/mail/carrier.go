@@ -29,6 +29,8 @@ type Common struct {
 	Replica  *replica.Replica
 	Coder    *compact.Coder
 	Air      *Air // of a terminal: one for all peers
+	// ModemBps is the rate that the bearer's modem says that it has, in bits per second; 0: it does not say.
+	ModemBps *int
 	// Group is the address of all peers on a shared channel, and Ledger what went there. Invalid: each gets a copy.
 	Group  netip.AddrPort
 	Ledger *Ledger
@@ -155,6 +157,8 @@ type Link interface {
 	// give were in it.
 	Heard(now time.Time)
 	Restarted()
+	// Ask asks the peer at once what of the messages under way has arrived: the way there is back.
+	Ask()
 	// Late says that this machine is late by so much: what was measured over that time says nothing of the link.
 	Late(now time.Time, by time.Duration)
 	// Hello puts into a HELLO to the peer which numbers this node and the peer have. Compare takes what the HELLO of the peer's start

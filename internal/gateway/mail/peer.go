@@ -30,6 +30,7 @@ type Peer struct {
 
 	LastSent  time.Time
 	LastHeard time.Time
+	Off       bool // nothing gets there now, as the edge of its bearer says: nothing is sent to it
 	Gone      bool // the roster does not name it: nothing is sent to it
 	Ashore    bool // this node is a terminal of a star, and the peer its shore
 }
@@ -44,7 +45,7 @@ type Bearer struct {
 type Stamp struct{ Incarnation, Counter uint32 }
 
 // Reachable says that a datagram may go to the peer, at an address that is known.
-func (p *Peer) Reachable() bool { return p.Addr.IsValid() && !p.Gone }
+func (p *Peer) Reachable() bool { return p.Addr.IsValid() && !p.Gone && !p.Off }
 
 // NewPeer is a peer that was never heard.
 func NewPeer(id uint16, name string, addr netip.AddrPort, services Services, late bool) *Peer {

@@ -158,7 +158,7 @@ func (c *Carrier) begin(now time.Time, l *peerLink) {
 	if l.Handshake.Unmet = c.Late || c.greetsLate(l); !l.Handshake.Unmet {
 		l.Handshake.Due = now
 	}
-	l.readdressed()
+	readdressed(l)
 	if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
 		l.receiver.Probed(now)
 	}

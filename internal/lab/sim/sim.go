@@ -425,6 +425,11 @@ func (w *World) Cut(bearer int, n *Node, down bool) {
 	w.link(bearer, linkemu.Outage{Node: n.Name, Down: down})
 }
 
+// SetRate gives a node's leg on a bearer another rate, in both directions and in bits per second.
+func (w *World) SetRate(bearer int, n *Node, bps int) {
+	w.link(bearer, linkemu.Rate{Node: n.Name, Bps: bps})
+}
+
 func (w *World) named(name string) *Node {
 	for _, n := range w.Nodes {
 		if n.Name == name {

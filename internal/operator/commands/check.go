@@ -99,9 +99,9 @@ func summary(out io.Writer, c *config.Config) {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
 	}
 	if t := c.Link.Trust; t.On() {
-		fmt.Fprintf(w, "link\tUDP %s, node key %s, roster %d of the network %s with %d nodes\n", c.Link.Listen, t.Own.Public().Fingerprint(), t.Roster.Serial, t.Roster.Network, len(t.Roster.Nodes))
+		fmt.Fprintf(w, "link\t%s, node key %s, roster %d of the network %s with %d nodes\n", over(c.Link), t.Own.Public().Fingerprint(), t.Roster.Serial, t.Roster.Network, len(t.Roster.Nodes))
 	} else {
-		fmt.Fprintf(w, "link\tUDP %s, key %s (its fingerprint is %s at every gateway of the network)\n", c.Link.Listen, c.Link.KeyFile, c.Link.Key.Fingerprint())
+		fmt.Fprintf(w, "link\t%s, key %s (its fingerprint is %s at every gateway of the network)\n", over(c.Link), c.Link.KeyFile, c.Link.Key.Fingerprint())
 	}
 	if len(c.More) > 0 {
 		fmt.Fprintf(w, "bearer\t%q, %s for 1,000 octets\n", c.Link.Name, price(c.Link))
@@ -114,7 +114,7 @@ func summary(out io.Writer, c *config.Config) {
 		fmt.Fprintf(w, "peer\t%d %q, %s\n", peer.ID, peer.Name, reachedAt(peer))
 	}
 	for _, l := range c.More {
-		fmt.Fprintf(w, "bearer\t%q, UDP %s, %s for 1,000 octets, profile %s\n", l.Name, l.Listen, price(l), l.Profile.Name)
+		fmt.Fprintf(w, "bearer\t%q, %s, %s for 1,000 octets, profile %s\n", l.Name, over(l), price(l), l.Profile.Name)
 		for _, peer := range l.Peers {
 			fmt.Fprintf(w, "peer\t%d, %s\n", peer.ID, reachedAt(peer))
 		}
@@ -198,4 +198,17 @@ func keepalive(c *config.Config) string {
 		return "none"
 	}
 	return c.Link.Keepalive.String()
+}
+
+// over is what the datagrams of a bearer go over, and where.
+func over(l config.Link) string {
+	switch {
+	case !l.TLS:
+		return "UDP " + l.Listen.String()
+	case l.Listen.IsValid():
+		return "TLS, called at " + l.Listen.String()
+	case l.Proxy.IsValid():
+		return "TLS, calls its peers through " + l.Proxy.String()
+	}
+	return "TLS, calls its peers"
 }

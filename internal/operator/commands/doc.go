@@ -21,6 +21,7 @@
 //   - init.go: `init`: a first configuration
 //   - journal.go: `journal`: a journal checked, repaired, exported
 //   - keys.go: `keys`: key files
+//   - link.go: `link`: what a modem is doing, said for it
 //   - message.go: `message`: one message, and orders about it
 //   - messages.go: `messages`: where messages are
 //   - passphrase.go: the passphrase of an authority

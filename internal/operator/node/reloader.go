@@ -157,7 +157,7 @@ func peersOf(c *config.Config) []gateway.PeerConfig {
 // moreOf are the bearers behind the first.
 func moreOf(c *config.Config) (list []gateway.BearerConfig) {
 	for _, l := range c.More {
-		b := gateway.BearerConfig{Name: l.Name, Profile: l.Profile, Shore: l.Shore, Keepalive: l.Keepalive, Group: l.Group, Price: l.Price,
+		b := gateway.BearerConfig{Name: l.Name, Profile: l.Profile, Shore: l.Shore, Keepalive: l.Keepalive, Group: l.Group, Price: l.Price, Lines: l.TLS,
 			Peers: map[uint16]netip.AddrPort{}}
 		for _, p := range l.Peers {
 			b.Peers[p.ID] = p.Address
