@@ -1,0 +1,171 @@
+package roster
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A roster of the second form says where its nodes are reached, whether they relay, and since when it says so of each. A roster has this
+// form once one of its nodes has a way or relays; older versions of the gateway do not read it.
+
+// Way is a bearer on which a node can be reached.
+type Way struct {
+	Bearer string         // its name, the same at all nodes; "": the bearer without a name
+	Addr   netip.AddrPort // invalid: learned from the node's first authentic datagram
+}
+
+// MaxWays is how many bearers a node has at the most.
+const MaxWays = 4
+
+const (
+	wayLen  = 1 + MaxName + 1 + 16 + 2
+	dateLen = 5 + 1
+)
+
+// second says that the roster has the second form.
+func (r *Roster) second() bool {
+	return slices.ContainsFunc(r.Nodes, func(n Node) bool { return n.Since != 0 })
+}
+
+func (r *Roster) purpose() string {
+	if r.second() {
+		return "aldis roster 2"
+	}
+	return purpose
+}
+
+// On is the node's way on a bearer, by its name; false: it is not there.
+func (n Node) On(bearer string) (Way, bool) {
+	i := slices.IndexFunc(n.Ways, func(w Way) bool { return w.Bearer == bearer })
+	if i < 0 {
+		return Way{}, false
+	}
+	return n.Ways[i], true
+}
+
+// says holds that two rosters say the same of a node, but for the secret.
+func (n Node) says(other Node) bool {
+	return n.ID == other.ID && n.Name == other.Name && n.Public == other.Public && n.Relay == other.Relay && slices.Equal(n.Ways, other.Ways)
+}
+
+// date notes since when each node is as it is, where the roster has the second form.
+func (r *Roster) date(old *Roster) {
+	form := old != nil && old.second()
+	for i, n := range r.Nodes {
+		form = form || n.Relay || len(n.Ways) > 0
+		r.Nodes[i].Since = 0
+	}
+	if !form {
+		return
+	}
+	for i := range r.Nodes {
+		n := &r.Nodes[i]
+		n.Since = r.Serial
+		if old == nil {
+			continue
+		}
+		if was, ok := old.Node(n.ID); ok && was.says(*n) {
+			n.Since = was.Since
+			if was.Since == 0 { // nobody knows since when
+				n.Since = old.Serial
+			}
+		}
+	}
+}
+
+// checkWays says what the second form may not have.
+func (r *Roster) checkWays() error {
+	type place struct {
+		bearer string
+		addr   netip.AddrPort
+	}
+	form, at := r.second(), map[place]uint16{}
+	for _, n := range r.Nodes {
+		switch {
+		case !form && (n.Relay || len(n.Ways) > 0), form && (n.Since == 0 || n.Since > r.Serial):
+			return wrong("node %d is as it is since roster %d", n.ID, n.Since)
+		case len(n.Ways) > MaxWays:
+			return wrong("node %d has %d bearers, at most %d", n.ID, len(n.Ways), MaxWays)
+		}
+		for i, w := range n.Ways {
+			switch {
+			case w.Bearer != "" && !proper(w.Bearer):
+				return wrong("a bearer of node %d has a name that is none", n.ID)
+			case slices.ContainsFunc(n.Ways[:i], func(o Way) bool { return o.Bearer == w.Bearer }):
+				return wrong("node %d has the bearer %q twice", n.ID, w.Bearer)
+			case !w.Addr.IsValid():
+				continue
+			case w.Addr.Port() == 0 || w.Addr.Addr().IsUnspecified() || w.Addr.Addr().Zone() != "" || w.Addr.Addr().Is4In6():
+				return wrong("node %d cannot be reached at %v", n.ID, w.Addr)
+			case slices.ContainsFunc(n.Ways[:i], func(o Way) bool { return o.Addr == w.Addr }):
+				return wrong("two bearers of node %d have the address %v", n.ID, w.Addr)
+			case at[place{w.Bearer, w.Addr}] != 0:
+				return wrong("node %d has the address %v of node %d on the bearer %q", n.ID, w.Addr, at[place{w.Bearer, w.Addr}], w.Bearer)
+			}
+			at[place{w.Bearer, w.Addr}] = n.ID
+		}
+	}
+	return nil
+}
+
+// words are what the second form adds to a node's line: blank, word, and so on.
+func (n Node) words() (s string) {
+	if n.Since == 0 {
+		return ""
+	}
+	s = fmt.Sprintf(" since=%d", n.Since)
+	if n.Relay {
+		s += " relay"
+	}
+	for _, w := range n.Ways {
+		s += " on=" + w.String()
+	}
+	return s
+}
+
+// String is the way as ParseWay reads it.
+func (w Way) String() string {
+	if !w.Addr.IsValid() {
+		return w.Bearer
+	}
+	return w.Bearer + "@" + w.Addr.String()
+}
+
+// ParseWay reads BEARER or BEARER@HOST:PORT.
+func ParseWay(text string) (w Way, err error) {
+	name, addr, has := strings.Cut(text, "@")
+	w.Bearer = name
+	if has {
+		w.Addr, err = netip.ParseAddrPort(addr)
+	}
+	return w, err
+}
+
+// read takes the words behind a node's name.
+func (n *Node) read(words []string) error {
+	for _, word := range words {
+		key, value, _ := strings.Cut(word, "=")
+		switch {
+		case word == "relay" && !n.Relay:
+			n.Relay = true
+		case key == "since" && n.Since == 0:
+			since, err := strconv.ParseUint(value, 10, 32)
+			if err != nil || since == 0 {
+				return errField
+			}
+			n.Since = uint32(since)
+		case key == "on":
+			w, err := ParseWay(value)
+			if err != nil {
+				return errField
+			}
+			n.Ways = append(n.Ways, w)
+		default:
+			return errField
+		}
+	}
+	return nil
+}
