@@ -12,12 +12,20 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
 
 // receive takes a datagram that counts; the door sees to the others.
 func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	b := g.bearers[d.Bearer]
+	if seal.IsIntroduction(d.Data) {
+		if g.link.touched = b.keys.Introduced(now, d); g.link.touched {
+			g.part(now)
+			enlist(g, now)
+		}
+		return
+	}
 	o := b.keys.Open(now, d, g.silence.on || b.silence.on)
 	info, body := o.Info, o.Body
 	var p *leg

@@ -93,6 +93,7 @@ type Answer struct {
 	Restarted bool            // the peer has a new start
 	Heard     bool            // the peer is where its datagrams go
 	Greeting  *frame.Greeting // to all
+	At        netip.AddrPort  // of a peer that was never heard: its newest datagram came from there; invalid: it has an address
 	Owe       time.Time       // the peer is owed a HELLO by then; zero: it is not
 	Greet     *Greet          // goes at once; nil: none does
 }
@@ -169,6 +170,9 @@ func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent
 		m.stream = hello.Stream
 	}
 	a.Restarted = info.NewIncarnation
+	if info.Newest && m.Absent() {
+		a.At = dg.Addr
+	}
 	every := k.cfg.ProbeInterval
 	toAll := info.Group && m.Link.Together()
 	switch {

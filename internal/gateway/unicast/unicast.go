@@ -127,6 +127,7 @@ func (c *Carrier) Join(now time.Time, p *mail.Peer) error {
 	c.links[p.ID] = l
 	at, _ := slices.BinarySearchFunc(c.order, p.ID, func(l *peerLink, id uint16) int { return cmp.Compare(l.ID, id) })
 	c.order = slices.Insert(c.order, at, l)
+	c.Greeting.apart[p.ID] = p.Later
 	c.begin(now, l)
 	c.norm.up = false
 	c.startNorm(now)
@@ -155,7 +156,7 @@ func (c *Carrier) Leave(now time.Time, p *mail.Peer, why string) {
 // begin greets the peer, if it is to be greeted now: what was owed when we stopped is owed now.
 func (c *Carrier) begin(now time.Time, l *peerLink) {
 	l.beginStart()
-	if l.Handshake.Unmet = c.Late || c.greetsLate(l); !l.Handshake.Unmet {
+	if l.Handshake.Unmet = c.Late || c.greetsLate(l) || l.Absent(); !l.Handshake.Unmet {
 		l.Handshake.Due = now
 	}
 	l.readdressed()

@@ -76,13 +76,15 @@ type Config struct {
 	Seed    uint64
 	// CrashBeforeCommit and CrashAfterCommit are chances, per Step that has records, of a kill -9 at that point.
 	CrashBeforeCommit, CrashAfterCommit float64
-	Down                                time.Duration // how long a crashed gateway stays down
-	Roster                              bool          // each node has a key of its own, and a roster names all
-	Group                               bool          // the channel has a group's address
-	Second                              *Second       // another bearer of all nodes; nil: there is none
-	Ashore                              bool          // the terminals are told that Nodes[0] is ashore
-	Wild                                linkemu.Wild  // what the link does that no profile says
-	Names                               []string      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
+	Down                                time.Duration                                 // how long a crashed gateway stays down
+	Roster                              bool                                          // each node has a key of its own, and a roster names all
+	Group                               bool                                          // the channel has a group's address
+	Later                               int                                           // so many of the last nodes are in no first roster, and start with World.Begin
+	Ways                                func(n *Node) (ways []roster.Way, relay bool) // what rosters say of a node; nil: nothing
+	Second                              *Second                                       // another bearer of all nodes; nil: there is none
+	Ashore                              bool                                          // the terminals are told that Nodes[0] is ashore
+	Wild                                linkemu.Wild                                  // what the link does that no profile says
+	Names                               []string                                      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
 	// Late, when set, says by how much the next turn of a node's loop is late: its machine is busy. All that has come until
 	// then is in that turn.
 	Late func(n *Node) time.Duration
@@ -162,9 +164,9 @@ func New(cfg Config) (*World, error) {
 		}
 	}
 	if cfg.Roster {
-		w.first = w.Roster(nil, time.Time{}, w.Nodes...)
+		w.first = w.Roster(nil, time.Time{}, w.Nodes[:cfg.Nodes-cfg.Later]...)
 	}
-	for _, n := range w.Nodes {
+	for i, n := range w.Nodes {
 		n.cfg = gateway.Config{ID: n.ID, Name: n.Name, Profile: cfg.Profile, Shore: n.ID == 1 && !cfg.Profile.Shared,
 			Key: seal.Key{1, 2, 3}, Store: w.rng.Uint32(),
 			Adapters: map[site.Adapter]func([]site.Memory) (gateway.Adapter, error){
@@ -194,11 +196,22 @@ func New(cfg Config) (*World, error) {
 		if cfg.Configure != nil {
 			cfg.Configure(n, &n.cfg)
 		}
+		if i >= cfg.Nodes-cfg.Later {
+			continue
+		}
 		if err := w.start(n); err != nil {
 			return nil, err
 		}
 	}
 	return w, nil
+}
+
+// Begin starts a node that comes later, with a roster that names it.
+func (w *World) Begin(n *Node, r *roster.Roster) error {
+	trust := *n.cfg.Trust
+	trust.Roster = r
+	n.cfg.Trust = &trust
+	return w.start(n)
 }
 
 // second is the address on the second bearer of who has this one on the first.

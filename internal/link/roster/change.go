@@ -87,7 +87,7 @@ type head struct {
 	wrapped      [][16]byte
 }
 
-// parseHead takes a head off.
+// head takes one off.
 func (p *parser) head() (h head) {
 	if p.octets(1)[0] != changeFormat {
 		p.short = true

@@ -167,7 +167,7 @@ func FuzzParseChange(f *testing.F) {
 	f.Add(r.AppendChange(nil, 0))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		got, err := Apply(old, b)
-		if err != nil || !got.second() {
+		if err != nil || !got.Dated() {
 			return
 		}
 		_, base, err := SerialOf(b)

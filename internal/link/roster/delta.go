@@ -15,9 +15,9 @@ const (
 )
 
 // AppendDelta appends what r changes of old, for who has old: Apply gives back r, with the authority's signature of all of it.
-// The serial of old is less than that of r, by what 32 bits hold.
+// The serial of old is less than that of r, by what 32 bits hold. Where r has the second form, nothing else of old counts.
 func (r *Roster) AppendDelta(b []byte, old *Roster) []byte {
-	if r.second() {
+	if r.Dated() {
 		return r.AppendChange(b, old.Serial)
 	}
 	b = binary.BigEndian.AppendUint32(append(b, deltaFormat), r.Serial)

@@ -234,7 +234,7 @@ func Ring(self uint16, own *seal.SigningKey, rosters ...*Roster) (*seal.Keyring,
 
 // content is what is signed.
 func (r *Roster) content() []byte {
-	if r.second() {
+	if r.Dated() {
 		return r.appendUnsigned(nil, 0)
 	}
 	b := append([]byte{format, byte(len(r.Network))}, r.Network...)

@@ -39,7 +39,7 @@ func (r *Roster) Text() string {
 		made = time.Unix(0, 0).UTC()
 	}
 	header := rosterHeader
-	if r.second() {
+	if r.Dated() {
 		header = secondHeader
 	}
 	fmt.Fprintf(&b, "%s\nnet %s\nserial %d\nmade %s\nat %s\nwrapper %s\n", header, r.Network, r.Serial, made.Format(time.RFC3339), at, text(r.Wrapper[:]))
@@ -84,7 +84,7 @@ func ParseText(s string) (*Roster, error) {
 	if len(lines) < len(order)+3 {
 		return nil, wrong("cut short")
 	}
-	if r.second() != (header == secondHeader) {
+	if r.Dated() != (header == secondHeader) {
 		return nil, wrong("it has another form than its first line says")
 	}
 	if err := r.check(); err != nil {

@@ -25,13 +25,13 @@ const (
 	dateLen = 5 + 1
 )
 
-// second says that the roster has the second form.
-func (r *Roster) second() bool {
+// Dated says that the roster has the second form: a change of it serves members of several serials (AppendChange).
+func (r *Roster) Dated() bool {
 	return slices.ContainsFunc(r.Nodes, func(n Node) bool { return n.Since != 0 })
 }
 
 func (r *Roster) purpose() string {
-	if r.second() {
+	if r.Dated() {
 		return "aldis roster 2"
 	}
 	return purpose
@@ -53,7 +53,7 @@ func (n Node) says(other Node) bool {
 
 // date notes since when each node is as it is, where the roster has the second form.
 func (r *Roster) date(old *Roster) {
-	form := old != nil && old.second()
+	form := old != nil && old.Dated()
 	for i, n := range r.Nodes {
 		form = form || n.Relay || len(n.Ways) > 0
 		r.Nodes[i].Since = 0
@@ -82,7 +82,7 @@ func (r *Roster) checkWays() error {
 		bearer string
 		addr   netip.AddrPort
 	}
-	form, at := r.second(), map[place]uint16{}
+	form, at := r.Dated(), map[place]uint16{}
 	for _, n := range r.Nodes {
 		switch {
 		case !form && (n.Relay || len(n.Ways) > 0), form && (n.Since == 0 || n.Since > r.Serial):
