@@ -132,7 +132,7 @@ func (b *bearer) leg(p *peer, addr netip.AddrPort, on, shared bool) (l *leg) {
 		l = p.leg
 	case on:
 		l = &leg{Peer: mail.NewPeer(p.ID, p.Name, addr, b.road, shared), of: p}
-		l.Counts, l.Later = p.Counts, p.Later
+		l.Counts, l.Later, l.Enrolled = p.Counts, p.Later, p.Enrolled
 	}
 	if l != nil {
 		l.bearer, l.Bearer = b, b.name

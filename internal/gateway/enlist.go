@@ -68,7 +68,18 @@ func enlist(g *Gateway, now time.Time) {
 		}
 		on := reached(g.cfg.bearersOf(), n)
 		if len(on) == 0 {
+			if len(n.Ways) > 0 && !slices.ContainsFunc(n.Ways, func(w roster.Way) bool {
+				return slices.ContainsFunc(g.bearers, func(b *bearer) bool { return b.name.Name == w.Bearer })
+			}) {
+				g.Note("warn", "the roster places a node on no bearer of this gateway; nothing is sent to it", "id", n.ID, "name", n.Name)
+			}
 			continue
+		}
+		for i, addr := range on {
+			if other := siteAt(g, i, addr); addr.IsValid() && other != 0 {
+				g.Note("warn", "the roster gives a new peer the address of another; the gateway learns its address when it hears it", "id", n.ID, "address", addr, "address_of", g.siteName(other))
+				on[i] = netip.AddrPort{}
+			}
 		}
 		if slices.Contains(g.roll.left, n.ID) {
 			g.Note("warn", "a new peer was not added; restart the gateway to add it", "id", n.ID)

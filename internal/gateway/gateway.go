@@ -382,6 +382,11 @@ func (g *Gateway) start(now time.Time) {
 	for _, f := range g.adapters.list {
 		g.stepAdapter(now, f.number, nil)
 	}
+	for _, p := range g.peers {
+		if p.Enrolled {
+			tellJoined(g, now, p)
+		}
+	}
 	g.adapters.meeting.begin(now, r.own)
 	g.meet(now)
 	for _, f := range r.far {

@@ -27,7 +27,7 @@ type roll struct {
 // newLink takes what of the link may be another while it works.
 func (g *Gateway) newLink(now time.Time, e NewLink) {
 	for _, p := range slices.Clone(g.peers) {
-		if !p.enrolled && !slices.ContainsFunc(e.Peers, func(pc PeerConfig) bool { return pc.ID == p.ID }) {
+		if !p.Enrolled && !slices.ContainsFunc(e.Peers, func(pc PeerConfig) bool { return pc.ID == p.ID }) {
 			g.leave(now, p)
 		}
 	}
@@ -100,6 +100,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) 
 	g.crossing.join(p.ID)
 	g.crossing.judgeOwn(now) // the rules may keep some of it from this one
 	g.Note("info", "a new peer", "peer", p.Name, "id", p.ID)
+	tellJoined(g, now, p)
 }
 
 // leave takes a peer out. What waits for it ends as withdrawn, its site is lost, and nothing of it is heard any more.
@@ -162,7 +163,7 @@ func newPeer(pc PeerConfig, b *bearer, lives *history.Lives, late bool) *peer {
 	services := b.road.g
 	p := &peer{leg: &leg{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, b.road, late)}}
 	p.of = p
-	p.Ashore, p.Later, p.enrolled = pc.Shore, pc.later, pc.enrolled
+	p.Ashore, p.Later, p.Enrolled = pc.Shore, pc.later, pc.enrolled
 	p.far = newFarCopy(p.ID, services)
 	p.ends = newOutcomes(p.Peer, services, lives)
 	p.ends.on = func(mark uint8) *mail.Peer {

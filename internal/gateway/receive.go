@@ -56,7 +56,8 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		}
 		g.Note("info", "a peer has started", append(p.named(), "incarnation", info.Incarnation.Number)...)
 	}
-	if before := p.Addr; info.Newest && p.Heard(now, d.Addr) {
+	first := p.Enrolled && p.LastHeard.IsZero() // it has answered where it was believed to be
+	if before := p.Addr; info.Newest && (p.Heard(now, d.Addr) || first) {
 		if p.LastHeard.IsZero() {
 			g.Note("info", "a peer was heard for the first time since the start", append(p.named(), "address", d.Addr)...)
 		} else {
@@ -106,6 +107,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *leg, f frame.Frame, octets int,
 			g.greeted(now, p, h, newest)
 		}
 		p.Link.Greeting(now, f)
+		g.keys.Rosters.Heard(p.ID, f)
 		return
 	case frame.LinkProbe:
 		if p.bearer.index == 0 {

@@ -170,7 +170,8 @@ func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent
 		m.stream = hello.Stream
 	}
 	a.Restarted = info.NewIncarnation
-	if info.Newest && m.Absent() {
+	unmet := m.Enrolled && m.LastHeard.IsZero() && info.Newest
+	if unmet {
 		a.At = dg.Addr
 	}
 	every := k.cfg.ProbeInterval
@@ -187,7 +188,7 @@ func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent
 		} else {
 			a.Owe = now.Add(k.cfg.AckDelay)
 		}
-	case info.Newest && m.Handshake.Unmet && dg.Addr == m.Addr: // it has something for this node
+	case unmet && !toAll || info.Newest && m.Handshake.Unmet && dg.Addr == m.Addr: // it has something for this node
 		a.Heard, a.Owe = true, now
 	case info.Newest && (dg.Addr == m.Addr || toAll): // what is for the peer goes there anyway
 		a.Heard = true

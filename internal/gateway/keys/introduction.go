@@ -83,7 +83,7 @@ func (k *Keys) Introduced(now time.Time, dg api.Datagram) bool {
 	o.intro.deaf = now.Add(introPause)
 	k.cfg.Services.Drop("introduction")
 	if k.known[k.cfg.ID].may(now, "introduction", sayAgain) {
-		k.cfg.Services.Note("warn", "the roster that a node brings which is new was rejected; nothing has changed", "address", dg.Addr, "error", err)
+		k.cfg.Services.Note("warn", "a new node brought a roster that was rejected; nothing has changed", "address", dg.Addr, "error", err)
 	}
 	return false
 }

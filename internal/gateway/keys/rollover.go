@@ -398,9 +398,20 @@ func (o *Rosters) used(id uint16, epoch uint32) {
 	if !m.keeps.has(epoch) {
 		o.knows(m, m.keeps.with(epoch))
 	}
-	if epoch > o.use {
+	if n, _ := o.named(id); epoch > o.use && n.Since <= o.use { // who came later has no other
 		o.seals(epoch)
 		o.turnKeys()
+	}
+}
+
+// Heard takes from a greeting of a peer whom it has heard. Where the peer is new these have the roster that names it, for else they could not
+// have answered.
+func (o *Rosters) Heard(id uint16, f frame.Greeting) {
+	n, _ := o.named(id)
+	for _, of := range f.Members {
+		if m := o.known[of.ID]; m != nil && of.HeardIncarnation != 0 && m.keeps.newest != 0 && m.keeps.newest < n.Since {
+			o.knows(m, m.keeps.with(n.Since))
+		}
 	}
 }
 

@@ -32,6 +32,7 @@ type Peer struct {
 	LastHeard time.Time
 	Gone      bool // the roster does not name it: nothing is sent to it
 	Ashore    bool // this node is a terminal of a star, and the peer its shore
+	Enrolled  bool // the roster names it, and no configuration
 	Later     bool // the roster names it since later than this node: it greets first
 }
 

@@ -44,11 +44,17 @@ func newRoll(c *Carrier) GroupGreeting {
 	return GroupGreeting{c: c, addr: c.Group, apart: map[uint16]bool{}, named: map[uint16]uint32{}}
 }
 
-// On says that several peers share a channel with an address of its own; to one peer a HELLO of its own says less.
-func (r *GroupGreeting) On() bool { return r.addr.IsValid() && len(r.c.order) > 1 }
+// On says that several peers share a channel with an address of its own; to one peer a HELLO of its own says less, if it is known where
+// that is.
+func (r *GroupGreeting) On() bool {
+	return r.addr.IsValid() && (len(r.c.order) > 1 || len(r.c.order) == 1 && !r.c.order[0].Addr.IsValid())
+}
+
+// alone says that a peer which comes can read nothing for all yet: it gets a HELLO of its own.
+func (r *GroupGreeting) alone(p *mail.Peer) bool { return p.Absent() && r.c.Behind(p.ID) }
 
 // greets says that a peer's HELLO is part of the greeting, as far as was known at the last one.
-func (r *GroupGreeting) greets(l *peerLink) bool { return r.On() && !r.apart[l.ID] }
+func (r *GroupGreeting) greets(l *peerLink) bool { return r.On() && !r.apart[l.ID] && !r.alone(l.Peer) }
 
 // Met says that a peer and this node have each told the other, in their present starts, that it was heard. Before, a member that meets
 // another takes nothing of it, and what it is told goes again. It is so at once where members do not greet all at once, and it is taken
@@ -108,7 +114,7 @@ func (r *GroupGreeting) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
 	if me && !f.Starts && now.Before(r.turns(r.said, crossTurns)) && r.named[p.ID] == r.c.Services.Hello(now, p).HeardIncarnation {
 		me = false // it asked before it could hear our answer
 	}
-	alone := r.apart[p.ID] && p.Absent() // it reads nothing for all yet
+	alone := r.alone(p)
 	if me && !alone {
 		p.Handshake.Owe(now)
 		r.planned = true

@@ -127,7 +127,6 @@ func (c *Carrier) Join(now time.Time, p *mail.Peer) error {
 	c.links[p.ID] = l
 	at, _ := slices.BinarySearchFunc(c.order, p.ID, func(l *peerLink, id uint16) int { return cmp.Compare(l.ID, id) })
 	c.order = slices.Insert(c.order, at, l)
-	c.Greeting.apart[p.ID] = p.Later
 	c.begin(now, l)
 	c.norm.up = false
 	c.startNorm(now)

@@ -60,6 +60,7 @@ type Node struct {
 	clock       clock
 	inbox       []arrived // what waits for the next turn, where turns are late
 	turning     bool      // that is planned
+	commits     int
 }
 
 // Addr is where the node is on the link.
@@ -92,6 +93,9 @@ type Config struct {
 	Configure func(n *Node, c *gateway.Config)
 	// LAN is given what a committed Step of a node wants done towards its peers; nil: there are none.
 	LAN func(n *Node, out api.Output)
+	// Crash says whether a node is killed at its commit with this number, counted over all its starts: before it, or after it and before what
+	// it says goes out; nil: it is not.
+	Crash func(n *Node, commit int) (before, after bool)
 	// Committed is given every Step that is durable, also one after which the node crashes; nil: nobody looks.
 	Committed func(n *Node, out api.Output)
 }
@@ -341,7 +345,12 @@ func (w *World) turn(n *Node, ev api.Event) {
 		return
 	}
 	out := n.GW.Step(now, ev)
-	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashBeforeCommit {
+	before, after := false, false
+	if len(out.Records) > 0 && w.cfg.Crash != nil {
+		n.commits++
+		before, after = w.cfg.Crash(n, n.commits)
+	}
+	if before || len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashBeforeCommit {
 		n.Site.forget()
 		w.Kill(n, w.cfg.Down)
 		return
@@ -351,7 +360,7 @@ func (w *World) turn(n *Node, ev api.Event) {
 	if w.cfg.Committed != nil {
 		w.cfg.Committed(n, out)
 	}
-	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashAfterCommit {
+	if after || len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashAfterCommit {
 		w.Kill(n, w.cfg.Down)
 		return
 	}

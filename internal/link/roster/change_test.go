@@ -151,6 +151,7 @@ func TestVectors2(t *testing.T) {
 	check.Equal(t, "introduction", hex.EncodeToString(r.Introduction(0, e.Secret)), vectorIntro2)
 	text := r.Text()
 	check.True(t, "line", strings.Contains(text, " hq since=1 relay on=hf on=sat@192.0.2.1:7142\n"), text)
+	check.Equal(t, "the bearer without a name", Way{}.String(), "-")
 	_, err = ParseText(strings.Replace(text, "roster 2", "roster 1", 1))
 	check.ErrorIs(t, err, ErrFormat)
 }

@@ -44,7 +44,7 @@ func (r *Roster) Text() string {
 	}
 	fmt.Fprintf(&b, "%s\nnet %s\nserial %d\nmade %s\nat %s\nwrapper %s\n", header, r.Network, r.Serial, made.Format(time.RFC3339), at, text(r.Wrapper[:]))
 	for _, n := range r.Nodes {
-		fmt.Fprintf(&b, "node %d %s %s %s%s\n", n.ID, text(n.Public[:]), text(n.Wrapped[:]), n.Name, n.words())
+		fmt.Fprintf(&b, "node %d %s %s %s%s\n", n.ID, text(n.Public[:]), text(n.Wrapped[:]), n.Name, n.dated())
 	}
 	fmt.Fprintf(&b, "signature %s\n", text(r.Signature[:]))
 	return b.String()

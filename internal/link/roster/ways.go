@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -111,61 +112,87 @@ func (r *Roster) checkWays() error {
 	return nil
 }
 
-// words are what the second form adds to a node's line: blank, word, and so on.
-func (n Node) words() (s string) {
-	if n.Since == 0 {
-		return ""
-	}
-	s = fmt.Sprintf(" since=%d", n.Since)
+// Words are what a roster says of a node beside name and key, as --node takes it.
+func (n Node) Words() string {
+	var list []string
 	if n.Relay {
-		s += " relay"
+		list = append(list, "relay")
 	}
 	for _, w := range n.Ways {
-		s += " on=" + w.String()
+		list = append(list, "on="+w.String())
 	}
-	return s
+	return strings.Join(list, " ")
 }
+
+// dated is what the second form adds to a node's line.
+func (n Node) dated() string {
+	switch words := n.Words(); {
+	case n.Since == 0:
+		return ""
+	case words == "":
+		return fmt.Sprintf(" since=%d", n.Since)
+	default:
+		return fmt.Sprintf(" since=%d %s", n.Since, words)
+	}
+}
+
+// nameless is the bearer without a name.
+const nameless = "-"
 
 // String is the way as ParseWay reads it.
 func (w Way) String() string {
+	name := cmp.Or(w.Bearer, nameless)
 	if !w.Addr.IsValid() {
-		return w.Bearer
+		return name
 	}
-	return w.Bearer + "@" + w.Addr.String()
+	return name + "@" + w.Addr.String()
 }
 
-// ParseWay reads BEARER or BEARER@HOST:PORT.
+// ParseWay reads BEARER or BEARER@HOST:PORT; "-" is the bearer without a name.
 func ParseWay(text string) (w Way, err error) {
 	name, addr, has := strings.Cut(text, "@")
-	w.Bearer = name
+	if name == "" {
+		return w, errField
+	}
+	if name != nameless {
+		w.Bearer = name
+	}
 	if has {
 		w.Addr, err = netip.ParseAddrPort(addr)
 	}
 	return w, err
 }
 
-// read takes the words behind a node's name.
-func (n *Node) read(words []string) error {
+// Read takes what --node says behind a node's key: relay, and on=BEARER or on=BEARER@HOST:PORT for each of its bearers.
+func (n *Node) Read(words []string) error {
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
 		switch {
 		case word == "relay" && !n.Relay:
 			n.Relay = true
-		case key == "since" && n.Since == 0:
-			since, err := strconv.ParseUint(value, 10, 32)
-			if err != nil || since == 0 {
-				return errField
-			}
-			n.Since = uint32(since)
 		case key == "on":
 			w, err := ParseWay(value)
 			if err != nil {
-				return errField
+				return fmt.Errorf("%q is not on=BEARER or on=BEARER@HOST:PORT", word)
 			}
 			n.Ways = append(n.Ways, w)
 		default:
-			return errField
+			return fmt.Errorf("%q is neither relay nor on=BEARER", word)
 		}
 	}
 	return nil
+}
+
+// read takes the words behind a node's name in a roster.
+func (n *Node) read(words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
+	value, is := strings.CutPrefix(words[0], "since=")
+	since, err := strconv.ParseUint(value, 10, 32)
+	if !is || err != nil || since == 0 {
+		return errField
+	}
+	n.Since = uint32(since)
+	return n.Read(words[1:])
 }
