@@ -209,7 +209,7 @@ func TestKeysRoster(t *testing.T) {
 			t.Errorf("%s: exit %d, %s%s\nwant %d, %s", tt.args, code, out, errs, tt.code, tt.says)
 		}
 	}
-	wants(t, does(t, "roster", "show", o.roster()), "roster 4") // what was refused has changed nothing
+	wants(t, does(t, "roster", "show", o.roster()), "roster 6") // what was refused has changed nothing
 }
 
 // A roster that one gateway is given is in force at both within seconds, and stays so whoever is killed on the way; messages
