@@ -255,6 +255,13 @@ func (g *Gateway) siteLost(now time.Time, siteID uint16) {
 	}
 }
 
+// tellJoined tells every adapter of a site that the roster names.
+func tellJoined(g *Gateway, now time.Time, p *peer) {
+	for _, f := range g.adapters.list {
+		g.stepAdapter(now, f.number, site.Joined{Site: p.ID})
+	}
+}
+
 // tellReach tells every adapter that the link to a site is down, or up again.
 func tellReach(g *Gateway, now time.Time, p *peer, down bool) {
 	var since time.Time // when it was last heard, on whatever bearer

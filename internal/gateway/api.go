@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net/netip"
 	"time"
 
 	"aldis/internal/link/compact"
@@ -24,6 +25,7 @@ type (
 	// that are new, to let go of those that are not named, and to take keepalive, tariff and windows of silence.
 	NewLink struct {
 		Peers     []PeerConfig
+		More      []map[uint16]netip.AddrPort // of each bearer behind the first whom it reaches, and where; invalid: learned
 		Keepalive time.Duration
 		Tariff    string // as profile.Profile has it
 		Windows   calendar.Windows

@@ -49,6 +49,9 @@ func (g *Gateway) answer(now time.Time, p *leg, o *keys.Opened) {
 	if o.Restarted {
 		p.Link.Restarted()
 	}
+	if o.At.IsValid() {
+		p.Paths.Heard(now, o.At)
+	}
 	if o.Heard {
 		p.Link.Heard(now)
 	}

@@ -98,17 +98,10 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 	g := b.road.g
 	var reached []*mail.Peer
 	for _, p := range g.peers {
-		l := p.leg
-		if addr, ok := cfg.Peers[p.ID]; b.index > 0 && ok {
-			l = &leg{Peer: mail.NewPeer(p.ID, p.Name, addr, b.road, cfg.Profile.Transport == profile.PMul), of: p}
-			l.Counts = p.Counts
-		} else if b.index > 0 {
-			p.legs = append(p.legs, nil)
-			continue
+		addr, ok := cfg.Peers[p.ID]
+		if l := b.leg(p, addr, ok, cfg.Profile.Transport == profile.PMul); l != nil {
+			reached = append(reached, l.Peer)
 		}
-		l.bearer, l.Bearer, l.Off = b, b.name, cfg.Lines
-		p.legs = append(p.legs, l)
-		reached = append(reached, l.Peer)
 	}
 	b.keys = newKeys(&g.cfg, cfg, g.keys, b.road, reached)
 	if g.keys == nil {
@@ -122,7 +115,7 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 	made, err := carriage.New(carriage.Config{
 		Common: mail.Common{
 			Self: g.cfg.ID, Peers: reached, Services: b.road, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain,
-			Group: cfg.Group, Proofs: b.keys.ProofsMost(), Behind: b.keys.Rosters.MayLack, Tells: func(peer uint16) bool { return !many || tellsBy(g, peer, b) },
+			Group: cfg.Group, Introduce: func(peer uint16, tries int) [][]byte { return b.keys.Introduce(peer, tries, cfg.Profile.Filled()) }, Proofs: b.keys.ProofsMost(), Behind: b.keys.Rosters.MayLack, Tells: func(peer uint16) bool { return !many || tellsBy(g, peer, b) },
 		},
 		Profile: cfg.Profile, Incarnation: g.cfg.Incarnation.Number, Shore: cfg.Shore, Keepalive: cfg.Keepalive, Rand: g.cfg.Rand, Late: b.index > 0, Hasty: many,
 		Lacks: b.keys.Lacks, Far: b.keys.Far, Beside: beside, Proven: b.keys.Proofs, Records: records, Holds: g.orders.takes,
@@ -134,6 +127,22 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 	b.linkProbes = &linkProbes{b: b, services: b.road, quiet: b.silence.quiet, peers: func() []*peer { return g.peers },
 		shore: cfg.Shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
 	return nil
+}
+
+// leg makes the leg of a peer on a bearer, at an address; on: the bearer reaches it, as the first always does. nil: it does not.
+func (b *bearer) leg(p *peer, addr netip.AddrPort, on, shared bool) (l *leg) {
+	switch {
+	case b.index == 0:
+		l = p.leg
+	case on:
+		l = &leg{Peer: mail.NewPeer(p.ID, p.Name, addr, b.road, shared), of: p}
+		l.Counts, l.Later, l.Enrolled = p.Counts, p.Later, p.Enrolled
+	}
+	if l != nil {
+		l.bearer, l.Bearer, l.Off = b, b.name, b.lines.needed
+	}
+	p.legs = append(p.legs, l)
+	return l
 }
 
 // onBearer stands before the name of a bearer in the buckets of the journal that are its own: what the first bearer has is in the bucket

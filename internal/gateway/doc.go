@@ -36,6 +36,7 @@
 //   - rules.go: what may cross the link, and rules that change while the gateway runs
 //   - limited.go: items held back by the rate of a rule
 //   - newlink.go: peers that change while the gateway runs
+//   - enlist.go: peers that the roster names
 //   - silence.go: radio silence (EMCON) and its calendar
 //   - drain.go: the drain before a stop
 //   - messageorders.go: orders about one message

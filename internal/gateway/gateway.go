@@ -41,6 +41,8 @@ type PeerConfig struct {
 	// Shore: this node is a terminal of a star, and the peer is ashore. Where one is, terminals that have never met greet each other
 	// only when one has something for the other.
 	Shore bool
+	// Of the roster's: it names the peer since later than this node.
+	later, enrolled bool
 }
 
 // Config is what a gateway is made of.
@@ -130,7 +132,10 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.network.Network = cfg.Corpus
-	ways, parts := cfg.bearersOf(), split(restore)
+	parts := split(restore)
+	g.cfg.enroll(parts[""])
+	cfg = g.cfg
+	ways := cfg.bearersOf()
 	if err := checkBearers(ways); err != nil {
 		return nil, err
 	}
@@ -356,6 +361,7 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 	case NewRoster:
 		g.keys.Rosters.Give(ev.Roster)
 		g.part(now)
+		enlist(g, now)
 	default:
 		for _, c := range g.bearers[0].Carriers { // libnorm serves the first
 			c.Event(now, ev)
@@ -383,6 +389,11 @@ func (g *Gateway) start(now time.Time) {
 	}
 	for _, f := range g.adapters.list {
 		g.stepAdapter(now, f.number, nil)
+	}
+	for _, p := range g.peers {
+		if p.Enrolled {
+			tellJoined(g, now, p)
+		}
 	}
 	g.adapters.meeting.begin(now, r.own)
 	g.meet(now)

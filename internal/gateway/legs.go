@@ -60,7 +60,7 @@ func (p *peer) at(mark uint8) *leg {
 
 // goes says whether messages may take a leg now: it is not known to be down, and nobody is silent there.
 func (l *leg) goes() bool {
-	return l != nil && l.Reachable() && !l.Link.Dead() && !l.Link.Listening() && !l.bearer.silence.quiet()
+	return l != nil && (l.Reachable() || !l.Gone && len(l.bearer.Channels) > 0 && l.bearer.Common.Group.IsValid()) && !l.Link.Dead() && !l.Link.Listening() && !l.bearer.silence.quiet()
 }
 
 // dear orders bearers by what a message costs there; of the same price the faster goes first.

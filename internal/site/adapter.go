@@ -25,6 +25,9 @@ type (
 	}
 	// SiteLost: all that is known of this site is void (the node left the network's configuration, or lost its store).
 	SiteLost struct{ Site uint16 }
+	// Joined: this site belongs to the network, though the configuration does not say so: the roster does. It comes at the start, and while
+	// the gateway runs.
+	Joined struct{ Site uint16 }
 	// Reach: the link to this site is Down, and what is known of it is as old as Since; or it is up again. Before the first
 	// Reach a link is up.
 	Reach struct {
@@ -63,6 +66,9 @@ func (FarMessage) AdapterEvent() {}
 
 // AdapterEvent marks SiteLost as an event of a protocol adapter.
 func (SiteLost) AdapterEvent() {}
+
+// AdapterEvent marks Joined as an event of a protocol adapter.
+func (Joined) AdapterEvent() {}
 
 // AdapterEvent marks Reach as an event of a protocol adapter.
 func (Reach) AdapterEvent() {}

@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"aldis/internal/link/profile"
 )
 
 // Change is one difference between two configurations.
@@ -44,13 +42,13 @@ func (c Change) difference() string {
 // Changes lists what differs in next, in the order of the keys in docs/configure.md. The file's own path is no difference.
 func (c *Config) Changes(next *Config) (list []Change) {
 	parts := schema(next)
-	if !reflect.DeepEqual(c.More, next.More) {
+	if !reflect.DeepEqual(peerless(c, next), peerless(next, c)) {
 		list = append(list, Change{Key: "[[link]]", From: count(c.More), To: count(next.More), Restart: true})
 	}
 	for i, was := range schema(c) {
 		switch is := parts[i]; {
 		case was.name == "link.peer":
-			list = append(list, peerChanges(c.Link.Peers, next.Link.Peers, next.Link.Profile.Transport == profile.PMul, next.Link.TLS)...)
+			list = append(list, peerChanges(c.Link.Peers, next.Link.Peers, next.Link.TLS)...)
 		case was.rules != nil && !sameRules(was.rules, is.rules):
 			list = append(list, Change{Key: "[[" + was.name + "]]", From: count(was.rules), To: count(is.rules), Restart: !was.live})
 		case was.rules == nil:
@@ -115,9 +113,20 @@ func plain(v any) string {
 // PeerKey is the Key of the Change of a peer.
 func PeerKey(id uint16) string { return fmt.Sprintf("[[link.peer]] %d", id) }
 
-// peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing. On a shared channel
-// one that comes and one that goes need a restart, over TLS one that is dialled.
-func peerChanges(old, next []Peer, shared, tls bool) (list []Change) {
+// peerless are the bearers behind the first without the peers that come or go on the first as well.
+func peerless(c, other *Config) (list []Link) {
+	stays := func(p Peer) bool {
+		return slices.ContainsFunc(c.Link.Peers, func(q Peer) bool { return q.ID == p.ID }) && slices.ContainsFunc(other.Link.Peers, func(q Peer) bool { return q.ID == p.ID })
+	}
+	for _, l := range c.More {
+		l.Peers = slices.DeleteFunc(slices.Clone(l.Peers), func(p Peer) bool { return !stays(p) })
+		list = append(list, l)
+	}
+	return list
+}
+
+// peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing. Over TLS one that is dialled needs a restart.
+func peerChanges(old, next []Peer, tls bool) (list []Change) {
 	with := func(peers []Peer, id uint16) string {
 		i := slices.IndexFunc(peers, func(p Peer) bool { return p.ID == id })
 		if i < 0 {
@@ -139,7 +148,7 @@ func peerChanges(old, next []Peer, shared, tls bool) (list []Change) {
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		if from, to := with(old, id), with(next, id); from != to {
-			list = append(list, Change{Key: PeerKey(id), From: from, To: to, Restart: shared && (to == "" || from == "") || tls && dialled(old, id) != dialled(next, id)})
+			list = append(list, Change{Key: PeerKey(id), From: from, To: to, Restart: tls && dialled(old, id) != dialled(next, id)})
 		}
 	}
 	return list

@@ -102,7 +102,7 @@ func TestChangesInWords(t *testing.T) {
 	}
 	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
 
-	// On a shared channel a new peer is known from a start on. Of a profile that is a file the tariff counts at once.
+	// On a shared channel a new peer is known at once. Of a profile that is a file the tariff counts at once.
 	old.Link.Profile, next = profile.Profile{Name: "p", Bill: profile.Bill{Tariff: "octets"}}, &Config{}
 	*next = *old
 	next.Link.Profile = profile.Profile{Name: "p", Bill: profile.Bill{Tariff: "minutes"}, Transport: profile.PMul}
@@ -111,7 +111,7 @@ func TestChangesInWords(t *testing.T) {
 	for _, c := range old.Changes(next) {
 		got = append(got, fmt.Sprint(c, " ", c.Restart))
 	}
-	want = []string{`link.profile (its tariff): minutes, was octets false`, `link.profile (its file): changed true`, `[[link.peer]] 7: "" at no address is new true`}
+	want = []string{`link.profile (its tariff): minutes, was octets false`, `link.profile (its file): changed true`, `[[link.peer]] 7: "" at no address is new false`}
 	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
 
 	*next = *old

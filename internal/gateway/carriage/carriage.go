@@ -42,7 +42,7 @@ type Bearer struct {
 	Carriers  []mail.Carrier  // the first takes new messages
 	Channels  []mail.Channel  // those that share their channel with all peers
 	Handovers []mail.Handover // as Carriers
-	Members   []mail.Members  // those whose peers can come and go; none: a new peer needs a restart
+	Members   []mail.Members  // as their peers come; they go in the opposite order
 	ModemBps  int             // that the modem says that it has, live; 0: it does not say
 	ledger    mail.Ledger     // of what goes to the group
 }
@@ -80,6 +80,7 @@ func New(cfg Config) (*Bearer, error) {
 	}
 	datagrams.Greeting.Greeted = several.SubmitState
 	b.Carriers, b.Channels = []mail.Carrier{several, datagrams}, []mail.Channel{several}
+	b.Members = []mail.Members{datagrams, group.Members{C: several}}
 	b.Handovers = []mail.Handover{group.Handover{C: several}, unicast.Handover{C: datagrams}}
 	return b, nil
 }

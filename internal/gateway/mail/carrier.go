@@ -37,6 +37,9 @@ type Common struct {
 	Proofs int                    // octets that may stand behind the frames of a datagram to Group, at the most
 	Behind func(peer uint16) bool // it cannot read what goes to Group, for its roster is an older one
 	Tells  func(peer uint16) bool // this bearer tells it of the site's state; nil: always
+	// Introduce is what goes before a HELLO to a peer that may not know this node, in datagrams, after so many HELLOs without an answer;
+	// nil: nothing does.
+	Introduce func(peer uint16, tries int) [][]byte
 }
 
 // Carrier moves messages to peers and promises nothing: custody is the Store's. It is pure, and for one bearer.

@@ -224,7 +224,8 @@ func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, 
 	l.Ledger.Head(mail.Sent, long)
 	l.Counts.DatagramsSent++
 	if hello {
-		l.Handshake.Said(now, c.Timing.Prompt, c.Profile.ProbeInterval)
+		introduce(c, now, l)
+		l.Handshake.Said(now, c.Greeting.prompt(l), c.Profile.ProbeInterval)
 	}
 	l.receiver.Settle()
 	l.answers, l.announce, l.readyAt, l.LastSent = nil, nil, time.Time{}, now

@@ -138,7 +138,7 @@ func (r *reloader) link(ctx context.Context, next *config.Config) error {
 	if err != nil {
 		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
 	}
-	r.order(gateway.NewLink{Peers: peersOf(next), Keepalive: next.Link.Keepalive, Tariff: next.Link.Profile.Tariff, Windows: next.Silences})
+	r.order(gateway.NewLink{Peers: peersOf(next), More: reachedOf(next), Keepalive: next.Link.Keepalive, Tariff: next.Link.Profile.Tariff, Windows: next.Silences})
 	return control.Obeyed(ctx, func() (bool, error) {
 		s, err := r.status(ctx)
 		return s.Gateway.Relinked > before.Gateway.Relinked, err
@@ -152,6 +152,14 @@ func peersOf(c *config.Config) []gateway.PeerConfig {
 		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address, Shore: p.Shore}
 	}
 	return peers
+}
+
+// reachedOf is whom the bearers behind the first reach.
+func reachedOf(c *config.Config) (list []map[uint16]netip.AddrPort) {
+	for _, b := range moreOf(c) {
+		list = append(list, b.Peers)
+	}
+	return list
 }
 
 // moreOf are the bearers behind the first.
