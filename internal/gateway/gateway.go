@@ -41,6 +41,7 @@ type PeerConfig struct {
 	// Shore: this node is a terminal of a star, and the peer is ashore. Where one is, terminals that have never met greet each other
 	// only when one has something for the other.
 	Shore bool
+	Via   []uint16 // peers that pass on what is for it, the first that answers; none: only who has passed on something of it
 }
 
 // Config is what a gateway is made of.
@@ -67,6 +68,7 @@ type Config struct {
 	Bearer string         // name of the bearer that Profile, Shore, Keepalive and Group are of; "": it has none
 	Price  float64        // of that bearer (BearerConfig.Price)
 	More   []BearerConfig // other bearers
+	Relay  bool           // it passes on what other gateways have sealed for each other
 	Rand   *rand.Rand     // of P_Mul's random delays
 	Rules  []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
 	// Corpus is what the network has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.
@@ -108,6 +110,7 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
+	passed   passed // on for others
 	roll     roll
 	link     linkWait
 	restored *restored   // until the first Step
@@ -433,6 +436,10 @@ var endings = map[mail.Fate]site.Ending{mail.Delivered: site.Stored, mail.Expire
 
 // ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
+	if p := e.Content.Payload; p != nil && p.Adapter == site.Relay {
+		passedOn(g, e, fate)
+		return
+	}
 	if e.Content.Roster != nil {
 		g.keys.Rosters.Ended(g.now, e.Peer.ID, e.Content.Roster, fate == mail.Delivered)
 		return

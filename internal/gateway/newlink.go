@@ -39,6 +39,7 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 				p.Name = pc.Name
 			}
 			p.Link.Readdress(pc.Addr)
+			p.via = pc.Via
 			if p.Ashore = pc.Shore; p.Ashore && p.Handshake.Unmet {
 				p.Handshake.Owe(now)
 			}
@@ -72,7 +73,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig) {
 		p = newPeer(pc, g.bearers[0], &g.mail.Lives, false)
 		p.bearer, p.legs = b, append([]*leg{p.leg}, make([]*leg, len(g.bearers)-1)...) // other bearers learn of it at a restart
 	}
-	p.Name, p.Ashore = pc.Name, pc.Shore
+	p.Name, p.Ashore, p.via = pc.Name, pc.Shore, pc.Via
 	p.Paths.Write(pc.Addr)
 	for _, l := range p.legs {
 		if l == nil {
@@ -150,7 +151,7 @@ func newPeer(pc PeerConfig, b *bearer, lives *history.Lives, late bool) *peer {
 	services := b.road.g
 	p := &peer{leg: &leg{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, b.road, late)}}
 	p.of = p
-	p.Ashore = pc.Shore
+	p.Ashore, p.via = pc.Shore, pc.Via
 	p.far = newFarCopy(p.ID, services)
 	p.ends = newOutcomes(p.Peer, services, lives)
 	p.ends.on = func(mark uint8) *mail.Peer {

@@ -57,6 +57,11 @@ var buckets = map[string]string{
 	"pmul-begun":      "that a message over P_Mul has been on the air",
 	"pmul-fate":       "what has become of a message over P_Mul",
 	"pmul-node":       "a node of P_Mul",
+	"end":             "what %s and this gateway know of each other through relays",
+	"end-set":         "recipients of what relays pass on",
+	"end-flow":        "a flow of messages that relays pass on",
+	"end-in":          "what has come from %s through relays",
+	"end-early":       "a message from %s before its turn, through relays",
 	bucketIdentity:    "who the gateway is to JXTA peers",
 }
 

@@ -265,6 +265,13 @@ func (s *Store) Arrived(e *Entry) {
 	}
 }
 
+// Passed notes that another gateway has taken a message for its recipient, and has it from now on.
+func (s *Store) Passed(e *Entry, by string) {
+	if e.Content.Payload != nil {
+		s.Lives.Note(e.ID, history.Event{What: history.Passed, Peer: e.Peer.ID, Detail: by})
+	}
+}
+
 // Turn brings the store to now. What was to be accepted again in the turn before has been, or never is.
 func (s *Store) Turn(now time.Time) {
 	s.Lives.Turn(now)
