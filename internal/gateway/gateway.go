@@ -274,6 +274,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	}
 	g.tellRosters(now)
 	g.TellFates(now)
+	g.passed.step(g, now)
 	for _, b := range g.bearers { // time passes in the carriers
 		for _, c := range b.Carriers {
 			c.Step(now)
@@ -480,7 +481,7 @@ func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	at := due.Earliest(g.nextPurge, g.crossing.limited.due)
+	at := due.Earliest(due.Earliest(g.nextPurge, g.crossing.limited.due), g.passed.due())
 	for l := range legsOf(g) {
 		at = due.Earliest(due.Earliest(at, g.mail.Due(l.Peer)), l.link.due())
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"encoding/binary"
 	"slices"
 	"time"
 
@@ -142,6 +143,86 @@ type passed struct {
 	oldest []string
 	said   map[string]time.Time // when the log was told why something was not
 	count  map[string]int       // since then
+	held   []heldBack           // the oldest first
+	last   uint64               // number of the last of these
+}
+
+// heldBack is what waits for company on its way to a hop: in the journal, for its sender was told that it is here.
+type heldBack struct {
+	number uint64
+	hop    uint16
+	until  time.Time
+	m      site.Message
+}
+
+const (
+	bucketHeld = "relayed" // number -> hop, envelope
+	holdFor    = time.Minute
+	mostHeld   = 256
+)
+
+// hold keeps a message back until holdFor is over, or something else goes to the hop.
+func (p *passed) hold(g *Gateway, now time.Time, hop uint16, m site.Message) {
+	full, err := envelope.Append(binary.BigEndian.AppendUint16(nil, hop), envelope.Message{Payload: &m}, 0, true)
+	if err != nil || len(p.held) >= mostHeld {
+		p.release(g, now, hop, now)
+		p.handOn(g, now, hop, m)
+		return
+	}
+	p.last++
+	p.held = append(p.held, heldBack{p.last, hop, now.Add(holdFor), m})
+	g.Record(bucketHeld, tokenKey(p.last), full)
+}
+
+// release hands on what was held back for a hop, 0: for any, until then.
+func (p *passed) release(g *Gateway, now time.Time, hop uint16, until time.Time) {
+	var left []heldBack
+	list := p.held
+	p.held = nil
+	for _, h := range list {
+		if hop != 0 && h.hop != hop || h.until.After(until) {
+			left = append(left, h)
+			continue
+		}
+		g.Record(bucketHeld, tokenKey(h.number), nil)
+		p.handOn(g, now, h.hop, h.m)
+	}
+	p.held = append(left, p.held...)
+}
+
+// step hands on what has been held back long enough; with the first of a hop all of it goes.
+func (p *passed) step(g *Gateway, now time.Time) {
+	for len(p.held) > 0 && !now.Before(p.held[0].until) {
+		p.release(g, now, p.held[0].hop, now.Add(holdFor))
+	}
+}
+
+func (p *passed) due() (at time.Time) {
+	if len(p.held) > 0 {
+		at = p.held[0].until
+	}
+	return at
+}
+
+// restore takes a record of bucketHeld. What it says goes on in the first Step.
+func (p *passed) restore(key, value []byte) error {
+	if len(key) != 8 || len(value) < 2 {
+		return mail.ErrRecord
+	}
+	m, _, _, err := envelope.Parse(value[2:], nil)
+	if err != nil || m.Payload == nil {
+		return mail.ErrRecord
+	}
+	p.last = max(p.last, binary.BigEndian.Uint64(key))
+	p.held = append(p.held, heldBack{number: binary.BigEndian.Uint64(key), hop: binary.BigEndian.Uint16(value), m: *m.Payload})
+	return nil
+}
+
+// handOn gives custody a message for a hop.
+func (p *passed) handOn(g *Gateway, now time.Time, hop uint16, m site.Message) {
+	if to := g.byID[hop]; to == nil || len(accept(g, now, []*peer{to}, envelope.Message{Payload: &m}, mail.Payload)) > 0 {
+		p.refuse(g, now, notTaken, g.siteName(hop), m.From, hop)
+	}
 }
 
 // mostPassed is how many are remembered: of a liar each costs it a message.
@@ -228,9 +309,12 @@ func passOn(g *Gateway, now time.Time, from *leg, m *site.Message) {
 		if to := groups[p.ID]; len(to) > 0 {
 			on := c.For(to)
 			m := on.Message(now, m.Mark)
-			if len(accept(g, now, []*peer{p}, envelope.Message{Payload: &m}, mail.Payload)) > 0 {
-				g.passed.refuse(g, now, notTaken, from.Name, g.siteName(c.Origin), to[0])
+			if on.Waits(m.Precedence) {
+				g.passed.hold(g, now, p.ID, m)
+				continue
 			}
+			g.passed.release(g, now, p.ID, now.Add(holdFor))
+			g.passed.handOn(g, now, p.ID, m)
 		}
 	}
 }

@@ -25,6 +25,7 @@ const (
 	message = 0 // number (2), a tag of tagOctets for each recipient, for a set another one of the set's key, the envelope encrypted
 	hello   = 1 // sealed with the key that two nodes always have: who speaks
 	told    = 2 // sealed with the key of two streams: receipts and the like
+	riding  = 3 // a message for one, what is told before it
 )
 
 const (
@@ -65,7 +66,7 @@ func (c *Capsule) Message(now time.Time, mark site.Mark) site.Message {
 		data = append(data, lifetime(c.Lifetime))
 		mark.Expires = now.Add(c.Lifetime).Truncate(time.Second)
 	}
-	if c.kind == message {
+	if c.isMessage() {
 		data = append(binary.BigEndian.AppendUint16(data, c.number), c.tags...)
 	}
 	to := make([]string, len(c.To))
@@ -112,9 +113,9 @@ func Parse(m *site.Message) (c Capsule, err error) {
 		}
 		c.Lifetime, b = lifetimeOf(b[0]), b[1:]
 	}
-	if c.kind != message {
+	if !c.isMessage() {
 		c.sealed = b
-		if c.kind > told || len(c.To) != 1 || m.Param != "" || len(b) < controlOctets {
+		if c.kind > riding || len(c.To) != 1 || m.Param != "" || len(b) < controlOctets {
 			return c, ErrCapsule
 		}
 		return c, err
@@ -127,12 +128,20 @@ func Parse(m *site.Message) (c Capsule, err error) {
 	return c, nil
 }
 
+// isMessage says that it has a number in its set.
+func (c *Capsule) isMessage() bool { return c.kind == message || c.kind == riding }
+
+// Waits says that it may wait for others that go to the same hop: it brings receipts, and nothing waits for them.
+func (c *Capsule) Waits(p site.Precedence) bool {
+	return c.kind == told && p.Rank() < site.Immediate.Rank()
+}
+
 // For is the capsule as it goes on to some of its recipients.
 func (c Capsule) For(to []uint16) Capsule {
 	var tags []byte
 	for i, id := range c.To {
 		for _, one := range to {
-			if one == id && c.kind == message {
+			if one == id && c.isMessage() {
 				tags = append(tags, c.tags[i*tagOctets:(i+1)*tagOctets]...)
 			}
 		}
@@ -146,7 +155,7 @@ func (c *Capsule) Name(to uint16) string {
 	b := binary.BigEndian.AppendUint16([]byte{byte(c.kind)}, c.Origin)
 	b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, to), c.Set)
 	tags := c.sealed[:min(len(c.sealed), controlOctets)]
-	if c.kind == message {
+	if c.isMessage() {
 		tags = c.For([]uint16{to}).tags
 	}
 	return string(append(binary.BigEndian.AppendUint16(b, c.number), tags...))

@@ -251,8 +251,21 @@ func (l *line) message(now time.Time, hop uint16, capsule Capsule, p site.Preced
 		c.lie(now, hop, l.ID, lieLimit)
 		return
 	}
+	if capsule.kind == riding {
+		size, w := binary.Uvarint(body)
+		if w <= 0 || several || size > uint64(len(body)-w) {
+			c.Services.Drop("malformed")
+			return
+		}
+		l.hear(now, body[w:w+int(size)])
+		body = body[w+int(size):]
+	}
 	in.news = true
-	l.owe(now)
+	if p.Rank() >= site.Immediate.Rank() {
+		l.owe(now, tellSoon)
+	} else {
+		l.owe(now, tellAfter)
+	}
 	if _, kept := in.early[n]; kept || n <= in.cumulative {
 		l.Counts.Duplicates++
 		c.lie(now, hop, l.ID, lieReplayed)
@@ -322,15 +335,47 @@ func (l *line) unread(set uint16, n uint32) {
 	l.says = append(l.says, binary.AppendUvarint(binary.AppendUvarint([]byte{sayUnread}, uint64(set)), uint64(n)))
 }
 
-// owe makes sure that the node is told within tellAfter what has come of it.
-func (l *line) owe(now time.Time) { l.tellAt = due.Earliest(l.tellAt, now.Add(tellAfter)) }
+// owe makes sure that the node is told so soon what has come of it.
+func (l *line) owe(now time.Time, within time.Duration) {
+	if l.tellAt.IsZero() {
+		l.since = now
+	}
+	l.tellAt = due.Earliest(l.tellAt, now.Add(within))
+}
 
 // tell tells the node what has come of it, and the rest.
 func (l *line) tell(now time.Time, hop uint16) { l.tellNow(now, hop, site.Routine) }
 
 func (l *line) tellNow(now time.Time, hop uint16, p site.Precedence) {
 	c := l.of
-	var body []byte
+	body := l.toTell()
+	key, ok := l.key(c.Self, l.ID)
+	capsule := Capsule{Origin: c.Self, To: []uint16{l.ID}, Hops: 1, kind: told}
+	if !ok || len(body) == 0 {
+		l.tellAt, l.says = time.Time{}, nil
+		return
+	}
+	capsule.sealed = key.Seal(nil, controlOctets, 0, capsule.head(l.ID, 0), body)
+	if !c.Ways.Hand(now, hop, capsule.Message(now, site.Mark{Precedence: p})) {
+		l.tellAt = now.Add(tellAfter)
+		return
+	}
+	l.toldAll()
+}
+
+// toldAll notes that what was to be told is in custody.
+func (l *line) toldAll() {
+	l.tellAt, l.says = time.Time{}, nil
+	for _, number := range slices.Sorted(maps.Keys(l.in)) {
+		if in := l.in[number]; in.news {
+			in.news = false
+			l.recordIn(number, in)
+		}
+	}
+}
+
+// toTell is what a node is to be told.
+func (l *line) toTell() (body []byte) {
 	for _, number := range slices.Sorted(maps.Keys(l.in)) {
 		if in := l.in[number]; in.news && len(body) < mostTold {
 			high := in.cumulative
@@ -346,24 +391,7 @@ func (l *line) tellNow(now time.Time, hop uint16, p site.Precedence) {
 	for _, s := range l.says {
 		body = append(body, s...)
 	}
-	key, ok := l.key(c.Self, l.ID)
-	capsule := Capsule{Origin: c.Self, To: []uint16{l.ID}, Hops: 1, kind: told}
-	if !ok || len(body) == 0 {
-		l.tellAt, l.says = time.Time{}, nil
-		return
-	}
-	capsule.sealed = key.Seal(nil, controlOctets, 0, capsule.head(l.ID, 0), body)
-	if !c.Ways.Hand(now, hop, capsule.Message(now, site.Mark{Precedence: p})) {
-		l.tellAt = now.Add(tellAfter)
-		return
-	}
-	l.tellAt, l.says = time.Time{}, nil
-	for _, number := range slices.Sorted(maps.Keys(l.in)) {
-		if in := l.in[number]; in.news {
-			in.news = false
-			l.recordIn(number, in)
-		}
-	}
+	return body
 }
 
 // mostTold bounds what is told at once.
@@ -429,26 +457,16 @@ func (l *line) receipt(now time.Time, number uint16, cumulative, high uint32) {
 		c.putBack(now, l)
 		return
 	}
-	var list []*mail.Entry
-	for _, e := range l.Box.UnderWay(frame.Direct) {
-		if uint16(e.At.Number>>32) == number {
-			list = append(list, e)
-		}
-	}
-	for i, e := range list {
-		n := uint32(e.At.Number)
-		if n > cumulative {
+	list := l.underWay(number)
+	for _, e := range list {
+		if uint32(e.At.Number) > cumulative {
 			break
 		}
 		delete(l.out, e.At)
 		read := e.Read()
-		oldest := s.at(s.next).Number
-		if i+1 < len(list) {
-			oldest = list[i+1].At.Number
-		}
 		c.Store.End(e, mail.Delivered)
-		if len(s.to) == 1 {
-			s.history.Holds(l.Peer, e.At.Number, read, oldest)
+		if e.Message.Ended() { // all of the set have it
+			s.history.Holds(l.Peer, e.At.Number, read, c.oldest(s))
 		}
 		if e.Content.Payload != nil {
 			c.Services.TellFates(now)
@@ -467,6 +485,24 @@ func (l *line) receipt(now time.Time, number uint16, cumulative, high uint32) {
 			out.again = true
 		}
 	}
+}
+
+// underWay is what of a set is under way to a node, the oldest first.
+func (l *line) underWay(set uint16) []*mail.Entry {
+	return slices.DeleteFunc(l.Box.UnderWay(frame.Direct), func(e *mail.Entry) bool { return uint16(e.At.Number>>32) != set })
+}
+
+// oldest is the first number of a set that some of it do not have.
+func (c *Carrier) oldest(s *set) uint64 {
+	first := s.at(s.next).Number
+	for _, id := range s.to {
+		if l := c.lines[id]; l != nil {
+			for _, e := range l.underWay(s.number) {
+				first = min(first, e.At.Number)
+			}
+		}
+	}
+	return first
 }
 
 // putBack begins a new stream with a node that has what this one does not know.

@@ -46,8 +46,10 @@ type Config struct {
 
 // Bounds.
 const (
-	mostHeld  = 32 << 10 // octets in custody for a hop, beyond which messages wait here, where they can go another way
-	tellAfter = time.Minute
+	mostHeld = 32 << 10 // octets in custody for a hop, beyond which messages wait here, where they can go another way
+	// tellAfter is when a node is told at the latest what has come of it, tellSoon where that is of precedence immediate or above, and
+	// rideAfter when that goes with a message.
+	tellAfter, tellSoon, rideAfter = 5 * time.Minute, 10 * time.Second, 30 * time.Second
 	// askAfter is the least between two hellos of ours to one node; without an answer each time twice as long.
 	askAfter = 10 * time.Second
 	askMost  = time.Hour
@@ -99,6 +101,7 @@ type line struct {
 	out      map[mail.TransmissionID]*sent
 	learned  uint16    // the hop that its last capsule came from
 	tellAt   time.Time // when it is told what has come; zero: nothing has
+	since    time.Time // when the first of it came
 	says     [][]byte  // what it has to be told besides
 	tries    int       // since it was heard
 	air      mail.Air
@@ -404,13 +407,27 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 		}
 		return c.Ways.Hand(now, hop, capsule.Message(now, mark))
 	}
-	end, ok := c.lines[to[0]].key(c.Self, to[0])
+	l := c.lines[to[0]]
+	end, ok := l.key(c.Self, to[0])
 	if !ok {
 		return false
 	}
+	rides := false
+	if !l.tellAt.IsZero() && !now.Before(l.since.Add(rideAfter)) && len(body)+2*mostTold < mostHeld {
+		if b := l.toTell(); len(b) > 0 {
+			capsule.kind, rides = riding, true
+			body = append(append(binary.AppendUvarint(nil, uint64(len(b))), b...), body...)
+		}
+	}
 	sealed := end.Seal(nil, tagOctets, at.Number, capsule.head(to[0], mark.Precedence), body)
 	capsule.tags, capsule.sealed = sealed[:tagOctets], sealed[tagOctets:]
-	return c.Ways.Hand(now, hop, capsule.Message(now, mark))
+	if !c.Ways.Hand(now, hop, capsule.Message(now, mark)) {
+		return false
+	}
+	if rides {
+		l.toldAll()
+	}
+	return true
 }
 
 // secret is the key of a set of several.
@@ -435,7 +452,7 @@ func (c *Carrier) encode(s *set, at mail.TransmissionID, m *mail.Message, to []u
 		f := s.history.Flow(p)
 		c.flows = max(c.flows, s.history.Next)
 		number, define = f.Number, s.history.Spells(f, at.Number, false)
-		if !alone && len(s.to) == 1 {
+		if !alone {
 			s.history.Encode(texts, f, at.Number, func() uint64 { return at.Number }, p, peers...)
 		}
 	}
@@ -476,11 +493,16 @@ func (c *Carrier) Ended(now time.Time, hop uint16, m *site.Message, fate mail.Fa
 		case l == nil:
 		case capsule.kind == hello:
 			l.owes = l.owes || fate != mail.Delivered
-		case capsule.kind == told:
-			if fate != mail.Delivered {
-				l.owe(now)
+		case capsule.kind != message && fate != mail.Delivered && fate != mail.Reissued:
+			for _, in := range l.in { // what was told may not have been
+				in.news = true
 			}
+			l.owe(now, tellAfter)
+			fallthrough
 		case s != nil:
+			if s == nil {
+				continue
+			}
 			at := s.at(widen(s.next-1, capsule.number))
 			out := l.out[at]
 			if out == nil || out.hop != hop && out.hop != 0 {
@@ -539,7 +561,7 @@ func (c *Carrier) Start(now time.Time) {
 		}
 		for _, in := range l.in {
 			if in.news {
-				l.owe(now)
+				l.owe(now, tellAfter)
 			}
 		}
 	}
