@@ -47,7 +47,7 @@ type ways struct {
 }
 
 // Next is the first of the peers that pass on what is for another, which answers; where none does, the first.
-func (w ways) Next(to uint16) (hop uint16, up bool) { return nextHop(w.g, to) }
+func (w ways) Next(to uint16, not ...uint16) (hop uint16, up bool) { return nextHop(w.g, to, not...) }
 
 // nextHop is the gateway to which what is for another goes first, none of those that it must not go to: itself if it answers, else who
 // passes it on.

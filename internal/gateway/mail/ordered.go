@@ -211,7 +211,7 @@ func toOf(p *site.Message) string {
 // begin notes in the life of a message that it is in custody for a recipient.
 func (s *Store) begin(e *Entry) {
 	p := e.Content.Payload
-	if p == nil {
+	if p == nil || p.Adapter == site.Relay { // the life of a message is with its origin
 		return
 	}
 	if s.Lives.Get(e.ID) == nil {

@@ -462,6 +462,9 @@ func (l *line) receipt(now time.Time, number uint16, cumulative, high uint32) {
 		if uint32(e.At.Number) > cumulative {
 			break
 		}
+		if out := l.out[e.At]; out != nil && out.hop == l.avoid {
+			l.avoid = 0
+		}
 		delete(l.out, e.At)
 		read := e.Read()
 		c.Store.End(e, mail.Delivered)

@@ -22,8 +22,8 @@ import (
 
 // Ways is what the carrier asks of the gateway about other gateways.
 type Ways interface {
-	// Next is the gateway to which what is for another goes first, and whether it answers; 0: there is none.
-	Next(to uint16) (hop uint16, up bool)
+	// Next is the gateway to which what is for another goes first, none of those, and whether it answers; 0: there is none.
+	Next(to uint16, not ...uint16) (hop uint16, up bool)
 	// Hand gives custody a capsule for a hop; false: it was refused. Held is how many octets are in custody for it.
 	Hand(now time.Time, hop uint16, m site.Message) bool
 	Held(hop uint16) int
@@ -100,6 +100,7 @@ type line struct {
 	early    int // messages that came before their turn
 	out      map[mail.TransmissionID]*sent
 	learned  uint16    // the hop that its last capsule came from
+	avoid    uint16    // a hop that took a message which was not acknowledged; 0: none
 	tellAt   time.Time // when it is told what has come; zero: nothing has
 	since    time.Time // when the first of it came
 	says     [][]byte  // what it has to be told besides
@@ -238,11 +239,14 @@ func (c *Carrier) Step(now time.Time) {
 		if l.wants() && up && !now.Before(l.asksAt()) {
 			l.say(now, hop, 0)
 		}
-		for at, s := range l.out {
-			if at := s.due(); due.Reached(now, at) {
-				s.again = true
+		for _, at := range l.again(now) {
+			s := l.out[at]
+			if at := s.due(); due.Reached(now, at) && !s.again {
+				s.again, l.avoid = true, s.hop
+				l.tries++
+				hop, up = l.hop()
 			}
-			if s.again && up && c.Ways.Held(hop) < mostHeld {
+			if up && c.Ways.Held(hop) < mostHeld {
 				l.repeat(now, hop, at, s)
 			}
 		}
@@ -253,7 +257,7 @@ func (c *Carrier) Step(now time.Time) {
 		}
 		c.tellState(now, l)
 		if due.Reached(now, l.tellAt) || len(l.says) > 0 {
-			l.tell(now, hop)
+			l.tell(now, l.back(hop))
 		}
 	}
 	for id := range c.of {
@@ -264,11 +268,27 @@ func (c *Carrier) Step(now time.Time) {
 	c.tellLies(now)
 }
 
+// again is what has to go once more, the oldest first.
+func (l *line) again(now time.Time) (list []mail.TransmissionID) {
+	for at, s := range l.out {
+		if s.again || due.Reached(now, s.due()) {
+			list = append(list, at)
+		}
+	}
+	slices.SortFunc(list, func(a, b mail.TransmissionID) int { return cmp.Compare(a.Number, b.Number) })
+	return list
+}
+
 // somewhere stands for the address of a node that a hop reaches.
 var somewhere = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 
 // hop is the gateway to which what is for a node goes: the one that the operator names, or that its last capsule came from.
 func (l *line) hop() (hop uint16, up bool) {
+	if l.avoid != 0 {
+		if hop, up = l.of.Ways.Next(l.ID, l.avoid); up {
+			return hop, up
+		}
+	}
 	hop, up = l.of.Ways.Next(l.ID)
 	if !up && l.learned != 0 {
 		if again, up := l.of.Ways.Next(l.learned); again == l.learned && up || hop == 0 {
@@ -276,6 +296,14 @@ func (l *line) hop() (hop uint16, up bool) {
 		}
 	}
 	return hop, up
+}
+
+// back is the hop for what answers a node: the one that its last capsule came from, for that one passes on what is for it.
+func (l *line) back(hop uint16) uint16 {
+	if again, up := l.of.Ways.Next(l.learned); again == l.learned && up {
+		return again
+	}
+	return hop
 }
 
 // wants says that the node has to be greeted: it does not know this one, and something waits for it.
@@ -371,7 +399,6 @@ func (l *line) repeat(now time.Time, hop uint16, at mail.TransmissionID, was *se
 	if c.hand(now, hop, s, at, e.Message, []uint16{l.ID}, true) {
 		l.out[at] = &sent{hop: hop, since: now, tries: was.tries + 1}
 		l.Counts.Repeated++
-		l.tries++
 		c.Store.Aired(e, len(e.Full), 0, true)
 	}
 }
