@@ -168,7 +168,7 @@ func TestARelayTellsSevenForOne(t *testing.T) {
 			all := tracks(w, ship, to, 2, 200, 10*time.Minute) // they meet, and the flow is told
 			w.Run(time.Hour)
 			u, d := w.Octets(ship)
-			more := 20
+			more := 60
 			for i := range more {
 				p := track(ship.ID, pipeHQ, 2+i, 200)
 				w.At(time.Duration(i)*time.Minute, func() {

@@ -126,17 +126,6 @@ const (
 	notTaken   = "relay_lost"      // the next gateway was not reached in its life, or its queue is full
 )
 
-// why are the log's words for each.
-var why = map[string]string{
-	notCapsule: "a message to be passed on cannot be read; it is dropped. Does the peer run another version?",
-	notWilling: "a peer wants this gateway to pass on messages; set relay = true if it should",
-	notFar:     "a message was not passed on: it says that four gateways have had it. Do the gateways' via keys form a circle?",
-	notAgain:   "a message was not passed on: it was before. Do the gateways' via keys form a circle?",
-	notBack:    "a message would go back to where it came from; it waits for its recipient. Do the gateways' via keys form a circle?",
-	notKnown:   "a message was not passed on: this gateway knows no peer of that id",
-	notTaken:   "messages that were to be passed on ended here: their life was over, or the queue for the next gateway is full",
-}
-
 // passed is what this gateway has passed on, so that nothing goes in a circle.
 type passed struct {
 	names  map[string]time.Time // when
@@ -256,8 +245,25 @@ func (p *passed) refuse(g *Gateway, now time.Time, reason, from, origin string, 
 	if p.said == nil {
 		p.said, p.count = map[string]time.Time{}, map[string]int{}
 	}
+	var text string
+	switch reason {
+	case notCapsule:
+		text = "a message to be passed on cannot be read; it is dropped. Does the peer run another version?"
+	case notWilling:
+		text = "a peer wants this gateway to pass on messages; set relay = true if it should"
+	case notFar:
+		text = "a message was not passed on: it says that four gateways have had it. Do the gateways' via keys form a circle?"
+	case notAgain:
+		text = "a message was not passed on: it was before. Do the gateways' via keys form a circle?"
+	case notBack:
+		text = "a message would go back to where it came from; it waits for its recipient. Do the gateways' via keys form a circle?"
+	case notKnown:
+		text = "a message was not passed on: this gateway knows no peer of that id"
+	case notTaken:
+		text = "messages that were to be passed on ended here: their life was over, or the queue for the next gateway is full"
+	}
 	if p.count[reason]++; now.Sub(p.said[reason]) >= time.Minute {
-		g.Note("warn", why[reason], "from", from, "origin", origin, "for", g.siteName(to), "times", p.count[reason])
+		g.Note("warn", text, "from", from, "origin", origin, "for", g.siteName(to), "times", p.count[reason])
 		p.said[reason], p.count[reason] = now, 0
 	}
 }

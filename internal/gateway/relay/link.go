@@ -11,6 +11,12 @@ import (
 
 // A line is the mail.Link to its node.
 
+// Hop is the name of the gateway to which what is for a node goes now.
+func (c *Carrier) Hop(id uint16) string {
+	hop, _ := c.lines[id].hop()
+	return c.Ways.Name(hop)
+}
+
 // Dead says that a node has not answered for long, though relays took what was for it.
 func (l *line) Dead() bool { return l.tries >= silentAfter }
 

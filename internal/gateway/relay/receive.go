@@ -42,14 +42,6 @@ type lies struct {
 
 func (l lies) due() time.Time { return l.said.Add(time.Minute) }
 
-// words are what the log says of each.
-var words = map[string]string{
-	lieChanged:  "a relay has passed on what its origin did not seal so",
-	lieReplayed: "a relay has passed on what had come before",
-	lieStranger: "a relay has passed on what is of no known node",
-	lieLimit:    "a node has more under way through relays than it may",
-}
-
 func (c *Carrier) lie(now time.Time, hop, origin uint16, kind string) {
 	c.Services.Drop(kind)
 	key := kind + "\x00" + c.Ways.Name(hop) + "\x00" + c.Ways.Name(origin)
@@ -76,8 +68,19 @@ func (c *Carrier) tellLies(now time.Time) {
 			delete(c.lies, key)
 			continue
 		}
+		var text string
+		switch l.kind {
+		case lieChanged:
+			text = "a relay has passed on what its origin did not seal so"
+		case lieReplayed:
+			text = "a relay has passed on what had come before"
+		case lieStranger:
+			text = "a relay has passed on what is of no known node"
+		case lieLimit:
+			text = "a node has more under way through relays than it may"
+		}
 		if l.kind != lieReplayed || l.n > 1 { // one message that goes once more is no lie
-			c.Services.Note("warn", words[l.kind], "relay", c.Ways.Name(l.hop), "origin", c.Ways.Name(l.origin), "times", l.n)
+			c.Services.Note("warn", text, "relay", c.Ways.Name(l.hop), "origin", c.Ways.Name(l.origin), "times", l.n)
 		}
 		c.lies[key] = lies{hop: l.hop, origin: l.origin, kind: l.kind, said: now}
 	}
