@@ -273,3 +273,39 @@ func TestARelayRing(t *testing.T) {
 		}
 	}
 }
+
+// The via keys of two relays name each other: a message for a third goes round once at the most, one line says so, and it waits for its
+// recipient, whom one of them hears later.
+func TestARelayCircle(t *testing.T) {
+	w := world(t, 4, "wire", 1, func(c *sim.Config) {
+		c.Roster = true
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
+			g.Relay = true
+			for i := range g.Peers {
+				if p := &g.Peers[i]; p.ID == 4 {
+					p.Addr, p.Via = netip.AddrPort{}, []uint16{map[uint16]uint16{1: 2, 2: 3, 3: 2}[n.ID]}
+				} else if n.ID+p.ID == 4 {
+					p.Addr, p.Via = netip.AddrPort{}, []uint16{2}
+				} else if n.ID == 4 && p.ID != 3 {
+					p.Addr, p.Via = netip.AddrPort{}, []uint16{3}
+				}
+			}
+		}
+	})
+	apart := true
+	w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+		if apart && from.ID+to.ID >= 5 && (from.ID == 4 || to.ID == 4) || from.ID+to.ID == 4 {
+			return nil
+		}
+		return [][]byte{data}
+	}
+	sent := tracks(w, w.Nodes[0], []uint16{4}, 1, 200, time.Minute)
+	w.Run(30 * time.Minute)
+	dropped := w.Nodes[2].GW.Status(w.Now).Dropped
+	log := strings.Join(w.Notes, "\n")
+	check.True(t, "it is told", strings.Contains(log, "ship2 warn: a message would go back to where it came from"), log)
+	check.True(t, "it goes round no more than its origin sends", dropped["relay_back"] <= 12, dropped)
+	apart = false
+	w.Run(5 * time.Hour)
+	once(t, w, w.Nodes[3].Site, 1, *sent)
+}

@@ -161,17 +161,21 @@ func (c *Capsule) Name(to uint16) string {
 	return string(append(binary.BigEndian.AppendUint16(b, c.number), tags...))
 }
 
+// longest is eight years.
+const longest = 27<<3 | 7
+
 // A lifetime has an octet: five bits for the power of two, in seconds, and three behind the point. What is written is never longer.
 func lifetime(d time.Duration) byte {
 	s := uint64(max(d/time.Second, 1))
 	e := bits.Len64(s) - 1
-	if e > 31 {
-		return 0xff
+	if e > longest>>3 {
+		return longest
 	}
 	return byte(e<<3) | byte(s<<3>>e&7)
 }
 
 func lifetimeOf(b byte) time.Duration {
+	b = min(b, longest)
 	return time.Duration(uint64(8|b&7)<<(b>>3)) * time.Second / 8
 }
 
