@@ -176,7 +176,7 @@ func TestARelayTellsSevenForOne(t *testing.T) {
 					ship.Site.Send(w, p, to...)
 				})
 			}
-			w.Run(time.Hour)
+			w.Run(80 * time.Minute)
 			for _, id := range to {
 				once(t, w, w.Nodes[id-1].Site, 2, *all)
 				ends(t, w, ship, id, uint64(len(*all)))
