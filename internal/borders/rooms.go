@@ -111,15 +111,17 @@ var Rooms = []Room{
 	{"gateway/group", Pure, "core", false, "The carrier of messages to several peers at once: P_Mul.", []string{
 		"gateway/api", "gateway/mail", "gateway/mail/history", "ground/due", "link/compact", "link/envelope", "link/frame",
 		"link/profile", "link/replica", "link/seal", "pmul", "site"}},
+	{"gateway/relay", Pure, "core", false, "The carrier of messages that other gateways pass on: sealed from end to end, in sets of recipients.", []string{
+		"gateway/api", "gateway/mail", "ground/due", "link/compact", "link/envelope", "link/frame", "link/seal", "site"}},
 	{"gateway/carriage", Pure, "core", false, "Makes the carriers of a bearer from the bearer's profile; no other package of the gateway names a particular carrier.", []string{
-		"gateway/api", "gateway/group", "gateway/mail", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
+		"gateway/api", "gateway/group", "gateway/mail", "gateway/relay", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
 	{"gateway/keys", Pure, "core", false, "Decides which keys and rosters a node uses, and which datagrams it accepts.", []string{
 		"gateway/api", "gateway/mail", "ground/due", "link/frame", "link/roster", "link/seal"}},
 	{"gateway/forecast", Pure, "core", false, "Tells operators where messages and advertisements are, and when they will arrive.", []string{
 		"gateway/api", "gateway/mail", "gateway/mail/history", "link/frame", "link/profile", "link/replica", "rules/filter",
 		"site"}},
 	{"gateway", Pure, "core", false, "Takes a message its whole way in one Step: adapters, rules, replication, bearers.", []string{
-		"gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history",
+		"gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history", "gateway/relay",
 		"ground/due", "link/compact", "link/custody", "link/envelope", "link/frame", "link/probe", "link/profile",
 		"link/replica", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "site"}},
 

@@ -59,7 +59,11 @@ func (c *Config) bearersOf() []BearerConfig {
 	for _, p := range c.Peers {
 		first.Peers[p.ID] = p.Addr
 	}
-	return append([]BearerConfig{first}, c.More...)
+	list := append([]BearerConfig{first}, c.More...)
+	if c.relays() {
+		list = append(list, relayBearer(c, list))
+	}
+	return list
 }
 
 // checkBearers says what is wrong with a list of bearers.
@@ -107,7 +111,11 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 	if g.keys == nil {
 		g.keys = b.keys
 	}
-	many := len(g.cfg.More) > 0
+	if b.name.Name == mail.Relay {
+		b.relay(cfg, reached)
+		return nil
+	}
+	many := len(g.bearers) > 1
 	var beside func(uint16) []frame.Beside
 	if many {
 		beside = func(peer uint16) []frame.Beside { return besides(g, peer, b) }
@@ -124,8 +132,7 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 		return err
 	}
 	b.Bearer = made
-	b.linkProbes = &linkProbes{b: b, services: b.road, quiet: b.silence.quiet, peers: func() []*peer { return g.peers },
-		shore: cfg.Shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
+	b.linkProbes = newLinkProbes(b, cfg.Shore)
 	return nil
 }
 
@@ -143,6 +150,12 @@ func (b *bearer) leg(p *peer, addr netip.AddrPort, on, shared bool) (l *leg) {
 	}
 	p.legs = append(p.legs, l)
 	return l
+}
+
+func newLinkProbes(b *bearer, shore bool) *linkProbes {
+	g := b.road.g
+	return &linkProbes{b: b, services: b.road, quiet: b.silence.quiet, peers: func() []*peer { return g.peers },
+		shore: shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
 }
 
 // onBearer stands before the name of a bearer in the buckets of the journal that are its own: what the first bearer has is in the bucket

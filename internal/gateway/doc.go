@@ -46,6 +46,7 @@
 // State of sites, and messages after the carrier:
 //
 //   - state.go: replication of sites' state, and the copy of a peer's site
+//   - relays.go: what gateways pass on for each other
 //   - peer.go: another gateway of the network
 //   - authenticator.go: what keys and rosters (package internal/gateway/keys) ask for
 //   - coders.go: which model codes and decodes a text

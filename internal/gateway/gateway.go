@@ -41,6 +41,7 @@ type PeerConfig struct {
 	// Shore: this node is a terminal of a star, and the peer is ashore. Where one is, terminals that have never met greet each other
 	// only when one has something for the other.
 	Shore bool
+	Via   []uint16 // peers that pass on what is for it, the first that answers; none: only who has passed on something of it
 	// Of the roster's: it names the peer since later than this node.
 	later, enrolled bool
 }
@@ -70,6 +71,7 @@ type Config struct {
 	Price  float64        // of that bearer (BearerConfig.Price)
 	Lines  bool           // of that bearer (BearerConfig.Lines)
 	More   []BearerConfig // other bearers
+	Relay  bool           // it passes on what other gateways have sealed for each other
 	Rand   *rand.Rand     // of P_Mul's random delays
 	Rules  []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
 	// Corpus is what the network has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.
@@ -111,6 +113,7 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
+	passed   passed // on for others
 	roll     roll
 	link     linkWait
 	restored *restored   // until the first Step
@@ -277,6 +280,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	}
 	g.tellRosters(now)
 	g.TellFates(now)
+	g.passed.step(g, now)
 	for _, b := range g.bearers { // time passes in the carriers
 		for _, c := range b.Carriers {
 			c.Step(now)
@@ -452,6 +456,10 @@ var endings = map[mail.Fate]site.Ending{mail.Delivered: site.Stored, mail.Expire
 
 // ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
+	if p := e.Content.Payload; p != nil && p.Adapter == site.Relay {
+		passedOn(g, e, fate)
+		return
+	}
 	if e.Content.Roster != nil {
 		g.keys.Rosters.Ended(g.now, e.Peer.ID, e.Content.Roster, fate == mail.Delivered)
 		return
@@ -492,7 +500,7 @@ func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	at := due.Earliest(g.nextPurge, g.crossing.limited.due)
+	at := due.Earliest(due.Earliest(g.nextPurge, g.crossing.limited.due), g.passed.due())
 	for l := range legsOf(g) {
 		at = due.Earliest(due.Earliest(at, g.mail.Due(l.Peer)), l.link.due())
 	}

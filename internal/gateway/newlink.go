@@ -39,6 +39,7 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 				p.Name = pc.Name
 			}
 			p.Link.Readdress(pc.Addr)
+			p.via = pc.Via
 			if p.Ashore = pc.Shore; p.Ashore && p.Handshake.Unmet {
 				p.Handshake.Owe(now)
 			}
@@ -73,7 +74,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) 
 			b.leg(p, addr, is, len(b.Channels) > 0)
 		}
 	}
-	p.Name, p.Ashore = pc.Name, pc.Shore
+	p.Name, p.Ashore, p.via = pc.Name, pc.Shore, pc.Via
 	for i, addr := range on {
 		if p.legs[i] != nil {
 			p.legs[i].Paths.Write(addr)
@@ -164,7 +165,7 @@ func newPeer(pc PeerConfig, b *bearer, lives *history.Lives, late bool) *peer {
 	services := b.road.g
 	p := &peer{leg: &leg{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, b.road, late)}}
 	p.of = p
-	p.Ashore, p.Later, p.Enrolled = pc.Shore, pc.later, pc.enrolled
+	p.Ashore, p.via, p.Later, p.Enrolled = pc.Shore, pc.Via, pc.later, pc.enrolled
 	p.far = newFarCopy(p.ID, services)
 	p.ends = newOutcomes(p.Peer, services, lives)
 	p.ends.on = func(mark uint8) *mail.Peer {

@@ -21,6 +21,7 @@ type peer struct {
 	usable   uint64     // the legs that messages may take, a bit for each, and those that have met the peer
 	enrolled bool       // the roster names it, and no configuration
 	behind   bool       // some wait until an earlier one of their line has arrived on another bearer
+	via      []uint16   // peers that pass on what is for it
 }
 
 // leg is a peer on one bearer.
@@ -34,7 +35,9 @@ type leg struct {
 
 // unreachable says that the peer answers on none of its bearers.
 func (p *peer) unreachable() bool {
-	return !slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.link.word != linkSilent })
+	return !slices.ContainsFunc(p.legs, func(l *leg) bool {
+		return l != nil && l.link.word != linkSilent && (l.Bearer.Name != mail.Relay || l.Reachable())
+	})
 }
 
 // journal takes records, with all else of this Step.

@@ -157,6 +157,8 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return g.bearers[0].billed.months.restore(r.Key, r.Value)
 	case bucketFirst:
 		return g.cfg.restoreFirst(string(r.Value))
+	case bucketHeld:
+		return g.passed.restore(r.Key, r.Value)
 	case bucketStanding:
 		return g.orders.restore(r.Key, r.Value)
 	case bucketSilence:

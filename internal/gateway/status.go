@@ -132,6 +132,9 @@ func (l *leg) status(used bool) api.PeerBearer {
 	if l.Addr.IsValid() {
 		row.Address = l.Addr.String()
 	}
+	if r := l.bearer.Relay; r != nil && row.Address != "" {
+		row.Address = "via " + r.Hop(l.ID)
+	}
 	if !l.LastHeard.IsZero() {
 		row.LastHeard = l.LastHeard.UTC().Format(time.RFC3339)
 	}

@@ -139,8 +139,13 @@ func peerChanges(old, next []Peer, tls bool) (list []Change) {
 		if peers[i].Shore {
 			address += ", the shore"
 		}
+		if peers[i].Via != "" {
+			address += ", via " + peers[i].Via
+		}
 		return fmt.Sprintf("%q at %s", peers[i].Name, address)
 	}
+	relayed := func(p Peer) bool { return p.Via != "" }
+	first := !slices.ContainsFunc(old, relayed) && slices.ContainsFunc(next, relayed) // that way is made at a start
 	var ids []uint16
 	for _, p := range slices.Concat(old, next) {
 		ids = append(ids, p.ID)
@@ -148,7 +153,7 @@ func peerChanges(old, next []Peer, tls bool) (list []Change) {
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		if from, to := with(old, id), with(next, id); from != to {
-			list = append(list, Change{Key: PeerKey(id), From: from, To: to, Restart: tls && dialled(old, id) != dialled(next, id)})
+			list = append(list, Change{Key: PeerKey(id), From: from, To: to, Restart: first || tls && dialled(old, id) != dialled(next, id)})
 		}
 	}
 	return list

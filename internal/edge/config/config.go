@@ -62,6 +62,7 @@ type Node struct {
 	ID      uint16 // 1..65535
 	Name    string
 	DataDir string
+	Relay   bool // messages between other gateways are passed on
 	Silent  bool // nothing is ever transmitted on the link (EMCON), whatever the journal or an order says
 	Secret  Secret
 }
@@ -113,6 +114,7 @@ type Peer struct {
 	Name    string
 	Address netip.AddrPort // zero: learned from its first authentic datagram
 	Shore   bool           // this end is a terminal of a star, and the peer is ashore
+	Via     string         // names or ids of peers that pass on what is for it, with commas between
 }
 
 // Delivery says how far messages wait for local peers that are away.
@@ -361,6 +363,7 @@ func (r *reader) readLink() {
 	})
 	r.checkDials(link, l)
 	r.readMore(link, addresses)
+	r.checkRelays()
 }
 
 // readBearer reads what each bearer has of its own.

@@ -29,5 +29,6 @@
 //   - meet.go: rules that join JXTA pipes with TAK units and chats
 //   - xmpp.go: where the LAN's XMPP server is, and the domains of far sites
 //   - tak.go: where TAK devices connect, and the rules for their events
+//   - relay.go: which peers pass on what is for others
 //   - corpus.go: the network's own corpus for compression
 package config

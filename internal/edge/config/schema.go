@@ -72,6 +72,7 @@ func nodeKeys(n *Node) []key {
 			"or `\"$CREDENTIALS_DIRECTORY/NAME\"` of systemd ([more](install.md#a-disk-that-may-be-stolen))"},
 		{"journal_passphrase", boolean(&n.Secret.Ask),
 			"with `true` the gateway reads the secret at each start, from the terminal or the first line of standard input; not with `--keep-socket`"},
+		{"relay", boolean(&n.Relay), "with `true` the gateway passes on messages between other gateways ([more](#relays))"},
 		{"silent", boolean(&n.Silent), "with `true` the gateway never transmits (EMCON); no order ends that"},
 	}
 }
@@ -140,6 +141,7 @@ func peerKeys(p *Peer) []key {
 			"its UDP address, used first and when a learned one does not answer; default: learned from its first authentic datagram. Over TLS this gateway dials it, and a peer without an address dials this gateway"},
 		{"end", choice(&p.Shore, "terminal", []string{"terminal", "shore"}, false, true),
 			"`shore` at a terminal of a star: at a start this gateway greets only that peer, and terminals that it has met before"},
+		{"via", text(&p.Via), "names or ids of peers that pass on what is for this one when it does not answer itself, the first of them that does: `\"hq, 3\"` ([more](#relays))"},
 	}
 }
 

@@ -250,7 +250,7 @@ type PeerBearer struct {
 	Link      string `json:"link"`                 // as PeerStatus.Link
 	Up        bool   `json:"up"`                   // messages may take it: it answers, and nobody is silent there
 	Used      bool   `json:"used"`                 // new messages take it now
-	Address   string `json:"address,omitempty"`    // to which everything goes there
+	Address   string `json:"address,omitempty"`    // to which everything goes there; on the bearer relay "via" and the name of the next gateway
 	LastHeard string `json:"last_heard,omitempty"` // RFC 3339; empty: not in this run
 	Waiting   int    `json:"waiting"`              // as PeerStatus.Waiting
 	UnderWay  int    `json:"under_way"`            // as PeerStatus.UnderWay

@@ -9,6 +9,7 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/group"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/relay"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
@@ -44,7 +45,18 @@ type Bearer struct {
 	Handovers []mail.Handover // as Carriers
 	Members   []mail.Members  // as their peers come; they go in the opposite order
 	ModemBps  int             // that the modem says that it has, live; 0: it does not say
+	Relay     *relay.Carrier  // the bearer is other gateways, which pass on what goes there; nil: it has an antenna
 	ledger    mail.Ledger     // of what goes to the group
+}
+
+// NewRelay makes the bearer that other gateways are: docs/decisions/relay.md.
+func NewRelay(cfg relay.Config, p profile.Profile) *Bearer {
+	b := &Bearer{Common: cfg.Common, Profile: p}
+	b.Common.Profile, b.Common.Air, b.Common.Ledger = &b.Profile, &b.Air, &b.ledger
+	cfg.Common = b.Common
+	b.Relay = relay.New(cfg)
+	b.Carriers, b.Members, b.Handovers = []mail.Carrier{b.Relay}, []mail.Members{b.Relay}, []mail.Handover{relay.Handover{C: b.Relay}}
+	return b
 }
 
 // New makes a bearer for peers of which nothing is known yet; carriers take their records from the gateway, P_Mul from cfg.Records.

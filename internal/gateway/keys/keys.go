@@ -151,6 +151,22 @@ func (k *Keys) Begin(states map[uint16]seal.PeerState) error {
 	return nil
 }
 
+// ring is what this node seals with on every bearer.
+func (k *Keys) ring() *seal.Keyring {
+	if k.cfg.Trust != nil {
+		return k.Rosters.ring
+	}
+	return k.cfg.Key.On(0)
+}
+
+// End is what one of two nodes, of which this is one, seals for the other while others pass it on: seal.EndKey.
+func (k *Keys) End(from, to uint16, streams []byte) (seal.EndKey, bool) {
+	return k.ring().End(from, to, streams)
+}
+
+// Secret is what this node alone can make of the same octets.
+func (k *Keys) Secret(of []byte) [32]byte { return k.ring().Secret(of) }
+
 // Join takes in a peer while the node runs, one that has left too.
 func (k *Keys) Join(p *mail.Peer) {
 	k.opener.Add(p.ID)

@@ -83,10 +83,14 @@ func (m *Message) Twice() bool {
 
 var flash = site.Flash.Rank()
 
-// Takes says whether a message may take a bearer; state may take any.
+// Takes says whether a message may take a bearer; state may take any. What goes on behind a relay takes no relay to that.
 func (m *Message) Takes(bearer string) bool {
-	return m.Content.Payload == nil || m.Content.Payload.Takes(bearer)
+	p := m.Content.Payload
+	return p == nil || p.Takes(bearer) && (p.Adapter != site.Relay || bearer != Relay)
 }
+
+// Relay is the name of the bearer that other gateways are: docs/decisions/relay.md.
+const Relay = "relay"
 
 // Urgent says whether it goes beyond the window.
 func (m *Message) Urgent() bool { return m.Rank() > routine }

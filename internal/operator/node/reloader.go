@@ -149,7 +149,7 @@ func (r *reloader) link(ctx context.Context, next *config.Config) error {
 func peersOf(c *config.Config) []gateway.PeerConfig {
 	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
 	for i, p := range c.Link.Peers {
-		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address, Shore: p.Shore}
+		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address, Shore: p.Shore, Via: c.Link.Hops(p)}
 	}
 	return peers
 }
