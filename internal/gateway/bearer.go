@@ -27,6 +27,7 @@ type BearerConfig struct {
 	Keepalive time.Duration
 	Group     netip.AddrPort
 	Price     float64                   // of 1,000 IP octets; 0: nothing where the tariff does not grow with octets, else UsualPrice
+	PerDay    int64                     // IP octets that a day (UTC) may carry, sent and received; 0: any
 	Peers     map[uint16]netip.AddrPort // whom it reaches, and where; invalid: learned
 }
 
@@ -46,13 +47,14 @@ type bearer struct {
 	price      float64 // of 1,000 IP octets
 	keys       *keys.Keys
 	billed     billed
+	day        allowance
 	linkProbes *linkProbes
 	silence    *silence // of this bearer alone; it is quiet with the gateway's too
 }
 
 // bearersOf lists the bearers of a configuration, the first first.
 func (c *Config) bearersOf() []BearerConfig {
-	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, Peers: map[uint16]netip.AddrPort{}}
+	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, PerDay: c.PerDay, Peers: map[uint16]netip.AddrPort{}}
 	for _, p := range c.Peers {
 		first.Peers[p.ID] = p.Addr
 	}
@@ -85,6 +87,7 @@ func newBearer(g *Gateway, cfg BearerConfig, index int) *bearer {
 		b.price = UsualPrice
 	}
 	b.road = road{g, g, b}
+	b.day = allowance{most: cfg.PerDay, bearer: b}
 	b.silence = &silence{name: cfg.Name, all: &g.silence}
 	return b
 }
@@ -199,7 +202,13 @@ func (r road) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 
 // Send puts a datagram on the air.
 func (r road) Send(to netip.AddrPort, data []byte) {
-	r.b.billed.sent(r.g.silence.wall(r.g.now), siteAt(r.g, r.b.index, to), len(data))
+	wall := r.g.silence.wall(r.g.now)
+	if !r.b.day.fits(len(data) + profile.IPUDPOctets) { // the bearer is silent in the next turn
+		r.g.Drop("octets_per_day")
+		return
+	}
+	r.b.day.count(wall, len(data)+profile.IPUDPOctets)
+	r.b.billed.sent(wall, siteAt(r.g, r.b.index, to), len(data))
 	r.g.out.Datagrams = append(r.g.out.Datagrams, api.Datagram{Bearer: r.b.index, Addr: to, Data: data})
 }
 

@@ -20,12 +20,13 @@
 //
 // # Files
 //
-// Read these five first:
+// Read these six first:
 //
 //   - api.go: events and outputs
 //   - gateway.go: New and Step
 //   - bearer.go: ways over the air
-//   - legs.go: which of them a message takes, and what becomes of it when that fails
+//   - choice.go: which of them a message takes, and why
+//   - legs.go: what becomes of messages when a bearer fails or is back
 //   - adapters.go: protocol adapters, and where they exchange traffic
 //   - receive.go: what arrives from the link
 //
@@ -35,6 +36,7 @@
 //   - limited.go: items held back by the rate of a rule
 //   - newlink.go: peers that change while the gateway runs
 //   - silence.go: radio silence (EMCON) and its calendar
+//   - allowance.go: the octets that a bearer may carry in a day
 //   - drain.go: the drain before a stop
 //   - messageorders.go: orders about one message
 //   - standing.go: orders about all messages of a precedence

@@ -19,6 +19,7 @@ import (
 	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/rules/route"
 	"aldis/internal/site"
 )
 
@@ -66,6 +67,7 @@ type Config struct {
 	Group  netip.AddrPort
 	Bearer string         // name of the bearer that Profile, Shore, Keepalive and Group are of; "": it has none
 	Price  float64        // of that bearer (BearerConfig.Price)
+	PerDay int64          // likewise
 	More   []BearerConfig // other bearers
 	Rand   *rand.Rand     // of P_Mul's random delays
 	Rules  []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
@@ -75,6 +77,8 @@ type Config struct {
 	Filter *filter.Filter
 	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
 	Messages []mark.Rule
+	// Routes say which bearers messages may take, and how soon they should be there; the first that fits decides.
+	Routes []route.Rule
 	// Wait is how long a far message waits for local peers that are away and no rule says otherwise; 0 means DefaultWait.
 	Wait time.Duration
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
@@ -223,7 +227,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 			return out
 		}
 	case api.Datagram:
-		g.bearers[ev.Bearer].billed.received(g.silence.wall(now), siteAt(g, ev.Bearer, ev.Addr), len(ev.Data))
+		b := g.bearers[ev.Bearer]
+		b.billed.received(g.silence.wall(now), siteAt(g, ev.Bearer, ev.Addr), len(ev.Data))
+		b.day.count(g.silence.wall(now), len(ev.Data)+profile.IPUDPOctets)
 		g.link.touched = true
 		g.receive(now, ev)
 		if ev.More {
@@ -279,6 +285,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.silence.step(g, g.bearers, now)
 	for _, b := range g.bearers {
 		b.silence.step(g, []*bearer{b}, now)
+		b.day.step(now)
 	}
 	g.transmit(now)
 	for _, p := range g.peers {
@@ -290,6 +297,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		}
 		if p.late.Due(now) {
 			out.Notes = append(out.Notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)
+			if p.late.Messages > 0 && len(p.legs) > 1 {
+				p.usable |= 1 << 63 // they may be in time on another bearer
+			}
 		}
 		if down := p.unreachable(); down != before {
 			tellReach(g, now, p, down)
@@ -365,6 +375,7 @@ func (g *Gateway) start(now time.Time) {
 		if b.silence.name != "" {
 			b.silence.resume(g, &g.cfg, now)
 		}
+		b.day.step(now)
 	}
 	for _, b := range g.bearers {
 		b.keys.Start(now)
@@ -485,7 +496,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 		for _, c := range b.Carriers {
 			at = due.Earliest(at, c.Due(now, b.silence.quiet()))
 		}
-		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(b.keys.Due(), b.silence.due(now)))
+		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(due.Earliest(b.keys.Due(), b.silence.due(now)), b.day.due(now, g.silence.wall(now))))
 	}
 	return at
 }

@@ -29,6 +29,8 @@ type leg struct {
 	bearer  *bearer
 	link    linkState
 	differs differs
+	queued  queued
+	parked  [len(precedences)]int // octets that wait here for another bearer, by the rank that they do not yield to
 }
 
 // unreachable says that the peer answers on none of its bearers.

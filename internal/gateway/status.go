@@ -33,9 +33,9 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	}
 	s.Corpus = corpusName(g.coders.network.Network.Name())
 	s.LinkProbe = b.linkProbes.status()
-	if len(g.bearers) > 1 {
+	if len(g.bearers) > 1 || b.day.most > 0 {
 		for _, b := range g.bearers {
-			s.Bearers = append(s.Bearers, api.BearerStatus{Name: b.name.Name, Profile: b.Profile.Name, Price: b.price, Silence: b.silence.status(now, []*bearer{b})})
+			s.Bearers = append(s.Bearers, api.BearerStatus{Name: b.name.Name, Profile: b.Profile.Name, Price: b.price, Silence: b.silence.status(now, []*bearer{b}), Day: b.day.status()})
 		}
 	}
 	pending := 0

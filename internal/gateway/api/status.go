@@ -242,6 +242,15 @@ type BearerStatus struct {
 	Price   float64 `json:"price"`   // of 1,000 IP octets
 	// Silence is that of this bearer alone.
 	Silence SilenceStatus `json:"silence"`
+	Day     *DayStatus    `json:"day,omitempty"` // absent: its octets of a day have no bound
+}
+
+// DayStatus is what a bearer has carried in this day (UTC).
+type DayStatus struct {
+	Octets int64     `json:"octets"`          // IP octets, sent and received; after a kill up to a 64th of Most more than went
+	Most   int64     `json:"octets_per_day"`  // that it may carry
+	Spent  bool      `json:"spent,omitempty"` // they are used up: the bearer is silent, but for what a rule lets go beyond
+	Until  time.Time `json:"until"`           // when the day ends
 }
 
 // PeerBearer is a peer on one bearer of a gateway that has several.

@@ -51,6 +51,22 @@ func (s *Site) rate() float64 {
 	return float64(bps) / 8 / float64(s.Share)
 }
 
+// Takes is how long a message of so many octets, as journalled, takes until it is there, if so many go before it.
+func (s *Site) Takes(now time.Time, before, octets int) time.Duration {
+	direction := s.Profile.Sending(s.Shore)
+	air, bps := s.Link.Air()
+	took := direction.Delay + direction.Jitter/2
+	if s.Profile.Shared {
+		took += s.Profile.Turnaround + s.Profile.KeyUp
+	}
+	took += max(0, air.Free.Sub(now))
+	if rate := s.rate(); before > 0 && rate > 0 {
+		took += time.Duration(float64(before) / rate * float64(time.Second))
+	}
+	datagrams := 1 + octets/max(1, s.Profile.Filled())
+	return took + profile.Airtime(octets+datagrams*(profile.IPUDPOctets+s.Profile.FrameOverhead), air.Gauge.Pace(bps))
+}
+
 func (s *Site) delay() time.Duration {
 	return s.Profile.OneWayMax(s.Profile.DatagramOctets + profile.IPUDPOctets)
 }

@@ -59,6 +59,7 @@ const (
 	Arrived  = "arrived" // the recipient has it, and waits for one before it
 	Foreseen = "late"    // it will expire before it is there, by the forecast: the detail says when it would be
 	Moved    = "moved"   // to another bearer, which the detail names
+	Chosen   = "way"     // which bearer it takes, and why, as the detail says
 	Ordered  = "ordered" // the operator said so: the detail says what, and who
 )
 
