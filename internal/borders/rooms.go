@@ -174,7 +174,7 @@ var Rooms = []Room{
 		"edge/atrest", "edge/audit", "edge/config", "edge/infile", "edge/journal", "edge/journal/pages", "edge/keyfile",
 		"edge/rights", "gateway", "gateway/api", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance",
-		"operator/control/top", "operator/doctor", "operator/node", "rules/filter", "rules/mark", "rules/query", "site"}},
+		"operator/control/top", "operator/doctor", "operator/node", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},

@@ -34,6 +34,14 @@ type BearerConfig struct {
 // UsualPrice is what 1,000 octets cost where the bill grows with them and the configuration does not say how much.
 const UsualPrice = 1.0
 
+// PriceOf is what 1,000 octets cost as the gateway reckons, with the price that the configuration names; 0: it names none.
+func PriceOf(named float64, p *profile.Profile) float64 {
+	if named == 0 && !p.Free() {
+		return UsualPrice
+	}
+	return named
+}
+
 // MostBearers is how many a gateway has at the most.
 const MostBearers = 8
 
@@ -82,10 +90,7 @@ func checkBearers(list []BearerConfig) error {
 
 // newBearer is a bearer that reaches nobody yet; index is its place in the list.
 func newBearer(g *Gateway, cfg BearerConfig, index int) *bearer {
-	b := &bearer{name: mail.Bearer{Name: cfg.Name, Mark: seal.BearerMark(cfg.Name)}, index: index, shore: cfg.Shore, price: cfg.Price, billed: billed{Bill: cfg.Profile.Bill}}
-	if b.price == 0 && !cfg.Profile.Free() {
-		b.price = UsualPrice
-	}
+	b := &bearer{name: mail.Bearer{Name: cfg.Name, Mark: seal.BearerMark(cfg.Name)}, index: index, shore: cfg.Shore, price: PriceOf(cfg.Price, &cfg.Profile), billed: billed{Bill: cfg.Profile.Bill}}
 	b.road = road{g, g, b}
 	b.day = allowance{most: cfg.PerDay, bearer: b}
 	b.silence = &silence{name: cfg.Name, all: &g.silence}

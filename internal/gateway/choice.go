@@ -80,7 +80,7 @@ func (p *peer) arrives(now time.Time, l *leg, m *mail.Message) time.Time {
 // siteOn is a peer as it stands on a leg.
 func siteOn(g *Gateway, l *leg) forecast.Site {
 	s := forecast.Site{Peer: l.Peer, Orders: l.bearer.Carrier().Orders(), Profile: &l.bearer.Profile, Shore: l.bearer.shore,
-		Up: linkWord(l) == linkUp, Silent: l.bearer.silence.quiet(), Share: 1}
+		Up: linkWord(l) == linkUp, Silent: l.bearer.silence.byOrder(), Spent: l.bearer.silence.spent, Share: 1, Load: l.reckoning.Load(g.now)}
 	if !g.cfg.Shore && !s.Orders.Together() {
 		for _, p := range g.peers { // for whom something waits there
 			if other := p.legs[l.bearer.index]; other != nil && other != l && other.Box.Waiting(frame.Direct, frame.Bulk) > 0 {
@@ -112,6 +112,41 @@ func (l *leg) carries(m *mail.Message, r *route.Rule) bool {
 	return r != nil && r.Beyond || !l.bearer.silence.spent && l.bearer.day.fits(len(m.Full)/mostShorter)
 }
 
+// flaps is how a leg has come and gone.
+type flaps struct {
+	down   time.Time // since when it takes no messages; zero: it does
+	back   time.Time // when it was back last
+	lasted time.Duration
+}
+
+// When a bearer counts as one that comes and goes.
+const (
+	flapsWithin = 5 * time.Minute // after it was back it is down again
+	flapsMost   = time.Minute     // that it is waited for
+)
+
+// look notes whether the leg takes messages now.
+func (f *flaps) look(now time.Time, goes bool) {
+	switch {
+	case !goes && f.down.IsZero():
+		f.down = now
+	case goes && !f.down.IsZero():
+		f.down, f.back, f.lasted = time.Time{}, now, now.Sub(f.down)
+	}
+}
+
+// soon says that a leg is down that was back a short time before: it is waited for twice as long as it was down the last time.
+func (f *flaps) soon(now time.Time) bool {
+	return !f.down.IsZero() && f.lasted > 0 && f.down.Sub(f.back) < flapsWithin && now.Sub(f.down) < min(2*f.lasted, flapsMost)
+}
+
+// waitsFor says whether a message waits for a leg that comes and goes: on another bearer it would go as well as there.
+func (l *leg) waitsFor(m *mail.Message) bool {
+	now := l.bearer.road.g.now
+	return m != nil && m.Content.Payload != nil && m.Rank() < site.Flash.Rank() && l.flaps.soon(now) && !l.bearer.silence.quiet() &&
+		(m.Content.Payload.Expires.IsZero() || m.Content.Payload.Expires.After(now.Add(2*flapsMost)))
+}
+
 // mostShorter is how many times shorter the link makes messages that are much alike: one that fits only so may fit.
 const mostShorter = 4
 
@@ -130,7 +165,7 @@ func (p *peer) choose(m *mail.Message) choice {
 	for _, l := range p.legs {
 		switch {
 		case l == nil || m != nil && (!m.Takes(l.Bearer.Name) || !rule.Takes(l.Bearer.Name)):
-		case l.carries(m, rule):
+		case l.carries(m, rule), l.waitsFor(m) && (rule == nil || rule.Within == 0):
 			at := len(list)
 			for at > 0 && dear(l.bearer, list[at-1].bearer) < 0 {
 				at--

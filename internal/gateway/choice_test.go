@@ -181,3 +181,57 @@ func TestTheLifeSaysWhy(t *testing.T) {
 	check.True(t, "the first goes by satellite", said["way sat: the cheapest that is up"], said)
 	check.True(t, "the other has only HF", said["way hf: the only one that it may take and that is up"] || said["moved hf"], said)
 }
+
+// The satellite is back after five minutes, and messages take it again within a minute.
+func TestBackOnTheCheapBearer(t *testing.T) {
+	var all []time.Duration
+	for seed := range seeds(20) {
+		w := twoBearers(t, 2, "iridium-directip", seed+1)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		up := tracks(w, ship, []uint16{1}, 90, 200, 10*time.Second)
+		w.Run(time.Minute)
+		w.Cut(0, ship, true)
+		w.Run(5 * time.Minute)
+		w.Cut(0, ship, false)
+		back := w.Now
+		for !ship.GW.Status(w.Now).Peers[0].Bearers[0].Used && w.Now.Sub(back) < 5*time.Minute {
+			w.Run(time.Second)
+		}
+		all = append(all, w.Now.Sub(back))
+		check.True(t, fmt.Sprintf("seed %d: back within 60 s", seed+1), w.Now.Sub(back) <= time.Minute, w.Now.Sub(back))
+		w.Run(20 * time.Minute)
+		onceEach(t, fmt.Sprintf("seed %d", seed+1), air.Each, w, hq.Site, 2, *up)
+	}
+	t.Logf("back after %v", all)
+}
+
+// A shore sends five datagrams a second to each of many ships, and the network delays them by up to 1.1 s: no ship refuses one as too old.
+// The short form has sixteen ships.
+func TestManyShipsRefuseNothingAsOld(t *testing.T) {
+	ships := 16
+	if seeds(2) == 2 {
+		ships = 256
+	}
+	w := world(t, ships+1, "geo-satcom-128k", 1, func(c *sim.Config) {
+		c.Roster, c.Profile.Up.Jitter, c.Profile.Down.Jitter, c.Profile.Reorder = true, 1100*time.Millisecond, 1100*time.Millisecond, true
+	})
+	hq := w.Nodes[0]
+	all := make([]uint16, ships)
+	for i := range all {
+		all[i] = uint16(i + 2)
+	}
+	hq.Site.Send(w, track(1, pipeHQ, 0, 20), all...)
+	w.Run(20 * time.Second)
+	for i := range 100 {
+		m := track(1, pipeHQ, i+1, 12)
+		w.At(time.Duration(i)*200*time.Millisecond, func() { hq.Site.Send(w, m, all...) })
+	}
+	w.Run(2 * time.Minute)
+	refused := uint64(0)
+	for _, n := range w.Nodes[1:] {
+		refused += n.GW.Status(w.Now).Dropped["too_old"]
+		check.True(t, n.Name+": all are there", len(n.Site.Got) == 101, len(n.Site.Got))
+	}
+	t.Logf("%d ships: %d datagrams refused as old", ships, refused)
+	check.Equal(t, "datagrams refused as old", refused, 0)
+}

@@ -59,6 +59,7 @@
 // What operators are told:
 //
 //   - status.go: the status
+//   - distance.go: how far each site is on each bearer
 //   - linkstate.go: the state of a link
 //   - late.go: lateness of this machine that must not be blamed on the link
 //   - differs.go: a link that differs from its profile

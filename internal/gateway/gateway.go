@@ -265,6 +265,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.meet(now)
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
+		g.adapters.near(g, now)
 	}
 	g.orders.step(now)
 	g.crossing.step(now, func(from uint16, it site.Item) { g.stepAdapter(now, it.Adapter, site.FarItem{Site: from, Item: it}) })
@@ -458,6 +459,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		if e.Content.Payload != nil {
 			g.byID[e.Peer.ID].ends.acknowledged(g.now, e)
 			forecast.Took(&g.byID[e.Peer.ID].delays, g.now, e.Accepted)
+			legOf(g, e.Peer).took(g, e)
 		}
 	default:
 		g.replica.Unsent(e.Peer.ID, e.ID)

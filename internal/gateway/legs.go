@@ -160,14 +160,18 @@ func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kin
 		for _, m := range b.Carrier().Accept(now, list, content, kind) {
 			refused = append(refused, g.byID[m.ID])
 		}
+		newest := g.mail.Newest()
 		for _, c := range chosen {
-			if newest := g.mail.Newest(); c.why != "" && c.at.bearer == b && newest != nil && newest.On(c.at.Peer) != nil {
+			if c.at.bearer == b && newest != nil && newest.On(c.at.Peer) != nil {
 				e := newest.On(c.at.Peer)
 				if e.Behind = c.behind; c.at != c.leg {
 					e.Way = c.Peer
 				}
 				c.accepted(newest)
-				c.noteChoice(&g.mail.Lives, newest)
+				c.reckon(now, e)
+				if c.why != "" {
+					c.noteChoice(&g.mail.Lives, newest)
+				}
 			}
 		}
 	}
@@ -216,6 +220,13 @@ func handOver(g *Gateway, now time.Time, p *peer) {
 	}
 	usable := uint64(0)
 	for i, l := range p.legs {
+		if l == nil {
+			continue
+		}
+		l.flaps.look(now, l.goes() || l.LastHeard.IsZero())
+		if l.flaps.soon(now) {
+			usable |= 1 << (i + 2*MostBearers)
+		}
 		if l.goes() {
 			usable |= 1 << i
 			if l.met() {
@@ -288,7 +299,7 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 	for _, e := range underWay {
 		best := p.best(e.Message)
 		switch {
-		case from.goes(), best == from, !best.goes(), e.Queue == mail.Group:
+		case from.goes(), best == from, !best.goes(), from.waitsFor(e.Message), e.Queue == mail.Group:
 			continue // P_Mul goes on with it
 		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.goes() && e.On(l.Peer) != nil }):
 			continue // the other attempt goes on

@@ -287,7 +287,7 @@ func (g *Gateway) peerSilent(now time.Time, p *leg, f frame.Silence) {
 	if f.Until != 0 {
 		until = time.Unix(int64(f.Until), 0).UTC()
 	}
-	p.Handshake.Due = time.Time{}
+	p.Handshake.Due, p.silentUntil = time.Time{}, until
 	g.RecordPeer(p.Peer)
 	g.Note("info", "a peer goes silent; each message for it goes out once and waits for its acknowledgement", append(p.named(), "until", until)...)
 }

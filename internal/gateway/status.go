@@ -102,7 +102,10 @@ func (g *Gateway) peerStatus(now time.Time, p *peer, of *forecast.Site) api.Peer
 			continue
 		}
 		row := one.status(one == l)
-		row.Up = one.goes()
+		row.Up, row.Quality = one.goes(), one.quality(now)
+		if one == l {
+			ps.Quality = row.Quality
+		}
 		waiting, underWay, octets := one.Box.Held(frame.Direct, frame.Bulk, mail.Group)
 		news, newsUnderWay, newsOctets := one.Box.News()
 		ps.Waiting, ps.UnderWay, ps.WaitingOctets = ps.Waiting+waiting, ps.UnderWay+underWay, ps.WaitingOctets+octets
