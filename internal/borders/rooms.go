@@ -74,6 +74,7 @@ var Rooms = []Room{
 	{"rules/query", Pure, "rules", false, "Looks into the content of messages: elements of XML, values of JSON, text.", nil},
 	{"rules/filter", Pure, "rules", false, "Decides which items and messages may cross the link, and how often.", []string{"rules/query", "site"}},
 	{"rules/mark", Pure, "rules", false, "Gives a message its precedence, its lifetime and its last-value key.", []string{"rules/filter", "rules/query", "site"}},
+	{"rules/route", Pure, "rules", false, "Says by which links a message may go to a site, and how soon it should be there.", []string{"site"}},
 	{"rules/calendar", Pure, "rules", false, "Windows of silence: at which hours and dates nothing is transmitted.", []string{"ground/when"}},
 
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"ground/due", "ground/share", "link/profile"}},
@@ -123,7 +124,7 @@ var Rooms = []Room{
 	{"gateway", Pure, "core", false, "Takes a message its whole way in one Step: adapters, rules, replication, bearers.", []string{
 		"gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history", "gateway/relay",
 		"ground/due", "link/compact", "link/custody", "link/envelope", "link/frame", "link/probe", "link/profile",
-		"link/replica", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "site"}},
+		"link/replica", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/route", "site"}},
 
 	{"edge/lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"ground/due", "jxta", "jxtabridge", "site"}},
 	{"edge/lan/taklan", Edge, "edges", false, "Sockets towards TAK devices: streams and the multicast mesh, with bounds.", []string{"adapters/tak", "adapters/tak/cot", "edge/lan", "ground/due", "site"}},
@@ -144,7 +145,7 @@ var Rooms = []Room{
 	{"edge/keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"edge/infile", "link/roster", "link/seal"}},
 	{"edge/config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
 		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "adapters/xmpp/rule", "edge/infile", "edge/keyfile", "jxta", "link/compact",
-		"link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site"}},
+		"link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},
 	{"edge/daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"edge/audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"edge/atrest", "edge/infile"}},
 
@@ -177,7 +178,7 @@ var Rooms = []Room{
 		"edge/atrest", "edge/audit", "edge/config", "edge/infile", "edge/journal", "edge/journal/pages", "edge/keyfile",
 		"edge/rights", "gateway", "gateway/api", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance",
-		"operator/control/top", "operator/doctor", "operator/node", "rules/filter", "rules/mark", "rules/query", "site"}},
+		"operator/control/top", "operator/doctor", "operator/node", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},

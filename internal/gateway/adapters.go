@@ -20,6 +20,7 @@ type adapters struct {
 	fates   []fateOf
 	drain   drain
 	meeting meeting
+	nearest []uint16 // sites, as the adapters were told
 }
 
 // adapter is one of them.

@@ -9,6 +9,7 @@ import (
 	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/rules/route"
 )
 
 type (
@@ -17,6 +18,7 @@ type (
 	NewRules struct {
 		Filter   []filter.Rule
 		Messages []mark.Rule
+		Routes   []route.Rule
 		Compact  []compact.Rule
 	}
 	// NewRoster is the operator's order to go by a newer roster and to tell it to all peers.

@@ -27,12 +27,21 @@ type BearerConfig struct {
 	Keepalive time.Duration
 	Group     netip.AddrPort
 	Price     float64                   // of 1,000 IP octets; 0: nothing where the tariff does not grow with octets, else UsualPrice
+	PerDay    int64                     // IP octets that a day (UTC) may carry, sent and received; 0: any
 	Peers     map[uint16]netip.AddrPort // whom it reaches, and where; invalid: learned
 	Lines     bool                      // a peer is reached only while api.Line says that there is a connection
 }
 
 // UsualPrice is what 1,000 octets cost where the bill grows with them and the configuration does not say how much.
 const UsualPrice = 1.0
+
+// PriceOf is what 1,000 octets cost as the gateway reckons, with the price that the configuration names; 0: it names none.
+func PriceOf(named float64, p *profile.Profile) float64 {
+	if named == 0 && !p.Free() {
+		return UsualPrice
+	}
+	return named
+}
 
 // MostBearers is how many a gateway has at the most.
 const MostBearers = 8
@@ -47,6 +56,7 @@ type bearer struct {
 	price      float64 // of 1,000 IP octets
 	keys       *keys.Keys
 	billed     billed
+	day        allowance
 	linkProbes *linkProbes
 	silence    *silence // of this bearer alone; it is quiet with the gateway's too
 	lines      connections
@@ -55,7 +65,7 @@ type bearer struct {
 
 // bearersOf lists the bearers of a configuration, the first first.
 func (c *Config) bearersOf() []BearerConfig {
-	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, Lines: c.Lines, Peers: map[uint16]netip.AddrPort{}}
+	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, PerDay: c.PerDay, Lines: c.Lines, Peers: map[uint16]netip.AddrPort{}}
 	for _, p := range c.Peers {
 		first.Peers[p.ID] = p.Addr
 	}
@@ -87,11 +97,9 @@ func checkBearers(list []BearerConfig) error {
 
 // newBearer is a bearer that reaches nobody yet; index is its place in the list.
 func newBearer(g *Gateway, cfg BearerConfig, index int) *bearer {
-	b := &bearer{name: mail.Bearer{Name: cfg.Name, Mark: seal.BearerMark(cfg.Name)}, index: index, shore: cfg.Shore, price: cfg.Price, billed: billed{Bill: cfg.Profile.Bill}}
-	if b.price == 0 && !cfg.Profile.Free() {
-		b.price = UsualPrice
-	}
+	b := &bearer{name: mail.Bearer{Name: cfg.Name, Mark: seal.BearerMark(cfg.Name)}, index: index, shore: cfg.Shore, price: PriceOf(cfg.Price, &cfg.Profile), billed: billed{Bill: cfg.Profile.Bill}}
 	b.road = road{g, g, b}
+	b.day = allowance{most: cfg.PerDay, bearer: b}
 	b.silence = &silence{name: cfg.Name, all: &g.silence}
 	b.lines.needed = cfg.Lines
 	return b
@@ -225,7 +233,13 @@ func (r road) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 
 // Send puts a datagram on the air.
 func (r road) Send(to netip.AddrPort, data []byte) {
-	r.b.billed.sent(r.g.silence.wall(r.g.now), siteAt(r.g, r.b.index, to), len(data))
+	wall := r.g.silence.wall(r.g.now)
+	if !r.b.day.fits(len(data) + profile.IPUDPOctets) { // the bearer is silent in the next turn
+		r.g.Drop("octets_per_day")
+		return
+	}
+	r.b.day.count(wall, len(data)+profile.IPUDPOctets)
+	r.b.billed.sent(wall, siteAt(r.g, r.b.index, to), len(data))
 	r.g.out.Datagrams = append(r.g.out.Datagrams, api.Datagram{Bearer: r.b.index, Addr: to, Data: data})
 }
 

@@ -19,6 +19,7 @@ import (
 	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/rules/route"
 	"aldis/internal/site"
 )
 
@@ -70,6 +71,7 @@ type Config struct {
 	Bearer string         // name of the bearer that Profile, Shore, Keepalive and Group are of; "": it has none
 	Price  float64        // of that bearer (BearerConfig.Price)
 	Lines  bool           // of that bearer (BearerConfig.Lines)
+	PerDay int64          // likewise
 	More   []BearerConfig // other bearers
 	Relay  bool           // it passes on what other gateways have sealed for each other
 	Rand   *rand.Rand     // of P_Mul's random delays
@@ -80,6 +82,8 @@ type Config struct {
 	Filter *filter.Filter
 	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
 	Messages []mark.Rule
+	// Routes say which bearers messages may take, and how soon they should be there; the first that fits decides.
+	Routes []route.Rule
 	// Wait is how long a far message waits for local peers that are away and no rule says otherwise; 0 means DefaultWait.
 	Wait time.Duration
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
@@ -232,7 +236,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 			return out
 		}
 	case api.Datagram:
-		g.bearers[ev.Bearer].billed.received(g.silence.wall(now), siteAt(g, ev.Bearer, ev.Addr), len(ev.Data))
+		b := g.bearers[ev.Bearer]
+		b.billed.received(g.silence.wall(now), siteAt(g, ev.Bearer, ev.Addr), len(ev.Data))
+		b.day.count(g.silence.wall(now), len(ev.Data)+profile.IPUDPOctets)
 		g.link.touched = true
 		g.receive(now, ev)
 		if ev.More {
@@ -268,6 +274,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.meet(now)
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
+		g.adapters.near(g, now)
 	}
 	g.orders.step(now)
 	g.crossing.step(now, func(from uint16, it site.Item) { g.stepAdapter(now, it.Adapter, site.FarItem{Site: from, Item: it}) })
@@ -289,6 +296,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.silence.step(g, g.bearers, now)
 	for _, b := range g.bearers {
 		b.silence.step(g, []*bearer{b}, now)
+		b.day.step(now)
 	}
 	g.transmit(now)
 	for _, b := range g.bearers {
@@ -303,6 +311,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		}
 		if p.late.Due(now) {
 			out.Notes = append(out.Notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)
+			if p.late.Messages > 0 && len(p.legs) > 1 {
+				p.usable |= 1 << 63 // they may be in time on another bearer
+			}
 		}
 		if down := p.unreachable(); down != before {
 			tellReach(g, now, p, down)
@@ -383,6 +394,7 @@ func (g *Gateway) start(now time.Time) {
 		if b.silence.name != "" {
 			b.silence.resume(g, &g.cfg, now)
 		}
+		b.day.step(now)
 	}
 	for _, b := range g.bearers {
 		b.keys.Start(now)
@@ -474,6 +486,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		if e.Content.Payload != nil {
 			g.byID[e.Peer.ID].ends.acknowledged(g.now, e)
 			forecast.Took(&g.byID[e.Peer.ID].delays, g.now, e.Accepted)
+			legOf(g, e.Peer).took(g, e)
 		}
 	default:
 		g.replica.Unsent(e.Peer.ID, e.ID)
@@ -512,7 +525,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 		for _, c := range b.Carriers {
 			at = due.Earliest(at, c.Due(now, b.mute()))
 		}
-		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(b.keys.Due(), b.silence.due(now)))
+		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(due.Earliest(b.keys.Due(), b.silence.due(now)), b.day.due(now, g.silence.wall(now))))
 	}
 	return at
 }

@@ -44,12 +44,6 @@ func limit(rates []int, at []time.Duration, octets int, delay time.Duration) (to
 	return took
 }
 
-func median(list []time.Duration) time.Duration {
-	list = slices.Clone(list)
-	slices.Sort(list)
-	return list[len(list)/2]
-}
-
 // The rate wanders as in 2004, and 60 % of its mean is offered for an hour: with the modem's word nearly all of it arrives soon.
 func TestARateThatWanders(t *testing.T) {
 	const octets = 400

@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/forecast"
@@ -27,10 +28,15 @@ type peer struct {
 // leg is a peer on one bearer.
 type leg struct {
 	*mail.Peer
-	of      *peer
-	bearer  *bearer
-	link    linkState
-	differs differs
+	of          *peer
+	bearer      *bearer
+	link        linkState
+	differs     differs
+	queued      queued
+	flaps       flaps
+	reckoning   forecast.Reckoning
+	silentUntil time.Time             // as the peer has said; zero: it did not
+	parked      [len(precedences)]int // octets that wait here for another bearer, by the rank that they do not yield to
 }
 
 // unreachable says that the peer answers on none of its bearers.

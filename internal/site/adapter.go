@@ -35,6 +35,8 @@ type (
 		Down  bool
 		Since time.Time
 	}
+	// Near: the sites by distance, the nearest first. Before the first Near nobody knows.
+	Near struct{ Sites []uint16 }
 	// Fate: how the message with this Token ended for its site.
 	Fate struct {
 		Token uint64
@@ -72,6 +74,9 @@ func (Joined) AdapterEvent() {}
 
 // AdapterEvent marks Reach as an event of a protocol adapter.
 func (Reach) AdapterEvent() {}
+
+// AdapterEvent marks Near as an event of a protocol adapter.
+func (Near) AdapterEvent() {}
 
 // AdapterEvent marks Fate as an event of a protocol adapter.
 func (Fate) AdapterEvent() {}

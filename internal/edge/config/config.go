@@ -22,6 +22,7 @@ import (
 	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/rules/route"
 )
 
 // maxFile is the size in octets of the largest configuration read.
@@ -55,6 +56,7 @@ type Config struct {
 	Silences calendar.Windows
 	// Messages say how urgent applications' messages are; the first that fits decides.
 	Messages []mark.Rule
+	Routes   []route.Rule
 }
 
 // Node is this gateway.
@@ -92,7 +94,9 @@ func (l LAN) Seeds() (s []string) {
 type Link struct {
 	Name        string // of the bearer, the same at both ends; "": it is the only one
 	Price       float64
-	ProfileName string // as written
+	Octets      int64   // that a day may carry; 0: any
+	Money       float64 // the same as money, as written
+	ProfileName string  // as written
 	Profile     profile.Profile
 	TLS         bool           // datagrams go over TLS connections; else over UDP
 	Listen      netip.AddrPort // over TLS zero: no peer dials this gateway
@@ -281,6 +285,7 @@ func (r *reader) read() {
 	r.readCorpus()
 	r.readFilters()
 	readRules(r, "message", messageKeys, r.checkMessage)
+	readRules(r, "route", routeKeys, r.checkRoute)
 	r.readSilences()
 	r.readDelivery()
 	r.readTAK()
@@ -347,6 +352,7 @@ func (r *reader) profileOf(name string) string {
 func (r *reader) readLink() {
 	l, link := &r.cfg.Link, r.fill("link")
 	r.readBearer(link, l)
+	link.perDay(l)
 	r.readKeys(link)
 	ids, names, addresses := map[uint16]int{}, map[string]int{}, map[netip.AddrPort]int{}
 	l.Peers = readRules(r, "link.peer", peerKeys, func(s section, p *Peer) {
@@ -426,6 +432,7 @@ func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
 			}
 		}
 		r.readBearer(s, &l)
+		s.perDay(&l)
 		check(s, &l)
 		ids := map[uint16]int{}
 		for _, pt := range t.peers {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -47,7 +48,7 @@ func schema(c *Config) []part {
 		{name: "delivery", title: "far messages for local peers that are away", keys: deliveryKeys(&c.Delivery)},
 		{name: "compact", title: "the network's own corpus", keys: corpusKeys(&c.Corpus)},
 		{name: "compact.rule", title: "how elements are compressed", keys: compactKeys(&compact.Rule{}), rules: c.Rules, live: true},
-		filterPart(c), messagePart(c),
+		filterPart(c), messagePart(c), routePart(c),
 		takPart(c), takRulePart(c), takBringPart(c), takWantPart(c), meetPart(c),
 		xmppPart(c), xmppSitePart(c), xmppRulePart(c),
 		{name: "http", title: "page, status and metrics", keys: httpKeys(&c.HTTP)},
@@ -108,7 +109,9 @@ func linkKeys(l *Link) []key {
 	file.Tariff, file.Summary = "", ""
 	return []key{
 		{"name", printable(&l.Name), "of several `[[link]]` each needs a name, the same at both ends ([more](#several-bearers))"},
-		{"price", amount(&l.Price), "what 1,000 octets cost, in any unit; default: 1 where the profile's tariff is `octets`, else 0. Messages take the cheapest bearer that is up"},
+		{"price", amount(&l.Price), "what 1,000 octets cost, in any unit; default: 1 where the profile's tariff is `octets`, else 0. Messages take the cheapest bearer on which they are in time"},
+		{"octets_per_day", whole(&l.Octets, 0, 1000, math.MaxInt64), "IP octets that the link may carry in a day (UTC), sent and received; then this gateway is silent there until the day ends. Default: any"},
+		{"money_per_day", amount(&l.Money), "the same bound in the unit of `price`"},
 		{"profile", text(&l.ProfileName).required(), "name of a profile (`gateway profiles`) or a profile file; the same at both ends"},
 		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""}, {"link.profile (its file)", derived(&file).secret(), ""},
 		{"over", choice(&l.TLS, "udp", []string{"udp", "tls"}, false, true), "`tls`: the same datagrams over one TLS connection with each peer ([more](install.md#a-site-whose-firewall-lets-only-443-out))"},

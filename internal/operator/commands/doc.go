@@ -18,6 +18,7 @@
 //   - doctor.go: `doctor`: what is wrong with a machine and its gateway
 //   - drain.go: `drain`: before a stop
 //   - example.go: what the rules make of an example message
+//   - routeexample.go: which link it takes
 //   - init.go: `init`: a first configuration
 //   - journal.go: `journal`: a journal checked, repaired, exported
 //   - keys.go: `keys`: key files

@@ -50,6 +50,8 @@ var Events = []Event{
 	{"lan.cannot_call", "lan: a peer does not answer at its own address", "", ""},
 	{"lan.refused", "lan: refused", "A connection or request from the LAN was refused. `aldis_lan_refused_total` counts the same reasons.", "reason remote error"},
 	{"link.changed", "messages for a peer change their bearer", "The bearer that they took has failed, or a cheaper one is back. `waiting` messages had not been sent; `under_way` go once more, and are read once.", ""},
+	{"link.day_anew", "a link may be used again: its octets of the day are counted anew", "", ""},
+	{"link.day_spent", "a link has used its octets of the day: it is silent until the day ends, and messages wait or take another link", "`octets_per_day` or `money_per_day` of the configuration. `octets` went.", "bearer octets octets_per_day until"},
 	{"link.differs", "a link does not match its profile", "`in` names rate, delay or loss. The pace adapts within bounds; `gateway probe` measures the link.", "peer bearer profile in rate_bps profile_bps pace_bps round_trip_s profile_at_most_s again_percent profile_percent"},
 	{"link.as_profile", "a link matches its profile again", "", "peer bearer"},
 	{"link.back", "the link to a peer is back", "", "peer bearer"},

@@ -165,7 +165,7 @@ func reachedOf(c *config.Config) (list []map[uint16]netip.AddrPort) {
 // moreOf are the bearers behind the first.
 func moreOf(c *config.Config) (list []gateway.BearerConfig) {
 	for _, l := range c.More {
-		b := gateway.BearerConfig{Name: l.Name, Profile: l.Profile, Shore: l.Shore, Keepalive: l.Keepalive, Group: l.Group, Price: l.Price, Lines: l.TLS,
+		b := gateway.BearerConfig{Name: l.Name, Profile: l.Profile, Shore: l.Shore, Keepalive: l.Keepalive, Group: l.Group, Price: l.Price, PerDay: l.Octets, Lines: l.TLS,
 			Peers: map[uint16]netip.AddrPort{}}
 		for _, p := range l.Peers {
 			b.Peers[p.ID] = p.Address
@@ -181,7 +181,7 @@ func (r *reloader) rules(ctx context.Context, next *config.Config) error {
 	if err != nil {
 		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
 	}
-	r.order(gateway.NewRules{Filter: next.Filters, Messages: next.Messages, Compact: next.Rules})
+	r.order(gateway.NewRules{Filter: next.Filters, Messages: next.Messages, Routes: next.Routes, Compact: next.Rules})
 	return control.Obeyed(ctx, func() (bool, error) {
 		s, err := r.status(ctx)
 		return s.Gateway.Reloads > before.Gateway.Reloads, err
