@@ -63,8 +63,8 @@ func TestCost(t *testing.T) {
 			measure("status change with a text of five octets", 1, 15, false, present("<show>away</show><status>Lunch</status>"))
 			measure("the same again", 1, 0, true, present("<show>away</show><status>Lunch</status>"))
 			const ask = "<request xmlns='urn:xmpp:receipts'/>"
-			measure("first line of a pair", 1, 60, false, func() { ship.line("hq.example", anna, "bert@hq.example", "first", sentences[0], ask) })
-			measure("first line of another pair", 1, 54, false, func() {
+			measure("first line of a pair", 1, 45, false, func() { ship.line("hq.example", anna, "bert@hq.example", "first", sentences[0], ask) })
+			measure("first line of another pair", 1, 50, false, func() {
 				ship.line("hq.example", "greta@ship2.example/g", "fritz@hq.example", "first", sentences[1], ask)
 			})
 			ids := len(hq.got)
