@@ -85,13 +85,13 @@ func TestCost(t *testing.T) {
 				m.enter(fmt.Sprintf("user%d@hq.example/h", i), fmt.Sprint("user", i))
 			}
 			a := far{ship, anna, "anna"}
-			measure("join of a room of five", 1, 200, true, a.enter)
+			measure("join of a room of five", 1, 196, true, a.enter)
 			measure("a line in a room, in ten at once", 10, 45, true, func() {
 				for i, s := range sentences {
 					a.say(fmt.Sprint("g", i), s)
 				}
 			})
-			measure("leave", 1, 200, true, func() {
+			measure("leave", 1, 12, false, func() {
 				ship.say("conference.hq.example", "<presence type='unavailable' from='%s' to='%s/anna'/>", anna, room)
 			})
 		}

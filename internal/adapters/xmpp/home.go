@@ -130,7 +130,7 @@ func (r *rooms) presenceAtHome(now time.Time, c *component, m *room, k member, e
 			m.listener = k
 		}
 		if m.listener == k {
-			r.sweepHome(now, m)
+			r.sweepHome(m)
 		}
 	case m.listener == k || m.listener == member{}:
 		r.localAtHome(now, m, e, from.resource)
@@ -184,15 +184,10 @@ func (r *rooms) localAtHome(now time.Time, m *room, e *stanza.Element, nick stri
 	r.settle(now, m, member{})
 }
 
-// sweepHome forgets the occupants of this LAN that an earlier run knew and the listener has not seen.
-func (r *rooms) sweepHome(now time.Time, m *room) {
-	r.forgetHome(m, func(o *occupant) bool { return !o.seen })
-}
-
-// forgetHome forgets those of the occupants of this LAN.
-func (r *rooms) forgetHome(m *room, which func(*occupant) bool) {
+// sweepHome forgets the occupants of this LAN that were known before and the listener has not seen.
+func (r *rooms) sweepHome(m *room) {
 	for _, k := range m.sorted() {
-		if k.site == r.cfg.ID && which(m.members[k]) {
+		if k.site == r.cfg.ID && !m.members[k].seen {
 			delete(m.members, k)
 			r.state(m, k)
 			r.remember(m.homeKey(k), nil)

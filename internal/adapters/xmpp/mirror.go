@@ -113,6 +113,22 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 	}
 }
 
+// look are the nicks in a room for an occupant here who asks who is there; other sites are asked for those that they have not told of.
+func (r *rooms) look(c *component, e *stanza.Element, to jid) (nicks []string) {
+	from, _ := parseJID(e.Get("from"))
+	m := r.all[roomID{c.site.ID, to.local}]
+	if !c.rooms || m == nil || m.members[member{r.cfg.ID, from.local}] == nil {
+		return nil
+	}
+	for _, k := range m.sorted() {
+		nicks = append(nicks, m.members[k].shown)
+	}
+	it := m.item(r, site.Document, "")
+	it.To = r.others(m)
+	r.out.Items = append(r.out.Items, it)
+	return nicks
+}
+
 // recall gives a client that has come the last lines and the subject.
 func (r *rooms) recall(now time.Time, c *component, m *room, to string) {
 	for _, p := range m.lines {

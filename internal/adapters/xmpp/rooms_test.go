@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/adapters/xmpp"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/lab/check"
 )
@@ -302,4 +303,58 @@ func TestRoomApart(t *testing.T) {
 			}
 		}
 	}
+}
+
+// In a large room other sites are told of those who speak; of all once somebody there asks who is in the room. Whoever has left is not
+// told of them any more, and coming back costs what has changed.
+func TestLargeRoom(t *testing.T) {
+	for _, told := range []int{20, 0} {
+		t.Run(fmt.Sprint(told), func(t *testing.T) { largeRoom(t, told) })
+	}
+}
+
+func largeRoom(t *testing.T, told int) {
+	w := newWorld(t, 2, "iridium-directip", 1, func(c *xmpp.Config) { c.Occupants = told })
+	hq, ship := w.servers[1], w.servers[2]
+	m, a := hq.room(), far{ship, anna, "anna"}
+	enter := func(i int) { m.enter(fmt.Sprintf("user%d@hq.example/h", i), fmt.Sprint("user", i)) }
+	for i := range 40 {
+		enter(i)
+	}
+	w.Run(2 * time.Minute)
+	cost := func(what string, most int64, do func()) {
+		t.Helper()
+		_, before := w.Octets(w.Nodes[1])
+		do()
+		w.Run(2 * time.Minute)
+		_, after := w.Octets(w.Nodes[1])
+		if t.Logf("%s: %d octets to the ship", what, after-before); after-before > most {
+			t.Errorf("%s costs %d octets to the ship, at most %d", what, after-before, most)
+		}
+	}
+	seen := func(nick string) bool { return a.heard("<presence from='"+room+"/"+nick+"'", "participant") > 0 }
+	cost("to enter", 60+12*int64(told), a.enter) // as many as Occupants of them
+	known := 0
+	for i := range 40 {
+		if seen(fmt.Sprint("user", i)) {
+			known++
+		}
+	}
+	check.True(t, "of not all", known == told, known)
+	m.say("user39@hq.example/h", "h1", "<body>Good morning</body>")
+	w.Run(time.Minute)
+	check.True(t, "who has spoken", seen("user39") && a.heard("<body>Good morning</body>") == 1)
+	ship.say("conference.hq.example", "<iq type='get' id='q1' from='%s' to='%s'><query xmlns='http://jabber.org/protocol/disco#items'/></iq>", anna, room)
+	w.Run(2 * time.Minute)
+	check.True(t, "the answer has those known", a.heard("<iq", "id='q1'", "jid='"+room+"/user39'", "name='anna'") == 1)
+	for i := range 40 {
+		check.True(t, "after somebody has asked", seen(fmt.Sprint("user", i)), i)
+	}
+	leave := func() { ship.say("conference.hq.example", "<presence type='unavailable' from='%s' to='%s/anna'/>", anna, room) }
+	cost("to leave", 60, leave)
+	m.leave("user7@hq.example/h", "")
+	enter(100)
+	cost("what happens in the room then", 0, func() {})
+	cost("to come back", 120, a.enter)
+	check.True(t, "who has gone meanwhile", a.heard("<presence from='"+room+"/user7'", "unavailable") > 0)
 }
