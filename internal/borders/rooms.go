@@ -193,7 +193,7 @@ var Rooms = []Room{
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
-		"adapters/tak/cot", "ground/due", "jxta", "lab/linkemu", "link/compact", "link/elide", "link/envelope", "link/frame",
+		"adapters/tak/cot", "adapters/xmpp/stanza", "ground/due", "jxta", "lab/linkemu", "link/compact", "link/elide", "link/envelope", "link/frame",
 		"link/profile", "link/seal", "link/segment", "pmul", "site"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, judges plays (`rehearse`), and searches a profile for better values (`tune`).", []string{
 		"adapters/tak", "adapters/tak/cot", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim",
