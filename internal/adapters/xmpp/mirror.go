@@ -40,8 +40,12 @@ func (r *rooms) heard(now time.Time, c *component, e *stanza.Element, from, to j
 		r.join(now, c, e, from, to)
 	case e.Name == "message" && kind == "groupchat" && to.resource == "":
 		r.say(now, c, m, k, e, from)
+	case e.Name == "message" && to.resource != "":
+		sayPrivately(now, r, c, m, k, e, from, to.resource)
+	case e.Name == "message" && m != nil && m.members[k] != nil && invited(e) != (jid{}):
+		invite(now, r, e, from, to.bare())
 	case e.Name == "message":
-		r.f.refuse(now, c, e, "private", "feature-not-implemented", "private messages, invitations and requests do not cross")
+		r.f.refuse(now, c, e, "private", "feature-not-implemented", "requests for voice and administration do not cross")
 	}
 }
 
@@ -248,6 +252,10 @@ func (r *rooms) sayHere(now time.Time, m *room, o *occupant, f site.FarMessage, 
 	nick := ""
 	if o != nil {
 		nick = o.shown
+	}
+	if s.Get(code.Private) != "" {
+		hearPrivately(r, m, nick, f, s)
+		return
 	}
 	m.keep(past{at: now, from: nick, Message: *s, id: f.Message.ID})
 	if f.Message.From != metUser {

@@ -380,12 +380,15 @@ func listed(all map[roomID]*room) []*room {
 	})
 }
 
-// carry takes a line of an occupant here into custody for all sites that have somebody in the room.
-func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours) {
+// carry takes a line of an occupant here into custody for all sites that have somebody in the room, or for one alone.
+func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours, alone ...uint16) {
 	s.Kind, s.About, s.Ref, s.Ask, s.Markable = code.Chat, code.Nothing, code.Ref{}, false, false
 	s.Drop(code.ReplyTo, code.Fallback, code.Nick)
-	m.keep(past{at: now, from: from, Message: *s})
-	to := r.others(m)
+	to := alone
+	if alone == nil {
+		m.keep(past{at: now, from: from, Message: *s})
+		to = r.others(m)
+	}
 	if len(to) == 0 {
 		return
 	}
@@ -437,6 +440,11 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 		return
 	}
 	s, err := code.ParseMessage(data)
+	if alone := s.Get(code.Private); err == nil && alone != "" {
+		if _, valid := resourceOf(alone); !valid {
+			err = code.ErrMalformed
+		}
+	}
 	if _, valid := resourceOf(f.Message.From); !valid && f.Message.From != "" || err != nil || !stanza.Printable(s.Body) {
 		r.f.farTrouble(now, f, code.ErrMalformed)
 		return
