@@ -186,7 +186,7 @@ func (f *Adapter) due() (at time.Time) {
 	for _, t := range f.told {
 		at = due.Earliest(at, t.at)
 	}
-	return due.Earliest(due.Earliest(at, f.presence.due()), due.Earliest(f.rooms.away, f.rooms.early))
+	return due.Earliest(due.Earliest(at, f.presence.due()), due.Earliest(due.Earliest(f.rooms.away, f.rooms.news), f.rooms.early))
 }
 
 // componentOf is the component for a domain, componentAt that for the users of a site, roomsAt that for its rooms, connected that

@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/adapters/xmpp/code"
 	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/ground/due"
 	"aldis/internal/site"
 )
 
@@ -184,8 +185,8 @@ func (r *rooms) localAtHome(now time.Time, m *room, e *stanza.Element, nick stri
 		m.members[k] = o
 		r.remember(m.homeKey(k), []byte{1})
 	}
-	o.Occupant, o.seen = is, true
-	r.state(m, k)
+	o.Occupant, o.seen, o.news = is, true, true
+	r.news = due.Earliest(r.news, now.Add(gatherNews))
 	r.settle(now, m, member{})
 }
 

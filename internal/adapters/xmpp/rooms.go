@@ -26,6 +26,7 @@ type rooms struct {
 	f     *Adapter
 	all   map[roomID]*room
 	said  []saidAtHome
+	news  time.Time // when other sites are told of occupants of this LAN that have news; zero: none has
 	early time.Time // when the first occupant that is known from a line alone is forgotten; zero: there is none
 	away  time.Time // when occupants here count as gone, because their server is away; zero: it is there
 }
@@ -65,6 +66,7 @@ type occupant struct {
 	in    bool      // at the home: the far occupant was let in
 	seen  bool      // at the home: the listener has seen the occupant in this run
 	spoke bool      // the occupant is of this site and has said something
+	news  bool      // at the home: other sites are to be told of the occupant
 }
 
 // past is a line that was said, for who comes later.
@@ -81,9 +83,10 @@ const (
 	mostMembers = 1000 // of one
 	mostOfOne   = 200  // rooms of other sites that one user here is in
 	mostLines   = 20
-	earlyFor    = 2 * time.Minute // for the news of who has said a line already
-	roomTopic   = "#"             // begins the topic of a line
-	atHome      = "@"             // stands before the number of the home where the sender is elsewhere
+	gatherNews  = 10 * time.Millisecond // a far occupant that enters is shown all others at once: other sites hear of them in one message
+	earlyFor    = 2 * time.Minute       // for the news of who has said a line already
+	roomTopic   = "#"                   // begins the topic of a line
+	atHome      = "@"                   // stands before the number of the home where the sender is elsewhere
 	tokenOfRoom = 1 << 63
 )
 
@@ -475,6 +478,17 @@ func (r *rooms) turn(now time.Time) {
 			for _, k := range m.sorted() {
 				if k.site == r.cfg.ID && m.home != r.cfg.ID && k != r.met(m) {
 					r.forgetHere(now, m, k, nil)
+				}
+			}
+		}
+	}
+	if due.Reached(now, r.news) {
+		r.news = time.Time{}
+		for _, m := range listed(r.all) {
+			for _, k := range m.sorted() {
+				if o := m.members[k]; o.news {
+					o.news = false
+					r.state(m, k)
 				}
 			}
 		}

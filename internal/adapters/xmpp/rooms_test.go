@@ -346,14 +346,14 @@ func largeRoom(t *testing.T, told int) {
 		}
 	}
 	seen := func(nick string) bool { return a.heard("<presence from='"+room+"/"+nick+"'", "participant") > 0 }
-	cost("to enter", 60+12*int64(told), a.enter) // as many as Occupants of them
+	cost("to enter", 60, a.enter)
 	known := 0
 	for i := range 40 {
 		if seen(fmt.Sprint("user", i)) {
 			known++
 		}
 	}
-	check.True(t, "of not all", known == told, known)
+	check.Equal(t, "who is seen", known, 0)
 	m.say("user39@hq.example/h", "h1", "<body>Good morning</body>")
 	w.Run(time.Minute)
 	check.True(t, "who has spoken", seen("user39") && a.heard("<body>Good morning</body>") == 1)
