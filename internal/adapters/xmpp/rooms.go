@@ -397,7 +397,7 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 	}
 	r.trouble.Count("lines")
 	o := m.members[member{r.cfg.ID, from}]
-	if o != nil && !o.spoke {
+	if m.home == r.cfg.ID && o != nil && !o.spoke {
 		o.spoke = true
 		r.state(m, member{r.cfg.ID, from})
 	}
