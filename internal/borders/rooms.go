@@ -198,14 +198,14 @@ var Rooms = []Room{
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
-		"adapters/tak/cot", "ground/due", "jxta", "lab/linkemu", "link/compact", "link/elide", "link/envelope", "link/frame",
+		"adapters/tak/cot", "adapters/xmpp/stanza", "ground/due", "jxta", "lab/linkemu", "link/compact", "link/elide", "link/envelope", "link/frame",
 		"link/profile", "link/seal", "link/segment", "pmul", "site"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, judges plays (`rehearse`), and searches a profile for better values (`tune`).", []string{
 		"adapters/tak", "adapters/tak/cot", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu", "lab/sim",
 		"lab/trace", "link/compact", "link/profile", "rules/filter", "rules/mark", "site"}},
 	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"gateway/api", "lab/sim", "link/profile", "link/seal", "site"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/replay", "lab/trace"}},
-	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices.", []string{
+	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices, XMPP servers.", []string{
 		"adapters/tak/cot", "edge/infile", "edge/keyfile", "gateway/api", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp",
 		"lab/linkemu", "lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "operator/cli"}},
 	{"lab/field/gametest", Edge, "lab", false, "Contains only tests: whole Blue Games in the field trial.", nil},

@@ -19,7 +19,10 @@ type Config struct {
 	// Drawn is how long a link is down before far users are shown as extended away, Gone before they are shown as not there;
 	// defaults 5 min and 1 h.
 	Drawn, Gone time.Duration
-	Rules       []rule.Rule
+	// Occupants of this site that others are told of in a room of it with no more of them. In a larger one others are told of those who
+	// have spoken, and of all once somebody there asks who is in the room.
+	Occupants int
+	Rules     []rule.Rule
 }
 
 // Site is a far site.
@@ -183,7 +186,7 @@ func (f *Adapter) due() (at time.Time) {
 	for _, t := range f.told {
 		at = due.Earliest(at, t.at)
 	}
-	return due.Earliest(due.Earliest(at, f.presence.due()), due.Earliest(f.rooms.away, f.rooms.early))
+	return due.Earliest(due.Earliest(at, f.presence.due()), due.Earliest(due.Earliest(f.rooms.away, f.rooms.news), f.rooms.early))
 }
 
 // componentOf is the component for a domain, componentAt that for the users of a site, roomsAt that for its rooms, connected that

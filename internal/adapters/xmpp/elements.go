@@ -29,6 +29,7 @@ const (
 	nsRoomUser   = nsRoom + "#user"
 	nsRoomOwner  = nsRoom + "#owner"
 	nsForm       = "jabber:x:data"                   // XEP-0004
+	nsInvite     = "jabber:x:conference"             // XEP-0249
 	nsNick       = "http://jabber.org/protocol/nick" // XEP-0172
 )
 
@@ -104,6 +105,8 @@ func saidIn(e *stanza.Element) (s said) {
 			}
 		case [2]string{nsDelay, "delay"}:
 			add(code.Delay, k.Get("stamp"))
+		case [2]string{nsInvite, "x"}:
+			add(code.Invite, k.Get("jid"))
 		case [2]string{nsNick, "nick"}:
 			add(code.Nick, k.Inside())
 		default:
@@ -117,7 +120,7 @@ func saidIn(e *stanza.Element) (s said) {
 
 // empty says whether there is nothing in it that crosses.
 func (s *said) empty() bool {
-	return s.Body == "" && s.About == code.Nothing && s.Get(code.Subject) == "" && s.Get(code.URL) == ""
+	return s.Body == "" && s.About == code.Nothing && s.Get(code.Subject) == "" && s.Get(code.URL) == "" && s.Get(code.Invite) == ""
 }
 
 // elementOf is the stanza of a message; ref is the id of the message that it is about.
@@ -171,6 +174,9 @@ func elementOf(m *code.Message, from, to, id, ref string) stanza.Element {
 	}
 	if at := m.Get(code.Delay); at != "" {
 		add(stanza.New(nsDelay, "delay", "stamp", at))
+	}
+	if room := m.Get(code.Invite); room != "" {
+		add(stanza.New(nsInvite, "x", "jid", room))
 	}
 	if nick := m.Get(code.Nick); nick != "" {
 		add(stanza.New(nsNick, "nick").Says(nick))

@@ -43,6 +43,11 @@ func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 		return
 	}
 	s, err := code.ParseMessage(data)
+	if room := s.Get(code.Invite); err == nil && room != "" {
+		if j, ok := parseJID(room); !ok || j.local == "" {
+			err = code.ErrMalformed
+		}
+	}
 	if err != nil || s.Kind == code.Group || !stanza.Printable(s.Body) {
 		f.farTrouble(now, m, code.ErrMalformed)
 		return

@@ -8,6 +8,7 @@ import (
 
 	"aldis/internal/adapters/xmpp/code"
 	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/ground/due"
 	"aldis/internal/site"
 )
 
@@ -83,6 +84,11 @@ func (r *rooms) fromHome(now time.Time, c *component, e *stanza.Element, from, t
 	if to.local == metUser {
 		k.site = metSite
 	}
+	if who := invited(e); e.Name == "message" && who != (jid{}) { // a user here invites a far one
+		x := stanza.New(ns, "message", "id", e.Get("id")).With(stanza.New(nsInvite, "x", "jid", from.bare()))
+		r.f.message(now, c, &x, who, to)
+		return
+	}
 	if m == nil || m.members[k] == nil {
 		return
 	}
@@ -130,7 +136,7 @@ func (r *rooms) presenceAtHome(now time.Time, c *component, m *room, k member, e
 			m.listener = k
 		}
 		if m.listener == k {
-			r.sweepHome(now, m)
+			r.sweepHome(m)
 		}
 	case m.listener == k || m.listener == member{}:
 		r.localAtHome(now, m, e, from.resource)
@@ -179,20 +185,15 @@ func (r *rooms) localAtHome(now time.Time, m *room, e *stanza.Element, nick stri
 		m.members[k] = o
 		r.remember(m.homeKey(k), []byte{1})
 	}
-	o.Occupant, o.seen = is, true
-	r.state(m, k)
+	o.Occupant, o.seen, o.news = is, true, true
+	r.news = due.Earliest(r.news, now.Add(gatherNews))
 	r.settle(now, m, member{})
 }
 
-// sweepHome forgets the occupants of this LAN that an earlier run knew and the listener has not seen.
-func (r *rooms) sweepHome(now time.Time, m *room) {
-	r.forgetHome(m, func(o *occupant) bool { return !o.seen })
-}
-
-// forgetHome forgets those of the occupants of this LAN.
-func (r *rooms) forgetHome(m *room, which func(*occupant) bool) {
+// sweepHome forgets the occupants of this LAN that were known before and the listener has not seen.
+func (r *rooms) sweepHome(m *room) {
 	for _, k := range m.sorted() {
-		if k.site == r.cfg.ID && which(m.members[k]) {
+		if k.site == r.cfg.ID && !m.members[k].seen {
 			delete(m.members, k)
 			r.state(m, k)
 			r.remember(m.homeKey(k), nil)
@@ -250,6 +251,13 @@ func (r *rooms) heardAtHome(now time.Time, c *component, m *room, k member, e *s
 			r.said = slices.Delete(r.said, i, i+1)
 		}
 		return
+	case kind == "chat" && from.resource != "":
+		s := saidIn(e)
+		if s.Body != "" {
+			s.Fields = append(s.Fields, code.Field{Tag: code.Private, Text: k.user})
+			r.carry(now, m, from.resource, &s.Message, nil, k.site)
+		}
+		return
 	case kind != "groupchat" || k != m.listener || e.Kid(nsDelay, "delay") != nil:
 		return
 	}
@@ -284,14 +292,18 @@ func (r *rooms) sayAtHome(now time.Time, m *room, k member, o *occupant, f site.
 		r.f.farTrouble(now, f, code.ErrMalformed)
 		return
 	}
-	if k.user != metUser {
+	if k.user != metUser && s.Get(code.Private) == "" {
 		r.tellMet(m, o.shown, f.Message.ID, s)
 	}
 	if r.said = append(r.said, saidAtHome{f.Message.ID, k, s.Number}); len(r.said) > mostSaid {
 		r.said = r.said[1:]
 	}
 	s.Kind = code.Group
-	if !r.f.hold(c, elementOf(s, ghost(c, k), r.address(m, ""), f.Message.ID, ""), held{token: f.Token, until: f.Until}) {
+	nick := s.Get(code.Private)
+	if nick != "" {
+		s.Kind = code.Chat
+	}
+	if !r.f.hold(c, elementOf(s, ghost(c, k), r.address(m, nick), f.Message.ID, ""), held{token: f.Token, until: f.Until}) {
 		r.out.Undelivered = append(r.out.Undelivered, site.Undelivered{Token: f.Token, Why: site.NoRoom})
 		r.f.tell(now, k.site, code.Outcome{Number: s.Number, Became: code.Barred, Reason: code.ReasonOf("resource-constraint")})
 	}

@@ -2,6 +2,7 @@ package xmpp_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -113,15 +114,43 @@ func TestLyingSite(t *testing.T) {
 	for _, it := range []site.Item{
 		{Kind: site.Endpoint, Owner: "dora@ship3.example", Doc: []byte{1}},
 		{Kind: site.Endpoint, Owner: "dora", Doc: []byte{9}},
-		{Kind: site.Document, Scope: "ops@3", Doc: []byte{0, 2}},
-		{Kind: site.Listener, Scope: "ops@1", Owner: "dora", Doc: []byte{0x42, 2, 'a', 1}},
-		{Kind: site.Listener, Scope: "o ps@1", Owner: "dora"},
+		{Kind: site.Document, Owner: "ops\x09"},
+		{Kind: site.Document, Owner: "ops/dora"},
+		{Kind: site.Listener, Owner: "ops\x01dora", Doc: []byte{0x42, 2, 'a', 1}},
+		{Kind: site.Listener, Owner: "o ps\x01dora"},
+		{Kind: site.Listener, Owner: "ops\x02dora"},
+		{Kind: site.Listener, Owner: "ops\x01"},
+		{Kind: site.Listener, Owner: "dora"},
+		{Kind: site.Listener, Scope: "ops@1", Owner: "ops\x01dora"},
 	} {
 		if out := f.Step(now, site.FarItem{Site: 2, Item: it}); len(out.Orders)+len(out.Carry)+len(out.Items) != 0 {
 			t.Errorf("%+v: %+v", it, out)
 		}
 	}
-	check.Equal(t, "counted", f.Counts()["far_unreadable"], int(token)+5)
+	check.Equal(t, "counted", f.Counts()["far_unreadable"], int(token)+10)
+
+	// The same a hundred thousand times: it is named in the log once a minute, and the gateway does not grow.
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	const lies = 100_000
+	named := 0
+	for i := range lies {
+		now = now.Add(time.Hour / lies)
+		lie := site.FarMessage{Site: 2, Token: uint64(i), Message: site.Message{From: fmt.Sprintf("u%d@ship3.example", i), To: "bert", Parts: []site.Part{{Data: good}}}}
+		if i%2 == 0 {
+			lie.Message = site.Message{Published: true, Topic: fmt.Sprintf("#r%d@9", i), From: "dora", Parts: []site.Part{{Data: good}}}
+		}
+		out := f.Step(now, lie)
+		if named += len(out.Notes); len(out.Orders) != 0 || len(out.Undelivered) != 1 {
+			t.Fatalf("lie %d: %+v", i, out)
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	t.Logf("%d lies: %d lines of the log, %d KiB more", lies, named, (int64(after.HeapAlloc)-int64(before.HeapAlloc))/1024)
+	check.True(t, "named, once a minute", named >= 59 && named <= 61, named)
+	check.True(t, "little memory", int64(after.HeapAlloc)-int64(before.HeapAlloc) < 4<<20)
 }
 
 // Who enters more rooms than one user may be in is refused in the last, and others can enter theirs; so can the user after leaving.

@@ -40,8 +40,12 @@ func (r *rooms) heard(now time.Time, c *component, e *stanza.Element, from, to j
 		r.join(now, c, e, from, to)
 	case e.Name == "message" && kind == "groupchat" && to.resource == "":
 		r.say(now, c, m, k, e, from)
+	case e.Name == "message" && to.resource != "":
+		sayPrivately(now, r, c, m, k, e, from, to.resource)
+	case e.Name == "message" && m != nil && m.members[k] != nil && invited(e) != (jid{}):
+		invite(now, r, e, from, to.bare())
 	case e.Name == "message":
-		r.f.refuse(now, c, e, "private", "feature-not-implemented", "private messages, invitations and requests do not cross")
+		r.f.refuse(now, c, e, "private", "feature-not-implemented", "requests for voice and administration do not cross")
 	}
 }
 
@@ -111,6 +115,22 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 		r.rememberHere(m, k)
 		r.state(m, k)
 	}
+}
+
+// look are the nicks in a room for an occupant here who asks who is there; other sites are asked for those that they have not told of.
+func (r *rooms) look(c *component, e *stanza.Element, to jid) (nicks []string) {
+	from, _ := parseJID(e.Get("from"))
+	m := r.all[roomID{c.site.ID, to.local}]
+	if !c.rooms || m == nil || m.members[member{r.cfg.ID, from.local}] == nil {
+		return nil
+	}
+	for _, k := range m.sorted() {
+		nicks = append(nicks, m.members[k].shown)
+	}
+	it := m.item(r, site.Document, "")
+	it.To = r.others(m)
+	r.out.Items = append(r.out.Items, it)
+	return nicks
 }
 
 // recall gives a client that has come the last lines and the subject.
@@ -232,6 +252,10 @@ func (r *rooms) sayHere(now time.Time, m *room, o *occupant, f site.FarMessage, 
 	nick := ""
 	if o != nil {
 		nick = o.shown
+	}
+	if s.Get(code.Private) != "" {
+		hearPrivately(r, m, nick, f, s)
+		return
 	}
 	m.keep(past{at: now, from: nick, Message: *s, id: f.Message.ID})
 	if f.Message.From != metUser {

@@ -35,7 +35,11 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		}
 		reply = reply.With(info)
 	case asked != nil && get && asked.Space == nsItems && asked.Get("node") == "":
-		reply = reply.With(stanza.New(nsItems, "query"))
+		list := stanza.New(nsItems, "query")
+		for _, nick := range f.rooms.look(c, e, to) {
+			list = list.With(stanza.New(nsItems, "item", "jid", jid{to.local, to.domain, nick}.String(), "name", nick))
+		}
+		reply = reply.With(list)
 	default:
 		c.write(refusal(e, "service-unavailable", ""))
 		return

@@ -26,6 +26,7 @@ type rooms struct {
 	f     *Adapter
 	all   map[roomID]*room
 	said  []saidAtHome
+	news  time.Time // when other sites are told of occupants of this LAN that have news; zero: none has
 	early time.Time // when the first occupant that is known from a line alone is forgotten; zero: there is none
 	away  time.Time // when occupants here count as gone, because their server is away; zero: it is there
 }
@@ -50,6 +51,7 @@ type room struct {
 	subject  code.Message
 	from     string   // who has set it; "": nobody
 	sites    []uint16 // that have somebody there: as the home says, or at the home as it is
+	look     []uint16 // that want to know of all occupants, however many there are
 	ear      bool     // clients of other adapters hear and speak there (met.go)
 	listener member   // at the home: who of the far occupants hears for all
 }
@@ -63,6 +65,8 @@ type occupant struct {
 	until time.Time // a line came before the news of its sender: the occupant is forgotten then; zero: it is known
 	in    bool      // at the home: the far occupant was let in
 	seen  bool      // at the home: the listener has seen the occupant in this run
+	spoke bool      // the occupant is of this site and has said something
+	news  bool      // at the home: other sites are to be told of the occupant
 }
 
 // past is a line that was said, for who comes later.
@@ -79,9 +83,10 @@ const (
 	mostMembers = 1000 // of one
 	mostOfOne   = 200  // rooms of other sites that one user here is in
 	mostLines   = 20
-	earlyFor    = 2 * time.Minute // for the news of who has said a line already
-	roomTopic   = "#"             // begins the topic of a line
-	atHome      = "@"             // stands before the number of the home where the sender is elsewhere
+	gatherNews  = 10 * time.Millisecond // a far occupant that enters is shown all others at once: other sites hear of them in one message
+	earlyFor    = 2 * time.Minute       // for the news of who has said a line already
+	roomTopic   = "#"                   // begins the topic of a line
+	atHome      = "@"                   // stands before the number of the home where the sender is elsewhere
 	tokenOfRoom = 1 << 63
 )
 
@@ -176,16 +181,49 @@ func (r *rooms) others(m *room) (list []uint16) {
 	return slices.DeleteFunc(list, func(id uint16) bool { return id == r.cfg.ID })
 }
 
-// state tells other sites of an occupant here.
-func (r *rooms) state(m *room, k member) {
-	it := site.Item{Kind: site.Listener, Scope: r.scope(m), Owner: k.user, Home: true, To: r.others(m)}
-	o := m.members[k]
-	if o == nil || len(it.To) == 0 {
-		r.out.Items = append(r.out.Items, it.Withdrawal())
-		return
+// item is how this site names an occupant to others, and with user "" the room: behind the name of the room stands "/" where the room
+// is of this site, else the octet of its home's number, or "@", the number and "/".
+func (m *room) item(r *rooms, kind site.Kind, user string) site.Item {
+	name := r.scope(m) + "/"
+	if m.home != r.cfg.ID && m.home < ' ' {
+		name = m.name + string(rune(m.home))
 	}
-	it.Doc = o.Occupant.Append(nil)
-	r.out.Items = append(r.out.Items, it)
+	return site.Item{Kind: kind, Owner: name + user, Home: true}
+}
+
+// cutItem takes the name of an item apart: the room as its site names it, and the occupant.
+func cutItem(name string) (scope, user string) {
+	i := strings.IndexFunc(name, func(c rune) bool { return c < ' ' || c == '/' })
+	switch {
+	case i < 0:
+		return "", ""
+	case name[i] != '/':
+		return name[:i] + atHome + strconv.Itoa(int(name[i])), name[i+1:]
+	}
+	return name[:i], name[i+1:]
+}
+
+// state tells other sites of an occupant here. Where more of this site are in a room of it than Occupants, only those sites that look
+// are told, unless the occupant has spoken.
+func (r *rooms) state(m *room, k member) {
+	it, o := m.item(r, site.Listener, k.user), m.members[k]
+	if it.To = r.others(m); m.home == r.cfg.ID && o != nil && !o.spoke {
+		here := 0
+		for other := range m.members {
+			if other.site == r.cfg.ID {
+				here++
+			}
+		}
+		if here > r.cfg.Occupants {
+			it.To = slices.DeleteFunc(it.To, func(id uint16) bool { return !slices.Contains(m.look, id) })
+		}
+	}
+	if o == nil {
+		r.out.Items = append(r.out.Items, it.Withdrawal())
+	} else if len(it.To) > 0 { // else who was told before keeps what it has: when it comes back, only changes cross
+		it.Doc = o.Occupant.Append(nil)
+		r.out.Items = append(r.out.Items, it)
+	}
 }
 
 // stateAll does so for all occupants here.
@@ -199,14 +237,22 @@ func (r *rooms) stateAll(m *room) {
 
 // farItem takes in that somebody is in a room at a far site, or what the home says of its sites.
 func (r *rooms) farItem(now time.Time, from uint16, it site.Item) {
-	id, ok := r.idOf(from, it.Scope)
-	if !ok || it.Kind != site.Listener && (it.Kind != site.Document || id.home != from) {
+	scope, user := cutItem(it.Owner)
+	id, ok := r.idOf(from, scope)
+	if !ok || it.Scope != "" || it.Kind != site.Listener && it.Kind != site.Document || (user == "") != (it.Kind == site.Document) {
 		r.trouble.Count("far_unreadable")
 		return
 	}
 	m := r.get(id)
 	if m == nil {
 		r.trouble.Count("refused rooms")
+		return
+	}
+	if it.Kind == site.Document && id.home != from {
+		if m.look = slices.DeleteFunc(m.look, func(id uint16) bool { return id == from }); !it.Gone {
+			m.look = append(m.look, from)
+			r.stateAll(m)
+		}
 		return
 	}
 	if it.Kind == site.Document {
@@ -217,7 +263,7 @@ func (r *rooms) farItem(now time.Time, from uint16, it site.Item) {
 		r.stateAll(m)
 		return
 	}
-	k := member{from, it.Owner}
+	k := member{from, user}
 	if it.Gone {
 		r.leave(now, m, k, nil)
 		return
@@ -264,6 +310,7 @@ func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
 	r.sitesOf(m)
 	if m.home != r.cfg.ID && !m.used() {
 		m.sites = nil
+		r.out.Items = append(r.out.Items, m.item(r, site.Document, "").Withdrawal()) // nobody here looks any more
 	}
 	r.drop(m)
 }
@@ -301,9 +348,12 @@ func (r *rooms) sitesOf(m *room) {
 	}
 	m.sites = sites
 	if len(sites) == 0 && !m.ear { // nobody hears here what happens in the room
-		r.forgetHome(m, func(*occupant) bool { return true })
+		for _, o := range m.members {
+			o.seen = false
+		}
 	}
-	it := site.Item{Kind: site.Document, Scope: r.scope(m), Home: true, To: sites}
+	it := m.item(r, site.Document, "")
+	it.To = sites
 	if len(sites) < 2 {
 		r.out.Items = append(r.out.Items, it.Withdrawal())
 	} else {
@@ -333,17 +383,25 @@ func listed(all map[roomID]*room) []*room {
 	})
 }
 
-// carry takes a line of an occupant here into custody for all sites that have somebody in the room.
-func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours) {
+// carry takes a line of an occupant here into custody for all sites that have somebody in the room, or for one alone.
+func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours, alone ...uint16) {
 	s.Kind, s.About, s.Ref, s.Ask, s.Markable = code.Chat, code.Nothing, code.Ref{}, false, false
 	s.Drop(code.ReplyTo, code.Fallback, code.Nick)
-	m.keep(past{at: now, from: from, Message: *s})
-	to := r.others(m)
+	to := alone
+	if alone == nil {
+		m.keep(past{at: now, from: from, Message: *s})
+		to = r.others(m)
+	}
 	if len(to) == 0 {
 		return
 	}
 	r.trouble.Count("lines")
-	if o := m.members[member{r.cfg.ID, from}]; o != nil && o.Nick != "" && now.Before(o.since.Add(earlyFor)) {
+	o := m.members[member{r.cfg.ID, from}]
+	if m.home == r.cfg.ID && o != nil && !o.spoke {
+		o.spoke = true
+		r.state(m, member{r.cfg.ID, from})
+	}
+	if o != nil && o.Nick != "" && now.Before(o.since.Add(earlyFor)) {
 		s.Fields = append(s.Fields, code.Field{Tag: code.Nick, Text: o.Nick}) // the line may be there before the news of its sender
 	}
 	line := site.Message{Published: true, Topic: roomTopic + r.scope(m), From: from, Parts: []site.Part{{Data: s.Append(nil)}}}
@@ -385,6 +443,11 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 		return
 	}
 	s, err := code.ParseMessage(data)
+	if alone := s.Get(code.Private); err == nil && alone != "" {
+		if _, valid := resourceOf(alone); !valid {
+			err = code.ErrMalformed
+		}
+	}
 	if _, valid := resourceOf(f.Message.From); !valid && f.Message.From != "" || err != nil || !stanza.Printable(s.Body) {
 		r.f.farTrouble(now, f, code.ErrMalformed)
 		return
@@ -415,6 +478,17 @@ func (r *rooms) turn(now time.Time) {
 			for _, k := range m.sorted() {
 				if k.site == r.cfg.ID && m.home != r.cfg.ID && k != r.met(m) {
 					r.forgetHere(now, m, k, nil)
+				}
+			}
+		}
+	}
+	if due.Reached(now, r.news) {
+		r.news = time.Time{}
+		for _, m := range listed(r.all) {
+			for _, k := range m.sorted() {
+				if o := m.members[k]; o.news {
+					o.news = false
+					r.state(m, k)
 				}
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/adapters/xmpp"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/lab/check"
 )
@@ -123,8 +124,21 @@ func (m *muc) take(e stanza.Element) {
 		for _, k := range e.Kids {
 			inside += string(k.Append(nil, stanza.Component))
 		}
+		if nick != "" {
+			m.whisper(from, nick, e.Get("id"), inside)
+			return
+		}
 		m.say(from, e.Get("id"), inside)
 	}
+}
+
+// whisper is a message to one occupant.
+func (m *muc) whisper(jid, nick, id, inside string) {
+	if m.jids[nick] == "" {
+		m.give(jid, fmt.Sprintf("<message from='%s/%s' to='TO' id='%s' type='error'><error type='cancel'><item-not-found xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/></error></message>", room, nick, id))
+		return
+	}
+	m.give(m.jids[nick], fmt.Sprintf("<message from='%s/%s' to='TO' id='%s' type='chat'>%s</message>", room, m.nick[jid], id, inside))
 }
 
 // restart ends the service as a crash of the server does: nobody is in the room.
@@ -302,4 +316,105 @@ func TestRoomApart(t *testing.T) {
 			}
 		}
 	}
+}
+
+// In a large room other sites are told of those who speak; of all once somebody there asks who is in the room. Whoever has left is not
+// told of them any more, and coming back costs what has changed.
+func TestLargeRoom(t *testing.T) {
+	for _, told := range []int{20, 0} {
+		t.Run(fmt.Sprint(told), func(t *testing.T) { largeRoom(t, told) })
+	}
+}
+
+func largeRoom(t *testing.T, told int) {
+	w := newWorld(t, 2, "iridium-directip", 1, func(c *xmpp.Config) { c.Occupants = told })
+	hq, ship := w.servers[1], w.servers[2]
+	m, a := hq.room(), far{ship, anna, "anna"}
+	enter := func(i int) { m.enter(fmt.Sprintf("user%d@hq.example/h", i), fmt.Sprint("user", i)) }
+	for i := range 40 {
+		enter(i)
+	}
+	w.Run(2 * time.Minute)
+	cost := func(what string, most int64, do func()) {
+		t.Helper()
+		_, before := w.Octets(w.Nodes[1])
+		do()
+		w.Run(2 * time.Minute)
+		_, after := w.Octets(w.Nodes[1])
+		if t.Logf("%s: %d octets to the ship", what, after-before); after-before > most {
+			t.Errorf("%s costs %d octets to the ship, at most %d", what, after-before, most)
+		}
+	}
+	seen := func(nick string) bool { return a.heard("<presence from='"+room+"/"+nick+"'", "participant") > 0 }
+	cost("to enter", 60, a.enter)
+	known := 0
+	for i := range 40 {
+		if seen(fmt.Sprint("user", i)) {
+			known++
+		}
+	}
+	check.Equal(t, "who is seen", known, 0)
+	m.say("user39@hq.example/h", "h1", "<body>Good morning</body>")
+	w.Run(time.Minute)
+	check.True(t, "who has spoken", seen("user39") && a.heard("<body>Good morning</body>") == 1)
+	ship.say("conference.hq.example", "<iq type='get' id='q1' from='%s' to='%s'><query xmlns='http://jabber.org/protocol/disco#items'/></iq>", anna, room)
+	w.Run(2 * time.Minute)
+	check.True(t, "the answer has those known", a.heard("<iq", "id='q1'", "jid='"+room+"/user39'", "name='anna'") == 1)
+	for i := range 40 {
+		check.True(t, "after somebody has asked", seen(fmt.Sprint("user", i)), i)
+	}
+	leave := func() {
+		ship.say("conference.hq.example", "<presence type='unavailable' from='%s' to='%s/anna'/>", anna, room)
+	}
+	cost("to leave", 60, leave)
+	m.leave("user7@hq.example/h", "")
+	enter(100)
+	cost("what happens in the room then", 0, func() {})
+	cost("to come back", 120, a.enter)
+	check.True(t, "who has gone meanwhile", a.heard("<presence from='"+room+"/user7'", "unavailable") > 0)
+}
+
+// What one occupant says to another alone is heard by that one, wherever both are, and is refused with a reason; who is invited to a room
+// hears so at its site.
+func TestPrivately(t *testing.T) {
+	w := newWorld(t, 3, "iridium-directip", 1)
+	m := w.servers[1].room()
+	a, b := far{w.servers[2], anna, "anna"}, far{w.servers[2], "alma@ship2.example/x", "alma"}
+	c := far{w.servers[3], "dora@ship3.example/x", "dora"}
+	m.enter("carl@hq.example/h", "carl")
+	for _, who := range []far{a, b, c} {
+		who.enter()
+	}
+	w.Run(2 * time.Minute)
+	tell := func(from far, nick, id, text string) {
+		from.s.say("conference.hq.example", "<message from='%s' to='%s/%s' type='chat' id='%s'><body>%s</body></message>", from.jid, room, nick, id, text)
+	}
+	tell(a, "carl", "p1", "for carl")
+	tell(a, "alma", "p2", "for alma")
+	tell(a, "dora", "p3", "for dora")
+	tell(a, "nobody", "p4", "for nobody")
+	m.whisper("carl@hq.example/h", "anna", "p5", "<body>for anna</body>")
+	w.Run(2 * time.Minute)
+	check.Equal(t, "carl hears", m.heard("carl@hq.example/h", "from='"+room+"/anna'", "type='chat'", "<body>for carl</body>"), 1)
+	check.Equal(t, "alma hears", b.heard("from='"+room+"/anna'", "type='chat'", "<body>for alma</body>"), 1)
+	check.Equal(t, "dora hears", c.heard("from='"+room+"/anna'", "type='chat'", "<body>for dora</body>"), 1)
+	check.Equal(t, "anna hears", a.heard("from='"+room+"/carl'", "type='chat'", "<body>for anna</body>"), 1)
+	check.Equal(t, "anna is told of nobody", a.heard("id='p4'", "type='error'", "item-not-found"), 1)
+	w.servers[2].has(2, "<body>for ") // alma's and anna's
+	w.servers[3].has(1, "<body>for ")
+	check.Equal(t, "none is in the room", len(m.got["carl@hq.example/h"])-m.heard("carl@hq.example/h", "<presence")-m.heard("carl@hq.example/h", "<subject/>"), 1)
+	m.leave("carl@hq.example/h", "") // and the news of it has not crossed
+	tell(a, "carl", "p6", "for carl again")
+	w.Run(2 * time.Minute)
+	check.Equal(t, "who has left does not hear", a.heard("id='p6'", "type='error'", "item-not-found"), 1)
+
+	const invites = "<message from='%s' to='%s' id='%s'><x xmlns='http://jabber.org/protocol/muc#user'><invite to='%s'/></x></message>"
+	w.servers[2].say("conference.hq.example", invites, anna, room, "i1", "bert@hq.example")
+	w.servers[2].say("conference.hq.example", invites, anna, room, "i2", "arno@ship2.example")
+	w.servers[1].say("ship3.example", "<message from='%s' to='dirk@ship3.example'><x xmlns='http://jabber.org/protocol/muc#user'><invite from='carl@hq.example/h'/></x></message>", room)
+	w.servers[2].say("hq.example", "<message from='%s' to='bert@hq.example'><x xmlns='jabber:x:conference' jid='%s'/></message>", anna, room)
+	w.Run(2 * time.Minute)
+	w.servers[1].has(2, "from='anna@ship2.example'", "to='bert@hq.example'", "<x xmlns='jabber:x:conference' jid='"+room+"'/>")
+	w.servers[2].has(1, "from='"+room+"'", "to='arno@ship2.example'", "<invite from='anna@ship2.example'/>")
+	w.servers[3].has(1, "from='carl@hq.example'", "to='dirk@ship3.example'", "<x xmlns='jabber:x:conference' jid='"+room+"'/>")
 }

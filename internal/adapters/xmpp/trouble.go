@@ -57,7 +57,11 @@ func (f *Adapter) Metrics() []site.Metric {
 
 // DescribeItem says what the rules of [[filter]] may go by.
 func (f *Adapter) DescribeItem(it site.Item) site.Subject {
-	return site.Subject{Type: "other", Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
+	s := site.Subject{Type: "other", Owner: it.Owner, Octets: len(it.Doc)}
+	if it.Kind != site.Endpoint {
+		s.Scope, s.Owner = cutItem(it.Owner)
+	}
+	return s
 }
 
 // DescribeMessage says what the rules of [[filter]] and [[message]] may go by: local parts of the sender and of the receiver.

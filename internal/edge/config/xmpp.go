@@ -22,6 +22,7 @@ type XMPP struct {
 	Life       time.Duration // of a message
 	Drawn      time.Duration // a link is down so long before far users are shown as extended away
 	Gone       time.Duration // and before they are shown as not there
+	Occupants  int           // of a room that others are told of, whether they speak or not
 	Sites      []XMPPSite
 	Rules      []rule.Rule
 }
@@ -48,6 +49,7 @@ func xmppPart(c *Config) part {
 		{"life", duration(&x.Life, 24*time.Hour, time.Minute, 30*24*time.Hour), "how long a message may wait for the link; then its sender gets an error"},
 		{"away_after", duration(&x.Drawn, 5*time.Minute, 10*time.Second, 24*time.Hour), "a link that is down so long shows far users as `xa`"},
 		{"gone_after", duration(&x.Gone, time.Hour, 10*time.Second, 7*24*time.Hour), "and so long as unavailable"},
+		{"occupants", whole(&x.Occupants, 20, 0, 1000), "other sites are told of the occupants of this site in a room of it. Where there are more than so many, they are told of those who have spoken, and of all once somebody there asks who is in the room (XEP-0030)"},
 	}, doc: "The gateway is a component of the server for the domain of each `[[xmpp.site]]` ([xmpp.md](xmpp.md))."}
 }
 

@@ -39,17 +39,20 @@ func (g *game) traffic() (up, down traffic) {
 	return up, down
 }
 
+// patience is how long a game waits at its end for what is under way.
+func (g *game) patience() time.Duration {
+	switch {
+	case g.o.Drain > 0:
+		return g.o.Drain
+	case g.kind == "unaided":
+		return unaidedDrain // a queue of minutes does not empty soon, and nobody waits for it
+	}
+	return time.Minute + 4*g.p.RoundTripMax(g.p.MTU)
+}
+
 // finish waits for what is under way, then for silence, and draws the figures.
 func (g *game) finish(ctx context.Context) (*Run, error) {
-	drain := g.o.Drain
-	switch {
-	case drain > 0:
-	case g.kind == "unaided":
-		drain = unaidedDrain // a queue of minutes does not empty soon, and nobody waits for it
-	default:
-		drain = time.Minute + 4*g.p.RoundTripMax(g.p.MTU)
-	}
-	deadline := time.Now().Add(drain)
+	deadline := time.Now().Add(g.patience())
 	for {
 		run, _ := g.scoreSoFar()
 		if g.picture != nil {

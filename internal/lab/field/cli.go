@@ -55,10 +55,12 @@ Examples:
   gateway lab blue-game --idle 10m --json -
   gateway lab blue-game --shapes strangers --squeeze --rate 600ms      an ordinary day: other software, a busy machine
   gateway lab blue-game --peers tak --profile iridium-dialup --duration 5m     TAK devices, and beside them TCP alone
+  gateway lab blue-game --peers xmpp --profile iridium-dialup --duration 25m --outage 600s@300s --kill ship@900s --unaided
 With --peers tak three devices of each site move and report, ships raise alerts and sites chat. Headquarters has taky where
 make tak-peers has installed it. The same events go through TCP connections between servers that federate, unless --only
-says otherwise.
-Exit: 0 every message (alert, chat) that counts arrived once and unchanged, 1 not so or the game could not be played, 2 wrong usage.
+says otherwise. With --peers xmpp three clients of each site chat in one room and in pairs, with ejabberd at headquarters and
+Prosody on each ship; --unaided has the servers speak to each other over the link beside it.
+Exit: 0 every message (alert, chat, line) that counts arrived once and unchanged, 1 not so or the game could not be played, 2 wrong usage.
 `
 
 // Main is `gateway lab`: args are what comes after "lab". It returns the exit code.
@@ -92,9 +94,12 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	var res result
-	if o.Peers == KindTAK {
+	switch o.Peers {
+	case KindTAK:
 		res, err = TAKGame(ctx, o)
-	} else {
+	case KindXMPP:
+		res, err = XMPPGame(ctx, o)
+	default:
 		res, err = BlueGame(ctx, o)
 	}
 	if err == nil {
@@ -222,8 +227,8 @@ func flags(lab string, o *Options) (*flag.FlagSet, *outputs) {
 	fs.Uint64Var(&o.Seed, "seed", 1, "of the link's losses and delays, and of what strangers say")
 	fs.StringVar(&o.Up, "measured-up", "", "`file` of what a real link did to each packet from the ship, instead of the profile's loss and delay: lines \"milliseconds delay\", or \"milliseconds lost\"")
 	fs.StringVar(&o.Down, "measured-down", "", "the same to the ship")
-	fs.StringVar(&o.Peers, "peers", KindJXSE27, "`kind` of the peers: jxse27 (signed), jxse27-unsigned, jxta22, or tak: devices that speak Cursor on Target")
-	fs.IntVar(&o.Devices, "devices", 3, "with --peers tak: `number` of devices of each site")
+	fs.StringVar(&o.Peers, "peers", KindJXSE27, "`kind` of the peers: jxse27 (signed), jxse27-unsigned, jxta22, tak: devices that speak Cursor on Target, or xmpp: servers and their clients")
+	fs.IntVar(&o.Devices, "devices", 3, "with --peers tak or xmpp: `number` of devices or clients of each site")
 	fs.StringVar(&o.ShipPeer, "ship-peers", "", "`kind` of the ships' peers, when another")
 	fs.BoolVar(&o.HTTP, "http", false, "the peers use HTTP instead of TCP, as in 2004")
 	fs.IntVar(&o.Ships, "ships", d.Ships, "number of ships, 1 to 20")

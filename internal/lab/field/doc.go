@@ -1,5 +1,5 @@
 // Package field plays field trials on one machine: sites in network namespaces, joined by the link emulator, with real
-// gateways and unmodified JXTA peers, or TAK devices. What it reports is measured at the emulator and in the peers, never in a gateway.
+// gateways and unmodified JXTA peers, TAK devices, or XMPP servers and clients. What it reports is measured at the emulator and in the peers, never in a gateway.
 //
 // Needs root, iproute2, and for JXTA Java 17 and the built peers of field-tests/peers. Sizes are IP octets, times seconds in the
 // figures and time.Duration in Go. Everything that a run makes has the prefix aldis-<4 hex digits>- and is removed at
@@ -33,6 +33,8 @@
 //   - takfigures.go: results of a run with TAK devices
 //   - takgame.go: the Blue Game with TAK devices
 //   - takreplay.go: a trace of TAK devices in real time
-//   - taky.go: taky, a TAK server of others
+//   - taky.go: taky, a TAK server of others, and how such servers start
 //   - toml.go: rules in the form of a configuration
+//   - xmppgame.go: the Blue Game with XMPP servers and clients
+//   - xmppserver.go: their servers
 package field

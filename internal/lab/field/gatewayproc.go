@@ -67,6 +67,16 @@ func (g *gatewayProc) start(ctx context.Context) error {
 	}
 }
 
+// configure adds to the configuration, before the gateway starts.
+func (g *gatewayProc) configure(text string) error {
+	f, err := os.OpenFile(g.config, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	_, err = fmt.Fprintf(f, "\n%s", text)
+	return errors.Join(err, f.Close())
+}
+
 // kill ends it as a power cut would, the libnorm child too: that one is the gateway's own affair.
 func (g *gatewayProc) kill() {
 	if g.cmd != nil {

@@ -31,8 +31,8 @@ type Options struct {
 	Twice    float64       // percent of packets that arrive twice, on each leg
 	Seed     uint64        // of the emulator
 	Up, Down string        // files of what a real link did to each packet (linkemu.ReadMeasured), of the ships' legs; "": the profile decides
-	Peers    string        // KindJXSE27, KindJXSE27Unsigned or KindJXTA22, or KindTAK for TAKGame; JXSE 2.7 signed
-	Devices  int           // TAK devices of a site, 1 to 100; 3
+	Peers    string        // KindJXSE27, KindJXSE27Unsigned or KindJXTA22, KindTAK for TAKGame or KindXMPP for XMPPGame; JXSE 2.7 signed
+	Devices  int           // TAK devices or XMPP clients of a site, 1 to 100; 3
 	ShipPeer string        // kind of the ships' peers when it is another one
 	HTTP     bool          // the peers use HTTP instead of TCP, as in 2004
 	Ships    int           // 1 to 20; 1
@@ -92,7 +92,7 @@ func (o *Options) complete() (profile.Profile, error) {
 			return p, fmt.Errorf("lab: %w", err)
 		}
 	}
-	if o.JarDir == "" && o.Peers != KindTAK {
+	if o.JarDir == "" && !o.other() {
 		if o.JarDir, err = FindPeers(o.Peers); err != nil {
 			return p, err
 		}
@@ -131,9 +131,9 @@ func (o *Options) mistakes(p profile.Profile) (bad []string) {
 		}
 	}
 	kinds := []string{KindJXSE27, KindJXSE27Unsigned, KindJXTA22}
-	if o.Peers == KindTAK {
-		kinds = []string{KindTAK}
-		o.checkTAK(check)
+	if o.other() {
+		kinds = []string{o.Peers}
+		o.checkOther(check)
 	}
 	check(slices.Contains(kinds, o.Peers) && slices.Contains(kinds, o.ShipPeer), "peers: %s or %s is none of %s", o.Peers, o.ShipPeer, strings.Join(kinds, ", "))
 	strangers := o.Shapes == ShapesStrangers
@@ -167,12 +167,15 @@ func (o *Options) mistakes(p profile.Profile) (bad []string) {
 	return bad
 }
 
-// checkTAK reports what TAK devices do not play.
-func (o *Options) checkTAK(check func(ok bool, format string, args ...any)) {
+// other says that the game has no JXTA peers.
+func (o *Options) other() bool { return o.Peers == KindTAK || o.Peers == KindXMPP }
+
+// checkOther reports what TAK devices and XMPP clients do not play.
+func (o *Options) checkOther(check func(ok bool, format string, args ...any)) {
 	check(o.Devices >= 1 && o.Devices <= 100, "%d devices of a site: 1 to 100", o.Devices)
-	for what, asked := range map[string]bool{"http": o.HTTP, "shapes": o.Shapes != ShapesTracks, "ship-peers": o.ShipPeer != KindTAK, "bulk": o.Bulk > 0, "asker": o.Asker, "deaf": o.Deaf != "",
+	for what, asked := range map[string]bool{"http": o.HTTP, "shapes": o.Shapes != ShapesTracks, "ship-peers": o.ShipPeer != o.Peers, "bulk": o.Bulk > 0, "asker": o.Asker, "deaf": o.Deaf != "",
 		"silent (hf-net: say --silent 0)": o.Silent > 0, "redial": o.RedialAt > 0} {
-		check(!asked, "%s: not with TAK devices", what)
+		check(!asked, "%s: not with --peers %s", what, o.Peers)
 	}
 }
 
@@ -209,19 +212,26 @@ func (o *Options) siteNames() []string {
 // FindPeers looks for field-tests/peers upwards from the working directory and from the binary.
 func FindPeers(kind string) (string, error) {
 	jar := filepath.Join(strings.TrimSuffix(kind, "-unsigned"), "target", "peer.jar")
-	starts := startingPoints()
-	for _, dir := range starts {
+	if found := findUp("field-tests", "peers", jar); found != "" {
+		return strings.TrimSuffix(found, string(filepath.Separator)+jar), nil
+	}
+	return "", fmt.Errorf("lab: the JXTA peers are not built: no field-tests/peers/%s above %s; run make -C field-tests/peers, or say where with --peers-dir", jar, strings.Join(startingPoints(), " or "))
+}
+
+// findUp is a file of the source tree above the working directory or the binary; "": there is none.
+func findUp(names ...string) string {
+	for _, dir := range startingPoints() {
 		for ; ; dir = filepath.Dir(dir) {
-			peers := filepath.Join(dir, "field-tests", "peers")
-			if _, err := os.Stat(filepath.Join(peers, jar)); err == nil {
-				return peers, nil
+			file := filepath.Join(append([]string{dir}, names...)...)
+			if _, err := os.Stat(file); err == nil {
+				return file
 			}
 			if dir == filepath.Dir(dir) {
 				break
 			}
 		}
 	}
-	return "", fmt.Errorf("lab: the JXTA peers are not built: no field-tests/peers/%s above %s; run make -C field-tests/peers, or say where with --peers-dir", jar, strings.Join(starts, " or "))
+	return ""
 }
 
 // startingPoints are where to look upwards from for what is installed in the source tree.

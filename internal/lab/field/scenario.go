@@ -145,3 +145,67 @@ func (g *game) answer() *float64 {
 	ms := round(float64(found.At().Sub(asked).Microseconds())/1000, 1)
 	return &ms
 }
+
+// follow does what is planned until Duration, each at its time.
+func (g *game) follow(ctx context.Context, plan []action) error {
+	plan = append(plan, action{g.o.Duration, func() error { return nil }})
+	slices.SortStableFunc(plan, func(a, b action) int { return int(a.at - b.at) })
+	for _, a := range plan {
+		if !pause(ctx, time.Until(g.zero.Add(a.at))) {
+			return ctx.Err()
+		}
+		if err := a.what(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// incidents are an outage and a kill, of games without JXTA peers.
+func (g *game) incidents(ctx context.Context) (plan []action) {
+	o := g.o
+	if o.OutageFor > 0 {
+		plan = append(plan,
+			action{o.OutageAt, func() error { g.logf("the link goes down for %v", o.OutageFor); return g.switchLink(true) }},
+			action{o.OutageAt + o.OutageFor, func() error { g.logf("the link is back"); return g.switchLink(false) }})
+	}
+	if o.Kill != "" && g.kind == "gateway" {
+		plan = append(plan, action{o.KillAt, func() error {
+			s := g.sites[slices.IndexFunc(g.sites, func(s *lanSite) bool { return s.name == o.Kill })]
+			at := time.Now()
+			s.gateway.kill()
+			g.logf("gateway of %s killed", s.name)
+			if err := s.gateway.start(ctx); err != nil {
+				return err
+			}
+			g.logf("gateway of %s is up again after %.2f s", s.name, time.Since(at).Seconds())
+			return nil
+		}})
+	}
+	return plan
+}
+
+// acquaint waits until each gateway knows all others, and answers how many seconds that took.
+func (g *game) acquaint(ctx context.Context) (*float64, error) {
+	begun := time.Now()
+	ctx, stop := context.WithTimeout(ctx, acquainted)
+	defer stop()
+	for _, s := range g.sites {
+		for knows := false; !knows; {
+			st, err := s.gateway.status(ctx)
+			if err != nil {
+				return nil, err
+			}
+			knows = true
+			for _, p := range st.Peers {
+				knows = knows && p.Knows
+			}
+			if !knows && !pause(ctx, 5*pollEvery) {
+				return nil, fmt.Errorf("lab: the gateways did not get to know each other: %w", ctx.Err())
+			}
+		}
+	}
+	met := seconds(time.Since(begun))
+	g.logf("the gateways know each other after %.1f s", *met)
+	return met, nil
+}

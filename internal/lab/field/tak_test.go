@@ -65,7 +65,7 @@ func TestTAKGameRefuses(t *testing.T) {
 	if !errors.As(err, &bad) {
 		t.Fatalf("%v is no mistake in the options", err)
 	}
-	for _, want := range []string{"http: not with TAK devices", "bulk: not", "--silent 0", "200 devices"} {
+	for _, want := range []string{"http: not with --peers tak", "bulk: not", "--silent 0", "200 devices"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in %v", want, err)
 		}

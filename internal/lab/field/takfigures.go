@@ -32,16 +32,8 @@ func (g *takGame) crossed(chat bool) (c report.Crossed) {
 
 // finish waits for alerts and chats that are under way, and draws the figures.
 func (g *takGame) finish(ctx context.Context) (*report.TAKRun, error) {
-	drain := g.o.Drain
-	switch {
-	case drain > 0:
-	case g.kind == "unaided":
-		drain = unaidedDrain
-	default:
-		drain = time.Minute + 4*g.p.RoundTripMax(g.p.MTU)
-	}
 	run := &report.TAKRun{}
-	for deadline := time.Now().Add(drain); ; {
+	for deadline := time.Now().Add(g.patience()); ; {
 		run.Alerts, run.Chats = g.crossed(false), g.crossed(true)
 		if run.Alerts.Came+run.Chats.Came == run.Alerts.Sent+run.Chats.Sent || !time.Now().Before(deadline) {
 			break

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -154,42 +152,9 @@ func (g *takGame) serve(ctx, all context.Context) error {
 			return err
 		}
 	}
-	return g.acquaint(ctx)
-}
-
-// acquaint waits until each gateway knows all others.
-func (g *takGame) acquaint(ctx context.Context) error {
-	begun := time.Now()
-	ctx, stop := context.WithTimeout(ctx, acquainted)
-	defer stop()
-	for _, s := range g.sites {
-		for knows := false; !knows; {
-			st, err := s.gateway.status(ctx)
-			if err != nil {
-				return err
-			}
-			knows = true
-			for _, p := range st.Peers {
-				knows = knows && p.Knows
-			}
-			if !knows && !pause(ctx, 5*pollEvery) {
-				return fmt.Errorf("lab: the gateways did not get to know each other: %w", ctx.Err())
-			}
-		}
-	}
-	g.met = seconds(time.Since(begun))
-	g.logf("the gateways know each other after %.1f s", *g.met)
-	return nil
-}
-
-// configure adds to the configuration, before the gateway starts.
-func (g *gatewayProc) configure(text string) error {
-	f, err := os.OpenFile(g.config, os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("lab: %w", err)
-	}
-	_, err = fmt.Fprintf(f, "\n%s", text)
-	return errors.Join(err, f.Close())
+	var err error
+	g.met, err = g.acquaint(ctx)
+	return err
 }
 
 // connect opens the streams of a site's watcher and of its talker.
@@ -257,45 +222,13 @@ func (g *takGame) sail(ctx, all context.Context) (*report.TAKRun, error) {
 	for n, d := 0, chatEvery/2; d < g.o.Duration; n, d = n+1, d+chatEvery {
 		plan = append(plan, action{d, func() error { g.chat(n%len(g.sites), n); return nil }})
 	}
-	plan = append(plan, g.incidents(ctx)...)
-	plan = append(plan, action{g.o.Duration, func() error { return nil }})
-	slices.SortStableFunc(plan, func(a, b action) int { return int(a.at - b.at) })
-	for _, a := range plan {
-		if !pause(ctx, time.Until(g.zero.Add(a.at))) {
-			return nil, ctx.Err()
-		}
-		if err := a.what(); err != nil {
-			return nil, err
-		}
+	if err := g.follow(ctx, append(plan, g.incidents(ctx)...)); err != nil {
+		return nil, err
 	}
 	stop()
 	g.logf("the devices are silent")
 	crew.Wait()
 	return g.finish(ctx)
-}
-
-// incidents are what the options want besides.
-func (g *takGame) incidents(ctx context.Context) (plan []action) {
-	o := g.o
-	if o.OutageFor > 0 {
-		plan = append(plan,
-			action{o.OutageAt, func() error { g.logf("the link goes down for %v", o.OutageFor); return g.switchLink(true) }},
-			action{o.OutageAt + o.OutageFor, func() error { g.logf("the link is back"); return g.switchLink(false) }})
-	}
-	if o.Kill != "" && g.kind == "gateway" {
-		plan = append(plan, action{o.KillAt, func() error {
-			s := g.sites[slices.IndexFunc(g.sites, func(s *lanSite) bool { return s.name == o.Kill })]
-			at := time.Now()
-			s.gateway.kill()
-			g.logf("gateway of %s killed", s.name)
-			if err := s.gateway.start(ctx); err != nil {
-				return err
-			}
-			g.logf("gateway of %s is up again after %.2f s", s.name, time.Since(at).Seconds())
-			return nil
-		}})
-	}
-	return plan
 }
 
 // device makes the n-th device of a site, and answers how it says something: the last of a ship with several speaks on the

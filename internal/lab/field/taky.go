@@ -11,20 +11,10 @@ import (
 )
 
 // findTaky is the program of taky that make tak-peers has installed above the working directory or the binary; "": none.
-func findTaky() string {
-	program := filepath.Join("field-tests", "tak", ".venv", "bin", "taky")
-	for _, dir := range startingPoints() {
-		for ; ; dir = filepath.Dir(dir) {
-			if _, err := os.Stat(filepath.Join(dir, program)); err == nil {
-				return filepath.Join(dir, program)
-			}
-			if dir == filepath.Dir(dir) {
-				break
-			}
-		}
-	}
-	return ""
-}
+func findTaky() string { return findUp("field-tests", "tak", ".venv", "bin", "taky") }
+
+// serverReady is how long a server of others may take to listen.
+const serverReady = 90 * time.Second
 
 // startTaky runs taky in a namespace until ctx ends, and returns when it listens.
 func startTaky(ctx context.Context, program, ns, address, dir string) error {
@@ -36,31 +26,36 @@ func startTaky(ctx context.Context, program, ns, address, dir string) error {
 	if err := os.WriteFile(conf, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	log, err := os.Create(filepath.Join(dir, "taky.log"))
+	return startServer(ctx, ns, fmt.Sprintf("%s:%d", address, takPort), dir, "taky.log", program, "-c", conf)
+}
+
+// startServer runs a program of others in a namespace and a directory until ctx ends, and returns when it listens.
+func startServer(ctx context.Context, ns, at, dir, logName string, command ...string) error {
+	log, err := os.Create(filepath.Join(dir, logName))
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command("ip", "netns", "exec", ns, program, "-c", conf)
+	cmd := exec.Command("ip", append([]string{"netns", "exec", ns}, command...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	done, _, err := StartBound(cmd)
 	if err != nil {
-		return fmt.Errorf("lab: taky: %w", err)
+		return fmt.Errorf("lab: %s: %w", command[0], err)
 	}
 	context.AfterFunc(ctx, func() { cmd.Process.Kill() })
-	ready, stop := context.WithTimeout(ctx, gatewayReady)
+	ready, stop := context.WithTimeout(ctx, serverReady)
 	defer stop()
 	for {
-		c, err := dialIn(ready, ns, fmt.Sprintf("%s:%d", address, takPort))
+		c, err := dialIn(ready, ns, at)
 		if err == nil {
 			return c.Close()
 		}
 		select {
 		case <-done:
 			said, _ := os.ReadFile(log.Name())
-			return fmt.Errorf("lab: taky ended at start: %s", lastLine(strings.TrimSpace(string(said))))
+			return fmt.Errorf("lab: %s ended at start: %s", command[0], lastLine(strings.TrimSpace(string(said))))
 		case <-ready.Done():
-			return fmt.Errorf("lab: taky takes no connections: %w", err)
+			return fmt.Errorf("lab: %s takes no connections: %w", command[0], err)
 		case <-time.After(pollEvery):
 		}
 	}

@@ -150,6 +150,10 @@ func Analysis(name string, r *trace.Report) Page {
 			fact{"TAK reports", numberText(c.PerMinute, 1) + " a minute", countText(c.Octets) + " octets of events"})
 		p.Sections = append(p.Sections, cotSection(c))
 	}
+	if x := r.XMPP; x != nil {
+		p.Facts = append(p.Facts, fact{"XMPP", countText(x.Octets) + " octets", countText(x.Streams) + " streams"})
+		p.Sections = append(p.Sections, section{Title: "What XMPP said", Tables: []tableData{octetsOf("Stanzas by what they are for", "kind", x.Kinds)}})
+	}
 	if r.Link != nil {
 		if f.Packets == 0 {
 			p.Title = "What gateways said: " + name

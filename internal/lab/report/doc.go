@@ -22,5 +22,6 @@
 //   - replay.go: a trace played again
 //   - takgame.go: a field trial with TAK devices
 //   - text.go: a page for a terminal
+//   - xmppgame.go: a field trial with XMPP servers and clients
 //   - xyplot.go: figures over a number
 package report

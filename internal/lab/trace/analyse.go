@@ -45,7 +45,8 @@ type Analyser struct {
 	accounts
 	problems
 	link *linkAnalyser
-	cot  *cotWatch // nil: there was none
+	cot  *cotWatch   // nil: there was none
+	xmpp *XMPPReport // likewise
 }
 
 // captured is what was seen of the capture, whatever its packets are.
@@ -154,13 +155,14 @@ type accounts struct {
 }
 
 // charged are octets of streams by what was read in them; kept is of segments that wait for others.
-type charged struct{ stream, kept, http, welcome, cot, unread int64 }
+type charged struct{ stream, kept, http, welcome, cot, xmpp, unread int64 }
 
 // settle tells the timeline what was read since it was last told.
 func (c *accounts) settle(at int64, read charged) {
 	c.line.spend(at, spentHTTP, read.http-c.charged.http)
 	c.line.spend(at, spentWelcome, read.welcome-c.charged.welcome)
 	c.line.spend(at, spentCoT, read.cot-c.charged.cot)
+	c.line.spend(at, spentXMPP, read.xmpp-c.charged.xmpp)
 	c.line.spend(at, spentUnread, read.unread-c.charged.unread)
 	c.charged = read
 }

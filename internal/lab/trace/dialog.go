@@ -28,6 +28,7 @@ const (
 	atChunkEnd // line end behind a chunk
 	atTrailer  // lines behind the last chunk
 	atCoT      // events of TAK devices
+	atXMPP     // streams of XMPP
 	atForeign  // something else
 )
 
@@ -58,6 +59,7 @@ type stream struct {
 	jxta    bool // the body is of JXTA messages
 	body    bodyReader
 	cot     *cotStream
+	xmpp    *xmppStream
 	kind    Kind   // of the message last read
 	peer    string // PID of the sender, from its welcome line
 }
@@ -150,6 +152,12 @@ func (d *dialog) gap(side int, octets int) {
 	d.a.read.unread += int64(len(s.buf) + len(s.body.buf))
 	s.skip = 0
 	s.lose()
+	if s.xmpp != nil && !s.xmpp.tls { // a stream is not picked up again
+		d.a.read.unread += int64(s.xmpp.fed)
+		s.xmpp, s.state = nil, atForeign
+	} else if s.xmpp != nil {
+		s.state = atXMPP
+	}
 	d.account(s)
 }
 
@@ -162,6 +170,10 @@ func (d *dialog) end(side int) {
 	if s.cot != nil && s.cot.fed > 0 {
 		d.a.cutMessages++
 		d.dropCoT(s)
+	}
+	if s.xmpp != nil {
+		d.a.read.unread += int64(s.xmpp.fed)
+		s.xmpp = nil
 	}
 	d.a.read.unread += int64(len(s.buf))
 	if s.state != atForeign && s.state != atScan && len(s.buf) > 0 {
@@ -207,6 +219,8 @@ func (d *dialog) step(side int, s *stream, b []byte) (used int, more bool) {
 		return d.line(side, s, b)
 	case atCoT:
 		return d.events(side, s, b)
+	case atXMPP:
+		return d.stanzas(side, s, b)
 	case atForeign:
 		d.a.read.unread += int64(len(b))
 		return len(b), false
@@ -220,6 +234,10 @@ func (d *dialog) port() bool { return isCoTPort(d.c.key.a.Port(), d.c.key.b.Port
 // start decides what a stream is by its first octets.
 func (d *dialog) start(s *stream, b []byte) (int, bool) {
 	short := false
+	if d.looksXMPP(b) {
+		s.state = atXMPP
+		return 0, true
+	}
 	if d.port() && b[0] == cotMark {
 		s.state, d.tak = atCoT, true
 		return 0, true

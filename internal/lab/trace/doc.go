@@ -46,4 +46,5 @@
 //   - timeline.go: octets over time
 //   - verdict.go: what is wrong with a link, in one sentence
 //   - wrap.go: what IP packets are wrapped in
+//   - xmpp.go: streams of XMPP
 package trace

@@ -97,8 +97,9 @@ type Report struct {
 
 	Link *LinkReport `json:"link,omitempty"` // datagrams of gateways
 
-	CoT      *CoTReport `json:"cot,omitempty"` // events of TAK devices
-	CoTBytes int64      `json:"cot_bytes"`     // of them in TCP streams
+	CoT      *CoTReport  `json:"cot,omitempty"` // events of TAK devices
+	CoTBytes int64       `json:"cot_bytes"`     // of them in TCP streams
+	XMPP     *XMPPReport `json:"xmpp,omitempty"`
 
 	Problems []string `json:"problems,omitempty"`
 	Remarks  []string `json:"remarks,omitempty"` // what to know of the figures, although nothing is missing
@@ -157,7 +158,7 @@ func (a *Analyser) report() *Report {
 	if a.link != nil {
 		r.Link = a.link.finish()
 	}
-	r.CoT = a.cot.finish()
+	r.CoT, r.XMPP = a.cot.finish(), a.xmpp.finish()
 	r.judge()
 	return r
 }

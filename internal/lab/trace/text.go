@@ -78,6 +78,7 @@ func (r *Report) WriteText(out io.Writer, name string) error {
 	r.tables(w)
 	r.messages(w)
 	r.CoT.writeText(w)
+	r.XMPP.writeText(w)
 	w.remarks(r.Remarks)
 	w.problems(r.Problems)
 	return w.Err

@@ -22,6 +22,7 @@ const (
 	spentHTTP    = "HTTP"
 	spentWelcome = "welcome lines"
 	spentCoT     = "events of TAK"
+	spentXMPP    = "XMPP"
 	spentUnread  = "unread"
 	spentCut     = "not captured"
 )

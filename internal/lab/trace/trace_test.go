@@ -73,6 +73,9 @@ func analyse(list []Packet, opt Options) *Report {
 func checkSums(t *testing.T, r *Report) {
 	t.Helper()
 	sum := r.WelcomeBytes + r.HTTPBytes + r.CoTBytes + r.UnreadBytes
+	if r.XMPP != nil {
+		sum += r.XMPP.Octets
+	}
 	for _, k := range r.Kinds {
 		sum += k.Octets
 	}

@@ -223,6 +223,7 @@ type FlowDef struct {
 	Face          uint32                 `protobuf:"varint,11,opt,name=face,proto3" json:"face,omitempty"`                          // kind of LAN software (package site); 0, JXTA, takes no octet
 	Fleeting      bool                   `protobuf:"varint,12,opt,name=fleeting,proto3" json:"fleeting,omitempty"`                  // its messages are of use only now: one of them is read though others before it are missing
 	Known         uint32                 `protobuf:"varint,13,opt,name=known,proto3" json:"known,omitempty"`                        // instead of group, pipe, src and adapter, and of a shape that it implies: a number of known.go
+	Pair          []byte                 `protobuf:"bytes,14,opt,name=pair,proto3" json:"pair,omitempty"`                           // instead of known, src and dst of a flow from one user to another: octets of the first name, both names
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -346,6 +347,13 @@ func (x *FlowDef) GetKnown() uint32 {
 		return x.Known
 	}
 	return 0
+}
+
+func (x *FlowDef) GetPair() []byte {
+	if x != nil {
+		return x.Pair
+	}
+	return nil
 }
 
 type Shape struct {
@@ -564,7 +572,7 @@ const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\x05token\x18\x10 \x01(\x04R\x05token\x12\x14\n" +
 	"\x05renew\x18\f \x01(\fR\x05renew\x12\x14\n" +
 	"\x05moved\x18\x11 \x01(\fR\x05moved\x12\x12\n" +
-	"\x04rest\x18\x12 \x01(\fR\x04rest\"\xcf\x02\n" +
+	"\x04rest\x18\x12 \x01(\fR\x04rest\"\xe3\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +
 	"\x04pipe\x18\x02 \x01(\fR\x04pipe\x12\x10\n" +
@@ -582,7 +590,8 @@ const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	" \x01(\bR\x05keyed\x12\x12\n" +
 	"\x04face\x18\v \x01(\rR\x04face\x12\x1a\n" +
 	"\bfleeting\x18\f \x01(\bR\bfleeting\x12\x14\n" +
-	"\x05known\x18\r \x01(\rR\x05known\"\x81\x01\n" +
+	"\x05known\x18\r \x01(\rR\x05known\x12\x12\n" +
+	"\x04pair\x18\x0e \x01(\fR\x04pair\"\x81\x01\n" +
 	"\x05Shape\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +

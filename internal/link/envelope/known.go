@@ -1,26 +1,31 @@
 package envelope
 
 import (
+	"encoding/binary"
 	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
+	"aldis/internal/link/compact"
 	"aldis/internal/site"
 )
 
 // known are flows that each network with an adapter other than JXTA's has. A message that defines one says its number, one octet, instead of
 // what it is called. The numbers are part of the protocol: none is used again, new ones come behind the last.
 var known = [...]site.Message{
-	1: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "units", Parts: []site.Part{{Name: "units"}}},
-	2: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "event"}, // its element is called as the event's type
-	3: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "ask", Parts: []site.Part{{Name: "ask"}}},
-	4: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "want", Parts: []site.Part{{Name: "want"}}},
-	5: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "part", Parts: []site.Part{{Name: "part"}}},
-	6: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "chat", Parts: []site.Part{{Name: "b-t-f"}}},
-	7: {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "receipt", Parts: []site.Part{{Name: "r"}}},
-	8: {Adapter: site.XMPP, Published: true, Topic: "outcome", Parts: []site.Part{{}}},
-	9: {Adapter: site.XMPP, From: "*", To: "*", Parts: []site.Part{{}}}, // from one user to another: both are named beside the number
+	1:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "units", Parts: []site.Part{{Name: "units"}}},
+	2:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "event"}, // its element is called as the event's type
+	3:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "ask", Parts: []site.Part{{Name: "ask"}}},
+	4:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "want", Parts: []site.Part{{Name: "want"}}},
+	5:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "part", Parts: []site.Part{{Name: "part"}}},
+	6:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "chat", Parts: []site.Part{{Name: "b-t-f"}}},
+	7:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "receipt", Parts: []site.Part{{Name: "r"}}},
+	8:          {Adapter: site.XMPP, Published: true, Topic: "outcome", Parts: []site.Part{{}}},
+	userToUser: {Adapter: site.XMPP, From: "*", To: "*", Parts: []site.Part{{}}},
 }
+
+// userToUser is the number of flows from one user to another: both are named in its place.
+const userToUser = 9
 
 // knownAs is the number of a message's flow; 0: it has none.
 func knownAs(p *site.Message) (number uint32) {
@@ -44,7 +49,7 @@ func definition(p *site.Message, short bool) *FlowDef {
 	}
 	byNumber := &FlowDef{Known: n, Precedence: def.Precedence, Keyed: def.Keyed, Fleeting: def.Fleeting}
 	if known[n].From != "" {
-		byNumber.Src, byNumber.Dst = def.Src, def.Dst
+		byNumber.Known, byNumber.Pair = 0, append(append(binary.AppendUvarint(nil, uint64(len(p.From))), p.From...), p.To...)
 	}
 	if implied := known[n].Parts; len(implied) == 0 || len(def.Shape) != 1 || !proto.Equal(def.Shape[0], &Shape{Name: implied[0].Name}) {
 		byNumber.Shape = def.Shape
@@ -54,18 +59,27 @@ func definition(p *site.Message, short bool) *FlowDef {
 
 // spellOut undoes definition.
 func (f *FlowDef) spellOut() error {
-	if f.Known == 0 {
+	if f.Known == 0 && f.Pair == nil {
 		return nil
 	}
-	if int(f.Known) >= len(known) || f.Face != 0 || (len(f.Src) > 0) != (known[f.Known].From != "") || (len(f.Dst) > 0) != (known[f.Known].To != "") ||
-		len(f.Group)+len(f.Pipe)+len(f.Service)+len(f.Param)+len(f.ParamPipe) > 0 {
-		return fmt.Errorf("%w: known flow %d", ErrMalformed, f.Known)
+	n := f.Known
+	if f.Pair != nil {
+		n = userToUser
 	}
-	k := flowDef(&known[f.Known])
-	if len(f.Src) == 0 {
-		f.Src = k.Src
+	if int(n) >= len(known) || f.Face != 0 || f.Pair != nil && f.Known != 0 || f.Pair == nil && n == userToUser ||
+		len(f.Group)+len(f.Pipe)+len(f.Src)+len(f.Dst)+len(f.Service)+len(f.Param)+len(f.ParamPipe) > 0 {
+		return fmt.Errorf("%w: known flow %d", ErrMalformed, n)
 	}
-	f.Face, f.Group, f.Pipe, f.Known = k.Face, k.Group, k.Pipe, 0
+	k := flowDef(&known[n])
+	f.Face, f.Group, f.Pipe, f.Src, f.Known = k.Face, k.Group, k.Pipe, k.Src, 0
+	if f.Pair != nil {
+		from, w := binary.Uvarint(f.Pair)
+		if w <= 0 || from == 0 || from >= uint64(len(f.Pair)-w) {
+			return fmt.Errorf("%w: a pair of users", ErrMalformed)
+		}
+		names := string(f.Pair[w:])
+		f.Src, f.Dst, f.Pair = compact.AppendID(nil, names[:from]), compact.AppendID(nil, names[from:]), nil
+	}
 	if len(f.Shape) == 0 {
 		f.Shape = k.Shape
 	}

@@ -37,7 +37,7 @@ func TestKnownFlows(t *testing.T) {
 		{"words", named("chat", "b-t-f"), "6806"},
 		{"a receipt", named("receipt", "r"), "6807"},
 		{"an outcome of XMPP", &site.Message{Adapter: site.XMPP, Published: true, Topic: "outcome", Parts: []site.Part{{Data: []byte("x")}}}, "6808"},
-		{"from one user of XMPP to another", &site.Message{Adapter: site.XMPP, From: "anna", To: "bert", Parts: []site.Part{{Data: []byte("x")}}}, "1a0540616e6e612205406265727" + "46809"},
+		{"from one user of XMPP to another", &site.Message{Adapter: site.XMPP, From: "anna", To: "bert", Parts: []site.Part{{Data: []byte("x")}}}, "720904616e6e6162657274"},
 		{"another element", named("chat", "b-t-x"), "3a071205622d742d786806"},
 		{"two elements", two, "3a0712" + "05756e6974733a0612046d6f72656801"},
 		{"a topic that has no number", named("other", "x"), "0a044074616b120640" + "6f746865721a01003a03120178" + "5801"},
@@ -67,7 +67,8 @@ func TestUnknownKnownFlows(t *testing.T) {
 	for name, def := range map[string]*FlowDef{
 		"none": {Known: uint32(len(known))}, "huge": {Known: 1<<32 - 1}, "with a group": {Known: 1, Group: []byte("@tak")}, "with a pipe": {Known: 1, Pipe: []byte("@x")},
 		"with a source": {Known: 1, Src: []byte{0}}, "with a face": {Known: 1, Face: 1}, "with a service": {Known: 1, Service: "s"},
-		"from nobody": {Known: 9, Dst: []byte("@b")}, "to nobody": {Known: 9, Src: []byte("@a")}, "to somebody": {Known: 1, Dst: []byte("@b")},
+		"from nobody": {Pair: []byte("\x00b")}, "to nobody": {Pair: []byte("\x01a")}, "a pair by number": {Known: 9, Pair: []byte("\x01ab")}, "nobody at all": {Known: 9}, "half a pair": {Pair: []byte("\x05ab")},
+		"a pair with a source": {Pair: []byte("\x01ab"), Src: []byte("@a")}, "to somebody": {Known: 1, Dst: []byte("@b")},
 	} {
 		b := marshal(nil, &Envelope{Flow: 1, Define: def, Data: [][]byte{[]byte("x")}})
 		if _, _, _, err := ParseCoded(b, nil, &Texts{Coder: &compact.Coder{}}); !errors.Is(err, ErrMalformed) {
