@@ -60,7 +60,7 @@ func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool
 		}
 	})
 	hq, ship := w.Nodes[0], w.Nodes[1]
-	up := tracks(w, ship, []uint16{1}, 40, 200, time.Second)
+	up := tracks(w, ship, []uint16{1}, 60, 200, time.Second)
 	w.At(5500*time.Millisecond, func() { w.Cut(0, ship, true); counts = true })
 	w.At(3*time.Minute, func() { w.Cut(0, ship, false); counts = false })
 	w.Run(20 * time.Minute)
