@@ -73,6 +73,35 @@ func TestALongMessageGoesOnOverHF(t *testing.T) {
 	}
 }
 
+// A peer that is configured and away is greeted on a second bearer ever later, whatever waits for it, and however often this node looks
+// whether it may go there.
+func TestWhoIsAwayCostsTheSecondBearerLittle(t *testing.T) {
+	for seed := range uint64(3) {
+		w := twoBearers(t, 4, "iridium-certus-100", seed+1)
+		away := w.Nodes[3]
+		w.Kill(away, 2*time.Hour)
+		for i := range 20 {
+			w.At(time.Duration(i)*5*time.Second, func() {
+				for _, n := range w.Nodes[:3] {
+					n.Site.Put(w, pipeItem(n.ID+uint16(10*i), fmt.Sprintf("%s%02d04", pipeHQ[:len(pipeHQ)-4], i)))
+					n.Site.Send(w, track(n.ID, pipeHQ, i, 200), away.ID)
+				}
+			})
+		}
+		w.Run(2 * time.Minute)
+		var before, octets int64
+		for _, n := range w.Nodes {
+			before += octetsOn(w, 1, n)
+		}
+		w.Run(time.Hour)
+		for _, n := range w.Nodes {
+			octets += octetsOn(w, 1, n)
+		}
+		t.Logf("seed %d: %d octets in the first two minutes, %d in the hour after", seed+1, before, octets-before)
+		check.True(t, "octets of an hour on the second bearer", octets-before < 20_000, octets-before)
+	}
+}
+
 // received is how many octets of a kind a node has received.
 func received(w *sim.World, n *sim.Node, kind string) (octets int) {
 	for _, row := range n.GW.Status(w.Now).Ledger {

@@ -126,7 +126,9 @@ func (l *leg) takes(now time.Time) bool {
 		return false
 	}
 	if !l.met() {
-		l.Handshake.Owe(now)
+		if l.Handshake.Due.IsZero() { // otherwise a hello is planned, ever later where nobody answers
+			l.Handshake.Owe(now)
+		}
 		return false
 	}
 	return l.bearer.Handovers[0].Room() > 0
