@@ -159,6 +159,10 @@ func TestKeysRoster(t *testing.T) {
 	wants(t, o.sign(t, "remove", o.roster(), "--id", "2"), "roster 3 of the network blue, 2 nodes", "gone: 2 node2")
 	wants(t, o.sign(t, "roll", o.roster(), "--at", "2030-01-02T03:04:05Z"), "roster 4")
 	wants(t, does(t, "roster", "show", o.roster()), "net blue, roster 4", "from 2030-01-02T03:04:05Z", "node3")
+	_, four := o.member(t, 4)
+	wants(t, o.sign(t, "add", o.roster(), "--node", four+",on=hf,on=sat@192.0.2.4:7142,relay"), "roster 5", "new: 4 node4")
+	wants(t, o.sign(t, "add", o.roster(), "--node", four), "roster 6") // what is not said stays
+	wants(t, does(t, "roster", "show", o.roster()), "relay on=hf on=sat@192.0.2.4:7142")
 	info, err := os.Stat(filepath.Join(s2.dir, "node.key"))
 	check.NoError(t, err)
 	check.Equal(t, "mode of a node's key", info.Mode().Perm(), 0o600)
@@ -182,6 +186,8 @@ func TestKeysRoster(t *testing.T) {
 		{"roster roll ROSTER --authority " + filepath.Join(other.dir, "authority.key") + " --passphrase-file " + filepath.Join(other.dir, "phrase"), 1, "not signed by this authority"},
 		{"roster remove ROSTER --id 9 --authority AUTHORITY --passphrase-file x", 1, "names no node 9"},
 		{"roster add ROSTER --node 5,x --authority AUTHORITY --passphrase-file x", 1, "say ID,NAME,PUBLIC"},
+		{"roster add ROSTER --node " + four + ",on=hf@x --authority AUTHORITY --passphrase-file x", 1, "is not on=BEARER or on=BEARER@HOST:PORT"},
+		{"roster add ROSTER --node " + four + ",hf --authority AUTHORITY --passphrase-file x", 1, "is neither relay nor on=BEARER"},
 		{"roster add ROSTER --node 0,x,y --authority AUTHORITY --passphrase-file x", 1, "0 is no id"},
 		{"roster add ROSTER --node 5,x,y --authority AUTHORITY --passphrase-file x", 1, "gateway keys node show prints it"},
 		{"roster new -o " + filepath.Join(o.dir, "x") + " --network blue --node " + one + " --node " + one + " --authority AUTHORITY --passphrase-file x", 1, "node 1 is there twice"},
@@ -203,7 +209,7 @@ func TestKeysRoster(t *testing.T) {
 			t.Errorf("%s: exit %d, %s%s\nwant %d, %s", tt.args, code, out, errs, tt.code, tt.says)
 		}
 	}
-	wants(t, does(t, "roster", "show", o.roster()), "roster 4") // what was refused has changed nothing
+	wants(t, does(t, "roster", "show", o.roster()), "roster 6") // what was refused has changed nothing
 }
 
 // A roster that one gateway is given is in force at both within seconds, and stays so whoever is killed on the way; messages

@@ -74,6 +74,7 @@ var Rooms = []Room{
 	{"rules/query", Pure, "rules", false, "Looks into the content of messages: elements of XML, values of JSON, text.", nil},
 	{"rules/filter", Pure, "rules", false, "Decides which items and messages may cross the link, and how often.", []string{"rules/query", "site"}},
 	{"rules/mark", Pure, "rules", false, "Gives a message its precedence, its lifetime and its last-value key.", []string{"rules/filter", "rules/query", "site"}},
+	{"rules/route", Pure, "rules", false, "Says by which links a message may go to a site, and how soon it should be there.", []string{"site"}},
 	{"rules/calendar", Pure, "rules", false, "Windows of silence: at which hours and dates nothing is transmitted.", []string{"ground/when"}},
 
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"ground/due", "ground/share", "link/profile"}},
@@ -111,23 +112,27 @@ var Rooms = []Room{
 	{"gateway/group", Pure, "core", false, "The carrier of messages to several peers at once: P_Mul.", []string{
 		"gateway/api", "gateway/mail", "gateway/mail/history", "ground/due", "link/compact", "link/envelope", "link/frame",
 		"link/profile", "link/replica", "link/seal", "pmul", "site"}},
+	{"gateway/relay", Pure, "core", false, "The carrier of messages that other gateways pass on: sealed from end to end, in sets of recipients.", []string{
+		"gateway/api", "gateway/mail", "ground/due", "link/compact", "link/envelope", "link/frame", "link/seal", "site"}},
 	{"gateway/carriage", Pure, "core", false, "Makes the carriers of a bearer from the bearer's profile; no other package of the gateway names a particular carrier.", []string{
-		"gateway/api", "gateway/group", "gateway/mail", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
+		"gateway/api", "gateway/group", "gateway/mail", "gateway/relay", "gateway/unicast", "link/custody", "link/frame", "link/profile", "site"}},
 	{"gateway/keys", Pure, "core", false, "Decides which keys and rosters a node uses, and which datagrams it accepts.", []string{
 		"gateway/api", "gateway/mail", "ground/due", "link/frame", "link/roster", "link/seal"}},
 	{"gateway/forecast", Pure, "core", false, "Tells operators where messages and advertisements are, and when they will arrive.", []string{
 		"gateway/api", "gateway/mail", "gateway/mail/history", "link/frame", "link/profile", "link/replica", "rules/filter",
 		"site"}},
 	{"gateway", Pure, "core", false, "Takes a message its whole way in one Step: adapters, rules, replication, bearers.", []string{
-		"gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history",
+		"gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history", "gateway/relay",
 		"ground/due", "link/compact", "link/custody", "link/envelope", "link/frame", "link/probe", "link/profile",
-		"link/replica", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "site"}},
+		"link/replica", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/route", "site"}},
 
 	{"edge/lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"ground/due", "jxta", "jxtabridge", "site"}},
 	{"edge/lan/taklan", Edge, "edges", false, "Sockets towards TAK devices: streams and the multicast mesh, with bounds.", []string{"adapters/tak", "adapters/tak/cot", "edge/lan", "ground/due", "site"}},
 	{"edge/lan/takfiles", Edge, "edges", false, "Stores data packages and serves them to TAK devices: the Marti API over HTTP.", []string{"adapters/tak", "edge/atrest", "site"}},
 	{"edge/lan/xmpplan", Edge, "edges", false, "Connections to the XMPP server of the LAN, with bounds.", []string{"adapters/xmpp", "adapters/xmpp/stanza", "site"}},
-	{"edge/radio", Edge, "edges", false, "The only socket on the link.", []string{"gateway/api"}},
+	{"edge/radio", Edge, "edges", false, "The UDP sockets on the link.", []string{"gateway/api"}},
+	{"edge/modem", Edge, "edges", false, "The sockets on which modems say what they are doing.", []string{"gateway/api", "ground/due"}},
+	{"edge/tlslink", Edge, "edges", false, "The TLS connections of a bearer without UDP.", []string{"edge/radio", "gateway/api", "ground/due"}},
 	{"edge/infile", Edge, "edges", false, "Reads files that an operator has named; accepts regular files only.", nil},
 	{"edge/journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: commits, check at the start, repair.", []string{
 		"edge/atrest", "edge/infile", "edge/journal/pages"}},
@@ -140,7 +145,7 @@ var Rooms = []Room{
 	{"edge/keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"edge/infile", "link/roster", "link/seal"}},
 	{"edge/config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
 		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "adapters/xmpp/rule", "edge/infile", "edge/keyfile", "jxta", "link/compact",
-		"link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "site"}},
+		"link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},
 	{"edge/daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"edge/audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"edge/atrest", "edge/infile"}},
 
@@ -163,9 +168,9 @@ var Rooms = []Room{
 		"edge/config", "edge/infile", "link/compact", "link/profile", "operator/control/glance", "operator/manual"}},
 	{"operator/node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
 		"adapters/corpusexchange", "adapters/interop", "adapters/tak", "adapters/xmpp", "edge/atrest", "edge/audit", "edge/config", "edge/daemon",
-		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/takfiles", "edge/lan/taklan", "edge/lan/xmpplan", "edge/norm", "edge/radio",
-		"edge/rights", "gateway", "gateway/api", "gateway/mail", "jxta", "jxtabridge", "link/compact", "link/elide",
-		"link/profile", "link/seal", "operator/cli", "operator/control", "operator/control/glance", "operator/control/spans",
+		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/takfiles", "edge/lan/taklan", "edge/lan/xmpplan", "edge/modem", "edge/norm", "edge/radio",
+		"edge/rights", "edge/tlslink", "gateway", "gateway/api", "gateway/mail", "jxta", "jxtabridge", "link/compact", "link/elide",
+		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance", "operator/control/spans",
 		"operator/logbook", "rules/filter", "site"}},
 	{"operator/commands", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
 		"adapters/corpusexchange", "adapters/interop", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule",
@@ -173,7 +178,7 @@ var Rooms = []Room{
 		"edge/atrest", "edge/audit", "edge/config", "edge/infile", "edge/journal", "edge/journal/pages", "edge/keyfile",
 		"edge/rights", "gateway", "gateway/api", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance",
-		"operator/control/top", "operator/doctor", "operator/node", "rules/filter", "rules/mark", "rules/query", "site"}},
+		"operator/control/top", "operator/doctor", "operator/node", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},
 
 	{"lab/browser", Edge, "lab", false, "A real browser without a window, for tests of pages.", nil},
 	{"lab/baddisk", Edge, "lab", false, "A block device with a file system whose sectors fail when a test says so.", nil},

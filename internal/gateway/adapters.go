@@ -20,6 +20,7 @@ type adapters struct {
 	fates   []fateOf
 	drain   drain
 	meeting meeting
+	nearest []uint16 // sites, as the adapters were told
 }
 
 // adapter is one of them.
@@ -252,6 +253,13 @@ func (g *Gateway) deliver(now time.Time, m site.FarMessage) {
 func (g *Gateway) siteLost(now time.Time, siteID uint16) {
 	for _, f := range g.adapters.list {
 		g.stepAdapter(now, f.number, site.SiteLost{Site: siteID})
+	}
+}
+
+// tellJoined tells every adapter of a site that the roster names.
+func tellJoined(g *Gateway, now time.Time, p *peer) {
+	for _, f := range g.adapters.list {
+		g.stepAdapter(now, f.number, site.Joined{Site: p.ID})
 	}
 }
 

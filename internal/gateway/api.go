@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"net/netip"
 	"time"
 
 	"aldis/internal/link/compact"
@@ -8,6 +9,7 @@ import (
 	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/rules/route"
 )
 
 type (
@@ -16,6 +18,7 @@ type (
 	NewRules struct {
 		Filter   []filter.Rule
 		Messages []mark.Rule
+		Routes   []route.Rule
 		Compact  []compact.Rule
 	}
 	// NewRoster is the operator's order to go by a newer roster and to tell it to all peers.
@@ -24,6 +27,7 @@ type (
 	// that are new, to let go of those that are not named, and to take keepalive, tariff and windows of silence.
 	NewLink struct {
 		Peers     []PeerConfig
+		More      []map[uint16]netip.AddrPort // of each bearer behind the first whom it reaches, and where; invalid: learned
 		Keepalive time.Duration
 		Tariff    string // as profile.Profile has it
 		Windows   calendar.Windows

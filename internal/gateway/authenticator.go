@@ -29,7 +29,7 @@ func newKeys(cfg *Config, b BearerConfig, of *keys.Keys, services keys.Services,
 	return keys.New(keys.Config{
 		ID: cfg.ID, Name: cfg.Name, Incarnation: cfg.Incarnation, Key: cfg.Key, Trust: cfg.Trust, Services: services,
 		Bearer: seal.BearerNumber(b.Name), Of: of, Apart: !(mul && b.Group.IsValid()),
-		Forward: !mul, Shared: mul && b.Group.IsValid(),
+		Forward: !mul && b.Name != mail.Relay, Shared: mul && b.Group.IsValid(),
 		AckDelay: b.Profile.AckDelay, ProbeInterval: b.Profile.ProbeInterval, RoundTrip: carriage.TimingOf(b.Profile, b.Shore).RoundTrip,
 	}, peers)
 }
@@ -48,6 +48,9 @@ func (g *Gateway) answer(now time.Time, p *leg, o *keys.Opened) {
 	}
 	if o.Restarted {
 		p.Link.Restarted()
+	}
+	if o.At.IsValid() {
+		p.Paths.Heard(now, o.At)
 	}
 	if o.Heard {
 		p.Link.Heard(now)

@@ -27,11 +27,21 @@ type BearerConfig struct {
 	Keepalive time.Duration
 	Group     netip.AddrPort
 	Price     float64                   // of 1,000 IP octets; 0: nothing where the tariff does not grow with octets, else UsualPrice
+	PerDay    int64                     // IP octets that a day (UTC) may carry, sent and received; 0: any
 	Peers     map[uint16]netip.AddrPort // whom it reaches, and where; invalid: learned
+	Lines     bool                      // a peer is reached only while api.Line says that there is a connection
 }
 
 // UsualPrice is what 1,000 octets cost where the bill grows with them and the configuration does not say how much.
 const UsualPrice = 1.0
+
+// PriceOf is what 1,000 octets cost as the gateway reckons, with the price that the configuration names; 0: it names none.
+func PriceOf(named float64, p *profile.Profile) float64 {
+	if named == 0 && !p.Free() {
+		return UsualPrice
+	}
+	return named
+}
 
 // MostBearers is how many a gateway has at the most.
 const MostBearers = 8
@@ -46,17 +56,24 @@ type bearer struct {
 	price      float64 // of 1,000 IP octets
 	keys       *keys.Keys
 	billed     billed
+	day        allowance
 	linkProbes *linkProbes
 	silence    *silence // of this bearer alone; it is quiet with the gateway's too
+	lines      connections
+	modem      api.Modem // its last word
 }
 
 // bearersOf lists the bearers of a configuration, the first first.
 func (c *Config) bearersOf() []BearerConfig {
-	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, Peers: map[uint16]netip.AddrPort{}}
+	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, PerDay: c.PerDay, Lines: c.Lines, Peers: map[uint16]netip.AddrPort{}}
 	for _, p := range c.Peers {
 		first.Peers[p.ID] = p.Addr
 	}
-	return append([]BearerConfig{first}, c.More...)
+	list := append([]BearerConfig{first}, c.More...)
+	if c.relays() {
+		list = append(list, relayBearer(c, list))
+	}
+	return list
 }
 
 // checkBearers says what is wrong with a list of bearers.
@@ -80,12 +97,11 @@ func checkBearers(list []BearerConfig) error {
 
 // newBearer is a bearer that reaches nobody yet; index is its place in the list.
 func newBearer(g *Gateway, cfg BearerConfig, index int) *bearer {
-	b := &bearer{name: mail.Bearer{Name: cfg.Name, Mark: seal.BearerMark(cfg.Name)}, index: index, shore: cfg.Shore, price: cfg.Price, billed: billed{Bill: cfg.Profile.Bill}}
-	if b.price == 0 && !cfg.Profile.Free() {
-		b.price = UsualPrice
-	}
+	b := &bearer{name: mail.Bearer{Name: cfg.Name, Mark: seal.BearerMark(cfg.Name)}, index: index, shore: cfg.Shore, price: PriceOf(cfg.Price, &cfg.Profile), billed: billed{Bill: cfg.Profile.Bill}}
 	b.road = road{g, g, b}
+	b.day = allowance{most: cfg.PerDay, bearer: b}
 	b.silence = &silence{name: cfg.Name, all: &g.silence}
+	b.lines.needed = cfg.Lines
 	return b
 }
 
@@ -94,23 +110,20 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 	g := b.road.g
 	var reached []*mail.Peer
 	for _, p := range g.peers {
-		l := p.leg
-		if addr, ok := cfg.Peers[p.ID]; b.index > 0 && ok {
-			l = &leg{Peer: mail.NewPeer(p.ID, p.Name, addr, b.road, cfg.Profile.Transport == profile.PMul), of: p}
-			l.Counts = p.Counts
-		} else if b.index > 0 {
-			p.legs = append(p.legs, nil)
-			continue
+		addr, ok := cfg.Peers[p.ID]
+		if l := b.leg(p, addr, ok, cfg.Profile.Transport == profile.PMul); l != nil {
+			reached = append(reached, l.Peer)
 		}
-		l.bearer, l.Bearer = b, b.name
-		p.legs = append(p.legs, l)
-		reached = append(reached, l.Peer)
 	}
 	b.keys = newKeys(&g.cfg, cfg, g.keys, b.road, reached)
 	if g.keys == nil {
 		g.keys = b.keys
 	}
-	many := len(g.cfg.More) > 0
+	if b.name.Name == mail.Relay {
+		b.relay(cfg, reached)
+		return nil
+	}
+	many := len(g.bearers) > 1
 	var beside func(uint16) []frame.Beside
 	if many {
 		beside = func(peer uint16) []frame.Beside { return besides(g, peer, b) }
@@ -118,7 +131,7 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 	made, err := carriage.New(carriage.Config{
 		Common: mail.Common{
 			Self: g.cfg.ID, Peers: reached, Services: b.road, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain,
-			Group: cfg.Group, Proofs: b.keys.ProofsMost(), Behind: b.keys.Rosters.MayLack, Tells: func(peer uint16) bool { return !many || tellsBy(g, peer, b) },
+			Group: cfg.Group, Introduce: func(peer uint16, tries int) [][]byte { return b.keys.Introduce(peer, tries, cfg.Profile.Filled()) }, Proofs: b.keys.ProofsMost(), Behind: b.keys.Rosters.MayLack, Tells: func(peer uint16) bool { return !many || tellsBy(g, peer, b) },
 		},
 		Profile: cfg.Profile, Incarnation: g.cfg.Incarnation.Number, Shore: cfg.Shore, Keepalive: cfg.Keepalive, Rand: g.cfg.Rand, Late: b.index > 0, Hasty: many,
 		Lacks: b.keys.Lacks, Far: b.keys.Far, Beside: beside, Proven: b.keys.Proofs, Records: records, Holds: g.orders.takes,
@@ -127,9 +140,30 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 		return err
 	}
 	b.Bearer = made
-	b.linkProbes = &linkProbes{b: b, services: b.road, quiet: b.silence.quiet, peers: func() []*peer { return g.peers },
-		shore: cfg.Shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
+	b.linkProbes = newLinkProbes(b, cfg.Shore)
 	return nil
+}
+
+// leg makes the leg of a peer on a bearer, at an address; on: the bearer reaches it, as the first always does. nil: it does not.
+func (b *bearer) leg(p *peer, addr netip.AddrPort, on, shared bool) (l *leg) {
+	switch {
+	case b.index == 0:
+		l = p.leg
+	case on:
+		l = &leg{Peer: mail.NewPeer(p.ID, p.Name, addr, b.road, shared), of: p}
+		l.Counts, l.Later, l.Enrolled = p.Counts, p.Later, p.Enrolled
+	}
+	if l != nil {
+		l.bearer, l.Bearer, l.Off = b, b.name, b.lines.needed
+	}
+	p.legs = append(p.legs, l)
+	return l
+}
+
+func newLinkProbes(b *bearer, shore bool) *linkProbes {
+	g := b.road.g
+	return &linkProbes{b: b, services: b.road, quiet: b.silence.quiet, peers: func() []*peer { return g.peers },
+		shore: shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
 }
 
 // onBearer stands before the name of a bearer in the buckets of the journal that are its own: what the first bearer has is in the bucket
@@ -199,7 +233,13 @@ func (r road) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 
 // Send puts a datagram on the air.
 func (r road) Send(to netip.AddrPort, data []byte) {
-	r.b.billed.sent(r.g.silence.wall(r.g.now), siteAt(r.g, r.b.index, to), len(data))
+	wall := r.g.silence.wall(r.g.now)
+	if !r.b.day.fits(len(data) + profile.IPUDPOctets) { // the bearer is silent in the next turn
+		r.g.Drop("octets_per_day")
+		return
+	}
+	r.b.day.count(wall, len(data)+profile.IPUDPOctets)
+	r.b.billed.sent(wall, siteAt(r.g, r.b.index, to), len(data))
 	r.g.out.Datagrams = append(r.g.out.Datagrams, api.Datagram{Bearer: r.b.index, Addr: to, Data: data})
 }
 

@@ -175,7 +175,18 @@ func flap(w *sim.World, times int, n *sim.Node) {
 
 // The better bearer goes up and down every 30 s, while a message goes each way every second: each arrives once, in order. It takes
 // minutes to compute an hour: the short form plays ten minutes.
-func TestTheBetterBearerUpAndDown(t *testing.T) {
+func TestTheBetterBearerUpAndDown(t *testing.T) { upAndDown(t, "iridium-certus-100", once) }
+
+// The same beside HF, which carries less than what is said: most waits for the better bearer. Over P_Mul messages may overtake each other.
+func TestTheBetterBearerUpAndDownBesideHF(t *testing.T) {
+	upAndDown(t, "hf-2400", func(t *testing.T, w *sim.World, at *sim.Site, from uint16, sent []offered) []time.Duration {
+		took, err := air.Each(at.Got, from, sent)
+		check.NoError(check.Fatal(t), err)
+		return took
+	})
+}
+
+func upAndDown(t *testing.T, other string, judge func(*testing.T, *sim.World, *sim.Site, uint16, []offered) []time.Duration) {
 	minutes := int(seeds(60))
 	if minutes < 60 {
 		minutes = 10
@@ -183,14 +194,14 @@ func TestTheBetterBearerUpAndDown(t *testing.T) {
 	for seed := range seeds(20) {
 		octets := func(flaps int) (all int64) {
 			w := twoBearers(t, 2, "iridium-certus-100", seed+1, func(c *sim.Config) {
-				c.Second = &sim.Second{Name: "other", Profile: load(t, "iridium-certus-100"), Wire: load(t, "wire"), Price: 2 * gateway.UsualPrice}
+				c.Second = &sim.Second{Name: "other", Profile: load(t, other), Wire: load(t, "wire"), Group: other == "hf-2400", Price: 2 * gateway.UsualPrice}
 			})
 			hq, ship := w.Nodes[0], w.Nodes[1]
 			down := tracks(w, hq, []uint16{2}, 60*minutes, 200, time.Second)
 			up := tracks(w, ship, []uint16{1}, 60*minutes, 200, time.Second)
 			flap(w, flaps, ship)
 			w.Run(time.Duration(minutes)*time.Minute + 5*time.Minute)
-			a, b := once(t, w, ship.Site, 1, *down), once(t, w, hq.Site, 2, *up)
+			a, b := judge(t, w, ship.Site, 1, *down), judge(t, w, hq.Site, 2, *up)
 			slices.Sort(a)
 			slices.Sort(b)
 			t.Logf("seed %d, %d times down: median %v and %v, worst %v and %v; %d and %d octets", seed+1, flaps, a[len(a)/2], b[len(b)/2], a[len(a)-1], b[len(b)-1],

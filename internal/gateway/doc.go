@@ -20,12 +20,15 @@
 //
 // # Files
 //
-// Read these five first:
+// Read these six first:
 //
 //   - api.go: events and outputs
 //   - gateway.go: New and Step
 //   - bearer.go: ways over the air
-//   - legs.go: which of them a message takes, and what becomes of it when that fails
+//   - choice.go: which of them a message takes, and why
+//   - legs.go: what becomes of messages when a bearer fails or is back
+//   - connections.go: bearers on which each peer has a connection
+//   - modem.go: what a bearer's modem says of itself
 //   - adapters.go: protocol adapters, and where they exchange traffic
 //   - receive.go: what arrives from the link
 //
@@ -34,7 +37,9 @@
 //   - rules.go: what may cross the link, and rules that change while the gateway runs
 //   - limited.go: items held back by the rate of a rule
 //   - newlink.go: peers that change while the gateway runs
+//   - enlist.go: peers that the roster names
 //   - silence.go: radio silence (EMCON) and its calendar
+//   - allowance.go: the octets that a bearer may carry in a day
 //   - drain.go: the drain before a stop
 //   - messageorders.go: orders about one message
 //   - standing.go: orders about all messages of a precedence
@@ -43,6 +48,7 @@
 // State of sites, and messages after the carrier:
 //
 //   - state.go: replication of sites' state, and the copy of a peer's site
+//   - relays.go: what gateways pass on for each other
 //   - peer.go: another gateway of the network
 //   - authenticator.go: what keys and rosters (package internal/gateway/keys) ask for
 //   - coders.go: which model codes and decodes a text
@@ -57,6 +63,7 @@
 // What operators are told:
 //
 //   - status.go: the status
+//   - distance.go: how far each site is on each bearer
 //   - linkstate.go: the state of a link
 //   - late.go: lateness of this machine that must not be blamed on the link
 //   - differs.go: a link that differs from its profile

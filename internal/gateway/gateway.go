@@ -19,6 +19,7 @@ import (
 	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/rules/route"
 	"aldis/internal/site"
 )
 
@@ -41,6 +42,9 @@ type PeerConfig struct {
 	// Shore: this node is a terminal of a star, and the peer is ashore. Where one is, terminals that have never met greet each other
 	// only when one has something for the other.
 	Shore bool
+	Via   []uint16 // peers that pass on what is for it, the first that answers; none: only who has passed on something of it
+	// Of the roster's: it names the peer since later than this node.
+	later, enrolled bool
 }
 
 // Config is what a gateway is made of.
@@ -66,7 +70,10 @@ type Config struct {
 	Group  netip.AddrPort
 	Bearer string         // name of the bearer that Profile, Shore, Keepalive and Group are of; "": it has none
 	Price  float64        // of that bearer (BearerConfig.Price)
+	Lines  bool           // of that bearer (BearerConfig.Lines)
+	PerDay int64          // likewise
 	More   []BearerConfig // other bearers
+	Relay  bool           // it passes on what other gateways have sealed for each other
 	Rand   *rand.Rand     // of P_Mul's random delays
 	Rules  []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
 	// Corpus is what the network has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.
@@ -75,6 +82,8 @@ type Config struct {
 	Filter *filter.Filter
 	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
 	Messages []mark.Rule
+	// Routes say which bearers messages may take, and how soon they should be there; the first that fits decides.
+	Routes []route.Rule
 	// Wait is how long a far message waits for local peers that are away and no rule says otherwise; 0 means DefaultWait.
 	Wait time.Duration
 	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
@@ -108,6 +117,7 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
+	passed   passed // on for others
 	roll     roll
 	link     linkWait
 	restored *restored   // until the first Step
@@ -129,7 +139,10 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.network.Network = cfg.Corpus
-	ways, parts := cfg.bearersOf(), split(restore)
+	parts := split(restore)
+	g.cfg.enroll(parts[""])
+	cfg = g.cfg
+	ways := cfg.bearersOf()
 	if err := checkBearers(ways); err != nil {
 		return nil, err
 	}
@@ -223,7 +236,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 			return out
 		}
 	case api.Datagram:
-		g.bearers[ev.Bearer].billed.received(g.silence.wall(now), siteAt(g, ev.Bearer, ev.Addr), len(ev.Data))
+		b := g.bearers[ev.Bearer]
+		b.billed.received(g.silence.wall(now), siteAt(g, ev.Bearer, ev.Addr), len(ev.Data))
+		b.day.count(g.silence.wall(now), len(ev.Data)+profile.IPUDPOctets)
 		g.link.touched = true
 		g.receive(now, ev)
 		if ev.More {
@@ -242,7 +257,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		g.recordBills()
 		for _, b := range g.bearers {
 			for _, c := range b.Carriers {
-				if !b.silence.quiet() {
+				if !b.mute() {
 					c.Settle(now)
 				}
 			}
@@ -259,6 +274,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.meet(now)
 	if !now.Before(g.nextPurge) {
 		g.purge(now)
+		g.adapters.near(g, now)
 	}
 	g.orders.step(now)
 	g.crossing.step(now, func(from uint16, it site.Item) { g.stepAdapter(now, it.Adapter, site.FarItem{Site: from, Item: it}) })
@@ -271,6 +287,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	}
 	g.tellRosters(now)
 	g.TellFates(now)
+	g.passed.step(g, now)
 	for _, b := range g.bearers { // time passes in the carriers
 		for _, c := range b.Carriers {
 			c.Step(now)
@@ -279,8 +296,12 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.silence.step(g, g.bearers, now)
 	for _, b := range g.bearers {
 		b.silence.step(g, []*bearer{b}, now)
+		b.day.step(now)
 	}
 	g.transmit(now)
+	for _, b := range g.bearers {
+		b.lines.hush(b, &out)
+	}
 	for _, p := range g.peers {
 		before := p.unreachable()
 		for _, l := range p.legs {
@@ -290,6 +311,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		}
 		if p.late.Due(now) {
 			out.Notes = append(out.Notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)
+			if p.late.Messages > 0 && len(p.legs) > 1 {
+				p.usable |= 1 << 63 // they may be in time on another bearer
+			}
 		}
 		if down := p.unreachable(); down != before {
 			tellReach(g, now, p, down)
@@ -303,7 +327,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 // transmit sends what is ready and has air; a silent node sends nothing.
 func (g *Gateway) transmit(now time.Time) {
 	for _, b := range g.bearers {
-		if b.silence.quiet() {
+		if b.mute() {
 			b.linkProbes.hush(now)
 			continue
 		}
@@ -345,9 +369,14 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 		g.newLink(now, ev)
 	case LinkProbeOrder:
 		g.bearers[0].linkProbes.apply(now, ev)
+	case api.Line:
+		g.bearers[ev.Bearer].lines.take(now, g, ev)
+	case api.Modem:
+		g.bearers[ev.Bearer].hearModem(now, ev)
 	case NewRoster:
 		g.keys.Rosters.Give(ev.Roster)
 		g.part(now)
+		enlist(g, now)
 	default:
 		for _, c := range g.bearers[0].Carriers { // libnorm serves the first
 			c.Event(now, ev)
@@ -365,6 +394,7 @@ func (g *Gateway) start(now time.Time) {
 		if b.silence.name != "" {
 			b.silence.resume(g, &g.cfg, now)
 		}
+		b.day.step(now)
 	}
 	for _, b := range g.bearers {
 		b.keys.Start(now)
@@ -375,6 +405,11 @@ func (g *Gateway) start(now time.Time) {
 	}
 	for _, f := range g.adapters.list {
 		g.stepAdapter(now, f.number, nil)
+	}
+	for _, p := range g.peers {
+		if p.Enrolled {
+			tellJoined(g, now, p)
+		}
 	}
 	g.adapters.meeting.begin(now, r.own)
 	g.meet(now)
@@ -391,7 +426,7 @@ func (g *Gateway) start(now time.Time) {
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {
 			c.Start(now)
-			c.Silence(now, b.silence.quiet())
+			c.Silence(now, b.mute())
 			for l := range legsOf(g) {
 				if l.bearer == b && l.Link.Listening() {
 					c.PeerSilent(now, l.Peer, true)
@@ -433,6 +468,10 @@ var endings = map[mail.Fate]site.Ending{mail.Delivered: site.Stored, mail.Expire
 
 // ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
+	if p := e.Content.Payload; p != nil && p.Adapter == site.Relay {
+		passedOn(g, e, fate)
+		return
+	}
 	if e.Content.Roster != nil {
 		g.keys.Rosters.Ended(g.now, e.Peer.ID, e.Content.Roster, fate == mail.Delivered)
 		return
@@ -447,6 +486,7 @@ func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 		if e.Content.Payload != nil {
 			g.byID[e.Peer.ID].ends.acknowledged(g.now, e)
 			forecast.Took(&g.byID[e.Peer.ID].delays, g.now, e.Accepted)
+			legOf(g, e.Peer).took(g, e)
 		}
 	default:
 		g.replica.Unsent(e.Peer.ID, e.ID)
@@ -473,7 +513,7 @@ func (g *Gateway) Drop(reason string) { g.dropped[reason]++ }
 
 // deadline is when Step wants to be called at the latest.
 func (g *Gateway) deadline(now time.Time) time.Time {
-	at := due.Earliest(g.nextPurge, g.crossing.limited.due)
+	at := due.Earliest(due.Earliest(g.nextPurge, g.crossing.limited.due), g.passed.due())
 	for l := range legsOf(g) {
 		at = due.Earliest(due.Earliest(at, g.mail.Due(l.Peer)), l.link.due())
 	}
@@ -483,9 +523,9 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.orders.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {
-			at = due.Earliest(at, c.Due(now, b.silence.quiet()))
+			at = due.Earliest(at, c.Due(now, b.mute()))
 		}
-		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(b.keys.Due(), b.silence.due(now)))
+		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(due.Earliest(b.keys.Due(), b.silence.due(now)), b.day.due(now, g.silence.wall(now))))
 	}
 	return at
 }

@@ -13,6 +13,7 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/site"
 )
 
 // Which bearer a message takes, and what becomes of it when that fails: docs/decisions/bearers.md.
@@ -58,10 +59,13 @@ func (p *peer) at(mark uint8) *leg {
 	return p.legs[i]
 }
 
-// goes says whether messages may take a leg now: it is not known to be down, and nobody is silent there.
-func (l *leg) goes() bool {
-	return l != nil && l.Reachable() && !l.Link.Dead() && !l.Link.Listening() && !l.bearer.silence.quiet()
+// answers says that a leg is not known to be down, and that the peer is not silent there.
+func (l *leg) answers() bool {
+	return l != nil && (l.Reachable() || !l.Gone && len(l.bearer.Channels) > 0 && l.bearer.Common.Group.IsValid()) && !l.Link.Dead() && !l.Link.Listening()
 }
+
+// goes says whether messages may take a leg now: it answers, and this node is not silent there.
+func (l *leg) goes() bool { return l.answers() && !l.bearer.silence.quiet() }
 
 // dear orders bearers by what a message costs there; of the same price the faster goes first.
 func dear(a, b *bearer) int {
@@ -69,42 +73,33 @@ func dear(a, b *bearer) int {
 	return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(took(a), took(b)), cmp.Compare(a.index, b.index))
 }
 
-// best is the leg that a message to a peer should take now, nil: any message: of those that it may take the cheapest that is up. Where
-// none is, it waits for the cheapest.
+// best is the leg that a message to a peer should take now, nil: any message.
 func (p *peer) best(m *mail.Message) *leg {
-	var best *leg
-	for _, l := range p.legs {
-		switch {
-		case l == nil, m != nil && !m.Takes(l.Bearer.Name):
-		case best == nil, l.goes() && !best.goes():
-			best = l
-		case l.goes() == best.goes() && dear(l.bearer, best.bearer) < 0:
-			best = l
-		}
-	}
-	if best == nil { // no bearer of the rule reaches the peer
-		return p.best(nil)
-	}
-	return best
-}
-
-// way is the leg that a new message to a peer takes or waits on. behind: it does not go from there yet.
-func (p *peer) way(now time.Time, content *envelope.Message) (l *leg, behind bool) {
 	if len(p.legs) == 1 {
-		return p.leg, false
+		return p.leg
 	}
-	m := mail.Message{Content: *content}
-	l = p.best(&m)
-	behind = p.stands(l, m.Line(), math.MaxUint64)
-	if park := p.park(); l.together() && park != nil && (behind || !l.takes(now) || park.Box.Waiting(frame.Direct, frame.Bulk) > 0) {
-		return park, true
-	}
-	return l, behind
+	return p.choose(m).leg
 }
 
-// stands says that a message of a line must not go on a leg yet: one that stands before it is on another.
-func (p *peer) stands(l *leg, line string, place uint64) bool {
-	return slices.ContainsFunc(p.legs, func(other *leg) bool { return other != nil && other != l && other.Box.Holds(line, place) })
+// way is the leg that a new message to a peer takes, and the one where it waits for that, if it does not go from there yet.
+func (p *peer) way(now time.Time, m *mail.Message) (c choice, waits *leg) {
+	if len(p.legs) == 1 && p.leg.bearer.day.most == 0 {
+		return choice{leg: p.leg}, nil
+	}
+	c = p.choose(m)
+	behind := p.stands(c.leg, m, math.MaxUint64)
+	if park := p.park(); c.together() && park != nil && (behind || !c.takes(now) || park.Box.Waiting(frame.Direct, frame.Bulk) > 0) {
+		return c, park
+	}
+	if behind || c.bearer.silence.spent && !p.beyond(m) {
+		waits = c.leg
+	}
+	return c, waits
+}
+
+// stands says that a message must not go on a leg yet: one of its line that stands before it is on another, and no less urgent.
+func (p *peer) stands(l *leg, m *mail.Message, place uint64) bool {
+	return slices.ContainsFunc(p.legs, func(other *leg) bool { return other != nil && other != l && other.Box.Holds(m, place) })
 }
 
 // together says that a leg's carrier gives messages their numbers at once, so that none waits there.
@@ -139,25 +134,27 @@ func (l *leg) met() bool { return l.Handshake.KnowsUs && !l.Handshake.Owed }
 
 // accept gives a message for some peers to the carriers that should take it. It returns those for whom it was refused.
 func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kind mail.Kind) (refused []*peer) {
-	type choice struct {
-		*leg
-		behind bool
+	type taken struct {
+		choice
+		at     *leg // where it waits
+		behind bool // for the other
 	}
-	var chosen []choice
+	var chosen []taken
+	m := mail.Message{Content: content}
+	if len(g.bearers) > 1 && content.Payload != nil {
+		m.Full = make([]byte, about(content.Payload))
+	}
 	for _, p := range to {
-		l, behind := p.way(now, &content)
-		p.behind = p.behind || behind
-		chosen = append(chosen, choice{l, behind})
+		c, waits := p.way(now, &m)
+		c.leg.greet(now)
+		p.behind = p.behind || waits != nil
+		chosen = append(chosen, taken{c, cmp.Or(waits, c.leg), waits != nil})
 	}
 	for _, b := range g.bearers {
-		var list, wait []*mail.Peer
-		for _, l := range chosen {
-			if l.bearer != b {
-				continue
-			}
-			list = append(list, l.Peer)
-			if l.behind {
-				wait = append(wait, l.Peer)
+		var list []*mail.Peer
+		for _, c := range chosen {
+			if c.at.bearer == b {
+				list = append(list, c.at.Peer)
 			}
 		}
 		if len(list) == 0 {
@@ -166,14 +163,33 @@ func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kin
 		for _, m := range b.Carrier().Accept(now, list, content, kind) {
 			refused = append(refused, g.byID[m.ID])
 		}
-		for _, m := range wait {
-			if newest := g.mail.Newest(); newest != nil && newest.On(m) != nil {
-				newest.On(m).Behind = true
+		newest := g.mail.Newest()
+		for _, c := range chosen {
+			if c.at.bearer == b && newest != nil && newest.On(c.at.Peer) != nil {
+				e := newest.On(c.at.Peer)
+				if e.Behind = c.behind; c.at != c.leg {
+					e.Way = c.Peer
+				}
+				c.accepted(newest)
+				c.reckon(now, e)
+				if c.why != "" {
+					c.noteChoice(&g.mail.Lives, newest)
+				}
 			}
 		}
 	}
 	g.orders.heed(now)
 	return refused
+}
+
+// about is how many octets a message has as journalled, before it is: what its parts have, and some for what names it.
+func about(m *site.Message) int {
+	const names = 100
+	octets := names
+	for i := range m.Parts {
+		octets += len(m.Parts[i].Data)
+	}
+	return octets
 }
 
 // asks says whether a question for the peer's state is on its way.
@@ -197,16 +213,23 @@ func besides(g *Gateway, peer uint16, but *bearer) (list []frame.Beside) {
 func tellsBy(g *Gateway, peer uint16, b *bearer) bool {
 	p := g.byID[peer]
 	l := p.best(nil)
-	return l.bearer == b && !p.stands(l, "", math.MaxUint64)
+	return l.bearer == b && !p.stands(l, &mail.Message{}, math.MaxUint64)
 }
 
 // handOver moves what is held for a peer when its bearers have failed or are back, and lets go what waited for another bearer.
 func handOver(g *Gateway, now time.Time, p *peer) {
-	if len(p.legs) == 1 {
+	if len(p.legs) == 1 && p.leg.bearer.day.most == 0 {
 		return
 	}
 	usable := uint64(0)
 	for i, l := range p.legs {
+		if l == nil {
+			continue
+		}
+		l.flaps.look(now, l.goes() || l.LastHeard.IsZero())
+		if l.flaps.soon(now) {
+			usable |= 1 << (i + 2*MostBearers)
+		}
 		if l.goes() {
 			usable |= 1 << i
 			if l.met() {
@@ -226,11 +249,25 @@ func handOver(g *Gateway, now time.Time, p *peer) {
 		feed(g, now, p)
 		p.behind = false
 		for _, l := range p.legs {
-			if l != nil && l.Box.Line(func(e *mail.Entry) bool { return l != p.best(e.Message) || p.stands(l, e.Line(), e.Place()) }) {
+			if l != nil && p.line(l) {
 				p.behind = true
 			}
 		}
 	}
+}
+
+// line says of all that waits on a leg whether it waits for something else than the leg's own turn; any: some does.
+func (p *peer) line(l *leg) (any bool) {
+	l.parked = [len(precedences)]int{}
+	return l.Box.Line(func(e *mail.Entry) bool {
+		behind := e.Way != nil && e.Way != l.Peer || p.stands(l, e.Message, e.Place()) || l.bearer.silence.spent && !p.beyond(e.Message)
+		if behind {
+			for at := range e.Rank() + 1 {
+				l.parked[at] += len(e.Full)
+			}
+		}
+		return behind
+	})
 }
 
 // feed gives carriers that give numbers at once what has waited elsewhere, as far as they have room.
@@ -244,13 +281,14 @@ func feed(g *Gateway, now time.Time, p *peer) {
 			continue
 		}
 		next := func() *mail.Entry {
-			return park.Box.Next(func(e *mail.Entry) bool { return p.best(e.Message) == to && !p.stands(to, e.Line(), e.Place()) })
+			return park.Box.Next(func(e *mail.Entry) bool { return e.Way == to.Peer && !p.stands(to, e.Message, e.Place()) })
 		}
 		for e := next(); e != nil && to.takes(now); e = next() {
 			g.mail.TakeOff(e, to.Peer)
 			if !to.seat(now, e) {
 				e.Peer = park.Peer
 				park.seat(now, e)
+				e.Way, e.Behind = to.Peer, true
 				return
 			}
 		}
@@ -264,7 +302,7 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 	for _, e := range underWay {
 		best := p.best(e.Message)
 		switch {
-		case from.goes(), best == from, !best.goes(), e.Queue == mail.Group:
+		case from.goes(), best == from, !best.goes(), from.waitsFor(e.Message), e.Queue == mail.Group:
 			continue // P_Mul goes on with it
 		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.goes() && e.On(l.Peer) != nil }):
 			continue // the other attempt goes on
@@ -280,14 +318,25 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 		again, to = again+1, best
 	}
 	for _, e := range waiting {
-		best := p.best(e.Message)
-		switch {
-		case best == from, best.together(): // it is fed
+		c := p.choose(e.Message)
+		best, was := c.leg, e.Way
+		switch e.Way = nil; {
+		case best == from:
+		case best.together() && from == p.park(): // it is fed
+			e.Way = best.Peer
+		case best.together() && p.park() != nil:
+			g.mail.TakeOff(e, p.park().Peer)
+			p.park().seat(now, e)
+			e.Way = best.Peer
 		case e.On(best.Peer) != nil: // the attempt there goes on
 			g.mail.Drop(e)
+			continue
 		default:
 			g.mail.TakeOff(e, best.Peer)
 			best.seat(now, e)
+		}
+		if going := cmp.Or(e.Way, best.Peer); going != cmp.Or(was, from.Peer) {
+			c.noteChoice(&g.mail.Lives, e.Message)
 			moved, to = moved+1, best
 		}
 	}
@@ -299,7 +348,15 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 // bearerName is the name of a leg's bearer, for people.
 func bearerName(l *leg) string { return cmp.Or(l.Bearer.Name, l.bearer.Profile.Name) }
 
+// greet has a peer greeted that was never met on a bearer on which it has something now: before that no long message goes.
+func (l *leg) greet(now time.Time) {
+	if l.Handshake.Unmet && l.bearer.index > 0 {
+		l.Handshake.Owe(now)
+	}
+}
+
 func (l *leg) seat(now time.Time, e *mail.Entry) bool {
+	l.greet(now)
 	return l.bearer.Handovers[0].Adopt(now, e)
 }
 

@@ -221,7 +221,7 @@ func (s *linkProbes) ended(now time.Time) {
 
 // may says whether something of a link probe may go to a peer now: any message goes before it.
 func (s *linkProbes) may(now time.Time, p *peer, streams bool) bool {
-	if !p.Addr.IsValid() || !p.Handshake.KnowsUs || p.Link.Dead() || p.Link.Listening() {
+	if !p.Reachable() || !p.Handshake.KnowsUs || p.Link.Dead() || p.Link.Listening() {
 		return false
 	}
 	if air, _ := p.Link.Air(); !streams && now.Before(air.Free) {

@@ -33,7 +33,7 @@ func linkWord(p *leg) string {
 	switch {
 	case p.Gone:
 		return linkGone
-	case p.Link.Dead():
+	case p.Link.Dead(), p.Off:
 		return linkSilent
 	case p.Link.Listening():
 		return linkListening
@@ -81,7 +81,11 @@ func (l *linkState) check(now time.Time, p *leg) (notes site.Notes) {
 	if word == linkSilent {
 		news, _, _ := p.Box.News()
 		waiting := p.Box.Waiting(0, 1) - news
-		if p.LastHeard.IsZero() {
+		if p.bearer.modem.Down {
+			notes.Note("warn", "the link to a peer is down: its modem says so", append(p.named(), "waiting", waiting)...)
+		} else if p.Off {
+			notes.Note("warn", "the link to a peer is down: it has no connection", append(p.named(), "waiting", waiting)...)
+		} else if p.LastHeard.IsZero() {
 			notes.Note("warn", "the link to a peer is down: it was not heard in this run", append(p.named(), "waiting", waiting)...)
 		} else {
 			notes.Note("warn", "the link to a peer is down: it does not answer",

@@ -27,7 +27,7 @@ type roll struct {
 // newLink takes what of the link may be another while it works.
 func (g *Gateway) newLink(now time.Time, e NewLink) {
 	for _, p := range slices.Clone(g.peers) {
-		if !slices.ContainsFunc(e.Peers, func(pc PeerConfig) bool { return pc.ID == p.ID }) {
+		if !p.Enrolled && !slices.ContainsFunc(e.Peers, func(pc PeerConfig) bool { return pc.ID == p.ID }) {
 			g.leave(now, p)
 		}
 	}
@@ -39,14 +39,14 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 				p.Name = pc.Name
 			}
 			p.Link.Readdress(pc.Addr)
+			p.via = pc.Via
 			if p.Ashore = pc.Shore; p.Ashore && p.Handshake.Unmet {
 				p.Handshake.Owe(now)
 			}
-		case pc.ID == 0 || pc.ID == g.cfg.ID || len(g.bearers[0].Members) == 0 || slices.Contains(g.roll.left, pc.ID):
-			// it can come where each has a link of its own, and the journal has nothing of one with this id
+		case pc.ID == 0 || pc.ID == g.cfg.ID || slices.Contains(g.roll.left, pc.ID): // the journal tells of one with this id
 			g.Note("warn", "a new peer was not added; restart the gateway to add it", "id", pc.ID)
 		default:
-			g.join(now, pc)
+			g.join(now, pc, e.reached(pc))
 		}
 	}
 	g.bearers[0].Profile.Tariff, g.bearers[0].Keepalive = e.Tariff, e.Keepalive
@@ -64,20 +64,27 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 	g.roll.replaced++
 }
 
-// join takes a new peer in, of which nothing is known.
-func (g *Gateway) join(now time.Time, pc PeerConfig) {
-	b := g.bearers[0]
+// join takes a new peer in, of which nothing is known. on is where it is on which bearers, by their place in the list.
+func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) {
 	p := g.roll.away[pc.ID]
 	if p == nil {
-		p = newPeer(pc, g.bearers[0], &g.mail.Lives, false)
-		p.bearer, p.legs = b, append([]*leg{p.leg}, make([]*leg, len(g.bearers)-1)...) // other bearers learn of it at a restart
+		p = newPeer(pc, g.bearers[0], &g.mail.Lives, len(g.bearers[0].Channels) > 0)
+		for i, b := range g.bearers {
+			addr, is := on[i]
+			b.leg(p, addr, is, len(b.Channels) > 0)
+		}
 	}
-	p.Name, p.Ashore = pc.Name, pc.Shore
-	p.Paths.Write(pc.Addr)
+	p.Name, p.Ashore, p.via = pc.Name, pc.Shore, pc.Via
+	for i, addr := range on {
+		if p.legs[i] != nil {
+			p.legs[i].Paths.Write(addr)
+		}
+	}
 	for _, l := range p.legs {
 		if l == nil {
 			continue
 		}
+		l.bearer.lines.join(l)
 		for _, c := range l.bearer.Members {
 			if err := c.Join(now, l.Peer); err != nil {
 				g.Note("warn", "a new peer was not added; restart the gateway to add it", "peer", pc.Name, "error", err)
@@ -95,14 +102,11 @@ func (g *Gateway) join(now time.Time, pc PeerConfig) {
 	g.crossing.join(p.ID)
 	g.crossing.judgeOwn(now) // the rules may keep some of it from this one
 	g.Note("info", "a new peer", "peer", p.Name, "id", p.ID)
+	tellJoined(g, now, p)
 }
 
 // leave takes a peer out. What waits for it ends as withdrawn, its site is lost, and nothing of it is heard any more.
 func (g *Gateway) leave(now time.Time, p *peer) {
-	if slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && len(l.bearer.Members) == 0 }) {
-		g.Note("warn", "a peer was not removed; restart the gateway to remove it", "peer", p.Name, "id", p.ID)
-		return
-	}
 	waiting, underWay, _ := p.Box.Held(frame.Direct, frame.Bulk)
 	newsWaiting, newsUnderWay, _ := p.Box.News()
 	p.bearer.linkProbes.left(now, p)
@@ -115,7 +119,7 @@ func (g *Gateway) leave(now time.Time, p *peer) {
 		if l == nil {
 			continue
 		}
-		for _, c := range l.bearer.Members {
+		for _, c := range slices.Backward(l.bearer.Members) {
 			c.Leave(now, l.Peer, "the site was taken out of the configuration")
 		}
 		l.bearer.keys.Leave(p.ID)
@@ -137,6 +141,17 @@ func (g *Gateway) leave(now time.Time, p *peer) {
 	g.Note("info", "a peer was removed; messages that waited for it were cancelled", "peer", p.Name, "id", p.ID, "messages", waiting+underWay-newsWaiting-newsUnderWay)
 }
 
+// reached is where a peer of the order is on which bearers.
+func (e *NewLink) reached(pc PeerConfig) map[int]netip.AddrPort {
+	on := map[int]netip.AddrPort{0: pc.Addr}
+	for i, peers := range e.More {
+		if addr, is := peers[pc.ID]; is {
+			on[i+1] = addr
+		}
+	}
+	return on
+}
+
 // known is the peer with this id, also one that was taken out; nil: there is none.
 func (g *Gateway) known(id uint16) *peer {
 	if p := g.byID[id]; p != nil {
@@ -150,7 +165,7 @@ func newPeer(pc PeerConfig, b *bearer, lives *history.Lives, late bool) *peer {
 	services := b.road.g
 	p := &peer{leg: &leg{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, b.road, late)}}
 	p.of = p
-	p.Ashore = pc.Shore
+	p.Ashore, p.via, p.Later, p.Enrolled = pc.Shore, pc.Via, pc.later, pc.enrolled
 	p.far = newFarCopy(p.ID, services)
 	p.ends = newOutcomes(p.Peer, services, lives)
 	p.ends.on = func(mark uint8) *mail.Peer {

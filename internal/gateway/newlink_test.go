@@ -73,7 +73,7 @@ func TestNewPeerWhileMessagesFlow(t *testing.T) {
 	check.Equal(t, "messages at HQ", len(hq.Site.Got), len(*up)+1)
 }
 
-// Another address, name, keepalive and tariff count at once; on a shared channel none comes and none goes.
+// Another address, name, keepalive and tariff count at once; peers come and go on a shared channel too.
 func TestNewLink(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 62)
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -91,7 +91,7 @@ func TestNewLink(t *testing.T) {
 	shared.Give(shared.Nodes[0], gateway.NewLink{Peers: []gateway.PeerConfig{{ID: 9, Name: "new"}}})
 	s = shared.Nodes[0].GW.Status(shared.Now)
 	check.Equal(t, "peers on a shared channel", len(s.Peers), 1)
-	check.Equal(t, "the one that was there", s.Peers[0].ID, 2)
+	check.Equal(t, "the one that has come", s.Peers[0].ID, 9)
 }
 
 // A peer that is taken out of a gateway which runs is gone from its status. What waits for it ends as withdrawn, once, and its

@@ -6,7 +6,6 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/forecast"
-	"aldis/internal/link/frame"
 	"aldis/internal/site"
 )
 
@@ -53,23 +52,9 @@ func (g *Gateway) siteName(id uint16) string {
 
 // sites are these peers as they stand now.
 func (g *Gateway) sites(peers ...*peer) []forecast.Site {
-	busy := map[*bearer]int{} // peers for whom something waits
-	waits := func(p *peer) int {
-		waiting, _, _ := p.Box.Held(frame.Direct, frame.Bulk)
-		return min(waiting, 1)
-	}
-	for _, p := range g.peers {
-		busy[p.bearer] += waits(p)
-	}
 	list := make([]forecast.Site, len(peers))
-	for i, site := range peers {
-		p := site.best(nil)
-		s := forecast.Site{Peer: p.Peer, Orders: p.bearer.Carrier().Orders(), Profile: &p.bearer.Profile, Shore: p.bearer.shore,
-			Up: linkWord(p) == linkUp, Silent: p.bearer.silence.quiet(), Share: 1}
-		if !g.cfg.Shore && !s.Orders.Together() {
-			s.Share += busy[p.bearer] - waits(site)
-		}
-		list[i] = s
+	for i, p := range peers {
+		list[i] = siteOn(g, p.best(nil))
 	}
 	return list
 }

@@ -3,6 +3,7 @@ package gateway
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/forecast"
@@ -11,29 +12,38 @@ import (
 
 // peer is a sister gateway: what custody and the carriers know of it, and what the gateway itself does.
 type peer struct {
-	*leg           // on the first bearer
-	legs    []*leg // on all, in their order
-	far     farCopy
-	ends    outcomes
-	late    forecast.Late
-	forgets forgets
-	delays  api.Delays // of the messages that it has acknowledged
-	usable  uint64     // the legs that messages may take, a bit for each, and those that have met the peer
-	behind  bool       // some wait until an earlier one of their line has arrived on another bearer
+	*leg            // on the first bearer
+	legs     []*leg // on all, in their order
+	far      farCopy
+	ends     outcomes
+	late     forecast.Late
+	forgets  forgets
+	delays   api.Delays // of the messages that it has acknowledged
+	usable   uint64     // the legs that messages may take, a bit for each, and those that have met the peer
+	enrolled bool       // the roster names it, and no configuration
+	behind   bool       // some wait until an earlier one of their line has arrived on another bearer
+	via      []uint16   // peers that pass on what is for it
 }
 
 // leg is a peer on one bearer.
 type leg struct {
 	*mail.Peer
-	of      *peer
-	bearer  *bearer
-	link    linkState
-	differs differs
+	of          *peer
+	bearer      *bearer
+	link        linkState
+	differs     differs
+	queued      queued
+	flaps       flaps
+	reckoning   forecast.Reckoning
+	silentUntil time.Time             // as the peer has said; zero: it did not
+	parked      [len(precedences)]int // octets that wait here for another bearer, by the rank that they do not yield to
 }
 
 // unreachable says that the peer answers on none of its bearers.
 func (p *peer) unreachable() bool {
-	return !slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.link.word != linkSilent })
+	return !slices.ContainsFunc(p.legs, func(l *leg) bool {
+		return l != nil && l.link.word != linkSilent && (l.Bearer.Name != mail.Relay || l.Reachable())
+	})
 }
 
 // journal takes records, with all else of this Step.

@@ -12,12 +12,20 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
 
 // receive takes a datagram that counts; the door sees to the others.
 func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	b := g.bearers[d.Bearer]
+	if seal.IsIntroduction(d.Data) {
+		if g.link.touched = b.keys.Introduced(now, d); g.link.touched {
+			g.part(now)
+			enlist(g, now)
+		}
+		return
+	}
 	o := b.keys.Open(now, d, g.silence.on || b.silence.on)
 	info, body := o.Info, o.Body
 	var p *leg
@@ -48,7 +56,8 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		}
 		g.Note("info", "a peer has started", append(p.named(), "incarnation", info.Incarnation.Number)...)
 	}
-	if before := p.Addr; info.Newest && p.Heard(now, d.Addr) {
+	first := p.Enrolled && p.LastHeard.IsZero() // it has answered where it was believed to be
+	if before := p.Addr; info.Newest && !p.bearer.lines.needed && (p.Heard(now, d.Addr) || first) {
 		if p.LastHeard.IsZero() {
 			g.Note("info", "a peer was heard for the first time since the start", append(p.named(), "address", d.Addr)...)
 		} else {
@@ -98,6 +107,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *leg, f frame.Frame, octets int,
 			g.greeted(now, p, h, newest)
 		}
 		p.Link.Greeting(now, f)
+		g.keys.Rosters.Heard(p.ID, f)
 		return
 	case frame.LinkProbe:
 		if p.bearer.index == 0 {
@@ -293,6 +303,11 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Transmission
 		if m, err = moved(g, p.of, m); err != nil {
 			return err
 		}
+	}
+	if m.Payload != nil && m.Payload.Adapter == site.Relay {
+		p.Opened = mail.Payload
+		passOn(g, now, p, m.Payload)
+		return nil
 	}
 	if m.Payload != nil && !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.adapters.describe(m.Payload)) {
 		g.Drop("filter")

@@ -29,6 +29,7 @@ var buckets = map[string]string{
 	keys.BucketRoster: "a roster: who belongs to the network",
 	bucketStanding:    "the order to hold a precedence",
 	bucketBill:        "the bill of a month",
+	bucketDay:         "the octets of a day on a link",
 	"mail":            "a message of this site",
 	"to":              "that a message is for %s",
 	"ordered":         "what was ordered of a message for %s",
@@ -57,6 +58,12 @@ var buckets = map[string]string{
 	"pmul-begun":      "that a message over P_Mul has been on the air",
 	"pmul-fate":       "what has become of a message over P_Mul",
 	"pmul-node":       "a node of P_Mul",
+	bucketHeld:        "a message that this gateway passes on",
+	"end":             "what %s and this gateway know of each other through relays",
+	"end-set":         "recipients of what relays pass on",
+	"end-flow":        "a flow of messages that relays pass on",
+	"end-in":          "what has come from %s through relays",
+	"end-early":       "a message from %s before its turn, through relays",
 	bucketIdentity:    "who the gateway is to JXTA peers",
 }
 
@@ -78,7 +85,7 @@ func Buckets() []string {
 // old datagrams, silence.
 func Spare(bucket string) bool {
 	switch bucket {
-	case "mail", "path", bucketDeliver, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketAdapter, bucketBill:
+	case "mail", "path", bucketDeliver, bucketHeld, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketAdapter, bucketBill:
 		return true
 	}
 	return false
@@ -163,7 +170,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 			}
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
-		case "waiting", "mail", "ordered", bucketStanding, bucketBill, "path", bucketOwn, bucketFar, bucketBridge, bucketAdapter, bucketDeliver, keys.BucketRoster:
+		case "waiting", "mail", "ordered", bucketStanding, bucketBill, bucketDay, bucketHeld, "path", bucketOwn, bucketFar, bucketBridge, bucketAdapter, bucketDeliver, keys.BucketRoster:
 		case mail.BucketEarly:
 			// Its sender was told over P_Mul that it is here, and sends it no more. In the other queues it is sent anew.
 			if len(r.Key) <= 2 || frame.Queue(r.Key[2]) != mail.Group {

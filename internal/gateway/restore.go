@@ -124,6 +124,9 @@ func (b *bearer) restore(r api.Record) error {
 	if r.Bucket == bucketBill {
 		return b.billed.months.restore(r.Key, r.Value)
 	}
+	if r.Bucket == bucketDay {
+		return b.day.restore(r.Value)
+	}
 	for _, c := range b.Carriers {
 		if taken, err := c.Restore(r); taken {
 			return err
@@ -155,8 +158,12 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return g.keys.Rosters.Restore(r.Value)
 	case bucketBill:
 		return g.bearers[0].billed.months.restore(r.Key, r.Value)
+	case bucketDay:
+		return g.bearers[0].day.restore(r.Value)
 	case bucketFirst:
 		return g.cfg.restoreFirst(string(r.Value))
+	case bucketHeld:
+		return g.passed.restore(r.Key, r.Value)
 	case bucketStanding:
 		return g.orders.restore(r.Key, r.Value)
 	case bucketSilence:

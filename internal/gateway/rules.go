@@ -191,7 +191,10 @@ func (c *crossing) replace(now time.Time, rules []filter.Rule) (before *filter.F
 
 // newRules obeys the operator. A message keeps what the rules said when it was accepted, and an open stream stays open.
 func (g *Gateway) newRules(now time.Time, e NewRules) {
-	g.cfg.Messages = e.Messages
+	g.cfg.Messages, g.cfg.Routes = e.Messages, e.Routes
+	for _, p := range g.peers {
+		p.usable |= 1 << 63 // what waits chooses anew
+	}
 	g.cfg.Rules = slices.Concat(e.Compact, compact.DefaultRules)
 	before, waiting := g.crossing.replace(now, e.Filter)
 	for _, w := range waiting {

@@ -183,6 +183,9 @@ func (p *player) status(n *sim.Node) {
 		v := reflect.ValueOf(peer)
 		for _, f := range reflect.VisibleFields(v.Type()) {
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if _, ofDistance := reflect.TypeFor[api.Quality]().FieldByName(f.Name); ofDistance { // it goes by the profile, and distance_test.go has it
+				continue
+			}
 			if value := v.FieldByIndex(f.Index); f.IsExported() && !f.Anonymous && !value.IsZero() && !slices.Contains([]string{"id", "name", "address", "configured_address", "start", "last_heard", "link_since", "known_since", "queue", "delays"}, name) {
 				p.printf(" %s %v", name, value)
 			}

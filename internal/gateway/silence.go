@@ -21,17 +21,22 @@ type silence struct {
 	all   *silence // of a bearer: that of the gateway
 	fixed bool     // by the configuration: no order ends it
 	on    bool     // by the operator's order
-	until time.Time
-	left  time.Duration // that must pass after from; only with until
-	from  time.Duration // a time of clocks
-	fresh bool          // ordered after clocks were heard last: both are known when they are heard again
-	kept  time.Duration // the time of clocks when the journal was told last
+	// spent: the bearer's octets of the day are used up; lifted: a message goes beyond them.
+	spent, lifted bool
+	until         time.Time
+	left          time.Duration // that must pass after from; only with until
+	from          time.Duration // a time of clocks
+	fresh         bool          // ordered after clocks were heard last: both are known when they are heard again
+	kept          time.Duration // the time of clocks when the journal was told last
 	windows
 	clocks
 }
 
 // quiet says that nothing may be transmitted.
-func (s *silence) quiet() bool { return s.itself() || s.all != nil && s.all.quiet() }
+func (s *silence) quiet() bool { return s.spent && !s.lifted || s.byOrder() }
+
+// byOrder is quiet by an order, a window or the configuration.
+func (s *silence) byOrder() bool { return s.itself() || s.all != nil && s.all.quiet() }
 
 // itself is quiet, of this silence alone.
 func (s *silence) itself() bool { return s.fixed || s.on }
@@ -230,11 +235,11 @@ func (s *silence) change(g silenceRoad, bearers []*bearer, now time.Time, ev api
 	}
 	g.Record(bucketSilence, s.key(), s.append(nil, now))
 	for i, b := range bearers {
-		if ev.On && !was && ev.Announce && !quiet[i] {
+		if ev.On && !was && ev.Announce && !quiet[i] && !b.modem.Down {
 			b.Announce(now, frame.Silence{Until: s.wire()})
 		}
 		for _, c := range b.Carriers {
-			c.Silence(now, b.silence.quiet())
+			c.Silence(now, b.mute())
 		}
 	}
 	switch {
@@ -282,7 +287,7 @@ func (g *Gateway) peerSilent(now time.Time, p *leg, f frame.Silence) {
 	if f.Until != 0 {
 		until = time.Unix(int64(f.Until), 0).UTC()
 	}
-	p.Handshake.Due = time.Time{}
+	p.Handshake.Due, p.silentUntil = time.Time{}, until
 	g.RecordPeer(p.Peer)
 	g.Note("info", "a peer goes silent; each message for it goes out once and waits for its acknowledgement", append(p.named(), "until", until)...)
 }

@@ -33,9 +33,9 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	}
 	s.Corpus = corpusName(g.coders.network.Network.Name())
 	s.LinkProbe = b.linkProbes.status()
-	if len(g.bearers) > 1 {
+	if len(g.bearers) > 1 || b.day.most > 0 {
 		for _, b := range g.bearers {
-			s.Bearers = append(s.Bearers, api.BearerStatus{Name: b.name.Name, Profile: b.Profile.Name, Price: b.price, Silence: b.silence.status(now, []*bearer{b})})
+			s.Bearers = append(s.Bearers, api.BearerStatus{Name: b.name.Name, Profile: b.Profile.Name, Price: b.price, Silence: b.silence.status(now, []*bearer{b}), Day: b.day.status()})
 		}
 	}
 	pending := 0
@@ -102,7 +102,10 @@ func (g *Gateway) peerStatus(now time.Time, p *peer, of *forecast.Site) api.Peer
 			continue
 		}
 		row := one.status(one == l)
-		row.Up = one.goes()
+		row.Up, row.Quality = one.goes(), one.quality(now)
+		if one == l {
+			ps.Quality = row.Quality
+		}
 		waiting, underWay, octets := one.Box.Held(frame.Direct, frame.Bulk, mail.Group)
 		news, newsUnderWay, newsOctets := one.Box.News()
 		ps.Waiting, ps.UnderWay, ps.WaitingOctets = ps.Waiting+waiting, ps.UnderWay+underWay, ps.WaitingOctets+octets
@@ -131,6 +134,9 @@ func (l *leg) status(used bool) api.PeerBearer {
 	row := api.PeerBearer{Bearer: bearerName(l), Link: l.link.shown(l), Used: used}
 	if l.Addr.IsValid() {
 		row.Address = l.Addr.String()
+	}
+	if r := l.bearer.Relay; r != nil && row.Address != "" {
+		row.Address = "via " + r.Hop(l.ID)
 	}
 	if !l.LastHeard.IsZero() {
 		row.LastHeard = l.LastHeard.UTC().Format(time.RFC3339)

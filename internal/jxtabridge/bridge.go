@@ -142,6 +142,8 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 		b.farMessage(ev)
 	case site.SiteLost:
 		b.siteLost(ev.Site)
+	case site.Near:
+		b.far.near = ev.Sites
 	case site.Fate:
 		b.fate(ev)
 	}

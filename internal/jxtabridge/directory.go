@@ -68,7 +68,7 @@ func (dir *directory) discoveryQuery(in inbound, rq jxta.ResolverQuery) error {
 			}
 		}
 		// The asker's own are left out afterwards, so look for that many more.
-		for _, e := range dir.cache.Find(dir.now, q.ask, q.threshold+maxAnswers) {
+		for _, e := range byDistance(dir.far, dir.cache.Find(dir.now, q.ask, q.threshold+maxAnswers), func(e *advcache.Entry) uint16 { return e.Site }) {
 			if len(found) < q.threshold && (e.Site != 0 || e.Peer != in.from.id) {
 				found = append(found, jxta.Found{Life: e.Expires.Sub(dir.now), Doc: document(e.Doc)})
 			}
@@ -110,7 +110,7 @@ func (dir *directory) findPeers(q *question) []jxta.Found {
 		l := p.leases[q.group]
 		add(p.id, l.doc, l.index)
 	}
-	for _, s := range dir.far.order {
+	for _, s := range byDistance(dir.far, dir.far.order, func(s uint16) uint16 { return s }) {
 		for _, it := range dir.far.sites[s].peersOf(q.group) {
 			add(it.Owner, it.Doc, it.index)
 		}

@@ -40,6 +40,25 @@ type far struct {
 	outlets *outlets
 	sites   map[uint16]*farSite
 	order   []uint16 // of sites
+	near    []uint16 // the sites by distance, the nearest first
+}
+
+// distance is the place of a site among all by distance: this one is 0, and one that is not known comes last.
+func (f *far) distance(n uint16) int {
+	if i := slices.Index(f.near, n); n != 0 && i >= 0 {
+		return 1 + i
+	} else if n != 0 {
+		return 1 + len(f.near)
+	}
+	return 0
+}
+
+// byDistance puts something of sites into the order of their distance, if that is known; what is equally far keeps its order.
+func byDistance[T any](f *far, list []T, siteOf func(T) uint16) []T {
+	if len(f.near) == 0 {
+		return list
+	}
+	return slices.SortedStableFunc(slices.Values(list), func(a, b T) int { return f.distance(siteOf(a)) - f.distance(siteOf(b)) })
 }
 
 // siteOf finds what is known of a site, or makes room for it.

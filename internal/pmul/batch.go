@@ -32,7 +32,7 @@ const (
 	wholeMost = 4
 	// behindMost bounds how far numbers of two messages of a batch lie apart.
 	behindMost = 1 << 12
-	// soleTurns is how many turns a batch takes where nobody else speaks.
+	// soleTurns is how many turns a batch for several nodes takes where nobody else speaks.
 	soleTurns = 8
 	// turnOctets is the room that the fragments of a batch leave for a TurnPDU.
 	turnOctets = 8
@@ -41,20 +41,24 @@ const (
 // Batch says whether all nodes of the channel know batches. Until it is said, none goes out.
 func (s *Sender) Batch(on bool) { s.batches = on }
 
-// batchOctets is how much a batch holds: what the channel carries in one turn, or in some where nobody else speaks. The answers to a
-// batch cost as much whatever it holds.
-func batchOctets(s *Sender) int {
-	turns := time.Duration(soleTurns)
-	if s.floor.shared() {
-		turns = 1
+// batchOctets is how much a batch for so many nodes holds: what the channel carries in the rest of this node's turn, or in a whole one,
+// for answers come when the turn ends. Answers of several nodes take much of the air, whatever a batch holds: where nobody else speaks, it
+// holds what some turns carry.
+func batchOctets(s *Sender, now time.Time, nodes int) int {
+	lasts := s.floor.left(now, &s.cfg, s.airAt) - s.cfg.largeAir()
+	switch {
+	case nodes > 1 && !s.floor.shared():
+		lasts = soleTurns * s.cfg.turnMost()
+	case lasts < 2*s.cfg.largeAir():
+		lasts = s.floor.turn(&s.cfg)
 	}
-	frames := int(turns * s.cfg.turnMost() / max(s.cfg.fullAir(), 1))
-	return min(max(2, frames), smallMost) * s.cfg.FragmentOctets()
+	frames := int(lasts / max(s.cfg.largeAir(), 1))
+	return min(max(2, frames), smallMost) * s.cfg.fragment(s.cfg.most(true))
 }
 
 // gatherBatch makes a batch of the messages that go next, where they take more than one datagram.
 func gatherBatch(s *Sender, now time.Time) {
-	if !s.batches || !s.cfg.plans() || len(s.queue) < 2 || !s.queue[0].joins(nil) || !s.queue[0].dests.hears(now) {
+	if !s.batches || !s.cfg.plans() || len(s.queue) < 2 || !s.queue[0].joins(nil) || !s.queue[0].dests.which((*destination).lacks).hears(now) {
 		return
 	}
 	var waiting, some []*outgoing
@@ -64,7 +68,7 @@ func gatherBatch(s *Sender, now time.Time) {
 		}
 	}
 	slices.SortFunc(waiting, func(a, b *outgoing) int { return cmp.Compare(a.id, b.id) })
-	octets, limit := 0, batchOctets(s)
+	octets, limit := 0, batchOctets(s, now, len(s.queue[0].dests))
 	shares := sharesOf(waiting, limit)
 	for _, m := range waiting {
 		n := m.octets + batchHead
@@ -91,7 +95,7 @@ func gatherBatch(s *Sender, now time.Time) {
 	}
 	b.after = batchAfter(some)
 	payload := b.encodeParts(nil, 0)
-	b.cut(payload, s.cfg.cutOf(id, len(payload))-turnOctets)
+	b.cut(payload, s.cfg.cutOf(id, len(payload), s.cfg.most(len(payload) > s.cfg.most(true)))-turnOctets)
 	for _, d := range first.dests.which((*destination).lacks) {
 		b.dests = append(b.dests, &destination{node: d.node, peer: d.peer, sequence: d.sequence})
 		d.peer.waiting[id] = b

@@ -133,7 +133,7 @@ func (t *turns) proved(m *outgoing, whole bool) {
 
 // unsure says that the radio may hold more than it should.
 func (s *Sender) unsure(now time.Time) bool {
-	if s.channel.held(now, s.airAt, s.cfg.Hold) <= s.cfg.Hold+unsureAhead*s.cfg.fullAir() {
+	if s.channel.held(now, s.airAt, s.cfg.Hold) <= s.cfg.Hold+(unsureAhead+1)*s.cfg.fullAir()-s.cfg.largeAir() {
 		return false
 	}
 	if !now.Before(s.airAt.Add(unsureMost * s.cfg.Hold)) {

@@ -21,7 +21,7 @@ func (c *Config) plans() bool { return c.waitsForPause() && c.Parity }
 func (c *Config) codes(m *content) bool {
 	k := len(m.fragments)
 	return c.Coding == Compact && c.Parity && k >= 2 && k <= codedMost && (k <= smallMost || m.size%2 == 0) &&
-		m.size+shardHeader(m.id, k) <= c.DatagramOctets
+		m.size+shardHeader(m.id, k) <= c.most(m.batch)
 }
 
 // plansFor tells whether the turns of a message are planned: since shards of it go out. One without loss costs no Plan.
@@ -37,10 +37,10 @@ func shardHeader(id MessageID, fragments int) int {
 }
 
 // cutOf is the cut of a message of so many octets: a shard of it fills a datagram.
-func (c *Config) cutOf(id MessageID, octets int) int {
-	size := c.FragmentOctets()
+func (c *Config) cutOf(id MessageID, octets, datagram int) int {
+	size := c.fragment(datagram)
 	if c.Coding == Compact && c.Parity && octets > smallMost*size {
-		return min(size, c.DatagramOctets-shardHeader(id, smallMost+1)) &^ 1
+		return min(size, datagram-shardHeader(id, smallMost+1)) &^ 1
 	}
 	return size
 }
@@ -192,7 +192,7 @@ func (c *Config) quiet(nodes int) time.Duration {
 
 // repairHeard is from a number that is said to the first frame of the repair.
 func (c *Config) repairHeard() time.Duration {
-	return c.turn() + c.oneWay() + 2*c.ackAir() + c.Turnaround + c.fullAir() + c.oneWay() + c.slack()
+	return c.turn() + c.oneWay() + 2*c.ackAir() + c.Turnaround + c.largeAir() + c.oneWay() + c.slack()
 }
 
 // ackTurn is when a node acknowledges after a turn of the sender, by its place among so many; a question has no quiet.
@@ -206,22 +206,23 @@ func (c *Config) ackTurn(nodes, rank int, frames bool) time.Duration {
 
 // turnWait is from the end of a pass until such an answer must have come.
 func (c *Config) turnWait(nodes, rank int, frames bool) time.Duration {
-	return c.ackTurn(nodes, rank, frames) + 2*c.oneWay() + c.reorderWait() + c.fullAir() + 2*c.turn() + c.slack()
+	return c.ackTurn(nodes, rank, frames) + 2*c.oneWay() + c.reorderWait() + c.largeAir() + 2*c.turn() + c.slack()
 }
 
 // through is when so many frames that follow are through, as a receiver hears them.
-func (c *Config) through(now time.Time, left int) time.Time {
+func (c *Config) through(now time.Time, left int, batch bool) time.Time {
 	if left == 0 {
 		return now.Add(c.reorderWait())
 	}
-	return now.Add(time.Duration(left)*c.fullAir() + c.fullAir()/2 + c.Jitter + c.slack())
+	frame := c.air(c.most(batch))
+	return now.Add(time.Duration(left)*frame + frame/2 + c.Jitter + c.slack())
 }
 
 // follow notes that so many frames of a planned message follow, and that what is missing then is said after them.
 func (r *Receiver) follow(now time.Time, m *incoming, left int) {
 	m.left = left
 	m.asked, m.nackAt, m.askAt = 0, time.Time{}, time.Time{}
-	m.idleAt = r.cfg.through(now, left).Add(r.slot(m))
+	m.idleAt = r.cfg.through(now, left, m.batch).Add(r.slot(m))
 }
 
 // slot is when those speak that lack as much: who lacks more first, and of more than some nodes about some first, because a
@@ -344,7 +345,7 @@ func (r *Receiver) turnOf(now time.Time, f *finished, left int, frames bool) {
 		r.putOff(now, f)
 		return
 	}
-	at := r.cfg.through(now, left).Add(r.cfg.ackTurn(f.nodes, f.rank, frames))
+	at := r.cfg.through(now, left, true).Add(r.cfg.ackTurn(f.nodes, f.rank, frames))
 	f.ackAt = due.Latest(at, f.sent.Add(2*r.cfg.oneWay())) // whoever forges questions gets few answers
 	r.owing[f.key] = f
 }

@@ -30,6 +30,7 @@ type Config struct {
 	RateBps        int           // bits per second of IP octets; 0: unlimited
 	Overhead       int           // octets around the PDUs of a datagram: IP, UDP, seal
 	DatagramOctets int           // most octets of PDUs in one datagram
+	LargeOctets    int           // the same in the datagrams of a batch, at least DatagramOctets
 	Delay, Jitter  time.Duration // one way
 	Turnaround     time.Duration // to another talker on a shared channel, keying included
 	Hold           time.Duration // a talker of a shared channel yields after so long when others wait
@@ -76,7 +77,7 @@ const idBlock = 256
 func ConfigFor(p profile.Profile, self NodeID, coding Coding, seal int, rng *rand.Rand) Config {
 	c := Config{
 		Self: self, Coding: coding, Runs: coding == Compact, AckAck: coding == ACP142, Parity: coding == Compact, ParityShare: 0.2,
-		RateBps: p.SlowerBps(), Overhead: profile.IPUDPOctets + p.FrameOverhead + seal, DatagramOctets: p.DatagramOctets - seal,
+		RateBps: p.SlowerBps(), Overhead: profile.IPUDPOctets + p.FrameOverhead + seal, DatagramOctets: p.DatagramOctets - seal, LargeOctets: p.Largest() - seal,
 		Delay: max(p.Up.Delay, p.Down.Delay), Jitter: max(p.Up.Jitter, p.Down.Jitter), Turnaround: p.Turnaround + p.KeyUp, Hold: p.MaxHold,
 		Reorder:    p.Reorder,
 		ProbeEvery: p.ProbeInterval, RepeatCount: 4, RepeatEvery: 10 * time.Minute, ClockError: 5 * time.Minute,
@@ -110,11 +111,22 @@ func expectedLoss(p profile.Profile) (loss, burst float64) {
 }
 
 // FragmentOctets is the cut of a message: what a Data_PDU holds when it fills a datagram.
-func (c Config) FragmentOctets() int {
+func (c Config) FragmentOctets() int { return c.fragment(c.DatagramOctets) }
+
+// fragment is what a Data_PDU holds in a datagram of so many octets.
+func (c *Config) fragment(octets int) int {
 	if c.Coding == Compact {
-		return c.DatagramOctets - compactDataMost
+		return octets - compactDataMost
 	}
-	return c.DatagramOctets - dataHeader
+	return octets - dataHeader
+}
+
+// most is how many octets of PDUs a datagram with parts of a message has.
+func (c *Config) most(batch bool) int {
+	if batch {
+		return max(c.DatagramOctets, c.LargeOctets)
+	}
+	return c.DatagramOctets
 }
 
 // compactDataMost is the longest header of a Data_PDU in the compact coding from its own sender.
@@ -161,6 +173,9 @@ func (c *Config) air(octets int) time.Duration { return profile.Airtime(octets+c
 
 // fullAir is the airtime of a full datagram.
 func (c *Config) fullAir() time.Duration { return c.air(c.DatagramOctets) }
+
+// largeAir is that of a full datagram of a batch.
+func (c *Config) largeAir() time.Duration { return c.air(c.most(true)) }
 
 // ackAir is the airtime of an Ack_PDU with a short list.
 func (c *Config) ackAir() time.Duration { return c.air(ackHeader + ackEntryHeader + 8) }

@@ -31,21 +31,29 @@ const dead = 3
 func (p *peer) dead() bool { return p.unanswered >= dead }
 
 // asked counts a question to the node. Questions that overlap are one.
-func (p *peer) asked(now time.Time, c *Config) {
+func (p *peer) asked(now time.Time, s *Sender) {
 	if now.Before(p.askedAt) {
 		return
 	}
 	p.unanswered++
-	p.askedAt = now.Add(c.ackWait(1, 1))
+	p.askedAt = now.Add(s.cfg.ackWait(1, 1))
 	if p.dead() {
-		p.probe(now, c)
+		p.probe(now, s)
 	}
 }
 
-// probe sets the time of the next question to a dead node: the more questions it left unanswered, the later.
-func (p *peer) probe(now time.Time, c *Config) {
-	p.probeAt = now.Add(max(c.ProbeEvery, c.ackWait(1, 1)) * time.Duration(1+min(p.unanswered/8, 7)))
+// probe sets the time of the next question to a dead node: the more questions it left unanswered, the later. Where no node answers at all,
+// this node's radio may be what fails, and questions take the air of nobody: they become rarer after outageProbes.
+func (p *peer) probe(now time.Time, s *Sender) {
+	unanswered := p.unanswered
+	if s.cfg.Hears && !slices.ContainsFunc(s.cfg.Peers, func(n NodeID) bool { return s.peers[n] == nil || !s.peers[n].dead() }) {
+		unanswered = max(0, unanswered-outageProbes)
+	}
+	p.probeAt = now.Add(max(s.cfg.ProbeEvery, s.cfg.ackWait(1, 1)) * time.Duration(1+min(unanswered/8, 7)))
 }
+
+// outageProbes is how many questions go in an outage before they become rarer: those of about an hour on HF.
+const outageProbes = 120
 
 // destination is one recipient of a message.
 type destination struct {

@@ -40,6 +40,7 @@
 //   - hold.go: a message that is held back
 //   - replace.go: a message that replaces one under way
 //   - gone.go: a node that is sent nothing more
+//   - members.go: which nodes there are
 //
 // The receiver:
 //

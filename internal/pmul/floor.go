@@ -45,7 +45,7 @@ func (c *Config) afterTurn() time.Duration { return c.oneWay() + TurnStep }
 
 // slot is how long the next in turn is waited for.
 func (c *Config) slot() time.Duration {
-	return c.Turnaround + slotFrames*c.fullAir() + c.oneWay() + TurnStep
+	return c.Turnaround + slotFrames*c.largeAir() + c.oneWay() + TurnStep
 }
 
 // turn is the longest that a turn of this node may last.
@@ -54,6 +54,14 @@ func (f *floor) turn(c *Config) time.Duration {
 		return 2 * c.turnMost()
 	}
 	return c.turnMost()
+}
+
+// left is how long the turn may last that this node has, from when its radio is free; 0: it has none.
+func (f *floor) left(now time.Time, c *Config, free time.Time) time.Duration {
+	if f.holder != c.Self || f.over || !f.taken(now, c) {
+		return 0
+	}
+	return f.until.Sub(due.Latest(free, now))
 }
 
 // round is how long it takes until all have had a turn, at the most.
@@ -140,7 +148,7 @@ func (f *floor) holdTurn(now time.Time, c *Config, end time.Time, air time.Durat
 // waits is how much air the queue behind it needs.
 func (f *floor) turnPDU(now time.Time, c *Config, end time.Time, some bool, waits time.Duration, silent func(NodeID) bool) TurnPDU {
 	left := min(waits, f.until.Sub(end))
-	if left < c.fullAir() && left < waits || left <= 0 {
+	if left < c.largeAir() && left < waits || left <= 0 {
 		left = 0
 	}
 	p := TurnPDU{Source: c.Self, Number: f.number, Left: left, Next: f.before, More: some || waits > 0}
@@ -208,7 +216,7 @@ func (q queue) waits(c *Config, limit time.Duration) (air time.Duration) {
 	room := 0
 	for _, m := range q {
 		if m.batch {
-			air, room = air+time.Duration(len(m.numbers)+len(m.shards))*c.fullAir(), 0
+			air, room = air+time.Duration(len(m.numbers)+len(m.shards))*c.largeAir(), 0
 			continue
 		}
 		n := len(m.fragments[0]) + addressHeader + 2*min(len(m.dests), few) // a set of more takes about as much

@@ -52,9 +52,11 @@ type batched struct {
 
 // urged is how a message hurries: an urgent one goes again (urgent.go).
 type urged struct {
-	atOnce bool // as its Submit says
-	nth    int  // how many datagrams were handed over with the last one of it
-	rides  bool // it goes again with what is said anyway
+	atOnce bool  // as its Submit says
+	nth    int   // how many datagrams were handed over with the last one of it
+	rides  bool  // it goes again with what is said anyway
+	ridden int   // how often it did
+	turn   uint8 // in which it last went
 }
 
 // carry is whether the next question brings along what its destination may have lost.
@@ -232,7 +234,7 @@ func (m *outgoing) next(c *Config, p *Packet) {
 			if follows := m.following(c); follows != nil && c.Coding == Compact {
 				both.PDUs = append(both.PDUs, follows)
 			}
-			if c.octets(both) > c.DatagramOctets {
+			if c.octets(both) > c.most(m.batch) {
 				return
 			}
 		}

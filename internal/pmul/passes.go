@@ -43,7 +43,7 @@ func (s *Sender) begin(now time.Time, m *outgoing) {
 	}
 	for _, d := range m.dests {
 		if d.peer.dead() {
-			d.peer.probe(now, &s.cfg) // this message is the probe
+			d.peer.probe(now, s) // this message is the probe
 		}
 	}
 	m.first = true
@@ -219,8 +219,8 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 	m.passEnd, m.putOff = end, 0
 	m.wakes, m.whole = false, false
 	s.await(end, m)
-	if again := m.rides; !again && m.polls == 0 && s.cfg.Hears && m.priority >= alarm && m.total() == 1 && s.floor.taken(end, &s.cfg) {
-		s.urgent.goesAgain(m)
+	if m.ridden < ridesMost && m.polls == 0 && s.cfg.Hears && m.priority >= alarm && m.total() == 1 && s.floor.taken(end, &s.cfg) {
+		s.urgent.goesAgain(m, s.floor.number)
 	}
 	m.rides = false
 	if m.dests.any((*destination).misses) {
@@ -405,7 +405,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		// Among several a question costs all of them two turns, and its answer may be lost as well: it brings a short message along.
 		again = again && !(s.cfg.Hears && m.total() == 1 && (s.Queued() || len(s.cfg.Peers) > 1 && s.cfg.fragmentAir(m) <= s.cfg.questionAir()))
 		bare := m.carry == carryNothing || m.carry != carryLost && again
-		p.asked(now, &s.cfg)
+		p.asked(now, s)
 		if bare || m.polls == 0 && m.carry != carryLost && s.cfg.fragmentAir(m) > s.cfg.questionAir() {
 			continue
 		}

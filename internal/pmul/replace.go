@@ -49,7 +49,7 @@ func (s *Sender) exchange(now time.Time, ev Replace) error {
 		}
 		s.queue.remove(m)
 		s.octets -= m.octets
-		m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload)))
+		m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload), s.cfg.DatagramOctets))
 		m.expiry = expiry
 		if ev.Priority != nil {
 			m.priority = *ev.Priority

@@ -239,7 +239,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 	if ev.Dynamic {
 		m.dynamic = &negotiation{}
 	}
-	m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload)))
+	m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload), s.cfg.DatagramOctets))
 	m.atOnce = ev.AtOnce
 	m.prompt = ev.AtOnce && s.cfg.Hears && len(ev.To) > few && m.total() == 1 // of few, acknowledgements do not wait for long
 	for _, n := range ev.To {

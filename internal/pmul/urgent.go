@@ -31,9 +31,12 @@ func (u *urgent) handedOver(now time.Time, c *Config, m *outgoing, air time.Dura
 // mayGo is when the radio takes another urgent datagram: not more than would leave it within a turn of another.
 func (u *urgent) mayGo(c *Config) time.Time { return u.leaves.Add(-c.Hold) }
 
-// goesAgain notes that all of an urgent message was handed over.
-func (u *urgent) goesAgain(m *outgoing) {
-	m.nth = u.count
+// ridesMost is how often an urgent message goes again in turns of its sender.
+const ridesMost = 4
+
+// goesAgain notes that all of an urgent message was handed over, in a turn.
+func (u *urgent) goesAgain(m *outgoing, turn uint8) {
+	m.nth, m.turn = u.count, turn
 	if !slices.Contains(u.lately, m) {
 		u.lately = append(u.lately, m)
 	}
@@ -45,9 +48,10 @@ func sayAgain(s *Sender) {
 		return
 	}
 	s.urgent.lately = slices.DeleteFunc(s.urgent.lately, func(m *outgoing) bool {
-		again := m.idle() && s.urgent.count >= m.nth+apartMost
+		again := m.idle() && s.urgent.count >= m.nth+apartMost && (m.ridden == 0 || m.turn != s.floor.number)
 		if again && !m.closed && m.dests.active() > 0 {
 			m.rides = true
+			m.ridden++
 			s.pass(m, (*destination).answers, m.all())
 		}
 		return again || m.closed

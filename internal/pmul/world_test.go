@@ -62,6 +62,7 @@ type world struct {
 	down    time.Duration
 	dies    func(n *node) (before, after bool)     // whether it is killed in this Step, before the commit or after it; nil: as crash has it
 	batches bool                                   // all nodes know batches
+	large   map[pmul.Key]bool                      // batches that were on the air
 	tap     func(from, to *node, data []byte) bool // false: the datagram is lost
 	sent    func(from *node, data []byte)
 	packet  func(p pmul.Packet, data []byte)
@@ -90,7 +91,7 @@ func load(t testing.TB, name string) profile.Profile {
 
 func newWorld(t testing.TB, s setup) *world {
 	t.Helper()
-	w := &world{t: t, now: epoch, rng: rand.New(rand.NewPCG(s.seed, 142)), batches: s.batches}
+	w := &world{t: t, now: epoch, rng: rand.New(rand.NewPCG(s.seed, 142)), batches: s.batches, large: map[pmul.Key]bool{}}
 	if s.coding == pmul.Compact {
 		w.seal = sealOctets
 	}
@@ -230,8 +231,8 @@ func (w *world) act(n *node, out pmul.Output) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if len(data) > n.cfg.DatagramOctets {
-			w.t.Fatalf("a datagram of %d octets, limit %d: %+v", len(data), n.cfg.DatagramOctets, p)
+		if most := w.most(n, p); len(data) > most {
+			w.t.Fatalf("a datagram of %d octets, limit %d: %+v", len(data), most, p)
 		}
 		f := linkemu.Frame{From: n.name, Octets: len(data) + n.cfg.Overhead, Data: data}
 		if p.To != 0 {
@@ -434,4 +435,25 @@ func (a *agenda) Pop() any {
 	e := old[len(old)-1]
 	*a = old[:len(old)-1]
 	return e
+}
+
+// most is how many octets of a packet fit a datagram: more if it has a part of a batch.
+func (w *world) most(n *node, p pmul.Packet) int {
+	for _, pdu := range p.PDUs {
+		key := pmul.Key{Source: n.cfg.Self}
+		switch pdu := pdu.(type) {
+		case pmul.AddressPDU:
+			if key.Message = pdu.Message; pdu.Batch {
+				w.large[key] = true
+			}
+		case pmul.DataPDU:
+			key.Message = pdu.Message
+		case pmul.ParityPDU:
+			key.Message = pdu.Message
+		}
+		if w.large[key] {
+			return n.cfg.LargeOctets
+		}
+	}
+	return n.cfg.DatagramOctets
 }

@@ -25,6 +25,9 @@ type (
 	}
 	// SiteLost: all that is known of this site is void (the node left the network's configuration, or lost its store).
 	SiteLost struct{ Site uint16 }
+	// Joined: this site belongs to the network, though the configuration does not say so: the roster does. It comes at the start, and while
+	// the gateway runs.
+	Joined struct{ Site uint16 }
 	// Reach: the link to this site is Down, and what is known of it is as old as Since; or it is up again. Before the first
 	// Reach a link is up.
 	Reach struct {
@@ -32,6 +35,8 @@ type (
 		Down  bool
 		Since time.Time
 	}
+	// Near: the sites by distance, the nearest first. Before the first Near nobody knows.
+	Near struct{ Sites []uint16 }
 	// Fate: how the message with this Token ended for its site.
 	Fate struct {
 		Token uint64
@@ -64,8 +69,14 @@ func (FarMessage) AdapterEvent() {}
 // AdapterEvent marks SiteLost as an event of a protocol adapter.
 func (SiteLost) AdapterEvent() {}
 
+// AdapterEvent marks Joined as an event of a protocol adapter.
+func (Joined) AdapterEvent() {}
+
 // AdapterEvent marks Reach as an event of a protocol adapter.
 func (Reach) AdapterEvent() {}
+
+// AdapterEvent marks Near as an event of a protocol adapter.
+func (Near) AdapterEvent() {}
 
 // AdapterEvent marks Fate as an event of a protocol adapter.
 func (Fate) AdapterEvent() {}

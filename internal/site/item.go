@@ -18,6 +18,9 @@ const XMPP Adapter = 2
 // Corpora is the adapter of package corpusexchange.
 const Corpora Adapter = 61
 
+// Relay is no adapter: under this number gateways pass on what others have sealed for each other.
+const Relay Adapter = 60
+
 // Meeting is no adapter: where the adapters of a gateway meet keeps its memories under this number. Nothing of it crosses.
 const Meeting Adapter = 62
 

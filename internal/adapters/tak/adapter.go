@@ -150,21 +150,43 @@ func (f *Adapter) begin(now time.Time) {
 	f.files.tellAll()
 	f.wants.state(f.step)
 	f.remember(keyRun, []byte{byte(f.near.Run >> 8), byte(f.near.Run), f.start})
-	pace := track.Pace{Gather: f.cfg.Gather, Age: f.cfg.Age, Octets: f.cfg.Octets}
-	add := func(sites []uint16, late bool) {
-		f.audiences = append(f.audiences, &audience{Outlet: track.NewOutlet(pace, len(f.audiences)/2, late, f.start), sites: sites, late: late,
-			batch: map[uint64]uint64{}})
-	}
 	if f.cfg.Shared {
-		pace.Calm = f.cfg.calm
-		pace.Gap, pace.First = f.cfg.Gap, time.Duration(f.cfg.rank())*apart
-		add(f.cfg.Sites, false)
-		add(f.cfg.Sites, true)
+		pace := paceOf(f)
+		pace.Calm, pace.Gap, pace.First = f.cfg.calm, f.cfg.Gap, time.Duration(f.cfg.rank())*apart
+		hearing(f, pace, f.cfg.Sites)
 		return
 	}
 	for _, s := range f.cfg.Sites {
-		add([]uint16{s}, false)
-		add([]uint16{s}, true)
+		hearing(f, paceOf(f), []uint16{s})
+	}
+}
+
+func paceOf(f *Adapter) track.Pace {
+	return track.Pace{Gather: f.cfg.Gather, Age: f.cfg.Age, Octets: f.cfg.Octets}
+}
+
+// hearing makes the audiences of sites that hear the same.
+func hearing(f *Adapter, pace track.Pace, sites []uint16) {
+	for _, late := range []bool{false, true} {
+		f.audiences = append(f.audiences, &audience{Outlet: track.NewOutlet(pace, len(f.audiences)/2, late, f.start), sites: sites, late: late,
+			batch: map[uint64]uint64{}})
+	}
+}
+
+// joined takes in a site that the configuration does not name.
+func joined(f *Adapter, id uint16) {
+	if f.far[id] != nil {
+		return
+	}
+	f.far[id] = track.NewFar(f.cfg.Cadence, f.cfg.patience())
+	f.cfg.Sites = append(slices.Clone(f.cfg.Sites), id)
+	if !f.cfg.Shared {
+		hearing(f, paceOf(f), []uint16{id})
+	}
+	for _, a := range f.audiences {
+		if f.cfg.Shared {
+			a.sites = f.cfg.Sites
+		}
 	}
 }
 
@@ -241,6 +263,8 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		f.farItem(now, ev.Site, ev.Item)
 	case site.SiteLost:
 		f.siteLost(now, ev.Site)
+	case site.Joined:
+		joined(f, ev.Site)
 	case site.Fate:
 		f.fate(now, ev)
 		f.words.fate(now, ev)

@@ -2,11 +2,10 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"reflect"
 	"slices"
 	"strings"
-
-	"aldis/internal/link/profile"
 )
 
 // Change is one difference between two configurations.
@@ -43,13 +42,13 @@ func (c Change) difference() string {
 // Changes lists what differs in next, in the order of the keys in docs/configure.md. The file's own path is no difference.
 func (c *Config) Changes(next *Config) (list []Change) {
 	parts := schema(next)
-	if !reflect.DeepEqual(c.More, next.More) {
+	if !reflect.DeepEqual(peerless(c, next), peerless(next, c)) {
 		list = append(list, Change{Key: "[[link]]", From: count(c.More), To: count(next.More), Restart: true})
 	}
 	for i, was := range schema(c) {
 		switch is := parts[i]; {
 		case was.name == "link.peer":
-			list = append(list, peerChanges(c.Link.Peers, next.Link.Peers, next.Link.Profile.Transport == profile.PMul)...)
+			list = append(list, peerChanges(c.Link.Peers, next.Link.Peers, next.Link.TLS)...)
 		case was.rules != nil && !sameRules(was.rules, is.rules):
 			list = append(list, Change{Key: "[[" + was.name + "]]", From: count(was.rules), To: count(is.rules), Restart: !was.live})
 		case was.rules == nil:
@@ -114,9 +113,20 @@ func plain(v any) string {
 // PeerKey is the Key of the Change of a peer.
 func PeerKey(id uint16) string { return fmt.Sprintf("[[link.peer]] %d", id) }
 
-// peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing. On a shared channel
-// one that comes and one that goes need a restart.
-func peerChanges(old, next []Peer, shared bool) (list []Change) {
+// peerless are the bearers behind the first without the peers that come or go on the first as well.
+func peerless(c, other *Config) (list []Link) {
+	stays := func(p Peer) bool {
+		return slices.ContainsFunc(c.Link.Peers, func(q Peer) bool { return q.ID == p.ID }) && slices.ContainsFunc(other.Link.Peers, func(q Peer) bool { return q.ID == p.ID })
+	}
+	for _, l := range c.More {
+		l.Peers = slices.DeleteFunc(slices.Clone(l.Peers), func(p Peer) bool { return !stays(p) })
+		list = append(list, l)
+	}
+	return list
+}
+
+// peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing. Over TLS one that is dialled needs a restart.
+func peerChanges(old, next []Peer, tls bool) (list []Change) {
 	with := func(peers []Peer, id uint16) string {
 		i := slices.IndexFunc(peers, func(p Peer) bool { return p.ID == id })
 		if i < 0 {
@@ -129,8 +139,13 @@ func peerChanges(old, next []Peer, shared bool) (list []Change) {
 		if peers[i].Shore {
 			address += ", the shore"
 		}
+		if peers[i].Via != "" {
+			address += ", via " + peers[i].Via
+		}
 		return fmt.Sprintf("%q at %s", peers[i].Name, address)
 	}
+	relayed := func(p Peer) bool { return p.Via != "" }
+	first := !slices.ContainsFunc(old, relayed) && slices.ContainsFunc(next, relayed) // that way is made at a start
 	var ids []uint16
 	for _, p := range slices.Concat(old, next) {
 		ids = append(ids, p.ID)
@@ -138,10 +153,20 @@ func peerChanges(old, next []Peer, shared bool) (list []Change) {
 	slices.Sort(ids)
 	for _, id := range slices.Compact(ids) {
 		if from, to := with(old, id), with(next, id); from != to {
-			list = append(list, Change{Key: PeerKey(id), From: from, To: to, Restart: shared && (to == "" || from == "")})
+			list = append(list, Change{Key: PeerKey(id), From: from, To: to, Restart: first || tls && dialled(old, id) != dialled(next, id)})
 		}
 	}
 	return list
+}
+
+// dialled is the address of a peer.
+func dialled(peers []Peer, id uint16) (at netip.AddrPort) {
+	for _, p := range peers {
+		if p.ID == id {
+			at = p.Address
+		}
+	}
+	return at
 }
 
 // sameRules says whether two slices have the same rules. One is the same at another line.

@@ -81,11 +81,11 @@ func TestChangesMissNothing(t *testing.T) {
 
 func TestChangesInWords(t *testing.T) {
 	old := &Config{Filters: []filter.Rule{{Line: 3, Name: "a"}, {Line: 9, Name: "b"}}, Messages: []mark.Rule{{Line: 4}},
-		Link: Link{Peers: []Peer{{1, "hq", netip.MustParseAddrPort("10.0.0.1:7142"), false}, {2, "tug", netip.AddrPort{}, false}}},
+		Link: Link{Peers: []Peer{{1, "hq", netip.MustParseAddrPort("10.0.0.1:7142"), false, ""}, {2, "tug", netip.AddrPort{}, false, ""}}},
 		HTTP: HTTP{TokenFile: "t", Token: "sesame sesame sesame"}, Delivery: Delivery{Wait: time.Hour}}
 	next := &Config{Filters: []filter.Rule{{Line: 30, Name: "a"}, {Line: 90, Name: "b"}}, Messages: []mark.Rule{{Line: 4}, {Line: 8}},
 		Rules: []compact.Rule{{Type: "x"}},
-		Link:  Link{Peers: []Peer{{4, "new", netip.AddrPort{}, false}, {1, "hq", netip.MustParseAddrPort("10.0.0.9:7142"), false}}},
+		Link:  Link{Peers: []Peer{{4, "new", netip.AddrPort{}, false, ""}, {1, "hq", netip.MustParseAddrPort("10.0.0.9:7142"), false, ""}}},
 		HTTP:  HTTP{TokenFile: "t", Token: "open open open open"}, Delivery: Delivery{Wait: 2 * time.Hour}}
 	var got []string
 	for _, c := range old.Changes(next) {
@@ -102,7 +102,7 @@ func TestChangesInWords(t *testing.T) {
 	}
 	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
 
-	// On a shared channel a new peer is known from a start on. Of a profile that is a file the tariff counts at once.
+	// On a shared channel a new peer is known at once. Of a profile that is a file the tariff counts at once.
 	old.Link.Profile, next = profile.Profile{Name: "p", Bill: profile.Bill{Tariff: "octets"}}, &Config{}
 	*next = *old
 	next.Link.Profile = profile.Profile{Name: "p", Bill: profile.Bill{Tariff: "minutes"}, Transport: profile.PMul}
@@ -111,7 +111,7 @@ func TestChangesInWords(t *testing.T) {
 	for _, c := range old.Changes(next) {
 		got = append(got, fmt.Sprint(c, " ", c.Restart))
 	}
-	want = []string{`link.profile (its tariff): minutes, was octets false`, `link.profile (its file): changed true`, `[[link.peer]] 7: "" at no address is new true`}
+	want = []string{`link.profile (its tariff): minutes, was octets false`, `link.profile (its file): changed true`, `[[link.peer]] 7: "" at no address is new false`}
 	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
 
 	*next = *old

@@ -22,6 +22,7 @@ import (
 	"aldis/internal/rules/calendar"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/rules/route"
 )
 
 // maxFile is the size in octets of the largest configuration read.
@@ -55,6 +56,7 @@ type Config struct {
 	Silences calendar.Windows
 	// Messages say how urgent applications' messages are; the first that fits decides.
 	Messages []mark.Rule
+	Routes   []route.Rule
 }
 
 // Node is this gateway.
@@ -62,6 +64,7 @@ type Node struct {
 	ID      uint16 // 1..65535
 	Name    string
 	DataDir string
+	Relay   bool // messages between other gateways are passed on
 	Silent  bool // nothing is ever transmitted on the link (EMCON), whatever the journal or an order says
 	Secret  Secret
 }
@@ -91,9 +94,14 @@ func (l LAN) Seeds() (s []string) {
 type Link struct {
 	Name        string // of the bearer, the same at both ends; "": it is the only one
 	Price       float64
-	ProfileName string // as written
+	Octets      int64   // that a day may carry; 0: any
+	Money       float64 // the same as money, as written
+	ProfileName string  // as written
 	Profile     profile.Profile
-	Listen      netip.AddrPort
+	TLS         bool           // datagrams go over TLS connections; else over UDP
+	Listen      netip.AddrPort // over TLS zero: no peer dials this gateway
+	Proxy       netip.AddrPort // over TLS: what CONNECT is asked of; zero: none
+	Modem       string         // socket on which the modem may speak; "": none
 	KeyFile     string
 	Key         seal.Key
 	Trust       Trust         // keys of single nodes, in the place of Key
@@ -110,6 +118,7 @@ type Peer struct {
 	Name    string
 	Address netip.AddrPort // zero: learned from its first authentic datagram
 	Shore   bool           // this end is a terminal of a star, and the peer is ashore
+	Via     string         // names or ids of peers that pass on what is for it, with commas between
 }
 
 // Delivery says how far messages wait for local peers that are away.
@@ -173,7 +182,20 @@ func (c *Config) Listens() (list []Listen) {
 			}
 		}
 	}
+	for _, l := range c.Bearers() {
+		if l.TLS && l.Listen.IsValid() {
+			list = append(list, Listen{LinkKey(l, "listen"), l.Listen})
+		}
+	}
 	return list
+}
+
+// LinkKey names a key of a [[link]] for people: link.listen, or that of "sat".
+func LinkKey(l Link, key string) string {
+	if l.Name == "" {
+		return "link." + key
+	}
+	return fmt.Sprintf("link.%s of %q", key, l.Name)
 }
 
 // Bearers are all ways to the sister gateways, the first first.
@@ -199,6 +221,16 @@ func (c *Config) Files() []string {
 		list = append(list, filepath.Join(c.TAK.ServerKeys, keyfile.CACert))
 	}
 	return list
+}
+
+// Modems are the sockets on which modems may speak.
+func (c *Config) Modems() (paths []string) {
+	for _, l := range c.Bearers() {
+		if l.Modem != "" {
+			paths = append(paths, l.Modem)
+		}
+	}
+	return paths
 }
 
 // isFile says whether link.profile names a file, and not a profile that is built in.
@@ -253,6 +285,7 @@ func (r *reader) read() {
 	r.readCorpus()
 	r.readFilters()
 	readRules(r, "message", messageKeys, r.checkMessage)
+	readRules(r, "route", routeKeys, r.checkRoute)
 	r.readSilences()
 	r.readDelivery()
 	r.readTAK()
@@ -319,6 +352,7 @@ func (r *reader) profileOf(name string) string {
 func (r *reader) readLink() {
 	l, link := &r.cfg.Link, r.fill("link")
 	r.readBearer(link, l)
+	link.perDay(l)
 	r.readKeys(link)
 	ids, names, addresses := map[uint16]int{}, map[string]int{}, map[netip.AddrPort]int{}
 	l.Peers = readRules(r, "link.peer", peerKeys, func(s section, p *Peer) {
@@ -333,7 +367,9 @@ func (r *reader) readLink() {
 		once(s, "address", p.Address, addresses)
 		r.checkMember(s, p)
 	})
+	r.checkDials(link, l)
 	r.readMore(link, addresses)
+	r.checkRelays()
 }
 
 // readBearer reads what each bearer has of its own.
@@ -344,8 +380,29 @@ func (r *reader) readBearer(link section, l *Link) {
 			r.profileFaults(link, l.ProfileName, err)
 		}
 	}
+	r.checkOver(link, l)
 	if l.Group.IsValid() && l.Profile.Transport != profile.PMul && l.Profile.Name != "" {
 		link.fail("group", "is of no use with profile %s: its transport is NORM, which sends to each peer", l.Profile.Name)
+	}
+}
+
+// checkOver says which keys do not go with what the datagrams of a bearer go over.
+func (r *reader) checkOver(link section, l *Link) {
+	switch {
+	case link.wrong("over", "listen"):
+	case !l.TLS && !l.Listen.IsValid():
+		link.missing("listen", "")
+	case !l.TLS && link.has("proxy"):
+		link.fail("proxy", "is of no use without over = \"tls\"")
+	case l.TLS && l.Profile.Transport == profile.PMul:
+		link.fail("profile", "%s is for a channel that all hear; over = \"tls\" is one connection for each peer", l.Profile.Name)
+	}
+}
+
+// checkDials says that nobody dials on a bearer over TLS.
+func (r *reader) checkDials(link section, l *Link) {
+	if l.TLS && !l.Listen.IsValid() && !slices.ContainsFunc(l.Peers, func(p Peer) bool { return p.Address.IsValid() }) && !link.wrong("listen") {
+		link.fail("listen", "is missing, and no [[link.peer]] has an address: there would be no connection")
 	}
 }
 
@@ -354,7 +411,7 @@ var ofNetwork = append([]string{"key_file"}, trustKeys...)
 
 // readMore reads the [[link]] behind the first.
 func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
-	listens, names, marks := map[netip.AddrPort]int{}, map[string]int{}, map[uint8]int{}
+	listens, names, marks := map[bool]map[netip.AddrPort]int{false: {}, true: {}}, map[string]int{}, map[uint8]int{}
 	check := func(s section, l *Link) {
 		if len(r.tree.links) > 0 && l.Name == "" && !s.wrong("name") {
 			s.missing("name", ": each of several [[link]] needs one, the same at both ends of it")
@@ -362,7 +419,7 @@ func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
 		if once(s, "name", l.Name, names) && l.Name != "" {
 			once(s, "name", seal.BearerMark(l.Name), marks)
 		}
-		once(s, "listen", l.Listen, listens)
+		once(s, "listen", l.Listen, listens[l.TLS])
 	}
 	check(first, &r.cfg.Link)
 	for _, t := range r.tree.links {
@@ -375,6 +432,7 @@ func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
 			}
 		}
 		r.readBearer(s, &l)
+		s.perDay(&l)
 		check(s, &l)
 		ids := map[uint16]int{}
 		for _, pt := range t.peers {
@@ -388,6 +446,7 @@ func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
 			}
 			l.Peers = append(l.Peers, p)
 		}
+		r.checkDials(s, &l)
 		r.cfg.More = append(r.cfg.More, l)
 	}
 }

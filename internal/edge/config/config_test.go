@@ -88,12 +88,12 @@ func TestLoad(t *testing.T) {
 	}
 	want := &Config{
 		File: file,
-		Node: Node{2, "ship", filepath.Join(dir, "data"), false, Secret{}},
+		Node: Node{2, "ship", filepath.Join(dir, "data"), false, false, Secret{}},
 		LAN:  LAN{TCP: netip.MustParseAddrPort("10.20.0.1:9701"), MaxConnections: 4096, MaxAway: 64},
 		Link: Link{
 			ProfileName: "iridium-directip", Profile: directip, Listen: netip.MustParseAddrPort("0.0.0.0:7142"),
 			KeyFile: filepath.Join(dir, "net.key"), Key: key,
-			Peers: []Peer{{1, "hq", netip.MustParseAddrPort("10.77.0.1:7142"), false}, {0x0103, "node-259", netip.AddrPort{}, false}},
+			Peers: []Peer{{1, "hq", netip.MustParseAddrPort("10.77.0.1:7142"), false, ""}, {0x0103, "node-259", netip.AddrPort{}, false, ""}},
 		},
 		HTTP:    HTTP{Listen: netip.MustParseAddrPort("127.0.0.1:9142")},
 		Control: Control{Socket: filepath.Join(dir, "data", "control.sock"), GID: -1},

@@ -113,6 +113,33 @@ func ControlSocket(file string) (string, error) {
 	return c.Control.Socket, err
 }
 
+// ModemSocket reads only where the modem of a [[link]] may speak; name "": of the only one that has such a socket.
+func ModemSocket(file, name string) (string, error) {
+	var found []string
+	_, err := asked(file, func(r *reader) {
+		tables := []*table{r.tree.tables["link"]}
+		for _, t := range r.tree.links {
+			tables = append(tables, t.table)
+		}
+		for _, t := range tables {
+			var l Link
+			section{r, t, "link", len(r.faults)}.fill(linkKeys(&l), "name", "modem")
+			if l.Modem != "" && (name == "" || name == l.Name) {
+				found = append(found, l.Modem)
+			}
+		}
+	})
+	switch {
+	case err != nil:
+		return "", err
+	case len(found) == 0 && name != "":
+		return "", fmt.Errorf("%s has no [[link]] with the name %q and a socket in modem", file, name)
+	case len(found) != 1:
+		return "", fmt.Errorf("%s has %d [[link]] with a socket in modem: say the name of the one that is meant", file, len(found))
+	}
+	return found[0], nil
+}
+
 // Secrets are the files that hold keys, those in the directories of certificates for TAK devices too, and the data directory,
 // as a configuration names them. It may have mistakes otherwise.
 func Secrets(file string) (keys []string, dataDir string, err error) {

@@ -26,8 +26,10 @@
 //   - control.go: who may give orders, where traces go, and the settings that commands for operators read
 //   - filter.go: rules for what may cross the link
 //   - message.go: rules for what goes first
+//   - route.go: rules for the link that a message takes, and the octets of a day on a link
 //   - meet.go: rules that join JXTA pipes with TAK units and chats
 //   - xmpp.go: where the LAN's XMPP server is, and the domains of far sites
 //   - tak.go: where TAK devices connect, and the rules for their events
+//   - relay.go: which peers pass on what is for others
 //   - corpus.go: the network's own corpus for compression
 package config

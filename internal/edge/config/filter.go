@@ -72,6 +72,12 @@ func (r *reader) site(s section, key, text string) uint16 {
 		}
 		names = append(names, p.Name)
 	}
+	for _, n := range r.cfg.Link.Enrolled() {
+		if n.Name == text || strconv.Itoa(int(n.ID)) == text {
+			return n.ID
+		}
+		names = append(names, n.Name)
+	}
 	slices.Sort(names)
 	s.fail(key, "%q is neither name nor id of a [[link.peer]]%s", text, Nearest(text, names))
 	return 0

@@ -69,7 +69,7 @@ func (r *reader) checkMessage(s section, m *mark.Rule) {
 		s.fail("last_value_pattern", "needs last_value: the name of the element that it is for")
 	}
 	for _, name := range m.Links {
-		if !slices.ContainsFunc(r.cfg.Bearers(), func(l Link) bool { return l.Name == name }) {
+		if name != relayName && !slices.ContainsFunc(r.cfg.Bearers(), func(l Link) bool { return l.Name == name }) {
 			s.fail("links", "no [[link]] has the name %q", name)
 		}
 	}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"math"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -47,7 +48,7 @@ func schema(c *Config) []part {
 		{name: "delivery", title: "far messages for local peers that are away", keys: deliveryKeys(&c.Delivery)},
 		{name: "compact", title: "the network's own corpus", keys: corpusKeys(&c.Corpus)},
 		{name: "compact.rule", title: "how elements are compressed", keys: compactKeys(&compact.Rule{}), rules: c.Rules, live: true},
-		filterPart(c), messagePart(c),
+		filterPart(c), messagePart(c), routePart(c),
 		takPart(c), takRulePart(c), takBringPart(c), takWantPart(c), meetPart(c),
 		xmppPart(c), xmppSitePart(c), xmppRulePart(c),
 		{name: "http", title: "page, status and metrics", keys: httpKeys(&c.HTTP)},
@@ -72,6 +73,7 @@ func nodeKeys(n *Node) []key {
 			"or `\"$CREDENTIALS_DIRECTORY/NAME\"` of systemd ([more](install.md#a-disk-that-may-be-stolen))"},
 		{"journal_passphrase", boolean(&n.Secret.Ask),
 			"with `true` the gateway reads the secret at each start, from the terminal or the first line of standard input; not with `--keep-socket`"},
+		{"relay", boolean(&n.Relay), "with `true` the gateway passes on messages between other gateways ([more](#relays))"},
 		{"silent", boolean(&n.Silent), "with `true` the gateway never transmits (EMCON); no order ends that"},
 	}
 }
@@ -107,10 +109,15 @@ func linkKeys(l *Link) []key {
 	file.Tariff, file.Summary = "", ""
 	return []key{
 		{"name", printable(&l.Name), "of several `[[link]]` each needs a name, the same at both ends ([more](#several-bearers))"},
-		{"price", amount(&l.Price), "what 1,000 octets cost, in any unit; default: 1 where the profile's tariff is `octets`, else 0. Messages take the cheapest bearer that is up"},
+		{"price", amount(&l.Price), "what 1,000 octets cost, in any unit; default: 1 where the profile's tariff is `octets`, else 0. Messages take the cheapest bearer on which they are in time"},
+		{"octets_per_day", whole(&l.Octets, 0, 1000, math.MaxInt64), "IP octets that the link may carry in a day (UTC), sent and received; then this gateway is silent there until the day ends. Default: any"},
+		{"money_per_day", amount(&l.Money), "the same bound in the unit of `price`"},
 		{"profile", text(&l.ProfileName).required(), "name of a profile (`gateway profiles`) or a profile file; the same at both ends"},
 		{"link.profile (its tariff)", derived(&l.Profile.Tariff).atOnce(), ""}, {"link.profile (its file)", derived(&file).secret(), ""},
-		{"listen", address(&l.Listen).required(), "UDP address on the link"},
+		{"over", choice(&l.TLS, "udp", []string{"udp", "tls"}, false, true), "`tls`: the same datagrams over one TLS connection with each peer ([more](install.md#a-site-whose-firewall-lets-only-443-out))"},
+		{"listen", address(&l.Listen), "UDP address on the link, required; over TLS the TCP address that peers dial, where any does"},
+		{"proxy", reached(&l.Proxy, "must be the proxy's address; %s names none"), "over TLS: HTTP proxy that is asked to CONNECT to the peers' addresses, such as `10.0.0.8:3128`"},
+		{"modem", path(&l.Modem), "unix socket on which the modem may say whether it is up, its rate and its queue ([protocol](modem.md)); for root, the gateway's user and `control.group`"},
 		{"key_file", path(&l.KeyFile), "the key that all gateways share, from `gateway keys new`; `roster`, `node_key` and `authority` instead give each node its own"},
 		{"the key of link.key_file", derived(&l.Key).secret(), ""},
 		{"roster", path(&l.Trust.RosterFile), "file with all nodes and their keys, from `gateway keys roster`"},
@@ -134,9 +141,10 @@ func peerKeys(p *Peer) []key {
 		{"id", id(&p.ID), "its `node.id`"},
 		{"name", printable(&p.Name), "default: the name in the roster, or `node-ID`"},
 		{"address", reached(&p.Address, "must be the peer's address; %s names none (leave the key out to learn it from the peer)"),
-			"its UDP address, used first and when a learned one does not answer; default: learned from its first authentic datagram"},
+			"its UDP address, used first and when a learned one does not answer; default: learned from its first authentic datagram. Over TLS this gateway dials it, and a peer without an address dials this gateway"},
 		{"end", choice(&p.Shore, "terminal", []string{"terminal", "shore"}, false, true),
 			"`shore` at a terminal of a star: at a start this gateway greets only that peer, and terminals that it has met before"},
+		{"via", text(&p.Via), "names or ids of peers that pass on what is for this one when it does not answer itself, the first of them that does: `\"hq, 3\"` ([more](#relays))"},
 	}
 }
 

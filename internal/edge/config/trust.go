@@ -20,6 +20,19 @@ type Trust struct {
 // On says that each node has its own key; else all share Link.Key.
 func (t *Trust) On() bool { return t.Roster != nil }
 
+// Enrolled are the other nodes of which the roster says on which bearers they are: they need no [[link.peer]].
+func (l *Link) Enrolled() (list []roster.Node) {
+	if !l.Trust.On() {
+		return nil
+	}
+	for _, n := range l.Trust.Roster.Nodes {
+		if len(n.Ways) > 0 && (l.Trust.Own == nil || n.Public != l.Trust.Own.Public()) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
 // trustKeys go together, in the place of key_file.
 var trustKeys = []string{"roster", "node_key", "authority"}
 

@@ -16,9 +16,9 @@ import (
 func (c *Config) Warnings() []string {
 	var w []string
 	warn := func(format string, args ...any) { w = append(w, fmt.Sprintf(format, args...)) }
-	if len(c.Link.Peers) == 0 {
+	if len(c.Link.Peers)+len(c.Link.Enrolled()) == 0 {
 		warn("no [[link.peer]]: this gateway serves its own LAN and talks to nobody")
-	} else if !c.Link.Shore && !slices.ContainsFunc(c.Link.Peers, func(p Peer) bool { return p.Address.IsValid() }) {
+	} else if len(c.Link.Enrolled()) == 0 && !c.Link.Shore && !slices.ContainsFunc(c.Link.Peers, func(p Peer) bool { return p.Address.IsValid() }) {
 		warn("no peer has an address: nothing is sent before a peer calls; a terminal usually calls first")
 	}
 	if a := c.HTTP.Listen; a.IsValid() && !a.Addr().IsLoopback() {

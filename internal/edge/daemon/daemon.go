@@ -40,6 +40,7 @@ type Parts struct {
 	LAN   func(api.LANOrder)
 	Radio func([]api.Datagram)
 	Norm  func(api.NormCommand)
+	Hush  func(api.Hush)
 	// Handled tells the room of an adapter how long one of its events has taken; nil: nobody wants to know.
 	Handled func(ev api.LAN, took time.Duration)
 	// Gather hands over up to most datagrams that have come on the link and wait in the kernel, by PostAir; nil: there is no such
@@ -356,6 +357,9 @@ func (d *Daemon) act(out api.Output) {
 	}
 	for _, c := range out.Norm {
 		d.parts.Norm(c)
+	}
+	for _, h := range out.Hush {
+		d.parts.Hush(h)
 	}
 }
 

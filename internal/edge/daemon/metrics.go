@@ -48,11 +48,11 @@ func (m *metrics) count(ev api.Event) {
 	switch ev.(type) {
 	case nil, api.Clock:
 		source = "timer"
-	case api.Silence:
+	case api.Silence, api.Modem:
 		source = "order"
 	case api.LAN:
 		source = "lan"
-	case api.Datagram:
+	case api.Datagram, api.Line:
 		source = "link"
 	}
 	m.events.WithLabelValues(source).Inc()

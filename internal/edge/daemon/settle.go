@@ -35,7 +35,7 @@ func (d *Daemon) settle(mono time.Duration) {
 				continue
 			case d.free(out) && len(out.Datagrams) == 0:
 				d.actLAN(out)
-				out = api.Output{Norm: out.Norm}
+				out = api.Output{Norm: out.Norm, Hush: out.Hush}
 			}
 		}
 		d.put(out)
@@ -249,6 +249,7 @@ func size(out api.Output) int {
 	for _, g := range out.Datagrams {
 		n += each + len(g.Data)
 	}
+	n += each * len(out.Hush)
 	for _, c := range out.Norm {
 		n += each
 		switch c := c.(type) {

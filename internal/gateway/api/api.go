@@ -59,6 +59,22 @@ type Forget struct {
 	AnyStart bool
 }
 
+// Line says that a connection to a peer is there, over which datagrams to Addr go, or that none is any more. It is for bearers that
+// need one (BearerConfig.Lines); whoever has such a connection has proven to be that peer.
+type Line struct {
+	Bearer int
+	Peer   uint16
+	Addr   netip.AddrPort // invalid: there is none
+}
+
+// Modem is what the modem of a bearer says of itself now (docs/modem.md); the zero value: it says nothing, and the profile counts.
+type Modem struct {
+	Bearer      int
+	Down        bool // nothing goes or comes
+	RateBps     int  // at which it sends; 0: it does not say
+	QueueOctets int  // IP octets that it was given and has not sent; 0: none, or it does not say
+}
+
 // Drain is the operator's order to take no messages of local peers any more, or to take them again.
 type Drain struct{ On bool }
 
@@ -106,6 +122,12 @@ func (Clock) GatewayEvent() {}
 
 // GatewayEvent marks Forget as an event of the gateway.
 func (Forget) GatewayEvent() {}
+
+// GatewayEvent marks Line as an event of the gateway.
+func (Line) GatewayEvent() {}
+
+// GatewayEvent marks Modem as an event of the gateway.
+func (Modem) GatewayEvent() {}
 
 // GatewayEvent marks Drain as an event of the gateway.
 func (Drain) GatewayEvent() {}
@@ -176,6 +198,12 @@ type LANOrder struct {
 	site.Order
 }
 
+// Hush has a bearer with connections end them all and make none while it is On: a connection transmits by itself. A bearer begins so.
+type Hush struct {
+	Bearer int
+	On     bool
+}
+
 // Output is what one Step wants done, in this order: commit Records; then the rest. When the commit fails nothing
 // else of it may be done.
 type Output struct {
@@ -183,6 +211,7 @@ type Output struct {
 	LAN       []LANOrder
 	Datagrams []Datagram // to send
 	Norm      []NormCommand
+	Hush      []Hush // after Datagrams
 	Notes     []site.Note
 	Deadline  time.Time // zero: nothing to wait for
 }

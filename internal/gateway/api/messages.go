@@ -64,6 +64,7 @@ type RecipientRow struct {
 	State    string    `json:"state"`             // "waiting", "under_way" or how it ended
 	Since    time.Time `json:"since,omitzero"`    // of the state
 	Detail   string    `json:"detail,omitempty"`  // why it is in this state
+	Bearer   string    `json:"bearer,omitempty"`  // link that it takes or waits for; absent: it has no name, or the message has ended
 	Expected time.Time `json:"expected,omitzero"` // when it will be there; absent: nobody can say
 
 	ID     uint16    `json:"-"` // of the recipient in the network

@@ -195,6 +195,7 @@ type PeerStatus struct {
 	Measured LinkMeasured `json:"measured"`
 	// Bearers are the ways to the peer, where this gateway has several. What is said above of one way is of the one that messages take.
 	Bearers []PeerBearer `json:"bearers,omitempty"`
+	Quality
 	PeerCounts
 }
 
@@ -242,6 +243,15 @@ type BearerStatus struct {
 	Price   float64 `json:"price"`   // of 1,000 IP octets
 	// Silence is that of this bearer alone.
 	Silence SilenceStatus `json:"silence"`
+	Day     *DayStatus    `json:"day,omitempty"` // absent: its octets of a day have no bound
+}
+
+// DayStatus is what a bearer has carried in this day (UTC).
+type DayStatus struct {
+	Octets int64     `json:"octets"`          // IP octets, sent and received; after a kill up to a 64th of Most more than went
+	Most   int64     `json:"octets_per_day"`  // that it may carry
+	Spent  bool      `json:"spent,omitempty"` // they are used up: the bearer is silent, but for what a rule lets go beyond
+	Until  time.Time `json:"until"`           // when the day ends
 }
 
 // PeerBearer is a peer on one bearer of a gateway that has several.
@@ -250,10 +260,23 @@ type PeerBearer struct {
 	Link      string `json:"link"`                 // as PeerStatus.Link
 	Up        bool   `json:"up"`                   // messages may take it: it answers, and nobody is silent there
 	Used      bool   `json:"used"`                 // new messages take it now
-	Address   string `json:"address,omitempty"`    // to which everything goes there
+	Address   string `json:"address,omitempty"`    // to which everything goes there; on the bearer relay "via" and the name of the next gateway
 	LastHeard string `json:"last_heard,omitempty"` // RFC 3339; empty: not in this run
 	Waiting   int    `json:"waiting"`              // as PeerStatus.Waiting
 	UnderWay  int    `json:"under_way"`            // as PeerStatus.UnderWay
+	Quality
+}
+
+// Quality is how far a site is on one way, and how good that is: of the profile, of what waits there, and of what the traffic of this
+// run has shown. No datagram goes for it.
+type Quality struct {
+	ShortS      float64   `json:"seconds_200"`           // that a routine message of 200 octets takes now
+	LongS       float64   `json:"seconds_20000"`         // likewise of 20,000 octets
+	LostPct     float64   `json:"lost_percent"`          // of datagrams
+	Price       float64   `json:"price"`                 // of 1,000 IP octets
+	Hops        int       `json:"hops"`                  // gateways to the site, itself included: 1 is a direct way
+	NextHop     string    `json:"next_hop,omitempty"`    // name of the gateway that passes on; absent: the way is direct
+	SilentUntil time.Time `json:"silent_until,omitzero"` // as the site has said; absent: it is not silent there, or did not say
 }
 
 // RosterStatus is the roster that a gateway goes by.

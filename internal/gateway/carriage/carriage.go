@@ -9,6 +9,7 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/group"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/gateway/relay"
 	"aldis/internal/gateway/unicast"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
@@ -42,8 +43,20 @@ type Bearer struct {
 	Carriers  []mail.Carrier  // the first takes new messages
 	Channels  []mail.Channel  // those that share their channel with all peers
 	Handovers []mail.Handover // as Carriers
-	Members   []mail.Members  // those whose peers can come and go; none: a new peer needs a restart
+	Members   []mail.Members  // as their peers come; they go in the opposite order
+	ModemBps  int             // that the modem says that it has, live; 0: it does not say
+	Relay     *relay.Carrier  // the bearer is other gateways, which pass on what goes there; nil: it has an antenna
 	ledger    mail.Ledger     // of what goes to the group
+}
+
+// NewRelay makes the bearer that other gateways are: docs/decisions/relay.md.
+func NewRelay(cfg relay.Config, p profile.Profile) *Bearer {
+	b := &Bearer{Common: cfg.Common, Profile: p}
+	b.Common.Profile, b.Common.Air, b.Common.Ledger = &b.Profile, &b.Air, &b.ledger
+	cfg.Common = b.Common
+	b.Relay = relay.New(cfg)
+	b.Carriers, b.Members, b.Handovers = []mail.Carrier{b.Relay}, []mail.Members{b.Relay}, []mail.Handover{relay.Handover{C: b.Relay}}
+	return b
 }
 
 // New makes a bearer for peers of which nothing is known yet; carriers take their records from the gateway, P_Mul from cfg.Records.
@@ -59,7 +72,7 @@ func New(cfg Config) (*Bearer, error) {
 	}
 	b.Common.Profile, b.Common.Timing = &b.Profile, TimingOf(cfg.Profile, cfg.Shore)
 	b.Common.Timing.Hasty = cfg.Hasty
-	b.Common.Air, b.Common.Ledger = &b.Air, &b.ledger
+	b.Common.Air, b.Common.Ledger, b.Common.ModemBps = &b.Air, &b.ledger, &b.ModemBps
 	datagrams, err := unicast.New(unicast.Config{
 		Common: b.Common, Incarnation: cfg.Incarnation, Shore: cfg.Shore, Keepalive: &b.Keepalive, Messages: !shared, Lacks: cfg.Lacks, Far: cfg.Far, Beside: cfg.Beside, Late: cfg.Late,
 	})
@@ -79,6 +92,7 @@ func New(cfg Config) (*Bearer, error) {
 	}
 	datagrams.Greeting.Greeted = several.SubmitState
 	b.Carriers, b.Channels = []mail.Carrier{several, datagrams}, []mail.Channel{several}
+	b.Members = []mail.Members{datagrams, group.Members{C: several}}
 	b.Handovers = []mail.Handover{group.Handover{C: several}, unicast.Handover{C: datagrams}}
 	return b, nil
 }

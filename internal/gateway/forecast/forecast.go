@@ -18,15 +18,19 @@ type Site struct {
 	*mail.Peer             // to be read
 	Orders     mail.Orders // of the carrier that takes messages for it
 	Profile    *profile.Profile
-	Shore      bool // this end of the link is ashore
-	Up         bool // the link is
-	Silent     bool // this gateway is
-	Share      int  // how many sites share the rate now, at least 1
+	Shore      bool    // this end of the link is ashore
+	Up         bool    // the link is
+	Silent     bool    // this gateway is
+	Spent      bool    // the link has used its octets of the day
+	Share      int     // how many sites share the rate now, at least 1
+	Load       float64 // octets a second that short messages to it have taken lately
 }
 
 // why says why messages do not go there now; "": they do.
 func (s *Site) why() string {
 	switch {
+	case s.Spent:
+		return "the link has used its octets of the day"
 	case s.Silent:
 		return "this gateway is silent"
 	case s.LastHeard.IsZero():
@@ -49,6 +53,26 @@ func (s *Site) rate() float64 {
 		bps = 1e8 // unlimited: the delay decides
 	}
 	return float64(bps) / 8 / float64(s.Share)
+}
+
+// Takes is how long a message of so many octets, as journalled, takes until it is there, if so many go before it.
+func (s *Site) Takes(now time.Time, before, octets int) time.Duration {
+	direction := s.Profile.Sending(s.Shore)
+	air, bps := s.Link.Air()
+	took := direction.Delay + direction.Jitter/2
+	if turn := s.Profile.Turnaround + s.Profile.KeyUp; s.Profile.Shared && now.Sub(s.LastHeard) < turn { // another one has just spoken
+		took += turn
+	}
+	took += max(0, air.Free.Sub(now))
+	if rate := s.rate(); before > 0 && rate > 0 {
+		took += time.Duration(float64(before) / rate * float64(time.Second))
+	}
+	datagrams, pace := 1+octets/max(1, s.Profile.Filled()), air.Gauge.Pace(bps)
+	own := profile.Airtime(octets+datagrams*(profile.IPUDPOctets+s.Profile.FrameOverhead), pace)
+	if datagrams > 1 && pace > 0 { // others go between its datagrams
+		own = time.Duration(float64(own) / max(halfAtLeast, 1-s.Load*8/float64(pace)))
+	}
+	return took + own
 }
 
 func (s *Site) delay() time.Duration {

@@ -162,11 +162,18 @@ func (m Messages) describe(e *mail.Entry, r *api.RecipientRow) {
 		return
 	}
 	r.Long = e.At.Number != 0 && e.Queue != frame.Direct
+	if r.Bearer = e.Peer.Bearer.Name; e.Way != nil {
+		r.Bearer = e.Way.Bearer.Name
+	}
 	switch s := m.site(r.ID); {
 	case s == nil:
 		r.Detail = "no [[link.peer]] has this id now"
 	case e.OnHold:
 		r.Detail = "held by an order"
+	case e.Way != nil:
+		r.Detail = "it waits for its turn on that link"
+	case e.Behind && !s.Spent:
+		r.Detail = "an earlier message of its source is on another link"
 	case s.why() != "":
 		r.Detail = s.why()
 	case r.State == string(history.UnderWay):

@@ -101,6 +101,8 @@ func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 			p.Counts.Cancelled++
 		}
 		c.Store.End(m.On(p), mail.Refused)
+	} else if f.State == pmul.Refused && c.leaving == p {
+		c.Store.End(m.On(p), mail.Cancelled)
 	} else if f.State == pmul.Cancelled {
 		c.Store.End(m.On(p), mail.Cancelled)
 	} else {

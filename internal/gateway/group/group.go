@@ -40,6 +40,7 @@ type Carrier struct {
 	peers        map[uint16]*mail.Peer
 	silent       map[uint16]bool // peers that have announced their silence
 	orders       map[uint16]*order
+	leaving      *mail.Peer // of whom everything ends
 	history      *mail.SharedHistory
 	ref          uint64
 	answer       pmul.Accepted // of the Submit being stepped
@@ -48,7 +49,6 @@ type Carrier struct {
 	telling      int                       // own messages with state that have not ended
 	ended        endedMessages
 	repeats      int       // of a datagram with a whole message, on idle air
-	uncopied     bool      // none goes all the same
 	used         time.Time // when P_Mul last spoke, or a peer was heard
 	loud         time.Time // when a peer last said more than acknowledgements
 	acknowledged time.Time // when acknowledgements left alone last
@@ -86,6 +86,7 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 		history: mail.NewAudience(cfg.Services, mail.Policy{Alike: true, Bucket: bucketFlow})}
 	c.engine = pmul.ConfigFor(*cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong+cfg.Proofs, cfg.Rand)
 	c.engine.DatagramOctets -= margin
+	c.engine.LargeOctets -= margin
 	c.engine.AckHold = cfg.Profile.AckDelay / 2 // for something to ride on: docs/decisions/pmul-carrier.md
 	c.engine.Group = members
 	c.engine.Hears = cfg.Profile.Shared && cfg.Group.IsValid()
@@ -93,12 +94,10 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 	c.repeats = 1
 	if c.engine.Burst > 1 { // the first copy is often lost with the message
 		c.repeats = burstCopies
-		c.uncopied = !c.engine.Hears || len(cfg.Peers) == 1 // one receiver's acknowledgement tells as much as two copies, for less air
 	}
 	for _, p := range cfg.Peers {
 		c.engine.Peers = append(c.engine.Peers, pmul.NodeID(p.ID))
-		c.peers[p.ID] = p
-		c.orders[p.ID] = &order{early: mail.ReorderBuffer{Peer: p.ID, Services: cfg.Services}}
+		know(c, p)
 	}
 	var journal []pmul.Record
 	for _, r := range records {
@@ -189,7 +188,12 @@ func (c *Carrier) SubmitState(now time.Time) {
 func (c *Carrier) Pump(now time.Time) { c.Air.Idle(now, c.Profile, c.rateBps(), c.Services) }
 
 // rateBps is the rate of the channel as far as it is known.
-func (c *Carrier) rateBps() int { return c.Air.Gauge.Pace(c.Profile.Up.RateBps) }
+func (c *Carrier) rateBps() int {
+	if bps := *c.ModemBps; bps > 0 {
+		return bps
+	}
+	return c.Air.Gauge.Pace(c.Profile.Up.RateBps)
+}
 
 // Due is when an engine wants a Step, or a gap has been waited for long enough.
 func (c *Carrier) Due(_ time.Time, silent bool) time.Time {
@@ -211,7 +215,7 @@ func (c *Carrier) stepSender(now time.Time, ev pmul.Event) { c.step(now, ev, nil
 
 // step steps the sender; s is the message that a Submit or Replace is about.
 func (c *Carrier) step(now time.Time, ev pmul.Event, s *submission) {
-	c.sender.Batch(!slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Gone && !p.Handshake.Ahead }))
+	c.sender.Batch(!slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Gone && !p.Absent() && !p.Handshake.Ahead }))
 	out := c.sender.Step(now, ev)
 	for _, a := range out.Accepted {
 		c.answer = a
@@ -259,6 +263,9 @@ func (c *Carrier) apply(now time.Time, out pmul.Output) {
 		c.fate(now, f)
 	}
 	for _, o := range out.Odd {
+		if c.peers[uint16(o.Node)] == nil { // it has left
+			continue
+		}
 		switch name := c.peers[uint16(o.Node)].Name; o.What {
 		case pmul.TakesAllTurns:
 			c.Services.Note("warn", "a peer takes turn after turn of the channel while this node waits for one; its turns are not heeded for half an hour", "peer", name)

@@ -38,7 +38,7 @@ const (
 // waits for that.
 func (c *Carrier) patience() time.Duration {
 	if c.sender.Silent() {
-		if c.uncopied {
+		if uncopied(c) {
 			return c.Timing.RoundTrip
 		}
 		return c.Timing.RoundTrip + 2*mail.CopiesForSilent*c.Profile.CopyAfter

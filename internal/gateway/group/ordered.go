@@ -167,6 +167,9 @@ func (c *Carrier) aired(to uint16, pdus []pmul.PDU) {
 			continue
 		}
 		for _, peer := range m.Recipients() {
+			if c.peers[peer] == nil { // it has left
+				continue
+			}
 			if e := m.On(c.peers[peer]); e != nil && e.At == attempt(id) {
 				e.Gone = true
 				c.Store.Lives.State(m.ID, peer, history.UnderWay)

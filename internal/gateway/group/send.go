@@ -37,7 +37,7 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 			to = []*mail.Peer{p}
 		}
 	case c.Group.IsValid():
-		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Handshake.KnowsUs })
+		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Handshake.KnowsUs && !p.Absent() })
 		c.post(now, seal.Group, c.Group, long, body, packet, c.Ledger)
 		c.copies(now, packet, body)
 		return
@@ -138,11 +138,17 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	c.Services.Send(addr, data)
 }
 
+// uncopied says that no datagram is repeated where losses come in bursts: one receiver's acknowledgement tells as much as two copies, for
+// less air.
+func uncopied(c *Carrier) bool {
+	return c.engine.Burst > 1 && (!c.engine.Hears || len(c.Peers) == 1)
+}
+
 // times is how often a datagram is repeated on idle air: where losses come in bursts, once more for each doubling of its receivers
 // beyond four, so that about as few messages are still missing somewhere.
 func (c *Carrier) times(pdus []pmul.PDU) int {
 	switch {
-	case c.uncopied:
+	case uncopied(c):
 		return 0
 	case c.repeats == 1:
 		return 1

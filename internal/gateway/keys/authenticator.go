@@ -93,6 +93,7 @@ type Answer struct {
 	Restarted bool            // the peer has a new start
 	Heard     bool            // the peer is where its datagrams go
 	Greeting  *frame.Greeting // to all
+	At        netip.AddrPort  // of a peer that was never heard: its newest datagram came from there; invalid: it has an address
 	Owe       time.Time       // the peer is owed a HELLO by then; zero: it is not
 	Greet     *Greet          // goes at once; nil: none does
 }
@@ -169,6 +170,10 @@ func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent
 		m.stream = hello.Stream
 	}
 	a.Restarted = info.NewIncarnation
+	unmet := m.Enrolled && m.LastHeard.IsZero() && info.Newest
+	if unmet {
+		a.At = dg.Addr
+	}
 	every := k.cfg.ProbeInterval
 	toAll := info.Group && m.Link.Together()
 	switch {
@@ -183,7 +188,7 @@ func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent
 		} else {
 			a.Owe = now.Add(k.cfg.AckDelay)
 		}
-	case info.Newest && m.Handshake.Unmet && dg.Addr == m.Addr: // it has something for this node
+	case unmet && !toAll || info.Newest && m.Handshake.Unmet && dg.Addr == m.Addr: // it has something for this node
 		a.Heard, a.Owe = true, now
 	case info.Newest && (dg.Addr == m.Addr || toAll): // what is for the peer goes there anyway
 		a.Heard = true

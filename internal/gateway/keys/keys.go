@@ -5,7 +5,7 @@
 // It reads what is known of a peer (mail.Peer) and changes nothing there: what is to be done about a peer is in the values
 // that it returns. What it wants in the journal or the log goes to its Services at once.
 //
-// Read keys.go first, then authenticator.go (datagrams), rollover.go (newer rosters) and rosterhistory.go (which rosters a node has kept).
+// Read keys.go first, then authenticator.go (datagrams), rollover.go (newer rosters), introduction.go (a node that brings one) and rosterhistory.go (which rosters a node has kept).
 package keys
 
 import (
@@ -35,6 +35,8 @@ type Trust struct {
 	// the memory that these lie in; it may be nil.
 	Chance func(*[32]byte)
 	Hold   func(octets []byte)
+	// Members is told of each roster that this node goes by from now on; nil: nobody wants to know. It must not wait.
+	Members func(*roster.Roster)
 }
 
 // Services is what the keys have from the gateway around them.
@@ -148,6 +150,22 @@ func (k *Keys) Begin(states map[uint16]seal.PeerState) error {
 	k.opener.Strict()
 	return nil
 }
+
+// ring is what this node seals with on every bearer.
+func (k *Keys) ring() *seal.Keyring {
+	if k.cfg.Trust != nil {
+		return k.Rosters.ring
+	}
+	return k.cfg.Key.On(0)
+}
+
+// End is what one of two nodes, of which this is one, seals for the other while others pass it on: seal.EndKey.
+func (k *Keys) End(from, to uint16, streams []byte) (seal.EndKey, bool) {
+	return k.ring().End(from, to, streams)
+}
+
+// Secret is what this node alone can make of the same octets.
+func (k *Keys) Secret(of []byte) [32]byte { return k.ring().Secret(of) }
 
 // Join takes in a peer while the node runs, one that has left too.
 func (k *Keys) Join(p *mail.Peer) {

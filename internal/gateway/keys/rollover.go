@@ -43,6 +43,7 @@ type Rosters struct {
 	refusals int
 	refusal  string
 	given    uint32 // an operator gave this one here, and it tells all peers
+	intro    introductions
 }
 
 // lag is what is known of the rosters of a peer.
@@ -109,6 +110,9 @@ func (o *Rosters) turnKeys() error {
 	o.common, o.mark = roster.Common(o.alike()), roster.Mark(o.alike())
 	for _, rekey := range o.rekey {
 		rekey(o.ring)
+	}
+	if told := o.cfg.Trust.Members; told != nil {
+		told(o.common)
 	}
 	return nil
 }
@@ -185,6 +189,9 @@ func (o *Rosters) said() uint16 {
 // air when it was told, or has forgotten it for newer ones.
 func (o *Rosters) Behind(id uint16) bool {
 	s := o.known[id].keeps
+	if n, _ := o.named(id); s.newest == 0 && n.Since > o.use { // it came with a later one
+		return true
+	}
 	return s.newest != 0 && (!s.has(o.use) || o.use == o.common.Serial && o.differs(s))
 }
 
@@ -204,6 +211,14 @@ func (o *Rosters) Names(id uint16) bool { return !o.known[id].gone }
 func (o *Rosters) seals(serial uint32) {
 	o.use = serial
 	o.cfg.Services.Record(BucketRoster, serialKey(0), serialKey(serial))
+}
+
+// named is a node of the newest roster; false: it does not name it, or there is none.
+func (o *Rosters) named(id uint16) (roster.Node, bool) {
+	if o.common == nil {
+		return roster.Node{}, false
+	}
+	return o.common.Node(id)
 }
 
 func serialKey(serial uint32) []byte { return binary.BigEndian.AppendUint32(nil, serial) }
@@ -386,9 +401,20 @@ func (o *Rosters) used(id uint16, epoch uint32) {
 	if !m.keeps.has(epoch) {
 		o.knows(m, m.keeps.with(epoch))
 	}
-	if epoch > o.use {
+	if n, _ := o.named(id); epoch > o.use && n.Since <= o.use { // who came later has no other
 		o.seals(epoch)
 		o.turnKeys()
+	}
+}
+
+// Heard takes from a greeting of a peer whom it has heard. Where the peer is new these have the roster that names it, for else they could not
+// have answered.
+func (o *Rosters) Heard(id uint16, f frame.Greeting) {
+	n, _ := o.named(id)
+	for _, of := range f.Members {
+		if m := o.known[of.ID]; m != nil && of.HeardIncarnation != 0 && m.keeps.newest != 0 && m.keeps.newest < n.Since {
+			o.knows(m, m.keeps.with(n.Since))
+		}
 	}
 }
 
@@ -413,7 +439,7 @@ func (o *Rosters) Tell(now time.Time, peers func(*mail.Peer) bool) (list []Telli
 	}
 	var to []*lag
 	for _, m := range o.peers {
-		if peers(m.Peer) && o.lacks(m) && m.told != r.Serial && (o.spread || !m.lags.IsZero() && !now.Before(m.lags.Add(o.wait(m)))) {
+		if peers(m.Peer) && o.lacks(m) && !m.Absent() && m.told != r.Serial && (o.spread || !m.lags.IsZero() && !now.Before(m.lags.Add(o.wait(m)))) {
 			m.told = r.Serial
 			to = append(to, m)
 		}
@@ -427,7 +453,11 @@ func (o *Rosters) Tell(now time.Time, peers func(*mail.Peer) bool) (list []Telli
 		}
 		return list
 	}
-	base, have, others := o.split(to)
+	divide := o.split
+	if r.Dated() {
+		divide = o.divide
+	}
+	base, have, others := divide(to)
 	if len(have) > 0 {
 		list = append(list, telling(have, r, r.AppendDelta(nil, base)))
 	}
@@ -473,6 +503,21 @@ func (o *Rosters) split(to []*lag) (base *roster.Roster, have, others []*lag) {
 	return base, have, others
 }
 
+// divide is split for rosters of the second form, of which a change serves all that have any roster from one serial on.
+func (o *Rosters) divide(to []*lag) (base *roster.Roster, have, others []*lag) {
+	serial, from := o.list[0].Serial, uint32(0)
+	for _, m := range to {
+		if its := m.keeps.newest; its == 0 || its >= serial || m.changed == serial {
+			others = append(others, m)
+			continue
+		} else if from == 0 || its < from {
+			from = its
+		}
+		m.changed, have = serial, append(have, m)
+	}
+	return &roster.Roster{Serial: from}, have, others
+}
+
 // Refused notes for whom there was no room.
 func (o *Rosters) Refused(now time.Time, t Telling, by []*mail.Peer) {
 	for _, p := range by {
@@ -490,7 +535,7 @@ func (o *Rosters) Turn(now time.Time) {
 		return
 	}
 	o.spread = false
-	all := !o.cfg.Shared || !slices.ContainsFunc(o.peers, o.lacks)
+	all := !o.cfg.Shared || !slices.ContainsFunc(o.peers, func(m *lag) bool { return o.lacks(m) && !m.Absent() })
 	if o.use < r.Serial && (r.At.IsZero() && all || !r.At.IsZero() && !now.Before(r.At)) {
 		o.seals(r.Serial)
 		o.turnKeys()
@@ -527,7 +572,7 @@ func (o *Rosters) read(b []byte) (*roster.Roster, error) {
 		}
 	}
 	for _, r := range o.list { // several may have one serial: what the authority has signed says which is meant
-		if r.Serial != base {
+		if r.Serial < base || r.Serial >= serial {
 			continue
 		}
 		next, err := roster.Apply(r, b)

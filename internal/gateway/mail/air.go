@@ -56,6 +56,13 @@ func (a *Air) Sent(now time.Time, p *profile.Profile, octets, rateBps int) {
 // Octets is how many octets have gone.
 func (a *Air) Octets() int64 { return a.Gauge.octets }
 
+// Retimed says that what is on the air goes at another rate than was believed.
+func (a *Air) Retimed(now time.Time, before, bps int) {
+	if left := a.Free.Sub(now); left > 0 && before > 0 && bps > 0 {
+		a.Free = now.Add(time.Duration(float64(left) * float64(before) / float64(bps)))
+	}
+}
+
 // Heard notes a datagram of somebody else of so many octets above UDP.
 func (a *Air) Heard(now time.Time, p *profile.Profile, octets int) {
 	a.use(now, p, profile.Airtime(profile.IPUDPOctets+octets+p.FrameOverhead, a.Gauge.Pace(p.Up.RateBps)))

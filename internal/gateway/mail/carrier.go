@@ -29,12 +29,17 @@ type Common struct {
 	Replica  *replica.Replica
 	Coder    *compact.Coder
 	Air      *Air // of a terminal: one for all peers
+	// ModemBps is the rate that the bearer's modem says that it has, in bits per second; 0: it does not say.
+	ModemBps *int
 	// Group is the address of all peers on a shared channel, and Ledger what went there. Invalid: each gets a copy.
 	Group  netip.AddrPort
 	Ledger *Ledger
 	Proofs int                    // octets that may stand behind the frames of a datagram to Group, at the most
 	Behind func(peer uint16) bool // it cannot read what goes to Group, for its roster is an older one
 	Tells  func(peer uint16) bool // this bearer tells it of the site's state; nil: always
+	// Introduce is what goes before a HELLO to a peer that may not know this node, in datagrams, after so many HELLOs without an answer;
+	// nil: nothing does.
+	Introduce func(peer uint16, tries int) [][]byte
 }
 
 // Carrier moves messages to peers and promises nothing: custody is the Store's. It is pure, and for one bearer.
@@ -155,6 +160,8 @@ type Link interface {
 	// give were in it.
 	Heard(now time.Time)
 	Restarted()
+	// Ask asks the peer at once what of the messages under way has arrived: the way there is back.
+	Ask()
 	// Late says that this machine is late by so much: what was measured over that time says nothing of the link.
 	Late(now time.Time, by time.Duration)
 	// Hello puts into a HELLO to the peer which numbers this node and the peer have. Compare takes what the HELLO of the peer's start

@@ -71,7 +71,7 @@ func (e *Entry) Waits() bool { return e.At.Number == 0 }
 func (s *Store) TakeOff(e *Entry, to *Peer) {
 	e.Peer.Box.pull(e)
 	e.history.gone(e.Message)
-	e.Peer, e.history, e.Coded, e.Learned, e.Unsized, e.Behind = to, nil, false, false, false, false
+	e.Peer, e.history, e.Coded, e.Learned, e.Unsized, e.Behind, e.Way = to, nil, false, false, false, false, nil
 }
 
 // Again makes another attempt of what is under way, on the bearer of to, whose carrier seats it. more is what has to be counted as used
@@ -239,18 +239,34 @@ func (b *PeerQueue) Next(ok func(*Entry) bool) *Entry {
 // Place is where an entry stands among those of its line.
 func (e *Entry) Place() uint64 { return cmp.Or(e.Order, e.ID) }
 
-// Holds says whether a message of a line waits or is under way that stands before a place, and for which no other bearer is tried since.
-func (b *PeerQueue) Holds(line string, before uint64) (found bool) {
+// Holds says whether a message of the line of another waits or is under way that stands before a place, is no less urgent, and for which
+// no other bearer is tried since.
+func (b *PeerQueue) Holds(m *Message, before uint64) bool {
 	if b.Empty() {
 		return false
 	}
+	line, rank := m.Line(), m.Rank()
 	for _, e := range b.underWay {
-		if e.to[e.Peer.ID] == e && e.Place() < before && len(e.Content.Void) == 0 && e.Line() == line { // else a newer attempt counts
+		if e.to[e.Peer.ID] == e && e.Place() < before && e.Rank() >= rank && len(e.Content.Void) == 0 && e.Line() == line { // else a newer attempt counts
 			return true
 		}
 	}
+	return b.anyWaits(func(e *Entry) bool { return e.Place() < before && e.Rank() >= rank && e.Line() == line })
+}
+
+// Any says whether something that is held for the peer is as is says.
+func (b *PeerQueue) Any(is func(*Entry) bool) bool {
+	for _, e := range b.underWay {
+		if len(e.Content.Void) == 0 && is(e) {
+			return true
+		}
+	}
+	return b.anyWaits(is)
+}
+
+func (b *PeerQueue) anyWaits(is func(*Entry) bool) (found bool) {
 	for i := range b.waiting {
-		b.waiting[i].all(func(e *Entry) { found = found || e.Place() < before && e.Line() == line })
+		b.waiting[i].all(func(e *Entry) { found = found || is(e) })
 	}
 	return found
 }

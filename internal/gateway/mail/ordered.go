@@ -211,7 +211,7 @@ func toOf(p *site.Message) string {
 // begin notes in the life of a message that it is in custody for a recipient.
 func (s *Store) begin(e *Entry) {
 	p := e.Content.Payload
-	if p == nil {
+	if p == nil || p.Adapter == site.Relay { // the life of a message is with its origin
 		return
 	}
 	if s.Lives.Get(e.ID) == nil {
@@ -262,6 +262,13 @@ func (s *Store) Aired(e *Entry, octets, company int, again bool) {
 func (s *Store) Arrived(e *Entry) {
 	if e.Content.Payload != nil {
 		s.Lives.Note(e.ID, history.Event{What: history.Arrived, Peer: e.Peer.ID})
+	}
+}
+
+// Passed notes that another gateway has taken a message for its recipient, and has it from now on.
+func (s *Store) Passed(e *Entry, by string) {
+	if e.Content.Payload != nil {
+		s.Lives.Note(e.ID, history.Event{What: history.Passed, Peer: e.Peer.ID, Detail: by})
 	}
 }
 

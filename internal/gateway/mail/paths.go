@@ -70,6 +70,11 @@ func (p *Paths) Heard(now time.Time, from netip.AddrPort) (moved bool) {
 	return true
 }
 
+// Join takes the address of a connection with the peer. It is the only one: what was learned before led to another connection.
+func (p *Paths) Join(at netip.AddrPort) {
+	*p = Paths{Addr: at, configured: p.configured, heard: at, proven: at}
+}
+
 // Missed notes that a question which went to Addr has no answer: the next goes to another address in turn, if there is
 // one. An address that is proven is asked twice, for a datagram is lost now and then.
 func (p *Paths) Missed() (changed bool) {

@@ -30,9 +30,15 @@ type Peer struct {
 
 	LastSent  time.Time
 	LastHeard time.Time
+	Off       bool // nothing gets there now, as the edge of its bearer says: nothing is sent to it
 	Gone      bool // the roster does not name it: nothing is sent to it
 	Ashore    bool // this node is a terminal of a star, and the peer its shore
+	Enrolled  bool // the roster names it, and no configuration
+	Later     bool // the roster names it since later than this node: it greets first
 }
+
+// Absent says that the peer is in the roster and was never heard: nothing is done for all because of it.
+func (p *Peer) Absent() bool { return p.Later && p.Handshake.Store == 0 }
 
 // Bearer names a way over the air: in configuration and journal by its name, on the link by Mark. The bearer without a name has 0.
 type Bearer struct {
@@ -44,7 +50,7 @@ type Bearer struct {
 type Stamp struct{ Incarnation, Counter uint32 }
 
 // Reachable says that a datagram may go to the peer, at an address that is known.
-func (p *Peer) Reachable() bool { return p.Addr.IsValid() && !p.Gone }
+func (p *Peer) Reachable() bool { return p.Addr.IsValid() && !p.Gone && !p.Off }
 
 // NewPeer is a peer that was never heard.
 func NewPeer(id uint16, name string, addr netip.AddrPort, services Services, late bool) *Peer {

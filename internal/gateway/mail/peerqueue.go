@@ -58,7 +58,10 @@ type Entry struct {
 
 	Aired Aired // of the direct queue and NORM's: when it went last
 
-	Behind bool // it waits, and an earlier one of its line is under way on another bearer
+	Behind bool  // it waits, and not for its turn: an earlier one of its line is on another bearer, or it is for another itself
+	Way    *Peer // on the bearer that it waits for; nil: on that where it waits
+
+	Foreseen time.Duration // that it takes, when it was accepted; 0: nobody noted it
 
 	history  *SharedHistory
 	attempts *attempts // nil: it is under way on one bearer at the most
@@ -83,10 +86,14 @@ func (m *Message) Twice() bool {
 
 var flash = site.Flash.Rank()
 
-// Takes says whether a message may take a bearer; state may take any.
+// Takes says whether a message may take a bearer; state may take any. What goes on behind a relay takes no relay to that.
 func (m *Message) Takes(bearer string) bool {
-	return m.Content.Payload == nil || m.Content.Payload.Takes(bearer)
+	p := m.Content.Payload
+	return p == nil || p.Takes(bearer) && (p.Adapter != site.Relay || bearer != Relay)
 }
+
+// Relay is the name of the bearer that other gateways are: docs/decisions/relay.md.
+const Relay = "relay"
 
 // Urgent says whether it goes beyond the window.
 func (m *Message) Urgent() bool { return m.Rank() > routine }

@@ -224,7 +224,8 @@ func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, 
 	l.Ledger.Head(mail.Sent, long)
 	l.Counts.DatagramsSent++
 	if hello {
-		l.Handshake.Said(now, c.Timing.Prompt, c.Profile.ProbeInterval)
+		introduce(c, now, l)
+		l.Handshake.Said(now, c.Greeting.prompt(l), c.Profile.ProbeInterval)
 	}
 	l.receiver.Settle()
 	l.answers, l.announce, l.readyAt, l.LastSent = nil, nil, time.Time{}, now
@@ -353,7 +354,7 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	gone := e != nil && e.Gone
 	body := c.encode(now, l, at, m, gone, gone && (e.Again || e.Aired.So == 0))
 	prompt := m.Content.Payload == nil // others wait for what a site has
-	last, alone := l.endsBurst(c.Profile, e == nil, len(body)), l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
+	last, alone := endsBurst(l, c.Profile, e == nil, len(body)), l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
 	lone := alone && !prompt && l.Box.Waiting(frame.Direct, frame.Bulk) <= 1 && losesSome(l)
 	weight, doubts := l.sender.Weigh(len(body)), l.sender.Asks(now)
 	f := frame.Data{Number: uint16(at.Number), Short: l.sender.Short(at), Prompt: prompt || last || lone || doubts || l.asks(weight), Body: slices.Clone(body)}

@@ -44,11 +44,17 @@ func newRoll(c *Carrier) GroupGreeting {
 	return GroupGreeting{c: c, addr: c.Group, apart: map[uint16]bool{}, named: map[uint16]uint32{}}
 }
 
-// On says that several peers share a channel with an address of its own; to one peer a HELLO of its own says less.
-func (r *GroupGreeting) On() bool { return r.addr.IsValid() && len(r.c.order) > 1 }
+// On says that several peers share a channel with an address of its own; to one peer a HELLO of its own says less, if it is known where
+// that is.
+func (r *GroupGreeting) On() bool {
+	return r.addr.IsValid() && (len(r.c.order) > 1 || len(r.c.order) == 1 && !r.c.order[0].Addr.IsValid())
+}
+
+// alone says that a peer which comes can read nothing for all yet: it gets a HELLO of its own.
+func (r *GroupGreeting) alone(p *mail.Peer) bool { return p.Absent() && r.c.Behind(p.ID) }
 
 // greets says that a peer's HELLO is part of the greeting, as far as was known at the last one.
-func (r *GroupGreeting) greets(l *peerLink) bool { return r.On() && !r.apart[l.ID] }
+func (r *GroupGreeting) greets(l *peerLink) bool { return r.On() && !r.apart[l.ID] && !r.alone(l.Peer) }
 
 // Met says that a peer and this node have each told the other, in their present starts, that it was heard. Before, a member that meets
 // another takes nothing of it, and what it is told goes again. It is so at once where members do not greet all at once, and it is taken
@@ -108,7 +114,8 @@ func (r *GroupGreeting) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
 	if me && !f.Starts && now.Before(r.turns(r.said, crossTurns)) && r.named[p.ID] == r.c.Services.Hello(now, p).HeardIncarnation {
 		me = false // it asked before it could hear our answer
 	}
-	if me {
+	alone := r.alone(p)
+	if me && !alone {
 		p.Handshake.Owe(now)
 		r.planned = true
 	}
@@ -119,6 +126,9 @@ func (r *GroupGreeting) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
 	case me && !planned: // otherwise its turn serves this one too
 		r.plan(due.Latest(now, r.round), 1+before)
 	}
+	if me && alone {
+		p.Handshake.Owe(r.hold)
+	}
 }
 
 // rounds are three rounds, in turns: nothing waits longer for the greeting.
@@ -127,6 +137,14 @@ func (r *GroupGreeting) rounds() int { return 3 * (len(r.c.order) + 1) }
 // turns is the time after so many turns.
 func (r *GroupGreeting) turns(now time.Time, n int) time.Time {
 	return now.Add(time.Duration(n) * r.turn())
+}
+
+// prompt is when a HELLO that has no answer goes again at first. One who comes to a channel answers all at once, in its next greeting.
+func (r *GroupGreeting) prompt(l *peerLink) time.Duration {
+	if !r.On() || !l.Absent() {
+		return r.c.Timing.Prompt
+	}
+	return r.c.Timing.Prompt + time.Duration(r.rounds())*r.turn()
 }
 
 // plan puts the next greeting off for so many turns, but not for ever.
@@ -167,6 +185,11 @@ func (r *GroupGreeting) pump(now time.Time) {
 		r.round = r.turns(now, quietTurns+len(r.c.order)+1)
 	}
 	r.begun, r.planned, r.said = true, false, now
+	for _, l := range r.c.order { // the first that does not know this node stands for all
+		if introduce(r.c, now, l) {
+			break
+		}
+	}
 	for _, f := range r.compose(now, starts) {
 		body := frame.Append(nil, f, true)
 		data, ok := r.c.Services.Seal(seal.Group, true, body)
@@ -181,7 +204,7 @@ func (r *GroupGreeting) pump(now time.Time) {
 	}
 	wait := r.c.Timing.Prompt + retryTurns*r.turn() // more, while others greet
 	for _, l := range r.c.order {
-		if !r.apart[l.ID] {
+		if !r.apart[l.ID] && (l.Handshake.Owed || !l.Handshake.Unmet || !l.Absent()) {
 			l.Handshake.Said(now, wait, wait>>min(max(l.Handshake.Tries()-1, 0), 2)) // it grows after the fourth
 		}
 	}

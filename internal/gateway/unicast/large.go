@@ -76,6 +76,15 @@ func talkOf(l *peerLink) *talk {
 // room is the largest UDP payload that goes to a peer now, and by how much longer than timers are for an answer may take: that is on the
 // air, and the answer waits behind as large a datagram of a peer that talks too.
 func room(now time.Time, l *peerLink) (octets int, longer time.Duration) {
+	octets, longer = largest(now, l)
+	if _, rate := l.Air(); rate == *l.of.ModemBps { // timers are for the profile's rate
+		longer += max(0, profile.Airtime(octets, rate)-l.of.Profile.Airtime(l.of.Profile.Sending(l.of.Shore), octets))
+	}
+	return octets, longer
+}
+
+// largest is room where the link is as fast as its profile says.
+func largest(now time.Time, l *peerLink) (octets int, longer time.Duration) {
 	p, usual, large := l.of.Profile, l.of.Profile.Filled(), l.of.Profile.Largest()
 	if p.UnitOctets > 0 || large <= usual || !l.Handshake.KnowsUs || l.sender.Dead() || !talkOf(l).alone(now) {
 		return usual, 0

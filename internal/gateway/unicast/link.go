@@ -22,6 +22,9 @@ func (l *peerLink) Heard(now time.Time) { l.sender.Heard(now) }
 // Restarted notes the first datagram of a start of the peer, which had the acknowledgements that it owed.
 func (l *peerLink) Restarted() { l.sender.ResendAll() }
 
+// Ask has the peer asked at once what has arrived.
+func (l *peerLink) Ask() { l.sender.Ask() }
+
 // Late says that this machine is late by so much.
 func (l *peerLink) Late(now time.Time, by time.Duration) {
 	l.late = now
@@ -72,6 +75,9 @@ func (l *peerLink) Air() (*mail.Air, int) {
 	rate, air := l.of.Profile.Sending(l.of.Shore).RateBps, l.of.Air
 	if l.of.Shore {
 		air = &l.air
+	}
+	if bps := *l.of.ModemBps; bps > 0 {
+		return air, bps
 	}
 	return air, air.Gauge.Pace(rate)
 }

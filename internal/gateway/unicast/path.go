@@ -66,7 +66,7 @@ func (l *peerLink) answered(now time.Time, at netip.AddrPort) {
 }
 
 // readdressed makes the addresses durable with what the operator has written, and says when that is new.
-func (l *peerLink) readdressed() {
+func readdressed(l *peerLink) {
 	if l.question.changed {
 		l.of.Services.Note("info", "the configured address of a peer has changed; the gateway uses it instead of the learned one", "peer", l.Name, "address", l.Addr)
 	}

@@ -155,10 +155,10 @@ func (c *Carrier) Leave(now time.Time, p *mail.Peer, why string) {
 // begin greets the peer, if it is to be greeted now: what was owed when we stopped is owed now.
 func (c *Carrier) begin(now time.Time, l *peerLink) {
 	l.beginStart()
-	if l.Handshake.Unmet = c.Late || c.greetsLate(l); !l.Handshake.Unmet {
+	if l.Handshake.Unmet = c.Late || c.greetsLate(l) || l.Absent(); !l.Handshake.Unmet {
 		l.Handshake.Due = now
 	}
-	l.readdressed()
+	readdressed(l)
 	if l.receiver.Cumulative(frame.Direct)+l.receiver.Cumulative(frame.Bulk) > 0 {
 		l.receiver.Probed(now)
 	}

@@ -132,7 +132,7 @@ func (l *peerLink) asks(weight int) bool {
 // profile's window is under way, and more than a datagram of it since an acknowledgement was asked for or came. Nothing comes behind it that
 // would show its loss, so that it asks for its acknowledgement, and goes again when that is overdue. waits says that it is one of those that
 // wait.
-func (l *peerLink) endsBurst(p *profile.Profile, waits bool, octets int) bool {
+func endsBurst(l *peerLink, p *profile.Profile, waits bool, octets int) bool {
 	waiting, underWay := l.Box.Waiting(frame.Direct, frame.Bulk), l.sender.UnderWay(frame.Direct)-l.cut.Flying()
 	if waits {
 		waiting, underWay = waiting-1, underWay+1

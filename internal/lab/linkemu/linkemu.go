@@ -43,6 +43,7 @@
 //   - ofprobe.go: OfLinkProbe
 //   - pipe.go: one direction of one node: queue, airtime, loss and delay
 //   - quantile.go: quantiles of sorted figures, in the two ways that reports use
+//   - wander.go: a rate that wanders
 //   - spells.go: fades, hand-overs, dropped calls
 //   - stats.go: counters
 package linkemu
@@ -79,7 +80,7 @@ type Wild struct {
 	TwicePct float64 // share of the frames on each leg that arrive a second time, with a jitter of their own, in percent
 }
 
-// Event is what happens to a link: a Frame, an Outage or a Window.
+// Event is what happens to a link: a Frame, an Outage, a Window or a Rate.
 type Event interface{ linkEvent() }
 
 type (
@@ -103,6 +104,13 @@ type (
 	}
 )
 
+// Rate gives a node's leg another rate, in both directions and in bits per second: from the next frame on. On a channel it does nothing.
+type Rate struct {
+	Node string
+	Bps  int
+}
+
+func (Rate) linkEvent()   {}
 func (Frame) linkEvent()  {}
 func (Outage) linkEvent() {}
 func (Window) linkEvent() {}
@@ -226,6 +234,12 @@ func (l *Link) apply(ev Event) error {
 			n.switched = ev.Down
 			l.turn(n, ev.Down)
 		}
+	case Rate:
+		n := l.byName[ev.Node]
+		if n == nil {
+			return fmt.Errorf("%w: %q", ErrUnknown, ev.Node)
+		}
+		n.up.dir.RateBps, n.down.dir.RateBps = ev.Bps, ev.Bps
 	case Window:
 		n := l.byName[ev.Node]
 		if n == nil {

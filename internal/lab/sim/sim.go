@@ -60,6 +60,7 @@ type Node struct {
 	clock       clock
 	inbox       []arrived // what waits for the next turn, where turns are late
 	turning     bool      // that is planned
+	commits     int
 }
 
 // Addr is where the node is on the link.
@@ -76,13 +77,15 @@ type Config struct {
 	Seed    uint64
 	// CrashBeforeCommit and CrashAfterCommit are chances, per Step that has records, of a kill -9 at that point.
 	CrashBeforeCommit, CrashAfterCommit float64
-	Down                                time.Duration // how long a crashed gateway stays down
-	Roster                              bool          // each node has a key of its own, and a roster names all
-	Group                               bool          // the channel has a group's address
-	Second                              *Second       // another bearer of all nodes; nil: there is none
-	Ashore                              bool          // the terminals are told that Nodes[0] is ashore
-	Wild                                linkemu.Wild  // what the link does that no profile says
-	Names                               []string      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
+	Down                                time.Duration                                 // how long a crashed gateway stays down
+	Roster                              bool                                          // each node has a key of its own, and a roster names all
+	Group                               bool                                          // the channel has a group's address
+	Later                               int                                           // so many of the last nodes are in no first roster, and start with World.Begin
+	Ways                                func(n *Node) (ways []roster.Way, relay bool) // what rosters say of a node; nil: nothing
+	Second                              *Second                                       // another bearer of all nodes; nil: there is none
+	Ashore                              bool                                          // the terminals are told that Nodes[0] is ashore
+	Wild                                linkemu.Wild                                  // what the link does that no profile says
+	Names                               []string                                      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
 	// Late, when set, says by how much the next turn of a node's loop is late: its machine is busy. All that has come until
 	// then is in that turn.
 	Late func(n *Node) time.Duration
@@ -90,6 +93,9 @@ type Config struct {
 	Configure func(n *Node, c *gateway.Config)
 	// LAN is given what a committed Step of a node wants done towards its peers; nil: there are none.
 	LAN func(n *Node, out api.Output)
+	// Crash says whether a node is killed at its commit with this number, counted over all its starts: before it, or after it and before what
+	// it says goes out; nil: it is not.
+	Crash func(n *Node, commit int) (before, after bool)
 	// Committed is given every Step that is durable, also one after which the node crashes; nil: nobody looks.
 	Committed func(n *Node, out api.Output)
 }
@@ -162,9 +168,9 @@ func New(cfg Config) (*World, error) {
 		}
 	}
 	if cfg.Roster {
-		w.first = w.Roster(nil, time.Time{}, w.Nodes...)
+		w.first = w.Roster(nil, time.Time{}, w.Nodes[:cfg.Nodes-cfg.Later]...)
 	}
-	for _, n := range w.Nodes {
+	for i, n := range w.Nodes {
 		n.cfg = gateway.Config{ID: n.ID, Name: n.Name, Profile: cfg.Profile, Shore: n.ID == 1 && !cfg.Profile.Shared,
 			Key: seal.Key{1, 2, 3}, Store: w.rng.Uint32(),
 			Adapters: map[site.Adapter]func([]site.Memory) (gateway.Adapter, error){
@@ -194,11 +200,22 @@ func New(cfg Config) (*World, error) {
 		if cfg.Configure != nil {
 			cfg.Configure(n, &n.cfg)
 		}
+		if i >= cfg.Nodes-cfg.Later {
+			continue
+		}
 		if err := w.start(n); err != nil {
 			return nil, err
 		}
 	}
 	return w, nil
+}
+
+// Begin starts a node that comes later, with a roster that names it.
+func (w *World) Begin(n *Node, r *roster.Roster) error {
+	trust := *n.cfg.Trust
+	trust.Roster = r
+	n.cfg.Trust = &trust
+	return w.start(n)
 }
 
 // second is the address on the second bearer of who has this one on the first.
@@ -328,7 +345,12 @@ func (w *World) turn(n *Node, ev api.Event) {
 		return
 	}
 	out := n.GW.Step(now, ev)
-	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashBeforeCommit {
+	before, after := false, false
+	if len(out.Records) > 0 && w.cfg.Crash != nil {
+		n.commits++
+		before, after = w.cfg.Crash(n, n.commits)
+	}
+	if before || len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashBeforeCommit {
 		n.Site.forget()
 		w.Kill(n, w.cfg.Down)
 		return
@@ -338,7 +360,7 @@ func (w *World) turn(n *Node, ev api.Event) {
 	if w.cfg.Committed != nil {
 		w.cfg.Committed(n, out)
 	}
-	if len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashAfterCommit {
+	if after || len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashAfterCommit {
 		w.Kill(n, w.cfg.Down)
 		return
 	}
@@ -423,6 +445,11 @@ func (w *World) Outage(n *Node, d time.Duration) {
 // Cut takes a node off the air of a bearer, or puts it there again.
 func (w *World) Cut(bearer int, n *Node, down bool) {
 	w.link(bearer, linkemu.Outage{Node: n.Name, Down: down})
+}
+
+// SetRate gives a node's leg on a bearer another rate, in both directions and in bits per second.
+func (w *World) SetRate(bearer int, n *Node, bps int) {
+	w.link(bearer, linkemu.Rate{Node: n.Name, Bps: bps})
 }
 
 func (w *World) named(name string) *Node {

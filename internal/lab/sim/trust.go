@@ -23,7 +23,11 @@ func (w *World) First() *roster.Roster { return w.first }
 func (w *World) Roster(old *roster.Roster, at time.Time, nodes ...*Node) *roster.Roster {
 	var list []roster.Node
 	for _, n := range nodes {
-		list = append(list, roster.Node{ID: n.ID, Name: n.Name, Public: NodeKey(n.ID).Public()})
+		node := roster.Node{ID: n.ID, Name: n.Name, Public: NodeKey(n.ID).Public()}
+		if w.cfg.Ways != nil {
+			node.Ways, node.Relay = w.cfg.Ways(n)
+		}
+		list = append(list, node)
 	}
 	var random [roster.RandomForIssue]byte
 	for i := range random {

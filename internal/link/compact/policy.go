@@ -38,6 +38,7 @@ var DefaultRules = []Rule{
 	{Type: "application/zstd", Effort: None},
 	{Type: "application/pkcs7-mime", Effort: None},
 	{Type: "application/pgp-encrypted", Effort: None},
+	{Type: "x/sealed", Effort: None},
 }
 
 // CheckRule says whether a rule's patterns can be read.

@@ -307,6 +307,17 @@ func (s *Sender) Heard(now time.Time) {
 	}
 }
 
+// Ask asks the peer at once what has arrived, if anything is under way to it or it did not answer: the way there is back.
+func (s *Sender) Ask() {
+	switch {
+	case s.listening:
+	case s.dead:
+		s.probeSent = time.Time{}
+	case len(s.flight[frame.Direct])+len(s.flight[frame.Bulk]) > 0:
+		s.ask = true
+	}
+}
+
 // Ack applies an acknowledgement. acked is what it acknowledges for the first time, in order. held is what lies behind something
 // that is missing, and is named for the first time: it does not go again, but it is not acknowledged. The peer reads it when
 // what is before it has come; if that never comes, it may not be able to.

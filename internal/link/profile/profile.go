@@ -76,7 +76,7 @@ type Profile struct {
 // Sizes are how large datagrams and segments are, in octets.
 type Sizes struct {
 	DatagramOctets int // largest UDP payload that radio sends while several have something to say
-	LargeOctets    int // the same while one pipe alone has much to say; 0: DatagramOctets
+	LargeOctets    int // the same while one pipe alone has much to say, and of a batch on a shared channel; 0: DatagramOctets
 	SegmentOctets  int // NORM segment
 }
 

@@ -110,7 +110,6 @@ func (p Profile) problems() []problem {
 		"%d is not from 64 to %d (mtu_octets less %d of IP and UDP)", p.DatagramOctets, p.MTU-IPUDPOctets, IPUDPOctets)
 	check(p.LargeOctets == 0 || p.LargeOctets >= p.DatagramOctets && p.LargeOctets <= p.MTU-IPUDPOctets, "gateway.large_datagram_octets",
 		"%d is neither 0 (as datagram_octets) nor from datagram_octets to %d (mtu_octets less %d of IP and UDP)", p.LargeOctets, p.MTU-IPUDPOctets, IPUDPOctets)
-	check(p.LargeOctets == 0 || !p.Shared, "gateway.large_datagram_octets", "is of no use on a shared channel")
 	check(p.UnitOctets >= 0 && p.UnitOctets <= p.MTU, "link.tariff_unit_octets", "%d is not from 0 (every octet counts) to mtu_octets", p.UnitOctets)
 	check(p.UnitOctets <= 0 || p.Tariff == "" || p.Tariff == TariffOctets, "link.tariff_unit_octets", "is of no use where link.tariff is %q", p.Tariff)
 	check(p.UnitOctets <= 0 || p.Filled() >= 64, "link.tariff_unit_octets", "leaves no datagram of 64 octets or more within datagram_octets")

@@ -15,8 +15,11 @@ const (
 )
 
 // AppendDelta appends what r changes of old, for who has old: Apply gives back r, with the authority's signature of all of it.
-// The serial of old is less than that of r, by what 32 bits hold.
+// The serial of old is less than that of r, by what 32 bits hold. Where r has the second form, nothing else of old counts.
 func (r *Roster) AppendDelta(b []byte, old *Roster) []byte {
+	if r.Dated() {
+		return r.AppendChange(b, old.Serial)
+	}
 	b = binary.BigEndian.AppendUint32(append(b, deltaFormat), r.Serial)
 	b = binary.AppendUvarint(b, uint64(r.Serial-old.Serial))
 	b = append(appendTime(appendTime(b, r.Made), r.At), r.Wrapper[:]...)
@@ -50,11 +53,14 @@ func SerialOf(b []byte) (serial, base uint32, err error) {
 		}
 		return r.Serial, 0, nil
 	}
-	if len(b) < deltaHead || b[0] != deltaFormat {
+	if len(b) < deltaHead || b[0] != deltaFormat && b[0] != changeFormat {
 		return 0, 0, wrong("of another version")
 	}
 	serial = binary.BigEndian.Uint32(b[1:])
 	back, n := binary.Uvarint(b[deltaHead:])
+	if n > 0 && b[0] == changeFormat && back == uint64(serial) && back > 0 {
+		return serial, 0, nil
+	}
 	if n <= 0 || back == 0 || back >= uint64(serial) {
 		return 0, 0, wrong("what it changes is none")
 	}
@@ -70,6 +76,8 @@ func Apply(old *Roster, b []byte) (*Roster, error) {
 	switch {
 	case err != nil:
 		return nil, err
+	case b[0] == changeFormat:
+		return parseChange(old, b)
 	case base == 0 || old == nil || old.Serial != base:
 		return nil, wrong("it changes roster %d", base)
 	}

@@ -6,8 +6,8 @@
 // Nothing in a roster is trusted before Verify. The package is pure: keys and random octets are arguments. Package
 // internal/edge/config reads and writes the files.
 //
-// Read roster.go first, then text.go (the form for operators), delta.go (differences) and several.go (rosters side by
-// side).
+// Read roster.go first, then ways.go (where members are reached), text.go (the form for operators), delta.go and change.go
+// (differences), and several.go (rosters side by side).
 package roster
 
 import (
@@ -29,7 +29,7 @@ const (
 	MaxNodes = 256
 	MaxName  = 32 // octets of a node's or the network's name
 	// MaxOctets is the most that a roster takes as Append writes it.
-	MaxOctets = headLen + MaxName + MaxNodes*(nodeLen+MaxName) + sigLen
+	MaxOctets = headLen + MaxName + MaxNodes*(nodeLen+MaxName+MaxWays*wayLen+dateLen) + sigLen
 
 	headLen = 1 + 1 + 4 + 4 + 4 + 32 + 2
 	nodeLen = 2 + 32 + 16 + 1
@@ -44,6 +44,10 @@ type Node struct {
 	Name    string
 	Public  seal.PublicKey
 	Wrapped [16]byte // the epoch's secret
+	// The rest is in rosters of the second form alone (ways.go).
+	Since uint32 // serial of the roster that first said this of the node; 0: the roster has the first form
+	Relay bool   // it is willing to pass on what is for others
+	Ways  []Way  // the bearers on which it can be reached; none: as the others' configurations say
 }
 
 // Roster is the members of a network from one epoch to the next. It is not changed once it is signed.
@@ -95,10 +99,11 @@ func Issue(network string, old *Roster, nodes []Node, made, at time.Time, random
 			return nil, fmt.Errorf("node %d: %w", n.ID, err)
 		}
 	}
+	r.date(old)
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	r.Signature = authority.Sign(purpose, r.content())
+	r.Signature = authority.Sign(r.purpose(), r.content())
 	return r, nil
 }
 
@@ -133,7 +138,7 @@ func (r *Roster) check() error {
 		}
 		names[n.Name], keys[n.Public] = true, true
 	}
-	return nil
+	return r.checkWays()
 }
 
 // proper says that a name can be a word of a line.
@@ -151,7 +156,7 @@ func proper(name string) bool {
 
 // Verify says whether the authority has signed exactly this roster.
 func (r *Roster) Verify(authority seal.PublicKey) error {
-	if !authority.Verify(purpose, r.content(), r.Signature) {
+	if !authority.Verify(r.purpose(), r.content(), r.Signature) {
 		return ErrSignature
 	}
 	return nil
@@ -229,6 +234,9 @@ func Ring(self uint16, own *seal.SigningKey, rosters ...*Roster) (*seal.Keyring,
 
 // content is what is signed.
 func (r *Roster) content() []byte {
+	if r.Dated() {
+		return r.appendUnsigned(nil, 0)
+	}
 	b := append([]byte{format, byte(len(r.Network))}, r.Network...)
 	b = binary.BigEndian.AppendUint32(b, r.Serial)
 	b = appendTime(appendTime(b, r.Made), r.At)
@@ -257,6 +265,9 @@ func (r *Roster) Append(b []byte) []byte {
 func Parse(b []byte) (*Roster, error) {
 	if len(b) > MaxOctets {
 		return nil, wrong("%d octets, at most %d are read", len(b), MaxOctets)
+	}
+	if len(b) > 0 && b[0] == changeFormat {
+		return parseChange(nil, b)
 	}
 	p := parser{b: b}
 	if p.octets(1)[0] != format {

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -84,7 +85,17 @@ func TestSizes(t *testing.T) {
 	}
 	r, err := Issue(strings.Repeat("n", MaxName), nil, big, made, made, [RandomForIssue]byte{}, authority)
 	check.NoError(check.Fatal(t), err)
-	check.Equal(t, "octets of the greatest", len(r.Append(nil)), MaxOctets)
+	check.Equal(t, "octets of the greatest of the first form", len(r.Append(nil)), headLen+MaxName+MaxNodes*(nodeLen+MaxName)+sigLen)
+	for i := range big {
+		big[i].ID = uint16(2*i + 1)
+		for n := range MaxWays {
+			big[i].Ways = append(big[i].Ways, Way{fmt.Sprintf("%0*d", MaxName, n), netip.AddrPortFrom(netip.AddrFrom16([16]byte{0x20, byte(i), byte(n)}), 7142)})
+		}
+	}
+	r, err = Issue(strings.Repeat("n", MaxName), nil, big, made, made, [RandomForIssue]byte{}, authority)
+	check.NoError(check.Fatal(t), err)
+	n := len(r.Append(nil))
+	check.True(t, "octets of the greatest", n <= MaxOctets && n > MaxOctets-4*MaxNodes, n, MaxOctets)
 	again, err := ParseText(r.Text())
 	check.NoError(t, err)
 	check.NoError(t, again.Verify(authority.Public()))

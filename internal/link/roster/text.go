@@ -13,6 +13,7 @@ import (
 
 const (
 	rosterHeader    = "aldis roster 1"
+	secondHeader    = "aldis roster 2"
 	nodeHeader      = "aldis node key 1"
 	authorityHeader = "aldis authority key 1"
 
@@ -37,16 +38,20 @@ func (r *Roster) Text() string {
 	if made.IsZero() {
 		made = time.Unix(0, 0).UTC()
 	}
-	fmt.Fprintf(&b, "%s\nnet %s\nserial %d\nmade %s\nat %s\nwrapper %s\n", rosterHeader, r.Network, r.Serial, made.Format(time.RFC3339), at, text(r.Wrapper[:]))
+	header := rosterHeader
+	if r.Dated() {
+		header = secondHeader
+	}
+	fmt.Fprintf(&b, "%s\nnet %s\nserial %d\nmade %s\nat %s\nwrapper %s\n", header, r.Network, r.Serial, made.Format(time.RFC3339), at, text(r.Wrapper[:]))
 	for _, n := range r.Nodes {
-		fmt.Fprintf(&b, "node %d %s %s %s\n", n.ID, text(n.Public[:]), text(n.Wrapped[:]), n.Name)
+		fmt.Fprintf(&b, "node %d %s %s %s%s\n", n.ID, text(n.Public[:]), text(n.Wrapped[:]), n.Name, n.dated())
 	}
 	fmt.Fprintf(&b, "signature %s\n", text(r.Signature[:]))
 	return b.String()
 }
 
 // MaxText is the most octets that a roster's text takes.
-const MaxText = 2*MaxOctets + 8*MaxNodes
+const MaxText = 3*MaxOctets + 16*MaxNodes
 
 // ParseText reads what Text wrote; blank space at the ends of lines does not matter. It believes nothing of it: Verify.
 func ParseText(s string) (*Roster, error) {
@@ -54,7 +59,8 @@ func ParseText(s string) (*Roster, error) {
 		return nil, wrong("%d octets, at most %d are read", len(s), MaxText)
 	}
 	lines := strings.Split(strings.TrimSpace(s), "\n")
-	if strings.TrimSpace(lines[0]) != rosterHeader {
+	header := strings.TrimSpace(lines[0])
+	if header != rosterHeader && header != secondHeader {
 		return nil, wrong("its first line is not %q", rosterHeader)
 	}
 	r := &Roster{}
@@ -78,6 +84,9 @@ func ParseText(s string) (*Roster, error) {
 	if len(lines) < len(order)+3 {
 		return nil, wrong("cut short")
 	}
+	if r.Dated() != (header == secondHeader) {
+		return nil, wrong("it has another form than its first line says")
+	}
 	if err := r.check(); err != nil {
 		return nil, err
 	}
@@ -88,7 +97,7 @@ var errField = errors.New("cannot be read")
 
 // field takes the words of one line.
 func (r *Roster) field(f []string) (err error) {
-	if len(f) != map[string]int{"node": 5}[f[0]] && (f[0] == "node" || len(f) != 2) {
+	if f[0] == "node" && len(f) < 5 || f[0] != "node" && len(f) != 2 {
 		return errField
 	}
 	switch f[0] {
@@ -115,7 +124,7 @@ func (r *Roster) field(f []string) (err error) {
 		var id uint64
 		id, err = strconv.ParseUint(f[1], 10, 16)
 		n.ID, n.Name = uint16(id), f[4]
-		err = errors.Join(err, exactly(n.Public[:], f[2]), exactly(n.Wrapped[:], f[3]))
+		err = errors.Join(err, exactly(n.Public[:], f[2]), exactly(n.Wrapped[:], f[3]), n.read(f[5:]))
 		r.Nodes = append(r.Nodes, n)
 	}
 	if err != nil {

@@ -45,5 +45,6 @@
 //
 // Files: seal.go the Sealer and key files, start here; open.go the Opener; window.go protection against replays;
 // stranger.go peers of which nothing is known yet; keyring.go keys of single nodes; forward.go keys of two starts;
-// identity.go a node's key, encrypted secrets, keys under a passphrase; sodium.go calls to libsodium.
+// introduce.go datagrams of a node that is new; ends.go keys between nodes that others join; identity.go a node's key, encrypted secrets,
+// keys under a passphrase; sodium.go calls to libsodium.
 package seal

@@ -45,6 +45,13 @@ func decrypt(dst, sealed, ad []byte, nonce *[nonceLen]byte, key *[keyLen]byte) b
 		ptr(ad), C.ulonglong(len(ad)), ptr(nonce[:]), ptr(key[:])) == 0
 }
 
+// stream is body, encrypted or decrypted with ChaCha20 and nothing to prove it.
+func stream(body []byte, nonce *[nonceLen]byte, key *[keyLen]byte) []byte {
+	out := make([]byte, len(body))
+	C.crypto_stream_chacha20_ietf_xor(ptr(out), ptr(body), C.ulonglong(len(body)), ptr(nonce[:]), ptr(key[:]))
+	return out
+}
+
 // derive is crypto_kdf_derive_from_key: BLAKE2b keyed with master, id as salt, context as personalization.
 func derive(master *[keyLen]byte, id uint64, context [8]byte) (sub [keyLen]byte) {
 	deriveInto(&sub, master, id, context)

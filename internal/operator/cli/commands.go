@@ -42,6 +42,7 @@ func groups() []group {
 			{name: "adverts", summary: "list its advertisements, and why one does not travel"},
 			{name: "peer", summary: "list the far gateways, or forget what is known of one's starts", words: []string{"list", "forget"}},
 			{name: "probe", summary: "measure the link to a far gateway, and write its profile"},
+			{name: "link", summary: "say for a modem whether it is up, its rate and its queue", words: []string{"up", "down", "rate", "queue", "free"}},
 			{name: "silence", summary: "transmit nothing (EMCON), or end that", words: []string{"on", "off", "status"}},
 			{name: "reload", summary: "have the gateway read its configuration again"},
 			{name: "drain", summary: "take no more messages and send what waits, before a stop"},

@@ -23,6 +23,7 @@ stand without -c.
 With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
 file with an advertisement, a CoT event or an XMPP stanza, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
 may also have element, mime and data, a file with its content; for a message check also shows what the [[message]] rules make of it,
+of several links which one it takes to each site while all are idle, and why,
 and what [[meet]] makes of its content for TAK devices; of a CoT event it shows what [[meet]] gives JXTA peers:
   gateway check --example adv.xml
   gateway check --example 'type=pipe,name=ship track,size=400'
@@ -99,12 +100,12 @@ func summary(out io.Writer, c *config.Config) {
 		fmt.Fprintf(w, "\tpeers without a seed find it by multicast, %s\n", c.LAN.Multicast)
 	}
 	if t := c.Link.Trust; t.On() {
-		fmt.Fprintf(w, "link\tUDP %s, node key %s, roster %d of the network %s with %d nodes\n", c.Link.Listen, t.Own.Public().Fingerprint(), t.Roster.Serial, t.Roster.Network, len(t.Roster.Nodes))
+		fmt.Fprintf(w, "link\t%s, node key %s, roster %d of the network %s with %d nodes\n", over(c.Link), t.Own.Public().Fingerprint(), t.Roster.Serial, t.Roster.Network, len(t.Roster.Nodes))
 	} else {
-		fmt.Fprintf(w, "link\tUDP %s, key %s (its fingerprint is %s at every gateway of the network)\n", c.Link.Listen, c.Link.KeyFile, c.Link.Key.Fingerprint())
+		fmt.Fprintf(w, "link\t%s, key %s (its fingerprint is %s at every gateway of the network)\n", over(c.Link), c.Link.KeyFile, c.Link.Key.Fingerprint())
 	}
 	if len(c.More) > 0 {
-		fmt.Fprintf(w, "bearer\t%q, %s for 1,000 octets\n", c.Link.Name, price(c.Link))
+		fmt.Fprintf(w, "bearer\t%q, 1,000 octets at %s\n", c.Link.Name, price(c.Link))
 	}
 	fmt.Fprintf(w, "profile\t%s (%s), this end is the %s\n", p.Name, p.Summary, end)
 	fmt.Fprintf(w, "\tup %s, down %s bit/s, datagrams of %d octets, window %d, acknowledgements ride for %v, keepalive %s\n",
@@ -114,7 +115,7 @@ func summary(out io.Writer, c *config.Config) {
 		fmt.Fprintf(w, "peer\t%d %q, %s\n", peer.ID, peer.Name, reachedAt(peer))
 	}
 	for _, l := range c.More {
-		fmt.Fprintf(w, "bearer\t%q, UDP %s, %s for 1,000 octets, profile %s\n", l.Name, l.Listen, price(l), l.Profile.Name)
+		fmt.Fprintf(w, "bearer\t%q, %s, profile %s, 1,000 octets at %s\n", l.Name, over(l), l.Profile.Name, price(l))
 		for _, peer := range l.Peers {
 			fmt.Fprintf(w, "peer\t%d, %s\n", peer.ID, reachedAt(peer))
 		}
@@ -126,6 +127,9 @@ func summary(out io.Writer, c *config.Config) {
 	}
 	fmt.Fprintf(w, "orders\t%s\n", orders(c))
 	fmt.Fprintf(w, "filters\t%s\n", filters(c))
+	if n := len(c.Routes); n > 0 {
+		fmt.Fprintf(w, "routes\t%d rules of links; a message that fits none takes the cheapest link on which it is in time\n", n)
+	}
 	if n := len(c.Messages); n > 0 {
 		fmt.Fprintf(w, "messages\t%d rules of precedence, lifetime and supersession; a message that fits none is routine\n", n)
 	}
@@ -146,13 +150,14 @@ func reachedAt(p config.Peer) string {
 
 // price is what a bearer costs, as the gateway reckons.
 func price(l config.Link) string {
-	switch {
-	case l.Price > 0:
-		return fmt.Sprint(l.Price)
-	case l.Profile.Free():
-		return "0"
+	text := fmt.Sprint(gateway.PriceOf(l.Price, &l.Profile))
+	if l.Price == 0 && !l.Profile.Free() {
+		text += " (as if)"
 	}
-	return fmt.Sprintf("%v (as if)", gateway.UsualPrice)
+	if l.Octets > 0 {
+		text += fmt.Sprintf(", %d octets a day", l.Octets)
+	}
+	return text
 }
 
 // orders says who may give them, and where.
@@ -198,4 +203,17 @@ func keepalive(c *config.Config) string {
 		return "none"
 	}
 	return c.Link.Keepalive.String()
+}
+
+// over is what the datagrams of a bearer go over, and where.
+func over(l config.Link) string {
+	switch {
+	case !l.TLS:
+		return "UDP " + l.Listen.String()
+	case l.Listen.IsValid():
+		return "TLS, called at " + l.Listen.String()
+	case l.Proxy.IsValid():
+		return "TLS, calls its peers through " + l.Proxy.String()
+	}
+	return "TLS, calls its peers"
 }

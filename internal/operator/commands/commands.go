@@ -18,6 +18,7 @@ var Commands = map[string]cli.Command{
 	"init":     initCommand,
 	"journal":  journalCommand,
 	"keys":     keysCommand,
+	"link":     linkCommand,
 	"message":  messageCommand,
 	"messages": messagesCommand,
 	"peer":     peerCommand,

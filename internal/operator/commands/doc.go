@@ -18,9 +18,11 @@
 //   - doctor.go: `doctor`: what is wrong with a machine and its gateway
 //   - drain.go: `drain`: before a stop
 //   - example.go: what the rules make of an example message
+//   - routeexample.go: which link it takes
 //   - init.go: `init`: a first configuration
 //   - journal.go: `journal`: a journal checked, repaired, exported
 //   - keys.go: `keys`: key files
+//   - link.go: `link`: what a modem is doing, said for it
 //   - message.go: `message`: one message, and orders about it
 //   - messages.go: `messages`: where messages are
 //   - passphrase.go: the passphrase of an authority

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"aldis/internal/adapters/interop"
 	"aldis/internal/edge/config"
@@ -64,7 +65,8 @@ type ExampleReport struct {
 	Pipe     string    `json:"pipe,omitempty"`
 	Octets   int       `json:"octets"`
 	Verdicts []verdict `json:"verdicts"`
-	Mark     *marking  `json:"mark,omitempty"` // of a message that is sent
+	Mark     *marking  `json:"mark,omitempty"`  // of a message that is sent
+	Links    []routing `json:"links,omitempty"` // that a message takes, where there are several
 	// Meet is what [[meet]] makes of a message for TAK devices.
 	Meet []interop.Verdict `json:"meet,omitempty"`
 }
@@ -78,6 +80,9 @@ type marking struct {
 	Wait       string `json:"wait,omitempty"`       // how long it waits for local peers that are away, when it comes from afar
 	LastValue  string `json:"last_value,omitempty"` // the element that the key is taken from
 	Links      string `json:"links,omitempty"`      // the bearers that it may take
+
+	links []string
+	life  time.Duration
 }
 
 func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
@@ -91,7 +96,7 @@ func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
 		return &marking{Precedence: site.Routine.String()}
 	}
 	r := cfg.Messages[i]
-	m := &marking{Label: r.Label, Line: r.Line, Precedence: r.Precedence.String(), LastValue: r.LastValue, Links: strings.Join(r.Links, ", ")}
+	m := &marking{Label: r.Label, Line: r.Line, Precedence: r.Precedence.String(), LastValue: r.LastValue, Links: strings.Join(r.Links, ", "), links: r.Links, life: r.Expires}
 	if r.Expires > 0 {
 		m.Expires = r.Expires.String()
 	}
@@ -118,6 +123,8 @@ func explain(cfg *config.Config, text string, asJSON bool, stdout, stderr io.Wri
 	r := ExampleReport{Type: s.Type, Root: s.Root, Group: s.Scope, Name: s.Name, Peer: s.Owner, Pipe: s.Topic, Octets: s.Octets}
 	if s.Type == filter.Message && s.Direction != site.In {
 		r.Mark, r.Meet = markOf(cfg, s, element), meetsOf(cfg, s, element)
+		precedence, _ := site.ParsePrecedence(r.Mark.Precedence)
+		r.Links = routesOf(cfg, s, r.Mark.links, site.Mark{Precedence: precedence}, r.Mark.life)
 	}
 	f := filter.New(cfg.Filters)
 	directions := []site.Direction{site.Out, site.In}
@@ -238,6 +245,7 @@ func printExample(out io.Writer, r ExampleReport) {
 		}
 		fmt.Fprintln(out, "sent:", text)
 	}
+	printRoutes(out, r.Links)
 	for _, v := range r.Verdicts {
 		way := v.Direction
 		if v.Site != "" {

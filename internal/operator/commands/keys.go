@@ -21,7 +21,7 @@ import (
 const keysAbout = `usage: gateway keys new -o FILE
        gateway keys node new -o FILE | node show FILE
        gateway keys authority new -o FILE [--passphrase-file FILE] | authority show FILE
-       gateway keys roster new -o ROSTER --network NAME --authority FILE --node 'ID,NAME,PUBLIC' ...
+       gateway keys roster new -o ROSTER --network NAME --authority FILE --node 'ID,NAME,PUBLIC[,on=BEARER[@HOST:PORT]][,relay]' ...
        gateway keys roster add|remove|roll ROSTER --authority FILE [--node ...] [--id ID] [--at TIME]
        gateway keys roster verify ROSTER --by PUBLIC
        gateway keys rollover ROSTER [-c FILE] [--dry-run]
@@ -120,7 +120,7 @@ func keysCommand(args []string, stdout, stderr io.Writer) int {
 	fs.StringVar(&o.config, "c", cli.DefaultConfig, "rollover, destroy: configuration `file`; no more is read from it than is needed")
 	fs.BoolVar(&o.yes, "yes", false, "destroy: it is meant")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "rollover: change nothing, and say who would be left behind")
-	fs.Var(&o.nodes, "node", "roster new, add: `ID,NAME,PUBLIC` of a node; may come again")
+	fs.Var(&o.nodes, "node", "roster new, add: `ID,NAME,PUBLIC` of a node, then on=BEARER or on=BEARER@HOST:PORT for each of its bearers, and relay; may come again")
 	fs.Var(&o.ids, "id", "roster remove: `id` of a node; may come again")
 	rest, code, done := cli.Parse(fs, args, 1000, keysAbout, stdout, stderr)
 	if done {

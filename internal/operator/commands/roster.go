@@ -67,8 +67,8 @@ func nodesOf(nodes []roster.Node, given []string) ([]roster.Node, error) {
 	nodes = slices.Clone(nodes)
 	seen := map[uint16]bool{}
 	for _, text := range given {
-		f := strings.SplitN(text, ",", 3)
-		if len(f) != 3 {
+		f := strings.Split(text, ",")
+		if len(f) < 3 {
 			return nil, fmt.Errorf("--node %q: say ID,NAME,PUBLIC", text)
 		}
 		id, err := strconv.ParseUint(f[0], 10, 16)
@@ -80,11 +80,17 @@ func nodesOf(nodes []roster.Node, given []string) ([]roster.Node, error) {
 			return nil, fmt.Errorf("--node %q: %w: gateway keys node show prints it", text, err)
 		}
 		n := roster.Node{ID: uint16(id), Name: f[1], Public: public}
+		if err := n.Read(f[3:]); err != nil {
+			return nil, fmt.Errorf("--node %q: %w", text, err)
+		}
 		if seen[n.ID] {
 			return nil, fmt.Errorf("--node %q: node %d is there twice", text, id)
 		}
 		seen[n.ID] = true
 		if i := slices.IndexFunc(nodes, func(is roster.Node) bool { return is.ID == n.ID }); i >= 0 {
+			if len(f) == 3 { // it says nothing of that
+				n.Relay, n.Ways = nodes[i].Relay, nodes[i].Ways
+			}
 			nodes[i] = n
 			continue
 		}
@@ -160,7 +166,7 @@ func showRoster(o *keysOrder) error {
 	fmt.Fprintf(o.stdout, "net %s, roster %d of %s, digest %s, its secret is used %s; gateway keys roster verify says who signed it\n", r.Network, r.Serial, r.Made.Format(time.RFC3339), r.Fingerprint(), at)
 	w := tabwriter.NewWriter(o.stdout, 0, 0, 2, ' ', 0)
 	for _, n := range r.Nodes {
-		fmt.Fprintf(w, "%d\t%s\t%s\n", n.ID, n.Name, n.Public.Fingerprint())
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", n.ID, n.Name, n.Public.Fingerprint(), n.Words())
 	}
 	return w.Flush()
 }

@@ -119,6 +119,7 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 	fmt.Fprintln(out)
 	printPeerTable(out, r, now)
 	printBearers(out, r, now)
+	printDistances(out, r)
 	fmt.Fprintln(out)
 	printLedger(out, r.Ledger)
 	if m := r.Month; m != nil {
@@ -234,6 +235,40 @@ func printBearers(out io.Writer, r StatusReport, now time.Time) {
 				star = " *"
 			}
 			fmt.Fprintf(w, "%s\t%s%s\t%s\t%s\t%s\t%d\t%d\n", p.Name, b.Bearer, star, b.Link, cmp.Or(b.Address, "-"), heard, b.Waiting, b.UnderWay)
+		}
+	}
+	w.Flush()
+	for _, b := range r.Bearers {
+		if d := b.Day; d != nil {
+			fmt.Fprintf(out, "%s has carried %d of %d octets of this day", cmp.Or(b.Name, b.Profile), d.Octets, d.Most)
+			if d.Spent {
+				fmt.Fprintf(out, ": it is silent until %s", d.Until.UTC().Format(time.RFC3339))
+			}
+			fmt.Fprintln(out)
+		}
+	}
+}
+
+// printDistances is a table of what messages take on each way, by what the traffic has shown.
+func printDistances(out io.Writer, r StatusReport) {
+	if len(r.Peers) == 0 {
+		return
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "\nDISTANCE\tWAY\t200 OCTETS\t20,000 OCTETS\tLOST\tPRICE\tHOPS\tSILENT UNTIL\n")
+	row := func(name, way string, q api.Quality) {
+		until := "-"
+		if !q.SilentUntil.IsZero() {
+			until = q.SilentUntil.UTC().Format(time.RFC3339)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%.1f s\t%.0f s\t%.1f %%\t%v\t%d %s\t%s\n", name, way, q.ShortS, q.LongS, q.LostPct, q.Price, q.Hops, q.NextHop, until)
+	}
+	for _, p := range r.Peers {
+		for _, b := range p.Bearers {
+			row(p.Name, b.Bearer, b.Quality)
+		}
+		if len(p.Bearers) == 0 {
+			row(p.Name, r.Profile, p.Quality)
 		}
 	}
 	w.Flush()

@@ -153,6 +153,7 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	mux.HandleFunc("POST /peers/forget", order(src, "forget", src.forget))
 	mux.HandleFunc("GET /messages", src.messages)
 	mux.HandleFunc("GET /bill", src.bill)
+	mux.HandleFunc("GET /distance", src.distance)
 	mux.HandleFunc("GET /messages/{id}", src.message)
 	for _, do := range []gateway.MessageDo{gateway.DoHold, gateway.DoRelease, gateway.DoCancel, gateway.DoPrecede} {
 		mux.HandleFunc("POST /messages/{id}/"+string(do), order(src, "message", src.orderMessage))

@@ -23,6 +23,7 @@
 //   - live.go: the event stream for browsers and terminals that watch
 //   - adverts.go: where advertisements are
 //   - messages.go: where messages are, and orders about one message
+//   - distance.go: how far the sites are
 //   - bill.go: the bill of each month
 //   - metrics.go: metrics of the process and the LAN
 //   - linkmetrics.go: metrics of the links

@@ -134,7 +134,7 @@ func desk(t *testing.T, group int) (path string, log *bytes.Buffer) {
 		t.Fatal(err)
 	}
 	path, log = filepath.Join(dir, "control.sock"), &bytes.Buffer{}
-	ln, err := ListenSocket(path, group)
+	ln, err := ListenSocket("control.socket", path, group)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func TestOrderOverTheSocket(t *testing.T) {
 // A socket that a killed gateway left is replaced; one that answers, or a file, is not.
 func TestListenSocket(t *testing.T) {
 	path, _ := desk(t, -1)
-	_, err := ListenSocket(path, -1)
+	_, err := ListenSocket("control.socket", path, -1)
 	check.Contains(t, "error", fmt.Sprint(err), "another gateway answers at "+path)
 	left := filepath.Join(t.TempDir(), "left.sock")
 	ln, err := net.ListenUnix("unix", &net.UnixAddr{Name: left})
@@ -240,7 +240,7 @@ func TestListenSocket(t *testing.T) {
 	}
 	ln.SetUnlinkOnClose(false)
 	ln.Close()
-	again, err := ListenSocket(left, -1)
+	again, err := ListenSocket("control.socket", left, -1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestListenSocket(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err = ListenSocket(file, -1)
+	_, err = ListenSocket("control.socket", file, -1)
 	check.Contains(t, "error", fmt.Sprint(err), "is no socket")
 }
 

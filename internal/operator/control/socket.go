@@ -11,21 +11,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenSocket opens the unix socket for orders at path, for its owner alone, and for the members of a group if that is
+// ListenSocket opens a unix socket at path, which a key of the configuration names, for its owner alone, and for the members of a group if that is
 // not -1. A socket that a gateway left behind which was killed is replaced; one that answers is not.
-func ListenSocket(path string, group int) (net.Listener, error) {
+func ListenSocket(key, path string, group int) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
-		return nil, fmt.Errorf("control.socket: %s is there and is no socket: remove it, or set another control.socket", path)
+		return nil, fmt.Errorf("%s: %s is there and is no socket: remove it, or set another %[1]s", key, path)
 	}
 	if conn, err := net.Dial("unix", path); err == nil {
 		conn.Close()
-		return nil, fmt.Errorf("control.socket: another gateway answers at %s: stop that one, or set another control.socket", path)
+		return nil, fmt.Errorf("%s: another gateway answers at %s: stop that one, or set another %[1]s", key, path)
 	} else if errors.Is(err, syscall.ECONNREFUSED) {
 		os.Remove(path) // nobody listens there any more
 	}
 	ln, err := net.Listen("unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("control.socket: %w", err)
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	mode := os.FileMode(0o600)
 	if group >= 0 {
@@ -39,7 +39,7 @@ func ListenSocket(path string, group int) (net.Listener, error) {
 	}
 	if err != nil {
 		ln.Close()
-		return nil, fmt.Errorf("control.socket: %w", err)
+		return nil, fmt.Errorf("%s: %w", key, err)
 	}
 	return ln, nil
 }

@@ -76,6 +76,9 @@ func (f *findings) heard(c *config.Config, run *Running, p api.PeerStatus, now t
 	}
 	out := "look whether it runs, whether " + p.Address + " is its address on the link, whether a firewall lets UDP through both ways, and whether the modem has a link; " +
 		fmt.Sprintf("tcpdump -ni any udp port %d shows what comes", c.Link.Listen.Port())
+	if c.Link.TLS {
+		out = "look whether it runs, whether one of both ends has the other's address, and whether a firewall or the proxy lets TCP through to there; the log says why a call failed or was refused"
+	}
 	if r.Radio.ReceivedDatagrams > 0 && r.Dropped["unknown_peer"] > 0 {
 		out += ". Datagrams of nodes came that no [[link.peer]] names: has it another id?"
 	}

@@ -24,7 +24,11 @@ func (f *findings) ports(c *config.Config, run *Running) {
 	for _, l := range c.Listens() {
 		f.port(l.Key, true, l.At, run)
 	}
-	f.port("link.listen", false, c.Link.Listen, run)
+	for _, l := range c.Bearers() {
+		if !l.TLS {
+			f.port(config.LinkKey(l, "listen"), false, l.Listen, run)
+		}
+	}
 }
 
 func (f *findings) port(key string, tcp bool, at netip.AddrPort, run *Running) {

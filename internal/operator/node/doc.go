@@ -3,6 +3,7 @@
 // # Files
 //
 //   - audited.go: what a running gateway enters into the record of orders
+//   - bearers.go: bearers of all kinds, and whose keys those over TLS take
 //   - gone.go: the journal taken away while the gateway runs
 //   - journald.go: the log as fields of systemd's journal
 //   - keep.go: the keeper: holds the LAN's sockets while gateways come and go

@@ -138,7 +138,7 @@ func (r *reloader) link(ctx context.Context, next *config.Config) error {
 	if err != nil {
 		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
 	}
-	r.order(gateway.NewLink{Peers: peersOf(next), Keepalive: next.Link.Keepalive, Tariff: next.Link.Profile.Tariff, Windows: next.Silences})
+	r.order(gateway.NewLink{Peers: peersOf(next), More: reachedOf(next), Keepalive: next.Link.Keepalive, Tariff: next.Link.Profile.Tariff, Windows: next.Silences})
 	return control.Obeyed(ctx, func() (bool, error) {
 		s, err := r.status(ctx)
 		return s.Gateway.Relinked > before.Gateway.Relinked, err
@@ -149,15 +149,23 @@ func (r *reloader) link(ctx context.Context, next *config.Config) error {
 func peersOf(c *config.Config) []gateway.PeerConfig {
 	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
 	for i, p := range c.Link.Peers {
-		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address, Shore: p.Shore}
+		peers[i] = gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.Address, Shore: p.Shore, Via: c.Link.Hops(p)}
 	}
 	return peers
+}
+
+// reachedOf is whom the bearers behind the first reach.
+func reachedOf(c *config.Config) (list []map[uint16]netip.AddrPort) {
+	for _, b := range moreOf(c) {
+		list = append(list, b.Peers)
+	}
+	return list
 }
 
 // moreOf are the bearers behind the first.
 func moreOf(c *config.Config) (list []gateway.BearerConfig) {
 	for _, l := range c.More {
-		b := gateway.BearerConfig{Name: l.Name, Profile: l.Profile, Shore: l.Shore, Keepalive: l.Keepalive, Group: l.Group, Price: l.Price,
+		b := gateway.BearerConfig{Name: l.Name, Profile: l.Profile, Shore: l.Shore, Keepalive: l.Keepalive, Group: l.Group, Price: l.Price, PerDay: l.Octets, Lines: l.TLS,
 			Peers: map[uint16]netip.AddrPort{}}
 		for _, p := range l.Peers {
 			b.Peers[p.ID] = p.Address
@@ -173,7 +181,7 @@ func (r *reloader) rules(ctx context.Context, next *config.Config) error {
 	if err != nil {
 		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
 	}
-	r.order(gateway.NewRules{Filter: next.Filters, Messages: next.Messages, Compact: next.Rules})
+	r.order(gateway.NewRules{Filter: next.Filters, Messages: next.Messages, Routes: next.Routes, Compact: next.Rules})
 	return control.Obeyed(ctx, func() (bool, error) {
 		s, err := r.status(ctx)
 		return s.Gateway.Reloads > before.Gateway.Reloads, err

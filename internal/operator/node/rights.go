@@ -19,7 +19,7 @@ func confine(c *config.Config) ([]rights.Protection, error) {
 	if lab, err := cli.Lab(); err == nil {
 		run = append(run, lab)
 	}
-	return rights.Enter(rights.Needs{Own: []string{c.Node.DataDir}, Read: read, Sockets: []string{c.Control.Socket}, Run: run})
+	return rights.Enter(rights.Needs{Own: []string{c.Node.DataDir}, Read: read, Sockets: append(c.Modems(), c.Control.Socket), Run: run})
 }
 
 // lock takes from the process what it needed for its start alone, and says what could not be had.

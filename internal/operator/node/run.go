@@ -151,7 +151,7 @@ type node struct {
 	xmpp      xmppSide
 	meeting   meeting
 	norm      *norm.Supervisor
-	radios    []*radio.Radio // of the bearers, in their order
+	air       airSide
 	bridge    *jxtabridge.Bridge
 	corpora   *corpusexchange.Adapter
 	gateway   *gateway.Gateway
@@ -213,7 +213,7 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	if odd := strays(have); odd != "" {
 		n.log.Warn("the gateway closed inherited sockets that its configuration does not name", "addresses", odd)
 	}
-	n.orderSock, err = control.ListenSocket(c.Control.Socket, c.Control.GID)
+	n.orderSock, err = control.ListenSocket("control.socket", c.Control.Socket, c.Control.GID)
 	switch {
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // messages that wait must go all the same
 		n.log.Error("the order socket has no room on the disk; the gateway takes no orders. Free space and restart the gateway", "error", err)
@@ -226,7 +226,15 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 		}
 	}
 	for i, l := range c.Bearers() {
-		if err := n.openRadio(i, l); err != nil {
+		if l.TLS {
+			err = n.openTLS(i, l, open[config.LinkKey(l, "listen")])
+		} else {
+			err = n.openRadio(i, l)
+		}
+		if err == nil && l.Modem != "" {
+			err = n.openModem(i, l)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -240,9 +248,9 @@ func (n *node) openRadio(bearer int, l config.Link) error {
 		return n.daemon.PostAir(d)
 	})
 	if err != nil {
-		return listenError("link.listen", "UDP", l.Listen, err)
+		return listenError(config.LinkKey(l, "listen"), "UDP", l.Listen, err)
 	}
-	n.radios = append(n.radios, r)
+	n.air.bearers = append(n.air.bearers, r)
 	if !l.Group.IsValid() {
 		return nil
 	}
@@ -258,25 +266,25 @@ func (n *node) openRadio(bearer int, l config.Link) error {
 
 // send puts datagrams on the air of their bearers.
 func (n *node) send(datagrams []api.Datagram) {
-	if len(n.radios) == 1 {
-		n.radios[0].Send(datagrams)
+	if len(n.air.bearers) == 1 {
+		n.air.bearers[0].Send(datagrams)
 		return
 	}
 	for i := range datagrams {
-		n.radios[datagrams[i].Bearer].Send(datagrams[i : i+1])
+		n.air.bearers[datagrams[i].Bearer].Send(datagrams[i : i+1])
 	}
 }
 
 // gather hands over what waits in the kernel.
 func (n *node) gather(most int) {
-	for _, r := range n.radios {
-		r.Gather(most / len(n.radios))
+	for _, r := range n.air.bearers {
+		r.Gather(most / len(n.air.bearers))
 	}
 }
 
 // radioStats are those of all bearers together.
 func (n *node) radioStats() (all radio.Stats) {
-	for _, r := range n.radios {
+	for _, r := range n.air.bearers {
 		all = all.Add(r.Stats())
 	}
 	return all
@@ -292,9 +300,7 @@ func (n *node) close() {
 	if n.norm != nil {
 		n.norm.Close()
 	}
-	for _, r := range n.radios {
-		r.Close()
-	}
+	n.air.close()
 	if n.httpSock != nil {
 		n.httpSock.Close()
 	}
@@ -358,9 +364,9 @@ func (n *node) build() error {
 		makers[site.XMPP] = n.xmpp.maker(c)
 	}
 	n.gateway, err = gateway.New(gateway.Config{
-		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: trustOf(c),
+		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: n.trust(),
 		Incarnation: incarnation, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, Group: c.Link.Group,
-		Bearer: c.Link.Name, Price: c.Link.Price, More: moreOf(c), Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
+		Bearer: c.Link.Name, Price: c.Link.Price, PerDay: c.Link.Octets, Routes: c.Routes, Lines: c.Link.TLS, More: moreOf(c), Relay: c.Node.Relay, Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
 		Refused:  spared.refused,
 		Wait:     c.Delivery.Wait,
 		Adapters: makers,
@@ -496,6 +502,7 @@ func (n *node) run(ctx context.Context) error {
 		}
 	}
 	n.xmpp.start()
+	n.air.hearModems()
 	if n.etherSock != nil {
 		go func() {
 			if err := n.lan.ServeMulticast(n.etherSock, n.cfg.LAN.Multicast); err != nil {
@@ -541,7 +548,7 @@ func (n *node) run(ctx context.Context) error {
 	n.log.Info("running", "version", cli.VersionText(), "id", n.cfg.Node.ID, "lan", n.cfg.LAN.Seeds(), "link", n.cfg.Link.Listen,
 		"profile", n.cfg.Link.Profile.Name, "peers", len(n.cfg.Link.Peers), "journal_bytes", n.journal.Size())
 	err := n.daemon.Run(ctx, daemon.Parts{
-		Engine: n.gateway, LAN: n.order, Radio: n.send, Gather: n.gather, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
+		Engine: n.gateway, LAN: n.order, Radio: n.send, Gather: n.gather, Hush: n.hush, Norm: n.norm.Do, Commit: n.commit, Handled: n.handled,
 	})
 	cancel(nil)
 	<-refused.done

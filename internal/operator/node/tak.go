@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 
 	"aldis/internal/adapters/tak"
 	"aldis/internal/edge/config"
@@ -45,6 +46,11 @@ func TAKConfig(c *config.Config) tak.Config {
 	f.Files = tak.Files{URL: t.Files.URL(), Most: int64(t.Files.Crossing), Bring: t.Files.Bring}
 	for _, p := range c.Link.Peers {
 		f.Sites = append(f.Sites, p.ID)
+	}
+	for _, n := range c.Link.Enrolled() {
+		if !slices.Contains(f.Sites, n.ID) {
+			f.Sites = append(f.Sites, n.ID)
+		}
 	}
 	return f
 }

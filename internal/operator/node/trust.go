@@ -9,14 +9,15 @@ import (
 	"aldis/internal/gateway"
 )
 
-// trustOf is the keys of single nodes, where the configuration has them.
-func trustOf(c *config.Config) *gateway.Trust {
-	t := c.Link.Trust
+// trust is the keys of single nodes, where the configuration has them.
+func (n *node) trust() *gateway.Trust {
+	t := n.cfg.Link.Trust
 	if !t.On() {
 		return nil
 	}
 	return &gateway.Trust{Own: t.Own, Authority: t.Authority, Roster: t.Roster,
-		Chance: func(key *[32]byte) { rand.Read(key[:]) }, Hold: func(octets []byte) { rights.Hold(octets) }} // hold has said whether it can
+		Chance: func(key *[32]byte) { rand.Read(key[:]) }, Hold: func(octets []byte) { rights.Hold(octets) }, // hold has said whether it can
+		Members: n.noteMembers}
 }
 
 // keyText says which keys a gateway goes by, for the audit log.

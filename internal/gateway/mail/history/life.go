@@ -59,6 +59,8 @@ const (
 	Arrived  = "arrived" // the recipient has it, and waits for one before it
 	Foreseen = "late"    // it will expire before it is there, by the forecast: the detail says when it would be
 	Moved    = "moved"   // to another bearer, which the detail names
+	Passed   = "passed"  // the gateway that the detail names has taken it, and passes it on
+	Chosen   = "way"     // which bearer it takes, and why, as the detail says
 	Ordered  = "ordered" // the operator said so: the detail says what, and who
 )
 

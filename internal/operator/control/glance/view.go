@@ -1,6 +1,7 @@
 package glance
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -94,6 +95,8 @@ type Site struct {
 	Ended    uint64    `json:"delivered"`
 	Received uint64    `json:"received"`
 	DelayS   float64   `json:"delay_s"` // mean from custody to acknowledgement; 0: none has come yet
+	ShortS   int       `json:"short_s"` // that a message of 200 octets takes now, rounded
+	LongS    int       `json:"long_s"`  // likewise of 20,000 octets
 	Held     int       `json:"items_held"`
 	Far      int       `json:"far_items"`
 }
@@ -195,6 +198,8 @@ func siteOf(p api.PeerStatus) Site {
 		Ended:    p.Delivered,
 		Received: p.Received,
 		Held:     p.ItemsHeld,
+		ShortS:   int(math.Ceil(p.ShortS)),
+		LongS:    int(math.Ceil(p.LongS)),
 		Far:      p.FarItems,
 		Queue:    []Queue{},
 	}

@@ -134,7 +134,7 @@ func nowLines(now time.Time, v *glance.View) (lines []line) {
 	lines = append(lines, line{{"sends " + used(v.Out) + ", receives " + used(v.In) + " in the last minute", 0, plain, false}}, nil)
 	head := func(text string, width int, right bool) cell { return cell{text, width, bold, right} }
 	lines = append(lines, line{head("SITE", 18, false), head("LINK", 9, false), head("FOR", 9, true), head("HEARD", 9, true), head("SENDS", 10, true), head("RECEIVES", 10, true),
-		head("WAITS", 6, true), head("ALL THERE", 20, true)})
+		head("TAKES", 11, true), head("WAITS", 6, true), head("ALL THERE", 20, true)})
 	for _, s := range v.Sites {
 		st, ok := states[s.State]
 		if !ok {
@@ -157,6 +157,7 @@ func nowLines(now time.Time, v *glance.View) (lines []line) {
 			{heard, 9, plain, true},
 			{rate(s.Out.Bps), 10, plain, true},
 			{rate(s.In.Bps), 10, plain, true},
+			{fmt.Sprintf("%d-%d s", s.ShortS, s.LongS), 11, plain, true},
 			{fmt.Sprint(s.Waiting + s.UnderWay), 6, plain, true},
 			{there(now, s.Queue), 20, plain, true},
 		})

@@ -70,6 +70,7 @@ function siteRow(v, site) {
     cell('Receives', bps(site.in.bps), v.link.each && bar(site.in.percent, 'of its rate received')),
     cell('Sent again', again(site)),
     cell('Delay', site.delay_s ? span(site.delay_s) : '–'),
+    cell('Takes', `${span(site.short_s)} to ${span(site.long_s)}`),
     cell('Waits', site.waiting + site.under_way ? [number(site.waiting + site.under_way), h('span', { class: 'soft' }, ` ${octets(site.octets)}`)] : '0'),
     cell('All there', last(site.queue)))
 }
@@ -79,9 +80,9 @@ function sites(v) {
   const profile = [v.link.send_bps ? `sends ${bps(v.link.send_bps)}` : 'sends at any rate', v.link.receive_bps ? `receives ${bps(v.link.receive_bps)}` : 'receives at any rate', `loses ${loss} % of frames`]
   return h('section', {}, h('h2', {}, 'Sites'),
     h('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': 'Sites' }, h('table', { class: 'cards' },
-      h('thead', {}, h('tr', {}, ['Site', 'Link', 'Heard', 'Sends', 'Receives', 'Sent again', 'Delay', 'Waits', 'All there'].map(t => h('th', { scope: 'col' }, t)))),
+      h('thead', {}, h('tr', {}, ['Site', 'Link', 'Heard', 'Sends', 'Receives', 'Sent again', 'Delay', 'Takes', 'Waits', 'All there'].map(t => h('th', { scope: 'col' }, t)))),
       h('tbody', {}, v.sites.map(site => siteRow(v, site))))),
-    h('p', { class: 'soft' }, `The profile ${v.profile}: ${profile.join(', ')}. Rates are those of the last minute; sent again is of messages in the last ten; the delay is the mean from custody here to the receipt.`))
+    h('p', { class: 'soft' }, `The profile ${v.profile}: ${profile.join(', ')}. Rates are those of the last minute; sent again is of messages in the last ten; the delay is the mean from custody here to the receipt; takes is what messages of 200 and of 20,000 octets should take now.`))
 }
 
 function queue(v) {

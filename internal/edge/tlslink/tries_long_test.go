@@ -1,0 +1,6 @@
+//go:build long
+
+package tlslink
+
+// tries is how many strangers call.
+const tries = 100_000

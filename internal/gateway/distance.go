@@ -1,0 +1,85 @@
+package gateway
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/site"
+)
+
+// Distance and quality of a site, from the traffic that is there anyway: no datagram goes for it.
+
+// reckon notes now and then what is foreseen for a message that a leg was given.
+func (l *leg) reckon(now time.Time, e *mail.Entry) {
+	if e.Content.Payload != nil && !e.Behind && l.Handshake.KnowsUs && l.reckoning.Due(now) {
+		s := siteOn(l.bearer.road.g, l)
+		e.Foreseen = s.Takes(now, max(0, l.before(now, e.Rank())-len(e.Full)), len(e.Full))
+	}
+}
+
+// took learns from a message that has arrived.
+func (l *leg) took(g *Gateway, e *mail.Entry) {
+	life := g.mail.Lives.Get(e.ID)
+	if life == nil {
+		return
+	}
+	f := life.Of(e.Peer.ID)
+	if f == nil {
+		return
+	}
+	l.reckoning.Carried(g.now, len(e.Full), f.Sent)
+	if e.Foreseen > 0 && !f.SentAt.IsZero() && !e.Accepted.IsZero() {
+		s := siteOn(g, l)
+		l.reckoning.Learn(len(e.Full), e.Foreseen, s.Arrived(f.SentAt, f.Sent).Sub(e.Accepted))
+	}
+}
+
+// nearer is how much nearer a site must be to come before another that came first.
+const nearer = 1.2
+
+// near tells the adapters the order of the sites by distance, when it has changed. It is called once a minute.
+func (fs *adapters) near(g *Gateway, now time.Time) {
+	if len(g.peers) < 2 {
+		return
+	}
+	far := map[uint16]float64{}
+	for _, p := range g.peers {
+		l := p.best(nil)
+		if far[p.ID] = l.quality(now).ShortS; !l.goes() || l.LastHeard.IsZero() {
+			far[p.ID] = math.Inf(1)
+		}
+	}
+	list := make([]uint16, len(g.peers))
+	for i, p := range g.peers {
+		list[i] = p.ID
+	}
+	slices.SortStableFunc(list, func(a, b uint16) int { return cmp.Compare(far[a], far[b]) })
+	known := len(fs.nearest) == len(list) && !slices.ContainsFunc(list, func(id uint16) bool { return !slices.Contains(fs.nearest, id) })
+	if known && slices.IsSortedFunc(fs.nearest, func(later, before uint16) int {
+		if far[later]*nearer < far[before] {
+			return -1
+		}
+		return 1
+	}) {
+		return
+	}
+	fs.nearest = list
+	for _, f := range fs.list {
+		g.stepAdapter(now, f.number, site.Near{Sites: list})
+	}
+}
+
+// quality is what is known of a leg.
+func (l *leg) quality(now time.Time) api.Quality {
+	s := siteOn(l.bearer.road.g, l)
+	q := s.Quality(now, l.before(now, site.Routine.Rank()), &l.reckoning)
+	q.Price, q.Hops = l.bearer.price, 1
+	if l.Link.Listening() && !l.silentUntil.IsZero() {
+		q.SilentUntil = l.silentUntil
+	}
+	return q
+}

@@ -1,0 +1,90 @@
+package gateway
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/keys"
+	"aldis/internal/link/roster"
+)
+
+// Peers that no configuration names, and the roster does: docs/decisions/rollover.md.
+
+// reached is where a node of the roster is on the bearers of a configuration, by their place in the list. A bearer reaches it if the
+// roster says where it is, or if it hears of that by itself: on a shared channel, or ashore, where terminals call.
+func reached(ways []BearerConfig, n roster.Node) map[int]netip.AddrPort {
+	on := map[int]netip.AddrPort{}
+	for i, b := range ways {
+		if w, is := n.On(b.Name); is && (w.Addr.IsValid() || b.Group.IsValid() || b.Shore) {
+			on[i] = w.Addr
+		}
+	}
+	return on
+}
+
+// enroll adds the peers to the configuration that its roster names, or one of the journal.
+func (c *Config) enroll(records []api.Record) {
+	if c.Trust == nil {
+		return
+	}
+	var kept [][]byte
+	for _, r := range records {
+		if r.Bucket == keys.BucketRoster {
+			kept = append(kept, r.Value)
+		}
+	}
+	nodes, since := keys.Enrolled(c.Trust, kept)
+	c.Peers, c.More = slices.Clone(c.Peers), slices.Clone(c.More)
+	for i := range c.More {
+		c.More[i].Peers = maps.Clone(c.More[i].Peers)
+	}
+	ways := c.bearersOf()
+	for _, n := range nodes {
+		if slices.ContainsFunc(c.Peers, func(p PeerConfig) bool { return p.ID == n.ID }) {
+			continue
+		}
+		on := reached(ways, n)
+		if len(on) == 0 {
+			continue
+		}
+		c.Peers = append(c.Peers, PeerConfig{ID: n.ID, Name: n.Name, Addr: on[0], later: n.Since > since, enrolled: true})
+		for i, addr := range on {
+			if i > 0 {
+				c.More[i-1].Peers[n.ID] = addr
+			}
+		}
+	}
+}
+
+// enlist takes in the peers that a roster names which came while the gateway runs.
+func enlist(g *Gateway, now time.Time) {
+	nodes, since := g.keys.Rosters.Enrolled()
+	for _, n := range nodes {
+		if p := g.byID[n.ID]; p != nil || n.ID == g.cfg.ID {
+			continue
+		}
+		on := reached(g.cfg.bearersOf(), n)
+		if len(on) == 0 {
+			if len(n.Ways) > 0 && !slices.ContainsFunc(n.Ways, func(w roster.Way) bool {
+				return slices.ContainsFunc(g.bearers, func(b *bearer) bool { return b.name.Name == w.Bearer })
+			}) {
+				g.Note("warn", "the roster places a node on no bearer of this gateway; nothing is sent to it", "id", n.ID, "name", n.Name)
+			}
+			continue
+		}
+		for i, addr := range on {
+			if other := siteAt(g, i, addr); addr.IsValid() && other != 0 {
+				g.Note("warn", "the roster gives a new peer the address of another; the gateway learns its address when it hears it", "id", n.ID, "address", addr, "address_of", g.siteName(other))
+				on[i] = netip.AddrPort{}
+			}
+		}
+		if slices.Contains(g.roll.left, n.ID) {
+			g.Note("warn", "a new peer was not added; restart the gateway to add it", "id", n.ID)
+			continue
+		}
+		g.join(now, PeerConfig{ID: n.ID, Name: n.Name, Addr: on[0], later: n.Since > since, enrolled: true}, on)
+	}
+}

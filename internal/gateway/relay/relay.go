@@ -1,0 +1,654 @@
+package relay
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/seal"
+	"aldis/internal/site"
+)
+
+// Ways is what the carrier asks of the gateway about other gateways.
+type Ways interface {
+	// Next is the gateway to which what is for another goes first, none of those, and whether it answers; 0: there is none.
+	Next(to uint16, not ...uint16) (hop uint16, up bool)
+	// Hand gives custody a capsule for a hop; false: it was refused. Held is how many octets are in custody for it.
+	Hand(now time.Time, hop uint16, m site.Message) bool
+	Held(hop uint16) int
+	// Key is what this node and another seal with, and Secret what this node alone can make.
+	Key(from, to uint16, streams []byte) (seal.EndKey, bool)
+	Secret(of []byte) [32]byte
+	// Anew says that another node knows nothing of this one any more; first: it never did.
+	Anew(now time.Time, p *mail.Peer, first bool)
+	// Model is what a peer has to have to read what is compressed here.
+	Model() uint16
+	Name(id uint16) string
+}
+
+// Config is what a carrier is made of.
+type Config struct {
+	mail.Common
+	Ways        Ways
+	Incarnation seal.Incarnation
+}
+
+// Bounds.
+const (
+	mostHeld = 32 << 10 // octets in custody for a hop, beyond which messages wait here, where they can go another way
+	// tellAfter is when a node is told at the latest what has come of it, tellSoon where that is of precedence immediate or above, and
+	// rideAfter when that goes with a message.
+	tellAfter, tellSoon, rideAfter = 5 * time.Minute, 10 * time.Second, 30 * time.Second
+	// askAfter is the least between two hellos of ours to one node; without an answer each time twice as long.
+	askAfter = 10 * time.Second
+	askMost  = time.Hour
+	// patience is how long a message may be with a relay before it goes once more; each time twice as long.
+	patience     = 15 * time.Minute
+	patienceMost = 4 * time.Hour
+	// silentAfter times without an answer another bearer is tried.
+	silentAfter = 2
+	mostSets    = 64   // sets of several recipients of this node
+	mostIn      = 1024 // sets of one origin
+	mostEarly   = 256  // messages of one origin that came before their turn
+)
+
+// Carrier is what goes between nodes that other gateways join.
+type Carrier struct {
+	Config
+	order []*line // by id
+	lines map[uint16]*line
+	sets  map[uint16]*set // by number
+	named map[string]*set // those for new messages, by setName
+	of    map[uint64]*set // of messages for several, by ID
+	next  uint16          // number of the next set
+	flows uint32          // number of the next flow
+	lies  map[string]lies
+}
+
+// set is recipients that get one capsule, in one precedence: whoever they are, messages have numbers of the set and arrive in their order.
+type set struct {
+	number  uint16
+	rank    int
+	to      []uint16 // by id
+	next    uint32
+	told    map[uint16]bool // of several: who has been told the key in this run, or before
+	history *mail.SharedHistory
+}
+
+// line is another node.
+type line struct {
+	*mail.Peer
+	of *Carrier
+	// own and far are the streams of numbers of both: which start of a node began it.
+	own, far stream
+	owes     bool      // it has to be told both
+	asked    time.Time // when it was told or asked last
+	asks     int       // since it has answered
+	echoed   time.Time // when a hello of it was answered that knew nothing of this node
+	in       map[uint16]*inflow
+	early    int // messages that came before their turn
+	out      map[mail.TransmissionID]*sent
+	learned  uint16    // the hop that its last capsule came from
+	avoid    uint16    // a hop that took a message which was not acknowledged; 0: none
+	tellAt   time.Time // when it is told what has come; zero: nothing has
+	since    time.Time // when the first of it came
+	says     [][]byte  // what it has to be told besides
+	tries    int       // since it was heard
+	air      mail.Air
+}
+
+type stream seal.Incarnation
+
+func (s stream) append(b []byte) []byte {
+	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, s.Number), s.Salt)
+}
+
+func parseStream(b []byte) stream {
+	return stream{binary.BigEndian.Uint32(b), binary.BigEndian.Uint16(b[4:])}
+}
+
+// short is the stream as marks of other bearers name it.
+func (s stream) short() uint8 { return uint8(s.Salt) | 1 }
+
+const streamOctets = 6
+
+// inflow is what came of a set of another node.
+type inflow struct {
+	cumulative uint32 // all up to it have been read
+	early      map[uint32][]byte
+	key        *[32]byte // of several recipients
+	news       bool      // the origin has not been told
+}
+
+// sent is a message under way.
+type sent struct {
+	hop    uint16    // 0: not known, in a run before
+	passed time.Time // when the hop took it; zero: it waits here for that
+	since  time.Time
+	tries  int
+	again  bool
+}
+
+// New makes a carrier for peers that know nothing yet.
+func New(cfg Config) *Carrier {
+	c := &Carrier{Config: cfg, lines: map[uint16]*line{}, sets: map[uint16]*set{}, named: map[string]*set{}, of: map[uint64]*set{}, next: 1, flows: 1, lies: map[string]lies{}}
+	for _, p := range cfg.Peers {
+		c.add(p)
+	}
+	return c
+}
+
+func (c *Carrier) add(p *mail.Peer) {
+	l := &line{Peer: p, of: c, in: map[uint16]*inflow{}, out: map[mail.TransmissionID]*sent{}}
+	p.Link = l
+	c.lines[p.ID] = l
+	c.order = append(c.order, l)
+	slices.SortFunc(c.order, func(a, b *line) int { return cmp.Compare(a.ID, b.ID) })
+}
+
+func setName(rank int, to []uint16) string { return fmt.Sprint(rank, to) }
+
+// setFor is the set for these recipients, by id, and a precedence.
+func (c *Carrier) setFor(m *mail.Message, to []uint16) *set {
+	name := setName(m.Rank(), to)
+	s := c.named[name]
+	if s == nil {
+		s = c.newSet(c.next, m.Rank(), to)
+		c.next++
+		c.record(s)
+	}
+	return s
+}
+
+func (c *Carrier) newSet(number uint16, rank int, to []uint16) *set {
+	s := &set{number: number, rank: rank, to: to, next: 1, told: map[uint16]bool{},
+		history: mail.NewAudience(c.Services, mail.Policy{Ordered: true, Bucket: bucketFlow, Prefix: binary.BigEndian.AppendUint16(nil, number)})}
+	s.history.Since(s.at(1).Number)
+	c.sets[number], c.named[setName(rank, to)] = s, s
+	c.next = max(c.next, number+1)
+	return s
+}
+
+// at is what a message of a set is called: the set in the high half.
+func (s *set) at(number uint32) mail.TransmissionID {
+	return mail.TransmissionID{Queue: frame.Direct, Number: uint64(s.number)<<32 | uint64(number)}
+}
+
+// Accept puts a message among those that wait for each peer.
+func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {
+	m, err := c.Store.New(content, kind)
+	if err != nil {
+		c.Services.Note("warn", "a message cannot be encoded; the gateway refused it", "error", err)
+		return to
+	}
+	s := c.together(m, to)
+	for _, p := range to {
+		of := s
+		if of == nil {
+			of = c.setFor(m, []uint16{p.ID})
+		}
+		if c.Store.Wait(now, p, m, frame.Direct, of.history) == nil {
+			refused = append(refused, p)
+			c.Services.Note("warn", "a message was refused: the queue for the peer is full, or the message cannot be encoded",
+				"peer", p.Name, "waiting_octets", p.Box.Waiting(frame.Direct))
+		}
+	}
+	return refused
+}
+
+// together is the set of several recipients of a message; nil: each is by itself.
+func (c *Carrier) together(m *mail.Message, to []*mail.Peer) *set {
+	if len(to) < 2 || len(to) > MaxRecipients || m.Content.Payload == nil || len(c.of) > 1<<14 {
+		return nil
+	}
+	var ids []uint16
+	for _, p := range to {
+		ids = append(ids, p.ID)
+	}
+	slices.Sort(ids)
+	if c.named[setName(m.Rank(), ids)] == nil && len(c.sets) >= mostSets {
+		return nil
+	}
+	s := c.setFor(m, ids)
+	c.of[m.ID] = s
+	return s
+}
+
+// Step hands on what waits, what has to go again, and what other nodes have to be told.
+func (c *Carrier) Step(now time.Time) {
+	for _, l := range c.order {
+		hop, up := l.hop()
+		l.Addr = netip.AddrPort{}
+		if up && !l.Gone {
+			l.Addr = somewhere
+		}
+		if hop == 0 || l.Gone {
+			continue
+		}
+		if l.wants() && up && !now.Before(l.asksAt()) {
+			l.say(now, hop, 0)
+		}
+		for _, at := range l.again(now) {
+			s := l.out[at]
+			if at := s.due(); due.Reached(now, at) && !s.again {
+				s.again, l.avoid = true, s.hop
+				l.tries++
+				hop, up = l.hop()
+			}
+			if up && c.Ways.Held(hop) < mostHeld {
+				l.repeat(now, hop, at, s)
+			}
+		}
+		for up && c.Ways.Held(hop) < mostHeld && l.Handshake.KnowsUs {
+			if e := l.Box.First(frame.Direct); e == nil || !c.begin(now, hop, e) {
+				break
+			}
+		}
+		c.tellState(now, l)
+		if due.Reached(now, l.tellAt) || len(l.says) > 0 {
+			l.tell(now, l.back(hop))
+		}
+	}
+	for id := range c.of {
+		if c.Store.Get(id) == nil {
+			delete(c.of, id)
+		}
+	}
+	c.tellLies(now)
+}
+
+// again is what has to go once more, the oldest first.
+func (l *line) again(now time.Time) (list []mail.TransmissionID) {
+	for at, s := range l.out {
+		if s.again || due.Reached(now, s.due()) {
+			list = append(list, at)
+		}
+	}
+	slices.SortFunc(list, func(a, b mail.TransmissionID) int { return cmp.Compare(a.Number, b.Number) })
+	return list
+}
+
+// somewhere stands for the address of a node that a hop reaches.
+var somewhere = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
+
+// hop is the gateway to which what is for a node goes: the one that the operator names, or that its last capsule came from.
+func (l *line) hop() (hop uint16, up bool) {
+	if l.avoid != 0 {
+		if hop, up = l.of.Ways.Next(l.ID, l.avoid); up {
+			return hop, up
+		}
+	}
+	hop, up = l.of.Ways.Next(l.ID)
+	if !up && l.learned != 0 {
+		if again, up := l.of.Ways.Next(l.learned); again == l.learned && up || hop == 0 {
+			return l.learned, up
+		}
+	}
+	return hop, up
+}
+
+// back is the hop for what answers a node: the one that its last capsule came from, for that one passes on what is for it.
+func (l *line) back(hop uint16) uint16 {
+	if again, up := l.of.Ways.Next(l.learned); again == l.learned && up {
+		return again
+	}
+	return hop
+}
+
+// wants says that the node has to be greeted: it does not know this one, and something waits for it.
+func (l *line) wants() bool {
+	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0)
+}
+
+// asksAt is when it may be greeted again.
+func (l *line) asksAt() time.Time { return l.asked.Add(min(askAfter<<min(l.asks, 16), askMost)) }
+
+// due is when a message goes once more by itself; zero: not while its hop has not taken it.
+func (s *sent) due() time.Time {
+	if s.passed.IsZero() {
+		return time.Time{}
+	}
+	return s.passed.Add(min(patience<<min(s.tries, 8), patienceMost))
+}
+
+// Due is when Step has something to do.
+func (c *Carrier) Due(now time.Time, silent bool) (at time.Time) {
+	for _, l := range c.order {
+		hop, up := l.hop()
+		if up != l.Addr.IsValid() && !l.Gone {
+			at = due.Earliest(at, now)
+		}
+		if hop == 0 || l.Gone {
+			continue
+		}
+		at = due.Earliest(at, l.tellAt)
+		if l.wants() && up {
+			at = due.Earliest(at, due.Latest(now, l.asksAt()))
+		}
+		for _, s := range l.out {
+			if up && !s.again {
+				at = due.Earliest(at, s.due())
+			}
+		}
+	}
+	for _, l := range c.lies {
+		at = due.Earliest(at, l.due())
+	}
+	return at
+}
+
+// begin gives a message that waits its number, and hands it to the hop; with it go those for others of its set that may go there now.
+func (c *Carrier) begin(now time.Time, hop uint16, e *mail.Entry) bool {
+	s := c.of[e.ID]
+	if s == nil {
+		s = c.setFor(e.Message, []uint16{e.Peer.ID})
+	}
+	list := []*mail.Entry{e}
+	for _, id := range s.to {
+		l := c.lines[id]
+		if l == nil || id == e.Peer.ID {
+			continue
+		}
+		other := e.Message.On(l.Peer)
+		if to, up := l.hop(); other != nil && other.Waits() && !other.OnHold && to == hop && up && l.Handshake.KnowsUs && l.Box.First(frame.Direct) == other {
+			list = append(list, other)
+		}
+	}
+	slices.SortFunc(list, func(a, b *mail.Entry) int { return cmp.Compare(a.Peer.ID, b.Peer.ID) })
+	at := s.at(s.next)
+	var to []uint16
+	for _, e := range list {
+		to = append(to, e.Peer.ID)
+	}
+	if !c.hand(now, hop, s, at, e.Message, to, false) {
+		return false
+	}
+	s.next++
+	c.record(s)
+	for _, e := range list {
+		l := c.lines[e.Peer.ID]
+		c.Store.Start(e.Peer, e.Message, at, s.history)
+		l.out[at] = &sent{hop: hop, since: now}
+		l.LastSent = now
+	}
+	if f := s.history.Flow(e.Spoken()); f != nil {
+		s.history.Sent(f, at.Number, e.Message)
+	}
+	return true
+}
+
+// repeat hands a message on once more.
+func (l *line) repeat(now time.Time, hop uint16, at mail.TransmissionID, was *sent) {
+	c := l.of
+	e, s := l.Box.At(at), c.sets[uint16(at.Number>>32)]
+	if e == nil || s == nil {
+		delete(l.out, at)
+		return
+	}
+	if c.hand(now, hop, s, at, e.Message, []uint16{l.ID}, true) {
+		l.out[at] = &sent{hop: hop, since: now, tries: was.tries + 1}
+		l.Counts.Repeated++
+		c.Store.Aired(e, len(e.Full), 0, true)
+	}
+}
+
+// hand seals a message for some of a set and gives it to custody on the way to the hop.
+func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID, m *mail.Message, to []uint16, alone bool) bool {
+	body := c.encode(s, at, m, to, alone)
+	mark := site.Mark{Precedence: site.Routine}
+	capsule := Capsule{Origin: c.Self, To: to, Set: s.number, Hops: 1, kind: message, number: uint16(at.Number)}
+	if p := m.Content.Payload; p != nil {
+		mark = p.Mark
+		if !p.Expires.IsZero() {
+			capsule.Lifetime = max(p.Expires.Sub(now), time.Second)
+		}
+	}
+	if len(s.to) > 1 {
+		key := seal.NewEndKey(c.secret(s))
+		body = key.Seal(nil, tagOctets, at.Number, nil, body)
+		capsule.sealed = body
+		for _, id := range to {
+			l := c.lines[id]
+			if !s.told[id] {
+				s.told[id] = true
+				secret := c.secret(s)
+				l.says = append(l.says, append(binary.AppendUvarint([]byte{sayKey}, uint64(s.number)), secret[:]...))
+				l.tellNow(now, hop, mark.Precedence)
+			}
+			end, ok := l.key(c.Self, id)
+			if !ok {
+				return false
+			}
+			capsule.tags = end.Tag(capsule.tags, tagOctets, at.Number, capsule.head(id, mark.Precedence), body)
+		}
+		return c.Ways.Hand(now, hop, capsule.Message(now, mark))
+	}
+	l := c.lines[to[0]]
+	end, ok := l.key(c.Self, to[0])
+	if !ok {
+		return false
+	}
+	rides := false
+	if !l.tellAt.IsZero() && !now.Before(l.since.Add(rideAfter)) && len(body)+2*mostTold < mostHeld {
+		if b := l.toTell(); len(b) > 0 {
+			capsule.kind, rides = riding, true
+			body = append(append(binary.AppendUvarint(nil, uint64(len(b))), b...), body...)
+		}
+	}
+	sealed := end.Seal(nil, tagOctets, at.Number, capsule.head(to[0], mark.Precedence), body)
+	capsule.tags, capsule.sealed = sealed[:tagOctets], sealed[tagOctets:]
+	if !c.Ways.Hand(now, hop, capsule.Message(now, mark)) {
+		return false
+	}
+	if rides {
+		l.toldAll()
+	}
+	return true
+}
+
+// secret is the key of a set of several.
+func (c *Carrier) secret(s *set) [32]byte {
+	of := binary.BigEndian.AppendUint16(nil, s.number)
+	for _, id := range s.to {
+		of = c.lines[id].own.append(of)
+	}
+	return c.Ways.Secret(of)
+}
+
+// encode is the envelope of a message of a set, after those before it where it is for one recipient that has them.
+func (c *Carrier) encode(s *set, at mail.TransmissionID, m *mail.Message, to []uint16, alone bool) []byte {
+	peers := make([]*mail.Peer, len(to))
+	for i, id := range to {
+		peers[i] = c.lines[id].Peer
+	}
+	texts := c.Services.Texts(peers...)
+	number, define := uint32(0), true
+	if p := m.Spoken(); p != nil {
+		s.history.Next = max(s.history.Next, c.flows)
+		f := s.history.Flow(p)
+		c.flows = max(c.flows, s.history.Next)
+		number, define = f.Number, s.history.Spells(f, at.Number, false)
+		if !alone {
+			s.history.Encode(texts, f, at.Number, func() uint64 { return at.Number }, p, peers...)
+		}
+	}
+	b, err := envelope.Packed(c.Coder, m.Content, number, define, texts)
+	if err != nil {
+		panic("relay: " + err.Error()) // it has been encoded before
+	}
+	return bytes.Clone(b)
+}
+
+// tellState hands on news of this site, where nothing else tells it.
+func (c *Carrier) tellState(now time.Time, l *line) {
+	if c.Tells == nil || !c.Tells(l.ID) || !l.Addr.IsValid() || !l.Handshake.KnowsUs || l.Box.Waiting(frame.Direct) > 0 {
+		return
+	}
+	for items := c.Replica.Next(now, l.ID, 8); len(items) > 0; items = c.Replica.Next(now, l.ID, 8) {
+		content, items := c.Services.News(now, l.Peer, items)
+		m, err := c.Store.New(content, mail.KindOf(content.Items))
+		if err != nil || c.Store.Wait(now, l.Peer, m, frame.Direct, c.setFor(m, []uint16{l.ID}).history) == nil {
+			for _, it := range items {
+				c.Replica.Put(it.Withdrawal())
+			}
+			return
+		}
+		c.Replica.Sent(l.ID, m.ID, items)
+	}
+}
+
+// Ended says what became of a capsule of this node on its way to the first hop.
+func (c *Carrier) Ended(now time.Time, hop uint16, m *site.Message, fate mail.Fate) {
+	capsule, err := Parse(m)
+	if err != nil {
+		return
+	}
+	for _, id := range capsule.To {
+		l, s := c.lines[id], c.sets[capsule.Set]
+		switch {
+		case l == nil:
+		case capsule.kind == hello:
+			l.owes = l.owes || fate != mail.Delivered
+		case capsule.kind != message && fate != mail.Delivered && fate != mail.Reissued:
+			for _, in := range l.in { // what was told may not have been
+				in.news = true
+			}
+			l.owe(now, tellAfter)
+			fallthrough
+		case s != nil:
+			if s == nil {
+				continue
+			}
+			at := s.at(widen(s.next-1, capsule.number))
+			out := l.out[at]
+			if out == nil || out.hop != hop && out.hop != 0 {
+				continue
+			}
+			if e := l.Box.At(at); fate == mail.Delivered && e != nil {
+				out.passed = now
+				c.Store.Passed(e, c.Ways.Name(hop))
+			} else if fate != mail.Delivered && fate != mail.Reissued {
+				out.again = true
+			}
+		}
+	}
+}
+
+// widen is the number near another that has these low 16 bits.
+func widen(near uint32, low uint16) uint32 { return near + uint32(int32(int16(low-uint16(near)))) }
+
+// Orders are those of the Store.
+func (c *Carrier) Orders() mail.Orders { return c.Store.Orders() }
+
+// The other events of a carrier do not concern one that has no datagrams.
+
+// Receive takes no frame: capsules come as messages.
+func (c *Carrier) Receive(time.Time, *mail.Peer, frame.Frame, int, bool) bool { return false }
+
+// Pump does nothing: what Step hands on goes by other bearers.
+func (c *Carrier) Pump(time.Time) {}
+
+// Silence is for those bearers.
+func (c *Carrier) Silence(time.Time, bool) {}
+
+// PeerSilent is for those bearers.
+func (c *Carrier) PeerSilent(time.Time, *mail.Peer, bool) {}
+
+// Announce leaves to them to say that this node goes silent.
+func (c *Carrier) Announce(time.Time, frame.Silence) bool { return false }
+
+// Event takes none.
+func (c *Carrier) Event(time.Time, api.Event) {}
+
+// Settle sends nothing at a stop: what is owed is in the journal.
+func (c *Carrier) Settle(time.Time) {}
+
+// Owed is nothing: it is in the other bearers' custody.
+func (c *Carrier) Owed(time.Time) (o mail.Owed) { return o }
+
+// Report adds nothing.
+func (c *Carrier) Report(*api.Status) {}
+
+// Start begins the timers of what was under way.
+func (c *Carrier) Start(now time.Time) {
+	for _, l := range c.order {
+		for _, s := range l.out {
+			s.since, s.passed = now, now
+		}
+		for _, in := range l.in {
+			if in.news {
+				l.owe(now, tellAfter)
+			}
+		}
+	}
+}
+
+// NewStore begins anew with a node that knows nothing of what was sent to it: its messages get other sets.
+func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
+	l := c.lines[p.ID]
+	again = c.Store.Clear(p)
+	clear(l.out)
+	for _, number := range slices.Sorted(maps.Keys(c.sets)) {
+		s := c.sets[number]
+		if !slices.Contains(s.to, p.ID) {
+			continue
+		}
+		delete(c.named, setName(s.rank, s.to))
+		if len(s.to) == 1 {
+			s.history.Forget(p)
+			delete(c.sets, number)
+			c.Services.Record(bucketSet, binary.BigEndian.AppendUint16(nil, number), nil)
+		}
+	}
+	return again
+}
+
+// NewNumbers forgets what came of a node.
+func (c *Carrier) NewNumbers(_ time.Time, p *mail.Peer) {
+	l := c.lines[p.ID]
+	for number, in := range l.in {
+		l.drop(number, in)
+	}
+	l.in, l.early = map[uint16]*inflow{}, 0
+}
+
+// Unlearn codes nothing after what a node has forgotten.
+func (c *Carrier) Unlearn(p *mail.Peer) {
+	l := c.lines[p.ID]
+	for _, s := range c.sets {
+		if slices.Contains(s.to, p.ID) {
+			s.history.Unlearn(p, s.at(s.next).Number)
+		}
+	}
+	for _, s := range l.out {
+		s.again = true
+	}
+}
+
+// Join takes a node in while the gateway runs, and Leave takes one out.
+func (c *Carrier) Join(_ time.Time, p *mail.Peer) error {
+	c.add(p)
+	return nil
+}
+
+// Leave ends what is held for a node.
+func (c *Carrier) Leave(_ time.Time, p *mail.Peer, why string) {
+	c.Store.Cancel(p, why)
+	c.NewStore(p)
+	delete(c.lines, p.ID)
+	c.order = slices.DeleteFunc(c.order, func(l *line) bool { return l.ID == p.ID })
+}
+
+// never is a number of octets that nothing reaches.
+const never = math.MaxInt

@@ -1,0 +1,133 @@
+package node
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"aldis/internal/edge/config"
+	"aldis/internal/edge/modem"
+	"aldis/internal/edge/radio"
+	"aldis/internal/edge/tlslink"
+	"aldis/internal/gateway/api"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/roster"
+	"aldis/internal/operator/control"
+)
+
+// bearer is the sockets of a way over the air.
+type bearer interface {
+	Send([]api.Datagram)
+	Gather(most int)
+	Stats() radio.Stats
+	Close() error
+}
+
+// airSide is what the bearers have.
+type airSide struct {
+	bearers []bearer                      // in the order of the configuration
+	members atomic.Pointer[roster.Roster] // those in force; nil: all nodes share a key
+	tls     *tlslink.Metrics              // nil: no bearer is over TLS
+	modems  []listens
+	desks   []*modem.Desk // of modems that are heard
+	refused prometheus.Counter
+}
+
+// listens is a socket for a modem.
+type listens struct {
+	modem.Config
+	net.Listener
+}
+
+// openModem opens the socket on which the modem of a bearer may speak, for whoever may give orders.
+func (n *node) openModem(place int, l config.Link) error {
+	if n.air.refused == nil {
+		n.air.refused = prometheus.NewCounter(prometheus.CounterOpts{Name: "aldis_modem_refused_total", Help: "Lines and connections of modems that were not taken."})
+		n.reg.MustRegister(n.air.refused)
+	}
+	ln, err := control.ListenSocket(config.LinkKey(l, "modem"), l.Modem, n.cfg.Control.GID)
+	if err == nil {
+		n.air.modems = append(n.air.modems, listens{modem.Config{Bearer: place, Name: l.Name, Tell: func(m api.Modem) { n.daemon.PostOrder(m) }, Refused: n.air.refused, Log: n.log}, ln})
+	}
+	return err
+}
+
+// hearModems lets modems speak: the loop runs now.
+func (a *airSide) hearModems() {
+	for _, m := range a.modems {
+		a.desks = append(a.desks, modem.Serve(m.Config, m.Listener))
+	}
+}
+
+// close ends all bearers.
+func (a *airSide) close() {
+	for _, b := range a.bearers {
+		b.Close()
+	}
+	for _, m := range a.modems {
+		m.Close()
+	}
+	for _, d := range a.desks {
+		d.Close()
+	}
+}
+
+// leastStall is how soon a TLS connection ends on which nothing is acknowledged.
+const leastStall = 15 * time.Second
+
+// openTLS makes a bearer over TLS. listener is where peers call; nil: none does.
+func (n *node) openTLS(place int, l config.Link, listener net.Listener) error {
+	if n.air.tls == nil {
+		n.air.tls = tlslink.NewMetrics(n.reg)
+	}
+	own := tlslink.Identity{Self: n.cfg.Node.ID, Member: n.member}
+	if t := n.cfg.Link.Trust; t.On() {
+		n.air.members.Store(t.Roster)
+		seed := t.Own.Seed()
+		own.Key = ed25519.NewKeyFromSeed(seed[:])
+	} else {
+		own.Key = tlslink.KeyOfNetwork(n.cfg.Link.Key[:])
+	}
+	dial := map[uint16]netip.AddrPort{}
+	for _, p := range l.Peers {
+		if p.Address.IsValid() {
+			dial[p.ID] = p.Address
+		}
+	}
+	octets := l.Profile.MTU - profile.IPUDPOctets
+	b, err := tlslink.Open(tlslink.Config{Identity: own, Bearer: place, Name: l.Name, Largest: octets, Stall: max(leastStall, 2*l.Profile.RoundTripMax(octets)),
+		Dial: dial, Proxy: l.Proxy, Post: n.daemon.PostAir, Tell: func(ev api.Line) { n.daemon.PostOrder(ev) }, Metrics: n.air.tls, Log: n.log}, listener)
+	if err != nil {
+		return err
+	}
+	n.air.bearers = append(n.air.bearers, b)
+	return nil
+}
+
+// member says whether a key that a TLS connection shows belongs to a node of the network.
+func (n *node) member(id uint16, key ed25519.PublicKey) bool {
+	r := n.air.members.Load()
+	if r == nil {
+		return bytes.Equal(key, tlslink.KeyOfNetwork(n.cfg.Link.Key[:]).Public().(ed25519.PublicKey)) && !n.cfg.Link.Trust.On()
+	}
+	m, ok := r.Node(id)
+	return ok && bytes.Equal(key, m.Public[:])
+}
+
+// noteMembers takes the roster in force. Connections end with nodes that it does not name.
+func (n *node) noteMembers(r *roster.Roster) {
+	n.air.members.Store(r)
+	for _, b := range n.air.bearers {
+		if b, ok := b.(*tlslink.Link); ok {
+			b.Recheck()
+		}
+	}
+}
+
+// hush has a bearer over TLS end its connections, or make them again.
+func (n *node) hush(h api.Hush) { n.air.bearers[h.Bearer].(*tlslink.Link).Hush(h.On) }
