@@ -73,6 +73,88 @@ func TestALongMessageGoesOnOverHF(t *testing.T) {
 	}
 }
 
+// Four sites lose the satellite just after one has sent 20 kB to all: one segment that was read, of those that were not known to be
+// there, is not the message. Reports of which some expire go beside it.
+func TestALongMessageToSeveralChangesItsBearer(t *testing.T) {
+	all := []uint64{5} // its losses leave a single segment of that kind
+	if seeds(20) > 3 {
+		all = []uint64{1, 2, 3, 4, 5, 6, 7, 8}
+	}
+	for _, seed := range all {
+		w := twoBearers(t, 4, "iridium-certus-100", seed+1)
+		for k, n := range w.Nodes {
+			to := slices.DeleteFunc([]uint16{1, 2, 3, 4}, func(id uint16) bool { return id == n.ID })
+			for i := range 15 {
+				w.At(time.Duration(i)*60*time.Second+time.Duration(k)*12*time.Second+time.Duration(seed*7%60)*time.Second, func() {
+					n.Site.Send(w, track(n.ID, pipeHQ, i, 200), to...)
+					f := track(n.ID, pipeHQ, 1000+i, 40)
+					f.From, f.Fleeting = peerID(50+n.ID), true
+					w.At(time.Duration((7*seed+13*uint64(i)+5*uint64(k))%60)*time.Second, func() {
+						f.Expires = w.Now.Add(135 * time.Second)
+						n.Site.Send(w, f, to...)
+					})
+				})
+			}
+		}
+		long := air.Track(3, pipeHQ, 500, 20_000)
+		long.From = peerID(99)
+		w.At(3*time.Minute+58*time.Second, func() { w.Nodes[2].Site.Send(w, long, 1, 2, 4) })
+		cut := func(down bool) {
+			for _, n := range w.Nodes {
+				w.Cut(0, n, down)
+			}
+		}
+		w.At(4*time.Minute, func() { cut(true) })
+		w.At(6*time.Minute, func() { w.Kill(w.Nodes[3], time.Second) })
+		w.At(9*time.Minute, func() { cut(false) })
+		w.Run(40 * time.Minute)
+		for _, n := range w.Nodes {
+			short, whole := 0, 0
+			for _, g := range n.Site.Got {
+				switch len(g.Payload.Parts[0].Data) {
+				case 200:
+					short++
+				case 20_000:
+					whole++
+				}
+			}
+			check.Equal(t, fmt.Sprintf("seed %d: reports at %s", seed+1, n.Name), short, 45)
+			if n.ID != 3 {
+				check.Equal(t, fmt.Sprintf("seed %d: long messages at %s", seed+1, n.Name), whole, 1)
+			}
+		}
+	}
+}
+
+// A peer that is configured and away is greeted on a second bearer ever later, whatever waits for it, and however often this node looks
+// whether it may go there.
+func TestWhoIsAwayCostsTheSecondBearerLittle(t *testing.T) {
+	for seed := range uint64(3) {
+		w := twoBearers(t, 4, "iridium-certus-100", seed+1)
+		away := w.Nodes[3]
+		w.Kill(away, 2*time.Hour)
+		for i := range 20 {
+			w.At(time.Duration(i)*5*time.Second, func() {
+				for _, n := range w.Nodes[:3] {
+					n.Site.Put(w, pipeItem(n.ID+uint16(10*i), fmt.Sprintf("%s%02d04", pipeHQ[:len(pipeHQ)-4], i)))
+					n.Site.Send(w, track(n.ID, pipeHQ, i, 200), away.ID)
+				}
+			})
+		}
+		w.Run(2 * time.Minute)
+		var before, octets int64
+		for _, n := range w.Nodes {
+			before += octetsOn(w, 1, n)
+		}
+		w.Run(time.Hour)
+		for _, n := range w.Nodes {
+			octets += octetsOn(w, 1, n)
+		}
+		t.Logf("seed %d: %d octets in the first two minutes, %d in the hour after", seed+1, before, octets-before)
+		check.True(t, "octets of an hour on the second bearer", octets-before < 20_000, octets-before)
+	}
+}
+
 // received is how many octets of a kind a node has received.
 func received(w *sim.World, n *sim.Node, kind string) (octets int) {
 	for _, row := range n.GW.Status(w.Now).Ledger {

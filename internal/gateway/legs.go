@@ -121,7 +121,9 @@ func (l *leg) takes(now time.Time) bool {
 		return false
 	}
 	if !l.met() {
-		l.Handshake.Owe(now)
+		if l.Handshake.Due.IsZero() { // otherwise a hello is planned, ever later where nobody answers
+			l.Handshake.Owe(now)
+		}
 		return false
 	}
 	return l.bearer.Handovers[0].Room() > 0
@@ -406,10 +408,18 @@ func (p *peer) arrivedBefore(marks []envelope.Moved) (read bool) {
 		for n := range m.More + 1 {
 			at := mail.TransmissionID{Queue: frame.Queue(m.Queue), Number: m.Number + uint64(n)}
 			was := l.bearer.Handover(at.Queue).Used(l.Peer, at)
-			read = read || was && m.More == 0 // runs are of segments
+			read = read || was && !ofSegments(m, marks)
 		}
 	}
 	return read
+}
+
+// ofSegments says that a mark is of segments of a long message, which has a mark of its own on that bearer: one of them alone may have
+// been read.
+func ofSegments(m envelope.Moved, marks []envelope.Moved) bool {
+	return frame.Queue(m.Queue) != frame.Bulk && slices.ContainsFunc(marks, func(o envelope.Moved) bool {
+		return o.Bearer == m.Bearer && frame.Queue(o.Queue) == frame.Bulk
+	})
 }
 
 // siteAt is the peer at an address of a bearer; 0: none is known there.

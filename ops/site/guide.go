@@ -17,7 +17,7 @@ var guide = []chapter{
 		{"docs/security.md", "Security"}, {"SECURITY.md", "Reporting a weakness"}, {"docs/glossary.md", "Glossary"}, {"docs/README.md", "All pages by reader"},
 	}},
 	{"Deploy", []entry{
-		{"docs/install.md", "Installing"}, {"docs/configure.md", "Configuration"}, {"docs/tak.md", "TAK devices"}, {"docs/pipes.md", "Pipes"}, {"docs/decisions/packages.md", "Packages"},
+		{"docs/install.md", "Installing"}, {"docs/configure.md", "Configuration"}, {"docs/fleet.md", "Fleets"}, {"docs/tak.md", "TAK devices"}, {"docs/pipes.md", "Pipes"}, {"docs/decisions/packages.md", "Packages"},
 	}},
 	{"Operate", []entry{
 		{"docs/watch.md", "Watching"}, {"docs/orders.md", "Orders"}, {"docs/faults.md", "Faults"}, {"docs/alerts.md", "Alerts"}, {"docs/restart.md", "Restarts"},

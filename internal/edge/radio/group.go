@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,15 +47,29 @@ func (r *Radio) Join(group netip.AddrPort, name string, peers []netip.AddrPort) 
 	return nil
 }
 
+// listenGroup opens a socket that hears the group alone. Package net would bind it to any address, which the own socket forbids
+// where both have one port.
 func (r *Radio) listenGroup(group netip.AddrPort, join func(int) error) error {
-	conn, err := net.ListenUDP("udp4", net.UDPAddrFromAddrPort(group))
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	if err = r.control(conn, join); err == nil {
-		r.group, err = r.listen(conn)
+	f := os.NewFile(uintptr(fd), "group")
+	defer f.Close() // conn has a descriptor of its own
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
+		return err
 	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: int(group.Port()), Addr: group.Addr().As4()}); err != nil {
+		return err
+	}
+	if err := join(fd); err != nil {
+		return err
+	}
+	conn, err := net.FilePacketConn(f)
 	if err != nil {
+		return err
+	}
+	if r.group, err = r.listen(conn.(*net.UDPConn)); err != nil {
 		conn.Close()
 	}
 	return err

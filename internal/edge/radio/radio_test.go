@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/lab/check"
 )
 
 const patience = 5 * time.Second
@@ -188,4 +189,19 @@ func TestWaited(t *testing.T) {
 	if got := waited(nil, time.Now()); got != 0 {
 		t.Errorf("without a time of arrival: %v", got)
 	}
+}
+
+// A radio that is bound to one address hears a group on the same port, beside another bearer's radio on that port.
+func TestGroupBesideBearers(t *testing.T) {
+	heard, post := inbox(4)
+	a, b := open(t, "127.0.0.1:0", func(api.Datagram) bool { return true }), open(t, "127.0.0.2:0", post)
+	port := b.Addr().Port()
+	open(t, netip.AddrPortFrom(netip.MustParseAddr("127.0.0.3"), port).String(), func(api.Datagram) bool { return true })
+	group := netip.AddrPortFrom(netip.MustParseAddr("239.77.1.1"), port)
+	check.NoError(check.Fatal(t), a.Join(netip.AddrPortFrom(group.Addr(), a.Addr().Port()), "lo", nil))
+	check.NoError(check.Fatal(t), b.Join(group, "lo", nil))
+	a.Send([]api.Datagram{{Addr: group, Data: []byte("to all")}})
+	check.Equal(t, "what the group was told", string(receive(t, heard).Data), "to all")
+	a.Send([]api.Datagram{{Addr: b.Addr(), Data: []byte("to one")}})
+	check.Equal(t, "what one was told", string(receive(t, heard).Data), "to one")
 }

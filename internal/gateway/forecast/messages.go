@@ -113,6 +113,10 @@ func adapterName(f site.Adapter) string {
 	switch f {
 	case site.JXTA:
 		return "jxta"
+	case site.TAK:
+		return "tak"
+	case site.XMPP:
+		return "xmpp"
 	case site.Corpora:
 		return "corpora"
 	}

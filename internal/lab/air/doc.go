@@ -20,6 +20,7 @@
 //   - star.go: star links to the ship, with 40 octets, and the slowest of single messages
 //   - stage.go: two gateways, what is offered, and what must arrive
 //   - bound.go: what no sender can beat
+//   - fleet.go: gateways with several bearers
 //   - flow.go: a ship that offers more and more: goodput, bursts, queues
 //   - bulk.go: long messages, alone and beside short ones
 //   - crowd.go: several local peers that share a ship's link

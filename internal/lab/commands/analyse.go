@@ -49,10 +49,12 @@ with 1.
 `
 
 func analyseCommand(args []string, stdout, stderr io.Writer) int {
+	var opt trace.Options
 	fs := flag.NewFlagSet("analyse", flag.ContinueOnError)
 	edge := fs.String("edge", "", "`address` of the edge whose discovery and payload are shown; then only its packets count (default: the peer that set up the most connections, and all packets)")
 	keyFile := fs.String("key", "", "`file` with the network's key, or with a node's: opens the datagrams of gateways")
 	rosterFile := fs.String("roster", "", "`file` with the roster of the time, where --key is a node's; nobody asks who has signed it")
+	fs.StringVar(&opt.Bearer, "link", "", bearerFlag)
 	corpus := fs.String("corpus", "", "`file` with what the network had taught its gateways (gateway corpus build), to read messages that are coded by it")
 	nodes := fs.String("nodes", "", "`ids` of the gateways, such as 1,300: needed if one is above 255 and sends nothing back")
 	asJSON := fs.Bool("json", false, "print JSON, with the field names of the published figures")
@@ -64,7 +66,6 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	if done {
 		return code
 	}
-	var opt trace.Options
 	if len(rest) == 0 {
 		fmt.Fprintf(stderr, "gateway analyse: which capture?\n\n%s", analyseAbout)
 		return cli.ExitUsage
@@ -133,6 +134,9 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
+// bearerFlag is the help of --link.
+const bearerFlag = "`name` of the [[link]] whose datagrams are opened, where it has one; those of another bearer have other keys"
+
 // linkOptions reads what opens the datagrams of gateways.
 func linkOptions(opt *trace.Options, keyFile, rosterFile, nodes string) error {
 	if rosterFile != "" {
@@ -148,6 +152,8 @@ func linkOptions(opt *trace.Options, keyFile, rosterFile, nodes string) error {
 			return fmt.Errorf("--key: %w", err)
 		}
 		opt.Key = &key
+	} else if opt.Bearer != "" {
+		return errors.New("--link is of use with --key FILE")
 	}
 	for text := range strings.SplitSeq(nodes, ",") {
 		if nodes == "" {

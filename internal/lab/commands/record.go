@@ -26,12 +26,13 @@ func recordCommand(args []string, stdout, stderr io.Writer) int {
 	sizes := fs.Bool("sizes", false, "leave out content, keep names")
 	edge := fs.String("edge", "", "`address` of the peer whose messages go out (default: the address that set up the most connections)")
 	keyFile := fs.String("key", "", "`file` with the network's key, for a capture of gateways' datagrams")
+	var opt trace.Options
+	fs.StringVar(&opt.Bearer, "link", "", bearerFlag)
 	nodes := fs.String("nodes", "", "`ids` of the gateways, 1,300")
 	rest, code, done := cli.Parse(fs, args, 1, recordAbout, stdout, stderr)
 	if done {
 		return code
 	}
-	var opt trace.Options
 	err := linkOptions(&opt, *keyFile, "", *nodes)
 	if err == nil && *edge != "" {
 		if opt.Edge, err = netip.ParseAddr(*edge); err != nil {

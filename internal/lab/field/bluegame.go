@@ -196,21 +196,8 @@ func (g *game) play(ctx context.Context) (run *Run, err error) {
 
 // setUp makes the sites and the link between them.
 func (g *game) setUp(ctx context.Context) (err error) {
-	if g.w, err = newWorld(); err != nil {
+	if err := g.makeWorld(); err != nil {
 		return err
-	}
-	if g.o.Keep != "" {
-		g.dir = filepath.Join(g.o.Keep, g.kind)
-		err = os.MkdirAll(g.dir, 0o755)
-	} else {
-		g.dir = g.w.workDir()
-		err = os.Mkdir(g.dir, 0o700)
-	}
-	if err != nil {
-		return fmt.Errorf("lab: %w", err)
-	}
-	if g.dir, err = filepath.Abs(g.dir); err != nil { // the gateways run elsewhere
-		return fmt.Errorf("lab: %w", err)
 	}
 	g.logf("run %s: %d sites on %s, seed %d, %s over %s", g.w.id, g.o.Ships+1, g.p.Name, g.o.Seed, strings.TrimSpace("peers "+g.o.Peers), g.o.transport())
 	wire, err := profile.Load("wire", nil)
@@ -222,7 +209,7 @@ func (g *game) setUp(ctx context.Context) (err error) {
 		cfg.PcapDir = g.dir
 	}
 	for i, name := range g.o.siteNames() {
-		s := &lanSite{name: name, index: i, http: g.o.HTTP}
+		s := &lanSite{name: name, index: i, ashore: i == 0, http: g.o.HTTP}
 		if i < len(g.settings) {
 			s.settings = g.settings[i]
 		}
@@ -244,20 +231,46 @@ func (g *game) setUp(ctx context.Context) (err error) {
 	if g.kind == "unaided" {
 		return nil
 	}
-	key := filepath.Join(g.dir, "net.key")
-	_ = os.Remove(key) // of an earlier run into the same directory
-	if err := newKey(ctx, g.o.Gateway, key); err != nil {
-		return err
-	}
 	profileArg := g.o.Profile
 	if strings.ContainsAny(profileArg, "/.") {
 		if profileArg, err = filepath.Abs(profileArg); err != nil {
 			return fmt.Errorf("lab: %w", err)
 		}
 	}
+	return g.outfit(ctx, []bearer{{profile: g.p, arg: profileArg}})
+}
+
+// makeWorld claims a run, and a directory for its files.
+func (g *game) makeWorld() (err error) {
+	if g.w, err = newWorld(); err != nil {
+		return err
+	}
+	if g.o.Keep != "" {
+		g.dir = filepath.Join(g.o.Keep, g.kind)
+		err = os.MkdirAll(g.dir, 0o755)
+	} else {
+		g.dir = g.w.workDir()
+		err = os.Mkdir(g.dir, 0o700)
+	}
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	if g.dir, err = filepath.Abs(g.dir); err != nil { // the gateways run elsewhere
+		return fmt.Errorf("lab: %w", err)
+	}
+	return nil
+}
+
+// outfit makes the net's key, and all sites ready to start.
+func (g *game) outfit(ctx context.Context, bearers []bearer) error {
+	key := filepath.Join(g.dir, "net.key")
+	_ = os.Remove(key) // of an earlier run into the same directory
+	if err := newKey(ctx, g.o.Gateway, key); err != nil {
+		return err
+	}
 	for _, s := range g.sites {
 		_ = os.RemoveAll(filepath.Join(g.dir, s.name+"-data")) // empty caches
-		if err := s.outfit(g.sites, g.p, profileArg, g.o.Gateway, key, g.dir); err != nil {
+		if err := s.outfit(g.sites, bearers, g.o.Gateway, key, g.dir); err != nil {
 			return err
 		}
 	}

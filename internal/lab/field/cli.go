@@ -30,9 +30,10 @@ const overview = `usage: gateway lab LAB [flags]
 
   blue-game  HQ and ships on a satellite link, as in the exercise of 2004
   hf-net     HQ and ships on one half-duplex HF channel, some of them silent for the first part
+  fleet      sites with several bearers, and accidents, from a script
 
-Both play with network namespaces, the link emulator, gateways and unmodified JXTA peers on this machine, and take the
-same flags.
+All play with network namespaces, the link emulator, gateways and unmodified JXTA peers on this machine. The first two take
+the same flags.
 gateway lab LAB -h says more.
 `
 
@@ -73,37 +74,34 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	case "-h", "--help", "help":
 		fmt.Fprint(stdout, overview)
 		return 0
-	case "blue-game", "hf-net":
+	case "blue-game", "hf-net", "fleet":
 	default:
 		fmt.Fprintf(stderr, "gateway lab: say which\n\n%s", overview)
 		return 2
 	}
-	o, out, err := parseFlags(lab, args[1:], stdout)
+	parse := parseFlags
+	if lab == "fleet" {
+		parse = parseFleet
+	}
+	play, out, err := parse(lab, args[1:], stdout)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		fmt.Fprintf(stderr, "gateway lab %s: %v\n", lab, err)
+		for line := range strings.Lines(err.Error()) {
+			fmt.Fprintf(stderr, "gateway lab %s: %s\n", lab, strings.TrimSuffix(line, "\n"))
+		}
 		return 2
 	}
-	o.Progress = stdout
-	o.Pictured = out.html != ""
+	progress := stdout
 	if out.json == "-" {
-		o.Progress = stderr
+		progress = stderr
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	var res result
-	switch o.Peers {
-	case KindTAK:
-		res, err = TAKGame(ctx, o)
-	case KindXMPP:
-		res, err = XMPPGame(ctx, o)
-	default:
-		res, err = BlueGame(ctx, o)
-	}
+	res, err := play(ctx, progress)
 	if err == nil {
-		err = write(res, out, stdout, o.Progress)
+		err = write(res, out, stdout, progress)
 	}
 	var bad *UsageError
 	switch {
@@ -122,6 +120,23 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// player plays what was asked for and tells of it on progress.
+type player func(ctx context.Context, progress io.Writer) (result, error)
+
+// game plays the Blue Game or hf-net.
+func (o Options) game(pictured bool) player {
+	return func(ctx context.Context, progress io.Writer) (result, error) {
+		o.Progress, o.Pictured = progress, pictured
+		switch o.Peers {
+		case KindTAK:
+			return TAKGame(ctx, o)
+		case KindXMPP:
+			return XMPPGame(ctx, o)
+		}
+		return BlueGame(ctx, o)
+	}
 }
 
 // result is what a game has come to.
@@ -158,6 +173,11 @@ func (r *Run) faults() string {
 
 // outputs are the files of the figures; "": none.
 type outputs struct{ json, html string }
+
+func (o *outputs) flags(fs *flag.FlagSet) {
+	fs.StringVar(&o.json, "json", "", "write the figures to `file`; - is standard output, and text goes to standard error")
+	fs.StringVar(&o.html, "html", "", "`file` for a page with the figures and plots, complete in itself")
+}
 
 func write(res result, out outputs, stdout, text io.Writer) error {
 	if err := res.Board(text); err != nil {
@@ -247,8 +267,7 @@ func flags(lab string, o *Options) (*flag.FlagSet, *outputs) {
 	fs.StringVar(&o.JarDir, "peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here)")
 	fs.StringVar(&o.Keep, "keep", "", "`directory` for logs, configurations and captures of the link")
 	out := &outputs{}
-	fs.StringVar(&out.json, "json", "", "write the figures to `file`; - is standard output, and text goes to standard error")
-	fs.StringVar(&out.html, "html", "", "`file` for a page with the figures and plots, complete in itself")
+	out.flags(fs)
 	fs.Usage = func() {
 		w := fs.Output()
 		head, end := about(lab)
@@ -267,7 +286,7 @@ func about(lab string) (head, end string) {
 	return usage, usageEnd
 }
 
-// Describe is the help of "lab blue-game" or "lab hf-net" and its flags; nil: there is no such command here.
+// Describe is the help of "lab blue-game", "lab hf-net" or "lab fleet" and its flags; nil: there is no such command here.
 func Describe(command string) (text string, fs *flag.FlagSet) {
 	switch command {
 	case "lab blue-game", "lab hf-net":
@@ -276,14 +295,21 @@ func Describe(command string) (text string, fs *flag.FlagSet) {
 		head, end := about(lab)
 		fs, _ = flags(lab, &o)
 		return head + strings.TrimLeft(end, "\n"), fs
+	case "lab fleet":
+		return usageFleet, fleetFlags(&fleetArgs{})
 	}
 	return "", nil
 }
 
 // parseFlags prints help to w when asked for; wrong flags come back as an error without it.
-func parseFlags(lab string, args []string, w io.Writer) (Options, outputs, error) {
+func parseFlags(lab string, args []string, w io.Writer) (player, outputs, error) {
 	var o Options
 	fs, out := flags(lab, &o)
+	err := parsed(fs, args, w)
+	return o.game(out.html != ""), *out, err
+}
+
+func parsed(fs *flag.FlagSet, args []string, w io.Writer) error {
 	fs.SetOutput(io.Discard)
 	err := fs.Parse(args)
 	switch {
@@ -293,5 +319,5 @@ func parseFlags(lab string, args []string, w io.Writer) (Options, outputs, error
 	case err == nil && fs.NArg() > 0:
 		err = fmt.Errorf("%q is no flag", fs.Arg(0))
 	}
-	return o, *out, err
+	return err
 }

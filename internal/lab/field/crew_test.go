@@ -69,8 +69,6 @@ type hearing struct {
 	id string // MsgId of a propagate pipe
 }
 
-type interval struct{ from, to time.Time }
-
 // kind of a message.
 type kind int
 

@@ -14,6 +14,10 @@
 //   - busy.go: what keeps the machine busy
 //   - cli.go: the command `gateway lab`
 //   - figures.go: results of a run
+//   - fleet.go: a fleet with several bearers, from the first namespace to the end of the script
+//   - fleetcli.go: the command `gateway lab fleet`
+//   - fleetend.go: the fleet's messages and their ends
+//   - fleetplan.go: what a script has happen
 //   - gatewayproc.go: a gateway as a process in its namespace
 //   - hub.go: the emulator between the namespaces
 //   - netns.go: namespaces, and what killed runs left behind

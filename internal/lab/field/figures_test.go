@@ -2,7 +2,6 @@ package field
 
 import (
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -233,6 +232,11 @@ func TestFlags(t *testing.T) {
 		{"blue-game --peers jxta3 --ships 99", 2, "99 ships"},
 		{"blue-game --asker", 2, "outage"},
 		{"blue-game --profile nowhere", 1, "no such profile"},
+		{"fleet", 2, "--script FILE"},
+		{"fleet -h", 0, "exactly one true end"},
+		{"fleet --script /nowhere.toml", 2, "nowhere.toml"},
+		{"fleet --script ../../../field-tests/fleet/short.toml --duration 1s", 2, "1s is not from 10s"},
+		{"fleet --script ../../../field-tests/fleet/short.toml --peers jxta3", 2, "jxta3"},
 	}
 	for _, tt := range tests {
 		var out, err strings.Builder
@@ -241,7 +245,9 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%q: exit %d, want %d with %q\n%s%s", tt.args, code, tt.code, tt.say, out.String(), err.String())
 		}
 	}
-	o, _, err := parseFlags("blue-game", strings.Fields("--outage 60s@120s --bulk 20000@70s --kill ship@100s --unaided"), io.Discard)
+	var o Options
+	fs, _ := flags("blue-game", &o)
+	err := fs.Parse(strings.Fields("--outage 60s@120s --bulk 20000@70s --kill ship@100s --unaided"))
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "o.OutageFor", o.OutageFor, time.Minute)
 	check.Equal(t, "o.OutageAt", o.OutageAt, 2*time.Minute)
@@ -278,10 +284,10 @@ func TestConfig(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sites = append(sites, &lanSite{name: name, index: i, ns: ns, http: i == 2})
+		sites = append(sites, &lanSite{name: name, index: i, ashore: i == 0, ns: ns, http: i == 2})
 	}
 	for _, s := range sites {
-		if err := s.outfit(sites, load(t, "iridium-dialup"), "iridium-dialup", "/bin/true", "net.key", dir); err != nil {
+		if err := s.outfit(sites, []bearer{{profile: load(t, "iridium-dialup"), arg: "iridium-dialup"}}, "/bin/true", "net.key", dir); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package field
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,13 +16,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"aldis/internal/gateway/api"
 )
 
 // gatewayProc is a gateway under test: a process in its site's namespace.
 type gatewayProc struct {
 	name, binary, netns, config, logFile, lan string
 
-	client *http.Client // of status
+	client *http.Client // of get
 	cmd    *exec.Cmd
 	done   <-chan struct{} // closed when the process has been waited for
 	ended  func() error    // what came of it then
@@ -108,28 +111,51 @@ func (g *gatewayProc) stop() error {
 	return nil
 }
 
+// order gives it an order of its operator's by a command.
+func (g *gatewayProc) order(ctx context.Context, command, what string, args ...string) error {
+	args = append([]string{"netns", "exec", g.netns, g.binary, command, what, "-c", g.config}, args...)
+	if out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("lab: %s of %s: %w: %s", command, g.name, err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
+// get asks the gateway for a page of its HTTP server.
+func (g *gatewayProc) get(ctx context.Context, page string) ([]byte, error) {
+	if g.client == nil {
+		g.client = &http.Client{Timeout: gatewayStop, Transport: &http.Transport{
+			DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return dialIn(ctx, g.netns, addr) },
+		}}
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+gatewayHTTP+"/"+page, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := g.client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("lab: gateway of %s: %w", g.name, err)
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(io.LimitReader(resp.Body, 16<<20))
+}
+
+// status asks the gateway how it is.
+func (g *gatewayProc) status(ctx context.Context) (st api.Status, err error) {
+	body, err := g.get(ctx, "status")
+	if err != nil {
+		return st, err
+	}
+	if err := json.Unmarshal(body, &st); err != nil {
+		return st, fmt.Errorf("lab: gateway of %s: status: %w", g.name, err)
+	}
+	return st, nil
+}
+
 // snapshot keeps what the gateway says of itself beside its log, for people: no figure is taken from it.
 func (g *gatewayProc) snapshot(ctx context.Context) error {
-	client := http.Client{
-		Timeout: gatewayStop,
-		Transport: &http.Transport{
-			DisableKeepAlives: true,
-			DialContext:       func(ctx context.Context, _, addr string) (net.Conn, error) { return dialIn(ctx, g.netns, addr) },
-		},
-	}
 	var errs []error
 	for _, page := range []string{"metrics", "status"} {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+gatewayHTTP+"/"+page, nil)
-		if err != nil {
-			return err
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("gateway of %s: %w", g.name, err))
-			continue
-		}
-		body, err := io.ReadAll(io.LimitReader(resp.Body, 16<<20))
-		resp.Body.Close()
+		body, err := g.get(ctx, page)
 		if err == nil {
 			err = os.WriteFile(strings.TrimSuffix(g.logFile, "gateway.log")+page, body, 0o644)
 		}

@@ -1,6 +1,7 @@
 package field
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// HubNode is a station of the emulated link: a namespace that gets the interface link0 with this address.
+// HubNode is a station of the emulated link: a namespace that gets the interface HubConfig.Interface with this address.
 type HubNode struct {
 	Name        string
 	Netns       string
@@ -25,12 +26,13 @@ type HubNode struct {
 	Up, Down    linkemu.Measured // instead of the profile's loss, delay and jitter
 }
 
-// HubConfig of an emulated link. With PcapDir set, <name>.pcap there has what passed the node's interface. StaticGroups
-// keeps IGMP off the air: on a radio net everybody hears everybody, and a kernel's reports would each take a turn.
+// HubConfig of an emulated link. With PcapDir set, <name>.pcap there has what passed the node's interface, <name>-<interface>.pcap
+// of an interface other than link0, which is the default. StaticGroups keeps IGMP off the air: on a radio net everybody hears everybody, and a kernel's reports would each take a turn.
 type HubConfig struct {
 	Nodes        []HubNode
 	Seed         uint64
 	Wild         linkemu.Wild
+	Interface    string
 	PcapDir      string
 	StaticGroups bool
 }
@@ -78,6 +80,9 @@ type synKey struct {
 	seq      uint32
 }
 
+// firstLink is the interface of a gateway's first bearer.
+const firstLink = "link0"
+
 // synMax bounds the memory for SYNs that have been seen; a real link carries a few dozen.
 const synMax = 1 << 16
 
@@ -98,8 +103,9 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	if h.link, err = linkemu.New(linkemu.Config{Nodes: nodes, Seed: cfg.Seed, Wild: cfg.Wild}); err != nil {
 		return nil, err
 	}
+	h.cfg.Interface = cmp.Or(cfg.Interface, firstLink)
 	for _, n := range cfg.Nodes {
-		tun, err := openTUN(n.Netns, "link0", n.Addr, n.Profile.MTU)
+		tun, err := openTUN(n.Netns, h.cfg.Interface, n.Addr, n.Profile.MTU)
 		if err != nil {
 			h.closeFiles()
 			return nil, err
@@ -107,7 +113,11 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 		h.tuns = append(h.tuns, tun)
 		var c *capture
 		if cfg.PcapDir != "" {
-			if c, err = newCapture(filepath.Join(cfg.PcapDir, n.Name+".pcap")); err != nil {
+			file := n.Name + ".pcap"
+			if h.cfg.Interface != firstLink {
+				file = n.Name + "-" + h.cfg.Interface + ".pcap"
+			}
+			if c, err = newCapture(filepath.Join(cfg.PcapDir, file)); err != nil {
 				h.closeFiles()
 				return nil, fmt.Errorf("lab: %w", err)
 			}
@@ -261,10 +271,10 @@ func (h *Hub) Redial(node string, addr netip.Prefix) error {
 		return fmt.Errorf("lab: no node %q", node)
 	}
 	ns := h.cfg.Nodes[i].Netns
-	if err := ip("-n", ns, "addr", "flush", "dev", "link0"); err != nil {
+	if err := ip("-n", ns, "addr", "flush", "dev", h.cfg.Interface); err != nil {
 		return err
 	}
-	if err := ip("-n", ns, "addr", "add", addr.String(), "dev", "link0"); err != nil {
+	if err := ip("-n", ns, "addr", "add", addr.String(), "dev", h.cfg.Interface); err != nil {
 		return err
 	}
 	h.call(func(time.Time) {

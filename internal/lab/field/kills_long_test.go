@@ -25,3 +25,9 @@ const (
 	putBackBy    = 40 * time.Second
 	putBackEvery = 3 * time.Second
 )
+
+// cutSeeds are those of TestCutAmidALongMessage.
+var cutSeeds = []uint64{1, 2, 3}
+
+// cutProfiles are those of its two bearers.
+var cutProfiles = [2]string{"iridium-directip", "hf-2400"}

@@ -25,3 +25,9 @@ const (
 	putBackBy    = 12 * time.Second
 	putBackEvery = time.Second
 )
+
+// cutSeeds are those of TestCutAmidALongMessage.
+var cutSeeds = []uint64{1}
+
+// cutProfiles are those of its two bearers.
+var cutProfiles = [2]string{"iridium-certus-100", "vhf-cnr-16k"}

@@ -2,13 +2,11 @@ package field
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -371,28 +369,6 @@ func (r *liveReplay) reading(ctx context.Context) (reading replay.Reading, err e
 	}
 	reading.Link = r.game.hub.Stats().Link
 	return reading, nil
-}
-
-// status asks the gateway how it is.
-func (g *gatewayProc) status(ctx context.Context) (st api.Status, err error) {
-	if g.client == nil {
-		g.client = &http.Client{Timeout: gatewayStop, Transport: &http.Transport{
-			DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return dialIn(ctx, g.netns, addr) },
-		}}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+gatewayHTTP+"/status", nil)
-	if err != nil {
-		return st, err
-	}
-	resp, err := g.client.Do(req)
-	if err != nil {
-		return st, fmt.Errorf("lab: gateway of %s: %w", g.name, err)
-	}
-	defer resp.Body.Close()
-	if err := json.NewDecoder(io.LimitReader(resp.Body, 16<<20)).Decode(&st); err != nil {
-		return st, fmt.Errorf("lab: gateway of %s: status: %w", g.name, err)
-	}
-	return st, nil
 }
 
 // compare holds the ledgers beside what the emulator captured of each node's own packets.

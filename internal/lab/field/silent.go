@@ -2,9 +2,6 @@ package field
 
 import (
 	"context"
-	"fmt"
-	"os/exec"
-	"strings"
 	"time"
 
 	"aldis/internal/lab/linkemu"
@@ -41,10 +38,8 @@ func (g *game) silenceActions(ctx context.Context) []action {
 		{begin, func() error {
 			until := g.zero.Add(end).UTC().Format(time.RFC3339)
 			for _, s := range g.silent() {
-				out, err := exec.CommandContext(ctx, "ip", "netns", "exec", s.ns, g.o.Gateway, "silence", "on", "-c", s.gateway.config,
-					"--announce", "--until", until).CombinedOutput()
-				if err != nil {
-					return fmt.Errorf("lab: silence of %s: %w: %s", s.name, err, strings.TrimSpace(string(out)))
+				if err := s.gateway.order(ctx, "silence", "on", "--announce", "--until", until); err != nil {
+					return err
 				}
 				g.logf("%s is silent until %.0f s", s.name, end.Seconds())
 			}

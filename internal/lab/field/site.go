@@ -12,9 +12,20 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// linkAddr is the address of the i-th site on the link; 0 is HQ.
-func linkAddr(i int) netip.Prefix {
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, 0, byte(i + 1)}), 24)
+// linkAddr is the address of the i-th site on the link, the first one where there are several; 0 is HQ.
+func linkAddr(i int) netip.Prefix { return bearerAddr(0, i) }
+
+// bearerAddr is the address of the i-th site on a bearer.
+func bearerAddr(bearer, i int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, byte(bearer), byte(i + 1)}), 24)
+}
+
+// bearer is a link of all sites as their configurations have it.
+type bearer struct {
+	name    string // "": it is the only one
+	profile profile.Profile
+	arg     string // the profile's name or path
+	price   float64
 }
 
 // redialAddr is what the i-th site gets when it dials in again.
@@ -31,13 +42,14 @@ const (
 	seedPort = 9701 // the gateway's over TCP, or the unaided rendezvous's
 	httpPort = 9700 // the gateway's over HTTP
 	edgePort = 9702 // a site's first peer; its next has the next port
-	radio    = 7142
+	radio    = 7142 // the first bearer's; the next one has the next port
 )
 
 // lanSite is HQ or a ship: a namespace on the link, and with a gateway one more for each peer.
 type lanSite struct {
 	name     string
-	index    int // 0 is HQ; node id less one
+	index    int // node id less one
+	ashore   bool
 	ns       string
 	gateway  *gatewayProc // nil: unaided
 	http     bool         // its peers use HTTP
@@ -82,7 +94,7 @@ func (s *lanSite) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Pee
 }
 
 // outfit gives the site a LAN, a data directory and a gateway's configuration.
-func (s *lanSite) outfit(all []*lanSite, p profile.Profile, profileArg, binary, keyFile, dir string) error {
+func (s *lanSite) outfit(all []*lanSite, bearers []bearer, binary, keyFile, dir string) error {
 	if err := lan(s.ns, lanAddr(s.index, 1)); err != nil {
 		return err
 	}
@@ -96,20 +108,8 @@ func (s *lanSite) outfit(all []*lanSite, p profile.Profile, profileArg, binary, 
 	if s.http {
 		fmt.Fprintf(&b, "http = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), httpPort)
 	}
-	fmt.Fprintf(&b, "\n[link]\nprofile = %q\nlisten = \"0.0.0.0:%d\"\nkey_file = %q\n", profileArg, radio, keyFile)
-	if p.Shared && p.Transport == profile.PMul {
-		fmt.Fprintf(&b, "group = \"239.1.1.1:%d\"\n", radio)
-	}
-	if s.index == 0 && !p.Shared {
-		fmt.Fprintf(&b, "end = \"shore\"\n")
-	}
-	if s.settings.Keepalive > 0 {
-		fmt.Fprintf(&b, "keepalive = %q\n", s.settings.Keepalive)
-	}
-	for _, o := range all {
-		if o != s {
-			fmt.Fprintf(&b, "\n[[link.peer]]\nid = %d\nname = %q\naddress = \"%s:%d\"\n", o.index+1, o.name, linkAddr(o.index).Addr(), radio)
-		}
+	for i, x := range bearers {
+		s.link(&b, all, i, x, keyFile)
 	}
 	b.WriteString(rulesTOML(s.settings, all))
 	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", gatewayHTTP)
@@ -122,4 +122,31 @@ func (s *lanSite) outfit(all []*lanSite, p profile.Profile, profileArg, binary, 
 		lan: fmt.Sprintf("%s:%d", lanAddr(s.index, 1).Addr(), seedPort),
 	}
 	return nil
+}
+
+// link writes what the configuration says of the i-th bearer.
+func (s *lanSite) link(b *strings.Builder, all []*lanSite, i int, x bearer, keyFile string) {
+	if x.name == "" {
+		fmt.Fprintf(b, "\n[link]\n")
+	} else {
+		fmt.Fprintf(b, "\n[[link]]\nname = %q\nprice = %g\n", x.name, x.price)
+	}
+	fmt.Fprintf(b, "profile = %q\nlisten = \"0.0.0.0:%d\"\n", x.arg, radio+i)
+	if i == 0 {
+		fmt.Fprintf(b, "key_file = %q\n", keyFile)
+	}
+	if x.profile.Shared && x.profile.Transport == profile.PMul {
+		fmt.Fprintf(b, "group = \"239.1.1.%d:%d\"\n", i+1, radio+i)
+	}
+	if s.ashore && !x.profile.Shared {
+		fmt.Fprintf(b, "end = \"shore\"\n")
+	}
+	if s.settings.Keepalive > 0 {
+		fmt.Fprintf(b, "keepalive = %q\n", s.settings.Keepalive)
+	}
+	for _, o := range all {
+		if o != s {
+			fmt.Fprintf(b, "\n[[link.peer]]\nid = %d\nname = %q\naddress = \"%s:%d\"\n", o.index+1, o.name, bearerAddr(i, o.index).Addr(), radio+i)
+		}
+	}
 }

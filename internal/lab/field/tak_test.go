@@ -188,7 +188,7 @@ func TestTAKDirect(t *testing.T) {
 	alone := newPlot() // by headquarters' device, for it alone too
 	device := &takStream{dial: inSpace(g.served[0].ns, g.served[0].at), saw: alone.saw}
 	go device.keep(all)
-	if err := g.opened(all, device); err != nil {
+	if err := opened(all, device); err != nil {
 		t.Fatal(err)
 	}
 	check.Until(t, time.Minute, "each sees the other", func() bool {

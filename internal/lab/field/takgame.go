@@ -138,7 +138,7 @@ func (g *takGame) serve(ctx, all context.Context) error {
 	}
 	for i, s := range g.sites {
 		if i == 1 { // the ships come when HQ is there
-			if err := g.connect(all, 0); err != nil {
+			if err := g.served[0].connect(all); err != nil {
 				return err
 			}
 		}
@@ -148,7 +148,7 @@ func (g *takGame) serve(ctx, all context.Context) error {
 		g.logf("gateway of %s takes connections", s.name)
 	}
 	for i := range g.sites[1:] {
-		if err := g.connect(all, i+1); err != nil {
+		if err := g.served[i+1].connect(all); err != nil {
 			return err
 		}
 	}
@@ -158,21 +158,21 @@ func (g *takGame) serve(ctx, all context.Context) error {
 }
 
 // connect opens the streams of a site's watcher and of its talker.
-func (g *takGame) connect(all context.Context, i int) error {
-	s := &g.served[i]
+func (s *takSite) connect(all context.Context) error {
 	s.watch = &takStream{dial: inSpace(s.ns, s.at), saw: s.plot.saw}
-	s.talk = g.stream(i)
+	s.talk = s.stream()
 	go s.watch.keep(all)
 	go s.talk.keep(all)
-	return g.opened(all, s.watch, s.talk)
+	return opened(all, s.watch, s.talk)
 }
 
-// stream is one of a site whose device hears nothing of what it is told.
-func (g *takGame) stream(i int) *takStream {
-	return &takStream{dial: inSpace(g.served[i].ns, g.served[i].at), saw: noEvent}
+// stream is one of a device that hears nothing of what it is told.
+func (s *takSite) stream() *takStream {
+	return &takStream{dial: inSpace(s.ns, s.at), saw: noEvent}
 }
 
-func (g *takGame) opened(ctx context.Context, list ...*takStream) error {
+// opened waits until streams are open.
+func opened(ctx context.Context, list ...*takStream) error {
 	ctx, stop := context.WithTimeout(ctx, takReady)
 	defer stop()
 	for _, s := range list {
@@ -241,9 +241,9 @@ func (g *takGame) device(all context.Context, i, n int) (func(string) bool, erro
 		return g.served[i].talk.send, nil
 	}
 	if i == 0 || n != g.devices-1 {
-		s := g.stream(i)
+		s := g.served[i].stream()
 		go s.keep(all)
-		return s.send, g.opened(all, s)
+		return s.send, opened(all, s)
 	}
 	return g.meshDevice(all, i)
 }
@@ -322,10 +322,16 @@ func (g *takGame) raise(from, n int) {
 // chat has a site's first device say something to all.
 func (g *takGame) chat(from, n int) {
 	who := newMover(from, 0, g.o.Seed)
-	uid := fmt.Sprintf("GeoChat.%s.All Chat Rooms.%d", who.uid, n)
-	g.utter(takSent{from: from, uid: uid, chat: true}, takText(uid, "b-t-f", "h-g-i-g-o", 0, 0, 24*time.Hour, fmt.Sprintf(
-		`<__chat parent="RootContactGroup" groupOwner="false" messageId="%[1]d" chatroom="All Chat Rooms" id="All Chat Rooms" senderCallsign="%[3]s"><chatgrp uid0="%[2]s" uid1="All Chat Rooms" id="All Chat Rooms"/></__chat><link uid="%[2]s" type="a-f-G-U-C" relation="p-p"/><remarks source="BAO.F.ATAK.%[2]s" to="All Chat Rooms" time="%[4]s">all well here, report number %[1]d</remarks>`,
-		n, who.uid, who.callsign(), time.Now().UTC().Format(cot.TimeFormat))))
+	uid, text := who.says(n, fmt.Sprintf("all well here, report number %d", n))
+	g.utter(takSent{from: from, uid: uid, chat: true}, text)
+}
+
+// says is the n-th chat of a unit, to all, and its uid.
+func (m *mover) says(n int, words string) (uid, text string) {
+	uid = fmt.Sprintf("GeoChat.%s.All Chat Rooms.%d", m.uid, n)
+	return uid, takText(uid, "b-t-f", "h-g-i-g-o", 0, 0, 24*time.Hour, fmt.Sprintf(
+		`<__chat parent="RootContactGroup" groupOwner="false" messageId="%[1]d" chatroom="All Chat Rooms" id="All Chat Rooms" senderCallsign="%[3]s"><chatgrp uid0="%[2]s" uid1="All Chat Rooms" id="All Chat Rooms"/></__chat><link uid="%[2]s" type="a-f-G-U-C" relation="p-p"/><remarks source="BAO.F.ATAK.%[2]s" to="All Chat Rooms" time="%[4]s">%[5]s</remarks>`,
+		n, m.uid, m.callsign(), time.Now().UTC().Format(cot.TimeFormat), words))
 }
 
 func (g *takGame) utter(s takSent, text string) {

@@ -65,7 +65,7 @@ func ReplayTAK(ctx context.Context, events []replay.TAKEvent, o ReplayOptions) (
 		l.watch.Saw(time.Now(), e)
 	}}
 	go ashore.keep(all)
-	if err := l.opened(ctx, ashore); err != nil {
+	if err := opened(ctx, ashore); err != nil {
 		return nil, err
 	}
 	before := l.hub.Stats().Link
@@ -97,10 +97,10 @@ func (l *takLive) events(ctx, all context.Context, events []replay.TAKEvent, at 
 		}
 		d := l.devices[e.From]
 		if d == nil {
-			d = l.stream(1)
+			d = l.served[1].stream()
 			l.devices[e.From] = d
 			go d.keep(all)
-			if err := l.opened(ctx, d); err != nil {
+			if err := opened(ctx, d); err != nil {
 				return time.Since(l.zero), err
 			}
 		}

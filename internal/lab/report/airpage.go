@@ -16,17 +16,28 @@ type airTable struct {
 
 const airEnds = "<!-- End of the table. -->\n"
 
-var (
-	airVirtual = airTable{"<!-- Written by: gateway air --only channel,star --seeds 1-5 --write docs/air.md -->\n",
-		"| what | before | must; aim | median | worst seed | bound; best size | | seeds |\n|---|---|---|---|---|---|---|---|\n", air.Scenarios, airLine}
-	airLive = airTable{"<!-- Written by: sudo gateway air --live --only channel --seeds 1-3 --write docs/air.md -->\n",
-		"| what | live | least to most | virtual, same seeds | apart | seeds |\n|---|---|---|---|---|---|\n", air.LiveScenarios, airLiveLine}
-)
+// airHead is that of tables of virtual time.
+const airHead = "| what | before | must; aim | median | worst seed | bound; best size | | seeds |\n|---|---|---|---|---|---|---|---|\n"
+
+// airTables are those of virtual time, each on a page of its own.
+var airTables = []airTable{
+	{"<!-- Written by: gateway air --only channel,star --seeds 1-5 --write docs/air.md -->\n", airHead, air.Scenarios, airLine},
+	{"<!-- Written by: gateway air --only fleet --seeds 1-20 --write docs/fleet.md -->\n", airHead, air.Scenarios, airLine},
+}
+
+// airLive is the table of real gateways.
+var airLive = airTable{"<!-- Written by: sudo gateway air --live --only channel --seeds 1-3 --write docs/air.md -->\n",
+	"| what | live | least to most | virtual, same seeds | apart | seeds |\n|---|---|---|---|---|---|\n", air.LiveScenarios, airLiveLine}
 
 // AirTable puts the figures of a report into its table of a page: of real gateways, or of virtual time. Rows that were not played keep
 // theirs; rows that no scenario has any more go. It is an error if the page lacks the marks.
 func AirTable(page string, r air.Report) (string, error) {
-	t := airVirtual
+	t := airTables[0]
+	for _, other := range airTables[1:] {
+		if strings.Contains(page, other.begins) {
+			t = other
+		}
+	}
 	if r.Live {
 		t = airLive
 	}

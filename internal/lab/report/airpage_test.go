@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"aldis/internal/lab/air"
+	"aldis/internal/lab/check"
 )
 
 // A page takes the figures that were played and keeps the others; what is no row any more goes.
@@ -19,7 +20,7 @@ func TestAirTable(t *testing.T) {
 		row.Value, row.Median, row.Least, row.Most, row.N, row.Bound, row.Best, row.Missing = value, value, value-1, value+1, 2, 7, 8, missing
 		return air.Report{Seeds: []uint64{3, 4}, Results: []air.Result{{Link: s.Link, Rows: []air.Row{row}}}}
 	}
-	page := "before\n" + airVirtual.begins + "| old: row | 1 |\n" + airEnds + "after\n"
+	page := "before\n" + airTables[0].begins + "| old: row | 1 |\n" + airEnds + "after\n"
 	for _, r := range []air.Report{result(second, 5, 0), result(first, 25, 1200), result(first, 26, 1200)} {
 		if page, err = AirTable(page, r); err != nil {
 			t.Fatal(err)
@@ -48,6 +49,10 @@ func TestAirTable(t *testing.T) {
 			t.Errorf("the page with what real gateways did lacks %q:\n%s", want, page)
 		}
 	}
+	fleet, err := air.Scenarios("fleet")
+	check.NoError(check.Fatal(t), err)
+	other, err := AirTable("before\n"+airTables[1].begins+airEnds, result(fleet[0], 40, 0))
+	check.True(t, "a page of its own", err == nil && strings.Contains(other, fleet[0].Rows[0].What), other, err)
 	if _, err := AirTable("nothing", air.Report{}); err == nil {
 		t.Error("a page without marks was taken")
 	}

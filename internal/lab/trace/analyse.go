@@ -23,6 +23,8 @@ type Options struct {
 	// Ring is instead of Key the keys of node Self: of its own datagrams, and those for it or for all.
 	Ring *seal.Keyring
 	Self uint16
+	// Bearer is the name of the bearer whose datagrams are opened: those of others open with other keys.
+	Bearer string
 	// Corpus is what the network had taught its gateways; nil: what is coded by one is counted as unread, with its name.
 	Corpus *compact.NetworkCorpus
 	Nodes  []uint16 // ids of the gateways; empty: found out, which is quick for ids below 256

@@ -95,7 +95,11 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 // never compared with one on the air.
 func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
 	var keys seal.Keys = l.key
+	if bearer := l.a.opt.Bearer; bearer != "" && l.a.opt.Ring == nil {
+		keys = l.key.On(seal.BearerNumber(bearer))
+	}
 	if ring := l.a.opt.Ring; ring != nil {
+		ring = ring.On(seal.BearerNumber(l.a.opt.Bearer))
 		keys = ring
 		if p.to != l.a.opt.Self {
 			keys = ring.Between(p.to)

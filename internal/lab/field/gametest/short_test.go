@@ -1,10 +1,14 @@
 package gametest
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
+	"aldis/internal/lab/fleet"
 )
 
 // short is a game that is over soon.
@@ -121,5 +125,25 @@ func checkSilence(t *testing.T, r *field.Run) {
 	}
 	if q.Live < q.Sent-1 { // one may have been lost and wait for its repetition
 		t.Errorf("peers of silent ships saw %d of %d messages as they came", q.Live, q.Sent)
+	}
+}
+
+// TestFleet: HQ and two ships with satellite and HF each, the satellite cut and two gateways killed: each message has one true end.
+func TestFleet(t *testing.T) {
+	t.Parallel()
+	const file = "../../../../field-tests/fleet/short.toml"
+	data, err := os.ReadFile(file)
+	check.NoError(check.Fatal(t), err)
+	script, err := fleet.Read(file, data)
+	check.NoError(check.Fatal(t), err)
+	check.NoError(check.Fatal(t), script.Scale(100*time.Second))
+	log := &lines{}
+	res, err := field.Fleet(t.Context(), field.FleetOptions{Script: script, File: file, Peers: []string{field.KindJXSE27, field.KindTAK}, Seed: 1,
+		Gateway: gateway, JarDir: jars, Keep: filepath.Join(t.TempDir(), "fleet"), Progress: log})
+	check.NoError(check.Fatal(t), err)
+	check.True(t, "each message has one true end", res.Faults() == "", res.Faults(), res.Wrong, log)
+	check.True(t, "most are delivered", res.Ends[fleet.Delivered] > 40 && res.Ends[fleet.NotTaken] < 10, res.Ends)
+	for _, a := range res.Octets {
+		check.True(t, a.Bearer+" of "+a.Site+" carried something", a.Octets > 0, res.Octets)
 	}
 }

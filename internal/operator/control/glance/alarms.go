@@ -66,6 +66,7 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 			}
 		}
 	}
+	bearerAlarms(s.Status, func(level int, format string, args ...any) { say(level, time.Time{}, format, args...) })
 	if v.Silence.On {
 		text := "This gateway keeps silent: it transmits nothing"
 		if v.Silence.Fixed {
@@ -111,6 +112,26 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		all = append(all, l...)
 	}
 	return all
+}
+
+// bearerAlarms are of bearers that do not work or are silent, where there are several: a site that one of them reaches is up.
+func bearerAlarms(st api.Status, say func(level int, format string, args ...any)) {
+	for _, b := range st.Bearers {
+		if b.Silence.On && !st.Silence.On {
+			say(2, "This gateway keeps silent on %s", Plain(b.Name))
+		}
+	}
+	for _, p := range st.Peers {
+		for _, b := range p.Bearers {
+			if b.Link == "silent" && p.Link == "up" {
+				text := fmt.Sprintf("%s does not answer on %s", Plain(p.Name), Plain(b.Bearer))
+				if n := b.Waiting + b.UnderWay; n > 0 {
+					text += "; " + plural(n, "message waits there", "messages wait there")
+				}
+				say(1, "%s", text)
+			}
+		}
+	}
 }
 
 // other says how a link is not as its profile says.

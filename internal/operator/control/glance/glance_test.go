@@ -129,6 +129,12 @@ func TestWords(t *testing.T) {
 		p.Measured = api.LinkMeasured{RateBps: 4800, PaceBps: 4800, Differs: []string{api.DiffersRate}}
 	})
 	fast.Link.SendBps = 2400
+	several := func(link string, quiet bool) api.Status {
+		st := site("up")
+		st.Bearers = []api.BearerStatus{{Name: "sat"}, {Name: "hf", Silence: api.SilenceStatus{On: quiet}}}
+		st.Peers[0].Bearers = []api.PeerBearer{{Bearer: "sat", Link: link, Waiting: 2}, {Bearer: "hf", Link: "up", Up: true}}
+		return st
+	}
 	for _, tt := range []struct {
 		name         string
 		seen         Seen
@@ -142,6 +148,8 @@ func TestWords(t *testing.T) {
 		{"slow", Seen{Status: site("up", slow)}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is slower than its profile: 1200 bit/s instead of 0. What goes is paced at 1260"}},
 		{"fast", Seen{Status: fast}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is faster than its profile: 4800 bit/s instead of 2400. What goes is paced at 4800"}},
 		{"down", Seen{Status: site("silent", waits(2, time.Hour))}, "bad", "Not all is well: 0 of 1 sites answer, 2 messages are on their way", []string{"hq does not answer; 2 messages wait for it"}},
+		{"a bearer down", Seen{Status: several("silent", false)}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"hq does not answer on sat; 2 messages wait there"}},
+		{"a bearer silent", Seen{Status: several("up", true)}, "good", "All is well: 1 site answers, nothing waits", []string{"This gateway keeps silent on hf"}},
 		{"quiet by order", Seen{Status: site("listening")}, "good", "All is well: 1 site answers, nothing waits", []string{"hq keeps silent by order: it receives and does not answer"}},
 		{"never heard", Seen{Status: site("unknown")}, "bad", "Not all is well: 0 of 1 sites answer, nothing waits", []string{"hq was not heard since the start of this gateway: is it on, is its address right, has it the same key?"}},
 		{"never asked, beside one that is up", Seen{Status: api.Status{Transport: "norm", NORM: api.NormStatus{Up: true}, Peers: slices.Concat(site("unmet").Peers, site("up").Peers)}}, "good", "All is well: 1 site answers, nothing waits", nil},

@@ -1,0 +1,335 @@
+package field
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/lab/fleet"
+	"aldis/internal/lab/report"
+	"aldis/internal/link/profile"
+	"aldis/internal/operator/cli"
+)
+
+// FleetOptions say how a script is played. Script is not nil.
+type FleetOptions struct {
+	Script   *fleet.Script
+	File     string    // where the script is from
+	Peers    []string  // kinds: the sites take those of JXTA in turn; with KindTAK each site has TAK devices too
+	Seed     uint64    // of the emulator
+	Gateway  string    // the binary under test; "": the one beside this program
+	JarDir   string    // field-tests/peers; found from the working directory and the binary
+	Keep     string    // directory for logs, configurations and captures of the links; removed otherwise
+	Progress io.Writer // a line of text now and then; nil: none
+}
+
+const (
+	meetWithin = 5 * time.Minute // all sites that are there at the start know each other
+	beforeKill = 2 * time.Second // what a peer has said so long before a kill may not be in custody yet
+	// servedWithin: so long after its gateway is up again what a peer says is in custody, at the latest.
+	servedWithin = time.Minute
+	meetEvery    = time.Second
+)
+
+// fleetPlay is one play of a script.
+type fleetPlay struct {
+	*game
+	script  *fleet.Script
+	kinds   []string // of JXTA peers
+	tak     bool
+	bearers []bearer
+	hubs    []*Hub // of the bearers
+	crews   []*fleetCrew
+	before  map[string]fleet.Account // what had been sent at zero
+
+	mu     sync.Mutex
+	met    map[[2]*fleetCrew]time.Time // since when the first one's gateway knows that the second one listens
+	events []fleet.Event
+}
+
+// fleetCrew is the local peers of a site.
+type fleetCrew struct {
+	*lanSite
+	joined bool
+	jxta   *Peer // nil: none plays
+	tak    *takSite
+	unit   *mover
+	dead   map[string][]interval // of each kind of peers: what they said then may be in nobody's custody
+	chats  []takSent
+	said   map[string]int // octets of chats by uid
+}
+
+type interval struct{ from, to time.Time }
+
+// fleetKinds are the kinds of peers for --peers.
+var fleetKinds = []string{KindJXSE27, KindJXSE27Unsigned, KindJXTA22, KindTAK}
+
+// Fleet plays a script and returns what became of each message when everything is removed. A play whose messages do not all have one
+// true end is a result, not an error. The error is a *UsageError for peers that there are not.
+func Fleet(ctx context.Context, o FleetOptions) (res *report.Fleet, err error) {
+	f := &fleetPlay{script: o.Script, met: map[[2]*fleetCrew]time.Time{}, before: map[string]fleet.Account{}}
+	for _, k := range o.Peers {
+		switch {
+		case !slices.Contains(fleetKinds, k):
+			return nil, &UsageError{fmt.Sprintf("peers: %q is none of %s", k, strings.Join(fleetKinds, ", "))}
+		case k == KindTAK:
+			f.tak = true
+			continue
+		}
+		f.kinds = append(f.kinds, k)
+		if o.JarDir == "" {
+			if o.JarDir, err = FindPeers(k); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if o.Gateway == "" {
+		if o.Gateway, err = cli.Beside("gateway"); err != nil {
+			return nil, fmt.Errorf("lab: %w", err)
+		}
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	prog, quiet := newProgress(o.Progress)
+	defer quiet()
+	f.game = &game{o: Options{Seed: o.Seed, Gateway: o.Gateway, JarDir: o.JarDir, Keep: o.Keep}, kind: "fleet", voice: prog.voice("fleet")}
+	res = &report.Fleet{Result: fleet.Result{Script: o.File, Summary: o.Script.Summary, Seed: o.Seed, DurationS: o.Script.Duration.Seconds(), Peers: o.Peers}}
+	if res.Gateway, err = f.o.gatewayVersion(ctx); err != nil {
+		return nil, err
+	}
+	return res, f.play(ctx, &res.Result)
+}
+
+func (f *fleetPlay) play(ctx context.Context, res *fleet.Result) (err error) {
+	all, end := context.WithCancel(ctx)
+	defer func() {
+		f.stands(nil)
+		f.logf("removing namespaces and processes")
+		run := &Run{}
+		_, terr := f.tearDown(run, nil, func() {
+			end()
+			for _, h := range f.hubs {
+				err = errors.Join(err, h.Close())
+			}
+		})
+		res.Errors = append(res.Errors, run.GatewayErrors...)
+		err = errors.Join(err, terr)
+	}()
+	if err := f.setUp(ctx); err != nil {
+		return err
+	}
+	for _, c := range f.crews {
+		if f.script.Sites[c.index].Joins.Duration == 0 {
+			if err := f.join(ctx, all, c); err != nil {
+				return err
+			}
+		}
+	}
+	if err := f.meet(ctx, f.crews); err != nil {
+		return err
+	}
+	f.zero = time.Now()
+	f.accounts(func(a fleet.Account) { f.before[a.Bearer+" "+a.Site] = a })
+	f.logf("all know each other: time counts from here")
+	f.stands(f.standing)
+	if err := f.sail(ctx, all); err != nil {
+		return err
+	}
+	return f.finish(ctx, res)
+}
+
+// setUp makes sites, and an emulated link for each bearer.
+func (f *fleetPlay) setUp(ctx context.Context) error {
+	if err := f.makeWorld(); err != nil {
+		return err
+	}
+	wire, err := profile.Load("wire", nil)
+	if err != nil {
+		return err
+	}
+	for i, x := range f.script.Sites {
+		ns, err := f.w.add(x.Name)
+		if err != nil {
+			return err
+		}
+		s := &lanSite{name: x.Name, index: i, ashore: x.Ashore, ns: ns}
+		f.sites = append(f.sites, s)
+		f.crews = append(f.crews, &fleetCrew{lanSite: s, dead: map[string][]interval{}, said: map[string]int{}, unit: newMover(i, 0, f.o.Seed)})
+	}
+	for i, x := range f.script.Bearers {
+		p, err := profile.Load(x.Profile, nil)
+		if err != nil {
+			return err
+		}
+		f.bearers = append(f.bearers, bearer{x.Name, p, x.Profile, x.Price})
+		cfg := HubConfig{Seed: f.o.Seed + uint64(i)*1_000_000, Interface: fmt.Sprintf("link%d", i)}
+		if f.o.Keep != "" {
+			cfg.PcapDir = f.dir
+		}
+		for _, s := range f.sites {
+			node := HubNode{Name: s.name, Netns: s.ns, Addr: bearerAddr(i, s.index), Profile: p}
+			if s.ashore && !p.Shared {
+				node.Profile = wire
+			}
+			cfg.Nodes = append(cfg.Nodes, node)
+		}
+		hub, err := StartHub(cfg)
+		if err != nil {
+			return err
+		}
+		f.hubs = append(f.hubs, hub)
+	}
+	f.logf("run %s: %d sites with %d bearers, seed %d", f.w.id, len(f.sites), len(f.bearers), f.o.Seed)
+	return f.outfit(ctx, f.bearers)
+}
+
+// join starts a site's gateway and its peers, and has the others look for what it publishes.
+func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
+	if f.tak {
+		c.tak = &takSite{ns: c.ns, at: fmt.Sprintf("%s:%d", lanAddr(c.index, 1).Addr(), takPort), plot: newPlot()}
+		if err := c.gateway.configure(fmt.Sprintf("[tak]\nlisten = %q\n", c.tak.at)); err != nil {
+			return err
+		}
+	}
+	if err := c.gateway.start(ctx); err != nil {
+		return err
+	}
+	c.joined = true
+	f.logf("gateway of %s takes connections", c.name)
+	if f.tak {
+		if err := c.tak.connect(all); err != nil {
+			return err
+		}
+	}
+	if len(f.kinds) == 0 {
+		return nil
+	}
+	kind := f.kinds[c.index%len(f.kinds)]
+	p, err := c.startPeer(all, f.w, PeerConfig{Kind: kind, Name: c.name, Seed: c.seed(), JarDir: f.o.JarDir, Home: filepath.Join(f.dir, c.name+"-peer")})
+	if err != nil {
+		return err
+	}
+	c.jxta = p
+	f.ships = append(f.ships, p)
+	err = sendCommands(p, "publish "+service(c.name)+" propagate")
+	for _, o := range f.crews {
+		if o == c || !o.joined {
+			continue
+		}
+		err = errors.Join(err, sendCommands(p, "find "+service(o.name)+" 30", "listen "+service(o.name)),
+			sendCommands(o.jxta, "find "+service(c.name)+" 30", "listen "+service(c.name)))
+	}
+	f.logf("peer of %s (%s) is starting", c.name, kind)
+	return err
+}
+
+// plays are the kinds of peers that play.
+func (f *fleetPlay) plays() map[string]bool {
+	kinds := map[string]bool{}
+	if f.tak {
+		kinds[fleet.TAK] = true
+	}
+	if len(f.kinds) > 0 {
+		kinds[fleet.JXTA] = true
+	}
+	return kinds
+}
+
+// meet waits until each site among these and each other one that has joined know of each other what they have.
+func (f *fleetPlay) meet(ctx context.Context, among []*fleetCrew) error {
+	for {
+		left := f.look(ctx, among)
+		if left == "" {
+			return nil
+		}
+		if !pause(ctx, meetEvery) {
+			return fmt.Errorf("lab: %s: %w", left, ctx.Err())
+		}
+	}
+}
+
+// look notes which sites know each other by now, and says what is missing; "": nothing.
+func (f *fleetPlay) look(ctx context.Context, among []*fleetCrew) (missing string) {
+	of := map[*fleetCrew]api.Status{}
+	for _, c := range f.crews {
+		if c.joined {
+			of[c], _ = c.gateway.status(ctx) // a dead one knows nobody
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, from := range f.crews {
+		for _, to := range f.crews {
+			pair := [2]*fleetCrew{from, to}
+			if from == to || !from.joined || !to.joined || !f.met[pair].IsZero() || !slices.Contains(among, from) && !slices.Contains(among, to) {
+				continue
+			}
+			st := of[to]
+			i := slices.IndexFunc(st.Peers, func(p api.PeerStatus) bool { return p.Name == from.name })
+			listens := to.jxta == nil || slices.ContainsFunc(to.jxta.Events(), is("pipe_ready", service(from.name)))
+			if i < 0 || !listens || st.Peers[i].ItemsHeld < st.Items {
+				missing = fmt.Sprintf("%s does not know yet that %s listens", from.name, to.name)
+				continue
+			}
+			f.met[pair] = time.Now()
+		}
+	}
+	return missing
+}
+
+// sail lets the play go on until its end.
+func (f *fleetPlay) sail(ctx, all context.Context) error {
+	last := f.script.Duration.Duration
+	plan := f.plan(ctx, all)
+	for d := time.Duration(0); d < last; d += max(progress, last/60) {
+		plan = append(plan, action{d, func() error { f.logf("%s", f.standing()); return nil }})
+	}
+	plan = append(plan, action{last, func() (err error) {
+		f.logf("the peers stop talking")
+		for _, c := range f.crews {
+			if c.jxta != nil {
+				err = errors.Join(err, sendCommands(c.jxta, "stop "+service(c.name)))
+			}
+		}
+		return err
+	}})
+	slices.SortStableFunc(plan, func(a, b action) int { return cmp.Compare(a.at, b.at) })
+	for _, a := range plan {
+		if err := f.until(ctx, f.zero.Add(a.at)); err != nil {
+			return err
+		}
+		if err := a.what(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// until waits for a time, or for a peer that ends the play early.
+func (f *fleetPlay) until(ctx context.Context, at time.Time) error {
+	for {
+		for _, p := range f.ships {
+			select {
+			case <-p.Done():
+				return p.failed("it ended early")
+			default:
+			}
+		}
+		left := time.Until(at)
+		if left <= 0 {
+			return nil
+		}
+		if !pause(ctx, min(left, time.Second)) {
+			return ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package field
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"aldis/internal/edge/infile"
+	"aldis/internal/lab/fleet"
+)
+
+const usageFleet = `usage: gateway lab fleet --script FILE [flags]
+
+Plays sites with several bearers each on this machine: network namespaces, a link emulator for each bearer, gateways, unmodified
+JXTA peers and TAK devices. The script says which sites there are, what they say, and what happens: a bearer is cut, a site or a
+bearer is silent, a gateway is killed, a site joins (docs/fleet.md). It needs root. Ctrl-C removes everything.
+
+Examples:
+  gateway lab fleet --script field-tests/fleet/short.toml                    three minutes
+  gateway lab fleet --script field-tests/fleet/hour.toml --peers jxse27,jxta22,tak --html hour.html
+Exit: 0 every message has exactly one true end, 1 not so or the script could not be played, 2 wrong usage.
+`
+
+// fleetArgs are the flags of `gateway lab fleet`.
+type fleetArgs struct {
+	FleetOptions
+	outputs
+	peers    string
+	duration time.Duration
+}
+
+func fleetFlags(a *fleetArgs) *flag.FlagSet {
+	fs := flag.NewFlagSet("gateway lab fleet", flag.ContinueOnError)
+	fs.StringVar(&a.File, "script", "", "`file` that says what is played")
+	fs.StringVar(&a.peers, "peers", KindJXSE27+","+KindTAK, "`kinds` with commas: jxse27, jxse27-unsigned and jxta22, which the sites take in turn, and tak: devices at each site")
+	fs.DurationVar(&a.duration, "duration", 0, "play the script in this time: what happens comes sooner or later in proportion, and the sites talk as often (default as the script says)")
+	fs.Uint64Var(&a.Seed, "seed", 1, "of the losses and delays of the bearers")
+	fs.StringVar(&a.Gateway, "gateway", "", "`path` of the gateway under test (default: gateway beside gateway-lab)")
+	fs.StringVar(&a.JarDir, "peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here)")
+	fs.StringVar(&a.Keep, "keep", "", "`directory` for logs, configurations and captures of the links")
+	a.outputs.flags(fs)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), usageFleet+"\n")
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+// parseFleet reads the flags, and the script.
+func parseFleet(_ string, args []string, w io.Writer) (player, outputs, error) {
+	var a fleetArgs
+	fs := fleetFlags(&a)
+	if err := parsed(fs, args, w); err != nil {
+		return nil, a.outputs, err
+	}
+	if a.File == "" {
+		return nil, a.outputs, errors.New("say what is played: --script FILE")
+	}
+	data, err := infile.Read(a.File, fleet.MaxScript)
+	if err == nil {
+		a.Script, err = fleet.Read(a.File, data)
+	}
+	if err == nil && a.duration != 0 {
+		err = a.Script.Scale(a.duration)
+	}
+	a.Peers = strings.Split(a.peers, ",")
+	return func(ctx context.Context, progress io.Writer) (result, error) {
+		a.Progress = progress
+		return Fleet(ctx, a.FleetOptions)
+	}, a.outputs, err
+}

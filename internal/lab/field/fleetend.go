@@ -1,0 +1,181 @@
+package field
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/lab/fleet"
+)
+
+// deliveries are all messages so far, for each site that the sender's gateway knew to listen.
+func (f *fleetPlay) deliveries() (list []fleet.Delivery) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, from := range f.crews {
+		for _, to := range f.crews {
+			met := f.met[[2]*fleetCrew{from, to}]
+			if met.IsZero() {
+				continue
+			}
+			if from.jxta != nil && to.jxta != nil {
+				list = append(list, fromTo(from, to, met)...)
+			}
+			for i, s := range from.chats {
+				if s.at.After(met) {
+					d := fleet.Delivery{From: from.name, To: to.name, Peers: fleet.TAK, Number: int64(i + 1), Octets: from.said[s.uid], Sent: s.at, NotTaken: from.deadAt(fleet.TAK, s.at)}
+					at, times := to.tak.plot.came(s.uid)
+					for range times {
+						d.Came = append(d.Came, at)
+					}
+					list = append(list, d)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// fromTo are the messages of one site's JXTA peer to another's.
+func fromTo(from, to *fleetCrew, met time.Time) (list []fleet.Delivery) {
+	place := map[int64]int{}
+	var crc []string
+	for _, e := range from.jxta.Events() {
+		if e.Ev == "sent" && e.Name == service(from.name) && e.At().After(met) {
+			place[e.Seq] = len(list)
+			crc = append(crc, e.CRC)
+			list = append(list, fleet.Delivery{From: from.name, To: to.name, Peers: fleet.JXTA, Number: e.Seq, Octets: e.Size, Sent: e.At(), NotTaken: from.deadAt(fleet.JXTA, e.At())})
+		}
+	}
+	for _, e := range to.jxta.Events() {
+		i, known := place[e.Seq]
+		switch {
+		case e.Ev != "received" || e.Name != service(from.name) || e.From != from.name || !known:
+		case !e.OK || e.CRC != crc[i]:
+			list[i].Changed++
+		default:
+			list[i].Came = append(list[i].Came, e.At())
+		}
+	}
+	return list
+}
+
+// deadAt says whether what the site's peers said then may be in nobody's custody.
+func (c *fleetCrew) deadAt(peers string, at time.Time) bool {
+	return slices.ContainsFunc(c.dead[peers], func(i interval) bool { return at.After(i.from) && (i.to.IsZero() || at.Before(i.to)) })
+}
+
+// open are those of the deliveries that have no end yet.
+func open(list []fleet.Delivery) (n int) {
+	for i := range list {
+		if list[i].End() == fleet.Lost {
+			n++
+		}
+	}
+	return n
+}
+
+// standing is how it goes.
+func (f *fleetPlay) standing() string {
+	list := f.deliveries()
+	text := fmt.Sprintf("%d of %d messages have an end", len(list)-open(list), len(list))
+	octets := map[string]int64{}
+	f.accounts(func(a fleet.Account) { octets[a.Bearer] += a.Octets - f.before[a.Bearer+" "+a.Site].Octets })
+	for _, b := range f.bearers {
+		text += fmt.Sprintf("; %s %.1f kB", b.name, float64(octets[b.name])/1000)
+	}
+	return text + fmt.Sprintf("; %v to go", max(0, f.script.Duration.Duration-time.Since(f.zero)).Round(time.Second))
+}
+
+// accounts calls for what each site has sent on each bearer.
+func (f *fleetPlay) accounts(each func(fleet.Account)) {
+	for i, h := range f.hubs {
+		st := h.Stats().Link
+		for _, s := range f.sites {
+			up := st.Node(s.name).Up.OnAir
+			each(fleet.Account{Bearer: f.bearers[i].name, Site: s.name, Octets: up.Octets, Frames: up.Frames})
+		}
+	}
+}
+
+// finish waits for what is under way, and judges.
+func (f *fleetPlay) finish(ctx context.Context, res *fleet.Result) error {
+	over := time.Now().Add(f.script.Drain.Duration)
+	for open(f.deliveries()) > 0 && time.Now().Before(over) {
+		if err := f.until(ctx, time.Now().Add(drainTick)); err != nil {
+			return err
+		}
+	}
+	// What would come twice comes by the time that the last receipts are there.
+	var settle time.Duration
+	for _, b := range f.bearers {
+		settle = max(settle, b.profile.AckDelay+b.profile.RoundTripMax(b.profile.MTU))
+	}
+	f.logf("%s; %v for what comes twice", f.standing(), settle.Round(time.Second))
+	if err := f.until(ctx, time.Now().Add(settle)); err != nil {
+		return err
+	}
+	list := f.deliveries()
+	for i := range list {
+		if err := f.told(ctx, &list[i]); err != nil {
+			return err
+		}
+	}
+	res.Judge(f.zero, list)
+	f.accounts(func(a fleet.Account) {
+		was := f.before[a.Bearer+" "+a.Site]
+		a.Octets, a.Frames = a.Octets-was.Octets, a.Frames-was.Frames
+		res.Octets = append(res.Octets, a)
+	})
+	f.mu.Lock()
+	res.Events = f.events
+	f.mu.Unlock()
+	for _, h := range f.hubs {
+		res.LateMS = max(res.LateMS, round(float64(h.Stats().LateMax.Microseconds())/1000, 2))
+	}
+	for _, p := range f.ships {
+		for _, e := range p.Events() {
+			if e.Ev == "error" && len(res.Errors) < listMax {
+				res.Errors = append(res.Errors, p.Name()+": "+e.Text)
+			}
+		}
+	}
+	return nil
+}
+
+// told asks the sender's gateway what it tells of a message that has not come.
+func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
+	if len(d.Came) > 0 {
+		return nil
+	}
+	i := slices.IndexFunc(f.crews, func(c *fleetCrew) bool { return c.name == d.From })
+	near := 2 * time.Second // between what the peer says and custody
+	list, err := f.messages(ctx, f.crews[i], url.Values{"after": {d.Sent.Add(-time.Second).UTC().Format(time.RFC3339)}, "before": {d.Sent.Add(near).UTC().Format(time.RFC3339)}})
+	for _, m := range list {
+		for _, r := range m.Recipients {
+			if apart := m.Accepted.Sub(d.Sent).Abs(); r.Site == d.To && m.Adapter == d.Peers && apart < near {
+				near = apart // it is the message itself
+				d.NotTaken = false
+				if d.Told = r.State; slices.Contains([]string{"delivered", "held", api.StateWaiting, api.StateUnderWay}, r.State) {
+					d.Told = ""
+				}
+			}
+		}
+	}
+	return err
+}
+
+// messages asks a site's gateway for messages.
+func (f *fleetPlay) messages(ctx context.Context, c *fleetCrew, q url.Values) ([]api.MessageRow, error) {
+	q.Set("limit", "1000")
+	body, err := c.gateway.get(ctx, "messages?"+q.Encode())
+	var answer struct{ Messages []api.MessageRow }
+	if err == nil && json.Unmarshal(body, &answer) != nil {
+		err = fmt.Errorf("lab: messages of %s: %.200s", c.name, body)
+	}
+	return answer.Messages, err
+}

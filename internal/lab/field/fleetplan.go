@@ -1,0 +1,169 @@
+package field
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/lab/fleet"
+)
+
+// plan is what the script has happen, in any order.
+func (f *fleetPlay) plan(ctx, all context.Context) (list []action) {
+	for _, c := range f.crews {
+		if at := f.script.Sites[c.index].Joins.Duration; at > 0 {
+			list = append(list, action{at, func() error { return f.joins(ctx, all, c) }})
+		}
+	}
+	for n, t := range f.script.Talks {
+		for i, c := range f.crews {
+			if len(t.From) == 0 || slices.Contains(t.From, c.name) {
+				// The sites do not talk at the same moment.
+				list = append(list, f.talk(n, t, c, time.Duration(i)*t.Every.Duration/time.Duration(len(f.crews)))...)
+			}
+		}
+	}
+	for _, a := range f.script.Accidents {
+		list = append(list, f.accident(ctx, all, a)...)
+	}
+	return list
+}
+
+// tell notes something that happens.
+func (f *fleetPlay) tell(text string) {
+	f.logf("%s", text)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, fleet.Event{AtS: *seconds(time.Since(f.zero).Round(time.Millisecond)), What: text})
+}
+
+// joins has a site join while the others talk.
+func (f *fleetPlay) joins(ctx, all context.Context, c *fleetCrew) error {
+	f.tell(c.name + " joins")
+	if err := f.join(ctx, all, c); err != nil {
+		return err
+	}
+	go func() {
+		if f.meet(all, []*fleetCrew{c}) == nil {
+			f.tell(c.name + " and all others know each other")
+		}
+	}()
+	return nil
+}
+
+// talk is what a site says of a talk.
+func (f *fleetPlay) talk(n int, t fleet.Talk, c *fleetCrew, later time.Duration) (list []action) {
+	begins := max(t.At.Duration, f.script.Sites[c.index].Joins.Duration) + later
+	if len(f.kinds) > 0 && t.Peers != fleet.TAK {
+		list = append(list, action{begins, func() error {
+			return sendCommands(c.jxta, fmt.Sprintf("send %s %d %d %g", service(c.name), t.Octets, t.Times, t.Every.Seconds()))
+		}})
+	}
+	if f.tak && t.Peers != fleet.JXTA {
+		for i := 0; t.Times == 0 || i < t.Times; i++ {
+			at := begins + time.Duration(i)*t.Every.Duration
+			if at >= f.script.Duration.Duration {
+				break
+			}
+			list = append(list, action{at, func() error { f.chat(c, 1000*n+i, t.Octets); return nil }})
+		}
+	}
+	return list
+}
+
+// chat has a device of a site report where it is, and say something to all.
+func (f *fleetPlay) chat(c *fleetCrew, n, octets int) {
+	c.unit.step()
+	words := fmt.Sprintf("all well at %s, number %d. ", c.name, n)
+	uid, text := c.unit.says(n, words+strings.Repeat("Nothing to report. ", octets/19+1)[:max(0, octets-len(words))])
+	at := time.Now()
+	c.tak.talk.send(c.unit.report(time.Minute))
+	if !c.tak.talk.send(text) {
+		return // its gateway is gone: nobody takes it
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.chats = append(c.chats, takSent{from: c.index, uid: uid, chat: true, at: at})
+	c.said[uid] = octets
+}
+
+// accident is what happens in one, and its end.
+func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []action {
+	begins, ends := a.At.Duration, a.At.Duration+a.For.Duration
+	each := func(do func(c *fleetCrew, b int) error) (err error) {
+		for _, c := range f.crews {
+			for b, x := range f.bearers {
+				if c.joined && (a.Site == "" || a.Site == c.name) && (a.Bearer == "" || a.Bearer == x.name) {
+					err = errors.Join(err, do(c, b))
+				}
+			}
+		}
+		return err
+	}
+	air := func(down bool) error {
+		return each(func(c *fleetCrew, b int) error { return f.hubs[b].Outage(c.name, down) })
+	}
+	switch a.What {
+	case fleet.Cut:
+		return []action{{begins, func() error { f.tell(a.Said()); return air(true) }},
+			{ends, func() error {
+				f.tell(strings.Replace(a.Said(), "off the air for", "back on the air after", 1))
+				return air(false)
+			}}}
+	case fleet.Silence:
+		return []action{{begins, func() error {
+			f.tell(a.Said())
+			until := f.zero.Add(ends).UTC().Format(time.RFC3339)
+			return each(func(c *fleetCrew, b int) error {
+				return c.gateway.order(ctx, "silence", "on", "--announce", "--until", until, "--link", f.bearers[b].name)
+			})
+		}}}
+	}
+	var c *fleetCrew
+	for _, x := range f.crews {
+		if x.name == a.Site {
+			c = x
+		}
+	}
+	var killed time.Time
+	return []action{{begins, func() error {
+		killed = time.Now()
+		f.tell(a.Said())
+		f.mu.Lock()
+		for peers := range f.plays() {
+			c.dead[peers] = append(c.dead[peers], interval{from: killed.Add(-beforeKill)})
+		}
+		f.mu.Unlock()
+		c.gateway.kill()
+		return nil
+	}}, {ends, func() error {
+		if err := c.gateway.start(ctx); err != nil {
+			return err
+		}
+		f.tell(fmt.Sprintf("gateway of %s is up again", c.name))
+		for peers := range f.plays() {
+			go f.served(all, c, peers, time.Now())
+		}
+		return nil
+	}}}
+}
+
+// served notes from when on what peers of a site say is in custody again after a kill: from the first message on that is.
+func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, up time.Time) {
+	to := up.Add(servedWithin)
+	for time.Now().Before(to) && pause(ctx, meetEvery) {
+		list, err := f.messages(ctx, c, url.Values{"after": {up.UTC().Format(time.RFC3339)}})
+		for _, m := range list {
+			if err == nil && m.Adapter == peers && m.Accepted.Before(to) {
+				to = m.Accepted.Add(-time.Second) // less than between two messages
+			}
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c.dead[peers][len(c.dead[peers])-1].to = to
+}

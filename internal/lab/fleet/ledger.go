@@ -1,0 +1,153 @@
+package fleet
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Delivery is one message on its way to one site.
+type Delivery struct {
+	From, To string
+	Peers    string // JXTA or TAK
+	Number   int64  // of the sender's messages
+	Octets   int
+	Sent     time.Time
+	Came     []time.Time // at peers of the site; each once is as it must be
+	Changed  int         // so often it came with other content
+	Told     string      // the other end that the sender's gateway tells of: expired, refused...; "": none
+	// NotTaken: its sender's gateway was dead then, so that nobody ever had it in custody. Its peer saw the connection end.
+	NotTaken bool
+}
+
+// End is what became of a delivery.
+type End string
+
+// The ends. The first three are true ones.
+const (
+	Delivered End = "delivered"
+	Told      End = "told"
+	NotTaken  End = "not taken"
+	Lost      End = "lost"
+	Twice     End = "twice"
+	Changed   End = "changed"
+	False     End = "false" // its sender was told that it did not arrive, and it did
+)
+
+// End says what became of the delivery.
+func (d *Delivery) End() End {
+	switch {
+	case d.Changed > 0:
+		return Changed
+	case len(d.Came) > 1:
+		return Twice
+	case len(d.Came) == 1 && d.Told != "":
+		return False
+	case len(d.Came) == 1:
+		return Delivered
+	case d.Told != "":
+		return Told
+	case d.NotTaken:
+		return NotTaken
+	}
+	return Lost
+}
+
+// Row is what became of messages from one site to another.
+type Row struct {
+	From   string      `json:"from"`
+	To     string      `json:"to"`
+	Peers  string      `json:"peers"`
+	Sent   int         `json:"messages"`
+	Ends   map[End]int `json:"ends"`
+	Median float64     `json:"median_s"`
+	P95    float64     `json:"p95_s"`
+	Most   float64     `json:"worst_s"`
+}
+
+// Account is what a site has sent on a bearer, in IP octets at the emulator.
+type Account struct {
+	Bearer string `json:"bearer"`
+	Site   string `json:"site"`
+	Octets int64  `json:"octets"`
+	Frames int64  `json:"frames"`
+}
+
+// Event is something that happened in a play.
+type Event struct {
+	AtS  float64 `json:"at_s"`
+	What string  `json:"what"`
+}
+
+// Result is what came of a play.
+type Result struct {
+	Gateway   string      `json:"gateway"` // what the gateway under test says that it is
+	Script    string      `json:"script"`
+	Summary   string      `json:"summary"`
+	Seed      uint64      `json:"seed"`
+	DurationS float64     `json:"duration_s"`
+	Peers     []string    `json:"peers"`
+	Rows      []Row       `json:"rows"`
+	Ends      map[End]int `json:"ends"`
+	Wrong     []string    `json:"wrong,omitempty"` // messages without exactly one true end, the first twenty
+	Octets    []Account   `json:"octets"`
+	Events    []Event     `json:"events"`
+	LateMS    float64     `json:"emulator_late_max_ms"`
+	Errors    []string    `json:"errors,omitempty"` // of gateways and peers
+}
+
+// wrongMax bounds Result.Wrong.
+const wrongMax = 20
+
+// Judge fills in what became of the messages of a play that began at zero.
+func (r *Result) Judge(zero time.Time, all []Delivery) {
+	r.Rows, r.Wrong, r.Ends = nil, nil, map[End]int{}
+	took := map[int][]float64{}
+	for i := range all {
+		d := &all[i]
+		n := slices.IndexFunc(r.Rows, func(x Row) bool { return x.From == d.From && x.To == d.To && x.Peers == d.Peers })
+		if n < 0 {
+			n = len(r.Rows)
+			r.Rows = append(r.Rows, Row{From: d.From, To: d.To, Peers: d.Peers, Ends: map[End]int{}})
+		}
+		end := d.End()
+		r.Rows[n].Sent++
+		r.Rows[n].Ends[end]++
+		r.Ends[end]++
+		if len(d.Came) > 0 {
+			took[n] = append(took[n], d.Came[0].Sub(d.Sent).Seconds())
+		}
+		if !end.good() && len(r.Wrong) < wrongMax {
+			r.Wrong = append(r.Wrong, fmt.Sprintf("%s: %s, %s to %s, number %d of %d octets, sent at %.1f s", end, d.Peers, d.From, d.To, d.Number, d.Octets, d.Sent.Sub(zero).Seconds()))
+		}
+	}
+	for n, list := range took {
+		slices.Sort(list)
+		at := func(share float64) float64 {
+			return math.Round(1000*list[max(0, int(math.Ceil(share*float64(len(list))))-1)]) / 1000
+		}
+		r.Rows[n].Median, r.Rows[n].P95, r.Rows[n].Most = at(0.5), at(0.95), at(1)
+	}
+}
+
+func (e End) good() bool { return e == Delivered || e == Told || e == NotTaken }
+
+// Faults says why not every message has exactly one true end; "": every one has.
+func (r *Result) Faults() string {
+	wrong := 0
+	for end, n := range r.Ends {
+		if !end.good() {
+			wrong += n
+		}
+	}
+	switch {
+	case r.Ends[Delivered] == 0:
+		return "no message was delivered"
+	case wrong > 0:
+		return fmt.Sprintf("%d messages without exactly one true end: %d lost, %d twice, %d changed, %d told and delivered", wrong, r.Ends[Lost], r.Ends[Twice], r.Ends[Changed], r.Ends[False])
+	case len(r.Errors) > 0:
+		return r.Errors[0]
+	}
+	return ""
+}

@@ -1,0 +1,252 @@
+package fleet
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"aldis/internal/link/profile"
+)
+
+// Span is a time in a script, as "90s" or "1h10m".
+type Span struct{ time.Duration }
+
+// UnmarshalText reads "90s". It is an error if the time is negative.
+func (s *Span) UnmarshalText(text []byte) (err error) {
+	s.Duration, err = time.ParseDuration(string(text))
+	if err != nil || s.Duration < 0 {
+		return fmt.Errorf("%q is no time such as 90s or 10m", text)
+	}
+	return nil
+}
+
+// Script is what a trial plays. Times count from the moment when all sites that are there at the start know each other.
+type Script struct {
+	Summary   string     `toml:"summary"`
+	Duration  Span       `toml:"duration"` // the sites talk until then
+	Drain     Span       `toml:"drain"`    // at most so long after that for what is under way; 5 min
+	Bearers   []Bearer   `toml:"bearer"`   // the first one is the first [[link]] of each gateway
+	Sites     []Site     `toml:"site"`     // in the order of their node ids
+	Talks     []Talk     `toml:"talk"`
+	Accidents []Accident `toml:"accident"`
+}
+
+// Bearer is a link that all sites have.
+type Bearer struct {
+	Name    string  `toml:"name"`
+	Profile string  `toml:"profile"` // name of a link profile
+	Price   float64 `toml:"price"`   // of 1,000 octets
+}
+
+// Site is a gateway and its local peers.
+type Site struct {
+	Name   string `toml:"name"`
+	Ashore bool   `toml:"ashore"` // it is on the wire of each star
+	Joins  Span   `toml:"joins"`  // it starts then; 0: it is there from the start
+}
+
+// The peers that a Talk may be of.
+const (
+	JXTA = "jxta"
+	TAK  = "tak"
+)
+
+// Talk is something that local peers of some sites say again and again, to all other sites.
+type Talk struct {
+	From   []string `toml:"from"`  // sites; none: all
+	Peers  string   `toml:"peers"` // JXTA or TAK; "": both
+	Every  Span     `toml:"every"`
+	Octets int      `toml:"octets"`
+	At     Span     `toml:"at"`    // the first of it
+	Times  int      `toml:"times"` // so many messages; 0: until the end
+}
+
+// What may happen.
+const (
+	Cut     = "cut"     // a site is off the air of a bearer
+	Silence = "silence" // a site transmits nothing on a bearer, by an order that it announces
+	Kill    = "kill"    // kill -9 of a site's gateway, which starts again after For
+)
+
+// Accident is something that happens.
+type Accident struct {
+	At     Span   `toml:"at"`
+	What   string `toml:"what"`
+	Site   string `toml:"site"`   // "": all that have joined
+	Bearer string `toml:"bearer"` // "": all
+	For    Span   `toml:"for"`
+}
+
+// Bounds of scripts: what one machine plays.
+const (
+	MaxScript    = 64 << 10 // octets of a file
+	maxSites     = 20
+	maxBearers   = 4
+	maxEntries   = 1000 // talks, accidents
+	maxOctets    = 4 << 20
+	leastOctets  = 64
+	leastEvery   = 100 * time.Millisecond
+	leastSpan    = 10 * time.Second
+	mostSpan     = 7 * 24 * time.Hour
+	defaultDrain = 5 * time.Minute
+)
+
+var plainName = regexp.MustCompile(`^[a-z][a-z0-9]{0,15}$`)
+
+// Read reads a script. Its error has one line for each mistake, with the name of the file in front.
+func Read(file string, data []byte) (*Script, error) {
+	if len(data) > MaxScript {
+		return nil, fmt.Errorf("%s: has %d octets, at most %d are read", file, len(data), MaxScript)
+	}
+	s := &Script{Drain: Span{defaultDrain}}
+	d := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
+	if err := d.Decode(s); err != nil {
+		return nil, broken(file, err)
+	}
+	var bad []error
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			bad = append(bad, fmt.Errorf("%s: %s", file, fmt.Sprintf(format, args...)))
+		}
+	}
+	s.check(check)
+	return s, errors.Join(bad...)
+}
+
+// broken says in lines what go-toml could not read.
+func broken(file string, err error) error {
+	var missing *toml.StrictMissingError
+	var one *toml.DecodeError
+	var list []error
+	switch {
+	case errors.As(err, &missing):
+		for _, e := range missing.Errors {
+			row, _ := e.Position()
+			list = append(list, fmt.Errorf("%s:%d: there is no key %q", file, row, strings.Join(e.Key(), ".")))
+		}
+	case errors.As(err, &one):
+		row, _ := one.Position()
+		list = append(list, fmt.Errorf("%s:%d: %s", file, row, one.Error()))
+	default:
+		list = append(list, fmt.Errorf("%s: %w", file, err))
+	}
+	return errors.Join(list...)
+}
+
+// check reports what cannot be played.
+func (s *Script) check(check func(ok bool, format string, args ...any)) {
+	within := func(what string, d, least, most time.Duration) {
+		check(d >= least && d <= most, "%s: %v is not from %v to %v", what, d, least, most)
+	}
+	within("duration", s.Duration.Duration, leastSpan, mostSpan)
+	within("drain", s.Drain.Duration, time.Second, mostSpan)
+	check(len(s.Sites) >= 2 && len(s.Sites) <= maxSites, "%d [[site]]: 2 to %d can be played", len(s.Sites), maxSites)
+	check(len(s.Bearers) >= 1 && len(s.Bearers) <= maxBearers, "%d [[bearer]]: 1 to %d can be played", len(s.Bearers), maxBearers)
+	check(len(s.Talks) <= maxEntries && len(s.Accidents) <= maxEntries, "more than %d [[talk]] or [[accident]]", maxEntries)
+	names := map[string]bool{}
+	name := func(what, name string) {
+		check(plainName.MatchString(name), "%s %q: a name has 1 to 16 small letters and digits, a letter first", what, name)
+		check(!names[name], "%s %q: there is another one of that name", what, name)
+		names[name] = true
+	}
+	for _, b := range s.Bearers {
+		name("bearer", b.Name)
+		_, err := profile.Load(b.Profile, func(string) ([]byte, error) { return nil, errors.New("only a profile of this program") })
+		check(err == nil, "bearer %q: profile %q: %v", b.Name, b.Profile, err)
+		check(b.Price >= 0, "bearer %q: price %v is less than 0", b.Name, b.Price)
+	}
+	there := 0
+	for _, x := range s.Sites {
+		name("site", x.Name)
+		check(x.Joins.Duration < s.Duration.Duration, "site %q: joins at %v, when the play is over", x.Name, x.Joins)
+		if x.Joins.Duration == 0 {
+			there++
+		}
+	}
+	check(there >= 2, "%d sites are there at the start: at least 2", there)
+	check(len(s.Talks) > 0, "no [[talk]]: nobody says anything")
+	for i, t := range s.Talks {
+		what := fmt.Sprintf("talk %d", i+1)
+		for _, from := range t.From {
+			check(s.site(from) != nil, "%s: there is no site %q", what, from)
+		}
+		check(slices.Contains([]string{"", JXTA, TAK}, t.Peers), "%s: peers %q: %s, %s, or none for both", what, t.Peers, JXTA, TAK)
+		check(t.Octets >= leastOctets && t.Octets <= maxOctets, "%s: %d octets: %d to %d", what, t.Octets, leastOctets, maxOctets)
+		check(t.Times >= 0, "%s: %d times", what, t.Times)
+		check(t.At.Duration < s.Duration.Duration, "%s: at %v, when the play is over", what, t.At)
+		if t.Times != 1 {
+			within(what+": every", t.Every.Duration, leastEvery, mostSpan)
+		}
+	}
+	for i, a := range s.Accidents {
+		what := fmt.Sprintf("accident %d", i+1)
+		check(slices.Contains([]string{Cut, Silence, Kill}, a.What), "%s: what %q: %s, %s or %s", what, a.What, Cut, Silence, Kill)
+		check(a.Site == "" || s.site(a.Site) != nil, "%s: there is no site %q", what, a.Site)
+		check(a.Bearer == "" || s.BearerIndex(a.Bearer) >= 0, "%s: there is no bearer %q", what, a.Bearer)
+		check(a.At.Duration+a.For.Duration < s.Duration.Duration, "%s: its end at %v is not before that of the play", what, a.At.Duration+a.For.Duration)
+		check(a.What != Kill || a.Site != "" && a.Bearer == "", "%s: a kill needs a site, and no bearer", what)
+		check(a.What == Kill || a.For.Duration > 0, "%s: for how long?", what)
+	}
+}
+
+// site is the one of that name; nil: there is none.
+func (s *Script) site(name string) *Site {
+	if i := slices.IndexFunc(s.Sites, func(x Site) bool { return x.Name == name }); i >= 0 {
+		return &s.Sites[i]
+	}
+	return nil
+}
+
+// BearerIndex is the place of a bearer; -1: there is none of that name.
+func (s *Script) BearerIndex(name string) int {
+	return slices.IndexFunc(s.Bearers, func(b Bearer) bool { return b.Name == name })
+}
+
+// Scale makes the play so long: what happens at a time happens earlier or later in proportion, and lasts so. How often the sites
+// talk stays, for that is what the bearers have to carry. It is an error if the play becomes shorter than 10 s.
+func (s *Script) Scale(duration time.Duration) error {
+	if duration < leastSpan || duration > mostSpan {
+		return fmt.Errorf("duration %v is not from %v to %v", duration, leastSpan, mostSpan)
+	}
+	by := float64(duration) / float64(s.Duration.Duration)
+	scale := func(d *Span) { d.Duration = time.Duration(float64(d.Duration) * by).Round(time.Millisecond) }
+	scale(&s.Duration)
+	for i := range s.Sites {
+		scale(&s.Sites[i].Joins)
+	}
+	for i := range s.Talks {
+		scale(&s.Talks[i].At)
+	}
+	for i := range s.Accidents {
+		scale(&s.Accidents[i].At)
+		scale(&s.Accidents[i].For)
+	}
+	return nil
+}
+
+// Said says in words what happens, without its time.
+func (a Accident) Said() string {
+	on := func(text string) string {
+		if a.Bearer != "" {
+			text += " " + a.Bearer
+		}
+		return text
+	}
+	site := a.Site
+	if site == "" {
+		site = "all sites"
+	}
+	switch a.What {
+	case Cut:
+		return fmt.Sprintf("%s off the air for %v", on(site+":"), a.For)
+	case Silence:
+		return fmt.Sprintf("%s silent for %v", on(site+":"), a.For)
+	}
+	return fmt.Sprintf("%s: gateway killed, started again after %v", site, a.For)
+}

@@ -1,0 +1,88 @@
+package fleet_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/fleet"
+)
+
+const good = `duration = "1m"
+[[bearer]]
+name = "sat"
+profile = "iridium-directip"
+[[site]]
+name = "hq"
+[[site]]
+name = "ship1"
+[[talk]]
+every = "5s"
+octets = 200
+`
+
+// Each mistake has a line of its own, which names the place.
+func TestMistakesOfScripts(t *testing.T) {
+	for _, tt := range []struct {
+		script string
+		says   []string
+	}{
+		{good, nil},
+		{"x = [", []string{"f.toml:1: "}},
+		{good + "nonsense = 1\n[[site]]\nname = \"x\"\nhull = 7\n", []string{"f.toml:12: there is no key \"talk.nonsense\"", "f.toml:15: there is no key \"site.hull\""}},
+		{strings.Replace(good, "1m", "soon", 1), []string{"f.toml:1: ", "soon"}},
+		{strings.Replace(good, "1m", "-1m", 1), []string{"no time such as 90s"}},
+		{strings.Replace(good, "1m", "1s", 1), []string{"duration: 1s is not from"}},
+		{strings.Replace(good, "ship1", "hq", 1), []string{`site "hq": there is another one`}},
+		{strings.Replace(good, "ship1", "../x", 1), []string{"small letters"}},
+		{strings.Replace(good, "iridium-directip", "/etc/passwd", 1), []string{"only a profile of this program"}},
+		{strings.Replace(good, "200", "7", 1), []string{"talk 1: 7 octets"}},
+		{good + "[[accident]]\nwhat = \"fire\"\nsite = \"ship9\"\nbearer = \"uhf\"\nat = \"2m\"\n", []string{"accident 1: what", `site "ship9"`, `bearer "uhf"`, "not before that of the play"}},
+		{good + "[[accident]]\nwhat = \"kill\"\n", []string{"a kill needs a site"}},
+		{good + "[[accident]]\nwhat = \"cut\"\n", []string{"for how long?"}},
+		{strings.Replace(good, `"ship1"`, "\"ship1\"\njoins = \"30s\"", 1), []string{"1 sites are there at the start"}},
+		{strings.Repeat("#", fleet.MaxScript+1), []string{"at most 65536 are read"}},
+	} {
+		_, err := fleet.Read("f.toml", []byte(tt.script))
+		check.Equal(t, "error", err != nil, len(tt.says) > 0)
+		for _, text := range tt.says {
+			check.True(t, text, err != nil && strings.Contains(err.Error(), text), err)
+		}
+		if err != nil {
+			for line := range strings.Lines(err.Error()) {
+				check.True(t, "each line names the file", strings.HasPrefix(line, "f.toml:"), err)
+			}
+		}
+	}
+}
+
+// The scripts of the repository can be played; in a tenth of the time what happens comes ten times as soon.
+func TestScriptsOfTheRepository(t *testing.T) {
+	files, err := filepath.Glob("../../../field-tests/fleet/*.toml")
+	check.True(check.Fatal(t), "two scripts or more", err == nil && len(files) >= 2, files, err)
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		check.NoError(check.Fatal(t), err)
+		s, err := fleet.Read(file, data)
+		check.NoError(check.Fatal(t), err)
+		first, every := s.Accidents[0], s.Talks[0].Every
+		check.NoError(t, s.Scale(s.Duration.Duration/10))
+		check.Equal(t, "the first accident", s.Accidents[0].At.Duration, first.At.Duration/10)
+		check.Equal(t, "lasts", s.Accidents[0].For.Duration, first.For.Duration/10)
+		check.Equal(t, "the talk", s.Talks[0].Every, every)
+		check.True(t, "too short a play", s.Scale(time.Second) != nil)
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(good))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s, err := fleet.Read("f.toml", data)
+		if (s == nil) && err == nil {
+			t.Fatal("neither a script nor an error")
+		}
+	})
+}

@@ -1,0 +1,61 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"aldis/internal/lab/fleet"
+)
+
+// Fleet is what `gateway lab fleet` reports.
+type Fleet struct{ fleet.Result }
+
+// Page is the result as a page.
+func (r *Fleet) Page() Page {
+	p := Page{
+		Title:    "A fleet with several bearers",
+		Subtitle: fmt.Sprintf("%s: %s. %s, seed %d, peers %s, %s.", clean(r.Script), sentence(strings.TrimSuffix(r.Summary, ".")), secondsText(r.DurationS), r.Seed, strings.Join(r.Peers, ", "), clean(r.Gateway)),
+		Tone:     toneGood, Verdict: "Every message has exactly one true end.",
+		Foot: []string{
+			"Measured at the link emulator and in the peers. Octets are IP octets on the air, all headers included, from the moment when all knew each other until the end.",
+			"Told: the gateway of the sender tells of another end than delivery, and the message was not delivered. Not taken: the gateway of the sender was dead, so that the message was in nobody's custody; the peer saw its connection end.",
+			fmt.Sprintf("The emulator handled what was due at most %s ms late.", numberText(r.LateMS, 0)),
+		},
+	}
+	if faults := r.Faults(); faults != "" {
+		p.Tone, p.Verdict = toneBad, sentence(strings.ToUpper(faults[:1])+faults[1:]+".")
+	}
+	t := tableData{Columns: []string{"from, to", "messages", "delivered", "told", "not taken", "lost", "twice", "changed", "median", "95 of 100", "worst"}}
+	for _, row := range r.Rows {
+		cells := []string{countText(int64(row.Sent))}
+		for _, end := range []fleet.End{fleet.Delivered, fleet.Told, fleet.NotTaken, fleet.Lost, fleet.Twice, fleet.Changed} {
+			n := row.Ends[end]
+			if end == fleet.Told {
+				n += row.Ends[fleet.False]
+			}
+			cells = append(cells, countText(int64(n)))
+		}
+		t.Rows = append(t.Rows, tableRow{Name: clean(row.From + " to " + row.To + ", " + row.Peers),
+			Cells: append(cells, secondsText(row.Median), secondsText(row.P95), secondsText(row.Most))})
+	}
+	b := tableData{Columns: []string{"bearer, site", "octets", "packets"}}
+	for _, a := range r.Octets {
+		b.Rows = append(b.Rows, tableRow{Name: clean(a.Bearer + ", " + a.Site), Cells: []string{countText(a.Octets), countText(a.Frames)}})
+	}
+	e := tableData{Columns: []string{"after", "what"}}
+	for _, x := range r.Events {
+		e.Rows = append(e.Rows, tableRow{Name: secondsText(x.AtS), Cells: []string{sentence(x.What)}})
+	}
+	p.Sections = []section{{Title: "Messages", Tables: []tableData{t}}, {Title: "What the bearers carried", Tables: []tableData{b}}, {Title: "What happened", Tables: []tableData{e}}}
+	for _, w := range append(r.Wrong, r.Errors...) {
+		p.Notes = append(p.Notes, sentence(w))
+	}
+	return p
+}
+
+// Board writes the page as text.
+func (r *Fleet) Board(w io.Writer) error {
+	fmt.Fprintln(w)
+	return r.Page().Text(w)
+}
