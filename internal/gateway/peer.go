@@ -20,7 +20,6 @@ type peer struct {
 	forgets  forgets
 	delays   api.Delays // of the messages that it has acknowledged
 	usable   uint64     // the legs that messages may take, a bit for each, and those that have met the peer
-	enrolled bool       // the roster names it, and no configuration
 	behind   bool       // some wait until an earlier one of their line has arrived on another bearer
 	via      []uint16   // peers that pass on what is for it
 }

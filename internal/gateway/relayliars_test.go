@@ -19,8 +19,6 @@ import (
 
 // relayLiar is a relay's hand in the custody of its gateway: it sends capsules of its own making on, with the relay's valid key.
 type relayLiar struct {
-	w    *sim.World
-	node *sim.Node
 	rng  *rand.Rand
 	seen []site.Message // capsules that the relay has had
 	todo []site.Carry
