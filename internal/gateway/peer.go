@@ -12,16 +12,16 @@ import (
 
 // peer is a sister gateway: what custody and the carriers know of it, and what the gateway itself does.
 type peer struct {
-	*leg            // on the first bearer
-	legs     []*leg // on all, in their order
-	far      farCopy
-	ends     outcomes
-	late     forecast.Late
-	forgets  forgets
-	delays   api.Delays // of the messages that it has acknowledged
-	usable   uint64     // the legs that messages may take, a bit for each, and those that have met the peer
-	behind   bool       // some wait until an earlier one of their line has arrived on another bearer
-	via      []uint16   // peers that pass on what is for it
+	*leg           // on the first bearer
+	legs    []*leg // on all, in their order
+	far     farCopy
+	ends    outcomes
+	late    forecast.Late
+	forgets forgets
+	delays  api.Delays // of the messages that it has acknowledged
+	usable  uint64     // the legs that messages may take, a bit for each, and those that have met the peer
+	behind  bool       // some wait until an earlier one of their line has arrived on another bearer
+	via     []uint16   // peers that pass on what is for it
 }
 
 // leg is a peer on one bearer.
