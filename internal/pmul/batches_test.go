@@ -684,6 +684,8 @@ func TestBatchesThatMessagesLeave(t *testing.T) {
 // A batch that all of its messages have left ends.
 func TestBatchThatAllLeave(t *testing.T) {
 	s := newCompactSender(t)
+	s.cfg.LargeOctets = 0 // so that some of it waits for the radio
+	s.restart()
 	s.step(pmul.EMCON{Silent: true})
 	var ids []pmul.MessageID
 	for range 4 {

@@ -52,7 +52,16 @@ func (s *Site) rate() float64 {
 	if bps == 0 {
 		bps = 1e8 // unlimited: the delay decides
 	}
-	return float64(bps) / 8 / float64(s.Share)
+	rate := float64(bps) / 8 / float64(s.Share)
+	if s.Profile.Shared { // what waits together goes in large datagrams, which have a smaller part of headers
+		rate *= s.filled(s.Profile.Largest()) / s.filled(s.Profile.DatagramOctets)
+	}
+	return rate
+}
+
+// filled is the part of a datagram of so many octets that is not around it.
+func (s *Site) filled(octets int) float64 {
+	return float64(octets) / float64(octets+profile.IPUDPOctets+s.Profile.FrameOverhead)
 }
 
 // Takes is how long a message of so many octets, as journalled, takes until it is there, if so many go before it.
