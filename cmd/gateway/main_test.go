@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -176,10 +177,19 @@ func (s *testSite) startCommand(t testing.TB, cmd *exec.Cmd) *running {
 	t.Helper()
 	r := &running{testSite: s, cmd: cmd, ended: make(chan struct{})}
 	r.cmd.Stderr = r
-	if err := r.cmd.Start(); err != nil {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // Pdeathsig follows the thread that made the process, and others here end with a namespace
+		err := r.cmd.Start()
+		started <- err
+		if err == nil {
+			r.cmd.Wait()
+		}
+		close(r.ended)
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	go func() { r.cmd.Wait(); close(r.ended) }()
 	t.Cleanup(func() {
 		r.cmd.Process.Kill()
 		<-r.ended
