@@ -179,7 +179,8 @@ func (s *testSite) startCommand(t testing.TB, cmd *exec.Cmd) *running {
 	r.cmd.Stderr = r
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // Pdeathsig follows the thread that made the process, and others here end with a namespace
+		runtime.LockOSThread()         // Pdeathsig follows the thread that made the process, and others here end with a namespace
+		defer runtime.UnlockOSThread() // this one may have made others before
 		err := r.cmd.Start()
 		started <- err
 		if err == nil {
