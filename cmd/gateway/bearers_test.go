@@ -54,20 +54,27 @@ func (c *cable) of(i int, name, profile, more string) string {
 	return fmt.Sprintf("[[link]]\nname = %q\nprofile = %q\nlisten = %q\n%s[[link.peer]]\nid = %d\naddress = %q\n", name, profile, c.to[i], more, 2-i, c.ends[i].LocalAddr())
 }
 
+// linked starts two gateways whose configurations end with these links.
+func linked(t *testing.T, links func(i int) string) (sites [2]*testSite, gateways [2]*running) {
+	t.Helper()
+	sites[0] = newSite(t, 1, "")
+	sites[1] = newSite(t, 2, sites[0].key())
+	for i, s := range sites {
+		text := fmt.Sprintf("[node]\nid = %d\nname = \"node%d\"\ndata_dir = %q\n[lan]\ntcp = %q\n[http]\nlisten = %q\n", i+1, i+1, s.dir+"/data", s.lan, s.http)
+		check.NoError(check.Fatal(t), os.WriteFile(s.file, []byte(text+links(i)), 0o644))
+		gateways[i] = s.start(t)
+	}
+	return sites, gateways
+}
+
 // Two real gateways with two bearers each: the cheaper one is cut and comes back while somebody talks, once while the gateway of the
 // talker is killed. Each message arrives once, in order.
 func TestRealGatewaysChangeTheirBearer(t *testing.T) {
 	t.Parallel()
 	sat, hf := newCable(t), newCable(t)
-	sites := [2]*testSite{newSite(t, 1, "")}
-	sites[1] = newSite(t, 2, sites[0].key())
-	var gateways [2]*running
-	for i, s := range sites {
-		text := fmt.Sprintf("[node]\nid = %d\nname = \"node%d\"\ndata_dir = %q\n[lan]\ntcp = %q\n[http]\nlisten = %q\n", i+1, i+1, s.dir+"/data", s.lan, s.http) +
-			sat.of(i, "sat", "iridium-certus-100", "key_file = \"net.key\"\n") + hf.of(i, "hf", "iridium-directip", "price = 2\n")
-		check.NoError(check.Fatal(t), os.WriteFile(s.file, []byte(text), 0o644))
-		gateways[i] = s.start(t)
-	}
+	sites, gateways := linked(t, func(i int) string {
+		return sat.of(i, "sat", "iridium-certus-100", "key_file = \"net.key\"\n") + hf.of(i, "hf", "iridium-directip", "price = 2\n")
+	})
 	a, b := gateways[0], gateways[1]
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
 	k := newTalk(t, a, b)

@@ -16,17 +16,11 @@ import (
 // overTLS writes the configurations of two gateways whose one bearer is TLS, and starts them: the second calls the first.
 func overTLS(t *testing.T) (sites [2]*testSite, gateways [2]*running) {
 	t.Helper()
-	sites[0] = newSite(t, 1, "")
-	sites[1] = newSite(t, 2, sites[0].key())
 	at := check.FreeAddress(t, "tcp")
-	for i, more := range []string{fmt.Sprintf("listen = %q\n[[link.peer]]\nid = 2\n", at), fmt.Sprintf("[[link.peer]]\nid = 1\naddress = %q\n", at)} {
-		s := sites[i]
-		text := fmt.Sprintf("[node]\nid = %d\nname = \"node%d\"\ndata_dir = %q\n[lan]\ntcp = %q\n[http]\nlisten = %q\n[link]\nover = \"tls\"\nprofile = \"tls-443\"\nkey_file = \"net.key\"\n%s",
-			i+1, i+1, s.dir+"/data", s.lan, s.http, more)
-		check.NoError(check.Fatal(t), os.WriteFile(s.file, []byte(text), 0o644))
-		gateways[i] = s.start(t)
-	}
-	return sites, gateways
+	more := []string{fmt.Sprintf("listen = %q\n[[link.peer]]\nid = 2\n", at), fmt.Sprintf("[[link.peer]]\nid = 1\naddress = %q\n", at)}
+	return linked(t, func(i int) string {
+		return "[link]\nover = \"tls\"\nprofile = \"tls-443\"\nkey_file = \"net.key\"\n" + more[i]
+	})
 }
 
 // Two real gateways have one TLS connection between them. Each is killed while somebody talks, and each message arrives once, in order.
@@ -65,15 +59,9 @@ func TestRealGatewaysOverTLS(t *testing.T) {
 func TestAModemSpeaksToARealGateway(t *testing.T) {
 	t.Parallel()
 	sat, other := newCable(t), newCable(t)
-	sites := [2]*testSite{newSite(t, 1, "")}
-	sites[1] = newSite(t, 2, sites[0].key())
-	var gateways [2]*running
-	for i, s := range sites {
-		text := fmt.Sprintf("[node]\nid = %d\nname = \"node%d\"\ndata_dir = %q\n[lan]\ntcp = %q\n[http]\nlisten = %q\n", i+1, i+1, s.dir+"/data", s.lan, s.http) +
-			sat.of(i, "sat", "iridium-certus-100", "modem = \"sat.sock\"\nkey_file = \"net.key\"\n") + other.of(i, "other", "iridium-directip", "price = 2\n")
-		check.NoError(check.Fatal(t), os.WriteFile(s.file, []byte(text), 0o644))
-		gateways[i] = s.start(t)
-	}
+	_, gateways := linked(t, func(i int) string {
+		return sat.of(i, "sat", "iridium-certus-100", "modem = \"sat.sock\"\nkey_file = \"net.key\"\n") + other.of(i, "other", "iridium-directip", "price = 2\n")
+	})
 	a, b := gateways[0], gateways[1]
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
 	link := func(want int, says string, words ...string) {

@@ -134,6 +134,16 @@ func round(x float64, digits int) float64 {
 	return math.Round(x*f) / f
 }
 
+// remove ends a game whose peers stop ends, and removes what was made; it says what went wrong in the gateways.
+func (g *game) remove(stop func()) (troubles []string, err error) {
+	g.stands(nil)
+	g.logf("removing namespaces and processes")
+	stop()
+	under := &Run{}
+	_, err = g.tearDown(under, nil, func() {})
+	return under.GatewayErrors, err
+}
+
 // tearDown ends all processes and removes what was made, whatever happened before.
 func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
 	for _, s := range g.sites {

@@ -157,18 +157,13 @@ func (r *Run) faults() string {
 	if r == nil {
 		return ""
 	}
-	var list []string
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			list = append(list, fmt.Sprintf(format, args...))
-		}
-	}
-	check(r.MessagesSent == 0, "no peer ever had the other side's pipe open")
-	check(r.MessagesDelivered < r.MessagesSent, "%d messages did not arrive", r.MessagesSent-r.MessagesDelivered)
-	check(r.Duplicates > 0, "%d messages came twice", r.Duplicates)
-	check(r.Corrupted > 0, "%d messages came changed", r.Corrupted)
-	check(len(r.GatewayErrors) > 0, "%s", strings.Join(r.GatewayErrors, "; "))
-	return strings.Join(list, "; ")
+	var list report.FaultList
+	list.Check(r.MessagesSent == 0, "no peer ever had the other side's pipe open")
+	list.Check(r.MessagesDelivered < r.MessagesSent, "%d messages did not arrive", r.MessagesSent-r.MessagesDelivered)
+	list.Check(r.Duplicates > 0, "%d messages came twice", r.Duplicates)
+	list.Check(r.Corrupted > 0, "%d messages came changed", r.Corrupted)
+	list.Check(len(r.GatewayErrors) > 0, "%s", strings.Join(r.GatewayErrors, "; "))
+	return list.String()
 }
 
 // outputs are the files of the figures; "": none.

@@ -85,15 +85,12 @@ func TAKGame(ctx context.Context, o Options) (*report.TAKResult, error) {
 func (g *takGame) play(ctx context.Context) (run *report.TAKRun, err error) {
 	all, end := context.WithCancel(ctx)
 	defer func() {
-		g.stands(nil)
-		g.logf("removing namespaces and processes")
-		end()
-		under := &Run{}
-		if _, terr := g.tearDown(under, nil, func() {}); err == nil {
+		troubles, terr := g.remove(end)
+		if err == nil {
 			err = terr
 		}
 		if run != nil {
-			run.TroubledBy = under.GatewayErrors
+			run.TroubledBy = troubles
 		}
 	}()
 	if err := g.setUp(ctx); err != nil {

@@ -103,18 +103,17 @@ func XMPPGame(ctx context.Context, o Options) (*report.XMPPResult, error) {
 func (g *xmppGame) play(ctx context.Context) (run *report.XMPPRun, err error) {
 	all, end := context.WithCancel(ctx)
 	defer func() {
-		g.stands(nil)
-		g.logf("removing namespaces and processes")
-		g.mu.Lock()
-		g.over = true
-		g.mu.Unlock()
-		end()
-		under := &Run{}
-		if _, terr := g.tearDown(under, nil, func() {}); err == nil {
+		troubles, terr := g.remove(func() {
+			g.mu.Lock()
+			g.over = true
+			g.mu.Unlock()
+			end()
+		})
+		if err == nil {
 			err = terr
 		}
 		if run != nil {
-			run.TroubledBy = under.GatewayErrors
+			run.TroubledBy = troubles
 		}
 	}()
 	if err := g.setUp(ctx); err != nil {

@@ -14,6 +14,7 @@
 //   - air.go: how full links get
 //   - airpage.go: the table of docs/air.md
 //   - analysis.go: what JXTA cost in a capture
+//   - faults.go: what is not as it must be in a play
 //   - fleet.go: a trial of a fleet with several bearers
 //   - game.go: a field trial, with gateways and without
 //   - page.go: a page and its parts, as HTML

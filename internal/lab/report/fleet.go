@@ -56,6 +56,5 @@ func (r *Fleet) Page() Page {
 
 // Board writes the page as text.
 func (r *Fleet) Board(w io.Writer) error {
-	fmt.Fprintln(w)
-	return r.Page().Text(w)
+	return board(w, r.Page())
 }

@@ -138,8 +138,7 @@ func (r *TAKResult) Page() Page {
 
 // Board writes the page as text.
 func (r *TAKResult) Board(w io.Writer) error {
-	fmt.Fprintln(w)
-	return r.Page().Text(w)
+	return board(w, r.Page())
 }
 
 // Faults says what is not as it must be with gateways; "" when all is well or there was no such run.
@@ -148,16 +147,11 @@ func (r *TAKResult) Faults() string {
 	if run == nil {
 		return ""
 	}
-	var list []string
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			list = append(list, fmt.Sprintf(format, args...))
-		}
-	}
-	check(run.Reports == 0, "no device could report")
-	check(run.Alerts.Came < run.Alerts.Sent, "%d alerts did not come", run.Alerts.Sent-run.Alerts.Came)
-	check(run.Chats.Came < run.Chats.Sent, "%d chats did not come", run.Chats.Sent-run.Chats.Came)
-	check(run.Chats.Again > 0, "%d chats came twice", run.Chats.Again)
-	check(len(run.TroubledBy) > 0, "%s", strings.Join(run.TroubledBy, "; "))
-	return strings.Join(list, "; ")
+	var list FaultList
+	list.Check(run.Reports == 0, "no device could report")
+	list.Check(run.Alerts.Came < run.Alerts.Sent, "%d alerts did not come", run.Alerts.Sent-run.Alerts.Came)
+	list.Check(run.Chats.Came < run.Chats.Sent, "%d chats did not come", run.Chats.Sent-run.Chats.Came)
+	list.Check(run.Chats.Again > 0, "%d chats came twice", run.Chats.Again)
+	list.Check(len(run.TroubledBy) > 0, "%s", strings.Join(run.TroubledBy, "; "))
+	return list.String()
 }

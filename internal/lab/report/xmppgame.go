@@ -107,8 +107,7 @@ func (r *XMPPResult) Page() Page {
 
 // Board writes the page as text.
 func (r *XMPPResult) Board(w io.Writer) error {
-	fmt.Fprintln(w)
-	return r.Page().Text(w)
+	return board(w, r.Page())
 }
 
 // Faults says what is not as it must be with gateways; "" when all is well or there was no such run.
@@ -117,18 +116,13 @@ func (r *XMPPResult) Faults() string {
 	if run == nil {
 		return ""
 	}
-	var list []string
-	check := func(bad bool, format string, args ...any) {
-		if bad {
-			list = append(list, fmt.Sprintf(format, args...))
-		}
-	}
-	check(run.Room.Sent+run.Direct.Sent == 0, "nobody could say anything")
-	check(run.missing() > 0, "%d lines did not come", run.missing())
-	check(run.Room.Again+run.Direct.Again > 0, "%d lines came twice", run.Room.Again+run.Direct.Again)
-	check(run.Swapped > 0, "%d lines came out of order", run.Swapped)
-	check(run.Shown < run.Statuses, "%d statuses are not shown", run.Statuses-run.Shown)
-	check(run.Disconnects > 0, "clients were disconnected %d times", run.Disconnects)
-	check(len(run.TroubledBy) > 0, "%s", strings.Join(run.TroubledBy, "; "))
-	return strings.Join(list, "; ")
+	var list FaultList
+	list.Check(run.Room.Sent+run.Direct.Sent == 0, "nobody could say anything")
+	list.Check(run.missing() > 0, "%d lines did not come", run.missing())
+	list.Check(run.Room.Again+run.Direct.Again > 0, "%d lines came twice", run.Room.Again+run.Direct.Again)
+	list.Check(run.Swapped > 0, "%d lines came out of order", run.Swapped)
+	list.Check(run.Shown < run.Statuses, "%d statuses are not shown", run.Statuses-run.Shown)
+	list.Check(run.Disconnects > 0, "clients were disconnected %d times", run.Disconnects)
+	list.Check(len(run.TroubledBy) > 0, "%s", strings.Join(run.TroubledBy, "; "))
+	return list.String()
 }
