@@ -8,17 +8,19 @@ import (
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/keys"
+	"aldis/internal/gateway/mail"
 	"aldis/internal/link/roster"
 )
 
 // Peers that no configuration names, and the roster does: docs/decisions/rollover.md.
 
 // reached is where a node of the roster is on the bearers of a configuration, by their place in the list. A bearer reaches it if the
-// roster says where it is, or if it hears of that by itself: on a shared channel, or ashore, where terminals call.
+// roster says where it is, or if it hears of that by itself: on a shared channel, or ashore, where terminals call. Of the bearer that other
+// gateways are (relayBearer) no roster tells.
 func reached(ways []BearerConfig, n roster.Node) map[int]netip.AddrPort {
 	on := map[int]netip.AddrPort{}
 	for i, b := range ways {
-		if w, is := n.On(b.Name); is && (w.Addr.IsValid() || b.Group.IsValid() || b.Shore) {
+		if w, is := n.On(b.Name); is && b.Name != mail.Relay && (w.Addr.IsValid() || b.Group.IsValid() || b.Shore) {
 			on[i] = w.Addr
 		}
 	}

@@ -422,3 +422,21 @@ func TestJoinRefused(t *testing.T) {
 	w.Run(30 * time.Minute)
 	check.Equal(t, "serial with the true one", hq.GW.Status(w.Now).Roster.Serial, third.Serial)
 }
+
+// A roster that calls a bearer as other gateways are called says nothing about these: the relay's gateway starts, and meets its peers.
+func TestJoinByABearerCalledRelay(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 1, byRoster(0), func(c *sim.Config) {
+		configure, ways := c.Configure, c.Ways
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
+			configure(n, g)
+			g.Relay = true
+		}
+		c.Ways = func(n *sim.Node) ([]roster.Way, bool) {
+			list, relay := ways(n)
+			return append(list, roster.Way{Bearer: "relay", Addr: netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(n.ID)}), 7)}), relay
+		}
+	})
+	w.Nodes[1].Site.Send(w, track(2, pipeHQ, 1, 200), 1)
+	w.Run(5 * time.Minute)
+	check.Equal(t, "messages at HQ", len(w.Nodes[0].Site.Got), 1)
+}
