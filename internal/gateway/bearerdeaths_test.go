@@ -16,6 +16,7 @@ import (
 // allowed is sent; then the better bearer is back. Each message arrives once, in order. The long form kills after every commit, the
 // short one after every thirteenth.
 func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
+	t.Parallel()
 	stride := 13
 	if seeds(2) == 2 {
 		stride = 1

@@ -21,6 +21,7 @@ import (
 // Both bearers are full of routine messages when a flash message comes: it takes the one where it arrives first, about as soon as if that
 // were the only one. The cheaper of the two is the faster one, or the slower.
 func TestFlashWhileBothAreFull(t *testing.T) {
+	t.Parallel()
 	for _, price := range []float64{0.5, 2} { // of HF, beside 1 of the satellite
 		var both, alone []time.Duration
 		for seed := range seeds(20) {
@@ -78,6 +79,7 @@ func (s spending) day(w *sim.World, octets int64) { s[(w.Now.Unix()-1)/86400] +=
 // 300 octets a minute go for a day, and the satellite may carry 100 kB: never more, also where the gateway dies after some commits. What
 // does not fit goes by HF, or waits for the next day where there is no HF. The operator is told.
 func TestTheOctetsOfADay(t *testing.T) {
+	t.Parallel()
 	const most = 100_000
 	for _, hf := range []bool{true, false} {
 		for seed := range seeds(20) {

@@ -15,6 +15,7 @@ import (
 
 // What a gateway says of the time that a message takes, beside what the next one took, from no load to four fifths of the rate.
 func TestDistanceAgainstTheNextMessage(t *testing.T) {
+	t.Parallel()
 	for _, name := range distanceProfiles() {
 		for _, load := range []float64{0, 0.4, 0.8} {
 			for _, octets := range []int{200, 20_000} {

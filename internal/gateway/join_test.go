@@ -91,6 +91,7 @@ func took(nodes []*sim.Node, from uint16, sent []offered, begin, end time.Time) 
 // TestJoin: a 17th gateway joins 16 on hf-2400, alone and beside a message of 200 octets to all every 20 s. Nobody else is restarted or
 // told by hand.
 func TestJoin(t *testing.T) {
+	t.Parallel()
 	var alone, beside []int64
 	var late, all int
 	for seed := uint64(1); seed <= seeds(20); seed++ {
@@ -163,6 +164,7 @@ func TestJoin(t *testing.T) {
 
 // TestJoinAway: a member is off for 30 days while three join and one is revoked. When it is back it speaks after two datagrams each way.
 func TestJoinAway(t *testing.T) {
+	t.Parallel()
 	for seed := uint64(1); seed <= 3*seeds(7); seed++ {
 		in := check.In(t, fmt.Sprint("seed ", seed))
 		counts, last := map[uint16]int{}, 0
@@ -215,6 +217,7 @@ func TestJoinAway(t *testing.T) {
 
 // TestJoinStar: a ship joins a star through its shore, and nothing goes to the other ships for that.
 func TestJoinStar(t *testing.T) {
+	t.Parallel()
 	for _, link := range []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"} {
 		for seed := uint64(1); seed <= 20; seed++ {
 			in := check.In(t, fmt.Sprint(link, ", seed ", seed))
@@ -282,6 +285,7 @@ func each(t *testing.T, w *sim.World, at *sim.Site, from uint16, sent []offered)
 // TestJoinKilledAtEveryCommit kills the new node, HQ or another member before or after each of its commits while it joins. Messages go on,
 // none is lost or comes twice, and no nonce comes twice.
 func TestJoinKilledAtEveryCommit(t *testing.T) {
+	t.Parallel()
 	for _, group := range []bool{true, false} {
 		for _, who := range []uint16{5, 1, 2} {
 			most := 0

@@ -46,6 +46,7 @@ func limit(rates []int, at []time.Duration, octets int, delay time.Duration) (to
 
 // The rate wanders as in 2004, and 60 % of its mean is offered for an hour: with the modem's word nearly all of it arrives soon.
 func TestARateThatWanders(t *testing.T) {
+	t.Parallel()
 	const octets = 400
 	for seed := range max(3, seeds(20)) {
 		for _, told := range []bool{true, false} {
