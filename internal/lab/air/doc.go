@@ -23,6 +23,7 @@
 //   - fleet.go: gateways with several bearers
 //   - relayed.go: what other gateways pass on
 //   - lies.go: a relay that lies
+//   - changing.go: links that change, what is said of them, and many ships
 //   - joining.go: a gateway that joins, and one that was away for long
 //   - flow.go: a ship that offers more and more: goodput, bursts, queues
 //   - bulk.go: long messages, alone and beside short ones
