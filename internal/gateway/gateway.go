@@ -117,7 +117,8 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	passed   passed // on for others
+	passed   passed      // on for others
+	probing  *linkProbes // of the last order to measure a link; nil: there was none
 	roll     roll
 	link     linkWait
 	restored *restored   // until the first Step
@@ -368,7 +369,7 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 	case NewLink:
 		g.newLink(now, ev)
 	case LinkProbeOrder:
-		g.bearers[0].linkProbes.apply(now, ev)
+		ev.order(g, now)
 	case api.Line:
 		g.bearers[ev.Bearer].lines.take(now, g, ev)
 	case api.Modem:

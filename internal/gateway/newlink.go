@@ -109,7 +109,11 @@ func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) 
 func (g *Gateway) leave(now time.Time, p *peer) {
 	waiting, underWay, _ := p.Box.Held(frame.Direct, frame.Bulk)
 	newsWaiting, newsUnderWay, _ := p.Box.News()
-	p.bearer.linkProbes.left(now, p)
+	for _, l := range p.legs {
+		if l != nil {
+			l.bearer.linkProbes.left(now, l)
+		}
+	}
 	learned := p.Paths // for when it comes back in this run
 	g.estrange(now, p, false)
 	p.Paths = mail.NewPaths(netip.AddrPort{})

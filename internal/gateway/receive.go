@@ -110,9 +110,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *leg, f frame.Frame, octets int,
 		g.keys.Rosters.Heard(p.ID, f)
 		return
 	case frame.LinkProbe:
-		if p.bearer.index == 0 {
-			p.bearer.linkProbes.receive(now, p.of, f, octets)
-		}
+		p.bearer.linkProbes.receive(now, p, f, octets)
 		return
 	case frame.Beside:
 		p.Ledger.Add(mail.Received, mail.Ack, octets)
