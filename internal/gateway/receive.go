@@ -22,7 +22,6 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	if seal.IsIntroduction(d.Data) {
 		if g.link.touched = b.keys.Introduced(now, d); g.link.touched {
 			g.part(now)
-			enlist(g, now)
 		}
 		return
 	}
