@@ -414,7 +414,7 @@ func (p *peer) arrivedBefore(marks []envelope.Moved) (read bool) {
 		for n := range m.More + 1 {
 			at := mail.TransmissionID{Queue: frame.Queue(m.Queue), Number: m.Number + uint64(n)}
 			was := l.bearer.Handover(at.Queue).Used(l.Peer, at)
-			read = read || was && !ofSegments(m, marks)
+			read = read || was && !ofSegments(m, marks) && !l.emptied.has(at)
 		}
 	}
 	return read

@@ -33,6 +33,7 @@ type leg struct {
 	differs     differs
 	queued      queued
 	flaps       flaps
+	emptied     emptied
 	reckoning   forecast.Reckoning
 	wanted      time.Time             // when messages first waited for the peer to be met here, since it was last heard
 	silentUntil time.Time             // as the peer has said; zero: it did not

@@ -222,6 +222,7 @@ func (g *Gateway) newNumbers(now time.Time, p *leg) {
 		c.NewNumbers(now, p.Peer)
 	}
 	p.Handshake.Era++
+	p.forgetEmptied()
 	p.Reader.Forget()
 	p.of.far.clear()
 	g.RecordPeer(p.Peer)
@@ -318,6 +319,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Transmission
 		p.Opened = mail.Payload
 		g.deliver(now, far)
 	}
+	p.empty(m, at)
 	g.openState(now, p, m)
 	for _, c := range p.bearer.Channels {
 		c.Resend(now, from, m.Again)
