@@ -74,3 +74,58 @@ func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool
 	onceEach(t, name, judge, w, hq.Site, 2, *up)
 	return commits
 }
+
+// HF is the cheaper bearer and is cut amid 20 kB over P_Mul with reports beside it, to one site and to several: the satellite goes on,
+// whichever gateway dies at that moment. All arrive once and in order, soon after the cut, and HF's queue goes on when it is back.
+func TestTheSatelliteGoesOnForPMul(t *testing.T) {
+	for seed := range max(3, seeds(20)) {
+		for _, to := range [][]uint16{{1}, {1, 3, 4}} {
+			for victim := range 3 {
+				in := fmt.Sprintf("seed %d, to %v, node %d dies", seed+1, to, victim)
+				w := twoBearers(t, 4, "iridium-certus-100", seed+1, func(c *sim.Config) { c.Second.Price = 0.1 })
+				ship := w.Nodes[1]
+				sent := []offered{}
+				say := func(at time.Duration, octets int) {
+					w.At(at, func() {
+						m := air.Track(2, pipeHQ, len(sent), octets)
+						if octets > 1000 { // short messages may overtake a long one
+							m.From = peerID(99)
+						}
+						sent = append(sent, offered{At: w.Now, Message: m})
+						ship.Site.Send(w, m, to...)
+					})
+				}
+				for i := range 8 {
+					say(time.Duration(i)*20*time.Second, 200)
+				}
+				say(150*time.Second, 20_000)
+				for i := range 6 {
+					say(time.Duration(155+10*i)*time.Second, 200)
+				}
+				w.At(190*time.Second, func() {
+					for _, n := range w.Nodes {
+						w.Cut(1, n, true)
+					}
+					if victim > 0 {
+						w.Kill(w.Nodes[victim-1], 3*time.Second)
+					}
+				})
+				w.Run(8 * time.Minute)
+				for _, id := range to {
+					check.Equal(t, fmt.Sprint(in, ": there before HF is back, at node ", id), len(w.Nodes[id-1].Site.Got), len(sent))
+				}
+				for _, n := range w.Nodes {
+					w.Cut(1, n, false)
+				}
+				say(20*time.Minute, 200)
+				before, _ := w.OctetsOn(1, ship)
+				w.Run(40 * time.Minute)
+				after, _ := w.OctetsOn(1, ship)
+				t.Logf("%s: %d octets on HF after it was back", in, after-before)
+				for _, id := range to {
+					onceEach(t, in, air.Once, w, w.Nodes[id-1].Site, 2, sent)
+				}
+			}
+		}
+	}
+}

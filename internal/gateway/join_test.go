@@ -290,3 +290,52 @@ func TestJoinByABearerCalledRelay(t *testing.T) {
 	w.Run(5 * time.Minute)
 	check.Equal(t, "messages at HQ", len(w.Nodes[0].Site.Got), 1)
 }
+
+// A ship joins a star whose shore passes on what is for others, as the roster says: it and the other ships speak to each other at once,
+// without a via key, an edit or a restart. The state of its site is there as well, and all go on after restarts.
+func TestJoinThroughARelay(t *testing.T) {
+	for seed := uint64(1); seed <= max(5, seeds(20)); seed++ {
+		in := check.In(t, fmt.Sprint("seed ", seed))
+		w := world(t, 4, "iridium-certus-100", seed, byRoster(1), func(c *sim.Config) {
+			configure := c.Configure
+			c.Configure = func(n *sim.Node, g *gateway.Config) {
+				configure(n, g)
+				g.Relay = n.ID == 1
+			}
+			c.Ways = func(n *sim.Node) ([]roster.Way, bool) {
+				w := roster.Way{}
+				if n.ID == 1 {
+					w.Addr = n.Addr()
+				}
+				return []roster.Way{w}, n.ID == 1
+			}
+		})
+		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+			if from.ID != 1 && to.ID != 1 {
+				return nil
+			}
+			return [][]byte{data}
+		}
+		w.Run(10 * time.Minute)
+		joins(t, w, w.First(), w.Nodes[3], w.Nodes...)
+		w.Run(10 * time.Minute)
+		for round := range 2 {
+			for _, n := range w.Nodes[1:] {
+				for _, to := range w.Nodes[1:] {
+					if to != n {
+						n.Site.Send(w, track(n.ID, pipeHQ, round, 200), to.ID)
+					}
+				}
+			}
+			w.Nodes[3].Site.Listen(w, peerID(4), fmt.Sprint(pipeHQ, round))
+			w.Run(20 * time.Minute)
+			for _, n := range w.Nodes[1:] {
+				check.Equal(in, fmt.Sprint(n.Name, ": messages, round ", round), len(n.Site.Got), 2*(round+1))
+				check.Equal(in, fmt.Sprint(n.Name, ": items of the new site, round ", round), n.ID == 4 || len(n.Site.Far[4]) == round+1, true)
+			}
+			w.Kill(w.Nodes[1], time.Second)
+			w.Kill(w.Nodes[3], 2*time.Second)
+			w.Run(10 * time.Minute)
+		}
+	}
+}

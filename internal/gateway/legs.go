@@ -124,6 +124,12 @@ func (l *leg) takes(now time.Time) bool {
 		if l.Handshake.Due.IsZero() { // otherwise a hello is planned, ever later where nobody answers
 			l.Handshake.Owe(now)
 		}
+		if c := &l.bearer.Common; !l.wanted.After(l.LastHeard) {
+			l.wanted = now
+		} else if now.Sub(l.wanted) > c.Timing.RoundTrip+c.Timing.AckDelay {
+			l.wanted = now
+			l.Link.Doubt()
+		}
 		return false
 	}
 	return l.bearer.Handovers[0].Room() > 0
@@ -302,8 +308,8 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 	for _, e := range underWay {
 		best := p.best(e.Message)
 		switch {
-		case from.goes(), best == from, !best.goes(), from.waitsFor(e.Message), e.Queue == mail.Group:
-			continue // P_Mul goes on with it
+		case from.goes(), best == from, !best.goes(), from.waitsFor(e.Message), e.OnHold:
+			continue
 		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.goes() && e.On(l.Peer) != nil }):
 			continue // the other attempt goes on
 		case best.together() && !best.met():
@@ -408,7 +414,7 @@ func (p *peer) arrivedBefore(marks []envelope.Moved) (read bool) {
 		for n := range m.More + 1 {
 			at := mail.TransmissionID{Queue: frame.Queue(m.Queue), Number: m.Number + uint64(n)}
 			was := l.bearer.Handover(at.Queue).Used(l.Peer, at)
-			read = read || was && !ofSegments(m, marks)
+			read = read || was && !ofSegments(m, marks) && !l.emptied.has(at)
 		}
 	}
 	return read

@@ -17,7 +17,7 @@ import (
 
 // relays says whether other gateways pass on what is for a peer, or this one does for others.
 func (c *Config) relays() bool {
-	return c.Relay || slices.ContainsFunc(c.Peers, func(p PeerConfig) bool { return len(p.Via) > 0 })
+	return c.Relay || len(c.willing) > 0 || slices.ContainsFunc(c.Peers, func(p PeerConfig) bool { return len(p.Via) > 0 })
 }
 
 // relayBearer is the way over other gateways. It takes two hops, so it costs twice what the dearest of the others does, and more.
@@ -56,7 +56,11 @@ func nextHop(g *Gateway, to uint16, not ...uint16) (hop uint16, up bool) {
 	if p == nil {
 		return 0, false
 	}
-	for _, id := range append([]uint16{to}, p.via...) {
+	via := p.via
+	if p.Enrolled && len(via) == 0 {
+		via = g.cfg.willing
+	}
+	for _, id := range append([]uint16{to}, via...) {
 		switch way := g.byID[id]; {
 		case way == nil, slices.Contains(not, id):
 		case way.answers():

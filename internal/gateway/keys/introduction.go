@@ -78,6 +78,9 @@ func (k *Keys) Introduced(now time.Time, dg api.Datagram) bool {
 		err = o.take(r, "a new node")
 	}
 	if err == nil {
+		if self, _ := r.Node(k.cfg.ID); self.Relay && !k.cfg.Shared { // others reach the new node through this one, and hear of it here alone
+			o.spread = true
+		}
 		return true
 	}
 	o.intro.deaf = now.Add(introPause)
@@ -111,6 +114,14 @@ func Enrolled(t *Trust, records [][]byte) (list []roster.Node, since uint32) {
 	}
 	slices.SortFunc(list, func(a, b roster.Node) int { return int(a.ID) - int(b.ID) })
 	return list, since
+}
+
+// Newest is the serial of the roster that is gone by; 0: all share a key.
+func (o *Rosters) Newest() uint32 {
+	if o.common == nil {
+		return 0
+	}
+	return o.common.Serial
 }
 
 // Enrolled are the other nodes that the newest roster names, by id, and since when it names this one.

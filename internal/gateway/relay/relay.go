@@ -237,7 +237,11 @@ func (c *Carrier) Step(now time.Time) {
 			continue
 		}
 		if l.wants() && up && !now.Before(l.asksAt()) {
-			l.say(now, hop, 0)
+			echo := byte(0)
+			if !l.Handshake.KnowsUs && l.far != (stream{}) {
+				echo = helloEcho
+			}
+			l.say(now, hop, echo)
 		}
 		for _, at := range l.again(now) {
 			s := l.out[at]
@@ -306,9 +310,11 @@ func (l *line) back(hop uint16) uint16 {
 	return hop
 }
 
-// wants says that the node has to be greeted: it does not know this one, and something waits for it.
+// wants says that the node has to be greeted: it does not know this one, and something waits for it, or news of this site.
 func (l *line) wants() bool {
-	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0)
+	c := l.of
+	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0 ||
+		c.Tells != nil && c.Tells(l.ID) && len(c.Replica.Next(c.Store.Lives.Now(), l.ID, 1)) > 0)
 }
 
 // asksAt is when it may be greeted again.
