@@ -296,7 +296,7 @@ func TestJoinByABearerCalledRelay(t *testing.T) {
 func TestJoinThroughARelay(t *testing.T) {
 	for seed := uint64(1); seed <= max(5, seeds(20)); seed++ {
 		in := check.In(t, fmt.Sprint("seed ", seed))
-		w := world(t, 4, "iridium-certus-100", seed, byRoster(1), func(c *sim.Config) {
+		w := world(t, 4, "iridium-certus-100", seed, air.ByRoster(1), func(c *sim.Config) {
 			configure := c.Configure
 			c.Configure = func(n *sim.Node, g *gateway.Config) {
 				configure(n, g)
