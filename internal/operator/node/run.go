@@ -358,7 +358,8 @@ func (n *node) build() error {
 		return n.corpora, nil
 	}
 	if c.TAK.On() {
-		makers[site.TAK] = n.tak.maker(c)
+		enrolled, _ := gateway.Enrolled(n.trust(), records) // it keeps their pictures
+		makers[site.TAK] = n.tak.maker(c, enrolled)
 	}
 	if c.XMPP.On() {
 		makers[site.XMPP] = n.xmpp.maker(c)
