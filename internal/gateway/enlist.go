@@ -37,10 +37,10 @@ func willing(nodes []roster.Node) (ids []uint16) {
 	return ids
 }
 
-// enroll adds the peers to the configuration that its roster names, or one of the journal.
-func (c *Config) enroll(records []api.Record) {
-	if c.Trust == nil {
-		return
+// Enrolled are the other nodes that the rosters of a configuration and a journal name, and since when they name this one; t nil: none.
+func Enrolled(t *Trust, records []api.Record) (nodes []roster.Node, since uint32) {
+	if t == nil {
+		return nil, 0
 	}
 	var kept [][]byte
 	for _, r := range records {
@@ -48,7 +48,15 @@ func (c *Config) enroll(records []api.Record) {
 			kept = append(kept, r.Value)
 		}
 	}
-	nodes, since := keys.Enrolled(c.Trust, kept)
+	return keys.Enrolled(t, kept)
+}
+
+// enroll adds the peers to the configuration that its roster names, or one of the journal.
+func (c *Config) enroll(records []api.Record) {
+	nodes, since := Enrolled(c.Trust, records)
+	if nodes == nil {
+		return
+	}
 	c.Peers, c.More = slices.Clone(c.Peers), slices.Clone(c.More)
 	for i := range c.More {
 		c.More[i].Peers = maps.Clone(c.More[i].Peers)

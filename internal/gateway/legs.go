@@ -121,18 +121,24 @@ func (l *leg) takes(now time.Time) bool {
 		return false
 	}
 	if !l.met() {
-		if l.Handshake.Due.IsZero() { // otherwise a hello is planned, ever later where nobody answers
-			l.Handshake.Owe(now)
-		}
-		if c := &l.bearer.Common; !l.wanted.After(l.LastHeard) {
-			l.wanted = now
-		} else if now.Sub(l.wanted) > c.Timing.RoundTrip+c.Timing.AckDelay {
-			l.wanted = now
-			l.Link.Doubt()
-		}
+		l.want(now)
 		return false
 	}
 	return l.bearer.Handovers[0].Room() > 0
+}
+
+// want has a peer greeted that was not met on a leg and for which something waits; if it does not answer, it is asked, and another leg is
+// taken.
+func (l *leg) want(now time.Time) {
+	if l.Handshake.Due.IsZero() { // otherwise a hello is planned, ever later where nobody answers
+		l.Handshake.Owe(now)
+	}
+	if c := &l.bearer.Common; !l.wanted.After(l.LastHeard) {
+		l.wanted = now
+	} else if now.Sub(l.wanted) > c.Timing.RoundTrip+c.Timing.AckDelay {
+		l.wanted = now
+		l.Link.Doubt()
+	}
 }
 
 // met says that this node and the peer know each other's starts on a leg.
@@ -219,6 +225,9 @@ func besides(g *Gateway, peer uint16, but *bearer) (list []frame.Beside) {
 func tellsBy(g *Gateway, peer uint16, b *bearer) bool {
 	p := g.byID[peer]
 	l := p.best(nil)
+	if len(p.legs) > 1 && !l.met() && l.bearer.Relay == nil && len(g.replica.Next(g.now, peer, 1)) > 0 {
+		l.want(g.now)
+	}
 	return l.bearer == b && !p.stands(l, &mail.Message{}, math.MaxUint64)
 }
 

@@ -30,6 +30,7 @@ var buckets = map[string]string{
 	bucketStanding:    "the order to hold a precedence",
 	bucketBill:        "the bill of a month",
 	bucketDay:         "the octets of a day on a link",
+	bucketEmptied:     "numbers of %s under which nothing was said",
 	"mail":            "a message of this site",
 	"to":              "that a message is for %s",
 	"ordered":         "what was ordered of a message for %s",

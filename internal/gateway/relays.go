@@ -22,12 +22,18 @@ func (c *Config) relays() bool {
 
 // relayBearer is the way over other gateways. It takes two hops, so it costs twice what the dearest of the others does, and more.
 func relayBearer(c *Config, others []BearerConfig) BearerConfig {
-	b := BearerConfig{Name: mail.Relay, Profile: c.Profile, Price: UsualPrice, Peers: others[0].Peers}
+	b := BearerConfig{Name: mail.Relay, Profile: c.Profile, Price: 2 * UsualPrice, Peers: others[0].Peers}
 	for _, o := range others {
-		b.Price = max(b.Price, 2*max(o.Price, UsualPrice))
+		b.Price = max(b.Price, RelayPrice(o.Price))
 	}
 	return b
 }
+
+// RelayName is what rules and status call the way over other gateways.
+const RelayName = mail.Relay
+
+// RelayPrice is what 1,000 octets over other gateways cost as the gateway reckons, beside a bearer for which the configuration names a price.
+func RelayPrice(named float64) float64 { return 2 * max(named, UsualPrice) }
 
 // relay makes the bearer's carrier.
 func (b *bearer) relay(cfg BearerConfig, reached []*mail.Peer) {

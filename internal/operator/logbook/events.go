@@ -55,6 +55,8 @@ var Events = []Event{
 	{"link.differs", "a link does not match its profile", "`in` names rate, delay or loss. The pace adapts within bounds; `gateway probe` measures the link.", "peer bearer profile in rate_bps profile_bps pace_bps round_trip_s profile_at_most_s again_percent profile_percent"},
 	{"link.as_profile", "a link matches its profile again", "", "peer bearer"},
 	{"link.back", "the link to a peer is back", "", "peer bearer"},
+	{"link.no_network", "the network of a link is not there; the link is used once it is", "`link.listen` is no address of this machine yet. The other links carry on.", "bearer error"},
+	{"link.network_there", "the network of a link is there", "", "bearer"},
 	{"link.down", "the link to a peer is down: it does not answer", "A link probe went unanswered, and nothing came for three seconds after. `waiting` messages are queued.", "peer bearer waiting last_heard"},
 	{"link.no_connection", "the link to a peer is down: it has no connection", "The bearer is over TLS: its connection was lost, or could not be made for three seconds. `waiting` messages are queued.", "peer bearer waiting"},
 	{"link.modem_down", "the link to a peer is down: its modem says so", "Messages go on over another bearer, if there is one. `waiting` messages are queued.", "peer bearer waiting"},

@@ -241,25 +241,38 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	return nil
 }
 
-// openRadio opens the socket of a bearer, which has this place in their list.
+// openRadio opens the socket of a bearer, which has this place in their list. One of several whose network is not there is opened when it
+// is.
 func (n *node) openRadio(bearer int, l config.Link) error {
-	r, err := radio.Open(l.Listen, func(d api.Datagram) bool {
-		d.Bearer = bearer
-		return n.daemon.PostAir(d)
-	})
-	if err != nil {
-		return listenError(config.LinkKey(l, "listen"), "UDP", l.Listen, err)
-	}
-	n.air.bearers = append(n.air.bearers, r)
-	if !l.Group.IsValid() {
-		return nil
-	}
 	addresses := make([]netip.AddrPort, len(l.Peers))
 	for i, p := range l.Peers {
 		addresses[i] = p.Address
 	}
-	if err := r.Join(l.Group, l.GroupIface, addresses); err != nil {
-		return fmt.Errorf("link.group: %w", err)
+	open := func() (*radio.Radio, error) {
+		r, err := radio.Open(l.Listen, func(d api.Datagram) bool {
+			d.Bearer = bearer
+			return n.daemon.PostAir(d)
+		})
+		if err != nil {
+			return nil, listenError(config.LinkKey(l, "listen"), "UDP", l.Listen, err)
+		}
+		if l.Group.IsValid() {
+			if err = r.Join(l.Group, l.GroupIface, addresses); err != nil {
+				r.Close()
+				return nil, fmt.Errorf("link.group: %w", err)
+			}
+		}
+		return r, nil
+	}
+	r, err := open()
+	switch {
+	case err == nil:
+		n.air.bearers = append(n.air.bearers, r)
+	case len(n.cfg.More) > 0 && l.Listen.Addr().IsValid() && !l.Listen.Addr().IsUnspecified() && radio.InterfaceWith(l.Listen.Addr()) == nil:
+		n.log.Warn("the network of a link is not there; the link is used once it is", "bearer", l.Name, "error", err)
+		n.air.bearers = append(n.air.bearers, await(open, func() { n.log.Info("the network of a link is there", "bearer", l.Name) }))
+	default:
+		return err
 	}
 	return nil
 }
@@ -358,7 +371,8 @@ func (n *node) build() error {
 		return n.corpora, nil
 	}
 	if c.TAK.On() {
-		makers[site.TAK] = n.tak.maker(c)
+		enrolled, _ := gateway.Enrolled(n.trust(), records) // it keeps their pictures
+		makers[site.TAK] = n.tak.maker(c, enrolled)
 	}
 	if c.XMPP.On() {
 		makers[site.XMPP] = n.xmpp.maker(c)
