@@ -70,7 +70,7 @@ func (c *Config) bearersOf() []BearerConfig {
 		first.Peers[p.ID] = p.Addr
 	}
 	list := append([]BearerConfig{first}, c.More...)
-	if c.relays() {
+	if c.relayed() {
 		list = append(list, relayBearer(c, list))
 	}
 	return list

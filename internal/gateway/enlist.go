@@ -27,6 +27,16 @@ func reached(ways []BearerConfig, n roster.Node) map[int]netip.AddrPort {
 	return on
 }
 
+// willing are the nodes of a roster that pass on what is for another one.
+func willing(nodes []roster.Node, other uint16) (ids []uint16) {
+	for _, n := range nodes {
+		if n.Relay && n.ID != other {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
+}
+
 // enroll adds the peers to the configuration that its roster names, or one of the journal.
 func (c *Config) enroll(records []api.Record) {
 	if c.Trust == nil {
@@ -44,15 +54,16 @@ func (c *Config) enroll(records []api.Record) {
 		c.More[i].Peers = maps.Clone(c.More[i].Peers)
 	}
 	ways := c.bearersOf()
+	c.relays = len(willing(nodes, c.ID)) > 0
 	for _, n := range nodes {
 		if slices.ContainsFunc(c.Peers, func(p PeerConfig) bool { return p.ID == n.ID }) {
 			continue
 		}
-		on := reached(ways, n)
-		if len(on) == 0 {
+		on, via := reached(ways, n), willing(nodes, n.ID)
+		if len(on) == 0 && len(via) == 0 {
 			continue
 		}
-		c.Peers = append(c.Peers, PeerConfig{ID: n.ID, Name: n.Name, Addr: on[0], later: n.Since > since, enrolled: true})
+		c.Peers = append(c.Peers, PeerConfig{ID: n.ID, Name: n.Name, Addr: on[0], Via: via, later: n.Since > since, enrolled: true})
 		for i, addr := range on {
 			if i > 0 {
 				c.More[i-1].Peers[n.ID] = addr
@@ -68,8 +79,11 @@ func enlist(g *Gateway, now time.Time) {
 		if p := g.byID[n.ID]; p != nil || n.ID == g.cfg.ID {
 			continue
 		}
-		on := reached(g.cfg.bearersOf(), n)
-		if len(on) == 0 {
+		on, via := reached(g.cfg.bearersOf(), n), willing(nodes, n.ID)
+		if g.bearers[len(g.bearers)-1].Relay == nil { // that way is made at a start
+			via = nil
+		}
+		if len(on) == 0 && len(via) == 0 {
 			if len(n.Ways) > 0 && !slices.ContainsFunc(n.Ways, func(w roster.Way) bool {
 				return slices.ContainsFunc(g.bearers, func(b *bearer) bool { return b.name.Name == w.Bearer })
 			}) {
@@ -87,6 +101,6 @@ func enlist(g *Gateway, now time.Time) {
 			g.Note("warn", "a new peer was not added; restart the gateway to add it", "id", n.ID)
 			continue
 		}
-		g.join(now, PeerConfig{ID: n.ID, Name: n.Name, Addr: on[0], later: n.Since > since, enrolled: true}, on)
+		g.join(now, PeerConfig{ID: n.ID, Name: n.Name, Addr: on[0], Via: via, later: n.Since > since, enrolled: true}, on)
 	}
 }

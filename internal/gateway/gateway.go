@@ -74,6 +74,7 @@ type Config struct {
 	PerDay int64          // likewise
 	More   []BearerConfig // other bearers
 	Relay  bool           // it passes on what other gateways have sealed for each other
+	relays bool           // a roster names one that does
 	Rand   *rand.Rand     // of P_Mul's random delays
 	Rules  []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
 	// Corpus is what the network has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.

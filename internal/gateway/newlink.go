@@ -71,7 +71,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) 
 		p = newPeer(pc, g.bearers[0], &g.mail.Lives, len(g.bearers[0].Channels) > 0)
 		for i, b := range g.bearers {
 			addr, is := on[i]
-			b.leg(p, addr, is, len(b.Channels) > 0)
+			b.leg(p, addr, is || b.Relay != nil, len(b.Channels) > 0)
 		}
 	}
 	p.Name, p.Ashore, p.via = pc.Name, pc.Shore, pc.Via

@@ -61,6 +61,22 @@ func TestMessagesPassARelay(t *testing.T) {
 	}
 }
 
+// Two that hear a relay alone, and have nothing to say to each other, know what each has: their peers discover each other.
+func TestStateCrossesARelayUnasked(t *testing.T) {
+	for seed := range seeds(20) {
+		w := star(t, 3, "iridium-directip", seed+1)
+		w.Run(time.Minute)
+		ends := w.Nodes[1:]
+		for _, n := range ends {
+			n.Site.Put(w, pipeItem(1, pipeHQ))
+		}
+		w.Run(12 * time.Second)
+		for i, n := range ends {
+			check.Equal(t, fmt.Sprint("seed ", seed+1, ": items of the other at ", n.Name), linkTo(w, n, ends[1-i].ID).FarItems, 1)
+		}
+	}
+}
+
 // lossy makes the losses of a profile's link so many percent.
 func lossy(pct float64) func(*sim.Config) {
 	return func(c *sim.Config) {

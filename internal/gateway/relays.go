@@ -15,9 +15,9 @@ import (
 
 // What other gateways pass on for this one, and this one for others: docs/decisions/relay.md.
 
-// relays says whether other gateways pass on what is for a peer, or this one does for others.
-func (c *Config) relays() bool {
-	return c.Relay || slices.ContainsFunc(c.Peers, func(p PeerConfig) bool { return len(p.Via) > 0 })
+// relayed says whether other gateways pass on what is for a peer, or this one does for others.
+func (c *Config) relayed() bool {
+	return c.Relay || c.relays || slices.ContainsFunc(c.Peers, func(p PeerConfig) bool { return len(p.Via) > 0 })
 }
 
 // relayBearer is the way over other gateways. It takes two hops, so it costs twice what the dearest of the others does, and more.

@@ -46,6 +46,7 @@ func (g *Gateway) openState(now time.Time, l *leg, m envelope.Message) {
 			g.byID[id].Handshake.Owe(now)
 		}
 		g.part(now)
+		enlist(g, now)
 	}
 	if len(m.Lost) > 0 {
 		l.Opened = mail.State

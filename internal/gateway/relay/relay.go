@@ -236,7 +236,7 @@ func (c *Carrier) Step(now time.Time) {
 		if hop == 0 || l.Gone {
 			continue
 		}
-		if l.wants() && up && !now.Before(l.asksAt()) {
+		if l.wants(now) && up && !now.Before(l.asksAt()) {
 			l.say(now, hop, 0)
 		}
 		for _, at := range l.again(now) {
@@ -306,10 +306,14 @@ func (l *line) back(hop uint16) uint16 {
 	return hop
 }
 
-// wants says that the node has to be greeted: it does not know this one, and something waits for it.
-func (l *line) wants() bool {
-	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0)
+// wants says that the node has to be greeted: it does not know this one, and something waits for it, or it has to be told of this site.
+func (l *line) wants(now time.Time) bool {
+	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0 ||
+		l.of.tells(l) && len(l.of.Replica.Next(now, l.ID, 1)) > 0)
 }
+
+// tells says that nothing else than this carrier tells a node of this site.
+func (c *Carrier) tells(l *line) bool { return c.Tells != nil && c.Tells(l.ID) && l.Addr.IsValid() }
 
 // asksAt is when it may be greeted again.
 func (l *line) asksAt() time.Time { return l.asked.Add(min(askAfter<<min(l.asks, 16), askMost)) }
@@ -333,7 +337,7 @@ func (c *Carrier) Due(now time.Time, silent bool) (at time.Time) {
 			continue
 		}
 		at = due.Earliest(at, l.tellAt)
-		if l.wants() && up {
+		if l.wants(now) && up {
 			at = due.Earliest(at, due.Latest(now, l.asksAt()))
 		}
 		for _, s := range l.out {
@@ -492,7 +496,7 @@ func (c *Carrier) encode(s *set, at mail.TransmissionID, m *mail.Message, to []u
 
 // tellState hands on news of this site, where nothing else tells it.
 func (c *Carrier) tellState(now time.Time, l *line) {
-	if c.Tells == nil || !c.Tells(l.ID) || !l.Addr.IsValid() || !l.Handshake.KnowsUs || l.Box.Waiting(frame.Direct) > 0 {
+	if !c.tells(l) || !l.Handshake.KnowsUs || l.Box.Waiting(frame.Direct) > 0 {
 		return
 	}
 	for items := c.Replica.Next(now, l.ID, 8); len(items) > 0; items = c.Replica.Next(now, l.ID, 8) {
