@@ -86,7 +86,7 @@ func (f *fleetPlay) standing() string {
 	octets := map[string]int64{}
 	f.accounts(func(a fleet.Account) { octets[a.Bearer] += a.Octets - f.before[a.Bearer+" "+a.Site].Octets })
 	for _, b := range f.bearers {
-		text += fmt.Sprintf("; %s %.1f kB", b.name, float64(octets[b.name])/1000)
+		text += fmt.Sprintf("; %s %.1f kB", b.Name, float64(octets[b.Name])/1000)
 	}
 	return text + fmt.Sprintf("; %v to go", max(0, f.script.Duration.Duration-time.Since(f.zero)).Round(time.Second))
 }
@@ -96,8 +96,11 @@ func (f *fleetPlay) accounts(each func(fleet.Account)) {
 	for i, h := range f.hubs {
 		st := h.Stats().Link
 		for _, s := range f.sites {
+			if !f.bearers[i].Has(s.name) {
+				continue
+			}
 			up := st.Node(s.name).Up.OnAir
-			each(fleet.Account{Bearer: f.bearers[i].name, Site: s.name, Octets: up.Octets, Frames: up.Frames})
+			each(fleet.Account{Bearer: f.bearers[i].Name, Site: s.name, Octets: up.Octets, Frames: up.Frames})
 		}
 	}
 }
