@@ -77,6 +77,41 @@ func TestStateCrossesARelayUnasked(t *testing.T) {
 	}
 }
 
+// Two that hear each other again take what they say back from the relay at once: nothing waits for receipts of what it brought.
+func TestBackFromARelay(t *testing.T) {
+	for seed := range seeds(20) {
+		w := world(t, 3, "iridium-certus-100", seed+1, func(c *sim.Config) {
+			c.Roster = true
+			c.Configure = func(n *sim.Node, g *gateway.Config) {
+				g.Relay = n.ID == 1
+				for i := range g.Peers {
+					if p := &g.Peers[i]; n.ID != 1 && p.ID != 1 {
+						p.Via = []uint16{1}
+					}
+				}
+			}
+		})
+		cut := false
+		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+			if cut && from.ID != 1 && to.ID != 1 {
+				return nil
+			}
+			return [][]byte{data}
+		}
+		a, b := w.Nodes[1], w.Nodes[2]
+		sent := tracks(w, a, []uint16{3}, 90, 200, 10*time.Second)
+		w.At(3*time.Minute, func() { cut = true })
+		w.At(8*time.Minute, func() { cut = false })
+		begin := w.Now
+		w.Run(30 * time.Minute)
+		in := check.In(t, fmt.Sprint("seed ", seed+1))
+		list, lost := took([]*sim.Node{b}, 2, *sent, begin.Add(7*time.Minute), w.Now)
+		check.Equal(in, "lost", lost, 0)
+		check.True(in, "at most 60 s late around the return", list[len(list)-1] <= time.Minute, list[len(list)-1])
+		once(t, w, b.Site, 2, *sent)
+	}
+}
+
 // lossy makes the losses of a profile's link so many percent.
 func lossy(pct float64) func(*sim.Config) {
 	return func(c *sim.Config) {

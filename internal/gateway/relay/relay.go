@@ -256,7 +256,7 @@ func (c *Carrier) Step(now time.Time) {
 			}
 		}
 		c.tellState(now, l)
-		if due.Reached(now, l.tellAt) || len(l.says) > 0 {
+		if due.Reached(now, l.tellsAt(hop)) || len(l.says) > 0 {
 			l.tell(now, l.back(hop))
 		}
 	}
@@ -277,6 +277,15 @@ func (l *line) again(now time.Time) (list []mail.TransmissionID) {
 	}
 	slices.SortFunc(list, func(a, b mail.TransmissionID) int { return cmp.Compare(a.Number, b.Number) })
 	return list
+}
+
+// tellsAt is when a node is told what has come of it; zero: nothing has. One that answers itself by now is told soon: what it says next
+// waits there until then.
+func (l *line) tellsAt(hop uint16) time.Time {
+	if hop != l.ID || l.tellAt.IsZero() {
+		return l.tellAt
+	}
+	return due.Earliest(l.tellAt, l.since.Add(tellSoon))
 }
 
 // somewhere stands for the address of a node that a hop reaches.
@@ -336,7 +345,7 @@ func (c *Carrier) Due(now time.Time, silent bool) (at time.Time) {
 		if hop == 0 || l.Gone {
 			continue
 		}
-		at = due.Earliest(at, l.tellAt)
+		at = due.Earliest(at, l.tellsAt(hop))
 		if l.wants(now) && up {
 			at = due.Earliest(at, due.Latest(now, l.asksAt()))
 		}

@@ -123,12 +123,7 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 			})
 		}}}
 	}
-	var c *fleetCrew
-	for _, x := range f.crews {
-		if x.name == a.Site {
-			c = x
-		}
-	}
+	c := f.crew(a.Site)
 	var killed time.Time
 	return []action{{begins, func() error {
 		killed = time.Now()
