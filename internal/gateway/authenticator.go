@@ -29,7 +29,7 @@ func newKeys(cfg *Config, b BearerConfig, of *keys.Keys, services keys.Services,
 	return keys.New(keys.Config{
 		ID: cfg.ID, Name: cfg.Name, Incarnation: cfg.Incarnation, Key: cfg.Key, Trust: cfg.Trust, Services: services,
 		Bearer: seal.BearerNumber(b.Name), Of: of, Apart: !(mul && b.Group.IsValid()),
-		Forward: !mul && b.Name != mail.Relay, Shared: mul && b.Group.IsValid(),
+		Forward: !mul && b.Name != mail.Relay, Shared: mul && b.Group.IsValid(), Relay: cfg.Relay,
 		AckDelay: b.Profile.AckDelay, ProbeInterval: b.Profile.ProbeInterval, RoundTrip: carriage.TimingOf(b.Profile, b.Shore).RoundTrip,
 	}, peers)
 }

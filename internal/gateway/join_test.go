@@ -423,8 +423,8 @@ func TestJoinRefused(t *testing.T) {
 	check.Equal(t, "serial with the true one", hq.GW.Status(w.Now).Roster.Serial, third.Serial)
 }
 
-// TestJoinBehindARelay: a ship joins a star whose shore is willing to pass on, and was given the roster. The other ship, which does not
-// hear it, knows what it has, and they talk; nobody is restarted.
+// TestJoinBehindARelay: a ship joins a star whose shore is willing to pass on. The other ship, which does not hear it, knows what it
+// has, and they talk; nobody is restarted or told by hand.
 func TestJoinBehindARelay(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(20); seed++ {
 		w := world(t, 3, "iridium-directip", seed, byRoster(1), func(c *sim.Config) {
@@ -434,10 +434,7 @@ func TestJoinBehindARelay(t *testing.T) {
 		})
 		shore, ship, late := w.Nodes[0], w.Nodes[1], w.Nodes[2]
 		w.Run(5 * time.Minute)
-		r := w.Roster(w.First(), time.Time{}, w.Nodes...)
-		w.Give(shore, gateway.NewRoster{Roster: r})
-		w.Run(time.Minute)
-		check.NoError(check.Fatal(t), w.Begin(late, r))
+		joins(t, w, w.First(), late, w.Nodes...)
 		ship.Site.Put(w, pipeItem(1, pipeHQ))
 		late.Site.Put(w, pipeItem(1, pipeHQ))
 		w.Run(time.Minute)

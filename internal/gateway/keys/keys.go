@@ -59,6 +59,7 @@ type Config struct {
 	// Forward: ephemeral keys are made, where Trust has Chance. On a link where a peer's silence is a matter of course none are.
 	Forward bool
 	Shared  bool // all share one channel, and a greeting there is heard by all
+	Relay   bool // this node passes on what others say to each other
 	// Bearer is the number of the bearer that these keys are of; Of has the same rosters on another bearer, nil: there is none. Apart: no
 	// datagram is for all.
 	Bearer uint64
