@@ -166,7 +166,7 @@ func (s *lanSite) link(b *strings.Builder, others []*lanSite, i int, x bearer, f
 		b.WriteString(s.keys)
 	}
 	if x.profile.Shared && x.profile.Transport == profile.PMul {
-		fmt.Fprintf(b, "group = \"239.1.1.%d:%d\"\n", i+1, radio+i)
+		fmt.Fprintf(b, "group = \"239.1.1.%d:%d\"\ngroup_interface = \"link%d\"\n", i+1, radio+i, i)
 	}
 	if s.ashore && !x.profile.Shared {
 		fmt.Fprintf(b, "end = \"shore\"\n")

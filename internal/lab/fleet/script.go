@@ -173,12 +173,15 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 	}
 	for _, b := range s.Bearers {
 		name("bearer", b.Name)
-		_, err := profile.Load(b.Profile, func(string) ([]byte, error) { return nil, errors.New("only a profile of this program") })
+		p, err := profile.Load(b.Profile, func(string) ([]byte, error) { return nil, errors.New("only a profile of this program") })
 		check(err == nil, "bearer %q: profile %q: %v", b.Name, b.Profile, err)
 		check(b.Price >= 0, "bearer %q: price %v is less than 0", b.Name, b.Price)
-		check(b.Over == "" || b.Over == TLS, "bearer %q: over %q: %s, or none for UDP", b.Name, b.Over, TLS)
+		check(b.Over == "" || b.Over == TLS && !p.Shared, "bearer %q: over %q: %s where the profile is no shared channel, or none for UDP", b.Name, b.Over, TLS)
 		for _, name := range b.Sites {
 			check(s.site(name) != nil, "bearer %q: there is no site %q", b.Name, name)
+		}
+		for _, x := range s.Sites {
+			check(x.Firewall == 0 || !b.Has(x.Name) || b.Over == TLS || p.Shared, "bearer %q: the firewall of %q lets only TCP out: over = %q", b.Name, x.Name, TLS)
 		}
 		check(len(b.Sites) != 1, "bearer %q: one site alone is on it", b.Name)
 	}
