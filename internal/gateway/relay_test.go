@@ -70,7 +70,7 @@ func TestStateCrossesARelayUnasked(t *testing.T) {
 		for _, n := range ends {
 			n.Site.Put(w, pipeItem(1, pipeHQ))
 		}
-		w.Run(12 * time.Second)
+		w.Run(6 * time.Second)
 		for i, n := range ends {
 			check.Equal(t, fmt.Sprint("seed ", seed+1, ": items of the other at ", n.Name), linkTo(w, n, ends[1-i].ID).FarItems, 1)
 		}

@@ -174,9 +174,10 @@ func (f *fleetPlay) crew(name string) *fleetCrew {
 	return f.crews[slices.IndexFunc(f.crews, func(c *fleetCrew) bool { return c.name == name })]
 }
 
-// told asks the sender's gateway what it tells of a message that has not come.
+// told asks the sender's gateway what it tells of a message. What devices of TAK say at one time cannot be told apart there: it is asked
+// about those that have not come.
 func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
-	if len(d.Came) > 0 {
+	if len(d.Came) > 0 && d.Peers == fleet.TAK {
 		return nil
 	}
 	near := 2 * time.Second // between what the peer says and custody
