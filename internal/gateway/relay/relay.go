@@ -236,7 +236,7 @@ func (c *Carrier) Step(now time.Time) {
 		if hop == 0 || l.Gone {
 			continue
 		}
-		if l.wants() && up && !now.Before(l.asksAt()) {
+		if l.wants(now) && up && !now.Before(l.asksAt()) {
 			l.say(now, hop, 0)
 		}
 		for _, at := range l.again(now) {
@@ -315,9 +315,11 @@ func (l *line) back(hop uint16) uint16 {
 	return hop
 }
 
-// wants says that the node has to be greeted: it does not know this one, and something waits for it, or nothing else tells it of this site.
-func (l *line) wants() bool {
-	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0 || l.of.tells(l))
+// wants says that the node has to be greeted: it does not know this one, and something waits for it, or nothing else tells it of this
+// site. As long as there is nothing to tell, once is enough.
+func (l *line) wants(now time.Time) bool {
+	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0 ||
+		l.of.tells(l) && (l.asks == 0 || len(l.of.Replica.Next(now, l.ID, 1)) > 0))
 }
 
 // tells says that nothing else than this carrier tells a node of this site.
@@ -345,7 +347,7 @@ func (c *Carrier) Due(now time.Time, silent bool) (at time.Time) {
 			continue
 		}
 		at = due.Earliest(at, l.tellsAt(hop))
-		if l.wants() && up {
+		if l.wants(now) && up {
 			at = due.Earliest(at, due.Latest(now, l.asksAt()))
 		}
 		for _, s := range l.out {
