@@ -273,6 +273,32 @@ func TestJoinRefused(t *testing.T) {
 	check.Equal(t, "serial with the true one", hq.GW.Status(w.Now).Roster.Serial, third.Serial)
 }
 
+// TestJoinBehindARelay: a ship joins a star whose shore is willing to pass on. The other ship, which does not hear it, knows what it
+// has, and they talk; nobody is restarted or told by hand.
+func TestJoinBehindARelay(t *testing.T) {
+	for seed := uint64(1); seed <= seeds(20); seed++ {
+		w := world(t, 3, "iridium-directip", seed, air.ByRoster(1), func(c *sim.Config) {
+			by, configure := c.Ways, c.Configure
+			c.Ways = func(n *sim.Node) ([]roster.Way, bool) { ways, _ := by(n); return ways, n.ID == 1 }
+			c.Configure = func(n *sim.Node, cfg *gateway.Config) { configure(n, cfg); cfg.Relay = n.ID == 1 }
+		})
+		shore, ship, late := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+		w.Run(5 * time.Minute)
+		joins(t, w, w.First(), late, w.Nodes...)
+		ship.Site.Put(w, pipeItem(1, pipeHQ))
+		late.Site.Put(w, pipeItem(1, pipeHQ))
+		w.Run(time.Minute)
+		in := check.In(t, fmt.Sprint("seed ", seed))
+		check.Equal(in, "items of the ship at the new one", linkTo(w, late, 2).FarItems, 1)
+		check.Equal(in, "items of the new one at the ship", linkTo(w, ship, 3).FarItems, 1)
+		there, back := tracks(w, ship, []uint16{3}, 10, 200, 20*time.Second), tracks(w, late, []uint16{1, 2}, 10, 200, 20*time.Second)
+		w.Run(10 * time.Minute)
+		each(t, w, late.Site, 2, *there)
+		each(t, w, ship.Site, 3, *back)
+		each(t, w, shore.Site, 3, *back)
+	}
+}
+
 // A roster that calls a bearer as other gateways are called says nothing about these: the relay's gateway starts, and meets its peers.
 func TestJoinByABearerCalledRelay(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 1, air.ByRoster(0), func(c *sim.Config) {

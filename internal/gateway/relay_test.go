@@ -2,9 +2,11 @@ package gateway_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	"aldis/internal/gateway"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
@@ -36,6 +38,53 @@ func TestMessagesPassARelay(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Two that hear a relay alone, and have nothing to say to each other, know what each has: their peers discover each other.
+func TestStateCrossesARelayUnasked(t *testing.T) {
+	for seed := range seeds(20) {
+		w := world(t, 3, "iridium-directip", seed+1, air.Star)
+		w.Run(time.Minute)
+		ends := w.Nodes[1:]
+		for _, n := range ends {
+			n.Site.Put(w, pipeItem(1, pipeHQ))
+		}
+		w.Run(6 * time.Second)
+		for i, n := range ends {
+			check.Equal(t, fmt.Sprint("seed ", seed+1, ": items of the other at ", n.Name), linkTo(w, n, ends[1-i].ID).FarItems, 1)
+		}
+	}
+}
+
+// Two that hear each other again take what they say back from the relay at once: nothing waits for receipts of what it brought.
+func TestBackFromARelay(t *testing.T) {
+	for seed := range seeds(20) {
+		w := world(t, 3, "iridium-certus-100", seed+1, func(c *sim.Config) {
+			c.Roster = true
+			c.Configure = func(n *sim.Node, g *gateway.Config) {
+				g.Relay = n.ID == 1
+				for i := range g.Peers {
+					if p := &g.Peers[i]; n.ID != 1 && p.ID != 1 {
+						p.Via = []uint16{1}
+					}
+				}
+			}
+		})
+		cut := false
+		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+			if cut && from.ID != 1 && to.ID != 1 {
+				return nil
+			}
+			return [][]byte{data}
+		}
+		a, b := w.Nodes[1], w.Nodes[2]
+		sent := tracks(w, a, []uint16{3}, 90, 200, 10*time.Second)
+		w.At(3*time.Minute, func() { cut = true })
+		w.At(8*time.Minute, func() { cut = false })
+		w.Run(30 * time.Minute)
+		slowest := slices.Max(once(t, w, b.Site, 2, *sent))
+		check.True(check.In(t, fmt.Sprint("seed ", seed+1)), "at most 60 s late", slowest <= time.Minute, slowest)
 	}
 }
 
