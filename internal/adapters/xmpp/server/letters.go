@@ -18,6 +18,17 @@ type letter struct {
 	given  map[string]uint32 // tokens of the sessions that have it, and its place in what these were sent
 }
 
+// notSent is the place of a letter for a session of the run before, whose client is not back yet.
+const notSent = 0
+
+// next is the place that the next stanza has in what a client is sent.
+func (c *session) next() uint32 {
+	if c.restored {
+		return notSent
+	}
+	return c.out + 1
+}
+
 // keeps says whether a message is for later, too: neither a hint forbids it, nor does it tell of typing alone.
 func keeps(e *stanza.Element) bool {
 	kind, of := e.Get("type"), false
@@ -93,7 +104,7 @@ func (s *Server) hand(a *account, e stanza.Element, to []*session, dear bool) {
 		a.octets += octets
 		s.octets += octets
 		for _, c := range to {
-			l.given[c.token] = c.out + 1
+			l.given[c.token] = c.next()
 		}
 		s.keepLetter(a, l)
 	}
@@ -159,7 +170,7 @@ func (s *Server) letter(c *session, l *letter) {
 		s.write(c, e, nil)
 		return
 	}
-	l.given[c.token] = c.out + 1
+	l.given[c.token] = c.next()
 	s.keepLetter(c.user, l)
 	s.write(c, e, l)
 }
@@ -180,7 +191,7 @@ func (s *Server) rebuild(c *session, h uint32) {
 		n, given := l.given[c.token]
 		switch {
 		case !given:
-		case int32(n-h) <= 0:
+		case n != notSent && int32(n-h) <= 0:
 			s.burn(c.user, l)
 		default:
 			xml := l.e.Append(nil, ns)

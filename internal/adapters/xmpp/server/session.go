@@ -226,6 +226,9 @@ func (s *Server) resume(c *session, e *stanza.Element) {
 
 // write has a client given a stanza. A letter is kept until the client has acknowledged it.
 func (s *Server) write(c *session, e stanza.Element, l *letter) {
+	if c.restored { // a letter waits in the journal
+		return
+	}
 	xml := e.Append(nil, ns)
 	if c.token != "" {
 		c.out++
