@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"syscall"
 	"testing"
@@ -137,4 +139,28 @@ func TestXMPPOwnServer(t *testing.T) {
 	aboard.login(t, "arne")
 	ship.user(t, "remove", "alma")
 	r2.until(t, "alma is put out", func() bool { return alma.count("disconnected") >= 2 })
+}
+
+// The session suites of two client libraries with the gateway as their server: slixmpp over TCP, StanzaJS over WebSocket.
+func TestXMPPSuites(t *testing.T) {
+	t.Parallel()
+	air := newRelay(t, 2, false, 7, func(int, []int, []byte) {})
+	ship := newSite(t, 2, "")
+	ship.link = air.links[1].String()
+	p := ship.writeXMPPServer(t, "ship.example", []string{"anna", "alma"}, "", "1 "+air.address(1, 0))
+	ship.start(t)
+	host, port, _ := net.SplitHostPort(p.c2s)
+	const dir = "../../field-tests/xmpp/"
+	for name, cmd := range map[string]*exec.Cmd{
+		"slixmpp":  exec.Command(dir+".venv/bin/python", dir+"suite.py", p.host, "conference."+p.host, host, port, p.authority),
+		"StanzaJS": exec.Command("node", dir+"suite.js", p.host, "conference."+p.host, portOf(p.components)),
+	} {
+		cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+p.authority)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+		out, err := cmd.CombinedOutput()
+		parts := strings.Count("\n"+string(out), "\nok ")
+		if err != nil || strings.Contains("\n"+string(out), "\nno ") || parts < 11 {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
 }

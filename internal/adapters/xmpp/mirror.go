@@ -266,7 +266,7 @@ func (r *rooms) sayHere(now time.Time, m *room, o *occupant, f site.FarMessage, 
 		hearPrivately(r, m, nick, f, s)
 		return
 	}
-	r.keep(m, past{at: now, from: nick, Message: *s, id: f.Message.ID})
+	keep(r, m, past{at: now, from: nick, Message: *s, id: f.Message.ID})
 	if f.Message.From != metUser {
 		r.tellMet(m, nick, f.Message.ID, s)
 	}

@@ -2,8 +2,10 @@ package xmpp
 
 import (
 	"math"
+	"strings"
 	"time"
 
+	"aldis/internal/adapters/xmpp/code"
 	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/site"
@@ -67,5 +69,30 @@ func (f *Adapter) exchange(now time.Time) {
 				f.heard(now, Heard{f.componentOf(domain).conn, e})
 			}
 		}
+	}
+}
+
+// hosted says whether a room is one of a server of this site, in which the gateway sits. In all others the gateway is the room.
+func hosted(r *rooms, m *room) bool { return m.home == r.cfg.ID && r.own == nil }
+
+// keep remembers a line for who comes later, and in the archive where the gateway is the room's server.
+func keep(r *rooms, m *room, p past) {
+	m.keep(p)
+	if r.own != nil && m.home == r.cfg.ID {
+		p.Kind = code.Group
+		e := elementOf(&p.Message, r.address(m, p.from), "", p.id, "")
+		r.f.archive.Keep(m.name, server.Line{At: p.at}, &e, r.remember)
+	}
+}
+
+// recollect gives a room of this site in which nobody was its last lines and its subject.
+func recollect(r *rooms, m *room) {
+	if r.own == nil || m.home != r.cfg.ID {
+		return
+	}
+	for _, l := range r.f.archive.Lines(m.name) {
+		e := l.Said()
+		_, nick, _ := strings.Cut(e.Get("from"), "/")
+		m.keep(past{l.At, nick, saidIn(&e).Message, e.Get("id")})
 	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"aldis/internal/adapters/xmpp/code"
 	"aldis/internal/adapters/xmpp/rule"
-	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/ground/due"
 	"aldis/internal/site"
@@ -91,16 +90,13 @@ const (
 	tokenOfRoom = 1 << 63
 )
 
-// hosted says whether a room is one of a server of this site, in which the gateway sits. In all others the gateway is the room.
-func (r *rooms) hosted(m *room) bool { return m.home == r.cfg.ID && r.own == nil }
-
 // get is a room; nil: there are too many.
 func (r *rooms) get(id roomID) *room {
 	m := r.all[id]
 	if m == nil && len(r.all) < mostRooms {
 		m = &room{roomID: id, members: map[member]*occupant{}}
 		r.all[id] = m
-		r.recollect(m)
+		recollect(r, m)
 	}
 	return m
 }
@@ -306,7 +302,7 @@ func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
 		return
 	}
 	delete(m.members, k)
-	if r.hosted(m) {
+	if hosted(r, m) {
 		r.takeOut(m, k, o)
 	} else {
 		r.showGone(m, k, o, why)
@@ -327,7 +323,7 @@ func (r *rooms) settle(now time.Time, m *room, changed member) {
 		o := m.members[k]
 		if before := o.shown; before != names[k] || k == changed {
 			o.shown = names[k]
-			if r.hosted(m) {
+			if hosted(r, m) {
 				r.putIn(m, k, o)
 			} else {
 				r.showThere(m, k, o, before)
@@ -398,7 +394,7 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 		if o := m.members[member{r.cfg.ID, from}]; mine != nil && o != nil {
 			p.from, p.id = o.shown, mine.id
 		}
-		r.keep(m, p)
+		keep(r, m, p)
 		to = r.others(m)
 	}
 	if len(to) == 0 {
@@ -432,28 +428,6 @@ func (m *room) keep(p past) {
 	}
 	if m.lines = append(m.lines, p); len(m.lines) > mostLines {
 		m.lines = m.lines[1:]
-	}
-}
-
-// keep does so, and keeps the line in the archive where the gateway is the room's server.
-func (r *rooms) keep(m *room, p past) {
-	m.keep(p)
-	if r.own != nil && m.home == r.cfg.ID {
-		p.Kind = code.Group
-		e := elementOf(&p.Message, r.address(m, p.from), "", p.id, "")
-		r.f.archive.Keep(m.name, server.Line{At: p.at}, &e, r.remember)
-	}
-}
-
-// recollect gives a room of this site in which nobody was its last lines and its subject.
-func (r *rooms) recollect(m *room) {
-	if r.own == nil || m.home != r.cfg.ID {
-		return
-	}
-	for _, l := range r.f.archive.Lines(m.name) {
-		e := l.Said()
-		_, nick, _ := strings.Cut(e.Get("from"), "/")
-		m.keep(past{l.At, nick, saidIn(&e).Message, e.Get("id")})
 	}
 }
 
@@ -494,7 +468,7 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	}
 	s.Drop(code.Nick)
 	r.trouble.Count("far_lines")
-	if r.hosted(m) {
+	if hosted(r, m) {
 		r.sayAtHome(now, m, k, o, f, &s)
 	} else {
 		r.sayHere(now, m, o, f, &s)

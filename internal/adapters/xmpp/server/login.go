@@ -96,8 +96,8 @@ func (l *Login) restart() {
 const framedHeader = "<stream:stream xmlns='" + stanza.Component + "' xmlns:stream='" + stanza.Streams + "'>"
 
 // Feed takes octets of the client, gives stanzas of a user that has logged in to do as a Splitter does, and answers what is to be sent, also with an
-// error.
-func (l *Login) Feed(b []byte, do func(e *stanza.Element, fault *stanza.Fault)) (reply []byte, err error) {
+// error: each element alone.
+func (l *Login) Feed(b []byte, do func(e *stanza.Element, fault *stanza.Fault)) (reply [][]byte, err error) {
 	if l.split.Most == 0 {
 		l.restart()
 	}
@@ -119,7 +119,7 @@ func (l *Login) Feed(b []byte, do func(e *stanza.Element, fault *stanza.Fault)) 
 		case f != nil:
 			failed = f
 		default:
-			var said []byte
+			var said [][]byte
 			said, failed = l.take(e)
 			reply = append(reply, said...)
 		}
@@ -134,7 +134,7 @@ func (l *Login) Feed(b []byte, do func(e *stanza.Element, fault *stanza.Fault)) 
 		l.ended = true
 	}
 	if f := (*stanza.Fault)(nil); errors.As(err, &f) {
-		reply = append(reply, StreamError(conditions[f.Reason], "")...)
+		reply = append(reply, StreamError(conditions[f.Reason], ""))
 	}
 	return reply, err
 }
@@ -143,36 +143,38 @@ var conditions = map[stanza.Reason]string{stanza.Syntax: "not-well-formed", stan
 	stanza.Doctype: "restricted-xml", stanza.Letters: "not-well-formed"}
 
 // take takes an element that is part of the stream, or of a login.
-func (l *Login) take(e *stanza.Element) (reply []byte, err error) {
+func (l *Login) take(e *stanza.Element) (reply [][]byte, err error) {
 	stream := e.Space == stanza.Streams && e.Name == "stream" || l.Framed && e.Space == nsFraming && e.Name == "open"
 	switch {
 	case stream && l.fresh:
 		return l.open(e)
 	case l.Framed && e.Space == nsFraming && e.Name == "close":
 		l.ended = true
-		return []byte("<close xmlns='" + nsFraming + "'/>"), stanza.ErrEnded
+		return nil, stanza.ErrEnded
 	case l.user == "" && !l.fresh && e.Space == nsTLS && e.Name == "starttls" && !l.Secure && !l.Framed:
 		l.wantsTLS = true
-		return []byte("<proceed xmlns='" + nsTLS + "'/>"), nil
+		return one("<proceed xmlns='" + nsTLS + "'/>"), nil
 	case l.user == "" && !l.fresh && e.Space == nsSASL && l.Secure:
 		return l.sasl(e)
 	}
-	return StreamError("not-authorized", ""), ErrStranger
+	return [][]byte{StreamError("not-authorized", "")}, ErrStranger
 }
 
+func one(text string) [][]byte { return [][]byte{[]byte(text)} }
+
 // open begins a stream, and says what may follow.
-func (l *Login) open(e *stanza.Element) (reply []byte, err error) {
+func (l *Login) open(e *stanza.Element) (reply [][]byte, err error) {
 	id := fmt.Sprintf("%x", l.Fresh())
 	if l.Framed {
 		o := stanza.New(nsFraming, "open", "from", l.Domain, "id", id, "version", "1.0", "xml:lang", "en")
-		reply = o.Append(nil, "")
+		reply = append(reply, o.Append(nil, ""))
 	} else {
 		o := stanza.New(stanza.Client, "stream:stream", "xmlns:stream", stanza.Streams, "from", l.Domain, "id", id, "version", "1.0", "xml:lang", "en")
-		reply = o.Append([]byte("<?xml version='1.0'?>"), "")
-		reply = append(reply[:len(reply)-2], '>')
+		text := o.Append([]byte("<?xml version='1.0'?>"), "")
+		reply = append(reply, append(text[:len(text)-2], '>'))
 	}
 	if _, to, _, ok := stanza.CutAddress(e.Get("to")); e.Get("to") != "" && (!ok || to != l.Domain) {
-		return append(reply, StreamError("host-unknown", "")...), ErrStranger
+		return append(reply, StreamError("host-unknown", "")), ErrStranger
 	}
 	l.fresh = false
 	features := stanza.New(ns, "stream:features")
@@ -190,17 +192,17 @@ func (l *Login) open(e *stanza.Element) (reply []byte, err error) {
 		}
 		features = features.With(list.With(stanza.New(nsSASL, "mechanism").Says(mechanism)))
 	}
-	return features.Append(reply, ns), nil
+	return append(reply, features.Append(nil, ns)), nil
 }
 
 // sasl takes a step of a login (RFC 6120, 6; RFC 5802).
-func (l *Login) sasl(e *stanza.Element) (reply []byte, err error) {
-	fail := func(condition string) ([]byte, error) {
+func (l *Login) sasl(e *stanza.Element) (reply [][]byte, err error) {
+	fail := func(condition string) ([][]byte, error) {
 		l.conv = nil
 		f := stanza.New(nsSASL, "failure").With(stanza.New(nsSASL, condition))
-		reply := f.Append(nil, ns)
+		reply := [][]byte{f.Append(nil, ns)}
 		if l.tries++; l.tries >= maxTries {
-			return append(reply, StreamError("policy-violation", "too many tries")...), ErrLogin
+			return append(reply, StreamError("policy-violation", "too many tries")), ErrLogin
 		}
 		return reply, nil
 	}
@@ -213,7 +215,7 @@ func (l *Login) sasl(e *stanza.Element) (reply []byte, err error) {
 			return fail("invalid-mechanism")
 		}
 		if text == "" { // the client waits to be asked
-			return []byte("<challenge xmlns='" + nsSASL + "'/>"), nil
+			return one("<challenge xmlns='" + nsSASL + "'/>"), nil
 		}
 	case e.Name != "response" || l.conv == nil:
 		return fail("malformed-request")
@@ -233,7 +235,7 @@ func (l *Login) sasl(e *stanza.Element) (reply []byte, err error) {
 		l.restart()
 	}
 	a := stanza.New(nsSASL, name).Says(base64.StdEncoding.EncodeToString([]byte(answer)))
-	return a.Append(nil, ns), nil
+	return [][]byte{a.Append(nil, ns)}, nil
 }
 
 // begin begins a login. A user that there is not looks like one with another password.

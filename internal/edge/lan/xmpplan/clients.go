@@ -1,6 +1,7 @@
 package xmpplan
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/tls"
@@ -209,7 +210,7 @@ func (c *client) feed(b []byte) error {
 			c.began(user)
 		}
 	} else if len(reply) > 0 || err != nil {
-		c.l.Do(server.Send{Conn: c.id, XML: reply, End: err != nil})
+		c.l.Do(server.Send{Conn: c.id, XML: bytes.Join(reply, nil), End: err != nil}) // at most one
 	}
 	for _, said := range got {
 		said.Conn = c.id

@@ -333,7 +333,7 @@ func (n *conn) loop(l *LAN) {
 			l.octets.WithLabelValues("out").Add(float64(octets))
 		}
 		if ending && !closed {
-			n.say(nil, true)
+			n.say(nil, true) // nobody waits for it
 		}
 		if ending || closed {
 			return
@@ -347,6 +347,9 @@ func (n *conn) writeAll(list [][]byte) error {
 		return n.write(bytes.Join(list, nil))
 	}
 	for _, b := range list {
+		if len(b) == 0 {
+			continue
+		}
 		if err := n.write(server.Frame(b)); err != nil {
 			return err
 		}
@@ -354,10 +357,10 @@ func (n *conn) writeAll(list [][]byte) error {
 	return nil
 }
 
-// say writes a stanza, or an element of a stream, and with end what ends the stream.
-func (n *conn) say(b []byte, end bool) (err error) {
-	if len(b) > 0 {
-		err = n.writeAll([][]byte{b})
+// say writes elements of a stream, and with end what ends the stream.
+func (n *conn) say(list [][]byte, end bool) (err error) {
+	if len(list) > 0 {
+		err = n.writeAll(list)
 	}
 	if end && err == nil && n.web == nil {
 		err = n.write([]byte("</stream:stream>"))
