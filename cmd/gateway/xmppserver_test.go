@@ -155,7 +155,7 @@ func TestXMPPSuites(t *testing.T) {
 		"slixmpp":  exec.Command(dir+".venv/bin/python", dir+"suite.py", p.host, "conference."+p.host, host, port, p.authority),
 		"StanzaJS": exec.Command("node", dir+"suite.js", p.host, "conference."+p.host, portOf(p.components)),
 	} {
-		cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+p.authority)
+		cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+p.authority, "NODE_PATH="+dir+".node/node_modules")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		out, err := cmd.CombinedOutput()
 		parts := strings.Count("\n"+string(out), "\nok ")

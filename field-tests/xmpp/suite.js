@@ -1,6 +1,6 @@
 // A session of two StanzaJS clients with a server over WebSocket, part by part: prints "ok PART" or "no PART: why", one to a line.
 //
-// usage: NODE_EXTRA_CA_CERTS=CA node suite.js DOMAIN ROOMS PORT    users anna and alma, whose password is "secret"
+// usage: NODE_PATH=.node/node_modules NODE_EXTRA_CA_CERTS=CA node suite.js DOMAIN ROOMS PORT    users anna and alma, whose password is "secret"
 const dns = require('dns');
 
 const XMPP = require('stanza');

@@ -23,7 +23,6 @@ type XMPP struct {
 	Listen, TLS, WebSocket netip.AddrPort
 	Keys                   string // directory of the certificate for these
 	UsersFile              string
-	Users                  server.Accounts
 
 	SecretFile string
 	Secret     string
@@ -53,6 +52,14 @@ func (x XMPP) Own() bool { return x.Listen.IsValid() || x.TLS.IsValid() || x.Web
 
 // ServerTLS is what the gateway shows its clients.
 func (x XMPP) ServerTLS() (*tls.Config, error) { return keyfile.PairTLS(x.Keys) }
+
+// Accounts are the users whom the gateway serves itself; nil: it serves none.
+func (x XMPP) Accounts() (server.Accounts, error) {
+	if !x.Own() {
+		return nil, nil
+	}
+	return keyfile.LoadAccounts(x.UsersFile)
+}
 
 func xmppPart(c *Config) part {
 	x := &c.XMPP
@@ -204,8 +211,7 @@ func (r *reader) checkXMPPServer(s section) {
 	if !s.has("users") {
 		s.missing("users", ": the file that gateway xmpp user add makes")
 	} else if x.UsersFile != "" {
-		var err error
-		if x.Users, err = keyfile.LoadAccounts(x.UsersFile); err != nil {
+		if _, err := x.Accounts(); err != nil {
 			s.fail("users", "%v", err)
 		}
 	}

@@ -106,7 +106,8 @@ func xmppSummary(c *config.Config) (lines []string) {
 				at = append(at, a.String())
 			}
 		}
-		lines = append(lines, fmt.Sprintf("server of the domain %s at %s for %d users; a message waits %s for the link at most", x.Domain, strings.Join(at, ", "), len(x.Users), x.Life))
+		users, _ := x.Accounts() // check has read them
+		lines = append(lines, fmt.Sprintf("server of the domain %s at %s for %d users; a message waits %s for the link at most", x.Domain, strings.Join(at, ", "), len(users), x.Life))
 	} else {
 		lines = append(lines, fmt.Sprintf("component of the server %s of the domain %s; a message waits %s for the link at most", c.XMPP.Server, c.XMPP.Domain, c.XMPP.Life))
 	}

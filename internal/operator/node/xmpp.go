@@ -5,6 +5,7 @@ import (
 	"net"
 
 	"aldis/internal/adapters/xmpp"
+	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/edge/config"
 	"aldis/internal/edge/lan/xmpplan"
 	"aldis/internal/gateway"
@@ -15,13 +16,13 @@ import (
 type xmppSide struct {
 	adapter        *xmpp.Adapter
 	lan            *xmpplan.LAN
+	accounts       server.Accounts
 	sock, tls, web net.Listener // where clients connect; nil: not there
 }
 
 // XMPPConfig is what the adapter is made of.
 func XMPPConfig(c *config.Config) xmpp.Config {
-	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules,
-		Own: c.XMPP.Own(), Users: c.XMPP.Users.Names()}
+	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules, Own: c.XMPP.Own()}
 	for _, s := range c.XMPP.Sites {
 		x.Sites = append(x.Sites, xmpp.Site{ID: s.Site, Domain: s.Domain, Rooms: s.Rooms})
 	}
@@ -30,7 +31,13 @@ func XMPPConfig(c *config.Config) xmpp.Config {
 
 func (x *xmppSide) maker(c *config.Config) func([]site.Memory) (gateway.Adapter, error) {
 	return func(memories []site.Memory) (gateway.Adapter, error) {
-		f, err := xmpp.New(XMPPConfig(c), memories)
+		cfg := XMPPConfig(c)
+		var err error
+		if x.accounts, err = c.XMPP.Accounts(); err != nil {
+			return nil, fmt.Errorf("xmpp.users: %w", err)
+		}
+		cfg.Users = x.accounts.Names()
+		f, err := xmpp.New(cfg, memories)
 		x.adapter = f
 		return f, err
 	}
@@ -47,7 +54,7 @@ func (x *xmppSide) open(n *node) error {
 		if err != nil {
 			return fmt.Errorf("xmpp.tls_keys: %w", err)
 		}
-		cfg.Clients = &xmpplan.Clients{Domain: c.Domain, Keys: keys, File: c.UsersFile, Accounts: c.Users}
+		cfg.Clients = &xmpplan.Clients{Domain: c.Domain, Keys: keys, File: c.UsersFile, Accounts: x.accounts}
 		c.Sites = nil
 	}
 	for _, s := range c.Sites {
