@@ -29,12 +29,12 @@ type Clients struct {
 	Keys     *tls.Config
 	File     string // of accounts; what changes in it counts within a second
 	Accounts server.Accounts
-	Most     int // connections; default 2,000. One address has at most a quarter of them
+	Most     int           // connections; default 2,000. One address has at most a quarter of them
+	LoginIn  time.Duration // how long a login may take; default 30 s
 }
 
 // Bounds of clients.
 const (
-	loginIn       = 30 * time.Second
 	mostStrangers = 32 // connections of one address on which nobody has logged in
 	mostTries     = 20 // wrong passwords of one address in triesIn
 	triesIn       = time.Minute
@@ -69,6 +69,9 @@ func (s *served) open(c *Clients) {
 	}
 	if c.Most == 0 {
 		c.Most = 2000
+	}
+	if c.LoginIn == 0 {
+		c.LoginIn = 30 * time.Second
 	}
 	s.of, s.all = map[string]*address{}, map[*client]bool{}
 	s.accounts.Store(&c.Accounts)
@@ -295,12 +298,12 @@ func (c *client) stream(direct bool) error {
 	defer stop()
 	began := time.Now()
 	if direct {
-		if err := c.secure(began.Add(loginIn)); err != nil {
+		if err := c.secure(began.Add(l.cfg.Clients.LoginIn)); err != nil {
 			return err
 		}
 	}
 	buf := make([]byte, pieceOctets)
-	stalls := began.Add(loginIn)
+	stalls := began.Add(l.cfg.Clients.LoginIn)
 	for {
 		c.n.net.SetReadDeadline(stalls)
 		size, err := c.n.net.Read(buf)
@@ -353,7 +356,7 @@ const WebPath = "/xmpp-websocket"
 func (l *LAN) ServeWeb(ln net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc(WebPath, l.web)
-	s := &http.Server{Handler: mux, TLSConfig: l.cfg.Clients.Keys.Clone(), ReadHeaderTimeout: loginIn, IdleTimeout: loginIn, MaxHeaderBytes: 16 << 10,
+	s := &http.Server{Handler: mux, TLSConfig: l.cfg.Clients.Keys.Clone(), ReadHeaderTimeout: l.cfg.Clients.LoginIn, IdleTimeout: l.cfg.Clients.LoginIn, MaxHeaderBytes: 16 << 10,
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}}
 	l.served.mu.Lock()
 	l.served.listeners = append(l.served.listeners, s)
@@ -382,7 +385,7 @@ func (l *LAN) web(w http.ResponseWriter, r *http.Request) {
 
 // messages takes the messages of a WebSocket to its end.
 func (c *client) messages() error {
-	login, cancel := context.WithTimeout(c.l.life, loginIn)
+	login, cancel := context.WithTimeout(c.l.life, c.l.cfg.Clients.LoginIn)
 	defer cancel()
 	for {
 		b, err := c.message(login)
