@@ -164,3 +164,59 @@ func TestXMPPSuites(t *testing.T) {
 		}
 	}
 }
+
+// Each mistake about a server of its own is a line of check, and of the command that changes users.
+func TestXMPPServerConfiguration(t *testing.T) {
+	s := newSite(t, 2, "")
+	s.writeXMPPServer(t, "ship.example", []string{"anna"}, "", "1")
+	text, err := os.ReadFile(s.file)
+	c := check.Fatal(t)
+	check.NoError(c, err)
+	for _, tt := range []struct{ old, is, want string }{
+		{"tls_keys = \"xmpp\"\n", "", "xmpp.tls_keys: is missing: gateway keys tak -o xmpp ship.example makes such a directory"},
+		{"tls_keys = \"xmpp\"", "tls_keys = \"none\"", "makes what is missing"},
+		{"users = \"xmpp/users\"\n", "", "xmpp.users: is missing: the file that gateway xmpp user add makes"},
+		{"users = \"xmpp/users\"", "users = \"xmpp/none\"", "gateway xmpp user add NAME makes it"},
+		{"users = \"xmpp/users\"", "users = \"xmpp/ca.pem\"", "line 1: \"-----BEGIN\" is no name of a user"},
+		{"tls_keys", "server = \"127.0.0.1:5347\"\ntls_keys", "xmpp.listen: is of no use with server"},
+		{"tls_keys", "secret_file = \"s\"\ntls_keys", "xmpp.secret_file: is of no use without server"},
+		{"[xmpp]\nlisten = ", "[xmpp]\nlisten = \":5222\"\ntls = ", "for all addresses of this machine write \"0.0.0.0:5222\""},
+	} {
+		bad := strings.Replace(string(text), tt.old, tt.is, 1)
+		check.NoError(c, os.WriteFile(s.file, []byte(bad), 0o644))
+		if code, out, errs := run(t, "check", "-c", s.file); code == 0 || !strings.Contains(out+errs, tt.want) || strings.Contains(errs, "mistakes") {
+			t.Errorf("with %q in the place of %q: no %q in\n%s%s", tt.is, tt.old, tt.want, out, errs)
+		}
+	}
+	check.NoError(c, os.WriteFile(s.file, text, 0o644))
+	if code, out, errs := run(t, "check", "-c", s.file); code != 0 || !strings.Contains(out, "for 1 users") {
+		t.Error(out, errs)
+	}
+	check.NoError(c, os.WriteFile(s.dir+"/empty", nil, 0o600))
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"add", "anna", "--password-file", s.dir + "/password"}, "anna is there already"},
+		{[]string{"add", "a b", "--password-file", s.dir + "/password"}, "is no name of a user"},
+		{[]string{"add", "alma", "--password-file", s.dir + "/empty"}, "is empty"},
+		{[]string{"add", "alma"}, "say --password-file FILE"},
+		{[]string{"remove", "nobody"}, "there is no user nobody"},
+		{[]string{"list", "anna"}, "usage: gateway xmpp"},
+	} {
+		if code, out, errs := run(t, append([]string{"xmpp", "user", "-c", s.file}, tt.args...)...); code == 0 || !strings.Contains(out+errs, tt.want) {
+			t.Errorf("xmpp user %q: no %q in %s%s", tt.args, tt.want, out, errs)
+		}
+	}
+	s.user(t, "add", "Ärne")
+	s.user(t, "password", "anna")
+	s.user(t, "remove", "anna")
+	if _, out, _ := run(t, "xmpp", "user", "list", "-c", s.file); out != "ärne\n" {
+		t.Errorf("the users are %q", out)
+	}
+	users, err := os.ReadFile(s.dir + "/xmpp/users")
+	check.NoError(c, err)
+	if bytes.Contains(users, []byte("secret")) {
+		t.Errorf("the password is in %s", users)
+	}
+}

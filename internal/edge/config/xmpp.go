@@ -147,7 +147,7 @@ func (r *reader) readXMPP() {
 		return
 	}
 	s := r.fill("xmpp")
-	if x.SecretFile != "" {
+	if x.SecretFile != "" && x.Server.IsValid() {
 		var err error
 		if x.Secret, err = keyfile.LoadToken(x.SecretFile); err != nil {
 			s.fail("secret_file", "%v", err)
@@ -173,7 +173,7 @@ func (r *reader) readXMPP() {
 		x.Sites = append(x.Sites, *site)
 	})
 	x.Rules = readRules(r, "xmpp.rule", xmppRuleKeys, nil)
-	if len(x.Sites) == 0 && x.Server.IsValid() {
+	if len(x.Sites) == 0 && x.Server.IsValid() && !x.Own() {
 		s.fail("server", "is of no use without [[xmpp.site]]")
 	}
 }
