@@ -94,7 +94,7 @@ async def main():
         await alma["xep_0045"].join_muc_wait(room, "Alma")
         await anna.until("<presence", f"{room}/Alma")
         alma.send_message(room, "to all", mtype="groupchat")
-        await anna.until("<message", "to all", f"{room}/Alma")
+        await anna.until("<message", "to all", f"{room}/Alma", "urn:xmpp:sid:0")
         await alma.until("<message", "to all", f"{room}/Alma")
         anna["xep_0045"].set_subject(room, "watches")
         await alma.until("<subject>watches</subject>")

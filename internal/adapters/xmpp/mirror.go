@@ -149,6 +149,7 @@ func (r *rooms) look(c *component, e *stanza.Element, to jid) (nicks, rooms []st
 func (r *rooms) recall(now time.Time, c *component, m *room, to string) {
 	for _, p := range m.lines {
 		e := r.line(m, p.from, to, p.id, &p.Message)
+		e = numbered(r, m, e, p.number)
 		c.write(e.With(stanza.New(nsDelay, "delay", "from", jid{local: m.name, domain: c.domain}.String(), "stamp", p.at.UTC().Format(stampOfDelay))))
 	}
 	e := stanza.New(ns, "message", "from", jid{m.name, c.domain, m.from}.String(), "to", to, "type", "groupchat")
@@ -249,11 +250,15 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 		return
 	}
 	o := m.members[k]
-	m.each(func(to string) { r.f.hold(c, r.line(m, o.shown, to, e.Get("id"), &s.Message), held{}) })
 	r.tellMet(m, o.shown, e.Get("id"), &s.Message)
 	mine := r.f.numbers[0].add(ours{id: e.Get("id"), from: from, to: roomTopic + r.scope(m), kind: code.Group})
 	s.Number = mine.number()
-	r.carry(now, m, k.user, &s.Message, mine)
+	here := s.Message // what is about an earlier line does not cross
+	here.Fields = slices.Clone(s.Fields)
+	number := r.carry(now, m, k.user, &s.Message, mine)
+	m.each(func(to string) {
+		r.f.hold(c, numbered(r, m, r.line(m, o.shown, to, e.Get("id"), &here), number), held{})
+	})
 }
 
 // sayHere gives the clients here a line of a far occupant; o is nil for what the room itself says.
@@ -266,7 +271,7 @@ func (r *rooms) sayHere(now time.Time, m *room, o *occupant, f site.FarMessage, 
 		hearPrivately(r, m, nick, f, s)
 		return
 	}
-	keep(r, m, past{at: now, from: nick, Message: *s, id: f.Message.ID})
+	number := keep(r, m, past{at: now, from: nick, Message: *s, id: f.Message.ID})
 	if f.Message.From != metUser {
 		r.tellMet(m, nick, f.Message.ID, s)
 	}
@@ -283,7 +288,7 @@ func (r *rooms) sayHere(now time.Time, m *room, o *occupant, f site.FarMessage, 
 		if i == len(all)-1 { // the others were written before
 			h.token = f.Token
 		}
-		if !r.f.hold(c, r.line(m, nick, to, f.Message.ID, s), h) && h.token != 0 {
+		if !r.f.hold(c, numbered(r, m, r.line(m, nick, to, f.Message.ID, s), number), h) && h.token != 0 {
 			r.out.Undelivered = append(r.out.Undelivered, site.Undelivered{Token: f.Token, Why: site.NoRoom})
 		}
 	}

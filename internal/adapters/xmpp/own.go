@@ -76,13 +76,23 @@ func (f *Adapter) exchange(now time.Time) {
 func hosted(r *rooms, m *room) bool { return m.home == r.cfg.ID && r.own == nil }
 
 // keep remembers a line for who comes later, and in the archive where the gateway is the room's server.
-func keep(r *rooms, m *room, p past) {
-	m.keep(p)
+func keep(r *rooms, m *room, p past) (number string) {
 	if r.own != nil && m.home == r.cfg.ID {
-		p.Kind = code.Group
-		e := elementOf(&p.Message, r.address(m, p.from), "", p.id, "")
-		r.f.archive.Keep(m.name, server.Line{At: p.at}, &e, r.remember)
+		said := p.Message
+		said.Kind = code.Group
+		e := elementOf(&said, r.address(m, p.from), "", p.id, "")
+		p.number = r.f.archive.Keep(m.name, server.Line{At: p.at}, &e, r.remember)
 	}
+	m.keep(p)
+	return p.number
+}
+
+// numbered is a line with the number that it has in the archive of its room (XEP-0359).
+func numbered(r *rooms, m *room, e stanza.Element, number string) stanza.Element {
+	if number == "" {
+		return e
+	}
+	return e.With(stanza.New(server.NSID, "stanza-id", "by", r.address(m, ""), "id", number))
 }
 
 // recollect gives a room of this site in which nobody was its last lines and its subject.
@@ -93,6 +103,6 @@ func recollect(r *rooms, m *room) {
 	for _, l := range r.f.archive.Lines(m.name) {
 		e := l.Said()
 		_, nick, _ := strings.Cut(e.Get("from"), "/")
-		m.keep(past{l.At, nick, saidIn(&e).Message, e.Get("id")})
+		m.keep(past{l.At, nick, saidIn(&e).Message, e.Get("id"), l.ID()})
 	}
 }

@@ -74,7 +74,8 @@ type past struct {
 	at   time.Time
 	from string // nick
 	code.Message
-	id string
+	id     string
+	number string // in the archive; "": it is in none
 }
 
 // Bounds of rooms.
@@ -384,8 +385,9 @@ func listed(all map[roomID]*room) []*room {
 	})
 }
 
-// carry takes a line of an occupant here into custody for all sites that have somebody in the room, or for one alone.
-func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours, alone ...uint16) {
+// carry takes a line of an occupant here into custody for all sites that have somebody in the room, or for one alone. It answers the line's
+// number in the archive.
+func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours, alone ...uint16) (number string) {
 	s.Kind, s.About, s.Ref, s.Ask, s.Markable = code.Chat, code.Nothing, code.Ref{}, false, false
 	s.Drop(code.ReplyTo, code.Fallback, code.Nick)
 	to := alone
@@ -394,11 +396,11 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 		if o := m.members[member{r.cfg.ID, from}]; mine != nil && o != nil {
 			p.from, p.id = o.shown, mine.id
 		}
-		keep(r, m, p)
+		number = keep(r, m, p)
 		to = r.others(m)
 	}
 	if len(to) == 0 {
-		return
+		return number
 	}
 	r.trouble.Count("lines")
 	o := m.members[member{r.cfg.ID, from}]
@@ -418,6 +420,7 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 		about.From = mine.from.bare()
 	}
 	r.judged(now, about, to, line)
+	return number
 }
 
 // keep remembers a line for who comes later.

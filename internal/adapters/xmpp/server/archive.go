@@ -10,8 +10,11 @@ import (
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
-// NSArchive is the namespace of XEP-0313.
-const NSArchive = "urn:xmpp:mam:2"
+// Namespaces of the archive (XEP-0313) and of the numbers that lines have in it (XEP-0359).
+const (
+	NSArchive = "urn:xmpp:mam:2"
+	NSID      = "urn:xmpp:sid:0"
+)
 
 const (
 	nsSet  = "http://jabber.org/protocol/rsm" // XEP-0059
@@ -80,7 +83,7 @@ func (a *Archive) Keep(owner string, l Line, e *stanza.Element, remember func(ke
 		}
 		a.drop(most, remember)
 	}
-	return strconv.FormatUint(l.number, 10)
+	return l.ID()
 }
 
 func (l Line) octets() int { return len(l.xml) + overheadOfOne }
@@ -151,12 +154,12 @@ func (a *Archive) Answer(owner string, e *stanza.Element) (list []stanza.Element
 	for _, l := range page {
 		forwarded := stanza.New(nsForward, "forwarded").With(stanza.New(nsDelay, "delay", "stamp", l.At.UTC().Format(stampForm)), l.Said().In(ns, stanza.Client))
 		list = append(list, stanza.New(ns, "message", "from", e.Get("to"), "to", e.Get("from")).
-			With(stanza.New(NSArchive, "result", "queryid", q.Get("queryid"), "id", id(l)).With(forwarded)))
+			With(stanza.New(NSArchive, "result", "queryid", q.Get("queryid"), "id", l.ID()).With(forwarded)))
 	}
 	set := stanza.New(nsSet, "set")
 	if len(page) > 0 {
 		index := strconv.Itoa(slices.IndexFunc(found, func(l Line) bool { return l.number == page[0].number }))
-		set = set.With(stanza.New(nsSet, "first", "index", index).Says(id(page[0])), stanza.New(nsSet, "last").Says(id(page[len(page)-1])))
+		set = set.With(stanza.New(nsSet, "first", "index", index).Says(page[0].ID()), stanza.New(nsSet, "last").Says(page[len(page)-1].ID()))
 	}
 	set = set.With(stanza.New(nsSet, "count").Says(strconv.Itoa(len(found))))
 	fin := stanza.New(NSArchive, "fin")
@@ -166,7 +169,8 @@ func (a *Archive) Answer(owner string, e *stanza.Element) (list []stanza.Element
 	return append(list, reply.With(fin.With(set)))
 }
 
-func id(l Line) string { return strconv.FormatUint(l.number, 10) }
+// ID is the number of the line in its archive.
+func (l Line) ID() string { return strconv.FormatUint(l.number, 10) }
 
 func field(name, kind, value string) stanza.Element {
 	f := stanza.New(nsForm, "field", "var", name, "type", kind)
@@ -220,7 +224,7 @@ func paged(found []Line, set *stanza.Element) (page []Line, complete, known bool
 		most = min(n, mostPage)
 	}
 	at := func(id string) int {
-		return slices.IndexFunc(found, func(l Line) bool { return strconv.FormatUint(l.number, 10) == id })
+		return slices.IndexFunc(found, func(l Line) bool { return l.ID() == id })
 	}
 	if after := set.Kid(nsSet, "after").Inside(); after != "" {
 		i := at(after)

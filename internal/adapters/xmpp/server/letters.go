@@ -36,7 +36,7 @@ func keeps(e *stanza.Element) bool {
 		switch k := &e.Kids[i]; {
 		case k.Space == nsHints && (k.Name == "no-store" || k.Name == "no-permanent-store"):
 			return false
-		case k.Name != "" && k.Space != nsStates && k.Space != nsHints && k.Name != "thread" && k.Space != nsID:
+		case k.Name != "" && k.Space != nsStates && k.Space != nsHints && k.Name != "thread" && k.Space != NSID:
 			of = true
 		}
 	}
@@ -47,9 +47,7 @@ func keeps(e *stanza.Element) bool {
 func (s *Server) message(a *account, resource string, e stanza.Element, by *session) {
 	kind := e.Get("type")
 	if c := a.session(resource); c != nil && resource != "" {
-		s.archive(a, &e, e.Get("from"), by)
-		s.hand(a, e, []*session{c}, kind != "headline")
-		s.copies(a, &e, "received", c)
+		s.hand(a, e, []*session{c}, kind != "headline", by)
 		return
 	}
 	switch {
@@ -79,25 +77,26 @@ func (s *Server) message(a *account, resource string, e stanza.Element, by *sess
 	if len(to) == 0 && !keeps(&e) {
 		return
 	}
-	s.archive(a, &e, e.Get("from"), by)
-	s.hand(a, e, to, keeps(&e))
-	s.copies(a, &e, "received", to...)
+	s.hand(a, e, to, keeps(&e), by)
 }
 
-// hand gives clients a message. A letter of it waits where it must not be lost and no client is sure to get it.
-func (s *Server) hand(a *account, e stanza.Element, to []*session, dear bool) {
+// hand gives clients a message, and the user's archive and other clients. A letter of it waits where it must not be lost and no client is
+// sure to get it.
+func (s *Server) hand(a *account, e stanza.Element, to []*session, dear bool, by *session) {
 	var l *letter
 	safe := dear
 	for _, c := range to {
 		safe = safe && c.token != ""
 	}
+	octets := len(e.Append(nil, ns)) + mostOfID
+	if safe && (len(a.letters) >= mostLetters || a.octets+octets > mostOctets || s.octets+octets > mostStored) {
+		s.trouble.Count("refused letters")
+		s.bounce(e, "resource-constraint")
+		return
+	}
+	s.archive(a, &e, e.Get("from"), by)
+	defer s.copies(a, &e, "received", to...)
 	if safe {
-		octets := len(e.Append(nil, ns))
-		if len(a.letters) >= mostLetters || a.octets+octets > mostOctets || s.octets+octets > mostStored {
-			s.trouble.Count("refused letters")
-			s.bounce(e, "resource-constraint")
-			return
-		}
 		s.last++
 		l = &letter{number: s.last, at: s.now, e: e, octets: octets, given: map[string]uint32{}}
 		a.letters = append(a.letters, l)
@@ -232,7 +231,7 @@ func (s *Server) archive(a *account, e *stanza.Element, from string, by *session
 	kids := e.Kids
 	e.Kids = nil
 	for _, k := range kids {
-		if k.Space != nsID || k.Name != "stanza-id" || k.Get("by") != s.bare(a) {
+		if k.Space != NSID || k.Name != "stanza-id" || k.Get("by") != s.bare(a) {
 			e.Kids = append(e.Kids, k)
 		}
 	}
@@ -240,5 +239,5 @@ func (s *Server) archive(a *account, e *stanza.Element, from string, by *session
 		return
 	}
 	id := s.past.Keep(a.name, Line{At: s.now, With: bareOf(from)}, e, s.remember)
-	*e = e.With(stanza.New(nsID, "stanza-id", "by", s.bare(a), "id", id))
+	*e = e.With(stanza.New(NSID, "stanza-id", "by", s.bare(a), "id", id))
 }

@@ -81,7 +81,7 @@ func (s *Server) query(e stanza.Element, a *account) {
 		features := []string{nsInfo, nsItems, nsPing, nsRoster, nsCarbons, "urn:xmpp:delay", "msgoffline"}
 		if a != nil {
 			identity = stanza.New(nsInfo, "identity", "category", "account", "type", "registered")
-			features = []string{nsInfo, nsItems, nsPing, nsID}
+			features = []string{nsInfo, nsItems, nsPing, NSID}
 		}
 		if a != nil && bareOf(e.Get("from")) == s.bare(a) {
 			features = append(features, NSArchive, nsCarbons)

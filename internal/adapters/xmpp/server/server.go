@@ -51,7 +51,8 @@ const (
 	mostDirected  = 500 // rooms and others to whom a client has shown itself
 	mostLetters   = 1000
 	mostOctets    = 1 << 20          // of the letters of one user
-	mostStored    = 64 << 20         // of all
+	mostStored    = 16 << 20         // of all
+	mostOfID      = 1200             // octets that the archive adds to a message
 	mostQueued    = 2000             // stanzas that a client has not acknowledged
 	resumeFor     = 5 * time.Minute  // a client whose connection broke has its session for so long
 	defaultResume = "300"            // the same in seconds
@@ -73,7 +74,6 @@ const (
 	nsDelay   = "urn:xmpp:delay"
 	nsHints   = "urn:xmpp:hints"
 	nsStates  = "http://jabber.org/protocol/chatstates"
-	nsID      = "urn:xmpp:sid:0"
 	nsCSI     = "urn:xmpp:csi:0"
 	stampForm = "2006-01-02T15:04:05.000Z"
 )
@@ -157,6 +157,11 @@ func (s *Server) Start(now time.Time) {
 	s.now = now
 	for _, token := range slices.Sorted(maps.Keys(s.tokens)) {
 		s.tokens[token].until = now.Add(resumeFor)
+	}
+	for _, a := range s.accounts {
+		for _, l := range a.letters {
+			maps.DeleteFunc(l.given, func(token string, _ uint32) bool { return s.tokens[token] == nil })
+		}
 	}
 }
 

@@ -294,7 +294,8 @@ func (l *LAN) ServeClients(ln net.Listener, direct bool) error {
 // stream is one connection over TCP from its beginning to its end.
 func (c *client) stream(direct bool) error {
 	l := c.l
-	stop := context.AfterFunc(l.life, func() { c.n.net.Close() })
+	sock := c.n.net
+	stop := context.AfterFunc(l.life, func() { sock.Close() })
 	defer stop()
 	began := time.Now()
 	if direct {

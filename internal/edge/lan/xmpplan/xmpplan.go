@@ -287,7 +287,7 @@ func (l *LAN) Do(o site.Order) {
 	}
 	n.mu.Unlock()
 	if full { // what is lost by this is written again on the next connection
-		n.close()
+		go n.close() // it may take seconds to say good-bye
 		return
 	}
 	n.nudge()
