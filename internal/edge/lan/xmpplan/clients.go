@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -169,6 +168,9 @@ func (c *client) leave(err error) {
 		a.strangers--
 	}
 	if tries := c.login.Tries(); tries > 0 {
+		if a.tries < mostTries && a.tries+tries >= mostTries {
+			l.log.Warn("xmpp: an address has no more tries to log in for a minute", "address", c.from)
+		}
 		a.tries += tries
 		a.since = time.Now()
 	}
@@ -418,10 +420,11 @@ func (c *client) message(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// watch looks at the accounts until Shutdown.
+// watch looks at the accounts until Shutdown. What cannot be read is looked at again.
 func (l *LAN) watch() {
 	file := l.cfg.Clients.File
 	seen, _ := os.Stat(file)
+	told := time.Time{}
 	for {
 		select {
 		case <-l.life.Done():
@@ -432,16 +435,19 @@ func (l *LAN) watch() {
 		if err != nil || seen != nil && is.ModTime().Equal(seen.ModTime()) && is.Size() == seen.Size() && os.SameFile(is, seen) {
 			continue
 		}
-		seen = is
 		text, err := infile.Read(file, server.MaxAccountsFile)
 		var all server.Accounts
 		if err == nil {
 			all, err = server.ParseAccounts(text)
 		}
 		if err != nil { // as it was before
-			l.log.Warn("xmpp: the file of users cannot be read: all stays as it was", "error", fmt.Errorf("%s: %w", file, err))
+			if time.Since(told) > logAgain {
+				told = time.Now()
+				l.log.Warn("xmpp: the file of users cannot be read: all stays as it was", "file", file, "error", err)
+			}
 			continue
 		}
+		seen = is
 		l.served.accounts.Store(&all)
 		l.post(server.Users{Names: all.Names()})
 	}

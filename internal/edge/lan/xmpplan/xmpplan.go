@@ -91,8 +91,8 @@ func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog
 		cfg.ReadStall = time.Minute
 	}
 	l := &LAN{cfg: cfg, post: post, log: log, conns: map[site.ConnID]*conn{}, logged: map[string]time.Time{},
-		octets:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_octets_total", Help: "Octets of streams with the LAN's XMPP server."}, []string{"direction"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_failed_total", Help: "Ended or failed connections to the LAN's XMPP server."}, []string{"reason"})}
+		octets:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_octets_total", Help: "Octets of streams with the LAN's XMPP server, or with clients."}, []string{"direction"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_failed_total", Help: "Ended or failed connections to the LAN's XMPP server, or of clients: `client_...`."}, []string{"reason"})}
 	l.life, l.end = context.WithCancel(noCancel)
 	l.served.open(cfg.Clients)
 	if reg != nil {
