@@ -1,11 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"crypto/tls"
-	"encoding/base64"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strings"
@@ -13,87 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xdg-go/scram"
-
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/xmpppeer"
 )
-
-// xmppRaw is a client of the gateway that says what a test wants.
-type xmppRaw struct {
-	*tls.Conn
-	in *bufio.Reader
-}
-
-// until reads up to a text.
-func (c *xmppRaw) until(text string) (string, error) {
-	var got strings.Builder
-	for !strings.HasSuffix(got.String(), text) {
-		b, err := c.in.ReadByte()
-		if err != nil {
-			return "", fmt.Errorf("after %.300q: %w", got.String(), err)
-		}
-		got.WriteByte(b)
-	}
-	return got.String(), nil
-}
-
-// rawLogin logs a user in from an address of this machine.
-func rawLogin(at, from, host, user string) (*xmppRaw, error) {
-	d := net.Dialer{Timeout: patience, LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	sock, err := d.Dial("tcp", at)
-	if err != nil {
-		return nil, err
-	}
-	sock.SetDeadline(time.Now().Add(2 * patience))
-	plain := &xmppRaw{in: bufio.NewReaderSize(sock, 1)}
-	header := fmt.Sprintf("<?xml version='1.0'?><stream:stream to='%s' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>", host)
-	fmt.Fprint(sock, header)
-	if _, err := plain.until("</stream:features>"); err != nil {
-		return nil, err
-	}
-	fmt.Fprint(sock, "<starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>")
-	if _, err := plain.until("<proceed xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"); err != nil {
-		return nil, err
-	}
-	t := tls.Client(sock, &tls.Config{InsecureSkipVerify: true})
-	c := &xmppRaw{t, bufio.NewReaderSize(t, 512)}
-	fmt.Fprint(c, header)
-	if _, err := c.until("</stream:features>"); err != nil {
-		return nil, err
-	}
-	client, err := scram.SHA256.NewClient(user, "secret", "")
-	if err != nil {
-		return nil, err
-	}
-	conv, name, asked := client.NewConversation(), "auth", ""
-	for !strings.Contains(asked, "<success") {
-		_, inside, _ := strings.Cut(asked, ">")
-		inside, _, _ = strings.Cut(inside, "<")
-		text, _ := base64.StdEncoding.DecodeString(inside)
-		said, err := conv.Step(string(text))
-		if err != nil {
-			return nil, err
-		}
-		fmt.Fprintf(c, "<%s xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='SCRAM-SHA-256'>%s</%s>", name, base64.StdEncoding.EncodeToString([]byte(said)), name)
-		name = "response"
-		if asked, err = c.until(">"); err == nil {
-			var rest string
-			rest, err = c.until(">")
-			asked += rest
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	fmt.Fprint(c, header)
-	if _, err := c.until("</stream:features>"); err != nil {
-		return nil, err
-	}
-	fmt.Fprint(c, "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq><presence/>")
-	_, err = c.until("</iq>")
-	sock.SetDeadline(time.Time{})
-	return c, err
-}
 
 // memory is what a process has in memory, in KiB.
 func (r *running) memory(t *testing.T) (n int) {
@@ -120,11 +38,11 @@ func TestXMPPCrowd(t *testing.T) {
 	before := r.memory(t)
 	const clients = 1000
 	var wait sync.WaitGroup
-	all, failed := make([]*xmppRaw, clients), make(chan error, clients)
+	all, failed := make([]*xmpppeer.Peer, clients), make(chan error, clients)
 	for worker := range 8 {
 		wait.Go(func() {
 			for i := worker; i < clients; i += 8 {
-				c, err := rawLogin(p.c2s, fmt.Sprintf("127.0.0.%d", 2+i%8), p.host, users[i%len(users)])
+				c, err := xmpppeer.Login(p.c2s, fmt.Sprintf("127.0.0.%d", 2+i%8), p.host, users[i%len(users)], "secret")
 				if err != nil {
 					failed <- fmt.Errorf("client %d: %w", i, err)
 					return
@@ -144,6 +62,10 @@ func TestXMPPCrowd(t *testing.T) {
 			c.Close()
 		}
 	}()
+	r.until(t, "all are there", func() bool {
+		_, metrics := r.get("/metrics")
+		return strings.Contains(metrics, fmt.Sprintf("aldis_xmpp_clients %d\n", clients))
+	})
 	taken := r.memory(t) - before
 	t.Logf("%d clients take %d KiB", clients, taken)
 	if taken > 64<<10 {
@@ -160,7 +82,7 @@ func TestXMPPCrowd(t *testing.T) {
 			start := time.Now()
 			fmt.Fprintf(anna, "<message to='u1@ship.example' type='chat'><body>%s</body></message>", text)
 			alma.SetReadDeadline(start.Add(patience))
-			if _, err := alma.until(text); err != nil {
+			if _, err := alma.Until(text); err != nil {
 				t.Fatal(err)
 			}
 			took = append(took, time.Since(start))
@@ -186,7 +108,7 @@ func TestXMPPCrowd(t *testing.T) {
 	}
 	fmt.Fprint(all[4], strings.Repeat("<message from='u0@ship.example' to='u1@ship.example'><body>forged</body></message>", 100))
 	all[4].SetReadDeadline(time.Now().Add(patience))
-	if _, err := all[4].until("invalid-from"); err != nil {
+	if _, err := all[4].Until("invalid-from"); err != nil {
 		t.Error(err)
 	}
 	_, metrics := r.get("/metrics")

@@ -200,6 +200,7 @@ var Rooms = []Room{
 	{"lab/toyface", Pure, "lab", true, "A second adapter, invented for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
+	{"lab/xmpppeer", Edge, "lab", false, "A minimal XMPP client for tests: logs in to the gateway over TLS.", nil},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
 		"adapters/tak/cot", "adapters/xmpp/stanza", "ground/due", "jxta", "lab/linkemu", "link/compact", "link/elide", "link/envelope", "link/frame",
 		"link/profile", "link/seal", "link/segment", "pmul", "site"}},

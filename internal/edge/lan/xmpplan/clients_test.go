@@ -19,11 +19,12 @@ import (
 	"aldis/internal/edge/keyfile"
 	"aldis/internal/edge/lan/xmpplan"
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/xmpppeer"
 	"aldis/internal/site"
 )
 
-// serve serves nobody's users over TCP and over WebSocket.
-func serve(t *testing.T, change func(*xmpplan.Clients)) (tcp, web string, events chan site.Event) {
+// serve serves clients over TCP, with TLS from the beginning and later, and over WebSocket.
+func serve(t *testing.T, change func(*xmpplan.Clients)) (direct, starts, web string, events chan site.Event) {
 	t.Helper()
 	c, dir := check.Fatal(t), t.TempDir()
 	_, err := keyfile.NewTAKKeys(dir, "ship.example", nil, time.Now())
@@ -33,7 +34,7 @@ func serve(t *testing.T, change func(*xmpplan.Clients)) (tcp, web string, events
 	cfg := &xmpplan.Clients{Domain: "ship.example", Keys: keys, File: dir + "/users", Accounts: server.Accounts{}}
 	change(cfg)
 	events = make(chan site.Event, 100)
-	l := xmpplan.New(xmpplan.Config{Clients: cfg}, func(ev site.Event) { events <- ev }, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	l := xmpplan.New(xmpplan.Config{Clients: cfg, ReadStall: 3 * time.Second}, func(ev site.Event) { events <- ev }, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	l.Start()
 	t.Cleanup(l.Shutdown)
 	listen := func(serve func(net.Listener) error) string {
@@ -42,7 +43,8 @@ func serve(t *testing.T, change func(*xmpplan.Clients)) (tcp, web string, events
 		go serve(ln)
 		return ln.Addr().String()
 	}
-	return listen(func(ln net.Listener) error { return l.ServeClients(ln, true) }), listen(l.ServeWeb), events
+	return listen(func(ln net.Listener) error { return l.ServeClients(ln, true) }),
+		listen(func(ln net.Listener) error { return l.ServeClients(ln, false) }), listen(l.ServeWeb), events
 }
 
 func dialTLS(t *testing.T, at string) (net.Conn, *bufio.Reader) {
@@ -65,7 +67,7 @@ const stream = "<stream:stream to='ship.example' xmlns='jabber:client' xmlns:str
 
 // A stranger has little time, few connections and few tries; nothing of it reaches the loop.
 func TestStrangers(t *testing.T) {
-	tcp, web, events := serve(t, func(c *xmpplan.Clients) { c.LoginIn = 2 * time.Second })
+	tcp, _, web, events := serve(t, func(c *xmpplan.Clients) { c.LoginIn = 2 * time.Second })
 	began := time.Now()
 	_, r := dialTLS(t, tcp)
 	c, half := dialTLS(t, tcp)
@@ -97,7 +99,7 @@ func TestStrangers(t *testing.T) {
 
 // Over WebSocket each element comes alone; a message that is too long or no text ends the connection.
 func TestWebSocket(t *testing.T) {
-	_, web, events := serve(t, func(*xmpplan.Clients) {})
+	_, _, web, events := serve(t, func(*xmpplan.Clients) {})
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	ctx, cancel := context.WithTimeout(t.Context(), wait)
 	defer cancel()
@@ -127,4 +129,54 @@ func TestWebSocket(t *testing.T) {
 		check.True(t, "the connection ends: "+bad.text[:2], ctx.Err() == nil)
 	}
 	check.Equal(t, "events", len(events), 0)
+}
+
+// Whoever has logged in may be odd: what is too long or too deep is told and the stream goes on, half a stanza and a document type end it.
+func TestOddClients(t *testing.T) {
+	keys, err := keyfile.NewAccount("secret")
+	check.NoError(check.Fatal(t), err)
+	_, tcp, _, events := serve(t, func(c *xmpplan.Clients) { c.Accounts["anna"] = keys })
+	next := func(what string) site.Event {
+		t.Helper()
+		for {
+			select {
+			case ev := <-events:
+				if got := fmt.Sprintf("%T", ev); got == what {
+					return ev
+				}
+			case <-time.After(wait):
+				t.Fatalf("no %s", what)
+			}
+		}
+	}
+	for _, end := range []string{"<message><body>half", "<!DOCTYPE x [<!ENTITY a 'aaaa'>]>", "</stream:stream>", "<message></presence>"} {
+		c := make(chan error, 1)
+		go func() {
+			p, err := xmpppeer.Login(tcp, "127.0.0.1", "ship.example", "anna", "secret")
+			if err == nil {
+				fmt.Fprintf(p, "<message id='long'><body>%s</body></message>", strings.Repeat("x", 1_000_000))
+				fmt.Fprintf(p, "<message id='deep'>%s%s</message>", strings.Repeat("<a>", 10_000), strings.Repeat("</a>", 10_000))
+				fmt.Fprint(p, "<message id='odd'><body>\u0001</body></message><message id='good'/>", end)
+				p.SetReadDeadline(time.Now().Add(wait))
+				io.Copy(io.Discard, p)
+			}
+			c <- err
+		}()
+		came := next("server.Came").(server.Came)
+		check.Equal(t, "user", came.User, "anna")
+		for _, want := range []string{"too_long", "too_deep", "letters", ""} {
+			said := next("server.Said").(server.Said)
+			for said.Element.Name != "message" { // the binding and the first presence
+				said = next("server.Said").(server.Said)
+			}
+			got := ""
+			if said.Fault != nil {
+				got = string(said.Fault.Reason)
+			}
+			check.Equal(t, "fault", got, want)
+		}
+		gone := next("server.Gone").(server.Gone)
+		check.Equal(t, "the client has ended it", gone.Ended, strings.HasPrefix(end, "</stream"))
+		check.NoError(t, <-c)
+	}
 }
