@@ -131,6 +131,18 @@ func TestSessionEnds(t *testing.T) {
 	w.expect(w.login("anna", "c"), 1, "for later", "delay")
 }
 
+// How a message has ended is told to its sender's next client, where the one that sent it is gone.
+func TestLateError(t *testing.T) {
+	w := newWorld(t, "anna")
+	anna := w.login("anna", "a")
+	w.say(anna, "<message to='bert@hq.example' type='chat' id='week'><body>x</body></message>")
+	w.step(server.Gone{Conn: anna, Ended: true})
+	w.restart()
+	w.deliver("<message from='bert@hq.example' to='anna@ship.example/a' type='error' id='week'><error type='wait'/></message>")
+	w.expect(w.login("anna", "b"), 1, "id='week'", "type='error'")
+	w.expect(w.login("anna", "c"), 0, "id='week'")
+}
+
 // A user that is removed leaves nothing behind.
 func TestRemovedUser(t *testing.T) {
 	w := newWorld(t, "anna", "alma")

@@ -43,6 +43,9 @@ func keeps(e *stanza.Element) bool {
 	return of && (kind == "" || kind == "normal" || kind == "chat")
 }
 
+// waits says whether a message waits for who is away: also the end of one that the user has sent from a client that is there no more.
+func waits(e *stanza.Element) bool { return e.Get("type") == "error" || keeps(e) }
+
 // message takes a message to a user here. by is the client of this LAN that has sent it; nil: it comes from elsewhere.
 func (s *Server) message(a *account, resource string, e stanza.Element, by *session) {
 	kind := e.Get("type")
@@ -51,7 +54,7 @@ func (s *Server) message(a *account, resource string, e stanza.Element, by *sess
 		return
 	}
 	switch {
-	case kind == "error":
+	case kind == "error" && by != nil:
 		return
 	case kind == "groupchat":
 		s.bounce(e, "service-unavailable")
@@ -74,10 +77,10 @@ func (s *Server) message(a *account, resource string, e stanza.Element, by *sess
 			}
 		}
 	}
-	if len(to) == 0 && !keeps(&e) {
+	if len(to) == 0 && !waits(&e) {
 		return
 	}
-	s.hand(a, e, to, keeps(&e), by)
+	s.hand(a, e, to, waits(&e), by)
 }
 
 // hand gives clients a message, and the user's archive and other clients. A letter of it waits where it must not be lost and no client is
@@ -144,7 +147,7 @@ func (s *Server) unreadBy(c *session, l *letter) {
 	delete(l.given, c.token)
 	switch {
 	case len(l.given) > 0:
-	case !keeps(&l.e):
+	case !waits(&l.e):
 		s.burn(c.user, l)
 		return
 	default:

@@ -85,18 +85,18 @@ func (s *Server) forgetContact(a *account, with string) {
 		return
 	}
 	if k.to || k.ask {
-		s.route(s.sub(a, with, "unsubscribe"), nil)
+		s.route(sub(s.bare(a), with, "unsubscribe"), nil)
 	}
 	if k.from {
-		s.route(s.sub(a, with, "unsubscribed"), nil)
+		s.route(sub(s.bare(a), with, "unsubscribed"), nil)
 	}
 	delete(a.contacts, with)
 	s.push(a, with)
 }
 
 // sub is a stanza about a subscription.
-func (s *Server) sub(a *account, with, kind string) stanza.Element {
-	return stanza.New(ns, "presence", "from", s.bare(a), "to", with, "type", kind)
+func sub(from, with, kind string) stanza.Element {
+	return stanza.New(ns, "presence", "from", from, "to", with, "type", kind)
 }
 
 // presenceOf takes a presence stanza of a client.
@@ -256,11 +256,11 @@ func (s *Server) presence(a *account, c *session, e stanza.Element) {
 	switch kind := e.Get("type"); {
 	case kind == "subscribe":
 		if k != nil && k.from {
-			s.route(s.sub(a, from, "subscribed"), nil)
+			s.route(sub(s.bare(a), from, "subscribed"), nil)
 			return
 		}
 		if _, asked := a.asks[from]; !asked && len(a.asks) >= mostAsks {
-			s.route(s.sub(a, from, "unsubscribed"), nil)
+			s.route(sub(s.bare(a), from, "unsubscribed"), nil)
 			return
 		}
 		a.asks[from] = e
@@ -303,7 +303,7 @@ func (s *Server) showAll(a *account, e stanza.Element) {
 // probed answers who wants to know whether a user is there.
 func (s *Server) probed(a *account, k *contact, from string) {
 	if k == nil || !k.from {
-		s.route(s.sub(a, from, "unsubscribed"), nil)
+		s.route(sub(s.bare(a), from, "unsubscribed"), nil)
 		return
 	}
 	there := false
@@ -314,6 +314,6 @@ func (s *Server) probed(a *account, k *contact, from string) {
 		}
 	}
 	if !there {
-		s.route(s.sub(a, from, "unavailable"), nil)
+		s.route(sub(s.bare(a), from, "unavailable"), nil)
 	}
 }

@@ -36,6 +36,7 @@ type Server struct {
 	tokens   map[string]*session // by the token of stream management
 	last     uint64              // number of the newest letter, or line of an archive
 	octets   int                 // of all letters
+	late     time.Time           // when the first session whose connection broke may end; zero: there is none
 	past     *Archive
 	pushes   int        // of rosters so far
 	ask      []*session // whose clients may owe an acknowledgement
@@ -155,8 +156,8 @@ func (s *Server) bare(a *account) string { return a.name + "@" + s.cfg.Domain }
 // Start begins a run: sessions of the run before wait for their clients.
 func (s *Server) Start(now time.Time) {
 	s.now = now
-	for _, token := range slices.Sorted(maps.Keys(s.tokens)) {
-		s.tokens[token].until = now.Add(resumeFor)
+	for _, c := range s.tokens {
+		s.leaveOpen(c)
 	}
 	for _, a := range s.accounts {
 		for _, l := range a.letters {
@@ -188,8 +189,7 @@ func (s *Server) Step(now time.Time, ev site.Event) {
 			delete(s.conns, ev.Conn)
 			c.conn = 0
 			if c.token != "" && !ev.Ended {
-				c.until = now.Add(resumeFor)
-				c.asked = false
+				s.leaveOpen(c)
 			} else {
 				s.end(c)
 			}
@@ -235,9 +235,14 @@ func (s *Server) remove(a *account) {
 // Turn does what is due, and asks clients for acknowledgements.
 func (s *Server) Turn(now time.Time) {
 	s.now = now
-	for _, token := range slices.Sorted(maps.Keys(s.tokens)) {
-		if c := s.tokens[token]; c.conn == 0 && !now.Before(c.until) {
-			s.end(c)
+	if due.Reached(now, s.late) {
+		s.late = time.Time{}
+		for _, token := range slices.Sorted(maps.Keys(s.tokens)) {
+			if c := s.tokens[token]; c.conn == 0 && !now.Before(c.until) {
+				s.end(c)
+			} else if c.conn == 0 {
+				s.late = due.Earliest(s.late, c.until)
+			}
 		}
 	}
 	for _, c := range s.ask {
@@ -250,13 +255,12 @@ func (s *Server) Turn(now time.Time) {
 }
 
 // Due is when Turn has something to do; zero: never.
-func (s *Server) Due() (at time.Time) {
-	for _, c := range s.tokens {
-		if c.conn == 0 {
-			at = due.Earliest(at, c.until)
-		}
-	}
-	return at
+func (s *Server) Due() time.Time { return s.late }
+
+// leaveOpen has a session wait for its client.
+func (s *Server) leaveOpen(c *session) {
+	c.until, c.asked = s.now.Add(resumeFor), false
+	s.late = due.Earliest(s.late, c.until)
 }
 
 // Take gives what the server wants.

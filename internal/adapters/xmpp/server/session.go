@@ -202,7 +202,8 @@ func (s *Server) resume(c *session, e *stanza.Element) {
 		s.order(c.conn, stanza.New(nsSM, "failed").With(stanza.New(stanza.Stanzas, "item-not-found")))
 		return
 	}
-	if old.restored {
+	again := old.restored
+	if again {
 		s.rebuild(old, uint32(h))
 	} else if !s.acknowledged(old, uint32(h)) {
 		s.trouble.Count("refused acknowledgement")
@@ -221,7 +222,9 @@ func (s *Server) resume(c *session, e *stanza.Element) {
 	for _, q := range old.queue {
 		s.out.Orders = append(s.out.Orders, Send{Conn: old.conn, XML: q.xml})
 	}
-	s.ask = append(s.ask, old)
+	if s.ask = append(s.ask, old); again && old.there != nil { // presence is in no journal
+		s.greet(old)
+	}
 }
 
 // write has a client given a stanza. A letter is kept until the client has acknowledged it.
