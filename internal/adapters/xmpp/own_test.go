@@ -161,3 +161,81 @@ func TestOwnServer(t *testing.T) {
 		}
 	}
 }
+
+// Clients of other adapters hear and speak in a room that the gateway serves itself.
+func TestMetInOwnRoom(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7, func(c *xmpp.Config) {
+		if c.ID == 2 {
+			c.Own, c.Users = true, []string{"anna"}
+		}
+	})
+	const room = "mess@conference.ship2.example"
+	w.DeliverLAN(w.Nodes[1], site.XMPP, xmpp.Ears{Rooms: []string{room}})
+	anna, shore := w.newClient(2, "anna"), w.servers[1]
+	anna.say("<presence to='" + room + "/anna'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
+	shore.say("conference.ship2.example", "<presence from='%s' to='%s/bert'><x xmlns='http://jabber.org/protocol/muc'/></presence>", bert, room)
+	w.Run(time.Minute)
+	shore.has(1, "<presence", room+"/TAK")
+	w.DeliverLAN(w.Nodes[1], site.XMPP, xmpp.Met{Room: room, From: "FALCON 1", Text: "on our way", ID: "t1"})
+	anna.say("<message to='%s' type='groupchat' id='1'><body>all 0</body></message>", room)
+	shore.say("conference.ship2.example", "<message from='%s' to='%s' type='groupchat' id='2'><body>shore 0</body></message>", bert, room)
+	w.Run(time.Minute)
+	shore.has(1, "<body>FALCON 1: on our way</body>", room+"/TAK")
+	heard := 0
+	for _, got := range anna.got {
+		if strings.Contains(got, "<body>FALCON 1: on our way</body>") && strings.Contains(got, room+"/TAK") {
+			heard++
+		}
+	}
+	check.Equal(t, "anna hears TAK", heard, 1)
+	var lines []string
+	for _, l := range w.lines[2] {
+		lines = append(lines, l.From+" "+l.Text)
+	}
+	check.Equal(t, "TAK hears", strings.Join(lines, ", "), "anna all 0, bert shore 0")
+	// The room remembers its lines and its subject when nobody was in it, and after a kill.
+	anna.say("<message to='%s' type='groupchat' id='3'><subject>watches</subject></message>", room)
+	anna.say("<presence to='%s/anna' type='unavailable'/>", room)
+	w.Run(time.Minute)
+	w.Kill(w.Nodes[1], time.Second)
+	w.Run(2 * time.Second)
+	anna.resume()
+	had := len(anna.got)
+	anna.say("<presence to='" + room + "/anna'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
+	w.Run(time.Second)
+	text := strings.Join(anna.got[had:], "\n")
+	for _, want := range []string{"<body>FALCON 1: on our way</body>", "<body>all 0</body>", "<body>shore 0</body>", "<subject>watches</subject>"} {
+		check.Equal(t, want, strings.Count(text, want), 1)
+	}
+}
+
+// BenchmarkOwnRoomLine is a line of a client in a room of fifty that the gateway serves itself.
+func BenchmarkOwnRoomLine(b *testing.B) {
+	const clients = 50
+	cfg := xmpp.Config{ID: 2, Domain: "ship.example", Rooms: "conference.ship.example", Own: true}
+	for i := range clients {
+		cfg.Users = append(cfg.Users, fmt.Sprint("u", i))
+	}
+	f, err := xmpp.New(cfg, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	say := func(conn site.ConnID, text string) int {
+		out := f.Step(now, own.Said{Conn: conn, Element: parse(b, text)})
+		return len(out.Orders)
+	}
+	for i := range clients {
+		conn := site.ConnID(i + 1)
+		f.Step(now, own.Came{Conn: conn, User: cfg.Users[i], Seed: fmt.Appendf(nil, "%016d", i)})
+		say(conn, "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>x</resource></bind></iq>")
+		say(conn, "<presence to='mess@conference.ship.example/"+cfg.Users[i]+"'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
+	}
+	line := parse(b, "<message to='mess@conference.ship.example' type='groupchat' id='1'><body>The second boat is back, all are well aboard.</body></message>")
+	for b.Loop() {
+		now = now.Add(time.Second)
+		if got := len(f.Step(now, own.Said{Conn: 1, Element: line}).Orders); got != clients {
+			b.Fatalf("%d copies", got)
+		}
+	}
+}

@@ -148,7 +148,7 @@ func (s *server) say(domain, format string, args ...any) {
 	s.w.DeliverLAN(s.node, site.XMPP, xmpp.Heard{Conn: s.conn[domain], Element: parse(s.w.t, fmt.Sprintf(format, args...))})
 }
 
-func parse(t *testing.T, text string) (e stanza.Element) {
+func parse(t testing.TB, text string) (e stanza.Element) {
 	t.Helper()
 	var s stanza.Splitter
 	err := s.Feed([]byte("<stream:stream xmlns='jabber:component:accept' xmlns:stream='http://etherx.jabber.org/streams'>"+text), func(got *stanza.Element, f *stanza.Fault) {
