@@ -91,7 +91,10 @@ func (s *Server) hand(a *account, e stanza.Element, to []*session, dear bool, by
 	for _, c := range to {
 		safe = safe && c.token != ""
 	}
-	octets := len(e.Append(nil, ns)) + mostOfID
+	octets := 0
+	if safe {
+		octets = len(e.Append(nil, ns)) + mostOfID
+	}
 	if safe && (len(a.letters) >= mostLetters || a.octets+octets > mostOctets || s.octets+octets > mostStored) {
 		s.trouble.Count("refused letters")
 		s.bounce(e, "resource-constraint")

@@ -46,6 +46,7 @@ type Server struct {
 // Bounds.
 const (
 	MaxStanza     = 256 << 10 // octets of a client's stanza
+	usualStanza   = 384       // octets
 	mostSessions  = 16        // of one user
 	mostContacts  = 1000
 	mostAsks      = 200 // requests for a subscription that nobody has answered

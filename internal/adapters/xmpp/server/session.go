@@ -232,7 +232,7 @@ func (s *Server) write(c *session, e stanza.Element, l *letter) {
 	if c.restored { // a letter waits in the journal
 		return
 	}
-	xml := e.Append(nil, ns)
+	xml := e.Append(make([]byte, 0, usualStanza), ns)
 	if c.token != "" {
 		c.out++
 		c.queue = append(c.queue, sent{xml, l})
