@@ -143,6 +143,31 @@ func TestLateError(t *testing.T) {
 	w.expect(w.login("anna", "c"), 0, "id='week'")
 }
 
+// What clients put by is found again, also after a kill: bookmarks by the user alone, the card by all. It is bounded.
+func TestPapers(t *testing.T) {
+	w := newWorld(t, "anna", "alma")
+	anna := w.login("anna", "a")
+	w.say(anna, "<iq type='set' id='1'><query xmlns='jabber:iq:private'><storage xmlns='storage:bookmarks'><conference jid='mess@conference.ship.example'/></storage></query></iq>")
+	w.say(anna, "<iq type='set' id='2'><vCard xmlns='vcard-temp'><FN>Anna</FN></vCard></iq>")
+	w.say(anna, "<iq type='set' id='3'><vCard xmlns='vcard-temp'><FN>%s</FN></vCard></iq>", strings.Repeat("x", 40_000))
+	w.say(anna, "<iq type='set' id='4'><query xmlns='jabber:iq:private'/></iq>")
+	w.expect(anna, 1, "id='3'", "resource-constraint")
+	w.expect(anna, 1, "id='4'", "bad-request")
+	for i := range 20 {
+		w.say(anna, "<iq type='set' id='n%d'><query xmlns='jabber:iq:private'><x xmlns='urn:%d'/></query></iq>", i, i)
+	}
+	w.expect(anna, 6, "id='n", "resource-constraint")
+	w.restart()
+	anna, alma := w.login("anna", "b"), w.login("alma", "c")
+	w.say(anna, "<iq type='get' id='5'><query xmlns='jabber:iq:private'><storage xmlns='storage:bookmarks'/></query></iq>")
+	w.expect(anna, 1, "id='5'", "<storage xmlns='storage:bookmarks'><conference jid='mess@conference.ship.example'/></storage>")
+	w.say(alma, "<iq type='get' id='6' to='anna@ship.example'><vCard xmlns='vcard-temp'/></iq><iq type='set' id='7' to='anna@ship.example'><vCard xmlns='vcard-temp'/></iq>")
+	w.expect(alma, 1, "id='6'", "<vCard xmlns='vcard-temp'><FN>Anna</FN></vCard>")
+	w.expect(alma, 1, "id='7'", "service-unavailable")
+	w.say(alma, "<iq type='get' id='8'><vCard xmlns='vcard-temp'/></iq>")
+	w.expect(alma, 1, "id='8'", "<vCard xmlns='vcard-temp'/>")
+}
+
 // A user that is removed leaves nothing behind.
 func TestRemovedUser(t *testing.T) {
 	w := newWorld(t, "anna", "alma")

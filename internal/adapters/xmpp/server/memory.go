@@ -17,6 +17,7 @@ const (
 	keyAsk     = KeyPrefix + "p" // user, 0, address: the request
 	keyLetter  = KeyPrefix + "l" // user, 0, number: time, who was given it, the message
 	keyArchive = KeyPrefix + "a" // user, 0, number: time, the other side, the message
+	keyPaper   = KeyPrefix + "d" // user, 0, namespace, blank, name: the element
 	keySession = KeyPrefix + "s" // token: user, resource, presence, to whom it was shown
 	keyCount   = KeyPrefix + "t" // token: stanzas that were handled, in decimal
 )
@@ -60,6 +61,8 @@ func (s *Server) Restore(key string, value []byte) error {
 		a.contacts[with] = contactIn(&e)
 	case kind == keyAsk:
 		a.asks[with] = e
+	case kind == keyPaper:
+		a.papers[with] = e
 	case kind == keyLetter:
 		return s.restoreLetter(a, with, &e)
 	default:

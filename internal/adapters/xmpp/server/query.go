@@ -51,6 +51,8 @@ func (s *Server) own(c *session, e *stanza.Element) {
 		for _, r := range s.past.Answer(a.name, e) {
 			s.write(c, r, nil)
 		}
+	case [2]string{nsPrivate, "query"}, [2]string{nsVCard, "vCard"}:
+		paper(s, c, e, q)
 	default:
 		if !mine {
 			a = nil
@@ -72,6 +74,12 @@ func (s *Server) query(e stanza.Element, a *account) {
 		allowed = bareOf(e.Get("from")) == s.bare(a) || k != nil && k.from
 	}
 	switch {
+	case a != nil && q != nil && q.Space == nsVCard && e.Get("type") == "get": // whoever knows the address may see it
+		card, ok := a.papers[nsVCard+" vCard"]
+		if !ok {
+			card = stanza.New(nsVCard, "vCard")
+		}
+		reply = reply.With(card)
 	case q == nil || e.Get("type") != "get" || !allowed || q.Get("node") != "":
 		s.bounce(e, "service-unavailable")
 		return
@@ -138,4 +146,36 @@ func (s *Server) setContact(c *session, e, q *stanza.Element) {
 		s.push(a, with)
 	}
 	s.write(c, stanza.New(ns, "iq", "from", e.Get("to"), "to", s.full(c), "id", e.Get("id"), "type", "result"), nil)
+}
+
+// paper keeps for a client what it wants to find again, or gives it: private data (XEP-0049) and the user's card (XEP-0054).
+func paper(s *Server, c *session, e, q *stanza.Element) {
+	a, what := c.user, q
+	if q.Space == nsPrivate {
+		if what = asked(q); what == nil || what.Space == "" || what.Space == ns {
+			s.write(c, stanza.Refusal(e, "bad-request", ""), nil)
+			return
+		}
+	}
+	key := what.Space + " " + what.Name
+	kept, known := a.papers[key]
+	reply := stanza.New(ns, "iq", "from", e.Get("to"), "to", s.full(c), "id", e.Get("id"), "type", "result")
+	if e.Get("type") == "get" {
+		if !known {
+			kept = stanza.New(what.Space, what.Name)
+		}
+		if q.Space == nsPrivate {
+			kept = stanza.New(nsPrivate, "query").With(kept)
+		}
+		s.write(c, reply.With(kept), nil)
+		return
+	}
+	xml := what.Append(nil, ns)
+	if !known && len(a.papers) >= mostPapers || len(xml) > mostPaper || len(key) > 512 {
+		s.write(c, stanza.Refusal(e, "resource-constraint", ""), nil)
+		return
+	}
+	a.papers[key] = *what
+	s.remember(keyPaper+a.name+"\x00"+key, xml)
+	s.write(c, reply, nil)
 }

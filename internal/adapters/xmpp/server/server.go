@@ -49,8 +49,10 @@ const (
 	usualStanza   = 384       // octets
 	mostSessions  = 16        // of one user
 	mostContacts  = 1000
-	mostAsks      = 200 // requests for a subscription that nobody has answered
-	mostDirected  = 500 // rooms and others to whom a client has shown itself
+	mostAsks      = 200      // requests for a subscription that nobody has answered
+	mostPapers    = 16       // of one user
+	mostPaper     = 32 << 10 // octets of one
+	mostDirected  = 500      // rooms and others to whom a client has shown itself
 	mostLetters   = 1000
 	mostOctets    = 1 << 20          // of the letters of one user
 	mostStored    = 16 << 20         // of all
@@ -76,6 +78,8 @@ const (
 	nsDelay   = "urn:xmpp:delay"
 	nsHints   = "urn:xmpp:hints"
 	nsStates  = "http://jabber.org/protocol/chatstates"
+	nsPrivate = "jabber:iq:private"
+	nsVCard   = "vcard-temp"
 	nsCSI     = "urn:xmpp:csi:0"
 	stampForm = "2006-01-02T15:04:05.000Z"
 )
@@ -134,8 +138,9 @@ type account struct {
 	contacts map[string]*contact       // by bare address
 	asks     map[string]stanza.Element // requests for a subscription, by bare address
 	sessions []*session
-	letters  []*letter // the oldest first
-	octets   int       // of these
+	letters  []*letter                 // the oldest first
+	octets   int                       // of these
+	papers   map[string]stanza.Element // what clients have put by, by namespace and name
 }
 
 // New makes a server; Restore gives it its memories.
@@ -149,7 +154,7 @@ func New(cfg Config, trouble *due.Tally) *Server {
 }
 
 func newAccount(name string) *account {
-	return &account{name: name, contacts: map[string]*contact{}, asks: map[string]stanza.Element{}}
+	return &account{name: name, contacts: map[string]*contact{}, asks: map[string]stanza.Element{}, papers: map[string]stanza.Element{}}
 }
 
 func (s *Server) bare(a *account) string { return a.name + "@" + s.cfg.Domain }
@@ -225,6 +230,9 @@ func (s *Server) remove(a *account) {
 	}
 	for _, with := range slices.Sorted(maps.Keys(a.contacts)) {
 		s.forgetContact(a, with)
+	}
+	for what := range a.papers {
+		s.remember(keyPaper+a.name+"\x00"+what, nil)
 	}
 	for with := range a.asks {
 		s.remember(keyAsk+a.name+"\x00"+with, nil)
