@@ -48,7 +48,7 @@ tak-peers: deps
 	@$(MAKE) -s -C field-tests/tak
 
 # slixmpp, likewise.
-xmpp-peers: PACKAGES := python3-venv
+xmpp-peers: PACKAGES := python3-venv $(if $(shell command -v npm),,nodejs npm)
 xmpp-peers: deps
 	@$(MAKE) -s -C field-tests/xmpp
 

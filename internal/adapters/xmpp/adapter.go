@@ -5,6 +5,8 @@ import (
 
 	"aldis/internal/adapters/xmpp/code"
 	"aldis/internal/adapters/xmpp/rule"
+	"aldis/internal/adapters/xmpp/server"
+	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/ground/due"
 	"aldis/internal/site"
 )
@@ -23,6 +25,9 @@ type Config struct {
 	// have spoken, and of all once somebody there asks who is in the room.
 	Occupants int
 	Rules     []rule.Rule
+	// Own says that the LAN has no other server: the adapter serves clients itself, these Users (local parts) to begin with.
+	Own   bool
+	Users []string
 }
 
 // Site is a far site.
@@ -60,7 +65,9 @@ type Adapter struct {
 	rooms      rooms
 	told       map[uint16]*outcomes
 	rates      due.Each[string]
-	owed       []owed // of an earlier run, until the first Step
+	served     bool            // the server of its own has begun
+	owed       []owed          // of an earlier run, until the first Step
+	archive    *server.Archive // of the rooms here, where the gateway is their server
 }
 
 // step is what all parts share: configuration, counters, and the Step under way.
@@ -69,6 +76,8 @@ type step struct {
 	now     time.Time
 	trouble due.Tally
 	out     site.Output
+	own     *server.Server   // nil: the LAN has its own
+	toOwn   []stanza.Element // what components have for it
 }
 
 func (s *step) note(level, text string, attrs ...any) {
@@ -101,6 +110,10 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 			f.components = append(f.components, &component{step: f.step, site: s, domain: s.Rooms, rooms: true})
 		}
 	}
+	f.archive = server.NewArchive(keyArchive)
+	if cfg.Own {
+		f.serve()
+	}
 	return f, f.restore(memories)
 }
 
@@ -111,6 +124,9 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		f.owe(o)
 	}
 	f.owed = nil
+	if f.own != nil && !f.served {
+		f.start(now)
+	}
 	switch ev := ev.(type) {
 	case Opened:
 		if c := f.componentOf(ev.Domain); c != nil {
@@ -157,12 +173,18 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		}
 	case Ears:
 		f.rooms.listen(now, ev)
+	case server.Came, server.Said, server.Gone, server.Users:
+		if f.own != nil {
+			f.own.Step(now, ev)
+		}
 	case Met:
 		f.rooms.sayMet(now, ev)
 	case site.Fate:
 		f.fate(now, ev)
 	}
+	f.exchange(now)
 	f.turn(now)
+	f.exchange(now)
 	f.out.Deadline = f.due()
 	return f.out
 }
@@ -185,6 +207,9 @@ func (f *Adapter) due() (at time.Time) {
 	}
 	for _, t := range f.told {
 		at = due.Earliest(at, t.at)
+	}
+	if f.own != nil {
+		at = due.Earliest(at, f.own.Due())
 	}
 	return due.Earliest(due.Earliest(at, f.presence.due()), due.Earliest(due.Earliest(f.rooms.away, f.rooms.news), f.rooms.early))
 }

@@ -1,6 +1,7 @@
 package xmpp
 
 import (
+	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
@@ -17,11 +18,19 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 	get := e.Get("type") == "get"
 	switch {
 	case asked != nil && get && asked.Space == nsPing:
+	case asked != nil && asked.Space == server.NSArchive && c.rooms && f.own != nil && c.site.ID == f.cfg.ID && to.local != "":
+		for _, line := range f.archive.Answer(to.local, e) {
+			c.write(line)
+		}
+		return
 	case asked != nil && get && asked.Space == nsInfo && asked.Get("node") == "":
 		category, kind, features := "server", "im", []string{nsInfo, nsItems, nsPing, nsReceipts}
 		switch {
 		case c.rooms:
 			category, kind, features = "conference", "text", []string{nsInfo, nsItems, nsPing, nsRoom, "muc_public", "muc_open", "muc_semianonymous"}
+			if f.own != nil && c.site.ID == f.cfg.ID {
+				features = append(features, server.NSArchive)
+			}
 		case to.local != "":
 			category, kind = "account", "registered"
 		}
@@ -36,8 +45,12 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		reply = reply.With(info)
 	case asked != nil && get && asked.Space == nsItems && asked.Get("node") == "":
 		list := stanza.New(nsItems, "query")
-		for _, nick := range f.rooms.look(c, e, to) {
+		nicks, rooms := f.rooms.look(c, e, to)
+		for _, nick := range nicks {
 			list = list.With(stanza.New(nsItems, "item", "jid", jid{to.local, to.domain, nick}.String(), "name", nick))
+		}
+		for _, name := range rooms {
+			list = list.With(stanza.New(nsItems, "item", "jid", jid{local: name, domain: to.domain}.String(), "name", name))
 		}
 		reply = reply.With(list)
 	default:
@@ -45,9 +58,4 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		return
 	}
 	c.write(reply)
-}
-
-// refusal is the error stanza for a stanza.
-func refusal(e *stanza.Element, condition, text string) stanza.Element {
-	return stanza.New(ns, e.Name, "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "error").With(errorElement(condition, text))
 }

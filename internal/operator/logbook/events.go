@@ -201,6 +201,8 @@ var Events = []Event{
 	{"traces.refused", "trace export failed; message delivery is unaffected", "The collector of `[traces] otlp` does not accept spans. A bounded number waits; the rest is dropped and counted.", ""},
 	{"xmpp.connected", "the XMPP server has taken the component of a far site", "At the start, and after each restart of the server.", ""},
 	{"xmpp.not_connected", "xmpp: no connection to the server", "`reason`: `refused` by the server (secret or domain differ), `network`, `ended` by the server, or a broken bound. The gateway tries again.", "domain server reason error"},
+	{"xmpp.guesses", "xmpp: an address has no more tries to log in for a minute", "Somebody guesses passwords, or a client has an old one.", ""},
+	{"xmpp.users", "xmpp: the file of users cannot be read: all stays as it was", "The gateway looks again each second.", ""},
 	{"xmpp.not_read", "an XMPP message of a far site could not be read", "The far gateway runs another version, or has a bug.", ""},
 	{"xmpp.refused", "an XMPP stanza was refused", "`reason`: address, foreign, rate, a bound of a stanza and so on. Its sender got an error.", "reason from to refused_so_far"},
 }
