@@ -94,7 +94,7 @@ var Rooms = []Room{
 	{"adapters/xmpp", Pure, "adapters", true, "Serves XMPP clients: a component of the LAN's own server for the users of other sites.", []string{
 		"adapters/xmpp/code", "adapters/xmpp/rule", "adapters/xmpp/stanza", "ground/due", "site"}},
 	{"adapters/xmpp/stanza", Pure, "adapters", false, "XMPP streams and stanzas: reads them within bounds, and writes them.", nil},
-	{"adapters/xmpp/code", Pure, "adapters", false, "Messages, outcomes and presence of XMPP as typed records for the link.", nil},
+	{"adapters/xmpp/code", Pure, "adapters", false, "Messages, outcomes, presence and items of nodes of XMPP as typed records for the link.", []string{"adapters/xmpp/stanza"}},
 	{"adapters/xmpp/rule", Pure, "adapters", false, "What of XMPP crosses, and what goes first.", []string{"rules/filter", "site"}},
 	{"adapters/corpusexchange", Pure, "adapters", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
 	{"adapters/interop", Pure, "adapters", false, "Passes positions and chat between the adapters of one gateway, by rule.", []string{

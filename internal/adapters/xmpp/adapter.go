@@ -14,6 +14,7 @@ type Config struct {
 	ID     uint16        // of this site
 	Domain string        // of the users of this LAN
 	Rooms  string        // domain of its room service; "": it has none
+	PubSub string        // domain of its publish-subscribe service; "": it has none
 	Sites  []Site        // far sites whose users the LAN can reach
 	Life   time.Duration // of a message; default 24 h
 	// Drawn is how long a link is down before far users are shown as extended away, Gone before they are shown as not there;
@@ -30,6 +31,7 @@ type Site struct {
 	ID     uint16
 	Domain string // of its users
 	Rooms  string // domain of its room service; "": it has none
+	PubSub string // domain of its publish-subscribe service; "": it has none
 }
 
 // domainOf is the domain of the users of a site.
@@ -58,6 +60,7 @@ type Adapter struct {
 	numbers    map[uint16]*numbers // of each site; 0: lines in rooms
 	presence   presence
 	rooms      rooms
+	nodes      *nodes
 	told       map[uint16]*outcomes
 	rates      due.Each[string]
 	owed       []owed // of an earlier run, until the first Step
@@ -90,7 +93,8 @@ const (
 func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, told: map[uint16]*outcomes{},
 		rates: due.Each[string]{Rate: rate, Burst: burst, Most: mostRates}}
-	f.presence = newPresence(f.step)
+	f.nodes = &nodes{step: f.step, f: f, all: map[nodeID]*node{}, clients: map[string]map[string]*client{}, asked: map[string]nodeID{}}
+	f.presence = newPresence(f.step, f.nodes)
 	f.numbers[0] = &numbers{step: f.step}
 	f.rooms = rooms{step: f.step, f: f, all: map[roomID]*room{}}
 	for i := range f.cfg.Sites {
@@ -99,6 +103,9 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 		f.components = append(f.components, &component{step: f.step, site: s, domain: s.Domain})
 		if s.Rooms != "" {
 			f.components = append(f.components, &component{step: f.step, site: s, domain: s.Rooms, rooms: true})
+		}
+		if s.PubSub != "" {
+			f.components = append(f.components, &component{step: f.step, site: s, domain: s.PubSub, nodes: true})
 		}
 	}
 	return f, f.restore(memories)
@@ -117,12 +124,14 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 			c.opened(now, ev)
 			f.trouble.Count("connected")
 			f.note("info", "the XMPP server has taken the component of a far site", "site", c.site.ID, "domain", c.domain)
-			if c.rooms {
+			switch {
+			case c.rooms:
 				f.rooms.askLocals(c)
-			} else {
+			case !c.nodes:
 				f.presence.opened(now, c)
 				f.rooms.rejoin(c)
 			}
+			f.nodes.opened(c)
 		}
 	case Closed:
 		if c := f.connected(ev.Conn); c != nil {
@@ -141,15 +150,12 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	case site.FarMessage:
 		f.farMessage(now, ev)
 	case site.FarItem:
-		if c := f.componentAt(ev.Site); c != nil && ev.Item.Kind == site.Endpoint {
-			f.presence.farItem(now, c, ev.Item)
-		} else if c != nil {
-			f.rooms.farItem(now, ev.Site, ev.Item)
-		}
+		f.farItem(now, ev)
 	case site.SiteLost:
 		if c := f.componentAt(ev.Site); c != nil {
 			f.presence.lost(now, c)
 			f.rooms.lost(now, ev.Site)
+			f.nodes.lost(ev.Site)
 		}
 	case site.Reach:
 		if c := f.componentAt(ev.Site); c != nil {
@@ -167,6 +173,22 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	return f.out
 }
 
+// farItem takes in a piece of the state of a far site.
+func (f *Adapter) farItem(now time.Time, ev site.FarItem) {
+	c, it := f.componentAt(ev.Site), ev.Item
+	switch {
+	case c == nil:
+	case it.Kind == site.Endpoint:
+		f.presence.farItem(now, c, it)
+	case it.Kind == site.Question:
+		f.nodes.wanted(ev.Site, it)
+	case it.Kind == site.Document && it.Scope != "":
+		f.nodes.farItem(now, ev.Site, it)
+	default:
+		f.rooms.farItem(now, ev.Site, it)
+	}
+}
+
 // turn does what is due.
 func (f *Adapter) turn(now time.Time) {
 	for _, c := range f.components {
@@ -176,6 +198,7 @@ func (f *Adapter) turn(now time.Time) {
 	}
 	f.presence.turn(now)
 	f.rooms.turn(now)
+	f.nodes.turn(now)
 	f.turnOutcomes(now)
 }
 
@@ -186,7 +209,7 @@ func (f *Adapter) due() (at time.Time) {
 	for _, t := range f.told {
 		at = due.Earliest(at, t.at)
 	}
-	return due.Earliest(due.Earliest(at, f.presence.due()), due.Earliest(due.Earliest(f.rooms.away, f.rooms.news), f.rooms.early))
+	return due.Earliest(due.Earliest(due.Earliest(at, f.nodes.at), f.presence.due()), due.Earliest(due.Earliest(f.rooms.away, f.rooms.news), f.rooms.early))
 }
 
 // componentOf is the component for a domain, componentAt that for the users of a site, roomsAt that for its rooms, connected that
@@ -196,7 +219,7 @@ func (f *Adapter) componentOf(domain string) *component {
 }
 
 func (f *Adapter) componentAt(id uint16) *component {
-	return f.find(func(c *component) bool { return c.site.ID == id && !c.rooms })
+	return f.find(func(c *component) bool { return c.site.ID == id && !c.rooms && !c.nodes })
 }
 
 func (f *Adapter) roomsAt(id uint16) *component {

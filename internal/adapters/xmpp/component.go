@@ -16,6 +16,7 @@ type component struct {
 	site   *Site
 	domain string
 	rooms  bool        // it is the room service of the site, not its users
+	nodes  bool        // it is the publish-subscribe service of the site
 	conn   site.ConnID // 0: the server is not connected
 	// waiting is to be handed to the server, given was written and not confirmed, the oldest first; asked of given were
 	// written before the ping that the server owes an answer to since askedAt.

@@ -17,6 +17,9 @@ const (
 	keyPair   = "p" // site, local part here, 0, local part there: flags
 	keyHere   = "r" // site of the room, room, 0, local part of an occupant here: nick, JIDs
 	keyHome   = "h" // room here, 0, nick of an occupant here: nothing; far sites know the occupant
+	keyNode   = "n" // site of a node, owner, 0, node, 0, bare JID here that is subscribed
+	keyWant   = "w" // likewise, without the JID: its home was asked for it
+	keyItem   = "i" // this site, owner, 0, node, 0, item: far sites know it
 	keyStated = "u" // local part: nothing; far sites have the presence of this user
 )
 
@@ -52,6 +55,9 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 	}
 	if kind == keyHere {
 		return f.rooms.restoreHere(binary.BigEndian.Uint16([]byte(rest)), rest[2:], value)
+	}
+	if kind == keyNode || kind == keyWant || kind == keyItem {
+		return f.nodes.restore(kind, binary.BigEndian.Uint16([]byte(rest)), rest[2:], value)
 	}
 	n := f.numbers[binary.BigEndian.Uint16([]byte(rest))]
 	if n == nil { // of a site that is configured no more

@@ -28,7 +28,19 @@ func (f *Adapter) heard(now time.Time, ev Heard) {
 		c = other
 	}
 	kind := e.Get("type")
-	if from.domain == f.cfg.Rooms && !c.rooms && from.domain != "" {
+	if event := e.Kid(nsEvent, "event"); event != nil && e.Name == "message" && from.resource == "" && (from.domain == f.cfg.PubSub || from.domain == f.cfg.Domain) {
+		for i := range event.Kids {
+			f.nodes.event(from, &event.Kids[i], false)
+		}
+		return
+	}
+	if e.Name == "iq" && kind != "get" && kind != "set" && (from.domain == f.cfg.PubSub || from.domain == f.cfg.Domain) {
+		f.nodes.answered(c, &e, from, to)
+	}
+	if from.domain == f.cfg.PubSub && from.domain != "" {
+		return
+	}
+	if from.domain == f.cfg.Rooms && !c.rooms && !c.nodes && from.domain != "" {
 		f.rooms.fromHome(now, c, &e, from, to)
 		return
 	}
@@ -51,10 +63,14 @@ func (f *Adapter) heard(now time.Time, ev Heard) {
 		f.rooms.heard(now, c, &e, from, to)
 		return
 	}
+	if f.nodes.heard(c, &e, from, to) {
+		return
+	}
 	switch e.Name {
 	case "message":
 		f.message(now, c, &e, from, to)
 	case "presence":
+		f.nodes.client(now, c, &e, from, to)
 		f.presence.heard(now, c, &e, from, to)
 	case "iq":
 		f.query(c, &e, to)

@@ -1,6 +1,8 @@
 package xmpp
 
 import (
+	"strings"
+
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
@@ -18,19 +20,32 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 	switch {
 	case asked != nil && get && asked.Space == nsPing:
 	case asked != nil && get && asked.Space == nsInfo && asked.Get("node") == "":
-		category, kind, features := "server", "im", []string{nsInfo, nsItems, nsPing, nsReceipts}
+		category, kind, provides := "server", "im", []string{nsInfo, nsItems, nsPing, nsReceipts}
 		switch {
 		case c.rooms:
-			category, kind, features = "conference", "text", []string{nsInfo, nsItems, nsPing, nsRoom, "muc_public", "muc_open", "muc_semianonymous"}
+			category, kind, provides = "conference", "text", []string{nsInfo, nsItems, nsPing, nsRoom, "muc_public", "muc_open", "muc_semianonymous"}
+		case c.nodes:
+			category, kind, provides = "pubsub", "service", []string{nsInfo, nsItems, nsPing, nsPubSub, nsPubSub + "#subscribe", nsPubSub + "#retrieve-items"}
 		case to.local != "":
 			category, kind = "account", "registered"
+			provides = append(provides, nsPubSub)
 		}
 		name := c.domain
 		if to.local != "" {
 			name = to.local
 		}
 		info := stanza.New(nsInfo, "query").With(stanza.New(nsInfo, "identity", "category", category, "type", kind, "name", name))
-		for _, feature := range features {
+		for _, feature := range provides {
+			info = info.With(stanza.New(nsInfo, "feature", "var", feature))
+		}
+		reply = reply.With(info)
+	case asked != nil && get && asked.Space == nsInfo && strings.HasPrefix(asked.Get("node"), capsNode+"#"):
+		info := stanza.New(nsInfo, "query", "node", asked.Get("node")).With(stanza.New(nsInfo, "identity", "category", "client", "type", "pc", "name", "aldis"))
+		wants := uint8(0)
+		if u := f.presence.far[c.site.ID][to.local]; u != nil {
+			wants = u.Wants
+		}
+		for _, feature := range features(wants) {
 			info = info.With(stanza.New(nsInfo, "feature", "var", feature))
 		}
 		reply = reply.With(info)
@@ -38,6 +53,11 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		list := stanza.New(nsItems, "query")
 		for _, nick := range f.rooms.look(c, e, to) {
 			list = list.With(stanza.New(nsItems, "item", "jid", jid{to.local, to.domain, nick}.String(), "name", nick))
+		}
+		for _, n := range f.nodes.sorted() {
+			if c.nodes && n.home == c.site.ID && n.owner == "" && n.known {
+				list = list.With(stanza.New(nsItems, "item", "jid", c.domain, "node", n.name))
+			}
 		}
 		reply = reply.With(list)
 	default:

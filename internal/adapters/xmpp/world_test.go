@@ -56,9 +56,9 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}, lines: map[uint16][]xmpp.Line{}}
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: p.Transport == profile.PMul, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
-			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID), Occupants: 20}
+			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID), PubSub: "pubsub." + domainOf(n.ID), Occupants: 20}
 			for _, peer := range g.Peers {
-				cfg.Sites = append(cfg.Sites, xmpp.Site{ID: peer.ID, Domain: domainOf(peer.ID), Rooms: "conference." + domainOf(peer.ID)})
+				cfg.Sites = append(cfg.Sites, xmpp.Site{ID: peer.ID, Domain: domainOf(peer.ID), Rooms: "conference." + domainOf(peer.ID), PubSub: "pubsub." + domainOf(peer.ID)})
 			}
 			for _, f := range change {
 				f(&cfg)
@@ -92,7 +92,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 func (s *server) connect() {
 	s.up, s.conn = true, map[string]site.ConnID{}
 	for _, n := range s.w.Nodes {
-		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID)} {
+		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID), "pubsub." + domainOf(n.ID)} {
 			if n != s.node {
 				lastConn++
 				s.conn[domain] = lastConn
@@ -106,7 +106,7 @@ func (s *server) connect() {
 func (s *server) stop() {
 	s.up = false
 	for _, n := range s.w.Nodes {
-		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID)} {
+		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID), "pubsub." + domainOf(n.ID)} {
 			if c := s.conn[domain]; c != 0 {
 				s.w.DeliverLAN(s.node, site.XMPP, xmpp.Closed{Conn: c})
 			}

@@ -19,6 +19,7 @@ type XMPP struct {
 	Secret     string
 	Domain     string        // of the users here
 	Rooms      string        // of the room service here; "": it has none
+	PubSub     string        // of the publish-subscribe service here; "": it has none
 	Life       time.Duration // of a message
 	Drawn      time.Duration // a link is down so long before far users are shown as extended away
 	Gone       time.Duration // and before they are shown as not there
@@ -33,6 +34,7 @@ type XMPPSite struct {
 	Site   uint16
 	Domain string // of its users
 	Rooms  string // of its room service; "": it has none
+	PubSub string // of its publish-subscribe service; "": it has none
 }
 
 // On says whether the gateway has this adapter.
@@ -46,6 +48,7 @@ func xmppPart(c *Config) part {
 		{"the secret of xmpp.secret_file", derived(&x.Secret).secret(), ""},
 		{"domain", domain(&x.Domain).required(), "of the users of that server"},
 		{"rooms", domain(&x.Rooms), "of its room service (XEP-0045), such as `conference.ship.example`; without it far users cannot enter rooms of this site"},
+		{"pubsub", domain(&x.PubSub), "of its publish-subscribe service (XEP-0060), such as `pubsub.ship.example`; without it far users can subscribe to nodes of users alone (XEP-0163)"},
 		{"life", duration(&x.Life, 24*time.Hour, time.Minute, 30*24*time.Hour), "how long a message may wait for the link; then its sender gets an error"},
 		{"away_after", duration(&x.Drawn, 5*time.Minute, 10*time.Second, 24*time.Hour), "a link that is down so long shows far users as `xa`"},
 		{"gone_after", duration(&x.Gone, time.Hour, 10*time.Second, 7*24*time.Hour), "and so long as unavailable"},
@@ -62,6 +65,7 @@ func xmppSiteKeys(x *XMPPSite) []key {
 		{"site", far(&x.Site).required(), "the peer"},
 		{"domain", domain(&x.Domain).required(), "of its users; at that site it is `xmpp.domain`"},
 		{"rooms", domain(&x.Rooms), "of its room service; at that site it is `xmpp.rooms`"},
+		{"pubsub", domain(&x.PubSub), "of its publish-subscribe service; at that site it is `xmpp.pubsub`"},
 	}
 }
 
@@ -77,9 +81,9 @@ func xmppRuleKeys(x *rule.Rule) []key {
 	}
 	return []key{
 		{"label", printable(&x.Label), "a name for people"},
-		{"kind", choice(&x.Kind, "", rule.Kinds, rule.Kinds...), "`message` to a user, line in a `room`, `presence`, or `subscription`"},
+		{"kind", choice(&x.Kind, "", rule.Kinds, rule.Kinds...), "`message` to a user, line in a `room`, `presence`, `subscription`, or `pubsub`: an item of a node (XEP-0060, 0163). Without a rule items of pictures and of keys (`urn:xmpp:avatar:*`, OMEMO, OpenPGP) stay on this LAN"},
 		{"from", text(&x.From), ""},
-		{"to", text(&x.To), "patterns with `*` of who says it and of the user or room that it is for, such as `*@conference.hq.example`"},
+		{"to", text(&x.To), "patterns with `*` of who says it and of the user or room that it is for, such as `*@conference.hq.example`; of `pubsub` the user or service, and the node"},
 		{"mark", text(&x.Mark), "pattern of what its security label displays (XEP-0258)"},
 		{"site", far(&x.Site), "the peer to which it goes"},
 		{"octets_min", whole(&x.Least, 0, 1, math.MaxInt32), ""},
@@ -128,14 +132,14 @@ func (r *reader) readXMPP() {
 	if x.Gone < x.Drawn {
 		s.fail("gone_after", "is less than away_after")
 	}
-	used := map[string]bool{x.Domain: true, x.Rooms: true}
+	used := map[string]bool{x.Domain: true, x.Rooms: true, x.PubSub: true}
 	x.Sites = readRules(r, "xmpp.site", xmppSiteKeys, func(s section, site *XMPPSite) {
 		for _, other := range x.Sites {
 			if site.Site == other.Site {
 				s.fail("site", "has a section already")
 			}
 		}
-		for key, domain := range map[string]string{"domain": site.Domain, "rooms": site.Rooms} {
+		for key, domain := range map[string]string{"domain": site.Domain, "rooms": site.Rooms, "pubsub": site.PubSub} {
 			if domain != "" && used[domain] {
 				s.fail(key, "%s is used already: a domain is of one service of one site", domain)
 			}

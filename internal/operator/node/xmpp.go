@@ -16,9 +16,9 @@ type xmppSide struct {
 
 // XMPPConfig is what the adapter is made of.
 func XMPPConfig(c *config.Config) xmpp.Config {
-	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules}
+	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules}
 	for _, s := range c.XMPP.Sites {
-		x.Sites = append(x.Sites, xmpp.Site{ID: s.Site, Domain: s.Domain, Rooms: s.Rooms})
+		x.Sites = append(x.Sites, xmpp.Site{ID: s.Site, Domain: s.Domain, Rooms: s.Rooms, PubSub: s.PubSub})
 	}
 	return x
 }
@@ -38,9 +38,10 @@ func (x *xmppSide) open(n *node) {
 	}
 	cfg := xmpplan.Config{Server: c.Server, Secret: c.Secret}
 	for _, s := range c.Sites {
-		cfg.Domains = append(cfg.Domains, s.Domain)
-		if s.Rooms != "" {
-			cfg.Domains = append(cfg.Domains, s.Rooms)
+		for _, domain := range []string{s.Domain, s.Rooms, s.PubSub} {
+			if domain != "" {
+				cfg.Domains = append(cfg.Domains, domain)
+			}
 		}
 	}
 	x.lan = xmpplan.New(cfg, n.daemon.PostLAN(site.XMPP), n.reg, n.log)
