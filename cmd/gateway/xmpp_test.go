@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,7 +53,7 @@ listen:
     global_routes: false
     hosts:
 `, host, portOf(p.c2s), portOf(p.components))
-	for _, domain := range far {
+	for _, domain := range append(far, "upload."+host) {
 		text += fmt.Sprintf("      %q:\n        password: %q\n", domain, xmppSecret)
 	}
 	text += "modules:\n  mod_disco: {}\n  mod_roster: {}\n  mod_ping: {}\n  mod_offline: {}\n  mod_muc: {}\n  mod_caps: {}\n  mod_pubsub:\n    plugins: [flat, pep]\n"
@@ -91,7 +92,7 @@ Component "pubsub.%[4]s" "pubsub"
 	add_permissions = { ["member"] = { "publisher" } }
 	admins = { "bert@%[4]s", "anna@%[4]s" }
 `, p.dir, portOf(p.c2s), portOf(p.components), host)
-	for _, domain := range far {
+	for _, domain := range append(far, "upload."+host) {
 		text += fmt.Sprintf("Component %q\n\tcomponent_secret = %q\n", domain, xmppSecret)
 	}
 	accounts := filepath.Join(p.dir, "data", strings.ReplaceAll(host, ".", "%2e"), "accounts")
@@ -194,7 +195,7 @@ func (s *testSite) writeXMPP(t *testing.T, p *xmppServer, far int, domain, peer 
 	text, err := os.ReadFile(s.file)
 	check.NoError(c, err)
 	text = bytes.Replace(text, fmt.Appendf(nil, "[lan]\ntcp = %q\n", s.lan), fmt.Appendf(nil,
-		"[xmpp]\nserver = %[1]q\nsecret_file = \"xmpp.secret\"\ndomain = %[2]q\nrooms = \"conference.%[2]s\"\npubsub = \"pubsub.%[2]s\"\n[[xmpp.site]]\nsite = \"%[3]d\"\ndomain = %[4]q\nrooms = \"conference.%[4]s\"\npubsub = \"pubsub.%[4]s\"\n", p.components, p.host, far, domain), 1)
+		"[xmpp]\nserver = %[1]q\nsecret_file = \"xmpp.secret\"\ndomain = %[2]q\nrooms = \"conference.%[2]s\"\npubsub = \"pubsub.%[2]s\"\nupload = \"upload.%[2]s\"\nfiles = %[5]q\n[[xmpp.site]]\nsite = \"%[3]d\"\ndomain = %[4]q\nrooms = \"conference.%[4]s\"\npubsub = \"pubsub.%[4]s\"\n", p.components, p.host, far, domain, check.FreeAddress(t, "tcp")), 1)
 	check.NoError(c, os.WriteFile(s.file, text, 0o644))
 }
 
@@ -283,13 +284,42 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	anna.say("<iq type='set' id='s2' to='pubsub.hq.example'><pubsub %s><subscribe node='alerts' jid='anna@ship.example'/></pubsub></iq>", pubsub)
 	r2.until(t, "the item has crossed", func() bool { return anna.count("<message", "pubsub.hq.example", "Squall at noon") > 0 })
 
+	// A file: anna gives it to her gateway, and bert gets it from his.
+	photo := bytes.Repeat([]byte("a picture of the quay "), 2000)
+	anna.say("<iq type='get' id='slot' to='upload.ship.example'><request xmlns='urn:xmpp:http:upload:0' filename='the quay.jpg' size='%d' content-type='image/jpeg'/></iq>", len(photo))
+	r2.until(t, "anna has a slot", func() bool { return anna.count("<slot", "<put") == 1 })
+	at := anna.attribute("<slot", "url")
+	put, err := http.NewRequest(http.MethodPut, at, bytes.NewReader(photo))
+	check.NoError(check.Fatal(t), err)
+	answer, err := http.DefaultClient.Do(put)
+	check.NoError(check.Fatal(t), err)
+	answer.Body.Close()
+	check.Equal(t, "the answer to the upload", answer.StatusCode, http.StatusCreated)
+	anna.say("<message to='bert@hq.example' type='chat' id='photo'><body>%[1]s</body><x xmlns='jabber:x:oob'><url>%[1]s</url></x></message>", at)
+	r1.until(t, "the file is offered to bert", func() bool { return bert.count("<url>", "quay.jpg") == 1 })
+	_, rest, _ := strings.Cut(bert.logged(), "<url>")
+	at, _, _ = strings.Cut(rest, "</url>")
+	var got []byte
+	r1.until(t, "bert gets the file", func() bool {
+		answer, err := http.Get(at)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			return false
+		}
+		defer answer.Body.Close()
+		got, _ = io.ReadAll(answer.Body)
+		return true
+	})
+	if !bytes.Equal(got, photo) {
+		t.Errorf("bert has got %d octets of %d", len(got), len(photo))
+	}
+
 	// Faults: the link, a gateway, a server.
 	air.setAway(1, true)
 	before := r2.commits()
 	anna.say(`<message to='bert@hq.example' type='chat' id='a3'><body>Sent during the outage</body></message>`)
 	r2.until(t, "it is in custody", func() bool {
 		_, metrics := r2.get("/metrics")
-		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 3`) && r2.commits() != before
+		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 4`) && r2.commits() != before
 	})
 	r2.stop(t, syscall.SIGKILL)
 	shore.stop()
@@ -396,7 +426,7 @@ func TestXMPPRoomThroughOutage(t *testing.T) {
 	r1, r2 := hq.start(t), ship.start(t)
 	ready := func(r *running) {
 		t.Helper()
-		r.until(t, "both components are connected", func() bool { return strings.Count(r.logged(), "has taken the component") == 3 })
+		r.until(t, "both components are connected", func() bool { return strings.Count(r.logged(), "has taken the component") == 4 })
 	}
 	ready(r1)
 	ready(r2)

@@ -23,6 +23,7 @@ type Config struct {
 	// Occupants of this site that others are told of in a room of it with no more of them. In a larger one others are told of those who
 	// have spoken, and of all once somebody there asks who is in the room.
 	Occupants int
+	Files     Files
 	Rules     []rule.Rule
 }
 
@@ -61,6 +62,7 @@ type Adapter struct {
 	presence   presence
 	rooms      rooms
 	nodes      *nodes
+	uploads    *uploads
 	told       map[uint16]*outcomes
 	rates      due.Each[string]
 	owed       []owed // of an earlier run, until the first Step
@@ -95,6 +97,7 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 		rates: due.Each[string]{Rate: rate, Burst: burst, Most: mostRates}}
 	f.nodes = &nodes{step: f.step, f: f, all: map[nodeID]*node{}, clients: map[string]map[string]*client{}, asked: map[string]nodeID{}}
 	f.presence = newPresence(f.step, f.nodes)
+	f.uploads = newUploads(f)
 	f.numbers[0] = &numbers{step: f.step}
 	f.rooms = rooms{step: f.step, f: f, all: map[roomID]*room{}}
 	for i := range f.cfg.Sites {
@@ -108,6 +111,9 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 			f.components = append(f.components, &component{step: f.step, site: s, domain: s.PubSub, nodes: true})
 		}
 	}
+	if d := f.cfg.Files.Domain; d != "" {
+		f.components = append(f.components, &component{step: f.step, site: &Site{ID: f.cfg.ID}, domain: d, upload: true})
+	}
 	return f, f.restore(memories)
 }
 
@@ -118,6 +124,15 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		f.owe(o)
 	}
 	f.owed = nil
+	if !f.uploads.event(now, ev) {
+		f.event(now, ev)
+	}
+	f.turn(now)
+	f.out.Deadline = f.due()
+	return f.out
+}
+
+func (f *Adapter) event(now time.Time, ev site.Event) {
 	switch ev := ev.(type) {
 	case Opened:
 		if c := f.componentOf(ev.Domain); c != nil {
@@ -127,7 +142,7 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 			switch {
 			case c.rooms:
 				f.rooms.askLocals(c)
-			case !c.nodes:
+			case c.users():
 				f.presence.opened(now, c)
 				f.rooms.rejoin(c)
 			}
@@ -156,6 +171,7 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 			f.presence.lost(now, c)
 			f.rooms.lost(now, ev.Site)
 			f.nodes.lost(ev.Site)
+			f.uploads.Lost(ev.Site)
 		}
 	case site.Reach:
 		if c := f.componentAt(ev.Site); c != nil {
@@ -168,9 +184,6 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	case site.Fate:
 		f.fate(now, ev)
 	}
-	f.turn(now)
-	f.out.Deadline = f.due()
-	return f.out
 }
 
 // farItem takes in a piece of the state of a far site.
@@ -199,6 +212,7 @@ func (f *Adapter) turn(now time.Time) {
 	f.presence.turn(now)
 	f.rooms.turn(now)
 	f.nodes.turn(now)
+	f.uploads.turn(now)
 	f.turnOutcomes(now)
 }
 
@@ -219,7 +233,7 @@ func (f *Adapter) componentOf(domain string) *component {
 }
 
 func (f *Adapter) componentAt(id uint16) *component {
-	return f.find(func(c *component) bool { return c.site.ID == id && !c.rooms && !c.nodes })
+	return f.find(func(c *component) bool { return c.site.ID == id && c.users() })
 }
 
 func (f *Adapter) roomsAt(id uint16) *component {

@@ -17,6 +17,7 @@ type component struct {
 	domain string
 	rooms  bool        // it is the room service of the site, not its users
 	nodes  bool        // it is the publish-subscribe service of the site
+	upload bool        // it is the upload service of this site
 	conn   site.ConnID // 0: the server is not connected
 	// waiting is to be handed to the server, given was written and not confirmed, the oldest first; asked of given were
 	// written before the ping that the server owes an answer to since askedAt.
@@ -25,6 +26,9 @@ type component struct {
 	askedAt        time.Time
 	pings          int
 }
+
+// users says whether it is none of the services.
+func (c *component) users() bool { return !c.rooms && !c.nodes && !c.upload }
 
 // held is a stanza that is not lost when the server stops.
 type held struct {

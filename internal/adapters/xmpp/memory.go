@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"aldis/internal/adapters/files"
 	"aldis/internal/site"
 )
 
@@ -43,6 +44,9 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 		return errShort
 	}
 	kind, rest := key[:1], key[1:]
+	if kind == keyGiven || kind == keyOffered || kind == files.KeyPull {
+		return f.uploads.restore(kind, rest, value)
+	}
 	if kind == keyStated {
 		f.presence.restoreStated(rest)
 		return nil

@@ -59,6 +59,10 @@ func (f *Adapter) heard(now time.Time, ev Heard) {
 		f.refuse(now, c, &e, "rate", "resource-constraint", fmt.Sprintf("more than %d stanzas a second", rate))
 		return
 	}
+	if c.upload {
+		f.uploads.heard(c, &e, to)
+		return
+	}
 	if c.rooms && (e.Name != "iq" || to.resource != "") {
 		f.rooms.heard(now, c, &e, from, to)
 		return
@@ -115,6 +119,11 @@ func (f *Adapter) message(now time.Time, c *component, e *stanza.Element, from, 
 			return
 		}
 	}
+	if why := f.uploads.fault(&s.Message); why != "" {
+		f.refuse(now, c, e, "file", "policy-violation", why)
+		return
+	}
+	s.Message = f.uploads.offer(s.Message)
 	data := s.Append(nil)
 	if len(data) > code.MaxOctets {
 		f.refuse(now, c, e, "too_long", "policy-violation", fmt.Sprintf("messages of more than %d octets do not cross", code.MaxOctets))
@@ -123,6 +132,9 @@ func (f *Adapter) message(now time.Time, c *component, e *stanza.Element, from, 
 	about, _ := SubjectOf(e)
 	about.Site = c.site.ID
 	mark, keeps := f.judge(now, about)
+	if keeps == nil {
+		keeps = f.uploads.keeps(&s.Message, about.From, about.To, about.Site)
+	}
 	if keeps != nil {
 		f.refuse(now, c, e, "rule", "not-allowed", "rule "+keeps.String()+" keeps the message here")
 		return

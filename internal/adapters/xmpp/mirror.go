@@ -236,6 +236,10 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 		r.f.refuse(now, c, e, "too_long", "policy-violation", "")
 		return
 	}
+	if why := r.f.uploads.fault(&s.Message); why != "" {
+		r.f.refuse(now, c, e, "file", "policy-violation", why)
+		return
+	}
 	o := m.members[k]
 	m.each(func(to string) { r.f.hold(c, r.line(m, o.shown, to, e.Get("id"), &s.Message), held{}) })
 	r.tellMet(m, o.shown, e.Get("id"), &s.Message)

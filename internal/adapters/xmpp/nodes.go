@@ -26,6 +26,7 @@ type nodes struct {
 	clients map[string]map[string]*client // of this site, by local part and resource
 	asked   map[string]nodeID             // questions to the server here, by id
 	seq     int
+	round   byte      // of refusals: a question after one differs from that before, whose withdrawal may still be on its way
 	at      time.Time // when something is due; zero: nothing is
 }
 
@@ -46,7 +47,6 @@ type node struct {
 	reply time.Time // when those are answered at the latest
 	until time.Time // the home is asked so long for those who are not subscribed
 	told  bool      // the home was asked
-	round byte      // how often it has refused: a new question differs from the last, though that be still on its way
 	// At the home:
 	by []uint16 // sites that have asked
 	as jid      // a far user of one of them, who is subscribed; zero: nobody is

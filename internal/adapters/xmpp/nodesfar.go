@@ -128,13 +128,13 @@ func (p *nodes) turnFar(now time.Time, n *node) {
 	}
 	wanted := len(n.subs) > 0 || now.Before(n.until)
 	if wanted != n.told {
-		it := site.Item{Kind: site.Question, Owner: n.owner, ID: code.NodeName(n.name), Doc: bytes.Repeat([]byte{n.round}, int(min(1, n.round))), Home: true, To: []uint16{n.home}}
+		it := site.Item{Kind: site.Question, Owner: n.owner, ID: code.NodeName(n.name), Doc: bytes.Repeat([]byte{p.round}, int(min(1, p.round))), Home: true, To: []uint16{n.home}}
 		n.told = wanted
 		if !wanted {
 			p.remember(n.key(keyWant), nil)
 			p.out.Items = append(p.out.Items, it.Withdrawal())
 		} else {
-			p.remember(n.key(keyWant), []byte{1, n.round})
+			p.remember(n.key(keyWant), []byte{1, p.round})
 			p.out.Items = append(p.out.Items, it)
 		}
 	}
@@ -214,7 +214,7 @@ func (p *nodes) refusedSubs(n *node, c *component) {
 		p.remember(n.key(keyNode)+"\x00"+to, nil)
 	}
 	clear(n.subs)
-	n.round++
+	p.round++
 	p.turnFar(p.now, n)
 }
 
@@ -366,7 +366,7 @@ func (p *nodes) restore(kind string, home uint16, key string, value []byte) erro
 	case kind == keyNode:
 		n.subs[last] = true
 	case kind == keyWant:
-		n.told, n.round = true, value[len(value)-1]
+		n.told, p.round = true, max(p.round, value[len(value)-1])
 		p.at = time.Unix(1, 0)
 	case kind == keyItem:
 		n.items = append(n.items, nodeItem{id: last})

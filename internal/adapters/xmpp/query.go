@@ -1,6 +1,7 @@
 package xmpp
 
 import (
+	"strconv"
 	"strings"
 
 	"aldis/internal/adapters/xmpp/stanza"
@@ -26,6 +27,10 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 			category, kind, provides = "conference", "text", []string{nsInfo, nsItems, nsPing, nsRoom, "muc_public", "muc_open", "muc_semianonymous"}
 		case c.nodes:
 			category, kind, provides = "pubsub", "service", []string{nsInfo, nsItems, nsPing, nsPubSub, nsPubSub + "#subscribe", nsPubSub + "#retrieve-items"}
+		case c.upload:
+			category, kind, provides = "store", "file", []string{nsInfo, nsPing, nsUpload}
+		case c.upload:
+			category, kind, provides = "store", "file", []string{nsInfo, nsPing, nsUpload}
 		case to.local != "":
 			category, kind = "account", "registered"
 			provides = append(provides, nsPubSub)
@@ -37,6 +42,11 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		info := stanza.New(nsInfo, "query").With(stanza.New(nsInfo, "identity", "category", category, "type", kind, "name", name))
 		for _, feature := range provides {
 			info = info.With(stanza.New(nsInfo, "feature", "var", feature))
+		}
+		if c.upload {
+			info = info.With(stanza.New(nsForm, "x", "type", "result").With(
+				stanza.New(nsForm, "field", "var", "FORM_TYPE", "type", "hidden").With(stanza.New(nsForm, "value").Says(nsUpload)),
+				stanza.New(nsForm, "field", "var", "max-file-size").With(stanza.New(nsForm, "value").Says(strconv.FormatInt(f.cfg.Files.Most, 10)))))
 		}
 		reply = reply.With(info)
 	case asked != nil && get && asked.Space == nsInfo && strings.HasPrefix(asked.Get("node"), capsNode+"#"):

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/xmpp"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/gateway"
@@ -36,6 +37,7 @@ type server struct {
 	conn map[string]site.ConnID // by domain
 	muc  *muc                   // nil: nobody has used a room
 	got  []string
+	disk map[string][]byte // of its room of files: by hash, and parts by number
 }
 
 func domainOf(id uint16) string {
@@ -73,6 +75,8 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 			for _, o := range out.LAN {
 				if line, ok := o.Order.(xmpp.Line); ok {
 					w.lines[n.ID] = append(w.lines[n.ID], line)
+				} else if file, ok := o.Order.(files.Order); ok {
+					w.servers[n.ID].file(file)
 				} else if o.Adapter == site.XMPP {
 					w.servers[n.ID].order(o.Order.(xmpp.Send))
 				}
@@ -80,7 +84,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 		}})
 	check.NoError(check.Fatal(t), err)
 	for _, n := range w.Nodes {
-		w.servers[n.ID] = &server{w: w, node: n}
+		w.servers[n.ID] = &server{w: w, node: n, disk: map[string][]byte{}}
 	}
 	for _, n := range w.Nodes {
 		w.servers[n.ID].connect()
@@ -92,8 +96,8 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 func (s *server) connect() {
 	s.up, s.conn = true, map[string]site.ConnID{}
 	for _, n := range s.w.Nodes {
-		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID), "pubsub." + domainOf(n.ID)} {
-			if n != s.node {
+		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID), "pubsub." + domainOf(n.ID), "upload." + domainOf(n.ID)} {
+			if (n != s.node) != strings.HasPrefix(domain, "upload.") {
 				lastConn++
 				s.conn[domain] = lastConn
 				s.w.DeliverLAN(s.node, site.XMPP, xmpp.Opened{Conn: lastConn, Domain: domain})

@@ -1,8 +1,13 @@
 package node
 
 import (
+	"fmt"
+	"net"
+
+	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/xmpp"
 	"aldis/internal/edge/config"
+	"aldis/internal/edge/lan/fileroom"
 	"aldis/internal/edge/lan/xmpplan"
 	"aldis/internal/gateway"
 	"aldis/internal/site"
@@ -12,11 +17,15 @@ import (
 type xmppSide struct {
 	adapter *xmpp.Adapter
 	lan     *xmpplan.LAN
+	files   *fileroom.Room // nil: none is served
+	sock    net.Listener   // of it
 }
 
 // XMPPConfig is what the adapter is made of.
 func XMPPConfig(c *config.Config) xmpp.Config {
 	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules}
+	f := c.XMPP.Files
+	x.Files = xmpp.Files{Domain: f.Upload, URL: f.URL(), Most: int64(f.MostFile), Cross: int64(f.Crossing), Bring: int64(f.Bring)}
 	for _, s := range c.XMPP.Sites {
 		x.Sites = append(x.Sites, xmpp.Site{ID: s.Site, Domain: s.Domain, Rooms: s.Rooms, PubSub: s.PubSub})
 	}
@@ -31,12 +40,19 @@ func (x *xmppSide) maker(c *config.Config) func([]site.Memory) (gateway.Adapter,
 	}
 }
 
-func (x *xmppSide) open(n *node) {
+func (x *xmppSide) open(n *node) (err error) {
 	c := n.cfg.XMPP
 	if x.adapter == nil {
-		return
+		return nil
 	}
 	cfg := xmpplan.Config{Server: c.Server, Secret: c.Secret}
+	if f := c.Files; f.URL() != "" {
+		cfg.Domains = append(cfg.Domains, f.Upload)
+		if x.files, err = fileroom.Open(fileroom.Config{Face: fileroom.XMPP, Dir: fileroom.Dir(n.cfg.Node.DataDir, fileroom.XMPP), Key: n.journal.Key(), URL: f.URL(),
+			MostFile: int64(f.MostFile), Most: int64(f.Most), Life: f.Life}, n.daemon.PostLAN(site.XMPP), n.reg, n.log); err != nil {
+			return fmt.Errorf("xmpp.files: %w", err)
+		}
+	}
 	for _, s := range c.Sites {
 		for _, domain := range []string{s.Domain, s.Rooms, s.PubSub} {
 			if domain != "" {
@@ -45,18 +61,41 @@ func (x *xmppSide) open(n *node) {
 		}
 	}
 	x.lan = xmpplan.New(cfg, n.daemon.PostLAN(site.XMPP), n.reg, n.log)
+	return nil
 }
 
-// start keeps the gateway connected to the server, until close.
-func (x *xmppSide) start() {
+// do carries out an order of the adapter.
+func (x *xmppSide) do(o site.Order) {
+	if o, ok := o.(files.Order); ok {
+		x.files.Do(o)
+		return
+	}
+	x.lan.Do(o)
+}
+
+// start keeps the gateway connected to the server and serves files, until close; failed is told why they cannot be.
+func (x *xmppSide) start(failed func(error)) {
 	if x.lan != nil {
 		x.lan.Start()
+	}
+	if x.files != nil {
+		go func() {
+			if err := x.files.Serve(x.sock, nil); err != nil {
+				failed(err)
+			}
+		}()
 	}
 }
 
 func (x *xmppSide) close() {
 	if x.lan != nil {
 		x.lan.Shutdown()
+	}
+	if x.files != nil {
+		x.files.Shutdown()
+	}
+	if x.sock != nil {
+		x.sock.Close()
 	}
 }
 

@@ -34,11 +34,12 @@ func NodeOf(name string) (string, bool) {
 	return name, name != "" && len(name) <= MaxNode && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' }) && stanza.Printable(name)
 }
 
-// words are names that cross as a number: of elements of XEP-0080, 0107, 0108, 0118 and 0172, and of their namespaces. The numbers are
+// words are names that cross as a number: of elements of XEP-0080, 0107, 0108, 0118 and 0172, of MIME types, and of namespaces. The numbers are
 // part of the protocol: new ones come behind the last.
 var words = append([]string{"accuracy", "alt", "altaccuracy", "area", "bearing", "building", "country", "countrycode", "datum", "description",
 	"error", "floor", "lat", "locality", "lon", "postalcode", "region", "room", "speed", "street", "text", "timestamp", "tzo", "uri",
-	"artist", "length", "rating", "source", "title", "track", "geoloc", "tune", "mood", "activity", "nick", "metadata", "info"}, Nodes...)
+	"artist", "length", "rating", "source", "title", "track", "geoloc", "tune", "mood", "activity", "nick", "metadata", "info",
+	"image/jpeg", "image/png", "application/pdf", "text/plain", "video/mp4", "audio/ogg", "image/webp", "application/zip"}, Nodes...)
 
 // Bounds of a payload.
 const (
@@ -144,7 +145,11 @@ func (r *reader) printable() string {
 func (r *reader) word() string {
 	n := r.uvarint()
 	if n&1 == 1 {
-		return r.text(n >> 1)
+		text := r.text(n >> 1)
+		if slices.Contains(words, text) {
+			r.fail("the word %q in full", text)
+		}
+		return text
 	}
 	if n>>1 >= uint64(len(words)) {
 		r.fail("word %d", n>>1)

@@ -17,10 +17,11 @@ const (
 	Presence     = "presence"
 	Subscription = "subscription" // what one user says to another of presence
 	PubSub       = "pubsub"       // an item of a node (XEP-0060, 0163)
+	File         = "file"         // the file of a message (XEP-0363)
 )
 
 // Kinds are all of them.
-var Kinds = []string{Message, Room, Presence, Subscription, PubSub}
+var Kinds = []string{Message, Room, Presence, Subscription, PubSub, File}
 
 // Rule is one of the operator's. Conditions that are empty fit everything; texts are patterns, in which * stands for anything.
 type Rule struct {
