@@ -52,7 +52,7 @@ func TestUploads(t *testing.T) {
 	b.Shutdown()
 	again := open(t, Config{Face: XMPP, Dir: dir})
 	for _, at := range []string{strings.Replace(r.Get, b.at, again.at, 1), again.at + "/" + up.Hash + "/x"} {
-		status, text = do(t, "GET", at, "")
+		_, text = do(t, "GET", at, "")
 		check.Equal(t, at, text, "12345")
 		status, _ = do(t, "HEAD", at, "")
 		check.Equal(t, at, status, http.StatusOK)
