@@ -37,6 +37,7 @@ type held struct {
 	site   uint16    // of that message
 	number uint16    // of that message and 1: its site is told when it expires; 0: it is not told
 	until  time.Time // zero: it never expires
+	soon   bool      // Send.Soon
 	memory string    // key of a memory that is forgotten when it was handed over; "": none
 }
 
@@ -60,7 +61,7 @@ func (c *component) closed() {
 // write has a stanza written if the server is connected: one that is of no use later.
 func (c *component) write(e stanza.Element) {
 	if c.conn != 0 {
-		c.out.Orders = append(c.out.Orders, Send{c.conn, e.Append(nil, stanza.Component)})
+		c.out.Orders = append(c.out.Orders, Send{Conn: c.conn, XML: e.Append(nil, stanza.Component)})
 	}
 }
 
@@ -82,7 +83,7 @@ func (c *component) turn(now time.Time) (expired []held) {
 		case !h.until.IsZero() && !now.Before(h.until):
 			expired = append(expired, h)
 		case c.conn != 0:
-			c.out.Orders = append(c.out.Orders, Send{c.conn, h.xml})
+			c.out.Orders = append(c.out.Orders, Send{c.conn, h.xml, h.soon})
 			c.given = append(c.given, h)
 		default:
 			kept = append(kept, h)

@@ -241,7 +241,13 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 		return
 	}
 	o := m.members[k]
-	m.each(func(to string) { r.f.hold(c, r.line(m, o.shown, to, e.Get("id"), &s.Message), held{}) })
+	for _, soon := range []bool{true, false} { // its sender hears it last, once the line is sure to cross
+		m.each(func(to string) {
+			if soon == (to != from.String()) {
+				r.f.hold(c, r.line(m, o.shown, to, e.Get("id"), &s.Message), held{soon: soon})
+			}
+		})
+	}
 	r.tellMet(m, o.shown, e.Get("id"), &s.Message)
 	mine := r.f.numbers[0].add(ours{id: e.Get("id"), from: from, to: roomTopic + r.scope(m), kind: code.Group})
 	s.Number = mine.number()
