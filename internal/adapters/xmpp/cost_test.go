@@ -91,7 +91,7 @@ func TestCost(t *testing.T) {
 					a.say(fmt.Sprint("g", i), s)
 				}
 			})
-			measure("leave", 1, 12, false, func() {
+			measure("leave", 1, 6, false, func() {
 				ship.say("conference.hq.example", "<presence type='unavailable' from='%s' to='%s/anna'/>", anna, room)
 			})
 		}
