@@ -1,6 +1,7 @@
 package xmpp
 
 import (
+	"slices"
 	"time"
 
 	"aldis/internal/adapters/xmpp/code"
@@ -23,8 +24,10 @@ type Config struct {
 	// Occupants of this site that others are told of in a room of it with no more of them. In a larger one others are told of those who
 	// have spoken, and of all once somebody there asks who is in the room.
 	Occupants int
-	Files     Files
-	Rules     []rule.Rule
+	// Gather is how long a line waits for others of the same sender to the same receivers: they share a message then. 0: none waits.
+	Gather time.Duration
+	Files  Files
+	Rules  []rule.Rule
 }
 
 // Site is a far site.
@@ -63,6 +66,7 @@ type Adapter struct {
 	rooms      rooms
 	nodes      *nodes
 	uploads    *uploads
+	batches    batches
 	told       map[uint16]*outcomes
 	rates      due.Each[string]
 	owed       []owed // of an earlier run, until the first Step
@@ -93,7 +97,7 @@ const (
 
 // New restores an adapter from its memories.
 func New(cfg Config, memories []site.Memory) (*Adapter, error) {
-	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, told: map[uint16]*outcomes{},
+	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, batches: batches{}, told: map[uint16]*outcomes{},
 		rates: due.Each[string]{Rate: rate, Burst: burst, Most: mostRates}}
 	f.nodes = &nodes{step: f.step, f: f, all: map[nodeID]*node{}, clients: map[string]map[string]*client{}, asked: map[string]nodeID{}}
 	f.presence = newPresence(f.step, f.nodes)
@@ -128,6 +132,10 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		f.event(now, ev)
 	}
 	f.turn(now)
+	f.gather(now)
+	f.turnBatches(now)
+	f.out.Done = slices.DeleteFunc(f.out.Done, func(token uint64) bool { return token == ofBatch })
+	f.out.Undelivered = slices.DeleteFunc(f.out.Undelivered, func(u site.Undelivered) bool { return u.Token == ofBatch })
 	f.out.Deadline = f.due()
 	return f.out
 }
@@ -163,7 +171,13 @@ func (f *Adapter) event(now time.Time, ev site.Event) {
 			f.heard(now, ev)
 		}
 	case site.FarMessage:
-		f.farMessage(now, ev)
+		if len(ev.Message.Parts) == 1 && code.IsBatch(ev.Message.Parts[0].Data) {
+			for _, one := range each(ev) {
+				f.farMessage(now, one)
+			}
+		} else {
+			f.farMessage(now, ev)
+		}
 	case site.FarItem:
 		f.farItem(now, ev)
 	case site.SiteLost:
@@ -222,6 +236,9 @@ func (f *Adapter) due() (at time.Time) {
 	}
 	for _, t := range f.told {
 		at = due.Earliest(at, t.at)
+	}
+	for _, b := range f.batches {
+		at = due.Earliest(at, b.at)
 	}
 	return due.Earliest(due.Earliest(due.Earliest(at, f.nodes.at), f.presence.due()), due.Earliest(due.Earliest(f.rooms.away, f.rooms.news), f.rooms.early))
 }

@@ -51,6 +51,9 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 		f.presence.restoreStated(rest)
 		return nil
 	}
+	if kind == keyBatch {
+		return f.restoreBatch(rest, value)
+	}
 	if kind == keyHome {
 		return f.rooms.restoreHome(rest)
 	}

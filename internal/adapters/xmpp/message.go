@@ -196,10 +196,14 @@ type owed struct {
 
 // fate tells the sender of a message that the message has come to nothing on its way.
 func (f *Adapter) fate(now time.Time, ev site.Fate) {
-	if ev.Failed() && ev.Token&tokenOfRoom != 0 {
-		f.owe(owed{0, uint32(ev.Token), byte(ev.Ending)})
-	} else if ev.Failed() {
-		f.owe(owed{uint16(ev.Token >> 32), uint32(ev.Token), byte(ev.Ending)})
+	id := uint16(ev.Token >> 32)
+	if ev.Token&tokenOfRoom != 0 {
+		id = 0
+	}
+	if n := f.numbers[id]; n != nil && ev.Failed() {
+		for _, count := range n.with(uint32(ev.Token)) {
+			f.owe(owed{id, count, byte(ev.Ending)})
+		}
 	}
 }
 

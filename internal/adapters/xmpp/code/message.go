@@ -218,6 +218,50 @@ func ParseMessage(b []byte) (m Message, err error) {
 	return m, r.err
 }
 
+// isBatch begins a batch.
+const isBatch = notMessage | 0x20
+
+// IsMessage says whether a record is a Message, IsBatch whether it is several.
+func IsMessage(b []byte) bool { return len(b) > 0 && b[0]&notMessage == 0 }
+
+// IsBatch says whether a record is a batch.
+func IsBatch(b []byte) bool { return len(b) > 0 && b[0] == isBatch }
+
+// AppendBatch appends messages: one as it is, several as octet 0xA0, for each varint length and octets.
+func AppendBatch(dst []byte, lines [][]byte) []byte {
+	if len(lines) == 1 {
+		return append(dst, lines[0]...)
+	}
+	dst = append(dst, isBatch)
+	for _, line := range lines {
+		dst = append(binary.AppendUvarint(dst, uint64(len(line))), line...)
+	}
+	return dst
+}
+
+// MaxBatch is how many messages a batch has at most.
+const MaxBatch = 256
+
+// ParseBatch reads what AppendBatch appended of several. The error is ErrMalformed.
+func ParseBatch(b []byte) (lines [][]byte, err error) {
+	r := &reader{b: b}
+	if r.octet() != isBatch {
+		r.fail("no batch")
+	}
+	for len(r.b) > 0 {
+		n := r.uvarint()
+		if n == 0 || n > uint64(len(r.b)) || !IsMessage(r.b) || len(lines) >= MaxBatch {
+			r.fail("a message of %d octets", n)
+			break
+		}
+		lines, r.b = append(lines, r.b[:n]), r.b[n:]
+	}
+	if r.err == nil && len(lines) < 2 {
+		r.fail("%d messages", len(lines))
+	}
+	return lines, r.err
+}
+
 // IsSubscription says whether a record is a Subscription, and no message.
 func IsSubscription(b []byte) bool { return len(b) > 0 && b[0]&notMessage != 0 }
 
