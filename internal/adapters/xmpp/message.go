@@ -181,7 +181,7 @@ func (f *Adapter) turnOutcomes(now time.Time) {
 // reasons are the conditions and texts of endings on the way.
 var reasons = map[site.Ending][2]string{
 	site.Expired:   {"remote-server-timeout", "the message expired before the link could carry it"},
-	site.Refused:   {"resource-constraint", "too much waits for the link"},
+	site.Refused:   {"resource-constraint", "too much waits for the link to take it"},
 	site.Forbidden: {"not-allowed", "a rule of this site keeps the message here"},
 	site.Cancelled: {"recipient-unavailable", "the message was given up for more urgent ones, or by an operator"},
 	site.Replaced:  {"conflict", "a later message has taken its place"},
@@ -202,6 +202,11 @@ func (f *Adapter) fate(now time.Time, ev site.Fate) {
 	}
 	if n := f.numbers[id]; n != nil && ev.Failed() {
 		for _, count := range n.with(uint32(ev.Token)) {
+			if o := n.find(func(o *ours) bool { return o.count == count }); o.told { // by another site
+				continue
+			} else if o.told = true; id == 0 {
+				n.keep(o)
+			}
 			f.owe(owed{id, count, byte(ev.Ending)})
 		}
 	}
@@ -223,6 +228,9 @@ func (f *Adapter) owe(o owed) {
 	}
 	f.trouble.Count("failed")
 	f.remember(key, []byte{o.ending})
+	if o.site == 0 {
+		why[1] += " to each site that is in the room; others may have it"
+	}
 	f.hold(c, failed(c, m, why[0], why[1]), held{memory: key})
 }
 

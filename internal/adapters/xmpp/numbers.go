@@ -26,6 +26,7 @@ type ours struct {
 	to    string // local part of the far user
 	kind  code.Kind
 	batch uint32 // count of the first of those with which it goes; 0: alone
+	told  bool   // its sender knows that a site does not get it
 }
 
 // theirs is a message of a far client.
@@ -65,8 +66,8 @@ func (n *numbers) add(o ours) *ours {
 
 func (n *numbers) keep(o *ours) {
 	value := appendTexts([]byte{byte(o.kind)}, o.id, o.from.local, o.from.resource, o.to)
-	if o.batch != 0 {
-		value = appendTexts(value, strconv.FormatUint(uint64(o.batch), 10))
+	if o.batch != 0 || o.told {
+		value = appendTexts(value, strconv.FormatUint(uint64(o.batch), 10), strconv.FormatBool(o.told))
 	}
 	n.remember(n.key(keyOurs, o.count), value)
 }
@@ -154,14 +155,14 @@ func (n *numbers) restoreOurs(count uint32, value []byte) error {
 	batch := uint64(0)
 	texts, err := textsOf(value[1:], 4)
 	if err != nil {
-		if texts, err = textsOf(value[1:], 5); err == nil {
+		if texts, err = textsOf(value[1:], 6); err == nil {
 			batch, err = strconv.ParseUint(texts[4], 10, 32)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	n.ours = append(n.ours, ours{batch: uint32(batch), count: count, kind: code.Kind(value[0]), id: texts[0], from: jid{texts[1], n.cfg.Domain, texts[2]}, to: texts[3]})
+	n.ours = append(n.ours, ours{batch: uint32(batch), told: len(texts) == 6 && texts[5] == "true", count: count, kind: code.Kind(value[0]), id: texts[0], from: jid{texts[1], n.cfg.Domain, texts[2]}, to: texts[3]})
 	n.last = max(n.last, count)
 	return nil
 }

@@ -407,7 +407,7 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 	offer := r.f.uploads.offer(*s)
 	s = &offer
 	line := site.Message{Published: true, Topic: roomTopic + r.scope(m), From: from, Parts: []site.Part{{Data: s.Append(nil)}}}
-	if mine != nil && len(to) == 1 { // of several sites no single fate is the line's
+	if mine != nil { // it has one fate for each site; the first bad one is told
 		line.Token, line.Lasting = tokenOfRoom|mine.token(0), true
 	}
 	about := rule.Subject{Kind: rule.Room, From: from, To: r.address(m, ""), Mark: s.Get(code.Label), Octets: len(line.Parts[0].Data)}
