@@ -196,7 +196,6 @@ func xmppLines(ctx context.Context, r *run) (rows []Row, err error) {
 		if ctx.Err() != nil {
 			return rows, ctx.Err()
 		}
-		took := time.Since(began)
 		ship.mu.Lock()
 		shore.mu.Lock()
 		slices.Sort(ship.took)
@@ -212,9 +211,9 @@ func xmppLines(ctx context.Context, r *run) (rows []Row, err error) {
 		if wait != nil {
 			r.progressf("xmpp: %d of %d lines did not come", lost, of)
 		}
-		busy := 100 * (gateways[1].cost().cpu - before.cpu).Seconds() / took.Seconds()
+		each := (gateways[1].cost().cpu - before.cpu).Seconds() / float64(of)
 		what := fmt.Sprintf("%d lines a second of %d clients in %d rooms: ", rate, xmppClients, xmppRooms)
-		cpu := Figure{Value: busy * 100 / float64(rate), Lost: lost, Note: fmt.Sprintf("%d of %d lines were refused, and their senders told: %v", refused, of, ship.told)}
+		cpu := Figure{Value: 100 * 100 * each, Lost: lost, Note: fmt.Sprintf("%d of %d lines were refused, and their senders told: %v", refused, of, ship.told)}
 		r.progressf("xmpp: %s", cpu.Note)
 		rows = append(rows, Row{What: what + "until another client has it, median", Unit: "ms", Gateway: &figures[0], Must: 2, Aim: 2, Less: true},
 			Row{What: what + "the same, 95 of 100", Unit: "ms", Gateway: &figures[1], Less: true},
