@@ -25,6 +25,8 @@ else:
     client.enable_plaintext = True
     client.plugin["feature_mechanisms"].unencrypted_plain = True
     client.plugin["feature_mechanisms"].unencrypted_scram = True
+client.register_plugin("xep_0115")
+client.register_plugin("xep_0163")
 client.auto_authorize = None
 client.auto_subscribe = False
 
@@ -40,6 +42,8 @@ def heard(stanza):
 
 async def begun(_):
     await client.get_roster()
+    client.plugin["xep_0163"].add_interest("http://jabber.org/protocol/geoloc")
+    await client.plugin["xep_0115"].update_caps()
     client.send_presence()
     say("session begun")
 

@@ -85,18 +85,19 @@ var Rooms = []Room{
 		"advcache", "ground/due", "jxta", "jxtabridge/reliable", "rules/filter", "site"}},
 	{"jxtabridge/reliable", Pure, "adapters", false, "One window for streams and secure pipes: blocks, acknowledgements, repeats.", []string{"ground/due"}},
 	{"jxtabridge/peertest", Edge, "adapters", false, "Contains only tests: two joined bridges with unmodified JXTA peers.", nil},
+	{"adapters/files", Pure, "adapters", false, "Carries files between sites on demand, for adapters that offer them.", []string{"site"}},
 	{"adapters/tak", Pure, "adapters", true, "Serves TAK devices: the TAK server of its LAN; shows the units of other sites.", []string{
-		"adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "adapters/tak/track", "ground/due", "site"}},
+		"adapters/files", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule", "adapters/tak/track", "ground/due", "site"}},
 	{"adapters/tak/cot", Pure, "adapters", false, "CoT events: as XML, in version 1 of the TAK protocol, and as a stream of either form.", nil},
 	{"adapters/tak/code", Pure, "adapters", false, "CoT events and positions of units as typed records for the link.", []string{"adapters/tak/cot"}},
 	{"adapters/tak/rule", Pure, "adapters", false, "Which CoT events cross, how precisely positions are sent, and what goes first.", []string{"adapters/tak/cot", "rules/filter", "site"}},
 	{"adapters/tak/track", Pure, "adapters", false, "Keeps the units of this and other sites, and decides when another site shows a unit too far from its true position.", []string{"adapters/tak/code", "adapters/tak/cot", "ground/due"}},
 	{"adapters/xmpp", Pure, "adapters", true, "Serves XMPP clients: a component of the LAN's own server for the users of other sites, or the server itself.", []string{
-		"adapters/xmpp/code", "adapters/xmpp/rule", "adapters/xmpp/server", "adapters/xmpp/stanza", "ground/due", "site"}},
+		"adapters/files", "adapters/xmpp/code", "adapters/xmpp/rule", "adapters/xmpp/server", "adapters/xmpp/stanza", "ground/due", "site"}},
 	{"adapters/xmpp/server", Pure, "adapters", false, "The XMPP server of a LAN that has no other: logins, rosters, presence, messages, archive, resumption.", []string{
 		"adapters/xmpp/stanza", "ground/due", "site"}},
 	{"adapters/xmpp/stanza", Pure, "adapters", false, "XMPP streams and stanzas: reads them within bounds, and writes them.", nil},
-	{"adapters/xmpp/code", Pure, "adapters", false, "Messages, outcomes and presence of XMPP as typed records for the link.", nil},
+	{"adapters/xmpp/code", Pure, "adapters", false, "Messages, outcomes, presence and items of nodes of XMPP as typed records for the link.", []string{"adapters/xmpp/stanza"}},
 	{"adapters/xmpp/rule", Pure, "adapters", false, "What of XMPP crosses, and what goes first.", []string{"rules/filter", "site"}},
 	{"adapters/corpusexchange", Pure, "adapters", true, "Exchanges corpora with other gateways; the operator decides which is used.", []string{"link/compact", "site"}},
 	{"adapters/interop", Pure, "adapters", false, "Passes positions and chat between the adapters of one gateway, by rule.", []string{
@@ -130,7 +131,7 @@ var Rooms = []Room{
 
 	{"edge/lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"ground/due", "jxta", "jxtabridge", "site"}},
 	{"edge/lan/taklan", Edge, "edges", false, "Sockets towards TAK devices: streams and the multicast mesh, with bounds.", []string{"adapters/tak", "adapters/tak/cot", "edge/lan", "ground/due", "site"}},
-	{"edge/lan/takfiles", Edge, "edges", false, "Stores data packages and serves them to TAK devices: the Marti API over HTTP.", []string{"adapters/tak", "edge/atrest", "site"}},
+	{"edge/lan/fileroom", Edge, "edges", false, "Stores files and serves them over HTTP: data packages to TAK devices, uploads (XEP-0363) to XMPP clients.", []string{"adapters/files", "edge/atrest", "site"}},
 	{"edge/lan/xmpplan", Edge, "edges", false, "Connections to the XMPP server of the LAN, or of its clients, with bounds.", []string{
 		"adapters/xmpp", "adapters/xmpp/server", "adapters/xmpp/stanza", "edge/infile", "site"}},
 	{"edge/radio", Edge, "edges", false, "The UDP sockets on the link.", []string{"gateway/api"}},
@@ -170,8 +171,8 @@ var Rooms = []Room{
 	{"operator/cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
 		"edge/config", "edge/infile", "link/compact", "link/profile", "operator/control/glance", "operator/manual"}},
 	{"operator/node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
-		"adapters/corpusexchange", "adapters/interop", "adapters/tak", "adapters/xmpp", "adapters/xmpp/server", "edge/atrest", "edge/audit", "edge/config", "edge/daemon",
-		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/takfiles", "edge/lan/taklan", "edge/lan/xmpplan", "edge/modem", "edge/norm", "edge/radio",
+		"adapters/corpusexchange", "adapters/files", "adapters/interop", "adapters/tak", "adapters/xmpp", "adapters/xmpp/server", "edge/atrest", "edge/audit", "edge/config", "edge/daemon",
+		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/fileroom", "edge/lan/taklan", "edge/lan/xmpplan", "edge/modem", "edge/norm", "edge/radio",
 		"edge/rights", "edge/tlslink", "gateway", "gateway/api", "gateway/mail", "jxta", "jxtabridge", "link/compact", "link/elide",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance", "operator/control/spans",
 		"operator/logbook", "rules/filter", "site"}},
@@ -215,7 +216,7 @@ var Rooms = []Room{
 		"lab/fleet", "lab/linkemu", "lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "operator/cli"}},
 	{"lab/field/gametest", Edge, "lab", false, "Contains only tests: whole Blue Games in the field trial.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
-		"jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
+		"adapters/xmpp/stanza", "jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
 		"edge/config", "edge/infile", "edge/keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/packed",
 		"lab/pmulfile", "lab/primer", "lab/replay", "lab/report", "lab/teach", "lab/trace", "link/compact", "link/profile",

@@ -28,8 +28,11 @@ const (
 	nsRoom       = "http://jabber.org/protocol/muc" // XEP-0045
 	nsRoomUser   = nsRoom + "#user"
 	nsRoomOwner  = nsRoom + "#owner"
-	nsForm       = "jabber:x:data"                   // XEP-0004
-	nsInvite     = "jabber:x:conference"             // XEP-0249
+	nsForm       = "jabber:x:data"                     // XEP-0004
+	nsInvite     = "jabber:x:conference"               // XEP-0249
+	nsPubSub     = "http://jabber.org/protocol/pubsub" // XEP-0060
+	nsEvent      = nsPubSub + "#event"
+	nsCaps       = "http://jabber.org/protocol/caps" // XEP-0115
 	nsNick       = "http://jabber.org/protocol/nick" // XEP-0172
 )
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/site"
 )
@@ -19,6 +20,9 @@ const (
 	keyHere    = "r" // site of the room, room, 0, local part of an occupant here: nick, JIDs
 	keyHome    = "h" // room here, 0, nick of an occupant here: nothing; far sites know the occupant
 	keyArchive = "a" // room here, 0, number: a line
+	keyNode    = "n" // site of a node, owner, 0, node, 0, bare JID here that is subscribed
+	keyWant    = "w" // likewise, without the JID: its home was asked for it
+	keyItem    = "i" // this site, owner, 0, node, 0, item: far sites know it
 	keyStated  = "u" // local part: nothing; far sites have the presence of this user
 )
 
@@ -49,10 +53,15 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 		return f.own.Restore(key, value)
 	case kind == keyArchive:
 		return f.archive.Restore(rest, value)
+	case kind == keyGiven, kind == keyOffered, kind == files.KeyPull:
+		return f.uploads.restore(kind, rest, value)
 	}
 	if kind == keyStated {
 		f.presence.restoreStated(rest)
 		return nil
+	}
+	if kind == keyBatch {
+		return f.restoreBatch(rest, value)
 	}
 	if kind == keyHome {
 		return f.rooms.restoreHome(rest)
@@ -62,6 +71,9 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 	}
 	if kind == keyHere {
 		return f.rooms.restoreHere(binary.BigEndian.Uint16([]byte(rest)), rest[2:], value)
+	}
+	if kind == keyNode || kind == keyWant || kind == keyItem {
+		return f.nodes.restore(kind, binary.BigEndian.Uint16([]byte(rest)), rest[2:], value)
 	}
 	n := f.numbers[binary.BigEndian.Uint16([]byte(rest))]
 	if n == nil { // of a site that is configured no more

@@ -74,7 +74,7 @@ func (r *rooms) named(text string) *room {
 // speaker is the component that a far occupant of a room of this site uses; nil: there is none.
 func (r *rooms) speaker(k member) *component {
 	if k.site == metSite {
-		return r.f.find(func(c *component) bool { return !c.rooms })
+		return r.f.find(func(c *component) bool { return c.users() })
 	}
 	return r.f.componentAt(k.site)
 }

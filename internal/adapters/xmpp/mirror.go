@@ -249,6 +249,10 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 		r.f.refuse(now, c, e, "too_long", "policy-violation", "")
 		return
 	}
+	if why := r.f.uploads.fault(&s.Message); why != "" {
+		r.f.refuse(now, c, e, "file", "policy-violation", why)
+		return
+	}
 	o := m.members[k]
 	r.tellMet(m, o.shown, e.Get("id"), &s.Message)
 	mine := r.f.numbers[0].add(ours{id: e.Get("id"), from: from, to: roomTopic + r.scope(m), kind: code.Group})
@@ -256,9 +260,13 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 	here := s.Message // what is about an earlier line does not cross
 	here.Fields = slices.Clone(s.Fields)
 	number := r.carry(now, m, k.user, &s.Message, mine)
-	m.each(func(to string) {
-		r.f.hold(c, numbered(r, m, r.line(m, o.shown, to, e.Get("id"), &here), number), held{})
-	})
+	for _, others := range []bool{true, false} { // its sender hears it last, once the line is sure to cross
+		m.each(func(to string) {
+			if others == (to != from.String()) { // a number that was shown must not be given again after a crash
+				r.f.hold(c, numbered(r, m, r.line(m, o.shown, to, e.Get("id"), &here), number), held{soon: others && number == ""})
+			}
+		})
+	}
 }
 
 // sayHere gives the clients here a line of a far occupant; o is nil for what the room itself says.

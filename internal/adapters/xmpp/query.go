@@ -1,6 +1,9 @@
 package xmpp
 
 import (
+	"strconv"
+	"strings"
+
 	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/adapters/xmpp/stanza"
 )
@@ -24,22 +27,42 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		}
 		return
 	case asked != nil && get && asked.Space == nsInfo && asked.Get("node") == "":
-		category, kind, features := "server", "im", []string{nsInfo, nsItems, nsPing, nsReceipts}
+		category, kind, provides := "server", "im", []string{nsInfo, nsItems, nsPing, nsReceipts}
 		switch {
 		case c.rooms:
-			category, kind, features = "conference", "text", []string{nsInfo, nsItems, nsPing, nsRoom, "muc_public", "muc_open", "muc_semianonymous"}
+			category, kind, provides = "conference", "text", []string{nsInfo, nsItems, nsPing, nsRoom, "muc_public", "muc_open", "muc_semianonymous"}
 			if f.own != nil && c.site.ID == f.cfg.ID {
-				features = append(features, server.NSArchive)
+				provides = append(provides, server.NSArchive)
 			}
+		case c.nodes:
+			category, kind, provides = "pubsub", "service", []string{nsInfo, nsItems, nsPing, nsPubSub, nsPubSub + "#subscribe", nsPubSub + "#retrieve-items"}
+		case c.upload:
+			category, kind, provides = "store", "file", []string{nsInfo, nsPing, nsUpload}
 		case to.local != "":
 			category, kind = "account", "registered"
+			provides = append(provides, nsPubSub)
 		}
 		name := c.domain
 		if to.local != "" {
 			name = to.local
 		}
 		info := stanza.New(nsInfo, "query").With(stanza.New(nsInfo, "identity", "category", category, "type", kind, "name", name))
-		for _, feature := range features {
+		for _, feature := range provides {
+			info = info.With(stanza.New(nsInfo, "feature", "var", feature))
+		}
+		if c.upload {
+			info = info.With(stanza.New(nsForm, "x", "type", "result").With(
+				stanza.New(nsForm, "field", "var", "FORM_TYPE", "type", "hidden").With(stanza.New(nsForm, "value").Says(nsUpload)),
+				stanza.New(nsForm, "field", "var", "max-file-size").With(stanza.New(nsForm, "value").Says(strconv.FormatInt(f.cfg.Files.Most, 10)))))
+		}
+		reply = reply.With(info)
+	case asked != nil && get && asked.Space == nsInfo && strings.HasPrefix(asked.Get("node"), capsNode+"#"):
+		info := stanza.New(nsInfo, "query", "node", asked.Get("node")).With(stanza.New(nsInfo, "identity", "category", "client", "type", "pc", "name", "aldis"))
+		wants := uint8(0)
+		if u := f.presence.far[c.site.ID][to.local]; u != nil {
+			wants = u.Wants
+		}
+		for _, feature := range features(wants) {
 			info = info.With(stanza.New(nsInfo, "feature", "var", feature))
 		}
 		reply = reply.With(info)
@@ -51,6 +74,11 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		}
 		for _, name := range rooms {
 			list = list.With(stanza.New(nsItems, "item", "jid", jid{local: name, domain: to.domain}.String(), "name", name))
+		}
+		for _, n := range f.nodes.sorted() {
+			if c.nodes && n.home == c.site.ID && n.owner == "" && n.known {
+				list = list.With(stanza.New(nsItems, "item", "jid", c.domain, "node", n.name))
+			}
 		}
 		reply = reply.With(list)
 	default:

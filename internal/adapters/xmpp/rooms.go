@@ -411,14 +411,17 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 	if o != nil && o.Nick != "" && now.Before(o.since.Add(earlyFor)) {
 		s.Fields = append(s.Fields, code.Field{Tag: code.Nick, Text: o.Nick}) // the line may be there before the news of its sender
 	}
+	offer := r.f.uploads.offer(*s)
+	s = &offer
 	line := site.Message{Published: true, Topic: roomTopic + r.scope(m), From: from, Parts: []site.Part{{Data: s.Append(nil)}}}
-	if mine != nil && len(to) == 1 { // of several sites no single fate is the line's
+	if mine != nil { // it has one fate for each site; the first bad one is told
 		line.Token, line.Lasting = tokenOfRoom|mine.token(0), true
 	}
 	about := rule.Subject{Kind: rule.Room, From: from, To: r.address(m, ""), Mark: s.Get(code.Label), Octets: len(line.Parts[0].Data)}
 	if mine != nil {
 		about.From = mine.from.bare()
 	}
+	to = slices.DeleteFunc(to, func(id uint16) bool { return r.f.uploads.keeps(s, about.From, about.To, id) != nil })
 	r.judged(now, about, to, line)
 	return number
 }
@@ -470,6 +473,7 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 		o = r.enter(now, m, k, is, now.Add(earlyFor))
 	}
 	s.Drop(code.Nick)
+	r.f.uploads.offered(now, f.Site, &s)
 	r.trouble.Count("far_lines")
 	if hosted(r, m) {
 		r.sayAtHome(now, m, k, o, f, &s)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/text/secure/precis"
 )
 
-// mostPart is the longest part of an address, in octets.
-const mostPart = 1023
+// MostPart is the longest part of an address, in octets.
+const MostPart = 1023
 
 // CutAddress reads an address (RFC 7622), local@domain/resource; false: it is none. The local part and the resource are brought to their
 // canonical form, the domain to small letters. A part that is not there is "".
@@ -28,7 +28,7 @@ func CutAddress(text string) (local, domain, resource string, ok bool) {
 		}
 	}
 	domain = strings.ToLower(strings.TrimSuffix(domain, "."))
-	if domain == "" || len(domain) > mostPart || strings.ContainsAny(domain, "@ \"&'<>\x00") {
+	if domain == "" || len(domain) > MostPart || strings.ContainsAny(domain, "@ \"&'<>\x00") {
 		return "", "", "", false
 	}
 	return local, domain, resource, true
@@ -37,11 +37,11 @@ func CutAddress(text string) (local, domain, resource string, ok bool) {
 // Local is the canonical form of the part before the @; false: it is none.
 func Local(text string) (string, bool) {
 	local, err := precis.UsernameCaseMapped.String(text)
-	return local, err == nil && local != "" && len(local) <= mostPart && !strings.ContainsAny(local, "\"&'/:<>@")
+	return local, err == nil && local != "" && len(local) <= MostPart && !strings.ContainsAny(local, "\"&'/:<>@")
 }
 
 // Resource is the canonical form of the part behind the /; false: it is none.
 func Resource(text string) (string, bool) {
 	resource, err := precis.OpaqueString.String(text)
-	return resource, err == nil && resource != "" && len(resource) <= mostPart
+	return resource, err == nil && resource != "" && len(resource) <= MostPart
 }
