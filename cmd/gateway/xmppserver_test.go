@@ -50,7 +50,7 @@ func (s *testSite) user(t *testing.T, verb, name string) {
 func TestXMPPOwnServer(t *testing.T) {
 	t.Parallel()
 	air := newRelay(t, 2, false, 7, func(int, []int, []byte) {})
-	shore := newProsody(t, "hq.example", []string{"bert"}, "ship.example", "conference.ship.example")
+	shore := newProsody(t, "hq.example", []string{"bert"}, "ship.example", "conference.ship.example", "pubsub.ship.example")
 	shore.start(t)
 	hq := newSite(t, 1, "")
 	ship := newSite(t, 2, hq.key())
@@ -61,7 +61,7 @@ func TestXMPPOwnServer(t *testing.T) {
 		t.Fatal(out, errs)
 	}
 	r1, r2 := hq.start(t), ship.start(t)
-	r1.until(t, "the shore's server is connected", func() bool { return strings.Count(r1.logged(), "has taken the component") == 2 })
+	r1.until(t, "the shore's server is connected", func() bool { return strings.Count(r1.logged(), "has taken the component") == 4 })
 	anna, alma, bert := aboard.login(t, "anna"), aboard.login(t, "alma"), shore.login(t, "bert")
 	anna.say(`<message to='alma@ship.example' type='chat' id='a1'><body>Good morning aboard</body></message>`)
 	r2.until(t, "a line aboard", func() bool { return alma.count("<body>Good morning aboard</body>", "anna@ship.example") == 1 })
