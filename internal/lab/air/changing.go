@@ -67,9 +67,9 @@ func Wandering(ctx Context, seed uint64, told bool) (share, times float64, err e
 	}
 	s.run(time.Hour)
 	in := len(s.shore.Site.Got)
-	s.due = len(s.sent)
-	took, err := s.settle(2 * time.Hour)
-	if err != nil {
+	s.until(2*time.Hour, func() bool { return len(s.shore.Site.Got) >= len(s.sent) })
+	took, err := Each(s.shore.Site.Got, 2, s.sent) // while their flow is spelt out they are long ones, which have an order of their own
+	if err = errors.Join(err, s.err); err != nil {
 		return 0, 0, err
 	}
 	best := limit(rates, at, octets, meanDelay(s.link.Up))
