@@ -10,7 +10,7 @@ import (
 
 // Gauge finds out from the traffic how fast a transmitter's link is, while something waits for it all the time: the octets that
 // went between two datagrams, by the time between their acknowledgements. It sees that a link is slower than its profile, and
-// paces by that. That a link is faster it cannot see, for nothing goes faster than the profile says. The zero value is ready.
+// paces by that. That a link is faster it sees of one alone whose rate changes: there more goes while nothing queues. The zero value is ready.
 //
 // What the modem drops because its queue is full has not passed, so what goes again is taken off. But a radio that loses much
 // looks the same. Then the pace tells: if as much is lost at the lower one, the rate is as before, and losses count no more.
@@ -31,7 +31,7 @@ type Gauge struct {
 	pace     int
 	since    time.Time
 
-	wary  time.Time        // until then a lower rate is believed at once, for this link's rate changes
+	wary  time.Time        // until then each sample counts, for this link's rate changes
 	trip  time.Duration    // the least time to an acknowledgement in this sample
 	least [2]time.Duration // and in this ten minutes, and in those before
 	aged  time.Time        // when these began
@@ -46,12 +46,15 @@ const (
 	asFast     = 0.97             // of the pace: it may go faster
 	faster     = 1.05
 	leastPace  = 0.125 // of the profile's rate
-	warySpan   = 6 * time.Second
-	waryFor    = 10 * time.Minute
-	wider      = 1.6 // where nothing queues
-	mostPace   = 2.5 // of the profile's rate
-	longQueue  = 10 * time.Second
-	halfPace   = 0.6
+
+	// A link whose rate changes.
+	wavers      = 0.4 // of the pace, with a long queue: it does
+	stillWavers = 0.6
+	longQueue   = 10 * time.Second
+	waryFor     = 10 * time.Minute // after that
+	warySpan    = 6 * time.Second  // of a sample
+	wider       = 1.6              // where nothing queues
+	mostPace    = 2.5              // of the profile's rate
 )
 
 // Pace is the rate at which datagrams go, in bits per second: that of the profile, or less.
@@ -92,20 +95,21 @@ func (g *Gauge) Idle() { g.began = time.Time{} }
 
 // There notes that an acknowledgement came for what went so far, at that time: everything before it is over the link, or lost on it.
 func (g *Gauge) There(now, went time.Time, so int64, p *profile.Profile, rateBps int) {
-	span := max(gaugeSpan, 10*(p.Up.Jitter+p.Down.Jitter))
-	wary := g.pace > 0 || now.Before(g.wary)
+	jitter := p.Up.Jitter + p.Down.Jitter
+	span, wary := max(gaugeSpan, 10*jitter), now.Before(g.wary)
 	if wary {
-		span = max(warySpan, 4*(p.Up.Jitter+p.Down.Jitter))
+		span = max(warySpan, 4*jitter)
 	}
-	if now.Sub(g.heard) > gaugeGap && !wary {
-		g.began = time.Time{}
+	if gap := now.Sub(g.heard) > gaugeGap; gap || !wary {
+		if gap && !wary {
+			g.began = time.Time{}
+		}
+		if g.pace > rateBps {
+			g.asProfile()
+		}
 	}
-	if now.Sub(g.heard) > gaugeGap && g.pace > rateBps {
-		g.pace, g.measured, g.before, g.since = 0, 0, 0, time.Time{}
-		g.wary = now.Add(waryFor)
-	}
-	g.took(now, now.Sub(went))
 	g.heard = now
+	g.took(now, now.Sub(went))
 	took := now.Sub(g.began)
 	if rateBps == 0 || !g.began.IsZero() && (so <= g.from[0] || took < span) {
 		return
@@ -114,7 +118,7 @@ func (g *Gauge) There(now, went time.Time, so int64, p *profile.Profile, rateBps
 		first, again := float64(g.first-g.from[1]), float64(g.again-g.from[2])
 		sent, lost := float64(so-g.from[0])*8/took.Seconds(), again/max(1, first+again)
 		queued := g.trip - min(g.least[0], g.least[1])
-		if !g.lossy && (wary || queued > longQueue && sent < halfPace*float64(g.Pace(rateBps))) {
+		if !g.lossy && (wary || queued > longQueue && sent < wavers*float64(g.Pace(rateBps))) {
 			g.follow(now, sent*(1-min(lost, 0.5)), queued, p, rateBps)
 		} else {
 			g.judge(now, sent, lost, rateBps)
@@ -126,29 +130,40 @@ func (g *Gauge) There(now, went time.Time, so int64, p *profile.Profile, rateBps
 // took notes how long an acknowledgement took.
 func (g *Gauge) took(now time.Time, trip time.Duration) {
 	if now.Sub(g.aged) > waryFor {
-		g.least[1], g.least[0], g.aged = g.least[0], math.MaxInt64, now
-		if g.least[1] == 0 {
-			g.least[1] = math.MaxInt64
+		before := g.least[0]
+		if before == 0 {
+			before = math.MaxInt64
 		}
+		g.least, g.aged = [2]time.Duration{math.MaxInt64, before}, now
 	}
 	g.trip, g.least[0] = min(g.trip, trip), min(g.least[0], trip)
 }
 
 // follow takes a sample of a link whose rate changes. queued is by how much longer than at its best the quickest acknowledgement took: as
-// much waits in the modem. Where little does, the link may be faster than what goes.
+// much waits in the modem, and the sample is what the link carries. Where little waits, the link may be faster than what goes, also than
+// its profile.
 func (g *Gauge) follow(now time.Time, bps float64, queued time.Duration, p *profile.Profile, rateBps int) {
 	pace := float64(g.Pace(rateBps))
+	if bps < stillWavers*pace {
+		g.wary = now.Add(waryFor)
+	}
 	little := p.Up.Jitter + p.Down.Jitter + profile.Airtime(2*p.DatagramOctets, int(pace))
 	switch {
 	case queued <= little && g.pace > 0:
-		g.pace, g.measured = int(min(wider*pace, mostPace*float64(rateBps))), max(g.measured, int(bps))
-	case queued > little && (g.pace > 0 || bps < slower*pace): // all that the link carries went
+		pace, g.measured = wider*pace, max(g.measured, int(bps))
+	case queued > little && (g.pace > 0 || bps < slower*pace):
 		if g.pace == 0 {
 			g.since = now
 		}
-		g.measured, g.pace = max(1, int(bps)), int(max(leastPace*float64(rateBps), min(slower*bps, mostPace*float64(rateBps))))
+		pace, g.measured = slower*bps, max(1, int(bps))
+	default:
+		return
 	}
+	g.pace = int(min(max(pace, leastPace*float64(rateBps)), mostPace*float64(rateBps)))
 }
+
+// asProfile says that the link is as fast as its profile has it, or that nobody knows.
+func (g *Gauge) asProfile() { g.pace, g.measured, g.before, g.since = 0, 0, 0, time.Time{} }
 
 // judge takes a sample in bits per second, and the share that went again in it.
 func (g *Gauge) judge(now time.Time, sent, lost float64, rateBps int) {
@@ -181,7 +196,7 @@ func (g *Gauge) judge(now time.Time, sent, lost float64, rateBps int) {
 		g.measured = max(g.measured, int(sample))
 		g.pace = int(faster * pace)
 		if float64(g.pace) >= asFast*float64(rateBps) {
-			g.pace, g.measured, g.before, g.since = 0, 0, 0, time.Time{}
+			g.asProfile()
 		}
 	case g.low == 0:
 		g.measured, g.pace = max(1, int(sample)), int(max(least, (pace+sample)/2))

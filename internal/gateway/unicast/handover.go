@@ -82,7 +82,7 @@ func (h Handover) Beside(p *mail.Peer) (list []frame.Beside) {
 func (h Handover) Acked(now time.Time, p *mail.Peer, f frame.Beside) {
 	c := h.C
 	if l := c.links[p.ID]; f.Stream == p.Handshake.Stream {
-		c.settle(now, l, f.Ack, false)
+		settle(c, now, l, f.Ack, false)
 	}
 }
 

@@ -67,9 +67,9 @@ func Wandering(ctx Context, seed uint64, told bool) (share, times float64, err e
 	}
 	s.run(time.Hour)
 	in := len(s.shore.Site.Got)
-	s.due = len(s.sent)
-	took, err := s.settle(2 * time.Hour)
-	if err != nil {
+	s.until(2*time.Hour, func() bool { return len(s.shore.Site.Got) >= len(s.sent) })
+	took, err := Each(s.shore.Site.Got, 2, s.sent) // while their flow is spelt out they are long ones, which have an order of their own
+	if err = errors.Join(err, s.err); err != nil {
 		return 0, 0, err
 	}
 	best := limit(rates, at, octets, meanDelay(s.link.Up))
@@ -108,7 +108,7 @@ func Day(ctx Context, seed uint64, hf bool, dies uint16) (most float64, err erro
 	if err != nil {
 		return 0, err
 	}
-	sent := s.say(s.ship, []uint16{1}, 24*60, 300, time.Minute)
+	sent := say(s, s.ship, []uint16{1}, 24*60, 300, time.Minute)
 	days, before := map[int64]float64{}, 0.0
 	for range 40 * 60 { // the day ends after 16 hours
 		s.run(time.Minute)
@@ -209,13 +209,13 @@ func refused(ctx Context, seed uint64) ([][]float64, error) {
 		if len(ship.Site.Got) != n {
 			return nil, errors.Join(s.err, fmt.Errorf("%d messages at %s", len(ship.Site.Got), ship.Name))
 		}
-		old += s.dropped(ship)
+		old += dropped(s, ship)
 	}
 	return one(float64(old)), s.err
 }
 
 // dropped is how many datagrams a node has refused as old or not authentic.
-func (s *stage) dropped(n *sim.Node) (datagrams int) {
+func dropped(s *stage, n *sim.Node) (datagrams int) {
 	for _, why := range []string{"not_authentic", "too_old", "replay"} {
 		datagrams += int(n.GW.Status(s.Now).Dropped[why])
 	}

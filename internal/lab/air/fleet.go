@@ -217,7 +217,7 @@ func away(ctx Context, seed uint64) ([][]float64, error) {
 	}
 	took := s.shore.Site.Got[before].At.Sub(sent).Seconds()
 	s.run(2 * time.Minute)
-	return one(took, float64(s.dropped(s.ship))), nil
+	return one(took, float64(dropped(s, s.ship))), nil
 }
 
 // bearers: a net whose gateways have several bearers.

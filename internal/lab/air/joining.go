@@ -40,14 +40,14 @@ func ByRoster(later int) func(*sim.Config) {
 }
 
 // joins starts a node with the next roster, which names the nodes.
-func (s *stage) joins(old *roster.Roster, n *sim.Node, nodes ...*sim.Node) *roster.Roster {
+func joins(s *stage, old *roster.Roster, n *sim.Node, nodes ...*sim.Node) *roster.Roster {
 	r := s.Roster(old, time.Time{}, nodes...)
 	s.err = errors.Join(s.err, s.Begin(n, r))
 	return r
 }
 
 // met is an error unless so many peers of a node answer.
-func (s *stage) met(n *sim.Node, peers int) error {
+func met(s *stage, n *sim.Node, peers int) error {
 	up := 0
 	for _, p := range n.GW.Status(s.Now).Peers {
 		if p.Link == "up" {
@@ -101,11 +101,11 @@ func Join(ctx Context, seed uint64) (j Joined, err error) {
 	}
 	s.run(20 * time.Minute)
 	idle := s.octets()
-	s.joins(s.First(), s.Nodes[16], s.Nodes...)
+	joins(s, s.First(), s.Nodes[16], s.Nodes...)
 	s.run(20 * time.Minute)
 	j.Alone = float64(s.octets() - idle)
 	for _, n := range s.Nodes {
-		err = errors.Join(err, s.met(n, 16))
+		err = errors.Join(err, met(s, n, 16))
 	}
 	s.Nodes[16].Site.Send(s.World, Track(17, Pipe, 1, 200), 1, 5)
 	s.Nodes[4].Site.Send(s.World, Track(5, Pipe, 1, 200), 17)
@@ -148,10 +148,10 @@ func joinBeside(ctx Context, seed uint64, comes bool) (octets, latePct float64, 
 		to = append(to, id)
 	}
 	begin := s.Now
-	sent := s.say(s.shore, to, 150, 200, 20*time.Second)
+	sent := say(s, s.shore, to, 150, 200, 20*time.Second)
 	s.run(30 * time.Minute)
 	if counts = true; comes {
-		s.joins(s.First(), s.Nodes[16], s.Nodes...)
+		joins(s, s.First(), s.Nodes[16], s.Nodes...)
 	}
 	joined := s.Now
 	s.run(20 * time.Minute)
@@ -164,7 +164,7 @@ func joinBeside(ctx Context, seed uint64, comes bool) (octets, latePct float64, 
 	}
 	late, _ := slices.BinarySearch(is, was[len(was)*95/100]+1)
 	if comes {
-		err = s.met(s.Nodes[16], 16)
+		err = met(s, s.Nodes[16], 16)
 	}
 	return octets, 100 * float64(len(is)-late) / float64(len(is)), err
 }
@@ -203,9 +203,9 @@ func Away(ctx Context, seed uint64) (b BackAgain, err error) {
 	for _, n := range s.Nodes[4:] {
 		nodes = append(nodes, n)
 		s.run(5 * 24 * time.Hour)
-		r = s.joins(r, n, nodes...)
+		r = joins(s, r, n, nodes...)
 		s.run(time.Hour)
-		err = errors.Join(err, s.met(n, 1))
+		err = errors.Join(err, met(s, n, 1))
 	}
 	r = s.Roster(r, time.Time{}, slices.Delete(nodes, 2, 3)...)
 	s.Give(hq, gateway.NewRoster{Roster: r})
@@ -221,7 +221,7 @@ func Away(ctx Context, seed uint64) (b BackAgain, err error) {
 	if len(hq.Site.Got) != 1 || away.GW.Status(s.Now).Roster.Serial != r.Serial {
 		err = errors.Join(err, errors.New("its message or its roster is missing"))
 	}
-	return b, errors.Join(err, s.met(hq, 5), s.err)
+	return b, errors.Join(err, met(s, hq, 5), s.err)
 }
 
 // joining: nets that change.

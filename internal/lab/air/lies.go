@@ -123,7 +123,7 @@ func Lies(ctx Context, seed uint64, lies int) error {
 		return [][]byte{data}
 	}
 	a, b, c := s.Nodes[0], s.Nodes[1], s.Nodes[2]
-	there, back := s.say(a, []uint16{3}, 20, 200, 20*time.Second), s.say(c, []uint16{1}, 20, 200, 20*time.Second)
+	there, back := say(s, a, []uint16{3}, 20, 200, 20*time.Second), say(s, c, []uint16{1}, 20, 200, 20*time.Second)
 	s.run(100 * time.Second)
 	for n := range lies {
 		s.At(time.Duration(n)*10*time.Millisecond, func() {
@@ -133,8 +133,8 @@ func Lies(ctx Context, seed uint64, lies int) error {
 		})
 	}
 	s.run(10*time.Hour + time.Duration(lies)*10*time.Millisecond)
-	_, err = s.onceEnded(c, a, *there)
-	_, err2 := s.onceEnded(a, c, *back)
+	_, err = onceEnded(s, c, a, *there)
+	_, err2 := onceEnded(s, a, c, *back)
 	err = errors.Join(err, err2)
 	for _, kind := range []string{"relay_changed", "relay_replayed", "relay_stranger"} {
 		for _, n := range []*sim.Node{a, c} {

@@ -75,7 +75,7 @@ func Ring(c *sim.Config) {
 }
 
 // say lets a node send n messages to others, one every interval from a second on, and returns what it will have sent.
-func (s *stage) say(from *sim.Node, to []uint16, n, octets int, every time.Duration) *[]Offered {
+func say(s *stage, from *sim.Node, to []uint16, n, octets int, every time.Duration) *[]Offered {
 	sent := &[]Offered{}
 	for i := range n {
 		m := Track(from.ID, Pipe, i, octets)
@@ -88,7 +88,7 @@ func (s *stage) say(from *sim.Node, to []uint16, n, octets int, every time.Durat
 }
 
 // ended is an error unless a node counts so many messages for another as delivered, and none with another end.
-func (s *stage) ended(n *sim.Node, to uint16, messages int) error {
+func ended(s *stage, n *sim.Node, to uint16, messages int) error {
 	for _, p := range n.GW.Status(s.Now).Peers {
 		if p.ID == to && (p.Delivered != uint64(messages) || p.Expired+p.Cancelled+p.Undeliverable > 0) {
 			return fmt.Errorf("%s counts %d messages for %d as delivered, %d expired, %d cancelled, %d undeliverable", n.Name, p.Delivered, to, p.Expired, p.Cancelled, p.Undeliverable)
@@ -98,9 +98,9 @@ func (s *stage) ended(n *sim.Node, to uint16, messages int) error {
 }
 
 // onceEnded is Once for what from said to a node, and one state for each at its origin.
-func (s *stage) onceEnded(at, from *sim.Node, sent []Offered) ([]time.Duration, error) {
+func onceEnded(s *stage, at, from *sim.Node, sent []Offered) ([]time.Duration, error) {
 	took, err := Once(at.Site.Got, from.ID, sent)
-	return took, errors.Join(err, s.ended(from, at.ID, len(sent)), s.err)
+	return took, errors.Join(err, ended(s, from, at.ID, len(sent)), s.err)
 }
 
 // ChainOfFour sends 200 messages each way through a chain of four on HF whose second node dies ten times, and says how long they took.
@@ -116,13 +116,13 @@ func ChainOfFour(ctx Context, seed uint64, lossPct float64) (took []float64, err
 	}
 	s.Tap = Neighbours
 	a, d := s.Nodes[0], s.Nodes[3]
-	there, back := s.say(a, []uint16{4}, 200, 200, 30*time.Second), s.say(d, []uint16{1}, 200, 200, 30*time.Second)
+	there, back := say(s, a, []uint16{4}, 200, 200, 30*time.Second), say(s, d, []uint16{1}, 200, 200, 30*time.Second)
 	for i := range 10 {
 		s.At(time.Duration(5+10*i)*time.Minute, func() { s.Kill(s.Nodes[1], 20*time.Second) })
 	}
 	s.run(5 * time.Hour)
-	x, err := s.onceEnded(d, a, *there)
-	y, err2 := s.onceEnded(a, d, *back)
+	x, err := onceEnded(s, d, a, *there)
+	y, err2 := onceEnded(s, a, d, *back)
 	return seconds(append(x, y...)), errors.Join(err, err2)
 }
 
@@ -139,7 +139,7 @@ func HopCost(ctx Context, link string, change func(*sim.Config), way [3]int, see
 		}
 		var list []*[]Offered
 		for _, w := range ways {
-			list = append(list, s.say(s.Nodes[w[0]], []uint16{s.Nodes[w[1]].ID}, 200, size, 30*time.Second))
+			list = append(list, say(s, s.Nodes[w[0]], []uint16{s.Nodes[w[1]].ID}, 200, size, 30*time.Second))
 		}
 		s.run(3 * time.Hour)
 		for i, w := range ways {
@@ -147,7 +147,7 @@ func HopCost(ctx Context, link string, change func(*sim.Config), way [3]int, see
 				return 0, err
 			}
 		}
-		return float64(s.octetsSent()), s.err
+		return float64(octetsSent(s)), s.err
 	}
 	a, b, c := way[0], way[1], way[2]
 	relayed, err := play([2]int{a, c}, [2]int{c, a})
@@ -156,7 +156,7 @@ func HopCost(ctx Context, link string, change func(*sim.Config), way [3]int, see
 }
 
 // octetsSent is what all nodes count as sent.
-func (s *stage) octetsSent() (octets int64) {
+func octetsSent(s *stage) (octets int64) {
 	for _, n := range s.Nodes {
 		for _, row := range n.GW.Status(s.Now).Ledger {
 			if row.Direction == "sent" {
@@ -175,14 +175,14 @@ func Seven(ctx Context, seed uint64) (float64, error) {
 	}
 	const n = 60
 	others := []uint16{3, 4, 5, 6, 7, 8, 9}
-	meet := s.say(s.ship, others, 2, 200, 10*time.Minute) // and the flow is told
+	meet := say(s, s.ship, others, 2, 200, 10*time.Minute) // and the flow is told
 	s.run(time.Hour)
 	before, _ := s.Octets(s.ship)
-	all := s.say(s.ship, others, n, 200, time.Minute)
+	all := say(s, s.ship, others, n, 200, time.Minute)
 	s.run(80 * time.Minute)
 	after, _ := s.Octets(s.ship)
 	for _, id := range others {
-		if _, err := s.onceEnded(s.Nodes[id-1], s.ship, append(*meet, *all...)); err != nil {
+		if _, err := onceEnded(s, s.Nodes[id-1], s.ship, append(*meet, *all...)); err != nil {
 			return 0, err
 		}
 	}
@@ -223,7 +223,7 @@ func Rings(ctx Context, seed uint64, nodes int) (float64, error) {
 	s.run(time.Hour)
 	octets := idle()
 	to := []uint16{2, 3, 4, 5}[:nodes-1]
-	sent := s.say(s.shore, to, 10, 200, time.Minute)
+	sent := say(s, s.shore, to, 10, 200, time.Minute)
 	s.At(3*time.Minute+30*time.Second, func() { s.Cut(0, s.ship, true) })
 	s.At(8*time.Minute, func() { s.Cut(0, s.ship, false) })
 	s.run(5 * time.Hour)
