@@ -30,8 +30,8 @@ type routing struct {
 type way struct {
 	Link    string  `json:"link"`
 	Via     string  `json:"via,omitempty"` // the gateway that passes on, on the link "relay"
-	Price   float64 `json:"price"`   // of 1,000 octets
-	Seconds float64 `json:"seconds"` // on the idle link, without compression
+	Price   float64 `json:"price"`         // of 1,000 octets
+	Seconds float64 `json:"seconds"`       // on the idle link, without compression
 	PerDay  int64   `json:"octets_per_day,omitempty"`
 }
 
