@@ -153,13 +153,20 @@ const mostShorter = 4
 // choice is a leg for a message, and why that.
 type choice struct {
 	*leg
-	why string
+	why  string
+	rule *route.Rule // of the operator's; nil: none fits
 }
 
 // choose is the leg that a message to a peer should take now: of those that it may take the cheapest that is in time. Where none is up, it
 // waits for the cheapest.
 func (p *peer) choose(m *mail.Message) choice {
 	rule := p.ruleOf(m)
+	c := p.chooseBy(m, rule)
+	c.rule = rule
+	return c
+}
+
+func (p *peer) chooseBy(m *mail.Message, rule *route.Rule) choice {
 	var list []*leg // that carry it, the cheapest first
 	var waits *leg  // the cheapest that does not
 	for _, l := range p.legs {
@@ -178,15 +185,15 @@ func (p *peer) choose(m *mail.Message) choice {
 	switch {
 	case len(list) == 0 && waits == nil:
 		c := p.choose(nil)
-		return choice{c.leg, "no bearer that the rules name reaches the site"}
+		return choice{leg: c.leg, why: "no bearer that the rules name reaches the site"}
 	case len(list) == 0 && m != nil && waits.bearer.silence.spent:
-		return choice{waits, "the octets of the day are used up there, and no other bearer that it may take is up"}
+		return choice{leg: waits, why: "the octets of the day are used up there, and no other bearer that it may take is up"}
 	case len(list) == 0:
-		return choice{waits, "none that it may take is up"}
+		return choice{leg: waits, why: "none that it may take is up"}
 	case len(list) == 1 && waits != nil && waits.bearer.day.most > 0 && waits.answers():
-		return choice{list[0], "it does not fit into the octets of the day on " + bearerName(waits)}
+		return choice{leg: list[0], why: "it does not fit into the octets of the day on " + bearerName(waits)}
 	case len(list) == 1:
-		return choice{list[0], "the only one that it may take and that is up"}
+		return choice{leg: list[0], why: "the only one that it may take and that is up"}
 	}
 	return p.inTime(m, rule, list)
 }
@@ -195,7 +202,7 @@ func (p *peer) choose(m *mail.Message) choice {
 func (p *peer) inTime(m *mail.Message, rule *route.Rule, list []*leg) choice {
 	const cheapest = "the cheapest that is up"
 	if m == nil || m.Content.Payload == nil {
-		return choice{list[0], cheapest}
+		return choice{leg: list[0], why: cheapest}
 	}
 	now := p.leg.bearer.road.g.now
 	until, soonest := m.Content.Payload.Expires, false
@@ -205,31 +212,38 @@ func (p *peer) inTime(m *mail.Message, rule *route.Rule, list []*leg) choice {
 	case m.Rank() >= site.Flash.Rank():
 		soonest = true
 	case until.IsZero():
-		return choice{list[0], cheapest}
+		return choice{leg: list[0], why: cheapest}
 	}
 	first, best := time.Time{}, list[0]
 	for _, l := range list {
 		at := p.arrives(now, l, m)
 		if e := m.On(l.Peer); !soonest && (!at.After(until) || e != nil && e.Waits() && !p.late.Foresees(m.ID)) {
-			return choice{l, "the cheapest that is in time" + after(at.Sub(now))}
+			return choice{leg: l, why: "the cheapest that is in time" + after(at.Sub(now))}
 		}
 		if first.IsZero() || at.Before(first) && float64(at.Sub(now))*likeFirst < float64(first.Sub(now)) {
 			first, best = at, l
 		}
 	}
 	if soonest {
-		return choice{best, "it arrives first there" + after(first.Sub(now))}
+		return choice{leg: best, why: "it arrives first there" + after(first.Sub(now))}
 	}
-	return choice{best, "none is in time, and it arrives first there" + after(first.Sub(now))}
+	return choice{leg: best, why: "none is in time, and it arrives first there" + after(first.Sub(now))}
 }
 
 func after(d time.Duration) string {
 	return fmt.Sprintf(", after about %v", max(time.Second, d.Round(time.Second)))
 }
 
+// BySign is before the [[route]] rule by which a message takes a bearer, in its life.
+const BySign = "; by rule "
+
 // noteChoice notes in the life of a message why it takes a bearer.
 func (c choice) noteChoice(lives *history.Lives, m *mail.Message) {
 	if m.Content.Payload != nil {
-		lives.Note(m.ID, history.Event{What: history.Chosen, Peer: c.ID, Detail: bearerName(c.leg) + ": " + c.why})
+		text := bearerName(c.leg) + ": " + c.why
+		if c.rule != nil {
+			text += BySign + cmp.Or(c.rule.Label, fmt.Sprint("line ", c.rule.Line))
+		}
+		lives.Note(m.ID, history.Event{What: history.Chosen, Peer: c.ID, Detail: text})
 	}
 }

@@ -75,6 +75,9 @@ func (fs *adapters) near(g *Gateway, now time.Time) {
 
 // quality is what is known of a leg.
 func (l *leg) quality(now time.Time) api.Quality {
+	if l.bearer.Relay != nil {
+		return l.relayed(now)
+	}
 	s := siteOn(l.bearer.road.g, l)
 	q := s.Quality(now, l.before(now, site.Routine.Rank()), &l.reckoning)
 	q.Price, q.Hops = l.bearer.price, 1
@@ -82,4 +85,34 @@ func (l *leg) quality(now time.Time) api.Quality {
 		q.SilentUntil = l.silentUntil
 	}
 	return q
+}
+
+// relayed is what is known of a way over other gateways: that to the first of them, and as much again for each hop behind it, for each takes
+// a message whole before it passes it on.
+func (l *leg) relayed(now time.Time) (q api.Quality) {
+	g := l.bearer.road.g
+	id, hops := l.bearer.Relay.Hop(l.ID)
+	hop := g.byID[id]
+	if hop == nil || id == l.ID {
+		return q
+	}
+	first := hop.leg
+	for _, one := range hop.legs {
+		if one != nil && one.bearer.Relay == nil && one.goes() && (!first.goes() || dear(one.bearer, first.bearer) < 0) {
+			first = one
+		}
+	}
+	q = first.quality(now)
+	q.ShortS, q.LongS = q.ShortS*float64(hops), q.LongS*float64(hops)
+	q.Price, q.Hops, q.NextHop = l.bearer.price, hops, hop.Name
+	return q
+}
+
+// leads says that a leg is a way to its peer: to nobody who answers himself one leads over others.
+func (l *leg) leads() bool {
+	if l.bearer.Relay == nil || !l.Box.Empty() {
+		return true
+	}
+	hop, _ := l.bearer.Relay.Hop(l.ID)
+	return hop != 0 && hop != l.ID
 }

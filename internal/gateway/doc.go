@@ -27,6 +27,7 @@
 //   - bearer.go: ways over the air
 //   - choice.go: which of them a message takes, and why
 //   - legs.go: what becomes of messages when a bearer fails or is back
+//   - emptied.go: numbers under which nothing was said, for the message had come on another bearer
 //   - connections.go: bearers on which each peer has a connection
 //   - modem.go: what a bearer's modem says of itself
 //   - adapters.go: protocol adapters, and where they exchange traffic

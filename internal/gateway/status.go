@@ -62,7 +62,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 		s.Peers = append(s.Peers, g.peerStatus(now, p, &sites[i]))
 		pending += p.Counts.Pending
 		for _, l := range p.legs {
-			if l != nil {
+			if l != nil && l.bearer.Relay == nil { // what relays carry is in the accounts of the bearers to them
 				s.Ledger = append(s.Ledger, l.ledger()...)
 			}
 		}
@@ -106,7 +106,7 @@ func (g *Gateway) peerStatus(now time.Time, p *peer, of *forecast.Site) api.Peer
 		ps.Configured = at.String()
 	}
 	for _, one := range p.legs {
-		if one == nil {
+		if one == nil || one != l && !one.leads() {
 			continue
 		}
 		row := one.status(one == l)
@@ -144,7 +144,8 @@ func (l *leg) status(used bool) api.PeerBearer {
 		row.Address = l.Addr.String()
 	}
 	if r := l.bearer.Relay; r != nil && row.Address != "" {
-		row.Address = "via " + r.Hop(l.ID)
+		hop, _ := r.Hop(l.ID)
+		row.Address = "via " + l.bearer.road.g.siteName(hop)
 	}
 	if !l.LastHeard.IsZero() {
 		row.LastHeard = l.LastHeard.UTC().Format(time.RFC3339)

@@ -16,7 +16,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	mine := slices.IndexFunc(p.Destinations, func(d Destination) bool { return d.Node == r.cfg.Self })
 	if f := r.done[key]; f != nil {
 		if f.elsewhere && mine >= 0 {
-			r.place(f, p.Destinations[mine].Sequence)
+			place(r, f, p.Destinations[mine].Sequence)
 		}
 		if f.total == 0 {
 			f.total = p.Total

@@ -365,7 +365,7 @@ func unpack(r *Receiver, now time.Time, m *incoming) bool {
 		d.Free, d.After = m.free, m.behind
 		if f := r.done[d.Key]; f != nil {
 			if f.elsewhere {
-				r.place(f, d.Sequence)
+				place(r, f, d.Sequence)
 			}
 			r.stats.Duplicates++
 			continue

@@ -183,7 +183,7 @@ func (r *Receiver) Step(now time.Time, ev Event) Output {
 	case Ride:
 		r.ride(now, ev.Octets)
 	case Elsewhere:
-		r.elsewhere(now, ev.Key)
+		elsewhere(r, now, ev.Key)
 	case PDU:
 		r.stats.PassedBy++
 	}

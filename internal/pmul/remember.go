@@ -49,10 +49,10 @@ func remember(r *Receiver, now time.Time, key Key, expiry time.Time) *finished {
 }
 
 // Knows says that a message is complete here, or has come another way.
-func (r *Receiver) Knows(key Key) bool { return r.done[key] != nil }
+func Knows(r *Receiver, key Key) bool { return r.done[key] != nil }
 
 // elsewhere takes a message as complete that has come another way.
-func (r *Receiver) elsewhere(now time.Time, key Key) {
+func elsewhere(r *Receiver, now time.Time, key Key) {
 	if r.done[key] != nil {
 		return
 	}
@@ -62,7 +62,7 @@ func (r *Receiver) elsewhere(now time.Time, key Key) {
 	if f.total, f.elsewhere = 0, true; m != nil {
 		f.coding, f.nodes, f.total = m.coding, m.nodes, m.total
 		r.drop(m)
-		r.place(f, m.sequence)
+		place(r, f, m.sequence)
 		return
 	}
 	r.dropOrphans(key)
@@ -70,7 +70,7 @@ func (r *Receiver) elsewhere(now time.Time, key Key) {
 }
 
 // place tells the Message_Sequence_Number of a message that has come another way.
-func (r *Receiver) place(f *finished, sequence uint32) {
+func place(r *Receiver, f *finished, sequence uint32) {
 	f.elsewhere = false
 	r.out.record(bucketDone, keyOctets(f.key), f.encode())
 	r.out.Deliver = append(r.out.Deliver, Message{Key: f.key, Sequence: sequence})

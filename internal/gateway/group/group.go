@@ -128,7 +128,7 @@ func (c *Carrier) Start(now time.Time) {
 		o.early.Restart(now)
 		o.begun = o.highest()
 		if p.Box.UnderWayOctets() > 0 {
-			c.waitsFor(now, p)
+			waitsFor(c, now, p)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func (c *Carrier) Step(now time.Time) {
 	}
 	for _, p := range c.Peers {
 		o := c.orders[p.ID]
-		if due.Reached(now, c.missed(p)) {
+		if due.Reached(now, missed(c, p)) {
 			o.since = now
 			p.Link.Doubt()
 		}
@@ -211,7 +211,7 @@ func (c *Carrier) Due(_ time.Time, silent bool) time.Time {
 	}
 	for _, p := range c.Peers {
 		o := c.orders[p.ID]
-		at = due.Earliest(at, c.missed(p))
+		at = due.Earliest(at, missed(c, p))
 		at = due.Earliest(at, o.early.Due(c.patience()))
 		if o.put {
 			at = due.Earliest(at, p.Turn.Due())

@@ -14,14 +14,14 @@ import (
 type Handover struct{ C *Carrier }
 
 // waitsFor notes that a message for a peer is on the air, where another bearer waits.
-func (c *Carrier) waitsFor(now time.Time, p *mail.Peer) {
+func waitsFor(c *Carrier, now time.Time, p *mail.Peer) {
 	if o := c.orders[p.ID]; c.Timing.Hasty && (o.since.IsZero() || o.since.Before(p.LastHeard)) {
 		o.since = now
 	}
 }
 
 // missed is when a peer is asked whether it is there, for what is under way to it has no answer; zero: not. Acknowledgements may ride.
-func (c *Carrier) missed(p *mail.Peer) (at time.Time) {
+func missed(c *Carrier, p *mail.Peer) (at time.Time) {
 	if o := c.orders[p.ID]; !o.since.IsZero() && !o.since.Before(p.LastHeard) && p.Box.UnderWayOctets() > 0 && !p.Link.Dead() && !p.Link.Listening() {
 		at = o.since.Add(c.Timing.RoundTrip + c.Profile.AckDelay)
 	}
@@ -80,7 +80,7 @@ func (h Handover) Used(p *mail.Peer, at mail.TransmissionID) (read bool) {
 			return false
 		}
 	}
-	if at.Number>>32 != 0 || c.receiver.Knows(key) {
+	if at.Number>>32 != 0 || pmul.Knows(c.receiver, key) {
 		return at.Number>>32 == 0
 	}
 	c.stepReceiver(c.Store.Lives.Now(), pmul.Elsewhere{Key: key})

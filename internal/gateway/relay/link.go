@@ -11,10 +11,12 @@ import (
 
 // A line is the mail.Link to its node.
 
-// Hop is the name of the gateway to which what is for a node goes now.
-func (c *Carrier) Hop(id uint16) string {
-	hop, _ := c.lines[id].hop()
-	return c.Ways.Name(hop)
+// Hop is the gateway to which what is for a node goes now, 0: there is none, and how many gateways are on the way, the node included, by
+// what its last capsule said.
+func (c *Carrier) Hop(id uint16) (hop uint16, gateways int) {
+	l := c.lines[id]
+	hop, _ = l.hop()
+	return hop, max(2, l.hops)
 }
 
 // Dead says that a node has not answered for long, though relays took what was for it.

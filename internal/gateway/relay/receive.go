@@ -106,7 +106,7 @@ func (c *Carrier) Arrived(now time.Time, hop uint16, capsule Capsule, p site.Pre
 			c.lie(now, hop, capsule.Origin, lieChanged)
 			return
 		}
-		l.learned = hop
+		l.learned, l.hops = hop, capsule.Hops
 		l.greeted(now, hop, body)
 	case told:
 		key, ok := l.key(l.ID, c.Self)
@@ -116,6 +116,7 @@ func (c *Carrier) Arrived(now time.Time, hop uint16, capsule Capsule, p site.Pre
 			return
 		}
 		l.heard(now, hop)
+		l.hops = capsule.Hops
 		l.hear(now, body)
 	default:
 		l.message(now, hop, capsule, p)

@@ -100,6 +100,7 @@ type line struct {
 	early    int // messages that came before their turn
 	out      map[mail.TransmissionID]*sent
 	learned  uint16    // the hop that its last capsule came from
+	hops     int       // gateways that capsule has passed, as it says, this one included
 	avoid    uint16    // a hop that took a message which was not acknowledged; 0: none
 	tellAt   time.Time // when it is told what has come; zero: nothing has
 	since    time.Time // when the first of it came

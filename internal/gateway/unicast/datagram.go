@@ -105,7 +105,7 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 		l.Handshake.Owe(now)
 	}
 	probe := l.sender.ProbeDue(now)
-	long := l.ask(now, probe) || !l.Handshake.KnowsUs || c.Far != nil && c.Far(l.ID)
+	long := ask(now, l, probe) || !l.Handshake.KnowsUs || c.Far != nil && c.Far(l.ID)
 	to := &datagramBuilder{}
 	to.room, to.longer = room(now, l)
 	to.budget = to.room - seal.Overhead(long)

@@ -31,7 +31,7 @@ const (
 
 // ask notes that a question goes now, and turns to another address when the one before had no answer. It says whether the
 // question should introduce us anew.
-func (l *peerLink) ask(now time.Time, probe bool) (anew bool) {
+func ask(now time.Time, l *peerLink, probe bool) (anew bool) {
 	q := &l.question
 	if q.hello && l.Handshake.KnowsUs {
 		q.asked = time.Time{}

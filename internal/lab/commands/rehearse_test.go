@@ -96,3 +96,39 @@ func TestRehearseCommand(t *testing.T) {
 		check.True(t, "r.First", r.First != nil)
 	}
 }
+
+// Of two links a rehearsal plays both: it tells by which rule messages took which, in what time, with what octets and for how much.
+func TestRehearseTwoLinks(t *testing.T) {
+	file := synthetic(t, 1)
+	second := "[[link]]\nname = \"hf\"\nprofile = \"hf-2400\"\nprice = 0.5\nlisten = \"127.0.0.1:7143\"\n[[link.peer]]\nid = 1\naddress = \"10.0.1.1:7142\"\n"
+	rules := "[[route]]\nlabel = \"long ones\"\noctets_min = 1000\nlinks = \"hf\"\n[[route]]\nwithin = \"3s\"\n"
+	cfg := configuration(t, 2, "[[link.peer]]\nid = 1\nname = \"hq\"\naddress = \"10.0.0.1:7142\"\n")
+	text, err := os.ReadFile(cfg)
+	check.NoError(check.Fatal(t), err)
+	one := strings.Replace(string(text), "[link]\n", "[[link]]\nname = \"sat\"\nprice = 2\n", 1)
+	check.True(check.Fatal(t), "there is a [link]", one != string(text), string(text))
+	check.NoError(check.Fatal(t), os.WriteFile(cfg, []byte(one+second+rules), 0o600))
+	code, out, errs := run(t, "rehearse", "--trace", file, "--gateways", cfg, "--plays", "1", "--deadline", "10m", "--json")
+	check.Equal(check.Fatal(t), "exit, and "+errs, code, 0)
+	var r replay.Rehearsal
+	check.NoError(check.Fatal(t), json.Unmarshal([]byte(out), &r))
+	check.Equal(check.Fatal(t), "links", len(r.Bearers), 2)
+	messages, links := 0, map[string]string{}
+	for _, w := range r.Ways {
+		messages += w.Messages
+		links[w.Rule] += w.Link + " "
+		check.True(t, "a way has octets, seconds and money", w.Octets > 0 && w.MeanS > 0 && w.MaxS >= w.MeanS && w.Money > 0, w)
+	}
+	check.Equal(t, "messages", messages, r.Messages)
+	check.True(t, "long ones go by HF", len(links) == 2 && !strings.Contains(links["long ones"], "sat"), links)
+	sum := int64(0)
+	for _, b := range r.Bearers {
+		check.True(t, "a link has octets and money", b.Octets.Up > 0 && b.Octets.Down > 0 && b.Money > 0, b)
+		sum += b.Octets.Up + b.Octets.Down
+	}
+	check.Equal(t, "octets of both links", float64(sum), r.Cost.Octets.Worst)
+	_, out, _ = run(t, "replay", file, "--gateways", cfg)
+	wants(t, out, "Octets by link", "sat, ", "hf, hf-2400", "Which link messages took", "long ones")
+	code, _, errs = run(t, "replay", file, "--gateways", cfg, "--live")
+	check.True(t, "a live replay plays one link", code != 0 && strings.Contains(errs, "plays one link"), errs)
+}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"aldis/internal/edge/config"
 	"aldis/internal/edge/infile"
 	"aldis/internal/lab/replay"
+	"aldis/internal/lab/sim"
 	"aldis/internal/lab/trace"
 	"aldis/internal/link/profile"
 	"aldis/internal/operator/cli"
@@ -31,7 +33,8 @@ peers (or TAK devices) on TCP sockets, the emulator between them. That needs roo
 
 --gateways takes ordinary configurations of gateways: one for both sides, or two, of which the one with end = "shore" (or
 else the first) is ashore. The replay uses their rules of compaction, filters, message rules, keepalive and name, and their
-profile unless --profile says otherwise.
+profile unless --profile says otherwise. Two [[link]] are both played, with their prices, octets of the day and [[route]]
+rules: the figures then say what each link carried and cost, and by which rule messages took it. A live replay plays one.
 
 Exit: 0 played to its end; 1 not, or the link cannot carry the trace: the figures then show how far the replay came.
 `
@@ -85,6 +88,8 @@ func replayCommand(args []string, stdout, stderr io.Writer) int {
 	var out *outcome
 	switch {
 	case err != nil:
+	case *live && o.Second != nil:
+		err = errors.New("--live plays one link: say which with --profile")
 	case *live:
 		out, err = c.replayLive(ctx, o, link, *keep)
 	default:
@@ -151,10 +156,32 @@ func replaySettings(o *replay.Options, profileName, gateways string) (link strin
 		if strings.ContainsAny(link, "/.") && !filepath.IsAbs(link) {
 			link = filepath.Join(filepath.Dir(c.File), link)
 		}
-		return link, nil
+		return link, secondLink(o, configs)
 	}
 	o.Profile, err = profile.Load(profileName, cli.ReadProfile)
 	return profileName, err
+}
+
+// secondLink takes the other of two links. Both ends have it.
+func secondLink(o *replay.Options, configs []*config.Config) error {
+	c := configs[0]
+	for _, other := range configs[1:] {
+		if len(other.More) != len(c.More) || len(c.More) > 0 && (other.More[0].Name != c.More[0].Name || other.More[0].Profile != c.More[0].Profile) {
+			return fmt.Errorf("%s and %s have other [[link]]: both ends need the same, with the same profiles", c.File, other.File)
+		}
+	}
+	switch len(c.More) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		return fmt.Errorf("%s has %d [[link]]: two are played at most", c.File, 1+len(c.More))
+	}
+	l := c.More[0]
+	wire, err := profile.Load("wire", nil)
+	o.Link, o.Price = c.Link.Name, c.Link.Price
+	o.Second = &sim.Second{Name: l.Name, Profile: l.Profile, Wire: wire, Price: l.Price, Group: l.Profile.Transport == profile.PMul && l.Profile.Shared}
+	return err
 }
 
 // Sites of a replay, as filters name them.
@@ -170,6 +197,17 @@ func gatewayOf(c, far *config.Config, site uint16) replay.Gateway {
 		meant = far.Node.ID
 	case len(c.Link.Peers) > 0:
 		meant = c.Link.Peers[0].ID
+	}
+	for i, l := range c.Bearers() {
+		if i < len(g.PerDay) {
+			g.PerDay[i] = l.Octets
+		}
+	}
+	for _, r := range c.Routes {
+		if len(r.Sites) == 0 || slices.Contains(r.Sites, meant) {
+			r.Sites = nil
+			g.Routes = append(g.Routes, r)
+		}
 	}
 	for _, r := range c.Filters {
 		if r.Site != 0 && r.Site != meant {

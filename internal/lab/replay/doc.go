@@ -61,5 +61,6 @@
 //   - tuned.go: the gain of a change, and whether it counts
 //   - tunewrite.go: the profile with the changed values marked
 //   - variant.go: traces whose peers speak at other times, and the figures of a play
+//   - ways.go: what each of two bearers carried, and by which rule
 //   - window.go: a part of a trace
 package replay

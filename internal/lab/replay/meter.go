@@ -17,6 +17,8 @@ type Reading struct {
 	Ship, Shore         api.Status
 	Link                linkemu.Stats
 	ShipNode, ShoreNode string // their names in Link
+	// Other is what was on the air of the other of two bearers: with Link it is all that the gateways sent.
+	Other UpDown[linkemu.Count]
 }
 
 // counters are those of the ship's two directions; on a shared channel what each of the two said.
@@ -100,8 +102,8 @@ func (r *Reading) lost(shared bool) UpDown[int64] {
 func (m *Meter) Finish(rec *Record, elapsed time.Duration, r Reading) {
 	res := m.Result
 	up, down := r.counters(m.p.Shared)
-	res.LinkBytes = UpDown[int64]{up.OnAir.Octets, down.OnAir.Octets}
-	res.LinkPackets = UpDown[int64]{up.OnAir.Frames, down.OnAir.Frames}
+	res.LinkBytes = UpDown[int64]{up.OnAir.Octets + r.Other.Up.Octets, down.OnAir.Octets + r.Other.Down.Octets}
+	res.LinkPackets = UpDown[int64]{up.OnAir.Frames + r.Other.Up.Frames, down.OnAir.Frames + r.Other.Down.Frames}
 	res.Dropped = UpDown[int64]{up.DroppedQueue.Frames, down.DroppedQueue.Frames}
 	res.Lost = r.lost(m.p.Shared)
 	res.Ledger = slices.Concat(ledgerOf(r.Ship, r.Shore.Name), ledgerOf(r.Shore, r.Ship.Name))

@@ -127,6 +127,9 @@ type Rehearsal struct {
 	Notes        []string        `json:"notes,omitempty"`   // what the trace did not say and was filled in
 	Remarks      []string        `json:"remarks,omitempty"` // of the worst play
 
+	Bearers []Bearer `json:"bearers,omitempty"` // of the worst play, where there are two; time on the air and overload are of the first
+	Ways    []Way    `json:"ways,omitempty"`
+
 	Worst *Result  `json:"-"` // the play that the missed are of
 	Cuts  []string `json:"problems,omitempty"`
 }
@@ -141,7 +144,7 @@ func Judge(plays []*Result, o Judging) *Rehearsal {
 	})
 	r := &Rehearsal{
 		Source: worst.Source, Profile: o.Profile.Name, Summary: o.Profile.Summary, Plays: len(plays), DeadlineS: deadline,
-		TraceS: worst.Captures.Trace.TotalS, Messages: worst.Messages.Expected, Worst: worst, Notes: worst.Notes, Remarks: worst.Remarks,
+		TraceS: worst.Captures.Trace.TotalS, Messages: worst.Messages.Expected, Worst: worst, Notes: worst.Notes, Remarks: worst.Remarks, Bearers: worst.Bearers, Ways: worst.Ways,
 		WaitingAfter: WaitingAt(worst, math.Inf(1)), WaitingAtEnd: WaitingAt(worst, worst.Captures.Trace.TotalS),
 	}
 	of := func(f func(p *Result) float64) Spread { return spreadOf(plays, f) }

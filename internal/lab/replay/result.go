@@ -176,6 +176,8 @@ type Result struct {
 	// Datagrams are those that were sent, by octets of UDP payload; a live run does not know them.
 	Datagrams UpDown[map[int]int64] `json:"datagrams_by_octets,omitzero"`
 	Samples   []Sample              `json:"samples"`
+	Bearers   []Bearer              `json:"bearers,omitempty"` // where there are two; rates, losses and the time on the air above are those of the first
+	Ways      []Way                 `json:"ways,omitempty"`
 }
 
 // figures fills in what follows from a script and a record. end is how long it took.

@@ -12,6 +12,7 @@ import (
 	"aldis/internal/link/profile"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
+	"aldis/internal/rules/route"
 )
 
 // Context is what Run needs of a context.Context: why it should end, if it should.
@@ -24,13 +25,18 @@ type Gateway struct {
 	Rules     []compact.Rule
 	Filters   []filter.Rule // their Site is 1 for the shore, 2 for the ship, 0 for any
 	Messages  []mark.Rule
+	Routes    []route.Rule // their Sites are empty: a trace has two sides
 	Keepalive time.Duration
+	PerDay    [2]int64 // IP octets that each of two bearers may carry in a day; 0: any
 }
 
 // Options of a replay.
 type Options struct {
 	Profile profile.Profile // of the ship's terminal, every value of it counts
 	Wire    profile.Profile // of the shore's leg of a star; zero: the profile called wire
+	Link    string          // name of the bearer that Profile is of, and Price its price, where there are two
+	Price   float64         // of 1,000 octets
+	Second  *sim.Second     // the other bearer; nil: there is one
 	Seed    uint64          // of losses and jitter, and of what the trace does not say
 	// Ship and Shore are the gateways' configurations.
 	Ship, Shore Gateway
@@ -108,6 +114,10 @@ func newPlayer(s *Script, o Options) (*player, error) {
 		}
 		c.Name = cmp.Or(g.Name, n.Name)
 		c.Rules, c.Messages, c.Keepalive, c.Filter = g.Rules, g.Messages, g.Keepalive, filter.New(g.Filters)
+		c.Bearer, c.Price, c.Routes, c.PerDay = o.Link, o.Price, g.Routes, g.PerDay[0]
+		for i := range c.More {
+			c.More[i].PerDay = g.PerDay[1]
+		}
 		p.lan.configure(n, c)
 	}, p.output)
 	if err != nil {
@@ -124,7 +134,7 @@ func (o Options) world(configure func(*sim.Node, *sim.Setup), lan func(*sim.Node
 			return nil, err
 		}
 	}
-	w, err = sim.New(sim.Config{Nodes: 2, Names: []string{shoreNode, shipNode}, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed,
+	w, err = sim.New(sim.Config{Nodes: 2, Names: []string{shoreNode, shipNode}, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed, Second: o.Second,
 		Group: o.Profile.Transport == profile.PMul && o.Profile.Shared, Configure: configure, LAN: lan})
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
@@ -161,6 +171,7 @@ func (p *player) play(ctx Context) (*Result, error) {
 		p.res.Problem("ended early, after %.0f s of %.0f s", p.at().Seconds(), p.s.Duration.Seconds())
 	}
 	p.meter.Finish(p.r, p.at(), p.reading())
+	p.waysOf()
 	if err != nil {
 		return p.res, err
 	}
@@ -212,6 +223,10 @@ func (p *player) drain(ctx Context) error {
 }
 
 func (p *player) reading() Reading {
-	return Reading{Ship: p.ship.GW.Status(p.w.Now), Shore: p.shore.GW.Status(p.w.Now), Link: p.w.Link.Stats(),
+	r := Reading{Ship: p.ship.GW.Status(p.w.Now), Shore: p.shore.GW.Status(p.w.Now), Link: p.w.Link.Stats(),
 		ShipNode: p.ship.Name, ShoreNode: p.shore.Name}
+	if p.o.Second != nil {
+		r.Other = p.aired(1)
+	}
+	return r
 }

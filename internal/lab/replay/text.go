@@ -71,6 +71,21 @@ func (res *Result) WriteText(out io.Writer) error {
 	three("the link is busy, % of the time", "", num(res.BusyPct.Up), num(res.BusyPct.Down))
 	three("applications offer, bit/s", "", fmt.Sprintf("%.0f", res.Offered.Up), fmt.Sprintf("%.0f", res.Offered.Down))
 	three("the link takes, bit/s", "", rate(res.RateBps.Up), rate(res.RateBps.Down))
+	for i, b := range res.Bearers {
+		if i == 0 {
+			w.F("\n%-34s %12s %12s %12s\n", "Octets by link", "to shore", "to ship", "money")
+		}
+		three(fmt.Sprintf("%s, %s", b.Link, b.Profile), fmt.Sprint(b.Octets.Up), fmt.Sprint(b.Octets.Down), num(b.Money))
+	}
+	for i, row := range res.WayTable() {
+		if i == 0 {
+			w.F("\nWhich link messages took\n")
+		}
+		for _, cell := range row {
+			w.F("%-12s ", cell)
+		}
+		w.F("\n")
+	}
 	w.F("\n%-34s %12s\n", "What the octets were for", "octets")
 	kinds := slices.SortedFunc(maps.Keys(res.Kinds), func(a, b string) int {
 		return cmp.Or(cmp.Compare(res.Kinds[b], res.Kinds[a]), strings.Compare(a, b))

@@ -54,6 +54,17 @@ func Rehearsal(r *replay.Rehearsal) Page {
 	if len(r.WaysOut) > 0 {
 		p.Sections = append(p.Sections, section{Title: "What would help", Text: r.WaysOut})
 	}
+	if rows := r.Worst.WayTable(); len(r.Bearers) > 0 {
+		t := tableData{Caption: "Which link messages took in the worst play, by [[route]] rule", Columns: rows[0]}
+		for _, row := range rows[1:] {
+			t.Rows = append(t.Rows, tableRow{Name: row[0], Cells: row[1:]})
+		}
+		of := tableData{Caption: "What the links carried", Columns: []string{"link", "profile", "octets to shore", "octets to the ship", "money"}}
+		for _, b := range r.Bearers {
+			of.Rows = append(of.Rows, tableRow{Name: b.Link, Cells: []string{b.Profile, countText(b.Octets.Up), countText(b.Octets.Down), numberText(b.Money, 2)}})
+		}
+		p.Sections = append(p.Sections, section{Title: "Links", Tables: []tableData{t, of}})
+	}
 	if len(r.Missed) > 0 {
 		p.Sections = append(p.Sections, missedSection(r))
 	}

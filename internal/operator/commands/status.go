@@ -277,7 +277,9 @@ func printDistances(out io.Writer, r StatusReport) {
 	}
 	for _, p := range r.Peers {
 		for _, b := range p.Bearers {
-			row(p.Name, b.Bearer, b.Quality)
+			if b.Up || b.Used {
+				row(p.Name, b.Bearer, b.Quality)
+			}
 		}
 		if len(p.Bearers) == 0 {
 			row(p.Name, r.Profile, p.Quality)

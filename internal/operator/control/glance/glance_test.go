@@ -116,6 +116,12 @@ func TestRatesOfBearers(t *testing.T) {
 	v := ViewOf(now, h, Seen{Started: start, Status: at(7500, 6000)})
 	check.Same(t, "bearers", v.Bearers, []Bearer{{"sat", Use{1000, 1}, Use{0, -1}}, {"hf", Use{800, 100}, Use{0, -1}}})
 	check.Equal(t, "in all", v.Out, Use{1800, -1})
+	both := at(7500, 6000)
+	for i := range 2 {
+		both.Bearers[i].Month = &api.BillMonth{Month: start.Format("2006-01"), Since: start, Total: api.BillRow{SentOctets: uint64(100 * (i + 1)), Minutes: uint64(3 - i)}}
+	}
+	h.Note(now, both)
+	check.Equal(t, "the month on both", [2]int{int(h.month.Sent), h.month.Minutes}, [2]int{300, 3})
 	check.True(t, "one bearer is full", len(v.Alarms) == 2 && strings.HasPrefix(v.Alarms[1].Text, "hf is full"), v.Alarms)
 	check.Equal(t, "a bearer that is down", v.Sites[0].Ways[0].Text(), "sat: silent")
 	check.Equal(t, "the next hop", v.Sites[0].Ways[1].Text(), "relay via ship2, 3 to 30 s")

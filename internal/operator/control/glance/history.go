@@ -89,6 +89,29 @@ func monthOf(now time.Time, bill *api.BillMonth) Month {
 	return m
 }
 
+// monthOfAll is the month on all bearers together, with the minutes of the one that has most; nil: nothing is known.
+func monthOfAll(s api.Status) *api.BillMonth {
+	var all *api.BillMonth
+	for _, b := range s.Bearers {
+		switch m := b.Month; {
+		case m == nil:
+		case all == nil || m.Month > all.Month:
+			copied := *m
+			all = &copied
+		case m.Month == all.Month:
+			all.Total.SentOctets, all.Total.ReceivedOctets = all.Total.SentOctets+m.Total.SentOctets, all.Total.ReceivedOctets+m.Total.ReceivedOctets
+			all.Total.Minutes = max(all.Total.Minutes, m.Total.Minutes)
+			if m.Since.Before(all.Since) {
+				all.Since = m.Since
+			}
+		}
+	}
+	if len(s.Bearers) < 2 {
+		return s.Month
+	}
+	return all
+}
+
 // Spent is what was on the air in a time, in octets.
 type Spent struct {
 	From           time.Time // since when that is known, not before what was asked for
@@ -116,7 +139,7 @@ func (h *History) Since(at time.Time) Spent {
 // Note takes what the ledger says now. A wall clock that was set back makes the minute that it says a later one.
 func (h *History) Note(now time.Time, s api.Status) {
 	now = now.UTC()
-	h.month = monthOf(now, s.Month)
+	h.month = monthOf(now, monthOfAll(s))
 	h.charge(now, s.Ledger)
 	h.recent = append(h.recent, sampleOf(now, s))
 	old := slices.IndexFunc(h.recent, func(x sample) bool { return now.Sub(x.at) <= longer+Every })

@@ -114,7 +114,7 @@ function month(v) {
   const m = air.month, all = m.sent + m.received
   const since = Date.parse(m.since), ends = Date.parse(m.ends), passed = (now() - since) / 1000, whole = (ends - since) / 1000
   const more = passed >= 600 ? whole / passed : 0
-  const unit = { octets: 'MB', minutes: 'minute', none: '' }[v.link.tariff]
+  const unit = v.bearers ? '' : { octets: 'MB', minutes: 'minute', none: '' }[v.link.tariff]
   const used = v.link.tariff === 'minutes' ? m.minutes : all / 1e6
   const money = x => `${(x * Number(prices.price)).toFixed(2)} ${prices.currency}`.trim()
   const priced = unit && Number(prices.price) > 0
@@ -127,7 +127,7 @@ function month(v) {
   ].filter(Boolean)
   return h('section', { class: 'card month' }, h('h2', {}, 'This month'),
     h('p', { class: 'soft' }, `Counted since ${clock(m.since)}, over restarts too. By site, and earlier months: gateway bill. `,
-      { octets: 'The profile says: the bill grows with octets.', minutes: 'The profile says: the bill grows with minutes of a call.', none: 'The profile says: the link has no tariff.' }[v.link.tariff]),
+      v.bearers ? 'All links together; gateway bill has the tariff of each.' : { octets: 'The profile says: the bill grows with octets.', minutes: 'The profile says: the bill grows with minutes of a call.', none: 'The profile says: the link has no tariff.' }[v.link.tariff]),
     h('dl', {}, rows.map(([what, much]) => [h('dt', {}, what), h('dd', {}, much)])),
     unit ? h('p', { class: 'price' },
       h('label', {}, h('span', {}, `Price of a ${unit}`), h('input', { name: 'price', inputmode: 'decimal', size: 6, value: prices.price, 'data-do': 'price', 'data-on': 'change', autocomplete: 'off' })),
