@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -239,5 +240,31 @@ func TestARelayTellsSevenForOne(t *testing.T) {
 		up, down := play(others, 9)
 		t.Logf("seed %d: to seven %.0f octets up and %.0f down a message; one copy to the shore %.0f and %.0f: %.3f up", seed+1, up, down, directUp, directDown, up/directUp)
 		check.True(t, "octets of the origin's leg a message, of one copy of 281", up <= 1.15*281, up)
+	}
+}
+
+// What is not worth sending any more, and had begun, goes again ever later while the relay does not take it: not each second.
+func TestWhatExpiresOnTheWayToARelay(t *testing.T) {
+	for seed := range seeds(20) {
+		w := chain(t, 3, "hf-2400", seed+1)
+		a := w.Nodes[0]
+		tracks(w, a, []uint16{3}, 5, 200, 20*time.Second) // they meet
+		w.Run(20 * time.Minute)
+		w.Cut(0, w.Nodes[1], true)
+		for i := range 30 {
+			w.At(time.Duration(i)*5*time.Second, func() {
+				m := track(1, pipeHQ, 100+i, 100)
+				m.Expires = w.Now.Add(20 * time.Second)
+				a.Site.Send(w, m, 3)
+			})
+		}
+		w.At(10*time.Minute, func() { w.Cut(0, w.Nodes[1], false) })
+		w.Run(2 * time.Hour)
+		in := check.In(t, fmt.Sprint("seed ", seed+1))
+		ended := strings.Count(strings.Join(w.Notes, "\n"), "hq warn: a message has not reached a peer [peer ship1")
+		check.True(in, "capsules that ended on the way in ten minutes", ended <= 7*30, ended)
+		for _, p := range a.GW.Status(w.Now).Peers {
+			check.Equal(in, "held for "+p.Name, p.UnderWay+p.Waiting, 0)
+		}
 	}
 }
