@@ -268,3 +268,27 @@ func TestWhatExpiresOnTheWayToARelay(t *testing.T) {
 		}
 	}
 }
+
+// What a relay has to hold beyond its life makes no gap: what comes after it to a node that was away does not wait for its repetition.
+func TestWhatExpiresAtARelayMakesNoGap(t *testing.T) {
+	for seed := range seeds(20) {
+		w := chain(t, 3, "hf-2400", seed+1)
+		a, c := w.Nodes[0], w.Nodes[2]
+		begin := w.Now
+		sent := tracks(w, a, []uint16{3}, 60, 200, 20*time.Second)
+		for i := range 60 {
+			w.At(time.Duration(i)*20*time.Second+7*time.Second, func() {
+				m := track(1, pipeHQ, 1000+i, 100)
+				m.Expires = w.Now.Add(20 * time.Second)
+				a.Site.Send(w, m, 3)
+			})
+		}
+		w.At(5*time.Minute, func() { w.Cut(0, c, true) })
+		w.At(7*time.Minute, func() { w.Cut(0, c, false) })
+		w.Run(time.Hour)
+		list, lost := took([]*sim.Node{c}, 1, *sent, begin, w.Now)
+		in := check.In(t, fmt.Sprint("seed ", seed+1))
+		check.Equal(in, "lost", lost, 0)
+		check.True(in, "at most five minutes late", list[len(list)-1] <= 5*time.Minute, list[len(list)-1])
+	}
+}

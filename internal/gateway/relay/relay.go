@@ -56,8 +56,6 @@ const (
 	// patience is how long a message may be with a relay before it goes once more; each time twice as long.
 	patience     = 15 * time.Minute
 	patienceMost = 4 * time.Hour
-	// leastLife of a capsule: its number has to come even where nobody wants the message any more, and one that ends on the way goes again.
-	leastLife = time.Minute
 	// silentAfter times without an answer another bearer is tried.
 	silentAfter = 2
 	mostSets    = 64   // sets of several recipients of this node
@@ -438,7 +436,8 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 	if p := m.Content.Payload; p != nil {
 		mark = p.Mark
 		if !p.Expires.IsZero() {
-			capsule.Lifetime = max(p.Expires.Sub(now), leastLife)
+			// Its number has to come even where nobody wants the message any more: no relay drops it before it would go again.
+			capsule.Lifetime = max(p.Expires.Sub(now), patience)
 		}
 	}
 	if len(s.to) > 1 {
