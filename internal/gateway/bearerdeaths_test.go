@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,5 +128,27 @@ func TestTheSatelliteGoesOnForPMul(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A gateway starts again while the better bearer is cut. What it gives numbers there goes on over HF, with marks; when the bearer is back
+// the other one does not take these numbers for those of an older copy of its data.
+func TestADeathWhileTheBetterBearerIsCut(t *testing.T) {
+	for seed := range seeds(20) {
+		w := twoBearers(t, 2, "iridium-certus-100", seed+1)
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		there := tracks(w, hq, []uint16{2}, 400, 200, 7*time.Second)
+		back := tracks(w, ship, []uint16{1}, 400, 200, 7*time.Second)
+		for i := range 8 {
+			at := time.Duration(5*i+2) * time.Minute
+			w.At(at, func() { w.Cut(0, ship, true) })
+			w.At(at+time.Minute, func() { w.Kill(w.Nodes[i%2], time.Duration(2+i)*time.Second) })
+			w.At(at+3*time.Minute, func() { w.Cut(0, ship, false) })
+		}
+		w.Run(time.Hour)
+		once(t, w, ship.Site, 1, *there)
+		once(t, w, hq.Site, 2, *back)
+		log := strings.Join(w.Notes, "\n")
+		check.True(t, fmt.Sprint("seed ", seed+1, ": nobody takes it for an older copy"), !strings.Contains(log, "older copy"), tail(w.Notes))
 	}
 }

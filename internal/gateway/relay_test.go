@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,5 +143,56 @@ func TestARelayRing(t *testing.T) {
 			check.NoError(t, err)
 			check.Equal(t, fmt.Sprintf("%d nodes: octets of idle hours", nodes), octets, 0.0)
 		}
+	}
+}
+
+// What is not worth sending any more, and had begun, goes again ever later while the relay does not take it: not each second.
+func TestWhatExpiresOnTheWayToARelay(t *testing.T) {
+	for seed := range seeds(20) {
+		w := chain(t, 3, "hf-2400", seed+1)
+		a := w.Nodes[0]
+		tracks(w, a, []uint16{3}, 5, 200, 20*time.Second) // they meet
+		w.Run(20 * time.Minute)
+		w.Cut(0, w.Nodes[1], true)
+		for i := range 30 {
+			w.At(time.Duration(i)*5*time.Second, func() {
+				m := track(1, pipeHQ, 100+i, 100)
+				m.Expires = w.Now.Add(20 * time.Second)
+				a.Site.Send(w, m, 3)
+			})
+		}
+		w.At(10*time.Minute, func() { w.Cut(0, w.Nodes[1], false) })
+		w.Run(2 * time.Hour)
+		in := check.In(t, fmt.Sprint("seed ", seed+1))
+		ended := strings.Count(strings.Join(w.Notes, "\n"), "hq warn: a message has not reached a peer [peer ship1")
+		check.True(in, "capsules that ended on the way in ten minutes", ended <= 7*30, ended)
+		for _, p := range a.GW.Status(w.Now).Peers {
+			check.Equal(in, "held for "+p.Name, p.UnderWay+p.Waiting, 0)
+		}
+	}
+}
+
+// What a relay has to hold beyond its life makes no gap: what comes after it to a node that was away does not wait for its repetition.
+func TestWhatExpiresAtARelayMakesNoGap(t *testing.T) {
+	for seed := range seeds(20) {
+		w := chain(t, 3, "hf-2400", seed+1)
+		a, c := w.Nodes[0], w.Nodes[2]
+		sent := tracks(w, a, []uint16{3}, 60, 200, 20*time.Second)
+		expiring := peerID(98)
+		for i := range 60 {
+			w.At(time.Duration(i)*20*time.Second+7*time.Second, func() {
+				m := track(1, pipeHQ, 1000+i, 100)
+				m.From, m.Expires = expiring, w.Now.Add(20*time.Second)
+				a.Site.Send(w, m, 3)
+			})
+		}
+		w.At(5*time.Minute, func() { w.Cut(0, c, true) })
+		w.At(7*time.Minute, func() { w.Cut(0, c, false) })
+		w.Run(time.Hour)
+		got := slices.DeleteFunc(c.Site.Got, func(g sim.Got) bool { return g.Payload.From == expiring })
+		list, err := air.Once(got, 1, *sent)
+		in := check.In(t, fmt.Sprint("seed ", seed+1))
+		check.NoError(in, err)
+		check.True(in, "at most five minutes late", slices.Max(list) <= 5*time.Minute, slices.Max(list))
 	}
 }

@@ -137,7 +137,8 @@ type sent struct {
 	hop    uint16    // 0: not known, in a run before
 	passed time.Time // when the hop took it; zero: it waits here for that
 	since  time.Time
-	tries  int
+	tries  int // so often no receipt came
+	misses int // so often it ended on the way to the hop
 	again  bool
 }
 
@@ -246,7 +247,7 @@ func (c *Carrier) Step(now time.Time) {
 		}
 		for _, at := range l.again(now) {
 			s := l.out[at]
-			if at := s.due(); due.Reached(now, at) && !s.again {
+			if !s.again {
 				s.again, l.avoid = true, s.hop
 				l.tries++
 				hop, up = l.hop()
@@ -276,7 +277,7 @@ func (c *Carrier) Step(now time.Time) {
 // again is what has to go once more, the oldest first.
 func (l *line) again(now time.Time) (list []mail.TransmissionID) {
 	for at, s := range l.out {
-		if s.again || due.Reached(now, s.due()) {
+		if due.Reached(now, s.due()) {
 			list = append(list, at)
 		}
 	}
@@ -333,9 +334,15 @@ func (c *Carrier) tells(l *line) bool { return c.Tells != nil && c.Tells(l.ID) &
 // asksAt is when it may be greeted again.
 func (l *line) asksAt() time.Time { return l.asked.Add(min(askAfter<<min(l.asks, 16), askMost)) }
 
-// due is when a message goes once more by itself; zero: not while its hop has not taken it.
+// due is when a message goes once more; zero: not while it is on the way to its hop. One that has not come there goes soon, each time
+// later: a capsule lives no longer than its message, perhaps a second.
 func (s *sent) due() time.Time {
-	if s.passed.IsZero() {
+	switch {
+	case s.again && s.misses == 0:
+		return s.since
+	case s.again:
+		return s.since.Add(min(askAfter<<min(s.misses-1, 16), patience))
+	case s.passed.IsZero():
 		return time.Time{}
 	}
 	return s.passed.Add(min(patience<<min(s.tries, 8), patienceMost))
@@ -356,7 +363,7 @@ func (c *Carrier) Due(now time.Time, silent bool) (at time.Time) {
 			at = due.Earliest(at, due.Latest(now, l.asksAt()))
 		}
 		for _, s := range l.out {
-			if up && !s.again {
+			if up && (!s.again || s.due().After(now)) {
 				at = due.Earliest(at, s.due())
 			}
 		}
@@ -416,7 +423,11 @@ func (l *line) repeat(now time.Time, hop uint16, at mail.TransmissionID, was *se
 		return
 	}
 	if c.hand(now, hop, s, at, e.Message, []uint16{l.ID}, true) {
-		l.out[at] = &sent{hop: hop, since: now, tries: was.tries + 1}
+		next := &sent{hop: hop, since: now, tries: was.tries, misses: was.misses}
+		if !was.passed.IsZero() {
+			next.tries, next.misses = was.tries+1, 0
+		}
+		l.out[at] = next
 		l.Counts.Repeated++
 		c.Store.Aired(e, len(e.Full), 0, true)
 	}
@@ -430,7 +441,8 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 	if p := m.Content.Payload; p != nil {
 		mark = p.Mark
 		if !p.Expires.IsZero() {
-			capsule.Lifetime = max(p.Expires.Sub(now), time.Second)
+			// Its number has to come even where nobody wants the message any more: no relay drops it before it would go again.
+			capsule.Lifetime = max(p.Expires.Sub(now), patience)
 		}
 	}
 	if len(s.to) > 1 {
@@ -558,7 +570,7 @@ func (c *Carrier) Ended(now time.Time, hop uint16, m *site.Message, fate mail.Fa
 				out.passed = now
 				c.Store.Passed(e, c.Ways.Name(hop))
 			} else if fate != mail.Delivered && fate != mail.Reissued {
-				out.again = true
+				out.again, out.misses = true, out.misses+1
 			}
 		}
 	}

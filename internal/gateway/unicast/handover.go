@@ -94,7 +94,7 @@ func (h Handover) Used(p *mail.Peer, at mail.TransmissionID) (read bool) {
 	if at.Number <= l.receiver.Cumulative(at.Queue) || kept && len(a.Body) == 0 {
 		return true
 	}
-	if !l.receiver.Restore(at) {
+	if !l.receiver.Mark(at) {
 		return false // nobody sends so far ahead
 	}
 	if kept {

@@ -104,7 +104,11 @@ func (r *Receiver) Highest(l frame.Queue) uint64 {
 // Reused says whether the sender, whose present start begins with the number of these low bits, will give numbers again
 // that were received already. n is how many; 0: that cannot be known. takes is what the sender says of itself: Sender.Ahead.
 func (r *Receiver) Reused(l frame.Queue, first uint16, takes bool) (n int, reused bool) {
-	n = behind(first, r.Highest(l)+1)
+	highest := r.Highest(l)
+	if r.marked[l] { // later ones are of its present start, for all that is known
+		highest = r.before[l]
+	}
+	n = behind(first, highest+1)
 	if n > 0 {
 		return n, true
 	}

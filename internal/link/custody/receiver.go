@@ -24,6 +24,8 @@ type Receiver struct {
 	wide     bool                          // the latest number came in 16 bits, or none has come in this start
 	behind   [frame.Queues]bool            // the last acknowledgement named what was here in its turn, and was not read
 	told     [frame.Queues]uint64          // the cumulative number of that acknowledgement
+	marked   [frame.Queues]bool            // the latest number was counted by a mark: Mark
+	before   [frame.Queues]uint64          // the highest number before the first of those
 	owed     [frame.Queues]bool
 	due      time.Time // when what is owed goes alone; zero: nothing owed
 }
@@ -48,6 +50,15 @@ func (r *Receiver) Restore(id ID) bool {
 		r.noteFar(id)
 	}
 	return true
+}
+
+// Mark adds a number that a message on another bearer names: its sender has begun to use it here, perhaps in a start of which nothing
+// else was heard here. false: as Restore.
+func (r *Receiver) Mark(id ID) bool {
+	if l := id.Queue; !r.marked[l] {
+		r.marked[l], r.before[l] = true, r.Highest(l)
+	}
+	return r.Restore(id)
 }
 
 // Cumulative is the number up to which everything of the queue was read. It alone is acknowledged for good: what is here and was
@@ -87,7 +98,7 @@ func (r *Receiver) accept(now time.Time, l frame.Queue, low uint16, prompt, hurr
 	case int(ahead) > int(furthest(l)):
 		return id, Beyond
 	}
-	r.held[l][id.Number] = true
+	r.held[l][id.Number], r.marked[l] = true, false
 	r.noteFar(id)
 	delay := r.ackDelay
 	if hurry || ahead > 1 || prompt {
