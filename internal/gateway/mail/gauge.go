@@ -98,7 +98,7 @@ func (g *Gauge) There(now, went time.Time, so int64, p *profile.Profile, rateBps
 	jitter := p.Up.Jitter + p.Down.Jitter
 	span, wary := max(gaugeSpan, 10*jitter), now.Before(g.wary)
 	if wary {
-		span = max(warySpan, 4*jitter)
+		span = max(warySpan, 3*jitter)
 	}
 	if gap := now.Sub(g.heard) > gaugeGap; gap || !wary {
 		if gap && !wary {
