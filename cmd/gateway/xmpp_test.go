@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 // xmppServer is an unmodified XMPP server of one LAN, with users whose password is "secret".
 type xmppServer struct {
 	dir, host, c2s, components string
+	authority                  string   // file of who has signed its certificate; "": it has none
 	run                        []string // its command
 	cmd                        *exec.Cmd
 }
@@ -52,10 +54,10 @@ listen:
     global_routes: false
     hosts:
 `, host, portOf(p.c2s), portOf(p.components))
-	for _, domain := range far {
+	for _, domain := range append(far, "upload."+host) {
 		text += fmt.Sprintf("      %q:\n        password: %q\n", domain, xmppSecret)
 	}
-	text += "modules:\n  mod_disco: {}\n  mod_roster: {}\n  mod_ping: {}\n  mod_offline: {}\n  mod_muc: {}\n"
+	text += "modules:\n  mod_disco: {}\n  mod_roster: {}\n  mod_ping: {}\n  mod_offline: {}\n  mod_muc: {}\n  mod_caps: {}\n  mod_pubsub:\n    plugins: [flat, pep]\n"
 	check.NoError(check.Fatal(t), os.WriteFile(filepath.Join(p.dir, "ejabberd.yml"), []byte(text), 0o644))
 	register := ""
 	for _, user := range users {
@@ -74,7 +76,7 @@ func newProsody(t *testing.T, host string, users []string, far ...string) *xmppS
 pidfile = "%[1]s/pid"
 data_path = "%[1]s/data"
 log = { info = "%[1]s/log" }
-modules_enabled = { "roster", "saslauth", "disco", "ping", "offline" }
+modules_enabled = { "roster", "saslauth", "disco", "ping", "offline", "pep" }
 authentication = "internal_plain"
 c2s_require_encryption = false
 s2s_ports = {}
@@ -86,8 +88,12 @@ VirtualHost "%[4]s"
 Component "conference.%[4]s" "muc"
 	restrict_room_creation = false
 	muc_room_locking = false
+Component "pubsub.%[4]s" "pubsub"
+	autocreate_on_publish = true
+	add_permissions = { ["member"] = { "publisher" } }
+	admins = { "bert@%[4]s", "anna@%[4]s" }
 `, p.dir, portOf(p.c2s), portOf(p.components), host)
-	for _, domain := range far {
+	for _, domain := range append(far, "upload."+host) {
 		text += fmt.Sprintf("Component %q\n\tcomponent_secret = %q\n", domain, xmppSecret)
 	}
 	accounts := filepath.Join(p.dir, "data", strings.ReplaceAll(host, ".", "%2e"), "accounts")
@@ -161,6 +167,9 @@ func (p *xmppServer) login(t *testing.T, user string) *xmppClient {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(p.c2s)
 	cmd := exec.Command("../../field-tests/xmpp/.venv/bin/python", "../../field-tests/xmpp/client.py", user+"@"+p.host, "secret", host, port)
+	if p.authority != "" {
+		cmd.Args = append(cmd.Args, p.authority)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	c := &xmppClient{}
 	cmd.Stdout, cmd.Stderr = c, c
@@ -190,7 +199,7 @@ func (s *testSite) writeXMPP(t *testing.T, p *xmppServer, far int, domain, peer 
 	text, err := os.ReadFile(s.file)
 	check.NoError(c, err)
 	text = bytes.Replace(text, fmt.Appendf(nil, "[lan]\ntcp = %q\n", s.lan), fmt.Appendf(nil,
-		"[xmpp]\nserver = %[1]q\nsecret_file = \"xmpp.secret\"\ndomain = %[2]q\nrooms = \"conference.%[2]s\"\n[[xmpp.site]]\nsite = \"%[3]d\"\ndomain = %[4]q\nrooms = \"conference.%[4]s\"\n", p.components, p.host, far, domain), 1)
+		"[xmpp]\nserver = %[1]q\nsecret_file = \"xmpp.secret\"\ndomain = %[2]q\nrooms = \"conference.%[2]s\"\npubsub = \"pubsub.%[2]s\"\nupload = \"upload.%[2]s\"\nfiles = %[5]q\n[[xmpp.site]]\nsite = \"%[3]d\"\ndomain = %[4]q\nrooms = \"conference.%[4]s\"\npubsub = \"pubsub.%[4]s\"\n", p.components, p.host, far, domain, check.FreeAddress(t, "tcp")), 1)
 	check.NoError(c, os.WriteFile(s.file, text, 0o644))
 }
 
@@ -204,8 +213,8 @@ func TestXMPPBetweenServers(t *testing.T) {
 func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []string, far ...string) *xmppServer) {
 	t.Parallel()
 	air := newRelay(t, 2, false, 7, func(int, []int, []byte) {})
-	shore := ashore(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example")
-	aboard := newProsody(t, "ship.example", []string{"anna"}, "hq.example", "conference.hq.example")
+	shore := ashore(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example", "pubsub.ship.example")
+	aboard := newProsody(t, "ship.example", []string{"anna"}, "hq.example", "conference.hq.example", "pubsub.hq.example")
 	shore.start(t)
 	aboard.start(t)
 	hq := newSite(t, 1, "")
@@ -257,13 +266,64 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	bert.say(enter, "anna") // a nick in use
 	r1.until(t, "the nick is refused", func() bool { return bert.count("presence", "conflict") == 1 })
 
+	// Nodes: what anna publishes of where she is comes to bert, who is subscribed to her and wants it; a node of a service to who subscribes.
+	for _, pair := range [][2]*xmppClient{{anna, bert}, {bert, anna}} {
+		to, from := "bert@hq.example", "anna@ship.example"
+		if pair[0] == bert {
+			to, from = from, to
+		}
+		pair[0].say("<presence to='%s' type='subscribe'/>", to)
+		r1.until(t, "the request has crossed", func() bool { return pair[1].count("<presence", `type="subscribe"`, from) > 0 })
+		pair[1].say("<presence to='%s' type='subscribed'/>", from)
+		r1.until(t, "the consent has crossed", func() bool { return pair[0].count("<presence", `type="subscribed"`, to) > 0 })
+	}
+	const pubsub = "xmlns='http://jabber.org/protocol/pubsub'"
+	anna.say("<iq type='set' id='place'><pubsub %s><publish node='http://jabber.org/protocol/geoloc'><item id='current'><geoloc xmlns='http://jabber.org/protocol/geoloc'><lat>59.44</lat></geoloc></item></publish></pubsub></iq>", pubsub)
+	r2.until(t, "her server has it", func() bool { return anna.count("<iq", `id="place"`, `type="result"`) == 1 })
+	r1.until(t, "bert is told where anna is", func() bool { return bert.count("<message", "anna@ship.example", "<lat>59.44</lat>") > 0 })
+	anna.say("<iq type='set' id='s1' to='pubsub.hq.example'><pubsub %s><subscribe node='alerts' jid='anna@ship.example'/></pubsub></iq>", pubsub)
+	r2.until(t, "nobody has made the node", func() bool { return anna.count("<message", "alerts", `subscription="none"`) == 1 })
+	bert.say("<iq type='set' id='alert' to='pubsub.hq.example'><pubsub %s><publish node='alerts'><item id='one'><alert xmlns='urn:alert'>Squall at noon</alert></item></publish></pubsub></iq>", pubsub)
+	r1.until(t, "the service has it", func() bool { return bert.count("<iq", `id="alert"`, `type="result"`) == 1 })
+	anna.say("<iq type='set' id='s2' to='pubsub.hq.example'><pubsub %s><subscribe node='alerts' jid='anna@ship.example'/></pubsub></iq>", pubsub)
+	r2.until(t, "the item has crossed", func() bool { return anna.count("<message", "pubsub.hq.example", "Squall at noon") > 0 })
+
+	// A file: anna gives it to her gateway, and bert gets it from his.
+	photo := bytes.Repeat([]byte("a picture of the quay "), 2000)
+	anna.say("<iq type='get' id='slot' to='upload.ship.example'><request xmlns='urn:xmpp:http:upload:0' filename='the quay.jpg' size='%d' content-type='image/jpeg'/></iq>", len(photo))
+	r2.until(t, "anna has a slot", func() bool { return anna.count("<slot", "<put") == 1 })
+	at := anna.attribute("<slot", "url")
+	put, err := http.NewRequest(http.MethodPut, at, bytes.NewReader(photo))
+	check.NoError(check.Fatal(t), err)
+	answer, err := http.DefaultClient.Do(put)
+	check.NoError(check.Fatal(t), err)
+	answer.Body.Close()
+	check.Equal(t, "the answer to the upload", answer.StatusCode, http.StatusCreated)
+	anna.say("<message to='bert@hq.example' type='chat' id='photo'><body>%[1]s</body><x xmlns='jabber:x:oob'><url>%[1]s</url></x></message>", at)
+	r1.until(t, "the file is offered to bert", func() bool { return bert.count("<url>", "quay.jpg") == 1 })
+	_, rest, _ := strings.Cut(bert.logged(), "<url>")
+	at, _, _ = strings.Cut(rest, "</url>")
+	var got []byte
+	r1.until(t, "bert gets the file", func() bool {
+		answer, err := http.Get(at)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			return false
+		}
+		defer answer.Body.Close()
+		got, _ = io.ReadAll(answer.Body)
+		return true
+	})
+	if !bytes.Equal(got, photo) {
+		t.Errorf("bert has got %d octets of %d", len(got), len(photo))
+	}
+
 	// Faults: the link, a gateway, a server.
 	air.setAway(1, true)
 	before := r2.commits()
 	anna.say(`<message to='bert@hq.example' type='chat' id='a3'><body>Sent during the outage</body></message>`)
 	r2.until(t, "it is in custody", func() bool {
 		_, metrics := r2.get("/metrics")
-		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 3`) && r2.commits() != before
+		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 4`) && r2.commits() != before
 	})
 	r2.stop(t, syscall.SIGKILL)
 	shore.stop()
@@ -358,8 +418,8 @@ func TestXMPPConfiguration(t *testing.T) {
 // killed with what waits. All lines come once, in the order of their sender, to everybody, and no client is disconnected.
 func TestXMPPRoomThroughOutage(t *testing.T) {
 	air := newRelay(t, 2, false, 9, func(int, []int, []byte) {})
-	shore := newProsody(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example")
-	aboard := newProsody(t, "ship.example", []string{"anna", "alma"}, "hq.example", "conference.hq.example")
+	shore := newProsody(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example", "pubsub.ship.example")
+	aboard := newProsody(t, "ship.example", []string{"anna", "alma"}, "hq.example", "conference.hq.example", "pubsub.hq.example")
 	shore.start(t)
 	aboard.start(t)
 	hq := newSite(t, 1, "")
@@ -370,7 +430,7 @@ func TestXMPPRoomThroughOutage(t *testing.T) {
 	r1, r2 := hq.start(t), ship.start(t)
 	ready := func(r *running) {
 		t.Helper()
-		r.until(t, "both components are connected", func() bool { return strings.Count(r.logged(), "has taken the component") == 2 })
+		r.until(t, "both components are connected", func() bool { return strings.Count(r.logged(), "has taken the component") == 4 })
 	}
 	ready(r1)
 	ready(r2)

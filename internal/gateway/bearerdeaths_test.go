@@ -16,6 +16,7 @@ import (
 // allowed is sent; then the better bearer is back. Each message arrives once, in order. The long form kills after every commit, the
 // short one after every thirteenth.
 func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
+	t.Parallel()
 	stride := 13
 	if seeds(2) == 2 {
 		stride = 1
@@ -27,7 +28,9 @@ func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
 				commits := stride
 				for kill := 1 + i*stride/2; kill <= commits; kill += stride {
 					for _, sent := range []bool{true, false} {
-						commits = dieOnTheOther(t, fmt.Sprintf("%s: commit %d, sent %v", name, kill, sent), other, victim, kill, sent, back)
+						for _, octets := range []int{4000, 200} { // the last says how many commits there are
+							commits = dieOnTheOther(t, fmt.Sprintf("%s: commit %d, sent %v, %d octets", name, kill, sent, octets), other, victim, kill, sent, back, octets)
+						}
 					}
 				}
 				t.Logf("%s: %d commits", name, commits)
@@ -38,7 +41,7 @@ func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
 }
 
 // dieOnTheOther returns how many commits the victim made while the better bearer was cut and after that, until all was there.
-func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool, back time.Duration) (commits int) {
+func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool, back time.Duration, octets int) (commits int) {
 	var w *sim.World
 	const down = 3 * time.Second
 	counts := false
@@ -60,7 +63,7 @@ func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool
 		}
 	})
 	hq, ship := w.Nodes[0], w.Nodes[1]
-	up := tracks(w, ship, []uint16{1}, 60, 200, time.Second)
+	up := tracks(w, ship, []uint16{1}, 12_000/octets, octets, time.Duration(octets)*5*time.Millisecond)
 	w.At(5500*time.Millisecond, func() { w.Cut(0, ship, true); counts = true })
 	w.At(3*time.Minute, func() { w.Cut(0, ship, false); counts = false })
 	w.Run(20 * time.Minute)

@@ -61,7 +61,7 @@ func (p *peer) at(mark uint8) *leg {
 
 // answers says that a leg is not known to be down, and that the peer is not silent there.
 func (l *leg) answers() bool {
-	return l != nil && (l.Reachable() || !l.Gone && len(l.of.via) == 0 && len(l.bearer.Channels) > 0 && l.bearer.Common.Group.IsValid()) && !l.Link.Dead() && !l.Link.Listening()
+	return l != nil && (l.Reachable() || !l.Gone && (len(l.of.via) == 0 || l.Enrolled) && len(l.bearer.Channels) > 0 && l.bearer.Common.Group.IsValid()) && !l.Link.Dead() && !l.Link.Listening()
 }
 
 // goes says whether messages may take a leg now: it answers, and this node is not silent there.
@@ -319,8 +319,8 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 		switch {
 		case from.goes(), best == from, !best.goes(), from.waitsFor(e.Message), e.OnHold:
 			continue
-		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.goes() && e.On(l.Peer) != nil }):
-			continue // the other attempt goes on
+		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && e.On(l.Peer) != nil && (l.goes() || e.On(l.Peer).Waits()) }):
+			continue // the other attempt goes on, or moves as what waits does: without a number no mark names it
 		case best.together() && !best.met():
 			best.Handshake.Owe(now)
 			continue

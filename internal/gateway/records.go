@@ -41,6 +41,7 @@ var buckets = map[string]string{
 	"norm":            "how often libnorm was started",
 	"early":           "a message from %s before its turn",
 	"cut":             "that a segment of a message is under way to %s",
+	"coded":           "a long message as it goes to %s",
 	"piece":           "a segment of a message from %s",
 	"inflow":          "a flow of messages from %s",
 	"before":          "a message from %s that others are coded after",

@@ -89,7 +89,8 @@ func (g *Gateway) ask(now time.Time, p *peer) {
 }
 
 // News is what to tell a peer of items that it lacks or holds otherwise, and as what it will hold them. Where it holds the
-// documents and only lifetimes have changed, those go in six octets each; else what is new goes first.
+// documents and only lifetimes have changed, those go in six octets each; else what is new goes first. What is withdrawn goes as the hash of
+// what the peer holds: it has acknowledged that version, since a change waits for the one before.
 func (g *Gateway) News(now time.Time, p *mail.Peer, items []site.Item) (m envelope.Message, told []site.Item) {
 	var renewed []site.Item
 	var renewals []envelope.Renewal
@@ -103,10 +104,14 @@ func (g *Gateway) News(now time.Time, p *mail.Peer, items []site.Item) (m envelo
 			renewals = append(renewals, envelope.RenewalOf(held.Hash, expires))
 			continue
 		}
-		told = append(told, it)
+		if told = append(told, it); it.Gone && has && it.Adapter != site.JXTA {
+			m.Void = append(m.Void, held.Hash)
+		} else {
+			m.Items = append(m.Items, it)
+		}
 	}
 	if len(told) > 0 {
-		return envelope.Message{Items: told}, told
+		return m, told
 	}
 	return envelope.Message{Renew: renewals}, renewed
 }

@@ -94,6 +94,13 @@ type Order interface {
 	Octets() int
 }
 
+// Early is an Order that promises nothing: it may go before the records of its own Step are durable, yet not before what waits for the same
+// connection. Whoever gets it does not conclude that the gateway has taken anything.
+type Early interface {
+	Order
+	Early() bool
+}
+
 // Why says why somebody here did not get a far message.
 type Why uint8
 

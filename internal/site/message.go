@@ -23,7 +23,7 @@ type Message struct {
 	ID    string
 	Parts []Part
 	Mark
-	// Token of a Carry to one site asks for its Fate. It does not cross the link; 0: not asked. It ends with the process,
+	// Token of a Carry asks for its Fate, one for each site. It does not cross the link; 0: not asked. It ends with the process,
 	// unless Lasting: then the journal has it, and the Fate is told to a later run, too.
 	Token   uint64
 	Lasting bool

@@ -1,6 +1,7 @@
 package tak
 
 import (
+	"aldis/internal/adapters/files"
 	"encoding/binary"
 	"slices"
 	"time"
@@ -98,7 +99,7 @@ type Adapter struct {
 	kept      kept
 	events    *due.Recent[string]
 	words     words
-	files     files
+	files     *packages
 	wants     wants
 	known     bool  // the number of the table of units is: from an earlier run, or since the first Step
 	start     uint8 // how often this site has started, modulo 4
@@ -127,7 +128,7 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 	}
 	f.devices = newDevices(f.step, f.near)
 	f.words = words{step: f.step, devices: f.devices, near: f.near, tokens: map[uint64]uint32{}}
-	f.files = files{step: f.step, devices: f.devices, giving: map[uint64]giving{}, pulls: map[string]*pull{}}
+	f.files = newPackages(f.step, f.devices)
 	for _, s := range cfg.Sites {
 		f.far[s] = track.NewFar(cfg.Cadence, cfg.patience())
 	}
@@ -147,7 +148,7 @@ func (f *Adapter) begin(now time.Time) {
 	for _, far := range f.far {
 		far.Resume(now, f.cfg.Age)
 	}
-	f.files.tellAll()
+	f.files.TellAll()
 	f.wants.state(f.step)
 	f.remember(keyRun, []byte{byte(f.near.Run >> 8), byte(f.near.Run), f.start})
 	if f.cfg.Shared {
@@ -236,21 +237,21 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		f.devices.broken(now, ev)
 	case Closed:
 		f.devices.closed(ev)
-	case Fetched:
+	case files.Fetched:
 		for _, o := range f.files.fetched(now, ev) {
 			f.carryEvent(now, o.event, o.sites)
 		}
-	case Loaded:
-		f.files.loaded(now, ev)
-	case Kept:
-		f.files.keptPart(now, ev)
-	case Finished:
-		f.files.finished(now, ev)
-	case Published:
+	case files.Loaded:
+		f.files.Loaded(now, ev)
+	case files.Kept:
+		f.files.Kept(now, ev)
+	case files.Finished:
+		f.files.Finished(now, ev)
+	case files.Published:
 		if e := f.files.published(now, ev); e != nil {
 			f.carryEvent(now, e, f.cfg.Sites)
 		}
-	case Wanted:
+	case files.Wanted:
 		f.files.wanted(now, ev)
 	case Met:
 		f.trouble.Count("met")
@@ -283,7 +284,7 @@ func (f *Adapter) turn(now time.Time) {
 		f.turnPlaced(now)
 		f.devices.giveUp(now)
 		f.words.giveUp(now)
-		f.files.purge(now)
+		f.files.Purge(now)
 		f.devices.tryAgain(now)
 	}
 	f.devices.tellVersions(now)
@@ -301,7 +302,7 @@ func (f *Adapter) due() (at time.Time) {
 	for _, far := range f.far {
 		at = due.Earliest(at, far.Due())
 	}
-	if !f.near.Empty() || f.kept.len() > 0 || len(f.devices.waiting) > 0 || len(f.words.unread) > 0 || len(f.files.pulls) > 0 {
+	if !f.near.Empty() || f.kept.len() > 0 || len(f.devices.waiting) > 0 || len(f.words.unread) > 0 || f.files.Len() > 0 {
 		at = due.Earliest(at, f.lastCheck.Add(checkEvery))
 	}
 	return at

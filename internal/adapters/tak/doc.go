@@ -12,7 +12,7 @@
 //   - Chats (GeoChat) go in the form that ATAK gives them, with a number; receipts refer to that number.
 //   - Requests name units of which the full event (Whole) is missing.
 //
-// A data package stays in the file server of its site (internal/edge/lan/takfiles). Its offer crosses as an event. The file
+// A data package stays in the file server of its site (internal/edge/lan/fileroom). Its offer crosses as an event. The file
 // follows in segments when a device of a far site asks for it.
 //
 // The far site shows units by their last report and course, at the update rate of local maps, and lets them go stale
@@ -39,9 +39,7 @@
 //   - keep.go: events that stay until they are stale
 //   - placed.go: objects that were placed on the map of this site and stay there
 //   - words.go: chats and their receipts
-//   - files.go: events from the file server, and orders to it
-//   - offers.go: data packages of this site
-//   - pulls.go: data packages of far sites
+//   - offers.go: data packages, which package internal/adapters/files carries
 //   - wants.go: what sites want to be told
 //   - memory.go: what survives a restart
 //   - trouble.go: what was refused

@@ -1,6 +1,7 @@
 package tak
 
 import (
+	"aldis/internal/adapters/files"
 	"slices"
 	"time"
 
@@ -51,10 +52,10 @@ func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 		f.asked(now, m.Site, data)
 	case topicChat:
 		f.words.farChat(now, m, data, far)
-	case topicWant:
-		f.files.want(now, m, data)
-	case topicPart:
-		f.files.part(now, m, data)
+	case files.TopicWant:
+		f.files.Want(now, m, data)
+	case files.TopicPart:
+		f.files.Part(now, m, data)
 	case topicReceipt:
 		f.words.farReceipt(now, m, data, far)
 	case topicEvent:
@@ -217,7 +218,7 @@ func (f *Adapter) siteLost(now time.Time, id uint16) {
 	}
 	f.kept.lost(id, f.remember)
 	f.wants.lost(id)
-	f.files.lost(id)
+	f.files.Lost(id)
 	f.devices.lost(id)
 	f.words.lost(id)
 	for _, a := range f.audiences {

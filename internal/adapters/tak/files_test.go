@@ -1,6 +1,7 @@
 package tak_test
 
 import (
+	"aldis/internal/adapters/files"
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
@@ -22,36 +23,36 @@ type store struct {
 	files   map[string][]byte // by hash
 	parts   map[string]map[int][]byte
 	devices map[string][]byte // what the devices of the LAN hold themselves, by hash
-	known   map[string]tak.Know
+	known   map[string]files.Know
 	rotten  bool // the next part is kept otherwise than it came
 }
 
 func (w *world) storeOf(n *sim.Node) *store {
 	if w.stores[n.ID] == nil {
-		w.stores[n.ID] = &store{map[string][]byte{}, map[string]map[int][]byte{}, map[string][]byte{}, map[string]tak.Know{}, false}
+		w.stores[n.ID] = &store{map[string][]byte{}, map[string]map[int][]byte{}, map[string][]byte{}, map[string]files.Know{}, false}
 	}
 	return w.stores[n.ID]
 }
 
 // order does what the adapter wants, and tells it a little later.
-func (s *store) order(w *world, n *sim.Node, o tak.FileOrder) {
+func (s *store) order(w *world, n *sim.Node, o files.Order) {
 	var ev site.Event
 	switch o := o.(type) {
-	case tak.Fetch:
-		fetched := tak.Fetched{Hash: o.Hash}
+	case files.Fetch:
+		fetched := files.Fetched{Hash: o.Hash}
 		if b, ok := s.devices[o.Hash]; ok {
 			s.files[o.Hash] = b
 		} else if s.files[o.Hash] == nil {
 			fetched.Err = "nobody answers"
 		}
 		ev = fetched
-	case tak.Load:
-		loaded := tak.Loaded{Ask: o.Ask}
+	case files.Load:
+		loaded := files.Loaded{Ask: o.Ask}
 		if b := s.files[o.Hash]; b != nil {
-			loaded.Parts = slices.Collect(slices.Chunk(b, tak.PartOctets))[o.From:o.To]
+			loaded.Parts = slices.Collect(slices.Chunk(b, files.PartOctets))[o.From:o.To]
 		}
 		ev = loaded
-	case tak.Keep:
+	case files.Keep:
 		if s.parts[o.Hash] == nil {
 			s.parts[o.Hash] = map[int][]byte{}
 		}
@@ -60,26 +61,26 @@ func (s *store) order(w *world, n *sim.Node, o tak.FileOrder) {
 			b[0], s.rotten = b[0]^1, false
 		}
 		s.parts[o.Hash][o.Part] = b
-		ev = tak.Kept{Token: o.Token, Hash: o.Hash, Part: o.Part}
-	case tak.Finish:
+		ev = files.Kept{Token: o.Token, Hash: o.Hash, Part: o.Part}
+	case files.Finish:
 		var all []byte
 		for i := range len(s.parts[o.Hash]) {
 			all = append(all, s.parts[o.Hash][i]...)
 		}
 		delete(s.parts, o.Hash)
-		finished := tak.Finished{Hash: o.Hash}
+		finished := files.Finished{Hash: o.Hash}
 		if sum := sha256.Sum256(all); hex.EncodeToString(sum[:]) == o.Hash {
 			s.files[o.Hash] = all
 		} else {
 			finished.Err = "it has another hash"
 		}
 		ev = finished
-	case tak.Know:
+	case files.Know:
 		s.known[o.Hash] = o
 		if _, here := s.files[o.Hash]; here || !o.Bring {
 			return
 		}
-		ev = tak.Wanted{Hash: o.Hash}
+		ev = files.Wanted{Hash: o.Hash}
 	}
 	w.At(10*time.Millisecond, func() {
 		if n.GW != nil {
@@ -109,7 +110,7 @@ func withFiles(c *tak.Config) { c.Files.URL = "http://10.1.0.1:8080" }
 
 // ask has a device at a node ask for a file, as the room of files tells of it.
 func (w *world) ask(n *sim.Node, hash string) {
-	w.DeliverLAN(n, site.TAK, tak.Wanted{Hash: hash, Host: "10.0.0.1"})
+	w.DeliverLAN(n, site.TAK, files.Wanted{Hash: hash, Host: "10.0.0.1"})
 }
 
 // A data package of 200 kB is offered in a descriptor, crosses when a device asks for it, and is complete after an outage and

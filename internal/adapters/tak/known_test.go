@@ -1,6 +1,7 @@
 package tak
 
 import (
+	"aldis/internal/adapters/files"
 	"testing"
 
 	"aldis/internal/link/compact"
@@ -10,7 +11,7 @@ import (
 
 // What the adapter says on its topics is defined in a few octets: the names here are those that package envelope has numbers for.
 func TestFlowsAreKnown(t *testing.T) {
-	for topic, name := range map[string]string{topicUnits: topicUnits, topicEvent: "a-u-G", topicAsk: topicAsk, topicWant: topicWant, topicPart: topicPart,
+	for topic, name := range map[string]string{topicUnits: topicUnits, topicEvent: "a-u-G", topicAsk: topicAsk, files.TopicWant: files.TopicWant, files.TopicPart: files.TopicPart,
 		topicChat: "b-t-f", topicReceipt: "r"} {
 		m := site.Message{Adapter: site.TAK, Published: true, Scope: scope, Topic: topic, Parts: []site.Part{{Name: name}}}
 		b, err := envelope.AppendCoded(nil, envelope.Message{Payload: &m}, 1, true, &envelope.Texts{Coder: &compact.Coder{}})

@@ -1,6 +1,7 @@
 package tak
 
 import (
+	"aldis/internal/adapters/files"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -64,8 +65,8 @@ func (f *Adapter) restore(memories []site.Memory) error {
 			ok = f.words.restoreTheirs(key, m.Value)
 		case kind == keyOffer:
 			ok = f.files.restoreOffer(key, m.Value)
-		case kind == keyPull: // behind all of keyOffer
-			ok = f.files.restorePull(key, m.Value)
+		case kind == files.KeyPull: // behind all of keyOffer
+			ok = f.files.RestorePull(key, m.Value)
 		case m.Key == keyWant:
 			f.wants.stated = true
 		case kind == keyKept:

@@ -8,19 +8,49 @@ import (
 	"strconv"
 	"time"
 
+	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/tak/code"
 	"aldis/internal/adapters/tak/cot"
+	"aldis/internal/adapters/tak/rule"
 	"aldis/internal/site"
 )
 
-// files are what is under way of data packages: here those of this site, which it offers and gives.
-type files struct {
+// Files is how data packages are served. Without a URL they are not, and offers cross as other events do.
+type Files struct {
+	URL   string       // under which devices of this LAN reach the room of files, without "/" at its end; "": none
+	Most  int64        // octets of a file that crosses; default 2 MiB
+	Bring []rule.Bring // files of far sites that come without being asked for
+}
+
+// packages are what is under way of data packages, and the offers of them.
+type packages struct {
 	*step
+	*files.Desk
 	devices  *devices
 	offering []offering
-	giving   map[uint64]giving // by the number of its Load
-	asks     uint64
-	pulls    map[string]*pull // by hash
+	offers   map[string]*farOffer // of far sites, by hash
+}
+
+// farOffer is what a far site has said of a file.
+type farOffer struct {
+	event *cot.Event      // without address and location
+	hosts map[string]bool // of devices that wait for it
+}
+
+func newPackages(s *step, ds *devices) *packages {
+	fs := &packages{step: s, devices: ds, offers: map[string]*farOffer{}}
+	cfg := s.cfg.Files
+	fs.Desk = files.New(files.Config{On: cfg.URL != "", Scope: scope, Most: cfg.Most, Key: "tak.max_crossing", Out: &s.out, Count: s.trouble.Count,
+		May: func(now time.Time, key string) bool { return s.trouble.May(now, key) },
+		Unfit: func(now time.Time, m site.FarMessage) {
+			s.farTrouble(now, m.Site, code.ErrMalformed)
+			s.undelivered(m, site.Unfit)
+		},
+		Brings:  func(f *files.File) bool { return rule.Brings(cfg.Bring, fs.offers[f.Hash].event, f.Site, f.Size) },
+		Here:    fs.here,
+		Dropped: fs.dropped,
+	})
+	return fs
 }
 
 // offering is an offer that goes when its file is here.
@@ -32,23 +62,10 @@ type offering struct {
 	hash  string
 }
 
-// giving is an ask of a far site, while its parts are read.
-type giving struct {
-	site  uint16
-	token uint64
-	hash  string
-	from  int
-}
-
 const (
-	topicWant    = "want"
-	topicPart    = "part"
 	mostOffering = 64
-	mostGiving   = 16 // asks of which the file is read now
-	mostWindow   = 64 // parts that one ask may name
-	// offerLife is how long an offer waits to be sent, and is good at the far site.
-	offerLife = 7 * 24 * time.Hour
-	shortHash = 8 // octets of a hash that name a file in a part
+	mostHosts    = 64
+	shortHash    = 8 // octets of a hash in the uid of an offer to lists
 )
 
 // shared is what an event offers; false: it offers no file, or says so wrongly.
@@ -84,7 +101,7 @@ func located(e *cot.Event, url string) *cot.Event {
 }
 
 // offer sees to it that an offer crosses when its file is here; false: it is none.
-func (fs *files) offer(now time.Time, c *client, e *cot.Event, sites []uint16) bool {
+func (fs *packages) offer(now time.Time, c *client, e *cot.Event, sites []uint16) bool {
 	if fs.cfg.Files.URL == "" || e.Type != "b-f-t-r" || e.Find("fileshare") == nil {
 		return false
 	}
@@ -92,7 +109,7 @@ func (fs *files) offer(now time.Time, c *client, e *cot.Event, sites []uint16) b
 	switch share := e.Find("fileshare"); {
 	case !ok:
 		fs.refuse(now, "file", c, e.UID, nil)
-	case fs.pulls[hash] != nil && fs.pulls[hash].event.UID == e.UID: // a far site's, by a way round
+	case fs.offers[hash] != nil && fs.offers[hash].event.UID == e.UID: // a far site's, by a way round
 		fs.trouble.Count("loops")
 	case size > fs.cfg.Files.Most:
 		fs.trouble.Count("file_too_large")
@@ -101,7 +118,7 @@ func (fs *files) offer(now time.Time, c *client, e *cot.Event, sites []uint16) b
 		fs.refuse(now, "files", c, e.UID, nil)
 	default:
 		fs.offering = append(fs.offering, offering{c, e, sites, size, hash})
-		fs.out.Orders = append(fs.out.Orders, Fetch{Hash: hash, URL: share.Get("senderUrl"), Host: c.host, Name: nameOf(share), Creator: share.Get("senderUid"), Size: size})
+		fs.out.Orders = append(fs.out.Orders, files.Fetch{Hash: hash, URL: share.Get("senderUrl"), Host: c.host, Name: nameOf(share), Creator: share.Get("senderUid"), Size: size})
 	}
 	return true
 }
@@ -117,19 +134,19 @@ func nameOf(share *cot.Node) string {
 const listOnly = "listed"
 
 // published is the event that offers a file to the lists of the far sites; nil: none does.
-func (fs *files) published(now time.Time, ev Published) *cot.Event {
+func (fs *packages) published(now time.Time, ev files.Published) *cot.Event {
 	if ev.Size > fs.cfg.Files.Most {
 		fs.trouble.Count("file_too_large")
 		return nil
 	}
-	e := answer(now, "aldis."+ev.Hash[:2*shortHash], "b-f-t-r", offerLife)
+	e := answer(now, "aldis."+ev.Hash[:2*shortHash], "b-f-t-r", files.OfferLife)
 	e.Detail = []cot.Node{{Name: "fileshare", Attrs: []cot.Attr{{Name: "filename", Value: ev.Name}, {Name: "senderUid", Value: ev.Creator}, {Name: "sha256", Value: ev.Hash},
 		{Name: "sizeInBytes", Value: strconv.FormatInt(ev.Size, 10)}}}, {Name: listOnly}}
 	return e
 }
 
 // fetched takes out the offers of a file, which may go now, or tells their senders why not.
-func (fs *files) fetched(now time.Time, ev Fetched) (ready []offering) {
+func (fs *packages) fetched(now time.Time, ev files.Fetched) (ready []offering) {
 	fs.offering = slices.DeleteFunc(fs.offering, func(o offering) bool {
 		if o.hash != ev.Hash {
 			return false
@@ -143,7 +160,7 @@ func (fs *files) fetched(now time.Time, ev Fetched) (ready []offering) {
 			return true
 		}
 		o.event = located(o.event, "")
-		o.event.Stale = now.Add(offerLife).Truncate(time.Second)
+		o.event.Stale = now.Add(files.OfferLife).Truncate(time.Second)
 		ready = append(ready, o)
 		return true
 	})
@@ -151,7 +168,7 @@ func (fs *files) fetched(now time.Time, ev Fetched) (ready []offering) {
 }
 
 // words says something to the device that has offered a file.
-func (fs *files) words(now time.Time, c *client, text string) {
+func (fs *packages) words(now time.Time, c *client, text string) {
 	if fs.devices.clients[c.conn] != c || c.server || c.uid == "" {
 		return
 	}
@@ -165,69 +182,83 @@ func (fs *files) words(now time.Time, c *client, text string) {
 	fs.devices.send(c, e)
 }
 
-// want is what a far site asks for:
-//
-//	32 octets  hash
-//	varint     the first part
-//	varint     how many
-func (fs *files) want(now time.Time, m site.FarMessage, data []byte) {
-	bad := func() {
-		fs.farTrouble(now, m.Site, code.ErrMalformed)
-		fs.undelivered(m, site.Unfit)
+// offered takes an offer of a far site, and returns it as devices here can use it; nil: it is on the list alone.
+func (fs *packages) offered(now time.Time, from uint16, e *cot.Event) *cot.Event {
+	hash, size, ok := shared(e)
+	if !fs.On || e.Type != "b-f-t-r" || !ok {
+		return e
 	}
-	if len(data) < 34 {
-		bad()
-		return
+	o := fs.offers[hash]
+	if o == nil {
+		o = &farOffer{hosts: map[string]bool{}}
+		fs.offers[hash] = o
 	}
-	from, n := binary.Uvarint(data[32:])
-	if n <= 0 || from > 1<<24 {
-		bad()
-		return
+	o.event = located(e, "")
+	fs.Offer(now, o.file(from, hash, size))
+	fs.remember(keyOffer+hash, append(appendMillis([]byte{byte(from >> 8), byte(from)}, now), code.Append(nil, o.event, now, nil)...))
+	if e.Find(listOnly) != nil {
+		return nil
 	}
-	count, n2 := binary.Uvarint(data[32+n:])
-	switch {
-	case n2 <= 0 || count == 0 || count > mostWindow:
-		bad()
-		return
-	case fs.cfg.Files.URL == "":
-		fs.undelivered(m, site.Nobody)
-		return
-	case len(fs.giving) >= mostGiving:
-		fs.undelivered(m, site.NoRoom)
-		return
-	}
-	fs.asks++
-	hash := hex.EncodeToString(data[:32])
-	fs.giving[fs.asks] = giving{m.Site, m.Token, hash, int(from)}
-	fs.trouble.Count("files_asked")
-	fs.out.Orders = append(fs.out.Orders, Load{Ask: fs.asks, Hash: hash, From: int(from), To: int(from + count)})
+	return fs.fresh(now, hash)
 }
 
-// loaded gives a site the parts that it has asked for: all in the step in which the ask is done, so that a crash repeats none.
-//
-//	1 octet   0; or 1: the file is here no more
-//	8 octets  of the hash, the first
-//	varint    part
-//	octets
-func (fs *files) loaded(now time.Time, ev Loaded) {
-	g, ok := fs.giving[ev.Ask]
-	if !ok {
-		return
+func (o *farOffer) file(from uint16, hash string, size int64) files.File {
+	share := o.event.Find("fileshare")
+	return files.File{Site: from, Hash: hash, Name: nameOf(share), Creator: share.Get("senderUid"), Size: size, Public: o.event.Find(listOnly) != nil}
+}
+
+// fresh is an offer as a device here is given it now.
+func (fs *packages) fresh(now time.Time, hash string) *cot.Event {
+	e := located(fs.offers[hash].event, fs.cfg.Files.URL+"/Marti/sync/content?hash="+hash)
+	e.Time = now.UTC().Truncate(time.Millisecond)
+	e.Start, e.Stale = e.Time, e.Time.Add(usualLife)
+	return e
+}
+
+// wanted begins to ask for a file because a device does.
+func (fs *packages) wanted(now time.Time, ev files.Wanted) {
+	if o := fs.offers[ev.Hash]; o != nil && ev.Host != "" && len(o.hosts) < mostHosts {
+		o.hosts[ev.Host] = true
 	}
-	delete(fs.giving, ev.Ask)
-	fs.out.Done = append(fs.out.Done, g.token)
-	short, _ := hex.DecodeString(g.hash[:2*shortHash])
-	send := func(kind byte, part int, data []byte) {
-		b := binary.AppendUvarint(append([]byte{kind}, short...), uint64(part))
-		fs.out.Carry = append(fs.out.Carry, site.Carry{Sites: []uint16{g.site}, Message: site.Message{Published: true, Scope: scope, Topic: topicPart,
-			Parts: []site.Part{{Name: topicPart, Data: append(b, data...)}}, Mark: site.Mark{Precedence: site.Deferred, Expires: now.Add(offerLife)}}})
+	fs.Wanted(now, ev)
+}
+
+// here offers a file that is here anew to those who have asked for it.
+func (fs *packages) here(now time.Time, f *files.File) {
+	o, e := fs.offers[f.Hash], fs.fresh(now, f.Hash).Without(listOnly)
+	for _, c := range fs.devices.list() {
+		if o.hosts[c.host] {
+			fs.devices.send(c, e)
+		}
 	}
-	if len(ev.Parts) == 0 {
-		fs.trouble.Count("files_gone")
-		send(1, g.from, nil)
+	o.hosts = map[string]bool{}
+}
+
+func (fs *packages) dropped(hash string) {
+	delete(fs.offers, hash)
+	fs.remember(keyOffer+hash, nil)
+}
+
+// keyOffer begins the key of an offer: hash: site, time, event.
+const keyOffer = "p"
+
+func (fs *packages) restoreOffer(hash string, value []byte) bool {
+	if len(hash) != 64 || len(value) < 10 {
+		return false
 	}
-	for i, p := range ev.Parts {
-		fs.trouble.Count("file_parts_out")
-		send(0, g.from+i, p)
+	at := millis(value[2:])
+	e, err := code.Parse(value[10:], at, nil)
+	if err != nil {
+		return false
 	}
+	own, size, ok := shared(e)
+	if !ok || own != hash {
+		return false
+	}
+	o := &farOffer{event: e, hosts: map[string]bool{}}
+	fs.offers[hash] = o
+	f := o.file(binary.BigEndian.Uint16(value), hash, size)
+	f.Heard = at
+	fs.Restore(f)
+	return true
 }

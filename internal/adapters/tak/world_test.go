@@ -1,6 +1,7 @@
 package tak_test
 
 import (
+	"aldis/internal/adapters/files"
 	"fmt"
 	"math"
 	"strings"
@@ -86,7 +87,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 }
 
 func (w *world) order(n *sim.Node, o site.Order) {
-	if o, ok := o.(tak.FileOrder); ok {
+	if o, ok := o.(files.Order); ok {
 		w.storeOf(n).order(w, n, o)
 		return
 	}

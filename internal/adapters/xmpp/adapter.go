@@ -1,10 +1,13 @@
 package xmpp
 
 import (
+	"slices"
 	"time"
 
 	"aldis/internal/adapters/xmpp/code"
 	"aldis/internal/adapters/xmpp/rule"
+	"aldis/internal/adapters/xmpp/server"
+	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/ground/due"
 	"aldis/internal/site"
 )
@@ -14,6 +17,7 @@ type Config struct {
 	ID     uint16        // of this site
 	Domain string        // of the users of this LAN
 	Rooms  string        // domain of its room service; "": it has none
+	PubSub string        // domain of its publish-subscribe service; "": it has none
 	Sites  []Site        // far sites whose users the LAN can reach
 	Life   time.Duration // of a message; default 24 h
 	// Drawn is how long a link is down before far users are shown as extended away, Gone before they are shown as not there;
@@ -22,7 +26,13 @@ type Config struct {
 	// Occupants of this site that others are told of in a room of it with no more of them. In a larger one others are told of those who
 	// have spoken, and of all once somebody there asks who is in the room.
 	Occupants int
-	Rules     []rule.Rule
+	// Gather is how long a line waits for others of the same sender to the same receivers: they share a message then. 0: none waits.
+	Gather time.Duration
+	Files  Files
+	Rules  []rule.Rule
+	// Own says that the LAN has no other server: the adapter serves clients itself, these Users (local parts) to begin with.
+	Own   bool
+	Users []string
 }
 
 // Site is a far site.
@@ -30,6 +40,7 @@ type Site struct {
 	ID     uint16
 	Domain string // of its users
 	Rooms  string // domain of its room service; "": it has none
+	PubSub string // domain of its publish-subscribe service; "": it has none
 }
 
 // domainOf is the domain of the users of a site.
@@ -58,9 +69,14 @@ type Adapter struct {
 	numbers    map[uint16]*numbers // of each site; 0: lines in rooms
 	presence   presence
 	rooms      rooms
+	nodes      *nodes
+	uploads    *uploads
+	batches    batches
 	told       map[uint16]*outcomes
 	rates      due.Each[string]
-	owed       []owed // of an earlier run, until the first Step
+	served     bool            // the server of its own has begun
+	owed       []owed          // of an earlier run, until the first Step
+	archive    *server.Archive // of the rooms here, where the gateway is their server
 }
 
 // step is what all parts share: configuration, counters, and the Step under way.
@@ -69,6 +85,8 @@ type step struct {
 	now     time.Time
 	trouble due.Tally
 	out     site.Output
+	own     *server.Server   // nil: the LAN has its own
+	toOwn   []stanza.Element // what components have for it
 }
 
 func (s *step) note(level, text string, attrs ...any) {
@@ -88,9 +106,11 @@ const (
 
 // New restores an adapter from its memories.
 func New(cfg Config, memories []site.Memory) (*Adapter, error) {
-	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, told: map[uint16]*outcomes{},
+	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, batches: batches{}, told: map[uint16]*outcomes{},
 		rates: due.Each[string]{Rate: rate, Burst: burst, Most: mostRates}}
-	f.presence = newPresence(f.step)
+	f.nodes = &nodes{step: f.step, f: f, all: map[nodeID]*node{}, clients: map[string]map[string]*client{}, asked: map[string]nodeID{}}
+	f.presence = newPresence(f.step, f.nodes)
+	f.uploads = newUploads(f)
 	f.numbers[0] = &numbers{step: f.step}
 	f.rooms = rooms{step: f.step, f: f, all: map[roomID]*room{}}
 	for i := range f.cfg.Sites {
@@ -100,6 +120,16 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 		if s.Rooms != "" {
 			f.components = append(f.components, &component{step: f.step, site: s, domain: s.Rooms, rooms: true})
 		}
+		if s.PubSub != "" {
+			f.components = append(f.components, &component{step: f.step, site: s, domain: s.PubSub, nodes: true})
+		}
+	}
+	if d := f.cfg.Files.Domain; d != "" {
+		f.components = append(f.components, &component{step: f.step, site: &Site{ID: f.cfg.ID}, domain: d, upload: true})
+	}
+	f.archive = server.NewArchive(keyArchive)
+	if cfg.Own {
+		f.serve()
 	}
 	return f, f.restore(memories)
 }
@@ -111,18 +141,38 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		f.owe(o)
 	}
 	f.owed = nil
+	if f.own != nil && !f.served {
+		f.start(now)
+	}
+	if !f.uploads.event(now, ev) {
+		f.event(now, ev)
+	}
+	f.exchange(now)
+	f.turn(now)
+	f.exchange(now)
+	f.gather(now)
+	f.turnBatches(now)
+	f.out.Done = slices.DeleteFunc(f.out.Done, func(token uint64) bool { return token == ofBatch })
+	f.out.Undelivered = slices.DeleteFunc(f.out.Undelivered, func(u site.Undelivered) bool { return u.Token == ofBatch })
+	f.out.Deadline = f.due()
+	return f.out
+}
+
+func (f *Adapter) event(now time.Time, ev site.Event) {
 	switch ev := ev.(type) {
 	case Opened:
 		if c := f.componentOf(ev.Domain); c != nil {
 			c.opened(now, ev)
 			f.trouble.Count("connected")
 			f.note("info", "the XMPP server has taken the component of a far site", "site", c.site.ID, "domain", c.domain)
-			if c.rooms {
+			switch {
+			case c.rooms:
 				f.rooms.askLocals(c)
-			} else {
+			case c.users():
 				f.presence.opened(now, c)
 				f.rooms.rejoin(c)
 			}
+			f.nodes.opened(c)
 		}
 	case Closed:
 		if c := f.connected(ev.Conn); c != nil {
@@ -139,17 +189,21 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 			f.heard(now, ev)
 		}
 	case site.FarMessage:
-		f.farMessage(now, ev)
-	case site.FarItem:
-		if c := f.componentAt(ev.Site); c != nil && ev.Item.Kind == site.Endpoint {
-			f.presence.farItem(now, c, ev.Item)
-		} else if c != nil {
-			f.rooms.farItem(now, ev.Site, ev.Item)
+		if len(ev.Message.Parts) == 1 && code.IsBatch(ev.Message.Parts[0].Data) {
+			for _, one := range each(ev) {
+				f.farMessage(now, one)
+			}
+		} else {
+			f.farMessage(now, ev)
 		}
+	case site.FarItem:
+		f.farItem(now, ev)
 	case site.SiteLost:
 		if c := f.componentAt(ev.Site); c != nil {
 			f.presence.lost(now, c)
 			f.rooms.lost(now, ev.Site)
+			f.nodes.lost(ev.Site)
+			f.uploads.Lost(ev.Site)
 		}
 	case site.Reach:
 		if c := f.componentAt(ev.Site); c != nil {
@@ -157,14 +211,31 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		}
 	case Ears:
 		f.rooms.listen(now, ev)
+	case server.Came, server.Said, server.Gone, server.Users:
+		if f.own != nil {
+			f.own.Step(now, ev)
+		}
 	case Met:
 		f.rooms.sayMet(now, ev)
 	case site.Fate:
 		f.fate(now, ev)
 	}
-	f.turn(now)
-	f.out.Deadline = f.due()
-	return f.out
+}
+
+// farItem takes in a piece of the state of a far site.
+func (f *Adapter) farItem(now time.Time, ev site.FarItem) {
+	c, it := f.componentAt(ev.Site), ev.Item
+	switch {
+	case c == nil:
+	case it.Kind == site.Endpoint:
+		f.presence.farItem(now, c, it)
+	case it.Kind == site.Question:
+		f.nodes.wanted(ev.Site, it)
+	case it.Kind == site.Document && it.Scope != "":
+		f.nodes.farItem(now, ev.Site, it)
+	default:
+		f.rooms.farItem(now, ev.Site, it)
+	}
 }
 
 // turn does what is due.
@@ -176,6 +247,8 @@ func (f *Adapter) turn(now time.Time) {
 	}
 	f.presence.turn(now)
 	f.rooms.turn(now)
+	f.nodes.turn(now)
+	f.uploads.turn(now)
 	f.turnOutcomes(now)
 }
 
@@ -186,7 +259,13 @@ func (f *Adapter) due() (at time.Time) {
 	for _, t := range f.told {
 		at = due.Earliest(at, t.at)
 	}
-	return due.Earliest(due.Earliest(at, f.presence.due()), due.Earliest(due.Earliest(f.rooms.away, f.rooms.news), f.rooms.early))
+	for _, b := range f.batches {
+		at = due.Earliest(at, b.at)
+	}
+	if f.own != nil {
+		at = due.Earliest(at, f.own.Due())
+	}
+	return due.Earliest(due.Earliest(due.Earliest(at, f.nodes.at), f.presence.due()), due.Earliest(due.Earliest(f.rooms.away, f.rooms.news), f.rooms.early))
 }
 
 // componentOf is the component for a domain, componentAt that for the users of a site, roomsAt that for its rooms, connected that
@@ -196,7 +275,7 @@ func (f *Adapter) componentOf(domain string) *component {
 }
 
 func (f *Adapter) componentAt(id uint16) *component {
-	return f.find(func(c *component) bool { return c.site.ID == id && !c.rooms })
+	return f.find(func(c *component) bool { return c.site.ID == id && c.users() })
 }
 
 func (f *Adapter) roomsAt(id uint16) *component {

@@ -16,6 +16,8 @@ type component struct {
 	site   *Site
 	domain string
 	rooms  bool        // it is the room service of the site, not its users
+	nodes  bool        // it is the publish-subscribe service of the site
+	upload bool        // it is the upload service of this site
 	conn   site.ConnID // 0: the server is not connected
 	// waiting is to be handed to the server, given was written and not confirmed, the oldest first; asked of given were
 	// written before the ping that the server owes an answer to since askedAt.
@@ -25,6 +27,9 @@ type component struct {
 	pings          int
 }
 
+// users says whether it is none of the services.
+func (c *component) users() bool { return !c.rooms && !c.nodes && !c.upload }
+
 // held is a stanza that is not lost when the server stops.
 type held struct {
 	xml    []byte
@@ -32,6 +37,7 @@ type held struct {
 	site   uint16    // of that message
 	number uint16    // of that message and 1: its site is told when it expires; 0: it is not told
 	until  time.Time // zero: it never expires
+	soon   bool      // Send.Soon
 	memory string    // key of a memory that is forgotten when it was handed over; "": none
 }
 
@@ -54,13 +60,20 @@ func (c *component) closed() {
 
 // write has a stanza written if the server is connected: one that is of no use later.
 func (c *component) write(e stanza.Element) {
-	if c.conn != 0 {
-		c.out.Orders = append(c.out.Orders, Send{c.conn, e.Append(nil, stanza.Component)})
+	if c.own != nil {
+		c.toOwn = append(c.toOwn, e)
+	} else if c.conn != 0 {
+		c.out.Orders = append(c.out.Orders, Send{Conn: c.conn, XML: e.Append(nil, stanza.Component)})
 	}
 }
 
 // hold has a stanza written as soon as the server is connected, again until the server has it; false: there is no room.
 func (c *component) hold(e stanza.Element, h held) bool {
+	if c.own != nil {
+		c.write(e)
+		c.done(h)
+		return true
+	}
 	if len(c.waiting)+len(c.given) >= mostWaiting {
 		return false
 	}
@@ -77,7 +90,7 @@ func (c *component) turn(now time.Time) (expired []held) {
 		case !h.until.IsZero() && !now.Before(h.until):
 			expired = append(expired, h)
 		case c.conn != 0:
-			c.out.Orders = append(c.out.Orders, Send{c.conn, h.xml})
+			c.out.Orders = append(c.out.Orders, Send{c.conn, h.xml, h.soon})
 			c.given = append(c.given, h)
 		default:
 			kept = append(kept, h)
@@ -122,13 +135,18 @@ func (c *component) answered(id string) {
 // confirmed ends what the server has.
 func (c *component) confirmed() {
 	for _, h := range c.given[:c.asked] {
-		if h.token != 0 {
-			c.out.Done = append(c.out.Done, h.token)
-		}
-		if h.memory != "" {
-			c.remember(h.memory, nil)
-		}
+		c.done(h)
 	}
 	c.given = append([]held(nil), c.given[c.asked:]...)
 	c.asked = 0
+}
+
+// done ends a stanza that the server has.
+func (c *component) done(h held) {
+	if h.token != 0 {
+		c.out.Done = append(c.out.Done, h.token)
+	}
+	if h.memory != "" {
+		c.remember(h.memory, nil)
+	}
 }

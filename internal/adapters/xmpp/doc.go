@@ -3,11 +3,12 @@
 // orders.
 //
 // Nothing of XMPP's upkeep crosses the link: streams, pings, service discovery, rosters, chat states and probes end here.
-// Three things cross:
+// Four things cross:
 //
 //   - Messages, one by one, typed (internal/adapters/xmpp/code). A message ends for its sender's client: an error with the
 //     reason, when it expires, is refused, or is refused by the far server; otherwise it was handed to that.
 //   - What became of a message (receipts, markers, refusals), which names it by its number.
+//   - Items of nodes of publish-subscribe, as state of the home of the node.
 //   - Presence, as state of the site: one item for each user to whose presence somebody at the far site is subscribed. Requests
 //     for subscriptions cross as messages.
 //
@@ -20,10 +21,11 @@
 // Callers pass the time, which never goes back. The package belongs to one goroutine.
 //
 // Files: lan.go events from the LAN package, and orders to it; adapter.go Adapter and its Step; component.go connections and what
-// is handed over on them; message.go messages of this site; far.go those of far sites; numbers.go the numbers of messages;
+// is handed over on them; message.go messages of this site; far.go those of far sites; numbers.go the numbers of messages; batch.go lines that go together;
 // elements.go messages as stanzas; presence.go presence and subscriptions;
-// rooms.go what both sides of a room share; mirror.go rooms of far sites; home.go rooms of this site; private.go what is for one occupant alone,
-// and invitations; met.go clients of other
+// rooms.go what both sides of a room share; mirror.go rooms of far sites; home.go rooms of this site; own.go the server of a LAN
+// without one; private.go what is for one occupant alone, and invitations; nodes.go nodes of publish-subscribe at their home;
+// nodesfar.go those of other sites; uploads.go files (XEP-0363); met.go clients of other
 // adapters of this gateway; query.go questions; rules.go
 // what the rules see; address.go JIDs; memory.go what
 // survives a restart; trouble.go what was refused, and what rules and operators see.

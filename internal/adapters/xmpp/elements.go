@@ -10,8 +10,8 @@ import (
 // Namespaces of what is in stanzas.
 const (
 	ns           = stanza.Component
-	nsPing       = "urn:xmpp:ping"                          // XEP-0199
-	nsStanzas    = "urn:ietf:params:xml:ns:xmpp-stanzas"    // RFC 6120, 8.3
+	nsPing       = "urn:xmpp:ping" // XEP-0199
+	nsStanzas    = stanza.Stanzas
 	nsInfo       = "http://jabber.org/protocol/disco#info"  // XEP-0030
 	nsItems      = "http://jabber.org/protocol/disco#items" // XEP-0030
 	nsReceipts   = "urn:xmpp:receipts"                      // XEP-0184
@@ -28,8 +28,11 @@ const (
 	nsRoom       = "http://jabber.org/protocol/muc" // XEP-0045
 	nsRoomUser   = nsRoom + "#user"
 	nsRoomOwner  = nsRoom + "#owner"
-	nsForm       = "jabber:x:data"                   // XEP-0004
-	nsInvite     = "jabber:x:conference"             // XEP-0249
+	nsForm       = "jabber:x:data"                     // XEP-0004
+	nsInvite     = "jabber:x:conference"               // XEP-0249
+	nsPubSub     = "http://jabber.org/protocol/pubsub" // XEP-0060
+	nsEvent      = nsPubSub + "#event"
+	nsCaps       = "http://jabber.org/protocol/caps" // XEP-0115
 	nsNick       = "http://jabber.org/protocol/nick" // XEP-0172
 )
 
@@ -184,23 +187,8 @@ func elementOf(m *code.Message, from, to, id, ref string) stanza.Element {
 	return e
 }
 
-// errorTypes are the types of the conditions that are not "cancel".
-var errorTypes = map[string]string{"remote-server-timeout": "wait", "resource-constraint": "wait", "recipient-unavailable": "wait",
-	"internal-server-error": "wait", "policy-violation": "modify", "bad-request": "modify", "not-acceptable": "modify",
-	"jid-malformed": "modify", "forbidden": "auth", "not-authorized": "auth", "registration-required": "auth", "subscription-required": "auth"}
-
-// errorElement says why a stanza was refused.
-func errorElement(condition, text string) stanza.Element {
-	kind := errorTypes[condition]
-	if kind == "" {
-		kind = "cancel"
-	}
-	e := stanza.New(ns, "error", "type", kind).With(stanza.New(nsStanzas, condition))
-	if text != "" {
-		e = e.With(stanza.New(nsStanzas, "text", "xml:lang", "en").Says(text))
-	}
-	return e
-}
+// errorElement says why a stanza was refused; refusal is the error stanza for one.
+var errorElement, refusal = stanza.Failure, stanza.Refusal
 
 // conditionOf is the reason in an error stanza.
 func conditionOf(e *stanza.Element) code.Reason {

@@ -52,6 +52,7 @@ func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 		f.farTrouble(now, m, code.ErrMalformed)
 		return
 	}
+	f.uploads.offered(now, m.Site, &s)
 	n := f.numbers[m.Site]
 	n.came(theirs{s.Number, m.Message.ID, from, to})
 	ref := ""

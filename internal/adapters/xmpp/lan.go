@@ -43,10 +43,14 @@ func (Closed) AdapterEvent() {}
 type Send struct {
 	Conn site.ConnID
 	XML  []byte
+	Soon bool // it promises nothing to anybody
 }
 
 // Concerns is the connection. A stanza may tell a client that its message has arrived, so that the client forgets it.
-func (s Send) Concerns() (site.ConnID, bool) { return s.Conn, true }
+func (s Send) Concerns() (site.ConnID, bool) { return s.Conn, !s.Soon }
+
+// Early says whether the stanza may go before what the Step has for the journal.
+func (s Send) Early() bool { return s.Soon }
 
 // Octets of the stanza.
 func (s Send) Octets() int { return len(s.XML) }

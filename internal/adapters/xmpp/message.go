@@ -28,7 +28,19 @@ func (f *Adapter) heard(now time.Time, ev Heard) {
 		c = other
 	}
 	kind := e.Get("type")
-	if from.domain == f.cfg.Rooms && !c.rooms && from.domain != "" {
+	if event := e.Kid(nsEvent, "event"); event != nil && e.Name == "message" && from.resource == "" && (from.domain == f.cfg.PubSub || from.domain == f.cfg.Domain) {
+		for i := range event.Kids {
+			f.nodes.event(from, &event.Kids[i], false)
+		}
+		return
+	}
+	if e.Name == "iq" && kind != "get" && kind != "set" && (from.domain == f.cfg.PubSub || from.domain == f.cfg.Domain) {
+		f.nodes.answered(c, &e, from, to)
+	}
+	if from.domain == f.cfg.PubSub && from.domain != "" {
+		return
+	}
+	if from.domain == f.cfg.Rooms && !c.rooms && !c.nodes && from.domain != "" {
 		f.rooms.fromHome(now, c, &e, from, to)
 		return
 	}
@@ -47,14 +59,22 @@ func (f *Adapter) heard(now time.Time, ev Heard) {
 		f.refuse(now, c, &e, "rate", "resource-constraint", fmt.Sprintf("more than %d stanzas a second", rate))
 		return
 	}
+	if c.upload {
+		f.uploads.heard(c, &e, to)
+		return
+	}
 	if c.rooms && (e.Name != "iq" || to.resource != "") {
 		f.rooms.heard(now, c, &e, from, to)
+		return
+	}
+	if f.nodes.heard(c, &e, from, to) {
 		return
 	}
 	switch e.Name {
 	case "message":
 		f.message(now, c, &e, from, to)
 	case "presence":
+		f.nodes.client(now, c, &e, from, to)
 		f.presence.heard(now, c, &e, from, to)
 	case "iq":
 		f.query(c, &e, to)
@@ -99,6 +119,11 @@ func (f *Adapter) message(now time.Time, c *component, e *stanza.Element, from, 
 			return
 		}
 	}
+	if why := f.uploads.fault(&s.Message); why != "" {
+		f.refuse(now, c, e, "file", "policy-violation", why)
+		return
+	}
+	s.Message = f.uploads.offer(s.Message)
 	data := s.Append(nil)
 	if len(data) > code.MaxOctets {
 		f.refuse(now, c, e, "too_long", "policy-violation", fmt.Sprintf("messages of more than %d octets do not cross", code.MaxOctets))
@@ -107,6 +132,9 @@ func (f *Adapter) message(now time.Time, c *component, e *stanza.Element, from, 
 	about, _ := SubjectOf(e)
 	about.Site = c.site.ID
 	mark, keeps := f.judge(now, about)
+	if keeps == nil {
+		keeps = f.uploads.keeps(&s.Message, about.From, about.To, about.Site)
+	}
 	if keeps != nil {
 		f.refuse(now, c, e, "rule", "not-allowed", "rule "+keeps.String()+" keeps the message here")
 		return
@@ -153,7 +181,7 @@ func (f *Adapter) turnOutcomes(now time.Time) {
 // reasons are the conditions and texts of endings on the way.
 var reasons = map[site.Ending][2]string{
 	site.Expired:   {"remote-server-timeout", "the message expired before the link could carry it"},
-	site.Refused:   {"resource-constraint", "too much waits for the link"},
+	site.Refused:   {"resource-constraint", "too much waits for the link to take it"},
 	site.Forbidden: {"not-allowed", "a rule of this site keeps the message here"},
 	site.Cancelled: {"recipient-unavailable", "the message was given up for more urgent ones, or by an operator"},
 	site.Replaced:  {"conflict", "a later message has taken its place"},
@@ -168,10 +196,19 @@ type owed struct {
 
 // fate tells the sender of a message that the message has come to nothing on its way.
 func (f *Adapter) fate(now time.Time, ev site.Fate) {
-	if ev.Failed() && ev.Token&tokenOfRoom != 0 {
-		f.owe(owed{0, uint32(ev.Token), byte(ev.Ending)})
-	} else if ev.Failed() {
-		f.owe(owed{uint16(ev.Token >> 32), uint32(ev.Token), byte(ev.Ending)})
+	id := uint16(ev.Token >> 32)
+	if ev.Token&tokenOfRoom != 0 {
+		id = 0
+	}
+	if n := f.numbers[id]; n != nil && ev.Failed() {
+		for _, count := range n.with(uint32(ev.Token)) {
+			if o := n.find(func(o *ours) bool { return o.count == count }); o.told { // by another site
+				continue
+			} else if o.told = true; id == 0 {
+				n.keep(o)
+			}
+			f.owe(owed{id, count, byte(ev.Ending)})
+		}
 	}
 }
 
@@ -191,6 +228,9 @@ func (f *Adapter) owe(o owed) {
 	}
 	f.trouble.Count("failed")
 	f.remember(key, []byte{o.ending})
+	if o.site == 0 {
+		why[1] += " to each site that is in the room; others may have it"
+	}
 	f.hold(c, failed(c, m, why[0], why[1]), held{memory: key})
 }
 

@@ -74,7 +74,7 @@ func (r *rooms) named(text string) *room {
 // speaker is the component that a far occupant of a room of this site uses; nil: there is none.
 func (r *rooms) speaker(k member) *component {
 	if k.site == metSite {
-		return r.f.find(func(c *component) bool { return !c.rooms })
+		return r.f.find(func(c *component) bool { return c.users() })
 	}
 	return r.f.componentAt(k.site)
 }
@@ -89,10 +89,10 @@ func (r *rooms) sayMet(now time.Time, ev Met) {
 	r.trouble.Count("met")
 	k := r.met(m)
 	s := code.Message{Body: ev.From + ": " + ev.Text}
-	if c := r.speaker(k); m.home == r.cfg.ID && c != nil {
+	if c := r.speaker(k); hosted(r, m) && c != nil {
 		s.Kind = code.Group
 		r.f.hold(c, elementOf(&s, ghost(c, k), r.address(m, ""), ev.ID, ""), held{})
-	} else if m.home != r.cfg.ID {
+	} else if !hosted(r, m) {
 		c, nick := r.f.roomsAt(m.home), m.members[k].shown
 		m.each(func(to string) { r.f.hold(c, r.line(m, nick, to, ev.ID, &s), held{}) })
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"aldis/internal/adapters/xmpp/code"
 )
@@ -24,6 +25,8 @@ type ours struct {
 	from  jid    // the client, with its resource
 	to    string // local part of the far user
 	kind  code.Kind
+	batch uint32 // count of the first of those with which it goes; 0: alone
+	told  bool   // its sender knows that a site does not get it
 }
 
 // theirs is a message of a far client.
@@ -53,12 +56,38 @@ func (n *numbers) add(o ours) *ours {
 	o.count = max(1, n.last)
 	n.last = o.count
 	n.ours = append(n.ours, o)
-	n.remember(n.key(keyOurs, o.count), appendTexts([]byte{byte(o.kind)}, o.id, o.from.local, o.from.resource, o.to))
+	n.keep(&o)
 	if len(n.ours) > mostKept {
 		n.remember(n.key(keyOurs, n.ours[0].count), nil)
 		n.ours = n.ours[1:]
 	}
 	return &n.ours[len(n.ours)-1]
+}
+
+func (n *numbers) keep(o *ours) {
+	value := appendTexts([]byte{byte(o.kind)}, o.id, o.from.local, o.from.resource, o.to)
+	if o.batch != 0 || o.told {
+		value = appendTexts(value, strconv.FormatUint(uint64(o.batch), 10), strconv.FormatBool(o.told))
+	}
+	n.remember(n.key(keyOurs, o.count), value)
+}
+
+// join notes with which others a message goes: their fate is one.
+func (n *numbers) join(count, batch uint32) {
+	if o := n.find(func(o *ours) bool { return o.count == count }); o != nil {
+		o.batch = batch
+		n.keep(o)
+	}
+}
+
+// with are the counts of those that went with a message.
+func (n *numbers) with(count uint32) (list []uint32) {
+	for i := range n.ours {
+		if o := &n.ours[i]; o.batch == count || o.count == count {
+			list = append(list, o.count)
+		}
+	}
+	return list
 }
 
 // came notes a message of the far site.
@@ -123,11 +152,17 @@ func (n *numbers) restoreOurs(count uint32, value []byte) error {
 	if len(value) == 0 {
 		return errShort
 	}
+	batch := uint64(0)
 	texts, err := textsOf(value[1:], 4)
+	if err != nil {
+		if texts, err = textsOf(value[1:], 6); err == nil {
+			batch, err = strconv.ParseUint(texts[4], 10, 32)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	n.ours = append(n.ours, ours{count: count, kind: code.Kind(value[0]), id: texts[0], from: jid{texts[1], n.cfg.Domain, texts[2]}, to: texts[3]})
+	n.ours = append(n.ours, ours{batch: uint32(batch), told: len(texts) == 6 && texts[5] == "true", count: count, kind: code.Kind(value[0]), id: texts[0], from: jid{texts[1], n.cfg.Domain, texts[2]}, to: texts[3]})
 	n.last = max(n.last, count)
 	return nil
 }

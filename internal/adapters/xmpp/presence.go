@@ -19,6 +19,7 @@ import (
 // presence is who here and at far sites is there, and who wants to know.
 type presence struct {
 	*step
+	nodes *nodes
 	pairs map[pair]*watching
 	users map[string]*user // of this site, by local part
 	far   map[uint16]map[string]*code.Presence
@@ -66,8 +67,8 @@ const (
 	resource   = "aldis" // of all far users
 )
 
-func newPresence(s *step) presence {
-	return presence{step: s, pairs: map[pair]*watching{}, users: map[string]*user{}, far: map[uint16]map[string]*code.Presence{}, down: map[uint16]*outage{}}
+func newPresence(s *step, ns *nodes) presence {
+	return presence{step: s, nodes: ns, pairs: map[pair]*watching{}, users: map[string]*user{}, far: map[uint16]map[string]*code.Presence{}, down: map[uint16]*outage{}}
 }
 
 // of is the pair's state; nil: there is no room for it.
@@ -224,10 +225,12 @@ func (p *presence) state(name string) {
 	if u == nil || u.stale {
 		return
 	}
-	if p.now.Before(u.next) {
-		u.late = true
-		p.late = due.Earliest(p.late, u.next)
-		return
+	for _, until := range []time.Time{u.next, p.nodes.waits(name)} {
+		if p.now.Before(until) {
+			u.late = true
+			p.late = due.Earliest(p.late, until)
+			return
+		}
 	}
 	it := site.Item{Kind: site.Endpoint, Owner: name, Home: true}
 	for k, w := range p.pairs {
@@ -240,6 +243,7 @@ func (p *presence) state(name string) {
 	}
 	slices.Sort(it.To)
 	best, there := u.best()
+	best.Wants = p.nodes.wants(name)
 	if !there || len(it.To) == 0 {
 		if u.stated != nil {
 			p.out.Items = append(p.out.Items, it.Withdrawal())
@@ -435,6 +439,9 @@ func (p *presence) show(now time.Time, c *component, k pair, u *code.Presence) {
 	}
 	if u.Priority != 0 {
 		add("priority", strconv.Itoa(int(u.Priority)))
+	}
+	if u.Wants != 0 {
+		e = e.With(capsOf(u.Wants))
 	}
 	c.write(e)
 }

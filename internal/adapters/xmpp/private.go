@@ -52,7 +52,7 @@ func invited(e *stanza.Element) jid {
 func invite(now time.Time, r *rooms, e *stanza.Element, from jid, room string) {
 	to := invited(e)
 	asks := stanza.New(ns, "message", "from", from.bare(), "to", to.bare(), "id", e.Get("id")).With(stanza.New(nsInvite, "x", "jid", room))
-	if c := r.f.componentOf(to.domain); c != nil && !c.rooms {
+	if c := r.f.componentOf(to.domain); c != nil && c.users() {
 		r.f.message(now, c, &asks, from, to)
 	} else if c := r.f.find(func(c *component) bool { return c.rooms && strings.HasSuffix(room, "@"+c.domain) }); c != nil && to.domain == r.cfg.Domain {
 		asks = stanza.New(ns, "message", "from", room, "to", to.bare()).With(stanza.New(nsRoomUser, "x").With(stanza.New(nsRoomUser, "invite", "from", from.bare())))

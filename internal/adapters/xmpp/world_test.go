@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/xmpp"
+	own "aldis/internal/adapters/xmpp/server"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
@@ -25,6 +27,7 @@ type world struct {
 	adapters map[uint16]*xmpp.Adapter
 	servers  map[uint16]*server
 	lines    map[uint16][]xmpp.Line // for clients of other adapters
+	clients  map[site.ConnID]*client
 }
 
 // server is what a gateway has instead of one: it keeps what it was given, and answers pings.
@@ -36,6 +39,7 @@ type server struct {
 	conn map[string]site.ConnID // by domain
 	muc  *muc                   // nil: nobody has used a room
 	got  []string
+	disk map[string][]byte // of its room of files: by hash, and parts by number
 }
 
 func domainOf(id uint16) string {
@@ -53,12 +57,15 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	check.NoError(check.Fatal(t), err)
 	wire, err := profile.Load("wire", nil)
 	check.NoError(check.Fatal(t), err)
-	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}, lines: map[uint16][]xmpp.Line{}}
+	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}, lines: map[uint16][]xmpp.Line{}, clients: map[site.ConnID]*client{}}
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: p.Transport == profile.PMul, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
-			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID), Occupants: 20}
+			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID), PubSub: "pubsub." + domainOf(n.ID), Occupants: 20}
+			if p.Transport == profile.PMul || !p.Free() {
+				cfg.Gather = 200 * time.Millisecond
+			}
 			for _, peer := range g.Peers {
-				cfg.Sites = append(cfg.Sites, xmpp.Site{ID: peer.ID, Domain: domainOf(peer.ID), Rooms: "conference." + domainOf(peer.ID)})
+				cfg.Sites = append(cfg.Sites, xmpp.Site{ID: peer.ID, Domain: domainOf(peer.ID), Rooms: "conference." + domainOf(peer.ID), PubSub: "pubsub." + domainOf(peer.ID)})
 			}
 			for _, f := range change {
 				f(&cfg)
@@ -73,6 +80,10 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 			for _, o := range out.LAN {
 				if line, ok := o.Order.(xmpp.Line); ok {
 					w.lines[n.ID] = append(w.lines[n.ID], line)
+				} else if s, ok := o.Order.(own.Send); ok {
+					w.clients[s.Conn].got = append(w.clients[s.Conn].got, string(s.XML))
+				} else if file, ok := o.Order.(files.Order); ok {
+					w.servers[n.ID].file(file)
 				} else if o.Adapter == site.XMPP {
 					w.servers[n.ID].order(o.Order.(xmpp.Send))
 				}
@@ -80,7 +91,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 		}})
 	check.NoError(check.Fatal(t), err)
 	for _, n := range w.Nodes {
-		w.servers[n.ID] = &server{w: w, node: n}
+		w.servers[n.ID] = &server{w: w, node: n, disk: map[string][]byte{}}
 	}
 	for _, n := range w.Nodes {
 		w.servers[n.ID].connect()
@@ -92,8 +103,8 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 func (s *server) connect() {
 	s.up, s.conn = true, map[string]site.ConnID{}
 	for _, n := range s.w.Nodes {
-		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID)} {
-			if n != s.node {
+		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID), "pubsub." + domainOf(n.ID), "upload." + domainOf(n.ID)} {
+			if (n != s.node) != strings.HasPrefix(domain, "upload.") {
 				lastConn++
 				s.conn[domain] = lastConn
 				s.w.DeliverLAN(s.node, site.XMPP, xmpp.Opened{Conn: lastConn, Domain: domain})
@@ -106,7 +117,7 @@ func (s *server) connect() {
 func (s *server) stop() {
 	s.up = false
 	for _, n := range s.w.Nodes {
-		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID)} {
+		for _, domain := range []string{domainOf(n.ID), "conference." + domainOf(n.ID), "pubsub." + domainOf(n.ID)} {
 			if c := s.conn[domain]; c != 0 {
 				s.w.DeliverLAN(s.node, site.XMPP, xmpp.Closed{Conn: c})
 			}
@@ -144,7 +155,7 @@ func (s *server) say(domain, format string, args ...any) {
 	s.w.DeliverLAN(s.node, site.XMPP, xmpp.Heard{Conn: s.conn[domain], Element: parse(s.w.t, fmt.Sprintf(format, args...))})
 }
 
-func parse(t *testing.T, text string) (e stanza.Element) {
+func parse(t testing.TB, text string) (e stanza.Element) {
 	t.Helper()
 	var s stanza.Splitter
 	err := s.Feed([]byte("<stream:stream xmlns='jabber:component:accept' xmlns:stream='http://etherx.jabber.org/streams'>"+text), func(got *stanza.Element, f *stanza.Fault) {

@@ -82,6 +82,8 @@ func (w *world) lan(o api.LANOrder) {
 	switch o := o.Order.(type) {
 	case jxtabridge.Welcome:
 		w.wrote("welcome %d", o.Conn)
+	case soon:
+		w.wrote("welcome %d", o.Conn)
 	case jxtabridge.Send:
 		w.wrote("send %d %.20s", o.Conn, o.Body)
 	case jxtabridge.Close:

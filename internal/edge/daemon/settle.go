@@ -38,9 +38,29 @@ func (d *Daemon) settle(mono time.Duration) {
 				out = api.Output{Norm: out.Norm, Hush: out.Hush}
 			}
 		}
-		d.put(out)
+		d.put(d.early(out))
 	}
 	d.write(mono)
+}
+
+// early does what of an output promises nothing and has nothing before it on its connection, and answers the rest.
+func (d *Daemon) early(out api.Output) api.Output {
+	held := map[connection]bool{}
+	var now, later []api.LANOrder
+	for _, o := range out.LAN {
+		conn, _ := o.Concerns()
+		c := connection{o.Adapter, conn}
+		if e, is := o.Order.(site.Early); is && e.Early() && !held[c] && d.waits.blocked[c] == 0 {
+			now = append(now, o)
+		} else {
+			held[c], later = true, append(later, o)
+		}
+	}
+	if len(now) > 0 {
+		d.actLAN(api.Output{LAN: now})
+		out.LAN = later
+	}
+	return out
 }
 
 // free says whether what an output has for local peers may go before those that wait: nothing that waits is for the same

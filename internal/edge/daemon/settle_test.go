@@ -64,6 +64,36 @@ func TestSlowDisk(t *testing.T) {
 	})
 }
 
+// soon promises nothing.
+type soon struct{ jxtabridge.Welcome }
+
+func (soon) Early() bool { return true }
+
+// What promises nothing goes before the commit of its own step, behind what waits for the same connection.
+func TestWhatPromisesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(func(now time.Time, ev api.Event) api.Output {
+			out := byConn(now, ev)
+			if len(out.LAN) > 0 {
+				send := out.LAN[0].Order.(jxtabridge.Send)
+				early := soon{jxtabridge.Welcome{Conn: send.Conn}}
+				out.Norm, out.Datagrams, out.LAN = nil, nil, orders(early, early, send, early)
+			}
+			return out
+		})
+		w.slow = make(chan struct{})
+		w.start()
+		w.post(opened(100))
+		expect(t, w.take(), "welcome 100", "welcome 100")
+		w.post(opened(100))
+		w.post(opened(101))
+		expect(t, w.take(), "welcome 101", "welcome 101")
+		close(w.slow)
+		w.end(t)
+		expect(t, w.take(), "commit 100", "send 100 body", "welcome 100", "commit 100 101", "welcome 100", "welcome 100", "send 100 body", "welcome 100", "send 101 body", "welcome 101")
+	})
+}
+
 // What a local peer asks while the disk fails is answered, also at a moment at which something is due: that has an output
 // of its own.
 func TestWhatIsDueHoldsUpNoLocalPeer(t *testing.T) {

@@ -363,7 +363,7 @@ func (l *line) tellNow(now time.Time, hop uint16, p site.Precedence) {
 	}
 	capsule.sealed = key.Seal(nil, controlOctets, 0, capsule.head(l.ID, 0), body)
 	if !c.Ways.Hand(now, hop, capsule.Message(now, site.Mark{Precedence: p})) {
-		l.tellAt = now.Add(tellAfter)
+		l.tellAt, l.since = now.Add(tellAfter), now.Add(tellAfter)
 		return
 	}
 	l.toldAll()

@@ -73,6 +73,7 @@ var benchmarks = []struct {
 	{"relay", "a pipe between two peers of one LAN: round trip, messages and data per second", relay},
 	{"propagate", "a propagate pipe with eight listeners", propagate},
 	{"octets", "what a message of one octet costs between two gateways, headers of IP and UDP included", octets},
+	{"xmpp", "lines of a hundred XMPP clients in rooms of another site", xmppLines},
 }
 
 // Names are the benchmarks there are, each with what it measures.

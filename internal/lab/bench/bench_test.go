@@ -58,7 +58,7 @@ func TestQuick(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	var said []string
-	report, err := Run(ctx, Config{Gateway: file, Quick: true, Only: []string{"query", "relay", "propagate"},
+	report, err := Run(ctx, Config{Gateway: file, Quick: true, Only: []string{"query", "relay", "propagate", "xmpp"},
 		Progress: func(s string) { said = append(said, s) }})
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +75,7 @@ func TestQuick(t *testing.T) {
 			t.Errorf("a figure of JXSE without JXSE: %+v", row)
 		}
 	}
-	if measured["query"] < 5 || measured["relay"] < 6 || measured["propagate"] != 2 {
+	if measured["query"] < 5 || measured["relay"] < 6 || measured["propagate"] != 2 || measured["xmpp"] != 6 {
 		t.Errorf("rows with a figure: %v of %+v", measured, report.Rows)
 	}
 	if len(said) < 5 {

@@ -19,4 +19,5 @@
 //   - real.go: unmodified peers: how long their operations take
 //   - relay.go: messages over unicast pipes
 //   - report.go: the machine and the report
+//   - xmpp.go: lines in rooms of XMPP
 package bench

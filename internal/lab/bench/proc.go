@@ -99,6 +99,7 @@ type site struct {
 	profile string
 	radio   int            // its UDP port on loopback; 0: any, and nobody is there to talk to
 	peers   map[int]string // other gateways, by node id
+	more    string         // of its configuration
 }
 
 // gateway starts `gateway run` on loopback and waits until it takes connections.
@@ -132,6 +133,7 @@ func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 	for id, at := range s.peers {
 		fmt.Fprintf(&b, "\n[[link.peer]]\nid = %d\naddress = %q\n", id, at)
 	}
+	b.WriteString(s.more)
 	config, logFile := filepath.Join(dir, "gateway.toml"), filepath.Join(dir, "gateway.log")
 	if err := errors.Join(os.Mkdir(filepath.Join(dir, "data"), 0o700), os.WriteFile(config, []byte(b.String()), 0o600)); err != nil {
 		return nil, err

@@ -210,6 +210,7 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
 	n.tak.sock, n.tak.tls, n.tak.filesSock, n.tak.filesTLS = open["tak.listen"], open["tak.tls"], open["tak.files"], open["tak.files_tls"]
 	n.tak.unicast = open["tak.mesh_unicast"]
+	n.xmpp.sock, n.xmpp.tls, n.xmpp.web, n.xmpp.filesSock = open["xmpp.listen"], open["xmpp.tls"], open["xmpp.websocket"], open["xmpp.files"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("the gateway closed inherited sockets that its configuration does not name", "addresses", odd)
 	}
@@ -407,7 +408,9 @@ func (n *node) build() error {
 	if err := n.tak.open(n); err != nil {
 		return err
 	}
-	n.xmpp.open(n)
+	if err := n.xmpp.open(n); err != nil {
+		return err
+	}
 	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
 	return err
 }
@@ -515,7 +518,7 @@ func (n *node) run(ctx context.Context) error {
 			}()
 		}
 	}
-	n.xmpp.start()
+	n.xmpp.start(serve)
 	n.air.hearModems()
 	if n.etherSock != nil {
 		go func() {
@@ -606,7 +609,7 @@ func (n *node) order(o api.LANOrder) {
 	case site.TAK:
 		n.tak.do(o.Order)
 	case site.XMPP:
-		n.xmpp.lan.Do(o.Order)
+		n.xmpp.do(o.Order)
 	}
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"aldis/internal/adapters/files"
 	"crypto/tls"
 	"fmt"
 	"net"
@@ -9,7 +10,7 @@ import (
 
 	"aldis/internal/adapters/tak"
 	"aldis/internal/edge/config"
-	"aldis/internal/edge/lan/takfiles"
+	"aldis/internal/edge/lan/fileroom"
 	"aldis/internal/edge/lan/taklan"
 	"aldis/internal/gateway"
 	"aldis/internal/link/profile"
@@ -22,7 +23,7 @@ import (
 type takSide struct {
 	adapter   *tak.Adapter
 	lan       *taklan.LAN
-	files     *takfiles.Room // nil: none is served
+	files     *fileroom.Room // nil: none is served
 	sock      net.Listener   // nil: no devices over TCP
 	tls       net.Listener   // nil: none over TLS
 	filesSock net.Listener   // nil: not over HTTP
@@ -87,7 +88,7 @@ func (t *takSide) open(n *node) error {
 		n.tak.tls = tls.NewListener(n.tak.tls, t.keys)
 	}
 	if f := c.TAK.Files; f.URL() != "" {
-		room, err := takfiles.Open(takfiles.Config{Dir: takfiles.Dir(c.Node.DataDir), Key: n.journal.Key(), URL: f.URL(), Version: cli.Version, MostFile: int64(f.MostFile),
+		room, err := fileroom.Open(fileroom.Config{Face: fileroom.TAK, Dir: fileroom.Dir(c.Node.DataDir, fileroom.TAK), Key: n.journal.Key(), URL: f.URL(), Version: cli.Version, MostFile: int64(f.MostFile),
 			Most: int64(f.Most), Life: f.Life}, n.daemon.PostLAN(site.TAK), n.reg, n.log)
 		if err != nil {
 			return fmt.Errorf("tak.files: %w", err)
@@ -105,7 +106,7 @@ func (t *takSide) open(n *node) error {
 
 // do carries out an order of the adapter.
 func (t *takSide) do(o site.Order) {
-	if o, ok := o.(tak.FileOrder); ok {
+	if o, ok := o.(files.Order); ok {
 		if t.files != nil {
 			t.files.Do(o)
 		}

@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"aldis/internal/adapters/xmpp/stanza"
 )
 
 // ErrMalformed is the error of all Parse functions.
@@ -73,6 +77,17 @@ type Field struct {
 	Text string
 }
 
+// File is what a message offers: a file that its site has, and that comes when somebody asks for it.
+type File struct {
+	Hash [32]byte // SHA-256
+	Size uint64   // octets, at most MaxFile
+	Name string
+	MIME string
+}
+
+// MaxFile is the largest file that may be offered, in octets.
+const MaxFile = 1 << 30
+
 // Message is what a client said. Fields have their order.
 type Message struct {
 	Number   uint16 // below MostNumbers
@@ -82,6 +97,7 @@ type Message struct {
 	About    About
 	Ref      Ref
 	Fields   []Field
+	File     *File // nil: it offers none
 	Body     string
 }
 
@@ -108,6 +124,7 @@ const (
 	hasKind
 	hasAbout
 	hasFields
+	hasFile
 	notMessage = 0x80 // a Subscription
 )
 
@@ -118,10 +135,11 @@ const (
 //	octet   kind                             where a flag says so
 //	octet   about << 1 | yours, varint ref   likewise
 //	octet   count, for each: octet tag, varint length, octets   likewise
+//	32 octets hash, varint size, text name, name MIME (as in AppendPayload)   likewise
 //	octets  body
 func (m *Message) Append(dst []byte) []byte {
 	flags := byte(0)
-	for bit, when := range map[byte]bool{hasAsk: m.Ask, hasMarkable: m.Markable, hasKind: m.Kind != Chat, hasAbout: m.About != Nothing, hasFields: len(m.Fields) > 0} {
+	for bit, when := range map[byte]bool{hasAsk: m.Ask, hasMarkable: m.Markable, hasKind: m.Kind != Chat, hasAbout: m.About != Nothing, hasFields: len(m.Fields) > 0, hasFile: m.File != nil} {
 		if when {
 			flags |= bit
 		}
@@ -143,6 +161,10 @@ func (m *Message) Append(dst []byte) []byte {
 			dst = append(binary.AppendUvarint(append(dst, byte(f.Tag)), uint64(len(f.Text))), f.Text...)
 		}
 	}
+	if f := m.File; f != nil {
+		dst = appendText(binary.AppendUvarint(append(dst, f.Hash[:]...), f.Size), f.Name)
+		dst = appendWord(dst, f.MIME)
+	}
 	return append(dst, m.Body...)
 }
 
@@ -150,7 +172,7 @@ func (m *Message) Append(dst []byte) []byte {
 func ParseMessage(b []byte) (m Message, err error) {
 	r := &reader{b: b}
 	flags := r.octet()
-	if flags >= hasFields<<1 || len(b) > MaxOctets {
+	if flags >= hasFile<<1 || len(b) > MaxOctets {
 		return m, fmt.Errorf("%w: flags %#x, %d octets", ErrMalformed, flags, len(b))
 	}
 	m = Message{Number: r.number(), Ask: flags&hasAsk != 0, Markable: flags&hasMarkable != 0}
@@ -180,8 +202,64 @@ func ParseMessage(b []byte) (m Message, err error) {
 			m.Fields = append(m.Fields, f)
 		}
 	}
+	if flags&hasFile != 0 {
+		m.File = &File{}
+		if n := copy(m.File.Hash[:], r.b); n < len(m.File.Hash) {
+			r.fail("cut short")
+		} else {
+			r.b = r.b[n:]
+		}
+		m.File.Size, m.File.Name, m.File.MIME = r.uvarint(), r.printable(), r.word()
+		if m.File.Size > MaxFile || !stanza.Printable(m.File.MIME) || strings.ContainsFunc(m.File.MIME, unicode.IsControl) {
+			r.fail("a file of %d octets, type %q", m.File.Size, m.File.MIME)
+		}
+	}
 	m.Body = r.text(uint64(len(r.b)))
 	return m, r.err
+}
+
+// isBatch begins a batch.
+const isBatch = notMessage | 0x20
+
+// IsMessage says whether a record is a Message, IsBatch whether it is several.
+func IsMessage(b []byte) bool { return len(b) > 0 && b[0]&notMessage == 0 }
+
+// IsBatch says whether a record is a batch.
+func IsBatch(b []byte) bool { return len(b) > 0 && b[0] == isBatch }
+
+// AppendBatch appends messages: one as it is, several as octet 0xA0, for each varint length and octets.
+func AppendBatch(dst []byte, lines [][]byte) []byte {
+	if len(lines) == 1 {
+		return append(dst, lines[0]...)
+	}
+	dst = append(dst, isBatch)
+	for _, line := range lines {
+		dst = append(binary.AppendUvarint(dst, uint64(len(line))), line...)
+	}
+	return dst
+}
+
+// MaxBatch is how many messages a batch has at most.
+const MaxBatch = 256
+
+// ParseBatch reads what AppendBatch appended of several. The error is ErrMalformed.
+func ParseBatch(b []byte) (lines [][]byte, err error) {
+	r := &reader{b: b}
+	if r.octet() != isBatch {
+		r.fail("no batch")
+	}
+	for len(r.b) > 0 {
+		n := r.uvarint()
+		if n == 0 || n > uint64(len(r.b)) || !IsMessage(r.b) || len(lines) >= MaxBatch {
+			r.fail("a message of %d octets", n)
+			break
+		}
+		lines, r.b = append(lines, r.b[:n]), r.b[n:]
+	}
+	if r.err == nil && len(lines) < 2 {
+		r.fail("%d messages", len(lines))
+	}
+	return lines, r.err
 }
 
 // IsSubscription says whether a record is a Subscription, and no message.

@@ -44,20 +44,29 @@ var Shows = []string{"chat", "", "away", "dnd", "xa"}
 type Presence struct {
 	Show     Show
 	Priority int8
+	Wants    uint8  // Nodes of others of which the user's clients want to be told: bit n is Nodes[n]
 	Status   string // at most MaxStatus octets
 }
 
 // MaxStatus is the longest status that crosses.
 const MaxStatus = 1024
 
-const hasPriority = 0x80
+const (
+	hasPriority = 0x80
+	hasWants    = 0x20
+)
 
-// Append appends the presence: octet show, with the bit 0x80 the octet of the priority behind it; the status.
+// Append appends the presence: octet show, with the bit 0x80 the octet of the priority behind it, with 0x20 that of Wants; the status.
 func (p Presence) Append(dst []byte) []byte {
+	begin := len(dst)
+	dst = append(dst, byte(p.Show))
 	if p.Priority != 0 {
-		dst = append(dst, byte(p.Show)|hasPriority, byte(p.Priority))
-	} else {
-		dst = append(dst, byte(p.Show))
+		dst[begin] |= hasPriority
+		dst = append(dst, byte(p.Priority))
+	}
+	if p.Wants != 0 {
+		dst[begin] |= hasWants
+		dst = append(dst, p.Wants)
 	}
 	return append(dst, p.Status...)
 }
@@ -66,12 +75,17 @@ func (p Presence) Append(dst []byte) []byte {
 func ParsePresence(b []byte) (p Presence, err error) {
 	r := &reader{b: b}
 	show := r.octet()
-	if p.Show = Show(show &^ hasPriority); p.Show > ExtendedAway {
+	if p.Show = Show(show &^ (hasPriority | hasWants)); p.Show > ExtendedAway {
 		r.fail("show %d", p.Show)
 	}
 	if show&hasPriority != 0 {
 		if p.Priority = int8(r.octet()); p.Priority == 0 {
 			r.fail("a priority of 0")
+		}
+	}
+	if show&hasWants != 0 {
+		if p.Wants = r.octet(); p.Wants == 0 {
+			r.fail("no wants")
 		}
 	}
 	if len(r.b) > MaxStatus {

@@ -50,7 +50,7 @@ func ParseOccupant(b []byte) (o Occupant, err error) {
 		rest := append([]byte{b[0] &^ hasNick}, b[1:head]...)
 		o.Presence, err = ParsePresence(append(rest, r.b...))
 	}
-	if err == nil && o == (Occupant{Presence: Presence{Show: Available}}) {
+	if err == nil && (o.Wants != 0 || o == (Occupant{Presence: Presence{Show: Available}})) {
 		err = ErrMalformed
 	}
 	return o, err

@@ -16,10 +16,12 @@ const (
 	Room         = "room"    // a line in a room
 	Presence     = "presence"
 	Subscription = "subscription" // what one user says to another of presence
+	PubSub       = "pubsub"       // an item of a node (XEP-0060, 0163)
+	File         = "file"         // the file of a message (XEP-0363)
 )
 
 // Kinds are all of them.
-var Kinds = []string{Message, Room, Presence, Subscription}
+var Kinds = []string{Message, Room, Presence, Subscription, PubSub, File}
 
 // Rule is one of the operator's. Conditions that are empty fit everything; texts are patterns, in which * stands for anything.
 type Rule struct {
@@ -27,8 +29,8 @@ type Rule struct {
 	Line  int // of the configuration
 
 	Kind        string
-	From        string // bare JID; of a line in a room of this site the nick
-	To          string // bare JID of the receiver, or of the room
+	From        string // bare JID; of a line in a room of this site the nick; of a node its user or service
+	To          string // bare JID of the receiver, or of the room; or the node
 	Mark        string // what a security label displays (XEP-0258)
 	Site        uint16 // that it goes to; 0: any
 	Least, Most int    // octets as they go to custody; 0: any

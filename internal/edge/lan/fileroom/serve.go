@@ -1,4 +1,4 @@
-package takfiles
+package fileroom
 
 import (
 	"errors"
@@ -77,7 +77,11 @@ func (d *doorman) Accept() (net.Conn, error) {
 // Serve answers devices until the listener is closed, by Shutdown or from outside; then it answers nil. wrap makes of a
 // connection what is spoken on it, TLS for example; nil: HTTP alone.
 func (r *Room) Serve(ln net.Listener, wrap func(net.Listener) net.Listener) error {
-	srv := &http.Server{Handler: r.handler(), ReadHeaderTimeout: headTime, IdleTimeout: idleTime, ReadTimeout: uploadTime, WriteTimeout: uploadTime,
+	handler := r.marti()
+	if r.cfg.Face == XMPP {
+		handler = r.uploads()
+	}
+	srv := &http.Server{Handler: handler, ReadHeaderTimeout: headTime, IdleTimeout: idleTime, ReadTimeout: uploadTime, WriteTimeout: uploadTime,
 		MaxHeaderBytes: headOctets, ErrorLog: log.New(io.Discard, "", 0), Protocols: new(http.Protocols)}
 	srv.Protocols.SetHTTP1(true)
 	r.mu.Lock()

@@ -1,4 +1,4 @@
-package takfiles
+package fileroom
 
 import (
 	"cmp"
@@ -27,6 +27,7 @@ type meta struct {
 	Octets  int64
 	Public  bool // devices find it in the list
 	At      time.Time
+	IDs     []string `json:",omitempty"` // under which a client has given it (XEP-0363)
 }
 
 // store is the files of a directory. Each is two: its octets, and what is known of it. With a key both are sealed.
@@ -48,7 +49,7 @@ const (
 )
 
 // errFull says that a file is larger than all that may be kept.
-var errFull = errors.New("larger than all that is kept (tak.max_files)")
+var errFull = errors.New("larger than all that is kept (max_files)")
 
 // isHash says whether a text names a file: nothing else becomes a path.
 func isHash(text string) bool {
@@ -177,15 +178,27 @@ func (s *store) put(b []byte, m meta) error {
 	return nil
 }
 
-// publish says whether devices find a file in the list.
-func (s *store) publish(hash string, public bool) (meta, error) {
+// called is the file that a client has given under an id.
+func (s *store) called(id string) (meta, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.files {
+		if slices.Contains(m.IDs, id) {
+			return m, true
+		}
+	}
+	return meta{}, false
+}
+
+// change changes what is known of a file.
+func (s *store) change(hash string, how func(*meta)) (meta, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m, ok := s.files[hash]
 	if !ok {
 		return m, fs.ErrNotExist
 	}
-	m.Public = public
+	how(&m)
 	b, err := json.Marshal(m)
 	if err == nil {
 		err = s.write(hash+metaEnd, b)

@@ -1,20 +1,12 @@
-package tak
+package files
 
 import (
 	"time"
 
-	"aldis/internal/adapters/tak/rule"
 	"aldis/internal/site"
 )
 
-// Files is how data packages are served. Without a URL they are not, and offers cross as other events do.
-type Files struct {
-	URL   string       // under which devices of this LAN reach the room of files, without "/" at its end; "": none
-	Most  int64        // octets of a file that crosses; default 2 MiB
-	Bring []rule.Bring // files of far sites that come without being asked for
-}
-
-// What the room of files is told. A hash is the SHA-256 of a file in 64 lower-case hexadecimal digits, a size is octets.
+// What the room of files (internal/edge/lan/fileroom) is told. A hash is the SHA-256 of a file in 64 lower-case hexadecimal digits, a size is octets.
 type (
 	// Fetch has a file be taken from where its device says that it is, unless it is here: from Host alone, whatever the URL
 	// names.
@@ -37,19 +29,25 @@ type (
 	}
 	// Finish makes a file of all its parts if it has its hash; otherwise the parts are gone.
 	Finish struct {
-		Hash, Name, Creator string
-		Size                int64
+		Hash, Name, Creator, MIME string
+		Size                      int64
+	}
+	// Reserve has a place be made for a file that a client here wants to give (XEP-0363).
+	Reserve struct {
+		Ask        uint64 // comes back
+		Name, MIME string
+		Size       int64
 	}
 	// Know says how it is with a file that was offered and is not here. State is for people.
 	Know struct {
-		Hash, Name, Creator string
-		Size                int64
-		At                  time.Time // of the offer
-		State               string
-		Public              bool // it is offered to all
-		Failed              bool // it does not come
-		Gone                bool // it is offered no more
-		Bring               bool // it is Wanted without being asked for, unless it is here
+		Hash, Name, Creator, MIME string
+		Size                      int64
+		At                        time.Time // of the offer
+		State                     string
+		Public                    bool // it is offered to all
+		Failed                    bool // it does not come
+		Gone                      bool // it is offered no more
+		Bring                     bool // it is Wanted without being asked for, unless it is here
 	}
 )
 
@@ -71,6 +69,16 @@ type (
 	}
 	// Finished: what Finish has come to. Err is empty when the file is here.
 	Finished struct{ Hash, Err string }
+	// Reserved: where a client gives its file, and where others get it then. Err says why there is no place.
+	Reserved struct {
+		Ask           uint64
+		Put, Get, Err string
+	}
+	// Uploaded: a client has given its file. ID is what its addresses have behind that of the room.
+	Uploaded struct {
+		ID, Hash, Name, MIME string
+		Size                 int64
+	}
 	// Published: a file of this site is for all.
 	Published struct {
 		Hash, Name, Creator string
@@ -98,17 +106,24 @@ func (Wanted) AdapterEvent() {}
 // AdapterEvent marks it as an event of this adapter.
 func (Published) AdapterEvent() {}
 
-// FileOrder is an order for the room of files.
-type FileOrder interface {
+// AdapterEvent marks Reserved as an event of a protocol adapter.
+func (Reserved) AdapterEvent() {}
+
+// AdapterEvent marks Uploaded as an event of a protocol adapter.
+func (Uploaded) AdapterEvent() {}
+
+// Order is an order for the room of files.
+type Order interface {
 	site.Order
 	file()
 }
 
-func (Fetch) file()  {}
-func (Load) file()   {}
-func (Keep) file()   {}
-func (Finish) file() {}
-func (Know) file()   {}
+func (Fetch) file()   {}
+func (Load) file()    {}
+func (Keep) file()    {}
+func (Finish) file()  {}
+func (Know) file()    {}
+func (Reserve) file() {}
 
 // Concerns names no device.
 func (Fetch) Concerns() (site.ConnID, bool) { return 0, false }
@@ -121,6 +136,12 @@ func (Keep) Concerns() (site.ConnID, bool) { return 0, false }
 
 // Concerns names no device.
 func (Finish) Concerns() (site.ConnID, bool) { return 0, false }
+
+// Concerns names no client.
+func (Reserve) Concerns() (site.ConnID, bool) { return 0, false }
+
+// Octets of the texts.
+func (o Reserve) Octets() int { return len(o.Name) + len(o.MIME) }
 
 // Concerns names no device.
 func (Know) Concerns() (site.ConnID, bool) { return 0, false }
@@ -137,7 +158,7 @@ func (Load) Octets() int { return 96 }
 func (o Keep) Octets() int { return len(o.Data) + len(o.Hash) }
 
 // Octets of the texts.
-func (o Finish) Octets() int { return len(o.Hash) + len(o.Name) + len(o.Creator) }
+func (o Finish) Octets() int { return len(o.Hash) + len(o.Name) + len(o.Creator) + len(o.MIME) }
 
 // Octets of the texts.
 func (o Know) Octets() int { return len(o.Hash) + len(o.Name) + len(o.Creator) + len(o.State) }

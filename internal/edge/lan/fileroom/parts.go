@@ -1,6 +1,7 @@
-package takfiles
+package fileroom
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +10,7 @@ import (
 	"time"
 	"unicode"
 
-	"aldis/internal/adapters/tak"
+	"aldis/internal/adapters/files"
 )
 
 // keep makes a part of a file durable.
@@ -27,7 +28,7 @@ func (s *store) keep(hash string, part int, b []byte) error {
 }
 
 // finish makes a file of its parts. They are gone then, whatever comes of it.
-func (s *store) finish(o tak.Finish, now time.Time) error {
+func (s *store) finish(o files.Finish, now time.Time) error {
 	if !isHash(o.Hash) {
 		return fmt.Errorf("%q is no file", o.Hash)
 	}
@@ -49,7 +50,7 @@ func (s *store) finish(o tak.Finish, now time.Time) error {
 	if got := hashOf(all); got != o.Hash {
 		return fmt.Errorf("its SHA-256 is %s", got)
 	}
-	return s.put(all, meta{Hash: o.Hash, Name: plainName(o.Name), Creator: o.Creator, MIME: usualMIME, At: now})
+	return s.put(all, meta{Hash: o.Hash, Name: plainName(o.Name), Creator: o.Creator, MIME: cmp.Or(o.MIME, usualMIME), At: now})
 }
 
 // forget removes the parts of a file.

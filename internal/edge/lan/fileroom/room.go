@@ -1,4 +1,4 @@
-package takfiles
+package fileroom
 
 import (
 	"context"
@@ -17,13 +17,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/adapters/tak"
+	"aldis/internal/adapters/files"
 	"aldis/internal/edge/atrest"
 	"aldis/internal/site"
 )
 
 // Config bounds the room. Zero values of what has a default mean that.
 type Config struct {
+	Face     string // TAK, the default, or XMPP
 	Dir      string
 	Key      *atrest.Key   // seals what is kept; nil: it is not sealed
 	URL      string        // under which devices reach the room
@@ -34,7 +35,16 @@ type Config struct {
 	Patience time.Duration // that a device waits for a file which is on its way, and that it may be silent in an upload; default 8 s
 }
 
+// Faces of a room; their names begin the keys of the configuration.
+const (
+	TAK  = "tak"
+	XMPP = "xmpp"
+)
+
 func (c Config) withDefaults() Config {
+	if c.Face == "" {
+		c.Face = TAK
+	}
 	if c.MostFile == 0 {
 		c.MostFile = 16 << 20
 	}
@@ -65,10 +75,11 @@ type Room struct {
 	wait    sync.WaitGroup
 
 	mu      sync.Mutex
-	known   map[string]tak.Know // offered by far sites
-	changed chan struct{}       // closed when something of known is new
+	known   map[string]files.Know // offered by far sites
+	slots   map[string]slot       // for files that clients are about to give, by id
+	changed chan struct{}         // closed when something of known is new
 	servers map[*http.Server]bool
-	backlog []tak.FileOrder
+	backlog []files.Order
 	logged  time.Time
 	closed  bool
 }
@@ -89,18 +100,27 @@ func Open(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slo
 	}
 	life, end := context.WithCancel(noCancel)
 	r := &Room{cfg: cfg, store: s, post: post, log: log, life: life, end: end, nudge: make(chan struct{}, 1), fetches: make(chan struct{}, mostFetches),
-		bodies: newPlaces(), known: map[string]tak.Know{}, changed: make(chan struct{}), servers: map[*http.Server]bool{}}
-	r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_tak_files_refused_total", Help: "Refused requests for data packages."}, []string{"reason"})
-	files := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_tak_files", Help: "Data packages here."}, func() float64 {
+		bodies: newPlaces(), known: map[string]files.Know{}, slots: map[string]slot{}, changed: make(chan struct{}), servers: map[*http.Server]bool{}}
+	here := func() float64 {
 		list, _ := s.list()
 		return float64(len(list))
-	})
-	octets := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_tak_files_octets", Help: "Octets of the data packages here."}, func() float64 {
+	}
+	octets := func() float64 {
 		_, octets := s.list()
 		return float64(octets)
-	})
+	}
+	var gauges []prometheus.Collector
+	if cfg.Face == XMPP {
+		r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_files_refused_total", Help: "Refused requests for uploaded files."}, []string{"reason"})
+		gauges = append(gauges, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_xmpp_files", Help: "Uploaded files here."}, here),
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_xmpp_files_octets", Help: "Octets of the uploaded files here."}, octets))
+	} else {
+		r.refused = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_tak_files_refused_total", Help: "Refused requests for data packages."}, []string{"reason"})
+		gauges = append(gauges, prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_tak_files", Help: "Data packages here."}, here),
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "aldis_tak_files_octets", Help: "Octets of the data packages here."}, octets))
+	}
 	if reg != nil {
-		reg.MustRegister(r.refused, files, octets)
+		reg.MustRegister(append(gauges, r.refused)...)
 	}
 	r.wait.Add(1)
 	go r.work()
@@ -110,8 +130,8 @@ func Open(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slo
 var noCancel = context.Background()
 
 // Do carries out an order of the adapter, in order and without holding up the caller.
-func (r *Room) Do(o tak.FileOrder) {
-	if k, ok := o.(tak.Know); ok {
+func (r *Room) Do(o files.Order) {
+	if k, ok := o.(files.Know); ok {
 		r.know(k)
 		if !k.Gone && !k.Bring {
 			return
@@ -127,7 +147,7 @@ func (r *Room) Do(o tak.FileOrder) {
 }
 
 // know notes how it is with a file, for those who wait.
-func (r *Room) know(k tak.Know) {
+func (r *Room) know(k files.Know) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if k.Gone {
@@ -168,35 +188,37 @@ func (r *Room) work() {
 	}
 }
 
-func (r *Room) order(o tak.FileOrder) {
+func (r *Room) order(o files.Order) {
 	switch o := o.(type) {
-	case tak.Fetch:
+	case files.Fetch:
 		r.wait.Add(1)
 		go func() {
 			defer r.wait.Done()
-			r.post(tak.Fetched{Hash: o.Hash, Err: text(r.fetch(o))})
+			r.post(files.Fetched{Hash: o.Hash, Err: text(r.fetch(o))})
 		}()
-	case tak.Load:
-		loaded := tak.Loaded{Ask: o.Ask}
+	case files.Load:
+		loaded := files.Loaded{Ask: o.Ask}
 		if b, _, err := r.store.get(o.Hash); err == nil {
-			parts := slices.Collect(slices.Chunk(b, tak.PartOctets))
+			parts := slices.Collect(slices.Chunk(b, files.PartOctets))
 			if from, to := min(o.From, len(parts)), min(o.To, len(parts)); from < to {
 				loaded.Parts = parts[from:to]
 			}
 		}
 		r.post(loaded)
-	case tak.Keep:
-		r.post(tak.Kept{Token: o.Token, Hash: o.Hash, Part: o.Part, Err: text(r.store.keep(o.Hash, o.Part, o.Data))})
-	case tak.Finish:
-		r.post(tak.Finished{Hash: o.Hash, Err: text(r.store.finish(o, time.Now()))})
-	case tak.Know:
+	case files.Keep:
+		r.post(files.Kept{Token: o.Token, Hash: o.Hash, Part: o.Part, Err: text(r.store.keep(o.Hash, o.Part, o.Data))})
+	case files.Finish:
+		r.post(files.Finished{Hash: o.Hash, Err: text(r.store.finish(o, time.Now()))})
+	case files.Reserve:
+		r.post(r.reserve(o, time.Now()))
+	case files.Know:
 		if o.Gone {
 			r.store.forget(o.Hash)
 		} else if _, here := r.store.find(o.Hash); !here {
-			r.post(tak.Wanted{Hash: o.Hash})
+			r.post(files.Wanted{Hash: o.Hash})
 		}
 	default:
-		panic(fmt.Sprintf("takfiles: order %T", o))
+		panic(fmt.Sprintf("fileroom: order %T", o))
 	}
 }
 
@@ -208,7 +230,7 @@ func text(err error) string {
 }
 
 // fetch takes a file from its device, unless it is here. What the file is its hash says, so nobody else's word is needed.
-func (r *Room) fetch(o tak.Fetch) error {
+func (r *Room) fetch(o files.Fetch) error {
 	if _, here := r.store.find(o.Hash); here {
 		return nil
 	}
@@ -217,7 +239,7 @@ func (r *Room) fetch(o tak.Fetch) error {
 		return fmt.Errorf("the offer does not say where its file is: %q", o.URL)
 	}
 	if o.Size > r.cfg.MostFile {
-		return fmt.Errorf("it has %d octets, and this gateway takes %d at most (tak.max_file)", o.Size, r.cfg.MostFile)
+		return fmt.Errorf("it has %d octets, and this gateway takes %d at most (%s.max_file)", o.Size, r.cfg.MostFile, r.cfg.Face)
 	}
 	select {
 	case r.fetches <- struct{}{}:
@@ -272,7 +294,7 @@ func (r *Room) refuse(reason, remote string, err error) {
 	}
 	r.mu.Unlock()
 	if !quiet {
-		r.log.Warn("tak: a request for a data package was refused", "reason", reason, "remote", remote, "error", err)
+		r.log.Warn("a request for a file was refused", "reason", reason, "remote", remote, "error", err)
 	}
 }
 
@@ -289,8 +311,5 @@ func (r *Room) Shutdown() {
 	r.wait.Wait()
 }
 
-// dirName is where a gateway keeps files, below its data directory.
-const dirName = "tak-files"
-
-// Dir is where a gateway keeps files.
-func Dir(data string) string { return filepath.Join(data, dirName) }
+// Dir is where a gateway keeps the files of a face.
+func Dir(data, face string) string { return filepath.Join(data, face+"-files") }

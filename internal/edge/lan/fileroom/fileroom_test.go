@@ -1,4 +1,4 @@
-package takfiles
+package fileroom
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"aldis/internal/adapters/tak"
+	"aldis/internal/adapters/files"
 	"aldis/internal/edge/atrest"
 	"aldis/internal/lab/check"
 	"aldis/internal/site"
@@ -148,10 +148,10 @@ func TestMarti(t *testing.T) {
 			if code, _, _ := b.do("PUT", "/Marti/api/sync/metadata/"+hash+"/tool", "", []byte("public")); code != 200 {
 				t.Errorf("public: %d", code)
 			}
-			if p := heard[tak.Published](b); p.Hash != hash || p.Size != int64(len(data)) || p.Creator != "ANDROID-1" {
+			if p := heard[files.Published](b); p.Hash != hash || p.Size != int64(len(data)) || p.Creator != "ANDROID-1" {
 				t.Errorf("the adapter was told %+v", p)
 			}
-			b.Do(tak.Know{Hash: strings.Repeat("ab", 32), Name: "far.zip", Size: 77, Public: true, State: "nobody"})
+			b.Do(files.Know{Hash: strings.Repeat("ab", 32), Name: "far.zip", Size: 77, Public: true, State: "nobody"})
 			_, text, _ = b.do("GET", "/Marti/sync/search?keywords=missionpackage&tool=public", "", nil)
 			var list struct {
 				ResultCount int `json:"resultCount"`
@@ -246,26 +246,26 @@ func TestFarFile(t *testing.T) {
 	b := open(t, Config{Patience: 300 * time.Millisecond})
 	data := bytes.Repeat([]byte("0123456789"), 4000)
 	hash := hashOf(data)
-	b.Do(tak.Know{Hash: hash, Name: "far.zip", Size: int64(len(data)), State: "0 of 40000 octets are here"})
+	b.Do(files.Know{Hash: hash, Name: "far.zip", Size: int64(len(data)), State: "0 of 40000 octets are here"})
 	code, text, head := b.do("GET", "/Marti/sync/content?hash="+hash, "", nil)
 	if code != 503 || head.Get("Retry-After") == "" || !strings.Contains(text, "far.zip comes over the link: 0 of 40000 octets are here") {
 		t.Errorf("a file on its way is answered %d %q", code, text)
 	}
-	if w := heard[tak.Wanted](b); w.Hash != hash || w.Host != "127.0.0.1" {
+	if w := heard[files.Wanted](b); w.Hash != hash || w.Host != "127.0.0.1" {
 		t.Errorf("the adapter was told %+v", w)
 	}
 	dir := b.cfg.Dir
-	for i := 0; i*tak.PartOctets < len(data); i++ {
-		part := data[i*tak.PartOctets : min(len(data), (i+1)*tak.PartOctets)]
-		b.Do(tak.Keep{Token: uint64(i), Hash: hash, Part: i, Data: part})
-		if k := heard[tak.Kept](b); k.Err != "" || k.Part != i {
+	for i := 0; i*files.PartOctets < len(data); i++ {
+		part := data[i*files.PartOctets : min(len(data), (i+1)*files.PartOctets)]
+		b.Do(files.Keep{Token: uint64(i), Hash: hash, Part: i, Data: part})
+		if k := heard[files.Kept](b); k.Err != "" || k.Part != i {
 			t.Fatalf("%+v", k)
 		}
 		if i == 1 { // killed: what was told is on the disk
 			b = open(t, Config{Dir: dir, Patience: 10 * time.Second})
 		}
 	}
-	b.Do(tak.Know{Hash: hash, Name: "far.zip", State: "nearly"})
+	b.Do(files.Know{Hash: hash, Name: "far.zip", State: "nearly"})
 	got := make(chan string)
 	go func() {
 		resp, err := http.Get(b.at + "/Marti/sync/content?hash=" + hash)
@@ -277,47 +277,47 @@ func TestFarFile(t *testing.T) {
 		text, _ := io.ReadAll(resp.Body)
 		got <- string(text)
 	}()
-	heard[tak.Wanted](b)
-	b.Do(tak.Finish{Hash: hash, Name: "far.zip", Size: int64(len(data))})
-	if f := heard[tak.Finished](b); f.Err != "" {
+	heard[files.Wanted](b)
+	b.Do(files.Finish{Hash: hash, Name: "far.zip", Size: int64(len(data))})
+	if f := heard[files.Finished](b); f.Err != "" {
 		t.Fatal(f.Err)
 	}
-	b.Do(tak.Know{Hash: hash, Name: "far.zip", State: "here"})
+	b.Do(files.Know{Hash: hash, Name: "far.zip", State: "here"})
 	if text := <-got; text != string(data) {
 		t.Errorf("the device that waited was given %d octets", len(text))
 	}
 	if _, err := os.Stat(filepath.Join(dir, hash+partsEnd)); !os.IsNotExist(err) {
 		t.Errorf("its parts are still there: %v", err)
 	}
-	b.Do(tak.Load{Ask: 9, Hash: hash, From: 1, To: 9})
-	if l := heard[tak.Loaded](b); l.Ask != 9 || len(l.Parts) != 2 || !bytes.Equal(l.Parts[0], data[tak.PartOctets:2*tak.PartOctets]) {
+	b.Do(files.Load{Ask: 9, Hash: hash, From: 1, To: 9})
+	if l := heard[files.Loaded](b); l.Ask != 9 || len(l.Parts) != 2 || !bytes.Equal(l.Parts[0], data[files.PartOctets:2*files.PartOctets]) {
 		t.Errorf("%d parts were read", len(l.Parts))
 	}
-	b.Do(tak.Load{Ask: 10, Hash: strings.Repeat("0", 64), To: 9})
-	if l := heard[tak.Loaded](b); len(l.Parts) != 0 {
+	b.Do(files.Load{Ask: 10, Hash: strings.Repeat("0", 64), To: 9})
+	if l := heard[files.Loaded](b); len(l.Parts) != 0 {
 		t.Error("parts of a file that is not here")
 	}
 	brought := strings.Repeat("2", 64) // comes by rule; what is here does not come again
-	b.Do(tak.Know{Hash: hash, Name: "far.zip", Bring: true})
-	b.Do(tak.Know{Hash: brought, Name: "brought.zip", Bring: true})
-	if w := heard[tak.Wanted](b); w.Hash != brought || w.Host != "" {
+	b.Do(files.Know{Hash: hash, Name: "far.zip", Bring: true})
+	b.Do(files.Know{Hash: brought, Name: "brought.zip", Bring: true})
+	if w := heard[files.Wanted](b); w.Hash != brought || w.Host != "" {
 		t.Errorf("by rule %+v is wanted", w)
 	}
 	other := strings.Repeat("1", 64)
-	b.Do(tak.Keep{Hash: other, Data: []byte("x")})
-	heard[tak.Kept](b)
-	b.Do(tak.Finish{Hash: other, Size: 1})
-	if f := heard[tak.Finished](b); !strings.Contains(f.Err, "SHA-256 is") {
+	b.Do(files.Keep{Hash: other, Data: []byte("x")})
+	heard[files.Kept](b)
+	b.Do(files.Finish{Hash: other, Size: 1})
+	if f := heard[files.Finished](b); !strings.Contains(f.Err, "SHA-256 is") {
 		t.Errorf("parts of another file make %q", f.Err)
 	}
-	b.Do(tak.Keep{Token: 3, Hash: "../x", Data: []byte("x")})
-	if k := heard[tak.Kept](b); k.Err == "" {
+	b.Do(files.Keep{Token: 3, Hash: "../x", Data: []byte("x")})
+	if k := heard[files.Kept](b); k.Err == "" {
 		t.Error("a part of no file was kept")
 	}
-	b.Do(tak.Know{Hash: other, Name: "gone.zip", State: "its site has it no more", Failed: true})
+	b.Do(files.Know{Hash: other, Name: "gone.zip", State: "its site has it no more", Failed: true})
 	go func() {
-		heard[tak.Wanted](b)
-		b.Do(tak.Know{Hash: other, Name: "gone.zip", State: "its site has it no more", Failed: true})
+		heard[files.Wanted](b)
+		b.Do(files.Know{Hash: other, Name: "gone.zip", State: "its site has it no more", Failed: true})
 	}()
 	if code, text, _ := b.do("GET", "/Marti/sync/content?hash="+other, "", nil); code != 410 || !strings.Contains(text, "its site has it no more") {
 		t.Errorf("a file that does not come is answered %d %q", code, text)
@@ -349,10 +349,10 @@ func TestFetch(t *testing.T) {
 	defer device.Close()
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(device.URL, "http://"))
 	b := open(t, Config{MostFile: 10_000})
-	fetch := func(o tak.Fetch) string {
+	fetch := func(o files.Fetch) string {
 		t.Helper()
 		b.Do(o)
-		f := heard[tak.Fetched](b)
+		f := heard[files.Fetched](b)
 		if f.Hash != o.Hash {
 			t.Errorf("told of %s", f.Hash)
 		}
@@ -370,18 +370,18 @@ func TestFetch(t *testing.T) {
 		{"http://example.invalid:" + port + "/getfile", 4999, "or more"},
 		{"http://example.invalid:" + port + "/getfile", 10_001, "at most (tak.max_file)"},
 	} {
-		if err := fetch(tak.Fetch{Hash: hash, URL: c.url, Host: "127.0.0.1", Size: c.size}); !strings.Contains(err, c.says) {
+		if err := fetch(files.Fetch{Hash: hash, URL: c.url, Host: "127.0.0.1", Size: c.size}); !strings.Contains(err, c.says) {
 			t.Errorf("%s: %q, want %q", c.url, err, c.says)
 		}
 	}
-	if err := fetch(tak.Fetch{Hash: hashOf([]byte("x")), URL: device.URL + "/getfile", Host: "127.0.0.1", Size: 5000}); !strings.Contains(err, "another file than it offers") {
+	if err := fetch(files.Fetch{Hash: hashOf([]byte("x")), URL: device.URL + "/getfile", Host: "127.0.0.1", Size: 5000}); !strings.Contains(err, "another file than it offers") {
 		t.Errorf("another file: %q", err)
 	}
-	if err := fetch(tak.Fetch{Hash: hash, URL: "http://example.invalid:" + port + "/getfile?file=1", Host: "127.0.0.1", Size: 5000, Name: "a.zip"}); err != "" || asked != "/getfile?file=1" {
+	if err := fetch(files.Fetch{Hash: hash, URL: "http://example.invalid:" + port + "/getfile?file=1", Host: "127.0.0.1", Size: 5000, Name: "a.zip"}); err != "" || asked != "/getfile?file=1" {
 		t.Errorf("the file was not taken: %q, asked for %q", err, asked)
 	}
 	asked = ""
-	if err := fetch(tak.Fetch{Hash: hash, URL: "nowhere"}); err != "" || asked != "" {
+	if err := fetch(files.Fetch{Hash: hash, URL: "nowhere"}); err != "" || asked != "" {
 		t.Errorf("a file that is here: %q", err)
 	}
 }

@@ -1,4 +1,4 @@
-package takfiles
+package fileroom
 
 import (
 	"context"

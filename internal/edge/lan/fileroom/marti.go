@@ -1,4 +1,4 @@
-package takfiles
+package fileroom
 
 import (
 	"bytes"
@@ -16,11 +16,11 @@ import (
 	"time"
 	"unicode"
 
-	"aldis/internal/adapters/tak"
+	"aldis/internal/adapters/files"
 )
 
-// handler answers what TAK devices ask a server for: the part of the Marti API that data packages need.
-func (r *Room) handler() http.Handler {
+// marti answers what TAK devices ask a server for: the part of the Marti API that data packages need.
+func (r *Room) marti() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /Marti/sync/missionquery", r.query)
 	mux.HandleFunc("POST /Marti/sync/missionupload", r.upload)
@@ -93,33 +93,19 @@ func (r *Room) query(w http.ResponseWriter, req *http.Request) {
 
 // upload takes a file: a form with assetfile in it, or the file alone.
 func (r *Room) upload(w http.ResponseWriter, req *http.Request) {
-	leave, err := r.bodies.enter(req.Context(), hostOfPeer(req), time.After(r.cfg.Patience))
-	switch {
-	case errors.Is(err, errBusy):
-		w.Header().Set("Retry-After", "30")
-		r.deny(w, req, http.StatusServiceUnavailable, "busy", err)
-		return
-	case err != nil:
+	leave := r.enter(w, req)
+	if leave == nil {
 		return
 	}
 	defer leave()
-	req.Body = newSteady(w, req.Body, r.cfg.Patience)
 	q := req.URL.Query()
 	m := meta{Name: q.Get("filename"), Creator: q.Get("creatorUid"), At: time.Now()}
 	if m.Name == "" {
 		m.Name = q.Get("name")
 	}
 	body, err := r.body(w, req, &m)
-	var tooLong *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLong), errors.Is(err, errLong):
-		r.deny(w, req, http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("a data package of this gateway has at most %d octets (tak.max_file)", r.cfg.MostFile))
-		return
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		r.deny(w, req, http.StatusRequestTimeout, "slow", fmt.Errorf("a data package has to come at %d octets a second or more", leastRate))
-		return
-	case err != nil:
-		r.deny(w, req, http.StatusBadRequest, "form", err)
+	if err != nil {
+		r.denyBody(w, req, err)
 		return
 	}
 	m.Hash, m.Name, m.Creator = hashOf(body), plainName(m.Name), plainText(m.Creator)
@@ -138,6 +124,33 @@ func (r *Room) upload(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	fmt.Fprint(w, r.urlOf(m.Hash))
+}
+
+// enter waits for a place for an upload; nil: there is none, and the client was told.
+func (r *Room) enter(w http.ResponseWriter, req *http.Request) (leave func()) {
+	leave, err := r.bodies.enter(req.Context(), hostOfPeer(req), time.After(r.cfg.Patience))
+	if errors.Is(err, errBusy) {
+		w.Header().Set("Retry-After", "30")
+		r.deny(w, req, http.StatusServiceUnavailable, "busy", err)
+	}
+	if err != nil {
+		return nil
+	}
+	req.Body = newSteady(w, req.Body, r.cfg.Patience)
+	return leave
+}
+
+// denyBody answers why an upload was not taken.
+func (r *Room) denyBody(w http.ResponseWriter, req *http.Request, err error) {
+	var tooLong *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLong), errors.Is(err, errLong):
+		r.deny(w, req, http.StatusRequestEntityTooLarge, "too_large", fmt.Errorf("a file of this gateway has at most %d octets (%s.max_file)", r.cfg.MostFile, r.cfg.Face))
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		r.deny(w, req, http.StatusRequestTimeout, "slow", fmt.Errorf("a file has to come at %d octets a second or more", leastRate))
+	default:
+		r.deny(w, req, http.StatusBadRequest, "form", err)
+	}
 }
 
 var errLong = errors.New("too long")
@@ -192,10 +205,13 @@ func plainText(text string) string {
 
 // content gives a file. One that a far site has offered comes now, and the device waits a little for it.
 func (r *Room) content(w http.ResponseWriter, req *http.Request) {
-	hash := r.hash(w, req, req.URL.Query().Get("hash"))
-	if hash == "" {
-		return
+	if hash := r.hash(w, req, req.URL.Query().Get("hash")); hash != "" {
+		r.bring(w, req, hash)
 	}
+}
+
+// bring gives a file, and asks for it first where it is not here.
+func (r *Room) bring(w http.ResponseWriter, req *http.Request, hash string) {
 	late := time.After(r.cfg.Patience)
 	for asked := false; ; {
 		if _, here := r.store.find(hash); here {
@@ -211,7 +227,7 @@ func (r *Room) content(w http.ResponseWriter, req *http.Request) {
 			return
 		}
 		if !asked {
-			r.post(tak.Wanted{Hash: hash, Host: hostOfPeer(req)})
+			r.post(files.Wanted{Hash: hash, Host: hostOfPeer(req)})
 			asked = true
 		} else if k.Failed {
 			r.deny(w, req, http.StatusGone, "failed", fmt.Errorf("%s does not come: %s", plainName(k.Name), k.State))
@@ -245,7 +261,7 @@ func (r *Room) give(w http.ResponseWriter, req *http.Request, hash string) {
 	b, m, err := r.store.get(hash)
 	if err != nil {
 		r.deny(w, req, http.StatusInternalServerError, "disk", errors.New("the file cannot be read"))
-		r.log.Warn("a stored data package cannot be read; upload it again", "hash", hash, "error", err)
+		r.log.Warn("a stored file cannot be read; upload it again", "hash", hash, "error", err)
 		return
 	}
 	w.Header().Set("Content-Type", m.MIME)
@@ -294,13 +310,13 @@ func (r *Room) tool(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	b, _ := io.ReadAll(io.LimitReader(req.Body, 64))
-	m, err := r.store.publish(hash, string(b) == "public")
+	m, err := r.store.change(hash, func(m *meta) { m.Public = string(b) == "public" })
 	if err != nil {
 		r.deny(w, req, http.StatusNotFound, "unknown_file", errors.New("no file here has this hash"))
 		return
 	}
 	if m.Public {
-		r.post(tak.Published{Hash: hash, Name: m.Name, Creator: m.Creator, Size: m.Octets})
+		r.post(files.Published{Hash: hash, Name: m.Name, Creator: m.Creator, Size: m.Octets})
 	}
 	fmt.Fprint(w, r.urlOf(hash))
 }
