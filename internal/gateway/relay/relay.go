@@ -238,7 +238,7 @@ func (c *Carrier) Step(now time.Time) {
 		if hop == 0 || l.Gone {
 			continue
 		}
-		if l.wants(now) && up && !now.Before(l.asksAt()) {
+		if wants(l, now) && up && !now.Before(l.asksAt()) {
 			echo := byte(0)
 			if !l.Handshake.KnowsUs && l.far != (stream{}) {
 				echo = helloEcho
@@ -323,7 +323,7 @@ func (l *line) back(hop uint16) uint16 {
 
 // wants says that the node has to be greeted: it does not know this one, and something waits for it, or nothing else tells it of this
 // site. As long as there is nothing to tell, once is enough.
-func (l *line) wants(now time.Time) bool {
+func wants(l *line, now time.Time) bool {
 	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0 ||
 		l.of.tells(l) && (l.asks == 0 || len(l.of.Replica.Next(now, l.ID, 1)) > 0))
 }
@@ -359,7 +359,7 @@ func (c *Carrier) Due(now time.Time, silent bool) (at time.Time) {
 			continue
 		}
 		at = due.Earliest(at, l.tellsAt(hop))
-		if l.wants(now) && up {
+		if wants(l, now) && up {
 			at = due.Earliest(at, due.Latest(now, l.asksAt()))
 		}
 		for _, s := range l.out {
