@@ -38,13 +38,23 @@ def heard(stanza):
     return stanza
 
 
+up = asyncio.Event()
+
+
 async def begun(_):
+    up.set()
     await client.get_roster()
     client.send_presence()
     say("session begun")
 
 
+def resumed(_):
+    up.set()
+    say("session resumed")
+
+
 def ended(_):
+    up.clear()
     say("disconnected")
     asyncio.get_running_loop().call_later(0.3, client.connect, host, int(port))
 
@@ -52,7 +62,7 @@ def ended(_):
 async def main():
     client.add_filter("in", heard)
     client.add_event_handler("session_start", begun)
-    client.add_event_handler("session_resumed", lambda _: say("session resumed"))
+    client.add_event_handler("session_resumed", resumed)
     client.add_event_handler("disconnected", ended)
     client.connect(host, int(port))
     reader = asyncio.StreamReader(limit=1 << 20)
@@ -61,7 +71,9 @@ async def main():
         text = line.decode().strip()
         if authority:
             xml = ET.fromstring(text.replace(" ", " xmlns='jabber:client' ", 1) if " " in text.split(">")[0] else text.replace(">", " xmlns='jabber:client'>", 1))
+            await up.wait()  # slixmpp forgets what it is given between two connections
             client.send({"message": slixmpp.Message, "presence": slixmpp.Presence, "iq": slixmpp.Iq}[xml.tag.split("}")[1]](client, xml=xml))
+            await client.waiting_queue.join()
         else:
             client.send_raw(text)
 
