@@ -71,9 +71,13 @@ async def main():
         text = line.decode().strip()
         if authority:
             xml = ET.fromstring(text.replace(" ", " xmlns='jabber:client' ", 1) if " " in text.split(">")[0] else text.replace(">", " xmlns='jabber:client'>", 1))
-            await up.wait()  # slixmpp forgets what it is given between two connections
-            client.send({"message": slixmpp.Message, "presence": slixmpp.Presence, "iq": slixmpp.Iq}[xml.tag.split("}")[1]](client, xml=xml))
-            await client.waiting_queue.join()
+            stanza = {"message": slixmpp.Message, "presence": slixmpp.Presence, "iq": slixmpp.Iq}[xml.tag.split("}")[1]](client, xml=xml)
+            while True:
+                await up.wait()
+                client.send(stanza)
+                await client.waiting_queue.join()
+                if up.is_set() or any(other is stanza for _, other in client.plugin["xep_0198"].unacked_queue):
+                    break  # otherwise the connection broke just then, and slixmpp has forgotten the stanza
         else:
             client.send_raw(text)
 
