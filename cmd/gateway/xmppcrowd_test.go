@@ -23,6 +23,18 @@ func (r *running) memory(t *testing.T) (n int) {
 	return n
 }
 
+// processor is how long a process has used one.
+func (r *running) processor(t *testing.T) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.cmd.Process.Pid))
+	check.NoError(check.Fatal(t), err)
+	_, rest, _ := strings.Cut(string(text), ") ")
+	f := strings.Fields(rest)
+	var user, system time.Duration
+	fmt.Sscan(f[11]+" "+f[12], &user, &system)
+	return (user + system) * 10 * time.Millisecond // USER_HZ is 100
+}
+
 // A thousand clients that say nothing take less than 64 MiB. One that says ten thousand stanzas as fast as it can takes no more than that
 // again, and the lines of others take three times as long as alone at the most; one that speaks for others is put out.
 func TestXMPPCrowd(t *testing.T) {
@@ -72,13 +84,44 @@ func TestXMPPCrowd(t *testing.T) {
 		t.Errorf("%d idle clients take %d KiB, more than 64 MiB", clients, taken)
 	}
 
+	// A thousand lines a second, from a hundred clients to a hundred others: all come, and soon.
+	const pairs, each = 100, 30
+	took := make([]time.Duration, pairs*each)
+	cpu := r.processor(t)
+	for i := range pairs {
+		from, to := all[100+2*i], all[101+2*i]
+		wait.Go(func() {
+			ticks := time.NewTicker(100 * time.Millisecond) // the rate is what is tested
+			defer ticks.Stop()
+			for n := range each {
+				<-ticks.C
+				start := time.Now()
+				fmt.Fprintf(from, "<message to='%s@ship.example' type='chat'><body>pair %d line %d.</body></message>", users[(101+2*i)%len(users)], i, n)
+				to.SetReadDeadline(start.Add(patience))
+				if _, err := to.Until(fmt.Sprintf("pair %d line %d.", i, n)); err != nil {
+					failed <- err
+					return
+				}
+				took[i*each+n] = time.Since(start)
+			}
+		})
+	}
+	wait.Wait()
+	select {
+	case err := <-failed:
+		t.Fatal(err)
+	default:
+	}
+	slices.Sort(took)
+	t.Logf("of %d lines, a thousand a second, half take %v and 95 of 100 %v; a hundred, with 15 copies each, take %v of a core", len(took), took[len(took)/2], took[len(took)*95/100], (r.processor(t)-cpu)/time.Duration(len(took)/100))
+
 	anna, alma := all[0], all[1]
 	n := 0
 	median := func() time.Duration {
 		var took []time.Duration
 		for range 31 {
 			n++
-			text := fmt.Sprintf("line %d.", n)
+			text := fmt.Sprintf("round %d.", n)
 			start := time.Now()
 			fmt.Fprintf(anna, "<message to='u1@ship.example' type='chat'><body>%s</body></message>", text)
 			alma.SetReadDeadline(start.Add(patience))

@@ -40,7 +40,11 @@ def heard(stanza):
     return stanza
 
 
+up = asyncio.Event()
+
+
 async def begun(_):
+    up.set()
     await client.get_roster()
     client.plugin["xep_0163"].add_interest("http://jabber.org/protocol/geoloc")
     await client.plugin["xep_0115"].update_caps()
@@ -48,7 +52,13 @@ async def begun(_):
     say("session begun")
 
 
+def resumed(_):
+    up.set()
+    say("session resumed")
+
+
 def ended(_):
+    up.clear()
     say("disconnected")
     asyncio.get_running_loop().call_later(0.3, client.connect, host, int(port))
 
@@ -56,7 +66,7 @@ def ended(_):
 async def main():
     client.add_filter("in", heard)
     client.add_event_handler("session_start", begun)
-    client.add_event_handler("session_resumed", lambda _: say("session resumed"))
+    client.add_event_handler("session_resumed", resumed)
     client.add_event_handler("disconnected", ended)
     client.connect(host, int(port))
     reader = asyncio.StreamReader(limit=1 << 20)
@@ -65,7 +75,13 @@ async def main():
         text = line.decode().strip()
         if authority:
             xml = ET.fromstring(text.replace(" ", " xmlns='jabber:client' ", 1) if " " in text.split(">")[0] else text.replace(">", " xmlns='jabber:client'>", 1))
-            client.send({"message": slixmpp.Message, "presence": slixmpp.Presence, "iq": slixmpp.Iq}[xml.tag.split("}")[1]](client, xml=xml))
+            stanza = {"message": slixmpp.Message, "presence": slixmpp.Presence, "iq": slixmpp.Iq}[xml.tag.split("}")[1]](client, xml=xml)
+            while True:
+                await up.wait()
+                client.send(stanza)
+                await client.waiting_queue.join()
+                if up.is_set() or any(other is stanza for _, other in client.plugin["xep_0198"].unacked_queue):
+                    break  # otherwise the connection broke just then, and slixmpp has forgotten the stanza
         else:
             client.send_raw(text)
 

@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"aldis/internal/edge/infile"
@@ -146,10 +147,33 @@ func ServerTLS(dir string) (*tls.Config, error) {
 	}, nil
 }
 
-// PairTLS is what a server needs whose clients prove otherwise who they are.
+// PairTLS is what a server needs whose clients prove otherwise who they are. Whoever connects is shown the certificate that the directory
+// has then; one that cannot be read does not count.
 func PairTLS(dir string) (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, ServerCert), filepath.Join(dir, serverKey))
-	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, err
+	cert := filepath.Join(dir, ServerCert)
+	load := func() (*tls.Certificate, time.Time, error) {
+		info, err := os.Stat(cert)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		pair, err := tls.LoadX509KeyPair(cert, filepath.Join(dir, serverKey))
+		return &pair, info.ModTime(), err
+	}
+	pair, at, err := load()
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if info, err := os.Stat(cert); err == nil && !info.ModTime().Equal(at) {
+			if next, of, err := load(); err == nil {
+				pair, at = next, of
+			}
+		}
+		return pair, nil
+	}}, nil
 }
 
 func readPEM(file string) ([]byte, error) { return infile.Read(file, 1<<20) }

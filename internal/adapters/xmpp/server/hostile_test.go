@@ -168,6 +168,30 @@ func TestPapers(t *testing.T) {
 	w.expect(alma, 1, "id='8'", "<vCard xmlns='vcard-temp'/>")
 }
 
+// A client that does not resume has at once what the client before it has not acknowledged, and only once.
+func TestNewClient(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		w := newWorld(t, "anna", "alma")
+		anna, alma := w.login("anna", "a"), w.login("alma", "b")
+		w.say(alma, "<message to='anna@ship.example' type='chat' id='1'><body>kept</body></message><presence to='anna@ship.example/a'/>")
+		w.deliver("<message from='room@hq.example/bert' to='anna@ship.example/a' type='groupchat' id='2'><body>in a room</body></message>")
+		if kill {
+			w.restart()
+		} else {
+			w.step(server.Gone{Conn: anna})
+		}
+		next := w.login("anna", "c")
+		w.expect(next, 1, "<body>kept</body>", "delay")
+		w.expect(next, 0, "in a room")
+		w.say(next, "<a xmlns='urn:xmpp:sm:3' h='%d'/>", w.heard(next, "<message")+w.heard(next, "<presence"))
+		check.Equal(t, "letters", w.s.Stored(), 1)
+		w.now = w.now.Add(6 * time.Minute)
+		w.take()
+		w.expect(next, 1, "<body>kept</body>")
+		check.Equal(t, "letters in the end", w.s.Stored(), 0)
+	}
+}
+
 // A user that is removed leaves nothing behind.
 func TestRemovedUser(t *testing.T) {
 	w := newWorld(t, "anna", "alma")

@@ -180,10 +180,15 @@ func (s *Server) letter(c *session, l *letter) {
 	s.write(c, e, l)
 }
 
-// letters gives a client what has waited for the user.
+// letters gives a client what has waited for the user: what no client has, or only clients whose connection broke.
 func (s *Server) letters(c *session) {
 	for _, l := range slices.Clone(c.user.letters) {
-		if len(l.given) == 0 && c.there != nil {
+		held := false
+		for token := range l.given {
+			o := s.tokens[token]
+			held = held || o == c || o != nil && o.conn != 0
+		}
+		if !held && waits(&l.e) && c.there != nil {
 			s.letter(c, l)
 		}
 	}

@@ -225,12 +225,16 @@ func (l *Login) sasl(e *stanza.Element) (reply [][]byte, err error) {
 		return fail("incorrect-encoding")
 	}
 	answer, err := l.conv.Step(string(said))
-	if err != nil || l.conv.Done() && (!l.conv.Valid() || l.conv.AuthzID() != "" && bareOf(l.conv.AuthzID()) != l.conv.Username()+"@"+l.Domain) {
+	if err != nil || l.conv.Done() && !l.conv.Valid() {
 		return fail("not-authorized")
 	}
 	name := "challenge"
 	if l.conv.Done() {
 		user, _ := stanza.Local(l.conv.Username())
+		as, domain, _, _ := stanza.CutAddress(l.conv.AuthzID())
+		if l.conv.AuthzID() != "" && (as != user || domain != l.Domain) { // nobody logs in as another
+			return fail("invalid-authzid")
+		}
 		l.user, name = user, "success"
 		l.restart()
 	}

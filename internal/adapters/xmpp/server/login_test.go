@@ -108,6 +108,28 @@ func TestLogin(t *testing.T) {
 	check.Equal(t, "user", l.User(), "anna")
 }
 
+// Nobody logs in as another user, with whatever password.
+func TestOtherName(t *testing.T) {
+	for authzid, want := range map[string]string{"anna@ship.example": "<success", "Anna@ship.example": "<success", "alma@ship.example": "<failure", "anna@hq.example": "<failure", "anna": "<failure"} {
+		l := &server.Login{Host: host(), Secure: true}
+		feed(t, l, header)
+		c, err := scram.SHA256.NewClient("anna", "secret", authzid)
+		check.NoError(check.Fatal(t), err)
+		conv, said, name := c.NewConversation(), "", "auth"
+		for range 2 {
+			_, inside, _ := strings.Cut(said, ">")
+			inside, _, _ = strings.Cut(inside, "<")
+			asked, _ := base64.StdEncoding.DecodeString(inside)
+			text, err := conv.Step(string(asked))
+			check.NoError(check.Fatal(t), err)
+			said, err = feed(t, l, fmt.Sprintf("<%s%s mechanism='SCRAM-SHA-256'>%s</%s>", name, sasl, base64.StdEncoding.EncodeToString([]byte(text)), name))
+			check.NoError(t, err)
+			name = "response"
+		}
+		check.True(t, authzid+": "+said, strings.HasPrefix(said, want))
+	}
+}
+
 // A wrong password, and a user that there is not, look alike; after three tries the connection ends.
 func TestWrongPassword(t *testing.T) {
 	challenge := func(name string) string {

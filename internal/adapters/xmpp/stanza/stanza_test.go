@@ -185,3 +185,38 @@ func BenchmarkStream(b *testing.B) {
 		}
 	})
 }
+
+// Every character is either of a name or not: what is taken is in its canonical form, can be written, and cannot be mistaken for another part
+// of an address.
+func TestNames(t *testing.T) {
+	taken := 0
+	for r := rune(0); r <= 0x10FFFF; r++ {
+		if r > 0x3100 && r%13 != 0 {
+			continue
+		}
+		for _, text := range []string{string(r), "a" + string(r) + "b"} {
+			if local, ok := stanza.Local(text); ok {
+				taken++
+				again, ok := stanza.Local(local)
+				if !ok || again != local || strings.ContainsAny(local, "@/\"&'<>: ") || !stanza.Printable(local) {
+					t.Errorf("%U makes the name %q", r, local)
+				}
+				a, b, c, ok := stanza.CutAddress(local + "@ship.example")
+				if !ok || a != local || b != "ship.example" || c != "" {
+					t.Errorf("%U: %q is no address", r, local)
+				}
+			}
+			if resource, ok := stanza.Resource(text); ok {
+				if again, ok := stanza.Resource(resource); !ok || again != resource {
+					t.Errorf("%U makes the resource %q", r, resource)
+				}
+			}
+		}
+	}
+	check.True(t, "letters make names", taken > 20_000)
+	for _, bad := range []string{"", "@", "a@", "@b", "a@b@c", "a@b/", "/", "a@/c", "a b@c", "a@b c", "a@b\x00", strings.Repeat("a", 1024) + "@b", "a@" + strings.Repeat("b", 1024), "\xff@b"} {
+		if _, _, _, ok := stanza.CutAddress(bad); ok {
+			t.Errorf("%.40q is an address", bad)
+		}
+	}
+}

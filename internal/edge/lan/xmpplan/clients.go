@@ -95,6 +95,7 @@ type client struct {
 	login server.Login
 	from  string    // its address
 	paced time.Time // when it will have been read at the rate that it may have
+	read  int       // stanzas that were read
 	done  chan struct{}
 }
 
@@ -217,6 +218,7 @@ func (c *client) feed(b []byte) error {
 	} else if len(reply) > 0 || err != nil {
 		c.l.Do(server.Send{Conn: c.id, XML: bytes.Join(reply, nil), End: err != nil}) // at most one
 	}
+	c.read += len(got)
 	for _, said := range got {
 		said.Conn = c.id
 		c.l.post(said)
@@ -310,7 +312,7 @@ func (c *client) stream(direct bool) error {
 	for {
 		c.n.net.SetReadDeadline(stalls)
 		size, err := c.n.net.Read(buf)
-		stranger := c.id == 0
+		stranger, before := c.id == 0, c.read
 		if size > 0 {
 			if fault := c.feed(buf[:size]); fault != nil {
 				return fault
@@ -328,7 +330,7 @@ func (c *client) stream(direct bool) error {
 		case c.id == 0:
 		case !c.login.Open():
 			stalls = time.Time{}
-		case stranger || stalls.IsZero():
+		case stranger || stalls.IsZero() || c.read > before: // another one has begun
 			stalls = time.Now().Add(l.cfg.ReadStall)
 		}
 	}

@@ -180,3 +180,33 @@ func TestOddClients(t *testing.T) {
 		check.NoError(t, <-c)
 	}
 }
+
+// A client that always has a stanza under way is not stalled while its stanzas end.
+func TestBusyClient(t *testing.T) {
+	keys, err := keyfile.NewAccount("secret")
+	check.NoError(check.Fatal(t), err)
+	_, tcp, _, events := serve(t, func(c *xmpplan.Clients) { c.Accounts["anna"] = keys })
+	p, err := xmpppeer.Login(tcp, "127.0.0.1", "ship.example", "anna", "secret")
+	check.NoError(check.Fatal(t), err)
+	defer p.Close()
+	fmt.Fprint(p, "<message><body>")
+	ticks := time.NewTicker(200 * time.Millisecond)
+	defer ticks.Stop()
+	for range 20 { // longer than a stanza may take
+		<-ticks.C
+		fmt.Fprint(p, "x</body></message><message><body>")
+	}
+	said := 0
+	for said < 20 {
+		select {
+		case ev := <-events:
+			if s, ok := ev.(server.Said); ok && s.Element.Name == "message" {
+				said++
+			} else if _, ended := ev.(server.Gone); ended {
+				t.Fatalf("the client is gone after %d stanzas", said)
+			}
+		case <-time.After(wait):
+			t.Fatalf("%d stanzas came", said)
+		}
+	}
+}
