@@ -30,6 +30,9 @@ type Config struct {
 	Rules  []rule.Rule
 }
 
+// GatherFor is the usual Gather where it pays: little beside the delay of such links.
+const GatherFor = 200 * time.Millisecond
+
 // Site is a far site.
 type Site struct {
 	ID     uint16

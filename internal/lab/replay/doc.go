@@ -62,4 +62,5 @@
 //   - tunewrite.go: the profile with the changed values marked
 //   - variant.go: traces whose peers speak at other times, and the figures of a play
 //   - window.go: a part of a trace
+//   - xmpp.go: RunXMPP: a whole play of what XMPP users say, and the verdict on it
 package replay
