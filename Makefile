@@ -4,7 +4,7 @@
 GO       ?= go
 SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 COMMIT   := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
-PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputils-ping e2fsprogs ethtool tcpdump tshark procps \
+PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputils-ping e2fsprogs ethtool tcpdump tshark nftables procps \
             openjdk-17-jdk-headless maven brotli zstd xz-utils chromium-headless-shell fonts-dejavu-core \
             man-db mandoc zsh fish systemd openssh-client prosody ejabberd
 
@@ -48,7 +48,7 @@ tak-peers: deps
 	@$(MAKE) -s -C field-tests/tak
 
 # slixmpp, likewise.
-xmpp-peers: PACKAGES := python3-venv
+xmpp-peers: PACKAGES := python3-venv $(if $(shell command -v npm),,nodejs npm)
 xmpp-peers: deps
 	@$(MAKE) -s -C field-tests/xmpp
 

@@ -3,6 +3,7 @@ module aldis
 go 1.26.0
 
 require (
+	github.com/coder/websocket v1.8.15
 	github.com/gdamore/tcell/v2 v2.13.10
 	github.com/klauspost/compress v1.20.3
 	github.com/klauspost/reedsolomon v1.14.2
@@ -10,6 +11,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	github.com/ulikunitz/xz v0.5.17
+	github.com/xdg-go/scram v1.4.0
 	go.etcd.io/bbolt v1.5.0
 	go.opentelemetry.io/proto/otlp v1.11.1
 	golang.org/x/crypto v0.58.0
@@ -17,6 +19,8 @@ require (
 	golang.org/x/text v0.43.0
 	google.golang.org/protobuf v1.36.12
 )
+
+require github.com/xdg-go/stringprep v1.0.4 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -160,4 +161,18 @@ precedence = "flash"
 			check.Contains(t, what, out+errs, part)
 		}
 	}
+}
+
+// check tells through which gateway a site is reached, and which link an example takes there.
+func TestCheckTellsTheHop(t *testing.T) {
+	s := newSite(t, 3, "")
+	text := fmt.Sprintf("[node]\nid = 3\nname = \"ship1\"\ndata_dir = %q\n[lan]\ntcp = %q\n[[link]]\nname = \"sat\"\nprofile = \"iridium-certus-100\"\nlisten = \"127.0.0.1:7142\"\nkey_file = \"net.key\"\n"+
+		"[[link.peer]]\nid = 1\nname = \"hq\"\naddress = \"10.0.0.1:7142\"\n[[link.peer]]\nid = 4\nname = \"ship2\"\nvia = \"hq\"\n", s.dir+"/data", s.lan)
+	if err := os.WriteFile(s.file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, out, errs := run(t, "check", "-c", s.file)
+	wants(t, out+errs, "via hq when it does not answer")
+	_, out, errs = run(t, "check", "-c", s.file, "--example", "type=message,element=track,size=200")
+	wants(t, out+errs, "link to hq: sat", "link to ship2: relay by default, the cheapest; of relay via hq at 2 in about 1.3 s")
 }

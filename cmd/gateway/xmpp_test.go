@@ -19,6 +19,7 @@ import (
 // xmppServer is an unmodified XMPP server of one LAN, with users whose password is "secret".
 type xmppServer struct {
 	dir, host, c2s, components string
+	authority                  string   // file of who has signed its certificate; "": it has none
 	run                        []string // its command
 	cmd                        *exec.Cmd
 }
@@ -166,6 +167,9 @@ func (p *xmppServer) login(t *testing.T, user string) *xmppClient {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(p.c2s)
 	cmd := exec.Command("../../field-tests/xmpp/.venv/bin/python", "../../field-tests/xmpp/client.py", user+"@"+p.host, "secret", host, port)
+	if p.authority != "" {
+		cmd.Args = append(cmd.Args, p.authority)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	c := &xmppClient{}
 	cmd.Stdout, cmd.Stderr = c, c

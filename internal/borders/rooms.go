@@ -92,8 +92,10 @@ var Rooms = []Room{
 	{"adapters/tak/code", Pure, "adapters", false, "CoT events and positions of units as typed records for the link.", []string{"adapters/tak/cot"}},
 	{"adapters/tak/rule", Pure, "adapters", false, "Which CoT events cross, how precisely positions are sent, and what goes first.", []string{"adapters/tak/cot", "rules/filter", "site"}},
 	{"adapters/tak/track", Pure, "adapters", false, "Keeps the units of this and other sites, and decides when another site shows a unit too far from its true position.", []string{"adapters/tak/code", "adapters/tak/cot", "ground/due"}},
-	{"adapters/xmpp", Pure, "adapters", true, "Serves XMPP clients: a component of the LAN's own server for the users of other sites.", []string{
-		"adapters/files", "adapters/xmpp/code", "adapters/xmpp/rule", "adapters/xmpp/stanza", "ground/due", "site"}},
+	{"adapters/xmpp", Pure, "adapters", true, "Serves XMPP clients: a component of the LAN's own server for the users of other sites, or the server itself.", []string{
+		"adapters/files", "adapters/xmpp/code", "adapters/xmpp/rule", "adapters/xmpp/server", "adapters/xmpp/stanza", "ground/due", "site"}},
+	{"adapters/xmpp/server", Pure, "adapters", false, "The XMPP server of a LAN that has no other: logins, rosters, presence, messages, archive, resumption.", []string{
+		"adapters/xmpp/stanza", "ground/due", "site"}},
 	{"adapters/xmpp/stanza", Pure, "adapters", false, "XMPP streams and stanzas: reads them within bounds, and writes them.", nil},
 	{"adapters/xmpp/code", Pure, "adapters", false, "Messages, outcomes, presence and items of nodes of XMPP as typed records for the link.", []string{"adapters/xmpp/stanza"}},
 	{"adapters/xmpp/rule", Pure, "adapters", false, "What of XMPP crosses, and what goes first.", []string{"rules/filter", "site"}},
@@ -130,7 +132,8 @@ var Rooms = []Room{
 	{"edge/lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"ground/due", "jxta", "jxtabridge", "site"}},
 	{"edge/lan/taklan", Edge, "edges", false, "Sockets towards TAK devices: streams and the multicast mesh, with bounds.", []string{"adapters/tak", "adapters/tak/cot", "edge/lan", "ground/due", "site"}},
 	{"edge/lan/fileroom", Edge, "edges", false, "Stores files and serves them over HTTP: data packages to TAK devices, uploads (XEP-0363) to XMPP clients.", []string{"adapters/files", "edge/atrest", "site"}},
-	{"edge/lan/xmpplan", Edge, "edges", false, "Connections to the XMPP server of the LAN, with bounds.", []string{"adapters/xmpp", "adapters/xmpp/stanza", "site"}},
+	{"edge/lan/xmpplan", Edge, "edges", false, "Connections to the XMPP server of the LAN, or of its clients, with bounds.", []string{
+		"adapters/xmpp", "adapters/xmpp/server", "adapters/xmpp/stanza", "edge/infile", "site"}},
 	{"edge/radio", Edge, "edges", false, "The UDP sockets on the link.", []string{"gateway/api"}},
 	{"edge/modem", Edge, "edges", false, "The sockets on which modems say what they are doing.", []string{"gateway/api", "ground/due"}},
 	{"edge/tlslink", Edge, "edges", false, "The TLS connections of a bearer without UDP.", []string{"edge/radio", "gateway/api", "ground/due"}},
@@ -143,9 +146,9 @@ var Rooms = []Room{
 	{"edge/rights", Edge, "edges", false, "Drops rights that the gateway's process does not need: files, system calls, core dumps.", []string{"edge/rights/calls"}},
 	{"edge/norm/cell", Edge, "edges", false, "Confines a process: namespaces, no capabilities, a short list of system calls.", []string{"edge/rights/calls"}},
 	{"edge/norm", Edge, "edges", false, "Runs libnorm in a confined child process, behind loopback addresses.", []string{"edge/norm/cell", "gateway/api", "link/elide"}},
-	{"edge/keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"edge/infile", "link/roster", "link/seal"}},
+	{"edge/keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"adapters/xmpp/server", "edge/infile", "link/roster", "link/seal"}},
 	{"edge/config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
-		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "adapters/xmpp/rule", "edge/infile", "edge/keyfile", "jxta", "link/compact",
+		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "adapters/xmpp/rule", "adapters/xmpp/server", "edge/infile", "edge/keyfile", "jxta", "link/compact",
 		"link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},
 	{"edge/daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"edge/audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"edge/atrest", "edge/infile"}},
@@ -168,14 +171,14 @@ var Rooms = []Room{
 	{"operator/cli", Edge, "operator", false, "What the commands of both programs share: list, help, manual, and the start of the second program.", []string{
 		"edge/config", "edge/infile", "link/compact", "link/profile", "operator/control/glance", "operator/manual"}},
 	{"operator/node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
-		"adapters/corpusexchange", "adapters/files", "adapters/interop", "adapters/tak", "adapters/xmpp", "edge/atrest", "edge/audit", "edge/config", "edge/daemon",
+		"adapters/corpusexchange", "adapters/files", "adapters/interop", "adapters/tak", "adapters/xmpp", "adapters/xmpp/server", "edge/atrest", "edge/audit", "edge/config", "edge/daemon",
 		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/fileroom", "edge/lan/taklan", "edge/lan/xmpplan", "edge/modem", "edge/norm", "edge/radio",
 		"edge/rights", "edge/tlslink", "gateway", "gateway/api", "gateway/mail", "jxta", "jxtabridge", "link/compact", "link/elide",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance", "operator/control/spans",
 		"operator/logbook", "rules/filter", "site"}},
 	{"operator/commands", Edge, "operator", false, "Commands that ask or steer a running gateway, or work on its files.", []string{
 		"adapters/corpusexchange", "adapters/interop", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule",
-		"adapters/xmpp", "adapters/xmpp/rule", "adapters/xmpp/stanza",
+		"adapters/xmpp", "adapters/xmpp/rule", "adapters/xmpp/server", "adapters/xmpp/stanza",
 		"edge/atrest", "edge/audit", "edge/config", "edge/infile", "edge/journal", "edge/journal/pages", "edge/keyfile",
 		"edge/rights", "gateway", "gateway/api", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance",
@@ -198,13 +201,14 @@ var Rooms = []Room{
 	{"lab/toyface", Pure, "lab", true, "A second adapter, invented for tests: a bulletin board.", []string{"site"}},
 	{"lab/edgepeer", Pure, "lab", false, "A minimal JXTA edge peer for tests, replays and benchmarks.", []string{"jxta"}},
 	{"lab/edgepeer/tcp", Edge, "lab", false, "Edge peers on TCP sockets.", []string{"jxta", "lab/edgepeer"}},
+	{"lab/xmpppeer", Edge, "lab", false, "A minimal XMPP client for tests: logs in to the gateway over TLS.", nil},
 	{"lab/trace", Pure, "lab", false, "Analyses captures, and reads and writes trace files.", []string{
 		"adapters/tak/cot", "adapters/xmpp/stanza", "ground/due", "jxta", "lab/linkemu", "link/compact", "link/elide", "link/envelope", "link/frame",
 		"link/profile", "link/seal", "link/segment", "pmul", "site"}},
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, judges plays (`rehearse`), and searches a profile for better values (`tune`).", []string{
 		"adapters/tak", "adapters/tak/cot", "adapters/xmpp", "adapters/xmpp/stanza", "gateway/api", "jxta", "jxtabridge", "lab/edgepeer", "lab/linkemu",
 		"lab/sim", "lab/trace", "link/compact", "link/profile", "rules/filter", "rules/mark", "site"}},
-	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"gateway/api", "lab/sim", "link/profile", "link/seal", "site"}},
+	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"gateway", "gateway/api", "lab/linkemu", "lab/sim", "link/compact", "link/envelope", "link/profile", "link/roster", "link/seal", "site"}},
 	{"lab/fleet", Pure, "lab", false, "Scripts of fleets with several bearers and accidents, and the end of each message.", []string{"link/profile"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/fleet", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices, XMPP servers.", []string{

@@ -26,6 +26,7 @@ func TestMessagesWaitToBeRead(t *testing.T) {
 // Messages that only the model can size wait while the far gateway is away, such that fit a datagram once they are coded
 // and such that do not. When it is back they go at once: the air does not stand still until all are sized.
 func TestBacklogGoesWhenTheLinkIsBack(t *testing.T) {
+	t.Parallel()
 	t.Run("random", func(t *testing.T) { backlog(t, 1000, 50, func(b []byte) []byte { return append(b, b...) }) })
 	// sized, and then coded once more after the messages before
 	t.Run("digits", func(t *testing.T) {

@@ -162,7 +162,7 @@ func (b *bearer) leg(p *peer, addr netip.AddrPort, on, shared bool) (l *leg) {
 
 func newLinkProbes(b *bearer, shore bool) *linkProbes {
 	g := b.road.g
-	return &linkProbes{b: b, services: b.road, quiet: b.silence.quiet, peers: func() []*peer { return g.peers },
+	return &linkProbes{b: b, services: b.road, quiet: b.silence.quiet,
 		shore: shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
 }
 

@@ -16,6 +16,7 @@ import (
 // allowed is sent; then the better bearer is back. Each message arrives once, in order. The long form kills after every commit, the
 // short one after every thirteenth.
 func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
+	t.Parallel()
 	stride := 13
 	if seeds(2) == 2 {
 		stride = 1
@@ -27,7 +28,9 @@ func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
 				commits := stride
 				for kill := 1 + i*stride/2; kill <= commits; kill += stride {
 					for _, sent := range []bool{true, false} {
-						commits = dieOnTheOther(t, fmt.Sprintf("%s: commit %d, sent %v", name, kill, sent), other, victim, kill, sent, back)
+						for _, octets := range []int{4000, 200} { // the last says how many commits there are
+							commits = dieOnTheOther(t, fmt.Sprintf("%s: commit %d, sent %v, %d octets", name, kill, sent, octets), other, victim, kill, sent, back, octets)
+						}
 					}
 				}
 				t.Logf("%s: %d commits", name, commits)
@@ -38,7 +41,7 @@ func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
 }
 
 // dieOnTheOther returns how many commits the victim made while the better bearer was cut and after that, until all was there.
-func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool, back time.Duration) (commits int) {
+func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool, back time.Duration, octets int) (commits int) {
 	var w *sim.World
 	const down = 3 * time.Second
 	counts := false
@@ -60,7 +63,7 @@ func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool
 		}
 	})
 	hq, ship := w.Nodes[0], w.Nodes[1]
-	up := tracks(w, ship, []uint16{1}, 60, 200, time.Second)
+	up := tracks(w, ship, []uint16{1}, 12_000/octets, octets, time.Duration(octets)*5*time.Millisecond)
 	w.At(5500*time.Millisecond, func() { w.Cut(0, ship, true); counts = true })
 	w.At(3*time.Minute, func() { w.Cut(0, ship, false); counts = false })
 	w.Run(20 * time.Minute)
@@ -70,4 +73,59 @@ func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool
 	}
 	onceEach(t, name, judge, w, hq.Site, 2, *up)
 	return commits
+}
+
+// HF is the cheaper bearer and is cut amid 20 kB over P_Mul with reports beside it, to one site and to several: the satellite goes on,
+// whichever gateway dies at that moment. All arrive once and in order, soon after the cut, and HF's queue goes on when it is back.
+func TestTheSatelliteGoesOnForPMul(t *testing.T) {
+	for seed := range max(3, seeds(20)) {
+		for _, to := range [][]uint16{{1}, {1, 3, 4}} {
+			for victim := range 3 {
+				in := fmt.Sprintf("seed %d, to %v, node %d dies", seed+1, to, victim)
+				w := twoBearers(t, 4, "iridium-certus-100", seed+1, func(c *sim.Config) { c.Second.Price = 0.1 })
+				ship := w.Nodes[1]
+				sent := []offered{}
+				say := func(at time.Duration, octets int) {
+					w.At(at, func() {
+						m := air.Track(2, pipeHQ, len(sent), octets)
+						if octets > 1000 { // short messages may overtake a long one
+							m.From = peerID(99)
+						}
+						sent = append(sent, offered{At: w.Now, Message: m})
+						ship.Site.Send(w, m, to...)
+					})
+				}
+				for i := range 8 {
+					say(time.Duration(i)*20*time.Second, 200)
+				}
+				say(150*time.Second, 20_000)
+				for i := range 6 {
+					say(time.Duration(155+10*i)*time.Second, 200)
+				}
+				w.At(190*time.Second, func() {
+					for _, n := range w.Nodes {
+						w.Cut(1, n, true)
+					}
+					if victim > 0 {
+						w.Kill(w.Nodes[victim-1], 3*time.Second)
+					}
+				})
+				w.Run(8 * time.Minute)
+				for _, id := range to {
+					check.Equal(t, fmt.Sprint(in, ": there before HF is back, at node ", id), len(w.Nodes[id-1].Site.Got), len(sent))
+				}
+				for _, n := range w.Nodes {
+					w.Cut(1, n, false)
+				}
+				say(20*time.Minute, 200)
+				before, _ := w.OctetsOn(1, ship)
+				w.Run(40 * time.Minute)
+				after, _ := w.OctetsOn(1, ship)
+				t.Logf("%s: %d octets on HF after it was back", in, after-before)
+				for _, id := range to {
+					onceEach(t, in, air.Once, w, w.Nodes[id-1].Site, 2, sent)
+				}
+			}
+		}
+	}
 }

@@ -179,6 +179,7 @@ func TestTheBetterBearerUpAndDown(t *testing.T) { upAndDown(t, "iridium-certus-1
 
 // The same beside HF, which carries less than what is said: most waits for the better bearer. Over P_Mul messages may overtake each other.
 func TestTheBetterBearerUpAndDownBesideHF(t *testing.T) {
+	t.Parallel()
 	upAndDown(t, "hf-2400", func(t *testing.T, w *sim.World, at *sim.Site, from uint16, sent []offered) []time.Duration {
 		took, err := air.Each(at.Got, from, sent)
 		check.NoError(check.Fatal(t), err)
@@ -217,6 +218,7 @@ func upAndDown(t *testing.T, other string, judge func(*testing.T, *sim.World, *s
 // Both bearers come and go and both gateways die at any moment: each message arrives once, and those of a source in order. Over P_Mul
 // messages may overtake each other after an outage that is longer than its patience (group.order).
 func TestBearersAndGatewaysComeAndGo(t *testing.T) {
+	t.Parallel()
 	for _, other := range []string{"iridium-directip", "hf-2400"} {
 		for seed := range uint64(20) {
 			w := twoBearers(t, 2, "iridium-certus-100", seed+1, func(c *sim.Config) {

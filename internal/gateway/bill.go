@@ -197,12 +197,14 @@ func (b *billMonth) row(name func(uint16) string) api.BillMonth {
 type billed struct {
 	profile.Bill
 	api.BillStatus
-	months months
+	months    months
+	datagrams uint64 // both ways
 }
 
 // sent and received count a datagram at a time of the wall clock, to or from a site; 0: of none.
 func (b *billed) sent(at time.Time, site uint16, payload int) {
 	octets := payload + profile.IPUDPOctets
+	b.datagrams++
 	b.Sent += uint64(b.Units(octets))
 	b.SentOctets += uint64(octets)
 	b.months.count(at, site, mail.Sent, octets, b.Units(octets))
@@ -210,9 +212,18 @@ func (b *billed) sent(at time.Time, site uint16, payload int) {
 
 func (b *billed) received(at time.Time, site uint16, payload int) {
 	octets := payload + profile.IPUDPOctets
+	b.datagrams++
 	b.Received += uint64(b.Units(octets))
 	b.ReceivedOctets += uint64(octets)
 	b.months.count(at, site, mail.Received, octets, b.Units(octets))
+}
+
+// month is the account of the last month; nil: there is none.
+func (b *billed) month(name func(uint16) string) *api.BillMonth {
+	if list := b.months.last(1, name); len(list) > 0 {
+		return &list[0]
+	}
+	return nil
 }
 
 // status is nil where every octet counts: the ledger has those.

@@ -12,7 +12,7 @@ import (
 )
 
 // bill is the accounts of a node.
-func bill(n *sim.Node) []api.BillMonth { return n.GW.Messages().Bill(api.BillMonths) }
+func bill(n *sim.Node) []api.BillMonth { return n.GW.Messages().Bill(0, api.BillMonths) }
 
 // The bill of a month is what was on the air, by site, over kills: at most the last minute before a kill is missing. The next month
 // has an account of its own.

@@ -91,6 +91,7 @@ func channelBound(t *testing.T, p profile.Profile, receivers int, turn time.Dura
 // TestChannelFlow: what a shared channel carries when all have much to say, as a share of its rate; the radios drop nothing. The
 // median of seeds 1 to 3; 1 to 20 with the tag long.
 func TestChannelFlow(t *testing.T) {
+	t.Parallel()
 	p := load(t, "hf-2400")
 	bound := func(holds time.Duration) float64 { return 100 * channelBound(t, p, 3, holds*p.MaxHold) }
 	for _, c := range []struct {
@@ -123,6 +124,7 @@ func TestChannelFlow(t *testing.T) {
 
 // TestMessageToAll: one site tells all others something every 20 s, and the last of them has it. Seeds 1 to 4; 1 to 20 with the tag long.
 func TestMessageToAll(t *testing.T) {
+	t.Parallel()
 	const messages = 60
 	for _, c := range []struct {
 		nodes int
@@ -174,6 +176,7 @@ func TestMessageToAll(t *testing.T) {
 // TestFlashOnAFullChannel: sites that offer all that the channel has send a flash now and then as well. It comes soon, one that is lost
 // comes late, and what the channel carries of all is not much less. Seeds 1 and 2; 1 to 20 with the tag long.
 func TestFlashOnAFullChannel(t *testing.T) {
+	t.Parallel()
 	const lasting, flashes = 10 * time.Minute, 36
 	var took []time.Duration
 	var goodput float64

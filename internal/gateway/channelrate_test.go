@@ -53,6 +53,7 @@ func arrived(w *sim.World) (got int) {
 // TestChannelRateLearned: a channel of half of the profile's rate, or twice that, is noticed from what others say within six minutes by
 // every site, the status and one line of the log say so, and no radio's queue overflows meanwhile. One that is as the profile says is not.
 func TestChannelRateLearned(t *testing.T) {
+	t.Parallel()
 	for _, part := range []float64{0.5, 1, 2} {
 		for seed := range seeds(5) {
 			w := otherChannel(t, seed+1, func(d *profile.Direction) { d.RateBps = int(part * float64(d.RateBps)) }, nil)

@@ -133,6 +133,7 @@ func (u channelUse) String() string {
 // TestChannelUse: where the air of a shared channel goes when four sites offer messages to all. While all have much to say, turns
 // are long, and neither acknowledgements nor questions need datagrams of their own.
 func TestChannelUse(t *testing.T) {
+	t.Parallel()
 	for _, share := range []float64{0.5, 1, 3} {
 		use := channelUseOf(t, 4, 1, share, 10*time.Minute)
 		t.Logf("hf-2400, 4 sites, %.0f %% offered: %v", 100*share, use)

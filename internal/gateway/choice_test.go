@@ -2,14 +2,11 @@ package gateway_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"aldis/internal/gateway"
-	"aldis/internal/gateway/api"
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
@@ -21,6 +18,7 @@ import (
 // Both bearers are full of routine messages when a flash message comes: it takes the one where it arrives first, about as soon as if that
 // were the only one. The cheaper of the two is the faster one, or the slower.
 func TestFlashWhileBothAreFull(t *testing.T) {
+	t.Parallel()
 	for _, price := range []float64{0.5, 2} { // of HF, beside 1 of the satellite
 		var both, alone []time.Duration
 		for seed := range seeds(20) {
@@ -70,66 +68,17 @@ func flashes(t *testing.T, seed uint64, price float64, links []string) (took []t
 	return took
 }
 
-// spending counts the IP octets of a node on the first bearer by the day (UTC).
-type spending map[int64]int64
-
-func (s spending) day(w *sim.World, octets int64) { s[(w.Now.Unix()-1)/86400] += octets }
-
-// 300 octets a minute go for a day, and the satellite may carry 100 kB: never more, also where the gateway dies after some commits. What
+// 300 octets a minute go for a day, and the satellite may carry 100 kB: never more, also where a gateway dies after some commits. What
 // does not fit goes by HF, or waits for the next day where there is no HF. The operator is told.
 func TestTheOctetsOfADay(t *testing.T) {
-	const most = 100_000
+	t.Parallel()
 	for _, hf := range []bool{true, false} {
 		for seed := range seeds(20) {
-			var w *sim.World
-			w = twoBearers(t, 2, "iridium-directip", seed+1, func(c *sim.Config) {
-				rng := rand.New(rand.NewPCG(seed, 26))
-				c.Committed = func(n *sim.Node, out api.Output) {
-					if n.ID == 2 && len(out.Records) > 0 && rng.IntN(1000) == 0 {
-						w.At(0, func() { w.Kill(n, 3*time.Second) })
-					}
-				}
-				if !hf {
-					c.Second = nil
-				}
-				c.Configure = func(n *sim.Node, g *gateway.Config) {
-					if n.ID == 2 {
-						g.Bearer, g.PerDay = "sat", most
-					} else {
-						g.Bearer = "sat"
-					}
-				}
-			})
-			hq, ship := w.Nodes[0], w.Nodes[1]
-			up := tracks(w, ship, []uint16{1}, 24*60, 300, time.Minute)
-			days, before := spending{}, int64(0)
-			for range 40 * 60 { // the day ends after 16 hours
-				w.Run(time.Minute)
-				octets := octetsOn(w, 0, ship)
-				days.day(w, octets-before)
-				before = octets
-			}
-			w.Run(24 * time.Hour)
-			name := fmt.Sprintf("HF %v, seed %d", hf, seed+1)
-			t.Logf("%s: octets by day %v, %d messages there, %d octets on HF", name, days, len(hq.Site.Got), hfOctets(w, hf, ship))
-			for day, octets := range days {
-				check.True(t, fmt.Sprintf("%s: octets of day %d", name, day), octets <= most, octets)
-			}
-			if hf {
-				onceEach(t, name, air.Each, w, hq.Site, 2, *up)
-			} else {
-				onceEach(t, name, air.Once, w, hq.Site, 2, (*up)[:len(hq.Site.Got)])
-			}
-			check.True(t, name+": the operator is told", slices.ContainsFunc(w.Notes, func(n string) bool { return strings.Contains(n, "has used its octets of the day") }))
+			octets, err := air.Day(t.Context(), seed+1, hf, 2)
+			check.NoError(t, err)
+			check.True(t, fmt.Sprintf("HF %v, seed %d: octets of a day", hf, seed+1), octets <= 100_000, octets)
 		}
 	}
-}
-
-func hfOctets(w *sim.World, hf bool, ship *sim.Node) int64 {
-	if !hf {
-		return 0
-	}
-	return octetsOn(w, 1, ship)
 }
 
 // Flash goes beyond the octets of the day only where a rule says so.

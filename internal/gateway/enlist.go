@@ -27,10 +27,20 @@ func reached(ways []BearerConfig, n roster.Node) map[int]netip.AddrPort {
 	return on
 }
 
-// enroll adds the peers to the configuration that its roster names, or one of the journal.
-func (c *Config) enroll(records []api.Record) {
-	if c.Trust == nil {
-		return
+// willing are the ids of those who pass on what is for others, as a roster says.
+func willing(nodes []roster.Node) (ids []uint16) {
+	for _, n := range nodes {
+		if n.Relay {
+			ids = append(ids, n.ID)
+		}
+	}
+	return ids
+}
+
+// Enrolled are the other nodes that the rosters of a configuration and a journal name, and since when they name this one; t nil: none.
+func Enrolled(t *Trust, records []api.Record) (nodes []roster.Node, since uint32) {
+	if t == nil {
+		return nil, 0
 	}
 	var kept [][]byte
 	for _, r := range records {
@@ -38,21 +48,33 @@ func (c *Config) enroll(records []api.Record) {
 			kept = append(kept, r.Value)
 		}
 	}
-	nodes, since := keys.Enrolled(c.Trust, kept)
+	return keys.Enrolled(t, kept)
+}
+
+// enroll adds the peers to the configuration that its roster names, or one of the journal.
+func (c *Config) enroll(records []api.Record) {
+	nodes, since := Enrolled(c.Trust, records)
+	if nodes == nil {
+		return
+	}
 	c.Peers, c.More = slices.Clone(c.Peers), slices.Clone(c.More)
 	for i := range c.More {
 		c.More[i].Peers = maps.Clone(c.More[i].Peers)
 	}
 	ways := c.bearersOf()
+	c.willing = willing(nodes)
 	for _, n := range nodes {
 		if slices.ContainsFunc(c.Peers, func(p PeerConfig) bool { return p.ID == n.ID }) {
 			continue
 		}
-		on := reached(ways, n)
+		on, via := reached(ways, n), []uint16(nil)
 		if len(on) == 0 {
+			via = c.willing
+		}
+		if len(on)+len(via) == 0 {
 			continue
 		}
-		c.Peers = append(c.Peers, PeerConfig{ID: n.ID, Name: n.Name, Addr: on[0], later: n.Since > since, enrolled: true})
+		c.Peers = append(c.Peers, PeerConfig{ID: n.ID, Name: n.Name, Addr: on[0], Via: via, later: n.Since > since, enrolled: true})
 		for i, addr := range on {
 			if i > 0 {
 				c.More[i-1].Peers[n.ID] = addr
@@ -64,12 +86,23 @@ func (c *Config) enroll(records []api.Record) {
 // enlist takes in the peers that a roster names which came while the gateway runs.
 func enlist(g *Gateway, now time.Time) {
 	nodes, since := g.keys.Rosters.Enrolled()
+	g.cfg.willing = willing(nodes)
 	for _, n := range nodes {
-		if p := g.byID[n.ID]; p != nil || n.ID == g.cfg.ID {
+		p := g.byID[n.ID]
+		if n.ID == g.cfg.ID || p != nil && !p.Enrolled {
 			continue
 		}
-		on := reached(g.cfg.bearersOf(), n)
-		if len(on) == 0 {
+		on, via := reached(g.cfg.bearersOf(), n), []uint16(nil)
+		if len(on) == 0 && g.bearers[len(g.bearers)-1].Relay != nil {
+			via = g.cfg.willing
+		}
+		if p != nil {
+			if len(on) == 0 {
+				p.via = via
+			}
+			continue
+		}
+		if len(on)+len(via) == 0 {
 			if len(n.Ways) > 0 && !slices.ContainsFunc(n.Ways, func(w roster.Way) bool {
 				return slices.ContainsFunc(g.bearers, func(b *bearer) bool { return b.name.Name == w.Bearer })
 			}) {
@@ -87,6 +120,6 @@ func enlist(g *Gateway, now time.Time) {
 			g.Note("warn", "a new peer was not added; restart the gateway to add it", "id", n.ID)
 			continue
 		}
-		g.join(now, PeerConfig{ID: n.ID, Name: n.Name, Addr: on[0], later: n.Since > since, enrolled: true}, on)
+		g.join(now, PeerConfig{ID: n.ID, Name: n.Name, Addr: on[0], Via: via, later: n.Since > since, enrolled: true}, on)
 	}
 }

@@ -48,6 +48,7 @@ func latencies(at *sim.Site, who uint16, sent map[int]time.Time) (list []time.Du
 // A local peer that writes 600 kB at once takes its turn: what another sends crosses as if it were alone, in twice the
 // time at the most, also the slowest, whether messages of either fit a datagram or not, and after a restart as well.
 func TestSourcesTakeTurns(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		octets, flood int
 		every         time.Duration

@@ -14,6 +14,7 @@ import (
 
 // TestFlow: what a link carries when much is offered, as a share of its rate. Seed 1; 1 to 20 with the tag long.
 func TestFlow(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		link    string
 		share   float64
@@ -49,6 +50,7 @@ func TestFlow(t *testing.T) {
 
 // TestBurstAtOnce: many messages at once, some of which need most of a datagram or two of them.
 func TestBurstAtOnce(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		link      string
 		n, octets int
@@ -98,6 +100,7 @@ func TestBurstTail(t *testing.T) {
 // TestBulk: long messages, alone at three rates of loss and beside short ones, hold what `gateway air --only bulk` asks of them.
 // Seeds 1 to 5 up to 100 kB; with the tag long 1 to 20, and 1 MB.
 func TestBulk(t *testing.T) {
+	t.Parallel()
 	scenarios, err := air.Scenarios("bulk")
 	if err != nil {
 		t.Fatal(err)
@@ -127,6 +130,7 @@ func TestBulk(t *testing.T) {
 // TestQuietBesideLoud: neither another local peer nor another pipe of the same peer that sends three times what the link carries
 // holds up who whispers.
 func TestQuietBesideLoud(t *testing.T) {
+	t.Parallel()
 	for _, same := range []bool{false, true} {
 		over, err := air.Quiet(context.Background(), "iridium-directip", 1, 4*time.Minute, same)
 		if err != nil {
@@ -175,6 +179,7 @@ func TestOverload(t *testing.T) {
 
 // TestLastAfterOutage: who keeps talking into a dead link is heard soon after it is back.
 func TestLastAfterOutage(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		link    string
 		lasting time.Duration

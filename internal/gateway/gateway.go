@@ -74,8 +74,10 @@ type Config struct {
 	PerDay int64          // likewise
 	More   []BearerConfig // other bearers
 	Relay  bool           // it passes on what other gateways have sealed for each other
-	Rand   *rand.Rand     // of P_Mul's random delays
-	Rules  []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
+	// willing are who passes on what is for a peer that the roster alone names, as the roster says.
+	willing []uint16
+	Rand    *rand.Rand     // of P_Mul's random delays
+	Rules   []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
 	// Corpus is what the network has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.
 	Corpus *compact.NetworkCorpus
 	// Filter is what may cross; nil has no rules. The bridge has the same one, for what local peers may offer each other.
@@ -117,7 +119,8 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	passed   passed // on for others
+	passed   passed      // on for others
+	probing  *linkProbes // of the last order to measure a link; nil: there was none
 	roll     roll
 	link     linkWait
 	restored *restored   // until the first Step
@@ -285,6 +288,10 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		p.ends.step(now)
 		handOver(g, now, p)
 	}
+	if serial := g.keys.Rosters.Newest(); serial != g.roll.serial {
+		g.roll.serial = serial
+		enlist(g, now)
+	}
 	g.tellRosters(now)
 	g.TellFates(now)
 	g.passed.step(g, now)
@@ -368,7 +375,7 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 	case NewLink:
 		g.newLink(now, ev)
 	case LinkProbeOrder:
-		g.bearers[0].linkProbes.apply(now, ev)
+		ev.order(g, now)
 	case api.Line:
 		g.bearers[ev.Bearer].lines.take(now, g, ev)
 	case api.Modem:
@@ -376,7 +383,6 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 	case NewRoster:
 		g.keys.Rosters.Give(ev.Roster)
 		g.part(now)
-		enlist(g, now)
 	default:
 		for _, c := range g.bearers[0].Carriers { // libnorm serves the first
 			c.Event(now, ev)
@@ -400,6 +406,7 @@ func (g *Gateway) start(now time.Time) {
 		b.keys.Start(now)
 	}
 	g.part(now)
+	g.roll.serial = g.keys.Rosters.Newest()
 	for _, it := range r.own { // before an adapter says anew which of them somebody uses
 		g.crossing.put(now, it)
 	}

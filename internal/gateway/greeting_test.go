@@ -58,6 +58,7 @@ func greeted(t *testing.T, link string, nodes int, seed uint64, change ...func(*
 // TestGreeting: sites that start together on one channel, none of which knows another; seeds 1 to 20, 1 to 3 of 64 sites. Each
 // has to speak before it can be answered, and the last speaks once: so many turns no sender is below.
 func TestGreeting(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		nodes int
 		seeds uint64

@@ -34,6 +34,7 @@ func onIdleAir(t *testing.T, name string, seeds uint64, every time.Duration, cha
 
 // TestIdleAirRepeats: where what is sent during a call costs nothing, a message that is lost is there again before anybody asks.
 func TestIdleAirRepeats(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		link       string
 		after      time.Duration

@@ -61,7 +61,7 @@ func (p *peer) at(mark uint8) *leg {
 
 // answers says that a leg is not known to be down, and that the peer is not silent there.
 func (l *leg) answers() bool {
-	return l != nil && (l.Reachable() || !l.Gone && len(l.of.via) == 0 && len(l.bearer.Channels) > 0 && l.bearer.Common.Group.IsValid()) && !l.Link.Dead() && !l.Link.Listening()
+	return l != nil && (l.Reachable() || !l.Gone && (len(l.of.via) == 0 || l.Enrolled) && len(l.bearer.Channels) > 0 && l.bearer.Common.Group.IsValid()) && !l.Link.Dead() && !l.Link.Listening()
 }
 
 // goes says whether messages may take a leg now: it answers, and this node is not silent there.
@@ -121,12 +121,24 @@ func (l *leg) takes(now time.Time) bool {
 		return false
 	}
 	if !l.met() {
-		if l.Handshake.Due.IsZero() { // otherwise a hello is planned, ever later where nobody answers
-			l.Handshake.Owe(now)
-		}
+		l.want(now)
 		return false
 	}
 	return l.bearer.Handovers[0].Room() > 0
+}
+
+// want has a peer greeted that was not met on a leg and for which something waits; if it does not answer, it is asked, and another leg is
+// taken.
+func (l *leg) want(now time.Time) {
+	if l.Handshake.Due.IsZero() { // otherwise a hello is planned, ever later where nobody answers
+		l.Handshake.Owe(now)
+	}
+	if c := &l.bearer.Common; !l.wanted.After(l.LastHeard) {
+		l.wanted = now
+	} else if now.Sub(l.wanted) > c.Timing.RoundTrip+c.Timing.AckDelay {
+		l.wanted = now
+		l.Link.Doubt()
+	}
 }
 
 // met says that this node and the peer know each other's starts on a leg.
@@ -213,6 +225,9 @@ func besides(g *Gateway, peer uint16, but *bearer) (list []frame.Beside) {
 func tellsBy(g *Gateway, peer uint16, b *bearer) bool {
 	p := g.byID[peer]
 	l := p.best(nil)
+	if len(p.legs) > 1 && !l.met() && l.bearer.Relay == nil && len(g.replica.Next(g.now, peer, 1)) > 0 {
+		l.want(g.now)
+	}
 	return l.bearer == b && !p.stands(l, &mail.Message{}, math.MaxUint64)
 }
 
@@ -302,10 +317,10 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 	for _, e := range underWay {
 		best := p.best(e.Message)
 		switch {
-		case from.goes(), best == from, !best.goes(), from.waitsFor(e.Message), e.Queue == mail.Group:
-			continue // P_Mul goes on with it
-		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.goes() && e.On(l.Peer) != nil }):
-			continue // the other attempt goes on
+		case from.goes(), best == from, !best.goes(), from.waitsFor(e.Message), e.OnHold:
+			continue
+		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && e.On(l.Peer) != nil && (l.goes() || e.On(l.Peer).Waits()) }):
+			continue // the other attempt goes on, or moves as what waits does: without a number no mark names it
 		case best.together() && !best.met():
 			best.Handshake.Owe(now)
 			continue
@@ -408,7 +423,7 @@ func (p *peer) arrivedBefore(marks []envelope.Moved) (read bool) {
 		for n := range m.More + 1 {
 			at := mail.TransmissionID{Queue: frame.Queue(m.Queue), Number: m.Number + uint64(n)}
 			was := l.bearer.Handover(at.Queue).Used(l.Peer, at)
-			read = read || was && !ofSegments(m, marks)
+			read = read || was && !ofSegments(m, marks) && !l.emptied.has(at)
 		}
 	}
 	return read

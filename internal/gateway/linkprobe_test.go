@@ -243,3 +243,38 @@ func TestLinkProbeOfFlash(t *testing.T) {
 		t.Errorf("%d flash messages arrived, %+v", len(hq.Site.Got), s)
 	}
 }
+
+// Of two bearers the one that is named is measured, at its own octets and no others; each bearer has its bill.
+func TestLinkProbeOfABearer(t *testing.T) {
+	w := twoBearers(t, 2, "iridium-directip", 1)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(time.Minute)
+	order := gateway.LinkProbeOrder{Ref: 1, Peer: 1, Bearer: "hf", Budget: 5000}
+	w.Give(ship, order)
+	if s := ship.GW.Status(w.Now).LinkProbe; s.State != api.LinkProbeRefused || !strings.Contains(s.Text, "it is asked now") {
+		t.Fatalf("on a bearer on which they have not met: %+v", s)
+	}
+	w.Run(5 * time.Minute)
+	sat, hf := octetsOn(w, 0, ship), octetsOn(w, 1, ship)
+	order.Ref = 2
+	w.Give(ship, order)
+	w.Give(ship, gateway.LinkProbeOrder{Ref: 3, Peer: 1, Budget: 5000}) // one at a time
+	tracks(w, ship, []uint16{hq.ID}, 5, 200, 3*time.Second)
+	w.Run(10 * time.Minute)
+	s := ship.GW.Status(w.Now).LinkProbe
+	if s.Ref != 2 || s.Bearer != "hf" || s.State != api.LinkProbeDone || s.Others > 0 {
+		t.Errorf("%+v", s)
+	}
+	if went := octetsOn(w, 1, ship) - hf; went < 4000 || went > 5000 {
+		t.Errorf("%d octets on hf", went)
+	}
+	if went := octetsOn(w, 0, ship) - sat; went > 3000 || len(hq.Site.Got) != 5 {
+		t.Errorf("%d octets on the satellite with %d messages", went, len(hq.Site.Got))
+	}
+	for i, b := range ship.GW.Status(w.Now).Bearers {
+		month := ship.GW.Messages().Bill(i, 1)
+		if up, _ := w.OctetsOn(i, ship); len(month) != 1 || b.Month.Total != month[0].Total || int64(month[0].Total.SentOctets) != up {
+			t.Errorf("bill of %s: %+v, status %+v; %d octets went", b.Name, month, b.Month, up)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"aldis/internal/gateway/api"
@@ -18,6 +19,7 @@ import (
 type LinkProbeOrder struct {
 	Ref    uint64 // with which Status.LinkProbe answers
 	Peer   uint16
+	Bearer string // its name; "": the first
 	Budget int
 }
 
@@ -29,27 +31,51 @@ func (LinkProbeOrder) GatewayEvent() {}
 type linkProbes struct {
 	b           *bearer
 	services    mail.Services
-	quiet       func() bool    // this node is silent
-	peers       func() []*peer // all of this node
-	shore       bool           // this end of the link is ashore
-	incarnation uint8          // of this start's number
+	quiet       func() bool // this node is silent there
+	shore       bool        // this end of the link is ashore
+	incarnation uint8       // of this start's number
 	last        api.LinkProbeStatus
 	asker       *probe.Asker // nil: none runs
-	peer        *peer        // of asker
+	peer        *leg         // of asker
 	id          uint8
 	before      uint64 // datagrams of others before it began
 	own         uint64 // datagrams of the link probe
 	far         map[uint16]*probe.Answerer
 }
 
+// legs are the peers that the bearer reaches.
+func (s *linkProbes) legs() iter.Seq[*leg] {
+	return func(yield func(*leg) bool) {
+		for l := range legsOf(s.b.road.g) {
+			if l.bearer == s.b && !yield(l) {
+				return
+			}
+		}
+	}
+}
+
 // peerOf is the one with this id; nil: there is none.
-func (s *linkProbes) peerOf(id uint16) *peer {
-	for _, p := range s.peers() {
-		if p.ID == id {
-			return p
+func (s *linkProbes) peerOf(id uint16) *leg {
+	for l := range s.legs() {
+		if l.ID == id {
+			return l
 		}
 	}
 	return nil
+}
+
+// order gives an order to the bearer that it names.
+func (o LinkProbeOrder) order(g *Gateway, now time.Time) {
+	s := g.bearers[0].linkProbes
+	for _, b := range g.bearers {
+		if o.Bearer != "" && b.name.Name == o.Bearer {
+			s = b.linkProbes
+		}
+	}
+	if g.probing == nil || g.probing.asker == nil {
+		g.probing = s
+	}
+	s.apply(now, o, g.probing)
 }
 
 // linkProbeOverhead is what a datagram of a link probe has beside its word.
@@ -60,11 +86,11 @@ func LinkProbePlan(p profile.Profile, shore bool, budget int) (probe.Plan, error
 	return probe.For(p, p.Sending(shore).RateBps, linkProbeOverhead, budget)
 }
 
-// apply begins a link probe, or says why not.
-func (s *linkProbes) apply(now time.Time, o LinkProbeOrder) {
+// apply begins a link probe, or says why not. one is the bearer on which one runs, if any does.
+func (s *linkProbes) apply(now time.Time, o LinkProbeOrder, one *linkProbes) {
 	p := s.peerOf(o.Peer)
 	refuse := func(text string) {
-		if s.asker == nil { // what runs stays to be seen
+		if one.asker == nil { // what runs stays to be seen
 			s.last = api.LinkProbeStatus{Ref: o.Ref, State: api.LinkProbeRefused, Text: text, Budget: o.Budget}
 			if p != nil {
 				s.last.Peer = p.Name
@@ -74,10 +100,12 @@ func (s *linkProbes) apply(now time.Time, o LinkProbeOrder) {
 	}
 	plan, err := LinkProbePlan(s.b.Profile, s.shore, o.Budget)
 	switch {
-	case s.asker != nil:
-		refuse("a link probe to " + s.peer.Name + " runs")
+	case one.asker != nil:
+		refuse("a link probe to " + one.peer.Name + " runs")
+	case o.Bearer != "" && o.Bearer != s.b.name.Name, s.b.Relay != nil:
+		refuse(fmt.Sprintf("this gateway has no [[link]] called %q", o.Bearer))
 	case p == nil:
-		refuse(fmt.Sprintf("no [[link.peer]] has the id %d", o.Peer))
+		refuse(fmt.Sprintf("no [[link.peer]] of this [[link]] has the id %d", o.Peer))
 	case err != nil:
 		refuse(err.Error())
 	case s.quiet():
@@ -85,30 +113,20 @@ func (s *linkProbes) apply(now time.Time, o LinkProbeOrder) {
 	case p.Handshake.Unmet:
 		p.Handshake.Owe(now)
 		refuse(p.Name + " was never heard; it is asked now")
-	case linkWord(p.leg) != linkUp || !p.Handshake.KnowsUs:
+	case linkWord(p) != linkUp || !p.Handshake.KnowsUs:
 		refuse("the link to " + p.Name + " is not up")
 	default:
 		s.id++
 		s.peer, s.asker = p, probe.NewAsker(now, s.id^s.incarnation, plan)
-		s.before, s.own = s.datagrams(), 0
-		s.last = api.LinkProbeStatus{Ref: o.Ref, Peer: p.Name, State: api.LinkProbeRuns, Budget: o.Budget}
-		s.services.Note("info", "a link probe begins", "peer", p.Name, "budget_octets", o.Budget)
+		s.before, s.own = s.b.billed.datagrams, 0
+		s.last = api.LinkProbeStatus{Ref: o.Ref, Peer: p.Name, Bearer: p.Bearer.Name, State: api.LinkProbeRuns, Budget: o.Budget}
+		s.services.Note("info", "a link probe begins", "peer", p.Name, "bearer", bearerName(p), "budget_octets", o.Budget)
 	}
-}
-
-// datagrams is how many went and came, of all peers.
-func (s *linkProbes) datagrams() (n uint64) {
-	for _, p := range s.peers() {
-		if p.bearer == s.b {
-			n += p.Counts.DatagramsSent + p.Counts.DatagramsReceived
-		}
-	}
-	return n
 }
 
 // status is the last link probe; nil: none was ordered.
 func (s *linkProbes) status() *api.LinkProbeStatus {
-	if s.last.State == "" {
+	if s == nil || s.last.State == "" {
 		return nil
 	}
 	last := s.last
@@ -119,7 +137,7 @@ func (s *linkProbes) status() *api.LinkProbeStatus {
 }
 
 // receive takes a word of a peer.
-func (s *linkProbes) receive(now time.Time, p *peer, f frame.LinkProbe, octets int) {
+func (s *linkProbes) receive(now time.Time, p *leg, f frame.LinkProbe, octets int) {
 	p.Ledger.Add(mail.Received, mail.LinkProbe, octets)
 	w, err := probe.Parse(f.Body)
 	if err != nil {
@@ -139,7 +157,7 @@ func (s *linkProbes) receive(now time.Time, p *peer, f frame.LinkProbe, octets i
 	}
 }
 
-func (s *linkProbes) answerer(p *peer) *probe.Answerer {
+func (s *linkProbes) answerer(p *leg) *probe.Answerer {
 	a := s.far[p.ID]
 	if a == nil {
 		a = probe.NewAnswerer(s.b.Profile, s.b.Profile.Sending(s.shore).RateBps, linkProbeOverhead)
@@ -150,7 +168,7 @@ func (s *linkProbes) answerer(p *peer) *probe.Answerer {
 
 // pump sends what is ready. It is not called while this node is silent.
 func (s *linkProbes) pump(now time.Time) {
-	for _, p := range s.peers() {
+	for p := range s.legs() {
 		for a := s.far[p.ID]; a != nil && s.may(now, p, a.Streams()); {
 			w, octets, ok := a.Next(now)
 			if !ok || !s.send(now, p, w, octets) {
@@ -188,7 +206,7 @@ func (s *linkProbes) hush(now time.Time) {
 }
 
 // left: a peer was taken out of the configuration.
-func (s *linkProbes) left(now time.Time, p *peer) {
+func (s *linkProbes) left(now time.Time, p *leg) {
 	delete(s.far, p.ID)
 	if s.asker != nil && s.peer == p {
 		s.asker.Fail(errors.New("the peer was taken out of the configuration"))
@@ -198,7 +216,7 @@ func (s *linkProbes) left(now time.Time, p *peer) {
 
 // ended says what became of a link probe that is over.
 func (s *linkProbes) ended(now time.Time) {
-	switch word := linkWord(s.peer.leg); {
+	switch word := linkWord(s.peer); {
 	case s.quiet():
 		s.asker.Fail(errors.New("this gateway was ordered to be silent"))
 	case word != linkUp:
@@ -208,7 +226,7 @@ func (s *linkProbes) ended(now time.Time) {
 		return
 	}
 	s.last.Sent, s.last.Received = s.asker.Octets()
-	s.last.Others = s.datagrams() - s.before - s.own
+	s.last.Others = s.b.billed.datagrams - s.before - s.own
 	if err := s.asker.Err(); err != nil {
 		s.last.State, s.last.Text = api.LinkProbeFailed, err.Error()
 		s.services.Note("warn", "a link probe has failed", "peer", s.peer.Name, "why", err)
@@ -220,7 +238,7 @@ func (s *linkProbes) ended(now time.Time) {
 }
 
 // may says whether something of a link probe may go to a peer now: any message goes before it.
-func (s *linkProbes) may(now time.Time, p *peer, streams bool) bool {
+func (s *linkProbes) may(now time.Time, p *leg, streams bool) bool {
 	if !p.Reachable() || !p.Handshake.KnowsUs || p.Link.Dead() || p.Link.Listening() {
 		return false
 	}
@@ -231,9 +249,9 @@ func (s *linkProbes) may(now time.Time, p *peer, streams bool) bool {
 }
 
 // waits says whether a message waits that would go over the same air.
-func (s *linkProbes) waits(p *peer) bool {
-	for _, other := range s.peers() {
-		if other != p && (other.bearer != s.b || s.shore) {
+func (s *linkProbes) waits(p *leg) bool {
+	for other := range s.legs() {
+		if other != p && s.shore {
 			continue
 		}
 		if other.Box.Waiting(frame.Direct, frame.Bulk) > 0 || other.Box.Flying(mail.Group) > 0 {
@@ -244,7 +262,7 @@ func (s *linkProbes) waits(p *peer) bool {
 }
 
 // send puts a word on the air.
-func (s *linkProbes) send(now time.Time, p *peer, w probe.Word, octets int) bool {
+func (s *linkProbes) send(now time.Time, p *leg, w probe.Word, octets int) bool {
 	body := probe.Append(nil, w, octets-linkProbeOverhead)
 	data, ok := s.services.Seal(p.ID, false, frame.Append(nil, frame.LinkProbe{Body: body}, true))
 	if !ok {
@@ -277,7 +295,7 @@ func (s *linkProbes) due(now time.Time) (at time.Time) {
 }
 
 // ready is when what is due then may go: a message that waits is looked at again when it has gone, or after a while.
-func (s *linkProbes) ready(now time.Time, p *peer, at time.Time, streams bool) time.Time {
+func (s *linkProbes) ready(now time.Time, p *leg, at time.Time, streams bool) time.Time {
 	if air, _ := p.Link.Air(); !streams {
 		at = due.Latest(at, air.Free)
 	}

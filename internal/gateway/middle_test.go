@@ -19,6 +19,7 @@ import (
 // start or epoch before the body of another. Meanwhile gateways are killed and rosters change. Afterwards all that was said has
 // come once and in order, nobody got what nobody said, and what is held is bounded.
 func TestManInTheMiddle(t *testing.T) {
+	t.Parallel()
 	for seed := range 4 * seeds(25) {
 		if m := newMiddle(t, seed); !m.play() {
 			t.Errorf("seed %d, %s: %s\ndone: %v\n%s", seed, m.name, strings.Join(m.faults, "\n"), m.did, tail(m.w.Notes))

@@ -18,6 +18,7 @@ import (
 // roll is what orders of this run have made of the peers.
 type roll struct {
 	replaced uint64   // how often peers were
+	serial   uint32   // of the roster whose peers are taken in
 	left     []uint16 // ids of peers that are configured no more, and of which the journal tells
 	// away are peers that an order of this run has taken out. Their numbers are kept, and those that their messages have here, which
 	// may wait for local peers: one may come back.
@@ -71,7 +72,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) 
 		p = newPeer(pc, g.bearers[0], &g.mail.Lives, len(g.bearers[0].Channels) > 0)
 		for i, b := range g.bearers {
 			addr, is := on[i]
-			b.leg(p, addr, is, len(b.Channels) > 0)
+			b.leg(p, addr, is || b.Relay != nil, len(b.Channels) > 0)
 		}
 	}
 	p.Name, p.Ashore, p.via = pc.Name, pc.Shore, pc.Via
@@ -109,7 +110,11 @@ func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) 
 func (g *Gateway) leave(now time.Time, p *peer) {
 	waiting, underWay, _ := p.Box.Held(frame.Direct, frame.Bulk)
 	newsWaiting, newsUnderWay, _ := p.Box.News()
-	p.bearer.linkProbes.left(now, p)
+	for _, l := range p.legs {
+		if l != nil {
+			l.bearer.linkProbes.left(now, l)
+		}
+	}
 	learned := p.Paths // for when it comes back in this run
 	g.estrange(now, p, false)
 	p.Paths = mail.NewPaths(netip.AddrPort{})

@@ -13,15 +13,15 @@ import (
 // gateway; what it returns shares nothing with that.
 type Messages struct {
 	forecast.Messages
-	sites  []forecast.Site
-	orders *orders
-	months *months
+	sites   []forecast.Site
+	orders  *orders
+	bearers []*bearer
 }
 
 // Messages is for one look.
 func (g *Gateway) Messages() Messages {
 	sites := g.sites(g.peers...)
-	return Messages{forecast.Look(g.mail, sites, g.siteName), sites, &g.orders, &g.bearers[0].billed.months}
+	return Messages{forecast.Look(g.mail, sites, g.siteName), sites, &g.orders, g.bearers}
 }
 
 // Answer is what came of the order with this number; false: it was not obeyed yet, or long ago.
@@ -30,8 +30,10 @@ func (m Messages) Answer(ref uint64) (MessageAnswer, bool) { return m.orders.ans
 // Holds are the standing orders, the most urgent precedence first.
 func (m Messages) Holds() []api.HoldStatus { return m.orders.status(m.sites) }
 
-// Bill is the accounts of the last months, the newest first, at most so many.
-func (m Messages) Bill(most int) []api.BillMonth { return m.months.last(most, m.orders.name) }
+// Bill is the accounts of the last months on a bearer, by its place in the list: the newest first, at most so many.
+func (m Messages) Bill(bearer, most int) []api.BillMonth {
+	return m.bearers[bearer].billed.months.last(most, m.orders.name)
+}
 
 // AdvertRows describes entries of an adapter's directory.
 func (g *Gateway) AdvertRows(now time.Time, entries []site.Entry) []api.AdvertRow {

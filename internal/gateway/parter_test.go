@@ -72,6 +72,7 @@ func besideAParter(t *testing.T, link string, every time.Duration, part func(*si
 // TestManyFlowsPart: the memory of thousands of flows, with -tags long of ten thousand, is spoiled at once. Each message of them comes once all the same, and what
 // comes then does not wait for as many mendings.
 func TestManyFlowsPart(t *testing.T) {
+	t.Parallel()
 	const every = 10 * time.Millisecond
 	flows := int(2_000 * seeds(5))
 	w := world(t, 2, "geo-satcom-128k", 8, lossless)

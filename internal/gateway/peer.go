@@ -33,7 +33,9 @@ type leg struct {
 	differs     differs
 	queued      queued
 	flaps       flaps
+	emptied     emptied
 	reckoning   forecast.Reckoning
+	wanted      time.Time             // when messages first waited for the peer to be met here, since it was last heard
 	silentUntil time.Time             // as the peer has said; zero: it did not
 	parked      [len(precedences)]int // octets that wait here for another bearer, by the rank that they do not yield to
 }

@@ -22,7 +22,6 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	if seal.IsIntroduction(d.Data) {
 		if g.link.touched = b.keys.Introduced(now, d); g.link.touched {
 			g.part(now)
-			enlist(g, now)
 		}
 		return
 	}
@@ -110,9 +109,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *leg, f frame.Frame, octets int,
 		g.keys.Rosters.Heard(p.ID, f)
 		return
 	case frame.LinkProbe:
-		if p.bearer.index == 0 {
-			p.bearer.linkProbes.receive(now, p.of, f, octets)
-		}
+		p.bearer.linkProbes.receive(now, p, f, octets)
 		return
 	case frame.Beside:
 		p.Ledger.Add(mail.Received, mail.Ack, octets)
@@ -225,6 +222,7 @@ func (g *Gateway) newNumbers(now time.Time, p *leg) {
 		c.NewNumbers(now, p.Peer)
 	}
 	p.Handshake.Era++
+	p.forgetEmptied()
 	p.Reader.Forget()
 	p.of.far.clear()
 	g.RecordPeer(p.Peer)
@@ -321,6 +319,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Transmission
 		p.Opened = mail.Payload
 		g.deliver(now, far)
 	}
+	p.empty(m, at)
 	g.openState(now, p, m)
 	for _, c := range p.bearer.Channels {
 		c.Resend(now, from, m.Again)

@@ -2,42 +2,22 @@ package gateway_test
 
 import (
 	"fmt"
-	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
 
-// chain is nodes of which each hears its neighbours alone; all but the last two of those between pass on what is for others.
+// chain is nodes of which each hears its neighbours alone; all pass on what is for others.
 func chain(t *testing.T, nodes int, name string, seed uint64, change ...func(*sim.Config)) *sim.World {
 	t.Helper()
-	w := world(t, nodes, name, seed, append([]func(*sim.Config){func(c *sim.Config) {
-		c.Roster, c.Group = true, true
-		c.Configure = func(n *sim.Node, g *gateway.Config) {
-			g.Relay = true
-			for i := range g.Peers {
-				p := &g.Peers[i]
-				if d := int(p.ID) - int(n.ID); d > 1 {
-					p.Addr, p.Via = netip.AddrPort{}, []uint16{n.ID + 1}
-				} else if d < -1 {
-					p.Addr, p.Via = netip.AddrPort{}, []uint16{n.ID - 1}
-				}
-			}
-		}
-	}}, change...)...)
-	w.Tap = neighbours
+	w := world(t, nodes, name, seed, append([]func(*sim.Config){air.Chain}, change...)...)
+	w.Tap = air.Neighbours
 	return w
-}
-
-// neighbours lets nodes hear those beside them alone.
-func neighbours(from, to *sim.Node, data []byte) [][]byte {
-	if d := int(from.ID) - int(to.ID); d > 1 || d < -1 {
-		return nil
-	}
-	return [][]byte{data}
 }
 
 // A hears B, and B hears C: what A and C say to each other goes by B.
@@ -61,12 +41,50 @@ func TestMessagesPassARelay(t *testing.T) {
 	}
 }
 
-// lossy makes the losses of a profile's link so many percent.
-func lossy(pct float64) func(*sim.Config) {
-	return func(c *sim.Config) {
-		if pct > 0 {
-			c.Profile.Up.LossPct, c.Profile.Down.LossPct = pct, pct
+// Two that hear a relay alone, and have nothing to say to each other, know what each has: their peers discover each other.
+func TestStateCrossesARelayUnasked(t *testing.T) {
+	for seed := range seeds(20) {
+		w := world(t, 3, "iridium-directip", seed+1, air.Star)
+		w.Run(time.Minute)
+		ends := w.Nodes[1:]
+		for _, n := range ends {
+			n.Site.Put(w, pipeItem(1, pipeHQ))
 		}
+		w.Run(6 * time.Second)
+		for i, n := range ends {
+			check.Equal(t, fmt.Sprint("seed ", seed+1, ": items of the other at ", n.Name), linkTo(w, n, ends[1-i].ID).FarItems, 1)
+		}
+	}
+}
+
+// Two that hear each other again take what they say back from the relay at once: nothing waits for receipts of what it brought.
+func TestBackFromARelay(t *testing.T) {
+	for seed := range seeds(20) {
+		w := world(t, 3, "iridium-certus-100", seed+1, func(c *sim.Config) {
+			c.Roster = true
+			c.Configure = func(n *sim.Node, g *gateway.Config) {
+				g.Relay = n.ID == 1
+				for i := range g.Peers {
+					if p := &g.Peers[i]; n.ID != 1 && p.ID != 1 {
+						p.Via = []uint16{1}
+					}
+				}
+			}
+		})
+		cut := false
+		w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+			if cut && from.ID != 1 && to.ID != 1 {
+				return nil
+			}
+			return [][]byte{data}
+		}
+		a, b := w.Nodes[1], w.Nodes[2]
+		sent := tracks(w, a, []uint16{3}, 90, 200, 10*time.Second)
+		w.At(3*time.Minute, func() { cut = true })
+		w.At(8*time.Minute, func() { cut = false })
+		w.Run(30 * time.Minute)
+		slowest := slices.Max(once(t, w, b.Site, 2, *sent))
+		check.True(check.In(t, fmt.Sprint("seed ", seed+1)), "at most 60 s late", slowest <= time.Minute, slowest)
 	}
 }
 
@@ -74,19 +92,8 @@ func lossy(pct float64) func(*sim.Config) {
 func TestAChainOfFourRelays(t *testing.T) {
 	for _, pct := range []float64{0, 30} {
 		for seed := range seeds(20) {
-			w := chain(t, 4, "hf-2400", seed+1, lossy(pct))
-			a, b, d := w.Nodes[0], w.Nodes[1], w.Nodes[3]
-			there := tracks(w, a, []uint16{4}, 200, 200, 30*time.Second)
-			back := tracks(w, d, []uint16{1}, 200, 200, 30*time.Second)
-			for i := range 10 {
-				w.At(time.Duration(5+10*i)*time.Minute, func() { w.Kill(b, 20*time.Second) })
-			}
-			w.Run(5 * time.Hour)
-			took, returned := once(t, w, d.Site, 1, *there), once(t, w, a.Site, 4, *back)
-			up, down := w.Octets(d)
-			t.Logf("loss %v, seed %d: median %v and %v, worst %v and %v; %d and %d octets at the last hop", pct, seed+1, took[100], returned[100], took[199], returned[199], up, down)
-			ends(t, w, a, 4, 200)
-			ends(t, w, d, 1, 200)
+			_, err := air.ChainOfFour(t.Context(), seed+1, pct)
+			check.NoError(check.In(t, fmt.Sprintf("loss %v, seed %d", pct, seed+1)), err)
 		}
 	}
 }
@@ -105,88 +112,35 @@ func ends(t *testing.T, w *sim.World, n *sim.Node, to uint16, messages uint64) {
 // What a relayed message costs on each hop is what a direct one between the same two costs, and a tenth more at the most.
 func TestARelayedMessageCostsWhatADirectOneDoes(t *testing.T) {
 	for seed := range seeds(20) {
-		for _, size := range []int{12, 200} {
-			ratio := hopCost(t, func() *sim.World { return chain(t, 3, "hf-2400", seed+1) }, []int{0, 1, 2}, size)
-			t.Logf("seed %d, %d octets on hf-2400: %.3f", seed+1, size, ratio)
-			check.True(t, "a hop over that of a direct message", size < 200 || ratio <= 1.1, ratio)
-			ratio = hopCost(t, func() *sim.World { return star(t, 3, "iridium-certus-100", seed+1) }, []int{1, 0, 2}, size)
-			t.Logf("seed %d, %d octets on iridium-certus-100: %.3f", seed+1, size, ratio)
-			check.True(t, "a hop over that of a direct message", size < 200 || ratio <= 1.1, ratio)
+		for link, way := range map[string][3]int{"hf-2400": {0, 1, 2}, "iridium-certus-100": {1, 0, 2}} {
+			change := air.Chain
+			if way[0] == 1 {
+				change = air.Star
+			}
+			ratio, err := air.HopCost(t.Context(), link, change, way, seed+1, 200)
+			in := check.In(t, link, ", seed ", seed+1)
+			check.NoError(in, err)
+			check.True(in, "a hop over that of a direct message", ratio <= 1.1, ratio)
 		}
 	}
-}
-
-// hopCost is the octets of 200 messages each way between the first and the last of three nodes, over those of as many from each to the next.
-func hopCost(t *testing.T, make func() *sim.World, nodes []int, size int) float64 {
-	t.Helper()
-	play := func(ways [][2]int) (octets float64) {
-		w := make()
-		var list []*[]offered
-		for _, way := range ways {
-			list = append(list, tracks(w, w.Nodes[way[0]], []uint16{w.Nodes[way[1]].ID}, 200, size, 30*time.Second))
-		}
-		w.Run(3 * time.Hour)
-		for i, way := range ways {
-			once(t, w, w.Nodes[way[1]].Site, w.Nodes[way[0]].ID, *list[i])
-		}
-		for _, n := range w.Nodes {
-			for _, row := range n.GW.Status(w.Now).Ledger {
-				if row.Direction == "sent" {
-					octets += float64(row.Octets)
-				}
-			}
-		}
-		return octets
-	}
-	a, b, c := nodes[0], nodes[1], nodes[2]
-	return play([][2]int{{a, c}, {c, a}}) / play([][2]int{{a, b}, {b, a}, {b, c}, {c, b}})
-}
-
-// star is terminals that hear the shore alone, which passes on what they say to each other.
-func star(t *testing.T, nodes int, name string, seed uint64, change ...func(*sim.Config)) *sim.World {
-	t.Helper()
-	return world(t, nodes, name, seed, append([]func(*sim.Config){func(c *sim.Config) {
-		c.Roster = true
-		c.Configure = func(n *sim.Node, g *gateway.Config) {
-			g.Relay = n.ID == 1
-			for i := range g.Peers {
-				if p := &g.Peers[i]; n.ID != 1 && p.ID != 1 {
-					p.Addr, p.Via = netip.AddrPort{}, []uint16{1}
-				}
-			}
-		}
-	}}, change...)...)
 }
 
 // A ship tells seven others the same through their shore: its own leg carries that once.
 func TestARelayTellsSevenForOne(t *testing.T) {
-	others := []uint16{3, 4, 5, 6, 7, 8, 9}
 	for seed := range seeds(20) {
-		play := func(to []uint16, nodes int) (up, down float64) {
-			w := star(t, nodes, "iridium-directip", seed+1)
-			ship := w.Nodes[1]
-			all := tracks(w, ship, to, 2, 200, 10*time.Minute) // they meet, and the flow is told
-			w.Run(time.Hour)
-			u, d := w.Octets(ship)
-			more := 60
-			for i := range more {
-				p := track(ship.ID, pipeHQ, 2+i, 200)
-				w.At(time.Duration(i)*time.Minute, func() {
-					*all = append(*all, offered{At: w.Now, Message: p})
-					ship.Site.Send(w, p, to...)
-				})
-			}
-			w.Run(80 * time.Minute)
-			for _, id := range to {
-				once(t, w, w.Nodes[id-1].Site, 2, *all)
-				ends(t, w, ship, id, uint64(len(*all)))
-			}
-			u2, d2 := w.Octets(ship)
-			return float64(u2-u) / float64(more), float64(d2-d) / float64(more)
-		}
-		directUp, directDown := play([]uint16{1}, 2)
-		up, down := play(others, 9)
-		t.Logf("seed %d: to seven %.0f octets up and %.0f down a message; one copy to the shore %.0f and %.0f: %.3f up", seed+1, up, down, directUp, directDown, up/directUp)
+		up, err := air.Seven(t.Context(), seed+1)
+		check.NoError(t, err)
 		check.True(t, "octets of the origin's leg a message, of one copy of 281", up <= 1.15*281, up)
+	}
+}
+
+// A ring of three, and a full mesh of five with two bearers, cost nothing while idle, and a message arrives once, also while links fail.
+func TestARelayRing(t *testing.T) {
+	for seed := range seeds(20) {
+		for _, nodes := range []int{3, 5} {
+			octets, err := air.Rings(t.Context(), seed+1, nodes)
+			check.NoError(t, err)
+			check.Equal(t, fmt.Sprintf("%d nodes: octets of idle hours", nodes), octets, 0.0)
+		}
 	}
 }

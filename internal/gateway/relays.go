@@ -17,17 +17,23 @@ import (
 
 // relays says whether other gateways pass on what is for a peer, or this one does for others.
 func (c *Config) relays() bool {
-	return c.Relay || slices.ContainsFunc(c.Peers, func(p PeerConfig) bool { return len(p.Via) > 0 })
+	return c.Relay || len(c.willing) > 0 || slices.ContainsFunc(c.Peers, func(p PeerConfig) bool { return len(p.Via) > 0 })
 }
 
 // relayBearer is the way over other gateways. It takes two hops, so it costs twice what the dearest of the others does, and more.
 func relayBearer(c *Config, others []BearerConfig) BearerConfig {
-	b := BearerConfig{Name: mail.Relay, Profile: c.Profile, Price: UsualPrice, Peers: others[0].Peers}
+	b := BearerConfig{Name: mail.Relay, Profile: c.Profile, Price: 2 * UsualPrice, Peers: others[0].Peers}
 	for _, o := range others {
-		b.Price = max(b.Price, 2*max(o.Price, UsualPrice))
+		b.Price = max(b.Price, RelayPrice(o.Price))
 	}
 	return b
 }
+
+// RelayName is what rules and status call the way over other gateways.
+const RelayName = mail.Relay
+
+// RelayPrice is what 1,000 octets over other gateways cost as the gateway reckons, beside a bearer for which the configuration names a price.
+func RelayPrice(named float64) float64 { return 2 * max(named, UsualPrice) }
 
 // relay makes the bearer's carrier.
 func (b *bearer) relay(cfg BearerConfig, reached []*mail.Peer) {
@@ -56,7 +62,11 @@ func nextHop(g *Gateway, to uint16, not ...uint16) (hop uint16, up bool) {
 	if p == nil {
 		return 0, false
 	}
-	for _, id := range append([]uint16{to}, p.via...) {
+	via := p.via
+	if p.Enrolled && len(via) == 0 {
+		via = g.cfg.willing
+	}
+	for _, id := range append([]uint16{to}, via...) {
 		switch way := g.byID[id]; {
 		case way == nil, slices.Contains(not, id):
 		case way.answers():

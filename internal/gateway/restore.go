@@ -136,6 +136,9 @@ func (b *bearer) restore(r api.Record) error {
 		return nil
 	}
 	if p := b.road.g.byID[binary.BigEndian.Uint16(r.Key)]; p != nil && p.legs[b.index] != nil {
+		if r.Bucket == bucketEmptied {
+			return p.legs[b.index].emptied.restore(r.Value)
+		}
 		_, err := p.legs[b.index].Reader.Restore(r.Bucket, r.Key[2:], r.Value)
 		return err
 	}
@@ -220,6 +223,8 @@ func (p *peer) restore(into *restored, held *replica.Replica, bucket string, key
 		}
 		p.far.put(it)
 		into.far = append(into.far, site.FarItem{Site: p.ID, Item: it})
+	case bucketEmptied:
+		err = p.emptied.restore(value)
 	default:
 		_, err = p.Reader.Restore(bucket, key, value)
 	}

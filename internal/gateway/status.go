@@ -20,22 +20,32 @@ func linkStatus(p profile.Profile, shore bool) api.LinkStatus {
 		Shared: p.Shared, Each: shore && !p.Shared, Tariff: cmp.Or(p.Tariff, profile.TariffOctets)}
 }
 
+// end is which end of a link this is.
+func end(shore bool) string {
+	if shore {
+		return "shore"
+	}
+	return "terminal"
+}
+
 // Status describes the gateway at now.
 func (g *Gateway) Status(now time.Time) api.Status {
 	b, sites := g.bearers[0], g.sites(g.peers...)
 	s := api.Status{
-		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.Profile.Name, End: "terminal", IncarnationNumber: g.cfg.Incarnation.Number,
+		ID: g.cfg.ID, Name: g.cfg.Name, Profile: b.Profile.Name, End: end(g.cfg.Shore), IncarnationNumber: g.cfg.Incarnation.Number,
 		Transport: profile.NORM, Silence: g.silence.status(now, g.bearers), Link: linkStatus(b.Profile, g.cfg.Shore),
 		Items: len(g.replica.Own()), Filters: g.cfg.Filter.Status(), Reloads: g.crossing.replaced, Holds: g.orders.status(sites), Bill: b.billed.status(), Relinked: g.roll.replaced, LeftPeers: slices.Clone(g.roll.left), Dropped: maps.Clone(g.dropped), Modelled: g.coders.work(),
 	}
-	if g.cfg.Shore {
-		s.End = "shore"
-	}
 	s.Corpus = corpusName(g.coders.network.Network.Name())
-	s.LinkProbe = b.linkProbes.status()
+	s.LinkProbe = g.probing.status()
 	if len(g.bearers) > 1 || b.day.most > 0 {
 		for _, b := range g.bearers {
-			s.Bearers = append(s.Bearers, api.BearerStatus{Name: b.name.Name, Profile: b.Profile.Name, Price: b.price, Silence: b.silence.status(now, []*bearer{b}), Day: b.day.status()})
+			row := api.BearerStatus{Name: b.name.Name, Profile: b.Profile.Name, End: end(b.shore), Price: b.price, Silence: b.silence.status(now, []*bearer{b}), Day: b.day.status()}
+			if b.Relay == nil {
+				link := linkStatus(b.Profile, b.shore)
+				row.Link, row.Bill, row.Month = &link, b.billed.status(), b.billed.month(g.siteName)
+			}
+			s.Bearers = append(s.Bearers, row)
 		}
 	}
 	pending := 0
@@ -57,9 +67,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 			}
 		}
 	}
-	if bill := b.billed.months.last(1, g.siteName); len(bill) > 0 {
-		s.Month = &bill[0]
-	}
+	s.Month = b.billed.month(g.siteName)
 	s.Drain = g.adapters.drain.status(g.mail, g.siteName, pending)
 	g.keys.Describe(&s)
 	return s

@@ -15,6 +15,9 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	key := Key{p.Source, p.Message}
 	mine := slices.IndexFunc(p.Destinations, func(d Destination) bool { return d.Node == r.cfg.Self })
 	if f := r.done[key]; f != nil {
+		if f.elsewhere && mine >= 0 {
+			r.place(f, p.Destinations[mine].Sequence)
+		}
 		if f.total == 0 {
 			f.total = p.Total
 		}

@@ -34,6 +34,9 @@ type (
 	// Ride asks the Receiver for what may go in a datagram to the group that leaves anyway and has so many octets left:
 	// Output.Ride. Compact coding only. Put it in front of the datagram's other PDUs.
 	Ride struct{ Octets int }
+	// Elsewhere tells the Receiver that a message has come another way: what is here of it is dropped, and it is acknowledged like one
+	// that is complete. A Message without Payload says which Message_Sequence_Number it had, as soon as that is known.
+	Elsewhere struct{ Key }
 	// EMCON orders this node to be silent, or lifts the order. Sender and Receiver are both told.
 	EMCON struct{ Silent bool }
 	// PeerEMCON is what the operator knows of another node. A Sender also learns from an Ack_PDU that a node has left
@@ -75,7 +78,7 @@ type Message struct {
 	Priority uint8
 	Expiry   time.Time
 	Sequence uint32 // Message_Sequence_Number: a gap tells of a message that never came
-	Payload  []byte
+	Payload  []byte // empty: it has come another way (Elsewhere)
 	// Free: of those before it, it has to wait for none behind the one with the Message_Sequence_Number After. Compact coding only.
 	Free  bool
 	After uint32

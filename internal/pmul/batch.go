@@ -363,7 +363,10 @@ func unpack(r *Receiver, now time.Time, m *incoming) bool {
 		}
 		d := o.last
 		d.Free, d.After = m.free, m.behind
-		if r.done[d.Key] != nil {
+		if f := r.done[d.Key]; f != nil {
+			if f.elsewhere {
+				r.place(f, d.Sequence)
+			}
 			r.stats.Duplicates++
 			continue
 		}

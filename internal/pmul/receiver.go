@@ -101,6 +101,8 @@ type finished struct {
 	most   time.Time // ackAt is not put off beyond it
 	sent   time.Time // when an Ack last went
 	owed   bool      // silent when it was due; in the journal
+	// elsewhere: it has come another way, and its Message_Sequence_Number is not known; in the journal
+	elsewhere bool
 }
 
 // NewReceiver starts from what an earlier one recorded; records of other buckets are passed by.
@@ -180,6 +182,8 @@ func (r *Receiver) Step(now time.Time, ev Event) Output {
 		r.emcon(now, ev.Silent)
 	case Ride:
 		r.ride(now, ev.Octets)
+	case Elsewhere:
+		r.elsewhere(now, ev.Key)
 	case PDU:
 		r.stats.PassedBy++
 	}

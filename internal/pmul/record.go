@@ -68,10 +68,14 @@ func (f *finished) encode() []byte {
 	b := binary.BigEndian.AppendUint16(nil, f.total)
 	b = binary.BigEndian.AppendUint16(b, uint16(min(f.nodes, 1<<16-1)))
 	b = appendTime(b, f.forget)
+	flags := byte(0)
 	if f.owed {
-		return append(b, 1)
+		flags = 1
 	}
-	return append(b, 0)
+	if f.elsewhere {
+		flags |= 2
+	}
+	return append(b, flags)
 }
 
 // restore reads what an earlier Receiver recorded. An Ack that was due then is not sent by itself: the sender asks.
@@ -103,7 +107,7 @@ func (r *Receiver) restore(journal []Record) error {
 				return bad
 			}
 			f := &finished{key: keyAt(k), total: binary.BigEndian.Uint16(v), nodes: int(binary.BigEndian.Uint16(v[2:])),
-				forget: timeAt(v[4:]), owed: v[12] != 0}
+				forget: timeAt(v[4:]), owed: v[12]&1 != 0, elsewhere: v[12]&2 != 0}
 			r.done[f.key] = f
 			r.used(f.key.Source).remembered++
 		case bucketNode:

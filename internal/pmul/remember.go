@@ -48,6 +48,34 @@ func remember(r *Receiver, now time.Time, key Key, expiry time.Time) *finished {
 	return f
 }
 
+// Knows says that a message is complete here, or has come another way.
+func (r *Receiver) Knows(key Key) bool { return r.done[key] != nil }
+
+// elsewhere takes a message as complete that has come another way.
+func (r *Receiver) elsewhere(now time.Time, key Key) {
+	if r.done[key] != nil {
+		return
+	}
+	r.remembers(key.Source)
+	m := r.in[key]
+	f := remember(r, now, key, now.Add(r.cfg.RememberFor))
+	if f.total, f.elsewhere = 0, true; m != nil {
+		f.coding, f.nodes, f.total = m.coding, m.nodes, m.total
+		r.drop(m)
+		r.place(f, m.sequence)
+		return
+	}
+	r.dropOrphans(key)
+	r.out.record(bucketDone, keyOctets(key), f.encode())
+}
+
+// place tells the Message_Sequence_Number of a message that has come another way.
+func (r *Receiver) place(f *finished, sequence uint32) {
+	f.elsewhere = false
+	r.out.record(bucketDone, keyOctets(f.key), f.encode())
+	r.out.Deliver = append(r.out.Deliver, Message{Key: f.key, Sequence: sequence})
+}
+
 // forget lets go of messages that were delivered.
 func (r *Receiver) forget(list []Key) {
 	for _, key := range list {

@@ -6,6 +6,8 @@ import (
 
 	"aldis/internal/adapters/xmpp/code"
 	"aldis/internal/adapters/xmpp/rule"
+	"aldis/internal/adapters/xmpp/server"
+	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/ground/due"
 	"aldis/internal/site"
 )
@@ -28,6 +30,9 @@ type Config struct {
 	Gather time.Duration
 	Files  Files
 	Rules  []rule.Rule
+	// Own says that the LAN has no other server: the adapter serves clients itself, these Users (local parts) to begin with.
+	Own   bool
+	Users []string
 }
 
 // GatherFor is the usual Gather where it pays: little beside the delay of such links.
@@ -72,7 +77,9 @@ type Adapter struct {
 	batches    batches
 	told       map[uint16]*outcomes
 	rates      due.Each[string]
-	owed       []owed // of an earlier run, until the first Step
+	served     bool            // the server of its own has begun
+	owed       []owed          // of an earlier run, until the first Step
+	archive    *server.Archive // of the rooms here, where the gateway is their server
 }
 
 // step is what all parts share: configuration, counters, and the Step under way.
@@ -81,6 +88,8 @@ type step struct {
 	now     time.Time
 	trouble due.Tally
 	out     site.Output
+	own     *server.Server   // nil: the LAN has its own
+	toOwn   []stanza.Element // what components have for it
 }
 
 func (s *step) note(level, text string, attrs ...any) {
@@ -121,6 +130,10 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 	if d := f.cfg.Files.Domain; d != "" {
 		f.components = append(f.components, &component{step: f.step, site: &Site{ID: f.cfg.ID}, domain: d, upload: true})
 	}
+	f.archive = server.NewArchive(keyArchive)
+	if cfg.Own {
+		f.serve()
+	}
 	return f, f.restore(memories)
 }
 
@@ -131,10 +144,15 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		f.owe(o)
 	}
 	f.owed = nil
+	if f.own != nil && !f.served {
+		f.start(now)
+	}
 	if !f.uploads.event(now, ev) {
 		f.event(now, ev)
 	}
+	f.exchange(now)
 	f.turn(now)
+	f.exchange(now)
 	f.gather(now)
 	f.turnBatches(now)
 	f.out.Done = slices.DeleteFunc(f.out.Done, func(token uint64) bool { return token == ofBatch })
@@ -196,6 +214,10 @@ func (f *Adapter) event(now time.Time, ev site.Event) {
 		}
 	case Ears:
 		f.rooms.listen(now, ev)
+	case server.Came, server.Said, server.Gone, server.Users:
+		if f.own != nil {
+			f.own.Step(now, ev)
+		}
 	case Met:
 		f.rooms.sayMet(now, ev)
 	case site.Fate:
@@ -242,6 +264,9 @@ func (f *Adapter) due() (at time.Time) {
 	}
 	for _, b := range f.batches {
 		at = due.Earliest(at, b.at)
+	}
+	if f.own != nil {
+		at = due.Earliest(at, f.own.Due())
 	}
 	return due.Earliest(due.Earliest(due.Earliest(at, f.nodes.at), f.presence.due()), due.Earliest(due.Earliest(f.rooms.away, f.rooms.news), f.rooms.early))
 }

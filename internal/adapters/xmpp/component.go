@@ -60,13 +60,20 @@ func (c *component) closed() {
 
 // write has a stanza written if the server is connected: one that is of no use later.
 func (c *component) write(e stanza.Element) {
-	if c.conn != 0 {
+	if c.own != nil {
+		c.toOwn = append(c.toOwn, e)
+	} else if c.conn != 0 {
 		c.out.Orders = append(c.out.Orders, Send{Conn: c.conn, XML: e.Append(nil, stanza.Component)})
 	}
 }
 
 // hold has a stanza written as soon as the server is connected, again until the server has it; false: there is no room.
 func (c *component) hold(e stanza.Element, h held) bool {
+	if c.own != nil {
+		c.write(e)
+		c.done(h)
+		return true
+	}
 	if len(c.waiting)+len(c.given) >= mostWaiting {
 		return false
 	}
@@ -128,13 +135,18 @@ func (c *component) answered(id string) {
 // confirmed ends what the server has.
 func (c *component) confirmed() {
 	for _, h := range c.given[:c.asked] {
-		if h.token != 0 {
-			c.out.Done = append(c.out.Done, h.token)
-		}
-		if h.memory != "" {
-			c.remember(h.memory, nil)
-		}
+		c.done(h)
 	}
 	c.given = append([]held(nil), c.given[c.asked:]...)
 	c.asked = 0
+}
+
+// done ends a stanza that the server has.
+func (c *component) done(h held) {
+	if h.token != 0 {
+		c.out.Done = append(c.out.Done, h.token)
+	}
+	if h.memory != "" {
+		c.remember(h.memory, nil)
+	}
 }

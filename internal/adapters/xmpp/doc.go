@@ -23,8 +23,9 @@
 // Files: lan.go events from the LAN package, and orders to it; adapter.go Adapter and its Step; component.go connections and what
 // is handed over on them; message.go messages of this site; far.go those of far sites; numbers.go the numbers of messages; batch.go lines that go together;
 // elements.go messages as stanzas; presence.go presence and subscriptions;
-// rooms.go what both sides of a room share; mirror.go rooms of far sites; home.go rooms of this site; private.go what is for one occupant alone,
-// and invitations; nodes.go nodes of publish-subscribe at their home; nodesfar.go those of other sites; uploads.go files (XEP-0363); met.go clients of other
+// rooms.go what both sides of a room share; mirror.go rooms of far sites; home.go rooms of this site; own.go the server of a LAN
+// without one; private.go what is for one occupant alone, and invitations; nodes.go nodes of publish-subscribe at their home;
+// nodesfar.go those of other sites; uploads.go files (XEP-0363); met.go clients of other
 // adapters of this gateway; query.go questions; rules.go
 // what the rules see; address.go JIDs; memory.go what
 // survives a restart; trouble.go what was refused, and what rules and operators see.

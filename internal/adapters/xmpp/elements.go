@@ -10,8 +10,8 @@ import (
 // Namespaces of what is in stanzas.
 const (
 	ns           = stanza.Component
-	nsPing       = "urn:xmpp:ping"                          // XEP-0199
-	nsStanzas    = "urn:ietf:params:xml:ns:xmpp-stanzas"    // RFC 6120, 8.3
+	nsPing       = "urn:xmpp:ping" // XEP-0199
+	nsStanzas    = stanza.Stanzas
 	nsInfo       = "http://jabber.org/protocol/disco#info"  // XEP-0030
 	nsItems      = "http://jabber.org/protocol/disco#items" // XEP-0030
 	nsReceipts   = "urn:xmpp:receipts"                      // XEP-0184
@@ -187,23 +187,8 @@ func elementOf(m *code.Message, from, to, id, ref string) stanza.Element {
 	return e
 }
 
-// errorTypes are the types of the conditions that are not "cancel".
-var errorTypes = map[string]string{"remote-server-timeout": "wait", "resource-constraint": "wait", "recipient-unavailable": "wait",
-	"internal-server-error": "wait", "policy-violation": "modify", "bad-request": "modify", "not-acceptable": "modify",
-	"jid-malformed": "modify", "forbidden": "auth", "not-authorized": "auth", "registration-required": "auth", "subscription-required": "auth"}
-
-// errorElement says why a stanza was refused.
-func errorElement(condition, text string) stanza.Element {
-	kind := errorTypes[condition]
-	if kind == "" {
-		kind = "cancel"
-	}
-	e := stanza.New(ns, "error", "type", kind).With(stanza.New(nsStanzas, condition))
-	if text != "" {
-		e = e.With(stanza.New(nsStanzas, "text", "xml:lang", "en").Says(text))
-	}
-	return e
-}
+// errorElement says why a stanza was refused; refusal is the error stanza for one.
+var errorElement, refusal = stanza.Failure, stanza.Refusal
 
 // conditionOf is the reason in an error stanza.
 func conditionOf(e *stanza.Element) code.Reason {

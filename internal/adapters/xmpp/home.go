@@ -67,7 +67,7 @@ func (r *rooms) rejoin(c *component) {
 	for _, m := range listed(r.all) {
 		for _, k := range m.sorted() {
 			o := m.members[k]
-			if o.seen = false; m.home == r.cfg.ID && k.site != r.cfg.ID && r.speaker(k) == c {
+			if o.seen = false; hosted(r, m) && k.site != r.cfg.ID && r.speaker(k) == c {
 				o.in = false
 				if m.listener == k {
 					m.listener = member{}

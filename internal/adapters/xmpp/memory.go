@@ -6,22 +6,24 @@ import (
 	"fmt"
 
 	"aldis/internal/adapters/files"
+	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/site"
 )
 
 // Keys of memories. What follows is in the comments.
 const (
-	keyOurs   = "o" // site, number: kind, id, local part, resource, local part of the receiver
-	keyTheirs = "t" // site, number: id, local parts of sender and receiver
-	keyError  = "e" // site, number: reason of a message of ours whose sender is to be told
-	keyTold   = "x" // site, 0: outcomes that it is to be told
-	keyPair   = "p" // site, local part here, 0, local part there: flags
-	keyHere   = "r" // site of the room, room, 0, local part of an occupant here: nick, JIDs
-	keyHome   = "h" // room here, 0, nick of an occupant here: nothing; far sites know the occupant
-	keyNode   = "n" // site of a node, owner, 0, node, 0, bare JID here that is subscribed
-	keyWant   = "w" // likewise, without the JID: its home was asked for it
-	keyItem   = "i" // this site, owner, 0, node, 0, item: far sites know it
-	keyStated = "u" // local part: nothing; far sites have the presence of this user
+	keyOurs    = "o" // site, number: kind, id, local part, resource, local part of the receiver
+	keyTheirs  = "t" // site, number: id, local parts of sender and receiver
+	keyError   = "e" // site, number: reason of a message of ours whose sender is to be told
+	keyTold    = "x" // site, 0: outcomes that it is to be told
+	keyPair    = "p" // site, local part here, 0, local part there: flags
+	keyHere    = "r" // site of the room, room, 0, local part of an occupant here: nick, JIDs
+	keyHome    = "h" // room here, 0, nick of an occupant here: nothing; far sites know the occupant
+	keyArchive = "a" // room here, 0, number: a line
+	keyNode    = "n" // site of a node, owner, 0, node, 0, bare JID here that is subscribed
+	keyWant    = "w" // likewise, without the JID: its home was asked for it
+	keyItem    = "i" // this site, owner, 0, node, 0, item: far sites know it
+	keyStated  = "u" // local part: nothing; far sites have the presence of this user
 )
 
 // ErrMemory says that a memory is of another format.
@@ -44,7 +46,14 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 		return errShort
 	}
 	kind, rest := key[:1], key[1:]
-	if kind == keyGiven || kind == keyOffered || kind == files.KeyPull {
+	switch {
+	case kind == server.KeyPrefix && f.own == nil || kind == keyArchive && f.own == nil: // of a time when the gateway served clients itself
+		return nil
+	case kind == server.KeyPrefix:
+		return f.own.Restore(key, value)
+	case kind == keyArchive:
+		return f.archive.Restore(rest, value)
+	case kind == keyGiven, kind == keyOffered, kind == files.KeyPull:
 		return f.uploads.restore(kind, rest, value)
 	}
 	if kind == keyStated {

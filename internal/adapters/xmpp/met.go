@@ -89,10 +89,10 @@ func (r *rooms) sayMet(now time.Time, ev Met) {
 	r.trouble.Count("met")
 	k := r.met(m)
 	s := code.Message{Body: ev.From + ": " + ev.Text}
-	if c := r.speaker(k); m.home == r.cfg.ID && c != nil {
+	if c := r.speaker(k); hosted(r, m) && c != nil {
 		s.Kind = code.Group
 		r.f.hold(c, elementOf(&s, ghost(c, k), r.address(m, ""), ev.ID, ""), held{})
-	} else if m.home != r.cfg.ID {
+	} else if !hosted(r, m) {
 		c, nick := r.f.roomsAt(m.home), m.members[k].shown
 		m.each(func(to string) { r.f.hold(c, r.line(m, nick, to, ev.ID, &s), held{}) })
 	}

@@ -95,6 +95,9 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 		o = &occupant{since: now}
 		m.members[k] = o
 	}
+	if e.Kid(nsRoom, "x") != nil { // a client that asks to enter is not in the room, whatever it was before
+		o.jids = slices.DeleteFunc(o.jids, func(j string) bool { return j == from.String() })
+	}
 	if again := !slices.Contains(o.jids, from.String()); again {
 		o.jids = append(o.jids, from.String())
 		fresh = fresh || o.Occupant != is
@@ -118,11 +121,20 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 }
 
 // look are the nicks in a room for an occupant here who asks who is there; other sites are asked for those that they have not told of.
-func (r *rooms) look(c *component, e *stanza.Element, to jid) (nicks []string) {
+// Of the service of this site, where the gateway has it, they are its rooms.
+func (r *rooms) look(c *component, e *stanza.Element, to jid) (nicks, rooms []string) {
 	from, _ := parseJID(e.Get("from"))
 	m := r.all[roomID{c.site.ID, to.local}]
+	if c.rooms && c.site.ID == r.cfg.ID && to.local == "" {
+		for _, m := range listed(r.all) {
+			if m.home == r.cfg.ID {
+				rooms = append(rooms, m.name)
+			}
+		}
+		return nil, rooms
+	}
 	if !c.rooms || m == nil || m.members[member{r.cfg.ID, from.local}] == nil {
-		return nil
+		return nil, nil
 	}
 	for _, k := range m.sorted() {
 		nicks = append(nicks, m.members[k].shown)
@@ -130,13 +142,14 @@ func (r *rooms) look(c *component, e *stanza.Element, to jid) (nicks []string) {
 	it := m.item(r, site.Document, "")
 	it.To = r.others(m)
 	r.out.Items = append(r.out.Items, it)
-	return nicks
+	return nicks, nil
 }
 
 // recall gives a client that has come the last lines and the subject.
 func (r *rooms) recall(now time.Time, c *component, m *room, to string) {
 	for _, p := range m.lines {
 		e := r.line(m, p.from, to, p.id, &p.Message)
+		e = numbered(r, m, e, p.number)
 		c.write(e.With(stanza.New(nsDelay, "delay", "from", jid{local: m.name, domain: c.domain}.String(), "stamp", p.at.UTC().Format(stampOfDelay))))
 	}
 	e := stanza.New(ns, "message", "from", jid{m.name, c.domain, m.from}.String(), "to", to, "type", "groupchat")
@@ -241,19 +254,18 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 		return
 	}
 	o := m.members[k]
-	for _, soon := range []bool{true, false} { // its sender hears it last, once the line is sure to cross
-		m.each(func(to string) {
-			if soon == (to != from.String()) {
-				r.f.hold(c, r.line(m, o.shown, to, e.Get("id"), &s.Message), held{soon: soon})
-			}
-		})
-	}
 	r.tellMet(m, o.shown, e.Get("id"), &s.Message)
 	mine := r.f.numbers[0].add(ours{id: e.Get("id"), from: from, to: roomTopic + r.scope(m), kind: code.Group})
 	s.Number = mine.number()
-	r.carry(now, m, k.user, &s.Message, mine)
-	if len(m.lines) > 0 && s.Body != "" {
-		m.lines[len(m.lines)-1].from, m.lines[len(m.lines)-1].id = o.shown, e.Get("id")
+	here := s.Message // what is about an earlier line does not cross
+	here.Fields = slices.Clone(s.Fields)
+	number := r.carry(now, m, k.user, &s.Message, mine)
+	for _, others := range []bool{true, false} { // its sender hears it last, once the line is sure to cross
+		m.each(func(to string) {
+			if others == (to != from.String()) { // a number that was shown must not be given again after a crash
+				r.f.hold(c, numbered(r, m, r.line(m, o.shown, to, e.Get("id"), &here), number), held{soon: others && number == ""})
+			}
+		})
 	}
 }
 
@@ -267,7 +279,7 @@ func (r *rooms) sayHere(now time.Time, m *room, o *occupant, f site.FarMessage, 
 		hearPrivately(r, m, nick, f, s)
 		return
 	}
-	m.keep(past{at: now, from: nick, Message: *s, id: f.Message.ID})
+	number := keep(r, m, past{at: now, from: nick, Message: *s, id: f.Message.ID})
 	if f.Message.From != metUser {
 		r.tellMet(m, nick, f.Message.ID, s)
 	}
@@ -284,7 +296,7 @@ func (r *rooms) sayHere(now time.Time, m *room, o *occupant, f site.FarMessage, 
 		if i == len(all)-1 { // the others were written before
 			h.token = f.Token
 		}
-		if !r.f.hold(c, r.line(m, nick, to, f.Message.ID, s), h) && h.token != 0 {
+		if !r.f.hold(c, numbered(r, m, r.line(m, nick, to, f.Message.ID, s), number), h) && h.token != 0 {
 			r.out.Undelivered = append(r.out.Undelivered, site.Undelivered{Token: f.Token, Why: site.NoRoom})
 		}
 	}

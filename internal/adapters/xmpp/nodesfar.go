@@ -278,7 +278,7 @@ func (p *nodes) client(now time.Time, c *component, e *stanza.Element, from, to 
 		return
 	}
 	ver := caps.Get("node") + "#" + caps.Get("ver")
-	if k := all[from.resource]; k != nil && k.ver == ver || len(ver) > mostPart {
+	if k := all[from.resource]; k != nil && k.ver == ver || len(ver) > stanza.MostPart {
 		return
 	}
 	if all == nil {

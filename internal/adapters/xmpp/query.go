@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
@@ -20,15 +21,21 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 	get := e.Get("type") == "get"
 	switch {
 	case asked != nil && get && asked.Space == nsPing:
+	case asked != nil && asked.Space == server.NSArchive && c.rooms && f.own != nil && c.site.ID == f.cfg.ID && to.local != "":
+		for _, line := range f.archive.Answer(to.local, e) {
+			c.write(line)
+		}
+		return
 	case asked != nil && get && asked.Space == nsInfo && asked.Get("node") == "":
 		category, kind, provides := "server", "im", []string{nsInfo, nsItems, nsPing, nsReceipts}
 		switch {
 		case c.rooms:
 			category, kind, provides = "conference", "text", []string{nsInfo, nsItems, nsPing, nsRoom, "muc_public", "muc_open", "muc_semianonymous"}
+			if f.own != nil && c.site.ID == f.cfg.ID {
+				provides = append(provides, server.NSArchive)
+			}
 		case c.nodes:
 			category, kind, provides = "pubsub", "service", []string{nsInfo, nsItems, nsPing, nsPubSub, nsPubSub + "#subscribe", nsPubSub + "#retrieve-items"}
-		case c.upload:
-			category, kind, provides = "store", "file", []string{nsInfo, nsPing, nsUpload}
 		case c.upload:
 			category, kind, provides = "store", "file", []string{nsInfo, nsPing, nsUpload}
 		case to.local != "":
@@ -61,8 +68,12 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		reply = reply.With(info)
 	case asked != nil && get && asked.Space == nsItems && asked.Get("node") == "":
 		list := stanza.New(nsItems, "query")
-		for _, nick := range f.rooms.look(c, e, to) {
+		nicks, rooms := f.rooms.look(c, e, to)
+		for _, nick := range nicks {
 			list = list.With(stanza.New(nsItems, "item", "jid", jid{to.local, to.domain, nick}.String(), "name", nick))
+		}
+		for _, name := range rooms {
+			list = list.With(stanza.New(nsItems, "item", "jid", jid{local: name, domain: to.domain}.String(), "name", name))
 		}
 		for _, n := range f.nodes.sorted() {
 			if c.nodes && n.home == c.site.ID && n.owner == "" && n.known {
@@ -75,9 +86,4 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		return
 	}
 	c.write(reply)
-}
-
-// refusal is the error stanza for a stanza.
-func refusal(e *stanza.Element, condition, text string) stanza.Element {
-	return stanza.New(ns, e.Name, "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "error").With(errorElement(condition, text))
 }

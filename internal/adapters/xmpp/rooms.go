@@ -74,7 +74,8 @@ type past struct {
 	at   time.Time
 	from string // nick
 	code.Message
-	id string
+	id     string
+	number string // in the archive; "": it is in none
 }
 
 // Bounds of rooms.
@@ -96,6 +97,7 @@ func (r *rooms) get(id roomID) *room {
 	if m == nil && len(r.all) < mostRooms {
 		m = &room{roomID: id, members: map[member]*occupant{}}
 		r.all[id] = m
+		recollect(r, m)
 	}
 	return m
 }
@@ -301,7 +303,7 @@ func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
 		return
 	}
 	delete(m.members, k)
-	if m.home == r.cfg.ID {
+	if hosted(r, m) {
 		r.takeOut(m, k, o)
 	} else {
 		r.showGone(m, k, o, why)
@@ -322,7 +324,7 @@ func (r *rooms) settle(now time.Time, m *room, changed member) {
 		o := m.members[k]
 		if before := o.shown; before != names[k] || k == changed {
 			o.shown = names[k]
-			if m.home == r.cfg.ID {
+			if hosted(r, m) {
 				r.putIn(m, k, o)
 			} else {
 				r.showThere(m, k, o, before)
@@ -383,17 +385,22 @@ func listed(all map[roomID]*room) []*room {
 	})
 }
 
-// carry takes a line of an occupant here into custody for all sites that have somebody in the room, or for one alone.
-func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours, alone ...uint16) {
+// carry takes a line of an occupant here into custody for all sites that have somebody in the room, or for one alone. It answers the line's
+// number in the archive.
+func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours, alone ...uint16) (number string) {
 	s.Kind, s.About, s.Ref, s.Ask, s.Markable = code.Chat, code.Nothing, code.Ref{}, false, false
 	s.Drop(code.ReplyTo, code.Fallback, code.Nick)
 	to := alone
 	if alone == nil {
-		m.keep(past{at: now, from: from, Message: *s})
+		p := past{at: now, from: from, Message: *s}
+		if o := m.members[member{r.cfg.ID, from}]; mine != nil && o != nil {
+			p.from, p.id = o.shown, mine.id
+		}
+		number = keep(r, m, p)
 		to = r.others(m)
 	}
 	if len(to) == 0 {
-		return
+		return number
 	}
 	r.trouble.Count("lines")
 	o := m.members[member{r.cfg.ID, from}]
@@ -416,6 +423,7 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 	}
 	to = slices.DeleteFunc(to, func(id uint16) bool { return r.f.uploads.keeps(s, about.From, about.To, id) != nil })
 	r.judged(now, about, to, line)
+	return number
 }
 
 // keep remembers a line for who comes later.
@@ -467,7 +475,7 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	s.Drop(code.Nick)
 	r.f.uploads.offered(now, f.Site, &s)
 	r.trouble.Count("far_lines")
-	if m.home == r.cfg.ID {
+	if hosted(r, m) {
 		r.sayAtHome(now, m, k, o, f, &s)
 	} else {
 		r.sayHere(now, m, o, f, &s)

@@ -49,9 +49,15 @@ func (f *Adapter) Metrics() []site.Metric {
 		}
 		waiting += len(c.waiting) + len(c.given)
 	}
+	clients := 0
+	if f.own != nil {
+		clients = f.own.Sessions()
+		waiting += f.own.Stored()
+	}
 	return append([]site.Metric{
+		site.Gauge("xmpp_clients", "Clients that are logged in to the gateway as their XMPP server.", clients),
 		site.Gauge("xmpp_components", "Far domains for which the LAN's XMPP server is connected.", connected),
-		site.Gauge("xmpp_waiting", "Stanzas that the LAN's XMPP server has not confirmed.", waiting),
+		site.Gauge("xmpp_waiting", "Stanzas that the LAN's XMPP server, or a client of the gateway's own, has not confirmed.", waiting),
 	}, site.Counters("xmpp_stanzas_total", "XMPP stanzas by what happened to them.", "what", f.Counts())...)
 }
 

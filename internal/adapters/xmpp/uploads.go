@@ -105,7 +105,7 @@ func (u *uploads) heard(c *component, e *stanza.Element, to jid) {
 	}
 	size, err := strconv.ParseInt(asked.Get("size"), 10, 64)
 	switch {
-	case err != nil || size <= 0 || asked.Get("filename") == "" || len(asked.Get("filename")) > mostPart || len(asked.Get("content-type")) > 128:
+	case err != nil || size <= 0 || asked.Get("filename") == "" || len(asked.Get("filename")) > stanza.MostPart || len(asked.Get("content-type")) > 128:
 		c.write(refusal(e, "bad-request", ""))
 	case size > u.cfg.Files.Most:
 		r := refusal(e, "not-acceptable", fmt.Sprintf("a file here has at most %d octets", u.cfg.Files.Most))

@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/xmpp"
+	own "aldis/internal/adapters/xmpp/server"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
@@ -26,6 +27,7 @@ type world struct {
 	adapters map[uint16]*xmpp.Adapter
 	servers  map[uint16]*server
 	lines    map[uint16][]xmpp.Line // for clients of other adapters
+	clients  map[site.ConnID]*client
 }
 
 // server is what a gateway has instead of one: it keeps what it was given, and answers pings.
@@ -55,7 +57,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	check.NoError(check.Fatal(t), err)
 	wire, err := profile.Load("wire", nil)
 	check.NoError(check.Fatal(t), err)
-	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}, lines: map[uint16][]xmpp.Line{}}
+	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}, lines: map[uint16][]xmpp.Line{}, clients: map[site.ConnID]*client{}}
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: p.Transport == profile.PMul, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
 			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID), PubSub: "pubsub." + domainOf(n.ID), Occupants: 20}
@@ -78,6 +80,8 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 			for _, o := range out.LAN {
 				if line, ok := o.Order.(xmpp.Line); ok {
 					w.lines[n.ID] = append(w.lines[n.ID], line)
+				} else if s, ok := o.Order.(own.Send); ok {
+					w.clients[s.Conn].got = append(w.clients[s.Conn].got, string(s.XML))
 				} else if file, ok := o.Order.(files.Order); ok {
 					w.servers[n.ID].file(file)
 				} else if o.Adapter == site.XMPP {
@@ -151,7 +155,7 @@ func (s *server) say(domain, format string, args ...any) {
 	s.w.DeliverLAN(s.node, site.XMPP, xmpp.Heard{Conn: s.conn[domain], Element: parse(s.w.t, fmt.Sprintf(format, args...))})
 }
 
-func parse(t *testing.T, text string) (e stanza.Element) {
+func parse(t testing.TB, text string) (e stanza.Element) {
 	t.Helper()
 	var s stanza.Splitter
 	err := s.Feed([]byte("<stream:stream xmlns='jabber:component:accept' xmlns:stream='http://etherx.jabber.org/streams'>"+text), func(got *stanza.Element, f *stanza.Fault) {

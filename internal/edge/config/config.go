@@ -217,6 +217,9 @@ func (c *Config) Files() []string {
 	if c.TAK.TLS.IsValid() || c.TAK.Files.TLS.IsValid() {
 		list = append(list, filepath.Join(c.TAK.Keys, keyfile.ServerCert))
 	}
+	if c.XMPP.Own() {
+		list = append(list, filepath.Join(c.XMPP.Keys, keyfile.ServerCert), c.XMPP.UsersFile)
+	}
 	if c.TAK.ServerKeys != "" {
 		list = append(list, filepath.Join(c.TAK.ServerKeys, keyfile.CACert))
 	}

@@ -92,13 +92,35 @@ func HTTPListen(file string) (netip.AddrPort, error) {
 	return c.HTTP.Listen, err
 }
 
-// LinkProfile reads only which profile the link of a configuration has, for profile.Load.
-func LinkProfile(file string) (name string, err error) {
+// linksAsked reads some keys of each [[link]].
+func linksAsked(file string, keys ...string) (links []Link, err error) {
 	_, err = asked(file, func(r *reader) {
-		r.fill("link", "profile")
-		name = r.profileOf(r.cfg.Link.ProfileName)
+		tables := []*table{r.tree.tables["link"]}
+		for _, t := range r.tree.links {
+			tables = append(tables, t.table)
+		}
+		for _, t := range tables {
+			var l Link
+			section{r, t, "link", len(r.faults)}.fill(linkKeys(&l), keys...)
+			l.ProfileName = r.profileOf(l.ProfileName)
+			links = append(links, l)
+		}
 	})
-	return name, err
+	return links, err
+}
+
+// LinkProfile reads only which profile a [[link]] of a configuration has, for profile.Load; link "": the first.
+func LinkProfile(file, link string) (name string, err error) {
+	links, err := linksAsked(file, "name", "profile")
+	if err != nil {
+		return "", err
+	}
+	for _, l := range links {
+		if link == "" || l.Name == link {
+			return l.ProfileName, nil
+		}
+	}
+	return "", fmt.Errorf("%s has no [[link]] with the name %q", file, link)
 }
 
 // ControlSocket reads only where the gateway of a configuration takes orders.
@@ -116,19 +138,12 @@ func ControlSocket(file string) (string, error) {
 // ModemSocket reads only where the modem of a [[link]] may speak; name "": of the only one that has such a socket.
 func ModemSocket(file, name string) (string, error) {
 	var found []string
-	_, err := asked(file, func(r *reader) {
-		tables := []*table{r.tree.tables["link"]}
-		for _, t := range r.tree.links {
-			tables = append(tables, t.table)
+	links, err := linksAsked(file, "name", "modem")
+	for _, l := range links {
+		if l.Modem != "" && (name == "" || name == l.Name) {
+			found = append(found, l.Modem)
 		}
-		for _, t := range tables {
-			var l Link
-			section{r, t, "link", len(r.faults)}.fill(linkKeys(&l), "name", "modem")
-			if l.Modem != "" && (name == "" || name == l.Name) {
-				found = append(found, l.Modem)
-			}
-		}
-	})
+	}
 	switch {
 	case err != nil:
 		return "", err

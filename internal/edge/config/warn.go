@@ -40,6 +40,17 @@ func (c *Config) Warnings() []string {
 			warn("the filter rule in line %d keeps all peers or open pipes to their own site: no message can be sent to them", r.Line)
 		}
 	}
+	for _, m := range c.Routes {
+		fastest := time.Duration(-1)
+		for _, l := range c.Bearers() {
+			if d := l.Profile.Sending(l.Shore).Delay; m.Takes(l.Name) && (fastest < 0 || d < fastest) {
+				fastest = d
+			}
+		}
+		if m.Within > 0 && fastest >= m.Within {
+			warn("the [[route]] rule in line %d asks for %v, and the fastest link that it names takes %v at least: its messages take the one where they arrive first", m.Line, m.Within, fastest)
+		}
+	}
 	if c.Link.Profile.Transport == profile.PMul && !c.Link.Group.IsValid() && len(c.Link.Peers) > 1 {
 		warn("no link.group: each peer gets its own copy of a message that is for several")
 	}

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"crypto/tls"
+	"fmt"
 	"math"
 	"net/netip"
 	"net/url"
@@ -9,13 +11,20 @@ import (
 	"time"
 
 	"aldis/internal/adapters/xmpp/rule"
+	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/edge/keyfile"
 	"aldis/internal/site"
 )
 
-// XMPP is the XMPP server of the LAN, and which domains far sites have; without a server the gateway has no such adapter.
+// XMPP is the XMPP server of the LAN, or where the gateway is the server, and which domains far sites have; without either the gateway has no such
+// adapter.
 type XMPP struct {
-	Server     netip.AddrPort
+	Server netip.AddrPort
+	// Where the gateway serves clients itself, because the LAN has no server; zero: not so.
+	Listen, TLS, WebSocket netip.AddrPort
+	Keys                   string // directory of the certificate for these
+	UsersFile              string
+
 	SecretFile string
 	Secret     string
 	Domain     string        // of the users here
@@ -63,15 +72,34 @@ type XMPPSite struct {
 }
 
 // On says whether the gateway has this adapter.
-func (x XMPP) On() bool { return x.Server.IsValid() }
+func (x XMPP) On() bool { return x.Server.IsValid() || x.Own() }
+
+// Own says whether the gateway serves clients itself.
+func (x XMPP) Own() bool { return x.Listen.IsValid() || x.TLS.IsValid() || x.WebSocket.IsValid() }
+
+// ServerTLS is what the gateway shows its clients.
+func (x XMPP) ServerTLS() (*tls.Config, error) { return keyfile.PairTLS(x.Keys) }
+
+// Accounts are the users whom the gateway serves itself; nil: it serves none.
+func (x XMPP) Accounts() (server.Accounts, error) {
+	if !x.Own() {
+		return nil, nil
+	}
+	return keyfile.LoadAccounts(x.UsersFile)
+}
 
 func xmppPart(c *Config) part {
 	x, f := &c.XMPP, &c.XMPP.Files
 	return part{name: "xmpp", title: "towards the XMPP server of the LAN", keys: []key{
-		{"server", address(&x.Server).required(), "where the LAN's server takes components (XEP-0114), such as `127.0.0.1:5347`"},
-		{"secret_file", path(&x.SecretFile).required(), "file of mode 0600; its first line is the secret that the server knows, 16 octets or more"},
+		{"server", address(&x.Server), "where the LAN's server takes components (XEP-0114), such as `127.0.0.1:5347`"},
+		{"secret_file", path(&x.SecretFile), "required with `server`: file of mode 0600; its first line is the secret that the server knows, 16 octets or more"},
 		{"the secret of xmpp.secret_file", derived(&x.Secret).secret(), ""},
-		{"domain", domain(&x.Domain).required(), "of the users of that server"},
+		{"listen", address(&x.Listen).listens(), "where clients connect to the gateway itself, if the LAN has no server, such as `0.0.0.0:5222`. They must use STARTTLS"},
+		{"tls", address(&x.TLS).listens(), "the same where TLS begins at once, such as `0.0.0.0:5223`"},
+		{"websocket", address(&x.WebSocket).listens(), "the same by WebSocket over TLS (RFC 7395), for browsers: `wss://HOST:PORT/xmpp-websocket`"},
+		{"tls_keys", path(&x.Keys), "directory of `server.pem` and `server.key` for these; `gateway keys tak -o DIR HOST` makes them, signed by its `ca.pem`"},
+		{"users", path(&x.UsersFile), "file of these users, which `gateway xmpp user` changes. It holds no passwords, but keys that check them"},
+		{"domain", domain(&x.Domain).required(), "of the users of this LAN"},
 		{"rooms", domain(&x.Rooms), "of its room service (XEP-0045), such as `conference.ship.example`; without it far users cannot enter rooms of this site"},
 		{"pubsub", domain(&x.PubSub), "of its publish-subscribe service (XEP-0060), such as `pubsub.ship.example`; without it far users can subscribe to nodes of users alone (XEP-0163)"},
 		{"upload", domain(&f.Upload), "domain of the upload service (XEP-0363) that the gateway is for clients here, such as `upload.ship.example`"},
@@ -86,7 +114,7 @@ func xmppPart(c *Config) part {
 		{"away_after", duration(&x.Drawn, 5*time.Minute, 10*time.Second, 24*time.Hour), "a link that is down so long shows far users as `xa`"},
 		{"gone_after", duration(&x.Gone, time.Hour, 10*time.Second, 7*24*time.Hour), "and so long as unavailable"},
 		{"occupants", whole(&x.Occupants, 20, 0, 1000), "other sites are told of the occupants of this site in a room of it. Where there are more than so many, they are told of those who have spoken, and of all once somebody there asks who is in the room (XEP-0030)"},
-	}, doc: "The gateway is a component of the server for the domain of each `[[xmpp.site]]` ([xmpp.md](xmpp.md))."}
+	}, doc: "The gateway is a component of the server for the domain of each `[[xmpp.site]]`, or the server itself ([xmpp.md](xmpp.md)). `server`, `listen`, `tls` or `websocket` is required."}
 }
 
 func xmppSitePart(c *Config) part {
@@ -156,12 +184,13 @@ func (r *reader) readXMPP() {
 		return
 	}
 	s := r.fill("xmpp")
-	if x.SecretFile != "" {
+	if x.SecretFile != "" && x.Server.IsValid() {
 		var err error
 		if x.Secret, err = keyfile.LoadToken(x.SecretFile); err != nil {
 			s.fail("secret_file", "%v", err)
 		}
 	}
+	r.checkXMPPServer(s)
 	f := &x.Files
 	if (f.Upload != "") != f.Listen.IsValid() {
 		s.fail("upload", "and files need each other")
@@ -192,7 +221,56 @@ func (r *reader) readXMPP() {
 		x.Sites = append(x.Sites, *site)
 	})
 	x.Rules = readRules(r, "xmpp.rule", xmppRuleKeys, nil)
-	if len(x.Sites) == 0 {
+	if len(x.Sites) == 0 && x.Server.IsValid() && !x.Own() {
 		s.fail("server", "is of no use without [[xmpp.site]]")
 	}
+}
+
+// checkXMPPServer says what is wrong with where the server is, this LAN's or the gateway.
+func (r *reader) checkXMPPServer(s section) {
+	x := &r.cfg.XMPP
+	switch {
+	case s.wrong("server", "listen", "tls", "websocket"):
+		return
+	case x.Server.IsValid() && x.Own():
+		s.fail("listen", "is of no use with server: either the LAN has a server, or the gateway is the server")
+		return
+	case !x.On():
+		s.fail("server", "is missing: where the LAN's server takes components; or set xmpp.listen, if the LAN has no server")
+		return
+	case x.Server.IsValid():
+		if !s.has("secret_file") {
+			s.missing("secret_file", "")
+		}
+		for _, key := range []string{"tls_keys", "users"} {
+			if s.has(key) {
+				s.fail(key, "is of no use without listen, tls or websocket")
+			}
+		}
+		return
+	case s.has("secret_file"):
+		s.fail("secret_file", "is of no use without server")
+	}
+	if !s.has("tls_keys") {
+		s.missing("tls_keys", fmt.Sprintf(": gateway keys tak -o xmpp %s makes such a directory", x.Domain))
+	} else if _, err := x.ServerTLS(); err != nil && x.Keys != "" {
+		s.fail("tls_keys", "%v (gateway keys tak -o %s %s makes what is missing)", err, x.Keys, x.Domain)
+	}
+	if !s.has("users") {
+		s.missing("users", ": the file that gateway xmpp user add makes")
+	} else if x.UsersFile != "" {
+		if _, err := x.Accounts(); err != nil {
+			s.fail("users", "%v", err)
+		}
+	}
+}
+
+// XMPPUsers reads only where the users are whom the gateway serves.
+func XMPPUsers(file string) (string, error) {
+	c, err := asked(file, func(r *reader) {
+		if s := r.fill("xmpp", "users"); !s.has("users") {
+			s.missing("users", ": the gateway serves no XMPP clients")
+		}
+	})
+	return c.XMPP.UsersFile, err
 }

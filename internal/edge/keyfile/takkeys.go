@@ -146,6 +146,12 @@ func ServerTLS(dir string) (*tls.Config, error) {
 	}, nil
 }
 
+// PairTLS is what a server needs whose clients prove otherwise who they are.
+func PairTLS(dir string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, ServerCert), filepath.Join(dir, serverKey))
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, err
+}
+
 func readPEM(file string) ([]byte, error) { return infile.Read(file, 1<<20) }
 
 // takAuthority reads ca.pem of a directory: its first certificate, and all.

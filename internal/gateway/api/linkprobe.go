@@ -16,6 +16,7 @@ const (
 type LinkProbeStatus struct {
 	Ref      uint64 `json:"-"`               // number that the order had
 	Peer     string `json:"peer"`            // name of the peer
+	Bearer   string `json:"link,omitempty"`  // name of the bearer that is measured, if it has one
 	State    string `json:"state"`           // one of the states above
 	Text     string `json:"text,omitempty"`  // why it failed or was refused
 	Budget   int    `json:"budget_octets"`   // most octets of both directions together

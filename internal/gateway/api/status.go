@@ -149,8 +149,8 @@ type Status struct {
 	Reloads           uint64            `json:"reloads,omitempty"`    // how often the rules were replaced in this run
 	Drain             *DrainStatus      `json:"drain,omitempty"`      // absent: there is none
 	Holds             []HoldStatus      `json:"holds,omitempty"`      // standing orders
-	Bill              *BillStatus       `json:"bill,omitempty"`       // where the tariff has units
-	Month             *BillMonth        `json:"month,omitempty"`      // this calendar month, of earlier runs too
+	Bill              *BillStatus       `json:"bill,omitempty"`       // where the tariff of the first bearer has units
+	Month             *BillMonth        `json:"month,omitempty"`      // this calendar month on the first bearer, of earlier runs too
 	Relinked          uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
 	LeftPeers         []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
 }
@@ -240,10 +240,14 @@ type LedgerRow struct {
 type BearerStatus struct {
 	Name    string  `json:"name"`    // as configured
 	Profile string  `json:"profile"` // name of its link profile
+	End     string  `json:"end"`     // as Status.End
 	Price   float64 `json:"price"`   // of 1,000 IP octets
 	// Silence is that of this bearer alone.
 	Silence SilenceStatus `json:"silence"`
-	Day     *DayStatus    `json:"day,omitempty"` // absent: its octets of a day have no bound
+	Day     *DayStatus    `json:"day,omitempty"`   // absent: its octets of a day have no bound
+	Link    *LinkStatus   `json:"link,omitempty"`  // what the profile says of it; absent: other gateways are the bearer
+	Bill    *BillStatus   `json:"bill,omitempty"`  // as Status.Bill
+	Month   *BillMonth    `json:"month,omitempty"` // as Status.Month
 }
 
 // DayStatus is what a bearer has carried in this day (UTC).

@@ -123,9 +123,13 @@ func attempt(id pmul.MessageID) mail.TransmissionID {
 
 // Start begins to wait for what is missing before what came early; the gateway says next who is silent.
 func (c *Carrier) Start(now time.Time) {
-	for _, o := range c.orders {
+	for _, p := range c.Peers {
+		o := c.orders[p.ID]
 		o.early.Restart(now)
 		o.begun = o.highest()
+		if p.Box.UnderWayOctets() > 0 {
+			c.waitsFor(now, p)
+		}
 	}
 }
 
@@ -168,6 +172,10 @@ func (c *Carrier) Step(now time.Time) {
 	}
 	for _, p := range c.Peers {
 		o := c.orders[p.ID]
+		if due.Reached(now, c.missed(p)) {
+			o.since = now
+			p.Link.Doubt()
+		}
 		if due.Reached(now, o.early.Due(c.patience())) {
 			c.skip(now, p, o)
 		}
@@ -203,6 +211,7 @@ func (c *Carrier) Due(_ time.Time, silent bool) time.Time {
 	}
 	for _, p := range c.Peers {
 		o := c.orders[p.ID]
+		at = due.Earliest(at, c.missed(p))
 		at = due.Earliest(at, o.early.Due(c.patience()))
 		if o.put {
 			at = due.Earliest(at, p.Turn.Due())
@@ -274,7 +283,7 @@ func (c *Carrier) apply(now time.Time, out pmul.Output) {
 		}
 	}
 	for _, d := range out.Deliver {
-		if p := c.peers[uint16(d.Source)]; p != nil && len(d.Payload) > 0 {
+		if p := c.peers[uint16(d.Source)]; p != nil {
 			c.inOrder(now, p, c.orders[p.ID], d)
 		}
 	}

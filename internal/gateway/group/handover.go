@@ -13,6 +13,21 @@ import (
 // Handover is the carrier as messages change their bearer: docs/decisions/bearers.md.
 type Handover struct{ C *Carrier }
 
+// waitsFor notes that a message for a peer is on the air, where another bearer waits.
+func (c *Carrier) waitsFor(now time.Time, p *mail.Peer) {
+	if o := c.orders[p.ID]; c.Timing.Hasty && (o.since.IsZero() || o.since.Before(p.LastHeard)) {
+		o.since = now
+	}
+}
+
+// missed is when a peer is asked whether it is there, for what is under way to it has no answer; zero: not. Acknowledgements may ride.
+func (c *Carrier) missed(p *mail.Peer) (at time.Time) {
+	if o := c.orders[p.ID]; !o.since.IsZero() && !o.since.Before(p.LastHeard) && p.Box.UnderWayOctets() > 0 && !p.Link.Dead() && !p.Link.Listening() {
+		at = o.since.Add(c.Timing.RoundTrip + c.Profile.AckDelay)
+	}
+	return at
+}
+
 // Adopt gives the engine an entry of another bearer.
 func (h Handover) Adopt(now time.Time, e *mail.Entry) bool {
 	c := h.C
@@ -54,8 +69,23 @@ func (h Handover) Elsewhere(now time.Time, e *mail.Entry) {
 	c.settle(now, id, m)
 }
 
-// Used says that nothing of another bearer has a number here.
-func (h Handover) Used(*mail.Peer, mail.TransmissionID) bool { return false }
+// Used counts a message of the peer as one that is here: the engine acknowledges it, and what follows it waits for it no more.
+func (h Handover) Used(p *mail.Peer, at mail.TransmissionID) (read bool) {
+	c, o := h.C, h.C.orders[p.ID]
+	key := pmul.Key{Source: pmul.NodeID(p.ID), Message: pmul.MessageID(at.Number)}
+	for _, place := range o.early.Places() {
+		if a, _ := o.early.Get(place); a.Number == at.Number && len(a.Body) > 0 { // it waits here for its turn
+			a.Body, o.put = nil, true
+			o.early.Keep(a, true)
+			return false
+		}
+	}
+	if at.Number>>32 != 0 || c.receiver.Knows(key) {
+		return at.Number>>32 == 0
+	}
+	c.stepReceiver(c.Store.Lives.Now(), pmul.Elsewhere{Key: key})
+	return false
+}
 
 // Whole is nothing.
 func (h Handover) Whole(*mail.Peer, mail.TransmissionID, *envelope.Rest) []byte { return nil }

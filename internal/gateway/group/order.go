@@ -16,8 +16,9 @@ import (
 type order struct {
 	next  uint32 // 0: nothing heard yet, the first sets it
 	early mail.ReorderBuffer
-	begun uint32 // the highest that had come when this start began
-	put   bool   // among early is, perhaps, what had its turn when a turn of the loop had no room for it
+	begun uint32    // the highest that had come when this start began
+	since time.Time // when a message went to the peer first since it was heard; zero: none is under way, or another bearer waits for nothing
+	put   bool      // among early is, perhaps, what had its turn when a turn of the loop had no room for it
 	acks
 }
 
@@ -60,6 +61,11 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
 	switch {
+	case len(d.Payload) == 0: // it has come another way; what follows it is read when that one has been
+		if ahead >= 0 && o.early.Len() < 2*maxEarly && !o.early.Has(a) {
+			o.early.Keep(a, true)
+			o.put = true
+		}
 	case o.early.Has(a): // its sender was put back: another message has that place
 		c.open(now, p, d.Message, d.Payload)
 	case !p.Turn.Room(now) && o.early.Len() < 2*maxEarly:

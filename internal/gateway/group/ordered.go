@@ -172,6 +172,7 @@ func (c *Carrier) aired(to uint16, pdus []pmul.PDU) {
 			}
 			if e := m.On(c.peers[peer]); e != nil && e.At == attempt(id) {
 				e.Gone = true
+				c.waitsFor(c.Store.Lives.Now(), c.peers[peer])
 				c.Store.Lives.State(m.ID, peer, history.UnderWay)
 			}
 		}

@@ -74,10 +74,14 @@ func (k *Keys) Introduced(now time.Time, dg api.Datagram) bool {
 	if err == nil {
 		r, err = o.read(change)
 	}
+	old := o.common
 	if err == nil {
 		err = o.take(r, "a new node")
 	}
 	if err == nil {
+		if self, _ := r.Node(k.cfg.ID); self.Relay {
+			o.farther(now, r.ChangeFrom(old).Added)
+		}
 		return true
 	}
 	o.intro.deaf = now.Add(introPause)
@@ -86,6 +90,19 @@ func (k *Keys) Introduced(now time.Time, dg api.Datagram) bool {
 		k.cfg.Services.Note("warn", "a new node brought a roster that was rejected; nothing has changed", "address", dg.Addr, "error", err)
 	}
 	return false
+}
+
+// farther has those peers told the newest roster that have no bearer to a node which it adds: they cannot be introduced to it.
+func (o *Rosters) farther(now time.Time, added []uint16) {
+	for _, m := range o.peers {
+		self, _ := o.common.Node(m.ID)
+		for _, id := range added {
+			n, _ := o.common.Node(id)
+			if id != m.ID && !slices.ContainsFunc(n.Ways, func(w roster.Way) bool { _, on := self.On(w.Bearer); return on && w.Addr.IsValid() }) {
+				m.lags = now
+			}
+		}
+	}
 }
 
 // Enrolled are the nodes that the rosters of a configuration and a journal name, by id, each as the newest says that names it; gone
@@ -111,6 +128,14 @@ func Enrolled(t *Trust, records [][]byte) (list []roster.Node, since uint32) {
 	}
 	slices.SortFunc(list, func(a, b roster.Node) int { return int(a.ID) - int(b.ID) })
 	return list, since
+}
+
+// Newest is the serial of the roster that is gone by; 0: all share a key.
+func (o *Rosters) Newest() uint32 {
+	if o.common == nil {
+		return 0
+	}
+	return o.common.Serial
 }
 
 // Enrolled are the other nodes that the newest roster names, by id, and since when it names this one.

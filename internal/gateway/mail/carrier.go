@@ -162,6 +162,8 @@ type Link interface {
 	Restarted()
 	// Ask asks the peer at once what of the messages under way has arrived: the way there is back.
 	Ask()
+	// Doubt asks the peer at once whether it is there: what went to it has no answer.
+	Doubt()
 	// Late says that this machine is late by so much: what was measured over that time says nothing of the link.
 	Late(now time.Time, by time.Duration)
 	// Hello puts into a HELLO to the peer which numbers this node and the peer have. Compare takes what the HELLO of the peer's start

@@ -30,6 +30,11 @@ type Gauge struct {
 	measured int     // bits per second; 0: as the profile says, or not known
 	pace     int
 	since    time.Time
+
+	wary  time.Time        // until then a lower rate is believed at once, for this link's rate changes
+	trip  time.Duration    // the least time to an acknowledgement in this sample
+	least [2]time.Duration // and in this ten minutes, and in those before
+	aged  time.Time        // when these began
 }
 
 // When a link counts as slower.
@@ -41,6 +46,12 @@ const (
 	asFast     = 0.97             // of the pace: it may go faster
 	faster     = 1.05
 	leastPace  = 0.125 // of the profile's rate
+	warySpan   = 6 * time.Second
+	waryFor    = 10 * time.Minute
+	wider      = 1.6 // where nothing queues
+	mostPace   = 2.5 // of the profile's rate
+	longQueue  = 10 * time.Second
+	halfPace   = 0.6
 )
 
 // Pace is the rate at which datagrams go, in bits per second: that of the profile, or less.
@@ -79,12 +90,21 @@ func (g *Gauge) Carried(octets int, again bool) {
 // Idle says that nothing waits for the transmitter.
 func (g *Gauge) Idle() { g.began = time.Time{} }
 
-// There notes that an acknowledgement came for what went so far: everything before it is over the link, or lost on it.
-func (g *Gauge) There(now time.Time, so int64, p *profile.Profile, rateBps int) {
+// There notes that an acknowledgement came for what went so far, at that time: everything before it is over the link, or lost on it.
+func (g *Gauge) There(now, went time.Time, so int64, p *profile.Profile, rateBps int) {
 	span := max(gaugeSpan, 10*(p.Up.Jitter+p.Down.Jitter))
-	if now.Sub(g.heard) > gaugeGap {
+	wary := g.pace > 0 || now.Before(g.wary)
+	if wary {
+		span = max(warySpan, 4*(p.Up.Jitter+p.Down.Jitter))
+	}
+	if now.Sub(g.heard) > gaugeGap && !wary {
 		g.began = time.Time{}
 	}
+	if now.Sub(g.heard) > gaugeGap && g.pace > rateBps {
+		g.pace, g.measured, g.before, g.since = 0, 0, 0, time.Time{}
+		g.wary = now.Add(waryFor)
+	}
+	g.took(now, now.Sub(went))
 	g.heard = now
 	took := now.Sub(g.began)
 	if rateBps == 0 || !g.began.IsZero() && (so <= g.from[0] || took < span) {
@@ -92,9 +112,42 @@ func (g *Gauge) There(now time.Time, so int64, p *profile.Profile, rateBps int) 
 	}
 	if !g.began.IsZero() {
 		first, again := float64(g.first-g.from[1]), float64(g.again-g.from[2])
-		g.judge(now, float64(so-g.from[0])*8/took.Seconds(), again/max(1, first+again), rateBps)
+		sent, lost := float64(so-g.from[0])*8/took.Seconds(), again/max(1, first+again)
+		queued := g.trip - min(g.least[0], g.least[1])
+		if !g.lossy && (wary || queued > longQueue && sent < halfPace*float64(g.Pace(rateBps))) {
+			g.follow(now, sent*(1-min(lost, 0.5)), queued, p, rateBps)
+		} else {
+			g.judge(now, sent, lost, rateBps)
+		}
 	}
-	g.began, g.from = now, [3]int64{so, g.first, g.again}
+	g.began, g.from, g.trip = now, [3]int64{so, g.first, g.again}, math.MaxInt64
+}
+
+// took notes how long an acknowledgement took.
+func (g *Gauge) took(now time.Time, trip time.Duration) {
+	if now.Sub(g.aged) > waryFor {
+		g.least[1], g.least[0], g.aged = g.least[0], math.MaxInt64, now
+		if g.least[1] == 0 {
+			g.least[1] = math.MaxInt64
+		}
+	}
+	g.trip, g.least[0] = min(g.trip, trip), min(g.least[0], trip)
+}
+
+// follow takes a sample of a link whose rate changes. queued is by how much longer than at its best the quickest acknowledgement took: as
+// much waits in the modem. Where little does, the link may be faster than what goes.
+func (g *Gauge) follow(now time.Time, bps float64, queued time.Duration, p *profile.Profile, rateBps int) {
+	pace := float64(g.Pace(rateBps))
+	little := p.Up.Jitter + p.Down.Jitter + profile.Airtime(2*p.DatagramOctets, int(pace))
+	switch {
+	case queued <= little && g.pace > 0:
+		g.pace, g.measured = int(min(wider*pace, mostPace*float64(rateBps))), max(g.measured, int(bps))
+	case queued > little && (g.pace > 0 || bps < slower*pace): // all that the link carries went
+		if g.pace == 0 {
+			g.since = now
+		}
+		g.measured, g.pace = max(1, int(bps)), int(max(leastPace*float64(rateBps), min(slower*bps, mostPace*float64(rateBps))))
+	}
 }
 
 // judge takes a sample in bits per second, and the share that went again in it.

@@ -107,3 +107,6 @@ func (h Handover) Whole(*mail.Peer, mail.TransmissionID, *envelope.Rest) []byte 
 
 // Ask does nothing: an ask of this bearer is a message, and goes when something waits.
 func (l *line) Ask() {}
+
+// Doubt does nothing either: receipts are awaited by the message.
+func (l *line) Doubt() {}

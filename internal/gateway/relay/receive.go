@@ -153,7 +153,8 @@ func (l *line) key(from, to uint16) (key endKey, ok bool) {
 	return l.of.Ways.Key(from, to, l.far.append(l.own.append(nil)))
 }
 
-// helloEcho in the last octet of a hello: its sender has not taken the stream of the receiver for true yet. The rest counts hellos.
+// helloEcho in the last octet of a hello: its sender has not taken the stream of the receiver for true yet, or has begun another and has
+// to hear that it is known. The rest counts hellos.
 const helloEcho = 0x80
 
 // say tells the node which streams this one knows.
@@ -194,6 +195,7 @@ func (l *line) greeted(now time.Time, hop uint16, body []byte) {
 			l.owes = true
 			return
 		}
+		l.owes = l.owes || body[len(body)-1]&helloEcho != 0
 	case theirs.Number < l.far.Number:
 		c.lie(now, hop, l.ID, lieReplayed)
 		return
@@ -360,7 +362,7 @@ func (l *line) tellNow(now time.Time, hop uint16, p site.Precedence) {
 	}
 	capsule.sealed = key.Seal(nil, controlOctets, 0, capsule.head(l.ID, 0), body)
 	if !c.Ways.Hand(now, hop, capsule.Message(now, site.Mark{Precedence: p})) {
-		l.tellAt = now.Add(tellAfter)
+		l.tellAt, l.since = now.Add(tellAfter), now.Add(tellAfter)
 		return
 	}
 	l.toldAll()
@@ -457,7 +459,10 @@ func (l *line) receipt(now time.Time, number uint16, cumulative, high uint32) {
 		return
 	}
 	if high >= s.next { // it has what this node has not sent: this one was put back to an older copy of its data
-		c.putBack(now, l)
+		if l.own != stream(c.Incarnation) { // otherwise it is not so
+			c.Services.Note("warn", "a peer has what this gateway does not know that it has sent: this gateway runs on an older copy of its data", "peer", l.Name)
+			c.putBack(now, l)
+		}
 		return
 	}
 	list := l.underWay(number)
@@ -513,12 +518,17 @@ func (c *Carrier) oldest(s *set) uint64 {
 
 // putBack begins a new stream with a node that has what this one does not know.
 func (c *Carrier) putBack(now time.Time, l *line) {
-	if l.own == stream(c.Incarnation) {
-		return // it is not so
-	}
-	c.Services.Note("warn", "a peer has what this gateway does not know that it has sent: this gateway runs on an older copy of its data", "peer", l.Name)
 	l.own = stream(c.Incarnation)
 	l.Handshake.Stream, l.Handshake.KnowsUs, l.owes = l.own.short(), false, true
 	c.Ways.Anew(now, l.Peer, true)
 	l.Record()
+}
+
+// PutBack says that this node runs on an older copy of its data, as a neighbour has noticed: numbers are used that were used before.
+func (c *Carrier) PutBack(now time.Time) {
+	for _, l := range c.order {
+		if l.own != (stream{}) && l.own != stream(c.Incarnation) {
+			c.putBack(now, l)
+		}
+	}
 }

@@ -236,8 +236,12 @@ func (c *Carrier) Step(now time.Time) {
 		if hop == 0 || l.Gone {
 			continue
 		}
-		if l.wants() && up && !now.Before(l.asksAt()) {
-			l.say(now, hop, 0)
+		if l.wants(now) && up && !now.Before(l.asksAt()) {
+			echo := byte(0)
+			if !l.Handshake.KnowsUs && l.far != (stream{}) {
+				echo = helloEcho
+			}
+			l.say(now, hop, echo)
 		}
 		for _, at := range l.again(now) {
 			s := l.out[at]
@@ -256,7 +260,7 @@ func (c *Carrier) Step(now time.Time) {
 			}
 		}
 		c.tellState(now, l)
-		if due.Reached(now, l.tellAt) || len(l.says) > 0 {
+		if due.Reached(now, l.tellsAt(hop)) || len(l.says) > 0 {
 			l.tell(now, l.back(hop))
 		}
 	}
@@ -277,6 +281,15 @@ func (l *line) again(now time.Time) (list []mail.TransmissionID) {
 	}
 	slices.SortFunc(list, func(a, b mail.TransmissionID) int { return cmp.Compare(a.Number, b.Number) })
 	return list
+}
+
+// tellsAt is when a node is told what has come of it; zero: nothing has. One that answers itself by now is told soon: what it says next
+// waits there until then.
+func (l *line) tellsAt(hop uint16) time.Time {
+	if hop != l.ID || l.tellAt.IsZero() {
+		return l.tellAt
+	}
+	return due.Earliest(l.tellAt, l.since.Add(tellSoon))
 }
 
 // somewhere stands for the address of a node that a hop reaches.
@@ -306,10 +319,15 @@ func (l *line) back(hop uint16) uint16 {
 	return hop
 }
 
-// wants says that the node has to be greeted: it does not know this one, and something waits for it.
-func (l *line) wants() bool {
-	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0)
+// wants says that the node has to be greeted: it does not know this one, and something waits for it, or nothing else tells it of this
+// site. As long as there is nothing to tell, once is enough.
+func (l *line) wants(now time.Time) bool {
+	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0 ||
+		l.of.tells(l) && (l.asks == 0 || len(l.of.Replica.Next(now, l.ID, 1)) > 0))
 }
+
+// tells says that nothing else than this carrier tells a node of this site.
+func (c *Carrier) tells(l *line) bool { return c.Tells != nil && c.Tells(l.ID) && l.Addr.IsValid() }
 
 // asksAt is when it may be greeted again.
 func (l *line) asksAt() time.Time { return l.asked.Add(min(askAfter<<min(l.asks, 16), askMost)) }
@@ -332,8 +350,8 @@ func (c *Carrier) Due(now time.Time, silent bool) (at time.Time) {
 		if hop == 0 || l.Gone {
 			continue
 		}
-		at = due.Earliest(at, l.tellAt)
-		if l.wants() && up {
+		at = due.Earliest(at, l.tellsAt(hop))
+		if l.wants(now) && up {
 			at = due.Earliest(at, due.Latest(now, l.asksAt()))
 		}
 		for _, s := range l.out {
@@ -492,7 +510,7 @@ func (c *Carrier) encode(s *set, at mail.TransmissionID, m *mail.Message, to []u
 
 // tellState hands on news of this site, where nothing else tells it.
 func (c *Carrier) tellState(now time.Time, l *line) {
-	if c.Tells == nil || !c.Tells(l.ID) || !l.Addr.IsValid() || !l.Handshake.KnowsUs || l.Box.Waiting(frame.Direct) > 0 {
+	if !c.tells(l) || !l.Handshake.KnowsUs || l.Box.Waiting(frame.Direct) > 0 {
 		return
 	}
 	for items := c.Replica.Next(now, l.ID, 8); len(items) > 0; items = c.Replica.Next(now, l.ID, 8) {

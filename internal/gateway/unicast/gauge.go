@@ -37,7 +37,7 @@ func (l *peerLink) shows(now time.Time, e *mail.Entry) {
 	if *l.of.ModemBps > 0 { // nothing is to be found out
 		air.Gauge.Idle()
 	}
-	air.Gauge.There(now, e.Aired.So, l.of.Profile, l.of.Profile.Sending(l.of.Shore).RateBps)
+	air.Gauge.There(now, e.Aired.At, e.Aired.So, l.of.Profile, l.of.Profile.Sending(l.of.Shore).RateBps)
 	if e.Aired.Asked && e.Aired.Alone && e.Aired.At.After(l.late) {
 		l.Shows.There(now.Sub(e.Aired.At))
 	}

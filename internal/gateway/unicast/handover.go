@@ -71,7 +71,7 @@ func (h Handover) Beside(p *mail.Peer) (list []frame.Beside) {
 	c := h.C
 	l := c.links[p.ID]
 	for queue := range frame.Queue(frame.Queues) {
-		if l.Handshake.Placed && l.receiver.Cumulative(queue) > 0 {
+		if l.Handshake.InStream != 0 && l.receiver.Cumulative(queue) > 0 {
 			list = append(list, frame.Beside{Bearer: p.Bearer.Mark, Stream: p.Handshake.InStream, Ack: l.receiver.Ack(queue)})
 		}
 	}
@@ -82,7 +82,7 @@ func (h Handover) Beside(p *mail.Peer) (list []frame.Beside) {
 func (h Handover) Acked(now time.Time, p *mail.Peer, f frame.Beside) {
 	c := h.C
 	if l := c.links[p.ID]; f.Stream == p.Handshake.Stream {
-		c.ack(now, l, f.Ack, false)
+		c.settle(now, l, f.Ack, false)
 	}
 }
 

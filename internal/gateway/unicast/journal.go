@@ -18,7 +18,8 @@ const (
 	bucketFlow    = "flow"  // peer, number -> its definer, flow towards it
 	bucketNorm    = "norm"  // "generation"
 	bucketPath    = "path"  // peer -> its addresses (mail.Paths)
-	bucketCut     = "cut"   // peer, number of the direct queue -> object: a segment under way to it
+	bucketCut     = "cut"   // peer, number of the direct queue -> object, octets of it: a segment under way to it; peer, number of a long message with wholeKey -> how many octets are there
+	bucketCoded   = "coded" // peer, number of the bulk queue -> whether it is free, and a long message as it is cut
 	bucketSegment = "piece" // peer, number of the direct queue -> frame: a segment from it whose turn has come, of a message that is not whole
 )
 
@@ -27,6 +28,9 @@ const (
 	peerRecord1Len = 1 + 4 + 1 + 1 + 8*2*frame.Queues + 4 + 1 + 1 + 2 + 1 + 2 + 2
 	peerRecordLen  = peerRecord1Len + 4 + 2
 )
+
+// wholeKey is in the number of a long message where segments have theirs.
+const wholeKey = 1 << 63
 
 // The flags of a peer's record.
 const (
@@ -164,7 +168,7 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 		c.norm.generation = r.Value[0]
 		return true, nil
 	}
-	if !slices.Contains([]string{bucketPeer, bucketFirst, bucketPath, bucketFlow, bucketCut, bucketSegment, mail.BucketEarly}, r.Bucket) {
+	if !slices.Contains([]string{bucketPeer, bucketFirst, bucketPath, bucketFlow, bucketCut, bucketCoded, bucketSegment, mail.BucketEarly}, r.Bucket) {
 		return false, nil
 	}
 	if len(r.Key) < 2 {
@@ -185,7 +189,7 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 		return true, l.recallStarts(r.Value)
 	case bucketFlow:
 		return true, l.history.Restore(r.Key[2:], r.Value)
-	case bucketCut, bucketSegment:
+	case bucketCut, bucketCoded, bucketSegment:
 		return true, l.cut.restoreRecord(l, r)
 	}
 	a, err := mail.ParseEarly(r.Key[2:], r.Value)
@@ -220,7 +224,7 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 		}
 		e := c.Store.Resume(r, p, r.At.Queue, l.history)
 		l.sender.Restore(e.At)
-		l.cut.strays = l.cut.strays || r.At.Queue == frame.Bulk
+		l.cut.strays = l.cut.strays || r.At.Queue == frame.Bulk && !l.cut.resume(e)
 		c.Replica.Sent(p.ID, e.ID, e.Content.Items)
 	default:
 		return false

@@ -95,7 +95,10 @@ func largest(now time.Time, l *peerLink) (octets int, longer time.Duration) {
 	if _, least, _ := l.Shows.Loss(); least > largeLoses {
 		return usual, 0
 	}
-	_, rate := l.Air()
+	air, rate := l.Air()
+	if rate < p.Sending(l.of.Shore).RateBps && rate == air.Gauge.Pace(rate+1) {
+		return usual, 0 // slower than its profile: a large one would take long, and say little of how fast it is
+	}
 	longer = profile.Airtime(large-usual, rate)
 	if now.Sub(l.talk.heard) < talksFor {
 		longer += profile.Airtime(large-usual, p.Sending(!l.of.Shore).RateBps)

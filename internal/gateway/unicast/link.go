@@ -25,6 +25,9 @@ func (l *peerLink) Restarted() { l.sender.ResendAll() }
 // Ask has the peer asked at once what has arrived.
 func (l *peerLink) Ask() { l.sender.Ask() }
 
+// Doubt asks the peer at once whether it is there.
+func (l *peerLink) Doubt() { l.sender.Doubt() }
+
 // Late says that this machine is late by so much.
 func (l *peerLink) Late(now time.Time, by time.Duration) {
 	l.late = now

@@ -273,7 +273,7 @@ func (s *shared) bulkAcked(l *peerLink, id mail.TransmissionID) {
 	if id.Queue != frame.Bulk {
 		return
 	}
-	l.cut.End(id.Number)
+	l.cut.end(l, id.Number)
 	b := l.long.under[id.Number]
 	if b == nil {
 		return

@@ -101,9 +101,13 @@ func (c *Carrier) ack(now time.Time, l *peerLink, r frame.Ack, newest bool) {
 		}
 		l.Handshake.Started = l.Handshake.Started && l.Handshake.Ending
 	}
-	if !l.Handshake.Agreed {
-		return // it may be for another stream, and mean other messages
+	if l.Handshake.Agreed { // else it may be for another stream, and mean other messages
+		c.settle(now, l, r, newest)
 	}
+}
+
+// settle takes an acknowledgement for our stream.
+func (c *Carrier) settle(now time.Time, l *peerLink, r frame.Ack, newest bool) {
 	if l.Handshake.Ending && l.Handshake.Reissued == mail.Taken {
 		return // it may name what it cannot read any more; once it has ended the stream it names what it has read
 	}

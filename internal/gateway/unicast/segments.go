@@ -19,9 +19,17 @@ import (
 // cut is the messages that go in segments to one peer. Its methods take the line that it belongs to.
 type cut struct {
 	segment.Cutter
-	unasked int  // octets of segments since an acknowledgement was asked for
-	passed  int  // datagrams without a segment since the last with one, while segments waited
-	strays  bool // a long message may be under way of which neither libnorm nor the Cutter knows
+	unasked int              // octets of segments since an acknowledgement was asked for
+	passed  int              // datagrams without a segment since the last with one, while segments waited
+	strays  bool             // a long message may be under way of which neither libnorm nor the Cutter knows
+	coded   map[uint64]coded // those that the journal has, until their entries are restored
+}
+
+// coded is a long message as it is cut, so that it goes on after a restart where it was.
+type coded struct {
+	body  []byte
+	free  bool
+	there int // all octets before it are acknowledged
 }
 
 // strikes is how often a peer has to say that it has all segments of a message but not the message, before that goes anew.
@@ -86,7 +94,13 @@ func (k *cut) beginLong(l *peerLink, now time.Time, e *mail.Entry) {
 	body := l.of.pack(e.Message, flow, spells || free, texts)
 	switch {
 	case l.inSegments(e) && len(body) <= segment.MaxObject:
+		k.end(l, e.At.Number)
 		k.Begin(e.At.Number, e.Rank(), free, body)
+		head := []byte{0}
+		if free {
+			head[0] = 1
+		}
+		l.of.Services.Record(bucketCoded, k.key(l, e.At.Number), append(head, body...))
 		l.sender.Sent(now, e.At)
 	case l.of.norm.up:
 		l.of.enqueueObject(now, l, e, body)
@@ -100,7 +114,7 @@ func (k *cut) beginLong(l *peerLink, now time.Time, e *mail.Entry) {
 func (k *cut) goOn(l *peerLink, now time.Time) {
 	if !l.Handshake.Segments {
 		for _, number := range k.All() {
-			k.End(number)
+			k.end(l, number)
 			k.strays = true
 		}
 	}
@@ -225,7 +239,8 @@ func (k *cut) add(l *peerLink, now time.Time, to *datagramBuilder, at mail.Trans
 			panic("unicast: numbers out of step")
 		}
 		k.Gave(at.Number, f)
-		l.of.Services.Record(bucketCut, k.key(l, at.Number), []byte{f.Object})
+		_, from, to := k.Span(at.Number)
+		l.of.Services.Record(bucketCut, k.key(l, at.Number), binary.AppendUvarint(binary.AppendUvarint([]byte{f.Object}, uint64(from)), uint64(to)))
 		l.Record()
 	}
 	k.unasked += len(f.Body)
@@ -269,15 +284,47 @@ func (k *cut) void(l *peerLink, now time.Time, to *datagramBuilder, at mail.Tran
 
 // noteArrived notes that the peer has what has this number, if it is a segment; acked: and all before it.
 func (k *cut) noteArrived(l *peerLink, at mail.TransmissionID, acked bool) {
+	object, _, to := k.Span(at.Number)
 	if at.Queue == frame.Direct && k.Arrived(at.Number, acked) && acked {
 		l.of.Services.Record(bucketCut, k.key(l, at.Number), nil)
+		if object > 0 {
+			l.of.Services.Record(bucketCut, k.key(l, object|wholeKey), binary.AppendUvarint(nil, uint64(to)))
+		}
 	}
+}
+
+// end forgets a message that was being cut, if it was: it has arrived, or begins anew.
+func (k *cut) end(l *peerLink, number uint64) {
+	if !k.Has(number) {
+		return
+	}
+	for _, at := range k.End(number) {
+		f, _, _ := k.Repeat(at)
+		l.of.Services.Record(bucketCut, k.key(l, at), []byte{f.Object})
+	}
+	k.unrecord(l, number)
+}
+
+// unrecord takes a message that is cut out of the journal.
+func (k *cut) unrecord(l *peerLink, number uint64) {
+	l.of.Services.Record(bucketCoded, k.key(l, number), nil)
+	l.of.Services.Record(bucketCut, k.key(l, number|wholeKey), nil)
+}
+
+// resume goes on with a message that was being cut when the gateway stopped; false: the journal has not what it was cut of.
+func (k *cut) resume(e *mail.Entry) bool {
+	was, ok := k.coded[e.At.Number]
+	if ok {
+		k.Resume(e.At.Number, e.Rank(), was.free, was.body, was.there)
+		delete(k.coded, e.At.Number)
+	}
+	return ok
 }
 
 // missed is called when the peer has said what it has. A message of which it has all segments, and which it has not, goes anew.
 func (k *cut) missed(l *peerLink, now time.Time) {
 	for _, number := range k.Strike(strikes) {
-		k.End(number)
+		k.end(l, number)
 		k.strays = true
 		l.Counts.Repeated++
 	}
@@ -337,6 +384,9 @@ func (k *cut) clear(l *peerLink) {
 	for _, at := range k.Numbers() {
 		l.of.Services.Record(bucketCut, k.key(l, at), nil)
 	}
+	for _, number := range k.All() {
+		k.unrecord(l, number)
+	}
 	*k = cut{}
 }
 
@@ -351,19 +401,23 @@ func (k *cut) key(l *peerLink, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(peerKey(l.ID), number)
 }
 
-// restoreRecord takes a record of either bucket; those of a peer come by number.
+// restoreRecord takes a record of a bucket of segments; those of a peer come by number, and what they are cut of first.
 func (k *cut) restoreRecord(l *peerLink, r api.Record) error {
-	if len(r.Key) != 10 {
+	if len(r.Key) != 10 || len(r.Value) == 0 {
 		return mail.ErrRecord
 	}
 	number := binary.BigEndian.Uint64(r.Key[2:])
-	if r.Bucket == bucketCut {
-		if len(r.Value) != 1 {
-			return mail.ErrRecord
+	switch r.Bucket {
+	case bucketCoded:
+		if k.coded == nil {
+			k.coded = map[uint64]coded{}
 		}
-		k.Restore(number, r.Value[0])
-		l.sender.Restore(mail.TransmissionID{Queue: frame.Direct, Number: number})
+		was := k.coded[number]
+		was.free, was.body = r.Value[0] != 0, r.Value[1:]
+		k.coded[number] = was
 		return nil
+	case bucketCut:
+		return k.restoreCut(l, number, r.Value)
 	}
 	f, rest, err := frame.Parse(r.Value)
 	part, ok := f.(frame.Segment)
@@ -371,5 +425,26 @@ func (k *cut) restoreRecord(l *peerLink, r api.Record) error {
 		return mail.ErrRecord
 	}
 	l.joiner.Add(number, part)
+	return nil
+}
+
+// restoreCut takes a segment under way, or how far a message is acknowledged. Where a record does not say which octets a segment has, as
+// commit 7755b1ce wrote it, the message begins anew.
+func (k *cut) restoreCut(l *peerLink, number uint64, value []byte) error {
+	if number&wholeKey != 0 {
+		there, n := binary.Uvarint(value)
+		if was, ok := k.coded[number&^wholeKey]; ok && n > 0 && there <= uint64(len(was.body)) {
+			was.there = int(there)
+			k.coded[number&^wholeKey] = was
+		}
+		return nil
+	}
+	from, n := binary.Uvarint(value[1:])
+	to, m := binary.Uvarint(value[1+max(n, 0):])
+	if len(value) > 1 && (n <= 0 || m <= 0 || to < from || to > segment.MaxObject) {
+		return mail.ErrRecord
+	}
+	k.Restore(number, value[0], int(from), int(to))
+	l.sender.Restore(mail.TransmissionID{Queue: frame.Direct, Number: number})
 	return nil
 }

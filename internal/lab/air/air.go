@@ -174,7 +174,7 @@ var tables = []struct {
 	{"idle", "what idle gateways send in a day", idles},
 	{"channel", "what a radio channel carries that all sites share", channels},
 	{"star", "star links to the ship, with 40 octets, and the slowest of single messages", stars},
-	{"fleet", "gateways with several bearers", bearers},
+	{"fleet", "gateways with several bearers, and what others pass on", func() []Scenario { return slices.Concat(bearers(), relayed(), joining(), changing()) }},
 }
 
 // Scenarios are those of some names; all of them without a name. An error says which name is not known.

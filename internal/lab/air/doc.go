@@ -21,6 +21,10 @@
 //   - stage.go: two gateways, what is offered, and what must arrive
 //   - bound.go: what no sender can beat
 //   - fleet.go: gateways with several bearers
+//   - relayed.go: what other gateways pass on
+//   - lies.go: a relay that lies
+//   - changing.go: links that change, what is said of them, and many ships
+//   - joining.go: a gateway that joins, and one that was away for long
 //   - flow.go: a ship that offers more and more: goodput, bursts, queues
 //   - bulk.go: long messages, alone and beside short ones
 //   - crowd.go: several local peers that share a ship's link

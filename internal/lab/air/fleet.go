@@ -12,7 +12,7 @@ import (
 
 // newFleet is a stage whose gateways have a second bearer too, over a link of another kind. It is the dearer one, unless dear is
 // false.
-func newFleet(ctx Context, first, second string, nodes int, seed uint64, dear bool) (*stage, error) {
+func newFleet(ctx Context, first, second string, nodes int, seed uint64, dear bool, change ...func(*sim.Config)) (*stage, error) {
 	p, err := profile.Load(second, nil)
 	if err != nil {
 		return nil, err
@@ -25,9 +25,9 @@ func newFleet(ctx Context, first, second string, nodes int, seed uint64, dear bo
 	if dear {
 		price = 2
 	}
-	return newStage(ctx, first, nodes, seed, func(c *sim.Config) {
+	return newStage(ctx, first, nodes, seed, append(change, func(c *sim.Config) {
 		c.Second = &sim.Second{Name: "second", Profile: p, Wire: wire, Group: p.Shared && p.Transport == profile.PMul, Price: price}
-	})
+	})...)
 }
 
 // on is what a node sent and was sent on a bearer.
@@ -217,11 +217,7 @@ func away(ctx Context, seed uint64) ([][]float64, error) {
 	}
 	took := s.shore.Site.Got[before].At.Sub(sent).Seconds()
 	s.run(2 * time.Minute)
-	refused := 0.0
-	for _, why := range []string{"not_authentic", "too_old", "replay"} {
-		refused += float64(s.ship.GW.Status(s.Now).Dropped[why])
-	}
-	return one(took, refused), nil
+	return one(took, float64(s.dropped(s.ship))), nil
 }
 
 // bearers: a net whose gateways have several bearers.

@@ -65,6 +65,14 @@ func ToAll(ctx Context, link string, seed uint64, ships, n, octets int, every ti
 	return f, nil
 }
 
+// seconds are durations in seconds.
+func seconds(list []time.Duration) (s []float64) {
+	for _, t := range list {
+		s = append(s, t.Seconds())
+	}
+	return s
+}
+
 // octets is what the ships' legs or the channel have carried.
 func (s *stage) octets() (octets int64) {
 	for _, n := range s.Nodes {
@@ -111,12 +119,6 @@ func fleets() (list []Scenario) {
 				Rows: []Row{measured(what+": octets for each receiver", "octets", 0.5).in("sites", link, float64(ships+1)), measured(what+": median", "s", 0.5), last},
 				play: func(ctx Context, seed uint64) ([][]float64, error) {
 					f, err := ToAll(ctx, link, seed, ships, 12, 200, every)
-					seconds := func(list []time.Duration) (s []float64) {
-						for _, t := range list {
-							s = append(s, t.Seconds())
-						}
-						return s
-					}
 					return [][]float64{{f.Octets}, seconds(f.Took), seconds(f.Last)}, err
 				}})
 		}

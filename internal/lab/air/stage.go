@@ -109,8 +109,19 @@ type stage struct {
 
 const acquaintance = 2 * time.Minute
 
-// newStage makes the gateways of a link; change may make another link of it.
+// newStage makes the gateways of a link, which meet; change may make another link of it.
 func newStage(ctx Context, link string, nodes int, seed uint64, change ...func(*sim.Config)) (*stage, error) {
+	s, err := newNet(ctx, link, nodes, seed, change...)
+	if err != nil {
+		return nil, err
+	}
+	s.shore.Site.Listen(s.World, Peer(1), Pipe)
+	s.run(acquaintance)
+	return s, s.err
+}
+
+// newNet is newStage at its beginning, with nothing said.
+func newNet(ctx Context, link string, nodes int, seed uint64, change ...func(*sim.Config)) (*stage, error) {
 	p, err := profile.Load(link, nil)
 	if err != nil {
 		return nil, err
@@ -130,10 +141,7 @@ func newStage(ctx Context, link string, nodes int, seed uint64, change ...func(*
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{World: w, ctx: ctx, link: cfg.Profile, shore: w.Nodes[0], ship: w.Nodes[1]}
-	s.shore.Site.Listen(w, Peer(1), Pipe)
-	s.run(acquaintance)
-	return s, s.err
+	return &stage{World: w, ctx: ctx, link: cfg.Profile, shore: w.Nodes[0], ship: w.Nodes[1]}, nil
 }
 
 // run plays so much virtual time, or until the context ends.

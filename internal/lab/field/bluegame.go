@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"aldis/internal/lab/fleet"
 	"aldis/internal/lab/linkemu"
 	"aldis/internal/lab/replay"
 	"aldis/internal/link/profile"
@@ -237,7 +238,7 @@ func (g *game) setUp(ctx context.Context) (err error) {
 			return fmt.Errorf("lab: %w", err)
 		}
 	}
-	return g.outfit(ctx, []bearer{{profile: g.p, arg: profileArg}})
+	return g.outfit(ctx, []bearer{{Bearer: fleet.Bearer{Profile: profileArg}, profile: g.p}})
 }
 
 // makeWorld claims a run, and a directory for its files.
@@ -263,14 +264,13 @@ func (g *game) makeWorld() (err error) {
 
 // outfit makes the net's key, and all sites ready to start.
 func (g *game) outfit(ctx context.Context, bearers []bearer) error {
-	key := filepath.Join(g.dir, "net.key")
-	_ = os.Remove(key) // of an earlier run into the same directory
-	if err := newKey(ctx, g.o.Gateway, key); err != nil {
+	key, err := newKey(ctx, g.o.Gateway, g.dir)
+	if err != nil {
 		return err
 	}
 	for _, s := range g.sites {
-		_ = os.RemoveAll(filepath.Join(g.dir, s.name+"-data")) // empty caches
-		if err := s.outfit(g.sites, bearers, g.o.Gateway, key, g.dir); err != nil {
+		s.keys = key
+		if err := s.outfit(without(g.sites, s), bearers, g.o.Gateway, g.dir); err != nil {
 			return err
 		}
 	}

@@ -1,7 +1,7 @@
 // Package field plays field trials on one machine: sites in network namespaces, joined by the link emulator, with real
 // gateways and unmodified JXTA peers, TAK devices, or XMPP servers and clients. What it reports is measured at the emulator and in the peers, never in a gateway.
 //
-// Needs root, iproute2, and for JXTA Java 17 and the built peers of field-tests/peers. Sizes are IP octets, times seconds in the
+// Needs root, iproute2, nftables for walls, and for JXTA Java 17 and the built peers of field-tests/peers. Sizes are IP octets, times seconds in the
 // figures and time.Duration in Go. Everything that a run makes has the prefix aldis-<4 hex digits>- and is removed at
 // the end; what a killed run left behind is removed by the next one.
 //
@@ -21,6 +21,7 @@
 //   - gatewayproc.go: a gateway as a process in its namespace
 //   - hub.go: the emulator between the namespaces
 //   - netns.go: namespaces, and what killed runs left behind
+//   - office.go: keys and rosters of a run
 //   - options.go: options and their checks
 //   - pcap.go: capture files
 //   - picture.go: the results as a page

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/fleet"
 )
 
 var epoch = time.Date(2004, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -287,7 +288,7 @@ func TestConfig(t *testing.T) {
 		sites = append(sites, &lanSite{name: name, index: i, ashore: i == 0, ns: ns, http: i == 2})
 	}
 	for _, s := range sites {
-		if err := s.outfit(sites, []bearer{{profile: load(t, "iridium-dialup"), arg: "iridium-dialup"}}, "/bin/true", "net.key", dir); err != nil {
+		if err := s.outfit(without(sites, s), []bearer{{Bearer: fleet.Bearer{Profile: "iridium-dialup"}, profile: load(t, "iridium-dialup")}}, "/bin/true", dir); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -46,7 +46,8 @@ type fleetPlay struct {
 	kinds   []string // of JXTA peers
 	tak     bool
 	bearers []bearer
-	hubs    []*Hub // of the bearers
+	office  *office // nil: one key for all
+	hubs    []*Hub  // of the bearers
 	crews   []*fleetCrew
 	before  map[string]fleet.Account // what had been sent at zero
 
@@ -161,7 +162,12 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s := &lanSite{name: x.Name, index: i, ashore: x.Ashore, ns: ns}
+		s := &lanSite{name: x.Name, index: i, ashore: x.Ashore, ns: ns, script: x, outer: ns}
+		if x.Behind() {
+			if s.outer, err = f.w.wall(ns, x.Name+"-wall", x.Firewall); err != nil {
+				return err
+			}
+		}
 		f.sites = append(f.sites, s)
 		f.crews = append(f.crews, &fleetCrew{lanSite: s, dead: map[string][]interval{}, said: map[string]int{}, unit: newMover(i, 0, f.o.Seed)})
 	}
@@ -170,13 +176,19 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.bearers = append(f.bearers, bearer{x.Name, p, x.Profile, x.Price})
+		f.bearers = append(f.bearers, bearer{x, p})
 		cfg := HubConfig{Seed: f.o.Seed + uint64(i)*1_000_000, Interface: fmt.Sprintf("link%d", i)}
 		if f.o.Keep != "" {
 			cfg.PcapDir = f.dir
 		}
 		for _, s := range f.sites {
-			node := HubNode{Name: s.name, Netns: s.ns, Addr: bearerAddr(i, s.index), Profile: p}
+			if !x.Has(s.name) {
+				continue
+			}
+			node := HubNode{Name: s.name, Netns: s.outer, Addr: bearerAddr(i, s.index), Profile: p}
+			if p.Shared {
+				node.Netns = s.ns
+			}
 			if s.ashore && !p.Shared {
 				node.Profile = wire
 			}
@@ -189,7 +201,28 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 		f.hubs = append(f.hubs, hub)
 	}
 	f.logf("run %s: %d sites with %d bearers, seed %d", f.w.id, len(f.sites), len(f.bearers), f.o.Seed)
-	return f.outfit(ctx, f.bearers)
+	return f.equip(ctx)
+}
+
+// equip gives the sites keys and configurations. With a roster nobody knows of those that join later.
+func (f *fleetPlay) equip(ctx context.Context) (err error) {
+	if !f.script.Roster {
+		return f.outfit(ctx, f.bearers)
+	}
+	if f.office, err = newOffice(ctx, f.o.Gateway, f.dir, f.sites, f.bearers); err != nil {
+		return err
+	}
+	var there []*lanSite
+	for _, s := range f.sites {
+		others := slices.DeleteFunc(without(f.sites, s), func(o *lanSite) bool { return o.script.Joins.Duration > s.script.Joins.Duration })
+		if err := s.outfit(others, f.bearers, f.o.Gateway, f.dir); err != nil {
+			return err
+		}
+		if s.script.Joins.Duration == 0 {
+			there = append(there, s)
+		}
+	}
+	return f.office.sign(ctx, there...)
 }
 
 // join starts a site's gateway and its peers, and has the others look for what it publishes.
@@ -197,6 +230,11 @@ func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 	if f.tak {
 		c.tak = &takSite{ns: c.ns, at: fmt.Sprintf("%s:%d", lanAddr(c.index, 1).Addr(), takPort), plot: newPlot()}
 		if err := c.gateway.configure(fmt.Sprintf("[tak]\nlisten = %q\n", c.tak.at)); err != nil {
+			return err
+		}
+	}
+	if f.office != nil && c.script.Joins.Duration > 0 {
+		if err := f.office.sign(ctx, c.lanSite); err != nil {
 			return err
 		}
 	}
@@ -262,7 +300,9 @@ func (f *fleetPlay) look(ctx context.Context, among []*fleetCrew) (missing strin
 	of := map[*fleetCrew]api.Status{}
 	for _, c := range f.crews {
 		if c.joined {
-			of[c], _ = c.gateway.status(ctx) // a dead one knows nobody
+			if st, err := c.gateway.status(ctx); err == nil { // a dead one knows nobody
+				of[c] = st
+			}
 		}
 	}
 	f.mu.Lock()
@@ -273,10 +313,10 @@ func (f *fleetPlay) look(ctx context.Context, among []*fleetCrew) (missing strin
 			if from == to || !from.joined || !to.joined || !f.met[pair].IsZero() || !slices.Contains(among, from) && !slices.Contains(among, to) {
 				continue
 			}
-			st := of[to]
-			i := slices.IndexFunc(st.Peers, func(p api.PeerStatus) bool { return p.Name == from.name })
+			st, up := of[to]
+			i := slices.IndexFunc(of[from].Peers, func(p api.PeerStatus) bool { return p.Name == to.name })
 			listens := to.jxta == nil || slices.ContainsFunc(to.jxta.Events(), is("pipe_ready", service(from.name)))
-			if i < 0 || !listens || st.Peers[i].ItemsHeld < st.Items {
+			if i < 0 || !up || !listens || of[from].Peers[i].FarItems < st.Items {
 				missing = fmt.Sprintf("%s does not know yet that %s listens", from.name, to.name)
 				continue
 			}

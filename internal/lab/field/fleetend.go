@@ -86,7 +86,7 @@ func (f *fleetPlay) standing() string {
 	octets := map[string]int64{}
 	f.accounts(func(a fleet.Account) { octets[a.Bearer] += a.Octets - f.before[a.Bearer+" "+a.Site].Octets })
 	for _, b := range f.bearers {
-		text += fmt.Sprintf("; %s %.1f kB", b.name, float64(octets[b.name])/1000)
+		text += fmt.Sprintf("; %s %.1f kB", b.Name, float64(octets[b.Name])/1000)
 	}
 	return text + fmt.Sprintf("; %v to go", max(0, f.script.Duration.Duration-time.Since(f.zero)).Round(time.Second))
 }
@@ -96,8 +96,11 @@ func (f *fleetPlay) accounts(each func(fleet.Account)) {
 	for i, h := range f.hubs {
 		st := h.Stats().Link
 		for _, s := range f.sites {
+			if !f.bearers[i].Has(s.name) {
+				continue
+			}
 			up := st.Node(s.name).Up.OnAir
-			each(fleet.Account{Bearer: f.bearers[i].name, Site: s.name, Octets: up.Octets, Frames: up.Frames})
+			each(fleet.Account{Bearer: f.bearers[i].Name, Site: s.name, Octets: up.Octets, Frames: up.Frames})
 		}
 	}
 }
@@ -126,6 +129,9 @@ func (f *fleetPlay) finish(ctx context.Context, res *fleet.Result) error {
 		}
 	}
 	res.Judge(f.zero, list)
+	for i := range res.Rows {
+		f.discovered(&res.Rows[i])
+	}
 	f.accounts(func(a fleet.Account) {
 		was := f.before[a.Bearer+" "+a.Site]
 		a.Octets, a.Frames = a.Octets-was.Octets, a.Frames-was.Frames
@@ -147,14 +153,35 @@ func (f *fleetPlay) finish(ctx context.Context, res *fleet.Result) error {
 	return nil
 }
 
-// told asks the sender's gateway what it tells of a message that has not come.
+// discovered notes when a site's JXTA peer had discovered another's.
+func (f *fleetPlay) discovered(row *fleet.Row) {
+	if row.Peers != fleet.JXTA {
+		return
+	}
+	from, to := f.crew(row.From).jxta, f.crew(row.To).jxta
+	began := from.Started
+	if to.Started.After(began) {
+		began = to.Started
+	}
+	events := to.Events()
+	if i := slices.IndexFunc(events, is("discovered", service(row.From))); i >= 0 {
+		row.Found = *seconds(events[i].At().Sub(began))
+	}
+}
+
+// crew is that of the site of a name.
+func (f *fleetPlay) crew(name string) *fleetCrew {
+	return f.crews[slices.IndexFunc(f.crews, func(c *fleetCrew) bool { return c.name == name })]
+}
+
+// told asks the sender's gateway what it tells of a message. What devices of TAK say at one time cannot be told apart there: it is asked
+// about those that have not come.
 func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
-	if len(d.Came) > 0 {
+	if len(d.Came) > 0 && d.Peers == fleet.TAK {
 		return nil
 	}
-	i := slices.IndexFunc(f.crews, func(c *fleetCrew) bool { return c.name == d.From })
 	near := 2 * time.Second // between what the peer says and custody
-	list, err := f.messages(ctx, f.crews[i], url.Values{"after": {d.Sent.Add(-time.Second).UTC().Format(time.RFC3339)}, "before": {d.Sent.Add(near).UTC().Format(time.RFC3339)}})
+	list, err := f.messages(ctx, f.crew(d.From), url.Values{"after": {d.Sent.Add(-time.Second).UTC().Format(time.RFC3339)}, "before": {d.Sent.Add(near).UTC().Format(time.RFC3339)}})
 	for _, m := range list {
 		for _, r := range m.Recipients {
 			if apart := m.Accepted.Sub(d.Sent).Abs(); r.Site == d.To && m.Adapter == d.Peers && apart < near {

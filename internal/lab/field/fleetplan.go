@@ -97,7 +97,7 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 	each := func(do func(c *fleetCrew, b int) error) (err error) {
 		for _, c := range f.crews {
 			for b, x := range f.bearers {
-				if c.joined && (a.Site == "" || a.Site == c.name) && (a.Bearer == "" || a.Bearer == x.name) {
+				if c.joined && (a.Site == "" || a.Site == c.name) && (a.Bearer == "" || a.Bearer == x.Name) && x.Has(c.name) {
 					err = errors.Join(err, do(c, b))
 				}
 			}
@@ -119,16 +119,11 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 			f.tell(a.Said())
 			until := f.zero.Add(ends).UTC().Format(time.RFC3339)
 			return each(func(c *fleetCrew, b int) error {
-				return c.gateway.order(ctx, "silence", "on", "--announce", "--until", until, "--link", f.bearers[b].name)
+				return c.gateway.order(ctx, "silence", "on", "--announce", "--until", until, "--link", f.bearers[b].Name)
 			})
 		}}}
 	}
-	var c *fleetCrew
-	for _, x := range f.crews {
-		if x.name == a.Site {
-			c = x
-		}
-	}
+	c := f.crew(a.Site)
 	var killed time.Time
 	return []action{{begins, func() error {
 		killed = time.Now()

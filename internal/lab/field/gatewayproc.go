@@ -177,12 +177,3 @@ func (g *gatewayProc) tail() string {
 }
 
 func lastLine(s string) string { return s[strings.LastIndexByte(s, '\n')+1:] }
-
-// newKey makes the net's key file with the gateway itself.
-func newKey(ctx context.Context, binary, file string) error {
-	out, err := exec.CommandContext(ctx, binary, "keys", "new", "-o", file).CombinedOutput()
-	if err != nil {
-		return errors.Join(fmt.Errorf("lab: gateway keys new: %w: %s", err, bytes.TrimSpace(out)), ctx.Err())
-	}
-	return nil
-}

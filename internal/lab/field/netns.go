@@ -241,6 +241,37 @@ func plug(gateway, peer, port string, addr netip.Prefix) error {
 	)
 }
 
+// wall puts a namespace with a translation of addresses between a site and its links, and returns it. What the site begins goes out,
+// over TCP to one port alone if port is not 0; nothing comes in unasked.
+func (w *world) wall(site, name string, port int) (string, error) {
+	ns, err := w.add(name)
+	if err != nil {
+		return "", err
+	}
+	only := ""
+	if port != 0 {
+		only = fmt.Sprintf("tcp dport %d ", port)
+	}
+	rules := exec.Command("ip", "netns", "exec", ns, "nft", "-f", "-")
+	rules.Stdin = strings.NewReader(`table ip wall {
+	chain out { type nat hook postrouting priority 100; oifname "link*" masquerade; }
+	chain pass { type filter hook forward priority 0; policy drop; ct state established,related accept; iifname "in0" ` + only + `accept; }
+}`)
+	out, err := rules.CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("lab: nft: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return ns, errors.Join(err,
+		inNetns(ns, func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0) }),
+		ip("-n", site, "link", "add", "out0", "type", "veth", "peer", "name", "in0", "netns", ns),
+		ip("-n", site, "addr", "add", "192.168.77.2/30", "dev", "out0"),
+		ip("-n", site, "link", "set", "out0", "up"),
+		ip("-n", ns, "addr", "add", "192.168.77.1/30", "dev", "in0"),
+		ip("-n", ns, "link", "set", "in0", "up"),
+		ip("-n", site, "route", "add", "default", "via", "192.168.77.1"),
+	)
+}
+
 // openTUN makes an IP interface inside a namespace, up and with an address, and returns its other end.
 func openTUN(ns, name string, addr netip.Prefix, mtu int) (*os.File, error) {
 	var file *os.File

@@ -6,8 +6,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"aldis/internal/lab/fleet"
 	"aldis/internal/lab/replay"
 	"aldis/internal/link/profile"
 )
@@ -20,12 +22,18 @@ func bearerAddr(bearer, i int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, byte(bearer), byte(i + 1)}), 24)
 }
 
-// bearer is a link of all sites as their configurations have it.
+// bearer is a link as configurations have it. Without a name it is the only one.
 type bearer struct {
-	name    string // "": it is the only one
-	profile profile.Profile
-	arg     string // the profile's name or path
-	price   float64
+	fleet.Bearer // Profile is a name or path
+	profile      profile.Profile
+}
+
+// port is where the i-th bearer's gateways are called.
+func (x *bearer) port(i int) int {
+	if x.Over == fleet.TLS {
+		return 443
+	}
+	return radio + i
 }
 
 // redialAddr is what the i-th site gets when it dials in again.
@@ -55,6 +63,9 @@ type lanSite struct {
 	http     bool         // its peers use HTTP
 	peers    int          // started so far
 	settings replay.Gateway
+	script   fleet.Site
+	outer    string // namespace of its links but shared channels: behind a wall another one than ns
+	keys     string // lines of the first [[link]]
 }
 
 // seed is what the site's peers are given as their only rendezvous and relay.
@@ -93,25 +104,38 @@ func (s *lanSite) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Pee
 	return StartPeer(ctx, cfg)
 }
 
-// outfit gives the site a LAN, a data directory and a gateway's configuration.
-func (s *lanSite) outfit(all []*lanSite, bearers []bearer, binary, keyFile, dir string) error {
+// without are the sites but one.
+func without(all []*lanSite, s *lanSite) []*lanSite {
+	return slices.DeleteFunc(slices.Clone(all), func(o *lanSite) bool { return o == s })
+}
+
+// outfit gives the site a LAN, a data directory and a gateway's configuration, which names the other sites.
+func (s *lanSite) outfit(others []*lanSite, bearers []bearer, binary, dir string) error {
 	if err := lan(s.ns, lanAddr(s.index, 1)); err != nil {
 		return err
 	}
 	data := filepath.Join(dir, s.name+"-data")
+	_ = os.RemoveAll(data) // empty caches
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "[node]\nid = %d\nname = %q\ndata_dir = %q\n", s.index+1, s.name, data)
+	if s.script.Relay {
+		b.WriteString("relay = true\n")
+	}
 	fmt.Fprintf(&b, "\n[lan]\ntcp = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), seedPort)
 	if s.http {
 		fmt.Fprintf(&b, "http = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), httpPort)
 	}
+	first := true // it has the keys, and names all
 	for i, x := range bearers {
-		s.link(&b, all, i, x, keyFile)
+		if x.Has(s.name) {
+			s.link(&b, others, i, x, first)
+			first = false
+		}
 	}
-	b.WriteString(rulesTOML(s.settings, all))
+	b.WriteString(rulesTOML(s.settings, others))
 	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", gatewayHTTP)
 	config := filepath.Join(dir, s.name+".toml")
 	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
@@ -125,28 +149,49 @@ func (s *lanSite) outfit(all []*lanSite, bearers []bearer, binary, keyFile, dir 
 }
 
 // link writes what the configuration says of the i-th bearer.
-func (s *lanSite) link(b *strings.Builder, all []*lanSite, i int, x bearer, keyFile string) {
-	if x.name == "" {
+func (s *lanSite) link(b *strings.Builder, others []*lanSite, i int, x bearer, first bool) {
+	if x.Name == "" {
 		fmt.Fprintf(b, "\n[link]\n")
 	} else {
-		fmt.Fprintf(b, "\n[[link]]\nname = %q\nprice = %g\n", x.name, x.price)
+		fmt.Fprintf(b, "\n[[link]]\nname = %q\nprice = %g\n", x.Name, x.Price)
 	}
-	fmt.Fprintf(b, "profile = %q\nlisten = \"0.0.0.0:%d\"\n", x.arg, radio+i)
-	if i == 0 {
-		fmt.Fprintf(b, "key_file = %q\n", keyFile)
+	fmt.Fprintf(b, "profile = %q\n", x.Profile)
+	if x.Over != "" {
+		fmt.Fprintf(b, "over = %q\n", x.Over)
+	}
+	if x.Over == "" || !s.script.Behind() {
+		fmt.Fprintf(b, "listen = \"0.0.0.0:%d\"\n", x.port(i))
+	}
+	if first {
+		b.WriteString(s.keys)
 	}
 	if x.profile.Shared && x.profile.Transport == profile.PMul {
-		fmt.Fprintf(b, "group = \"239.1.1.%d:%d\"\n", i+1, radio+i)
+		fmt.Fprintf(b, "group = \"239.1.1.%d:%d\"\ngroup_interface = \"link%d\"\n", i+1, radio+i, i)
 	}
 	if s.ashore && !x.profile.Shared {
 		fmt.Fprintf(b, "end = \"shore\"\n")
 	}
-	if s.settings.Keepalive > 0 {
-		fmt.Fprintf(b, "keepalive = %q\n", s.settings.Keepalive)
+	if keepalive := max(s.settings.Keepalive, x.Keepalive.Duration); keepalive > 0 {
+		fmt.Fprintf(b, "keepalive = %q\n", keepalive)
 	}
-	for _, o := range all {
-		if o != s {
-			fmt.Fprintf(b, "\n[[link.peer]]\nid = %d\nname = %q\naddress = \"%s:%d\"\n", o.index+1, o.name, bearerAddr(i, o.index).Addr(), radio+i)
+	for _, o := range others {
+		behind := o.script.Behind() && !x.profile.Shared
+		meet := x.Has(o.name) && !(behind && s.script.Behind())
+		if !first && !meet {
+			continue
+		}
+		fmt.Fprintf(b, "\n[[link.peer]]\nid = %d\nname = %q\n", o.index+1, o.name)
+		if meet && !behind {
+			fmt.Fprintf(b, "address = \"%s:%d\"\n", bearerAddr(i, o.index).Addr(), x.port(i))
+		}
+		var via []string
+		for _, r := range others {
+			if r != o && r.script.Relay {
+				via = append(via, r.name)
+			}
+		}
+		if first && len(via) > 0 {
+			fmt.Fprintf(b, "via = %q\n", strings.Join(via, ", "))
 		}
 	}
 }

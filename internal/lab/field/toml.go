@@ -12,7 +12,7 @@ import (
 var efforts = map[compact.Effort]string{compact.Full: "full", compact.Light: "light", compact.None: "none"}
 
 // rulesTOML writes an operator's rules as a configuration has them; sites are named as in the lab.
-func rulesTOML(g replay.Gateway, all []*lanSite) string {
+func rulesTOML(g replay.Gateway, others []*lanSite) string {
 	var b strings.Builder
 	text := func(key, value string) {
 		if value != "" {
@@ -36,7 +36,7 @@ func rulesTOML(g replay.Gateway, all []*lanSite) string {
 		text("action", r.Action.String())
 		text("label", r.Label)
 		text("direction", r.Direction.String())
-		for _, s := range all {
+		for _, s := range others {
 			if s.index+1 == int(r.Site) {
 				text("site", s.name)
 			}

@@ -64,6 +64,8 @@ type Row struct {
 	Median float64     `json:"median_s"`
 	P95    float64     `json:"p95_s"`
 	Most   float64     `json:"worst_s"`
+	// Found is when a JXTA peer of To had discovered the one of From, after the start of the later one's process; 0: never.
+	Found float64 `json:"discovery_s,omitempty"`
 }
 
 // Account is what a site has sent on a bearer, in IP octets at the emulator.

@@ -31,25 +31,41 @@ type Script struct {
 	Summary   string     `toml:"summary"`
 	Duration  Span       `toml:"duration"` // the sites talk until then
 	Drain     Span       `toml:"drain"`    // at most so long after that for what is under way; 5 min
+	Roster    bool       `toml:"roster"`   // each gateway has a key of its own, and who joins is named by a new roster alone; else one key for all
 	Bearers   []Bearer   `toml:"bearer"`   // the first one is the first [[link]] of each gateway
 	Sites     []Site     `toml:"site"`     // in the order of their node ids
 	Talks     []Talk     `toml:"talk"`
 	Accidents []Accident `toml:"accident"`
 }
 
-// Bearer is a link that all sites have.
+// Bearer is a link.
 type Bearer struct {
-	Name    string  `toml:"name"`
-	Profile string  `toml:"profile"` // name of a link profile
-	Price   float64 `toml:"price"`   // of 1,000 octets
+	Name      string   `toml:"name"`
+	Profile   string   `toml:"profile"`   // name of a link profile
+	Price     float64  `toml:"price"`     // of 1,000 octets
+	Sites     []string `toml:"sites"`     // who has it; none: all
+	Over      string   `toml:"over"`      // TLS, or "" for UDP
+	Keepalive Span     `toml:"keepalive"` // 0: none
 }
+
+// TLS is what a bearer may be over.
+const TLS = "tls"
+
+// Has says whether a site is on the bearer.
+func (b *Bearer) Has(site string) bool { return len(b.Sites) == 0 || slices.Contains(b.Sites, site) }
 
 // Site is a gateway and its local peers.
 type Site struct {
-	Name   string `toml:"name"`
-	Ashore bool   `toml:"ashore"` // it is on the wire of each star
-	Joins  Span   `toml:"joins"`  // it starts then; 0: it is there from the start
+	Name     string `toml:"name"`
+	Ashore   bool   `toml:"ashore"`   // it is on the wire of each star
+	Joins    Span   `toml:"joins"`    // it starts then; 0: it is there from the start
+	Relay    bool   `toml:"relay"`    // it passes on what the others have for each other
+	NAT      bool   `toml:"nat"`      // its addresses are translated, but on shared channels: it may call, and nobody can call it
+	Firewall int    `toml:"firewall"` // as with NAT, and only TCP to this port gets out; 0: there is none
 }
+
+// Behind says that nobody can call the site.
+func (s *Site) Behind() bool { return s.NAT || s.Firewall > 0 }
 
 // The peers that a Talk may be of.
 const (
@@ -157,9 +173,17 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 	}
 	for _, b := range s.Bearers {
 		name("bearer", b.Name)
-		_, err := profile.Load(b.Profile, func(string) ([]byte, error) { return nil, errors.New("only a profile of this program") })
+		p, err := profile.Load(b.Profile, func(string) ([]byte, error) { return nil, errors.New("only a profile of this program") })
 		check(err == nil, "bearer %q: profile %q: %v", b.Name, b.Profile, err)
 		check(b.Price >= 0, "bearer %q: price %v is less than 0", b.Name, b.Price)
+		check(b.Over == "" || b.Over == TLS && !p.Shared, "bearer %q: over %q: %s where the profile is no shared channel, or none for UDP", b.Name, b.Over, TLS)
+		for _, name := range b.Sites {
+			check(s.site(name) != nil, "bearer %q: there is no site %q", b.Name, name)
+		}
+		for _, x := range s.Sites {
+			check(x.Firewall == 0 || !b.Has(x.Name) || b.Over == TLS || p.Shared, "bearer %q: the firewall of %q lets only TCP out: over = %q", b.Name, x.Name, TLS)
+		}
+		check(len(b.Sites) != 1, "bearer %q: one site alone is on it", b.Name)
 	}
 	there := 0
 	for _, x := range s.Sites {
@@ -168,6 +192,9 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 		if x.Joins.Duration == 0 {
 			there++
 		}
+		check(slices.ContainsFunc(s.Bearers, func(b Bearer) bool { return b.Has(x.Name) }), "site %q: it is on no bearer", x.Name)
+		check(x.Firewall >= 0 && x.Firewall < 1<<16, "site %q: firewall %d is no port", x.Name, x.Firewall)
+		check(!x.Relay || x.Joins.Duration == 0, "site %q: who joins is no relay", x.Name)
 	}
 	check(there >= 2, "%d sites are there at the start: at least 2", there)
 	check(len(s.Talks) > 0, "no [[talk]]: nobody says anything")

@@ -3,6 +3,7 @@ package fleet_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +45,10 @@ func TestMistakesOfScripts(t *testing.T) {
 		{good + "[[accident]]\nwhat = \"kill\"\n", []string{"a kill needs a site"}},
 		{good + "[[accident]]\nwhat = \"cut\"\n", []string{"for how long?"}},
 		{strings.Replace(good, `"ship1"`, "\"ship1\"\njoins = \"30s\"", 1), []string{"1 sites are there at the start"}},
+		{strings.Replace(good, "[[site]]", "over = \"ssh\"\nsites = [\"hq\"]\n[[site]]", 1), []string{`over "ssh"`, "one site alone is on it", `site "ship1": it is on no bearer`}},
+		{strings.Replace(good, "[[site]]", "sites = [\"hq\", \"ship9\"]\n[[site]]", 1), []string{`bearer "sat": there is no site "ship9"`}},
+		{strings.Replace(good, `"ship1"`, "\"ship1\"\nfirewall = 443", 1), []string{`the firewall of "ship1" lets only TCP out`}},
+		{strings.Replace(good, `"ship1"`, "\"ship1\"\nfirewall = -1\njoins = \"5s\"\nrelay = true", 1), []string{"firewall -1 is no port", "who joins is no relay"}},
 		{strings.Repeat("#", fleet.MaxScript+1), []string{"at most 65536 are read"}},
 	} {
 		_, err := fleet.Read("f.toml", []byte(tt.script))
@@ -68,10 +73,12 @@ func TestScriptsOfTheRepository(t *testing.T) {
 		check.NoError(check.Fatal(t), err)
 		s, err := fleet.Read(file, data)
 		check.NoError(check.Fatal(t), err)
-		first, every := s.Accidents[0], s.Talks[0].Every
+		was, every := slices.Clone(s.Accidents), s.Talks[0].Every
 		check.NoError(t, s.Scale(s.Duration.Duration/10))
-		check.Equal(t, "the first accident", s.Accidents[0].At.Duration, first.At.Duration/10)
-		check.Equal(t, "lasts", s.Accidents[0].For.Duration, first.For.Duration/10)
+		for i, a := range s.Accidents {
+			check.Equal(t, "an accident", a.At.Duration, was[i].At.Duration/10)
+			check.Equal(t, "lasts", a.For.Duration, was[i].For.Duration/10)
+		}
 		check.Equal(t, "the talk", s.Talks[0].Every, every)
 		check.True(t, "too short a play", s.Scale(time.Second) != nil)
 	}

@@ -20,13 +20,14 @@ func (r *Fleet) Page() Page {
 		Foot: []string{
 			"Measured at the link emulator and in the peers. Octets are IP octets on the air, all headers included, from the moment when all knew each other until the end.",
 			"Told: the gateway of the sender tells of another end than delivery, and the message was not delivered. Not taken: the gateway of the sender was dead, so that the message was in nobody's custody; the peer saw its connection end.",
+			"Discovery: when the recipient's JXTA peer had discovered the sender's, after the start of the later one's process.",
 			fmt.Sprintf("The emulator handled what was due at most %s ms late.", numberText(r.LateMS, 0)),
 		},
 	}
 	if faults := r.Faults(); faults != "" {
 		p.Tone, p.Verdict = toneBad, sentence(strings.ToUpper(faults[:1])+faults[1:]+".")
 	}
-	t := tableData{Columns: []string{"from, to", "messages", "delivered", "told", "not taken", "lost", "twice", "changed", "median", "95 of 100", "worst"}}
+	t := tableData{Columns: []string{"from, to", "messages", "delivered", "told", "not taken", "lost", "twice", "changed", "median", "95 of 100", "worst", "discovery"}}
 	for _, row := range r.Rows {
 		cells := []string{countText(int64(row.Sent))}
 		for _, end := range []fleet.End{fleet.Delivered, fleet.Told, fleet.NotTaken, fleet.Lost, fleet.Twice, fleet.Changed} {
@@ -36,8 +37,12 @@ func (r *Fleet) Page() Page {
 			}
 			cells = append(cells, countText(int64(n)))
 		}
+		found := ""
+		if row.Found > 0 {
+			found = secondsText(row.Found)
+		}
 		t.Rows = append(t.Rows, tableRow{Name: clean(row.From + " to " + row.To + ", " + row.Peers),
-			Cells: append(cells, secondsText(row.Median), secondsText(row.P95), secondsText(row.Most))})
+			Cells: append(cells, secondsText(row.Median), secondsText(row.P95), secondsText(row.Most), found)})
 	}
 	b := tableData{Columns: []string{"bearer, site", "octets", "packets"}}
 	for _, a := range r.Octets {

@@ -318,6 +318,9 @@ func (s *Sender) Ask() {
 	}
 }
 
+// Doubt asks the peer at once whether it is there, for what it was sent otherwise has no answer.
+func (s *Sender) Doubt() { s.ask = !s.listening && !s.dead }
+
 // Ack applies an acknowledgement. acked is what it acknowledges for the first time, in order. held is what lies behind something
 // that is missing, and is named for the first time: it does not go again, but it is not acknowledged. The peer reads it when
 // what is before it has come; if that never comes, it may not be able to.

@@ -162,12 +162,36 @@ func (c *Cutter) Gave(at uint64, f frame.Segment) {
 	c.octets += len(f.Body)
 }
 
-// Restore takes a segment that was under way when the gateway stopped. What it was is not known any more.
-func (c *Cutter) Restore(at uint64, id uint8) {
+// Restore takes a segment that was under way when the gateway stopped: of which object, and which octets of that; none: it is not needed
+// any more.
+func (c *Cutter) Restore(at uint64, id uint8, from, to int) {
 	if c.under == nil {
 		c.under = map[uint64]*span{}
 	}
-	c.under[at] = &span{id: id}
+	c.under[at] = &span{id: id, from: from, to: to}
+}
+
+// Resume goes on with an object that was being cut when the gateway stopped, after its segments. there is up to which octet all segments
+// had been acknowledged.
+func (c *Cutter) Resume(number uint64, rank int, free bool, body []byte, there int) {
+	c.Begin(number, rank, free, body)
+	o := c.objects[number]
+	o.given = there
+	for _, s := range c.under {
+		if s.of == nil && s.id == idOf(number) && s.to > s.from && s.to <= len(body) {
+			s.of, o.given = o, max(o.given, s.to)
+			o.flying++
+			c.octets += s.to - s.from
+		}
+	}
+}
+
+// Span is an object's number, and which octets of it the segment with this number has; zeros: it has none.
+func (c *Cutter) Span(at uint64) (number uint64, from, to int) {
+	if s := c.under[at]; s != nil && s.of != nil {
+		return s.of.number, s.from, s.to
+	}
+	return 0, 0, 0
 }
 
 // Repeat is a segment as it goes again, and the number of its object. A segment that is not needed any more has no body and makes its
@@ -208,21 +232,24 @@ func (c *Cutter) Arrived(at uint64, acked bool) bool {
 	return true
 }
 
-// End forgets an object, because it has arrived or begins anew. Segments of it that are under way keep their numbers.
-func (c *Cutter) End(number uint64) {
+// End forgets an object, because it has arrived or begins anew. Segments of it that are under way keep their numbers, which it returns.
+func (c *Cutter) End(number uint64) (under []uint64) {
 	o := c.objects[number]
 	if o == nil {
-		return
+		return nil
 	}
 	delete(c.objects, number)
-	for _, s := range c.under {
+	for at, s := range c.under {
 		if s.of == o {
+			under = append(under, at)
 			if !s.arrived {
 				c.octets -= s.to - s.from
 			}
 			s.of, s.from, s.to = nil, 0, 0
 		}
 	}
+	slices.Sort(under)
+	return under
 }
 
 // Strike is called each time the peer has said what it has. It returns the objects, ascending, of which all segments have arrived and

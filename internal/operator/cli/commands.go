@@ -51,6 +51,7 @@ func groups() []group {
 			{name: "journal", summary: "check, repair or export the journal of a gateway that does not run",
 				words: []string{"check", "stats", "export", "repair", "new"}},
 			{name: "audit", summary: "show who ordered what, and check that nobody changed the record", words: []string{"show", "verify"}},
+			{name: "xmpp", summary: "change the users whom the gateway serves as XMPP server", words: []string{"user"}},
 			{name: "profiles", summary: "list the links that have a name", words: profile.Names()},
 		}},
 		{"Traffic", []entry{

@@ -1,10 +1,12 @@
 package operator
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,14 +16,16 @@ import (
 	"aldis/internal/operator/control"
 )
 
-const billAbout = `usage: gateway bill [-c FILE] [--month 2026-10] [--price P] [--json]
+const billAbout = `usage: gateway bill [-c FILE] [--month 2026-10] [--link NAME] [--price P] [--json]
 
 Shows what was on the link in a calendar month (UTC), by site, in the terms of the profile's tariff: IP octets, units where the
 carrier bills by units of octets, and minutes in which something was on the air. Without --month it is this month. The gateway
 counts every datagram that it sends or receives, whoever it is from, and keeps 24 months over restarts; what it counted in the
 last minute before it was killed is missing. From FILE it reads only where the gateway answers (http.listen).
 
-P is the price of a unit, of a minute, or of a million octets, whichever the tariff bills by. --json prints all months.
+P is the price of a unit, of a minute, or of a million octets, whichever the tariff bills by. Of several [[link]] each has its
+own bill; --link shows one alone, and P is for one. Without P the price of a [[link]] counts where the tariff is octets. What the
+gateway passes on for others is on the bearers that it takes. --json prints all months.
 
 Exit: 0 shown, 1 no gateway answers or nothing is known of the month, 2 wrong usage.
 `
@@ -31,6 +35,7 @@ func billCommand(args []string, stdout, stderr io.Writer) int {
 	file := fs.String("c", cli.DefaultConfig, "configuration `file`")
 	month := fs.String("month", "", "a `month` as 2026-10; left out: this one")
 	price := fs.Float64("price", 0, "what a unit, a minute or a million octets costs (`P`)")
+	link := fs.String("link", "", "one [[link]] alone (`NAME`); default: all")
 	asJSON := fs.Bool("json", false, "print the gateway's answer as it is: all months")
 	if _, code, done := cli.Parse(fs, args, 0, billAbout, stdout, stderr); done {
 		return code
@@ -56,12 +61,42 @@ func billCommand(args []string, stdout, stderr io.Writer) int {
 		stdout.Write(answer)
 		return cli.ExitGood
 	}
-	i := slices.IndexFunc(b.Months, func(m api.BillMonth) bool { return m.Month == *month })
-	if i < 0 {
-		return cli.Fail(stderr, "bill", fmt.Errorf("no traffic was counted in %s: the gateway has counts for %d months", at.Format("January 2006"), len(b.Months)))
+	if err := printBills(stdout, b, *link, at, *price); err != nil {
+		return cli.Fail(stderr, "bill", err)
 	}
-	printBill(stdout, b, b.Months[i], at, *price)
 	return cli.ExitGood
+}
+
+// printBills is a month on all bearers, or on the one of this name.
+func printBills(out io.Writer, b control.Bill, link string, month time.Time, price float64) error {
+	list, printed, names := append([]control.Bill{b}, b.Others...), 0, []string{}
+	for _, b := range list {
+		names = append(names, b.Link)
+	}
+	switch {
+	case link != "" && !slices.Contains(names, link):
+		return fmt.Errorf("the gateway has no [[link]] called %q; it has %s", link, cmp.Or(strings.Join(names, ", "), "one without a name"))
+	case link == "" && price > 0 && len(list) > 1:
+		return fmt.Errorf("each [[link]] has a tariff of its own: say with --link of which P is the price: %s", strings.Join(names, ", "))
+	}
+	for _, b := range list {
+		i := slices.IndexFunc(b.Months, func(m api.BillMonth) bool { return m.Month == month.Format("2006-01") })
+		if i < 0 || link != "" && b.Link != link {
+			continue
+		}
+		if printed++; printed > 1 {
+			fmt.Fprintln(out)
+		}
+		each := price
+		if each == 0 && b.Tariff == "octets" && b.UnitOctets == 0 {
+			each = b.Price * 1000
+		}
+		printBill(out, b, b.Months[i], month, each)
+	}
+	if printed == 0 {
+		return fmt.Errorf("no traffic was counted in %s: the gateway has counts for %d months", month.Format("January 2006"), len(b.Months))
+	}
+	return nil
 }
 
 // printBill is a month in the terms of its tariff, with what it costs where a price is known.
@@ -72,6 +107,9 @@ func printBill(out io.Writer, b control.Bill, m api.BillMonth, month time.Time, 
 		terms = fmt.Sprintf("units of %d octets that each datagram has begun", b.UnitOctets)
 	case terms == "":
 		terms = "octets"
+	}
+	if b.Link != "" {
+		fmt.Fprintf(out, "link %s: ", plain(b.Link))
 	}
 	fmt.Fprintf(out, "%s, since %s; profile %s bills by %s\n\n", month.Format("January 2006"), m.Since.UTC().Format(time.RFC3339), b.Profile, terms)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)

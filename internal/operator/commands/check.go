@@ -23,7 +23,7 @@ stand without -c.
 With --example it shows which [[filter]] rule takes an example, and which condition each earlier rule misses. WHAT is a
 file with an advertisement, a CoT event or an XMPP stanza, or a list of file, type, root, name, group, peer, pipe, size, direction and site. A message
 may also have element, mime and data, a file with its content; for a message check also shows what the [[message]] rules make of it,
-of several links which one it takes to each site while all are idle, and why,
+of several links which one it takes to each site while all are idle, through which gateway, and why,
 and what [[meet]] makes of its content for TAK devices; of a CoT event it shows what [[meet]] gives JXTA peers:
   gateway check --example adv.xml
   gateway check --example 'type=pipe,name=ship track,size=400'
@@ -114,6 +114,12 @@ func summary(out io.Writer, c *config.Config) {
 	for _, peer := range c.Link.Peers {
 		fmt.Fprintf(w, "peer\t%d %q, %s\n", peer.ID, peer.Name, reachedAt(peer))
 	}
+	for _, n := range c.Link.Enrolled() {
+		fmt.Fprintf(w, "roster\t%d %q, %s\n", n.ID, n.Name, n.Words())
+	}
+	if c.Node.Relay {
+		fmt.Fprintln(w, "relay\tpasses on messages between other gateways, with custody")
+	}
 	for _, l := range c.More {
 		fmt.Fprintf(w, "bearer\t%q, %s, profile %s, 1,000 octets at %s\n", l.Name, over(l), l.Profile.Name, price(l))
 		for _, peer := range l.Peers {
@@ -142,10 +148,14 @@ func summary(out io.Writer, c *config.Config) {
 
 // reachedAt says where a peer is.
 func reachedAt(p config.Peer) string {
+	text := "address learned from its first datagram"
 	if p.Address.IsValid() {
-		return "at " + p.Address.String()
+		text = "at " + p.Address.String()
 	}
-	return "address learned from its first datagram"
+	if p.Via != "" {
+		text += "; via " + p.Via + " when it does not answer"
+	}
+	return text
 }
 
 // price is what a bearer costs, as the gateway reckons.

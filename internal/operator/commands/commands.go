@@ -29,4 +29,5 @@ var Commands = map[string]cli.Command{
 	"status":   statusCommand,
 	"probe":    linkProbeCommand,
 	"top":      topCommand,
+	"xmpp":     xmppCommand,
 }

@@ -38,5 +38,6 @@
 //   - probe.go: `link probe`: the link measured between two running gateways
 //   - takexample.go: what becomes of a CoT event, for `check`
 //   - xmppexample.go: the same of an XMPP stanza
+//   - xmppusers.go: users of the gateway as XMPP server
 //   - top.go: `top`: a running gateway in a terminal, live
 package operator

@@ -23,12 +23,12 @@ import (
 	"aldis/internal/operator/control"
 )
 
-const linkProbeAbout = `usage: gateway probe ID|NAME [--budget OCTETS] [--yes] [-c FILE] [--token FILE] [--profile P] [--out FILE] [--name N] [--json]
+const linkProbeAbout = `usage: gateway probe ID|NAME [--link NAME] [--budget OCTETS] [--yes] [-c FILE] [--token FILE] [--profile P] [--out FILE] [--name N] [--json]
 
 Measures the link between the gateway on this machine and a far one, both of which run: rate, delay, jitter and loss each
 way, on a shared channel the change of talker. They send each other single datagrams and then a train of them, OCTETS in
 all and both ways at the most (IP octets, 5000 unless told). The far gateway never sends more than it was sent. Messages
-go before a link probe, and nothing goes in a silence.
+go before a link probe, and nothing goes in a silence. Of several [[link]] --link names the one to measure; otherwise it is the first.
 
 First it says what that costs. Where the link is paid by octets or minutes it goes on only with --yes. --out writes a
 profile: each number says whether it was probed, or taken over because so few datagrams do not tell otherwise. More octets
@@ -42,15 +42,16 @@ Exit: 0 the link was measured, 1 it was not, 2 wrong usage.
 
 // probed is what gateway probe was told.
 type probed struct {
-	who, file, token, profile, out, name string
-	budget                               int
-	yes, json                            bool
+	who, file, link, token, profile, out, name string
+	budget                                     int
+	yes, json                                  bool
 }
 
 func linkProbeCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("probe", flag.ContinueOnError)
 	var s probed
 	fs.StringVar(&s.file, "c", cli.DefaultConfig, "configuration `file`")
+	fs.StringVar(&s.link, "link", "", "the [[link]] to measure (`NAME`; default: the first)")
 	fs.StringVar(&s.token, "token", "", "order over http.listen with the token in `FILE`")
 	fs.IntVar(&s.budget, "budget", probe.DefaultBudget, "IP `octets` of both directions, at the most")
 	fs.BoolVar(&s.yes, "yes", false, "it may cost what it costs")
@@ -82,7 +83,7 @@ func linkProbeCommand(args []string, stdout, stderr io.Writer) int {
 func (s probed) run(lab string, stdout, stderr io.Writer) error {
 	if s.profile == "" {
 		var err error
-		if s.profile, err = config.LinkProfile(s.file); err != nil {
+		if s.profile, err = config.LinkProfile(s.file, s.link); err != nil {
 			return err
 		}
 	}
@@ -103,6 +104,11 @@ func (s probed) run(lab string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("the gateway at %s %w", desk.at, err)
 	}
 	terminal := now.End == "terminal"
+	for _, b := range now.Bearers {
+		if b.Name == s.link && b.Link != nil {
+			terminal = b.End == "terminal"
+		}
+	}
 	plan, err := gateway.LinkProbePlan(base, !terminal, s.budget)
 	if err != nil {
 		return err
@@ -112,7 +118,7 @@ func (s probed) run(lab string, stdout, stderr io.Writer) error {
 	if dear && !s.yes {
 		return errors.New("nothing was sent: go on with --yes")
 	}
-	got, err := linkProbeAt(desk, peer.ID, s.budget)
+	got, err := linkProbeAt(desk, control.LinkProbeOrder{Peer: peer.ID, Link: s.link, Budget: s.budget})
 	if err != nil {
 		return err
 	}
@@ -142,8 +148,8 @@ func linkProbePrice(p profile.Profile, plan probe.Plan) (text string, dear bool)
 }
 
 // linkProbeAt orders a link probe and waits until it is over.
-func linkProbeAt(d desk, peer uint16, budget int) (got control.LinkProbe, err error) {
-	body, _ := json.Marshal(control.LinkProbeOrder{Peer: peer, Budget: budget})
+func linkProbeAt(d desk, order control.LinkProbeOrder) (got control.LinkProbe, err error) {
+	body, _ := json.Marshal(order)
 	if _, err = d.TalkOf(&got, "POST", "/probe", body); err != nil {
 		return got, err
 	}
@@ -187,7 +193,11 @@ func (s probed) report(got control.LinkProbe, terminal bool, lab string, stdout 
 		}
 		return cli.PrintJSON(stdout, r)
 	}
-	fmt.Fprintf(stdout, "%s: %d octets from here, %d from there\n\n%s", got.Peer, got.Sent, got.Received, told)
+	who := got.Peer
+	if got.Bearer != "" {
+		who += " on " + got.Bearer
+	}
+	fmt.Fprintf(stdout, "%s: %d octets from here, %d from there\n\n%s", who, got.Sent, got.Received, told)
 	if got.Others > 0 {
 		fmt.Fprintf(stdout, "%d datagrams of other traffic passed meanwhile: what they held up counts as jitter\n", got.Others)
 	}

@@ -29,14 +29,15 @@ type routing struct {
 // way is a link that an example may take.
 type way struct {
 	Link    string  `json:"link"`
-	Price   float64 `json:"price"`   // of 1,000 octets
-	Seconds float64 `json:"seconds"` // on the idle link, without compression
+	Via     string  `json:"via,omitempty"` // the gateway that passes on, on the link "relay"
+	Price   float64 `json:"price"`         // of 1,000 octets
+	Seconds float64 `json:"seconds"`       // on the idle link, without compression
 	PerDay  int64   `json:"octets_per_day,omitempty"`
 }
 
 // routesOf says which links a message takes, to each site or to the one that is asked for. m is what the [[message]] rules made of it.
 func routesOf(cfg *config.Config, s site.Subject, links []string, mark site.Mark, life time.Duration) (list []routing) {
-	if len(cfg.More) == 0 {
+	if len(cfg.More) == 0 && !slices.ContainsFunc(cfg.Link.Peers, func(p config.Peer) bool { return p.Via != "" }) {
 		return nil
 	}
 	for _, p := range cfg.Link.Peers {
@@ -53,8 +54,11 @@ func routesOf(cfg *config.Config, s site.Subject, links []string, mark site.Mark
 				return q.ID == p.ID && (l.Name != cfg.Link.Name || q.Address.IsValid() || l.Shore)
 			})
 			if reaches && rule.Takes(l.Name) && (links == nil || slices.Contains(links, l.Name)) {
-				r.Ways = append(r.Ways, way{l.Name, gateway.PriceOf(l.Price, &l.Profile), takes(l.Profile, l.Shore, s.Octets).Seconds(), l.Octets})
+				r.Ways = append(r.Ways, way{Link: l.Name, Price: gateway.PriceOf(l.Price, &l.Profile), Seconds: takes(l.Profile, l.Shore, s.Octets).Seconds(), PerDay: l.Octets})
 			}
+		}
+		if relay, is := relayOf(cfg, p, s.Octets); is && rule.Takes(relay.Link) && (links == nil || slices.Contains(links, relay.Link)) {
+			r.Ways = append(r.Ways, relay)
 		}
 		slices.SortStableFunc(r.Ways, func(a, b way) int { return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Seconds, b.Seconds)) })
 		within := life
@@ -65,6 +69,30 @@ func routesOf(cfg *config.Config, s site.Subject, links []string, mark site.Mark
 		list = append(list, r)
 	}
 	return list
+}
+
+// relayOf is the way to a peer over the first of those that pass on what is for it: about twice as long as to that one, for of the links
+// behind it nothing is known here.
+func relayOf(cfg *config.Config, p config.Peer, octets int) (w way, is bool) {
+	hops := cfg.Link.Hops(p)
+	if len(hops) == 0 {
+		return w, false
+	}
+	w.Link = gateway.RelayName
+	for _, l := range cfg.Bearers() {
+		w.Price = max(w.Price, gateway.RelayPrice(l.Price))
+		for _, q := range l.Peers {
+			if took := 2 * takes(l.Profile, l.Shore, octets).Seconds(); q.ID == hops[0] && (q.Address.IsValid() || l.Shore) && (!is || took < w.Seconds) {
+				w.Seconds, is = took, true
+			}
+		}
+	}
+	for _, q := range cfg.Link.Peers {
+		if q.ID == hops[0] {
+			w.Via = q.Name
+		}
+	}
+	return w, is
 }
 
 // choose takes the cheapest way that is in time, or the fastest.
@@ -103,6 +131,9 @@ func printRoutes(out io.Writer, list []routing) {
 		var ways []string
 		for _, w := range r.Ways {
 			text := fmt.Sprintf("%s at %v in %.1f s", w.Link, w.Price, w.Seconds)
+			if w.Via != "" {
+				text = fmt.Sprintf("%s via %s at %v in about %.1f s", w.Link, w.Via, w.Price, w.Seconds)
+			}
 			if w.PerDay > 0 {
 				text += fmt.Sprintf(" (%d octets a day)", w.PerDay)
 			}

@@ -122,14 +122,26 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 	printDistances(out, r)
 	fmt.Fprintln(out)
 	printLedger(out, r.Ledger)
-	if m := r.Month; m != nil {
-		fmt.Fprintf(out, "this month since %s: %d octets sent, %d received (gateway bill)\n", m.Since.UTC().Format(time.RFC3339), m.Total.SentOctets, m.Total.ReceivedOctets)
+	if len(r.Bearers) < 2 {
+		printMonth(out, "", r.Month, r.Bill)
 	}
-	if bill := r.Bill; bill != nil {
-		fmt.Fprintf(out, "billed by units of %d octets: %d sent (%s used), %d received (%s used)\n", bill.UnitOctets,
-			bill.Sent, share(bill.SentOctets, bill.Sent, bill.UnitOctets), bill.Received, share(bill.ReceivedOctets, bill.Received, bill.UnitOctets))
+	for _, b := range r.Bearers {
+		if len(r.Bearers) > 1 {
+			printMonth(out, " on "+b.Name, b.Month, b.Bill)
+		}
 	}
 	printLosses(out, r)
+}
+
+// printMonth is what a bearer carried in this month, and what that is by its tariff.
+func printMonth(out io.Writer, on string, m *api.BillMonth, bill *api.BillStatus) {
+	if m != nil {
+		fmt.Fprintf(out, "this month%s since %s: %d octets sent, %d received (gateway bill)\n", on, m.Since.UTC().Format(time.RFC3339), m.Total.SentOctets, m.Total.ReceivedOctets)
+	}
+	if bill != nil {
+		fmt.Fprintf(out, "billed%s by units of %d octets: %d sent (%s used), %d received (%s used)\n", on, bill.UnitOctets,
+			bill.Sent, share(bill.SentOctets, bill.Sent, bill.UnitOctets), bill.Received, share(bill.ReceivedOctets, bill.Received, bill.UnitOctets))
+	}
 }
 
 // printSite tells of the peers of this site.

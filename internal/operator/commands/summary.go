@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -98,7 +99,18 @@ func xmppSummary(c *config.Config) (lines []string) {
 	if !c.XMPP.On() {
 		return nil
 	}
-	lines = append(lines, fmt.Sprintf("component of the server %s of the domain %s; a message waits %s for the link at most", c.XMPP.Server, c.XMPP.Domain, c.XMPP.Life))
+	if x := c.XMPP; x.Own() {
+		var at []string
+		for _, a := range []netip.AddrPort{x.Listen, x.TLS, x.WebSocket} {
+			if a.IsValid() {
+				at = append(at, a.String())
+			}
+		}
+		users, _ := x.Accounts() // check has read them
+		lines = append(lines, fmt.Sprintf("server of the domain %s at %s for %d users; a message waits %s for the link at most", x.Domain, strings.Join(at, ", "), len(users), x.Life))
+	} else {
+		lines = append(lines, fmt.Sprintf("component of the server %s of the domain %s; a message waits %s for the link at most", c.XMPP.Server, c.XMPP.Domain, c.XMPP.Life))
+	}
 	for _, s := range c.XMPP.Sites {
 		lines = append(lines, fmt.Sprintf("%s is the domain of node %d", s.Domain, s.Site))
 	}

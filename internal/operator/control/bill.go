@@ -8,27 +8,52 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// Bill is what GET /bill says.
+// Bill is what GET /bill says: of the gateway's first bearer, and of the others where there are several.
 type Bill struct {
+	Link       string          `json:"link,omitempty"` // name of the bearer, where there are several
 	Profile    string          `json:"profile"`
 	Tariff     string          `json:"tariff"`                // as the profile has it now
+	Price      float64         `json:"price,omitempty"`       // of 1,000 IP octets by the configuration, where there are several bearers
 	UnitOctets int             `json:"unit_octets,omitempty"` // by which it bills; 0: by each octet, or not by octets
 	Months     []api.BillMonth `json:"months"`                // the newest first
+	Others     []Bill          `json:"others,omitempty"`      // the other bearers
+}
+
+// billOf is what a bearer bills by.
+func billOf(profile string, link api.LinkStatus, units *api.BillStatus) Bill {
+	b := Bill{Profile: profile, Tariff: link.Tariff}
+	if units != nil {
+		b.UnitOctets = units.UnitOctets
+	}
+	return b
 }
 
 // bill answers GET /bill.
 func (s Source) bill(w http.ResponseWriter, r *http.Request) {
 	report, err := s.report(r.Context())
-	b := Bill{Profile: report.Profile, Tariff: report.Link.Tariff, Months: []api.BillMonth{}}
-	if report.Bill != nil {
-		b.UnitOctets = report.Bill.UnitOctets
+	bills := []Bill{billOf(report.Profile, report.Link, report.Bill)}
+	for i, one := range report.Bearers {
+		if one.Link == nil {
+			continue // other gateways: what they pass on is on the bearers to them
+		}
+		b := billOf(one.Profile, *one.Link, one.Bill)
+		b.Link, b.Price = one.Name, one.Price
+		if i == 0 {
+			bills = bills[:0]
+		}
+		bills = append(bills, b)
 	}
 	if err == nil {
-		err = s.betweenTurns(r.Context(), func(_ time.Time, m gateway.Messages) { b.Months = append(b.Months, m.Bill(api.BillMonths)...) })
+		err = s.betweenTurns(r.Context(), func(_ time.Time, m gateway.Messages) {
+			for i := range bills {
+				bills[i].Months = append([]api.BillMonth{}, m.Bill(i, api.BillMonths)...)
+			}
+		})
 	}
 	if err != nil {
 		failed(w, err)
 		return
 	}
-	answer(w, b)
+	bills[0].Others = bills[1:]
+	answer(w, bills[0])
 }

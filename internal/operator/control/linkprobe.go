@@ -14,7 +14,8 @@ import (
 // LinkProbeOrder is the body of POST /probe: measure the link to a peer with so many octets of both directions. The answer is
 // the LinkProbe that has begun.
 type LinkProbeOrder struct {
-	Peer   uint16 `json:"peer"` // id of a [[link.peer]]
+	Peer   uint16 `json:"peer"`           // id of a [[link.peer]]
+	Link   string `json:"link,omitempty"` // the bearer to measure; "": the first
 	Budget int    `json:"budget_octets"`
 }
 
@@ -27,7 +28,7 @@ type LinkProbe struct {
 // linkProbe gives the gateway the order, and waits until its status shows that.
 func (s Source) linkProbe(ctx context.Context, order LinkProbeOrder) (any, error) {
 	ref := rand.Uint64() | 1
-	s.Order(gateway.LinkProbeOrder{Ref: ref, Peer: order.Peer, Budget: order.Budget})
+	s.Order(gateway.LinkProbeOrder{Ref: ref, Peer: order.Peer, Bearer: order.Link, Budget: order.Budget})
 	var got *api.LinkProbeStatus
 	err := Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)

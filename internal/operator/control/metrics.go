@@ -27,6 +27,9 @@ var (
 	descLinkOn        = desc("bearer_bytes_total", "The airtime ledger by bearer, where there are several.", "direction", "peer", "kind", "bearer")
 	descBearer        = desc("bearer_up", "Whether messages to a peer may take a bearer, where there are several: it answers, and nobody is silent there.", "peer", "bearer")
 	descMonth         = desc("month_link_bytes", "IP octets of all datagrams in this calendar month (UTC), earlier runs included; peer is empty where the address is no peer's.", "direction", "peer")
+	descMonthOn       = desc("month_bearer_bytes", "The same by bearer, where there are several.", "direction", "bearer")
+	descBearerSeconds = desc("bearer_seconds", "Seconds that a routine message of 200 octets to a peer takes on a bearer now, by forecast, where there are several.", "peer", "bearer")
+	descHops          = desc("bearer_hops", "Gateways on the way to a peer on a bearer, where there are several: 1 is a direct way.", "peer", "bearer")
 	descLinkDatagrams = desc("link_datagrams_total", "Authentic datagrams exchanged with a peer.", "direction", "peer")
 	descLinkDropped   = desc("link_dropped_total", "Dropped datagrams and packets from the link.", "reason")
 	descLinkUp        = desc("link_up", "1 when the peer was heard in this run and answers; 0 also while it is silent by order: alert on link_state.", "peer")
@@ -65,7 +68,7 @@ type collector struct{ src Source }
 // Describe sends what is always there; the rest follows from Collect.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descInfo, descUp, descIncarnation, descBearer, descLinkOn, descLink, descMonth, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
+		descInfo, descUp, descIncarnation, descBearer, descLinkOn, descLink, descMonth, descMonthOn, descBearerSeconds, descHops, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMCell, descProtection, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descFilter, descLinkState, descLinkSince, descLinkRate, descDiffers, descPace, descSilence, descSilenceEnd, descQueue, descQueueBytes, descLate, descQueueOldest, descDelay,
@@ -125,12 +128,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for _, row := range order {
 		count(descLink, sums[row], row.Direction, row.Peer, row.Kind)
 	}
-	if r.Month != nil {
-		for _, row := range r.Month.Sites {
-			gauge(descMonth, float64(row.SentOctets), "sent", row.Site)
-			gauge(descMonth, float64(row.ReceivedOctets), "received", row.Site)
-		}
-	}
+	months(r.Status, gauge)
 	named := map[string]bool{}
 	for _, f := range r.Filters {
 		line := "line " + strconv.Itoa(f.Line)
@@ -150,6 +148,22 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	ends(r.Status, gauge)
 	for _, m := range r.metrics {
 		adapter(ch, m)
+	}
+}
+
+// months tells what was on the air in this month, of each bearer where there are several.
+func months(s api.Status, gauge gauger) {
+	if s.Month != nil {
+		for _, row := range s.Month.Sites {
+			gauge(descMonth, float64(row.SentOctets), "sent", row.Site)
+			gauge(descMonth, float64(row.ReceivedOctets), "received", row.Site)
+		}
+	}
+	for _, b := range s.Bearers {
+		if b.Month != nil && len(s.Bearers) > 1 {
+			gauge(descMonthOn, float64(b.Month.Total.SentOctets), "sent", b.Name)
+			gauge(descMonthOn, float64(b.Month.Total.ReceivedOctets), "received", b.Name)
+		}
 	}
 }
 
@@ -178,6 +192,10 @@ func peer(p api.PeerStatus, count counter, gauge gauger) {
 	gauge(descLinkUp, truth(p.Link == "up"), p.Name)
 	for _, b := range p.Bearers {
 		gauge(descBearer, truth(b.Up), p.Name, b.Bearer)
+		gauge(descHops, float64(b.Hops), p.Name, b.Bearer)
+		if b.Up {
+			gauge(descBearerSeconds, b.ShortS, p.Name, b.Bearer)
+		}
 	}
 	if t, err := time.Parse(time.RFC3339, p.LastHeard); err == nil {
 		gauge(descLastHeard, float64(t.Unix()), p.Name)

@@ -55,6 +55,8 @@ var Events = []Event{
 	{"link.differs", "a link does not match its profile", "`in` names rate, delay or loss. The pace adapts within bounds; `gateway probe` measures the link.", "peer bearer profile in rate_bps profile_bps pace_bps round_trip_s profile_at_most_s again_percent profile_percent"},
 	{"link.as_profile", "a link matches its profile again", "", "peer bearer"},
 	{"link.back", "the link to a peer is back", "", "peer bearer"},
+	{"link.no_network", "the network of a link is not there; the link is used once it is", "`link.listen` is no address of this machine yet. The other links carry on.", "bearer error"},
+	{"link.network_there", "the network of a link is there", "", "bearer"},
 	{"link.down", "the link to a peer is down: it does not answer", "A link probe went unanswered, and nothing came for three seconds after. `waiting` messages are queued.", "peer bearer waiting last_heard"},
 	{"link.no_connection", "the link to a peer is down: it has no connection", "The bearer is over TLS: its connection was lost, or could not be made for three seconds. `waiting` messages are queued.", "peer bearer waiting"},
 	{"link.modem_down", "the link to a peer is down: its modem says so", "Messages go on over another bearer, if there is one. `waiting` messages are queued.", "peer bearer waiting"},
@@ -200,6 +202,8 @@ var Events = []Event{
 	{"xmpp.connected", "the XMPP server has taken the component of a far site", "At the start, and after each restart of the server.", ""},
 	{"xmpp.item_too_long", "an item of a node is too long to cross", "It stays on the LAN (XEP-0060). Each minute one line.", "from node most_octets"},
 	{"xmpp.not_connected", "xmpp: no connection to the server", "`reason`: `refused` by the server (secret or domain differ), `network`, `ended` by the server, or a broken bound. The gateway tries again.", "domain server reason error"},
+	{"xmpp.guesses", "xmpp: an address has no more tries to log in for a minute", "Somebody guesses passwords, or a client has an old one.", ""},
+	{"xmpp.users", "xmpp: the file of users cannot be read: all stays as it was", "The gateway looks again each second.", ""},
 	{"xmpp.not_read", "an XMPP message of a far site could not be read", "The far gateway runs another version, or has a bug.", ""},
 	{"xmpp.refused", "an XMPP stanza was refused", "`reason`: address, foreign, rate, a bound of a stanza and so on. Its sender got an error.", "reason from to refused_so_far"},
 }

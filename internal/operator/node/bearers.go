@@ -38,6 +38,75 @@ type airSide struct {
 	refused prometheus.Counter
 }
 
+// awaited is a radio whose network is not there yet. What is sent until then is lost, as on a link that is down.
+type awaited struct {
+	radio  atomic.Pointer[radio.Radio] // nil: not yet
+	unsent atomic.Uint64
+	end    chan struct{}
+	ended  chan struct{}
+}
+
+// awaitEvery is how often a network is looked for.
+const awaitEvery = 5 * time.Second
+
+// await opens a radio as soon as that goes, and says so.
+func await(open func() (*radio.Radio, error), there func()) *awaited {
+	a := &awaited{end: make(chan struct{}), ended: make(chan struct{})}
+	go func() {
+		defer close(a.ended)
+		for tick := time.NewTicker(awaitEvery); ; {
+			select {
+			case <-a.end:
+				tick.Stop()
+				return
+			case <-tick.C:
+			}
+			if r, err := open(); err == nil {
+				a.radio.Store(r)
+				there()
+				tick.Stop()
+				return
+			}
+		}
+	}()
+	return a
+}
+
+// Send, Gather and Stats are those of the radio, once there is one.
+func (a *awaited) Send(list []api.Datagram) {
+	if r := a.radio.Load(); r != nil {
+		r.Send(list)
+	} else {
+		a.unsent.Add(uint64(len(list)))
+	}
+}
+
+// Gather hands over what has come.
+func (a *awaited) Gather(most int) {
+	if r := a.radio.Load(); r != nil {
+		r.Gather(most)
+	}
+}
+
+// Stats counts what could not be sent as unsent.
+func (a *awaited) Stats() (s radio.Stats) {
+	if r := a.radio.Load(); r != nil {
+		s = r.Stats()
+	}
+	s.UnsentDatagrams += a.unsent.Load()
+	return s
+}
+
+// Close ends the radio, or the wait for it.
+func (a *awaited) Close() error {
+	close(a.end)
+	<-a.ended
+	if r := a.radio.Load(); r != nil {
+		return r.Close()
+	}
+	return nil
+}
+
 // listens is a socket for a modem.
 type listens struct {
 	modem.Config

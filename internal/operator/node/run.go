@@ -210,7 +210,7 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	n.lanSock, n.pollSock, n.httpSock = open["lan.tcp"], open["lan.http"], open["http.listen"]
 	n.tak.sock, n.tak.tls, n.tak.filesSock, n.tak.filesTLS = open["tak.listen"], open["tak.tls"], open["tak.files"], open["tak.files_tls"]
 	n.tak.unicast = open["tak.mesh_unicast"]
-	n.xmpp.sock = open["xmpp.files"]
+	n.xmpp.sock, n.xmpp.tls, n.xmpp.web, n.xmpp.filesSock = open["xmpp.listen"], open["xmpp.tls"], open["xmpp.websocket"], open["xmpp.files"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("the gateway closed inherited sockets that its configuration does not name", "addresses", odd)
 	}
@@ -242,25 +242,38 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	return nil
 }
 
-// openRadio opens the socket of a bearer, which has this place in their list.
+// openRadio opens the socket of a bearer, which has this place in their list. One of several whose network is not there is opened when it
+// is.
 func (n *node) openRadio(bearer int, l config.Link) error {
-	r, err := radio.Open(l.Listen, func(d api.Datagram) bool {
-		d.Bearer = bearer
-		return n.daemon.PostAir(d)
-	})
-	if err != nil {
-		return listenError(config.LinkKey(l, "listen"), "UDP", l.Listen, err)
-	}
-	n.air.bearers = append(n.air.bearers, r)
-	if !l.Group.IsValid() {
-		return nil
-	}
 	addresses := make([]netip.AddrPort, len(l.Peers))
 	for i, p := range l.Peers {
 		addresses[i] = p.Address
 	}
-	if err := r.Join(l.Group, l.GroupIface, addresses); err != nil {
-		return fmt.Errorf("link.group: %w", err)
+	open := func() (*radio.Radio, error) {
+		r, err := radio.Open(l.Listen, func(d api.Datagram) bool {
+			d.Bearer = bearer
+			return n.daemon.PostAir(d)
+		})
+		if err != nil {
+			return nil, listenError(config.LinkKey(l, "listen"), "UDP", l.Listen, err)
+		}
+		if l.Group.IsValid() {
+			if err = r.Join(l.Group, l.GroupIface, addresses); err != nil {
+				r.Close()
+				return nil, fmt.Errorf("link.group: %w", err)
+			}
+		}
+		return r, nil
+	}
+	r, err := open()
+	switch {
+	case err == nil:
+		n.air.bearers = append(n.air.bearers, r)
+	case len(n.cfg.More) > 0 && l.Listen.Addr().IsValid() && !l.Listen.Addr().IsUnspecified() && radio.InterfaceWith(l.Listen.Addr()) == nil:
+		n.log.Warn("the network of a link is not there; the link is used once it is", "bearer", l.Name, "error", err)
+		n.air.bearers = append(n.air.bearers, await(open, func() { n.log.Info("the network of a link is there", "bearer", l.Name) }))
+	default:
+		return err
 	}
 	return nil
 }
@@ -359,7 +372,8 @@ func (n *node) build() error {
 		return n.corpora, nil
 	}
 	if c.TAK.On() {
-		makers[site.TAK] = n.tak.maker(c)
+		enrolled, _ := gateway.Enrolled(n.trust(), records) // it keeps their pictures
+		makers[site.TAK] = n.tak.maker(c, enrolled)
 	}
 	if c.XMPP.On() {
 		makers[site.XMPP] = n.xmpp.maker(c)
@@ -504,7 +518,7 @@ func (n *node) run(ctx context.Context) error {
 			}()
 		}
 	}
-	n.xmpp.start(cancel)
+	n.xmpp.start(serve)
 	n.air.hearModems()
 	if n.etherSock != nil {
 		go func() {

@@ -14,6 +14,7 @@ import (
 	"aldis/internal/edge/lan/taklan"
 	"aldis/internal/gateway"
 	"aldis/internal/link/profile"
+	"aldis/internal/link/roster"
 	"aldis/internal/operator/cli"
 	"aldis/internal/site"
 )
@@ -35,8 +36,8 @@ type takSide struct {
 // takOverhead is what a datagram of the link has beside the batch in it: seal, frame, envelope and an acknowledgement.
 const takOverhead = 40
 
-// TAKConfig is what the adapter is made of.
-func TAKConfig(c *config.Config) tak.Config {
+// TAKConfig is what the adapter is made of. enrolled are the nodes that a roster of the journal names, beside those of the configuration's.
+func TAKConfig(c *config.Config, enrolled ...roster.Node) tak.Config {
 	t := c.TAK
 	f := tak.Config{Mesh: t.Mesh != "", Shared: c.Link.Profile.Transport == profile.PMul, Octets: min(400, c.Link.Profile.DatagramOctets-takOverhead), Rules: t.Rules,
 		Bound: float64(t.Bound), Age: t.Age, Gather: t.Gather, Gap: t.Gap, Cadence: t.Cadence, Units: t.Units}
@@ -48,7 +49,7 @@ func TAKConfig(c *config.Config) tak.Config {
 	for _, p := range c.Link.Peers {
 		f.Sites = append(f.Sites, p.ID)
 	}
-	for _, n := range c.Link.Enrolled() {
+	for _, n := range append(c.Link.Enrolled(), enrolled...) {
 		if !slices.Contains(f.Sites, n.ID) {
 			f.Sites = append(f.Sites, n.ID)
 		}
@@ -56,9 +57,9 @@ func TAKConfig(c *config.Config) tak.Config {
 	return f
 }
 
-func (t *takSide) maker(c *config.Config) func([]site.Memory) (gateway.Adapter, error) {
+func (t *takSide) maker(c *config.Config, enrolled []roster.Node) func([]site.Memory) (gateway.Adapter, error) {
 	return func(memories []site.Memory) (gateway.Adapter, error) {
-		f, err := tak.New(TAKConfig(c), memories)
+		f, err := tak.New(TAKConfig(c, enrolled...), memories)
 		t.adapter = f
 		return f, err
 	}

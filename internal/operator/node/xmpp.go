@@ -6,6 +6,7 @@ import (
 
 	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/xmpp"
+	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/edge/config"
 	"aldis/internal/edge/lan/fileroom"
 	"aldis/internal/edge/lan/xmpplan"
@@ -15,15 +16,17 @@ import (
 
 // xmppSide is the XMPP adapter of a running gateway and its LAN room; empty where the configuration has none.
 type xmppSide struct {
-	adapter *xmpp.Adapter
-	lan     *xmpplan.LAN
-	files   *fileroom.Room // nil: none is served
-	sock    net.Listener   // of it
+	adapter        *xmpp.Adapter
+	lan            *xmpplan.LAN
+	accounts       server.Accounts
+	sock, tls, web net.Listener   // where clients connect; nil: not there
+	files          *fileroom.Room // nil: none is served
+	filesSock      net.Listener   // of it
 }
 
 // XMPPConfig is what the adapter is made of.
 func XMPPConfig(c *config.Config) xmpp.Config {
-	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules}
+	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules, Own: c.XMPP.Own()}
 	if c.Link.Profile.Gathers() {
 		x.Gather = xmpp.GatherFor
 	}
@@ -37,7 +40,13 @@ func XMPPConfig(c *config.Config) xmpp.Config {
 
 func (x *xmppSide) maker(c *config.Config) func([]site.Memory) (gateway.Adapter, error) {
 	return func(memories []site.Memory) (gateway.Adapter, error) {
-		f, err := xmpp.New(XMPPConfig(c), memories)
+		cfg := XMPPConfig(c)
+		var err error
+		if x.accounts, err = c.XMPP.Accounts(); err != nil {
+			return nil, fmt.Errorf("xmpp.users: %w", err)
+		}
+		cfg.Users = x.accounts.Names()
+		f, err := xmpp.New(cfg, memories)
 		x.adapter = f
 		return f, err
 	}
@@ -63,8 +72,30 @@ func (x *xmppSide) open(n *node) (err error) {
 			}
 		}
 	}
+	if c.Own() {
+		keys, err := c.ServerTLS()
+		if err != nil {
+			return fmt.Errorf("xmpp.tls_keys: %w", err)
+		}
+		cfg.Clients = &xmpplan.Clients{Domain: c.Domain, Keys: keys, File: c.UsersFile, Accounts: x.accounts}
+		cfg.Domains = nil // no other server has them
+	}
 	x.lan = xmpplan.New(cfg, n.daemon.PostLAN(site.XMPP), n.reg, n.log)
 	return nil
+}
+
+// start keeps the gateway connected to the server, or serves clients and files by serve, until close.
+func (x *xmppSide) start(serve func(net.Listener, func(net.Listener) error)) {
+	if x.lan == nil {
+		return
+	}
+	x.lan.Start()
+	serve(x.sock, func(ln net.Listener) error { return x.lan.ServeClients(ln, false) })
+	serve(x.tls, func(ln net.Listener) error { return x.lan.ServeClients(ln, true) })
+	serve(x.web, x.lan.ServeWeb)
+	if x.files != nil {
+		serve(x.filesSock, func(ln net.Listener) error { return x.files.Serve(ln, nil) })
+	}
 }
 
 // do carries out an order of the adapter.
@@ -76,20 +107,6 @@ func (x *xmppSide) do(o site.Order) {
 	x.lan.Do(o)
 }
 
-// start keeps the gateway connected to the server and serves files, until close; failed is told why they cannot be.
-func (x *xmppSide) start(failed func(error)) {
-	if x.lan != nil {
-		x.lan.Start()
-	}
-	if x.files != nil {
-		go func() {
-			if err := x.files.Serve(x.sock, nil); err != nil {
-				failed(err)
-			}
-		}()
-	}
-}
-
 func (x *xmppSide) close() {
 	if x.lan != nil {
 		x.lan.Shutdown()
@@ -97,8 +114,10 @@ func (x *xmppSide) close() {
 	if x.files != nil {
 		x.files.Shutdown()
 	}
-	if x.sock != nil {
-		x.sock.Close()
+	for _, ln := range []net.Listener{x.sock, x.tls, x.web, x.filesSock} {
+		if ln != nil {
+			ln.Close()
+		}
 	}
 }
 

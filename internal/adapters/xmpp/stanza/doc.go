@@ -5,5 +5,6 @@
 // told, and the stream goes on. What XMPP forbids in a stream (document types, entities of their own, comments,
 // instructions) and tags that do not fit end the stream.
 //
-// Files: element.go a stanza as a tree, and as text; splitter.go the stream; parse.go one stanza; component.go the handshake.
+// Files: element.go a stanza as a tree, and as text; splitter.go the stream; parse.go one stanza; component.go the handshake;
+// address.go addresses; failure.go error stanzas.
 package stanza

@@ -2,6 +2,7 @@ package stanza
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -9,6 +10,7 @@ import (
 // Namespaces that every stream has.
 const (
 	Component = "jabber:component:accept"          // of the stanzas of a component
+	Client    = "jabber:client"                    // of those of a client
 	Streams   = "http://etherx.jabber.org/streams" // of the stream's own elements
 )
 
@@ -140,4 +142,26 @@ func allowed(c rune) bool {
 // Printable says whether XML may hold a text.
 func Printable(text string) bool {
 	return strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, func(c rune) bool { return !allowed(c) })
+}
+
+// In is the element in another namespace: itself, and what is in it up to elements of a third.
+func (e Element) In(from, to string) Element {
+	if e.Name == "" || e.Space != from {
+		return e
+	}
+	e.Space = to
+	e.Kids = slices.Clone(e.Kids)
+	for i := range e.Kids {
+		e.Kids[i] = e.Kids[i].In(from, to)
+	}
+	return e
+}
+
+// Set is the element with another value of an attribute; "": without it.
+func (e Element) Set(name, value string) Element {
+	e.Attrs = slices.DeleteFunc(slices.Clone(e.Attrs), func(a Attr) bool { return a.Name == name })
+	if value != "" {
+		e.Attrs = append(e.Attrs, Attr{name, value})
+	}
+	return e
 }

@@ -15,6 +15,14 @@ type parser struct {
 	spaces []Attr // declared where it is, the innermost last: prefix and namespace
 }
 
+// Parse reads a stanza that Append has written within a component's stream.
+func Parse(b []byte) (Element, *Fault) {
+	if len(b) == 0 || b[0] != '<' {
+		return Element{}, fault(Syntax, "no stanza")
+	}
+	return parse(b, []Attr{{"", Component}})
+}
+
 // parse reads a whole stanza.
 func parse(b []byte, spaces []Attr) (Element, *Fault) {
 	if !utf8.Valid(b) {

@@ -2,6 +2,7 @@ package stanza
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -42,8 +43,9 @@ func fault(r Reason, format string, args ...any) *Fault {
 // ErrEnded says that the other side has closed the stream.
 var ErrEnded = errors.New("xmpp: the stream has ended")
 
-// Splitter cuts a stream into stanzas. It holds at most MaxStanza octets.
+// Splitter cuts a stream into stanzas. It holds at most Most octets of one; 0: MaxStanza.
 type Splitter struct {
+	Most   int
 	buf    []byte // the stanza that has not ended
 	depth  int    // levels that are open, the stream included
 	tag    []byte // the tag that has not ended, from its <
@@ -143,8 +145,8 @@ func (s *Splitter) keep(b []byte) {
 	if s.skip != nil {
 		return
 	}
-	if len(s.buf)+len(b) > MaxStanza {
-		s.skip, s.buf = fault(TooLong, "a stanza of more than %d octets", MaxStanza), nil
+	if most := cmp.Or(s.Most, MaxStanza); len(s.buf)+len(b) > most {
+		s.skip, s.buf = fault(TooLong, "a stanza of more than %d octets", most), nil
 		return
 	}
 	s.buf = append(s.buf, b...)

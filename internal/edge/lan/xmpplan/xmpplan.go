@@ -1,6 +1,6 @@
 // Package xmpplan is the edge towards the XMPP server of the LAN: one connection for each domain of a far site, as a component
 // (XEP-0114). It dials the server as long as the gateway runs, cuts what arrives into stanzas for package internal/adapters/xmpp,
-// and writes what that package orders.
+// and writes what that package orders. Where the gateway is the server itself, clients connect here (clients.go).
 //
 // Limits: the bounds of a stanza (package stanza), seconds of an unfinished one, octets that wait for a server that does not
 // read. A server that exceeds a limit is called again.
@@ -9,6 +9,7 @@
 package xmpplan
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,9 +21,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"aldis/internal/adapters/xmpp"
+	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/site"
 )
@@ -34,6 +37,7 @@ type Config struct {
 	Domains   []string
 	MaxQueue  int           // octets that wait for the server; default 16 MiB
 	ReadStall time.Duration // longest time for a stanza that has begun; default 60 s
+	Clients   *Clients      // nil: the gateway serves no clients
 }
 
 // A server that does not answer is called again after firstAgain, then after twice as long each time: a server that restarts
@@ -57,6 +61,8 @@ type LAN struct {
 	life    context.Context
 	end     context.CancelFunc
 
+	served served
+
 	mu     sync.Mutex
 	conns  map[site.ConnID]*conn
 	logged map[string]time.Time
@@ -65,10 +71,14 @@ type LAN struct {
 // conn is one connection that the server has taken.
 type conn struct {
 	net  net.Conn
+	web  *websocket.Conn // nil: the octets of net are a stream
+	most int             // octets that may wait
 	wake chan struct{}
 
 	mu      sync.Mutex
-	waiting []byte
+	waiting [][]byte
+	octets  int  // of these
+	ending  bool // nothing follows what waits
 	closed  bool
 }
 
@@ -81,9 +91,10 @@ func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog
 		cfg.ReadStall = time.Minute
 	}
 	l := &LAN{cfg: cfg, post: post, log: log, conns: map[site.ConnID]*conn{}, logged: map[string]time.Time{},
-		octets:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_octets_total", Help: "Octets of streams with the LAN's XMPP server."}, []string{"direction"}),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_failed_total", Help: "Ended or failed connections to the LAN's XMPP server."}, []string{"reason"})}
+		octets:  prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_octets_total", Help: "Octets of streams with the LAN's XMPP server, or with clients."}, []string{"direction"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_failed_total", Help: "Ended or failed connections to the LAN's XMPP server, or of clients: `client_...`."}, []string{"reason"})}
 	l.life, l.end = context.WithCancel(noCancel)
+	l.served.open(cfg.Clients)
 	if reg != nil {
 		reg.MustRegister(l.octets, l.refused)
 	}
@@ -94,6 +105,13 @@ var noCancel = context.Background()
 
 // Start keeps a connection for each domain until Shutdown.
 func (l *LAN) Start() {
+	if l.cfg.Clients != nil {
+		l.wait.Add(1)
+		go func() {
+			defer l.wait.Done()
+			l.watch()
+		}()
+	}
 	for _, domain := range l.cfg.Domains {
 		l.wait.Add(1)
 		go func() {
@@ -128,7 +146,7 @@ func (l *LAN) serve(domain string) (taken bool, err error) {
 	defer c.Close()
 	stop := context.AfterFunc(l.life, func() { c.Close() })
 	defer stop()
-	n := &conn{net: c, wake: make(chan struct{}, 1)}
+	n := &conn{net: c, most: l.cfg.MaxQueue, wake: make(chan struct{}, 1)}
 	id := site.ConnID(l.nextID.Add(1))
 	hand := stanza.Handshake{Domain: domain, Secret: l.cfg.Secret}
 	if err := n.write(hand.Hello()); err != nil {
@@ -245,8 +263,13 @@ func (l *LAN) failed(domain string, err error) {
 
 // Do carries out an order of the adapter; what is no order of that adapter's is a mistake of the program.
 func (l *LAN) Do(o site.Order) {
-	s, ok := o.(xmpp.Send)
-	if !ok {
+	var s server.Send
+	switch o := o.(type) {
+	case xmpp.Send:
+		s.Conn, s.XML = o.Conn, o.XML
+	case server.Send:
+		s = o
+	default:
 		panic(fmt.Sprintf("xmpplan: order %T", o))
 	}
 	l.mu.Lock()
@@ -256,13 +279,15 @@ func (l *LAN) Do(o site.Order) {
 		return
 	}
 	n.mu.Lock()
-	full := len(n.waiting)+len(s.XML) > l.cfg.MaxQueue
-	if !full {
-		n.waiting = append(n.waiting, s.XML...)
+	full := n.octets+len(s.XML) > n.most
+	if !full && !n.ending {
+		n.waiting = append(n.waiting, s.XML)
+		n.octets += len(s.XML)
+		n.ending = s.End
 	}
 	n.mu.Unlock()
 	if full { // what is lost by this is written again on the next connection
-		n.net.Close()
+		go n.close() // it may take seconds to say good-bye
 		return
 	}
 	n.nudge()
@@ -271,6 +296,7 @@ func (l *LAN) Do(o site.Order) {
 // Shutdown closes the connections and waits until every Closed was posted.
 func (l *LAN) Shutdown() {
 	l.end()
+	l.shutClients()
 	l.wait.Wait()
 }
 
@@ -282,6 +308,11 @@ func (n *conn) nudge() {
 }
 
 func (n *conn) write(b []byte) error {
+	if n.web != nil {
+		ctx, cancel := context.WithTimeout(noCancel, writeStall)
+		defer cancel()
+		return n.web.Write(ctx, websocket.MessageText, b)
+	}
 	n.net.SetWriteDeadline(time.Now().Add(writeStall))
 	_, err := n.net.Write(b)
 	return err
@@ -289,20 +320,60 @@ func (n *conn) write(b []byte) error {
 
 // loop writes what waits until the connection ends.
 func (n *conn) loop(l *LAN) {
-	defer n.net.Close()
+	defer n.close()
 	for range n.wake {
 		n.mu.Lock()
-		b, closed := n.waiting, n.closed
-		n.waiting = nil
+		list, octets, ending, closed := n.waiting, n.octets, n.ending, n.closed
+		n.waiting, n.octets = nil, 0
 		n.mu.Unlock()
-		if len(b) > 0 && !closed {
-			if n.write(b) != nil {
+		if len(list) > 0 && !closed {
+			if n.writeAll(list) != nil {
 				return
 			}
-			l.octets.WithLabelValues("out").Add(float64(len(b)))
+			l.octets.WithLabelValues("out").Add(float64(octets))
 		}
-		if closed {
+		if ending && !closed {
+			n.say(nil, true) // nobody waits for it
+		}
+		if ending || closed {
 			return
 		}
 	}
+}
+
+// writeAll writes stanzas.
+func (n *conn) writeAll(list [][]byte) error {
+	if n.web == nil {
+		return n.write(bytes.Join(list, nil))
+	}
+	for _, b := range list {
+		if len(b) == 0 {
+			continue
+		}
+		if err := n.write(server.Frame(b)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say writes elements of a stream, and with end what ends the stream.
+func (n *conn) say(list [][]byte, end bool) (err error) {
+	if len(list) > 0 {
+		err = n.writeAll(list)
+	}
+	if end && err == nil && n.web == nil {
+		err = n.write([]byte("</stream:stream>"))
+	} else if end && err == nil {
+		err = n.write([]byte("<close xmlns='urn:ietf:params:xml:ns:xmpp-framing'/>"))
+	}
+	return err
+}
+
+func (n *conn) close() {
+	if n.web != nil {
+		n.web.Close(websocket.StatusNormalClosure, "")
+		return
+	}
+	n.net.Close()
 }

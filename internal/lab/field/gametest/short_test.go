@@ -128,7 +128,8 @@ func checkSilence(t *testing.T, r *field.Run) {
 	}
 }
 
-// TestFleet: HQ and two ships with satellite and HF each, the satellite cut and two gateways killed: each message has one true end.
+// TestFleet: HQ behind a firewall and a relay, a ship that joins by a roster, its satellite cut and two gateways killed: each message has
+// one true end.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	const file = "../../../../field-tests/fleet/short.toml"

@@ -83,13 +83,16 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 	if d := s.Status.Drain; d != nil {
 		say(1, d.Since, "This gateway is drained: it takes no messages of local peers; %s", plural(d.Messages, "message has to go out yet", "messages have to go out yet"))
 	}
-	for _, d := range []struct {
-		use  Use
-		what string
-	}{{v.Out, "sent"}, {v.In, "received"}} {
-		if d.use.Percent >= fullUse {
-			say(1, time.Time{}, "The link is full: more than %d %% of its rate was %s in the last minute", fullUse, d.what)
+	full := func(link string, out, in Use) {
+		for i, use := range []Use{out, in} {
+			if use.Percent >= fullUse {
+				say(1, time.Time{}, "%s is full: more than %d %% of its rate was %s in the last minute", link, fullUse, directions[i])
+			}
 		}
+	}
+	full("The link", v.Out, v.In)
+	for _, b := range v.Bearers {
+		full(b.Name, b.Out, b.In)
 	}
 	for _, p := range s.Status.Peers {
 		if n := p.Late.Messages; n > 0 {

@@ -94,6 +94,33 @@ func TestRates(t *testing.T) {
 	check.Equal(t, "in all", v.Out, Use{400, 50})
 }
 
+// Of several bearers each has its rate, its share of that, and its alarm; a site has a line for each.
+func TestRatesOfBearers(t *testing.T) {
+	at := func(sat, hf uint64) api.Status {
+		s := api.Status{Transport: "norm", NORM: api.NormStatus{Up: true}, Link: api.LinkStatus{SendBps: 100}}
+		for _, b := range []string{"sat", "hf"} {
+			s.Bearers = append(s.Bearers, api.BearerStatus{Name: b, Link: &api.LinkStatus{SendBps: map[string]int{"sat": 100_000, "hf": 800}[b]}})
+		}
+		s.Bearers = append(s.Bearers, api.BearerStatus{Name: "relay"})
+		s.Peers = []api.PeerStatus{{ID: 1, Name: "hq", Link: "up", LastHeard: start.Format(time.RFC3339), Bearers: []api.PeerBearer{
+			{Bearer: "sat", Link: "silent", Quality: api.Quality{ShortS: 1, LongS: 9}},
+			{Bearer: "relay", Link: "up", Used: true, Quality: api.Quality{ShortS: 2.2, LongS: 30, Hops: 2, NextHop: "ship2"}}}}}
+		for b, octets := range map[string]uint64{"sat": sat, "hf": hf} {
+			s.Ledger = append(s.Ledger, api.LedgerRow{Bearer: b, Direction: "sent", Peer: "hq", Kind: "payload", Octets: octets})
+		}
+		return s
+	}
+	h := NewHistory(start)
+	h.Note(start, at(0, 0))
+	now := start.Add(time.Minute)
+	v := ViewOf(now, h, Seen{Started: start, Status: at(7500, 6000)})
+	check.Same(t, "bearers", v.Bearers, []Bearer{{"sat", Use{1000, 1}, Use{0, -1}}, {"hf", Use{800, 100}, Use{0, -1}}})
+	check.Equal(t, "in all", v.Out, Use{1800, -1})
+	check.True(t, "one bearer is full", len(v.Alarms) == 2 && strings.HasPrefix(v.Alarms[1].Text, "hf is full"), v.Alarms)
+	check.Equal(t, "a bearer that is down", v.Sites[0].Ways[0].Text(), "sat: silent")
+	check.Equal(t, "the next hop", v.Sites[0].Ways[1].Text(), "relay via ship2, 3 to 30 s")
+}
+
 // TestWords: what is said of every state of a gateway.
 func TestWords(t *testing.T) {
 	now := start.Add(time.Hour)

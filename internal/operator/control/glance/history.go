@@ -52,8 +52,9 @@ type minute struct {
 
 // sample is the totals at one moment.
 type sample struct {
-	at    time.Time
-	sites map[string]counts
+	at      time.Time
+	sites   map[string]counts
+	bearers map[string][2]uint64 // octets, where there are several
 }
 
 // counts are totals of a site.
@@ -180,18 +181,18 @@ func (m *minute) add(site int, direction, kind string, octets uint32) {
 }
 
 func sampleOf(now time.Time, s api.Status) sample {
-	x := sample{at: now, sites: map[string]counts{}}
+	x := sample{at: now, sites: map[string]counts{}, bearers: map[string][2]uint64{}}
 	for _, p := range s.Peers {
 		x.sites[p.Name] = counts{delivered: p.Delivered, repeated: p.Repeated, ended: p.Expired + p.Undeliverable, refused: p.Refused}
 	}
 	for _, row := range s.Ledger {
-		c := x.sites[row.Peer]
+		c, b, d := x.sites[row.Peer], x.bearers[row.Bearer], received
 		if row.Direction == directions[sent] {
-			c.octets[sent] += row.Octets
-		} else {
-			c.octets[received] += row.Octets
+			d = sent
 		}
-		x.sites[row.Peer] = c
+		c.octets[d] += row.Octets
+		b[d] += row.Octets
+		x.sites[row.Peer], x.bearers[row.Bearer] = c, b
 	}
 	return x
 }

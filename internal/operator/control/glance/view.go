@@ -1,6 +1,7 @@
 package glance
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -50,6 +51,7 @@ type View struct {
 	Link    api.LinkStatus `json:"link"`
 	Out     Use            `json:"out"` // to all sites together
 	In      Use            `json:"in"`
+	Bearers []Bearer       `json:"bearers,omitempty"` // where there are several: then the rates of all have no percentage
 	Silence Silence        `json:"silence"`
 	Sites   []Site         `json:"sites"`
 	Queue   []Queue        `json:"queue"`
@@ -63,6 +65,35 @@ type View struct {
 type Use struct {
 	Bps     int `json:"bps"`
 	Percent int `json:"percent"` // of the profile's rate; -1: the link has none
+}
+
+// Bearer is one of several.
+type Bearer struct {
+	Name string `json:"name"`
+	Out  Use    `json:"out"`
+	In   Use    `json:"in"`
+}
+
+// Way is a site on one bearer of several.
+type Way struct {
+	Bearer string `json:"bearer"`
+	State  string `json:"state"` // as Site.State
+	Used   bool   `json:"used"`  // messages take it
+	Via    string `json:"via,omitempty"`
+	ShortS int    `json:"short_s"` // as in Site
+	LongS  int    `json:"long_s"`
+}
+
+// Text is a way in words.
+func (w Way) Text() string {
+	text := w.Bearer
+	if w.Via != "" {
+		text += " via " + w.Via
+	}
+	if w.Used || w.State == "up" {
+		return fmt.Sprintf("%s, %d to %d s", text, w.ShortS, w.LongS)
+	}
+	return text + ": " + w.State
 }
 
 // Silence is EMCON of this gateway.
@@ -99,6 +130,7 @@ type Site struct {
 	LongS    int       `json:"long_s"`  // likewise of 20,000 octets
 	Held     int       `json:"items_held"`
 	Far      int       `json:"far_items"`
+	Ways     []Way     `json:"ways,omitempty"` // where there are several bearers
 }
 
 // Queue is what waits in one precedence.
@@ -125,12 +157,16 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 	}
 	is, minute, ten := sampleOf(now, st), h.before(now, window), h.before(now, longer)
 	var all [2]uint64
+	bps := [2]int{st.Link.SendBps, st.Link.ReceiveBps}
+	if len(st.Bearers) > 1 {
+		bps = [2]int{}
+	}
 	for _, p := range st.Peers {
 		row := siteOf(p)
 		for d := range all {
 			octets := is.sites[p.Name].octets[d] - minute.sites[p.Name].octets[d]
 			all[d] += octets
-			use := rate(octets, now.Sub(minute.at), [2]int{st.Link.SendBps, st.Link.ReceiveBps}[d])
+			use := rate(octets, now.Sub(minute.at), bps[d])
 			if d == sent {
 				row.Out = use
 			} else {
@@ -150,6 +186,9 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 	if st.Link.Each {
 		legs = max(len(st.Peers), 1)
 	}
+	if v.bearers(now, st, is, minute); len(v.Bearers) > 0 {
+		st.Link = api.LinkStatus{} // the rate of one says nothing of all
+	}
 	v.Out, v.In = rate(all[sent], now.Sub(minute.at), legs*st.Link.SendBps), rate(all[received], now.Sub(minute.at), legs*st.Link.ReceiveBps)
 	v.Queue = sum(v.Sites)
 	for i, l := range s.Locals {
@@ -163,6 +202,26 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 	v.Alarms = alarms(now, &v, s, is, ten)
 	v.Level, v.Words = verdict(&v, s)
 	return v
+}
+
+// bearers tells of each of several bearers what it carried since a sample, as a rate.
+func (v *View) bearers(now time.Time, st api.Status, is, since sample) {
+	if len(st.Bearers) < 2 {
+		return
+	}
+	for _, b := range st.Bearers {
+		if b.Link == nil {
+			continue
+		}
+		legs := 1
+		if b.Link.Each {
+			legs = max(len(st.Peers), 1)
+		}
+		use := func(d, bps int) Use {
+			return rate(is.bearers[b.Name][d]-since.bearers[b.Name][d], now.Sub(since.at), legs*bps)
+		}
+		v.Bearers = append(v.Bearers, Bearer{Plain(b.Name), use(sent, b.Link.SendBps), use(received, b.Link.ReceiveBps)})
+	}
 }
 
 func known(s api.Status, name string) bool {
@@ -207,6 +266,9 @@ func siteOf(p api.PeerStatus) Site {
 	s.Heard, _ = time.Parse(time.RFC3339, p.LastHeard)
 	if p.Delays.Count > 0 {
 		s.DelayS = p.Delays.SumS / float64(p.Delays.Count)
+	}
+	for _, b := range p.Bearers {
+		s.Ways = append(s.Ways, Way{Plain(b.Bearer), b.Link, b.Used, Plain(b.NextHop), int(math.Ceil(b.ShortS)), int(math.Ceil(b.LongS))})
 	}
 	for _, q := range p.Queue {
 		row := Queue{Precedence: q.Precedence, Messages: q.Messages, Octets: q.Octets, Oldest: q.Oldest, Expected: q.Expected}

@@ -131,7 +131,11 @@ func nowLines(now time.Time, v *glance.View) (lines []line) {
 	if len(lines) > 0 {
 		lines = append(lines, nil)
 	}
-	lines = append(lines, line{{"sends " + used(v.Out) + ", receives " + used(v.In) + " in the last minute", 0, plain, false}}, nil)
+	lines = append(lines, line{{"sends " + used(v.Out) + ", receives " + used(v.In) + " in the last minute", 0, plain, false}})
+	for _, b := range v.Bearers {
+		lines = append(lines, line{{b.Name, 18, plain, false}, {"sends " + used(b.Out) + ", receives " + used(b.In), 0, plain, false}})
+	}
+	lines = append(lines, nil)
 	head := func(text string, width int, right bool) cell { return cell{text, width, bold, right} }
 	lines = append(lines, line{head("SITE", 18, false), head("LINK", 9, false), head("FOR", 9, true), head("HEARD", 9, true), head("SENDS", 10, true), head("RECEIVES", 10, true),
 		head("TAKES", 11, true), head("WAITS", 6, true), head("ALL THERE", 20, true)})
@@ -161,6 +165,13 @@ func nowLines(now time.Time, v *glance.View) (lines []line) {
 			{fmt.Sprint(s.Waiting + s.UnderWay), 6, plain, true},
 			{there(now, s.Queue), 20, plain, true},
 		})
+		for _, w := range s.Ways {
+			mark := "  "
+			if w.Used {
+				mark = "* "
+			}
+			lines = append(lines, line{{"", 1, plain, false}, {mark + w.Text(), 0, soft, false}})
+		}
 	}
 	lines = append(lines, nil)
 	if len(v.Queue) == 0 {

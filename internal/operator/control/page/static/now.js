@@ -30,6 +30,10 @@ function linkCard(title, use, rate, legs) {
     h('p', { class: 'soft' }, rate ? `${use.percent} % of ${bps(rate * legs)} in the last minute` : 'in the last minute; the profile has no rate'))
 }
 
+function bearerCard(b) {
+  return card(b.name, bps(b.out.bps), bar(b.out.percent, 'of the rate sent'), h('p', { class: 'soft' }, `sent in the last minute; received ${bps(b.in.bps)}`), bar(b.in.percent, 'of the rate received'))
+}
+
 function silenceCard(v) {
   const quiet = v.silence
   const lines = []
@@ -60,10 +64,16 @@ function again(site) {
 
 function cell(label, ...kids) { return h('td', { 'data-label': label }, h('span', { class: 'cell' }, kids)) }
 
+function way(w) {
+  const name = (w.used ? '★ ' : '') + w.bearer + (w.via ? ` via ${w.via}` : '')
+  return w.used || w.state === 'up' ? `${name}: ${span(w.short_s)} to ${span(w.long_s)}` : `${name}: ${(states[w.state] || [w.state])[0]}`
+}
+
 function siteRow(v, site) {
   const [word, long] = states[site.state] || [site.state, site.state]
   return h('tr', { 'data-key': `site-${site.id}` },
-    h('th', { scope: 'row' }, h('span', { class: `lamp ${site.state}`, 'aria-hidden': 'true' }), h('span', { class: 'name' }, site.name)),
+    h('th', { scope: 'row' }, h('span', { class: `lamp ${site.state}`, 'aria-hidden': 'true' }), h('span', { class: 'name' }, site.name),
+      (site.ways || []).map(w => h('span', { class: 'way soft' }, way(w)))),
     cell('Link', h('span', { class: `state ${site.state}`, title: long }, word), site.since && h('span', { class: 'soft' }, ' for ', moving('age', site.since))),
     cell('Heard', site.heard ? moving('ago', site.heard) : h('span', { class: 'soft' }, 'never')),
     cell('Sends', bps(site.out.bps), v.link.each && bar(site.out.percent, 'of its rate sent')),
@@ -78,11 +88,12 @@ function siteRow(v, site) {
 function sites(v) {
   const loss = v.link.send_loss_percent
   const profile = [v.link.send_bps ? `sends ${bps(v.link.send_bps)}` : 'sends at any rate', v.link.receive_bps ? `receives ${bps(v.link.receive_bps)}` : 'receives at any rate', `loses ${loss} % of frames`]
+  const told = v.bearers ? 'A star is beside the link that messages take.' : `The profile ${v.profile}: ${profile.join(', ')}.`
   return h('section', {}, h('h2', {}, 'Sites'),
     h('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': 'Sites' }, h('table', { class: 'cards' },
       h('thead', {}, h('tr', {}, ['Site', 'Link', 'Heard', 'Sends', 'Receives', 'Sent again', 'Delay', 'Takes', 'Waits', 'All there'].map(t => h('th', { scope: 'col' }, t)))),
       h('tbody', {}, v.sites.map(site => siteRow(v, site))))),
-    h('p', { class: 'soft' }, `The profile ${v.profile}: ${profile.join(', ')}. Rates are those of the last minute; sent again is of messages in the last ten; the delay is the mean from custody here to the receipt; takes is what messages of 200 and of 20,000 octets should take now.`))
+    h('p', { class: 'soft' }, `${told} Rates are those of the last minute; sent again is of messages in the last ten; the delay is the mean from custody here to the receipt; takes is what messages of 200 and of 20,000 octets should take now.`))
 }
 
 function queue(v) {
@@ -108,7 +119,7 @@ export function draw({ view: v }) {
   const legs = v.link.each ? Math.max(v.sites.length, 1) : 1
   return [alarms(v),
     h('div', { class: 'facts' },
-      linkCard('Sends', v.out, v.link.send_bps, legs), linkCard('Receives', v.in, v.link.receive_bps, legs),
+      v.bearers ? v.bearers.map(b => bearerCard(b)) : [linkCard('Sends', v.out, v.link.send_bps, legs), linkCard('Receives', v.in, v.link.receive_bps, legs)],
       card('On their way', count(waits, 'message', 'messages'), h('p', { class: 'soft' }, oldest ? ['the oldest waits for ', moving('age', oldest)] : 'nothing waits for its turn'), v.queue.length ? h('p', { class: 'soft' }, 'all there: ', last(v.queue)) : null),
       silenceCard(v)),
     sites(v), queue(v)]

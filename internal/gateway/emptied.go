@@ -1,0 +1,54 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+)
+
+// emptied are numbers of a peer on one bearer under which it said nothing any more, for the message had arrived on another: over P_Mul it
+// is acknowledged before its turn, and so it may not have been read. The newest mostEmptied are kept, in the journal too.
+type emptied []mail.TransmissionID
+
+const (
+	mostEmptied   = 64
+	bucketEmptied = "emptied" // peer -> queue, number of each
+)
+
+// empty notes a message that says nothing.
+func (l *leg) empty(m envelope.Message, at mail.TransmissionID) {
+	if len(l.of.legs) < 2 || len(m.Void) != 1 || m.Void[0] != (envelope.Hash{}) {
+		return
+	}
+	l.emptied = append(l.emptied, at)
+	l.emptied = l.emptied[max(0, len(l.emptied)-mostEmptied):]
+	var b []byte
+	for _, at := range l.emptied {
+		b = binary.BigEndian.AppendUint64(append(b, byte(at.Queue)), at.Number)
+	}
+	l.bearer.road.Record(bucketEmptied, peerKey(l.ID, nil), b)
+}
+
+// has says that nothing was said under a number.
+func (e emptied) has(at mail.TransmissionID) bool { return slices.Contains(e, at) }
+
+func (e *emptied) restore(b []byte) error {
+	if len(b)%9 != 0 || len(b) > 9*mostEmptied {
+		return mail.ErrRecord
+	}
+	for ; len(b) > 0; b = b[9:] {
+		*e = append(*e, mail.TransmissionID{Queue: frame.Queue(b[0]), Number: binary.BigEndian.Uint64(b[1:])})
+	}
+	return nil
+}
+
+// forgetEmptied follows when the peer counts anew.
+func (l *leg) forgetEmptied() {
+	if l.emptied != nil {
+		l.emptied = nil
+		l.bearer.road.Record(bucketEmptied, peerKey(l.ID, nil), nil)
+	}
+}

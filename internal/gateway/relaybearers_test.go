@@ -1,0 +1,43 @@
+package gateway_test
+
+import (
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/sim"
+)
+
+// TestARelayWithTwoBearersDies: HQ has two bearers to a relay, which dies again and again while it has something under way. All of it
+// arrives once, whichever bearers it was on meanwhile.
+func TestARelayWithTwoBearersDies(t *testing.T) {
+	for seed := range seeds(20) {
+		w := world(t, 3, "iridium-certus-100", seed+1, func(c *sim.Config) {
+			c.Roster = true
+			c.Second = &sim.Second{Name: "land", Profile: load(t, "tls-443"), Wire: load(t, "wire"), Price: gateway.UsualPrice / 10}
+			c.Configure = func(n *sim.Node, g *gateway.Config) {
+				g.Relay = n.ID == 1
+				for i := range g.Peers {
+					if p := &g.Peers[i]; n.ID != 1 && p.ID != 1 {
+						p.Via = []uint16{1}
+					}
+				}
+			}
+		})
+		relay, hq, ship := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+		there := tracks(w, hq, []uint16{1, 3}, 400, 200, 7*time.Second)
+		back := tracks(w, ship, []uint16{1, 2}, 400, 200, 11*time.Second)
+		for i := range 12 {
+			at := time.Duration(i+1) * 3 * time.Minute
+			w.At(at-20*time.Second, func() { w.Cut(1, relay, true) })
+			w.At(at, func() { w.Kill(relay, 10*time.Second) })
+			w.At(at+9*time.Second, func() { w.Cut(0, relay, true); w.Cut(1, relay, false) })
+			w.At(at+time.Minute, func() { w.Cut(0, relay, false) })
+		}
+		w.Run(time.Hour)
+		each(t, w, relay.Site, 2, *there)
+		each(t, w, ship.Site, 2, *there)
+		each(t, w, relay.Site, 3, *back)
+		each(t, w, hq.Site, 3, *back)
+	}
+}
