@@ -35,6 +35,9 @@ type Config struct {
 	Users []string
 }
 
+// GatherFor is the usual Gather where it pays: little beside the delay of such links.
+const GatherFor = 200 * time.Millisecond
+
 // Site is a far site.
 type Site struct {
 	ID     uint16

@@ -71,7 +71,9 @@ const (
 	mostNodes     = 1000
 	mostNodeItems = 20
 	mostNodeSubs  = 1000
-	mostWants     = 64
+	mostWants     = 24
+	mostOfUser    = 100         // nodes that one user is subscribed to
+	mostAsk       = 4 << 10     // octets of a question that waits
 	askFor        = time.Minute // a home has so long to answer who asks once
 	lease         = time.Hour   // it tells what is new so long
 	capsIn        = 500 * time.Millisecond

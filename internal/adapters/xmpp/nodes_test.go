@@ -9,6 +9,7 @@ import (
 	"aldis/internal/adapters/xmpp"
 	"aldis/internal/adapters/xmpp/rule"
 	"aldis/internal/lab/check"
+	"aldis/internal/site"
 )
 
 const (
@@ -173,4 +174,30 @@ func TestServiceNodes(t *testing.T) {
 	ask(ship, anna, "u1", "<unsubscribe node='alerts'/>")
 	w.Run(2 * time.Hour)
 	hq.has(1, "<unsubscribe node='alerts' jid='aldis@ship2.example'/>")
+}
+
+// One user does not take the nodes of all, and a site that lies about its nodes reaches nobody.
+func TestHostileNodes(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	ship := w.servers[2]
+	w.Run(time.Minute)
+	for i := range 150 {
+		ship.say("pubsub.hq.example", "<iq type='set' id='s%d' from='%s' to='pubsub.hq.example'>%s<subscribe node='n%d' jid='anna@ship2.example'/></pubsub></iq>", i, anna, subject, i)
+	}
+	check.Equal(t, "subscriptions", ship.count("type='result'", "<subscription "), 100)
+	check.Equal(t, "refusals", ship.count("type='error'", "<resource-constraint "), 50)
+	ship.say("hq.example", "<iq type='get' id='p' from='%s' to='bert@hq.example'>%s<items node='%s'/></pubsub></iq>", anna, subject, geoloc)
+	ship.has(1, "id='p'", "<not-authorized ")
+	before := w.adapters[2].Counts()["far_unreadable"]
+	lies := []site.Item{{Scope: "n1", ID: "x", Doc: []byte{1, 2, 3}}, {Scope: "n1", ID: "x\x01"}, {Scope: "\x07", ID: "x"}, {Scope: "n1", Owner: "Bad Name"}, {Scope: "n1", Sub: 2},
+		{Scope: "n1", Sub: 1, Doc: []byte{1, 1}}, {Scope: "n1", ID: strings.Repeat("x", 300)}, {Kind: site.Question, ID: "\x09"}, {Kind: site.Question, ID: "n", Owner: "Bad Name"}}
+	for _, it := range lies {
+		if it.Kind == 0 {
+			it.Kind = site.Document
+		}
+		if out := w.adapters[2].Step(w.Now, site.FarItem{Site: 1, Item: it}); len(out.Orders) > 0 {
+			t.Errorf("%+v reaches %q", it, out.Orders)
+		}
+	}
+	check.Equal(t, "lies", w.adapters[2].Counts()["far_unreadable"]-before, len(lies))
 }

@@ -45,7 +45,7 @@ func (p *nodes) request(c *component, e, what *stanza.Element, from, to jid) {
 	}
 	n := p.get(id)
 	bare := from.bare()
-	if n == nil || what.Name == "subscribe" && len(n.subs) >= mostNodeSubs {
+	if n == nil || what.Name == "subscribe" && (len(n.subs) >= mostNodeSubs || p.subscribed(bare) >= mostOfUser) || what.Name == "items" && len(e.Append(nil, ns)) > mostAsk {
 		c.write(refusal(e, "resource-constraint", ""))
 		return
 	}
@@ -76,6 +76,16 @@ func (p *nodes) request(c *component, e, what *stanza.Element, from, to jid) {
 		}
 	}
 	p.turnFar(p.now, n)
+}
+
+// subscribed is how many nodes a user is subscribed to.
+func (p *nodes) subscribed(bare string) (count int) {
+	for _, n := range p.all {
+		if n.subs[bare] {
+			count++
+		}
+	}
+	return count
 }
 
 // itemsFor answers who asks what is in a node.
@@ -126,7 +136,7 @@ func (p *nodes) turnFar(now time.Time, n *node) {
 		}
 		n.asks, n.reply = nil, time.Time{}
 	}
-	wanted := len(n.subs) > 0 || now.Before(n.until)
+	wanted := len(n.subs)+len(n.asks) > 0 || now.Before(n.until) && n.refused == ""
 	if wanted != n.told {
 		it := site.Item{Kind: site.Question, Owner: n.owner, ID: code.NodeName(n.name), Doc: bytes.Repeat([]byte{p.round}, int(min(1, p.round))), Home: true, To: []uint16{n.home}}
 		n.told = wanted

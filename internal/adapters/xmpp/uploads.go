@@ -115,7 +115,7 @@ func (u *uploads) heard(c *component, e *stanza.Element, to jid) {
 		c.write(refusal(e, "resource-constraint", ""))
 	default:
 		u.ask++
-		u.asks[u.ask] = *e
+		u.asks[u.ask] = stanza.New(ns, "iq", "from", e.Get("from"), "to", e.Get("to"), "id", e.Get("id"))
 		u.out.Orders = append(u.out.Orders, files.Reserve{Ask: u.ask, Name: asked.Get("filename"), MIME: asked.Get("content-type"), Size: size})
 	}
 }

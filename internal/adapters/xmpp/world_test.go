@@ -61,8 +61,8 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: p.Transport == profile.PMul, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
 			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID), PubSub: "pubsub." + domainOf(n.ID), Occupants: 20}
-			if p.Transport == profile.PMul || !p.Free() {
-				cfg.Gather = 200 * time.Millisecond
+			if p.Gathers() {
+				cfg.Gather = xmpp.GatherFor
 			}
 			for _, peer := range g.Peers {
 				cfg.Sites = append(cfg.Sites, xmpp.Site{ID: peer.ID, Domain: domainOf(peer.ID), Rooms: "conference." + domainOf(peer.ID), PubSub: "pubsub." + domainOf(peer.ID)})

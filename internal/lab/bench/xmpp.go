@@ -129,7 +129,7 @@ func (r *run) xmppSite(s *xmppServer, here, far string, id int) (string, error) 
 		s.listen.Addr(), file, here, id, far), err
 }
 
-// rooms of XMPP: a hundred clients aboard speak in rooms of headquarters.
+// xmppLines has a hundred clients aboard speak in rooms of headquarters.
 func xmppLines(ctx context.Context, r *run) (rows []Row, err error) {
 	ship, err := newXMPPServer()
 	if err != nil {

@@ -19,6 +19,7 @@
 //   - synth.go: `synth`: traces of published runs
 //   - takcosts.go: what the events of TAK devices in a capture would cost, for `analyse`
 //   - takplays.go: TAK devices play a trace
+//   - xmppplays.go: XMPP users play a trace
 //   - teach.go: `corpus build`: a network's own corpus, of samples
 //   - tested.go: gateway-lab inside a test program
 //   - tune.go: `tune`: better values of a profile

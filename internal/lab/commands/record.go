@@ -85,7 +85,7 @@ func record(capture, out string, h trace.Header, opt trace.Options, stdout, stde
 	err = writeTo(out, stdout, func(w io.Writer) error {
 		f := trace.NewFileWriter(w, h)
 		recorder := trace.NewRecorder(f, edge, first.EdgePeer)
-		opt.Sink, opt.CoT = recorder.Event, recorder.CoT
+		opt.Sink, opt.CoT, opt.XMPP = recorder.Event, recorder.CoT, recorder.XMPP
 		if _, err := analyseFile(capture, opt, stderr); err != nil {
 			return err
 		}

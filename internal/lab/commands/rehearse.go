@@ -23,8 +23,9 @@ const rehearseAbout = `usage: gateway rehearse --profile P --trace T [--deadline
 Judges before a mission what a trace (gateway record, gateway synth) would do on a link: whether everything arrives in
 time, minutes on the air, octets, the carrier's units and their cost, which messages would be late and why, what would still
 wait at the end, and what would help; of two [[link]] of --gateways also which link messages take by which [[route]] rule, in
-how many seconds, with how many octets and for how much money. It plays the trace several times with different losses. The verdict holds for the
-worst play; each play is shown, and how much of the outcome is luck. Of a trace of TAK devices it judges the far map.
+how many seconds, with how many octets and for how much money. It plays the trace several times with different losses. The
+verdict holds for the worst play; each play is shown, and how much of the outcome is luck. Of a trace of TAK devices it
+judges the far map, of one of XMPP that every message and line comes.
 
 PRICES are yours, any of minute=1.10,credit=0.05,megabyte=7,currency=EUR: a started minute of a call, an Iridium SBD credit
 (50 octets), a million octets.

@@ -29,7 +29,8 @@ const replayAbout = `usage: gateway replay TRACE [--profile P] [--gateways FILE[
 Plays a trace (gateway record, gateway synth) through whole gateways over an emulated link. It prints the octets and times
 of the replay beside those of the trace. In virtual time a half-hour trace takes a second or two, and the same trace,
 settings and seed give the same figures. With --live it runs in real time: gateways as processes in network namespaces,
-peers (or TAK devices) on TCP sockets, the emulator between them. That needs root.
+peers (or TAK devices) on TCP sockets, the emulator between them. That needs root. A trace of XMPP plays in virtual time
+alone.
 
 --gateways takes ordinary configurations of gateways: one for both sides, or two, of which the one with end = "shore" (or
 else the first) is ashore. The replay uses their rules of compaction, filters, message rules, keepalive and name, and their

@@ -69,7 +69,7 @@ func takEventOf(e trace.CoT) replay.TAKEvent {
 	return replay.TAKEvent{At: time.Duration(e.At * float64(time.Second)), From: e.From, Event: e.Event}
 }
 
-// clientsOf are those who play a trace: TAK devices when it is of these alone.
+// clientsOf are those who play a trace: TAK devices or XMPP users when it is of these alone.
 func clientsOf(f *trace.File, o replay.Options, stderr io.Writer) (clients, error) {
 	events, err := replay.TAKEvents(f)
 	if err != nil {
@@ -77,6 +77,13 @@ func clientsOf(f *trace.File, o replay.Options, stderr io.Writer) (clients, erro
 	}
 	if len(events) > 0 {
 		return devices{f.Header.Source, events, stderr}, nil
+	}
+	said, err := replay.XMPPEvents(f)
+	if err != nil {
+		return nil, fmt.Errorf("record it without --sizes and --anonymise: %w", err)
+	}
+	if len(said) > 0 {
+		return chatters{f.Header.Source, said}, nil
 	}
 	script, err := replay.NewScript(f, o.Content, o.Seed)
 	return peers{script, stderr}, err

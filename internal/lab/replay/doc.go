@@ -63,4 +63,5 @@
 //   - variant.go: traces whose peers speak at other times, and the figures of a play
 //   - ways.go: what each of two bearers carried, and by which rule
 //   - window.go: a part of a trace
+//   - xmpp.go: RunXMPP: a whole play of what XMPP users say, and the verdict on it
 package replay

@@ -25,5 +25,6 @@
 //   - takgame.go: a field trial with TAK devices
 //   - text.go: a page for a terminal
 //   - xmppgame.go: a field trial with XMPP servers and clients
+//   - xmppplays.go: plays of what XMPP users say
 //   - xyplot.go: figures over a number
 package report

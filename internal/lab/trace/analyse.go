@@ -30,6 +30,7 @@ type Options struct {
 	Nodes  []uint16 // ids of the gateways; empty: found out, which is quick for ids below 256
 	// Clear gets the datagrams of gateways in the order of the capture; it keeps nothing of them. May be nil.
 	Clear func(Clear)
+	XMPP  func(XMPP)  // gets what XMPP users say to each other and to rooms, in the order of the capture; may be nil
 	CoT   func(CoT)   // gets events of TAK devices in the order of the capture, each with its copies; may be nil
 	Sink  func(Event) // gets the application's events in the order of the capture; may be nil
 }

@@ -40,6 +40,7 @@ type dialog struct {
 	http  bool
 	tcp   bool
 	tak   bool
+	jid   string // of the XMPP client, from the server's answer to its bind
 	dir   [2]stream
 }
 

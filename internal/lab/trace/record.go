@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -82,6 +83,21 @@ func (r *Recorder) CoT(c CoT) {
 	l := Line{T: c.At, Do: EventSend, Octets: len(c.XML), Parts: []PartOf{PartWith(cotPart, "text/xml", c.XML)}}
 	l.Peer = r.f.Peer(c.At, c.From, c.From, c.Event.Callsign(), true)
 	l.Pipe = r.f.Pipe(c.At, PipeTAK, PipeTAK)
+	r.f.Write(l)
+}
+
+// XMPP takes in what a user of XMPP said: a message of the user on the pipe of XMPP. What comes once more on its way to another client or
+// server is known by its text, within two seconds.
+func (r *Recorder) XMPP(x XMPP) {
+	from, _, _ := strings.Cut(x.From, "/")
+	to, _, _ := strings.Cut(x.To, "/")
+	body := x.XML[max(0, bytes.IndexByte(x.XML, '>')):]
+	if !bytes.HasPrefix(x.XML, []byte("<presence")) && !bytes.Contains(body, []byte("<body")) || !r.seen.Add(digest("xmpp", from, to, string(body), fmt.Sprint(int64(x.At)/2))) {
+		return
+	}
+	l := Line{T: x.At, Do: EventSend, Octets: len(x.XML), Parts: []PartOf{PartWith(xmppPart, "text/xml", x.XML)}}
+	l.Peer = r.f.Peer(x.At, from, "", "", x.Client)
+	l.Pipe = r.f.Pipe(x.At, PipeXMPP, PipeXMPP)
 	r.f.Write(l)
 }
 

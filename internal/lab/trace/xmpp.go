@@ -44,6 +44,9 @@ func (d *dialog) looksXMPP(b []byte) bool {
 func (d *dialog) stanzas(side int, s *stream, b []byte) (int, bool) {
 	if d.a.xmpp == nil {
 		d.a.xmpp = &XMPPReport{kinds: map[string]*Tally{}}
+		if d.a.totals.packets == 0 && d.a.cot == nil && d.a.link == nil {
+			d.a.start = s.at
+		}
 	}
 	r, all := d.a.xmpp, len(b)
 	if s.xmpp == nil {
@@ -77,6 +80,8 @@ func (d *dialog) stanzas(side int, s *stream, b []byte) (int, bool) {
 		err := s.xmpp.split.Feed(piece, func(e *stanza.Element, _ *stanza.Fault) {
 			if note(xmppKind(e)); e != nil && e.Name == "proceed" {
 				d.tls()
+			} else if e != nil {
+				d.said(side, s, e)
 			}
 		})
 		switch {
@@ -92,6 +97,56 @@ func (d *dialog) stanzas(side int, s *stream, b []byte) (int, bool) {
 		}
 	}
 	return all, false
+}
+
+// XMPP is a message or presence that a capture has on its way from a client to its server, or between servers.
+type XMPP struct {
+	At       float64 // s from the capture's beginning
+	From, To string  // JIDs
+	Client   bool    // a client said it to its own server: this is the LAN of From
+	XML      []byte  // as a component would say it
+}
+
+// PipeXMPP is the kind of the pipe that stanzas are sent to in a trace.
+const PipeXMPP = "xmpp"
+
+// xmppPart is the name of the only part of such a message.
+const xmppPart = "xmpp:stanza"
+
+// said hands on what users say. What a server says to a client was said before, or comes from elsewhere: of that the lines are kept.
+func (d *dialog) said(side int, s *stream, e *stanza.Element) {
+	if bind := e.Kid("urn:ietf:params:xml:ns:xmpp-bind", "bind"); bind != nil && e.Get("type") == "result" {
+		d.jid = bind.Kid(bind.Space, "jid").Inside()
+		return
+	}
+	d.a.end = max(d.a.end, s.at)
+	if d.a.opt.XMPP == nil || e.Name != "message" && e.Name != "presence" || e.Get("to") == "" {
+		return
+	}
+	x := XMPP{At: float64(s.at-d.a.start) / 1e9, From: e.Get("from"), To: e.Get("to")}
+	if x.Client = x.From == "" && d.jid != ""; x.Client {
+		x.From = d.jid
+		e.Attrs = append(slices.Clone(e.Attrs), stanza.Attr{Name: "from", Value: d.jid})
+	}
+	if x.From == "" || e.Space == "jabber:client" && !x.Client && (e.Name != "message" || e.Get("type") == "error") {
+		return
+	}
+	plain := asComponent(*e, e.Space)
+	x.XML = plain.Append(nil, stanza.Component)
+	d.a.opt.XMPP(x)
+}
+
+// asComponent is a stanza in the namespace of components.
+func asComponent(e stanza.Element, space string) stanza.Element {
+	if e.Space == space {
+		e.Space = stanza.Component
+	}
+	kids := e.Kids
+	e.Kids = nil
+	for _, k := range kids {
+		e.Kids = append(e.Kids, asComponent(k, space))
+	}
+	return e
 }
 
 // tls says that both directions go on with TLS.
@@ -151,4 +206,31 @@ func (r *XMPPReport) writeText(w *Writer) {
 	}
 	w.F("\nXMPP: %d octets in %d streams\n", r.Octets, r.Streams)
 	w.rows("Stanzas", "octets", r.Kinds)
+}
+
+// XMPPCost is what the stanzas of users of two domains cost between two gateways.
+type XMPPCost struct {
+	Profile string `json:"profile"`
+	Summary string `json:"summary,omitempty"`
+	Seed    uint64 `json:"seed"`
+	Stanzas int    `json:"stanzas"` // that concern the other site
+	XMPP    int64  `json:"xmpp_octets"`
+	// Octets and Datagrams are those on the link, both directions, all headers included.
+	Octets     int64      `json:"octets"`
+	Datagrams  int64      `json:"datagrams"`
+	BusyPct    float64    `json:"busy_percent"`
+	AirMinutes float64    `json:"air_minutes"`
+	UnaidedPct float64    `json:"unaided_percent"` // how full the stanzas alone would make the link, each once, without any header
+	Kinds      []XMPPKind `json:"kinds"`
+}
+
+// XMPPKind is what became of the stanzas of one kind.
+type XMPPKind struct {
+	Kind    string  `json:"kind"`
+	Said    int     `json:"said"`
+	Came    int     `json:"came"`    // those with a text alone
+	Ended   int     `json:"ended"`   // their senders got an error
+	Missing int     `json:"missing"` // neither, five minutes after the last
+	MedianS float64 `json:"median_s"`
+	MaxS    float64 `json:"max_s"`
 }

@@ -136,6 +136,9 @@ const (
 // Free says whether the bill does not grow with octets.
 func (p *Profile) Free() bool { return p.Tariff == TariffMinutes || p.Tariff == TariffNone }
 
+// Gathers says whether messages that go together are cheaper than one by one: octets are billed, or each message has a header of P_Mul.
+func (p *Profile) Gathers() bool { return p.Transport == PMul || !p.Free() }
+
 // LeastCopyAfter is the soonest that a datagram goes again on idle air.
 const LeastCopyAfter = 100 * time.Millisecond
 

@@ -3,7 +3,6 @@ package node
 import (
 	"fmt"
 	"net"
-	"time"
 
 	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/xmpp"
@@ -12,7 +11,6 @@ import (
 	"aldis/internal/edge/lan/fileroom"
 	"aldis/internal/edge/lan/xmpplan"
 	"aldis/internal/gateway"
-	"aldis/internal/link/profile"
 	"aldis/internal/site"
 )
 
@@ -26,14 +24,11 @@ type xmppSide struct {
 	filesSock      net.Listener   // of it
 }
 
-// gatherLines is how long lines wait for others on a link where octets count: little beside its delay.
-const gatherLines = 200 * time.Millisecond
-
 // XMPPConfig is what the adapter is made of.
 func XMPPConfig(c *config.Config) xmpp.Config {
 	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules, Own: c.XMPP.Own()}
-	if p := c.Link.Profile; p.Transport == profile.PMul || !p.Free() {
-		x.Gather = gatherLines
+	if c.Link.Profile.Gathers() {
+		x.Gather = xmpp.GatherFor
 	}
 	f := c.XMPP.Files
 	x.Files = xmpp.Files{Domain: f.Upload, URL: f.URL(), Most: int64(f.MostFile), Cross: int64(f.Crossing), Bring: int64(f.Bring)}
