@@ -18,7 +18,7 @@ function make(name, resource) {
     c.heard = [];
     c.on('raw', (way, text) => way === 'incoming' && c.heard.push(text.toString()));
     c.until = async (...texts) => {
-        for (let i = 0; i < 500; i++) {
+        for (let i = 0; i < 1500; i++) {
             if (c.heard.some(line => texts.every(t => line.includes(t)))) return;
             await sleep(20);
         }
@@ -99,7 +99,7 @@ const parts = {
 (async () => {
     for (const [name, part] of Object.entries(parts)) {
         try {
-            await Promise.race([part(), sleep(30000).then(() => { throw new Error('no end'); })]);
+            await Promise.race([part(), sleep(40000).then(() => { throw new Error('no end'); })]);
             console.log('ok', name);
         } catch (e) {
             console.log(`no ${name}: ${e && e.message || JSON.stringify(e)}`.replace(/\n/g, ' ').slice(0, 400));

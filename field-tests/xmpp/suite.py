@@ -36,7 +36,7 @@ class Client(slixmpp.ClientXMPP):
             self.ready.set_result(True)
 
     async def until(self, *texts):
-        for _ in range(500):
+        for _ in range(1500):  # a busy machine takes its time
             if any(all(t in line for t in texts) for line in self.heard):
                 return
             await asyncio.sleep(0.02)
