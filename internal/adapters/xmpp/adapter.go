@@ -168,14 +168,7 @@ func (f *Adapter) event(now time.Time, ev site.Event) {
 			c.opened(now, ev)
 			f.trouble.Count("connected")
 			f.note("info", "the XMPP server has taken the component of a far site", "site", c.site.ID, "domain", c.domain)
-			switch {
-			case c.rooms:
-				f.rooms.askLocals(c)
-			case c.users():
-				f.presence.opened(now, c)
-				f.rooms.rejoin(c)
-			}
-			f.nodes.opened(c)
+			f.begun(now, c)
 		}
 	case Closed:
 		if c := f.connected(ev.Conn); c != nil {
@@ -223,6 +216,18 @@ func (f *Adapter) event(now time.Time, ev site.Event) {
 	case site.Fate:
 		f.fate(now, ev)
 	}
+}
+
+// begun has a component that the server has taken say and ask what it has to.
+func (f *Adapter) begun(now time.Time, c *component) {
+	switch {
+	case c.rooms:
+		f.rooms.askLocals(c)
+	case c.users():
+		f.presence.opened(now, c)
+		f.rooms.rejoin(c)
+	}
+	f.nodes.opened(c)
 }
 
 // farItem takes in a piece of the state of a far site.

@@ -37,12 +37,7 @@ func (f *Adapter) start(now time.Time) {
 	f.served = true
 	f.own.Start(now)
 	for _, c := range f.components {
-		if c.rooms {
-			f.rooms.askLocals(c)
-		} else {
-			f.presence.opened(now, c)
-			f.rooms.rejoin(c)
-		}
+		f.begun(now, c)
 	}
 }
 

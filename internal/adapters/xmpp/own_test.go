@@ -2,6 +2,7 @@ package xmpp_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -160,6 +161,31 @@ func TestOwnServer(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A client of the gateway's own server finds the upload service, gets a slot, and is asked for far nodes as with any server.
+func TestOwnServerHasUploads(t *testing.T) {
+	w := newWorld(t, 2, "iridium-directip", 1, func(c *xmpp.Config) {
+		c.Files = xmpp.Files{Domain: "upload." + c.Domain, URL: roomOf(c.ID), Most: 100_000, Cross: 50_000}
+		if c.ID == 2 {
+			c.Own, c.Users = true, []string{"anna"}
+		}
+	})
+	anna := w.newClient(2, "anna")
+	w.Run(time.Minute)
+	anna.say("<iq type='get' id='i1' to='ship2.example'><query xmlns='http://jabber.org/protocol/disco#items'/></iq>")
+	anna.say("<iq type='get' id='i2' to='upload.ship2.example'><query xmlns='http://jabber.org/protocol/disco#info'/></iq>")
+	anna.say("<iq type='get' id='i3' to='upload.ship2.example'><request xmlns='urn:xmpp:http:upload:0' filename='quay.jpg' size='40000' content-type='image/jpeg'/></iq>")
+	w.Run(time.Second)
+	has := func(what ...string) {
+		t.Helper()
+		check.True(t, strings.Join(what, " "), slices.ContainsFunc(anna.got, func(one string) bool {
+			return !slices.ContainsFunc(what, func(part string) bool { return !strings.Contains(one, part) })
+		}), anna.got)
+	}
+	has("id='i1'", "jid='upload.ship2.example'")
+	has("id='i2'", "category='store'", "urn:xmpp:http:upload:0")
+	has("id='i3'", "<slot ", roomOf(2))
 }
 
 // Clients of other adapters hear and speak in a room that the gateway serves itself.
