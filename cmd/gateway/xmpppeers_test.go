@@ -43,7 +43,7 @@ func (s *testSite) writeXMPPPeers(t *testing.T, p *xmppServer, far int, domain, 
 		check.NoError(c, os.WriteFile(file, []byte(strings.NewReplacer(pairs...).Replace(string(text))), 0o644))
 	}
 	edit(s.file, fmt.Sprintf("server = %q\nsecret_file = \"xmpp.secret\"\n", p.components), fmt.Sprintf("s2s = \"%s:5269\"\ns2s_server = %q\ns2s_keys = \"s2s\"\n", at, peers))
-	edit(filepath.Join(p.dir, "prosody.cfg.lua"), `"disco", `, `"disco", "tls", `, "s2s_ports = {}\n", fmt.Sprintf(`s2s_ports = { %[1]s }
+	edit(filepath.Join(p.dir, "prosody.cfg.lua"), `"disco", `, `"disco", "tls", "dialback", `, "s2s_ports = {}\n", fmt.Sprintf(`s2s_ports = { %[1]s }
 s2s_secure_auth = true
 ssl = { certificate = "%[2]s/keys/server.pem"; key = "%[2]s/keys/server.key"; cafile = "%[2]s/keys/ca.pem" }
 unbound = { resolvconf = false; options = { ["local-zone:"] = "example. redirect"; ["local-data:"] = "example. A %[3]s" } }
@@ -130,7 +130,44 @@ func TestXMPPServerToServer(t *testing.T) {
 	r2.until(t, "the line waits aboard again", waits(1))
 	aboard.start(t)
 	r2.until(t, "the server has confirmed the line", waits(0))
-	r2.until(t, "anna has it", func() bool { return anna.count("Sent while the server is away") == 1 })
+	again := aboard.login(t, "anna") // beside the first client, which comes back when it likes
+	r2.until(t, "anna has it", func() bool {
+		return anna.count("Sent while the server is away")+again.count("Sent while the server is away") == 1
+	})
+	again.say("<presence to='ops@conference.hq.example/again'><x xmlns='http://jabber.org/protocol/muc'/></presence>")
+	r1.until(t, "bert sees her in the room again", func() bool { return bert.count("<presence", "ops@conference.hq.example/again") > 0 })
+	again.say("<message to='ops@conference.hq.example' type='groupchat' id='g1'><body>Back in the room</body></message>")
+	bert.say("<message to='ops@conference.hq.example' type='groupchat' id='g2'><body>Welcome back</body></message>")
+	r1.until(t, "the room is one again", func() bool {
+		return again.count("<message", "Welcome back") == 1 && again.count("<message", "Back in the room") == 1 && bert.count("<message", "Back in the room") == 1
+	})
 	_, metrics := r2.get("/metrics")
 	agrees(t, metrics)
+}
+
+// Mistakes in s2s are named, and keys destroy takes its keys.
+func TestXMPPServerToServerConfiguration(t *testing.T) {
+	p := newProsody(t, "ship.example", nil)
+	s := newSite(t, 2, "")
+	s.writeXMPPPeers(t, p, 1, "hq.example", "1")
+	text, err := os.ReadFile(s.file)
+	c := check.Fatal(t)
+	check.NoError(c, err)
+	for change, want := range map[[2]string]string{
+		{"s2s_server", "#"}: "xmpp.s2s_server: is missing", {"s2s_keys", "#"}: "xmpp.s2s_keys: is missing", {`s2s_keys = "s2s"`, `s2s_keys = "nowhere"`}: "makes what is missing",
+		{"s2s =", "#"}: "are of no use without s2s", {"[xmpp]\n", "[xmpp]\nserver = \"127.0.0.1:5347\"\n"}: "is of no use with server",
+		{"[xmpp]\n", "[xmpp]\nusers = \"users\"\n"}: "is of no use with s2s", {"[[xmpp.site]]", "[[other]]"}: "without [[xmpp.site]]",
+	} {
+		check.NoError(c, os.WriteFile(s.file, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o644))
+		if code, out, errs := run(t, "check", "-c", s.file); code == 0 || !strings.Contains(out+errs, want) {
+			t.Errorf("with %q for %q no %q in %s%s", change[1], change[0], want, out, errs)
+		}
+	}
+	check.NoError(c, os.WriteFile(s.file, text, 0o644))
+	does(t, "destroy", "-c", s.file, "--yes")
+	for _, gone := range []string{"ca.key", "server.key"} {
+		if _, err := os.Stat(filepath.Join(s.dir, "s2s", gone)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s is still there: %v", gone, err)
+		}
+	}
 }
