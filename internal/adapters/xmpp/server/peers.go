@@ -30,7 +30,7 @@ type Accepting struct {
 
 	split    stanza.Splitter
 	proves   func(domain string) bool // nil: TLS has not begun
-	from, to string                   // of the stream; "": none has begun
+	from     string                   // of the stream; "": none has begun
 	fresh    bool                     // the next octets begin a stream
 	proved   bool                     // by EXTERNAL
 	ready    bool                     // its stream has begun after that
@@ -131,7 +131,7 @@ func (a *Accepting) opened(e *stanza.Element, reply *[]byte, end func(string, er
 	default:
 		features = features.With(stanza.New(nsSASL, "mechanisms").With(stanza.New(nsSASL, "mechanism").Says(external)))
 	}
-	a.from, a.to, a.fresh = from, to, false
+	a.from, a.fresh = from, false
 	*reply = features.Append(*reply, ns)
 }
 
