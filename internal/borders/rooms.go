@@ -133,7 +133,7 @@ var Rooms = []Room{
 	{"edge/lan/taklan", Edge, "edges", false, "Sockets towards TAK devices: streams and the multicast mesh, with bounds.", []string{"adapters/tak", "adapters/tak/cot", "edge/lan", "ground/due", "site"}},
 	{"edge/lan/fileroom", Edge, "edges", false, "Stores files and serves them over HTTP: data packages to TAK devices, uploads (XEP-0363) to XMPP clients.", []string{"adapters/files", "edge/atrest", "site"}},
 	{"edge/lan/xmpplan", Edge, "edges", false, "Connections to the XMPP server of the LAN, or of its clients, with bounds.", []string{
-		"adapters/xmpp", "adapters/xmpp/server", "adapters/xmpp/stanza", "edge/infile", "site"}},
+		"adapters/xmpp", "adapters/xmpp/server", "adapters/xmpp/stanza", "edge/infile", "edge/keyfile", "site"}},
 	{"edge/radio", Edge, "edges", false, "The UDP sockets on the link.", []string{"gateway/api"}},
 	{"edge/modem", Edge, "edges", false, "The sockets on which modems say what they are doing.", []string{"gateway/api", "ground/due"}},
 	{"edge/tlslink", Edge, "edges", false, "The TLS connections of a bearer without UDP.", []string{"edge/radio", "gateway/api", "ground/due"}},

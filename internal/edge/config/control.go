@@ -155,7 +155,7 @@ func ModemSocket(file, name string) (string, error) {
 	return found[0], nil
 }
 
-// Secrets are the files that hold keys, those in the directories of certificates for TAK devices too, and the data directory,
+// Secrets are the files that hold keys, those in the directories of certificates too, and the data directory,
 // as a configuration names them. It may have mistakes otherwise.
 func Secrets(file string) (keys []string, dataDir string, err error) {
 	c, err := asked(file, func(r *reader) {
@@ -163,7 +163,7 @@ func Secrets(file string) (keys []string, dataDir string, err error) {
 		r.fill("http", "token_file")
 		r.fill("tak", "tls_keys", "server_keys")
 		if r.tree.tables["xmpp"] != nil { // there it is required
-			r.fill("xmpp", "secret_file")
+			r.fill("xmpp", "secret_file", "tls_keys", "s2s_keys")
 		}
 		r.fill("node", "data_dir")
 	})
@@ -172,7 +172,7 @@ func Secrets(file string) (keys []string, dataDir string, err error) {
 			keys = append(keys, file)
 		}
 	}
-	for _, dir := range []string{c.TAK.Keys, c.TAK.ServerKeys} {
+	for _, dir := range []string{c.TAK.Keys, c.TAK.ServerKeys, c.XMPP.Keys, c.XMPP.S2SKeys} {
 		if dir != "" {
 			keys = append(keys, keyfile.KeysIn(dir)...)
 		}

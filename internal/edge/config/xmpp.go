@@ -20,6 +20,9 @@ import (
 // adapter.
 type XMPP struct {
 	Server netip.AddrPort
+	// Where the gateway takes connections of the LAN's server as the servers of far domains, and calls it; zero: not so.
+	S2S, S2SServer netip.AddrPort
+	S2SKeys        string // directory of the certificate of these domains, and of who has signed that of the LAN's server
 	// Where the gateway serves clients itself, because the LAN has no server; zero: not so.
 	Listen, TLS, WebSocket netip.AddrPort
 	Keys                   string // directory of the certificate for these
@@ -72,10 +75,18 @@ type XMPPSite struct {
 }
 
 // On says whether the gateway has this adapter.
-func (x XMPP) On() bool { return x.Server.IsValid() || x.Own() }
+func (x XMPP) On() bool { return x.Server.IsValid() || x.S2S.IsValid() || x.Own() }
 
 // Own says whether the gateway serves clients itself.
 func (x XMPP) Own() bool { return x.Listen.IsValid() || x.TLS.IsValid() || x.WebSocket.IsValid() }
+
+// PeerTLS is what the gateway shows the LAN's server, and what that must show.
+func (x XMPP) PeerTLS() (*tls.Config, error) { return keyfile.PeerTLS(x.S2SKeys) }
+
+// Services are the domains of the LAN's server beside that of its users.
+func (x XMPP) Services() []string {
+	return slices.DeleteFunc([]string{x.Rooms, x.PubSub}, func(domain string) bool { return domain == "" })
+}
 
 // ServerTLS is what the gateway shows its clients.
 func (x XMPP) ServerTLS() (*tls.Config, error) { return keyfile.PairTLS(x.Keys) }
@@ -94,6 +105,9 @@ func xmppPart(c *Config) part {
 		{"server", address(&x.Server), "where the LAN's server takes components (XEP-0114), such as `127.0.0.1:5347`"},
 		{"secret_file", path(&x.SecretFile), "required with `server`: file of mode 0600; its first line is the secret that the server knows, 16 octets or more"},
 		{"the secret of xmpp.secret_file", derived(&x.Secret).secret(), ""},
+		{"s2s", address(&x.S2S).listens(), "where the LAN's server connects to the gateway as to the servers of the far domains (RFC 6120), such as `10.20.0.1:5269`. It must use STARTTLS and SASL EXTERNAL"},
+		{"s2s_server", address(&x.S2SServer), "required with `s2s`: where the LAN's server takes connections of servers, such as `10.20.0.5:5269`"},
+		{"s2s_keys", path(&x.S2SKeys), "required with `s2s`: directory of `server.pem` and `server.key` for the far domains, and of `ca.pem`, who has signed the certificate of the LAN's server; `gateway keys tak -o DIR DOMAIN,DOMAIN` makes all"},
 		{"listen", address(&x.Listen).listens(), "where clients connect to the gateway itself, if the LAN has no server, such as `0.0.0.0:5222`. They must use STARTTLS"},
 		{"tls", address(&x.TLS).listens(), "the same where TLS begins at once, such as `0.0.0.0:5223`"},
 		{"websocket", address(&x.WebSocket).listens(), "the same by WebSocket over TLS (RFC 7395), for browsers: `wss://HOST:PORT/xmpp-websocket`"},
@@ -114,7 +128,7 @@ func xmppPart(c *Config) part {
 		{"away_after", duration(&x.Drawn, 5*time.Minute, 10*time.Second, 24*time.Hour), "a link that is down so long shows far users as `xa`"},
 		{"gone_after", duration(&x.Gone, time.Hour, 10*time.Second, 7*24*time.Hour), "and so long as unavailable"},
 		{"occupants", whole(&x.Occupants, 20, 0, 1000), "other sites are told of the occupants of this site in a room of it. Where there are more than so many, they are told of those who have spoken, and of all once somebody there asks who is in the room (XEP-0030)"},
-	}, doc: "The gateway is a component of the server for the domain of each `[[xmpp.site]]`, or the server itself ([xmpp.md](xmpp.md)). `server`, `listen`, `tls` or `websocket` is required."}
+	}, doc: "The gateway is a component of the server for the domain of each `[[xmpp.site]]`, or another server to it, or the server itself ([xmpp.md](xmpp.md)). `server`, `s2s`, `listen`, `tls` or `websocket` is required."}
 }
 
 func xmppSitePart(c *Config) part {
@@ -221,8 +235,10 @@ func (r *reader) readXMPP() {
 		x.Sites = append(x.Sites, *site)
 	})
 	x.Rules = readRules(r, "xmpp.rule", xmppRuleKeys, nil)
-	if len(x.Sites) == 0 && x.Server.IsValid() && !x.Own() {
-		s.fail("server", "is of no use without [[xmpp.site]]")
+	for key, at := range map[string]netip.AddrPort{"server": x.Server, "s2s": x.S2S} {
+		if len(x.Sites) == 0 && at.IsValid() && !x.Own() {
+			s.fail(key, "is of no use without [[xmpp.site]]")
+		}
 	}
 }
 
@@ -230,7 +246,16 @@ func (r *reader) readXMPP() {
 func (r *reader) checkXMPPServer(s section) {
 	x := &r.cfg.XMPP
 	switch {
-	case s.wrong("server", "listen", "tls", "websocket"):
+	case s.wrong("server", "s2s", "listen", "tls", "websocket"):
+		return
+	case x.S2S.IsValid() && (x.Server.IsValid() || x.Own()):
+		s.fail("s2s", "is of no use with server, listen, tls or websocket: the gateway is one of component, other server and server")
+		return
+	case x.S2S.IsValid():
+		r.checkXMPPPeers(s)
+		return
+	case s.has("s2s_server") || s.has("s2s_keys"):
+		s.fail("s2s_server", "and s2s_keys are of no use without s2s")
 		return
 	case x.Server.IsValid() && x.Own():
 		s.fail("listen", "is of no use with server: either the LAN has a server, or the gateway is the server")
@@ -262,6 +287,24 @@ func (r *reader) checkXMPPServer(s section) {
 		if _, err := x.Accounts(); err != nil {
 			s.fail("users", "%v", err)
 		}
+	}
+}
+
+// checkXMPPPeers says what is wrong with the way to the LAN's server where the gateway is another server to it.
+func (r *reader) checkXMPPPeers(s section) {
+	x := &r.cfg.XMPP
+	for _, key := range []string{"secret_file", "tls_keys", "users"} {
+		if s.has(key) {
+			s.fail(key, "is of no use with s2s")
+		}
+	}
+	if !s.has("s2s_server") {
+		s.missing("s2s_server", ": where the LAN's server takes connections of servers")
+	}
+	if !s.has("s2s_keys") {
+		s.missing("s2s_keys", ": gateway keys tak -o s2s DOMAIN,DOMAIN makes such a directory for the far domains")
+	} else if _, err := x.PeerTLS(); err != nil && x.S2SKeys != "" {
+		s.fail("s2s_keys", "%v (gateway keys tak -o %s DOMAIN,DOMAIN makes what is missing)", err, x.S2SKeys)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,8 +30,8 @@ const (
 	takCertLife           = 5 * 365 * 24 * time.Hour
 )
 
-// NewTAKKeys makes in a directory what is missing of: an authority, a certificate of the server for a host (a name or an
-// address), and one of each client. It answers the files that it made.
+// NewTAKKeys makes in a directory what is missing of: an authority, a certificate of the server for a host (names or
+// addresses, with commas between them), and one of each client. It answers the files that it made.
 func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -56,7 +57,8 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 		return writePair(c, ca, caPrivate, cert, key, &made)
 	}
 	if host != "" {
-		if err := sign(host, at(ServerCert), at(serverKey), x509.ExtKeyUsageServerAuth, host); err != nil {
+		hosts := strings.Split(host, ",")
+		if err := sign(hosts[0], at(ServerCert), at(serverKey), x509.ExtKeyUsageServerAuth, hosts...); err != nil {
 			return made, err
 		}
 	}

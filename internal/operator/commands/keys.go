@@ -49,7 +49,7 @@ gateway has a key of its own, and a roster names them all; then none can speak a
   destroy       overwrite and remove the keys of the gateway that FILE configures, the token of http.token_file, and all in
                 its data directory but the audit log: its messages too. It must not run
   tak           make certificates for TAK devices in a directory, what of it is missing: an authority (ca.pem), the server's
-                for HOST, the name or address that devices connect to, and one for each CLIENT (CLIENT.pem, CLIENT.key).
+                for HOST, the name or address that devices connect to (or several: A,B), and one for each CLIENT (CLIENT.pem, CLIENT.key).
                 Name the directory as tak.tls_keys. Keep ca.key off the gateway once all clients have theirs. --revoke takes
                 back a client's certificate: revoked.pem beside ca.pem says so, and a running gateway sees it at once
   show          print fingerprints: five groups that two operators compare aloud. They say nothing of a private key.

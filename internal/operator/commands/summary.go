@@ -108,6 +108,8 @@ func xmppSummary(c *config.Config) (lines []string) {
 		}
 		users, _ := x.Accounts() // check has read them
 		lines = append(lines, fmt.Sprintf("server of the domain %s at %s for %d users; a message waits %s for the link at most", x.Domain, strings.Join(at, ", "), len(users), x.Life))
+	} else if x.S2S.IsValid() {
+		lines = append(lines, fmt.Sprintf("other server to the server %s of the domain %s, at %s; a message waits %s for the link at most", x.S2SServer, x.Domain, x.S2S, x.Life))
 	} else {
 		lines = append(lines, fmt.Sprintf("component of the server %s of the domain %s; a message waits %s for the link at most", c.XMPP.Server, c.XMPP.Domain, c.XMPP.Life))
 	}

@@ -211,6 +211,7 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	n.tak.sock, n.tak.tls, n.tak.filesSock, n.tak.filesTLS = open["tak.listen"], open["tak.tls"], open["tak.files"], open["tak.files_tls"]
 	n.tak.unicast = open["tak.mesh_unicast"]
 	n.xmpp.sock, n.xmpp.tls, n.xmpp.web, n.xmpp.filesSock = open["xmpp.listen"], open["xmpp.tls"], open["xmpp.websocket"], open["xmpp.files"]
+	n.xmpp.peers = open["xmpp.s2s"]
 	if odd := strays(have); odd != "" {
 		n.log.Warn("the gateway closed inherited sockets that its configuration does not name", "addresses", odd)
 	}

@@ -20,6 +20,7 @@ type xmppSide struct {
 	lan            *xmpplan.LAN
 	accounts       server.Accounts
 	sock, tls, web net.Listener   // where clients connect; nil: not there
+	peers          net.Listener   // where the LAN's server connects
 	files          *fileroom.Room // nil: none is served
 	filesSock      net.Listener   // of it
 }
@@ -80,6 +81,14 @@ func (x *xmppSide) open(n *node) (err error) {
 		cfg.Clients = &xmpplan.Clients{Domain: c.Domain, Keys: keys, File: c.UsersFile, Accounts: x.accounts}
 		cfg.Domains = nil // no other server has them
 	}
+	if c.S2S.IsValid() {
+		keys, err := c.PeerTLS()
+		if err != nil {
+			return fmt.Errorf("xmpp.s2s_keys: %w", err)
+		}
+		cfg.Server = c.S2SServer
+		cfg.Peers = &xmpplan.Peers{Domain: c.Domain, Services: c.Services(), Keys: keys}
+	}
 	x.lan = xmpplan.New(cfg, n.daemon.PostLAN(site.XMPP), n.reg, n.log)
 	return nil
 }
@@ -93,6 +102,7 @@ func (x *xmppSide) start(serve func(net.Listener, func(net.Listener) error)) {
 	serve(x.sock, func(ln net.Listener) error { return x.lan.ServeClients(ln, false) })
 	serve(x.tls, func(ln net.Listener) error { return x.lan.ServeClients(ln, true) })
 	serve(x.web, x.lan.ServeWeb)
+	serve(x.peers, x.lan.ServePeers)
 	if x.files != nil {
 		serve(x.filesSock, func(ln net.Listener) error { return x.files.Serve(ln, nil) })
 	}
@@ -114,7 +124,7 @@ func (x *xmppSide) close() {
 	if x.files != nil {
 		x.files.Shutdown()
 	}
-	for _, ln := range []net.Listener{x.sock, x.tls, x.web, x.filesSock} {
+	for _, ln := range []net.Listener{x.sock, x.tls, x.web, x.peers, x.filesSock} {
 		if ln != nil {
 			ln.Close()
 		}

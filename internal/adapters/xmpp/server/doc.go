@@ -2,7 +2,8 @@
 // which stands at its other end as it does at the end of a component's stream. It is pure.
 //
 // Login is what a client may do before it has proved who it is: the stream, TLS, SASL. The LAN package runs one for each connection, so
-// that strangers reach neither the adapter nor the loop. Server has the rest: resources, rosters, presence, messages, letters for
+// that strangers reach neither the adapter nor the loop. Accepting and Dialling are the same between servers, where the LAN has a server and
+// the gateway is another one (RFC 6120, XEP-0178). Server has the rest: resources, rosters, presence, messages, letters for
 // who is away, the archive (XEP-0313), stream management with resumption (XEP-0198), carbons (XEP-0280). Rooms are the adapter's.
 //
 // A message counts as taken when the journal has what became of it: the acknowledgement goes out after the commit. What a client with
@@ -14,7 +15,7 @@
 //
 // Callers pass the time, which never goes back. The package belongs to one goroutine; a Login to that of its connection.
 //
-// Files: login.go the stream up to the login; users.go keys of users; server.go Server, its events, and the way of a stanza; session.go clients and
+// Files: login.go the stream up to the login; peers.go the same between servers; users.go keys of users; server.go Server, its events, and the way of a stanza; session.go clients and
 // stream management; presence.go rosters, subscriptions and presence; letters.go messages; archive.go the archive; query.go questions;
 // memory.go what survives a restart.
 package server

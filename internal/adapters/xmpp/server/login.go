@@ -169,9 +169,7 @@ func (l *Login) open(e *stanza.Element) (reply [][]byte, err error) {
 		o := stanza.New(nsFraming, "open", "from", l.Domain, "id", id, "version", "1.0", "xml:lang", "en")
 		reply = append(reply, o.Append(nil, ""))
 	} else {
-		o := stanza.New(stanza.Client, "stream:stream", "xmlns:stream", stanza.Streams, "from", l.Domain, "id", id, "version", "1.0", "xml:lang", "en")
-		text := o.Append([]byte("<?xml version='1.0'?>"), "")
-		reply = append(reply, append(text[:len(text)-2], '>'))
+		reply = append(reply, header(stanza.Client, l.Domain, "", id))
 	}
 	if _, to, _, ok := stanza.CutAddress(e.Get("to")); e.Get("to") != "" && (!ok || to != l.Domain) {
 		return append(reply, StreamError("host-unknown", "")), ErrStranger

@@ -43,7 +43,7 @@ func (h *Handshake) Feed(b []byte, do func(e *Element, fault *Fault)) (reply []b
 			reply = fmt.Appendf(reply, "<handshake>%s</handshake>", hex.EncodeToString(sum[:]))
 			h.asked = true
 		case e != nil && e.Space == Streams && e.Name == "error":
-			refused = fmt.Errorf("%w: %s", ErrRefused, reasonOf(e))
+			refused = fmt.Errorf("%w: %s", ErrRefused, ReasonOf(e))
 		case h.ready:
 			do(e, f)
 		case e != nil && h.asked && e.Space == Component && e.Name == "handshake":
@@ -56,8 +56,8 @@ func (h *Handshake) Feed(b []byte, do func(e *Element, fault *Fault)) (reply []b
 	return reply, err
 }
 
-// reasonOf is the condition and the text of a stream's error.
-func reasonOf(e *Element) (reason string) {
+// ReasonOf is the condition and the text of a stream's error, or of a failure.
+func ReasonOf(e *Element) (reason string) {
 	for i := range e.Kids {
 		switch k := &e.Kids[i]; {
 		case k.Name == "text":

@@ -266,6 +266,18 @@ func (c *client) pace(cost int) {
 
 // ServeClients serves clients over TCP until Shutdown. With direct TLS begins at once, otherwise when they ask for it.
 func (l *LAN) ServeClients(ln net.Listener, direct bool) error {
+	return l.accept(ln, func(sock net.Conn) {
+		c := l.enter(&conn{net: sock, wake: make(chan struct{}, 1)}, sock.RemoteAddr().String())
+		if c == nil {
+			sock.Close()
+			return
+		}
+		go func() { c.leave(c.stream(direct)) }()
+	})
+}
+
+// accept takes connections until Shutdown.
+func (l *LAN) accept(ln net.Listener, take func(net.Conn)) error {
 	l.served.mu.Lock()
 	l.served.listeners = append(l.served.listeners, ln)
 	l.served.mu.Unlock()
@@ -273,6 +285,9 @@ func (l *LAN) ServeClients(ln net.Listener, direct bool) error {
 		sock, err := ln.Accept()
 		switch {
 		case l.life.Err() != nil:
+			if err == nil {
+				sock.Close()
+			}
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
@@ -286,12 +301,7 @@ func (l *LAN) ServeClients(ln net.Listener, direct bool) error {
 		if t, ok := sock.(*net.TCPConn); ok {
 			t.SetKeepAliveConfig(keepAlive)
 		}
-		c := l.enter(&conn{net: sock, wake: make(chan struct{}, 1)}, sock.RemoteAddr().String())
-		if c == nil {
-			sock.Close()
-			continue
-		}
-		go func() { c.leave(c.stream(direct)) }()
+		take(sock)
 	}
 }
 

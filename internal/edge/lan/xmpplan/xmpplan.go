@@ -1,6 +1,7 @@
 // Package xmpplan is the edge towards the XMPP server of the LAN: one connection for each domain of a far site, as a component
 // (XEP-0114). It dials the server as long as the gateway runs, cuts what arrives into stanzas for package internal/adapters/xmpp,
-// and writes what that package orders. Where the gateway is the server itself, clients connect here (clients.go).
+// and writes what that package orders. It may instead meet the server as the servers of these domains (peers.go). Where the gateway is
+// the server itself, clients connect here (clients.go).
 //
 // Limits: the bounds of a stanza (package stanza), seconds of an unfinished one, octets that wait for a server that does not
 // read. A server that exceeds a limit is called again.
@@ -38,6 +39,7 @@ type Config struct {
 	MaxQueue  int           // octets that wait for the server; default 16 MiB
 	ReadStall time.Duration // longest time for a stanza that has begun; default 60 s
 	Clients   *Clients      // nil: the gateway serves no clients
+	Peers     *Peers        // nil: the gateway is a component of the server; otherwise a server, and Server is where it calls the other
 }
 
 // A server that does not answer is called again after firstAgain, then after twice as long each time: a server that restarts
@@ -62,6 +64,7 @@ type LAN struct {
 	end     context.CancelFunc
 
 	served served
+	peers  peers
 
 	mu     sync.Mutex
 	conns  map[site.ConnID]*conn
@@ -95,6 +98,10 @@ func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "aldis_xmpp_lan_failed_total", Help: "Ended or failed connections to the LAN's XMPP server, or of clients: `client_...`."}, []string{"reason"})}
 	l.life, l.end = context.WithCancel(noCancel)
 	l.served.open(cfg.Clients)
+	l.peers = peers{out: map[string]site.ConnID{}, changed: make(chan struct{}), unproved: map[string]int{}}
+	if p := cfg.Peers; p != nil && p.LoginIn == 0 {
+		p.LoginIn = 30 * time.Second
+	}
 	if reg != nil {
 		reg.MustRegister(l.octets, l.refused)
 	}
@@ -136,6 +143,22 @@ func (l *LAN) Start() {
 
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
 
+// hand is what this side says until the server takes what the adapter writes.
+type hand interface {
+	Hello() []byte
+	Feed(b []byte, do func(e *stanza.Element, fault *stanza.Fault)) (reply []byte, err error)
+	Ready() bool
+	Open() bool
+}
+
+// hand begins a connection for a domain.
+func (l *LAN) hand(domain string) hand {
+	if p := l.cfg.Peers; p != nil {
+		return &server.Dialling{From: domain, To: p.Domain}
+	}
+	return &stanza.Handshake{Domain: domain, Secret: l.cfg.Secret}
+}
+
 // serve is one connection from its beginning to its end; taken says that the server took the component.
 func (l *LAN) serve(domain string) (taken bool, err error) {
 	d := net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: keepAlive}
@@ -148,7 +171,7 @@ func (l *LAN) serve(domain string) (taken bool, err error) {
 	defer stop()
 	n := &conn{net: c, most: l.cfg.MaxQueue, wake: make(chan struct{}, 1)}
 	id := site.ConnID(l.nextID.Add(1))
-	hand := stanza.Handshake{Domain: domain, Secret: l.cfg.Secret}
+	hand := l.hand(domain)
 	if err := n.write(hand.Hello()); err != nil {
 		return false, err
 	}
@@ -167,7 +190,7 @@ func (l *LAN) serve(domain string) (taken bool, err error) {
 		l.mu.Lock()
 		delete(l.conns, id)
 		l.mu.Unlock()
-		l.post(xmpp.Closed{Conn: id})
+		l.stands(domain, 0, xmpp.Closed{Conn: id})
 	}()
 	open := func() {
 		if taken || !hand.Ready() {
@@ -177,7 +200,7 @@ func (l *LAN) serve(domain string) (taken bool, err error) {
 		l.mu.Lock()
 		l.conns[id] = n
 		l.mu.Unlock()
-		l.post(xmpp.Opened{Conn: id, Domain: domain})
+		l.stands(domain, id, xmpp.Opened{Conn: id, Domain: domain})
 		go func() {
 			defer close(written)
 			n.loop(l)
@@ -190,8 +213,8 @@ func (l *LAN) serve(domain string) (taken bool, err error) {
 		if !began.IsZero() {
 			deadline = began.Add(l.cfg.ReadStall)
 		}
-		c.SetReadDeadline(deadline)
-		size, err := c.Read(buf)
+		n.net.SetReadDeadline(deadline)
+		size, err := n.net.Read(buf)
 		l.octets.WithLabelValues("in").Add(float64(size))
 		whole := false
 		reply, fault := hand.Feed(buf[:size], func(e *stanza.Element, f *stanza.Fault) {
@@ -201,6 +224,14 @@ func (l *LAN) serve(domain string) (taken bool, err error) {
 		})
 		if len(reply) > 0 {
 			if err := n.write(reply); err != nil {
+				return taken, err
+			}
+		}
+		if d, ok := hand.(*server.Dialling); ok && d.WantsTLS() && fault == nil {
+			if err := l.secure(n); err != nil {
+				return taken, err
+			}
+			if err := n.write(d.Secured()); err != nil {
 				return taken, err
 			}
 		}
@@ -241,6 +272,8 @@ func (l *LAN) failed(domain string, err error) {
 	switch fault := (*stanza.Fault)(nil); {
 	case errors.Is(err, stanza.ErrRefused):
 		reason = "refused"
+	case errors.Is(err, server.ErrCertificate):
+		reason = "certificate"
 	case errors.As(err, &fault):
 		reason = string(fault.Reason)
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -250,15 +283,20 @@ func (l *LAN) failed(domain string, err error) {
 		reason = "network"
 	}
 	l.refused.WithLabelValues(reason).Inc()
-	l.mu.Lock()
-	quiet := time.Since(l.logged[domain+reason]) < logAgain
-	if !quiet {
-		l.logged[domain+reason] = time.Now()
-	}
-	l.mu.Unlock()
-	if !quiet {
+	if l.news(domain + reason) {
 		l.log.Warn("xmpp: no connection to the server", "domain", domain, "server", l.cfg.Server, "reason", reason, "error", err)
 	}
+}
+
+// news says whether something was not logged within the last minute, and takes down that it is now.
+func (l *LAN) news(what string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.logged[what]) < logAgain {
+		return false
+	}
+	l.logged[what] = time.Now()
+	return true
 }
 
 // Do carries out an order of the adapter; what is no order of that adapter's is a mistake of the program.

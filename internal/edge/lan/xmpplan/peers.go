@@ -1,0 +1,219 @@
+package xmpplan
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"aldis/internal/adapters/xmpp/server"
+	"aldis/internal/adapters/xmpp/stanza"
+	"aldis/internal/edge/keyfile"
+	"aldis/internal/site"
+)
+
+// Peers is how the gateway meets the LAN's server as the servers of the far domains: each side calls the other, and sends on the
+// connections that it has made. Zero values mean the defaults.
+type Peers struct {
+	Domain   string        // of the LAN's users; the gateway calls its server
+	Services []string      // domains of that server beside it
+	Keys     *tls.Config   // of keyfile.PeerTLS
+	LoginIn  time.Duration // how long a server that calls may take to prove its domain; default 30 s
+}
+
+// Bounds of servers that call: connections of all that have proved nothing yet, of one address among them, and of those that have.
+const (
+	mostUnproved   = 64
+	mostUnprovedOf = 8
+	mostPeers      = 256
+)
+
+// peers is what is common to the connections between servers.
+type peers struct {
+	mu       sync.Mutex // while events are posted: what a server says comes between Opened and Closed
+	out      map[string]site.ConnID
+	changed  chan struct{} // closed when out has more
+	unproved map[string]int
+	proved   int
+}
+
+// stands takes down that the connection for a domain stands, or with 0 that it is no more.
+func (l *LAN) stands(domain string, id site.ConnID, ev site.Event) {
+	p := &l.peers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if id == 0 {
+		delete(p.out, domain)
+	} else {
+		p.out[domain] = id
+		close(p.changed)
+		p.changed = make(chan struct{})
+	}
+	l.post(ev)
+}
+
+// hears hands a stanza for a domain to the adapter, when the connection stands by which the adapter answers: until then it waits, and what is
+// behind it in the socket. false: the gateway stops.
+func (l *LAN) hears(to string, e *stanza.Element, f *stanza.Fault) bool {
+	p := &l.peers
+	for {
+		p.mu.Lock()
+		id, changed := p.out[to], p.changed
+		if id != 0 {
+			l.hear(id, e, f)
+		}
+		p.mu.Unlock()
+		if id != 0 {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-l.life.Done():
+			return false
+		}
+	}
+}
+
+// secure begins TLS with the server that the gateway has called. It must be the one of the LAN's domain.
+func (l *LAN) secure(n *conn) error {
+	p := l.cfg.Peers
+	keys := p.Keys.Clone()
+	keys.ServerName = p.Domain
+	t := tls.Client(n.net, keys)
+	ctx, cancel := context.WithTimeout(l.life, writeStall)
+	defer cancel()
+	if err := t.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	if err := keyfile.OfDomain(t.ConnectionState().PeerCertificates, p.Keys.RootCAs, p.Domain); err != nil {
+		return fmt.Errorf("%w: %s: %w", server.ErrCertificate, p.Domain, err)
+	}
+	n.net = t
+	return nil
+}
+
+// ServePeers takes the connections of the LAN's server until Shutdown.
+func (l *LAN) ServePeers(ln net.Listener) error {
+	return l.accept(ln, func(sock net.Conn) {
+		host, _, _ := net.SplitHostPort(sock.RemoteAddr().String())
+		p := &l.peers
+		p.mu.Lock()
+		full := len(p.unproved) >= mostUnproved || p.unproved[host] >= mostUnprovedOf || l.life.Err() != nil
+		if !full {
+			p.unproved[host]++
+			l.wait.Add(1)
+		}
+		p.mu.Unlock()
+		if full {
+			l.refused.WithLabelValues("peer_many").Inc()
+			sock.Close()
+			return
+		}
+		go func() {
+			defer l.wait.Done()
+			proved, err := l.peer(sock, host)
+			sock.Close()
+			if !proved {
+				l.proved(host, 0)
+			} else {
+				l.proved("", -1)
+			}
+			l.ended(host, err)
+		}()
+	})
+}
+
+// proved takes down that a server of an address has proved its domain, or gives it up, and counts the proved ones; false: there are too many.
+func (l *LAN) proved(host string, more int) bool {
+	p := &l.peers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if more > 0 && p.proved >= mostPeers {
+		return false
+	}
+	p.proved += more
+	if host != "" {
+		if p.unproved[host]--; p.unproved[host] == 0 {
+			delete(p.unproved, host)
+		}
+	}
+	return true
+}
+
+// peer is one connection of a server that calls, from its beginning to its end; proved says that it has proved a domain.
+func (l *LAN) peer(sock net.Conn, host string) (proved bool, err error) {
+	cfg := l.cfg.Peers
+	stop := context.AfterFunc(l.life, func() { sock.Close() })
+	defer stop()
+	n := &conn{net: sock}
+	a := server.Accepting{Peers: append([]string{cfg.Domain}, cfg.Services...), Here: l.cfg.Domains, ID: func() string { return fmt.Sprintf("%x", fresh()) }}
+	owes := time.Now().Add(cfg.LoginIn) // by when it must have sent what it has begun; zero: it has begun nothing
+	buf := make([]byte, 32<<10)
+	for {
+		n.net.SetReadDeadline(owes)
+		size, err := n.net.Read(buf)
+		l.octets.WithLabelValues("in").Add(float64(size))
+		whole := false
+		reply, fault := a.Feed(buf[:size], func(to string, e *stanza.Element, f *stanza.Fault) { whole = l.hears(to, e, f) })
+		if len(reply) > 0 {
+			if err := n.write(reply); err != nil {
+				return proved, err
+			}
+		}
+		switch {
+		case fault != nil:
+			return proved, fault
+		case err != nil:
+			return proved, err
+		case a.WantsTLS():
+			t := tls.Server(n.net, cfg.Keys)
+			t.SetDeadline(owes)
+			if err := t.HandshakeContext(l.life); err != nil {
+				return proved, fmt.Errorf("%w: %w", server.ErrCertificate, err)
+			}
+			n.net = t
+			shown := t.ConnectionState().PeerCertificates
+			a.Secured(func(domain string) bool { return keyfile.OfDomain(shown, cfg.Keys.RootCAs, domain) == nil })
+		}
+		first := !proved && a.From() != ""
+		if first {
+			if proved = l.proved(host, 1); !proved {
+				return false, errors.New("xmpp: too many connections of servers")
+			}
+		}
+		switch {
+		case !proved:
+		case !a.Open():
+			owes = time.Time{}
+		case whole || first || owes.IsZero():
+			owes = time.Now().Add(l.cfg.ReadStall)
+		}
+	}
+}
+
+// ended counts and logs the end of a connection of a server that has called. An end as it should be is no news.
+func (l *LAN) ended(host string, err error) {
+	reason := "network"
+	switch fault := (*stanza.Fault)(nil); {
+	case l.life.Err() != nil || errors.Is(err, stanza.ErrEnded):
+		return
+	case errors.Is(err, server.ErrCertificate):
+		reason = "certificate"
+	case errors.Is(err, server.ErrForeign):
+		reason = "foreign"
+	case errors.Is(err, server.ErrStranger):
+		reason = "stranger"
+	case errors.As(err, &fault):
+		reason = string(fault.Reason)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		reason = "stalled"
+	}
+	l.refused.WithLabelValues("peer_" + reason).Inc()
+	if reason != "network" && l.news("peer "+reason) {
+		l.log.Warn("xmpp: a connection of a server was refused", "address", host, "reason", reason, "error", err)
+	}
+}
