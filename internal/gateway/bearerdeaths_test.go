@@ -18,7 +18,7 @@ import (
 // short one after every thirteenth.
 func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
 	t.Parallel()
-	stride := 13
+	stride := 31
 	if seeds(2) == 2 {
 		stride = 1
 	}

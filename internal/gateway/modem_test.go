@@ -18,7 +18,7 @@ import (
 // its word everything arrives too, but docs/limits.md says how late.
 func TestARateThatWanders(t *testing.T) {
 	t.Parallel()
-	for seed := range max(3, seeds(20)) {
+	for seed := range seeds(20) {
 		for _, told := range []bool{true, false} {
 			share, times, err := air.Wandering(t.Context(), seed+1, told)
 			check.NoError(check.Fatal(t), err)

@@ -142,12 +142,15 @@ func HopCost(ctx Context, link string, change func(*sim.Config), way [3]int, see
 			list = append(list, say(s, s.Nodes[w[0]], []uint16{s.Nodes[w[1]].ID}, 200, size, 30*time.Second))
 		}
 		s.run(3 * time.Hour)
+		if s.err != nil {
+			return 0, s.err
+		}
 		for i, w := range ways {
 			if _, err := Once(s.Nodes[w[1]].Site.Got, s.Nodes[w[0]].ID, *list[i]); err != nil {
 				return 0, err
 			}
 		}
-		return float64(octetsSent(s)), s.err
+		return float64(octetsSent(s)), nil
 	}
 	a, b, c := way[0], way[1], way[2]
 	relayed, err := play([2]int{a, c}, [2]int{c, a})

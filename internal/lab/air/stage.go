@@ -122,6 +122,9 @@ func newStage(ctx Context, link string, nodes int, seed uint64, change ...func(*
 
 // newNet is newStage at its beginning, with nothing said.
 func newNet(ctx Context, link string, nodes int, seed uint64, change ...func(*sim.Config)) (*stage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	p, err := profile.Load(link, nil)
 	if err != nil {
 		return nil, err
