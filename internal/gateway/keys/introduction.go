@@ -15,6 +15,7 @@ import (
 
 const (
 	introFirst = 6           // HELLOs without an answer of which each other is introduced
+	introAll   = 4           // on a shared channel the first so many are: a greeting waits for the answers to the one before
 	introEvery = 8           // and then each eighth, with the whole roster: the peer may lack what a change is of
 	introPause = time.Second // after an introduction that came to nothing none is looked at
 )
@@ -32,7 +33,7 @@ type introductions struct {
 func (k *Keys) Introduce(peer uint16, tries, most int) [][]byte {
 	o := k.Rosters
 	m := o.known[peer]
-	if k.cfg.Trust == nil || m == nil || m.gone || m.keeps.newest != 0 || k.Incarnation(peer) != 0 || tries < introFirst && tries%2 != 0 || tries >= introFirst && tries%introEvery != introFirst {
+	if k.cfg.Trust == nil || m == nil || m.gone || m.keeps.newest != 0 || k.Incarnation(peer) != 0 || !k.introduces(tries) {
 		return nil
 	}
 	r := o.list[0]
@@ -53,6 +54,17 @@ func (k *Keys) Introduce(peer uint16, tries, most int) [][]byte {
 		whole = 1
 	}
 	return seal.IntroParts(o.intro.own[whole], most)
+}
+
+// introduces says that an introduction goes before a HELLO that so many others without an answer went before.
+func (k *Keys) introduces(tries int) bool {
+	switch {
+	case tries >= introFirst:
+		return tries%introEvery == introFirst
+	case k.cfg.Shared:
+		return tries < introAll
+	}
+	return tries%2 == 0
 }
 
 // Introduced takes a part of an introduction; true: with it a newer roster is in force, and Names may say otherwise of some.
