@@ -15,8 +15,7 @@ import (
 
 const (
 	introFirst = 6           // HELLOs without an answer of which each other is introduced
-	introAll   = 4           // on a shared channel the first so many are: a greeting waits for the answers to the one before
-	introEvery = 8           // and then each eighth, with the whole roster: the peer may lack what a change is of
+	introEvery = 8           // and then each eighth, with the whole roster: the peer may lack what a change is of; on a shared channel the first eight are all
 	introPause = time.Second // after an introduction that came to nothing none is looked at
 )
 
@@ -50,7 +49,7 @@ func (k *Keys) Introduce(peer uint16, tries, most int) [][]byte {
 		o.intro.serial, o.intro.own = r.Serial, [2][]byte{r.Introduction(self.Since-1, e.Secret), r.Introduction(0, e.Secret)}
 	}
 	whole := 0
-	if tries >= introFirst {
+	if tries%introEvery == introFirst {
 		whole = 1
 	}
 	return seal.IntroParts(o.intro.own[whole], most)
@@ -59,12 +58,12 @@ func (k *Keys) Introduce(peer uint16, tries, most int) [][]byte {
 // introduces says that an introduction goes before a HELLO that so many others without an answer went before.
 func (k *Keys) introduces(tries int) bool {
 	switch {
-	case tries >= introFirst:
-		return tries%introEvery == introFirst
+	case tries%introEvery == introFirst:
+		return true
 	case k.cfg.Shared:
-		return tries < introAll
+		return tries <= introEvery
 	}
-	return tries%2 == 0
+	return tries < introFirst && tries%2 == 0
 }
 
 // Introduced takes a part of an introduction; true: with it a newer roster is in force, and Names may say otherwise of some.
