@@ -61,7 +61,7 @@ func (k *Keys) introduces(tries int) bool {
 	case tries%introEvery == introFirst:
 		return true
 	case k.cfg.Shared:
-		return tries <= introEvery
+		return tries < introEvery
 	}
 	return tries < introFirst && tries%2 == 0
 }
