@@ -40,10 +40,11 @@ func up(w *sim.World, n *sim.Node) (count int) {
 func TestJoin(t *testing.T) {
 	t.Parallel()
 	var beside, late []float64
-	for seed := uint64(1); seed <= seeds(20); seed++ {
+	for i := range seeds(20) {
+		seed := (8+i)%20 + 1 // one plays that in which a member does not hear the first two introductions
 		j, err := air.Join(t.Context(), seed)
 		check.NoError(check.Fatal(t), err)
-		check.True(t, "octets", j.Alone <= 4000, j.Alone)
+		check.True(t, "octets", j.Alone <= 4000, j.Alone, seed)
 		beside, late = append(beside, j.Beside), append(late, j.LatePct)
 	}
 	check.True(t, "octets beside messages, at the median", median(beside) <= 4000, beside)

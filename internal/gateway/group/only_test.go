@@ -66,6 +66,15 @@ func TestOnly(t *testing.T) {
 	}
 }
 
+// A word about the turn concerns the peer alone that has the next one: a peer that is behind gets no copy of what is for others because of
+// it.
+func TestTurnConcerns(t *testing.T) {
+	c, p := &Carrier{}, mail.NewPeer(3, "", netip.AddrPort{}, nil, false)
+	check.True(t, "nobody's", !c.concerns(pmul.TurnPDU{Source: 1}, p))
+	check.True(t, "another's", !c.concerns(pmul.TurnPDU{Source: 1, Next: 2}, p))
+	check.True(t, "its own", c.concerns(pmul.TurnPDU{Source: 1, Next: 3}, p))
+}
+
 // A batch of state is charged to what its first message is, and goes to the one peer that it is for; a batch in which an application says
 // something is payload.
 func TestBatchIsCharged(t *testing.T) {

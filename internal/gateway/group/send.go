@@ -39,7 +39,7 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 	case c.Group.IsValid():
 		long := slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return !p.Handshake.KnowsUs && !p.Absent() })
 		c.post(now, seal.Group, c.Group, long, body, packet, c.Ledger)
-		c.copies(now, packet, body)
+		c.copies(now, packet)
 		return
 	}
 	for _, p := range to {

@@ -15,7 +15,7 @@ import (
 
 const (
 	introFirst = 6           // HELLOs without an answer of which each other is introduced
-	introEvery = 8           // and then each eighth, with the whole roster: the peer may lack what a change is of
+	introEvery = 8           // and then each eighth, with the whole roster: the peer may lack what a change is of; on a shared channel the first eight are all
 	introPause = time.Second // after an introduction that came to nothing none is looked at
 )
 
@@ -32,7 +32,7 @@ type introductions struct {
 func (k *Keys) Introduce(peer uint16, tries, most int) [][]byte {
 	o := k.Rosters
 	m := o.known[peer]
-	if k.cfg.Trust == nil || m == nil || m.gone || m.keeps.newest != 0 || k.Incarnation(peer) != 0 || tries < introFirst && tries%2 != 0 || tries >= introFirst && tries%introEvery != introFirst {
+	if k.cfg.Trust == nil || m == nil || m.gone || m.keeps.newest != 0 || k.Incarnation(peer) != 0 || !k.introduces(tries) {
 		return nil
 	}
 	r := o.list[0]
@@ -49,10 +49,21 @@ func (k *Keys) Introduce(peer uint16, tries, most int) [][]byte {
 		o.intro.serial, o.intro.own = r.Serial, [2][]byte{r.Introduction(self.Since-1, e.Secret), r.Introduction(0, e.Secret)}
 	}
 	whole := 0
-	if tries >= introFirst {
+	if tries%introEvery == introFirst {
 		whole = 1
 	}
 	return seal.IntroParts(o.intro.own[whole], most)
+}
+
+// introduces says that an introduction goes before a HELLO that so many others without an answer went before.
+func (k *Keys) introduces(tries int) bool {
+	switch {
+	case tries%introEvery == introFirst:
+		return true
+	case k.cfg.Shared:
+		return tries < introEvery
+	}
+	return tries < introFirst && tries%2 == 0
 }
 
 // Introduced takes a part of an introduction; true: with it a newer roster is in force, and Names may say otherwise of some.

@@ -30,6 +30,7 @@ type GroupGreeting struct {
 	most    time.Time           // hold is not put off beyond it
 	apart   map[uint16]bool
 	said    time.Time         // when this node greeted last
+	brought bool              // and brought the roster to members that were never heard: all of them answer
 	named   map[uint16]uint32 // and which starts of the others it said that it has heard
 }
 
@@ -50,8 +51,10 @@ func (r *GroupGreeting) On() bool {
 	return r.addr.IsValid() && (len(r.c.order) > 1 || len(r.c.order) == 1 && !r.c.order[0].Addr.IsValid())
 }
 
-// alone says that a peer which comes can read nothing for all yet: it gets a HELLO of its own.
-func (r *GroupGreeting) alone(p *mail.Peer) bool { return p.Absent() && r.c.Behind(p.ID) }
+// alone says that a peer which came can read nothing for all yet: it gets a HELLO of its own, for a greeting would say no more to it.
+func (r *GroupGreeting) alone(p *mail.Peer) bool {
+	return p.Later && (p.Absent() || p.Addr.IsValid()) && r.c.Behind(p.ID)
+}
 
 // greets says that a peer's HELLO is part of the greeting, as far as was known at the last one.
 func (r *GroupGreeting) greets(l *peerLink) bool { return r.On() && !r.apart[l.ID] && !r.alone(l.Peer) }
@@ -131,6 +134,18 @@ func (r *GroupGreeting) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
 	}
 }
 
+// answered notes that a member has answered this node alone. The members to whom this node brings the roster do so one after the other.
+// The next greeting waits until all have, or nobody has for a while: a member that it does not name answers again.
+func (r *GroupGreeting) answered(now time.Time) {
+	switch {
+	case !r.brought:
+	case slices.ContainsFunc(r.c.order, func(l *peerLink) bool { return !l.Gone && !l.Absent() && l.Handshake.Store == 0 }):
+		r.round = due.Latest(r.round, due.Earliest(r.turns(r.said, r.rounds()), now.Add(r.c.Timing.AckDelay)))
+	default:
+		r.brought, r.round = false, now
+	}
+}
+
 // rounds are three rounds, in turns: nothing waits longer for the greeting.
 func (r *GroupGreeting) rounds() int { return 3 * (len(r.c.order) + 1) }
 
@@ -185,11 +200,9 @@ func (r *GroupGreeting) pump(now time.Time) {
 		r.round = r.turns(now, quietTurns+len(r.c.order)+1)
 	}
 	r.begun, r.planned, r.said = true, false, now
-	for _, l := range r.c.order { // the first that does not know this node stands for all
-		if introduce(r.c, now, l) {
-			break
-		}
-	}
+	// The first that does not know this node stands for all.
+	r.brought = slices.ContainsFunc(r.c.order, func(l *peerLink) bool { return introduce(r.c, now, l) })
+	r.answered(now)
 	for _, f := range r.compose(now, starts) {
 		body := frame.Append(nil, f, true)
 		data, ok := r.c.Services.Seal(seal.Group, true, body)
@@ -247,7 +260,7 @@ func (r *GroupGreeting) compose(now time.Time, starts bool) []frame.Greeting {
 		if blank {
 			h.Digest = said.digest
 		}
-		apart := commonOf(h) != said || h.End || h.Ended || h.Void || len(h.Starts) > 0 || r.c.Behind(l.ID)
+		apart := l.Addr.IsValid() && (commonOf(h) != said || h.End || h.Ended || h.Void || len(h.Starts) > 0 || r.c.Behind(l.ID)) // else no HELLO gets there
 		r.apart[l.ID], r.named[l.ID] = apart, h.HeardIncarnation
 		switch {
 		case apart:

@@ -117,6 +117,7 @@ func (l *peerLink) Hello(h *frame.Hello) {
 
 // Compare compares numbers: once in each start of a peer those that it begins with, and always what it has of ours.
 func (l *peerLink) Compare(now time.Time, h frame.Hello, incarnation uint32) {
+	l.of.Greeting.answered(now)
 	met := &l.Handshake
 	l.sender.Ahead(met.Ahead)
 	l.compareStarts(h, incarnation)
