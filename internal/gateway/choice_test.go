@@ -46,7 +46,7 @@ func flashes(t *testing.T, seed uint64, price float64, links []string) (took []t
 	ship.Site.Send(w, track(2, pipeHQ, 1, 200), 1)
 	ship.Site.Send(w, track(2, pipeHQ, 2, 300), 1)
 	w.Run(3 * time.Minute)
-	for i := range 900 { // more than either carries
+	for i := range 330 { // more than either carries
 		for source, octets := range []int{200, 310} {
 			m := track(2, pipeHQ, 10+i, octets)
 			m.From = peerID(uint16(60 + source))
@@ -57,7 +57,7 @@ func flashes(t *testing.T, seed uint64, price float64, links []string) (took []t
 	for i := range 10 {
 		m := track(2, pipeHQ, 5000+i, 90)
 		m.From = peerID(uint16(60 + i%3)) // of a source with routine messages, too
-		w.At(time.Duration(200+60*i+i*7)*time.Second, func() { at[string(m.Parts[0].Data)] = w.Now; ship.Site.Send(w, m, 1) })
+		w.At(time.Duration(120+20*i+i%3)*time.Second, func() { at[string(m.Parts[0].Data)] = w.Now; ship.Site.Send(w, m, 1) })
 	}
 	w.Run(20 * time.Minute)
 	for _, g := range hq.Site.Got {
