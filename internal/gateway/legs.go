@@ -319,8 +319,8 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 		switch {
 		case from.goes(), best == from, !best.goes(), from.waitsFor(e.Message), e.OnHold:
 			continue
-		case slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && e.On(l.Peer) != nil && (l.goes() || e.On(l.Peer).Waits()) }):
-			continue // the other attempt goes on, or moves as what waits does: without a number no mark names it
+		case e.Seconded(), slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.goes() && e.On(l.Peer) != nil }):
+			continue // the other attempt moves as what waits does, or goes on
 		case best.together() && !best.met():
 			best.Handshake.Owe(now)
 			continue

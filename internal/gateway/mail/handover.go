@@ -67,6 +67,12 @@ func (e *Entry) Read() *Message {
 // Waits says that it has no number, on whatever bearer.
 func (e *Entry) Waits() bool { return e.At.Number == 0 }
 
+// Seconded says that another attempt of the message waits, perhaps on the same bearer. It must stay the newest: without a number no mark
+// of a third one names it.
+func (e *Entry) Seconded() bool {
+	return slices.ContainsFunc(e.attempts.all(e), func(one *Entry) bool { return one != e && one.Waits() })
+}
+
 // TakeOff takes an entry that waits off its bearer, for that of to. It is nowhere until a carrier adopts it.
 func (s *Store) TakeOff(e *Entry, to *Peer) {
 	e.Peer.Box.pull(e)
