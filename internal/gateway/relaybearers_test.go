@@ -41,3 +41,44 @@ func TestARelayWithTwoBearersDies(t *testing.T) {
 		each(t, w, hq.Site, 3, *back)
 	}
 }
+
+// A ship that was never heard on HF is reached through a relay while the satellite is cut, and then heard: what had gone over the satellite
+// and waits for the relay goes on over HF as one attempt.
+func TestHFIsMetWhileARelayPassesOn(t *testing.T) {
+	for seed := range max(4, seeds(20)) {
+		w := world(t, 3, "iridium-certus-100", seed+1, func(c *sim.Config) {
+			c.Roster = true
+			c.Second = &sim.Second{Name: "hf", Profile: load(t, "hf-2400"), Wire: load(t, "wire"), Price: 2 * gateway.UsualPrice, Group: true}
+			c.Configure = func(n *sim.Node, g *gateway.Config) {
+				g.Relay = n.ID == 1
+				for i := range g.Peers {
+					if p := &g.Peers[i]; n.ID != 1 && p.ID != 1 {
+						p.Via = []uint16{1}
+					}
+				}
+			}
+		})
+		late, ship := w.Nodes[1], w.Nodes[2]
+		w.Cut(1, ship, true)
+		sent := tracks(w, late, []uint16{1, 3}, 400, 200, 5*time.Second)
+		for i := range 8 {
+			at := time.Duration(4*i+2) * time.Minute
+			w.At(at, func() {
+				for _, n := range w.Nodes {
+					w.Cut(0, n, true)
+				}
+			})
+			w.At(at+20*time.Second, func() { w.Kill(ship, time.Duration(5+5*i)*time.Second) })
+			w.At(at+time.Duration(30+11*i)*time.Second, func() { w.Cut(1, ship, false) })
+			w.At(at+3*time.Minute, func() {
+				for _, n := range w.Nodes {
+					w.Cut(0, n, false)
+				}
+				w.Cut(1, ship, i%2 == 0)
+			})
+		}
+		w.Run(2 * time.Hour)
+		each(t, w, w.Nodes[0].Site, 2, *sent)
+		each(t, w, ship.Site, 2, *sent)
+	}
+}

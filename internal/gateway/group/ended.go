@@ -17,9 +17,15 @@ const (
 
 type endedMessages struct {
 	order    []pmul.MessageID
-	payloads map[pmul.MessageID]*site.Message
+	payloads map[pmul.MessageID]said
 	octets   int
 	peers    map[pmul.MessageID]map[uint16]*outcome // also of those that have not ended for all
+}
+
+// said is what a message said, and what it was sent as on other bearers before: a peer that cannot read it may have had it there.
+type said struct {
+	*site.Message
+	moved []envelope.Moved
 }
 
 // outcome is what became of a message for one peer.
@@ -68,18 +74,19 @@ func payloadOctets(p *site.Message) (n int) {
 }
 
 // add keeps what a message said that has ended for all.
-func (e *endedMessages) add(id pmul.MessageID, p *site.Message) {
+func (e *endedMessages) add(id pmul.MessageID, m *envelope.Message) {
+	p := m.Payload
 	if p == nil || payloadOctets(p) > maxEndedOctets {
 		delete(e.peers, id)
 		return
 	}
 	if e.payloads == nil {
-		e.payloads = map[pmul.MessageID]*site.Message{}
+		e.payloads = map[pmul.MessageID]said{}
 	}
-	e.payloads[id] = p
+	e.payloads[id] = said{p, m.Moved}
 	e.order = append(e.order, id)
 	for e.octets += payloadOctets(p); e.octets > maxEndedOctets || len(e.order) > maxEnded; e.order = e.order[1:] {
-		e.octets -= payloadOctets(e.payloads[e.order[0]])
+		e.octets -= payloadOctets(e.payloads[e.order[0]].Message)
 		delete(e.payloads, e.order[0])
 		delete(e.peers, e.order[0])
 	}
@@ -122,7 +129,7 @@ func (c *Carrier) settle(now time.Time, id pmul.MessageID, m *mail.Message) {
 	if m.Content.Payload == nil {
 		c.telling--
 	}
-	c.ended.add(id, m.Content.Payload)
+	c.ended.add(id, &m.Content)
 	delete(c.out, id)
 	delete(c.highest, id)
 	if len(c.out) == 0 {
@@ -140,8 +147,7 @@ func (c *Carrier) Resend(now time.Time, p *mail.Peer, numbers []uint32) {
 
 func (c *Carrier) resendOne(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 	id := c.ended.latest(asked, p.ID)
-	payload := c.ended.payloads[id]
-	var moved []envelope.Moved
+	payload, moved := c.ended.payloads[id].Message, c.ended.payloads[id].moved
 	m := c.out[id]
 	if m != nil { // its acknowledgement may still be on its way
 		if id != asked && m.On(p) != nil {
