@@ -32,7 +32,7 @@ const (
 	mostBatch       = 64
 	mostBatchOctets = 4 << 10
 	ofBatch         = math.MaxUint64 // token of a far line behind which others come
-	keyBatch        = "b"            // hash of its key: texts of the message, precedence, end, first token, sites, counts and lines
+	keyBatch        = "b"            // its key: texts of the message, precedence, end, first token, sites, counts and lines
 )
 
 // gather takes the lines of a Step out of what goes to custody, if they are to wait for others.
@@ -104,14 +104,11 @@ func (f *Adapter) rememberBatch(key string, b *batch) {
 
 // restoreBatch has a batch of an earlier run sent in the first Step.
 func (f *Adapter) restoreBatch(key string, value []byte) error {
-	text := func() string {
-		n, w := binary.Uvarint(value)
-		if w <= 0 || n > uint64(len(value)-w) {
-			value = nil
-			return ""
+	var short error
+	text := func() (t string) {
+		if short == nil {
+			t, value, short = cutText(value)
 		}
-		t := string(value[w : w+int(n)])
-		value = value[w+int(n):]
 		return t
 	}
 	b := &batch{}
@@ -133,7 +130,7 @@ func (f *Adapter) restoreBatch(key string, value []byte) error {
 		b.of, value = append(b.of, binary.BigEndian.Uint32(value)), value[4:]
 		b.lines = append(b.lines, []byte(text()))
 	}
-	if len(b.lines) == 0 || len(b.Sites) == 0 {
+	if short != nil || len(b.lines) == 0 || len(b.Sites) == 0 {
 		return errShort
 	}
 	f.batches[key] = b

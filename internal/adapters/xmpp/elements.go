@@ -187,9 +187,6 @@ func elementOf(m *code.Message, from, to, id, ref string) stanza.Element {
 	return e
 }
 
-// errorElement says why a stanza was refused; refusal is the error stanza for one.
-var errorElement, refusal = stanza.Failure, stanza.Refusal
-
 // conditionOf is the reason in an error stanza.
 func conditionOf(e *stanza.Element) code.Reason {
 	if k := e.Kid(ns, "error"); k != nil {

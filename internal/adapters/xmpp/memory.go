@@ -112,15 +112,23 @@ func appendTexts(dst []byte, texts ...string) []byte {
 	return dst
 }
 
+// cutText is the first text that appendTexts has appended, and what is behind it.
+func cutText(b []byte) (text string, rest []byte, err error) {
+	n, w := binary.Uvarint(b)
+	if w <= 0 || n > uint64(len(b)-w) {
+		return "", nil, errShort
+	}
+	return string(b[w : w+int(n)]), b[w+int(n):], nil
+}
+
 // textsOf reads so many texts that appendTexts has appended, and nothing behind them.
 func textsOf(b []byte, count int) (texts []string, err error) {
 	for range count {
-		n, w := binary.Uvarint(b)
-		if w <= 0 || n > uint64(len(b)-w) {
-			return nil, errShort
+		var text string
+		if text, b, err = cutText(b); err != nil {
+			return nil, err
 		}
-		texts = append(texts, string(b[w:w+int(n)]))
-		b = b[w+int(n):]
+		texts = append(texts, text)
 	}
 	if len(b) > 0 {
 		return nil, errShort

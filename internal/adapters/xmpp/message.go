@@ -241,7 +241,7 @@ func failed(c *component, m *ours, condition, text string) stanza.Element {
 		to, _, _ = strings.Cut(strings.TrimPrefix(to, roomTopic), atHome)
 	}
 	return stanza.New(ns, "message", "from", jid{local: to, domain: c.domain}.String(), "to", m.from.String(), "id", m.id, "type", "error").
-		With(errorElement(condition, text))
+		With(stanza.Failure(condition, text))
 }
 
 // hold is component.hold; where there is no room, the stanza is counted and lost.

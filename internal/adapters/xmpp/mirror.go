@@ -26,11 +26,11 @@ func (r *rooms) heard(now time.Time, c *component, e *stanza.Element, from, to j
 		}
 	case e.Name == "iq":
 		if m == nil || m.members[k] == nil {
-			c.write(refusal(e, "not-acceptable", ""))
+			c.write(stanza.Refusal(e, "not-acceptable", ""))
 		} else if o, ok := m.called(to.resource); ok && o == k && e.Get("type") == "get" && e.Kid(nsPing, "ping") != nil { // XEP-0410
 			r.f.query(c, e, to)
 		} else {
-			c.write(refusal(e, "service-unavailable", ""))
+			c.write(stanza.Refusal(e, "service-unavailable", ""))
 		}
 	case e.Name == "presence" && kind == "unavailable":
 		if m != nil {
@@ -53,7 +53,7 @@ func (r *rooms) heard(now time.Time, c *component, e *stanza.Element, from, to j
 func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to jid) {
 	refuse := func(condition string) {
 		r.trouble.Count("refused join")
-		c.write(stanza.New(ns, "presence", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "error").With(errorElement(condition, "")))
+		c.write(stanza.New(ns, "presence", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "error").With(stanza.Failure(condition, "")))
 	}
 	m, k := r.get(roomID{c.site.ID, to.local}), member{r.cfg.ID, from.local}
 	if m == nil {
@@ -318,7 +318,7 @@ func (r *rooms) removed(now time.Time, m *room, f site.FarMessage, data []byte) 
 	c := r.f.roomsAt(m.home)
 	if gone.Status == 0 {
 		for _, to := range o.jids {
-			c.write(stanza.New(ns, "presence", "from", jid{m.name, c.domain, o.shown}.String(), "to", to, "type", "error").With(errorElement(gone.Reason.String(), "")))
+			c.write(stanza.New(ns, "presence", "from", jid{m.name, c.domain, o.shown}.String(), "to", to, "type", "error").With(stanza.Failure(gone.Reason.String(), "")))
 		}
 	}
 	why := []string{"307"}

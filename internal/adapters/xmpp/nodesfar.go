@@ -36,24 +36,24 @@ func (p *nodes) request(c *component, e, what *stanza.Element, from, to jid) {
 	id := nodeID{c.site.ID, to.local, what.Get("node")}
 	_, ok := code.NodeOf(code.NodeName(id.name))
 	if !ok {
-		c.write(refusal(e, "bad-request", ""))
+		c.write(stanza.Refusal(e, "bad-request", ""))
 		return
 	}
 	if w := p.f.presence.pairs[pair{c.site.ID, from.local, to.local}]; !c.nodes && (w == nil || !w.here) {
-		c.write(refusal(e, "not-authorized", "a subscription to the presence of "+to.bare()+" comes first"))
+		c.write(stanza.Refusal(e, "not-authorized", "a subscription to the presence of "+to.bare()+" comes first"))
 		return
 	}
 	n := p.get(id)
 	bare := from.bare()
 	if n == nil || what.Name == "subscribe" && (len(n.subs) >= mostNodeSubs || p.subscribed(bare) >= mostOfUser) || what.Name == "items" && len(e.Append(nil, ns)) > mostAsk {
-		c.write(refusal(e, "resource-constraint", ""))
+		c.write(stanza.Refusal(e, "resource-constraint", ""))
 		return
 	}
 	reply := stanza.New(ns, "iq", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "result")
 	switch what.Name {
 	case "subscribe":
 		if said, ok := parseJID(what.Get("jid")); !ok || said.bare() != bare {
-			c.write(refusal(e, "bad-request", "jid must be the client's own"))
+			c.write(stanza.Refusal(e, "bad-request", "jid must be the client's own"))
 			return
 		}
 		c.write(reply.With(stanza.New(nsPubSub, "pubsub").With(stanza.New(nsPubSub, "subscription", "node", n.name, "jid", bare, "subscription", "subscribed"))))
@@ -91,10 +91,10 @@ func (p *nodes) subscribed(bare string) (count int) {
 // itemsFor answers who asks what is in a node.
 func (p *nodes) itemsFor(n *node, e *stanza.Element) stanza.Element {
 	if n.refused != "" {
-		return refusal(e, n.refused, "")
+		return stanza.Refusal(e, n.refused, "")
 	}
 	if !n.known {
-		return refusal(e, "remote-server-timeout", "the site of the node has not answered yet")
+		return stanza.Refusal(e, "remote-server-timeout", "the site of the node has not answered yet")
 	}
 	asked := e.Kid(nsPubSub, "pubsub").Kid(nsPubSub, "items")
 	most, err := strconv.Atoi(asked.Get("max_items"))

@@ -82,7 +82,7 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		}
 		reply = reply.With(list)
 	default:
-		c.write(refusal(e, "service-unavailable", ""))
+		c.write(stanza.Refusal(e, "service-unavailable", ""))
 		return
 	}
 	c.write(reply)

@@ -12,7 +12,7 @@ import (
 func (f *Adapter) refuse(now time.Time, c *component, e *stanza.Element, reason, condition, text string) {
 	f.trouble.Count("refused " + reason)
 	if kind := e.Get("type"); (e.Name == "message" || e.Name == "iq") && kind != "error" && kind != "result" {
-		c.write(refusal(e, condition, text))
+		c.write(stanza.Refusal(e, condition, text))
 	}
 	if f.trouble.May(now, "refused "+reason) {
 		f.note("warn", "an XMPP stanza was refused", "reason", reason, "from", short(e.Get("from")), "to", short(e.Get("to")),

@@ -106,13 +106,13 @@ func (u *uploads) heard(c *component, e *stanza.Element, to jid) {
 	size, err := strconv.ParseInt(asked.Get("size"), 10, 64)
 	switch {
 	case err != nil || size <= 0 || asked.Get("filename") == "" || len(asked.Get("filename")) > stanza.MostPart || len(asked.Get("content-type")) > 128:
-		c.write(refusal(e, "bad-request", ""))
+		c.write(stanza.Refusal(e, "bad-request", ""))
 	case size > u.cfg.Files.Most:
-		r := refusal(e, "not-acceptable", fmt.Sprintf("a file here has at most %d octets", u.cfg.Files.Most))
+		r := stanza.Refusal(e, "not-acceptable", fmt.Sprintf("a file here has at most %d octets", u.cfg.Files.Most))
 		r.Kids[0] = r.Kids[0].With(stanza.New(nsUpload, "file-too-large").With(stanza.New(nsUpload, "max-file-size").Says(strconv.FormatInt(u.cfg.Files.Most, 10))))
 		c.write(r)
 	case len(u.asks) >= mostSlots:
-		c.write(refusal(e, "resource-constraint", ""))
+		c.write(stanza.Refusal(e, "resource-constraint", ""))
 	default:
 		u.ask++
 		u.asks[u.ask] = stanza.New(ns, "iq", "from", e.Get("from"), "to", e.Get("to"), "id", e.Get("id"))
@@ -128,7 +128,7 @@ func (u *uploads) reserved(ev files.Reserved) {
 		return
 	}
 	if ev.Err != "" {
-		c.write(refusal(&e, "resource-constraint", ev.Err))
+		c.write(stanza.Refusal(&e, "resource-constraint", ev.Err))
 		return
 	}
 	c.write(stanza.New(ns, "iq", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "result").
