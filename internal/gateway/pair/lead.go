@@ -68,7 +68,7 @@ func (m *Machine) hearAnswer(x Message) {
 
 // whole tells a follower that it has all that was confirmed. From now on nothing is confirmed that it has not.
 func (m *Machine) whole() {
-	if !m.Followed() || m.follower || m.candidate != 0 {
+	if !m.Wants() {
 		return
 	}
 	m.follower, m.lease, m.answered = true, m.now+Lease, m.now

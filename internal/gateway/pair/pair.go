@@ -96,6 +96,9 @@ func (m *Machine) Lease() (until time.Duration, forever bool) {
 // Followed says of a leader that the other machine follows it: it is sent the records.
 func (m *Machine) Followed() bool { return m.role == Leading && m.followed }
 
+// Wants says of a leader that it waits for Caught.
+func (m *Machine) Wants() bool { return m.Followed() && !m.follower && m.candidate == 0 }
+
 // Accepts says whether this machine takes records of the leader of an epoch. One that does not ends the connection: the next begins with
 // what it lacks.
 func (m *Machine) Accepts(epoch uint64) bool { return m.role == Following && epoch == m.stored.Voted }

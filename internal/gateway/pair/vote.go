@@ -1,7 +1,7 @@
 package pair
 
-// jump is by how much an operator's order goes beyond the epochs that this machine knows of.
-const jump = 1 << 20
+// Jump is by how much an operator's order goes beyond the epochs that this machine knows of.
+const Jump = 1 << 20
 
 // empty says of a journal that nothing has ever been in it.
 func (s Stored) empty() bool { return s.Epoch == 0 && !s.Whole }
@@ -120,7 +120,7 @@ func (m *Machine) force() {
 		m.retire()
 		return
 	}
-	epoch := m.stored.Voted + jump
+	epoch := m.stored.Voted + Jump
 	m.lead(epoch)
 	if m.witness {
 		m.out.Ask = &Claim{Machine: m.stored.Machine, Epoch: epoch, From: epoch, Forced: true}
