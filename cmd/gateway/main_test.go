@@ -175,6 +175,14 @@ func (s *testSite) start(t testing.TB) *running {
 
 func (s *testSite) startCommand(t testing.TB, cmd *exec.Cmd) *running {
 	t.Helper()
+	r := s.begin(t, cmd)
+	r.until(t, "it is healthy", func() bool { code, _ := r.get("/healthz"); return code == 200 })
+	return r
+}
+
+// begin runs a command of a site's until the test ends.
+func (s *testSite) begin(t testing.TB, cmd *exec.Cmd) *running {
+	t.Helper()
 	r := &running{testSite: s, cmd: cmd, ended: make(chan struct{})}
 	r.cmd.Stderr = r
 	started := make(chan error)
@@ -198,7 +206,6 @@ func (s *testSite) startCommand(t testing.TB, cmd *exec.Cmd) *running {
 			t.Logf("log of node %d:\n%s", s.id, r.logged())
 		}
 	})
-	r.until(t, "it is healthy", func() bool { code, _ := r.get("/healthz"); return code == 200 })
 	return r
 }
 

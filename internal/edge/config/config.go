@@ -44,6 +44,8 @@ type Config struct {
 	Delivery Delivery
 	// TAK is where TAK devices are.
 	TAK TAK
+	// Site is the second gateway of this site.
+	Site Site
 	// XMPP is where the XMPP server of the LAN is.
 	XMPP XMPP
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
@@ -296,6 +298,7 @@ func (r *reader) read() {
 	r.readDelivery()
 	r.readTAK()
 	r.readXMPP()
+	r.readSite()
 	r.readOrders()
 	r.checkPorts()
 	if r.tree.tables["traces"] != nil {

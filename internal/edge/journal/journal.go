@@ -23,6 +23,9 @@ const (
 	format       = 3
 	firstChecked = 3 // the first with checksums
 	formatSealed = 4 // as 3, with sealed records: older versions refuse it with a sentence
+
+	// Format is the newest that this version writes: the two gateways of a site must have the same.
+	Format = formatSealed
 	lockWait     = 500 * time.Millisecond
 )
 

@@ -19,6 +19,8 @@ type Identity struct {
 	Self uint16
 	// Key is that of the node, or KeyOfNetwork.
 	Key ed25519.PrivateKey
+	// Twin: the other end may be this node itself, on another machine.
+	Twin bool
 	// Member says whether a key is that of a node of the network. Any goroutine calls it.
 	Member func(id uint16, key ed25519.PublicKey) bool
 }
@@ -51,10 +53,31 @@ func (i *Identity) peer(s tls.ConnectionState) (uint16, ed25519.PublicKey, error
 	c := s.PeerCertificates[0]
 	key, ok := c.PublicKey.(ed25519.PublicKey)
 	id, err := strconv.ParseUint(c.Subject.CommonName, 10, 16)
-	if !ok || err != nil || id == 0 || uint16(id) == i.Self || !i.Member(uint16(id), key) {
+	if !ok || err != nil || id == 0 || !i.takes(uint16(id), key) {
 		return 0, nil, errStranger
 	}
 	return uint16(id), key, nil
+}
+
+// takes says whether a key is that of a node which may be the other end.
+func (i *Identity) takes(id uint16, key ed25519.PublicKey) bool {
+	if id == i.Self {
+		return i.Twin && key.Equal(i.Key.Public())
+	}
+	return i.Member(id, key)
+}
+
+// Config is that of an end of a connection which is no bearer, and Peer who the other end has proven to be. want is the node that is
+// called; 0: any.
+func (i *Identity) Config(want uint16) (*tls.Config, error) {
+	own, err := i.certificate()
+	return i.config(own, want), err
+}
+
+// Peer is the node at the other end of a connection.
+func (i *Identity) Peer(s tls.ConnectionState) (uint16, error) {
+	id, _, err := i.peer(s)
+	return id, err
 }
 
 // config is that of both ends. want is the peer that is called; 0: any.

@@ -46,6 +46,7 @@ func groups() []group {
 			{name: "silence", summary: "transmit nothing (EMCON), or end that", words: []string{"on", "off", "status"}},
 			{name: "reload", summary: "have the gateway read its configuration again"},
 			{name: "drain", summary: "take no more messages and send what waits, before a stop"},
+			{name: "site", summary: "two gateways at a site: show which leads, have this one lead or retire, or be the witness", words: []string{"status", "lead", "retire", "witness"}},
 			{name: "backup", summary: "copy the journal while the gateway runs", files: true},
 			{name: "restore", summary: "put such a copy in the place of the journal", files: true},
 			{name: "journal", summary: "check, repair or export the journal of a gateway that does not run",

@@ -26,6 +26,7 @@ var Commands = map[string]cli.Command{
 	"reload":   reloadCommand,
 	"restore":  restoreCommand,
 	"silence":  silenceCommand,
+	"site":     siteCommand,
 	"status":   statusCommand,
 	"probe":    linkProbeCommand,
 	"top":      topCommand,

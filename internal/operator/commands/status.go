@@ -87,6 +87,9 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 	if r.Trouble != "" {
 		fmt.Fprintf(out, "TROUBLE: %s\n", r.Trouble)
 	}
+	if r.Site != nil {
+		printTwo(out, *r.Site, now)
+	}
 	normText := "down"
 	if r.NORM.Up {
 		normText = "up"

@@ -23,6 +23,7 @@ import (
 	"aldis/internal/edge/rights"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/pair"
 	"aldis/internal/operator/control/glance"
 	"aldis/internal/operator/control/page"
 	"aldis/internal/site"
@@ -66,6 +67,8 @@ type Source struct {
 	Known    func(context.Context, map[string]bool) (map[string]string, error)
 	// Protections are what this process cannot do any more.
 	Protections []rights.Protection
+	// Site is the two machines of a site; nil: it has one.
+	Site Site
 	// Rehearsing plays traffic on other links; nil: nothing does.
 	Rehearsing *Rehearsing
 }
@@ -94,6 +97,8 @@ type Report struct {
 	Cell *norm.Cell `json:"norm_cell,omitempty"`
 	// Protections say what this process cannot do any more, and what of that the machine does not give.
 	Protections []rights.Protection `json:"protections"`
+	// Site is what this machine is of a site of two; nil: it is the only one.
+	Site *pair.Status `json:"site,omitempty"`
 
 	metrics []site.Metric
 	locals  []glance.Local
@@ -103,7 +108,12 @@ func (s Source) report(ctx context.Context) (Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	now, err := s.Snapshot(ctx)
-	return Report{Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell, Protections: s.Protections,
+	var of *pair.Status
+	if s.Site != nil {
+		is := s.Site.Status()
+		of = &is
+	}
+	return Report{Site: of, Version: s.Version, Started: s.Started, Trouble: s.Trouble(), Radio: s.Radio(), Cell: s.NORM().Cell, Protections: s.Protections,
 		Status: now.Gateway, LAN: now.LAN, Corpora: now.Corpora, metrics: now.Metrics, locals: now.Locals}, err
 }
 
@@ -162,6 +172,7 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 		mux.HandleFunc("POST /messages/"+string(do), order(src, "message", src.orderClass))
 	}
 	mux.HandleFunc("POST /reload", order(src, "reload", src.reload))
+	src.siteHandlers(mux)
 	mux.HandleFunc("POST /drain", order(src, "drain", src.drain))
 	mux.HandleFunc("POST /backup", src.backup)
 	live := newLive(src, reg)

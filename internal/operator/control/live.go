@@ -94,7 +94,7 @@ func (d *Desk) Watch(ctx context.Context) {
 // view makes the View of now. The loop is asked outside of the lock.
 func (l *live) view(ctx context.Context) glance.View {
 	r, err := l.src.report(ctx)
-	seen := glance.Seen{Version: r.Version, Started: r.Started, Trouble: r.Trouble, Status: r.Status, Locals: r.locals,
+	seen := glance.Seen{Version: r.Version, Started: r.Started, Trouble: r.Trouble, Status: r.Status, Locals: r.locals, Site: r.Site,
 		Orders: l.src.Authority().Token != ""}
 	if err != nil {
 		seen.Deaf = err.Error()

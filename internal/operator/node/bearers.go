@@ -33,6 +33,7 @@ type airSide struct {
 	bearers []bearer                      // in the order of the configuration
 	members atomic.Pointer[roster.Roster] // those in force; nil: all nodes share a key
 	tls     *tlslink.Metrics              // nil: no bearer is over TLS
+	lead    *leadership                   // nil: this machine is the only one of the site
 	modems  []listens
 	desks   []*modem.Desk // of modems that are heard
 	refused prometheus.Counter

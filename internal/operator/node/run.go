@@ -107,7 +107,11 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections, secret: secret}, have, level); err != nil {
+	begin := serve
+	if cfg.Site.On() {
+		begin = serveSite
+	}
+	if err := begin(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections, secret: secret}, have, level); err != nil {
 		log.Error("the gateway cannot run", "error", err)
 		return cli.ExitRefused
 	}
@@ -161,29 +165,50 @@ type node struct {
 	protections []rights.Protection // from whoever takes the process over
 }
 
+// open opens the journal and the record of orders.
+func (n *node) open() (err error) {
+	c := n.cfg.Node
+	if n.journal, err = journal.OpenSealed(c.DataDir, journal.Identity{Node: c.ID, Name: c.Name}, n.secret, gateway.Spare); err != nil {
+		return err
+	}
+	if err := n.openAudit(); err != nil {
+		n.journal.Close()
+		return err
+	}
+	clear(n.secret)
+	for _, path := range slices.Concat(n.journal.Unsealed(), audit.Unsealed(c.DataDir, n.journal.Key())) {
+		n.log.Warn("an older journal file holds messages in clear beside the sealed journal; remove it", "file", path)
+	}
+	return nil
+}
+
+// closeFiles closes what open has opened.
+func (n *node) closeFiles() {
+	n.audit.Close()
+	n.journal.Close()
+}
+
+// serve runs the gateway of a site that has one, until ctx ends.
+func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) error {
+	if err := n.open(); err != nil {
+		return err
+	}
+	defer n.closeFiles()
+	return n.serve(ctx, have, level)
+}
+
 // serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
 // Listening sockets of have are taken where the configuration asks for their address.
-func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) (err error) {
+func (n *node) serve(ctx context.Context, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) error {
 	cfg, log := n.cfg, n.log
 	n.started, n.reg = time.Now(), prometheus.NewRegistry()
 	n.reloader = &reloader{level: level, log: log, status: n.snapshot, keep: n.keep, hups: make(chan os.Signal, 1)}
 	signal.Notify(n.reloader.hups, syscall.SIGHUP)
+	defer signal.Stop(n.reloader.hups)
 	n.reloader.force.Store(cfg)
 	n.reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	n.daemon = daemon.New(log, n.reg)
 	n.reloader.order = n.daemon.PostOrder
-	if n.journal, err = journal.OpenSealed(cfg.Node.DataDir, journal.Identity{Node: cfg.Node.ID, Name: cfg.Node.Name}, n.secret, gateway.Spare); err != nil {
-		return err
-	}
-	defer n.journal.Close()
-	if err := n.openAudit(); err != nil {
-		return err
-	}
-	defer n.audit.Close()
-	clear(n.secret)
-	for _, path := range slices.Concat(n.journal.Unsealed(), audit.Unsealed(cfg.Node.DataDir, n.journal.Key())) {
-		log.Warn("an older journal file holds messages in clear beside the sealed journal; remove it", "file", path)
-	}
 	if err := n.listen(have); err != nil {
 		return err
 	}
@@ -191,7 +216,9 @@ func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, l
 	if err := n.build(); err != nil {
 		return err
 	}
-	n.lock()
+	if n.air.lead == nil || !n.air.lead.again {
+		n.lock()
+	}
 	return n.run(ctx)
 }
 
@@ -281,6 +308,9 @@ func (n *node) openRadio(bearer int, l config.Link) error {
 
 // send puts datagrams on the air of their bearers.
 func (n *node) send(datagrams []api.Datagram) {
+	if !n.air.lead.mayTransmit(len(datagrams)) {
+		return
+	}
 	if len(n.air.bearers) == 1 {
 		n.air.bearers[0].Send(datagrams)
 		return
@@ -412,8 +442,10 @@ func (n *node) build() error {
 	if err := n.xmpp.open(n); err != nil {
 		return err
 	}
-	n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm)
-	return err
+	if n.norm, err = norm.New(normConfig(c, n.log), n.daemon.PostNorm); err != nil {
+		return err
+	}
+	return n.air.lead.begin(n)
 }
 
 // dialled is an address as routes name it; "" where it is not served.
@@ -550,6 +582,7 @@ func (n *node) run(ctx context.Context) error {
 		NORM:        n.norm.Stats,
 		Protections: n.protections,
 		Rehearsing:  rehearsing(),
+		Site:        n.air.lead.site(),
 	}, n.reg)
 	for _, ln := range []net.Listener{n.httpSock, n.orderSock} {
 		serve(ln, func(ln net.Listener) error { return desk.Serve(ctx, ln) })
@@ -618,6 +651,9 @@ func (n *node) commit(records []api.Record) error {
 	ops := make([]journal.Op, len(records))
 	for i, r := range records {
 		ops[i] = journal.Op(r)
+	}
+	if lead := n.air.lead; lead != nil {
+		return lead.link.Commit(lead.run, ops, lead.over)
 	}
 	return n.journal.Commit(ops)
 }

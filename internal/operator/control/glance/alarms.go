@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/pair"
 )
 
 // Alarm is something that the operator should know, in a sentence.
@@ -77,6 +78,7 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		}
 		say(2, time.Time{}, "%s", text)
 	}
+	siteAlarms(s.Site, say)
 	for _, h := range s.Status.Holds {
 		say(2, h.Since, "Messages of precedence %s are held by an order%s", h.Precedence, heldBack(h.Messages))
 	}
@@ -115,6 +117,25 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		all = append(all, l...)
 	}
 	return all
+}
+
+// siteAlarms are of a site of two gateways.
+func siteAlarms(is *pair.Status, say func(level int, since time.Time, format string, args ...any)) {
+	if is == nil {
+		return
+	}
+	switch {
+	case is.Silent:
+		say(0, time.Time{}, "This gateway transmits nothing: neither the other machine of the site nor the witness lets it")
+	case is.Alone:
+		say(0, is.AloneSince, "This gateway is alone: what it accepts is on one disk, and would be lost with it (%d octets so far)", is.OneDiskOctets)
+	}
+	if is.Refused != "" {
+		say(1, time.Time{}, "The other machine of the site is not taken: %s", Plain(is.Refused))
+	}
+	if is.WitnessLost {
+		say(1, is.WitnessHeard, "The witness of the site does not answer: if one of the two machines is lost now, the other one transmits nothing")
+	}
 }
 
 // bearerAlarms are of bearers that do not work or are silent, where there are several: a site that one of them reaches is up.

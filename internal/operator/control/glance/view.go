@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/pair"
 	"aldis/internal/site"
 )
 
@@ -30,7 +31,8 @@ type Seen struct {
 	Missing []string // what the child that runs libnorm lacks of its cell
 	Status  api.Status
 	Locals  []Local
-	Orders  bool // orders are taken over HTTP
+	Orders  bool         // orders are taken over HTTP
+	Site    *pair.Status // of a site of two gateways; nil: it has one
 }
 
 // View is what is shown. Times are absolute, so that it changes only when something has happened.

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway/pair"
+	"aldis/internal/lab/check"
+)
+
+// siteOfTwo is a site of two machines and its witness, a far gateway, and the wires between each machine and that.
+type siteOfTwo struct {
+	hq       *running
+	sites    [2]*testSite
+	machines [2]*running // nil: it does not run
+	witness  *testSite
+	votes    *running
+	wires    [2]*wire
+}
+
+// wire joins a machine and the far gateway, and notes when the machine transmits.
+type wire struct {
+	near, far *net.UDPConn
+	mu        sync.Mutex
+	sent      []time.Time
+}
+
+func newWire(t *testing.T, machine, hq string) *wire {
+	t.Helper()
+	w := &wire{near: openUDP(t, "127.0.0.1:0"), far: openUDP(t, "127.0.0.1:0")}
+	t.Cleanup(func() { w.near.Close(); w.far.Close() })
+	carry := func(from, out *net.UDPConn, to string, see func()) {
+		data, at := make([]byte, 65535), net.UDPAddrFromAddrPort(netip.MustParseAddrPort(to))
+		for {
+			n, _, err := from.ReadFromUDPAddrPort(data)
+			if err != nil {
+				return
+			}
+			see()
+			out.WriteToUDP(data[:n], at)
+		}
+	}
+	go carry(w.near, w.far, hq, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.sent = append(w.sent, time.Now())
+	})
+	go carry(w.far, w.near, machine, func() {})
+	return w
+}
+
+// last is when the machine transmitted last.
+func (w *wire) last() (at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.sent) > 0 {
+		at = w.sent[len(w.sent)-1]
+	}
+	return at
+}
+
+// newTwo starts a far gateway, and makes two machines of a site, with a witness or without.
+func newTwo(t *testing.T, witness bool) *siteOfTwo {
+	t.Helper()
+	w := &siteOfTwo{}
+	hq := newSite(t, 1, "")
+	profile := filepath.Join(hq.dir, "fast.toml")
+	check.NoError(t, os.WriteFile(profile, []byte(fastStar), 0o644))
+	hq.profile = profile
+	hq.write(t, filepath.Join(hq.dir, "data"), "2")
+	var listens []string
+	for len(listens) < 3 {
+		if at := check.FreeAddress(t, "tcp"); !slices.Contains(listens, at) {
+			listens = append(listens, at)
+		}
+	}
+	third := ""
+	if witness {
+		third = fmt.Sprintf("witness = %q\n", listens[2])
+		w.witness = newSite(t, 2, hq.key())
+		w.witness.write(t, filepath.Join(w.witness.dir, "data"))
+		w.witness.add(t, fmt.Sprintf("[site]\nlisten = %q\n", listens[2]))
+		w.startWitness(t)
+	}
+	for i := range w.sites {
+		s := newSite(t, 2, hq.key())
+		s.profile = profile
+		w.wires[i] = newWire(t, s.link, hq.link)
+		s.write(t, filepath.Join(s.dir, "data"), "1 "+w.wires[i].near.LocalAddr().String())
+		s.add(t, fmt.Sprintf("[site]\nlisten = %q\nother = %q\n%s", listens[i], listens[1-i], third))
+		w.sites[i] = s
+	}
+	w.hq = hq.start(t)
+	return w
+}
+
+// add appends to the configuration.
+func (s *testSite) add(t testing.TB, text string) {
+	t.Helper()
+	old, err := os.ReadFile(s.file)
+	check.NoError(t, err)
+	check.NoError(t, os.WriteFile(s.file, append(old, text...), 0o644))
+}
+
+func (w *siteOfTwo) startWitness(t *testing.T) {
+	t.Helper()
+	w.votes = w.witness.begin(t, gatewayCommand("site", "witness", "-c", w.witness.file))
+	w.votes.until(t, "the witness runs", func() bool { return strings.Contains(w.votes.logged(), "the witness runs") })
+}
+
+func (w *siteOfTwo) start(t *testing.T, i int) {
+	t.Helper()
+	w.machines[i] = w.sites[i].begin(t, gatewayCommand("run", "-c", w.sites[i].file))
+}
+
+func (w *siteOfTwo) stop(t *testing.T, i int, signal syscall.Signal) {
+	t.Helper()
+	w.machines[i].stop(t, signal)
+	w.machines[i] = nil
+}
+
+// of is what machine i says of itself; false: it does not answer.
+func (w *siteOfTwo) of(i int) (s pair.Status, ok bool) {
+	if w.machines[i] == nil {
+		return s, false
+	}
+	code, body := w.machines[i].get("/site")
+	return s, code == 200 && json.Unmarshal([]byte(body), &s) == nil
+}
+
+// leader is the machine whose gateway runs and may transmit; -1: none does.
+func (w *siteOfTwo) leader() int {
+	for i := range w.machines {
+		if s, ok := w.of(i); ok && s.Role == "leading" && !s.Silent {
+			return i
+		}
+	}
+	return -1
+}
+
+// within waits for a condition and says how long that took.
+func within(t *testing.T, limit time.Duration, what string, ok func() bool) time.Duration {
+	t.Helper()
+	began := time.Now()
+	check.Until(t, limit, what, ok)
+	return time.Since(began)
+}
+
+// settled waits until one leads, and the other could.
+func (w *siteOfTwo) settled(t *testing.T) (leader int) {
+	t.Helper()
+	within(t, 30*time.Second, "one leads, and the other could", func() bool {
+		leader = w.leader()
+		if leader < 0 {
+			return false
+		}
+		s, _ := w.of(leader)
+		f, ok := w.of(1 - leader)
+		return ok && !s.Alone && f.Role == "following" && f.Whole
+	})
+	return leader
+}
+
+// The leader of a site of two is killed while peers of both machines and of a far site talk. The other one takes over within the bound, the
+// far site hears it, nothing that was accepted is lost, and nothing comes twice but at the last metre.
+func TestSiteOfTwoTakesOver(t *testing.T) {
+	t.Parallel()
+	w := newTwo(t, true)
+	for i := range w.machines {
+		w.start(t, i)
+	}
+	w.settled(t)
+	g := startGossip(t, []string{w.hq.lan, w.sites[0].lan, w.sites[1].lan}, 281)
+	t.Cleanup(func() {
+		_, _, _, _, faults := g.tally()
+		for i, f := range faults {
+			if i < 12 || i > len(faults)-5 {
+				t.Log(f)
+			}
+		}
+	})
+	g.mu.Lock()
+	g.local = map[int]int{1: 1, 2: 1}
+	g.mu.Unlock()
+	g.meet(t, patience)
+	for range 3 {
+		first := w.settled(t)
+
+		g.died(1)
+		g.died(2)
+		w.stop(t, first, syscall.SIGKILL)
+		g.died(1)
+		g.died(2)
+		since := time.Now()
+		peers := within(t, 10*time.Second, "the other leads", func() bool { return w.leader() == 1-first })
+		within(t, 15*time.Second, "the far site hears it", func() bool { return w.wires[1-first].last().After(since) })
+		t.Logf("local peers after %v, the far site after %v", peers, time.Since(since))
+		w.start(t, first)
+	}
+	w.settled(t)
+	g.settle(t, time.Minute)
+	_, _, _, _, faults := g.tally()
+	check.Equal(t, "faults", len(faults), 0)
+	t.Log(g.summary(), faults)
+}

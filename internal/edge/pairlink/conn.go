@@ -1,0 +1,355 @@
+package pairlink
+
+import (
+	"bufio"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"aldis/internal/gateway/pair"
+)
+
+// Bounds of connections.
+const (
+	greetTime    = 3 * time.Second
+	quietTime    = 3 * time.Second // without a word a connection is dead
+	pingEvery    = time.Second
+	writeTime    = 10 * time.Second // for what one write hands to the kernel
+	callAgain    = 300 * time.Millisecond
+	mostQueue    = 64 << 20 // octets of commits that wait for the follower
+	pushQueue    = 4 << 20  // octets that a snapshot has waiting
+	mostGreeters = 16       // connections that have not shown who they are
+)
+
+// conn is a connection with the other machine, which has shown the key and said hello.
+type conn struct {
+	raw   net.Conn
+	in    *bufio.Reader
+	hello pair.Hello
+
+	// Below, under Link.mu.
+	streaming, attached bool
+	acked               uint64 // commit of this leadership that the follower has on its disk
+	filling             *filling
+
+	mu      sync.Mutex
+	room    sync.Cond // of mu: something was written, or it ends
+	waiting [][]byte
+	octets  int
+	closed  bool
+	last    bool // it ends when what waits is written
+	wake    chan struct{}
+}
+
+func (c *conn) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.room.Broadcast()
+	c.mu.Unlock()
+	c.raw.Close()
+	c.nudge()
+}
+
+// finish ends it once what waits is written, or after a while.
+func (c *conn) finish(within time.Duration) {
+	c.mu.Lock()
+	c.last = true
+	c.mu.Unlock()
+	c.nudge()
+	time.AfterFunc(within, c.close)
+}
+
+func (c *conn) nudge() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// say queues a frame. A connection that takes too little ends.
+func (c *conn) say(frame []byte) {
+	c.mu.Lock()
+	full := c.octets+len(frame) > mostQueue
+	if !full && !c.closed {
+		c.waiting, c.octets = append(c.waiting, frame), c.octets+len(frame)
+	}
+	c.mu.Unlock()
+	if full {
+		c.close()
+		return
+	}
+	c.nudge()
+}
+
+// push queues a frame of a snapshot, and waits for room.
+func (c *conn) push(frame []byte) error {
+	c.mu.Lock()
+	for c.octets > pushQueue && !c.closed {
+		c.room.Wait()
+	}
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return net.ErrClosed
+	}
+	c.say(frame)
+	return nil
+}
+
+// write writes what waits until the connection ends.
+func (c *conn) write() {
+	defer c.close()
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	for {
+		select {
+		case <-c.wake:
+		case <-ping.C:
+			c.say(appendFrame(nil, kindPing))
+			<-c.wake
+		}
+		c.mu.Lock()
+		batch := net.Buffers(c.waiting)
+		n, closed, last := c.octets, c.closed, c.last
+		c.waiting = nil
+		c.mu.Unlock()
+		for _, frame := range batch {
+			c.raw.SetWriteDeadline(time.Now().Add(writeTime))
+			if _, err := c.raw.Write(frame); err != nil {
+				return
+			}
+		}
+		c.mu.Lock()
+		c.octets -= n
+		c.room.Broadcast()
+		c.mu.Unlock()
+		if closed || last {
+			return
+		}
+	}
+}
+
+// say queues a frame for the other machine, if it is there. The caller holds mu.
+func (l *Link) say(frame []byte) {
+	if l.conn != nil {
+		l.conn.say(frame)
+	}
+}
+
+// accept takes calls of the other machine until the listener is closed.
+func (l *Link) accept() {
+	defer l.wait.Done()
+	for {
+		raw, err := l.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		} else if err != nil {
+			select {
+			case <-l.life.Done():
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+			continue
+		}
+		from, _ := raw.RemoteAddr().(*net.TCPAddr)
+		l.mu.Lock()
+		fits := from != nil && from.AddrPort().Addr().Unmap() == l.cfg.Other.Addr() && l.greeting < mostGreeters
+		if fits {
+			l.greeting++
+		}
+		l.mu.Unlock()
+		if !fits {
+			raw.Close()
+			l.refuse("address", raw.RemoteAddr().String(), errors.New("it is not the other machine, whose address site.other names"))
+			continue
+		}
+		l.wait.Add(1)
+		go func() {
+			defer l.wait.Done()
+			l.serve(tls.Server(raw, l.twin), func() { l.greeting-- })
+		}()
+	}
+}
+
+// call calls the other machine whenever there is no connection.
+func (l *Link) call() {
+	defer l.wait.Done()
+	d := net.Dialer{Timeout: greetTime, LocalAddr: &net.TCPAddr{IP: l.cfg.Listen.Addr().AsSlice()}}
+	for l.life.Err() == nil {
+		if raw, err := d.DialContext(l.life, "tcp", l.cfg.Other.String()); err == nil {
+			l.serve(tls.Client(raw, l.twin), func() {})
+		}
+		select {
+		case <-l.life.Done():
+		case <-time.After(callAgain):
+		}
+	}
+}
+
+// serve greets who is at the other end, and runs the connection until it ends. done is called once, with mu, when the greeting is over.
+func (l *Link) serve(raw *tls.Conn, done func()) {
+	c, g, err := l.greet(raw)
+	l.mu.Lock()
+	done()
+	if err == nil {
+		if why := l.refusal(g); why != "" {
+			l.refused, err = why, errors.New(why)
+		}
+	}
+	if err != nil || l.life.Err() != nil {
+		l.mu.Unlock()
+		if c != nil && err != nil {
+			raw.SetWriteDeadline(time.Now().Add(time.Second))
+			raw.Write(appendFrame(nil, kindRefuse, []byte(err.Error())))
+		}
+		raw.Close()
+		if l.life.Err() == nil {
+			l.refuse("greeting", raw.RemoteAddr().String(), err)
+		}
+		return
+	}
+	if old := l.conn; old != nil {
+		old.close()
+		l.conn = nil
+		l.step(pair.Parted{})
+	}
+	l.conn, l.other, l.refused = c, g, ""
+	l.step(pair.Met{Hello: g.Hello})
+	l.mu.Unlock()
+	l.wait.Add(1)
+	go func() { defer l.wait.Done(); c.write() }()
+	err = l.read(c)
+	c.close()
+	if c.filling != nil {
+		c.filling.refill.Abandon()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.conn == c {
+		l.conn = nil
+		if l.life.Err() == nil {
+			l.cfg.Log.Info("the connection with the other machine of the site has ended", "error", err)
+			l.step(pair.Parted{})
+		}
+		l.broadcast()
+	}
+}
+
+// greet exchanges the first frames.
+func (l *Link) greet(raw *tls.Conn) (c *conn, g greeting, err error) {
+	raw.SetDeadline(time.Now().Add(greetTime))
+	if err := raw.HandshakeContext(l.life); err != nil {
+		return nil, g, err
+	}
+	if id, err := l.cfg.Peer(raw.ConnectionState()); err != nil {
+		return nil, g, err
+	} else if id != l.cfg.Self {
+		return nil, g, fmt.Errorf("it is node %d, and this site is node %d", id, l.cfg.Self)
+	}
+	l.mu.Lock()
+	own := greeting{Protocol: protocol, Hello: l.m.Hello(), Clock: l.cfg.Wall().Unix(), Facts: l.cfg.Facts, Ways: l.cfg.Ways}
+	l.mu.Unlock()
+	text, err := json.Marshal(own)
+	if err != nil {
+		return nil, g, err
+	}
+	if _, err := raw.Write(appendFrame(nil, kindHello, text)); err != nil {
+		return nil, g, err
+	}
+	c = &conn{raw: raw, in: bufio.NewReaderSize(raw, 64<<10), wake: make(chan struct{}, 1)}
+	c.room.L = &c.mu
+	k, content, err := readFrame(c.in, mostGreeting)
+	if err == nil && k != kindHello {
+		err = errFrame
+	}
+	if err == nil {
+		g, err = parseGreeting(content)
+	}
+	raw.SetDeadline(time.Time{})
+	if err != nil {
+		return nil, g, err
+	}
+	c.hello = g.Hello
+	return c, g, nil
+}
+
+// read takes frames until the connection ends.
+func (l *Link) read(c *conn) error {
+	for {
+		c.raw.SetReadDeadline(time.Now().Add(quietTime))
+		if _, err := c.in.Peek(1); err != nil {
+			return err
+		}
+		c.raw.SetReadDeadline(time.Now().Add(writeTime))
+		k, content, err := readFrame(c.in, mostFrame)
+		if err != nil {
+			return err
+		}
+		if err := l.hear(c, k, content); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *Link) hear(c *conn, k kind, content []byte) error {
+	switch k {
+	case kindPing:
+		return nil
+	case kindRefuse:
+		l.mu.Lock()
+		l.refused = "the other machine refuses this one: " + string(content[:min(len(content), 500)])
+		l.mu.Unlock()
+		return errors.New(string(content[:min(len(content), 500)]))
+	case kindMessage:
+		m, err := parseMessage(content)
+		if err != nil {
+			return err
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if c == l.conn {
+			l.step(m)
+		}
+		return nil
+	case kindRecords:
+		return l.write(c, content)
+	case kindAcked:
+		return l.hearAcked(c, content)
+	case kindBegin:
+		return l.beginFilling(c, content)
+	case kindPart:
+		return l.fill(c, content)
+	case kindEnd:
+		return l.endFilling(c)
+	}
+	return fmt.Errorf("%w: kind %d", errFrame, k)
+}
+
+// refuse counts a connection that was not taken, and logs each reason now and then.
+func (l *Link) refuse(reason, remote string, err error) {
+	l.metrics.refused.WithLabelValues(reason).Inc()
+	l.warn(reason, "a connection to the other machine of the site was refused or not made", "reason", reason, "remote", remote, "error", err)
+}
+
+func (l *Link) warn(what, text string, args ...any) {
+	l.mu.Lock()
+	may := l.told.May(time.Now(), what)
+	l.mu.Unlock()
+	if may {
+		l.cfg.Log.Warn(text, args...)
+	}
+}
+
+// hostOf is the address of a remote end.
+func hostOf(a net.Addr) netip.Addr {
+	t, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return t.AddrPort().Addr().Unmap()
+}

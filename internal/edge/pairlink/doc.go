@@ -1,0 +1,8 @@
+// Package pairlink joins the two gateways of a site (docs/decisions/two-at-a-site.md): a TLS connection over which one machine's
+// journal follows the other's, commit by commit, and over which internal/gateway/pair settles who leads. It also asks the witness, and
+// is one.
+//
+// Read link.go first (the machine, its clock and what it stores), then stream.go (commits, snapshots, what a follower writes), conn.go
+// (connections and their bounds), wire.go (frames), facts.go (what both machines must agree in), pass.go (connections of local peers that
+// a follower passes on), witness.go and status.go.
+package pairlink

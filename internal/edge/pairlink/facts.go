@@ -1,0 +1,47 @@
+package pairlink
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+)
+
+// protocol is the version of what the two machines say to each other.
+const protocol = 1
+
+// mostApart is by how much the clocks of the two may differ. Far gateways refuse a start that is numbered a day ahead.
+const mostApart = time.Hour
+
+// Fact is something in which both machines must agree, and its value.
+type Fact struct{ Name, Value string }
+
+// Way is an address at which local peers connect, by its key in the configuration.
+type Way struct {
+	Key string
+	At  netip.AddrPort
+}
+
+// refusal says why the other machine is not taken; "": it is.
+func (l *Link) refusal(g greeting) string {
+	own, h := l.m.Stored(), g.Hello
+	switch by := time.Duration(l.cfg.Wall().Unix()-g.Clock) * time.Second; {
+	case g.Protocol != protocol:
+		return fmt.Sprintf("it speaks version %d of the protocol between the two, this machine %d: install the same version of the gateway", g.Protocol, protocol)
+	case h.Machine == own.Machine:
+		return "it has a copy of this machine's data directory: give it an empty one"
+	case by.Abs() > mostApart:
+		return fmt.Sprintf("its clock and this machine's differ by %v: set the wrong one", by.Abs())
+	case h.Epoch == 0 && own.Epoch == 0 && h.Whole && own.Whole:
+		return "both machines have a journal from before they were two: keep the one that counts, and move node.data_dir of the other away"
+	}
+	theirs := map[string]string{}
+	for _, f := range g.Facts {
+		theirs[f.Name] = f.Value
+	}
+	for _, f := range l.cfg.Facts {
+		if theirs[f.Name] != f.Value {
+			return fmt.Sprintf("it differs in %s: %q there, %q here", f.Name, theirs[f.Name], f.Value)
+		}
+	}
+	return ""
+}

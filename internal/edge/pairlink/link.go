@@ -1,0 +1,309 @@
+package pairlink
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"aldis/internal/edge/journal"
+	"aldis/internal/edge/tlslink"
+	"aldis/internal/gateway/pair"
+	"aldis/internal/ground/due"
+)
+
+// Config is what a machine of a site of two is made of.
+type Config struct {
+	tlslink.Identity
+	Listen, Other, Witness netip.AddrPort // Witness invalid: there is none
+	Journal                *journal.Journal
+	Facts                  []Fact
+	Ways                   []Way
+	Wall                   func() time.Time
+	Log                    *slog.Logger
+}
+
+// ErrDeposed says that this machine does not lead any more.
+var ErrDeposed = errors.New("pairlink: the other machine of the site leads")
+
+// Link is this machine of the two.
+type Link struct {
+	cfg      Config
+	twin     *tls.Config // the other machine
+	anybody  *tls.Config // the witness
+	listener net.Listener
+	metrics  *metrics
+	life     context.Context
+	end      context.CancelFunc
+	wait     sync.WaitGroup
+	lease    atomic.Pointer[lease]
+	commits  sync.Mutex // one at a time, and none while a snapshot is taken; before mu
+	applies  sync.Mutex // what a follower writes; before mu
+
+	mu       sync.Mutex
+	m        *pair.Machine
+	pos      at // epoch is not used
+	run      uint64
+	since    time.Time // of the role
+	begun    bool      // the gateway of this leadership runs: a follower may have a snapshot
+	conn     *conn
+	recent   recent
+	other    greeting // the last that was taken
+	refused  string   // why the other machine is not taken
+	asking   bool
+	heard    time.Time // the witness
+	wake     chan struct{}
+	changed  chan struct{} // closed when the role is another, or something was acknowledged
+	failed   error
+	broken   time.Duration // when the journal began to fail; 0: it does not
+	alone    standing      // since when, and what is on one disk alone
+	told     due.Seldom[string]
+	passing  int // connections of local peers
+	greeting int // connections that have not shown who they are
+}
+
+// lease says until when a leadership may transmit.
+type lease struct {
+	run   uint64
+	until time.Duration
+}
+
+// now is the machine's clock that nobody sets, and that goes on while it is suspended.
+func now() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return time.Duration(math.MaxInt64) // no lease holds
+	}
+	return time.Duration(ts.Nano())
+}
+
+// Open begins to look for the other machine. listener is that of cfg.Listen.
+func Open(cfg Config, listener net.Listener) (*Link, error) {
+	cfg.Twin = true
+	l := &Link{cfg: cfg, listener: listener, metrics: newMetrics(), wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(),
+		told: due.Seldom[string]{Every: time.Minute, Most: 64}}
+	var err error
+	if l.twin, err = cfg.Config(cfg.Self); err != nil {
+		return nil, err
+	}
+	if l.anybody, err = cfg.Config(0); err != nil {
+		return nil, err
+	}
+	stored, err := l.restore()
+	if err != nil {
+		return nil, err
+	}
+	l.life, l.end = context.WithCancel(context.Background())
+	l.m = pair.New(now(), stored, cfg.Witness.IsValid(), func() (uint64, uint64) { return l.pos.run, l.pos.seq })
+	l.wait.Add(2)
+	go l.tick()
+	go l.accept()
+	if cfg.Listen.Compare(cfg.Other) < 0 { // one of the two calls
+		l.wait.Add(1)
+		go l.call()
+	}
+	if cfg.Witness.IsValid() {
+		l.wait.Add(1)
+		go l.probe()
+	}
+	return l, nil
+}
+
+// restore reads what this machine has voted, or draws who it is.
+func (l *Link) restore() (pair.Stored, error) {
+	j := l.cfg.Journal
+	vote, position := j.Pair()
+	stored, ok := parseStored(vote)
+	if rest, err := cutNumbers(position, &l.pos.run, &l.pos.seq); err != nil || len(rest) > 0 {
+		l.pos = at{}
+	}
+	if ok {
+		return stored, nil
+	}
+	if vote != nil {
+		return stored, errors.New("pairlink: the journal does not say readably what this machine has voted: run gateway journal check")
+	}
+	stored = pair.Stored{Machine: draw(), Whole: j.Incarnation() > 0} // a gateway that was the only one
+	return stored, j.SetVote(appendStored(stored))
+}
+
+// draw is a random number that is not 0.
+func draw() uint64 {
+	var b [8]byte
+	rand.Read(b[:])
+	return binary.BigEndian.Uint64(b[:]) | 1
+}
+
+// tick steps the machine when its time has come.
+func (l *Link) tick() {
+	defer l.wait.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-l.life.Done():
+			return
+		case <-l.wake:
+		case <-timer.C:
+		}
+		l.mu.Lock()
+		wait := l.step(nil)
+		l.mu.Unlock()
+		timer.Reset(wait)
+	}
+}
+
+// step gives the machine an event and carries out what it wants. The caller holds mu.
+func (l *Link) step(ev pair.Event) (wait time.Duration) {
+	if l.failed != nil {
+		return time.Hour
+	}
+	role, epoch, alone := l.m.Role(), l.m.Stored().Epoch, l.m.Alone()
+	out := l.m.Step(now(), ev)
+	if l.m.Role() == pair.Leading && role != pair.Leading {
+		l.run, l.begun = draw(), false
+		l.pos = at{run: l.run}
+		l.recent = recent{}
+	}
+	next := &lease{run: l.run}
+	until, forever := l.m.Lease()
+	if next.until = until; forever {
+		next.until = math.MaxInt64
+	}
+	if l.m.Role() != pair.Leading {
+		l.run = 0
+	}
+	if held := l.lease.Load(); held == nil || next.run != held.run || next.until < held.until {
+		l.lease.Store(&lease{}) // what ends does so before anything else
+	}
+	if out.Store != nil {
+		if err := l.cfg.Journal.SetVote(appendStored(*out.Store)); err != nil {
+			l.fail(fmt.Errorf("pairlink: what this machine has voted cannot be stored: %w", err))
+			return time.Hour
+		}
+	}
+	l.lease.Store(next)
+	for _, m := range out.Send {
+		l.say(appendFrame(nil, kindMessage, appendMessage(m)))
+	}
+	if out.Ask != nil {
+		l.ask(*out.Ask)
+	}
+	if l.m.Role() != role || l.m.Stored().Epoch != epoch || l.m.Alone() != alone {
+		l.news(role, alone)
+	}
+	if l.m.Followed() && l.begun && l.conn != nil && !l.conn.streaming {
+		l.conn.streaming = true
+		l.wait.Add(1)
+		go l.stream(l.conn)
+	}
+	if l.conn != nil {
+		l.caught(l.conn)
+	}
+	if ev != nil {
+		l.nudge()
+	}
+	return max(out.Deadline-now(), time.Millisecond)
+}
+
+func (l *Link) nudge() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// fail ends this machine's part: it does not lead, and promises nothing any more. The caller holds mu.
+func (l *Link) fail(err error) {
+	l.failed = err
+	l.lease.Store(&lease{})
+	l.cfg.Log.Error("this machine of the site stops: its disk fails", "error", err)
+	if l.conn != nil {
+		l.conn.close()
+	}
+	l.broadcast()
+}
+
+func (l *Link) broadcast() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// news tells of another role, or that a leader is alone or not. The caller holds mu.
+func (l *Link) news(role pair.Role, alone bool) {
+	s := l.m.Stored()
+	if l.m.Role() != role {
+		l.since = time.Now()
+		l.cfg.Log.Info("this machine of the site has another part", "role", l.m.Role(), "before", role, "epoch", s.Epoch, "voted", s.Voted)
+	}
+	switch leads := l.m.Role() == pair.Leading; {
+	case leads && l.m.Alone() && !(alone && role == pair.Leading):
+		l.alone = standing{since: time.Now()}
+		l.cfg.Log.Warn("this gateway is alone: what it accepts is on one disk until the other machine follows again", "epoch", s.Epoch)
+	case leads && !l.m.Alone() && alone:
+		l.alone = standing{}
+		l.cfg.Log.Info("the other machine follows: what is accepted is on two disks", "epoch", s.Epoch)
+	}
+	l.broadcast()
+}
+
+// Leadership is this machine's leadership; 0: it does not lead. The channel is closed when that may be another.
+func (l *Link) Leadership() (run uint64, changed <-chan struct{}, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.run, l.changed, l.failed
+}
+
+// MayTransmit says whether a leadership may put something on the link now.
+func (l *Link) MayTransmit(run uint64) bool {
+	held := l.lease.Load()
+	return held != nil && run != 0 && held.run == run && (held.until == math.MaxInt64 || now() < held.until)
+}
+
+// Lead is the operator's order that this machine leads. Where the other one leads and is heard it is asked to hand over.
+func (l *Link) Lead() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.step(pair.Lead{})
+}
+
+// Retire is the order that the other machine leads; false: it is not there, or lacks something.
+func (l *Link) Retire() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.m.Role() != pair.Leading || l.m.Alone() || l.conn == nil {
+		return false
+	}
+	l.step(pair.Retire{})
+	return l.m.Role() != pair.Leading
+}
+
+// closeTime is how long the last words may take.
+const closeTime = time.Second
+
+// Close ends it. A leader with a follower hands over first.
+func (l *Link) Close() {
+	l.Retire()
+	l.mu.Lock()
+	if l.conn != nil {
+		l.conn.finish(closeTime)
+	}
+	l.mu.Unlock()
+	l.end()
+	l.listener.Close()
+	l.wait.Wait()
+	l.mu.Lock()
+	l.lease.Store(&lease{})
+	l.mu.Unlock()
+}

@@ -1,0 +1,185 @@
+package pair
+
+import "time"
+
+// Machine is one of the two. It is not for concurrent use.
+type Machine struct {
+	witness bool // there is one
+	stored  Stored
+	role    Role
+	peer    *Hello // of the connection; nil: there is none
+	now     time.Duration
+	out     *Output
+	seq     func() (run, seq uint64)
+
+	follower  bool // a leader has told the other machine that it is whole, so that this one may lead
+	followed  bool // a leader: the other machine has answered a beat of this epoch, on this connection
+	lease     time.Duration
+	beat      uint64
+	beats     [16]time.Duration // when the last beats were sent
+	nextBeat  time.Duration
+	answered  time.Duration // when the follower answered last, or came
+	promise   time.Duration // until then a follower asks for no vote
+	greeted   time.Duration // until then a start waits for the other machine
+	heard     time.Duration // when the other machine said something last
+	idle      time.Duration // since when nobody is known to lead
+	candidate uint64        // epoch that is asked for; 0: none
+	outdone   bool          // it was given to nobody: a greater one is asked for next
+	nextAsk   time.Duration
+}
+
+// New makes a machine that has just started. position says with which commit its journal ends.
+func New(now time.Duration, stored Stored, witness bool, position func() (run, seq uint64)) *Machine {
+	return &Machine{witness: witness, stored: stored, now: now, seq: position, greeted: now + Greet, idle: now}
+}
+
+// Step brings the machine to now and applies ev.
+func (m *Machine) Step(now time.Duration, ev Event) (out Output) {
+	if now-m.now > Lost { // it was stopped: what has come meanwhile is heard first
+		m.answered, m.greeted = now, max(m.greeted, now+Lost)
+	}
+	m.now, m.out = now, &out
+	before := m.stored
+	switch ev := ev.(type) {
+	case Met:
+		m.met(ev.Hello)
+	case Parted:
+		m.peer, m.followed = nil, false
+		m.answered = min(m.answered, now-Lost)
+	case Message:
+		if m.peer != nil {
+			m.heard = now
+			m.hear(ev)
+		}
+	case Verdict:
+		m.verdict(ev)
+	case Caught:
+		m.whole()
+	case Lead:
+		m.force()
+	case Retire:
+		m.retire()
+	}
+	m.pass()
+	if m.stored != before {
+		s := m.stored
+		out.Store = &s
+	}
+	out.Deadline = m.due()
+	return out
+}
+
+// Hello is what this machine says first on a connection.
+func (m *Machine) Hello() Hello {
+	h := Hello{Stored: m.stored, Leads: m.role == Leading}
+	h.Run, h.Seq = m.seq()
+	return h
+}
+
+// Role is what the machine is now.
+func (m *Machine) Role() Role { return m.role }
+
+// Stored is what it has on its disk, once the last Output is carried out.
+func (m *Machine) Stored() Stored { return m.stored }
+
+// Alone says of a leader that no other machine has what it confirms.
+func (m *Machine) Alone() bool { return m.role == Leading && !m.follower }
+
+// Lease is until when a leader may transmit; forever says that nobody else can lead.
+func (m *Machine) Lease() (until time.Duration, forever bool) {
+	if m.role != Leading {
+		return 0, false
+	}
+	return m.lease, !m.follower
+}
+
+// Followed says of a leader that the other machine follows it: it is sent the records.
+func (m *Machine) Followed() bool { return m.role == Leading && m.followed }
+
+// Wants says of a leader that it waits for Caught.
+func (m *Machine) Wants() bool { return m.Followed() && !m.follower && m.candidate == 0 }
+
+// Accepts says whether this machine takes records of the leader of an epoch. One that does not ends the connection: the next begins with
+// what it lacks.
+func (m *Machine) Accepts(epoch uint64) bool { return m.role == Following && epoch == m.stored.Voted }
+
+// Stuck says that neither machine may ask for votes: each may lack what the other has confirmed.
+func (m *Machine) Stuck() bool {
+	return m.role == Waiting && !m.eligible() && (m.peer == nil || !m.peer.Whole && !m.peer.Leads)
+}
+
+func (m *Machine) send(x Message) { m.out.Send = append(m.out.Send, x) }
+
+// met takes the hello of the other machine.
+func (m *Machine) met(h Hello) {
+	m.peer, m.heard, m.nextBeat, m.followed = &h, m.now, m.now, false
+	m.answered = min(m.answered, m.now-Lost) // what was under way on another connection is not known
+	switch {
+	case h.Leads && m.role == Leading: // an operator has deposed one of them
+		if h.Epoch > m.stored.Epoch || h.Epoch == m.stored.Epoch && h.Machine < m.stored.Machine {
+			m.standDown(h.Epoch)
+		} else {
+			m.peer.Leads = false // it hears of this one now
+		}
+	case h.Leads && h.Epoch >= m.stored.Voted:
+		m.candidate = 0
+		m.behind(h.Epoch)
+		m.role, m.promise = Following, m.now+Promise
+	case m.role == Following:
+		m.wait()
+	}
+}
+
+// wait ends what this machine was: it knows no leader.
+func (m *Machine) wait() {
+	m.role, m.follower, m.candidate, m.idle = Waiting, false, 0, m.now
+	if m.peer != nil {
+		m.peer.Leads = false
+	}
+}
+
+// hear takes a message of the other machine.
+func (m *Machine) hear(x Message) {
+	switch x.Kind {
+	case KindBeat:
+		m.hearBeat(x)
+	case KindAnswer:
+		m.hearAnswer(x)
+	case KindClaim:
+		m.vote(x)
+	case KindVote:
+		m.hearVote(x)
+	case KindWhole:
+		if m.role == Following && x.Epoch == m.stored.Voted {
+			m.stored.Epoch, m.stored.Whole, m.stored.Led = x.Epoch, true, false
+			m.promise = m.now + Promise
+		}
+	case KindYield:
+		if m.role != Leading && m.stored.Whole && m.stored.Epoch < x.Epoch && m.stored.Voted < x.Epoch {
+			m.lead(x.Epoch)
+		}
+	case KindRetire:
+		m.retire()
+	}
+}
+
+// pass does what time brings.
+func (m *Machine) pass() {
+	if m.role == Leading {
+		m.passLeading()
+		return
+	}
+	if m.role == Following && m.now >= m.promise {
+		m.wait()
+	}
+	m.seek()
+}
+
+// due is when Step wants to be called at the latest.
+func (m *Machine) due() time.Duration {
+	at := m.now + Ask
+	if m.role == Leading && m.peer != nil {
+		at = min(at, m.nextBeat)
+	}
+	return max(at, m.now+time.Millisecond)
+}

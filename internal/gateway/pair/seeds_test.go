@@ -1,0 +1,5 @@
+//go:build !long
+
+package pair
+
+const seeds = 60

@@ -1,0 +1,90 @@
+package control
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"aldis/internal/gateway/pair"
+)
+
+// Site is the two machines of a site, as this one sees them.
+type Site interface {
+	Status() pair.Status
+	Lead()
+	Retire() bool
+}
+
+// LeadOrder is the body of POST /site/lead: this machine shall lead. Lose gives up what the other machine may have confirmed alone. The
+// answer is the pair.Status after it.
+type LeadOrder struct {
+	Lose bool `json:"lose,omitempty"`
+}
+
+// RetireOrder is the body of POST /site/retire: the other machine shall lead.
+type RetireOrder struct{}
+
+// siteHandlers answers for a machine of two.
+func (s Source) siteHandlers(mux *http.ServeMux) {
+	mux.HandleFunc("GET /site", func(w http.ResponseWriter, _ *http.Request) {
+		if s.Site == nil {
+			http.Error(w, "this site has one gateway: [site] of its configuration would name the other", http.StatusNotFound)
+			return
+		}
+		answer(w, s.Site.Status())
+	})
+	mux.HandleFunc("POST /site/lead", order(s, "site lead", s.lead))
+	mux.HandleFunc("POST /site/retire", order(s, "site retire", s.retire))
+}
+
+var oneGateway = Refusal{http.StatusConflict, "this site has one gateway: [site] of its configuration would name the other"}
+
+func (s Source) lead(_ context.Context, o LeadOrder) (any, error) {
+	if s.Site == nil {
+		return nil, oneGateway
+	}
+	switch is := s.Site.Status(); {
+	case is.Role == pair.Following.String() && !is.Whole:
+		return nil, Refusal{http.StatusConflict, "the other machine leads, and this one has not everything of its journal yet"}
+	case is.Role == pair.Waiting.String() && !is.Whole && !o.Lose:
+		return nil, Refusal{http.StatusConflict, "this machine's journal may lack messages that the other machine has confirmed. Bring the other machine back, or give them up: gateway site lead --lose"}
+	}
+	s.Site.Lead()
+	return s.Site.Status(), nil
+}
+
+func (s Source) retire(context.Context, RetireOrder) (any, error) {
+	switch {
+	case s.Site == nil:
+		return nil, oneGateway
+	case s.Site.Status().Role != pair.Leading.String():
+		return nil, Refusal{http.StatusConflict, "this machine does not lead"}
+	case !s.Site.Retire():
+		return nil, Refusal{http.StatusConflict, "the other machine cannot lead: it is away, or has not everything of this one's journal yet"}
+	}
+	return s.Site.Status(), nil
+}
+
+// Following makes the desk of a machine that does not lead: it has no gateway to tell of.
+func Following(src Source, reg *prometheus.Registry) *Desk {
+	closed := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "aldis_http_connections_closed_total", Help: "Connections of http.listen and control.socket closed because too many were open."})
+	reg.MustRegister(closed)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(reg, promhttp.HandlerOpts{}))
+	src.siteHandlers(mux)
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if is := src.Site.Status(); is.Role != pair.Following.String() || !is.Whole {
+			http.Error(w, "this machine of the site is "+is.Role+" and could not take over now: gateway site status", http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("following\n"))
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		is := src.Site.Status()
+		http.Error(w, "this machine of the site does not lead (it is "+is.Role+"); its other machine is "+is.Other+". Ask there, or run gateway site status", http.StatusServiceUnavailable)
+	})
+	return &Desk{Handler: sameHost(src.Names, mux), closed: closed}
+}
