@@ -81,13 +81,13 @@ func (x *xmppSide) open(n *node) (err error) {
 		cfg.Clients = &xmpplan.Clients{Domain: c.Domain, Keys: keys, File: c.UsersFile, Accounts: x.accounts}
 		cfg.Domains = nil // no other server has them
 	}
-	if c.S2S.IsValid() {
+	if c.Peers() {
 		keys, err := c.PeerTLS()
 		if err != nil {
 			return fmt.Errorf("xmpp.s2s_keys: %w", err)
 		}
 		cfg.Server = c.S2SServer
-		cfg.Peers = &xmpplan.Peers{Domain: c.Domain, Services: c.Services(), Keys: keys}
+		cfg.Peers = &xmpplan.Peers{Domain: c.Domain, Services: c.Services(), Keys: keys, Zero: c.S2SZero, From: c.S2SFrom}
 	}
 	x.lan = xmpplan.New(cfg, n.daemon.PostLAN(site.XMPP), n.reg, n.log)
 	return nil
