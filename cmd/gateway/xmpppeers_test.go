@@ -163,6 +163,21 @@ func TestXMPPServerToServerConfiguration(t *testing.T) {
 			t.Errorf("with %q for %q no %q in %s%s", change[1], change[0], want, out, errs)
 		}
 	}
+	zero := strings.Replace(string(text), "s2s = ", "s2s_zero = true\ns2s = ", 1)
+	for _, m := range [][3]string{{"s2s_keys", "#", ", without handshake and TLS"}, {"s2s =", "#", "without handshake;"}, {"s2s_server", "#", "without handshake;"}, {"s2s_server", "s2s_from = \"10.0.0.1, ship\"\n#", "must be IP addresses"},
+		{"s2s =", "s2s_from = \"::1\"\n#", "nobody connects to the gateway"}, {`s2s_keys = "s2s"`, `s2s_keys = "nowhere"`, "makes what is missing"}, {"s2s_zero = true", "s2s_from = \"10.0.0.1\"", "is of no use without s2s_zero"}} {
+		check.NoError(c, os.WriteFile(s.file, []byte(strings.Replace(zero, m[0], m[1], 1)), 0o644))
+		if _, out, errs := run(t, "check", "-c", s.file); !strings.Contains(out+errs, m[2]) {
+			t.Errorf("with %q for %q and s2s_zero no %q in %s%s", m[1], m[0], m[2], out, errs)
+		}
+	}
+	neither := strings.NewReplacer("s2s =", "#", "s2s_server", "#").Replace(zero)
+	for text, want := range map[string]string{neither: "xmpp.s2s_server: is missing with s2s_zero", strings.NewReplacer("s2s_keys", "#", "s2s_server", "#").Replace(zero): "xmpp.s2s_from: is missing"} {
+		check.NoError(c, os.WriteFile(s.file, []byte(text), 0o644))
+		if code, out, errs := run(t, "check", "-c", s.file); code == 0 || !strings.Contains(out+errs, want) {
+			t.Errorf("no %q in %s%s", want, out, errs)
+		}
+	}
 	check.NoError(c, os.WriteFile(s.file, text, 0o644))
 	does(t, "destroy", "-c", s.file, "--yes")
 	for _, gone := range []string{"ca.key", "server.key"} {
