@@ -37,6 +37,7 @@ type XMPP struct {
 	Domain     string        // of the users here
 	Rooms      string        // of the room service here; "": it has none
 	PubSub     string        // of the publish-subscribe service here; "": it has none
+	Nodes      string        // of the one that the gateway is for clients here; "": it is none
 	Life       time.Duration // of a message
 	Drawn      time.Duration // a link is down so long before far users are shown as extended away
 	Gone       time.Duration // and before they are shown as not there
@@ -136,6 +137,7 @@ func xmppPart(c *Config) part {
 		{"domain", domain(&x.Domain).required(), "of the users of this LAN"},
 		{"rooms", domain(&x.Rooms), "of its room service (XEP-0045), such as `conference.ship.example`; without it far users cannot enter rooms of this site"},
 		{"pubsub", domain(&x.PubSub), "of its publish-subscribe service (XEP-0060), such as `pubsub.ship.example`; without it far users can subscribe to nodes of users alone (XEP-0163)"},
+		{"nodes", domain(&x.Nodes), "domain of the publish-subscribe service that the gateway is for clients here, such as `tak.ship.example`: with the nodes of `[[meet]]`"},
 		{"upload", domain(&f.Upload), "domain of the upload service (XEP-0363) that the gateway is for clients here, such as `upload.ship.example`"},
 		{"files", reached(&f.Listen, filesWhere).listens(), "where clients put and get files over HTTP, such as `10.20.0.1:8081`; required with `upload`"},
 		{"files_url", text(&f.At), "the same address as clients know it, where another server stands before it (for HTTPS), such as `https://files.ship.example`"},
@@ -207,6 +209,9 @@ func (r *reader) readXMPP() {
 			if _, domain, _ := strings.Cut(m.MUC, "@"); m.MUC != "" && (domain == "" || domain != x.Rooms && !slices.ContainsFunc(x.Sites, func(s XMPPSite) bool { return s.Rooms == domain })) {
 				r.fail(m.Line, "meet.muc", "must be a room of xmpp.rooms, or of rooms of an [[xmpp.site]], is %q", m.MUC)
 			}
+			if m.Node != "" && x.Nodes == "" {
+				r.fail(m.Line, "meet.node", "needs xmpp.nodes, the domain of the service that has the node")
+			}
 		}
 	}()
 	if r.tree.tables["xmpp"] == nil {
@@ -240,6 +245,10 @@ func (r *reader) readXMPP() {
 		s.fail("gone_after", "is less than away_after")
 	}
 	used := map[string]bool{x.Domain: true, x.Rooms: true, x.PubSub: true, x.Files.Upload: true}
+	if used[x.Nodes] && x.Nodes != "" {
+		s.fail("nodes", "%s is used already: a domain is of one service", x.Nodes)
+	}
+	used[x.Nodes] = true
 	x.Sites = readRules(r, "xmpp.site", xmppSiteKeys, func(s section, site *XMPPSite) {
 		for _, other := range x.Sites {
 			if site.Site == other.Site {

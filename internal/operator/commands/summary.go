@@ -31,6 +31,9 @@ func meetSummary(c *config.Config) (lines []string) {
 		}
 		if r.MUC != "" {
 			lines = append(lines, fmt.Sprintf("rule %s: the room %q of TAK is the room %s of XMPP", r, r.Room, r.MUC))
+		} else if r.Node != "" {
+			node := map[string]string{"both ways": "units are items of the node", "from TAK to JXTA": "units are items of the node, which nobody publishes to,", "from JXTA to TAK": "units are what is published to the node"}
+			lines = append(lines, fmt.Sprintf("rule %s: %s %q at %s", r, node[way], r.Node, c.XMPP.Nodes))
 		}
 		if r.Pipe == "" && r.Name == "" {
 			continue

@@ -27,7 +27,7 @@ type xmppSide struct {
 
 // XMPPConfig is what the adapter is made of.
 func XMPPConfig(c *config.Config) xmpp.Config {
-	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules, Own: c.XMPP.Own()}
+	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Nodes: c.XMPP.Nodes, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules, Own: c.XMPP.Own()}
 	if c.Link.Profile.Gathers() {
 		x.Gather = xmpp.GatherFor
 	}
@@ -72,6 +72,9 @@ func (x *xmppSide) open(n *node) (err error) {
 				cfg.Domains = append(cfg.Domains, domain)
 			}
 		}
+	}
+	if c.Nodes != "" {
+		cfg.Domains = append(cfg.Domains, c.Nodes)
 	}
 	if c.Own() {
 		keys, err := c.ServerTLS()
