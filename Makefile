@@ -6,7 +6,7 @@ SUDO     := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 COMMIT   := $(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 PACKAGES := build-essential pkg-config libnorm-dev libsodium-dev iproute2 iputils-ping e2fsprogs ethtool tcpdump tshark nftables procps \
             openjdk-17-jdk-headless maven brotli zstd xz-utils chromium-headless-shell fonts-dejavu-core \
-            man-db mandoc zsh fish systemd openssh-client prosody ejabberd
+            man-db mandoc zsh fish systemd openssh-client prosody lua-unbound ejabberd
 
 # Tests make network namespaces and mounts: the test programs run as root, what compiles them does not.
 ROOT := $(if $(SUDO),-exec "sudo -E env PATH=$(PATH)")

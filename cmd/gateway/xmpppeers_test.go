@@ -43,6 +43,28 @@ func (s *testSite) writeXMPPPeers(t *testing.T, p *xmppServer, far int, domain, 
 		check.NoError(c, os.WriteFile(file, []byte(strings.NewReplacer(pairs...).Replace(string(text))), 0o644))
 	}
 	edit(s.file, fmt.Sprintf("server = %q\nsecret_file = \"xmpp.secret\"\n", p.components), fmt.Sprintf("s2s = \"%s:5269\"\ns2s_server = %q\ns2s_keys = \"s2s\"\n", at, peers))
+	if p.run[0] != "prosody" { // ejabberd
+		hosts := fmt.Sprintf("%s %[2]s conference.%[2]s pubsub.%[2]s upload.%[3]s\n", at, domain, p.host)
+		check.NoError(c, os.WriteFile(filepath.Join(p.dir, "hosts"), []byte(hosts), 0o644)) // it asks the C library
+		p.run = append([]string{"unshare", "--mount", "sh", "-c", `mount --bind "$0" /etc/hosts && exec "$@"`, filepath.Join(p.dir, "hosts")}, p.run...)
+		file := filepath.Join(p.dir, "ejabberd.yml")
+		text, err := os.ReadFile(file)
+		check.NoError(c, err)
+		before, rest, _ := strings.Cut(string(text), fmt.Sprintf("  -\n    port: %s\n", portOf(p.components)))
+		_, after, _ := strings.Cut(rest, "modules:\n")
+		check.NoError(c, os.WriteFile(file, fmt.Appendf(nil, `%[1]s  -
+    port: %[2]s
+    ip: "127.0.0.1"
+    module: ejabberd_s2s_in
+certfiles:
+  - %[3]s/keys/server.pem
+  - %[3]s/keys/server.key
+ca_file: %[3]s/keys/ca.pem
+s2s_use_starttls: required
+modules:
+%[4]s`, before, portOf(peers), p.dir, after), 0o644))
+		return at
+	}
 	edit(filepath.Join(p.dir, "prosody.cfg.lua"), `"disco", `, `"disco", "tls", "dialback", `, "s2s_ports = {}\n", fmt.Sprintf(`s2s_ports = { %[1]s }
 s2s_secure_auth = true
 ssl = { certificate = "%[2]s/keys/server.pem"; key = "%[2]s/keys/server.key"; cafile = "%[2]s/keys/ca.pem" }
@@ -51,13 +73,18 @@ unbound = { resolvconf = false; options = { ["local-zone:"] = "example. redirect
 	return at
 }
 
-// The ship's gateway meets Prosody as the servers of the far domains, with certificates on both sides; ashore a gateway is a component. Lines
+// The ship's gateway meets Prosody, or ejabberd, as the servers of the far domains, with certificates on both sides; ashore a gateway is a component. Lines
 // cross with receipts, a room is one, and what waits survives kill -9 of the gateway and of the server. A server that cannot prove its domain is refused.
 func TestXMPPServerToServer(t *testing.T) {
+	t.Run("prosody", func(t *testing.T) { serverToServer(t, newProsody) })
+	t.Run("ejabberd", func(t *testing.T) { serverToServer(t, newEjabberd) })
+}
+
+func serverToServer(t *testing.T, made func(t *testing.T, host string, users []string, far ...string) *xmppServer) {
 	t.Parallel()
 	air := newRelay(t, 2, false, 7, func(int, []int, []byte) {})
 	shore := newProsody(t, "hq.example", []string{"bert"}, "ship.example", "conference.ship.example", "pubsub.ship.example")
-	aboard := newProsody(t, "ship.example", []string{"anna"})
+	aboard := made(t, "ship.example", []string{"anna"})
 	hq := newSite(t, 1, "")
 	ship := newSite(t, 2, hq.key())
 	hq.link, ship.link = air.links[0].String(), air.links[1].String()
@@ -161,6 +188,21 @@ func TestXMPPServerToServerConfiguration(t *testing.T) {
 		check.NoError(c, os.WriteFile(s.file, []byte(strings.Replace(string(text), change[0], change[1], 1)), 0o644))
 		if code, out, errs := run(t, "check", "-c", s.file); code == 0 || !strings.Contains(out+errs, want) {
 			t.Errorf("with %q for %q no %q in %s%s", change[1], change[0], want, out, errs)
+		}
+	}
+	zero := strings.Replace(string(text), "s2s = ", "s2s_zero = true\ns2s = ", 1)
+	for _, m := range [][3]string{{"s2s_keys", "#", ", without handshake and TLS"}, {"s2s =", "#", "without handshake;"}, {"s2s_server", "#", "without handshake;"}, {"s2s_server", "s2s_from = \"10.0.0.1, ship\"\n#", "must be IP addresses"},
+		{"s2s =", "s2s_from = \"::1\"\n#", "nobody connects to the gateway"}, {`s2s_keys = "s2s"`, `s2s_keys = "nowhere"`, "makes what is missing"}, {"s2s_zero = true", "s2s_from = \"10.0.0.1\"", "is of no use without s2s_zero"}} {
+		check.NoError(c, os.WriteFile(s.file, []byte(strings.Replace(zero, m[0], m[1], 1)), 0o644))
+		if _, out, errs := run(t, "check", "-c", s.file); !strings.Contains(out+errs, m[2]) {
+			t.Errorf("with %q for %q and s2s_zero no %q in %s%s", m[1], m[0], m[2], out, errs)
+		}
+	}
+	neither := strings.NewReplacer("s2s =", "#", "s2s_server", "#").Replace(zero)
+	for text, want := range map[string]string{neither: "xmpp.s2s_server: is missing with s2s_zero", strings.NewReplacer("s2s_keys", "#", "s2s_server", "#").Replace(zero): "xmpp.s2s_from: is missing"} {
+		check.NoError(c, os.WriteFile(s.file, []byte(text), 0o644))
+		if code, out, errs := run(t, "check", "-c", s.file); code == 0 || !strings.Contains(out+errs, want) {
+			t.Errorf("no %q in %s%s", want, out, errs)
 		}
 	}
 	check.NoError(c, os.WriteFile(s.file, text, 0o644))

@@ -1,6 +1,6 @@
 // Package interop connects the protocol adapters of one gateway by the operator's rules. A track that JXTA peers report
 // in an element of a pipe's messages appears as a unit on the maps of TAK devices, and the other way round; a pipe and
-// a TAK chat room become one room.
+// a TAK chat room become one room. A room of XMPP is the same as a chat room, and a node of XMPP has the units as items.
 //
 // Track and Line (words.go) are the neutral forms. Each adapter has a side here that converts what its clients say to
 // these forms and back: jxtaSide, takSide, and xmpp.go, which needs no state. Keys in Rule name the objects of each adapter.
@@ -30,7 +30,7 @@
 //   - element.go: values in a message element, and back
 //   - jxta.go: the side of JXTA
 //   - tak.go: the side of TAK
-//   - xmpp.go: the side of XMPP: rooms alone
+//   - xmpp.go: the side of XMPP: rooms and nodes
 //   - memory.go: what survives a restart
 //   - trouble.go: what was refused, and counters
 //   - explain.go: what `gateway check` says about an example

@@ -243,7 +243,7 @@ func (s *jxtaSide) read(now time.Time, r *Rule, m *site.Message, data []byte) er
 		if err != nil {
 			return err
 		}
-		return s.tak.tellTrack(now, r, t)
+		return s.tak.tellTrack(now, r, t, site.JXTA)
 	}
 	l, err := r.Chat(now, m.ID+m.From, cmp.Or(s.names[m.From], shortOf(m.From)), data)
 	if err != nil {

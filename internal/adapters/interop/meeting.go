@@ -86,7 +86,7 @@ func (m *Meeting) Hear(now time.Time, from site.Adapter, ev site.Event, out *sit
 	case site.TAK:
 		m.tak.hear(now, out)
 	case site.XMPP:
-		m.hearRooms(now, out)
+		m.hearXMPP(now, out)
 	}
 }
 
@@ -95,7 +95,7 @@ func (m *Meeting) Step(now time.Time) site.Met {
 	if !m.begun {
 		m.begun = true
 		m.jxta.begin(now)
-		m.beginRooms()
+		m.beginXMPP()
 	}
 	m.tak.listen()
 	for len(m.wait) > 0 && !now.Before(m.wait[0].due) {
@@ -118,9 +118,12 @@ func (m *Meeting) notify(adapter site.Adapter, ev site.Event) {
 	m.met.Tell = append(m.met.Tell, site.Told{Adapter: adapter, Event: ev})
 }
 
+// timely says whether a right clock can show a report's time.
+func (m *Meeting) timely(now time.Time, t *Track) bool { return t.Time.Sub(now).Abs() <= m.cfg.Apart }
+
 // clock puts now in the place of a report's time that no right clock can show; the report lives as long as before.
 func (m *Meeting) clock(now time.Time, t *Track) {
-	if t.Time.Sub(now).Abs() <= m.cfg.Apart {
+	if m.timely(now, t) {
 		return
 	}
 	m.trouble.Count("clock")

@@ -32,6 +32,7 @@ type Rule struct {
 	Speed float64  // what a speed in the element is multiplied with to be metres a second; 0: 1
 
 	MUC  string        // bare JID of a room of XMPP that is the same as Room; "": none. Then the pipe may be left out
+	Node string        // of XMPP, that has the units as items; "": none. Then the pipe may be left out
 	Room string        // of a chat; "": the rule is for units
 	Unit Template      // makes the name of a unit that JXTA tells of; zero: its id as it is
 	As   string        // type of a unit where the element has none

@@ -23,7 +23,11 @@ func (s *takSide) hear(now time.Time, out *site.Output) {
 			continue
 		} else if ok {
 			e, err := cot.ParseXML(o.XML)
-			if err == nil && !met(e) {
+			if err != nil {
+				continue
+			}
+			s.tellNodes(now, e, o.Reckoned)
+			if !met(e) {
 				s.heard(now, e, o.Reckoned)
 			}
 		}
@@ -36,7 +40,7 @@ func (s *takSide) deaf(xml []byte) bool {
 		return true
 	}
 	for i := range s.cfg.Rules {
-		if s.cfg.Rules[i].MUC != "" {
+		if s.cfg.Rules[i].MUC != "" || s.cfg.Rules[i].Node != "" {
 			return false
 		}
 	}
@@ -120,8 +124,8 @@ func (s *takSide) listen() {
 	}
 }
 
-// tellTrack shows the report of a unit of which a JXTA peer has told.
-func (s *takSide) tellTrack(now time.Time, r *Rule, t *Track) error {
+// tellTrack shows the report of a unit of which a JXTA peer or an XMPP client has told.
+func (s *takSide) tellTrack(now time.Time, r *Rule, t *Track, by site.Adapter) error {
 	s.clock(now, t)
 	e := t.event()
 	if err := readable(e); err != nil {
@@ -131,9 +135,16 @@ func (s *takSide) tellTrack(now time.Time, r *Rule, t *Track) error {
 		s.trouble.Count("not_for_the_rule")
 		return nil
 	}
-	if _, fresh := s.news(now, site.JXTA, t); fresh {
-		s.trouble.Count("tracks_to_tak")
-		s.notify(site.TAK, tak.Met{Event: e})
+	u, fresh := s.news(now, by, t)
+	if !fresh {
+		return nil
+	}
+	s.trouble.Count("tracks_to_tak")
+	s.notify(site.TAK, tak.Met{Event: e})
+	for _, p := range s.jxta.pipes {
+		if by == site.XMPP && s.fits(p, e) {
+			s.jxta.tellTrack(now, p, u, t)
+		}
 	}
 	return nil
 }

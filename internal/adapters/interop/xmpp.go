@@ -4,35 +4,94 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/adapters/tak/rule"
 	"aldis/internal/adapters/xmpp"
 	"aldis/internal/site"
 )
 
-// The meeting towards the XMPP adapter: lines in rooms alone.
+// The meeting towards the XMPP adapter: lines in rooms, and units as items of nodes.
 
-// beginRooms says which rooms meet.
-func (m *Meeting) beginRooms() {
-	var rooms []string
+// beginXMPP says which rooms and nodes meet.
+func (m *Meeting) beginXMPP() {
+	ears := xmpp.Ears{Nodes: map[string]bool{}}
 	for i := range m.cfg.Rules {
-		if r := &m.cfg.Rules[i]; r.MUC != "" && !slices.Contains(rooms, r.MUC) {
-			rooms = append(rooms, r.MUC)
+		r := &m.cfg.Rules[i]
+		if r.MUC != "" && !slices.Contains(ears.Rooms, r.MUC) {
+			ears.Rooms = append(ears.Rooms, r.MUC)
+		}
+		if r.Node != "" {
+			ears.Nodes[r.Node] = ears.Nodes[r.Node] || r.FromJXTA
 		}
 	}
-	if len(rooms) > 0 {
-		m.notify(site.XMPP, xmpp.Ears{Rooms: rooms})
+	if len(ears.Rooms)+len(ears.Nodes) > 0 {
+		m.notify(site.XMPP, ears)
 	}
 }
 
-// hearRooms takes the lines that were said in these rooms out of what the adapter wants done.
-func (m *Meeting) hearRooms(now time.Time, out *site.Output) {
+// hearXMPP takes the lines that were said in these rooms, and the units that were published in these nodes, out of what the adapter wants done.
+func (m *Meeting) hearXMPP(now time.Time, out *site.Output) {
 	out.Orders = slices.DeleteFunc(out.Orders, func(o site.Order) bool {
-		l, is := o.(xmpp.Line)
-		if is {
-			m.heardRoom(now, l)
+		switch o := o.(type) {
+		case xmpp.Line:
+			m.heardRoom(now, o)
+		case xmpp.Unit:
+			m.heardUnit(now, o)
+		default:
+			return false
 		}
-		return is
+		return true
 	})
+}
+
+// heardUnit shows TAK devices and JXTA peers a unit that a client of XMPP has published.
+func (m *Meeting) heardUnit(now time.Time, u xmpp.Unit) {
+	for i := range m.cfg.Rules {
+		r := &m.cfg.Rules[i]
+		if r.Node != u.Node || !r.FromJXTA {
+			continue
+		}
+		t := &Track{ID: u.ID, Type: r.As, Lat: u.Lat, Lon: u.Lon, Moves: u.Moves, Course: u.Course, Speed: u.Speed, Time: u.Time}
+		if cot.Below(u.Type, "a") {
+			t.Type = u.Type
+		}
+		if t.Time.IsZero() {
+			t.Time = now.UTC().Truncate(time.Millisecond)
+		}
+		t.Stale = t.Time.Add(r.Life)
+		var err error
+		if t.Callsign, err = name("the callsign", u.Name); err == nil {
+			err = m.tak.tellTrack(now, r, t, site.XMPP)
+		}
+		if err != nil {
+			m.jxta.refuse(now, r, u.ID, err)
+		}
+	}
+}
+
+// tellNodes tells clients of XMPP where a unit is, whoever has told of it: what a client has published, too.
+func (m *Meeting) tellNodes(now time.Time, e *cot.Event, reckoned bool) {
+	for i := range m.cfg.Rules {
+		r := &m.cfg.Rules[i]
+		if r.Node == "" || !r.FromTAK {
+			continue
+		}
+		if _, ok := r.judge(&rule.Subject{Event: e}); !ok {
+			continue
+		}
+		t := trackOf(e)
+		life := t.Stale.Sub(t.Time)
+		switch {
+		case reckoned && t.Moves && t.Speed > 0:
+			t.Time = now
+		case !reckoned && !m.timely(now, t):
+			t.Time, t.Stale = now, now.Add(life)
+		}
+		if t.Stale.After(now) {
+			m.notify(site.XMPP, xmpp.Unit{Node: r.Node, ID: t.ID, Name: t.Callsign, Type: t.Type, Lat: t.Lat, Lon: t.Lon, Moves: t.Moves, Course: t.Course, Speed: t.Speed,
+				Time: t.Time, Until: t.Stale, Every: r.Every})
+		}
+	}
 }
 
 // heardRoom gives a line to the TAK devices and JXTA peers of the rules for its room.

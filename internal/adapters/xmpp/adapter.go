@@ -18,6 +18,7 @@ type Config struct {
 	Domain string        // of the users of this LAN
 	Rooms  string        // domain of its room service; "": it has none
 	PubSub string        // domain of its publish-subscribe service; "": it has none
+	Nodes  string        // domain of the one that the gateway is, for units of other adapters; "": it is none
 	Sites  []Site        // far sites whose users the LAN can reach
 	Life   time.Duration // of a message; default 24 h
 	// Drawn is how long a link is down before far users are shown as extended away, Gone before they are shown as not there;
@@ -130,6 +131,9 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 	if d := f.cfg.Files.Domain; d != "" {
 		f.components = append(f.components, &component{step: f.step, site: &Site{ID: f.cfg.ID}, domain: d, upload: true})
 	}
+	if d := f.cfg.Nodes; d != "" {
+		f.components = append(f.components, &component{step: f.step, site: &Site{ID: metSite}, domain: d, nodes: true})
+	}
 	f.archive = server.NewArchive(keyArchive)
 	if cfg.Own {
 		f.serve()
@@ -207,6 +211,9 @@ func (f *Adapter) event(now time.Time, ev site.Event) {
 		}
 	case Ears:
 		f.rooms.listen(now, ev)
+		f.nodes.meet(ev.Nodes)
+	case Unit:
+		f.nodes.unit(now, ev)
 	case server.Came, server.Said, server.Gone, server.Users:
 		if f.own != nil {
 			f.own.Step(now, ev)

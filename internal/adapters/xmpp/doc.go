@@ -26,7 +26,7 @@
 // rooms.go what both sides of a room share; mirror.go rooms of far sites; home.go rooms of this site; own.go the server of a LAN
 // without one; private.go what is for one occupant alone, and invitations; nodes.go nodes of publish-subscribe at their home;
 // nodesfar.go those of other sites; uploads.go files (XEP-0363); met.go clients of other
-// adapters of this gateway; query.go questions; rules.go
+// adapters of this gateway; units.go their units; query.go questions; rules.go
 // what the rules see; address.go JIDs; memory.go what
 // survives a restart; trouble.go what was refused, and what rules and operators see.
 package xmpp

@@ -10,8 +10,12 @@ import (
 // What the clients of other adapters of this gateway say and hear, by the operator's rules of where adapters meet
 // (internal/adapters/interop). One occupant of a room, TAK, speaks for all of them.
 type (
-	// Ears says in which rooms (bare JIDs) they hear and speak: all that there are.
-	Ears struct{ Rooms []string }
+	// Ears says in which rooms (bare JIDs) they hear and speak, and which nodes have their units: all that there are. Of a node, true says
+	// that clients may publish there.
+	Ears struct {
+		Rooms []string
+		Nodes map[string]bool
+	}
 	// Met is what one of them said.
 	Met struct{ Room, From, Text, ID string }
 	// Line is what somebody said in such a room, for them. It is no order to the LAN room: interop takes it out.
@@ -30,7 +34,8 @@ func (Line) Concerns() (site.ConnID, bool) { return 0, false }
 // Octets of the texts.
 func (l Line) Octets() int { return len(l.Room) + len(l.From) + len(l.Text) + len(l.ID) }
 
-// The occupant that speaks for other adapters: at the home of a room it counts as one of a far site, whose component it uses.
+// The occupant that speaks for other adapters: at the home of a room it counts as one of a far site, whose component it uses. Their nodes are
+// of the same site.
 const (
 	metSite uint16 = 0xFFFF
 	metUser        = "aldis-tak"

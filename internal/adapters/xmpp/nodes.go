@@ -50,6 +50,8 @@ type node struct {
 	// At the home:
 	by []uint16 // sites that have asked
 	as jid      // a far user of one of them, who is subscribed; zero: nobody is
+	// Of metSite:
+	open bool // clients may publish
 }
 
 type nodeItem struct {
@@ -57,6 +59,9 @@ type nodeItem struct {
 	doc  []byte    // code.AppendPayload; nil: known from an earlier run alone
 	next time.Time // other sites are told again then at the earliest
 	late bool      // there is something to tell then
+	// Of metSite:
+	until time.Time
+	every time.Duration
 }
 
 // client is what a client here wants to be told of (XEP-0115).
@@ -103,6 +108,9 @@ func (p *nodes) get(id nodeID) *node {
 // address is who publishes the node for clients and the server here.
 func (p *nodes) address(id nodeID) jid {
 	service, users := p.cfg.PubSub, p.cfg.Domain
+	if id.home == metSite {
+		service = p.cfg.Nodes
+	}
 	for _, s := range p.cfg.Sites {
 		if s.ID == id.home {
 			service, users = s.PubSub, s.Domain
@@ -412,6 +420,10 @@ func (p *nodes) turn(now time.Time) {
 	}
 	p.at = time.Time{}
 	for _, n := range p.sorted() {
+		if n.home == metSite {
+			p.turnUnits(now, n)
+			continue
+		}
 		for i := range n.items {
 			if n.items[i].late {
 				p.state(n, &n.items[i])

@@ -24,7 +24,7 @@ func (p *nodes) heard(c *component, e *stanza.Element, from, to jid) bool {
 	}
 	for i := range asks.Kids {
 		what := &asks.Kids[i]
-		if what.Name == "subscribe" || what.Name == "unsubscribe" || what.Name == "items" {
+		if what.Name == "subscribe" || what.Name == "unsubscribe" || what.Name == "items" || what.Name == "publish" && c.site.ID == metSite {
 			p.request(c, e, what, from, to)
 			return true
 		}
@@ -43,7 +43,13 @@ func (p *nodes) request(c *component, e, what *stanza.Element, from, to jid) {
 		c.write(stanza.Refusal(e, "not-authorized", "a subscription to the presence of "+to.bare()+" comes first"))
 		return
 	}
-	n := p.get(id)
+	n := p.all[id]
+	if n == nil && id.home == metSite {
+		c.write(stanza.Refusal(e, "item-not-found", ""))
+		return
+	} else if n == nil {
+		n = p.get(id)
+	}
 	bare := from.bare()
 	if n == nil || what.Name == "subscribe" && (len(n.subs) >= mostNodeSubs || p.subscribed(bare) >= mostOfUser) || what.Name == "items" && len(e.Append(nil, ns)) > mostAsk {
 		c.write(stanza.Refusal(e, "resource-constraint", ""))
@@ -51,6 +57,9 @@ func (p *nodes) request(c *component, e, what *stanza.Element, from, to jid) {
 	}
 	reply := stanza.New(ns, "iq", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "result")
 	switch what.Name {
+	case "publish":
+		p.publish(c, e, what, n, from)
+		return
 	case "subscribe":
 		if said, ok := parseJID(what.Get("jid")); !ok || said.bare() != bare {
 			c.write(stanza.Refusal(e, "bad-request", "jid must be the client's own"))
@@ -121,6 +130,9 @@ func (i *nodeItem) element(space string) stanza.Element {
 
 // turnFar asks the home of a node, gives it up, and answers who has waited too long.
 func (p *nodes) turnFar(now time.Time, n *node) {
+	if n.home == metSite {
+		return // who asks is answered at once
+	}
 	if n.home == p.cfg.ID {
 		if len(n.by) == 0 && len(n.items) == 0 {
 			delete(p.all, n.nodeID)
@@ -367,7 +379,7 @@ func (p *nodes) restore(kind string, home uint16, key string, value []byte) erro
 	if !ok || name == "" || len(value) == 0 {
 		return errors.New("a node without its name")
 	}
-	if home != p.cfg.ID && p.cfg.domainOf(home) == "" { // of a site that is configured no more
+	if home != p.cfg.ID && p.cfg.domainOf(home) == "" && !(home == metSite && p.cfg.Nodes != "") { // of a site that is configured no more
 		return nil
 	}
 	n := p.get(nodeID{home, owner, name})

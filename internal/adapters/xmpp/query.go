@@ -36,6 +36,9 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 			}
 		case c.nodes:
 			category, kind, provides = "pubsub", "service", []string{nsInfo, nsItems, nsPing, nsPubSub, nsPubSub + "#subscribe", nsPubSub + "#retrieve-items"}
+			if c.site.ID == metSite {
+				provides = append(provides, nsPubSub+"#publish")
+			}
 		case c.upload:
 			category, kind, provides = "store", "file", []string{nsInfo, nsPing, nsUpload}
 		case to.local != "":

@@ -27,6 +27,7 @@ type world struct {
 	adapters map[uint16]*xmpp.Adapter
 	servers  map[uint16]*server
 	lines    map[uint16][]xmpp.Line // for clients of other adapters
+	units    map[uint16][]xmpp.Unit // of them
 	clients  map[site.ConnID]*client
 }
 
@@ -57,7 +58,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	check.NoError(check.Fatal(t), err)
 	wire, err := profile.Load("wire", nil)
 	check.NoError(check.Fatal(t), err)
-	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}, lines: map[uint16][]xmpp.Line{}, clients: map[site.ConnID]*client{}}
+	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}, lines: map[uint16][]xmpp.Line{}, units: map[uint16][]xmpp.Unit{}, clients: map[site.ConnID]*client{}}
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: p.Transport == profile.PMul, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
 			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID), PubSub: "pubsub." + domainOf(n.ID), Occupants: 20}
@@ -80,6 +81,8 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 			for _, o := range out.LAN {
 				if line, ok := o.Order.(xmpp.Line); ok {
 					w.lines[n.ID] = append(w.lines[n.ID], line)
+				} else if unit, ok := o.Order.(xmpp.Unit); ok {
+					w.units[n.ID] = append(w.units[n.ID], unit)
 				} else if s, ok := o.Order.(own.Send); ok {
 					w.clients[s.Conn].got = append(w.clients[s.Conn].got, string(s.XML))
 				} else if file, ok := o.Order.(files.Order); ok {

@@ -222,7 +222,7 @@ func (c *Config) Files() []string {
 	if c.XMPP.Own() {
 		list = append(list, filepath.Join(c.XMPP.Keys, keyfile.ServerCert), c.XMPP.UsersFile)
 	}
-	if c.XMPP.S2S.IsValid() {
+	if c.XMPP.S2SKeys != "" {
 		list = append(list, filepath.Join(c.XMPP.S2SKeys, keyfile.ServerCert), filepath.Join(c.XMPP.S2SKeys, keyfile.CACert))
 	}
 	if c.TAK.ServerKeys != "" {

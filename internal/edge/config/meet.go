@@ -16,7 +16,7 @@ const mostMeets = 64
 
 func meetPart(c *Config) part {
 	return part{name: "meet", title: "what is the same in JXTA, TAK and XMPP", keys: meetKeys(&interop.Rule{}), rules: c.TAK.Meets, most: mostMeets,
-		doc: "A rule ties a JXTA pipe to TAK's units or to a chat room ([examples](tak.md#one-picture-with-jxta-one-chat-room)), " +
+		doc: "A rule ties a JXTA pipe, or a node or room of XMPP, to TAK's units or to a chat room ([examples](tak.md#one-picture-with-jxta-one-chat-room)), " +
 			"at the gateway with the JXTA peers. It needs `[tak]`."}
 }
 
@@ -33,7 +33,7 @@ func meetKeys(m *interop.Rule) []key {
 	as.preset = func() { m.As = "a-u-G" }
 	return []key{
 		{"label", printable(&m.Label), "a name for people"},
-		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), "the pipe's id; this, `pipe_name` or `muc` is required"},
+		{"pipe", peerID(&m.Pipe, "pipe", jxta.KindPipe), "the pipe's id; this, `pipe_name`, `muc` or `node` is required"},
 		{"pipe_name", printable(&m.Name), "pattern of the pipe's advertised name; the first match counts until the next start"},
 		{"pipe_type", choice(&m.Unicast, "propagate", []string{"propagate", "unicast"}, false, true),
 			"`propagate`, or `unicast`: then JXTA peers find the pipe at the peer \"NAME TAK\", the gateway"},
@@ -44,12 +44,13 @@ func meetKeys(m *interop.Rule) []key {
 			}
 		}), "name of the message element, in one namespace (`\"trk:body\"`) or in any; required with a pipe"},
 		{"mime", text(&m.MIME), "the element's MIME type for JXTA peers"},
-		{"direction", pick("both", []string{"both", "from_jxta", "from_tak"}, func(word string) {
-			m.FromJXTA, m.FromTAK = word != "from_tak", word != "from_jxta"
-		}), "which way"},
+		{"direction", pick("both", []string{"both", "from_jxta", "from_xmpp", "from_tak"}, func(word string) {
+			m.FromJXTA, m.FromTAK = word != "from_tak", word == "both" || word == "from_tak"
+		}), "which way; `from_jxta` and `from_xmpp` are the same: from the pipe and the node"},
 		{"form", choice(&m.CoT, "values", []string{"values", "cot"}, false, true),
 			"`values`: the element has values at the places below; `cot`: it is a CoT event"},
 		{"muc", text(&m.MUC), "address of a room of XMPP that is the same room, `\"ops@conference.ship.example\"`; then the pipe may be left out"},
+		{"node", printable(&m.Node), "node of `xmpp.nodes` that has the units as items, with places as in XEP-0080, `\"units\"`; then the pipe may be left out"},
 		{"room", text(&m.Room), "chat room, `\"All Chat Rooms\"`; without it the rule is for units"},
 		{"write", template(&m.Write, func() []string { return writes(m) }),
 			"template of the element for JXTA peers, required where they get values: `{id}`, `{time}`, `{unix}` (seconds), " +
@@ -69,7 +70,7 @@ func meetKeys(m *interop.Rule) []key {
 			"the unit's name in TAK, made of `{id}` and `{callsign}`"},
 		{"as", as, "CoT type of a unit whose element has none"},
 		{"life", duration(&m.Life, 5*time.Minute, time.Second, 24*time.Hour), "age at which a report goes stale"},
-		{"every", duration(&m.Every, 5*time.Second, time.Second, time.Hour), "JXTA peers are told of a unit at most this often"},
+		{"every", duration(&m.Every, 5*time.Second, time.Second, time.Hour), "JXTA peers and XMPP clients are told of a unit at most this often"},
 		{"type", takType(&fit.Type), ""}, {"uid", text(&fit.UID), ""}, {"callsign", text(&fit.Callsign), ""}, {"team", text(&fit.Team), ""},
 		{"role", text(&fit.Role), ""}, {"affiliation", affiliation(&fit.Affiliation), ""}, {"box", parsed(&fit.Box, "must be %v, is %q", rule.ParseBox), ""},
 		{"around", parsed(&fit.Around, "must %v, is %q", rule.ParseCircle).also(func(s section, key string) {
@@ -116,7 +117,10 @@ func writes(m *interop.Rule) []string {
 
 // checkMeet says which keys of a rule do not go together, or lack one.
 func checkMeet(s section, m *interop.Rule) {
-	alone := m.MUC != "" && !s.has("pipe") && m.Name == "" // without JXTA
+	alone := m.MUC+m.Node != "" && !s.has("pipe") && m.Name == "" // without JXTA
+	if m.Node != "" && m.Room+m.MUC != "" {
+		s.fail("node", "is of no use in a rule with room")
+	}
 	if m.MUC != "" && m.Room == "" {
 		s.missing("room", "")
 	}

@@ -23,6 +23,10 @@ type XMPP struct {
 	// Where the gateway takes connections of the LAN's server as the servers of far domains, and calls it; zero: not so.
 	S2S, S2SServer netip.AddrPort
 	S2SKeys        string // directory of the certificate of these domains, and of who has signed that of the LAN's server
+	// Without a handshake (XEP-0361): one of S2S and S2SServer may be zero, S2SKeys may be "". S2SFrom are the addresses from which the
+	// server may call; none: it proves itself by its certificate alone.
+	S2SZero bool
+	S2SFrom []netip.Addr
 	// Where the gateway serves clients itself, because the LAN has no server; zero: not so.
 	Listen, TLS, WebSocket netip.AddrPort
 	Keys                   string // directory of the certificate for these
@@ -33,6 +37,7 @@ type XMPP struct {
 	Domain     string        // of the users here
 	Rooms      string        // of the room service here; "": it has none
 	PubSub     string        // of the publish-subscribe service here; "": it has none
+	Nodes      string        // of the one that the gateway is for clients here; "": it is none
 	Life       time.Duration // of a message
 	Drawn      time.Duration // a link is down so long before far users are shown as extended away
 	Gone       time.Duration // and before they are shown as not there
@@ -75,13 +80,21 @@ type XMPPSite struct {
 }
 
 // On says whether the gateway has this adapter.
-func (x XMPP) On() bool { return x.Server.IsValid() || x.S2S.IsValid() || x.Own() }
+func (x XMPP) On() bool { return x.Server.IsValid() || x.Peers() || x.Own() }
+
+// Peers says whether the gateway is another server to the LAN's server.
+func (x XMPP) Peers() bool { return x.S2S.IsValid() || x.S2SZero }
 
 // Own says whether the gateway serves clients itself.
 func (x XMPP) Own() bool { return x.Listen.IsValid() || x.TLS.IsValid() || x.WebSocket.IsValid() }
 
-// PeerTLS is what the gateway shows the LAN's server, and what that must show.
-func (x XMPP) PeerTLS() (*tls.Config, error) { return keyfile.PeerTLS(x.S2SKeys) }
+// PeerTLS is what the gateway shows the LAN's server, and what that must show; nil: they speak without TLS.
+func (x XMPP) PeerTLS() (*tls.Config, error) {
+	if x.S2SKeys == "" {
+		return nil, nil
+	}
+	return keyfile.PeerTLS(x.S2SKeys)
+}
 
 // Services are the domains of the LAN's server beside that of its users.
 func (x XMPP) Services() []string {
@@ -105,9 +118,17 @@ func xmppPart(c *Config) part {
 		{"server", address(&x.Server), "where the LAN's server takes components (XEP-0114), such as `127.0.0.1:5347`"},
 		{"secret_file", path(&x.SecretFile), "required with `server`: file of mode 0600; its first line is the secret that the server knows, 16 octets or more"},
 		{"the secret of xmpp.secret_file", derived(&x.Secret).secret(), ""},
-		{"s2s", address(&x.S2S).listens(), "where the LAN's server connects to the gateway as to the servers of the far domains (RFC 6120), such as `10.20.0.1:5269`. It must use STARTTLS and SASL EXTERNAL"},
+		{"s2s", address(&x.S2S).listens(), "where the LAN's server connects to the gateway as to the servers of the far domains (RFC 6120), such as `10.20.0.1:5269`. It must use STARTTLS and SASL EXTERNAL, without `s2s_zero`"},
 		{"s2s_server", address(&x.S2SServer), "required with `s2s`: where the LAN's server takes connections of servers, such as `10.20.0.5:5269`"},
 		{"s2s_keys", path(&x.S2SKeys), "required with `s2s`: directory of `server.pem` and `server.key` for the far domains, and of `ca.pem`, who has signed the certificate of the LAN's server; `gateway keys tak -o DIR DOMAIN,DOMAIN` makes all"},
+		{"s2s_zero", boolean(&x.S2SZero), "`true`: that server and the gateway begin with stanzas, without a handshake (XEP-0361). Then `s2s` or `s2s_server` may be left out, if only one side connects, and `s2s_keys` for TCP without TLS"},
+		{"s2s_from", list(&x.S2SFrom, func(s section, key, text string) {
+			at, err := netip.ParseAddr(text)
+			if err != nil {
+				s.fail(key, "must be IP addresses with commas between them, is %q", text)
+			}
+			x.S2SFrom = append(x.S2SFrom, at.Unmap())
+		}).usually("without `s2s_keys` that of `s2s_server`"), "with `s2s_zero`: addresses from which that server may connect"},
 		{"listen", address(&x.Listen).listens(), "where clients connect to the gateway itself, if the LAN has no server, such as `0.0.0.0:5222`. They must use STARTTLS"},
 		{"tls", address(&x.TLS).listens(), "the same where TLS begins at once, such as `0.0.0.0:5223`"},
 		{"websocket", address(&x.WebSocket).listens(), "the same by WebSocket over TLS (RFC 7395), for browsers: `wss://HOST:PORT/xmpp-websocket`"},
@@ -116,6 +137,7 @@ func xmppPart(c *Config) part {
 		{"domain", domain(&x.Domain).required(), "of the users of this LAN"},
 		{"rooms", domain(&x.Rooms), "of its room service (XEP-0045), such as `conference.ship.example`; without it far users cannot enter rooms of this site"},
 		{"pubsub", domain(&x.PubSub), "of its publish-subscribe service (XEP-0060), such as `pubsub.ship.example`; without it far users can subscribe to nodes of users alone (XEP-0163)"},
+		{"nodes", domain(&x.Nodes), "domain of the publish-subscribe service that the gateway is for clients here, such as `tak.ship.example`: with the nodes of `[[meet]]`"},
 		{"upload", domain(&f.Upload), "domain of the upload service (XEP-0363) that the gateway is for clients here, such as `upload.ship.example`"},
 		{"files", reached(&f.Listen, filesWhere).listens(), "where clients put and get files over HTTP, such as `10.20.0.1:8081`; required with `upload`"},
 		{"files_url", text(&f.At), "the same address as clients know it, where another server stands before it (for HTTPS), such as `https://files.ship.example`"},
@@ -187,6 +209,9 @@ func (r *reader) readXMPP() {
 			if _, domain, _ := strings.Cut(m.MUC, "@"); m.MUC != "" && (domain == "" || domain != x.Rooms && !slices.ContainsFunc(x.Sites, func(s XMPPSite) bool { return s.Rooms == domain })) {
 				r.fail(m.Line, "meet.muc", "must be a room of xmpp.rooms, or of rooms of an [[xmpp.site]], is %q", m.MUC)
 			}
+			if m.Node != "" && x.Nodes == "" {
+				r.fail(m.Line, "meet.node", "needs xmpp.nodes, the domain of the service that has the node")
+			}
 		}
 	}()
 	if r.tree.tables["xmpp"] == nil {
@@ -220,6 +245,10 @@ func (r *reader) readXMPP() {
 		s.fail("gone_after", "is less than away_after")
 	}
 	used := map[string]bool{x.Domain: true, x.Rooms: true, x.PubSub: true, x.Files.Upload: true}
+	if used[x.Nodes] && x.Nodes != "" {
+		s.fail("nodes", "%s is used already: a domain is of one service", x.Nodes)
+	}
+	used[x.Nodes] = true
 	x.Sites = readRules(r, "xmpp.site", xmppSiteKeys, func(s section, site *XMPPSite) {
 		for _, other := range x.Sites {
 			if site.Site == other.Site {
@@ -235,8 +264,8 @@ func (r *reader) readXMPP() {
 		x.Sites = append(x.Sites, *site)
 	})
 	x.Rules = readRules(r, "xmpp.rule", xmppRuleKeys, nil)
-	for key, at := range map[string]netip.AddrPort{"server": x.Server, "s2s": x.S2S} {
-		if len(x.Sites) == 0 && at.IsValid() && !x.Own() {
+	for key, on := range map[string]bool{"server": x.Server.IsValid(), "s2s": x.Peers()} {
+		if len(x.Sites) == 0 && on && !x.Own() {
 			s.fail(key, "is of no use without [[xmpp.site]]")
 		}
 	}
@@ -248,14 +277,14 @@ func (r *reader) checkXMPPServer(s section) {
 	switch {
 	case s.wrong("server", "s2s", "listen", "tls", "websocket"):
 		return
-	case x.S2S.IsValid() && (x.Server.IsValid() || x.Own()):
+	case x.Peers() && (x.Server.IsValid() || x.Own()):
 		s.fail("s2s", "is of no use with server, listen, tls or websocket: the gateway is one of component, other server and server")
 		return
-	case x.S2S.IsValid():
+	case x.Peers():
 		r.checkXMPPPeers(s)
 		return
-	case s.has("s2s_server") || s.has("s2s_keys"):
-		s.fail("s2s_server", "and s2s_keys are of no use without s2s")
+	case s.has("s2s_server") || s.has("s2s_keys") || s.has("s2s_from"):
+		s.fail("s2s_server", "s2s_keys and s2s_from are of no use without s2s")
 		return
 	case x.Server.IsValid() && x.Own():
 		s.fail("listen", "is of no use with server: either the LAN has a server, or the gateway is the server")
@@ -298,6 +327,13 @@ func (r *reader) checkXMPPPeers(s section) {
 			s.fail(key, "is of no use with s2s")
 		}
 	}
+	if x.S2SZero {
+		checkXMPPZero(s, x)
+		return
+	}
+	if s.has("s2s_from") {
+		s.fail("s2s_from", "is of no use without s2s_zero: the server proves itself by its certificate")
+	}
 	if !s.has("s2s_server") {
 		s.missing("s2s_server", ": where the LAN's server takes connections of servers")
 	}
@@ -305,6 +341,25 @@ func (r *reader) checkXMPPPeers(s section) {
 		s.missing("s2s_keys", ": gateway keys tak -o s2s DOMAIN,DOMAIN makes such a directory for the far domains")
 	} else if _, err := x.PeerTLS(); err != nil && x.S2SKeys != "" {
 		s.fail("s2s_keys", "%v (gateway keys tak -o %s DOMAIN,DOMAIN makes what is missing)", err, x.S2SKeys)
+	}
+}
+
+// checkXMPPZero says what is wrong with that way without a handshake.
+func checkXMPPZero(s section, x *XMPP) {
+	if !x.S2S.IsValid() && !x.S2SServer.IsValid() && !s.wrong("s2s", "s2s_server") {
+		s.missing("s2s_server", " with s2s_zero, or s2s: where the server takes connections, or the gateway does")
+	}
+	if _, err := x.PeerTLS(); err != nil {
+		s.fail("s2s_keys", "%v (gateway keys tak -o %s DOMAIN,DOMAIN makes what is missing)", err, x.S2SKeys)
+	}
+	switch {
+	case !x.S2S.IsValid() && s.has("s2s_from"):
+		s.fail("s2s_from", "is of no use without s2s: nobody connects to the gateway")
+	case !x.S2S.IsValid() || x.S2SKeys != "" || s.has("s2s_from"):
+	case x.S2SServer.IsValid():
+		x.S2SFrom = []netip.Addr{x.S2SServer.Addr().Unmap()}
+	default:
+		s.missing("s2s_from", ": without s2s_keys the gateway knows the server by the addresses from which it connects")
 	}
 }
 

@@ -41,12 +41,12 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 	if err != nil {
 		return made, err
 	}
-	sign := func(name, cert, key string, usage x509.ExtKeyUsage, hosts ...string) error {
+	sign := func(name, cert, key string, usage []x509.ExtKeyUsage, hosts ...string) error {
 		if _, err := os.Stat(cert); !errors.Is(err, fs.ErrNotExist) {
 			return err // nil: it is there
 		}
 		c := certificate(name, now)
-		c.KeyUsage, c.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{usage}
+		c.KeyUsage, c.ExtKeyUsage = x509.KeyUsageDigitalSignature, usage
 		for _, h := range hosts {
 			if ip := net.ParseIP(h); ip != nil {
 				c.IPAddresses = append(c.IPAddresses, ip)
@@ -58,7 +58,8 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 	}
 	if host != "" {
 		hosts := strings.Split(host, ",")
-		if err := sign(hosts[0], at(ServerCert), at(serverKey), x509.ExtKeyUsageServerAuth, hosts...); err != nil {
+		both := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} // servers of XMPP call each other, and ejabberd looks
+		if err := sign(hosts[0], at(ServerCert), at(serverKey), both, hosts...); err != nil {
 			return made, err
 		}
 	}
@@ -66,7 +67,7 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 		if name != filepath.Base(name) || name == "." || name == "ca" || name == "server" {
 			return made, fmt.Errorf("%q is no name for a client's files", name)
 		}
-		if err := sign(name, at(name+".pem"), at(name+".key"), x509.ExtKeyUsageClientAuth); err != nil {
+		if err := sign(name, at(name+".pem"), at(name+".key"), []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}); err != nil {
 			return made, err
 		}
 	}

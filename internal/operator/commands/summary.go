@@ -31,6 +31,9 @@ func meetSummary(c *config.Config) (lines []string) {
 		}
 		if r.MUC != "" {
 			lines = append(lines, fmt.Sprintf("rule %s: the room %q of TAK is the room %s of XMPP", r, r.Room, r.MUC))
+		} else if r.Node != "" {
+			node := map[string]string{"both ways": "units are items of the node", "from TAK to JXTA": "units are items of the node, which nobody publishes to,", "from JXTA to TAK": "units are what is published to the node"}
+			lines = append(lines, fmt.Sprintf("rule %s: %s %q at %s", r, node[way], r.Node, c.XMPP.Nodes))
 		}
 		if r.Pipe == "" && r.Name == "" {
 			continue
@@ -94,6 +97,25 @@ func takSummary(c *config.Config) (lines []string) {
 	return lines
 }
 
+// where is an address with what stands before it; "": there is none.
+func where(before string, at netip.AddrPort) string {
+	if !at.IsValid() {
+		return ""
+	}
+	return before + at.String()
+}
+
+// handshake says how the gateway and the LAN's server know each other, if it is not as usual between servers.
+func handshake(x config.XMPP) string {
+	switch {
+	case !x.S2SZero:
+		return ""
+	case x.S2SKeys == "":
+		return ", without handshake and TLS"
+	}
+	return ", without handshake"
+}
+
 // xmppSummary says what check tells of [xmpp].
 func xmppSummary(c *config.Config) (lines []string) {
 	if !c.XMPP.On() {
@@ -108,8 +130,8 @@ func xmppSummary(c *config.Config) (lines []string) {
 		}
 		users, _ := x.Accounts() // check has read them
 		lines = append(lines, fmt.Sprintf("server of the domain %s at %s for %d users; a message waits %s for the link at most", x.Domain, strings.Join(at, ", "), len(users), x.Life))
-	} else if x.S2S.IsValid() {
-		lines = append(lines, fmt.Sprintf("other server to the server %s of the domain %s, at %s; a message waits %s for the link at most", x.S2SServer, x.Domain, x.S2S, x.Life))
+	} else if x.Peers() {
+		lines = append(lines, fmt.Sprintf("other server to the server%s of the domain %s%s%s; a message waits %s for the link at most", where(" ", x.S2SServer), x.Domain, where(", at ", x.S2S), handshake(x), x.Life))
 	} else {
 		lines = append(lines, fmt.Sprintf("component of the server %s of the domain %s; a message waits %s for the link at most", c.XMPP.Server, c.XMPP.Domain, c.XMPP.Life))
 	}

@@ -27,7 +27,7 @@ type xmppSide struct {
 
 // XMPPConfig is what the adapter is made of.
 func XMPPConfig(c *config.Config) xmpp.Config {
-	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules, Own: c.XMPP.Own()}
+	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Nodes: c.XMPP.Nodes, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules, Own: c.XMPP.Own()}
 	if c.Link.Profile.Gathers() {
 		x.Gather = xmpp.GatherFor
 	}
@@ -73,6 +73,9 @@ func (x *xmppSide) open(n *node) (err error) {
 			}
 		}
 	}
+	if c.Nodes != "" {
+		cfg.Domains = append(cfg.Domains, c.Nodes)
+	}
 	if c.Own() {
 		keys, err := c.ServerTLS()
 		if err != nil {
@@ -81,13 +84,13 @@ func (x *xmppSide) open(n *node) (err error) {
 		cfg.Clients = &xmpplan.Clients{Domain: c.Domain, Keys: keys, File: c.UsersFile, Accounts: x.accounts}
 		cfg.Domains = nil // no other server has them
 	}
-	if c.S2S.IsValid() {
+	if c.Peers() {
 		keys, err := c.PeerTLS()
 		if err != nil {
 			return fmt.Errorf("xmpp.s2s_keys: %w", err)
 		}
 		cfg.Server = c.S2SServer
-		cfg.Peers = &xmpplan.Peers{Domain: c.Domain, Services: c.Services(), Keys: keys}
+		cfg.Peers = &xmpplan.Peers{Domain: c.Domain, Services: c.Services(), Keys: keys, Zero: c.S2SZero, From: c.S2SFrom}
 	}
 	x.lan = xmpplan.New(cfg, n.daemon.PostLAN(site.XMPP), n.reg, n.log)
 	return nil

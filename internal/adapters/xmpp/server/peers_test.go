@@ -67,11 +67,17 @@ func FuzzServers(f *testing.F) {
 	f.Add([]byte(stream+"<auth"+sasl+" mechanism='EXTERNAL'>=</auth>"+stream+"<message from='anna@ship.example' to='hq.example'/>"), uint8(200))
 	f.Add([]byte(stream+"<stream:features><starttls xmlns='urn:ietf:params:xml:ns:xmpp-tls'/></stream:features><proceed xmlns='urn:ietf:params:xml:ns:xmpp-tls'/>"), uint8(1))
 	f.Add([]byte(stream+"<stream:features><mechanisms"+sasl+"><mechanism>EXTERNAL</mechanism></mechanisms></stream:features><success"+sasl+"/>"), uint8(30))
+	f.Add([]byte("<message from='anna@ship.example' to='hq.example'/></stream:stream>"), uint8(3))
 	f.Fuzz(func(t *testing.T, b []byte, part uint8) {
-		for _, secure := range []bool{false, true} {
+		for _, way := range []string{"strangers", "TLS", "zero handshake"} {
+			secure := way != "strangers"
 			d, a, secured := called(secure)
-			if secure {
+			switch way {
+			case "TLS":
 				secured()
+			case "zero handshake":
+				d, _, _ = called(false)
+				a.Trust("ship.example")
 			}
 			feed := func(what func([]byte) ([]byte, error)) {
 				for rest := b; len(rest) > 0; {
@@ -95,7 +101,7 @@ func FuzzServers(f *testing.F) {
 				})
 			})
 			feed(func(b []byte) ([]byte, error) { return d.Feed(b, nil) })
-			check.True(t, "nothing is ready without TLS", secure || !d.Ready() && a.From() == "")
+			check.True(t, "nothing is ready without TLS", way == "TLS" || !d.Ready() && (a.From() == "") == !secure)
 		}
 	})
 }

@@ -58,6 +58,11 @@ type Splitter struct {
 	broken error  // the stream cannot be read any more
 }
 
+// Within reads a stream that nobody has begun (XEP-0361): its stanzas stand in this namespace.
+func Within(space string) Splitter {
+	return Splitter{opened: true, depth: 1, spaces: []Attr{{"", space}, {"stream", Streams}}}
+}
+
 // Open says whether a stanza has begun and not ended.
 func (s *Splitter) Open() bool { return s.depth > 1 || len(s.tag) > 0 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -17,11 +18,13 @@ import (
 )
 
 // Peers is how the gateway meets the LAN's server as the servers of the far domains: each side calls the other, and sends on the
-// connections that it has made. Zero values mean the defaults.
+// connections that it has made. With Zero there is no handshake (zero.go). Zero values mean the defaults.
 type Peers struct {
 	Domain   string        // of the LAN's users; the gateway calls its server
 	Services []string      // domains of that server beside it
-	Keys     *tls.Config   // of keyfile.PeerTLS
+	Keys     *tls.Config   // of keyfile.PeerTLS; nil with Zero: no TLS
+	Zero     bool          // stanzas begin at once (XEP-0361)
+	From     []netip.Addr  // with Zero: addresses from which that server may call; none: Keys alone say whether it is the one
 	LoginIn  time.Duration // how long a server that calls may take to prove its domain; default 30 s
 }
 
@@ -39,6 +42,9 @@ type peers struct {
 	changed  chan struct{} // closed when out has more
 	unproved map[string]int
 	proved   int
+
+	zeroMu sync.Mutex
+	zero   []*conn // with Zero: the connections that may carry what the gateway says, the last one does
 }
 
 // stands takes down that the connection for a domain stands, or with 0 that it is no more.
@@ -115,7 +121,13 @@ func (l *LAN) ServePeers(ln net.Listener) error {
 		}
 		go func() {
 			defer l.wait.Done()
-			proved, err := l.peer(sock, host)
+			n, a := &conn{net: sock}, l.accepting()
+			proved, err := false, error(nil)
+			if l.cfg.Peers.Zero {
+				proved, err = l.unasked(n, a, host)
+			} else {
+				proved, err = l.peer(n, a, host)
+			}
 			sock.Close()
 			if !proved {
 				l.proved(host, 0)
@@ -144,20 +156,38 @@ func (l *LAN) proved(host string, more int) bool {
 	return true
 }
 
-// peer is one connection of a server that calls, from its beginning to its end; proved says that it has proved a domain.
-func (l *LAN) peer(sock net.Conn, host string) (proved bool, err error) {
+func (l *LAN) accepting() *server.Accepting {
+	p := l.cfg.Peers
+	return &server.Accepting{Peers: append([]string{p.Domain}, p.Services...), Here: l.cfg.Domains, ID: func() string { return fmt.Sprintf("%x", fresh()) }}
+}
+
+// peer is one connection of a server, from its beginning to its end; proved says that it has proved a domain. host is its address if it has
+// called, and "" otherwise.
+func (l *LAN) peer(n *conn, a *server.Accepting, host string) (proved bool, err error) {
 	cfg := l.cfg.Peers
-	stop := context.AfterFunc(l.life, func() { sock.Close() })
+	stop := context.AfterFunc(l.life, func() { n.bye(cfg.Zero) })
 	defer stop()
-	n := &conn{net: sock}
-	a := server.Accepting{Peers: append([]string{cfg.Domain}, cfg.Services...), Here: l.cfg.Domains, ID: func() string { return fmt.Sprintf("%x", fresh()) }}
 	owes := time.Now().Add(cfg.LoginIn) // by when it must have sent what it has begun; zero: it has begun nothing
+	whole := false
 	buf := make([]byte, 32<<10)
 	for {
+		first := !proved && a.From() != ""
+		if first {
+			if proved = host == "" || l.proved(host, 1); !proved {
+				return false, errors.New("xmpp: too many connections of servers")
+			}
+		}
+		switch {
+		case !proved:
+		case !a.Open():
+			owes = time.Time{}
+		case whole || first || owes.IsZero():
+			owes = time.Now().Add(l.cfg.ReadStall)
+		}
 		n.net.SetReadDeadline(owes)
 		size, err := n.net.Read(buf)
 		l.octets.WithLabelValues("in").Add(float64(size))
-		whole := false
+		whole = false
 		reply, fault := a.Feed(buf[:size], func(to string, e *stanza.Element, f *stanza.Fault) { whole = l.hears(to, e, f) })
 		if len(reply) > 0 {
 			if err := n.write(reply); err != nil {
@@ -166,6 +196,9 @@ func (l *LAN) peer(sock net.Conn, host string) (proved bool, err error) {
 		}
 		switch {
 		case fault != nil:
+			if cfg.Zero {
+				n.bye(true)
+			}
 			return proved, fault
 		case err != nil:
 			return proved, err
@@ -178,19 +211,6 @@ func (l *LAN) peer(sock net.Conn, host string) (proved bool, err error) {
 			n.net = t
 			shown := t.ConnectionState().PeerCertificates
 			a.Secured(func(domain string) bool { return keyfile.OfDomain(shown, cfg.Keys.RootCAs, domain) == nil })
-		}
-		first := !proved && a.From() != ""
-		if first {
-			if proved = l.proved(host, 1); !proved {
-				return false, errors.New("xmpp: too many connections of servers")
-			}
-		}
-		switch {
-		case !proved:
-		case !a.Open():
-			owes = time.Time{}
-		case whole || first || owes.IsZero():
-			owes = time.Now().Add(l.cfg.ReadStall)
 		}
 	}
 }

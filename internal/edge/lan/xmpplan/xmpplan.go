@@ -1,7 +1,7 @@
 // Package xmpplan is the edge towards the XMPP server of the LAN: one connection for each domain of a far site, as a component
 // (XEP-0114). It dials the server as long as the gateway runs, cuts what arrives into stanzas for package internal/adapters/xmpp,
-// and writes what that package orders. It may instead meet the server as the servers of these domains (peers.go). Where the gateway is
-// the server itself, clients connect here (clients.go).
+// and writes what that package orders. It may instead meet the server as the servers of these domains (peers.go), or as such without a
+// handshake (zero.go). Where the gateway is the server itself, clients connect here (clients.go).
 //
 // Limits: the bounds of a stanza (package stanza), seconds of an unfinished one, octets that wait for a server that does not
 // read. A server that exceeds a limit is called again.
@@ -119,26 +119,42 @@ func (l *LAN) Start() {
 			l.watch()
 		}()
 	}
-	for _, domain := range l.cfg.Domains {
-		l.wait.Add(1)
-		go func() {
-			defer l.wait.Done()
-			for again := firstAgain; ; again = min(2*again, lastAgain) {
-				taken, err := l.serve(domain)
-				if taken {
-					again = firstAgain
-				}
-				if l.life.Err() == nil {
-					l.failed(domain, err)
-				}
-				select {
-				case <-l.life.Done():
-					return
-				case <-time.After(again):
-				}
-			}
-		}()
+	if p := l.cfg.Peers; p != nil && p.Zero {
+		if l.cfg.Server.IsValid() {
+			l.keep(p.Domain, l.callZero)
+		}
+		return
 	}
+	for _, domain := range l.cfg.Domains {
+		l.keep(domain, func() (bool, error) { return l.serve(domain) })
+	}
+}
+
+// keep makes one connection after another until Shutdown; taken says that the server took what the gateway had to say.
+func (l *LAN) keep(domain string, serve func() (taken bool, err error)) {
+	l.wait.Add(1)
+	go func() {
+		defer l.wait.Done()
+		for again := firstAgain; ; again = min(2*again, lastAgain) {
+			taken, err := serve()
+			if taken {
+				again = firstAgain
+			}
+			if l.life.Err() == nil {
+				l.failed(domain, err)
+			}
+			select {
+			case <-l.life.Done():
+				return
+			case <-time.After(again):
+			}
+		}
+	}()
+}
+
+func (l *LAN) dial() (net.Conn, error) {
+	d := net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: keepAlive}
+	return d.DialContext(l.life, "tcp", l.cfg.Server.String())
 }
 
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
@@ -161,8 +177,7 @@ func (l *LAN) hand(domain string) hand {
 
 // serve is one connection from its beginning to its end; taken says that the server took the component.
 func (l *LAN) serve(domain string) (taken bool, err error) {
-	d := net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: keepAlive}
-	c, err := d.DialContext(l.life, "tcp", l.cfg.Server.String())
+	c, err := l.dial()
 	if err != nil {
 		return false, err
 	}
@@ -274,6 +289,8 @@ func (l *LAN) failed(domain string, err error) {
 		reason = "refused"
 	case errors.Is(err, server.ErrCertificate):
 		reason = "certificate"
+	case errors.Is(err, server.ErrForeign):
+		reason = "foreign"
 	case errors.As(err, &fault):
 		reason = string(fault.Reason)
 	case errors.Is(err, os.ErrDeadlineExceeded):
