@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
@@ -25,35 +23,13 @@ import (
 
 // GroupConfig is a group that this node is in unless an order says otherwise.
 type GroupConfig struct {
-	Name string        // CheckGroup says which are names
+	Name string        // as entropy.CheckName takes it
 	Life time.Duration // of its open messages for which no rule names a lifetime; 0: DefaultGroupLife
 	Hops int           // how many gateways may take such a message one after the other; 0: entropy.MostHops
 }
 
 // DefaultGroupLife is the lifetime of an open message for which nobody names one.
 const DefaultGroupLife = time.Hour
-
-// Bounds of a group's name.
-const (
-	MostGroupName  = 64
-	MostGroupDepth = 8
-)
-
-// CheckGroup says what is wrong with the name of a group: parts with / between them, each printable and not empty. A group is inside of
-// the one whose name its own begins with.
-func CheckGroup(name string) error {
-	parts := strings.Split(name, "/")
-	if len(name) > MostGroupName || len(parts) > MostGroupDepth {
-		return fmt.Errorf("the name of a group has at most %d octets and %d parts", MostGroupName, MostGroupDepth)
-	}
-	if slices.Contains(parts, "") {
-		return errors.New("the name of a group has parts with / between them, none of them empty: fleet/squadron/ops")
-	}
-	if !utf8.ValidString(name) || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsGraphic(c) || unicode.IsSpace(c) }) {
-		return errors.New("the name of a group has a blank or another character that is not printed")
-	}
-	return nil
-}
 
 // GroupOrder is the operator's order to join a group or to leave it.
 type GroupOrder struct {
@@ -63,6 +39,30 @@ type GroupOrder struct {
 
 // GatewayEvent marks GroupOrder as an event of the gateway.
 func (GroupOrder) GatewayEvent() {}
+
+// GroupRefusal says why an order about a group would be refused by a gateway with this status; nil: it would not, as far as that shows.
+func GroupRefusal(s api.Status, o GroupOrder) error {
+	in := slices.ContainsFunc(s.Groups, func(g api.GroupStatus) bool { return g.Name == o.Name })
+	inside := slices.IndexFunc(s.Groups, func(g api.GroupStatus) bool { return strings.HasPrefix(g.Name, o.Name+"/") })
+	switch {
+	case s.Roster == nil:
+		return errNoRoster
+	case !o.In && !in:
+		return errNotIn
+	case !o.In && inside >= 0:
+		return insideOf(s.Groups[inside].Name)
+	}
+	return nil
+}
+
+var (
+	errNoRoster = errors.New("groups need link.roster: with one key for all every member could speak in another's name")
+	errNotIn    = errors.New("this gateway is not in that group")
+)
+
+func insideOf(inside string) error {
+	return fmt.Errorf("this gateway is in %s, which is inside of it: leave that first", inside)
+}
 
 // Buckets of the journal.
 const (
@@ -100,17 +100,15 @@ const groupLimit = frame.OpenOverhead + 20 + len(seal.Signature{})
 func newGroups(g *Gateway) (*groups, error) {
 	gs := &groups{g: g, ordered: map[string]bool{}, names: map[entropy.Tag]string{}, muted: map[int]bool{}}
 	for _, c := range g.cfg.Groups {
-		if err := CheckGroup(c.Name); err != nil {
+		if err := entropy.CheckName(c.Name); err != nil {
 			return nil, fmt.Errorf("gateway: %w", err)
 		}
 		if g.cfg.Trust == nil {
-			return nil, errNoRoster
+			return nil, fmt.Errorf("gateway: %w", errNoRoster)
 		}
 	}
 	return gs, nil
 }
-
-var errNoRoster = errors.New("gateway: groups need a roster: with one key for all every member could speak in another's name")
 
 // restore takes a record of the journal.
 func (gs *groups) restore(r api.Record) error {
@@ -118,7 +116,7 @@ func (gs *groups) restore(r api.Record) error {
 		gs.saved = append(gs.saved, r)
 		return nil
 	}
-	if len(r.Value) != 1 || CheckGroup(string(r.Key)) != nil {
+	if len(r.Value) != 1 || entropy.CheckName(string(r.Key)) != nil {
 		return mail.ErrRecord
 	}
 	gs.ordered[string(r.Key)] = r.Value[0] != 0
@@ -127,14 +125,9 @@ func (gs *groups) restore(r api.Record) error {
 
 // start joins what configuration and journal say.
 func (gs *groups) start(now time.Time) {
-	for _, c := range gs.g.cfg.Groups {
-		if in, ordered := gs.ordered[c.Name]; in || !ordered {
-			gs.join(now, c.Name)
-		}
-	}
-	for name, in := range gs.ordered {
-		if in && gs.g.cfg.Trust != nil {
-			gs.join(now, name)
+	for _, name := range gs.wanted() {
+		if err := gs.join(now, name); err != nil {
+			gs.g.Note("warn", "an order about a group was refused", "group", name, "why", err)
 		}
 	}
 	for _, r := range gs.saved {
@@ -145,6 +138,22 @@ func (gs *groups) start(now time.Time) {
 		}
 	}
 	gs.saved = nil
+}
+
+// wanted are the groups that configuration and orders name, in order.
+func (gs *groups) wanted() (list []string) {
+	for _, c := range gs.g.cfg.Groups {
+		if in, ordered := gs.ordered[c.Name]; in || !ordered {
+			list = append(list, c.Name)
+		}
+	}
+	for name, in := range gs.ordered {
+		if in {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // above are the groups that a group is inside of, and itself.
@@ -182,37 +191,51 @@ func (gs *groups) join(now time.Time, name string) error {
 
 // order obeys the operator.
 func (gs *groups) order(now time.Time, o GroupOrder) {
-	err := CheckGroup(o.Name)
+	err := entropy.CheckName(o.Name)
 	value := []byte{0}
 	if err == nil && o.In {
 		value[0] = 1
 		err = gs.join(now, o.Name)
 	} else if err == nil {
-		err = gs.leave(now, o.Name)
+		err = gs.leaves(o.Name)
 	}
 	if err != nil {
 		gs.g.Note("warn", "an order about a group was refused", "group", o.Name, "why", err)
 		return
 	}
 	gs.ordered[o.Name] = o.In
+	gs.leaveRest(now)
 	gs.g.Record(bucketGroup, []byte(o.Name), value)
 	gs.g.Note("info", "the groups of this gateway were changed", "group", o.Name, "joined", o.In)
 }
 
-// leave leaves a group.
-func (gs *groups) leave(now time.Time, name string) error {
-	tag := entropy.TagOf(name)
-	if gs.names[tag] != name {
-		return errors.New("this gateway is not in it")
+// leaves says why this node may not leave a group; nil: it may.
+func (gs *groups) leaves(name string) error {
+	if gs.names[entropy.TagOf(name)] != name {
+		return errNotIn
 	}
 	for _, inside := range gs.names {
 		if strings.HasPrefix(inside, name+"/") {
-			return fmt.Errorf("this gateway is in %s, which is inside of it: leave that first", inside)
+			return insideOf(inside)
 		}
 	}
-	gs.engine.Leave(now, tag)
-	delete(gs.names, tag)
 	return nil
+}
+
+// leaveRest leaves the groups in which nothing keeps this node.
+func (gs *groups) leaveRest(now time.Time) {
+	in := map[string]bool{}
+	for _, name := range gs.wanted() {
+		for _, each := range above(name) {
+			in[each] = true
+		}
+	}
+	for tag, name := range gs.names {
+		if !in[name] {
+			gs.engine.Leave(now, tag)
+			delete(gs.names, tag)
+		}
+	}
 }
 
 const groupPurpose = "aldis open message 1"

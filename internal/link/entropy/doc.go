@@ -11,6 +11,7 @@
 //
 // The package is pure. Read entropy.go first, then:
 //
+//   - name.go: names of groups
 //   - store.go: what is held, and which numbers have been received
 //   - wire.go: how messages, digests and solicitations are written
 //   - exchange.go: digests, solicitations and repair

@@ -307,3 +307,16 @@ func FuzzReceive(f *testing.F) {
 		}
 	})
 }
+
+func TestNamesOfGroups(t *testing.T) {
+	for _, name := range []string{"", "/", "a//b", "a/", "a b", "a\x00", "a/b/c/d/e/f/g/h/i", string(make([]byte, 65)), "\xff"} {
+		if CheckName(name) == nil {
+			t.Errorf("%q is taken for a name", name)
+		}
+	}
+	for _, name := range []string{"fleet", "fleet/1./ops", "flotte/été"} {
+		if err := CheckName(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

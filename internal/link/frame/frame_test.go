@@ -113,7 +113,7 @@ func (v vector) open() int {
 		if v.last {
 			return 2 + btoi(!f.Short) + btoi(f.Free) + btoi(f.Rides)
 		}
-	case LinkProbe:
+	case LinkProbe, Open:
 		return 1
 	case Segment:
 		if v.last {
