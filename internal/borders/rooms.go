@@ -79,6 +79,7 @@ var Rooms = []Room{
 
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"ground/due", "ground/share", "link/profile"}},
 
+	{"link/entropy", Pure, "link", false, "Open messages of groups: sent once over each channel, then repaired by whoever has them.", []string{"ground/due"}},
 	{"link/elide", Pure, "link", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
 	{"jxtabridge", Pure, "adapters", true, "Serves JXTA peers: rendezvous, relay, discovery, pipes; represents the peers of other sites.", []string{
@@ -127,7 +128,7 @@ var Rooms = []Room{
 		"site"}},
 	{"gateway", Pure, "core", false, "Takes a message its whole way in one Step: adapters, rules, replication, bearers.", []string{
 		"gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history", "gateway/relay",
-		"ground/due", "link/compact", "link/custody", "link/envelope", "link/frame", "link/probe", "link/profile",
+		"ground/due", "link/compact", "link/custody", "link/entropy", "link/envelope", "link/frame", "link/probe", "link/profile",
 		"link/replica", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/route", "site"}},
 
 	{"edge/lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"ground/due", "jxta", "jxtabridge", "site"}},
@@ -150,7 +151,7 @@ var Rooms = []Room{
 	{"edge/keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"adapters/xmpp/server", "edge/infile", "link/roster", "link/seal"}},
 	{"edge/config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
 		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "adapters/xmpp/rule", "adapters/xmpp/server", "edge/infile", "edge/keyfile", "jxta", "link/compact",
-		"link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},
+		"link/entropy", "link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},
 	{"edge/daemon", Edge, "edges", false, "The loop: clock, inboxes, commit before send, behaviour on a full disk.", []string{"gateway/api", "site"}},
 	{"edge/audit", Edge, "edges", false, "The record of orders and refusals, chained by hashes.", []string{"edge/atrest", "edge/infile"}},
 
@@ -160,7 +161,7 @@ var Rooms = []Room{
 	{"operator/control/page", Edge, "operator", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"operator/control", Edge, "operator", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
 		"adapters/corpusexchange", "edge/audit", "edge/norm", "edge/radio", "edge/rights", "gateway", "gateway/api",
-		"gateway/forecast", "gateway/mail/history", "ground/when", "link/compact", "link/probe", "link/roster",
+		"gateway/forecast", "gateway/mail/history", "ground/when", "link/compact", "link/entropy", "link/probe", "link/roster",
 		"operator/control/glance", "operator/control/page", "rules/filter", "site"}},
 	{"operator/control/spans", Edge, "operator", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},
 	{"operator/control/top", Edge, "operator", false, "The page's views Now and Messages in a terminal.", []string{"gateway/api", "operator/control", "operator/control/glance"}},

@@ -198,6 +198,7 @@ func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Messa
 		}
 		return
 	}
+	m.Open = "" // that is the rules'
 	if len(g.cfg.Messages) > 0 || !g.cfg.Filter.Empty() {
 		s := f.DescribeMessage(m)
 		mark.Mark(g.cfg.Messages, now, m, &s)
@@ -210,6 +211,9 @@ func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Messa
 				return stays
 			})
 		}
+	}
+	if len(sites) > 0 && g.groups.say(now, m) {
+		return
 	}
 	var to []*peer
 	for _, siteID := range sites {

@@ -93,6 +93,8 @@ type Config struct {
 	// Refused hears of each record of the journal that cannot be used and that the gateway can do without (Spare). nil: such
 	// a record is an error of New.
 	Refused func(r api.Record, why error)
+	// Groups are those that this node is in.
+	Groups []GroupConfig
 	// Adapters make the LAN sides, each from what it asked to remember.
 	Adapters map[site.Adapter]func(memories []site.Memory) (Adapter, error)
 	// Meeting makes where they meet, from what it asked to remember; nil: none does.
@@ -119,7 +121,8 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of what has expired
 
-	passed   passed      // on for others
+	passed   passed // on for others
+	groups   *groups
 	probing  *linkProbes // of the last order to measure a link; nil: there was none
 	roll     roll
 	link     linkWait
@@ -171,6 +174,10 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	}
 	g.replica = replica.New(ids)
 	g.crossing = crossing{filter: cfg.Filter, adapters: &g.adapters, replica: g.replica, log: g, sites: slices.Clone(ids)}
+	var err error
+	if g.groups, err = newGroups(g); err != nil {
+		return nil, err
+	}
 	if err := g.adapters.start(cfg, parts[""]); err != nil {
 		return nil, err
 	}
@@ -295,6 +302,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.tellRosters(now)
 	g.TellFates(now)
 	g.passed.step(g, now)
+	g.groups.step(now)
 	for _, b := range g.bearers { // time passes in the carriers
 		for _, c := range b.Carriers {
 			c.Step(now)
@@ -338,6 +346,7 @@ func (g *Gateway) transmit(now time.Time) {
 			b.linkProbes.hush(now)
 			continue
 		}
+		g.groups.pump(now, b)
 		for _, c := range b.Carriers {
 			c.Pump(now)
 		}
@@ -374,6 +383,8 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 		g.out.Notes = append(g.out.Notes, g.adapters.drain.order(now, ev)...)
 	case NewLink:
 		g.newLink(now, ev)
+	case GroupOrder:
+		g.groups.order(now, ev)
 	case LinkProbeOrder:
 		ev.order(g, now)
 	case api.Line:
@@ -441,6 +452,7 @@ func (g *Gateway) start(now time.Time) {
 			}
 		}
 	}
+	g.groups.start(now)
 	g.purge(now)
 }
 
@@ -527,6 +539,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	for _, p := range g.peers {
 		at = due.Earliest(at, p.ends.due())
 	}
+	at = due.Earliest(at, g.groups.due(now))
 	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.orders.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {

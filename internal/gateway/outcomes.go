@@ -218,7 +218,7 @@ func (e *outcomes) failed(now time.Time, u site.Undelivered) {
 	delete(e.pending, u.Token)
 	e.peer.Counts.UndeliverableHere++
 	e.peer.Counts.Pending--
-	if u.Why == site.Broken {
+	if u.Why == site.Broken || o.at.Queue == openQueue { // nobody waits for the outcome
 		e.services.Record(bucketDeliver, tokenKey(u.Token), nil)
 		return
 	}

@@ -124,6 +124,9 @@ func (g *Gateway) receiveFrame(now time.Time, p *leg, f frame.Frame, octets int,
 		g.peerSilent(now, p, f)
 		return
 	}
+	if g.groups.receive(now, p, f, octets) {
+		return
+	}
 	for _, c := range p.bearer.Carriers {
 		if c.Receive(now, p.Peer, f, octets, newest) {
 			return

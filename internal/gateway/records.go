@@ -66,6 +66,8 @@ var buckets = map[string]string{
 	"end-flow":        "a flow of messages that relays pass on",
 	"end-in":          "what has come from %s through relays",
 	"end-early":       "a message from %s before its turn, through relays",
+	bucketGroup:       "that this gateway is in a group, or has left it",
+	bucketOpen:        "an open message of a group, or which were received",
 	bucketIdentity:    "who the gateway is to JXTA peers",
 }
 
@@ -87,7 +89,7 @@ func Buckets() []string {
 // old datagrams, silence.
 func Spare(bucket string) bool {
 	switch bucket {
-	case "mail", "path", bucketDeliver, bucketHeld, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketAdapter, bucketBill:
+	case "mail", "path", bucketDeliver, bucketHeld, bucketOpen, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketAdapter, bucketBill:
 		return true
 	}
 	return false

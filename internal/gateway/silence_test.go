@@ -11,7 +11,7 @@ import (
 )
 
 // order gives a node's gateway its operator's word.
-func order(w *sim.World, n *sim.Node, s api.Silence) {
+func order(w *sim.World, n *sim.Node, s api.Event) {
 	w.At(0, func() { w.Give(n, s) })
 	w.Run(time.Millisecond)
 }

@@ -55,6 +55,9 @@ type Mark struct {
 	// Twice has a message go a second time by itself where one is sent to each site, so that one loss does not delay it. It
 	// does not cross the link.
 	Twice bool
+	// Open is the group to which a published message goes, whoever is in it, instead of into custody for some sites; "": none. It does
+	// not cross the link.
+	Open string
 	// Links are the names of the bearers that it may take, with commas between; "": any. It does not cross the link.
 	Links string
 }

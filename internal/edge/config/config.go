@@ -59,6 +59,7 @@ type Config struct {
 	// Messages say how urgent applications' messages are; the first that fits decides.
 	Messages []mark.Rule
 	Routes   []route.Rule
+	Groups   []Group
 }
 
 // Node is this gateway.
@@ -292,6 +293,7 @@ func (r *reader) read() {
 	r.cfg.Rules = readRules(r, "compact.rule", compactKeys, nil)
 	r.readCorpus()
 	r.readFilters()
+	readRules(r, "group", groupKeys, r.checkGroup)
 	readRules(r, "message", messageKeys, r.checkMessage)
 	readRules(r, "route", routeKeys, r.checkRoute)
 	r.readSilences()

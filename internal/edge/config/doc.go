@@ -26,6 +26,7 @@
 //   - control.go: who may give orders, where traces go, and the settings that commands for operators read
 //   - filter.go: rules for what may cross the link
 //   - message.go: rules for what goes first
+//   - group.go: groups of gateways
 //   - route.go: rules for the link that a message takes, and the octets of a day on a link
 //   - meet.go: rules that join JXTA pipes with TAK units and chats
 //   - xmpp.go: where the LAN's XMPP server is, and the domains of far sites

@@ -37,6 +37,7 @@ func messageKeys(m *mark.Rule) []key {
 			"where the key is in the element; default: all of it is the key"},
 		{"links", list(&m.Links, func(_ section, _, name string) { m.Links = append(m.Links, name) }),
 			"names of the `[[link]]` that the message may take, `\"harbour, hf\"`: the cheapest of them that is up; default: any"},
+		{"open", groupName(&m.Open), "a published message goes to this `[[group]]`, whoever is in it, instead of to the sites that listen ([how](groups.md))"},
 	}
 }
 

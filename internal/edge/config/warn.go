@@ -40,6 +40,7 @@ func (c *Config) Warnings() []string {
 			warn("the filter rule in line %d keeps all peers or open pipes to their own site: no message can be sent to them", r.Line)
 		}
 	}
+	c.warnGroups(warn)
 	for _, m := range c.Routes {
 		fastest := time.Duration(-1)
 		for _, l := range c.Bearers() {

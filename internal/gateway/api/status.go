@@ -147,12 +147,21 @@ type Status struct {
 	Corpus            string            `json:"corpus,omitempty"`     // the name of the network's, as gateway corpus show has it
 	LinkProbe         *LinkProbeStatus  `json:"link_probe,omitempty"` // the last that was ordered in this run
 	Reloads           uint64            `json:"reloads,omitempty"`    // how often the rules were replaced in this run
+	Groups            []GroupStatus     `json:"groups,omitempty"`     // that this node is in
 	Drain             *DrainStatus      `json:"drain,omitempty"`      // absent: there is none
 	Holds             []HoldStatus      `json:"holds,omitempty"`      // standing orders
 	Bill              *BillStatus       `json:"bill,omitempty"`       // where the tariff of the first bearer has units
 	Month             *BillMonth        `json:"month,omitempty"`      // this calendar month on the first bearer, of earlier runs too
 	Relinked          uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
 	LeftPeers         []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
+}
+
+// GroupStatus is a group that the node is in.
+type GroupStatus struct {
+	Name    string   `json:"name"`
+	Members []string `json:"members,omitempty"` // neighbours that are in it, and whoever has said what is held
+	Held    int      `json:"held"`              // open messages that have not outlived their lifetime
+	Octets  int      `json:"octets"`            // of these
 }
 
 // PeerStatus is a sister gateway.

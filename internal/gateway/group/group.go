@@ -263,6 +263,15 @@ func (c *Carrier) OnAir(now time.Time, p *mail.Peer, octets int) {
 	}
 }
 
+// Spoke counts a datagram of this node that is none of P_Mul.
+func (c *Carrier) Spoke(now time.Time, octets int) {
+	c.used = now
+	if c.engine.Hears {
+		air := profile.Airtime(profile.IPUDPOctets+octets+c.Profile.FrameOverhead, c.rateBps())
+		c.stepSender(now, pmul.Busy{By: c.engine.Self, Air: air})
+	}
+}
+
 // apply does what an engine wants done.
 func (c *Carrier) apply(now time.Time, out pmul.Output) {
 	for _, r := range out.Records {

@@ -167,6 +167,9 @@ func (k *Keys) End(from, to uint16, streams []byte) (seal.EndKey, bool) {
 // Secret is what this node alone can make of the same octets.
 func (k *Keys) Secret(of []byte) [32]byte { return k.ring().Secret(of) }
 
+// Public is the public key of a node that the newest roster names; false: it names none, or the network shares a key.
+func (k *Keys) Public(id uint16) (seal.PublicKey, bool) { return k.ring().Public(id) }
+
 // Join takes in a peer while the node runs, one that has left too.
 func (k *Keys) Join(p *mail.Peer) {
 	k.opener.Add(p.ID)

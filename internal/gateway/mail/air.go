@@ -100,6 +100,9 @@ func (a *Air) Arrived(peer *Peer) {
 // Needless drops all that is kept: everybody has it, or this node goes silent.
 func (a *Air) Needless() { a.copies = nil }
 
+// Quiet is when a shared channel counts as idle, as far as is known.
+func (a *Air) Quiet() time.Time { return due.Latest(a.Free, a.quiet) }
+
 // Idle repeats one of what is kept if its time has come. The caller says that nothing else waits for this transmitter.
 func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, services Services) {
 	if !due.Reached(now, a.Due()) {

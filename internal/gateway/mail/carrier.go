@@ -147,6 +147,8 @@ type Channel interface {
 	// OnAir says that a datagram of a peer, of so many octets above UDP, has used the air. Started: the peer has a new start. Gone: the
 	// roster does not name it any more, and what waits for it ends.
 	OnAir(now time.Time, p *Peer, octets int)
+	// Spoke says the same of a datagram that another part of this node has sent.
+	Spoke(now time.Time, octets int)
 	Started(p *Peer)
 	Gone(now time.Time, p *Peer)
 }

@@ -123,6 +123,14 @@ type (
 		Bearer, Stream uint8
 		Ack            Ack
 	}
+	// Digest says what its sender holds of a group's messages, by a hash of it; 0: it is not in the group any more. Fresh: it knows of
+	// nobody else who is in it, and wants to.
+	Digest struct {
+		Tag, Hash uint16
+		Fresh     bool
+	}
+	// Open has messages of groups, or what is said about them (package entropy). It runs to the end of the datagram.
+	Open struct{ Body []byte }
 	// PMul is one datagram of P_Mul in its compact coding (package pmul).
 	PMul struct{ Body []byte }
 	// LinkProbe is one word of a link probe (package probe). It runs to the end of the datagram.
@@ -141,6 +149,8 @@ func (PMul) isFrame()      {}
 func (Silence) isFrame()   {}
 func (Talkers) isFrame()   {}
 func (Beside) isFrame()    {}
+func (Digest) isFrame()    {}
+func (Open) isFrame()      {}
 func (LinkProbe) isFrame() {}
 func (Segment) isFrame()   {}
 
@@ -175,6 +185,9 @@ const (
 	flagRuns      = 1 << 3 // ANSWER: an Ack of the direct queue with runs
 	flagTalkers   = 1 << 0 // SILENCE: Talkers
 	flagBeside    = 1 << 1 // SILENCE: Beside, with an Ack behind it
+	flagOpen      = 1 << 2 // SILENCE: Open
+	flagDigest    = 1 << 3 // SILENCE: Digest, with the next one where it is Fresh
+	flagFresh     = 1 << 4
 	queueBit      = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen      = HelloOctets - 1
 
@@ -248,6 +261,11 @@ func Append(b []byte, f Frame, last bool) []byte {
 		return append(append(b, kindSilence|flagTalkers), f.runs()...)
 	case Beside:
 		return Append(append(b, kindSilence|flagBeside, f.Bearer, f.Stream), f.Ack, last)
+	case Digest:
+		b = append(b, kindSilence|flagDigest|flag(f.Fresh, flagFresh))
+		return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, f.Tag), f.Hash)
+	case Open:
+		return append(append(b, kindSilence|flagOpen), f.Body...)
 	case PMul:
 		return appendBody(b, kindPMul, last, nil, f.Body)
 	case NORM:
@@ -368,8 +386,13 @@ func parseStarts(h *Hello, b []byte) (rest []byte, err error) {
 const (
 	DataOverhead      = 3
 	NORMOverhead      = 1
-	LinkProbeOverhead = 1 // the same of a LinkProbe
+	LinkProbeOverhead = 1 // the same of a LinkProbe, and the next of an Open
+	OpenOverhead      = 1
+	DigestOctets      = 5
 )
+
+// Greets says whether the frames of a datagram begin with a Hello or a Greeting, which have to come first.
+func Greets(frames []byte) bool { return len(frames) > 0 && frames[0]&kindMask == kindHello }
 
 // Parse takes the first frame off b and returns the rest.
 func Parse(b []byte) (f Frame, rest []byte, err error) {
@@ -416,6 +439,15 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		if flags == flagBeside {
 			return parseBeside(b)
+		}
+		if flags == flagOpen {
+			return Open{b}, nil, nil
+		}
+		if flags&^flagFresh == flagDigest {
+			if len(b) < 4 {
+				return nil, nil, ErrShort
+			}
+			return Digest{binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:]), flags&flagFresh != 0}, b[4:], nil
 		}
 		if flags != 0 {
 			return nil, nil, ErrKind

@@ -63,6 +63,9 @@ var vectors = []vector{
 	{"talkers", Talkers{[]uint16{2, 3, 4, 6, 300}}, false, "e1 03 0203 0101 a50201"},
 	{"talkers of the lowest and the highest id", Talkers{[]uint16{0, 65535}}, true, "e1 02 0001 feff0301"},
 	{"beside", Beside{9, 2, Ack{Queue: Bulk, Cumulative: 7}}, false, "e2 09 02 30 0007"},
+	{"digest", Digest{Tag: 0x1234, Hash: 0xabcd}, false, "e8 1234 abcd"},
+	{"digest, fresh", Digest{Tag: 0x1234, Fresh: true}, true, "f8 1234 0000"},
+	{"open", Open{Body: []byte{1, 2}}, true, "e4 01 02"},
 	{"beside, with gaps", Beside{9, 2, Ack{Cumulative: 7, Bitmap: []byte{5}}}, true, "e2 09 02 21 0007 05"},
 	{"data, last", Data{Number: 42, Body: []byte("hej")}, true, "a8 002a 68656a"},
 	{"data, prompt, more follow", Data{Number: 42, Prompt: true, Body: []byte("hej")}, false, "ad 002a 03 68656a"},
@@ -110,7 +113,7 @@ func (v vector) open() int {
 		if v.last {
 			return 2 + btoi(!f.Short) + btoi(f.Free) + btoi(f.Rides)
 		}
-	case LinkProbe:
+	case LinkProbe, Open:
 		return 1
 	case Segment:
 		if v.last {

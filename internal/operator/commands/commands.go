@@ -15,6 +15,7 @@ var Commands = map[string]cli.Command{
 	"corpus":   corpusCommand,
 	"doctor":   doctorCommand,
 	"drain":    drainCommand,
+	"group":    groupCommand,
 	"init":     initCommand,
 	"journal":  journalCommand,
 	"keys":     keysCommand,

@@ -32,6 +32,7 @@
 //   - reload.go: `reload`: the configuration read again
 //   - rollover.go: `keys rollover`: a newer roster for the gateway that runs here
 //   - roster.go: `keys roster`: who belongs to a network
+//   - group.go: `group`: join and leave groups
 //   - silence.go: `silence`: radio silence on and off
 //   - status.go: `status`: a running gateway's state
 //   - summary.go: TAK, XMPP and [[meet]] in the answer of `check`

@@ -32,6 +32,7 @@
 //   - reload.go: the order to read the configuration again
 //   - drain.go: the orders before a stop: drain, and a copy of the journal
 //   - corpora.go: orders about corpora of the network
+//   - group.go: the order to join or leave a group
 //   - linkprobe.go: the order to probe a link
 //   - whatif.go: a rehearsal of recent traffic on another link
 package control

@@ -40,6 +40,8 @@ var Events = []Event{
 	{"gateway.running", "running", "The start is complete; every configured socket is open.", ""},
 	{"gateway.slow_turn", "a turn of the loop took long", "Peers and links waited for `seconds`. The machine is busy or its disk is slow.", ""},
 	{"gateway.stopped", "stopped", "Somebody stopped the gateway. Messages still in the queue are in the journal.", ""},
+	{"group.changed", "the groups of this gateway were changed", "Somebody ran `gateway group join` or `gateway group leave`.", "group joined"},
+	{"group.refused", "an order about a group was refused", "`why`: for example there is no roster, or the gateway is in a group inside of it.", "group why"},
 	{"journal.back", "the journal file is back", "", ""},
 	{"journal.cannot_write", "the journal cannot be written; no accepted message is lost, but the gateway sends nothing until it can write", "The disk is full or fails. `do` says what to do.", ""},
 	{"journal.gone", "the journal is gone", "Somebody moved, deleted or replaced the file under the running gateway. See [faults.md](faults.md#log-lines-worth-knowing).", ""},

@@ -162,6 +162,14 @@ func reachedOf(c *config.Config) (list []map[uint16]netip.AddrPort) {
 	return list
 }
 
+// groupsOf are the groups of the configuration.
+func groupsOf(c *config.Config) (list []gateway.GroupConfig) {
+	for _, g := range c.Groups {
+		list = append(list, gateway.GroupConfig{Name: g.Name, Life: g.Life, Hops: g.Hops})
+	}
+	return list
+}
+
 // moreOf are the bearers behind the first.
 func moreOf(c *config.Config) (list []gateway.BearerConfig) {
 	for _, l := range c.More {

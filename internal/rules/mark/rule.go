@@ -31,6 +31,7 @@ type Rule struct {
 	LastValue  string        // name of the element that the key is taken from; "": nothing is replaced
 	Pattern    *Pattern      // of that element's data; nil: all of it is the key
 	Links      []string      // names of the bearers that it may take; nil: any
+	Open       string        // group to which it goes, instead of to sites; "": none
 }
 
 // fits says whether the rule is about a message.
@@ -67,7 +68,7 @@ func Mark(rules []Rule, now time.Time, pl *site.Message, s *site.Subject) {
 		return
 	}
 	r := &rules[i]
-	pl.Precedence, pl.Links = r.Precedence, strings.Join(r.Links, ",")
+	pl.Precedence, pl.Links, pl.Open = r.Precedence, strings.Join(r.Links, ","), r.Open
 	if r.Expires > 0 {
 		pl.Expires = now.Add(r.Expires)
 	}

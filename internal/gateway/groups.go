@@ -1,0 +1,576 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
+	"aldis/internal/link/custody"
+	"aldis/internal/link/entropy"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/frame"
+	"aldis/internal/link/seal"
+	"aldis/internal/site"
+)
+
+// Groups of gateways, and open messages to whoever is in them: docs/decisions/groups.md.
+
+// GroupConfig is a group that this node is in unless an order says otherwise.
+type GroupConfig struct {
+	Name string        // as entropy.CheckName takes it
+	Life time.Duration // of its open messages for which no rule names a lifetime; 0: DefaultGroupLife
+	Hops int           // how many gateways may take such a message one after the other; 0: entropy.MostHops
+}
+
+// DefaultGroupLife is the lifetime of an open message for which nobody names one.
+const DefaultGroupLife = time.Hour
+
+// GroupOrder is the operator's order to join a group or to leave it.
+type GroupOrder struct {
+	Name string
+	In   bool
+}
+
+// GatewayEvent marks GroupOrder as an event of the gateway.
+func (GroupOrder) GatewayEvent() {}
+
+// GroupRefusal says why an order about a group would be refused by a gateway with this status; nil: it would not, as far as that shows.
+func GroupRefusal(s api.Status, o GroupOrder) error {
+	in := slices.ContainsFunc(s.Groups, func(g api.GroupStatus) bool { return g.Name == o.Name })
+	inside := slices.IndexFunc(s.Groups, func(g api.GroupStatus) bool { return strings.HasPrefix(g.Name, o.Name+"/") })
+	switch {
+	case s.Roster == nil:
+		return errNoRoster
+	case !o.In && !in:
+		return errNotIn
+	case !o.In && inside >= 0:
+		return insideOf(s.Groups[inside].Name)
+	}
+	return nil
+}
+
+var (
+	errNoRoster = errors.New("groups need link.roster: with one key for all every member could speak in another's name")
+	errNotIn    = errors.New("this gateway is not in that group")
+)
+
+func insideOf(inside string) error {
+	return fmt.Errorf("this gateway is in %s, which is inside of it: leave that first", inside)
+}
+
+// Buckets of the journal.
+const (
+	bucketGroup = "group" // name -> 1: joined by order, 0: left by order
+	bucketOpen  = "open"  // as entropy has it
+)
+
+// groups is this node in groups.
+type groups struct {
+	g       *Gateway
+	engine  *entropy.Engine // nil: no group was ever joined
+	ordered map[string]bool // by name: joined or left by order
+	names   map[entropy.Tag]string
+	saved   []api.Record // of bucketOpen, until the first Step
+	ports   []groupPort
+	muted   map[int]bool // bearers
+	refused uint64       // messages that were too long to be open
+}
+
+// groupPort is a port with the way there.
+type groupPort struct {
+	entropy.Port
+	b     *bearer
+	leg   *leg // of the one neighbour, or of the first
+	after int64
+	since time.Time // when something waits that may not go yet
+}
+
+// mostOpen is how many octets of open messages a node holds.
+const mostOpen = 8 << 20
+
+// groupLimit is what a datagram has beside an open message, at the most: frame, head of the message, signature.
+const groupLimit = frame.OpenOverhead + 20 + len(seal.Signature{})
+
+func newGroups(g *Gateway) (*groups, error) {
+	gs := &groups{g: g, ordered: map[string]bool{}, names: map[entropy.Tag]string{}, muted: map[int]bool{}}
+	for _, c := range g.cfg.Groups {
+		if err := entropy.CheckName(c.Name); err != nil {
+			return nil, fmt.Errorf("gateway: %w", err)
+		}
+		if g.cfg.Trust == nil {
+			return nil, fmt.Errorf("gateway: %w", errNoRoster)
+		}
+	}
+	return gs, nil
+}
+
+// restore takes a record of the journal.
+func (gs *groups) restore(r api.Record) error {
+	if r.Bucket == bucketOpen {
+		gs.saved = append(gs.saved, r)
+		return nil
+	}
+	if len(r.Value) != 1 || entropy.CheckName(string(r.Key)) != nil {
+		return mail.ErrRecord
+	}
+	gs.ordered[string(r.Key)] = r.Value[0] != 0
+	return nil
+}
+
+// start joins what configuration and journal say.
+func (gs *groups) start(now time.Time) {
+	for _, name := range gs.wanted() {
+		if err := gs.join(now, name); err != nil {
+			gs.g.Note("warn", "an order about a group was refused", "group", name, "why", err)
+		}
+	}
+	for _, r := range gs.saved {
+		if gs.engine == nil {
+			gs.g.Record(bucketOpen, r.Key, nil)
+		} else if err := gs.engine.Restore(r.Key, r.Value); err != nil {
+			gs.g.Drop("group_record")
+		}
+	}
+	gs.saved = nil
+}
+
+// wanted are the groups that configuration and orders name, in order.
+func (gs *groups) wanted() (list []string) {
+	for _, c := range gs.g.cfg.Groups {
+		if in, ordered := gs.ordered[c.Name]; in || !ordered {
+			list = append(list, c.Name)
+		}
+	}
+	for name, in := range gs.ordered {
+		if in {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// above are the groups that a group is inside of, and itself.
+func above(name string) (list []string) {
+	for i, c := range name {
+		if c == '/' {
+			list = append(list, name[:i])
+		}
+	}
+	return append(list, name)
+}
+
+// join enters a group and those that it is inside of; the error says why not.
+func (gs *groups) join(now time.Time, name string) error {
+	if gs.g.cfg.Trust == nil {
+		return errNoRoster
+	}
+	if gs.engine == nil {
+		gs.engine = entropy.New(entropy.Config{Self: gs.g.cfg.ID, Most: mostOpen, Verify: gs.verify,
+			Keep: func(key, value []byte) { gs.g.Record(bucketOpen, key, value) },
+			Rand: rand.New(rand.NewPCG(uint64(gs.g.cfg.ID), uint64(gs.g.cfg.Incarnation.Number)))})
+	}
+	for _, each := range above(name) {
+		tag := entropy.TagOf(each)
+		if is := gs.names[tag]; is != "" && is != each {
+			return fmt.Errorf("the groups %s and %s are called alike on the link: give one another name", is, each)
+		}
+		if !gs.engine.Join(now, tag) {
+			return fmt.Errorf("this gateway is in %d groups, and may not be in more", entropy.MostGroups)
+		}
+		gs.names[tag] = each
+	}
+	return nil
+}
+
+// order obeys the operator.
+func (gs *groups) order(now time.Time, o GroupOrder) {
+	err := entropy.CheckName(o.Name)
+	value := []byte{0}
+	if err == nil && o.In {
+		value[0] = 1
+		err = gs.join(now, o.Name)
+	} else if err == nil {
+		err = gs.leaves(o.Name)
+	}
+	if err != nil {
+		gs.g.Note("warn", "an order about a group was refused", "group", o.Name, "why", err)
+		return
+	}
+	gs.ordered[o.Name] = o.In
+	gs.leaveRest(now)
+	gs.g.Record(bucketGroup, []byte(o.Name), value)
+	gs.g.Note("info", "the groups of this gateway were changed", "group", o.Name, "joined", o.In)
+}
+
+// leaves says why this node may not leave a group; nil: it may.
+func (gs *groups) leaves(name string) error {
+	if gs.names[entropy.TagOf(name)] != name {
+		return errNotIn
+	}
+	for _, inside := range gs.names {
+		if strings.HasPrefix(inside, name+"/") {
+			return insideOf(inside)
+		}
+	}
+	return nil
+}
+
+// leaveRest leaves the groups in which nothing keeps this node.
+func (gs *groups) leaveRest(now time.Time) {
+	in := map[string]bool{}
+	for _, name := range gs.wanted() {
+		for _, each := range above(name) {
+			in[each] = true
+		}
+	}
+	for tag, name := range gs.names {
+		if !in[name] {
+			gs.engine.Leave(now, tag)
+			delete(gs.names, tag)
+		}
+	}
+}
+
+const groupPurpose = "aldis open message 1"
+
+// signed is what an origin signs, with its name for the group: tags of two may be the same.
+func signed(name string, it *entropy.Item, body []byte) []byte {
+	text := append([]byte(name), 0)
+	return append(it.Signed(text), body...)
+}
+
+// verify says whose message it is.
+func (gs *groups) verify(it *entropy.Item) entropy.Verdict {
+	public, ok := gs.g.keys.Public(it.Origin)
+	split := len(it.Body) - len(seal.Signature{})
+	switch {
+	case !ok || gs.g.byID[it.Origin] == nil:
+		return entropy.Stranger
+	case split < 0 || !public.Verify(groupPurpose, signed(gs.names[it.Tag], it, it.Body[:split]), seal.Signature(it.Body[split:])):
+		return entropy.Forged
+	}
+	return entropy.Genuine
+}
+
+// say gives a message to its group; false: it cannot be an open one, and goes into custody as others do.
+func (gs *groups) say(now time.Time, m *site.Message) bool {
+	tag := entropy.TagOf(m.Open)
+	if m.Open == "" || !m.Published || m.Token != 0 || gs.engine == nil || gs.names[tag] != m.Open {
+		return false
+	}
+	g := gs.g
+	body, err := envelope.Packed(&g.coders.plain, envelope.Message{Payload: m}, 0, true, &envelope.Texts{Coder: &g.coders.plain, Rules: g.cfg.Rules})
+	if err != nil || len(body) > gs.room() {
+		gs.refused++
+		return false
+	}
+	life, hops := DefaultGroupLife, entropy.MostHops
+	for _, c := range g.cfg.Groups {
+		if c.Name == m.Open {
+			life, hops = max(c.Life, 0), c.Hops
+			if life == 0 {
+				life = DefaultGroupLife
+			}
+			if hops == 0 {
+				hops = entropy.MostHops
+			}
+		}
+	}
+	if !m.Expires.IsZero() {
+		life = m.Expires.Sub(now)
+	}
+	number := gs.engine.NextNumber(tag)
+	if number == 0 {
+		number = entropy.FirstNumber(g.cfg.Incarnation.Number)
+	}
+	it := entropy.Item{Tag: tag, Name: entropy.Name{Origin: g.cfg.ID, Number: number}, Life: entropy.Life(life), Hops: uint8(hops)}
+	it.Expires = now.Add(entropy.LifeOf(it.Life))
+	signature := g.cfg.Trust.Own.Sign(groupPurpose, signed(m.Open, &it, body))
+	it.Body = append(slices.Clone(body), signature[:]...)
+	gs.engine.Say(now, it)
+	return true
+}
+
+// room is how many octets an open message may have: it fits a datagram of every bearer.
+func (gs *groups) room() (octets int) {
+	octets = entropy.MostBody
+	for _, b := range gs.g.bearers {
+		if b.Relay == nil {
+			octets = min(octets, b.groupRoom()-groupLimit)
+		}
+	}
+	return octets
+}
+
+// groupRoom is how many octets of frames a datagram to all or one has, in either form.
+func (b *bearer) groupRoom() int {
+	return b.Profile.Filled() - seal.OverheadLong - b.keys.ProofsMost()
+}
+
+// openQueue is the queue of the journal's records of open messages that wait for local peers.
+const openQueue frame.Queue = 0xfe
+
+// open hands a message of a group to its adapter.
+func (gs *groups) open(now time.Time, it entropy.Item) {
+	g, p := gs.g, gs.g.byID[it.Origin]
+	body := it.Body[:len(it.Body)-len(seal.Signature{})]
+	m, _, _, err := envelope.ParseCoded(body, nil, &envelope.Texts{Coder: &g.coders.plain})
+	if err != nil || m.Payload == nil || !m.Payload.Published || m.Payload.Adapter == site.Relay {
+		g.Drop("group_unreadable")
+		return
+	}
+	if !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.adapters.describe(m.Payload)) {
+		g.Drop("filter")
+		return
+	}
+	far, err := p.ends.keep(now, p.leg.Peer, m, custody.ID{Queue: openQueue, Number: uint64(it.Tag)<<48 | it.Number})
+	if err != nil {
+		g.Drop("group_unreadable")
+		return
+	}
+	g.deliver(now, far)
+}
+
+// receive takes a frame of a neighbour; false: it is about no group.
+func (gs *groups) receive(now time.Time, p *leg, f frame.Frame, octets int) bool {
+	id := p.port()
+	switch f := f.(type) {
+	case frame.Digest:
+		p.Ledger.Add(mail.Received, mail.State, octets)
+		if gs.engine != nil {
+			gs.engine.Digest(now, id, p.ID, entropy.Tag(f.Tag), f.Hash, f.Fresh)
+		}
+	case frame.Open:
+		p.Ledger.Add(mail.Received, mail.Payload, octets)
+		if gs.engine == nil {
+			gs.g.Drop("group_unknown")
+			return true
+		}
+		got := gs.engine.Receive(now, id, p.ID, f.Body)
+		for _, reason := range got.Dropped {
+			gs.g.Drop(reason)
+		}
+		for _, it := range got.New {
+			gs.open(now, it)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// port is the port of a leg.
+func (l *leg) port() entropy.PortID {
+	if l.bearer.sharesGroup() {
+		return entropy.PortID(l.bearer.index) << 16
+	}
+	return entropy.PortID(l.bearer.index)<<16 | entropy.PortID(l.ID)
+}
+
+// sharesGroup says that one transmission reaches all peers of the bearer.
+func (b *bearer) sharesGroup() bool { return len(b.Channels) > 0 && b.Common.Group.IsValid() }
+
+// look says which ports there are now.
+func (gs *groups) look(now time.Time) {
+	g, before := gs.g, gs.ports
+	gs.ports = nil
+	for _, p := range g.peers {
+		l := p.best(nil)
+		if l == nil || l.bearer.Relay != nil || !l.answers() && !l.Link.Listening() || l.Link.Dead() {
+			continue
+		}
+		id, shared := l.port(), l.bearer.sharesGroup()
+		if i := slices.IndexFunc(gs.ports, func(q groupPort) bool { return q.ID == id }); i >= 0 {
+			gs.ports[i].Peers = append(gs.ports[i].Peers, p.ID)
+			continue
+		}
+		_, rate := l.Link.Air()
+		port := groupPort{Port: entropy.Port{ID: id, Channel: l.bearer.index, Shared: shared, Peers: []uint16{p.ID}, Hub: p.Ashore && !shared,
+			Spreads: l.bearer.shore && !shared, Trip: l.bearer.Common.Timing.RoundTrip, Bps: rate}, b: l.bearer, leg: l}
+		if i := slices.IndexFunc(before, func(q groupPort) bool { return q.ID == id }); i >= 0 {
+			port.after, port.since = before[i].after, before[i].since
+		}
+		gs.ports = append(gs.ports, port)
+	}
+	list := make([]entropy.Port, len(gs.ports))
+	for i, p := range gs.ports {
+		list[i] = p.Port
+	}
+	gs.engine.Ports(now, list)
+}
+
+// step lets time pass.
+func (gs *groups) step(now time.Time) {
+	if gs.engine == nil {
+		return
+	}
+	gs.look(now)
+	for _, b := range gs.g.bearers {
+		if mute := b.mute(); mute != gs.muted[b.index] {
+			if gs.muted[b.index] = mute; !mute {
+				gs.engine.Wake(now)
+			}
+		}
+	}
+	gs.engine.Step(now)
+}
+
+// pump sends what is ready on a bearer that may speak.
+func (gs *groups) pump(now time.Time, b *bearer) {
+	if gs.engine == nil || b.Relay != nil {
+		return
+	}
+	for i := range gs.ports {
+		p := &gs.ports[i]
+		for p.b == b && !gs.ready(now, p).After(now) {
+			s, ok := gs.engine.Next(now, p.ID, b.groupRoom()-frame.OpenOverhead)
+			if !ok || !gs.send(now, p, s) {
+				break
+			}
+		}
+	}
+}
+
+// never is a time that does not come.
+var never = time.Unix(1<<40, 0)
+
+// groupTurn is how long an open message lets custody go before it at the most: else what cannot go holds up what can.
+const groupTurn = 10 * time.Second
+
+// ready is when something of a port may go: messages in custody take turns with it, datagram by datagram, and on a shared channel it waits
+// a while for others to end.
+func (gs *groups) ready(now time.Time, p *groupPort) time.Time {
+	at := gs.engine.Waiting(p.ID)
+	if at.IsZero() {
+		p.since = time.Time{}
+		return never
+	}
+	if p.leg.Handshake.Unmet {
+		p.leg.Handshake.Owe(now)
+	}
+	if !p.Shared && !p.leg.Handshake.KnowsUs {
+		return due.Latest(at, now.Add(time.Second))
+	}
+	air, _ := p.leg.Link.Air()
+	at = due.Latest(at, air.Free)
+	if at.After(now) {
+		return at
+	}
+	if p.since.IsZero() {
+		p.since = now
+	}
+	patience := groupTurn
+	if p.Shared {
+		patience = 2 * p.Trip
+		if quiet := air.Quiet(); quiet.After(now) && now.Sub(p.since) < patience {
+			return due.Earliest(quiet, p.since.Add(patience))
+		}
+	}
+	if p.b.linkProbes.waits(p.leg) && air.Octets() == p.after && now.Sub(p.since) < patience {
+		return now.Add(linkProbeAgain)
+	}
+	return at
+}
+
+// send puts what a port says on the air.
+func (gs *groups) send(now time.Time, p *groupPort, s entropy.Say) bool {
+	to, addr, ledger, long := uint16(seal.Group), p.b.Common.Group, p.b.Common.Ledger, false
+	l := p.leg
+	if s.To != 0 {
+		l = gs.g.byID[s.To].legs[p.b.index]
+		to, addr, ledger, long = s.To, l.Addr, &l.Ledger, !l.Handshake.KnowsUs
+		if !l.Reachable() {
+			return true // it is told by the digests
+		}
+	}
+	kind := mail.Payload
+	var f frame.Frame = frame.Open{Body: s.Body}
+	if s.Body == nil {
+		kind, f = mail.State, frame.Digest{Tag: uint16(s.Tag), Hash: s.Hash, Fresh: s.Fresh}
+	}
+	body := frame.Append(nil, f, true)
+	data, ok := p.b.road.Seal(to, long, body)
+	if !ok {
+		return false
+	}
+	ledger.Head(mail.Sent, long)
+	ledger.Add(mail.Sent, mail.Repair, s.Repairs)
+	ledger.Add(mail.Sent, kind, len(body)-s.Repairs)
+	ledger.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
+	if s.To != 0 {
+		l.Counts.DatagramsSent++
+		l.LastSent = now
+	}
+	air, rate := l.Link.Air()
+	air.Sent(now, &p.b.Profile, len(data), rate)
+	for _, c := range p.b.Channels {
+		c.Spoke(now, len(data))
+	}
+	p.b.road.Send(addr, data)
+	p.after, p.since = air.Octets(), time.Time{}
+	return true
+}
+
+// ride puts a digest before the frames of a datagram that goes anyway, where all who get it know what that is.
+func (gs *groups) ride(now time.Time, b *bearer, to uint16, frames []byte) []byte {
+	if gs.engine == nil || frame.Greets(frames) {
+		return frames
+	}
+	for _, p := range gs.ports {
+		if p.b != b || (to == seal.Group) != p.Shared || !p.Shared && p.Peers[0] != to {
+			continue
+		}
+		for len(frames)+frame.DigestOctets <= b.groupRoom() {
+			s, ok := gs.engine.Ride(now, p.ID)
+			if !ok {
+				break
+			}
+			frames = append(frame.Append(nil, frame.Digest{Tag: uint16(s.Tag), Hash: s.Hash}, false), frames...)
+		}
+	}
+	return frames
+}
+
+// due is when step or pump has something to do; zero: never.
+func (gs *groups) due(now time.Time) (at time.Time) {
+	if gs.engine == nil {
+		return at
+	}
+	at = gs.engine.Due()
+	for i := range gs.ports {
+		p := &gs.ports[i]
+		if p.b.mute() {
+			continue
+		}
+		if ready := gs.ready(now, p); ready != never {
+			at = due.Earliest(at, due.Latest(ready, now.Add(linkProbeAgain)))
+		}
+	}
+	return at
+}
+
+// report adds the groups to a status.
+func (gs *groups) report(s *api.Status) {
+	if gs.engine == nil {
+		return
+	}
+	for tag, name := range gs.names {
+		row := api.GroupStatus{Name: name}
+		for _, id := range gs.engine.Members(tag) {
+			row.Members = append(row.Members, gs.g.siteName(id))
+		}
+		row.Held, row.Octets = gs.engine.Held(tag)
+		s.Groups = append(s.Groups, row)
+	}
+	slices.SortFunc(s.Groups, func(a, b api.GroupStatus) int { return strings.Compare(a.Name, b.Name) })
+	if gs.refused > 0 {
+		s.Dropped["group_long"] = gs.refused
+	}
+}

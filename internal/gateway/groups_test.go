@@ -1,0 +1,151 @@
+package gateway_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/sim"
+	"aldis/internal/rules/mark"
+)
+
+const ops = "fleet/squadron/ops"
+
+// inGroup has every node in a group, and what peers publish go to it.
+func inGroup(c *sim.Config) {
+	c.Roster, c.Ashore = true, true
+	c.Configure = func(_ *sim.Node, g *gateway.Config) {
+		g.Groups = []gateway.GroupConfig{{Name: ops}}
+		g.Messages = []mark.Rule{{Open: ops}}
+	}
+}
+
+// saidBy are how often each node's peers got the message number i of a node, the node's own left out.
+func saidBy(w *sim.World, n *sim.Node, i int) (counts []int) {
+	want := string(track(n.ID, pipeHQ, i, 200).Parts[0].Data)
+	for _, other := range w.Nodes {
+		if other == n {
+			continue
+		}
+		got := 0
+		for _, g := range other.Site.Got {
+			if g.From == n.ID && string(g.Payload.Parts[0].Data) == want {
+				got++
+			}
+		}
+		counts = append(counts, got)
+	}
+	return counts
+}
+
+func all(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = 1
+	}
+	return list
+}
+
+func TestOpenMessageReachesWhoeverIsInTheGroup(t *testing.T) {
+	for _, p := range []string{"iridium-certus-100", "hf-2400"} {
+		t.Run(p, func(t *testing.T) {
+			w := world(t, 5, p, 1, inGroup, func(c *sim.Config) { c.Group = p == "hf-2400" })
+			w.Run(10 * time.Minute)
+			ship := w.Nodes[1]
+			ship.Site.Send(w, track(2, pipeHQ, 1, 200), 1) // its listeners are known at one site alone
+			w.Run(5 * time.Minute)
+			check.Equal(t, "how often the others have it", fmt.Sprint(saidBy(w, ship, 1)), fmt.Sprint(all(4)))
+			s := ship.GW.Status(w.Now)
+			for _, p := range s.Peers {
+				check.Equal(t, "messages in custody for "+p.Name, p.Waiting+p.UnderWay, 0)
+			}
+			check.Equal(t, "groups", len(s.Groups), 3)
+		})
+	}
+}
+
+func TestWhatASunkenShipSaidIsRepairedByANeighbour(t *testing.T) {
+	w := world(t, 4, "iridium-certus-100", 2, inGroup)
+	w.Run(10 * time.Minute)
+	hq, ship, away := w.Nodes[0], w.Nodes[1], w.Nodes[3]
+	w.Cut(0, away, true)
+	ship.Site.Send(w, track(2, pipeHQ, 7, 200), 1)
+	for len(hq.Site.Got) == 0 {
+		w.Run(time.Second)
+	}
+	w.Kill(ship, 1000*time.Hour)
+	w.Run(10 * time.Minute)
+	w.Cut(0, away, false)
+	w.Run(20 * time.Minute)
+	check.Equal(t, "how often the others have it", fmt.Sprint(saidBy(w, ship, 7)), fmt.Sprint(all(3)))
+}
+
+func TestGroupSurvivesARestartAndTakesNothingTwice(t *testing.T) {
+	w := world(t, 3, "iridium-certus-100", 3, inGroup)
+	w.Run(5 * time.Minute)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	hq.Site.Keep = true // its peers are away
+	for i := range 5 {
+		ship.Site.Send(w, track(2, pipeHQ, i, 200), 1)
+		w.Run(10 * time.Second)
+	}
+	for _, n := range w.Nodes {
+		w.Kill(n, time.Second)
+	}
+	w.Run(30 * time.Minute)
+	hq.Site.Release(w)
+	ship.Site.Send(w, track(2, pipeHQ, 5, 200), 1)
+	w.Run(5 * time.Minute)
+	for i := range 6 {
+		check.Equal(t, fmt.Sprintf("how often the others have message %d", i), fmt.Sprint(saidBy(w, ship, i)), fmt.Sprint(all(2)))
+	}
+}
+
+func TestGroupsAreJoinedAndLeftByOrder(t *testing.T) {
+	w := world(t, 3, "iridium-certus-100", 4, inGroup, func(c *sim.Config) {
+		named := c.Configure
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
+			named(n, g)
+			if n.ID == 3 {
+				g.Groups = nil
+			}
+		}
+	})
+	w.Run(5 * time.Minute)
+	ship, late := w.Nodes[1], w.Nodes[2]
+	ship.Site.Send(w, track(2, pipeHQ, 0, 200), 1)
+	w.Run(time.Minute)
+	check.Equal(t, "messages at who is not in the group", len(late.Site.Got), 0)
+	order(w, late, gateway.GroupOrder{Name: ops, In: true})
+	w.Run(10 * time.Minute)
+	check.Equal(t, "messages at who has joined", len(late.Site.Got), 1)
+	order(w, late, gateway.GroupOrder{Name: "fleet/squadron"})
+	check.Equal(t, "groups, with one inside of what was to be left", len(late.GW.Status(w.Now).Groups), 3)
+	order(w, late, gateway.GroupOrder{Name: ops})
+	check.Equal(t, "groups, with none inside", len(late.GW.Status(w.Now).Groups), 0)
+	w.Kill(late, time.Second)
+	w.Run(time.Minute)
+	check.Equal(t, "groups after a restart", len(late.GW.Status(w.Now).Groups), 0)
+	ship.Site.Send(w, track(2, pipeHQ, 1, 200), 1)
+	w.Run(10 * time.Minute)
+	check.Equal(t, "messages at who has left", len(late.Site.Got), 1)
+}
+
+func TestASilentShipHearsTheGroup(t *testing.T) {
+	w := world(t, 4, "hf-2400", 5, inGroup, func(c *sim.Config) { c.Group = true })
+	w.Run(10 * time.Minute)
+	mute := w.Nodes[2]
+	order(w, mute, api.Silence{On: true})
+	w.Run(time.Minute)
+	before, _ := w.Octets(mute)
+	w.Nodes[1].Site.Send(w, track(2, pipeHQ, 0, 200), 1)
+	w.Run(20 * time.Minute)
+	after, _ := w.Octets(mute)
+	check.Equal(t, "octets that the silent ship sent", after-before, 0)
+	order(w, mute, api.Silence{})
+	w.Run(10 * time.Minute)
+	check.Equal(t, "how often the others have it", fmt.Sprint(saidBy(w, w.Nodes[1], 0)), fmt.Sprint(all(3)))
+}

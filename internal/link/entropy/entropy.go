@@ -1,0 +1,300 @@
+package entropy
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Tag is what a group is called on the link; never 0.
+type Tag uint16
+
+// TagOf is the tag of a group's name.
+func TagOf(name string) Tag {
+	h := sha256.Sum256([]byte("aldis group " + name))
+	return max(1, Tag(binary.BigEndian.Uint16(h[:])))
+}
+
+// Name is what a message of a group is known by: who said it, and its number there, of 48 bits. The upper 32 bits are the epoch: an
+// origin that has lost its numbers begins a later one.
+type Name struct {
+	Origin uint16
+	Number uint64
+}
+
+// FirstNumber is the first number of an epoch.
+func FirstNumber(epoch uint32) uint64 { return uint64(epoch)<<epochShift | 1 }
+
+const epochShift = 16
+
+// Item is a message of a group.
+type Item struct {
+	Tag Tag
+	Name
+	Life    uint8 // its whole lifetime, coded, as its origin has signed it
+	Body    []byte
+	Hops    uint8     // how often it may still be passed on
+	Expires time.Time // no later than Life allows
+}
+
+// Bounds.
+const (
+	MostGroups = 64             // that a node is in
+	MostLife   = 24 * time.Hour // of a message
+	MostHops   = 8
+	MostBody   = 1 << 12 // octets
+
+	mostOrigins = 256  // of a group
+	mostQueue   = 1024 // of a port
+	mostTags    = 64   // groups that one neighbour is known to be in
+)
+
+// Verdict is what Config.Verify finds.
+type Verdict int
+
+// Verdicts.
+const (
+	Genuine  Verdict = iota
+	Forged           // it is not what the origin has said
+	Stranger         // nobody knows the origin
+)
+
+// Config is what an Engine is made of.
+type Config struct {
+	Self   uint16
+	Most   int // octets of messages that are held
+	Verify func(*Item) Verdict
+	// Keep makes a record durable, or removes it (nil).
+	Keep func(key, value []byte)
+	Rand *rand.Rand
+}
+
+// Engine is the groups of one node. It is not for concurrent use.
+type Engine struct {
+	cfg     Config
+	groups  map[Tag]*group
+	tags    []Tag // of groups, in order
+	ports   []*port
+	members map[uint16]map[Tag]bool // what neighbours have said
+	forgers map[uint16]*forger
+	octets  int
+	expires time.Time // when the first message does
+	started time.Time
+	drops   []string // of this call
+}
+
+// Result is what came of a call.
+type Result struct {
+	New     []Item   // for local members
+	Dropped []string // reasons, for counters
+}
+
+// New makes an Engine that is in no group.
+func New(cfg Config) *Engine {
+	return &Engine{cfg: cfg, groups: map[Tag]*group{}, members: map[uint16]map[Tag]bool{}, forgers: map[uint16]*forger{}}
+}
+
+// Join enters a group; false: there are MostGroups.
+func (e *Engine) Join(now time.Time, tag Tag) bool {
+	if e.groups[tag] != nil {
+		return true
+	}
+	if len(e.groups) >= MostGroups {
+		return false
+	}
+	e.groups[tag] = newGroup(tag)
+	e.tags = append(e.tags, tag)
+	slices.Sort(e.tags)
+	for _, p := range e.ports {
+		p.talk(e, now, tag).at = now
+	}
+	return true
+}
+
+// Leave says to the neighbours that this node is not in a group any more, and forgets what it holds of it.
+func (e *Engine) Leave(now time.Time, tag Tag) {
+	g := e.groups[tag]
+	if g == nil {
+		return
+	}
+	for _, id := range slices.Clone(g.ids) {
+		e.forgetOrigin(g, id)
+	}
+	delete(e.groups, tag)
+	e.tags = slices.DeleteFunc(e.tags, func(t Tag) bool { return t == tag })
+	for _, p := range e.ports {
+		p.forget(tag)
+		p.queue = append(p.queue, want{kind: sayDigest, tag: tag, at: now, parting: true})
+	}
+}
+
+// In says whether this node is in a group.
+func (e *Engine) In(tag Tag) bool { return e.groups[tag] != nil }
+
+// Members are the neighbours that are known to be in a group, and the origins of what is held of it, by id.
+func (e *Engine) Members(tag Tag) (ids []uint16) {
+	for id, in := range e.members {
+		if in[tag] {
+			ids = append(ids, id)
+		}
+	}
+	if g := e.groups[tag]; g != nil {
+		for _, id := range g.ids {
+			if id != e.cfg.Self && len(g.origins[id].items) > 0 {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// Held is how many messages of a group are held, and their octets.
+func (e *Engine) Held(tag Tag) (messages, octets int) {
+	if g := e.groups[tag]; g != nil {
+		for _, o := range g.origins {
+			messages, octets = messages+len(o.items), octets+o.octets
+		}
+	}
+	return messages, octets
+}
+
+// NextNumber is the number of the next message of this node in a group; 0: nothing is known of an earlier one.
+func (e *Engine) NextNumber(tag Tag) uint64 {
+	if g := e.groups[tag]; g != nil && g.origins[e.cfg.Self] != nil {
+		return g.origins[e.cfg.Self].top + 1
+	}
+	return 0
+}
+
+// Say gives a message of this node to its group. The caller has numbered and signed it.
+func (e *Engine) Say(now time.Time, it Item) {
+	g := e.groups[it.Tag]
+	if g == nil || !e.hold(now, g, it) {
+		return
+	}
+	e.pass(now, nil, it)
+}
+
+// Receive takes the body of a frame of a neighbour.
+func (e *Engine) Receive(now time.Time, id PortID, from uint16, body []byte) (r Result) {
+	p := e.port(id)
+	if p == nil {
+		return Result{Dropped: []string{"group_port"}}
+	}
+	e.drops = nil
+	for len(body) > 0 {
+		kind := body[0] & kindMask
+		flags := body[0] &^ kindMask
+		var err error
+		switch kind {
+		case kindItem:
+			var it Item
+			if it, body, err = parseItem(now, body[1:]); err == nil {
+				if e.heard(now, p, from, it) {
+					r.New = append(r.New, it)
+				}
+			}
+		case kindFull:
+			var f full
+			if f, body, err = parseFull(flags, body[1:]); err == nil {
+				e.compare(now, p, from, &f)
+			}
+		case kindAsk:
+			var a asked
+			if a, body, err = parseAsk(body[1:]); err == nil {
+				e.give(now, p, from, &a)
+			}
+		default:
+			err = ErrFormat
+		}
+		if err != nil {
+			e.drop("group_malformed")
+			break
+		}
+	}
+	r.Dropped = e.drops
+	return r
+}
+
+func (e *Engine) drop(reason string) { e.drops = append(e.drops, reason) }
+
+// forgetAfter is how many forgeries of a neighbour in a minute are too many: docs/decisions/trust.md.
+const forgetAfter = 64
+
+type forger struct {
+	since time.Time
+	count int
+}
+
+// forges counts a forgery of a neighbour. ignored says that its messages are not looked at in this minute.
+func (e *Engine) forges(now time.Time, from uint16) {
+	f := e.forgers[from]
+	if f == nil || now.Sub(f.since) >= time.Minute {
+		f = &forger{since: now}
+		e.forgers[from] = f
+	}
+	f.count++
+}
+
+func (e *Engine) ignored(now time.Time, from uint16) bool {
+	f := e.forgers[from]
+	return f != nil && f.count >= forgetAfter && now.Sub(f.since) < time.Minute
+}
+
+// heard takes a message that a neighbour has passed on; true: it is new here.
+func (e *Engine) heard(now time.Time, p *port, from uint16, it Item) bool {
+	g := e.groups[it.Tag]
+	if g == nil {
+		e.drop("group_unknown")
+		return false
+	}
+	e.member(from, it.Tag)
+	p.spoken(it.Tag, it.Name, from)
+	it.Hops = max(it.Hops, 1) - 1
+	if o := g.origins[it.Origin]; o != nil && o.received(it.Number) {
+		if h := o.items[it.Number]; h != nil && string(h.Body) != string(it.Body) {
+			e.drop("group_changed")
+		} else {
+			e.drop("group_again")
+		}
+		return false
+	}
+	if e.ignored(now, from) {
+		e.drop("group_ignored")
+		return false
+	}
+	if !it.Expires.After(now) || it.Origin == e.cfg.Self {
+		e.drop("group_late")
+		return false
+	}
+	switch e.cfg.Verify(&it) {
+	case Forged:
+		e.forges(now, from)
+		e.drop("group_forged")
+		return false
+	case Stranger:
+		e.drop("group_stranger")
+		return false
+	}
+	if !e.hold(now, g, it) {
+		return false
+	}
+	p.kept(from, it)
+	e.pass(now, p, it)
+	return true
+}
+
+// member notes that a neighbour is in a group.
+func (e *Engine) member(id uint16, tag Tag) {
+	in := e.members[id]
+	if in == nil {
+		in = map[Tag]bool{}
+		e.members[id] = in
+	}
+	if len(in) < mostTags {
+		in[tag] = true
+	}
+}

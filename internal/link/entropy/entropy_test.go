@@ -1,0 +1,322 @@
+package entropy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func TestAMessageGoesOnceOverEachChannel(t *testing.T) {
+	f := newFleet(t, 10, 1, hf(0, 1, 2, 3, 4), sat(4, 5, 6, 7, 8, 9))
+	f.run(5 * time.Minute)
+	for _, r := range f.radios {
+		r.items = 0
+	}
+	n := f.say(0, 200)
+	f.run(6 * time.Minute)
+	if list := f.missing([]Name{n}); len(list) > 0 {
+		t.Errorf("after a minute: %v", list)
+	}
+	if got := f.radios[0].items; got > 230 {
+		t.Errorf("%d octets of messages on HF, one is 200", got)
+	}
+	if got := f.radios[1].items; got > 5*230 {
+		t.Errorf("%d octets of messages in the star of five, one is 200", got)
+	}
+}
+
+// sixteen is three channels of sixteen nodes: HF, UHF and a star; two nodes join each two of them.
+func sixteen(t *testing.T, seed uint64, loss float64) *fleet {
+	a, b, c := hf(0, 1, 2, 3, 4, 5, 6), hf(5, 6, 7, 8, 9, 10, 11), sat(11, 10, 12, 13, 14, 15, 0)
+	b.bps, b.trip = 9600, 2*time.Second
+	for _, r := range []*radio{a, b, c} {
+		r.loss = loss
+	}
+	return newFleet(t, 16, seed, a, b, c)
+}
+
+func TestWhatTheDestroyedHadSaidReachesAll(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			f := sixteen(t, seed, 0.3)
+			f.run(10 * time.Minute)
+			f.away[14] = true // for an hour
+			f.ports()
+			var names []Name
+			for i := range 20 {
+				names = append(names, f.say(i%4+1, 150))
+				f.run(time.Duration(11+i) * time.Minute)
+			}
+			last := f.say(3, 150)
+			names = append(names, last)
+			for at := f.now; f.now.Before(at.Add(time.Hour)); { // it is destroyed when one neighbour has the message
+				f.run(f.now.Sub(f.start) + 100*time.Millisecond)
+				has := 0
+				for i := range f.nodes {
+					if i != 3 {
+						has += f.got[i][last]
+					}
+				}
+				if has > 0 {
+					break
+				}
+			}
+			f.away[3] = true
+			f.ports()
+			f.run(70 * time.Minute)
+			f.away[14] = false
+			f.ports()
+			f.run(100 * time.Minute)
+			if list := f.missing(names); len(list) > 0 {
+				t.Errorf("half an hour after the last: %d missing, %v", len(list), list[:min(len(list), 3)])
+			}
+			repaired, octets := 0, 0
+			for _, r := range f.radios {
+				repaired, octets = repaired+r.repair, octets+r.sent
+			}
+			t.Logf("repaired %d octets, %d in all, %v", repaired, octets, f.drops)
+		})
+	}
+}
+
+func TestAnIdleHourCostsAThousandth(t *testing.T) {
+	f := sixteen(t, 1, 0)
+	f.say(1, 100)
+	f.run(4 * time.Hour)
+	for _, r := range f.radios {
+		r.sent = 0
+	}
+	f.run(8 * time.Hour)
+	for i, r := range f.radios {
+		most := r.bps / 8 * 4 * 3600 / 1000
+		if !r.shared { // each terminal has its own
+			most *= len(r.nodes)
+		}
+		if r.sent > most {
+			t.Errorf("channel %d: %d octets in four hours, a thousandth is %d", i, r.sent, most)
+		}
+		t.Logf("channel %d: %d octets in four hours", i, r.sent)
+	}
+}
+
+func TestWhoHearsAThirdOnlyThroughAnotherGetsAll(t *testing.T) {
+	skip := hf(0, 1, 2)
+	skip.deaf = map[[2]int]bool{{0, 2}: true, {2, 0}: true}
+	f := newFleet(t, 3, 1, skip)
+	f.run(2 * time.Minute)
+	n := f.say(0, 200)
+	f.run(8 * time.Minute)
+	if list := f.missing([]Name{n}); len(list) > 0 {
+		t.Error(list)
+	}
+}
+
+func TestLiarsGetNoMoreThanAShare(t *testing.T) {
+	for seed := uint64(1); seed <= 2; seed++ {
+		f := sixteen(t, seed, 0.1)
+		f.run(5 * time.Minute)
+		var names []Name
+		for i := range 30 {
+			names = append(names, f.say(i%5, 150))
+		}
+		liars := []int{2, 8, 13}
+		var lie func()
+		lie = func() { // forged origins, false digests and promises, solicitations without end
+			for _, i := range liars {
+				for _, p := range f.nodes[i].ports {
+					for _, id := range p.Peers {
+						far, port := f.nodes[id-1], PortID(p.Channel<<16)
+						if !p.Shared {
+							port |= PortID(i + 1)
+						}
+						me := uint16(i + 1)
+						forged := Item{Tag: tag, Name: Name{1, FirstNumber(1) + uint64(f.rand.IntN(300))}, Life: 90, Hops: 3, Expires: f.now.Add(time.Hour), Body: []byte("false")}
+						f.take(int(id-1), far.Receive(f.now, port, me, appendItem(nil, f.now, &forged)))
+						far.Digest(f.now, port, me, tag, uint16(f.rand.IntN(65536)), true)
+						promise := full{tag: tag, last: 65535, entries: []entry{{origin: 1, top: uint64(f.rand.IntN(65536)), run: 20}}}
+						f.take(int(id-1), far.Receive(f.now, port, me, promise.append(nil)))
+						all := asked{tag: tag, spans: []span{{1, 1, 128}, {2, 1, 128}, {3, 1, 128}, {4, 1, 128}}}
+						f.take(int(id-1), far.Receive(f.now, port, me, all.append(nil)))
+					}
+				}
+			}
+			f.at(time.Second, lie)
+		}
+		lie()
+		f.run(time.Hour)
+		for _, i := range liars { // whose share is used up
+			f.away[i] = true
+		}
+		if list := f.missing(names); len(list) > 0 {
+			t.Errorf("seed %d: %d missing: %v", seed, len(list), list[:min(3, len(list))])
+		}
+		for i, r := range f.radios {
+			used := float64(r.sent*8) / float64(r.bps) / 3600
+			t.Logf("seed %d, channel %d: %.0f %% of the air", seed, i, 100*used)
+			if most := 0.5; r.shared && used > most {
+				t.Errorf("seed %d, channel %d: %.0f %% of the air beside 3 liars", seed, i, 100*used)
+			}
+		}
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	f := newFleet(t, 2, 1, sat(0, 1))
+	e := f.nodes[0]
+	e.cfg.Most = 10000
+	f.run(time.Minute)
+	for n := range uint64(5000) {
+		it := Item{Tag: tag, Name: Name{2, FirstNumber(1) + n}, Life: 100, Hops: 3, Expires: f.now.Add(time.Hour), Body: []byte("true and of some length")}
+		e.Receive(f.now, PortID(2), 2, appendItem(nil, f.now, &it))
+	}
+	if e.octets > 10000 {
+		t.Errorf("%d octets are held, 10,000 are the bound", e.octets)
+	}
+	g := e.groups[tag]
+	body := g.full(false, 480)
+	parsed, _, err := parseFull(body[0]&^kindMask, body[1:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range parsed.entries {
+		for before := range uint64(back) {
+			if n.holds(before) && g.origins[2].items[g.origins[2].top-before] == nil {
+				t.Fatalf("the number %d before the last is promised, and was dropped", before)
+			}
+		}
+	}
+	for i := range Tag(200) {
+		e.Join(f.now, 100+i)
+	}
+	if len(e.groups) != MostGroups {
+		t.Errorf("in %d groups", len(e.groups))
+	}
+}
+
+func TestASilentNodeHearsAndSaysOneDigestAfterwards(t *testing.T) {
+	f := newFleet(t, 3, 1, hf(0, 1, 2))
+	f.run(2 * time.Minute)
+	mute := f.nodes[2]
+	n := f.say(0, 100)
+	for range 20 { // nothing is taken from it
+		for i := range 2 {
+			f.pump(i, f.nodes[i])
+			f.nodes[i].Step(f.now)
+		}
+		mute.Step(f.now)
+		f.now = f.now.Add(15 * time.Second)
+		for _, ev := range f.events {
+			ev.do()
+		}
+		f.events = nil
+	}
+	if f.got[2][n] != 1 {
+		t.Fatal("a silent node does not hear")
+	}
+	mute.Wake(f.now)
+	mute.Step(f.now)
+	digests := 0
+	for now := f.now.Add(time.Minute); ; digests++ {
+		s, ok := mute.Next(now, 0, 480)
+		if !ok {
+			break
+		}
+		if s.Body != nil {
+			t.Error("it says more than a digest")
+		}
+	}
+	if digests != 1 {
+		t.Errorf("it says %d digests", digests)
+	}
+}
+
+func TestANodeThatLostItsNumbersGoesOnBehindThem(t *testing.T) {
+	f := newFleet(t, 2, 1, sat(0, 1))
+	f.run(time.Minute)
+	for range 5 {
+		f.say(1, 50)
+	}
+	f.run(2 * time.Minute)
+	f.nodes[1].Leave(f.now, tag) // as one put back to a journal without the group
+	f.nodes[1].Join(f.now, tag)
+	f.run(10 * time.Minute)
+	if got := f.nodes[1].NextNumber(tag); got != FirstNumber(1)+5 {
+		t.Errorf("its next number is %d, 5 were used", got-FirstNumber(1))
+	}
+}
+
+func TestTheJournalHasWhatWasReceived(t *testing.T) {
+	records := map[string][]byte{}
+	keep := func(k, v []byte) {
+		if v == nil {
+			delete(records, string(k))
+		} else {
+			records[string(k)] = v
+		}
+	}
+	f := newFleet(t, 2, 1, sat(0, 1))
+	f.nodes[0].cfg.Keep = keep
+	f.run(time.Minute)
+	n := f.say(1, 50)
+	f.run(2 * time.Minute)
+	again := New(f.nodes[0].cfg)
+	again.Join(f.now, tag)
+	for k, v := range records {
+		if err := again.Restore([]byte(k), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !again.groups[tag].origins[2].received(n.Number) || again.groups[tag].digest(1) != f.nodes[0].groups[tag].digest(1) {
+		t.Error("after a restart it does not hold what it held")
+	}
+}
+
+func TestFullFormIsShort(t *testing.T) {
+	g := newGroup(tag)
+	for id := uint16(1); id <= 16; id++ {
+		o := g.origin(id)
+		for n := FirstNumber(9); n < FirstNumber(9)+10; n++ {
+			o.note(n)
+			o.items[n] = &Item{}
+		}
+	}
+	if got := len(g.full(false, 480)); got > 52 {
+		t.Errorf("16 origins take %d octets", got)
+	}
+	a := asked{tag: tag, spans: []span{{3, 100, 2}}}
+	if got := len(a.append(nil)); got > 8 {
+		t.Errorf("a solicitation takes %d octets", got)
+	}
+}
+
+func FuzzReceive(f *testing.F) {
+	it := Item{Tag: tag, Name: Name{2, FirstNumber(1)}, Life: 90, Hops: 3, Expires: time.Unix(1e9+600, 0), Body: []byte("true")}
+	f.Add(appendItem(nil, time.Unix(1e9, 0), &it))
+	f.Add((&full{tag: tag, last: 65535, entries: []entry{{origin: 2, top: 5, run: 3, bits: []byte{1}, below: true}, {origin: 99, top: 7, run: 1}}}).append(nil))
+	f.Add((&asked{tag: tag, spans: []span{{2, 1, 3}, {2, 9, 1}, {5, 1, 128}}}).append(nil))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		net := newFleet(t, 2, 1, sat(0, 1))
+		net.nodes[0].Receive(net.now, PortID(2), 2, b)
+		if kind := b; len(kind) > 0 && kind[0]&kindMask == kindFull {
+			if parsed, rest, err := parseFull(kind[0]&^kindMask, kind[1:]); err == nil {
+				again, _, err := parseFull(kind[0]&^kindMask, parsed.append(nil)[1:])
+				if err != nil && len(rest) == 0 || len(again.entries) != len(parsed.entries) {
+					t.Errorf("%v: %v", parsed, err)
+				}
+			}
+		}
+	})
+}
+
+func TestNamesOfGroups(t *testing.T) {
+	for _, name := range []string{"", "/", "a//b", "a/", "a b", "a\x00", "a/b/c/d/e/f/g/h/i", string(make([]byte, 65)), "\xff"} {
+		if CheckName(name) == nil {
+			t.Errorf("%q is taken for a name", name)
+		}
+	}
+	for _, name := range []string{"fleet", "fleet/1./ops", "flotte/été"} {
+		if err := CheckName(name); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}

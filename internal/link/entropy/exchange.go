@@ -1,0 +1,409 @@
+package entropy
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"aldis/internal/ground/due"
+)
+
+// Digest takes the four octets of a neighbour: what it holds of a group looks like hash. 0: it is not in the group any more. fresh: it
+// wants to know who is.
+func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uint16, fresh bool) {
+	p := e.port(id)
+	if p == nil || tag == 0 {
+		return
+	}
+	if hash == 0 {
+		delete(e.members[from], tag)
+		return
+	}
+	known := e.members[from][tag]
+	e.member(from, tag)
+	g := e.groups[tag]
+	if g == nil {
+		return
+	}
+	t := p.talk(e, now, tag)
+	if hash == g.digest(from) {
+		t.idle = 0
+		if p.Shared && !fresh {
+			t.same = true
+			p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind == sayDigest && w.tag == tag })
+		}
+		if (fresh || !known) && !p.waits(sayDigest, tag) && e.afford(now, p, from, answerOctets) {
+			p.put(want{kind: sayDigest, tag: tag, at: due.Latest(p.soon(e, now), p.rested(t.said))})
+		}
+		return
+	}
+	if t.idle++; t.idle <= mostIdle {
+		t.interval = p.base()
+		t.again(now, t.interval+e.jitter(t.interval/4))
+	}
+	e.tell(now, p, tag, from, t)
+}
+
+// soon is when a node answers what all of a shared channel have heard: who would say the same keeps still then.
+func (p *port) soon(e *Engine, now time.Time) time.Time {
+	if p.Shared {
+		return now.Add(e.jitter(2 * p.Trip))
+	}
+	return now
+}
+
+// rested is when a node may say again what it has said then.
+func (p *port) rested(said time.Time) time.Time {
+	if said.IsZero() {
+		return said
+	}
+	return said.Add(p.base() / 2)
+}
+
+// mostIdle is after how many differences that move nothing two nodes count as agreed until something changes.
+const mostIdle = 4
+
+// tell lets a node answer a neighbour with all that it holds of a group, but not too often.
+func (e *Engine) tell(now time.Time, p *port, tag Tag, to uint16, t *talk) {
+	if !p.waits(sayFull, tag) && e.afford(now, p, to, answerOctets) {
+		p.put(want{kind: sayFull, tag: tag, at: due.Latest(p.soon(e, now), p.rested(t.told)), wide: t.idle > 2})
+	}
+}
+
+// expand is the number with these low 16 bits that is nearest to another.
+func expand(low uint16, near uint64) uint64 {
+	n := near&^math.MaxUint16 | uint64(low)
+	switch {
+	case n > near+1<<15 && n > 1<<16:
+		return n - 1<<16
+	case n+1<<15 < near:
+		return n + 1<<16
+	}
+	return n
+}
+
+// number is that of a low one, of which an entry says the top.
+func (f *full) number(n *entry, o *origin) (top uint64) {
+	if f.wide || o == nil {
+		return n.top
+	}
+	return expand(uint16(n.top), o.top)
+}
+
+// compare takes all that a neighbour holds of some origins of a group: what this node lacks it asks for, what the neighbour lacks it
+// gives, or says that it has it.
+func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
+	g := e.groups[f.tag]
+	e.member(from, f.tag)
+	if g == nil {
+		return
+	}
+	theirs := map[uint16]*entry{}
+	var lacks []Name
+	for i := range f.entries {
+		n := &f.entries[i]
+		theirs[n.origin] = n
+		if n.origin == e.cfg.Self {
+			e.renumber(f.number(n, g.origins[e.cfg.Self]), g)
+			continue
+		}
+		o := g.origins[n.origin]
+		top := f.number(n, o)
+		for before := uint64(0); before < min(top, back) && before < n.run+8*uint64(len(n.bits))+1; before++ {
+			if n.holds(before) && (o == nil || !o.received(top-before)) {
+				lacks = append(lacks, Name{n.origin, top - before})
+			}
+		}
+	}
+	var extra []Name
+	for _, id := range g.ids {
+		if id < f.first || id > f.last || id == from {
+			continue
+		}
+		o, n := g.origins[id], theirs[id]
+		for number, it := range o.items {
+			if it.Expires.Sub(now) > 2*p.Trip && n.lacks(f, o, number) {
+				extra = append(extra, Name{id, number})
+			}
+		}
+	}
+	t := p.talk(e, now, f.tag)
+	if len(lacks)+len(extra) == 0 {
+		if p.Shared && f.first == 0 && f.last == math.MaxUint16 {
+			p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind == sayFull && w.tag == f.tag })
+		}
+		return
+	}
+	if len(lacks) > 0 {
+		e.ask(now, p, g, from, lacks)
+	}
+	if len(extra) == 0 {
+		return
+	}
+	if p.Shared {
+		e.tell(now, p, f.tag, from, t)
+		return
+	}
+	slices.SortFunc(extra, compareNames)
+	for _, n := range extra {
+		e.offer(now, p, g, from, n)
+	}
+}
+
+func compareNames(a, b Name) int {
+	switch {
+	case a.Origin != b.Origin:
+		return int(a.Origin) - int(b.Origin)
+	case a.Number < b.Number:
+		return -1
+	case a.Number > b.Number:
+		return 1
+	}
+	return 0
+}
+
+// lacks says that who holds n, perhaps nothing, has never had a number.
+func (n *entry) lacks(f *full, o *origin, number uint64) bool {
+	if n == nil {
+		return true
+	}
+	top := f.number(n, o)
+	if number > top {
+		return true
+	}
+	return top-number < back && n.wants(top-number)
+}
+
+// renumber takes a number of this node that others hold. Where it is ahead of its own, this node has lost some.
+func (e *Engine) renumber(top uint64, g *group) {
+	o := g.origin(e.cfg.Self)
+	if top > o.top && top <= mostNumber {
+		o.note(top)
+		e.recordOrigin(g, e.cfg.Self)
+	}
+}
+
+// ask is a message that a neighbour was asked for.
+type ask struct {
+	port  PortID
+	from  uint16
+	at    time.Time // when it is asked again
+	tries int
+}
+
+const (
+	mostTries = 3   // of an ask
+	mostAsked = 256 // of one neighbour at once
+)
+
+// blame is a neighbour that has promised what it did not give.
+type blame struct {
+	times int
+	until time.Time
+}
+
+const (
+	blameFor  = 10 * time.Minute
+	blameMost = time.Hour
+)
+
+// key is the name by which a message is asked for: the upper bits need not be known.
+func (n Name) key() Name { return Name{n.Origin, n.Number & math.MaxUint16} }
+
+// ask asks a neighbour for what it says that it holds.
+func (e *Engine) ask(now time.Time, p *port, g *group, from uint16, lacks []Name) {
+	if b := p.blame[from]; b != nil && now.Before(b.until) {
+		e.drop("group_blamed")
+		return
+	}
+	asked := 0
+	for _, a := range g.asks {
+		if a.from == from {
+			asked++
+		}
+	}
+	slices.SortFunc(lacks, compareNames)
+	var names []Name
+	for _, n := range lacks {
+		if g.asks[n.key()] == nil && asked < mostAsked {
+			g.asks[n.key()] = &ask{port: p.ID, from: from}
+			names = append(names, n.key())
+			asked++
+		}
+	}
+	if len(names) > 0 && e.afford(now, p, from, answerOctets) {
+		e.solicit(now, p, g, from, names)
+		return
+	}
+	for _, n := range names {
+		delete(g.asks, n)
+	}
+}
+
+// patience is after how long what was asked for is asked again.
+func (p *port) patience(names int) time.Duration {
+	return 3*p.Trip + 10*time.Second + time.Duration(names)*time.Second*2000/time.Duration(max(p.Bps, 1))
+}
+
+// solicit lets a solicitation wait for the air.
+func (e *Engine) solicit(now time.Time, p *port, g *group, from uint16, names []Name) {
+	var spans []span
+	for _, n := range names {
+		a := g.asks[n]
+		a.at, a.tries = now.Add(p.patience(len(names))), a.tries+1
+		if k := len(spans) - 1; k >= 0 && spans[k].origin == n.Origin && spans[k].first+uint16(spans[k].count) == uint16(n.Number) && spans[k].count < mostSpan {
+			spans[k].count++
+			continue
+		}
+		spans = append(spans, span{n.Origin, uint16(n.Number), 1})
+	}
+	for len(spans) > 0 {
+		some := spans[:min(len(spans), mostSpans)]
+		spans = spans[len(some):]
+		p.put(want{kind: sayAsk, tag: g.tag, to: from, at: now, spans: some})
+	}
+}
+
+// askAgain asks again for what has not come, and blames who has promised it in vain.
+func (e *Engine) askAgain(now time.Time) {
+	for _, tag := range e.tags {
+		g := e.groups[tag]
+		again := map[PortID]map[uint16][]Name{}
+		for n, a := range g.asks {
+			if !due.Reached(now, a.at) {
+				continue
+			}
+			p := e.port(a.port)
+			if p == nil || a.tries >= mostTries {
+				delete(g.asks, n)
+				if p != nil && slices.Contains(p.Peers, a.from) {
+					p.blamed(now, a.from)
+				}
+				continue
+			}
+			if again[p.ID] == nil {
+				again[p.ID] = map[uint16][]Name{}
+			}
+			again[p.ID][a.from] = append(again[p.ID][a.from], n)
+		}
+		for _, p := range e.ports {
+			for _, from := range p.Peers {
+				if names := again[p.ID][from]; len(names) > 0 {
+					slices.SortFunc(names, compareNames)
+					e.solicit(now, p, g, from, names)
+				}
+				delete(again[p.ID], from)
+			}
+			for from, names := range again[p.ID] { // it cannot be reached
+				for _, n := range names {
+					delete(g.asks, n)
+				}
+				delete(again[p.ID], from)
+			}
+		}
+	}
+}
+
+// blamed: a neighbour has not given what it had promised. It is not believed for a while.
+func (p *port) blamed(now time.Time, from uint16) {
+	b := p.blame[from]
+	if b == nil {
+		b = &blame{}
+		p.blame[from] = b
+	}
+	if now.Before(b.until) {
+		return
+	}
+	b.until = now.Add(min(blameFor<<min(b.times, 8), blameMost))
+	b.times++
+}
+
+// kept: a neighbour has given something.
+func (p *port) kept(from uint16, it Item) { delete(p.blame, from) }
+
+// give lets what a neighbour asks for go, as far as it is held.
+func (e *Engine) give(now time.Time, p *port, from uint16, a *asked) {
+	g := e.groups[a.tag]
+	if g == nil {
+		return
+	}
+	for _, s := range a.spans {
+		o := g.origins[s.origin]
+		if o == nil {
+			continue
+		}
+		high := o.held()
+		for i := range s.count {
+			if n := expand(s.first+uint16(i), high); o.items[n] != nil && !e.offer(now, p, g, from, Name{s.origin, n}) {
+				return
+			}
+		}
+	}
+}
+
+// gift is a message that was given to a neighbour.
+type gift struct {
+	tag Tag
+	Name
+}
+
+const (
+	mostGifts    = 8 // of one message to one neighbour in a period
+	fairShare    = 4 // all neighbours together get one part in so many of the air for what they ask and lack
+	fairPeriod   = 10 * time.Minute
+	fairLeast    = 4 << 10 // octets of a period, for each
+	answerOctets = 100     // of an answer, about
+)
+
+// spending is what has been given to a neighbour in a period.
+type spending struct {
+	since  time.Time
+	octets int
+	gifts  map[gift]uint8
+}
+
+// offer lets a message go to a neighbour that lacks it; false: the neighbour has had its share.
+func (e *Engine) offer(now time.Time, p *port, g *group, to uint16, n Name) bool {
+	it, key := g.origins[n.Origin].items[n.Number], gift{g.tag, n}
+	s := p.spending(now, to)
+	if s.gifts[key] >= mostGifts {
+		return true
+	}
+	for i := range p.queue {
+		if w := &p.queue[i]; w.kind == sayItem && w.tag == g.tag && w.name == n {
+			if w.to != to && p.Shared { // two lack it
+				w.to = 0
+			}
+			return true
+		}
+	}
+	if !e.afford(now, p, to, len(it.Body)+16) {
+		return false
+	}
+	s.gifts[key]++
+	p.put(want{kind: sayItem, tag: g.tag, name: n, at: now, to: to, repair: true})
+	return true
+}
+
+func (p *port) spending(now time.Time, to uint16) *spending {
+	s := p.spent[to]
+	if s == nil || now.Sub(s.since) >= fairPeriod {
+		s = &spending{since: now, gifts: map[gift]uint8{}}
+		p.spent[to] = s
+	}
+	return s
+}
+
+// afford charges a neighbour's share with octets that it wants to hear; false: the share of this period is used up.
+func (e *Engine) afford(now time.Time, p *port, to uint16, octets int) bool {
+	s, fair := p.spending(now, to), p.Bps/8*int(fairPeriod/time.Second)/fairShare
+	if p.Shared { // the others answer as well
+		fair /= max(len(p.Peers), 1)
+	}
+	if s.octets+octets > max(fairLeast, fair) {
+		e.drop("group_share")
+		return false
+	}
+	s.octets += octets
+	return true
+}

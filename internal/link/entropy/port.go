@@ -1,0 +1,433 @@
+package entropy
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"aldis/internal/ground/due"
+)
+
+// PortID names a port.
+type PortID uint32
+
+// Port is a way to neighbours.
+type Port struct {
+	ID      PortID
+	Channel int           // ports of one channel join nodes of which most reach each other
+	Shared  bool          // one transmission reaches all Peers; else there is one
+	Peers   []uint16      // that can be reached now, in order
+	Hub     bool          // the neighbour passes on what it gets to all others of the channel
+	Spreads bool          // this node does
+	Trip    time.Duration // the longest round trip
+	Bps     int
+}
+
+type port struct {
+	Port
+	talks map[Tag]*talk
+	queue []want
+	spent map[uint16]*spending
+	blame map[uint16]*blame
+}
+
+// What a want wants said.
+const (
+	sayItem = iota
+	sayDigest
+	sayFull
+	sayAsk
+)
+
+// want is something that waits for the air of a port.
+type want struct {
+	kind    int
+	tag     Tag
+	to      uint16 // 0: to all
+	at      time.Time
+	name    Name // sayItem
+	repair  bool // sayItem: it was asked for
+	spans   []span
+	parting bool // sayDigest: this node is not in the group any more
+	wide    bool // sayFull
+}
+
+// Say is a frame to send. It is a digest where Body is nil.
+type Say struct {
+	To      uint16 // 0: to all of the port
+	Body    []byte
+	Tag     Tag
+	Hash    uint16 // 0: the node is not in the group any more
+	Fresh   bool   // it wants to know who else is
+	Repairs int    // octets of Body that repair
+}
+
+func (e *Engine) port(id PortID) *port {
+	for _, p := range e.ports {
+		if p.ID == id {
+			return p
+		}
+	}
+	return nil
+}
+
+// Ports says which ports there are now.
+func (e *Engine) Ports(now time.Time, list []Port) {
+	var ports []*port
+	for _, each := range list {
+		p := e.port(each.ID)
+		if p == nil {
+			p = &port{Port: Port{ID: each.ID}, talks: map[Tag]*talk{}, spent: map[uint16]*spending{}, blame: map[uint16]*blame{}}
+		}
+		more := slices.ContainsFunc(each.Peers, func(id uint16) bool { return !slices.Contains(p.Peers, id) })
+		p.Port = each
+		for _, tag := range e.tags {
+			if t := p.talk(e, now, tag); more { // who was away may lack something, or have it
+				t.again(now, e.jitter(p.Trip))
+				t.interval = p.base()
+			}
+		}
+		ports = append(ports, p)
+	}
+	e.ports = ports
+}
+
+// Wake says that this node may speak again: it says one digest, and what it has to say of its own.
+func (e *Engine) Wake(now time.Time) {
+	for _, p := range e.ports {
+		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind != sayItem || w.repair })
+		for _, tag := range e.tags {
+			t := p.talk(e, now, tag)
+			t.at, t.same = now, false
+		}
+	}
+}
+
+// talk is the digests of one group on one port.
+type talk struct {
+	at       time.Time // when the next is due
+	interval time.Duration
+	same     bool      // another has said since the last what this node would say
+	said     time.Time // when this node said a digest, and told all that it holds
+	told     time.Time
+	idle     int // differences in a row that moved nothing
+}
+
+// mostInterval is between two digests while all agree.
+const mostInterval = time.Hour
+
+// base is the least between two digests of a group.
+func (p *port) base() time.Duration { return max(30*time.Second, 4*p.Trip) }
+
+func (p *port) talk(e *Engine, now time.Time, tag Tag) *talk {
+	t := p.talks[tag]
+	if t == nil {
+		t = &talk{at: now.Add(e.jitter(p.Trip)), interval: p.base()}
+		p.talks[tag] = t
+	}
+	return t
+}
+
+func (t *talk) again(now time.Time, after time.Duration) {
+	t.at = due.Earliest(t.at, now.Add(after))
+}
+
+// changed: something of the group came.
+func (p *port) changed(e *Engine, now time.Time, tag Tag) {
+	t := p.talk(e, now, tag)
+	t.interval, t.idle, t.same = p.base(), 0, false
+	t.again(now, t.interval+e.jitter(t.interval/4))
+}
+
+func (p *port) forget(tag Tag) {
+	delete(p.talks, tag)
+	p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.tag == tag })
+}
+
+// jitter is a part of d by chance.
+func (e *Engine) jitter(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return time.Duration(e.cfg.Rand.Int64N(int64(d)))
+}
+
+// put lets something wait for the air; where there is no room it is left to the digests.
+func (p *port) put(w want) {
+	if len(p.queue) < mostQueue {
+		p.queue = append(p.queue, w)
+	}
+}
+
+// waits says whether something of a kind waits for a group.
+func (p *port) waits(kind int, tag Tag) bool {
+	return slices.ContainsFunc(p.queue, func(w want) bool { return w.kind == kind && w.tag == tag })
+}
+
+// standing is how long a node has been up, in steps: who has been up longest passes on first.
+func (e *Engine) standing(now time.Time) int {
+	for step, least := range []time.Duration{time.Hour, 10 * time.Minute, time.Minute} {
+		if now.Sub(e.started) >= least {
+			return step
+		}
+	}
+	return 3
+}
+
+// pass lets a message that is new here go over every port where somebody may lack it. from is the one that it came over; nil: it is of
+// this node.
+func (e *Engine) pass(now time.Time, from *port, it Item) {
+	if from != nil && it.Hops == 0 {
+		return
+	}
+	for _, p := range e.ports {
+		switch {
+		case p == from, !e.listens(p, it):
+		case p.Shared:
+			at := now
+			if from != nil { // another gateway may be first; then this one need not
+				at = now.Add(time.Duration(e.standing(now))*p.Trip + e.jitter(p.Trip))
+			}
+			p.put(want{kind: sayItem, tag: it.Tag, name: it.Name, at: at})
+		case !p.Hub && e.hub(p.Channel, it.Tag), from != nil && from.Channel == p.Channel && !p.Spreads:
+		default:
+			p.put(want{kind: sayItem, tag: it.Tag, name: it.Name, at: now, to: p.Peers[0]})
+		}
+	}
+}
+
+// hub says that a neighbour on a channel which can be reached and is in a group passes on what is said there.
+func (e *Engine) hub(channel int, tag Tag) bool {
+	return slices.ContainsFunc(e.ports, func(p *port) bool {
+		return p.Hub && p.Channel == channel && len(p.Peers) > 0 && e.members[p.Peers[0]][tag]
+	})
+}
+
+// listens says that somebody behind a port is in the group of a message, other than its origin.
+func (e *Engine) listens(p *port, it Item) bool {
+	return slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][it.Tag] && id != it.Origin })
+}
+
+// spoken: a neighbour has said a message on the port, so whoever is there has it.
+func (p *port) spoken(tag Tag, n Name, from uint16) {
+	p.queue = slices.DeleteFunc(p.queue, func(w want) bool {
+		return w.kind == sayItem && w.tag == tag && w.name == n && (!p.Shared || !w.repair || w.to == 0 || w.to == from)
+	})
+}
+
+// Step lets time pass.
+func (e *Engine) Step(now time.Time) {
+	if e.started.IsZero() {
+		e.started = now
+	}
+	e.expire(now)
+	for _, p := range e.ports {
+		for _, tag := range e.tags {
+			t := p.talk(e, now, tag)
+			if !due.Reached(now, t.at) {
+				continue
+			}
+			if !t.same && !p.waits(sayDigest, tag) && (p.Hub || !e.hub(p.Channel, tag)) {
+				p.put(want{kind: sayDigest, tag: tag, at: now.Add(p.Trip / 2)})
+			}
+			t.same, t.at = false, now.Add(t.interval+e.jitter(t.interval/8))
+			t.interval = min(2*t.interval, mostInterval)
+		}
+	}
+	e.askAgain(now)
+}
+
+// Due is when Step has something to do; zero: never.
+func (e *Engine) Due() (at time.Time) {
+	at = e.expires
+	for _, p := range e.ports {
+		for _, t := range p.talks {
+			at = due.Earliest(at, t.at)
+		}
+	}
+	for _, g := range e.groups {
+		for _, a := range g.asks {
+			at = due.Earliest(at, a.at)
+		}
+	}
+	return at
+}
+
+// Waiting is when something may go over a port; zero: nothing waits.
+func (e *Engine) Waiting(id PortID) (at time.Time) {
+	if p := e.port(id); p != nil {
+		for _, w := range p.queue {
+			at = due.Earliest(at, w.at)
+		}
+	}
+	return at
+}
+
+// Ride is a digest that goes with a datagram to all of a port, which goes anyway: where all of these are in the group.
+func (e *Engine) Ride(now time.Time, id PortID) (s Say, ok bool) {
+	p := e.port(id)
+	if p == nil {
+		return s, false
+	}
+	i := slices.IndexFunc(p.queue, func(w want) bool {
+		return w.kind == sayDigest && !w.parting && !slices.ContainsFunc(p.Peers, func(id uint16) bool { return !e.members[id][w.tag] })
+	})
+	if i < 0 {
+		return s, false
+	}
+	w := p.queue[i]
+	p.queue = slices.Delete(p.queue, i, i+1)
+	return e.digest(now, p, w), true
+}
+
+func (e *Engine) digest(now time.Time, p *port, w want) Say {
+	s := Say{To: w.to, Tag: w.tag}
+	if g := e.groups[w.tag]; g != nil && !w.parting {
+		p.talk(e, now, w.tag).said = now
+		s.Hash = g.digest(e.cfg.Self)
+		s.Fresh = !slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][w.tag] })
+	}
+	if !p.Shared && len(p.Peers) > 0 {
+		s.To = p.Peers[0]
+	}
+	return s
+}
+
+// Next is what goes over a port now, of at most so many octets; false: nothing.
+func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
+	p := e.port(id)
+	if p == nil || len(p.Peers) == 0 {
+		return s, false
+	}
+	next := -1
+	for i, w := range p.queue {
+		if w.at.After(now) {
+			continue
+		}
+		if next < 0 || w.kind != sayItem && p.queue[next].kind == sayItem {
+			next = i
+		}
+	}
+	if next < 0 {
+		return s, false
+	}
+	for i := range p.queue {
+		if !p.Shared {
+			p.queue[i].to = p.Peers[0]
+		}
+	}
+	first := p.queue[next]
+	if first.kind == sayDigest {
+		p.queue = slices.Delete(p.queue, next, next+1)
+		return e.digest(now, p, first), true
+	}
+	s.To = first.to
+	var left []want
+	for i, w := range p.queue {
+		if i < next || w.kind == sayDigest || w.to != first.to || w.at.After(now) {
+			left = append(left, w)
+			continue
+		}
+		part := e.say(now, p, &w, room-len(s.Body))
+		if part == nil && w.kind != sayItem || part != nil && len(s.Body)+len(part) > room {
+			if len(s.Body) > 0 { // it goes next
+				left = append(left, w)
+			}
+			continue
+		}
+		s.Body = append(s.Body, part...)
+		if w.repair {
+			s.Repairs += len(part)
+		}
+	}
+	p.queue = left
+	return s, len(s.Body) > 0
+}
+
+// say writes what a want says, of at most so many octets; nil: nothing is left of it.
+func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
+	g := e.groups[w.tag]
+	if g == nil {
+		return nil
+	}
+	switch w.kind {
+	case sayItem:
+		if o := g.origins[w.name.Origin]; o != nil && o.items[w.name.Number] != nil {
+			return appendItem(nil, now, o.items[w.name.Number])
+		}
+	case sayAsk:
+		return (&asked{tag: w.tag, spans: w.spans}).append(nil)
+	case sayFull:
+		p.talk(e, now, w.tag).told = now
+		return g.full(w.wide, room)
+	}
+	return nil
+}
+
+// full is what is held of a group, as many origins as there is room for. Which these are changes from time to time.
+func (g *group) full(wide bool, room int) []byte {
+	f := full{tag: g.tag, last: math.MaxUint16, wide: wide}
+	ids := slices.DeleteFunc(slices.Clone(g.ids), func(id uint16) bool { return len(g.origins[id].items) == 0 })
+	at := 0
+	if len(ids) > 0 {
+		at = g.turn % len(ids)
+	}
+	octets := 16
+	for i := at; i < len(ids); i++ {
+		n := g.origins[ids[i]].entry(ids[i])
+		size := len(n.append(nil, 0, wide))
+		if octets+size > room {
+			f.last = ids[i] - 1
+			break
+		}
+		octets += size
+		f.entries = append(f.entries, n)
+	}
+	if at > 0 {
+		f.first = ids[at-1] + 1
+	}
+	if g.turn = at + len(f.entries); g.turn >= len(ids) {
+		g.turn = 0
+	}
+	return f.append(nil)
+}
+
+// entry is what is held of an origin.
+func (o *origin) entry(id uint16) entry {
+	n := entry{origin: id, top: o.held()}
+	low := o.lowest()
+	for n.run < back && o.items[n.top-n.run] != nil {
+		n.run++
+	}
+	for at := uint64(1); n.top >= n.run+at && n.top-n.run-at >= low && at < back; at++ {
+		i := at - 1
+		for uint64(len(n.bits)*8) <= i {
+			n.bits = append(n.bits, 0)
+		}
+		if o.items[n.top-n.run-at] != nil {
+			n.bits[i/8] |= 1 << (i % 8)
+		}
+	}
+	lacks := func(number uint64) bool { return !o.received(number) }
+	if len(n.bits) > 0 { // zeros say that all between is lacked; where nothing is, less is said
+		for at := n.top - n.run; at >= low && !n.below; at-- {
+			n.below = lacks(at)
+		}
+		if !n.below {
+			n.below = o.gapBelow(low)
+		}
+		return n
+	}
+	n.below = o.gapBelow(low)
+	return n
+}
+
+// gapBelow says that some number before that has not been received.
+func (o *origin) gapBelow(low uint64) bool {
+	for at := low - 1; at > 0 && at+back > o.top; at-- {
+		if !o.received(at) {
+			return true
+		}
+	}
+	return false
+}

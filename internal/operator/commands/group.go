@@ -1,0 +1,79 @@
+package operator
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"aldis/internal/operator/cli"
+	"aldis/internal/operator/control"
+)
+
+const groupAbout = `usage: gateway group list [-c FILE] [--token FILE] [--json]
+       gateway group join | leave NAME [-c FILE] [--token FILE] [--json]
+
+Lists the groups that the gateway on this machine is in, with the gateways that are known to be in them too, or joins or
+leaves one. A group is made by whoever joins it first. NAME has parts: who is in fleet/squadron/ops is in fleet/squadron
+and fleet too. What a [[message]] rule with open = "NAME" fits goes to whoever is in the group; who joins gets what is
+still repeated.
+
+An order survives a restart, and goes before [[group]] of the configuration. Leaving tells the neighbours, and forgets
+what is held of the group. Groups need link.roster.
+
+Exit: 0 the order is in force, 1 not so, 2 wrong usage.
+`
+
+func groupCommand(args []string, stdout, stderr io.Writer) int {
+	fs := flag.NewFlagSet("group", flag.ContinueOnError)
+	file := fs.String("c", cli.DefaultConfig, "configuration `file`")
+	tokenFile := fs.String("token", "", "order over http.listen with the token in `FILE`")
+	asJSON := fs.Bool("json", false, "print the gateway's answer as it is")
+	rest, code, done := cli.Parse(fs, args, 2, groupAbout, stdout, stderr)
+	if done {
+		return code
+	}
+	list := len(rest) == 1 && rest[0] == "list"
+	if !list && (len(rest) != 2 || rest[0] != "join" && rest[0] != "leave") {
+		fmt.Fprintf(stderr, "gateway group: say list, join NAME or leave NAME\n\n%s", groupAbout)
+		return cli.ExitUsage
+	}
+	desk, err := DeskOf(*file, *tokenFile)
+	if err != nil {
+		return cli.Fail(stderr, "group", err)
+	}
+	var got control.GroupList
+	if list {
+		var r control.Report
+		_, err = desk.TalkOf(&r, "GET", "/status", nil)
+		got.Groups = r.Groups
+	} else {
+		body, _ := json.Marshal(control.GroupOrder{Name: rest[1], In: rest[0] == "join"})
+		_, err = desk.TalkOf(&got, "POST", "/groups", body)
+	}
+	if err == nil && *asJSON {
+		err = cli.PrintJSON(stdout, got)
+	}
+	if err != nil {
+		return cli.Fail(stderr, "group", err)
+	}
+	if !*asJSON {
+		printGroups(stdout, got)
+	}
+	return cli.ExitGood
+}
+
+func printGroups(out io.Writer, list control.GroupList) {
+	if len(list.Groups) == 0 {
+		fmt.Fprintln(out, "in no group")
+		return
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "GROUP\tMESSAGES HELD\tOCTETS\tKNOWN TO BE IN IT")
+	for _, g := range list.Groups {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", g.Name, g.Held, g.Octets, strings.Join(g.Members, ", "))
+	}
+	w.Flush()
+}

@@ -1,0 +1,62 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
+	"aldis/internal/link/entropy"
+)
+
+// GroupOrder is the body of POST /groups: join a group, and those that it is inside of, or leave it. The answer is the groups that the
+// gateway is in.
+type GroupOrder struct {
+	Name string `json:"name"`
+	In   bool   `json:"in"`
+}
+
+// String is the order in words, for the log.
+func (o GroupOrder) String() string {
+	if o.In {
+		return "join " + o.Name
+	}
+	return "leave " + o.Name
+}
+
+// GroupList is the answer.
+type GroupList struct {
+	Groups []api.GroupStatus `json:"groups"`
+}
+
+// In says whether the gateway is in a group.
+func (l GroupList) In(name string) bool {
+	return slices.ContainsFunc(l.Groups, func(g api.GroupStatus) bool { return g.Name == name })
+}
+
+// group gives the gateway the order, and waits until its status shows that.
+func (s Source) group(ctx context.Context, order GroupOrder) (any, error) {
+	if err := entropy.CheckName(order.Name); err != nil {
+		return nil, Refusal{http.StatusBadRequest, err.Error()}
+	}
+	now, err := s.Snapshot(ctx)
+	if err != nil {
+		return nil, Refusal{http.StatusServiceUnavailable, err.Error()}
+	}
+	if why := gateway.GroupRefusal(now.Gateway, gateway.GroupOrder{Name: order.Name, In: order.In}); why != nil {
+		return nil, Refusal{http.StatusConflict, why.Error()}
+	}
+	s.Order(gateway.GroupOrder{Name: order.Name, In: order.In})
+	var got GroupList
+	err = Obeyed(ctx, func() (bool, error) {
+		now, err := s.Snapshot(ctx)
+		got.Groups = now.Gateway.Groups
+		return got.In(order.Name) == order.In, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the order was refused; the log says why: %w", err)
+	}
+	return got, nil
+}
