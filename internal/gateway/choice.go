@@ -8,6 +8,7 @@ import (
 	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/gateway/mail/history"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/frame"
 	"aldis/internal/rules/route"
 	"aldis/internal/site"
@@ -34,8 +35,9 @@ func (l *leg) before(now time.Time, rank int) int {
 	if !q.counted || !q.at.Equal(now) {
 		*q = queued{at: now, counted: true}
 		ahead := 0
-		if l.together() { // what has left the radio is not before it
-			ahead = l.bearer.Carrier().Orders().Ahead(now, l.Peer)
+		if l.together() { // what the radio has is not before it, for that is known to the octet
+			air, _ := l.Link.Air()
+			ahead = l.bearer.Carrier().Orders().Ahead(due.Latest(now, air.Free), l.Peer)
 		}
 		for _, row := range l.Box.Backlog() {
 			for at := range min(row.Rank+1, len(q.octets)) {

@@ -7,18 +7,31 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/site"
 )
 
 // Distance and quality of a site, from the traffic that is there anyway: no datagram goes for it.
 
-// reckon notes now and then what is foreseen for a message that a leg was given.
-func (l *leg) reckon(now time.Time, e *mail.Entry) {
-	if e.Content.Payload != nil && !e.Behind && l.Handshake.KnowsUs && l.reckoning.Due(now) {
-		s := siteOn(l.bearer.road.g, l)
-		e.Foreseen = s.Takes(now, max(0, l.before(now, e.Rank())-len(e.Full)), len(e.Full))
+// reckon foresees now and then how long a message will take that a leg is given; 0: not this one.
+func (l *leg) reckon(now time.Time, m *mail.Message) time.Duration {
+	if m.Content.Payload == nil || !l.Handshake.KnowsUs || !l.reckoning.Due(now) {
+		return 0
 	}
+	if l.together() {
+		l.reckoning.Read(l.Box.Oldest(mail.Group, math.MaxUint64))
+	}
+	s := siteOn(l.bearer.road.g, l)
+	return s.Takes(now, l.before(now, m.Rank()), forecast.About(m.Content.Payload))
+}
+
+// place is that of a message in the order in which a carrier's messages are read, if they all are in one.
+func (l *leg) place(e *mail.Entry) uint64 {
+	if l.together() {
+		return e.At.Number
+	}
+	return e.ID
 }
 
 // took learns from a message that has arrived.
@@ -28,13 +41,14 @@ func (l *leg) took(g *Gateway, e *mail.Entry) {
 		return
 	}
 	f := life.Of(e.Peer.ID)
-	if f == nil {
+	if f == nil || f.SentAt.IsZero() {
 		return
 	}
 	l.reckoning.Carried(g.now, len(e.Full), f.Sent)
-	if e.Foreseen > 0 && !f.SentAt.IsZero() && !e.Accepted.IsZero() {
-		s := siteOn(g, l)
-		l.reckoning.Learn(len(e.Full), e.Foreseen, s.Arrived(f.SentAt, f.Sent).Sub(e.Accepted))
+	s := siteOn(g, l)
+	place := l.place(e)
+	if l.reckoning.There(place, s.Arrived(f.SentAt, f.Sent), l.together()); !l.together() {
+		l.reckoning.Read(math.MaxUint64)
 	}
 }
 

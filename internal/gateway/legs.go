@@ -9,11 +9,11 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/gateway/forecast"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
-	"aldis/internal/site"
 )
 
 // Which bearer a message takes, and what becomes of it when that fails: docs/decisions/bearers.md.
@@ -148,19 +148,24 @@ func (l *leg) met() bool { return l.Handshake.KnowsUs && !l.Handshake.Owed }
 func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kind mail.Kind) (refused []*peer) {
 	type taken struct {
 		choice
-		at     *leg // where it waits
-		behind bool // for the other
+		at       *leg          // where it waits
+		behind   bool          // for the other
+		foreseen time.Duration // that it takes; 0: nobody asks
 	}
 	var chosen []taken
 	m := mail.Message{Content: content}
 	if len(g.bearers) > 1 && content.Payload != nil {
-		m.Full = make([]byte, about(content.Payload))
+		m.Full = make([]byte, forecast.About(content.Payload))
 	}
 	for _, p := range to {
 		c, waits := p.way(now, &m)
 		c.leg.greet(now)
 		p.behind = p.behind || waits != nil
-		chosen = append(chosen, taken{c, cmp.Or(waits, c.leg), waits != nil})
+		one := taken{choice: c, at: cmp.Or(waits, c.leg), behind: waits != nil}
+		if waits == nil {
+			one.foreseen = c.reckon(now, &m)
+		}
+		chosen = append(chosen, one)
 	}
 	for _, b := range g.bearers {
 		var list []*mail.Peer
@@ -182,8 +187,10 @@ func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kin
 				if e.Behind = c.behind; c.at != c.leg {
 					e.Way = c.Peer
 				}
+				if c.foreseen > 0 {
+					c.reckoning.Foresee(now, c.place(e), len(e.Full), c.foreseen)
+				}
 				c.accepted(newest)
-				c.reckon(now, e)
 				if c.why != "" {
 					c.noteChoice(&g.mail.Lives, newest)
 				}
@@ -192,16 +199,6 @@ func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kin
 	}
 	g.orders.heed(now)
 	return refused
-}
-
-// about is how many octets a message has as journalled, before it is: what its parts have, and some for what names it.
-func about(m *site.Message) int {
-	const names = 100
-	octets := names
-	for i := range m.Parts {
-		octets += len(m.Parts[i].Data)
-	}
-	return octets
 }
 
 // asks says whether a question for the peer's state is on its way.

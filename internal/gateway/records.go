@@ -64,6 +64,7 @@ var buckets = map[string]string{
 	"end":             "what %s and this gateway know of each other through relays",
 	"end-set":         "recipients of what relays pass on",
 	"end-flow":        "a flow of messages that relays pass on",
+	"end-out":         "since when a relay has a message for %s",
 	"end-in":          "what has come from %s through relays",
 	"end-early":       "a message from %s before its turn, through relays",
 	bucketGroup:       "that this gateway is in a group, or has left it",

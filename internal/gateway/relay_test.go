@@ -196,3 +196,22 @@ func TestWhatExpiresAtARelayMakesNoGap(t *testing.T) {
 		check.True(in, "at most five minutes late", slices.Max(list) <= 5*time.Minute, slices.Max(list))
 	}
 }
+
+// What a relay lost goes again a quarter of an hour after that took it, however often its origin restarts meanwhile.
+func TestRestartsDoNotProlongTheWaitForARelay(t *testing.T) {
+	for seed := range seeds(20) {
+		w := world(t, 3, "iridium-directip", seed+1, air.Star)
+		shore, a, c := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+		sent := tracks(w, a, []uint16{3}, 5, 200, 20*time.Second) // they meet
+		w.Run(20 * time.Minute)
+		w.Cut(0, c, true)
+		more := tracks(w, a, []uint16{3}, 1, 201, time.Second)
+		w.At(time.Minute, func() { w.LoseStore(shore); w.Kill(shore, time.Second) })
+		w.At(2*time.Minute, func() { w.Cut(0, c, false) })
+		for _, at := range []time.Duration{3, 8, 13} {
+			w.At(at*time.Minute, func() { w.Kill(a, time.Second) })
+		}
+		w.Run(17 * time.Minute)
+		once(t, w, c.Site, 2, append(*sent, *more...))
+	}
+}

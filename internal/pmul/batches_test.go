@@ -298,7 +298,7 @@ func TestBatchUnderWay(t *testing.T) {
 		check.True(t, "it is not replaced", len(a) == 1 && errors.Is(a[0].Err, pmul.ErrBegun), a)
 		s.step(pmul.Hold{Message: id, On: true})
 		check.Equal(t, "what was on the air", pmul.AiredOf(s.Sender, id), pmul.Aired{Begun: true, Whole: true})
-		check.True(t, "it has left", pmul.HasLeft(s.now, s.Sender, id, 2))
+		check.True(t, "it has left", pmul.HasLeft(s.now, s.Sender, id))
 		_, sent, fragments := s.Progress(id, 2)
 		check.True(t, "its progress is that of the batch", sent == fragments && fragments > 1, sent, fragments)
 	}

@@ -1,6 +1,9 @@
 package pmul
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Hold keeps a message back of which nothing has been on the air, or lets it go, to the place that its number gives it. Its
 // expiry goes on, and a Replace leaves it held. Of a message that has begun it changes nothing.
@@ -53,25 +56,21 @@ func AiredOf(s *Sender, id MessageID) (a Aired) {
 	return Aired{true, parts >= len(m.fragments)}
 }
 
-// HasLeft says that all of a message has left the radio by now, as far as is known, and that a node which has not acknowledged it has
-// not asked for more.
-func HasLeft(now time.Time, s *Sender, id MessageID, n NodeID) bool {
+// HasLeft says that nothing of a message waits for the radio, as far as is known: what a node lacks of it, it has not asked for yet.
+func HasLeft(now time.Time, s *Sender, id MessageID) bool {
 	m := carrying(s, id)
 	if m == nil || !m.begun {
 		return false
 	}
-	last := 0
 	at := m.passEnd
 	switch part := s.messages[id]; {
 	case part.in != nil:
-		last = part.lastFragment()
-		at = m.sentEnd[last]
+		last := part.lastFragment()
+		if at = m.sentEnd[last]; slices.Contains(m.numbers, uint16(last)) {
+			return false
+		}
 	case !m.idle():
 		return false
 	}
-	if at.IsZero() || at.After(now) {
-		return false
-	}
-	d := m.dests.of(n)
-	return d != nil && d.lacks() && (d.missing == nil || last > 0 && !d.missing.has(uint16(last)))
+	return !at.IsZero() && !at.After(now)
 }

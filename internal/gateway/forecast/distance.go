@@ -2,17 +2,20 @@ package forecast
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/link/profile"
+	"aldis/internal/site"
 )
 
 // Reckoning is how far what messages took differs from what was foreseen for them when they were accepted, of short and of long ones. It
 // goes by the traffic that is there. The zero value is ready.
 type Reckoning struct {
-	next  time.Time  // of the next that is noted
-	log   [2]float64 // natural logarithm of what they took, by what was foreseen
+	next  time.Time // of the next that is noted
+	ratio [2]ratios
+	some  []foreseen // that have not been read yet, the oldest first
 	load  float64    // octets a second of short messages lately
 	since time.Time  // of load
 }
@@ -20,14 +23,42 @@ type Reckoning struct {
 // Of what is learned.
 const (
 	reckonEvery = time.Second // at most: what it takes grows with what waits
-	reckonStep  = 0.15        // that one message may change the logarithm: one that was held up does not tell of the others
-	reckonMost  = 1.5         // of the logarithm
+	reckonLast  = 63          // messages count: the median, for one that was held up does not tell of the others
 	loadLasts   = 2 * time.Minute
 	halfAtLeast = 0.5 // of the air is a long message's, for sources share it
 )
 
+// ratios are natural logarithms of what the last messages took, by what was foreseen. Before the first one there is a zero.
+type ratios struct {
+	log [reckonLast]float64
+	n   int
+}
+
+func (r *ratios) add(log float64) {
+	r.n++
+	r.log[r.n%reckonLast] = log
+}
+
+// middle is the median.
+func (r *ratios) middle() float64 {
+	list := slices.Sorted(slices.Values(r.log[:min(r.n+1, reckonLast)]))
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+}
+
 // namesOctets is what a message has as journalled besides its content, about: who says it, to whom, and what its parts are called.
-const namesOctets = 130
+const namesOctets = 100
+
+// About is how many octets a message has as journalled, before it is.
+func About(m *site.Message) int {
+	octets := namesOctets
+	for i := range m.Parts {
+		octets += len(m.Parts[i].Data)
+	}
+	return octets
+}
+
+// aroundOctets is what a datagram has around what is said in it, about: seal, frame header, what rides.
+const aroundOctets = 36
 
 // Two sizes for which operators are told how long a message takes, in octets.
 const (
@@ -69,17 +100,52 @@ func of(octets int) int {
 
 // Ratio is by how much longer messages of so many octets take than is foreseen for them.
 func (r *Reckoning) Ratio(octets int) float64 {
-	return math.Exp(r.log[of(octets)])
+	return math.Exp(r.ratio[of(octets)].middle())
 }
 
-// Learn takes what a message was foreseen to take, and what it took.
-func (r *Reckoning) Learn(octets int, foreseen, took time.Duration) {
-	if foreseen <= 0 || took <= 0 {
-		return
+// foreseen is a message for which it was noted how long it takes.
+type foreseen struct {
+	place    uint64 // in the order in which messages are read
+	octets   int
+	accepted time.Time
+	takes    time.Duration
+	there    time.Time // when it and those before it were there, as far as is known
+	ended    bool
+}
+
+// foreseenMost bounds them: the oldest goes, which may have ended otherwise.
+const foreseenMost = 64
+
+// Foresee notes what is foreseen for a message of so many octets that is accepted now.
+func (r *Reckoning) Foresee(now time.Time, place uint64, octets int, takes time.Duration) {
+	if len(r.some) == foreseenMost {
+		r.some = slices.Delete(r.some, 0, 1)
 	}
-	i := of(octets)
-	by := math.Log(float64(took)/float64(foreseen)) - r.log[i]
-	r.log[i] = min(max(r.log[i]+min(max(by, -reckonStep), reckonStep), -reckonMost), reckonMost)
+	r.some = append(r.some, foreseen{place: place, octets: octets, accepted: now, takes: takes})
+}
+
+// There notes when a message has arrived. inOrder: those behind it are not read before.
+func (r *Reckoning) There(place uint64, at time.Time, inOrder bool) {
+	for i := range r.some {
+		if one := &r.some[i]; one.place == place || inOrder && one.place > place {
+			if one.ended = one.ended || one.place == place; at.After(one.there) {
+				one.there = at
+			}
+		}
+	}
+}
+
+// Read learns from the messages that are there, with all before them: these have no place from oldest on.
+func (r *Reckoning) Read(oldest uint64) {
+	r.some = slices.DeleteFunc(r.some, func(f foreseen) bool {
+		if !f.ended || f.place >= oldest {
+			return false
+		}
+		if took := f.there.Sub(f.accepted); took > 0 && f.takes > 0 {
+			r.ratio[of(f.octets)].add(math.Log(float64(took) / float64(f.takes)))
+		}
+		return true
+	})
 }
 
 // Quality is what is known of a way to a site: before is what waits there, in octets as journalled.
@@ -99,5 +165,5 @@ func (s *Site) Quality(now time.Time, before int, r *Reckoning) (q api.Quality) 
 func (s *Site) Arrived(sent time.Time, octets int) time.Time {
 	direction := s.Profile.Sending(s.Shore)
 	_, bps := s.Link.Air()
-	return sent.Add(direction.Delay + direction.Jitter/2 + profile.Airtime(min(octets, s.Profile.Filled())+profile.IPUDPOctets+s.Profile.FrameOverhead, bps))
+	return sent.Add(direction.Delay + direction.Jitter/2 + profile.Airtime(min(octets+aroundOctets, s.Profile.Filled())+profile.IPUDPOctets+s.Profile.FrameOverhead, bps))
 }

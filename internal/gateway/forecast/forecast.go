@@ -69,8 +69,8 @@ func (s *Site) Takes(now time.Time, before, octets int) time.Duration {
 	direction := s.Profile.Sending(s.Shore)
 	air, bps := s.Link.Air()
 	took := direction.Delay + direction.Jitter/2
-	if turn := s.Profile.Turnaround + s.Profile.KeyUp; s.Profile.Shared && now.Sub(s.LastHeard) < turn { // another one has just spoken
-		took += turn
+	if s.Profile.Shared { // if another one has just spoken, it is not this node's turn yet
+		took += s.Profile.KeyUp + max(0, s.Profile.Turnaround-direction.Delay-now.Sub(s.LastHeard))
 	}
 	took += max(0, air.Free.Sub(now))
 	if rate := s.rate(); before > 0 && rate > 0 {

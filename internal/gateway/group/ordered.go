@@ -105,7 +105,7 @@ func (o orders) Queue(now time.Time, p *mail.Peer) (q mail.Queued) {
 // acknowledgements wait for company.
 func (o orders) Ahead(now time.Time, p *mail.Peer) (octets int) {
 	for id, m := range o.c.out { // in any order
-		if e := m.On(p); e != nil && pmul.HasLeft(now, o.c.sender, id, pmul.NodeID(p.ID)) {
+		if e := m.On(p); e != nil && pmul.HasLeft(now, o.c.sender, id) {
 			octets -= len(m.Full)
 		}
 	}

@@ -61,8 +61,6 @@ type Entry struct {
 	Behind bool  // it waits, and not for its turn: an earlier one of its line is on another bearer, or it is for another itself
 	Way    *Peer // on the bearer that it waits for; nil: on that where it waits
 
-	Foreseen time.Duration // that it takes, when it was accepted; 0: nobody noted it
-
 	history  *SharedHistory
 	attempts *attempts // nil: it is under way on one bearer at the most
 	try      int       // its place among them

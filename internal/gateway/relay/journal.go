@@ -3,6 +3,7 @@ package relay
 import (
 	"encoding/binary"
 	"slices"
+	"time"
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
@@ -20,6 +21,7 @@ const (
 	bucketLine  = "end"       // peer -> both streams, whether it knows this node, its model, era
 	bucketSet   = "end-set"   // number -> rank, next number, recipients
 	bucketFlow  = "end-flow"  // set, number -> its definer, flow
+	bucketOut   = "end-out"   // peer, set, number -> when the hop took it, in seconds since 1970, and how often no receipt came
 	bucketIn    = "end-in"    // peer, set -> all up to this is here, whether the peer has to be told, key
 	bucketEarly = "end-early" // peer, set, number -> a message before its turn
 )
@@ -67,6 +69,23 @@ func (l *line) recordIn(set uint16, in *inflow) {
 
 func earlyKey(id, set uint16, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(lineKey(id, set), n)
+}
+
+func outKey(id uint16, at mail.TransmissionID) []byte {
+	return binary.BigEndian.AppendUint64(lineKey(id), at.Number)
+}
+
+// recordOut makes durable since when the hop has a message: a restart does not prolong the wait for a receipt.
+func (l *line) recordOut(at mail.TransmissionID, s *sent) {
+	l.of.Services.Record(bucketOut, outKey(l.ID, at), append(binary.BigEndian.AppendUint64(nil, uint64(s.passed.Unix())), byte(min(s.tries, 255))))
+}
+
+// forgetOut forgets a message that is not with the hop any more.
+func (l *line) forgetOut(at mail.TransmissionID) {
+	if s := l.out[at]; s != nil && !s.passed.IsZero() {
+		l.of.Services.Record(bucketOut, outKey(l.ID, at), nil)
+	}
+	delete(l.out, at)
 }
 
 // keep keeps a message that waits for its turn; empty: it was read, or will never come.
@@ -141,6 +160,14 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 		err := s.history.Restore(r.Key[2:], v)
 		c.flows = max(c.flows, s.history.Next)
 		return true, err
+	case bucketOut:
+		if len(r.Key) != 10 || len(v) != 9 {
+			return true, mail.ErrRecord
+		}
+		if l != nil {
+			at := mail.TransmissionID{Queue: frame.Direct, Number: binary.BigEndian.Uint64(r.Key[2:])}
+			l.out[at] = &sent{passed: time.Unix(int64(binary.BigEndian.Uint64(v)), 0), tries: int(v[8])}
+		}
 	case bucketIn:
 		if len(r.Key) != 4 || len(v) != 5 && len(v) != 37 {
 			return true, mail.ErrRecord
@@ -195,7 +222,9 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 	}
 	s.history.Resumed(r.At.Number, m.Content.Payload)
 	e := c.Store.Resume(r, p, frame.Direct, s.history)
-	l.out[e.At] = &sent{}
+	if l.out[e.At] == nil {
+		l.out[e.At] = &sent{}
+	}
 	c.Replica.Sent(p.ID, e.ID, e.Content.Items)
 	return true
 }

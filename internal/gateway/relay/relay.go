@@ -419,7 +419,7 @@ func (l *line) repeat(now time.Time, hop uint16, at mail.TransmissionID, was *se
 	c := l.of
 	e, s := l.Box.At(at), c.sets[uint16(at.Number>>32)]
 	if e == nil || s == nil {
-		delete(l.out, at)
+		l.forgetOut(at)
 		return
 	}
 	if c.hand(now, hop, s, at, e.Message, []uint16{l.ID}, true) {
@@ -427,6 +427,7 @@ func (l *line) repeat(now time.Time, hop uint16, at mail.TransmissionID, was *se
 		if !was.passed.IsZero() {
 			next.tries, next.misses = was.tries+1, 0
 		}
+		l.forgetOut(at)
 		l.out[at] = next
 		l.Counts.Repeated++
 		c.Store.Aired(e, len(e.Full), 0, true)
@@ -568,6 +569,7 @@ func (c *Carrier) Ended(now time.Time, hop uint16, m *site.Message, fate mail.Fa
 			}
 			if e := l.Box.At(at); fate == mail.Delivered && e != nil {
 				out.passed = now
+				l.recordOut(at, out)
 				c.Store.Passed(e, c.Ways.Name(hop))
 			} else if fate != mail.Delivered && fate != mail.Reissued {
 				out.again, out.misses = true, out.misses+1
@@ -614,8 +616,12 @@ func (c *Carrier) Report(*api.Status) {}
 // Start begins the timers of what was under way.
 func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
-		for _, s := range l.out {
-			s.since, s.passed = now, now
+		for at, s := range l.out {
+			if l.Box.At(at) == nil {
+				l.forgetOut(at)
+			} else if s.since = now; s.passed.IsZero() || s.passed.After(now) {
+				s.passed = now
+			}
 		}
 		for _, in := range l.in {
 			if in.news {
@@ -629,7 +635,9 @@ func (c *Carrier) Start(now time.Time) {
 func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	l := c.lines[p.ID]
 	again = c.Store.Clear(p)
-	clear(l.out)
+	for at := range l.out {
+		l.forgetOut(at)
+	}
 	for _, number := range slices.Sorted(maps.Keys(c.sets)) {
 		s := c.sets[number]
 		if !slices.Contains(s.to, p.ID) {

@@ -101,7 +101,7 @@ func cutAmid(ctx Context, seed uint64, kill int) (read, first float64, err error
 func flapping(ctx Context, seed uint64, lasting time.Duration) ([][]float64, error) {
 	var octets [2]float64
 	for flaps := range octets {
-		s, err := newFleet(ctx, "iridium-certus-100", "iridium-certus-100", 2, seed, true)
+		s, err := newFleet(ctx, "iridium-certus-100", "iridium-certus-100", 2, seed, true, func(c *sim.Config) { c.Configure = plain })
 		if err != nil {
 			return nil, err
 		}
