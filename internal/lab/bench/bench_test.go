@@ -292,7 +292,7 @@ func TestRegressions(t *testing.T) {
 }
 
 func TestDirty(t *testing.T) {
-	for version, want := range map[string]bool{"0.2.0 abc1234": false, "0.2.0 abc1234-dirty": true, "0.2.0": true} {
+	for version, want := range map[string]bool{"0.2.0 (commit abc1234)": false, "0.2.0 (commit abc1234-dirty)": true, "0.2.0": true} {
 		check.Equal(t, version, Machine{Gateway: version}.dirty() != "", want)
 	}
 }

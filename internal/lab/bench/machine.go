@@ -46,10 +46,10 @@ func (m Machine) name() string {
 
 // dirty says why no page may be made of what this machine measures.
 func (m Machine) dirty() string {
-	switch _, commit, _ := strings.Cut(m.Gateway, " "); {
-	case commit == "":
+	switch {
+	case !strings.Contains(m.Gateway, "commit "):
 		return "the gateway does not say its commit (make build)"
-	case strings.HasSuffix(commit, "-dirty"):
+	case strings.Contains(m.Gateway, "-dirty"):
 		return "the gateway was built of a tree with changes that are not committed"
 	}
 	return ""

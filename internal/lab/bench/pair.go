@@ -208,6 +208,15 @@ func (f stream) row(what string, size int) Row {
 	return Row{What: what, Size: size, Unit: "per second", N: f.n, Lost: f.lost}.of(f.rates...)
 }
 
+// megabytes makes a rate of messages one of data.
+func (r Row) megabytes() Row {
+	r.Unit = "MB/s"
+	for _, v := range []*float64{&r.Value, &r.Low, &r.High} {
+		*v *= float64(r.Size) / 1e6
+	}
+	return r
+}
+
 // flow sends messages with at most ahead of them under way, for d in each of the series.
 func (c *pair) flow(ctx context.Context, size, ahead, series int, d time.Duration) (f stream, err error) {
 	room := make(chan struct{}, ahead)

@@ -113,11 +113,7 @@ func (s *session) rates(ctx context.Context, srv *server, c *pair) error {
 		if err != nil {
 			return err
 		}
-		row := f.row(whatData, size)
-		row.Unit = "MB/s"
-		for _, v := range []*float64{&row.Value, &row.Low, &row.High} {
-			*v *= float64(size) / 1e6
-		}
+		row := f.row(whatData, size).megabytes()
 		plain, err := plainTCP(size, window)
 		if err != nil {
 			return err
