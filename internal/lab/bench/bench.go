@@ -5,9 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"aldis/internal/lab/field"
 )
 
 // Config of one run.
@@ -15,31 +19,62 @@ type Config struct {
 	Gateway  string       // the binary under test
 	Jars     string       // field-tests/peers of the source tree, built; empty: nothing of JXSE is measured
 	Only     []string     // names of benchmarks; empty: all
+	Where    []string     // places; empty: all
+	Sizes    []int        // octets of messages; empty: those of the studies
+	Series   int          // of a cell; in virtual time as many seeds; 0: five, or two of a quick run
+	Profile  string       // of the link between two gateways; empty: iridium-dialup
 	Quick    bool         // a tenth of the load: to see that all works, not to quote
 	Progress func(string) // told what is going on; may be nil
 }
 
-// Figure is one measured value.
-type Figure struct {
-	Value float64 `json:"value"`
-	Lost  int     `json:"lost,omitempty"` // messages or answers that never came
-	// ByPeers: messages that never came between two unmodified peers, whoever lost them. That a gateway did not is seen
-	// in its counters.
-	ByPeers int    `json:"lost_by_peers,omitempty"`
-	Note    string `json:"note,omitempty"` // what the value alone does not say
+// Where something is measured.
+const (
+	direct       = "direct"
+	jxse         = "jxse27"
+	jxseHTTP     = "jxse27-http"
+	gatewayTCP   = "gateway"
+	gatewayHTTP  = "gateway-http"
+	multicast    = "multicast"
+	overLink     = "link"
+	broker       = "broker"
+	brokerOnLink = "broker-link"
+)
+
+// Place is where something is measured.
+type Place struct{ Name, About string }
+
+// Places in the order of the columns.
+var Places = []Place{
+	{direct, "two peers with nobody between them"},
+	{multicast, "unmodified peers without a rendezvous, by multicast on one LAN"},
+	{jxse, "the rendezvous and relay of JXSE 2.7, over TCP"},
+	{jxseHTTP, "the same over HTTP: its peers are behind their relay"},
+	{gatewayTCP, "one gateway, over TCP"},
+	{gatewayHTTP, "one gateway, over HTTP"},
+	{overLink, "two gateways with the profile of --profile between them"},
+	{broker, "an unmodified NATS server of Debian in place of the gateway"},
+	{brokerOnLink, "the same with the link of --profile between it and one client"},
 }
 
-// Row is one line of the report: the same thing with the reference rendezvous and with the gateway.
-type Row struct {
-	Bench     string  `json:"bench"`
-	What      string  `json:"what"`
-	Unit      string  `json:"unit"`
-	Direct    *Figure `json:"jxse27,omitempty"`
-	Gateway   *Figure `json:"gateway,omitempty"`
-	Published string  `json:"published,omitempty"`
-	Must      float64 `json:"must,omitempty"` // 0: nothing is demanded
-	Aim       float64 `json:"aim,omitempty"`
-	Less      bool    `json:"less_is_better,omitempty"`
+type benchmark struct {
+	name, about string
+	places      []string
+	run         func(s *session, ctx context.Context) error
+}
+
+// benchmarks in the order in which they run.
+var benchmarks = []benchmark{
+	{"ops", "operations of an unmodified 2.7 peer (thesis 6.2)", []string{multicast, jxse, jxseHTTP, gatewayTCP, gatewayHTTP}, (*session).operations},
+	{"start", "start of a rendezvous with advertisements in its store (figure 6.1)", []string{gatewayTCP}, (*session).start},
+	{"layers", "every kind of pipe between two unmodified 2.7 peers, and the layer below (thesis 6.3; 2005)", []string{multicast, jxse, jxseHTTP, gatewayTCP, gatewayHTTP}, (*session).layers},
+	{"pipe", "unicast pipes between small unsigned peers: sizes, rates, senders, composition (thesis 6.3)", []string{direct, jxse, gatewayTCP}, (*session).pipes},
+	{"propagate", "one propagate pipe and its receivers (figures 6.10 and 6.11)", []string{jxse, gatewayTCP}, (*session).propagate},
+	{"query", "discovery questions (thesis 6.4)", []string{jxse, gatewayTCP}, (*session).queries},
+	{"relay", "more messages than can be carried (figure 6.38)", []string{jxse, gatewayTCP}, (*session).overload},
+	{"octets", "what a message of one octet costs between two gateways, headers of IP and UDP included", []string{overLink}, (*session).octets},
+	{"link", "what only a link shows, in virtual time: services, losses, documents", []string{overLink}, (*session).link},
+	{"broker", "the same messages through a broker of today", []string{gatewayTCP, overLink, broker, brokerOnLink}, (*session).brokers},
+	{"xmpp", "lines of a hundred XMPP clients in rooms of another site", []string{gatewayTCP}, (*session).xmppLines},
 }
 
 // Report is what a run found.
@@ -48,32 +83,27 @@ type Report struct {
 	Began   time.Time     `json:"began"`
 	Took    time.Duration `json:"took_ns"`
 	Quick   bool          `json:"quick,omitempty"`
-	Only    []string      `json:"only,omitempty"`
 	Rows    []Row         `json:"rows"`
 }
 
 // Lost are messages and answers that the gateway lost, in all rows.
 func (r *Report) Lost() (n int) {
 	for _, row := range r.Rows {
-		if row.Gateway != nil {
-			n += row.Gateway.Lost
+		if row.Where == gatewayTCP || row.Where == gatewayHTTP || row.Where == overLink {
+			n += row.Lost
 		}
 	}
 	return n
 }
 
-// benchmarks in the order in which they run.
-var benchmarks = []struct {
-	name, about string
-	run         func(ctx context.Context, r *run) ([]Row, error)
-}{
-	{"ops", "operations of an unmodified 2.7 peer", operations},
-	{"pipe", "a pipe between two unmodified 2.7 peers: round trip, messages and data per second", pipes},
-	{"query", "discovery questions of 32 peers about 10,000 advertisements", queries},
-	{"relay", "a pipe between two peers of one LAN: round trip, messages and data per second", relay},
-	{"propagate", "a propagate pipe with eight listeners", propagate},
-	{"octets", "what a message of one octet costs between two gateways, headers of IP and UDP included", octets},
-	{"xmpp", "lines of a hundred XMPP clients in rooms of another site", xmppLines},
+// Failed are the rows without a figure.
+func (r *Report) Failed() (list []string) {
+	for _, row := range r.Rows {
+		if row.Failed != "" {
+			list = append(list, fmt.Sprintf("%s, %s: %s: %s", row.Bench, row.Where, row.What, row.Failed))
+		}
+	}
+	return list
 }
 
 // Names are the benchmarks there are, each with what it measures.
@@ -87,12 +117,44 @@ func Names() (names, about []string) {
 // run is what the benchmarks share.
 type run struct {
 	Config
-	dir string // of its files, removed at the end
+	dir    string // of its files, removed at the end
+	report *Report
+	stamp  Stamp
+}
+
+// session is one benchmark at one place.
+type session struct {
+	*run
+	bench, where string
+	doing        string // of which an error will be
+	swapped      int    // pages, by the machine since it began
 }
 
 func (r *run) progressf(format string, args ...any) {
 	if r.Progress != nil {
 		r.Progress(fmt.Sprintf(format, args...))
+	}
+}
+
+// progressf says what is done now: the row that an error makes is named so.
+func (s *session) progressf(format string, args ...any) {
+	s.doing = fmt.Sprintf(format, args...)
+	s.run.progressf("%s, %s: %s", s.bench, s.where, s.doing)
+}
+
+// put files a row.
+func (s *session) put(row Row) {
+	row.Bench, row.Where, row.Stamp = s.bench, s.where, s.stamp
+	row.Swapped = swappedPages() - s.swapped
+	s.report.Rows = append(s.report.Rows, row)
+}
+
+// failed files a row without a figure, unless the whole run is over.
+func (s *session) failed(ctx context.Context, row Row, err error) {
+	if ctx.Err() == nil {
+		row.Failed = err.Error()
+		s.progressf("%s: %v", row.line(), err)
+		s.put(row)
 	}
 }
 
@@ -104,18 +166,56 @@ func (r *run) quick(full, small int) int {
 	return full
 }
 
+// series is how many a cell has.
+func (r *run) series() int {
+	if r.Series > 0 {
+		return r.Series
+	}
+	return r.quick(5, 2)
+}
+
+// sizes are those of the studies that were asked for, and at a quick run at most quick.
+func (r *run) sizes(quick int, all ...int) []int {
+	if len(r.Sizes) > 0 {
+		return r.Sizes
+	}
+	if r.Quick {
+		return slices.DeleteFunc(all, func(n int) bool { return n > quick })
+	}
+	return all
+}
+
 // UsageError says what cannot be measured.
 type UsageError struct{ Text string }
 
 // Error is what cannot be measured, in words.
 func (e *UsageError) Error() string { return "bench: " + e.Text }
 
-// Run measures. With an error comes what was measured until then.
+// Run measures. What fails is a row that says why, and the run goes on: the error is one of usage, of the context, or that there is
+// no room for files. With it comes what was measured until then.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	names, _ := Names()
-	for _, n := range cfg.Only {
-		if !slices.Contains(names, n) {
-			return nil, &UsageError{fmt.Sprintf("there is no benchmark %q: %s", n, strings.Join(names, ", "))}
+	places := make([]string, len(Places))
+	for i, p := range Places {
+		places[i] = p.Name
+	}
+	for _, list := range []struct {
+		of         string
+		have, want []string
+	}{{"benchmark", names, cfg.Only}, {"place", places, cfg.Where}} {
+		for _, n := range list.want {
+			if !slices.Contains(list.have, n) {
+				return nil, &UsageError{fmt.Sprintf("there is no %s %q: %s", list.of, n, strings.Join(list.have, ", "))}
+			}
+		}
+	}
+	machine := thisMachine(ctx, cfg)
+	if machine.Gateway == "" {
+		return nil, &UsageError{fmt.Sprintf("%s is no gateway that runs", cfg.Gateway)}
+	}
+	if cfg.Jars != "" {
+		if _, err := os.Stat(filepath.Join(cfg.Jars, field.KindJXSE27, "target", "peer.jar")); err != nil {
+			return nil, &UsageError{fmt.Sprintf("the JXTA peers are not built (make -C field-tests/peers): %v", err)}
 		}
 	}
 	dir, err := os.MkdirTemp("", "aldis-bench-")
@@ -123,21 +223,69 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		return nil, fmt.Errorf("bench: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	r := &run{Config: cfg, dir: dir}
-	report := &Report{Machine: thisMachine(ctx, cfg), Began: time.Now().UTC(), Quick: cfg.Quick, Only: cfg.Only}
+	report := &Report{Machine: machine, Began: time.Now().UTC(), Quick: cfg.Quick}
 	defer func() { report.Took = time.Since(report.Began) }()
+	r := &run{Config: cfg, dir: dir, report: report}
+	if r.Profile == "" {
+		r.Profile = "iridium-dialup"
+	}
+	r.stamp = Stamp{Cores: runtime.NumCPU(), Machine: report.Machine.name(), Commit: report.Machine.Gateway,
+		Date: report.Began.Format(time.DateOnly), Command: cfg.command(report.Machine), Quick: cfg.Quick}
 	for _, b := range benchmarks {
 		if len(cfg.Only) > 0 && !slices.Contains(cfg.Only, b.name) {
 			continue
 		}
-		rows, err := b.run(ctx, r)
-		for i := range rows {
-			rows[i].Bench = b.name
-		}
-		report.Rows = append(report.Rows, rows...)
-		if err != nil {
-			return report, fmt.Errorf("bench: %s: %w", b.name, errors.Join(err, ctx.Err()))
+		for _, where := range b.places {
+			if len(cfg.Where) > 0 && !slices.Contains(cfg.Where, where) || cfg.Jars == "" && b.peers(where) {
+				continue
+			}
+			r.stamp.Load = load()
+			s := &session{run: r, bench: b.name, where: where, doing: b.about, swapped: swappedPages()}
+			err := b.run(s, ctx)
+			if ctx.Err() != nil {
+				return report, fmt.Errorf("bench: %s, %s: %w", b.name, where, errors.Join(err, ctx.Err()))
+			}
+			if err != nil {
+				s.failed(ctx, Row{What: s.doing}, err)
+			}
 		}
 	}
 	return report, nil
+}
+
+// peers says whether a benchmark needs unmodified JXTA peers at a place.
+func (b *benchmark) peers(where string) bool {
+	return b.name == "ops" || b.name == "layers" || slices.Contains([]string{jxse, jxseHTTP, multicast}, where)
+}
+
+// command makes such a report again.
+func (c Config) command(m Machine) string {
+	s := "gateway bench"
+	if m.Nice != 0 {
+		s = fmt.Sprintf("nice -n %d %s", m.Nice, s)
+	}
+	for _, l := range []struct {
+		flag string
+		list []string
+	}{{"only", c.Only}, {"where", c.Where}} {
+		if len(l.list) > 0 {
+			s += " --" + l.flag + " " + strings.Join(l.list, ",")
+		}
+	}
+	if len(c.Sizes) > 0 {
+		s += " --sizes " + strings.ReplaceAll(strings.Trim(fmt.Sprint(c.Sizes), "[]"), " ", ",")
+	}
+	if c.Series > 0 {
+		s += fmt.Sprintf(" --seeds %d", c.Series)
+	}
+	if c.Profile != "" {
+		s += " --profile " + c.Profile
+	}
+	if c.Quick {
+		s += " --quick"
+	}
+	if m.Autogroup != 0 {
+		s = fmt.Sprintf("setsid -w sh -c 'echo %d >/proc/self/autogroup; %s'", m.Autogroup, s)
+	}
+	return s
 }

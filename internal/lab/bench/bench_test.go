@@ -5,22 +5,26 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/trace"
 )
 
 var built string // directory of the gateway under test, removed at the end
 
-// binary is the gateway under test.
-var binary = sync.OnceValues(func() (string, error) {
+// underTest is the gateway under test.
+var underTest = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "aldis-bench-test-")
 	if err != nil {
 		return "", err
@@ -44,7 +48,7 @@ func TestMain(m *testing.M) {
 
 func gatewayBinary(t *testing.T) string {
 	t.Helper()
-	file, err := binary()
+	file, err := underTest()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,45 +59,42 @@ func gatewayBinary(t *testing.T) string {
 func TestQuick(t *testing.T) {
 	file, temp := gatewayBinary(t), t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	defer cancel()
-	var said []string
-	report, err := Run(ctx, Config{Gateway: file, Quick: true, Only: []string{"query", "relay", "propagate", "xmpp"},
-		Progress: func(s string) { said = append(said, s) }})
+	said := 0
+	report, err := Run(ctx, Config{Gateway: file, Quick: true, Series: 1, Sizes: []int{1000}, Where: []string{direct, gatewayTCP},
+		Only: []string{"start", "pipe", "propagate", "relay", "query", "xmpp"}, Progress: func(string) { said++ }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := report.Lost(); n > 0 {
-		t.Errorf("%d lost: %+v", n, report.Rows)
-	}
+	check.Equal(t, "lost", report.Lost(), 0)
 	measured := map[string]int{}
 	for _, row := range report.Rows {
-		if row.Gateway != nil && (row.Gateway.Value > 0 || strings.Contains(row.What, "change")) {
-			measured[row.Bench]++
+		if row.Failed != "" && !strings.Contains(row.Failed, "are sustained") {
+			t.Errorf("no figure: %s: %s", row.line(), row.Failed)
 		}
-		if row.Direct != nil && row.What != report.Rows[0].What && row.Bench != "relay" {
-			t.Errorf("a figure of JXSE without JXSE: %+v", row)
+		if row.measured() {
+			measured[row.Bench+" "+row.Where]++
 		}
+		check.True(t, row.line()+": has no unit, machine or date", row.Unit != "" && row.Machine != "" && row.Date != "" && row.Cores > 0)
 	}
-	if measured["query"] < 5 || measured["relay"] < 6 || measured["propagate"] != 2 || measured["xmpp"] != 6 {
-		t.Errorf("rows with a figure: %v of %+v", measured, report.Rows)
+	for name, least := range map[string]int{"start gateway": 3, "pipe direct": 9, "pipe gateway": 20, "propagate gateway": 8, "relay gateway": 14, "query gateway": 30, "xmpp gateway": 6} {
+		check.True(t, fmt.Sprintf("%s: %d rows, want %d", name, measured[name], least), measured[name] >= least)
 	}
-	if len(said) < 5 {
-		t.Errorf("progress: %q", said)
-	}
+	check.True(t, "progress", said > 20)
 	if left, _ := filepath.Glob(filepath.Join(temp, "aldis-bench-*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	var text, again bytes.Buffer
-	if err := errors.Join(report.WriteText(&text), json.NewEncoder(&again).Encode(report)); err != nil {
+	var text, again, page, html bytes.Buffer
+	if err := errors.Join(report.WriteText(&text), json.NewEncoder(&again).Encode(report), Markdown(&page, report.Rows), HTML(&html, report.Rows)); err != nil {
 		t.Fatal(err)
 	}
-	page := report.Page("")
-	for _, want := range []string{"messages of 1 kB at an even rate", "JXSE 2.7", report.Machine.Processor} {
-		if !strings.Contains(text.String(), want) || !strings.Contains(page, want) {
-			t.Errorf("%q is not in\n%s\nor\n%s", want, text.String(), page)
-		}
+	for _, want := range []string{whatRoundTrip, "115 (2004, JXTA 1.0, figure 6.5)", "gateway"} {
+		check.Contains(t, "text", text.String(), want)
+		check.Contains(t, "page", page.String(), want)
+		check.Contains(t, "HTML", html.String(), want)
 	}
+	check.Contains(t, "HTML", html.String(), "<svg")
 }
 
 func TestInterrupted(t *testing.T) {
@@ -117,33 +118,77 @@ func TestInterrupted(t *testing.T) {
 
 func TestRunRefuses(t *testing.T) {
 	var usage *UsageError
-	if _, err := Run(context.Background(), Config{Only: []string{"relay", "beauty"}}); !errors.As(err, &usage) {
-		t.Errorf("an unknown benchmark: %v", err)
+	for _, cfg := range []Config{{Only: []string{"relay", "beauty"}}, {Where: []string{"moon"}}} {
+		if _, err := Run(context.Background(), cfg); !errors.As(err, &usage) {
+			t.Errorf("%+v: %v", cfg, err)
+		}
 	}
+}
+
+// A gateway that does not start, and one whose port is taken: a row says so, and the run goes on.
+func TestFailuresAreRows(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "gateway")
-	if err := os.WriteFile(file, []byte("#!/bin/sh\necho no >&2\nexit 1\n"), 0o755); err != nil {
+	if err := os.WriteFile(file, []byte("#!/bin/sh\ncase $1 in run) echo listen tcp 127.0.0.1:1: bind: address already in use; exit 1;; version) echo aldis gateway 1.0 abc1234;; esac\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Run(context.Background(), Config{Gateway: file, Quick: true, Only: []string{"propagate"}}); err == nil || !strings.Contains(err.Error(), "no") {
-		t.Errorf("a gateway that does not start: %v", err)
+	report, err := Run(context.Background(), Config{Gateway: file, Quick: true, Only: []string{"propagate", "query"}, Where: []string{gatewayTCP}})
+	check.NoError(t, err)
+	check.Equal(t, "failed rows", len(report.Failed()), 2)
+	for _, text := range report.Failed() {
+		check.Contains(t, "row", text, "address already in use")
 	}
+	var page bytes.Buffer
+	check.NoError(t, Markdown(&page, report.Rows))
+	check.Contains(t, "page", page.String(), "none: ")
+}
+
+// A peer that dies in the middle: its cell says so, and what came before stays.
+func TestPeerDies(t *testing.T) {
+	c, err := unwatched(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.limit = 200 * time.Millisecond
+	c.echo()
+	number := func(i int) []jxta.Element {
+		if i == 20 {
+			c.b.Close()
+		}
+		return body(i, 100)
+	}
+	began := time.Now()
+	_, err = c.pings(context.Background(), number, 0, 1, 0, time.Minute)
+	if err == nil || time.Since(began) > 20*time.Second {
+		t.Errorf("pings to a dead peer: %v after %v", err, time.Since(began))
+	}
+	c.a.Close()
+	s := &session{run: &run{report: &Report{}}, bench: "pipe", where: direct}
+	s.put(Row{What: "before", Unit: "us"}.of(1))
+	s.failed(context.Background(), Row{What: whatRoundTrip, Unit: "us"}, err)
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.failed(ended, Row{What: "of an interrupted run"}, context.Canceled)
+	check.Equal(t, "rows", len(s.report.Rows), 2)
 }
 
 // What a server swallows is counted as lost, not waited for in vain.
 func TestLossIsCounted(t *testing.T) {
-	c, err := direct(context.Background())
+	c, err := unwatched(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.close()
-	rate, lost, err := c.flow(context.Background(), 100, 8, 100*time.Millisecond)
-	if err != nil || lost != 0 || rate < 100 {
-		t.Errorf("directly: %v lost, %v per second, %v", lost, rate, err)
+	f, err := c.flow(context.Background(), 100, 8, 1, 100*time.Millisecond)
+	if err != nil || f.lost != 0 || f.rates[0] < 100 {
+		t.Errorf("directly: %+v, %v", f, err)
 	}
 	c.limit = 300 * time.Millisecond
 	c.there = c.back // nobody listens on that one
-	if _, lost, err = c.flow(context.Background(), 100, 8, 100*time.Millisecond); err != nil || lost != 8 {
-		t.Errorf("to nobody: %v lost, want 8; %v", lost, err)
+	if f, err = c.flow(context.Background(), 100, 8, 1, 100*time.Millisecond); err != nil || f.lost != 8 {
+		t.Errorf("to nobody: %+v lost, want 8; %v", f, err)
+	}
+	if _, err := c.pings(context.Background(), func(i int) []jxta.Element { return body(i, 10) }, 0, 1, 0, time.Minute); err == nil {
+		t.Error("pings to nobody have answers")
 	}
 }
 
@@ -183,29 +228,124 @@ func TestWireCounts(t *testing.T) {
 	}
 }
 
-// A page keeps what was not measured now, in the order of the benchmarks.
-func TestPage(t *testing.T) {
-	first := (&Report{Rows: []Row{{Bench: "relay", What: "r1", Gateway: &Figure{Value: 1}}, {Bench: "query", What: "q1", Gateway: &Figure{Value: 2}}}}).Page("")
-	second := (&Report{Rows: []Row{{Bench: "query", What: "q2", Gateway: &Figure{Value: 3, Lost: 4, Note: "note"}}}, Only: []string{"query"}, Machine: Machine{Nice: -5}}).Page(first)
-	if second != (&Report{}).Page(second) {
-		t.Error("a page without news changes")
+// rowsOf are cells for pages.
+func rowsOf(load float64, values ...float64) []Row {
+	made := Stamp{Cores: 2, Machine: "m", Commit: "c", Date: "2026-11-27", Load: load}
+	return []Row{
+		Row{Bench: "query", What: whatQuestions, Where: gatewayTCP, Number: 100, Of: "advertisements", Unit: "per second", Must: 100, Stamp: made}.of(values...),
+		Row{Bench: "pipe", What: whatRoundTrip, Where: gatewayTCP, Size: 1000, Unit: "us", Less: true, Stamp: made}.of(values...),
+		{Bench: "pipe", What: whatRoundTrip, Where: jxse, Size: 1000, Unit: "us", Failed: "a, \"quoted\" reason", Stamp: made},
 	}
-	q, r := strings.Index(second, "| q2 |"), strings.Index(second, "| r1 |")
-	check.True(t, "q >= 0", q >= 0, q)
-	check.True(t, "r >= q", r >= q, r, q)
-	check.Lacks(t, "second", second, "q1")
-	check.Contains(t, "second", second, "3 (4 lost)<br>note")
-	check.Equal(t, "times that the command stands there", strings.Count(second, "`nice -n -5 gateway bench --only query`"), 1)
 }
 
-func TestLostAndNumbers(t *testing.T) {
-	r := Report{Rows: []Row{{Gateway: &Figure{Lost: 2}, Direct: &Figure{Lost: 5}}, {Gateway: &Figure{Lost: 1}}, {}}}
-	if r.Lost() != 3 {
-		t.Errorf("lost %d", r.Lost())
-	}
-	for v, want := range map[float64]string{1234567: "1,234,567", 999: "999", 12.34: "12.3", 0.5: "0.5", 0: "0"} {
-		if got := number(v); got != want {
-			t.Errorf("%v: %s, want %s", v, got, want)
+func TestSpread(t *testing.T) {
+	r := Row{}.of(5, 1, 3)
+	check.Equal(t, "row", r, Row{Value: 3, Low: 1, High: 5, Series: 3, N: 3})
+	nothing := Row{}.of()
+	check.True(t, "a row of nothing is not measured", !nothing.measured())
+}
+
+func TestCSV(t *testing.T) {
+	rows := rowsOf(0.5, 1, 2.25, 3)
+	var b bytes.Buffer
+	check.NoError(t, WriteCSV(&b, rows))
+	got, err := ReadCSV(&b)
+	check.NoError(t, err)
+	check.Equal(t, "read again", fmt.Sprint(got), fmt.Sprint(rows))
+	for _, bad := range []string{"", "bench,value\nx,NaN\n", "bench,n\nx,y\n", "bench,n\nx\n"} {
+		if _, err := ReadCSV(strings.NewReader(bad)); err == nil {
+			t.Errorf("%q is read", bad)
 		}
+	}
+}
+
+// New cells take the place of those of the same benchmark and place; others stay.
+func TestMerge(t *testing.T) {
+	old, now := rowsOf(0, 1), rowsOf(0, 2)[1:2]
+	now[0].What = "another"
+	all := Merge(append(old, Row{Bench: "gone", What: "x"}), now)
+	var names []string
+	for i := range all {
+		names = append(names, all[i].Bench+" "+all[i].Where+" "+all[i].What)
+	}
+	check.Equal(t, "cells", strings.Join(names, "; "), "pipe jxse27 "+whatRoundTrip+"; pipe gateway another; query gateway "+whatQuestions)
+}
+
+func TestRegressions(t *testing.T) {
+	old := rowsOf(0.5, 100, 110, 120)
+	for _, tt := range []struct {
+		name string
+		now  []Row
+		want int
+	}{
+		{"within the spread", rowsOf(0.5, 90, 95, 105), 0},
+		{"fewer questions", rowsOf(0.5, 50, 60, 70), 1},
+		{"slower answers", rowsOf(0.5, 150, 160, 170), 1},
+		{"a busy machine", rowsOf(7, 50, 60, 70), 0},
+		{"too few series", rowsOf(0.5, 50, 60), 0},
+	} {
+		check.Equal(t, tt.name, len(Regressions(old, tt.now)), tt.want)
+	}
+	quick := rowsOf(0.5, 50, 60, 70)
+	quick[0].Quick = true
+	check.Equal(t, "a quick run beside a full one", len(Regressions(old, quick)), 0)
+}
+
+func TestDirty(t *testing.T) {
+	for version, want := range map[string]bool{"0.2.0 (commit abc1234)": false, "0.2.0 (commit abc1234-dirty)": true, "0.2.0": true} {
+		check.Equal(t, version, Machine{Gateway: version}.dirty() != "", want)
+	}
+}
+
+func TestPages(t *testing.T) {
+	rows := rowsOf(7, 10, 20, 30)
+	var page, html bytes.Buffer
+	check.NoError(t, errors.Join(Markdown(&page, rows), HTML(&html, append(rows, Row{Bench: "pipe", What: whatRoundTrip, Where: gatewayTCP, Size: 1, Unit: "us"}.of(3)))))
+	for _, want := range []string{"20 (10 to 30), missed<br>n 3 in 3", "none: a, \"quoted\" reason", "**a busy machine**", "4 a second, with two rendezvous 16 (2004, 6.4.1.2)", "Transport: TCP"} {
+		check.Contains(t, "page", page.String(), want)
+	}
+	check.Contains(t, "HTML", html.String(), "2005, JXTA-C 2.1.1, gigabit, table 4")
+	check.Contains(t, "HTML", html.String(), "<svg")
+}
+
+// Published figures stand beside rows that exist: each names its benchmark.
+func TestPublished(t *testing.T) {
+	names, _ := Names()
+	for _, p := range publishedFigures {
+		check.True(t, fmt.Sprintf("%+v", p), slices.Contains(names, p.Bench) && p.Source != "" && (p.Value > 0 || p.Words != ""))
+	}
+	check.Equal(t, "several cells of a table", publishedText(&Row{Bench: "ops", What: "publish"}), "219 ad hoc, 295 TCP, 308 HTTP (2004, table 6.1)")
+}
+
+func TestAdvise(t *testing.T) {
+	f := &trace.File{Header: trace.Header{Source: "a trace", Duration: 100}, Lines: []trace.Line{
+		{Do: "peer", Peer: "a"}, {Do: "peer", Peer: "b"}, {Do: "pipe", Pipe: "p", Kind: "unicast"}, {Do: trace.EventPublish}, {Do: trace.EventQuery},
+		{Do: trace.EventSend, Peer: "a", Pipe: "p", Octets: 200}, {Do: trace.EventSend, Peer: "b", Pipe: "p", Octets: 90_000}}}
+	u := UseOf(f)
+	check.Equal(t, "use", u, Use{Of: "a trace", Peers: 2, Duration: 100 * time.Second, Questions: 0.01, Messages: 0.02, Octets: 90_000, Largest: 90_000, TwoWay: true, Services: 1})
+	u.Octets = 200
+	rows := []Row{
+		Row{Bench: "layers", What: "socket: " + whatRoundTrip, Where: gatewayTCP, Size: 1000, Unit: "ms"}.of(2),
+		Row{Bench: "layers", What: "BiDi pipe: " + whatRoundTrip, Where: gatewayTCP, Size: 1000, Unit: "ms"}.of(3),
+		Row{Bench: "pipe", What: whatShare, Where: gatewayTCP, Size: 10_000, Unit: "%"}.of(95),
+		Row{Bench: "query", What: whatQuestions, Where: gatewayTCP, Unit: "per second"}.of(5000),
+	}
+	said := strings.Join(Advise(rows, u), "\n")
+	check.Equal(t, "sentences", strings.Count(said, "\n"), 4)
+	for _, want := range []string{"Pipe: a socket", "2 ms", "one gateway answers 5,000 a second", "10 min for an advertisement", "messages of 10 kB, and nothing above 64 kB"} {
+		check.Contains(t, "advice", said, want)
+	}
+	u.Questions, u.Many = 4000, 1
+	said = strings.Join(Advise(nil, u), "\n")
+	check.Contains(t, "advice without figures", said, "not measured")
+	check.Contains(t, "advice", said, "propagate pipe")
+}
+
+func TestNumbers(t *testing.T) {
+	for v, want := range map[float64]string{1234567: "1,234,567", 999: "999", 12.34: "12.3", 0.5: "0.5", 0: "0"} {
+		check.Equal(t, "number", number(v), want)
+	}
+	for n, want := range map[int]string{1: "1 octet", 254: "254 octets", 1000: "1 kB", 17290: "17,290 octets", 4_000_000: "4 MB"} {
+		check.Equal(t, "size", octetsText(n), want)
 	}
 }

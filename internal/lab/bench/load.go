@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -20,12 +21,12 @@ var peers atomic.Uint64 // made so far: each needs an id of its own
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(seed, peers.Add(1))) }
 
-// join connects a load peer and waits for its lease.
-func join(ctx context.Context, s *server, name string, hear func(*tcp.Peer, edgepeer.Notice)) (*tcp.Peer, error) {
+// join connects a load peer of that name and waits for its lease.
+func join(ctx context.Context, cfg tcp.Config, name string) (*tcp.Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, serverReady)
 	defer cancel()
-	p, err := tcp.Dial(ctx, tcp.Config{Address: s.address, Hear: hear,
-		Edge: edgepeer.Config{Name: name, Rand: newRand()}})
+	cfg.Edge = edgepeer.Config{Name: name, Rand: newRand()}
+	p, err := tcp.Dial(ctx, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -59,4 +60,15 @@ func body(number, size int) []jxta.Element {
 	data := make([]byte, size)
 	copy(data, fmt.Sprintf("%d;", number))
 	return []jxta.Element{{Namespace: "trk", Name: "body", Data: data}}
+}
+
+// mean is that of all and their standard deviation, milliseconds.
+func (t times) mean() (mean, deviation float64) {
+	for _, d := range t {
+		mean += d.Seconds() * 1e3 / float64(len(t))
+	}
+	for _, d := range t {
+		deviation += math.Pow(d.Seconds()*1e3-mean, 2) / float64(len(t))
+	}
+	return mean, math.Sqrt(deviation)
 }

@@ -102,61 +102,61 @@ func (w *wire) settle(ctx context.Context) (datagrams int, octets [2]int, err er
 }
 
 // octets measures what one octet of payload on a pipe costs on the link, both directions, acknowledgements included.
-func octets(ctx context.Context, r *run) ([]Row, error) {
-	var rows []Row
-	for _, kind := range []string{"propagate", "unicast"} {
-		published := "unicast pipe 877, socket 913, JXTA-C pipe 834 (2005)"
-		rows = append(rows,
-			Row{What: "message of 1 octet on a " + kind + " pipe, alone", Unit: "octets", Must: 100, Aim: 60, Less: true, Published: published},
-			Row{What: fmt.Sprintf("each of %d at once on a %s pipe", batchSize, kind), Unit: "octets", Must: 24, Aim: 16, Less: true})
-	}
-	r.progressf("two gateways and a counted link")
+func (s *session) octets(ctx context.Context) error {
+	s.progressf("two gateways and a counted link")
 	radio, err := freePorts("udp", 2)
 	if err != nil {
-		return rows, err
+		return err
 	}
 	w, at, err := newWire([2]int(radio))
 	if err != nil {
-		return rows, err
+		return err
 	}
 	defer w.close()
 	var gateways [2]*server
 	for i := range gateways {
-		gateways[i], err = r.gateway(ctx, site{id: i + 1, profile: "iridium-directip", radio: radio[i], peers: map[int]string{2 - i: at[i]}})
+		gateways[i], err = s.gateway(ctx, site{id: i + 1, profile: "iridium-directip", radio: radio[i], peers: map[int]string{2 - i: at[i]}})
 		if err != nil {
-			return rows, err
+			return err
 		}
 		defer gateways[i].stop()
 	}
 	c, err := behind(ctx, gateways[0], gateways[1])
 	if err != nil {
-		return rows, err
+		return err
 	}
 	defer c.close()
 	wirePipe := edgepeer.NamedPipe("bench-wire")
 	if _, err := c.b.Do(edgepeer.Listen{Pipe: wirePipe, Kind: jxta.PipeTypePropagate}); err != nil {
-		return rows, err
+		return err
 	}
 	var got atomic.Int64
 	count := func(edgepeer.Message) { got.Add(1) }
 	c.atB.Store(&count)
-	r.progressf("first contact of the gateways")
+	s.progressf("first contact of the gateways")
 	if _, _, err := w.settle(ctx); err != nil {
-		return rows, err
+		return err
 	}
 	number := 0
-	for i, send := range []edgepeer.Send{{Pipe: wirePipe, Kind: jxta.PipeTypePropagate}, {Pipe: c.there}} {
-		for j, many := range []int{1, batchSize} {
-			r.progressf("%s: %d at a time", map[int]string{0: "propagate pipe", 1: "unicast pipe"}[i], many)
-			trials := r.quick(3, 1)
-			sum, back, datagrams, lost := 0, 0, 0, 0
-			for trial := range trials + 1 {
+	for _, kind := range []string{"propagate", "unicast"} {
+		send := edgepeer.Send{Pipe: wirePipe, Kind: jxta.PipeTypePropagate}
+		if kind == "unicast" {
+			send = edgepeer.Send{Pipe: c.there}
+		}
+		for _, many := range []int{1, batchSize} {
+			s.progressf("%s pipe: %d at a time", kind, many)
+			var each []float64
+			row := Row{What: whatOneOctet + " on a " + kind + " pipe, alone", Unit: "octets", Must: 100, Aim: 60, Less: true, Warm: many}
+			if many > 1 {
+				row.What, row.Must, row.Aim = fmt.Sprintf("%s, each of %d at once on a %s pipe", whatOneOctet, many, kind), 24, 16
+			}
+			for trial := range s.quick(5, 1) + 1 {
 				got.Store(0)
 				for range many {
 					number++
 					send.Elements = []jxta.Element{{Namespace: "trk", Name: "body", Data: []byte{byte(number)}}}
 					if _, err := c.a.Do(send); err != nil {
-						return rows, err
+						return err
 					}
 				}
 				for end := time.Now().Add(quietLimit); got.Load() < int64(many) && time.Now().Before(end); {
@@ -164,18 +164,18 @@ func octets(ctx context.Context, r *run) ([]Row, error) {
 				}
 				n, o, err := w.settle(ctx)
 				if err != nil {
-					return rows, err
+					return err
 				}
 				if trial == 0 {
 					continue // the first names the pipe and its peers; later ones refer to that
 				}
-				lost += many - int(got.Load())
-				sum, back, datagrams = sum+o[0]+o[1], back+o[1], datagrams+n
+				row.Lost += many - int(got.Load())
+				row.N += many
+				row.Note = fmt.Sprintf("with acknowledgement %.4g, %.2f datagrams", float64(o[0]+o[1])/float64(many), float64(n)/float64(many))
+				each = append(each, float64(o[0])/float64(many))
 			}
-			per := float64(trials * many)
-			rows[2*i+j].Gateway = &Figure{Value: float64(sum-back) / per, Lost: lost,
-				Note: fmt.Sprintf("with acknowledgement %.4g, %.2f datagrams", float64(sum)/per, float64(datagrams)/per)}
+			s.put(row.of(each...))
 		}
 	}
-	return rows, nil
+	return nil
 }

@@ -71,6 +71,9 @@ type cost struct {
 
 // cost reads it from /proc; zero where there is none.
 func (s *server) cost() cost {
+	if s == nil {
+		return cost{}
+	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
 	if err != nil {
 		return cost{}
@@ -100,6 +103,8 @@ type site struct {
 	radio   int            // its UDP port on loopback; 0: any, and nobody is there to talk to
 	peers   map[int]string // other gateways, by node id
 	more    string         // of its configuration
+	http    bool           // peers come over HTTP
+	dir     string         // of its files, kept for the next start; "": one of its own
 }
 
 // gateway starts `gateway run` on loopback and waits until it takes connections.
@@ -120,13 +125,23 @@ func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 			return nil, fmt.Errorf("gateway keys new: %w: %s", err, bytes.TrimSpace(out))
 		}
 	}
-	dir, err := os.MkdirTemp(r.dir, "gateway-")
+	dir := s.dir
+	if dir == "" {
+		dir, err = os.MkdirTemp(r.dir, "gateway-")
+	}
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "data"), 0o700)
+	}
 	if err != nil {
 		return nil, err
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", tcp[0])
+	transport := "tcp"
+	if s.http {
+		transport = "http"
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "[node]\nid = %d\nname = \"bench-%d\"\ndata_dir = %q\n\n[lan]\ntcp = %q\n", s.id, s.id, filepath.Join(dir, "data"), address)
+	fmt.Fprintf(&b, "[node]\nid = %d\nname = \"bench-%d\"\ndata_dir = %q\n\n[lan]\n%s = %q\n", s.id, s.id, filepath.Join(dir, "data"), transport, address)
 	fmt.Fprintf(&b, "\n[link]\nprofile = %q\nlisten = \"127.0.0.1:%d\"\nkey_file = %q\n", s.profile, s.radio, key)
 	status := fmt.Sprintf("127.0.0.1:%d", tcp[1])
 	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", status)
@@ -135,7 +150,7 @@ func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 	}
 	b.WriteString(s.more)
 	config, logFile := filepath.Join(dir, "gateway.toml"), filepath.Join(dir, "gateway.log")
-	if err := errors.Join(os.Mkdir(filepath.Join(dir, "data"), 0o700), os.WriteFile(config, []byte(b.String()), 0o600)); err != nil {
+	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
 		return nil, err
 	}
 	log, err := os.Create(logFile)
@@ -202,13 +217,18 @@ func lastLine(file string) string {
 // serverJVM lets a rendezvous have what it wants of the machine.
 var serverJVM = []string{"-Xmx1g", "-Djava.security.egd=file:/dev/urandom"}
 
+const (
+	rendezvousSigned   = field.KindJXSE27
+	rendezvousUnsigned = field.KindJXSE27Unsigned
+)
+
 // rendezvous starts the reference, JXSE 2.7 as rendezvous and relay.
-func (r *run) rendezvous(ctx context.Context, kind string) (*server, error) {
+func (r *run) rendezvous(ctx context.Context, kind string, overHTTP bool) (*server, error) {
 	ports, err := freePorts("tcp", 1)
 	if err != nil {
 		return nil, err
 	}
-	p, err := field.StartPeer(ctx, field.PeerConfig{Kind: kind, Name: "bench-rdv", Host: "127.0.0.1", Port: ports[0], Role: "rdv", JarDir: r.Jars, JVM: serverJVM})
+	p, err := field.StartPeer(ctx, field.PeerConfig{Kind: kind, Name: "bench-rdv", Host: "127.0.0.1", Port: ports[0], Role: "rdv", HTTP: overHTTP, JarDir: r.Jars, JVM: serverJVM})
 	if err != nil {
 		return nil, err
 	}
@@ -218,34 +238,4 @@ func (r *run) rendezvous(ctx context.Context, kind string) (*server, error) {
 		return nil, errors.Join(err, p.Stop())
 	}
 	return &server{name: "JXSE 2.7", address: fmt.Sprintf("127.0.0.1:%d", ports[0]), pid: p.Events()[0].PID, stop: p.Stop}, nil
-}
-
-// both runs a measurement with the reference and with a gateway, one after the other, each in a fresh process.
-func (r *run) both(ctx context.Context, measure func(ctx context.Context, s *server) error) error {
-	if r.Jars != "" {
-		s, err := r.rendezvous(ctx, field.KindJXSE27Unsigned)
-		if err == nil {
-			err = errors.Join(measure(ctx, s), s.stop())
-		}
-		if err != nil {
-			return fmt.Errorf("JXSE 2.7: %w", err)
-		}
-	}
-	s, err := r.gateway(ctx, site{id: 1, profile: "wire"})
-	if err == nil {
-		err = errors.Join(measure(ctx, s), s.stop())
-	}
-	if err != nil {
-		return fmt.Errorf("gateway: %w", err)
-	}
-	return nil
-}
-
-// put files a figure under its server.
-func (r *Row) put(s *server, f Figure) {
-	if s.name == "gateway" {
-		r.Gateway = &f
-	} else {
-		r.Direct = &f
-	}
 }

@@ -11,78 +11,114 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
-const listeners = 8 // as the most of 2004
-
-// propagate measures one sender and several listeners of a propagate pipe.
-func propagate(ctx context.Context, r *run) ([]Row, error) {
-	window := time.Duration(r.quick(5000, 500)) * time.Millisecond
-	rows := []Row{
-		{What: fmt.Sprintf("messages of 1 kB sent to %d listeners", listeners), Unit: "per second", Published: "9.06 (2004)"},
-		{What: fmt.Sprintf("messages handed out, summed over the %d listeners", listeners), Unit: "per second"},
-	}
-	pipe := edgepeer.NamedPipe("bench-wire")
-	const ahead = 32
-	err := r.both(ctx, func(ctx context.Context, s *server) error {
-		var all []*tcp.Peer
-		defer func() { closeAll(all) }()
-		var got atomic.Int64
-		for i := range listeners + 1 {
-			p, err := join(ctx, s, fmt.Sprintf("listener-%d", i), func(_ *tcp.Peer, n edgepeer.Notice) {
-				if _, ok := n.(edgepeer.Message); ok {
-					got.Add(1)
-				}
-			})
-			if err != nil {
+// propagate is one sender and its listeners.
+func (s *session) propagate(ctx context.Context) error {
+	return s.served(ctx, func(ctx context.Context, srv *server) error {
+		for _, n := range []int{1, 2, 4, 8} {
+			if err := s.listeners(ctx, srv, n); err != nil {
 				return err
 			}
-			all = append(all, p)
-			if i > 0 { // the first sends
-				if _, err := p.Do(edgepeer.Listen{Pipe: pipe, Kind: jxta.PipeTypePropagate}); err != nil {
-					return err
-				}
-			}
 		}
-		send := func(i int) error {
-			_, err := all[0].Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: body(i, 1000)})
-			return err
-		}
-		if err := r.everybodyListens(ctx, &got, send); err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		r.progressf("%s: propagate pipe", s.name)
-		got.Store(0)
-		before, began, sent := s.cost(), time.Now(), 0
-		for time.Since(began) < window {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := send(sent); err != nil {
-				return err
-			}
-			sent++
-			for end := time.Now().Add(pairLimit); int64(sent-ahead)*listeners > got.Load() && time.Now().Before(end) && time.Since(began) < window; {
-				pause(ctx, 100*time.Microsecond)
-			}
-		}
-		took, handed := time.Since(began), got.Load()
-		cpu := s.cost().cpu - before.cpu
-		for end := time.Now().Add(pairLimit); got.Load() < int64(sent)*listeners && time.Now().Before(end); {
-			pause(ctx, time.Millisecond)
-		}
-		lost := sent*listeners - int(got.Load())
-		rows[0].put(s, Figure{Value: float64(handed) / listeners / took.Seconds(), Lost: lost,
-			Note: fmt.Sprintf("%.0f us of processor for each message handed to a listener", float64(cpu.Microseconds())/float64(max(1, handed)))})
-		rows[1].put(s, Figure{Value: float64(handed) / took.Seconds()})
 		return nil
 	})
-	return rows, err
+}
+
+func (s *session) listeners(ctx context.Context, srv *server, listeners int) error {
+	s.progressf("%d receivers", listeners)
+	pipe := edgepeer.NamedPipe(fmt.Sprintf("bench-wire-%d", listeners))
+	var all []*tcp.Peer
+	defer func() { closeAll(all) }()
+	var got atomic.Int64
+	for i := range listeners + 1 {
+		p, err := join(ctx, tcp.Config{Address: srv.address, Hear: func(_ *tcp.Peer, n edgepeer.Notice) {
+			if _, ok := n.(edgepeer.Message); ok {
+				got.Add(1)
+			}
+		}}, fmt.Sprintf("listener-%d", i))
+		if err != nil {
+			return err
+		}
+		all = append(all, p)
+		if i > 0 { // the first sends
+			if _, err := p.Do(edgepeer.Listen{Pipe: pipe, Kind: jxta.PipeTypePropagate}); err != nil {
+				return err
+			}
+		}
+	}
+	send := func(i, size int) error {
+		_, err := all[0].Do(edgepeer.Send{Pipe: pipe, Kind: jxta.PipeTypePropagate, Elements: body(i, size)})
+		return err
+	}
+	if err := everybodyListens(ctx, &got, int64(listeners), send); err != nil {
+		return err
+	}
+	heard := func(want int64) bool {
+		for end := time.Now().Add(pairLimit); got.Load() < want && time.Now().Before(end) && ctx.Err() == nil; {
+			pause(ctx, 50*time.Microsecond)
+		}
+		return got.Load() >= want
+	}
+	for _, size := range s.sizes(10_000, 1000, 10_000, 100_000, 1_000_000) {
+		s.progressf("%d receivers, %s", listeners, octetsText(size))
+		row := Row{What: whatToReceivers + " and until the last has it", Size: size, Number: listeners, Of: "receivers", Unit: "us", Less: true}
+		var means []float64
+		for range s.series() {
+			var sum time.Duration
+			n := 0
+			for began := time.Now(); n < pairs && time.Since(began) < s.budget()/time.Duration(2*s.series()); n++ {
+				got.Store(0)
+				at := time.Now()
+				if err := send(n, size); err != nil {
+					return err
+				}
+				if !heard(int64(listeners)) {
+					if row.Lost += listeners - int(got.Load()); row.Lost > mostLost*listeners {
+						return fmt.Errorf("%d of %d messages of %s did not come", row.Lost, row.N, octetsText(size))
+					}
+				}
+				sum += time.Since(at)
+				row.N++
+			}
+			means = append(means, us(sum)/float64(max(1, n)))
+		}
+		s.put(row.of(means...))
+		if size > 10_000 {
+			continue
+		}
+		const ahead = 32
+		row = Row{What: whatToReceivers, Size: size, Number: listeners, Of: "receivers", Unit: "per second"}
+		before, handed := srv.cost(), int64(0)
+		var rates []float64
+		for range s.series() {
+			got.Store(0)
+			began, sent := time.Now(), int64(0)
+			for time.Since(began) < s.budget()/time.Duration(2*s.series()) {
+				if err := send(row.N, size); err != nil {
+					return err
+				}
+				sent++
+				row.N++
+				if !heard((sent - ahead) * int64(listeners)) {
+					break
+				}
+			}
+			rates = append(rates, float64(got.Load())/float64(listeners)/time.Since(began).Seconds())
+			if !heard(sent * int64(listeners)) {
+				row.Lost += int(sent)*listeners - int(got.Load())
+			}
+			handed += got.Load()
+		}
+		row.Note = fmt.Sprintf("%.0f us of processor for each message handed to a receiver", us(srv.cost().cpu-before.cpu)/float64(max(1, handed)))
+		s.put(row.of(rates...))
+	}
+	return nil
 }
 
 // everybodyListens sends until each listener has heard something: a rendezvous knows of a pipe only a moment later.
-func (r *run) everybodyListens(ctx context.Context, got *atomic.Int64, send func(int) error) error {
+func everybodyListens(ctx context.Context, got *atomic.Int64, listeners int64, send func(i, size int) error) error {
 	for try := range 50 {
 		got.Store(0)
-		if err := send(try); err != nil {
+		if err := send(try, 1000); err != nil {
 			return err
 		}
 		for end := time.Now().Add(200 * time.Millisecond); time.Now().Before(end); {

@@ -2,11 +2,9 @@ package bench
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -16,8 +14,6 @@ import (
 )
 
 const (
-	askers      = 32
-	adverts     = 10_000
 	underWay    = 4               // questions of one peer at a time, in the closed loop
 	answerLimit = 5 * time.Second // after that it is lost
 	loadBatch   = 50
@@ -28,6 +24,7 @@ type asker struct {
 	peer *tcp.Peer
 
 	mu      sync.Mutex
+	wild    bool // the question has a wild card
 	pending map[int]question
 	early   map[int]time.Time // answered before Do had said which question it was
 	took    times
@@ -44,7 +41,7 @@ type question struct {
 
 func newAsker(ctx context.Context, s *server, name string) (*asker, error) {
 	a := &asker{pending: map[int]question{}, early: map[int]time.Time{}}
-	p, err := join(ctx, s, name, a.hear)
+	p, err := join(ctx, tcp.Config{Address: s.address, Hear: a.hear}, name)
 	a.peer = p
 	return a, err
 }
@@ -81,7 +78,11 @@ func (a *asker) answered(id int, q question, now time.Time, right bool) func(str
 
 // ask sends a question of which at is when it should have been sent.
 func (a *asker) ask(name string, at time.Time) error {
-	id, err := a.peer.Do(edgepeer.Query{Type: jxta.TypeAdv, Attr: "Name", Value: name})
+	value := name
+	if a.wild {
+		value += "*"
+	}
+	id, err := a.peer.Do(edgepeer.Query{Type: jxta.TypeAdv, Attr: "Name", Value: value})
 	if err != nil {
 		return err
 	}
@@ -141,52 +142,43 @@ func (a *asker) waiting() int {
 
 func advName(i int) string { return fmt.Sprintf("bench-adv-%05d", i) }
 
-// stock publishes advertisements through the server and makes sure that it has each of them: what it does not find is
-// published again.
-func (r *run) stock(ctx context.Context, s *server, n int) (_ *tcp.Peer, err error) {
-	publisher, err := join(ctx, s, "publisher", nil)
+// stock publishes further advertisements, from one number to before another, and makes sure that the server has each of them: what it does
+// not find is published again.
+func (s *session) stock(ctx context.Context, srv *server, publisher *tcp.Peer, from, n int) error {
+	check, err := newAsker(ctx, srv, "checker")
 	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			publisher.Close()
-		}
-	}()
-	check, err := newAsker(ctx, s, "checker")
-	if err != nil {
-		return nil, err
+		return err
 	}
 	defer check.peer.Close()
 	publish := func(i int) error {
 		_, err := publisher.Do(edgepeer.Publish{Doc: edgepeer.Specification(advName(i), edgepeer.NamedPipe(advName(i)), jxta.PipeTypePropagate), Life: 2 * time.Hour})
 		return err
 	}
-	for first := 0; first < n; first += loadBatch {
-		if first%(20*loadBatch) == 0 {
-			r.progressf("%s: %d of %d advertisements published", s.name, first, n)
+	for first := from; first < n; first += loadBatch {
+		if (first-from)%(20*loadBatch) == 0 {
+			s.run.progressf("%s, %s: %d of %d advertisements published", s.bench, s.where, first, n)
 		}
 		missing := map[string]int{}
 		for i := first; i < min(n, first+loadBatch); i++ {
 			missing[advName(i)] = i
 			if err := publish(i); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		found := make(chan string, 4*loadBatch)
 		check.reset(func(name string) { found <- name }, nil)
 		for tries := 0; len(missing) > 0; tries++ {
 			if tries == 20 {
-				return nil, fmt.Errorf("%d of %d advertisements are not found", len(missing), n)
+				return fmt.Errorf("%d of %d advertisements are not found", len(missing), n)
 			}
 			for name, i := range missing {
 				if tries > 2 && tries%3 == 0 {
 					if err := publish(i); err != nil {
-						return nil, err
+						return err
 					}
 				}
 				if err := check.ask(name, time.Now()); err != nil {
-					return nil, err
+					return err
 				}
 			}
 			late := time.After(time.Duration(min(tries+1, 4)) * 250 * time.Millisecond)
@@ -198,21 +190,21 @@ func (r *run) stock(ctx context.Context, s *server, n int) (_ *tcp.Peer, err err
 				case <-late:
 					break wait
 				case <-ctx.Done():
-					return nil, ctx.Err()
+					return ctx.Err()
 				}
 			}
 		}
 	}
-	return publisher, nil
+	return nil
 }
 
 // crew are the askers of one server.
 type crew struct {
-	*run
 	server *server
 	askers []*asker
 	stock  int
 	next   int
+	wild   bool // questions have a wild card
 	mu     sync.Mutex
 }
 
@@ -227,17 +219,14 @@ func (c *crew) draw() string {
 // outcome of one measurement.
 type outcome struct {
 	rate  float64 // questions per second that were handled
-	p50   float64 // milliseconds
-	p99   float64
+	all   times   // of the answers
 	lost  int
 	wrong int
 	cpu   time.Duration // of the server, for one question
-	best  float64       // p99 of the best and the worst window; open only
-	worst float64
 }
 
 func (o outcome) note() string {
-	return fmt.Sprintf("median %s ms, p99 %s ms, %.0f us of processor each", number(o.p50), number(o.p99), float64(o.cpu)/1e3)
+	return fmt.Sprintf("median %s ms, p99 %s ms, %.0f us of processor each", number(o.all.at(0.5)), number(o.all.at(0.99)), float64(o.cpu)/1e3)
 }
 
 // gather ends a measurement: waits for what is still under way and adds up.
@@ -261,18 +250,16 @@ func (c *crew) gather(ctx context.Context, began time.Time, window time.Duration
 		}
 	}
 	var o outcome
-	var all times
 	for _, a := range c.askers {
 		a.mu.Lock()
-		all = append(all, a.took...)
+		o.all = append(o.all, a.took...)
 		o.lost += a.lost
 		o.wrong += a.wrong
 		a.mu.Unlock()
 		a.reset(nil, nil)
 	}
-	o.rate = float64(len(all)+more) / window.Seconds()
-	o.p50, o.p99 = all.at(0.5), all.at(0.99)
-	if n := len(all) + more; n > 0 {
+	o.rate = float64(len(o.all)+more) / window.Seconds()
+	if n := len(o.all) + more; n > 0 {
 		o.cpu = (after.cpu - before.cpu) / time.Duration(n)
 	}
 	if o.wrong > 0 {
@@ -349,30 +336,11 @@ func (c *crew) closed(ctx context.Context, d time.Duration, half bool) (outcome,
 	return c.gather(ctx, began, window, before, more)
 }
 
-// open asks at a fixed rate, whatever the answers do, in several windows: the machine is not alone with this, so the
-// median of their percentiles is what counts. Times are from when a question was due.
-func (c *crew) open(ctx context.Context, rate int, d time.Duration) (outcome, error) {
-	const windows = 5
-	var all []outcome
-	var sum outcome
-	for range windows {
-		o, err := c.window(ctx, rate, d/windows)
-		if err != nil {
-			return o, err
-		}
-		all = append(all, o)
-		sum.lost += o.lost
-		sum.cpu += o.cpu / windows
-	}
-	slices.SortFunc(all, func(a, b outcome) int { return cmp.Compare(a.p99, b.p99) })
-	sum.rate, sum.p50, sum.p99 = float64(rate), all[windows/2].p50, all[windows/2].p99
-	sum.best, sum.worst = all[0].p99, all[windows-1].p99
-	return sum, nil
-}
-
+// window asks at a fixed rate, whatever the answers do. Times are from when a question was due.
 func (c *crew) window(ctx context.Context, rate int, d time.Duration) (outcome, error) {
 	for _, a := range c.askers {
 		a.reset(nil, nil)
+		a.wild = c.wild
 	}
 	before := c.server.cost()
 	began := time.Now()
@@ -396,72 +364,4 @@ func (c *crew) window(ctx context.Context, rate int, d time.Duration) (outcome, 
 		}
 	}
 	return c.gather(ctx, began, time.Since(began), before, 0)
-}
-
-func queries(ctx context.Context, r *run) ([]Row, error) {
-	n := r.quick(adverts, 500)
-	window := time.Duration(r.quick(8000, 400)) * time.Millisecond
-	rows := []Row{
-		{What: fmt.Sprintf("questions answered, %d peers, %d advertisements", askers, n), Unit: "per second", Must: 2000, Aim: 10000, Published: "4 to 16 (2004)"},
-		{What: "the same, half of the questions unanswerable", Unit: "per second"},
-		{What: "slowdown by the unanswerable half", Unit: "%", Must: 10, Aim: 1, Less: true, Published: "slower (2004)"},
-		{What: "99th percentile at 16 questions per second", Unit: "ms"},
-		{What: "99th percentile at 200 questions per second", Unit: "ms"},
-		{What: "99th percentile at 2,000 questions per second", Unit: "ms", Must: 20, Aim: 5, Less: true},
-		{What: "99th percentile at 10,000 questions per second", Unit: "ms"},
-		{What: "resident memory after these measurements", Unit: "MB"},
-	}
-	rates := map[int]int{3: 16, 4: 200, 5: 2000, 6: 10000}
-	err := r.both(ctx, func(ctx context.Context, s *server) error {
-		publisher, err := r.stock(ctx, s, n)
-		if err != nil {
-			return err
-		}
-		defer publisher.Close()
-		c := &crew{run: r, server: s, stock: n}
-		defer func() {
-			for _, a := range c.askers {
-				a.peer.Close()
-			}
-		}()
-		for i := range askers {
-			a, err := newAsker(ctx, s, fmt.Sprintf("asker-%d", i))
-			if err != nil {
-				return err
-			}
-			c.askers = append(c.askers, a)
-		}
-		r.progressf("%s: warming up", s.name)
-		if _, err := c.closed(ctx, window/2, false); err != nil {
-			return err
-		}
-		r.progressf("%s: questions that can be answered", s.name)
-		full, err := c.closed(ctx, window, false)
-		if err != nil {
-			return err
-		}
-		rows[0].put(s, Figure{Value: full.rate, Lost: full.lost, Note: full.note()})
-		for i, rate := range rates {
-			if float64(rate) > 0.9*full.rate {
-				continue // not sustained: no percentile to quote
-			}
-			r.progressf("%s: %d questions per second", s.name, rate)
-			o, err := c.open(ctx, rate, window)
-			if err != nil {
-				return err
-			}
-			rows[i].put(s, Figure{Value: o.p99, Lost: o.lost, Note: fmt.Sprintf("median %.2g; p99 of five windows %.2g to %.2g", o.p50, o.best, o.worst)})
-		}
-		r.progressf("%s: half of the questions unanswerable", s.name)
-		half, err := c.closed(ctx, window, true)
-		if err != nil {
-			return err
-		}
-		rows[1].put(s, Figure{Value: half.rate, Lost: half.lost, Note: half.note()})
-		change := 100 * (full.rate - half.rate) / full.rate
-		rows[2].put(s, Figure{Value: max(0, change), Note: fmt.Sprintf("the rate changed by %+.1f %%", -change)})
-		rows[7].put(s, Figure{Value: s.cost().resident})
-		return nil
-	})
-	return rows, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -13,32 +14,71 @@ import (
 // peerJVM is that of the peers which are measured: the compiler works as it does for their users.
 var peerJVM = []string{"-Xmx256m", "-Djava.security.egd=file:/dev/urandom"}
 
-const peerLimit = 60 * time.Second // for one measurement of a peer
+const peerLimit = 90 * time.Second // for one measurement of a peer
 
-// real are two unmodified signed JXSE 2.7 peers behind a server.
-type real struct{ a, b *field.Peer }
+// real are two unmodified signed JXSE 2.7 peers and what stands between them.
+type real struct {
+	a, b   *field.Peer
+	server *server
+	home   string
+	ports  []int // of the peers and of the server
+}
 
-func (r *run) real(ctx context.Context, s *server) (*real, error) {
-	p := &real{}
-	for i, at := range []**field.Peer{&p.b, &p.a} {
-		ports, err := freePorts("tcp", 1)
-		if err == nil {
-			*at, err = field.StartPeer(ctx, field.PeerConfig{Kind: field.KindJXSE27, Name: []string{"bench-b", "bench-a"}[i], Host: "127.0.0.1", Port: ports[0],
-				Seed: "tcp://" + s.address, JarDir: r.Jars, JVM: peerJVM})
+// startReal starts the peers of the session's place. home is the first peer's, where it keeps its cache; "": a fresh one.
+func (s *session) startReal(ctx context.Context, home string) (p *real, err error) {
+	p = &real{home: home}
+	overHTTP := s.where == jxseHTTP || s.where == gatewayHTTP
+	switch s.where {
+	case jxse, jxseHTTP:
+		p.server, err = s.rendezvous(ctx, rendezvousSigned, overHTTP)
+	case gatewayTCP, gatewayHTTP:
+		p.server, err = s.gateway(ctx, site{id: 1, profile: "wire", http: overHTTP})
+	}
+	if err == nil && p.server != nil {
+		var at *net.TCPAddr
+		if at, err = net.ResolveTCPAddr("tcp", p.server.address); err == nil {
+			p.ports = append(p.ports, at.Port)
 		}
-		if err != nil {
-			return nil, errors.Join(err, p.stop())
-		}
+	}
+	if err == nil {
+		p.b, err = s.startPeer(ctx, p, "bench-b", "")
+	}
+	if err == nil {
+		p.a, err = s.startPeer(ctx, p, "bench-a", home)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.stop(ctx))
 	}
 	return p, nil
 }
 
-func (p *real) stop() error {
+func (s *session) startPeer(ctx context.Context, p *real, name, home string) (*field.Peer, error) {
+	ports, err := freePorts("tcp", 1)
+	if err != nil {
+		return nil, err
+	}
+	p.ports = append(p.ports, ports[0])
+	cfg := field.PeerConfig{Kind: field.KindJXSE27, Name: name, Host: "127.0.0.1", Port: ports[0], JarDir: s.Jars, JVM: peerJVM, Home: home, Adhoc: s.where == multicast}
+	if p.server != nil {
+		cfg.Seed, cfg.HTTP = "tcp://"+p.server.address, s.where == jxseHTTP || s.where == gatewayHTTP
+		if cfg.HTTP {
+			cfg.Seed = "http://" + p.server.address
+		}
+	}
+	return field.StartPeer(ctx, cfg)
+}
+
+// stop ends all, and says what a gateway has refused or given up. What the peers' own library loses, and it does when messages
+// come close upon each other, is not the gateway's: all that came in has gone out then.
+func (p *real) stop(ctx context.Context) error {
 	var errs []error
 	for _, x := range []*field.Peer{p.a, p.b} {
 		if x != nil {
 			errs = append(errs, x.Stop())
 		}
+	}
+	if p.server != nil {
+		errs = append(errs, p.server.passedAll(ctx), p.server.stop())
 	}
 	return errors.Join(errs...)
 }
@@ -50,51 +90,32 @@ func heard(ctx context.Context, p *field.Peer, ev, name string) (field.Event, er
 	return p.Wait(ctx, func(e field.Event) bool { return e.Ev == ev && (name == "" || e.Name == name) })
 }
 
-// measured gives a command and waits for the next figure of that name; seen is how many there were before.
-func measured(ctx context.Context, p *field.Peer, seen int, name, format string, args ...any) (field.Event, error) {
+// measured gives a command and waits for the next figure of that name.
+func measured(ctx context.Context, p *field.Peer, name, format string, args ...any) (field.Event, error) {
+	seen := len(p.Events())
 	if err := p.Command(fmt.Sprintf(format, args...)); err != nil {
 		return field.Event{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, peerLimit)
 	defer cancel()
 	n := 0
-	return p.Wait(ctx, func(e field.Event) bool {
-		if e.Ev == "bench" && e.Name == name {
-			n++
-		}
-		return n > seen
-	})
+	e, err := p.Wait(ctx, func(e field.Event) bool { n++; return n > seen && e.Ev == "bench" && e.Name == name })
+	if err == nil && e.Text != "" {
+		err = errors.New(e.Text)
+	}
+	return e, err
 }
 
-// bothReal is both for real peers: signed ones, as 2.7 makes them, with a signed rendezvous.
-func (r *run) bothReal(ctx context.Context, measure func(ctx context.Context, s *server, p *real) error) error {
-	with := func(s *server, err error) error {
-		if err != nil {
-			return err
-		}
-		p, err := r.real(ctx, s)
-		if err == nil {
-			err = errors.Join(measure(ctx, s, p), p.stop())
-		}
-		if err == nil {
-			err = s.passedAll(ctx)
-		}
-		return errors.Join(err, s.stop())
+// peerRow is what a peer has measured, milliseconds or per second.
+func peerRow(e field.Event, what string, size int, unit string) Row {
+	r := Row{What: what, Size: size, Unit: unit, N: e.N, Warm: e.Warm, ByPeers: e.Lost, Less: unit == "ms"}
+	if e.P99 > 0 {
+		r.Note = "p99 " + number(e.P99)
 	}
-	if r.Jars == "" {
-		return nil
-	}
-	if err := with(r.rendezvous(ctx, field.KindJXSE27)); err != nil {
-		return fmt.Errorf("JXSE 2.7: %w", err)
-	}
-	if err := with(r.gateway(ctx, site{id: 1, profile: "wire"})); err != nil {
-		return fmt.Errorf("gateway: %w", err)
-	}
-	return nil
+	return r.of(e.Series...)
 }
 
-// passedAll reports what a gateway has refused or given up. What the peers' own library loses, and it does when messages
-// come close upon each other, is not the gateway's: all that came in has gone out then.
+// passedAll reports what a gateway has refused or given up.
 func (s *server) passedAll(ctx context.Context) error {
 	counters, err := s.counters(ctx)
 	if err != nil {
@@ -109,105 +130,218 @@ func (s *server) passedAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// operations are the typical ones of the performance model of 2004.
-func operations(ctx context.Context, r *run) ([]Row, error) {
-	row := func(what, published string) Row { return Row{What: what, Unit: "ms", Published: published} }
-	rows := []Row{
-		row("start of the platform", "5311"), row("rendezvous connected, from the start of the process", ""), row("make and join a group", "get 1447, join 5.4"),
-		row("find peers by asking other peers", "881"), row("find peers in its own cache", "29.3"),
-		row("find a pipe by asking other peers", "479"), row("find pipes in its own cache", "2.0"),
-		row("open an output pipe", "861"), row("publish", "295"), row("open an input pipe", "10.7"),
-	}
-	for i := range rows {
-		if rows[i].Published != "" {
-			rows[i].Published += " (2004)"
-		}
-	}
-	names := map[string]int{"get_remote_peers": 3, "get_cached_peers": 4, "get_remote_pipe": 5, "get_cached_pipes": 6, "open_out_pipe": 7, "publish": 8, "open_in_pipe": 9}
-	many := r.quick(40, 5)
-	err := r.bothReal(ctx, func(ctx context.Context, s *server, p *real) error {
-		r.progressf("%s: operations of a peer", s.name)
-		for i, ev := range []string{"ready", "rendezvous"} {
-			e, err := heard(ctx, p.a, ev, "")
-			if err != nil {
-				return err
-			}
-			rows[i].put(s, Figure{Value: e.At().Sub(p.a.Started).Seconds() * 1e3})
-		}
-		if err := p.b.Command(fmt.Sprintf("bench-serve %d", many)); err != nil {
-			return err
-		}
-		if _, err := heard(ctx, p.b, "bench_ready", "serve"); err != nil {
-			return err
-		}
-		if _, err := measured(ctx, p.a, 0, "ops", "bench-ops %d", many); err != nil {
-			return err
-		}
-		for _, e := range p.a.Events() {
-			if i, ok := names[e.Name]; ok && e.Ev == "bench" {
-				rows[i].put(s, Figure{Value: e.MS, ByPeers: e.Lost, Note: fmt.Sprintf("p99 %.4g", e.P99)})
-			}
-		}
-		began := time.Now()
-		if err := p.a.Command("newgroup bench-group"); err != nil {
-			return err
-		}
-		e, err := heard(ctx, p.a, "joined", "bench-group")
+// operations are table 6.1: with an empty cache, and again with what the first round has left there.
+func (s *session) operations(ctx context.Context) error {
+	home := s.dir + "/home-" + s.where
+	for _, adverts := range []int{0, 40} {
+		p, err := s.startReal(ctx, home)
 		if err != nil {
 			return err
 		}
-		rows[2].put(s, Figure{Value: e.At().Sub(began).Seconds() * 1e3})
-		return nil
-	})
-	return rows, err
+		err = s.operationsOf(ctx, p, adverts)
+		if end := p.stop(ctx); err == nil {
+			err = end
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// pipes measures a unicast pipe between two real peers.
-func pipes(ctx context.Context, r *run) ([]Row, error) {
-	rows := []Row{
-		{What: "message of 1 octet and its acknowledgement", Unit: "ms", Published: "J2SE 0.711 (2005, one way, gigabit)"},
-		{What: "message of 1 kB and its acknowledgement", Unit: "ms"},
-		{What: "messages of 1 kB at an even rate", Unit: "per second", Published: "115 (JXTA 1.0, 2004)"},
-		{What: "burst of 50 messages of 1 kB until all arrive, at most 5,000", Unit: "ms", Published: "179 messages/s bursty (JXTA 2.0, 2004)"},
-		{What: "data in messages of 64 kB", Unit: "MB/s", Published: "J2SE endpoint 101 (2005, gigabit)"},
+func (s *session) operationsOf(ctx context.Context, p *real, adverts int) error {
+	put := func(r Row) {
+		if adverts > 0 {
+			r.Number, r.Of = adverts, "and more advertisements in its cache"
+		}
+		s.put(r)
 	}
-	err := r.bothReal(ctx, func(ctx context.Context, s *server, p *real) error {
-		for _, c := range []struct {
-			p    *field.Peer
-			line string
-		}{{p.b, "bench-echo bench-there bench-back"}, {p.a, "bench-pair bench-there bench-back"}} {
-			if err := c.p.Command(c.line); err != nil {
-				return err
-			}
-		}
-		for _, x := range []*field.Peer{p.a, p.b} {
-			if _, err := heard(ctx, x, "bench_ready", ""); err != nil {
-				return err
-			}
-		}
-		r.progressf("%s: pipe between two peers", s.name)
-		warm, each, ms := r.quick(warmUp, 100), r.quick(pairs, 10), r.quick(5000, 1000)
-		for i, size := range []int{1, 1000} {
-			e, err := measured(ctx, p.a, i, "ping", "bench-ping %d %d %d %d", size, warm, series, each)
-			if err != nil {
-				return err
-			}
-			rows[i].put(s, Figure{Value: e.MS, ByPeers: e.Lost, Note: fmt.Sprintf("p99 %.3g", e.P99)})
-		}
-		e, err := measured(ctx, p.a, 0, "flow", "bench-flow 1000 %d 64", ms)
+	s.progressf("operations of a peer, %d advertisements in its cache", adverts)
+	events := []string{"ready", "rendezvous"}
+	if s.where == multicast {
+		events = events[:1]
+	}
+	for i, ev := range events {
+		e, err := heard(ctx, p.a, ev, "")
 		if err != nil {
 			return err
 		}
-		rows[2].put(s, Figure{Value: e.Rate, ByPeers: e.Lost})
-		if e, err = measured(ctx, p.a, 0, "burst", "bench-burst 1000 %d 50", r.quick(10, 2)); err != nil {
+		put(Row{What: []string{operationNames[0], "rendezvous connected, from the start of the process"}[i], Unit: "ms", Less: true}.of(e.At().Sub(p.a.Started).Seconds() * 1e3))
+	}
+	many := s.quick(40, 10)
+	if err := p.b.Command(fmt.Sprintf("bench-serve %d", many)); err != nil {
+		return err
+	}
+	if _, err := heard(ctx, p.b, "bench_ready", "serve"); err != nil {
+		return err
+	}
+	if _, err := measured(ctx, p.a, "ops", "bench-ops %d", many); err != nil {
+		return err
+	}
+	found := map[string]field.Event{}
+	for _, e := range p.a.Events() {
+		if e.Ev == "bench" {
+			found[e.Name] = e
+		}
+	}
+	for i, name := range []string{"open_in_pipe", "get_cached_peers", "get_remote_peers", "get_cached_pipes", "get_remote_pipe", "open_out_pipe", "publish"} {
+		row := peerRow(found[name], operationNames[i+2], 0, "ms")
+		if !row.measured() {
+			row.Failed = fmt.Sprintf("none of %d came", many)
+		}
+		put(row)
+	}
+	began := time.Now()
+	if err := p.a.Command("newgroup bench-group"); err != nil {
+		return err
+	}
+	e, err := heard(ctx, p.a, "joined", "bench-group")
+	if err != nil {
+		return err
+	}
+	put(Row{What: operationNames[1], Unit: "ms", Less: true}.of(e.At().Sub(began).Seconds() * 1e3))
+	return nil
+}
+
+// layerKinds are what messages go over between unmodified peers, as the bench commands of field-tests/peers call them.
+var layerKinds = []struct{ kind, name string }{
+	{"endpoint", "endpoint"}, {"unicast", "unicast pipe"}, {"secure", "secure pipe"}, {"propagate", "propagate pipe"}, {"bidi", "BiDi pipe"}, {"socket", "socket"},
+}
+
+// layers measures every kind of pipe, and what is below and above, between the same two peers.
+func (s *session) layers(ctx context.Context) error {
+	s.progressf("starting the peers")
+	p, err := s.startReal(ctx, "")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.stop(ctx) }() // what it has to say is in the rows
+	var ids [2]string
+	for i, x := range []*field.Peer{p.a, p.b} {
+		e, err := heard(ctx, x, "ready", "")
+		if err != nil {
 			return err
 		}
-		rows[3].put(s, Figure{Value: e.MS, ByPeers: e.Lost})
-		if e, err = measured(ctx, p.a, 1, "flow", "bench-flow %d %d 32", 64<<10, ms); err != nil {
+		ids[i] = e.ID
+	}
+	if err := p.trust(ctx); err != nil {
+		return err
+	}
+	for _, k := range layerKinds {
+		s.progressf("%s", k.name)
+		err := p.connect(ctx, k.kind, ids)
+		if err != nil {
+			s.failed(ctx, Row{What: k.name + ": " + whatRoundTrip, Size: 1, Unit: "ms"}, err)
+		} else {
+			err = s.layer(ctx, p, k.kind, k.name)
+		}
+		if ctx.Err() != nil || errors.Is(err, field.ErrPeerEnded) {
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+	if p.server != nil {
+		return p.server.passedAll(ctx)
+	}
+	return nil
+}
+
+// trust has each of the peers trust the other's certificate: secure pipes want that.
+func (p *real) trust(ctx context.Context) error {
+	for _, x := range [][2]*field.Peer{{p.a, p.b}, {p.b, p.a}} {
+		if err := x[0].Command("certificate"); err != nil {
 			return err
 		}
-		rows[4].put(s, Figure{Value: e.Rate * (64 << 10) / 1e6, ByPeers: e.Lost})
+		e, err := heard(ctx, x[0], "certificate", "")
+		if err != nil {
+			return err
+		}
+		if err := x[1].Command("trust " + e.Text); err != nil {
+			return err
+		}
+		if _, err := heard(ctx, x[1], "trusted", ""); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *real) connect(ctx context.Context, kind string, ids [2]string) error {
+	there, back := "bench-there-"+kind, "bench-back-"+kind
+	lines := [2]string{fmt.Sprintf("bench-pair %s %s %s", kind, there, back), fmt.Sprintf("bench-echo %s %s %s", kind, there, back)}
+	if kind == "endpoint" {
+		lines = [2]string{"bench-pair endpoint " + ids[1] + " -", "bench-echo endpoint - " + ids[0]}
+	}
+	peers := [2]*field.Peer{p.a, p.b}
+	var seen [2]int
+	for i := range peers {
+		seen[1-i] = len(peers[1-i].Events())
+		if err := peers[1-i].Command(lines[1-i]); err != nil {
+			return err
+		}
+	}
+	for i, x := range peers {
+		limit, cancel := context.WithTimeout(ctx, peerLimit)
+		n := 0
+		e, err := x.Wait(limit, func(e field.Event) bool {
+			n++
+			return n > seen[i] && (e.Ev == "bench_ready" || e.Ev == "bench" && e.Name == kind)
+		})
+		cancel()
+		if err == nil && e.Text != "" {
+			err = errors.New(e.Text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// layer measures one of the kinds, once it is connected.
+func (s *session) layer(ctx context.Context, p *real, kind, name string) error {
+	ms, series := int(s.budget().Milliseconds()), s.series()
+	for _, size := range s.sizes(10_000, 1, 1000, 10_000, 64_000, 100_000, 1_000_000) {
+		s.progressf("%s: round trips, %s", name, octetsText(size))
+		capture := watchPorts(p.ports)
+		e, err := measured(ctx, p.a, "ping", "bench-ping %s %d %d %d %d %d", kind, size, s.quick(warmUp, 100), series, pairs, ms)
+		octets, blind := capture.stop()
+		if err != nil {
+			s.failed(ctx, Row{What: name + ": " + whatRoundTrip, Size: size, Unit: "ms"}, err)
+			if errors.Is(err, field.ErrPeerEnded) || size <= 1000 {
+				return err
+			}
+			break // larger ones will not go either
+		}
+		s.put(peerRow(e, name+": "+whatRoundTrip, size, "ms"))
+		if size != 1 {
+			continue
+		}
+		row := Row{What: name + ": octets on the LAN", Size: size, Unit: "octets", N: 2 * e.N, Less: true,
+			Note: "of a message and of its acknowledgement in the mean, TCP and its acknowledgements included"}
+		if p.server != nil && s.where != jxse {
+			row.Note += ", on both ways: to the server and from it"
+		}
+		if blind != nil {
+			s.failed(ctx, row, blind)
+		} else if n := 2 * (e.N + e.Warm + e.Lost); n > 0 {
+			s.put(row.of(float64(octets) / float64(n)))
+		}
+	}
+	for _, size := range s.sizes(1000, 1000, 10_000) {
+		s.progressf("%s: messages, %s", name, octetsText(size))
+		e, err := measured(ctx, p.a, "flow", "bench-flow %s %d %d 64 %d", kind, size, ms, series)
+		if err != nil {
+			s.failed(ctx, Row{What: name + ": " + whatSmooth, Size: size, Unit: "per second"}, err)
+			return nil
+		}
+		s.put(peerRow(e, name+": "+whatSmooth, size, "per second"))
+	}
+	s.progressf("%s: bursts", name)
+	e, err := measured(ctx, p.a, "burst", "bench-burst %s 1000 %d 50", kind, s.quick(10, 2))
+	if err != nil {
+		s.failed(ctx, Row{What: name + ": " + whatBurst, Size: 1000, Unit: "ms"}, err)
 		return nil
-	})
-	return rows, err
+	}
+	s.put(peerRow(e, name+": "+whatBurst, 1000, "ms"))
+	return nil
 }

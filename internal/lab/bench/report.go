@@ -1,232 +1,282 @@
 package bench
 
 import (
-	"bufio"
-	"context"
+	"cmp"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"runtime"
-	"strconv"
+	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"aldis/internal/lab/report"
 )
 
-// Machine is where a run took place.
-type Machine struct {
-	Processor string  `json:"processor"`
-	Cores     int     `json:"cores"`
-	MemoryGB  float64 `json:"memory_gb"`
-	Kernel    string  `json:"kernel"`
-	Go        string  `json:"go"`
-	Java      string  `json:"java,omitempty"`
-	Gateway   string  `json:"gateway"` // its version
-	Load      float64 `json:"load"`    // of other work: runnable tasks in the minute before the run
-	// Of all processes of the run, and of their session where the kernel groups by sessions: how much other work on the
-	// machine disturbs it.
-	Nice      int `json:"nice,omitempty"`
-	Autogroup int `json:"autogroup_nice,omitempty"`
-}
-
-// String is the machine in a line.
-func (m Machine) String() string {
-	s := fmt.Sprintf("%d cores of %s, Linux %s, %s", m.Cores, m.Processor, m.Kernel, m.Go)
-	if _, version, ok := strings.Cut(m.Java, `"`); ok {
-		version, _, _ = strings.Cut(version, `"`)
-		s += ", Java " + version
+// cell is a row's value with what makes it believable.
+func (r *Row) cell() string {
+	if !r.measured() {
+		return "none: " + r.Failed
 	}
-	return s + fmt.Sprintf(", gateway %s, load before the run: %.1f", m.Gateway, m.Load)
-}
-
-func thisMachine(ctx context.Context, cfg Config) Machine {
-	m := Machine{Processor: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
-	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
-		first, _, _ := strings.Cut(string(b), " ")
-		m.Load, _ = strconv.ParseFloat(first, 64) // 0 where it cannot be read
+	s := number(r.Value)
+	if r.Series > 1 {
+		s += fmt.Sprintf(" (%s to %s)", number(r.Low), number(r.High))
 	}
-	if v, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err == nil {
-		m.Nice = 20 - v // as the system call returns it
+	if r.Lost > 0 {
+		s += fmt.Sprintf(", %d lost", r.Lost)
 	}
-	if b, err := os.ReadFile("/proc/self/autogroup"); err == nil { // what counts between sessions where the kernel groups by them
-		_, text, _ := strings.Cut(string(b), "nice ")
-		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
-			m.Autogroup = n
-		}
+	if r.ByPeers > 0 {
+		s += fmt.Sprintf(", %d lost by the peers", r.ByPeers)
 	}
-	if v := infoValue("/proc/cpuinfo", "model name"); v != "" {
-		m.Processor = v
+	if r.Must > 0 && (r.Less && r.Value > r.Must || !r.Less && r.Value < r.Must) {
+		s += ", missed"
 	}
-	if kb, err := strconv.ParseFloat(strings.TrimSuffix(infoValue("/proc/meminfo", "MemTotal"), " kB"), 64); err == nil {
-		m.MemoryGB = kb * 1024 / 1e9
-	}
-	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		m.Kernel = strings.TrimSpace(string(b))
-	}
-	first := func(name string, args ...string) string {
-		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-		defer cancel()
-		out, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
-		if err != nil {
-			return ""
-		}
-		line, _, _ := strings.Cut(string(out), "\n")
-		return strings.TrimSpace(line)
-	}
-	if cfg.Jars != "" {
-		m.Java = first("java", "-version")
-	}
-	m.Gateway, _, _ = strings.Cut(strings.TrimPrefix(first(cfg.Gateway, "version"), "aldis gateway "), ", ") // without the platform
-	return m
-}
-
-// infoValue is the value of the first line "name : value" of a file.
-func infoValue(file, name string) string {
-	f, err := os.Open(file)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		if k, v, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(k) == name {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
-}
-
-func number(v float64) string {
-	switch {
-	case v >= 1000:
-		s := strconv.FormatFloat(v, 'f', 0, 64)
-		for i := len(s) - 3; i > 0; i -= 3 {
-			s = s[:i] + "," + s[i:]
-		}
-		return s
-	case v >= 100 || v == float64(int(v)):
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	case v >= 10:
-		return strconv.FormatFloat(v, 'f', 1, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
-}
-
-func (f *Figure) cell() string {
-	if f == nil {
-		return "-"
-	}
-	s := number(f.Value)
-	if f.Lost > 0 {
-		s += fmt.Sprintf(" (%d lost)", f.Lost)
-	}
-	if f.ByPeers > 0 {
-		s += fmt.Sprintf(" (%d lost by the peers)", f.ByPeers)
+	if r.Swapped > 0 {
+		s += fmt.Sprintf(", the machine swapped %d pages", r.Swapped)
 	}
 	return s
 }
 
-func (r Row) goals() string {
+// sample says how many measurements a cell has.
+func (r *Row) sample() string {
+	s := number(float64(r.N))
+	if r.Series > 1 {
+		s += fmt.Sprintf(" in %d", r.Series)
+	}
+	if r.Warm > 0 {
+		s += fmt.Sprintf(" after %s", number(float64(r.Warm)))
+	}
+	return s
+}
+
+func (r *Row) goals() string {
 	if r.Must == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s; %s", number(r.Must), number(r.Aim))
+	return fmt.Sprintf("%s; %s", number(r.Must), number(cmp.Or(r.Aim, r.Must)))
 }
 
 // WriteText writes the report for people.
 func (r *Report) WriteText(w io.Writer) error {
 	b := &strings.Builder{}
 	fmt.Fprintf(b, "%s\n%s, took %s\n", r.Machine, r.Began.Format(time.DateOnly), r.Took.Round(time.Second))
-	bench := ""
-	for _, row := range r.Rows {
-		if row.Bench != bench {
-			bench = row.Bench
-			fmt.Fprintf(b, "\n%-62s %7s %24s %24s %15s %s\n", bench, "unit", "JXSE 2.7", "gateway", "must; aim", "published")
+	for _, t := range tables(r.Rows) {
+		fmt.Fprintf(b, "\n%s: %s\n", t.bench, t.about)
+		for _, l := range t.lines {
+			fmt.Fprintf(b, "  %s", l.name)
+			if l.published != "" {
+				fmt.Fprintf(b, "   [published: %s]", l.published)
+			}
+			if l.goals != "" {
+				fmt.Fprintf(b, "   [must; aim: %s]", l.goals)
+			}
+			b.WriteByte('\n')
+			for i, c := range l.cells {
+				if c != nil {
+					fmt.Fprintf(b, "    %-12s %s   n %s", t.places[i], c.cell(), c.sample())
+					if c.Note != "" {
+						fmt.Fprintf(b, "   %s", c.Note)
+					}
+					b.WriteByte('\n')
+				}
+			}
 		}
-		fmt.Fprintf(b, "  %-60s %7s %24s %24s %15s %s\n", row.What, row.Unit, row.Direct.cell(), row.Gateway.cell(),
-			row.goals(), row.Published)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-// Page answers the page docs/bench.md with this report's figures in place of older ones of the same benchmarks; what was
-// not measured now stays as it is in old, which may be empty.
-func (r *Report) Page(old string) string {
-	sections := map[string]string{}
-	for _, s := range strings.Split(old, sectionMark)[1:] {
-		name, _, _ := strings.Cut(s, "\n")
-		sections[name] = sectionMark + strings.TrimRight(s, "\n") + "\n"
+// table is one benchmark's cells, a column for each place.
+type table struct {
+	bench, about string
+	places       []string
+	lines        []tableLine
+	stamps       []string
+}
+
+type tableLine struct {
+	name, published, goals string
+	cells                  []*Row // by place; nil: not measured there
+}
+
+// tables arranges rows.
+func tables(rows []Row) (list []table) {
+	for _, b := range benchmarks {
+		t := table{bench: b.name, about: b.about}
+		at, loads := map[string]int{}, map[Stamp][2]float64{}
+		for i := range rows {
+			if rows[i].Bench == b.name && !slices.Contains(t.places, rows[i].Where) {
+				t.places = append(t.places, rows[i].Where)
+			}
+		}
+		order := func(place string) int { return slices.IndexFunc(Places, func(p Place) bool { return p.Name == place }) }
+		slices.SortFunc(t.places, func(a, b string) int { return order(a) - order(b) })
+		for i := range rows {
+			r := &rows[i]
+			if r.Bench != b.name {
+				continue
+			}
+			k, ok := at[r.line()]
+			if !ok {
+				k = len(t.lines)
+				at[r.line()] = k
+				t.lines = append(t.lines, tableLine{name: r.line(), published: publishedText(r), goals: r.goals(), cells: make([]*Row, len(t.places))})
+			}
+			t.lines[k].cells[slices.Index(t.places, r.Where)] = r
+			made := r.Stamp
+			made.Load, made.Swapped = 0, 0
+			range_, seen := loads[made]
+			if !seen {
+				range_ = [2]float64{r.Load, r.Load}
+			}
+			loads[made] = [2]float64{min(range_[0], r.Load), max(range_[1], r.Load)}
+		}
+		for s, l := range loads {
+			text := fmt.Sprintf("`%s`, %s: %s, gateway %s, load %.1f to %.1f", s.Command, s.Date, s.Machine, s.Commit, l[0], l[1])
+			if l[1] >= float64(s.Cores) {
+				text += ", **a busy machine**"
+			}
+			if s.Quick {
+				text += ", **a quick run: not to be quoted**"
+			}
+			t.stamps = append(t.stamps, text+".")
+		}
+		slices.Sort(t.stamps)
+		if len(t.lines) > 0 {
+			list = append(list, t)
+		}
 	}
-	names, about := Names()
+	return list
+}
+
+// Markdown writes the page docs/bench.md.
+func Markdown(w io.Writer, rows []Row) error {
 	b := &strings.Builder{}
 	b.WriteString(preface)
-	for i, name := range names {
-		if s := r.section(name, about[i]); s != "" {
-			sections[name] = s
-		}
-		if s := sections[name]; s != "" {
-			b.WriteString("\n" + s)
-		}
+	for _, p := range Places {
+		fmt.Fprintf(b, "- *%s*: %s\n", p.Name, p.About)
 	}
-	return b.String()
-}
-
-// command makes such a report again.
-func (r *Report) command() string {
-	s := "gateway bench"
-	if r.Machine.Nice != 0 {
-		s = fmt.Sprintf("nice -n %d %s", r.Machine.Nice, s)
+	b.WriteString("\n## Five sentences\n\n")
+	for _, s := range Advise(rows, PlainUse) {
+		fmt.Fprintf(b, "- %s\n", s)
 	}
-	if len(r.Only) > 0 {
-		s += " --only " + strings.Join(r.Only, ",")
-	}
-	if r.Quick {
-		s += " --quick"
-	}
-	if r.Machine.Autogroup != 0 {
-		s = fmt.Sprintf("setsid -w sh -c 'echo %d >/proc/self/autogroup; %s'", r.Machine.Autogroup, s)
-	}
-	return s
-}
-
-const sectionMark = "## "
-
-// section is the part of the page about one benchmark, "" if it was not run.
-func (r *Report) section(name, about string) string {
-	b := &strings.Builder{}
-	for _, row := range r.Rows {
-		if row.Bench != name {
-			continue
-		}
-		if b.Len() == 0 {
-			fmt.Fprintf(b, "%s%s\n\n%s. `%s`, %s: %s.\n\n", sectionMark, name, strings.ToUpper(about[:1])+about[1:], r.command(),
-				r.Began.Format("2 January 2006"), r.Machine)
-			b.WriteString("| | JXSE 2.7 | gateway | published |\n|---|---|---|---|\n")
-		}
-		cell := func(f *Figure) string {
-			s := f.cell()
-			if f != nil && f.Note != "" {
-				s += "<br>" + f.Note
+	b.WriteString("\n`gateway bench --advise TRACE` says the same for a trace.\n")
+	for _, t := range tables(rows) {
+		fmt.Fprintf(b, "\n## %s\n\n%s.\n\n%s\n\n| | %s | published | must; aim |\n|---|%s---|---|\n", t.bench, capital(t.about), strings.Join(t.stamps, "\n"),
+			strings.Join(t.places, " | "), strings.Repeat("---|", len(t.places)))
+		for _, l := range t.lines {
+			fmt.Fprintf(b, "| %s |", l.name)
+			for _, c := range l.cells {
+				text := "-"
+				if c != nil {
+					text = strings.ReplaceAll(c.cell(), "|", "/")
+					if c.measured() {
+						text += "<br>n " + c.sample()
+					}
+					if c.Note != "" {
+						text += "; " + c.Note
+					}
+				}
+				fmt.Fprintf(b, " %s |", text)
 			}
-			return s
+			fmt.Fprintf(b, " %s | %s |\n", l.published, l.goals)
 		}
-		what := row.What
-		if row.Unit != "" {
-			what += ", " + row.Unit
-		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s |\n", what, cell(row.Direct), cell(row.Gateway), row.Published)
 	}
-	return b.String()
+	_, err := io.WriteString(w, b.String())
+	return err
 }
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 const preface = `# Bench
 
-Made by ` + "`gateway bench --write docs/bench.md`" + `, one benchmark at a time. Each section has its command, its machine, and the load (number of runnable tasks).
+Made by ` + "`make bench`" + ` (` + "`gateway bench --write docs`" + `); bench.csv beside this page has every cell in full, bench.html the curves. A run replaces the cells of the benchmarks and places that it measures.
 
-The JXSE 2.7 rendezvous and relay and the gateway get the same traffic in the same run, one after the other, each in a fresh process on
-loopback. In *ops* (each figure is the mean of up to 40 operations) and *pipe* the traffic comes from unmodified signing JXSE 2.7 peers, elsewhere from unsigned edge
-peers of internal/lab/edgepeer/tcp. With a rendezvous the peers talk directly; the gateway stays between them. "(39 lost by the
-peers)": the peers' own library lost 39 messages, not the gateway or rendezvous. Published figures: the performance model of 2004 (JXTA 2.0, 800 MHz, 100 Mbit/s) and the benchmark of 2005
-(JXTA-J2SE 2.x, JXTA-C 2.x, gigabit). Machine load affects mainly the 99th percentiles.
+Each cell is the median of its series, with the least and the most of them, and *n*: how many measurements, in how many series, after how many to warm up. Load is the number of runnable tasks in the minute before a benchmark at a place. Everything runs on loopback, each server in a fresh process, one place after the other, except at the place *link*: that is virtual time, where the machine does not matter and a series is a seed of losses and jitter. "Lost by the peers": the peers' own library lost them, not the gateway or rendezvous; its counters say so. "None" says why there is no figure.
+
+Published figures: the performance model of 2004 (JXTA 1.0 to 2.2, 800 MHz, 100 Mbit/s), the grid study of 2005 (JXTA-J2SE and JXTA-C, gigabit), XML compression of 2007. Most curves of 2004 and 2005 were printed as pictures without numbers: where their text gives none, there is none to show.
+
+Places:
+
 `
+
+// HTML writes the same as one file, with the curves and the published ones on the same axes.
+func HTML(w io.Writer, rows []Row) error {
+	page := report.Bench{Title: "Bench", Notes: Advise(rows, PlainUse)}
+	for _, t := range tables(rows) {
+		s := report.BenchSection{Title: t.bench, Text: append([]string{capital(t.about) + "."}, t.stamps...), Columns: append([]string{t.bench}, t.places...), Curves: curves(t)}
+		for i, text := range s.Text {
+			s.Text[i] = strings.NewReplacer("`", "", "**", "").Replace(text)
+		}
+		s.Columns = append(s.Columns, "published", "must; aim")
+		for _, l := range t.lines {
+			line := []string{l.name}
+			for _, c := range l.cells {
+				if c == nil {
+					line = append(line, "-")
+				} else {
+					line = append(line, c.cell())
+				}
+			}
+			s.Rows = append(s.Rows, append(line, l.published, l.goals))
+		}
+		page.Sections = append(page.Sections, s)
+	}
+	return page.HTML(w)
+}
+
+// curves are figures over size, and over number: of everything that has several.
+func curves(t table) (list []report.BenchCurves) {
+	type axis struct{ what, unit, x string }
+	var order []axis
+	points := map[axis]map[string][][2]float64{} // by place
+	add := func(a axis, name string, x, y float64) {
+		if points[a] == nil {
+			points[a] = map[string][][2]float64{}
+			order = append(order, a)
+		}
+		points[a][name] = append(points[a][name], [2]float64{x, y})
+	}
+	for _, l := range t.lines {
+		for _, r := range l.cells {
+			if r == nil || !r.measured() {
+				continue
+			}
+			what := r.What
+			if r.Size > 0 && r.Number > 0 {
+				what += ", " + octetsText(r.Size) // over the number then
+			}
+			switch {
+			case r.Number > 0:
+				add(axis{what, r.Unit, r.Of}, r.Where, float64(r.Number), r.Value)
+			case r.Size > 0:
+				add(axis{what, r.Unit, "octets"}, r.Where, float64(r.Size), r.Value)
+			}
+		}
+	}
+	for _, a := range order {
+		for _, p := range publishedFigures {
+			if p.Bench != t.bench || p.Value == 0 {
+				continue
+			}
+			if x := float64(p.Size); a.x == "octets" && p.What == a.what && x > 0 {
+				add(a, p.Source, x, p.Value)
+			} else if x := float64(p.Number); a.x != "octets" && x > 0 && (p.What == a.what || p.Size > 0 && p.What+", "+octetsText(p.Size) == a.what) {
+				add(a, p.Source, x, p.Value)
+			}
+		}
+		c := report.BenchCurves{Title: a.what, X: a.x, Y: a.unit}
+		several := false
+		names := make([]string, 0, len(points[a]))
+		for name := range points[a] {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			several = several || len(points[a][name]) > 1
+			c.Of = append(c.Of, report.BenchCurve{Name: name, Points: points[a][name]})
+		}
+		if several {
+			list = append(list, c)
+		}
+	}
+	return list
+}

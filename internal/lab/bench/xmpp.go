@@ -130,38 +130,38 @@ func (r *run) xmppSite(s *xmppServer, here, far string, id int) (string, error) 
 }
 
 // xmppLines has a hundred clients aboard speak in rooms of headquarters.
-func xmppLines(ctx context.Context, r *run) (rows []Row, err error) {
+func (s *session) xmppLines(ctx context.Context) (err error) {
 	ship, err := newXMPPServer()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer ship.listen.Close()
 	shore, err := newXMPPServer()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer shore.listen.Close()
 	ports, err := freePorts("udp", 2)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var gateways [2]*server
-	for i, s := range []*xmppServer{shore, ship} {
+	for i, at := range []*xmppServer{shore, ship} {
 		domains := []string{"hq.example", "ship.example"}
-		text, err := r.xmppSite(s, domains[i], domains[1-i], 2-i)
+		text, err := s.xmppSite(at, domains[i], domains[1-i], 2-i)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		g, err := r.gateway(ctx, site{id: i + 1, profile: "wire", radio: ports[i], peers: map[int]string{2 - i: fmt.Sprintf("127.0.0.1:%d", ports[1-i])}, more: text})
+		g, err := s.gateway(ctx, site{id: i + 1, profile: "wire", radio: ports[i], peers: map[int]string{2 - i: fmt.Sprintf("127.0.0.1:%d", ports[1-i])}, more: text})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		defer func() { err = errors.Join(err, g.stop()) }()
 		gateways[i] = g
 	}
 	taken := func(s *xmppServer) bool { s.mu.Lock(); defer s.mu.Unlock(); return len(s.conns) == 2 }
 	if err := until(ctx, serverReady, func() bool { return taken(ship) && taken(shore) }); err != nil {
-		return nil, fmt.Errorf("the gateways are not connected: %w", err)
+		return fmt.Errorf("the gateways are not connected: %w", err)
 	}
 	const rooms = "conference.hq.example"
 	for i := range xmppClients {
@@ -169,8 +169,8 @@ func xmppLines(ctx context.Context, r *run) (rows []Row, err error) {
 	}
 	number, toldBefore := 0, 0
 	for _, rate := range []int{100, 1000} {
-		seconds := r.quick(10, 1)
-		r.progressf("xmpp: %d lines a second in %d rooms for %d s", rate, xmppRooms, seconds)
+		seconds := s.quick(10, 1)
+		s.progressf("%d lines a second in %d rooms for %d s", rate, xmppRooms, seconds)
 		ship.mu.Lock()
 		ship.took, ship.copies = nil, 0
 		ship.mu.Unlock()
@@ -194,32 +194,37 @@ func xmppLines(ctx context.Context, r *run) (rows []Row, err error) {
 			return len(shore.came)+ship.refused() >= number
 		})
 		if ctx.Err() != nil {
-			return rows, ctx.Err()
+			return ctx.Err()
 		}
 		ship.mu.Lock()
 		shore.mu.Lock()
 		slices.Sort(ship.took)
 		lost, refused := number-len(shore.came)-ship.refused(), ship.refused()-toldBefore
 		toldBefore += refused
-		figures := []Figure{{}, {}}
+		figures := []float64{0, 0}
 		if n := len(ship.took); n > 0 {
-			figures = []Figure{{Value: ship.took[n/2]}, {Value: ship.took[n*95/100]}}
+			figures = []float64{ship.took[n/2], ship.took[n*95/100]}
 		}
 		number = len(shore.came) + ship.refused() // what was lost counts once
 		ship.mu.Unlock()
 		shore.mu.Unlock()
 		if wait != nil {
-			r.progressf("xmpp: %d of %d lines did not come", lost, of)
+			s.progressf("%d of %d lines did not come", lost, of)
 		}
 		each := (gateways[1].cost().cpu - before.cpu).Seconds() / float64(of)
-		what := fmt.Sprintf("%d lines a second of %d clients in %d rooms: ", rate, xmppClients, xmppRooms)
-		cpu := Figure{Value: 100 * 100 * each, Lost: lost, Note: fmt.Sprintf("%d of %d lines were refused, and their senders told: %v", refused, of, ship.told)}
-		r.progressf("xmpp: %s", cpu.Note)
-		rows = append(rows, Row{What: what + "until another client has it, median", Unit: "ms", Gateway: &figures[0], Must: 2, Aim: 2, Less: true},
-			Row{What: what + "the same, 95 of 100", Unit: "ms", Gateway: &figures[1], Less: true},
-			Row{What: what + "of a core, for a hundred a second", Unit: "%", Gateway: &cpu, Must: 2, Aim: 2, Less: true})
+		what := fmt.Sprintf("%d clients in %d rooms: ", xmppClients, xmppRooms)
+		for _, f := range []struct {
+			what, unit  string
+			value, must float64
+		}{{"until another client has a line, median", "ms", figures[0], 2}, {"the same, 95 of 100", "ms", figures[1], 0}, {"of a core, for a hundred lines a second", "%", 100 * 100 * each, 2}} {
+			row := Row{What: what + f.what, Number: rate, Of: "lines a second", Unit: f.unit, N: of, Must: f.must, Less: true}
+			if f.unit == "%" {
+				row.Lost, row.Note = lost, fmt.Sprintf("%d of %d lines were refused, and their senders told: %v", refused, of, ship.told)
+			}
+			s.put(row.of(f.value))
+		}
 	}
-	return rows, nil
+	return nil
 }
 
 // until waits for something, looking often.

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -17,26 +19,36 @@ import (
 	"aldis/internal/edge/infile"
 	"aldis/internal/lab/bench"
 	"aldis/internal/lab/field"
+	"aldis/internal/lab/trace"
 	"aldis/internal/operator/cli"
 )
 
-// benchAbout is completed with the benchmarks there are.
+// benchAbout is completed with the benchmarks and places there are.
 func benchAbout() string {
 	var b strings.Builder
-	b.WriteString(`usage: gateway bench [--json] [--only LIST] [--quick] [--write FILE]
+	b.WriteString(`usage: gateway bench [--only LIST] [--where LIST] [--sizes LIST] [--seeds N] [--profile NAME] [--quick] [--json | --csv] [--write DIR]
+       gateway bench --advise TRACE [--write DIR]
 
-Compares this gateway as rendezvous and relay of JXTA peers with JXSE 2.7, under the same load in the same run, and with
-the published figures of 2004 and 2005. Everything runs on loopback, in processes of its own. It takes about ten minutes,
-with --quick two. Other work on the machine affects the figures; nice -n -15 gateway bench keeps most of that out. The
-benchmarks:
+Measures JXTA through this gateway, directly, and through JXSE 2.7, with the published figures of 2004, 2005 and 2007 beside.
+Everything runs on loopback, in processes of its own, or in virtual time. It takes about two hours, with --quick ten minutes. Other
+work on the machine affects the figures; nice -n -15 gateway bench keeps most of that out. What cannot be measured is a row that says
+why. The benchmarks:
 
 `)
 	names, about := bench.Names()
 	for i, n := range names {
-		fmt.Fprintf(&b, "  %-10s %s\n", n, about[i])
+		fmt.Fprintf(&b, "  %-12s %s\n", n, about[i])
+	}
+	b.WriteString("\nThe places:\n\n")
+	for _, p := range bench.Places {
+		fmt.Fprintf(&b, "  %-12s %s\n", p.Name, p.About)
 	}
 	b.WriteString(`
-Exit: 0 all measured and nothing lost, 1 the gateway lost something or a benchmark failed, 2 wrong usage.
+--write makes bench.md, bench.csv and bench.html in a directory; cells of benchmarks and places that were not run now stay as
+bench.csv there has them. A gateway built of a tree with changes makes no page. --advise says in five sentences what suits the
+application of a trace, by the figures there.
+
+Exit: 0 all measured, nothing lost, nothing slower than bench.csv says by more than the spreads; 1 otherwise; 2 wrong usage.
 `)
 	return b.String()
 }
@@ -44,17 +56,45 @@ Exit: 0 all measured and nothing lost, 1 the gateway lost something or a benchma
 func benchCommand(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	asJSON := flags.Bool("json", false, "print JSON")
-	only := flags.String("only", "", "measure only these, a `list` with commas")
+	asCSV := flags.Bool("csv", false, "print CSV, one cell to a line")
+	only := flags.String("only", "", "measure only these benchmarks, a `list` with commas")
+	where := flags.String("where", "", "measure only at these places, a `list` with commas")
+	sizes := flags.String("sizes", "", "`octets` of messages, a list with commas, in place of those of the studies")
+	seeds := flags.Int("seeds", 0, "series of each cell, in virtual time seeds; default 5, quick 2")
+	link := flags.String("profile", "", "`name` of the profile between two gateways; default iridium-dialup")
 	quick := flags.Bool("quick", false, "a tenth of the load: to see that everything works, not to quote")
-	write := flags.String("write", "", "write the figures into a page of Markdown too; `file` keeps its figures of benchmarks that were not run now")
+	write := flags.String("write", "", "write bench.md, bench.csv and bench.html into this `directory`")
+	advise := flags.String("advise", "", "measure nothing: what suits the application of this `trace`")
 	binary := flags.String("gateway", "", "`path` of the gateway under test (default: gateway beside gateway-lab)")
-	jars := flags.String("peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here); none: the gateway alone")
+	jars := flags.String("peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here); none: no JXTA library")
 	if _, code, done := cli.Parse(flags, args, 0, benchAbout(), stdout, stderr); done {
 		return code
 	}
-	cfg := bench.Config{Gateway: *binary, Jars: *jars, Quick: *quick}
-	if *only != "" {
-		cfg.Only = strings.Split(*only, ",")
+	if *advise != "" {
+		return benchAdvise(*advise, *write, stdout, stderr)
+	}
+	cfg := bench.Config{Gateway: *binary, Jars: *jars, Series: *seeds, Profile: *link, Quick: *quick}
+	for _, list := range []struct {
+		text string
+		to   *[]string
+	}{{*only, &cfg.Only}, {*where, &cfg.Where}} {
+		if list.text != "" {
+			*list.to = strings.Split(list.text, ",")
+		}
+	}
+	usage := func(format string, args ...any) int {
+		fmt.Fprintf(stderr, "gateway bench: "+format+"\n", args...)
+		return cli.ExitUsage
+	}
+	for _, text := range strings.FieldsFunc(*sizes, func(r rune) bool { return r == ',' }) {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 64e6 {
+			return usage("--sizes: %q is no number of octets from 1 to 64,000,000", text)
+		}
+		cfg.Sizes = append(cfg.Sizes, n)
+	}
+	if *seeds < 0 || *seeds > 1000 {
+		return usage("--seeds: 1 to 1,000")
 	}
 	var err error
 	if cfg.Gateway == "" {
@@ -72,46 +112,103 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if *write != "" {
+		if why := bench.Dirty(ctx, cfg); why != "" {
+			return cli.Fail(stderr, "bench", fmt.Errorf("no page is written: %s", why))
+		}
+	}
 	began := time.Now()
 	cfg.Progress = func(text string) {
 		fmt.Fprintf(stderr, "%4.0f s  %s\n", time.Since(began).Seconds(), text)
 	}
 	report, err := bench.Run(ctx, cfg)
-	var usage *bench.UsageError
-	if errors.As(err, &usage) {
-		fmt.Fprintf(stderr, "gateway bench: %v\n", err)
-		return cli.ExitUsage
-	}
-	if ctx.Err() != nil {
+	var wrong *bench.UsageError
+	switch {
+	case errors.As(err, &wrong):
+		return usage("%v", err)
+	case ctx.Err() != nil:
 		return cli.Fail(stderr, "bench", errors.New("interrupted; nothing is left behind"))
-	}
-	if report == nil {
+	case report == nil:
 		return cli.Fail(stderr, "bench", err)
 	}
-	if *asJSON {
+	var worse []string
+	if err == nil && *write != "" {
+		worse, err = benchPages(*write, report)
+	}
+	switch {
+	case *asJSON:
 		e := json.NewEncoder(stdout)
 		e.SetIndent("", "  ")
 		err = errors.Join(err, e.Encode(report))
-	} else {
+	case *asCSV:
+		err = errors.Join(err, bench.WriteCSV(stdout, report.Rows))
+	default:
 		err = errors.Join(err, report.WriteText(stdout))
+		fmt.Fprintln(stdout)
+		for _, s := range bench.Advise(report.Rows, bench.PlainUse) {
+			fmt.Fprintln(stdout, s)
+		}
 	}
-	if err == nil && *write != "" {
-		var old []byte
-		if old, err = infile.Read(*write, cli.MostFile); errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		if err == nil {
-			err = writeTo(*write, stdout, func(w io.Writer) error {
-				_, err := io.WriteString(w, report.Page(string(old)))
-				return err
-			})
-		}
+	for _, text := range worse {
+		err = errors.Join(err, fmt.Errorf("worse than before: %s", text))
+	}
+	if n := report.Lost(); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d messages or answers were lost by the gateway", n))
+	}
+	for _, text := range report.Failed() {
+		fmt.Fprintf(stderr, "gateway bench: no figure: %s\n", text)
 	}
 	if err != nil {
 		return cli.Fail(stderr, "bench", err)
 	}
-	if n := report.Lost(); n > 0 {
-		return cli.Fail(stderr, "bench", fmt.Errorf("%d messages or answers were lost by the gateway", n))
+	return cli.ExitGood
+}
+
+// benchRows are those of the CSV of a directory; none where there is none.
+func benchRows(dir string) ([]bench.Row, error) {
+	b, err := infile.Read(filepath.Join(dir, "bench.csv"), cli.MostFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return bench.ReadCSV(strings.NewReader(string(b)))
+}
+
+// benchPages writes the three files, and answers what is worse than the CSV said before.
+func benchPages(dir string, r *bench.Report) (worse []string, err error) {
+	old, err := benchRows(dir)
+	if err != nil {
+		return nil, err
+	}
+	rows := bench.Merge(old, r.Rows)
+	for _, f := range []struct {
+		name string
+		fill func(io.Writer, []bench.Row) error
+	}{{"bench.csv", bench.WriteCSV}, {"bench.md", bench.Markdown}, {"bench.html", bench.HTML}} {
+		if err := writeTo(filepath.Join(dir, f.name), nil, func(w io.Writer) error { return f.fill(w, rows) }); err != nil {
+			return nil, err
+		}
+	}
+	return bench.Regressions(old, r.Rows), nil
+}
+
+// benchAdvise prints the five sentences for a trace.
+func benchAdvise(file, dir string, stdout, stderr io.Writer) int {
+	if dir == "" {
+		dir = "docs"
+	}
+	rows, err := benchRows(dir)
+	var f *trace.File
+	if err == nil {
+		f, err = readTrace(file)
+	}
+	if err != nil {
+		return cli.Fail(stderr, "bench", err)
+	}
+	for _, s := range bench.Advise(rows, bench.UseOf(f)) {
+		fmt.Fprintln(stdout, s)
 	}
 	return cli.ExitGood
 }

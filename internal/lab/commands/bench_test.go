@@ -14,9 +14,13 @@ func TestBenchRefuses(t *testing.T) {
 		code int
 		says string
 	}{
-		{[]string{"--only", "relay,beauty", "--peers-dir", "none"}, cli.ExitUsage, `no benchmark "beauty": ops, pipe, query`},
-		{[]string{"--peers-dir", "none", "--only", "propagate", "--quick"}, cli.ExitRefused, "/nonexistent/gateway"},
-		{[]string{"--peers-dir", "/nonexistent", "--only", "propagate", "--quick"}, cli.ExitRefused, "make -C field-tests/peers"},
+		{[]string{"--only", "relay,beauty", "--peers-dir", "none"}, cli.ExitUsage, `no benchmark "beauty": ops, start, layers`},
+		{[]string{"--where", "moon", "--peers-dir", "none"}, cli.ExitUsage, `no place "moon": direct, multicast`},
+		{[]string{"--sizes", "1000,-1", "--peers-dir", "none"}, cli.ExitUsage, `"-1" is no number of octets`},
+		{[]string{"--seeds", "-1", "--peers-dir", "none"}, cli.ExitUsage, "1 to 1,000"},
+		{[]string{"--peers-dir", "none", "--only", "propagate", "--quick"}, cli.ExitUsage, "/nonexistent/gateway is no gateway"},
+		{[]string{"--peers-dir", "none", "--write", "."}, cli.ExitRefused, "does not say its commit"},
+		{[]string{"--advise", "/nonexistent"}, cli.ExitRefused, "no such file"},
 		{[]string{"surplus"}, cli.ExitUsage, "surplus"},
 	} {
 		var stdout, stderr bytes.Buffer

@@ -162,7 +162,7 @@ func (a *airPlay) join(ctx context.Context) error {
 		cfg := tcp.Config{
 			Edge:    edgepeer.Config{Name: s.name + "-peer", Rand: rand.New(rand.NewPCG(a.Seed, uint64(i)))},
 			Address: s.gateway.lan,
-			Dial:    func(ctx context.Context, address string) (net.Conn, error) { return dialIn(ctx, s.ns, address) },
+			Dial:    func(ctx context.Context, address string) (net.Conn, error) { return DialIn(ctx, s.ns, address) },
 			Hear: func(_ *tcp.Peer, n edgepeer.Notice) {
 				if m, ok := n.(edgepeer.Message); ok {
 					a.hear(i, m)

@@ -231,7 +231,7 @@ func (c *crew) dial(ctx context.Context, id, name string, rng *rand.Rand, pipes 
 	p, err := tcp.Dial(ctx, tcp.Config{
 		Edge: edgepeer.Config{ID: id, Name: name, Rand: rng}, Address: c.site.gateway.lan, Pipes: pipes, Hear: hear,
 		Dial: func(ctx context.Context, address string) (net.Conn, error) {
-			conn, err := dialIn(ctx, c.site.ns, address)
+			conn, err := DialIn(ctx, c.site.ns, address)
 			if err == nil && len(pipes) > 0 {
 				conn = &tap{Conn: conn, from: c.far}
 			}

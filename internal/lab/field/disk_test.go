@@ -86,7 +86,7 @@ func (p *voyage) loseDisk(disk *smallDisk, c *crew) {
 	s.still()
 	dial, cancel := context.WithTimeout(t.Context(), staleProbe)
 	peer, err := tcp.Dial(dial, tcp.Config{Edge: edgepeer.Config{Name: "newcomer", Rand: rand.New(rand.NewPCG(1, 1))}, Address: c.site.gateway.lan,
-		Dial: func(ctx context.Context, address string) (net.Conn, error) { return dialIn(ctx, c.site.ns, address) }})
+		Dial: func(ctx context.Context, address string) (net.Conn, error) { return DialIn(ctx, c.site.ns, address) }})
 	cancel()
 	s.must("a newcomer on the LAN gets its welcome", err)
 	peer.Close()
@@ -165,7 +165,7 @@ func (s sickBay) still() {
 // health is what healthz of the site's gateway answers; 0: nothing.
 func (c *crew) health(ctx context.Context) int {
 	client := http.Client{Timeout: gatewayStop, Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return dialIn(ctx, c.site.ns, addr) }}}
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return DialIn(ctx, c.site.ns, addr) }}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+gatewayHTTP+"/healthz", nil)
 	if err != nil {
 		return 0

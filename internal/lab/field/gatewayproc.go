@@ -56,7 +56,7 @@ func (g *gatewayProc) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gatewayReady)
 	defer cancel()
 	for {
-		conn, err := dialIn(ctx, g.netns, g.lan)
+		conn, err := DialIn(ctx, g.netns, g.lan)
 		if err == nil {
 			return conn.Close()
 		}
@@ -124,7 +124,7 @@ func (g *gatewayProc) order(ctx context.Context, command, what string, args ...s
 func (g *gatewayProc) get(ctx context.Context, page string) ([]byte, error) {
 	if g.client == nil {
 		g.client = &http.Client{Timeout: gatewayStop, Transport: &http.Transport{
-			DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return dialIn(ctx, g.netns, addr) },
+			DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return DialIn(ctx, g.netns, addr) },
 		}}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+gatewayHTTP+"/"+page, nil)

@@ -183,7 +183,7 @@ func TestTCPCount(t *testing.T) {
 	}
 	defer l.Close()
 	for range 2 {
-		c, err := dialIn(t.Context(), w.spaces[1], "10.77.0.1:9701")
+		c, err := DialIn(t.Context(), w.spaces[1], "10.77.0.1:9701")
 		if err != nil {
 			t.Fatal(err)
 		}

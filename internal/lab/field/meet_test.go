@@ -123,7 +123,7 @@ func TestAdaptersMeet(t *testing.T) {
 		}
 		heard[i] = &said{}
 		cfg := tcp.Config{Address: fmt.Sprintf("%s:%d", lanAddr(1, 1).Addr(), seedPort), Edge: edgepeer.Config{Name: name, Rand: rand.New(rand.NewPCG(uint64(i), 15))},
-			Dial:  func(ctx context.Context, at string) (net.Conn, error) { return dialIn(ctx, ns, at) },
+			Dial:  func(ctx context.Context, at string) (net.Conn, error) { return DialIn(ctx, ns, at) },
 			Pipes: []edgepeer.Listen{{Pipe: meetTracks, Kind: jxta.PipeTypePropagate}, {Pipe: meetWords, Kind: jxta.PipeTypePropagate}},
 			Hear: func(_ *tcp.Peer, n edgepeer.Notice) {
 				if m, ok := n.(edgepeer.Message); ok {
@@ -140,7 +140,7 @@ func TestAdaptersMeet(t *testing.T) {
 	for i := range devices {
 		var err error
 		check.Until(t, time.Minute, "a TAK device is served", func() bool {
-			devices[i], err = dialIn(ctx, hq.ns, ashore)
+			devices[i], err = DialIn(ctx, hq.ns, ashore)
 			return err == nil
 		})
 		t.Cleanup(func() { devices[i].Close() })

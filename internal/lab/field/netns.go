@@ -210,8 +210,8 @@ func enter(name string) (back *os.File, err error) {
 	return back, nil
 }
 
-// dialIn opens a TCP connection from inside a namespace.
-func dialIn(ctx context.Context, ns, addr string) (net.Conn, error) {
+// DialIn opens a TCP connection from inside a namespace.
+func DialIn(ctx context.Context, ns, addr string) (net.Conn, error) {
 	var conn net.Conn
 	err := inNetns(ns, func() (err error) {
 		var d net.Dialer

@@ -74,11 +74,11 @@ type Event struct {
 	Names    []string `json:"names"`
 	Text     string   `json:"text"`
 	PID      int      `json:"pid"`
-	// Of what the peer has measured itself ("bench"): milliseconds, per second, and what was lost.
-	MS   float64 `json:"ms"`
-	P99  float64 `json:"p99"`
-	Rate float64 `json:"rate"`
-	Lost int     `json:"lost"`
+	// Of what the peer has measured itself ("bench"): the figure of each series, its percentile, and what was lost.
+	Series []float64 `json:"series"`
+	P99    float64   `json:"p99"`
+	Warm   int       `json:"warm"`
+	Lost   int       `json:"lost"`
 }
 
 // At is when the peer says it happened.

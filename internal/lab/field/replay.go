@@ -207,7 +207,7 @@ func (r *liveReplay) dialAll(ctx context.Context) error {
 		cfg := tcp.Config{
 			Edge:    edgepeer.Config{ID: p.ID, Name: p.Name, Rand: rand.New(rand.NewPCG(r.o.Seed, uint64(i)))},
 			Address: site.gateway.lan,
-			Dial:    func(ctx context.Context, address string) (net.Conn, error) { return dialIn(ctx, site.ns, address) },
+			Dial:    func(ctx context.Context, address string) (net.Conn, error) { return DialIn(ctx, site.ns, address) },
 			Hear:    func(_ *tcp.Peer, n edgepeer.Notice) { r.post(i, n) },
 		}
 		var err error

@@ -83,7 +83,7 @@ func takBesideTCP(t *testing.T, link string, length time.Duration) {
 	dial := func(ns, at string) (c net.Conn) {
 		t.Helper()
 		check.Until(t, time.Minute, at+" answers", func() bool {
-			c, err = dialIn(ctx, ns, at)
+			c, err = DialIn(ctx, ns, at)
 			return err == nil
 		})
 		t.Cleanup(func() { c.Close() })
@@ -295,7 +295,7 @@ func bareLink(t *testing.T, g *game, p profile.Profile) (ship, hq net.Conn, hub 
 		}
 	}()
 	check.Until(t, 3*time.Minute, "the unaided connection", func() bool {
-		ship, err = dialIn(t.Context(), spaces[1], ln.Addr().String())
+		ship, err = DialIn(t.Context(), spaces[1], ln.Addr().String())
 		return err == nil
 	})
 	hq = <-got

@@ -208,7 +208,7 @@ func TestTAKDirect(t *testing.T) {
 			from.uid, from.callsign(), to.uid, to.callsign(), id, time.Now().UTC().Format(cot.TimeFormat), more))
 	}
 	direct := func(text string) {
-		c, err := dialIn(all, ns, at)
+		c, err := DialIn(all, ns, at)
 		if err != nil {
 			t.Fatalf("the far unit's endpoint: %v", err)
 		}

@@ -82,7 +82,7 @@ type takStream struct {
 
 // inSpace dials from inside a namespace.
 func inSpace(ns, at string) func(context.Context) (net.Conn, error) {
-	return func(ctx context.Context) (net.Conn, error) { return dialIn(ctx, ns, at) }
+	return func(ctx context.Context) (net.Conn, error) { return DialIn(ctx, ns, at) }
 }
 
 const (

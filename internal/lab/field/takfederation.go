@@ -98,7 +98,7 @@ func (g *takGame) join(ctx context.Context, ln net.Listener, ns, at string) (shi
 	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
 	defer stop()
 	for {
-		if ship, err = dialIn(ctx, ns, at); err == nil {
+		if ship, err = DialIn(ctx, ns, at); err == nil {
 			break
 		}
 		if !pause(ctx, takRedial) {

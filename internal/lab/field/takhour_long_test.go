@@ -63,7 +63,7 @@ func (s *caller) often(uid, kind string) int {
 func (s *caller) keep(ctx context.Context) *caller {
 	go func() {
 		for ctx.Err() == nil {
-			c, err := dialIn(ctx, s.ns, s.at)
+			c, err := DialIn(ctx, s.ns, s.at)
 			if err != nil {
 				pause(ctx, time.Second)
 				continue
@@ -470,7 +470,7 @@ func carryPackage(ctx context.Context, size int, from, to *person, files [2]stri
 // webIn asks for a page from inside a namespace.
 func webIn(ctx context.Context, ns, method, url, kind string, body []byte) (code int, text string, err error) {
 	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return dialIn(ctx, ns, addr) }}}
+		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return DialIn(ctx, ns, addr) }}}
 	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, "", err

@@ -46,7 +46,7 @@ func startServer(ctx context.Context, ns, at, dir, logName string, command ...st
 	ready, stop := context.WithTimeout(ctx, serverReady)
 	defer stop()
 	for {
-		c, err := dialIn(ready, ns, at)
+		c, err := DialIn(ready, ns, at)
 		if err == nil {
 			return c.Close()
 		}

@@ -13,6 +13,7 @@
 //
 //   - air.go: how full links get
 //   - airpage.go: the table of docs/air.md
+//   - bench.go: what a benchmark measured, with curves
 //   - analysis.go: what JXTA cost in a capture
 //   - faults.go: what is not as it must be in a play
 //   - fleet.go: a trial of a fleet with several bearers

@@ -14,7 +14,7 @@ const (
 	left, right, top, bottom = 70, 18, 12, 46
 	plotWidth, plotHeight    = width - left - right, height - top - bottom
 	colours                  = 8  // of stacked series; the last is for the others
-	curves                   = 4  // colours of curves
+	curves                   = 8  // colours of curves
 	tableRows                = 24 // of the table below a plot over time
 	maxBars                  = 4096
 )

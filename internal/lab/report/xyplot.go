@@ -12,6 +12,7 @@ type xyPlot struct {
 	name  string
 	Title string
 	X, Y  string // what the axes are, with the unit
+	LogX  bool
 	LogY  bool
 	Line  bool // many points: no dot for each, and a table of some
 	Of    []xyCurve
@@ -24,7 +25,7 @@ type xyCurve struct {
 
 func (p xyPlot) draw() drawing {
 	d := drawing{Title: p.Title, Empty: "Nothing was measured."}
-	mostX, least, mostY := 0.0, 0.0, 0.0
+	leastX, mostX, least, mostY := 0.0, 0.0, 0.0, 0.0
 	var shown []xyCurve
 	for _, c := range p.Of {
 		if len(c.Points) == 0 || len(shown) == curves {
@@ -35,6 +36,9 @@ func (p xyPlot) draw() drawing {
 			x, y := sane(v[0]), sane(v[1])
 			c.Points[i] = [2]float64{x, y}
 			mostX, mostY = max(mostX, x), max(mostY, y)
+			if x > 0 && (leastX == 0 || x < leastX) {
+				leastX = x
+			}
 			if y > 0 && (least == 0 || y < least) {
 				least = y
 			}
@@ -47,6 +51,9 @@ func (p xyPlot) draw() drawing {
 	}
 	d.Empty = ""
 	x, y := linear(mostX, 8), linear(mostY, 5)
+	if p.LogX && leastX > 0 {
+		x = logarithmic(leastX, mostX)
+	}
 	if p.LogY && least > 0 {
 		y = logarithmic(least, mostY)
 	}

@@ -61,7 +61,7 @@ final class Peer {
             room.adverts();
             return;
         }
-        if (verb.startsWith("bench-") && !words.isEmpty() && Bench.command(room, verb, words)) {
+        if (verb.startsWith("bench-") && !words.isEmpty() && Library.bench(room, verb, words)) {
             return;
         }
         if (verb.equals("certificate")) {

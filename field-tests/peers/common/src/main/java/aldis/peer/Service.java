@@ -80,10 +80,10 @@ final class Service {
         known(msa.getPipeAdvertisement());
     }
 
-    /** Publishes a unicast pipe that the caller opens himself. */
-    void provide(Consumer<PipeAdvertisement> then) {
+    /** Publishes a pipe of that kind that the caller opens himself. */
+    void provide(String kind, Consumer<PipeAdvertisement> then) {
         ready(() -> {
-            announce("unicast");
+            announce(kind);
             then.accept(pipe());
         });
     }

@@ -167,4 +167,9 @@ final class Library {
     private static PeerGroupID groupID(String name) throws Exception {
         return (PeerGroupID) IDFactory.fromURI(URI.create(GroupID.urn(name)));
     }
+
+    /** Obeys a command of `gateway bench`; false when it is none. */
+    static boolean bench(Room room, String verb, java.util.List<String> words) {
+        return Bench.command(room, verb, words);
+    }
 }

@@ -64,7 +64,7 @@ final class Streams {
         String name = words.get(0);
         Streams s = ALL.computeIfAbsent(room.groupName + "/" + kind + "/" + name, k -> new Streams(room, name, kind));
         switch (verb.substring("bidi-".length())) {
-            case "listen" -> room.service(name).provide(pipe -> s.work(() -> s.listen(pipe)));
+            case "listen" -> room.service(name).provide("unicast", pipe -> s.work(() -> s.listen(pipe)));
             case "connect" -> room.service(name).withPipe(pipe -> s.work(() -> s.connect(pipe)));
             case "send" -> {
                 int size = (int) number(words, 1, 0);

@@ -55,7 +55,7 @@ final class Streams {
         String name = words.get(0);
         Streams s = ALL.computeIfAbsent(room.groupName + "/" + name, k -> new Streams(room, name));
         switch (verb) {
-            case "sock-listen" -> room.service(name).provide(pipe -> s.work(() -> s.listen(pipe)));
+            case "sock-listen" -> room.service(name).provide("unicast", pipe -> s.work(() -> s.listen(pipe)));
             case "sock-connect" -> room.service(name).withPipe(pipe -> s.work(() -> s.connect(pipe)));
             case "sock-send" -> {
                 int size = (int) number(words, 1, 0);

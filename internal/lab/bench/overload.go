@@ -1,0 +1,137 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"aldis/internal/lab/edgepeer"
+	"aldis/internal/lab/edgepeer/tcp"
+)
+
+// overload sends more than can be carried, as in figure 6.38: messages of 1 kB, each pair of peers both ways at once.
+func (s *session) overload(ctx context.Context) error {
+	for _, n := range []int{2, 8} {
+		err := s.served(ctx, func(ctx context.Context, srv *server) error { return s.overloadBy(ctx, srv, n) })
+		if err != nil && ctx.Err() == nil {
+			s.failed(ctx, Row{What: s.doing}, err)
+		}
+	}
+	return ctx.Err()
+}
+
+// offers are percents of the best rate; the first finds that rate, unpaced.
+var offers = []int{50, 100, 150, 200, 400}
+
+func (s *session) overloadBy(ctx context.Context, srv *server, senders int) error {
+	var all []*pair
+	defer func() {
+		for _, c := range all {
+			c.close()
+		}
+	}()
+	var got atomic.Int64
+	count := func(edgepeer.Message) { got.Add(1) }
+	for i := range senders {
+		c := newPair()
+		c.there, c.back = edgepeer.NamedPipe(fmt.Sprintf("bench-there-%d", i)), edgepeer.NamedPipe(fmt.Sprintf("bench-back-%d", i))
+		var err error
+		if c.a, err = join(ctx, tcp.Config{Address: srv.address, Hear: hearing(&c.atA)}, "bench-a"); err == nil {
+			if c.b, err = join(ctx, tcp.Config{Address: srv.address, Hear: hearing(&c.atB)}, "bench-b"); err != nil {
+				c.a.Close()
+			}
+		}
+		if err == nil {
+			_, err = c.listen()
+		}
+		if err != nil {
+			return err
+		}
+		c.atA.Store(&count)
+		c.atB.Store(&count)
+		all = append(all, c)
+	}
+	window := s.budget() / time.Duration(len(offers)+1)
+	sum, lost := 0, 0
+	try := func(offered float64) (sent int, rate float64, err error) {
+		got.Store(0)
+		began := time.Now()
+		sent, err = s.offer(ctx, all, offered, window)
+		rate = float64(got.Load()) / time.Since(began).Seconds()
+		for end := time.Now().Add(pairLimit); got.Load() < int64(sent) && time.Now().Before(end) && ctx.Err() == nil; {
+			pause(ctx, time.Millisecond)
+		}
+		sum, lost = sum+sent, lost+sent-int(got.Load())
+		return sent, rate, err
+	}
+	s.progressf("%d senders each way, unpaced", senders)
+	if _, _, err := try(0); err != nil { // to warm up
+		return err
+	}
+	_, free, err := try(0)
+	if err != nil {
+		return err
+	}
+	received, sent, losses := map[int]float64{}, map[int]int{}, map[int]int{}
+	best := free
+	for _, o := range offers {
+		s.progressf("%d senders each way, %d %% of %s a second offered", senders, o, number(free))
+		before := lost
+		if sent[o], received[o], err = try(free * float64(o) / 100); err != nil {
+			return err
+		}
+		losses[o] = lost - before
+		best = max(best, received[o])
+	}
+	s.put(Row{What: "received at best", Size: 1000, Number: senders, Of: "senders each way", Unit: "per second", N: sum}.of(best))
+	for _, o := range offers {
+		row := Row{What: fmt.Sprintf("received, of the best rate, %d senders each way", senders), Number: o, Of: "% of the best offered", Unit: "%", N: sent[o], Lost: losses[o],
+			Note: fmt.Sprintf("%s a second sent", number(float64(sent[o])/window.Seconds()))}
+		if o >= 100 && s.where == gatewayTCP {
+			row.Must, row.Aim = 95, 100
+		}
+		s.put(row.of(100 * received[o] / best))
+	}
+	s.put(Row{What: "messages until the relay fails", Number: senders, Of: "senders each way", Unit: "messages", N: sum, Lost: lost, Note: "it did not: this is how many went through"}.of(float64(sum)))
+	return nil
+}
+
+// offer has all pairs send both ways for d, together so many a second; 0: as fast as the sockets take them.
+func (s *session) offer(ctx context.Context, all []*pair, rate float64, d time.Duration) (int, error) {
+	var sent atomic.Int64
+	var wait sync.WaitGroup
+	errs := make(chan error, 2*len(all))
+	each := rate / float64(2*len(all))
+	began := time.Now()
+	way := func(from, to *tcp.Peer, pipe string) {
+		defer wait.Done()
+		elements := body(0, 1000)
+		for n := 0; time.Since(began) < d && ctx.Err() == nil; {
+			if each > 0 && float64(n) > each*time.Since(began).Seconds() {
+				pause(ctx, time.Millisecond)
+				continue
+			}
+			if _, err := from.Do(edgepeer.Send{Pipe: pipe, To: to.ID(), Elements: elements}); err != nil {
+				errs <- err
+				return
+			}
+			sent.Add(1)
+			n++
+		}
+	}
+	for _, c := range all {
+		wait.Add(2)
+		go way(c.a, c.b, c.there)
+		go way(c.b, c.a, c.back)
+	}
+	wait.Wait()
+	close(errs)
+	var list []error
+	for err := range errs {
+		list = append(list, err)
+	}
+	return int(sent.Load()), errors.Join(list...)
+}
