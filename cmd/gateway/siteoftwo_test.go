@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -134,8 +135,13 @@ func (w *siteOfTwo) of(i int) (s pair.Status, ok bool) {
 	if w.machines[i] == nil {
 		return s, false
 	}
-	code, body := w.machines[i].get("/site")
-	return s, code == 200 && json.Unmarshal([]byte(body), &s) == nil
+	client := http.Client{Timeout: time.Second} // it may be stopped
+	resp, err := client.Get("http://" + w.machines[i].http + "/site")
+	if err != nil {
+		return s, false
+	}
+	defer resp.Body.Close()
+	return s, resp.StatusCode == 200 && json.NewDecoder(resp.Body).Decode(&s) == nil
 }
 
 // leader is the machine whose gateway runs and may transmit; -1: none does.
@@ -212,4 +218,108 @@ func TestSiteOfTwoTakesOver(t *testing.T) {
 	_, _, _, _, faults := g.tally()
 	check.Equal(t, "faults", len(faults), 0)
 	t.Log(g.summary(), faults)
+}
+
+// A leader that is stopped for longer than its lease, and awake after the other one leads, transmits nothing any more. A checker sees all
+// datagrams of both.
+func TestSiteOfTwoStoppedAndAwake(t *testing.T) {
+	t.Parallel()
+	w := newTwo(t, true)
+	for i := range w.machines {
+		w.start(t, i)
+	}
+	first := w.settled(t)
+	g := startGossip(t, []string{w.hq.lan, w.sites[first].lan}, 282)
+	g.meet(t, patience)
+	check.NoError(t, w.machines[first].cmd.Process.Signal(syscall.SIGSTOP))
+	stopped := time.Now()
+	within(t, 10*time.Second, "the other leads", func() bool { return w.leader() == 1-first })
+	within(t, 15*time.Second, "it transmits", func() bool { return w.wires[1-first].last().After(stopped) })
+	last := w.wires[first].last()
+	g.died(1)
+	check.NoError(t, w.machines[first].cmd.Process.Signal(syscall.SIGCONT))
+	check.Equal(t, "leader", w.settled(t), 1-first)
+	check.Equal(t, "datagrams of the one that was stopped, after it", w.wires[first].last().Sub(last), 0)
+	check.True(t, "its log says so", strings.Contains(w.machines[first].logged(), "this machine does not lead the site any more"))
+	g.settle(t, time.Minute)
+	_, _, _, _, faults := g.tally()
+	check.Equal(t, "faults", fmt.Sprint(faults), "[]")
+}
+
+// Without a witness nobody takes over by himself: an operator's order does it. A stop in order hands over, and so does gateway site retire.
+func TestSiteOfTwoByOrder(t *testing.T) {
+	t.Parallel()
+	w := newTwo(t, false)
+	for i := range w.machines {
+		w.start(t, i)
+	}
+	site := func(i int, args ...string) (int, string) {
+		code, out, errs := run(t, append([]string{"site", "-c", w.sites[i].file}, args...)...)
+		return code, out + errs
+	}
+	first := w.settled(t)
+	code, out := site(first, "retire")
+	check.True(t, "the leader retires", code == 0 && strings.Contains(out, "following"), out)
+	check.Equal(t, "leader after retire", w.settled(t), 1-first)
+	code, out = site(first, "lead")
+	check.True(t, "it leads again by order", code == 0 && strings.Contains(out, "leading"), out)
+	check.Equal(t, "leader after lead", w.settled(t), first)
+
+	w.stop(t, first, syscall.SIGTERM)
+	within(t, 5*time.Second, "the other leads after a stop in order", func() bool { return w.leader() == 1-first })
+	w.start(t, first)
+	check.Equal(t, "leader", w.settled(t), 1-first)
+
+	w.stop(t, 1-first, syscall.SIGKILL)
+	within(t, 10*time.Second, "the follower waits", func() bool { s, ok := w.of(first); return ok && s.Role == "waiting" })
+	code, out, errs := run(t, "status", "-c", w.sites[first].file)
+	check.True(t, "status says so", code == 1 && strings.Contains(out+errs, "does not lead"), out, errs)
+	code, out = site(first, "lead")
+	check.True(t, "it leads by order", code == 0 && strings.Contains(out, "ALONE") && strings.Contains(out, "no witness"), out)
+	code, out, errs = run(t, "status", "-c", w.sites[first].file)
+	check.True(t, "status of the leader", code == 0 && strings.Contains(out, "ALONE"), out, errs)
+	w.start(t, 1-first)
+	check.Equal(t, "leader after the other is back", w.settled(t), first)
+
+	for _, tt := range []struct {
+		does func()
+		says string
+	}{
+		{func() { w.sites[1-first].replace(t, `name = "node2"`, `name = "ship"`) }, "it differs in node.name"},
+		{func() {
+			w.sites[1-first].replace(t, `name = "ship"`, `name = "node2"`)
+			other := filepath.Join(w.sites[1-first].dir, "other")
+			check.NoError(t, os.MkdirAll(other, 0o700))
+			for _, name := range []string{"aldis.db", "aldis.store"} {
+				text, err := os.ReadFile(filepath.Join(w.sites[first].dir, "data", name))
+				check.NoError(t, err)
+				check.NoError(t, os.WriteFile(filepath.Join(other, name), text, 0o600))
+			}
+			w.sites[1-first].replace(t, filepath.Join(w.sites[1-first].dir, "data"), other)
+		}, "a copy of this machine's data directory"},
+		{func() {
+			other := filepath.Join(w.sites[1-first].dir, "other")
+			w.sites[1-first].replace(t, other, filepath.Join(w.sites[1-first].dir, "data"))
+			code, out, errs := run(t, "keys", "new", "-o", w.sites[1-first].key()+".new")
+			check.Equal(t, "keys new: "+out+errs, code, 0)
+			check.NoError(t, os.Rename(w.sites[1-first].key()+".new", w.sites[1-first].key()))
+		}, "no key of this network"},
+	} {
+		w.stop(t, 1-first, syscall.SIGTERM)
+		tt.does()
+		w.start(t, 1-first)
+		within(t, 20*time.Second, "it is refused: "+tt.says, func() bool {
+			return strings.Contains(w.machines[first].logged()+w.machines[1-first].logged(), tt.says)
+		})
+		check.Equal(t, "leader", w.leader(), first)
+	}
+}
+
+// replace changes the configuration.
+func (s *testSite) replace(t testing.TB, old, with string) {
+	t.Helper()
+	text, err := os.ReadFile(s.file)
+	check.NoError(t, err)
+	check.True(t, "the configuration has "+old, strings.Contains(string(text), old))
+	check.NoError(t, os.WriteFile(s.file, []byte(strings.Replace(string(text), old, with, 1)), 0o644))
 }

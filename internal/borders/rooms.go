@@ -138,6 +138,8 @@ var Rooms = []Room{
 	{"edge/radio", Edge, "edges", false, "The UDP sockets on the link.", []string{"gateway/api"}},
 	{"edge/modem", Edge, "edges", false, "The sockets on which modems say what they are doing.", []string{"gateway/api", "ground/due"}},
 	{"edge/tlslink", Edge, "edges", false, "The TLS connections of a bearer without UDP.", []string{"edge/radio", "gateway/api", "ground/due"}},
+	{"edge/pairlink", Edge, "edges", false, "Joins the two gateways of a site: the follower's journal follows the leader's; the witness.", []string{
+		"edge/atrest", "edge/infile", "edge/journal", "edge/tlslink", "gateway/pair", "ground/due"}},
 	{"edge/infile", Edge, "edges", false, "Reads files that an operator has named; accepts regular files only.", nil},
 	{"edge/journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: commits, check at the start, repair.", []string{
 		"edge/atrest", "edge/infile", "edge/journal/pages"}},
@@ -173,7 +175,7 @@ var Rooms = []Room{
 		"edge/config", "edge/infile", "link/compact", "link/profile", "operator/control/glance", "operator/manual"}},
 	{"operator/node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
 		"adapters/corpusexchange", "adapters/files", "adapters/interop", "adapters/tak", "adapters/xmpp", "adapters/xmpp/server", "edge/atrest", "edge/audit", "edge/config", "edge/daemon",
-		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/fileroom", "edge/lan/taklan", "edge/lan/xmpplan", "edge/modem", "edge/norm", "edge/radio",
+		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/fileroom", "edge/lan/taklan", "edge/lan/xmpplan", "edge/modem", "edge/norm", "edge/pairlink", "edge/radio",
 		"edge/rights", "edge/tlslink", "gateway", "gateway/api", "gateway/mail", "jxta", "jxtabridge", "link/compact", "link/elide",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance", "operator/control/spans",
 		"operator/logbook", "rules/filter", "site"}},
@@ -181,7 +183,7 @@ var Rooms = []Room{
 		"adapters/corpusexchange", "adapters/interop", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule",
 		"adapters/xmpp", "adapters/xmpp/rule", "adapters/xmpp/server", "adapters/xmpp/stanza",
 		"edge/atrest", "edge/audit", "edge/config", "edge/infile", "edge/journal", "edge/journal/pages", "edge/keyfile",
-		"edge/rights", "gateway", "gateway/api", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
+		"edge/rights", "gateway", "gateway/api", "gateway/pair", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance",
 		"operator/control/top", "operator/doctor", "operator/node", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},
 
