@@ -172,7 +172,7 @@ func (w *siteOfTwo) settled(t *testing.T) (leader int) {
 		}
 		s, _ := w.of(leader)
 		f, ok := w.of(1 - leader)
-		return ok && !s.Alone && f.Role == "following" && f.Whole
+		return ok && s.Ready && f.Role == "following" && f.Whole
 	})
 	return leader
 }

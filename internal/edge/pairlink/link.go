@@ -304,11 +304,18 @@ func (l *Link) Lead() {
 func (l *Link) Retire() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.m.Role() != pair.Leading || l.m.Alone() || l.conn == nil {
+	if !l.m.Ready() {
 		return false
 	}
 	l.step(pair.Retire{})
 	return l.m.Role() != pair.Leading
+}
+
+// notReady says of a leader that the other machine will soon be able to lead.
+func (l *Link) notReady() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed == nil && l.m.Role() == pair.Leading && !l.m.Alone() && l.conn != nil
 }
 
 // closeTime is how long the last words may take.
@@ -316,7 +323,9 @@ const closeTime = time.Second
 
 // Close ends it. A leader with a follower hands over first.
 func (l *Link) Close() {
-	l.Retire()
+	for end := time.Now().Add(closeTime); !l.Retire() && l.notReady() && time.Now().Before(end); {
+		time.Sleep(pair.Beat / 10)
+	}
 	l.mu.Lock()
 	if l.conn != nil {
 		l.conn.finish(closeTime)
