@@ -158,10 +158,10 @@ var Rooms = []Room{
 
 	{"operator/logbook", Pure, "operator", false, "Names the key and the meaning of every line of the log, as docs/log.md shows them.", nil},
 	{"operator/manual", Pure, "operator", false, "Help, man pages and shell completions from one description of the commands.", nil},
-	{"operator/control/glance", Pure, "operator", false, "Condenses the status for the page and `gateway top`: alarms, waiting messages, use of the link.", []string{"gateway/api", "site"}},
+	{"operator/control/glance", Pure, "operator", false, "Condenses the status for the page and `gateway top`: alarms, waiting messages, use of the link.", []string{"gateway/api", "gateway/pair", "site"}},
 	{"operator/control/page", Edge, "operator", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"operator/control", Edge, "operator", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"adapters/corpusexchange", "edge/audit", "edge/norm", "edge/radio", "edge/rights", "gateway", "gateway/api",
+		"adapters/corpusexchange", "edge/audit", "edge/norm", "edge/radio", "edge/rights", "gateway", "gateway/api", "gateway/pair",
 		"gateway/forecast", "gateway/mail/history", "ground/when", "link/compact", "link/probe", "link/roster",
 		"operator/control/glance", "operator/control/page", "rules/filter", "site"}},
 	{"operator/control/spans", Edge, "operator", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},

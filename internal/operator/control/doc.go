@@ -33,5 +33,6 @@
 //   - drain.go: the orders before a stop: drain, and a copy of the journal
 //   - corpora.go: orders about corpora of the network
 //   - linkprobe.go: the order to probe a link
+//   - site.go: which of two machines leads, and orders about that
 //   - whatif.go: a rehearsal of recent traffic on another link
 package control
