@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +30,7 @@ type siteOfTwo struct {
 	witness  *testSite
 	votes    *running
 	wires    [2]*wire
+	listens  []string // of the machines, and of the witness
 }
 
 // wire joins a machine and the far gateway, and notes when the machine transmits.
@@ -80,12 +83,12 @@ func newTwo(t *testing.T, witness bool) *siteOfTwo {
 	check.NoError(t, os.WriteFile(profile, []byte(fastStar), 0o644))
 	hq.profile = profile
 	hq.write(t, filepath.Join(hq.dir, "data"), "2")
-	var listens []string
-	for len(listens) < 3 {
-		if at := check.FreeAddress(t, "tcp"); !slices.Contains(listens, at) {
-			listens = append(listens, at)
+	for len(w.listens) < 3 {
+		if at := check.FreeAddress(t, "tcp"); !slices.Contains(w.listens, at) {
+			w.listens = append(w.listens, at)
 		}
 	}
+	listens := w.listens
 	third := ""
 	if witness {
 		third = fmt.Sprintf("witness = %q\n", listens[2])
@@ -317,6 +320,10 @@ func TestSiteOfTwoByOrder(t *testing.T) {
 	code, out = site(first, "lead")
 	check.True(t, "it leads by order", code == 0 && strings.Contains(out, "ALONE") && strings.Contains(out, "no witness"), out)
 	code, out, errs = run(t, "status", "-c", w.sites[first].file)
+	_, metrics := w.machines[first].get("/metrics")
+	for _, line := range []string{"aldis_site_alone 1", "aldis_site_leads 1", "aldis_site_connected 0", "aldis_site_witness_lost 0"} {
+		check.True(t, "metrics have "+line, strings.Contains(metrics, "\n"+line+"\n"))
+	}
 	check.True(t, "status of the leader", code == 0 && strings.Contains(out, "ALONE"), out, errs)
 	w.start(t, 1-first)
 	check.Equal(t, "leader after the other is back", w.settled(t), first)
@@ -362,4 +369,134 @@ func (s *testSite) replace(t testing.TB, old, with string) {
 	check.NoError(t, err)
 	check.True(t, "the configuration has "+old, strings.Contains(string(text), old))
 	check.NoError(t, os.WriteFile(s.file, []byte(strings.Replace(string(text), old, with, 1)), 0o644))
+}
+
+// splice joins TCP connections to another address, and can be cut: what is under way waits then, as in a network that is cut.
+type splice struct {
+	at  string
+	cut atomic.Bool
+}
+
+func newSplice(t *testing.T, to string) *splice {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check.NoError(check.Fatal(t), err)
+	t.Cleanup(func() { ln.Close() })
+	s := &splice{at: ln.Addr().String()}
+	go func() {
+		for {
+			near, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", to)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			go s.carry(near, far)
+			go s.carry(far, near)
+		}
+	}()
+	return s
+}
+
+func (s *splice) carry(from, to net.Conn) {
+	defer from.Close()
+	defer to.Close()
+	data := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(data)
+		for s.cut.Load() {
+			from.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
+			if _, err := from.Read(nil); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+				return
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+		from.SetReadDeadline(time.Time{})
+		if _, werr := to.Write(data[:n]); err != nil || werr != nil {
+			return
+		}
+	}
+}
+
+// The two do not hear each other. With a witness that both reach, or one alone, exactly one goes on and the other is silent; without a
+// witness the leader goes on. When the cut ends one follows, and nothing that was accepted is lost.
+func TestSiteOfTwoCut(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		witness bool
+		away    bool // the leader does not reach the witness
+		other   bool // the other one leads then
+	}{
+		{"without a witness", false, false, false},
+		{"both reach the witness", true, false, false},
+		{"the follower reaches the witness", true, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newTwo(t, tt.witness)
+			between := w.spliced(t)
+			for i := range w.machines {
+				w.start(t, i)
+			}
+			first := w.settled(t)
+			g := startGossip(t, []string{w.hq.lan, w.sites[0].lan, w.sites[1].lan}, 283)
+			g.mu.Lock()
+			g.local = map[int]int{1: 1, 2: 1}
+			g.mu.Unlock()
+			g.meet(t, patience)
+			between.lan.cut.Store(true)
+			if tt.away {
+				between.witness[first].cut.Store(true)
+			}
+			goes := first
+			if tt.other {
+				goes = 1 - first
+			}
+			within(t, 15*time.Second, "one goes on", func() bool { s, ok := w.of(goes); return ok && s.Role == "leading" && s.Alone && !s.Silent })
+			g.died(1)
+			g.died(2)
+			since := time.Now()
+			within(t, 15*time.Second, "it transmits", func() bool { return w.wires[goes].last().After(since) })
+			check.True(t, "the other one transmits nothing", w.wires[1-goes].last().Before(since))
+			between.lan.cut.Store(false)
+			for _, s := range between.witness {
+				if s != nil {
+					s.cut.Store(false)
+				}
+			}
+			check.Equal(t, "leader afterwards", w.settled(t), goes)
+			g.settle(t, time.Minute)
+			_, _, _, _, faults := g.tally()
+			check.Equal(t, "faults", fmt.Sprint(faults), "[]")
+			changes := w.changes()
+			check.True(t, "each machine's datagrams are one piece", changes <= 1, changes)
+		})
+	}
+}
+
+// spliced puts splices between the two, and between each and the witness.
+func (w *siteOfTwo) spliced(t *testing.T) (between struct {
+	lan     *splice
+	witness [2]*splice
+}) {
+	t.Helper()
+	caller := 0 // the lower address calls
+	if netip.MustParseAddrPort(w.listens[1]).Compare(netip.MustParseAddrPort(w.listens[0])) < 0 {
+		caller = 1
+	}
+	for between.lan == nil || netip.MustParseAddrPort(between.lan.at).Compare(netip.MustParseAddrPort(w.listens[caller])) < 0 {
+		between.lan = newSplice(t, w.listens[1-caller])
+	}
+	w.sites[caller].replace(t, fmt.Sprintf("other = %q", w.listens[1-caller]), fmt.Sprintf("other = %q", between.lan.at))
+	if w.witness != nil {
+		for i := range w.sites {
+			between.witness[i] = newSplice(t, w.listens[2])
+			w.sites[i].replace(t, fmt.Sprintf("witness = %q", w.listens[2]), fmt.Sprintf("witness = %q", between.witness[i].at))
+		}
+	}
+	return between
 }
