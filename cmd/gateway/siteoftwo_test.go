@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -373,8 +371,36 @@ func (s *testSite) replace(t testing.TB, old, with string) {
 
 // splice joins TCP connections to another address, and can be cut: what is under way waits then, as in a network that is cut.
 type splice struct {
-	at  string
-	cut atomic.Bool
+	at   string
+	mu   sync.Mutex
+	open chan struct{} // closed while it is not cut
+}
+
+// cut cuts it, or joins it again.
+func (s *splice) cut(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if on {
+		s.open = make(chan struct{})
+	} else if s.isCut() {
+		close(s.open)
+	}
+}
+
+func (s *splice) isCut() bool {
+	select {
+	case <-s.open:
+		return false
+	default:
+		return true
+	}
+}
+
+// whole is closed while it is not cut.
+func (s *splice) whole() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open
 }
 
 func newSplice(t *testing.T, to string) *splice {
@@ -382,7 +408,9 @@ func newSplice(t *testing.T, to string) *splice {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check.NoError(check.Fatal(t), err)
 	t.Cleanup(func() { ln.Close() })
-	s := &splice{at: ln.Addr().String()}
+	s := &splice{at: ln.Addr().String(), open: make(chan struct{})}
+	close(s.open)
+	t.Cleanup(func() { s.cut(false) })
 	go func() {
 		for {
 			near, err := ln.Accept()
@@ -407,14 +435,7 @@ func (s *splice) carry(from, to net.Conn) {
 	data := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(data)
-		for s.cut.Load() {
-			from.SetReadDeadline(time.Now().Add(10 * time.Millisecond))
-			if _, err := from.Read(nil); err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-				return
-			}
-			<-time.After(10 * time.Millisecond)
-		}
-		from.SetReadDeadline(time.Time{})
+		<-s.whole()
 		if _, werr := to.Write(data[:n]); err != nil || werr != nil {
 			return
 		}
@@ -448,9 +469,9 @@ func TestSiteOfTwoCut(t *testing.T) {
 			g.local = map[int]int{1: 1, 2: 1}
 			g.mu.Unlock()
 			g.meet(t, patience)
-			between.lan.cut.Store(true)
+			between.lan.cut(true)
 			if tt.away {
-				between.witness[first].cut.Store(true)
+				between.witness[first].cut(true)
 			}
 			goes := first
 			if tt.other {
@@ -462,10 +483,10 @@ func TestSiteOfTwoCut(t *testing.T) {
 			since := time.Now()
 			within(t, 15*time.Second, "it transmits", func() bool { return w.wires[goes].last().After(since) })
 			check.True(t, "the other one transmits nothing", w.wires[1-goes].last().Before(since))
-			between.lan.cut.Store(false)
+			between.lan.cut(false)
 			for _, s := range between.witness {
 				if s != nil {
-					s.cut.Store(false)
+					s.cut(false)
 				}
 			}
 			check.Equal(t, "leader afterwards", w.settled(t), goes)
