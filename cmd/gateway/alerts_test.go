@@ -98,6 +98,9 @@ func TestAlerts(t *testing.T) {
 	names := named.FindAllString(text+board, -1)
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
+		if strings.HasPrefix(name, "aldis_site_") { // TestSiteOfTwoByOrder looks at these: other sites have none
+			continue
+		}
 		if absent := []string{"aldis_queue_messages", "aldis_queue_oldest_timestamp_seconds", "aldis_link_dropped_total"}; slices.Contains(absent, name) {
 			check.Contains(t, "the metrics that are told of", told(t), name) // nothing waits now, and nothing was dropped
 			continue

@@ -258,6 +258,20 @@ func (g *gossip) until(t *testing.T, limit time.Duration, what string, ok func()
 	}
 }
 
+// arrivals is how many messages have been heard. The caller holds mu.
+func (g *gossip) arrivals() (n int) {
+	for i := range g.said {
+		for _, s := range g.said[i] {
+			for at, heard := range s.heard {
+				if at != i && len(heard) > 0 {
+					n++
+				}
+			}
+		}
+	}
+	return n
+}
+
 // died notes the death of gateway i.
 func (g *gossip) died(i int) {
 	g.mu.Lock()

@@ -139,6 +139,8 @@ var Rooms = []Room{
 	{"edge/radio", Edge, "edges", false, "The UDP sockets on the link.", []string{"gateway/api"}},
 	{"edge/modem", Edge, "edges", false, "The sockets on which modems say what they are doing.", []string{"gateway/api", "ground/due"}},
 	{"edge/tlslink", Edge, "edges", false, "The TLS connections of a bearer without UDP.", []string{"edge/radio", "gateway/api", "ground/due"}},
+	{"edge/pairlink", Edge, "edges", false, "Joins the two gateways of a site: the follower's journal follows the leader's; the witness.", []string{
+		"edge/atrest", "edge/infile", "edge/journal", "edge/tlslink", "gateway/pair", "ground/due"}},
 	{"edge/infile", Edge, "edges", false, "Reads files that an operator has named; accepts regular files only.", nil},
 	{"edge/journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: commits, check at the start, repair.", []string{
 		"edge/atrest", "edge/infile", "edge/journal/pages"}},
@@ -157,11 +159,11 @@ var Rooms = []Room{
 
 	{"operator/logbook", Pure, "operator", false, "Names the key and the meaning of every line of the log, as docs/log.md shows them.", nil},
 	{"operator/manual", Pure, "operator", false, "Help, man pages and shell completions from one description of the commands.", nil},
-	{"operator/control/glance", Pure, "operator", false, "Condenses the status for the page and `gateway top`: alarms, waiting messages, use of the link.", []string{"gateway/api", "site"}},
+	{"operator/control/glance", Pure, "operator", false, "Condenses the status for the page and `gateway top`: alarms, waiting messages, use of the link.", []string{"gateway/api", "gateway/pair", "site"}},
 	{"operator/control/page", Edge, "operator", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"operator/control", Edge, "operator", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
-		"adapters/corpusexchange", "edge/audit", "edge/norm", "edge/radio", "edge/rights", "gateway", "gateway/api",
-		"gateway/forecast", "gateway/mail/history", "ground/when", "link/compact", "link/entropy", "link/probe", "link/roster",
+		"adapters/corpusexchange", "edge/audit", "edge/norm", "edge/radio", "edge/rights", "gateway", "gateway/api", "gateway/forecast",
+		"gateway/mail/history", "ground/when", "link/compact", "link/entropy", "link/probe", "link/roster", "gateway/pair",
 		"operator/control/glance", "operator/control/page", "rules/filter", "site"}},
 	{"operator/control/spans", Edge, "operator", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},
 	{"operator/control/top", Edge, "operator", false, "The page's views Now and Messages in a terminal.", []string{"gateway/api", "operator/control", "operator/control/glance"}},
@@ -174,7 +176,7 @@ var Rooms = []Room{
 		"edge/config", "edge/infile", "link/compact", "link/profile", "operator/control/glance", "operator/manual"}},
 	{"operator/node", Edge, "operator", false, "`gateway run`: joins the rooms of a gateway, starts and stops them, and keeps its sockets.", []string{
 		"adapters/corpusexchange", "adapters/files", "adapters/interop", "adapters/tak", "adapters/xmpp", "adapters/xmpp/server", "edge/atrest", "edge/audit", "edge/config", "edge/daemon",
-		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/fileroom", "edge/lan/taklan", "edge/lan/xmpplan", "edge/modem", "edge/norm", "edge/radio",
+		"edge/journal", "edge/keyfile", "edge/lan", "edge/lan/fileroom", "edge/lan/taklan", "edge/lan/xmpplan", "edge/modem", "edge/norm", "edge/pairlink", "edge/radio",
 		"edge/rights", "edge/tlslink", "gateway", "gateway/api", "gateway/mail", "jxta", "jxtabridge", "link/compact", "link/elide",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance", "operator/control/spans",
 		"operator/logbook", "rules/filter", "site"}},
@@ -182,7 +184,7 @@ var Rooms = []Room{
 		"adapters/corpusexchange", "adapters/interop", "adapters/tak/code", "adapters/tak/cot", "adapters/tak/rule",
 		"adapters/xmpp", "adapters/xmpp/rule", "adapters/xmpp/server", "adapters/xmpp/stanza",
 		"edge/atrest", "edge/audit", "edge/config", "edge/infile", "edge/journal", "edge/journal/pages", "edge/keyfile",
-		"edge/rights", "gateway", "gateway/api", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
+		"edge/rights", "gateway", "gateway/api", "gateway/pair", "ground/when", "jxta", "jxtabridge", "link/compact", "link/probe",
 		"link/profile", "link/roster", "link/seal", "operator/cli", "operator/control", "operator/control/glance",
 		"operator/control/top", "operator/doctor", "operator/node", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},
 

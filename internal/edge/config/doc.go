@@ -32,5 +32,6 @@
 //   - xmpp.go: where the LAN's XMPP server is, and the domains of far sites
 //   - tak.go: where TAK devices connect, and the rules for their events
 //   - relay.go: which peers pass on what is for others
+//   - site.go: the second gateway of this site
 //   - corpus.go: the network's own corpus for compression
 package config

@@ -31,6 +31,7 @@
 //   - sealed.go: a journal encrypted with a key that is not beside it
 //   - backup.go: a copy while commits go on, and its restoration
 //   - rewrite.go: writing the file anew, also from older formats
+//   - follow.go: a journal that follows another machine's
 //   - check.go: what a file holds and what is wrong with it
 //   - extents.go: whether the whole file has space on the disk
 //   - aside.go: records that were set aside

@@ -25,8 +25,8 @@ const (
 	formatSealed = 4 // as 3, with sealed records: older versions refuse it with a sentence
 
 	// Format is the newest that this version writes: the two gateways of a site must have the same.
-	Format = formatSealed
-	lockWait     = 500 * time.Millisecond
+	Format   = formatSealed
+	lockWait = 500 * time.Millisecond
 )
 
 // Buckets of the journal itself; no Op may name them. own is the first of all and aside the last of the journal's.

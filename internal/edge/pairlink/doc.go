@@ -2,7 +2,14 @@
 // journal follows the other's, commit by commit, and over which internal/gateway/pair settles who leads. It also asks the witness, and
 // is one.
 //
-// Read link.go first (the machine, its clock and what it stores), then stream.go (commits, snapshots, what a follower writes), conn.go
-// (connections and their bounds), wire.go (frames), facts.go (what both machines must agree in), pass.go (connections of local peers that
-// a follower passes on), witness.go and status.go.
+// # Files
+//
+//   - link.go: the machine, its clock, and what it stores; read it first
+//   - stream.go: commits, snapshots, and what a follower writes
+//   - conn.go: connections and their bounds
+//   - wire.go: frames
+//   - facts.go: what both machines must agree in
+//   - pass.go: connections of local peers that a follower passes on
+//   - witness.go: the third voter, asked and being asked
+//   - status.go: status and metrics
 package pairlink

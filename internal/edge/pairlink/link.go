@@ -35,39 +35,61 @@ type Config struct {
 }
 
 // ErrDeposed says that this machine does not lead any more.
-var ErrDeposed = errors.New("pairlink: the other machine of the site leads")
+var ErrDeposed error = deposed{}
+
+type deposed struct{}
+
+func (deposed) Error() string { return "pairlink: the other machine of the site leads, or may" }
+
+// Remedy is what to do about it.
+func (deposed) Remedy() string { return "nothing: this machine follows from now on" }
 
 // Link is this machine of the two.
 type Link struct {
 	cfg      Config
 	twin     *tls.Config // the other machine
-	anybody  *tls.Config // the witness
 	listener net.Listener
 	metrics  *metrics
-	life     context.Context
-	end      context.CancelFunc
-	wait     sync.WaitGroup
 	lease    atomic.Pointer[lease]
 	commits  sync.Mutex // one at a time, and none while a snapshot is taken; before mu
 	applies  sync.Mutex // what a follower writes; before mu
+	lifetime
 
-	mu       sync.Mutex
-	m        *pair.Machine
-	pos      at // epoch is not used
-	run      uint64
-	since    time.Time // of the role
-	begun    bool      // the gateway of this leadership runs: a follower may have a snapshot
-	conn     *conn
-	recent   recent
-	other    greeting // the last that was taken
-	refused  string   // why the other machine is not taken
-	asking   bool
-	heard    time.Time // the witness
-	wake     chan struct{}
-	changed  chan struct{} // closed when the role is another, or something was acknowledged
-	failed   error
-	broken   time.Duration // when the journal began to fail; 0: it does not
-	alone    standing      // since when, and what is on one disk alone
+	mu      sync.Mutex
+	m       *pair.Machine
+	pos     at // epoch is not used
+	run     uint64
+	since   time.Time // of the role
+	begun   bool      // the gateway of this leadership runs: a follower may have a snapshot
+	conn    *conn
+	recent  recent
+	other   greeting // the last that was taken
+	refused string   // why the other machine is not taken
+	wake    chan struct{}
+	changed chan struct{} // closed when the role is another, or something was acknowledged
+	failed  error
+	broken  time.Duration // when the journal began to fail; 0: it does not
+	alone   standing      // since when, and what is on one disk alone
+	third
+	bounds
+}
+
+// lifetime ends what runs.
+type lifetime struct {
+	life context.Context
+	end  context.CancelFunc
+	wait sync.WaitGroup
+}
+
+// third is the witness.
+type third struct {
+	anybody *tls.Config
+	asking  bool
+	heard   time.Time
+}
+
+// bounds count what is open, and say what is logged.
+type bounds struct {
 	told     due.Seldom[string]
 	passing  int // connections of local peers
 	greeting int // connections that have not shown who they are
@@ -92,7 +114,7 @@ func now() time.Duration {
 func Open(cfg Config, listener net.Listener) (*Link, error) {
 	cfg.Twin = true
 	l := &Link{cfg: cfg, listener: listener, metrics: newMetrics(), wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(),
-		told: due.Seldom[string]{Every: time.Minute, Most: 64}}
+		bounds: bounds{told: due.Seldom[string]{Every: time.Minute, Most: 64}}}
 	var err error
 	if l.twin, err = cfg.Config(cfg.Self); err != nil {
 		return nil, err
@@ -245,7 +267,7 @@ func (l *Link) news(role pair.Role, alone bool) {
 	s := l.m.Stored()
 	if l.m.Role() != role {
 		l.since = time.Now()
-		l.cfg.Log.Info("this machine of the site has another part", "role", l.m.Role(), "before", role, "epoch", s.Epoch, "voted", s.Voted)
+		l.cfg.Log.Info("this machine of the site has another part", "role", l.m.Role().String(), "before", role.String(), "epoch", s.Epoch, "voted", s.Voted)
 	}
 	switch leads := l.m.Role() == pair.Leading; {
 	case leads && l.m.Alone() && !(alone && role == pair.Leading):
@@ -282,11 +304,18 @@ func (l *Link) Lead() {
 func (l *Link) Retire() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.m.Role() != pair.Leading || l.m.Alone() || l.conn == nil {
+	if !l.m.Ready() {
 		return false
 	}
 	l.step(pair.Retire{})
 	return l.m.Role() != pair.Leading
+}
+
+// notReady says of a leader that the other machine will soon be able to lead.
+func (l *Link) notReady() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed == nil && l.m.Role() == pair.Leading && !l.m.Alone() && l.conn != nil
 }
 
 // closeTime is how long the last words may take.
@@ -294,7 +323,9 @@ const closeTime = time.Second
 
 // Close ends it. A leader with a follower hands over first.
 func (l *Link) Close() {
-	l.Retire()
+	for end := time.Now().Add(closeTime); !l.Retire() && l.notReady() && time.Now().Before(end); {
+		time.Sleep(pair.Beat / 10)
+	}
 	l.mu.Lock()
 	if l.conn != nil {
 		l.conn.finish(closeTime)

@@ -190,7 +190,7 @@ func cut(b []byte, n int) (first, rest []byte, ok bool) {
 	return b[:n:n], b[n:], true
 }
 
-// stored is what a machine has voted, for its journal.
+// appendStored is what a machine has voted, for its journal.
 func appendStored(s pair.Stored) []byte {
 	return numbers(s.Machine, s.Epoch, s.Voted, flag(s.Other)|flag(s.Whole)<<1|flag(s.Led)<<2)
 }

@@ -7,7 +7,7 @@ func (m *Machine) lead(epoch uint64) {
 	m.stored.Epoch, m.stored.Voted, m.stored.Whole, m.stored.Led = epoch, max(m.stored.Voted, epoch), true, true
 	m.stored.Other = false
 	m.role, m.follower, m.candidate, m.nextBeat = Leading, false, 0, m.now
-	m.followed, m.outdone = false, false
+	m.followed, m.outdone, m.ready = false, false, false
 	if m.peer != nil {
 		m.peer.Leads = false
 	}
@@ -53,14 +53,14 @@ func (m *Machine) hearBeat(x Message) {
 	m.peer.Leads, m.peer.Epoch = true, x.Epoch
 	m.behind(x.Epoch)
 	m.role, m.candidate, m.promise = Following, 0, m.now+Promise
-	m.send(Message{Kind: KindAnswer, Epoch: x.Epoch, N: x.N})
+	m.send(Message{Kind: KindAnswer, Epoch: x.Epoch, N: x.N, Granted: m.stored.Whole && m.stored.Epoch == x.Epoch})
 }
 
 func (m *Machine) hearAnswer(x Message) {
 	if m.role != Leading || x.Epoch != m.stored.Epoch || x.N > m.beat || m.beat-x.N >= uint64(len(m.beats)) {
 		return
 	}
-	m.answered, m.followed = m.now, true
+	m.answered, m.followed, m.ready = m.now, true, x.Granted
 	if m.candidate == 0 {
 		m.lease = max(m.lease, m.beats[x.N%uint64(len(m.beats))]+Lease)
 	}
@@ -75,10 +75,15 @@ func (m *Machine) whole() {
 	m.send(Message{Kind: KindWhole, Epoch: m.stored.Epoch})
 }
 
+// Ready says of a leader that the other machine could lead at once. It has said so itself: an order to it may be lost.
+func (m *Machine) Ready() bool {
+	return m.role == Leading && m.follower && m.ready && m.peer != nil && m.candidate == 0
+}
+
 // retire hands the leadership over, to a follower that is whole; a follower asks the leader for that.
 func (m *Machine) retire() {
 	switch {
-	case m.role == Leading && m.follower && m.peer != nil && m.candidate == 0:
+	case m.Ready():
 		epoch := m.stored.Voted + 1
 		m.standDown(epoch)
 		m.peer.Whole = true

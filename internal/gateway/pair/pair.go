@@ -14,6 +14,7 @@ type Machine struct {
 
 	follower  bool // a leader has told the other machine that it is whole, so that this one may lead
 	followed  bool // a leader: the other machine has answered a beat of this epoch, on this connection
+	ready     bool // likewise, and its journal is whole
 	lease     time.Duration
 	beat      uint64
 	beats     [16]time.Duration // when the last beats were sent
@@ -44,7 +45,7 @@ func (m *Machine) Step(now time.Duration, ev Event) (out Output) {
 	case Met:
 		m.met(ev.Hello)
 	case Parted:
-		m.peer, m.followed = nil, false
+		m.peer, m.followed, m.ready = nil, false, false
 		m.answered = min(m.answered, now-Lost)
 	case Message:
 		if m.peer != nil {
@@ -112,7 +113,7 @@ func (m *Machine) send(x Message) { m.out.Send = append(m.out.Send, x) }
 
 // met takes the hello of the other machine.
 func (m *Machine) met(h Hello) {
-	m.peer, m.heard, m.nextBeat, m.followed = &h, m.now, m.now, false
+	m.peer, m.heard, m.nextBeat, m.followed, m.ready = &h, m.now, m.now, false, false
 	m.answered = min(m.answered, m.now-Lost) // what was under way on another connection is not known
 	switch {
 	case h.Leads && m.role == Leading: // an operator has deposed one of them

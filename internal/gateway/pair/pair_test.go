@@ -138,10 +138,12 @@ func TestRetire(t *testing.T) {
 		w := newWorld(t, 8, witness)
 		w.settled()
 		first := w.leader()
+		w.pass(time.Second)
 		w.step(first, Retire{})
 		took := w.within(time.Second, "the other leads", func() bool { return w.leader() == 1-first })
 		check.True(t, "at once", took < 100*time.Millisecond)
 		w.settled()
+		w.pass(time.Second)
 		w.step(first, Lead{}) // a follower asks for it
 		w.within(time.Second, "it leads again", func() bool { return w.leader() == first })
 	}

@@ -14,6 +14,7 @@ type Status struct {
 	Stuck     bool      `json:"stuck,omitempty"`   // it waits for the other machine, or for an order
 	Silent    bool      `json:"silent,omitempty"`  // it leads and may not transmit now
 	Passing   int       `json:"passing"`           // connections of local peers that are passed on to the leader
+	Ready     bool      `json:"ready"`             // a leader: the other machine could lead at once
 	// Of a leader: no other machine has what it confirms, and how much that is.
 	Alone          bool      `json:"alone"`
 	AloneSince     time.Time `json:"alone_since,omitzero"`

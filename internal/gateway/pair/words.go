@@ -35,7 +35,7 @@ type Kind byte
 // Kinds of messages.
 const (
 	KindBeat   Kind = 1 + iota // a leader of Epoch; N counts
-	KindAnswer                 // to the beat N of Epoch
+	KindAnswer                 // to the beat N of Epoch; Granted: this machine's journal is whole
 	KindClaim                  // a vote for Epoch is asked for, by a machine whose journal is of epoch From
 	KindVote                   // for Epoch, or against it (Granted); Voted is the newest epoch of the voter
 	KindWhole                  // a leader: the follower's journal is whole with what came before this

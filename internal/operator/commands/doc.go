@@ -34,6 +34,7 @@
 //   - roster.go: `keys roster`: who belongs to a network
 //   - group.go: `group`: join and leave groups
 //   - silence.go: `silence`: radio silence on and off
+//   - site.go: `site`: two gateways at a site, and their witness
 //   - status.go: `status`: a running gateway's state
 //   - summary.go: TAK, XMPP and [[meet]] in the answer of `check`
 //   - probe.go: `link probe`: the link measured between two running gateways

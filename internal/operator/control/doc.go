@@ -34,5 +34,6 @@
 //   - corpora.go: orders about corpora of the network
 //   - group.go: the order to join or leave a group
 //   - linkprobe.go: the order to probe a link
+//   - site.go: which of two machines leads, and orders about that
 //   - whatif.go: a rehearsal of recent traffic on another link
 package control

@@ -15,6 +15,7 @@
 //   - rights.go: what a running gateway may not do
 //   - run.go: `run`: joins the rooms of a gateway
 //   - secret.go: what seals the journal, from a file or the keyboard
+//   - site.go: two machines at a site: the gateway while this one leads, otherwise what follows
 //   - sockets.go: listening sockets, own or inherited
 //   - spared.go: records of the journal that a start goes on without
 //   - tak.go: the TAK adapter

@@ -1,0 +1,347 @@
+package pairlink
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/tls"
+	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"aldis/internal/edge/atrest"
+	"aldis/internal/edge/journal"
+	"aldis/internal/edge/tlslink"
+	"aldis/internal/gateway/pair"
+	"aldis/internal/lab/check"
+)
+
+// box is a machine of a site of two on loopback.
+type box struct {
+	t       testing.TB
+	cfg     Config
+	dir     string
+	secret  atrest.Secret
+	journal *journal.Journal
+	link    *Link
+	log     lines
+}
+
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *lines) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
+func siteKey() tlslink.Identity {
+	own := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32))
+	return tlslink.Identity{Self: 2, Key: own, Member: func(_ uint16, key ed25519.PublicKey) bool { return key.Equal(own.Public()) }}
+}
+
+// newPair makes two machines that do not run yet.
+func newPair(t testing.TB, secret atrest.Secret) (boxes [2]*box) {
+	t.Helper()
+	at := [2]netip.AddrPort{netip.MustParseAddrPort(check.FreeAddress(t, "tcp")), netip.MustParseAddrPort(check.FreeAddress(t, "tcp"))}
+	for i := range boxes {
+		b := &box{t: t, dir: filepath.Join(t.TempDir(), "data"), secret: slices.Clone(secret)}
+		b.cfg = Config{Identity: siteKey(), Listen: at[i], Other: at[1-i], Wall: time.Now, Log: slog.New(slog.NewTextHandler(&b.log, nil)),
+			Facts: []Fact{{"node.name", "ship"}}}
+		boxes[i] = b
+	}
+	return boxes
+}
+
+func (b *box) start() {
+	b.t.Helper()
+	var err error
+	b.journal, err = journal.OpenSealed(b.dir, journal.Identity{Node: 2, Name: "ship"}, slices.Clone(b.secret), nil)
+	check.NoError(check.Fatal(b.t), err)
+	b.cfg.Journal = b.journal
+	ln, err := net.Listen("tcp", b.cfg.Listen.String())
+	check.NoError(check.Fatal(b.t), err)
+	b.link, err = Open(b.cfg, ln)
+	check.NoError(check.Fatal(b.t), err)
+	b.t.Cleanup(func() {
+		b.stop()
+		if b.t.Failed() {
+			b.t.Logf("%v\n%s", b.cfg.Listen, b.log.text.String())
+		}
+	})
+}
+
+func (b *box) stop() {
+	if b.link != nil {
+		b.link.Close()
+		b.journal.Close()
+		b.link = nil
+	}
+}
+
+// leads waits until one of the two leads, and begins its gateway.
+func leads(t testing.TB, boxes [2]*box) (leader, follower *box, run uint64) {
+	t.Helper()
+	check.Until(t, 10*time.Second, "one leads", func() bool {
+		for i, b := range boxes {
+			if r, _, _ := b.link.Leadership(); r != 0 {
+				leader, follower, run = b, boxes[1-i], r
+			}
+		}
+		return leader != nil
+	})
+	check.NoError(check.Fatal(t), leader.link.Begin(run))
+	return leader, follower, run
+}
+
+func whole(t testing.TB, leader *box) {
+	t.Helper()
+	check.Until(t, 10*time.Second, "the other could lead", func() bool { return leader.link.Status().Ready })
+}
+
+func (b *box) records() (list []string) {
+	b.t.Helper()
+	check.NoError(b.t, b.journal.Load(func(bucket string, key, value []byte) error {
+		list = append(list, fmt.Sprintf("%s %q %d %08x", bucket, key, len(value), crc32.ChecksumIEEE(value)))
+		return nil
+	}))
+	return list
+}
+
+// The follower's journal is that of the leader: by a snapshot, then commit by commit, and again after it was away. It is so sealed or
+// not, and each machine has its own secret.
+func TestFollowerHasTheJournal(t *testing.T) {
+	for _, secret := range []atrest.Secret{nil, atrest.Secret("a secret of more than sixteen octets")} {
+		boxes := newPair(t, secret)
+		boxes[0].start()
+		boxes[1].start()
+		check.NoError(t, boxes[0].journal.SetIncarnation(77))
+		leader, follower, run := leads(t, boxes)
+		check.NoError(t, leader.link.Commit(run, []journal.Op{{Bucket: "a", Key: []byte("first"), Value: bytes.Repeat([]byte{1}, 3<<20)}}, nil))
+		whole(t, leader)
+		for i := range 50 {
+			ops := []journal.Op{{Bucket: "a", Key: []byte{byte(i)}, Value: []byte("text")}, {Bucket: "b", Key: []byte{byte(i)}, Value: []byte{}}}
+			if i%3 == 0 {
+				ops = append(ops, journal.Op{Bucket: "a", Key: []byte{byte(i)}})
+			}
+			check.NoError(t, leader.link.Commit(run, ops, nil))
+			check.Equal(t, "records of both", fmt.Sprint(follower.records()), fmt.Sprint(leader.records()))
+		}
+		check.Equal(t, "store", follower.journal.StoreID(), leader.journal.StoreID())
+		check.Equal(t, "start", follower.journal.Incarnation(), leader.journal.Incarnation())
+
+		follower.stop()
+		for i := range 20 {
+			check.NoError(t, leader.link.Commit(run, []journal.Op{{Bucket: "c", Key: []byte{byte(i)}, Value: []byte("alone")}}, nil))
+		}
+		s := leader.link.Status()
+		check.True(t, "it is alone, and says with how much", s.Alone && s.OneDiskCommits >= 19 && s.OneDiskOctets > 100, s)
+		follower.start()
+		whole(t, leader)
+		check.Until(t, 5*time.Second, "both have the same records again", func() bool { return slices.Equal(follower.records(), leader.records()) })
+		leader.stop()
+		again, _, _ := leads(t, [2]*box{follower, follower})
+		check.True(t, "a leader that ends in order hands over", again == follower)
+		leader.start()
+		whole(t, follower)
+	}
+}
+
+// A machine that does not lead any more commits nothing.
+func TestDeposedCommitsNothing(t *testing.T) {
+	boxes := newPair(t, nil)
+	boxes[0].start()
+	boxes[1].start()
+	leader, follower, run := leads(t, boxes)
+	whole(t, leader)
+	check.True(t, "it may transmit", leader.link.MayTransmit(run))
+	check.True(t, "it retires", leader.link.Retire())
+	check.True(t, "it may not any more", !leader.link.MayTransmit(run))
+	check.Equal(t, "commit", leader.link.Commit(run, []journal.Op{{Bucket: "a", Key: []byte("k"), Value: []byte("v")}}, nil), ErrDeposed)
+	other, _, _ := leads(t, [2]*box{follower, follower})
+	check.Equal(t, "the other leads, without it", len(other.records()), 0)
+}
+
+// What the two must agree in is compared, and what differs is named on both machines. Nothing is lost by it.
+func TestRefusals(t *testing.T) {
+	for _, tt := range []struct {
+		name, says string
+		differ     func(boxes [2]*box)
+	}{
+		{"clock", "clock", func(b [2]*box) {
+			b[1].cfg.Wall = func() time.Time { return time.Now().Add(365 * 24 * time.Hour) }
+		}},
+		{"fact", "it differs in node.name", func(b [2]*box) { b[1].cfg.Facts = []Fact{{"node.name", "other"}} }},
+		{"two journals", "both machines have a journal", func(b [2]*box) {
+			for i := range b {
+				j, err := journal.Open(b[i].dir, journal.Identity{Node: 2, Name: "ship"})
+				check.NoError(t, err)
+				check.NoError(t, j.SetIncarnation(5))
+				check.NoError(t, j.Close())
+			}
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			boxes := newPair(t, nil)
+			tt.differ(boxes)
+			boxes[0].start()
+			boxes[1].start()
+			for i, b := range boxes {
+				check.Until(t, 5*time.Second, "it is refused", func() bool { return strings.Contains(b.link.Status().Refused, tt.says) })
+				run, _, _ := b.link.Leadership()
+				check.Equal(t, fmt.Sprintf("leadership of %d", i), run, uint64(0))
+			}
+		})
+	}
+}
+
+// Strangers, and members of the network with keys of their own, are not heard at a machine's port, and the two go on.
+func TestStrangers(t *testing.T) {
+	boxes := newPair(t, nil)
+	boxes[0].start()
+	boxes[1].start()
+	leader, _, run := leads(t, boxes)
+	whole(t, leader)
+	other := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{8}, 32))
+	ship := tlslink.Identity{Self: 3, Key: other, Member: func(uint16, ed25519.PublicKey) bool { return true }}
+	theirs, err := ship.Config(0)
+	check.NoError(t, err)
+	for range 30 {
+		c, err := tls.Dial("tcp", leader.cfg.Listen.String(), theirs)
+		if err == nil { // TLS 1.3: who calls hears of the refusal when it reads
+			c.SetReadDeadline(time.Now().Add(5 * time.Second))
+			_, err = c.Read(make([]byte, 1))
+			c.Close()
+		}
+		check.True(t, "it is refused", err != nil)
+		raw, err := net.Dial("tcp", leader.cfg.Listen.String())
+		check.NoError(t, err)
+		raw.Write([]byte("GET / HTTP/1.0\r\n\r\n"))
+		raw.Close()
+	}
+	check.True(t, "the log names it", leader.log.has("has no key of this network"))
+	check.True(t, "it leads all the same", leader.link.MayTransmit(run))
+	check.NoError(t, leader.link.Commit(run, []journal.Op{{Bucket: "a", Key: []byte("k"), Value: []byte("v")}}, nil))
+}
+
+// A witness votes once in an epoch, also after a restart, and for members alone.
+func TestWitness(t *testing.T) {
+	dir := t.TempDir()
+	for i, tt := range []struct {
+		node    uint16
+		claim   pair.Claim
+		granted bool
+	}{
+		{2, pair.Claim{Machine: 1, Epoch: 1}, true},
+		{2, pair.Claim{Machine: 1, Epoch: 1}, true},
+		{2, pair.Claim{Machine: 2, Epoch: 1}, false},
+		{2, pair.Claim{Machine: 2, Epoch: 2}, false}, // it lacks what the other has confirmed since
+		{2, pair.Claim{Machine: 2, Epoch: 2, From: 1}, true},
+		{2, pair.Claim{Machine: 1, Epoch: 3, From: 1}, false},
+		{2, pair.Claim{Machine: 1, Epoch: 1 << 20, Forced: true}, true},
+		{3, pair.Claim{Machine: 9, Epoch: 1}, true},
+		{2, pair.Claim{Machine: 2}, false},
+	} {
+		w, err := NewWitness(siteKey(), dir, slog.New(slog.DiscardHandler))
+		check.NoError(check.Fatal(t), err)
+		v, err := w.judge(tt.node, tt.claim)
+		check.NoError(t, err)
+		check.Equal(t, fmt.Sprintf("claim %d", i), v.Granted, tt.granted)
+	}
+}
+
+// Whatever a frame holds, what is read of it is what would be written.
+func FuzzFrames(f *testing.F) {
+	f.Add(byte(kindMessage), appendMessage(pair.Message{Kind: pair.KindBeat, Epoch: 3, N: 4}))
+	f.Add(byte(kindRecords), appendOps(nil, []journal.Op{{Bucket: "a", Key: []byte("k"), Value: []byte("v")}, {Bucket: "b", Key: []byte("k")}}))
+	f.Add(byte(kindClaim), appendClaim(pair.Claim{Machine: 1, Epoch: 2, From: 1}))
+	f.Add(byte(kindVerdict), appendVerdict(pair.Verdict{Epoch: 2, Granted: true, Newest: 2}))
+	f.Add(byte(kindHello), []byte(`{"protocol":1,"hello":{"Machine":1}}`))
+	f.Fuzz(func(t *testing.T, k byte, b []byte) {
+		var again []byte
+		var err error
+		switch kind(k) {
+		case kindMessage:
+			var m pair.Message
+			m, err = parseMessage(b)
+			again = appendMessage(m)
+		case kindRecords:
+			var ops []journal.Op
+			ops, err = parseOps(b)
+			again = appendOps(nil, ops)
+		case kindClaim:
+			var c pair.Claim
+			c, err = parseClaim(b)
+			again = appendClaim(c)
+		case kindVerdict:
+			var v pair.Verdict
+			v, err = parseVerdict(b)
+			again = appendVerdict(v)
+		case kindHello:
+			if g, err := parseGreeting(b); err == nil && g.Hello.Machine == 0 {
+				t.Error("a greeting of no machine")
+			}
+			return
+		default:
+			got, content, err := readFrame(bytes.NewReader(appendFrame(nil, kind(k), b)), len(b))
+			if err != nil || got != kind(k) || !bytes.Equal(content, b) {
+				t.Errorf("%v %d %x", err, got, content)
+			}
+			return
+		}
+		if err == nil && !bytes.Equal(again, b) {
+			t.Errorf("%x is read as %x", b, again)
+		}
+	})
+}
+
+// BenchmarkAcceptance measures commits of messages of 200 octets: on one disk, and on two. messages are what one commit takes.
+func BenchmarkAcceptance(b *testing.B) {
+	for _, disks := range []int{1, 2} {
+		for _, messages := range []int{1, 10, 100} {
+			b.Run(fmt.Sprintf("disks=%d/messages=%d", disks, messages), func(b *testing.B) {
+				boxes := newPair(b, nil)
+				boxes[0].start()
+				boxes[1].start()
+				leader, follower, run := leads(b, boxes)
+				whole(b, leader)
+				if disks == 1 {
+					follower.stop()
+				}
+				var took []time.Duration
+				n := 0
+				for b.Loop() {
+					ops := make([]journal.Op, messages)
+					for i := range ops {
+						n++
+						ops[i] = journal.Op{Bucket: "mail", Key: fmt.Appendf(nil, "%09d", n%20_000), Value: bytes.Repeat([]byte{byte(n)}, 200)}
+					}
+					began := time.Now()
+					check.NoError(b, leader.link.Commit(run, ops, nil))
+					took = append(took, time.Since(began))
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-median")
+				b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms-99%")
+				b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "messages/s")
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
