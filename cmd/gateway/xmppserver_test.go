@@ -159,7 +159,7 @@ func TestXMPPSuites(t *testing.T) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		out, err := cmd.CombinedOutput()
 		parts := strings.Count("\n"+string(out), "\nok ")
-		if err != nil || strings.Contains("\n"+string(out), "\nno ") || parts < 11 {
+		if err != nil || strings.Contains("\n"+string(out), "\nno ") || parts < 12 {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
 	}
