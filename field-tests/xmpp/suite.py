@@ -5,6 +5,7 @@ usage: suite.py DOMAIN ROOMS HOST PORT CA    users anna and alma, whose password
 import asyncio
 import logging
 import sys
+from xml.etree import ElementTree as ET
 
 import slixmpp
 
@@ -129,6 +130,18 @@ async def main():
         await muc.destroy(deck, reason="scrapped")
         await anna.until("<presence", f"{deck}/Anna", "<destroy", "scrapped")
 
+    async def refusals():
+        """What docs/limits.md says that the server does not have is refused, and does not stay without an answer."""
+        for kind, ns, inside in (("get", "urn:xmpp:blocking", "blocklist"), ("get", "jabber:iq:register", "query"), ("set", "http://jabber.org/protocol/pubsub", "pubsub"),
+                                 ("get", "jabber:iq:version", "query"), ("get", "urn:xmpp:extdisco:2", "services")):
+            iq = anna.make_iq(ito=None if kind == "set" else domain, itype=kind)
+            iq.append(ET.Element(f"{{{ns}}}{inside}"))
+            try:
+                await iq.send(timeout=20)
+                raise AssertionError(f"{ns} has an answer")
+            except slixmpp.exceptions.IqError as e:
+                assert e.condition == "service-unavailable", e
+
     async def archive():
         found = [m async for m in anna["xep_0313"].iterate(with_jid=slixmpp.JID(f"alma@{domain}"))]
         assert any("hello &amp;" in str(m) for m in found), found
@@ -168,7 +181,7 @@ async def main():
         await asyncio.wait_for(failed, 20)
         liar.abort()
 
-    for part in (login, roster, subscription, presence, chat, carbons, ping, disco, unknown, muc, moderation, archive, history, resume, offline, wrong):
+    for part in (login, roster, subscription, presence, chat, carbons, ping, disco, unknown, muc, moderation, refusals, archive, history, resume, offline, wrong):
         try:
             await asyncio.wait_for(part(), 40)
             print("ok", part.__name__, flush=True)
