@@ -35,7 +35,7 @@ func govern(r *rooms, now time.Time, c *component, e, asked *stanza.Element, to 
 	ch := governed(r, m)
 	refused, reply := "item-not-found", stanza.New(ns, "iq", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "result")
 	if ch != nil {
-		is := powers{r, now, m, ch, member{r.cfg.ID, from.local}, ch.rank(from.bare())}
+		is := powers{r, now, m, ch, member{r.cfg.ID, from.local}, ch.rank(from.bare()), nil}
 		var inside *stanza.Element
 		switch {
 		case asked.Space == nsRoomOwner:
@@ -65,6 +65,7 @@ type powers struct {
 	c    *charter
 	k    member
 	rank rank
+	next map[string]rank // ranks as they are after what was ordered so far
 }
 
 func (p *powers) role() role {
@@ -109,6 +110,7 @@ func (p *powers) list(q *stanza.Element) (*stanza.Element, string) {
 // change takes orders about members: all of them, or none if one is refused.
 func (p *powers) change(q *stanza.Element) (refused string) {
 	var do []func()
+	p.next = maps.Clone(p.c.Ranks)
 	for i := range q.Kids {
 		item := &q.Kids[i]
 		if item.Name != "item" {
@@ -170,9 +172,10 @@ func (p *powers) roleOf(item *stanza.Element, reason string) (do func(), refused
 		return func() { expel(p.r, p.now, p.m, k, p.ended(other, reason), nil, "307") }, ""
 	}
 	return func() {
-		o := p.m.members[k]
-		o.role = as
-		p.r.showThere(p.m, k, o, o.shown)
+		if o := p.m.members[k]; o != nil { // the same order may have put it out
+			o.role = as
+			p.r.showThere(p.m, k, o, o.shown)
+		}
 	}, ""
 }
 
@@ -188,9 +191,9 @@ func (p *powers) rankOf(item *stanza.Element, word, reason string) (do func(), r
 	}
 	as, known := ranks[word]
 	bare := to.bare()
-	was := p.c.rank(bare)
+	was := p.next[bare]
 	owners := 0
-	for _, a := range p.c.Ranks {
+	for _, a := range p.next {
 		if a == owner {
 			owners++
 		}
@@ -204,8 +207,11 @@ func (p *powers) rankOf(item *stanza.Element, word, reason string) (do func(), r
 		return nil, "not-allowed"
 	case was == owner && as < owner && owners == 1:
 		return nil, "conflict"
-	case was == nobody && len(p.c.Ranks) >= mostRanks:
+	case was == nobody && len(p.next) >= mostRanks:
 		return nil, "resource-constraint"
+	}
+	if p.next[bare] = as; as == nobody {
+		delete(p.next, bare)
 	}
 	return func() { p.appoint(to, as, reason) }, ""
 }

@@ -126,9 +126,14 @@ func TestRoomsAreModerated(t *testing.T) {
 	g.order(anna, "set", "admin", "<item nick='eve' role='king'/>", "bad-request")
 	g.order(anna, "set", "admin", "<item jid='x@elsewhere.example' affiliation='member'/>", "bad-request")
 	g.order(anna, "set", "admin", "<item jid='anna@ship2.example' affiliation='none'/>", "conflict")
+	g.order(anna, "set", "admin", "<item jid='eve@ship2.example' affiliation='owner'/><item jid='eve@ship2.example' affiliation='none'/><item jid='anna@ship2.example' affiliation='none'/>", "conflict")
 	g.order(anna, "set", "admin", "<item nick='eve' role='none'/><item nick='nobody' role='none'/>", "item-not-found")
 	g.has(eve, 0, "<presence", "unavailable")
 	g.order(anna, "set", "admin", "", "bad-request")
+
+	g.enter(eve, "")
+	g.order(anna, "set", "admin", "<item nick='eve' role='none'/><item nick='eve' role='visitor'/><item nick='eve' affiliation='none'/>", "type='result'")
+	g.enter(eve, "")
 
 	// Kicks, and their reasons.
 	g.order(anna, "set", "admin", "<item nick='eve' role='none'><reason>too loud</reason></item>", "type='result'")
@@ -285,4 +290,30 @@ func TestRoomsHaveSettings(t *testing.T) {
 	g.w.Run(time.Second)
 	g.enter(alma, "")
 	g.has(alma, 1, "affiliation='owner'", "code='201'")
+}
+
+// Nobody fills the gateway's memory with rooms or bans: a room has so many, and a user owns so many rooms.
+func TestRoomOrdersAreBounded(t *testing.T) {
+	g := newGoverned(t)
+	g.enter(g.anna, "")
+	items := func(from, to int) (text string) {
+		for i := from; i < to; i++ {
+			text += fmt.Sprintf("<item jid='stranger%d@hq.example' affiliation='outcast'/>", i)
+		}
+		return text
+	}
+	g.order(g.anna, "set", "admin", items(0, 400), "type='result'")
+	g.order(g.anna, "set", "admin", items(400, 600), "resource-constraint")
+	g.order(g.anna, "get", "admin", "<item affiliation='outcast'/>", "stranger399")
+	g.has(g.anna, 0, "stranger400")
+	g.order(g.anna, "set", "admin", items(400, 499), "type='result'")
+	g.order(g.anna, "set", "admin", items(499, 500), "resource-constraint")
+	g.mark()
+	for i := range 60 {
+		g.eve.say("<presence to='r%d@conference.ship2.example/eve'><x xmlns='http://jabber.org/protocol/muc'/></presence>", i)
+		g.w.Run(time.Second)
+	}
+	g.has(g.eve, 60, "<presence", "code='110'")
+	g.has(g.eve, 50, "<presence", "affiliation='owner'", "code='201'")
+	g.order(g.eve, "set", "admin", "<item jid='anna@ship2.example' affiliation='none'/>", "forbidden")
 }

@@ -45,7 +45,7 @@ func (r *rooms) heard(now time.Time, c *component, e *stanza.Element, from, to j
 		sayPrivately(now, r, c, m, k, e, from, to.resource)
 	case e.Name == "message" && m != nil && m.members[k] != nil && invited(e) != (jid{}):
 		if ch := governed(r, m); ch != nil && ch.Closed {
-			p := powers{r, now, m, ch, k, ch.rank(from.bare())}
+			p := powers{r, now, m, ch, k, ch.rank(from.bare()), nil}
 			if p.rank < admin {
 				r.f.refuse(now, c, e, "no_voice", "forbidden", "")
 				return
