@@ -2,6 +2,7 @@ package xmpp_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -316,4 +317,47 @@ func TestRoomOrdersAreBounded(t *testing.T) {
 	g.has(g.eve, 60, "<presence", "code='110'")
 	g.has(g.eve, 50, "<presence", "affiliation='owner'", "code='201'")
 	g.order(g.eve, "set", "admin", "<item jid='anna@ship2.example' affiliation='none'/>", "forbidden")
+}
+
+// Whatever users order in whatever mixture, a room that somebody owns has an owner, and the gateway goes on.
+func TestRoomOrdersAtRandom(t *testing.T) {
+	g := newGoverned(t)
+	r := rand.New(rand.NewPCG(1, 2))
+	pick := func(words ...string) string { return words[r.IntN(len(words))] }
+	clients := []*client{g.anna, g.alma, g.eve}
+	g.enter(g.anna, "")
+	for i := range 400 {
+		c := clients[r.IntN(len(clients))]
+		switch r.IntN(6) {
+		case 0:
+			c.say("<presence to='%s/%s'><x xmlns='http://jabber.org/protocol/muc'/></presence>", mess, pick("anna", "alma", "eve", "x"))
+		case 1:
+			c.say("<message to='%s' type='groupchat' id='%d'>%s</message>", mess, i, pick("<body>a</body>", "<subject>b</subject>", "<x xmlns='http://jabber.org/protocol/muc#user'><invite to='bert@hq.example'/></x>"))
+		case 2:
+			c.say("<iq type='set' id='f%d' to='%s'><query xmlns='http://jabber.org/protocol/muc#owner'>%s</query></iq>", i, mess,
+				setting(pick("membersonly", "moderatedroom", "persistentroom", "changesubject", "whois", "roomsecret"), pick("0", "1", "", "anyone")))
+		case 3:
+			g.shore.say("conference.ship2.example", "%s", enterMess)
+		default:
+			items := ""
+			for range r.IntN(4) {
+				items += fmt.Sprintf("<item %s='%s' %s='%s'/>", pick("nick", "jid"), pick("anna", "alma", "eve", "bert", "anna@ship2.example", "alma@ship2.example", "eve@ship2.example", "bert@hq.example", ""),
+					pick("role", "affiliation"), pick("none", "visitor", "participant", "moderator", "outcast", "member", "admin", "owner", "king"))
+			}
+			c.say("<iq type='%s' id='o%d' to='%s'><query xmlns='http://jabber.org/protocol/muc#admin'>%s</query></iq>", pick("set", "set", "get"), i, mess, items)
+		}
+		g.w.Run(time.Second)
+		if i%20 != 19 {
+			continue
+		}
+		g.enter(g.eve, "<password>1</password>")
+		owners := 0
+		for _, c := range clients {
+			g.order(c, "get", "owner", "", "<iq")
+			owners += count(c.got[g.had[c]:], []string{"muc#roomconfig"})
+		}
+		if owners == 0 {
+			t.Fatalf("after %d orders nobody owns the room", i)
+		}
+	}
 }
