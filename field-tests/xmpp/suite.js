@@ -77,6 +77,22 @@ const parts = {
         await alma.leaveRoom(room);
         await anna.until('<presence', `${room}/Alma`, 'unavailable');
     },
+    async moderation() {
+        const deck = 'deckjs@' + rooms;
+        await anna.joinRoom(deck, 'Anna');
+        await alma.joinRoom(deck, 'Alma');
+        await anna.kick(deck, 'Alma', 'too loud');
+        await alma.until('<presence', `${deck}/Alma`, 'unavailable', '307', 'too loud');
+        await anna.configureRoom(deck, { fields: [{ name: 'muc#roomconfig_membersonly', type: 'boolean', value: true }] });
+        const refused = await alma.joinRoom(deck, 'Alma').then(() => null, e => e);
+        if (!refused || refused.error.condition !== 'registration-required') throw new Error('she is let in: ' + JSON.stringify(refused));
+        await anna.setRoomAffiliation(deck, `alma@${domain}`, 'member');
+        await alma.joinRoom(deck, 'Alma');
+        const members = await anna.getRoomMembers(deck, { affiliation: 'member' });
+        if (!JSON.stringify(members).includes(`alma@${domain}`)) throw new Error(JSON.stringify(members));
+        await anna.ban(deck, `alma@${domain}`, 'mutiny');
+        await alma.until('<presence', `${deck}/Alma`, '301', 'mutiny');
+    },
     async archive() {
         const own = await anna.searchHistory({ with: `alma@${domain}` });
         if (!JSON.stringify(own).includes('hello &')) throw new Error(JSON.stringify(own));

@@ -5,6 +5,7 @@ usage: suite.py DOMAIN ROOMS HOST PORT CA    users anna and alma, whose password
 import asyncio
 import logging
 import sys
+from xml.etree import ElementTree as ET
 
 import slixmpp
 
@@ -101,6 +102,46 @@ async def main():
         alma["xep_0045"].leave_muc(room, "Alma")
         await anna.until("<presence", f"{room}/Alma", "unavailable")
 
+    async def moderation():
+        deck = f"deck@{rooms}"
+        muc = anna["xep_0045"]
+        await muc.join_muc_wait(deck, "Anna")
+        await alma["xep_0045"].join_muc_wait(deck, "Alma")
+        await muc.set_role(deck, "Alma", "visitor")
+        alma.send_message(deck, "may I", mtype="groupchat")
+        await alma.until("<message", "error", "forbidden", deck)
+        await muc.set_role(deck, "Alma", "none", reason="too loud")
+        await alma.until("<presence", f"{deck}/Alma", "unavailable", "307", "too loud")
+        form = await muc.get_room_config(deck)
+        form["type"] = "submit"
+        form.set_values({"muc#roomconfig_roomname": "Deck", "muc#roomconfig_membersonly": True})
+        await muc.set_room_config(deck, form)
+        assert "muc_membersonly" in str(await anna["xep_0030"].get_info(deck))
+        try:
+            await alma["xep_0045"].join_muc_wait(deck, "Alma")
+            raise AssertionError("she is let in")
+        except slixmpp.exceptions.PresenceError as e:
+            assert e.condition == "registration-required", e
+        await muc.set_affiliation(deck, "member", jid=f"alma@{domain}")
+        await alma["xep_0045"].join_muc_wait(deck, "Alma")
+        assert f"alma@{domain}" in str(await muc.get_affiliation_list(deck, "member"))
+        await muc.set_affiliation(deck, "outcast", jid=f"alma@{domain}", reason="mutiny")
+        await alma.until("<presence", f"{deck}/Alma", "301", "mutiny")
+        await muc.destroy(deck, reason="scrapped")
+        await anna.until("<presence", f"{deck}/Anna", "<destroy", "scrapped")
+
+    async def refusals():
+        """What docs/limits.md says that the server does not have is refused, and does not stay without an answer."""
+        for kind, ns, inside in (("get", "urn:xmpp:blocking", "blocklist"), ("get", "jabber:iq:register", "query"), ("set", "http://jabber.org/protocol/pubsub", "pubsub"),
+                                 ("get", "jabber:iq:version", "query"), ("get", "urn:xmpp:extdisco:2", "services")):
+            iq = anna.make_iq(ito=None if kind == "set" else domain, itype=kind)
+            iq.append(ET.Element(f"{{{ns}}}{inside}"))
+            try:
+                await iq.send(timeout=20)
+                raise AssertionError(f"{ns} has an answer")
+            except slixmpp.exceptions.IqError as e:
+                assert e.condition == "service-unavailable", e
+
     async def archive():
         found = [m async for m in anna["xep_0313"].iterate(with_jid=slixmpp.JID(f"alma@{domain}"))]
         assert any("hello &amp;" in str(m) for m in found), found
@@ -140,7 +181,7 @@ async def main():
         await asyncio.wait_for(failed, 20)
         liar.abort()
 
-    for part in (login, roster, subscription, presence, chat, carbons, ping, disco, unknown, muc, archive, history, resume, offline, wrong):
+    for part in (login, roster, subscription, presence, chat, carbons, ping, disco, unknown, muc, moderation, refusals, archive, history, resume, offline, wrong):
         try:
             await asyncio.wait_for(part(), 40)
             print("ok", part.__name__, flush=True)

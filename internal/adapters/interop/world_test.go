@@ -11,6 +11,7 @@ import (
 	"aldis/internal/adapters/interop"
 	"aldis/internal/adapters/tak"
 	"aldis/internal/adapters/tak/cot"
+	"aldis/internal/adapters/xmpp"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
@@ -37,6 +38,7 @@ type world struct {
 	peers    []*peer
 	devices  []*device
 	conns    site.ConnID
+	xmpp     func(*sim.Node, xmpp.Send) // what the XMPP adapter writes
 }
 
 // newWorld makes gateways, worldOver over another link than iridium-dialup; rules are those of each node, by its number.
@@ -45,7 +47,7 @@ func newWorld(t *testing.T, nodes int, rules map[uint16][]interop.Rule) *world {
 	return worldOver(t, "iridium-dialup", 7, nodes, rules)
 }
 
-func worldOver(t *testing.T, link string, seed uint64, nodes int, rules map[uint16][]interop.Rule) *world {
+func worldOver(t *testing.T, link string, seed uint64, nodes int, rules map[uint16][]interop.Rule, change ...func(*sim.Node, *gateway.Config)) *world {
 	t.Helper()
 	w := &world{t: t, meetings: map[uint16]*interop.Meeting{}, bridges: map[uint16]*jxtabridge.Bridge{}, adapters: map[uint16]*tak.Adapter{}}
 	load := func(name string) profile.Profile {
@@ -81,6 +83,9 @@ func worldOver(t *testing.T, link string, seed uint64, nodes int, rules map[uint
 					return w.meetings[n.ID], err
 				}
 			}
+			for _, f := range change {
+				f(n, g)
+			}
 		},
 		LAN: w.output})
 	if err != nil {
@@ -96,6 +101,9 @@ func (w *world) output(n *sim.Node, out api.Output) {
 	for _, o := range out.LAN {
 		if o.Adapter == site.TAK {
 			w.events(n, o.Order)
+			continue
+		} else if s, ok := o.Order.(xmpp.Send); ok {
+			w.xmpp(n, s)
 			continue
 		}
 		conn, _ := o.Order.Concerns()

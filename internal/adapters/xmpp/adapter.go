@@ -57,6 +57,19 @@ func (c *Config) domainOf(id uint16) string {
 	return ""
 }
 
+// siteOf is the site whose users have a domain; 0: none.
+func (c *Config) siteOf(domain string) uint16 {
+	if domain == c.Domain {
+		return c.ID
+	}
+	for _, s := range c.Sites {
+		if s.Domain == domain {
+			return s.ID
+		}
+	}
+	return 0
+}
+
 func (c Config) withDefaults() Config {
 	for d, usual := range map[*time.Duration]time.Duration{&c.Life: 24 * time.Hour, &c.Drawn: 5 * time.Minute, &c.Gone: time.Hour} {
 		if *d == 0 {
@@ -116,7 +129,7 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 	f.presence = newPresence(f.step, f.nodes)
 	f.uploads = newUploads(f)
 	f.numbers[0] = &numbers{step: f.step}
-	f.rooms = rooms{step: f.step, f: f, all: map[roomID]*room{}}
+	f.rooms = rooms{step: f.step, f: f, all: map[roomID]*room{}, charters: map[string]*charter{}}
 	for i := range f.cfg.Sites {
 		s := &f.cfg.Sites[i]
 		f.numbers[s.ID] = &numbers{step: f.step, site: s.ID}

@@ -24,7 +24,7 @@
 // is handed over on them; message.go messages of this site; far.go those of far sites; numbers.go the numbers of messages; batch.go lines that go together;
 // elements.go messages as stanzas; presence.go presence and subscriptions;
 // rooms.go what both sides of a room share; mirror.go rooms of far sites; home.go rooms of this site; own.go the server of a LAN
-// without one; private.go what is for one occupant alone, and invitations; nodes.go nodes of publish-subscribe at their home;
+// without one; charter.go who may do what in its rooms; govern.go orders of their owners; private.go what is for one occupant alone, and invitations; nodes.go nodes of publish-subscribe at their home;
 // nodesfar.go those of other sites; uploads.go files (XEP-0363); met.go clients of other
 // adapters of this gateway; units.go their units; query.go questions; rules.go
 // what the rules see; address.go JIDs; memory.go what

@@ -19,6 +19,7 @@ const (
 	keyPair    = "p" // site, local part here, 0, local part there: flags
 	keyHere    = "r" // site of the room, room, 0, local part of an occupant here: nick, JIDs
 	keyHome    = "h" // room here, 0, nick of an occupant here: nothing; far sites know the occupant
+	keyCharter = "c" // room here: who may do what
 	keyArchive = "a" // room here, 0, number: a line
 	keyNode    = "n" // site of a node, owner, 0, node, 0, bare JID here that is subscribed
 	keyWant    = "w" // likewise, without the JID: its home was asked for it
@@ -62,6 +63,9 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 	}
 	if kind == keyBatch {
 		return f.restoreBatch(rest, value)
+	}
+	if kind == keyCharter {
+		return restoreCharter(&f.rooms, rest, value)
 	}
 	if kind == keyHome {
 		return f.rooms.restoreHome(rest)

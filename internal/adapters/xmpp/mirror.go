@@ -3,6 +3,7 @@ package xmpp
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +44,17 @@ func (r *rooms) heard(now time.Time, c *component, e *stanza.Element, from, to j
 	case e.Name == "message" && to.resource != "":
 		sayPrivately(now, r, c, m, k, e, from, to.resource)
 	case e.Name == "message" && m != nil && m.members[k] != nil && invited(e) != (jid{}):
+		if ch := governed(r, m); ch != nil && ch.Closed {
+			p := powers{r, now, m, ch, k, ch.rank(from.bare()), nil}
+			if p.rank < admin {
+				r.f.refuse(now, c, e, "no_voice", "forbidden", "")
+				return
+			}
+			if guest := invited(e); ch.rank(guest.bare()) == nobody && len(ch.Ranks) < mostRanks {
+				p.appoint(guest, aMember, "")
+				ch.save(r, m)
+			}
+		}
 		invite(now, r, e, from, to.bare())
 	case e.Name == "message":
 		r.f.refuse(now, c, e, "private", "feature-not-implemented", "requests for voice and administration do not cross")
@@ -53,7 +65,7 @@ func (r *rooms) heard(now time.Time, c *component, e *stanza.Element, from, to j
 func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to jid) {
 	refuse := func(condition string) {
 		r.trouble.Count("refused join")
-		c.write(stanza.New(ns, "presence", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "error").With(stanza.Failure(condition, "")))
+		c.write(stanza.New(ns, "presence", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "error").With(stanza.New(nsRoom, "x"), stanza.Failure(condition, "")))
 	}
 	m, k := r.get(roomID{c.site.ID, to.local}), member{r.cfg.ID, from.local}
 	if m == nil {
@@ -91,8 +103,18 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 		is.Nick = to.resource
 	}
 	fresh := o == nil
+	if c := governed(r, m); c != nil && fresh {
+		password := ""
+		if x := e.Kid(nsRoom, "x"); x != nil {
+			password = x.Kid(nsRoom, "password").Inside()
+		}
+		if why := c.bars(from.bare(), password); why != "" {
+			refuse(why)
+			return
+		}
+	}
 	if fresh {
-		o = &occupant{since: now}
+		o = &occupant{since: now, founder: found(r, m, from.bare())}
 		m.members[k] = o
 	}
 	if e.Kid(nsRoom, "x") != nil { // a client that asks to enter is not in the room, whatever it was before
@@ -118,6 +140,7 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 		r.rememberHere(m, k)
 		r.state(m, k)
 	}
+	o.founder = false
 }
 
 // look are the nicks in a room for an occupant here who asks who is there; other sites are asked for those that they have not told of.
@@ -127,8 +150,13 @@ func (r *rooms) look(c *component, e *stanza.Element, to jid) (nicks, rooms []st
 	m := r.all[roomID{c.site.ID, to.local}]
 	if c.rooms && c.site.ID == r.cfg.ID && to.local == "" {
 		for _, m := range listed(r.all) {
-			if m.home == r.cfg.ID {
+			if ch := governed(r, m); m.home == r.cfg.ID && (ch == nil || !ch.Hidden) {
 				rooms = append(rooms, m.name)
+			}
+		}
+		for _, name := range slices.Sorted(maps.Keys(r.charters)) {
+			if ch := r.charters[name]; ch.Kept && !ch.Hidden && r.all[roomID{r.cfg.ID, name}] == nil {
+				rooms = append(rooms, name)
 			}
 		}
 		return nil, rooms
@@ -165,9 +193,12 @@ func (r *rooms) there(m *room, k member, o *occupant, to string) stanza.Element 
 	if o.Status != "" {
 		e = e.With(stanza.New(ns, "status").Says(o.Status))
 	}
-	x := stanza.New(nsRoomUser, "x").With(stanza.New(nsRoomUser, "item", "affiliation", "none", "role", "participant"))
+	x := stanza.New(nsRoomUser, "x").With(itemOf(r, m, k, o, to))
 	if slices.Contains(o.jids, to) {
 		x = x.With(stanza.New(nsRoomUser, "status", "code", "110"))
+		if o.founder {
+			x = x.With(stanza.New(nsRoomUser, "status", "code", "201"))
+		}
 		if o.shown != m.nick(k) {
 			x = x.With(stanza.New(nsRoomUser, "status", "code", "210"))
 		}
@@ -194,33 +225,36 @@ func (m *room) used() (used bool) {
 func (r *rooms) showThere(m *room, k member, o *occupant, before string) {
 	c := r.f.roomsAt(m.home)
 	if before != "" && before != o.shown {
-		r.showEnd(m, before, o, stanza.New(nsRoomUser, "item", "affiliation", "none", "role", "participant", "nick", o.shown), []string{"303"})
+		r.showEnd(m, before, o, []stanza.Element{itemOf(r, m, k, o, "").Set("nick", o.shown)}, []string{"303"})
 	}
 	m.each(func(to string) { c.write(r.there(m, k, o, to)) })
 }
 
 // showGone shows to all here, and to the member itself, that a member has gone.
 func (r *rooms) showGone(m *room, k member, o *occupant, why []string) {
-	item := stanza.New(nsRoomUser, "item", "affiliation", "none", "role", "none")
-	r.showEnd(m, o.shown, o, item, why)
+	end := o.end
+	if end == nil {
+		end = []stanza.Element{itemOf(r, m, k, o, "").Set("role", "none")}
+	}
+	r.showEnd(m, o.shown, o, end, why)
 	for _, to := range o.jids {
-		r.f.roomsAt(m.home).write(r.end(m, o.shown, to, item, append(why, "110")))
+		r.f.roomsAt(m.home).write(r.end(m, o.shown, to, end, append(why, "110")))
 	}
 }
 
 // showEnd shows to all here that a nick is used no more.
-func (r *rooms) showEnd(m *room, nick string, o *occupant, item stanza.Element, codes []string) {
+func (r *rooms) showEnd(m *room, nick string, o *occupant, end []stanza.Element, codes []string) {
 	m.each(func(to string) {
 		own := codes
 		if slices.Contains(o.jids, to) {
 			own = append(codes[:len(codes):len(codes)], "110")
 		}
-		r.f.roomsAt(m.home).write(r.end(m, nick, to, item, own))
+		r.f.roomsAt(m.home).write(r.end(m, nick, to, end, own))
 	})
 }
 
-func (r *rooms) end(m *room, nick, to string, item stanza.Element, codes []string) stanza.Element {
-	x := stanza.New(nsRoomUser, "x").With(item)
+func (r *rooms) end(m *room, nick, to string, end []stanza.Element, codes []string) stanza.Element {
+	x := stanza.New(nsRoomUser, "x").With(end...)
 	for _, code := range codes {
 		x = x.With(stanza.New(nsRoomUser, "status", "code", code))
 	}
@@ -243,6 +277,10 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 	r.trouble.Of["stripped"] += s.stripped
 	if s.Body == "" && e.Kid(ns, "subject") == nil {
 		r.trouble.Count("kept_local")
+		return
+	}
+	if why := silences(r, m, k, m.members[k], &s.Message); why != "" {
+		r.f.refuse(now, c, e, "no_voice", why, "")
 		return
 	}
 	if len(s.Append(nil)) > code.MaxOctets {
@@ -318,7 +356,7 @@ func (r *rooms) removed(now time.Time, m *room, f site.FarMessage, data []byte) 
 	c := r.f.roomsAt(m.home)
 	if gone.Status == 0 {
 		for _, to := range o.jids {
-			c.write(stanza.New(ns, "presence", "from", jid{m.name, c.domain, o.shown}.String(), "to", to, "type", "error").With(stanza.Failure(gone.Reason.String(), "")))
+			c.write(stanza.New(ns, "presence", "from", jid{m.name, c.domain, o.shown}.String(), "to", to, "type", "error").With(stanza.New(nsRoom, "x"), stanza.Failure(gone.Reason.String(), "")))
 		}
 	}
 	why := []string{"307"}
@@ -338,8 +376,8 @@ func (r *rooms) dropJID(now time.Time, m *room, k member, jid string) {
 		r.forgetHere(now, m, k, nil)
 		return
 	}
-	item := stanza.New(nsRoomUser, "item", "affiliation", "none", "role", "none")
-	r.f.roomsAt(m.home).write(r.end(m, o.shown, jid, item, []string{"110"}))
+	end := []stanza.Element{itemOf(r, m, k, o, "").Set("role", "none")}
+	r.f.roomsAt(m.home).write(r.end(m, o.shown, jid, end, []string{"110"}))
 	o.jids = slices.DeleteFunc(o.jids, func(j string) bool { return j == jid })
 	r.rememberHere(m, k)
 }

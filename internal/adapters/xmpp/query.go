@@ -19,9 +19,16 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		}
 	}
 	get := e.Get("type") == "get"
+	if govern(&f.rooms, f.now, c, e, asked, to) {
+		return
+	}
 	switch {
 	case asked != nil && get && asked.Space == nsPing:
 	case asked != nil && asked.Space == server.NSArchive && c.rooms && f.own != nil && c.site.ID == f.cfg.ID && to.local != "":
+		if !f.mayRead(to.local, e) {
+			c.write(stanza.Refusal(e, "forbidden", ""))
+			return
+		}
 		for _, line := range f.archive.Answer(to.local, e) {
 			c.write(line)
 		}
@@ -49,9 +56,15 @@ func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 		if to.local != "" {
 			name = to.local
 		}
-		info := stanza.New(nsInfo, "query").With(stanza.New(nsInfo, "identity", "category", category, "type", kind, "name", name))
+		says := []stanza.Element(nil)
+		if c.rooms && to.local != "" && c.site.ID == f.cfg.ID {
+			name, says = describe(&f.rooms, to.local)
+		}
+		info := stanza.New(nsInfo, "query").With(stanza.New(nsInfo, "identity", "category", category, "type", kind, "name", name)).With(says...)
 		for _, feature := range provides {
-			info = info.With(stanza.New(nsInfo, "feature", "var", feature))
+			if says == nil {
+				info = info.With(stanza.New(nsInfo, "feature", "var", feature))
+			}
 		}
 		if c.upload {
 			info = info.With(stanza.New(nsForm, "x", "type", "result").With(

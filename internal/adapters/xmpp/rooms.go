@@ -23,12 +23,13 @@ import (
 // occupants as state, and of lines as messages: one to each site that has somebody there.
 type rooms struct {
 	*step
-	f     *Adapter
-	all   map[roomID]*room
-	said  []saidAtHome
-	news  time.Time // when other sites are told of occupants of this LAN that have news; zero: none has
-	early time.Time // when the first occupant that is known from a line alone is forgotten; zero: there is none
-	away  time.Time // when occupants here count as gone, because their server is away; zero: it is there
+	f        *Adapter
+	all      map[roomID]*room
+	said     []saidAtHome
+	news     time.Time           // when other sites are told of occupants of this LAN that have news; zero: none has
+	early    time.Time           // when the first occupant that is known from a line alone is forgotten; zero: there is none
+	charters map[string]*charter // of rooms of the gateway's own server, by name
+	away     time.Time           // when occupants here count as gone, because their server is away; zero: it is there
 }
 
 // roomID names a room.
@@ -67,6 +68,10 @@ type occupant struct {
 	seen  bool      // at the home: the listener has seen the occupant in this run
 	spoke bool      // the occupant is of this site and has said something
 	news  bool      // at the home: other sites are to be told of the occupant
+	// Of a room of the gateway's own server:
+	role    role             // that it was given; byRank: none
+	end     []stanza.Element // what is said of it when it goes; nil: as usual
+	founder bool             // it has just made the room
 }
 
 // past is a line that was said, for who comes later.
@@ -104,7 +109,13 @@ func (r *rooms) get(id roomID) *room {
 
 // drop forgets a room in which nobody is.
 func (r *rooms) drop(m *room) {
-	if len(m.members) == 0 && !m.ear {
+	if len(m.members) > 0 {
+		return
+	}
+	if c := governed(r, m); c != nil && !c.Kept {
+		repeal(r, m)
+	}
+	if !m.ear {
 		delete(r.all, m.roomID)
 	}
 }
@@ -274,6 +285,10 @@ func (r *rooms) farItem(now time.Time, from uint16, it site.Item) {
 	name, valid := resourceOf(cmp.Or(o.Nick, k.user))
 	if err != nil || !valid || name != cmp.Or(o.Nick, k.user) || !stanza.Printable(o.Status) || m.members[k] == nil && len(m.members) >= mostMembers {
 		r.trouble.Count("far_unreadable")
+		return
+	}
+	if m.members[k] == nil && barred(r, m, k) {
+		r.drop(m)
 		return
 	}
 	r.enter(now, m, k, o, time.Time{})
@@ -465,6 +480,18 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	}
 	k := member{f.Site, f.Message.From}
 	o := m.members[k]
+	why := ""
+	if o == nil && barred(r, m, k) {
+		why = "forbidden"
+	} else if o != nil {
+		why = silences(r, m, k, o, &s)
+	}
+	if why != "" {
+		r.out.Done = append(r.out.Done, f.Token)
+		r.f.tell(now, k.site, code.Outcome{Number: s.Number, Became: code.Barred, Reason: code.ReasonOf(why)})
+		r.drop(m)
+		return
+	}
 	if o == nil && k.user != "" && len(m.members) < mostMembers {
 		is := code.Occupant{Presence: code.Presence{Show: code.Available}}
 		if nick, valid := resourceOf(s.Get(code.Nick)); valid && nick == s.Get(code.Nick) {
