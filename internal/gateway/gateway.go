@@ -417,6 +417,7 @@ func (g *Gateway) start(now time.Time) {
 		b.keys.Start(now)
 	}
 	g.part(now)
+	g.groups.start(now)
 	g.roll.serial = g.keys.Rosters.Newest()
 	for _, it := range r.own { // before an adapter says anew which of them somebody uses
 		g.crossing.put(now, it)
@@ -452,7 +453,6 @@ func (g *Gateway) start(now time.Time) {
 			}
 		}
 	}
-	g.groups.start(now)
 	g.purge(now)
 }
 

@@ -78,8 +78,9 @@ type groups struct {
 	names   map[entropy.Tag]string
 	saved   []api.Record // of bucketOpen, until the first Step
 	ports   []groupPort
-	muted   map[int]bool // bearers
-	refused uint64       // messages that were too long to be open
+	muted   map[int]bool      // bearers
+	heard   map[int]time.Time // when somebody else last spoke in P_Mul there
+	refused uint64            // messages that were too long to be open
 }
 
 // groupPort is a port with the way there.
@@ -98,7 +99,7 @@ const mostOpen = 8 << 20
 const groupLimit = frame.OpenOverhead + 20 + len(seal.Signature{})
 
 func newGroups(g *Gateway) (*groups, error) {
-	gs := &groups{g: g, ordered: map[string]bool{}, names: map[entropy.Tag]string{}, muted: map[int]bool{}}
+	gs := &groups{g: g, ordered: map[string]bool{}, names: map[entropy.Tag]string{}, muted: map[int]bool{}, heard: map[int]time.Time{}}
 	for _, c := range g.cfg.Groups {
 		if err := entropy.CheckName(c.Name); err != nil {
 			return nil, fmt.Errorf("gateway: %w", err)
@@ -341,6 +342,9 @@ func (gs *groups) open(now time.Time, it entropy.Item) {
 // receive takes a frame of a neighbour; false: it is about no group.
 func (gs *groups) receive(now time.Time, p *leg, f frame.Frame, octets int) bool {
 	id := p.port()
+	if gs.engine != nil && !slices.ContainsFunc(gs.ports, func(q groupPort) bool { return q.ID == id }) {
+		gs.look(now) // who could not be reached is heard
+	}
 	switch f := f.(type) {
 	case frame.Digest:
 		p.Ledger.Add(mail.Received, mail.State, octets)
@@ -360,6 +364,9 @@ func (gs *groups) receive(now time.Time, p *leg, f frame.Frame, octets int) bool
 		for _, it := range got.New {
 			gs.open(now, it)
 		}
+	case frame.PMul:
+		gs.heard[p.bearer.index] = now
+		return false
 	default:
 		return false
 	}
@@ -377,33 +384,68 @@ func (l *leg) port() entropy.PortID {
 // sharesGroup says that one transmission reaches all peers of the bearer.
 func (b *bearer) sharesGroup() bool { return len(b.Channels) > 0 && b.Common.Group.IsValid() }
 
-// look says which ports there are now.
+// told is the leg on which a peer is told of groups: that of messages, or one on which it has met this node already.
+func (p *peer) told() *leg {
+	best := p.best(nil)
+	if best != nil && best.met() {
+		return best
+	}
+	for _, l := range p.legs {
+		if l != nil && l.bearer.Relay == nil && l.met() && l.answers() {
+			return l
+		}
+	}
+	return best
+}
+
+// look says which ports there are now. Who does not answer is told digests all the same, for nothing else would find that he is back.
 func (gs *groups) look(now time.Time) {
 	g, before := gs.g, gs.ports
 	gs.ports = nil
+	var down []*leg
 	for _, p := range g.peers {
-		l := p.best(nil)
-		if l == nil || l.bearer.Relay != nil || !l.answers() && !l.Link.Listening() || l.Link.Dead() {
-			continue
+		l := p.told()
+		switch {
+		case l == nil || l.bearer.Relay != nil || l.Gone || l.Off || !l.bearer.sharesGroup() && !l.Addr.IsValid():
+		case l.Link.Dead():
+			down = append(down, l)
+		default:
+			gs.see(before, l, false)
 		}
-		id, shared := l.port(), l.bearer.sharesGroup()
-		if i := slices.IndexFunc(gs.ports, func(q groupPort) bool { return q.ID == id }); i >= 0 {
-			gs.ports[i].Peers = append(gs.ports[i].Peers, p.ID)
-			continue
+	}
+	for _, l := range down {
+		gs.see(before, l, true)
+	}
+	for _, p := range gs.ports { // on a bearer behind the first nobody is greeted for whom nothing waits
+		for _, id := range p.Peers {
+			if l := g.byID[id].legs[p.b.index]; !l.met() && !gs.engine.Waiting(p.ID).IsZero() && !p.b.mute() {
+				l.want(now)
+			}
 		}
-		_, rate := l.Link.Air()
-		port := groupPort{Port: entropy.Port{ID: id, Channel: l.bearer.index, Shared: shared, Peers: []uint16{p.ID}, Hub: p.Ashore && !shared,
-			Spreads: l.bearer.shore && !shared, Trip: l.bearer.Common.Timing.RoundTrip, Bps: rate}, b: l.bearer, leg: l}
-		if i := slices.IndexFunc(before, func(q groupPort) bool { return q.ID == id }); i >= 0 {
-			port.after, port.since = before[i].after, before[i].since
-		}
-		gs.ports = append(gs.ports, port)
 	}
 	list := make([]entropy.Port, len(gs.ports))
 	for i, p := range gs.ports {
 		list[i] = p.Port
 	}
 	gs.engine.Ports(now, list)
+}
+
+// see adds a leg to the ports; down: its peer does not answer. On a shared channel such a peer hears what goes to the others.
+func (gs *groups) see(before []groupPort, l *leg, down bool) {
+	id, shared := l.port(), l.bearer.sharesGroup()
+	if i := slices.IndexFunc(gs.ports, func(q groupPort) bool { return q.ID == id }); i >= 0 {
+		if gs.ports[i].Down == down {
+			gs.ports[i].Peers = append(gs.ports[i].Peers, l.ID)
+		}
+		return
+	}
+	_, rate := l.Link.Air()
+	port := groupPort{Port: entropy.Port{ID: id, Channel: l.bearer.index, Shared: shared, Down: down, Peers: []uint16{l.ID}, Hub: l.of.Ashore && !shared,
+		Spreads: l.bearer.shore && !shared, Trip: l.bearer.Common.Timing.RoundTrip, Bps: rate}, b: l.bearer, leg: l}
+	if i := slices.IndexFunc(before, func(q groupPort) bool { return q.ID == id }); i >= 0 {
+		port.after, port.since = before[i].after, before[i].since
+	}
+	gs.ports = append(gs.ports, port)
 }
 
 // step lets time pass.
@@ -444,16 +486,13 @@ var never = time.Unix(1<<40, 0)
 // groupTurn is how long an open message lets custody go before it at the most: else what cannot go holds up what can.
 const groupTurn = 10 * time.Second
 
-// ready is when something of a port may go: messages in custody take turns with it, datagram by datagram, and on a shared channel it waits
-// a while for others to end.
+// ready is when something of a port may go: messages in custody take turns with it, datagram by datagram, and on a shared channel where others
+// speak in P_Mul it waits a while for them to end.
 func (gs *groups) ready(now time.Time, p *groupPort) time.Time {
 	at := gs.engine.Waiting(p.ID)
 	if at.IsZero() {
 		p.since = time.Time{}
 		return never
-	}
-	if p.leg.Handshake.Unmet {
-		p.leg.Handshake.Owe(now)
 	}
 	if !p.Shared && !p.leg.Handshake.KnowsUs {
 		return due.Latest(at, now.Add(time.Second))
@@ -466,14 +505,13 @@ func (gs *groups) ready(now time.Time, p *groupPort) time.Time {
 	if p.since.IsZero() {
 		p.since = now
 	}
-	patience := groupTurn
-	if p.Shared {
-		patience = 2 * p.Trip
-		if quiet := air.Quiet(); quiet.After(now) && now.Sub(p.since) < patience {
-			return due.Earliest(quiet, p.since.Add(patience))
+	hold := p.b.Profile.MaxHold
+	if heard := gs.heard[p.b.index]; p.Shared && !heard.IsZero() && now.Sub(heard) < hold {
+		if quiet := due.Earliest(air.Quiet(), p.since.Add(hold)); quiet.After(now) {
+			return quiet
 		}
 	}
-	if p.b.linkProbes.waits(p.leg) && air.Octets() == p.after && now.Sub(p.since) < patience {
+	if p.b.linkProbes.waits(p.leg) && air.Octets() == p.after && now.Sub(p.since) < groupTurn {
 		return now.Add(linkProbeAgain)
 	}
 	return at
@@ -481,7 +519,8 @@ func (gs *groups) ready(now time.Time, p *groupPort) time.Time {
 
 // send puts what a port says on the air.
 func (gs *groups) send(now time.Time, p *groupPort, s entropy.Say) bool {
-	to, addr, ledger, long := uint16(seal.Group), p.b.Common.Group, p.b.Common.Ledger, false
+	to, addr, ledger := uint16(seal.Group), p.b.Common.Group, p.b.Common.Ledger
+	long := slices.ContainsFunc(p.Peers, func(id uint16) bool { return !gs.g.byID[id].legs[p.b.index].Handshake.KnowsUs })
 	l := p.leg
 	if s.To != 0 {
 		l = gs.g.byID[s.To].legs[p.b.index]

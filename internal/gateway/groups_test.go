@@ -149,3 +149,34 @@ func TestASilentShipHearsTheGroup(t *testing.T) {
 	w.Run(10 * time.Minute)
 	check.Equal(t, "how often the others have it", fmt.Sprint(saidBy(w, w.Nodes[1], 0)), fmt.Sprint(all(3)))
 }
+
+// Gateways that are killed around commits lose no open message and hand none over twice.
+func TestGroupSurvivesCrashes(t *testing.T) {
+	w := world(t, 4, "iridium-certus-100", 6, inGroup, func(c *sim.Config) { c.CrashBeforeCommit, c.CrashAfterCommit = 0.02, 0.02 })
+	w.Run(5 * time.Minute)
+	for i := range 20 {
+		w.Nodes[1].Site.Send(w, track(2, pipeHQ, i, 200), 1)
+		w.Run(20 * time.Second)
+	}
+	w.EndCrashes()
+	w.Run(45 * time.Minute)
+	for i := range 20 {
+		check.Equal(t, fmt.Sprintf("how often the others have message %d", i), fmt.Sprint(saidBy(w, w.Nodes[1], i)), fmt.Sprint(all(3)))
+	}
+}
+
+// A gateway that was put back to an older copy of its data uses no number twice once a neighbour has told it.
+func TestAPutBackGatewayGoesOnInItsGroup(t *testing.T) {
+	w := world(t, 3, "iridium-certus-100", 7, inGroup)
+	w.Run(5 * time.Minute)
+	ship := w.Nodes[1]
+	for i := range 5 {
+		ship.Site.Send(w, track(2, pipeHQ, i, 200), 1)
+		w.Run(10 * time.Second)
+	}
+	w.PutBack(ship, 6)
+	w.Run(10 * time.Minute)
+	ship.Site.Send(w, track(2, pipeHQ, 50, 200), 1)
+	w.Run(10 * time.Minute)
+	check.Equal(t, "how often the others have what it says then", fmt.Sprint(saidBy(w, ship, 50)), fmt.Sprint(all(2)))
+}

@@ -175,6 +175,7 @@ var tables = []struct {
 	{"channel", "what a radio channel carries that all sites share", channels},
 	{"star", "star links to the ship, with 40 octets, and the slowest of single messages", stars},
 	{"fleet", "gateways with several bearers, and what others pass on", func() []Scenario { return slices.Concat(bearers(), relayed(), joining(), changing()) }},
+	{"groups", "groups of gateways: open messages and their repair", groupRows},
 }
 
 // Scenarios are those of some names; all of them without a name. An error says which name is not known.

@@ -25,6 +25,7 @@
 //   - lies.go: a relay that lies
 //   - changing.go: links that change, what is said of them, and many ships
 //   - joining.go: a gateway that joins, and one that was away for long
+//   - groups.go: groups of gateways
 //   - flow.go: a ship that offers more and more: goodput, bursts, queues
 //   - bulk.go: long messages, alone and beside short ones
 //   - crowd.go: several local peers that share a ship's link

@@ -52,7 +52,7 @@ func airCommand(args []string, stdout, stderr io.Writer) int {
 	only := fs.String("only", "", "play only these tables, a `list` with commas")
 	row := fs.String("row", "", "play only rows that have this `text`")
 	seeds := fs.String("seeds", "1-3", "`numbers` of the plays: 7, 1-20")
-	table := fs.String("write", "", "`page` whose table takes the figures: docs/air.md, docs/fleet.md")
+	table := fs.String("write", "", "`page` whose table takes the figures: docs/air.md, docs/fleet.md, docs/groups.md")
 	page := fs.String("html", "", "`file` for a page with plots, complete in itself; - prints it instead of the text")
 	asJSON := fs.Bool("json", false, "print JSON")
 	live := fs.Bool("live", false, "let real gateways play, in network namespaces and in real time")

@@ -22,6 +22,7 @@ const airHead = "| what | before | must; aim | median | worst seed | bound; best
 // airTables are those of virtual time, each on a page of its own.
 var airTables = []airTable{
 	{"<!-- Written by: gateway air --only channel,star --seeds 1-5 --write docs/air.md -->\n", airHead, air.Scenarios, airLine},
+	{"<!-- Written by: gateway air --only groups --seeds 1-20 --write docs/groups.md -->\n", airHead, air.Scenarios, airLine},
 	{"<!-- Written by: gateway air --only fleet --seeds 1-20 --write docs/fleet.md -->\n", airHead, air.Scenarios, airLine},
 }
 

@@ -82,7 +82,7 @@ type Config struct {
 	Group                               bool                                          // the channel has a group's address
 	Later                               int                                           // so many of the last nodes are in no first roster, and start with World.Begin
 	Ways                                func(n *Node) (ways []roster.Way, relay bool) // what rosters say of a node; nil: nothing
-	Second                              *Second                                       // another bearer of all nodes; nil: there is none
+	Second, Third                       *Second                                       // other bearers of all nodes; nil: there are none
 	Ashore                              bool                                          // the terminals are told that Nodes[0] is ashore
 	Wild                                linkemu.Wild                                  // what the link does that no profile says
 	Names                               []string                                      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
@@ -124,9 +124,9 @@ type World struct {
 	chance *rand.Rand // of keys: the rest goes the same way with them and without
 	events eventHeap
 	serial int
-	linkAt [2]time.Time
+	linkAt [3]time.Time
 	byAddr map[netip.AddrPort]*Node
-	Links  [2]*linkemu.Link // Link, and that of the second bearer
+	Links  [3]*linkemu.Link // Link, and those of the other bearers
 }
 
 // New builds the world; every gateway starts at Epoch.
@@ -156,14 +156,14 @@ func New(cfg Config) (*World, error) {
 		return nil, err
 	}
 	w.Links[0] = w.Link
-	if s := cfg.Second; s != nil {
-		link.Seed, link.Nodes = cfg.Seed+1_000_000, slices.Clone(link.Nodes)
+	for k, s := range cfg.others() {
+		link.Seed, link.Nodes = cfg.Seed+uint64(k+1)*1_000_000, slices.Clone(link.Nodes)
 		for i := range link.Nodes {
 			if link.Nodes[i].Profile = s.Profile; i == 0 && !s.Profile.Shared {
 				link.Nodes[i].Profile = s.Wire
 			}
 		}
-		if w.Links[1], err = linkemu.New(link); err != nil {
+		if w.Links[k+1], err = linkemu.New(link); err != nil {
 			return nil, err
 		}
 	}
@@ -184,14 +184,14 @@ func New(cfg Config) (*World, error) {
 				n.cfg.Peers = append(n.cfg.Peers, gateway.PeerConfig{ID: p.ID, Name: p.Name, Addr: p.addr, Shore: cfg.Ashore && p.ID == 1})
 			}
 		}
-		if s := cfg.Second; s != nil {
+		for k, s := range cfg.others() {
 			b := gateway.BearerConfig{Name: s.Name, Profile: s.Profile, Shore: n.ID == 1 && !s.Profile.Shared, Price: s.Price, Peers: map[uint16]netip.AddrPort{}}
 			if s.Group {
 				b.Group = group
 			}
 			for _, p := range w.Nodes {
 				if p != n {
-					b.Peers[p.ID] = second(p.addr)
+					b.Peers[p.ID] = other(p.addr, k+1)
 				}
 			}
 			n.cfg.More = append(n.cfg.More, b)
@@ -218,10 +218,20 @@ func (w *World) Begin(n *Node, r *roster.Roster) error {
 	return w.start(n)
 }
 
-// second is the address on the second bearer of who has this one on the first.
-func second(first netip.AddrPort) netip.AddrPort {
+// others are the bearers behind the first.
+func (c *Config) others() (list []*Second) {
+	for _, s := range []*Second{c.Second, c.Third} {
+		if s != nil {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// other is the address on a bearer of who has this one on the first.
+func other(first netip.AddrPort, bearer int) netip.AddrPort {
 	a := first.Addr().As4()
-	a[1]++
+	a[1] += byte(bearer)
 	return netip.AddrPortFrom(netip.AddrFrom4(a), first.Port())
 }
 
@@ -384,7 +394,7 @@ func (w *World) turn(n *Node, ev api.Event) {
 		if d.Bearer > 0 {
 			to = nil
 			for _, m := range w.Nodes {
-				if second(m.addr) == d.Addr {
+				if other(m.addr, d.Bearer) == d.Addr {
 					to = m
 				}
 			}
@@ -429,7 +439,7 @@ func (w *World) link(on int, ev linkemu.Event) {
 		for _, data := range arriving {
 			addr := from.addr
 			if on > 0 {
-				addr = second(addr)
+				addr = other(addr, on)
 			}
 			w.At(0, func() { w.step(to, api.Datagram{Bearer: on, Addr: addr, Data: data}) })
 		}

@@ -355,6 +355,9 @@ const (
 	answerOctets = 100     // of an answer, about
 )
 
+// fewPeers is up to how many peers of a shared channel what one of them asks for goes to it alone.
+const fewPeers = 3
+
 // spending is what has been given to a neighbour in a period.
 type spending struct {
 	since  time.Time
@@ -381,6 +384,9 @@ func (e *Engine) offer(now time.Time, p *port, g *group, to uint16, n Name) bool
 		return false
 	}
 	s.gifts[key]++
+	if p.Shared && len(p.Peers) > fewPeers { // others lack it as well, as a rule
+		to = 0
+	}
 	p.put(want{kind: sayItem, tag: g.tag, name: n, at: now, to: to, repair: true})
 	return true
 }

@@ -17,6 +17,7 @@ type Port struct {
 	Channel int           // ports of one channel join nodes of which most reach each other
 	Shared  bool          // one transmission reaches all Peers; else there is one
 	Peers   []uint16      // that can be reached now, in order
+	Down    bool          // nobody there answers: only digests go
 	Hub     bool          // the neighbour passes on what it gets to all others of the channel
 	Spreads bool          // this node does
 	Trip    time.Duration // the longest round trip
@@ -79,7 +80,7 @@ func (e *Engine) Ports(now time.Time, list []Port) {
 		if p == nil {
 			p = &port{Port: Port{ID: each.ID}, talks: map[Tag]*talk{}, spent: map[uint16]*spending{}, blame: map[uint16]*blame{}}
 		}
-		more := slices.ContainsFunc(each.Peers, func(id uint16) bool { return !slices.Contains(p.Peers, id) })
+		more := p.Down && !each.Down || slices.ContainsFunc(each.Peers, func(id uint16) bool { return !slices.Contains(p.Peers, id) })
 		p.Port = each
 		for _, tag := range e.tags {
 			if t := p.talk(e, now, tag); more { // who was away may lack something, or have it
@@ -199,13 +200,13 @@ func (e *Engine) pass(now time.Time, from *port, it Item) {
 // hub says that a neighbour on a channel which can be reached and is in a group passes on what is said there.
 func (e *Engine) hub(channel int, tag Tag) bool {
 	return slices.ContainsFunc(e.ports, func(p *port) bool {
-		return p.Hub && p.Channel == channel && len(p.Peers) > 0 && e.members[p.Peers[0]][tag]
+		return p.Hub && !p.Down && p.Channel == channel && len(p.Peers) > 0 && e.members[p.Peers[0]][tag]
 	})
 }
 
 // listens says that somebody behind a port is in the group of a message, other than its origin.
 func (e *Engine) listens(p *port, it Item) bool {
-	return slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][it.Tag] && id != it.Origin })
+	return !p.Down && slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][it.Tag] && id != it.Origin })
 }
 
 // spoken: a neighbour has said a message on the port, so whoever is there has it.

@@ -1,0 +1,297 @@
+package air
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/lab/sim"
+	"aldis/internal/link/profile"
+	"aldis/internal/rules/mark"
+)
+
+// opsGroup is the group of these plays.
+const opsGroup = "fleet/ops"
+
+// grouped has all nodes in a group, and what their peers publish go to it.
+func grouped(c *sim.Config) {
+	before := c.Configure
+	c.Roster = true
+	c.Configure = func(n *sim.Node, g *sim.Setup) {
+		if before != nil {
+			before(n, g)
+		}
+		g.Groups = []gateway.GroupConfig{{Name: opsGroup, Life: 12 * time.Hour}}
+		g.Messages = []mark.Rule{{Open: opsGroup}}
+	}
+}
+
+// losesBursts has a channel lose 30 % of its frames, in bursts of five.
+func losesBursts(p *profile.Profile) {
+	for _, d := range []*profile.Direction{&p.Up, &p.Down} {
+		d.LossPct, d.GEp, d.GEr, d.GEBadPct, d.GEGoodPct = 0, 0.0857, 0.2, 100, 0
+	}
+}
+
+// members are the nodes on a star, on HF and on VHF. Two are on two of them each.
+var members = [3][]int{{0, 1, 2, 3, 4, 5}, {4, 5, 6, 7, 8, 9, 10}, {9, 10, 11, 12, 13, 14, 15}}
+
+// threeChannels is sixteen gateways on a star, an HF channel and a VHF channel.
+func threeChannels(ctx Context, seed uint64, lossy bool) (*stage, error) {
+	var links [3]profile.Profile
+	for i, name := range []string{"wire", "hf-2400", "vhf-cnr-16k"} {
+		p, err := profile.Load(name, nil)
+		if err != nil {
+			return nil, err
+		}
+		links[i] = p
+	}
+	return newNet(ctx, "iridium-certus-100", 16, seed, func(c *sim.Config) {
+		for i := range links[1:] {
+			if lossy {
+				losesBursts(&links[i+1])
+			}
+		}
+		if lossy {
+			losesBursts(&c.Profile)
+		}
+		c.Second = &sim.Second{Name: "hf", Profile: links[1], Wire: links[0], Group: true, Price: 2}
+		c.Third = &sim.Second{Name: "vhf", Profile: links[2], Wire: links[0], Group: true, Price: 1}
+		c.Configure = func(n *sim.Node, g *sim.Setup) {
+			at := int(n.ID) - 1
+			on := func(channel int) bool { return slices.Contains(members[channel], at) }
+			for i := range g.Peers { // the configuration names all, and has addresses for those of the star
+				if other := int(g.Peers[i].ID) - 1; !on(0) || !slices.Contains(members[0], other) {
+					g.Peers[i].Addr = netip.AddrPort{}
+				}
+			}
+			var more []gateway.BearerConfig
+			for k, b := range g.More {
+				for id := range b.Peers {
+					if !on(k+1) || !slices.Contains(members[k+1], int(id)-1) {
+						delete(b.Peers, id)
+					}
+				}
+				more = append(more, b)
+			}
+			g.More = more
+		}
+	}, grouped)
+}
+
+// said is an open message, and how many lacked it when a minute was over.
+type said struct {
+	from    *sim.Node
+	data    string
+	lacking int // nodes, a minute after
+}
+
+// has says how often a node's peers have a message.
+func (m *said) has(n *sim.Node) (times int) {
+	for _, g := range n.Site.Got {
+		if g.From == m.from.ID && string(g.Payload.Parts[0].Data) == m.data {
+			times++
+		}
+	}
+	return times
+}
+
+// repaired is the octets of repair on all bearers, and all octets.
+func (s *stage) repaired() (repair, all float64) {
+	for _, n := range s.Nodes {
+		for bearer, link := range s.Links {
+			if link != nil {
+				up, _ := s.OctetsOn(bearer, n)
+				all += float64(up)
+			}
+		}
+		if n.GW == nil {
+			continue
+		}
+		for _, row := range n.GW.Status(s.Now).Ledger {
+			if row.Direction == "sent" && row.Kind == "repair" {
+				repair += float64(row.Octets)
+			}
+		}
+	}
+	return repair, all
+}
+
+// destroyed lets four nodes of three channels say 20 messages in an hour in which one node is away, and a fifth, which is destroyed
+// when one neighbour has its message. It says how many are missing at those who live two hours after that one's return, when each has told two digests at least, how many
+// came twice, what repair took, and after how long the one that was away had all.
+func destroyed(ctx Context, seed uint64) ([][]float64, error) {
+	s, err := threeChannels(ctx, seed, true)
+	if err != nil {
+		return nil, err
+	}
+	s.run(10 * time.Minute)
+	away, flagship := s.Nodes[14], s.Nodes[7]
+	for bearer := range s.Links {
+		s.Cut(bearer, away, true)
+	}
+	var all []*said
+	say := func(from *sim.Node, i int) *said {
+		m := Track(from.ID, Pipe, i, 200)
+		one := &said{from: from, data: string(m.Parts[0].Data)}
+		all = append(all, one)
+		from.Site.Send(s.World, m, neighbourOf(from))
+		s.At(time.Minute, func() {
+			for _, n := range s.Nodes {
+				if n.GW != nil && n != from && one.has(n) == 0 {
+					one.lacking++
+				}
+			}
+		})
+		return one
+	}
+	for i := range 20 {
+		say(s.Nodes[[]int{2, 6, 8, 12}[i%4]], i)
+		s.run(2 * time.Minute)
+	}
+	last := say(flagship, 99)
+	for tries := 0; s.err == nil && !slices.ContainsFunc(s.Nodes, func(n *sim.Node) bool { return last.has(n) > 0 }); tries++ {
+		if tries > 36_000 {
+			return nil, errors.New("the flagship's message reached nobody")
+		}
+		s.World.Run(100 * time.Millisecond)
+		s.err = s.ctx.Err()
+	}
+	s.Kill(flagship, 1000*time.Hour)
+	s.run(20 * time.Minute)
+	for bearer := range s.Links {
+		s.Cut(bearer, away, false)
+	}
+	returned := s.Now
+	missing := func() (list int) {
+		for _, m := range all {
+			for _, n := range s.Nodes {
+				if n != m.from && n != flagship && m.has(n) == 0 {
+					list++
+				}
+			}
+		}
+		return list
+	}
+	s.until(2*time.Hour, func() bool { return missing() == 0 })
+	took := s.Now.Sub(returned).Seconds()
+	s.run(10 * time.Minute)
+	twice, lacked := 0, 0.0
+	const head = 16 // of a message in a frame
+	group := s.Nodes[2].GW.Status(s.Now).Groups[1]
+	for _, m := range all {
+		lacked += float64(m.lacking) * (head + float64(group.Octets)/float64(max(group.Held, 1)))
+		for _, n := range s.Nodes {
+			twice += max(0, m.has(n)-1)
+		}
+	}
+	repair, _ := s.repaired()
+	return one(float64(missing()), float64(twice), took, repair/max(lacked, 1)), s.err
+}
+
+// neighbourOf is a site that shares a channel with a node.
+func neighbourOf(n *sim.Node) uint16 {
+	for _, channel := range members {
+		if i := slices.Index(channel, int(n.ID)-1); i >= 0 {
+			return uint16(channel[(i+1)%len(channel)] + 1)
+		}
+	}
+	return 1
+}
+
+// idleGroup is the octets of an hour after all have agreed, as a share of what a channel carries in that hour, of the fullest channel.
+func idleGroup(ctx Context, seed uint64) ([][]float64, error) {
+	s, err := threeChannels(ctx, seed, false)
+	if err != nil {
+		return nil, err
+	}
+	s.run(10 * time.Minute)
+	m := Track(3, Pipe, 1, 200)
+	s.Nodes[2].Site.Send(s.World, m, 1)
+	s.run(4 * time.Hour)
+	one1 := said{from: s.Nodes[2], data: string(m.Parts[0].Data)}
+	for _, n := range s.Nodes {
+		if n != one1.from && one1.has(n) != 1 {
+			return nil, fmt.Errorf("%s has the message %d times", n.Name, one1.has(n))
+		}
+	}
+	before := s.sentOn()
+	s.run(time.Hour)
+	most := 0.0
+	for k, octets := range s.sentOn() {
+		carries := []float64{88_000 * 6, 2400, 16_000}[k] / 8 * 3600 // of the star each terminal has its own leg
+		most = max(most, 100*(octets-before[k])/carries)
+	}
+	return one(most), s.err
+}
+
+// sentOn is the octets that the members of each channel have sent there.
+func (s *stage) sentOn() (octets [3]float64) {
+	for k, channel := range members {
+		for _, i := range channel {
+			up, _ := s.OctetsOn(k, s.Nodes[i])
+			octets[k] += float64(up)
+		}
+	}
+	return octets
+}
+
+// cast is 256 octets to a group of sixteen, so often for a while: octets on the air, of one datagram with these octets alone to each
+// who gets one by itself, and how long they took.
+func cast(ctx Context, seed uint64, link string, every, lasting time.Duration) ([][]float64, error) {
+	s, err := newNet(ctx, link, 16, seed, grouped)
+	if err != nil {
+		return nil, err
+	}
+	s.run(10 * time.Minute)
+	_, before := s.repaired()
+	n := int(lasting / every)
+	var sent []Offered
+	for i := range n {
+		m := Track(2, Pipe, i, 256)
+		s.At(time.Duration(i)*every, func() {
+			sent = append(sent, Offered{s.Now, m})
+			s.ship.Site.Send(s.World, m, 1)
+		})
+	}
+	s.run(lasting + 5*time.Minute)
+	_, after := s.repaired()
+	copies := 1
+	if !s.link.Shared {
+		copies = 15 // one up, and one to each other ship
+	}
+	others := slices.DeleteFunc(slices.Clone(s.Nodes), func(n *sim.Node) bool { return n == s.ship })
+	took, lost := between(others, s.ship.ID, sent, sent[0].At, s.Now)
+	if lost > 0 {
+		return nil, fmt.Errorf("%d of %d deliveries did not come, or came twice", lost, n*len(others))
+	}
+	slices.Sort(took)
+	const datagram = 256 + profile.IPUDPOctets + 19
+	return one((after-before)/float64(n*copies*datagram), at(took, 0.5).Seconds(), at(took, 0.99).Seconds()), s.err
+}
+
+// groupRows are the rows of docs/groups.md.
+func groupRows() []Scenario {
+	const three, dead = "iridium-certus-100, hf-2400 and vhf-cnr-16k", "16 gateways, 30 % lost in bursts, one away an hour, the origin destroyed: "
+	const groupcast = "256 octets to a group of 16, "
+	casts := func(link, often string, every, lasting time.Duration) Scenario {
+		return Scenario{Link: link, Rows: []Row{
+			asked(groupcast+often+": octets, x one datagram of them a channel", "x", "", 0.5, 1.3, 1.1),
+			asked(groupcast+often+": median, s", "s", "", 0.5, 2, 2),
+			asked(groupcast+often+": 99 of 100, s", "s", "", 0.5, 10, 5)},
+			play: func(ctx Context, seed uint64) ([][]float64, error) { return cast(ctx, seed, link, every, lasting) }}
+	}
+	return []Scenario{
+		{Link: three, Rows: []Row{
+			asked(dead+"missing at those who live two hours later", "messages", "", 1, 0, 0),
+			asked(dead+"came twice", "messages", "", 1, 0, 0),
+			measured(dead+"the one that was away has all after, s", "s", 0.5),
+			asked(dead+"repaired octets, x the messages that somebody lacked a minute after", "x", "", 0.5, 1.3, 1.15)}, play: destroyed},
+		{Link: three, Rows: []Row{asked("16 gateways: an idle hour after all agree, the fullest channel, % of its rate", "%", "", 1, 0.1, 0)}, play: idleGroup},
+		casts("iridium-certus-100", "5 a second for a minute", 200*time.Millisecond, time.Minute),
+		casts("vhf-cnr-16k", "1 a second for two minutes", time.Second, 2*time.Minute),
+	}
+}
