@@ -236,16 +236,13 @@ func after(d time.Duration) string {
 	return fmt.Sprintf(", after about %v", max(time.Second, d.Round(time.Second)))
 }
 
-// BySign is before the [[route]] rule by which a message takes a bearer, in its life.
-const BySign = "; by rule "
-
 // noteChoice notes in the life of a message why it takes a bearer.
 func (c choice) noteChoice(lives *history.Lives, m *mail.Message) {
 	if m.Content.Payload != nil {
-		text := bearerName(c.leg) + ": " + c.why
+		rule := ""
 		if c.rule != nil {
-			text += BySign + cmp.Or(c.rule.Label, fmt.Sprint("line ", c.rule.Line))
+			rule = cmp.Or(c.rule.Label, fmt.Sprint("line ", c.rule.Line))
 		}
-		lives.Note(m.ID, history.Event{What: history.Chosen, Peer: c.ID, Detail: text})
+		lives.Note(m.ID, history.Event{What: history.Chosen, Peer: c.ID, Detail: c.why, Link: bearerName(c.leg), Rule: rule})
 	}
 }

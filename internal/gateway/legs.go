@@ -344,8 +344,10 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 			g.mail.Drop(e)
 			continue
 		default:
-			g.mail.TakeOff(e, best.Peer)
-			best.seat(now, e)
+			if back := g.mail.TakeOff(e, best.Peer); !best.seat(now, e) { // P_Mul takes no more
+				back()
+				continue
+			}
 		}
 		if going := cmp.Or(e.Way, best.Peer); going != cmp.Or(was, from.Peer) {
 			c.noteChoice(&g.mail.Lives, e.Message)

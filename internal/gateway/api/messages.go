@@ -78,6 +78,8 @@ type LifeRow struct {
 	What   string    `json:"what"`             // the event
 	Site   string    `json:"site,omitempty"`   // the recipient concerned
 	Detail string    `json:"detail,omitempty"` // more about the event
+	Link   string    `json:"link,omitempty"`   // the link that the message takes from then on
+	Rule   string    `json:"rule,omitempty"`   // the [[route]] rule by which it does
 }
 
 // The states of a message, of that recipient that is furthest back.

@@ -76,7 +76,7 @@ func (m Messages) Row(id uint64) (api.MessageRow, bool) {
 	if l := m.store.Lives.Get(id); ok && l != nil {
 		row.LifeLost = l.Lost
 		for _, e := range l.Events {
-			row.Life = append(row.Life, api.LifeRow{At: e.At, What: e.What, Site: m.name(e.Peer), Detail: lifeText(e)})
+			row.Life = append(row.Life, api.LifeRow{At: e.At, What: e.What, Site: m.name(e.Peer), Detail: lifeText(e), Link: e.Link, Rule: e.Rule})
 		}
 	}
 	return row, ok
@@ -85,6 +85,12 @@ func (m Messages) Row(id uint64) (api.MessageRow, bool) {
 // lifeText says in words what an event has beside its kind.
 func lifeText(e history.Event) string {
 	text := e.Detail
+	if e.What == history.Chosen {
+		text = e.Link + ": " + text
+		if e.Rule != "" {
+			text += "; by rule " + e.Rule
+		}
+	}
 	if e.What == history.OnTheAir || e.What == history.Repeated {
 		text = fmt.Sprintf("%d octets", e.Octets)
 		if e.N > 1 {

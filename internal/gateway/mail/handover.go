@@ -73,11 +73,17 @@ func (e *Entry) Seconded() bool {
 	return slices.ContainsFunc(e.attempts.all(e), func(one *Entry) bool { return one != e && one.Waits() })
 }
 
-// TakeOff takes an entry that waits off its bearer, for that of to. It is nowhere until a carrier adopts it.
-func (s *Store) TakeOff(e *Entry, to *Peer) {
+// TakeOff takes an entry that waits off its bearer, for that of to. It is nowhere until a carrier adopts it, or back puts it where it was.
+func (s *Store) TakeOff(e *Entry, to *Peer) (back func()) {
+	from, queue, before, unsized := e.Peer, e.Queue, e.history, e.Unsized
 	e.Peer.Box.pull(e)
 	e.history.gone(e.Message)
 	e.Peer, e.history, e.Coded, e.Learned, e.Unsized, e.Behind, e.Way = to, nil, false, false, false, false, nil
+	return func() {
+		e.Peer = from
+		s.Seat(e, queue, before)
+		e.Unsized = unsized
+	}
 }
 
 // Again makes another attempt of what is under way, on the bearer of to, whose carrier seats it. more is what has to be counted as used

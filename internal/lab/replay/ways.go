@@ -69,9 +69,7 @@ func waysFrom(name string, messages gateway.Messages, price map[string]float64) 
 		link, rule := "", ""
 		for _, e := range m.Life {
 			if e.What == history.Chosen {
-				text, by, _ := strings.Cut(e.Detail, gateway.BySign)
-				link, _, _ = strings.Cut(text, ": ")
-				rule = by
+				link, rule = e.Link, e.Rule
 			}
 		}
 		if !ok || link == "" {

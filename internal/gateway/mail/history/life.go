@@ -49,7 +49,12 @@ type Event struct {
 	Octets  int       // on the air: of the message, in all
 	Company int       // on the air: messages of this site that shared the last datagram
 	Detail  string
+	Link    string // Chosen: the bearer
+	Rule    string // Chosen: the operator's, by which; "": none
 }
+
+// cost is about how many octets an event takes.
+func (e *Event) cost() int { return eventOctets + len(e.Detail) + len(e.Rule) }
 
 // What happens. The final states of a recipient are events too, under the name of the state.
 const (
@@ -60,7 +65,7 @@ const (
 	Foreseen = "late"    // it will expire before it is there, by the forecast: the detail says when it would be
 	Moved    = "moved"   // to another bearer, which the detail names
 	Passed   = "passed"  // the gateway that the detail names has taken it, and passes it on
-	Chosen   = "way"     // which bearer it takes, and why, as the detail says
+	Chosen   = "way"     // which bearer it takes, and why
 	Ordered  = "ordered" // the operator said so: the detail says what, and who
 )
 
@@ -104,7 +109,7 @@ const (
 	MostOctets = 16 << 20
 
 	lifeOctets  = 256
-	eventOctets = 96
+	eventOctets = 144
 	fateOctets  = 96
 	textMost    = 512 // octets of one text; a longer one is cut
 )
@@ -163,7 +168,7 @@ func (s *Lives) Begin(l Life) {
 	if s.now.IsZero() { // the gateway starts: what else happened in an earlier run nobody knows any more
 		l.Events[0].Detail = "in an earlier run: what happened then is not kept"
 	}
-	s.grow(&l, eventOctets+len(l.Events[0].Detail))
+	s.grow(&l, l.Events[0].cost())
 }
 
 // cut is a bounded text of its own: a part of a longer one would keep that in memory.
@@ -221,7 +226,7 @@ func (s *Lives) Note(id uint64, e Event) {
 	if l == nil {
 		return
 	}
-	e.At, e.N, e.Detail = s.now, 1, cut(e.Detail)
+	e.At, e.N, e.Detail, e.Rule = s.now, 1, cut(e.Detail), cut(e.Rule)
 	if n := len(l.Events); n > 0 {
 		last := &l.Events[n-1]
 		if last.What == e.What && last.Peer == e.Peer && last.Detail == e.Detail && (e.What == OnTheAir || e.What == Repeated) {
@@ -233,18 +238,18 @@ func (s *Lives) Note(id uint64, e Event) {
 		}
 	}
 	if len(l.Events) == MostEvents { // the first says when it was accepted
-		s.grow(l, -eventOctets-len(l.Events[1].Detail))
+		s.grow(l, -l.Events[1].cost())
 		l.Events = slices.Delete(l.Events, 1, 2)
 		l.Lost++
 	}
-	for octets := eventOctets + len(e.Detail); s.octets+octets > MostOctets; {
+	for octets := e.cost(); s.octets+octets > MostOctets; {
 		if !s.forget() || s.byID[id] == nil {
 			l.Lost++
 			return
 		}
 	}
 	l.Events = append(l.Events, e)
-	s.grow(l, eventOctets+len(e.Detail))
+	s.grow(l, e.cost())
 }
 
 // Aired notes that so many octets of a message went on the air towards a recipient, 0 for all, in a datagram with so many
