@@ -254,6 +254,8 @@ func ParseMessage(b []byte, lim Limits) (Message, []byte, error) {
 	if count > lim.Elements {
 		return Message{}, nil, fail("message", "elementCount", ErrTooLong)
 	}
+	const least = 12 // octets of an element
+	m.Elements = slices.Grow(m.Elements, min(count, len(r.b)/least))
 	for i := 0; i < count || count == 0 && len(r.b) >= 4 && string(r.b[:4]) == "jxel"; i++ {
 		e := r.element()
 		if r.err != nil {

@@ -290,6 +290,7 @@ func (b *Bridge) open(c *conn, m jxta.Message) (inbound, error) {
 	in := inbound{conn: c, from: c.peer, group: jxta.NetGroup}
 	var dest jxta.Address
 	var routed *jxta.RouterMessage
+	in.elements = m.Elements[:0] // those that the application wrote; nobody reads m after this
 	for _, e := range m.Elements {
 		if e.Namespace == "jxta" {
 			switch e.Name {

@@ -201,6 +201,23 @@ func BenchmarkRelay(b *testing.B) {
 				b.Errorf("%d of %d arrived", c.heard, b.N)
 			}
 		})
+		b.Run(fmt.Sprintf("unicast/%d in 20", size), func(b *testing.B) {
+			c := newCrowd(b, Config{}, 32)
+			var parts []jxta.Element
+			for i := range 20 {
+				parts = append(parts, jxta.Element{Namespace: "trk", Name: fmt.Sprintf("part%d", i), Data: data.Data[i*size/20 : (i+1)*size/20]})
+			}
+			body := c.routed(c.peers[0], c.peers[1].id, svcPipe, jxta.URN(pipe1), parts...)
+			c.heard = 0
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				c.step(Received{c.peers[0].conn, body})
+			}
+			if c.heard != b.N {
+				b.Errorf("%d of %d arrived", c.heard, b.N)
+			}
+		})
 		b.Run(fmt.Sprintf("propagate/%d", size), func(b *testing.B) {
 			c := newCrowd(b, Config{}, 2)
 			w := jxta.WireHeader{Src: c.peers[0].id, Pipe: pipe1, MsgID: serial, TTL: 200}

@@ -333,7 +333,7 @@ func (o *outlets) transmit(c *conn, m *message, again bool) {
 		service, param = jxta.Mangle(jxta.NetGroup, svcRouter, "")
 	}
 	dest := jxta.Address{Scheme: c.scheme, Host: c.remote, Service: service, Param: param}
-	full := jxta.Message{Version: c.version, Elements: append(slices.Clip(m.elements),
+	full := jxta.Message{Version: c.version, Elements: append(append(make([]jxta.Element, 0, len(m.elements)+2), m.elements...),
 		text(elSource, jxta.PeerAddress(m.source)), text(elDestination, dest.String()))}
 	room := m.size + 512
 	if c.signed {

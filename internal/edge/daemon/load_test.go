@@ -448,7 +448,7 @@ func BenchmarkRelayRoundTrip(b *testing.B) {
 // Messages from one local peer to another as fast as they go; every one must arrive.
 func BenchmarkRelayFlow(b *testing.B) {
 	for _, how := range []string{"unicast", "propagate"} {
-		for _, size := range []int{200, 64 << 10} {
+		for _, size := range []int{200, 64 << 10, 4_000_000} {
 			b.Run(fmt.Sprintf("%s/%d", how, size), func(b *testing.B) {
 				r := newRig(b, "wire")
 				from, to := r.peer(), r.peer()

@@ -67,6 +67,7 @@ var benchmarks = []benchmark{
 	{"ops", "operations of an unmodified 2.7 peer (thesis 6.2)", []string{multicast, jxse, jxseHTTP, gatewayTCP, gatewayHTTP}, (*session).operations},
 	{"start", "start of a rendezvous with advertisements in its store (figure 6.1)", []string{gatewayTCP}, (*session).start},
 	{"layers", "every kind of pipe between two unmodified 2.7 peers, and the layer below (thesis 6.3; 2005)", []string{multicast, jxse, jxseHTTP, gatewayTCP, gatewayHTTP}, (*session).layers},
+	{"jxta-c", "two peers of JXTA-C with the program of 2005 (figures 4, 10 and 11)", []string{jxse, gatewayTCP}, (*session).jxtaC},
 	{"pipe", "unicast pipes between small unsigned peers: sizes, rates, senders, composition (thesis 6.3)", []string{direct, jxse, gatewayTCP}, (*session).pipes},
 	{"propagate", "one propagate pipe and its receivers (figures 6.10 and 6.11)", []string{jxse, gatewayTCP}, (*session).propagate},
 	{"query", "discovery questions (thesis 6.4)", []string{jxse, gatewayTCP}, (*session).queries},
@@ -255,7 +256,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 
 // peers says whether a benchmark needs unmodified JXTA peers at a place.
 func (b *benchmark) peers(where string) bool {
-	return b.name == "ops" || b.name == "layers" || slices.Contains([]string{jxse, jxseHTTP, multicast}, where)
+	return slices.Contains([]string{"ops", "layers", "jxta-c"}, b.name) || slices.Contains([]string{jxse, jxseHTTP, multicast}, where)
 }
 
 // command makes such a report again.

@@ -18,6 +18,7 @@
 //   - bench.go: one run: benchmarks, places, sessions
 //   - broker.go: the same messages through a broker of today
 //   - capture.go: octets on loopback
+//   - jxtac.go: peers of JXTA-C
 //   - link.go: what only a link shows, in virtual time
 //   - load.go: load peers: joining and times
 //   - machine.go: the machine of a run

@@ -45,6 +45,8 @@ var publishedFigures = append(operationsOf2004(), []published{
 	{Bench: "layers", What: "endpoint: " + whatRoundTrip, Size: 1, Value: 0.294, Source: grid, Words: "one way"},
 	{Bench: "layers", What: "unicast pipe: " + whatRoundTrip, Size: 1, Value: 0.711, Source: grid, Words: "one way"},
 	{Bench: "layers", What: "socket: " + whatRoundTrip, Size: 1, Value: 0.977, Source: grid, Words: "one way"},
+	{Bench: "jxta-c", What: "JXTA-C unicast pipe: message and acknowledgement, one way", Size: 1, Value: 298, Source: gridC},
+	{Bench: "jxta-c", What: "JXTA-C unicast pipe: data", Size: 4 << 20, Value: 96, Source: "2005, JXTA-C 2.1.1, gigabit, 6.2"},
 	{Bench: "pipe", What: whatRoundTrip, Size: 1, Value: 298, Source: gridC, Words: "one way"},
 	{Bench: "layers", What: "endpoint: octets on the LAN", Size: 1, Value: 300, Source: bytes5, Words: "JXTA-C 239"},
 	{Bench: "layers", What: "unicast pipe: octets on the LAN", Size: 1, Value: 877, Source: bytes5, Words: "JXTA-C 834"},

@@ -126,14 +126,17 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 	switch {
 	case errors.As(err, &wrong):
 		return usage("%v", err)
-	case ctx.Err() != nil:
-		return cli.Fail(stderr, "bench", errors.New("interrupted; nothing is left behind"))
 	case report == nil:
 		return cli.Fail(stderr, "bench", err)
 	}
 	var worse []string
-	if err == nil && *write != "" {
-		worse, err = benchPages(*write, report)
+	if *write != "" { // what was measured, also by a run that did not come to its end
+		var bad error
+		worse, bad = benchPages(*write, report)
+		err = errors.Join(err, bad)
+	}
+	if ctx.Err() != nil {
+		return cli.Fail(stderr, "bench", errors.New("interrupted; no process is left behind"))
 	}
 	switch {
 	case *asJSON:

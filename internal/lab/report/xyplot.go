@@ -57,7 +57,12 @@ func (p xyPlot) draw() drawing {
 	if p.LogY && least > 0 {
 		y = logarithmic(least, mostY)
 	}
-	d.axes(x, y, ticks(x.max), ticks(y.max), p.X, p.Y)
+	xTick, yTick := ticks(x.max), ticks(y.max)
+	if p.LogX { // over many decades one prefix does not suit
+		own := func(v float64) string { return ticks(v)(v) }
+		xTick, yTick = own, own
+	}
+	d.axes(x, y, xTick, yTick, p.X, p.Y)
 	d.Table = tableData{Caption: p.Title, Columns: []string{"", p.X, p.Y}}
 	var said []string
 	for i, c := range shown {

@@ -18,6 +18,7 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import net.jxta.discovery.DiscoveryEvent;
 import net.jxta.discovery.DiscoveryListener;
 import net.jxta.discovery.DiscoveryService;
@@ -140,19 +141,35 @@ final class Bench {
                 });
                 room.service(theirs).find(1);
                 room.service(theirs).withPipe(adv -> run(kind, () -> {
-                    OutputPipe pipe = null;
-                    while (pipe == null) {
-                        try {
-                            pipe = room.group().getPipeService().createOutputPipe(adv, RESOLVE_MS);
-                        } catch (IOException e) {
-                            Events.error("bench " + theirs + ": not resolved, trying again", e, null);
-                        }
-                    }
-                    out = pipe::send;
+                    out = output(room, adv);
                     ready(mine);
                 }));
             }
         }
+    }
+
+    /** An output pipe, which is opened anew when the library has closed it, as it does with a secure one whose handshake came too early. */
+    private static Way output(Room room, PipeAdvertisement adv) {
+        AtomicReference<OutputPipe> pipe = new AtomicReference<>();
+        while (pipe.get() == null) {
+            try {
+                pipe.set(room.group().getPipeService().createOutputPipe(adv, RESOLVE_MS));
+            } catch (IOException e) {
+                Events.error("bench " + adv.getName() + ": not resolved, trying again", e, null);
+            }
+        }
+        return m -> {
+            try {
+                return pipe.get().send(m);
+            } catch (IOException e) {
+                if (!pipe.get().isClosed()) {
+                    throw e;
+                }
+                Events.error("bench " + adv.getName() + ": opening it again", e, null);
+                pipe.set(room.group().getPipeService().createOutputPipe(adv, RESOLVE_MS));
+                return false;
+            }
+        };
     }
 
     /** Says that messages can go, once the other direction is open too. */
