@@ -45,7 +45,10 @@ func Packed(coder *compact.Coder, m Message, number uint32, define bool, texts *
 	if err != nil {
 		return nil, err
 	}
-	out := Pack(coder, b)
+	out := b
+	if texts == nil || !texts.Sparing {
+		out = Pack(coder, b)
+	}
 	octets := m.Octets()
 	if m.Rest != nil {
 		octets = 0
