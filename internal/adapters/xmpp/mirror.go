@@ -263,7 +263,7 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 	for _, others := range []bool{true, false} { // its sender hears it last, once the line is sure to cross
 		m.each(func(to string) {
 			if others == (to != from.String()) { // a number that was shown must not be given again after a crash
-				r.f.hold(c, numbered(r, m, r.line(m, o.shown, to, e.Get("id"), &here), number), held{soon: others && number == ""})
+				r.f.hold(c, numbered(r, m, r.line(m, o.shown, to, e.Get("id"), &here), number), held{soon: others && number == "", to: to})
 			}
 		})
 	}
