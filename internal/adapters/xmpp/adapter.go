@@ -109,7 +109,7 @@ const (
 
 // New restores an adapter from its memories.
 func New(cfg Config, memories []site.Memory) (*Adapter, error) {
-	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, batches: batches{}, told: map[uint16]*outcomes{},
+	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, batches: batches{all: map[string]*batch{}}, told: map[uint16]*outcomes{},
 		rates: due.Each[string]{Rate: rate, Burst: burst, Most: mostRates}}
 	f.nodes = &nodes{step: f.step, f: f, all: map[nodeID]*node{}, clients: map[string]map[string]*client{}, asked: map[string]nodeID{}}
 	f.presence = newPresence(f.step, f.nodes)
@@ -267,9 +267,7 @@ func (f *Adapter) due() (at time.Time) {
 	for _, t := range f.told {
 		at = due.Earliest(at, t.at)
 	}
-	for _, b := range f.batches {
-		at = due.Earliest(at, b.at)
-	}
+	at = due.Earliest(at, f.batches.at)
 	if f.own != nil {
 		at = due.Earliest(at, f.own.Due())
 	}
