@@ -86,7 +86,9 @@ func (c *component) hold(e stanza.Element, h held) bool {
 	if len(c.waiting)+len(c.given) >= mostWaiting {
 		return false
 	}
-	h.xml = e.Append(make([]byte, 0, 384), stanza.Component)
+	if h.xml == nil {
+		h.xml = e.Append(make([]byte, 0, 384), stanza.Component)
+	}
 	c.waiting = append(c.waiting, h)
 	return true
 }

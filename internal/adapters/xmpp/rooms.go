@@ -47,7 +47,8 @@ type member struct {
 type room struct {
 	roomID
 	members  map[member]*occupant
-	lines    []past // at most mostLines, the oldest first
+	order    []member // of members, as sorted says; nil: they have changed
+	lines    []past   // at most mostLines, the oldest first
 	subject  code.Message
 	from     string   // who has set it; "": nobody
 	sites    []uint16 // that have somebody there: as the home says, or at the home as it is
@@ -134,6 +135,21 @@ func (r *rooms) idOf(from uint16, scope string) (roomID, bool) {
 
 // sorted are the members in the order in which they keep their nicks: those of the home, then by site.
 func (m *room) sorted() []member {
+	if m.order == nil {
+		m.order = sortedMembers(m)
+	}
+	return m.order
+}
+
+// put takes a member in, remove takes it out.
+func (m *room) put(k member, o *occupant) { m.members[k], m.order = o, nil }
+
+func (m *room) remove(k member) {
+	delete(m.members, k)
+	m.order = nil
+}
+
+func sortedMembers(m *room) []member {
 	return slices.SortedFunc(maps.Keys(m.members), func(a, b member) int {
 		first := func(k member) int {
 			if k.site == m.home {
@@ -285,7 +301,7 @@ func (r *rooms) enter(now time.Time, m *room, k member, o code.Occupant, until t
 	before := m.members[k]
 	if before == nil {
 		before = &occupant{}
-		m.members[k] = before
+		m.put(k, before)
 	} else if before.Occupant == o { // a line of it came first
 		before.until = until
 		return before
@@ -302,7 +318,7 @@ func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
 	if o == nil {
 		return
 	}
-	delete(m.members, k)
+	m.remove(k)
 	if hosted(r, m) {
 		r.takeOut(m, k, o)
 	} else {
