@@ -24,7 +24,7 @@ type Config struct {
 	// defaults 5 min and 1 h.
 	Drawn, Gone time.Duration
 	// Occupants of this site that others are told of in a room of it with no more of them. In a larger one others are told of those who
-	// have spoken, and of all once somebody there asks who is in the room.
+	// have spoken, and of all once somebody there asks who is in the room. Below 0: what Suit sets.
 	Occupants int
 	// Gather is how long a line waits for others of the same sender to the same receivers: they share a message then. 0: none waits.
 	Gather time.Duration
@@ -35,8 +35,18 @@ type Config struct {
 	Users []string
 }
 
-// GatherFor is the usual Gather where it pays: little beside the delay of such links.
-const GatherFor = 200 * time.Millisecond
+// Suit sets what depends on the link. Where octets or messages cost, lines gather, little beside the delay of such a link, and others are
+// told of occupants who have spoken alone.
+func (c *Config) Suit(costs bool) {
+	if costs {
+		c.Gather = 200 * time.Millisecond
+	}
+	if c.Occupants < 0 && costs {
+		c.Occupants = 0
+	} else if c.Occupants < 0 {
+		c.Occupants = 20
+	}
+}
 
 // Site is a far site.
 type Site struct {

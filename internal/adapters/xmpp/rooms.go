@@ -66,7 +66,7 @@ type occupant struct {
 	until time.Time // a line came before the news of its sender: the occupant is forgotten then; zero: it is known
 	in    bool      // at the home: the far occupant was let in
 	seen  bool      // at the home: the listener has seen the occupant in this run
-	spoke bool      // the occupant is of this site and has said something
+	told  bool      // the occupant is of this site; others know of it, for it has said something, or one of them wants its nick
 	news  bool      // at the home: other sites are to be told of the occupant
 }
 
@@ -222,10 +222,10 @@ func cutItem(name string) (scope, user string) {
 }
 
 // state tells other sites of an occupant here. Where more of this site are in a room of it than Occupants, only those sites that look
-// are told, unless the occupant has spoken.
+// are told, unless the occupant has spoken or another wants its nick.
 func (r *rooms) state(m *room, k member) {
 	it, o := m.item(r, site.Listener, k.user), m.members[k]
-	if it.To = r.others(m); m.home == r.cfg.ID && o != nil && !o.spoke {
+	if it.To = r.others(m); m.home == r.cfg.ID && o != nil && !o.told {
 		here := 0
 		for other := range m.members {
 			if other.site == r.cfg.ID {
@@ -338,6 +338,14 @@ func (r *rooms) settle(now time.Time, m *room, changed member) {
 	names := m.names()
 	for _, k := range m.sorted() {
 		o := m.members[k]
+		if names[k] != m.nick(k) && m.home == r.cfg.ID { // all sites have to know who has that
+			for first, name := range names {
+				if name == m.nick(k) && first.site == r.cfg.ID && !m.members[first].told {
+					m.members[first].told = true
+					r.state(m, first)
+				}
+			}
+		}
 		if before := o.shown; before != names[k] || k == changed {
 			o.shown = names[k]
 			if hosted(r, m) {
@@ -420,8 +428,8 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 	}
 	r.trouble.Count("lines")
 	o := m.members[member{r.cfg.ID, from}]
-	if m.home == r.cfg.ID && o != nil && !o.spoke {
-		o.spoke = true
+	if m.home == r.cfg.ID && o != nil && !o.told {
+		o.told = true
 		r.state(m, member{r.cfg.ID, from})
 	}
 	if o != nil && o.Nick != "" && now.Before(o.since.Add(earlyFor)) {
