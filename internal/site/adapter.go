@@ -94,11 +94,16 @@ type Order interface {
 	Octets() int
 }
 
-// Early is an Order that promises nothing: it may go before the records of its own Step are durable, yet not before what waits for the same
-// connection. Whoever gets it does not conclude that the gateway has taken anything.
+// Early is an Order of an adapter whose peers do not mind that its other orders wait some milliseconds more, so that the journal takes many
+// Steps in one commit.
 type Early interface {
 	Order
+	// Early: the order promises nothing, so that it may go before the records of its own Step are durable. Whoever gets it does not
+	// conclude that the gateway has taken anything.
 	Early() bool
+	// Lane is for whom behind the connection the order is: an early one waits for what waits in its own lane, and in "". One in "" waits
+	// for all of the connection.
+	Lane() string
 }
 
 // Why says why somebody here did not get a far message.

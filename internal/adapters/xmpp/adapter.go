@@ -25,7 +25,7 @@ type Config struct {
 	// defaults 5 min and 1 h.
 	Drawn, Gone time.Duration
 	// Occupants of this site that others are told of in a room of it with no more of them. In a larger one others are told of those who
-	// have spoken, and of all once somebody there asks who is in the room.
+	// have spoken, and of all once somebody there asks who is in the room. Below 0: what Suit sets.
 	Occupants int
 	// Gather is how long a line waits for others of the same sender to the same receivers: they share a message then. 0: none waits.
 	Gather time.Duration
@@ -36,8 +36,18 @@ type Config struct {
 	Users []string
 }
 
-// GatherFor is the usual Gather where it pays: little beside the delay of such links.
-const GatherFor = 200 * time.Millisecond
+// Suit sets what depends on the link. Where octets or messages cost, lines gather, little beside the delay of such a link, and others are
+// told of occupants who have spoken alone.
+func (c *Config) Suit(costs bool) {
+	if costs {
+		c.Gather = 200 * time.Millisecond
+	}
+	if c.Occupants < 0 && costs {
+		c.Occupants = 0
+	} else if c.Occupants < 0 {
+		c.Occupants = 20
+	}
+}
 
 // Site is a far site.
 type Site struct {
@@ -123,7 +133,7 @@ const (
 
 // New restores an adapter from its memories.
 func New(cfg Config, memories []site.Memory) (*Adapter, error) {
-	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, batches: batches{}, told: map[uint16]*outcomes{},
+	f := &Adapter{step: &step{cfg: cfg.withDefaults(), trouble: due.NewTally()}, numbers: map[uint16]*numbers{}, batches: batches{all: map[string]*batch{}}, told: map[uint16]*outcomes{},
 		rates: due.Each[string]{Rate: rate, Burst: burst, Most: mostRates}}
 	f.nodes = &nodes{step: f.step, f: f, all: map[nodeID]*node{}, clients: map[string]map[string]*client{}, asked: map[string]nodeID{}}
 	f.presence = newPresence(f.step, f.nodes)
@@ -287,9 +297,7 @@ func (f *Adapter) due() (at time.Time) {
 	for _, t := range f.told {
 		at = due.Earliest(at, t.at)
 	}
-	for _, b := range f.batches {
-		at = due.Earliest(at, b.at)
-	}
+	at = due.Earliest(at, f.batches.at)
 	if f.own != nil {
 		at = due.Earliest(at, f.own.Due())
 	}

@@ -17,14 +17,19 @@ import (
 
 // batches are lines that wait for others of the same sender to the same receivers, where each message costs a header of its own
 // (Config.Gather). The journal has them with the Step in which they were said.
-type batches map[string]*batch
+type batches struct {
+	all map[string]*batch
+	at  time.Time // when the first of them goes, or earlier; zero: there is none
+}
 
 type batch struct {
 	site.Carry
-	lines [][]byte
-	first uint64   // token of the first: that of all
-	of    []uint32 // counts of the lines in numbers; the first line's names the batch
-	at    time.Time
+	lines  [][]byte
+	octets int      // of these
+	first  uint64   // token of the first: that of all
+	of     []uint32 // counts of the lines in numbers; the first line's names the batch
+	kept   []string // keys of the lines in the journal
+	at     time.Time
 }
 
 // Bounds of a batch.
@@ -32,7 +37,7 @@ const (
 	mostBatch       = 64
 	mostBatchOctets = 4 << 10
 	ofBatch         = math.MaxUint64 // token of a far line behind which others come
-	keyBatch        = "b"            // its key: texts of the message, precedence, end, first token, sites, counts and lines
+	keyBatch        = "b"            // its key, 0, number of the line: texts of the message, precedence, end, first token, sites, count and line
 )
 
 // gather takes the lines of a Step out of what goes to custody, if they are to wait for others.
@@ -40,35 +45,55 @@ func (f *Adapter) gather(now time.Time) {
 	if f.cfg.Gather == 0 {
 		return
 	}
-	f.out.Carry = slices.DeleteFunc(f.out.Carry, func(c site.Carry) bool {
-		m := &c.Message
-		if len(m.Parts) != 1 || !code.IsMessage(m.Parts[0].Data) || m.Published && !strings.HasPrefix(m.Topic, roomTopic) || m.Precedence.Rank() > site.Routine.Rank() {
+	said := f.out.Carry
+	f.out.Carry = nil
+	for _, c := range said {
+		if !f.waits(now, c) {
+			f.out.Carry = append(f.out.Carry, c)
+		}
+	}
+}
+
+// waits puts a line into a batch; false: it does not wait for others.
+func (f *Adapter) waits(now time.Time, c site.Carry) bool {
+	m := &c.Message
+	if len(m.Parts) != 1 || !code.IsMessage(m.Parts[0].Data) || m.Published && !strings.HasPrefix(m.Topic, roomTopic) || m.Precedence.Rank() > site.Routine.Rank() {
+		return false
+	}
+	data := m.Parts[0].Data
+	key := fmt.Sprintf("%v %v %q %q %q %d %v", c.Sites, m.Token != 0, m.Topic, m.From, m.To, m.Precedence, m.Expires.Sub(now))
+	b := f.batches.all[key]
+	if b == nil || len(b.lines) >= mostBatch || b.octets+len(data) > mostBatchOctets {
+		if f.flush(key); len(data) > mostBatchOctets {
 			return false
 		}
-		data := m.Parts[0].Data
-		key := fmt.Sprintf("%v %v %q %q %q %d %v", c.Sites, m.Token != 0, m.Topic, m.From, m.To, m.Precedence, m.Expires.Sub(now))
-		b := f.batches[key]
-		if b == nil || len(b.lines) >= mostBatch || len(b.lines)*len(data) > mostBatchOctets {
-			if f.flush(key); len(data) > mostBatchOctets {
-				return false
-			}
-			b = &batch{Carry: c, first: m.Token, at: now.Add(f.cfg.Gather)}
-			f.batches[key] = b
-		}
-		b.lines, b.of = append(b.lines, data), append(b.of, uint32(m.Token))
-		f.rememberBatch(key, b)
-		return true
-	})
+		b = &batch{Carry: c, first: m.Token, at: now.Add(f.cfg.Gather)}
+		f.batches.add(key, b)
+	}
+	b.add(uint32(m.Token), data)
+	f.rememberLast(key, b)
+	return true
+}
+
+func (b *batch) add(count uint32, line []byte) {
+	b.lines, b.of = append(b.lines, line), append(b.of, count)
+	b.octets += len(line)
+}
+
+func (a *batches) add(key string, b *batch) {
+	a.all[key], a.at = b, due.Earliest(a.at, b.at)
 }
 
 // flush sends a batch.
 func (f *Adapter) flush(key string) {
-	b := f.batches[key]
+	b := f.batches.all[key]
 	if b == nil {
 		return
 	}
-	delete(f.batches, key)
-	f.remember(keyBatch+key, nil)
+	delete(f.batches.all, key)
+	for _, kept := range b.kept {
+		f.remember(kept, nil)
+	}
 	b.Message.Parts = []site.Part{{Data: code.AppendBatch(nil, b.lines)}}
 	b.Message.Token = b.first
 	if n := f.numbers[uint16(b.first>>32)]; n != nil && b.first != 0 && len(b.of) > 1 {
@@ -80,30 +105,38 @@ func (f *Adapter) flush(key string) {
 }
 
 func (f *Adapter) turnBatches(now time.Time) {
-	for _, key := range slices.Sorted(maps.Keys(f.batches)) {
-		if due.Reached(now, f.batches[key].at) {
+	if !due.Reached(now, f.batches.at) {
+		return
+	}
+	f.batches.at = time.Time{}
+	for _, key := range slices.Sorted(maps.Keys(f.batches.all)) {
+		if at := f.batches.all[key].at; due.Reached(now, at) {
 			f.flush(key)
+		} else {
+			f.batches.at = due.Earliest(f.batches.at, at)
 		}
 	}
 }
 
-// rememberBatch keeps a batch over a restart.
-func (f *Adapter) rememberBatch(key string, b *batch) {
-	m := &b.Message
+// rememberLast keeps the last line of a batch over a restart, with all that the batch is.
+func (f *Adapter) rememberLast(key string, b *batch) {
+	m, last := &b.Message, len(b.lines)-1
 	texts := []string{m.Topic, m.From, m.To, strconv.Itoa(int(m.Precedence)), strconv.FormatInt(m.Expires.UnixMilli(), 10), strconv.FormatUint(b.first, 10)}
 	sites := ""
 	for _, id := range b.Sites {
 		sites += string(binary.BigEndian.AppendUint16(nil, id))
 	}
 	value := appendTexts(nil, append(texts, sites)...)
-	for i, line := range b.lines {
-		value = appendTexts(binary.BigEndian.AppendUint32(value, b.of[i]), string(line))
-	}
-	f.remember(keyBatch+key, value)
+	value = appendTexts(binary.BigEndian.AppendUint32(value, b.of[last]), string(b.lines[last]))
+	kept := keyBatch + key + "\x00" + string(binary.BigEndian.AppendUint16(nil, uint16(last)))
+	b.kept = append(b.kept, kept)
+	f.remember(kept, value)
 }
 
-// restoreBatch has a batch of an earlier run sent in the first Step.
+// restoreBatch has a line of an earlier run, or several, sent with its batch in the first Step.
 func (f *Adapter) restoreBatch(key string, value []byte) error {
+	kept := keyBatch + key
+	key, _, _ = strings.Cut(key, "\x00")
 	var short error
 	text := func() (t string) {
 		if short == nil {
@@ -126,14 +159,19 @@ func (f *Adapter) restoreBatch(key string, value []byte) error {
 	for i := 0; i < len(sites); i += 2 {
 		b.Sites = append(b.Sites, binary.BigEndian.Uint16([]byte(sites[i:])))
 	}
+	if begun := f.batches.all[key]; begun != nil {
+		b = begun
+	}
 	for len(value) >= 4 {
-		b.of, value = append(b.of, binary.BigEndian.Uint32(value)), value[4:]
-		b.lines = append(b.lines, []byte(text()))
+		count := binary.BigEndian.Uint32(value)
+		value = value[4:]
+		b.add(count, []byte(text()))
 	}
 	if short != nil || len(b.lines) == 0 || len(b.Sites) == 0 {
 		return errShort
 	}
-	f.batches[key] = b
+	b.kept = append(b.kept, kept)
+	f.batches.add(key, b)
 	return nil
 }
 

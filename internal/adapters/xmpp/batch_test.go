@@ -85,3 +85,61 @@ func TestBatches(t *testing.T) {
 		t.Errorf("%q: %v", lines, err)
 	}
 }
+
+// A batch has at most so many octets, however long each of its lines is, and the journal keeps each line once.
+func TestBatchesAreBounded(t *testing.T) {
+	f, err := xmpp.New(xmpp.Config{ID: 2, Domain: "ship2.example", Sites: []xmpp.Site{{ID: 1, Domain: "hq.example"}}, Gather: time.Second}, nil)
+	check.NoError(check.Fatal(t), err)
+	now := time.Unix(1_800_000_000, 0)
+	f.Step(now, xmpp.Opened{Conn: 1, Domain: "hq.example"})
+	octets, kept := 0, 0
+	var batches [][]byte
+	take := func(out site.Output) {
+		for _, c := range out.Carry {
+			batches = append(batches, c.Message.Parts[0].Data)
+		}
+		for _, m := range out.Remember {
+			if strings.HasPrefix(m.Key, "b") && m.Value != nil {
+				kept += len(m.Value)
+			}
+		}
+	}
+	const lines = 40
+	for i := range lines {
+		text := strings.Repeat("x", map[bool]int{true: 3000, false: 10}[i%4 == 3])
+		octets += len(text)
+		take(f.Step(now, xmpp.Heard{Conn: 1, Element: parse(t, "<message from='"+anna+"' to='bert@hq.example' type='chat' id='i'><body>"+text+"</body></message>")}))
+	}
+	take(f.Step(now.Add(2*time.Second), nil))
+	came := 0
+	for _, b := range batches {
+		if len(b) > 5<<10 {
+			t.Errorf("a batch of %d octets", len(b))
+		}
+		list, err := code.ParseBatch(b)
+		if came += max(1, len(list)); err != nil && code.IsBatch(b) {
+			t.Error(err)
+		}
+	}
+	check.Equal(t, "lines", came, lines)
+	if kept > octets+200*lines {
+		t.Errorf("the journal was given %d octets for %d", kept, octets)
+	}
+}
+
+// Where the air is plenty, the model codes what people say, and not what machines do.
+func TestPlentyOfAir(t *testing.T) {
+	for name, most := range map[string]uint64{"wire": 40_000, "iridium-dialup": 1 << 40} {
+		w := newWorld(t, 2, name, 7)
+		w.Run(time.Minute)
+		before := w.Nodes[1].GW.Status(w.Now).Modelled
+		for i := range 300 {
+			w.servers[2].line("hq.example", anna, "bert@hq.example", fmt.Sprint("m", i), fmt.Sprintf("%s This is line %d.", sentences[i%10], i), "")
+		}
+		w.Run(5 * time.Minute)
+		w.servers[1].has(300, "This is line ")
+		if work := w.Nodes[1].GW.Status(w.Now).Modelled - before; work > most || most == 1<<40 && work < 100_000 {
+			t.Errorf("on %s the model had %d octets of work", name, work)
+		}
+	}
+}

@@ -25,6 +25,8 @@ type component struct {
 	asked          int
 	askedAt        time.Time
 	pings          int
+	promised       bool      // the gateway answers for one of given behind those asked of,
+	since          time.Time // and so long ago it may be that the first of these was written
 }
 
 // users says whether it is none of the services.
@@ -38,11 +40,18 @@ type held struct {
 	number uint16    // of that message and 1: its site is told when it expires; 0: it is not told
 	until  time.Time // zero: it never expires
 	soon   bool      // Send.Soon
+	to     string    // Send.To
 	memory string    // key of a memory that is forgotten when it was handed over; "": none
 }
 
 // mostWaiting is how many stanzas wait for one server.
 const mostWaiting = 20_000
+
+// askAfter is how long what was written and nobody answers for waits for more, so that one ping is for all.
+const askAfter = 200 * time.Millisecond
+
+// pinger is the lane of pings (Send.To).
+const pinger = "ping"
 
 // confirmIn is how long a server has to answer a ping. One that never does has read what was written, as far as anybody can know.
 const confirmIn = 30 * time.Second
@@ -55,7 +64,7 @@ func (c *component) opened(now time.Time, ev Opened) {
 // closed takes back what was not confirmed: it is written again on the next connection.
 func (c *component) closed() {
 	c.waiting = append(c.given, c.waiting...)
-	c.conn, c.given, c.asked = 0, nil, 0
+	c.conn, c.given, c.asked, c.promised = 0, nil, 0, false
 }
 
 // write has a stanza written if the server is connected: one that is of no use later.
@@ -77,7 +86,9 @@ func (c *component) hold(e stanza.Element, h held) bool {
 	if len(c.waiting)+len(c.given) >= mostWaiting {
 		return false
 	}
-	h.xml = e.Append(make([]byte, 0, 384), stanza.Component)
+	if h.xml == nil {
+		h.xml = e.Append(make([]byte, 0, 384), stanza.Component)
+	}
 	c.waiting = append(c.waiting, h)
 	return true
 }
@@ -90,8 +101,12 @@ func (c *component) turn(now time.Time) (expired []held) {
 		case !h.until.IsZero() && !now.Before(h.until):
 			expired = append(expired, h)
 		case c.conn != 0:
-			c.out.Orders = append(c.out.Orders, Send{c.conn, h.xml, h.soon})
+			c.out.Orders = append(c.out.Orders, Send{c.conn, h.xml, h.soon, h.to})
+			if len(c.given) == c.asked {
+				c.since = now
+			}
 			c.given = append(c.given, h)
+			c.promised = c.promised || h.token != 0 || h.memory != ""
 		default:
 			kept = append(kept, h)
 		}
@@ -102,11 +117,11 @@ func (c *component) turn(now time.Time) (expired []held) {
 		c.trouble.Count("unconfirmed")
 		c.confirmed()
 	}
-	if c.conn != 0 && c.asked == 0 && len(c.given) > 0 {
+	if c.conn != 0 && c.asked == 0 && len(c.given) > 0 && (c.promised || !now.Before(c.since.Add(askAfter))) {
 		c.pings++
-		c.asked, c.askedAt = len(c.given), now
-		c.write(stanza.New(stanza.Component, "iq", "type", "get", "id", c.ping(), "from", c.domain, "to", c.cfg.Domain).
-			With(stanza.New(nsPing, "ping")))
+		c.asked, c.askedAt, c.promised = len(c.given), now, false
+		e := stanza.New(stanza.Component, "iq", "type", "get", "id", c.ping(), "from", c.domain, "to", c.cfg.Domain).With(stanza.New(nsPing, "ping"))
+		c.out.Orders = append(c.out.Orders, Send{Conn: c.conn, XML: e.Append(nil, stanza.Component), To: pinger})
 	}
 	return expired
 }
@@ -114,6 +129,8 @@ func (c *component) turn(now time.Time) (expired []held) {
 func (c *component) due() (at time.Time) {
 	if c.asked > 0 {
 		at = c.askedAt.Add(confirmIn)
+	} else if c.conn != 0 && len(c.given) > 0 {
+		at = c.since.Add(askAfter)
 	}
 	for _, h := range c.waiting {
 		at = due.Earliest(at, h.until)

@@ -164,7 +164,7 @@ func (r *rooms) localAtHome(now time.Time, m *room, e *stanza.Element, nick stri
 	o := m.members[k]
 	if e.Get("type") == "unavailable" {
 		if o != nil {
-			delete(m.members, k)
+			m.remove(k)
 			r.state(m, k)
 			r.remember(m.homeKey(k), nil)
 			r.settle(now, m, member{})
@@ -182,7 +182,7 @@ func (r *rooms) localAtHome(now time.Time, m *room, e *stanza.Element, nick stri
 			return
 		}
 		o = &occupant{shown: nick}
-		m.members[k] = o
+		m.put(k, o)
 		r.remember(m.homeKey(k), []byte{1})
 	}
 	o.Occupant, o.seen, o.news = is, true, true
@@ -194,7 +194,7 @@ func (r *rooms) localAtHome(now time.Time, m *room, e *stanza.Element, nick stri
 func (r *rooms) sweepHome(m *room) {
 	for _, k := range m.sorted() {
 		if k.site == r.cfg.ID && !m.members[k].seen {
-			delete(m.members, k)
+			m.remove(k)
 			r.state(m, k)
 			r.remember(m.homeKey(k), nil)
 		}
@@ -206,7 +206,7 @@ func (m *room) homeKey(k member) string { return keyHome + m.name + "\x00" + k.u
 func (r *rooms) restoreHome(key string) error {
 	name, nick, ok := strings.Cut(key, "\x00")
 	if m := r.get(roomID{r.cfg.ID, name}); ok && m != nil {
-		m.members[member{r.cfg.ID, nick}] = &occupant{Occupant: code.Occupant{Presence: code.Presence{Show: code.Available}}, shown: nick}
+		m.put(member{r.cfg.ID, nick}, &occupant{Occupant: code.Occupant{Presence: code.Presence{Show: code.Available}}, shown: nick})
 		return nil
 	}
 	return errKey
@@ -217,7 +217,7 @@ func (r *rooms) restoreHome(key string) error {
 func (r *rooms) refusedAtHome(now time.Time, m *room, k member, o *occupant, nick string, why code.Reason) {
 	if why == code.ReasonOf("conflict") {
 		if _, known := m.members[member{r.cfg.ID, nick}]; !known && nick != "" && len(m.members) < mostMembers {
-			m.members[member{r.cfg.ID, nick}] = &occupant{Occupant: code.Occupant{Presence: code.Presence{Show: code.Available}}, shown: nick}
+			m.put(member{r.cfg.ID, nick}, &occupant{Occupant: code.Occupant{Presence: code.Presence{Show: code.Available}}, shown: nick})
 			o.shown = ""
 			r.settle(now, m, member{})
 			return
@@ -229,7 +229,7 @@ func (r *rooms) refusedAtHome(now time.Time, m *room, k member, o *occupant, nic
 // putOut tells the site of a far occupant that it is not in the room any more.
 func (r *rooms) putOut(now time.Time, m *room, k member, why code.Removal) {
 	r.trouble.Count("put_out")
-	delete(m.members, k)
+	m.remove(k)
 	if m.listener == k {
 		m.listener = r.nextListener(m)
 	}

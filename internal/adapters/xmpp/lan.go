@@ -43,7 +43,8 @@ func (Closed) AdapterEvent() {}
 type Send struct {
 	Conn site.ConnID
 	XML  []byte
-	Soon bool // it promises nothing to anybody
+	Soon bool   // it promises nothing to anybody
+	To   string // who alone gets it; "": whoever
 }
 
 // Concerns is the connection. A stanza may tell a client that its message has arrived, so that the client forgets it.
@@ -51,6 +52,9 @@ func (s Send) Concerns() (site.ConnID, bool) { return s.Conn, !s.Soon }
 
 // Early says whether the stanza may go before what the Step has for the journal.
 func (s Send) Early() bool { return s.Soon }
+
+// Lane is who gets it: nobody sees what is for others.
+func (s Send) Lane() string { return s.To }
 
 // Octets of the stanza.
 func (s Send) Octets() int { return len(s.XML) }

@@ -244,6 +244,19 @@ func failed(c *component, m *ours, condition, text string) stanza.Element {
 		With(stanza.Failure(condition, text))
 }
 
+// copies holds one stanza for many clients: it becomes text once.
+func (f *Adapter) copies(c *component, e stanza.Element) func(to string, h held) bool {
+	text := e.Append(nil, stanza.Component)
+	return func(to string, h held) bool {
+		h.to = to
+		if c.own != nil {
+			return f.hold(c, e.Set("to", to), h)
+		}
+		h.xml = stanza.Addressed(text, to)
+		return f.hold(c, stanza.Element{}, h)
+	}
+}
+
 // hold is component.hold; where there is no room, the stanza is counted and lost.
 func (f *Adapter) hold(c *component, e stanza.Element, h held) bool {
 	ok := c.hold(e, h)

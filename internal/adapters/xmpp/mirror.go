@@ -115,7 +115,7 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 	}
 	if fresh {
 		o = &occupant{since: now, founder: found(r, m, from.bare())}
-		m.members[k] = o
+		m.put(k, o)
 	}
 	if e.Kid(nsRoom, "x") != nil { // a client that asks to enter is not in the room, whatever it was before
 		o.jids = slices.DeleteFunc(o.jids, func(j string) bool { return j == from.String() })
@@ -298,13 +298,13 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 	here := s.Message // what is about an earlier line does not cross
 	here.Fields = slices.Clone(s.Fields)
 	number := r.carry(now, m, k.user, &s.Message, mine)
-	for _, others := range []bool{true, false} { // its sender hears it last, once the line is sure to cross
-		m.each(func(to string) {
-			if others == (to != from.String()) { // a number that was shown must not be given again after a crash
-				r.f.hold(c, numbered(r, m, r.line(m, o.shown, to, e.Get("id"), &here), number), held{soon: others && number == ""})
-			}
-		})
-	}
+	hold := r.f.copies(c, numbered(r, m, r.line(m, o.shown, "", e.Get("id"), &here), number))
+	m.each(func(to string) { // its sender hears it last, once the line is sure to cross
+		if to != from.String() {
+			hold(to, held{soon: number == ""}) // a number that was shown must not be given again after a crash
+		}
+	})
+	hold(from.String(), held{})
 }
 
 // sayHere gives the clients here a line of a far occupant; o is nil for what the room itself says.
@@ -328,13 +328,13 @@ func (r *rooms) sayHere(now time.Time, m *room, o *occupant, f site.FarMessage, 
 		r.out.Done = append(r.out.Done, f.Token)
 		return
 	}
-	c := r.f.roomsAt(m.home)
+	hold := r.f.copies(r.f.roomsAt(m.home), numbered(r, m, r.line(m, nick, "", f.Message.ID, s), number))
 	for i, to := range all {
 		h := held{until: f.Until}
 		if i == len(all)-1 { // the others were written before
 			h.token = f.Token
 		}
-		if !r.f.hold(c, numbered(r, m, r.line(m, nick, to, f.Message.ID, s), number), h) && h.token != 0 {
+		if !hold(to, h) && h.token != 0 {
 			r.out.Undelivered = append(r.out.Undelivered, site.Undelivered{Token: f.Token, Why: site.NoRoom})
 		}
 	}
@@ -445,7 +445,7 @@ func (r *rooms) restoreHere(home uint16, key string, value []byte) error {
 		return errShort
 	}
 	o := &occupant{Occupant: code.Occupant{Nick: texts[0], Presence: code.Presence{Show: code.Available}}, jids: texts[1:]}
-	m.members[member{r.cfg.ID, user}] = o
+	m.put(member{r.cfg.ID, user}, o)
 	o.shown = m.nick(member{r.cfg.ID, user})
 	return nil
 }

@@ -121,6 +121,7 @@ func TestOwnServer(t *testing.T) {
 			t.Run(fmt.Sprint(profile, seed), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, 2, profile, seed+1, func(c *xmpp.Config) {
+					c.Occupants = 20
 					if c.ID == 2 {
 						c.Own, c.Users = true, []string{"anna", "alma"}
 					}

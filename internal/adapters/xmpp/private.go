@@ -15,7 +15,9 @@ func sayPrivately(now time.Time, r *rooms, c *component, m *room, k member, e *s
 	var to member
 	known := m != nil && m.members[k] != nil
 	if known {
-		to, known = m.called(nick)
+		if to, known = m.called(nick); !known && m.home != r.cfg.ID { // whom this site has not been told of its home may know
+			to, known = member{m.home, nick}, true
+		}
 	}
 	switch {
 	case !known:
@@ -63,6 +65,9 @@ func invite(now time.Time, r *rooms, e *stanza.Element, from jid, room string) {
 // hearPrivately gives an occupant here what one of another site has said to it alone; nick is the sender's.
 func hearPrivately(r *rooms, m *room, nick string, f site.FarMessage, s *code.Message) {
 	to := m.members[member{r.cfg.ID, s.Get(code.Private)}]
+	if k, ok := m.called(s.Get(code.Private)); to == nil && ok && k.site == r.cfg.ID { // its site knows its nick alone
+		to = m.members[k]
+	}
 	if to == nil || len(to.jids) == 0 {
 		r.out.Done = append(r.out.Done, f.Token)
 		r.f.tell(r.now, f.Site, code.Outcome{Number: s.Number, Became: code.Barred, Reason: code.ReasonOf("item-not-found")})

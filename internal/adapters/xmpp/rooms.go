@@ -48,7 +48,8 @@ type member struct {
 type room struct {
 	roomID
 	members  map[member]*occupant
-	lines    []past // at most mostLines, the oldest first
+	order    []member // of members, as sorted says; nil: they have changed
+	lines    []past   // at most mostLines, the oldest first
 	subject  code.Message
 	from     string   // who has set it; "": nobody
 	sites    []uint16 // that have somebody there: as the home says, or at the home as it is
@@ -66,7 +67,7 @@ type occupant struct {
 	until time.Time // a line came before the news of its sender: the occupant is forgotten then; zero: it is known
 	in    bool      // at the home: the far occupant was let in
 	seen  bool      // at the home: the listener has seen the occupant in this run
-	spoke bool      // the occupant is of this site and has said something
+	told  bool      // the occupant is of this site; others know of it, for it has said something, or one of them wants its nick
 	news  bool      // at the home: other sites are to be told of the occupant
 	// Of a room of the gateway's own server:
 	role    role             // that it was given; byRank: none
@@ -145,6 +146,21 @@ func (r *rooms) idOf(from uint16, scope string) (roomID, bool) {
 
 // sorted are the members in the order in which they keep their nicks: those of the home, then by site.
 func (m *room) sorted() []member {
+	if m.order == nil {
+		m.order = sortedMembers(m)
+	}
+	return m.order
+}
+
+// put takes a member in, remove takes it out.
+func (m *room) put(k member, o *occupant) { m.members[k], m.order = o, nil }
+
+func (m *room) remove(k member) {
+	delete(m.members, k)
+	m.order = nil
+}
+
+func sortedMembers(m *room) []member {
 	return slices.SortedFunc(maps.Keys(m.members), func(a, b member) int {
 		first := func(k member) int {
 			if k.site == m.home {
@@ -217,10 +233,10 @@ func cutItem(name string) (scope, user string) {
 }
 
 // state tells other sites of an occupant here. Where more of this site are in a room of it than Occupants, only those sites that look
-// are told, unless the occupant has spoken.
+// are told, unless the occupant has spoken or another wants its nick.
 func (r *rooms) state(m *room, k member) {
 	it, o := m.item(r, site.Listener, k.user), m.members[k]
-	if it.To = r.others(m); m.home == r.cfg.ID && o != nil && !o.spoke {
+	if it.To = r.others(m); m.home == r.cfg.ID && o != nil && !o.told {
 		here := 0
 		for other := range m.members {
 			if other.site == r.cfg.ID {
@@ -300,7 +316,7 @@ func (r *rooms) enter(now time.Time, m *room, k member, o code.Occupant, until t
 	before := m.members[k]
 	if before == nil {
 		before = &occupant{}
-		m.members[k] = before
+		m.put(k, before)
 	} else if before.Occupant == o { // a line of it came first
 		before.until = until
 		return before
@@ -317,7 +333,7 @@ func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
 	if o == nil {
 		return
 	}
-	delete(m.members, k)
+	m.remove(k)
 	if hosted(r, m) {
 		r.takeOut(m, k, o)
 	} else {
@@ -337,6 +353,14 @@ func (r *rooms) settle(now time.Time, m *room, changed member) {
 	names := m.names()
 	for _, k := range m.sorted() {
 		o := m.members[k]
+		if names[k] != m.nick(k) && m.home == r.cfg.ID { // all sites have to know who has that
+			for first, name := range names {
+				if name == m.nick(k) && first.site == r.cfg.ID && !m.members[first].told {
+					m.members[first].told = true
+					r.state(m, first)
+				}
+			}
+		}
 		if before := o.shown; before != names[k] || k == changed {
 			o.shown = names[k]
 			if hosted(r, m) {
@@ -419,8 +443,8 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 	}
 	r.trouble.Count("lines")
 	o := m.members[member{r.cfg.ID, from}]
-	if m.home == r.cfg.ID && o != nil && !o.spoke {
-		o.spoke = true
+	if m.home == r.cfg.ID && o != nil && !o.told {
+		o.told = true
 		r.state(m, member{r.cfg.ID, from})
 	}
 	if o != nil && o.Nick != "" && now.Before(o.since.Add(earlyFor)) {

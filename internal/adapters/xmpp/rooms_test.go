@@ -176,7 +176,7 @@ func (c far) heard(texts ...string) int {
 func TestRoom(t *testing.T) {
 	for _, name := range []string{"iridium-dialup", "hf-2400"} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, 3, name, 7)
+			w := newWorld(t, 3, name, 7, func(c *xmpp.Config) { c.Occupants = 20 })
 			hq, m := w.servers[1], w.servers[1].room()
 			anna := far{w.servers[2], "anna@ship2.example/g", "anna"}
 			dora := far{w.servers[3], "dora@ship3.example/g", "dora"}

@@ -5,13 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/adapters/xmpp"
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 )
 
 // A ship that listens alone on a radio net reads its room and its messages; what its own users say goes when the silence ends.
 func TestSilentShip(t *testing.T) {
-	w := newWorld(t, 3, "hf-300", 7)
+	w := newWorld(t, 3, "hf-300", 7, func(c *xmpp.Config) { c.Occupants = 20 })
 	hq, ship := w.servers[1], w.servers[3]
 	m := hq.room()
 	m.enter("bert@hq.example/h", "bert")

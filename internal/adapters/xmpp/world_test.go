@@ -61,16 +61,14 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	w := &world{t: t, adapters: map[uint16]*xmpp.Adapter{}, servers: map[uint16]*server{}, lines: map[uint16][]xmpp.Line{}, units: map[uint16][]xmpp.Unit{}, clients: map[site.ConnID]*client{}}
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: p.Transport == profile.PMul, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
-			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID), PubSub: "pubsub." + domainOf(n.ID), Occupants: 20}
-			if p.Gathers() {
-				cfg.Gather = xmpp.GatherFor
-			}
+			cfg := xmpp.Config{ID: n.ID, Domain: domainOf(n.ID), Rooms: "conference." + domainOf(n.ID), PubSub: "pubsub." + domainOf(n.ID), Occupants: -1}
 			for _, peer := range g.Peers {
 				cfg.Sites = append(cfg.Sites, xmpp.Site{ID: peer.ID, Domain: domainOf(peer.ID), Rooms: "conference." + domainOf(peer.ID), PubSub: "pubsub." + domainOf(peer.ID)})
 			}
 			for _, f := range change {
 				f(&cfg)
 			}
+			cfg.Suit(p.Gathers())
 			g.Adapters[site.XMPP] = func(memories []site.Memory) (gateway.Adapter, error) {
 				f, err := xmpp.New(cfg, memories)
 				w.adapters[n.ID] = f

@@ -149,8 +149,14 @@ func xmppPart(c *Config) part {
 		{"life", duration(&x.Life, 24*time.Hour, time.Minute, 30*24*time.Hour), "how long a message may wait for the link; then its sender gets an error"},
 		{"away_after", duration(&x.Drawn, 5*time.Minute, 10*time.Second, 24*time.Hour), "a link that is down so long shows far users as `xa`"},
 		{"gone_after", duration(&x.Gone, time.Hour, 10*time.Second, 7*24*time.Hour), "and so long as unavailable"},
-		{"occupants", whole(&x.Occupants, 20, 0, 1000), "other sites are told of the occupants of this site in a room of it. Where there are more than so many, they are told of those who have spoken, and of all once somebody there asks who is in the room (XEP-0030)"},
+		{"occupants", ofLink(whole(&x.Occupants, 0, 0, 1000), &x.Occupants), "other sites are told of the occupants of this site in a room of it. Where there are more than so many, they are told of those who have spoken, and of all once somebody there asks who is in the room (XEP-0030); default: 0 on links where octets or messages cost (`hf-*`, `vhf-*`, `iridium-directip`, `iridium-certus-100`), else 20"},
 	}, doc: "The gateway is a component of the server for the domain of each `[[xmpp.site]]`, or another server to it, or the server itself ([xmpp.md](xmpp.md)). `server`, `s2s`, `listen`, `tls` or `websocket` is required."}
+}
+
+// ofLink leaves a number, where the file does not say it, to the link: -1.
+func ofLink(k slot, to *int) slot {
+	k.preset = func() { *to = -1 }
+	return k
 }
 
 func xmppSitePart(c *Config) part {

@@ -90,7 +90,7 @@ func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
 		norm: make(chan api.Event, normInbox), orders: make(chan api.Event, orderInbox),
 		air:  make(chan heard, airInbox),
 		asks: make(chan func(time.Time)), stopped: make(chan struct{}), written: make(chan error, 1),
-		waits: waiting{blocked: map[connection]int{}},
+		waits: waiting{blocked: map[lane]int{}, began: -commitGap},
 		readers: func() (time.Duration, time.Time) {
 			now := time.Now()
 			return now.Sub(start), now.Round(0) // Round drops the monotonic reading
@@ -244,6 +244,11 @@ func (d *Daemon) Run(ctx context.Context, parts Parts) error {
 		case h := <-air:
 			d.aired = append(d.aired, h)
 		case <-timer.C:
+			if now, mono := d.now(); (d.deadline.IsZero() || now.Before(d.deadline)) && d.gathered(mono) {
+				d.write(mono)
+				arm(d.untilNext(now, mono))
+				continue
+			}
 		}
 		arm(d.turn())
 	}
@@ -340,6 +345,11 @@ func (d *Daemon) untilNext(now time.Time, mono time.Duration) time.Duration {
 	var wait time.Duration
 	if !d.deadline.IsZero() && !d.full() {
 		wait = max(d.deadline.Sub(now), leastWait)
+	}
+	if d.gathering() {
+		if gap := max(d.waits.began+commitGap-mono, leastWait); wait == 0 || gap < wait {
+			wait = gap
+		}
 	}
 	if d.failing {
 		if retry := max(d.retryAt-mono, leastWait); wait == 0 || retry < wait {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,9 +66,14 @@ func TestSlowDisk(t *testing.T) {
 }
 
 // soon promises nothing.
-type soon struct{ jxtabridge.Welcome }
+type soon struct {
+	jxtabridge.Welcome
+	lane string
+	late bool // it promises something
+}
 
-func (soon) Early() bool { return true }
+func (s soon) Early() bool  { return !s.late }
+func (s soon) Lane() string { return s.lane }
 
 // What promises nothing goes before the commit of its own step, behind what waits for the same connection.
 func TestWhatPromisesNothing(t *testing.T) {
@@ -76,7 +82,7 @@ func TestWhatPromisesNothing(t *testing.T) {
 			out := byConn(now, ev)
 			if len(out.LAN) > 0 {
 				send := out.LAN[0].Order.(jxtabridge.Send)
-				early := soon{jxtabridge.Welcome{Conn: send.Conn}}
+				early := soon{Welcome: jxtabridge.Welcome{Conn: send.Conn}}
 				out.Norm, out.Datagrams, out.LAN = nil, nil, orders(early, early, send, early)
 			}
 			return out
@@ -91,6 +97,73 @@ func TestWhatPromisesNothing(t *testing.T) {
 		close(w.slow)
 		w.end(t)
 		expect(t, w.take(), "commit 100", "send 100 body", "welcome 100", "commit 100 101", "welcome 100", "welcome 100", "send 100 body", "welcome 100", "send 101 body", "welcome 101")
+	})
+}
+
+// Behind one connection the wait of one does not hold up what is for others; what is for nobody alone waits for all.
+func TestLanes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(func(now time.Time, ev api.Event) (out api.Output) {
+			lan, ok := ev.(api.LAN)
+			if !ok {
+				return out
+			}
+			to := func(id int, lane string, late bool) site.Order {
+				return soon{jxtabridge.Welcome{Conn: site.ConnID(id)}, lane, late}
+			}
+			n := int(lan.Event.(jxtabridge.Opened).Conn)
+			out.Records = []api.Record{{Bucket: "b", Key: fmt.Append(nil, n), Value: []byte{1}}}
+			names := []string{"anna", "bert", "carl"}
+			out.LAN = orders(to(1, names[(n+1)%3], false), to(1, names[(n+2)%3], false), to(1, names[n%3], true))
+			if n == 102 {
+				out.LAN = orders(to(1, "", false))
+			}
+			return out
+		})
+		w.slow = make(chan struct{})
+		w.start()
+		w.post(opened(99)) // anna's: to bert and carl at once
+		expect(t, w.take(), "welcome 1", "welcome 1")
+		w.post(opened(100)) // bert's: to carl at once, to anna behind her own
+		expect(t, w.take(), "welcome 1")
+		w.post(opened(102))
+		expect(t, w.take())
+		close(w.slow)
+		w.end(t)
+		expect(t, w.take(), "commit 99", "welcome 1", "commit 100 102", "welcome 1", "welcome 1", "welcome 1")
+	})
+}
+
+// What nobody waits for is committed at once where the last commit is long ago, else with all that comes in commitGap.
+func TestCommitsGather(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(func(now time.Time, ev api.Event) (out api.Output) {
+			if lan, ok := ev.(api.LAN); ok {
+				n := lan.Event.(jxtabridge.Opened).Conn
+				out.Records = []api.Record{{Bucket: "b", Key: fmt.Append(nil, n), Value: []byte{1}}}
+				out.Datagrams = []api.Datagram{{Data: fmt.Append(nil, n)}}
+				if n == 200 {
+					out.LAN = orders(jxtabridge.Send{Conn: n, Body: []byte("body")})
+				}
+			}
+			return out
+		})
+		w.start()
+		w.post(opened(100))
+		expect(t, w.take(), "commit 100", "datagram 100")
+		for n := range 3 {
+			pass(2 * time.Millisecond)
+			w.post(opened(101 + n))
+		}
+		expect(t, w.take())
+		pass(commitGap)
+		expect(t, w.take(), "commit 101 102 103", "datagram 101", "datagram 102", "datagram 103")
+		w.post(opened(104))
+		w.post(opened(200)) // its peer waits
+		expect(t, w.take(), "commit 104 200", "datagram 104", "send 200 body", "datagram 200")
+		w.post(opened(105))
+		w.end(t)
+		expect(t, w.take(), "commit 105", "datagram 105")
 	})
 }
 

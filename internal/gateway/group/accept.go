@@ -29,9 +29,27 @@ func (c *Carrier) submitOneState(now time.Time) bool {
 				to = append(to, q)
 			}
 		}
-		return len(c.Accept(now, to, envelope.Message{Items: items}, mail.KindOf(items))) == 0
+		m, ok := message(c, news(c, to, items), mail.KindOf(items))
+		return ok && len(submit(c, now, to, m, nil, items)) == 0
 	}
 	return false
+}
+
+// news is what to tell these peers of items. What is withdrawn goes as the hash of what all of them hold.
+func news(c *Carrier, to []*mail.Peer, items []site.Item) (m envelope.Message) {
+	for _, it := range items {
+		held, has := c.Replica.Holds(to[0].ID, it.Key())
+		for _, p := range to[1:] {
+			other, also := c.Replica.Holds(p.ID, it.Key())
+			has = has && also && other.Hash == held.Hash
+		}
+		if it.Gone && has && it.Adapter == site.XMPP {
+			m.Void = append(m.Void, held.Hash)
+		} else {
+			m.Items = append(m.Items, it)
+		}
+	}
+	return m
 }
 
 func tells(c *Carrier, p *mail.Peer) bool { return c.Tells == nil || c.Tells(p.ID) }
@@ -44,16 +62,24 @@ func sameItems(a, b []site.Item) bool {
 
 // Accept hands a message to P_Mul for all these peers at once. Where it is refused, the log says why.
 func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {
+	m, ok := message(c, content, kind)
+	if !ok {
+		return to
+	}
+	return submit(c, now, to, m, c.older(m, to), content.Items)
+}
+
+func message(c *Carrier, content envelope.Message, kind mail.Kind) (m *mail.Message, ok bool) {
 	m, err := c.Store.New(content, kind)
 	if err != nil {
 		c.Services.Note("warn", "a message cannot be encoded; the gateway refused it", "error", err)
-		return to
 	}
-	return submit(c, now, to, m, c.older(m, to))
+	return m, err == nil
 }
 
-// submit gives the engine a message that is new, or of another bearer, in the place of old if that is not nil.
-func submit(c *Carrier, now time.Time, to []*mail.Peer, m, old *mail.Message) (refused []*mail.Peer) {
+// submit gives the engine a message that is new, or of another bearer, in the place of old if that is not nil. told are the items that it
+// tells of.
+func submit(c *Carrier, now time.Time, to []*mail.Peer, m, old *mail.Message, told []site.Item) (refused []*mail.Peer) {
 	content := m.Content
 	body, err := c.encode(now, to, m, old)
 	if err != nil {
@@ -67,7 +93,7 @@ func submit(c *Carrier, now time.Time, to []*mail.Peer, m, old *mail.Message) (r
 	packed := slices.Clone(body)
 	c.ref++
 	c.answer = pmul.Accepted{}
-	s := &submission{Message: m, to: to, old: old}
+	s := &submission{Message: m, to: to, old: old, told: told}
 	if old != nil {
 		id := numberOf(old, to)
 		c.step(now, pmul.Replace{Ref: c.ref, Message: id, Payload: packed, Expires: expires}, s)
@@ -77,7 +103,7 @@ func submit(c *Carrier, now time.Time, to []*mail.Peer, m, old *mail.Message) (r
 		for i, p := range to {
 			nodes[i] = pmul.NodeID(p.ID)
 		}
-		c.step(now, pmul.Submit{Ref: c.ref, Payload: packed, To: nodes, Expires: expires, Priority: priority, Source: m.Line(), AtOnce: len(content.Items) > 0,
+		c.step(now, pmul.Submit{Ref: c.ref, Payload: packed, To: nodes, Expires: expires, Priority: priority, Source: m.Line(), AtOnce: len(told) > 0,
 			Fleeting: content.Payload != nil && content.Payload.Fleeting,
 			Held:     content.Payload != nil && c.Holds(content.Payload)}, s)
 	}
@@ -94,8 +120,9 @@ func submit(c *Carrier, now time.Time, to []*mail.Peer, m, old *mail.Message) (r
 // submission is a message that the engine is being given, for whom, and the one whose place it takes.
 type submission struct {
 	*mail.Message
-	to  []*mail.Peer
-	old *mail.Message
+	to   []*mail.Peer
+	old  *mail.Message
+	told []site.Item
 }
 
 // older is the message that m takes the place of: one of which nothing has been on the air.
@@ -155,7 +182,7 @@ func (c *Carrier) keep(s *submission, id pmul.MessageID) {
 	}
 	for _, p := range s.to {
 		c.Store.Start(p, s.Message, attempt(id), c.history)
-		c.Replica.Sent(p.ID, s.ID, s.Content.Items)
+		c.Replica.Sent(p.ID, s.ID, s.told)
 	}
 	if f := c.history.Flow(s.Spoken()); f != nil {
 		c.history.Sent(f, uint64(id), s.Message)

@@ -31,7 +31,7 @@ func missed(c *Carrier, p *mail.Peer) (at time.Time) {
 // Adopt gives the engine an entry of another bearer.
 func (h Handover) Adopt(now time.Time, e *mail.Entry) bool {
 	c := h.C
-	return len(submit(c, now, []*mail.Peer{e.Peer}, e.Message, nil)) == 0
+	return len(submit(c, now, []*mail.Peer{e.Peer}, e.Message, nil, e.Content.Items)) == 0
 }
 
 // Room is what one turn on the channel takes, without what has not begun.

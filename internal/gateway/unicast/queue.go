@@ -70,7 +70,7 @@ func (s *shared) pack(m *mail.Message, flow uint32, define bool, texts *envelope
 // if this message is the first of it. gone: it has been on the air; alone: in an earlier run, or twice, so that it is coded by
 // itself and arrives though the ends should differ.
 func (s *shared) encode(now time.Time, l *peerLink, at mail.TransmissionID, m *mail.Message, gone, alone bool) []byte {
-	texts, f := s.work.texts(l, at, m, !alone && s.work.mayLearn(now, m), gone)
+	texts, f := s.work.texts(now, l, at, m, !alone && s.work.mayLearn(now, m), gone)
 	if f == nil {
 		return s.pack(m, 0, true, texts)
 	}

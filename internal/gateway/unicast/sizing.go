@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
@@ -19,6 +20,10 @@ const (
 	// the loop has had as much time for others. Further ones are coded by themselves.
 	afterOctets = 4 << 10
 	longText    = 1 << 10
+	// Where the air is not scarce (profile.Scarce) the model codes what people say: so many short messages a second for long, and at once.
+	// What exceeds that, a machine says, and the processor has better to do.
+	modelRate  = 2
+	modelBurst = 20
 )
 
 // work finds out how the messages of a line travel, and has them coded. It keeps what that has taken of the loop.
@@ -26,6 +31,7 @@ type work struct {
 	slices mail.Turn
 	after  mail.Turn
 	turn   int // whose turn it is among the peers
+	model  due.Bucket
 }
 
 func newWork() work {
@@ -121,7 +127,7 @@ func (w *work) step(l *peerLink, now time.Time) (unfinished bool) {
 			unfinished = !e.Coded
 		} else if e := w.toLearn(l); e != nil {
 			at := mail.TransmissionID{Queue: frame.Direct, Number: l.sender.Next(frame.Direct)}
-			texts, _ := w.texts(l, at, e.Message, true, false)
+			texts, _ := w.texts(now, l, at, e.Message, true, false)
 			e.Learned = w.code(l, e, texts)
 			return !e.Learned
 		} else {
@@ -168,12 +174,16 @@ func (w *work) due(l *peerLink) (at time.Time) {
 
 // texts codes m under a number of the direct queue, after the messages before it where it learns from them. The flow is nil
 // for what has none.
-func (w *work) texts(l *peerLink, at mail.TransmissionID, m *mail.Message, learns, gone bool) (*envelope.Texts, *mail.Flow) {
+func (w *work) texts(now time.Time, l *peerLink, at mail.TransmissionID, m *mail.Message, learns, gone bool) (*envelope.Texts, *mail.Flow) {
 	texts := l.of.Services.Texts(l.Peer)
 	if l.Handshake.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
 		texts = l.of.Services.Texts()
 	}
 	f := l.history.Flow(m.Content.Payload)
+	if texts != nil && !l.of.Profile.Scarce() && len(m.Full) <= longText && !w.model.Allow(now, modelRate, modelBurst) {
+		texts.Sparing = true
+		return texts, f
+	}
 	if f != nil && learns {
 		l.history.Encode(texts, f, at.Number, nil, m.Content.Payload)
 	}

@@ -16,10 +16,12 @@ import (
 )
 
 const (
-	xmppRooms    = 20
-	xmppClients  = 100                                                // aboard, five in each room
+	xmppClients  = 100                                                // aboard
 	xmppSentence = "Two fishing boats without lights crossed our bow" // 48 octets
 )
+
+// xmppLoads are what the clients aboard do: enter rooms of headquarters, as many in each, and speak.
+var xmppLoads = []struct{ rooms, each, rate int }{{20, 5, 100}, {20, 5, 1000}, {200, 50, 100}}
 
 // xmppServer stands for the XMPP server of a LAN: it takes every component, answers their pings, and notes lines. It has no clients: the
 // benchmark speaks for them.
@@ -30,6 +32,7 @@ type xmppServer struct {
 	said   map[string]time.Time
 	took   []float64 // ms until another client of the LAN has a line
 	copies int
+	ghosts int             // presences of far users in rooms
 	told   map[string]int  // lines that were refused, by reason
 	came   map[string]bool // lines of far sites, by body
 }
@@ -76,6 +79,10 @@ func (s *xmppServer) serve(c net.Conn) {
 				fmt.Fprintf(c, "<iq type='result' id='%s' from='%s' to='%s'/>", e.Get("id"), e.Get("to"), e.Get("from"))
 			case e.Name == "message":
 				s.heard(e)
+			case e.Name == "presence" && strings.Contains(e.Get("to"), "/"):
+				s.mu.Lock()
+				s.ghosts++
+				s.mu.Unlock()
 			}
 		}) != nil {
 			return
@@ -164,16 +171,27 @@ func (s *session) xmppLines(ctx context.Context) (err error) {
 		return fmt.Errorf("the gateways are not connected: %w", err)
 	}
 	const rooms = "conference.hq.example"
-	for i := range xmppClients {
-		ship.say(rooms, "<presence from='u%[1]d@ship.example/x' to='r%[2]d@conference.hq.example/u%[1]d'/>", i, i%xmppRooms)
-	}
-	number, toldBefore := 0, 0
-	for _, rate := range []int{100, 1000} {
-		seconds := s.quick(10, 1)
-		s.progressf("%d lines a second in %d rooms for %d s", rate, xmppRooms, seconds)
+	number, toldBefore, entered := 0, 0, 0
+	for n, load := range xmppLoads {
+		// Client u is in rooms u mod n, and so on, each again that many rooms farther.
+		roomsOf := load.rooms * load.each / xmppClients
+		roomOf := func(user, i int) int { return (user + i*load.rooms/roomsOf) % load.rooms }
 		ship.mu.Lock()
 		ship.took, ship.copies = nil, 0
 		ship.mu.Unlock()
+		for user := range xmppClients {
+			for i := range roomsOf {
+				if n == 0 || load.rooms != xmppLoads[n-1].rooms {
+					entered++
+					ship.say(rooms, "<presence from='u%[1]d@ship.example/x' to='r%[3]d-%[2]d@%[4]s/u%[1]d'/>", user, roomOf(user, i), load.rooms, rooms)
+				}
+			}
+			if err := until(ctx, 2*time.Minute, func() bool { shore.mu.Lock(); defer shore.mu.Unlock(); return shore.ghosts >= entered }); err != nil {
+				return fmt.Errorf("of %d far occupants %d are at headquarters: %w", entered, shore.ghosts, err)
+			}
+		}
+		rate, seconds := load.rate, s.quick(10, 1)
+		s.progressf("%d lines a second in %d rooms of %d for %d s", rate, load.rooms, load.each, seconds)
 		before, began := gateways[1].cost(), time.Now()
 		of := rate * seconds
 		for i := range of {
@@ -184,7 +202,8 @@ func (s *session) xmppLines(ctx context.Context) (err error) {
 			ship.mu.Lock()
 			ship.said[id] = time.Now()
 			ship.mu.Unlock()
-			ship.say(rooms, "<message from='u%d@ship.example/x' to='r%d@%s' type='groupchat' id='%s'><body>%s, %d</body></message>", user, user%xmppRooms, rooms, id, xmppSentence, number)
+			ship.say(rooms, "<message from='u%d@ship.example/x' to='r%d-%d@%s' type='groupchat' id='%s'><body>%s, %d</body></message>",
+				user, load.rooms, roomOf(user, i/xmppClients%roomsOf), rooms, id, xmppSentence, number)
 		}
 		wait := until(ctx, time.Minute, func() bool {
 			ship.mu.Lock()
@@ -212,7 +231,7 @@ func (s *session) xmppLines(ctx context.Context) (err error) {
 			s.progressf("%d of %d lines did not come", lost, of)
 		}
 		each := (gateways[1].cost().cpu - before.cpu).Seconds() / float64(of)
-		what := fmt.Sprintf("%d clients in %d rooms: ", xmppClients, xmppRooms)
+		what := fmt.Sprintf("%d rooms with %d of %d clients each: ", load.rooms, load.each, xmppClients)
 		for _, f := range []struct {
 			what, unit  string
 			value, must float64

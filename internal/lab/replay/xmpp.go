@@ -98,11 +98,9 @@ func RunXMPP(ctx Context, events []XMPPEvent, o Options) (*trace.XMPPCost, error
 	var err error
 	p.w, err = o.world(func(n *sim.Node, c *sim.Setup) {
 		i := int(n.ID - 1)
-		cfg := xmpp.Config{ID: n.ID, Domain: p.domain[i], Rooms: p.rooms[i], Occupants: 20,
+		cfg := xmpp.Config{ID: n.ID, Domain: p.domain[i], Rooms: p.rooms[i], Occupants: -1,
 			Sites: []xmpp.Site{{ID: c.Peers[0].ID, Domain: p.domain[1-i], Rooms: p.rooms[1-i]}}}
-		if o.Profile.Gathers() {
-			cfg.Gather = xmpp.GatherFor
-		}
+		cfg.Suit(o.Profile.Gathers())
 		c.Adapters[site.XMPP] = func(memories []site.Memory) (sim.Adapter, error) { return xmpp.New(cfg, memories) }
 	}, p.output)
 	if err != nil {

@@ -19,6 +19,10 @@ import (
 // A brief envelope has the flow's number in the low six bits (63: an unsigned varint with it follows), in flows whose
 // messages have a key three octets of that, then of each element codec and code, before all but the last an unsigned varint
 // with the octets of both. With formAlike no codec is there: each is compact.Alike.
+//
+// Flow 0 has no messages. A brief envelope of it defines a flow from one user to another (FlowDef.pair) with its first message: behind
+// formBrief alone stand an unsigned varint with the flow's number, for each of both names an unsigned varint with its octets and these,
+// codec and code of the only element.
 const (
 	formDeflated = 0x00
 	formBrief    = 0x80
@@ -45,7 +49,10 @@ func Packed(coder *compact.Coder, m Message, number uint32, define bool, texts *
 	if err != nil {
 		return nil, err
 	}
-	out := Pack(coder, b)
+	out := b
+	if texts == nil || !texts.Sparing {
+		out = Pack(coder, b)
+	}
 	octets := m.Octets()
 	if m.Rest != nil {
 		octets = 0
@@ -96,6 +103,14 @@ func appendBrief(dst []byte, e *Envelope, alike func(i int, codec compact.Codec,
 		for _, d := range e.Data {
 			coded = append(coded, append([]byte{byte(compact.Stored)}, d...))
 		}
+	}
+	if e.Flow != 0 && len(coded) == 1 && e.Define != nil && len(e.Define.Pair) > 0 && proto.Size(e) == proto.Size(&Envelope{Flow: e.Flow, Data: e.Data, Coded: e.Coded, Define: &FlowDef{Pair: e.Define.Pair}}) {
+		from, w := binary.Uvarint(e.Define.Pair)
+		names := e.Define.Pair[w:]
+		dst = binary.AppendUvarint(append(dst, formBrief), uint64(e.Flow))
+		dst = append(binary.AppendUvarint(dst, from), names[:from]...)
+		dst = append(binary.AppendUvarint(dst, uint64(len(names))-from), names[from:]...)
+		return append(dst, coded[0]...), true
 	}
 	if e.Flow == 0 || proto.Size(e) != proto.Size(&Envelope{Flow: e.Flow, Data: e.Data, Coded: e.Coded, Key: e.Key}) {
 		return dst, false
@@ -174,8 +189,37 @@ func Fleeting(b []byte, lookup func(number uint32) (Flow, bool)) bool {
 	return known && proto.Unmarshal([]byte(flow), def) == nil && def.Fleeting
 }
 
+// parsePair reads a brief envelope that defines a flow from one user to another, without its first octet.
+func parsePair(b []byte) (*Envelope, error) {
+	number := func() uint64 {
+		n, w := binary.Uvarint(b)
+		if w <= 0 {
+			n, w = 0, len(b)
+		}
+		b = b[w:]
+		return n
+	}
+	flow := number()
+	var names [2][]byte
+	for i := range names {
+		n := number()
+		if n == 0 || n > uint64(len(b)) {
+			return nil, fmt.Errorf("%w: a pair of users", ErrMalformed)
+		}
+		names[i], b = b[:n], b[n:]
+	}
+	if flow == 0 || flow > 1<<32-1 || len(b) == 0 {
+		return nil, fmt.Errorf("%w: the first message of a pair of users", ErrMalformed)
+	}
+	pair := append(binary.AppendUvarint(nil, uint64(len(names[0]))), names[0]...)
+	return &Envelope{Flow: uint32(flow), Define: &FlowDef{Pair: append(pair, names[1]...)}, Coded: [][]byte{b}}, nil
+}
+
 // parseBrief is the inverse of appendBrief; lookup says how many elements the flow's messages have.
 func parseBrief(b []byte, lookup func(number uint32) (Flow, bool)) (*Envelope, error) {
+	if b[0] == formBrief {
+		return parsePair(b[1:])
+	}
 	alike := b[0]&formAlike != 0
 	e := &Envelope{}
 	var err error

@@ -123,7 +123,13 @@ func TestBriefMalformed(t *testing.T) {
 		b    []byte
 		want error
 	}{
-		{"flow 0", []byte{0x80, 0, 'x'}, ErrUnknownFlow},
+		{"flow 0", []byte{0xc0, 0, 'x'}, ErrUnknownFlow},
+		{"a pair without a flow", []byte{0x80, 0, 1, 'a', 1, 'b', 0, 'x'}, ErrMalformed},
+		{"a pair of a flow above 32 bits", []byte{0x80, 0xff, 0xff, 0xff, 0xff, 0x7f, 1, 'a', 1, 'b', 0, 'x'}, ErrMalformed},
+		{"a pair from nobody", []byte{0x80, 5, 0, 1, 'b', 0, 'x'}, ErrMalformed},
+		{"a pair cut short", []byte{0x80, 5, 1, 'a', 9, 'b', 0}, ErrMalformed},
+		{"a pair with nothing to say", []byte{0x80, 5, 1, 'a', 1, 'b'}, ErrMalformed},
+		{"a pair alone", []byte{0x80}, ErrMalformed},
 		{"no flow number", []byte{0xbf}, ErrMalformed},
 		{"a flow number without end", bytes.Repeat([]byte{0xbf}, 12), ErrMalformed},
 		{"a flow number above 32 bits", []byte{0xbf, 0xff, 0xff, 0xff, 0xff, 0x7f}, ErrMalformed},

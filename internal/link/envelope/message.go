@@ -110,6 +110,8 @@ type Texts struct {
 	Decode func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error)
 	// Whole says that the message is coded or read in one turn of the loop: the model takes MostWhole octets of it at the most.
 	Whole bool
+	// Sparing says that no element is made smaller: the air is cheaper than the work.
+	Sparing bool
 	// Seen, where it is set, is told of each element and document before it is expanded; octets include the codec's.
 	Seen func(document bool, codec compact.Codec, octets int)
 }
@@ -118,6 +120,9 @@ func (t *Texts) encode(i int, e *site.Part, left *room) ([]byte, compact.Codec) 
 	effort := compact.EffortFor(t.Rules, e.Type, e.Name, len(e.Data))
 	if effort == compact.Full && len(e.Data) > left.modelled {
 		effort = compact.Light
+	}
+	if t.Sparing {
+		effort = compact.None
 	}
 	if t.Encode != nil && effort == compact.Full {
 		return t.Encode(i, e.Data)

@@ -151,6 +151,17 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// The model saves air where air is dear. Lines gather where octets or messages are.
+func TestScarce(t *testing.T) {
+	for name, want := range map[string][2]bool{"wire": {false, false}, "tls-443": {false, false}, "geo-satcom-128k": {true, false}, "iridium-dialup": {true, false},
+		"iridium-certus-100": {true, true}, "iridium-directip": {true, true}, "hf-2400": {true, true}, "vhf-cnr-16k": {true, true}} {
+		p := load(t, name)
+		if got := [2]bool{p.Scarce(), p.Gathers()}; got != want {
+			t.Errorf("%s: Scarce and Gathers are %v, want %v", name, got, want)
+		}
+	}
+}
+
 func TestLoadPath(t *testing.T) {
 	src, err := Source("hf-300")
 	if err != nil {

@@ -28,9 +28,7 @@ type xmppSide struct {
 // XMPPConfig is what the adapter is made of.
 func XMPPConfig(c *config.Config) xmpp.Config {
 	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Nodes: c.XMPP.Nodes, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules, Own: c.XMPP.Own()}
-	if c.Link.Profile.Gathers() {
-		x.Gather = xmpp.GatherFor
-	}
+	x.Suit(c.Link.Profile.Gathers())
 	f := c.XMPP.Files
 	x.Files = xmpp.Files{Domain: f.Upload, URL: f.URL(), Most: int64(f.MostFile), Cross: int64(f.Crossing), Bring: int64(f.Bring)}
 	for _, s := range c.XMPP.Sites {

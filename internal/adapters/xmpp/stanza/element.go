@@ -1,6 +1,7 @@
 package stanza
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -109,13 +110,26 @@ func (e *Element) Append(dst []byte, around string) []byte {
 	return append(append(append(dst, "</"...), e.Name...), '>')
 }
 
+// Addressed is the text of an element with attributes and without a receiver, with this one behind its first attribute.
+func Addressed(text []byte, to string) []byte {
+	open := bytes.IndexByte(text, '\'') + 1
+	at := open + bytes.IndexByte(text[open:], '\'') + 1
+	dst := append(make([]byte, 0, len(text)+len(to)+8), text[:at]...)
+	return append(appendAttr(dst, Attr{"to", to}), text[at:]...)
+}
+
 func appendAttr(dst []byte, a Attr) []byte {
 	dst = append(append(append(dst, ' '), a.Name...), "='"...)
 	return append(appendText(dst, a.Value, true), '\'')
 }
 
 func appendText(dst []byte, text string, attr bool) []byte {
-	for _, c := range text {
+	plain := 0 // octets that stand for themselves
+	for plain < len(text) && text[plain] >= ' ' && text[plain] < utf8.RuneSelf && text[plain] != '&' && text[plain] != '<' && text[plain] != '>' && text[plain] != '\'' {
+		plain++
+	}
+	dst = append(dst, text[:plain]...)
+	for _, c := range text[plain:] {
 		switch {
 		case c == '&':
 			dst = append(dst, "&amp;"...)
