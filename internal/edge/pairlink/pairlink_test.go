@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -309,6 +310,50 @@ func FuzzFrames(f *testing.F) {
 			t.Errorf("%x is read as %x", b, again)
 		}
 	})
+}
+
+// BenchmarkPass measures a local peer's round trip of 200 octets, on a connection to the leader and on one that the follower passes on.
+func BenchmarkPass(b *testing.B) {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	check.NoError(check.Fatal(b), err)
+	defer echo.Close()
+	go func() {
+		for {
+			c, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			go func() { io.Copy(c, c); c.Close() }()
+		}
+	}()
+	boxes := newPair(b, nil)
+	for i := range boxes {
+		boxes[i].cfg.Ways = []Way{{Key: "lan.tcp", At: echo.Addr().(*net.TCPAddr).AddrPort()}}
+		boxes[i].start()
+	}
+	leader, follower, _ := leads(b, boxes)
+	whole(b, leader)
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	check.NoError(check.Fatal(b), err)
+	defer door.Close()
+	go follower.link.Pass("lan.tcp", door)
+	for _, tt := range []struct {
+		name string
+		at   net.Addr
+	}{{"leader", echo.Addr()}, {"follower", door.Addr()}} {
+		b.Run(tt.name, func(b *testing.B) {
+			c, err := net.Dial("tcp", tt.at.String())
+			check.NoError(check.Fatal(b), err)
+			defer c.Close()
+			data := make([]byte, 200)
+			for b.Loop() {
+				_, err := c.Write(data)
+				check.NoError(b, err)
+				_, err = io.ReadFull(c, data)
+				check.NoError(check.Fatal(b), err)
+			}
+		})
+	}
 }
 
 // BenchmarkAcceptance measures commits of messages of 200 octets: on one disk, and on two. messages are what one commit takes.
