@@ -27,6 +27,8 @@ func (l *Link) refusal(g greeting) string {
 	switch by := time.Duration(l.cfg.Wall().Unix()-g.Clock) * time.Second; {
 	case g.Protocol != protocol:
 		return fmt.Sprintf("it speaks version %d of the protocol between the two, this machine %d: install the same version of the gateway", g.Protocol, protocol)
+	case l.conn != nil && l.conn.hello.Machine != h.Machine:
+		return "it is a third machine: this one is connected with another already, and a site has two"
 	case h.Machine == own.Machine:
 		return "it has a copy of this machine's data directory: give it an empty one"
 	case by.Abs() > mostApart:

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -211,6 +212,25 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A third machine that believes to be one of the two is refused, and the two go on.
+func TestThirdMachine(t *testing.T) {
+	boxes := newPair(t, nil)
+	boxes[0].start()
+	boxes[1].start()
+	leader, follower, run := leads(t, boxes)
+	whole(t, leader)
+	third := newPair(t, nil)[0]
+	for third.cfg.Listen.Compare(leader.cfg.Listen) > 0 || third.cfg.Listen == follower.cfg.Listen { // it calls
+		third.cfg.Listen = netip.AddrPortFrom(third.cfg.Listen.Addr(), third.cfg.Listen.Port()/2+512)
+	}
+	third.cfg.Other = leader.cfg.Listen
+	third.start()
+	check.Until(t, 5*time.Second, "it is refused", func() bool { return strings.Contains(third.link.Status().Refused, "a third machine") })
+	run3, _, _ := third.link.Leadership()
+	check.Equal(t, "its leadership", run3, uint64(0))
+	check.True(t, "the two go on", leader.link.MayTransmit(run) && leader.link.Status().Ready)
+}
+
 // Strangers, and members of the network with keys of their own, are not heard at a machine's port, and the two go on.
 func TestStrangers(t *testing.T) {
 	boxes := newPair(t, nil)
@@ -222,7 +242,7 @@ func TestStrangers(t *testing.T) {
 	ship := tlslink.Identity{Self: 3, Key: other, Member: func(uint16, ed25519.PublicKey) bool { return true }}
 	theirs, err := ship.Config(0)
 	check.NoError(t, err)
-	for range 30 {
+	for range tries {
 		c, err := tls.Dial("tcp", leader.cfg.Listen.String(), theirs)
 		if err == nil { // TLS 1.3: who calls hears of the refusal when it reads
 			c.SetReadDeadline(time.Now().Add(5 * time.Second))
@@ -236,7 +256,7 @@ func TestStrangers(t *testing.T) {
 		raw.Close()
 	}
 	check.True(t, "the log names it", leader.log.has("has no key of this network"))
-	check.True(t, "it leads all the same", leader.link.MayTransmit(run))
+	check.True(t, "it leads all the same, and the other could", leader.link.MayTransmit(run) && leader.link.Status().Ready)
 	check.NoError(t, leader.link.Commit(run, []journal.Op{{Bucket: "a", Key: []byte("k"), Value: []byte("v")}}, nil))
 }
 
@@ -309,6 +329,50 @@ func FuzzFrames(f *testing.F) {
 			t.Errorf("%x is read as %x", b, again)
 		}
 	})
+}
+
+// BenchmarkPass measures a local peer's round trip of 200 octets, on a connection to the leader and on one that the follower passes on.
+func BenchmarkPass(b *testing.B) {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	check.NoError(check.Fatal(b), err)
+	defer echo.Close()
+	go func() {
+		for {
+			c, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			go func() { io.Copy(c, c); c.Close() }()
+		}
+	}()
+	boxes := newPair(b, nil)
+	for i := range boxes {
+		boxes[i].cfg.Ways = []Way{{Key: "lan.tcp", At: echo.Addr().(*net.TCPAddr).AddrPort()}}
+		boxes[i].start()
+	}
+	leader, follower, _ := leads(b, boxes)
+	whole(b, leader)
+	door, err := net.Listen("tcp", "127.0.0.1:0")
+	check.NoError(check.Fatal(b), err)
+	defer door.Close()
+	go follower.link.Pass("lan.tcp", door)
+	for _, tt := range []struct {
+		name string
+		at   net.Addr
+	}{{"leader", echo.Addr()}, {"follower", door.Addr()}} {
+		b.Run(tt.name, func(b *testing.B) {
+			c, err := net.Dial("tcp", tt.at.String())
+			check.NoError(check.Fatal(b), err)
+			defer c.Close()
+			data := make([]byte, 200)
+			for b.Loop() {
+				_, err := c.Write(data)
+				check.NoError(b, err)
+				_, err = io.ReadFull(c, data)
+				check.NoError(check.Fatal(b), err)
+			}
+		})
+	}
 }
 
 // BenchmarkAcceptance measures commits of messages of 200 octets: on one disk, and on two. messages are what one commit takes.

@@ -138,6 +138,10 @@ func (n *conn) write() {
 		for len(batch) > 0 {
 			part := batch[:min(len(batch), writeMost)]
 			batch = batch[len(part):]
+			if n.link.cfg.May != nil && !n.link.cfg.May() {
+				n.finish() // what follows in the stream could not be read
+				return
+			}
 			n.raw.SetWriteDeadline(time.Now().Add(n.link.cfg.Stall))
 			if _, err := n.over.Write(part); err != nil {
 				n.finish()

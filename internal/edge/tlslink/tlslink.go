@@ -29,6 +29,7 @@ type Config struct {
 	Dial    map[uint16]netip.AddrPort // the peers that this node calls
 	Proxy   netip.AddrPort            // that is asked to CONNECT; invalid: none
 	Post    func(api.Datagram) bool   // as radio.Open has it
+	May     func() bool               // whether something may go on the link now; nil: always. What may not is dropped
 	Tell    func(api.Line)            // of a connection that is there, or is not any more; it may wait
 	Metrics *Metrics
 	Log     *slog.Logger

@@ -171,7 +171,7 @@ func (n *node) openTLS(place int, l config.Link, listener net.Listener) error {
 	}
 	octets := l.Profile.MTU - profile.IPUDPOctets
 	b, err := tlslink.Open(tlslink.Config{Identity: own, Bearer: place, Name: l.Name, Largest: octets, Stall: max(leastStall, 2*l.Profile.RoundTripMax(octets)),
-		Dial: dial, Proxy: l.Proxy, Post: n.daemon.PostAir, Tell: func(ev api.Line) { n.daemon.PostOrder(ev) }, Metrics: n.air.tls, Log: n.log}, listener)
+		Dial: dial, Proxy: l.Proxy, Post: n.daemon.PostAir, May: func() bool { return n.air.lead.mayTransmit(0) }, Tell: func(ev api.Line) { n.daemon.PostOrder(ev) }, Metrics: n.air.tls, Log: n.log}, listener)
 	if err != nil {
 		return err
 	}

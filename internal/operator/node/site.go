@@ -10,8 +10,11 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,8 +52,6 @@ func (l *leadership) begin(n *node) error {
 	if l == nil {
 		return nil
 	}
-	l.dropped = prometheus.NewCounter(prometheus.CounterOpts{Name: "aldis_site_not_sent_total",
-		Help: "Datagrams that were not sent because the other machine of the site may lead."})
 	n.reg.MustRegister(l.link, l.dropped)
 	return l.link.Begin(l.run)
 }
@@ -68,6 +69,9 @@ const lastCommits = 2 * time.Second
 
 // serveSite runs this machine of a site of two until ctx ends: the gateway while it leads, otherwise what follows.
 func serveSite(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) error {
+	hups := make(chan os.Signal, 1) // a machine that follows has nothing to reload; SIGHUP must not end it
+	signal.Notify(hups, syscall.SIGHUP)
+	defer signal.Stop(hups)
 	if err := n.open(); err != nil {
 		return err
 	}
@@ -104,7 +108,8 @@ func serveSite(ctx context.Context, n *node, have map[netip.AddrPort]net.Listene
 			continue
 		}
 		leader := &node{cfg: n.cfg, byClock: n.byClock, log: n.log, journal: n.journal, audit: n.audit, protections: n.protections}
-		leader.air.lead = &leadership{link: link, run: run, again: again}
+		leader.air.lead = &leadership{link: link, run: run, again: again, dropped: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "aldis_site_not_sent_total", Help: "Datagrams that were not sent because the other machine of the site may lead."})}
 		err = leader.leads(ctx, held, level)
 		n.protections, n.byClock, again = leader.protections, false, true
 		if still, _, _ := link.Leadership(); ctx.Err() != nil || still == run {

@@ -1,0 +1,5 @@
+//go:build long
+
+package pairlink
+
+const tries = 50_000
