@@ -100,7 +100,7 @@ func (m *said) has(n *sim.Node) (times int) {
 }
 
 // repaired is the octets of repair on all bearers, and all octets.
-func (s *stage) repaired() (repair, all float64) {
+func repaired(s *stage) (repair, all float64) {
 	for _, n := range s.Nodes {
 		for bearer, link := range s.Links {
 			if link != nil {
@@ -188,7 +188,7 @@ func destroyed(ctx Context, seed uint64) ([][]float64, error) {
 			twice += max(0, m.has(n)-1)
 		}
 	}
-	repair, _ := s.repaired()
+	repair, _ := repaired(s)
 	return one(float64(missing()), float64(twice), took, repair/max(lacked, 1)), s.err
 }
 
@@ -218,10 +218,10 @@ func idleGroup(ctx Context, seed uint64) ([][]float64, error) {
 			return nil, fmt.Errorf("%s has the message %d times", n.Name, one1.has(n))
 		}
 	}
-	before := s.sentOn()
+	before := sentOn(s)
 	s.run(time.Hour)
 	most := 0.0
-	for k, octets := range s.sentOn() {
+	for k, octets := range sentOn(s) {
 		carries := []float64{88_000 * 6, 2400, 16_000}[k] / 8 * 3600 // of the star each terminal has its own leg
 		most = max(most, 100*(octets-before[k])/carries)
 	}
@@ -229,7 +229,7 @@ func idleGroup(ctx Context, seed uint64) ([][]float64, error) {
 }
 
 // sentOn is the octets that the members of each channel have sent there.
-func (s *stage) sentOn() (octets [3]float64) {
+func sentOn(s *stage) (octets [3]float64) {
 	for k, channel := range members {
 		for _, i := range channel {
 			up, _ := s.OctetsOn(k, s.Nodes[i])
@@ -247,7 +247,7 @@ func cast(ctx Context, seed uint64, link string, every, lasting time.Duration) (
 		return nil, err
 	}
 	s.run(10 * time.Minute)
-	_, before := s.repaired()
+	_, before := repaired(s)
 	n := int(lasting / every)
 	var sent []Offered
 	for i := range n {
@@ -258,7 +258,7 @@ func cast(ctx Context, seed uint64, link string, every, lasting time.Duration) (
 		})
 	}
 	s.run(lasting + 5*time.Minute)
-	_, after := s.repaired()
+	_, after := repaired(s)
 	copies := 1
 	if !s.link.Shared {
 		copies = 15 // one up, and one to each other ship
