@@ -69,14 +69,30 @@ func (l *leg) goes() bool { return l.answers() && !l.bearer.silence.quiet() }
 
 // dear orders bearers by what a message costs there; of the same price the faster goes first.
 func dear(a, b *bearer) int {
+	if a.price != b.price {
+		return cmp.Compare(a.price, b.price)
+	}
 	took := func(b *bearer) time.Duration { return b.Profile.RoundTripMax(b.Profile.DatagramOctets) }
-	return cmp.Or(cmp.Compare(a.price, b.price), cmp.Compare(took(a), took(b)), cmp.Compare(a.index, b.index))
+	return cmp.Or(cmp.Compare(took(a), took(b)), cmp.Compare(a.index, b.index))
+}
+
+// cheapest is the leg that any message should take now: of those that go, or where none does of all.
+func (p *peer) cheapest() (best *leg) {
+	for _, l := range p.legs {
+		if l != nil && (best == nil || l.goes() && !best.goes() || l.goes() == best.goes() && dear(l.bearer, best.bearer) < 0) {
+			best = l
+		}
+	}
+	return best
 }
 
 // best is the leg that a message to a peer should take now, nil: any message.
 func (p *peer) best(m *mail.Message) *leg {
-	if len(p.legs) == 1 {
+	switch {
+	case len(p.legs) == 1:
 		return p.leg
+	case m == nil: // this is asked for each peer in each Step
+		return p.cheapest()
 	}
 	return p.choose(m).leg
 }

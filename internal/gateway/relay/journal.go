@@ -76,12 +76,12 @@ func outKey(id uint16, at mail.TransmissionID) []byte {
 }
 
 // recordOut makes durable since when the hop has a message: a restart does not prolong the wait for a receipt.
-func (l *line) recordOut(at mail.TransmissionID, s *sent) {
+func recordOut(l *line, at mail.TransmissionID, s *sent) {
 	l.of.Services.Record(bucketOut, outKey(l.ID, at), append(binary.BigEndian.AppendUint64(nil, uint64(s.passed.Unix())), byte(min(s.tries, 255))))
 }
 
 // forgetOut forgets a message that is not with the hop any more.
-func (l *line) forgetOut(at mail.TransmissionID) {
+func forgetOut(l *line, at mail.TransmissionID) {
 	if s := l.out[at]; s != nil && !s.passed.IsZero() {
 		l.of.Services.Record(bucketOut, outKey(l.ID, at), nil)
 	}

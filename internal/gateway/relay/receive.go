@@ -474,7 +474,7 @@ func (l *line) receipt(now time.Time, number uint16, cumulative, high uint32) {
 		if out := l.out[e.At]; out != nil && out.hop == l.avoid {
 			l.avoid = 0
 		}
-		l.forgetOut(e.At)
+		forgetOut(l, e.At)
 		read := e.Read()
 		c.Store.End(e, mail.Delivered)
 		if e.Message.Ended() { // all of the set have it

@@ -419,7 +419,7 @@ func (l *line) repeat(now time.Time, hop uint16, at mail.TransmissionID, was *se
 	c := l.of
 	e, s := l.Box.At(at), c.sets[uint16(at.Number>>32)]
 	if e == nil || s == nil {
-		l.forgetOut(at)
+		forgetOut(l, at)
 		return
 	}
 	if c.hand(now, hop, s, at, e.Message, []uint16{l.ID}, true) {
@@ -427,7 +427,7 @@ func (l *line) repeat(now time.Time, hop uint16, at mail.TransmissionID, was *se
 		if !was.passed.IsZero() {
 			next.tries, next.misses = was.tries+1, 0
 		}
-		l.forgetOut(at)
+		forgetOut(l, at)
 		l.out[at] = next
 		l.Counts.Repeated++
 		c.Store.Aired(e, len(e.Full), 0, true)
@@ -569,7 +569,7 @@ func (c *Carrier) Ended(now time.Time, hop uint16, m *site.Message, fate mail.Fa
 			}
 			if e := l.Box.At(at); fate == mail.Delivered && e != nil {
 				out.passed = now
-				l.recordOut(at, out)
+				recordOut(l, at, out)
 				c.Store.Passed(e, c.Ways.Name(hop))
 			} else if fate != mail.Delivered && fate != mail.Reissued {
 				out.again, out.misses = true, out.misses+1
@@ -618,7 +618,7 @@ func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
 		for at, s := range l.out {
 			if l.Box.At(at) == nil {
-				l.forgetOut(at)
+				forgetOut(l, at)
 			} else if s.since = now; s.passed.IsZero() || s.passed.After(now) {
 				s.passed = now
 			}
@@ -636,7 +636,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	l := c.lines[p.ID]
 	again = c.Store.Clear(p)
 	for at := range l.out {
-		l.forgetOut(at)
+		forgetOut(l, at)
 	}
 	for _, number := range slices.Sorted(maps.Keys(c.sets)) {
 		s := c.sets[number]

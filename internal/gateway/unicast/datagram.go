@@ -226,6 +226,9 @@ func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, 
 	if hello {
 		introduce(c, now, l)
 		l.Handshake.Said(now, c.Greeting.prompt(l), c.Profile.ProbeInterval)
+		if l.sender.IsListening() && l.Handshake.Tries() >= hellosToSilent { // it greets when its silence ends
+			l.Handshake.Due = time.Time{}
+		}
 	}
 	l.receiver.Settle()
 	l.answers, l.announce, l.readyAt, l.LastSent = nil, nil, time.Time{}, now
@@ -239,6 +242,9 @@ func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, 
 	c.Services.Send(l.Addr, data)
 	return true
 }
+
+// hellosToSilent is how often a start of this node greets a peer that cannot answer, for its octets of the day may be used up.
+const hellosToSilent = 3
 
 // mostDirect is how many datagrams without NORM may go while NORM waits.
 const mostDirect = 4

@@ -219,7 +219,7 @@ func refused(ctx Context, seed uint64) ([][]float64, error) {
 		c.Roster = true
 		c.Profile.Down.Jitter = 1100 * time.Millisecond
 		c.Configure = func(n *sim.Node, g *sim.Setup) {
-			if n.ID > 1 { // a ship knows HQ alone
+			if plain(n, g); n.ID > 1 { // a ship knows HQ alone
 				g.Peers = g.Peers[:1]
 			}
 		}
