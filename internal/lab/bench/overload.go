@@ -23,7 +23,7 @@ func (s *session) overload(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// offers are percents of the best rate; the first finds that rate, unpaced.
+// offers are percents of the rate at which messages go when each sender waits for what it has under way.
 var offers = []int{50, 100, 150, 200, 400}
 
 func (s *session) overloadBy(ctx context.Context, srv *server, senders int) error {
@@ -54,12 +54,12 @@ func (s *session) overloadBy(ctx context.Context, srv *server, senders int) erro
 		c.atB.Store(&count)
 		all = append(all, c)
 	}
-	window := s.budget() / time.Duration(len(offers)+1)
+	window := max(s.budget()/time.Duration((len(offers)+1)*s.series()), 400*time.Millisecond)
 	sum, lost := 0, 0
 	try := func(offered float64) (sent int, rate float64, err error) {
 		got.Store(0)
 		began := time.Now()
-		sent, err = s.offer(ctx, all, offered, window)
+		sent, err = s.offer(ctx, all, &got, offered, window)
 		rate = float64(got.Load()) / time.Since(began).Seconds()
 		for end := time.Now().Add(pairLimit); got.Load() < int64(sent) && time.Now().Before(end) && ctx.Err() == nil; {
 			pause(ctx, time.Millisecond)
@@ -67,7 +67,7 @@ func (s *session) overloadBy(ctx context.Context, srv *server, senders int) erro
 		sum, lost = sum+sent, lost+sent-int(got.Load())
 		return sent, rate, err
 	}
-	s.progressf("%d senders each way, unpaced", senders)
+	s.progressf("%d senders each way, as fast as they come", senders)
 	if _, _, err := try(0); err != nil { // to warm up
 		return err
 	}
@@ -75,32 +75,40 @@ func (s *session) overloadBy(ctx context.Context, srv *server, senders int) erro
 	if err != nil {
 		return err
 	}
-	received, sent, losses := map[int]float64{}, map[int]int{}, map[int]int{}
+	received, sent, losses := map[int][]float64{}, map[int]int{}, map[int]int{}
 	best := free
 	for _, o := range offers {
 		s.progressf("%d senders each way, %d %% of %s a second offered", senders, o, number(free))
 		before := lost
-		if sent[o], received[o], err = try(free * float64(o) / 100); err != nil {
-			return err
+		for range s.series() {
+			n, rate, err := try(free * float64(o) / 100)
+			if err != nil {
+				return err
+			}
+			sent[o], received[o] = sent[o]+n, append(received[o], rate)
+			best = max(best, rate)
 		}
 		losses[o] = lost - before
-		best = max(best, received[o])
 	}
 	s.put(Row{What: "received at best", Size: 1000, Number: senders, Of: "senders each way", Unit: "per second", N: sum}.of(best))
 	for _, o := range offers {
 		row := Row{What: fmt.Sprintf("received, of the best rate, %d senders each way", senders), Number: o, Of: "% of the best offered", Unit: "%", N: sent[o], Lost: losses[o],
-			Note: fmt.Sprintf("%s a second sent", number(float64(sent[o])/window.Seconds()))}
+			Note: fmt.Sprintf("%s a second sent", number(float64(sent[o])/window.Seconds()/float64(s.series())))}
 		if o >= 100 && s.where == gatewayTCP {
 			row.Must, row.Aim = 95, 100
 		}
-		s.put(row.of(100 * received[o] / best))
+		for i := range received[o] {
+			received[o][i] *= 100 / best
+		}
+		s.put(row.of(received[o]...))
 	}
 	s.put(Row{What: "messages until the relay fails", Number: senders, Of: "senders each way", Unit: "messages", N: sum, Lost: lost, Note: "it did not: this is how many went through"}.of(float64(sum)))
 	return nil
 }
 
-// offer has all pairs send both ways for d, together so many a second; 0: as fast as the sockets take them.
-func (s *session) offer(ctx context.Context, all []*pair, rate float64, d time.Duration) (int, error) {
+// offer has all pairs send both ways for d, together so many a second, whatever got says of what has come; 0: as fast as they come, with
+// 32 under way each.
+func (s *session) offer(ctx context.Context, all []*pair, got *atomic.Int64, rate float64, d time.Duration) (int, error) {
 	var sent atomic.Int64
 	var wait sync.WaitGroup
 	errs := make(chan error, 2*len(all))
@@ -110,8 +118,8 @@ func (s *session) offer(ctx context.Context, all []*pair, rate float64, d time.D
 		defer wait.Done()
 		elements := body(0, 1000)
 		for n := 0; time.Since(began) < d && ctx.Err() == nil; {
-			if each > 0 && float64(n) > each*time.Since(began).Seconds() {
-				pause(ctx, time.Millisecond)
+			if each > 0 && float64(n) > each*time.Since(began).Seconds() || each == 0 && sent.Load()-got.Load() >= int64(64*len(all)) {
+				pause(ctx, 200*time.Microsecond)
 				continue
 			}
 			if _, err := from.Do(edgepeer.Send{Pipe: pipe, To: to.ID(), Elements: elements}); err != nil {
