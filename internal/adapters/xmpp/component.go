@@ -50,6 +50,9 @@ const mostWaiting = 20_000
 // askAfter is how long what was written and nobody answers for waits for more, so that one ping is for all.
 const askAfter = 200 * time.Millisecond
 
+// mostUnasked is how much waits so.
+const mostUnasked = 1000
+
 // pinger is the lane of pings (Send.To).
 const pinger = "ping"
 
@@ -117,7 +120,7 @@ func (c *component) turn(now time.Time) (expired []held) {
 		c.trouble.Count("unconfirmed")
 		c.confirmed()
 	}
-	if c.conn != 0 && c.asked == 0 && len(c.given) > 0 && (c.promised || !now.Before(c.since.Add(askAfter))) {
+	if c.conn != 0 && c.asked == 0 && len(c.given) > 0 && (c.promised || len(c.given) >= mostUnasked || !now.Before(c.since.Add(askAfter))) {
 		c.pings++
 		c.asked, c.askedAt, c.promised = len(c.given), now, false
 		e := stanza.New(stanza.Component, "iq", "type", "get", "id", c.ping(), "from", c.domain, "to", c.cfg.Domain).With(stanza.New(nsPing, "ping"))

@@ -38,7 +38,7 @@ var others = []string{
 var header = map[string]int64{"iridium-directip": 50, "hf-2400": 57}
 
 // TestCost measures the table of docs/xmpp.md: octets on the link in both directions, of the content alone where one datagram has
-// it, and with all headers. They stay within bounds on iridium-directip, those of ten lines at once on hf-2400, too.
+// it, and with all headers. They stay within bounds, but where the channel of hf-2400 has lost a datagram.
 func TestCost(t *testing.T) {
 	for _, name := range []string{"iridium-directip", "hf-2400"} {
 		for seed := uint64(1); seed <= 3; seed++ {
@@ -56,8 +56,13 @@ func TestCost(t *testing.T) {
 				all := upNow - up + downNow - down
 				content := max(upNow-up, downNow-down) - header[name]
 				t.Logf("%s, seed %d: %s: content %.1f, with all headers %.1f", name, seed, what, float64(max(0, content))/float64(count), float64(all)/float64(count))
-				if judged := map[bool]int64{true: all, false: content}[whole]; (name == "iridium-directip" || count == 10 && whole) && judged > most*count {
-					t.Errorf("seed %d: %s: %d octets, at most %d", seed, what, judged, most*count)
+				limit := most * count
+				if name == "hf-2400" && !whole {
+					limit += 5 // P_Mul's own before a message
+				}
+				lost := name == "hf-2400" && count == 1 && content >= header[name] // it went twice
+				if judged := map[bool]int64{true: all, false: content}[whole]; judged > limit && !lost {
+					t.Errorf("%s, seed %d: %s: %d octets, at most %d", name, seed, what, judged, limit)
 				}
 			}
 			measure("nothing", 1, 0, true, func() {})
