@@ -29,10 +29,8 @@ func xmppDomain(id uint16) string { return fmt.Sprintf("site%d.example", id) }
 func newThree(t *testing.T, link string, seed uint64, adapters ...site.Adapter) *three {
 	w := &three{stanzas: map[uint16][]string{}, conns: map[uint16]map[string]site.ConnID{}}
 	w.world = worldOver(t, link, seed, 2, nil, func(n *sim.Node, g *gateway.Config) {
-		cfg := xmpp.Config{ID: n.ID, Domain: xmppDomain(n.ID), Rooms: "rooms." + xmppDomain(n.ID), Occupants: 20}
-		if g.Profile.Gathers() {
-			cfg.Gather = xmpp.GatherFor
-		}
+		cfg := xmpp.Config{ID: n.ID, Domain: xmppDomain(n.ID), Rooms: "rooms." + xmppDomain(n.ID), Occupants: -1}
+		cfg.Suit(g.Profile.Gathers())
 		far := 3 - n.ID
 		cfg.Sites = []xmpp.Site{{ID: far, Domain: xmppDomain(far), Rooms: "rooms." + xmppDomain(far)}}
 		g.Adapters[site.XMPP] = func(memories []site.Memory) (gateway.Adapter, error) { return xmpp.New(cfg, memories) }
