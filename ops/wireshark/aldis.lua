@@ -26,6 +26,7 @@ local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU"
 local elided = { [0] = "a packet as it is", "DATA of one segment", "DATA", "FLUSH of one segment", "FLUSH", "NACK" }
 local forms = { [0] = "deflated", "Protocol Buffers", "brief" }
 local items = { "endpoint", "document", "listener", "question" }
+local parts = { "open message", "all that its sender holds", "solicitation" }
 local records = { "message", "item", "state", "no room for more" }
 
 -- The seal.
@@ -152,6 +153,20 @@ field("uint16", "talkers.ids", "A site that has sent messages")
 field("uint8", "beside.bearer", "Mark of another bearer", base.HEX)
 field("uint8", "beside.stream", "Stream of its receiver's numbers there")
 field("absolute_time", "silence.until", "Silent until (1970: until it speaks)", base.UTC)
+-- Groups.
+field("uint16", "digest.tag", "Group", base.HEX)
+field("uint16", "digest.hash", "Hash of what its sender holds (0: it is not in the group)", base.HEX)
+field("uint8", "digest.fresh", "Knows of nobody else in the group", base.DEC, onoff, 0x10)
+field("bytes", "open.body", "Of groups")
+field("uint8", "open.kind", "Part", base.DEC, parts, 0xe0)
+field("uint16", "open.tag", "Group", base.HEX)
+field("uint64", "open.origin", "Origin")
+field("bytes", "open.number", "Number (upper 32 bits: epoch)")
+field("uint8", "open.hops", "Gateways that may still take it")
+field("uint8", "open.left", "Lifetime left (eighths of powers of two seconds)")
+field("uint8", "open.life", "Lifetime (the same)")
+field("bytes", "open.content", "Content and signature")
+field("bytes", "open.rest", "Ranges")
 -- P_Mul.
 field("bytes", "pmul.body", "PDUs")
 field("uint8", "pmul.type", "Type", base.DEC, pdus, 0x0f)
@@ -589,6 +604,28 @@ local function linkprobe(c, tree)
 	c:bytes(tree, "linkprobe.fill", c:left())
 end
 
+-- What entropy's frames say: messages up to a list, which runs to the end.
+local function open(c, tree)
+	tree:add(F["open.body"], c.tvb(c.at, c:left()))
+	while c:left() > 0 do
+		local kind = math.floor(c:add(tree, "open.kind", 1) / 32)
+		if kind == 1 then
+			local after = c:varint()
+			after = c.at + after
+			c:add(tree, "open.tag", 2)
+			c:number(tree, "open.origin")
+			c:bytes(tree, "open.number", 6)
+			c:add(tree, "open.hops", 1)
+			c:add(tree, "open.left", 1)
+			c:add(tree, "open.life", 1)
+			c:bytes(tree, "open.content", after - c.at)
+		else
+			c:add(tree, "open.tag", 2)
+			c:bytes(tree, "open.rest", c:left())
+		end
+	end
+end
+
 local function frame(c, tree, pinfo, said)
 	local from, head = c.at, c:peek():uint()
 	local kind = math.floor(head / 32)
@@ -599,6 +636,8 @@ local function frame(c, tree, pinfo, said)
 	if kind == 6 and bit(head, 0x02) then name = "segment" end
 	if kind == 7 and bit(head, 0x01) then name = "talkers" end
 	if kind == 7 and bit(head, 0x02) then name = "beside" end
+	if kind == 7 and bit(head, 0x04) then name = "open" end
+	if kind == 7 and bit(head, 0x08) then name = "digest" end
 	said[#said + 1] = name
 	local sub = tree:add(aldis, c.tvb(from, c:left()), "Frame: " .. name)
 	sub:add(F["frame.kind"], c:peek())
@@ -666,6 +705,13 @@ local function frame(c, tree, pinfo, said)
 		c:add(sub, "beside.bearer", 1)
 		c:add(sub, "beside.stream", 1)
 		frame(c, sub, pinfo, said)
+	elseif name == "digest" then
+		c:flags(sub, "digest.fresh")
+		c:add(sub, "digest.tag", 2)
+		c:add(sub, "digest.hash", 2)
+	elseif name == "open" then
+		c:take(1)
+		open(c, sub)
 	elseif kind == 7 then
 		c:take(1)
 		c:time(sub, "silence.until")

@@ -271,6 +271,10 @@ func frameName(f frame.Frame) string {
 		return "answer"
 	case frame.Beside:
 		return "beside"
+	case frame.Digest:
+		return "digest"
+	case frame.Open:
+		return "open"
 	}
 	return fmt.Sprintf("%T", f)[len("frame."):]
 }
