@@ -40,15 +40,19 @@ type crews struct {
 // peopled is a world of two gateways with real bridges, and a peer at each.
 func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w *sim.World, hq, ship *seafarer) {
 	t.Helper()
-	w, peers := crowded(t, name, rules, jxtabridge.Complete)
+	w, peers := crowded(t, 2, name, rules, jxtabridge.Complete)
 	return w, peers.at[1][1], peers.at[2][2]
 }
 
-// crowded is peopled with a view that both gateways have, for tests where more peers come.
-func crowded(t *testing.T, name string, rules func(id uint16) []filter.Rule, view jxtabridge.View) (w *sim.World, peers crews) {
+// crowded is peopled with more gateways and a view that all of them have, for tests where more peers come.
+func crowded(t *testing.T, gateways int, name string, rules func(id uint16) []filter.Rule, view jxtabridge.View) (w *sim.World, peers crews) {
 	t.Helper()
-	peers = crews{map[uint16]map[site.ConnID]*seafarer{1: {}, 2: {}}, map[uint16]*jxtabridge.Bridge{}}
-	w = world(t, 2, name, 31, func(c *sim.Config) {
+	peers = crews{map[uint16]map[site.ConnID]*seafarer{}, map[uint16]*jxtabridge.Bridge{}}
+	for i := range gateways {
+		peers.at[uint16(i+1)] = map[site.ConnID]*seafarer{}
+	}
+	w = world(t, gateways, name, 31, func(c *sim.Config) {
+		c.Group = gateways > 2
 		c.Configure = func(n *sim.Node, g *gateway.Config) {
 			parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 15: byte(n.ID)}}
 			g.Filter = filter.New(rules(n.ID))

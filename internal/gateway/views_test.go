@@ -18,7 +18,7 @@ import (
 // crowdOf is a world in whose first node this many peers have come at once, with the link octets of ten minutes from then on.
 func crowdOf(t *testing.T, profile string, view jxtabridge.View, n int) (w *sim.World, peers crews, octets int64) {
 	t.Helper()
-	w, peers = crowded(t, profile, func(uint16) []filter.Rule { return nil }, view)
+	w, peers = crowded(t, 2, profile, func(uint16) []filter.Rule { return nil }, view)
 	before := linkOctets(w)
 	for i := range n {
 		peers.come(w, w.Nodes[0], 300+i, fmt.Sprint("peer ", i))
@@ -88,7 +88,7 @@ func TestRestartInViewAsk(t *testing.T) {
 // knows whom the last view says.
 func TestViewIsSwitchedBesideTraffic(t *testing.T) {
 	views := []jxtabridge.View{jxtabridge.Complete, jxtabridge.Ask, jxtabridge.Count, jxtabridge.Blind}
-	w, peers := crowded(t, "iridium-certus-100", func(uint16) []filter.Rule { return nil }, jxtabridge.Ask)
+	w, peers := crowded(t, 2, "iridium-certus-100", func(uint16) []filter.Rule { return nil }, jxtabridge.Ask)
 	rng := rand.New(rand.NewPCG(31, 7))
 	hq, ship := peers.at[1][1], peers.at[2][2]
 	hq.step(edgepeer.Listen{Pipe: pipeHQ, Kind: jxta.PipeTypeUnicast})
@@ -122,5 +122,55 @@ func TestViewIsSwitchedBesideTraffic(t *testing.T) {
 			want = here
 		}
 		check.Equal(check.In(t, string(last)), "peers of the first site that the ship knows", there, want)
+	}
+}
+
+// Peers come and go behind the first of 16 gateways on one channel, 330 of each a second for a minute. Their number crosses twice a
+// minute at most, and three minutes later each site knows it.
+func TestChurnInViewCount(t *testing.T) {
+	const rate = 330
+	play := func(churn bool) (octets int64) {
+		w, peers := crowded(t, 16, "hf-2400", func(uint16) []filter.Rule { return nil }, jxtabridge.Count)
+		var pool []*seafarer
+		for i := range 2 * rate {
+			pool = append(pool, peers.come(w, w.Nodes[0], 300+i, fmt.Sprint("peer ", i)))
+		}
+		w.Run(10 * time.Minute)
+		sent := func() (all int64) {
+			for _, n := range w.Nodes {
+				up, _ := w.Octets(n)
+				all += up
+			}
+			return all
+		}
+		before, rng := sent(), rand.New(rand.NewPCG(31, 5))
+		for range 600 {
+			for range rate / 5 {
+				if p := pool[rng.IntN(len(pool))]; churn && p.Leased("") {
+					p.step(edgepeer.Leave{})
+				} else if churn {
+					p.step(edgepeer.Join{})
+				}
+			}
+			w.Run(100 * time.Millisecond)
+		}
+		w.Run(3 * time.Minute)
+		here := 0
+		for _, p := range peers.bridges[1].Status().Peers {
+			if len(p.Leases) > 0 {
+				here++
+			}
+		}
+		for _, n := range w.Nodes[1:] {
+			far := peers.bridges[n.ID].Status().Far[1]
+			check.Equal(t, "peers that "+n.Name+" is told of", far.Peers, 0)
+			check.Equal(t, "members that "+n.Name+" knows of", far.Members, here)
+		}
+		return sent() - before
+	}
+	news := play(true) - play(false)
+	t.Logf("%d joins and leaves a second for a minute: %d octets to 15 sites", rate, news)
+	if news > 3600 {
+		t.Errorf("%d octets for the churn, want at most 3,600", news)
 	}
 }

@@ -215,3 +215,40 @@ func TestHostileQuestionsForPeers(t *testing.T) {
 	b.pass(time.Minute)
 	check.Equal(t, "questions to sites that tell of all", len(b.takeItems()), 0)
 }
+
+// One peer comes and goes among many, while each of 16 far sites looks for 16 others.
+func BenchmarkJoinInEveryView(b *testing.B) {
+	for _, rule := range viewRules {
+		for _, members := range []int{2, 1000, 10_000} {
+			b.Run(fmt.Sprintf("%s/%d", rule.view, members), func(b *testing.B) {
+				n := newNode(&testing.T{}, 1)
+				n.cfg.View, n.cfg.MaxPeers = rule.view, 20_000
+				n.restart()
+				n.step(nil)
+				doc := []byte("<jxta:PA><Name>one of many</Name></jxta:PA>")
+				for i := range members {
+					p := newPeer(peerName("uuid", 100_000+i))
+					n.b.outlets.addPeer(p)
+					n.b.outlets.grant(p, jxta.NetGroup, &lease{expires: t0.Add(time.Hour), doc: doc, index: indexOf(doc)})
+				}
+				for i := range 16 * 16 {
+					n.step(site.FarItem{Site: uint16(2 + i%16), Item: site.Item{Kind: site.Question, Scope: jxta.NetGroup, Sub: jxta.TypePeer, ID: fmt.Sprint("Name=absent ", i), Expires: t0.Add(time.Hour)}})
+				}
+				var said []Received
+				n.record = func(r Received) { said = append(said, Received{r.Conn, slices.Clone(r.Body)}) }
+				f := n.dial("newcomer", "uuid", "")
+				f.connect(jxta.NetGroup)
+				f.disconnect(jxta.NetGroup)
+				b.ResetTimer()
+				for b.Loop() {
+					for _, r := range said {
+						n.b.Step(n.now, r)
+					}
+				}
+				if n.b.Stats().Grants < uint64(b.N) || len(n.b.outlets.membersOf(jxta.NetGroup)) != members {
+					b.Fatal("the peer did not come and go")
+				}
+			})
+		}
+	}
+}
