@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
 	"aldis/internal/operator/cli"
 )
@@ -50,7 +51,8 @@ func TestReload(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(b.dir, "token"), []byte("0123456789abcdef0123\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	rules := strings.Replace(string(first), "[http]\n", "[http]\nnames = \"ship.example\"\ntoken_file = \"token\"\n", 1) +
+	rules := strings.Replace(string(first), "[http]\n", "[http]\nnames = \"ship.example\"\ntoken_file = \"token\"\n", 1)
+	rules = strings.Replace(rules, "[lan]\n", "[lan]\nview = \"ask\"\n", 1) +
 		"[log]\nlevel = \"debug\"\n[[filter]]\naction = \"deny\"\nname = \"secret*\"\n[[message]]\nprecedence = \"flash\"\n"
 	write(rules)
 	for _, args := range [][]string{{"--dry-run"}, {"--dry-run", "--json"}} {
@@ -59,8 +61,9 @@ func TestReload(t *testing.T) {
 		check.Equal(t, "filters after a dry run", filters(), 0)
 	}
 	said := reload(cli.ExitGood)
-	wants(t, said, "[[filter]]: 1 rule is new", "[[message]]: 1 rule is new", "http.names: ship.example is new", "log.level: debug, was info", "in force")
+	wants(t, said, "[[filter]]: 1 rule is new", "[[message]]: 1 rule is new", "lan.view: ask, was complete", "http.names: ship.example is new", "log.level: debug, was info", "in force")
 	check.Equal(t, "filters", filters(), 1)
+	check.Equal(t, "the view", b.status(t).LAN.View, jxtabridge.Ask)
 	asked := func(host, token, body string) int {
 		t.Helper()
 		req, err := http.NewRequest("POST", "http://"+b.http+"/reload", strings.NewReader(body))

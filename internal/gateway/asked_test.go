@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -27,23 +28,45 @@ type seafarer struct {
 	conn    site.ConnID
 	due     time.Time
 	answers map[string]time.Time // name of what was found -> when first
+	heard   []string             // on its pipes
+}
+
+// crews are the peers at each node, by connection, and the bridges before which they are.
+type crews struct {
+	at      map[uint16]map[site.ConnID]*seafarer
+	bridges map[uint16]*jxtabridge.Bridge
 }
 
 // peopled is a world of two gateways with real bridges, and a peer at each.
 func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w *sim.World, hq, ship *seafarer) {
 	t.Helper()
-	var peers [2]*seafarer
-	w = world(t, 2, name, 31, func(c *sim.Config) {
+	w, peers := crowded(t, 2, name, rules, jxtabridge.Complete)
+	return w, peers.at[1][1], peers.at[2][2]
+}
+
+// crowded is peopled with more gateways and a view that all of them have, for tests where more peers come.
+func crowded(t *testing.T, gateways int, name string, rules func(id uint16) []filter.Rule, view jxtabridge.View) (w *sim.World, peers crews) {
+	t.Helper()
+	peers = crews{map[uint16]map[site.ConnID]*seafarer{}, map[uint16]*jxtabridge.Bridge{}}
+	for i := range gateways {
+		peers.at[uint16(i+1)] = map[site.ConnID]*seafarer{}
+	}
+	w = world(t, gateways, name, 31, func(c *sim.Config) {
+		c.Group = gateways > 2
 		c.Configure = func(n *sim.Node, g *gateway.Config) {
 			parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 15: byte(n.ID)}}
 			g.Filter = filter.New(rules(n.ID))
 			cfg := jxtabridge.Config{Name: n.Name, Address: fmt.Sprintf("10.20.%d.1:9701", n.ID), Identity: jxtabridge.Identity{Peer: parts.Unique()},
-				Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile), Filter: g.Filter}
-			g.Adapters[site.JXTA] = func(memories []site.Memory) (gateway.Adapter, error) { return jxtabridge.New(cfg, memories), nil }
+				Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile), Filter: g.Filter, View: view}
+			g.Adapters[site.JXTA] = func(memories []site.Memory) (gateway.Adapter, error) {
+				peers.bridges[n.ID] = jxtabridge.New(cfg, memories)
+				return peers.bridges[n.ID], nil
+			}
 		}
 		c.LAN = func(n *sim.Node, out api.Output) {
-			p := peers[n.ID-1]
 			for _, o := range out.LAN {
+				conn, _ := o.Order.Concerns()
+				p := peers.at[n.ID][conn]
 				switch o := o.Order.(type) {
 				case jxtabridge.Welcome:
 					p.w.At(0, func() { p.step(edgepeer.Welcomed{Welcome: o.Line}) })
@@ -58,15 +81,33 @@ func peopled(t *testing.T, name string, rules func(id uint16) []filter.Rule) (w 
 		}
 	})
 	for i, n := range w.Nodes {
-		p := &seafarer{w: w, n: n, conn: site.ConnID(i + 1), answers: map[string]time.Time{}}
-		p.Peer = edgepeer.New(edgepeer.Config{ID: peerID(n.ID), Name: n.Name, Rand: rand.New(rand.NewPCG(31, uint64(i)))})
-		peers[i] = p
-		local := fmt.Sprintf("10.20.%d.2:4711", n.ID)
-		w.DeliverJXTA(n, jxtabridge.Opened{Conn: p.conn, Remote: local})
-		p.step(edgepeer.Dialled{Remote: fmt.Sprintf("10.20.%d.1:9701", n.ID), Local: local})
+		peers.come(w, n, i+1, n.Name)
 	}
 	w.Run(2 * time.Minute)
-	return w, peers[0], peers[1]
+	return w, peers
+}
+
+// crewID is the id of the peer with this number.
+func crewID(number int) string {
+	if number < 256 {
+		return peerID(uint16(number))
+	}
+	parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID}
+	rng := rand.New(rand.NewPCG(31, uint64(number)))
+	binary.BigEndian.PutUint64(parts.UUID[:8], rng.Uint64())
+	binary.BigEndian.PutUint64(parts.UUID[8:], rng.Uint64())
+	return parts.Unique()
+}
+
+// come brings a peer to a node: it dials in and takes a lease.
+func (a crews) come(w *sim.World, n *sim.Node, number int, name string) *seafarer {
+	p := &seafarer{w: w, n: n, conn: site.ConnID(number), answers: map[string]time.Time{}}
+	p.Peer = edgepeer.New(edgepeer.Config{ID: crewID(number), Name: name, Rand: rand.New(rand.NewPCG(31, uint64(number-1)))})
+	a.at[n.ID][p.conn] = p
+	local := fmt.Sprintf("10.20.%d.2:%d", n.ID, 4710+number)
+	w.DeliverJXTA(n, jxtabridge.Opened{Conn: p.conn, Remote: local})
+	p.step(edgepeer.Dialled{Remote: fmt.Sprintf("10.20.%d.1:9701", n.ID), Local: local})
+	return p
 }
 
 func (p *seafarer) step(ev edgepeer.Event) {
@@ -87,6 +128,9 @@ func (p *seafarer) step(ev edgepeer.Event) {
 		})
 	}
 	for _, n := range out.Notices {
+		if m, ok := n.(edgepeer.Message); ok {
+			p.heard = append(p.heard, string(m.Elements[0].Data))
+		}
 		a, ok := n.(edgepeer.Answer)
 		if !ok {
 			continue
@@ -111,12 +155,17 @@ func (p *seafarer) publish(doc string) {
 
 // look asks as an application does, every 30 s, until found or d is over, and answers how long it took; 0: not found.
 func (p *seafarer) look(value string, d time.Duration) time.Duration {
+	return p.find(edgepeer.Query{Type: jxta.TypeAdv, Attr: "Name", Value: value, Threshold: 10}, value, d)
+}
+
+// find is look for what has a name like this, by another question.
+func (p *seafarer) find(q edgepeer.Query, pattern string, d time.Duration) time.Duration {
 	begun := p.w.Now
 	for p.w.Now.Sub(begun) < d {
-		p.step(edgepeer.Query{Type: jxta.TypeAdv, Attr: "Name", Value: value, Threshold: 10})
+		p.step(q)
 		p.w.Run(30 * time.Second)
 		for name, at := range p.answers {
-			if filter.Match(value, name) {
+			if filter.Match(pattern, name) {
 				return max(time.Millisecond, at.Sub(begun))
 			}
 		}

@@ -97,7 +97,7 @@ func (b *Bridge) recall(memories []site.Memory) {
 			b.outlets.recallPeer(id, m.Value)
 		} else if key, ok := strings.CutPrefix(m.Key, memAdv); ok {
 			b.directory.recallAdv(key, m.Value)
-		} else if b.arrivals.recall(m) {
+		} else if b.arrivals.recall(m) || b.directory.views.recall(m) {
 			continue
 		} else if !b.streams.recall(m, positions) {
 			b.secure.recall(m)
@@ -117,6 +117,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 		b.arrivals.start()
 		b.outlets.callAll()
 		b.directory.restate()
+		b.directory.views.start()
 	}
 	if due.Reached(now, b.wake) {
 		b.sweep()
@@ -142,6 +143,8 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 		b.farMessage(ev)
 	case site.SiteLost:
 		b.siteLost(ev.Site)
+	case Viewed:
+		b.directory.views.set(ev.View)
 	case site.Near:
 		b.far.near = ev.Sites
 	case site.Fate:
@@ -163,6 +166,7 @@ func (b *Bridge) sweep() {
 	b.leases.sweepUntold()
 	b.secure.sweep()
 	b.directory.sweepAsks()
+	b.directory.views.sweep()
 	b.directory.sweepHere()
 	b.rearm()
 }

@@ -36,6 +36,7 @@ type Config struct {
 	Linger     time.Duration // how long what is not custody waits for a peer that is re-dialling; default 60 s
 	// Filter is the operator's rules, which the gateway has too; nil: none.
 	Filter   *filter.Filter
+	View     View          // what other sites are told of local peers; default Complete
 	Ask      time.Duration // how long far sites know what somebody here looked for; default 1 h
 	AskAfter time.Duration // how long an answer may come by itself before they are told; default 4 s (gateway.AskAfter knows the link)
 	// Pace is the least distance of two far payloads to one peer, default 10 ms. JXSE 2.7 hands each message to another
@@ -76,6 +77,7 @@ func (c Config) withDefaults() Config {
 	c.Wait = cmp.Or(c.Wait, 24*time.Hour)
 	c.Question = cmp.Or(c.Question, 10*time.Minute)
 	c.Linger = cmp.Or(c.Linger, time.Minute)
+	c.View = cmp.Or(c.View, Complete)
 	c.Ask = cmp.Or(c.Ask, time.Hour)
 	c.AskAfter = cmp.Or(c.AskAfter, 4*time.Second)
 	c.Pace = cmp.Or(c.Pace, 10*time.Millisecond)

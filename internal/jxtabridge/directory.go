@@ -20,6 +20,7 @@ type directory struct {
 	far       *far
 	multicast *multicast
 	rules     *rules
+	views     *views
 	cache     *advcache.Cache
 	// sent is what far sites were told of a local advertisement, so that a mere renewal seldom travels and a withdrawal
 	// names the same item.
@@ -37,7 +38,7 @@ type directory struct {
 }
 
 func newDirectory(s *step, o *outlets, g *ghosts, f *far, e *multicast, r *rules) *directory {
-	return &directory{step: s, outlets: o, ghosts: g, far: f, multicast: e, rules: r,
+	return &directory{step: s, outlets: o, ghosts: g, far: f, multicast: e, rules: r, views: newViews(s, o, f),
 		cache: advcache.New(s.cfg.MaxAdverts, s.cfg.MaxAdvertOctets), sent: map[advcache.Key]told{}, questions: newQuestions(),
 		asked: map[string]ownAsk{}, asking: map[string]laterAsk{}, purposes: map[advcache.Key]purpose{}, serving: map[purpose]keySet{},
 		toAll: map[advcache.Key]bool{}, to: map[advcache.Key][]uint16{}, index: map[advcache.Key]bool{}}
@@ -138,6 +139,13 @@ func indexOf(doc []byte) []jxta.Field {
 // peerKnown answers the questions for peers that a new one satisfies.
 func (dir *directory) peerKnown(id, group string) {
 	dir.questions.answer(func(q *question) bool {
+		if q.handler == jxta.HandlerRouter && q.ask.Peer == id {
+			if asker := dir.outlets.peers[q.peer]; asker != nil && dir.now.Before(q.until) {
+				dir.stats.LateAnswers++
+				dir.routeAnswer(asker, q.group, id, q.queryID)
+			}
+			return true
+		}
 		if q.handler != jxta.HandlerDiscovery || q.ask.Type != jxta.TypePeer || q.group != group || q.peer == id {
 			return false
 		}
@@ -384,6 +392,7 @@ func (dir *directory) rearm() {
 	dir.until(dir.questions.oldest())
 	dir.until(dir.pushes.at)
 	dir.until(dir.hereAt)
+	dir.until(dir.views.at)
 	if t := dir.cache.Deadline(); !t.IsZero() {
 		dir.until(due.Latest(t, dir.now.Add(time.Millisecond))) // what is left of many that end together
 	}

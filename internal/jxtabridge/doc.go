@@ -19,6 +19,7 @@
 //	ether        multicast, and the peers that are heard only there
 //	rules        what the operator's rules hide from local peers
 //	directory    advertisements, questions, and who is told of them, here and at other sites
+//	views        which local peers other sites are told of
 //	streams      BiDi pipes and sockets to far peers
 //	secure       secure pipes to far peers
 //	leases       rendezvous and relay leases; which pipes are open
@@ -53,6 +54,7 @@
 //   - indexed.go: advertisements that peers have only indexed, and asking these peers for far sites
 //   - questions.go: questions that wait for an answer; who has a pipe open
 //   - wanted.go: which advertisements other sites are told of, and asked for
+//   - views.go: which local peers other sites are told of, and asked for
 //   - push.go: new advertisements for peers that have not asked
 //   - conversation.go: what streams and secure pipes say to their local peers: blocks, acknowledgements
 //   - streams.go: a stream towards its local peer

@@ -11,10 +11,13 @@ import (
 // farSite is what is known of a sister gateway's LAN.
 type farSite struct {
 	peers map[string]map[string]farPeer // group, peer
-	ids   map[string]int                // groups that a peer is in
+	ids   map[string]int                // groups that a peer is in, and its pipes
 	pipes map[pipeKey]map[string]uint8
 	asks  map[string]*ask
-	count int // peers and pipes
+	count int // peers, pipes and counts
+	// What the site does not tell of its peers: those that nobody asks for, or more than the number of a group.
+	tellsAskers, blind bool
+	counts             map[string]int // by group
 }
 
 // farPeer is a peer of another site.
@@ -65,7 +68,8 @@ func byDistance[T any](f *far, list []T, siteOf func(T) uint16) []T {
 func (f *far) siteOf(n uint16) *farSite {
 	s := f.sites[n]
 	if s == nil {
-		s = &farSite{peers: map[string]map[string]farPeer{}, ids: map[string]int{}, pipes: map[pipeKey]map[string]uint8{}, asks: map[string]*ask{}}
+		s = &farSite{peers: map[string]map[string]farPeer{}, ids: map[string]int{}, pipes: map[pipeKey]map[string]uint8{}, asks: map[string]*ask{},
+			counts: map[string]int{}}
 		f.sites[n] = s
 		f.order = slices.Sorted(maps.Keys(f.sites))
 	}
@@ -93,7 +97,7 @@ func (f *far) withPipe(group, pipe string) []uint16 {
 }
 
 func (f *far) withGroup(group string) []uint16 {
-	return f.where(func(s *farSite) bool { return len(s.peers[group]) > 0 })
+	return f.where(func(s *farSite) bool { return s.inGroup(group) })
 }
 
 func (f *far) where(is func(*farSite) bool) (list []uint16) {
@@ -126,11 +130,7 @@ func (s *farSite) farPeer(it site.Item) {
 	switch {
 	case it.Gone && had:
 		delete(m, it.Owner)
-		s.ids[it.Owner]--
-		if s.ids[it.Owner] == 0 {
-			delete(s.ids, it.Owner)
-		}
-		s.count--
+		s.unnamed(it.Owner)
 	case !it.Gone:
 		if m == nil {
 			m = map[string]farPeer{}
@@ -138,10 +138,22 @@ func (s *farSite) farPeer(it site.Item) {
 		}
 		m[it.Owner] = (farPeer{it, indexOf(it.Doc)})
 		if !had {
-			s.ids[it.Owner]++
-			s.count++
+			s.named(it.Owner)
 		}
 	}
+}
+
+// named and unnamed count the items that name a peer: each says that it is at this site.
+func (s *farSite) named(peer string) {
+	s.ids[peer]++
+	s.count++
+}
+
+func (s *farSite) unnamed(peer string) {
+	if s.ids[peer]--; s.ids[peer] == 0 {
+		delete(s.ids, peer)
+	}
+	s.count--
 }
 
 // farPipe reports whether a pipe is new.
@@ -152,7 +164,7 @@ func (s *farSite) farPipe(it site.Item) bool {
 	switch {
 	case it.Gone && had:
 		delete(m, it.Owner)
-		s.count--
+		s.unnamed(it.Owner)
 		if len(m) == 0 {
 			delete(s.pipes, k)
 		}
@@ -163,7 +175,7 @@ func (s *farSite) farPipe(it site.Item) bool {
 		}
 		m[it.Owner] = it.Sub
 		if !had {
-			s.count++
+			s.named(it.Owner)
 		}
 	}
 	return !it.Gone && !had

@@ -66,6 +66,7 @@ func (ls *leases) connect(in inbound, doc []byte) {
 		l = &lease{}
 		ls.outlets.grant(p, group, l)
 		ls.directory.nowWanted(purpose{true, group})
+		ls.directory.views.count(group)
 		ls.note("info", "peer has a lease", "peer", p.id, "name", adv.Name, "group", group, "signed", p.signed)
 	}
 	l.expires = ls.now.Add(ls.cfg.Lease)
@@ -73,7 +74,7 @@ func (ls *leases) connect(in inbound, doc []byte) {
 	ls.arrivals.back(p, pipeKey{group: group})
 	if reduced := reducePeer(n); !bytes.Equal(l.doc, reduced) {
 		l.doc, l.index = reduced, indexOf(reduced)
-		ls.announceItem(ls.outlets.peerItem(p, group))
+		ls.directory.views.tell(p, group)
 		ls.directory.peerKnown(p.id, group)
 	}
 	ls.outlets.rememberPeer(p)
@@ -86,7 +87,8 @@ func (ls *leases) connect(in inbound, doc []byte) {
 }
 
 func (o *outlets) peerItem(p *peer, group string) site.Item {
-	return site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Doc: p.leases[group].doc, Variant: p.signed}
+	return site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Doc: p.leases[group].doc, Variant: p.signed,
+		Home: o.cfg.View != Complete, To: p.leases[group].to}
 }
 
 // end forgets a peer in a group: its pipes close, and what is for it there waits until it is back. What its sockets were
@@ -102,6 +104,7 @@ func (ls *leases) end(p *peer, group string) {
 	}
 	ls.streams.edgeGone(p, group, "")
 	ls.outlets.revoke(p, group)
+	ls.directory.views.count(group)
 	ls.announceItem(site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Gone: true})
 	ls.arrivals.groupLeft(p, group)
 	ls.directory.questions.forget(p.id, group)

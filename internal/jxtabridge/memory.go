@@ -84,7 +84,7 @@ func (o *outlets) recallPeer(id string, value []byte) {
 	p.signed, p.known, p.address = pm.Signed, pm.Known, pm.At
 	p.identity.signs, p.identity.host = pm.Proven, hostOf(pm.At)
 	for _, l := range pm.Leases {
-		o.grant(p, l.Group, &lease{l.Expires, l.Doc, indexOf(l.Doc)})
+		o.grant(p, l.Group, &lease{expires: l.Expires, doc: l.Doc, index: indexOf(l.Doc)})
 	}
 	for _, k := range pm.Pipes {
 		p.pipes[pipeKey{k.Group, k.Pipe}] = k.Kind

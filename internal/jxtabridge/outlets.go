@@ -93,6 +93,7 @@ type lease struct {
 	expires time.Time
 	doc     []byte       // what far sites have to know of the peer in this group
 	index   []jxta.Field // of doc, to find it by
+	to      []uint16     // far sites that have asked for the peer
 }
 
 type pipeKey struct{ group, pipe string }

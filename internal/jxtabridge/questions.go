@@ -26,7 +26,7 @@ type wish struct {
 	peer    string // asker
 	group   string
 	handler string            // of the resolver
-	ask     advcache.Question // discovery
+	ask     advcache.Question // discovery; of a route, Peer alone
 	pipe    string            // pipe resolver
 }
 
@@ -205,6 +205,14 @@ func (dir *directory) pipeAnswer(asker *peer, owner, group string, queryID int, 
 		}
 	}
 	dir.multicast.respond(asker, owner, group, jxta.ResolverResponse{Handler: jxta.HandlerPipe, QueryID: queryID, Response: string(a.Append(nil))})
+}
+
+// routeAnswer tells how to reach a peer.
+func (dir *directory) routeAnswer(asker *peer, group, id string, queryID int) {
+	dest := dir.ghosts.ghostRoute(id)
+	dest.Hops = nil // the asker makes "via the answering peer" of it
+	doc := jxta.RouteResponse{Dest: dest, Src: *dir.ghosts.ownRoute()}.Append(nil)
+	dir.multicast.respond(asker, dir.me, group, jxta.ResolverResponse{Handler: jxta.HandlerRouter, QueryID: queryID, Response: string(doc)})
 }
 
 // pipeKnown answers the questions that waited for this pipe.

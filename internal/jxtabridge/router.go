@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"aldis/internal/advcache"
 	"aldis/internal/jxta"
 	"aldis/internal/site"
 )
@@ -100,13 +101,14 @@ func (b *Bridge) routeQuery(in inbound, rq jxta.ResolverQuery) error {
 		return err
 	}
 	b.stats.RouteQueries++
-	if q.Dest == in.from.id || !b.far.knows(q.Dest) {
-		return nil
+	switch {
+	case q.Dest == in.from.id:
+	case b.far.knows(q.Dest):
+		b.directory.routeAnswer(in.from, in.group, q.Dest, rq.QueryID)
+	case b.directory.seek(in.from, in.group, q.Dest):
+		b.directory.await(question{queryID: rq.QueryID, wish: wish{peer: in.from.id, group: in.group, handler: jxta.HandlerRouter,
+			ask: advcache.Question{Peer: q.Dest}}})
 	}
-	dest := b.ghosts.ghostRoute(q.Dest)
-	dest.Hops = nil // the asker makes "via the answering peer" of it
-	doc := jxta.RouteResponse{Dest: dest, Src: *b.ghosts.ownRoute()}.Append(nil)
-	b.multicast.respond(in.from, b.me, in.group, jxta.ResolverResponse{Handler: jxta.HandlerRouter, QueryID: rq.QueryID, Response: string(doc)})
 	return nil
 }
 
@@ -130,7 +132,9 @@ func (b *Bridge) forward(in inbound) {
 	case local == nil && far == 0 && st != nil && in.service == svcPipe: // it has left, what it sent before has not all arrived
 		b.streams.fromEdge(st, in)
 	case local == nil && far == 0:
-		b.complain(in.conn, "unknown_destination", nil)
+		if !b.directory.seek(in.from, in.group, in.dest) {
+			b.complain(in.conn, "unknown_destination", nil)
+		}
 		b.unreachable(in)
 	case serviceIs(in.service, jxta.ClassResolver):
 		b.leases.expect(in)
@@ -212,6 +216,10 @@ func (b *Bridge) farItem(ev site.FarItem) {
 	}
 	switch it.Kind {
 	case site.Endpoint:
+		if it.Sub != 0 {
+			s.farView(it)
+			return
+		}
 		s.farPeer(it)
 		if !it.Gone {
 			b.directory.peerKnown(it.Owner, it.Scope)

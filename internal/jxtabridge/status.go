@@ -24,6 +24,10 @@ type SiteStatus struct {
 	Peers   int `json:"peers"`
 	Pipes   int `json:"pipes"`
 	Adverts int `json:"adverts"`
+	// View is what the site tells of its peers, where that is not all; Members is how many it says that there are, each counted once for
+	// each group.
+	View    View `json:"view,omitempty"`
+	Members int  `json:"members,omitempty"`
 }
 
 // Status is a snapshot for the operator.
@@ -37,6 +41,7 @@ type Status struct {
 	Held      int                   `json:"held"`
 	Far       map[uint16]SiteStatus `json:"far"`
 	Streams   []StreamStatus        `json:"streams,omitempty"`
+	View      View                  `json:"view"` // what other sites are told of the local peers
 }
 
 // StreamStatus is one BiDi pipe or socket between a local and a far peer.
@@ -72,7 +77,7 @@ func (b *Bridge) AllAcknowledged() bool {
 
 // Status copies what is worth showing.
 func (b *Bridge) Status() Status {
-	st := Status{Gateway: b.me, Questions: b.directory.questions.count(), Held: len(b.propagation.held), Far: map[uint16]SiteStatus{}}
+	st := Status{Gateway: b.me, Questions: b.directory.questions.count(), Held: len(b.propagation.held), View: b.cfg.View, Far: map[uint16]SiteStatus{}}
 	groups := map[string]bool{}
 	for _, p := range b.outlets.sortedPeers() {
 		ps := PeerStatus{Peer: p.id, Connections: len(p.conns), Leases: map[string]time.Time{}, Relay: p.relayUntil, Waiting: len(p.queue)}
@@ -106,6 +111,10 @@ func (b *Bridge) Status() Status {
 		}
 		for _, m := range s.pipes {
 			ss.Pipes += len(m)
+		}
+		ss.View = s.view()
+		for _, n := range s.counts {
+			ss.Members += n
 		}
 		ss.Adverts = b.directory.cache.LenOf(n)
 		st.Far[n] = ss

@@ -228,6 +228,7 @@ func (dir *directory) farAsk(n uint16, s *farSite, it site.Item) {
 			dir.announceItem(dir.item(e))
 		}
 	}
+	dir.views.farAsk(n, a)
 	if a.here.IsZero() {
 		dir.askHere(a)
 	}
@@ -260,7 +261,8 @@ type laterAsk struct {
 
 // askFar plans to ask far sites for what a local peer did not find. A pattern is asked for in any case: it may fit more.
 func (dir *directory) askFar(p *peer, q *question, found int) {
-	if q.threshold <= 0 || found >= q.threshold || q.ask.Type == jxta.TypePeer || q.ask.Peer != "" || found > 0 && exact(q.ask) {
+	peers := q.ask.Type == jxta.TypePeer
+	if q.threshold <= 0 || found >= q.threshold || peers && !dir.views.answered(q.ask) || q.ask.Peer != "" || found > 0 && exact(q.ask) {
 		return
 	}
 	it := site.Item{Kind: site.Question, Scope: q.group, Sub: q.ask.Type}
@@ -292,8 +294,22 @@ func (dir *directory) askFar(p *peer, q *question, found int) {
 		dir.stats.Refused["asks"]++
 		return
 	}
-	dir.asking[key] = laterAsk{dir.now.Add(dir.cfg.AskAfter), asker, it, q.ask}
+	due := dir.now
+	if !peers { // of a peer that is withheld nothing comes by itself
+		due = due.Add(dir.cfg.AskAfter)
+	}
+	dir.asking[key] = laterAsk{due, asker, it, q.ask}
 	dir.until(dir.asking[key].due)
+}
+
+// seek asks far sites for a peer that nobody here knows, if some of them do not tell of all; false: they do.
+func (dir *directory) seek(p *peer, group, id string) bool {
+	q := question{threshold: 1, wish: wish{group: group, ask: advcache.Question{Group: group, Type: jxta.TypePeer, Attr: "PID", Value: jxta.URN(id)}}}
+	if jxta.IDKind(id) != jxta.KindPeer || !dir.views.answered(q.ask) {
+		return false
+	}
+	dir.askFar(p, &q, 0)
+	return true
 }
 
 // exact says that a question is for one name or id.

@@ -80,6 +80,7 @@ type LAN struct {
 	MaxAway        int // peers of one address that have a lease and no connection
 	// Multicast is the group where peers are heard that have no lease, on the interface of TCP or HTTP; zero: nowhere.
 	Multicast netip.AddrPort
+	View      string // what other sites are told of the peers
 }
 
 // Seeds are the addresses that peers are given.

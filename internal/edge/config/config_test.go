@@ -89,7 +89,7 @@ func TestLoad(t *testing.T) {
 	want := &Config{
 		File: file,
 		Node: Node{2, "ship", filepath.Join(dir, "data"), false, false, Secret{}},
-		LAN:  LAN{TCP: netip.MustParseAddrPort("10.20.0.1:9701"), MaxConnections: 4096, MaxAway: 64},
+		LAN:  LAN{TCP: netip.MustParseAddrPort("10.20.0.1:9701"), MaxConnections: 4096, MaxAway: 64, View: "complete"},
 		Link: Link{
 			ProfileName: "iridium-directip", Profile: directip, Listen: netip.MustParseAddrPort("0.0.0.0:7142"),
 			KeyFile: filepath.Join(dir, "net.key"), Key: key,

@@ -102,6 +102,9 @@ func lanKeys(l *LAN) []key {
 				l.Multicast = group
 			}
 		}}, "multicast group and port"},
+		{"view", word(&l.View, "complete", "complete", "ask", "count", "blind").atOnce(),
+			"what other sites are told of the peers here: `complete`, each that comes; `ask`, one whose name or id somebody there looks for; `count`, " +
+				"their number, and one whose id somebody looks for; `blind`, the last alone ([more](groups.md#views-of-peers))"},
 	}
 }
 

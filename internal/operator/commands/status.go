@@ -150,6 +150,9 @@ func printMonth(out io.Writer, on string, m *api.BillMonth, bill *api.BillStatus
 // printSite tells of the peers of this site.
 func printSite(out io.Writer, lan jxtabridge.Status, now time.Time) {
 	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(lan.Peers), lan.Adverts, lan.Questions)
+	if lan.View != jxtabridge.Complete && lan.View != "" {
+		fmt.Fprintf(out, "  other sites are told of them by the view %q\n", lan.View)
+	}
 	for _, p := range lan.Peers {
 		name := p.Name
 		if name == "" {

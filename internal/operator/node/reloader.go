@@ -19,7 +19,9 @@ import (
 	"aldis/internal/edge/config"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
+	"aldis/internal/jxtabridge"
 	"aldis/internal/operator/control"
+	"aldis/internal/site"
 )
 
 // Reloaded is the answer to POST /reload.
@@ -86,6 +88,11 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 			return nil, err
 		}
 	}
+	if next.LAN.View != now.LAN.View {
+		if err := r.view(ctx, jxtabridge.View(next.LAN.View)); err != nil {
+			return nil, err
+		}
+	}
 	for _, w := range next.Warnings() {
 		r.log.Warn("odd setting: " + w)
 	}
@@ -142,6 +149,16 @@ func (r *reloader) link(ctx context.Context, next *config.Config) error {
 	return control.Obeyed(ctx, func() (bool, error) {
 		s, err := r.status(ctx)
 		return s.Gateway.Relinked > before.Gateway.Relinked, err
+	})
+}
+
+// view hands the bridge what other sites are told of its peers, and waits until it counts.
+func (r *reloader) view(ctx context.Context, next jxtabridge.View) error {
+	r.order(api.LAN{Adapter: site.JXTA, Event: jxtabridge.Viewed{View: next}})
+	return control.Obeyed(ctx, func() (bool, error) {
+		s, err := r.status(ctx)
+		lan, _ := s.LAN.(jxtabridge.Status)
+		return lan.View == next, err
 	})
 }
 

@@ -1,0 +1,176 @@
+package gateway_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"aldis/internal/jxta"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/edgepeer"
+	"aldis/internal/lab/sim"
+	"aldis/internal/rules/filter"
+)
+
+// crowdOf is a world in whose first node this many peers have come at once, with the link octets of ten minutes from then on.
+func crowdOf(t *testing.T, profile string, view jxtabridge.View, n int) (w *sim.World, peers crews, octets int64) {
+	t.Helper()
+	w, peers = crowded(t, 2, profile, func(uint16) []filter.Rule { return nil }, view)
+	before := linkOctets(w)
+	for i := range n {
+		peers.come(w, w.Nodes[0], 300+i, fmt.Sprint("peer ", i))
+	}
+	w.Run(10 * time.Minute)
+	check.Equal(check.Fatal(t), "peers of the first site", len(peers.bridges[1].Status().Peers), n+1)
+	return w, peers, linkOctets(w) - before
+}
+
+// linkOctets are those of both ways, with their UDP and IP headers.
+func linkOctets(w *sim.World) int64 {
+	up, down := w.Octets(w.Nodes[1])
+	return up + down
+}
+
+// What a crowd that comes at once costs the link, in each view. With ask it costs nothing; one of the crowd is found when a peer of the
+// ship looks for it, and it alone is told of.
+func TestCrowdInEveryView(t *testing.T) {
+	for _, tt := range []struct {
+		view jxtabridge.View
+		most int64  // octets of the crowd
+		by   string // what a peer looks for
+	}{{jxtabridge.Complete, 80_000, ""}, {jxtabridge.Ask, 0, "Name"}, {jxtabridge.Count, 120, "PID"}, {jxtabridge.Blind, 0, "PID"}} {
+		_, _, idle := crowdOf(t, "iridium-dialup", tt.view, 0)
+		for _, n := range []int{2, 16, 128, 1000, 4000} {
+			if tt.view == jxtabridge.Complete && n > 1000 {
+				break // the link takes longer than ten minutes
+			}
+			w, peers, all := crowdOf(t, "iridium-dialup", tt.view, n)
+			t.Logf("%s: %d peers come at once: %d octets, %.2f each", tt.view, n, all-idle, float64(all-idle)/float64(n))
+			if all-idle > tt.most {
+				t.Errorf("%s: %d peers cost %d octets, want at most %d", tt.view, n, all-idle, tt.most)
+			}
+			if n != 1000 || tt.by == "" {
+				continue
+			}
+			quiet := linkOctets(w)
+			w.Run(5 * time.Minute)
+			quiet = linkOctets(w) - quiet
+			ship, before, begun := peers.at[2][2], linkOctets(w), w.Now
+			q := edgepeer.Query{Type: jxta.TypePeer, Attr: tt.by, Value: "peer 700", Threshold: 10}
+			if tt.by == "PID" {
+				q.Value = jxta.URN(crewID(1000))
+			}
+			took := ship.find(q, "peer 700", 4*time.Minute)
+			w.Run(5*time.Minute - w.Now.Sub(begun))
+			cost := linkOctets(w) - before - quiet
+			t.Logf("%s: one that is asked for by %s: found after %v, %d octets", tt.view, tt.by, took, cost)
+			if took == 0 || took > 10*time.Second || cost > 250 {
+				t.Errorf("%s: found after %v, %d octets", tt.view, took, cost)
+			}
+			check.Equal(check.In(t, string(tt.view)), "peers of the first site that the ship knows", peers.bridges[2].Status().Far[1].Peers, 1)
+		}
+	}
+}
+
+// A gateway that tells who asks starts again, and tells no more than before.
+func TestRestartInViewAsk(t *testing.T) {
+	w, peers, _ := crowdOf(t, "iridium-dialup", jxtabridge.Ask, 50)
+	w.Kill(w.Nodes[0], time.Second)
+	w.Run(5 * time.Minute)
+	check.Equal(t, "peers that the gateway knows from before", len(peers.bridges[1].Status().Peers), 51)
+	check.Equal(t, "peers that the ship is told of", peers.bridges[2].Status().Far[1].Peers, 0)
+}
+
+// The view is switched a hundred times while peers come and messages go: no message is lost, none comes twice, and at the end the ship
+// knows whom the last view says.
+func TestViewIsSwitchedBesideTraffic(t *testing.T) {
+	views := []jxtabridge.View{jxtabridge.Complete, jxtabridge.Ask, jxtabridge.Count, jxtabridge.Blind}
+	w, peers := crowded(t, 2, "iridium-certus-100", func(uint16) []filter.Rule { return nil }, jxtabridge.Ask)
+	rng := rand.New(rand.NewPCG(31, 7))
+	hq, ship := peers.at[1][1], peers.at[2][2]
+	hq.step(edgepeer.Listen{Pipe: pipeHQ, Kind: jxta.PipeTypeUnicast})
+	w.Run(time.Minute)
+	var said []string
+	now := jxtabridge.Ask
+	turn := func(to jxtabridge.View) {
+		w.DeliverJXTA(w.Nodes[0], jxtabridge.Viewed{View: to})
+		now = to
+	}
+	for i := range 100 {
+		turn(views[rng.IntN(len(views))])
+		if i%4 == 0 {
+			peers.come(w, w.Nodes[0], 300+i, fmt.Sprint("peer ", i))
+		}
+		said = append(said, fmt.Sprint("message ", i))
+		ship.step(edgepeer.Send{Pipe: pipeHQ, Kind: jxta.PipeTypeUnicast, Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: []byte(said[i])}}})
+		w.Run(time.Duration(1+rng.IntN(6)) * time.Second)
+	}
+	w.Run(time.Minute)
+	slices.Sort(said)
+	check.Same(t, "what the peer has heard", slices.Sorted(slices.Values(hq.heard)), said)
+	for i, last := range views {
+		turn(last)
+		before := peers.bridges[2].Status().Far[1].Peers
+		peers.come(w, w.Nodes[0], 500+i, fmt.Sprint("late ", i))
+		w.Run(time.Minute)
+		here, there := len(peers.bridges[1].Status().Peers), peers.bridges[2].Status().Far[1].Peers
+		want := before
+		if now == jxtabridge.Complete {
+			want = here
+		}
+		check.Equal(check.In(t, string(last)), "peers of the first site that the ship knows", there, want)
+	}
+}
+
+// Peers come and go behind the first of 16 gateways on one channel, 330 of each a second for a minute. Their number crosses twice a
+// minute at most, and three minutes later each site knows it.
+func TestChurnInViewCount(t *testing.T) {
+	const rate = 330
+	play := func(churn bool) (octets int64) {
+		w, peers := crowded(t, 16, "hf-2400", func(uint16) []filter.Rule { return nil }, jxtabridge.Count)
+		var pool []*seafarer
+		for i := range 2 * rate {
+			pool = append(pool, peers.come(w, w.Nodes[0], 300+i, fmt.Sprint("peer ", i)))
+		}
+		w.Run(10 * time.Minute)
+		sent := func() (all int64) {
+			for _, n := range w.Nodes {
+				up, _ := w.Octets(n)
+				all += up
+			}
+			return all
+		}
+		before, rng := sent(), rand.New(rand.NewPCG(31, 5))
+		for range 600 {
+			for range rate / 5 {
+				if p := pool[rng.IntN(len(pool))]; churn && p.Leased("") {
+					p.step(edgepeer.Leave{})
+				} else if churn {
+					p.step(edgepeer.Join{})
+				}
+			}
+			w.Run(100 * time.Millisecond)
+		}
+		w.Run(3 * time.Minute)
+		here := 0
+		for _, p := range peers.bridges[1].Status().Peers {
+			if len(p.Leases) > 0 {
+				here++
+			}
+		}
+		for _, n := range w.Nodes[1:] {
+			far := peers.bridges[n.ID].Status().Far[1]
+			check.Equal(t, "peers that "+n.Name+" is told of", far.Peers, 0)
+			check.Equal(t, "members that "+n.Name+" knows of", far.Members, here)
+		}
+		return sent() - before
+	}
+	news := play(true) - play(false)
+	t.Logf("%d joins and leaves a second for a minute: %d octets to 15 sites", rate, news)
+	if news > 3600 {
+		t.Errorf("%d octets for the churn, want at most 3,600", news)
+	}
+}

@@ -1,0 +1,254 @@
+package jxtabridge
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
+	"aldis/internal/site"
+)
+
+// viewRules are what the conformance test holds each view to.
+var viewRules = []struct {
+	view   View
+	joined bool // other sites know a peer from its lease on
+	named  bool // they are told of one whose name somebody there looks for
+	counts bool
+}{{Complete, true, true, false}, {Ask, false, true, false}, {Count, false, false, true}, {Blind, false, false, false}}
+
+// viewed is a pair of nodes, the first of which has this view.
+func viewed(t *testing.T, view View) (a, b *node) {
+	a, b = patient(t, 1), patient(t, 2)
+	a.cfg.View = view
+	a.restart()
+	a.step(nil)
+	b.step(nil)
+	join(a, b)
+	return a, b
+}
+
+// toldPeers are the peers, and what else of the kind, of which a site is told.
+func toldPeers(items []site.Item, siteID uint16) (owners []string) {
+	for _, it := range items {
+		if it.Kind == site.Endpoint && !it.Gone && (!it.Home || slices.Contains(it.To, siteID)) {
+			owners = append(owners, it.Owner)
+		}
+	}
+	return owners
+}
+
+func (f *fake) lookFor(attr, value string) int {
+	return f.ask(jxta.NetGroup, jxta.HandlerDiscovery, string(jxta.DiscoveryQuery{Type: jxta.TypePeer, Threshold: 5, Attr: attr, Value: value}.Append(nil)))
+}
+
+func TestEveryView(t *testing.T) {
+	for _, rule := range viewRules {
+		t.Run(string(rule.view), func(t *testing.T) {
+			a, b := viewed(t, rule.view)
+			fb := b.peer("Berta", "cbid")
+			join(a, b)
+			var crowd []*fake
+			for i := range 5 {
+				crowd = append(crowd, a.peer(fmt.Sprint("Alfa ", i), "uuid"))
+			}
+			want := 0
+			if rule.joined {
+				want = len(crowd)
+			}
+			check.Equal(t, "peers told of at their leases", len(toldPeers(a.items, 2)), want)
+			join(a, b)
+			a.pass(recount)
+			want = 0
+			if rule.counts {
+				want = 1
+			}
+			check.Equal(t, "news half a minute later", len(toldPeers(a.items, 2)), want)
+			join(a, b)
+			if rule.counts {
+				check.Equal(t, "members that the far site knows of", b.b.far.sites[1].counts[jxta.NetGroup], 5)
+			}
+
+			// What is for the whole group crosses in every view.
+			fb.propagate(jxta.NetGroup, "some.service", "p", body("all hands"))
+			join(a, b)
+			for _, f := range crowd {
+				check.Same(t, "what the group hears", f.bodies(), []string{"all hands"})
+			}
+			fb.take()
+
+			// A name, a part of one, and an id.
+			look := func(attr, value string) (found int) {
+				fb.lookFor(attr, value)
+				for range 3 {
+					b.pass(time.Second)
+					join(a, b)
+				}
+				for _, h := range fb.take() {
+					_, d := fb.answer(h, jxta.NetGroup)
+					found += len(d.Found)
+				}
+				return found
+			}
+			want = 0
+			if rule.named {
+				want = 1
+			}
+			check.Equal(t, "found by name", look("Name", "Alfa 1"), want)
+			check.Equal(t, "found by an id", look("PID", jxta.URN(crowd[2].id)), 1)
+			check.Equal(t, "found by an id again", look("PID", jxta.URN(crowd[2].id)), 1)
+			check.Equal(t, "found by an id that nobody has", look("PID", jxta.URN(peerName("uuid", 998))), 0)
+
+			// A message to a peer that was never heard of: its sender is told to look again, and finds the way.
+			fb.say(crowd[3].id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), body("one"))
+			qid := fb.ask(jxta.NetGroup, jxta.HandlerRouter, string(jxta.RouteQuery{Dest: crowd[3].id}.Append(nil)))
+			b.pass(time.Second)
+			join(a, b)
+			routed := slices.ContainsFunc(fb.take(), func(h heard) bool {
+				r, _ := fb.answer(h, jxta.NetGroup)
+				return r.QueryID == qid && r.Handler == jxta.HandlerRouter
+			})
+			check.True(t, "the question for a route is answered", routed)
+			a.pass(time.Second)
+			fb.say(crowd[3].id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), body("two"))
+			join(a, b)
+			a.pass(time.Second)
+			heard := crowd[3].bodies()
+			if len(heard) == 0 {
+				t.Fatal("the peer hears nothing")
+			}
+			check.Equal(t, "the last that the peer hears", heard[len(heard)-1], "two")
+
+			// Who leaves is gone there too.
+			for _, f := range crowd {
+				f.disconnect(jxta.NetGroup)
+			}
+			a.pass(recount)
+			join(a, b)
+			check.Equal(t, "peers of the site", b.b.Status().Far[1].Peers, 0)
+			check.True(t, "where the peer is", b.b.far.home(crowd[2].id) == 0)
+		})
+	}
+}
+
+// A listener's peer is reached in every view, though nobody has asked for it.
+func TestListenersAreKnownInEveryView(t *testing.T) {
+	for _, rule := range viewRules {
+		a, b := viewed(t, rule.view)
+		fa, fb := a.peer("A", "uuid"), b.peer("B", "cbid")
+		fa.pipe(jxta.NetGroup, pipe1, jxta.PipeTypeUnicast, true)
+		a.pass(recount)
+		join(a, b)
+		fb.say(fa.id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), body("hej"))
+		fa.take()
+		join(a, b)
+		check.Same(check.In(t, string(rule.view)), "what the listener hears", fa.bodies(), []string{"hej"})
+		fa.pipe(jxta.NetGroup, pipe1, jxta.PipeTypeUnicast, false)
+		fa.disconnect(jxta.NetGroup)
+		join(a, b)
+		check.True(check.In(t, string(rule.view)), "the peer is nowhere", b.b.far.home(fa.id) == 0)
+	}
+}
+
+// From each view to each other, while the gateway runs or while it does not, pictures are right afterwards.
+func TestViewsAreSwitched(t *testing.T) {
+	for _, from := range viewRules {
+		for _, to := range viewRules {
+			for _, live := range []bool{true, false} {
+				in := check.In(t, string(from.view), "to", string(to.view), "live", fmt.Sprint(live))
+				a, b := viewed(t, from.view)
+				early := a.peer("early", "uuid")
+				a.pass(recount)
+				join(a, b)
+				if live {
+					a.step(Viewed{to.view})
+				} else {
+					a.cfg.View = to.view
+					a.restart()
+					a.step(nil)
+					early.redial("")
+				}
+				join(a, b)
+				late := a.peer("late", "uuid")
+				a.pass(recount)
+				join(a, b)
+				s := b.b.far.sites[1]
+				knows := func(f *fake) bool { return s != nil && s.ids[f.id] > 0 }
+				check.Equal(in, "the far site knows who came before", knows(early), from.joined || to.joined)
+				check.Equal(in, "the far site knows who came after", knows(late), to.joined)
+				if s != nil {
+					check.Equal(in, "it knows that it is not told of all", s.withholds(), !to.joined)
+					check.Equal(in, "it knows that it may ask by name", s.tellsAskers, to.view == Ask)
+					check.Equal(in, "members that it knows of", s.counts[jxta.NetGroup] == 2, to.counts)
+				}
+			}
+		}
+	}
+}
+
+// A site may ask for much: it gets what one question is answered with, and never all peers at once.
+func TestHostileQuestionsForPeers(t *testing.T) {
+	a, _ := viewed(t, Ask)
+	for i := range maxGiven + 20 {
+		a.peer(fmt.Sprint("p", i), "uuid")
+	}
+	a.takeItems()
+	ask := func(id string) int {
+		a.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Question, Scope: jxta.NetGroup, Sub: jxta.TypePeer, ID: id, Expires: a.now.Add(1000 * time.Hour)}})
+		return len(toldPeers(a.takeItems(), 2))
+	}
+	check.Equal(t, "told of all", ask(""), 0)
+	check.Equal(t, "told by a pattern for all", ask("Name=*"), 0)
+	check.Equal(t, "told by one for many", ask("Name=p*"), maxGiven)
+	check.Equal(t, "told by the same", ask("Name=p*"), 0)
+	b := newNode(t, 3)
+	fb := b.peer("B", "cbid")
+	for _, doc := range [][]byte{nil, {0x80}, {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}} {
+		b.step(site.FarItem{Site: 1, Item: site.Item{Kind: site.Endpoint, Sub: 2, Scope: jxta.NetGroup, Doc: doc}})
+		b.step(site.FarItem{Site: 1, Item: site.Item{Kind: site.Endpoint, Sub: 200, Scope: jxta.NetGroup, Doc: doc}})
+	}
+	check.Equal(t, "peers of a site that says nonsense", b.b.far.sites[1].count, 0)
+	b.takeItems()
+	fb.lookFor("Name", "x")
+	b.pass(time.Minute)
+	check.Equal(t, "questions to sites that tell of all", len(b.takeItems()), 0)
+}
+
+// One peer comes and goes among many, while each of 16 far sites looks for 16 others.
+func BenchmarkJoinInEveryView(b *testing.B) {
+	for _, rule := range viewRules {
+		for _, members := range []int{2, 1000, 10_000} {
+			b.Run(fmt.Sprintf("%s/%d", rule.view, members), func(b *testing.B) {
+				n := newNode(&testing.T{}, 1)
+				n.cfg.View, n.cfg.MaxPeers = rule.view, 20_000
+				n.restart()
+				n.step(nil)
+				doc := []byte("<jxta:PA><Name>one of many</Name></jxta:PA>")
+				for i := range members {
+					p := newPeer(peerName("uuid", 100_000+i))
+					n.b.outlets.addPeer(p)
+					n.b.outlets.grant(p, jxta.NetGroup, &lease{expires: t0.Add(time.Hour), doc: doc, index: indexOf(doc)})
+				}
+				for i := range 16 * 16 {
+					n.step(site.FarItem{Site: uint16(2 + i%16), Item: site.Item{Kind: site.Question, Scope: jxta.NetGroup, Sub: jxta.TypePeer, ID: fmt.Sprint("Name=absent ", i), Expires: t0.Add(time.Hour)}})
+				}
+				var said []Received
+				n.record = func(r Received) { said = append(said, Received{r.Conn, slices.Clone(r.Body)}) }
+				f := n.dial("newcomer", "uuid", "")
+				f.connect(jxta.NetGroup)
+				f.disconnect(jxta.NetGroup)
+				b.ResetTimer()
+				for b.Loop() {
+					for _, r := range said {
+						n.b.Step(n.now, r)
+					}
+				}
+				if n.b.Stats().Grants < uint64(b.N) || len(n.b.outlets.membersOf(jxta.NetGroup)) != members {
+					b.Fatal("the peer did not come and go")
+				}
+			})
+		}
+	}
+}
