@@ -119,11 +119,15 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 			f.tell(a.Said())
 			until := f.zero.Add(ends).UTC().Format(time.RFC3339)
 			return each(func(c *fleetCrew, b int) error {
-				return c.gateway.order(ctx, "silence", "on", "--announce", "--until", until, "--link", f.bearers[b].Name)
+				return c.leads().order(ctx, "silence", "on", "--announce", "--until", until, "--link", f.bearers[b].Name)
 			})
 		}}}
 	}
 	c := f.crew(a.Site)
+	if c.pair != nil {
+		f.under.Add(1)
+		return []action{{begins, func() error { go (&mishap{f: f, c: c, a: a}).play(all); return nil }}}
+	}
 	var killed time.Time
 	return []action{{begins, func() error {
 		killed = time.Now()
@@ -147,13 +151,15 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 	}}}
 }
 
-// served notes from when on what peers of a site say is in custody again after a kill: from the first message on that is.
-func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, up time.Time) {
+// served notes from when on what peers of a site say is in custody again after a kill: from the first message on that is. It returns when
+// that was accepted; zero: none was.
+func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, up time.Time) (first time.Time) {
 	to := up.Add(servedWithin)
 	for time.Now().Before(to) && pause(ctx, meetEvery) {
 		list, err := f.messages(ctx, c, url.Values{"after": {up.UTC().Format(time.RFC3339)}})
 		for _, m := range list {
-			if err == nil && m.Adapter == peers && m.Accepted.Before(to) {
+			if err == nil && m.Adapter == peers && m.Accepted.After(up) && m.Accepted.Before(to) {
+				first = m.Accepted
 				to = m.Accepted.Add(-time.Second) // less than between two messages
 			}
 		}
@@ -161,4 +167,5 @@ func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, up t
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c.dead[peers][len(c.dead[peers])-1].to = to
+	return first
 }
