@@ -66,7 +66,7 @@ type fleetCrew struct {
 	jxta   *Peer // nil: none plays
 	tak    *takSite
 	unit   *mover
-	dead   map[string][]interval // of each kind of peers: what they said then may be in nobody's custody
+	dead   map[string][]*interval // of each kind of peers: what they said then may be in nobody's custody
 	chats  []takSent
 	said   map[string]int // octets of chats by uid
 }
@@ -121,6 +121,7 @@ func (f *fleetPlay) play(ctx context.Context, res *fleet.Result) (err error) {
 		run := &Run{}
 		_, terr := f.tearDown(run, nil, func() {
 			end()
+			f.under.Wait()
 			for _, h := range f.hubs {
 				err = errors.Join(err, h.Close())
 			}
@@ -175,7 +176,7 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 			}
 		}
 		f.sites = append(f.sites, s)
-		f.crews = append(f.crews, &fleetCrew{lanSite: s, dead: map[string][]interval{}, said: map[string]int{}, unit: newMover(i, 0, f.o.Seed)})
+		f.crews = append(f.crews, &fleetCrew{lanSite: s, dead: map[string][]*interval{}, said: map[string]int{}, unit: newMover(i, 0, f.o.Seed)})
 	}
 	for i, x := range f.script.Bearers {
 		p, err := profile.Load(x.Profile, nil)

@@ -66,7 +66,7 @@ func fromTo(from, to *fleetCrew, met time.Time) (list []fleet.Delivery) {
 
 // deadAt says whether what the site's peers said then may be in nobody's custody.
 func (c *fleetCrew) deadAt(peers string, at time.Time) bool {
-	return slices.ContainsFunc(c.dead[peers], func(i interval) bool { return at.After(i.from) && (i.to.IsZero() || at.Before(i.to)) })
+	return slices.ContainsFunc(c.dead[peers], func(i *interval) bool { return at.After(i.from) && (i.to.IsZero() || at.Before(i.to)) })
 }
 
 // open are those of the deliveries that have no end yet.

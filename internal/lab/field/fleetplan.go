@@ -129,14 +129,11 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 		return []action{{begins, func() error { go (&mishap{f: f, c: c, a: a}).play(all); return nil }}}
 	}
 	var killed time.Time
+	var unheard map[string]*interval
 	return []action{{begins, func() error {
 		killed = time.Now()
 		f.tell(a.Said())
-		f.mu.Lock()
-		for peers := range f.plays() {
-			c.dead[peers] = append(c.dead[peers], interval{from: killed.Add(-beforeKill)})
-		}
-		f.mu.Unlock()
+		unheard = f.unheard(c, killed)
 		c.gateway.kill()
 		return nil
 	}}, {ends, func() error {
@@ -145,15 +142,27 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 		}
 		f.tell(fmt.Sprintf("gateway of %s is up again", c.name))
 		for peers := range f.plays() {
-			go f.served(all, c, peers, time.Now())
+			go f.served(all, c, peers, unheard[peers], time.Now())
 		}
 		return nil
 	}}}
 }
 
+// unheard notes that from a kill on what peers of a site say may be in nobody's custody, of each kind of peers.
+func (f *fleetPlay) unheard(c *fleetCrew, killed time.Time) map[string]*interval {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	since := map[string]*interval{}
+	for peers := range f.plays() {
+		since[peers] = &interval{from: killed.Add(-beforeKill)}
+		c.dead[peers] = append(c.dead[peers], since[peers])
+	}
+	return since
+}
+
 // served notes from when on what peers of a site say is in custody again after a kill: from the first message on that is. It returns when
 // that was accepted; zero: none was.
-func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, up time.Time) (first time.Time) {
+func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, unheard *interval, up time.Time) (first time.Time) {
 	to := up.Add(servedWithin)
 	for time.Now().Before(to) && pause(ctx, meetEvery) {
 		list, err := f.messages(ctx, c, url.Values{"after": {up.UTC().Format(time.RFC3339)}})
@@ -166,6 +175,6 @@ func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, up t
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c.dead[peers][len(c.dead[peers])-1].to = to
+	unheard.to = to
 	return first
 }

@@ -204,29 +204,42 @@ func (p *sitePair) settled(ctx context.Context) int {
 
 // mishap is an accident to machines of a site of two, and what comes of it.
 type mishap struct {
-	f     *fleetPlay
-	c     *fleetCrew
-	a     fleet.Accident
-	began time.Time
-	up    time.Time // since then a machine could lead
-	lead  int       // machine that led before
-	both  bool
-	res   fleet.Takeover
+	f       *fleetPlay
+	c       *fleetCrew
+	a       fleet.Accident
+	began   time.Time
+	up      time.Time // since then a machine could lead
+	lead    int       // machine that led before
+	both    bool
+	unheard map[string]*interval
+	res     fleet.Takeover
 }
 
-// play begins once one leads and the other could. An accident to the machines of a site waits for the end of the one before.
+// play notes what happens, and what comes of it.
 func (m *mishap) play(ctx context.Context) {
-	f, c := m.f, m.c
+	f := m.f
 	defer f.under.Done()
+	var seen sync.WaitGroup
+	m.happen(ctx, &seen)
+	seen.Wait()
+	f.mu.Lock()
+	f.took = append(f.took, m.res)
+	f.mu.Unlock()
+	f.logf("%s: the other leads after %.1f s, others hear it after %.1f s, peers are served after %v s, octets %v", m.a.Said(), m.res.Leads, m.res.Heard, m.res.Served, m.res.Octets)
+}
+
+// happen begins once one leads and the other could, and ends when it is so again: the next accident to the site waits for that.
+func (m *mishap) happen(ctx context.Context, seen *sync.WaitGroup) {
+	f, c := m.f, m.c
 	c.pair.one.Lock()
 	defer c.pair.one.Unlock()
+	m.res = fleet.Takeover{What: m.a.Said(), Served: map[string]float64{}, Octets: map[string]int64{}}
 	if m.lead = c.pair.settled(ctx); m.lead < 0 {
 		m.wrong(errors.New("before it nobody leads whom the other could follow"))
 		return
 	}
 	victims := map[string][]int{fleet.Leader: {m.lead}, fleet.Follower: {1 - m.lead}, fleet.Both: {0, 1}}[cmp.Or(m.a.Machine, fleet.Leader)]
 	m.both = len(victims) == 2
-	m.res = fleet.Takeover{What: m.a.Said(), Served: map[string]float64{}, Octets: map[string]int64{}}
 	f.accounts(func(x fleet.Account) { m.res.Octets[x.Site] -= x.Octets })
 	m.began = time.Now()
 	m.up = m.began
@@ -235,22 +248,19 @@ func (m *mishap) play(ctx context.Context) {
 	}
 	m.res.AtS = *seconds(m.up.Sub(f.zero).Round(time.Millisecond))
 	f.tell(fmt.Sprintf("%s (machine %d)", m.a.Said(), 1+victims[0]))
-	f.mu.Lock()
-	for peers := range f.plays() {
-		c.dead[peers] = append(c.dead[peers], interval{from: m.began.Add(-beforeKill)})
-	}
-	f.mu.Unlock()
+	m.unheard = f.unheard(c, m.began)
 	var err error
 	for _, v := range victims {
 		err = errors.Join(err, m.fall(v))
 	}
-	var seen sync.WaitGroup
 	seen.Go(func() { m.cost(ctx) })
 	seen.Go(func() { m.served(ctx) })
 	if victims[0] == m.lead || m.both {
 		seen.Go(func() { m.takenOver(ctx) })
 	}
-	pause(ctx, time.Until(m.began.Add(m.a.For.Duration)))
+	if !pause(ctx, time.Until(m.began.Add(m.a.For.Duration))) {
+		return
+	}
 	for _, v := range victims {
 		err = errors.Join(err, m.rise(v))
 	}
@@ -258,12 +268,7 @@ func (m *mishap) play(ctx context.Context) {
 	if c.pair.settled(ctx) < 0 {
 		err = errors.Join(err, errors.New("after it nobody leads whom the other could follow"))
 	}
-	seen.Wait()
 	m.wrong(err)
-	f.mu.Lock()
-	f.took = append(f.took, m.res)
-	f.mu.Unlock()
-	f.logf("%s: the other leads after %.1f s, others hear it after %.1f s, peers are served after %v s, octets %v", m.a.Said(), m.res.Leads, m.res.Heard, m.res.Served, m.res.Octets)
 }
 
 // wrong notes what went wrong.
@@ -319,7 +324,7 @@ func (m *mishap) served(ctx context.Context) {
 	var mu sync.Mutex
 	for peers := range m.f.plays() {
 		all.Go(func() {
-			first := m.f.served(ctx, m.c, peers, m.up)
+			first := m.f.served(ctx, m.c, peers, m.unheard[peers], m.up)
 			talked := slices.ContainsFunc(m.f.script.Talks, func(t fleet.Talk) bool {
 				return (t.Peers == "" || t.Peers == peers) && m.f.zero.Add(t.At.Duration).Before(m.began)
 			})
