@@ -21,7 +21,7 @@ func (r *Fleet) Page() Page {
 		Tone:     toneGood, Verdict: "Every message has exactly one true end.",
 		Foot: []string{
 			"Measured at the link emulator and in the peers. Octets are IP octets on the air, all headers included, from the moment when all knew each other until the end.",
-			"Told: the gateway of the sender tells of another end than delivery, and the message was not delivered. Not taken: the gateway of the sender was dead, so that the message was in nobody's custody; the peer saw its connection end.",
+			"Told: the gateway of the sender tells of another end than delivery, and the message was not delivered. Not taken: the gateway of the sender was dead, so that the message was in nobody's custody; the peer saw its connection end, unless the machine had no power.",
 			"Discovery: when the recipient's JXTA peer had discovered the sender's, after the start of the later one's process.",
 			fmt.Sprintf("The emulator handled what was due at most %s ms late.", numberText(r.LateMS, 0)),
 		},
