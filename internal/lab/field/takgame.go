@@ -158,9 +158,11 @@ func (g *takGame) serve(ctx, all context.Context) error {
 // connect opens the streams of a site's watcher and of its talker.
 func (s *takSite) connect(all context.Context) error {
 	s.watch = &takStream{dial: s.dial(), pings: s.second != "", saw: s.plot.saw}
-	s.talk = s.stream()
+	if s.talk = s.watch; s.second == "" { // a device that calls another server hears and says everything there
+		s.talk = s.stream()
+		go s.talk.keep(all)
+	}
 	go s.watch.keep(all)
-	go s.talk.keep(all)
 	return opened(all, s.watch, s.talk)
 }
 
