@@ -125,8 +125,11 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 	}
 	c := f.crew(a.Site)
 	if c.pair != nil {
-		f.under.Add(1)
-		return []action{{begins, func() error { go (&mishap{f: f, c: c, a: a}).play(all); return nil }}}
+		return []action{{begins, func() error {
+			f.under.Add(1)
+			go (&mishap{f: f, c: c, a: a}).play(all)
+			return nil
+		}}}
 	}
 	var killed time.Time
 	var unheard map[string]*interval
