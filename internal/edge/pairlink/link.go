@@ -91,8 +91,8 @@ type third struct {
 // bounds count what is open, and say what is logged.
 type bounds struct {
 	told     due.Seldom[string]
-	passing  int // connections of local peers
-	greeting int // connections that have not shown who they are
+	passing  map[net.Conn]struct{} // connections of local peers
+	greeting int                   // connections that have not shown who they are
 }
 
 // lease says until when a leadership may transmit.
@@ -114,7 +114,7 @@ func now() time.Duration {
 func Open(cfg Config, listener net.Listener) (*Link, error) {
 	cfg.Twin = true
 	l := &Link{cfg: cfg, listener: listener, metrics: newMetrics(), wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(),
-		bounds: bounds{told: due.Seldom[string]{Every: time.Minute, Most: 64}}}
+		bounds: bounds{told: due.Seldom[string]{Every: time.Minute, Most: 64}, passing: map[net.Conn]struct{}{}}}
 	var err error
 	if l.twin, err = cfg.Config(cfg.Self); err != nil {
 		return nil, err
@@ -216,6 +216,11 @@ func (l *Link) step(ev pair.Event) (wait time.Duration) {
 		}
 	}
 	l.lease.Store(next)
+	if l.m.Role() != pair.Following {
+		for c := range l.passing { // the leader may hang or have no power: their peers would see nothing of it
+			c.Close()
+		}
+	}
 	for _, m := range out.Send {
 		l.say(appendFrame(nil, kindMessage, appendMessage(m)))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -331,11 +332,16 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// BenchmarkPass measures a local peer's round trip of 200 octets, on a connection to the leader and on one that the follower passes on.
-func BenchmarkPass(b *testing.B) {
-	echo, err := net.Listen("tcp", "127.0.0.1:0")
-	check.NoError(check.Fatal(b), err)
-	defer echo.Close()
+// passed starts two machines, and a door of the follower that passes connections on to a server at the leader, which echoes.
+func passed(t testing.TB) (follower *box, echo, door net.Listener) {
+	t.Helper()
+	listen := func() net.Listener {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		check.NoError(check.Fatal(t), err)
+		t.Cleanup(func() { ln.Close() })
+		return ln
+	}
+	echo, door = listen(), listen()
 	go func() {
 		for {
 			c, err := echo.Accept()
@@ -345,17 +351,40 @@ func BenchmarkPass(b *testing.B) {
 			go func() { io.Copy(c, c); c.Close() }()
 		}
 	}()
-	boxes := newPair(b, nil)
+	boxes := newPair(t, nil)
 	for i := range boxes {
 		boxes[i].cfg.Ways = []Way{{Key: "lan.tcp", At: echo.Addr().(*net.TCPAddr).AddrPort()}}
 		boxes[i].start()
 	}
-	leader, follower, _ := leads(b, boxes)
-	whole(b, leader)
-	door, err := net.Listen("tcp", "127.0.0.1:0")
-	check.NoError(check.Fatal(b), err)
-	defer door.Close()
+	leader, follower, _ := leads(t, boxes)
+	whole(t, leader)
 	go follower.link.Pass("lan.tcp", door)
+	return follower, echo, door
+}
+
+// A machine that leads ends what it has passed on: the other one may hang, so that a peer would see nothing of it.
+func TestPassedUntilItLeads(t *testing.T) {
+	follower, _, door := passed(t)
+	c, err := net.Dial("tcp", door.Addr().String())
+	check.NoError(check.Fatal(t), err)
+	defer c.Close()
+	data := make([]byte, 4)
+	_, err = c.Write(data)
+	check.NoError(t, err)
+	_, err = io.ReadFull(c, data)
+	check.NoError(check.Fatal(t), err)
+	check.Equal(t, "passing", follower.link.Status().Passing, 1)
+	follower.link.Lead()
+	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	_, err = c.Read(data)
+	var late net.Error
+	check.True(t, "its end", err != nil && !(errors.As(err, &late) && late.Timeout()), err)
+	check.Until(t, 10*time.Second, "nothing is passed on", func() bool { return follower.link.Status().Passing == 0 })
+}
+
+// BenchmarkPass measures a local peer's round trip of 200 octets, on a connection to the leader and on one that the follower passes on.
+func BenchmarkPass(b *testing.B) {
+	_, echo, door := passed(b)
 	for _, tt := range []struct {
 		name string
 		at   net.Addr

@@ -22,7 +22,7 @@ func (l *Link) Pass(key string, ln net.Listener) {
 		if err != nil {
 			return
 		}
-		to, ok := l.leaderAt(key)
+		to, ok := l.leaderAt(c, key)
 		if !ok {
 			c.Close()
 			continue
@@ -31,16 +31,17 @@ func (l *Link) Pass(key string, ln net.Listener) {
 	}
 }
 
-// leaderAt is where the leader has what this machine has under a key.
-func (l *Link) leaderAt(key string) (netip.AddrPort, bool) {
+// leaderAt is where the leader has what this machine has under a key. A peer's connection is passed on there until this machine does not
+// follow any more.
+func (l *Link) leaderAt(peer net.Conn, key string) (netip.AddrPort, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.m.Role() != pair.Following || l.conn == nil || l.passing >= mostPassing {
+	if l.m.Role() != pair.Following || l.conn == nil || len(l.passing) >= mostPassing {
 		return netip.AddrPort{}, false
 	}
 	for _, w := range l.other.Ways {
 		if w.Key == key {
-			l.passing++
+			l.passing[peer] = struct{}{}
 			if w.At.Addr().IsUnspecified() {
 				return netip.AddrPortFrom(l.cfg.Other.Addr(), w.At.Port()), true
 			}
@@ -55,7 +56,7 @@ func (l *Link) pass(peer net.Conn, to netip.AddrPort) {
 	defer func() {
 		peer.Close()
 		l.mu.Lock()
-		l.passing--
+		delete(l.passing, peer)
 		l.mu.Unlock()
 	}()
 	leader, err := net.DialTimeout("tcp", to.String(), passTime)

@@ -175,6 +175,7 @@ var tables = []struct {
 	{"channel", "what a radio channel carries that all sites share", channels},
 	{"star", "star links to the ship, with 40 octets, and the slowest of single messages", stars},
 	{"fleet", "gateways with several bearers, and what others pass on", func() []Scenario { return slices.Concat(bearers(), relayed(), joining(), changing()) }},
+	{"site", "what it costs that the other machine of a site leads", takeovers},
 	{"groups", "groups of gateways: open messages and their repair", groupRows},
 }
 

@@ -151,11 +151,11 @@ func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
 			continue
 		}
 		if g.o.Keep != "" && run != nil {
-			if serr := s.gateway.snapshot(context.Background()); serr != nil {
+			if serr := s.leads().snapshot(context.Background()); serr != nil {
 				run.GatewayErrors = append(run.GatewayErrors, serr.Error())
 			}
 		}
-		if serr := s.gateway.stop(); serr != nil && run != nil {
+		if serr := s.stop(); serr != nil && run != nil {
 			run.GatewayErrors = append(run.GatewayErrors, serr.Error())
 		}
 	}

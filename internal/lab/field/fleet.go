@@ -54,6 +54,9 @@ type fleetPlay struct {
 	mu     sync.Mutex
 	met    map[[2]*fleetCrew]time.Time // since when the first one's gateway knows that the second one listens
 	events []fleet.Event
+	took   []fleet.Takeover
+	faults []string       // of accidents to sites of two machines
+	under  sync.WaitGroup // such accidents
 }
 
 // fleetCrew is the local peers of a site.
@@ -63,7 +66,7 @@ type fleetCrew struct {
 	jxta   *Peer // nil: none plays
 	tak    *takSite
 	unit   *mover
-	dead   map[string][]interval // of each kind of peers: what they said then may be in nobody's custody
+	dead   map[string][]*interval // of each kind of peers: what they said then may be in nobody's custody
 	chats  []takSent
 	said   map[string]int // octets of chats by uid
 }
@@ -118,6 +121,7 @@ func (f *fleetPlay) play(ctx context.Context, res *fleet.Result) (err error) {
 		run := &Run{}
 		_, terr := f.tearDown(run, nil, func() {
 			end()
+			f.under.Wait()
 			for _, h := range f.hubs {
 				err = errors.Join(err, h.Close())
 			}
@@ -163,13 +167,16 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 			return err
 		}
 		s := &lanSite{name: x.Name, index: i, ashore: x.Ashore, ns: ns, script: x, outer: ns}
+		if x.Two() {
+			s.pair = &sitePair{w: f.w}
+		}
 		if x.Behind() {
 			if s.outer, err = f.w.wall(ns, x.Name+"-wall", x.Firewall); err != nil {
 				return err
 			}
 		}
 		f.sites = append(f.sites, s)
-		f.crews = append(f.crews, &fleetCrew{lanSite: s, dead: map[string][]interval{}, said: map[string]int{}, unit: newMover(i, 0, f.o.Seed)})
+		f.crews = append(f.crews, &fleetCrew{lanSite: s, dead: map[string][]*interval{}, said: map[string]int{}, unit: newMover(i, 0, f.o.Seed)})
 	}
 	for i, x := range f.script.Bearers {
 		p, err := profile.Load(x.Profile, nil)
@@ -188,6 +195,11 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 			node := HubNode{Name: s.name, Netns: s.outer, Addr: bearerAddr(i, s.index), Profile: p}
 			if p.Shared {
 				node.Netns = s.ns
+			}
+			if s.pair != nil {
+				if node.Netns, node.Second, err = s.pair.spaces(s); err != nil {
+					return err
+				}
 			}
 			if s.ashore && !p.Shared {
 				node.Profile = wire
@@ -229,8 +241,14 @@ func (f *fleetPlay) equip(ctx context.Context) (err error) {
 func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 	if f.tak {
 		c.tak = &takSite{ns: c.ns, at: fmt.Sprintf("%s:%d", lanAddr(c.index, 1).Addr(), takPort), plot: newPlot()}
-		if err := c.gateway.configure(fmt.Sprintf("[tak]\nlisten = %q\n", c.tak.at)); err != nil {
-			return err
+		for i, g := range c.machines() {
+			at := fmt.Sprintf("%s:%d", lanAddr(c.index, 1+i).Addr(), takPort)
+			if i > 0 {
+				c.tak.second = at
+			}
+			if err := g.configure(fmt.Sprintf("[tak]\nlisten = %q\n", at)); err != nil {
+				return err
+			}
 		}
 	}
 	if f.office != nil && c.script.Joins.Duration > 0 {
@@ -238,7 +256,11 @@ func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 			return err
 		}
 	}
-	if err := c.gateway.start(ctx); err != nil {
+	start := c.gateway.start
+	if c.pair != nil {
+		start = func(ctx context.Context) error { return c.pair.start(ctx, all) }
+	}
+	if err := start(ctx); err != nil {
 		return err
 	}
 	c.joined = true
@@ -252,7 +274,7 @@ func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 		return nil
 	}
 	kind := f.kinds[c.index%len(f.kinds)]
-	p, err := c.startPeer(all, f.w, PeerConfig{Kind: kind, Name: c.name, Seed: c.seed(), JarDir: f.o.JarDir, Home: filepath.Join(f.dir, c.name+"-peer")})
+	p, err := c.startPeer(all, f.w, PeerConfig{Kind: kind, Name: c.name, Seed: c.seed(), Second: c.secondSeed(), JarDir: f.o.JarDir, Home: filepath.Join(f.dir, c.name+"-peer")})
 	if err != nil {
 		return err
 	}
@@ -300,7 +322,7 @@ func (f *fleetPlay) look(ctx context.Context, among []*fleetCrew) (missing strin
 	of := map[*fleetCrew]api.Status{}
 	for _, c := range f.crews {
 		if c.joined {
-			if st, err := c.gateway.status(ctx); err == nil { // a dead one knows nobody
+			if st, err := c.leads().status(ctx); err == nil { // a dead one knows nobody
 				of[c] = st
 			}
 		}

@@ -66,7 +66,7 @@ func fromTo(from, to *fleetCrew, met time.Time) (list []fleet.Delivery) {
 
 // deadAt says whether what the site's peers said then may be in nobody's custody.
 func (c *fleetCrew) deadAt(peers string, at time.Time) bool {
-	return slices.ContainsFunc(c.dead[peers], func(i interval) bool { return at.After(i.from) && (i.to.IsZero() || at.Before(i.to)) })
+	return slices.ContainsFunc(c.dead[peers], func(i *interval) bool { return at.After(i.from) && (i.to.IsZero() || at.Before(i.to)) })
 }
 
 // open are those of the deliveries that have no end yet.
@@ -107,6 +107,7 @@ func (f *fleetPlay) accounts(each func(fleet.Account)) {
 
 // finish waits for what is under way, and judges.
 func (f *fleetPlay) finish(ctx context.Context, res *fleet.Result) error {
+	f.under.Wait()
 	over := time.Now().Add(f.script.Drain.Duration)
 	for open(f.deliveries()) > 0 && time.Now().Before(over) {
 		if err := f.until(ctx, time.Now().Add(drainTick)); err != nil {
@@ -138,8 +139,12 @@ func (f *fleetPlay) finish(ctx context.Context, res *fleet.Result) error {
 		res.Octets = append(res.Octets, a)
 	})
 	f.mu.Lock()
-	res.Events = f.events
+	res.Events, res.Takeovers = f.events, f.took
+	res.Errors = append(res.Errors, f.faults...)
 	f.mu.Unlock()
+	for _, c := range f.crews {
+		res.WrongMachine += wrongMachine(f, c)
+	}
 	for _, h := range f.hubs {
 		res.LateMS = max(res.LateMS, round(float64(h.Stats().LateMax.Microseconds())/1000, 2))
 	}
@@ -199,7 +204,7 @@ func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
 // messages asks a site's gateway for messages.
 func (f *fleetPlay) messages(ctx context.Context, c *fleetCrew, q url.Values) ([]api.MessageRow, error) {
 	q.Set("limit", "1000")
-	body, err := c.gateway.get(ctx, "messages?"+q.Encode())
+	body, err := c.leads().get(ctx, "messages?"+q.Encode())
 	var answer struct{ Messages []api.MessageRow }
 	if err == nil && json.Unmarshal(body, &answer) != nil {
 		err = fmt.Errorf("lab: messages of %s: %.200s", c.name, body)

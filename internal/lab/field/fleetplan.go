@@ -119,20 +119,24 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 			f.tell(a.Said())
 			until := f.zero.Add(ends).UTC().Format(time.RFC3339)
 			return each(func(c *fleetCrew, b int) error {
-				return c.gateway.order(ctx, "silence", "on", "--announce", "--until", until, "--link", f.bearers[b].Name)
+				return c.leads().order(ctx, "silence", "on", "--announce", "--until", until, "--link", f.bearers[b].Name)
 			})
 		}}}
 	}
 	c := f.crew(a.Site)
+	if c.pair != nil {
+		return []action{{begins, func() error {
+			f.under.Add(1)
+			go (&mishap{f: f, c: c, a: a}).play(all)
+			return nil
+		}}}
+	}
 	var killed time.Time
+	var unheard map[string]*interval
 	return []action{{begins, func() error {
 		killed = time.Now()
 		f.tell(a.Said())
-		f.mu.Lock()
-		for peers := range f.plays() {
-			c.dead[peers] = append(c.dead[peers], interval{from: killed.Add(-beforeKill)})
-		}
-		f.mu.Unlock()
+		unheard = f.unheard(c, killed)
 		c.gateway.kill()
 		return nil
 	}}, {ends, func() error {
@@ -141,24 +145,39 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 		}
 		f.tell(fmt.Sprintf("gateway of %s is up again", c.name))
 		for peers := range f.plays() {
-			go f.served(all, c, peers, time.Now())
+			go f.served(all, c, peers, unheard[peers], time.Now())
 		}
 		return nil
 	}}}
 }
 
-// served notes from when on what peers of a site say is in custody again after a kill: from the first message on that is.
-func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, up time.Time) {
+// unheard notes that from a kill on what peers of a site say may be in nobody's custody, of each kind of peers.
+func (f *fleetPlay) unheard(c *fleetCrew, killed time.Time) map[string]*interval {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	since := map[string]*interval{}
+	for peers := range f.plays() {
+		since[peers] = &interval{from: killed.Add(-beforeKill)}
+		c.dead[peers] = append(c.dead[peers], since[peers])
+	}
+	return since
+}
+
+// served notes from when on what peers of a site say is in custody again after a kill: from the first message on that is. It returns when
+// that was accepted; zero: none was.
+func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, unheard *interval, up time.Time) (first time.Time) {
 	to := up.Add(servedWithin)
 	for time.Now().Before(to) && pause(ctx, meetEvery) {
 		list, err := f.messages(ctx, c, url.Values{"after": {up.UTC().Format(time.RFC3339)}})
 		for _, m := range list {
-			if err == nil && m.Adapter == peers && m.Accepted.Before(to) {
+			if err == nil && m.Adapter == peers && m.Accepted.After(up) && m.Accepted.Before(to) {
+				first = m.Accepted
 				to = m.Accepted.Add(-time.Second) // less than between two messages
 			}
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c.dead[peers][len(c.dead[peers])-1].to = to
+	unheard.to = to
+	return first
 }

@@ -39,12 +39,21 @@ const (
 
 // start runs the gateway and waits until it takes connections.
 func (g *gatewayProc) start(ctx context.Context) error {
+	if err := g.launch("run"); err != nil {
+		return err
+	}
+	return g.takes(ctx)
+}
+
+// launch runs a command of the gateway with its configuration.
+func (g *gatewayProc) launch(command ...string) error {
 	log, err := os.OpenFile(g.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
 	defer log.Close()
-	cmd := exec.Command("ip", "netns", "exec", g.netns, g.binary, "run", "-c", g.config)
+	cmd := exec.Command("ip", "netns", "exec", g.netns, g.binary)
+	cmd.Args = append(append(cmd.Args, command...), "-c", g.config)
 	cmd.Dir = filepath.Dir(g.config)
 	cmd.Stdout, cmd.Stderr = log, log
 	done, ended, err := StartBound(cmd)
@@ -53,6 +62,11 @@ func (g *gatewayProc) start(ctx context.Context) error {
 		return fmt.Errorf("lab: gateway of %s: %w", g.name, err)
 	}
 	g.cmd, g.done, g.ended = cmd, done, ended
+	return nil
+}
+
+// takes waits until it takes connections.
+func (g *gatewayProc) takes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gatewayReady)
 	defer cancel()
 	for {
@@ -61,7 +75,7 @@ func (g *gatewayProc) start(ctx context.Context) error {
 			return conn.Close()
 		}
 		select {
-		case <-done:
+		case <-g.done:
 			return fmt.Errorf("lab: gateway of %s ended at start: %v\n%s", g.name, g.ended(), g.tail())
 		case <-ctx.Done():
 			return fmt.Errorf("lab: gateway of %s takes no connections on %s: %w\n%s", g.name, g.lan, err, g.tail())

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,10 +17,12 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// HubNode is a station of the emulated link: a namespace that gets the interface HubConfig.Interface with this address.
+// HubNode is a station of the emulated link: a namespace that gets the interface HubConfig.Interface with this address. A station
+// of two machines has a Second namespace, with the same: its modem hands datagrams to the machine that it heard last.
 type HubNode struct {
 	Name        string
 	Netns       string
+	Second      string
 	Addr        netip.Prefix
 	Profile     profile.Profile
 	ReceiveOnly bool
@@ -49,8 +52,7 @@ type HubStats struct {
 type Hub struct {
 	cfg     HubConfig
 	link    *linkemu.Link
-	tuns    []*os.File
-	caps    []*capture
+	ports   []port
 	byAddr  map[netip.Addr]int
 	byName  map[string]int
 	inbox   chan offered
@@ -66,10 +68,28 @@ type Hub struct {
 	late    time.Duration
 	syns    map[synKey]bool
 	tcp     map[string]int
+	heard   map[int]int                 // of stations with two machines: which one was heard last
+	carried map[string][2][]transmitted // of them by name: what was sent, and what of it arrived somewhere
 }
 
+// port is the interface of a machine of a station.
+type port struct {
+	node, machine int
+	tun           *os.File
+	cap           *capture
+}
+
+// transmitted is a packet of a machine.
+type transmitted struct {
+	at      time.Time
+	machine int
+}
+
+// transmittedMax bounds what is noted of a station; a slow link carries thousands.
+const transmittedMax = 1 << 20
+
 type offered struct {
-	node int
+	port int
 	at   time.Time
 	data []byte
 }
@@ -91,7 +111,7 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	h := &Hub{
 		cfg: cfg, byAddr: map[netip.Addr]int{}, byName: map[string]int{}, inbox: make(chan offered, 256),
 		calls: make(chan func(time.Time)), stop: make(chan struct{}), stopped: make(chan struct{}),
-		syns: map[synKey]bool{}, tcp: map[string]int{},
+		syns: map[synKey]bool{}, tcp: map[string]int{}, heard: map[int]int{}, carried: map[string][2][]transmitted{},
 	}
 	var nodes []linkemu.Node
 	for i, n := range cfg.Nodes {
@@ -104,27 +124,18 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 		return nil, err
 	}
 	h.cfg.Interface = cmp.Or(cfg.Interface, firstLink)
-	for _, n := range cfg.Nodes {
-		tun, err := openTUN(n.Netns, h.cfg.Interface, n.Addr, n.Profile.MTU)
-		if err != nil {
-			h.closeFiles()
-			return nil, err
-		}
-		h.tuns = append(h.tuns, tun)
-		var c *capture
-		if cfg.PcapDir != "" {
-			file := n.Name + ".pcap"
-			if h.cfg.Interface != firstLink {
-				file = n.Name + "-" + h.cfg.Interface + ".pcap"
+	for i, n := range cfg.Nodes {
+		for machine, ns := range []string{n.Netns, n.Second} {
+			if ns == "" {
+				continue
 			}
-			if c, err = newCapture(filepath.Join(cfg.PcapDir, file)); err != nil {
+			if err := h.open(i, machine, ns); err != nil {
 				h.closeFiles()
-				return nil, fmt.Errorf("lab: %w", err)
+				return nil, err
 			}
 		}
-		h.caps = append(h.caps, c)
 	}
-	for i := range h.tuns {
+	for i := range h.ports {
 		h.readers.Add(1)
 		go h.read(i)
 	}
@@ -132,18 +143,43 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	return h, nil
 }
 
-func (h *Hub) read(node int) {
+// open makes the interface of a machine of the i-th station.
+func (h *Hub) open(i, machine int, ns string) error {
+	n := h.cfg.Nodes[i]
+	tun, err := openTUN(ns, h.cfg.Interface, n.Addr, n.Profile.MTU)
+	if err != nil {
+		return err
+	}
+	p := port{node: i, machine: machine, tun: tun}
+	if h.cfg.PcapDir != "" {
+		file := n.Name
+		if machine > 0 {
+			file += "-2"
+		}
+		if h.cfg.Interface != firstLink {
+			file += "-" + h.cfg.Interface
+		}
+		p.cap, err = newCapture(filepath.Join(h.cfg.PcapDir, file+".pcap"))
+	}
+	h.ports = append(h.ports, p)
+	if err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	return nil
+}
+
+func (h *Hub) read(port int) {
 	defer h.readers.Done()
 	buf := make([]byte, 65536)
 	for {
-		n, err := h.tuns[node].Read(buf)
+		n, err := h.ports[port].tun.Read(buf)
 		if err != nil {
 			return // closed, or the namespace is gone
 		}
 		data := make([]byte, n)
 		copy(data, buf)
 		select {
-		case h.inbox <- offered{node, time.Now(), data}:
+		case h.inbox <- offered{port, time.Now(), data}:
 		case <-h.stop:
 			return
 		}
@@ -187,7 +223,8 @@ func (h *Hub) loop() {
 
 // frame makes an event of a packet, nil when it is for nobody.
 func (h *Hub) frame(o offered) linkemu.Event {
-	h.caps[o.node].packet(o.at, o.data)
+	p := h.ports[o.port]
+	p.cap.packet(o.at, o.data)
 	const protoIGMP = 2 // is between a host and its router, which a modem is not
 	if len(o.data) < 20 || o.data[0]>>4 != 4 || o.data[9] == protoIGMP {
 		h.foreign++
@@ -197,7 +234,11 @@ func (h *Hub) frame(o offered) linkemu.Event {
 		return nil
 	}
 	h.noteSYN(o)
-	f := linkemu.Frame{From: h.cfg.Nodes[o.node].Name, Octets: len(o.data), Data: o.data}
+	f := linkemu.Frame{From: h.cfg.Nodes[p.node].Name, Octets: len(o.data), Data: o.data, By: p.machine}
+	if h.cfg.Nodes[p.node].Second != "" {
+		h.heard[p.node] = p.machine
+		h.note(f.From, 0, transmitted{o.at, p.machine})
+	}
 	dst := netip.AddrFrom4([4]byte(o.data[16:20]))
 	if to, ok := h.byAddr[dst]; ok {
 		f.To = h.cfg.Nodes[to].Name
@@ -227,17 +268,45 @@ func (h *Hub) noteSYN(o offered) {
 	}
 	if !h.syns[key] {
 		h.syns[key] = true
-		h.tcp[h.cfg.Nodes[o.node].Name]++
+		h.tcp[h.cfg.Nodes[h.ports[o.port].node].Name]++
 	}
 }
 
 func (h *Hub) deliver(list []linkemu.Delivery) {
 	for _, d := range list {
 		i := h.byName[d.Node]
-		h.caps[i].packet(d.At, d.Frame.Data)
-		// A full or closed interface loses the packet, as any interface would.
-		_, _ = h.tuns[i].Write(d.Frame.Data)
+		if h.cfg.Nodes[h.byName[d.Frame.From]].Second != "" {
+			h.note(d.Frame.From, 1, transmitted{d.At, d.Frame.By})
+		}
+		for _, p := range h.ports {
+			if p.node == i && (p.machine == h.heard[i] || d.Frame.To == "") {
+				p.cap.packet(d.At, d.Frame.Data)
+				// A full or closed interface loses the packet, as any interface would.
+				_, _ = p.tun.Write(d.Frame.Data)
+			}
+		}
 	}
+}
+
+// note keeps what a station of two machines has sent (0), or what of it arrived (1).
+func (h *Hub) note(name string, what int, t transmitted) {
+	list := h.carried[name]
+	if len(list[what]) < transmittedMax {
+		list[what] = append(list[what], t)
+	}
+	h.carried[name] = list
+}
+
+// machines is what the machines of a station of two have sent, and what of it arrived at another station, each in its order.
+func (h *Hub) machines(station string) (sent, arrived []transmitted) {
+	read := func(time.Time) {
+		list := h.carried[station]
+		sent, arrived = slices.Clone(list[0]), slices.Clone(list[1])
+	}
+	if !h.call(read) {
+		read(time.Time{})
+	}
+	return sent, arrived
 }
 
 // call runs f in the loop; false when the hub has been closed.
@@ -316,11 +385,8 @@ func (h *Hub) Close() error {
 
 func (h *Hub) closeFiles() error {
 	var errs []error
-	for _, t := range h.tuns {
-		errs = append(errs, t.Close())
-	}
-	for _, c := range h.caps {
-		errs = append(errs, c.close())
+	for _, p := range h.ports {
+		errs = append(errs, p.tun.Close(), p.cap.close())
 	}
 	return errors.Join(errs...)
 }

@@ -64,8 +64,9 @@ type lanSite struct {
 	peers    int          // started so far
 	settings replay.Gateway
 	script   fleet.Site
-	outer    string // namespace of its links but shared channels: behind a wall another one than ns
-	keys     string // lines of the first [[link]]
+	outer    string    // namespace of its links but shared channels: behind a wall another one than ns
+	keys     string    // lines of the first [[link]]
+	pair     *sitePair // nil: one gateway
 }
 
 // seed is what the site's peers are given as their only rendezvous and relay.
@@ -111,22 +112,37 @@ func without(all []*lanSite, s *lanSite) []*lanSite {
 
 // outfit gives the site a LAN, a data directory and a gateway's configuration, which names the other sites.
 func (s *lanSite) outfit(others []*lanSite, bearers []bearer, binary, dir string) error {
+	if s.pair != nil {
+		return s.outfitTwo(others, bearers, binary, dir)
+	}
 	if err := lan(s.ns, lanAddr(s.index, 1)); err != nil {
 		return err
 	}
-	data := filepath.Join(dir, s.name+"-data")
+	g, err := s.configured(others, bearers, binary, dir, s.ns, 1)
+	s.gateway = g
+	return err
+}
+
+// configured gives a gateway of the site that has the host-th address of its LAN a data directory and a configuration.
+func (s *lanSite) configured(others []*lanSite, bearers []bearer, binary, dir, ns string, host int) (*gatewayProc, error) {
+	name := s.name
+	if host > 1 {
+		name = fmt.Sprintf("%s-%d", s.name, host)
+	}
+	data := filepath.Join(dir, name+"-data")
 	_ = os.RemoveAll(data) // empty caches
 	if err := os.Mkdir(data, 0o700); err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return nil, fmt.Errorf("lab: %w", err)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "[node]\nid = %d\nname = %q\ndata_dir = %q\n", s.index+1, s.name, data)
 	if s.script.Relay {
 		b.WriteString("relay = true\n")
 	}
-	fmt.Fprintf(&b, "\n[lan]\ntcp = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), seedPort)
+	at := lanAddr(s.index, host).Addr()
+	fmt.Fprintf(&b, "\n[lan]\ntcp = \"%s:%d\"\n", at, seedPort)
 	if s.http {
-		fmt.Fprintf(&b, "http = \"%s:%d\"\n", lanAddr(s.index, 1).Addr(), httpPort)
+		fmt.Fprintf(&b, "http = \"%s:%d\"\n", at, httpPort)
 	}
 	first := true // it has the keys, and names all
 	for i, x := range bearers {
@@ -137,15 +153,14 @@ func (s *lanSite) outfit(others []*lanSite, bearers []bearer, binary, dir string
 	}
 	b.WriteString(rulesTOML(s.settings, others))
 	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", gatewayHTTP)
-	config := filepath.Join(dir, s.name+".toml")
+	config := filepath.Join(dir, name+".toml")
 	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
-		return fmt.Errorf("lab: %w", err)
+		return nil, fmt.Errorf("lab: %w", err)
 	}
-	s.gateway = &gatewayProc{
-		name: s.name, binary: binary, netns: s.ns, config: config, logFile: filepath.Join(dir, s.name+"-gateway.log"),
-		lan: fmt.Sprintf("%s:%d", lanAddr(s.index, 1).Addr(), seedPort),
-	}
-	return nil
+	return &gatewayProc{
+		name: name, binary: binary, netns: ns, config: config, logFile: filepath.Join(dir, name+"-gateway.log"),
+		lan: fmt.Sprintf("%s:%d", at, seedPort),
+	}, nil
 }
 
 // link writes what the configuration says of the i-th bearer.

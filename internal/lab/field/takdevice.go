@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"aldis/internal/adapters/tak/cot"
@@ -73,8 +74,9 @@ func hearEvents(c net.Conn, saw func(*cot.Event)) {
 
 // takStream is a device's stream to its server. It is opened again when it ends, as ATAK does.
 type takStream struct {
-	dial func(context.Context) (net.Conn, error)
-	saw  func(*cot.Event)
+	dial  func(context.Context) (net.Conn, error)
+	saw   func(*cot.Event)
+	pings bool // it asks a server that is quiet whether it is there, and leaves it, as ATAK does
 
 	mu   sync.Mutex
 	conn net.Conn // nil: it is not open
@@ -88,6 +90,10 @@ func inSpace(ns, at string) func(context.Context) (net.Conn, error) {
 const (
 	takRedial = time.Second
 	takWrite  = 5 * time.Second
+	// Of ATAK: so long after the last octet it asks, so often, and so long after the last octet it calls again.
+	takQuiet = 15 * time.Second
+	takPing  = 4500 * time.Millisecond
+	takGone  = 25 * time.Second
 )
 
 // keep holds the stream open until ctx ends.
@@ -100,10 +106,46 @@ func (s *takStream) keep(ctx context.Context) {
 		}
 		stop := context.AfterFunc(ctx, func() { c.Close() })
 		s.set(c)
-		hearEvents(c, s.saw)
+		if s.pings {
+			heard := &heardConn{Conn: c}
+			go s.ping(heard)
+			hearEvents(heard, s.saw)
+		} else {
+			hearEvents(c, s.saw)
+		}
 		s.set(nil)
 		stop()
 		c.Close()
+	}
+}
+
+// heardConn notes when it was heard.
+type heardConn struct {
+	net.Conn
+	last atomic.Int64 // ns since 1970
+}
+
+func (c *heardConn) Read(p []byte) (int, error) {
+	c.last.Store(time.Now().UnixNano())
+	if err := c.SetReadDeadline(time.Now().Add(takGone)); err != nil {
+		return 0, err
+	}
+	return c.Conn.Read(p)
+}
+
+// ping asks a server that is quiet, as long as the stream is this one.
+func (s *takStream) ping(c *heardConn) {
+	for tick := time.NewTicker(takPing); ; <-tick.C {
+		s.mu.Lock()
+		same := s.conn == c.Conn
+		s.mu.Unlock()
+		if !same {
+			tick.Stop()
+			return
+		}
+		if last := c.last.Load(); last > 0 && time.Since(time.Unix(0, last)) > takQuiet {
+			s.send(takText("ping", "t-x-c-t", "m-g", 0, 0, takPing, ""))
+		}
 	}
 }
 

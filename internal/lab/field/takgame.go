@@ -40,6 +40,7 @@ type takGame struct {
 // takSite is where a site's devices are.
 type takSite struct {
 	ns, at string
+	second string // of a site of two machines: the other server; "": there is none
 	plot   *plot
 	watch  *takStream
 	talk   *takStream // says alerts and chats
@@ -156,16 +157,32 @@ func (g *takGame) serve(ctx, all context.Context) error {
 
 // connect opens the streams of a site's watcher and of its talker.
 func (s *takSite) connect(all context.Context) error {
-	s.watch = &takStream{dial: inSpace(s.ns, s.at), saw: s.plot.saw}
-	s.talk = s.stream()
+	s.watch = &takStream{dial: s.dial(), pings: s.second != "", saw: s.plot.saw}
+	if s.talk = s.watch; s.second == "" { // a device that calls another server hears and says everything there
+		s.talk = s.stream()
+		go s.talk.keep(all)
+	}
 	go s.watch.keep(all)
-	go s.talk.keep(all)
 	return opened(all, s.watch, s.talk)
 }
 
 // stream is one of a device that hears nothing of what it is told.
 func (s *takSite) stream() *takStream {
-	return &takStream{dial: inSpace(s.ns, s.at), saw: noEvent}
+	return &takStream{dial: s.dial(), pings: s.second != "", saw: noEvent}
+}
+
+// dial calls the servers in turn.
+func (s *takSite) dial() func(context.Context) (net.Conn, error) {
+	if s.second == "" {
+		return inSpace(s.ns, s.at)
+	}
+	n := -1
+	return func(ctx context.Context) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, takWrite)
+		defer cancel()
+		n++
+		return DialIn(ctx, s.ns, []string{s.at, s.second}[n%2])
+	}
 }
 
 // opened waits until streams are open.

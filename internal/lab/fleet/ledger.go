@@ -76,6 +76,22 @@ type Account struct {
 	Frames int64  `json:"frames"`
 }
 
+// Takeover is what an accident to a machine of a site of two led to. Times are seconds since the accident, where both machines lost
+// their power since they have it again; 0: it did not happen.
+type Takeover struct {
+	AtS   float64 `json:"at_s"`
+	What  string  `json:"what"`
+	Leads float64 `json:"leads_s,omitempty"` // another machine leads than before
+	Heard float64 `json:"heard_s,omitempty"` // its first datagram is at another site
+	// Served is when something that the peers of the site say is in custody again, of each kind that talks.
+	Served map[string]float64 `json:"served_s,omitempty"`
+	// Octets on the air in the CostWindow since the accident, of each site.
+	Octets map[string]int64 `json:"octets"`
+}
+
+// CostWindow is how long the octets of a takeover are counted.
+const CostWindow = 30 * time.Second
+
 // Event is something that happened in a play.
 type Event struct {
 	AtS  float64 `json:"at_s"`
@@ -95,8 +111,11 @@ type Result struct {
 	Wrong     []string    `json:"wrong,omitempty"` // messages without exactly one true end, the first twenty
 	Octets    []Account   `json:"octets"`
 	Events    []Event     `json:"events"`
-	LateMS    float64     `json:"emulator_late_max_ms"`
-	Errors    []string    `json:"errors,omitempty"` // of gateways and peers
+	Takeovers []Takeover  `json:"takeovers,omitempty"`
+	// Wrong machine's are datagrams that a machine of a site of two sent while the other one led.
+	WrongMachine int64    `json:"wrong_machine"`
+	LateMS       float64  `json:"emulator_late_max_ms"`
+	Errors       []string `json:"errors,omitempty"` // of gateways and peers
 }
 
 // wrongMax bounds Result.Wrong.
@@ -148,6 +167,8 @@ func (r *Result) Faults() string {
 		return "no message was delivered"
 	case wrong > 0:
 		return fmt.Sprintf("%d messages without exactly one true end: %d lost, %d twice, %d changed, %d told and delivered", wrong, r.Ends[Lost], r.Ends[Twice], r.Ends[Changed], r.Ends[False])
+	case r.WrongMachine > 0:
+		return fmt.Sprintf("%d datagrams of a machine that did not lead its site", r.WrongMachine)
 	case len(r.Errors) > 0:
 		return r.Errors[0]
 	}

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -62,10 +63,14 @@ type Site struct {
 	Relay    bool   `toml:"relay"`    // it passes on what the others have for each other
 	NAT      bool   `toml:"nat"`      // its addresses are translated, but on shared channels: it may call, and nobody can call it
 	Firewall int    `toml:"firewall"` // as with NAT, and only TCP to this port gets out; 0: there is none
+	Machines int    `toml:"machines"` // 2: one leads, the other follows, and a witness votes; 0 or 1: one gateway
 }
 
 // Behind says that nobody can call the site.
 func (s *Site) Behind() bool { return s.NAT || s.Firewall > 0 }
+
+// Two says that the site has two gateways.
+func (s *Site) Two() bool { return s.Machines == 2 }
 
 // The peers that a Talk may be of.
 const (
@@ -88,6 +93,15 @@ const (
 	Cut     = "cut"     // a site is off the air of a bearer
 	Silence = "silence" // a site transmits nothing on a bearer, by an order that it announces
 	Kill    = "kill"    // kill -9 of a site's gateway, which starts again after For
+	Power   = "power"   // of a site of two: a machine is dead at once, and gone from the LAN and from all bearers
+	Stop    = "stop"    // of a site of two: a machine's gateway stops (SIGSTOP), and wakes after For
+)
+
+// Which machine of a site of two.
+const (
+	Leader   = "leader"
+	Follower = "follower"
+	Both     = "both"
 )
 
 // Accident is something that happens.
@@ -97,6 +111,8 @@ type Accident struct {
 	Site   string `toml:"site"`   // "": all that have joined
 	Bearer string `toml:"bearer"` // "": all
 	For    Span   `toml:"for"`
+	// Machine is which one of a site of two: Leader (also when empty), Follower or Both at that time.
+	Machine string `toml:"machine"`
 }
 
 // Bounds of scripts: what one machine plays.
@@ -195,6 +211,9 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 		check(slices.ContainsFunc(s.Bearers, func(b Bearer) bool { return b.Has(x.Name) }), "site %q: it is on no bearer", x.Name)
 		check(x.Firewall >= 0 && x.Firewall < 1<<16, "site %q: firewall %d is no port", x.Name, x.Firewall)
 		check(!x.Relay || x.Joins.Duration == 0, "site %q: who joins is no relay", x.Name)
+		check(x.Machines >= 0 && x.Machines <= 2, "site %q: %d machines: 1 or 2", x.Name, x.Machines)
+		check(!x.Two() || !x.Behind() && x.Joins.Duration == 0, "site %q: one of two machines is there from the start, and behind no wall", x.Name)
+		check(!x.Two() || !slices.ContainsFunc(s.Bearers, func(b Bearer) bool { return b.Over != "" && b.Has(x.Name) }), "site %q: one of two machines is on no bearer over TLS", x.Name)
 	}
 	check(there >= 2, "%d sites are there at the start: at least 2", there)
 	check(len(s.Talks) > 0, "no [[talk]]: nobody says anything")
@@ -213,11 +232,16 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 	}
 	for i, a := range s.Accidents {
 		what := fmt.Sprintf("accident %d", i+1)
-		check(slices.Contains([]string{Cut, Silence, Kill}, a.What), "%s: what %q: %s, %s or %s", what, a.What, Cut, Silence, Kill)
-		check(a.Site == "" || s.site(a.Site) != nil, "%s: there is no site %q", what, a.Site)
+		check(slices.Contains([]string{Cut, Silence, Kill, Power, Stop}, a.What), "%s: what %q: %s, %s, %s, %s or %s", what, a.What, Cut, Silence, Kill, Power, Stop)
+		check(slices.Contains([]string{"", Leader, Follower, Both}, a.Machine), "%s: machine %q: %s, %s or %s", what, a.Machine, Leader, Follower, Both)
+		x := s.site(a.Site)
+		of := x != nil && x.Two()
+		check(of || a.What != Power && a.What != Stop && a.Machine == "", "%s: %s, %s and machine need a site of two machines", what, Power, Stop)
+		check(a.Machine == "" || a.Machinery(), "%s: machine is for %s, %s or %s", what, Kill, Power, Stop)
+		check(a.Site == "" || x != nil, "%s: there is no site %q", what, a.Site)
 		check(a.Bearer == "" || s.BearerIndex(a.Bearer) >= 0, "%s: there is no bearer %q", what, a.Bearer)
 		check(a.At.Duration+a.For.Duration < s.Duration.Duration, "%s: its end at %v is not before that of the play", what, a.At.Duration+a.For.Duration)
-		check(a.What != Kill || a.Site != "" && a.Bearer == "", "%s: a kill needs a site, and no bearer", what)
+		check(!a.Machinery() || a.Site != "" && a.Bearer == "", "%s: a %s needs a site, and no bearer", what, a.What)
 		check(a.What == Kill || a.For.Duration > 0, "%s: for how long?", what)
 	}
 }
@@ -257,6 +281,9 @@ func (s *Script) Scale(duration time.Duration) error {
 	return nil
 }
 
+// Machinery says that it happens to a machine.
+func (a *Accident) Machinery() bool { return a.What == Kill || a.What == Power || a.What == Stop }
+
 // Said says in words what happens, without its time.
 func (a Accident) Said() string {
 	on := func(text string) string {
@@ -274,6 +301,13 @@ func (a Accident) Said() string {
 		return fmt.Sprintf("%s off the air for %v", on(site+":"), a.For)
 	case Silence:
 		return fmt.Sprintf("%s silent for %v", on(site+":"), a.For)
+	case Power:
+		return fmt.Sprintf("%s: %s without power for %v", site, cmp.Or(a.Machine, Leader), a.For)
+	case Stop:
+		return fmt.Sprintf("%s: %s stopped for %v", site, cmp.Or(a.Machine, Leader), a.For)
+	}
+	if a.Machine != "" {
+		site += ", " + a.Machine
 	}
 	return fmt.Sprintf("%s: gateway killed, started again after %v", site, a.For)
 }

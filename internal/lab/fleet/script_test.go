@@ -49,6 +49,13 @@ func TestMistakesOfScripts(t *testing.T) {
 		{strings.Replace(good, "[[site]]", "sites = [\"hq\", \"ship9\"]\n[[site]]", 1), []string{`bearer "sat": there is no site "ship9"`}},
 		{strings.Replace(good, `"ship1"`, "\"ship1\"\nfirewall = 443", 1), []string{`the firewall of "ship1" lets only TCP out`}},
 		{strings.Replace(good, `"ship1"`, "\"ship1\"\nfirewall = -1\njoins = \"5s\"\nrelay = true", 1), []string{"firewall -1 is no port", "who joins is no relay"}},
+		{strings.Replace(good, `"ship1"`, "\"ship1\"\nmachines = 2", 1) + "[[accident]]\nwhat = \"power\"\nsite = \"ship1\"\nmachine = \"both\"\nat = \"20s\"\nfor = \"5s\"\n", nil},
+		{strings.Replace(good, `"ship1"`, "\"ship1\"\nmachines = 3", 1), []string{`site "ship1": 3 machines: 1 or 2`}},
+		{strings.Replace(good, `"ship1"`, "\"ship1\"\nmachines = 2\nnat = true", 1), []string{"behind no wall"}},
+		{strings.Replace(strings.Replace(good, `"ship1"`, "\"ship1\"\nmachines = 2", 1), "[[site]]", "over = \"tls\"\n[[site]]", 1), []string{"on no bearer over TLS"}},
+		{good + "[[accident]]\nwhat = \"power\"\nsite = \"hq\"\nmachine = \"helm\"\n", []string{`machine "helm": leader, follower or both`, "need a site of two machines"}},
+		{good + "[[accident]]\nwhat = \"stop\"\nfor = \"5s\"\n", []string{"need a site of two machines", "a stop needs a site"}},
+		{strings.Replace(good, `"ship1"`, "\"ship1\"\nmachines = 2", 1) + "[[accident]]\nwhat = \"cut\"\nsite = \"ship1\"\nmachine = \"leader\"\nfor = \"5s\"\n", []string{"machine is for kill, power or stop"}},
 		{strings.Repeat("#", fleet.MaxScript+1), []string{"at most 65536 are read"}},
 	} {
 		_, err := fleet.Read("f.toml", []byte(tt.script))

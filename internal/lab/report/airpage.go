@@ -24,6 +24,7 @@ var airTables = []airTable{
 	{"<!-- Written by: gateway air --only channel,star --seeds 1-5 --write docs/air.md -->\n", airHead, air.Scenarios, airLine},
 	{"<!-- Written by: gateway air --only groups --seeds 1-20 --write docs/groups.md -->\n", airHead, air.Scenarios, airLine},
 	{"<!-- Written by: gateway air --only fleet --seeds 1-20 --write docs/fleet.md -->\n", airHead, air.Scenarios, airLine},
+	{"<!-- Written by: gateway air --only site --seeds 1-20 --write docs/site.md -->\n", airHead, air.Scenarios, airLine},
 }
 
 // airLive is the table of real gateways.

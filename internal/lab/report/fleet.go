@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"aldis/internal/lab/fleet"
@@ -19,7 +21,7 @@ func (r *Fleet) Page() Page {
 		Tone:     toneGood, Verdict: "Every message has exactly one true end.",
 		Foot: []string{
 			"Measured at the link emulator and in the peers. Octets are IP octets on the air, all headers included, from the moment when all knew each other until the end.",
-			"Told: the gateway of the sender tells of another end than delivery, and the message was not delivered. Not taken: the gateway of the sender was dead, so that the message was in nobody's custody; the peer saw its connection end.",
+			"Told: the gateway of the sender tells of another end than delivery, and the message was not delivered. Not taken: the gateway of the sender was dead, so that the message was in nobody's custody; the peer saw its connection end, unless the machine had no power.",
 			"Discovery: when the recipient's JXTA peer had discovered the sender's, after the start of the later one's process.",
 			fmt.Sprintf("The emulator handled what was due at most %s ms late.", numberText(r.LateMS, 0)),
 		},
@@ -52,7 +54,28 @@ func (r *Fleet) Page() Page {
 	for _, x := range r.Events {
 		e.Rows = append(e.Rows, tableRow{Name: secondsText(x.AtS), Cells: []string{sentence(x.What)}})
 	}
+	m := tableData{Columns: []string{"after, what", "the other leads", "others hear the site", "peers are served", "octets in 30 s"}}
+	span := func(s float64) string {
+		if s == 0 {
+			return ""
+		}
+		return secondsText(s)
+	}
+	for _, x := range r.Takeovers {
+		var octets, served []string
+		for _, peers := range slices.Sorted(maps.Keys(x.Served)) {
+			served = append(served, peers+" "+secondsText(x.Served[peers]))
+		}
+		for _, site := range slices.Sorted(maps.Keys(x.Octets)) {
+			octets = append(octets, fmt.Sprintf("%s %d", site, x.Octets[site]))
+		}
+		m.Rows = append(m.Rows, tableRow{Name: clean(secondsText(x.AtS) + ", " + x.What),
+			Cells: []string{span(x.Leads), span(x.Heard), strings.Join(served, ", "), strings.Join(octets, ", ")}})
+	}
 	p.Sections = []section{{Title: "Messages", Tables: []tableData{t}}, {Title: "What the bearers carried", Tables: []tableData{b}}, {Title: "What happened", Tables: []tableData{e}}}
+	if len(m.Rows) > 0 {
+		p.Sections = append(p.Sections, section{Title: fmt.Sprintf("Sites of two machines: %d datagrams of a machine that did not lead", r.WrongMachine), Tables: []tableData{m}})
+	}
 	for _, w := range append(r.Wrong, r.Errors...) {
 		p.Notes = append(p.Notes, sentence(w))
 	}

@@ -202,7 +202,7 @@ var Events = []Event{
 	{"site.slow", "a local peer reads too slowly; the gateway drops its oldest messages, and its senders no longer wait", "", ""},
 	{"site.stream_ended", "stream ended", "A BiDi pipe or socket of a local peer.", ""},
 	{"site.stream_ended_far", "stream ended by the far side", "", ""},
-	{"site.two_addresses", "a JXTA peer id is used at two addresses; the second gets nothing while the first answers", "Two computers share a copied JXTA home, or somebody uses a peer's name.", ""},
+	{"site.two_addresses", "a JXTA peer id is used at two addresses; the second gets nothing while the first answers", "Two computers share a copied JXTA home, or somebody uses a peer's name. Where a site has two machines: the peer is connected to both, which does no harm.", ""},
 	{"sockets.closed", "the gateway closed inherited sockets that its configuration does not name", "The systemd socket unit opens addresses that the configuration lacks.", ""},
 	{"tak.clock_wrong", "a device's clock is wrong; its events get this gateway's time", "Set the device's clock. Until then its units carry the time at which the gateway heard them.", ""},
 	{"tak.device", "a TAK device has connected", "For the first time since the start.", ""},

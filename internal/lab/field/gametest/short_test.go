@@ -3,12 +3,14 @@ package gametest
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 	"aldis/internal/lab/fleet"
+	"aldis/internal/lab/report"
 )
 
 // short is a game that is over soon.
@@ -132,19 +134,37 @@ func checkSilence(t *testing.T, r *field.Run) {
 // one true end.
 func TestFleet(t *testing.T) {
 	t.Parallel()
-	const file = "../../../../field-tests/fleet/short.toml"
+	res := fleetOf(t, "short", field.KindJXSE27, field.KindTAK)
+	check.True(t, "most are delivered", res.Ends[fleet.Delivered] > 40 && res.Ends[fleet.NotTaken] < 10, res.Ends)
+}
+
+// TestFleetOfTwo: a ship of two gateways; their power, one's and both's, and the leader stopped: each message has one true end, and the
+// machine that does not lead sends nothing.
+func TestFleetOfTwo(t *testing.T) {
+	t.Parallel()
+	res := fleetOf(t, "pair", field.KindJXSE27, field.KindJXTA22, field.KindTAK)
+	check.Equal(t, "accidents", len(res.Takeovers), 5)
+	for _, x := range res.Takeovers {
+		check.Equal(t, x.What+": somebody else leads", x.Leads > 0, !strings.Contains(x.What, "follower"))
+	}
+}
+
+// fleetOf plays a script in 100 s.
+func fleetOf(t *testing.T, name string, peers ...string) *report.Fleet {
+	t.Helper()
+	file := "../../../../field-tests/fleet/" + name + ".toml"
 	data, err := os.ReadFile(file)
 	check.NoError(check.Fatal(t), err)
 	script, err := fleet.Read(file, data)
 	check.NoError(check.Fatal(t), err)
 	check.NoError(check.Fatal(t), script.Scale(100*time.Second))
 	log := &lines{}
-	res, err := field.Fleet(t.Context(), field.FleetOptions{Script: script, File: file, Peers: []string{field.KindJXSE27, field.KindTAK}, Seed: 1,
+	res, err := field.Fleet(t.Context(), field.FleetOptions{Script: script, File: file, Peers: peers, Seed: 1,
 		Gateway: gateway, JarDir: jars, Keep: filepath.Join(t.TempDir(), "fleet"), Progress: log})
 	check.NoError(check.Fatal(t), err)
 	check.True(t, "each message has one true end", res.Faults() == "", res.Faults(), res.Wrong, log)
-	check.True(t, "most are delivered", res.Ends[fleet.Delivered] > 40 && res.Ends[fleet.NotTaken] < 10, res.Ends)
 	for _, a := range res.Octets {
 		check.True(t, a.Bearer+" of "+a.Site+" carried something", a.Octets > 0, res.Octets)
 	}
+	return res
 }

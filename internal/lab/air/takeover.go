@@ -1,0 +1,91 @@
+package air
+
+import (
+	"errors"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/lab/sim"
+	"aldis/internal/link/profile"
+)
+
+// TakenOver is what it costs that a machine of a site of two leads instead of the other, in IP octets. Nobody says anything meanwhile.
+type TakenOver struct {
+	Channel float64 // of a channel of 16: all that is said
+	Leg     float64 // of a star of HQ and 15 ships: the leg of the ship that it happens to
+	HQ      float64 // of such a star, when it happens to HQ: the leg of the ship that it costs most
+}
+
+// takeoverTime is the time from the loss of the leader to the start of the gateway on the other machine.
+const takeoverTime = 3 * time.Second
+
+// Takeover plays that: a gateway starts from the records of the one that was lost.
+func Takeover(ctx Context, seed uint64) (t TakenOver, err error) {
+	s, err := newNet(ctx, "hf-2400", 16, seed, overPMul)
+	if err != nil {
+		return t, err
+	}
+	s.run(20 * time.Minute)
+	idle := s.octets()
+	s.Kill(s.Nodes[4], takeoverTime)
+	s.run(20 * time.Minute)
+	t.Channel = float64(s.octets() - idle)
+	err = errors.Join(met(s, s.Nodes[4], 15), s.err)
+	for _, hq := range []bool{false, true} {
+		octets, err2 := takeoverLeg(ctx, seed, hq)
+		if err = errors.Join(err, err2); hq {
+			t.HQ = octets
+		} else {
+			t.Leg = octets
+		}
+	}
+	return t, err
+}
+
+// takeoverLeg is the octets of the leg that it costs most.
+func takeoverLeg(ctx Context, seed uint64, hq bool) (most float64, err error) {
+	legs := map[uint16]float64{}
+	var s *stage
+	s, err = newNet(ctx, "iridium-directip", 16, seed, Star, func(c *sim.Config) {
+		c.Committed = func(n *sim.Node, out api.Output) {
+			for _, d := range out.Datagrams {
+				if s == nil {
+					continue
+				}
+				for _, ship := range s.Nodes[1:] {
+					if n == ship || n.ID == 1 && d.Addr == ship.Addr() {
+						legs[ship.ID] += float64(len(d.Data) + profile.IPUDPOctets)
+					}
+				}
+			}
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	s.run(20 * time.Minute)
+	clear(legs)
+	victim := s.Nodes[5]
+	if hq {
+		victim = s.Nodes[0]
+	}
+	s.Kill(victim, takeoverTime)
+	s.run(20 * time.Minute)
+	for _, octets := range legs {
+		most = max(most, octets)
+	}
+	return most, errors.Join(met(s, s.shore, 15), s.err)
+}
+
+// takeovers: a site of two machines.
+func takeovers() []Scenario {
+	const what = "the other machine of a site leads: "
+	return []Scenario{{Link: "hf-2400 and iridium-directip", Rows: []Row{
+		asked(what+"octets of a channel of 16", "octets", "", 0.5, 2000, 1000),
+		asked(what+"octets of a ship's own leg", "octets", "", 0.5, 260, 110),
+		asked(what+"HQ of 15 ships: octets of the leg that it costs most", "octets", "", 0.5, 260, 110)},
+		play: func(ctx Context, seed uint64) ([][]float64, error) {
+			t, err := Takeover(ctx, seed)
+			return one(t.Channel, t.Leg, t.HQ), err
+		}}}
+}
