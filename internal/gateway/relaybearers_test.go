@@ -1,10 +1,15 @@
 package gateway_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/lab/air"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
 
@@ -80,5 +85,70 @@ func TestHFIsMetWhileARelayPassesOn(t *testing.T) {
 		w.Run(2 * time.Hour)
 		each(t, w, w.Nodes[0].Site, 2, *sent)
 		each(t, w, ship.Site, 2, *sent)
+	}
+}
+
+// TestAGapBehindARelayHoldsUpNothing: HQ reaches three ships over a satellite, or through a relay on HF. The satellite is cut again and
+// again, and a ship and HQ die. What the numbers of others have left out for a ship, and what was said of it and lost, holds up its
+// messages for a quarter of an hour at most.
+func TestAGapBehindARelayHoldsUpNothing(t *testing.T) {
+	t.Parallel()
+	list := []uint64{8, 20}
+	for seed := uint64(1); seed <= seeds(40) && seeds(40) > 1; seed++ {
+		list = append(list, seed)
+	}
+	for _, seed := range list {
+		w := world(t, 5, "iridium-certus-100", seed, func(c *sim.Config) {
+			c.Roster = true
+			c.Second = &sim.Second{Name: "hf", Profile: load(t, "hf-2400"), Wire: load(t, "wire"), Price: 2 * gateway.UsualPrice, Group: true}
+			c.Configure = func(n *sim.Node, g *gateway.Config) {
+				if g.Relay = n.ID == 1; n.ID == 2 {
+					g.More = nil
+				} else {
+					delete(g.More[0].Peers, 2)
+				}
+				for i := range g.Peers {
+					if p := &g.Peers[i]; n.ID != 1 && p.ID != 1 {
+						p.Via = []uint16{1}
+					}
+				}
+			}
+		})
+		hq, ships, random := w.Nodes[1], w.Nodes[2:], rand.New(rand.NewPCG(seed-1, 7))
+		sent := map[uint16]*[]offered{2: tracks(w, hq, []uint16{1, 3, 4, 5}, 60, 200, time.Minute)}
+		for i, n := range ships {
+			var to []uint16
+			for id := uint16(1); id <= 5; id++ {
+				if id != n.ID {
+					to = append(to, id)
+				}
+			}
+			sent[n.ID] = tracks(w, n, to, 60, 200, []time.Duration{61, 59, 58}[i]*time.Second)
+		}
+		cut := func(on bool) {
+			for _, n := range ships {
+				w.Cut(0, n, on)
+			}
+		}
+		for i := range 4 {
+			at := time.Duration(10+13*i) * time.Minute
+			w.At(at, func() { cut(true) })
+			w.At(at+time.Duration(random.IntN(300))*time.Second, func() { w.Kill(ships[1], time.Duration(random.IntN(3))*time.Second) })
+			w.At(at+5*time.Minute, func() { cut(false) })
+			w.At(at+time.Duration(300+random.IntN(300))*time.Second, func() { w.Kill(hq, 2*time.Second) })
+		}
+		w.Run(80 * time.Minute)
+		for _, n := range w.Nodes {
+			for from, list := range sent {
+				if from == n.ID {
+					continue
+				}
+				took, err := air.Each(n.Site.Got, from, *list)
+				if err != nil {
+					t.Fatalf("seed %d, %s: %v\n%v", seed, n.Name, err, tail(w.Notes))
+				}
+				check.True(t, fmt.Sprintf("seed %d, node %d to %s: the last is late", seed, from, n.Name), slices.Max(took) < 15*time.Minute, slices.Max(took))
+			}
+		}
 	}
 }

@@ -294,6 +294,7 @@ func (l *line) message(now time.Time, hop uint16, capsule Capsule, p site.Preced
 	}
 	l.keep(capsule.Set, in, n, body)
 	l.read(now, capsule.Set, in)
+	l.reminders = 0
 }
 
 // inflow is what came of a set; nil: the node has too many.
@@ -347,6 +348,20 @@ func (l *line) owe(now time.Time, within time.Duration) {
 		l.since = now
 	}
 	l.tellAt = due.Earliest(l.tellAt, now.Add(within))
+}
+
+// remind tells a node once more what is here, if that waits for what is before it: what the node was told, or its answer, may be lost. It
+// does so after tellAfter, then each time after twice as long.
+func remind(l *line, now time.Time) {
+	if l.early == 0 || !l.tellAt.IsZero() {
+		return
+	}
+	for _, in := range l.in {
+		in.news = in.news || len(in.early) > 0
+	}
+	at := now.Add(min(tellAfter<<min(l.reminders, 8), askMost))
+	l.tellAt, l.since = at, at
+	l.reminders++
 }
 
 // tell tells the node what has come of it, and the rest.
@@ -439,8 +454,10 @@ func (l *line) hear(now time.Time, b []byte) {
 					in.cumulative++
 				}
 				in.cumulative = n - 1
+				in.news = true // what is read now may hold up more of its origin
 				l.recordIn(number, in)
 				l.read(now, number, in)
+				l.owe(now, tellSoon)
 			}
 		case sayKey:
 			if in := l.inflow(number); in != nil {

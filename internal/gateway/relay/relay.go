@@ -91,22 +91,23 @@ type line struct {
 	*mail.Peer
 	of *Carrier
 	// own and far are the streams of numbers of both: which start of a node began it.
-	own, far stream
-	owes     bool      // it has to be told both
-	asked    time.Time // when it was told or asked last
-	asks     int       // since it has answered
-	echoed   time.Time // when a hello of it was answered that knew nothing of this node
-	in       map[uint16]*inflow
-	early    int // messages that came before their turn
-	out      map[mail.TransmissionID]*sent
-	learned  uint16    // the hop that its last capsule came from
-	hops     int       // gateways that capsule has passed, as it says, this one included
-	avoid    uint16    // a hop that took a message which was not acknowledged; 0: none
-	tellAt   time.Time // when it is told what has come; zero: nothing has
-	since    time.Time // when the first of it came
-	says     [][]byte  // what it has to be told besides
-	tries    int       // since it was heard
-	air      mail.Air
+	own, far  stream
+	owes      bool      // it has to be told both
+	asked     time.Time // when it was told or asked last
+	asks      int       // since it has answered
+	echoed    time.Time // when a hello of it was answered that knew nothing of this node
+	in        map[uint16]*inflow
+	early     int // messages that came before their turn
+	out       map[mail.TransmissionID]*sent
+	learned   uint16    // the hop that its last capsule came from
+	hops      int       // gateways that capsule has passed, as it says, this one included
+	avoid     uint16    // a hop that took a message which was not acknowledged; 0: none
+	tellAt    time.Time // when it is told what has come; zero: nothing has
+	since     time.Time // when the first of it came
+	reminders int       // since something came that is not a repeat
+	says      [][]byte  // what it has to be told besides
+	tries     int       // since it was heard
+	air       mail.Air
 }
 
 type stream seal.Incarnation
@@ -249,6 +250,7 @@ func (c *Carrier) Step(now time.Time) {
 			s := l.out[at]
 			if !s.again {
 				s.again, l.avoid = true, s.hop
+				s.tries++
 				l.tries++
 				hop, up = l.hop()
 			}
@@ -262,6 +264,7 @@ func (c *Carrier) Step(now time.Time) {
 			}
 		}
 		c.tellState(now, l)
+		remind(l, now)
 		if due.Reached(now, l.tellsAt(hop)) || len(l.says) > 0 {
 			l.tell(now, l.back(hop))
 		}
@@ -425,7 +428,7 @@ func (l *line) repeat(now time.Time, hop uint16, at mail.TransmissionID, was *se
 	if c.hand(now, hop, s, at, e.Message, []uint16{l.ID}, true) {
 		next := &sent{hop: hop, since: now, tries: was.tries, misses: was.misses}
 		if !was.passed.IsZero() {
-			next.tries, next.misses = was.tries+1, 0
+			next.misses = 0
 		}
 		forgetOut(l, at)
 		l.out[at] = next
