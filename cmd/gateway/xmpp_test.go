@@ -319,12 +319,12 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 
 	// Faults: the link, a gateway, a server.
 	air.setAway(1, true)
-	before := r2.commits()
 	anna.say(`<message to='bert@hq.example' type='chat' id='a3'><body>Sent during the outage</body></message>`)
 	r2.until(t, "it is in custody", func() bool {
 		_, metrics := r2.get("/metrics")
-		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 4`) && r2.commits() != before
+		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 4`)
 	})
+	r2.settles(t)
 	r2.stop(t, syscall.SIGKILL)
 	shore.stop()
 	air.setAway(1, false)
@@ -352,6 +352,19 @@ func (r *running) commits() string {
 	_, rest, _ := strings.Cut(metrics, "\naldis_journal_commit_seconds_count ")
 	count, _, _ := strings.Cut(rest, "\n")
 	return count
+}
+
+// settles waits until the journal has what was said: nothing more is committed.
+func (r *running) settles(t *testing.T) {
+	t.Helper()
+	last, same := "", 0
+	r.until(t, "the journal has it", func() bool {
+		now := r.commits()
+		if same++; now != last {
+			last, same = now, 0
+		}
+		return same == 30
+	})
 }
 
 // attribute is that of the stanza in which a text stands.

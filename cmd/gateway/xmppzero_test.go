@@ -156,14 +156,7 @@ func TestXMPPZeroHandshake(t *testing.T) {
 		_, metrics := r2.get("/metrics")
 		return strings.Contains(metrics, `aldis_xmpp_stanzas_total{what="messages"} 3`)
 	})
-	last, same := "", 0
-	r2.until(t, "the journal has it", func() bool {
-		now := r2.commits()
-		if same++; now != last {
-			last, same = now, 0
-		}
-		return same == 30
-	})
+	r2.settles(t)
 	r2.stop(t, syscall.SIGKILL)
 	r2 = ship.start(t)
 	ready(r2)
