@@ -16,7 +16,7 @@ const groupAbout = `usage: gateway group list [-c FILE] [--token FILE] [--json]
        gateway group join | leave NAME [-c FILE] [--token FILE] [--json]
 
 Lists the groups that the gateway on this machine is in, with the gateways that are known to be in them too, or joins or
-leaves one. A group is made by whoever joins it first. NAME has parts: who is in fleet/squadron/ops is in fleet/squadron
+leaves one. A group is made by whoever joins it first. NAME has parts: a gateway in fleet/squadron/ops is in fleet/squadron
 and fleet too. What a [[message]] rule with open = "NAME" fits goes to whoever is in the group; who joins gets what is
 still repeated.
 
