@@ -369,7 +369,7 @@ func (l *line) tell(now time.Time, hop uint16) { l.tellNow(now, hop, site.Routin
 
 func (l *line) tellNow(now time.Time, hop uint16, p site.Precedence) {
 	c := l.of
-	body := l.toTell()
+	body, sets := l.toTell()
 	key, ok := l.key(c.Self, l.ID)
 	capsule := Capsule{Origin: c.Self, To: []uint16{l.ID}, Hops: 1, kind: told}
 	if !ok || len(body) == 0 {
@@ -381,24 +381,28 @@ func (l *line) tellNow(now time.Time, hop uint16, p site.Precedence) {
 		l.tellAt, l.since = now.Add(tellAfter), now.Add(tellAfter)
 		return
 	}
-	l.toldAll()
+	l.told(now, sets)
 }
 
-// toldAll notes that what was to be told is in custody.
-func (l *line) toldAll() {
+// told notes that what toTell returned is in custody. What had no room there is told at once.
+func (l *line) told(now time.Time, sets []uint16) {
 	l.tellAt, l.says = time.Time{}, nil
-	for _, number := range slices.Sorted(maps.Keys(l.in)) {
-		if in := l.in[number]; in.news {
-			in.news = false
-			l.recordIn(number, in)
+	for _, number := range sets {
+		l.in[number].news = false
+		l.recordIn(number, l.in[number])
+	}
+	for _, in := range l.in {
+		if in.news {
+			l.tellAt = now
 		}
 	}
 }
 
-// toTell is what a node is to be told.
-func (l *line) toTell() (body []byte) {
+// toTell is what a node is to be told, and of which sets that tells it.
+func (l *line) toTell() (body []byte, sets []uint16) {
 	for _, number := range slices.Sorted(maps.Keys(l.in)) {
 		if in := l.in[number]; in.news && len(body) < mostTold {
+			sets = append(sets, number)
 			high := in.cumulative
 			for n, b := range in.early {
 				if len(b) > 0 {
@@ -412,7 +416,7 @@ func (l *line) toTell() (body []byte) {
 	for _, s := range l.says {
 		body = append(body, s...)
 	}
-	return body
+	return body, sets
 }
 
 // mostTold bounds what is told at once.

@@ -474,10 +474,10 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 	if !ok {
 		return false
 	}
-	rides := false
+	var riders []uint16
 	if !l.tellAt.IsZero() && !now.Before(l.since.Add(rideAfter)) && len(body)+2*mostTold < mostHeld {
-		if b := l.toTell(); len(b) > 0 {
-			capsule.kind, rides = riding, true
+		if b, sets := l.toTell(); len(b) > 0 {
+			capsule.kind, riders = riding, sets
 			body = append(append(binary.AppendUvarint(nil, uint64(len(b))), b...), body...)
 		}
 	}
@@ -486,8 +486,8 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 	if !c.Ways.Hand(now, hop, capsule.Message(now, mark)) {
 		return false
 	}
-	if rides {
-		l.toldAll()
+	if capsule.kind == riding {
+		l.told(now, riders)
 	}
 	return true
 }

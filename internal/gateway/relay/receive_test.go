@@ -1,0 +1,72 @@
+package relay
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway/mail"
+	"aldis/internal/lab/check"
+	"aldis/internal/link/seal"
+	"aldis/internal/site"
+)
+
+// desk is the gateway around a carrier: it keeps what is handed on, and notes which keys of the journal were written.
+type desk struct {
+	mail.Services
+	Ways
+	capsules []Capsule
+	recorded map[string]bool
+}
+
+func (d *desk) Record(bucket string, key, value []byte) { d.recorded[bucket+string(key)] = true }
+func (d *desk) Key(uint16, uint16, []byte) (seal.EndKey, bool) {
+	return seal.NewEndKey([32]byte{1}), true
+}
+func (d *desk) Next(to uint16, _ ...uint16) (uint16, bool) { return to, true }
+func (d *desk) Hand(_ time.Time, _ uint16, m site.Message) bool {
+	c, err := Parse(&m)
+	d.capsules = append(d.capsules, c)
+	return err == nil
+}
+
+// An origin with more sets than one capsule has room for is told of all of them, in the capsules that follow at once.
+func TestEverySetIsTold(t *testing.T) {
+	const sets = 300
+	d := &desk{recorded: map[string]bool{}}
+	c := New(Config{Common: mail.Common{Self: 1, Peers: []*mail.Peer{{ID: 2}}, Services: d}, Ways: d})
+	l := c.lines[2]
+	l.own, l.far = stream{Number: 1}, stream{Number: 2}
+	for set := range uint16(sets) {
+		l.inflow(1+set).cumulative, l.in[1+set].news = 1<<20, true
+	}
+	l.owe(now, tellAfter)
+	told := map[uint64]int{}
+	at := now.Add(tellAfter)
+	for range sets {
+		if !l.tellsAt(9).Equal(at) {
+			break
+		}
+		l.tell(at, 2)
+	}
+	key := seal.NewEndKey([32]byte{1})
+	for _, capsule := range d.capsules {
+		body, ok := key.Open(capsule.sealed, controlOctets, 0, capsule.head(2, 0))
+		check.True(t, "sealed", ok)
+		check.True(t, "octets", len(body) <= mostTold+16, len(body))
+		for len(body) > 0 {
+			check.Equal(t, "what is said", body[0], byte(sayReceipt))
+			set, n := binary.Uvarint(body[1:])
+			body = body[1+n:]
+			told[set]++
+			for range 2 {
+				_, n := binary.Uvarint(body)
+				body = body[n:]
+			}
+		}
+	}
+	check.Equal(t, "sets told", len(told), sets)
+	check.Equal(t, "in capsules", len(d.capsules), 4)
+	check.Equal(t, "recorded as told", len(d.recorded), sets)
+	check.True(t, "nothing is left to tell", l.tellAt.IsZero())
+}
