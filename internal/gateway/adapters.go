@@ -143,6 +143,7 @@ func (g *Gateway) stepAdapter(now time.Time, number site.Adapter, ev site.Event)
 	for _, it := range fo.Items {
 		it.Adapter = number
 		g.crossing.put(now, it)
+		g.queries.asked(it)
 		if it.Gone {
 			g.Record(bucketOwn, []byte(it.Key()), nil)
 		} else if value, err := encodeItem(it); err == nil {

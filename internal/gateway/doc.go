@@ -45,6 +45,7 @@
 //   - messageorders.go: orders about one message
 //   - standing.go: orders about all messages of a precedence
 //   - linkprobes.go: probing the link
+//   - queries.go: questions for peers, answered without custody
 //   - groups.go: groups and open messages
 //
 // State of sites, and messages after the carrier:

@@ -123,6 +123,7 @@ type Gateway struct {
 
 	passed   passed // on for others
 	groups   *groups
+	queries  queries
 	probing  *linkProbes // of the last order to measure a link; nil: there was none
 	roll     roll
 	link     linkWait
@@ -173,6 +174,7 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 		ids[i] = p.ID
 	}
 	g.replica = replica.New(ids)
+	g.queries = newQueries(g)
 	g.crossing = crossing{filter: cfg.Filter, adapters: &g.adapters, replica: g.replica, log: g, sites: slices.Clone(ids)}
 	var err error
 	if g.groups, err = newGroups(g); err != nil {
@@ -341,11 +343,13 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 
 // transmit sends what is ready and has air; a silent node sends nothing.
 func (g *Gateway) transmit(now time.Time) {
+	g.queries.begin(now)
 	for _, b := range g.bearers {
 		if b.mute() {
 			b.linkProbes.hush(now)
 			continue
 		}
+		g.queries.pump(now, b)
 		g.groups.pump(now, b)
 		for _, c := range b.Carriers {
 			c.Pump(now)
@@ -539,7 +543,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	for _, p := range g.peers {
 		at = due.Earliest(at, p.ends.due())
 	}
-	at = due.Earliest(at, g.groups.due(now))
+	at = due.Earliest(at, due.Earliest(g.groups.due(now), g.queries.due()))
 	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.orders.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {

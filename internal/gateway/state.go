@@ -19,16 +19,11 @@ func (g *Gateway) openState(now time.Time, l *leg, m envelope.Message) {
 		l.Opened = mail.KindOf(m.Items)
 	}
 	for _, it := range m.Items {
-		if !it.Expires.IsZero() && !now.Before(it.Expires) {
-			it = it.Withdrawal() // it died on its way
+		if envelope.Asks(it) {
+			g.queries.inCustody(p.ID, it)
 		}
-		if !it.Gone {
-			p.far.keep(it)
-		} else if !p.far.drop(it.Key()) {
-			continue
-		}
-		g.farItem(now, p.ID, it, true)
 	}
+	g.farItems(now, p, m.Items)
 	if len(m.Renew) > 0 {
 		l.Opened = mail.State
 		g.renew(now, p, m.Renew)
@@ -59,6 +54,21 @@ func (g *Gateway) openState(now time.Time, l *leg, m envelope.Message) {
 		if len(void) > 0 {
 			g.submit(now, p.Peer, envelope.Message{Void: void}, mail.State)
 		}
+	}
+}
+
+// farItems applies what a peer says of its site.
+func (g *Gateway) farItems(now time.Time, p *peer, items []site.Item) {
+	for _, it := range items {
+		if !it.Expires.IsZero() && !now.Before(it.Expires) {
+			it = it.Withdrawal() // it died on its way
+		}
+		if !it.Gone {
+			p.far.keep(it)
+		} else if !p.far.drop(it.Key()) {
+			continue
+		}
+		g.farItem(now, p.ID, it, true)
 	}
 }
 

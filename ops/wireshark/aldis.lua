@@ -153,6 +153,12 @@ field("uint16", "talkers.ids", "A site that has sent messages")
 field("uint8", "beside.bearer", "Mark of another bearer", base.HEX)
 field("uint8", "beside.stream", "Stream of its receiver's numbers there")
 field("absolute_time", "silence.until", "Silent until (1970: until it speaks)", base.UTC)
+field("uint8", "query.ref", "Number of the question", base.DEC, nil, 0x06)
+field("uint8", "query.regular", "In the regular form", base.DEC, onoff, 0x01)
+field("bytes", "query.body", "Question")
+field("uint8", "told.ref", "Number of the question", base.DEC, nil, 0x06)
+field("uint8", "told.regular", "In the regular form", base.DEC, onoff, 0x01)
+field("bytes", "told.body", "Answer")
 -- Groups.
 field("uint16", "digest.tag", "Group", base.HEX)
 field("uint16", "digest.hash", "Hash of what its sender holds (0: it is not in the group)", base.HEX)
@@ -638,6 +644,7 @@ local function frame(c, tree, pinfo, said)
 	if kind == 7 and bit(head, 0x02) then name = "beside" end
 	if kind == 7 and bit(head, 0x04) then name = "open" end
 	if kind == 7 and bit(head, 0x08) then name = "digest" end
+	if kind == 7 and math.floor(head / 2) % 4 > 0 and head % 32 > 7 then name = bit(head, 0x10) and "query" or "told" end
 	said[#said + 1] = name
 	local sub = tree:add(aldis, c.tvb(from, c:left()), "Frame: " .. name)
 	sub:add(F["frame.kind"], c:peek())
@@ -709,6 +716,12 @@ local function frame(c, tree, pinfo, said)
 		c:flags(sub, "digest.fresh")
 		c:add(sub, "digest.tag", 2)
 		c:add(sub, "digest.hash", 2)
+	elseif name == "query" then
+		c:flags(sub, "query.ref", "query.regular")
+		c:bytes(sub, "query.body", c:left())
+	elseif name == "told" then
+		c:flags(sub, "told.ref", "told.regular")
+		c:bytes(sub, "told.body", c:left())
 	elseif name == "open" then
 		c:take(1)
 		open(c, sub)

@@ -151,6 +151,8 @@ var everyFrame = []frame.Frame{
 	frame.Talkers{IDs: []uint16{2, 3, 300}},
 	frame.Beside{Bearer: 0xa9, Stream: 4, Ack: frame.Ack{Queue: frame.Bulk, Cumulative: 0x1235, Bitmap: []byte{0x03, 0x81}}},
 	frame.Digest{Tag: 0xa1a2, Hash: 0xb1b2, Fresh: true},
+	frame.Query{Ref: 3, Body: []byte{0x41, 0x42}},
+	frame.Told{Ref: 2, Regular: true, Body: []byte{0x43, 0x44}},
 	frame.Open{Body: []byte{0x20, 15, 0xc1, 0xc2, 3, 0, 0, 0, 7, 0, 9, 15, 80, 94, 1, 2, 3, 0x60, 0xc1, 0xc2, 3, 1}},
 	frame.Data{Number: 4138, Prompt: true, Rides: true, Cumulative: 254, Free: true, After: 3, Body: []byte{0x80 | 0x3f, 0x80, 0x01, 1, 2}},
 	frame.Data{Number: 42, Short: true, Body: []byte{0}},

@@ -254,6 +254,9 @@ func (l *linkAnalyser) frame(d *direction, s *tcpSegment, f frame.Frame, octets 
 	case frame.Talkers:
 		tallyIn(l.frames, "talkers", octets)
 		d.charge("key", octets)
+	case frame.Query, frame.Told:
+		tallyIn(l.frames, frameName(f), octets)
+		d.charge("state", octets)
 	case frame.LinkProbe:
 		tallyIn(l.frames, "link_probe", octets)
 		d.charge("link_probe", octets)
@@ -275,6 +278,10 @@ func frameName(f frame.Frame) string {
 		return "digest"
 	case frame.Open:
 		return "open"
+	case frame.Query:
+		return "query"
+	case frame.Told:
+		return "told"
 	}
 	return fmt.Sprintf("%T", f)[len("frame."):]
 }

@@ -24,6 +24,7 @@
 //   - envelope.pb.go: generated from envelope.proto
 //   - limit.go: limits on what is read
 //   - short.go: the short form of items
+//   - query.go: questions for peers and their answers, outside of messages
 //   - brief.go: the short form of messages of a known flow
 //   - known.go: flows that every network knows by number
 //   - history.go: messages that later ones are coded after

@@ -131,6 +131,18 @@ type (
 	}
 	// Open has messages of groups, or what is said about them (package entropy). It runs to the end of the datagram.
 	Open struct{ Body []byte }
+	// Query asks the receiver's site something, and Told answers the Query of this Ref at once; it needs no acknowledgement. Regular is
+	// the form of the Body. Both run to the end of the datagram.
+	Query struct {
+		Ref     uint8 // 1 to MaxRef
+		Regular bool
+		Body    []byte
+	}
+	Told struct {
+		Ref     uint8
+		Regular bool
+		Body    []byte
+	}
 	// PMul is one datagram of P_Mul in its compact coding (package pmul).
 	PMul struct{ Body []byte }
 	// LinkProbe is one word of a link probe (package probe). It runs to the end of the datagram.
@@ -152,6 +164,8 @@ func (Beside) isFrame()    {}
 func (Digest) isFrame()    {}
 func (Open) isFrame()      {}
 func (LinkProbe) isFrame() {}
+func (Query) isFrame()     {}
+func (Told) isFrame()      {}
 func (Segment) isFrame()   {}
 
 const (
@@ -188,6 +202,8 @@ const (
 	flagOpen      = 1 << 2 // SILENCE: Open
 	flagDigest    = 1 << 3 // SILENCE: Digest, with the next one where it is Fresh
 	flagFresh     = 1 << 4
+	flagTold      = 1 << 3 // SILENCE: Told, with a Ref in the next two bits and Regular in the last
+	flagQuery     = 1 << 4 // SILENCE: Query, with the same
 	queueBit      = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen      = HelloOctets - 1
 
@@ -195,6 +211,9 @@ const (
 	MaxBitmap = 15
 	// EphemeralOctets is the public half of a pair of X25519.
 	EphemeralOctets = 32
+
+	// MaxRef is the highest Ref of a Query.
+	MaxRef = 3
 
 	// MaxStarts is the most that a Hello tells of earlier starts.
 	MaxStarts   = 12
@@ -266,6 +285,10 @@ func Append(b []byte, f Frame, last bool) []byte {
 		return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, f.Tag), f.Hash)
 	case Open:
 		return append(append(b, kindSilence|flagOpen), f.Body...)
+	case Query:
+		return append(append(b, kindSilence|flagQuery|f.Ref<<1|flag(f.Regular, 1)), f.Body...)
+	case Told:
+		return append(append(b, kindSilence|flagTold|f.Ref<<1|flag(f.Regular, 1)), f.Body...)
 	case PMul:
 		return appendBody(b, kindPMul, last, nil, f.Body)
 	case NORM:
@@ -448,6 +471,11 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 				return nil, nil, ErrShort
 			}
 			return Digest{binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:]), flags&flagFresh != 0}, b[4:], nil
+		}
+		if ref := flags >> 1 & MaxRef; ref > 0 && flags&^7 == flagQuery {
+			return Query{ref, flags&1 != 0, b}, nil, nil
+		} else if ref > 0 && flags&^7 == flagTold {
+			return Told{ref, flags&1 != 0, b}, nil, nil
 		}
 		if flags != 0 {
 			return nil, nil, ErrKind

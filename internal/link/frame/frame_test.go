@@ -65,6 +65,10 @@ var vectors = []vector{
 	{"beside", Beside{9, 2, Ack{Queue: Bulk, Cumulative: 7}}, false, "e2 09 02 30 0007"},
 	{"digest", Digest{Tag: 0x1234, Hash: 0xabcd}, false, "e8 1234 abcd"},
 	{"digest, fresh", Digest{Tag: 0x1234, Fresh: true}, true, "f8 1234 0000"},
+	{"query", Query{Ref: 1, Regular: true, Body: []byte{1}}, true, "f3 01"},
+	{"query in full", Query{Ref: 3, Body: []byte{1}}, true, "f6 01"},
+	{"told", Told{Ref: 1, Body: []byte{}}, true, "ea"},
+	{"told in short", Told{Ref: 2, Regular: true, Body: []byte{7}}, true, "ed 07"},
 	{"open", Open{Body: []byte{1, 2}}, true, "e4 01 02"},
 	{"beside, with gaps", Beside{9, 2, Ack{Cumulative: 7, Bitmap: []byte{5}}}, true, "e2 09 02 21 0007 05"},
 	{"data, last", Data{Number: 42, Body: []byte("hej")}, true, "a8 002a 68656a"},
@@ -113,7 +117,7 @@ func (v vector) open() int {
 		if v.last {
 			return 2 + btoi(!f.Short) + btoi(f.Free) + btoi(f.Rides)
 		}
-	case LinkProbe, Open:
+	case LinkProbe, Open, Query, Told:
 		return 1
 	case Segment:
 		if v.last {

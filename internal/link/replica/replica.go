@@ -204,6 +204,27 @@ func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it sit
 	return it, false, held.Expires.Add(-it.Expires.Sub(held.Expires)).Add(2)
 }
 
+// Lacking is the item with this key, if a peer is to be told of it now.
+func (r *Replica) Lacking(now time.Time, peer uint16, key string) (it site.Item, lacks bool) {
+	if v := r.peers[peer]; v != nil {
+		it, lacks, _ = r.dirty(now, peer, v, key)
+	}
+	return it, lacks
+}
+
+// Unheld: a peer may not hold these items after all.
+func (r *Replica) Unheld(peer uint16, keys []string) (changes []Held) {
+	v := r.peers[peer]
+	for _, key := range keys {
+		if _, has := v.held[key]; has {
+			delete(v.held, key)
+			v.enqueue(key)
+			changes = append(changes, Held{Key: key, Gone: true})
+		}
+	}
+	return changes
+}
+
 // Holds is the version of an item that the peer is known to hold.
 func (r *Replica) Holds(peer uint16, key string) (Version, bool) {
 	if v := r.peers[peer]; v != nil {
