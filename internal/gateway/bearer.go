@@ -133,7 +133,7 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 			Self: g.cfg.ID, Peers: reached, Services: b.road, Store: g.mail, Replica: g.replica, Coder: &g.coders.plain,
 			Group: cfg.Group, Introduce: func(peer uint16, tries int) [][]byte { return b.keys.Introduce(peer, tries, cfg.Profile.Filled()) }, Proofs: b.keys.ProofsMost(), Behind: b.keys.Rosters.MayLack, Tells: func(peer uint16) bool { return !many || tellsBy(g, peer, b) },
 		},
-		Profile: cfg.Profile, Incarnation: g.cfg.Incarnation.Number, Shore: cfg.Shore, Keepalive: cfg.Keepalive, Rand: g.cfg.Rand, Late: b.index > 0, Hasty: many,
+		Profile: cfg.Profile, Incarnation: g.cfg.Incarnation.Number, Shore: cfg.Shore, Keepalive: cfg.Keepalive, Rand: g.cfg.Rand, Late: b.index > 0, Hasty: many, TakesOver: g.cfg.TakesOver,
 		Lacks: b.keys.Lacks, Far: b.keys.Far, Beside: beside, Proven: b.keys.Proofs, Records: records, Holds: g.orders.takes,
 	})
 	if err != nil {

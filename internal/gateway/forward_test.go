@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
@@ -112,6 +113,7 @@ func TestForwardRestarts(t *testing.T) {
 		in := check.In(t, fmt.Sprint("point ", point))
 		w := world(t, 2, "iridium-certus-100", uint64(point), withRoster)
 		hq, ship := w.Nodes[0], w.Nodes[1]
+		s := newThief(w)
 		down := tracks(w, hq, []uint16{2}, 30, 200, time.Second)
 		up := tracks(w, ship, []uint16{1}, 30, 200, time.Second)
 		w.Run(time.Duration(point)*1700*time.Millisecond + 50*time.Millisecond)
@@ -120,7 +122,7 @@ func TestForwardRestarts(t *testing.T) {
 			w.Kill(w.Nodes[1-point%2], 0)
 		}
 		w.Run(5 * time.Minute)
-		s := newThief(w)
+		s.since, s.read = w.Now, map[string]int{}
 		down2 := tracks(w, hq, []uint16{2}, 5, 201, 2*time.Second)
 		up2 := tracks(w, ship, []uint16{1}, 5, 201, 2*time.Second)
 		w.Run(time.Minute)
@@ -130,6 +132,26 @@ func TestForwardRestarts(t *testing.T) {
 		check.Equal(in, "messages that a thief reads afterwards", fmt.Sprint(s.read), "map[]")
 		check.True(in, "nobody is accused", !strings.Contains(strings.Join(w.Notes, "\n"), "in_the_name_of"))
 	}
+}
+
+// The other machine of a site begins and does not tell that it has the peer's key. Its messages are secret at once, the peer's as soon as
+// the peer has heard one of its datagrams.
+func TestForwardTakeover(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 5, withRoster)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	s := newThief(w)
+	w.Run(5 * time.Minute)
+	w.Reconfigure(ship, func(c *gateway.Config) { c.TakesOver = true })
+	w.Kill(ship, 3*time.Second)
+	w.Run(5 * time.Minute)
+	s.since = w.Now
+	down := tracks(w, hq, []uint16{2}, 20, 200, 5*time.Second)
+	w.Run(2 * time.Minute)
+	up := tracks(w, ship, []uint16{1}, 20, 200, 5*time.Second)
+	w.Run(5 * time.Minute)
+	once(t, w, ship.Site, 1, *down)
+	once(t, w, hq.Site, 2, *up)
+	check.Equal(t, "messages that a thief reads afterwards", fmt.Sprint(s.read), "map[hq>ship1:1]")
 }
 
 // Who drops every datagram that tells of a key, as far as he can see, has two nodes say no more under their own keys than a peer

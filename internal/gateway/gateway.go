@@ -65,6 +65,8 @@ type Config struct {
 	Windows calendar.Windows
 	// SinceLast is how long ago the last run on this journal began, by a clock that nobody sets; 0: nobody knows.
 	SinceLast time.Duration
+	// TakesOver: the site has two machines, and a start is as a rule one on the other machine (docs/decisions/two-at-a-site.md).
+	TakesOver bool
 	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
 	// Invalid: every peer gets a copy.
 	Group  netip.AddrPort

@@ -184,7 +184,11 @@ func (g *Gateway) greeted(now time.Time, p *leg, h frame.Hello, newest bool) {
 	met.Answered(now, h, g.cfg.Incarnation.Number)
 	met.Placed = met.Placed || newest
 	if newest {
-		if keys.Agree(p.ID, h) && !met.Owed {
+		news := keys.Agree(p.ID, h)
+		if g.cfg.TakesOver && !keys.Lacks(p.ID) { // that this node has the peer's key, its next datagram says whatever it carries
+			news = false
+		}
+		if news && !met.Owed {
 			met.Owe(now.Add(p.bearer.Profile.AckDelay))
 		}
 		p.Link.Compare(now, h, keys.Incarnation(p.ID))

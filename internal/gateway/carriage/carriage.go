@@ -29,6 +29,7 @@ type Config struct {
 	Beside      func(peer uint16) []frame.Beside // what has come from a peer on other bearers, which HELLOs say; nil: there is none
 	Late        bool                             // peers are greeted only when there is something for them
 	Hasty       bool                             // a failure is looked for early: there are other bearers
+	TakesOver   bool                             // as gateway.Config has it
 	Proven      func() int                       // octets of proofs that a datagram to the group has now
 	Holds       func(*site.Message) bool
 	Records     []api.Record // of the journal
@@ -74,7 +75,7 @@ func New(cfg Config) (*Bearer, error) {
 	b.Common.Timing.Hasty = cfg.Hasty
 	b.Common.Air, b.Common.Ledger, b.Common.ModemBps = &b.Air, &b.ledger, &b.ModemBps
 	datagrams, err := unicast.New(unicast.Config{
-		Common: b.Common, Incarnation: cfg.Incarnation, Shore: cfg.Shore, Keepalive: &b.Keepalive, Messages: !shared, Lacks: cfg.Lacks, Far: cfg.Far, Beside: cfg.Beside, Late: cfg.Late,
+		Common: b.Common, Incarnation: cfg.Incarnation, Shore: cfg.Shore, Keepalive: &b.Keepalive, Messages: !shared, Lacks: cfg.Lacks, Far: cfg.Far, Beside: cfg.Beside, Late: cfg.Late, TakesOver: cfg.TakesOver,
 	})
 	if err != nil {
 		return nil, err

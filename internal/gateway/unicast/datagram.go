@@ -109,8 +109,11 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 	to := &datagramBuilder{}
 	to.room, to.longer = room(now, l)
 	to.budget = to.room - seal.Overhead(long)
-	if probe {
+	asks := c.TakesOver && !l.Handshake.KnowsUs && !probe // otherwise the answer waits for something to ride on
+	if probe || asks {
 		to.budget -= size(frame.Probe{})
+	}
+	if probe {
 		if l.sender.Dead() { // when it gets through the peer need not ask what has arrived
 			l.receiver.Probed(now)
 		}
@@ -161,6 +164,9 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 	if probe {
 		l.question.probe = l.sender.ProbeSent(now.Add(to.longer))
 		to.precede(frame.Probe{ID: l.question.probe})
+	}
+	if asks {
+		to.precede(frame.Probe{}) // no probe of a sender has this number so early
 	}
 	keepalive := *c.Keepalive > 0 && !now.Before(l.LastSent.Add(*c.Keepalive))
 	if !(l.announce != nil || probe || len(l.answers) > 0 || !c.Greeting.greets(l) && due.Reached(now, l.Handshake.Due) || keepalive ||

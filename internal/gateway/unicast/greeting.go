@@ -25,6 +25,7 @@ type GroupGreeting struct {
 	Greeted func(now time.Time) // is told when this node has greeted: more members may have met it; nil: nobody is
 	begun   bool                // this start has greeted
 	planned bool                // hold is a turn of its own, to answer
+	brief   bool                // the next greeting names only those to whom it says something new
 	round   time.Time           // when all have answered that were asked by one who asked most of them
 	hold    time.Time           // no answer goes before
 	most    time.Time           // hold is not put off beyond it
@@ -114,6 +115,7 @@ func (r *GroupGreeting) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
 		}
 	}
 	planned := r.planned && now.Before(r.hold)
+	r.brief = r.brief || f.Brief(p.ID)
 	if me && !f.Starts && now.Before(r.turns(r.said, crossTurns)) && r.named[p.ID] == r.c.Services.Hello(now, p).HeardIncarnation {
 		me = false // it asked before it could hear our answer
 	}
@@ -199,11 +201,12 @@ func (r *GroupGreeting) pump(now time.Time) {
 	if starts {
 		r.round = r.turns(now, quietTurns+len(r.c.order)+1)
 	}
-	r.begun, r.planned, r.said = true, false, now
+	brief := (r.brief || r.c.TakesOver) && !starts
+	r.begun, r.planned, r.brief, r.said = true, false, false, now
 	// The first that does not know this node stands for all.
 	r.brought = slices.ContainsFunc(r.c.order, func(l *peerLink) bool { return introduce(r.c, now, l) })
 	r.answered(now)
-	for _, f := range r.compose(now, starts) {
+	for _, f := range r.compose(now, starts, brief) {
 		body := frame.Append(nil, f, true)
 		data, ok := r.c.Services.Seal(seal.Group, true, body)
 		if !ok {
@@ -235,8 +238,9 @@ type common struct {
 
 func commonOf(h frame.Hello) common { return common{h.Forgot, h.First, h.Digest} }
 
-// compose makes the greeting: what most peers would be told, to all of them. Who would be told something else is apart.
-func (r *GroupGreeting) compose(now time.Time, starts bool) []frame.Greeting {
+// compose makes the greeting: what most peers would be told, to all of them. Who would be told something else is apart. A brief one leaves
+// out whom it would tell nothing new.
+func (r *GroupGreeting) compose(now time.Time, starts, brief bool) []frame.Greeting {
 	hellos := make([]frame.Hello, len(r.c.order))
 	votes := map[common]int{}
 	for i, l := range r.c.order {
@@ -261,20 +265,26 @@ func (r *GroupGreeting) compose(now time.Time, starts bool) []frame.Greeting {
 			h.Digest = said.digest
 		}
 		apart := l.Addr.IsValid() && (commonOf(h) != said || h.End || h.Ended || h.Void || len(h.Starts) > 0 || r.c.Behind(l.ID)) // else no HELLO gets there
+		if brief && !apart && l.Handshake.KnowsUs && !l.Handshake.Owed && r.named[l.ID] == h.HeardIncarnation {
+			continue
+		}
 		r.apart[l.ID], r.named[l.ID] = apart, h.HeardIncarnation
 		switch {
 		case apart:
 			members = append(members, frame.Member{ID: l.ID, Apart: true})
-		case h.HeardIncarnation != 0 || h.Stream != head.Stream || blank:
+		case h.HeardIncarnation != 0 || h.Stream != head.Stream || blank || brief:
 			members = append(members, frame.Member{ID: l.ID, HeardIncarnation: h.HeardIncarnation, Stream: h.Stream, HeardStream: h.HeardStream, Seen: h.Seen, Asks: !l.Handshake.KnowsUs, Blank: blank})
 		}
 	}
+	if starts && r.c.TakesOver {
+		members = append(members, frame.Member{ID: r.c.Self, Apart: true})
+	}
 	slices.SortFunc(members, func(a, b frame.Member) int { return cmp.Compare(a.ID, b.ID) })
-	return r.split(head, members)
+	return r.split(head, members, brief)
 }
 
 // split makes one greeting of as many members as fit a datagram, or several.
-func (r *GroupGreeting) split(head frame.Greeting, members []frame.Member) (list []frame.Greeting) {
+func (r *GroupGreeting) split(head frame.Greeting, members []frame.Member, more bool) (list []frame.Greeting) {
 	room := r.c.Profile.Filled() - seal.OverheadLong - r.c.Proofs
 	for {
 		f := head
@@ -283,7 +293,7 @@ func (r *GroupGreeting) split(head frame.Greeting, members []frame.Member) (list
 			n--
 		}
 		members = members[n:]
-		f.More = len(list) > 0 || len(members) > 0
+		f.More = more || len(list) > 0 || len(members) > 0
 		list = append(list, f)
 		if len(members) == 0 {
 			return list

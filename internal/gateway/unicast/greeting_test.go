@@ -75,6 +75,53 @@ func TestOneStartsLater(t *testing.T) {
 	check.Equal(t, "it says that it starts", carriernet.Of[frame.Greeting](greetings[0])[0].Starts, true)
 }
 
+// The other machine of a site begins: who knows it answers at once, and says nothing to the others.
+func TestTakeoverOnAChannel(t *testing.T) {
+	cfg := shared(t, 5)
+	second := false
+	cfg.Bearer = func(n *carriernet.Node, c *carriage.Config) { c.TakesOver = second && n.ID == 3 }
+	g := begin(t, cfg)
+	before := g.Now
+	second = true
+	g.Kill(g.Nodes[2], time.Second)
+	g.Run(2 * time.Minute)
+	g.acquainted()
+	greetings := g.greetings(before)
+	check.Equal(check.Fatal(t), "greetings", len(greetings), 5)
+	check.Equal(t, "it asks for short answers", carriernet.Of[frame.Greeting](greetings[0])[0].Brief(3), true)
+	for _, d := range greetings[1:] {
+		f := carriernet.Of[frame.Greeting](d)[0]
+		check.True(check.In(t, d.From), "it answers the one that begins, alone", f.More && len(f.Members) == 1 && f.Members[0].ID == 3, f)
+	}
+	before = g.Now
+	g.Kill(g.Nodes[0], time.Second)
+	g.Run(2 * time.Minute)
+	g.acquainted()
+	for _, d := range g.greetings(before)[1:] {
+		f := carriernet.Of[frame.Greeting](d)[0]
+		check.Equal(check.In(t, d.From), "members that it names", len(f.Members), map[bool]int{true: 1, false: 4}[d.From == 3])
+	}
+}
+
+// The other machine of a site begins, on a link of its own: the peer answers at once, although nothing waits there for a ride.
+func TestTakeoverIsAnsweredAtOnce(t *testing.T) {
+	for _, takes := range []bool{false, true} {
+		second := false
+		g := begin(t, config{Plain: true, Bearer: func(n *carriernet.Node, c *carriage.Config) { c.TakesOver = second && takes && n.ID == 1 }})
+		g.Run(time.Minute)
+		before := g.Now
+		second = true
+		g.Kill(g.a, time.Second)
+		g.Run(5 * time.Minute)
+		g.acquainted()
+		list := g.since(before, g.b)
+		check.True(check.Fatal(t), "it answers", len(list) > 0)
+		early := list[0].At.Sub(before) < time.Second+carriage.TimingOf(calm(t), false).Prompt
+		check.Equal(check.In(t, "takes over", takes), "before the greeting goes again", early, takes)
+		check.Equal(check.In(t, "takes over", takes), "HELLOs of the one that begins", len(g.since(before, g.a)), map[bool]int{true: 1, false: 2}[takes])
+	}
+}
+
 // A greeting that is lost is said again to those who have not answered.
 func TestLostGreeting(t *testing.T) {
 	cfg := shared(t, 3)

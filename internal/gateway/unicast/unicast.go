@@ -29,6 +29,9 @@ type Config struct {
 	Far      func(peer uint16) bool           // the short form may not reach it; nil: it does
 	Beside   func(peer uint16) []frame.Beside // what has come from it on other bearers; nil: there is none
 	Late     bool                             // a start greets no peer of itself, only when one of both has something to say
+	// TakesOver: this start probably goes on where another machine ended. It asks for answers at once, and on a shared channel for
+	// short ones.
+	TakesOver bool
 }
 
 // Carrier is the datagrams to and from each peer.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
@@ -27,7 +28,7 @@ func Takeover(ctx Context, seed uint64) (t TakenOver, err error) {
 	}
 	s.run(20 * time.Minute)
 	idle := s.octets()
-	s.Kill(s.Nodes[4], takeoverTime)
+	takeOver(s, s.Nodes[4])
 	s.run(20 * time.Minute)
 	t.Channel = float64(s.octets() - idle)
 	err = errors.Join(met(s, s.Nodes[4], 15), s.err)
@@ -40,6 +41,12 @@ func Takeover(ctx Context, seed uint64) (t TakenOver, err error) {
 		}
 	}
 	return t, err
+}
+
+// takeOver loses the leader of a site.
+func takeOver(s *stage, n *sim.Node) {
+	s.Reconfigure(n, func(c *gateway.Config) { c.TakesOver = true })
+	s.Kill(n, takeoverTime)
 }
 
 // takeoverLeg is the octets of the leg that it costs most.
@@ -69,7 +76,7 @@ func takeoverLeg(ctx Context, seed uint64, hq bool) (most float64, err error) {
 	if hq {
 		victim = s.Nodes[0]
 	}
-	s.Kill(victim, takeoverTime)
+	takeOver(s, victim)
 	s.run(20 * time.Minute)
 	for _, octets := range legs {
 		most = max(most, octets)

@@ -38,6 +38,7 @@ const (
 	overLink     = "link"
 	broker       = "broker"
 	brokerOnLink = "broker-link"
+	siteOfTwo    = "two-gateways"
 )
 
 // Place is where something is measured.
@@ -54,6 +55,7 @@ var Places = []Place{
 	{overLink, "two gateways with the profile of --profile between them"},
 	{broker, "an unmodified NATS server of Debian in place of the gateway"},
 	{brokerOnLink, "the same with the link of --profile between it and one client"},
+	{siteOfTwo, "a site of two gateways, one of which leads, and a witness"},
 }
 
 type benchmark struct {
@@ -76,6 +78,7 @@ var benchmarks = []benchmark{
 	{"link", "what only a link shows, in virtual time: services, losses, documents", []string{overLink}, (*session).link},
 	{"broker", "the same messages through a broker of today", []string{gatewayTCP, overLink, broker, brokerOnLink}, (*session).brokers},
 	{"xmpp", "lines of a hundred XMPP clients in rooms of another site", []string{gatewayTCP}, (*session).xmppLines},
+	{"site", "a site of one gateway and of two: messages to a far site and of local peers, and the loss of the leader", []string{gatewayTCP, siteOfTwo}, (*session).pairs},
 }
 
 // Report is what a run found.
@@ -90,7 +93,7 @@ type Report struct {
 // Lost are messages and answers that the gateway lost, in all rows.
 func (r *Report) Lost() (n int) {
 	for _, row := range r.Rows {
-		if row.Where == gatewayTCP || row.Where == gatewayHTTP || row.Where == overLink {
+		if row.Where == gatewayTCP || row.Where == gatewayHTTP || row.Where == overLink || row.Where == siteOfTwo {
 			n += row.Lost
 		}
 	}

@@ -23,6 +23,7 @@
 //   - load.go: load peers: joining and times
 //   - machine.go: the machine of a run
 //   - octets.go: octets on the link between two gateways
+//   - oftwo.go: a site of two machines beside one of one
 //   - overload.go: more messages than can be carried
 //   - pair.go: messages between two small peers, and several
 //   - pipes.go: unicast pipes between small peers

@@ -3,6 +3,7 @@ package frame
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 type (
@@ -20,7 +21,7 @@ type (
 		Roster  uint16   // as a Hello has it
 		Mark    uint16   // likewise
 		Corpus  uint32   // likewise
-		Members []Member // ascending by ID, at most MaxMembers
+		Members []Member // ascending by ID, at most MaxMembers. The sender itself among them asks for answers that name it alone
 	}
 	// Member is what a Greeting says to one member alone. To a member without one it says that it was not heard.
 	Member struct {
@@ -74,6 +75,11 @@ func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
 		return h, m.Asks, !m.Apart
 	}
 	return h, true, !f.More
+}
+
+// Brief says that the sender, from, asks for answers that name it alone: all others know what those would say of them.
+func (f Greeting) Brief(from uint16) bool {
+	return slices.ContainsFunc(f.Members, func(m Member) bool { return m.ID == from })
 }
 
 func appendGreeting(b []byte, f Greeting) []byte {
