@@ -20,7 +20,10 @@ require (
 	google.golang.org/protobuf v1.36.12
 )
 
-require github.com/xdg-go/stringprep v1.0.4 // indirect
+require (
+	github.com/xdg-go/stringprep v1.0.4 // indirect
+	go.etcd.io/raft/v3 v3.7.0 // indirect
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

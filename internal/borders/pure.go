@@ -15,7 +15,7 @@ var cgoFiles = map[string]string{"link/seal": "sodium.go", "edge/norm": "cgo.go"
 var forbidden = []string{
 	"C", "os", "os/", "net", "net/http", "net/http/", "net/rpc", "net/rpc/", "net/smtp", "net/textproto", "syscall", "log", "log/",
 	"sync", "sync/", "runtime", "runtime/", "context", "plugin", "crypto/rand", "crypto/tls", "io/ioutil", "math/rand",
-	"testing", "testing/", "time/tzdata", "golang.org/x/sys/unix", "golang.org/x/sys/windows/", "golang.org/x/net/", "go.etcd.io/", "github.com/prometheus/",
+	"testing", "testing/", "time/tzdata", "golang.org/x/sys/unix", "golang.org/x/sys/windows/", "golang.org/x/net/", "go.etcd.io/bbolt", "go.etcd.io/bbolt/", "github.com/prometheus/",
 }
 
 // clocks are what of package time reads or waits for the wall clock.

@@ -107,6 +107,7 @@ var Rooms = []Room{
 
 	{"gateway/api", Words, "core", false, "What the gateway and the edges tell each other: events, outputs, records of the journal, rows of status.", []string{"link/probe", "rules/filter", "site"}},
 	{"gateway/pair", Pure, "core", false, "Decides which of two machines of a site leads: epochs, votes, the lease, the witness.", nil},
+	{"gateway/quorum", Pure, "core", false, "Decides which of three and more machines of a site leads, and which records a majority has: raft, with a lease.", []string{"gateway/pair"}},
 	{"gateway/mail/history", Pure, "core", false, "The history of each message of this site.", []string{"site"}},
 	{"gateway/mail", Pure, "core", false, "Custody: holds every message until the message has an outcome for each recipient.", []string{
 		"gateway/api", "gateway/mail/history", "ground/due", "ground/share", "link/compact", "link/custody", "link/envelope", "link/frame",

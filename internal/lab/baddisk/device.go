@@ -1,6 +1,7 @@
 package baddisk
 
 import (
+	"bytes"
 	"encoding/gob"
 	"fmt"
 	"os"
@@ -33,8 +34,9 @@ func init() {
 
 // order is what the child is told: a failure, or nil for a device that is well. It answers with the requests refused so far.
 type order struct {
-	Change bool
-	To     *Failure
+	Change  bool
+	To      *Failure
+	Forgets bool // the device loses its power: it has only what was flushed
 }
 
 // child is the device until its file is unmounted.
@@ -58,6 +60,7 @@ type device struct {
 
 	mu      sync.Mutex
 	octets  []byte
+	flushed map[int64][]byte // pages as the last flush left them, where they were written since; nil: there was no flush yet
 	failure *Failure
 	writes  int // that reach the failure's part, since it was ordered
 	refused int
@@ -68,6 +71,12 @@ func (d *device) apply(o order) (refused int) {
 	defer d.mu.Unlock()
 	if o.Change {
 		d.failure, d.writes = o.To, 0
+	}
+	if o.Forgets {
+		for at, page := range d.flushed {
+			copy(d.octets[at:], page)
+		}
+		clear(d.flushed)
 	}
 	return d.refused
 }
@@ -109,11 +118,18 @@ func (d *device) write(b []byte, at int64) error {
 	if d.refuse(at, int64(len(b)), true) {
 		return unix.EIO
 	}
+	for page := at / pageOctets * pageOctets; d.flushed != nil && page < at+int64(len(b)); page += pageOctets {
+		if _, kept := d.flushed[page]; !kept {
+			d.flushed[page] = bytes.Clone(d.octets[page : page+pageOctets])
+		}
+	}
 	copy(d.octets[at:], b)
 	return nil
 }
 
-// flush is the order to write what the device caches. Nothing is cached; a device that fails as a whole fails here too.
+const pageOctets = 4096
+
+// flush is the order to write what the device caches. A device that fails as a whole fails here too.
 func (d *device) flush() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,5 +137,6 @@ func (d *device) flush() error {
 		d.refused++
 		return unix.EIO
 	}
+	d.flushed = map[int64][]byte{}
 	return nil
 }

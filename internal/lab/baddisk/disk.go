@@ -200,10 +200,29 @@ func (d *Disk) unmount(flags int) error {
 }
 
 // Fail orders a failure; it replaces the one before.
-func (d *Disk) Fail(f Failure) error { _, err := d.request(order{true, &f}); return err }
+func (d *Disk) Fail(f Failure) error { _, err := d.request(order{Change: true, To: &f}); return err }
 
 // Heal ends the failure. What was refused is not on the device.
-func (d *Disk) Heal() error { _, err := d.request(order{true, nil}); return err }
+func (d *Disk) Heal() error { _, err := d.request(order{Change: true}); return err }
+
+// LosePower takes from the device what no flush has made durable, and mounts the file system anew. It fails while a process uses the
+// file system.
+func (d *Disk) LosePower() error {
+	if _, err := d.request(order{Change: true, To: &Failure{Writes: true}}); err != nil { // nothing more reaches it
+		return err
+	}
+	err := d.unmount(unix.MNT_DETACH)
+	if err == nil {
+		err = d.forget()
+	}
+	if _, lost := d.request(order{Change: true, Forgets: true}); lost != nil || err != nil {
+		return errors.Join(err, lost)
+	}
+	if err := d.forget(); err != nil {
+		return err
+	}
+	return d.mount()
+}
 
 // Refused is how many requests the device has refused.
 func (d *Disk) Refused() (int, error) { return d.request(order{}) }

@@ -68,3 +68,39 @@ func TestDisk(t *testing.T) {
 		has('c')
 	}
 }
+
+// A device that loses its power has what was synced, and not what was only written.
+func TestPower(t *testing.T) {
+	at := t.TempDir()
+	d, err := New(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := d.Mount(at); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(at, "file")
+	for _, synced := range []bool{true, false} {
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+		if err == nil {
+			_, err = f.WriteString("line")
+		}
+		if synced {
+			err = errors.Join(err, f.Sync())
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.LosePower(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(name); err != nil || string(got) != "line" {
+		t.Errorf("after the loss of power the file has %q, %v; want what was synced", got, err)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !long
+
+package quorum
+
+const seeds = 12

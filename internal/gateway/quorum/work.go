@@ -1,0 +1,170 @@
+package quorum
+
+import (
+	"go.etcd.io/raft/v3"
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+)
+
+// given says of a copy that it arrived.
+const given = raft.SnapshotFinish
+
+// Work is what must be done before Done: first Early is sent, then Stored and Entries are made durable.
+type Work struct {
+	Early  []Sent  // by a leader, whose members write while it does
+	Stored *Stored // nil: as before
+	Sync   bool    // Stored and Entries must be durable; otherwise they may wait
+	// Entries go to the end of the log. Those that it has from the first of them on go.
+	Entries []Entry
+	// Committed are entries that a majority has on its disks, this machine among it. A journal has them by and by: the log keeps them for
+	// that.
+	Committed []Entry
+	Copy      []int // as in Output
+
+	late  []Sent
+	ready *raft.Ready
+	base  bool // the site is founded with this machine's journal
+}
+
+// Base is the place that the journal has, where the site is founded with this machine's.
+func (w *Work) Base() (At, bool) { return At{1, 1}, w.base }
+
+// Work is what is to be made durable next; nil: nothing.
+func (m *Machine) Work() *Work {
+	if m.work == nil && m.forgot {
+		m.forget()
+	}
+	switch {
+	case m.work != nil:
+		return nil
+	case m.dirty:
+		s := m.stored
+		m.work = &Work{Stored: &s, Sync: true, base: s.Whole}
+		return m.work
+	case m.node == nil || !m.node.HasReady():
+		return nil
+	}
+	rd := m.node.Ready()
+	w := &Work{ready: &rd, Sync: rd.MustSync, Entries: entries(rd.Entries), Committed: entries(rd.CommittedEntries)}
+	_, leads := m.leads()
+	early := m.node.BasicStatus().RaftState == raft.StateLeader
+	if h := rd.HardState; h != nil {
+		early = early && h.GetTerm() == m.stored.Term && h.GetVote() == m.stored.Vote
+		m.stored.Term, m.stored.Vote, m.stored.Commit = h.GetTerm(), h.GetVote(), h.GetCommit()
+		s := m.stored
+		w.Stored = &s
+	}
+	m.begin(rd.SoftState)
+	for _, x := range rd.Messages {
+		to := int(x.GetTo()) - 1
+		p := &m.members[to]
+		if x.GetType() == raftpb.MsgSnap && p.connected && !p.copying && leads {
+			p.copying, p.lacks = true, true
+			w.Copy = append(w.Copy, to)
+		}
+		if !p.connected || p.lacks || x.GetType() == raftpb.MsgSnap || m.bound(x) {
+			continue
+		}
+		text, err := proto.Marshal(x)
+		if err != nil {
+			continue
+		}
+		s := Sent{to, Message{Kind: KindRaft, Raft: text}}
+		if early {
+			w.Early = append(w.Early, s)
+		} else {
+			w.late = append(w.late, s)
+		}
+	}
+	m.work = w
+	return w
+}
+
+// Done says that the work is durable, and what is sent now.
+func (m *Machine) Done() []Sent {
+	w := m.work
+	m.work = nil
+	if w.ready == nil {
+		m.dirty = false
+		if m.node == nil {
+			_ = m.boot(nil) // there is no entry that could be wrong
+		}
+		return nil
+	}
+	if w.ready.HardState != nil {
+		_ = m.log.SetHardState(w.ready.HardState)
+	}
+	_ = m.log.Append(w.ready.Entries)
+	for _, e := range w.Committed {
+		m.at = e.At
+		m.settled = e.Term
+	}
+	m.node.Advance(*w.ready)
+	m.logged.trim(m, w.Entries)
+	var late []Sent
+	for _, s := range w.late {
+		if p := &m.members[s.To]; p.connected && !p.lacks {
+			late = append(late, s)
+		}
+	}
+	return late
+}
+
+// Propose has the leader append an entry.
+func (m *Machine) Propose(data []byte) error {
+	if m.node == nil {
+		return raft.ErrProposalDropped
+	}
+	return m.node.Propose(data)
+}
+
+func entries(list []*raftpb.Entry) []Entry {
+	out := make([]Entry, len(list))
+	for i, e := range list {
+		out[i] = Entry{At{e.GetIndex(), e.GetTerm()}, e.GetData()}
+	}
+	return out
+}
+
+// recent bounds what the log keeps in memory for members that were away for a moment.
+type recent struct {
+	octets int // since mark
+	mark   uint64
+}
+
+const mostRecent = 16 << 20 // octets of one half
+
+func (r *recent) trim(m *Machine, added []Entry) {
+	for _, e := range added {
+		r.octets += len(e.Data)
+	}
+	if r.octets < mostRecent {
+		return
+	}
+	if to := min(r.mark, m.at.Index); to > 0 {
+		if _, err := m.log.CreateSnapshot(to, nil, nil); err == nil {
+			_ = m.log.Compact(to)
+		}
+	}
+	r.octets, r.mark = 0, m.at.Index
+}
+
+// Behind is how many entries a member lacks, as its leader knows it.
+func (m *Machine) Behind(of int) uint64 {
+	if m.node == nil || of == m.cfg.Self {
+		return 0
+	}
+	match, _ := m.progress(of)
+	last, _ := m.log.LastIndex()
+	return last - min(last, match)
+}
+
+// progress is how far a leader knows that a member's log goes, and whether that one waits for a copy.
+func (m *Machine) progress(of int) (match uint64, waits bool) {
+	m.node.WithProgress(func(id uint64, _ raft.ProgressType, pr progress) {
+		if id == uint64(of+1) {
+			match, waits = pr.Match, pr.State == waiting
+		}
+	})
+	return match, waits
+}
