@@ -109,21 +109,32 @@ func (s *session) rates(ctx context.Context, srv *server, c *pair) error {
 	}
 	for _, size := range s.sizes(4_000_000, 64<<10, 4_000_000) {
 		s.progressf("data, %s", octetsText(size))
-		f, err := c.flow(ctx, size, max(2, min(32, 16<<20/size)), s.series(), window)
-		if err != nil {
-			return err
-		}
-		row := f.row(whatData, size).megabytes()
-		plain, err := plainTCP(size, window)
-		if err != nil {
-			return err
-		}
-		s.put(row)
-		part := Row{What: "share of what plain TCP carries", Size: size, Unit: "%", Note: fmt.Sprintf("plain TCP on loopback %s MB/s", number(plain))}
+		row, plain := Row{What: whatData, Size: size}, []float64{}
+		part := Row{What: "share of what plain TCP carries", Size: size, Unit: "%"}
 		if size == 4_000_000 && s.where == gatewayTCP {
 			part.Must, part.Aim = 25, 50
 		}
-		s.put(part.of(100 * row.Value / plain))
+		var rates, shares []float64
+		before := srv.cost()
+		for range s.series() { // each beside plain TCP of the same moment, so that other work on the machine slows both
+			f, err := c.flow(ctx, size, max(2, min(32, 16<<20/size)), 1, window)
+			if err != nil {
+				return err
+			}
+			tcp, err := plainTCP(size, window)
+			if err != nil {
+				return err
+			}
+			row.N, row.Lost = row.N+f.n, row.Lost+f.lost
+			rates, plain = append(rates, f.rates[0]), append(plain, tcp)
+			shares = append(shares, 100*f.rates[0]*float64(size)/1e6/tcp)
+		}
+		if srv != nil {
+			row.Note = fmt.Sprintf("%.0f us of processor each", us(srv.cost().cpu-before.cpu)/float64(max(1, row.N)))
+		}
+		s.put(row.of(rates...).megabytes())
+		part.Note = fmt.Sprintf("plain TCP on loopback %s MB/s", number(Row{}.of(plain...).Value))
+		s.put(part.of(shares...))
 	}
 	return nil
 }
