@@ -44,14 +44,53 @@ func (m *Message) Find(namespace, name string) *Element {
 
 // AppendMessage appends m in the wire version it names. Namespaces enter the table in order of first use.
 func AppendMessage(b []byte, m Message) ([]byte, error) {
+	return appendMessage(b, m, nil)
+}
+
+// MessageParts is what AppendMessage writes, in parts that follow each other: the octets of large elements are not copied,
+// and must not change while the parts are used.
+func MessageParts(m Message) ([][]byte, error) {
+	var out cuts
+	b, err := appendMessage(nil, m, &out)
+	if err != nil {
+		return nil, err
+	}
+	parts, from := make([][]byte, 0, 2*len(out)+1), 0
+	for _, c := range out {
+		parts, from = append(parts, b[from:c.at], c.data), c.at
+	}
+	return append(parts, b[from:]), nil
+}
+
+// cuts are the places where data belongs that was not copied.
+type cuts []struct {
+	at   int
+	data []byte
+}
+
+const longData = 16 << 10 // octets of an element that are worth a part of their own
+
+// data appends the octets of an element, or notes where they belong.
+func (c *cuts) data(b, data []byte) []byte {
+	if c == nil || len(data) < longData {
+		return append(b, data...)
+	}
+	*c = append(*c, struct {
+		at   int
+		data []byte
+	}{len(b), data})
+	return b
+}
+
+func appendMessage(b []byte, m Message, out *cuts) ([]byte, error) {
 	if len(m.Elements) > math.MaxInt16 {
 		return b, fail("message", "elementCount", ErrTooLong)
 	}
 	switch m.Version {
 	case 0:
-		return appendMessage0(b, m)
+		return appendMessage0(b, m, out)
 	case 1:
-		return appendMessage1(b, m)
+		return appendMessage1(b, m, out)
 	}
 	return b, fail("message", "version", ErrMismatch)
 }
@@ -99,7 +138,7 @@ func (t *nameTable) at(s string) int {
 	return id
 }
 
-func appendMessage0(b []byte, m Message) ([]byte, error) {
+func appendMessage0(b []byte, m Message, out *cuts) ([]byte, error) {
 	start := len(b)
 	names := &nameTable{}
 	for i := range m.Elements {
@@ -121,7 +160,7 @@ func appendMessage0(b []byte, m Message) ([]byte, error) {
 	b = binary.BigEndian.AppendUint16(b, uint16(len(m.Elements)))
 	for i := range m.Elements {
 		for e := &m.Elements[i]; e != nil; e = e.Signature {
-			if b, err = appendElement0(b, e, names); err != nil {
+			if b, err = appendElement0(b, e, names, out); err != nil {
 				return b[:start], err
 			}
 		}
@@ -129,7 +168,7 @@ func appendMessage0(b []byte, m Message) ([]byte, error) {
 	return b, nil
 }
 
-func appendElement0(b []byte, e *Element, names *nameTable) ([]byte, error) {
+func appendElement0(b []byte, e *Element, names *nameTable, out *cuts) ([]byte, error) {
 	var flags byte
 	if e.Type != "" {
 		flags |= flagType
@@ -155,10 +194,10 @@ func appendElement0(b []byte, e *Element, names *nameTable) ([]byte, error) {
 		return b, fail("message", "dataLen", ErrTooLong)
 	}
 	b = binary.BigEndian.AppendUint32(b, uint32(len(e.Data)))
-	return append(b, e.Data...), nil
+	return out.data(b, e.Data), nil
 }
 
-func appendMessage1(b []byte, m Message) ([]byte, error) {
+func appendMessage1(b []byte, m Message, out *cuts) ([]byte, error) {
 	start := len(b)
 	names := &nameTable{}
 	for i := range m.Elements {
@@ -203,7 +242,7 @@ func appendMessage1(b []byte, m Message) ([]byte, error) {
 				return b[:start], fail("message", "dataLen", ErrTooLong)
 			}
 			b = binary.BigEndian.AppendUint32(b, uint32(len(e.Data)))
-			b = append(b, e.Data...)
+			b = out.data(b, e.Data)
 		}
 	}
 	return b, nil

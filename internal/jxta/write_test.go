@@ -1,6 +1,7 @@
 package jxta
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"testing"
@@ -50,6 +51,26 @@ func TestManyNamespaces(t *testing.T) {
 		}
 		if back, _, err := ParseMessage(b, DefaultLimits); err != nil || !reflect.DeepEqual(back, m) {
 			t.Errorf("version %d came back as %+v, %v", version, back, err)
+		}
+	}
+}
+
+// Parts of a message are what AppendMessage writes, and long elements are not copied.
+func TestMessageParts(t *testing.T) {
+	long := bytes.Repeat([]byte("x"), longData)
+	for version := range uint8(2) {
+		m := Message{Version: version, Elements: []Element{{Namespace: "a", Name: "first", Data: long}, {Name: "short", Data: []byte("s")},
+			{Namespace: "b", Name: "last", Data: long, Signature: &Element{Name: "signature", Data: long[1:]}}}}
+		whole, err := AppendMessage(nil, m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts, err := MessageParts(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(bytes.Join(parts, nil), whole) || len(parts) != 5 || &parts[1][0] != &long[0] {
+			t.Errorf("version %d: %d parts of %d octets, want 5 of %d", version, len(parts), len(bytes.Join(parts, nil)), len(whole))
 		}
 	}
 }

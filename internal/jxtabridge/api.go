@@ -21,7 +21,7 @@ type (
 		Welcome jxta.Welcome
 	}
 	// Received: the body of one package: a bare binary message and, from signed 2.7 peers, its trailer.
-	// The bridge keeps no reference to Body after Step returns.
+	// Body is the bridge's from then on.
 	Received struct {
 		Conn site.ConnID
 		Body []byte
@@ -78,6 +78,7 @@ const (
 type Send struct {
 	Conn site.ConnID
 	Body []byte
+	Rest [][]byte // follow Body where Config.SignLater is set and nothing is signed; they do not change
 	// Sign is the source to sign for (jxta.SignMessage) before Body goes out; empty: it goes as it is.
 	Sign  string
 	Token uint64
@@ -120,7 +121,16 @@ const orderOctets = 64
 func (o Welcome) Octets() int { return orderOctets }
 
 // Octets is about what the order takes in memory while it waits.
-func (o Send) Octets() int { return orderOctets + len(o.Body) }
+func (o Send) Octets() int { return orderOctets + o.Length() }
+
+// Length is that of the body with Rest, in octets.
+func (o Send) Length() int {
+	n := len(o.Body)
+	for _, b := range o.Rest {
+		n += len(b)
+	}
+	return n
+}
 
 // Octets is about what the order takes in memory while it waits.
 func (o Close) Octets() int { return orderOctets }

@@ -199,6 +199,7 @@ type inbound struct {
 	service  string
 	param    string
 	elements []jxta.Element
+	size     int // octets of the body that the elements are in
 }
 
 const (
@@ -276,6 +277,7 @@ func (b *Bridge) handle(c *conn, body []byte) {
 	}
 	b.outlets.learnFormat(c, len(rest) > 0)
 	in, err := b.open(c, m)
+	in.size = len(body)
 	if err != nil {
 		b.complain(c, "address", err)
 		return
@@ -404,6 +406,15 @@ func keep(elements []jxta.Element) []jxta.Element {
 		out[i] = e
 	}
 	return out
+}
+
+// kept are the elements for as long as they wait. They stay in the body where they are most of it; otherwise few octets
+// would hold the memory of many.
+func (in inbound) kept() []jxta.Element {
+	if sizeOf(in.elements) < in.size/2 {
+		return keep(in.elements)
+	}
+	return slices.Clone(in.elements)
 }
 
 func sizeOf(elements []jxta.Element) int {

@@ -25,7 +25,8 @@ type Config struct {
 	Multicast string
 	Identity  Identity
 
-	// SignLater leaves signing to whoever carries out Send: it takes longer than all the rest of a message.
+	// SignLater leaves signing to whoever carries out Send: it takes longer than all the rest of a message. He also joins the
+	// parts of a body that is not signed.
 	SignLater bool
 
 	Lease      time.Duration // rendezvous lease; default 20 min, as JXTA's own (ghosts 10: 2.2 hates short ones)

@@ -336,19 +336,7 @@ func (o *outlets) transmit(c *conn, m *message, again bool) {
 	dest := jxta.Address{Scheme: c.scheme, Host: c.remote, Service: service, Param: param}
 	full := jxta.Message{Version: c.version, Elements: append(append(make([]jxta.Element, 0, len(m.elements)+2), m.elements...),
 		text(elSource, jxta.PeerAddress(m.source)), text(elDestination, dest.String()))}
-	room := m.size + 512
-	if c.signed {
-		room += jxta.TrailerRoom
-	}
-	body, err := jxta.AppendMessage(make([]byte, 0, room), full)
-	sign := ""
-	switch {
-	case err != nil || !c.signed:
-	case o.cfg.SignLater:
-		sign = jxta.URN(m.source)
-	default:
-		body, err = jxta.SignMessage(body, o.cfg.Identity.Key, o.cfg.Identity.Cert, jxta.URN(m.source))
-	}
+	s, err := o.encode(c, m, full)
 	if err != nil { // a far payload that no JXTA message can hold
 		o.stats.Refused["encode"]++
 		o.note("error", "a far message cannot be written for a local peer", "peer", c.unique, "error", err)
@@ -358,14 +346,39 @@ func (o *outlets) transmit(c *conn, m *message, again bool) {
 		return
 	}
 	o.token++
-	f := flight{token: o.token, size: len(body)}
+	s.Conn, s.Token, s.Confirms = c.id, o.token, m.confirms
+	f := flight{token: o.token, size: s.Length()}
 	if again {
 		f.msg = m
 	}
 	c.inflight = append(c.inflight, f)
-	c.octets += len(body)
+	c.octets += f.size
 	o.stats.Sent++
-	o.post(Send{Conn: c.id, Body: body, Sign: sign, Token: o.token, Confirms: m.confirms})
+	o.post(s)
+}
+
+// encode writes the body of a message. What is not signed keeps its long elements as they came in.
+func (o *outlets) encode(c *conn, m *message, full jxta.Message) (s Send, err error) {
+	if o.cfg.SignLater && !c.signed {
+		parts, err := jxta.MessageParts(full)
+		if err == nil {
+			s.Body, s.Rest = parts[0], parts[1:]
+		}
+		return s, err
+	}
+	room := m.size + 512
+	if c.signed {
+		room += jxta.TrailerRoom
+	}
+	s.Body, err = jxta.AppendMessage(make([]byte, 0, room), full)
+	switch {
+	case err != nil || !c.signed:
+	case o.cfg.SignLater:
+		s.Sign = jxta.URN(m.source)
+	default:
+		s.Body, err = jxta.SignMessage(s.Body, o.cfg.Identity.Key, o.cfg.Identity.Cert, jxta.URN(m.source))
+	}
+	return s, err
 }
 
 // learnFormat mirrors the peer's own way to end a message (wire 2.5).

@@ -155,7 +155,7 @@ func (b *Bridge) unicast(in inbound) {
 		return
 	}
 	m := site.Message{Scope: in.group, From: in.from.id, To: in.dest, Service: in.service, Param: in.param,
-		Parts: outward(keep(in.elements))}
+		Parts: outward(in.kept())}
 	if b.rules.deniesMessage(&m) {
 		return
 	}

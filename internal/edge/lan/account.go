@@ -59,15 +59,15 @@ func newAccounts(share time.Duration) *accounts {
 	return &accounts{share: share, of: map[string]*account{}, owed: map[site.ConnID][]debt{}}
 }
 
-// guess is what a message of an address will take.
-func (a *account) guess(now time.Time, body []byte) time.Duration {
+// guess is what a message of an address will take; a dear one has something packed inside.
+func (a *account) guess(now time.Time, octets int, dear bool) time.Duration {
 	if halves := now.Sub(a.since) / dearestHalves; halves > 0 {
 		a.dearest >>= min(halves, 40)
 		a.since = a.since.Add(halves * dearestHalves)
 	}
-	size := time.Duration(len(body))
+	size := time.Duration(octets)
 	least, most := leastMessage+size*leastOctet, mostMessage+size*mostOctet
-	if bytes.Contains(body, packed) {
+	if dear {
 		least, most = least+leastPacked, most+mostPacked
 	}
 	return min(max(a.dearest, least), most)
@@ -84,6 +84,7 @@ func (s *accounts) enter(now func() time.Time, host string, body []byte, gone <-
 	if s.share == 0 {
 		return debt{}, true
 	}
+	dear := bytes.Contains(body, packed) // looks through all of it: once, and while nobody waits for the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for first := true; ; first = false {
@@ -92,7 +93,7 @@ func (s *accounts) enter(now func() time.Time, host string, body []byte, gone <-
 			a = &account{dearest: firstGuess, since: now()}
 			s.of[host] = a
 		}
-		cost := a.guess(now(), body)
+		cost := a.guess(now(), len(body), dear)
 		if a.fits(cost, s.share) && (!first || len(a.waiting) == 0) {
 			a.underWay += cost
 			a.messages++

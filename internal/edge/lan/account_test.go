@@ -29,7 +29,7 @@ func (l *ledger) fill(host string, id site.ConnID, body []byte) (count int) {
 	l.Helper()
 	for ; count < 100_000; count++ {
 		a := l.of[host]
-		if a != nil && !a.fits(a.guess(l.time, body), l.share) {
+		if a != nil && !a.fits(a.guess(l.time, len(body), bytes.Contains(body, packed)), l.share) {
 			return count
 		}
 		d, ok := l.enter(l.now, host, body, nil)

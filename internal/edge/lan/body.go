@@ -3,42 +3,86 @@ package lan
 import (
 	"errors"
 	"io"
+	"sync"
 	"time"
 )
 
 const firstChunk = 64 << 10 // octets of a body that every connection may hold; more is taken from MaxReading
 
-// body reads size octets. The buffer grows with what has come, not with what was announced. Beyond the first chunk it
-// takes room for it, which goes on the bill, and waits for that if need be. What has come is answered with an error too.
+// chunks are those of bodies under way, used again: a large body would otherwise leave as much garbage behind.
+var chunks = sync.Pool{New: func() any { return new([firstChunk]byte) }}
+
+// reading is a body under way.
+type reading struct {
+	lan      *LAN
+	r        io.Reader
+	deadline func(time.Time) error
+	bill     *bill
+}
+
+// body reads size octets. What it holds grows with what has come, not with what was announced: the first half comes in
+// chunks, and then there is room for all of it. Beyond the first chunk it takes room for it, which goes on the bill, and
+// waits for that if need be. What has come is answered with an error too.
 func (l *LAN) body(r io.Reader, deadline func(time.Time) error, gone <-chan struct{}, b *bill, size int) ([]byte, error) {
-	buf := make([]byte, 0, min(size, firstChunk))
-	for len(buf) < size {
-		chunk := min(size-len(buf), firstChunk)
-		if cap(buf)-len(buf) < chunk {
-			grow := min(max(cap(buf), chunk), size-cap(buf))
-			if err := l.room.reserve(b, grow, gone); err != nil {
-				return buf, err
-			}
-			bigger := make([]byte, cap(buf)+grow)
-			buf = bigger[:copy(bigger, buf)]
+	in := reading{l, r, deadline, b}
+	if size <= firstChunk {
+		buf := make([]byte, size)
+		n, err := in.fill(buf)
+		return buf[:n], err
+	}
+	var held []*[firstChunk]byte
+	defer func() {
+		for _, c := range held {
+			chunks.Put(c)
 		}
-		if err := deadline(time.Now().Add(l.cfg.ReadStall)); err != nil {
-			return buf, err
+	}()
+	came := 0
+	var err error
+	for came < (size+1)/2 && err == nil {
+		if came > 0 {
+			err = l.room.reserve(b, firstChunk, gone)
 		}
-		if !l.room.arrived(b, 0) {
-			return buf, errMemory
-		}
-		got, err := io.ReadFull(r, buf[len(buf):len(buf)+min(chunk, cap(buf)-len(buf))])
-		buf = buf[:len(buf)+got]
-		if !l.room.arrived(b, got) {
-			return buf, errMemory
-		}
-		if err != nil {
-			if errors.Is(err, io.EOF) {
-				err = io.ErrUnexpectedEOF
-			}
-			return buf, err
+		if err == nil {
+			c := chunks.Get().(*[firstChunk]byte)
+			held = append(held, c)
+			var n int
+			n, err = in.fill(c[:min(firstChunk, size-came)])
+			came += n
 		}
 	}
-	return buf, nil
+	rest := size
+	if err == nil {
+		err = l.room.reserve(b, max(0, size-firstChunk*len(held)), gone)
+	}
+	if err != nil {
+		rest = came
+	}
+	buf := make([]byte, 0, rest)
+	for _, c := range held {
+		buf = append(buf, c[:min(firstChunk, came-len(buf))]...)
+	}
+	for len(buf) < rest && err == nil {
+		var n int
+		n, err = in.fill(buf[len(buf):min(len(buf)+firstChunk, rest)])
+		buf = buf[:len(buf)+n]
+	}
+	return buf, err
+}
+
+// fill reads octets, as many as there is room for.
+func (in reading) fill(buf []byte) (n int, err error) {
+	if err := in.deadline(time.Now().Add(in.lan.cfg.ReadStall)); err != nil {
+		return 0, err
+	}
+	if !in.lan.room.arrived(in.bill, 0) {
+		return 0, errMemory
+	}
+	n, err = io.ReadFull(in.r, buf)
+	if !in.lan.room.arrived(in.bill, n) {
+		return n, errMemory
+	}
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
 }

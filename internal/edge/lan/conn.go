@@ -63,7 +63,7 @@ func (n *conn) write() {
 			if o.header != nil {
 				parts = append(parts, o.header)
 			}
-			parts = append(parts, o.octets)
+			parts = append(append(parts, o.octets), o.rest...)
 		}
 		if err := n.flush(parts); err != nil {
 			if errors.Is(err, os.ErrDeadlineExceeded) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -386,15 +387,15 @@ func (l *LAN) poll(w http.ResponseWriter, r *http.Request, sock *socket, unique 
 // answer writes a batch to an open poll. The deadline is renewed while the peer takes anything.
 func (l *LAN) answer(w http.ResponseWriter, sock *socket, batch []outgoing) error {
 	for _, o := range batch {
-		for b := o.octets; len(b) > 0; {
-			n := min(len(b), writeChunk)
-			if err := sock.SetWriteDeadline(time.Now().Add(l.cfg.WriteStall)); err != nil {
-				return err
+		for _, b := range append([][]byte{o.octets}, o.rest...) {
+			for chunk := range slices.Chunk(b, writeChunk) {
+				if err := sock.SetWriteDeadline(time.Now().Add(l.cfg.WriteStall)); err != nil {
+					return err
+				}
+				if _, err := w.Write(chunk); err != nil {
+					return err
+				}
 			}
-			if _, err := w.Write(b[:n]); err != nil {
-				return err
-			}
-			b = b[n:]
 		}
 	}
 	return http.NewResponseController(w).Flush()

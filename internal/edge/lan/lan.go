@@ -253,9 +253,9 @@ func (l *LAN) Send(s jxtabridge.Send) {
 	if n == nil {
 		return
 	}
-	o := outgoing{octets: s.Body, sign: s.Sign, unsigned: len(s.Body), token: s.Token, message: true}
+	o := outgoing{octets: s.Body, rest: s.Rest, sign: s.Sign, unsigned: s.Length(), token: s.Token, message: true}
 	if !n.bare {
-		o.header = jxta.AppendPackageHeader(nil, len(s.Body))
+		o.header = jxta.AppendPackageHeader(nil, o.unsigned)
 	}
 	n.queue(o)
 }

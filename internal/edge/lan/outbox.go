@@ -17,14 +17,21 @@ const (
 // outgoing is one body with its header block, or a bare line. Over HTTP a body has no header block.
 type outgoing struct {
 	header, octets []byte
-	sign           string // source of the trailer that is still to be made; empty: none
+	rest           [][]byte // follow octets
+	sign           string   // source of the trailer that is still to be made; empty: none
 	token          uint64
 	message        bool
 	signed         bool
 	unsigned       int // size before it was signed
 }
 
-func (o outgoing) size() int { return len(o.header) + len(o.octets) }
+func (o outgoing) size() int {
+	n := len(o.header) + len(o.octets)
+	for _, b := range o.rest {
+		n += len(b)
+	}
+	return n
+}
 
 // cost is what it counts for while it waits: the same with its trailer and without.
 func (o outgoing) cost() int {

@@ -138,8 +138,8 @@ func (c *pair) echo() {
 	c.atB.Store(&echo)
 }
 
-// pings are message and acknowledgement pairs, one after the other, every so often if pace is not 0. Warming up and measuring end
-// when budget is over, whatever their number then.
+// pings are message and acknowledgement pairs, one after the other. If pace is not 0, from half to one and a half of it passes in
+// between, so that senders do not march in step. Warming up and measuring end when budget is over, whatever their number then.
 func (c *pair) pings(ctx context.Context, elements func(int) []jxta.Element, warm, series int, pace, budget time.Duration) (t trips, err error) {
 	back := make(chan struct{}, 1)
 	ack := func(edgepeer.Message) {
@@ -149,9 +149,10 @@ func (c *pair) pings(ctx context.Context, elements func(int) []jxta.Element, war
 		}
 	}
 	c.atA.Store(&ack)
+	steps := newRand()
 	one := func(i int) (time.Duration, error) {
 		if pace > 0 {
-			pause(ctx, pace)
+			pause(ctx, pace/2+time.Duration(steps.Int64N(int64(pace))))
 		}
 		e := elements(i)
 		began := time.Now()

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -109,21 +110,32 @@ func (s *session) rates(ctx context.Context, srv *server, c *pair) error {
 	}
 	for _, size := range s.sizes(4_000_000, 64<<10, 4_000_000) {
 		s.progressf("data, %s", octetsText(size))
-		f, err := c.flow(ctx, size, max(2, min(32, 16<<20/size)), s.series(), window)
-		if err != nil {
-			return err
-		}
-		row := f.row(whatData, size).megabytes()
-		plain, err := plainTCP(size, window)
-		if err != nil {
-			return err
-		}
-		s.put(row)
-		part := Row{What: "share of what plain TCP carries", Size: size, Unit: "%", Note: fmt.Sprintf("plain TCP on loopback %s MB/s", number(plain))}
+		row, plain := Row{What: whatData, Size: size}, []float64{}
+		part := Row{What: "share of what plain TCP carries", Size: size, Unit: "%"}
 		if size == 4_000_000 && s.where == gatewayTCP {
 			part.Must, part.Aim = 25, 50
 		}
-		s.put(part.of(100 * row.Value / plain))
+		var rates, shares []float64
+		before := srv.cost()
+		for range s.series() { // each beside plain TCP of the same moment, so that other work on the machine slows both
+			f, err := c.flow(ctx, size, max(2, min(32, 16<<20/size)), 1, window)
+			if err != nil {
+				return err
+			}
+			tcp, err := plainTCP(size, window)
+			if err != nil {
+				return err
+			}
+			row.N, row.Lost = row.N+f.n, row.Lost+f.lost
+			rates, plain = append(rates, f.rates[0]), append(plain, tcp)
+			shares = append(shares, 100*f.rates[0]*float64(size)/1e6/tcp)
+		}
+		if srv != nil {
+			row.Note = fmt.Sprintf("%.0f us of processor each", us(srv.cost().cpu-before.cpu)/float64(max(1, row.N)))
+		}
+		s.put(row.of(rates...).megabytes())
+		part.Note = fmt.Sprintf("plain TCP on loopback %s MB/s", number(Row{}.of(plain...).Value))
+		s.put(part.of(shares...))
 	}
 	return nil
 }
@@ -232,5 +244,99 @@ func (s *session) bySenders(ctx context.Context, srv *server, c *pair) error {
 		s.put(Row{What: "pairs of all senders together, as fast as they come", Size: 1000, Number: n, Of: "senders", Unit: "per second", N: len(t.all)}.of(together...))
 	}
 	s.ratio("message and acknowledgement of each sender, 8 senders over 1", means[1], means[8], 1.5, 1.1)
+	plain := map[int][]float64{}
+	for _, n := range []int{1, 8} {
+		s.progressf("%d senders, plain TCP", n)
+		t, err := plainPings(ctx, n, 1000, s.series(), paceOf2004, s.budget())
+		if err != nil {
+			return err
+		}
+		row := t.row("the same octets through a relay that only copies, of each sender, 100 a second each", 1000)
+		row.Number, row.Of = n, "senders"
+		s.put(row)
+		plain[n] = t.means
+	}
+	s.ratio("the same octets through a relay that only copies, 8 senders over 1: what this machine does", plain[1], plain[8], 0, 0)
 	return nil
+}
+
+// plainPings sends octets through a relay of plain TCP and back, from so many senders at once, paced as pings are.
+func plainPings(ctx context.Context, senders, size, series int, pace, budget time.Duration) (sum trips, err error) {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return sum, err
+	}
+	defer echo.Close()
+	between, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return sum, err
+	}
+	defer between.Close()
+	serve := func(ln net.Listener, each func(net.Conn)) {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return // closed
+			}
+			go each(c)
+		}
+	}
+	copied := func(to, from net.Conn) {
+		_, _ = io.Copy(struct{ io.Writer }{to}, struct{ io.Reader }{from}) // through a buffer, as a relay that looks at them; ends with the connection
+		to.Close()
+	}
+	go serve(echo, func(c net.Conn) { copied(c, c) })
+	go serve(between, func(c net.Conn) {
+		if on, err := net.Dial("tcp", echo.Addr().String()); err == nil {
+			go copied(c, on)
+			copied(on, c)
+		}
+		c.Close()
+	})
+	results, errs := make(chan trips, senders), make(chan error, senders)
+	for range senders {
+		go func() {
+			t, err := plainSender(ctx, between.Addr().String(), size, series, pace, budget)
+			results <- t
+			errs <- err
+		}()
+	}
+	sum.means = make([]float64, series)
+	for range senders {
+		t := <-results
+		err = errors.Join(err, <-errs)
+		for k, m := range t.means {
+			sum.means[k] += m / float64(senders)
+		}
+		sum.all = append(sum.all, t.all...)
+	}
+	return sum, err
+}
+
+// plainSender is one of them.
+func plainSender(ctx context.Context, address string, size, series int, pace, budget time.Duration) (t trips, err error) {
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		return t, err
+	}
+	defer c.Close()
+	data, steps := make([]byte, size), newRand()
+	for range series {
+		var sum time.Duration
+		n := 0
+		for began := time.Now(); n < pairs && (n == 0 || time.Since(began) < budget/time.Duration(series)) && ctx.Err() == nil; n++ {
+			pause(ctx, pace/2+time.Duration(steps.Int64N(int64(pace))))
+			at := time.Now()
+			if _, err := c.Write(data); err != nil {
+				return t, err
+			}
+			if _, err := io.ReadFull(c, data); err != nil {
+				return t, err
+			}
+			t.all = append(t.all, time.Since(at))
+			sum += time.Since(at)
+		}
+		t.means = append(t.means, us(sum)/float64(max(1, n)))
+	}
+	return t, ctx.Err()
 }

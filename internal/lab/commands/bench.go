@@ -102,6 +102,9 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 			return cli.Fail(stderr, "bench", err)
 		}
 	}
+	if cfg.Gateway, err = filepath.Abs(cfg.Gateway); err != nil { // it runs in a directory of its own
+		return cli.Fail(stderr, "bench", err)
+	}
 	switch cfg.Jars {
 	case "none":
 		cfg.Jars = ""
