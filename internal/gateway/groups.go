@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -26,6 +27,7 @@ type GroupConfig struct {
 	Name string        // as entropy.CheckName takes it
 	Life time.Duration // of its open messages for which no rule names a lifetime; 0: DefaultGroupLife
 	Hops int           // how many gateways may take such a message one after the other; 0: entropy.MostHops
+	Key  bool          // its messages are sealed with a key of its members alone
 }
 
 // DefaultGroupLife is the lifetime of an open message for which nobody names one.
@@ -35,6 +37,7 @@ const DefaultGroupLife = time.Hour
 type GroupOrder struct {
 	Name string
 	In   bool
+	Key  bool // with In: as GroupConfig.Key
 }
 
 // GatewayEvent marks GroupOrder as an event of the gateway.
@@ -66,7 +69,7 @@ func insideOf(inside string) error {
 
 // Buckets of the journal.
 const (
-	bucketGroup = "group" // name -> 1: joined by order, 0: left by order
+	bucketGroup = "group" // name -> 1: joined by order, 2: with a key of its own, 0: left by order
 	bucketOpen  = "open"  // as entropy has it
 )
 
@@ -74,9 +77,11 @@ const (
 type groups struct {
 	g       *Gateway
 	engine  *entropy.Engine // nil: no group was ever joined
-	ordered map[string]bool // by name: joined or left by order
+	ordered map[string]byte // by name, as bucketGroup has it
+	secrets groupSecrets
 	names   map[entropy.Tag]string
-	saved   []api.Record // of bucketOpen, until the first Step
+	numbers map[entropy.Tag]uint64 // of the last messages of this run, also in groups that were left
+	saved   []api.Record           // of bucketOpen, until the first Step
 	ports   []groupPort
 	muted   map[int]bool      // bearers
 	heard   map[int]time.Time // when somebody else last spoke in P_Mul there
@@ -99,7 +104,7 @@ const mostOpen = 8 << 20
 const groupLimit = frame.OpenOverhead + 20 + len(seal.Signature{})
 
 func newGroups(g *Gateway) (*groups, error) {
-	gs := &groups{g: g, ordered: map[string]bool{}, names: map[entropy.Tag]string{}, muted: map[int]bool{}, heard: map[int]time.Time{}}
+	gs := &groups{g: g, ordered: map[string]byte{}, secrets: newGroupSecrets(), names: map[entropy.Tag]string{}, numbers: map[entropy.Tag]uint64{}, muted: map[int]bool{}, heard: map[int]time.Time{}}
 	for _, c := range g.cfg.Groups {
 		if err := entropy.CheckName(c.Name); err != nil {
 			return nil, fmt.Errorf("gateway: %w", err)
@@ -113,14 +118,20 @@ func newGroups(g *Gateway) (*groups, error) {
 
 // restore takes a record of the journal.
 func (gs *groups) restore(r api.Record) error {
-	if r.Bucket == bucketOpen {
+	switch r.Bucket {
+	case bucketOpen:
 		gs.saved = append(gs.saved, r)
 		return nil
+	case bucketGroupKeys:
+		gs.secrets.standing[string(r.Key)] = r.Value
+		return nil
+	case bucketUnread:
+		return gs.secrets.restore(r.Key)
 	}
 	if len(r.Value) != 1 || entropy.CheckName(string(r.Key)) != nil {
 		return mail.ErrRecord
 	}
-	gs.ordered[string(r.Key)] = r.Value[0] != 0
+	gs.ordered[string(r.Key)] = r.Value[0]
 	return nil
 }
 
@@ -144,12 +155,12 @@ func (gs *groups) start(now time.Time) {
 // wanted are the groups that configuration and orders name, in order.
 func (gs *groups) wanted() (list []string) {
 	for _, c := range gs.g.cfg.Groups {
-		if in, ordered := gs.ordered[c.Name]; in || !ordered {
+		if in, ordered := gs.ordered[c.Name]; in > 0 || !ordered {
 			list = append(list, c.Name)
 		}
 	}
 	for name, in := range gs.ordered {
-		if in {
+		if in > 0 {
 			list = append(list, name)
 		}
 	}
@@ -186,6 +197,9 @@ func (gs *groups) join(now time.Time, name string) error {
 			return fmt.Errorf("this gateway is in %d groups, and may not be in more", entropy.MostGroups)
 		}
 		gs.names[tag] = each
+		if err := gs.hide(tag, each); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -194,17 +208,24 @@ func (gs *groups) join(now time.Time, name string) error {
 func (gs *groups) order(now time.Time, o GroupOrder) {
 	err := entropy.CheckName(o.Name)
 	value := []byte{0}
+	before := gs.ordered[o.Name]
 	if err == nil && o.In {
-		value[0] = 1
+		if value[0] = 1; o.Key {
+			value[0] = 2
+		}
+		gs.ordered[o.Name] = value[0]
 		err = gs.join(now, o.Name)
 	} else if err == nil {
 		err = gs.leaves(o.Name)
 	}
 	if err != nil {
 		gs.g.Note("warn", "an order about a group was refused", "group", o.Name, "why", err)
+		if gs.ordered[o.Name] = before; before == 0 && o.In {
+			delete(gs.ordered, o.Name)
+		}
 		return
 	}
-	gs.ordered[o.Name] = o.In
+	gs.ordered[o.Name] = value[0]
 	gs.leaveRest(now)
 	gs.g.Record(bucketGroup, []byte(o.Name), value)
 	gs.g.Note("info", "the groups of this gateway were changed", "group", o.Name, "joined", o.In)
@@ -212,7 +233,7 @@ func (gs *groups) order(now time.Time, o GroupOrder) {
 
 // leaves says why this node may not leave a group; nil: it may.
 func (gs *groups) leaves(name string) error {
-	if gs.names[entropy.TagOf(name)] != name {
+	if tag := entropy.TagOf(name); gs.names[tag] != name || gs.secrets.leaves(tag) {
 		return errNotIn
 	}
 	for _, inside := range gs.names {
@@ -232,7 +253,7 @@ func (gs *groups) leaveRest(now time.Time) {
 		}
 	}
 	for tag, name := range gs.names {
-		if !in[name] {
+		if !in[name] && !gs.parts(now, tag, name) {
 			gs.engine.Leave(now, tag)
 			delete(gs.names, tag)
 		}
@@ -263,40 +284,58 @@ func (gs *groups) verify(it *entropy.Item) entropy.Verdict {
 // say gives a message to its group; false: it cannot be an open one, and goes into custody as others do.
 func (gs *groups) say(now time.Time, m *site.Message) bool {
 	tag := entropy.TagOf(m.Open)
-	if m.Open == "" || !m.Published || m.Token != 0 || gs.engine == nil || gs.names[tag] != m.Open {
+	if m.Open == "" || !m.Published || m.Token != 0 || gs.engine == nil || gs.names[tag] != m.Open || gs.secrets.leaves(tag) {
 		return false
 	}
 	g := gs.g
 	body, err := envelope.Packed(&g.coders.plain, envelope.Message{Payload: m}, 0, true, &envelope.Texts{Coder: &g.coders.plain, Rules: g.cfg.Rules})
-	if err != nil || len(body) > gs.room() {
+	if err != nil || len(body)+gs.secrets.octets(tag) > gs.room() {
 		gs.refused++
 		return false
 	}
 	life, hops := DefaultGroupLife, entropy.MostHops
-	for _, c := range g.cfg.Groups {
-		if c.Name == m.Open {
-			life, hops = max(c.Life, 0), c.Hops
-			if life == 0 {
-				life = DefaultGroupLife
-			}
-			if hops == 0 {
-				hops = entropy.MostHops
-			}
-		}
+	if c := gs.configured(m.Open); c != nil {
+		life, hops = cmp.Or(max(c.Life, 0), life), cmp.Or(c.Hops, hops)
 	}
 	if !m.Expires.IsZero() {
 		life = m.Expires.Sub(now)
 	}
-	number := gs.engine.NextNumber(tag)
-	if number == 0 {
-		number = entropy.FirstNumber(g.cfg.Incarnation.Number)
+	it := gs.item(now, tag, life, hops)
+	if body, ok := gs.seal(&it, body); ok {
+		gs.utter(now, it, body)
+	} else {
+		gs.secrets.wait(m)
 	}
-	it := entropy.Item{Tag: tag, Name: entropy.Name{Origin: g.cfg.ID, Number: number}, Life: entropy.Life(life), Hops: uint8(hops)}
-	it.Expires = now.Add(entropy.LifeOf(it.Life))
-	signature := g.cfg.Trust.Own.Sign(groupPurpose, signed(m.Open, &it, body))
-	it.Body = append(slices.Clone(body), signature[:]...)
-	gs.engine.Say(now, it)
 	return true
+}
+
+// configured is what the configuration says of a group; nil: nothing.
+func (gs *groups) configured(name string) *GroupConfig {
+	for i := range gs.g.cfg.Groups {
+		if c := &gs.g.cfg.Groups[i]; c.Name == name {
+			return c
+		}
+	}
+	return nil
+}
+
+// item is the next message of this node in a group, without its body.
+func (gs *groups) item(now time.Time, tag entropy.Tag, life time.Duration, hops int) entropy.Item {
+	number := max(gs.engine.NextNumber(tag), gs.numbers[tag]+1)
+	if number == 1 {
+		number = entropy.FirstNumber(gs.g.cfg.Incarnation.Number)
+	}
+	it := entropy.Item{Tag: tag, Name: entropy.Name{Origin: gs.g.cfg.ID, Number: number}, Life: entropy.Life(life), Hops: uint8(hops)}
+	it.Expires = now.Add(entropy.LifeOf(it.Life))
+	return it
+}
+
+// utter signs a message and gives it to its group.
+func (gs *groups) utter(now time.Time, it entropy.Item, body []byte) {
+	signature := gs.g.cfg.Trust.Own.Sign(groupPurpose, signed(gs.names[it.Tag], &it, body))
+	it.Body = append(slices.Clone(body), signature[:]...)
+	gs.numbers[it.Tag] = it.Number
+	gs.engine.Say(now, it)
 }
 
 // room is how many octets an open message may have: it fits a datagram of every bearer.
@@ -321,7 +360,10 @@ const openQueue frame.Queue = 0xfe
 // open hands a message of a group to its adapter.
 func (gs *groups) open(now time.Time, it entropy.Item) {
 	g, p := gs.g, gs.g.byID[it.Origin]
-	body := it.Body[:len(it.Body)-len(seal.Signature{})]
+	body, ok := gs.unseal(now, &it, it.Body[:len(it.Body)-len(seal.Signature{})])
+	if !ok {
+		return
+	}
 	m, _, _, err := envelope.ParseCoded(body, nil, &envelope.Texts{Coder: &g.coders.plain})
 	if err != nil || m.Payload == nil || !m.Payload.Published || m.Payload.Adapter == site.Relay {
 		g.Drop("group_unreadable")
@@ -461,6 +503,7 @@ func (gs *groups) step(now time.Time) {
 			}
 		}
 	}
+	gs.turnSecrets(now)
 	gs.engine.Step(now)
 }
 
@@ -582,7 +625,7 @@ func (gs *groups) due(now time.Time) (at time.Time) {
 	if gs.engine == nil {
 		return at
 	}
-	at = gs.engine.Due()
+	at = due.Earliest(gs.engine.Due(), gs.secrets.due())
 	for i := range gs.ports {
 		p := &gs.ports[i]
 		if p.b.mute() {
@@ -601,8 +644,16 @@ func (gs *groups) report(s *api.Status) {
 		return
 	}
 	for tag, name := range gs.names {
+		if gs.secrets.leaves(tag) {
+			continue
+		}
 		row := api.GroupStatus{Name: name}
-		for _, id := range gs.engine.Members(tag) {
+		members := gs.engine.Members(tag)
+		if k := gs.secrets.of[tag]; k != nil {
+			row.Keyed, row.Key = true, fmt.Sprintf("%x", k.Mark())
+			members = slices.DeleteFunc(k.Members(), func(id uint16) bool { return id == gs.g.cfg.ID })
+		}
+		for _, id := range members {
 			row.Members = append(row.Members, gs.g.siteName(id))
 		}
 		row.Held, row.Octets = gs.engine.Held(tag)
@@ -611,5 +662,8 @@ func (gs *groups) report(s *api.Status) {
 	slices.SortFunc(s.Groups, func(a, b api.GroupStatus) int { return strings.Compare(a.Name, b.Name) })
 	if gs.refused > 0 {
 		s.Dropped["group_long"] = gs.refused
+	}
+	if gs.secrets.lost > 0 {
+		s.Dropped["group_keyless"] = gs.secrets.lost
 	}
 }

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -179,4 +180,81 @@ func TestAPutBackGatewayGoesOnInItsGroup(t *testing.T) {
 	ship.Site.Send(w, track(2, pipeHQ, 50, 200), 1)
 	w.Run(10 * time.Minute)
 	check.Equal(t, "how often the others have what it says then", fmt.Sprint(saidBy(w, ship, 50)), fmt.Sprint(all(2)))
+}
+
+// keyed has every node in a group with a key of its own.
+func keyed(c *sim.Config) {
+	inGroup(c)
+	configure := c.Configure
+	c.Configure = func(n *sim.Node, g *gateway.Config) {
+		configure(n, g)
+		g.Groups[0].Key = true
+	}
+}
+
+// keyOf is the key by which a node seals for the group, as its status tells it from others.
+func keyOf(w *sim.World, n *sim.Node) string {
+	for _, g := range n.GW.Status(w.Now).Groups {
+		if g.Name == ops {
+			return g.Key
+		}
+	}
+	return "none"
+}
+
+func TestGroupWithAKeyOfItsOwn(t *testing.T) {
+	for _, p := range []string{"iridium-certus-100", "hf-2400"} {
+		t.Run(p, func(t *testing.T) {
+			w := world(t, 5, p, 8, keyed, func(c *sim.Config) { c.Group = p == "hf-2400" })
+			ship, leaver := w.Nodes[1], w.Nodes[3]
+			ship.Site.Send(w, track(2, pipeHQ, 0, 200), 1) // it waits for the first key, which on HF is not yet for all
+			w.Run(20 * time.Minute)
+			check.True(t, "somebody has what was said before there was a key", strings.Contains(fmt.Sprint(saidBy(w, ship, 0)), "1"))
+			first := keyOf(w, ship)
+			for _, n := range w.Nodes {
+				check.Equal(t, "the key at "+n.Name, keyOf(w, n), first)
+			}
+			order(w, leaver, gateway.GroupOrder{Name: ops})
+			check.Equal(t, "the key at who has left", keyOf(w, leaver), "none")
+			w.Run(5 * time.Minute)
+			second := keyOf(w, ship)
+			check.True(t, "the key is another", second != first && second != "")
+			ship.Site.Send(w, track(2, pipeHQ, 1, 200), 1)
+			w.Run(5 * time.Minute)
+			check.Equal(t, "how often the others have what is said then", fmt.Sprint(saidBy(w, ship, 1)), fmt.Sprint([]int{1, 1, 0, 1}))
+			order(w, leaver, gateway.GroupOrder{Name: ops, In: true, Key: true})
+			w.Run(10 * time.Minute)
+			check.True(t, "the key is a third", keyOf(w, ship) != second && keyOf(w, leaver) == keyOf(w, ship))
+			ship.Site.Send(w, track(2, pipeHQ, 2, 200), 1)
+			w.Run(5 * time.Minute)
+			check.Equal(t, "how often the others have the next", fmt.Sprint(saidBy(w, ship, 2)), fmt.Sprint(all(4)))
+			check.Equal(t, "how often they have what was said before it joined", fmt.Sprint(saidBy(w, ship, 1)), fmt.Sprint([]int{1, 1, 0, 1}))
+		})
+	}
+}
+
+// Gateways of a group with a key that are killed around commits lose no message, and a node that was away for a day reads again.
+func TestGroupKeysSurviveCrashes(t *testing.T) {
+	w := world(t, 4, "iridium-certus-100", 9, keyed, func(c *sim.Config) { c.CrashBeforeCommit, c.CrashAfterCommit = 0.02, 0.02 })
+	w.Run(20 * time.Minute)
+	for i := range 10 {
+		w.Nodes[1].Site.Send(w, track(2, pipeHQ, i, 200), 1)
+		w.Run(20 * time.Second)
+	}
+	w.EndCrashes()
+	w.Run(45 * time.Minute)
+	for i := range 10 {
+		check.Equal(t, fmt.Sprintf("how often the others have message %d", i), fmt.Sprint(saidBy(w, w.Nodes[1], i)), fmt.Sprint(all(3)))
+	}
+	away := w.Nodes[3]
+	w.Cut(0, away, true)
+	order(w, w.Nodes[2], gateway.GroupOrder{Name: ops})
+	w.Run(26 * time.Hour)
+	w.Cut(0, away, false)
+	w.Run(time.Hour)
+	w.Nodes[1].Site.Send(w, track(2, pipeHQ, 50, 200), 1)
+	w.Run(time.Hour + 30*time.Minute)
+	w.Nodes[1].Site.Send(w, track(2, pipeHQ, 51, 200), 1)
+	w.Run(10 * time.Minute)
+	check.Equal(t, "how often the others have what is said after a day", fmt.Sprint(saidBy(w, w.Nodes[1], 51)), fmt.Sprint([]int{1, 0, 1}))
 }

@@ -69,6 +69,8 @@ var buckets = map[string]string{
 	"end-early":       "a message from %s before its turn, through relays",
 	bucketGroup:       "that this gateway is in a group, or has left it",
 	bucketOpen:        "an open message of a group, or which were received",
+	bucketGroupKeys:   "the keys of a group, and who is in it",
+	bucketUnread:      "that the key of an open message is not here",
 	bucketIdentity:    "who the gateway is to JXTA peers",
 }
 

@@ -167,7 +167,7 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return g.cfg.restoreFirst(string(r.Value))
 	case bucketHeld:
 		return g.passed.restore(r.Key, r.Value)
-	case bucketGroup, bucketOpen:
+	case bucketGroup, bucketOpen, bucketGroupKeys, bucketUnread:
 		return g.groups.restore(r)
 	case bucketStanding:
 		return g.orders.restore(r.Key, r.Value)

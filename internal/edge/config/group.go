@@ -14,6 +14,7 @@ type Group struct {
 	Name string
 	Life time.Duration // of its messages for which no rule names one
 	Hops int           // gateways that may take one of them one after the other
+	Key  bool          // they are sealed for the members alone
 }
 
 func groupPart(c *Config) part {
@@ -26,6 +27,7 @@ func groupKeys(g *Group) []key {
 		{"name", groupName(&g.Name).required(), "parts with `/` between them, at most 64 octets: `\"fleet/squadron/ops\"`"},
 		{"lifetime", duration(&g.Life, time.Hour, time.Second, entropy.MostLife), "how long a message to it is repeated, where no `[[message]]` rule names `expires`"},
 		{"hops", whole(&g.Hops, entropy.MostHops, 1, entropy.MostHops), "how many gateways may take such a message one after the other; 1: neighbours alone"},
+		{"key", boolean(&g.Key), "with `true` its messages are sealed with a key of its members alone: who leaves cannot read on, who joins cannot read back. All members must say so"},
 	}
 }
 

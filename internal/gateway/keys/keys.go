@@ -5,7 +5,8 @@
 // It reads what is known of a peer (mail.Peer) and changes nothing there: what is to be done about a peer is in the values
 // that it returns. What it wants in the journal or the log goes to its Services at once.
 //
-// Read keys.go first, then authenticator.go (datagrams), rollover.go (newer rosters), introduction.go (a node that brings one) and rosterhistory.go (which rosters a node has kept).
+// Read keys.go first, then authenticator.go (datagrams), rollover.go (newer rosters), introduction.go (a node that brings one), rosterhistory.go (which rosters a node has kept) and
+// groupkeys.go (keys of groups).
 package keys
 
 import (

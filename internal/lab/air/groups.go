@@ -273,6 +273,61 @@ func cast(ctx Context, seed uint64, link string, every, lasting time.Duration) (
 	return one((after-before)/float64(n*copies*datagram), at(took, 0.5).Seconds(), at(took, 0.99).Seconds()), s.err
 }
 
+// opsKey is the key by which a node seals for opsGroup.
+func (s *stage) opsKey(n *sim.Node) string {
+	for _, g := range n.GW.Status(s.Now).Groups {
+		if g.Name == opsGroup {
+			return g.Key
+		}
+	}
+	return ""
+}
+
+// rekeyed has one of 17 members of a group with a key leave it. It says how many messages it could read, had each member said one in each
+// of the next ten minutes, what the change cost beside an hour without one, and after how long all 16 had the new key.
+func rekeyed(ctx Context, seed uint64) ([][]float64, error) {
+	s, err := newNet(ctx, "hf-2400", 17, seed, grouped, func(c *sim.Config) {
+		configure := c.Configure
+		c.Configure = func(n *sim.Node, g *sim.Setup) {
+			configure(n, g)
+			g.Groups[0].Key = true
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.run(4 * time.Hour)
+	_, before := repaired(s)
+	s.run(time.Hour)
+	_, idle := repaired(s)
+	leaver := s.Nodes[16]
+	old := s.opsKey(leaver)
+	for _, n := range s.Nodes {
+		if s.err == nil && (old == "" || s.opsKey(n) != old) {
+			return nil, fmt.Errorf("%s seals with the key %q, the others with %q", n.Name, s.opsKey(n), old)
+		}
+	}
+	s.Give(leaver, gateway.GroupOrder{Name: opsGroup})
+	left, others, took, reads := s.Now, s.Nodes[:16], time.Duration(0), 0
+	for second := 1; second <= 3600; second++ {
+		s.run(time.Second)
+		readable := 0 // of a message of each member, said now
+		for _, n := range others {
+			if s.opsKey(n) == old {
+				readable++
+			}
+		}
+		if second%60 == 0 && second <= 600 {
+			reads += readable
+		}
+		if readable > 0 || slices.ContainsFunc(others, func(n *sim.Node) bool { return s.opsKey(n) != s.opsKey(others[0]) }) {
+			took = s.Now.Sub(left)
+		}
+	}
+	_, after := repaired(s)
+	return one(float64(reads), after-idle-(idle-before), took.Seconds()), s.err
+}
+
 // groupRows are the rows of docs/groups.md.
 func groupRows() []Scenario {
 	const three, dead = "iridium-certus-100, hf-2400 and vhf-cnr-16k", "16 gateways, 30 % lost in bursts, one away an hour, the origin destroyed: "
@@ -291,6 +346,10 @@ func groupRows() []Scenario {
 			measured(dead+"the one that was away has all after, s", "s", 0.5),
 			asked(dead+"repaired octets, x the messages that somebody lacked a minute after", "x", "", 0.5, 1.3, 1.15)}, play: destroyed},
 		{Link: three, Rows: []Row{asked("16 gateways: an idle hour after all agree, the fullest channel, % of its rate", "%", "", 1, 0.1, 0)}, play: idleGroup},
+		{Link: "hf-2400", Rows: []Row{
+			asked("group key of 16, and one that leaves: messages that it reads, one of each member in each of ten minutes", "messages", "", 1, 0, 0),
+			asked("group key of 16, and one that leaves: octets of the new key in an hour, acknowledgements included", "octets", "1,333 for a roster", 0.5, 1400, 900),
+			measured("group key of 16, and one that leaves: all 16 have the new one after, s", "s", 0.5)}, play: rekeyed},
 		casts("iridium-certus-100", "5 a second for a minute", 200*time.Millisecond, time.Minute),
 		casts("vhf-cnr-16k", "1 a second for two minutes", time.Second, 2*time.Minute),
 	}

@@ -151,6 +151,17 @@ func (e *Engine) Members(tag Tag) (ids []uint16) {
 	return slices.Compact(ids)
 }
 
+// Tags are the groups that this node is in, in order.
+func (e *Engine) Tags() []Tag { return slices.Clone(e.tags) }
+
+// Item is a message that is held; false: it is not.
+func (e *Engine) Item(tag Tag, n Name) (it Item, held bool) {
+	if g := e.groups[tag]; g != nil && g.origins[n.Origin] != nil && g.origins[n.Origin].items[n.Number] != nil {
+		return *g.origins[n.Origin].items[n.Number], true
+	}
+	return it, false
+}
+
 // Held is how many messages of a group are held, and their octets.
 func (e *Engine) Held(tag Tag) (messages, octets int) {
 	if g := e.groups[tag]; g != nil {

@@ -8,17 +8,19 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/operator/cli"
 	"aldis/internal/operator/control"
 )
 
 const groupAbout = `usage: gateway group list [-c FILE] [--token FILE] [--json]
-       gateway group join | leave NAME [-c FILE] [--token FILE] [--json]
+       gateway group join [--key] | leave NAME [-c FILE] [--token FILE] [--json]
 
 Lists the groups that the gateway on this machine is in, with the gateways that are known to be in them too, or joins or
 leaves one. A group is made by whoever joins it first. NAME has parts: a gateway in fleet/squadron/ops is in fleet/squadron
 and fleet too. What a [[message]] rule with open = "NAME" fits goes to whoever is in the group; who joins gets what is
-still repeated.
+still repeated. With --key the group's messages are sealed with a key of its members alone, as with key = true of [[group]]:
+all members must say so.
 
 An order survives a restart, and goes before [[group]] of the configuration. Leaving tells the neighbours, and forgets
 what is held of the group. Groups need link.roster.
@@ -30,13 +32,14 @@ func groupCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("group", flag.ContinueOnError)
 	file := fs.String("c", cli.DefaultConfig, "configuration `file`")
 	tokenFile := fs.String("token", "", "order over http.listen with the token in `FILE`")
+	key := fs.Bool("key", false, "join: the group has a key of its own")
 	asJSON := fs.Bool("json", false, "print the gateway's answer as it is")
 	rest, code, done := cli.Parse(fs, args, 2, groupAbout, stdout, stderr)
 	if done {
 		return code
 	}
 	list := len(rest) == 1 && rest[0] == "list"
-	if !list && (len(rest) != 2 || rest[0] != "join" && rest[0] != "leave") {
+	if !list && (len(rest) != 2 || rest[0] != "join" && (rest[0] != "leave" || *key)) {
 		fmt.Fprintf(stderr, "gateway group: say list, join NAME or leave NAME\n\n%s", groupAbout)
 		return cli.ExitUsage
 	}
@@ -50,7 +53,7 @@ func groupCommand(args []string, stdout, stderr io.Writer) int {
 		_, err = desk.TalkOf(&r, "GET", "/status", nil)
 		got.Groups = r.Groups
 	} else {
-		body, _ := json.Marshal(control.GroupOrder{Name: rest[1], In: rest[0] == "join"})
+		body, _ := json.Marshal(control.GroupOrder{Name: rest[1], In: rest[0] == "join", Key: *key})
 		_, err = desk.TalkOf(&got, "POST", "/groups", body)
 	}
 	if err == nil && *asJSON {
@@ -71,9 +74,20 @@ func printGroups(out io.Writer, list control.GroupList) {
 		return
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "GROUP\tMESSAGES HELD\tOCTETS\tKNOWN TO BE IN IT")
+	fmt.Fprintln(w, "GROUP\tMESSAGES HELD\tOCTETS\tKEY\tKNOWN TO BE IN IT")
 	for _, g := range list.Groups {
-		fmt.Fprintf(w, "%s\t%d\t%d\t%s\n", g.Name, g.Held, g.Octets, strings.Join(g.Members, ", "))
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", g.Name, g.Held, g.Octets, keyOf(g), strings.Join(g.Members, ", "))
 	}
 	w.Flush()
+}
+
+// keyOf says which key of its own a group has.
+func keyOf(g api.GroupStatus) string {
+	switch {
+	case !g.Keyed:
+		return "-"
+	case g.Key == "":
+		return "none yet"
+	}
+	return g.Key
 }

@@ -16,6 +16,7 @@ import (
 type GroupOrder struct {
 	Name string `json:"name"`
 	In   bool   `json:"in"`
+	Key  bool   `json:"key,omitempty"` // with in: the group's messages are sealed for its members alone
 }
 
 // String is the order in words, for the log.
@@ -48,7 +49,7 @@ func (s Source) group(ctx context.Context, order GroupOrder) (any, error) {
 	if why := gateway.GroupRefusal(now.Gateway, gateway.GroupOrder{Name: order.Name, In: order.In}); why != nil {
 		return nil, Refusal{http.StatusConflict, why.Error()}
 	}
-	s.Order(gateway.GroupOrder{Name: order.Name, In: order.In})
+	s.Order(gateway.GroupOrder{Name: order.Name, In: order.In, Key: order.Key})
 	var got GroupList
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)

@@ -182,7 +182,7 @@ func reachedOf(c *config.Config) (list []map[uint16]netip.AddrPort) {
 // groupsOf are the groups of the configuration.
 func groupsOf(c *config.Config) (list []gateway.GroupConfig) {
 	for _, g := range c.Groups {
-		list = append(list, gateway.GroupConfig{Name: g.Name, Life: g.Life, Hops: g.Hops})
+		list = append(list, gateway.GroupConfig{Name: g.Name, Life: g.Life, Hops: g.Hops, Key: g.Key})
 	}
 	return list
 }

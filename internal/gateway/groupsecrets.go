@@ -1,0 +1,275 @@
+package gateway
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/keys"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
+	"aldis/internal/link/entropy"
+	"aldis/internal/site"
+)
+
+// Groups with a key of their own: docs/decisions/groups.md.
+
+// Buckets of the journal, beside those of groups.
+const (
+	bucketGroupKeys = "group-keys"   // name -> keys.GroupKeys.Standing
+	bucketUnread    = "group-unread" // tag, origin, number -> 1: its key is not here
+)
+
+// Bounds.
+const (
+	mostKeyless = 64   // messages that wait for the first key of a group
+	mostUnread  = 1024 // messages whose key is not here
+	// partingTime is how long a node stays among the neighbours of a group with a key that it has left: what says so is repaired.
+	partingTime = 4 * time.Minute
+	// missing is how long a key may be on its way.
+	missing = 10 * time.Minute
+)
+
+// groupSecrets are the keys of groups, and what waits for one.
+type groupSecrets struct {
+	of       map[entropy.Tag]*keys.GroupKeys
+	standing map[string][]byte // of the journal, by name
+	parting  map[entropy.Tag]time.Time
+	keyless  []*site.Message
+	unread   map[unread]time.Time // since when; never: this node has joined again since
+	lost     uint64               // messages for which no key came
+	at       time.Time            // when unread is looked through
+}
+
+type unread struct {
+	tag entropy.Tag
+	entropy.Name
+}
+
+func newGroupSecrets() groupSecrets {
+	return groupSecrets{of: map[entropy.Tag]*keys.GroupKeys{}, standing: map[string][]byte{}, parting: map[entropy.Tag]time.Time{}, unread: map[unread]time.Time{}}
+}
+
+func (u unread) key() []byte {
+	b := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, uint16(u.tag)), u.Origin)
+	return binary.BigEndian.AppendUint64(b, u.Number)
+}
+
+// restore reads a key of bucketUnread.
+func (s *groupSecrets) restore(key []byte) error {
+	if len(key) != 12 {
+		return mail.ErrRecord
+	}
+	u := unread{entropy.Tag(binary.BigEndian.Uint16(key)), entropy.Name{Origin: binary.BigEndian.Uint16(key[2:]), Number: binary.BigEndian.Uint64(key[4:])}}
+	s.unread[u] = time.Time{}
+	s.at = time.Unix(0, 0)
+	return nil
+}
+
+// leaves says that this node has left a group, and stays only until its neighbours know.
+func (s *groupSecrets) leaves(tag entropy.Tag) bool { return !s.parting[tag].IsZero() }
+
+// octets is what a message of a group grows by.
+func (s *groupSecrets) octets(tag entropy.Tag) int {
+	if s.of[tag] == nil {
+		return 0
+	}
+	return keys.SealedOctets
+}
+
+// wait keeps a message until its group has a key.
+func (s *groupSecrets) wait(m *site.Message) {
+	if len(s.keyless) == mostKeyless {
+		s.keyless = s.keyless[1:]
+		s.lost++
+	}
+	s.keyless = append(s.keyless, m)
+}
+
+// due is when turnSecrets has something to do; zero: never.
+func (s *groupSecrets) due() (at time.Time) {
+	for _, k := range s.of {
+		at = due.Earliest(at, k.Due())
+	}
+	for _, end := range s.parting {
+		at = due.Earliest(at, end)
+	}
+	return due.Earliest(at, s.at)
+}
+
+var errNoChance = errors.New("a group with a key of its own needs a source of chance")
+
+// hide gives a group its keys where it is one that has them.
+func (gs *groups) hide(tag entropy.Tag, name string) error {
+	s, c := &gs.secrets, gs.configured(name)
+	delete(s.parting, tag)
+	if gs.ordered[name] != 2 && (c == nil || !c.Key) {
+		return nil
+	}
+	if gs.g.cfg.Trust.Chance == nil {
+		return errNoChance
+	}
+	if s.of[tag] == nil {
+		s.of[tag] = gs.g.keys.NewGroupKeys(gs.g.cfg.Trust.Chance, s.standing[name])
+	}
+	return nil
+}
+
+// parts says to a group with a key that this node leaves it, and forgets its keys; false: it has none, or that was said long enough ago.
+func (gs *groups) parts(now time.Time, tag entropy.Tag, name string) bool {
+	s := &gs.secrets
+	if end := s.parting[tag]; !end.IsZero() {
+		if due.Reached(now, end) {
+			delete(s.parting, tag)
+			return false
+		}
+		return true
+	}
+	k := s.of[tag]
+	if k == nil {
+		return false
+	}
+	gs.utter(now, gs.item(now, tag, entropy.MostLife, entropy.MostHops), k.Leave())
+	delete(s.of, tag)
+	delete(s.standing, name)
+	gs.g.Record(bucketGroupKeys, []byte(name), nil)
+	for u := range s.unread {
+		if u.tag == tag {
+			gs.read(u)
+		}
+	}
+	s.keyless = slices.DeleteFunc(s.keyless, func(m *site.Message) bool { return m.Open == name })
+	s.parting[tag] = now.Add(partingTime)
+	return true
+}
+
+// seal is a message as it goes to its group; false: the group has no key yet.
+func (gs *groups) seal(it *entropy.Item, body []byte) ([]byte, bool) {
+	if k := gs.secrets.of[it.Tag]; k != nil {
+		return k.Seal(it.Number, signed(gs.names[it.Tag], it, nil), body)
+	}
+	return body, true
+}
+
+// unseal is what was said in a message; false: nothing for local peers, or not yet.
+func (gs *groups) unseal(now time.Time, it *entropy.Item, body []byte) ([]byte, bool) {
+	s := &gs.secrets
+	k := s.of[it.Tag]
+	if k == nil {
+		return body, !s.leaves(it.Tag)
+	}
+	h, err := k.Hear(now, it.Origin, it.Number, signed(gs.names[it.Tag], it, nil), body)
+	u := unread{it.Tag, it.Name}
+	switch {
+	case err != nil:
+		gs.g.Drop("group_unreadable")
+	case h.Lacking && len(s.unread) < mostUnread:
+		s.unread[u], s.at = now, due.Earliest(s.at, now.Add(missing))
+		gs.g.Record(bucketUnread, u.key(), []byte{1})
+	case h.Lacking:
+		s.lost++
+	case h.Changed:
+		gs.keep(it.Tag)
+	}
+	if h.NewKey {
+		gs.readable(now, it.Tag)
+	}
+	return h.Content, h.Content != nil
+}
+
+func (gs *groups) keep(tag entropy.Tag) {
+	gs.g.Record(bucketGroupKeys, []byte(gs.names[tag]), gs.secrets.of[tag].Standing())
+}
+
+// read forgets that the key of a message is not here.
+func (gs *groups) read(u unread) {
+	delete(gs.secrets.unread, u)
+	gs.g.Record(bucketUnread, u.key(), nil)
+}
+
+// readable tries again, with a new key, what could not be read or said.
+func (gs *groups) readable(now time.Time, tag entropy.Tag) {
+	s := &gs.secrets
+	var list []unread
+	for u := range s.unread {
+		if u.tag == tag {
+			list = append(list, u)
+		}
+	}
+	slices.SortFunc(list, func(a, b unread) int {
+		return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Number, b.Number))
+	})
+	for _, u := range list {
+		it, held := gs.engine.Item(u.tag, u.Name)
+		if gs.read(u); held {
+			gs.open(now, it)
+		}
+	}
+	waiting := s.keyless
+	s.keyless = nil
+	for _, m := range waiting {
+		if m.Expires.IsZero() || m.Expires.After(now) {
+			gs.say(now, m)
+		}
+	}
+}
+
+// missed looks through what cannot be read. Where that was said long after this node has joined, it joins again.
+func (gs *groups) missed(now time.Time) {
+	s := &gs.secrets
+	for u, since := range s.unread {
+		it, held := gs.engine.Item(u.tag, u.Name)
+		switch {
+		case !held || s.of[u.tag] == nil:
+			gs.read(u)
+			s.lost++
+		case since.IsZero(): // of an earlier run
+			s.unread[u] = now
+		case since != never && !now.Before(since.Add(missing)):
+			if said := it.Expires.Add(-entropy.LifeOf(it.Life)); said.After(s.of[u.tag].Since().Add(missing)) {
+				s.of[u.tag].Missed()
+			}
+			s.unread[u] = never
+		}
+	}
+	if s.at = (time.Time{}); len(s.unread) > 0 {
+		s.at = now.Add(time.Minute)
+	}
+}
+
+// turnSecrets says what members say of keys, and ends what was left.
+func (gs *groups) turnSecrets(now time.Time) {
+	s := &gs.secrets
+	if due.Reached(now, s.at) {
+		gs.missed(now)
+	}
+	for tag, end := range s.parting {
+		if due.Reached(now, end) {
+			delete(s.parting, tag)
+			gs.engine.Leave(now, tag)
+			delete(gs.names, tag)
+		}
+	}
+	for _, tag := range gs.engine.Tags() {
+		k := s.of[tag]
+		if k == nil {
+			continue
+		}
+		if k.Joins(now) {
+			it := gs.item(now, tag, entropy.MostLife, entropy.MostHops)
+			gs.utter(now, it, k.Join(now, it.Number))
+			gs.keep(tag)
+		}
+		next := gs.item(now, tag, entropy.MostLife, entropy.MostHops)
+		says := k.Make(now, next.Number, gs.room())
+		for _, body := range says {
+			gs.utter(now, gs.item(now, tag, entropy.MostLife, entropy.MostHops), body)
+		}
+		if len(says) > 0 {
+			gs.keep(tag)
+			gs.readable(now, tag)
+		}
+	}
+}
