@@ -183,6 +183,11 @@ func (s *lanSite) groups(b *strings.Builder) {
 			fmt.Fprintf(b, "lifetime = %q\n", g.Lifetime)
 		}
 	}
+	if s.play.Beyond == fleet.InGroups {
+		for _, far := range s.play.Far(s.name) {
+			fmt.Fprintf(b, "\n[[filter]]\nsite = %q\ndirection = \"out\"\naction = \"local\"\n", far)
+		}
+	}
 	if g := s.play.GroupOf(s.name); g != nil {
 		fmt.Fprintf(b, "\n[[message]]\nopen = %q\n", g.Name)
 	}

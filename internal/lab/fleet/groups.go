@@ -30,6 +30,19 @@ func (s *Script) GroupOf(site string) *Group {
 	return nil
 }
 
+// InGroups is how sites without a common bearer may reach each other: by open messages alone.
+const InGroups = "groups"
+
+// Far are the sites with which a site has no bearer in common.
+func (s *Script) Far(site string) (names []string) {
+	for i := range s.Sites {
+		if x := &s.Sites[i]; x.Name != site && !s.meet(s.site(site), x) {
+			names = append(names, x.Name)
+		}
+	}
+	return names
+}
+
 // Churn has sites drop out and come back again and again: of all sites but Except, a Share each time.
 type Churn struct {
 	What   string   `toml:"what"`  // Cut or Kill
@@ -51,6 +64,7 @@ const leastGone = time.Second
 func (s *Script) checkGroups(check func(ok bool, format string, args ...any)) {
 	check(plainView.MatchString(s.View), "view %q: no gateway has one of that name", s.View)
 	check(len(s.Groups) <= maxSites && len(s.Churn) <= maxSites, "more than %d [[group]] or [[churn]]", maxSites)
+	check(s.Beyond == "" || s.Beyond == InGroups && len(s.Groups) > 0, "beyond %q: %s, where there are any", s.Beyond, InGroups)
 	check(len(s.Groups) == 0 || s.Roster, "[[group]]: groups need roster = true")
 	for _, g := range s.Groups {
 		err := entropy.CheckName(g.Name)

@@ -23,6 +23,7 @@ func TestMistakesOfGroups(t *testing.T) {
 		{roster + strings.Replace(group, "fleet/ops", "fleet//ops", 1), `group "fleet//ops"`},
 		{roster + strings.Replace(group, "2h", "48h", 1), "lifetime 48h0m0s is not from 1s to 24h"},
 		{roster + strings.Replace(group, "ship1", "ship9", 1), `group "fleet/ops": there is no site "ship9"`},
+		{"beyond = \"groups\"\n" + roster, "where there are any"},
 		{"view = \"a\\nb\"\n" + good, "view"},
 		{roster + strings.Replace(churn, "cut", "silence", 1), "churn 1: what"},
 		{roster + strings.Replace(churn, "0.125", "1.5", 1), "share 1.5 is not above 0"},
@@ -106,4 +107,34 @@ func TestWhatTheDestroyedSaid(t *testing.T) {
 	check.Equal(t, "the account", rows[0], fleet.Destroyed{Site: "flag", AtS: 10, Said: 3, Lived: 2, All: 1, Heard: 1, Have: 1})
 	r := fleet.Result{Ends: map[fleet.End]int{fleet.Delivered: 1}, Destroyed: []fleet.Destroyed{{Site: "flag", Said: 1}}}
 	check.True(t, "a play in which nobody heard it shows nothing", r.Faults() != "")
+}
+
+// Every fleet that can be drawn can be played: each site is on a channel, and each reaches each other one.
+func TestSketches(t *testing.T) {
+	for n := range 24 {
+		k := fleet.Sketch{Gateways: n, Peers: 5 * n / 2, View: "tree(2)", Churn: 0.125}
+		text, err := k.Text()
+		check.Equal(t, "drawn", err == nil, n >= 6 && n <= 20)
+		if err != nil {
+			continue
+		}
+		s, err := fleet.Read("f.toml", []byte(text))
+		check.NoError(check.Fatal(t), err)
+		peers, devices := 0, 0
+		for _, x := range s.Sites {
+			peers, devices = peers+x.JXTA, devices+x.TAK
+			for _, far := range s.Far(x.Name) {
+				check.True(t, x.Name+" reaches "+far, len(s.Ways(x.Name, far)) > 0, text)
+			}
+		}
+		check.Equal(t, "peers", peers, k.Peers)
+		check.Equal(t, "devices", devices, max(n, k.Peers/2))
+	}
+	var share fleet.Share
+	check.NoError(t, share.Set("12.5%"))
+	check.Equal(t, "share", share, 0.125)
+	check.Equal(t, "text", share.String(), "12.5%")
+	for _, bad := range []string{"12.5", "%", "-1%", "101%", "NaN%"} {
+		check.True(t, bad, share.Set(bad) != nil)
+	}
 }

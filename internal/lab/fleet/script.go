@@ -36,6 +36,7 @@ type Script struct {
 	Bearers   []Bearer   `toml:"bearer"`   // the first one is the first [[link]] of each gateway
 	Sites     []Site     `toml:"site"`     // in the order of their node ids
 	View      string     `toml:"view"`     // what other sites are told of JXTA peers, as lan.view; "": as that says
+	Beyond    string     `toml:"beyond"`   // InGroups, or "": what sites without a common bearer have for each other goes over relays
 	Groups    []Group    `toml:"group"`
 	Talks     []Talk     `toml:"talk"`
 	Accidents []Accident `toml:"accident"`
