@@ -2,6 +2,7 @@ package field
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -94,6 +95,12 @@ func (s *lanSite) pipe() string {
 		return service(g.Name)
 	}
 	return service(s.name)
+}
+
+// roomPipe is the id of the pipe on which the JXTA peers of a group meet, as field-tests/peers makes it from the name.
+func roomPipe(name string) string {
+	id := sha256.Sum256([]byte(name))
+	return fmt.Sprintf("urn:jxta:uuid-59616261646162614E50472050325033%X%02X04", id[:15], id[15]|1)
 }
 
 // group is the one to which the site's peers speak; nil: there is none.

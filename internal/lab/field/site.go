@@ -189,7 +189,9 @@ func (s *lanSite) groups(b *strings.Builder) {
 		}
 	}
 	if g := s.play.GroupOf(s.name); g != nil {
-		fmt.Fprintf(b, "\n[[message]]\nopen = %q\n", g.Name)
+		for _, about := range []string{fmt.Sprintf("pipe = %q", roomPipe(s.pipe())), `element = "b-t-f"`} { // of JXTA, and chat of TAK
+			fmt.Fprintf(b, "\n[[message]]\n%s\nopen = %q\n", about, g.Name)
+		}
 	}
 }
 

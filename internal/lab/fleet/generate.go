@@ -61,7 +61,6 @@ func (k Sketch) Text() (string, error) {
 		}
 		return fmt.Sprintf("ship%d", i)
 	}
-	bridge := map[int]bool{}
 	begin, left := 0, k.Gateways+2*bridges
 	for n, x := range []Bearer{{Name: "sat", Profile: "iridium-certus-100", Price: 1}, {Name: "hf", Profile: "hf-2400", Price: 2}, {Name: "uhf", Profile: "vhf-cnr-16k", Price: 0.5}} {
 		size := left / (3 - n)
@@ -69,14 +68,13 @@ func (k Sketch) Text() (string, error) {
 		var sites []string
 		for i := begin; i < begin+size; i++ {
 			sites = append(sites, strconv.Quote(name(i)))
-			bridge[i] = bridge[i] || n > 0 && i < begin+bridges
 		}
 		begin += size - bridges
 		fmt.Fprintf(&b, "\n[[bearer]]\nname = %q\nprofile = %q\nprice = %g\nsites = [%s]\n", x.Name, x.Profile, x.Price, strings.Join(sites, ", "))
 	}
 	part := func(all, i int) int { return max(1, (all+k.Gateways-1-i)/k.Gateways) }
 	for i := range k.Gateways {
-		fmt.Fprintf(&b, "\n[[site]]\nname = %q\nashore = %v\nrelay = %v\njxta = %d\ntak = %d\n", name(i), i == 0, bridge[i], part(k.Peers, i), part(k.Peers/2, i))
+		fmt.Fprintf(&b, "\n[[site]]\nname = %q\nashore = %v\njxta = %d\ntak = %d\n", name(i), i == 0, part(k.Peers, i), part(k.Peers/2, i))
 	}
 	b.WriteString("\n[[talk]]\npeers = \"jxta\"\nevery = \"4m\"\noctets = 128\n\n[[talk]]\npeers = \"tak\"\nevery = \"5m\"\noctets = 80\n")
 	if k.Churn > 0 {

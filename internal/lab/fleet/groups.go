@@ -12,7 +12,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Group is a group of gateways. What local peers of its sites publish goes to it as open messages.
+// Group is a group of gateways. What JXTA peers of its sites say, and chat of their TAK devices, goes to it as open messages.
 type Group struct {
 	Name     string   `toml:"name"`
 	Sites    []string `toml:"sites"`    // none: all
