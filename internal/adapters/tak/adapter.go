@@ -18,6 +18,7 @@ type Config struct {
 	Mesh    bool     // the LAN room is a member of the LAN's mesh
 	Unicast string   // IP and port where devices of the mesh say what is for one unit alone; "": nowhere
 	Shared  bool     // the link is a radio net: one transmission is for all sites, and nobody says what has arrived
+	Open    bool     // chat for several sites may go to whoever is in a group: one message for all, and nobody says what has arrived
 	Octets  int      // of a batch, about; default 300
 	RateBps int      // bits per second of a radio net, which bounds a batch further; 0: unlimited
 	Twice   bool     // a batch of reports may go twice: the link is not paid by octets

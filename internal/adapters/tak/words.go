@@ -87,13 +87,17 @@ func (w *words) chat(now time.Time, c code.Chat, e *cot.Event, to []uint16, mark
 		w.ours = w.ours[1:]
 	}
 	groups := [][]uint16{to}
-	if !w.cfg.Shared {
+	open := w.cfg.Open && len(to) > 1
+	if open { // whoever is in a group may know no unit by its number
+		sure = func(uint32, uint16) bool { return false }
+	}
+	if !w.cfg.Shared && !open {
 		groups = slices.Collect(slices.Chunk(to, 1))
 	}
 	for _, group := range groups {
 		m := site.Message{Published: true, Scope: scope, Topic: topicChat, Mark: mark}
 		m.Parts = []site.Part{{Name: "b-t-f", Data: c.Append(appendTime(nil, at), at, sureNames{w.near, sure, group}, ids)}}
-		if !w.cfg.Shared {
+		if !w.cfg.Shared && !open {
 			w.token++
 			m.Token = w.token
 			w.tokens[m.Token] = c.Number

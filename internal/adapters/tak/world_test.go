@@ -343,6 +343,35 @@ func (w *world) chat(from *unit, room, id, message, text, more string) string {
 		from.uid, id, message, f, f, stamp(w.Now.Add(24*time.Hour)), message, room, id, from.callsign, from.uid, id, id, from.uid, from.uid, id, f, text, more)
 }
 
+// Where chat may be open, it is one message for all sites, which each of them can read.
+func TestWordsForAGroup(t *testing.T) {
+	for _, open := range []bool{false, true} {
+		w := newWorld(t, 3, "iridium-dialup", 7, func(c *tak.Config) { c.Open = open })
+		var devices []*device
+		for i := range 3 {
+			d, u := w.connect(w.Nodes[i]), newUnit(i+1)
+			devices = append(devices, d)
+			w.Run(30 * time.Second)
+			d.say(u.report(w.Now))
+		}
+		w.Run(time.Minute)
+		devices[1].say(w.chat(newUnit(2), "All Chat Rooms", "All Chat Rooms", "m-1", "at the buoy", ""))
+		w.Run(time.Minute)
+		want := 2
+		if open {
+			want = 1
+		}
+		if got := w.adapters[2].Counts()["chats"]; got != want {
+			t.Errorf("open %v: %d messages, want %d", open, got, want)
+		}
+		for _, i := range []int{0, 2} {
+			if n := len(devices[i].of(fmt.Sprintf("GeoChat.%s.All Chat Rooms.m-1", newUnit(2).uid))); n != 1 {
+				t.Errorf("open %v: it came %d times to device %d", open, n, i)
+			}
+		}
+	}
+}
+
 // received is a receipt as ATAK sends it.
 func (w *world) received(by *unit, kind, message, room string) string {
 	f := stamp(w.Now)

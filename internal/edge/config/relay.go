@@ -35,6 +35,13 @@ func (l *Link) peerOf(name string) int {
 	return slices.IndexFunc(l.Peers, func(p Peer) bool { return p.Name == name || fmt.Sprint(p.ID) == name })
 }
 
+// called says whether a peer has an address on any bearer.
+func (c *Config) called(id uint16) bool {
+	return slices.ContainsFunc(c.Bearers(), func(b Link) bool {
+		return slices.ContainsFunc(b.Peers, func(p Peer) bool { return p.ID == id && p.Address.IsValid() })
+	})
+}
+
 // checkRelays says what is wrong with via keys: nothing must go in a circle, as far as this configuration shows.
 func (r *reader) checkRelays() {
 	l := &r.cfg.Link
@@ -63,7 +70,7 @@ func (r *reader) checkRelays() {
 				s.fail("via", "%s is this peer itself", name)
 			case seen[at]:
 				s.fail("via", "%s is there twice", name)
-			case at > i && slices.Contains(l.Hops(l.Peers[at]), p.ID) && !l.Peers[at].Address.IsValid() && !p.Address.IsValid():
+			case at > i && slices.Contains(l.Hops(l.Peers[at]), p.ID) && !r.cfg.called(l.Peers[at].ID) && !r.cfg.called(p.ID):
 				s.fail("via", "%s and %s are a circle: each goes via the other, and neither has an address", p.Name, l.Peers[at].Name)
 			default:
 				seen[at] = true

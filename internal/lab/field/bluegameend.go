@@ -147,7 +147,7 @@ func (g *game) remove(stop func()) (troubles []string, err error) {
 // tearDown ends all processes and removes what was made, whatever happened before.
 func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
 	for _, s := range g.sites {
-		if s.gateway == nil {
+		if s.gateway == nil || s.sunk {
 			continue
 		}
 		if g.o.Keep != "" && run != nil {

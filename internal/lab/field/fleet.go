@@ -55,16 +55,18 @@ type fleetPlay struct {
 	met    map[[2]*fleetCrew]time.Time // since when the first one's gateway knows that the second one listens
 	events []fleet.Event
 	took   []fleet.Takeover
-	faults []string       // of accidents to sites of two machines
-	under  sync.WaitGroup // such accidents
+	cut    map[[2]int]int       // how many accidents keep a site off the air of a bearer
+	gone   map[string]time.Time // when sites were destroyed
+	faults []string             // of accidents to sites of two machines
+	under  sync.WaitGroup       // such accidents
 }
 
 // fleetCrew is the local peers of a site.
 type fleetCrew struct {
 	*lanSite
 	joined bool
-	jxta   *Peer // nil: none plays
-	tak    *takSite
+	jxta   []*Peer    // the first one talks; none where none plays
+	tak    []*takSite // of each device; the first one talks
 	unit   *mover
 	dead   map[string][]*interval // of each kind of peers: what they said then may be in nobody's custody
 	chats  []takSent
@@ -79,7 +81,7 @@ var fleetKinds = []string{KindJXSE27, KindJXSE27Unsigned, KindJXTA22, KindTAK}
 // Fleet plays a script and returns what became of each message when everything is removed. A play whose messages do not all have one
 // true end is a result, not an error. The error is a *UsageError for peers that there are not.
 func Fleet(ctx context.Context, o FleetOptions) (res *report.Fleet, err error) {
-	f := &fleetPlay{script: o.Script, met: map[[2]*fleetCrew]time.Time{}, before: map[string]fleet.Account{}}
+	f := &fleetPlay{script: o.Script, met: map[[2]*fleetCrew]time.Time{}, before: map[string]fleet.Account{}, cut: map[[2]int]int{}, gone: map[string]time.Time{}}
 	for _, k := range o.Peers {
 		switch {
 		case !slices.Contains(fleetKinds, k):
@@ -166,7 +168,7 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s := &lanSite{name: x.Name, index: i, ashore: x.Ashore, ns: ns, script: x, outer: ns}
+		s := &lanSite{name: x.Name, index: i, ashore: x.Ashore, ns: ns, script: x, play: f.script, outer: ns}
 		if x.Two() {
 			s.pair = &sitePair{w: f.w}
 		}
@@ -240,11 +242,15 @@ func (f *fleetPlay) equip(ctx context.Context) (err error) {
 // join starts a site's gateway and its peers, and has the others look for what it publishes.
 func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 	if f.tak {
-		c.tak = &takSite{ns: c.ns, at: fmt.Sprintf("%s:%d", lanAddr(c.index, 1).Addr(), takPort), plot: newPlot()}
+		for range max(1, c.script.TAK) {
+			c.tak = append(c.tak, &takSite{ns: c.ns, at: fmt.Sprintf("%s:%d", lanAddr(c.index, 1).Addr(), takPort), plot: newPlot()})
+		}
 		for i, g := range c.machines() {
 			at := fmt.Sprintf("%s:%d", lanAddr(c.index, 1+i).Addr(), takPort)
-			if i > 0 {
-				c.tak.second = at
+			for _, device := range c.tak {
+				if i > 0 {
+					device.second = at
+				}
 			}
 			if err := g.configure(fmt.Sprintf("[tak]\nlisten = %q\n", at)); err != nil {
 				return err
@@ -265,8 +271,8 @@ func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 	}
 	c.joined = true
 	f.logf("gateway of %s takes connections", c.name)
-	if f.tak {
-		if err := c.tak.connect(all); err != nil {
+	for _, device := range c.tak {
+		if err := device.connect(all); err != nil {
 			return err
 		}
 	}
@@ -274,22 +280,31 @@ func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 		return nil
 	}
 	kind := f.kinds[c.index%len(f.kinds)]
-	p, err := c.startPeer(all, f.w, PeerConfig{Kind: kind, Name: c.name, Seed: c.seed(), Second: c.secondSeed(), JarDir: f.o.JarDir, Home: filepath.Join(f.dir, c.name+"-peer")})
-	if err != nil {
-		return err
+	for i := range max(1, c.script.JXTA) {
+		name := c.name
+		if i > 0 {
+			name = fmt.Sprintf("%s-%d", c.name, i+1)
+		}
+		p, err := c.startPeer(all, f.w, PeerConfig{Kind: kind, Name: name, Seed: c.seed(), Second: c.secondSeed(), JarDir: f.o.JarDir, Home: filepath.Join(f.dir, name+"-peer")})
+		if err != nil {
+			return err
+		}
+		c.jxta = append(c.jxta, p)
+		f.ships = append(f.ships, p)
+		if err := c.settles(p, i == 0); err != nil {
+			return err
+		}
 	}
-	c.jxta = p
-	f.ships = append(f.ships, p)
-	err = sendCommands(p, "publish "+service(c.name)+" propagate")
 	for _, o := range f.crews {
 		if o == c || !o.joined {
 			continue
 		}
-		err = errors.Join(err, sendCommands(p, "find "+service(o.name)+" 30", "listen "+service(o.name)),
-			sendCommands(o.jxta, "find "+service(c.name)+" 30", "listen "+service(c.name)))
+		if err := errors.Join(hears(c, o), hears(o, c)); err != nil {
+			return err
+		}
 	}
-	f.logf("peer of %s (%s) is starting", c.name, kind)
-	return err
+	f.logf("%d peers of %s (%s) are starting", len(c.jxta), c.name, kind)
+	return nil
 }
 
 // plays are the kinds of peers that play.
@@ -306,10 +321,14 @@ func (f *fleetPlay) plays() map[string]bool {
 
 // meet waits until each site among these and each other one that has joined know of each other what they have.
 func (f *fleetPlay) meet(ctx context.Context, among []*fleetCrew) error {
-	for {
+	for said := time.Now(); ; {
 		left := f.look(ctx, among)
 		if left == "" {
 			return nil
+		}
+		if time.Since(said) > progress {
+			said = time.Now()
+			f.logf("%s", left)
 		}
 		if !pause(ctx, meetEvery) {
 			return fmt.Errorf("lab: %s: %w", left, ctx.Err())
@@ -319,8 +338,11 @@ func (f *fleetPlay) meet(ctx context.Context, among []*fleetCrew) error {
 
 // look notes which sites know each other by now, and says what is missing; "": nothing.
 func (f *fleetPlay) look(ctx context.Context, among []*fleetCrew) (missing string) {
-	of := map[*fleetCrew]api.Status{}
+	of, listening := map[*fleetCrew]api.Status{}, map[*Peer]map[string]bool{}
 	for _, c := range f.crews {
+		for _, p := range c.jxta {
+			listening[p] = p.listensTo()
+		}
 		if c.joined {
 			if st, err := c.leads().status(ctx); err == nil { // a dead one knows nobody
 				of[c] = st
@@ -329,17 +351,17 @@ func (f *fleetPlay) look(ctx context.Context, among []*fleetCrew) (missing strin
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	strangers := 0
 	for _, from := range f.crews {
 		for _, to := range f.crews {
 			pair := [2]*fleetCrew{from, to}
-			if from == to || !from.joined || !to.joined || !f.met[pair].IsZero() || !slices.Contains(among, from) && !slices.Contains(among, to) {
+			if !from.speaks(to) || !from.joined || !to.joined || !f.met[pair].IsZero() || !slices.Contains(among, from) && !slices.Contains(among, to) {
 				continue
 			}
-			st, up := of[to]
-			i := slices.IndexFunc(of[from].Peers, func(p api.PeerStatus) bool { return p.Name == to.name })
-			listens := to.jxta == nil || slices.ContainsFunc(to.jxta.Events(), is("pipe_ready", service(from.name)))
-			if i < 0 || !up || !listens || of[from].Peers[i].FarItems < st.Items {
-				missing = fmt.Sprintf("%s does not know yet that %s listens", from.name, to.name)
+			listens := !slices.ContainsFunc(to.jxta, func(p *Peer) bool { return !listening[p][from.pipe()] })
+			if !listens || !reaches(of, from, to) {
+				strangers++
+				missing = fmt.Sprintf("%s does not know yet that %s listens, and so it is with %d pairs", from.name, to.name, strangers)
 				continue
 			}
 			f.met[pair] = time.Now()
@@ -358,8 +380,8 @@ func (f *fleetPlay) sail(ctx, all context.Context) error {
 	plan = append(plan, action{last, func() (err error) {
 		f.logf("the peers stop talking")
 		for _, c := range f.crews {
-			if c.jxta != nil {
-				err = errors.Join(err, sendCommands(c.jxta, "stop "+service(c.name)))
+			if len(c.jxta) > 0 && !c.sunk {
+				err = errors.Join(err, sendCommands(c.jxta[0], "stop "+c.pipe()))
 			}
 		}
 		return err
@@ -382,7 +404,9 @@ func (f *fleetPlay) until(ctx context.Context, at time.Time) error {
 		for _, p := range f.ships {
 			select {
 			case <-p.Done():
-				return p.failed("it ended early")
+				if !p.dismissed.Load() {
+					return p.failed("it ended early")
+				}
 			default:
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,16 +16,21 @@ import (
 )
 
 const usageFleet = `usage: gateway lab fleet --script FILE [flags]
+       gateway lab fleet --gateways N [--peers N] [--view VIEW] [--churn SHARE%] [flags]
 
 Plays sites with several bearers each on this machine: network namespaces, a link emulator for each bearer, gateways, unmodified
 JXTA peers and TAK devices. The script says which sites there are, what they say, and what happens: a bearer is cut, a site or a
-bearer is silent, a gateway is killed, a site joins (docs/fleet.md). It needs root. Ctrl-C removes everything.
+bearer is silent, a gateway is killed, a site joins, a site is destroyed (docs/fleet.md). With --gateways the lab draws the script: a satellite
+star, HF and UHF, and all gateways in one group. It needs root. Ctrl-C removes everything.
 
 Examples:
   gateway lab fleet --script field-tests/fleet/short.toml                    three minutes
   gateway lab fleet --script field-tests/fleet/hour.toml --peers jxse27,jxta22,tak --html hour.html
+  gateway lab fleet --gateways 16 --peers 40 --view ask --churn 12.5%
 Exit: 0 every message has exactly one true end, 1 not so or the script could not be played, 2 wrong usage.
 `
+
+const kindsByDefault = KindJXSE27 + "," + KindTAK
 
 // fleetArgs are the flags of `gateway lab fleet`.
 type fleetArgs struct {
@@ -31,12 +38,18 @@ type fleetArgs struct {
 	outputs
 	peers    string
 	duration time.Duration
+	sketch   fleet.Sketch
+	write    string
 }
 
 func fleetFlags(a *fleetArgs) *flag.FlagSet {
 	fs := flag.NewFlagSet("gateway lab fleet", flag.ContinueOnError)
 	fs.StringVar(&a.File, "script", "", "`file` that says what is played")
-	fs.StringVar(&a.peers, "peers", KindJXSE27+","+KindTAK, "`kinds` with commas: jxse27, jxse27-unsigned and jxta22, which the sites take in turn, and tak: devices at each site")
+	fs.StringVar(&a.peers, "peers", kindsByDefault, "`kinds` with commas: jxse27, jxse27-unsigned and jxta22, which the sites take in turn, and tak: devices at each site; with --gateways also how many JXTA peers, with half as many devices")
+	fs.IntVar(&a.sketch.Gateways, "gateways", 0, "instead of --script: so many gateways, 6 to 20")
+	fs.StringVar(&a.sketch.View, "view", "", "with --gateways: what sites are told of each other's peers, as lan.view")
+	fs.Var(&a.sketch.Churn, "churn", "with --gateways: `share` of the sites that are off the air for half of each minute, as 12.5%")
+	fs.StringVar(&a.write, "write", "", "with --gateways: write the script to `file`, and play it")
 	fs.DurationVar(&a.duration, "duration", 0, "play the script in this time: what happens comes sooner or later in proportion, and the sites talk as often (default as the script says)")
 	fs.Uint64Var(&a.Seed, "seed", 1, "of the losses and delays of the bearers")
 	fs.StringVar(&a.Gateway, "gateway", "", "`path` of the gateway under test (default: gateway beside gateway-lab)")
@@ -57,10 +70,7 @@ func parseFleet(_ string, args []string, w io.Writer) (player, outputs, error) {
 	if err := parsed(fs, args, w); err != nil {
 		return nil, a.outputs, err
 	}
-	if a.File == "" {
-		return nil, a.outputs, errors.New("say what is played: --script FILE")
-	}
-	data, err := infile.Read(a.File, fleet.MaxScript)
+	data, err := a.text()
 	if err == nil {
 		a.Script, err = fleet.Read(a.File, data)
 	}
@@ -72,4 +82,26 @@ func parseFleet(_ string, args []string, w io.Writer) (player, outputs, error) {
 		a.Progress = progress
 		return Fleet(ctx, a.FleetOptions)
 	}, a.outputs, err
+}
+
+// text is the script: of the file, or drawn.
+func (a *fleetArgs) text() ([]byte, error) {
+	if a.sketch.Gateways == 0 {
+		if a.File == "" || a.write != "" || a.sketch != (fleet.Sketch{}) {
+			return nil, errors.New("say what is played: --script FILE, or --gateways N and what belongs to it")
+		}
+		return infile.Read(a.File, fleet.MaxScript)
+	}
+	if a.File != "" {
+		return nil, errors.New("--script or --gateways, not both")
+	}
+	if n, err := strconv.Atoi(a.peers); err == nil {
+		a.sketch.Peers, a.peers = n, kindsByDefault
+	}
+	text, err := a.sketch.Text()
+	if a.File = "--gateways"; err == nil && a.write != "" {
+		a.File = a.write
+		err = os.WriteFile(a.write, []byte(text), 0o644)
+	}
+	return []byte(text), err
 }

@@ -12,58 +12,6 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// deliveries are all messages so far, for each site that the sender's gateway knew to listen.
-func (f *fleetPlay) deliveries() (list []fleet.Delivery) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, from := range f.crews {
-		for _, to := range f.crews {
-			met := f.met[[2]*fleetCrew{from, to}]
-			if met.IsZero() {
-				continue
-			}
-			if from.jxta != nil && to.jxta != nil {
-				list = append(list, fromTo(from, to, met)...)
-			}
-			for i, s := range from.chats {
-				if s.at.After(met) {
-					d := fleet.Delivery{From: from.name, To: to.name, Peers: fleet.TAK, Number: int64(i + 1), Octets: from.said[s.uid], Sent: s.at, NotTaken: from.deadAt(fleet.TAK, s.at)}
-					at, times := to.tak.plot.came(s.uid)
-					for range times {
-						d.Came = append(d.Came, at)
-					}
-					list = append(list, d)
-				}
-			}
-		}
-	}
-	return list
-}
-
-// fromTo are the messages of one site's JXTA peer to another's.
-func fromTo(from, to *fleetCrew, met time.Time) (list []fleet.Delivery) {
-	place := map[int64]int{}
-	var crc []string
-	for _, e := range from.jxta.Events() {
-		if e.Ev == "sent" && e.Name == service(from.name) && e.At().After(met) {
-			place[e.Seq] = len(list)
-			crc = append(crc, e.CRC)
-			list = append(list, fleet.Delivery{From: from.name, To: to.name, Peers: fleet.JXTA, Number: e.Seq, Octets: e.Size, Sent: e.At(), NotTaken: from.deadAt(fleet.JXTA, e.At())})
-		}
-	}
-	for _, e := range to.jxta.Events() {
-		i, known := place[e.Seq]
-		switch {
-		case e.Ev != "received" || e.Name != service(from.name) || e.From != from.name || !known:
-		case !e.OK || e.CRC != crc[i]:
-			list[i].Changed++
-		default:
-			list[i].Came = append(list[i].Came, e.At())
-		}
-	}
-	return list
-}
-
 // deadAt says whether what the site's peers said then may be in nobody's custody.
 func (c *fleetCrew) deadAt(peers string, at time.Time) bool {
 	return slices.ContainsFunc(c.dead[peers], func(i *interval) bool { return at.After(i.from) && (i.to.IsZero() || at.Before(i.to)) })
@@ -124,6 +72,9 @@ func (f *fleetPlay) finish(ctx context.Context, res *fleet.Result) error {
 		return err
 	}
 	list := f.deliveries()
+	f.mu.Lock()
+	res.Destroyed = fleet.Sink(list, f.gone, f.zero)
+	f.mu.Unlock()
 	for i := range list {
 		if err := f.told(ctx, &list[i]); err != nil {
 			return err
@@ -160,16 +111,16 @@ func (f *fleetPlay) finish(ctx context.Context, res *fleet.Result) error {
 
 // discovered notes when a site's JXTA peer had discovered another's.
 func (f *fleetPlay) discovered(row *fleet.Row) {
-	if row.Peers != fleet.JXTA {
+	if row.Peers != fleet.JXTA || row.To == fleet.All {
 		return
 	}
-	from, to := f.crew(row.From).jxta, f.crew(row.To).jxta
+	from, to := f.crew(row.From).jxta[0], f.crew(row.To).jxta[0]
 	began := from.Started
 	if to.Started.After(began) {
 		began = to.Started
 	}
 	events := to.Events()
-	if i := slices.IndexFunc(events, is("discovered", service(row.From))); i >= 0 {
+	if i := slices.IndexFunc(events, is("discovered", f.crew(row.From).pipe())); i >= 0 {
 		row.Found = *seconds(events[i].At().Sub(began))
 	}
 }
@@ -182,7 +133,7 @@ func (f *fleetPlay) crew(name string) *fleetCrew {
 // told asks the sender's gateway what it tells of a message. What devices of TAK say at one time cannot be told apart there: it is asked
 // about those that have not come.
 func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
-	if len(d.Came) > 0 && d.Peers == fleet.TAK {
+	if len(d.Came) > 0 && (d.Peers == fleet.TAK || d.Open) || f.crew(d.From).sunk {
 		return nil
 	}
 	near := 2 * time.Second // between what the peer says and custody

@@ -27,7 +27,7 @@ func (f *fleetPlay) plan(ctx, all context.Context) (list []action) {
 			}
 		}
 	}
-	for _, a := range f.script.Accidents {
+	for _, a := range f.script.Happens(f.o.Seed) {
 		list = append(list, f.accident(ctx, all, a)...)
 	}
 	return list
@@ -60,7 +60,10 @@ func (f *fleetPlay) talk(n int, t fleet.Talk, c *fleetCrew, later time.Duration)
 	begins := max(t.At.Duration, f.script.Sites[c.index].Joins.Duration) + later
 	if len(f.kinds) > 0 && t.Peers != fleet.TAK {
 		list = append(list, action{begins, func() error {
-			return sendCommands(c.jxta, fmt.Sprintf("send %s %d %d %g", service(c.name), t.Octets, t.Times, t.Every.Seconds()))
+			if c.sunk {
+				return nil
+			}
+			return sendCommands(c.jxta[0], fmt.Sprintf("send %s %d %d %g", c.pipe(), t.Octets, t.Times, t.Every.Seconds()))
 		}})
 	}
 	if f.tak && t.Peers != fleet.JXTA {
@@ -77,12 +80,15 @@ func (f *fleetPlay) talk(n int, t fleet.Talk, c *fleetCrew, later time.Duration)
 
 // chat has a device of a site report where it is, and say something to all.
 func (f *fleetPlay) chat(c *fleetCrew, n, octets int) {
+	if c.sunk {
+		return
+	}
 	c.unit.step()
 	words := fmt.Sprintf("all well at %s, number %d. ", c.name, n)
 	uid, text := c.unit.says(n, words+strings.Repeat("Nothing to report. ", octets/19+1)[:max(0, octets-len(words))])
 	at := time.Now()
-	c.tak.talk.send(c.unit.report(time.Minute))
-	if !c.tak.talk.send(text) {
+	c.tak[0].talk.send(c.unit.report(time.Minute))
+	if !c.tak[0].talk.send(text) {
 		return // its gateway is gone: nobody takes it
 	}
 	f.mu.Lock()
@@ -97,7 +103,7 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 	each := func(do func(c *fleetCrew, b int) error) (err error) {
 		for _, c := range f.crews {
 			for b, x := range f.bearers {
-				if c.joined && (a.Site == "" || a.Site == c.name) && (a.Bearer == "" || a.Bearer == x.Name) && x.Has(c.name) {
+				if c.joined && (a.Site == "" && !slices.Contains(a.Except, c.name) || a.Site == c.name) && (a.Bearer == "" || a.Bearer == x.Name) && x.Has(c.name) {
 					err = errors.Join(err, do(c, b))
 				}
 			}
@@ -105,7 +111,7 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 		return err
 	}
 	air := func(down bool) error {
-		return each(func(c *fleetCrew, b int) error { return f.hubs[b].Outage(c.name, down) })
+		return each(func(c *fleetCrew, b int) error { return f.outage(c, b, down) })
 	}
 	switch a.What {
 	case fleet.Cut:
@@ -124,6 +130,9 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 		}}}
 	}
 	c := f.crew(a.Site)
+	if a.What == fleet.Destroy {
+		return []action{{begins, func() error { return f.destroy(ctx, c, a.For.Duration) }}}
+	}
 	if c.pair != nil {
 		return []action{{begins, func() error {
 			f.under.Add(1)
@@ -134,12 +143,18 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 	var killed time.Time
 	var unheard map[string]*interval
 	return []action{{begins, func() error {
+		if c.sunk {
+			return nil
+		}
 		killed = time.Now()
 		f.tell(a.Said())
 		unheard = f.unheard(c, killed)
 		c.gateway.kill()
 		return nil
 	}}, {ends, func() error {
+		if c.sunk {
+			return nil
+		}
 		if err := c.gateway.start(ctx); err != nil {
 			return err
 		}

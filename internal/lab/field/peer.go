@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -104,7 +105,8 @@ type Peer struct {
 	stderr    tail
 	done      chan struct{} // closed when the process has been waited for
 	cancel    context.CancelFunc
-	hush      func() // ends what this program has it send
+	dismissed atomic.Bool // it was killed on purpose
+	hush      func()      // ends what this program has it send
 	stdinLock sync.Mutex
 	stdin     io.WriteCloser
 
@@ -297,6 +299,13 @@ func (p *Peer) Stop() error {
 	}
 	p.mu.Unlock()
 	return err
+}
+
+// Kill ends the peer at once, as a hit does.
+func (p *Peer) Kill() {
+	p.dismissed.Store(true)
+	p.cancel()
+	<-p.done
 }
 
 // Done is closed when the peer's process has ended.

@@ -64,9 +64,11 @@ type lanSite struct {
 	peers    int          // started so far
 	settings replay.Gateway
 	script   fleet.Site
-	outer    string    // namespace of its links but shared channels: behind a wall another one than ns
-	keys     string    // lines of the first [[link]]
-	pair     *sitePair // nil: one gateway
+	play     *fleet.Script // nil: no script
+	sunk     bool          // destroyed: nothing of it runs any more
+	outer    string        // namespace of its links but shared channels: behind a wall another one than ns
+	keys     string        // lines of the first [[link]]
+	pair     *sitePair     // nil: one gateway
 }
 
 // seed is what the site's peers are given as their only rendezvous and relay.
@@ -144,6 +146,7 @@ func (s *lanSite) configured(others []*lanSite, bearers []bearer, binary, dir, n
 	if s.http {
 		fmt.Fprintf(&b, "http = \"%s:%d\"\n", at, httpPort)
 	}
+	s.groups(&b)
 	first := true // it has the keys, and names all
 	for i, x := range bearers {
 		if x.Has(s.name) {
@@ -161,6 +164,35 @@ func (s *lanSite) configured(others []*lanSite, bearers []bearer, binary, dir, n
 		name: name, binary: binary, netns: ns, config: config, logFile: filepath.Join(dir, name+"-gateway.log"),
 		lan: fmt.Sprintf("%s:%d", at, seedPort),
 	}, nil
+}
+
+// groups writes what the configuration says of views and groups, after [lan].
+func (s *lanSite) groups(b *strings.Builder) {
+	if s.play == nil {
+		return
+	}
+	if s.play.View != "" {
+		fmt.Fprintf(b, "view = %q\n", s.play.View)
+	}
+	for _, g := range s.play.Groups {
+		if !g.Has(s.name) {
+			continue
+		}
+		fmt.Fprintf(b, "\n[[group]]\nname = %q\n", g.Name)
+		if g.Lifetime.Duration > 0 {
+			fmt.Fprintf(b, "lifetime = %q\n", g.Lifetime)
+		}
+	}
+	if s.play.Beyond == fleet.InGroups {
+		for _, far := range s.play.Far(s.name) {
+			fmt.Fprintf(b, "\n[[filter]]\nsite = %q\ndirection = \"out\"\naction = \"local\"\n", far)
+		}
+	}
+	if g := s.play.GroupOf(s.name); g != nil {
+		for _, about := range []string{fmt.Sprintf("pipe = %q", roomPipe(s.pipe())), `element = "b-t-f"`} { // of JXTA, and chat of TAK
+			fmt.Fprintf(b, "\n[[message]]\n%s\nopen = %q\n", about, g.Name)
+		}
+	}
 }
 
 // link writes what the configuration says of the i-th bearer.
@@ -199,14 +231,10 @@ func (s *lanSite) link(b *strings.Builder, others []*lanSite, i int, x bearer, f
 		if meet && !behind {
 			fmt.Fprintf(b, "address = \"%s:%d\"\n", bearerAddr(i, o.index).Addr(), x.port(i))
 		}
-		var via []string
-		for _, r := range others {
-			if r != o && r.script.Relay {
-				via = append(via, r.name)
+		if first && s.play != nil {
+			if via := s.play.Ways(s.name, o.name); len(via) > 0 {
+				fmt.Fprintf(b, "via = %q\n", strings.Join(via, ", "))
 			}
-		}
-		if first && len(via) > 0 {
-			fmt.Fprintf(b, "via = %q\n", strings.Join(via, ", "))
 		}
 	}
 }

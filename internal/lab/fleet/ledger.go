@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -11,6 +12,8 @@ import (
 type Delivery struct {
 	From, To string
 	Peers    string // JXTA or TAK
+	At       int    // which one of the recipient's peers, from 0
+	Open     bool   // it is for whoever is in a group
 	Number   int64  // of the sender's messages
 	Octets   int
 	Sent     time.Time
@@ -19,16 +22,19 @@ type Delivery struct {
 	Told     string      // the other end that the sender's gateway tells of: expired, refused...; "": none
 	// NotTaken: its sender's gateway was dead then, so that nobody ever had it in custody. Its peer saw the connection end.
 	NotTaken bool
+	// Sunk: it could not arrive, because its sender or its recipient was destroyed before anybody who lives had it.
+	Sunk bool
 }
 
 // End is what became of a delivery.
 type End string
 
-// The ends. The first three are true ones.
+// The ends. The first four are true ones.
 const (
 	Delivered End = "delivered"
 	Told      End = "told"
 	NotTaken  End = "not taken"
+	Sunk      End = "sunk"
 	Lost      End = "lost"
 	Twice     End = "twice"
 	Changed   End = "changed"
@@ -48,6 +54,8 @@ func (d *Delivery) End() End {
 		return Delivered
 	case d.Told != "":
 		return Told
+	case d.Sunk:
+		return Sunk
 	case d.NotTaken:
 		return NotTaken
 	}
@@ -111,6 +119,7 @@ type Result struct {
 	Wrong     []string    `json:"wrong,omitempty"` // messages without exactly one true end, the first twenty
 	Octets    []Account   `json:"octets"`
 	Events    []Event     `json:"events"`
+	Destroyed []Destroyed `json:"destroyed,omitempty"`
 	Takeovers []Takeover  `json:"takeovers,omitempty"`
 	// Wrong machine's are datagrams that a machine of a site of two sent while the other one led.
 	WrongMachine int64    `json:"wrong_machine"`
@@ -121,16 +130,30 @@ type Result struct {
 // wrongMax bounds Result.Wrong.
 const wrongMax = 20
 
+// All is the recipient in the rows of a play with more than mostRows pairs of sites: there each sender has one row.
+const (
+	All      = "all"
+	mostRows = 60
+)
+
 // Judge fills in what became of the messages of a play that began at zero.
 func (r *Result) Judge(zero time.Time, all []Delivery) {
 	r.Rows, r.Wrong, r.Ends = nil, nil, map[End]int{}
 	took := map[int][]float64{}
+	pairs := map[[2]string]bool{}
+	for i := range all {
+		pairs[[2]string{all[i].From, all[i].To}] = true
+	}
 	for i := range all {
 		d := &all[i]
-		n := slices.IndexFunc(r.Rows, func(x Row) bool { return x.From == d.From && x.To == d.To && x.Peers == d.Peers })
+		to := d.To
+		if len(pairs) > mostRows {
+			to = All
+		}
+		n := slices.IndexFunc(r.Rows, func(x Row) bool { return x.From == d.From && x.To == to && x.Peers == d.Peers })
 		if n < 0 {
 			n = len(r.Rows)
-			r.Rows = append(r.Rows, Row{From: d.From, To: d.To, Peers: d.Peers, Ends: map[End]int{}})
+			r.Rows = append(r.Rows, Row{From: d.From, To: to, Peers: d.Peers, Ends: map[End]int{}})
 		}
 		end := d.End()
 		r.Rows[n].Sent++
@@ -152,7 +175,82 @@ func (r *Result) Judge(zero time.Time, all []Delivery) {
 	}
 }
 
-func (e End) good() bool { return e == Delivered || e == Told || e == NotTaken }
+func (e End) good() bool { return e == Delivered || e == Told || e == NotTaken || e == Sunk }
+
+// Destroyed is what became of the open messages of a site that was destroyed, over sites and not over peers.
+type Destroyed struct {
+	Site  string  `json:"site"`
+	AtS   float64 `json:"at_s"`
+	Said  int     `json:"said"`       // open messages
+	Lived int     `json:"lived"`      // of them, somebody who lives has these
+	All   int     `json:"all"`        // of those, all who live have these
+	Heard int     `json:"last_heard"` // so many other sites had its last message when it was destroyed
+	Have  int     `json:"last_have"`  // so many that live have it at the end
+}
+
+// Sink notes which of the deliveries could not arrive, where sites were destroyed at these times, and what became of what these had said.
+// What one site that lives has, all must have.
+func Sink(all []Delivery, gone map[string]time.Time, zero time.Time) (list []Destroyed) {
+	type message struct {
+		from, peers string
+		number      int64
+	}
+	of := func(d *Delivery) message { return message{d.From, d.Peers, d.Number} }
+	lives := map[message]bool{}
+	for i := range all {
+		if d := &all[i]; gone[d.To].IsZero() && len(d.Came) > 0 {
+			lives[of(d)] = true
+		}
+	}
+	for i := range all {
+		d := &all[i]
+		d.Sunk = len(d.Came) == 0 && (!gone[d.To].IsZero() || !gone[d.From].IsZero() && !(d.Open && lives[of(d)]))
+	}
+	for site, at := range gone {
+		row := Destroyed{Site: site, AtS: math.Round(1000*at.Sub(zero).Seconds()) / 1000}
+		said, short := map[message]bool{}, map[message]bool{}
+		var last *Delivery
+		for i := range all {
+			d := &all[i]
+			if d.From != site || !d.Open {
+				continue
+			}
+			said[of(d)] = true
+			if lives[of(d)] && len(d.Came) == 0 && gone[d.To].IsZero() {
+				short[of(d)] = true
+			}
+			if lives[of(d)] && (last == nil || d.Sent.After(last.Sent)) {
+				last = d
+			}
+		}
+		heard, have := map[string]bool{}, map[string]bool{}
+		for i := range all {
+			if d := &all[i]; last != nil && of(d) == of(last) && len(d.Came) > 0 {
+				heard[d.To] = heard[d.To] || d.Came[0].Before(at)
+				have[d.To] = gone[d.To].IsZero()
+			}
+		}
+		for m := range said {
+			if lives[m] {
+				row.Lived++
+			}
+		}
+		row.Said, row.All, row.Heard, row.Have = len(said), row.Lived-len(short), trues(heard), trues(have)
+		list = append(list, row)
+	}
+	slices.SortFunc(list, func(a, b Destroyed) int { return cmp.Compare(a.AtS, b.AtS) })
+	return list
+}
+
+// trues is how many of the values are true.
+func trues(m map[string]bool) (n int) {
+	for _, is := range m {
+		if is {
+			n++
+		}
+	}
+	return n
+}
 
 // Faults says why not every message has exactly one true end; "": every one has.
 func (r *Result) Faults() string {
@@ -167,6 +265,8 @@ func (r *Result) Faults() string {
 		return "no message was delivered"
 	case wrong > 0:
 		return fmt.Sprintf("%d messages without exactly one true end: %d lost, %d twice, %d changed, %d told and delivered", wrong, r.Ends[Lost], r.Ends[Twice], r.Ends[Changed], r.Ends[False])
+	case slices.ContainsFunc(r.Destroyed, func(d Destroyed) bool { return d.Said > 0 && d.Lived == 0 }):
+		return "of what a site that was destroyed had said nobody who lives has anything"
 	case r.WrongMachine > 0:
 		return fmt.Sprintf("%d datagrams of a machine that did not lead its site", r.WrongMachine)
 	case len(r.Errors) > 0:

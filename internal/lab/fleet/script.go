@@ -35,8 +35,12 @@ type Script struct {
 	Roster    bool       `toml:"roster"`   // each gateway has a key of its own, and who joins is named by a new roster alone; else one key for all
 	Bearers   []Bearer   `toml:"bearer"`   // the first one is the first [[link]] of each gateway
 	Sites     []Site     `toml:"site"`     // in the order of their node ids
+	View      string     `toml:"view"`     // what other sites are told of JXTA peers, as lan.view; "": as that says
+	Beyond    string     `toml:"beyond"`   // InGroups, or "": what sites without a common bearer have for each other goes over relays
+	Groups    []Group    `toml:"group"`
 	Talks     []Talk     `toml:"talk"`
 	Accidents []Accident `toml:"accident"`
+	Churn     []Churn    `toml:"churn"`
 }
 
 // Bearer is a link.
@@ -64,6 +68,8 @@ type Site struct {
 	NAT      bool   `toml:"nat"`      // its addresses are translated, but on shared channels: it may call, and nobody can call it
 	Firewall int    `toml:"firewall"` // as with NAT, and only TCP to this port gets out; 0: there is none
 	Machines int    `toml:"machines"` // 2: one leads, the other follows, and a witness votes; 0 or 1: one gateway
+	JXTA     int    `toml:"jxta"`     // peers where JXTA plays, of which the first one talks; 0: one
+	TAK      int    `toml:"tak"`      // devices where TAK plays, of which the first one talks; 0: one
 }
 
 // Behind says that nobody can call the site.
@@ -95,6 +101,9 @@ const (
 	Kill    = "kill"    // kill -9 of a site's gateway, which starts again after For
 	Power   = "power"   // of a site of two: a machine is dead at once, and gone from the LAN and from all bearers
 	Stop    = "stop"    // of a site of two: a machine's gateway stops (SIGSTOP), and wakes after For
+	// Destroy is the end of a site, its gateway and its local peers, once somebody has what the site said last; For is how long that is
+	// waited for at the most.
+	Destroy = "destroy"
 )
 
 // Which machine of a site of two.
@@ -106,11 +115,12 @@ const (
 
 // Accident is something that happens.
 type Accident struct {
-	At     Span   `toml:"at"`
-	What   string `toml:"what"`
-	Site   string `toml:"site"`   // "": all that have joined
-	Bearer string `toml:"bearer"` // "": all
-	For    Span   `toml:"for"`
+	At     Span     `toml:"at"`
+	What   string   `toml:"what"`
+	Site   string   `toml:"site"`   // "": all that have joined, but Except
+	Bearer string   `toml:"bearer"` // "": all
+	For    Span     `toml:"for"`
+	Except []string `toml:"except"`
 	// Machine is which one of a site of two: Leader (also when empty), Follower or Both at that time.
 	Machine string `toml:"machine"`
 }
@@ -121,6 +131,7 @@ const (
 	maxSites     = 20
 	maxBearers   = 4
 	maxEntries   = 1000 // talks, accidents
+	maxLocal     = 20   // peers of a kind at a site
 	maxOctets    = 4 << 20
 	leastOctets  = 64
 	leastEvery   = 100 * time.Millisecond
@@ -213,6 +224,7 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 		check(!x.Relay || x.Joins.Duration == 0, "site %q: who joins is no relay", x.Name)
 		check(x.Machines >= 0 && x.Machines <= 2, "site %q: %d machines: 1 or 2", x.Name, x.Machines)
 		check(!x.Two() || !x.Behind() && x.Joins.Duration == 0, "site %q: one of two machines is there from the start, and behind no wall", x.Name)
+		check(x.JXTA >= 0 && x.JXTA <= maxLocal && x.TAK >= 0 && x.TAK <= maxLocal, "site %q: %d JXTA peers and %d TAK devices: at most %d each", x.Name, x.JXTA, x.TAK, maxLocal)
 		check(!x.Two() || !slices.ContainsFunc(s.Bearers, func(b Bearer) bool { return b.Over != "" && b.Has(x.Name) }), "site %q: one of two machines is on no bearer over TLS", x.Name)
 	}
 	check(there >= 2, "%d sites are there at the start: at least 2", there)
@@ -230,15 +242,21 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 			within(what+": every", t.Every.Duration, leastEvery, mostSpan)
 		}
 	}
+	s.checkGroups(check)
 	for i, a := range s.Accidents {
 		what := fmt.Sprintf("accident %d", i+1)
-		check(slices.Contains([]string{Cut, Silence, Kill, Power, Stop}, a.What), "%s: what %q: %s, %s, %s, %s or %s", what, a.What, Cut, Silence, Kill, Power, Stop)
+		check(slices.Contains([]string{Cut, Silence, Kill, Power, Stop, Destroy}, a.What), "%s: what %q: %s, %s, %s, %s, %s or %s", what, a.What, Cut, Silence, Kill, Power, Stop, Destroy)
 		check(slices.Contains([]string{"", Leader, Follower, Both}, a.Machine), "%s: machine %q: %s, %s or %s", what, a.Machine, Leader, Follower, Both)
 		x := s.site(a.Site)
 		of := x != nil && x.Two()
 		check(of || a.What != Power && a.What != Stop && a.Machine == "", "%s: %s, %s and machine need a site of two machines", what, Power, Stop)
 		check(a.Machine == "" || a.Machinery(), "%s: machine is for %s, %s or %s", what, Kill, Power, Stop)
 		check(a.Site == "" || x != nil, "%s: there is no site %q", what, a.Site)
+		check(len(a.Except) == 0 || a.Site == "", "%s: except is for all sites", what)
+		for _, name := range a.Except {
+			check(s.site(name) != nil, "%s: there is no site %q", what, name)
+		}
+		check(a.What != Destroy || !of, "%s: a site of two machines is not destroyed", what)
 		check(a.Bearer == "" || s.BearerIndex(a.Bearer) >= 0, "%s: there is no bearer %q", what, a.Bearer)
 		check(a.At.Duration+a.For.Duration < s.Duration.Duration, "%s: its end at %v is not before that of the play", what, a.At.Duration+a.For.Duration)
 		check(!a.Machinery() || a.Site != "" && a.Bearer == "", "%s: a %s needs a site, and no bearer", what, a.What)
@@ -276,13 +294,21 @@ func (s *Script) Scale(duration time.Duration) error {
 	}
 	for i := range s.Accidents {
 		scale(&s.Accidents[i].At)
-		scale(&s.Accidents[i].For)
+		if s.Accidents[i].What != Destroy {
+			scale(&s.Accidents[i].For)
+		}
+	}
+	for i := range s.Churn {
+		scale(&s.Churn[i].At)
+		scale(&s.Churn[i].Until)
 	}
 	return nil
 }
 
 // Machinery says that it happens to a machine.
-func (a *Accident) Machinery() bool { return a.What == Kill || a.What == Power || a.What == Stop }
+func (a *Accident) Machinery() bool {
+	return a.What == Kill || a.What == Power || a.What == Stop || a.What == Destroy
+}
 
 // Said says in words what happens, without its time.
 func (a Accident) Said() string {
@@ -295,12 +321,17 @@ func (a Accident) Said() string {
 	site := a.Site
 	if site == "" {
 		site = "all sites"
+		if len(a.Except) > 0 {
+			site += " but " + strings.Join(a.Except, ", ")
+		}
 	}
 	switch a.What {
 	case Cut:
 		return fmt.Sprintf("%s off the air for %v", on(site+":"), a.For)
 	case Silence:
 		return fmt.Sprintf("%s silent for %v", on(site+":"), a.For)
+	case Destroy:
+		return site + " is destroyed"
 	case Power:
 		return fmt.Sprintf("%s: %s without power for %v", site, cmp.Or(a.Machine, Leader), a.For)
 	case Stop:

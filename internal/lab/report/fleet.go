@@ -29,10 +29,10 @@ func (r *Fleet) Page() Page {
 	if faults := r.Faults(); faults != "" {
 		p.Tone, p.Verdict = toneBad, sentence(strings.ToUpper(faults[:1])+faults[1:]+".")
 	}
-	t := tableData{Columns: []string{"from, to", "messages", "delivered", "told", "not taken", "lost", "twice", "changed", "median", "95 of 100", "worst", "discovery"}}
+	t := tableData{Columns: []string{"from, to", "messages", "delivered", "told", "not taken", "sunk", "lost", "twice", "changed", "median", "95 of 100", "worst", "discovery"}}
 	for _, row := range r.Rows {
 		cells := []string{countText(int64(row.Sent))}
-		for _, end := range []fleet.End{fleet.Delivered, fleet.Told, fleet.NotTaken, fleet.Lost, fleet.Twice, fleet.Changed} {
+		for _, end := range []fleet.End{fleet.Delivered, fleet.Told, fleet.NotTaken, fleet.Sunk, fleet.Lost, fleet.Twice, fleet.Changed} {
 			n := row.Ends[end]
 			if end == fleet.Told {
 				n += row.Ends[fleet.False]
@@ -75,6 +75,15 @@ func (r *Fleet) Page() Page {
 	p.Sections = []section{{Title: "Messages", Tables: []tableData{t}}, {Title: "What the bearers carried", Tables: []tableData{b}}, {Title: "What happened", Tables: []tableData{e}}}
 	if len(m.Rows) > 0 {
 		p.Sections = append(p.Sections, section{Title: fmt.Sprintf("Sites of two machines: %d datagrams of a machine that did not lead", r.WrongMachine), Tables: []tableData{m}})
+	}
+	if len(r.Destroyed) > 0 {
+		d := tableData{Columns: []string{"destroyed, after", "open messages it had said", "somebody who lives has", "all who live have", "the last one: sites that had it then", "sites that have it now"}}
+		for _, x := range r.Destroyed {
+			d.Rows = append(d.Rows, tableRow{Name: clean(x.Site + ", " + secondsText(x.AtS)),
+				Cells: []string{countText(int64(x.Said)), countText(int64(x.Lived)), countText(int64(x.All)), countText(int64(x.Heard)), countText(int64(x.Have))}})
+		}
+		p.Sections = append(p.Sections, section{Title: "What the destroyed had said", Tables: []tableData{d}})
+		p.Foot = append(p.Foot, "Sunk: sender or recipient was destroyed before anybody who lives had the message. The last one: of those that somebody who lives has.")
 	}
 	for _, w := range append(r.Wrong, r.Errors...) {
 		p.Notes = append(p.Notes, sentence(w))

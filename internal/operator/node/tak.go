@@ -41,6 +41,9 @@ func TAKConfig(c *config.Config, enrolled ...roster.Node) tak.Config {
 	t := c.TAK
 	f := tak.Config{Mesh: t.Mesh != "", Shared: c.Link.Profile.Transport == profile.PMul, Octets: min(400, c.Link.Profile.DatagramOctets-takOverhead), Rules: t.Rules,
 		Bound: float64(t.Bound), Age: t.Age, Gather: t.Gather, Gap: t.Gap, Cadence: t.Cadence, Units: t.Units}
+	for i := range c.Messages {
+		f.Open = f.Open || c.Messages[i].Open != ""
+	}
 	f.Wants, f.Twice, f.RateBps = t.Wants, c.Link.Profile.Free(), c.Link.Profile.SlowerBps()
 	if t.Unicast.IsValid() {
 		f.Unicast = t.Unicast.String()

@@ -80,8 +80,8 @@ final class Peer {
         switch (verb) {
             case "publish" -> {
                 String kind = word(words, 1, "propagate");
-                if (!kind.equals("propagate") && !kind.equals("unicast") && !kind.equals("secure")) {
-                    Events.error(line + ": propagate, unicast or secure", null, null);
+                if (!kind.equals("propagate") && !kind.equals("unicast") && !kind.equals("secure") && !kind.equals("room")) {
+                    Events.error(line + ": propagate, unicast, secure or room", null, null);
                     return;
                 }
                 room.service(name).publish(kind);

@@ -187,13 +187,13 @@ final class Service {
         // With a kept home directory a restarted peer goes on with the pipe its friends know.
         for (ModuleSpecAdvertisement msa : room.local(name)) {
             if (room.options.name.equals(msa.getCreator()) && msa.getPipeAdvertisement() != null
-                    && kind(msa.getPipeAdvertisement()).equals(kind)) {
+                    && kind(msa.getPipeAdvertisement()).equals(kind.equals("room") ? "propagate" : kind)) {
                 return msa;
             }
         }
         PipeAdvertisement p = (PipeAdvertisement)
                 AdvertisementFactory.newAdvertisement(PipeAdvertisement.getAdvertisementType());
-        p.setPipeID(IDFactory.newPipeID(room.group().getPeerGroupID()));
+        p.setPipeID(kind.equals("room") ? Library.pipe(name) : IDFactory.newPipeID(room.group().getPeerGroupID()));
         p.setType(switch (kind) {
             case "unicast" -> PipeService.UnicastType;
             case "secure" -> PipeService.UnicastSecureType;

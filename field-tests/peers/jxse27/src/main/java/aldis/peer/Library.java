@@ -21,6 +21,7 @@ import net.jxta.impl.peergroup.StdPeerGroupParamAdv;
 import net.jxta.membership.MembershipService;
 import net.jxta.peergroup.PeerGroup;
 import net.jxta.peergroup.PeerGroupID;
+import net.jxta.pipe.PipeID;
 import net.jxta.platform.NetworkConfigurator;
 import net.jxta.platform.ModuleClassID;
 import net.jxta.platform.ModuleSpecID;
@@ -92,6 +93,11 @@ final class Library {
             c.addSeedRelay(seed);
         }
         return manager.startNetwork();
+    }
+
+    /** The pipe of a room, whose ID follows from its name. */
+    static PipeID pipe(String name) throws Exception {
+        return (PipeID) IDFactory.fromURI(URI.create(GroupID.pipe(name)));
     }
 
     static void stop() {

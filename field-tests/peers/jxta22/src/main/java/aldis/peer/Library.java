@@ -18,6 +18,7 @@ import net.jxta.impl.protocol.TCPAdv;
 import net.jxta.peergroup.PeerGroup;
 import net.jxta.peergroup.PeerGroupFactory;
 import net.jxta.peergroup.PeerGroupID;
+import net.jxta.pipe.PipeID;
 import net.jxta.protocol.ModuleImplAdvertisement;
 import org.apache.log4j.Level;
 import org.apache.log4j.Logger;
@@ -52,6 +53,11 @@ final class Library {
         configure(options, new File(home, "PlatformConfig"));
         net = PeerGroupFactory.newNetPeerGroup();
         return net;
+    }
+
+    /** The pipe of a room, whose ID follows from its name. */
+    static PipeID pipe(String name) throws Exception {
+        return (PipeID) IDFactory.fromURL(IDFactory.jxtaURL(GroupID.pipe(name)));
     }
 
     static void stop() {
