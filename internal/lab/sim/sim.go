@@ -268,6 +268,9 @@ func (w *World) Kill(n *Node, d time.Duration) {
 	})
 }
 
+// Outlast makes gateways that crash from now on stay down so long.
+func (w *World) Outlast(d time.Duration) { w.cfg.Down = d }
+
 // EndCrashes: from now on no gateway crashes by chance.
 func (w *World) EndCrashes() { w.cfg.CrashAfterCommit, w.cfg.CrashBeforeCommit = 0, 0 }
 
