@@ -42,6 +42,9 @@ func TAKConfig(c *config.Config, enrolled ...roster.Node) tak.Config {
 	f := tak.Config{Mesh: t.Mesh != "", Shared: c.Link.Profile.Transport == profile.PMul, Octets: min(400, c.Link.Profile.DatagramOctets-takOverhead), Rules: t.Rules,
 		Bound: float64(t.Bound), Age: t.Age, Gather: t.Gather, Gap: t.Gap, Cadence: t.Cadence, Units: t.Units}
 	f.Wants, f.Twice, f.RateBps = t.Wants, c.Link.Profile.Free(), c.Link.Profile.SlowerBps()
+	if c.Site.Other.IsValid() {
+		f.Beside = c.Site.Other.Addr().String()
+	}
 	if t.Unicast.IsValid() {
 		f.Unicast = t.Unicast.String()
 	}
