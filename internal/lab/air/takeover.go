@@ -106,9 +106,11 @@ func Survive(ctx Context, seed uint64, deaths int) (l Survived, err error) {
 	rng := rand.New(rand.NewPCG(seed, 28))
 	var armed, early bool
 	var stalled time.Time
+	var down time.Duration
 	var s *stage
 	s, err = newNet(ctx, "geo-satcom-128k", 2, seed, func(c *sim.Config) {
 		c.Configure = plain
+		c.Downs = func() time.Duration { return down }
 		c.Crash = func(n *sim.Node, _ int) (before, after bool) {
 			if !armed || n.ID != 2 {
 				return false, false
@@ -151,7 +153,8 @@ func Survive(ctx Context, seed uint64, deaths int) (l Survived, err error) {
 	for range deaths {
 		s.run(2*time.Second + time.Duration(rng.Int64N(int64(4*time.Second))))
 		early = rng.IntN(2) == 0
-		what, down := "leader", takeoverTime
+		what := "leader"
+		down = takeoverTime
 		switch rng.IntN(5) {
 		case 0:
 			what = "follower"
@@ -160,7 +163,6 @@ func Survive(ctx Context, seed uint64, deaths int) (l Survived, err error) {
 			what, down = "both", powerless
 			fallthrough
 		default:
-			s.Outlast(down)
 			armed = true
 		}
 		l.Deaths[what]++
