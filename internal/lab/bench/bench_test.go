@@ -59,7 +59,7 @@ func gatewayBinary(t *testing.T) string {
 func TestQuick(t *testing.T) {
 	file, temp := gatewayBinary(t), t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	defer cancel()
 	said := 0
 	report, err := Run(ctx, Config{Gateway: file, Quick: true, Series: 1, Sizes: []int{1000}, Where: []string{direct, gatewayTCP, siteOfTwo},

@@ -45,7 +45,7 @@ func (c Chance) Script() (*Script, error) {
 	s := &Script{Summary: fmt.Sprintf("HQ of %d and a ship of %d, power %s", c.Members, c.ShipMembers, c.Power), Duration: Span{c.Duration}, Drain: Span{defaultDrain},
 		Bearers: []Bearer{{Name: "link", Profile: c.Profile}},
 		Sites:   []Site{{Name: "hq", Ashore: true, Machines: c.Members}, {Name: "ship", Machines: c.ShipMembers}},
-		Talks:   []Talk{{Peers: JXTA, Every: Span{8 * time.Second}, Octets: 200}, {Peers: TAK, Every: Span{10 * time.Second}, Octets: 80}}}
+		Talks:   []Talk{{Peers: JXTA, Every: Span{8 * time.Second}, Octets: 200}, {Peers: TAK, Every: Span{8 * time.Second}, Octets: 80}}}
 	rng := rand.New(rand.NewPCG(c.Seed, 28))
 	for at := chanceQuiet; c.Power == Random && at+chanceEvery <= c.Duration-chanceQuiet; at += chanceEvery {
 		s.Accidents = append(s.Accidents, c.accident(rng, s, at))
