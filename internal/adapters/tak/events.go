@@ -22,7 +22,7 @@ func (f *Adapter) seenBefore(e *cot.Event) bool {
 
 // event takes an event of a device that is not for this server alone.
 func (f *Adapter) event(now time.Time, c *client, e *cot.Event) {
-	if who := f.devices.claimed(c, e.UID); who != nil && !c.met {
+	if who := f.devices.claimed(c, e.UID, f.cfg.Beside); who != nil && !c.met {
 		f.refuse(now, "claimed", c, e.UID, nil)
 		return
 	}
@@ -30,14 +30,14 @@ func (f *Adapter) event(now time.Time, c *client, e *cot.Event) {
 		f.trouble.Count("loops")
 		return
 	}
+	if !c.server && !c.mesh && !c.met && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) && !f.cfg.Placed(e) {
+		f.devices.identify(now, c, e)
+	}
 	if f.seenBefore(e) {
 		f.trouble.Count("twice")
 		return
 	}
 	f.devices.noteServer(c, e)
-	if !c.server && !c.mesh && !c.met && e.Is("a") && e.Find("contact") != nil && (c.uid == "" || c.uid == e.UID) && !f.cfg.Placed(e) {
-		f.devices.identify(now, c, e)
-	}
 	if f.words.receipted(now, e, f.sure) {
 		return
 	}
@@ -50,15 +50,15 @@ func (f *Adapter) event(now time.Time, c *client, e *cot.Event) {
 		f.devices.give(e)
 		f.cross(now, c, e)
 	default:
-		f.devices.spread(e, c.conn)
+		f.devices.spread(e, f.devices.streams(c)...)
 		f.cross(now, c, e)
 	}
 }
 
-// claimed is the device that has said to be this uid, where another one says so now.
-func (d *devices) claimed(c *client, uid string) *client {
+// claimed is the device that has said to be this uid, where another one says so now. Who comes by the machine beside this one may be it.
+func (d *devices) claimed(c *client, uid, beside string) *client {
 	for _, o := range d.clients {
-		if o != c && o.uid == uid && o.host != c.host {
+		if o != c && o.uid == uid && o.host != c.host && (beside == "" || o.host != beside && c.host != beside) {
 			return o
 		}
 	}

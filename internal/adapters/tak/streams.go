@@ -68,6 +68,16 @@ func (d *devices) named(to cot.Dest) (list []*client) {
 	return list
 }
 
+// streams are those of a device: of a site of two machines it may have one by each.
+func (d *devices) streams(of *client) (conns []site.ConnID) {
+	for _, c := range d.list() {
+		if c == of || c.uid != "" && c.uid == of.uid {
+			conns = append(conns, c.conn)
+		}
+	}
+	return conns
+}
+
 func (f *Adapter) opened(now time.Time, ev Opened) {
 	f.greet(now, f.devices.opened(now, ev))
 	f.devices.release(now)

@@ -266,7 +266,7 @@ func (f *Adapter) direct(now time.Time, ev Direct) {
 		f.trouble.Count("local")
 		return
 	}
-	if who := f.devices.claimed(c, e.UID); who != nil {
+	if who := f.devices.claimed(c, e.UID, f.cfg.Beside); who != nil {
 		f.refuse(now, "claimed", c, e.UID, nil)
 		return
 	}

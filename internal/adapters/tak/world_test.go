@@ -12,6 +12,7 @@ import (
 	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
@@ -290,6 +291,36 @@ func TestEventsCross(t *testing.T) {
 	if late := w.connect(w.Nodes[0]); len(late.of("m-1")) != 0 {
 		t.Error("a marker that is stale is given")
 	}
+}
+
+// A device that has a stream by each machine of a site is one device: what it says is taken once and does not come back to it, what is for it
+// goes on both streams, and somebody else is refused.
+func TestDeviceByBothMachines(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7, func(c *tak.Config) { c.Beside = "10.0.0.2" })
+	direct, passed, other := w.connect(w.Nodes[0]), w.connect(w.Nodes[0]), w.connect(w.Nodes[0])
+	ship := w.connect(w.Nodes[1])
+	w.Run(time.Minute)
+	u := newUnit(1)
+	for range 3 {
+		for _, d := range []*device{direct, passed} {
+			d.say(u.report(w.Now))
+		}
+		w.Run(20 * time.Second)
+	}
+	passed.got = nil // its first report came back before it had said who it is
+	for _, d := range []*device{direct, passed} {
+		d.say(w.event("m-1", "b-m-p-s-m", "", time.Hour))
+	}
+	ship.say(w.event("GeoChat.1", "b-t-f", `<__chat chatroom="FALCON 1" id="x" senderCallsign="SHIP"/><remarks>hello</remarks><marti><dest callsign="FALCON 1"/></marti>`, time.Hour))
+	other.say(u.report(w.Now.Add(time.Second)))
+	w.Run(time.Minute)
+	check.Equal(t, "markers at the other site", len(ship.of("m-1")), 1)
+	check.Equal(t, "markers at another device", len(other.of("m-1")), 1)
+	for _, d := range []*device{direct, passed} {
+		check.Equal(t, "what comes back", len(d.of("m-1"))+len(d.of(u.uid)), 0)
+		check.Equal(t, "words for it", len(d.of("GeoChat.1")), 1)
+	}
+	check.Equal(t, "somebody else", w.adapters[1].Counts()["refused claimed"], 1)
 }
 
 // What is bad is refused by name, counted and told; the true picture stays.

@@ -32,5 +32,5 @@
 //   - repair.go: losses and outages
 //   - live.go: what real gateways play of it, in real time
 //   - sites.go: many sites, and what idle gateways send
-//   - takeover.go: what it costs that the other machine of a site leads
+//   - takeover.go: what it costs that the other machine of a site leads, and what survives
 package air

@@ -2,6 +2,7 @@ package air
 
 import (
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"aldis/internal/gateway"
@@ -82,6 +83,106 @@ func takeoverLeg(ctx Context, seed uint64, hq bool) (most float64, err error) {
 		most = max(most, octets)
 	}
 	return most, errors.Join(met(s, s.shore, 15), s.err)
+}
+
+// Survived is a site of two machines and a far site that say loadedEvery something to each other, on geo-satcom-128k, while machines of the
+// first die at random moments: before a commit, or after it and before what it says goes out.
+type Survived struct {
+	Said, Lost, Twice int
+	Deaths            map[string]int // of the leader, the follower, or both
+	Slowest           time.Duration  // of a message
+}
+
+const (
+	loadedEvery = 20 * time.Millisecond
+	loadedSize  = 40
+	aloneAfter  = time.Second      // a leader without its follower commits nothing until it has a new epoch
+	powerless   = 10 * time.Second // both machines
+)
+
+// Survive plays so many deaths. Whoever leads next goes on from what is on both disks.
+func Survive(ctx Context, seed uint64, deaths int) (l Survived, err error) {
+	l.Deaths = map[string]int{}
+	rng := rand.New(rand.NewPCG(seed, 28))
+	var armed, early bool
+	var stalled time.Time
+	var down time.Duration
+	var s *stage
+	s, err = newNet(ctx, "geo-satcom-128k", 2, seed, func(c *sim.Config) {
+		c.Configure = plain
+		c.Downs = func() time.Duration { return down }
+		c.Crash = func(n *sim.Node, _ int) (before, after bool) {
+			if !armed || n.ID != 2 {
+				return false, false
+			}
+			armed = false
+			return early, !early
+		}
+		c.Late = func(n *sim.Node) time.Duration {
+			if s == nil || n.ID != 2 {
+				return 0
+			}
+			return max(0, stalled.Sub(s.Now))
+		}
+	})
+	if err != nil {
+		return l, err
+	}
+	for _, n := range s.Nodes {
+		n.Site.Listen(s.World, Peer(n.ID), Pipe)
+	}
+	s.run(acquaintance)
+	s.Reconfigure(s.ship, func(c *gateway.Config) { c.TakesOver = true })
+	at := map[string]time.Time{}
+	talking := true
+	for i, n := range s.Nodes {
+		var say func()
+		said := 0
+		say = func() {
+			if !talking {
+				return
+			}
+			m := Track(n.ID, Pipe, said, loadedSize)
+			at[string(m.Parts[0].Data)] = s.Now
+			n.Site.Send(s.World, m, s.Nodes[1-i].ID)
+			said++
+			s.At(loadedEvery, say)
+		}
+		s.At(time.Duration(i)*loadedEvery/2, say)
+	}
+	for range deaths {
+		s.run(2*time.Second + time.Duration(rng.Int64N(int64(4*time.Second))))
+		early = rng.IntN(2) == 0
+		what := "leader"
+		down = takeoverTime
+		switch rng.IntN(5) {
+		case 0:
+			what = "follower"
+			stalled = s.Now.Add(aloneAfter)
+		case 1:
+			what, down = "both", powerless
+			fallthrough
+		default:
+			armed = true
+		}
+		l.Deaths[what]++
+		s.run(down + time.Second)
+	}
+	talking = false
+	s.until(10*time.Minute, func() bool { return len(s.shore.Site.Got)+len(s.ship.Site.Got) >= len(at) })
+	s.run(time.Minute) // what would come twice
+	came := map[string]int{}
+	for _, n := range s.Nodes {
+		for _, g := range n.Site.Got {
+			text := string(g.Payload.Parts[0].Data)
+			l.Slowest = max(l.Slowest, g.At.Sub(at[text]))
+			if came[text]++; came[text] > 1 {
+				l.Twice++
+			}
+		}
+	}
+	l.Said, l.Lost = len(at), len(at)-len(came)
+	return l, s.err
 }
 
 // takeovers: a site of two machines.

@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -105,6 +106,7 @@ type site struct {
 	more    string         // of its configuration
 	http    bool           // peers come over HTTP
 	dir     string         // of its files, kept for the next start; "": one of its own
+	lan     string         // its address for peers; "": any
 }
 
 // gateway starts `gateway run` on loopback and waits until it takes connections.
@@ -135,7 +137,7 @@ func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	address := fmt.Sprintf("127.0.0.1:%d", tcp[0])
+	address := cmp.Or(s.lan, fmt.Sprintf("127.0.0.1:%d", tcp[0]))
 	transport := "tcp"
 	if s.http {
 		transport = "http"

@@ -31,6 +31,7 @@ const overview = `usage: gateway lab LAB [flags]
   blue-game  HQ and ships on a satellite link, as in the exercise of 2004
   hf-net     HQ and ships on one half-duplex HF channel, some of them silent for the first part
   fleet      sites with several bearers, and accidents, from a script
+  site       HQ and a ship of two gateways each, whose machines lose their power at random moments
 
 All play with network namespaces, the link emulator, gateways and unmodified JXTA peers on this machine. The first two take
 the same flags.
@@ -74,14 +75,17 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	case "-h", "--help", "help":
 		fmt.Fprint(stdout, overview)
 		return 0
-	case "blue-game", "hf-net", "fleet":
+	case "blue-game", "hf-net", "fleet", "site":
 	default:
 		fmt.Fprintf(stderr, "gateway lab: say which\n\n%s", overview)
 		return 2
 	}
 	parse := parseFlags
-	if lab == "fleet" {
+	switch lab {
+	case "fleet":
 		parse = parseFleet
+	case "site":
+		parse = parseSite
 	}
 	play, out, err := parse(lab, args[1:], stdout)
 	switch {
@@ -281,7 +285,7 @@ func about(lab string) (head, end string) {
 	return usage, usageEnd
 }
 
-// Describe is the help of "lab blue-game", "lab hf-net" or "lab fleet" and its flags; nil: there is no such command here.
+// Describe is the help of a lab and its flags; nil: there is no such command here.
 func Describe(command string) (text string, fs *flag.FlagSet) {
 	switch command {
 	case "lab blue-game", "lab hf-net":
@@ -292,6 +296,8 @@ func Describe(command string) (text string, fs *flag.FlagSet) {
 		return head + strings.TrimLeft(end, "\n"), fs
 	case "lab fleet":
 		return usageFleet, fleetFlags(&fleetArgs{})
+	case "lab site":
+		return usageSite, siteFlags(&siteArgs{})
 	}
 	return "", nil
 }

@@ -45,22 +45,83 @@ type fleetArgs struct {
 func fleetFlags(a *fleetArgs) *flag.FlagSet {
 	fs := flag.NewFlagSet("gateway lab fleet", flag.ContinueOnError)
 	fs.StringVar(&a.File, "script", "", "`file` that says what is played")
-	fs.StringVar(&a.peers, "peers", kindsByDefault, "`kinds` with commas: jxse27, jxse27-unsigned and jxta22, which the sites take in turn, and tak: devices at each site; with --gateways also how many JXTA peers, with half as many devices")
+a.FleetOptions.flags(fs, &a.peers, kindsByDefault)
+	fs.Lookup("peers").Usage += "; with --gateways also how many JXTA peers, with half as many devices"
 	fs.IntVar(&a.sketch.Gateways, "gateways", 0, "instead of --script: so many gateways, 6 to 20")
 	fs.StringVar(&a.sketch.View, "view", "", "with --gateways: what sites are told of each other's peers, as lan.view")
 	fs.Var(&a.sketch.Churn, "churn", "with --gateways: `share` of the sites that are off the air for half of each minute, as 12.5%")
 	fs.StringVar(&a.write, "write", "", "with --gateways: write the script to `file`, and play it")
 	fs.DurationVar(&a.duration, "duration", 0, "play the script in this time: what happens comes sooner or later in proportion, and the sites talk as often (default as the script says)")
-	fs.Uint64Var(&a.Seed, "seed", 1, "of the losses and delays of the bearers")
-	fs.StringVar(&a.Gateway, "gateway", "", "`path` of the gateway under test (default: gateway beside gateway-lab)")
-	fs.StringVar(&a.JarDir, "peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here)")
-	fs.StringVar(&a.Keep, "keep", "", "`directory` for logs, configurations and captures of the links")
 	a.outputs.flags(fs)
 	fs.Usage = func() {
 		fmt.Fprint(fs.Output(), usageFleet+"\n")
 		fs.PrintDefaults()
 	}
 	return fs
+}
+
+const usageSite = `usage: gateway lab site [flags]
+
+Plays HQ and a ship, each of one gateway or of two with a witness, on this machine, as gateway lab fleet does. Machines lose their
+power, or stop and wake, at random moments, which --seed decides. It needs root. Ctrl-C removes everything.
+
+Examples:
+  gateway lab site --members 2 --ship-members 2 --power random --hours 1 --html site.html
+  gateway lab site --members 1 --ship-members 2 --hours 0.2 --profile hf-2400 --seed 3
+Exit: 0 every message has exactly one true end, 1 not so or it could not be played, 2 wrong usage.
+`
+
+// siteArgs are the flags of `gateway lab site`.
+type siteArgs struct {
+	FleetOptions
+	outputs
+	chance fleet.Chance
+	peers  string
+	hours  float64
+}
+
+func siteFlags(a *siteArgs) *flag.FlagSet {
+	fs := flag.NewFlagSet("gateway lab site", flag.ContinueOnError)
+	fs.IntVar(&a.chance.Members, "members", 2, "machines of HQ: 1 or 2")
+	fs.IntVar(&a.chance.ShipMembers, "ship-members", 2, "machines of the ship: 1 or 2")
+	fs.StringVar(&a.chance.Power, "power", fleet.Random, "random: machines lose their power at random moments; none: nothing happens")
+	fs.Float64Var(&a.hours, "hours", 1, "how long it plays")
+	fs.StringVar(&a.chance.Profile, "profile", "iridium-directip", "`name` of the profile of the link")
+	a.FleetOptions.flags(fs, &a.peers, KindJXSE27+","+KindJXTA22+","+KindTAK)
+	a.outputs.flags(fs)
+	fs.Usage = func() {
+		fmt.Fprint(fs.Output(), usageSite+"\n")
+		fs.PrintDefaults()
+	}
+	return fs
+}
+
+// parseSite reads the flags, and makes the script.
+func parseSite(_ string, args []string, w io.Writer) (player, outputs, error) {
+	var a siteArgs
+	err := parsed(siteFlags(&a), args, w)
+	if err == nil {
+		a.chance.Duration, a.chance.Seed = time.Duration(a.hours*float64(time.Hour)), a.Seed
+		a.Script, err = a.chance.Script()
+	}
+	a.File, a.Peers = "lab site", strings.Split(a.peers, ",")
+	return a.player(), a.outputs, err
+}
+
+// flags are those of every play of a script.
+func (o *FleetOptions) flags(fs *flag.FlagSet, peers *string, kinds string) {
+	fs.StringVar(peers, "peers", kinds, "`kinds` with commas: jxse27, jxse27-unsigned and jxta22, which the sites take in turn, and tak: devices at each site")
+	fs.Uint64Var(&o.Seed, "seed", 1, "of the losses and delays of the bearers, and of the random moments")
+	fs.StringVar(&o.Gateway, "gateway", "", "`path` of the gateway under test (default: gateway beside gateway-lab)")
+	fs.StringVar(&o.JarDir, "peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here)")
+	fs.StringVar(&o.Keep, "keep", "", "`directory` for logs, configurations and captures of the links")
+}
+
+func (o FleetOptions) player() player {
+	return func(ctx context.Context, progress io.Writer) (result, error) {
+		o.Progress = progress
+		return Fleet(ctx, o)
+	}
 }
 
 // parseFleet reads the flags, and the script.
@@ -78,10 +139,7 @@ func parseFleet(_ string, args []string, w io.Writer) (player, outputs, error) {
 		err = a.Script.Scale(a.duration)
 	}
 	a.Peers = strings.Split(a.peers, ",")
-	return func(ctx context.Context, progress io.Writer) (result, error) {
-		a.Progress = progress
-		return Fleet(ctx, a.FleetOptions)
-	}, a.outputs, err
+	return a.player(), a.outputs, err
 }
 
 // text is the script: of the file, or drawn.

@@ -77,6 +77,8 @@ type takStream struct {
 	dial  func(context.Context) (net.Conn, error)
 	saw   func(*cot.Event)
 	pings bool // it asks a server that is quiet whether it is there, and leaves it, as ATAK does
+	// beside is the same device's stream to the other server of its list; nil: it has one server.
+	beside *takStream
 
 	mu   sync.Mutex
 	conn net.Conn // nil: it is not open
@@ -84,7 +86,11 @@ type takStream struct {
 
 // inSpace dials from inside a namespace.
 func inSpace(ns, at string) func(context.Context) (net.Conn, error) {
-	return func(ctx context.Context) (net.Conn, error) { return DialIn(ctx, ns, at) }
+	return func(ctx context.Context) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, takWrite)
+		defer cancel()
+		return DialIn(ctx, ns, at)
+	}
 }
 
 const (
@@ -144,7 +150,7 @@ func (s *takStream) ping(c *heardConn) {
 			return
 		}
 		if last := c.last.Load(); last > 0 && time.Since(time.Unix(0, last)) > takQuiet {
-			s.send(takText("ping", "t-x-c-t", "m-g", 0, 0, takPing, ""))
+			s.write(takText("ping", "t-x-c-t", "m-g", 0, 0, takPing, ""))
 		}
 	}
 }
@@ -159,11 +165,17 @@ func (s *takStream) set(c net.Conn) {
 func (s *takStream) open() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.conn != nil
+	return s.conn != nil && (s.beside == nil || s.beside.open())
 }
 
-// send says an event; false: there is no stream, or it has just ended.
+// send says an event, to each server; false: there is no stream, or it has just ended.
 func (s *takStream) send(text string) bool {
+	beside := s.beside != nil && s.beside.write(text)
+	return s.write(text) || beside
+}
+
+// write says an event to one server.
+func (s *takStream) write(text string) bool {
 	s.mu.Lock()
 	c := s.conn
 	s.mu.Unlock()

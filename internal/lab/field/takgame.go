@@ -157,10 +157,16 @@ func (g *takGame) serve(ctx, all context.Context) error {
 
 // connect opens the streams of a site's watcher and of its talker.
 func (s *takSite) connect(all context.Context) error {
-	s.watch = &takStream{dial: s.dial(), pings: s.second != "", saw: s.plot.saw}
-	if s.talk = s.watch; s.second == "" { // a device that calls another server hears and says everything there
+	s.watch = s.stream()
+	s.watch.saw = s.plot.saw
+	if s.talk = s.watch; s.second == "" { // a device with two servers hears and says everything at both
 		s.talk = s.stream()
 		go s.talk.keep(all)
+	} else {
+		b := &both{plot: s.plot, of: map[string]*takStream{}}
+		s.watch.beside = &takStream{dial: inSpace(s.ns, s.second), pings: true}
+		s.watch.saw, s.watch.beside.saw = b.saw(s.watch), b.saw(s.watch.beside)
+		go s.watch.beside.keep(all)
 	}
 	go s.watch.keep(all)
 	return opened(all, s.watch, s.talk)
@@ -168,20 +174,28 @@ func (s *takSite) connect(all context.Context) error {
 
 // stream is one of a device that hears nothing of what it is told.
 func (s *takSite) stream() *takStream {
-	return &takStream{dial: s.dial(), pings: s.second != "", saw: noEvent}
+	return &takStream{dial: inSpace(s.ns, s.at), pings: s.second != "", saw: noEvent}
 }
 
-// dial calls the servers in turn.
-func (s *takSite) dial() func(context.Context) (net.Conn, error) {
-	if s.second == "" {
-		return inSpace(s.ns, s.at)
-	}
-	n := -1
-	return func(ctx context.Context) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, takWrite)
-		defer cancel()
-		n++
-		return DialIn(ctx, s.ns, []string{s.at, s.second}[n%2])
+// both is a device with two servers. It shows what comes from each of them once, and twice what one of them says twice.
+type both struct {
+	plot *plot
+	mu   sync.Mutex
+	of   map[string]*takStream // by uid and time, who said it first
+}
+
+func (b *both) saw(from *takStream) func(*cot.Event) {
+	return func(e *cot.Event) {
+		what := e.UID + " " + e.Time.Format(cot.TimeFormat)
+		b.mu.Lock()
+		first := b.of[what]
+		if first == nil {
+			b.of[what] = from
+		}
+		b.mu.Unlock()
+		if first == nil || first == from {
+			b.plot.saw(e)
+		}
 	}
 }
 

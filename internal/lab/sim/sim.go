@@ -78,6 +78,7 @@ type Config struct {
 	// CrashBeforeCommit and CrashAfterCommit are chances, per Step that has records, of a kill -9 at that point.
 	CrashBeforeCommit, CrashAfterCommit float64
 	Down                                time.Duration                                 // how long a crashed gateway stays down
+	Downs                               func() time.Duration                          // instead of Down; nil: Down
 	Roster                              bool                                          // each node has a key of its own, and a roster names all
 	Group                               bool                                          // the channel has a group's address
 	Later                               int                                           // so many of the last nodes are in no first roster, and start with World.Begin
@@ -98,6 +99,13 @@ type Config struct {
 	Crash func(n *Node, commit int) (before, after bool)
 	// Committed is given every Step that is durable, also one after which the node crashes; nil: nobody looks.
 	Committed func(n *Node, out api.Output)
+}
+
+func (c *Config) down() time.Duration {
+	if c.Downs != nil {
+		return c.Downs()
+	}
+	return c.Down
 }
 
 // Second is a bearer beside the first, over a link of its own. Nodes[0] is on its wire.
@@ -362,7 +370,7 @@ func (w *World) turn(n *Node, ev api.Event) {
 	}
 	if before || len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashBeforeCommit {
 		n.Site.forget()
-		w.Kill(n, w.cfg.Down)
+		w.Kill(n, w.cfg.down())
 		return
 	}
 	n.commit(out.Records)
@@ -371,7 +379,7 @@ func (w *World) turn(n *Node, ev api.Event) {
 		w.cfg.Committed(n, out)
 	}
 	if after || len(out.Records) > 0 && w.rng.Float64() < w.cfg.CrashAfterCommit {
-		w.Kill(n, w.cfg.Down)
+		w.Kill(n, w.cfg.down())
 		return
 	}
 	n.due = n.clock.wake(out.Deadline)

@@ -45,6 +45,9 @@ func TAKConfig(c *config.Config, enrolled ...roster.Node) tak.Config {
 		f.Open = f.Open || c.Messages[i].Open != ""
 	}
 	f.Wants, f.Twice, f.RateBps = t.Wants, c.Link.Profile.Free(), c.Link.Profile.SlowerBps()
+	if c.Site.Other.IsValid() {
+		f.Beside = c.Site.Other.Addr().String()
+	}
 	if t.Unicast.IsValid() {
 		f.Unicast = t.Unicast.String()
 	}

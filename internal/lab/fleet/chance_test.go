@@ -1,0 +1,52 @@
+package fleet_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/fleet"
+)
+
+// What chance makes can be played, is the same for the same seed, and has each kind of accident before long.
+func TestChance(t *testing.T) {
+	kinds := map[string]int{}
+	for seed := range uint64(20) {
+		c := fleet.Chance{Members: 2, ShipMembers: 1 + int(seed%2), Power: fleet.Random, Profile: "hf-2400", Duration: time.Hour, Seed: seed}
+		s, err := c.Script()
+		check.NoError(check.Fatal(t), err)
+		again, _ := c.Script()
+		check.Equal(check.In(t, "seed", seed), "the script", fmt.Sprintf("%+v", s), fmt.Sprintf("%+v", again))
+		check.True(t, "accidents of an hour", len(s.Accidents) > 40, len(s.Accidents))
+		for i, a := range s.Accidents {
+			kinds[a.What+" "+a.Machine]++
+			check.True(check.In(t, "seed", seed), "one after the other", i == 0 || a.At.Duration > s.Accidents[i-1].At.Duration+s.Accidents[i-1].For.Duration, a)
+		}
+	}
+	for _, kind := range []string{"kill ", "power leader", "power follower", "power both", "stop leader"} {
+		check.True(t, kind, kinds[kind] > 10, kinds)
+	}
+	calm, err := fleet.Chance{Members: 1, ShipMembers: 2, Power: fleet.None, Profile: "iridium-directip", Duration: time.Hour}.Script()
+	check.NoError(check.Fatal(t), err)
+	check.Equal(t, "accidents where there are none", len(calm.Accidents), 0)
+}
+
+func TestChanceRefuses(t *testing.T) {
+	good := fleet.Chance{Members: 2, ShipMembers: 2, Power: fleet.Random, Profile: "hf-2400", Duration: time.Hour}
+	for _, tt := range []struct {
+		change func(*fleet.Chance)
+		says   string
+	}{
+		{func(c *fleet.Chance) { c.Members = 3 }, "3 machines"},
+		{func(c *fleet.Chance) { c.ShipMembers = 0 }, "0 machines"},
+		{func(c *fleet.Chance) { c.Power = "wind" }, `power "wind"`},
+		{func(c *fleet.Chance) { c.Duration = time.Minute }, "duration 1m0s"},
+		{func(c *fleet.Chance) { c.Profile = "string" }, `profile "string"`},
+	} {
+		c := good
+		tt.change(&c)
+		_, err := c.Script()
+		check.Contains(t, "the error", fmt.Sprint(err), tt.says)
+	}
+}
