@@ -53,7 +53,7 @@ func (j *Journal) Records(copied *os.File, f func(Op) error) error {
 		return err
 	}
 	_, err = examine(copied, size, func(r record) error {
-		if r.bucket == own || r.bucket == aside {
+		if isOwn(r.bucket) {
 			return nil
 		}
 		op := Op{r.bucket, r.key, r.value}
@@ -89,7 +89,7 @@ func (j *Journal) Refill() (*Refill, error) {
 
 // Add takes a record, whose key and value must stay as they are.
 func (r *Refill) Add(op Op) error {
-	if op.Bucket == own || op.Bucket == aside {
+	if isOwn(op.Bucket) {
 		return fmt.Errorf("journal: bucket %q is the journal's own", op.Bucket)
 	}
 	return r.w.add(op)

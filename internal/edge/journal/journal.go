@@ -33,7 +33,11 @@ const (
 const (
 	own   = "\x00journal"
 	aside = "\x00set-aside" // number -> a record that could not be read (asideOp)
+	logs  = "\x00log"       // of a site of three and more: index -> an entry that is not in the other buckets yet
 )
+
+// isOwn says that a bucket is the journal's own.
+func isOwn(bucket string) bool { return bucket == own || bucket == aside || bucket == logs }
 
 var (
 	keyFormat      = []byte("format")
@@ -111,7 +115,7 @@ func (j *Journal) SetIncarnation(n uint32) error {
 // commit, for which it needs as much free space as it has octets.
 func (j *Journal) Commit(ops []Op) error {
 	for _, op := range ops {
-		if op.Bucket == own || op.Bucket == aside {
+		if isOwn(op.Bucket) {
 			return fmt.Errorf("journal: bucket %q is the journal's own", op.Bucket)
 		}
 	}
@@ -175,7 +179,7 @@ func (j *Journal) Load(f func(bucket string, key, value []byte) error) error {
 	err := j.view(func(tx *bolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
 			bucket := string(name)
-			if bucket == own || bucket == aside {
+			if isOwn(bucket) {
 				return nil
 			}
 			of := opener{key: j.key, bucket: bucket}
