@@ -20,14 +20,14 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// siteOfTwo is a site of two machines and its witness, a far gateway, and the wires between each machine and that.
+// siteOfTwo is a site of two machines or more, its witness, a far gateway, and the wires between each machine and that.
 type siteOfTwo struct {
 	hq       *running
-	sites    [2]*testSite
-	machines [2]*running // nil: it does not run
+	sites    []*testSite
+	machines []*running // nil: it does not run
 	witness  *testSite
 	votes    *running
-	wires    [2]*wire
+	wires    []*wire
 	listens  []string // of the machines, and of the witness
 }
 
@@ -75,7 +75,13 @@ func (w *wire) last() (at time.Time) {
 // newTwo starts a far gateway, and makes two machines of a site, with a witness or without.
 func newTwo(t *testing.T, witness bool) *siteOfTwo {
 	t.Helper()
-	w := &siteOfTwo{}
+	return newSiteOf(t, 2, witness)
+}
+
+// newSiteOf makes a site of as many machines; three and more are members of a cluster.
+func newSiteOf(t *testing.T, n int, witness bool) *siteOfTwo {
+	t.Helper()
+	w := &siteOfTwo{sites: make([]*testSite, n), machines: make([]*running, n), wires: make([]*wire, n)}
 	hq := newSite(t, 1, "")
 	profile := filepath.Join(hq.dir, "fast.toml")
 	check.NoError(t, os.WriteFile(profile, []byte(fastStar), 0o644))
@@ -100,7 +106,11 @@ func newTwo(t *testing.T, witness bool) *siteOfTwo {
 		s.profile = profile
 		w.wires[i] = newWire(t, s.link, hq.link)
 		s.write(t, filepath.Join(s.dir, "data"), "1 "+w.wires[i].near.LocalAddr().String())
-		s.add(t, fmt.Sprintf("[site]\nlisten = %q\nother = %q\n%s", listens[i], listens[1-i], third))
+		if n == 2 {
+			s.add(t, fmt.Sprintf("[site]\nlisten = %q\nother = %q\n%s", listens[i], listens[1-i], third))
+		} else {
+			s.add(t, fmt.Sprintf("[cluster]\nmembers = [%q, %q, %q]\nlisten = %q\n", listens[0], listens[1], listens[2], listens[i]))
+		}
 		w.sites[i] = s
 	}
 	w.hq = hq.start(t)
