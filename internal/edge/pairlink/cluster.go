@@ -133,7 +133,7 @@ func (c *Cluster) look() {
 	}
 	c.lease.Store(&lease{run: c.run, until: c.m.Lease()})
 	if role := c.m.Role(); role != c.role {
-		c.cfg.Log.Info("this machine of the site has another part", "role", role.String(), "before", c.role.String(), "term", c.m.Stored().Term)
+		c.cfg.Log.Info("this machine of the site has another part", "role", role.String(), "before", c.role.String(), "epoch", c.m.Stored().Term)
 		c.role, c.since = role, time.Now()
 		if role != pair.Following {
 			c.endPassing()

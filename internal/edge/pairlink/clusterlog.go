@@ -436,7 +436,7 @@ func (c *Cluster) give(to []int) {
 		copied, err := j.Backup()
 		if err != nil {
 			k.close()
-			c.warn("copy", "a member of the site cannot be given a copy of the journal; it is tried again", "error", err)
+			c.warn("copy", "the other machine of the site could not be brought up; it is tried again", "error", err)
 			continue
 		}
 		own := numbers(uint64(j.StoreID()), uint64(j.Incarnation()))
@@ -473,14 +473,14 @@ func (c *Cluster) endCopy(from int, k *conn) error {
 		return err
 	}
 	if old != "" {
-		c.cfg.Log.Warn("the journal that this machine had without the other ones was put aside; messages in it may have gone nowhere", "file", old)
+		c.cfg.Log.Warn("the journal that this machine had without the other one was put aside; messages in it may have gone nowhere", "file", old)
 	}
 	c.state = logState{at: at}
 	if err := c.begin(stored, nil); err != nil {
 		return err
 	}
 	c.look()
-	c.cfg.Log.Info("this machine of the site has the journal of the others", "octets", c.cfg.Journal.Size())
+	c.cfg.Log.Info("this machine of the site has the journal of the other", "octets", c.cfg.Journal.Size())
 	c.partAll()
 	return nil
 }
