@@ -138,7 +138,8 @@ func (r *Refill) Finish(store, incarnation uint32, vote, position []byte, keep b
 	j.store, j.info = fresh, info
 	j.mu.Unlock()
 	before.close()
-	j.id, j.incarnation, j.doubtful = store, incarnation, false
+	j.incarnation.Store(incarnation)
+	j.id, j.doubtful = store, false
 	return old, errors.Join(atrest.SyncDir(j.dir), writeMark(j.dir, id, store, j.sealedField))
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -81,7 +82,7 @@ type Journal struct {
 	// sealedField is keySealed of the file, nil as key; the mark repeats it, for its salt is not found again.
 	sealedField []byte
 	id          uint32 // of the store
-	incarnation uint32
+	incarnation atomic.Uint32
 	aside       []Damaged
 	// doubtful: the disk has failed, and the kernel may have dropped what it could not write, of this commit or of the
 	// file's own blocks. No later commit would say so.
@@ -98,14 +99,14 @@ func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 func (j *Journal) StoreID() uint32 { return j.id }
 
 // Incarnation is the incarnation number that was set last; 0 in a new store.
-func (j *Journal) Incarnation() uint32 { return j.incarnation }
+func (j *Journal) Incarnation() uint32 { return j.incarnation.Load() }
 
 // SetIncarnation makes the number of this start durable.
 func (j *Journal) SetIncarnation(n uint32) error {
 	if err := j.commit([]Op{{own, keyIncarnation, be32(n)}}); err != nil {
 		return err
 	}
-	j.incarnation = n
+	j.incarnation.Store(n)
 	return nil
 }
 

@@ -38,7 +38,7 @@ func (j *Journal) CommitLogged(ops []Op, c Logged) error {
 		return err
 	}
 	if c.Start > 0 {
-		j.incarnation = c.Start
+		j.incarnation.Store(c.Start)
 	}
 	return nil
 }
