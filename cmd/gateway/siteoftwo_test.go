@@ -240,16 +240,16 @@ func TestSiteOfTwoTakesOver(t *testing.T) {
 	g.settle(t, 2*time.Minute)
 	_, _, _, _, faults := g.tally()
 	check.Equal(t, "faults", fmt.Sprint(faults), "[]")
-	changes := w.changes()
-	check.True(t, "each machine's datagrams are one piece between two kills", changes <= siteKills, changes)
+	changes, pieces := w.changes()
+	check.True(t, "each machine's datagrams are one piece between two kills", changes <= siteKills, changes, pieces)
 	slices.Sort(served)
 	slices.Sort(heard)
 	t.Logf("%d kills: the other leads after %v, at most %v; the far site hears it after %v, at most %v; %s", siteKills,
 		served[len(served)/2], served[len(served)-1], heard[len(heard)/2], heard[len(heard)-1], g.summary())
 }
 
-// changes is how often another machine transmitted than before.
-func (w *siteOfTwo) changes() (n int) {
+// changes is how often another machine transmitted than before, and which when.
+func (w *siteOfTwo) changes() (n int, pieces string) {
 	type one struct {
 		at      time.Time
 		machine int
@@ -263,12 +263,16 @@ func (w *siteOfTwo) changes() (n int) {
 		wire.mu.Unlock()
 	}
 	slices.SortFunc(all, func(a, b one) int { return a.at.Compare(b.at) })
-	for i := 1; i < len(all); i++ {
-		if all[i].machine != all[i-1].machine {
+	for i := range all {
+		first := i == 0 || all[i].machine != all[i-1].machine
+		if first && i > 0 {
 			n++
 		}
+		if first || i == len(all)-1 || all[i].machine != all[i+1].machine {
+			pieces += fmt.Sprintf("machine %d at %s; ", all[i].machine, all[i].at.UTC().Format("15:04:05.000"))
+		}
 	}
-	return n
+	return n, pieces
 }
 
 // A leader that is stopped for longer than its lease, and awake after the other one leads, transmits nothing any more. A checker sees all
@@ -503,7 +507,7 @@ func TestSiteOfTwoCut(t *testing.T) {
 			g.settle(t, time.Minute)
 			_, _, _, _, faults := g.tally()
 			check.Equal(t, "faults", fmt.Sprint(faults), "[]")
-			changes := w.changes()
+			changes, _ := w.changes()
 			check.True(t, "each machine's datagrams are one piece", changes <= 1, changes)
 		})
 	}
