@@ -42,23 +42,26 @@ func newWire(t *testing.T, machine, hq string) *wire {
 	t.Helper()
 	w := &wire{near: openUDP(t, "127.0.0.1:0"), far: openUDP(t, "127.0.0.1:0")}
 	t.Cleanup(func() { w.near.Close(); w.far.Close() })
-	carry := func(from, out *net.UDPConn, to string, see func()) {
+	carry := func(from, out *net.UDPConn, to string, see func(netip.AddrPort)) {
 		data, at := make([]byte, 65535), net.UDPAddrFromAddrPort(netip.MustParseAddrPort(to))
 		for {
-			n, _, err := from.ReadFromUDPAddrPort(data)
+			n, source, err := from.ReadFromUDPAddrPort(data)
 			if err != nil {
 				return
 			}
-			see()
+			see(source)
 			out.WriteToUDP(data[:n], at)
 		}
 	}
-	go carry(w.near, w.far, hq, func() {
+	go carry(w.near, w.far, hq, func(source netip.AddrPort) {
+		if source != netip.MustParseAddrPort(machine) {
+			return // the machine that leads tries the addresses that its journal has of the far gateway
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.sent = append(w.sent, time.Now())
 	})
-	go carry(w.far, w.near, machine, func() {})
+	go carry(w.far, w.near, machine, func(netip.AddrPort) {})
 	return w
 }
 

@@ -36,7 +36,7 @@ const (
 	entryStart = 1 // the number of a start of the gateway
 )
 
-// mark of what a member stores about its vote, which has another length than what one of two does.
+// votedOctets is the length of what a member stores about its vote. One of two stores less.
 const votedOctets = 5 * 8
 
 func appendVoted(s quorum.Stored) []byte {
