@@ -13,6 +13,7 @@ require (
 	github.com/ulikunitz/xz v0.5.17
 	github.com/xdg-go/scram v1.4.0
 	go.etcd.io/bbolt v1.5.0
+	go.etcd.io/raft/v3 v3.7.0
 	go.opentelemetry.io/proto/otlp v1.11.1
 	golang.org/x/crypto v0.58.0
 	golang.org/x/sys v0.49.0
@@ -20,10 +21,7 @@ require (
 	google.golang.org/protobuf v1.36.12
 )
 
-require (
-	github.com/xdg-go/stringprep v1.0.4 // indirect
-	go.etcd.io/raft/v3 v3.7.0 // indirect
-)
+require github.com/xdg-go/stringprep v1.0.4 // indirect
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

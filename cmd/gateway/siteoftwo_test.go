@@ -20,14 +20,14 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// siteOfTwo is a site of two machines and its witness, a far gateway, and the wires between each machine and that.
+// siteOfTwo is a site of two machines or more, its witness, a far gateway, and the wires between each machine and that.
 type siteOfTwo struct {
 	hq       *running
-	sites    [2]*testSite
-	machines [2]*running // nil: it does not run
+	sites    []*testSite
+	machines []*running // nil: it does not run
 	witness  *testSite
 	votes    *running
-	wires    [2]*wire
+	wires    []*wire
 	listens  []string // of the machines, and of the witness
 }
 
@@ -42,23 +42,26 @@ func newWire(t *testing.T, machine, hq string) *wire {
 	t.Helper()
 	w := &wire{near: openUDP(t, "127.0.0.1:0"), far: openUDP(t, "127.0.0.1:0")}
 	t.Cleanup(func() { w.near.Close(); w.far.Close() })
-	carry := func(from, out *net.UDPConn, to string, see func()) {
+	carry := func(from, out *net.UDPConn, to string, see func(netip.AddrPort)) {
 		data, at := make([]byte, 65535), net.UDPAddrFromAddrPort(netip.MustParseAddrPort(to))
 		for {
-			n, _, err := from.ReadFromUDPAddrPort(data)
+			n, source, err := from.ReadFromUDPAddrPort(data)
 			if err != nil {
 				return
 			}
-			see()
+			see(source)
 			out.WriteToUDP(data[:n], at)
 		}
 	}
-	go carry(w.near, w.far, hq, func() {
+	go carry(w.near, w.far, hq, func(source netip.AddrPort) {
+		if source != netip.MustParseAddrPort(machine) {
+			return // the machine that leads tries the addresses that its journal has of the far gateway
+		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.sent = append(w.sent, time.Now())
 	})
-	go carry(w.far, w.near, machine, func() {})
+	go carry(w.far, w.near, machine, func(netip.AddrPort) {})
 	return w
 }
 
@@ -75,7 +78,13 @@ func (w *wire) last() (at time.Time) {
 // newTwo starts a far gateway, and makes two machines of a site, with a witness or without.
 func newTwo(t *testing.T, witness bool) *siteOfTwo {
 	t.Helper()
-	w := &siteOfTwo{}
+	return newSiteOf(t, 2, witness)
+}
+
+// newSiteOf makes a site of as many machines; three and more are members of a cluster.
+func newSiteOf(t *testing.T, n int, witness bool) *siteOfTwo {
+	t.Helper()
+	w := &siteOfTwo{sites: make([]*testSite, n), machines: make([]*running, n), wires: make([]*wire, n)}
 	hq := newSite(t, 1, "")
 	profile := filepath.Join(hq.dir, "fast.toml")
 	check.NoError(t, os.WriteFile(profile, []byte(fastStar), 0o644))
@@ -100,7 +109,11 @@ func newTwo(t *testing.T, witness bool) *siteOfTwo {
 		s.profile = profile
 		w.wires[i] = newWire(t, s.link, hq.link)
 		s.write(t, filepath.Join(s.dir, "data"), "1 "+w.wires[i].near.LocalAddr().String())
-		s.add(t, fmt.Sprintf("[site]\nlisten = %q\nother = %q\n%s", listens[i], listens[1-i], third))
+		if n == 2 {
+			s.add(t, fmt.Sprintf("[site]\nlisten = %q\nother = %q\n%s", listens[i], listens[1-i], third))
+		} else {
+			s.add(t, fmt.Sprintf("[cluster]\nmembers = [%q, %q, %q]\nlisten = %q\n", listens[0], listens[1], listens[2], listens[i]))
+		}
 		w.sites[i] = s
 	}
 	w.hq = hq.start(t)
@@ -230,16 +243,16 @@ func TestSiteOfTwoTakesOver(t *testing.T) {
 	g.settle(t, 2*time.Minute)
 	_, _, _, _, faults := g.tally()
 	check.Equal(t, "faults", fmt.Sprint(faults), "[]")
-	changes := w.changes()
-	check.True(t, "each machine's datagrams are one piece between two kills", changes <= siteKills, changes)
+	changes, pieces := w.changes()
+	check.True(t, "each machine's datagrams are one piece between two kills", changes <= siteKills, changes, pieces)
 	slices.Sort(served)
 	slices.Sort(heard)
 	t.Logf("%d kills: the other leads after %v, at most %v; the far site hears it after %v, at most %v; %s", siteKills,
 		served[len(served)/2], served[len(served)-1], heard[len(heard)/2], heard[len(heard)-1], g.summary())
 }
 
-// changes is how often another machine transmitted than before.
-func (w *siteOfTwo) changes() (n int) {
+// changes is how often another machine transmitted than before, and which when.
+func (w *siteOfTwo) changes() (n int, pieces string) {
 	type one struct {
 		at      time.Time
 		machine int
@@ -253,12 +266,16 @@ func (w *siteOfTwo) changes() (n int) {
 		wire.mu.Unlock()
 	}
 	slices.SortFunc(all, func(a, b one) int { return a.at.Compare(b.at) })
-	for i := 1; i < len(all); i++ {
-		if all[i].machine != all[i-1].machine {
+	for i := range all {
+		first := i == 0 || all[i].machine != all[i-1].machine
+		if first && i > 0 {
 			n++
 		}
+		if first || i == len(all)-1 || all[i].machine != all[i+1].machine {
+			pieces += fmt.Sprintf("machine %d at %s; ", all[i].machine, all[i].at.UTC().Format("15:04:05.000"))
+		}
 	}
-	return n
+	return n, pieces
 }
 
 // A leader that is stopped for longer than its lease, and awake after the other one leads, transmits nothing any more. A checker sees all
@@ -493,7 +510,7 @@ func TestSiteOfTwoCut(t *testing.T) {
 			g.settle(t, time.Minute)
 			_, _, _, _, faults := g.tally()
 			check.Equal(t, "faults", fmt.Sprint(faults), "[]")
-			changes := w.changes()
+			changes, _ := w.changes()
 			check.True(t, "each machine's datagrams are one piece", changes <= 1, changes)
 		})
 	}

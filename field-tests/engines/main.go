@@ -167,7 +167,7 @@ func inside(what, name string, dirs []string, which string, fresh bool, span tim
 		return err
 	}
 	message := make([]byte, octets)
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) { // until somebody leads
+	for end := time.Now().Add(80 * time.Second); ; time.Sleep(50 * time.Millisecond) { // until somebody leads
 		if what == "count" {
 			if n, err := e.count(); err == nil {
 				fmt.Println("there are", n)

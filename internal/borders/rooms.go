@@ -140,8 +140,8 @@ var Rooms = []Room{
 	{"edge/radio", Edge, "edges", false, "The UDP sockets on the link.", []string{"gateway/api"}},
 	{"edge/modem", Edge, "edges", false, "The sockets on which modems say what they are doing.", []string{"gateway/api", "ground/due"}},
 	{"edge/tlslink", Edge, "edges", false, "The TLS connections of a bearer without UDP.", []string{"edge/radio", "gateway/api", "ground/due"}},
-	{"edge/pairlink", Edge, "edges", false, "Joins the two gateways of a site: the follower's journal follows the leader's; the witness.", []string{
-		"edge/atrest", "edge/infile", "edge/journal", "edge/tlslink", "gateway/pair", "ground/due"}},
+	{"edge/pairlink", Edge, "edges", false, "Joins the gateways of a site, two or more: their journals follow the leader's; the witness.", []string{
+		"edge/atrest", "edge/infile", "edge/journal", "edge/tlslink", "gateway/pair", "gateway/quorum", "ground/due"}},
 	{"edge/infile", Edge, "edges", false, "Reads files that an operator has named; accepts regular files only.", nil},
 	{"edge/journal", Edge, "edges", false, "Durable keys and values with checksums in one bbolt file: commits, check at the start, repair.", []string{
 		"edge/atrest", "edge/infile", "edge/journal/pages"}},
@@ -233,6 +233,7 @@ var Rooms = []Room{
 	{"ops/package", Edge, "programs", false, "Contains only tests: the packages on a Debian of their own.", nil},
 	{"ops/sbom", Edge, "programs", false, "Writes the bill of materials of a program.", nil},
 	{"ops/site", Edge, "programs", false, "Makes a site of the documentation.", nil},
+	{"field-tests/engines", Edge, "programs", false, "Measures replicated engines: docs/decisions/three-at-a-site.md. A module of its own.", []string{"lab/baddisk"}},
 	{"field-tests/blue-game", Edge, "programs", false, "Checks a game's capture and writes its results.", []string{"lab/field", "lab/trace", "link/profile"}},
 	{"field-tests/peers", Edge, "programs", false, "Unmodified JXTA peers (Java) and their tests.", nil},
 	{"field-tests/pmul", Edge, "programs", false, "Measures P_Mul beside UFTP, NORM and TCP: docs/transports.md.", []string{"edge/norm", "gateway/api", "lab/field", "link/elide", "link/profile"}},

@@ -46,6 +46,8 @@ type Config struct {
 	TAK TAK
 	// Site is the second gateway of this site.
 	Site Site
+	// Cluster is the members of a site of three gateways and more.
+	Cluster Cluster
 	// XMPP is where the XMPP server of the LAN is.
 	XMPP XMPP
 	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
@@ -302,6 +304,7 @@ func (r *reader) read() {
 	r.readTAK()
 	r.readXMPP()
 	r.readSite()
+	r.readCluster()
 	r.readOrders()
 	r.checkPorts()
 	if r.tree.tables["traces"] != nil {

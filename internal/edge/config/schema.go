@@ -51,7 +51,7 @@ func schema(c *Config) []part {
 		groupPart(c), filterPart(c), messagePart(c), routePart(c),
 		takPart(c), takRulePart(c), takBringPart(c), takWantPart(c), meetPart(c),
 		xmppPart(c), xmppSitePart(c), xmppRulePart(c),
-		sitePart(c),
+		sitePart(c), clusterPart(c),
 		{name: "http", title: "page, status and metrics", keys: httpKeys(&c.HTTP)},
 		{name: "control", title: "orders", keys: controlKeys(&c.Control)},
 		{name: "traces", title: "traces of messages", keys: []key{

@@ -252,9 +252,15 @@ func pick(absent string, words []string, set func(string)) slot {
 	return k
 }
 
-// list is texts with commas between them, each of which add takes.
+// list is texts with commas between them, each of which add takes. TOML's own form of a list is as good.
 func list(to any, add func(s section, key, text string)) slot {
 	return slot{to: to, quoted: true, read: func(s section, key string) {
+		if v, _ := s.get(key); v.kind == unstable.Array {
+			for _, text := range v.list {
+				add(s, key, text)
+			}
+			return
+		}
 		for text := range strings.SplitSeq(s.text(key), ",") {
 			text = strings.TrimSpace(text)
 			if text != "" {

@@ -17,7 +17,8 @@ const maxSyntax = 20
 type value struct {
 	line int
 	kind unstable.Kind
-	text string // strings unescaped, everything else as written
+	text string   // strings unescaped, everything else as written
+	list []string // of an array of texts alone
 }
 
 // table is one section, or one of an array of sections.
@@ -230,7 +231,16 @@ func (t *tree) set(p *unstable.Parser, in *table, parts []string, line int, v *u
 		fail(line, path, "is set twice, first in line %d", old.line)
 		return
 	}
-	in.values[key] = value{line: line, kind: v.Kind, text: string(v.Data)}
+	is := value{line: line, kind: v.Kind, text: string(v.Data)}
+	if v.Kind == unstable.Array {
+		for it := v.Children(); it.Next(); {
+			if it.Node().Kind != unstable.String {
+				fail(line, path, "must be a list of texts in quotes")
+			}
+			is.list = append(is.list, string(it.Node().Data))
+		}
+	}
+	in.values[key] = is
 	in.keys = append(in.keys, key)
 }
 

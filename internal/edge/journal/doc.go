@@ -35,6 +35,7 @@
 //   - check.go: what a file holds and what is wrong with it
 //   - extents.go: whether the whole file has space on the disk
 //   - aside.go: records that were set aside
+//   - log.go: the log of a site of three and more
 //   - repair.go: what an operator can do with a journal that no gateway uses
 //   - salvage.go: what can be read of a broken file
 package journal

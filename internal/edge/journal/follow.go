@@ -53,7 +53,7 @@ func (j *Journal) Records(copied *os.File, f func(Op) error) error {
 		return err
 	}
 	_, err = examine(copied, size, func(r record) error {
-		if r.bucket == own || r.bucket == aside {
+		if isOwn(r.bucket) {
 			return nil
 		}
 		op := Op{r.bucket, r.key, r.value}
@@ -89,7 +89,7 @@ func (j *Journal) Refill() (*Refill, error) {
 
 // Add takes a record, whose key and value must stay as they are.
 func (r *Refill) Add(op Op) error {
-	if op.Bucket == own || op.Bucket == aside {
+	if isOwn(op.Bucket) {
 		return fmt.Errorf("journal: bucket %q is the journal's own", op.Bucket)
 	}
 	return r.w.add(op)
@@ -138,7 +138,8 @@ func (r *Refill) Finish(store, incarnation uint32, vote, position []byte, keep b
 	j.store, j.info = fresh, info
 	j.mu.Unlock()
 	before.close()
-	j.id, j.incarnation, j.doubtful = store, incarnation, false
+	j.incarnation.Store(incarnation)
+	j.id, j.doubtful = store, false
 	return old, errors.Join(atrest.SyncDir(j.dir), writeMark(j.dir, id, store, j.sealedField))
 }
 

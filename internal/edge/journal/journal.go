@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -33,7 +34,11 @@ const (
 const (
 	own   = "\x00journal"
 	aside = "\x00set-aside" // number -> a record that could not be read (asideOp)
+	logs  = "\x00log"       // of a site of three and more: index -> an entry that is not in the other buckets yet
 )
+
+// isOwn says that a bucket is the journal's own.
+func isOwn(bucket string) bool { return bucket == own || bucket == aside || bucket == logs }
 
 var (
 	keyFormat      = []byte("format")
@@ -77,7 +82,7 @@ type Journal struct {
 	// sealedField is keySealed of the file, nil as key; the mark repeats it, for its salt is not found again.
 	sealedField []byte
 	id          uint32 // of the store
-	incarnation uint32
+	incarnation atomic.Uint32
 	aside       []Damaged
 	// doubtful: the disk has failed, and the kernel may have dropped what it could not write, of this commit or of the
 	// file's own blocks. No later commit would say so.
@@ -94,14 +99,14 @@ func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
 func (j *Journal) StoreID() uint32 { return j.id }
 
 // Incarnation is the incarnation number that was set last; 0 in a new store.
-func (j *Journal) Incarnation() uint32 { return j.incarnation }
+func (j *Journal) Incarnation() uint32 { return j.incarnation.Load() }
 
 // SetIncarnation makes the number of this start durable.
 func (j *Journal) SetIncarnation(n uint32) error {
 	if err := j.commit([]Op{{own, keyIncarnation, be32(n)}}); err != nil {
 		return err
 	}
-	j.incarnation = n
+	j.incarnation.Store(n)
 	return nil
 }
 
@@ -111,7 +116,7 @@ func (j *Journal) SetIncarnation(n uint32) error {
 // commit, for which it needs as much free space as it has octets.
 func (j *Journal) Commit(ops []Op) error {
 	for _, op := range ops {
-		if op.Bucket == own || op.Bucket == aside {
+		if isOwn(op.Bucket) {
 			return fmt.Errorf("journal: bucket %q is the journal's own", op.Bucket)
 		}
 	}
@@ -175,7 +180,7 @@ func (j *Journal) Load(f func(bucket string, key, value []byte) error) error {
 	err := j.view(func(tx *bolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
 			bucket := string(name)
-			if bucket == own || bucket == aside {
+			if isOwn(bucket) {
 				return nil
 			}
 			of := opener{key: j.key, bucket: bucket}

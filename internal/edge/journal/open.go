@@ -77,7 +77,8 @@ func openFile(f *os.File, dir string, id Identity, secret atrest.Secret, spare f
 	if err := rep.Refusal(dir, id, spare); err != nil {
 		return nil, err
 	}
-	j := &Journal{dir: dir, id: rep.Store, incarnation: rep.Incarnation}
+	j := &Journal{dir: dir, id: rep.Store}
+	j.incarnation.Store(rep.Incarnation)
 	if err = j.unlock(secret, rep); err != nil {
 		return nil, secretError(dir, err)
 	}

@@ -141,8 +141,8 @@ func (l *Link) say(frame []byte) {
 	}
 }
 
-// accept takes calls of the other machine until the listener is closed.
-func (l *Link) accept() {
+// accept takes calls of machines until the listener is closed.
+func (l *base) accept(takes func(netip.Addr) bool, serve func(raw *tls.Conn, done func())) {
 	defer l.wait.Done()
 	for {
 		raw, err := l.listener.Accept()
@@ -156,33 +156,32 @@ func (l *Link) accept() {
 			}
 			continue
 		}
-		from, _ := raw.RemoteAddr().(*net.TCPAddr)
 		l.mu.Lock()
-		fits := from != nil && from.AddrPort().Addr().Unmap() == l.cfg.Other.Addr() && l.greeting < mostGreeters
+		fits := takes(hostOf(raw.RemoteAddr())) && l.greeting < mostGreeters
 		if fits {
 			l.greeting++
 		}
 		l.mu.Unlock()
 		if !fits {
 			raw.Close()
-			l.refuse("address", raw.RemoteAddr().String(), errors.New("it is not the other machine, whose address site.other names"))
+			l.refuse("address", raw.RemoteAddr().String(), errors.New("it is none of the machines that site.other or cluster.members names"))
 			continue
 		}
 		l.wait.Add(1)
 		go func() {
 			defer l.wait.Done()
-			l.serve(tls.Server(raw, l.twin), func() { l.greeting-- })
+			serve(tls.Server(raw, l.twin), func() { l.greeting-- })
 		}()
 	}
 }
 
-// call calls the other machine whenever there is no connection.
-func (l *Link) call() {
+// call calls a machine whenever there is no connection.
+func (l *base) call(to netip.AddrPort, serve func(raw *tls.Conn, done func())) {
 	defer l.wait.Done()
 	d := net.Dialer{Timeout: greetTime, LocalAddr: &net.TCPAddr{IP: l.cfg.Listen.Addr().AsSlice()}}
 	for l.life.Err() == nil {
-		if raw, err := d.DialContext(l.life, "tcp", l.cfg.Other.String()); err == nil {
-			l.serve(tls.Client(raw, l.twin), func() {})
+		if raw, err := d.DialContext(l.life, "tcp", to.String()); err == nil {
+			serve(tls.Client(raw, l.twin), func() {})
 		}
 		select {
 		case <-l.life.Done():
@@ -193,7 +192,7 @@ func (l *Link) call() {
 
 // serve greets who is at the other end, and runs the connection until it ends. done is called once, with mu, when the greeting is over.
 func (l *Link) serve(raw *tls.Conn, done func()) {
-	c, g, err := l.greet(raw)
+	c, g, err := l.greet(raw, func() greeting { return greeting{Hello: l.m.Hello()} })
 	l.mu.Lock()
 	done()
 	if err == nil {
@@ -203,14 +202,7 @@ func (l *Link) serve(raw *tls.Conn, done func()) {
 	}
 	if err != nil || l.life.Err() != nil {
 		l.mu.Unlock()
-		if c != nil && err != nil {
-			raw.SetWriteDeadline(time.Now().Add(time.Second))
-			raw.Write(appendFrame(nil, kindRefuse, []byte(err.Error())))
-		}
-		raw.Close()
-		if l.life.Err() == nil {
-			l.refuse("greeting", raw.RemoteAddr().String(), err)
-		}
+		l.turnAway(raw, c != nil && err != nil, err)
 		return
 	}
 	if old := l.conn; old != nil {
@@ -223,7 +215,7 @@ func (l *Link) serve(raw *tls.Conn, done func()) {
 	l.mu.Unlock()
 	l.wait.Add(1)
 	go func() { defer l.wait.Done(); c.write() }()
-	err = l.read(c)
+	err = l.read(c, l.hear)
 	c.close()
 	if c.filling != nil {
 		c.filling.refill.Abandon()
@@ -240,8 +232,8 @@ func (l *Link) serve(raw *tls.Conn, done func()) {
 	}
 }
 
-// greet exchanges the first frames.
-func (l *Link) greet(raw *tls.Conn) (c *conn, g greeting, err error) {
+// greet exchanges the first frames. own is what this machine says; mu is held meanwhile.
+func (l *base) greet(raw *tls.Conn, own func() greeting) (c *conn, g greeting, err error) {
 	raw.SetDeadline(time.Now().Add(greetTime))
 	if err := raw.HandshakeContext(l.life); err != nil {
 		return nil, g, err
@@ -252,9 +244,10 @@ func (l *Link) greet(raw *tls.Conn) (c *conn, g greeting, err error) {
 		return nil, g, fmt.Errorf("it is node %d, and this site is node %d", id, l.cfg.Self)
 	}
 	l.mu.Lock()
-	own := greeting{Protocol: protocol, Hello: l.m.Hello(), Clock: l.cfg.Wall().Unix(), Facts: l.cfg.Facts, Ways: l.cfg.Ways}
+	is := own()
 	l.mu.Unlock()
-	text, err := json.Marshal(own)
+	is.Protocol, is.Clock, is.Facts, is.Ways = protocol, l.cfg.Wall().Unix(), l.cfg.Facts, l.cfg.Ways
+	text, err := json.Marshal(is)
 	if err != nil {
 		return nil, g, err
 	}
@@ -278,8 +271,20 @@ func (l *Link) greet(raw *tls.Conn) (c *conn, g greeting, err error) {
 	return c, g, nil
 }
 
+// turnAway says why the other end is not taken, and ends its connection.
+func (l *base) turnAway(raw *tls.Conn, greeted bool, err error) {
+	if greeted {
+		raw.SetWriteDeadline(time.Now().Add(time.Second))
+		raw.Write(appendFrame(nil, kindRefuse, []byte(err.Error())))
+	}
+	raw.Close()
+	if l.life.Err() == nil {
+		l.refuse("greeting", raw.RemoteAddr().String(), err)
+	}
+}
+
 // read takes frames until the connection ends.
-func (l *Link) read(c *conn) error {
+func (l *base) read(c *conn, hear func(*conn, kind, []byte) error) error {
 	for {
 		c.raw.SetReadDeadline(time.Now().Add(quietTime))
 		if _, err := c.in.Peek(1); err != nil {
@@ -290,7 +295,7 @@ func (l *Link) read(c *conn) error {
 		if err != nil {
 			return err
 		}
-		if err := l.hear(c, k, content); err != nil {
+		if err := hear(c, k, content); err != nil {
 			return err
 		}
 	}
@@ -331,12 +336,12 @@ func (l *Link) hear(c *conn, k kind, content []byte) error {
 }
 
 // refuse counts a connection that was not taken, and logs each reason now and then.
-func (l *Link) refuse(reason, remote string, err error) {
+func (l *base) refuse(reason, remote string, err error) {
 	l.metrics.refused.WithLabelValues(reason).Inc()
 	l.warn(reason+err.Error(), "a connection to the other machine of the site was refused or not made", "reason", reason, "remote", remote, "error", err)
 }
 
-func (l *Link) warn(what, text string, args ...any) {
+func (l *base) warn(what, text string, args ...any) {
 	l.mu.Lock()
 	may := l.told.May(time.Now(), what)
 	l.mu.Unlock()

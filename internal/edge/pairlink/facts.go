@@ -24,6 +24,9 @@ type Way struct {
 // refusal says why the other machine is not taken; "": it is.
 func (l *Link) refusal(g greeting) string {
 	own, h := l.m.Stored(), g.Hello
+	if g.Member != nil {
+		return "it is a member of [cluster], and this machine one of two: give both the same sections"
+	}
 	switch by := time.Duration(l.cfg.Wall().Unix()-g.Clock) * time.Second; {
 	case g.Protocol != protocol:
 		return fmt.Sprintf("it speaks version %d of the protocol between the two, this machine %d: install the same version of the gateway", g.Protocol, protocol)
@@ -36,6 +39,11 @@ func (l *Link) refusal(g greeting) string {
 	case h.Epoch == 0 && own.Epoch == 0 && h.Whole && own.Whole:
 		return "both machines have a journal from before they were two: keep the one that counts, and move node.data_dir of the other away"
 	}
+	return l.differs(g)
+}
+
+// differs names a fact in which another machine does not agree; "": there is none.
+func (l *base) differs(g greeting) string {
 	theirs := map[string]string{}
 	for _, f := range g.Facts {
 		theirs[f.Name] = f.Value

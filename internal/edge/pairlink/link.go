@@ -26,7 +26,8 @@ import (
 // Config is what a machine of a site of two is made of.
 type Config struct {
 	tlslink.Identity
-	Listen, Other, Witness netip.AddrPort // Witness invalid: there is none
+	Listen, Other, Witness netip.AddrPort   // Witness invalid: there is none
+	Members                []netip.AddrPort // of three and more, in the order in which all have them; Other and Witness are not used
 	Journal                *journal.Journal
 	Facts                  []Fact
 	Ways                   []Way
@@ -46,31 +47,38 @@ func (deposed) Remedy() string { return "nothing: this machine follows from now 
 
 // Link is this machine of the two.
 type Link struct {
-	cfg      Config
-	twin     *tls.Config // the other machine
-	listener net.Listener
-	metrics  *metrics
-	lease    atomic.Pointer[lease]
-	commits  sync.Mutex // one at a time, and none while a snapshot is taken; before mu
-	applies  sync.Mutex // what a follower writes; before mu
-	lifetime
+	base
+	commits sync.Mutex // one at a time, and none while a snapshot is taken; before mu
+	applies sync.Mutex // what a follower writes; before mu
 
-	mu      sync.Mutex
+	// Below, under mu.
 	m       *pair.Machine
-	pos     at // epoch is not used
-	run     uint64
-	since   time.Time // of the role
-	begun   bool      // the gateway of this leadership runs: a follower may have a snapshot
+	pos     at   // epoch is not used
+	begun   bool // the gateway of this leadership runs: a follower may have a snapshot
 	conn    *conn
 	recent  recent
 	other   greeting // the last that was taken
 	refused string   // why the other machine is not taken
-	wake    chan struct{}
+	alone   standing // since when, and what is on one disk alone
+	third
+}
+
+// base is what a machine of two has, and a member of three and more.
+type base struct {
+	cfg      Config
+	twin     *tls.Config // the other machines
+	listener net.Listener
+	metrics  *metrics
+	lease    atomic.Pointer[lease]
+	wake     chan struct{}
+	lifetime
+
+	mu      sync.Mutex
+	run     uint64        // the leadership of this machine; 0: it does not lead
+	since   time.Time     // of the role
 	changed chan struct{} // closed when the role is another, or something was acknowledged
 	failed  error
 	broken  time.Duration // when the journal began to fail; 0: it does not
-	alone   standing      // since when, and what is on one disk alone
-	third
 	bounds
 }
 
@@ -112,11 +120,9 @@ func now() time.Duration {
 
 // Open begins to look for the other machine. listener is that of cfg.Listen.
 func Open(cfg Config, listener net.Listener) (*Link, error) {
-	cfg.Twin = true
-	l := &Link{cfg: cfg, listener: listener, metrics: newMetrics(), wake: make(chan struct{}, 1), changed: make(chan struct{}), since: time.Now(),
-		bounds: bounds{told: due.Seldom[string]{Every: time.Minute, Most: 64}, passing: map[net.Conn]struct{}{}}}
-	var err error
-	if l.twin, err = cfg.Config(cfg.Self); err != nil {
+	l := &Link{}
+	err := l.open(cfg, listener)
+	if err != nil {
 		return nil, err
 	}
 	if l.anybody, err = cfg.Config(0); err != nil {
@@ -126,20 +132,29 @@ func Open(cfg Config, listener net.Listener) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.life, l.end = context.WithCancel(context.Background())
 	l.m = pair.New(now(), stored, cfg.Witness.IsValid(), func() (uint64, uint64) { return l.pos.run, l.pos.seq })
 	l.wait.Add(2)
 	go l.tick()
-	go l.accept()
+	go l.accept(func(host netip.Addr) bool { return host == cfg.Other.Addr() }, l.serve)
 	if cfg.Listen.Compare(cfg.Other) < 0 { // one of the two calls
 		l.wait.Add(1)
-		go l.call()
+		go l.call(cfg.Other, l.serve)
 	}
 	if cfg.Witness.IsValid() {
 		l.wait.Add(1)
 		go l.probe()
 	}
 	return l, nil
+}
+
+// open makes what each machine has.
+func (l *base) open(cfg Config, listener net.Listener) (err error) {
+	cfg.Twin = true
+	l.cfg, l.listener, l.metrics, l.wake, l.changed, l.since = cfg, listener, newMetrics(), make(chan struct{}, 1), make(chan struct{}), time.Now()
+	l.bounds = bounds{told: due.Seldom[string]{Every: time.Minute, Most: 64}, passing: map[net.Conn]struct{}{}}
+	l.life, l.end = context.WithCancel(context.Background())
+	l.twin, err = cfg.Config(cfg.Self)
+	return err
 }
 
 // restore reads what this machine has voted, or draws who it is.
@@ -217,9 +232,7 @@ func (l *Link) step(ev pair.Event) (wait time.Duration) {
 	}
 	l.lease.Store(next)
 	if l.m.Role() != pair.Following {
-		for c := range l.passing { // the leader may hang or have no power: their peers would see nothing of it
-			c.Close()
-		}
+		l.endPassing()
 	}
 	for _, m := range out.Send {
 		l.say(appendFrame(nil, kindMessage, appendMessage(m)))
@@ -244,7 +257,7 @@ func (l *Link) step(ev pair.Event) (wait time.Duration) {
 	return max(out.Deadline-now(), time.Millisecond)
 }
 
-func (l *Link) nudge() {
+func (l *base) nudge() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -262,7 +275,7 @@ func (l *Link) fail(err error) {
 	l.broadcast()
 }
 
-func (l *Link) broadcast() {
+func (l *base) broadcast() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -286,14 +299,14 @@ func (l *Link) news(role pair.Role, alone bool) {
 }
 
 // Leadership is this machine's leadership; 0: it does not lead. The channel is closed when that may be another.
-func (l *Link) Leadership() (run uint64, changed <-chan struct{}, err error) {
+func (l *base) Leadership() (run uint64, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.run, l.changed, l.failed
 }
 
 // MayTransmit says whether a leadership may put something on the link now.
-func (l *Link) MayTransmit(run uint64) bool {
+func (l *base) MayTransmit(run uint64) bool {
 	held := l.lease.Load()
 	return held != nil && run != 0 && held.run == run && (held.until == math.MaxInt64 || now() < held.until)
 }

@@ -53,6 +53,12 @@ func (l *lines) has(text string) bool {
 	return strings.Contains(l.text.String(), text)
 }
 
+func (l *lines) all() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func siteKey() tlslink.Identity {
 	own := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, 32))
 	return tlslink.Identity{Self: 2, Key: own, Member: func(_ uint16, key ed25519.PublicKey) bool { return key.Equal(own.Public()) }}

@@ -17,12 +17,19 @@ const (
 // Pass passes the connections of local peers on to the leader until the listener's deadline passes or it is closed. key is that of its
 // address in the configuration; the leader has one of the same key.
 func (l *Link) Pass(key string, ln net.Listener) {
+	l.passAll(ln, func() (netip.AddrPort, bool) {
+		return wayOf(l.other, key, l.cfg.Other), l.m.Role() == pair.Following && l.conn != nil
+	})
+}
+
+// passAll passes connections on to where leader says; mu is held meanwhile.
+func (l *base) passAll(ln net.Listener, leader func() (netip.AddrPort, bool)) {
 	for {
 		c, err := ln.Accept()
 		if err != nil {
 			return
 		}
-		to, ok := l.leaderAt(c, key)
+		to, ok := l.leaderAt(c, leader)
 		if !ok {
 			c.Close()
 			continue
@@ -31,28 +38,40 @@ func (l *Link) Pass(key string, ln net.Listener) {
 	}
 }
 
-// leaderAt is where the leader has what this machine has under a key. A peer's connection is passed on there until this machine does not
-// follow any more.
-func (l *Link) leaderAt(peer net.Conn, key string) (netip.AddrPort, bool) {
+// leaderAt is where a peer's connection is passed on to, until this machine does not follow any more.
+func (l *base) leaderAt(peer net.Conn, leader func() (netip.AddrPort, bool)) (netip.AddrPort, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.m.Role() != pair.Following || l.conn == nil || len(l.passing) >= mostPassing {
+	to, ok := leader()
+	if !ok || !to.IsValid() || len(l.passing) >= mostPassing {
 		return netip.AddrPort{}, false
 	}
-	for _, w := range l.other.Ways {
+	l.passing[peer] = struct{}{}
+	return to, true
+}
+
+// wayOf is where a machine at an address has what this one has under a key; invalid: it has none.
+func wayOf(g greeting, key string, at netip.AddrPort) netip.AddrPort {
+	for _, w := range g.Ways {
 		if w.Key == key {
-			l.passing[peer] = struct{}{}
 			if w.At.Addr().IsUnspecified() {
-				return netip.AddrPortFrom(l.cfg.Other.Addr(), w.At.Port()), true
+				return netip.AddrPortFrom(at.Addr(), w.At.Port())
 			}
-			return w.At, true
+			return w.At
 		}
 	}
-	return netip.AddrPort{}, false
+	return netip.AddrPort{}
+}
+
+// endPassing ends what was passed on: the leader may hang or have no power, and their peers would see nothing of it. The caller holds mu.
+func (l *base) endPassing() {
+	for c := range l.passing {
+		c.Close()
+	}
 }
 
 // pass joins a local peer's connection with one to the leader.
-func (l *Link) pass(peer net.Conn, to netip.AddrPort) {
+func (l *base) pass(peer net.Conn, to netip.AddrPort) {
 	defer func() {
 		peer.Close()
 		l.mu.Lock()

@@ -57,7 +57,7 @@ var (
 )
 
 // Describe names the metrics.
-func (l *Link) Describe(ch chan<- *prometheus.Desc) {
+func (l *base) Describe(ch chan<- *prometheus.Desc) {
 	l.metrics.refused.Describe(ch)
 	l.metrics.written.Describe(ch)
 	for _, d := range []*prometheus.Desc{descLeads, descAlone, descConnected, descEpoch, descBehind, descOneDisk, descWitness} {
@@ -66,10 +66,14 @@ func (l *Link) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect gives their values.
-func (l *Link) Collect(ch chan<- prometheus.Metric) {
+func (l *Link) Collect(ch chan<- prometheus.Metric) { l.collect(ch, l.Status()) }
+
+// Collect gives their values.
+func (c *Cluster) Collect(ch chan<- prometheus.Metric) { c.collect(ch, c.Status()) }
+
+func (l *base) collect(ch chan<- prometheus.Metric, s pair.Status) {
 	l.metrics.refused.Collect(ch)
 	l.metrics.written.Collect(ch)
-	s := l.Status()
 	gauge := func(d *prometheus.Desc, v float64) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v)
 	}

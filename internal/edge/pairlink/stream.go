@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"aldis/internal/edge/journal"
@@ -66,6 +67,9 @@ func (l *Link) Begin(run uint64) error {
 	l.nudge()
 	return nil
 }
+
+// Keep makes operations durable before the gateway of a leadership has begun: the follower has them with the snapshot.
+func (l *Link) Keep(_ uint64, ops []journal.Op) error { return l.cfg.Journal.Commit(ops) }
 
 // Commit makes operations durable here, and on the follower's disk where it is whole. It waits for both, or until this machine is alone.
 // most bounds the wait where the gateway ends; nil: nothing does.
@@ -173,7 +177,6 @@ func (l *Link) stream(c *conn) {
 
 // snapshot sends the whole journal, and says with which commit it ends.
 func (l *Link) snapshot(c *conn, run uint64) (seq uint64, err error) {
-	began := time.Now()
 	l.commits.Lock()
 	l.mu.Lock()
 	is := at{l.m.Stored().Epoch, l.run, l.pos.seq}
@@ -188,13 +191,20 @@ func (l *Link) snapshot(c *conn, run uint64) (seq uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := c.push(appendFrame(nil, kindBegin, is.append(), numbers(uint64(store), uint64(start)))); err != nil {
+	err = l.sendCopy(c, copied, is, numbers(uint64(store), uint64(start)))
+	return is.seq, err
+}
+
+// sendCopy sends a copy of the whole journal, and closes it.
+func (l *base) sendCopy(c *conn, copied *os.File, is at, own []byte) error {
+	began := time.Now()
+	if err := c.push(appendFrame(nil, kindBegin, is.append(), own)); err != nil {
 		copied.Close()
-		return 0, err
+		return err
 	}
 	var part []byte
 	octets := 0
-	err = l.cfg.Journal.Records(copied, func(op journal.Op) error {
+	err := l.cfg.Journal.Records(copied, func(op journal.Op) error {
 		part = appendOps(part, []journal.Op{op})
 		if len(part) < partOctets {
 			return nil
@@ -210,7 +220,7 @@ func (l *Link) snapshot(c *conn, run uint64) (seq uint64, err error) {
 	if err == nil {
 		l.cfg.Log.Info("the other machine of the site was sent the whole journal", "octets", octets+len(part), "took", time.Since(began).Round(time.Millisecond))
 	}
-	return is.seq, err
+	return err
 }
 
 // lagging is how many commits a follower may lack when it is told that it is whole: they are before that on its connection.
@@ -280,7 +290,12 @@ type filling struct {
 	refill       *journal.Refill
 }
 
-func (l *Link) beginFilling(c *conn, content []byte) (err error) {
+func (l *Link) beginFilling(c *conn, content []byte) error {
+	return l.beginCopy(c, content, func(is at) bool { return c == l.conn && l.m.Accepts(is.epoch) })
+}
+
+// beginCopy takes the beginning of a copy. fits says whether this machine wants it; mu is held meanwhile.
+func (l *base) beginCopy(c *conn, content []byte, fits func(at) bool) (err error) {
 	f := &filling{}
 	rest := []byte(nil)
 	if f.at, rest, err = cutAt(content); err == nil {
@@ -290,9 +305,9 @@ func (l *Link) beginFilling(c *conn, content []byte) (err error) {
 		return errFrame
 	}
 	l.mu.Lock()
-	fits := c == l.conn && l.m.Accepts(f.epoch)
+	wanted := fits(f.at)
 	l.mu.Unlock()
-	if !fits {
+	if !wanted {
 		return errNotFollowed
 	}
 	if f.refill, err = l.cfg.Journal.Refill(); err != nil {
@@ -302,7 +317,7 @@ func (l *Link) beginFilling(c *conn, content []byte) (err error) {
 	return nil
 }
 
-func (l *Link) fill(c *conn, content []byte) error {
+func (l *base) fill(c *conn, content []byte) error {
 	ops, err := parseOps(content)
 	if err != nil || c.filling == nil {
 		return errFrame

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 
 	"aldis/internal/edge/journal"
 	"aldis/internal/gateway/pair"
+	"aldis/internal/gateway/quorum"
 )
 
 // A frame is its length in four octets, its kind in one, and its content. The length counts the kind.
@@ -26,6 +28,7 @@ const (
 	kindPing                    // nothing else has been said for a while
 	kindClaim                   // to a witness: pair.Claim
 	kindVerdict                 // of a witness: pair.Verdict
+	kindQuorum                  // quorum.Message
 )
 
 // Bounds of a frame, in octets.
@@ -110,6 +113,30 @@ func parseMessage(b []byte) (m pair.Message, err error) {
 		return m, errFrame
 	}
 	m.Kind, m.Granted = pair.Kind(rest[0]), rest[1] == 1
+	return m, nil
+}
+
+func appendQuorum(m quorum.Message) []byte {
+	b := append(numbers(m.Term, m.N), byte(m.Kind), byte(len(m.Acked)))
+	for _, a := range m.Acked {
+		b = append(b, numbers(a.Index, a.Term)...)
+	}
+	return append(b, m.Raft...)
+}
+
+func parseQuorum(b []byte) (m quorum.Message, err error) {
+	rest, err := cutNumbers(b, &m.Term, &m.N)
+	if err != nil || len(rest) < 2 {
+		return m, errFrame
+	}
+	m.Kind, m.Acked = quorum.Kind(rest[0]), make([]quorum.At, rest[1])
+	rest = rest[2:]
+	for i := range m.Acked {
+		if rest, err = cutNumbers(rest, &m.Acked[i].Index, &m.Acked[i].Term); err != nil {
+			return m, err
+		}
+	}
+	m.Raft = rest
 	return m, nil
 }
 
@@ -209,13 +236,16 @@ type greeting struct {
 	Clock    int64      `json:"clock"` // wall clock, in seconds
 	Facts    []Fact     `json:"facts"`
 	Ways     []Way      `json:"ways"` // where local peers connect to this machine
+	// Member is the Hello of a member of three and more, and Listen its address; nil: it is one of two.
+	Member *quorum.Hello  `json:"member,omitempty"`
+	Listen netip.AddrPort `json:"listen,omitzero"`
 }
 
 func parseGreeting(b []byte) (g greeting, err error) {
 	if err := json.Unmarshal(b, &g); err != nil {
 		return g, fmt.Errorf("%w: %w", errFrame, err)
 	}
-	if g.Hello.Machine == 0 {
+	if g.Hello.Machine == 0 && (g.Member == nil || g.Member.Machine == 0) {
 		return g, errFrame
 	}
 	return g, nil

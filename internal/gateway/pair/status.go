@@ -27,4 +27,18 @@ type Status struct {
 	Witness      string    `json:"witness,omitempty"` // its address; "": there is none
 	WitnessHeard time.Time `json:"witness_heard,omitzero"`
 	WitnessLost  bool      `json:"witness_lost,omitempty"`
+
+	Members []Member `json:"members,omitempty"` // of three and more; then Other is the leader, and "": there is none
+}
+
+// Member is one of three machines and more.
+type Member struct {
+	At            string    `json:"at"`
+	Self          bool      `json:"self,omitempty"`
+	Leads         bool      `json:"leads,omitempty"`
+	Connected     bool      `json:"connected"`
+	Refused       string    `json:"refused,omitempty"` // why it is not taken
+	Heard         time.Time `json:"heard,omitzero"`
+	BehindCommits uint64    `json:"behind_commits"` // that it has not acknowledged, as the leader knows it
+	BehindSince   time.Time `json:"behind_since,omitzero"`
 }

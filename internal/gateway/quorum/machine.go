@@ -16,6 +16,7 @@ import (
 type Machine struct {
 	cfg Config
 	pulse
+	handing
 	chance  *rand.Rand
 	stored  Stored
 	at      At // what the library has given out to be applied
@@ -48,6 +49,16 @@ type pulse struct {
 	beats    [16]time.Duration // when the last beats were sent
 }
 
+// handing is a leadership that is given up.
+type handing struct {
+	retired uint64 // its term
+	target  int    // to whom; -1: to the best
+	tries   int
+}
+
+// mostTries is how often it is offered to the one that was named.
+const mostTries = 4
+
 // member is another machine, as this one knows it.
 type member struct {
 	hello     Hello
@@ -61,7 +72,7 @@ type member struct {
 
 // New makes a machine that has just started, whose journal has all until at, and whose log has the entries behind that.
 func New(now time.Duration, cfg Config, stored Stored, at At, entries []Entry) (*Machine, error) {
-	m := &Machine{cfg: cfg, chance: rand.New(rand.NewPCG(cfg.Chance, uint64(cfg.Self))), stored: stored, at: at, members: make([]member, cfg.Members), now: now, guard: now + pair.Promise, target: -1, leader: -1}
+	m := &Machine{cfg: cfg, chance: rand.New(rand.NewPCG(cfg.Chance, uint64(cfg.Self))), stored: stored, at: at, members: make([]member, cfg.Members), now: now, guard: now + pair.Promise, leader: -1}
 	m.nextAsk = m.guard + m.wait(Ask)
 	return m, m.boot(entries)
 }
@@ -260,15 +271,17 @@ func (m *Machine) retire(target int) {
 		return
 	}
 	if term, leads := m.leads(); leads {
-		m.retired, m.lease, m.target = term, 0, target
-		m.nextAsk = m.now
+		m.retired, m.target, m.tries = term, target, 0
+		m.lease, m.nextAsk = 0, m.now
 	}
 }
 
 // handOver asks another member to lead. Each time it is one that has all of the log.
 func (m *Machine) handOver() {
 	to := m.best(m.target)
-	m.target = -1
+	if m.tries++; m.tries == mostTries {
+		m.target = -1
+	}
 	if to >= 0 {
 		m.node.TransferLeader(uint64(to + 1))
 	}
@@ -281,7 +294,7 @@ func (m *Machine) best(wanted int) (to int) {
 	m.node.WithProgress(func(id uint64, _ raft.ProgressType, pr progress) {
 		i := int(id - 1)
 		p := m.members[i]
-		if i == m.cfg.Self || !p.connected || p.lacks || m.now-p.heard > pair.Lost {
+		if i == m.cfg.Self || !p.connected || p.lacks || i != wanted && m.now-p.heard > pair.Lost {
 			return
 		}
 		if i == wanted || to < 0 || to != wanted && pr.Match > most {

@@ -46,6 +46,9 @@ func (m *Machine) forget() {
 // Forgetful says that this machine is given a copy before it counts.
 func (m *Machine) Forgetful() bool { return m.node == nil }
 
+// Founded says that this machine is a member of a site, or will be once it has a copy.
+func (m *Machine) Founded() bool { return m.stored.Term > 0 }
+
 // copies asks for copies to members that lack what they had.
 func (m *Machine) copies() {
 	may := m.role == pair.Leading && m.now < m.Lease()

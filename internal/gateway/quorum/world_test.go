@@ -76,6 +76,7 @@ type box struct {
 
 type world struct {
 	t         *testing.T
+	seed      uint64
 	chance    *rand.Rand
 	now       time.Duration
 	seq       int
@@ -85,8 +86,6 @@ type world struct {
 	linked    map[[2]int]uint64 // connections, each with a number
 	next      uint64
 	confirmed map[uint64]bool
-	takeovers []time.Duration
-	leaderOff time.Duration
 }
 
 type event struct {
@@ -295,7 +294,7 @@ func (w *world) look(i int) {
 	}
 	for j := range w.boxes {
 		if i != j && w.transmits(i) && w.transmits(j) {
-			w.t.Fatalf("at %v machines %d and %d both transmit", w.now, i, j)
+			w.t.Fatalf("seed %d, at %v machines %d and %d both transmit", w.seed, w.now, i, j)
 		}
 	}
 	leads := b.m.Role() == pair.Leading
@@ -306,20 +305,17 @@ func (w *world) look(i int) {
 		have := map[uint64]bool{}
 		for _, n := range all.state {
 			if have[n] {
-				w.t.Fatalf("at %v machine %d leads and has message %d twice", w.now, i, n)
+				w.t.Fatalf("seed %d, at %v machine %d leads and has message %d twice", w.seed, w.now, i, n)
 			}
 			have[n] = true
 		}
 		for n := range w.confirmed {
 			if !have[n] {
-				w.t.Fatalf("at %v machine %d leads and lacks message %d, which was confirmed", w.now, i, n)
+				w.t.Fatalf("seed %d, at %v machine %d leads and lacks message %d, which was confirmed", w.seed, w.now, i, n)
 			}
 		}
 	}
 	b.leads = leads
-	if leads {
-		w.leaderOff = 0
-	}
 }
 
 func (w *world) load() {
@@ -332,7 +328,7 @@ func (w *world) load() {
 			}
 		})
 	}
-	w.after(40*time.Millisecond, w.load)
+	w.after(150*time.Millisecond, w.load)
 }
 
 func (w *world) until(at time.Duration) {
@@ -366,7 +362,7 @@ func (w *world) led(most time.Duration) time.Duration {
 					w.t.Logf("machine %d: %v, %+v, forgetful %v, frozen %v, working %v, promise until %v, asks at %v, journal at %+v", i, b.m.Role(), b.m.Stored(), b.m.Forgetful(), b.frozen, b.work != nil, b.m.promise, b.m.nextAsk, b.at)
 				}
 			}
-			w.t.Fatalf("at %v nobody leads after %v; connected are %v", w.now, most, w.linked)
+			w.t.Fatalf("seed %d, at %v nobody leads after %v; connected are %v", w.seed, w.now, most, w.linked)
 		}
 		w.pass(20 * time.Millisecond)
 	}
@@ -374,7 +370,7 @@ func (w *world) led(most time.Duration) time.Duration {
 }
 
 func newWorld(t *testing.T, seed uint64, members int) *world {
-	w := &world{t: t, chance: rand.New(rand.NewPCG(seed, 1)), cut: map[[2]int]bool{}, linked: map[[2]int]uint64{}, confirmed: map[uint64]bool{}, next: 1}
+	w := &world{t: t, seed: seed, chance: rand.New(rand.NewPCG(seed, 1)), cut: map[[2]int]bool{}, linked: map[[2]int]uint64{}, confirmed: map[uint64]bool{}, next: 1}
 	for i := range members {
 		w.boxes = append(w.boxes, &box{disk: &disk{stored: Stored{Machine: uint64(i + 1)}}})
 	}

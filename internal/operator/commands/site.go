@@ -35,6 +35,9 @@ beside its journal.
 
 retire has the other machine lead, before work on this one. An ordinary stop does the same.
 
+Of three machines and more ([cluster] of FILE) status shows each, and how far it is behind. lead has the leader hand over to
+this machine. If no majority is there nobody leads, whatever is ordered.
+
 witness runs the third voter until SIGINT or SIGTERM, on a third machine of the network, at site.listen. It needs the keys of
 [link], as any member of the network, and node.data_dir for one small file.
 
@@ -107,6 +110,10 @@ func siteOrder(d desk, path string, body []byte, want pair.Role) (is pair.Status
 func printTwo(out io.Writer, s pair.Status, now time.Time) {
 	since := now.Sub(s.Since).Round(time.Second)
 	fmt.Fprintf(out, "this machine is %s since %v, in epoch %d\n", s.Role, since, s.Epoch)
+	if len(s.Members) > 0 {
+		printMembers(out, s, now)
+		return
+	}
 	there := "connected"
 	switch {
 	case s.Refused != "":
@@ -139,6 +146,54 @@ func printTwo(out io.Writer, s pair.Status, now time.Time) {
 		fmt.Fprintf(out, "the witness %s DOES NOT ANSWER: if one machine is lost now, the other one transmits nothing\n", s.Witness)
 	default:
 		fmt.Fprintf(out, "the witness %s answers\n", s.Witness)
+	}
+}
+
+// printMembers says what a member of three and more knows of the site.
+func printMembers(out io.Writer, s pair.Status, now time.Time) {
+	up := 0
+	for _, m := range s.Members {
+		if m.Connected {
+			up++
+		}
+	}
+	most := len(s.Members)/2 + 1
+	switch {
+	case s.Stuck:
+		fmt.Fprintln(out, "the site is not made yet: for its first start all members must be there")
+	case !s.Whole:
+		fmt.Fprintln(out, "it waits for a copy of the leader's journal, and does not count until it has it")
+	case s.Silent:
+		fmt.Fprintln(out, "it transmits nothing: a majority of the members does not answer")
+	case up < most:
+		fmt.Fprintf(out, "it hears %d of %d members: without %d nobody leads\n", up, len(s.Members), most)
+	default:
+		fmt.Fprintf(out, "what is confirmed is on %d disks of %d; if one machine died now, nothing of it would be lost\n", most, len(s.Members))
+	}
+	if s.Refused != "" {
+		fmt.Fprintf(out, "its disk FAILS: %s\n", s.Refused)
+	}
+	for _, m := range s.Members {
+		text := "connected"
+		switch {
+		case m.Self:
+			text = "this machine"
+		case m.Refused != "":
+			text = "refused: " + m.Refused
+		case !m.Connected && m.Heard.IsZero():
+			text = "NOT CONNECTED"
+		case !m.Connected:
+			text = fmt.Sprintf("NOT CONNECTED, heard %v ago", now.Sub(m.Heard).Round(time.Second))
+		case m.BehindCommits > 0:
+			text += fmt.Sprintf(", behind by %d commits since %v", m.BehindCommits, now.Sub(m.BehindSince).Round(time.Second))
+		}
+		if m.Leads {
+			text += ", leads"
+		}
+		fmt.Fprintf(out, "member %s: %s\n", m.At, text)
+	}
+	if s.Passing > 0 {
+		fmt.Fprintf(out, "connections of local peers passed on to the leader: %d\n", s.Passing)
 	}
 }
 

@@ -30,7 +30,7 @@ type RetireOrder struct{}
 func (s Source) siteHandlers(mux *http.ServeMux) {
 	mux.HandleFunc("GET /site", func(w http.ResponseWriter, _ *http.Request) {
 		if s.Site == nil {
-			http.Error(w, "this site has one gateway: [site] of its configuration would name the other", http.StatusNotFound)
+			http.Error(w, "this site has one gateway: [site] or [cluster] of its configuration would name others", http.StatusNotFound)
 			return
 		}
 		answer(w, s.Site.Status())
@@ -39,13 +39,15 @@ func (s Source) siteHandlers(mux *http.ServeMux) {
 	mux.HandleFunc("POST /site/retire", order(s, "site retire", s.retire))
 }
 
-var oneGateway = Refusal{http.StatusConflict, "this site has one gateway: [site] of its configuration would name the other"}
+var oneGateway = Refusal{http.StatusConflict, "this site has one gateway: [site] or [cluster] of its configuration would name others"}
 
 func (s Source) lead(_ context.Context, o LeadOrder) (any, error) {
 	if s.Site == nil {
 		return nil, oneGateway
 	}
 	switch is := s.Site.Status(); {
+	case len(is.Members) > 0 && is.Role != pair.Leading.String() && (is.Role != pair.Following.String() || !is.Whole):
+		return nil, Refusal{http.StatusConflict, "a majority of the members has to be there, and this one must have the leader's journal: gateway site status"}
 	case is.Role == pair.Following.String() && !is.Whole:
 		return nil, Refusal{http.StatusConflict, "the other machine leads, and this one has not everything of its journal yet"}
 	case is.Role == pair.Waiting.String() && !is.Whole && !o.Lose:

@@ -52,10 +52,10 @@ func parseMoment(b []byte) (m moment) {
 }
 
 // begin makes durable when this run began, and says how long after the last one that was, 0 where nobody knows.
-func begin(j *journal.Journal, last []byte) (sinceLast time.Duration, err error) {
+func begin(keep func([]journal.Op) error, last []byte) (sinceLast time.Duration, err error) {
 	now, err := machineNow()
 	if err != nil {
 		return 0, err
 	}
-	return now.after(parseMoment(last)), j.Commit([]journal.Op{{Bucket: bucketRun, Key: []byte("self"), Value: now.marshal()}})
+	return now.after(parseMoment(last)), keep([]journal.Op{{Bucket: bucketRun, Key: []byte("self"), Value: now.marshal()}})
 }

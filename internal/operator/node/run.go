@@ -33,6 +33,7 @@ import (
 	"aldis/internal/edge/journal"
 	"aldis/internal/edge/lan"
 	"aldis/internal/edge/norm"
+	"aldis/internal/edge/pairlink"
 	"aldis/internal/edge/radio"
 	"aldis/internal/edge/rights"
 	"aldis/internal/gateway"
@@ -110,7 +111,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	begin := serve
-	if cfg.Site.On() {
+	if cfg.Site.On() || cfg.Cluster.On() {
 		begin = serveSite
 	}
 	if err := begin(ctx, &node{cfg: cfg, byClock: *byClock, log: log, protections: protections, secret: secret}, have, level); err != nil {
@@ -177,7 +178,13 @@ func (n *node) open() (err error) {
 	if n.journal, err = journal.OpenSealed(c.DataDir, journal.Identity{Node: c.ID, Name: c.Name}, n.secret, gateway.Spare); err != nil {
 		return err
 	}
-	if err := n.openAudit(); err != nil {
+	if !n.cfg.Cluster.On() {
+		err = pairlink.Settle(n.journal)
+	}
+	if err == nil {
+		err = n.openAudit()
+	}
+	if err != nil {
 		n.journal.Close()
 		return err
 	}
@@ -381,7 +388,7 @@ func (n *node) build() error {
 	if err != nil {
 		return err
 	}
-	sinceLast, err := begin(n.journal, lastRun)
+	sinceLast, err := begin(n.keepAtStart, lastRun)
 	if err != nil {
 		return err
 	}
@@ -489,7 +496,7 @@ func (n *node) restore() (records []api.Record, id jxtabridge.Identity, lastRun 
 	if id, err = jxtabridge.NewIdentity(rand.Reader); err != nil {
 		return nil, id, nil, err
 	}
-	err = n.journal.Commit([]journal.Op{{Bucket: bucketIdentity, Key: []byte("self"), Value: id.Marshal()}})
+	err = n.keepAtStart([]journal.Op{{Bucket: bucketIdentity, Key: []byte("self"), Value: id.Marshal()}})
 	return records, id, lastRun, err
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,9 +30,22 @@ import (
 	"aldis/internal/operator/control"
 )
 
+// machine is this one of the site's: a pairlink.Link of two, or a pairlink.Cluster of three and more.
+type machine interface {
+	prometheus.Collector
+	control.Site
+	Leadership() (run uint64, changed <-chan struct{}, err error)
+	MayTransmit(run uint64) bool
+	Begin(run uint64) error
+	Keep(run uint64, ops []journal.Op) error
+	Commit(run uint64, ops []journal.Op, most <-chan struct{}) error
+	Pass(key string, ln net.Listener)
+	Close()
+}
+
 // leadership is that of this machine over the other one of the site. Nil: there is no other one.
 type leadership struct {
-	link    *pairlink.Link
+	link    machine
 	run     uint64
 	again   bool            // this process has led before
 	over    <-chan struct{} // closed when the gateway ends: commits do not wait for the other machine any longer
@@ -76,9 +90,9 @@ func serveSite(ctx context.Context, n *node, have map[netip.AddrPort]net.Listene
 		return err
 	}
 	defer n.closeFiles()
-	own, err := lan.Listen(n.cfg.Site.Listen.String())
+	own, err := n.listenSite()
 	if err != nil {
-		return listenError("site.listen", "TCP", n.cfg.Site.Listen, err)
+		return err
 	}
 	held, err := sockets(n.cfg, have)
 	if err != nil {
@@ -90,7 +104,7 @@ func serveSite(ctx context.Context, n *node, have map[netip.AddrPort]net.Listene
 			ln.Close()
 		}
 	}()
-	link, err := pairlink.Open(n.pairConfig(), own)
+	link, err := n.joinSite(own)
 	if err != nil {
 		own.Close()
 		return err
@@ -118,6 +132,49 @@ func serveSite(ctx context.Context, n *node, have map[netip.AddrPort]net.Listene
 		n.log.Warn("this machine does not lead the site any more; its gateway has ended", "error", err)
 	}
 	return nil
+}
+
+// listenSite listens for the other machines. Of cluster.members it takes the one whose address this machine has.
+func (n *node) listenSite() (net.Listener, error) {
+	c := n.cfg.Cluster
+	if !c.On() {
+		ln, err := lan.Listen(n.cfg.Site.Listen.String())
+		if err != nil {
+			return nil, listenError("site.listen", "TCP", n.cfg.Site.Listen, err)
+		}
+		return ln, nil
+	}
+	for _, at := range c.Members {
+		if c.Listen.IsValid() && at != c.Listen {
+			continue
+		}
+		ln, err := lan.Listen(at.String())
+		if errors.Is(err, syscall.EADDRNOTAVAIL) && !c.Listen.IsValid() {
+			continue
+		} else if err != nil {
+			return nil, listenError("cluster.members", "TCP", at, err)
+		}
+		return ln, nil
+	}
+	return nil, errors.New("cluster.members: none of them is an address of this machine: correct the list, or bring the interface up first")
+}
+
+// joinSite makes this machine one of the site's.
+func (n *node) joinSite(own net.Listener) (machine, error) {
+	c := n.pairConfig()
+	if !n.cfg.Cluster.On() {
+		return pairlink.Open(c, own)
+	}
+	c.Listen, c.Members = own.Addr().(*net.TCPAddr).AddrPort(), n.cfg.Cluster.Members
+	return pairlink.OpenCluster(c, own)
+}
+
+// keepAtStart makes operations of a start durable.
+func (n *node) keepAtStart(ops []journal.Op) error {
+	if lead := n.air.lead; lead != nil {
+		return lead.link.Keep(lead.run, ops)
+	}
+	return n.journal.Commit(ops)
 }
 
 // leads runs the gateway until ctx or the leadership ends.
@@ -164,7 +221,7 @@ func again(ln net.Listener) (net.Listener, error) {
 }
 
 // follow serves what a machine serves that does not lead, until it may or ctx ends.
-func (n *node) follow(ctx context.Context, link *pairlink.Link, held map[string]net.Listener, changed <-chan struct{}) error {
+func (n *node) follow(ctx context.Context, link machine, held map[string]net.Listener, changed <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), link)

@@ -126,12 +126,20 @@ func siteAlarms(is *pair.Status, say func(level int, since time.Time, format str
 	}
 	switch {
 	case is.Silent:
-		say(0, time.Time{}, "This gateway transmits nothing: neither the other machine of the site nor the witness lets it")
+		say(0, time.Time{}, "This gateway transmits nothing: no other machine of the site lets it, and no witness")
 	case is.Alone:
 		say(0, is.AloneSince, "This gateway is alone: what it accepts is on one disk, and would be lost with it (%d octets so far)", is.OneDiskOctets)
 	}
 	if is.Refused != "" {
 		say(1, time.Time{}, "The other machine of the site is not taken: %s", Plain(is.Refused))
+	}
+	for _, m := range is.Members {
+		switch {
+		case m.Refused != "":
+			say(1, time.Time{}, "The member %s of the site is not taken: %s", m.At, Plain(m.Refused))
+		case !m.Connected:
+			say(1, m.Heard, "The member %s of the site is away", m.At)
+		}
 	}
 	if is.WitnessLost {
 		say(1, is.WitnessHeard, "The witness of the site does not answer: if one of the two machines is lost now, the other one transmits nothing")

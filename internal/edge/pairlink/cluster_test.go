@@ -1,0 +1,309 @@
+package pairlink
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/edge/journal"
+	"aldis/internal/edge/tlslink"
+	"aldis/internal/lab/check"
+)
+
+// member is a machine of three on loopback.
+type member struct {
+	t       testing.TB
+	cfg     Config
+	dir     string
+	journal *journal.Journal
+	cluster *Cluster
+	log     lines
+}
+
+// newMembers makes machines that do not run yet.
+func newMembers(t testing.TB, n int) (list []*member) {
+	t.Helper()
+	at, err := check.FreeAddresses("tcp", n)
+	check.NoError(check.Fatal(t), err)
+	slices.SortFunc(at, netip.AddrPort.Compare)
+	for i := range n {
+		m := &member{t: t, dir: filepath.Join(t.TempDir(), "data")}
+		m.cfg = Config{Identity: siteKey(), Listen: at[i], Members: at, Wall: time.Now, Log: slog.New(slog.NewTextHandler(&m.log, nil)), Facts: []Fact{{"node.name", "hq"}}}
+		list = append(list, m)
+		t.Cleanup(func() {
+			m.stop()
+			if t.Failed() {
+				t.Logf("%v\n%s", m.cfg.Listen, m.log.text.String())
+			}
+		})
+	}
+	return list
+}
+
+func (m *member) open() {
+	m.t.Helper()
+	var err error
+	m.journal, err = journal.Open(m.dir, journal.Identity{Node: 2, Name: "hq"})
+	check.NoError(check.Fatal(m.t), err)
+	m.cfg.Journal = m.journal
+}
+
+func (m *member) start() {
+	m.t.Helper()
+	if m.journal == nil {
+		m.open()
+	}
+	ln, err := net.Listen("tcp", m.cfg.Listen.String())
+	check.NoError(check.Fatal(m.t), err)
+	m.cluster, err = OpenCluster(m.cfg, ln)
+	check.NoError(check.Fatal(m.t), err)
+}
+
+// stop ends a member in order. die ends it as a loss of power does, as far as a process can.
+func (m *member) stop() {
+	if m.cluster != nil {
+		m.cluster.Close()
+		m.journal.Close()
+		m.cluster, m.journal = nil, nil
+	}
+}
+
+func (m *member) die() {
+	c := m.cluster
+	c.end()
+	c.mu.Lock()
+	c.partAll()
+	c.lease.Store(&lease{})
+	c.mu.Unlock()
+	c.listener.Close()
+	c.wait.Wait()
+	m.journal.Close()
+	m.cluster, m.journal = nil, nil
+}
+
+// led waits until one leads, and begins its gateway.
+func led(t testing.TB, list []*member) (leader *member, run uint64) {
+	t.Helper()
+	check.Until(t, 20*time.Second, "one leads", func() bool {
+		for _, m := range list {
+			if m.cluster != nil {
+				if r, _, _ := m.cluster.Leadership(); r != 0 {
+					leader, run = m, r
+					return true
+				}
+			}
+		}
+		return false
+	})
+	check.NoError(check.Fatal(t), leader.cluster.Begin(run))
+	return leader, run
+}
+
+func (m *member) records() (list []string) {
+	m.t.Helper()
+	m.cluster.writes.Lock()
+	check.NoError(m.t, m.cluster.flush())
+	m.cluster.writes.Unlock()
+	check.NoError(m.t, m.journal.Load(func(bucket string, key, value []byte) error {
+		list = append(list, fmt.Sprintf("%s %q %q", bucket, key, value))
+		return nil
+	}))
+	return list
+}
+
+// allSame waits until all members' journals have the same.
+func allSame(t testing.TB, list []*member, records int) {
+	t.Helper()
+	check.Until(t, 20*time.Second, "all have the same", func() bool {
+		first := list[0].records()
+		return len(first) == records && !slices.ContainsFunc(list[1:], func(m *member) bool { return !slices.Equal(m.records(), first) })
+	})
+}
+
+func put(i int) []journal.Op {
+	return []journal.Op{{Bucket: "a", Key: fmt.Appendf(nil, "%05d", i), Value: fmt.Appendf(nil, "value %d", i)}}
+}
+
+// The journal that a gateway has written is that of all members. What is committed is on all of them, a leader that dies is followed by one
+// that has all of it, and one whose disk was lost gets a copy.
+func TestMembersHaveTheJournal(t *testing.T) {
+	list := newMembers(t, 3)
+	list[1].open()
+	check.NoError(t, list[1].journal.SetIncarnation(77))
+	check.NoError(t, list[1].journal.Commit(put(0)))
+	store := list[1].journal.StoreID()
+	for _, m := range list {
+		m.start()
+	}
+	n := 1
+	commit := func(m *member, run uint64, most int) {
+		for range most {
+			check.NoError(check.Fatal(t), m.cluster.Commit(run, put(n), nil))
+			n++
+		}
+	}
+	leader, run := led(t, list)
+	commit(leader, run, 50)
+	allSame(t, list, n)
+	for _, m := range list {
+		check.Equal(t, "store", m.journal.StoreID(), store)
+		check.Equal(t, "start", m.journal.Incarnation(), 77)
+	}
+	for range 3 {
+		leader.die()
+		next, run := led(t, list)
+		commit(next, run, 30)
+		leader.start()
+		leader = next
+		allSame(t, list, n)
+	}
+	lost := list[(slices.Index(list, leader)+1)%3]
+	lost.die()
+	lost.dir = filepath.Join(t.TempDir(), "new")
+	commit(leader, mustLead(t, leader), 10)
+	lost.start()
+	allSame(t, list, n)
+	check.Until(t, 10*time.Second, "it counts again", func() bool { return lost.cluster.Status().Whole })
+}
+
+func mustLead(t testing.TB, m *member) uint64 {
+	run, _, err := m.cluster.Leadership()
+	check.NoError(t, err)
+	check.True(t, "it leads", run != 0)
+	return run
+}
+
+// A member whose disk is an old one is told so, and is given a copy before it counts.
+func TestMemberWithAnOldDisk(t *testing.T) {
+	list := newMembers(t, 3)
+	for _, m := range list {
+		m.start()
+	}
+	leader, run := led(t, list)
+	old := list[(slices.Index(list, leader)+1)%3]
+	check.NoError(t, leader.cluster.Commit(run, put(0), nil))
+	old.stop()
+	kept := filepath.Join(t.TempDir(), "kept")
+	copyDir(t, old.dir, kept)
+	old.start()
+	for i := 1; i < 20; i++ {
+		check.NoError(t, leader.cluster.Commit(run, put(i), nil))
+	}
+	allSame(t, list, 20)
+	old.die()
+	old.dir = kept
+	old.start()
+	check.Until(t, 20*time.Second, "it is told", func() bool { return old.log.has("its disk is an old one") })
+	allSame(t, list, 20)
+}
+
+func copyDir(t testing.TB, from, to string) {
+	t.Helper()
+	check.NoError(check.Fatal(t), os.CopyFS(to, os.DirFS(from)))
+}
+
+// Without a majority nothing is confirmed and nothing transmitted; a commit that waits ends with the leadership.
+func TestMembersWithoutMajority(t *testing.T) {
+	list := newMembers(t, 3)
+	for _, m := range list {
+		m.start()
+	}
+	leader, run := led(t, list)
+	for _, m := range list {
+		if m != leader {
+			m.die()
+		}
+	}
+	err := leader.cluster.Commit(run, put(0), nil)
+	check.ErrorIs(t, err, ErrDeposed)
+	check.True(t, "it does not transmit", !leader.cluster.MayTransmit(run))
+	for _, m := range list {
+		if m != leader {
+			m.start()
+		}
+	}
+	led(t, list)
+}
+
+// Who is no member of this site is refused by name.
+func TestMembersRefused(t *testing.T) {
+	for _, row := range []struct {
+		name, says string
+		change     func(list []*member)
+	}{
+		{"another roster", "differs in node.name", func(list []*member) { list[2].cfg.Facts = []Fact{{"node.name", "ship"}} }},
+		{"a clock a year off", "clock", func(list []*member) {
+			list[2].cfg.Wall = func() time.Time { return time.Now().AddDate(1, 0, 0) }
+		}},
+		{"the same data directory", "copy of this machine's data directory", func(list []*member) {
+			list[0].start()
+			list[0].stop()
+			copyDir(t, list[0].dir, list[2].dir)
+		}},
+		{"two journals", "from before they were members", func(list []*member) {
+			for _, m := range []*member{list[0], list[2]} {
+				m.open()
+				check.NoError(t, m.journal.SetIncarnation(7))
+			}
+		}},
+		{"another list", "differs in cluster.members", func(list []*member) {
+			list[2].cfg.Listen = netip.MustParseAddrPort(check.FreeAddress(t, "tcp"))
+			list[2].cfg.Members = []netip.AddrPort{list[0].cfg.Listen, list[1].cfg.Listen, list[2].cfg.Listen}
+			list[1].cfg.Members = list[2].cfg.Members
+		}},
+		{"a stranger", "", func(list []*member) {
+			key := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32))
+			list[2].cfg.Identity = tlslink.Identity{Self: 2, Key: key, Member: func(uint16, ed25519.PublicKey) bool { return true }}
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			list := newMembers(t, 3)
+			row.change(list)
+			for _, m := range list {
+				m.start()
+			}
+			check.Until(t, 10*time.Second, "it is refused", func() bool {
+				return list[0].log.has("refused or not made") && (row.says == "" || strings.Contains(list[0].log.all()+list[2].log.all(), row.says))
+			})
+			check.True(t, "nobody is connected with it", !list[0].cluster.Status().Members[2].Connected)
+		})
+	}
+}
+
+// BenchmarkMembers is how many commits a second three members of this machine acknowledge, and how fast.
+func BenchmarkMembers(b *testing.B) {
+	for _, messages := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint(messages, " messages"), func(b *testing.B) {
+			list := newMembers(b, 3)
+			for _, m := range list {
+				m.start()
+			}
+			leader, run := led(b, list)
+			var took []time.Duration
+			i := 0
+			for b.Loop() {
+				var ops []journal.Op
+				for range messages {
+					i++
+					ops = append(ops, journal.Op{Bucket: "a", Key: fmt.Appendf(nil, "%08d", i%10_000), Value: make([]byte, 200)})
+				}
+				began := time.Now()
+				check.NoError(check.Fatal(b), leader.cluster.Commit(run, ops, nil))
+				took = append(took, time.Since(began))
+			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-median")
+			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms-99%")
+			b.ReportMetric(float64(i)/b.Elapsed().Seconds(), "messages/s")
+		})
+	}
+}
