@@ -34,6 +34,8 @@ const (
 	jxseHTTP     = "jxse27-http"
 	gatewayTCP   = "gateway"
 	gatewayHTTP  = "gateway-http"
+	gatewaySite  = "gateway-site"
+	gatewayRow   = "gateway-row"
 	multicast    = "multicast"
 	overLink     = "link"
 	broker       = "broker"
@@ -51,6 +53,8 @@ var Places = []Place{
 	{jxseHTTP, "the same over HTTP: its peers are behind their relay"},
 	{gatewayTCP, "one gateway, over TCP"},
 	{gatewayHTTP, "one gateway, over HTTP"},
+	{gatewaySite, "a site of two gateways on one LAN with their witness: receivers are at the one that follows"},
+	{gatewayRow, "two gateways in a row, joined as fast as a LAN: receivers are behind the second"},
 	{overLink, "two gateways with the profile of --profile between them"},
 	{broker, "an unmodified NATS server of Debian in place of the gateway"},
 	{brokerOnLink, "the same with the link of --profile between it and one client"},
@@ -68,12 +72,14 @@ var benchmarks = []benchmark{
 	{"start", "start of a rendezvous with advertisements in its store (figure 6.1)", []string{gatewayTCP}, (*session).start},
 	{"layers", "every kind of pipe between two unmodified 2.7 peers, and the layer below (thesis 6.3; 2005)", []string{multicast, jxse, jxseHTTP, gatewayTCP, gatewayHTTP}, (*session).layers},
 	{"jxta-c", "two peers of JXTA-C with the program of 2005 (figures 4, 10 and 11)", []string{jxse, gatewayTCP}, (*session).jxtaC},
-	{"pipe", "unicast pipes between small unsigned peers: sizes, rates, senders, composition (thesis 6.3)", []string{direct, jxse, gatewayTCP}, (*session).pipes},
+	{"pipe", "unicast pipes between small unsigned peers: sizes, rates, senders, composition (thesis 6.3)", []string{direct, jxse, gatewayTCP, gatewaySite, gatewayRow}, (*session).pipes},
 	{"propagate", "one propagate pipe and its receivers (figures 6.10 and 6.11)", []string{jxse, gatewayTCP}, (*session).propagate},
 	{"query", "discovery questions (thesis 6.4)", []string{jxse, gatewayTCP}, (*session).queries},
-	{"relay", "more messages than can be carried (figure 6.38)", []string{jxse, gatewayTCP}, (*session).overload},
+	{"deaths", "several rendezvous that die one after another (figures 6.24, 6.25 and 6.34)", []string{jxse, gatewaySite}, (*session).deaths},
+	{"relay", "more messages than can be carried (figure 6.38), and a million", []string{jxse, gatewayTCP, gatewaySite, gatewayRow}, (*session).overload},
 	{"octets", "what a message of one octet costs between two gateways, headers of IP and UDP included", []string{overLink}, (*session).octets},
 	{"link", "what only a link shows, in virtual time: services, losses, documents", []string{overLink}, (*session).link},
+	{"day", "twenty hours of questions and messages in virtual time (figures 6.32 and 6.33)", []string{overLink}, (*session).day},
 	{"broker", "the same messages through a broker of today", []string{gatewayTCP, overLink, broker, brokerOnLink}, (*session).brokers},
 	{"xmpp", "lines of a hundred XMPP clients in rooms of another site", []string{gatewayTCP}, (*session).xmppLines},
 }
@@ -90,7 +96,7 @@ type Report struct {
 // Lost are messages and answers that the gateway lost, in all rows.
 func (r *Report) Lost() (n int) {
 	for _, row := range r.Rows {
-		if row.Where == gatewayTCP || row.Where == gatewayHTTP || row.Where == overLink {
+		if row.Where != direct && row.Where != multicast && row.Where != jxse && row.Where != jxseHTTP && row.Where != broker && row.Where != brokerOnLink {
 			n += row.Lost
 		}
 	}

@@ -34,5 +34,6 @@
 //   - rendezvous.go: discovery questions, and a rendezvous's start
 //   - report.go: the report as text, Markdown and HTML
 //   - row.go: rows, their CSV, and what became worse
+//   - several.go: several rendezvous and their deaths, gateways of one LAN and in a row, a day
 //   - xmpp.go: lines in rooms of XMPP
 package bench

@@ -18,7 +18,11 @@ func (s *session) served(ctx context.Context, measure func(ctx context.Context, 
 	case direct:
 		return measure(ctx, nil)
 	case jxse, jxseHTTP:
-		srv, err = s.rendezvous(ctx, rendezvousUnsigned, s.where == jxseHTTP)
+		srv, err = s.rendezvous(ctx, rendezvousUnsigned, s.where == jxseHTTP, "")
+	case gatewaySite:
+		srv, err = s.siteOfTwo(ctx)
+	case gatewayRow:
+		srv, err = s.inARow(ctx)
 	default:
 		srv, err = s.gateway(ctx, site{id: 1, profile: "wire", http: s.where == gatewayHTTP})
 	}
@@ -36,7 +40,11 @@ func (s *session) pair(ctx context.Context, srv *server) (*pair, error) {
 	if srv == nil {
 		return unwatched(ctx)
 	}
-	return behind(ctx, srv, srv)
+	c, err := behind(ctx, srv, srv.far())
+	if err == nil && srv.other != nil {
+		err = c.meet(ctx)
+	}
+	return c, err
 }
 
 // budget is how long a cell may take.
@@ -47,7 +55,7 @@ func (s *session) budget() time.Duration {
 // pipes are unicast pipes between small peers.
 func (s *session) pipes(ctx context.Context) error {
 	return s.served(ctx, func(ctx context.Context, srv *server) error {
-		for _, part := range []func(*session, context.Context, *server, *pair) error{(*session).bySize, (*session).rates, (*session).composition, (*session).bySenders} {
+		for _, part := range []func(*session, context.Context, *server, *pair) error{(*session).bySize, (*session).rates, (*session).composition, (*session).bySenders, (*session).buffers} {
 			c, err := s.pair(ctx, srv) // of its own: what one part spoils does not spoil the next
 			if err != nil {
 				return err
@@ -136,6 +144,30 @@ func (s *session) rates(ctx context.Context, srv *server, c *pair) error {
 		s.put(row.of(rates...).megabytes())
 		part.Note = fmt.Sprintf("plain TCP on loopback %s MB/s", number(Row{}.of(plain...).Value))
 		s.put(part.of(shares...))
+	}
+	return nil
+}
+
+// buffers are figures 8 and 9 of 2005: the same data with socket buffers of 16 and of 512 kB at the peers.
+func (s *session) buffers(ctx context.Context, srv *server, _ *pair) error {
+	if srv == nil || srv.other != nil {
+		return nil
+	}
+	for _, kB := range []int{16, 512} {
+		s.progressf("socket buffers of %d kB", kB)
+		c := newPair()
+		c.buffer = kB << 10
+		if _, err := c.behind(ctx, srv, srv); err != nil {
+			return err
+		}
+		f, err := c.flow(ctx, 64<<10, 32, s.series(), s.budget()/time.Duration(s.series()))
+		c.close()
+		if err != nil {
+			return err
+		}
+		row := f.row("data, socket buffers of the peers", 64<<10).megabytes()
+		row.Number, row.Of = kB, "kB"
+		s.put(row)
 	}
 	return nil
 }
