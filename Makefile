@@ -86,7 +86,7 @@ generate: deps
 bench: PACKAGES += nats-server git autoconf automake libtool libapr1-dev libaprutil1-dev libaprutil1-dbd-sqlite3 libssl-dev libxml2-dev libsqlite3-dev zlib1g-dev
 bench: deps build peers
 	@$(MAKE) -s -C field-tests/jxtac || echo "JXTA-C is not built: its rows will say so"
-	$(SUDO) nice -n -15 bin/gateway bench $(BENCH) --write docs
+	$(SUDO) nice -n -15 bin/gateway bench --most 1h55m $(BENCH) --write docs
 
 # The Go benchmarks of all packages.
 gobench: deps

@@ -25,6 +25,11 @@ type Config struct {
 	Profile  string       // of the link between two gateways; empty: iridium-dialup
 	Quick    bool         // a tenth of the load: to see that all works, not to quote
 	Progress func(string) // told what is going on; may be nil
+	// Most is how long the run may take. If it will take longer, measurements become shorter from then on, but none is left
+	// out; 0: as long as it takes.
+	Most time.Duration
+	// Done is told of the report when a benchmark has ended at a place; may be nil.
+	Done func(*Report)
 }
 
 // Where something is measured.
@@ -91,6 +96,8 @@ type Report struct {
 	Took    time.Duration `json:"took_ns"`
 	Quick   bool          `json:"quick,omitempty"`
 	Rows    []Row         `json:"rows"`
+
+	cut [2]string // the benchmark and the place where it was interrupted
 }
 
 // Lost are messages and answers that the gateway lost, in all rows.
@@ -127,6 +134,7 @@ type run struct {
 	dir    string // of its files, removed at the end
 	report *Report
 	stamp  Stamp
+	pace   float64 // of the full time of a measurement, at most 1
 }
 
 // session is one benchmark at one place.
@@ -232,29 +240,27 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	defer os.RemoveAll(dir)
 	report := &Report{Machine: machine, Began: time.Now().UTC(), Quick: cfg.Quick}
 	defer func() { report.Took = time.Since(report.Began) }()
-	r := &run{Config: cfg, dir: dir, report: report}
+	r := &run{Config: cfg, dir: dir, report: report, pace: 1}
 	if r.Profile == "" {
 		r.Profile = "iridium-dialup"
 	}
 	r.stamp = Stamp{Cores: runtime.NumCPU(), Machine: report.Machine.name(), Commit: report.Machine.Gateway,
 		Date: report.Began.Format(time.DateOnly), Command: cfg.command(report.Machine), Quick: cfg.Quick}
-	for _, b := range benchmarks {
-		if len(cfg.Only) > 0 && !slices.Contains(cfg.Only, b.name) {
-			continue
+	plan := r.plan()
+	for i, at := range plan {
+		r.schedule(plan, i)
+		r.stamp.Load = load()
+		s := &session{run: r, bench: at.name, where: at.where, doing: at.about, swapped: swappedPages()}
+		err := at.run(s, ctx)
+		if ctx.Err() != nil {
+			report.cut = [2]string{at.name, at.where}
+			return report, fmt.Errorf("bench: %s, %s: %w", at.name, at.where, errors.Join(err, ctx.Err()))
 		}
-		for _, where := range b.places {
-			if len(cfg.Where) > 0 && !slices.Contains(cfg.Where, where) || cfg.Jars == "" && b.peers(where) {
-				continue
-			}
-			r.stamp.Load = load()
-			s := &session{run: r, bench: b.name, where: where, doing: b.about, swapped: swappedPages()}
-			err := b.run(s, ctx)
-			if ctx.Err() != nil {
-				return report, fmt.Errorf("bench: %s, %s: %w", b.name, where, errors.Join(err, ctx.Err()))
-			}
-			if err != nil {
-				s.failed(ctx, Row{What: s.doing}, err)
-			}
+		if err != nil {
+			s.failed(ctx, Row{What: s.doing}, err)
+		}
+		if r.Done != nil {
+			r.Done(report)
 		}
 	}
 	return report, nil

@@ -263,12 +263,36 @@ func TestCSV(t *testing.T) {
 func TestMerge(t *testing.T) {
 	old, now := rowsOf(0, 1), rowsOf(0, 2)[1:2]
 	now[0].What = "another"
-	all := Merge(append(old, Row{Bench: "gone", What: "x"}), now)
+	report := &Report{Rows: now}
+	all := report.Merge(append(old, Row{Bench: "gone", What: "x"}))
 	var names []string
 	for i := range all {
 		names = append(names, all[i].Bench+" "+all[i].Where+" "+all[i].What)
 	}
 	check.Equal(t, "cells", strings.Join(names, "; "), "pipe jxse27 "+whatRoundTrip+"; pipe gateway another; query gateway "+whatQuestions)
+	report.cut = [2]string{now[0].Bench, now[0].Where} // interrupted: what it had not come to stays
+	check.Equal(t, "cells of an interrupted run", len(report.Merge(old)), len(old)+1)
+}
+
+// The plan says what is to do, and a run that would take too long makes its measurements shorter.
+func TestPlan(t *testing.T) {
+	var said []string
+	r := &run{Config: Config{Jars: "x", Most: 2 * time.Hour, Progress: func(s string) { said = append(said, s) }}, report: &Report{Began: time.Now()}, pace: 1}
+	plan := r.plan()
+	for i := range benchmarks {
+		check.True(t, benchmarks[i].name+" has a time", minutes[benchmarks[i].name][0] > 0)
+	}
+	r.schedule(plan, 0)
+	check.Contains(t, "plan", said[0], "ops at 5")
+	check.Contains(t, "plan", said[1], fmt.Sprintf("1 of %d: ops, multicast", len(plan)))
+	r.pace, r.report.Began = 1, time.Now().Add(-110*time.Minute)
+	r.schedule(plan, len(plan)/2)
+	check.Equal(t, "pace, late", r.pace, leastPace)
+	r.pace, r.report.Began = 1, time.Now().Add(-time.Minute)
+	r.schedule(plan, len(plan)-1)
+	check.Equal(t, "pace, early", r.pace, 1.0)
+	r.Quick, r.Most = true, 10*time.Minute
+	t.Logf("full %v, quick %v", (&run{}).takes(plan), r.takes(plan))
 }
 
 func TestRegressions(t *testing.T) {

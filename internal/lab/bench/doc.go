@@ -26,6 +26,7 @@
 //   - overload.go: more messages than can be carried
 //   - pair.go: messages between two small peers, and several
 //   - pipes.go: unicast pipes between small peers
+//   - plan.go: what is to do, and how long it takes
 //   - proc.go: the server under test as a process: its counters and its cost
 //   - propagate.go: one sender and several receivers of a propagate pipe
 //   - published.go: figures of the studies

@@ -49,7 +49,7 @@ func (s *session) pair(ctx context.Context, srv *server) (*pair, error) {
 
 // budget is how long a cell may take.
 func (s *session) budget() time.Duration {
-	return time.Duration(s.quick(12000, 1000)) * time.Millisecond
+	return time.Duration(float64(s.quick(12000, 1000))*s.pace) * time.Millisecond
 }
 
 // pipes are unicast pipes between small peers.

@@ -31,9 +31,27 @@ func (s *session) siteOfTwo(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	first := *all[1]
-	first.other, first.stop = all[2], stopOf(all[2], all[1], all[0])
+	stop := stopOf(all[2], all[1], all[0])
+	leader, err := s.leader(ctx, all[1:])
+	if err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	first := *all[1+leader]
+	first.other, first.stop = all[2-leader], stop
 	return &first, nil
+}
+
+// leader waits until one of the two leads and the other follows it, and answers which leads.
+func (s *session) leader(ctx context.Context, two []*server) (int, error) {
+	for end := time.Now().Add(serverReady); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
+		for i, srv := range two {
+			c, err := srv.counters(ctx)
+			if err == nil && c["aldis_site_leads"] == 1 && c["aldis_site_connected"] == 1 {
+				return i, nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("none of the two leads a site within %v", serverReady)
 }
 
 // inARow starts two gateways of two sites with a link as fast as a LAN.
