@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -251,7 +252,13 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		r.schedule(plan, i)
 		r.stamp.Load = load()
 		s := &session{run: r, bench: at.name, where: at.where, doing: at.about, swapped: swappedPages()}
-		err := at.run(s, ctx)
+		limit := 3*r.takes(plan[i:i+1]) + 5*time.Minute // so that what hangs does not end the night
+		within, cancel := context.WithTimeout(ctx, limit)
+		err := at.run(s, within)
+		if within.Err() != nil {
+			err = fmt.Errorf("given up after %v: %w", limit, cmp.Or(err, within.Err()))
+		}
+		cancel()
 		if ctx.Err() != nil {
 			report.cut = [2]string{at.name, at.where}
 			return report, fmt.Errorf("bench: %s, %s: %w", at.name, at.where, errors.Join(err, ctx.Err()))

@@ -158,7 +158,7 @@ func (s *session) outlive(ctx context.Context, all []*server) error {
 		for _, p := range peers {
 			c.askers = append(c.askers, p.asker)
 		}
-		if err := s.asked(ctx, c, deathRate, fmt.Sprintf("%d questions a second of %d peers", deathRate, mortals), left, of); err != nil {
+		if err := s.asked(ctx, c, deathRate, fmt.Sprintf("%d a second of %d peers", deathRate, mortals), left, of); err != nil {
 			return err
 		}
 		if left == 1 {
