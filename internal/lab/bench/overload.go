@@ -90,8 +90,8 @@ func (s *session) overloadBy(ctx context.Context, srv *server, senders int) erro
 		if err == nil {
 			_, err = c.listen()
 		}
-		if err == nil && srv.other != nil {
-			err = c.meet(ctx)
+		if err == nil {
+			err = c.meet(ctx, srv)
 		}
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (s *session) overloadBy(ctx context.Context, srv *server, senders int) erro
 		began := time.Now()
 		sent, err = s.offer(ctx, all, &got, offered, window)
 		rate = float64(got.Load()) / time.Since(began).Seconds()
-		for end := time.Now().Add(pairLimit); got.Load() < int64(sent) && time.Now().Before(end) && ctx.Err() == nil; {
+		for end := time.Now().Add(s.patience()); got.Load() < int64(sent) && time.Now().Before(end) && ctx.Err() == nil; {
 			pause(ctx, time.Millisecond)
 		}
 		sum, lost = sum+sent, lost+sent-int(got.Load())

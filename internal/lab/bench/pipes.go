@@ -41,10 +41,20 @@ func (s *session) pair(ctx context.Context, srv *server) (*pair, error) {
 		return unwatched(ctx)
 	}
 	c, err := behind(ctx, srv, srv.far())
-	if err == nil && srv.other != nil {
-		err = c.meet(ctx)
+	if err == nil {
+		c.limit = s.patience()
+		err = c.meet(ctx, srv)
 	}
 	return c, err
+}
+
+// patience is after which time a message is lost. A gateway holds messages of another site in custody and hands them to a peer at a
+// distance that a 2.7 peer bears: they wait and are not lost.
+func (s *session) patience() time.Duration {
+	if s.where == gatewayRow {
+		return 2 * time.Minute
+	}
+	return pairLimit
 }
 
 // budget is how long a cell may take.

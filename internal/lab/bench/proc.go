@@ -79,10 +79,16 @@ type cost struct {
 	resident float64 // MB
 }
 
-// cost reads it from /proc; zero where there is none.
+// cost reads it from /proc, with that of a second server; zero where there is none.
 func (s *server) cost() cost {
 	if s == nil {
 		return cost{}
+	}
+	if s.other != nil {
+		one := *s
+		one.other = nil
+		a, b := one.cost(), s.other.cost()
+		return cost{a.cpu + b.cpu, a.resident + b.resident}
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
 	if err != nil {
