@@ -301,6 +301,9 @@ func (c Config) command(m Machine) string {
 	if c.Profile != "" {
 		s += " --profile " + c.Profile
 	}
+	if c.Most > 0 {
+		s += " --most " + c.Most.String()
+	}
 	if c.Quick {
 		s += " --quick"
 	}

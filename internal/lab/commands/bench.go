@@ -30,9 +30,9 @@ func benchAbout() string {
        gateway bench --advise TRACE [--write DIR]
 
 Measures JXTA through this gateway, directly, and through JXSE 2.7, with the published figures of 2004, 2005 and 2007 beside.
-Everything runs on loopback, in processes of its own, or in virtual time. It takes about two hours, with --quick ten minutes. Other
-work on the machine affects the figures; nice -n -15 gateway bench keeps most of that out. What cannot be measured is a row that says
-why. The benchmarks:
+Everything runs on loopback, in processes of its own, or in virtual time. It takes about two and a half hours, with --quick 20
+minutes; --most bounds it. Other work on the machine affects the figures; nice -n -15 gateway bench keeps most of that out. What
+cannot be measured is a row that says why. The benchmarks:
 
 `)
 	names, about := bench.Names()
@@ -155,7 +155,7 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 		if *write != "" {
 			text += fmt.Sprintf(", and the %d rows made so far are in %s", len(report.Rows), *write)
 		}
-		return cli.Fail(stderr, "bench", errors.New(text))
+		err = errors.New(text)
 	}
 	switch {
 	case *asJSON:
