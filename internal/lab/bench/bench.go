@@ -81,11 +81,11 @@ var benchmarks = []benchmark{
 	{"pipe", "unicast pipes between small unsigned peers: sizes, rates, senders, composition (thesis 6.3)", []string{direct, jxse, gatewayTCP, gatewaySite, gatewayRow}, (*session).pipes},
 	{"propagate", "one propagate pipe and its receivers (figures 6.10 and 6.11)", []string{jxse, gatewayTCP}, (*session).propagate},
 	{"query", "discovery questions (thesis 6.4)", []string{jxse, gatewayTCP}, (*session).queries},
-	{"deaths", "several rendezvous that die one after another (figures 6.24, 6.25 and 6.34)", []string{jxse, gatewaySite}, (*session).deaths},
+	{"deaths", "several rendezvous that die one after another (figures 6.24, 6.25 and 6.34)", []string{jxse, gatewaySite}, deaths},
 	{"relay", "more messages than can be carried (figure 6.38), and a million", []string{jxse, gatewayTCP, gatewaySite, gatewayRow}, (*session).overload},
 	{"octets", "what a message of one octet costs between two gateways, headers of IP and UDP included", []string{overLink}, (*session).octets},
 	{"link", "what only a link shows, in virtual time: services, losses, documents", []string{overLink}, (*session).link},
-	{"day", "twenty hours of questions and messages in virtual time (figures 6.32 and 6.33)", []string{overLink}, (*session).day},
+	{"day", "twenty hours of questions and messages in virtual time (figures 6.32 and 6.33)", []string{overLink}, day},
 	{"broker", "the same messages through a broker of today", []string{gatewayTCP, overLink, broker, brokerOnLink}, (*session).brokers},
 	{"xmpp", "lines of a hundred XMPP clients in rooms of another site", []string{gatewayTCP}, (*session).xmppLines},
 }
@@ -247,12 +247,12 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	}
 	r.stamp = Stamp{Cores: runtime.NumCPU(), Machine: report.Machine.name(), Commit: report.Machine.Gateway,
 		Date: report.Began.Format(time.DateOnly), Command: cfg.command(report.Machine), Quick: cfg.Quick}
-	plan := r.plan()
+	plan := planOf(r)
 	for i, at := range plan {
-		r.schedule(plan, i)
+		schedule(r, plan, i)
 		r.stamp.Load = load()
 		s := &session{run: r, bench: at.name, where: at.where, doing: at.about, swapped: swappedPages()}
-		limit := 3*r.takes(plan[i:i+1]) + 5*time.Minute // so that what hangs does not end the night
+		limit := 3*takes(r.Quick, plan[i:i+1]) + 5*time.Minute // so that what hangs does not end the night
 		within, cancel := context.WithTimeout(ctx, limit)
 		err := at.run(s, within)
 		if within.Err() != nil {

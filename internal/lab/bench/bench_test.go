@@ -278,21 +278,21 @@ func TestMerge(t *testing.T) {
 func TestPlan(t *testing.T) {
 	var said []string
 	r := &run{Config: Config{Jars: "x", Most: 2 * time.Hour, Progress: func(s string) { said = append(said, s) }}, report: &Report{Began: time.Now()}, pace: 1}
-	plan := r.plan()
+	plan := planOf(r)
 	for i := range benchmarks {
 		check.True(t, benchmarks[i].name+" has a time", minutes[benchmarks[i].name][0] > 0)
 	}
-	r.schedule(plan, 0)
+	schedule(r, plan, 0)
 	check.Contains(t, "plan", said[0], "ops at 5")
 	check.Contains(t, "plan", said[1], fmt.Sprintf("1 of %d: ops, multicast", len(plan)))
 	r.pace, r.report.Began = 1, time.Now().Add(-110*time.Minute)
-	r.schedule(plan, len(plan)/2)
+	schedule(r, plan, len(plan)/2)
 	check.Equal(t, "pace, late", r.pace, leastPace)
 	r.pace, r.report.Began = 1, time.Now().Add(-time.Minute)
-	r.schedule(plan, len(plan)-1)
+	schedule(r, plan, len(plan)-1)
 	check.Equal(t, "pace, early", r.pace, 1.0)
 	r.Quick, r.Most = true, 10*time.Minute
-	t.Logf("full %v, quick %v", (&run{}).takes(plan), r.takes(plan))
+	t.Logf("full %v, quick %v", takes(false, plan), takes(true, plan))
 }
 
 func TestRegressions(t *testing.T) {

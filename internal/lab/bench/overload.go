@@ -20,7 +20,7 @@ func (s *session) overload(ctx context.Context) error {
 			s.failed(ctx, Row{What: s.doing}, err)
 		}
 	}
-	err := s.served(ctx, func(ctx context.Context, srv *server) error { return s.million(ctx, srv) })
+	err := s.served(ctx, func(ctx context.Context, srv *server) error { return million(ctx, s, srv) })
 	if err != nil && ctx.Err() == nil {
 		s.failed(ctx, Row{What: s.doing}, err)
 	}
@@ -30,7 +30,7 @@ func (s *session) overload(ctx context.Context) error {
 // million sends a million messages of 1 kB one after the other with 64 under way, in ten parts: whether it becomes slower or
 // larger, and whether something is lost (6.5.2: a relay of 2004 failed after 3,900). JXSE 2.7 gets a tenth. A part ends after half a
 // minute, or three seconds of a quick run, whatever has come by then.
-func (s *session) million(ctx context.Context, srv *server) error {
+func million(ctx context.Context, s *session, srv *server) error {
 	want := s.quick(1_000_000, 10_000)
 	if s.where == jxse {
 		want /= 10
@@ -107,7 +107,7 @@ func (s *session) overloadBy(ctx context.Context, srv *server, senders int) erro
 		began := time.Now()
 		sent, err = s.offer(ctx, all, &got, offered, window)
 		rate = float64(got.Load()) / time.Since(began).Seconds()
-		for end := time.Now().Add(s.patience()); got.Load() < int64(sent) && time.Now().Before(end) && ctx.Err() == nil; {
+		for end := time.Now().Add(patience(s.where)); got.Load() < int64(sent) && time.Now().Before(end) && ctx.Err() == nil; {
 			pause(ctx, time.Millisecond)
 		}
 		sum, lost = sum+sent, lost+sent-int(got.Load())

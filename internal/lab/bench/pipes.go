@@ -20,9 +20,9 @@ func (s *session) served(ctx context.Context, measure func(ctx context.Context, 
 	case jxse, jxseHTTP:
 		srv, err = s.rendezvous(ctx, rendezvousUnsigned, s.where == jxseHTTP, "")
 	case gatewaySite:
-		srv, err = s.siteOfTwo(ctx)
+		srv, err = siteOfTwo(ctx, s)
 	case gatewayRow:
-		srv, err = s.inARow(ctx)
+		srv, err = inARow(ctx, s)
 	default:
 		srv, err = s.gateway(ctx, site{id: 1, profile: "wire", http: s.where == gatewayHTTP})
 	}
@@ -42,7 +42,7 @@ func (s *session) pair(ctx context.Context, srv *server) (*pair, error) {
 	}
 	c, err := behind(ctx, srv, srv.far())
 	if err == nil {
-		c.limit = s.patience()
+		c.limit = patience(s.where)
 		err = c.meet(ctx, srv)
 	}
 	return c, err
@@ -50,8 +50,8 @@ func (s *session) pair(ctx context.Context, srv *server) (*pair, error) {
 
 // patience is after which time a message is lost. A gateway holds messages of another site in custody and hands them to a peer at a
 // distance that a 2.7 peer bears: they wait and are not lost.
-func (s *session) patience() time.Duration {
-	if s.where == gatewayRow {
+func patience(where string) time.Duration {
+	if where == gatewayRow {
 		return 2 * time.Minute
 	}
 	return pairLimit
@@ -65,7 +65,7 @@ func (s *session) budget() time.Duration {
 // pipes are unicast pipes between small peers.
 func (s *session) pipes(ctx context.Context) error {
 	return s.served(ctx, func(ctx context.Context, srv *server) error {
-		for _, part := range []func(*session, context.Context, *server, *pair) error{(*session).bySize, (*session).rates, (*session).composition, (*session).bySenders, (*session).buffers} {
+		for _, part := range []func(*session, context.Context, *server, *pair) error{(*session).bySize, (*session).rates, (*session).composition, (*session).bySenders, buffers} {
 			c, err := s.pair(ctx, srv) // of its own: what one part spoils does not spoil the next
 			if err != nil {
 				return err
@@ -159,7 +159,7 @@ func (s *session) rates(ctx context.Context, srv *server, c *pair) error {
 }
 
 // buffers are figures 8 and 9 of 2005: the same data with socket buffers of 16 and of 512 kB at the peers.
-func (s *session) buffers(ctx context.Context, srv *server, _ *pair) error {
+func buffers(s *session, ctx context.Context, srv *server, _ *pair) error {
 	if srv == nil || srv.other != nil {
 		return nil
 	}

@@ -22,8 +22,8 @@ type planned struct {
 	where string
 }
 
-// plan is what will run, in order.
-func (r *run) plan() (list []planned) {
+// planOf is what will run, in order.
+func planOf(r *run) (list []planned) {
 	for i := range benchmarks {
 		b := &benchmarks[i]
 		if len(r.Only) > 0 && !slices.Contains(r.Only, b.name) {
@@ -39,19 +39,23 @@ func (r *run) plan() (list []planned) {
 }
 
 // takes is about how long several take.
-func (r *run) takes(list []planned) (d time.Duration) {
+func takes(quick bool, list []planned) (d time.Duration) {
+	kind := 0
+	if quick {
+		kind = 1
+	}
 	for _, p := range list {
-		d += time.Duration(minutes[p.name][r.quick(0, 1)] * float64(time.Minute))
+		d += time.Duration(minutes[p.name][kind] * float64(time.Minute))
 	}
 	return d
 }
 
 // schedule says before the i-th of a plan what is still to do and how long that takes, as the run went so far. What would take
 // longer than there is becomes shorter.
-func (r *run) schedule(plan []planned, i int) {
-	left := r.takes(plan[i:])
+func schedule(r *run, plan []planned, i int) {
+	left := takes(r.Quick, plan[i:])
 	went := time.Since(r.report.Began)
-	if done := r.takes(plan[:i]); done > 2*time.Minute { // before that a figure says little
+	if done := takes(r.Quick, plan[:i]); done > 2*time.Minute { // before that a figure says little
 		left = time.Duration(float64(left) * went.Seconds() / done.Seconds())
 	}
 	if i == 0 {

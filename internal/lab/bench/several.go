@@ -18,7 +18,7 @@ import (
 )
 
 // siteOfTwo starts two gateways of one LAN and their witness.
-func (s *session) siteOfTwo(ctx context.Context) (*server, error) {
+func siteOfTwo(ctx context.Context, s *session) (*server, error) {
 	ports, err := freePorts("tcp", 3)
 	if err != nil {
 		return nil, err
@@ -28,22 +28,22 @@ func (s *session) siteOfTwo(ctx context.Context) (*server, error) {
 	for i := range 2 {
 		sites = append(sites, site{id: 1, profile: "wire", more: fmt.Sprintf("\n[site]\nlisten = %q\nother = %q\nwitness = %q\n", at(i), at(1-i), at(2))})
 	}
-	all, err := s.gateways(ctx, sites...)
+	all, err := gateways(ctx, s, sites...)
 	if err != nil {
 		return nil, err
 	}
 	stop := stopOf(all[2], all[1], all[0])
-	leader, err := s.leader(ctx, all[1:])
+	leads, err := leader(ctx, all[1:])
 	if err != nil {
 		return nil, errors.Join(err, stop())
 	}
-	first := *all[1+leader]
-	first.other, first.stop = all[2-leader], stop
+	first := *all[1+leads]
+	first.other, first.stop = all[2-leads], stop
 	return &first, nil
 }
 
 // leader waits until one of the two leads and the other follows it, and answers which leads.
-func (s *session) leader(ctx context.Context, two []*server) (int, error) {
+func leader(ctx context.Context, two []*server) (int, error) {
 	for end := time.Now().Add(serverReady); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
 		for i, srv := range two {
 			c, err := srv.counters(ctx)
@@ -56,7 +56,7 @@ func (s *session) leader(ctx context.Context, two []*server) (int, error) {
 }
 
 // inARow starts two gateways of two sites with a link as fast as a LAN.
-func (s *session) inARow(ctx context.Context) (*server, error) {
+func inARow(ctx context.Context, s *session) (*server, error) {
 	radio, err := freePorts("udp", 2)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func (s *session) inARow(ctx context.Context) (*server, error) {
 	for i := range 2 {
 		sites = append(sites, site{id: i + 1, profile: "wire", radio: radio[i], peers: map[int]string{2 - i: fmt.Sprintf("127.0.0.1:%d", radio[1-i])}})
 	}
-	all, err := s.gateways(ctx, sites...)
+	all, err := gateways(ctx, s, sites...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (s *session) inARow(ctx context.Context) (*server, error) {
 }
 
 // gateways starts all, or none.
-func (s *session) gateways(ctx context.Context, sites ...site) (all []*server, err error) {
+func gateways(ctx context.Context, s *session, sites ...site) (all []*server, err error) {
 	for _, at := range sites {
 		srv, err := s.gateway(ctx, at)
 		if err != nil {
@@ -104,11 +104,11 @@ const (
 
 // deaths is figures 6.24, 6.25 and 6.34: peers of several rendezvous ask for each other's advertisements. One rendezvous after the
 // other is killed; its peers dial the next and publish again.
-func (s *session) deaths(ctx context.Context) error {
+func deaths(s *session, ctx context.Context) error {
 	var all []*server
 	stop := func() error { return stopOf(all...)() }
 	if s.where == gatewaySite {
-		first, err := s.siteOfTwo(ctx)
+		first, err := siteOfTwo(ctx, s)
 		if err != nil {
 			return err
 		}
@@ -126,11 +126,11 @@ func (s *session) deaths(ctx context.Context) error {
 		}
 		all = append(all, srv)
 	}
-	err := s.outlive(ctx, all)
+	err := outlive(ctx, s, all)
 	return errors.Join(err, stop())
 }
 
-func (s *session) outlive(ctx context.Context, all []*server) error {
+func outlive(ctx context.Context, s *session, all []*server) error {
 	peers := make([]*mortal, mortals)
 	for i := range peers {
 		peers[i] = &mortal{number: i, at: i % len(all)}
@@ -250,7 +250,7 @@ func (p *mortal) live(ctx context.Context, all []*server, dead int) error {
 
 // day is figures 6.32 and 6.33 in virtual time: what two gateways and what plays them hold and use, while a peer asks every quarter of a
 // minute and both send a message every minute.
-func (s *session) day(ctx context.Context) error {
+func day(s *session, ctx context.Context) error {
 	p, err := profile.Load(s.Profile, nil)
 	if err != nil {
 		return err
