@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 
 	"aldis/internal/jxta"
@@ -84,7 +85,7 @@ func (s *session) pipes(ctx context.Context) error {
 
 // bySize are figures 6.2, 6.3, 6.9 of 2004 and 2 to 11 of 2005.
 func (s *session) bySize(ctx context.Context, srv *server, c *pair) error {
-	for _, size := range s.sizes(1_000_000, 1, 1000, 10_000, 100_000, 1_000_000, 10_000_000) {
+	for _, size := range upTo(s.where, s.sizes(1_000_000, 1, 1000, 10_000, 100_000, 1_000_000, 10_000_000)) {
 		s.progressf("round trips, %s", octetsText(size))
 		c.echo()
 		before := c.octets.Load()
@@ -99,6 +100,11 @@ func (s *session) bySize(ctx context.Context, srv *server, c *pair) error {
 		s.put(Row{What: whatShare, Size: size, Unit: "%", N: n, Note: "octets of TCP, those of the sender"}.of(share))
 	}
 	return nil
+}
+
+// upTo leaves out what takes a minute for each message: above 100 kB behind two gateways in a row.
+func upTo(where string, sizes []int) []int {
+	return slices.DeleteFunc(slices.Clone(sizes), func(n int) bool { return where == gatewayRow && n > 100_000 })
 }
 
 // rates are figures 6.5 to 6.8.
@@ -126,7 +132,7 @@ func (s *session) rates(ctx context.Context, srv *server, c *pair) error {
 		}
 		s.put(Row{What: whatBurst, Size: size, Unit: "ms", Lost: lost, Less: true}.of(took...))
 	}
-	for _, size := range s.sizes(4_000_000, 64<<10, 4_000_000) {
+	for _, size := range upTo(s.where, s.sizes(4_000_000, 64<<10, 4_000_000)) {
 		s.progressf("data, %s", octetsText(size))
 		row, plain := Row{What: whatData, Size: size}, []float64{}
 		part := Row{What: "share of what plain TCP carries", Size: size, Unit: "%"}
