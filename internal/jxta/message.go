@@ -50,8 +50,17 @@ func AppendMessage(b []byte, m Message) ([]byte, error) {
 // MessageParts is what AppendMessage writes, in parts that follow each other: the octets of large elements are not copied,
 // and must not change while the parts are used.
 func MessageParts(m Message) ([][]byte, error) {
+	room := 64
+	for i := range m.Elements {
+		for e := &m.Elements[i]; e != nil; e = e.Signature {
+			room += 32 + len(e.Namespace) + len(e.Name) + len(e.Type)
+			if len(e.Data) < longData {
+				room += len(e.Data)
+			}
+		}
+	}
 	var out cuts
-	b, err := appendMessage(nil, m, &out)
+	b, err := appendMessage(make([]byte, 0, room), m, &out)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package peertest
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -265,7 +266,7 @@ func (s *side) describe(dir string, v any) {
 	case jxtabridge.Received:
 		conn, body = v.Conn, v.Body
 	case jxtabridge.Send:
-		conn, body = v.Conn, v.Body
+		conn, body = v.Conn, bytes.Join(append([][]byte{v.Body}, v.Rest...), nil)
 	case jxtabridge.Heard:
 		body = v.Body
 	case jxtabridge.Shout:

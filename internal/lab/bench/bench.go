@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,11 @@ type Config struct {
 	Profile  string       // of the link between two gateways; empty: iridium-dialup
 	Quick    bool         // a tenth of the load: to see that all works, not to quote
 	Progress func(string) // told what is going on; may be nil
+	// Most is how long the run may take. If it will take longer, measurements become shorter from then on, but none is left
+	// out; 0: as long as it takes.
+	Most time.Duration
+	// Done is told of the report when a benchmark has ended at a place; may be nil.
+	Done func(*Report)
 }
 
 // Where something is measured.
@@ -34,11 +40,12 @@ const (
 	jxseHTTP     = "jxse27-http"
 	gatewayTCP   = "gateway"
 	gatewayHTTP  = "gateway-http"
+	gatewaySite  = "gateway-site"
+	gatewayRow   = "gateway-row"
 	multicast    = "multicast"
 	overLink     = "link"
 	broker       = "broker"
 	brokerOnLink = "broker-link"
-	siteOfTwo    = "two-gateways"
 )
 
 // Place is where something is measured.
@@ -52,10 +59,11 @@ var Places = []Place{
 	{jxseHTTP, "the same over HTTP: its peers are behind their relay"},
 	{gatewayTCP, "one gateway, over TCP"},
 	{gatewayHTTP, "one gateway, over HTTP"},
+	{gatewaySite, "a site of two gateways on one LAN with their witness: where there are receivers, they are at the one that follows"},
+	{gatewayRow, "two gateways in a row, joined as fast as a LAN: receivers are behind the second"},
 	{overLink, "two gateways with the profile of --profile between them"},
 	{broker, "an unmodified NATS server of Debian in place of the gateway"},
 	{brokerOnLink, "the same with the link of --profile between it and one client"},
-	{siteOfTwo, "a site of two gateways, one of which leads, and a witness"},
 }
 
 type benchmark struct {
@@ -70,15 +78,17 @@ var benchmarks = []benchmark{
 	{"start", "start of a rendezvous with advertisements in its store (figure 6.1)", []string{gatewayTCP}, (*session).start},
 	{"layers", "every kind of pipe between two unmodified 2.7 peers, and the layer below (thesis 6.3; 2005)", []string{multicast, jxse, jxseHTTP, gatewayTCP, gatewayHTTP}, (*session).layers},
 	{"jxta-c", "two peers of JXTA-C with the program of 2005 (figures 4, 10 and 11)", []string{jxse, gatewayTCP}, (*session).jxtaC},
-	{"pipe", "unicast pipes between small unsigned peers: sizes, rates, senders, composition (thesis 6.3)", []string{direct, jxse, gatewayTCP}, (*session).pipes},
+	{"pipe", "unicast pipes between small unsigned peers: sizes, rates, senders, composition (thesis 6.3)", []string{direct, jxse, gatewayTCP, gatewaySite, gatewayRow}, (*session).pipes},
 	{"propagate", "one propagate pipe and its receivers (figures 6.10 and 6.11)", []string{jxse, gatewayTCP}, (*session).propagate},
 	{"query", "discovery questions (thesis 6.4)", []string{jxse, gatewayTCP}, (*session).queries},
-	{"relay", "more messages than can be carried (figure 6.38)", []string{jxse, gatewayTCP}, (*session).overload},
+	{"deaths", "several rendezvous that die one after another (figures 6.24, 6.25 and 6.34)", []string{jxse, gatewaySite}, deaths},
+	{"relay", "more messages than can be carried (figure 6.38), and a million", []string{jxse, gatewayTCP, gatewaySite, gatewayRow}, (*session).overload},
 	{"octets", "what a message of one octet costs between two gateways, headers of IP and UDP included", []string{overLink}, (*session).octets},
 	{"link", "what only a link shows, in virtual time: services, losses, documents", []string{overLink}, (*session).link},
+	{"day", "twenty hours of questions and messages in virtual time (figures 6.32 and 6.33)", []string{overLink}, day},
 	{"broker", "the same messages through a broker of today", []string{gatewayTCP, overLink, broker, brokerOnLink}, (*session).brokers},
 	{"xmpp", "lines of a hundred XMPP clients in rooms of another site", []string{gatewayTCP}, (*session).xmppLines},
-	{"site", "a site of one gateway and of two: messages to a far site and of local peers, and the loss of the leader", []string{gatewayTCP, siteOfTwo}, (*session).pairs},
+	{"site", "a site of one gateway and of two: messages to a far site and of local peers, and the loss of the leader", []string{gatewayTCP, gatewaySite}, (*session).pairs},
 }
 
 // Report is what a run found.
@@ -88,12 +98,14 @@ type Report struct {
 	Took    time.Duration `json:"took_ns"`
 	Quick   bool          `json:"quick,omitempty"`
 	Rows    []Row         `json:"rows"`
+
+	cut [2]string // the benchmark and the place where it was interrupted
 }
 
 // Lost are messages and answers that the gateway lost, in all rows.
 func (r *Report) Lost() (n int) {
 	for _, row := range r.Rows {
-		if row.Where == gatewayTCP || row.Where == gatewayHTTP || row.Where == overLink || row.Where == siteOfTwo {
+		if row.Where != direct && row.Where != multicast && row.Where != jxse && row.Where != jxseHTTP && row.Where != broker && row.Where != brokerOnLink {
 			n += row.Lost
 		}
 	}
@@ -124,6 +136,7 @@ type run struct {
 	dir    string // of its files, removed at the end
 	report *Report
 	stamp  Stamp
+	pace   float64 // of the full time of a measurement, at most 1
 }
 
 // session is one benchmark at one place.
@@ -229,29 +242,33 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	defer os.RemoveAll(dir)
 	report := &Report{Machine: machine, Began: time.Now().UTC(), Quick: cfg.Quick}
 	defer func() { report.Took = time.Since(report.Began) }()
-	r := &run{Config: cfg, dir: dir, report: report}
+	r := &run{Config: cfg, dir: dir, report: report, pace: 1}
 	if r.Profile == "" {
 		r.Profile = "iridium-dialup"
 	}
 	r.stamp = Stamp{Cores: runtime.NumCPU(), Machine: report.Machine.name(), Commit: report.Machine.Gateway,
 		Date: report.Began.Format(time.DateOnly), Command: cfg.command(report.Machine), Quick: cfg.Quick}
-	for _, b := range benchmarks {
-		if len(cfg.Only) > 0 && !slices.Contains(cfg.Only, b.name) {
-			continue
+	plan := planOf(r)
+	for i, at := range plan {
+		schedule(r, plan, i)
+		r.stamp.Load = load()
+		s := &session{run: r, bench: at.name, where: at.where, doing: at.about, swapped: swappedPages()}
+		limit := 3*takes(r.Quick, plan[i:i+1]) + 5*time.Minute // so that what hangs does not end the night
+		within, cancel := context.WithTimeout(ctx, limit)
+		err := at.run(s, within)
+		if within.Err() != nil {
+			err = fmt.Errorf("given up after %v: %w", limit, cmp.Or(err, within.Err()))
 		}
-		for _, where := range b.places {
-			if len(cfg.Where) > 0 && !slices.Contains(cfg.Where, where) || cfg.Jars == "" && b.peers(where) {
-				continue
-			}
-			r.stamp.Load = load()
-			s := &session{run: r, bench: b.name, where: where, doing: b.about, swapped: swappedPages()}
-			err := b.run(s, ctx)
-			if ctx.Err() != nil {
-				return report, fmt.Errorf("bench: %s, %s: %w", b.name, where, errors.Join(err, ctx.Err()))
-			}
-			if err != nil {
-				s.failed(ctx, Row{What: s.doing}, err)
-			}
+		cancel()
+		if ctx.Err() != nil {
+			report.cut = [2]string{at.name, at.where}
+			return report, fmt.Errorf("bench: %s, %s: %w", at.name, at.where, errors.Join(err, ctx.Err()))
+		}
+		if err != nil {
+			s.failed(ctx, Row{What: s.doing}, err)
+		}
+		if r.Done != nil {
+			r.Done(report)
 		}
 	}
 	return report, nil
@@ -284,6 +301,9 @@ func (c Config) command(m Machine) string {
 	}
 	if c.Profile != "" {
 		s += " --profile " + c.Profile
+	}
+	if c.Most > 0 {
+		s += " --most " + c.Most.String()
 	}
 	if c.Quick {
 		s += " --quick"

@@ -62,7 +62,7 @@ func TestQuick(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 6*time.Minute)
 	defer cancel()
 	said := 0
-	report, err := Run(ctx, Config{Gateway: file, Quick: true, Series: 1, Sizes: []int{1000}, Where: []string{direct, gatewayTCP, siteOfTwo},
+	report, err := Run(ctx, Config{Gateway: file, Quick: true, Series: 1, Sizes: []int{1000}, Where: []string{direct, gatewayTCP, gatewaySite},
 		Only: []string{"start", "pipe", "propagate", "relay", "query", "xmpp", "site"}, Progress: func(string) { said++ }})
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func TestQuick(t *testing.T) {
 		}
 		check.True(t, row.line()+": has no unit, machine or date", row.Unit != "" && row.Machine != "" && row.Date != "" && row.Cores > 0)
 	}
-	for name, least := range map[string]int{"start gateway": 3, "pipe direct": 9, "pipe gateway": 20, "propagate gateway": 8, "relay gateway": 14, "query gateway": 30, "xmpp gateway": 6, "site gateway": 5, "site two-gateways": 10} {
+	for name, least := range map[string]int{"start gateway": 3, "pipe direct": 9, "pipe gateway": 20, "propagate gateway": 8, "relay gateway": 14, "query gateway": 30, "xmpp gateway": 6, "site gateway": 5, "site gateway-site": 10} {
 		check.True(t, fmt.Sprintf("%s: %d rows, want %d", name, measured[name], least), measured[name] >= least)
 	}
 	check.True(t, "progress", said > 20)
@@ -263,12 +263,36 @@ func TestCSV(t *testing.T) {
 func TestMerge(t *testing.T) {
 	old, now := rowsOf(0, 1), rowsOf(0, 2)[1:2]
 	now[0].What = "another"
-	all := Merge(append(old, Row{Bench: "gone", What: "x"}), now)
+	report := &Report{Rows: now}
+	all := report.Merge(append(old, Row{Bench: "gone", What: "x"}))
 	var names []string
 	for i := range all {
 		names = append(names, all[i].Bench+" "+all[i].Where+" "+all[i].What)
 	}
 	check.Equal(t, "cells", strings.Join(names, "; "), "pipe jxse27 "+whatRoundTrip+"; pipe gateway another; query gateway "+whatQuestions)
+	report.cut = [2]string{now[0].Bench, now[0].Where} // interrupted: what it had not come to stays
+	check.Equal(t, "cells of an interrupted run", len(report.Merge(old)), len(old)+1)
+}
+
+// The plan says what is to do, and a run that would take too long makes its measurements shorter.
+func TestPlan(t *testing.T) {
+	var said []string
+	r := &run{Config: Config{Jars: "x", Most: 2 * time.Hour, Progress: func(s string) { said = append(said, s) }}, report: &Report{Began: time.Now()}, pace: 1}
+	plan := planOf(r)
+	for i := range benchmarks {
+		check.True(t, benchmarks[i].name+" has a time", minutes[benchmarks[i].name][0] > 0)
+	}
+	schedule(r, plan, 0)
+	check.Contains(t, "plan", said[0], "ops at 5")
+	check.Contains(t, "plan", said[1], fmt.Sprintf("1 of %d: ops, multicast", len(plan)))
+	r.pace, r.report.Began = 1, time.Now().Add(-110*time.Minute)
+	schedule(r, plan, len(plan)/2)
+	check.Equal(t, "pace, late", r.pace, leastPace)
+	r.pace, r.report.Began = 1, time.Now().Add(-time.Minute)
+	schedule(r, plan, len(plan)-1)
+	check.Equal(t, "pace, early", r.pace, 1.0)
+	r.Quick, r.Most = true, 10*time.Minute
+	t.Logf("full %v, quick %v", takes(false, plan), takes(true, plan))
 }
 
 func TestRegressions(t *testing.T) {

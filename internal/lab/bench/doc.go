@@ -27,6 +27,7 @@
 //   - overload.go: more messages than can be carried
 //   - pair.go: messages between two small peers, and several
 //   - pipes.go: unicast pipes between small peers
+//   - plan.go: what is to do, and how long it takes
 //   - proc.go: the server under test as a process: its counters and its cost
 //   - propagate.go: one sender and several receivers of a propagate pipe
 //   - published.go: figures of the studies
@@ -35,5 +36,6 @@
 //   - rendezvous.go: discovery questions, and a rendezvous's start
 //   - report.go: the report as text, Markdown and HTML
 //   - row.go: rows, their CSV, and what became worse
+//   - several.go: several rendezvous and their deaths, gateways of one LAN and in a row, a day
 //   - xmpp.go: lines in rooms of XMPP
 package bench

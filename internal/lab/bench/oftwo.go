@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"aldis/internal/jxta"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
-	"aldis/internal/lab/field"
 )
 
 const (
@@ -58,13 +56,13 @@ type ofTwo struct {
 	wires    []*wire
 	between  []int // TCP ports on which the machines meet
 	far      *server
-	witness  func() error
+	witness  *server // the third voter, which has the keys of the network alone
 	leader   int
 }
 
 // pairs measures a site of two machines, and the same with one.
 func (s *session) pairs(ctx context.Context) error {
-	w, err := s.newSite(ctx, map[bool]int{true: 2, false: 1}[s.where == siteOfTwo])
+	w, err := s.newSite(ctx, map[bool]int{true: 2, false: 1}[s.where == gatewaySite])
 	if w != nil {
 		defer w.close()
 	}
@@ -122,7 +120,8 @@ func (s *session) newSite(ctx context.Context, machines int) (w *ofTwo, err erro
 		return w, err
 	}
 	if machines == 2 {
-		if err := w.startWitness(ports[2]); err != nil {
+		at := fmt.Sprintf("127.0.0.1:%d", ports[2])
+		if w.witness, err = s.gateway(ctx, site{id: 2, profile: profile, witness: at, more: fmt.Sprintf("\n[site]\nlisten = %q\n", at)}); err != nil {
 			return w, err
 		}
 	}
@@ -136,39 +135,11 @@ func (s *session) newSite(ctx context.Context, machines int) (w *ofTwo, err erro
 	return w, w.settle(ctx)
 }
 
-// startWitness starts the third voter, which has the keys of the network alone.
-func (w *ofTwo) startWitness(port int) error {
-	dir, err := os.MkdirTemp(w.s.dir, "witness-")
-	if err != nil {
-		return err
-	}
-	file := filepath.Join(dir, "gateway.toml")
-	text := fmt.Sprintf("[node]\nid = 2\nname = \"bench-witness\"\ndata_dir = %q\n\n[lan]\ntcp = \"127.0.0.1:1\"\n\n[link]\nprofile = \"wire\"\nlisten = \"127.0.0.1:1\"\nkey_file = %q\n\n[[link.peer]]\nid = 1\naddress = \"127.0.0.1:1\"\n\n[site]\nlisten = \"127.0.0.1:%d\"\n",
-		dir, filepath.Join(w.s.dir, "net.key"), port)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return err
-	}
-	cmd := exec.Command(w.s.Gateway, "site", "witness", "-c", file)
-	done, _, err := field.StartBound(cmd)
-	if err != nil {
-		return err
-	}
-	w.witness = func() error {
-		err := cmd.Process.Kill()
-		<-done
-		return err
-	}
-	return nil
-}
-
 func (w *ofTwo) close() {
-	for _, srv := range append(w.machines, w.far) {
+	for _, srv := range append(w.machines, w.far, w.witness) {
 		if srv != nil {
 			_ = srv.stop() // one that was killed says so
 		}
-	}
-	if w.witness != nil {
-		_ = w.witness()
 	}
 	for _, wire := range w.wires {
 		wire.close()

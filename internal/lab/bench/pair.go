@@ -29,6 +29,7 @@ type pair struct {
 	atA, atB    atomic.Pointer[func(edgepeer.Message)]
 	limit       time.Duration // after that a message is lost
 	octets      atomic.Int64  // that the sender's connection has written
+	buffer      int           // octets of each socket's buffers; 0: the kernel's choice
 }
 
 func newPair() *pair {
@@ -59,9 +60,45 @@ func (c counted) Write(b []byte) (int, error) {
 
 // counting dials connections that count.
 func (c *pair) counting(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := c.dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	return counted{conn, &c.octets}, nil
+}
+
+// dial sets the buffers of the socket.
+func (c *pair) dial(ctx context.Context, address string) (net.Conn, error) {
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)
-	return counted{conn, &c.octets}, err
+	if tcp, is := conn.(*net.TCPConn); is && c.buffer > 0 {
+		err = errors.Join(tcp.SetReadBuffer(c.buffer), tcp.SetWriteBuffer(c.buffer))
+	}
+	return conn, err
+}
+
+// meet waits behind a second server until something comes to the receiver: its site knows of it only a moment later.
+func (c *pair) meet(ctx context.Context, srv *server) error {
+	if srv.other == nil {
+		return nil
+	}
+	heard := make(chan bool, 64)
+	take := func(edgepeer.Message) { heard <- true }
+	c.atB.Store(&take)
+	defer c.atB.Store(nil)
+	for end := time.Now().Add(serverReady); time.Now().Before(end); {
+		if _, err := c.a.Do(edgepeer.Send{Pipe: c.there, To: c.b.ID(), Elements: body(0, 10)}); err != nil {
+			return err
+		}
+		select {
+		case <-heard:
+			return nil
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return fmt.Errorf("nothing has come to the receiver within %v", serverReady)
 }
 
 // listen opens the input pipes.
@@ -77,13 +114,14 @@ func (c *pair) listen() (*pair, error) {
 func (c *pair) close() { closeAll([]*tcp.Peer{c.a, c.b}) }
 
 // behind joins two peers behind a server each, or both behind the same.
-func behind(ctx context.Context, sa, sb *server) (*pair, error) {
-	c := newPair()
+func behind(ctx context.Context, sa, sb *server) (*pair, error) { return newPair().behind(ctx, sa, sb) }
+
+func (c *pair) behind(ctx context.Context, sa, sb *server) (*pair, error) {
 	var err error
 	if c.a, err = join(ctx, tcp.Config{Address: sa.address, Dial: c.counting, Hear: hearing(&c.atA)}, "bench-a"); err != nil {
 		return nil, err
 	}
-	if c.b, err = join(ctx, tcp.Config{Address: sb.address, Hear: hearing(&c.atB)}, "bench-b"); err != nil {
+	if c.b, err = join(ctx, tcp.Config{Address: sb.address, Dial: c.dial, Hear: hearing(&c.atB)}, "bench-b"); err != nil {
 		c.a.Close()
 		return nil, err
 	}

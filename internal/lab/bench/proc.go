@@ -35,6 +35,16 @@ type server struct {
 	http    string // where a gateway tells its counters; "" for the reference
 	pid     int
 	stop    func() error
+	kill    func()  // as a loss of power does; stop follows
+	other   *server // where a second one stands beside it or behind it: receivers are there
+}
+
+// far is the server of the receivers.
+func (s *server) far() *server {
+	if s.other != nil {
+		return s.other
+	}
+	return s
 }
 
 // counters are what a gateway tells of itself, by the name and the labels of each: nothing for the reference.
@@ -70,10 +80,16 @@ type cost struct {
 	resident float64 // MB
 }
 
-// cost reads it from /proc; zero where there is none.
+// cost reads it from /proc, with that of a second server; zero where there is none.
 func (s *server) cost() cost {
 	if s == nil {
 		return cost{}
+	}
+	if s.other != nil {
+		one := *s
+		one.other = nil
+		a, b := one.cost(), s.other.cost()
+		return cost{a.cpu + b.cpu, a.resident + b.resident}
 	}
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.pid))
 	if err != nil {
@@ -107,6 +123,7 @@ type site struct {
 	http    bool           // peers come over HTTP
 	dir     string         // of its files, kept for the next start; "": one of its own
 	lan     string         // its address for peers; "": any
+	witness string         // it is the witness of a site, and listens there
 }
 
 // gateway starts `gateway run` on loopback and waits until it takes connections.
@@ -161,13 +178,26 @@ func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 	}
 	defer log.Close()
 	cmd := exec.Command(r.Gateway, "run", "-c", config)
+	if s.witness != "" {
+		cmd = exec.Command(r.Gateway, "site", "witness", "-c", config)
+		address = s.witness
+	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, log, log
 	done, ended, err := field.StartBound(cmd)
 	if err != nil {
 		return nil, err
 	}
 	srv := &server{name: "gateway", address: address, http: status, pid: cmd.Process.Pid}
+	killed := false
+	srv.kill = func() {
+		killed = true
+		_ = cmd.Process.Kill() // it may have ended already
+		<-done
+	}
 	srv.stop = func() error {
+		if killed {
+			return nil
+		}
 		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 		select {
 		case <-done:
@@ -225,12 +255,12 @@ const (
 )
 
 // rendezvous starts the reference, JXSE 2.7 as rendezvous and relay.
-func (r *run) rendezvous(ctx context.Context, kind string, overHTTP bool) (*server, error) {
+func (r *run) rendezvous(ctx context.Context, kind string, overHTTP bool, seed string) (*server, error) {
 	ports, err := freePorts("tcp", 1)
 	if err != nil {
 		return nil, err
 	}
-	p, err := field.StartPeer(ctx, field.PeerConfig{Kind: kind, Name: "bench-rdv", Host: "127.0.0.1", Port: ports[0], Role: "rdv", HTTP: overHTTP, JarDir: r.Jars, JVM: serverJVM})
+	p, err := field.StartPeer(ctx, field.PeerConfig{Kind: kind, Name: "bench-rdv", Host: "127.0.0.1", Port: ports[0], Role: "rdv", Seed: seed, HTTP: overHTTP, JarDir: r.Jars, JVM: serverJVM})
 	if err != nil {
 		return nil, err
 	}
@@ -239,5 +269,10 @@ func (r *run) rendezvous(ctx context.Context, kind string, overHTTP bool) (*serv
 	if _, err := p.Wait(wait, func(e field.Event) bool { return e.Ev == "ready" }); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
-	return &server{name: "JXSE 2.7", address: fmt.Sprintf("127.0.0.1:%d", ports[0]), pid: p.Events()[0].PID, stop: p.Stop}, nil
+	srv := &server{name: "JXSE 2.7", address: fmt.Sprintf("127.0.0.1:%d", ports[0]), pid: p.Events()[0].PID, stop: p.Stop}
+	srv.kill = func() {
+		_ = syscall.Kill(srv.pid, syscall.SIGKILL) // it may have ended already
+		srv.stop = func() error { _ = p.Stop(); return nil }
+	}
+	return srv, nil
 }

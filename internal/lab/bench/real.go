@@ -30,7 +30,7 @@ func (s *session) startReal(ctx context.Context, home string) (p *real, err erro
 	overHTTP := s.where == jxseHTTP || s.where == gatewayHTTP
 	switch s.where {
 	case jxse, jxseHTTP:
-		p.server, err = s.rendezvous(ctx, rendezvousSigned, overHTTP)
+		p.server, err = s.rendezvous(ctx, rendezvousSigned, overHTTP, "")
 	case gatewayTCP, gatewayHTTP:
 		p.server, err = s.gateway(ctx, site{id: 1, profile: "wire", http: overHTTP})
 	}

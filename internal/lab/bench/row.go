@@ -198,13 +198,19 @@ func set(f reflect.Value, text string) error {
 	return nil
 }
 
-// Merge puts new rows in place of the old ones of the same benchmarks and places, in the order of the benchmarks.
-func Merge(old, rows []Row) []Row {
-	again := map[[2]string]bool{}
+// Merge puts the rows of a report in place of the old ones of the same benchmarks and places, in the order of the benchmarks. Where
+// the run was interrupted, old rows stay that it had not come to.
+func (r *Report) Merge(old []Row) []Row {
+	again, cells := map[[2]string]bool{}, map[string]bool{}
+	rows := r.Rows
 	for i := range rows {
 		again[[2]string{rows[i].Bench, rows[i].Where}] = true
+		cells[rows[i].key()] = true
 	}
-	all := slices.DeleteFunc(slices.Clone(old), func(r Row) bool { return again[[2]string{r.Bench, r.Where}] })
+	all := slices.DeleteFunc(slices.Clone(old), func(o Row) bool {
+		at := [2]string{o.Bench, o.Where}
+		return again[at] && (at != r.cut || cells[o.key()])
+	})
 	all = append(all, rows...)
 	order := func(bench string) int {
 		return slices.IndexFunc(benchmarks, func(b benchmark) bool { return b.name == bench })

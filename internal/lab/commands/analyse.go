@@ -22,7 +22,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE [--roster FILE] [--corpus FILE]] [--links LIST] [--json] [--html FILE]
+const analyseAbout = `usage: gateway analyse CAPTURE [--edge ADDR] [--key FILE [--roster FILE] [--corpus FILE]] [--links LIST] [--far CAPTURE] [--json] [--html FILE]
        gateway analyse CAPTURE --key FILE [--roster FILE] --decrypt -w OUT.pcap
 
 Reads a capture (pcap or pcapng; - is standard input) and prints the figures of the Blue Game report of 2004: what JXTA's
@@ -41,6 +41,9 @@ Messages that gateways coded by a corpus of the network need that, too: --corpus
 Of TAK devices (Cursor on Target) it says how many there are and what they report. With --links it plays their events through
 two gateways over each link of a list, such as iridium-dialup,hf-2400 or all, and says what that costs.
 
+With --far, a capture of the same run at the other end of the link, it joins both by their packets. Then it says what each
+packet took one way, which were lost, when the last was there, and what the link carried until a service was found.
+
 With --decrypt it writes what gateways said to each other to another capture, without encryption, for Wireshark with the
 dissector aldis.lua. That file shows every message in clear to whoever reads it.
 
@@ -58,6 +61,7 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	corpus := fs.String("corpus", "", "`file` with what the network had taught its gateways (gateway corpus build), to read messages that are coded by it")
 	nodes := fs.String("nodes", "", "`ids` of the gateways, such as 1,300: needed if one is above 255 and sends nothing back")
 	asJSON := fs.Bool("json", false, "print JSON, with the field names of the published figures")
+	far := fs.String("far", "", "`file` with the capture of the same run at the other end of the link")
 	links := fs.String("links", "", "`profiles`, names or files with commas between, or all: what the events of TAK devices would cost there")
 	decrypt := fs.Bool("decrypt", false, "write the datagrams of gateways in clear, to the file of -w")
 	clearFile := fs.String("w", "", "`file` for them, a capture (pcap)")
@@ -115,6 +119,16 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	if err != nil {
 		return cli.Fail(stderr, "analyse", fmt.Errorf("%s: %w", rest[0], err))
+	}
+	if *far != "" {
+		if rest[0] == "-" || *far == "-" {
+			return cli.Fail(stderr, "analyse", errors.New("--far: a capture is read twice and must be a file"))
+		}
+		joined, err := joinCaptures("analyse", [2]string{rest[0], *far}, stderr)
+		if err != nil {
+			return cli.Fail(stderr, "analyse", fmt.Errorf("--far: %w", err))
+		}
+		figures.Join(joined)
 	}
 	if err := costs.play(figures, stderr); err != nil {
 		return cli.Fail(stderr, "analyse", fmt.Errorf("--links: %w", err))

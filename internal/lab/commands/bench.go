@@ -26,13 +26,13 @@ import (
 // benchAbout is completed with the benchmarks and places there are.
 func benchAbout() string {
 	var b strings.Builder
-	b.WriteString(`usage: gateway bench [--only LIST] [--where LIST] [--sizes LIST] [--seeds N] [--profile NAME] [--quick] [--json | --csv] [--write DIR]
+	b.WriteString(`usage: gateway bench [--only LIST] [--where LIST] [--sizes LIST] [--seeds N] [--profile NAME] [--most TIME] [--quick] [--json | --csv] [--write DIR]
        gateway bench --advise TRACE [--write DIR]
 
 Measures JXTA through this gateway, directly, and through JXSE 2.7, with the published figures of 2004, 2005 and 2007 beside.
-Everything runs on loopback, in processes of its own, or in virtual time. It takes about two hours, with --quick ten minutes. Other
-work on the machine affects the figures; nice -n -15 gateway bench keeps most of that out. What cannot be measured is a row that says
-why. The benchmarks:
+Everything runs on loopback, in processes of its own, or in virtual time. It takes about two and a half hours, with --quick 20
+minutes; --most bounds it. Other work on the machine affects the figures; nice -n -15 gateway bench keeps most of that out. What
+cannot be measured is a row that says why. The benchmarks:
 
 `)
 	names, about := bench.Names()
@@ -44,8 +44,8 @@ why. The benchmarks:
 		fmt.Fprintf(&b, "  %-12s %s\n", p.Name, p.About)
 	}
 	b.WriteString(`
---write makes bench.md, bench.csv and bench.html in a directory; cells of benchmarks and places that were not run now stay as
-bench.csv there has them. A gateway built of a tree with changes makes no page. --advise says in five sentences what suits the
+--write makes bench.md, bench.csv and bench.html in a directory, again after each benchmark; cells of benchmarks and places that
+were not run now stay as bench.csv there has them. An interrupted run keeps the rows that it has made. A gateway built of a tree with changes makes no page. --advise says in five sentences what suits the
 application of a trace, by the figures there.
 
 Exit: 0 all measured, nothing lost, nothing slower than bench.csv says by more than the spreads; 1 otherwise; 2 wrong usage.
@@ -64,6 +64,7 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 	link := flags.String("profile", "", "`name` of the profile between two gateways; default iridium-dialup")
 	quick := flags.Bool("quick", false, "a tenth of the load: to see that everything works, not to quote")
 	write := flags.String("write", "", "write bench.md, bench.csv and bench.html into this `directory`")
+	most := flags.Duration("most", 0, "`time` that the run may take, such as 2h: measurements become shorter if it would take longer; 0: as long as it takes")
 	advise := flags.String("advise", "", "measure nothing: what suits the application of this `trace`")
 	binary := flags.String("gateway", "", "`path` of the gateway under test (default: gateway beside gateway-lab)")
 	jars := flags.String("peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here); none: no JXTA library")
@@ -124,6 +125,18 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 	cfg.Progress = func(text string) {
 		fmt.Fprintf(stderr, "%4.0f s  %s\n", time.Since(began).Seconds(), text)
 	}
+	var pages benchPages
+	if *write != "" {
+		if pages, err = newBenchPages(*write); err != nil {
+			return cli.Fail(stderr, "bench", err)
+		}
+		cfg.Done = func(r *bench.Report) { // so that a run that is killed leaves what it has
+			if err := pages.write(r); err != nil {
+				fmt.Fprintf(stderr, "gateway bench: %v\n", err)
+			}
+		}
+	}
+	cfg.Most = *most
 	report, err := bench.Run(ctx, cfg)
 	var wrong *bench.UsageError
 	switch {
@@ -134,12 +147,15 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 	}
 	var worse []string
 	if *write != "" { // what was measured, also by a run that did not come to its end
-		var bad error
-		worse, bad = benchPages(*write, report)
-		err = errors.Join(err, bad)
+		err = errors.Join(err, pages.write(report))
+		worse = bench.Regressions(pages.old, report.Rows)
 	}
 	if ctx.Err() != nil {
-		return cli.Fail(stderr, "bench", errors.New("interrupted; no process is left behind"))
+		text := "interrupted; no process is left behind"
+		if *write != "" {
+			text += fmt.Sprintf(", and the %d rows made so far are in %s", len(report.Rows), *write)
+		}
+		err = errors.New(text)
 	}
 	switch {
 	case *asJSON:
@@ -182,22 +198,29 @@ func benchRows(dir string) ([]bench.Row, error) {
 	return bench.ReadCSV(strings.NewReader(string(b)))
 }
 
-// benchPages writes the three files, and answers what is worse than the CSV said before.
-func benchPages(dir string, r *bench.Report) (worse []string, err error) {
+// benchPages are the three files of a directory, and the rows that they had before the run.
+type benchPages struct {
+	dir string
+	old []bench.Row
+}
+
+func newBenchPages(dir string) (benchPages, error) {
 	old, err := benchRows(dir)
-	if err != nil {
-		return nil, err
-	}
-	rows := bench.Merge(old, r.Rows)
+	return benchPages{dir, old}, err
+}
+
+// write writes the three files.
+func (p benchPages) write(r *bench.Report) error {
+	rows := r.Merge(p.old)
 	for _, f := range []struct {
 		name string
 		fill func(io.Writer, []bench.Row) error
 	}{{"bench.csv", bench.WriteCSV}, {"bench.md", bench.Markdown}, {"bench.html", bench.HTML}} {
-		if err := writeTo(filepath.Join(dir, f.name), nil, func(w io.Writer) error { return f.fill(w, rows) }); err != nil {
-			return nil, err
+		if err := writeTo(filepath.Join(p.dir, f.name), nil, func(w io.Writer) error { return f.fill(w, rows) }); err != nil {
+			return err
 		}
 	}
-	return bench.Regressions(old, r.Rows), nil
+	return nil
 }
 
 // benchAdvise prints the five sentences for a trace.

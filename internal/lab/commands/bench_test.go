@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -32,5 +33,23 @@ func TestBenchRefuses(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if code := Program().Dispatch([]string{"bench", "-h"}, &stdout, &stderr); code != cli.ExitGood || !strings.Contains(stdout.String(), "propagate  ") {
 		t.Errorf("help: exit %d:\n%s", code, stdout.String())
+	}
+}
+
+// TestAdvise: a captured run of the repository and its page end in five sentences, each with its figure.
+func TestAdvise(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "1a.trace")
+	if code, _, errs := run(t, "record", "../../../field-tests/blue-game/results/run-1/1a.pcap.gz", "-o", file); code != cli.ExitGood {
+		t.Fatal(errs)
+	}
+	code, out, errs := run(t, "bench", "--advise", file, "--write", "../../../docs")
+	if code != cli.ExitGood || strings.Contains(out, "not measured") {
+		t.Errorf("exit %d: %s%s", code, out, errs)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	for i, topic := range []string{"Transport:", "Pipe: a propagate pipe", "Grouping: one group", "Lifetime: 22 min", "Size:"} {
+		if len(lines) != 5 || !strings.HasPrefix(lines[i], topic) {
+			t.Fatalf("%d sentences, want %s:\n%s", len(lines), topic, out)
+		}
 	}
 }

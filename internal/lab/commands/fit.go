@@ -97,6 +97,17 @@ func (f fitted) ofCaptures(stderr io.Writer) (res told, err error) {
 	if len(files) != 2 {
 		return res, fmt.Errorf("--fit %s: two captures, with a comma between: one end alone does not show when its packets arrive", f.captures)
 	}
+	joined, err := joinCaptures("tune", [2]string(files), stderr)
+	if err == nil {
+		res.Result, err = linkemu.Fit(joined, f.base)
+	}
+	res.suffix = "-fitted"
+	res.head = []string{fmt.Sprintf("Fitted: gateway tune --profile %s --fit %s,%s", f.base.Name, filepath.Base(files[0]), filepath.Base(files[1]))}
+	return res, err
+}
+
+// joinCaptures finds the packets of two captures in each other, for a command.
+func joinCaptures(command string, files [2]string, stderr io.Writer) (linkemu.Joined, error) {
 	var ends [2][]linkemu.Passage
 	for i, file := range files {
 		broken, err := readCapture(file, stderr, func(p trace.Packet) {
@@ -105,23 +116,17 @@ func (f fitted) ofCaptures(stderr io.Writer) (res told, err error) {
 			}
 		}, nil)
 		if err != nil {
-			return res, fmt.Errorf("%s: %w", file, err)
+			return linkemu.Joined{}, fmt.Errorf("%s: %w", file, err)
 		}
 		if broken != nil {
-			fmt.Fprintf(stderr, "gateway tune: %s: %v: what comes before it is used\n", file, broken)
+			fmt.Fprintf(stderr, "gateway %s: %s: %v: what comes before it is used\n", command, file, broken)
 		}
 		if len(ends[i]) == linkemu.MaxPackets {
-			fmt.Fprintf(stderr, "gateway tune: %s: the first %d packets are used\n", file, linkemu.MaxPackets)
+			fmt.Fprintf(stderr, "gateway %s: %s: the first %d packets are used\n", command, file, linkemu.MaxPackets)
 		}
 		slices.SortStableFunc(ends[i], func(x, y linkemu.Passage) int { return cmp.Compare(x.At, y.At) })
 	}
-	joined, err := linkemu.Join(ends[0], ends[1])
-	if err == nil {
-		res.Result, err = linkemu.Fit(joined, f.base)
-	}
-	res.suffix = "-fitted"
-	res.head = []string{fmt.Sprintf("Fitted: gateway tune --profile %s --fit %s,%s", f.base.Name, filepath.Base(files[0]), filepath.Base(files[1]))}
-	return res, err
+	return linkemu.Join(ends[0], ends[1])
 }
 
 // mostLinkProbe bounds the file of a link probe, in octets.

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,5 +154,59 @@ func TestLinkProbeIsJudged(t *testing.T) {
 	}
 	if code, _, _ := run(t, "tune", "--profile", "iridium-dialup", "--probe", file, "--fit", "a,b"); code != 2 {
 		t.Errorf("both: exit %d", code)
+	}
+}
+
+// TestAnalyseBothEnds: analyse joins captures of both ends: what packets took one way, which were lost, when all was there.
+func TestAnalyseBothEnds(t *testing.T) {
+	var near, far []byte
+	const delay, behind = 300_000, 2_000_000 // microseconds
+	for i := range int64(100) {
+		at := 10_000_000 + i*1_000_000
+		near = append(near, captured(at, packet(int(i), 100, 1, 2))...)
+		if i%10 != 7 { // lost
+			far = append(far, captured(at+delay-behind, packet(int(i), 100, 1, 2))...)
+		}
+		far = append(far, captured(at+500_000-behind, packet(int(i), 200, 2, 1))...)
+		near = append(near, captured(at+500_000+delay, packet(int(i), 200, 2, 1))...)
+	}
+	a, b := captureFile(t, near), captureFile(t, far)
+	code, out, errs := run(t, "analyse", a, "--far", b, "--json")
+	if code != 1 { // the figures of JXTA are partial: there is none
+		t.Fatalf("exit %d: %s", code, errs)
+	}
+	type way struct {
+		Packets, Octets, Lost int
+		DelayS                struct {
+			MedianS float64 `json:"median_s"`
+		} `json:"one_way_s"`
+	}
+	var got struct {
+		Details map[string]struct {
+			Ends struct {
+				From         way     `json:"from_the_first"`
+				To           way     `json:"to_the_first"`
+				ClockS       float64 `json:"clock_offset_s"`
+				TerminationS float64 `json:"termination_s"`
+			} `json:"ends"`
+		} `json:"details"`
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range got.Details {
+		e := d.Ends
+		if e.From.Packets != 100 || e.From.Lost != 10 || e.From.Octets != 10_000 || e.To.Lost != 0 || e.To.Octets != 20_000 {
+			t.Errorf("%+v", e)
+		}
+		if math.Abs(e.From.DelayS.MedianS-0.3) > 1e-3 || math.Abs(e.To.DelayS.MedianS-0.3) > 1e-3 || math.Abs(e.ClockS+2) > 1e-3 || math.Abs(e.TerminationS-99.8) > 1e-3 {
+			t.Errorf("%+v", e)
+		}
+	}
+	if len(got.Details) != 1 {
+		t.Errorf("%d reports", len(got.Details))
+	}
+	if _, _, errs := run(t, "analyse", a, "--far", captureFile(t, nil)); !strings.Contains(errs, "no packet is in both captures") {
+		t.Errorf("an empty capture: %s", errs)
 	}
 }

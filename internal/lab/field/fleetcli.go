@@ -45,7 +45,7 @@ type fleetArgs struct {
 func fleetFlags(a *fleetArgs) *flag.FlagSet {
 	fs := flag.NewFlagSet("gateway lab fleet", flag.ContinueOnError)
 	fs.StringVar(&a.File, "script", "", "`file` that says what is played")
-a.FleetOptions.flags(fs, &a.peers, kindsByDefault)
+	a.FleetOptions.flags(fs, &a.peers, kindsByDefault)
 	fs.Lookup("peers").Usage += "; with --gateways also how many JXTA peers, with half as many devices"
 	fs.IntVar(&a.sketch.Gateways, "gateways", 0, "instead of --script: so many gateways, 6 to 20")
 	fs.StringVar(&a.sketch.View, "view", "", "with --gateways: what sites are told of each other's peers, as lan.view")

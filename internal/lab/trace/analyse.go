@@ -86,6 +86,7 @@ type connections struct {
 	perConn      spread
 	setup        spread
 	setups       samples
+	lengths      [len(lengthEdges) + 1]Length
 	opened       map[netip.Addr]int64 // and set up
 	halfSeen     int64
 	failedSetups int64
@@ -99,6 +100,7 @@ func (l *connections) ended(c *conn) {
 	}
 	l.duration.add(float64(c.last-c.first) / 1e9)
 	l.perConn.add(float64(c.packets))
+	l.length(c)
 	switch {
 	case c.setup >= 0:
 		l.setup.add(float64(c.setup) / 1e9)

@@ -22,6 +22,7 @@
 //   - dialog.go: both directions of a connection as messages
 //   - digest.go: what stands for something that is remembered
 //   - direction.go: what one node says to another, in the order of its numbers
+//   - ends.go: captures of both ends of one run; connections by their length
 //   - event.go: what applications did
 //   - file.go: trace files
 //   - found.go: what packets without TCP are

@@ -57,6 +57,8 @@ type host struct {
 	published   map[string]bool  // services that it spoke of before hearing of them
 	heard       map[string]int64 // services: when their advertisement first came
 	firstData   int64            // when the first data of somebody else came; 0: never
+	asked       int64            // when it said the message that none has followed to it; 0: none is open
+	answers     samples          // from such a message to the next for it, seconds
 }
 
 // host answers what is known of an address; past the limit what is said of further ones is lost.
@@ -297,6 +299,13 @@ func (a *Analyser) payload(s *stream, from, to netip.Addr, src, dst *host, kind 
 		ev.Echo = true
 	case dst.firstData == 0:
 		dst.firstData = s.at
+	}
+	if src.asked == 0 {
+		src.asked = s.at
+	}
+	if dst.asked != 0 && !ev.Echo {
+		dst.answers.add(float64(s.at-dst.asked) / 1e9)
+		dst.asked = 0
 	}
 	a.emit(ev)
 }

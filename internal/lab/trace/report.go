@@ -109,6 +109,9 @@ type Report struct {
 
 	Timeline *Timeline     `json:"timeline,omitempty"` // of TCP
 	SetupS   *Distribution `json:"setup_s,omitempty"`
+	Lengths  []Length      `json:"connections_by_length,omitempty"`
+	PipeRTTS *Distribution `json:"pipe_round_trip_s,omitempty"` // from a message of the edge to the next for it
+	Ends     *Ends         `json:"ends,omitempty"`              // of captures at both ends
 
 	start, end int64
 }
@@ -141,6 +144,7 @@ func (a *Analyser) report() *Report {
 		Remarks: a.remarks(), Fragments: a.fragments.FragmentCounts, NotThere: CaptureLoss{a.lost.cutPackets, a.lost.cutOctets, a.lost.drops},
 		Problems: a.said, Partial: len(a.said) > 0, Discovery: []Service{}, Kinds: []Row{}, Elements: []Row{},
 	}
+	r.Lengths = a.byLength()
 	if r.Figures.TotalS > 0 {
 		r.ConnsPerMinute = float64(a.connCount) * 60 / r.Figures.TotalS
 	}
@@ -183,6 +187,7 @@ func (a *Analyser) edgeFigures(r *Report) {
 	r.Application.In, r.Application.Out, r.Application.Total = h.in, h.out, h.in+h.out
 	r.PayloadPct = percent(r.Application.Total, r.Application.Of)
 	r.InMessages, r.OutMessages, r.EchoedBytes = h.inMessages, h.outMessages, h.echoed
+	r.PipeRTTS = h.answers.result()
 	first := int64(math.MaxInt64)
 	for name, at := range h.heard {
 		own := h.published[name]

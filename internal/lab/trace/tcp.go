@@ -24,6 +24,7 @@ type conn struct {
 	index       int64 // from 0, in order of first packets
 	first, last int64 // times of its first and last packet
 	packets     int64
+	data        int64   // packets with payload
 	side        [2]flow // 0: from key.a to key.b
 	opener      int     // side of the first SYN, -1 not seen
 	synAt       int64   // of the first SYN
@@ -248,6 +249,7 @@ func (a *Analyser) tcp(s *tcpSegment) {
 	t.packets++
 	t.octets += int64(s.frame)
 	if s.length > 0 {
+		c.data++
 		t.dataPackets++
 		t.dataOctets += int64(s.frame)
 	}

@@ -54,6 +54,7 @@ func (r *Report) WriteText(out io.Writer, name string) error {
 		w.F(", %d datagrams of gateways\n\n", r.Link.Datagrams)
 		r.Link.writeText(w)
 		if f.Packets == 0 {
+			r.Ends.writeText(w)
 			r.CoT.writeText(w)
 			w.remarks(r.Remarks)
 			w.problems(r.Problems)
@@ -76,6 +77,7 @@ func (r *Report) WriteText(out io.Writer, name string) error {
 	}
 	w.F("\n\n")
 	r.tables(w)
+	r.Ends.writeText(w)
 	r.messages(w)
 	r.CoT.writeText(w)
 	r.XMPP.writeText(w)
@@ -102,6 +104,9 @@ func (r *Report) tables(w *Writer) {
 	title(3, "Duration of connections, packets")
 	row("least / most / mean", "%d / %d / %.3f", f.ConnMinPkts, f.ConnMaxPkts, f.ConnAvgPkts)
 	row("all", "%d", f.Packets)
+	for _, l := range r.Lengths {
+		row(l.name(), "%d connections, %d data packets", l.Connections, l.DataPackets)
+	}
 	title(4, "Setting up a connection, seconds")
 	if r.Setups > 0 {
 		row("least / most / mean", "%.6f / %.6f / %.6f", f.SetupMinS, f.SetupMaxS, f.SetupAvgS)
@@ -130,6 +135,9 @@ func (r *Report) tables(w *Writer) {
 		row("first data after", "%.3f", *r.PipeSetupS)
 	} else {
 		row("never", "")
+	}
+	if d := r.PipeRTTS; d != nil {
+		row("from its message to the next", "%d: median %.3f, 95th %.3f, most %.3f", d.N, d.MedianS, d.P95S, d.MaxS)
 	}
 	title(10, "Payload")
 	row("application octets in / out", "%d / %d", r.Application.In, r.Application.Out)
