@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,7 +35,17 @@ func TestMain(m *testing.M) {
 		attemptWhenTold()
 		main()
 	}
-	os.Exit(commands.WithLab(m))
+	os.Exit(testMain(m))
+}
+
+// testMain lets more tests run at once than there are processors: they mostly wait.
+func testMain(m *testing.M) int {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return commands.WithLab(m)
 }
 
 // patience bounds every wait; on a loaded machine things take long.
