@@ -145,7 +145,7 @@ func builtGateway(t *testing.T) string {
 // TestMain lets more tests run at once than there are processors: they mostly wait.
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil {
+	if err := flag.Set("test.parallel", "3"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
