@@ -66,6 +66,7 @@ func prometheusTools(t *testing.T) string {
 // TestAlerts: alerts come when they should (promtool); each has its page; and a real Prometheus that asks a real gateway
 // finds every metric that rules and board name.
 func TestAlerts(t *testing.T) {
+	t.Parallel()
 	bin := prometheusTools(t)
 	promtool := func(in string, args ...string) {
 		t.Helper()

@@ -95,6 +95,7 @@ func heldBy(t *testing.T, file string) (gone map[string]bool) {
 // A copy is made while messages flow, the gateway is killed, and started on a clean directory with the copy: nothing that the
 // copy held is lost, nothing arrives twice but what had not been on the air in it, and the far side goes on.
 func TestBackupUnderLoad(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t)
 	copies := filepath.Join(f.b.dir, "copy.db")
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -175,6 +176,7 @@ func TestBackupUnderLoad(t *testing.T) {
 
 // What waits in silence is in the copy, and comes once; what is wrong with a copy is said before anything changes.
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t)
 	copies := filepath.Join(f.b.dir, "copy.db")
 	if code, _, errs := run(t, "silence", "on", "-c", f.b.file); code != 0 {

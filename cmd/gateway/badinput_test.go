@@ -222,6 +222,7 @@ func TestKillAndRestart(t *testing.T) {
 
 // Two gateways with the id 2, same key and peers, each with a store of its own: their peer tells.
 func TestTwoNodesWithOneID(t *testing.T) {
+	t.Parallel()
 	sa := newSite(t, 1, "")
 	sa.write(t, filepath.Join(sa.dir, "data"), "2")
 	a := sa.start(t)

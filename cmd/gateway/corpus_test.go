@@ -17,6 +17,7 @@ import (
 
 // TestCorpusBuild makes a corpus of a directory, of lines, of a capture and of a trace, and codes by it.
 func TestCorpusBuild(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	put := func(name string, text []byte) string {
 		file := filepath.Join(dir, name)

@@ -14,6 +14,7 @@ import (
 // Keys and journal are gone, the audit log stays; not while the gateway runs, and not by mistake. What another name of the same
 // file shows is chance.
 func TestKeysDestroy(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	s, node := o.member(t, 1)
 	o.sign(t, "new", "-o", o.roster(), "--network", "blue", "--node", node)

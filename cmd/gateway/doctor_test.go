@@ -211,6 +211,7 @@ func TestDoctorFindsShortPackets(t *testing.T) {
 
 // Two gateways that run: what they say of each other and of themselves, with one key and with two.
 func TestDoctorOfRunningGateways(t *testing.T) {
+	t.Parallel()
 	a, b := two(t)
 	e, code := b.doctor(t)
 	check.Equal(t, "exit code", code, cli.ExitGood)

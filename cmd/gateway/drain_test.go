@@ -13,6 +13,7 @@ import (
 // A gateway under load is drained: what waits goes out, what is said meanwhile is refused, and it stops when it is empty. What
 // was taken has arrived, once.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t)
 	for range 300 {
 		f.say()

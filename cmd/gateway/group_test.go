@@ -11,6 +11,7 @@ import (
 
 // Two gateways are in a group, what a peer publishes goes to it, and orders leave and join it.
 func TestGroupOfRealGateways(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	sa, nodeA := o.member(t, 1)
 	sb, nodeB := o.member(t, 2)

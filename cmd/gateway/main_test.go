@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,7 +35,17 @@ func TestMain(m *testing.M) {
 		attemptWhenTold()
 		main()
 	}
-	os.Exit(commands.WithLab(m))
+	os.Exit(testMain(m))
+}
+
+// testMain lets more tests run at once than there are processors: they mostly wait.
+func testMain(m *testing.M) int {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return commands.WithLab(m)
 }
 
 // patience bounds every wait; on a loaded machine things take long.
@@ -57,7 +68,7 @@ func run(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	watch := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+	watch := time.AfterFunc(4*patience, func() { cmd.Process.Kill() }) // keys from a passphrase are made to take long
 	defer watch.Stop()
 	err := cmd.Wait()
 	var exit *exec.ExitError

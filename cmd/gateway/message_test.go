@@ -98,6 +98,7 @@ func listed(t *testing.T, r *running, args ...string) []api.MessageRow {
 // Three messages wait in a silent gateway: one is held, one cancelled, one raised. The gateway is killed in between. What was
 // ordered is so, and every command says it in words.
 func TestMessageCommands(t *testing.T) {
+	t.Parallel()
 	a, b := two(t)
 	pipe := edgepeer.NamedPipe("orders")
 	var there heard

@@ -134,6 +134,7 @@ func runCode(t *testing.T, args ...string) int {
 // messages flow: no connection is closed, no message is lost and none comes twice. The third goes again, comes back, and goes; of
 // one that was gone at a start the journal tells, and it comes back with a restart.
 func TestReloadOfPeersUnderLoad(t *testing.T) {
+	t.Parallel()
 	f := newFlow(t)
 	third := newSite(t, 3, f.b.key())
 	third.write(t, filepath.Join(third.dir, "data"), "2 "+f.b.link)

@@ -27,6 +27,7 @@ import (
 // them, and one after the other is given the next roster. One ship is slow, and off the air for whole rollovers. Everybody
 // goes by the last roster in the end, no message that was accepted is lost or comes twice, and no key has a nonce twice.
 func TestKillsInRollovers(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		group bool

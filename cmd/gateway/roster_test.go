@@ -148,6 +148,7 @@ func TestRosterOfRealGateways(t *testing.T) {
 
 // Rosters are made, changed, shown and verified, and everything that is wrong is said.
 func TestKeysRoster(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	_, one := o.member(t, 1)
 	s2, two := o.member(t, 2)
@@ -215,6 +216,7 @@ func TestKeysRoster(t *testing.T) {
 // A roster that one gateway is given is in force at both within seconds, and stays so whoever is killed on the way; messages
 // go on. A gateway that the roster names no more is not heard.
 func TestRolloverOfRealGateways(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	sa, one := o.member(t, 1)
 	sb, two := o.member(t, 2)

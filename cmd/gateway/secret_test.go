@@ -38,6 +38,7 @@ func shows(t *testing.T, dir string, words ...string) (list []string) {
 // directory without that file finds no payload, no name and no id in it; with it all is there, messages go on, and the commands
 // that look after a journal work.
 func TestStolenDisk(t *testing.T) {
+	t.Parallel()
 	sa := newSite(t, 1, "")
 	sb := newSite(t, 2, sa.key())
 	sa.write(t, filepath.Join(sa.dir, "data"), "2 "+sb.link)

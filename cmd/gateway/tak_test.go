@@ -204,6 +204,7 @@ func TestTAKExample(t *testing.T) {
 
 // Over TLS a device with a certificate of the site's authority is served, and nobody else.
 func TestTAKOverTLS(t *testing.T) {
+	t.Parallel()
 	s := newTAKSite(t, 2, "")
 	at, dir := check.FreeAddress(t, "tcp"), s.dir+"/tak"
 	s.write(t, fmt.Sprintf("tls = %q\ntls_keys = \"tak\"\n", at), "1")
@@ -340,6 +341,7 @@ func web(t *testing.T, method, url, kind string, body []byte) (int, string) {
 // A device aboard uploads a package of 200 kB and offers it; a device ashore asks its own gateway for it while the link is out,
 // both gateways are killed, and it is offered again and is whole.
 func TestDataPackageBetweenGateways(t *testing.T) {
+	t.Parallel()
 	hq := newTAKSite(t, 1, "")
 	ship := newTAKSite(t, 2, hq.key())
 	files := map[*takSite]string{hq: check.FreeAddress(t, "tcp"), ship: check.FreeAddress(t, "tcp")}

@@ -169,6 +169,7 @@ func (w *firewall) start(s *testSite, space string) *running {
 // Two real gateways, one behind a translation of addresses that lets only port 443 out, have one TLS connection. It is cut amid 20 kB, and
 // each gateway is killed amid 20 kB: each message arrives once, in order.
 func TestOverTLSBehindAFirewall(t *testing.T) {
+	t.Parallel()
 	w := newFirewall(t)
 	shore := newSite(t, 1, "")
 	site := newSite(t, 2, shore.key())

@@ -153,6 +153,7 @@ func (s *terminal) text() string {
 
 // TestTop: a real terminal, a real gateway and its link: top shows both views, follows what happens, and gives the terminal back.
 func TestTop(t *testing.T) {
+	t.Parallel()
 	_, b := two(t)
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
 	master, slave := pty(t, 120, 40)

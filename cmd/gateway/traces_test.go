@@ -17,6 +17,7 @@ import (
 
 // A gateway that runs tells a collector what became of a message, and never what was said.
 func TestTracesOfARunningGateway(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	names := map[string]int{}
 	var all string

@@ -15,6 +15,7 @@ import (
 
 // A gateway that runs, with all that it may not do, rehearses a trace that is sent to it with the token, and answers meanwhile.
 func TestWhatIfOfARunningGateway(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, 1, "")
 	token := filepath.Join(s.dir, "token")
 	if err := os.WriteFile(token, []byte("0123456789abcdef\n"), 0o600); err != nil {
@@ -69,7 +70,7 @@ func TestWhatIfOfARunningGateway(t *testing.T) {
 	if code, _ := r.get("/healthz"); code != 200 {
 		t.Errorf("meanwhile /healthz says %d", code)
 	}
-	r.until(t, "the rehearsal is over", func() bool { return what().State != "playing" })
+	await(t, r.id, r.ended, 4*patience, "the rehearsal is over", func() bool { return what().State != "playing" }) // it computes
 	w := what()
 	check.Equal(t, "the state", w.State+w.Error, "done")
 	check.Contains(t, "the verdict", w.Line, "All 57 messages arrive within 60 s on iridium-dialup")

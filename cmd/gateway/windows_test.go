@@ -12,6 +12,7 @@ import (
 
 // A window of the file that begins in a moment makes a running gateway silent after a reload, and check and status name it.
 func TestWindowOfSilenceIsReloaded(t *testing.T) {
+	t.Parallel()
 	a, b := two(t)
 	text, err := os.ReadFile(b.file)
 	if err != nil {

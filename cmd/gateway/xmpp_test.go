@@ -430,6 +430,7 @@ func TestXMPPConfiguration(t *testing.T) {
 // Two clients a side say a hundred lines each in a room and to each other; the link is out for half of them, both gateways are
 // killed with what waits. All lines come once, in the order of their sender, to everybody, and no client is disconnected.
 func TestXMPPRoomThroughOutage(t *testing.T) {
+	t.Parallel()
 	air := newRelay(t, 2, false, 9, func(int, []int, []byte) {})
 	shore := newProsody(t, "hq.example", []string{"bert", "carl"}, "ship.example", "conference.ship.example", "pubsub.ship.example")
 	aboard := newProsody(t, "ship.example", []string{"anna", "alma"}, "hq.example", "conference.hq.example", "pubsub.hq.example")

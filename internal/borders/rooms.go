@@ -199,7 +199,7 @@ var Rooms = []Room{
 	{"lab/linkemu", Pure, "lab", false, "A link as arithmetic: rate, delay, loss, queues, half-duplex turns, outages. It also fits a profile to packets seen at both ends.", []string{
 		"ground/due", "link/probe", "link/profile"}},
 	{"lab/sim", Pure, "lab", false, "Runs whole gateways over emulated links in virtual time.", []string{
-		"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "link/elide", "link/profile", "link/roster", "link/seal", "site"}},
+		"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "link/compact", "link/elide", "link/profile", "link/roster", "link/seal", "site"}},
 	{"lab/carriernet", Pure, "lab", false, "Carriers and custody over an emulated link in virtual time, without a gateway around them.", []string{
 		"gateway/api", "gateway/carriage", "gateway/mail", "ground/due", "lab/linkemu", "link/compact", "link/elide",
 		"link/envelope", "link/frame", "link/profile", "link/replica", "link/seal", "site"}},

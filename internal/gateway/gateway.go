@@ -82,6 +82,8 @@ type Config struct {
 	Rules   []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
 	// Corpus is what the network has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.
 	Corpus *compact.NetworkCorpus
+	// Known is what the models of a virtual net have made of texts; nil, as in every real net: this gateway's model does all the work.
+	Known *compact.Known
 	// Filter is what may cross; nil has no rules. The bridge has the same one, for what local peers may offer each other.
 	Filter *filter.Filter
 	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
@@ -148,6 +150,7 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	cfg.Rules = slices.Concat(cfg.Rules, compact.DefaultRules)
 	g := &Gateway{cfg: cfg, byID: map[uint16]*peer{}, dropped: map[string]uint64{}, restored: &restored{}, out: &api.Output{}}
 	g.coders.network.Network = cfg.Corpus
+	g.coders.plain.Known, g.coders.network.Known = cfg.Known, cfg.Known
 	parts := split(restore)
 	g.cfg.enroll(parts[""])
 	cfg = g.cfg

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"bytes"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"aldis/internal/lab/air"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
+	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
 )
@@ -43,9 +45,12 @@ func load(t *testing.T, name string) profile.Profile {
 	return p
 }
 
+// modelled is what the models of all worlds have made of texts: many plays send the same.
+var modelled = &compact.Known{Lock: new(sync.Mutex)}
+
 func world(t *testing.T, nodes int, name string, seed uint64, change ...func(*sim.Config)) *sim.World {
 	t.Helper()
-	cfg := sim.Config{Nodes: nodes, Profile: load(t, name), Wire: load(t, "wire"), Seed: seed, Down: 3 * time.Second}
+	cfg := sim.Config{Nodes: nodes, Profile: load(t, name), Wire: load(t, "wire"), Seed: seed, Down: 3 * time.Second, Known: modelled}
 	for _, f := range change {
 		f(&cfg)
 	}

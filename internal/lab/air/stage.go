@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/lab/sim"
+	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
 )
@@ -133,7 +134,7 @@ func newNet(ctx Context, link string, nodes int, seed uint64, change ...func(*si
 	if err != nil {
 		return nil, err
 	}
-	cfg := sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Down: 3 * time.Second, Ashore: !p.Shared}
+	cfg := sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Down: 3 * time.Second, Ashore: !p.Shared, Known: new(compact.Known)}
 	if p.Shared {
 		cfg.Group = p.Transport == profile.PMul
 	}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"sync"
@@ -67,18 +68,22 @@ func FreeAddresses(network string, n int) (list []netip.AddrPort, err error) {
 	return list, nil
 }
 
-// open listens at an address that the system chooses.
-func open(network string) (netip.AddrPort, io.Closer, error) {
-	if network == "udp" {
-		c, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			return netip.AddrPort{}, nil, err
+// Ports below those that Linux gives to who dials, 32768 and more (ip_local_port_range): what is free stays free until a test
+// listens there, or its gateway starts again.
+const firstPort, lastPort = 10240, 32767
+
+// open listens at an address of loopback, drawn by chance.
+func open(network string) (at netip.AddrPort, closer io.Closer, err error) {
+	for range mostTries {
+		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(firstPort+rand.IntN(lastPort-firstPort+1)))
+		if network == "udp" {
+			closer, err = net.ListenPacket("udp", at.String())
+		} else {
+			closer, err = net.Listen("tcp", at.String())
 		}
-		return c.LocalAddr().(*net.UDPAddr).AddrPort(), c, nil
+		if err == nil {
+			return at, closer, nil
+		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return netip.AddrPort{}, nil, err
-	}
-	return l.Addr().(*net.TCPAddr).AddrPort(), l, nil
+	return at, nil, err
 }

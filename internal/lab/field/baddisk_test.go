@@ -33,6 +33,7 @@ var diskFailures = []diskFailure{
 // when the device is well. Then it takes messages that wait, is killed, and has its file system mounted anew: only what is on
 // the disk counts. Nothing that was accepted is lost, whenever that was.
 func TestFailingDisk(t *testing.T) {
+	t.Parallel()
 	for _, seed := range failingSeeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			disk, err := baddisk.New(t.TempDir())

@@ -3,6 +3,7 @@ package field
 import (
 	"cmp"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -141,7 +142,13 @@ func builtGateway(t *testing.T) string {
 	return b.path
 }
 
+// TestMain lets more tests run at once than there are processors: they mostly wait.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "3"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	code := m.Run()
 	if gatewayBinary.path != "" {
 		os.RemoveAll(filepath.Dir(gatewayBinary.path))

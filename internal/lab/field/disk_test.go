@@ -53,6 +53,7 @@ func (d *smallDisk) unmount() error { return unix.Unmount(d.dir, unix.MNT_DETACH
 // stays there for its LAN and sends nothing that is not durable. When the disk recovers, everything in custody arrives, in
 // order and once; also when the gateway was killed meanwhile and goes on from what was durable.
 func TestDisk(t *testing.T) {
+	t.Parallel()
 	for _, tt := range diskCases {
 		t.Run(tt.name, func(t *testing.T) {
 			disk := &smallDisk{}

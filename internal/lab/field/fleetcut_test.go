@@ -18,6 +18,7 @@ import (
 // The satellite is cut in the middle of 20 kB, and HF goes on; a gateway is killed at that moment, the sender's or the recipient's. What
 // is in custody arrives, and nothing twice.
 func TestCutAmidALongMessage(t *testing.T) {
+	t.Parallel()
 	for _, seed := range cutSeeds {
 		for kill := range 2 {
 			t.Run(fmt.Sprintf("seed %d, kill %d", seed, kill), func(t *testing.T) {

@@ -98,6 +98,7 @@ func stream(c net.Conn) *said {
 // emulator of iridium-dialup between them. A track of each side is there once on the other, and so is a line of a chat; beside
 // the teller it is heard once, too.
 func TestAdaptersMeet(t *testing.T) {
+	t.Parallel()
 	g, ctx := stand(t, "meet", load(t, "iridium-dialup"), 1)
 	hq, ship := g.sites[0], g.sites[1]
 	ashore := fmt.Sprintf("%s:8087", lanAddr(0, 1).Addr())

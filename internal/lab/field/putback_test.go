@@ -13,6 +13,7 @@ import (
 // TestPutBack puts HQ's disk back to a copy while peers talk through both gateways, after a clean stop and after a kill. Nothing
 // comes twice but what a killed gateway had handed over and not acknowledged, which nobody can know.
 func TestPutBack(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]struct {
 		end     func(*gatewayProc) error
 		unknown time.Duration // before the end: what was said in it may come twice

@@ -21,6 +21,7 @@ import (
 // TestTAKGame: headquarters with taky and a ship with a device on the mesh, and beside it TCP alone. On a link that is no
 // obstacle everything comes on both ways.
 func TestTAKGame(t *testing.T) {
+	t.Parallel()
 	var said bytes.Buffer
 	r, err := TAKGame(t.Context(), Options{Profile: "wire", Peers: KindTAK, Seed: 1, Duration: 22 * time.Second, Rate: 2 * time.Second, Gateway: builtGateway(t), Progress: &said})
 	if err != nil {

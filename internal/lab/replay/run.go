@@ -135,7 +135,7 @@ func (o Options) world(configure func(*sim.Node, *sim.Setup), lan func(*sim.Node
 		}
 	}
 	w, err = sim.New(sim.Config{Nodes: 2, Names: []string{shoreNode, shipNode}, Profile: o.Profile, Wire: o.Wire, Seed: o.Seed, Second: o.Second,
-		Group: o.Profile.Transport == profile.PMul && o.Profile.Shared, Configure: configure, LAN: lan})
+		Group: o.Profile.Transport == profile.PMul && o.Profile.Shared, Configure: configure, LAN: lan, Known: new(compact.Known)})
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}

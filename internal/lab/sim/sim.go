@@ -21,6 +21,7 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/linkemu"
+	"aldis/internal/link/compact"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
@@ -87,6 +88,8 @@ type Config struct {
 	Ashore                              bool                                          // the terminals are told that Nodes[0] is ashore
 	Wild                                linkemu.Wild                                  // what the link does that no profile says
 	Names                               []string                                      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
+	// Known spares the nodes the work of models that one of them has done, and changes nothing else; nil: each does its own.
+	Known *compact.Known
 	// Late, when set, says by how much the next turn of a node's loop is late: its machine is busy. All that has come until
 	// then is in that turn.
 	Late func(n *Node) time.Duration
@@ -180,7 +183,7 @@ func New(cfg Config) (*World, error) {
 	}
 	for i, n := range w.Nodes {
 		n.cfg = gateway.Config{ID: n.ID, Name: n.Name, Profile: cfg.Profile, Shore: n.ID == 1 && !cfg.Profile.Shared,
-			Key: seal.Key{1, 2, 3}, Store: w.rng.Uint32(),
+			Key: seal.Key{1, 2, 3}, Store: w.rng.Uint32(), Known: cfg.Known,
 			Adapters: map[site.Adapter]func([]site.Memory) (gateway.Adapter, error){
 				site.JXTA: func([]site.Memory) (gateway.Adapter, error) { n.Site.restated = false; return n.Site, nil }}}
 		if cfg.Group {

@@ -78,11 +78,12 @@ func (m *model) trained() {
 	}
 }
 
-// skim takes a message into the history and learns nothing of it.
+// skim takes a message into the history and learns nothing of it. No match is followed in it: the next message begins with its own.
 func (m *model) skim(text []byte, tokens bool) {
 	m.begin(tokens)
 	for _, c := range text {
-		m.push(c)
+		m.put(c)
+		m.match.note(m.hist, m.matchHash())
 	}
 }
 

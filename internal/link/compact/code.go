@@ -78,6 +78,7 @@ type Coder struct {
 	NoModel bool // the far end has another model (ModelHash): deflate alone
 	// Network is the corpus of the network that both ends have. Nil: none, and codes made with one give ErrModel.
 	Network *NetworkCorpus
+	Known   *Known // what other coders have made of texts; nil: nothing
 
 	w     *flate.Writer
 	buf   bytes.Buffer
@@ -196,14 +197,14 @@ func (c *Coder) tryDeflate(text []byte, try func(k Codec, out []byte, ok bool)) 
 func (c *Coder) tryModel(text []byte, most int, all bool, note func(k Codec, out []byte, ok bool)) {
 	if len(text) > MaxModelled {
 		w := try{codec: Blocks, image: primed, stream: text}
-		out, ok := w.code(c.from(w.image), most)
+		out, ok := c.code(&w, most)
 		note(w.codec, out, ok)
 		return
 	}
 	done := false
 	if tokens, ok := tokenizeXML(text); ok && len(tokens) <= MaxModelled {
 		w := c.alone(text, tokens, true)
-		out, ok := w.code(c.from(w.image), most)
+		out, ok := c.code(&w, most)
 		note(w.codec, out, ok)
 		done = ok
 	}
@@ -211,7 +212,7 @@ func (c *Coder) tryModel(text []byte, most int, all bool, note func(k Codec, out
 		return
 	}
 	w := c.alone(text, text, false)
-	out, ok := w.code(c.from(w.image), most)
+	out, ok := c.code(&w, most)
 	note(w.codec, out, ok)
 }
 
@@ -233,12 +234,27 @@ func (c *Coder) alone(text, stream []byte, tokens bool) try {
 	return t
 }
 
-// code codes a try at once, by a model as it starts from the image.
-func (t *try) code(m *model, most int) ([]byte, bool) {
-	t.learn(m, atOnce)
-	t.begin(m, most)
+// code codes a try at once.
+func (c *Coder) code(t *try, most int) ([]byte, bool) {
+	c.recall(t, most)
+	c.model = t.starts(c.model)
+	t.learn(c.model, atOnce)
+	t.begin(c.model, most)
 	t.under.advance(atOnce)
-	return t.under.end()
+	out, ok := t.under.end()
+	c.note(t, out, ok)
+	return out, ok
+}
+
+// starts is a model as it starts from the image of a try; if what comes of that is known, as it is.
+func (t *try) starts(m *model) *model {
+	if m == nil {
+		m = new(model)
+	}
+	if t.known == nil {
+		m.prime(t.image)
+	}
+	return m
 }
 
 // atOnce is more octets than there are.
@@ -247,6 +263,10 @@ const atOnce = 1 << 40
 // begin begins to code a try, behind its head.
 func (t *try) begin(m *model, most int) {
 	most -= len(t.head)
+	if t.known != nil {
+		t.under = &recalled{t.known, m, slices.Clone(t.head), t.known.octets}
+		return
+	}
 	if t.codec == Blocks || t.codec == Following {
 		t.under = codeBlocks(m, t.image, slices.Clone(t.head), t.stream, most)
 		return
@@ -364,14 +384,16 @@ type expanding interface {
 }
 
 // expandWith begins to expand a code, after what the model has learned.
-func expandWith(m *model, from *image, codec Codec, b []byte, limit int) expanding {
-	if codec == Blocks || codec == Following {
-		return expandBlocks(m, from, b, limit)
-	}
-	if codec == Bulk {
+func (t *try) expandWith(m *model, b []byte, limit int) expanding {
+	switch {
+	case t.known != nil:
+		return &recalledText{recalled{t.known, m, nil, t.known.octets}, t.codec, limit}
+	case t.codec == Blocks || t.codec == Following:
+		return expandBlocks(m, t.image, b, limit)
+	case t.codec == Bulk:
 		m.most = light
 	}
-	return &whole{m.decoding(b, codec.tokens(), mostDecoded(codec, limit)), codec, limit}
+	return &whole{m.decoding(b, t.codec.tokens(), mostDecoded(t.codec, limit)), t.codec, limit}
 }
 
 // whole is a text that is coded as one.

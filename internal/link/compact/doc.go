@@ -88,6 +88,7 @@
 //   - cut.go: a text cut into blocks, and joined again
 //   - blocks.go: long texts, block by block
 //   - slices.go: texts coded in advance, in slices
+//   - known.go: what models have made, for the gateways of a virtual net
 //   - reading.go: texts expanded in slices
 //
 // The corpus:

@@ -313,7 +313,7 @@ func (c *Coder) after(from *image, window []entry, text []byte) ([]byte, Codec) 
 		return m.code, m.codec
 	}
 	t := afterShort(from, window, text)
-	code, ok := t.code(c.from(from), len(text)-1-checkOctets-1)
+	code, ok := c.code(t, len(text)-1-checkOctets-1)
 	codec := t.codec
 	if !ok {
 		code, codec = nil, Stored

@@ -73,7 +73,7 @@ func (c *Coder) appendLong(dst, text []byte, h *History, number uint64) ([]byte,
 	}
 	var m madeCode
 	t := afterLong(list[:1], text)
-	if code, ok := t.code(c.from(t.image), len(text)-1); ok {
+	if code, ok := c.code(t, len(text)-1); ok {
 		m = madeCode{code, t.codec}
 	}
 	c.made.keep(contentOf(t.window, text), m.code, m.codec)

@@ -110,8 +110,7 @@ func (m *match) follow(hist []byte, hash uint32) {
 	if n < matchMin {
 		return
 	}
-	c := hash >> (32 - matchBits)
-	if at := int(m.matchTable[c]); m.matchLen < matchMin && at > 0 {
+	if at := int(m.matchTable[hash>>(32-matchBits)]); m.matchLen < matchMin && at > 0 {
 		l := 0
 		for l < matchMost && l < at && hist[at-1-l] == hist[n-1-l] {
 			l++
@@ -120,7 +119,14 @@ func (m *match) follow(hist []byte, hash uint32) {
 			m.at(at, l, 0)
 		}
 	}
-	m.matchTable[c] = int32(n)
+	m.note(hist, hash)
+}
+
+// note keeps where the last octets stand.
+func (m *match) note(hist []byte, hash uint32) {
+	if n := len(hist); n >= matchMin {
+		m.matchTable[hash>>(32-matchBits)] = int32(n)
+	}
 }
 
 // weighMatch sets, for the octet that comes, how much the match is worth.

@@ -324,10 +324,13 @@ func (m *model) choose() {
 	m.oks = (btoi(m.v1OK || m.v2OK) + 2*btoi(m.expOK) + 4*btoi(m.exact) + 8*btoi(m.doubt)) * inputs
 }
 
+// matchHash is that of the last octets, by which a match is found.
+func (m *model) matchHash() uint32 { return mix32(m.c4, m.c8&0xff) }
+
 // push adds the octet c to the history.
 func (m *model) push(c byte) {
 	m.put(c)
-	m.match.follow(m.hist, mix32(m.c4, m.c8&0xff))
+	m.match.follow(m.hist, m.matchHash())
 	if m.matchAt == 0 && m.lore != nil && len(m.hist)-m.start >= loreMin {
 		if at, n := m.lore.recall(m.hist[m.start:], loreHash(m.c4, m.c8)); at > 0 {
 			m.match.at(at, n, 0)

@@ -20,7 +20,6 @@ type Reading struct {
 // expansion is a text on its way back through a model of its own.
 type expansion struct {
 	sum   textSum
-	from  *image
 	try   try // what is learned first
 	m     *model
 	under expanding // nil: it is not begun
@@ -47,7 +46,7 @@ func (r *Reading) expand(c *Coder, from *image, window []entry, codec Codec, b [
 		return nil, err
 	}
 	if r.under == nil || r.under.sum != sum {
-		r.under = &expansion{sum: sum, from: from, try: try{codec: codec, window: slices.Clone(window)}, m: c.borrow(from)}
+		r.under = c.expansion(sum, try{codec: codec, image: from, tokens: codec.tokens(), window: slices.Clone(window)}, b, limit)
 	}
 	x := r.under
 	done, err := x.advance(c, codec, b, limit)
@@ -91,7 +90,7 @@ func (x *expansion) advance(c *Coder, codec Codec, b []byte, limit int) (done bo
 			return false, nil
 		}
 		left = max(1, left-learned)
-		x.under = expandWith(x.m, x.from, codec, bytes.Clone(b), limit)
+		x.under = x.try.expandWith(x.m, bytes.Clone(b), limit)
 	}
 	if codec == Bulk {
 		left *= lightOctets
@@ -99,16 +98,14 @@ func (x *expansion) advance(c *Coder, codec Codec, b []byte, limit int) (done bo
 	return x.under.advance(left)
 }
 
-// borrow is a model that nobody uses, as it starts from an image.
-func (c *Coder) borrow(from *image) *model {
+// expansion begins to expand a code, by a model that nobody uses.
+func (c *Coder) expansion(sum textSum, t try, code []byte, limit int) *expansion {
 	var m *model
 	if n := len(c.spare); n > 0 {
 		m, c.spare = c.spare[n-1], c.spare[:n-1]
-	} else {
-		m = new(model)
 	}
-	m.prime(from)
-	return m
+	c.recallText(&t, code, limit)
+	return &expansion{sum: sum, try: t, m: t.starts(m)}
 }
 
 // giveBack keeps a model for the next reading.

@@ -77,6 +77,8 @@ type try struct {
 	learned int     // messages of it,
 	at      int     // and octets of the next
 	under   coded   // nil: it is not begun
+	key     knownKey
+	known   *outcome // of another such try: it takes the same slices, and no model
 }
 
 // coded is a text on its way through the model: advance goes on with it, and says whether nothing is left to do. end is not ok where the
@@ -192,26 +194,34 @@ func (t *try) learn(m *model, octets int) (learned int, done bool) {
 	for ; t.learned < len(t.window); t.learned, t.at = t.learned+1, 0 {
 		e := t.window[t.learned]
 		if t.learned < from {
-			m.skim(e.stream, e.tokens)
+			if t.known == nil {
+				m.skim(e.stream, e.tokens)
+			}
 			continue
 		}
 		if learned == octets { // begun here, it would be begun again by the next slice: another model
 			return learned, false
 		}
-		if t.at == 0 {
+		if t.at == 0 && t.known == nil {
 			if t.codec == Following && !e.tokens {
 				m.most = light
 			}
 			m.begin(e.tokens)
 		}
 		n := min(len(e.stream)-t.at, octets-learned)
-		m.trainOn(e.stream[t.at : t.at+n])
+		if t.known == nil {
+			m.trainOn(e.stream[t.at : t.at+n])
+		} else {
+			m.work += uint64(n)
+		}
 		learned += n
 		t.at += n
 		if t.at < len(e.stream) {
 			return learned, false
 		}
-		m.trained()
+		if t.known == nil {
+			m.trained()
+		}
 	}
 	return learned, true
 }
@@ -220,18 +230,16 @@ func (t *try) learn(m *model, octets int) (learned int, done bool) {
 func (c *Coder) advance(s *slow, octets int) int {
 	t := &s.tries[0]
 	if t.under == nil {
-		if t.learned == 0 && t.at == 0 {
-			if c.beside == nil {
-				c.beside = new(model)
-			}
-			c.beside.prime(t.image)
-		}
-		if learned, done := t.learn(c.beside, octets); !done || learned >= octets {
-			return max(1, learned)
-		}
 		most := len(s.best) - 1
 		if s.last {
 			most = len(s.text) - 1
+		}
+		if t.learned == 0 && t.at == 0 {
+			c.recall(t, most)
+			c.beside = t.starts(c.beside)
+		}
+		if learned, done := t.learn(c.beside, octets); !done || learned >= octets {
+			return max(1, learned)
 		}
 		t.begin(c.beside, most)
 	}
@@ -242,6 +250,7 @@ func (c *Coder) advance(s *slow, octets int) int {
 	before := c.beside.work
 	if t.under.advance(octets * each) {
 		out, ok := t.under.end()
+		c.note(t, out, ok)
 		s.consider(t.codec, out, ok)
 		if ok { // tokens are nearly always the better way
 			s.tries = nil
