@@ -34,13 +34,8 @@ func TestXMPPLocalLatency(t *testing.T) {
 			began := time.Now()
 			anna.say("<message to='%s' type='groupchat' id='%d-%d'><body>Line %03d of %d.</body></message>", room, at, i, i, at)
 			text := fmt.Sprintf("Line %03d of %d.", i, at)
-			for alma.count(text) == 0 {
-				if time.Since(began) > patience {
-					t.Fatalf("%q did not come", text)
-				}
-				time.Sleep(50 * time.Microsecond)
-			}
-			took[at] = append(took[at], time.Since(began))
+			check.Until(t, patience, text, func() bool { return alma.count(text) == 1 })
+			took[at] = append(took[at], alma.newest().Sub(began))
 		}
 	}
 	for _, list := range took {
