@@ -164,12 +164,21 @@ type running struct {
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
+	at   time.Time // when the newest of it came
 }
 
 func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.at = time.Now()
 	return o.text.Write(b)
+}
+
+// newest is when the newest of it came.
+func (o *output) newest() time.Time {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.at
 }
 
 func (o *output) logged() string {

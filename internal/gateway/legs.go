@@ -78,9 +78,13 @@ func dear(a, b *bearer) int {
 
 // cheapest is the leg that any message should take now: of those that go, or where none does of all.
 func (p *peer) cheapest() (best *leg) {
+	bestGoes := false
 	for _, l := range p.legs {
-		if l != nil && (best == nil || l.goes() && !best.goes() || l.goes() == best.goes() && dear(l.bearer, best.bearer) < 0) {
-			best = l
+		if l == nil {
+			continue
+		}
+		if goes := l.goes(); best == nil || goes && !bestGoes || goes == bestGoes && dear(l.bearer, best.bearer) < 0 {
+			best, bestGoes = l, goes
 		}
 	}
 	return best

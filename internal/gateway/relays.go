@@ -66,7 +66,11 @@ func nextHop(g *Gateway, to uint16, not ...uint16) (hop uint16, up bool) {
 	if p.Enrolled && len(via) == 0 {
 		via = g.cfg.willing
 	}
-	for _, id := range append([]uint16{to}, via...) {
+	for i := -1; i < len(via); i++ {
+		id := to
+		if i >= 0 {
+			id = via[i]
+		}
 		switch way := g.byID[id]; {
 		case way == nil, slices.Contains(not, id):
 		case way.answers():

@@ -192,6 +192,9 @@ func (l *level) idle(name string) {
 
 // first is the next to go; nil: nothing waits. Without unsized, a source whose turn that of an unsized one is sits out.
 func (q *queue) first(unsized bool) *Entry {
+	if q.n == 0 {
+		return nil
+	}
 	for rank := range slices.Backward(q.levels[:]) {
 		if e := q.levels[rank].first(unsized); e != nil {
 			return e

@@ -97,6 +97,9 @@ func (e *ReorderBuffer) Kept(place TransmissionID) bool {
 
 // Ahead is the first of a queue that may be read before its turn, where all up to a number has been read; false: none may.
 func (e *ReorderBuffer) Ahead(queue frame.Queue, read uint64) (a Arrival, ok bool) {
+	if len(e.of) == 0 {
+		return a, ok // most are asked often and hold nothing
+	}
 	for place, b := range e.of {
 		if place.Queue != queue || !b.Free || len(b.Body) == 0 || ok && place.Number > a.Place.Number {
 			continue

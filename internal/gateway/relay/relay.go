@@ -328,7 +328,7 @@ func (l *line) back(hop uint16) uint16 {
 // site. As long as there is nothing to tell, once is enough.
 func wants(l *line, now time.Time) bool {
 	return l.owes || !l.Handshake.KnowsUs && (l.Box.Waiting(frame.Direct) > 0 || len(l.out) > 0 ||
-		l.of.tells(l) && (l.asks == 0 || len(l.of.Replica.Next(now, l.ID, 1)) > 0))
+		(l.asks == 0 || len(l.of.Replica.Next(now, l.ID, 1)) > 0) && l.of.tells(l))
 }
 
 // tells says that nothing else than this carrier tells a node of this site.
@@ -527,7 +527,7 @@ func (c *Carrier) encode(s *set, at mail.TransmissionID, m *mail.Message, to []u
 
 // tellState hands on news of this site, where nothing else tells it.
 func (c *Carrier) tellState(now time.Time, l *line) {
-	if !c.tells(l) || !l.Handshake.KnowsUs || l.Box.Waiting(frame.Direct) > 0 {
+	if len(c.Replica.Next(now, l.ID, 1)) == 0 || !c.tells(l) || !l.Handshake.KnowsUs || l.Box.Waiting(frame.Direct) > 0 {
 		return
 	}
 	for items := c.Replica.Next(now, l.ID, 8); len(items) > 0; items = c.Replica.Next(now, l.ID, 8) {

@@ -281,7 +281,7 @@ func (c *Carrier) ready(now time.Time, l *peerLink) (bool, time.Time) {
 		case len(l.sender.Lost(now)) > 0, len(l.long.out) > 0,
 			l.first(frame.Direct) != nil && !c.work.learning(l), l.cut.ready(l), l.cut.nextLong(l) != nil && c.work.toCode(l) == nil:
 			return true, time.Time{}
-		case tells(l) && l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0:
+		case l.roomForNews() && len(c.Replica.Next(now, l.ID, 1)) > 0 && tells(l):
 			may, when := c.mayTell(now, l)
 			if may || at(when) {
 				return true, time.Time{}

@@ -214,7 +214,7 @@ func distance(link string, octets int) Scenario {
 
 // refused is how many datagrams 255 ships refuse as old while HQ says five messages a second to each and delays differ by 1.1 s.
 func refused(ctx Context, seed uint64) ([][]float64, error) {
-	const ships, n, every = 255, 100, time.Second / 5 // a roster has 256 nodes at most
+	const ships, n, every = 255, 20, time.Second / 5 // a roster has 256 nodes at most; four seconds are far longer than the jitter
 	s, err := newNet(ctx, "iridium-certus-100", ships+1, seed, func(c *sim.Config) {
 		c.Roster = true
 		c.Profile.Down.Jitter = 1100 * time.Millisecond

@@ -496,7 +496,7 @@ func (s *Sender) Answer(now time.Time, id uint8) {
 // Lost returns the direct messages that have to go again, oldest first; none while the link is dead, and none that the peer would not
 // take yet.
 func (s *Sender) Lost(now time.Time) []ID {
-	if s.dead {
+	if s.dead || len(s.flight[frame.Direct]) == 0 {
 		return nil
 	}
 	var ids []ID
