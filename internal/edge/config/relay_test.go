@@ -43,3 +43,16 @@ func TestVia(t *testing.T) {
 		}
 	}
 }
+
+// Two peers that are called on a later bearer are no circle, though each may go via the other.
+func TestViaWithAddressOnALaterLink(t *testing.T) {
+	more := "[[link.peer]]\nid = 3\nname = \"ship3\"\nvia = \"ship4\"\n[[link.peer]]\nid = 4\nname = \"ship4\"\nvia = \"ship3\"\n"
+	first, second, _ := strings.Cut(twoLinks, "\n[[link]]\nname = \"hf\"")
+	_, err := withLinks(t, first+more+"\n[[link]]\nname = \"hf\""+second)
+	if err == nil || !strings.Contains(err.Error(), "are a circle") {
+		t.Errorf("nobody calls either: %v", err)
+	}
+	if _, err = withLinks(t, first+more+"\n[[link]]\nname = \"hf\""+second+"[[link.peer]]\nid = 4\naddress = \"10.78.0.4:7142\"\n"); err != nil {
+		t.Error(err)
+	}
+}

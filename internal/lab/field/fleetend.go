@@ -131,9 +131,9 @@ func (f *fleetPlay) crew(name string) *fleetCrew {
 }
 
 // told asks the sender's gateway what it tells of a message. What devices of TAK say at one time cannot be told apart there: it is asked
-// about those that have not come.
+// about those that have not come. Of open messages it tells nothing.
 func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
-	if len(d.Came) > 0 && (d.Peers == fleet.TAK || d.Open) || f.crew(d.From).sunk {
+	if d.Open || len(d.Came) > 0 && d.Peers == fleet.TAK || f.crew(d.From).sunk {
 		return nil
 	}
 	near := 2 * time.Second // between what the peer says and custody

@@ -20,11 +20,9 @@ func (f *fleetPlay) plan(ctx, all context.Context) (list []action) {
 		}
 	}
 	for n, t := range f.script.Talks {
-		for i, c := range f.crews {
-			if len(t.From) == 0 || slices.Contains(t.From, c.name) {
-				// The sites do not talk at the same moment.
-				list = append(list, f.talk(n, t, c, time.Duration(i)*t.Every.Duration/time.Duration(len(f.crews)))...)
-			}
+		talkers := slices.DeleteFunc(slices.Clone(f.crews), func(c *fleetCrew) bool { return len(t.From) > 0 && !slices.Contains(t.From, c.name) })
+		for i, c := range talkers { // not at the same moment
+			list = append(list, f.talk(n, t, c, time.Duration(i)*t.Every.Duration/time.Duration(len(talkers)))...)
 		}
 	}
 	for _, a := range f.script.Happens(f.o.Seed) {

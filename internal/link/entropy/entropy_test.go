@@ -112,7 +112,7 @@ func TestWhoHearsAThirdOnlyThroughAnotherGetsAll(t *testing.T) {
 }
 
 func TestLiarsGetNoMoreThanAShare(t *testing.T) {
-	for seed := uint64(1); seed <= 2; seed++ {
+	for seed := uint64(1); seed <= liarSeeds; seed++ {
 		f := sixteen(t, seed, 0.1)
 		f.run(5 * time.Minute)
 		var names []Name

@@ -1,0 +1,34 @@
+package field
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"aldis/internal/lab/check"
+)
+
+// A fleet is drawn, or read from a file; one without the other, and neither mixed.
+func TestWhatAFleetPlays(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "drawn.toml")
+	for _, tt := range []struct {
+		args []string
+		good bool
+	}{
+		{[]string{"--gateways", "16", "--peers", "40", "--view", "ask", "--churn", "12.5%", "--write", file}, true},
+		{[]string{"--script", file}, true},
+		{[]string{"--script", file, "--duration", "1m"}, true},
+		{nil, false},
+		{[]string{"--script", file, "--gateways", "16"}, false},
+		{[]string{"--script", file, "--churn", "5%"}, false},
+		{[]string{"--gateways", "5"}, false},
+		{[]string{"--gateways", "16", "--view", "a\nb"}, false},
+		{[]string{"--gateways", "16", "--write", filepath.Join(file, "x")}, false},
+	} {
+		_, _, err := parseFleet("", tt.args, io.Discard)
+		check.True(t, "read", (err == nil) == tt.good, tt.args, err)
+	}
+	text, err := os.ReadFile(file)
+	check.True(t, "it is written", err == nil && len(text) > 0, err)
+}
