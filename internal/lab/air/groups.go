@@ -274,7 +274,7 @@ func cast(ctx Context, seed uint64, link string, every, lasting time.Duration) (
 }
 
 // opsKey is the key by which a node seals for opsGroup.
-func (s *stage) opsKey(n *sim.Node) string {
+func opsKey(s *stage, n *sim.Node) string {
 	for _, g := range n.GW.Status(s.Now).Groups {
 		if g.Name == opsGroup {
 			return g.Key
@@ -304,10 +304,10 @@ func rekeyed(ctx Context, seed uint64) ([][]float64, error) {
 	s.run(rekeying)
 	_, idle := repaired(s)
 	leaver := s.Nodes[16]
-	old := s.opsKey(leaver)
+	old := opsKey(s, leaver)
 	for _, n := range s.Nodes {
-		if s.err == nil && (old == "" || s.opsKey(n) != old) {
-			return nil, fmt.Errorf("%s seals with the key %q, the others with %q", n.Name, s.opsKey(n), old)
+		if s.err == nil && (old == "" || opsKey(s, n) != old) {
+			return nil, fmt.Errorf("%s seals with the key %q, the others with %q", n.Name, opsKey(s, n), old)
 		}
 	}
 	s.Give(leaver, gateway.GroupOrder{Name: opsGroup})
@@ -316,14 +316,14 @@ func rekeyed(ctx Context, seed uint64) ([][]float64, error) {
 		s.run(time.Second)
 		readable := 0 // of a message of each member, said now
 		for _, n := range others {
-			if s.opsKey(n) == old {
+			if opsKey(s, n) == old {
 				readable++
 			}
 		}
 		if second%60 == 0 && second <= 600 {
 			reads += readable
 		}
-		if readable > 0 || slices.ContainsFunc(others, func(n *sim.Node) bool { return s.opsKey(n) != s.opsKey(others[0]) }) {
+		if readable > 0 || slices.ContainsFunc(others, func(n *sim.Node) bool { return opsKey(s, n) != opsKey(s, others[0]) }) {
 			took = s.Now.Sub(left)
 		}
 	}
