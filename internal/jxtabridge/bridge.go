@@ -139,6 +139,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 		b.outlets.written(ev)
 	case site.FarItem:
 		b.farItem(ev)
+		b.directory.views.met()
 	case site.FarMessage:
 		b.farMessage(ev)
 	case site.SiteLost:

@@ -2,10 +2,15 @@ package jxtabridge
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"sort"
+	"strconv"
+	"strings"
 	"time"
 
 	"aldis/internal/advcache"
@@ -18,13 +23,129 @@ import (
 // view, and each peer with an open pipe is named by that.
 type View string
 
-// Views, from all to nothing.
+// Views, from all to nothing. In each but the first a peer whose id somebody there looks for. Several with + between them tell what each of
+// them tells.
 const (
 	Complete View = "complete" // each peer
-	Ask      View = "ask"      // a peer whose name or id, or a part of either, somebody there looks for
-	Count    View = "count"    // how many there are in each group, and a peer whose id somebody there looks for
-	Blind    View = "blind"    // a peer whose id somebody there looks for
+	Tree     View = "tree"     // tree(v): to v sites at the most that a tree of all names, of which each knows v others
+	Random   View = "random"   // random(k): to k sites
+	Ring     View = "ring"     // to the two sites beside the peer on a ring of all
+	Ask      View = "ask"      // a peer whose name, or a part of it, somebody there looks for
+	Count    View = "count"    // how many there are in each group
+	Site     View = "site"     // whether there are any in each group
+	Blind    View = "blind"    // nothing
 )
+
+// Bounds of random(k) and tree(v).
+const (
+	LeastSize = 1
+	MostSize  = 64
+)
+
+// Parts are what a view is made of; the error says why it is none.
+func (v View) Parts() (parts map[View]int, err error) {
+	parts = map[View]int{}
+	for _, each := range strings.Split(string(v), "+") {
+		name, size := each, 0
+		if head, rest, sized := strings.Cut(each, "("); sized {
+			digits, closed := strings.CutSuffix(rest, ")")
+			n, err := strconv.Atoi(digits)
+			if err != nil || !closed || n < LeastSize || n > MostSize {
+				return nil, fmt.Errorf("%q: a view has a size of %d to %d in parentheses: random(3)", each, LeastSize, MostSize)
+			}
+			name, size = head, n
+		}
+		view := View(name)
+		if !slices.Contains([]View{Complete, Tree, Random, Ring, Ask, Count, Site, Blind}, view) || (view == Tree || view == Random) != (size > 0) {
+			return nil, fmt.Errorf("%q is no view: complete, ask, count, site, blind, ring, random(k), tree(v), or some of them with + between them", each)
+		}
+		if _, twice := parts[view]; twice {
+			return nil, fmt.Errorf("%q is in the view twice", name)
+		}
+		parts[view] = size
+	}
+	return parts, nil
+}
+
+// viewParts are what a view is made of. One that is none is blind.
+type viewParts map[View]int
+
+func partsOf(v View) viewParts {
+	parts, err := v.Parts()
+	if err != nil {
+		return viewParts{Blind: 0}
+	}
+	return parts
+}
+
+func (p viewParts) has(v View) bool { _, has := p[v]; return has }
+
+// marks is what else of the kind site.Endpoint says that a site does not tell of all: "" nothing, as its counts or bits say it.
+func (p viewParts) marks() View {
+	switch {
+	case p.has(Complete), !p.has(Ask) && p.numbers() != "":
+		return ""
+	case p.has(Ask):
+		return Ask
+	}
+	return Blind
+}
+
+// numbers is which of Count and Site is told.
+func (p viewParts) numbers() View {
+	switch {
+	case p.has(Count):
+		return Count
+	case p.has(Site):
+		return Site
+	}
+	return ""
+}
+
+// near says that some sites are told of a peer from its lease on, and which.
+func (p viewParts) near() bool { return p.has(Ring) || p.has(Random) || p.has(Tree) }
+
+// spot is where something is on a circle of hashes; all gateways reckon it alike.
+func spot(of ...string) uint64 {
+	h := sha256.Sum256([]byte(strings.Join(of, "\x00")))
+	return binary.BigEndian.Uint64(h[:])
+}
+
+// neighbours are the sites that are told of a peer in a group from its lease on, of these.
+func (p viewParts) neighbours(sites []uint16, peer, group string) (told []uint16) {
+	if !p.near() || len(sites) == 0 {
+		return nil
+	}
+	ringed := slices.Clone(sites)
+	slices.SortFunc(ringed, func(a, b uint16) int {
+		return cmp.Compare(spot("site", strconv.Itoa(int(a)), group), spot("site", strconv.Itoa(int(b)), group))
+	})
+	n, at := len(ringed), spot("peer", peer, group)
+	if p.has(Ring) {
+		next := sort.Search(n, func(i int) bool { return spot("site", strconv.Itoa(int(ringed[i])), group) >= at })
+		told = append(told, ringed[next%n], ringed[(next+n-1)%n])
+	}
+	if v := p[Tree]; p.has(Tree) { // a heap, of which each has one above it and v-1 below; of the one where the peer hangs
+		i, below := int(at%uint64(n)), max(v-1, 1)
+		near := []int{i, (i - 1) / below}
+		for k := range below {
+			near = append(near, below*i+1+k)
+		}
+		for _, k := range near[:min(v, len(near))] {
+			if k >= 0 && k < n {
+				told = append(told, ringed[k])
+			}
+		}
+	}
+	if k := p[Random]; p.has(Random) {
+		slices.SortFunc(ringed, func(a, b uint16) int {
+			return cmp.Compare(spot(strconv.Itoa(int(a)), peer, group), spot(strconv.Itoa(int(b)), peer, group))
+		})
+		told = append(told, ringed[:min(k, n)]...)
+	}
+	slices.Sort(told)
+	return slices.Compact(told)
+}
 
 // Viewed: from now on other sites are told this.
 type Viewed struct{ View View }
@@ -33,7 +154,7 @@ type Viewed struct{ View View }
 func (Viewed) AdapterEvent() {}
 
 // The values of Item.Sub where an item of the kind site.Endpoint is no peer, but says that its site does not tell of all. It has no owner.
-var viewSubs = map[View]uint8{Ask: 1, Count: 2, Blind: 3}
+var viewSubs = map[View]uint8{Ask: 1, Count: 2, Blind: 3, Site: 4}
 
 // views says which peers other sites are told of, and knows what they tell.
 type views struct {
@@ -44,6 +165,8 @@ type views struct {
 	changed map[string]bool // groups whose number may be another now
 	at      time.Time       // when they are told next; zero: nothing has changed
 	before  viewMemory      // of the last run
+	parts   viewParts
+	order   []uint16 // the far sites of which neighbours were chosen
 }
 
 // recount is how long news of a number may wait for more of it.
@@ -58,7 +181,7 @@ type viewMemory struct {
 }
 
 func newViews(s *step, o *outlets, f *far) *views {
-	return &views{step: s, outlets: o, far: f, counted: map[string]int{}, changed: map[string]bool{}, before: viewMemory{View: Complete}}
+	return &views{step: s, outlets: o, far: f, counted: map[string]int{}, changed: map[string]bool{}, before: viewMemory{View: Complete}, parts: partsOf(s.cfg.View)}
 }
 
 // recall restores one memory; it reports whether m is one. What is not understood is left out.
@@ -90,26 +213,42 @@ func (v *views) set(next View) {
 
 func (v *views) turn(was, next View) {
 	v.cfg.View = next
-	if was == Count && next != Count {
+	before, parts := partsOf(was), partsOf(next)
+	v.parts = parts
+	if kind := before.numbers(); kind != "" && kind != parts.numbers() {
 		for _, group := range slices.Sorted(maps.Keys(v.counted)) {
-			v.announceItem(marker(Count, group).Withdrawal())
+			v.announceItem(marker(kind, group).Withdrawal())
 		}
 		clear(v.counted)
 		clear(v.changed)
 		v.at = time.Time{}
-	} else if was != next && was != Complete {
-		v.announceItem(marker(was, jxta.NetGroup).Withdrawal())
 	}
-	if next == Ask || next == Blind {
-		v.announceItem(marker(next, jxta.NetGroup))
+	if mark := before.marks(); mark != "" && mark != parts.marks() {
+		v.announceItem(marker(mark, jxta.NetGroup).Withdrawal())
 	}
+	if mark := parts.marks(); mark != "" {
+		v.announceItem(marker(mark, jxta.NetGroup))
+	}
+	v.retell()
+	v.keep()
+}
+
+// met looks whether there are other sites than before, of whom neighbours are chosen.
+func (v *views) met() {
+	if v.parts.near() && !slices.Equal(v.order, v.far.order) {
+		v.retell()
+	}
+}
+
+// retell says again who is to know each peer.
+func (v *views) retell() {
+	v.order = slices.Clone(v.far.order)
 	for _, p := range v.outlets.sortedPeers() {
 		for _, group := range slices.Sorted(maps.Keys(p.leases)) {
 			v.tell(p, group)
 			v.count(group)
 		}
 	}
-	v.keep()
 }
 
 func (v *views) keep() {
@@ -127,7 +266,13 @@ func marker(view View, group string) site.Item {
 
 // tell gives a peer to the gateway, with who is to know it.
 func (v *views) tell(p *peer, group string) {
-	if v.cfg.View != Complete {
+	if !v.parts.has(Complete) {
+		l := p.leases[group]
+		for _, n := range v.parts.neighbours(v.far.order, p.id, group) {
+			if !slices.Contains(l.to, n) {
+				l.to = append(slices.Clone(l.to), n)
+			}
+		}
 		for _, n := range v.far.order {
 			for _, a := range v.far.sites[n].asks {
 				if v.now.Before(a.expires) && v.fits(a.question, p, group) {
@@ -147,7 +292,7 @@ func (v *views) fits(q advcache.Question, p *peer, group string) bool {
 	case byPeerID(q):
 		return q.Value == jxta.URN(p.id) && (q.Group == group || p.leases[q.Group] == nil && group == p.anyGroup())
 	}
-	return v.cfg.View == Ask && named(q) && q.Group == group && peerMatches(p.leases[group].index, q)
+	return v.parts.has(Ask) && named(q) && q.Group == group && peerMatches(p.leases[group].index, q)
 }
 
 // byPeerID says that a question is for one peer, by its id.
@@ -168,7 +313,7 @@ func (v *views) allow(n uint16, a *ask, l *lease) bool {
 // farAsk tells a site of the peers that it looks for.
 func (v *views) farAsk(n uint16, a *ask) {
 	q := a.question
-	if v.cfg.View == Complete || q.Type != jxta.TypePeer {
+	if v.parts.has(Complete) || q.Type != jxta.TypePeer {
 		return
 	}
 	among := v.outlets.membersOf(q.Group)
@@ -197,7 +342,7 @@ func (v *views) answered(q advcache.Question) bool {
 
 // count notes that a group may have another number of members.
 func (v *views) count(group string) {
-	if v.cfg.View != Count {
+	if v.parts.numbers() == "" {
 		return
 	}
 	v.changed[group] = true
@@ -212,7 +357,10 @@ func (v *views) sweep() {
 	}
 	for _, group := range slices.Sorted(maps.Keys(v.changed)) {
 		n := len(v.outlets.membersOf(group))
-		it := marker(Count, group)
+		if v.parts.numbers() == Site {
+			n = min(n, 1)
+		}
+		it := marker(v.parts.numbers(), group)
 		switch {
 		case n == v.counted[group]:
 			continue
@@ -220,7 +368,9 @@ func (v *views) sweep() {
 			delete(v.counted, group)
 			it.Gone = true
 		default:
-			v.counted[group] = n
+			if v.counted[group] = n; it.Sub == viewSubs[Site] {
+				break
+			}
 			it.Doc = binary.AppendUvarint(nil, uint64(n))
 		}
 		v.announceItem(it)
@@ -237,15 +387,23 @@ func (s *farSite) farView(it site.Item) {
 		s.tellsAskers = !it.Gone
 	case viewSubs[Blind]:
 		s.blind = !it.Gone
+	case viewSubs[Site]:
+		s.counted(it.Scope, 0, !it.Gone)
 	case viewSubs[Count]:
-		if _, had := s.counts[it.Scope]; had {
-			delete(s.counts, it.Scope)
-			s.count--
-		}
-		if n, read := binary.Uvarint(it.Doc); !it.Gone && read > 0 && n <= maxCounted {
-			s.counts[it.Scope] = int(n)
-			s.count++
-		}
+		n, read := binary.Uvarint(it.Doc)
+		s.counted(it.Scope, int(min(n, maxCounted)), !it.Gone && read > 0 && n > 0 && n <= maxCounted)
+	}
+}
+
+// counted notes how many members of a group a site tells of; 0: some.
+func (s *farSite) counted(group string, n int, some bool) {
+	if _, had := s.counts[group]; had {
+		delete(s.counts, group)
+		s.count--
+	}
+	if some {
+		s.counts[group] = n
+		s.count++
 	}
 }
 
@@ -259,7 +417,11 @@ func (s *farSite) view() View {
 		return Ask
 	case s.blind:
 		return Blind
-	case len(s.counts) > 0:
+	}
+	for _, n := range s.counts {
+		if n == 0 {
+			return Site
+		}
 		return Count
 	}
 	return ""
@@ -270,5 +432,6 @@ func (s *farSite) withholds() bool { return s.view() != "" }
 
 // inGroup says whether a site has members of a group, as far as it tells.
 func (s *farSite) inGroup(group string) bool {
-	return len(s.peers[group]) > 0 || s.counts[group] > 0 || s.tellsAskers || s.blind
+	_, some := s.counts[group]
+	return len(s.peers[group]) > 0 || some || s.tellsAskers || s.blind
 }

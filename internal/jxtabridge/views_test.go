@@ -14,10 +14,15 @@ import (
 // viewRules are what the conformance test holds each view to.
 var viewRules = []struct {
 	view   View
-	joined bool // other sites know a peer from its lease on
-	named  bool // they are told of one whose name somebody there looks for
-	counts bool
-}{{Complete, true, true, false}, {Ask, false, true, false}, {Count, false, false, true}, {Blind, false, false, false}}
+	joined bool // the one other site knows a peer from its lease on
+	named  bool // it is told of one whose name somebody there looks for
+	counts int  // members that it knows of, of five; -1: that there are some; 0: nothing
+}{{Complete, true, true, 0}, {Ask, false, true, 0}, {Count, false, false, 5}, {Blind, false, false, 0}, {Site, false, false, -1},
+	{Ring, true, true, 0}, {"random(2)", true, true, 0}, {"tree(3)", true, true, 0},
+	{"count+ask", false, true, 5}, {"site+ask", false, true, -1}, {"ring+count+ask", true, true, 5}}
+
+// withholds says that not all is told.
+func (v View) withholds() bool { return !partsOf(v).has(Complete) }
 
 // viewed is a pair of nodes, the first of which has this view.
 func viewed(t *testing.T, view View) (a, b *node) {
@@ -62,13 +67,13 @@ func TestEveryView(t *testing.T) {
 			join(a, b)
 			a.pass(recount)
 			want = 0
-			if rule.counts {
+			if rule.counts != 0 {
 				want = 1
 			}
 			check.Equal(t, "news half a minute later", len(toldPeers(a.items, 2)), want)
 			join(a, b)
-			if rule.counts {
-				check.Equal(t, "members that the far site knows of", b.b.far.sites[1].counts[jxta.NetGroup], 5)
+			if n, some := b.b.far.sites[1].counts[jxta.NetGroup]; some != (rule.counts != 0) || n != max(0, rule.counts) {
+				t.Errorf("members that the far site knows of: %d, %v", n, some)
 			}
 
 			// What is for the whole group crosses in every view.
@@ -159,6 +164,8 @@ func TestViewsAreSwitched(t *testing.T) {
 			for _, live := range []bool{true, false} {
 				in := check.In(t, string(from.view), "to", string(to.view), "live", fmt.Sprint(live))
 				a, b := viewed(t, from.view)
+				b.peer("Berta", "cbid")
+				join(a, b)
 				early := a.peer("early", "uuid")
 				a.pass(recount)
 				join(a, b)
@@ -170,6 +177,7 @@ func TestViewsAreSwitched(t *testing.T) {
 					a.step(nil)
 					early.redial("")
 				}
+				b.peer("Bravo", "cbid")
 				join(a, b)
 				late := a.peer("late", "uuid")
 				a.pass(recount)
@@ -179,13 +187,62 @@ func TestViewsAreSwitched(t *testing.T) {
 				check.Equal(in, "the far site knows who came before", knows(early), from.joined || to.joined)
 				check.Equal(in, "the far site knows who came after", knows(late), to.joined)
 				if s != nil {
-					check.Equal(in, "it knows that it is not told of all", s.withholds(), !to.joined)
-					check.Equal(in, "it knows that it may ask by name", s.tellsAskers, to.view == Ask)
-					check.Equal(in, "members that it knows of", s.counts[jxta.NetGroup] == 2, to.counts)
+					check.Equal(in, "it knows that it is not told of all", s.withholds(), to.view.withholds())
+					check.Equal(in, "it knows that it may ask by name", s.tellsAskers, partsOf(to.view).has(Ask))
+					check.Equal(in, "members that it knows of", s.counts[jxta.NetGroup] == 2, to.counts > 0)
 				}
 			}
 		}
 	}
+}
+
+// Each peer is told to as many sites as the view says, of however many there are, and to as many peers each site is told about alike.
+func TestNeighboursOfAView(t *testing.T) {
+	sites := func(n int) (list []uint16) {
+		for i := range n {
+			list = append(list, uint16(i+2))
+		}
+		return list
+	}
+	for _, tt := range []struct {
+		view        View
+		least, most int
+	}{{Ring, 2, 2}, {"random(1)", 1, 1}, {"random(4)", 4, 4}, {"tree(3)", 1, 3}, {"tree(1)", 1, 1}, {"tree(6)", 1, 6}, {"ring+random(2)", 2, 4}, {Blind, 0, 0}, {"count+ask", 0, 0}} {
+		for _, n := range []int{0, 1, 2, 15, 63} {
+			told := map[uint16]int{}
+			for i := range 400 {
+				list := partsOf(tt.view).neighbours(sites(n), peerName("uuid", i), jxta.NetGroup)
+				if len(list) < min(tt.least, n) || len(list) > min(tt.most, n) {
+					t.Fatalf("%s of %d sites: peer %d is told to %v", tt.view, n, i, list)
+				}
+				for _, id := range list {
+					told[id]++
+				}
+			}
+			if n == 15 && tt.least > 0 && tt.view != Ring && len(told) < n {
+				t.Errorf("%s: only %d of %d sites are told of any", tt.view, len(told), n)
+			}
+		}
+	}
+	for _, bad := range []View{"", "all", "ring(3)", "random", "tree()", "tree(0)", "tree(65)", "random(3", "ask+ask", "ring+", "complete+tree"} {
+		if _, err := bad.Parts(); err == nil {
+			t.Errorf("%q is a view", bad)
+		}
+	}
+}
+
+// A site that is new is told of those whom the view shows it.
+func TestRingTakesInANewSite(t *testing.T) {
+	a, b := viewed(t, Ring)
+	for i := range 3 {
+		a.peer(fmt.Sprint("Alfa ", i), "uuid")
+	}
+	join(a, b)
+	check.Equal(t, "peers told of while nobody is there", b.b.Status().Far[1].Peers, 0)
+	b.peer("Berta", "cbid")
+	join(a, b)
+	join(a, b)
+	check.Equal(t, "peers told of then", b.b.Status().Far[1].Peers, 3)
 }
 
 // A site may ask for much: it gets what one question is answered with, and never all peers at once.

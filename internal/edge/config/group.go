@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/jxtabridge"
 	"aldis/internal/link/entropy"
 )
 
@@ -55,4 +56,11 @@ func (c *Config) warnGroups(warn func(format string, args ...any)) {
 			warn("the [[message]] rule in line %d is for the group %q, which no [[group]] names: its messages go to sites until an order joins it", m.Line, m.Open)
 		}
 	}
+}
+
+// viewOfPeers is what other sites are told of peers.
+func viewOfPeers(view *string) slot {
+	k := parsed(view, "%[1]v", func(text string) (string, error) { _, err := jxtabridge.View(text).Parts(); return text, err }).usually("complete")
+	k.preset = func() { *view = "complete" }
+	return k
 }

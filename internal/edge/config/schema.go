@@ -102,9 +102,10 @@ func lanKeys(l *LAN) []key {
 				l.Multicast = group
 			}
 		}}, "multicast group and port"},
-		{"view", word(&l.View, "complete", "complete", "ask", "count", "blind").atOnce(),
-			"what other sites are told of the peers here: `complete`, each that comes; `ask`, one whose name or id somebody there looks for; `count`, " +
-				"their number, and one whose id somebody looks for; `blind`, the last alone ([more](groups.md#views-of-peers))"},
+		{"view", viewOfPeers(&l.View).atOnce(),
+			"what other sites are told of the peers here: `complete`, each that comes; `ring`, `random(k)`, `tree(v)`, each that comes, but only some sites; " +
+				"`ask`, one whose name somebody there looks for; `count`, their number; `site`, whether there are any; `blind`, nothing. Several with `+` between them. " +
+				"In each, one whose id somebody there looks for ([more](groups.md#views-of-peers))"},
 	}
 }
 

@@ -122,7 +122,7 @@ func (g *GroupKeys) Members() []uint16 {
 	return slices.DeleteFunc(ids, func(id uint16) bool { return !g.known(id) })
 }
 
-// nonce is a number that no two messages of a group share.
+// nonceOf is a number that no two messages of a group share.
 func nonceOf(origin uint16, number uint64) uint64 { return uint64(origin)<<48 | number }
 
 // Seal is a content as it goes to the group; false: there is no key yet that another has.
