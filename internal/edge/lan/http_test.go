@@ -480,17 +480,11 @@ func TestPollQueueIsBounded(t *testing.T) {
 // connection until its own end of it is down, which the next call must not overtake.
 func (w *world) room(host string) {
 	w.Helper()
-	for limit := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	check.Until(w, 10*time.Second, host+" may open one more connection", func() bool {
 		w.lan.mu.Lock()
-		free := w.lan.byAddress[host] < w.lan.cfg.MaxConnsPerAddress
-		w.lan.mu.Unlock()
-		if free {
-			return
-		}
-		if time.Now().After(limit) {
-			w.Fatalf("%s still has as many connections as it may have", host)
-		}
-	}
+		defer w.lan.mu.Unlock()
+		return w.lan.byAddress[host] < w.lan.cfg.MaxConnsPerAddress
+	})
 }
 
 // Polls without end: of one peer the oldest go, of many peers and connections there are only so many.
