@@ -79,6 +79,8 @@ type port struct {
 	cap           *capture
 }
 
+const protoUDP = 17 // of IP
+
 // transmitted is a packet of a machine.
 type transmitted struct {
 	at      time.Time
@@ -235,7 +237,7 @@ func (h *Hub) frame(o offered) linkemu.Event {
 	}
 	h.noteSYN(o)
 	f := linkemu.Frame{From: h.cfg.Nodes[p.node].Name, Octets: len(o.data), Data: o.data, By: p.machine}
-	if h.cfg.Nodes[p.node].Second != "" {
+	if h.cfg.Nodes[p.node].Second != "" && o.data[9] == protoUDP { // not what the kernel says where no gateway listens
 		h.heard[p.node] = p.machine
 		h.note(f.From, 0, transmitted{o.at, p.machine})
 	}
@@ -275,7 +277,7 @@ func (h *Hub) noteSYN(o offered) {
 func (h *Hub) deliver(list []linkemu.Delivery) {
 	for _, d := range list {
 		i := h.byName[d.Node]
-		if h.cfg.Nodes[h.byName[d.Frame.From]].Second != "" {
+		if h.cfg.Nodes[h.byName[d.Frame.From]].Second != "" && d.Frame.Data[9] == protoUDP {
 			h.note(d.Frame.From, 1, transmitted{d.At, d.Frame.By})
 		}
 		for _, p := range h.ports {
