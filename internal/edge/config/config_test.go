@@ -232,6 +232,8 @@ func TestMistakes(t *testing.T) {
 		{"a broken section", "[node]\n", "[node\n", []string{"1: is not TOML", "2: id: there is no such key", "3: name: there is no such key", "4: data_dir: there is no such key"}},
 		{"a list", "id = 2\n", "id = [2]\n", []string{"2: node.id: must be a whole number from 1 to 65535, is a list"}},
 		{"empty name", `"ship"`, `" "`, []string{"3: node.name: is empty"}},
+		{"two members", "[lan]", "[cluster]\nmembers = [\"10.0.0.1:1\", \"10.0.0.2:1\"]\n[lan]", []string{`6: cluster.members: must be 3 to 9, are 2; two machines have [site]`}},
+		{"a member twice", "[lan]", "[cluster]\nmembers = \"10.0.0.1:1, 10.0.0.2:1, 10.0.0.1:1\"\n[lan]", []string{`6: cluster.members: names 10.0.0.1:1 twice`}},
 		{"odd name", `"ship"`, `"sh\u0007ip"`, []string{`3: node.name: must be at most 64 printable octets, is "sh\aip"`}},
 		{"name twice", "id = 0x0103", "id = 3\nname = \"hq\"", []string{"17: link.peer.name: hq is there twice, first in line 13"}},
 		{"id twice", "id = 0x0103", "id = 1", []string{"16: link.peer.id: 1 is there twice, first in line 12"}},

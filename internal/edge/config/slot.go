@@ -256,6 +256,9 @@ func pick(absent string, words []string, set func(string)) slot {
 func list(to any, add func(s section, key, text string)) slot {
 	return slot{to: to, quoted: true, read: func(s section, key string) {
 		if v, _ := s.get(key); v.kind == unstable.Array {
+			if len(v.list) == 0 {
+				s.fail(key, "must be a list of texts in quotes")
+			}
 			for _, text := range v.list {
 				add(s, key, text)
 			}

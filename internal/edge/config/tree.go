@@ -232,13 +232,12 @@ func (t *tree) set(p *unstable.Parser, in *table, parts []string, line int, v *u
 		return
 	}
 	is := value{line: line, kind: v.Kind, text: string(v.Data)}
-	if v.Kind == unstable.Array {
-		for it := v.Children(); it.Next(); {
-			if it.Node().Kind != unstable.String {
-				fail(line, path, "must be a list of texts in quotes")
-			}
-			is.list = append(is.list, string(it.Node().Data))
+	for it := v.Children(); v.Kind == unstable.Array && it.Next(); {
+		if it.Node().Kind != unstable.String {
+			is.list = nil
+			break
 		}
+		is.list = append(is.list, string(it.Node().Data))
 	}
 	in.values[key] = is
 	in.keys = append(in.keys, key)

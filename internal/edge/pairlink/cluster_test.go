@@ -16,6 +16,7 @@ import (
 
 	"aldis/internal/edge/journal"
 	"aldis/internal/edge/tlslink"
+	"aldis/internal/gateway/quorum"
 	"aldis/internal/lab/check"
 )
 
@@ -305,5 +306,31 @@ func BenchmarkMembers(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms-99%")
 			b.ReportMetric(float64(i)/b.Elapsed().Seconds(), "messages/s")
 		})
+	}
+}
+
+// A member whose [cluster] is taken away is a gateway of its own with all that it has acknowledged.
+func TestMemberAlone(t *testing.T) {
+	m := newMembers(t, 3)[0]
+	m.open()
+	j := m.journal
+	t.Cleanup(func() { j.Close() })
+	entry := append(append(numbers(2, 7, 1), entryOps), appendOps(nil, put(1))...)
+	start := append(append(numbers(2, 7, 2), entryStart), 0, 0, 0, 9)
+	check.NoError(t, j.CommitLogged(put(0), journal.Logged{Vote: appendVoted(quorum.Stored{Machine: 1, Term: 2, Commit: 2, Whole: true}), Position: numbers(1, 1),
+		Add: map[uint64][]byte{2: numbers(2), 3: entry, 4: start}}))
+	for range 2 {
+		check.NoError(t, Settle(j))
+		var have []string
+		check.NoError(t, j.Load(func(_ string, key, _ []byte) error {
+			have = append(have, string(key))
+			return nil
+		}))
+		check.Equal(t, "records", fmt.Sprint(have), "[00000 00001]")
+		check.Equal(t, "start", j.Incarnation(), 9)
+		vote, position := j.Pair()
+		check.True(t, "it is no member any more", vote == nil && position == nil)
+		left, err := readLog(j)
+		check.True(t, "the log is empty", len(left) == 0 && err == nil, left, err)
 	}
 }

@@ -385,6 +385,8 @@ func (c *Cluster) propose(run uint64, what byte, content []byte, most <-chan str
 			return nil
 		case <-most:
 			return ErrNoMajority
+		case <-c.life.Done():
+			return ErrDeposed
 		case <-changed:
 			c.mu.Lock()
 			over := c.run != run

@@ -36,8 +36,6 @@ type Machine struct {
 	nextAsk time.Duration
 	settled uint64 // the newest term of which an entry was committed
 	term    uint64 // in which it leads
-	retired uint64 // the term in which this machine has given its leadership up
-	target  int    // to whom; -1: to the best
 	leader  int    // whose beat was answered last; -1: nobody's
 }
 
@@ -271,7 +269,7 @@ func (m *Machine) retire(target int) {
 		return
 	}
 	if term, leads := m.leads(); leads {
-		m.retired, m.target, m.tries = term, target, 0
+		m.handing = handing{retired: term, target: target}
 		m.lease, m.nextAsk = 0, m.now
 	}
 }
