@@ -134,6 +134,13 @@ func (a *asker) reset(done func(string), again func([]string)) {
 	a.took, a.lost, a.wrong, a.done, a.again = nil, 0, 0, done, again
 }
 
+// forget gives up what waits, and does not call it lost.
+func (a *asker) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.pending)
+}
+
 func (a *asker) waiting() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -157,6 +157,7 @@ func outlive(ctx context.Context, s *session, all []*server) error {
 		c := &crew{server: all[dead], stock: mortals}
 		for _, p := range peers {
 			if p.asker != nil {
+				p.asker.forget()
 				c.askers = append(c.askers, p.asker)
 			}
 		}
