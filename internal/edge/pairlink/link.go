@@ -125,7 +125,7 @@ func Open(cfg Config, listener net.Listener) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	if l.anybody, err = cfg.Config(0); err != nil {
+	if l.anybody, err = l.cfg.Config(0); err != nil {
 		return nil, err
 	}
 	stored, err := l.restore()
