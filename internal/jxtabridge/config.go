@@ -25,7 +25,7 @@ type Config struct {
 	Multicast string
 	Identity  Identity
 
-	// SignLater leaves signing to whoever carries out Send: it takes longer than all the rest of a message. He also joins the
+	// SignLater leaves signing to whoever carries out Send: it takes longer than all the rest of a message. The same room also joins the
 	// parts of a body that is not signed.
 	SignLater bool
 
