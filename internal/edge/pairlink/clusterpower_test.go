@@ -2,7 +2,6 @@ package pairlink
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,9 +13,6 @@ import (
 
 // All members lose their power at once, again and again, on disks that forget what was not synced: what was acknowledged is there.
 func TestMembersWithoutPower(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("a disk that forgets needs root")
-	}
 	disk, at := must(baddisk.New(t.TempDir())), t.TempDir()
 	t.Cleanup(func() { check.NoError(t, disk.Close()) })
 	check.NoError(check.Fatal(t), disk.Mount(at))
@@ -66,9 +62,6 @@ func must(d *baddisk.Disk, err error) *baddisk.Disk {
 // A member whose disk fails says so and holds nobody up: a leader hands over, a follower acknowledges nothing. When the disk is well again the
 // member has what it lacks.
 func TestMemberWhoseDiskFails(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("a disk that fails needs root")
-	}
 	for _, leads := range []bool{true, false} {
 		disk, at := must(baddisk.New(t.TempDir())), t.TempDir()
 		t.Cleanup(func() { check.NoError(t, disk.Close()) })
