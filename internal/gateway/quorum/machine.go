@@ -37,7 +37,17 @@ type Machine struct {
 	settled uint64 // the newest term of which an entry was committed
 	term    uint64 // in which it leads
 	leader  int    // whose beat was answered last; -1: nobody's
+	wish
 }
+
+// wish is the order that this machine leads. The leader may be out of reach when it is given.
+type wish struct {
+	wanted time.Duration // the order counts until then
+	ask    time.Duration // when the leader is asked again to hand over
+}
+
+// wishTime is how long the order to lead counts.
+const wishTime = 8 * time.Second
 
 // pulse is a leader's right to transmit.
 type pulse struct {
@@ -175,9 +185,7 @@ func (m *Machine) Step(now time.Duration, ev Event) (out Output) {
 	case Retire:
 		m.retire(-1)
 	case Lead:
-		if at := m.Leader(); at >= 0 && at != m.cfg.Self {
-			m.send(at, Message{Kind: KindRetire})
-		}
+		m.wish = wish{wanted: now + wishTime, ask: now}
 	}
 	m.found()
 	if m.node != nil {
@@ -250,6 +258,7 @@ func (m *Machine) pass() {
 		m.role = pair.Waiting
 	}
 	m.copies()
+	m.wishes()
 	if m.now < m.nextAsk {
 		return
 	}
@@ -260,6 +269,17 @@ func (m *Machine) pass() {
 	case is == raft.StateLeader && !leads:
 		m.nextAsk = m.now + Ask
 		m.handOver()
+	}
+}
+
+// wishes asks the leader to hand over, until this machine leads or the order has aged.
+func (m *Machine) wishes() {
+	switch at := m.Leader(); {
+	case m.now >= m.wanted || at == m.cfg.Self:
+		m.wish = wish{}
+	case at >= 0 && m.now >= m.ask:
+		m.ask = m.now + pair.Promise
+		m.send(at, Message{Kind: KindRetire})
 	}
 }
 

@@ -143,6 +143,27 @@ func TestRetire(t *testing.T) {
 	}
 }
 
+// The order to lead counts also where the leader is out of reach while it is given.
+func TestLeadWithoutConnection(t *testing.T) {
+	for seed := range uint64(seeds) {
+		w := newWorld(t, seed, 3)
+		w.led(most)
+		w.pass(2 * time.Second)
+		before := w.leader()
+		wanted := (before + 1) % 3
+		w.part(before, wanted)
+		w.step(wanted, Lead{})
+		w.pass(wishTime)
+		if w.leader() != wanted {
+			t.Errorf("seed %d: machine %d leads; the order was given to %d", seed, w.leader(), wanted)
+		}
+		w.pass(10 * time.Second)
+		if w.leader() != wanted {
+			t.Errorf("seed %d: machine %d leads, some time after %d was made the leader", seed, w.leader(), wanted)
+		}
+	}
+}
+
 // Machines that are new do not found a site where one is missing that may have it.
 func TestFoundedOnce(t *testing.T) {
 	w := newWorld(t, 1, 3)
