@@ -534,6 +534,7 @@ func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
 func (h *eventHeap) Pop() any {
 	old := *h
 	e := old[len(old)-1]
+	old[len(old)-1] = event{} // what it holds is free
 	*h = old[:len(old)-1]
 	return e
 }
