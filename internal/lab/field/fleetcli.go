@@ -89,7 +89,7 @@ func siteFlags(a *siteArgs) *flag.FlagSet {
 	fs.IntVar(&a.chance.Members, "members", 2, "machines of HQ: 1 to 9")
 	fs.IntVar(&a.chance.ShipMembers, "ship-members", 2, "machines of the ship: 1 to 9")
 	fs.StringVar(&a.chance.Power, "power", fleet.Random, "random: machines lose their power and are upgraded at random moments; none: nothing happens")
-	fs.IntVar(&a.local, "local", 30, "`number` of local peers of both sites together, a third of them JXTA peers and the others TAK devices where both play")
+	fs.IntVar(&a.local, "local", 30, "`number` of local peers of both sites together, two thirds of them JXTA peers and the others TAK devices where both play")
 	fs.StringVar(&a.Upgrade, "upgrade", "", "`path` of the gateway that replaces the one under test in upgrades (default: a copy of it)")
 	fs.Float64Var(&a.hours, "hours", 1, "how long it plays")
 	fs.StringVar(&a.chance.Profile, "profile", "iridium-directip", "`name` of the profile of the link")
@@ -123,7 +123,7 @@ func shared(local int, kinds []string) (jxta, tak int) {
 	case len(kinds) == 1:
 		return 0, local
 	}
-	return local / 3, local - local/3
+	return local - local/3, local / 3
 }
 
 // flags are those of every play of a script.

@@ -1,9 +1,11 @@
 package field
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"aldis/internal/lab/check"
@@ -31,4 +33,12 @@ func TestWhatAFleetPlays(t *testing.T) {
 	}
 	text, err := os.ReadFile(file)
 	check.True(t, "it is written", err == nil && len(text) > 0, err)
+}
+
+// Of the local peers two thirds are of JXTA where TAK plays too; otherwise all are of what plays.
+func TestShared(t *testing.T) {
+	for kinds, want := range map[string]string{"jxse27,jxta22,tak": "20 10", "tak": "0 30", "jxta22": "30 0"} {
+		jxta, tak := shared(30, strings.Split(kinds, ","))
+		check.Equal(t, kinds, fmt.Sprint(jxta, tak), want)
+	}
 }
