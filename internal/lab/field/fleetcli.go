@@ -81,6 +81,7 @@ type siteArgs struct {
 	chance fleet.Chance
 	peers  string
 	local  int
+	dry    bool
 	hours  float64
 }
 
@@ -92,6 +93,8 @@ func siteFlags(a *siteArgs) *flag.FlagSet {
 	fs.IntVar(&a.local, "local", 30, "`number` of local peers of both sites together, two thirds of them JXTA peers and the others TAK devices where both play")
 	fs.StringVar(&a.Upgrade, "upgrade", "", "`path` of the gateway that replaces the one under test in upgrades (default: a copy of it)")
 	fs.Float64Var(&a.hours, "hours", 1, "how long it plays")
+	fs.DurationVar(&a.chance.Every, "rate", 8*time.Second, "between two messages of a site's JXTA peer that talks, and of its TAK device; a site is seen to be served at the next one")
+	fs.BoolVar(&a.dry, "dry", false, "say what would happen when, and play nothing")
 	fs.StringVar(&a.chance.Profile, "profile", "iridium-directip", "`name` of the profile of the link")
 	a.FleetOptions.flags(fs, &a.peers, KindJXSE27+","+KindJXTA22+","+KindTAK)
 	a.outputs.flags(fs)
@@ -110,6 +113,13 @@ func parseSite(_ string, args []string, w io.Writer) (player, outputs, error) {
 		a.chance.JXTA, a.chance.TAK = shared(a.local, strings.Split(a.peers, ","))
 		a.chance.Duration, a.chance.Seed = time.Duration(a.hours*float64(time.Hour)), a.Seed
 		a.Script, err = a.chance.Script()
+	}
+	if a.dry && err == nil {
+		fmt.Fprintf(w, "%s: %d JXTA peers and %d TAK devices\n", a.Script.Summary, a.chance.JXTA, a.chance.TAK)
+		for _, x := range a.Script.Accidents {
+			fmt.Fprintf(w, "%8s  %s\n", x.At.Round(time.Second), x.Said())
+		}
+		err = flag.ErrHelp // everything is said
 	}
 	a.File, a.Peers = "lab site", strings.Split(a.peers, ",")
 	return a.player(), a.outputs, err

@@ -42,3 +42,17 @@ func TestShared(t *testing.T) {
 		check.Equal(t, kinds, fmt.Sprint(jxta, tak), want)
 	}
 }
+
+// With --dry the accidents are said, the same for the same seed, and nothing is played.
+func TestDry(t *testing.T) {
+	said := func(seed string) string {
+		var out, errs strings.Builder
+		code := Main([]string{"site", "--members", "3", "--hours", "0.25", "--seed", seed, "--dry"}, &out, &errs)
+		check.Equal(t, "exit: "+errs.String(), code, 0)
+		return out.String()
+	}
+	check.Equal(t, "machines that lose their power", strings.Count(said("1"), "without power"), 5)
+	check.Equal(t, "upgrades", strings.Count(said("1"), "upgraded"), 5)
+	check.Equal(t, "the same seed", said("2"), said("2"))
+	check.True(t, "another seed, another order", said("1") != said("2"))
+}

@@ -139,24 +139,30 @@ func turned(list []string, n int) []string {
 	return slices.Concat(list[n:], list[:n])
 }
 
-// stop ends the site's gateways in good order. Of two the one that follows is first, so that the other hands over nothing; three and more
-// end at the same time, as no one leads without the others.
-func (s *lanSite) stop() error {
+// stop ends the site's gateways in good order: the leader is the last one that has enough others, so that it can write what it has to. Of
+// three and more the rest can lead no more, and is killed.
+func (s *lanSite) stop() (err error) {
 	if s.several == nil {
 		return s.gateway.stop()
 	}
-	all := s.several.all
-	if len(all) == 2 {
-		lead := max(0, s.several.leader())
-		return errors.Join(all[1-lead].stop(), all[lead].stop(), s.several.witness.stop())
+	p := s.several
+	lead := max(0, p.leader())
+	others := slices.Delete(slices.Clone(p.all), lead, lead+1)
+	first := len(others) // two machines: the one that follows is first, and the other hands over nothing
+	if p.witness == nil {
+		first = (len(p.all) - 1) / 2
 	}
-	ends := make([]error, len(all))
-	var wait sync.WaitGroup
-	for i, g := range all {
-		wait.Go(func() { ends[i] = g.stop() })
+	for _, g := range others[:first] {
+		err = errors.Join(err, g.stop())
 	}
-	wait.Wait()
-	return errors.Join(ends...)
+	err = errors.Join(err, p.all[lead].stop())
+	for _, g := range others[first:] {
+		g.kill()
+	}
+	if p.witness != nil {
+		err = errors.Join(err, p.witness.stop())
+	}
+	return err
 }
 
 // start starts the machines of a site and their witness, and waits until one leads whom the others could follow.

@@ -15,6 +15,7 @@ type Chance struct {
 	JXTA, TAK   int           // peers and devices of both sites together; 0: one each a site
 	Power       string        // Random: machines lose their power, or stop and wake, and are upgraded; None: nothing happens
 	Profile     string        // of the bearer
+	Every       time.Duration // between two messages of the peers that talk
 	Duration    time.Duration // from 5 minutes to 7 days
 	Seed        uint64        // the same one makes the same script
 }
@@ -49,7 +50,7 @@ func (c Chance) Script() (*Script, error) {
 		Bearers: []Bearer{{Name: "link", Profile: c.Profile}},
 		Sites: []Site{{Name: "hq", Ashore: true, Machines: c.Members, JXTA: c.JXTA - c.JXTA*2/5, TAK: c.TAK - c.TAK*2/5},
 			{Name: "ship", Machines: c.ShipMembers, JXTA: c.JXTA * 2 / 5, TAK: c.TAK * 2 / 5}},
-		Talks: []Talk{{Peers: JXTA, Every: Span{8 * time.Second}, Octets: 200}, {Peers: TAK, Every: Span{8 * time.Second}, Octets: 80}}}
+		Talks: []Talk{{Peers: JXTA, Every: Span{c.Every}, Octets: 200}, {Peers: TAK, Every: Span{c.Every}, Octets: 80}}}
 	if c.Power == Random {
 		c.happens(s)
 	}

@@ -14,7 +14,7 @@ import (
 func TestChance(t *testing.T) {
 	kinds := map[string]int{}
 	for seed := range uint64(20) {
-		c := fleet.Chance{Members: 2 + int(seed/2%2), ShipMembers: 1 + int(seed%2), JXTA: 10, TAK: 20, Power: fleet.Random, Profile: "hf-2400", Duration: time.Hour, Seed: seed}
+		c := fleet.Chance{Members: 2 + int(seed/2%2), ShipMembers: 1 + int(seed%2), JXTA: 10, TAK: 20, Power: fleet.Random, Profile: "hf-2400", Every: time.Second, Duration: time.Hour, Seed: seed}
 		s, err := c.Script()
 		check.NoError(check.Fatal(t), err)
 		again, _ := c.Script()
@@ -41,19 +41,20 @@ func TestChance(t *testing.T) {
 	for _, kind := range []string{"kill ", "power leader", "power follower", "power both", "stop leader", "power 1", "upgrade 2"} {
 		check.True(t, kind, kinds[kind] > 10, kinds)
 	}
-	calm, err := fleet.Chance{Members: 1, ShipMembers: 2, Power: fleet.None, Profile: "iridium-directip", Duration: time.Hour}.Script()
+	calm, err := fleet.Chance{Members: 1, ShipMembers: 2, Power: fleet.None, Profile: "iridium-directip", Every: time.Second, Duration: time.Hour}.Script()
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "accidents where there are none", len(calm.Accidents), 0)
 }
 
 func TestChanceRefuses(t *testing.T) {
-	good := fleet.Chance{Members: 2, ShipMembers: 2, Power: fleet.Random, Profile: "hf-2400", Duration: time.Hour}
+	good := fleet.Chance{Members: 2, ShipMembers: 2, Power: fleet.Random, Profile: "hf-2400", Every: time.Second, Duration: time.Hour}
 	for _, tt := range []struct {
 		change func(*fleet.Chance)
 		says   string
 	}{
 		{func(c *fleet.Chance) { c.Members = 10 }, "10 machines"},
 		{func(c *fleet.Chance) { c.TAK = 60 }, "at most 20 each"},
+		{func(c *fleet.Chance) { c.Every = 0 }, "every: 0s is not from"},
 		{func(c *fleet.Chance) { c.ShipMembers = 0 }, "0 machines"},
 		{func(c *fleet.Chance) { c.Power = "wind" }, `power "wind"`},
 		{func(c *fleet.Chance) { c.Duration = time.Minute }, "duration 1m0s"},
