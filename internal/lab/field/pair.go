@@ -266,7 +266,11 @@ func (m *mishap) play(ctx context.Context) {
 	f.mu.Lock()
 	f.took = append(f.took, m.res)
 	f.mu.Unlock()
-	f.logf("%s: another one leads after %.1f s, others hear it after %.1f s, peers are served after %v s, octets %v", m.a.Said(), m.res.Leads, m.res.Heard, m.res.Served, m.res.Octets)
+	took := ""
+	if m.res.Led {
+		took = fmt.Sprintf("another one leads after %.1f s, others hear it after %.1f s, ", m.res.Leads, m.res.Heard)
+	}
+	f.logf("%s: %speers are served after %v s, octets %v", m.a.Said(), took, m.res.Served, m.res.Octets)
 }
 
 // happen begins once one leads and the others could, and ends when it is so again: the next accident to the site waits for that.
