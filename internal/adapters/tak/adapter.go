@@ -31,7 +31,7 @@ type Config struct {
 	Cadence time.Duration // between two events of a far unit that moves; default 5 s
 	Units   int           // that this site may have; default 2000
 	Files   Files         // data packages
-	Beside  string        // IP of the site's other machine, which passes streams on; "": there is none. A device may have one by each machine
+	Beside  []string      // IPs of the site's other machines, which pass streams on. A device may have one by each machine
 	Apart   time.Duration // a device's clock that is wrong by more is not believed; default 2 min
 	calm    int           // Octets of a batch on a radio net where nothing urgent is said
 	// Run makes the number of a new table of units; nil: from the time of the first Step.

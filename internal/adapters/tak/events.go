@@ -55,10 +55,10 @@ func (f *Adapter) event(now time.Time, c *client, e *cot.Event) {
 	}
 }
 
-// claimed is the device that has said to be this uid, where another one says so now. Who comes by the machine beside this one may be it.
-func (d *devices) claimed(c *client, uid, beside string) *client {
+// claimed is the device that has said to be this uid, where another one says so now. Who comes by a machine beside this one may be it.
+func (d *devices) claimed(c *client, uid string, beside []string) *client {
 	for _, o := range d.clients {
-		if o != c && o.uid == uid && o.host != c.host && (beside == "" || o.host != beside && c.host != beside) {
+		if o != c && o.uid == uid && o.host != c.host && !slices.Contains(beside, o.host) && !slices.Contains(beside, c.host) {
 			return o
 		}
 	}

@@ -296,7 +296,7 @@ func TestEventsCross(t *testing.T) {
 // A device that has a stream by each machine of a site is one device: what it says is taken once and does not come back to it, what is for it
 // goes on both streams, and somebody else is refused.
 func TestDeviceByBothMachines(t *testing.T) {
-	w := newWorld(t, 2, "iridium-dialup", 7, func(c *tak.Config) { c.Beside = "10.0.0.2" })
+	w := newWorld(t, 2, "iridium-dialup", 7, func(c *tak.Config) { c.Beside = []string{"10.0.0.9", "10.0.0.2"} })
 	direct, passed, other := w.connect(w.Nodes[0]), w.connect(w.Nodes[0]), w.connect(w.Nodes[0])
 	ship := w.connect(w.Nodes[1])
 	w.Run(time.Minute)

@@ -31,7 +31,7 @@ const overview = `usage: gateway lab LAB [flags]
   blue-game  HQ and ships on a satellite link, as in the exercise of 2004
   hf-net     HQ and ships on one half-duplex HF channel, some of them silent for the first part
   fleet      sites with several bearers, and accidents, from a script
-  site       HQ and a ship of two gateways each, whose machines lose their power at random moments
+  site       HQ and a ship of several gateways each, whose machines lose their power and are upgraded
 
 All play with network namespaces, the link emulator, gateways and unmodified JXTA peers on this machine. The first two take
 the same flags.

@@ -24,7 +24,7 @@
 //   - netns.go: namespaces, and what killed runs left behind
 //   - office.go: keys and rosters of a run
 //   - options.go: options and their checks
-//   - pair.go: sites of two machines, and accidents to them
+//   - pair.go: sites of several machines, and accidents to them
 //   - pcap.go: capture files
 //   - picture.go: the results as a page
 //   - progress.go: how far a trial is

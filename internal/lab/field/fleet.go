@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type FleetOptions struct {
 	Peers    []string  // kinds: the sites take those of JXTA in turn; with KindTAK each site has TAK devices too
 	Seed     uint64    // of the emulator
 	Gateway  string    // the binary under test; "": the one beside this program
+	Upgrade  string    // the binary that replaces it in upgrades; "": a copy of it
 	JarDir   string    // field-tests/peers; found from the working directory and the binary
 	Keep     string    // directory for logs, configurations and captures of the links; removed otherwise
 	Progress io.Writer // a line of text now and then; nil: none
@@ -57,8 +59,10 @@ type fleetPlay struct {
 	took   []fleet.Takeover
 	cut    map[[2]int]int       // how many accidents keep a site off the air of a bearer
 	gone   map[string]time.Time // when sites were destroyed
-	faults []string             // of accidents to sites of two machines
+	faults []string             // of accidents to sites of several machines
 	under  sync.WaitGroup       // such accidents
+
+	upgrade string // the binary that replaces the one under test
 }
 
 // fleetCrew is the local peers of a site.
@@ -81,7 +85,7 @@ var fleetKinds = []string{KindJXSE27, KindJXSE27Unsigned, KindJXTA22, KindTAK}
 // Fleet plays a script and returns what became of each message when everything is removed. A play whose messages do not all have one
 // true end is a result, not an error. The error is a *UsageError for peers that there are not.
 func Fleet(ctx context.Context, o FleetOptions) (res *report.Fleet, err error) {
-	f := &fleetPlay{script: o.Script, met: map[[2]*fleetCrew]time.Time{}, before: map[string]fleet.Account{}, cut: map[[2]int]int{}, gone: map[string]time.Time{}}
+	f := &fleetPlay{script: o.Script, upgrade: o.Upgrade, met: map[[2]*fleetCrew]time.Time{}, before: map[string]fleet.Account{}, cut: map[[2]int]int{}, gone: map[string]time.Time{}}
 	for _, k := range o.Peers {
 		switch {
 		case !slices.Contains(fleetKinds, k):
@@ -111,6 +115,11 @@ func Fleet(ctx context.Context, o FleetOptions) (res *report.Fleet, err error) {
 	res = &report.Fleet{Result: fleet.Result{Script: o.File, Summary: o.Script.Summary, Seed: o.Seed, DurationS: o.Script.Duration.Seconds(), Peers: o.Peers}}
 	if res.Gateway, err = f.o.gatewayVersion(ctx); err != nil {
 		return nil, err
+	}
+	if o.Upgrade != "" {
+		if res.Upgrade, err = (&Options{Gateway: o.Upgrade}).gatewayVersion(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return res, f.play(ctx, &res.Result)
 }
@@ -160,6 +169,9 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 		return err
 	}
 	wire, err := profile.Load("wire", nil)
+	if err == nil && f.upgrade == "" && slices.ContainsFunc(f.script.Accidents, func(a fleet.Accident) bool { return a.What == fleet.Upgrade }) {
+		f.upgrade, err = copied(f.o.Gateway, f.w.workDir())
+	}
 	if err != nil {
 		return err
 	}
@@ -169,8 +181,8 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 			return err
 		}
 		s := &lanSite{name: x.Name, index: i, ashore: x.Ashore, ns: ns, script: x, play: f.script, outer: ns}
-		if x.Two() {
-			s.pair = &sitePair{w: f.w}
+		if x.Several() {
+			s.several = &siteMachines{w: f.w, all: make([]*gatewayProc, x.Machines), last: make([]machineSaid, x.Machines)}
 		}
 		if x.Behind() {
 			if s.outer, err = f.w.wall(ns, x.Name+"-wall", x.Firewall); err != nil {
@@ -198,10 +210,11 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 			if p.Shared {
 				node.Netns = s.ns
 			}
-			if s.pair != nil {
-				if node.Netns, node.Second, err = s.pair.spaces(s); err != nil {
+			if s.several != nil {
+				if err := s.several.spaces(s); err != nil {
 					return err
 				}
+				node.Netns, node.More = s.several.ns[0], s.several.ns[1:len(s.several.all)]
 			}
 			if s.ashore && !p.Shared {
 				node.Profile = wire
@@ -216,6 +229,19 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 	}
 	f.logf("run %s: %d sites with %d bearers, seed %d", f.w.id, len(f.sites), len(f.bearers), f.o.Seed)
 	return f.equip(ctx)
+}
+
+// copied is a copy of a program in a directory that it makes.
+func copied(program, dir string) (string, error) {
+	to := filepath.Join(dir, "gateway-copy")
+	data, err := os.ReadFile(program)
+	if err == nil {
+		err = errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(to, data, 0o755))
+	}
+	if err != nil {
+		return "", fmt.Errorf("lab: %w", err)
+	}
+	return to, nil
 }
 
 // equip gives the sites keys and configurations. With a roster nobody knows of those that join later.
@@ -243,18 +269,18 @@ func (f *fleetPlay) equip(ctx context.Context) (err error) {
 func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 	if f.tak {
 		for range max(1, c.script.TAK) {
-			c.tak = append(c.tak, &takSite{ns: c.ns, at: fmt.Sprintf("%s:%d", lanAddr(c.index, 1).Addr(), takPort), plot: newPlot()})
+			c.tak = append(c.tak, &takSite{ns: c.ns, plot: newPlot()})
 		}
+		var servers []string
 		for i, g := range c.machines() {
-			at := fmt.Sprintf("%s:%d", lanAddr(c.index, 1+i).Addr(), takPort)
-			for _, device := range c.tak {
-				if i > 0 {
-					device.second = at
-				}
-			}
-			if err := g.configure(fmt.Sprintf("[tak]\nlisten = %q\n", at)); err != nil {
+			servers = append(servers, fmt.Sprintf("%s:%d", lanAddr(c.index, 1+i).Addr(), takPort))
+			if err := g.configure(fmt.Sprintf("[tak]\nlisten = %q\n", servers[i])); err != nil {
 				return err
 			}
+		}
+		for i, device := range c.tak {
+			mine := turned(servers, i)
+			device.at, device.more = mine[0], mine[1:]
 		}
 	}
 	if f.office != nil && c.script.Joins.Duration > 0 {
@@ -263,8 +289,8 @@ func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 		}
 	}
 	start := c.gateway.start
-	if c.pair != nil {
-		start = func(ctx context.Context) error { return c.pair.start(ctx, all) }
+	if c.several != nil {
+		start = func(ctx context.Context) error { return c.several.start(ctx, all) }
 	}
 	if err := start(ctx); err != nil {
 		return err
@@ -279,13 +305,13 @@ func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 	if len(f.kinds) == 0 {
 		return nil
 	}
-	kind := f.kinds[c.index%len(f.kinds)]
 	for i := range max(1, c.script.JXTA) {
-		name := c.name
+		name, kind := c.name, f.kinds[(c.index+i)%len(f.kinds)]
 		if i > 0 {
 			name = fmt.Sprintf("%s-%d", c.name, i+1)
 		}
-		p, err := c.startPeer(all, f.w, PeerConfig{Kind: kind, Name: name, Seed: c.seed(), Second: c.secondSeed(), JarDir: f.o.JarDir, Home: filepath.Join(f.dir, name+"-peer")})
+		seeds := turned(c.seeds(), i)
+		p, err := c.startPeer(all, f.w, PeerConfig{Kind: kind, Name: name, Seed: seeds[0], More: seeds[1:], JarDir: f.o.JarDir, Home: filepath.Join(f.dir, name+"-peer")})
 		if err != nil {
 			return err
 		}
@@ -303,7 +329,7 @@ func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 			return err
 		}
 	}
-	f.logf("%d peers of %s (%s) are starting", len(c.jxta), c.name, kind)
+	f.logf("%d peers of %s are starting", len(c.jxta), c.name)
 	return nil
 }
 

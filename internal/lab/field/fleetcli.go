@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,11 +63,13 @@ func fleetFlags(a *fleetArgs) *flag.FlagSet {
 
 const usageSite = `usage: gateway lab site [flags]
 
-Plays HQ and a ship, each of one gateway or of two with a witness, on this machine, as gateway lab fleet does. Machines lose their
-power, or stop and wake, at random moments, which --seed decides. It needs root. Ctrl-C removes everything.
+Plays HQ and a ship, each of one gateway, of two with a witness, or of three and more, on this machine, as gateway lab fleet does.
+First each machine of a site of several loses its power once and is upgraded once, at random moments and in an order that --seed
+decides: its gateway stops in order, and another program starts in its place. Then machines lose their power, or stop and wake. Of
+three and more a majority stays. It needs root. Ctrl-C removes everything.
 
 Examples:
-  gateway lab site --members 2 --ship-members 2 --power random --hours 1 --html site.html
+  gateway lab site --members 3 --ship-members 2 --power random --hours 1 --html site.html
   gateway lab site --members 1 --ship-members 2 --hours 0.2 --profile hf-2400 --seed 3
 Exit: 0 every message has exactly one true end, 1 not so or it could not be played, 2 wrong usage.
 `
@@ -77,15 +80,21 @@ type siteArgs struct {
 	outputs
 	chance fleet.Chance
 	peers  string
+	local  int
+	dry    bool
 	hours  float64
 }
 
 func siteFlags(a *siteArgs) *flag.FlagSet {
 	fs := flag.NewFlagSet("gateway lab site", flag.ContinueOnError)
-	fs.IntVar(&a.chance.Members, "members", 2, "machines of HQ: 1 or 2")
-	fs.IntVar(&a.chance.ShipMembers, "ship-members", 2, "machines of the ship: 1 or 2")
-	fs.StringVar(&a.chance.Power, "power", fleet.Random, "random: machines lose their power at random moments; none: nothing happens")
+	fs.IntVar(&a.chance.Members, "members", 2, "machines of HQ: 1 to 9")
+	fs.IntVar(&a.chance.ShipMembers, "ship-members", 2, "machines of the ship: 1 to 9")
+	fs.StringVar(&a.chance.Power, "power", fleet.Random, "random: machines lose their power and are upgraded at random moments; none: nothing happens")
+	fs.IntVar(&a.local, "local", 30, "`number` of local peers of both sites together, two thirds of them JXTA peers and the others TAK devices where both play")
+	fs.StringVar(&a.Upgrade, "upgrade", "", "`path` of the gateway that replaces the one under test in upgrades (default: a copy of it)")
 	fs.Float64Var(&a.hours, "hours", 1, "how long it plays")
+	fs.DurationVar(&a.chance.Every, "rate", 8*time.Second, "between two messages of a site's JXTA peer that talks, and of its TAK device; a site is seen to be served at the next one")
+	fs.BoolVar(&a.dry, "dry", false, "say what would happen when, and play nothing")
 	fs.StringVar(&a.chance.Profile, "profile", "iridium-directip", "`name` of the profile of the link")
 	a.FleetOptions.flags(fs, &a.peers, KindJXSE27+","+KindJXTA22+","+KindTAK)
 	a.outputs.flags(fs)
@@ -101,11 +110,30 @@ func parseSite(_ string, args []string, w io.Writer) (player, outputs, error) {
 	var a siteArgs
 	err := parsed(siteFlags(&a), args, w)
 	if err == nil {
+		a.chance.JXTA, a.chance.TAK = shared(a.local, strings.Split(a.peers, ","))
 		a.chance.Duration, a.chance.Seed = time.Duration(a.hours*float64(time.Hour)), a.Seed
 		a.Script, err = a.chance.Script()
 	}
+	if a.dry && err == nil {
+		fmt.Fprintf(w, "%s: %d JXTA peers and %d TAK devices\n", a.Script.Summary, a.chance.JXTA, a.chance.TAK)
+		for _, x := range a.Script.Accidents {
+			fmt.Fprintf(w, "%8s  %s\n", x.At.Round(time.Second), x.Said())
+		}
+		err = flag.ErrHelp // everything is said
+	}
 	a.File, a.Peers = "lab site", strings.Split(a.peers, ",")
 	return a.player(), a.outputs, err
+}
+
+// shared is how many of the local peers are of JXTA, and how many of TAK.
+func shared(local int, kinds []string) (jxta, tak int) {
+	switch {
+	case !slices.Contains(kinds, KindTAK):
+		return local, 0
+	case len(kinds) == 1:
+		return 0, local
+	}
+	return local - local/3, local / 3
 }
 
 // flags are those of every play of a script.

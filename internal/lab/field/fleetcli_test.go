@@ -1,9 +1,11 @@
 package field
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"aldis/internal/lab/check"
@@ -31,4 +33,26 @@ func TestWhatAFleetPlays(t *testing.T) {
 	}
 	text, err := os.ReadFile(file)
 	check.True(t, "it is written", err == nil && len(text) > 0, err)
+}
+
+// Of the local peers two thirds are of JXTA where TAK plays too; otherwise all are of what plays.
+func TestShared(t *testing.T) {
+	for kinds, want := range map[string]string{"jxse27,jxta22,tak": "20 10", "tak": "0 30", "jxta22": "30 0"} {
+		jxta, tak := shared(30, strings.Split(kinds, ","))
+		check.Equal(t, kinds, fmt.Sprint(jxta, tak), want)
+	}
+}
+
+// With --dry the accidents are said, the same for the same seed, and nothing is played.
+func TestDry(t *testing.T) {
+	said := func(seed string) string {
+		var out, errs strings.Builder
+		code := Main([]string{"site", "--members", "3", "--hours", "0.25", "--seed", seed, "--dry"}, &out, &errs)
+		check.Equal(t, "exit: "+errs.String(), code, 0)
+		return out.String()
+	}
+	check.Equal(t, "machines that lose their power", strings.Count(said("1"), "without power"), 5)
+	check.Equal(t, "upgrades", strings.Count(said("1"), "upgraded"), 5)
+	check.Equal(t, "the same seed", said("2"), said("2"))
+	check.True(t, "another seed, another order", said("1") != said("2"))
 }

@@ -131,7 +131,7 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 	if a.What == fleet.Destroy {
 		return []action{{begins, func() error { return f.destroy(ctx, c, a.For.Duration) }}}
 	}
-	if c.pair != nil {
+	if c.several != nil {
 		return []action{{begins, func() error {
 			f.under.Add(1)
 			go (&mishap{f: f, c: c, a: a}).play(all)

@@ -18,11 +18,11 @@ import (
 )
 
 // HubNode is a station of the emulated link: a namespace that gets the interface HubConfig.Interface with this address. A station
-// of two machines has a Second namespace, with the same: its modem hands datagrams to the machine that it heard last.
+// of several machines has More namespaces, with the same: its modem hands datagrams to the machine that it heard last.
 type HubNode struct {
 	Name        string
 	Netns       string
-	Second      string
+	More        []string
 	Addr        netip.Prefix
 	Profile     profile.Profile
 	ReceiveOnly bool
@@ -68,7 +68,7 @@ type Hub struct {
 	late    time.Duration
 	syns    map[synKey]bool
 	tcp     map[string]int
-	heard   map[int]int                 // of stations with two machines: which one was heard last
+	heard   map[int]int                 // of stations with several machines: which one was heard last
 	carried map[string][2][]transmitted // of them by name: what was sent, and what of it arrived somewhere
 }
 
@@ -127,10 +127,7 @@ func StartHub(cfg HubConfig) (*Hub, error) {
 	}
 	h.cfg.Interface = cmp.Or(cfg.Interface, firstLink)
 	for i, n := range cfg.Nodes {
-		for machine, ns := range []string{n.Netns, n.Second} {
-			if ns == "" {
-				continue
-			}
+		for machine, ns := range append([]string{n.Netns}, n.More...) {
 			if err := h.open(i, machine, ns); err != nil {
 				h.closeFiles()
 				return nil, err
@@ -156,7 +153,7 @@ func (h *Hub) open(i, machine int, ns string) error {
 	if h.cfg.PcapDir != "" {
 		file := n.Name
 		if machine > 0 {
-			file += "-2"
+			file += fmt.Sprintf("-%d", 1+machine)
 		}
 		if h.cfg.Interface != firstLink {
 			file += "-" + h.cfg.Interface
@@ -237,7 +234,7 @@ func (h *Hub) frame(o offered) linkemu.Event {
 	}
 	h.noteSYN(o)
 	f := linkemu.Frame{From: h.cfg.Nodes[p.node].Name, Octets: len(o.data), Data: o.data, By: p.machine}
-	if h.cfg.Nodes[p.node].Second != "" && o.data[9] == protoUDP { // not what the kernel says where no gateway listens
+	if len(h.cfg.Nodes[p.node].More) > 0 && o.data[9] == protoUDP { // not what the kernel says where no gateway listens
 		h.heard[p.node] = p.machine
 		h.note(f.From, 0, transmitted{o.at, p.machine})
 	}
@@ -277,7 +274,7 @@ func (h *Hub) noteSYN(o offered) {
 func (h *Hub) deliver(list []linkemu.Delivery) {
 	for _, d := range list {
 		i := h.byName[d.Node]
-		if h.cfg.Nodes[h.byName[d.Frame.From]].Second != "" && d.Frame.Data[9] == protoUDP {
+		if len(h.cfg.Nodes[h.byName[d.Frame.From]].More) > 0 && d.Frame.Data[9] == protoUDP {
 			h.note(d.Frame.From, 1, transmitted{d.At, d.Frame.By})
 		}
 		for _, p := range h.ports {
@@ -290,7 +287,7 @@ func (h *Hub) deliver(list []linkemu.Delivery) {
 	}
 }
 
-// note keeps what a station of two machines has sent (0), or what of it arrived (1).
+// note keeps what a station of several machines has sent (0), or what of it arrived (1).
 func (h *Hub) note(name string, what int, t transmitted) {
 	list := h.carried[name]
 	if len(list[what]) < transmittedMax {
@@ -299,7 +296,7 @@ func (h *Hub) note(name string, what int, t transmitted) {
 	h.carried[name] = list
 }
 
-// machines is what the machines of a station of two have sent, and what of it arrived at another station, each in its order.
+// machines is what the machines of a station have sent, and what of it arrived at another station, each in its order.
 func (h *Hub) machines(station string) (sent, arrived []transmitted) {
 	read := func(time.Time) {
 		list := h.carried[station]

@@ -1,12 +1,12 @@
 package field
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,16 +15,16 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// sitePair is the machines of a site of two, each in a namespace on the site's LAN, and their witness there.
-type sitePair struct {
+// siteMachines are the machines of a site of several, each in a namespace on the site's LAN, and where they are two their witness there.
+type siteMachines struct {
 	w       *world
-	ns      [3]string // the last one is the witness's
-	both    [2]*gatewayProc
-	witness *gatewayProc
-	one     sync.Mutex // held during an accident to them
+	ns      []string // where they are two, the last one is the witness's
+	all     []*gatewayProc
+	witness *gatewayProc // nil: three and more need none
+	one     sync.Mutex   // held during an accident to them
 
 	mu   sync.Mutex
-	last [2]machineSaid
+	last []machineSaid
 	led  []leadership // in the order in which they were seen
 }
 
@@ -47,116 +47,154 @@ type leadership struct {
 }
 
 const (
-	pairPort    = 9733
-	pairSwitch  = 10 // host of the LAN, from which TAK devices call
-	pairEvery   = 100 * time.Millisecond
-	pairSettles = time.Minute
+	sitePort    = 9733
+	siteSwitch  = 10 // host of the LAN, from which TAK devices call
+	siteEvery   = 100 * time.Millisecond
+	siteSettles = time.Minute
 )
 
-// spaces are the namespaces of the machines, made when they are asked for first.
-func (p *sitePair) spaces(s *lanSite) (first, second string, err error) {
-	if p.ns[0] != "" {
-		return p.ns[0], p.ns[1], nil
+// spaces makes the namespaces of the machines when they are asked for first.
+func (p *siteMachines) spaces(s *lanSite) error {
+	if p.ns != nil {
+		return nil
 	}
-	err = lan(s.ns, lanAddr(s.index, pairSwitch))
-	for i, name := range []string{"m1", "m2", "w"} {
+	err := lan(s.ns, lanAddr(s.index, siteSwitch))
+	for i := range max(3, len(p.all)) {
+		name := fmt.Sprintf("m%d", i+1)
+		if i == len(p.all) {
+			name = "w"
+		}
+		var ns string
 		if err == nil {
-			p.ns[i], err = p.w.add(s.name + "-" + name)
+			ns, err = p.w.add(s.name + "-" + name)
+			p.ns = append(p.ns, ns)
 		}
 		if err == nil {
-			err = plug(s.ns, p.ns[i], name, lanAddr(s.index, 1+i))
+			err = plug(s.ns, ns, name, lanAddr(s.index, 1+i))
 		}
 	}
-	return p.ns[0], p.ns[1], err
+	return err
 }
 
-// outfitTwo makes the configurations of two machines and their witness.
-func (s *lanSite) outfitTwo(others []*lanSite, bearers []bearer, binary, dir string) error {
-	at := func(i int) string { return fmt.Sprintf("%s:%d", lanAddr(s.index, 1+i).Addr(), pairPort) }
-	for i := range 3 {
-		g, err := s.configured(others, bearers, binary, dir, s.pair.ns[i], 1+i)
+// outfitSeveral makes the configurations of two machines and their witness, or of three and more.
+func (s *lanSite) outfitSeveral(others []*lanSite, bearers []bearer, binary, dir string) error {
+	var at []string
+	for i := range s.several.ns {
+		at = append(at, fmt.Sprintf("%q", fmt.Sprintf("%s:%d", lanAddr(s.index, 1+i).Addr(), sitePort)))
+	}
+	for i, ns := range s.several.ns {
+		g, err := s.configured(others, bearers, binary, dir, ns, 1+i)
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("[site]\nlisten = %q\n", at(i))
-		if i == 2 {
-			s.pair.witness = g
-		} else {
-			s.pair.both[i] = g
-			text += fmt.Sprintf("other = %q\nwitness = %q\n", at(1-i), at(2))
+		text := fmt.Sprintf("[cluster]\nmembers = [%s]\n", strings.Join(at, ", "))
+		switch {
+		case i == len(s.several.all):
+			s.several.witness, text = g, fmt.Sprintf("[site]\nlisten = %s\n", at[i])
+		case len(s.several.all) == 2:
+			text = fmt.Sprintf("[site]\nlisten = %s\nother = %s\nwitness = %s\n", at[i], at[1-i], at[2])
+			fallthrough
+		default:
+			s.several.all[i] = g
 		}
 		if err := g.configure(text); err != nil {
 			return err
 		}
 	}
-	s.gateway = s.pair.both[0]
+	s.gateway = s.several.all[0]
 	return nil
 }
 
 // machines are the site's gateways.
 func (s *lanSite) machines() []*gatewayProc {
-	if s.pair == nil {
+	if s.several == nil {
 		return []*gatewayProc{s.gateway}
 	}
-	return s.pair.both[:]
+	return s.several.all
 }
 
 // leads is the gateway that leads the site, or did when one was seen to.
 func (s *lanSite) leads() *gatewayProc {
-	if s.pair == nil {
+	if s.several == nil {
 		return s.gateway
 	}
-	if i := s.pair.leader(); i >= 0 {
-		return s.pair.both[i]
+	if i := s.several.leader(); i >= 0 {
+		return s.several.all[i]
 	}
 	return s.gateway
 }
 
-// secondSeed is what the peers of a site of two are given beside seed.
-func (s *lanSite) secondSeed() string {
-	if s.pair == nil {
-		return ""
+// seeds are what the site's peers are given: the addresses of all its machines.
+func (s *lanSite) seeds() []string {
+	list := []string{s.seed()}
+	for _, g := range s.machines()[1:] {
+		list = append(list, "tcp://"+g.lan)
 	}
-	return "tcp://" + s.pair.both[1].lan
+	return list
 }
 
-// stop ends the site's gateways in good order: the one that follows first, so that the other hands over nothing.
-func (s *lanSite) stop() error {
-	if s.pair == nil {
+// turned is the list from its n-th entry on, and then what was before that.
+func turned(list []string, n int) []string {
+	n %= len(list)
+	return slices.Concat(list[n:], list[:n])
+}
+
+// stop ends the site's gateways in good order: the leader is the last one that has enough others, so that it can write what it has to. Of
+// three and more the rest can lead no more, and is killed.
+func (s *lanSite) stop() (err error) {
+	if s.several == nil {
 		return s.gateway.stop()
 	}
-	lead := max(0, s.pair.leader())
-	return errors.Join(s.pair.both[1-lead].stop(), s.pair.both[lead].stop(), s.pair.witness.stop())
+	p := s.several
+	lead := max(0, p.leader())
+	others := slices.Delete(slices.Clone(p.all), lead, lead+1)
+	first := len(others) // two machines: the one that follows is first, and the other hands over nothing
+	if p.witness == nil {
+		first = (len(p.all) - 1) / 2
+	}
+	for _, g := range others[:first] {
+		err = errors.Join(err, g.stop())
+	}
+	err = errors.Join(err, p.all[lead].stop())
+	for _, g := range others[first:] {
+		g.kill()
+	}
+	if p.witness != nil {
+		err = errors.Join(err, p.witness.stop())
+	}
+	return err
 }
 
-// start starts the machines of a site and their witness, and waits until one leads whom the other could follow.
-func (p *sitePair) start(ctx, all context.Context) error {
-	err := p.witness.launch("site", "witness")
-	for _, g := range p.both {
+// start starts the machines of a site and their witness, and waits until one leads whom the others could follow.
+func (p *siteMachines) start(ctx, all context.Context) (err error) {
+	if p.witness != nil {
+		err = p.witness.launch("site", "witness")
+	}
+	for _, g := range p.all {
 		err = errors.Join(err, g.launch("run"))
 	}
 	if err != nil {
 		return err
 	}
-	for i := range p.both {
+	for i := range p.all {
 		go p.watch(all, i)
 	}
-	for _, g := range p.both {
+	for _, g := range p.all {
 		if err := g.takes(ctx); err != nil {
 			return err
 		}
 	}
 	if lead := p.settled(ctx); lead < 0 {
-		return fmt.Errorf("lab: of %s nobody leads whom the other could follow: %s", p.both[0].name, p.both[0].tail())
+		return fmt.Errorf("lab: of %s nobody leads whom the others could follow: %s", p.all[0].name, p.all[0].tail())
 	}
 	return nil
 }
 
 // watch asks a machine again and again what it is.
-func (p *sitePair) watch(ctx context.Context, i int) {
-	for pause(ctx, pairEvery) {
+func (p *siteMachines) watch(ctx context.Context, i int) {
+	for pause(ctx, siteEvery) {
 		wait, stop := context.WithTimeout(ctx, time.Second)
-		body, err := p.both[i].get(wait, "site")
+		body, err := p.all[i].get(wait, "site")
 		stop()
 		said := machineSaid{at: time.Now()}
 		if err != nil || json.Unmarshal(body, &said) != nil {
@@ -171,8 +209,8 @@ func (p *sitePair) watch(ctx context.Context, i int) {
 	}
 }
 
-// leader is the machine that leads by what both have said in the last second; -1: none does.
-func (p *sitePair) leader() int {
+// leader is the machine that leads by what all have said in the last second; -1: none does.
+func (p *siteMachines) leader() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	lead := -1
@@ -184,25 +222,28 @@ func (p *sitePair) leader() int {
 	return lead
 }
 
-// settled waits until one leads, and the other could, and says which one leads; -1: not within pairSettles.
-func (p *sitePair) settled(ctx context.Context) int {
-	for over := time.Now().Add(pairSettles); time.Now().Before(over); {
+// settled waits until one leads, and the others could, and says which one leads; -1: not within siteSettles.
+func (p *siteMachines) settled(ctx context.Context) int {
+	for over := time.Now().Add(siteSettles); time.Now().Before(over); {
 		if lead := p.leader(); lead >= 0 {
 			p.mu.Lock()
-			ready := p.last[lead].Ready && p.last[1-lead].Role == "following" && p.last[1-lead].Whole && time.Since(p.last[1-lead].at) < time.Second
+			ready := p.last[lead].Ready
+			for i, said := range p.last {
+				ready = ready && (i == lead || said.Role == "following" && said.Whole && time.Since(said.at) < time.Second)
+			}
 			p.mu.Unlock()
 			if ready {
 				return lead
 			}
 		}
-		if !pause(ctx, pairEvery) {
+		if !pause(ctx, siteEvery) {
 			break
 		}
 	}
 	return -1
 }
 
-// mishap is an accident to machines of a site of two, and what comes of it.
+// mishap is an accident to machines of a site of several, and what comes of it.
 type mishap struct {
 	f       *fleetPlay
 	c       *fleetCrew
@@ -225,21 +266,26 @@ func (m *mishap) play(ctx context.Context) {
 	f.mu.Lock()
 	f.took = append(f.took, m.res)
 	f.mu.Unlock()
-	f.logf("%s: the other leads after %.1f s, others hear it after %.1f s, peers are served after %v s, octets %v", m.a.Said(), m.res.Leads, m.res.Heard, m.res.Served, m.res.Octets)
+	took := ""
+	if m.res.Led {
+		took = fmt.Sprintf("another one leads after %.1f s, others hear it after %.1f s, ", m.res.Leads, m.res.Heard)
+	}
+	f.logf("%s: %speers are served after %v s, octets %v", m.a.Said(), took, m.res.Served, m.res.Octets)
 }
 
-// happen begins once one leads and the other could, and ends when it is so again: the next accident to the site waits for that.
+// happen begins once one leads and the others could, and ends when it is so again: the next accident to the site waits for that.
 func (m *mishap) happen(ctx context.Context, seen *sync.WaitGroup) {
 	f, c := m.f, m.c
-	c.pair.one.Lock()
-	defer c.pair.one.Unlock()
-	m.res = fleet.Takeover{What: m.a.Said(), Served: map[string]float64{}, Octets: map[string]int64{}}
-	if m.lead = c.pair.settled(ctx); m.lead < 0 {
-		m.wrong(errors.New("before it nobody leads whom the other could follow"))
+	c.several.one.Lock()
+	defer c.several.one.Unlock()
+	m.res = fleet.Takeover{Site: c.name, Cause: m.a.What, What: m.a.Said(), Served: map[string]float64{}, Octets: map[string]int64{}}
+	if m.lead = c.several.settled(ctx); m.lead < 0 {
+		m.wrong(errors.New("before it nobody leads whom the others could follow"))
 		return
 	}
-	victims := map[string][]int{fleet.Leader: {m.lead}, fleet.Follower: {1 - m.lead}, fleet.Both: {0, 1}}[cmp.Or(m.a.Machine, fleet.Leader)]
+	victims := m.victims()
 	m.both = len(victims) == 2
+	m.res.Led = m.both || victims[0] == m.lead
 	f.accounts(func(x fleet.Account) { m.res.Octets[x.Site] -= x.Octets })
 	m.began = time.Now()
 	m.up = m.began
@@ -247,7 +293,7 @@ func (m *mishap) happen(ctx context.Context, seen *sync.WaitGroup) {
 		m.up = m.began.Add(m.a.For.Duration)
 	}
 	m.res.AtS = *seconds(m.up.Sub(f.zero).Round(time.Millisecond))
-	f.tell(fmt.Sprintf("%s (machine %d)", m.a.Said(), 1+victims[0]))
+	f.tell(m.told(victims[0]))
 	m.unheard = f.unheard(c, m.began)
 	var err error
 	for _, v := range victims {
@@ -255,7 +301,7 @@ func (m *mishap) happen(ctx context.Context, seen *sync.WaitGroup) {
 	}
 	seen.Go(func() { m.cost(ctx) })
 	seen.Go(func() { m.served(ctx) })
-	if victims[0] == m.lead || m.both {
+	if m.res.Led {
 		seen.Go(func() { m.takenOver(ctx) })
 	}
 	if !pause(ctx, time.Until(m.began.Add(m.a.For.Duration))) {
@@ -264,11 +310,35 @@ func (m *mishap) happen(ctx context.Context, seen *sync.WaitGroup) {
 	for _, v := range victims {
 		err = errors.Join(err, m.rise(v))
 	}
-	f.tell(fmt.Sprintf("%s: both machines are up", c.name))
-	if c.pair.settled(ctx) < 0 {
-		err = errors.Join(err, errors.New("after it nobody leads whom the other could follow"))
+	f.tell(fmt.Sprintf("%s: all machines are up", c.name))
+	if c.several.settled(ctx) < 0 {
+		err = errors.Join(err, errors.New("after it nobody leads whom the others could follow"))
 	}
 	m.wrong(err)
+}
+
+// victims are the machines that it happens to.
+func (m *mishap) victims() []int {
+	switch n := m.a.Number(); {
+	case n > 0:
+		return []int{n - 1}
+	case m.a.Machine == fleet.Both:
+		return []int{0, 1}
+	case m.a.Machine == fleet.Follower:
+		return []int{(m.lead + 1) % len(m.c.several.all)}
+	}
+	return []int{m.lead}
+}
+
+// told says what happens, and to which machine.
+func (m *mishap) told(victim int) string {
+	led := ""
+	if m.a.Number() > 0 && m.res.Led {
+		led = ", which led"
+	} else if m.a.Number() == 0 {
+		led = fmt.Sprintf(" (machine %d)", 1+victim)
+	}
+	return m.a.Said() + led
 }
 
 // wrong notes what went wrong.
@@ -282,9 +352,14 @@ func (m *mishap) wrong(err error) {
 
 // fall is what happens to a machine at the beginning. Without power it answers nobody any more: its peers see no connection end.
 func (m *mishap) fall(machine int) (err error) {
-	g := m.c.pair.both[machine]
-	if m.a.What == fleet.Stop {
+	g := m.c.several.all[machine]
+	switch m.a.What {
+	case fleet.Stop:
 		return g.cmd.Process.Signal(unix.SIGSTOP)
+	case fleet.Upgrade:
+		err := g.stop()
+		g.binary = m.f.upgrade
+		return err
 	}
 	if m.a.What == fleet.Power {
 		err = m.cable(machine, "down")
@@ -295,7 +370,7 @@ func (m *mishap) fall(machine int) (err error) {
 
 // rise ends what began with fall.
 func (m *mishap) rise(machine int) (err error) {
-	g := m.c.pair.both[machine]
+	g := m.c.several.all[machine]
 	if m.a.What == fleet.Stop {
 		return g.cmd.Process.Signal(unix.SIGCONT)
 	}
@@ -307,7 +382,7 @@ func (m *mishap) rise(machine int) (err error) {
 
 // cable joins a machine and its LAN and bearers, or parts them.
 func (m *mishap) cable(machine int, state string) error {
-	ns := m.c.pair.ns[machine]
+	ns := m.c.several.ns[machine]
 	err := ip("-n", ns, "link", "set", "eth0", state)
 	for i, x := range m.f.bearers {
 		if x.Has(m.c.name) {
@@ -346,8 +421,8 @@ func (m *mishap) cost(ctx context.Context) {
 
 // takenOver fills in when a machine leads, and when another site hears it.
 func (m *mishap) takenOver(ctx context.Context) {
-	p := m.c.pair
-	for over := m.up.Add(servedWithin); time.Now().Before(over) && pause(ctx, pairEvery); {
+	p := m.c.several
+	for over := m.up.Add(servedWithin); time.Now().Before(over) && pause(ctx, siteEvery); {
 		p.mu.Lock()
 		i := slices.IndexFunc(p.led, func(l leadership) bool { return (m.both || l.machine != m.lead) && l.since.After(m.up) })
 		var led leadership
@@ -372,14 +447,14 @@ func (m *mishap) takenOver(ctx context.Context) {
 	}
 }
 
-// wrongMachine counts what a machine of a site of two sent while it did not lead: the other one had begun to since, or it never has.
+// wrongMachine counts what a machine of a site of several sent while it did not lead: another one had begun to since, or it never has.
 func wrongMachine(f *fleetPlay, c *fleetCrew) (n int64) {
-	if c.pair == nil {
+	if c.several == nil {
 		return 0
 	}
-	c.pair.mu.Lock()
-	led := slices.Clone(c.pair.led)
-	c.pair.mu.Unlock()
+	c.several.mu.Lock()
+	led := slices.Clone(c.several.led)
+	c.several.mu.Unlock()
 	for i, h := range f.hubs {
 		if !f.bearers[i].Has(c.name) {
 			continue

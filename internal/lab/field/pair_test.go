@@ -1,11 +1,19 @@
 package field
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
 	"aldis/internal/lab/check"
 )
+
+// Peers of a site of several begin at its machines in turn, and have all of them.
+func TestTurned(t *testing.T) {
+	for n, want := range []string{"[a b c]", "[b c a]", "[c a b]", "[a b c]"} {
+		check.Equal(t, "seeds", fmt.Sprint(turned([]string{"a", "b", "c"}, n)), want)
+	}
+}
 
 // Who leads at a time is the machine of the newest epoch that had begun by then.
 func TestLeaderAt(t *testing.T) {

@@ -41,14 +41,14 @@ var peerJVM = []string{
 
 // PeerConfig says which unmodified JXTA peer to start and where.
 type PeerConfig struct {
-	Netns  string // network namespace by name; empty: the present one
-	Kind   string // KindJXSE27, KindJXSE27Unsigned or KindJXTA22
-	Name   string // peer name, 1 to 24 letters, digits, dots, dashes
-	Host   string // own interface address; KindJXTA22 refuses loopback
-	Port   int    // TCP port to listen on
-	Seed   string // tcp://host:port of its only rendezvous and relay, or http://; empty for Role "rdv"
-	Second string // another seed, of the same network; "": none
-	HTTP   bool   // HTTP instead of TCP
+	Netns string   // network namespace by name; empty: the present one
+	Kind  string   // KindJXSE27, KindJXSE27Unsigned or KindJXTA22
+	Name  string   // peer name, 1 to 24 letters, digits, dots, dashes
+	Host  string   // own interface address; KindJXTA22 refuses loopback
+	Port  int      // TCP port to listen on
+	Seed  string   // tcp://host:port of its rendezvous and relay, or http://; empty for Role "rdv"
+	More  []string // other seeds, of the same network
+	HTTP  bool     // HTTP instead of TCP
 	// Multicast: UDP multicast on the interface of Host; then it needs no Seed. Adhoc (2.7): that and no rendezvous at all.
 	Multicast, Adhoc bool
 	Role             string   // "edge" (also when empty) or "rdv"
@@ -181,8 +181,8 @@ func peerArgs(cfg PeerConfig) ([]string, error) {
 	if cfg.Seed != "" {
 		args = append(args, "--seed", cfg.Seed)
 	}
-	if cfg.Second != "" {
-		args = append(args, "--seed", cfg.Second)
+	for _, seed := range cfg.More {
+		args = append(args, "--seed", seed)
 	}
 	if cfg.Role != "" {
 		args = append(args, "--role", cfg.Role)

@@ -68,7 +68,7 @@ type lanSite struct {
 	sunk     bool          // destroyed: nothing of it runs any more
 	outer    string        // namespace of its links but shared channels: behind a wall another one than ns
 	keys     string        // lines of the first [[link]]
-	pair     *sitePair     // nil: one gateway
+	several  *siteMachines // nil: one gateway
 }
 
 // seed is what the site's peers are given as their only rendezvous and relay.
@@ -114,8 +114,8 @@ func without(all []*lanSite, s *lanSite) []*lanSite {
 
 // outfit gives the site a LAN, a data directory and a gateway's configuration, which names the other sites.
 func (s *lanSite) outfit(others []*lanSite, bearers []bearer, binary, dir string) error {
-	if s.pair != nil {
-		return s.outfitTwo(others, bearers, binary, dir)
+	if s.several != nil {
+		return s.outfitSeveral(others, bearers, binary, dir)
 	}
 	if err := lan(s.ns, lanAddr(s.index, 1)); err != nil {
 		return err

@@ -77,7 +77,7 @@ type takStream struct {
 	dial  func(context.Context) (net.Conn, error)
 	saw   func(*cot.Event)
 	pings bool // it asks a server that is quiet whether it is there, and leaves it, as ATAK does
-	// beside is the same device's stream to the other server of its list; nil: it has one server.
+	// beside is the same device's stream to the next server of its list; nil: there is none.
 	beside *takStream
 
 	mu   sync.Mutex
@@ -170,7 +170,7 @@ func (s *takStream) open() bool {
 
 // send says an event, to each server; false: there is no stream, or it has just ended.
 func (s *takStream) send(text string) bool {
-	beside := s.beside != nil && s.beside.write(text)
+	beside := s.beside != nil && s.beside.send(text)
 	return s.write(text) || beside
 }
 

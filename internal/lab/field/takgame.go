@@ -40,7 +40,7 @@ type takGame struct {
 // takSite is where a site's devices are.
 type takSite struct {
 	ns, at string
-	second string // of a site of two machines: the other server; "": there is none
+	more   []string // of a site of several machines: the other servers
 	plot   *plot
 	watch  *takStream
 	talk   *takStream // says alerts and chats
@@ -159,14 +159,18 @@ func (g *takGame) serve(ctx, all context.Context) error {
 func (s *takSite) connect(all context.Context) error {
 	s.watch = s.stream()
 	s.watch.saw = s.plot.saw
-	if s.talk = s.watch; s.second == "" { // a device with two servers hears and says everything at both
+	if s.talk = s.watch; len(s.more) == 0 { // a device with several servers hears and says everything at each
 		s.talk = s.stream()
 		go s.talk.keep(all)
 	} else {
-		b := &both{plot: s.plot, of: map[string]*takStream{}}
-		s.watch.beside = &takStream{dial: inSpace(s.ns, s.second), pings: true}
-		s.watch.saw, s.watch.beside.saw = b.saw(s.watch), b.saw(s.watch.beside)
-		go s.watch.beside.keep(all)
+		b := &merged{plot: s.plot, of: map[string]*takStream{}}
+		s.watch.saw = b.saw(s.watch)
+		for _, at := range s.more {
+			beside := &takStream{dial: inSpace(s.ns, at), pings: true, beside: s.watch.beside}
+			beside.saw = b.saw(beside)
+			s.watch.beside = beside
+			go beside.keep(all)
+		}
 	}
 	go s.watch.keep(all)
 	return opened(all, s.watch, s.talk)
@@ -174,17 +178,17 @@ func (s *takSite) connect(all context.Context) error {
 
 // stream is one of a device that hears nothing of what it is told.
 func (s *takSite) stream() *takStream {
-	return &takStream{dial: inSpace(s.ns, s.at), pings: s.second != "", saw: noEvent}
+	return &takStream{dial: inSpace(s.ns, s.at), pings: len(s.more) > 0, saw: noEvent}
 }
 
-// both is a device with two servers. It shows what comes from each of them once, and twice what one of them says twice.
-type both struct {
+// merged is a device with several servers. It shows what comes from each of them once, and twice what one of them says twice.
+type merged struct {
 	plot *plot
 	mu   sync.Mutex
 	of   map[string]*takStream // by uid and time, who said it first
 }
 
-func (b *both) saw(from *takStream) func(*cot.Event) {
+func (b *merged) saw(from *takStream) func(*cot.Event) {
 	return func(e *cot.Event) {
 		what := e.UID + " " + e.Time.Format(cot.TimeFormat)
 		b.mu.Lock()

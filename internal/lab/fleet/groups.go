@@ -90,7 +90,7 @@ func (s *Script) checkGroups(check func(ok bool, format string, args ...any)) {
 
 // takes says whether a site may drop out: one that is there from the start, of one machine.
 func (c *Churn) takes(x *Site) bool {
-	return !x.Two() && x.Joins.Duration == 0 && !slices.Contains(c.Except, x.Name)
+	return !x.Several() && x.Joins.Duration == 0 && !slices.Contains(c.Except, x.Name)
 }
 
 // Happens are the accidents of a play with this seed: those of the script, and those that churn draws, in any order. All sites that churn may take

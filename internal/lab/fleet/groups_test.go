@@ -32,7 +32,7 @@ func TestMistakesOfGroups(t *testing.T) {
 		{roster + churn + "except = [\"hq\", \"ship1\"]\n", "it takes no site"},
 		{roster + strings.Replace(destroy, `site = "ship1"`, `except = ["ship1"]`, 1), "a destroy needs a site"},
 		{roster + destroy + "except = [\"hq\"]\n", "except is for all sites"},
-		{strings.Replace(roster, `"ship1"`, "\"ship1\"\nmachines = 2", 1) + destroy, "a site of two machines is not destroyed"},
+		{strings.Replace(roster, `"ship1"`, "\"ship1\"\nmachines = 2", 1) + destroy, "a site of several machines is not destroyed"},
 		{strings.Replace(roster, `"ship1"`, "\"ship1\"\njxta = 21", 1), "21 JXTA peers"},
 	} {
 		_, err := fleet.Read("f.toml", []byte(tt.script))

@@ -84,11 +84,14 @@ type Account struct {
 	Frames int64  `json:"frames"`
 }
 
-// Takeover is what an accident to a machine of a site of two led to. Times are seconds since the accident, where both machines lost
+// Takeover is what an accident to a machine of a site of several led to. Times are seconds since the accident, where both machines lost
 // their power since they have it again; 0: it did not happen.
 type Takeover struct {
 	AtS   float64 `json:"at_s"`
+	Site  string  `json:"site"`
+	Cause string  `json:"cause"` // Accident.What
 	What  string  `json:"what"`
+	Led   bool    `json:"led"`               // it happened to the machine that led
 	Leads float64 `json:"leads_s,omitempty"` // another machine leads than before
 	Heard float64 `json:"heard_s,omitempty"` // its first datagram is at another site
 	// Served is when something that the peers of the site say is in custody again, of each kind that talks.
@@ -108,7 +111,8 @@ type Event struct {
 
 // Result is what came of a play.
 type Result struct {
-	Gateway   string      `json:"gateway"` // what the gateway under test says that it is
+	Gateway   string      `json:"gateway"`           // what the gateway under test says that it is
+	Upgrade   string      `json:"upgrade,omitempty"` // what the gateway says that replaces it in upgrades; "": none, or a copy
 	Script    string      `json:"script"`
 	Summary   string      `json:"summary"`
 	Seed      uint64      `json:"seed"`
@@ -121,7 +125,7 @@ type Result struct {
 	Events    []Event     `json:"events"`
 	Destroyed []Destroyed `json:"destroyed,omitempty"`
 	Takeovers []Takeover  `json:"takeovers,omitempty"`
-	// Wrong machine's are datagrams that a machine of a site of two sent while the other one led.
+	// Wrong machine's are datagrams that a machine of a site of several sent while another one led.
 	WrongMachine int64    `json:"wrong_machine"`
 	LateMS       float64  `json:"emulator_late_max_ms"`
 	Errors       []string `json:"errors,omitempty"` // of gateways and peers

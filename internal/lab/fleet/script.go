@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,7 +68,7 @@ type Site struct {
 	Relay    bool   `toml:"relay"`    // it passes on what the others have for each other
 	NAT      bool   `toml:"nat"`      // its addresses are translated, but on shared channels: it may call, and nobody can call it
 	Firewall int    `toml:"firewall"` // as with NAT, and only TCP to this port gets out; 0: there is none
-	Machines int    `toml:"machines"` // 2: one leads, the other follows, and a witness votes; 0 or 1: one gateway
+	Machines int    `toml:"machines"` // 2: one leads, the other follows, and a witness votes; 3 to 9: a cluster; 0 or 1: one gateway
 	JXTA     int    `toml:"jxta"`     // peers where JXTA plays, of which the first one talks; 0: one
 	TAK      int    `toml:"tak"`      // devices where TAK plays, of which the first one talks; 0: one
 }
@@ -75,8 +76,8 @@ type Site struct {
 // Behind says that nobody can call the site.
 func (s *Site) Behind() bool { return s.NAT || s.Firewall > 0 }
 
-// Two says that the site has two gateways.
-func (s *Site) Two() bool { return s.Machines == 2 }
+// Several says that the site has two gateways or more.
+func (s *Site) Several() bool { return s.Machines > 1 }
 
 // The peers that a Talk may be of.
 const (
@@ -99,18 +100,19 @@ const (
 	Cut     = "cut"     // a site is off the air of a bearer
 	Silence = "silence" // a site transmits nothing on a bearer, by an order that it announces
 	Kill    = "kill"    // kill -9 of a site's gateway, which starts again after For
-	Power   = "power"   // of a site of two: a machine is dead at once, and gone from the LAN and from all bearers
-	Stop    = "stop"    // of a site of two: a machine's gateway stops (SIGSTOP), and wakes after For
+	Power   = "power"   // of a site of several machines: one is dead at once, and gone from the LAN and from all bearers
+	Stop    = "stop"    // of such a site: a machine's gateway stops (SIGSTOP), and wakes after For
+	Upgrade = "upgrade" // of such a site: a machine's gateway stops in order, and another program starts in its place after For
 	// Destroy is the end of a site, its gateway and its local peers, once somebody has what the site said last; For is how long that is
 	// waited for at the most.
 	Destroy = "destroy"
 )
 
-// Which machine of a site of two.
+// Which machine of a site of several. The first one has the number 1.
 const (
 	Leader   = "leader"
 	Follower = "follower"
-	Both     = "both"
+	Both     = "both" // of a site of two
 )
 
 // Accident is something that happens.
@@ -121,7 +123,7 @@ type Accident struct {
 	Bearer string   `toml:"bearer"` // "": all
 	For    Span     `toml:"for"`
 	Except []string `toml:"except"`
-	// Machine is which one of a site of two: Leader (also when empty), Follower or Both at that time.
+	// Machine is which one of a site of several: Leader (also when empty), Follower or Both at that time, or its number.
 	Machine string `toml:"machine"`
 }
 
@@ -132,6 +134,7 @@ const (
 	maxBearers   = 4
 	maxEntries   = 1000 // talks, accidents
 	maxLocal     = 20   // peers of a kind at a site
+	maxMachines  = 9    // of a site, as cluster.members
 	maxOctets    = 4 << 20
 	leastOctets  = 64
 	leastEvery   = 100 * time.Millisecond
@@ -222,10 +225,10 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 		check(slices.ContainsFunc(s.Bearers, func(b Bearer) bool { return b.Has(x.Name) }), "site %q: it is on no bearer", x.Name)
 		check(x.Firewall >= 0 && x.Firewall < 1<<16, "site %q: firewall %d is no port", x.Name, x.Firewall)
 		check(!x.Relay || x.Joins.Duration == 0, "site %q: who joins is no relay", x.Name)
-		check(x.Machines >= 0 && x.Machines <= 2, "site %q: %d machines: 1 or 2", x.Name, x.Machines)
-		check(!x.Two() || !x.Behind() && x.Joins.Duration == 0, "site %q: one of two machines is there from the start, and behind no wall", x.Name)
+		check(x.Machines >= 0 && x.Machines <= maxMachines, "site %q: %d machines: 1 to %d", x.Name, x.Machines, maxMachines)
+		check(!x.Several() || !x.Behind() && x.Joins.Duration == 0, "site %q: one of several machines is there from the start, and behind no wall", x.Name)
 		check(x.JXTA >= 0 && x.JXTA <= maxLocal && x.TAK >= 0 && x.TAK <= maxLocal, "site %q: %d JXTA peers and %d TAK devices: at most %d each", x.Name, x.JXTA, x.TAK, maxLocal)
-		check(!x.Two() || !slices.ContainsFunc(s.Bearers, func(b Bearer) bool { return b.Over != "" && b.Has(x.Name) }), "site %q: one of two machines is on no bearer over TLS", x.Name)
+		check(!x.Several() || !slices.ContainsFunc(s.Bearers, func(b Bearer) bool { return b.Over != "" && b.Has(x.Name) }), "site %q: one of several machines is on no bearer over TLS", x.Name)
 	}
 	check(there >= 2, "%d sites are there at the start: at least 2", there)
 	check(len(s.Talks) > 0, "no [[talk]]: nobody says anything")
@@ -245,18 +248,21 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 	s.checkGroups(check)
 	for i, a := range s.Accidents {
 		what := fmt.Sprintf("accident %d", i+1)
-		check(slices.Contains([]string{Cut, Silence, Kill, Power, Stop, Destroy}, a.What), "%s: what %q: %s, %s, %s, %s, %s or %s", what, a.What, Cut, Silence, Kill, Power, Stop, Destroy)
-		check(slices.Contains([]string{"", Leader, Follower, Both}, a.Machine), "%s: machine %q: %s, %s or %s", what, a.Machine, Leader, Follower, Both)
+		check(slices.Contains([]string{Cut, Silence, Kill, Power, Stop, Upgrade, Destroy}, a.What), "%s: what %q: %s, %s, %s, %s, %s, %s or %s", what, a.What, Cut, Silence, Kill, Power, Stop, Upgrade, Destroy)
+		check(a.Number() > 0 || slices.Contains([]string{"", Leader, Follower, Both}, a.Machine), "%s: machine %q: %s, %s, %s or a number", what, a.Machine, Leader, Follower, Both)
 		x := s.site(a.Site)
-		of := x != nil && x.Two()
-		check(of || a.What != Power && a.What != Stop && a.Machine == "", "%s: %s, %s and machine need a site of two machines", what, Power, Stop)
-		check(a.Machine == "" || a.Machinery(), "%s: machine is for %s, %s or %s", what, Kill, Power, Stop)
+		of := x != nil && x.Several()
+		check(of || a.What != Power && a.What != Stop && a.What != Upgrade && a.Machine == "", "%s: %s, %s, %s and machine need a site of two machines or more", what, Power, Stop, Upgrade)
+		check(!of || a.Machine != Both || x.Machines == 2, "%s: machine %q needs a site of two machines", what, Both)
+		check(!of || a.Number() <= x.Machines, "%s: site %q has no machine %s", what, a.Site, a.Machine)
+		check(a.What != Upgrade || a.Machine != Both, "%s: an upgrade is of one machine after the other", what)
+		check(a.Machine == "" || a.Machinery(), "%s: machine is for %s, %s, %s or %s", what, Kill, Power, Stop, Upgrade)
 		check(a.Site == "" || x != nil, "%s: there is no site %q", what, a.Site)
 		check(len(a.Except) == 0 || a.Site == "", "%s: except is for all sites", what)
 		for _, name := range a.Except {
 			check(s.site(name) != nil, "%s: there is no site %q", what, name)
 		}
-		check(a.What != Destroy || !of, "%s: a site of two machines is not destroyed", what)
+		check(a.What != Destroy || !of, "%s: a site of several machines is not destroyed", what)
 		check(a.Bearer == "" || s.BearerIndex(a.Bearer) >= 0, "%s: there is no bearer %q", what, a.Bearer)
 		check(a.At.Duration+a.For.Duration < s.Duration.Duration, "%s: its end at %v is not before that of the play", what, a.At.Duration+a.For.Duration)
 		check(!a.Machinery() || a.Site != "" && a.Bearer == "", "%s: a %s needs a site, and no bearer", what, a.What)
@@ -305,9 +311,26 @@ func (s *Script) Scale(duration time.Duration) error {
 	return nil
 }
 
+// who is the machine in words.
+func (a *Accident) who() string {
+	if n := a.Number(); n > 0 {
+		return fmt.Sprintf("machine %d", n)
+	}
+	return cmp.Or(a.Machine, Leader)
+}
+
 // Machinery says that it happens to a machine.
 func (a *Accident) Machinery() bool {
-	return a.What == Kill || a.What == Power || a.What == Stop || a.What == Destroy
+	return slices.Contains([]string{Kill, Power, Stop, Upgrade, Destroy}, a.What)
+}
+
+// Number is that of the machine, from 1 on; 0: Machine says it otherwise.
+func (a *Accident) Number() int {
+	n, err := strconv.Atoi(a.Machine)
+	if err != nil || n < 1 {
+		return 0
+	}
+	return n
 }
 
 // Said says in words what happens, without its time.
@@ -333,12 +356,14 @@ func (a Accident) Said() string {
 	case Destroy:
 		return site + " is destroyed"
 	case Power:
-		return fmt.Sprintf("%s: %s without power for %v", site, cmp.Or(a.Machine, Leader), a.For)
+		return fmt.Sprintf("%s: %s without power for %v", site, a.who(), a.For)
 	case Stop:
-		return fmt.Sprintf("%s: %s stopped for %v", site, cmp.Or(a.Machine, Leader), a.For)
+		return fmt.Sprintf("%s: %s stopped for %v", site, a.who(), a.For)
+	case Upgrade:
+		return fmt.Sprintf("%s: %s upgraded, off for %v", site, a.who(), a.For)
 	}
 	if a.Machine != "" {
-		site += ", " + a.Machine
+		site += ", " + a.who()
 	}
 	return fmt.Sprintf("%s: gateway killed, started again after %v", site, a.For)
 }

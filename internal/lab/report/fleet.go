@@ -26,6 +26,9 @@ func (r *Fleet) Page() Page {
 			fmt.Sprintf("The emulator handled what was due at most %s ms late.", numberText(r.LateMS, 0)),
 		},
 	}
+	if r.Upgrade != "" {
+		p.Foot = append(p.Foot, "The gateway that replaced it in upgrades: "+clean(r.Upgrade)+".")
+	}
 	if faults := r.Faults(); faults != "" {
 		p.Tone, p.Verdict = toneBad, sentence(strings.ToUpper(faults[:1])+faults[1:]+".")
 	}
@@ -54,27 +57,11 @@ func (r *Fleet) Page() Page {
 	for _, x := range r.Events {
 		e.Rows = append(e.Rows, tableRow{Name: secondsText(x.AtS), Cells: []string{sentence(x.What)}})
 	}
-	m := tableData{Columns: []string{"after, what", "the other leads", "others hear the site", "peers are served", "octets in 30 s"}}
-	span := func(s float64) string {
-		if s == 0 {
-			return ""
-		}
-		return secondsText(s)
-	}
-	for _, x := range r.Takeovers {
-		var octets, served []string
-		for _, peers := range slices.Sorted(maps.Keys(x.Served)) {
-			served = append(served, peers+" "+secondsText(x.Served[peers]))
-		}
-		for _, site := range slices.Sorted(maps.Keys(x.Octets)) {
-			octets = append(octets, fmt.Sprintf("%s %d", site, x.Octets[site]))
-		}
-		m.Rows = append(m.Rows, tableRow{Name: clean(secondsText(x.AtS) + ", " + x.What),
-			Cells: []string{span(x.Leads), span(x.Heard), strings.Join(served, ", "), strings.Join(octets, ", ")}})
-	}
 	p.Sections = []section{{Title: "Messages", Tables: []tableData{t}}, {Title: "What the bearers carried", Tables: []tableData{b}}, {Title: "What happened", Tables: []tableData{e}}}
-	if len(m.Rows) > 0 {
-		p.Sections = append(p.Sections, section{Title: fmt.Sprintf("Sites of two machines: %d datagrams of a machine that did not lead", r.WrongMachine), Tables: []tableData{m}})
+	if len(r.Takeovers) > 0 {
+		p.Sections = append(p.Sections, section{Title: fmt.Sprintf("Sites of several machines: %d lost, %d twice, %d datagrams of a machine that did not lead",
+			r.Ends[fleet.Lost], r.Ends[fleet.Twice], r.WrongMachine), Tables: []tableData{takeoverSums(r.Takeovers), takeovers(r.Takeovers)}})
+		p.Foot = append(p.Foot, "Times of a takeover are from the accident on; where both machines lost their power, from when they have it again. Served: something that the peers say is in custody again, so that a site is seen to be served between two messages of its peers.")
 	}
 	if len(r.Destroyed) > 0 {
 		d := tableData{Columns: []string{"destroyed, after", "open messages it had said", "somebody who lives has", "all who live have", "the last one: sites that had it then", "sites that have it now"}}
@@ -89,6 +76,68 @@ func (r *Fleet) Page() Page {
 		p.Notes = append(p.Notes, sentence(w))
 	}
 	return p
+}
+
+// takeovers are the accidents to machines, each with what came of it.
+func takeovers(list []fleet.Takeover) tableData {
+	t := tableData{Columns: []string{"after, what", "another one leads", "others hear the site", "peers are served", "octets in 30 s"}}
+	span := func(s float64) string {
+		if s == 0 {
+			return ""
+		}
+		return secondsText(s)
+	}
+	for _, x := range list {
+		var octets, served []string
+		for _, peers := range slices.Sorted(maps.Keys(x.Served)) {
+			served = append(served, peers+" "+secondsText(x.Served[peers]))
+		}
+		for _, site := range slices.Sorted(maps.Keys(x.Octets)) {
+			octets = append(octets, fmt.Sprintf("%s %d", site, x.Octets[site]))
+		}
+		what := x.What
+		if x.Led {
+			what += ", which led"
+		}
+		t.Rows = append(t.Rows, tableRow{Name: clean(secondsText(x.AtS) + ", " + what),
+			Cells: []string{span(x.Leads), span(x.Heard), strings.Join(served, ", "), strings.Join(octets, ", ")}})
+	}
+	return t
+}
+
+// takeoverSums is the median and the worst time of each kind of accident.
+func takeoverSums(list []fleet.Takeover) tableData {
+	t := tableData{Columns: []string{"median; worst", "times", "another one leads", "others hear the site", "JXTA is served", "TAK is served"}}
+	kinds := map[string][]fleet.Takeover{}
+	for _, x := range list {
+		kind := x.Site + ", " + x.Cause + " of another machine"
+		if x.Led {
+			kind = x.Site + ", " + x.Cause + " of the leader"
+		}
+		kinds[kind] = append(kinds[kind], x)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		of := kinds[kind]
+		row := tableRow{Name: clean(kind), Cells: []string{countText(int64(len(of)))}}
+		for _, get := range []func(fleet.Takeover) float64{
+			func(x fleet.Takeover) float64 { return x.Leads }, func(x fleet.Takeover) float64 { return x.Heard },
+			func(x fleet.Takeover) float64 { return x.Served[fleet.JXTA] }, func(x fleet.Takeover) float64 { return x.Served[fleet.TAK] },
+		} {
+			var took []float64
+			for _, x := range of {
+				if s := get(x); s > 0 {
+					took = append(took, s)
+				}
+			}
+			cell := ""
+			if slices.Sort(took); len(took) > 0 {
+				cell = secondsText(took[(len(took)-1)/2]) + "; " + secondsText(took[len(took)-1])
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	return t
 }
 
 // Board writes the page as text.

@@ -76,7 +76,7 @@ func groups() []group {
 			{name: "lab blue-game", summary: "play HQ and ships on a satellite link, as in the exercise of 2004", lab: true},
 			{name: "lab hf-net", summary: "play HQ and ships on one half-duplex HF channel, some of them silent for the first part", lab: true},
 			{name: "lab fleet", summary: "play sites with several bearers, and accidents, from a script", files: true, lab: true},
-			{name: "lab site", summary: "play HQ and a ship of two gateways each, whose machines lose their power at random moments", lab: true},
+			{name: "lab site", summary: "play HQ and a ship of several gateways each, whose machines lose their power and are upgraded", lab: true},
 			{name: "manual", summary: "write the man pages, or the completion of a shell", words: []string{"man", "bash", "zsh", "fish"}},
 			{name: "version", summary: "print the version"},
 		}},

@@ -46,7 +46,10 @@ func TAKConfig(c *config.Config, enrolled ...roster.Node) tak.Config {
 	}
 	f.Wants, f.Twice, f.RateBps = t.Wants, c.Link.Profile.Free(), c.Link.Profile.SlowerBps()
 	if c.Site.Other.IsValid() {
-		f.Beside = c.Site.Other.Addr().String()
+		f.Beside = []string{c.Site.Other.Addr().String()}
+	}
+	for _, at := range c.Cluster.Members {
+		f.Beside = append(f.Beside, at.Addr().String())
 	}
 	if t.Unicast.IsValid() {
 		f.Unicast = t.Unicast.String()

@@ -149,6 +149,22 @@ func TestFleetOfTwo(t *testing.T) {
 	}
 }
 
+// TestFleetOfThree: HQ of three gateways; the power of the leader and of another member, an upgrade of all, and the leader stopped: each
+// message has one true end, a machine that does not lead sends nothing, and the leader that stops in order is followed by another one.
+func TestFleetOfThree(t *testing.T) {
+	t.Parallel()
+	res := fleetOf(t, "three", field.KindJXSE27, field.KindJXTA22, field.KindTAK)
+	check.Equal(t, "accidents", len(res.Takeovers), 6)
+	led := 0
+	for _, x := range res.Takeovers {
+		check.Equal(t, x.What+": somebody else leads", x.Leads > 0, x.Led)
+		if x.Cause == fleet.Upgrade && x.Led {
+			led++
+		}
+	}
+	check.True(t, "upgrades of a leader", led > 0, led)
+}
+
 // fleetOf plays a script in 100 s.
 func fleetOf(t *testing.T, name string, peers ...string) *report.Fleet {
 	t.Helper()

@@ -1,0 +1,24 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/fleet"
+)
+
+// The page of a play with sites of several machines says what each kind of accident took, at the median and at worst, and what was lost.
+func TestTakeovers(t *testing.T) {
+	r := &Fleet{fleet.Result{Ends: map[fleet.End]int{fleet.Delivered: 9, fleet.Lost: 2}, WrongMachine: 3, Upgrade: "aldis gateway 0.3.0", Takeovers: []fleet.Takeover{
+		{AtS: 70, Site: "hq", Cause: fleet.Power, What: "hq: machine 2 without power for 20s", Led: true, Leads: 2.5, Heard: 4, Served: map[string]float64{fleet.JXTA: 5}},
+		{AtS: 90, Site: "hq", Cause: fleet.Power, What: "hq: machine 1 without power for 20s", Led: true, Leads: 3, Heard: 4, Served: map[string]float64{fleet.JXTA: 9, fleet.TAK: 1}},
+		{AtS: 99, Site: "hq", Cause: fleet.Upgrade, What: "hq: machine 3 upgraded, off for 2s"},
+	}}}
+	var b strings.Builder
+	check.NoError(t, r.Board(&b))
+	for _, want := range []string{"2 lost, 0 twice, 3 datagrams of a machine that did not lead", "hq, power of the leader", "2.50 s; 3.00 s", "5.00 s; 9.00 s",
+		"hq, upgrade of another machine", "hq: machine 2 without power for 20s, which led", "aldis gateway 0.3.0"} {
+		check.Contains(t, "board", b.String(), want)
+	}
+}
