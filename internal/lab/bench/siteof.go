@@ -2,8 +2,11 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +26,7 @@ const (
 	farAhead     = 1024 // messages under way to the far site
 	farPeers     = 64
 	regularPeers = 16
-	settling     = 30 * time.Second // until one machine leads and the other could
+	settling     = 30 * time.Second // until one machine leads and the others could
 	flatLocal    = 1_000_000        // messages between two local peers
 )
 
@@ -48,28 +51,32 @@ bundle_ms = 0
 state_share_percent = 25
 `
 
-// ofTwo is a site, of one machine or of two with a witness, and a far gateway. Each machine has a link of its own to that.
-type ofTwo struct {
+// siteOf is a site of one machine, of two with a witness, or of three and more. One of them leads.
+type siteOf struct {
 	s        *session
 	told     []site
 	machines []*server
-	wires    []*wire
-	between  []int // TCP ports on which the machines meet
+	between  []int   // TCP ports on which the machines meet
+	witness  *server // of two: the third voter, which has the keys of the network alone
+	wires    []*wire // of each machine to the far gateway
 	far      *server
-	witness  *server // the third voter, which has the keys of the network alone
 	leader   int
 }
 
-// pairs measures a site of two machines, and the same with one.
-func (s *session) pairs(ctx context.Context) error {
-	w, err := s.newSite(ctx, map[bool]int{true: 2, false: 1}[s.where == gatewaySite])
+// members is of how many machines the site at a place is.
+var members = map[string]int{gatewayTCP: 1, gatewaySite: 2, gatewayThree: 3, gatewayFive: 5}
+
+// sites measures a site of several machines, and the same with one.
+func (s *session) sites(ctx context.Context) error {
+	w, err := s.facing(ctx, members[s.where])
 	if w != nil {
-		defer w.close()
+		defer func() { _ = w.close() }() // one that was killed says so
 	}
 	if err != nil {
 		return err
 	}
-	for _, part := range []func(*ofTwo, context.Context) error{(*ofTwo).acceptance, (*ofTwo).local, (*ofTwo).takeover} {
+	parts := []func(*siteOf, context.Context) error{(*siteOf).acceptance, (*siteOf).local, (*siteOf).takeover}
+	for _, part := range parts {
 		if err := part(w, ctx); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -80,48 +87,43 @@ func (s *session) pairs(ctx context.Context) error {
 	return nil
 }
 
-// newSite starts all, and waits until one machine leads and the other could.
-func (s *session) newSite(ctx context.Context, machines int) (w *ofTwo, err error) {
-	s.progressf("the machines of the site and a far gateway")
-	profile := filepath.Join(s.dir, "bare.toml")
-	if err := os.WriteFile(profile, []byte(barelink), 0o600); err != nil {
-		return nil, err
-	}
-	radio, err := freePorts("udp", machines+1)
+// newSite starts the machines of a site, and waits until one leads and the others could. facing says which sister gateways machine i has,
+// whose UDP port is radio, by their node ids; nil: none.
+func (s *session) newSite(ctx context.Context, n int, profile string, facing func(i, radio int) (map[int]string, error)) (w *siteOf, err error) {
+	s.progressf("%d machines of a site", n)
+	radio, err := freePorts("udp", n)
 	if err != nil {
 		return nil, err
 	}
-	ports, err := freePorts("tcp", 5)
+	ports, err := freePorts("tcp", 2*n+1)
 	if err != nil {
 		return nil, err
 	}
-	w = &ofTwo{s: s, between: ports[:2]}
-	farSees := map[int]string{}
-	for i := range machines {
-		wire, at, err := newWire([2]int{radio[i], radio[machines]})
+	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
+	w = &siteOf{s: s, between: ports[:n]}
+	for i := range n {
+		one := site{id: 1, profile: profile, radio: radio[i], lan: at(n + 1 + i)}
+		switch n {
+		case 1:
+		case 2:
+			one.more = fmt.Sprintf("\n[site]\nlisten = %q\nother = %q\nwitness = %q\n", at(i), at(1-i), at(2))
+		default:
+			var list []string
+			for k := range n {
+				list = append(list, fmt.Sprintf("%q", at(k)))
+			}
+			one.more = fmt.Sprintf("\n[cluster]\nmembers = [%s]\nlisten = %q\n", strings.Join(list, ", "), at(i))
+		}
+		if one.dir, err = os.MkdirTemp(s.dir, "machine-"); err == nil && facing != nil {
+			one.peers, err = facing(i, radio[i])
+		}
 		if err != nil {
 			return w, err
-		}
-		w.wires = append(w.wires, wire)
-		dir, err := os.MkdirTemp(s.dir, "machine-")
-		if err != nil {
-			return w, err
-		}
-		one := site{id: 1, profile: profile, radio: radio[i], peers: map[int]string{2: at[0]}, dir: dir, lan: fmt.Sprintf("127.0.0.1:%d", ports[3+i])}
-		if machines == 2 {
-			one.more = fmt.Sprintf("\n[site]\nlisten = \"127.0.0.1:%d\"\nother = \"127.0.0.1:%d\"\nwitness = \"127.0.0.1:%d\"\n", ports[i], ports[1-i], ports[2])
 		}
 		w.told = append(w.told, one)
-		if i == 0 {
-			farSees[1] = at[1]
-		}
 	}
-	if w.far, err = s.gateway(ctx, site{id: 2, profile: profile, radio: radio[machines], peers: farSees}); err != nil {
-		return w, err
-	}
-	if machines == 2 {
-		at := fmt.Sprintf("127.0.0.1:%d", ports[2])
-		if w.witness, err = s.gateway(ctx, site{id: 2, profile: profile, witness: at, more: fmt.Sprintf("\n[site]\nlisten = %q\n", at)}); err != nil {
+	if n == 2 {
+		if w.witness, err = s.gateway(ctx, site{id: 2, profile: profile, witness: at(2), more: fmt.Sprintf("\n[site]\nlisten = %q\n", at(2))}); err != nil {
 			return w, err
 		}
 	}
@@ -135,55 +137,155 @@ func (s *session) newSite(ctx context.Context, machines int) (w *ofTwo, err erro
 	return w, w.settle(ctx)
 }
 
-func (w *ofTwo) close() {
+// severalOf starts the site of the session's place alone. The machine that leads has one that follows beside it.
+func (s *session) severalOf(ctx context.Context) (*server, error) {
+	w, err := s.newSite(ctx, members[s.where], "wire", nil)
+	if err != nil {
+		if w != nil {
+			err = errors.Join(err, w.close())
+		}
+		return nil, err
+	}
+	first := *w.machines[w.leader]
+	first.other, first.stop = w.machines[w.other()], w.close
+	return &first, nil
+}
+
+// facing starts a site and a far gateway, with a wire to that from each machine.
+func (s *session) facing(ctx context.Context, n int) (*siteOf, error) {
+	profile := filepath.Join(s.dir, "bare.toml")
+	if err := os.WriteFile(profile, []byte(barelink), 0o600); err != nil {
+		return nil, err
+	}
+	radio, err := freePorts("udp", 1)
+	if err != nil {
+		return nil, err
+	}
+	var wires []*wire
+	seen := map[int]string{}
+	w, err := s.newSite(ctx, n, profile, func(i, own int) (map[int]string, error) {
+		wire, at, err := newWire([2]int{own, radio[0]})
+		if err != nil {
+			return nil, err
+		}
+		if wires = append(wires, wire); i == 0 {
+			seen[1] = at[1]
+		}
+		return map[int]string{2: at[0]}, nil
+	})
+	if w != nil {
+		w.wires = wires
+	}
+	if err != nil {
+		return w, err
+	}
+	w.far, err = s.gateway(ctx, site{id: 2, profile: profile, radio: radio[0], peers: seen})
+	return w, err
+}
+
+// close stops all.
+func (w *siteOf) close() error {
+	var errs []error
 	for _, srv := range append(w.machines, w.far, w.witness) {
 		if srv != nil {
-			_ = srv.stop() // one that was killed says so
+			errs = append(errs, srv.stop())
 		}
 	}
 	for _, wire := range w.wires {
 		wire.close()
 	}
+	return errors.Join(errs...)
 }
 
-// leads says whether a machine leads the link, and whether the other one could.
-func (w *ofTwo) leads(ctx context.Context, i int) (leads, both bool) {
+// state is what a machine of a site says of itself.
+type state struct {
+	Role                                   string
+	Whole, Silent, Ready, Alone, Connected bool
+}
+
+// state asks a machine; the zero value: it does not answer.
+func (w *siteOf) state(ctx context.Context, i int) (is state) {
 	if len(w.machines) == 1 {
-		return true, true
+		return state{Role: "leading"}
 	}
-	c, err := w.machines[i].counters(ctx)
-	if err != nil || c["aldis_site_leads"] != 1 {
-		return false, false
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.machines[i].http+"/site", nil)
+	if err != nil {
+		return is
 	}
-	return true, c["aldis_site_alone"] == 0 && c["aldis_site_connected"] == 1
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return is
+	}
+	defer resp.Body.Close()
+	if json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&is) != nil {
+		return state{}
+	}
+	return is
 }
 
-// settle waits until one machine leads and the other could.
-func (w *ofTwo) settle(ctx context.Context) error {
-	for end := time.Now().Add(settling); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, pollEvery) {
-		for i := range w.machines {
-			if _, both := w.leads(ctx, i); both {
-				w.leader = i
-				return nil
-			}
+// leading is the machine that leads and may transmit; -1: none does.
+func (w *siteOf) leading(ctx context.Context) int {
+	for i := range w.machines {
+		if is := w.state(ctx, i); is.Role == "leading" && !is.Silent {
+			return i
 		}
 	}
-	return errors.Join(ctx.Err(), fmt.Errorf("no machine leads with the other one ready within %v", settling))
+	return -1
 }
 
-// other is the machine that follows; of a site of one it is the only one.
-func (w *ofTwo) other() int { return len(w.machines) - 1 - w.leader }
+// settle waits until one machine leads and all others could.
+func (w *siteOf) settle(ctx context.Context) error {
+	for end := time.Now().Add(settling); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, pollEvery) {
+		if w.leader = w.leading(ctx); w.leader < 0 {
+			continue
+		}
+		could := len(w.machines) == 1 || w.state(ctx, w.leader).Ready
+		for i := range w.machines {
+			is := w.state(ctx, i)
+			could = could && (i == w.leader || is.Role == "following" && is.Whole)
+		}
+		if could {
+			return nil
+		}
+	}
+	return errors.Join(ctx.Err(), fmt.Errorf("no machine leads with all others ready within %v", settling))
+}
 
-// datagrams is how many a machine has sent.
-func (w *ofTwo) datagrams(i int) int {
+// other is a machine that follows; of a site of one it is the only one.
+func (w *siteOf) other() int { return (w.leader + 1) % len(w.machines) }
+
+// sent is how many octets a machine has sent to the far gateway.
+func (w *siteOf) sent(i int) int {
 	wire := w.wires[i]
 	wire.mu.Lock()
 	defer wire.mu.Unlock()
 	return wire.octets[0]
 }
 
+// costs are those of all machines.
+func (w *siteOf) costs() (list []cost) {
+	for _, srv := range w.machines {
+		list = append(list, srv.cost())
+	}
+	return list
+}
+
+// since is the processor time of the leader and of each other machine since then.
+func (w *siteOf) since(before []cost) (leader, other time.Duration) {
+	for i, now := range w.costs() {
+		if used := now.cpu - before[i].cpu; i == w.leader {
+			leader = used
+		} else {
+			other += used / time.Duration(len(w.machines)-1)
+		}
+	}
+	return leader, other
+}
+
 // acceptance is how long a message for the far site takes to its first datagram, which waits for the disks, and how many a second go.
-func (w *ofTwo) acceptance(ctx context.Context) error {
+func (w *siteOf) acceptance(ctx context.Context) error {
 	s := w.s
 	s.progressf("messages to a far site, one at a time")
 	c, err := behind(ctx, w.machines[w.leader], w.far)
@@ -197,11 +299,11 @@ func (w *ofTwo) acceptance(ctx context.Context) error {
 		var took times
 		for i := range s.quick(400, 40) {
 			pause(ctx, farPace)
-			before, began := w.datagrams(w.leader), time.Now()
+			before, began := w.sent(w.leader), time.Now()
 			if _, err := c.a.Do(edgepeer.Send{Pipe: c.there, To: c.b.ID(), Elements: body(i, toFar)}); err != nil {
 				return err
 			}
-			for w.datagrams(w.leader) == before {
+			for w.sent(w.leader) == before {
 				if time.Since(began) > pairLimit || ctx.Err() != nil {
 					return errors.Join(ctx.Err(), errors.New("no datagram went"))
 				}
@@ -217,7 +319,7 @@ func (w *ofTwo) acceptance(ctx context.Context) error {
 
 	s.progressf("messages to a far site, %d under way", farAhead)
 	seen := watchPorts(w.between)
-	before, beforeOther := w.machines[w.leader].cost(), w.machines[w.other()].cost()
+	before := w.costs()
 	f, err := w.toFar(ctx, c)
 	octets, bad := seen.stop()
 	if err != nil {
@@ -225,15 +327,16 @@ func (w *ofTwo) acceptance(ctx context.Context) error {
 	}
 	row := f.row("messages to a far site", toFar)
 	row.Must, row.Aim = 2000, 10000
-	row.Note = fmt.Sprintf("%.0f us of processor each", us(w.machines[w.leader].cost().cpu-before.cpu)/float64(max(1, f.n)))
-	if len(w.machines) == 2 {
-		row.Note += fmt.Sprintf(", %.0f us of the follower", us(w.machines[w.other()].cost().cpu-beforeOther.cpu)/float64(max(1, f.n)))
+	leader, others := w.since(before)
+	row.Note = fmt.Sprintf("%.0f us of processor each", us(leader)/float64(max(1, f.n)))
+	if len(w.machines) > 1 {
+		row.Note += fmt.Sprintf(", %.0f us of each other machine", us(others)/float64(max(1, f.n)))
 	}
 	s.put(row)
 	if len(w.machines) == 1 {
 		return nil
 	}
-	row = Row{What: "octets of TCP between the two machines, of a message to a far site", Size: toFar, Unit: "octets", N: f.n, Must: 4096, Less: true}
+	row = Row{What: "octets of TCP between the machines, of a message to a far site", Size: toFar, Unit: "octets", N: f.n, Must: 4096, Less: true}
 	if bad != nil {
 		s.failed(ctx, row, bad)
 		return nil
@@ -244,7 +347,7 @@ func (w *ofTwo) acceptance(ctx context.Context) error {
 
 // toFar sends messages to the far site with at most farAhead of them under way, until the far gateway has them. They are for many peers
 // there, as a gateway hands one peer no more than a hundred a second.
-func (w *ofTwo) toFar(ctx context.Context, c *pair) (f stream, err error) {
+func (w *siteOf) toFar(ctx context.Context, c *pair) (f stream, err error) {
 	s := w.s
 	to, pipes := make([]*tcp.Peer, 0, farPeers), make([]string, farPeers)
 	defer func() { closeAll(to) }()
@@ -291,19 +394,19 @@ func (w *ofTwo) toFar(ctx context.Context, c *pair) (f stream, err error) {
 	return f, errors.Join(err, ctx.Err())
 }
 
-// beside files a row, and at a site of two what it is more than at a site of one.
-func (w *ofTwo) beside(row Row, must, aim float64) {
+// beside files a row, and at a site of several what it is more than at a site of one.
+func (w *siteOf) beside(row Row, must, aim float64) {
 	s := w.s
 	s.put(row)
 	for _, r := range s.report.Rows {
-		if len(w.machines) == 2 && r.Bench == s.bench && r.Where == gatewayTCP && r.line() == row.line() && r.measured() {
-			s.put(Row{What: row.What + ", added by the second machine", Size: row.Size, Unit: row.Unit, N: row.N, Must: must, Aim: aim, Less: true}.of(row.Value - r.Value))
+		if len(w.machines) > 1 && r.Bench == s.bench && r.Where == gatewayTCP && r.line() == row.line() && r.measured() {
+			s.put(Row{What: row.What + ", added by the other machines", Size: row.Size, Unit: row.Unit, N: row.N, Must: must, Aim: aim, Less: true}.of(row.Value - r.Value))
 		}
 	}
 }
 
-// local is messages between two local peers, of a site of two one behind each machine.
-func (w *ofTwo) local(ctx context.Context) error {
+// local is messages between two local peers; at a site of several one is behind a machine that follows.
+func (w *siteOf) local(ctx context.Context) error {
 	s := w.s
 	c, err := behind(ctx, w.machines[w.leader], w.machines[w.other()])
 	if err != nil {
@@ -347,7 +450,7 @@ func (w *ofTwo) local(ctx context.Context) error {
 }
 
 // takeover kills the leader, several times.
-func (w *ofTwo) takeover(ctx context.Context) error {
+func (w *siteOf) takeover(ctx context.Context) error {
 	s := w.s
 	if len(w.machines) == 1 {
 		return nil
@@ -360,20 +463,28 @@ func (w *ofTwo) takeover(ctx context.Context) error {
 	var served, heard, back []float64
 	for i := range s.series() {
 		s.progressf("the leader is killed, %d", i+1)
-		dead, next := w.leader, w.other()
-		sent, began := w.datagrams(next), time.Now()
+		dead := w.leader
+		transmitted := func() (octets int) {
+			for i := range w.machines {
+				if i != dead {
+					octets += w.sent(i)
+				}
+			}
+			return octets
+		}
+		sent, began := transmitted(), time.Now()
 		if err := syscall.Kill(w.machines[dead].pid, syscall.SIGKILL); err != nil {
 			return err
 		}
-		p, err := w.served(ctx, next)
+		p, err := w.served(ctx, dead)
 		if err != nil {
 			return err
 		}
 		p.Close()
 		served = append(served, time.Since(began).Seconds())
-		for w.datagrams(next) == sent {
+		for transmitted() == sent {
 			if time.Since(began) > settling || ctx.Err() != nil {
-				return errors.Join(ctx.Err(), errors.New("the other machine has sent nothing"))
+				return errors.Join(ctx.Err(), errors.New("the machine that leads has sent nothing"))
 			}
 			pause(ctx, pollEvery)
 		}
@@ -393,19 +504,19 @@ func (w *ofTwo) takeover(ctx context.Context) error {
 			return err
 		}
 	}
-	s.put(Row{What: "takeover: a local peer has its lease at the other machine", Unit: "s", Must: 10, Aim: 2, Less: true}.of(served...))
+	s.put(Row{What: "takeover: a local peer has its lease at another machine", Unit: "s", Must: 10, Aim: 2, Less: true}.of(served...))
 	s.put(Row{What: "takeover: all have their leases again", Number: regularPeers, Of: "peers", Unit: "s", Must: 10, Aim: 3, Less: true}.of(back...))
-	s.put(Row{What: "takeover: the other machine transmits", Unit: "s", Must: 15, Aim: 5, Less: true}.of(heard...))
+	s.put(Row{What: "takeover: another machine transmits", Unit: "s", Must: 15, Aim: 5, Less: true}.of(heard...))
 	return nil
 }
 
-// regulars are peers that know both machines, and join one of them again whenever their connection ends.
+// regulars are peers that know all machines, and join one of them again whenever their connection ends.
 type regulars struct {
 	joined [regularPeers]atomic.Pointer[time.Time] // when each joined last
 	stop   func()
 }
 
-func (w *ofTwo) regulars(ctx context.Context) *regulars {
+func (w *siteOf) regulars(ctx context.Context) *regulars {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &regulars{}
 	var all sync.WaitGroup
@@ -449,17 +560,19 @@ func (r *regulars) back(ctx context.Context, since time.Time) (took time.Duratio
 	return 0, errors.Join(ctx.Err(), fmt.Errorf("not all peers are back within %v", settling))
 }
 
-// served joins a peer at a machine as soon as that takes one.
-func (w *ofTwo) served(ctx context.Context, i int) (p *tcp.Peer, err error) {
+// served joins a peer at the machine that leads as soon as that takes one, when another one has died.
+func (w *siteOf) served(ctx context.Context, dead int) (*tcp.Peer, error) {
 	for end := time.Now().Add(settling); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, pollEvery) {
+		i := w.leading(ctx)
+		if i < 0 || i == dead {
+			continue
+		}
 		try, cancel := context.WithTimeout(ctx, time.Second)
-		p, err = join(try, tcp.Config{Address: w.machines[i].address}, "bench-after")
+		p, err := join(try, tcp.Config{Address: w.machines[i].address}, "bench-after")
 		cancel()
-		if leads, _ := w.leads(ctx, i); err == nil && leads {
+		if err == nil {
 			return p, nil
-		} else if err == nil {
-			p.Close()
 		}
 	}
-	return nil, errors.Join(ctx.Err(), err, errors.New("no local peer is served"))
+	return nil, errors.Join(ctx.Err(), errors.New("no local peer is served"))
 }
