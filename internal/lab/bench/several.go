@@ -70,7 +70,7 @@ func deaths(s *session, ctx context.Context) error {
 	var all []*server
 	stop := func() error { return stopOf(all...)() }
 	if s.where == gatewaySite {
-		first, err := s.severalOf(ctx)
+		first, err := severalOf(ctx, s)
 		if err != nil {
 			return err
 		}

@@ -67,8 +67,8 @@ type siteOf struct {
 var members = map[string]int{gatewayTCP: 1, gatewaySite: 2, gatewayThree: 3, gatewayFive: 5}
 
 // sites measures a site of several machines, and the same with one.
-func (s *session) sites(ctx context.Context) error {
-	w, err := s.facing(ctx, members[s.where])
+func sites(s *session, ctx context.Context) error {
+	w, err := facing(ctx, s, members[s.where])
 	if w != nil {
 		defer func() { _ = w.close() }() // one that was killed says so
 	}
@@ -89,7 +89,7 @@ func (s *session) sites(ctx context.Context) error {
 
 // newSite starts the machines of a site, and waits until one leads and the others could. facing says which sister gateways machine i has,
 // whose UDP port is radio, by their node ids; nil: none.
-func (s *session) newSite(ctx context.Context, n int, profile string, facing func(i, radio int) (map[int]string, error)) (w *siteOf, err error) {
+func newSite(ctx context.Context, s *session, n int, profile string, facing func(i, radio int) (map[int]string, error)) (w *siteOf, err error) {
 	s.progressf("%d machines of a site", n)
 	radio, err := freePorts("udp", n)
 	if err != nil {
@@ -138,8 +138,8 @@ func (s *session) newSite(ctx context.Context, n int, profile string, facing fun
 }
 
 // severalOf starts the site of the session's place alone. The machine that leads has one that follows beside it.
-func (s *session) severalOf(ctx context.Context) (*server, error) {
-	w, err := s.newSite(ctx, members[s.where], "wire", nil)
+func severalOf(ctx context.Context, s *session) (*server, error) {
+	w, err := newSite(ctx, s, members[s.where], "wire", nil)
 	if err != nil {
 		if w != nil {
 			err = errors.Join(err, w.close())
@@ -152,7 +152,7 @@ func (s *session) severalOf(ctx context.Context) (*server, error) {
 }
 
 // facing starts a site and a far gateway, with a wire to that from each machine.
-func (s *session) facing(ctx context.Context, n int) (*siteOf, error) {
+func facing(ctx context.Context, s *session, n int) (*siteOf, error) {
 	profile := filepath.Join(s.dir, "bare.toml")
 	if err := os.WriteFile(profile, []byte(barelink), 0o600); err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ func (s *session) facing(ctx context.Context, n int) (*siteOf, error) {
 	}
 	var wires []*wire
 	seen := map[int]string{}
-	w, err := s.newSite(ctx, n, profile, func(i, own int) (map[int]string, error) {
+	w, err := newSite(ctx, s, n, profile, func(i, own int) (map[int]string, error) {
 		wire, at, err := newWire([2]int{own, radio[0]})
 		if err != nil {
 			return nil, err
