@@ -18,6 +18,7 @@
 //   - bench.go: one run: benchmarks, places, sessions
 //   - broker.go: the same messages through a broker of today
 //   - capture.go: octets on loopback
+//   - headquarters.go: a site of several machines and its ships
 //   - jxtac.go: peers of JXTA-C
 //   - link.go: what only a link shows, in virtual time
 //   - load.go: load peers: joining and times
@@ -36,6 +37,7 @@
 //   - report.go: the report as text, Markdown and HTML
 //   - row.go: rows, their CSV, and what became worse
 //   - several.go: several rendezvous and their deaths, gateways in a row, a day
+//   - ships.go: gateways of ships in this process
 //   - siteof.go: sites of several machines beside one of one
 //   - xmpp.go: lines in rooms of XMPP
 package bench

@@ -68,6 +68,23 @@ var members = map[string]int{gatewayTCP: 1, gatewaySite: 2, gatewayThree: 3, gat
 
 // sites measures a site of several machines, and the same with one.
 func sites(s *session, ctx context.Context) error {
+	parts := []func(context.Context, *session) error{farAndNear}
+	if members[s.where] > 2 {
+		parts = append(parts, deathsOfHQ)
+	}
+	for _, part := range parts {
+		if err := part(ctx, s); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			s.failed(ctx, Row{What: s.doing}, err)
+		}
+	}
+	return nil
+}
+
+// farAndNear measures messages to a far site and of local peers, and the death of the leader.
+func farAndNear(ctx context.Context, s *session) error {
 	w, err := facing(ctx, s, members[s.where])
 	if w != nil {
 		defer func() { _ = w.close() }() // one that was killed says so
@@ -75,8 +92,7 @@ func sites(s *session, ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	parts := []func(*siteOf, context.Context) error{(*siteOf).acceptance, (*siteOf).local, (*siteOf).takeover}
-	for _, part := range parts {
+	for _, part := range []func(*siteOf, context.Context) error{(*siteOf).acceptance, (*siteOf).local, (*siteOf).takeover} {
 		if err := part(w, ctx); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -151,10 +167,16 @@ func severalOf(ctx context.Context, s *session) (*server, error) {
 	return &first, nil
 }
 
+// bareProfile is the file of barelink.
+func bareProfile(s *session) (string, error) {
+	file := filepath.Join(s.dir, "bare.toml")
+	return file, os.WriteFile(file, []byte(barelink), 0o600)
+}
+
 // facing starts a site and a far gateway, with a wire to that from each machine.
 func facing(ctx context.Context, s *session, n int) (*siteOf, error) {
-	profile := filepath.Join(s.dir, "bare.toml")
-	if err := os.WriteFile(profile, []byte(barelink), 0o600); err != nil {
+	profile, err := bareProfile(s)
+	if err != nil {
 		return nil, err
 	}
 	radio, err := freePorts("udp", 1)
@@ -523,25 +545,31 @@ func (w *siteOf) regulars(ctx context.Context) *regulars {
 	r.stop = func() { cancel(); all.Wait() }
 	for i := range r.joined {
 		all.Go(func() {
-			for n := i; ctx.Err() == nil; n++ {
-				try, over := context.WithTimeout(ctx, time.Second)
-				p, err := join(try, tcp.Config{Address: w.told[n%len(w.told)].lan}, fmt.Sprintf("bench-regular-%d", i))
-				over()
-				if err != nil {
-					pause(ctx, 10*pollEvery)
-					continue
-				}
+			w.again(ctx, i, tcp.Config{}, fmt.Sprintf("bench-regular-%d", i), func(p *tcp.Peer) {
 				now := time.Now()
 				r.joined[i].Store(&now)
-				select {
-				case <-p.Done():
-				case <-ctx.Done():
-				}
-				p.Close()
-			}
+				lasts(ctx, p)
+			})
 		})
 	}
 	return r
+}
+
+// again joins a peer to one machine after the other, beginning with the i-th, whenever its connection has ended, and runs use with it,
+// until ctx ends.
+func (w *siteOf) again(ctx context.Context, i int, cfg tcp.Config, name string, use func(*tcp.Peer)) {
+	for ; ctx.Err() == nil; i++ {
+		cfg.Address = w.told[i%len(w.told)].lan
+		try, over := context.WithTimeout(ctx, time.Second)
+		p, err := join(try, cfg, name)
+		over()
+		if err != nil {
+			pause(ctx, 10*pollEvery)
+			continue
+		}
+		use(p)
+		p.Close()
+	}
 }
 
 // back waits until all have joined since then, and says how long that took.
