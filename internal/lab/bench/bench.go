@@ -179,6 +179,13 @@ func (s *session) failed(ctx context.Context, row Row, err error) {
 	}
 }
 
+// attempt files a row without a figure where a part of a benchmark fails; the next part goes on.
+func (s *session) attempt(ctx context.Context, part func() error) {
+	if err := part(); err != nil {
+		s.failed(ctx, Row{What: s.doing}, err)
+	}
+}
+
 // quick answers the smaller amount for a quick run.
 func (r *run) quick(full, small int) int {
 	if r.Quick {

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"aldis/internal/jxta"
@@ -181,6 +179,10 @@ func (h *headquarters) mouth(ctx context.Context, i int) {
 			if len(open) == 0 || len(open) < renewEvery && !h.quiet.Load() {
 				continue
 			}
+			select {
+			case <-renewed: // of a connection that has ended
+			default:
+			}
 			if _, err := p.Do(edgepeer.Renew{}); err != nil {
 				return
 			}
@@ -267,7 +269,13 @@ func (h *headquarters) meet(ctx context.Context) error {
 
 // tally is what has become of the messages: those for which HQ, or a ship's gateway, has answered and which did not come, and those that
 // came twice and not as a copy that a peer knows.
-type tally struct{ sure, open, twice, copies int }
+type tally struct {
+	sure, twice, copies int
+	open                [2]int // to ships, and of ships
+}
+
+// lost is how many did not come.
+func (t tally) lost() int { return t.open[0] + t.open[1] }
 
 func (h *headquarters) tally() (t tally) {
 	h.mu.Lock()
@@ -280,7 +288,7 @@ func (h *headquarters) tally() (t tally) {
 				continue
 			}
 			if t.sure++; n >= len(s.heard) || s.heard[n] == 0 {
-				t.open++
+				t.open[0]++
 			}
 		}
 		for _, n := range s.heard {
@@ -288,7 +296,7 @@ func (h *headquarters) tally() (t tally) {
 		}
 		for n := with.met[1]; n < len(s.stored); n++ { // the ship's gateway has it: it never dies
 			if t.sure++; with.came[n] == nil {
-				t.open++
+				t.open[1]++
 			}
 		}
 		for _, ids := range with.came {
@@ -306,7 +314,7 @@ func (h *headquarters) tally() (t tally) {
 func (h *headquarters) settled(ctx context.Context) tally {
 	h.quiet.Store(true)
 	for end := time.Now().Add(allSettled); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, 10*pollEvery) {
-		if t := h.tally(); t.open == 0 {
+		if t := h.tally(); t.lost() == 0 {
 			break
 		}
 	}
@@ -314,8 +322,8 @@ func (h *headquarters) settled(ctx context.Context) tally {
 }
 
 // deathsOfHQ kills the leader of HQ again and again, while ships and peers talk.
-func deathsOfHQ(ctx context.Context, s *session) error {
-	h, err := newHeadquarters(ctx, s, members[s.where], s.quick(deathShips, 8), shipEvery)
+func deathsOfHQ(ctx context.Context, s *session, ships, kills int) error {
+	h, err := newHeadquarters(ctx, s, members[s.where], ships, shipEvery)
 	if h != nil {
 		defer h.close()
 	}
@@ -326,22 +334,15 @@ func deathsOfHQ(ctx context.Context, s *session) error {
 	defer cancel()
 	h.gossip(life)
 	var took []float64
-	kills := s.quick(deathKills, 2)
 	for i := range kills {
 		s.progressf("HQ's leader is killed, %d of %d", i+1, kills)
-		dead, began := h.leader, time.Now()
-		if err := syscall.Kill(h.machines[dead].pid, syscall.SIGKILL); err != nil {
-			return err
-		}
+		dead, began := h.kill()
 		all, err := h.fleet.resumed(ctx, began)
 		if err != nil {
 			return err
 		}
 		took = append(took, all.Seconds())
-		if err := h.machines[dead].stop(); err != nil && !strings.Contains(err.Error(), "killed") {
-			return err
-		}
-		if h.machines[dead], err = s.gateway(ctx, h.told[dead]); err == nil {
+		if err = h.start(ctx, dead); err == nil {
 			err = h.settle(ctx)
 		}
 		if err != nil {
@@ -350,8 +351,70 @@ func deathsOfHQ(ctx context.Context, s *session) error {
 	}
 	cancel()
 	t := h.settled(ctx)
-	note := fmt.Sprintf("%d messages of ships and to ships, %d came again as a copy that peers know; %d of %d local messages came", t.sure, t.copies, h.local.came.Load(), h.local.sent.Load())
-	s.put(Row{What: "HQ's leader is killed: HQ has a message of each ship again", Number: len(h.with), Of: "ships", Unit: "s", N: kills, Lost: t.open, Must: 15, Aim: 5, Less: true, Note: note}.of(took...))
+	note := fmt.Sprintf("%d messages to ships and of ships, of which %d and %d did not come; %d came again as a copy that peers know; %d of %d local messages came", t.sure, t.open[0], t.open[1], t.copies, h.local.came.Load(), h.local.sent.Load())
+	s.put(Row{What: "HQ's leader is killed: HQ has a message of each ship again", Number: len(h.with), Of: "ships", Unit: "s", N: kills, Lost: t.lost(), Must: 15, Aim: 5, Less: true, Note: note}.of(took...))
 	s.put(Row{What: "HQ's leader is killed: messages that came twice", Number: len(h.with), Of: "ships", Unit: "messages", N: t.sure, Less: true}.of(float64(t.twice)))
+	return nil
+}
+
+// growth is what HQ uses as its ships become more: each says a message every growthEvery, and is told one.
+func growth(ctx context.Context, s *session) error {
+	for _, ships := range []int{1, 16, 64, 256} {
+		if s.Quick && ships > 16 {
+			break
+		}
+		s.attempt(ctx, func() error { return grown(ctx, s, ships) })
+	}
+	return ctx.Err()
+}
+
+// grown is growth with so many ships.
+func grown(ctx context.Context, s *session, ships int) error {
+	n := members[s.where]
+	h, err := newHeadquarters(ctx, s, n, ships, growthEvery)
+	if h != nil {
+		defer h.close()
+	}
+	if err != nil {
+		return err
+	}
+	window := time.Duration(s.quick(10, 4)) * time.Second
+	put := func(what, unit string, must, value float64) {
+		s.put(Row{What: what, Number: ships, Of: "ships", Unit: unit, Less: true, Must: must}.of(value))
+	}
+	measure := func() (leader, other float64, octets float64, err error) {
+		seen, before, began := watchPorts(h.between), h.costs(), time.Now()
+		pause(ctx, window)
+		a, b := h.since(before)
+		sum, err := seen.stop()
+		if n == 1 {
+			err = nil // there is nothing to see
+		}
+		took := time.Since(began).Seconds()
+		return 100 * a.Seconds() / took, 100 * b.Seconds() / took, float64(sum) / took, err
+	}
+	s.progressf("%d ships talk", ships)
+	said := h.tally().sure
+	leader, other, octets, err := measure()
+	if err != nil {
+		return err
+	}
+	said = h.tally().sure - said
+	resident := h.machines[h.leader].cost().resident
+	t := h.settled(ctx)
+	s.progressf("%d ships are quiet", ships)
+	idleLeader, idleOther, idle, err := measure()
+	if err != nil {
+		return err
+	}
+	s.put(Row{What: "growth: processor of the leader", Number: ships, Of: "ships", Unit: "% of a core", N: said, Lost: t.lost(), Less: true,
+		Note: fmt.Sprintf("%.1f when nobody talks; %d messages came twice", idleLeader, t.twice)}.of(leader))
+	put("growth: memory of the leader", "MB", 0, resident)
+	if n == 1 {
+		return nil
+	}
+	s.put(Row{What: "growth: processor of each other machine", Number: ships, Of: "ships", Unit: "% of a core", N: said, Less: true, Note: fmt.Sprintf("%.1f when nobody talks", idleOther)}.of(other))
+	put("growth: octets between the machines in a second in which nobody talks", "octets", 0, idle)
+	put("growth: octets between the machines of a message, beside these", "octets", 4096, (octets-idle)*window.Seconds()/float64(max(1, said)))
 	return nil
 }

@@ -14,7 +14,7 @@ func TestHQLosesItsLeader(t *testing.T) {
 	s := &session{run: &run{Config: Config{Gateway: gatewayBinary(t), Quick: true, Progress: func(text string) { t.Log(text) }}, dir: t.TempDir(), report: report, pace: 1}, bench: "site", where: gatewayThree}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	check.NoError(check.Fatal(t), deathsOfHQ(ctx, s))
+	check.NoError(check.Fatal(t), deathsOfHQ(ctx, s, 8, 2))
 	check.Equal(t, "rows", len(report.Rows), 2)
 	for _, row := range report.Rows {
 		t.Log(row.line(), row.cell(), row.Note)

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"aldis/internal/jxta"
@@ -55,10 +54,10 @@ state_share_percent = 25
 type siteOf struct {
 	s        *session
 	told     []site
-	machines []*server
-	between  []int   // TCP ports on which the machines meet
-	witness  *server // of two: the third voter, which has the keys of the network alone
-	wires    []*wire // of each machine to the far gateway
+	machines []*server // nil: it is dead
+	between  []int     // TCP ports on which the machines meet
+	witness  *server   // of two: the third voter, which has the keys of the network alone
+	wires    []*wire   // of each machine to the far gateway
 	far      *server
 	leader   int
 }
@@ -68,39 +67,35 @@ var members = map[string]int{gatewayTCP: 1, gatewaySite: 2, gatewayThree: 3, gat
 
 // sites measures a site of several machines, and the same with one.
 func sites(s *session, ctx context.Context) error {
-	parts := []func(context.Context, *session) error{farAndNear}
-	if members[s.where] > 2 {
-		parts = append(parts, deathsOfHQ)
+	n := members[s.where]
+	if n < 5 {
+		s.attempt(ctx, func() error { return onSite(ctx, s, n, (*siteOf).acceptance, (*siteOf).local, (*siteOf).takeover) })
 	}
-	for _, part := range parts {
-		if err := part(ctx, s); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			s.failed(ctx, Row{What: s.doing}, err)
-		}
+	if n > 2 {
+		s.attempt(ctx, func() error { return onSite(ctx, s, n, (*siteOf).dwindle) })
 	}
-	return nil
+	if n == 3 {
+		s.attempt(ctx, func() error { return deathsOfHQ(ctx, s, s.quick(deathShips, 8), s.quick(deathKills, 2)) })
+	}
+	if n != 2 {
+		s.attempt(ctx, func() error { return growth(ctx, s) })
+	}
+	return ctx.Err()
 }
 
-// farAndNear measures messages to a far site and of local peers, and the death of the leader.
-func farAndNear(ctx context.Context, s *session) error {
-	w, err := facing(ctx, s, members[s.where])
+// onSite starts a site with a far gateway, and measures on it.
+func onSite(ctx context.Context, s *session, n int, parts ...func(*siteOf, context.Context) error) error {
+	w, err := facing(ctx, s, n)
 	if w != nil {
 		defer func() { _ = w.close() }() // one that was killed says so
 	}
 	if err != nil {
 		return err
 	}
-	for _, part := range []func(*siteOf, context.Context) error{(*siteOf).acceptance, (*siteOf).local, (*siteOf).takeover} {
-		if err := part(w, ctx); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			s.failed(ctx, Row{What: s.doing}, err)
-		}
+	for _, part := range parts {
+		s.attempt(ctx, func() error { return part(w, ctx) })
 	}
-	return nil
+	return ctx.Err()
 }
 
 // newSite starts the machines of a site, and waits until one leads and the others could. facing says which sister gateways machine i has,
@@ -230,6 +225,9 @@ func (w *siteOf) state(ctx context.Context, i int) (is state) {
 	if len(w.machines) == 1 {
 		return state{Role: "leading"}
 	}
+	if w.machines[i] == nil {
+		return is
+	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+w.machines[i].http+"/site", nil)
@@ -257,7 +255,7 @@ func (w *siteOf) leading(ctx context.Context) int {
 	return -1
 }
 
-// settle waits until one machine leads and all others could.
+// settle waits until one machine leads and all others that live could.
 func (w *siteOf) settle(ctx context.Context) error {
 	for end := time.Now().Add(settling); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, pollEvery) {
 		if w.leader = w.leading(ctx); w.leader < 0 {
@@ -266,7 +264,7 @@ func (w *siteOf) settle(ctx context.Context) error {
 		could := len(w.machines) == 1 || w.state(ctx, w.leader).Ready
 		for i := range w.machines {
 			is := w.state(ctx, i)
-			could = could && (i == w.leader || is.Role == "following" && is.Whole)
+			could = could && (i == w.leader || w.machines[i] == nil || is.Role == "following" && is.Whole)
 		}
 		if could {
 			return nil
@@ -494,11 +492,9 @@ func (w *siteOf) takeover(ctx context.Context) error {
 			}
 			return octets
 		}
-		sent, began := transmitted(), time.Now()
-		if err := syscall.Kill(w.machines[dead].pid, syscall.SIGKILL); err != nil {
-			return err
-		}
-		p, err := w.served(ctx, dead)
+		sent := transmitted()
+		_, began := w.kill()
+		p, err := w.served(ctx)
 		if err != nil {
 			return err
 		}
@@ -516,10 +512,7 @@ func (w *siteOf) takeover(ctx context.Context) error {
 			return err
 		}
 		back = append(back, all.Seconds())
-		if err := w.machines[dead].stop(); err != nil && !strings.Contains(err.Error(), "killed") {
-			return err
-		}
-		if w.machines[dead], err = s.gateway(ctx, w.told[dead]); err == nil {
+		if err = w.start(ctx, dead); err == nil {
 			err = w.settle(ctx)
 		}
 		if err != nil {
@@ -530,6 +523,77 @@ func (w *siteOf) takeover(ctx context.Context) error {
 	s.put(Row{What: "takeover: all have their leases again", Number: regularPeers, Of: "peers", Unit: "s", Must: 10, Aim: 3, Less: true}.of(back...))
 	s.put(Row{What: "takeover: another machine transmits", Unit: "s", Must: 15, Aim: 5, Less: true}.of(heard...))
 	return nil
+}
+
+// kill takes the power of the leader.
+func (w *siteOf) kill() (dead int, at time.Time) {
+	dead, at = w.leader, time.Now()
+	w.machines[dead].kill()
+	w.machines[dead] = nil
+	return dead, at
+}
+
+// start starts a machine that is dead.
+func (w *siteOf) start(ctx context.Context, i int) (err error) {
+	w.machines[i], err = w.s.gateway(ctx, w.told[i])
+	return err
+}
+
+// dwindle kills the leader of a cluster until no majority is left, and starts all again.
+func (w *siteOf) dwindle(ctx context.Context) error {
+	s := w.s
+	if len(w.machines) < 3 {
+		return nil
+	}
+	r := w.regulars(ctx)
+	defer r.stop()
+	if _, err := r.back(ctx, time.Time{}); err != nil {
+		return err
+	}
+	var dead []int
+	for left := len(w.machines) - 1; left > len(w.machines)/2; left-- {
+		s.progressf("the leader is killed, %d left", left)
+		i, at := w.kill()
+		dead = append(dead, i)
+		took, err := r.back(ctx, at)
+		if err == nil {
+			err = w.settle(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		s.put(Row{What: fmt.Sprintf("leaders killed one after another: all %d peers have their leases again", regularPeers), Number: left, Of: "machines left", Unit: "s", N: regularPeers, Must: 10, Aim: 3, Less: true}.of(took.Seconds()))
+	}
+	gone := time.Duration(s.quick(10, 4)) * time.Second
+	s.progressf("no majority for %v", gone)
+	i, at := w.kill()
+	pause(ctx, gone)
+	served := 0
+	for k := range r.joined {
+		if r.joined[k].Load().After(at) {
+			served++
+		}
+	}
+	s.put(Row{What: "without a majority: peers that are served", Unit: "peers", N: regularPeers, Less: true, Note: fmt.Sprintf("in %v", gone)}.of(float64(served)))
+	if leads := w.leading(ctx); leads >= 0 {
+		return fmt.Errorf("machine %d leads without a majority", leads)
+	}
+	s.progressf("the majority is back")
+	at = time.Now()
+	if err := w.start(ctx, i); err != nil {
+		return err
+	}
+	took, err := r.back(ctx, at)
+	if err != nil {
+		return err
+	}
+	s.put(Row{What: fmt.Sprintf("the majority is back: all %d peers have their leases again", regularPeers), Unit: "s", N: regularPeers, Must: 10, Aim: 3, Less: true, Note: "from the start of the machine's process"}.of(took.Seconds()))
+	for _, i := range dead {
+		if err := w.start(ctx, i); err != nil {
+			return err
+		}
+	}
+	return w.settle(ctx)
 }
 
 // regulars are peers that know all machines, and join one of them again whenever their connection ends.
@@ -588,11 +652,11 @@ func (r *regulars) back(ctx context.Context, since time.Time) (took time.Duratio
 	return 0, errors.Join(ctx.Err(), fmt.Errorf("not all peers are back within %v", settling))
 }
 
-// served joins a peer at the machine that leads as soon as that takes one, when another one has died.
-func (w *siteOf) served(ctx context.Context, dead int) (*tcp.Peer, error) {
+// served joins a peer at the machine that leads as soon as that takes one.
+func (w *siteOf) served(ctx context.Context) (*tcp.Peer, error) {
 	for end := time.Now().Add(settling); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, pollEvery) {
 		i := w.leading(ctx)
-		if i < 0 || i == dead {
+		if i < 0 {
 			continue
 		}
 		try, cancel := context.WithTimeout(ctx, time.Second)
