@@ -221,7 +221,8 @@ var Rooms = []Room{
 		"lab/fleet", "lab/linkemu", "lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "operator/cli"}},
 	{"lab/field/gametest", Edge, "lab", false, "Contains only tests: whole Blue Games in the field trial.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{
-		"adapters/xmpp/stanza", "jxta", "lab/check", "lab/edgepeer", "lab/edgepeer/tcp", "lab/field", "lab/replay", "lab/report", "lab/trace", "link/profile"}},
+		"adapters/xmpp/stanza", "edge/daemon", "edge/keyfile", "edge/radio", "gateway", "gateway/api", "jxta", "jxtabridge", "lab/air", "lab/check", "lab/edgepeer",
+		"lab/edgepeer/tcp", "lab/field", "lab/replay", "lab/report", "lab/trace", "link/profile", "link/seal", "site"}},
 	{"lab/commands", Edge, "lab", false, "Commands of gateway-lab.", []string{
 		"edge/config", "edge/infile", "edge/keyfile", "lab/air", "lab/bench", "lab/field", "lab/linkemu", "lab/packed",
 		"lab/pmulfile", "lab/primer", "lab/replay", "lab/report", "lab/sim", "lab/teach", "lab/trace", "link/compact", "link/profile",

@@ -50,6 +50,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 	if info.NewIncarnation {
 		p.Handshake.KnowsUs, p.Handshake.Started = false, true
+		p.Paths.Started()
 		for _, c := range p.bearer.Channels {
 			c.Started(p.Peer)
 		}

@@ -70,6 +70,10 @@ func (p *Paths) Heard(now time.Time, from netip.AddrPort) (moved bool) {
 	return true
 }
 
+// Started notes that the peer has started anew, on another machine of its site perhaps: what its addresses have shown says nothing against
+// new ones.
+func (p *Paths) Started() { p.failed, p.wary = netip.AddrPort{}, time.Time{} }
+
 // Join takes the address of a connection with the peer. It is the only one: what was learned before led to another connection.
 func (p *Paths) Join(at netip.AddrPort) {
 	*p = Paths{Addr: at, configured: p.configured, heard: at, proven: at}

@@ -18,7 +18,7 @@ func at(port byte) netip.AddrPort {
 }
 
 // A walk is what happens to a peer's addresses, each a letter: "hX" the newest datagram came from X, "m" a question had no
-// answer, "aX" the peer has what went to X, "w" ten minutes pass. want is where things go after each.
+// answer, "aX" the peer has what went to X, "s" it has started anew, "w" ten minutes pass. want is where things go after each.
 func TestPaths(t *testing.T) {
 	for _, tt := range []struct {
 		name             string
@@ -37,6 +37,8 @@ func TestPaths(t *testing.T) {
 		{"moved within ten minutes after that", 'C', "hC aC hX m aC hB m m aB", "C C X C C C C B B", 'C', 'B'},
 		{"stolen again later", 'C', "hC aC hX m aC w hX", "C C X C C C X", 'C', 'X'},
 		{"away, and back where it was proven", 'C', "hA aA m m aC hA", "A A A C C A", 'C', 'A'},
+		{"three machines lead in turn, the second does not live to answer", '-', "hA aA s hB m s hA aA s hC", "A A A B A A A A A C", '-', 'C'},
+		{"stolen, and started anew since", 'C', "hC aC hX m aC hX s hB", "C C X C C C C B", 'C', 'B'},
 		{"the operator writes another", 'C', "hC aC hB aB", "C C B B", 'D', 'D'},
 		{"the operator writes none", 'C', "hB aB", "B B", '-', 'B'},
 	} {
@@ -52,6 +54,8 @@ func TestPaths(t *testing.T) {
 				p.Missed()
 			case 'a':
 				p.Answered(now, at(step[1]))
+			case 's':
+				p.Started()
 			case 'w':
 				now = now.Add(wariness)
 			}

@@ -18,12 +18,12 @@
 //   - bench.go: one run: benchmarks, places, sessions
 //   - broker.go: the same messages through a broker of today
 //   - capture.go: octets on loopback
+//   - headquarters.go: a site of several machines and its ships
 //   - jxtac.go: peers of JXTA-C
 //   - link.go: what only a link shows, in virtual time
 //   - load.go: load peers: joining and times
 //   - machine.go: the machine of a run
 //   - octets.go: octets on the link between two gateways
-//   - oftwo.go: a site of two machines beside one of one
 //   - overload.go: more messages than can be carried
 //   - pair.go: messages between two small peers, and several
 //   - pipes.go: unicast pipes between small peers
@@ -36,6 +36,8 @@
 //   - rendezvous.go: discovery questions, and a rendezvous's start
 //   - report.go: the report as text, Markdown and HTML
 //   - row.go: rows, their CSV, and what became worse
-//   - several.go: several rendezvous and their deaths, gateways of one LAN and in a row, a day
+//   - several.go: several rendezvous and their deaths, gateways in a row, a day
+//   - ships.go: gateways of ships in this process
+//   - siteof.go: sites of several machines beside one of one
 //   - xmpp.go: lines in rooms of XMPP
 package bench

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
-	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
@@ -21,11 +20,11 @@ var peers atomic.Uint64 // made so far: each needs an id of its own
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(seed, peers.Add(1))) }
 
-// join connects a load peer of that name and waits for its lease.
+// join connects a load peer of that name and waits for its lease. Its id is drawn, unless cfg has one.
 func join(ctx context.Context, cfg tcp.Config, name string) (*tcp.Peer, error) {
 	ctx, cancel := context.WithTimeout(ctx, serverReady)
 	defer cancel()
-	cfg.Edge = edgepeer.Config{Name: name, Rand: newRand()}
+	cfg.Edge.Name, cfg.Edge.Rand = name, newRand()
 	p, err := tcp.Dial(ctx, cfg)
 	if err != nil {
 		return nil, err

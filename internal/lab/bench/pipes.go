@@ -21,7 +21,7 @@ func (s *session) served(ctx context.Context, measure func(ctx context.Context, 
 	case jxse, jxseHTTP:
 		srv, err = s.rendezvous(ctx, rendezvousUnsigned, s.where == jxseHTTP, "")
 	case gatewaySite:
-		srv, err = siteOfTwo(ctx, s)
+		srv, err = severalOf(ctx, s)
 	case gatewayRow:
 		srv, err = inARow(ctx, s)
 	default:

@@ -126,6 +126,17 @@ type site struct {
 	witness string         // it is the witness of a site, and listens there
 }
 
+// networkKey is the file of the key of all gateways under test.
+func networkKey(ctx context.Context, r *run) (string, error) {
+	key := filepath.Join(r.dir, "net.key")
+	if _, err := os.Stat(key); err != nil {
+		if out, err := exec.CommandContext(ctx, r.Gateway, "keys", "new", "-o", key).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("gateway keys new: %w: %s", err, bytes.TrimSpace(out))
+		}
+	}
+	return key, nil
+}
+
 // gateway starts `gateway run` on loopback and waits until it takes connections.
 func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 	tcp, err := freePorts("tcp", 2)
@@ -138,11 +149,9 @@ func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := filepath.Join(r.dir, "net.key")
-	if _, err := os.Stat(key); err != nil {
-		if out, err := exec.CommandContext(ctx, r.Gateway, "keys", "new", "-o", key).CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("gateway keys new: %w: %s", err, bytes.TrimSpace(out))
-		}
+	key, err := networkKey(ctx, r)
+	if err != nil {
+		return nil, err
 	}
 	dir := s.dir
 	if dir == "" {

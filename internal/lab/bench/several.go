@@ -17,44 +17,6 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// siteOfTwo starts two gateways of one LAN and their witness.
-func siteOfTwo(ctx context.Context, s *session) (*server, error) {
-	ports, err := freePorts("tcp", 3)
-	if err != nil {
-		return nil, err
-	}
-	at := func(i int) string { return fmt.Sprintf("127.0.0.1:%d", ports[i]) }
-	sites := []site{{id: 2, profile: "wire", witness: at(2), more: fmt.Sprintf("\n[site]\nlisten = %q\n", at(2))}}
-	for i := range 2 {
-		sites = append(sites, site{id: 1, profile: "wire", more: fmt.Sprintf("\n[site]\nlisten = %q\nother = %q\nwitness = %q\n", at(i), at(1-i), at(2))})
-	}
-	all, err := gateways(ctx, s, sites...)
-	if err != nil {
-		return nil, err
-	}
-	stop := stopOf(all[2], all[1], all[0])
-	leads, err := leader(ctx, all[1:])
-	if err != nil {
-		return nil, errors.Join(err, stop())
-	}
-	first := *all[1+leads]
-	first.other, first.stop = all[2-leads], stop
-	return &first, nil
-}
-
-// leader waits until one of the two leads and the other follows it, and answers which leads.
-func leader(ctx context.Context, two []*server) (int, error) {
-	for end := time.Now().Add(serverReady); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, 100*time.Millisecond) {
-		for i, srv := range two {
-			c, err := srv.counters(ctx)
-			if err == nil && c["aldis_site_leads"] == 1 && c["aldis_site_connected"] == 1 {
-				return i, nil
-			}
-		}
-	}
-	return 0, fmt.Errorf("none of the two leads a site within %v", serverReady)
-}
-
 // inARow starts two gateways of two sites with a link as fast as a LAN.
 func inARow(ctx context.Context, s *session) (*server, error) {
 	radio, err := freePorts("udp", 2)
@@ -108,7 +70,7 @@ func deaths(s *session, ctx context.Context) error {
 	var all []*server
 	stop := func() error { return stopOf(all...)() }
 	if s.where == gatewaySite {
-		first, err := siteOfTwo(ctx, s)
+		first, err := severalOf(ctx, s)
 		if err != nil {
 			return err
 		}
