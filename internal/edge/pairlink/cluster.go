@@ -112,9 +112,26 @@ func (c *Cluster) step(ev quorum.Event) time.Duration {
 	out := c.m.Step(now(), ev)
 	c.look()
 	c.send(out.Send)
+	if h, heard := ev.(quorum.Heard); heard && out.Strange != "" {
+		c.notTaken(h.From, out.Strange)
+	}
 	c.gives = append(c.gives, out.Copy...)
 	c.nudge()
 	return max(out.Deadline-now(), time.Millisecond)
+}
+
+// notTaken ends the connection with a member that says what no member does. The caller holds mu.
+func (c *Cluster) notTaken(from int, why string) {
+	o := &c.members[from]
+	o.refused = "it says what no member says: " + why
+	c.metrics.refused.WithLabelValues("message").Inc()
+	if c.told.May(time.Now(), "message"+why) {
+		c.cfg.Log.Warn(refusedText, "reason", "message", "remote", c.cfg.Members[from], "error", o.refused)
+	}
+	if o.conn != nil {
+		o.conn.say(appendFrame(nil, kindRefuse, []byte(o.refused)))
+		o.conn.finish(closeTime)
+	}
 }
 
 func (c *Cluster) send(list []quorum.Sent) {
@@ -163,7 +180,7 @@ func (c *Cluster) serve(raw *tls.Conn, called int, done func()) {
 	from := -1
 	if err == nil {
 		if from, err = c.whose(raw, g, called); err == nil {
-			if why := c.refusal(g); why != "" {
+			if why := c.refusal(from, g); why != "" {
 				c.members[from].refused, err = why, errors.New(why)
 			}
 		}
@@ -213,8 +230,13 @@ func (c *Cluster) whose(raw *tls.Conn, g greeting, called int) (int, error) {
 }
 
 // refusal says why a member is not taken; "": it is.
-func (c *Cluster) refusal(g greeting) string {
+func (c *Cluster) refusal(from int, g greeting) string {
 	own, h := c.m.Hello(), g.Member
+	for i := range c.members {
+		if is := c.members[i].greeted.Member; i != from && is != nil && is.Machine == h.Machine {
+			return fmt.Sprintf("it has a copy of the data directory of the member %v: give it an empty one", c.cfg.Members[i])
+		}
+	}
 	switch by := time.Duration(c.cfg.Wall().Unix()-g.Clock) * time.Second; {
 	case g.Protocol != protocol:
 		return fmt.Sprintf("it speaks version %d of the protocol between the machines, this one %d: install the same version of the gateway", g.Protocol, protocol)
@@ -251,7 +273,9 @@ func (c *Cluster) hear(from int, k *conn, kind kind, content []byte) error {
 		}
 		return nil
 	case kindBegin:
-		return c.beginCopy(k, content, func(at) bool { return c.members[from].conn == k && c.m.Role() != pair.Leading })
+		return c.beginCopy(k, content, func(is at) bool {
+			return c.members[from].conn == k && c.m.Role() != pair.Leading && c.m.Believes(is.epoch)
+		})
 	case kindPart:
 		return c.fill(k, content)
 	case kindEnd:
