@@ -302,20 +302,21 @@ func (c *Cluster) Lead() {
 	c.step(quorum.Lead{})
 }
 
-// Retire is the order that another member leads; false: none could.
-func (c *Cluster) Retire() bool {
+// Retire is the order that another member leads: that at an address, or whichever could soonest; false: none could.
+func (c *Cluster) Retire(at netip.AddrPort) bool {
+	to := slices.Index(c.cfg.Members, at)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.m.CouldRetire() {
+	if to == c.self || to < 0 && at.IsValid() || !c.m.CouldRetire(to) {
 		return false
 	}
-	c.step(quorum.Retire{})
+	c.step(quorum.Retire{To: to})
 	return c.m.Role() != pair.Leading
 }
 
 // Close ends it. A leader hands over first, and waits until another one leads.
 func (c *Cluster) Close() {
-	if c.Retire() {
+	if c.Retire(netip.AddrPort{}) {
 		for end := time.Now().Add(closeTime); time.Now().Before(end); time.Sleep(pair.Beat / 10) {
 			c.mu.Lock()
 			led := c.m.Leader() >= 0
@@ -343,7 +344,7 @@ func (c *Cluster) Status() pair.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	is := c.m.Stored()
-	s := pair.Status{Role: c.role.String(), Epoch: is.Term, Since: c.since, Whole: is.Whole, Ready: c.m.CouldRetire(), Passing: len(c.passing),
+	s := pair.Status{Role: c.role.String(), Epoch: is.Term, Since: c.since, Whole: is.Whole, Ready: c.m.CouldRetire(-1), Passing: len(c.passing),
 		Silent: c.run != 0 && !c.MayTransmit(c.run), Refused: c.state.trouble, Stuck: !c.m.Founded()}
 	leader := c.m.Leader()
 	if leader >= 0 {
@@ -351,7 +352,7 @@ func (c *Cluster) Status() pair.Status {
 	}
 	for i, at := range c.cfg.Members {
 		o := &c.members[i]
-		row := pair.Member{At: at.String(), Self: i == c.self, Leads: i == leader, Connected: i == c.self || o.conn != nil, Refused: o.refused, Heard: o.heard}
+		row := pair.Member{At: at.String(), Self: i == c.self, Leads: i == leader, Connected: i == c.self || o.conn != nil, Version: o.greeted.Version, Refused: o.refused, Heard: o.heard}
 		if s.Role == pair.Leading.String() && i != c.self {
 			row.BehindCommits = c.m.Behind(i)
 			s.BehindCommits = max(s.BehindCommits, row.BehindCommits)

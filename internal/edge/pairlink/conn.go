@@ -246,7 +246,7 @@ func (l *base) greet(raw *tls.Conn, own func() greeting) (c *conn, g greeting, e
 	l.mu.Lock()
 	is := own()
 	l.mu.Unlock()
-	is.Protocol, is.Clock, is.Facts, is.Ways = protocol, l.cfg.Wall().Unix(), l.cfg.Facts, l.cfg.Ways
+	is.Protocol, is.Clock, is.Facts, is.Ways, is.Version = protocol, l.cfg.Wall().Unix(), l.cfg.Facts, l.cfg.Ways, l.cfg.Version
 	text, err := json.Marshal(is)
 	if err != nil {
 		return nil, g, err

@@ -202,7 +202,7 @@ func TestDeposedCommitsNothing(t *testing.T) {
 	leader, follower, run := leads(t, boxes)
 	whole(t, leader)
 	check.True(t, "it may transmit", leader.link.MayTransmit(run))
-	check.True(t, "it retires", leader.link.Retire())
+	check.True(t, "it retires", leader.link.Retire(netip.AddrPort{}))
 	check.True(t, "it may not any more", !leader.link.MayTransmit(run))
 	check.Equal(t, "commit", leader.link.Commit(run, []journal.Op{{Bucket: "a", Key: []byte("k"), Value: []byte("v")}}, nil), ErrDeposed)
 	other, _, _ := leads(t, [2]*box{follower, follower})

@@ -185,7 +185,7 @@ func (m *Machine) Step(now time.Duration, ev Event) (out Output) {
 			m.hear(ev.From, ev.Message)
 		}
 	case Retire:
-		m.retire(-1)
+		m.retire(ev.To)
 	case Lead:
 		m.wish = wish{wanted: now + wishTime, ask: now}
 	}
@@ -325,8 +325,14 @@ func (m *Machine) best(wanted int) (to int) {
 	return to
 }
 
-// CouldRetire says of a leader that another member could lead at once.
-func (m *Machine) CouldRetire() bool { return m.role == pair.Leading && m.best(-1) >= 0 }
+// CouldRetire says of a leader that another member could lead at once: to, or -1 for any.
+func (m *Machine) CouldRetire(to int) bool {
+	if m.role != pair.Leading {
+		return false
+	}
+	best := m.best(to)
+	return best >= 0 && (to < 0 || best == to)
+}
 
 // silent takes what the library says in words. A fault of it ends the process, as its log is not to be trusted then.
 type silent struct{}

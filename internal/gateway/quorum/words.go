@@ -70,8 +70,8 @@ type (
 		From int
 		Message
 	}
-	// Retire is the order that another member leads.
-	Retire struct{}
+	// Retire is the order that another member leads: To, or -1 for whoever could soonest.
+	Retire struct{ To int }
 	// Lead is the order that this member leads.
 	Lead struct{}
 )
