@@ -23,6 +23,7 @@ type gossip struct {
 	mu     sync.Mutex
 	said   [][]saying // by who says it
 	deaths [][]time.Time
+	leases map[string]int // how often each peer got one
 	wrong  []string
 	quiet  bool // nobody begins to say anything more
 }
@@ -52,7 +53,7 @@ const (
 
 // startGossip lets peers talk at gateways whose LAN sockets are at these addresses, until the test ends.
 func startGossip(t *testing.T, lans []string, seed uint64) *gossip {
-	g := &gossip{pipe: edgepeer.NamedPipe("gossip"), lans: lans, said: make([][]saying, len(lans)), deaths: make([][]time.Time, len(lans))}
+	g := &gossip{pipe: edgepeer.NamedPipe("gossip"), lans: lans, said: make([][]saying, len(lans)), deaths: make([][]time.Time, len(lans)), leases: map[string]int{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for i := range lans {
@@ -94,6 +95,9 @@ func (g *gossip) dial(ctx context.Context, i int, role string, seed uint64, pipe
 		p.Close()
 		return nil
 	}
+	g.mu.Lock()
+	g.leases[name]++
+	g.mu.Unlock()
 	return p
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -136,7 +137,13 @@ func (w *siteOfTwo) startWitness(t *testing.T) {
 
 func (w *siteOfTwo) start(t *testing.T, i int) {
 	t.Helper()
-	w.machines[i] = w.sites[i].begin(t, gatewayCommand("run", "-c", w.sites[i].file))
+	w.startAs(t, i, gatewayCommand)
+}
+
+// startAs starts a machine with a gateway of some version.
+func (w *siteOfTwo) startAs(t *testing.T, i int, version func(args ...string) *exec.Cmd) {
+	t.Helper()
+	w.machines[i] = w.sites[i].begin(t, version("run", "-c", w.sites[i].file))
 }
 
 func (w *siteOfTwo) stop(t *testing.T, i int, signal syscall.Signal) {

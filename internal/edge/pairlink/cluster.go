@@ -112,9 +112,26 @@ func (c *Cluster) step(ev quorum.Event) time.Duration {
 	out := c.m.Step(now(), ev)
 	c.look()
 	c.send(out.Send)
+	if h, heard := ev.(quorum.Heard); heard && out.Strange != "" {
+		c.notTaken(h.From, out.Strange)
+	}
 	c.gives = append(c.gives, out.Copy...)
 	c.nudge()
 	return max(out.Deadline-now(), time.Millisecond)
+}
+
+// notTaken ends the connection with a member that says what no member does. The caller holds mu.
+func (c *Cluster) notTaken(from int, why string) {
+	o := &c.members[from]
+	o.refused = "it says what no member says: " + why
+	c.metrics.refused.WithLabelValues("message").Inc()
+	if c.told.May(time.Now(), "message"+why) {
+		c.cfg.Log.Warn(refusedText, "reason", "message", "remote", c.cfg.Members[from], "error", o.refused)
+	}
+	if o.conn != nil {
+		o.conn.say(appendFrame(nil, kindRefuse, []byte(o.refused)))
+		o.conn.finish(closeTime)
+	}
 }
 
 func (c *Cluster) send(list []quorum.Sent) {
@@ -163,7 +180,7 @@ func (c *Cluster) serve(raw *tls.Conn, called int, done func()) {
 	from := -1
 	if err == nil {
 		if from, err = c.whose(raw, g, called); err == nil {
-			if why := c.refusal(g); why != "" {
+			if why := c.refusal(from, g); why != "" {
 				c.members[from].refused, err = why, errors.New(why)
 			}
 		}
@@ -213,8 +230,13 @@ func (c *Cluster) whose(raw *tls.Conn, g greeting, called int) (int, error) {
 }
 
 // refusal says why a member is not taken; "": it is.
-func (c *Cluster) refusal(g greeting) string {
+func (c *Cluster) refusal(from int, g greeting) string {
 	own, h := c.m.Hello(), g.Member
+	for i := range c.members {
+		if is := c.members[i].greeted.Member; i != from && is != nil && is.Machine == h.Machine {
+			return fmt.Sprintf("it has a copy of the data directory of the member %v: give it an empty one", c.cfg.Members[i])
+		}
+	}
 	switch by := time.Duration(c.cfg.Wall().Unix()-g.Clock) * time.Second; {
 	case g.Protocol != protocol:
 		return fmt.Sprintf("it speaks version %d of the protocol between the machines, this one %d: install the same version of the gateway", g.Protocol, protocol)
@@ -251,7 +273,9 @@ func (c *Cluster) hear(from int, k *conn, kind kind, content []byte) error {
 		}
 		return nil
 	case kindBegin:
-		return c.beginCopy(k, content, func(at) bool { return c.members[from].conn == k && c.m.Role() != pair.Leading })
+		return c.beginCopy(k, content, func(is at) bool {
+			return c.members[from].conn == k && c.m.Role() != pair.Leading && c.m.Believes(is.epoch)
+		})
 	case kindPart:
 		return c.fill(k, content)
 	case kindEnd:
@@ -278,20 +302,21 @@ func (c *Cluster) Lead() {
 	c.step(quorum.Lead{})
 }
 
-// Retire is the order that another member leads; false: none could.
-func (c *Cluster) Retire() bool {
+// Retire is the order that another member leads: that at an address, or whichever could soonest; false: none could.
+func (c *Cluster) Retire(at netip.AddrPort) bool {
+	to := slices.Index(c.cfg.Members, at)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.m.CouldRetire() {
+	if to == c.self || to < 0 && at.IsValid() || !c.m.CouldRetire(to) {
 		return false
 	}
-	c.step(quorum.Retire{})
+	c.step(quorum.Retire{To: to})
 	return c.m.Role() != pair.Leading
 }
 
 // Close ends it. A leader hands over first, and waits until another one leads.
 func (c *Cluster) Close() {
-	if c.Retire() {
+	if c.Retire(netip.AddrPort{}) {
 		for end := time.Now().Add(closeTime); time.Now().Before(end); time.Sleep(pair.Beat / 10) {
 			c.mu.Lock()
 			led := c.m.Leader() >= 0
@@ -319,7 +344,7 @@ func (c *Cluster) Status() pair.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	is := c.m.Stored()
-	s := pair.Status{Role: c.role.String(), Epoch: is.Term, Since: c.since, Whole: is.Whole, Ready: c.m.CouldRetire(), Passing: len(c.passing),
+	s := pair.Status{Role: c.role.String(), Epoch: is.Term, Since: c.since, Whole: is.Whole, Ready: c.m.CouldRetire(-1), Passing: len(c.passing),
 		Silent: c.run != 0 && !c.MayTransmit(c.run), Refused: c.state.trouble, Stuck: !c.m.Founded()}
 	leader := c.m.Leader()
 	if leader >= 0 {
@@ -327,7 +352,7 @@ func (c *Cluster) Status() pair.Status {
 	}
 	for i, at := range c.cfg.Members {
 		o := &c.members[i]
-		row := pair.Member{At: at.String(), Self: i == c.self, Leads: i == leader, Connected: i == c.self || o.conn != nil, Refused: o.refused, Heard: o.heard}
+		row := pair.Member{At: at.String(), Self: i == c.self, Leads: i == leader, Connected: i == c.self || o.conn != nil, Version: o.greeted.Version, Refused: o.refused, Heard: o.heard}
 		if s.Role == pair.Leading.String() && i != c.self {
 			row.BehindCommits = c.m.Behind(i)
 			s.BehindCommits = max(s.BehindCommits, row.BehindCommits)

@@ -248,7 +248,7 @@ func (c *Cluster) store(w *quorum.Work) bool {
 		case c.broken == 0:
 			c.state.trouble, c.broken = err.Error(), now()
 		case now()-c.broken > brokenTime && c.run != 0:
-			c.step(quorum.Retire{})
+			c.step(quorum.Retire{To: -1})
 		}
 		c.mu.Unlock()
 		if err == nil {

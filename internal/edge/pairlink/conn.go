@@ -246,7 +246,7 @@ func (l *base) greet(raw *tls.Conn, own func() greeting) (c *conn, g greeting, e
 	l.mu.Lock()
 	is := own()
 	l.mu.Unlock()
-	is.Protocol, is.Clock, is.Facts, is.Ways = protocol, l.cfg.Wall().Unix(), l.cfg.Facts, l.cfg.Ways
+	is.Protocol, is.Clock, is.Facts, is.Ways, is.Version = protocol, l.cfg.Wall().Unix(), l.cfg.Facts, l.cfg.Ways, l.cfg.Version
 	text, err := json.Marshal(is)
 	if err != nil {
 		return nil, g, err
@@ -338,8 +338,10 @@ func (l *Link) hear(c *conn, k kind, content []byte) error {
 // refuse counts a connection that was not taken, and logs each reason now and then.
 func (l *base) refuse(reason, remote string, err error) {
 	l.metrics.refused.WithLabelValues(reason).Inc()
-	l.warn(reason+err.Error(), "a connection to the other machine of the site was refused or not made", "reason", reason, "remote", remote, "error", err)
+	l.warn(reason+err.Error(), refusedText, "reason", reason, "remote", remote, "error", err)
 }
+
+const refusedText = "a connection to the other machine of the site was refused or not made"
 
 func (l *base) warn(what, text string, args ...any) {
 	l.mu.Lock()

@@ -31,6 +31,7 @@ type Config struct {
 	Journal                *journal.Journal
 	Facts                  []Fact
 	Ways                   []Way
+	Version                string // of the gateway
 	Wall                   func() time.Time
 	Log                    *slog.Logger
 }
@@ -318,11 +319,11 @@ func (l *Link) Lead() {
 	l.step(pair.Lead{})
 }
 
-// Retire is the order that the other machine leads; false: it is not there, or lacks something.
-func (l *Link) Retire() bool {
+// Retire is the order that the other machine leads; false: it is not there, lacks something, or has another address.
+func (l *Link) Retire(at netip.AddrPort) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.m.Ready() {
+	if !l.m.Ready() || at.IsValid() && at != l.cfg.Other {
 		return false
 	}
 	l.step(pair.Retire{})
@@ -341,7 +342,7 @@ const closeTime = time.Second
 
 // Close ends it. A leader with a follower hands over first.
 func (l *Link) Close() {
-	for end := time.Now().Add(closeTime); !l.Retire() && l.notReady() && time.Now().Before(end); {
+	for end := time.Now().Add(closeTime); !l.Retire(netip.AddrPort{}) && l.notReady() && time.Now().Before(end); {
 		time.Sleep(pair.Beat / 10)
 	}
 	l.mu.Lock()

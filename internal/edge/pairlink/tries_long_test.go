@@ -2,4 +2,4 @@
 
 package pairlink
 
-const tries = 50_000
+const tries = 100_000

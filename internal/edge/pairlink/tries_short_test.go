@@ -2,4 +2,4 @@
 
 package pairlink
 
-const tries = 30
+const tries = 160

@@ -239,6 +239,8 @@ type greeting struct {
 	// Member is the Hello of a member of three and more, and Listen its address; nil: it is one of two.
 	Member *quorum.Hello  `json:"member,omitempty"`
 	Listen netip.AddrPort `json:"listen,omitzero"`
+	// Version is that of the gateway, for operators. Those before it said none.
+	Version string `json:"version,omitempty"`
 }
 
 func parseGreeting(b []byte) (g greeting, err error) {

@@ -37,8 +37,22 @@ type Member struct {
 	Self          bool      `json:"self,omitempty"`
 	Leads         bool      `json:"leads,omitempty"`
 	Connected     bool      `json:"connected"`
+	Version       string    `json:"version,omitempty"` // of its gateway, as it said last
 	Refused       string    `json:"refused,omitempty"` // why it is not taken
 	Heard         time.Time `json:"heard,omitzero"`
 	BehindCommits uint64    `json:"behind_commits"` // that it has not acknowledged, as the leader knows it
 	BehindSince   time.Time `json:"behind_since,omitzero"`
+}
+
+// Others are the addresses of the other machines.
+func (s *Status) Others() (list []string) {
+	for _, m := range s.Members {
+		if !m.Self {
+			list = append(list, m.At)
+		}
+	}
+	if len(s.Members) == 0 {
+		list = []string{s.Other}
+	}
+	return list
 }

@@ -2,6 +2,7 @@ package quorum
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"time"
 
@@ -34,12 +35,18 @@ func (m *Machine) sendBeats(term uint64) {
 }
 
 func (m *Machine) hearBeat(from int, x Message) {
+	s := m.node.BasicStatus()
+	for _, a := range x.Acked {
+		if a.Term > s.GetTerm()+mostAhead {
+			m.out.Strange = fmt.Sprintf("a beat that tells of term %d, in term %d", a.Term, s.GetTerm())
+			return
+		}
+	}
 	for i := range min(len(x.Acked), len(m.members)) {
 		if m.members[i].acked.before(x.Acked[i]) {
 			m.members[i].acked = x.Acked[i]
 		}
 	}
-	s := m.node.BasicStatus()
 	if s.GetTerm() != x.Term || s.Lead != uint64(from+1) {
 		return
 	}
@@ -70,8 +77,12 @@ func (m *Machine) hearAnswer(from int, x Message) {
 // bound says whether a message asks for or is a claim to votes that this machine's promise forbids. The order of a leader that hands over
 // is none: its lease has ended.
 func (m *Machine) bound(x *raftpb.Message) bool {
-	claims := x.GetType() == raftpb.MsgVote || x.GetType() == raftpb.MsgPreVote
-	return claims && m.now < max(m.promise, m.guard) && !bytes.Equal(x.GetContext(), handingOver)
+	return claims(x) && m.now < max(m.promise, m.guard) && !bytes.Equal(x.GetContext(), handingOver)
+}
+
+// claims says whether a message asks for a vote.
+func claims(x *raftpb.Message) bool {
+	return x.GetType() == raftpb.MsgVote || x.GetType() == raftpb.MsgPreVote
 }
 
 // handingOver is how the library marks a claim that a leader has asked for.

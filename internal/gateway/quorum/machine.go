@@ -38,6 +38,7 @@ type Machine struct {
 	term    uint64 // in which it leads
 	leader  int    // whose beat was answered last; -1: nobody's
 	wish
+	handed uint64 // the last entry of a Work: no member can have more of this machine
 }
 
 // wish is the order that this machine leads. The leader may be out of reach when it is given.
@@ -119,6 +120,7 @@ func (m *Machine) boot(entries []Entry) (err error) {
 	if err = m.log.Append(list); err != nil {
 		return err
 	}
+	m.handed = last.Index
 	commit := min(max(m.stored.Commit, m.at.Index), last.Index)
 	if err = m.log.SetHardState(&raftpb.HardState{Term: &m.stored.Term, Vote: &m.stored.Vote, Commit: &commit}); err != nil {
 		return err
@@ -183,7 +185,7 @@ func (m *Machine) Step(now time.Duration, ev Event) (out Output) {
 			m.hear(ev.From, ev.Message)
 		}
 	case Retire:
-		m.retire(-1)
+		m.retire(ev.To)
 	case Lead:
 		m.wish = wish{wanted: now + wishTime, ask: now}
 	}
@@ -231,10 +233,11 @@ func (m *Machine) hear(from int, x Message) {
 
 func (m *Machine) hearRaft(from int, text []byte) {
 	x := &raftpb.Message{}
-	if proto.Unmarshal(text, x) != nil || x.GetFrom() != uint64(from+1) || x.GetTo() != uint64(m.cfg.Self+1) || m.bound(x) {
-		return
+	if err := proto.Unmarshal(text, x); err != nil {
+		m.out.Strange = err.Error()
+	} else if m.out.Strange = m.strange(from, x); m.out.Strange == "" && !m.bound(x) {
+		_ = m.node.Step(x) // what it does not take is old
 	}
-	_ = m.node.Step(x) // what it does not take is old
 }
 
 // pass does what time brings.
@@ -322,8 +325,14 @@ func (m *Machine) best(wanted int) (to int) {
 	return to
 }
 
-// CouldRetire says of a leader that another member could lead at once.
-func (m *Machine) CouldRetire() bool { return m.role == pair.Leading && m.best(-1) >= 0 }
+// CouldRetire says of a leader that another member could lead at once: to, or -1 for any.
+func (m *Machine) CouldRetire(to int) bool {
+	if m.role != pair.Leading {
+		return false
+	}
+	best := m.best(to)
+	return best >= 0 && (to < 0 || best == to)
+}
 
 // silent takes what the library says in words. A fault of it ends the process, as its log is not to be trusted then.
 type silent struct{}

@@ -61,7 +61,7 @@ func TestChance(t *testing.T) {
 				}
 			case 7:
 				if b.m != nil && !b.frozen {
-					w.step(i, Retire{})
+					w.step(i, Retire{-1})
 				}
 				b.old = b.clone()
 			}
@@ -128,7 +128,7 @@ func TestRetire(t *testing.T) {
 	w.led(most)
 	w.pass(2 * time.Second)
 	before := w.leader()
-	w.step(before, Retire{})
+	w.step(before, Retire{-1})
 	if w.transmits(before) {
 		t.Error("it transmits after it has handed over")
 	}

@@ -70,8 +70,8 @@ type (
 		From int
 		Message
 	}
-	// Retire is the order that another member leads.
-	Retire struct{}
+	// Retire is the order that another member leads: To, or -1 for whoever could soonest.
+	Retire struct{ To int }
 	// Lead is the order that this member leads.
 	Lead struct{}
 )
@@ -91,7 +91,8 @@ type Sent struct {
 // Output is what a Step wants done at once. Work says what must be durable before more is sent.
 type Output struct {
 	Send     []Sent
-	Copy     []int // members that shall be given a copy of the journal
+	Copy     []int  // members that shall be given a copy of the journal
+	Strange  string // why a message was not taken that no member sends; "": it was
 	Deadline time.Duration
 }
 

@@ -46,6 +46,9 @@ func (m *Machine) Work() *Work {
 	}
 	rd := m.node.Ready()
 	w := &Work{ready: &rd, Sync: rd.MustSync, Entries: entries(rd.Entries), Committed: entries(rd.CommittedEntries)}
+	if n := len(w.Entries); n > 0 {
+		m.handed = w.Entries[n-1].Index
+	}
 	_, leads := m.leads()
 	early := m.node.BasicStatus().RaftState == raft.StateLeader
 	if h := rd.HardState; h != nil {

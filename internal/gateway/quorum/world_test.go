@@ -154,6 +154,9 @@ func (w *world) run(i int, do func()) {
 func (w *world) step(i int, ev Event) time.Duration {
 	b := w.boxes[i]
 	out := b.m.Step(w.now, ev)
+	if out.Strange != "" {
+		w.t.Fatalf("seed %d, at %v machine %d does not take %s", w.seed, w.now, i, out.Strange)
+	}
 	w.send(i, out.Send)
 	w.copies(i, out.Copy)
 	w.look(i)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net/netip"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,12 +18,14 @@ import (
 
 	"aldis/internal/edge/config"
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/pair"
 	"aldis/internal/operator/cli"
 	"aldis/internal/operator/control"
 	"aldis/internal/operator/doctor"
 )
 
 const drainAbout = `usage: gateway drain [--stop] [--wait TIME] [-c FILE] [--json]
+       gateway drain --to ADDRESS [--stop] [-c FILE] [--json]
        gateway drain --off [-c FILE] [--json]
 
 Prepares the gateway on this machine for a stop: it takes no more messages of local peers, sends what waits, and the
@@ -32,6 +35,10 @@ unicast pipe is told, on a propagate pipe nobody is.
 
 The order is of this run: a restart takes messages again. Ctrl-C leaves it in force; --off ends it. Messages that are held
 (gateway message hold), or are for a site that does not answer, keep it from becoming empty.
+
+At a site of several machines, --to has the one at ADDRESS lead (of cluster.members or site.other). It has everything of this
+one's journal, so that nothing has to go out before; peers that were connected here are passed on to it when they connect again.
+A machine that does not lead has nothing to hand over.
 
 With --stop the gateway is stopped when it is empty: its service and socket if systemd runs it, otherwise its process.
 
@@ -44,15 +51,19 @@ func drainCommand(args []string, stdout, stderr io.Writer) int {
 	off := fs.Bool("off", false, "take messages of local peers again")
 	stop := fs.Bool("stop", false, "stop the gateway when it is empty")
 	most := fs.Duration("wait", 0, "wait so long at the most (`TIME`, like 10m); 0: for ever")
+	to := fs.String("to", "", "have the machine of the site at `ADDRESS` lead")
 	asJSON := fs.Bool("json", false, "print the last state as JSON")
 	if _, code, done := cli.Parse(fs, args, 0, drainAbout, stdout, stderr); done {
 		return code
 	}
-	if *off && (*stop || *most != 0) || *most < 0 {
-		fmt.Fprintf(stderr, "gateway drain: --stop and --wait go without --off\n\n%s", drainAbout)
+	if *off && (*stop || *most != 0) || *most < 0 || *to != "" && (*off || *most != 0) {
+		fmt.Fprintf(stderr, "gateway drain: --stop and --wait go without --off, --to without --off and --wait\n\n%s", drainAbout)
 		return cli.ExitUsage
 	}
 	d := drainTask{file: *file, stdout: stdout, stderr: stderr, asJSON: *asJSON}
+	if *to != "" {
+		return d.handOver(*to, *stop)
+	}
 	err := d.order(!*off)
 	if err == nil && !*off {
 		err = d.wait(*most)
@@ -79,6 +90,43 @@ type drainTask struct {
 	asJSON         bool
 	desk           desk
 	state          *api.DrainStatus
+}
+
+// handOver has another machine of the site lead.
+func (d *drainTask) handOver(address string, stop bool) int {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		fmt.Fprintf(d.stderr, "gateway drain: --to takes an address of cluster.members or site.other: %v\n\n%s", err, drainAbout)
+		return cli.ExitUsage
+	}
+	var is pair.Status
+	if d.desk, err = DeskOf(d.file, ""); err == nil {
+		_, err = d.desk.TalkOf(&is, "GET", "/site", nil)
+	}
+	switch {
+	case err != nil:
+	case is.Role == pair.Leading.String():
+		body, _ := json.Marshal(control.RetireOrder{To: to})
+		is, err = siteOrder(d.desk, "/site/retire", body, func(s pair.Status) bool { return s.Role == pair.Following.String() && s.Other == to.String() })
+	case !slices.Contains(is.Others(), to.String()):
+		err = fmt.Errorf("%v is no other machine of this site; those are %s", to, strings.Join(is.Others(), ", "))
+	}
+	if err == nil && d.asJSON {
+		err = cli.PrintJSON(d.stdout, is)
+	} else if err == nil {
+		text := "no other machine leads"
+		if is.Role == pair.Following.String() {
+			text = is.Other + " does"
+		}
+		fmt.Fprintf(d.stdout, "this machine does not lead; %s\n", text)
+	}
+	if err == nil && stop {
+		err = d.stop()
+	}
+	if err != nil {
+		return cli.Fail(d.stderr, "drain", err)
+	}
+	return cli.ExitGood
 }
 
 func (d *drainTask) order(on bool) (err error) {

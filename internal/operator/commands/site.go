@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -70,9 +71,9 @@ func siteCommand(args []string, stdout, stderr io.Writer) int {
 		_, err = desk.TalkOf(&is, "GET", "/site", nil)
 	case what == "lead":
 		body, _ := json.Marshal(control.LeadOrder{Lose: *lose})
-		is, err = siteOrder(desk, "/site/lead", body, pair.Leading)
+		is, err = siteOrder(desk, "/site/lead", body, becomes(pair.Leading))
 	case what == "retire" && !*lose:
-		is, err = siteOrder(desk, "/site/retire", []byte("{}"), pair.Following)
+		is, err = siteOrder(desk, "/site/retire", []byte("{}"), becomes(pair.Following))
 	default:
 		fmt.Fprintf(stderr, "gateway site: say status, lead, retire or witness\n\n%s", siteAbout)
 		return cli.ExitUsage
@@ -88,18 +89,23 @@ func siteCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
+// becomes says whether a machine has a part now.
+func becomes(want pair.Role) func(pair.Status) bool {
+	return func(s pair.Status) bool { return s.Role == want.String() }
+}
+
 // siteOrder gives an order and waits until the machine is what it makes of it. Its desk is another one then.
-func siteOrder(d desk, path string, body []byte, want pair.Role) (is pair.Status, err error) {
+func siteOrder(d desk, path string, body []byte, done func(pair.Status) bool) (is pair.Status, err error) {
 	if _, err = d.TalkOf(&is, "POST", path, body); err != nil && strings.Contains(err.Error(), "says:") {
 		return is, err
 	}
 	for end := time.Now().Add(siteWait); ; time.Sleep(100 * time.Millisecond) {
 		_, err = d.TalkOf(&is, "GET", "/site", nil)
 		switch {
-		case err == nil && is.Role == want.String():
+		case err == nil && done(is):
 			return is, nil
 		case time.Now().After(end) && err == nil:
-			return is, fmt.Errorf("the order was given, and after %v this machine is still %s", siteWait, is.Role)
+			return is, fmt.Errorf("the order was given, and after %v this machine is %s and %s leads", siteWait, is.Role, cmp.Or(is.Other, "nobody"))
 		case time.Now().After(end):
 			return is, err
 		}
@@ -189,6 +195,9 @@ func printMembers(out io.Writer, s pair.Status, now time.Time) {
 		}
 		if m.Leads {
 			text += ", leads"
+		}
+		if m.Version != "" {
+			text += ", version " + m.Version
 		}
 		fmt.Fprintf(out, "member %s: %s\n", m.At, text)
 	}

@@ -2,7 +2,11 @@ package control
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -14,7 +18,8 @@ import (
 type Site interface {
 	Status() pair.Status
 	Lead()
-	Retire() bool
+	// Retire hands over to the machine at an address, or where that is not valid to whichever could soonest; false: it cannot.
+	Retire(to netip.AddrPort) bool
 }
 
 // LeadOrder is the body of POST /site/lead: this machine shall lead. Lose gives up what the other machine may have confirmed alone. The
@@ -23,8 +28,11 @@ type LeadOrder struct {
 	Lose bool `json:"lose,omitempty"`
 }
 
-// RetireOrder is the body of POST /site/retire: the other machine shall lead.
-type RetireOrder struct{}
+// RetireOrder is the body of POST /site/retire: another machine shall lead, that of an address in cluster.members or site.other, or
+// whichever could soonest.
+type RetireOrder struct {
+	To netip.AddrPort `json:"to,omitzero"`
+}
 
 // siteHandlers answers for a machine of two.
 func (s Source) siteHandlers(mux *http.ServeMux) {
@@ -57,14 +65,22 @@ func (s Source) lead(_ context.Context, o LeadOrder) (any, error) {
 	return s.Site.Status(), nil
 }
 
-func (s Source) retire(context.Context, RetireOrder) (any, error) {
-	switch {
-	case s.Site == nil:
+func (s Source) retire(_ context.Context, o RetireOrder) (any, error) {
+	if s.Site == nil {
 		return nil, oneGateway
-	case s.Site.Status().Role != pair.Leading.String():
+	}
+	is := s.Site.Status()
+	switch {
+	case is.Role != pair.Leading.String():
 		return nil, Refusal{http.StatusConflict, "this machine does not lead"}
-	case !s.Site.Retire():
-		return nil, Refusal{http.StatusConflict, "the other machine cannot lead: it is away, or has not everything of this one's journal yet"}
+	case o.To.IsValid() && !slices.Contains(is.Others(), o.To.String()):
+		return nil, Refusal{http.StatusConflict, fmt.Sprintf("%v is no other machine of this site; those are %s", o.To, strings.Join(is.Others(), ", "))}
+	case !s.Site.Retire(o.To):
+		who := "the other machine"
+		if o.To.IsValid() {
+			who = o.To.String()
+		}
+		return nil, Refusal{http.StatusConflict, who + " cannot lead: it is away, or has not everything of this one's journal yet"}
 	}
 	return s.Site.Status(), nil
 }

@@ -277,7 +277,7 @@ func (n *node) pairConfig() pairlink.Config {
 		}
 	}
 	return pairlink.Config{Identity: siteIdentity(c), Listen: c.Site.Listen, Other: c.Site.Other, Witness: c.Site.Witness, Journal: n.journal,
-		Facts: facts(c), Ways: ways, Wall: time.Now, Log: n.log}
+		Facts: facts(c), Ways: ways, Version: cli.VersionText(), Wall: time.Now, Log: n.log}
 }
 
 // siteIdentity is who a machine is to the other one and to a witness.
