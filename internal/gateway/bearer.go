@@ -228,7 +228,7 @@ func (r road) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 	if p := r.g.byID[to]; p != nil && p.legs[r.b.index] != nil {
 		r.b.keys.Silent(to, p.legs[r.b.index].Link.Listening())
 	}
-	return r.b.keys.Seal(to, long, r.g.groups.ride(r.g.now, r.b, to, frames))
+	return r.b.keys.Seal(to, long, r.g.rollups.ride(r.g.now, r.b, to, r.g.groups.ride(r.g.now, r.b, to, frames)))
 }
 
 // Send puts a datagram on the air.

@@ -47,6 +47,7 @@
 //   - linkprobes.go: probing the link
 //   - queries.go: questions for peers, answered without custody
 //   - groups.go: groups and open messages
+//   - rollup.go: what gateways of a fleet say of themselves to the headquarters
 //   - groupsecrets.go: groups with a key of their own
 //
 // State of sites, and messages after the carrier:

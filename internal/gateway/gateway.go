@@ -99,6 +99,8 @@ type Config struct {
 	Refused func(r api.Record, why error)
 	// Groups are those that this node is in.
 	Groups []GroupConfig
+	// Fleet is this node in the roll-up.
+	Fleet FleetConfig
 	// Adapters make the LAN sides, each from what it asked to remember.
 	Adapters map[site.Adapter]func(memories []site.Memory) (Adapter, error)
 	// Meeting makes where they meet, from what it asked to remember; nil: none does.
@@ -128,6 +130,7 @@ type Gateway struct {
 	passed   passed // on for others
 	groups   *groups
 	queries  queries
+	rollups  *rollups
 	probing  *linkProbes // of the last order to measure a link; nil: there was none
 	roll     roll
 	link     linkWait
@@ -183,6 +186,9 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	g.crossing = crossing{filter: cfg.Filter, adapters: &g.adapters, replica: g.replica, log: g, sites: slices.Clone(ids)}
 	var err error
 	if g.groups, err = newGroups(g); err != nil {
+		return nil, err
+	}
+	if g.rollups, err = newRollups(g); err != nil {
 		return nil, err
 	}
 	if err := g.adapters.start(cfg, parts[""]); err != nil {
@@ -310,6 +316,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.TellFates(now)
 	g.passed.step(g, now)
 	g.groups.step(now)
+	g.rollups.step(now)
 	for _, b := range g.bearers { // time passes in the carriers
 		for _, c := range b.Carriers {
 			c.Step(now)
@@ -356,6 +363,7 @@ func (g *Gateway) transmit(now time.Time) {
 		}
 		g.queries.pump(now, b)
 		g.groups.pump(now, b)
+		g.rollups.pump(now, b)
 		for _, c := range b.Carriers {
 			c.Pump(now)
 		}
@@ -548,7 +556,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 	for _, p := range g.peers {
 		at = due.Earliest(at, p.ends.due())
 	}
-	at = due.Earliest(at, due.Earliest(g.groups.due(now), g.queries.due()))
+	at = due.Earliest(at, due.Earliest(due.Earliest(g.groups.due(now), g.rollups.due(now)), g.queries.due()))
 	at = due.Earliest(due.Earliest(at, g.silence.due(now)), g.orders.due(now))
 	for _, b := range g.bearers {
 		for _, c := range b.Carriers {

@@ -125,7 +125,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *leg, f frame.Frame, octets int,
 		g.peerSilent(now, p, f)
 		return
 	}
-	if g.groups.receive(now, p, f, octets) || g.queries.receive(now, p, f, octets) {
+	if g.groups.receive(now, p, f, octets) || g.queries.receive(now, p, f, octets) || g.rollups.receive(now, p, f, octets) {
 		return
 	}
 	for _, c := range p.bearer.Carriers {

@@ -28,6 +28,7 @@ var buckets = map[string]string{
 	bucketSilence:     "the order of silence",
 	keys.BucketRoster: "a roster: who belongs to the network",
 	bucketStanding:    "the order to hold a precedence",
+	bucketRollup:      "what a gateway of the fleet said of itself last",
 	bucketBill:        "the bill of a month",
 	bucketDay:         "the octets of a day on a link",
 	bucketEmptied:     "numbers of %s under which nothing was said",
@@ -177,7 +178,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 			}
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
-		case "waiting", "mail", "ordered", bucketStanding, bucketBill, bucketDay, bucketHeld, "path", bucketOwn, bucketFar, bucketBridge, bucketAdapter, bucketDeliver, keys.BucketRoster:
+		case "waiting", "mail", "ordered", bucketStanding, bucketRollup, bucketBill, bucketDay, bucketHeld, "path", bucketOwn, bucketFar, bucketBridge, bucketAdapter, bucketDeliver, keys.BucketRoster:
 		case mail.BucketEarly:
 			// Its sender was told over P_Mul that it is here, and sends it no more. In the other queues it is sent anew.
 			if len(r.Key) <= 2 || frame.Queue(r.Key[2]) != mail.Group {

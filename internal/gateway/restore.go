@@ -169,6 +169,8 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return g.passed.restore(r.Key, r.Value)
 	case bucketGroup, bucketOpen, bucketGroupKeys, bucketUnread:
 		return g.groups.restore(r)
+	case bucketRollup:
+		return g.rollups.restore(r.Value)
 	case bucketStanding:
 		return g.orders.restore(r.Key, r.Value)
 	case bucketSilence:

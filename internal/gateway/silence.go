@@ -288,6 +288,7 @@ func (g *Gateway) peerSilent(now time.Time, p *leg, f frame.Silence) {
 		until = time.Unix(int64(f.Until), 0).UTC()
 	}
 	p.Handshake.Due, p.silentUntil = time.Time{}, until
+	g.rollups.silent(now, p.ID, until)
 	g.RecordPeer(p.Peer)
 	g.Note("info", "a peer goes silent; each message for it goes out once and waits for its acknowledgement", append(p.named(), "until", until)...)
 }

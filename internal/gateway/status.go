@@ -71,6 +71,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	s.Drain = g.adapters.drain.status(g.mail, g.siteName, pending)
 	g.keys.Describe(&s)
 	g.groups.report(&s)
+	g.rollups.report(now, &s)
 	return s
 }
 

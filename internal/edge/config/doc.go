@@ -27,6 +27,7 @@
 //   - filter.go: rules for what may cross the link
 //   - message.go: rules for what goes first
 //   - group.go: groups of gateways
+//   - fleet.go: what gateways tell the headquarters of themselves
 //   - route.go: rules for the link that a message takes, and the octets of a day on a link
 //   - meet.go: rules that join JXTA pipes with TAK units and chats
 //   - xmpp.go: where the LAN's XMPP server is, and the domains of far sites

@@ -48,7 +48,7 @@ func schema(c *Config) []part {
 		{name: "delivery", title: "far messages for local peers that are away", keys: deliveryKeys(&c.Delivery)},
 		{name: "compact", title: "the network's own corpus", keys: corpusKeys(&c.Corpus)},
 		{name: "compact.rule", title: "how elements are compressed", keys: compactKeys(&compact.Rule{}), rules: c.Rules, live: true},
-		groupPart(c), filterPart(c), messagePart(c), routePart(c),
+		groupPart(c), fleetPart(c), filterPart(c), messagePart(c), routePart(c),
 		takPart(c), takRulePart(c), takBringPart(c), takWantPart(c), meetPart(c),
 		xmppPart(c), xmppSitePart(c), xmppRulePart(c),
 		sitePart(c), clusterPart(c),

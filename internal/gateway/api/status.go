@@ -148,6 +148,7 @@ type Status struct {
 	LinkProbe         *LinkProbeStatus  `json:"link_probe,omitempty"` // the last that was ordered in this run
 	Reloads           uint64            `json:"reloads,omitempty"`    // how often the rules were replaced in this run
 	Groups            []GroupStatus     `json:"groups,omitempty"`     // that this node is in
+	Fleet             *FleetStatus      `json:"fleet,omitempty"`      // absent: it takes no part in a roll-up
 	Drain             *DrainStatus      `json:"drain,omitempty"`      // absent: there is none
 	Holds             []HoldStatus      `json:"holds,omitempty"`      // standing orders
 	Bill              *BillStatus       `json:"bill,omitempty"`       // where the tariff of the first bearer has units
@@ -311,4 +312,39 @@ type RosterStatus struct {
 	// Refusals are rosters of an operator that were not taken in this run, and Refusal why the last one was not.
 	Refusals int    `json:"refusals,omitempty"`
 	Refusal  string `json:"refusal,omitempty"`
+}
+
+// FleetStatus is what is known here of the gateways of the fleet, by what each says of itself once a period.
+type FleetStatus struct {
+	PeriodS      float64    `json:"period_s"`               // of the records
+	Headquarters bool       `json:"headquarters,omitempty"` // the records go no further
+	Sum          FleetSum   `json:"sum"`                    // of the rows that have a record
+	Gateways     []FleetRow `json:"gateways"`               // by id: this one, those that give their records to it, and at the headquarters all of the network
+}
+
+// FleetRow is a gateway by its last record.
+type FleetRow struct {
+	ID     uint16 `json:"id"`               // in the network
+	Site   string `json:"site"`             // its name
+	Parent string `json:"parent,omitempty"` // to whom it gives its record; absent: it is the headquarters, or was not heard
+	// State is "current", "silent" (as it has said), "late" (two periods old), "gone" (four), or "unheard": it has said nothing yet.
+	State       string         `json:"state"`
+	Proven      bool           `json:"proven,omitempty"`      // the record is its own for certain; at the headquarters each is
+	AgeS        float64        `json:"age_s"`                 // of the record
+	Waiting     map[string]int `json:"waiting"`               // messages in custody there that wait, once for each recipient, by precedence
+	OldestS     float64        `json:"oldest_s,omitempty"`    // how long the oldest of these has waited, if it waits yet
+	Bearers     int            `json:"bearers"`               // that it has
+	Up          int            `json:"up"`                    // of these, on which somebody answers
+	SilentUntil time.Time      `json:"silent_until,omitzero"` // absent: it is not silent, or has not said until when
+	Version     string         `json:"version,omitempty"`     // of its program
+}
+
+// FleetSum is what several records say together.
+type FleetSum struct {
+	Gateways int            `json:"gateways"`           // that have a record
+	Waiting  map[string]int `json:"waiting"`            // as of each
+	OldestS  float64        `json:"oldest_s,omitempty"` // of all
+	Bearers  int            `json:"bearers"`
+	Up       int            `json:"up"`
+	Silent   int            `json:"silent,omitempty"` // that are silent
 }

@@ -177,6 +177,7 @@ var tables = []struct {
 	{"fleet", "gateways with several bearers, and what others pass on", func() []Scenario { return slices.Concat(bearers(), relayed(), joining(), changing()) }},
 	{"site", "what it costs that the other machine of a site leads", takeovers},
 	{"groups", "groups of gateways: open messages and their repair", groupRows},
+	{"rollup", "what 64 gateways say of themselves to the headquarters", rollupRows},
 }
 
 // Scenarios are those of some names; all of them without a name. An error says which name is not known.

@@ -84,7 +84,7 @@ type Config struct {
 	Group                               bool                                          // the channel has a group's address
 	Later                               int                                           // so many of the last nodes are in no first roster, and start with World.Begin
 	Ways                                func(n *Node) (ways []roster.Way, relay bool) // what rosters say of a node; nil: nothing
-	Second, Third                       *Second                                       // other bearers of all nodes; nil: there are none
+	Second, Third, Fourth               *Second                                       // other bearers of all nodes; nil: there are none
 	Ashore                              bool                                          // the terminals are told that Nodes[0] is ashore
 	Wild                                linkemu.Wild                                  // what the link does that no profile says
 	Names                               []string                                      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
@@ -135,9 +135,9 @@ type World struct {
 	chance *rand.Rand // of keys: the rest goes the same way with them and without
 	events eventHeap
 	serial int
-	linkAt [3]time.Time
+	linkAt [4]time.Time
 	byAddr map[netip.AddrPort]*Node
-	Links  [3]*linkemu.Link // Link, and those of the other bearers
+	Links  [4]*linkemu.Link // Link, and those of the other bearers; nil: there is none
 }
 
 // New builds the world; every gateway starts at Epoch.
@@ -231,7 +231,7 @@ func (w *World) Begin(n *Node, r *roster.Roster) error {
 
 // others are the bearers behind the first.
 func (c *Config) others() (list []*Second) {
-	for _, s := range []*Second{c.Second, c.Third} {
+	for _, s := range []*Second{c.Second, c.Third, c.Fourth} {
 		if s != nil {
 			list = append(list, s)
 		}
@@ -463,8 +463,11 @@ func (w *World) Outage(n *Node, d time.Duration) {
 	w.At(d, func() { w.Cut(0, n, false) })
 }
 
-// Cut takes a node off the air of a bearer, or puts it there again.
+// Cut takes a node off the air of a bearer, if there is one, or puts it there again.
 func (w *World) Cut(bearer int, n *Node, down bool) {
+	if w.Links[bearer] == nil {
+		return
+	}
 	w.link(bearer, linkemu.Outage{Node: n.Name, Down: down})
 }
 

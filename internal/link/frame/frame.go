@@ -143,6 +143,12 @@ type (
 		Regular bool
 		Body    []byte
 	}
+	// Rollup has records of gateways (package rollup), and Rolled says that those of this number are there.
+	Rollup struct {
+		Number uint8 // not 0
+		Body   []byte
+	}
+	Rolled struct{ Number uint8 }
 	// PMul is one datagram of P_Mul in its compact coding (package pmul).
 	PMul struct{ Body []byte }
 	// LinkProbe is one word of a link probe (package probe). It runs to the end of the datagram.
@@ -166,6 +172,8 @@ func (Open) isFrame()      {}
 func (LinkProbe) isFrame() {}
 func (Query) isFrame()     {}
 func (Told) isFrame()      {}
+func (Rollup) isFrame()    {}
+func (Rolled) isFrame()    {}
 func (Segment) isFrame()   {}
 
 const (
@@ -204,6 +212,8 @@ const (
 	flagFresh     = 1 << 4
 	flagTold      = 1 << 3 // SILENCE: Told, with a Ref in the next two bits and Regular in the last
 	flagQuery     = 1 << 4 // SILENCE: Query, with the same
+	flagRollup    = 3      // SILENCE: Rollup, and the next one Rolled
+	flagRolled    = 5
 	queueBit      = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen      = HelloOctets - 1
 
@@ -289,6 +299,11 @@ func Append(b []byte, f Frame, last bool) []byte {
 		return append(append(b, kindSilence|flagQuery|f.Ref<<1|flag(f.Regular, 1)), f.Body...)
 	case Told:
 		return append(append(b, kindSilence|flagTold|f.Ref<<1|flag(f.Regular, 1)), f.Body...)
+	case Rollup:
+		b = binary.AppendUvarint(append(b, kindSilence|flagRollup, f.Number), uint64(len(f.Body)))
+		return append(b, f.Body...)
+	case Rolled:
+		return append(b, kindSilence|flagRolled, f.Number)
 	case PMul:
 		return appendBody(b, kindPMul, last, nil, f.Body)
 	case NORM:
@@ -412,6 +427,8 @@ const (
 	LinkProbeOverhead = 1 // the same of a LinkProbe, and the next of an Open
 	OpenOverhead      = 1
 	DigestOctets      = 5
+	RollupOverhead    = 4 // of a Rollup that fits a datagram, wherever it is
+	RolledOctets      = 2
 )
 
 // Greets says whether the frames of a datagram begin with a Hello or a Greeting, which have to come first.
@@ -466,6 +483,9 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		if flags == flagOpen {
 			return Open{b}, nil, nil
 		}
+		if flags == flagRollup || flags == flagRolled {
+			return parseRollup(flags, b)
+		}
 		if flags&^flagFresh == flagDigest {
 			if len(b) < 4 {
 				return nil, nil, ErrShort
@@ -503,6 +523,22 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		return n, rest, err
 	}
 	return nil, nil, ErrKind
+}
+
+func parseRollup(flags byte, b []byte) (f Frame, rest []byte, err error) {
+	switch {
+	case len(b) < 1:
+		return nil, nil, ErrShort
+	case b[0] == 0:
+		return nil, nil, ErrKind
+	case flags == flagRolled:
+		return Rolled{b[0]}, b[1:], nil
+	}
+	records, rest, err := body(b[1:], flagMore)
+	if err != nil {
+		return nil, nil, err
+	}
+	return Rollup{b[0], records}, rest, nil
 }
 
 func parseHello(flags byte, b []byte) (f Frame, rest []byte, err error) {

@@ -69,6 +69,8 @@ var vectors = []vector{
 	{"query in full", Query{Ref: 3, Body: []byte{1}}, true, "f6 01"},
 	{"told", Told{Ref: 1, Body: []byte{}}, true, "ea"},
 	{"told in short", Told{Ref: 2, Regular: true, Body: []byte{7}}, true, "ed 07"},
+	{"rollup", Rollup{Number: 9, Body: []byte{1, 2}}, false, "e3 09 02 0102"},
+	{"rolled", Rolled{Number: 9}, true, "e5 09"},
 	{"open", Open{Body: []byte{1, 2}}, true, "e4 01 02"},
 	{"beside, with gaps", Beside{9, 2, Ack{Cumulative: 7, Bitmap: []byte{5}}}, true, "e2 09 02 21 0007 05"},
 	{"data, last", Data{Number: 42, Body: []byte("hej")}, true, "a8 002a 68656a"},

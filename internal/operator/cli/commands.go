@@ -41,6 +41,7 @@ func groups() []group {
 			{name: "bill", summary: "show what a month's traffic was, by site and tariff"},
 			{name: "adverts", summary: "list its advertisements, and why one does not travel"},
 			{name: "peer", summary: "list the far gateways, or forget what is known of one's starts", words: []string{"list", "forget"}},
+			{name: "fleet", summary: "show what the gateways of the fleet say of themselves"},
 			{name: "group", summary: "list the groups that it is in, join or leave one", words: []string{"list", "join", "leave"}},
 			{name: "probe", summary: "measure the link to a far gateway, and write its profile"},
 			{name: "link", summary: "say for a modem whether it is up, its rate and its queue", words: []string{"up", "down", "rate", "queue", "free"}},

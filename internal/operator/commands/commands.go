@@ -15,6 +15,7 @@ var Commands = map[string]cli.Command{
 	"corpus":   corpusCommand,
 	"doctor":   doctorCommand,
 	"drain":    drainCommand,
+	"fleet":    fleetCommand,
 	"group":    groupCommand,
 	"init":     initCommand,
 	"journal":  journalCommand,

@@ -32,6 +32,7 @@
 //   - reload.go: `reload`: the configuration read again
 //   - rollover.go: `keys rollover`: a newer roster for the gateway that runs here
 //   - roster.go: `keys roster`: who belongs to a network
+//   - fleet.go: `fleet`: what the gateways of the fleet say of themselves
 //   - group.go: `group`: join and leave groups
 //   - silence.go: `silence`: radio silence on and off
 //   - site.go: `site`: two gateways at a site, and their witness

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/operator/cli"
 	"aldis/internal/operator/control"
 	"aldis/internal/site"
 )
@@ -185,6 +187,16 @@ func groupsOf(c *config.Config) (list []gateway.GroupConfig) {
 		list = append(list, gateway.GroupConfig{Name: g.Name, Life: g.Life, Hops: g.Hops, Key: g.Key})
 	}
 	return list
+}
+
+// fleetOf is the roll-up of the configuration.
+func fleetOf(c *config.Config) gateway.FleetConfig {
+	f := gateway.FleetConfig{Period: c.Fleet.Period, To: c.Fleet.To}
+	for i, part := range strings.SplitN(cli.Version, ".", 3)[:2] {
+		n, _ := strconv.ParseUint(part, 10, 8)
+		f.Version |= uint16(n) << (8 - 8*i)
+	}
+	return f
 }
 
 // moreOf are the bearers behind the first.
