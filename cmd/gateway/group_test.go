@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
 )
 
@@ -46,4 +47,17 @@ func TestGroupOfRealGateways(t *testing.T) {
 	check.NoError(check.Fatal(t), k.say("second")) // in custody
 	a.until(t, "the second is there", func() bool { return k.there.all() == "first second" })
 	wants(t, list("join", "fleet/ops"), "fleet/ops")
+
+	// What other sites are told of JXTA peers.
+	wants(t, list("view", "net", "ring+count", "--in"), "jxta-NetGroup", "ring+count", "in", "order", "lan.view")
+	wants(t, list("view", "all", "ask", "--site", "node1"), "1 ", "ask")
+	b.until(t, "the other end knows", func() bool { return a.status(t).LAN.Far[2].View == jxtabridge.Ask })
+	check.Equal(t, "orders about views", b.status(t).LAN.Ordered, 2)
+	for _, args := range [][]string{{"net", "all"}, {"fleet", "ask"}, {"net", "ask", "--key"}, {"net", "configured"}, {"net", "ask", "--site", "nobody"}} {
+		code, _, errs := run(t, append(append([]string{"group", "view"}, args...), "-c", b.file)...)
+		check.True(t, "view "+strings.Join(args, " "), code != 0 && errs != "", errs)
+	}
+	if out := list("view", "all", "configured", "--site", "node1"); strings.Contains(out, "ask") {
+		t.Errorf("an order that has ended is listed:\n%s", out)
+	}
 }

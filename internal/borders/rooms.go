@@ -165,7 +165,7 @@ var Rooms = []Room{
 	{"operator/control/page", Edge, "operator", false, "The page in a browser: one static bundle in the binary.", nil},
 	{"operator/control", Edge, "operator", false, "HTTP for the operator: status, metrics, health, the page and its events, and orders.", []string{
 		"adapters/corpusexchange", "edge/audit", "edge/norm", "edge/radio", "edge/rights", "gateway", "gateway/api", "gateway/forecast",
-		"gateway/mail/history", "ground/when", "link/compact", "link/entropy", "link/probe", "link/roster", "gateway/pair",
+		"gateway/mail/history", "ground/when", "jxtabridge", "link/compact", "link/entropy", "link/probe", "link/roster", "gateway/pair",
 		"operator/control/glance", "operator/control/page", "rules/filter", "site"}},
 	{"operator/control/spans", Edge, "operator", false, "Sends outcomes of messages to an OpenTelemetry collector.", []string{"gateway/api"}},
 	{"operator/control/top", Edge, "operator", false, "The page's views Now and Messages in a terminal.", []string{"gateway/api", "operator/control", "operator/control/glance"}},

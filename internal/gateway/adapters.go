@@ -8,6 +8,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/ground/due"
 	"aldis/internal/link/envelope"
+	"aldis/internal/link/profile"
 	"aldis/internal/rules/filter"
 	"aldis/internal/rules/mark"
 	"aldis/internal/site"
@@ -20,7 +21,8 @@ type adapters struct {
 	fates   []fateOf
 	drain   drain
 	meeting meeting
-	nearest []uint16 // sites, as the adapters were told
+	nearest []uint16           // sites, as the adapters were told
+	ways    map[uint16]*bearer // by site, likewise
 }
 
 // adapter is one of them.
@@ -281,6 +283,28 @@ func tellReach(g *Gateway, now time.Time, p *peer, down bool) {
 	}
 	for _, f := range g.adapters.list {
 		g.stepAdapter(now, f.number, site.Reach{Site: p.ID, Down: down, Since: since})
+	}
+}
+
+// fast is the rate in bits per second from which a bearer is not thin.
+const fast = 64_000
+
+// way tells every adapter which bearer messages to a site take, when that is another than before.
+func (fs *adapters) way(g *Gateway, now time.Time, p *peer) {
+	l := p.best(nil)
+	if l == nil || fs.ways[p.ID] == l.bearer {
+		return
+	}
+	if fs.ways == nil {
+		fs.ways = map[uint16]*bearer{}
+	}
+	fs.ways[p.ID] = l.bearer
+	w := site.Way{Site: p.ID, Bearer: l.bearer.name.Name, Fast: !g.cfg.Silent}
+	for _, d := range []profile.Direction{l.bearer.Profile.Up, l.bearer.Profile.Down} {
+		w.Fast = w.Fast && (d.RateBps == 0 || d.RateBps >= fast)
+	}
+	for _, f := range fs.list {
+		g.stepAdapter(now, f.number, w)
 	}
 }
 

@@ -53,7 +53,7 @@ func newCrew(t *testing.T, profile string, seed uint64, wait time.Duration, rule
 		s.Configure = func(n *sim.Node, g *gateway.Config) {
 			parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 15: byte(n.ID)}}
 			g.Wait, g.Messages = wait, rules
-			cfg := jxtabridge.Config{Name: n.Name, Address: fmt.Sprintf("10.20.%d.1:9701", n.ID), Identity: jxtabridge.Identity{Peer: parts.Unique()},
+			cfg := jxtabridge.Config{Name: n.Name, Site: n.ID, Address: fmt.Sprintf("10.20.%d.1:9701", n.ID), Identity: jxtabridge.Identity{Peer: parts.Unique()},
 				Hold: gateway.Hold(s.Profile), AskAfter: gateway.AskAfter(s.Profile), Wait: wait}
 			g.Adapters[site.JXTA] = func(memories []site.Memory) (gateway.Adapter, error) { return jxtabridge.New(cfg, memories), nil }
 		}

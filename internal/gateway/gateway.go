@@ -305,6 +305,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		g.mail.Expire(now, l.Peer)
 	}
 	for _, p := range g.peers {
+		g.adapters.way(g, now, p)
 		p.ends.step(now)
 		handOver(g, now, p)
 	}

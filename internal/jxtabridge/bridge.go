@@ -145,7 +145,11 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 	case site.SiteLost:
 		b.siteLost(ev.Site)
 	case Viewed:
-		b.directory.views.set(ev.View)
+		b.directory.views.set(ev)
+	case ViewOrder:
+		b.directory.views.obey(ev.ViewRule)
+	case site.Way:
+		b.directory.views.reached(ev)
 	case site.Near:
 		b.far.near = ev.Sites
 	case site.Fate:

@@ -37,7 +37,9 @@ type Config struct {
 	Linger     time.Duration // how long what is not custody waits for a peer that is re-dialling; default 60 s
 	// Filter is the operator's rules, which the gateway has too; nil: none.
 	Filter   *filter.Filter
-	View     View          // what other sites are told of local peers; default Complete
+	Site     uint16        // this one's number; 0: views of far sites that are for one site alone are not understood
+	View     View          // what other sites are told of local peers where no rule fits; default Complete
+	Views    []ViewRule    // the first that fits decides
 	Ask      time.Duration // how long far sites know what somebody here looked for; default 1 h
 	AskAfter time.Duration // how long an answer may come by itself before they are told; default 4 s (gateway.AskAfter knows the link)
 	// Pace is the least distance of two far payloads to one peer, default 10 ms. JXSE 2.7 hands each message to another

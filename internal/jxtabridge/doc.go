@@ -54,7 +54,10 @@
 //   - indexed.go: advertisements that peers have only indexed, and asking these peers for far sites
 //   - questions.go: questions that wait for an answer; who has a pipe open
 //   - wanted.go: which advertisements other sites are told of, and asked for
-//   - views.go: which local peers other sites are told of, and asked for
+//   - views.go: what a view is, and whom it tells
+//   - viewrules.go: which view holds for a group, a site and its bearer
+//   - viewtold.go: which local peers other sites are told of, and asked for
+//   - viewfar.go: what far sites tell of their peers, and want to be told
 //   - push.go: new advertisements for peers that have not asked
 //   - conversation.go: what streams and secure pipes say to their local peers: blocks, acknowledgements
 //   - streams.go: a stream towards its local peer

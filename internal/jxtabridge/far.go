@@ -3,6 +3,7 @@ package jxtabridge
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"aldis/internal/jxta"
 	"aldis/internal/site"
@@ -15,15 +16,17 @@ type farSite struct {
 	pipes map[pipeKey]map[string]uint8
 	asks  map[string]*ask
 	count int // peers, pipes and counts
-	// What the site does not tell of its peers: those that nobody asks for, or more than the number of a group.
-	tellsAskers, blind bool
-	counts             map[string]int // by group
+	// What the site tells of its peers, and wants to be told, where that is not all; by group, "" is all groups.
+	says   map[string]saidView
+	wants  map[string]View
+	counts map[string]int // numbers of members, by group
 }
 
 // farPeer is a peer of another site.
 type farPeer struct {
 	site.Item
 	index []jxta.Field // of Doc, to find it by
+	asked string       // by which question of this site it came: "ask", "id", "" by none
 }
 
 func (s *farSite) peersOf(group string) []farPeer {
@@ -44,6 +47,8 @@ type far struct {
 	sites   map[uint16]*farSite
 	order   []uint16 // of sites
 	near    []uint16 // the sites by distance, the nearest first
+	limit   func(group string, n uint16) View
+	known   func() []uint16 // sites, also those that have said nothing yet
 }
 
 // distance is the place of a site among all by distance: this one is 0, and one that is not known comes last.
@@ -69,7 +74,7 @@ func (f *far) siteOf(n uint16) *farSite {
 	s := f.sites[n]
 	if s == nil {
 		s = &farSite{peers: map[string]map[string]farPeer{}, ids: map[string]int{}, pipes: map[pipeKey]map[string]uint8{}, asks: map[string]*ask{},
-			counts: map[string]int{}}
+			says: map[string]saidView{}, wants: map[string]View{}, counts: map[string]int{}}
 		f.sites[n] = s
 		f.order = slices.Sorted(maps.Keys(f.sites))
 	}
@@ -97,7 +102,13 @@ func (f *far) withPipe(group, pipe string) []uint16 {
 }
 
 func (f *far) withGroup(group string) []uint16 {
-	return f.where(func(s *farSite) bool { return s.inGroup(group) })
+	var list []uint16
+	for _, n := range f.known() { // what a site may not tell here nobody knows
+		if s := f.sites[n]; s != nil && s.inGroup(group) || f.limit(group, n) != Complete {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 func (f *far) where(is func(*farSite) bool) (list []uint16) {
@@ -124,7 +135,7 @@ func (f *far) peerDoc(id, group string) []byte {
 	return jxta.AppendXML(nil, jxta.PeerAdvertisement{Peer: id, Group: group}.Node())
 }
 
-func (s *farSite) farPeer(it site.Item) {
+func (s *farSite) farPeer(it site.Item, asked map[string]ownAsk, now time.Time) {
 	m := s.peers[it.Scope]
 	_, had := m[it.Owner]
 	switch {
@@ -136,7 +147,11 @@ func (s *farSite) farPeer(it site.Item) {
 			m = map[string]farPeer{}
 			s.peers[it.Scope] = m
 		}
-		m[it.Owner] = (farPeer{it, indexOf(it.Doc)})
+		p := farPeer{Item: it, index: indexOf(it.Doc)}
+		if p.asked = askedFor(asked, now, it, p); p.asked == "" && had {
+			p.asked = m[it.Owner].asked
+		}
+		m[it.Owner] = p
 		if !had {
 			s.named(it.Owner)
 		}

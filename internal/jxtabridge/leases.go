@@ -88,7 +88,7 @@ func (ls *leases) connect(in inbound, doc []byte) {
 
 func (o *outlets) peerItem(p *peer, group string) site.Item {
 	return site.Item{Kind: site.Endpoint, Scope: group, Owner: p.id, Doc: p.leases[group].doc, Variant: p.signed,
-		Home: !partsOf(o.cfg.View).has(Complete), To: p.leases[group].to}
+		Home: o.withheld(group), To: p.leases[group].to}
 }
 
 // end forgets a peer in a group: its pipes close, and what is for it there waits until it is back. What its sockets were

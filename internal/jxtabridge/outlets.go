@@ -25,6 +25,7 @@ type outlets struct {
 	gone     func(*conn)              // has closed
 	untold   map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
 	arrivals *arrivals                // of which waiting holds the messages
+	withheld func(group string) bool  // not all sites are told of its members
 }
 
 func newOutlets(s *step) *outlets {

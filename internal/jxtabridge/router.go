@@ -217,10 +217,12 @@ func (b *Bridge) farItem(ev site.FarItem) {
 	switch it.Kind {
 	case site.Endpoint:
 		if it.Sub != 0 {
-			s.farView(it)
+			if s.farView(it, b.cfg.Site) {
+				b.directory.views.turn(false)
+			}
 			return
 		}
-		s.farPeer(it)
+		s.farPeer(it, b.directory.asked, b.now)
 		if !it.Gone {
 			b.directory.peerKnown(it.Owner, it.Scope)
 		}

@@ -16,7 +16,8 @@ type PeerStatus struct {
 	Leases      map[string]time.Time `json:"leases"` // group -> end
 	Relay       time.Time            `json:"relay,omitzero"`
 	Pipes       []string             `json:"pipes"`
-	Waiting     int                  `json:"waiting"` // messages
+	Waiting     int                  `json:"waiting"`        // messages
+	Told        []uint16             `json:"told,omitempty"` // sites that know it though not all are told of all
 }
 
 // SiteStatus is one far site in a Status.
@@ -28,6 +29,11 @@ type SiteStatus struct {
 	// each group.
 	View    View `json:"view,omitempty"`
 	Members int  `json:"members,omitempty"`
+	// Told is what the site is told of local peers in groups that no rule names, and Wants what it wants to be told, where that is not all.
+	// Entries are its peers, where it does not tell of all.
+	Told    View          `json:"told,omitempty"`
+	Wants   View          `json:"wants,omitempty"`
+	Entries []EntryStatus `json:"entries,omitempty"`
 }
 
 // Status is a snapshot for the operator.
@@ -41,7 +47,9 @@ type Status struct {
 	Held      int                   `json:"held"`
 	Far       map[uint16]SiteStatus `json:"far"`
 	Streams   []StreamStatus        `json:"streams,omitempty"`
-	View      View                  `json:"view"` // what other sites are told of the local peers
+	View      View                  `json:"view"`                    // what other sites are told of the local peers where no rule fits
+	Views     []ViewRule            `json:"views,omitempty"`         // rules of orders and of the configuration, the first that fits decides
+	Ordered   int                   `json:"ordered_views,omitempty"` // how many of these are of orders
 }
 
 // StreamStatus is one BiDi pipe or socket between a local and a far peer.
@@ -77,7 +85,7 @@ func (b *Bridge) AllAcknowledged() bool {
 
 // Status copies what is worth showing.
 func (b *Bridge) Status() Status {
-	st := Status{Gateway: b.me, Questions: b.directory.questions.count(), Held: len(b.propagation.held), View: b.cfg.View, Far: map[uint16]SiteStatus{}}
+	st := Status{Gateway: b.me, Questions: b.directory.questions.count(), Held: len(b.propagation.held), View: b.cfg.View, Views: b.directory.views.rules(), Ordered: len(b.directory.views.orders), Far: map[uint16]SiteStatus{}}
 	groups := map[string]bool{}
 	for _, p := range b.outlets.sortedPeers() {
 		ps := PeerStatus{Peer: p.id, Connections: len(p.conns), Leases: map[string]time.Time{}, Relay: p.relayUntil, Waiting: len(p.queue)}
@@ -93,6 +101,11 @@ func (b *Bridge) Status() Status {
 			l := p.leases[g]
 			groups[g] = true
 			ps.Leases[g] = l.expires
+			for _, n := range l.to {
+				if !slices.Contains(ps.Told, n) {
+					ps.Told = append(ps.Told, n)
+				}
+			}
 			if ps.Name == "" {
 				ps.Name = nameIn(l.doc)
 			}
@@ -112,7 +125,13 @@ func (b *Bridge) Status() Status {
 		for _, m := range s.pipes {
 			ss.Pipes += len(m)
 		}
-		ss.View = s.view()
+		if ss.View = s.viewOf(""); ss.View == Complete {
+			ss.View = ""
+		}
+		if ss.Told = b.directory.views.rule(false, "", n); ss.Told == Complete {
+			ss.Told = ""
+		}
+		ss.Wants, ss.Entries = s.wants[""], b.directory.views.entries(n, s)
 		for _, n := range s.counts {
 			ss.Members += n
 		}

@@ -2,6 +2,7 @@ package jxtabridge
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -12,14 +13,16 @@ import (
 )
 
 // viewRules are what the conformance test holds each view to.
-var viewRules = []struct {
+var viewRules = []viewRule{{Complete, true, true, 0}, {Ask, false, true, 0}, {Count, false, false, 5}, {Blind, false, false, 0}, {Site, false, false, -1},
+	{Ring, true, true, 0}, {"random(2)", true, true, 0}, {"tree(3)", true, true, 0},
+	{"count+ask", false, true, 5}, {"site+ask", false, true, -1}, {"ring+count+ask", true, true, 5}}
+
+type viewRule struct {
 	view   View
 	joined bool // the one other site knows a peer from its lease on
 	named  bool // it is told of one whose name somebody there looks for
 	counts int  // members that it knows of, of five; -1: that there are some; 0: nothing
-}{{Complete, true, true, 0}, {Ask, false, true, 0}, {Count, false, false, 5}, {Blind, false, false, 0}, {Site, false, false, -1},
-	{Ring, true, true, 0}, {"random(2)", true, true, 0}, {"tree(3)", true, true, 0},
-	{"count+ask", false, true, 5}, {"site+ask", false, true, -1}, {"ring+count+ask", true, true, 5}}
+}
 
 // withholds says that not all is told.
 func (v View) withholds() bool { return !partsOf(v).has(Complete) }
@@ -31,6 +34,37 @@ func viewed(t *testing.T, view View) (a, b *node) {
 	a.restart()
 	a.step(nil)
 	b.step(nil)
+	join(a, b)
+	return a, b
+}
+
+// saidHow is each place where a view may be said of the peers of the first node: all other places say otherwise. The conformance test holds
+// each view to the same at each place.
+var saidHow = map[string]func(a, b *node, view View){
+	"configuration": func(a, _ *node, view View) { a.cfg.View = view },
+	"group": func(a, _ *node, view View) {
+		a.cfg.View, a.cfg.Views = Blind, []ViewRule{{Group: jxta.NetGroup, View: view}}
+	},
+	"site": func(a, _ *node, view View) { a.cfg.Views = []ViewRule{{Site: 3, View: Blind}, {Site: 2, View: view}} },
+	"bearer": func(a, _ *node, view View) {
+		a.cfg.View, a.cfg.Views = Blind, []ViewRule{{Bearer: "sat", View: Count}, {Bearer: "hf", View: view}}
+	},
+	"order": func(a, _ *node, view View) {
+		a.cfg.Views = []ViewRule{{View: Blind}}
+		a.step(ViewOrder{ViewRule{Site: 2, View: view}})
+	},
+	"in": func(_, b *node, view View) { b.cfg.Views = []ViewRule{{In: true, Site: 1, View: view}} },
+}
+
+// viewedHow is viewed with another place where the view is said.
+func viewedHow(t *testing.T, how string, view View) (a, b *node) {
+	a, b = patient(t, 1), patient(t, 2)
+	saidHow[how](a, b, view)
+	for _, n := range []*node{a, b} {
+		n.restart()
+		n.step(nil)
+		n.step(site.Way{Site: 3 - n.site, Bearer: "hf"})
+	}
 	join(a, b)
 	return a, b
 }
@@ -51,91 +85,102 @@ func (f *fake) lookFor(attr, value string) int {
 
 func TestEveryView(t *testing.T) {
 	for _, rule := range viewRules {
-		t.Run(string(rule.view), func(t *testing.T) {
-			a, b := viewed(t, rule.view)
-			fb := b.peer("Berta", "cbid")
-			join(a, b)
-			var crowd []*fake
-			for i := range 5 {
-				crowd = append(crowd, a.peer(fmt.Sprint("Alfa ", i), "uuid"))
+		for _, how := range slices.Sorted(maps.Keys(saidHow)) {
+			rule := rule
+			if how == "in" {
+				rule.counts = 0 // whoever may tell all of its peers has no number for others
 			}
-			want := 0
-			if rule.joined {
-				want = len(crowd)
-			}
-			check.Equal(t, "peers told of at their leases", len(toldPeers(a.items, 2)), want)
-			join(a, b)
-			a.pass(recount)
-			want = 0
-			if rule.counts != 0 {
-				want = 1
-			}
-			check.Equal(t, "news half a minute later", len(toldPeers(a.items, 2)), want)
-			join(a, b)
-			if n, some := b.b.far.sites[1].counts[jxta.NetGroup]; some != (rule.counts != 0) || n != max(0, rule.counts) {
-				t.Errorf("members that the far site knows of: %d, %v", n, some)
-			}
+			t.Run(string(rule.view)+"/"+how, func(t *testing.T) { keepsView(t, rule, how) })
+		}
+	}
+}
 
-			// What is for the whole group crosses in every view.
-			fb.propagate(jxta.NetGroup, "some.service", "p", body("all hands"))
-			join(a, b)
-			for _, f := range crowd {
-				check.Same(t, "what the group hears", f.bodies(), []string{"all hands"})
-			}
-			fb.take()
+// keepsView holds a pair of nodes, the first of which has a view, to it.
+func keepsView(t *testing.T, rule viewRule, how string) {
+	a, b := viewedHow(t, how, rule.view)
+	fb := b.peer("Berta", "cbid")
+	join(a, b)
+	var crowd []*fake
+	for i := range 5 {
+		crowd = append(crowd, a.peer(fmt.Sprint("Alfa ", i), "uuid"))
+	}
+	want := 0
+	if rule.joined {
+		want = len(crowd)
+	}
+	check.Equal(t, "peers told of at their leases", len(toldPeers(a.items, 2)), want)
+	join(a, b)
+	a.pass(recount)
+	want = 0
+	if rule.counts != 0 {
+		want = 1
+	}
+	check.Equal(t, "news half a minute later", len(toldPeers(a.items, 2)), want)
+	join(a, b)
+	if s := b.b.far.sites[1]; s != nil || rule.counts != 0 {
+		if n, some := s.counts[jxta.NetGroup]; some != (rule.counts != 0) || n != max(0, rule.counts) {
+			t.Errorf("members that the far site knows of: %d, %v", n, some)
+		}
+	}
 
-			// A name, a part of one, and an id.
-			look := func(attr, value string) (found int) {
-				fb.lookFor(attr, value)
-				for range 3 {
-					b.pass(time.Second)
-					join(a, b)
-				}
-				for _, h := range fb.take() {
-					_, d := fb.answer(h, jxta.NetGroup)
-					found += len(d.Found)
-				}
-				return found
-			}
-			want = 0
-			if rule.named {
-				want = 1
-			}
-			check.Equal(t, "found by name", look("Name", "Alfa 1"), want)
-			check.Equal(t, "found by an id", look("PID", jxta.URN(crowd[2].id)), 1)
-			check.Equal(t, "found by an id again", look("PID", jxta.URN(crowd[2].id)), 1)
-			check.Equal(t, "found by an id that nobody has", look("PID", jxta.URN(peerName("uuid", 998))), 0)
+	// What is for the whole group crosses in every view.
+	fb.propagate(jxta.NetGroup, "some.service", "p", body("all hands"))
+	join(a, b)
+	for _, f := range crowd {
+		check.Same(t, "what the group hears", f.bodies(), []string{"all hands"})
+	}
+	fb.take()
 
-			// A message to a peer that was never heard of: its sender is told to look again, and finds the way.
-			fb.say(crowd[3].id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), body("one"))
-			qid := fb.ask(jxta.NetGroup, jxta.HandlerRouter, string(jxta.RouteQuery{Dest: crowd[3].id}.Append(nil)))
+	// A name, a part of one, and an id.
+	look := func(attr, value string) (found int) {
+		fb.lookFor(attr, value)
+		for range 3 {
 			b.pass(time.Second)
 			join(a, b)
-			routed := slices.ContainsFunc(fb.take(), func(h heard) bool {
-				r, _ := fb.answer(h, jxta.NetGroup)
-				return r.QueryID == qid && r.Handler == jxta.HandlerRouter
-			})
-			check.True(t, "the question for a route is answered", routed)
-			a.pass(time.Second)
-			fb.say(crowd[3].id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), body("two"))
-			join(a, b)
-			a.pass(time.Second)
-			heard := crowd[3].bodies()
-			if len(heard) == 0 {
-				t.Fatal("the peer hears nothing")
-			}
-			check.Equal(t, "the last that the peer hears", heard[len(heard)-1], "two")
-
-			// Who leaves is gone there too.
-			for _, f := range crowd {
-				f.disconnect(jxta.NetGroup)
-			}
-			a.pass(recount)
-			join(a, b)
-			check.Equal(t, "peers of the site", b.b.Status().Far[1].Peers, 0)
-			check.True(t, "where the peer is", b.b.far.home(crowd[2].id) == 0)
-		})
+		}
+		for _, h := range fb.take() {
+			_, d := fb.answer(h, jxta.NetGroup)
+			found += len(d.Found)
+		}
+		return found
 	}
+	want = 0
+	if rule.named {
+		want = 1
+	}
+	check.Equal(t, "found by name", look("Name", "Alfa 1"), want)
+	check.Equal(t, "found by an id", look("PID", jxta.URN(crowd[2].id)), 1)
+	check.Equal(t, "found by an id again", look("PID", jxta.URN(crowd[2].id)), 1)
+	check.Equal(t, "found by an id that nobody has", look("PID", jxta.URN(peerName("uuid", 998))), 0)
+
+	// A message to a peer that was never heard of: its sender is told to look again, and finds the way.
+	fb.say(crowd[3].id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), body("one"))
+	qid := fb.ask(jxta.NetGroup, jxta.HandlerRouter, string(jxta.RouteQuery{Dest: crowd[3].id}.Append(nil)))
+	b.pass(time.Second)
+	join(a, b)
+	routed := slices.ContainsFunc(fb.take(), func(h heard) bool {
+		r, _ := fb.answer(h, jxta.NetGroup)
+		return r.QueryID == qid && r.Handler == jxta.HandlerRouter
+	})
+	check.True(t, "the question for a route is answered", routed)
+	a.pass(time.Second)
+	fb.say(crowd[3].id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), body("two"))
+	join(a, b)
+	a.pass(time.Second)
+	heard := crowd[3].bodies()
+	if len(heard) == 0 {
+		t.Fatal("the peer hears nothing")
+	}
+	check.Equal(t, "the last that the peer hears", heard[len(heard)-1], "two")
+
+	// Who leaves is gone there too.
+	for _, f := range crowd {
+		f.disconnect(jxta.NetGroup)
+	}
+	a.pass(recount)
+	join(a, b)
+	check.Equal(t, "peers of the site", b.b.Status().Far[1].Peers, 0)
+	check.True(t, "where the peer is", b.b.far.home(crowd[2].id) == 0)
 }
 
 // A listener's peer is reached in every view, though nobody has asked for it.
@@ -170,7 +215,7 @@ func TestViewsAreSwitched(t *testing.T) {
 				a.pass(recount)
 				join(a, b)
 				if live {
-					a.step(Viewed{to.view})
+					a.step(Viewed{View: to.view})
 				} else {
 					a.cfg.View = to.view
 					a.restart()
@@ -188,7 +233,7 @@ func TestViewsAreSwitched(t *testing.T) {
 				check.Equal(in, "the far site knows who came after", knows(late), to.joined)
 				if s != nil {
 					check.Equal(in, "it knows that it is not told of all", s.withholds(), to.view.withholds())
-					check.Equal(in, "it knows that it may ask by name", s.tellsAskers, partsOf(to.view).has(Ask))
+					check.Equal(in, "it knows that it may ask by name", partsOf(s.viewOf("")).has(Ask), partsOf(to.view).has(Ask))
 					check.Equal(in, "members that it knows of", s.counts[jxta.NetGroup] == 2, to.counts > 0)
 				}
 			}

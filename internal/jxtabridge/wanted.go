@@ -36,8 +36,9 @@ const maxGiven = 4 * maxAnswers
 
 // ownAsk is a question that far sites were told of.
 type ownAsk struct {
-	peer    string
-	expires time.Time
+	peer     string
+	expires  time.Time
+	question advcache.Question
 }
 
 // keySet is a set of keys, nearly always of one: a map for each advertisement would take more than the advertisement.
@@ -328,7 +329,7 @@ func (dir *directory) sweepAsks() {
 			continue
 		}
 		a.item.Expires = dir.now.Add(dir.cfg.Ask)
-		dir.asked[key] = ownAsk{a.peer, a.item.Expires}
+		dir.asked[key] = ownAsk{a.peer, a.item.Expires, a.question}
 		dir.stats.Asked++
 		dir.announceItem(a.item)
 	}

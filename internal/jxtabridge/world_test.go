@@ -58,7 +58,7 @@ type node struct {
 
 func newNode(t *testing.T, siteID uint16) *node {
 	n := &node{T: t, site: siteID, now: t0, peers: map[site.ConnID]*fake{}, memory: map[string][]byte{}}
-	n.cfg = Config{Name: fmt.Sprintf("gw%d", siteID), Address: fmt.Sprintf("10.0.%d.1:9701", siteID), Identity: identities()[siteID]}
+	n.cfg = Config{Site: siteID, Name: fmt.Sprintf("gw%d", siteID), Address: fmt.Sprintf("10.0.%d.1:9701", siteID), Identity: identities()[siteID]}
 	n.b = New(n.cfg, nil)
 	return n
 }

@@ -37,6 +37,12 @@ type (
 	}
 	// Near: the sites by distance, the nearest first. Before the first Near nobody knows.
 	Near struct{ Sites []uint16 }
+	// Way: messages to this site take this bearer from now on. Fast: neither it nor a silence makes it worth saying little.
+	Way struct {
+		Site   uint16
+		Bearer string // "": it is the only one
+		Fast   bool
+	}
 	// Fate: how the message with this Token ended for its site.
 	Fate struct {
 		Token uint64
@@ -77,6 +83,9 @@ func (Reach) AdapterEvent() {}
 
 // AdapterEvent marks Near as an event of a protocol adapter.
 func (Near) AdapterEvent() {}
+
+// AdapterEvent marks Way as an event of a protocol adapter.
+func (Way) AdapterEvent() {}
 
 // AdapterEvent marks Fate as an event of a protocol adapter.
 func (Fate) AdapterEvent() {}

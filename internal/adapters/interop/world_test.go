@@ -63,7 +63,7 @@ func worldOver(t *testing.T, link string, seed uint64, nodes int, rules map[uint
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: air, Wire: load("wire"), Seed: seed, Group: shared, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
 			id := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 15: byte(n.ID)}}
-			bridge := jxtabridge.Config{Name: g.Name, Address: lan(n), Identity: jxtabridge.Identity{Peer: id.Unique()}, Hold: gateway.Hold(g.Profile), AskAfter: gateway.AskAfter(g.Profile)}
+			bridge := jxtabridge.Config{Name: g.Name, Site: g.ID, Address: lan(n), Identity: jxtabridge.Identity{Peer: id.Unique()}, Hold: gateway.Hold(g.Profile), AskAfter: gateway.AskAfter(g.Profile)}
 			adapter := tak.Config{Shared: shared, Twice: air.Free()}
 			for _, p := range g.Peers {
 				adapter.Sites = append(adapter.Sites, p.ID)

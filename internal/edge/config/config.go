@@ -62,6 +62,7 @@ type Config struct {
 	Messages []mark.Rule
 	Routes   []route.Rule
 	Groups   []Group
+	Views    []View // the first that fits decides
 	Fleet    Fleet
 }
 
@@ -298,6 +299,7 @@ func (r *reader) read() {
 	r.readCorpus()
 	r.readFilters()
 	readRules(r, "group", groupKeys, r.checkGroup)
+	readRules(r, "view", viewKeys, r.checkView)
 	r.readFleet()
 	readRules(r, "message", messageKeys, r.checkMessage)
 	readRules(r, "route", routeKeys, r.checkRoute)

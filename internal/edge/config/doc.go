@@ -35,4 +35,5 @@
 //   - relay.go: which peers pass on what is for others
 //   - site.go: the second gateway of this site
 //   - corpus.go: the network's own corpus for compression
+//   - view.go: views of JXTA peers by group, site and link
 package config

@@ -48,7 +48,7 @@ func schema(c *Config) []part {
 		{name: "delivery", title: "far messages for local peers that are away", keys: deliveryKeys(&c.Delivery)},
 		{name: "compact", title: "the network's own corpus", keys: corpusKeys(&c.Corpus)},
 		{name: "compact.rule", title: "how elements are compressed", keys: compactKeys(&compact.Rule{}), rules: c.Rules, live: true},
-		groupPart(c), fleetPart(c), filterPart(c), messagePart(c), routePart(c),
+		groupPart(c), viewPart(c), fleetPart(c), filterPart(c), messagePart(c), routePart(c),
 		takPart(c), takRulePart(c), takBringPart(c), takWantPart(c), meetPart(c),
 		xmppPart(c), xmppSitePart(c), xmppRulePart(c),
 		sitePart(c), clusterPart(c),
@@ -105,6 +105,7 @@ func lanKeys(l *LAN) []key {
 		{"view", viewOfPeers(&l.View).atOnce(),
 			"what other sites are told of the peers here: `complete`, each that comes; `ring`, `random(k)`, `tree(v)`, each that comes, but only some sites; " +
 				"`ask`, one whose name somebody there looks for; `count`, their number; `site`, whether there are any; `blind`, nothing. Several with `+` between them. " +
+				"`bearer` is `ask` for a site that is reached over a link below 64 kbit/s or while `node.silent` is set, and `complete` for another. " +
 				"In each, one whose id somebody there looks for ([more](groups.md#views-of-peers))"},
 	}
 }

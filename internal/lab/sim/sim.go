@@ -41,7 +41,7 @@ type Adapter = gateway.Adapter
 
 // Bridge is what a JXTA bridge of a node takes from its gateway.
 func Bridge(c *Setup) jxtabridge.Config {
-	return jxtabridge.Config{Name: c.Name, Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile)}
+	return jxtabridge.Config{Name: c.Name, Site: c.ID, Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile)}
 }
 
 // Node is one gateway in a World.

@@ -43,4 +43,5 @@
 //   - xmppexample.go: the same of an XMPP stanza
 //   - xmppusers.go: users of the gateway as XMPP server
 //   - top.go: `top`: a running gateway in a terminal, live
+//   - view.go: `group view`: what other sites are told of JXTA peers
 package operator

@@ -15,6 +15,7 @@ import (
 
 const groupAbout = `usage: gateway group list [-c FILE] [--token FILE] [--json]
        gateway group join [--key] | leave NAME [-c FILE] [--token FILE] [--json]
+       gateway group view GROUP VIEW [--site NAME] [--link NAME] [--in] [-c FILE] [--token FILE] [--json]
 
 Lists the groups that the gateway on this machine is in, with the gateways that are known to be in them too, or joins or
 leaves one. A group is made by whoever joins it first. NAME has parts: a gateway in fleet/squadron/ops is in fleet/squadron
@@ -25,6 +26,10 @@ all members must say so.
 An order survives a restart, and goes before [[group]] of the configuration. Leaving tells the neighbours, and forgets
 what is held of the group. Groups need link.roster.
 
+view says what other sites are told of the peers in a JXTA group: GROUP is an id, net, or all. VIEW is as lan.view, or configured to
+end an order for the same. --site restricts it to a peer, --link to sites that are reached over that link at the moment, and with
+--in it is what these sites may tell here. Views need no roster.
+
 Exit: 0 the order is in force, 1 not so, 2 wrong usage.
 `
 
@@ -34,13 +39,20 @@ func groupCommand(args []string, stdout, stderr io.Writer) int {
 	tokenFile := fs.String("token", "", "order over http.listen with the token in `FILE`")
 	key := fs.Bool("key", false, "join: the group has a key of its own")
 	asJSON := fs.Bool("json", false, "print the gateway's answer as it is")
-	rest, code, done := cli.Parse(fs, args, 2, groupAbout, stdout, stderr)
+	var view control.ViewOrder
+	fs.StringVar(&view.Site, "site", "", "view: for this `peer` alone")
+	fs.StringVar(&view.Link, "link", "", "view: for sites that are reached over the link with this `name`")
+	fs.BoolVar(&view.In, "in", false, "view: what these sites may tell here")
+	rest, code, done := cli.Parse(fs, args, 3, groupAbout, stdout, stderr)
 	if done {
 		return code
 	}
+	if len(rest) == 3 && rest[0] == "view" && !*key {
+		return viewGroup(*file, *tokenFile, *asJSON, rest[1:], view, stdout, stderr)
+	}
 	list := len(rest) == 1 && rest[0] == "list"
-	if !list && (len(rest) != 2 || rest[0] != "join" && (rest[0] != "leave" || *key)) {
-		fmt.Fprintf(stderr, "gateway group: say list, join NAME or leave NAME\n\n%s", groupAbout)
+	if view != (control.ViewOrder{}) || !list && (len(rest) != 2 || rest[0] != "join" && (rest[0] != "leave" || *key)) {
+		fmt.Fprintf(stderr, "gateway group: say list, join NAME, leave NAME or view GROUP VIEW\n\n%s", groupAbout)
 		return cli.ExitUsage
 	}
 	desk, err := DeskOf(*file, *tokenFile)

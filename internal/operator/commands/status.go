@@ -153,6 +153,9 @@ func printSite(out io.Writer, lan jxtabridge.Status, now time.Time) {
 	if lan.View != jxtabridge.Complete && lan.View != "" {
 		fmt.Fprintf(out, "  other sites are told of them by the view %q\n", lan.View)
 	}
+	if n := len(lan.Views); n > 0 {
+		fmt.Fprintf(out, "  %d rules about views go before that, of which %d are orders (gateway status --json, lan.views)\n", n, lan.Ordered)
+	}
 	for _, p := range lan.Peers {
 		name := p.Name
 		if name == "" {

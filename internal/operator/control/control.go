@@ -154,6 +154,7 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	mux.HandleFunc("GET /adverts", func(w http.ResponseWriter, r *http.Request) { src.adverts(w, r) })
 	mux.HandleFunc("POST /silence", order(src, "silence", src.silence))
 	mux.HandleFunc("POST /groups", order(src, "group", src.group))
+	mux.HandleFunc("POST /views", order(src, "view", src.view))
 	mux.HandleFunc("POST /probe", order(src, "probe", src.linkProbe))
 	mux.HandleFunc("GET /probe", src.lastLinkProbe)
 	mux.HandleFunc("POST /roster", order(src, "roster", src.roster))

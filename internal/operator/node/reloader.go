@@ -90,8 +90,8 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 			return nil, err
 		}
 	}
-	if next.LAN.View != now.LAN.View {
-		if err := r.view(ctx, jxtabridge.View(next.LAN.View)); err != nil {
+	if next.LAN.View != now.LAN.View || !slices.Equal(next.ViewRules(), now.ViewRules()) {
+		if err := r.view(ctx, jxtabridge.Viewed{View: jxtabridge.View(next.LAN.View), Rules: next.ViewRules()}); err != nil {
 			return nil, err
 		}
 	}
@@ -155,12 +155,12 @@ func (r *reloader) link(ctx context.Context, next *config.Config) error {
 }
 
 // view hands the bridge what other sites are told of its peers, and waits until it counts.
-func (r *reloader) view(ctx context.Context, next jxtabridge.View) error {
-	r.order(api.LAN{Adapter: site.JXTA, Event: jxtabridge.Viewed{View: next}})
+func (r *reloader) view(ctx context.Context, next jxtabridge.Viewed) error {
+	r.order(api.LAN{Adapter: site.JXTA, Event: next})
 	return control.Obeyed(ctx, func() (bool, error) {
 		s, err := r.status(ctx)
 		lan, _ := s.LAN.(jxtabridge.Status)
-		return lan.View == next, err
+		return lan.View == next.View && slices.Equal(lan.Views[lan.Ordered:], next.Rules), err
 	})
 }
 

@@ -1,0 +1,409 @@
+package jxtabridge
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"aldis/internal/advcache"
+	"aldis/internal/ground/due"
+	"aldis/internal/jxta"
+	"aldis/internal/site"
+)
+
+// The values of Item.Sub where an item of the kind site.Endpoint is no peer, but says what its site tells of its peers. It has no owner.
+// Its Doc, if any, is a text of viewChoice.spread. With ofGroup it is for the group in Scope alone; without, Scope is the net peer group and
+// the item is for all groups.
+var viewSubs = map[View]uint8{Ask: 1, Count: 2, Blind: 3, Site: 4, Complete: 5}
+
+const (
+	subWants uint8 = 6 // what the site wants to be told
+	ofGroup  uint8 = 16
+)
+
+// views says which peers other sites are told of, and knows what they tell.
+type views struct {
+	*viewChoice
+	outlets *outlets
+	counted map[string]int    // what other sites were told, by numberKey
+	heard   map[string]string // which of them, in this run
+	changed map[string]bool   // groups whose number may be another now
+	at      time.Time         // when they are told next; zero: nothing has changed
+	before  viewMemory        // of the last run
+	said    map[string]string // by Sub and group: the Doc of what other sites were told of views
+	order   []uint16          // the far sites of which neighbours were chosen
+}
+
+// recount is how long news of a number may wait for more of it.
+const recount = 30 * time.Second
+
+// memView is the key of the memory of what other sites were told.
+const memView = "view"
+
+type viewMemory struct {
+	View    View              `json:"view"` // of an earlier version, which has no Said
+	Counted map[string]int    `json:"counted,omitempty"`
+	Said    map[string]string `json:"said,omitempty"`
+	Orders  []ViewRule        `json:"orders,omitempty"`
+}
+
+func newViews(s *step, o *outlets, f *far) *views {
+	v := &views{viewChoice: newViewChoice(s, f), outlets: o, counted: map[string]int{}, heard: map[string]string{}, changed: map[string]bool{},
+		before: viewMemory{View: Complete}, said: map[string]string{}}
+	o.withheld, f.limit, f.known = v.withheld, v.limit, v.sites
+	return v
+}
+
+// recall restores one memory; it reports whether m is one. What is not understood is left out.
+func (v *views) recall(m site.Memory) bool {
+	if m.Key != memView {
+		return false
+	}
+	var before viewMemory
+	if json.Unmarshal(m.Value, &before) != nil {
+		return true
+	}
+	v.before, v.orders = before, before.Orders
+	maps.Copy(v.said, before.Said)
+	parts := partsOf(before.View)
+	if mark := parts.marks(); before.Said == nil && mark != "" {
+		v.said[saidKey(viewSubs[mark], "")] = ""
+	}
+	for key, n := range before.Counted {
+		if !strings.Contains(key, " ") {
+			key = numberKey(parts.numbers(), key)
+		}
+		v.counted[key] = n
+	}
+	return true
+}
+
+// start tells other sites after a start what they have to know. What they are to be told of a peer is in no journal.
+func (v *views) start() {
+	if v.before.View != Complete || v.cfg.View != Complete || len(v.rules()) > 0 || len(v.said) > 0 {
+		v.turn(true)
+	}
+}
+
+// set takes what another configuration says. It reaches all sites as soon as the link has room.
+func (v *views) set(next Viewed) {
+	if next.View != v.cfg.View || !slices.Equal(next.Rules, v.cfg.Views) {
+		v.cfg.View, v.cfg.Views = next.View, next.Rules
+		v.turn(false)
+	}
+}
+
+// obey takes an order.
+func (v *views) obey(r ViewRule) {
+	if _, err := r.View.Parts(); err == nil || r.View == "" {
+		v.viewChoice.order(r)
+		v.turn(false)
+	}
+}
+
+// reached notes by which bearer a site is reached.
+func (v *views) reached(w site.Way) {
+	uniform := v.cfg.View != ByBearer && len(v.rules()) == 0
+	v.ways[w.Site] = w
+	if !uniform {
+		v.turn(false)
+	}
+}
+
+// turn tells all that follows from other rules than before.
+func (v *views) turn(begun bool) {
+	for _, key := range slices.Sorted(maps.Keys(v.counted)) {
+		kind, group := ofNumberKey(key)
+		sites, all := v.audience(kind, group)
+		heard := fmt.Sprint(sites, all)
+		switch was := v.heard[key]; {
+		case len(sites) == 0 && !all, !begun && was != heard:
+			v.announceItem(marker(viewSubs[kind], group).Withdrawal())
+			delete(v.counted, key)
+			delete(v.heard, key)
+		case begun && !all: // for whom it is, is in no journal
+			v.announceItem(v.number(kind, group, v.counted[key], sites, all))
+		}
+		if begun {
+			v.heard[key] = heard
+		}
+	}
+	clear(v.changed)
+	v.at = time.Time{}
+	v.say(begun)
+	v.retell()
+	v.keep()
+}
+
+// say tells what has to be known of the views, and what of that has changed; after a start, all.
+func (v *views) say(begun bool) {
+	next := map[string]string{}
+	all, base, differs := v.mark("")
+	if differs {
+		next[saidKey(all, "")] = base
+	}
+	for _, group := range v.scopes(false)[1:] {
+		if v.spread(false, group) != v.spread(false, "") {
+			sub, _, _ := v.mark(group)
+			next[saidKey(sub+ofGroup, group)] = v.spread(false, group)
+		}
+	}
+	for _, group := range v.scopes(true) {
+		text, key := v.spread(true, group), saidKey(subWants, "")
+		if group != "" {
+			key = saidKey(subWants+ofGroup, group)
+		}
+		if group == "" && text != string(Complete) || group != "" && text != v.spread(true, "") {
+			next[key] = text
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(v.said)) {
+		if _, stays := next[key]; !stays {
+			v.announceItem(ofSaidKey(key).Withdrawal())
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(next)) {
+		if was, had := v.said[key]; begun || !had || was != next[key] {
+			it := ofSaidKey(key)
+			it.Doc = []byte(next[key])
+			v.announceItem(it)
+		}
+	}
+	v.said = next
+}
+
+// mark is how other sites are told what they are not told of a group, and whether they have to be.
+func (v *views) mark(group string) (sub uint8, doc string, needed bool) {
+	base, text := v.rule(false, group, 0), v.spread(false, group)
+	parts := v.partsOf(base)
+	sub = cmp.Or(viewSubs[parts.marks()], viewSubs[Complete])
+	if text != string(base) || len(parts) > 1 || parts.near() {
+		return sub, text, true
+	}
+	return sub, "", sub != viewSubs[Complete]
+}
+
+// saidKey names an item of viewSubs or subWants; group "" is all.
+func saidKey(sub uint8, group string) string { return string(rune(sub)) + group }
+
+func ofSaidKey(key string) site.Item {
+	return marker(key[0], cmp.Or(key[1:], jxta.NetGroup))
+}
+
+// met looks whether there are other sites than before, of whom neighbours are chosen.
+func (v *views) met() {
+	switch near := v.partsOf(v.cfg.View).near(); {
+	case slices.Equal(v.order, v.far.order):
+	case !v.uniform():
+		v.turn(false)
+	case near:
+		v.retell()
+	}
+}
+
+// retell says again who is to know each peer.
+func (v *views) retell() {
+	v.order = slices.Clone(v.far.order)
+	for _, p := range v.outlets.sortedPeers() {
+		for _, group := range slices.Sorted(maps.Keys(p.leases)) {
+			v.tell(p, group)
+			v.count(group)
+		}
+	}
+}
+
+func (v *views) keep() {
+	if v.cfg.View == Complete && len(v.said)+len(v.counted)+len(v.orders) == 0 {
+		v.forget(memView)
+		return
+	}
+	v.remember(memView, viewMemory{v.cfg.View, v.counted, v.said, v.orders})
+}
+
+// marker says something of the views of a site, or of a number.
+func marker(sub uint8, group string) site.Item {
+	return site.Item{Kind: site.Endpoint, Sub: sub, Scope: group}
+}
+
+// tell gives a peer to the gateway, with who is to know it.
+func (v *views) tell(p *peer, group string) {
+	l := p.leases[group]
+	if v.withheld(group) {
+		chosen := map[View][]uint16{}
+		for _, n := range v.sites() {
+			told := func(view View) bool {
+				parts := v.partsOf(view)
+				if _, is := chosen[view]; !is {
+					chosen[view] = parts.neighbours(v.far.order, p.id, group)
+				}
+				return parts.has(Complete) || slices.Contains(chosen[view], n)
+			}
+			if out, in := v.lets(n, group); !slices.Contains(l.to, n) && told(out) && told(in) {
+				l.to = append(slices.Clone(l.to), n)
+			}
+		}
+		for _, n := range v.far.order {
+			for _, a := range v.far.sites[n].asks {
+				if v.now.Before(a.expires) && v.fits(n, a.question, p, group) {
+					v.allow(n, a, l)
+				}
+			}
+		}
+	}
+	v.announceItem(v.outlets.peerItem(p, group))
+}
+
+// fits says whether a peer answers a question of a far site. By its id it does in every group: what is said to it names one of them.
+func (v *views) fits(n uint16, q advcache.Question, p *peer, group string) bool {
+	switch {
+	case q.Type != jxta.TypePeer:
+		return false
+	case byPeerID(q):
+		return q.Value == jxta.URN(p.id) && (q.Group == group || p.leases[q.Group] == nil && group == p.anyGroup())
+	}
+	out, in := v.lets(n, group)
+	return v.partsOf(out).answers() && v.partsOf(in).answers() && named(q) && q.Group == group && peerMatches(p.leases[group].index, q)
+}
+
+// byPeerID says that a question is for one peer, by its id.
+func byPeerID(q advcache.Question) bool {
+	return q.Type == jxta.TypePeer && q.Attr == "PID" && exact(q)
+}
+
+// allow lets a site know a peer, and says whether that is new.
+func (v *views) allow(n uint16, a *ask, l *lease) bool {
+	if a.given >= maxGiven || slices.Contains(l.to, n) {
+		return false
+	}
+	a.given++
+	l.to = append(slices.Clone(l.to), n)
+	return true
+}
+
+// farAsk tells a site of the peers that it looks for.
+func (v *views) farAsk(n uint16, a *ask) {
+	q := a.question
+	if q.Type != jxta.TypePeer {
+		return
+	}
+	among := v.outlets.membersOf(q.Group)
+	if id, err := jxta.ParseURN(q.Value); byPeerID(q) && err == nil {
+		among = nil
+		if p := v.outlets.peers[id]; p != nil {
+			among = []*peer{p}
+		}
+	}
+	withheld := map[string]bool{}
+	for _, p := range among {
+		for _, group := range slices.Sorted(maps.Keys(p.leases)) {
+			if _, looked := withheld[group]; !looked {
+				withheld[group] = v.withheld(group)
+			}
+			if withheld[group] && v.fits(n, q, p, group) && v.allow(n, a, p.leases[group]) {
+				v.announceItem(v.outlets.peerItem(p, group))
+			}
+		}
+	}
+}
+
+// answered says whether some far site tells of a peer only if it is asked such a question.
+func (v *views) answered(q advcache.Question) bool {
+	return slices.ContainsFunc(v.sites(), func(n uint16) bool {
+		theirs, ours := v.partsOf(v.far.sites[n].viewOf(q.Group)), v.partsOf(v.limit(q.Group, n))
+		withholds := !theirs.has(Complete) || !ours.has(Complete)
+		return withholds && (byPeerID(q) || named(q) && theirs.answers() && ours.answers())
+	})
+}
+
+// count notes that a group may have another number of members.
+func (v *views) count(group string) {
+	if v.uniform() && v.partsOf(v.cfg.View).numbers() == "" {
+		return
+	}
+	v.changed[group] = true
+	v.at = cmp.Or(v.at, v.now.Add(recount))
+	v.until(v.at)
+}
+
+// numbers is which of Count and Site a site is told of a group.
+func (v *views) numbers(group string, n uint16) View {
+	out, in := v.lets(n, group)
+	kind, wants := v.partsOf(out).numbers(), v.partsOf(in)
+	if wants.has(Complete) || wants.numbers() == kind {
+		return kind
+	}
+	return ""
+}
+
+// audience are the sites that are told one kind of number of a group; all: each, also one that nobody knows yet.
+func (v *views) audience(kind View, group string) (sites []uint16, all bool) {
+	all = v.partsOf(v.rule(false, group, 0)).numbers() == kind
+	if v.uniform() {
+		return nil, all
+	}
+	for _, n := range v.sites() {
+		if v.numbers(group, n) == kind {
+			sites = append(sites, n)
+		} else {
+			all = false
+		}
+	}
+	if all {
+		sites = nil
+	}
+	return sites, all
+}
+
+func numberKey(kind View, group string) string { return string(kind) + " " + group }
+
+func ofNumberKey(key string) (kind View, group string) {
+	head, group, _ := strings.Cut(key, " ")
+	return View(head), group
+}
+
+// number is the item that tells a number.
+func (v *views) number(kind View, group string, n int, sites []uint16, all bool) site.Item {
+	it := marker(viewSubs[kind], group)
+	it.Home, it.To = !all, sites
+	if kind == Count {
+		it.Doc = binary.AppendUvarint(nil, uint64(n))
+	}
+	return it
+}
+
+// sweep tells other sites of the numbers that are others.
+func (v *views) sweep() {
+	if !due.Reached(v.now, v.at) {
+		return
+	}
+	for _, group := range slices.Sorted(maps.Keys(v.changed)) {
+		for _, kind := range []View{Count, Site} {
+			n, key := len(v.outlets.membersOf(group)), numberKey(kind, group)
+			if kind == Site {
+				n = min(n, 1)
+			}
+			sites, all := v.audience(kind, group)
+			if len(sites) == 0 && !all {
+				continue
+			}
+			switch {
+			case n == v.counted[key]:
+				continue
+			case n == 0:
+				delete(v.counted, key)
+				v.announceItem(marker(viewSubs[kind], group).Withdrawal())
+			default:
+				v.counted[key], v.heard[key] = n, fmt.Sprint(sites, all)
+				v.announceItem(v.number(kind, group, n, sites, all))
+			}
+		}
+	}
+	clear(v.changed)
+	v.at = time.Time{}
+	v.keep()
+}
