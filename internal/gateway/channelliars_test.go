@@ -59,7 +59,7 @@ func (l *channelLiar) every(d time.Duration, do func()) {
 }
 
 // liarsFor is long beside the round of turns by which what was lost is repaired: what then is under way counts for nothing.
-const liarsFor = 20 * time.Minute
+const liarsFor = 10 * time.Minute
 
 // liar is what a member, or an accident, does to the others.
 type liar struct {
