@@ -147,7 +147,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		}
 		return true
 	})
-	check.Still(t, patience/30, patience, "what arrives", func() int { return len(strings.Fields(f.there.all())) })
+	check.Still(t, time.Second, patience, "what arrives", func() int { return len(strings.Fields(f.there.all())) })
 	lost, twice, unexplained := 0, 0, 0
 	for text, n := range f.count() {
 		if n > 1 {

@@ -49,7 +49,7 @@ func testMain(m *testing.M) int {
 }
 
 // patience bounds every wait; on a loaded machine things take long.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // gatewayCommand is the gateway with arguments; standard error is no terminal.
 func gatewayCommand(args ...string) *exec.Cmd {

@@ -15,7 +15,7 @@ import (
 // settledAll waits until one of three leads, and both others follow it with its whole journal.
 func (w *siteOfTwo) settledAll(t *testing.T) (leader int) {
 	t.Helper()
-	within(t, time.Minute, "one leads, and the others could", func() bool {
+	within(t, patience, "one leads, and the others could", func() bool {
 		leader = w.leader()
 		if leader < 0 {
 			return false
@@ -98,9 +98,9 @@ func TestSiteOfThreeByOrder(t *testing.T) {
 	first := w.settledAll(t)
 	check.NoError(t, w.machines[first].cmd.Process.Signal(syscall.SIGSTOP))
 	next := -1
-	within(t, 10*time.Second, "another one leads", func() bool { next = w.leader(); return next >= 0 && next != first })
+	within(t, patience, "another one leads", func() bool { next = w.leader(); return next >= 0 && next != first })
 	last := w.wires[first].last()
-	within(t, 15*time.Second, "it transmits", func() bool { return w.wires[next].last().After(last) })
+	within(t, patience, "it transmits", func() bool { return w.wires[next].last().After(last) })
 	check.NoError(t, w.machines[first].cmd.Process.Signal(syscall.SIGCONT))
 	check.Equal(t, "leader", w.settledAll(t), next)
 	check.Equal(t, "datagrams of the one that was stopped, after it", w.wires[first].last().Sub(last), 0)
@@ -116,5 +116,5 @@ func TestSiteOfThreeByOrder(t *testing.T) {
 	check.Equal(t, "leader", w.settledAll(t), first)
 	site(first, "retire")
 	w.stop(t, w.settledAll(t), syscall.SIGTERM)
-	within(t, 5*time.Second, "another one leads at once", func() bool { return w.leader() >= 0 })
+	within(t, patience, "another one leads", func() bool { return w.leader() >= 0 })
 }

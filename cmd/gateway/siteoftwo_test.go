@@ -187,7 +187,7 @@ func within(t *testing.T, limit time.Duration, what string, ok func() bool) time
 // settled waits until one leads, and the other could.
 func (w *siteOfTwo) settled(t *testing.T) (leader int) {
 	t.Helper()
-	within(t, 30*time.Second, "one leads, and the other could", func() bool {
+	within(t, patience, "one leads, and the other could", func() bool {
 		leader = w.leader()
 		if leader < 0 {
 			return false
@@ -331,12 +331,12 @@ func TestSiteOfTwoByOrder(t *testing.T) {
 	check.Equal(t, "leader after lead", w.settled(t), first)
 
 	w.stop(t, first, syscall.SIGTERM)
-	within(t, 5*time.Second, "the other leads after a stop in order", func() bool { return w.leader() == 1-first })
+	within(t, patience, "the other leads after a stop in order", func() bool { return w.leader() == 1-first })
 	w.start(t, first)
 	check.Equal(t, "leader", w.settled(t), 1-first)
 
 	w.stop(t, 1-first, syscall.SIGKILL)
-	within(t, 10*time.Second, "the follower waits", func() bool { s, ok := w.of(first); return ok && s.Role == "waiting" })
+	within(t, patience, "the follower waits", func() bool { s, ok := w.of(first); return ok && s.Role == "waiting" })
 	code, out, errs := run(t, "status", "-c", w.sites[first].file)
 	check.True(t, "status says so", code == 1 && strings.Contains(out+errs, "does not lead"), out, errs)
 	code, out = site(first, "lead")
@@ -377,7 +377,7 @@ func TestSiteOfTwoByOrder(t *testing.T) {
 		w.stop(t, 1-first, syscall.SIGTERM)
 		tt.does()
 		w.start(t, 1-first)
-		within(t, 20*time.Second, "it is refused: "+tt.says, func() bool {
+		within(t, patience, "it is refused: "+tt.says, func() bool {
 			return strings.Contains(w.machines[first].logged()+w.machines[1-first].logged(), tt.says)
 		})
 		check.Equal(t, "leader", w.leader(), first)
@@ -501,11 +501,11 @@ func TestSiteOfTwoCut(t *testing.T) {
 			if tt.other {
 				goes = 1 - first
 			}
-			within(t, 15*time.Second, "one goes on", func() bool { s, ok := w.of(goes); return ok && s.Role == "leading" && s.Alone && !s.Silent })
+			within(t, patience, "one goes on", func() bool { s, ok := w.of(goes); return ok && s.Role == "leading" && s.Alone && !s.Silent })
 			g.died(1)
 			g.died(2)
 			since := time.Now()
-			within(t, 15*time.Second, "it transmits", func() bool { return w.wires[goes].last().After(since) })
+			within(t, patience, "it transmits", func() bool { return w.wires[goes].last().After(since) })
 			check.True(t, "the other one transmits nothing", w.wires[1-goes].last().Before(since))
 			between.lan.cut(false)
 			for _, s := range between.witness {

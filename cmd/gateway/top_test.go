@@ -178,7 +178,7 @@ func TestTop(t *testing.T) {
 	}()
 	shows := func(parts ...string) {
 		t.Helper()
-		check.Until(t, 20*time.Second, fmt.Sprintf("top shows %q", parts), func() bool {
+		check.Until(t, time.Minute, fmt.Sprintf("top shows %q", parts), func() bool {
 			text := s.text()
 			for _, p := range parts {
 				if !strings.Contains(text, p) {

@@ -58,9 +58,6 @@ func (l *channelLiar) every(d time.Duration, do func()) {
 	}
 }
 
-// liarsFor is long beside the round of turns by which what was lost is repaired: what then is under way counts for nothing.
-const liarsFor = 20 * time.Minute
-
 // liar is what a member, or an accident, does to the others.
 type liar struct {
 	name  string
@@ -122,7 +119,7 @@ var channelLiars = []liar{
 	}},
 }
 
-// besideLiar has four sites offer for twenty minutes all that hf-2400 has, each to the three others, beside something that lie does. It
+// besideLiar has four sites offer for liarsFor all that hf-2400 has, each to the three others, beside something that lie does. It
 // returns the goodput in percent of the rate, of those that hear each other as if it were that of all, how many messages never came, and what was logged.
 func besideLiar(t *testing.T, seed uint64, toAll bool, setUp func(*sim.Config), lie func(l *channelLiar)) (goodput float64, missing int, notes []string) {
 	t.Helper()
@@ -199,7 +196,7 @@ func (l *channelLiar) hear(n *sim.Node, frames []frame.Frame) {
 
 // TestChannelLiars: whatever one member says of turns, acknowledgements and rates, and whatever accident befalls the channel, the others
 // keep two thirds of their goodput, in the mean of the seeds, and lose nothing. A liar is named in one line of each log, where the others
-// can know; nobody else is. Seed 1; 1 to 5 with the tag long.
+// can know; nobody else is. Seed 1, for ten minutes; 1 to 5, for twenty, with the tag long.
 func TestChannelLiars(t *testing.T) {
 	var mu sync.Mutex
 	var alone float64

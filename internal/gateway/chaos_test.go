@@ -28,7 +28,7 @@ import (
 // but for what docs/decisions/put-back.md says that cannot be mended. After the last of it, when the clocks are right and the
 // operator has done what the log asks for, new messages arrive as on the first day.
 func TestChaos(t *testing.T) {
-	for seed := range 25 * seeds(40) {
+	for seed := range plays(10, 1000) {
 		if c := newChaos(t, seed); !c.play() {
 			t.Errorf("seed %d, %s: %s\n%s\n%s", seed, c.link, strings.Join(c.faults, "\n"), strings.Join(c.story, "\n"), tail(c.w.Notes))
 		}
@@ -38,7 +38,7 @@ func TestChaos(t *testing.T) {
 // TestChaosGroup does the same to three gateways on one radio channel: each message goes to both others by P_Mul, and ships
 // fall silent for hours.
 func TestChaosGroup(t *testing.T) {
-	for seed := range 10 * seeds(40) {
+	for seed := range plays(4, 400) {
 		if c := newChaosGroup(t, seed); !c.play() {
 			t.Errorf("seed %d, %s: %s\n%s\n%s", seed, c.link, strings.Join(c.faults, "\n"), strings.Join(c.story, "\n"), tail(c.w.Notes))
 		}

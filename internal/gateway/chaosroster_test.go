@@ -15,7 +15,7 @@ import (
 // TestChaosRoster does the same to nodes with keys of their own. Operators give rosters meanwhile, and the liar, who is in the
 // net, also sends in the others' names, to one and to all.
 func TestChaosRoster(t *testing.T) {
-	for seed := range 10 * seeds(40) {
+	for seed := range plays(6, 400) {
 		make := newChaosRoster
 		if seed%3 == 2 {
 			make = newChaosGroupRoster

@@ -92,20 +92,22 @@ func TestGreeting(t *testing.T) {
 }
 
 // TestGreetingWithNews: one of 16 sites that start together has something to tell. All are told at once, when they have met, and
-// acknowledge it at once: each of them told by itself, and acknowledgements that wait for a minute, kept the channel for 240 s.
+// acknowledge it at once: each of them told by itself, and acknowledgements that wait for a minute, kept the channel for 240 s. Seeds 1
+// to 5; 1 to 20 with the tag long.
 func TestGreetingWithNews(t *testing.T) {
 	const nodes, most = 16, 170 * time.Second
 	var quiet []time.Duration
 	var octets []int64
-	for seed := uint64(1); seed <= 20; seed++ {
+	for seed := uint64(1); seed <= plays(5, 20); seed++ {
 		q, o, err := air.Greeting(t.Context(), "hf-2400", seed, nodes)
 		check.NoError(check.Fatal(t), err)
 		quiet, octets = append(quiet, q), append(octets, o)
 	}
 	slices.Sort(quiet)
 	slices.Sort(octets)
-	t.Logf("hf-2400, 16 sites, one with news: quiet after %v (worst %v), %d octets", quiet[10], quiet[19], octets[10])
-	check.True(t, "quiet", quiet[10] <= most, quiet[10], most)
+	mid, last := len(quiet)/2, len(quiet)-1
+	t.Logf("hf-2400, 16 sites, one with news: quiet after %v (worst %v), %d octets", quiet[mid], quiet[last], octets[mid])
+	check.True(t, "quiet", quiet[mid] <= most, quiet[mid], most)
 }
 
 // onChannel is a world of sites on one channel that have greeted.

@@ -132,7 +132,7 @@ func bySending(a, b sim.Got) int {
 // journal has is delivered once; a receiver that forgets what it had handed over is handed that again at most, and what
 // it had confirmed and forgotten is counted.
 func TestPutBackAnywhere(t *testing.T) {
-	for seed := range 25 * seeds(40) {
+	for seed := range plays(10, 1000) {
 		rng := rand.New(rand.NewPCG(seed, 7142))
 		link := []string{"iridium-directip", "iridium-dialup", "vhf-cnr-16k"}[rng.IntN(3)]
 		given := map[uint16][]int{} // after each commit of a node: how much it has handed over

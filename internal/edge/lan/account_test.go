@@ -82,7 +82,7 @@ func TestAccountsAreApart(t *testing.T) {
 	turns := make(chan int)
 	gone := make(chan struct{})
 	waiting := func(n int) {
-		check.Until(t, 10*time.Second, "so many wait", func() bool {
+		check.Until(t, time.Minute, "so many wait", func() bool {
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			return len(l.of["a"].waiting) == n

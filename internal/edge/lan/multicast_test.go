@@ -62,7 +62,7 @@ func next(t *testing.T, events chan site.Event) jxtabridge.Heard {
 			t.Fatalf("%+v", ev)
 		}
 		return h
-	case <-time.After(5 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing is heard")
 	}
 	panic("not reached")

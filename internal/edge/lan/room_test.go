@@ -73,7 +73,7 @@ func TestRoomIsBoundedAndNobodyWaitsForEver(t *testing.T) {
 	check.NoError(f, r.reserve(a, most/2, never)) // the first may
 	taken := make(chan error)
 	go func() { taken <- r.reserve(b, most/8, never) }()
-	check.Until(t, 10*time.Second, "the second waits", func() bool {
+	check.Until(t, time.Minute, "the second waits", func() bool {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return b.waits

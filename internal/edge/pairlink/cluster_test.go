@@ -110,7 +110,7 @@ func (m *member) die() {
 // led waits until one leads, and begins its gateway.
 func led(t testing.TB, list []*member) (leader *member, run uint64) {
 	t.Helper()
-	check.Until(t, 20*time.Second, "one leads", func() bool {
+	check.Until(t, time.Minute, "one leads", func() bool {
 		for _, m := range list {
 			if m.cluster != nil {
 				if r, _, _ := m.cluster.Leadership(); r != 0 {
@@ -140,7 +140,7 @@ func (m *member) records() (list []string) {
 // allSame waits until all members' journals have the same.
 func allSame(t testing.TB, list []*member, records int) {
 	t.Helper()
-	check.Until(t, 20*time.Second, "all have the same", func() bool {
+	check.Until(t, time.Minute, "all have the same", func() bool {
 		first := list[0].records()
 		return len(first) == records && !slices.ContainsFunc(list[1:], func(m *member) bool { return !slices.Equal(m.records(), first) })
 	})
@@ -189,7 +189,7 @@ func TestMembersHaveTheJournal(t *testing.T) {
 	commit(leader, mustLead(t, leader), 10)
 	lost.start()
 	allSame(t, list, n)
-	check.Until(t, 10*time.Second, "it counts again", func() bool { return lost.cluster.Status().Whole })
+	check.Until(t, time.Minute, "it counts again", func() bool { return lost.cluster.Status().Whole })
 }
 
 func mustLead(t testing.TB, m *member) uint64 {
@@ -219,7 +219,7 @@ func TestMemberWithAnOldDisk(t *testing.T) {
 	old.die()
 	old.dir = kept
 	old.start()
-	check.Until(t, 20*time.Second, "it is told", func() bool { return old.log.has("its disk is an old one") })
+	check.Until(t, time.Minute, "it is told", func() bool { return old.log.has("its disk is an old one") })
 	allSame(t, list, 20)
 }
 
@@ -280,7 +280,7 @@ func TestMembersRefused(t *testing.T) {
 			for _, m := range list {
 				m.start()
 			}
-			check.Until(t, 10*time.Second, "it is refused", func() bool {
+			check.Until(t, time.Minute, "it is refused", func() bool {
 				return list[0].log.has("refused or not made") && (row.says == "" || strings.Contains(list[0].log.all()+list[2].log.all(), row.says))
 			})
 			check.True(t, "nobody is connected with it", !list[0].cluster.Status().Members[2].Connected)

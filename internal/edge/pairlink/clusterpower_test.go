@@ -78,7 +78,7 @@ func TestMemberWhoseDiskFails(t *testing.T) {
 			if !leads {
 				order = list[1]
 			}
-			check.Until(t, 20*time.Second, "the one that is meant leads", func() bool {
+			check.Until(t, time.Minute, "the one that is meant leads", func() bool {
 				order.cluster.Lead()
 				r, _, _ := order.cluster.Leadership()
 				leader, run = order, r

@@ -129,7 +129,7 @@ func (b *box) stop() {
 // leads waits until one of the two leads, and begins its gateway.
 func leads(t testing.TB, boxes [2]*box) (leader, follower *box, run uint64) {
 	t.Helper()
-	check.Until(t, 10*time.Second, "one leads", func() bool {
+	check.Until(t, time.Minute, "one leads", func() bool {
 		for i, b := range boxes {
 			if r, _, _ := b.link.Leadership(); r != 0 {
 				leader, follower, run = b, boxes[1-i], r
@@ -143,7 +143,7 @@ func leads(t testing.TB, boxes [2]*box) (leader, follower *box, run uint64) {
 
 func whole(t testing.TB, leader *box) {
 	t.Helper()
-	check.Until(t, 10*time.Second, "the other could lead", func() bool { return leader.link.Status().Ready })
+	check.Until(t, time.Minute, "the other could lead", func() bool { return leader.link.Status().Ready })
 }
 
 func (b *box) records() (list []string) {
@@ -172,6 +172,9 @@ func TestFollowerHasTheJournal(t *testing.T) {
 				ops = append(ops, journal.Op{Bucket: "a", Key: []byte{byte(i)}})
 			}
 			check.NoError(t, leader.link.Commit(run, ops, nil))
+			if leader.link.Status().Alone { // a machine that is too busy to answer is gone, and comes back
+				whole(t, leader)
+			}
 			check.Equal(t, "records of both", fmt.Sprint(follower.records()), fmt.Sprint(leader.records()))
 		}
 		check.Equal(t, "store", follower.journal.StoreID(), leader.journal.StoreID())
@@ -185,7 +188,7 @@ func TestFollowerHasTheJournal(t *testing.T) {
 		check.True(t, "it is alone, and says with how much", s.Alone && s.OneDiskCommits >= 19 && s.OneDiskOctets > 100, s)
 		follower.start()
 		whole(t, leader)
-		check.Until(t, 5*time.Second, "both have the same records again", func() bool { return slices.Equal(follower.records(), leader.records()) })
+		check.Until(t, time.Minute, "both have the same records again", func() bool { return slices.Equal(follower.records(), leader.records()) })
 		leader.stop()
 		again, _, _ := leads(t, [2]*box{follower, follower})
 		check.True(t, "a leader that ends in order hands over", again == follower)
@@ -234,7 +237,7 @@ func TestRefusals(t *testing.T) {
 			boxes[0].start()
 			boxes[1].start()
 			for i, b := range boxes {
-				check.Until(t, 5*time.Second, "it is refused", func() bool { return strings.Contains(b.link.Status().Refused, tt.says) })
+				check.Until(t, time.Minute, "it is refused", func() bool { return strings.Contains(b.link.Status().Refused, tt.says) })
 				run, _, _ := b.link.Leadership()
 				check.Equal(t, fmt.Sprintf("leadership of %d", i), run, uint64(0))
 			}
@@ -255,7 +258,7 @@ func TestThirdMachine(t *testing.T) {
 	}
 	third.cfg.Other = leader.cfg.Listen
 	third.start()
-	check.Until(t, 5*time.Second, "it is refused", func() bool { return strings.Contains(third.link.Status().Refused, "a third machine") })
+	check.Until(t, time.Minute, "it is refused", func() bool { return strings.Contains(third.link.Status().Refused, "a third machine") })
 	run3, _, _ := third.link.Leadership()
 	check.Equal(t, "its leadership", run3, uint64(0))
 	check.True(t, "the two go on", leader.link.MayTransmit(run) && leader.link.Status().Ready)
@@ -384,7 +387,7 @@ func TestPassedUntilItLeads(t *testing.T) {
 	_, err = c.Read(data)
 	var late net.Error
 	check.True(t, "its end", err != nil && !(errors.As(err, &late) && late.Timeout()), err)
-	check.Until(t, 10*time.Second, "nothing is passed on", func() bool { return follower.link.Status().Passing == 0 })
+	check.Until(t, time.Minute, "nothing is passed on", func() bool { return follower.link.Status().Passing == 0 })
 }
 
 // BenchmarkPass measures a local peer's round trip of 200 octets, on a connection to the leader and on one that the follower passes on.

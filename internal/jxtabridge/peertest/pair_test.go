@@ -377,7 +377,7 @@ func (s *side) settle(n int) {
 	s.t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	limit := time.After(20 * time.Second)
+	limit := time.After(time.Minute)
 	for {
 		count := 0
 		s.mu.Lock()

@@ -62,7 +62,7 @@ func TestQuick(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 9*time.Minute)
 	defer cancel()
 	said := 0
-	report, err := Run(ctx, Config{Gateway: file, Quick: true, Series: 1, Sizes: []int{1000}, Where: []string{direct, gatewayTCP, gatewaySite, gatewayFive},
+	report, err := Run(ctx, Config{Gateway: file, Quick: true, Series: 1, Most: time.Minute, Sizes: []int{1000}, Where: []string{direct, gatewayTCP, gatewaySite, gatewayFive},
 		Only: []string{"start", "pipe", "propagate", "relay", "query", "xmpp", "site"}, Progress: func(string) { said++ }})
 	if err != nil {
 		t.Fatal(err)

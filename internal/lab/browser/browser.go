@@ -22,7 +22,8 @@ import (
 type Browser struct {
 	t        *testing.T
 	in       *os.File
-	out      *bufio.Reader
+	pipe     *os.File
+	out      *bufio.Reader // of the pipe
 	session  string
 	id       int
 	loaded   bool
@@ -53,8 +54,7 @@ func Start(t *testing.T) *Browser {
 	}
 	theirIn.Close()
 	theirOut.Close()
-	out.SetReadDeadline(time.Now().Add(2 * time.Minute))
-	b := &Browser{t: t, in: in, out: bufio.NewReader(out)}
+	b := &Browser{t: t, in: in, pipe: out, out: bufio.NewReader(out)}
 	t.Cleanup(func() {
 		in.Close()
 		out.Close()
@@ -119,6 +119,7 @@ type answer struct {
 
 func (b *Browser) read() (a answer) {
 	b.t.Helper()
+	b.pipe.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	text, err := b.out.ReadBytes(0)
 	if err == nil {
 		err = json.Unmarshal(text[:len(text)-1], &a)
@@ -228,11 +229,11 @@ func Linearised(c int) float64 {
 	return math.Pow((v+0.055)/1.055, 2.4)
 }
 
-// Until waits until an expression is true in the page.
+// Until waits until an expression is true in the page, for a minute.
 func (b *Browser) Until(expression string) {
 	b.t.Helper()
 	var last json.RawMessage
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		b.Ask("(()=>{try{const x="+expression+";return typeof x==='boolean'?x:String(x)}catch(e){return String(e)}})()", &last)
 		if string(last) == "true" {
 			return

@@ -5,7 +5,7 @@ package field
 import "time"
 
 // kills is how many times TestKills kills something.
-const kills = 20
+const kills = 12
 
 type diskCase struct {
 	name string

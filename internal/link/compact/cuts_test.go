@@ -205,7 +205,7 @@ func cutNetwork(t *testing.T) *NetworkCorpus {
 
 // A text is the same wherever slices end, whatever came before it.
 func TestCuts(t *testing.T) {
-	cuts(t, 1, 1500, cutNetwork(t))
+	cuts(t, 1, 750, cutNetwork(t))
 }
 
 // One of each codec, cut at every octet, is refused or says what it said at once. After messages of another flow, of another peer, or

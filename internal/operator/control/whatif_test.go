@@ -96,7 +96,7 @@ func TestWhatIfOrders(t *testing.T) {
 	check.Equal(t, "a second one: "+text, code, http.StatusConflict)
 	check.Equal(t, "the state", b.whatIf(t).State, "playing")
 	goOn <- nil
-	check.Until(t, 20*time.Second, "it is done", func() bool { return b.whatIf(t).State == "done" })
+	check.Until(t, time.Minute, "it is done", func() bool { return b.whatIf(t).State == "done" })
 	w := b.whatIf(t)
 	check.Equal(t, "what was played", string(got), "hf-2400 1m0s {\"aldis_trace\":1}\n")
 	check.Equal(t, "octets", w.Then.Octets, int64(18676))
@@ -106,12 +106,12 @@ func TestWhatIfOrders(t *testing.T) {
 
 	b.ask(t, "POST", "/whatif", order, pageToken)
 	goOn <- errors.New("the trace is <b>torn</b>")
-	check.Until(t, 20*time.Second, "it has failed", func() bool { return b.whatIf(t).State == "failed" })
+	check.Until(t, time.Minute, "it has failed", func() bool { return b.whatIf(t).State == "failed" })
 	check.Equal(t, "why", b.whatIf(t).Error, "the trace is <b>torn</b>")
 
 	b.ask(t, "POST", "/whatif", order, pageToken)
 	b.ask(t, "POST", "/whatif", `{"link":"","deadline_s":1,"stop":true}`, pageToken)
-	check.Until(t, 20*time.Second, "it was stopped", func() bool { return b.whatIf(t).Error == "it was stopped" })
+	check.Until(t, time.Minute, "it was stopped", func() bool { return b.whatIf(t).Error == "it was stopped" })
 }
 
 // Traffic becomes a trace that the reader of traces takes, with all messages in their order; and its figures.

@@ -70,7 +70,7 @@ func open(t *testing.T, cfg Config) *bench {
 // heard waits for what the room tells.
 func heard[E site.Event](b *bench) (ev E) {
 	b.t.Helper()
-	check.Until(b.t, 10*time.Second, fmt.Sprintf("%T", ev), func() bool {
+	check.Until(b.t, time.Minute, fmt.Sprintf("%T", ev), func() bool {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		for i, e := range b.told {

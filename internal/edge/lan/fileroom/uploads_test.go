@@ -64,5 +64,5 @@ func TestUploads(t *testing.T) {
 	for i := range mostSlots + 1 {
 		again.Do(files.Reserve{Ask: uint64(i), Name: "x", Size: 1})
 	}
-	check.Until(t, 10*time.Second, "the last gets no slot", func() bool { return heard[files.Reserved](again).Err != "" })
+	check.Until(t, time.Minute, "the last gets no slot", func() bool { return heard[files.Reserved](again).Err != "" })
 }

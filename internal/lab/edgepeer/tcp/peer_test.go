@@ -72,7 +72,7 @@ func gateway(t *testing.T) string {
 
 func dial(t *testing.T, address, name string, seed uint64, hear func(*tcp.Peer, edgepeer.Notice)) *tcp.Peer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	p, err := tcp.Dial(ctx, tcp.Config{Address: address, Hear: hear,
 		Edge: edgepeer.Config{Name: name, Rand: mrand.New(mrand.NewPCG(seed, 1))}})
@@ -133,7 +133,7 @@ func TestEcho(t *testing.T) {
 			want += 1 + (s+i*senders)*251
 		}
 	}
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for got, n := 0, 0; n < senders*each; n++ {
 		select {
 		case size := <-back:

@@ -36,7 +36,7 @@ func testMain(m *testing.M) int {
 		return fail(err, out)
 	}
 	// Games mostly wait: more of them than processors fit at once.
-	if err := flag.Set("test.parallel", "4"); err != nil {
+	if err := flag.Set("test.parallel", "5"); err != nil {
 		return fail(err, nil)
 	}
 	gateway = filepath.Join(dir, "gateway")

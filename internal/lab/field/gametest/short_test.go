@@ -13,16 +13,14 @@ import (
 	"aldis/internal/lab/report"
 )
 
-// short is a game that is over soon.
+// short is a game that is over soon: long_test.go plays most of these for five minutes.
 func short(profile, peers string, seed uint64) field.Options {
-	return field.Options{Profile: profile, Peers: peers, Seed: seed, Duration: time.Minute, Idle: time.Second}
+	return field.Options{Profile: profile, Peers: peers, Seed: seed, Duration: 40 * time.Second, Idle: time.Second}
 }
 
 // TestSigned: JXSE 2.7 as it comes, two satellite hops. It plays alone: its peers' start is measured.
 func TestSigned(t *testing.T) {
-	o := short("iridium-directip", field.KindJXSE27, 1)
-	o.Duration = 40 * time.Second
-	play(t, o, directip)
+	play(t, short("iridium-directip", field.KindJXSE27, 1), directip)
 }
 
 // TestOrdinaryDay: messages of other software, packets that overtake each other, and a machine that is busy. It plays alone, for it
@@ -53,7 +51,7 @@ func TestOverHTTP(t *testing.T) {
 func TestThreeShips(t *testing.T) {
 	t.Parallel()
 	o := short("iridium-directip", field.KindJXSE27Unsigned, 3)
-	o.Ships, o.Deaf, o.Duration = 4, "ship4", 80*time.Second
+	o.Ships, o.Deaf, o.Duration = 4, "ship4", time.Minute
 	r := play(t, o, promise{})
 	for _, s := range r.Sites {
 		if s.FirstDataS == nil {
@@ -65,11 +63,11 @@ func TestThreeShips(t *testing.T) {
 	}
 }
 
-// TestOutage: the link goes away for half a minute; a second peer of the ship asks meanwhile.
+// TestOutage: the link goes away for 20 s; a second peer of the ship asks meanwhile.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	o := short("iridium-directip", field.KindJXSE27, 4)
-	o.Duration, o.OutageAt, o.OutageFor, o.Asker = 100*time.Second, 40*time.Second, 30*time.Second, true
+	o.Duration, o.OutageAt, o.OutageFor, o.Asker = 70*time.Second, 35*time.Second, 20*time.Second, true
 	checkOutage(t, play(t, o, promise{}))
 }
 
@@ -90,7 +88,7 @@ func checkOutage(t *testing.T, r *field.Run) {
 func TestBulk(t *testing.T) {
 	t.Parallel()
 	o := short("iridium-directip", field.KindJXSE27, 5)
-	o.Duration, o.Rate, o.Bulk, o.BulkAt = 80*time.Second, time.Second, 20000, 30*time.Second
+	o.Duration, o.Rate, o.Bulk, o.BulkAt = time.Minute, time.Second, 20000, 25*time.Second
 	checkBulk(t, play(t, o, promise{median: 3.5}), 0.9)
 }
 
@@ -112,7 +110,7 @@ func checkBulk(t *testing.T, r *field.Run, fragment float64) {
 func TestRadioNet(t *testing.T) {
 	t.Parallel()
 	o := short("vhf-cnr-16k", field.KindJXSE27, 6)
-	o.Ships, o.Silent, o.SilentAt, o.SilentFor, o.Duration = 2, 1, 30*time.Second, 30*time.Second, 90*time.Second
+	o.Ships, o.Silent, o.SilentAt, o.SilentFor, o.Duration = 2, 1, 30*time.Second, 20*time.Second, 65*time.Second
 	checkSilence(t, play(t, o, promise{}))
 }
 
