@@ -140,19 +140,16 @@ func (p *Paths) Append(b []byte) []byte {
 	return append(b, strings.Join(text, " ")...)
 }
 
-// Recall takes what version 0.1 had learned: one address, without what the operator had written then.
-func (p *Paths) Recall(learned netip.AddrPort) { p.Addr, p.heard = learned, learned }
-
-// Restore takes what Append wrote. What the operator has written since is newer than what was learned; changed says that
-// it differs.
+// Restore takes what Append wrote, or what version 0.1 wrote: the one address that it had learned. What the operator has written since is
+// newer than what was learned; changed says that it differs, where the record tells.
 func (p *Paths) Restore(b []byte) (changed bool, err error) {
 	fields := strings.Split(string(b), " ")
-	if len(fields) != 3 {
+	if len(fields) != 1 && len(fields) != 3 {
 		return false, ErrRecord
 	}
 	var list [3]netip.AddrPort
 	for i, text := range fields {
-		if text == "-" {
+		if text == "-" && len(fields) == 3 {
 			continue
 		}
 		if list[i], err = netip.ParseAddrPort(text); err != nil {
@@ -160,7 +157,7 @@ func (p *Paths) Restore(b []byte) (changed bool, err error) {
 		}
 	}
 	p.heard, p.proven = list[0], list[1]
-	changed = p.configured.IsValid() && p.configured != list[2]
+	changed = len(fields) == 3 && p.configured.IsValid() && p.configured != list[2]
 	if changed {
 		p.heard = p.configured
 	}

@@ -2,7 +2,6 @@ package unicast
 
 import (
 	"encoding/binary"
-	"net/netip"
 	"slices"
 
 	"aldis/internal/gateway/api"
@@ -135,12 +134,10 @@ func (c *Carrier) parse(l *peerLink, b []byte) error {
 	if b[at+4] != 0 {
 		l.long.wire.Recall(b[at+5], binary.BigEndian.Uint16(b[at+6:]))
 	}
-	if text := string(b[peerRecordLen:]); text != "" {
-		addr, err := netip.ParseAddrPort(text)
-		if err != nil {
-			return mail.ErrRecord
+	if text := b[peerRecordLen:]; len(text) > 0 {
+		if _, err := l.Paths.Restore(text); err != nil {
+			return err
 		}
-		l.Recall(addr)
 	}
 	l.history.Since(next[frame.Direct])
 	l.sender = custody.NewSender(c.Timing, next)
