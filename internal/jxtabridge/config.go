@@ -24,6 +24,8 @@ type Config struct {
 	// Multicast is the group and port, "ip:port", where peers that have no lease are heard and answered. Empty: off
 	Multicast string
 	Identity  Identity
+	// Beside are the IPs of the site's other machines, which pass connections on: a peer that signs may have some by each.
+	Beside []string
 
 	// SignLater leaves signing to whoever carries out Send: it takes longer than all the rest of a message. The same room also joins the
 	// parts of a body that is not signed.

@@ -19,7 +19,8 @@ import (
 //   - For others the first address counts. A connection from a second address has standing when the first is closed,
 //     or when the first does not answer a question in time. Both wait meanwhile: nothing is lost.
 //
-// The second rule holds for peers that sign as well: two machines with one key are still two.
+// The second rule holds for peers that sign as well: two machines with one key are still two. It does not hold for a peer that has signed
+// where a connection comes by another machine of this site: unmodified peers connect to each of their seeds.
 const (
 	answerWithin = 5 * time.Second  // the first address, to a question of the gateway's
 	askAgain     = 10 * time.Second // the first address, for the sake of the same second one
@@ -120,6 +121,8 @@ func (w *hostIdentity) try(c *conn) bool {
 	case len(p.conns) == 0:
 	case hostOf(p.conns[0].remote) == host:
 		w.answered(p) // it is there, and has connected again
+	case c.proven && (slices.Contains(w.cfg.Beside, host) || slices.Contains(w.cfg.Beside, hostOf(p.conns[0].remote))):
+		// One of both is by another machine of the site, and has that one's address.
 	default:
 		w.putOutside(c)
 		if !w.now.Before(p.identity.seconds[host].until) {

@@ -192,6 +192,34 @@ func secondAddress(t *testing.T, format string) {
 	check.Equal(t, "x.bodies()", strings.Join(x.bodies(), ","), "to whoever is there")
 }
 
+// A peer that signs may have a connection by each machine of its site: what it says on either counts. Who signs nothing may not, and neither
+// may a signing peer's key at a third address.
+func TestPeerByBothMachines(t *testing.T) {
+	for _, format := range []string{"cbid", "uuid"} {
+		n := newNode(t, 1)
+		n.cfg.Beside = []string{"10.20.0.2"}
+		n.b = New(n.cfg, nil)
+		f := n.peer("A", format)
+		n.pass(time.Second)
+		by := func(addr string) {
+			x := &fake{n: n, name: "A by another", id: f.id, addr: addr, signed: f.signed, signer: f.signer, dead: true}
+			x.redial("")
+			x.connect(jxta.NetGroup)
+			x.pipe(jxta.NetGroup, pipe2, jxta.PipeTypeUnicast, true)
+			n.pass(time.Second)
+		}
+		by("10.20.0.3:5000")
+		check.Equal(t, format+": pipes of a third address", len(n.b.outlets.peers[f.id].pipes), 0)
+		n.pass(time.Minute)
+		by("10.20.0.2:5000")
+		want := 0
+		if format == "cbid" {
+			want = 1
+		}
+		check.Equal(t, format+": pipes of the other machine", len(n.b.outlets.peers[f.id].pipes), want)
+	}
+}
+
 // A peer that has moved is served at its new address within seconds, and loses nothing of what came meanwhile.
 func TestMovedPeerIsServed(t *testing.T) {
 	for _, format := range []string{"uuid", "cbid"} {

@@ -404,7 +404,7 @@ func (n *node) build() error {
 		site.JXTA: func(memories []site.Memory) (gateway.Adapter, error) {
 			n.bridge = jxtabridge.New(jxtabridge.Config{Name: c.Node.Name, Address: dialled(c.LAN.TCP), HTTP: dialled(c.LAN.HTTP), Identity: identity, SignLater: true,
 				Multicast: dialled(c.LAN.Multicast), MaxAway: c.LAN.MaxAway, Hold: gateway.Hold(c.Link.Profile), Filter: rules, Site: c.Node.ID, View: jxtabridge.View(c.LAN.View), Views: c.ViewRules(),
-				AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait,
+				AskAfter: gateway.AskAfter(c.Link.Profile), Wait: c.Delivery.Wait, Beside: beside(c),
 				MaxAwayOctets: c.Delivery.MaxOctets, MaxAwayOctetsOfPeer: c.Delivery.MaxOctetsOfPeer}, memories)
 			return n.bridge, nil
 		},

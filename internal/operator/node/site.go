@@ -159,6 +159,17 @@ func (n *node) listenSite() (net.Listener, error) {
 	return nil, errors.New("cluster.members: none of them is an address of this machine: correct the list, or bring the interface up first")
 }
 
+// beside are the IPs of the site's machines that pass connections on to this one.
+func beside(c *config.Config) (list []string) {
+	if c.Site.Other.IsValid() {
+		list = append(list, c.Site.Other.Addr().String())
+	}
+	for _, at := range c.Cluster.Members {
+		list = append(list, at.Addr().String())
+	}
+	return list
+}
+
 // joinSite makes this machine one of the site's.
 func (n *node) joinSite(own net.Listener) (machine, error) {
 	c := n.pairConfig()

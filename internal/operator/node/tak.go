@@ -45,12 +45,7 @@ func TAKConfig(c *config.Config, enrolled ...roster.Node) tak.Config {
 		f.Open = f.Open || c.Messages[i].Open != ""
 	}
 	f.Wants, f.Twice, f.RateBps = t.Wants, c.Link.Profile.Free(), c.Link.Profile.SlowerBps()
-	if c.Site.Other.IsValid() {
-		f.Beside = []string{c.Site.Other.Addr().String()}
-	}
-	for _, at := range c.Cluster.Members {
-		f.Beside = append(f.Beside, at.Addr().String())
-	}
+	f.Beside = beside(c)
 	if t.Unicast.IsValid() {
 		f.Unicast = t.Unicast.String()
 	}
