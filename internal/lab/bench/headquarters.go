@@ -248,8 +248,9 @@ func (h *headquarters) gossip(ctx context.Context) {
 // meet waits until each ship and HQ have heard each other.
 func (h *headquarters) meet(ctx context.Context) error {
 	h.s.progressf("%d ships and HQ meet", len(h.with))
+	n := 0
 	for end := time.Now().Add(allSettled); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, pollEvery) {
-		n := 0
+		n = 0
 		h.mu.Lock()
 		for i, s := range h.fleet.ships {
 			s.mu.Lock()
@@ -264,7 +265,7 @@ func (h *headquarters) meet(ctx context.Context) error {
 			return nil
 		}
 	}
-	return errors.Join(ctx.Err(), fmt.Errorf("not all of %d ships and HQ have met within %v", len(h.with), allSettled))
+	return errors.Join(ctx.Err(), fmt.Errorf("%d of %d ships and HQ have met within %v", n, len(h.with), allSettled))
 }
 
 // tally is what has become of the messages: those for which HQ, or a ship's gateway, has answered and which did not come, and those that

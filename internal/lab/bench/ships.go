@@ -42,6 +42,7 @@ type armada struct {
 // ship is one of them, and the adapter of its gateway.
 type ship struct {
 	number int
+	peer   string // who is on board
 	loop   *daemon.Daemon
 	radio  *radio.Radio
 
@@ -64,7 +65,7 @@ func newArmada(ctx context.Context, keyFile string, n int) (a *armada, err error
 	ctx, cancel := context.WithCancel(ctx)
 	a = &armada{end: cancel}
 	for i := range n {
-		s := &ship{number: i, loop: daemon.New(slog.New(slog.DiscardHandler), nil)}
+		s := &ship{number: i, peer: fixed("bench-ship").Edge.ID, loop: daemon.New(slog.New(slog.DiscardHandler), nil)}
 		if s.radio, err = radio.Open(netip.MustParseAddrPort("127.0.0.1:0"), s.loop.PostAir); err != nil {
 			return a, err
 		}
@@ -118,13 +119,13 @@ func (s *ship) Step(now time.Time, ev words.Event) (out words.Output) {
 	defer s.mu.Unlock()
 	if !s.listed {
 		s.listed = true
-		out.Items = []words.Item{{Kind: words.Listener, Scope: "jxta-NetGroup", Owner: air.Peer(uint16(firstShip + s.number)), ID: shipPipe(s.number), Sub: jxtabridge.PipePropagate}}
+		out.Items = []words.Item{{Kind: words.Listener, Scope: "jxta-NetGroup", Owner: s.peer, ID: shipPipe(s.number), Sub: jxtabridge.PipePropagate}}
 	}
 	switch ev := ev.(type) {
 	case said:
 		m := air.Track(uint16(firstShip+s.number), edgepeer.NamedPipe(toHQ), len(s.stored), toFar)
 		s.stored = append(s.stored, time.Time{})
-		m.Token = uint64(len(s.stored))
+		m.From, m.Token = s.peer, uint64(len(s.stored))
 		out.Carry = []words.Carry{{Sites: []uint16{1}, Message: m}}
 	case words.FarMessage:
 		out.Done = []uint64{ev.Token}
