@@ -112,6 +112,34 @@ func TestSiteOfThreeByOrder(t *testing.T) {
 	text := site(next, "status")
 	check.Contains(t, "status", text, "on 2 disks of 3")
 	check.Equal(t, "members of the status", strings.Count(text, "\nmember "), 3)
+	check.Contains(t, "status", text, "nothing of it would be lost")
+	_, metrics := w.machines[next].get("/metrics")
+	others := 0
+	for i, at := range w.listens {
+		check.Contains(t, "metrics", metrics, fmt.Sprintf("\naldis_site_member_connected{member=%q} 1\n", at))
+		leads := 0
+		if i == next {
+			leads = 1
+		}
+		check.Contains(t, "metrics", metrics, fmt.Sprintf("\naldis_site_member_leads{member=%q} %d\n", at, leads))
+		for _, of := range []string{"commits", "octets", "seconds"} {
+			others += strings.Count(metrics, fmt.Sprintf("\naldis_site_member_behind_%s{member=%q} ", of, at))
+		}
+	}
+	check.Equal(t, "how far the others are behind: metrics", others, 6)
+	s, _ := w.of(first)
+	check.True(t, "a follower says who leads since when", s.Other == w.listens[next] && !s.LedSince.IsZero(), s)
+	code, out, errs := run(t, "status", "-c", w.sites[next].file)
+	check.True(t, "gateway status names the members", code == 0 && strings.Count(out, "\nmember ") == 3 && strings.Contains(out, "leads (this machine), since "), out, errs)
+	code, out, errs = run(t, "status", "-c", w.sites[first].file)
+	check.True(t, "gateway status of a follower names the leader", code == 1 && strings.Contains(out+errs, "Ask the leader, "+w.listens[next]), out, errs)
+	w.stop(t, first, syscall.SIGKILL)
+	within(t, 10*time.Second, "it is said that one is away", func() bool {
+		text := site(next, "status")
+		return strings.Contains(text, "NOBODY WOULD LEAD") && strings.Contains(text, "member "+w.listens[first]+": NOT CONNECTED, since ")
+	})
+	w.start(t, first)
+	w.settledAll(t)
 	check.Contains(t, "lead", site(first, "lead"), "this machine is leading")
 	check.Equal(t, "leader", w.settledAll(t), first)
 	site(first, "retire")
