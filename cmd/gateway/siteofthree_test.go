@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -145,4 +148,56 @@ func TestSiteOfThreeByOrder(t *testing.T) {
 	site(first, "retire")
 	w.stop(t, w.settledAll(t), syscall.SIGTERM)
 	within(t, 5*time.Second, "another one leads at once", func() bool { return w.leader() >= 0 })
+}
+
+// A backup of the leader is put back on another member, while peers talk: the others tell it what it lacks, and nothing is lost. Then all lose
+// their journals: the backup is put back on one, and the site goes on from it.
+func TestSiteOfThreePutBack(t *testing.T) {
+	t.Parallel()
+	w := newSiteOf(t, 3, false)
+	for i := range w.machines {
+		w.start(t, i)
+	}
+	first := w.settledAll(t)
+	g := startGossip(t, []string{w.hq.lan, w.sites[first].lan}, 285)
+	g.meet(t, patience)
+	file := filepath.Join(w.hq.dir, "site.db")
+	command := func(i int, args ...string) {
+		code, out, errs := run(t, append(args, "-c", w.sites[i].file)...)
+		check.Equal(t, strings.Join(args, " ")+": "+out+errs, code, 0)
+	}
+	other := (first + 1) % 3
+	code, out, errs := run(t, "backup", file, "-c", w.sites[other].file)
+	check.True(t, "a backup of a member that does not lead", code != 0 && strings.Contains(out+errs, "Ask the leader, "+w.listens[first]), out, errs)
+	command(first, "backup", file)
+	more := 0
+	g.until(t, patience, "some messages more", func() bool {
+		if more == 0 {
+			more = g.arrivals() + 40
+		}
+		return g.arrivals() >= more
+	})
+	w.stop(t, other, syscall.SIGTERM)
+	command(other, "restore", file)
+	w.start(t, other)
+	check.Equal(t, "leader", w.settledAll(t), first)
+	check.True(t, "it is told what it lacks", regexp.MustCompile(`"lacked_commits":[1-9]|lacked_commits=[1-9]`).MatchString(w.machines[other].logged()), w.machines[other].logged())
+	g.settle(t, time.Minute)
+	_, _, _, _, faults := g.tally()
+	check.Equal(t, "faults", fmt.Sprint(faults), "[]")
+	command(first, "backup", file+".2")
+	for i := range w.machines {
+		w.stop(t, i, syscall.SIGTERM)
+		check.NoError(t, os.RemoveAll(filepath.Join(w.sites[i].dir, "data")))
+	}
+	command(other, "restore", file+".2")
+	for i := range w.machines {
+		w.start(t, i)
+	}
+	w.settledAll(t)
+	g.mu.Lock()
+	g.quiet = false
+	more = g.arrivals() + 20
+	g.mu.Unlock()
+	g.until(t, time.Minute, "the far site and this one talk again", func() bool { return g.arrivals() >= more })
 }

@@ -111,7 +111,7 @@ var Events = []Event{
 	{"pair.member_parted", "the connection with a member of the site has ended", "Of three machines and more.", "member error"},
 	{"pair.old_disk", "this machine lacks what it has acknowledged: its disk is an old one. It is given a copy of the leader's journal", "Of three machines and more: a disk or a backup was put in that is older than what the others know. Until it has the copy this machine does not count.", ""},
 	{"pair.parted", "the connection with the other machine of the site has ended", "", "error"},
-	{"pair.received", "this machine of the site has the journal of the other", "", "octets"},
+	{"pair.received", "this machine of the site has the journal of the other", "`lacked_commits`, at three machines and more: what this machine's journal lacked, also one that was put back from a backup.", "octets lacked_commits"},
 	{"pair.refused", "a connection to the other machine of the site was refused or not made", "`error` says why, for example in what the two machines differ. `aldis_site_refused_total` counts the same reasons.", "reason remote error"},
 	{"pair.role", "this machine of the site has another part", "It leads, follows or waits ([site.md](site.md)).", "role before epoch voted"},
 	{"pair.sent", "the other machine of the site was sent the whole journal", "", "octets took"},
