@@ -114,7 +114,7 @@ func led(t testing.TB, list []*member) (leader *member, run uint64) {
 	check.Until(t, 20*time.Second, "one leads", func() bool {
 		for _, m := range list {
 			if m.cluster != nil {
-				if r, _, _ := m.cluster.Leadership(); r != 0 {
+				if r, _, _ := m.cluster.Leadership(); r != 0 && m.cluster.Begin(r) == nil { // it may end meanwhile
 					leader, run = m, r
 					return true
 				}
@@ -122,8 +122,16 @@ func led(t testing.TB, list []*member) (leader *member, run uint64) {
 		}
 		return false
 	})
-	check.NoError(check.Fatal(t), leader.cluster.Begin(run))
 	return leader, run
+}
+
+// committed has whoever leads commit something, until it is acknowledged.
+func committed(t testing.TB, list []*member, ops []journal.Op) {
+	t.Helper()
+	check.Until(t, 20*time.Second, "it is acknowledged", func() bool {
+		m, run := led(t, list)
+		return m.cluster.Commit(run, ops, nil) == nil
+	})
 }
 
 func (m *member) records() (list []string) {

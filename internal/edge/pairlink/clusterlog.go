@@ -22,8 +22,12 @@ type logState struct {
 	last    uint64
 	pending []quorum.Entry // committed, and not applied yet
 	putBack uint64         // with which entry a copy ended that was put back; 0: none was
+	takes   time.Duration  // a commit, at the mean of the last few
 	trouble string         // why it cannot be written; "": it can
 }
+
+// slowDisk is what a commit takes at the mean of a disk that is told of.
+const slowDisk = 100 * time.Millisecond
 
 // idle is for how long entries wait to be applied with the next commit.
 const idle = 50 * time.Millisecond
@@ -257,8 +261,13 @@ func (c *Cluster) turn() bool {
 // store makes a piece of work durable, however often the disk fails; false: this machine ends.
 func (c *Cluster) store(w *quorum.Work) bool {
 	for {
+		began := now()
 		err := c.append(w)
 		c.mu.Lock()
+		if err == nil {
+			c.state.takes += (now() - began - c.state.takes) / 8
+		}
+		takes := c.state.takes
 		switch {
 		case err == nil:
 			c.state.trouble, c.broken = "", 0
@@ -269,6 +278,9 @@ func (c *Cluster) store(w *quorum.Work) bool {
 		}
 		c.mu.Unlock()
 		if err == nil {
+			if takes > slowDisk {
+				c.warn("slow", "the disk of this member of the site is slow: with it what the others acknowledge waits where it is needed", "takes", takes.Round(time.Millisecond))
+			}
 			return true
 		}
 		c.warn("disk", "this member of the site cannot write its journal: it acknowledges nothing until it can", "error", err)
@@ -495,7 +507,7 @@ func (c *Cluster) endCopy(from int, k *conn) error {
 		c.cfg.Log.Warn("the journal that this machine had without the other one was put aside; messages in it may have gone nowhere", "file", old)
 	}
 	lacked := at.Index - min(at.Index, max(c.state.at.Index, c.state.last, c.state.putBack))
-	c.state = logState{at: at}
+	c.state = logState{at: at, takes: c.state.takes}
 	if err := c.begin(stored, nil); err != nil {
 		return err
 	}

@@ -107,6 +107,7 @@ var Events = []Event{
 	{"pair.ended", "this machine does not lead the site any more; its gateway has ended", "The other machine leads, or may. This one follows from now on.", "error"},
 	{"pair.follows", "the other machine follows: what is accepted is on two disks", "", "epoch"},
 	{"pair.journal_aside", "the journal that this machine had without the other one was put aside; messages in it may have gone nowhere", "An operator had the other machine lead meanwhile, or this machine was a gateway of its own before. `file` can be read with `gateway journal export`.", "file"},
+	{"pair.member_slow", "the disk of this member of the site is slow: with it what the others acknowledge waits where it is needed", "Of three machines and more. `takes` is what a commit takes at the mean of the last few: more than 100 ms.", "takes"},
 	{"pair.member_disk", "this member of the site cannot write its journal: it acknowledges nothing until it can", "Of three machines and more. A leader that cannot write for 3 s hands over.", "error"},
 	{"pair.member_parted", "the connection with a member of the site has ended", "Of three machines and more.", "member error"},
 	{"pair.old_disk", "this machine lacks what it has acknowledged: its disk is an old one. It is given a copy of the leader's journal", "Of three machines and more: a disk or a backup was put in that is older than what the others know. Until it has the copy this machine does not count.", ""},
