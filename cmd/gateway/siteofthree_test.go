@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -112,9 +115,89 @@ func TestSiteOfThreeByOrder(t *testing.T) {
 	text := site(next, "status")
 	check.Contains(t, "status", text, "on 2 disks of 3")
 	check.Equal(t, "members of the status", strings.Count(text, "\nmember "), 3)
+	check.Contains(t, "status", text, "nothing of it would be lost")
+	_, metrics := w.machines[next].get("/metrics")
+	others := 0
+	for i, at := range w.listens {
+		check.Contains(t, "metrics", metrics, fmt.Sprintf("\naldis_site_member_connected{member=%q} 1\n", at))
+		leads := 0
+		if i == next {
+			leads = 1
+		}
+		check.Contains(t, "metrics", metrics, fmt.Sprintf("\naldis_site_member_leads{member=%q} %d\n", at, leads))
+		for _, of := range []string{"commits", "octets", "seconds"} {
+			others += strings.Count(metrics, fmt.Sprintf("\naldis_site_member_behind_%s{member=%q} ", of, at))
+		}
+	}
+	check.Equal(t, "how far the others are behind: metrics", others, 6)
+	s, _ := w.of(first)
+	check.True(t, "a follower says who leads since when", s.Other == w.listens[next] && !s.LedSince.IsZero(), s)
+	code, out, errs := run(t, "status", "-c", w.sites[next].file)
+	check.True(t, "gateway status names the members", code == 0 && strings.Count(out, "\nmember ") == 3 && strings.Contains(out, "leads (this machine), since "), out, errs)
+	code, out, errs = run(t, "status", "-c", w.sites[first].file)
+	check.True(t, "gateway status of a follower names the leader", code == 1 && strings.Contains(out+errs, "Ask the leader, "+w.listens[next]), out, errs)
+	w.stop(t, first, syscall.SIGKILL)
+	within(t, 10*time.Second, "it is said that one is away", func() bool {
+		text := site(next, "status")
+		return strings.Contains(text, "NOBODY WOULD LEAD") && strings.Contains(text, "member "+w.listens[first]+": NOT CONNECTED, since ")
+	})
+	w.start(t, first)
+	w.settledAll(t)
 	check.Contains(t, "lead", site(first, "lead"), "this machine is leading")
 	check.Equal(t, "leader", w.settledAll(t), first)
 	site(first, "retire")
 	w.stop(t, w.settledAll(t), syscall.SIGTERM)
 	within(t, patience, "another one leads", func() bool { return w.leader() >= 0 })
+}
+
+// A backup of the leader is put back on another member, while peers talk: the others tell it what it lacks, and nothing is lost. Then all lose
+// their journals: the backup is put back on one, and the site goes on from it.
+func TestSiteOfThreePutBack(t *testing.T) {
+	t.Parallel()
+	w := newSiteOf(t, 3, false)
+	for i := range w.machines {
+		w.start(t, i)
+	}
+	first := w.settledAll(t)
+	g := startGossip(t, []string{w.hq.lan, w.sites[first].lan}, 285)
+	g.meet(t, patience)
+	file := filepath.Join(w.hq.dir, "site.db")
+	command := func(i int, args ...string) {
+		code, out, errs := run(t, append(args, "-c", w.sites[i].file)...)
+		check.Equal(t, strings.Join(args, " ")+": "+out+errs, code, 0)
+	}
+	other := (first + 1) % 3
+	code, out, errs := run(t, "backup", file, "-c", w.sites[other].file)
+	check.True(t, "a backup of a member that does not lead", code != 0 && strings.Contains(out+errs, "Ask the leader, "+w.listens[first]), out, errs)
+	command(first, "backup", file)
+	more := 0
+	g.until(t, patience, "some messages more", func() bool {
+		if more == 0 {
+			more = g.arrivals() + 40
+		}
+		return g.arrivals() >= more
+	})
+	w.stop(t, other, syscall.SIGTERM)
+	command(other, "restore", file)
+	w.start(t, other)
+	check.Equal(t, "leader", w.settledAll(t), first)
+	check.True(t, "it is told what it lacks", regexp.MustCompile(`"lacked_commits":[1-9]|lacked_commits=[1-9]`).MatchString(w.machines[other].logged()), w.machines[other].logged())
+	g.settle(t, time.Minute)
+	_, _, _, _, faults := g.tally()
+	check.Equal(t, "faults", fmt.Sprint(faults), "[]")
+	command(first, "backup", file+".2")
+	for i := range w.machines {
+		w.stop(t, i, syscall.SIGTERM)
+		check.NoError(t, os.RemoveAll(filepath.Join(w.sites[i].dir, "data")))
+	}
+	command(other, "restore", file+".2")
+	for i := range w.machines {
+		w.start(t, i)
+	}
+	w.settledAll(t)
+	g.mu.Lock()
+	g.quiet = false
+	more = g.arrivals() + 20
+	g.mu.Unlock()
+	g.until(t, time.Minute, "the far site and this one talk again", func() bool { return g.arrivals() >= more })
 }

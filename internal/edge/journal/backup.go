@@ -184,7 +184,11 @@ func (d *Restored) write(in *os.File, path string, id Identity, there bool) (err
 	if d.Sealed {
 		id.Name = "" // as sealOp has it
 	}
-	for _, op := range ownOps(id, d.Store, d.Incarnation, d.sealed) {
+	fields := ownOps(id, d.Store, d.Incarnation, d.sealed)
+	if d.position != nil { // but no vote: what a machine of a site has voted since then nobody knows
+		fields = append(fields, Op{own, keyPosition, d.position})
+	}
+	for _, op := range fields {
 		if err = w.add(op); err != nil {
 			return err
 		}

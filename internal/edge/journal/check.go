@@ -63,6 +63,7 @@ type Report struct {
 	damagedOwn []string // fields of the journal's own that cannot be read
 	unread     error    // the first that the disk gave instead of octets
 	sealed     []byte   // keySealed
+	position   []byte   // keyPosition
 }
 
 // Sound says that nothing is wrong.
@@ -223,6 +224,7 @@ func (e *reader) field(key []byte) ([]byte, bool) {
 // conclude reads the journal's own fields and compares what was found with the tally.
 func (e *reader) conclude() {
 	rep := &e.report
+	rep.position, _ = e.field(keyPosition)
 	rep.Faults, rep.Count = e.walked.Faults, e.walked.Count
 	rep.Pages, rep.Free = e.walked.Pages, e.walked.Free
 	rep.Behind = max(0, rep.Octets-e.file.Used())

@@ -27,10 +27,17 @@ type Cluster struct {
 	self    int
 	members []other // by number; that of this machine is not used
 	role    pair.Role
-	seq     uint64 // of the last commit of this leadership
+	led     leading // who leads
+	seq     uint64  // of the last commit of this leadership
 	waiting map[uint64]chan error
 	gives   []int // members that shall be given a copy
 	state   logState
+}
+
+// leading is who leads, and since when.
+type leading struct {
+	by    int
+	since time.Time
 }
 
 // other is another member.
@@ -149,6 +156,9 @@ func (c *Cluster) look() {
 		c.run, c.waiting = 0, map[uint64]chan error{}
 	}
 	c.lease.Store(&lease{run: c.run, until: c.m.Lease()})
+	if at := c.m.Leader(); at != c.led.by || c.led.since.IsZero() {
+		c.led = leading{at, time.Now()}
+	}
 	if role := c.m.Role(); role != c.role {
 		c.cfg.Log.Info("this machine of the site has another part", "role", role.String(), "before", c.role.String(), "epoch", c.m.Stored().Term)
 		c.role, c.since = role, time.Now()
@@ -348,6 +358,7 @@ func (c *Cluster) Status() pair.Status {
 		Silent: c.run != 0 && !c.MayTransmit(c.run), Refused: c.state.trouble, Stuck: !c.m.Founded()}
 	leader := c.m.Leader()
 	if leader >= 0 {
+		s.LedSince = c.led.since
 		s.Other = c.cfg.Members[leader].String()
 	}
 	for i, at := range c.cfg.Members {
@@ -355,8 +366,8 @@ func (c *Cluster) Status() pair.Status {
 		row := pair.Member{At: at.String(), Self: i == c.self, Leads: i == leader, Connected: i == c.self || o.conn != nil, Version: o.greeted.Version, Refused: o.refused, Heard: o.heard}
 		if s.Role == pair.Leading.String() && i != c.self {
 			row.BehindCommits = c.m.Behind(i)
-			s.BehindCommits = max(s.BehindCommits, row.BehindCommits)
-			row.BehindSince = o.behind
+			row.BehindOctets, row.BehindSince = c.m.BehindOctets(i), o.behind
+			s.BehindCommits, s.BehindOctets = max(s.BehindCommits, row.BehindCommits), max(s.BehindOctets, row.BehindOctets)
 		}
 		s.Connected = s.Connected || i != c.self && o.conn != nil
 		s.Members = append(s.Members, row)

@@ -2,6 +2,7 @@ package pairlink
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -113,7 +114,7 @@ func led(t testing.TB, list []*member) (leader *member, run uint64) {
 	check.Until(t, time.Minute, "one leads", func() bool {
 		for _, m := range list {
 			if m.cluster != nil {
-				if r, _, _ := m.cluster.Leadership(); r != 0 {
+				if r, _, _ := m.cluster.Leadership(); r != 0 && m.cluster.Begin(r) == nil { // it may end meanwhile
 					leader, run = m, r
 					return true
 				}
@@ -121,8 +122,16 @@ func led(t testing.TB, list []*member) (leader *member, run uint64) {
 		}
 		return false
 	})
-	check.NoError(check.Fatal(t), leader.cluster.Begin(run))
 	return leader, run
+}
+
+// committed has whoever leads commit something, until it is acknowledged.
+func committed(t testing.TB, list []*member, ops []journal.Op) {
+	t.Helper()
+	check.Until(t, 20*time.Second, "it is acknowledged", func() bool {
+		m, run := led(t, list)
+		return m.cluster.Commit(run, ops, nil) == nil
+	})
 }
 
 func (m *member) records() (list []string) {
@@ -341,4 +350,62 @@ func TestMemberAlone(t *testing.T) {
 		left, err := readLog(j)
 		check.True(t, "the log is empty", len(left) == 0 && err == nil, left, err)
 	}
+}
+
+// A copy of the journal is put back on one member: it is told how much it lacks, and gets it, and nothing is lost. It is put back on one while
+// the others have nothing: the site goes on from it. On two it is refused by name.
+func TestMembersPutBack(t *testing.T) {
+	list := newMembers(t, 3)
+	list[0].open()
+	check.NoError(t, list[0].journal.SetIncarnation(77))
+	for _, m := range list {
+		m.start()
+	}
+	leader, run := led(t, list)
+	for i := range 10 {
+		check.NoError(t, leader.cluster.Commit(run, put(i), nil))
+	}
+	copied, err := leader.journal.Backup()
+	check.NoError(check.Fatal(t), err)
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	text, err := io.ReadAll(io.NewSectionReader(copied, 0, 1<<30))
+	check.NoError(t, err)
+	copied.Close()
+	check.NoError(t, os.WriteFile(backup, text, 0o600))
+	for i := 10; i < 30; i++ {
+		check.NoError(t, leader.cluster.Commit(run, put(i), nil))
+	}
+	putBack := func(m *member) {
+		m.stop()
+		_, err := journal.Restore(backup, m.dir, journal.Identity{Node: 2, Name: "hq"}, time.Now())
+		check.NoError(check.Fatal(t), err)
+	}
+	one := list[(slices.Index(list, leader)+1)%3]
+	putBack(one)
+	one.start()
+	allSame(t, list, 30)
+	check.True(t, "it is told what it lacked", one.log.has("lacked_commits=20") && one.log.has("was put aside"))
+	for i, m := range list {
+		m.stop()
+		m.dir = filepath.Join(t.TempDir(), fmt.Sprint("again", i))
+	}
+	putBack(list[2])
+	for _, m := range list {
+		m.start()
+	}
+	allSame(t, list, 10)
+	leader, run = led(t, list)
+	check.NoError(t, leader.cluster.Commit(run, put(50), nil))
+	allSame(t, list, 11)
+	for i, m := range list {
+		m.stop()
+		m.dir = filepath.Join(t.TempDir(), fmt.Sprint("both", i))
+	}
+	putBack(list[0])
+	putBack(list[1])
+	for _, m := range list {
+		m.start()
+	}
+	check.Until(t, 10*time.Second, "two are refused", func() bool { return list[0].log.has("from before they were members") })
+	check.Equal(t, "records of the third", len(list[2].records()), 0)
 }

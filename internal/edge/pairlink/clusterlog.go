@@ -21,8 +21,13 @@ type logState struct {
 	first   uint64    // index of the first entry that lies in the log; 0: it is empty
 	last    uint64
 	pending []quorum.Entry // committed, and not applied yet
+	putBack uint64         // with which entry a copy ended that was put back; 0: none was
+	takes   time.Duration  // a commit, at the mean of the last few
 	trouble string         // why it cannot be written; "": it can
 }
+
+// slowDisk is what a commit takes at the mean of a disk that is told of.
+const slowDisk = 100 * time.Millisecond
 
 // idle is for how long entries wait to be applied with the next commit.
 const idle = 50 * time.Millisecond
@@ -66,8 +71,11 @@ func (c *Cluster) restore() (err error) {
 	case was:
 		stored = quorum.Stored{Machine: two.Machine, Whole: two.Whole && j.Incarnation() > 0}
 		err = j.SetVote(appendVoted(stored))
-	default:
-		stored = quorum.Stored{Machine: draw(), Whole: j.Incarnation() > 0} // a gateway that was the only one
+	default: // a gateway that was the only one, or a journal that was put back
+		if c.state.putBack, err = putBack(j, position); err != nil {
+			return err
+		}
+		stored = quorum.Stored{Machine: draw(), Whole: j.Incarnation() > 0}
 		err = j.SetVote(appendVoted(stored))
 	}
 	if err != nil {
@@ -81,6 +89,18 @@ func (c *Cluster) restore() (err error) {
 		c.state.first, c.state.last = entries[0].Index, entries[n-1].Index
 	}
 	return c.begin(stored, entries)
+}
+
+// putBack settles a journal that says nothing of votes, and with which entry of a site's log it ends; 0: it was never a member's.
+func putBack(j *journal.Journal, position []byte) (last uint64, err error) {
+	if _, err := cutNumbers(position, &last); err != nil {
+		last = 0
+	}
+	entries, err := readLog(j)
+	if n := len(entries); n > 0 {
+		last = max(last, entries[n-1].Index)
+	}
+	return last, errors.Join(err, Settle(j))
 }
 
 // begin makes the machine. The caller holds mu, where there are others that could.
@@ -105,14 +125,15 @@ func readLog(j *journal.Journal) (list []quorum.Entry, err error) {
 	return list, err
 }
 
-// Settle makes the journal of a member that of a gateway which is alone: entries of its log that it has acknowledged are applied.
+// Settle makes the journal of a member that of a gateway which is alone: entries of its log that it has acknowledged are applied. A copy that
+// was put back says nothing of votes.
 func Settle(j *journal.Journal) error {
 	vote, _ := j.Pair()
-	if len(vote) != votedOctets {
+	if vote != nil && len(vote) != votedOctets {
 		return nil
 	}
 	entries, err := readLog(j)
-	if err != nil {
+	if err != nil || vote == nil && len(entries) == 0 {
 		return err
 	}
 	var all journal.Logged
@@ -240,8 +261,13 @@ func (c *Cluster) turn() bool {
 // store makes a piece of work durable, however often the disk fails; false: this machine ends.
 func (c *Cluster) store(w *quorum.Work) bool {
 	for {
+		began := now()
 		err := c.append(w)
 		c.mu.Lock()
+		if err == nil {
+			c.state.takes += (now() - began - c.state.takes) / 8
+		}
+		takes := c.state.takes
 		switch {
 		case err == nil:
 			c.state.trouble, c.broken = "", 0
@@ -252,6 +278,9 @@ func (c *Cluster) store(w *quorum.Work) bool {
 		}
 		c.mu.Unlock()
 		if err == nil {
+			if takes > slowDisk {
+				c.warn("slow", "the disk of this member of the site is slow: with it what the others acknowledge waits where it is needed", "takes", takes.Round(time.Millisecond))
+			}
 			return true
 		}
 		c.warn("disk", "this member of the site cannot write its journal: it acknowledges nothing until it can", "error", err)
@@ -477,12 +506,13 @@ func (c *Cluster) endCopy(from int, k *conn) error {
 	if old != "" {
 		c.cfg.Log.Warn("the journal that this machine had without the other one was put aside; messages in it may have gone nowhere", "file", old)
 	}
-	c.state = logState{at: at}
+	lacked := at.Index - min(at.Index, max(c.state.at.Index, c.state.last, c.state.putBack))
+	c.state = logState{at: at, takes: c.state.takes}
 	if err := c.begin(stored, nil); err != nil {
 		return err
 	}
 	c.look()
-	c.cfg.Log.Info("this machine of the site has the journal of the other", "octets", c.cfg.Journal.Size())
+	c.cfg.Log.Info("this machine of the site has the journal of the other", "octets", c.cfg.Journal.Size(), "lacked_commits", lacked)
 	c.partAll()
 	return nil
 }

@@ -1,7 +1,9 @@
 package pairlink
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,4 +113,87 @@ func TestMemberWhoseDiskFails(t *testing.T) {
 			m.stop()
 		}
 	}
+}
+
+// Of three members one has a full disk, one a slow one that leads, and one comes back with an old disk, at once. What is acknowledged is there
+// afterwards, and each of the three says in one line what is wrong with it.
+func TestMembersFullSlowAndOld(t *testing.T) {
+	list := newMembers(t, 3)
+	full, slow, old := list[0], list[1], list[2]
+	var disks []*baddisk.Disk
+	for _, m := range []*member{full, slow} {
+		disk, at := must(baddisk.New(t.TempDir())), t.TempDir()
+		t.Cleanup(func() { check.NoError(t, disk.Close()) })
+		check.NoError(check.Fatal(t), disk.Mount(at))
+		m.dir = filepath.Join(at, "data")
+		disks = append(disks, disk)
+	}
+	t.Cleanup(func() {
+		for _, m := range list {
+			m.stop()
+		}
+	})
+	for _, m := range list {
+		m.start()
+	}
+	n := 0
+	commit := func() {
+		ops := put(n)
+		ops[0].Value = bytes.Repeat([]byte{byte(n)}, 64<<10)
+		check.Until(t, 30*time.Second, "the slow one leads, and it is acknowledged", func() bool {
+			run, _, _ := slow.cluster.Leadership()
+			if run == 0 {
+				slow.cluster.Lead()
+			}
+			return run != 0 && slow.cluster.Begin(run) == nil && slow.cluster.Commit(run, ops, nil) == nil
+		})
+		n++
+	}
+	led(t, list)
+	commit()
+	allSame(t, list, n)
+	old.stop()
+	kept := filepath.Join(t.TempDir(), "kept")
+	copyDir(t, old.dir, kept)
+	old.start()
+	for range 10 {
+		commit()
+	}
+	allSame(t, list, n)
+
+	filler := filepath.Join(filepath.Dir(full.dir), "filler")
+	fill(t, filler)
+	check.NoError(t, disks[1].Fail(baddisk.Failure{Slow: 200 * time.Millisecond}))
+	old.die()
+	old.dir = kept
+	old.start()
+	began := time.Now()
+	for range 10 {
+		commit()
+	}
+	took := time.Since(began)
+	for m, says := range map[*member]string{full: "cannot write its journal", slow: "the disk of this member of the site is slow", old: "its disk is an old one"} {
+		check.Until(t, 30*time.Second, "it says so: "+says, func() bool { return m.log.has(says) })
+		check.True(t, "in one line a minute", strings.Count(m.log.all(), says) <= 1+int(time.Since(began).Minutes()), m.log.all())
+	}
+	check.Contains(t, "the full one's status", full.cluster.Status().Refused, "no space")
+	check.NoError(t, os.Remove(filler))
+	check.NoError(t, disks[1].Heal())
+	allSame(t, list, n)
+	check.Equal(t, "trouble afterwards", full.cluster.Status().Refused, "")
+	t.Logf("10 commits took %v, after the old disk was there; of %d acknowledged 0 are lost", took.Round(time.Millisecond), n)
+}
+
+// fill fills a file system with a file, to the last octet.
+func fill(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.Create(file)
+	check.NoError(check.Fatal(t), err)
+	defer f.Close()
+	for size := 1 << 20; size > 0; {
+		if _, err := f.Write(make([]byte, size)); err != nil {
+			size /= 2
+		}
+	}
+	_ = f.Sync()
 }

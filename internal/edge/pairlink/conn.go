@@ -34,7 +34,8 @@ type conn struct {
 
 	// Below, under Link.mu.
 	streaming, attached bool
-	acked               uint64 // commit of this leadership that the follower has on its disk
+	acked               uint64    // commit of this leadership that the follower has on its disk
+	behind              time.Time // since when it lacks some; it is not kept while it has all
 	filling             *filling
 
 	mu      sync.Mutex

@@ -172,7 +172,8 @@ func (l *Link) restore() (pair.Stored, error) {
 	if vote != nil {
 		return stored, errors.New("pairlink: the journal does not say readably what this machine has voted: run gateway journal check")
 	}
-	stored = pair.Stored{Machine: draw(), Whole: j.Incarnation() > 0} // a gateway that was the only one
+	l.pos = at{}
+	stored = pair.Stored{Machine: draw(), Whole: j.Incarnation() > 0} // a gateway that was the only one, or a journal that was put back
 	return stored, j.SetVote(appendStored(stored))
 }
 

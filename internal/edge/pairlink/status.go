@@ -19,6 +19,9 @@ func (l *Link) Status() pair.Status {
 		s.Witness, s.WitnessHeard = l.cfg.Witness.String(), l.heard
 		s.WitnessLost = time.Since(l.heard) > 2*probeEvery
 	}
+	if role := l.m.Role(); role != pair.Waiting {
+		s.LedSince = s.Since
+	}
 	if s.Alone {
 		s.AloneSince, s.OneDiskCommits, s.OneDiskOctets = l.alone.since, l.alone.commits, l.alone.octets
 	}
@@ -28,6 +31,9 @@ func (l *Link) Status() pair.Status {
 			for _, f := range frames {
 				s.BehindOctets += uint64(len(f))
 			}
+		}
+		if s.BehindCommits > 0 {
+			s.BehindSince = c.behind
 		}
 	}
 	return s
@@ -53,6 +59,11 @@ var (
 	descEpoch     = prometheus.NewDesc("aldis_site_epoch", "Epoch of this machine's journal.", nil, nil)
 	descBehind    = prometheus.NewDesc("aldis_site_behind_commits", "Commits of the leader that the follower has not acknowledged.", nil, nil)
 	descOneDisk   = prometheus.NewDesc("aldis_site_one_disk_octets", "Octets of commits on the leader's disk alone since it is alone.", nil, nil)
+	descMember    = prometheus.NewDesc("aldis_site_member_connected", "1 while a machine of the site is connected, or is this one.", []string{"member"}, nil)
+	descLeader    = prometheus.NewDesc("aldis_site_member_leads", "1 for the machine of the site that leads, as this one knows it.", []string{"member"}, nil)
+	descLacks     = prometheus.NewDesc("aldis_site_member_behind_commits", "Of a leader: commits that a machine has not acknowledged.", []string{"member"}, nil)
+	descLackOct   = prometheus.NewDesc("aldis_site_member_behind_octets", "Of a leader: octets of these commits.", []string{"member"}, nil)
+	descLackTime  = prometheus.NewDesc("aldis_site_member_behind_seconds", "Of a leader: for how long a machine has lacked some commit.", []string{"member"}, nil)
 	descWitness   = prometheus.NewDesc("aldis_site_witness_lost", "1 while the witness does not answer.", nil, nil)
 )
 
@@ -60,7 +71,7 @@ var (
 func (l *base) Describe(ch chan<- *prometheus.Desc) {
 	l.metrics.refused.Describe(ch)
 	l.metrics.written.Describe(ch)
-	for _, d := range []*prometheus.Desc{descLeads, descAlone, descConnected, descEpoch, descBehind, descOneDisk, descWitness} {
+	for _, d := range []*prometheus.Desc{descLeads, descAlone, descConnected, descEpoch, descBehind, descOneDisk, descWitness, descMember, descLeader, descLacks, descLackOct, descLackTime} {
 		ch <- d
 	}
 }
@@ -84,4 +95,23 @@ func (l *base) collect(ch chan<- prometheus.Metric, s pair.Status) {
 	gauge(descBehind, float64(s.BehindCommits))
 	gauge(descOneDisk, float64(s.OneDiskOctets))
 	gauge(descWitness, float64(flag(s.WitnessLost)))
+	for _, m := range s.All() {
+		if m.Self && len(s.Members) == 0 {
+			continue // aldis_site_leads says it
+		}
+		of := func(d *prometheus.Desc, v float64) {
+			ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, m.At)
+		}
+		of(descMember, float64(flag(m.Connected)))
+		of(descLeader, float64(flag(m.Leads)))
+		if s.Role == pair.Leading.String() && !m.Self {
+			of(descLacks, float64(m.BehindCommits))
+			of(descLackOct, float64(m.BehindOctets))
+			took := 0.0
+			if !m.BehindSince.IsZero() {
+				took = time.Since(m.BehindSince).Seconds()
+			}
+			of(descLackTime, took)
+		}
+	}
 }

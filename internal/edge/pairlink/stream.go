@@ -114,6 +114,9 @@ func (l *Link) commit(run uint64, ops []journal.Op) (seq uint64, err error) {
 		return 0, ErrDeposed
 	}
 	seq = l.pos.seq + 1
+	if c := l.conn; c != nil && c.acked == l.pos.seq {
+		c.behind = time.Now()
+	}
 	l.pos.seq = seq
 	l.recent.add(seq, frame)
 	if l.conn != nil && l.conn.attached {

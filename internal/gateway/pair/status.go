@@ -1,13 +1,17 @@
 package pair
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Status is what a machine of a site of two is, for operators.
 type Status struct {
 	Role      string    `json:"role"` // Role, as text
 	Epoch     uint64    `json:"epoch"`
-	Since     time.Time `json:"since"` // of the role
-	Other     string    `json:"other"` // address of the other machine
+	Since     time.Time `json:"since"`              // of the role
+	LedSince  time.Time `json:"led_since,omitzero"` // since when the leader leads, as this machine knows it; zero: none does
+	Other     string    `json:"other"`              // address of the other machine
 	Connected bool      `json:"connected"`
 	Refused   string    `json:"refused,omitempty"` // why the other machine is not taken
 	Whole     bool      `json:"whole"`             // this machine's journal has all that was confirmed, as far as it knows
@@ -21,8 +25,9 @@ type Status struct {
 	OneDiskCommits uint64    `json:"one_disk_commits"`
 	OneDiskOctets  uint64    `json:"one_disk_octets"`
 	// Commits that the follower has not acknowledged; none of them is confirmed, unless the leader is alone.
-	BehindCommits uint64 `json:"behind_commits"`
-	BehindOctets  uint64 `json:"behind_octets"`
+	BehindCommits uint64    `json:"behind_commits"`
+	BehindOctets  uint64    `json:"behind_octets"`
+	BehindSince   time.Time `json:"behind_since,omitzero"`
 
 	Witness      string    `json:"witness,omitempty"` // its address; "": there is none
 	WitnessHeard time.Time `json:"witness_heard,omitzero"`
@@ -41,7 +46,56 @@ type Member struct {
 	Refused       string    `json:"refused,omitempty"` // why it is not taken
 	Heard         time.Time `json:"heard,omitzero"`
 	BehindCommits uint64    `json:"behind_commits"` // that it has not acknowledged, as the leader knows it
+	BehindOctets  uint64    `json:"behind_octets"`  // of these
 	BehindSince   time.Time `json:"behind_since,omitzero"`
+}
+
+// noticed is for how long a member may be behind before it is told: under load each is for a moment.
+const noticed = 2 * time.Second
+
+// Words say what a member is. Since is from when; zero: it does not matter, or is not known.
+func (m *Member) Words(s *Status, now time.Time) (text string, since time.Time) {
+	switch {
+	case m.Leads:
+		text, since = "leads", s.LedSince
+	case m.Self:
+		text, since = s.Role, s.Since
+	case m.Refused != "":
+		text = "refused: " + m.Refused
+	case !m.Connected:
+		text, since = "NOT CONNECTED", m.Heard
+	case m.BehindCommits > 0 && now.Sub(m.BehindSince) > noticed:
+		text, since = fmt.Sprintf("behind by %d commits (%d octets)", m.BehindCommits, m.BehindOctets), m.BehindSince
+	default:
+		text = "connected"
+	}
+	if m.Self {
+		text += " (this machine)"
+	}
+	return text, since
+}
+
+// All are the machines of a site, two or more.
+func (s *Status) All() []Member {
+	if len(s.Members) > 0 {
+		return s.Members
+	}
+	leads := s.Role == Leading.String()
+	return []Member{
+		{At: "this machine", Self: true, Leads: leads, Connected: true},
+		{At: s.Other, Leads: s.Role == Following.String(), Connected: s.Connected, Refused: s.Refused, BehindCommits: s.BehindCommits, BehindOctets: s.BehindOctets, BehindSince: s.BehindSince},
+	}
+}
+
+// Spare is how many machines more may be lost before nobody leads, of three and more.
+func (s *Status) Spare() int {
+	up := 0
+	for _, m := range s.Members {
+		if m.Connected {
+			up++
+		}
+	}
+	return up - len(s.Members)/2 - 1
 }
 
 // Others are the addresses of the other machines.

@@ -1,6 +1,8 @@
 package quorum
 
 import (
+	"math"
+
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
 	"google.golang.org/protobuf/proto"
@@ -160,6 +162,21 @@ func (m *Machine) Behind(of int) uint64 {
 	match, _ := m.progress(of)
 	last, _ := m.log.LastIndex()
 	return last - min(last, match)
+}
+
+// BehindOctets is the length of these entries, as far as the leader has them in memory; a member that lacks more gets a copy.
+func (m *Machine) BehindOctets(of int) (octets uint64) {
+	n := m.Behind(of)
+	if n == 0 {
+		return 0
+	}
+	first, _ := m.log.FirstIndex()
+	last, _ := m.log.LastIndex()
+	list, _ := m.log.Entries(max(first, last-n+1), last+1, math.MaxUint64)
+	for _, e := range list {
+		octets += uint64(len(e.Data))
+	}
+	return octets
 }
 
 // progress is how far a leader knows that a member's log goes, and whether that one waits for a copy.

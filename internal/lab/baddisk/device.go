@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -133,6 +134,11 @@ const pageOctets = 4096
 func (d *device) flush() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if f := d.failure; f != nil && f.Slow > 0 {
+		d.mu.Unlock()
+		time.Sleep(f.Slow)
+		d.mu.Lock()
+	}
 	if f := d.failure; f != nil && f.From == 0 && f.Writes && d.writes >= f.After {
 		d.refused++
 		return unix.EIO

@@ -28,6 +28,8 @@ type Failure struct {
 	Reads  bool
 	// After is how many writes to that part still work; with Reads alone it is 0.
 	After int
+	// Slow is how much longer each write takes that reaches the medium: each flush.
+	Slow time.Duration
 }
 
 // Disk is a device that can fail. It is for one goroutine.

@@ -157,12 +157,6 @@ func printTwo(out io.Writer, s pair.Status, now time.Time) {
 
 // printMembers says what a member of three and more knows of the site.
 func printMembers(out io.Writer, s pair.Status, now time.Time) {
-	up := 0
-	for _, m := range s.Members {
-		if m.Connected {
-			up++
-		}
-	}
 	most := len(s.Members)/2 + 1
 	switch {
 	case s.Stuck:
@@ -171,8 +165,10 @@ func printMembers(out io.Writer, s pair.Status, now time.Time) {
 		fmt.Fprintln(out, "it waits for a copy of the leader's journal, and does not count until it has it")
 	case s.Silent:
 		fmt.Fprintln(out, "it transmits nothing: a majority of the members does not answer")
-	case up < most:
-		fmt.Fprintf(out, "it hears %d of %d members: without %d nobody leads\n", up, len(s.Members), most)
+	case s.Spare() < 0:
+		fmt.Fprintf(out, "it hears %d of %d members: without %d nobody leads\n", most+s.Spare(), len(s.Members), most)
+	case s.Spare() == 0:
+		fmt.Fprintf(out, "what is confirmed is on %d disks of %d; if one machine died now, nothing of it would be lost, but NOBODY WOULD LEAD\n", most, len(s.Members))
 	default:
 		fmt.Fprintf(out, "what is confirmed is on %d disks of %d; if one machine died now, nothing of it would be lost\n", most, len(s.Members))
 	}
@@ -180,21 +176,9 @@ func printMembers(out io.Writer, s pair.Status, now time.Time) {
 		fmt.Fprintf(out, "its disk FAILS: %s\n", s.Refused)
 	}
 	for _, m := range s.Members {
-		text := "connected"
-		switch {
-		case m.Self:
-			text = "this machine"
-		case m.Refused != "":
-			text = "refused: " + m.Refused
-		case !m.Connected && m.Heard.IsZero():
-			text = "NOT CONNECTED"
-		case !m.Connected:
-			text = fmt.Sprintf("NOT CONNECTED, heard %v ago", now.Sub(m.Heard).Round(time.Second))
-		case m.BehindCommits > 0:
-			text += fmt.Sprintf(", behind by %d commits since %v", m.BehindCommits, now.Sub(m.BehindSince).Round(time.Second))
-		}
-		if m.Leads {
-			text += ", leads"
+		text, since := m.Words(&s, now)
+		if !since.IsZero() {
+			text += fmt.Sprintf(", since %v", now.Sub(since).Round(time.Second))
 		}
 		if m.Version != "" {
 			text += ", version " + m.Version

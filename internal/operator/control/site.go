@@ -102,7 +102,14 @@ func Following(src Source, reg *prometheus.Registry) *Desk {
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		is := src.Site.Status()
-		http.Error(w, "this machine of the site does not lead (it is "+is.Role+"); its other machine is "+is.Other+". Ask there, or run gateway site status", http.StatusServiceUnavailable)
+		where := "Ask the other machine, " + is.Other + ","
+		if len(is.Members) > 0 {
+			where = "Ask the leader, " + is.Other + ","
+		}
+		if is.Other == "" {
+			where = "Nobody leads: look there"
+		}
+		http.Error(w, "this machine of the site does not lead (it is "+is.Role+"). "+where+" or run gateway site status", http.StatusServiceUnavailable)
 	})
 	return &Desk{Handler: sameHost(src.Names, mux), closed: closed}
 }

@@ -21,6 +21,7 @@ const (
 	graceful = 2 * time.Minute  // after a start, or after a reload that brought it, a site need not have been heard
 	late     = 10 * time.Minute // a message above deferred should not wait so long while its link is up
 	fullUse  = 90               // percent of a direction
+	behind   = 10 * time.Second // a member of the site should have all sooner
 )
 
 // alarms are what is wrong, the worst first.
@@ -78,7 +79,7 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		}
 		say(2, time.Time{}, "%s", text)
 	}
-	siteAlarms(s.Site, say)
+	siteAlarms(now, s.Site, say)
 	for _, h := range s.Status.Holds {
 		say(2, h.Since, "Messages of precedence %s are held by an order%s", h.Precedence, heldBack(h.Messages))
 	}
@@ -120,7 +121,7 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 }
 
 // siteAlarms are of a site of two gateways.
-func siteAlarms(is *pair.Status, say func(level int, since time.Time, format string, args ...any)) {
+func siteAlarms(now time.Time, is *pair.Status, say func(level int, since time.Time, format string, args ...any)) {
 	if is == nil {
 		return
 	}
@@ -130,7 +131,10 @@ func siteAlarms(is *pair.Status, say func(level int, since time.Time, format str
 	case is.Alone:
 		say(0, is.AloneSince, "This gateway is alone: what it accepts is on one disk, and would be lost with it (%d octets so far)", is.OneDiskOctets)
 	}
-	if is.Refused != "" {
+	switch {
+	case is.Refused != "" && len(is.Members) > 0:
+		say(0, time.Time{}, "The disk of this machine of the site fails: %s", Plain(is.Refused))
+	case is.Refused != "":
 		say(1, time.Time{}, "The other machine of the site is not taken: %s", Plain(is.Refused))
 	}
 	for _, m := range is.Members {
@@ -139,7 +143,12 @@ func siteAlarms(is *pair.Status, say func(level int, since time.Time, format str
 			say(1, time.Time{}, "The member %s of the site is not taken: %s", m.At, Plain(m.Refused))
 		case !m.Connected:
 			say(1, m.Heard, "The member %s of the site is away", m.At)
+		case m.BehindCommits > 0 && now.Sub(m.BehindSince) > behind:
+			say(1, m.BehindSince, "The member %s of the site is behind by %d commits (%d octets): its disk or the way to it is slow", m.At, m.BehindCommits, m.BehindOctets)
 		}
+	}
+	if len(is.Members) > 0 && is.Spare() == 0 {
+		say(1, time.Time{}, "If one machine of the site more is lost, nobody leads")
 	}
 	if is.WitnessLost {
 		say(1, is.WitnessHeard, "The witness of the site does not answer: if one of the two machines is lost now, the other one transmits nothing")

@@ -55,12 +55,14 @@ type View struct {
 	In      Use            `json:"in"`
 	Bearers []Bearer       `json:"bearers,omitempty"` // where there are several: then the rates of all have no percentage
 	Silence Silence        `json:"silence"`
-	Sites   []Site         `json:"sites"`
-	Queue   []Queue        `json:"queue"`
-	Locals  []Local        `json:"locals"`
-	More    int            `json:"more_locals,omitempty"` // that are not named
-	Items   int            `json:"items"`                 // of this site
-	Minute  int64          `json:"minute"`                // of the newest column of the Air; it changes when there is another
+	// Machines are those of this site, where there are several.
+	Machines []Machine `json:"machines,omitempty"`
+	Sites    []Site    `json:"sites"`
+	Queue    []Queue   `json:"queue"`
+	Locals   []Local   `json:"locals"`
+	More     int       `json:"more_locals,omitempty"` // that are not named
+	Items    int       `json:"items"`                 // of this site
+	Minute   int64     `json:"minute"`                // of the newest column of the Air; it changes when there is another
 }
 
 // Use is the octets of a direction in the last minute, as a rate.
@@ -105,6 +107,25 @@ type Silence struct {
 	Until    time.Time `json:"until,omitzero"`  // that it lasts at the least; zero: until told otherwise
 	Messages int       `json:"messages"`
 	AirtimeS int       `json:"airtime_s"` // of what is owed when it ends
+}
+
+// Machine is one of this site's.
+type Machine struct {
+	At    string    `json:"at"`   // its address
+	Text  string    `json:"text"` // what it is
+	Since time.Time `json:"since,omitzero"`
+}
+
+// machines are those of a site; nil: it has one.
+func machines(is *pair.Status, now time.Time) (list []Machine) {
+	if is == nil {
+		return nil
+	}
+	for _, m := range is.All() {
+		text, since := m.Words(is, now)
+		list = append(list, Machine{m.At, Plain(text), since})
+	}
+	return list
 }
 
 // Site is a sister gateway and the link to it.
@@ -201,6 +222,7 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 		l.Name, l.ID = Plain(l.Name), Plain(l.ID)
 		v.Locals = append(v.Locals, l)
 	}
+	v.Machines = machines(s.Site, now)
 	v.Alarms = alarms(now, &v, s, is, ten)
 	v.Level, v.Words = verdict(&v, s)
 	return v

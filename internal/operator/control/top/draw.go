@@ -135,6 +135,13 @@ func nowLines(now time.Time, v *glance.View) (lines []line) {
 	for _, b := range v.Bearers {
 		lines = append(lines, line{{b.Name, 18, plain, false}, {"sends " + used(b.Out) + ", receives " + used(b.In), 0, plain, false}})
 	}
+	for _, m := range v.Machines {
+		text := m.Text
+		if !m.Since.IsZero() {
+			text += ", for " + span(now.Sub(m.Since))
+		}
+		lines = append(lines, line{{m.At, 22, plain, false}, {text, 0, plain, false}})
+	}
 	lines = append(lines, nil)
 	head := func(text string, width int, right bool) cell { return cell{text, width, bold, right} }
 	lines = append(lines, line{head("SITE", 18, false), head("LINK", 9, false), head("FOR", 9, true), head("HEARD", 9, true), head("SENDS", 10, true), head("RECEIVES", 10, true),

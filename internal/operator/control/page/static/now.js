@@ -107,6 +107,13 @@ function queue(v) {
       : h('p', { class: 'empty' }, v.sites.some(site => site.waiting + site.under_way) ? 'Nothing waits for its turn: all is under way or held.' : 'Nothing waits.'))
 }
 
+function machines(v) {
+  if (!v.machines) return null
+  return h('section', {}, h('h2', {}, 'Machines of this site'),
+    h('ul', { class: 'alarms', 'aria-label': 'Machines of this site' }, v.machines.map(m => h('li', { 'data-key': m.at },
+      h('span', { class: 'tag' }, m.at), h('span', {}, m.text, m.since && h('span', { class: 'soft' }, ' – for ', moving('age', m.since)))))))
+}
+
 function alarms(v) {
   if (!v.alarms.length) return null
   return h('ul', { class: 'alarms', 'aria-label': 'Alarms' }, v.alarms.map(a => h('li', { class: a.level },
@@ -122,7 +129,7 @@ export function draw({ view: v }) {
       v.bearers ? v.bearers.map(b => bearerCard(b)) : [linkCard('Sends', v.out, v.link.send_bps, legs), linkCard('Receives', v.in, v.link.receive_bps, legs)],
       card('On their way', count(waits, 'message', 'messages'), h('p', { class: 'soft' }, oldest ? ['the oldest waits for ', moving('age', oldest)] : 'nothing waits for its turn'), v.queue.length ? h('p', { class: 'soft' }, 'all there: ', last(v.queue)) : null),
       silenceCard(v)),
-    sites(v), queue(v)]
+    machines(v), sites(v), queue(v)]
 }
 
 export async function act(what, at, { view: v }) {
