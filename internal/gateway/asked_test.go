@@ -57,7 +57,7 @@ func crowded(t *testing.T, gateways int, name string, rules func(id uint16) []fi
 			parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte{0xa1, 0xd1, 15: byte(n.ID)}}
 			g.Filter = filter.New(rules(n.ID))
 			cfg := jxtabridge.Config{Name: n.Name, Site: n.ID, Address: fmt.Sprintf("10.20.%d.1:9701", n.ID), Identity: jxtabridge.Identity{Peer: parts.Unique()},
-				Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile), Filter: g.Filter, View: view}
+				Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile), Filter: g.Filter, View: view, MaxPeers: 20_000}
 			g.Adapters[site.JXTA] = func(memories []site.Memory) (gateway.Adapter, error) {
 				peers.bridges[n.ID] = jxtabridge.New(cfg, memories)
 				return peers.bridges[n.ID], nil

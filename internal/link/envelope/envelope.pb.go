@@ -42,7 +42,7 @@ type Envelope struct {
 	Again         []uint32   `protobuf:"fixed32,11,rep,packed,name=again,proto3" json:"again,omitempty"`              // numbers of P_Mul messages of the receiver that the sender cannot read
 	Lost          []byte     `protobuf:"bytes,13,opt,name=lost,proto3" json:"lost,omitempty"`                         // messages of the receiver that the sender's site has received and could hand to nobody (lost.go)
 	Roster        []byte     `protobuf:"bytes,14,opt,name=roster,proto3" json:"roster,omitempty"`                     // of the network (package roster); the receiver takes it when it is newer and signed
-	Short         [][]byte   `protobuf:"bytes,15,rep,name=short,proto3" json:"short,omitempty"`                       // items of adapters other than JXTA's, on the link (short.go)
+	Short         [][]byte   `protobuf:"bytes,15,rep,name=short,proto3" json:"short,omitempty"`                       // items of adapters other than JXTA's, on the link (short.go), and peers of JXTA (peers.go)
 	Token         uint64     `protobuf:"varint,16,opt,name=token,proto3" json:"token,omitempty"`                      // site.Message.Token of a message whose sender asks for its fate over a restart; in the journal alone
 	Renew         []byte     `protobuf:"bytes,12,opt,name=renew,proto3" json:"renew,omitempty"`                       // of items that the receiver holds: 4-octet hash, and 16 bits of the minutes since 1970 UTC when it expires now
 	Moved         []byte     `protobuf:"bytes,17,opt,name=moved,proto3" json:"moved,omitempty"`                       // what this message was sent as on other bearers before, and what is in its place there (moved.go)

@@ -193,7 +193,11 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 	if texts != nil {
 		coder = texts.Coder
 	}
-	for _, it := range m.Items {
+	items := m.Items
+	if coder != nil {
+		e.Short, items = appendPeers(e.Short, coder, items, left)
+	}
+	for _, it := range items {
 		if len(it.Doc) > MaxDoc {
 			return dst, fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
 		}
@@ -294,6 +298,14 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		m.Items = append(m.Items, item)
 	}
 	for _, b := range e.Short {
+		if len(b) > 0 && b[0] == 0 {
+			peers, err := parsePeers(b, texts, left, MaxItems-len(m.Items))
+			if err != nil {
+				return Message{}, 0, "", err
+			}
+			m.Items = append(m.Items, peers...)
+			continue
+		}
 		item, err := parseShort(b, texts, left)
 		if err != nil {
 			return Message{}, 0, "", err

@@ -1,0 +1,46 @@
+//go:build long
+
+package gateway_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"aldis/internal/jxtabridge"
+)
+
+// Ten minutes of 330 joins and leaves a second: what they cost does not grow with time, and pictures are right a minute later.
+func TestChurnForTenMinutes(t *testing.T) {
+	for _, view := range []jxtabridge.View{jxtabridge.Count, "tree(3)", jxtabridge.Complete} {
+		t.Run(string(view), func(t *testing.T) {
+			if c := churn(t, view, 10*time.Minute); float64(c.heap[1]) > 1.25*float64(c.heap[0]) {
+				t.Errorf("%d octets of memory at the end, %d a quarter of the way", c.heap[1], c.heap[0])
+			}
+		})
+	}
+}
+
+// One peer more comes where n have come before: what it costs the link to one far site does not depend on n.
+func TestOneMoreInEveryView(t *testing.T) {
+	for _, tt := range []struct {
+		view jxtabridge.View
+		most int64
+	}{{jxtabridge.Blind, 0}, {jxtabridge.Ask, 0}, {jxtabridge.Site, 0}, {jxtabridge.Count, 120}, {jxtabridge.Ring, 150}, {"random(2)", 150}, {"tree(3)", 150}, {jxtabridge.Complete, 150}} {
+		for _, n := range []int{2, 1000, 10_000} {
+			w, peers, _ := crowdOf(t, "iridium-certus-100", tt.view, n)
+			w.Run(20 * time.Minute)
+			idle := linkOctets(w)
+			w.Run(5 * time.Minute)
+			begun := linkOctets(w)
+			idle = begun - idle
+			peers.come(w, w.Nodes[0], 300+n, fmt.Sprint("peer ", n))
+			w.Run(5 * time.Minute)
+			cost := linkOctets(w) - begun - idle
+			t.Logf("%s: one more of %d: %d octets", tt.view, n, cost)
+			if cost > tt.most {
+				t.Errorf("%s: one more of %d costs %d octets, want at most %d", tt.view, n, cost, tt.most)
+			}
+		}
+	}
+}
