@@ -415,6 +415,14 @@ func (gs *groups) receive(now time.Time, p *leg, f frame.Frame, octets int) bool
 	return true
 }
 
+// repeatable is a datagram to all of a shared channel as it may go again, for its sender, from a node that is in groups; nil: it may not.
+func (gs *groups) repeatable(b *bearer, data []byte, info seal.OpenInfo) []byte {
+	if gs.engine == nil || !info.Group || !b.sharesGroup() {
+		return nil
+	}
+	return slices.Clone(data)
+}
+
 // port is the port of a leg.
 func (l *leg) port() entropy.PortID {
 	if l.bearer.sharesGroup() {

@@ -25,6 +25,10 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		}
 		return
 	}
+	if sealed, again := seal.Original(d.Data); again {
+		g.again(now, b, d, sealed)
+		return
+	}
 	o := b.keys.Open(now, d, g.silence.on || b.silence.on)
 	info, body := o.Info, o.Body
 	var p *leg
@@ -42,6 +46,9 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	p.bearer.Air.Heard(now, &p.bearer.Profile, len(d.Data))
 	for _, c := range p.bearer.Channels {
 		c.OnAir(now, p.Peer, len(d.Data))
+	}
+	if b.Others != nil {
+		b.Others.Overhear(g.groups.repeatable(b, d.Data, info))
 	}
 	p.Ledger.Head(mail.Received, info.Long)
 	p.Ledger.Add(mail.Received, mail.Key, info.Proofs)
@@ -91,6 +98,36 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	g.beginAnew(now, p)
 	if o.Again { // its acknowledgements, if it has any to give, were in this datagram
 		p.Link.Restarted()
+	}
+}
+
+// again takes a datagram of a peer that another transmits: what is in custody for this node.
+func (g *Gateway) again(now time.Time, b *bearer, d api.Datagram, sealed []byte) {
+	from, body, known, err := b.keys.OpenAgain(sealed)
+	if g.link.touched = err == nil && b.Others != nil && g.byID[from] != nil && g.byID[from].legs[b.index] != nil; !g.link.touched {
+		g.Drop("again")
+		return
+	}
+	b.Air.Heard(now, &b.Profile, len(d.Data))
+	for _, p := range g.peers {
+		if by := p.legs[b.index]; by != nil && by.Addr == d.Addr {
+			for _, c := range b.Channels {
+				c.OnAir(now, by.Peer, len(d.Data))
+			}
+		}
+	}
+	p := g.byID[from].legs[b.index]
+	for len(body) > 0 {
+		f, rest, err := frame.Parse(body)
+		if err != nil {
+			g.Drop("malformed")
+			return
+		}
+		if f, ok := f.(frame.PMul); ok {
+			p.Ledger.Add(mail.Received, mail.Repair, len(body)-len(rest))
+			b.Others.Again(now, p.Peer, sealed, f, known)
+		}
+		body = rest
 	}
 }
 

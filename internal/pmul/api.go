@@ -37,6 +37,8 @@ type (
 	// Elsewhere tells the Receiver that a message has come another way: what is here of it is dropped, and it is acknowledged like one
 	// that is complete. A Message without Payload says which Message_Sequence_Number it had, as soon as that is known.
 	Elsewhere struct{ Key }
+	// Recite has the Receiver acknowledge again what became complete of a node lately: others have to know it. It needs Config.Hears.
+	Recite struct{ Source NodeID }
 	// EMCON orders this node to be silent, or lifts the order. Sender and Receiver are both told.
 	EMCON struct{ Silent bool }
 	// PeerEMCON is what the operator knows of another node. A Sender also learns from an Ack_PDU that a node has left

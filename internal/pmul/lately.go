@@ -3,6 +3,7 @@ package pmul
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // lately is which messages of each source have become complete. On a shared channel with turns, acknowledgements name these again:
@@ -20,6 +21,15 @@ func (l lately) add(key Key) {
 		ids = slices.Delete(ids, 0, len(ids)-latelyMost)
 	}
 	l[key.Source] = ids
+}
+
+// recite owes again the acknowledgements of a source's messages that have become complete lately.
+func recite(now time.Time, r *Receiver, source NodeID) {
+	for _, id := range r.lately[source] {
+		if f := r.done[Key{source, id}]; f != nil {
+			r.owe(now, f, max(f.nodes, 1), 0)
+		}
+	}
 }
 
 // with makes the entries for the messages of one source that are owed, in two ways: first together with what became complete

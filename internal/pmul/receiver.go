@@ -182,6 +182,8 @@ func (r *Receiver) Step(now time.Time, ev Event) Output {
 		r.emcon(now, ev.Silent)
 	case Ride:
 		r.ride(now, ev.Octets)
+	case Recite:
+		recite(now, r, ev.Source)
 	case Elsewhere:
 		elsewhere(r, now, ev.Key)
 	case PDU:

@@ -43,6 +43,7 @@ type Bearer struct {
 	Air       mail.Air        // of a terminal: one for all peers
 	Carriers  []mail.Carrier  // the first takes new messages
 	Channels  []mail.Channel  // those that share their channel with all peers
+	Others    mail.Others     // of Channels; nil: there are none
 	Handovers []mail.Handover // as Carriers
 	Members   []mail.Members  // as their peers come; they go in the opposite order
 	ModemBps  int             // that the modem says that it has, live; 0: it does not say
@@ -93,6 +94,7 @@ func New(cfg Config) (*Bearer, error) {
 	}
 	datagrams.Greeting.Greeted = several.SubmitState
 	b.Carriers, b.Channels = []mail.Carrier{several, datagrams}, []mail.Channel{several}
+	b.Others = several.Others
 	b.Members = []mail.Members{datagrams, group.Members{C: several}}
 	b.Handovers = []mail.Handover{group.Handover{C: several}, unicast.Handover{C: datagrams}}
 	return b, nil

@@ -8,5 +8,6 @@
 // Files: group.go the carrier and its P_Mul engines, start here; members.go its peers as they come and go; accept.go messages that this site hands to P_Mul;
 // send.go datagrams for the air; order.go the order of a peer's messages, and its records; ended.go messages that have
 // ended, kept for a peer that cannot decode one; behind.go further copies for a peer with an older roster; ordered.go
-// the operator's orders about a message; putback.go what a peer lacks after its data was restored from an older copy; handover.go messages that change their bearer.
+// the operator's orders about a message; putback.go what a peer lacks after its data was restored from an older copy; handover.go messages that change their bearer; again.go
+// messages of others, said again for an origin that has fallen silent.
 package group

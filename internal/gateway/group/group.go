@@ -48,6 +48,7 @@ type Carrier struct {
 	highest      map[pmul.MessageID]uint16 // of out: the highest fragment that was on the air in this run
 	telling      int                       // own messages with state that have not ended
 	ended        endedMessages
+	Others       *Others   // messages of others
 	repeats      int       // of a datagram with a whole message, on idle air
 	used         time.Time // when P_Mul last spoke, or a peer was heard
 	loud         time.Time // when a peer last said more than acknowledgements
@@ -84,6 +85,7 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 	c := &Carrier{Config: cfg, peers: map[uint16]*mail.Peer{}, silent: map[uint16]bool{}, orders: map[uint16]*order{}, out: map[pmul.MessageID]*mail.Message{},
 		highest: map[pmul.MessageID]uint16{},
 		history: mail.NewAudience(cfg.Services, mail.Policy{Alike: true, Bucket: bucketFlow})}
+	c.Others = &Others{c: c}
 	c.engine = pmul.ConfigFor(*cfg.Profile, pmul.NodeID(cfg.Self), pmul.Compact, seal.OverheadLong+cfg.Proofs, cfg.Rand)
 	c.engine.DatagramOctets -= margin
 	c.engine.LargeOctets -= margin
@@ -193,7 +195,10 @@ func (c *Carrier) SubmitState(now time.Time) {
 }
 
 // Pump repeats on idle air; the engine sends in its own time.
-func (c *Carrier) Pump(now time.Time) { c.Air.Idle(now, c.Profile, c.rateBps(), c.Services) }
+func (c *Carrier) Pump(now time.Time) {
+	c.Air.Idle(now, c.Profile, c.rateBps(), c.Services)
+	c.Others.pump(now)
+}
 
 // rateBps is the rate of the channel as far as it is known.
 func (c *Carrier) rateBps() int {
@@ -207,7 +212,8 @@ func (c *Carrier) rateBps() int {
 func (c *Carrier) Due(_ time.Time, silent bool) time.Time {
 	at := due.Earliest(c.dues[0], c.dues[1])
 	if !silent {
-		at = due.Earliest(at, c.Air.Due())
+		_, again := c.Others.nextAgain()
+		at = due.Earliest(at, due.Earliest(c.Air.Due(), again))
 	}
 	for _, p := range c.Peers {
 		o := c.orders[p.ID]
@@ -359,6 +365,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 			c.stepReceiver(now, pdu)
 		}
 	}
+	c.Others.overhear(now, pmul.NodeID(p.ID), pdus)
 	p.Ledger.Add(mail.Received, kind, octets)
 	return true
 }
@@ -384,6 +391,7 @@ func (c *Carrier) NewStore(p *mail.Peer) []*mail.Entry {
 // Gone ends what waits for a peer that the roster does not name any more.
 func (c *Carrier) Gone(now time.Time, p *mail.Peer) {
 	c.stepSender(now, pmul.Gone{Node: pmul.NodeID(p.ID)})
+	c.Others.forget(pmul.NodeID(p.ID), true)
 }
 
 // Unlearn codes nothing after what the peer has forgotten.

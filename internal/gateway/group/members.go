@@ -36,6 +36,7 @@ func (m Members) Leave(now time.Time, p *mail.Peer, _ string) {
 	c.leaving = p
 	c.stepSender(now, pmul.Gone{Node: pmul.NodeID(p.ID)})
 	c.leaving = nil
+	c.Others.forget(pmul.NodeID(p.ID), true)
 	c.NewStore(p)
 	delete(c.peers, p.ID)
 	delete(c.silent, p.ID)

@@ -6,6 +6,7 @@ import (
 
 	"aldis/internal/gateway/mail"
 	"aldis/internal/link/frame"
+	"aldis/internal/pmul"
 )
 
 // A receiver that was put back to an older copy of its data lacks what it has acknowledged since, and its sender keeps that
@@ -53,8 +54,9 @@ func (c *Carrier) acked(p *mail.Peer, sequence uint32) {
 	}
 }
 
-// Started: the peer has a new start. It says next what it had when that began.
+// Started: the peer has a new start. It says next what it had when that began. What it sealed in the start before counts no more.
 func (c *Carrier) Started(p *mail.Peer) {
+	c.Others.forget(pmul.NodeID(p.ID), false)
 	r := &c.orders[p.ID].acks
 	if was := *r; was.highest != 0 {
 		*r = acks{highest: was.highest, before: was.highest}

@@ -14,7 +14,7 @@ import (
 
 // send seals a datagram of P_Mul: to one peer, to the group, or to every peer where there is no group's address.
 func (c *Carrier) send(now time.Time, packet pmul.Packet) {
-	if c.engine.Hears && packet.To != 0 && !c.Behind(uint16(packet.To)) && !apart(c, packet) { // who shares the channel has to know that it is in use
+	if c.engine.Hears && packet.To != 0 && !c.Behind(uint16(packet.To)) && !apart(c, now, packet) { // who shares the channel has to know that it is in use
 		packet.To, packet.Group = 0, members
 	}
 	if p := c.only(packet); p != nil {
@@ -55,10 +55,11 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 const proofsApart = 32
 
 // apart says that a packet is nothing but acknowledgements of whole messages for one peer, and that the proofs for all others would be
-// more than it. It goes to that peer alone, though the others do not learn that the channel is in use for so short a time.
-func apart(c *Carrier, packet pmul.Packet) bool {
+// more than it. It goes to that peer alone, though the others do not learn that the channel is in use for so short a time. Where another
+// speaks for the peer, it has to hear them.
+func apart(c *Carrier, now time.Time, packet pmul.Packet) bool {
 	p := c.peers[uint16(packet.To)]
-	if p == nil || !p.Reachable() || c.Proven() < proofsApart {
+	if p == nil || !p.Reachable() || c.Proven() < proofsApart || c.Others.aloud(now, p.ID) {
 		return false
 	}
 	return !slices.ContainsFunc(packet.PDUs, func(pdu pmul.PDU) bool {

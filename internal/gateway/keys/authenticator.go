@@ -477,3 +477,16 @@ func (k *Keys) at(addr netip.AddrPort) string {
 	}
 	return ""
 }
+
+// OpenAgain opens what another node transmits of a peer, as seal.Original gives it. known: it has come before. The error is one of
+// package seal.
+func (k *Keys) OpenAgain(sealed []byte) (from uint16, body []byte, known bool, err error) {
+	from, body, err = k.opener.OpenAgain(sealed)
+	if known = errors.Is(err, seal.ErrReplay); err == nil {
+		k.record(from)
+	}
+	if known {
+		err = nil
+	}
+	return from, body, known, err
+}

@@ -153,6 +153,14 @@ type Channel interface {
 	Gone(now time.Time, p *Peer)
 }
 
+// Others is what a node has heard on a shared channel of messages of others in custody, to say it again for them.
+type Others interface {
+	// Overhear says which datagram to all is being taken, nil: none that may go again. Again takes a frame of such a datagram of a peer
+	// that another node transmits; known: the datagram has come before.
+	Overhear(sealed []byte)
+	Again(now time.Time, p *Peer, sealed []byte, f frame.PMul, known bool)
+}
+
 // Link is the link to one peer: whether it answers, what it is greeted with, and the numbers of the messages to and from it.
 type Link interface {
 	// Dead says that it does not answer, Listening that the peer is believed to be silent.

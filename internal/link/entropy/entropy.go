@@ -290,8 +290,15 @@ func (e *Engine) heard(now time.Time, p *port, from uint16, it Item) bool {
 		e.drop("group_stranger")
 		return false
 	}
+	top := uint64(0)
+	if o := g.origins[it.Origin]; o != nil {
+		top = o.top
+	}
 	if !e.hold(now, g, it) {
 		return false
+	}
+	if it.Number > top+1 {
+		e.missed(now, p, g, from, &it, top)
 	}
 	p.kept(from, it)
 	e.pass(now, p, it)

@@ -320,3 +320,40 @@ func TestNamesOfGroups(t *testing.T) {
 		}
 	}
 }
+
+// What a later message shows to be lost is there before the next digest, and a liar cannot have numbers asked for without end.
+func TestALaterMessageShowsWhatWasLost(t *testing.T) {
+	vhf := hf(0, 1, 2, 3, 4)
+	vhf.bps, vhf.trip = 16000, 2*time.Second
+	for name, r := range map[string]*radio{"shared": vhf, "star": sat(0, 1, 2, 3, 4)} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, 5, 1, r)
+			at := 10 * time.Minute
+			f.run(at)
+			names := []Name{f.say(1, 200)}
+			for range 10 {
+				at += 97 * time.Second
+				f.run(at)
+				f.away[3] = true // no port says so: it hears nothing for a while
+				names = append(names, f.say(1, 200), f.say(1, 200))
+				f.run(at + 3*time.Second)
+				f.away[3] = false
+				names = append(names, f.say(1, 200))
+				f.run(at + 15*time.Second)
+				if list := f.missing(names); len(list) > 0 {
+					t.Error(list)
+				}
+			}
+		})
+	}
+	f := newFleet(t, 5, 1, hf(0, 1, 2, 3, 4))
+	f.run(10 * time.Minute)
+	e, g := f.nodes[2], f.nodes[2].groups[f.nodes[2].tags[0]]
+	for i := range uint64(500) {
+		it := Item{Tag: g.tag, Name: Name{1, 60 * (i + 2)}, Life: Life(time.Hour), Hops: 1, Expires: f.now.Add(time.Hour), Body: []byte("true")}
+		e.Receive(f.now, e.ports[0].ID, 1, appendItem(nil, f.now, &it))
+	}
+	if len(g.asks) > mostAsked {
+		t.Errorf("%d numbers are asked for, at most %d of one neighbour", len(g.asks), mostAsked)
+	}
+}

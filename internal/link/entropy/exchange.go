@@ -135,7 +135,7 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 		return
 	}
 	if len(lacks) > 0 {
-		e.ask(now, p, g, from, lacks)
+		e.ask(now, now, p, g, from, lacks, false)
 	}
 	if len(extra) == 0 {
 		return
@@ -189,6 +189,7 @@ type ask struct {
 	from  uint16
 	at    time.Time // when it is asked again
 	tries int
+	guess bool // the neighbour has not said that it holds it
 }
 
 const (
@@ -210,8 +211,8 @@ const (
 // key is the name by which a message is asked for: the upper bits need not be known.
 func (n Name) key() Name { return Name{n.Origin, n.Number & math.MaxUint16} }
 
-// ask asks a neighbour for what it says that it holds.
-func (e *Engine) ask(now time.Time, p *port, g *group, from uint16, lacks []Name) {
+// ask asks a neighbour, at a time, for what it says that it holds, or for what it should hold.
+func (e *Engine) ask(now, at time.Time, p *port, g *group, from uint16, lacks []Name, guess bool) {
 	if b := p.blame[from]; b != nil && now.Before(b.until) {
 		e.drop("group_blamed")
 		return
@@ -226,13 +227,13 @@ func (e *Engine) ask(now time.Time, p *port, g *group, from uint16, lacks []Name
 	var names []Name
 	for _, n := range lacks {
 		if g.asks[n.key()] == nil && asked < mostAsked {
-			g.asks[n.key()] = &ask{port: p.ID, from: from}
+			g.asks[n.key()] = &ask{port: p.ID, from: from, guess: guess}
 			names = append(names, n.key())
 			asked++
 		}
 	}
 	if len(names) > 0 && e.afford(now, p, from, answerOctets) {
-		e.solicit(now, p, g, from, names)
+		e.solicit(at, p, g, from, names)
 		return
 	}
 	for _, n := range names {
@@ -240,17 +241,37 @@ func (e *Engine) ask(now time.Time, p *port, g *group, from uint16, lacks []Name
 	}
 }
 
+// mostMissed is how many numbers before a message are asked for at once. More are left to the digests.
+const mostMissed = 64
+
+// missed asks for the numbers between the highest of an origin and a message of it that has come since: of the origin, or of who passes on
+// all that is said. Where another may lack them, or they are still on their way there, it waits a while.
+func (e *Engine) missed(now time.Time, p *port, g *group, from uint16, it *Item, top uint64) {
+	if top == 0 || top>>epochShift != it.Number>>epochShift || it.Number-top-1 > mostMissed || from != it.Origin && !p.Hub {
+		return
+	}
+	var lacks []Name
+	for n := top + 1; n < it.Number; n++ {
+		lacks = append(lacks, Name{it.Origin, n})
+	}
+	at := now.Add(e.jitter(p.Trip))
+	if from != it.Origin {
+		at = now.Add(2 * p.Trip)
+	}
+	e.ask(now, at, p, g, from, lacks, true)
+}
+
 // patience is after how long what was asked for is asked again.
 func (p *port) patience(names int) time.Duration {
 	return 3*p.Trip + 10*time.Second + time.Duration(names)*time.Second*2000/time.Duration(max(p.Bps, 1))
 }
 
-// solicit lets a solicitation wait for the air.
-func (e *Engine) solicit(now time.Time, p *port, g *group, from uint16, names []Name) {
+// solicit lets a solicitation wait for its time and the air.
+func (e *Engine) solicit(at time.Time, p *port, g *group, from uint16, names []Name) {
 	var spans []span
 	for _, n := range names {
 		a := g.asks[n]
-		a.at, a.tries = now.Add(p.patience(len(names))), a.tries+1
+		a.at, a.tries = at.Add(p.patience(len(names))), a.tries+1
 		if k := len(spans) - 1; k >= 0 && spans[k].origin == n.Origin && spans[k].first+uint16(spans[k].count) == uint16(n.Number) && spans[k].count < mostSpan {
 			spans[k].count++
 			continue
@@ -260,7 +281,7 @@ func (e *Engine) solicit(now time.Time, p *port, g *group, from uint16, names []
 	for len(spans) > 0 {
 		some := spans[:min(len(spans), mostSpans)]
 		spans = spans[len(some):]
-		p.put(want{kind: sayAsk, tag: g.tag, to: from, at: now, spans: some})
+		p.put(want{kind: sayAsk, tag: g.tag, to: from, at: at, spans: some})
 	}
 }
 
@@ -276,7 +297,7 @@ func (e *Engine) askAgain(now time.Time) {
 			p := e.port(a.port)
 			if p == nil || a.tries >= mostTries {
 				delete(g.asks, n)
-				if p != nil && slices.Contains(p.Peers, a.from) {
+				if p != nil && !a.guess && slices.Contains(p.Peers, a.from) {
 					p.blamed(now, a.from)
 				}
 				continue

@@ -357,12 +357,33 @@ func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 			return appendItem(nil, now, o.items[w.name.Number])
 		}
 	case sayAsk:
-		return (&asked{tag: w.tag, spans: w.spans}).append(nil)
+		if spans := g.wanted(w.spans); len(spans) > 0 {
+			return (&asked{tag: w.tag, spans: spans}).append(nil)
+		}
 	case sayFull:
 		p.talk(e, now, w.tag).told = now
 		return g.full(w.wide, room)
 	}
 	return nil
+}
+
+// wanted are spans without what has come since they were to be asked for.
+func (g *group) wanted(list []span) (spans []span) {
+	for _, s := range list {
+		joins := false
+		for i := range s.count {
+			n := s.first + uint16(i)
+			waits := g.asks[Name{s.origin, uint64(n)}] != nil
+			switch {
+			case waits && joins:
+				spans[len(spans)-1].count++
+			case waits:
+				spans = append(spans, span{s.origin, n, 1})
+			}
+			joins = waits
+		}
+	}
+	return spans
 }
 
 // full is what is held of a group, as many origins as there is room for. Which these are changes from time to time.

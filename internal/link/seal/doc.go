@@ -18,6 +18,9 @@
 // destination's id (2; 0 is the whole network). A datagram for one node is therefore invalid at another. Neither two
 // nodes with one id nor a node that lost its disk ever reuse a nonce, because incarnation number or salt differ.
 //
+// A datagram for all that another node transmits has the version 3, and else the octets of its sender (again.go). What is sealed says
+// version 1.
+//
 // # Keys of single nodes
 //
 // A Keyring takes the place of the network's key. Nodes have Ed25519 keys. The base key of two nodes is
@@ -45,6 +48,6 @@
 //
 // Files: seal.go the Sealer and key files, start here; open.go the Opener; window.go protection against replays;
 // stranger.go peers of which nothing is known yet; keyring.go keys of single nodes; forward.go keys of two starts;
-// introduce.go datagrams of a node that is new; ends.go keys between nodes that others join; identity.go a node's key, encrypted secrets,
+// introduce.go datagrams of a node that is new; again.go datagrams that another node transmits; ends.go keys between nodes that others join; identity.go a node's key, encrypted secrets,
 // keys under a passphrase; sodium.go calls to libsodium.
 package seal
