@@ -51,7 +51,7 @@ func TestOverHTTP(t *testing.T) {
 func TestThreeShips(t *testing.T) {
 	t.Parallel()
 	o := short("iridium-directip", field.KindJXSE27Unsigned, 3)
-	o.Ships, o.Deaf, o.Duration = 4, "ship4", time.Minute
+	o.Ships, o.Deaf, o.Duration = 4, "ship4", 80*time.Second
 	r := play(t, o, promise{})
 	for _, s := range r.Sites {
 		if s.FirstDataS == nil {
@@ -88,7 +88,7 @@ func checkOutage(t *testing.T, r *field.Run) {
 func TestBulk(t *testing.T) {
 	t.Parallel()
 	o := short("iridium-directip", field.KindJXSE27, 5)
-	o.Duration, o.Rate, o.Bulk, o.BulkAt = time.Minute, time.Second, 20000, 25*time.Second
+	o.Duration, o.Rate, o.Bulk, o.BulkAt = 80*time.Second, time.Second, 20000, 30*time.Second
 	checkBulk(t, play(t, o, promise{median: 3.5}), 0.9)
 }
 
