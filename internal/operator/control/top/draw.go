@@ -117,6 +117,25 @@ func (t *top) draw(now time.Time) {
 	t.screen.Show()
 }
 
+// fleetText is the roll-up in a line; gateway fleet has the rest.
+func fleetText(f *api.FleetStatus) string {
+	states := map[string]int{}
+	for _, r := range f.Gateways {
+		states[r.State]++
+	}
+	text := fmt.Sprintf("fleet: %d of %d gateways current", states["current"], len(f.Gateways))
+	for _, s := range []string{"silent", "late", "gone", "unheard"} {
+		if states[s] > 0 {
+			text += fmt.Sprintf(", %d %s", states[s], s)
+		}
+	}
+	waiting := 0
+	for _, n := range f.Sum.Waiting {
+		waiting += n
+	}
+	return fmt.Sprintf("%s; %d messages wait there", text, waiting)
+}
+
 func nowLines(now time.Time, v *glance.View) (lines []line) {
 	for _, a := range v.Alarms {
 		text := a.Text
@@ -134,6 +153,9 @@ func nowLines(now time.Time, v *glance.View) (lines []line) {
 	lines = append(lines, line{{"sends " + used(v.Out) + ", receives " + used(v.In) + " in the last minute", 0, plain, false}})
 	for _, b := range v.Bearers {
 		lines = append(lines, line{{b.Name, 18, plain, false}, {"sends " + used(b.Out) + ", receives " + used(b.In), 0, plain, false}})
+	}
+	if f := v.Fleet; f != nil {
+		lines = append(lines, line{{fleetText(f), 0, plain, false}})
 	}
 	lines = append(lines, nil)
 	head := func(text string, width int, right bool) cell { return cell{text, width, bold, right} }
