@@ -459,7 +459,11 @@ func (r *rollups) report(now time.Time, s *api.Status) {
 	g := r.g
 	f := &api.FleetStatus{PeriodS: g.cfg.Fleet.Period.Seconds(), Headquarters: r.root()}
 	rows := r.table.Rows(now)
-	f.Sum = sumRow(rollup.Total(now, rows))
+	total := rollup.Total(now, rows)
+	f.Sum = api.FleetSum{Gateways: total.Gateways, Waiting: byPrecedence(total.Waiting), Bearers: total.Bearers, Up: total.Up, Silent: total.Silent}
+	if total.Waiting != [rollup.Ranks]int{} {
+		f.Sum.Oldest = r.wall(now, now.Add(-total.Oldest))
+	}
 	seen := map[uint16]bool{}
 	for i := range rows {
 		f.Gateways = append(f.Gateways, r.row(now, &rows[i]))
@@ -486,12 +490,12 @@ func (r *rollups) row(now time.Time, h *rollup.Held) api.FleetRow {
 	if h.Parent == g.cfg.ID {
 		row.Parent = g.cfg.Name
 	}
-	row.AgeS = now.Sub(h.Read).Round(time.Second).Seconds()
+	row.Read, row.AgeS = r.wall(now, h.Read), now.Sub(h.Read).Round(time.Second).Seconds()
 	if h.Waiting != [rollup.Ranks]int{} {
-		row.OldestS = (h.Oldest + now.Sub(h.Read)).Round(time.Second).Seconds()
+		row.Oldest = r.wall(now, h.Read.Add(-h.Oldest))
 	}
 	if h.SilentUntil.After(now) && !rollup.Forever(h.SilentUntil) {
-		row.SilentUntil = h.SilentUntil.Add(g.silence.wall(now).Sub(now)).UTC().Truncate(time.Minute)
+		row.SilentUntil = r.wall(now, h.SilentUntil).Truncate(time.Minute)
 	}
 	return row
 }
@@ -507,6 +511,7 @@ func byPrecedence(counts [rollup.Ranks]int) map[string]int {
 	return list
 }
 
-func sumRow(s rollup.Sum) api.FleetSum {
-	return api.FleetSum{Gateways: s.Gateways, Waiting: byPrecedence(s.Waiting), OldestS: s.Oldest.Round(time.Second).Seconds(), Bearers: s.Bearers, Up: s.Up, Silent: s.Silent}
+// wall is a time as the wall clock has it, in whole seconds.
+func (r *rollups) wall(now, t time.Time) time.Time {
+	return t.Add(r.g.silence.wall(now).Sub(now)).UTC().Truncate(time.Second)
 }

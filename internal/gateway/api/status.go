@@ -330,9 +330,10 @@ type FleetRow struct {
 	// State is "current", "silent" (as it has said), "late" (two periods old), "gone" (four), or "unheard": it has said nothing yet.
 	State       string         `json:"state"`
 	Proven      bool           `json:"proven,omitempty"`      // the record is its own for certain; at the headquarters each is
-	AgeS        float64        `json:"age_s"`                 // of the record
+	Read        time.Time      `json:"read,omitzero"`         // when it made the record, as far as those on the way have said
+	AgeS        float64        `json:"age_s,omitempty"`       // since then
 	Waiting     map[string]int `json:"waiting"`               // messages in custody there that wait, once for each recipient, by precedence
-	OldestS     float64        `json:"oldest_s,omitempty"`    // how long the oldest of these has waited, if it waits yet
+	Oldest      time.Time      `json:"oldest,omitzero"`       // since when the oldest of these waits, if it waits yet
 	Bearers     int            `json:"bearers"`               // that it has
 	Up          int            `json:"up"`                    // of these, on which somebody answers
 	SilentUntil time.Time      `json:"silent_until,omitzero"` // absent: it is not silent, or has not said until when
@@ -341,9 +342,9 @@ type FleetRow struct {
 
 // FleetSum is what several records say together.
 type FleetSum struct {
-	Gateways int            `json:"gateways"`           // that have a record
-	Waiting  map[string]int `json:"waiting"`            // as of each
-	OldestS  float64        `json:"oldest_s,omitempty"` // of all
+	Gateways int            `json:"gateways"`        // that have a record
+	Waiting  map[string]int `json:"waiting"`         // as of each
+	Oldest   time.Time      `json:"oldest,omitzero"` // of all
 	Bearers  int            `json:"bearers"`
 	Up       int            `json:"up"`
 	Silent   int            `json:"silent,omitempty"` // that are silent

@@ -254,7 +254,7 @@ func (l *linkAnalyser) frame(d *direction, s *tcpSegment, f frame.Frame, octets 
 	case frame.Talkers:
 		tallyIn(l.frames, "talkers", octets)
 		d.charge("key", octets)
-	case frame.Query, frame.Told:
+	case frame.Query, frame.Told, frame.Rollup, frame.Rolled:
 		tallyIn(l.frames, frameName(f), octets)
 		d.charge("state", octets)
 	case frame.LinkProbe:
@@ -280,6 +280,8 @@ func frameName(f frame.Frame) string {
 		return "open"
 	case frame.Query:
 		return "query"
+	case frame.Rollup, frame.Rolled:
+		return "rollup"
 	case frame.Told:
 		return "told"
 	}

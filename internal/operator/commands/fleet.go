@@ -57,16 +57,16 @@ func fleetCommand(args []string, stdout, stderr io.Writer) int {
 		return cli.Fail(stderr, "fleet", err)
 	}
 	if !*asJSON {
-		printFleet(stdout, *r.Fleet)
+		printFleet(stdout, time.Now(), *r.Fleet)
 	}
 	return cli.ExitGood
 }
 
-func printFleet(out io.Writer, f api.FleetStatus) {
+func printFleet(out io.Writer, now time.Time, f api.FleetStatus) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "GATEWAY\tSTATE\tAGE\tWAITING\tOLDEST\tBEARERS UP\tVERSION")
 	s := f.Sum
-	fmt.Fprintf(w, "%d of %d\t\t\t%s\t%s\t%d of %d\t\n", s.Gateways, len(f.Gateways), waitingWords(s.Waiting), ageWords(s.OldestS), s.Up, s.Bearers)
+	fmt.Fprintf(w, "%d of %d\t\t\t%s\t%s\t%d of %d\t\n", s.Gateways, len(f.Gateways), waitingWords(s.Waiting), sinceWords(now, s.Oldest), s.Up, s.Bearers)
 	for _, r := range fleetTree(f.Gateways) {
 		if r.State == "unheard" {
 			fmt.Fprintf(w, "%s%s\t%s\t\t\t\t\t\n", strings.Repeat("  ", r.depth), r.Site, r.State)
@@ -79,7 +79,7 @@ func printFleet(out io.Writer, f api.FleetStatus) {
 		if !r.SilentUntil.IsZero() {
 			state += " until " + r.SilentUntil.Format("15:04Z")
 		}
-		fmt.Fprintf(w, "%s%s\t%s\t%s\t%s\t%s\t%d of %d\t%s\n", strings.Repeat("  ", r.depth), name, state, ageWords(max(r.AgeS, 1)), waitingWords(r.Waiting), ageWords(r.OldestS), r.Up, r.Bearers, r.Version)
+		fmt.Fprintf(w, "%s%s\t%s\t%s\t%s\t%s\t%d of %d\t%s\n", strings.Repeat("  ", r.depth), name, state, sinceWords(now, r.Read), waitingWords(r.Waiting), sinceWords(now, r.Oldest), r.Up, r.Bearers, r.Version)
 	}
 	w.Flush()
 }
@@ -132,9 +132,9 @@ func waitingWords(counts map[string]int) string {
 	return cmp.Or(strings.Join(words, ", "), "none")
 }
 
-func ageWords(seconds float64) string {
-	if seconds == 0 {
+func sinceWords(now, then time.Time) string {
+	if then.IsZero() {
 		return "-"
 	}
-	return (time.Duration(seconds) * time.Second).String()
+	return max(now.Sub(then).Round(time.Second), 0).String()
 }

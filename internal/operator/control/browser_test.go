@@ -85,7 +85,23 @@ func net64(sites, messages int, now time.Time) api.Status {
 				api.LedgerRow{Direction: "received", Peer: p.Name, Kind: kind, Octets: uint64(6000 / (k + 1))})
 		}
 	}
+	s.Fleet = fleet64(s, now)
 	return s
+}
+
+// fleet64 is what gateways of every state say of themselves to this one.
+func fleet64(s api.Status, now time.Time) *api.FleetStatus {
+	f := &api.FleetStatus{PeriodS: 300, Headquarters: true, Sum: api.FleetSum{Gateways: len(s.Peers) + 1, Waiting: map[string]int{"routine": 12}, Oldest: now.Add(-time.Hour).UTC(), Bearers: 12, Up: 7, Silent: 1}}
+	states := []string{"current", "current", "silent", "late", "gone", "unheard"}
+	for i, p := range s.Peers {
+		r := api.FleetRow{ID: p.ID, Site: p.Name, State: states[i%len(states)], Proven: i != 1, Read: now.Add(-time.Duration(i) * time.Minute).UTC(), Waiting: map[string]int{}, Bearers: 2, Up: 1, Version: "0.2", Parent: s.Name}
+		if i%2 == 1 {
+			r.Parent, r.Waiting = s.Peers[i-1].Name, map[string]int{"routine": 4}
+		}
+		f.Gateways = append(f.Gateways, r)
+	}
+	f.Gateways = append(f.Gateways, api.FleetRow{ID: s.ID, Site: s.Name, State: "current", Proven: true, Read: now.UTC(), Waiting: map[string]int{}, Bearers: 2, Up: 2, Version: "0.2"})
+	return f
 }
 
 const pageToken = "correct-horse-battery"
@@ -256,6 +272,7 @@ func TestPageInEveryWindow(t *testing.T) {
 				{"air", "document.querySelectorAll('svg.plot path').length>=7"},
 				{"map", "document.querySelectorAll('.services li').length===6"},
 				{"whatif", "document.querySelectorAll('form select[name=link] option').length===2"},
+				{"fleet", "document.querySelectorAll('.tile').length>=14"},
 			} {
 				b.Open(fmt.Sprintf("%s/?%d%s%s#%[4]s", g.URL, width, scheme, what.hash), width, "screen", scheme) // of the same address a browser turns the anchor alone
 				b.Until("document.querySelector('#live').classList.contains('on')")
@@ -296,13 +313,24 @@ func TestPageIsWorked(t *testing.T) {
 	check.Equal(t, "alarms", evaluated(b, "document.querySelectorAll('.alarms .bad').length"), "1")
 
 	// Keys change the view, and the mark follows.
-	for i, name := range []string{"now", "messages", "air", "map", "whatif"} {
+	for i, name := range []string{"now", "messages", "air", "map", "whatif", "fleet"} {
 		if name == "messages" {
 			continue // its data come from another desk
 		}
 		b.Press(fmt.Sprint(i + 1))
 		b.Until(fmt.Sprintf("document.querySelector('nav [aria-current]').hash==='#%s'", name))
 	}
+	// What a gateway of the fleet says changes by itself, in the tree map and in the table.
+	b.Until("document.querySelectorAll('.tile.current').length===3")
+	b.Until("document.querySelector('tr.sum').innerText.includes('12 routine')")
+	check.Contains(t, "the name is text", view(t, b, "hostile-fleet").Text, "<script>alert(1)</script>")
+	g.set(func() {
+		f := *g.status.Fleet
+		f.Gateways = slices.Clone(f.Gateways)
+		f.Gateways[0].State, f.Sum.Waiting = "late", map[string]int{"routine": 31}
+		g.status.Fleet = &f
+	})
+	b.Until("document.querySelectorAll('.tile.late').length===2 && document.querySelector('tr.sum').innerText.includes('31 routine')")
 	b.Press("4")
 	b.Until("document.querySelectorAll('.services li').length===6")
 	s = view(t, b, "hostile-map")

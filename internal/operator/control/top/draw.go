@@ -117,6 +117,25 @@ func (t *top) draw(now time.Time) {
 	t.screen.Show()
 }
 
+// fleetText is the roll-up in a line; gateway fleet has the rest.
+func fleetText(f *api.FleetStatus) string {
+	states := map[string]int{}
+	for _, r := range f.Gateways {
+		states[r.State]++
+	}
+	text := fmt.Sprintf("fleet: %d of %d gateways current", states["current"], len(f.Gateways))
+	for _, s := range []string{"silent", "late", "gone", "unheard"} {
+		if states[s] > 0 {
+			text += fmt.Sprintf(", %d %s", states[s], s)
+		}
+	}
+	waiting := 0
+	for _, n := range f.Sum.Waiting {
+		waiting += n
+	}
+	return fmt.Sprintf("%s; %d messages wait there", text, waiting)
+}
+
 func nowLines(now time.Time, v *glance.View) (lines []line) {
 	for _, a := range v.Alarms {
 		text := a.Text
@@ -141,6 +160,9 @@ func nowLines(now time.Time, v *glance.View) (lines []line) {
 			text += ", for " + span(now.Sub(m.Since))
 		}
 		lines = append(lines, line{{m.At, 22, plain, false}, {text, 0, plain, false}})
+	}
+	if f := v.Fleet; f != nil {
+		lines = append(lines, line{{fleetText(f), 0, plain, false}})
 	}
 	lines = append(lines, nil)
 	head := func(text string, width int, right bool) cell { return cell{text, width, bold, right} }

@@ -7,8 +7,9 @@ import * as messages from './messages.js'
 import * as air from './air.js'
 import * as map from './map.js'
 import * as whatif from './whatif.js'
+import * as fleet from './fleet.js'
 
-const views = { now, messages, air, map, whatif }
+const views = { now, messages, air, map, whatif, fleet }
 const byId = id => document.getElementById(id)
 
 // state is what the views show. View is the last that the gateway has told; null before the first.
