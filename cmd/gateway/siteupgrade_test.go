@@ -133,12 +133,18 @@ func TestSiteOfThreeUpgrade(t *testing.T) {
 	check.Equal(t, "leader", w.settledAll(t), next)
 	check.True(t, "all are newer", strings.Contains(versions()[0], "newer") && strings.Contains(versions()[1], "newer"), versions())
 
+	g.settle(t, 2*time.Minute)
+	_, _, _, _, faults := g.tally()
+	check.Equal(t, "faults", fmt.Sprint(faults), "[]")
+	t.Log(g.summary())
+
 	for _, other := range []struct{ says, of, old, new string }{
 		{"version 99 of the protocol", "../../internal/edge/pairlink/facts.go", "const protocol = 1", "const protocol = 99"},
 		{"it differs in the format of the journal", "../../internal/operator/node/site.go", "fmt.Sprint(journal.Format)", `"99"`},
 	} {
+		another := built(t, "another", other.of, other.old, other.new)
 		w.stop(t, last, syscall.SIGTERM)
-		w.startAs(t, last, built(t, "another", other.of, other.old, other.new))
+		w.startAs(t, last, another)
 		within(t, patience, "it is refused: "+other.says, func() bool {
 			s, _ := w.of(next)
 			return strings.Contains(refusedOf(s, w.listens[last]), other.says)
@@ -148,10 +154,6 @@ func TestSiteOfThreeUpgrade(t *testing.T) {
 	w.stop(t, last, syscall.SIGTERM)
 	w.startAs(t, last, newer)
 	w.settledAll(t)
-	g.settle(t, 2*time.Minute)
-	_, _, _, _, faults := g.tally()
-	check.Equal(t, "faults", fmt.Sprint(faults), "[]")
-	t.Log(g.summary())
 }
 
 // refusedOf is why a member is not taken.
