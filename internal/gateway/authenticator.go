@@ -50,7 +50,7 @@ func (g *Gateway) answer(now time.Time, p *leg, o *keys.Opened) {
 		p.Link.Restarted()
 	}
 	if o.At.IsValid() {
-		p.Paths.Heard(now, o.At)
+		p.Paths.Heard(now, o.At, o.Restarted)
 	}
 	if o.Heard {
 		p.Link.Heard(now)

@@ -57,14 +57,13 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 	if info.NewIncarnation {
 		p.Handshake.KnowsUs, p.Handshake.Started = false, true
-		p.Paths.Started()
 		for _, c := range p.bearer.Channels {
 			c.Started(p.Peer)
 		}
 		g.Note("info", "a peer has started", append(p.named(), "incarnation", info.Incarnation.Number)...)
 	}
 	first := p.Enrolled && p.LastHeard.IsZero() // it has answered where it was believed to be
-	if before := p.Addr; info.Newest && !p.bearer.lines.needed && (p.Heard(now, d.Addr) || first) {
+	if before := p.Addr; info.Newest && !p.bearer.lines.needed && (p.Heard(now, d.Addr, info.NewIncarnation) || first) {
 		if p.LastHeard.IsZero() {
 			g.Note("info", "a peer was heard for the first time since the start", append(p.named(), "address", d.Addr)...)
 		} else {

@@ -53,9 +53,13 @@ func (p *Paths) order() []netip.AddrPort {
 }
 
 // Heard notes where the newest authentic datagram came from, and says whether everything goes there from now on, and
-// did not before.
-func (p *Paths) Heard(now time.Time, from netip.AddrPort) (moved bool) {
-	if !p.wary.IsZero() && !now.Before(p.wary) {
+// did not before. anew: the peer has started anew with it, on another machine of its site perhaps: what its addresses have shown says nothing
+// against new ones.
+func (p *Paths) Heard(now time.Time, from netip.AddrPort, anew bool) (moved bool) {
+	if anew {
+		p.failed = netip.AddrPort{}
+	}
+	if anew || !p.wary.IsZero() && !now.Before(p.wary) {
 		p.wary = time.Time{}
 	}
 	p.heard = from
@@ -69,10 +73,6 @@ func (p *Paths) Heard(now time.Time, from netip.AddrPort) (moved bool) {
 	p.Addr, p.misses = from, 0
 	return true
 }
-
-// Started notes that the peer has started anew, on another machine of its site perhaps: what its addresses have shown says nothing against
-// new ones.
-func (p *Paths) Started() { p.failed, p.wary = netip.AddrPort{}, time.Time{} }
 
 // Join takes the address of a connection with the peer. It is the only one: what was learned before led to another connection.
 func (p *Paths) Join(at netip.AddrPort) {

@@ -18,7 +18,7 @@ func at(port byte) netip.AddrPort {
 }
 
 // A walk is what happens to a peer's addresses, each a letter: "hX" the newest datagram came from X, "m" a question had no
-// answer, "aX" the peer has what went to X, "s" it has started anew, "w" ten minutes pass. want is where things go after each.
+// answer, "aX" the peer has what went to X, "s" it starts anew with the next datagram, "w" ten minutes pass. want is where things go after each.
 func TestPaths(t *testing.T) {
 	for _, tt := range []struct {
 		name             string
@@ -45,17 +45,19 @@ func TestPaths(t *testing.T) {
 		now := time.Unix(1_800_000_000, 0)
 		p := NewPaths(at(tt.configured))
 		var got []string
+		anew := false
 		for _, step := range strings.Fields(tt.walk) {
 			switch step[0] {
 			case 'h':
 				before := p.Addr
-				check.Equal(t, tt.name+", "+step+": moved", p.Heard(now, at(step[1])), p.Addr != before)
+				check.Equal(t, tt.name+", "+step+": moved", p.Heard(now, at(step[1]), anew), p.Addr != before)
+				anew = false
 			case 'm':
 				p.Missed()
 			case 'a':
 				p.Answered(now, at(step[1]))
 			case 's':
-				p.Started()
+				anew = true
 			case 'w':
 				now = now.Add(wariness)
 			}

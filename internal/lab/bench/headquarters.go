@@ -395,6 +395,7 @@ func grown(ctx context.Context, s *session, ships int) error {
 		return 100 * a.Seconds() / took, 100 * b.Seconds() / took, float64(sum) / took, err
 	}
 	s.progressf("%d ships talk", ships)
+	pause(ctx, 2*growthEvery)
 	said := h.tally().sure
 	leader, other, octets, err := measure()
 	if err != nil {
@@ -409,7 +410,7 @@ func grown(ctx context.Context, s *session, ships int) error {
 		return err
 	}
 	s.put(Row{What: "growth: processor of the leader", Number: ships, Of: "ships", Unit: "% of a core", N: said, Lost: t.lost(), Less: true,
-		Note: fmt.Sprintf("%.1f when nobody talks; %d messages came twice", idleLeader, t.twice)}.of(leader))
+		Note: fmt.Sprintf("%.1f messages a second; %.1f when nobody talks; %d messages came twice", float64(said)/window.Seconds(), idleLeader, t.twice)}.of(leader))
 	put("growth: memory of the leader", "MB", 0, resident)
 	if n == 1 {
 		return nil

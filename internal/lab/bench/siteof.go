@@ -624,7 +624,7 @@ func (w *siteOf) regulars(ctx context.Context) *regulars {
 func (w *siteOf) again(ctx context.Context, i int, cfg tcp.Config, name string, use func(*tcp.Peer)) {
 	for ; ctx.Err() == nil; i++ {
 		cfg.Address = w.told[i%len(w.told)].lan
-		try, over := context.WithTimeout(ctx, time.Second)
+		try, over := context.WithTimeout(ctx, serverStop) // long: what lies in a socket that is closed is lost
 		p, err := join(try, cfg, name)
 		over()
 		if err != nil {
