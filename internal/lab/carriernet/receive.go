@@ -91,7 +91,7 @@ func (n *Node) heardFrom(now time.Time, p *mail.Peer, d Datagram, newIncarnation
 			c.Started(p)
 		}
 	}
-	if newest && p.Heard(now, Address(d.From)) {
+	if newest && p.Heard(now, Address(d.From), newIncarnation) {
 		p.Link.RecordPaths()
 	}
 	if p.Link.Listening() {
