@@ -31,7 +31,10 @@ type Config struct {
 	MaxConnsPerAddress int // connections of one IP address, over HTTP also peers; default 1024
 	// Share is how much of the loop's time the messages of one IP address may have under way. Who handles events has to
 	// call Handled then. 0: no account is kept.
-	Share          time.Duration
+	Share time.Duration
+	// Passed says of a connection whether another machine of the site passes it on, and then how many octets of this gateway's the peer has.
+	// Nil: no other machine does.
+	Passed         func(remote netip.AddrPort) (has uint64, passed bool)
 	MaxBody        int           // octets of one body; default 16 MiB
 	MaxReading     int           // octets of bodies under way on all connections together; default 64 MiB
 	MaxQueue       int           // octets waiting to be written to one peer; default 32 MiB

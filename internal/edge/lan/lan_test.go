@@ -6,10 +6,12 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -362,6 +364,26 @@ func TestWrittenIsOnThePeersMachine(t *testing.T) {
 	}
 	go io.Copy(io.Discard, c)
 	w.await("all written", func(e []site.Event) bool { return last(e) == bodies })
+}
+
+// A connection that another machine passes on: what its kernel has acknowledged is not written, what the peer has is.
+func TestWrittenIsOnThePeersMachineBehindAnother(t *testing.T) {
+	const size = 1000
+	var has atomic.Uint64
+	w := start(t, Config{Passed: func(netip.AddrPort) (uint64, bool) { return has.Load(), true }})
+	c := w.dial()
+	go io.Copy(io.Discard, c)
+	w.say(c, []byte(hello1))
+	w.await("welcome", func(e []site.Event) bool { return count[jxtabridge.Welcomed](e) == 1 })
+	w.lan.Send(jxtabridge.Send{Conn: 1, Body: body(size), Token: 1})
+	written := func() int { return count[jxtabridge.Written](w.all()) }
+	check.Still(t, 200*time.Millisecond, time.Minute, "what is written", written)
+	check.Equal(t, "written while the peer has nothing", written(), 0)
+	has.Store(size / 2)
+	check.Still(t, 200*time.Millisecond, time.Minute, "what is written", written)
+	check.Equal(t, "written while the peer has a half", written(), 0)
+	has.Store(1 << 20)
+	w.await("the body", func(e []site.Event) bool { return count[jxtabridge.Written](e) == 1 })
 }
 
 func TestQueueIsBounded(t *testing.T) {

@@ -2,6 +2,7 @@ package lan
 
 import (
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 type taken struct {
 	conn *conn
 	raw  interface{ Control(func(fd uintptr)) error } // nil: no TCP, and what is written is taken
+	from netip.AddrPort
 
 	mu      sync.Mutex
 	sent    uint64 // octets that the socket was given
@@ -42,6 +44,7 @@ func (t *taken) init(n *conn) {
 	if tcp, is := n.net.(*net.TCPConn); is {
 		if raw, err := tcp.SyscallConn(); err == nil {
 			t.raw = raw
+			t.from, _ = netip.ParseAddrPort(n.remote)
 		}
 	}
 	t.timer = time.AfterFunc(time.Hour, t.check)
@@ -107,6 +110,11 @@ func (t *taken) unacknowledged() (octets uint64) {
 			octets = 0 // a kernel that does not tell: what is written is taken
 		}
 	})
+	if t.conn.lan.cfg.Passed != nil {
+		if has, passed := t.conn.lan.cfg.Passed(t.from); passed { // the kernel tells of the machine between
+			octets = max(octets, t.sent-min(t.sent, has))
+		}
+	}
 	return octets
 }
 

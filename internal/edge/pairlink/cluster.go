@@ -67,8 +67,15 @@ func OpenCluster(cfg Config, listener net.Listener) (*Cluster, error) {
 	if err := c.restore(); err != nil {
 		return nil, err
 	}
-	c.wait.Add(3)
+	c.toLeader = func() *conn {
+		if at := c.m.Leader(); at >= 0 && at != c.self {
+			return c.members[at].conn
+		}
+		return nil
+	}
+	c.wait.Add(4)
 	go c.tick()
+	go c.tell()
 	go c.write()
 	go c.accept(c.known, func(raw *tls.Conn, done func()) { c.serve(raw, -1, done) })
 	for i := c.self + 1; i < len(cfg.Members); i++ { // one of each two calls
@@ -290,6 +297,10 @@ func (c *Cluster) hear(from int, k *conn, kind kind, content []byte) error {
 		return c.fill(k, content)
 	case kindEnd:
 		return c.endCopy(from, k)
+	case kindPassed:
+		return c.hearPassed(k, content)
+	case kindTaken:
+		return c.hearTaken(content)
 	}
 	return fmt.Errorf("%w: kind %d", errFrame, kind)
 }
@@ -297,10 +308,10 @@ func (c *Cluster) hear(from int, k *conn, kind kind, content []byte) error {
 // Pass passes the connections of local peers on to the leader until the listener's deadline passes or it is closed.
 func (c *Cluster) Pass(key string, ln net.Listener) {
 	c.passAll(ln, func() (to netip.AddrPort, ok bool) {
-		at := c.m.Leader()
-		if at < 0 || at == c.self || c.members[at].conn == nil {
+		if c.toLeader() == nil {
 			return to, false
 		}
+		at := c.m.Leader()
 		return wayOf(c.members[at].greeted, key, c.cfg.Members[at]), true
 	})
 }

@@ -56,6 +56,12 @@ func (c *conn) close() {
 	c.nudge()
 }
 
+func (c *conn) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
 // finish ends it once what waits is written, or after a while.
 func (c *conn) finish(within time.Duration) {
 	c.mu.Lock()
@@ -332,6 +338,10 @@ func (l *Link) hear(c *conn, k kind, content []byte) error {
 		return l.fill(c, content)
 	case kindEnd:
 		return l.endFilling(c)
+	case kindPassed:
+		return l.hearPassed(c, content)
+	case kindTaken:
+		return l.hearTaken(content)
 	}
 	return fmt.Errorf("%w: kind %d", errFrame, k)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // protocol is the version of what the two machines say to each other.
-const protocol = 1
+const protocol = 2
 
 // mostApart is by how much the clocks of the two may differ. Far gateways refuse a start that is numbered a day ahead.
 const mostApart = time.Hour

@@ -81,6 +81,11 @@ type base struct {
 	failed  error
 	broken  time.Duration // when the journal began to fail; 0: it does not
 	bounds
+	passages
+	// toLeader is the connection to the machine that this one follows; nil: there is none. Its caller holds mu.
+	toLeader func() *conn
+
+	taking taking // not under mu
 }
 
 // lifetime ends what runs.
@@ -100,8 +105,7 @@ type third struct {
 // bounds count what is open, and say what is logged.
 type bounds struct {
 	told     due.Seldom[string]
-	passing  map[net.Conn]struct{} // connections of local peers
-	greeting int                   // connections that have not shown who they are
+	greeting int // connections that have not shown who they are
 }
 
 // lease says until when a leadership may transmit.
@@ -134,8 +138,15 @@ func Open(cfg Config, listener net.Listener) (*Link, error) {
 		return nil, err
 	}
 	l.m = pair.New(now(), stored, cfg.Witness.IsValid(), func() (uint64, uint64) { return l.pos.run, l.pos.seq })
-	l.wait.Add(2)
+	l.toLeader = func() *conn {
+		if l.m.Role() != pair.Following {
+			return nil
+		}
+		return l.conn
+	}
+	l.wait.Add(3)
 	go l.tick()
+	go l.tell()
 	go l.accept(func(host netip.Addr) bool { return host == cfg.Other.Addr() }, l.serve)
 	if cfg.Listen.Compare(cfg.Other) < 0 { // one of the two calls
 		l.wait.Add(1)
@@ -152,7 +163,9 @@ func Open(cfg Config, listener net.Listener) (*Link, error) {
 func (l *base) open(cfg Config, listener net.Listener) (err error) {
 	cfg.Twin = true
 	l.cfg, l.listener, l.metrics, l.wake, l.changed, l.since = cfg, listener, newMetrics(), make(chan struct{}, 1), make(chan struct{}), time.Now()
-	l.bounds = bounds{told: due.Seldom[string]{Every: time.Minute, Most: 64}, passing: map[net.Conn]struct{}{}}
+	l.bounds = bounds{told: due.Seldom[string]{Every: time.Minute, Most: 64}}
+	l.passages = passages{passing: map[net.Conn]*passage{}, gave: make(chan struct{}, 1)}
+	l.taking.list = map[netip.AddrPort]taken{}
 	l.life, l.end = context.WithCancel(context.Background())
 	l.twin, err = cfg.Config(cfg.Self)
 	return err

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,6 +24,8 @@ import (
 	"aldis/internal/gateway/pair"
 	"aldis/internal/gateway/quorum"
 	"aldis/internal/lab/check"
+
+	"golang.org/x/sys/unix"
 )
 
 // box is a machine of a site of two on loopback.
@@ -343,6 +346,13 @@ func FuzzFrames(f *testing.F) {
 // passed starts two machines, and a door of the follower that passes connections on to a server at the leader, which echoes.
 func passed(t testing.TB) (follower *box, echo, door net.Listener) {
 	t.Helper()
+	_, follower, echo, door = passedTo(t, func(c net.Conn) { io.Copy(c, c) })
+	return follower, echo, door
+}
+
+// passedTo is the same with a server of another kind.
+func passedTo(t testing.TB, serve func(net.Conn)) (leader, follower *box, echo, door net.Listener) {
+	t.Helper()
 	listen := func() net.Listener {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		check.NoError(check.Fatal(t), err)
@@ -356,7 +366,7 @@ func passed(t testing.TB) (follower *box, echo, door net.Listener) {
 			if err != nil {
 				return
 			}
-			go func() { io.Copy(c, c); c.Close() }()
+			go func() { serve(c); c.Close() }()
 		}
 	}()
 	boxes := newPair(t, nil)
@@ -364,10 +374,42 @@ func passed(t testing.TB) (follower *box, echo, door net.Listener) {
 		boxes[i].cfg.Ways = []Way{{Key: "lan.tcp", At: echo.Addr().(*net.TCPAddr).AddrPort()}}
 		boxes[i].start()
 	}
-	leader, follower, _ := leads(t, boxes)
+	leader, follower, _ = leads(t, boxes)
 	whole(t, leader)
 	go follower.link.Pass("lan.tcp", door)
-	return follower, echo, door
+	return leader, follower, echo, door
+}
+
+// What the leader writes to a peer is on the peer's machine when the leader is told so, and not when the machine between has it.
+func TestPassedIsOnThePeersMachine(t *testing.T) {
+	const size = 1 << 20
+	ends := make(chan netip.AddrPort, 1)
+	leader, _, _, door := passedTo(t, func(c net.Conn) {
+		from, err := netip.ParseAddrPort(c.RemoteAddr().String())
+		check.NoError(t, err)
+		if _, err := c.Write(make([]byte, size)); err == nil {
+			ends <- from
+			io.Copy(io.Discard, c)
+		}
+	})
+	c, err := (&net.Dialer{Control: func(_, _ string, raw syscall.RawConn) error {
+		return raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, 16<<10) })
+	}}).Dial("tcp", door.Addr().String())
+	check.NoError(check.Fatal(t), err)
+	defer c.Close()
+	from := <-ends // the kernels of the two machines have taken all of it
+	check.Until(t, time.Minute, "the leader knows that it is passed on", func() bool { _, passed := leader.link.Passed(from); return passed })
+	has := func() uint64 {
+		has, _ := leader.link.Passed(from)
+		return has
+	}
+	check.Still(t, 200*time.Millisecond, time.Minute, "what the peer has", func() int { return int(has()) })
+	check.True(t, "what a peer has that reads nothing", has() > 0 && has() <= 64<<10, has())
+	_, err = io.CopyN(io.Discard, c, size)
+	check.NoError(t, err)
+	check.Until(t, time.Minute, "the peer has all", func() bool { return has() == size })
+	_, passed := leader.link.Passed(netip.MustParseAddrPort("127.0.0.1:9"))
+	check.Equal(t, "a connection of nobody is passed on", passed, false)
 }
 
 // A machine that leads ends what it has passed on: the other one may hang, so that a peer would see nothing of it.

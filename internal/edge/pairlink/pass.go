@@ -5,8 +5,6 @@ import (
 	"net"
 	"net/netip"
 	"time"
-
-	"aldis/internal/gateway/pair"
 )
 
 const (
@@ -17,9 +15,7 @@ const (
 // Pass passes the connections of local peers on to the leader until the listener's deadline passes or it is closed. key is that of its
 // address in the configuration; the leader has one of the same key.
 func (l *Link) Pass(key string, ln net.Listener) {
-	l.passAll(ln, func() (netip.AddrPort, bool) {
-		return wayOf(l.other, key, l.cfg.Other), l.m.Role() == pair.Following && l.conn != nil
-	})
+	l.passAll(ln, func() (netip.AddrPort, bool) { return wayOf(l.other, key, l.cfg.Other), l.toLeader() != nil })
 }
 
 // passAll passes connections on to where leader says; mu is held meanwhile.
@@ -46,7 +42,7 @@ func (l *base) leaderAt(peer net.Conn, leader func() (netip.AddrPort, bool)) (ne
 	if !ok || !to.IsValid() || len(l.passing) >= mostPassing {
 		return netip.AddrPort{}, false
 	}
-	l.passing[peer] = struct{}{}
+	l.passing[peer] = &passage{peer: peer, agreed: make(chan struct{})}
 	return to, true
 }
 
@@ -70,30 +66,33 @@ func (l *base) endPassing() {
 	}
 }
 
-// pass joins a local peer's connection with one to the leader.
+// pass joins a local peer's connection with one to the leader. The leader knows that it is passed on before the peer says anything.
 func (l *base) pass(peer net.Conn, to netip.AddrPort) {
 	defer func() {
 		peer.Close()
 		l.mu.Lock()
-		delete(l.passing, peer)
+		l.endPassage(peer)
 		l.mu.Unlock()
 	}()
 	leader, err := net.DialTimeout("tcp", to.String(), passTime)
+	if err == nil {
+		defer leader.Close()
+		err = l.agree(peer, leader)
+	}
 	if err != nil {
 		l.warn("pass", "a local peer's connection could not be passed on to the leader", "leader", to, "error", err)
 		return
 	}
-	defer leader.Close()
 	done := make(chan struct{}, 2)
-	join := func(a, b net.Conn) {
-		io.Copy(a, b)
+	join := func(a, b net.Conn, copies func(io.Writer, io.Reader) (int64, error)) {
+		copies(a, b)
 		if t, ok := a.(*net.TCPConn); ok {
 			t.CloseWrite()
 		}
 		done <- struct{}{}
 	}
-	go join(leader, peer)
-	go join(peer, leader)
+	go join(leader, peer, io.Copy)
+	go join(peer, leader, func(io.Writer, io.Reader) (int64, error) { return l.give(peer, leader) })
 	<-done
 	select { // what the other direction still has
 	case <-done:

@@ -29,6 +29,8 @@ const (
 	kindClaim                   // to a witness: pair.Claim
 	kindVerdict                 // of a witness: pair.Verdict
 	kindQuorum                  // quorum.Message
+	kindPassed                  // to the leader: connections that are passed on, and what their peers have
+	kindTaken                   // of the leader: it knows of such connections
 )
 
 // Bounds of a frame, in octets.

@@ -448,6 +448,9 @@ func (n *node) build() error {
 	bounds.Sign = func(message []byte, source string) ([]byte, error) {
 		return jxta.SignMessage(message, identity.Key, identity.Cert, source)
 	}
+	if n.air.lead != nil {
+		bounds.Passed = n.air.lead.link.Passed
+	}
 	n.lan = lan.New(bounds, n.daemon.PostLAN(site.JXTA), n.reg, n.log)
 	if err := n.tak.open(n); err != nil {
 		return err

@@ -40,6 +40,7 @@ type machine interface {
 	Keep(run uint64, ops []journal.Op) error
 	Commit(run uint64, ops []journal.Op, most <-chan struct{}) error
 	Pass(key string, ln net.Listener)
+	Passed(remote netip.AddrPort) (has uint64, passed bool)
 	Close()
 }
 
