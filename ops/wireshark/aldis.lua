@@ -164,6 +164,10 @@ field("uint16", "digest.tag", "Group", base.HEX)
 field("uint16", "digest.hash", "Hash of what its sender holds (0: it is not in the group)", base.HEX)
 field("uint8", "digest.fresh", "Knows of nobody else in the group", base.DEC, onoff, 0x10)
 field("bytes", "open.body", "Of groups")
+-- Of the fleet.
+field("uint8", "rollup.number", "Number")
+field("bytes", "rollup.body", "Records of gateways")
+field("uint8", "rolled.number", "Number of what is there")
 field("uint8", "open.kind", "Part", base.DEC, parts, 0xe0)
 field("uint16", "open.tag", "Group", base.HEX)
 field("uint64", "open.origin", "Origin")
@@ -645,6 +649,8 @@ local function frame(c, tree, pinfo, said)
 	if kind == 7 and bit(head, 0x04) then name = "open" end
 	if kind == 7 and bit(head, 0x08) then name = "digest" end
 	if kind == 7 and math.floor(head / 2) % 4 > 0 and head % 32 > 7 then name = bit(head, 0x10) and "query" or "told" end
+	if kind == 7 and head % 32 == 3 then name = "rollup" end
+	if kind == 7 and head % 32 == 5 then name = "rolled" end
 	said[#said + 1] = name
 	local sub = tree:add(aldis, c.tvb(from, c:left()), "Frame: " .. name)
 	sub:add(F["frame.kind"], c:peek())
@@ -716,6 +722,13 @@ local function frame(c, tree, pinfo, said)
 		c:flags(sub, "digest.fresh")
 		c:add(sub, "digest.tag", 2)
 		c:add(sub, "digest.hash", 2)
+	elseif name == "rollup" then
+		c:take(1)
+		c:add(sub, "rollup.number", 1)
+		c:bytes(sub, "rollup.body", c:varint())
+	elseif name == "rolled" then
+		c:take(1)
+		c:add(sub, "rolled.number", 1)
 	elseif name == "query" then
 		c:flags(sub, "query.ref", "query.regular")
 		c:bytes(sub, "query.body", c:left())

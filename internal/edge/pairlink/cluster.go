@@ -298,9 +298,9 @@ func (c *Cluster) hear(from int, k *conn, kind kind, content []byte) error {
 	case kindEnd:
 		return c.endCopy(from, k)
 	case kindPassed:
-		return c.hearPassed(k, content)
+		return c.taking.hear(k, content)
 	case kindTaken:
-		return c.hearTaken(content)
+		return c.passages.agreed(&c.mu, content)
 	}
 	return fmt.Errorf("%w: kind %d", errFrame, kind)
 }
@@ -365,7 +365,7 @@ func (c *Cluster) Status() pair.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	is := c.m.Stored()
-	s := pair.Status{Role: c.role.String(), Epoch: is.Term, Since: c.since, Whole: is.Whole, Ready: c.m.CouldRetire(-1), Passing: len(c.passing),
+	s := pair.Status{Role: c.role.String(), Epoch: is.Term, Since: c.since, Whole: is.Whole, Ready: c.m.CouldRetire(-1), Passing: len(c.passages.passing),
 		Silent: c.run != 0 && !c.MayTransmit(c.run), Refused: c.state.trouble, Stuck: !c.m.Founded()}
 	leader := c.m.Leader()
 	if leader >= 0 {

@@ -339,9 +339,9 @@ func (l *Link) hear(c *conn, k kind, content []byte) error {
 	case kindEnd:
 		return l.endFilling(c)
 	case kindPassed:
-		return l.hearPassed(c, content)
+		return l.taking.hear(c, content)
 	case kindTaken:
-		return l.hearTaken(content)
+		return l.passages.agreed(&l.mu, content)
 	}
 	return fmt.Errorf("%w: kind %d", errFrame, k)
 }

@@ -81,7 +81,7 @@ type base struct {
 	failed  error
 	broken  time.Duration // when the journal began to fail; 0: it does not
 	bounds
-	passages
+	passages passages
 	// toLeader is the connection to the machine that this one follows; nil: there is none. Its caller holds mu.
 	toLeader func() *conn
 

@@ -39,10 +39,10 @@ func (l *base) leaderAt(peer net.Conn, leader func() (netip.AddrPort, bool)) (ne
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	to, ok := leader()
-	if !ok || !to.IsValid() || len(l.passing) >= mostPassing {
+	if !ok || !to.IsValid() || len(l.passages.passing) >= mostPassing {
 		return netip.AddrPort{}, false
 	}
-	l.passing[peer] = &passage{peer: peer, agreed: make(chan struct{})}
+	l.passages.passing[peer] = &passage{peer: peer, agreed: make(chan struct{})}
 	return to, true
 }
 
@@ -61,7 +61,7 @@ func wayOf(g greeting, key string, at netip.AddrPort) netip.AddrPort {
 
 // endPassing ends what was passed on: the leader may hang or have no power, and their peers would see nothing of it. The caller holds mu.
 func (l *base) endPassing() {
-	for c := range l.passing {
+	for c := range l.passages.passing {
 		c.Close()
 	}
 }

@@ -32,6 +32,9 @@ type passages struct {
 	toldTo  *conn         // where the leader was told last
 }
 
+// passedOctets is the size of what is said of a connection: its address and port at the leader, and octets.
+const passedOctets = 16 + 2 + 8
+
 // taken is what the leader knows of a connection that another machine passes on.
 type taken struct {
 	by    *conn
@@ -63,7 +66,7 @@ func (l *base) agree(peer, leader net.Conn) error {
 		return err
 	}
 	l.mu.Lock()
-	p, to := l.passing[peer], l.toLeader()
+	p, to := l.passages.passing[peer], l.toLeader()
 	p.leader = from
 	if to != nil {
 		to.say(appendFrame(nil, kindPassed, appendPassed(nil, from, 0)))
@@ -80,8 +83,8 @@ func (l *base) agree(peer, leader net.Conn) error {
 
 // endPassage forgets a connection, and tells the leader so. The caller holds mu.
 func (l *base) endPassage(peer net.Conn) {
-	p := l.passing[peer]
-	delete(l.passing, peer)
+	p := l.passages.passing[peer]
+	delete(l.passages.passing, peer)
 	if to := l.toLeader(); to != nil && p.leader.IsValid() {
 		to.say(appendFrame(nil, kindPassed, appendPassed(nil, p.leader, p.told|ended)))
 	}
@@ -90,7 +93,7 @@ func (l *base) endPassage(peer net.Conn) {
 // give copies what the leader says to the peer, and counts it.
 func (l *base) give(peer, leader net.Conn) (n int64, err error) {
 	l.mu.Lock()
-	p := l.passing[peer]
+	p := l.passages.passing[peer]
 	l.mu.Unlock()
 	buffer := make([]byte, 32<<10)
 	for {
@@ -102,7 +105,7 @@ func (l *base) give(peer, leader net.Conn) (n int64, err error) {
 			n += int64(got)
 			p.given.Store(uint64(n))
 			select {
-			case l.gave <- struct{}{}:
+			case l.passages.gave <- struct{}{}:
 			default:
 			}
 		}
@@ -120,29 +123,26 @@ func (l *base) tell() {
 		select {
 		case <-l.life.Done():
 			return
-		case <-l.gave:
+		case <-l.passages.gave:
 			pause = firstTold
 		case <-time.After(pause):
 			pause = min(2*pause, lastTold)
 		}
-		if !l.tellOnce() {
+		l.mu.Lock()
+		to := l.toLeader()
+		if to == nil || !l.passages.tell(to) {
 			pause = time.Second // the connection to the leader may be another one by then
 		}
+		l.mu.Unlock()
 	}
 }
 
-// tellOnce says what is new, and answers whether peers still have to acknowledge something.
-func (l *base) tellOnce() (more bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	to := l.toLeader()
-	if to == nil {
-		return false
-	}
-	again := to != l.toldTo
-	l.toldTo = to
+// tell says what is new, and answers whether peers still have to acknowledge something. The caller holds mu.
+func (s *passages) tell(to *conn) (more bool) {
+	again := to != s.toldTo
+	s.toldTo = to
 	var list []byte
-	for _, p := range l.passing {
+	for _, p := range s.passing {
 		given := p.given.Load()
 		if !p.leader.IsValid() || p.told == given && !again {
 			continue
@@ -183,13 +183,13 @@ func appendPassed(b []byte, at netip.AddrPort, octets uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, octets)
 }
 
-// hearPassed takes what another machine says of connections that it passes on, and answers for those that are new.
-func (l *base) hearPassed(c *conn, content []byte) error {
-	const size = 16 + 2 + 8
+// hear takes what another machine says of connections that it passes on, and answers for those that are new.
+func (t *taking) hear(c *conn, content []byte) error {
+	const size = passedOctets
 	if len(content) == 0 || len(content)%size != 0 {
 		return errFrame
 	}
-	t, now := &l.taking, time.Now()
+	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var news []byte
@@ -221,17 +221,16 @@ func (l *base) hearPassed(c *conn, content []byte) error {
 	return nil
 }
 
-// hearTaken takes the leader's answer.
-func (l *base) hearTaken(content []byte) error {
-	const size = 16 + 2 + 8
-	if len(content)%size != 0 {
+// agreed takes the leader's answer. mu is the machine's, which the caller does not hold.
+func (s *passages) agreed(mu *sync.Mutex, content []byte) error {
+	if len(content)%passedOctets != 0 {
 		return errFrame
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for ; len(content) > 0; content = content[size:] {
+	mu.Lock()
+	defer mu.Unlock()
+	for ; len(content) > 0; content = content[passedOctets:] {
 		at := netip.AddrPortFrom(netip.AddrFrom16([16]byte(content)).Unmap(), binary.BigEndian.Uint16(content[16:]))
-		for _, p := range l.passing {
+		for _, p := range s.passing {
 			if p.leader == at && !p.known {
 				p.known = true
 				close(p.agreed)

@@ -14,7 +14,7 @@ func (l *Link) Status() pair.Status {
 	defer l.mu.Unlock()
 	is := l.m.Stored()
 	s := pair.Status{Role: l.m.Role().String(), Epoch: is.Epoch, Since: l.since, Other: l.cfg.Other.String(), Connected: l.conn != nil, Refused: l.refused,
-		Whole: is.Whole, Alone: l.m.Alone(), Stuck: l.m.Stuck(), Ready: l.m.Ready(), Passing: len(l.passing), Silent: l.run != 0 && !l.MayTransmit(l.run)}
+		Whole: is.Whole, Alone: l.m.Alone(), Stuck: l.m.Stuck(), Ready: l.m.Ready(), Passing: len(l.passages.passing), Silent: l.run != 0 && !l.MayTransmit(l.run)}
 	if l.cfg.Witness.IsValid() {
 		s.Witness, s.WitnessHeard = l.cfg.Witness.String(), l.heard
 		s.WitnessLost = time.Since(l.heard) > 2*probeEvery

@@ -154,6 +154,8 @@ var everyFrame = []frame.Frame{
 	frame.Query{Ref: 3, Body: []byte{0x41, 0x42}},
 	frame.Told{Ref: 2, Regular: true, Body: []byte{0x43, 0x44}},
 	frame.Open{Body: []byte{0x20, 15, 0xc1, 0xc2, 3, 0, 0, 0, 7, 0, 9, 15, 80, 94, 1, 2, 3, 0x60, 0xc1, 0xc2, 3, 1}},
+	frame.Rollup{Number: 6, Body: []byte{0x45, 0x46}},
+	frame.Rolled{Number: 9},
 	frame.Data{Number: 4138, Prompt: true, Rides: true, Cumulative: 254, Free: true, After: 3, Body: []byte{0x80 | 0x3f, 0x80, 0x01, 1, 2}},
 	frame.Data{Number: 42, Short: true, Body: []byte{0}},
 	frame.Segment{Number: 4139, Prompt: true, Rides: true, Cumulative: 253, Object: 99, Total: 1001, Free: true, Body: []byte{0x31, 0x32}},
