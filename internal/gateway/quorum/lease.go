@@ -51,7 +51,7 @@ func (m *Machine) hearBeat(from int, x Message) {
 		return
 	}
 	m.leader, m.promise = from, m.now+pair.Promise
-	m.nextAsk = m.promise + m.wait(Ask)
+	m.nextAsk = m.promise + m.turn((m.cfg.Self-from-1+m.cfg.Members)%m.cfg.Members)
 	m.send(from, Message{Kind: KindAnswer, Term: x.Term, N: x.N})
 }
 
