@@ -79,7 +79,8 @@ var Rooms = []Room{
 
 	{"pmul", Pure, "carriers", false, "P_Mul (ACP 142): PDUs, sender, receiver, silent receivers (EMCON).", []string{"ground/due", "ground/share", "link/profile"}},
 
-	{"link/entropy", Pure, "link", false, "Open messages of groups: sent once over each channel, then repaired by whoever has them.", []string{"ground/due"}},
+	{"link/hearing", Pure, "link", false, "Who hears whom on each channel, by greetings; who speaks first for others.", nil},
+	{"link/entropy", Pure, "link", false, "Open messages of groups: sent once over each channel, then repaired by whoever has them.", []string{"ground/due", "link/hearing"}},
 	{"link/rollup", Pure, "link", false, "What gateways of a fleet say of themselves, summed along a tree to the headquarters.", nil},
 	{"link/elide", Pure, "link", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
@@ -130,7 +131,7 @@ var Rooms = []Room{
 		"site"}},
 	{"gateway", Pure, "core", false, "Takes a message its whole way in one Step: adapters, rules, replication, bearers.", []string{
 		"gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history", "gateway/relay",
-		"ground/due", "link/compact", "link/custody", "link/entropy", "link/envelope", "link/frame", "link/probe", "link/profile",
+		"ground/due", "link/compact", "link/custody", "link/entropy", "link/envelope", "link/frame", "link/hearing", "link/probe", "link/profile",
 		"link/replica", "link/rollup", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/route", "site"}},
 
 	{"edge/lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"ground/due", "jxta", "jxtabridge", "site"}},

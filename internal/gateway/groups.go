@@ -16,6 +16,7 @@ import (
 	"aldis/internal/link/entropy"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/hearing"
 	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
@@ -86,6 +87,7 @@ type groups struct {
 	muted   map[int]bool      // bearers
 	heard   map[int]time.Time // when somebody else last spoke in P_Mul there
 	refused uint64            // messages that were too long to be open
+	hearing *hearing.Net
 }
 
 // groupPort is a port with the way there.
@@ -104,7 +106,8 @@ const mostOpen = 8 << 20
 const groupLimit = frame.OpenOverhead + 20 + len(seal.Signature{})
 
 func newGroups(g *Gateway) (*groups, error) {
-	gs := &groups{g: g, ordered: map[string]byte{}, secrets: newGroupSecrets(), names: map[entropy.Tag]string{}, numbers: map[entropy.Tag]uint64{}, muted: map[int]bool{}, heard: map[int]time.Time{}}
+	gs := &groups{g: g, ordered: map[string]byte{}, secrets: newGroupSecrets(), names: map[entropy.Tag]string{}, numbers: map[entropy.Tag]uint64{}, muted: map[int]bool{}, heard: map[int]time.Time{},
+		hearing: hearing.New(hearing.Name{ID: g.cfg.ID, Start: g.cfg.Incarnation.Number})}
 	for _, c := range g.cfg.Groups {
 		if err := entropy.CheckName(c.Name); err != nil {
 			return nil, fmt.Errorf("gateway: %w", err)
@@ -185,7 +188,7 @@ func (gs *groups) join(now time.Time, name string) error {
 	}
 	if gs.engine == nil {
 		gs.engine = entropy.New(entropy.Config{Self: gs.g.cfg.ID, Most: mostOpen, Verify: gs.verify,
-			Keep: func(key, value []byte) { gs.g.Record(bucketOpen, key, value) },
+			Keep: func(key, value []byte) { gs.g.Record(bucketOpen, key, value) }, Hearing: gs.hearing,
 			Rand: rand.New(rand.NewPCG(uint64(gs.g.cfg.ID), uint64(gs.g.cfg.Incarnation.Number)))})
 	}
 	for _, each := range above(name) {
@@ -415,6 +418,25 @@ func (gs *groups) receive(now time.Time, p *leg, f frame.Frame, octets int) bool
 	return true
 }
 
+// started is the peer with its start that was heard on this leg.
+func (l *leg) started() hearing.Name {
+	if l.LastHeard.IsZero() {
+		return hearing.Name{ID: l.ID}
+	}
+	return hearing.Name{ID: l.ID, Start: l.bearer.keys.Incarnation(l.ID)}
+}
+
+// greeted learns whom a peer has heard on a bearer. Of an Apart it says nothing.
+func (gs *groups) greeted(now time.Time, p *leg, f frame.Greeting) {
+	var names []hearing.Name
+	for _, m := range f.Members {
+		if m.Apart || m.HeardIncarnation != 0 {
+			names = append(names, hearing.Name{ID: m.ID, Start: m.HeardIncarnation})
+		}
+	}
+	gs.hearing.Greets(now, p.bearer.index, p.started(), names, !f.More && !f.Starts)
+}
+
 // repeatable is a datagram to all of a shared channel as it may go again, for its sender, from a node that is in groups; nil: it may not.
 func (gs *groups) repeatable(b *bearer, data []byte, info seal.OpenInfo) []byte {
 	if gs.engine == nil || !info.Group || !b.sharesGroup() {
@@ -454,6 +476,12 @@ func (gs *groups) look(now time.Time) {
 	gs.ports = nil
 	var down []*leg
 	for _, p := range g.peers {
+		for _, l := range p.legs {
+			if l != nil && l.bearer.Relay == nil {
+				here := !l.Gone && !l.Off && !l.Link.Dead() && (!l.LastHeard.IsZero() || l.Addr.IsValid())
+				gs.hearing.Present(now, l.bearer.index, l.started(), here)
+			}
+		}
 		l := p.told()
 		switch {
 		case l == nil || l.bearer.Relay != nil || l.Gone || l.Off || !l.bearer.sharesGroup() && !l.Addr.IsValid():
@@ -647,7 +675,7 @@ func (gs *groups) due(now time.Time) (at time.Time) {
 }
 
 // report adds the groups to a status.
-func (gs *groups) report(s *api.Status) {
+func (gs *groups) report(now time.Time, s *api.Status) {
 	if gs.engine == nil {
 		return
 	}
@@ -667,11 +695,41 @@ func (gs *groups) report(s *api.Status) {
 		row.Held, row.Octets = gs.engine.Held(tag)
 		s.Groups = append(s.Groups, row)
 	}
+	gs.reportChannels(now, s)
 	slices.SortFunc(s.Groups, func(a, b api.GroupStatus) int { return strings.Compare(a.Name, b.Name) })
 	if gs.refused > 0 {
 		s.Dropped["group_long"] = gs.refused
 	}
 	if gs.secrets.lost > 0 {
 		s.Dropped["group_keyless"] = gs.secrets.lost
+	}
+}
+
+// reportChannels adds who hears whom to a status.
+func (gs *groups) reportChannels(now time.Time, s *api.Status) {
+	names := func(ids []uint16) (list []string) {
+		for _, id := range ids {
+			name := gs.g.cfg.Name
+			if id != gs.g.cfg.ID {
+				name = gs.g.siteName(id)
+			}
+			list = append(list, name)
+		}
+		return list
+	}
+	for _, b := range gs.g.bearers {
+		if b.Relay != nil || !b.sharesGroup() {
+			continue
+		}
+		row := api.ChannelStatus{Link: cmp.Or(b.name.Name, b.Profile.Name)}
+		for _, part := range gs.hearing.Components(now, b.index) {
+			row.Components = append(row.Components, names(part))
+		}
+		order := gs.hearing.Order(now, b.index, func(uint16) bool { return true })
+		row.Speaks = names(order[:min(len(order), entropy.Speakers)])
+		for _, r := range gs.hearing.Rows(now, b.index) {
+			row.Sites = append(row.Sites, api.ChannelHearer{Site: names([]uint16{r.ID})[0], Hears: names(r.Hears), HearsNot: names(r.Not), GreetingAt: r.Said})
+		}
+		s.Channels = append(s.Channels, row)
 	}
 }

@@ -258,3 +258,32 @@ func TestGroupKeysSurviveCrashes(t *testing.T) {
 	w.Run(10 * time.Minute)
 	check.Equal(t, "how often the others have what is said after a day", fmt.Sprint(saidBy(w, w.Nodes[1], 51)), fmt.Sprint([]int{1, 0, 1}))
 }
+
+// Three gateways on HF, of which the first and the third do not hear each other: the one between them gives each what the other says, and
+// tells its operator who hears whom.
+func TestOpenMessageWhereHFSkips(t *testing.T) {
+	w := world(t, 3, "hf-2400", 10, inGroup, func(c *sim.Config) { c.Group = true })
+	w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+		if from.ID+to.ID == 4 && from != to {
+			return nil
+		}
+		return [][]byte{data}
+	}
+	w.Run(20 * time.Minute)
+	first := w.Nodes[0]
+	first.Site.Send(w, track(1, pipeHQ, 0, 200), 2)
+	w.Run(25 * time.Second) // a digest would take half a minute or more
+	check.Equal(t, "how often the others have it", fmt.Sprint(saidBy(w, first, 0)), fmt.Sprint(all(2)))
+	channel := w.Nodes[1].GW.Status(w.Now).Channels[0]
+	names := []string{first.Name, w.Nodes[1].Name, w.Nodes[2].Name}
+	check.Equal(t, "components", fmt.Sprint(channel.Components), fmt.Sprint([][]string{names}))
+	check.Equal(t, "whom the first does not hear", fmt.Sprint(channel.Sites[0].HearsNot), fmt.Sprint(names[2:]))
+	check.Equal(t, "whom the one between hears", fmt.Sprint(channel.Sites[1].Hears), fmt.Sprint([]string{names[0], names[2]}))
+	check.Equal(t, "who speaks first", channel.Speaks[0], names[1])
+
+	w.Tap = nil // the sky changes, and the third starts anew
+	w.Kill(w.Nodes[2], time.Second)
+	w.Run(20 * time.Minute)
+	channel = w.Nodes[1].GW.Status(w.Now).Channels[0]
+	check.Equal(t, "whom the first hears now", fmt.Sprint(channel.Sites[0].Hears), fmt.Sprint(names[1:]))
+}

@@ -12,6 +12,7 @@ import (
 	"aldis/internal/link/compact"
 	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
+	"aldis/internal/link/hearing"
 	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
@@ -136,6 +137,9 @@ func (g *Gateway) receiveFrame(now time.Time, p *leg, f frame.Frame, octets int,
 	case frame.Hello:
 		p.Ledger.Add(mail.Received, mail.Key, octets)
 		g.greeted(now, p, f, newest)
+		if f.HeardIncarnation != 0 {
+			g.groups.hearing.Greets(now, p.bearer.index, p.started(), []hearing.Name{{ID: g.cfg.ID, Start: f.HeardIncarnation}}, false)
+		}
 		return
 	case frame.Greeting:
 		p.Ledger.Add(mail.Received, mail.Key, octets)
@@ -144,6 +148,7 @@ func (g *Gateway) receiveFrame(now time.Time, p *leg, f frame.Frame, octets int,
 		}
 		p.Link.Greeting(now, f)
 		g.keys.Rosters.Heard(p.ID, f)
+		g.groups.greeted(now, p, f)
 		return
 	case frame.LinkProbe:
 		p.bearer.linkProbes.receive(now, p, f, octets)

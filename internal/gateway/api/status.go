@@ -148,6 +148,7 @@ type Status struct {
 	LinkProbe         *LinkProbeStatus  `json:"link_probe,omitempty"` // the last that was ordered in this run
 	Reloads           uint64            `json:"reloads,omitempty"`    // how often the rules were replaced in this run
 	Groups            []GroupStatus     `json:"groups,omitempty"`     // that this node is in
+	Channels          []ChannelStatus   `json:"channels,omitempty"`   // shared channels, where this node is in a group
 	Fleet             *FleetStatus      `json:"fleet,omitempty"`      // absent: it takes no part in a roll-up
 	Drain             *DrainStatus      `json:"drain,omitempty"`      // absent: there is none
 	Holds             []HoldStatus      `json:"holds,omitempty"`      // standing orders
@@ -165,6 +166,24 @@ type GroupStatus struct {
 	Octets  int      `json:"octets"`            // of these
 	Keyed   bool     `json:"keyed,omitempty"`   // its messages are sealed with a key of its members
 	Key     string   `json:"key,omitempty"`     // which tells that from others; "": there is none yet
+}
+
+// ChannelStatus is who hears whom on a shared channel, by the greetings that were heard there.
+type ChannelStatus struct {
+	Link string `json:"link"` // name of the bearer, or of its profile where there is one bearer without a name
+	// Components are the sites that reach each other there, over one another if need be, by mutual hearing.
+	Components [][]string `json:"components"`
+	// Speaks are the gateways that speak first for others there, the most stable first: two at the most, this one among them or not.
+	Speaks []string        `json:"speaks"`
+	Sites  []ChannelHearer `json:"sites"` // by id
+}
+
+// ChannelHearer is whom a gateway hears on a shared channel, by name. Of who is in neither list it is not known.
+type ChannelHearer struct {
+	Site       string    `json:"site"`
+	Hears      []string  `json:"hears,omitempty"`
+	HearsNot   []string  `json:"hears_not,omitempty"`
+	GreetingAt time.Time `json:"greeting_at,omitzero"` // when it last said of all whom it hears; zero: it has not, or is this gateway
 }
 
 // PeerStatus is a sister gateway.

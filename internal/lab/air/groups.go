@@ -129,6 +129,7 @@ func destroyed(ctx Context, seed uint64) ([][]float64, error) {
 		return nil, err
 	}
 	s.run(10 * time.Minute)
+	_, begun := repaired(s)
 	away, flagship := s.Nodes[14], s.Nodes[7]
 	for bearer := range s.Links {
 		s.Cut(bearer, away, true)
@@ -188,8 +189,8 @@ func destroyed(ctx Context, seed uint64) ([][]float64, error) {
 			twice += max(0, m.has(n)-1)
 		}
 	}
-	repair, _ := repaired(s)
-	return one(float64(missing()), float64(twice), took, repair/max(lacked, 1)), s.err
+	repair, octets := repaired(s)
+	return one(float64(missing()), float64(twice), took, repair/max(lacked, 1), (octets-begun)/1000), s.err
 }
 
 // neighbourOf is a site that shares a channel with a node.
@@ -347,7 +348,8 @@ func groupRows() []Scenario {
 			asked(dead+"missing at those who live two hours later", "messages", "", 1, 0, 0),
 			asked(dead+"came twice", "messages", "", 1, 0, 0),
 			measured(dead+"the one that was away has all after, s", "s", 0.5),
-			asked(dead+"repaired octets, x the messages that somebody lacked a minute after", "x", "", 0.5, 1.3, 1.15)}, play: destroyed},
+			asked(dead+"repaired octets, x the messages that somebody lacked a minute after", "x", "", 0.5, 1.3, 1.15),
+			measured(dead+"octets of all on the three channels, kB", "kB", 0.5)}, play: destroyed},
 		{Link: three, Rows: []Row{asked("16 gateways: an idle hour after all agree, the fullest channel, % of its rate", "%", "", 1, 0.1, 0)}, play: idleGroup},
 		{Link: "hf-2400", Rows: []Row{
 			asked("group key of 16, and one that leaves: messages that it reads, one of each member in each of ten minutes", "messages", "", 1, 0, 0),

@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"aldis/internal/link/hearing"
 )
 
 // Tag is what a group is called on the link; never 0.
@@ -69,6 +71,8 @@ type Config struct {
 	// Keep makes a record durable, or removes it (nil).
 	Keep func(key, value []byte)
 	Rand *rand.Rand
+	// Hearing is who hears whom, by the numbers of channels that ports have. The caller tells it; nil: nothing is known.
+	Hearing *hearing.Net
 }
 
 // Engine is the groups of one node. It is not for concurrent use.
@@ -81,8 +85,7 @@ type Engine struct {
 	forgers map[uint16]*forger
 	octets  int
 	expires time.Time // when the first message does
-	started time.Time
-	drops   []string // of this call
+	drops   []string  // of this call
 }
 
 // Result is what came of a call.
@@ -93,6 +96,9 @@ type Result struct {
 
 // New makes an Engine that is in no group.
 func New(cfg Config) *Engine {
+	if cfg.Hearing == nil {
+		cfg.Hearing = hearing.New(hearing.Name{ID: cfg.Self})
+	}
 	return &Engine{cfg: cfg, groups: map[Tag]*group{}, members: map[uint16]map[Tag]bool{}, forgers: map[uint16]*forger{}}
 }
 
@@ -186,7 +192,7 @@ func (e *Engine) Say(now time.Time, it Item) {
 	if g == nil || !e.hold(now, g, it) {
 		return
 	}
-	e.pass(now, nil, it)
+	e.pass(now, nil, it, e.cfg.Self)
 }
 
 // Receive takes the body of a frame of a neighbour.
@@ -263,7 +269,7 @@ func (e *Engine) heard(now time.Time, p *port, from uint16, it Item) bool {
 		return false
 	}
 	e.member(from, it.Tag)
-	p.spoken(it.Tag, it.Name, from)
+	e.spoken(now, p, it.Tag, it.Name, from)
 	it.Hops = max(it.Hops, 1) - 1
 	if o := g.origins[it.Origin]; o != nil && o.received(it.Number) {
 		if h := o.items[it.Number]; h != nil && string(h.Body) != string(it.Body) {
@@ -301,7 +307,7 @@ func (e *Engine) heard(now time.Time, p *port, from uint16, it Item) bool {
 		e.missed(now, p, g, from, &it, top)
 	}
 	p.kept(from, it)
-	e.pass(now, p, it)
+	e.pass(now, p, it, from)
 	return true
 }
 

@@ -28,7 +28,7 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 	t := p.talk(e, now, tag)
 	if hash == g.digest(from) {
 		t.idle = 0
-		if p.Shared && !fresh {
+		if p.Shared && !fresh && e.covers(now, p, tag, from) {
 			t.same = true
 			p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind == sayDigest && w.tag == tag })
 		}
@@ -129,7 +129,7 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 	}
 	t := p.talk(e, now, f.tag)
 	if len(lacks)+len(extra) == 0 {
-		if p.Shared && f.first == 0 && f.last == math.MaxUint16 {
+		if p.Shared && f.first == 0 && f.last == math.MaxUint16 && e.covers(now, p, f.tag, from) {
 			p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind == sayFull && w.tag == f.tag })
 		}
 		return

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"aldis/internal/link/hearing"
 )
 
 // radio is a channel of a test: shared by all its nodes, or a star around the first.
@@ -27,18 +29,21 @@ const overhead = 28 + 19
 
 // fleet is nodes in virtual time.
 type fleet struct {
-	t      *testing.T
-	now    time.Time
-	start  time.Time
-	rand   *rand.Rand
-	nodes  []*Engine
-	radios []*radio
-	events []event
-	got    []map[Name]int
-	away   map[int]bool
-	drops  map[string]int
-	next   map[int]uint64
-	life   time.Duration
+	t        *testing.T
+	now      time.Time
+	start    time.Time
+	rand     *rand.Rand
+	nodes    []*Engine
+	hears    []*hearing.Net
+	silenced map[int]bool  // who is heard by nobody
+	lies     map[int][]int // whom a node says to hear, against the truth
+	radios   []*radio
+	events   []event
+	got      []map[Name]int
+	away     map[int]bool
+	drops    map[string]int
+	next     map[int]uint64
+	life     time.Duration
 }
 
 type event struct {
@@ -52,8 +57,9 @@ func newFleet(t *testing.T, n int, seed uint64, radios ...*radio) *fleet {
 	f := &fleet{t: t, now: time.Unix(1e9, 0), rand: rand.New(rand.NewPCG(seed, 1)), radios: radios, away: map[int]bool{}, drops: map[string]int{}, next: map[int]uint64{}, life: 12 * time.Hour}
 	f.start = f.now
 	for i := range n {
+		f.hears = append(f.hears, hearing.New(hearing.Name{ID: uint16(i + 1), Start: f.startOf(i)}))
 		f.got = append(f.got, map[Name]int{})
-		f.nodes = append(f.nodes, New(Config{Self: uint16(i + 1), Most: 1 << 20, Keep: func(k, v []byte) {}, Rand: rand.New(rand.NewPCG(seed, uint64(i+2))),
+		f.nodes = append(f.nodes, New(Config{Self: uint16(i + 1), Most: 1 << 20, Keep: func(k, v []byte) {}, Rand: rand.New(rand.NewPCG(seed, uint64(i+2))), Hearing: f.hears[i],
 			Verify: func(it *Item) Verdict {
 				if string(it.Body[:4]) != "true" {
 					return Forged
@@ -72,6 +78,7 @@ func newFleet(t *testing.T, n int, seed uint64, radios ...*radio) *fleet {
 
 // ports tells every node whom it reaches.
 func (f *fleet) ports() {
+	f.greet()
 	for i, e := range f.nodes {
 		var list []Port
 		for k, r := range f.radios {
@@ -97,6 +104,47 @@ func (f *fleet) ports() {
 			}
 		}
 		e.Ports(f.now, list)
+	}
+}
+
+// startOf is when a node started: the first has been up longest.
+func (f *fleet) startOf(node int) uint32 { return uint32(f.start.Unix()) - 10_000 + uint32(node)*60 }
+
+// greet has all nodes of shared channels say whom they hear.
+func (f *fleet) greet() {
+	for k, r := range f.radios {
+		if !r.shared {
+			for _, i := range r.nodes {
+				for _, j := range r.nodes {
+					f.hears[i].Present(f.now, k, hearing.Name{ID: uint16(j + 1)}, !f.away[j])
+				}
+			}
+			continue
+		}
+		hears := func(i, j int) bool { return i != j && !f.away[i] && !f.away[j] && !r.deaf[[2]int{i, j}] }
+		for _, i := range r.nodes {
+			for _, j := range r.nodes {
+				if hears(i, j) {
+					f.hears[i].Present(f.now, k, hearing.Name{ID: uint16(j + 1), Start: f.startOf(j)}, true)
+				} else if i != j {
+					f.hears[i].Present(f.now, k, hearing.Name{ID: uint16(j + 1)}, false)
+				}
+			}
+		}
+		for _, i := range r.nodes {
+			for _, j := range r.nodes {
+				if !hears(i, j) {
+					continue
+				}
+				var names []hearing.Name
+				for _, other := range r.nodes {
+					if lie := f.lies[j]; lie != nil && slices.Contains(lie, other) || lie == nil && hears(j, other) {
+						names = append(names, hearing.Name{ID: uint16(other + 1), Start: f.startOf(other)})
+					}
+				}
+				f.hears[i].Greets(f.now.Add(time.Second), k, hearing.Name{ID: uint16(j + 1), Start: f.startOf(j)}, names, true)
+			}
+		}
 	}
 }
 
@@ -197,7 +245,7 @@ func (f *fleet) send(i int, p *port, r *radio, s Say) {
 	r.free[f.lane(i, p)] = f.now.Add(air)
 	for _, id := range p.Peers {
 		j := int(id) - 1
-		if s.To != 0 && s.To != id || f.away[j] || f.lost(r, i, j) {
+		if s.To != 0 && s.To != id || f.away[j] || f.silenced[i] || f.lost(r, i, j) {
 			continue
 		}
 		far := f.nodes[j]

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"aldis/internal/ground/due"
+	"aldis/internal/link/hearing"
 )
 
 // PortID names a port.
@@ -165,36 +166,63 @@ func (p *port) waits(kind int, tag Tag) bool {
 	return slices.ContainsFunc(p.queue, func(w want) bool { return w.kind == kind && w.tag == tag })
 }
 
-// standing is how long a node has been up, in steps: who has been up longest passes on first.
-func (e *Engine) standing(now time.Time) int {
-	for step, least := range []time.Duration{time.Hour, 10 * time.Minute, time.Minute} {
-		if now.Sub(e.started) >= least {
-			return step
-		}
-	}
-	return 3
+// Speakers is how many gateways of a channel carry a message into it as a rule: the most stable one, and where that one is not heard, the next.
+const Speakers = 2
+
+// mostTurns bounds how many round trips a gateway lets those before it carry a message.
+const mostTurns = 8
+
+// turn is when this node passes a message on over a port, where others may do so too: who is more stable goes first, and whoever hears one of
+// them meanwhile keeps still. So a gateway behind the Speakers passes on only where both are gone or were not heard.
+func (e *Engine) turn(now time.Time, p *port, may func(id uint16) bool) time.Time {
+	ahead := min(e.cfg.Hearing.Ahead(now, p.Channel, may), mostTurns)
+	return now.Add(time.Duration(ahead)*p.Trip + e.jitter(p.Trip/4))
 }
 
-// pass lets a message that is new here go over every port where somebody may lack it. from is the one that it came over; nil: it is of
-// this node.
-func (e *Engine) pass(now time.Time, from *port, it Item) {
+// pass lets a message that is new here go over every port where somebody may lack it. from is the one that it came over, said by by; nil:
+// it is of this node.
+func (e *Engine) pass(now time.Time, from *port, it Item, by uint16) {
 	if from != nil && it.Hops == 0 {
 		return
 	}
+	in := func(id uint16) bool { return e.members[id][it.Tag] && id != by && id != it.Origin }
 	for _, p := range e.ports {
+		at := now
+		if from != nil && from.Channel != p.Channel && !p.Spreads {
+			at = e.turn(now, p, func(id uint16) bool { return in(id) && e.cfg.Hearing.On(from.Channel, id) })
+		}
 		switch {
+		case p == from && p.Shared && !p.Down:
+			e.over(now, p, it, by, in)
 		case p == from, !e.listens(p, it):
 		case p.Shared:
-			at := now
-			if from != nil { // another gateway may be first; then this one need not
-				at = now.Add(time.Duration(e.standing(now))*p.Trip + e.jitter(p.Trip))
-			}
 			p.put(want{kind: sayItem, tag: it.Tag, name: it.Name, at: at})
 		case !p.Hub && e.hub(p.Channel, it.Tag), from != nil && from.Channel == p.Channel && !p.Spreads:
 		default:
-			p.put(want{kind: sayItem, tag: it.Tag, name: it.Name, at: now, to: p.Peers[0]})
+			p.put(want{kind: sayItem, tag: it.Tag, name: it.Name, at: at, to: p.Peers[0]})
 		}
 	}
+}
+
+// over lets a message go again over the channel on which it was said, for a neighbour that does not hear who has said it. It is charged to that
+// neighbour.
+func (e *Engine) over(now time.Time, p *port, it Item, by uint16, in func(id uint16) bool) {
+	h := e.cfg.Hearing
+	for _, id := range h.Uncovered(now, p.Channel, by, p.Peers) {
+		if !in(id) || !e.afford(now, p, id, len(it.Body)+16) {
+			continue
+		}
+		at := e.turn(now, p, func(other uint16) bool {
+			return in(other) && other != id && h.Hears(now, p.Channel, other, by) != hearing.No && h.Hears(now, p.Channel, id, other) == hearing.Yes
+		})
+		p.put(want{kind: sayItem, tag: it.Tag, name: it.Name, at: at})
+		return
+	}
+}
+
+// covers says that nobody in a group who hears this node on a port misses what a neighbour says there: the neighbour speaks for both.
+func (e *Engine) covers(now time.Time, p *port, tag Tag, by uint16) bool {
+	return !slices.ContainsFunc(e.cfg.Hearing.Uncovered(now, p.Channel, by, p.Peers), func(id uint16) bool { return e.members[id][tag] })
 }
 
 // hub says that a neighbour on a channel which can be reached and is in a group passes on what is said there.
@@ -209,18 +237,30 @@ func (e *Engine) listens(p *port, it Item) bool {
 	return !p.Down && slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][it.Tag] && id != it.Origin })
 }
 
-// spoken: a neighbour has said a message on the port, so whoever is there has it.
-func (p *port) spoken(tag Tag, n Name, from uint16) {
-	p.queue = slices.DeleteFunc(p.queue, func(w want) bool {
-		return w.kind == sayItem && w.tag == tag && w.name == n && (!p.Shared || !w.repair || w.to == 0 || w.to == from)
-	})
+// spoken: a neighbour has said a message on the port, so whoever hears it has it. On a channel of links to one neighbour each, whoever brings a
+// message gives it to all.
+func (e *Engine) spoken(now time.Time, p *port, tag Tag, n Name, from uint16) {
+	covers := !p.Shared || e.covers(now, p, tag, from)
+	for _, q := range e.ports {
+		if q != p && (q.Shared || q.Spreads || q.Channel != p.Channel) {
+			continue
+		}
+		q.queue = slices.DeleteFunc(q.queue, func(w want) bool {
+			switch {
+			case w.kind != sayItem || w.tag != tag || w.name != n:
+				return false
+			case q != p:
+				return !w.repair
+			case !p.Shared, w.to == from:
+				return true
+			}
+			return covers && (!w.repair || w.to == 0)
+		})
+	}
 }
 
 // Step lets time pass.
 func (e *Engine) Step(now time.Time) {
-	if e.started.IsZero() {
-		e.started = now
-	}
 	e.expire(now)
 	for _, p := range e.ports {
 		for _, tag := range e.tags {

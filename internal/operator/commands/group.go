@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -17,9 +18,9 @@ const groupAbout = `usage: gateway group list [-c FILE] [--token FILE] [--json]
        gateway group join [--key] | leave NAME [-c FILE] [--token FILE] [--json]
        gateway group view GROUP VIEW [--site NAME] [--link NAME] [--in] [-c FILE] [--token FILE] [--json]
 
-Lists the groups that the gateway on this machine is in, with the gateways that are known to be in them too, or joins or
-leaves one. A group is made by whoever joins it first. NAME has parts: a gateway in fleet/squadron/ops is in fleet/squadron
-and fleet too. What a [[message]] rule with open = "NAME" fits goes to whoever is in the group; who joins gets what is
+Lists the groups that the gateway on this machine is in, with the gateways that are known to be in them too, and who hears
+whom on the shared channels; or joins or leaves a group. A group is made by whoever joins it first. NAME has parts: a gateway
+in fleet/squadron/ops is in fleet/squadron and fleet too. What a [[message]] rule with open = "NAME" fits goes to whoever is in the group; who joins gets what is
 still repeated. With --key the group's messages are sealed with a key of its members alone, as with key = true of [[group]]:
 all members must say so.
 
@@ -63,7 +64,7 @@ func groupCommand(args []string, stdout, stderr io.Writer) int {
 	if list {
 		var r control.Report
 		_, err = desk.TalkOf(&r, "GET", "/status", nil)
-		got.Groups = r.Groups
+		got.Groups, got.Channels = r.Groups, r.Channels
 	} else {
 		body, _ := json.Marshal(control.GroupOrder{Name: rest[1], In: rest[0] == "join", Key: *key})
 		_, err = desk.TalkOf(&got, "POST", "/groups", body)
@@ -89,6 +90,24 @@ func printGroups(out io.Writer, list control.GroupList) {
 	fmt.Fprintln(w, "GROUP\tMESSAGES HELD\tOCTETS\tKEY\tKNOWN TO BE IN IT")
 	for _, g := range list.Groups {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", g.Name, g.Held, g.Octets, keyOf(g), strings.Join(g.Members, ", "))
+	}
+	w.Flush()
+	for _, c := range list.Channels {
+		printChannel(out, c)
+	}
+}
+
+// printChannel says who hears whom on a channel.
+func printChannel(out io.Writer, c api.ChannelStatus) {
+	var parts []string
+	for _, part := range c.Components {
+		parts = append(parts, strings.Join(part, ", "))
+	}
+	fmt.Fprintf(out, "\n%s: %s; first to speak for others: %s\n", c.Link, strings.Join(parts, " | "), strings.Join(c.Speaks, ", "))
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "SITE\tHEARS\tDOES NOT HEAR")
+	for _, s := range c.Sites {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Site, cmp.Or(strings.Join(s.Hears, ", "), "-"), cmp.Or(strings.Join(s.HearsNot, ", "), "-"))
 	}
 	w.Flush()
 }

@@ -86,6 +86,11 @@ func net64(sites, messages int, now time.Time) api.Status {
 		}
 	}
 	s.Fleet = fleet64(s, now)
+	if len(s.Peers) > 1 {
+		a, b := s.Peers[0].Name, s.Peers[1].Name
+		s.Channels = []api.ChannelStatus{{Link: s.Profile, Components: [][]string{{s.Name, a}, {b}}, Speaks: []string{s.Name, a}, Sites: []api.ChannelHearer{
+			{Site: s.Name, Hears: []string{a}}, {Site: a, Hears: []string{s.Name}, HearsNot: []string{b}}, {Site: b}}}}
+	}
 	return s
 }
 
@@ -323,6 +328,8 @@ func TestPageIsWorked(t *testing.T) {
 	// What a gateway of the fleet says changes by itself, in the tree map and in the table.
 	b.Until("document.querySelectorAll('.tile.current').length===3")
 	b.Until("document.querySelector('tr.sum').innerText.includes('12 routine')")
+	check.Contains(t, "who hears whom", evaluated(b, "document.querySelector('.tile.channel title').textContent"), "first to speak for others: ")
+	check.Contains(t, "whom a site does not hear", evaluated(b, "document.querySelector('.tiles').textContent"), ", does not hear ")
 	check.Contains(t, "the name is text", view(t, b, "hostile-fleet").Text, "<script>alert(1)</script>")
 	g.set(func() {
 		f := *g.status.Fleet

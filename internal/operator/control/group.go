@@ -29,7 +29,8 @@ func (o GroupOrder) String() string {
 
 // GroupList is the answer.
 type GroupList struct {
-	Groups []api.GroupStatus `json:"groups"`
+	Groups   []api.GroupStatus   `json:"groups"`
+	Channels []api.ChannelStatus `json:"channels,omitempty"`
 }
 
 // In says whether the gateway is in a group.
@@ -53,7 +54,7 @@ func (s Source) group(ctx context.Context, order GroupOrder) (any, error) {
 	var got GroupList
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
-		got.Groups = now.Gateway.Groups
+		got.Groups, got.Channels = now.Gateway.Groups, now.Gateway.Channels
 		return got.In(order.Name) == order.In, err
 	})
 	if err != nil {

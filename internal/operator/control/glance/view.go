@@ -56,14 +56,15 @@ type View struct {
 	Bearers []Bearer       `json:"bearers,omitempty"` // where there are several: then the rates of all have no percentage
 	Silence Silence        `json:"silence"`
 	// Machines are those of this site, where there are several.
-	Machines []Machine        `json:"machines,omitempty"`
-	Sites    []Site           `json:"sites"`
-	Queue    []Queue          `json:"queue"`
-	Locals   []Local          `json:"locals"`
-	More     int              `json:"more_locals,omitempty"` // that are not named
-	Items    int              `json:"items"`                 // of this site
-	Fleet    *api.FleetStatus `json:"fleet,omitempty"`       // what gateways say of themselves, without ages
-	Minute   int64            `json:"minute"`                // of the newest column of the Air; it changes when there is another
+	Machines []Machine           `json:"machines,omitempty"`
+	Sites    []Site              `json:"sites"`
+	Queue    []Queue             `json:"queue"`
+	Locals   []Local             `json:"locals"`
+	More     int                 `json:"more_locals,omitempty"` // that are not named
+	Items    int                 `json:"items"`                 // of this site
+	Channels []api.ChannelStatus `json:"channels,omitempty"`    // who hears whom on shared channels, without times
+	Fleet    *api.FleetStatus    `json:"fleet,omitempty"`       // what gateways say of themselves, without ages
+	Minute   int64               `json:"minute"`                // of the newest column of the Air; it changes when there is another
 }
 
 // Use is the octets of a direction in the last minute, as a rate.
@@ -175,6 +176,13 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 	v.Silence = Silence{On: st.Silence.On, Fixed: st.Silence.Fixed, Messages: st.Silence.Messages, AirtimeS: int(st.Silence.AirtimeS + 0.5)}
 	if st.Silence.On && st.Silence.LeftS > 0 {
 		v.Silence.Until = now.Add(time.Duration(st.Silence.LeftS * float64(time.Second))).UTC().Round(time.Second)
+	}
+	for _, c := range st.Channels {
+		c.Sites = slices.Clone(c.Sites)
+		for i := range c.Sites {
+			c.Sites[i].GreetingAt = time.Time{}
+		}
+		v.Channels = append(v.Channels, c)
 	}
 	if st.Fleet != nil {
 		f := *st.Fleet

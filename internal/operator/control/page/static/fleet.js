@@ -38,16 +38,26 @@ function treeMap(nodes, label) {
 
 // channels are the links of this gateway, with the sites on each.
 function channels(v) {
+  const heard = link => v.channels?.find(c => c.link === link)
+  const list = names => names?.join(', ') || 'nobody'
+  const hears = (link, name) => {
+    const site = heard(link)?.sites.find(x => x.site === name)
+    return site ? `; hears ${list(site.hears)}${site.hears_not ? `, does not hear ${list(site.hears_not)}` : ''}` : ''
+  }
   const on = new Map(v.bearers?.map(b => [b.name, []]) ?? [[v.profile, []]])
   for (const site of v.sites) {
     for (const way of site.ways?.length ? site.ways : [{ bearer: v.bearers ? v.bearers[0].name : v.profile, state: site.state, used: true }]) {
-      const list = on.get(way.bearer) ?? []
-      on.set(way.bearer, list)
-      const words = `${site.name}${way.via ? ` via ${way.via}` : ''}: ${way.state}${way.used ? ', messages take this link' : ''}`
-      list.push({ key: `${way.bearer} ${site.id}`, name: site.name, label: (way.used && site.ways ? '★ ' : '') + site.name, state: way.state, words, kids: [] })
+      const kids = on.get(way.bearer) ?? []
+      on.set(way.bearer, kids)
+      const words = `${site.name}${way.via ? ` via ${way.via}` : ''}: ${way.state}${way.used ? ', messages take this link' : ''}${hears(way.bearer, site.name)}`
+      kids.push({ key: `${way.bearer} ${site.id}`, name: site.name, label: (way.used && site.ways ? '★ ' : '') + site.name, state: way.state, words, kids: [] })
     }
   }
-  const blocks = [...on].filter(([, list]) => list.length).map(([name, list]) => ({ key: name, name: '', label: name, state: 'channel', words: `${name}: ${count(list.length, 'site', 'sites')}`, kids: list }))
+  const parts = link => {
+    const c = heard(link)
+    return c ? `; hear each other: ${c.components.map(list).join(' | ')}; first to speak for others: ${list(c.speaks)}` : ''
+  }
+  const blocks = [...on].filter(([, kids]) => kids.length).map(([name, kids]) => ({ key: name, name: '', label: name, state: 'channel', words: `${name}: ${count(kids.length, 'site', 'sites')}${parts(name)}`, kids }))
   return blocks.length ? treeMap(blocks, 'Channels') : h('p', { class: 'empty' }, 'There are no other sites.')
 }
 
