@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -145,13 +144,14 @@ func TestViewIsSwitchedBesideTraffic(t *testing.T) {
 type churned struct {
 	octets int64 // of all, acknowledgements included, beyond what they send without it
 	air    float64
-	heap   [2]uint64 // octets that the process keeps a quarter of the way, and at the end
+	heap   [2]heapParts // a quarter of the way, and at the end
 }
 
 // churn has 330 peers come and as many go each second behind the first of 16 gateways on one channel, in a view that all of them have. A
 // minute after the end each site must know what the view says.
 func churn(t *testing.T, view jxtabridge.View, lasting time.Duration) (c churned) {
 	const rate = 330
+	profiled(t)
 	play := func(churn bool) (octets int64) {
 		w, peers := crowded(t, 16, "hf-2400", func(uint16) []filter.Rule { return nil }, view)
 		var pool []*seafarer
@@ -178,10 +178,7 @@ func churn(t *testing.T, view jxtabridge.View, lasting time.Duration) (c churned
 			}
 			w.Run(100 * time.Millisecond)
 			if churn && (i == steps/4 || i == steps-1) {
-				runtime.GC()
-				var m runtime.MemStats
-				runtime.ReadMemStats(&m)
-				c.heap[i/(steps-1)] = m.HeapAlloc
+				c.heap[i/(steps-1)] = heapNow()
 			}
 		}
 		c.air = float64(sent()-before) * 8 / lasting.Seconds() / 2400
@@ -212,8 +209,12 @@ func churn(t *testing.T, view jxtabridge.View, lasting time.Duration) (c churned
 	}
 	idle := play(false)
 	c.octets = play(true) - idle
-	t.Logf("%s: %d joins and leaves a second for %v: %d octets to 15 sites, all of them took %.0f %% of the rate, heap %.1f and %.1f MB",
-		view, rate, lasting, c.octets, 100*c.air, float64(c.heap[0])/1e6, float64(c.heap[1])/1e6)
+	t.Logf("%s: %d joins and leaves a second for %v: %d octets to 15 sites, all of them took %.0f %% of the rate; a minute after %v every site is right",
+		view, rate, lasting, c.octets, 100*c.air, lasting)
+	for i, when := range []string{"a quarter of the way", "at the end"} {
+		h := c.heap[i]
+		t.Logf("%s: heap %s: gateways %.1f MB, lab %.1f MB: %s", view, when, float64(h.sum(false))/1e6, float64(h.sum(true))/1e6, h)
+	}
 	return c
 }
 
