@@ -237,7 +237,7 @@ func paperRows() (list []Scenario) {
 		link, often string
 		every       time.Duration
 	}{{"iridium-certus-100", "5", 200 * time.Millisecond}, {"vhf-cnr-16k", "1", time.Second}} {
-		for v, who := range []string{"static", "12.5 % of the members 30 s off, 30 s on", "2 of the gateways 30 s off, 30 s on"} {
+		for v, who := range []string{"static", "12.5 % of the members leave for 30 s, come for 30 s", "2 of the gateways 30 s off, 30 s on"} {
 			list = append(list, toAudience(a.link, a.often, a.every, volatility(v), who))
 		}
 	}
