@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"aldis/internal/jxta"
-	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 	"aldis/internal/site"
@@ -118,12 +116,20 @@ func comesAndGoes(s *stage, rng *rand.Rand, off func(bool)) (spells []spell) {
 
 // listens has peer k of a site listen to Pipe, or not any more.
 func listens(s *stage, n *sim.Node, k int, gone bool) {
-	parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID}
+	var id [16]byte
 	rng := rand.New(rand.NewPCG(uint64(n.ID), uint64(k)))
-	for i := range parts.UUID {
-		parts.UUID[i] = byte(rng.Uint32())
+	for i := range id {
+		id[i] = byte(rng.Uint32())
 	}
-	n.Site.Put(s.World, site.Item{Kind: site.Listener, Scope: "jxta-NetGroup", Owner: parts.Unique(), ID: Pipe, Sub: jxtabridge.PipePropagate, Gone: gone})
+	id[15] = max(id[15], 1) // an id does not end in zero octets
+	it := site.Item{Kind: site.Listener, Scope: "jxta-NetGroup", Owner: fmt.Sprintf("uuid-59616261646162614A78746150325033%X03", id), ID: Pipe}
+	if !gone {
+		n.Site.Listen(s.World, it.Owner, Pipe)
+		return
+	}
+	it = n.Site.Items[it.Key()]
+	it.Gone = true
+	n.Site.Put(s.World, it)
 }
 
 // audience is 256 octets so often to 960 members behind 16 gateways: octets on the air, of one datagram with these octets alone to each
