@@ -11,8 +11,8 @@ import (
 	"aldis/internal/site"
 )
 
-// The experiments of Schulz, Blochinger, Held and Dangelmayr, "Orbweb: a network substrate for Peer-to-Peer Grid Computing based on open
-// standards", 2010, section 12.3, on links instead of a campus LAN.
+// The experiments of Schulz, Blochinger and Poths, "Orbweb: a network substrate for Peer-to-Peer Desktop Grid Computing based on open
+// standards", Journal of Grid Computing 8, 2010, section 12.3, on links instead of a campus LAN.
 
 // Sized is what messages of one size cost and take from one ship to another, each alone.
 type Sized struct {
