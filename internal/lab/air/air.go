@@ -177,6 +177,7 @@ var tables = []struct {
 	{"fleet", "gateways with several bearers, and what others pass on", func() []Scenario { return slices.Concat(bearers(), relayed(), joining(), changing()) }},
 	{"site", "what it costs that the other machine of a site leads", takeovers},
 	{"groups", "groups of gateways: open messages and their repair", groupRows},
+	{"paper", "the experiments of a paper on group middleware: unicast and groupcast by size, and to members that come and go", paperRows},
 	{"rollup", "what 64 gateways say of themselves to the headquarters", rollupRows},
 }
 

@@ -26,7 +26,7 @@ func TestScenarios(t *testing.T) {
 			t.Errorf("%s: %d scenarios, %v", name, len(of), err)
 		}
 		for _, s := range of {
-			for _, link := range strings.Split(strings.ReplaceAll(strings.TrimPrefix(s.Link, "two of "), " and ", ", "), ", ") { // a fleet has several
+			for _, link := range strings.Split(strings.ReplaceAll(strings.TrimPrefix(strings.ReplaceAll(s.Link, " twice", ""), "two of "), " and ", ", "), ", ") { // a fleet has several
 				if _, err := profile.Load(link, nil); err != nil || s.Name != name || len(s.Rows) == 0 {
 					t.Errorf("%s on %q with %d rows: %v", s.Name, s.Link, len(s.Rows), err)
 				}

@@ -26,6 +26,7 @@
 //   - changing.go: links that change, what is said of them, and many ships
 //   - joining.go: a gateway that joins, and one that was away for long
 //   - groups.go: groups of gateways
+//   - paper.go: the experiments of a paper on group middleware
 //   - rollup.go: what gateways say of themselves to the headquarters
 //   - flow.go: a ship that offers more and more: goodput, bursts, queues
 //   - bulk.go: long messages, alone and beside short ones

@@ -57,3 +57,14 @@ func TestAirTable(t *testing.T) {
 		t.Error("a page without marks was taken")
 	}
 }
+
+// The paper's points stand on the axes of ours, and on none where nothing of ours was played.
+func TestAirPlotsOfPaper(t *testing.T) {
+	row := air.Row{What: "x", N: 1, Value: 1200, Plot: &air.Point{Plot: "paper-delay", Curve: "unicast, hf-2400", X: 16}}
+	list := airPlots(air.Report{Results: []air.Result{{Rows: []air.Row{row}}}})
+	check.Equal(check.Fatal(t), "plots", len(list), 1)
+	p := list[0].(xyPlot)
+	check.Equal(t, "curves", len(p.Of), 3)
+	check.Equal(t, "the last", p.Of[2].Name, "unicast, hf-2400")
+	check.Equal(t, "plots of nothing", len(airPlots(air.Report{})), 0)
+}
