@@ -70,7 +70,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	s.Month = b.billed.month(g.siteName)
 	s.Drain = g.adapters.drain.status(g.mail, g.siteName, pending)
 	g.keys.Describe(&s)
-	g.groups.report(&s)
+	g.groups.report(now, &s)
 	g.rollups.report(now, &s)
 	return s
 }
