@@ -304,7 +304,7 @@ func (gs *groups) say(now time.Time, m *site.Message) bool {
 		life = m.Expires.Sub(now)
 	}
 	it := gs.item(now, tag, life, hops)
-	if body, ok := gs.seal(&it, body); ok {
+	if body, ok := gs.seal(now, &it, body); ok {
 		gs.utter(now, it, body)
 	} else {
 		gs.secrets.wait(m)
@@ -613,7 +613,7 @@ func (gs *groups) send(now time.Time, p *groupPort, s entropy.Say) bool {
 	if s.Body == nil {
 		kind, f = mail.State, frame.Digest{Tag: uint16(s.Tag), Hash: s.Hash, Fresh: s.Fresh}
 	}
-	body := frame.Append(nil, f, true)
+	body := gs.beside(now, p, s, f)
 	data, ok := p.b.road.Seal(to, long, body)
 	if !ok {
 		return false
@@ -634,6 +634,19 @@ func (gs *groups) send(now time.Time, p *groupPort, s entropy.Say) bool {
 	p.b.road.Send(addr, data)
 	p.after, p.since = air.Octets(), time.Time{}
 	return true
+}
+
+// beside is a frame, with what this node says to the same port of groups that it has left.
+func (gs *groups) beside(now time.Time, p *groupPort, s entropy.Say, f frame.Frame) []byte {
+	var more []byte
+	for s.Body != nil && (s.To == 0 || !p.Shared) && len(s.Body)+frame.OpenOverhead+len(more)+2*frame.DigestOctets <= p.b.groupRoom() {
+		d, ok := gs.engine.Along(now, p.ID)
+		if !ok {
+			break
+		}
+		more = frame.Append(more, frame.Digest{Tag: uint16(d.Tag), Hash: d.Hash, Fresh: d.Fresh}, false)
+	}
+	return frame.Append(more, f, true)
 }
 
 // ride puts a digest before the frames of a datagram that goes anyway, where all who get it know what that is.
@@ -686,7 +699,7 @@ func (gs *groups) report(now time.Time, s *api.Status) {
 		row := api.GroupStatus{Name: name}
 		members := gs.engine.Members(tag)
 		if k := gs.secrets.of[tag]; k != nil {
-			row.Keyed, row.Key = true, fmt.Sprintf("%x", k.Mark())
+			row.Keyed, row.Key, row.Sure = true, fmt.Sprintf("%x", k.Mark()), gs.sure(now, tag)
 			members = slices.DeleteFunc(k.Members(), func(id uint16) bool { return id == gs.g.cfg.ID })
 		}
 		for _, id := range members {

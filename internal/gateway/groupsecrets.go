@@ -28,6 +28,11 @@ const (
 	mostUnread  = 1024 // messages whose key is not here
 	// partingTime is how long a node stays among the neighbours of a group with a key that it has left: what says so is repaired.
 	partingTime = 4 * time.Minute
+	// sureFor is how long a member seals after a neighbour has said that it knows no more; after sureAsks it has one say so again. Who leaves
+	// reads a minute later nothing, not even of a member that heard nothing of the leaving.
+	sureFor  = 50 * time.Second
+	sureAsks = 30 * time.Second
+	sureTry  = 20 * time.Second // between two of these questions
 	// missing is how long a key may be on its way.
 	missing = 10 * time.Minute
 )
@@ -38,9 +43,10 @@ type groupSecrets struct {
 	standing map[string][]byte // of the journal, by name
 	parting  map[entropy.Tag]time.Time
 	keyless  []*site.Message
-	unread   map[unread]time.Time // since when; never: this node has joined again since
-	lost     uint64               // messages for which no key came
-	at       time.Time            // when unread is looked through
+	unread   map[unread]time.Time      // since when; never: this node has joined again since
+	lost     uint64                    // messages for which no key came
+	at       time.Time                 // when unread is looked through
+	asked    map[entropy.Tag]time.Time // when a neighbour was last asked whether it knows more
 }
 
 type unread struct {
@@ -49,7 +55,7 @@ type unread struct {
 }
 
 func newGroupSecrets() groupSecrets {
-	return groupSecrets{of: map[entropy.Tag]*keys.GroupKeys{}, standing: map[string][]byte{}, parting: map[entropy.Tag]time.Time{}, unread: map[unread]time.Time{}}
+	return groupSecrets{of: map[entropy.Tag]*keys.GroupKeys{}, standing: map[string][]byte{}, parting: map[entropy.Tag]time.Time{}, unread: map[unread]time.Time{}, asked: map[entropy.Tag]time.Time{}}
 }
 
 func (u unread) key() []byte {
@@ -95,6 +101,11 @@ func (s *groupSecrets) due() (at time.Time) {
 	}
 	for _, end := range s.parting {
 		at = due.Earliest(at, end)
+	}
+	for _, m := range s.keyless {
+		if asked := s.asked[entropy.TagOf(m.Open)]; !asked.IsZero() {
+			at = due.Earliest(at, asked.Add(sureTry))
+		}
 	}
 	return due.Earliest(at, s.at)
 }
@@ -145,9 +156,27 @@ func (gs *groups) parts(now time.Time, tag entropy.Tag, name string) bool {
 	return true
 }
 
-// seal is a message as it goes to its group; false: the group has no key yet.
-func (gs *groups) seal(it *entropy.Item, body []byte) ([]byte, bool) {
+// sure says that a neighbour has told this node lately that it knows no more of a group: not of one that has left, and of no other key.
+func (gs *groups) sure(now time.Time, tag entropy.Tag) bool {
+	at := gs.engine.Agreed(tag)
+	return !at.IsZero() && now.Sub(at) < sureFor
+}
+
+// assure has a neighbour say so again where that is due.
+func (gs *groups) assure(now time.Time, tag entropy.Tag) {
+	s, at := &gs.secrets, gs.engine.Agreed(tag)
+	if (at.IsZero() || now.Sub(at) >= sureAsks) && now.Sub(s.asked[tag]) >= sureTry {
+		s.asked[tag] = now
+		gs.engine.Check(now, tag)
+	}
+}
+
+// seal is a message as it goes to its group; false: no key is in force, or that is not sure.
+func (gs *groups) seal(now time.Time, it *entropy.Item, body []byte) ([]byte, bool) {
 	if k := gs.secrets.of[it.Tag]; k != nil {
+		if gs.assure(now, it.Tag); !gs.sure(now, it.Tag) {
+			return nil, false
+		}
 		return k.Seal(it.Number, signed(gs.names[it.Tag], it, nil), body)
 	}
 	return body, true
@@ -207,11 +236,21 @@ func (gs *groups) readable(now time.Time, tag entropy.Tag) {
 			gs.open(now, it)
 		}
 	}
-	waiting := s.keyless
-	s.keyless = nil
+	gs.sayKeyless(now)
+}
+
+// sayKeyless tries again to say what waits until it can be sealed.
+func (gs *groups) sayKeyless(now time.Time) {
+	waiting := gs.secrets.keyless
+	gs.secrets.keyless = nil
 	for _, m := range waiting {
-		if m.Expires.IsZero() || m.Expires.After(now) {
+		tag := entropy.TagOf(m.Open)
+		switch gs.assure(now, tag); {
+		case !m.Expires.IsZero() && !m.Expires.After(now):
+		case gs.sure(now, tag) && gs.secrets.of[tag].Mark() != "":
 			gs.say(now, m)
+		default:
+			gs.secrets.keyless = append(gs.secrets.keyless, m)
 		}
 	}
 }
@@ -244,6 +283,9 @@ func (gs *groups) turnSecrets(now time.Time) {
 	s := &gs.secrets
 	if due.Reached(now, s.at) {
 		gs.missed(now)
+	}
+	if len(s.keyless) > 0 {
+		gs.sayKeyless(now)
 	}
 	for tag, end := range s.parting {
 		if due.Reached(now, end) {

@@ -164,6 +164,7 @@ type GroupStatus struct {
 	Members []string `json:"members,omitempty"` // neighbours that are in it, and whoever has said what is held
 	Held    int      `json:"held"`              // open messages that have not outlived their lifetime
 	Octets  int      `json:"octets"`            // of these
+	Sure    bool     `json:"sure,omitempty"`    // a neighbour has said lately that it knows of no other key: a message need not wait to hear that
 	Keyed   bool     `json:"keyed,omitempty"`   // its messages are sealed with a key of its members
 	Key     string   `json:"key,omitempty"`     // which tells that from others; "": there is none yet
 }

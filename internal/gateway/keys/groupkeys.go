@@ -107,9 +107,23 @@ func (g *GroupKeys) newest() *groupKey {
 	return nil
 }
 
+// inForce is the key to seal with; nil: there is none, or one has left who has it, and the next is not here yet.
+func (g *GroupKeys) inForce() *groupKey {
+	k := g.newest()
+	if k == nil || !slices.Contains(k.For, g.self) {
+		return nil
+	}
+	for _, id := range k.For {
+		if _, in := g.standing.In[id]; !in || !g.known(id) {
+			return nil
+		}
+	}
+	return k
+}
+
 // Mark tells the key in force from others; "" is none.
 func (g *GroupKeys) Mark() string {
-	if k := g.newest(); k != nil {
+	if k := g.inForce(); k != nil {
 		m := k.mark()
 		return string(m[:])
 	}
@@ -125,10 +139,10 @@ func (g *GroupKeys) Members() []uint16 {
 // nonceOf is a number that no two messages of a group share.
 func nonceOf(origin uint16, number uint64) uint64 { return uint64(origin)<<48 | number }
 
-// Seal is a content as it goes to the group; false: there is no key yet that another has.
+// Seal is a content as it goes to the group; false: no key is in force.
 func (g *GroupKeys) Seal(number uint64, ad, content []byte) ([]byte, bool) {
-	k := g.newest()
-	if k == nil || !slices.Contains(k.For, g.self) {
+	k := g.inForce()
+	if k == nil {
 		return nil, false
 	}
 	m, e := k.mark(), k.seals()

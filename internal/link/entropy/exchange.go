@@ -27,7 +27,12 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 	}
 	t := p.talk(e, now, tag)
 	if hash == g.digest(from) {
-		t.idle = 0
+		t.idle, g.agreed = 0, now
+		for i := range p.queue { // it need not be asked for
+			if w := &p.queue[i]; w.kind == sayDigest && w.tag == tag {
+				w.fresh = false
+			}
+		}
 		if p.Shared && !fresh && e.covers(now, p, tag, from) {
 			t.same = true
 			p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind == sayDigest && w.tag == tag })
@@ -128,6 +133,9 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 		}
 	}
 	t := p.talk(e, now, f.tag)
+	if len(lacks) == 0 && f.first == 0 && f.last == math.MaxUint16 {
+		g.agreed = now
+	}
 	if len(lacks)+len(extra) == 0 {
 		if p.Shared && f.first == 0 && f.last == math.MaxUint16 && e.covers(now, p, f.tag, from) {
 			p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind == sayFull && w.tag == f.tag })

@@ -51,6 +51,7 @@ type want struct {
 	repair  bool // sayItem: it was asked for
 	spans   []span
 	parting bool // sayDigest: this node is not in the group any more
+	fresh   bool // sayDigest: it wants an answer
 	wide    bool // sayFull
 }
 
@@ -105,6 +106,32 @@ func (e *Engine) Wake(now time.Time) {
 	}
 }
 
+// Agreed is when a neighbour last said that it holds nothing of a group which this node lacks; zero: never.
+func (e *Engine) Agreed(tag Tag) (at time.Time) {
+	if g := e.groups[tag]; g != nil {
+		at = g.agreed
+	}
+	return at
+}
+
+// Check has a neighbour on each channel say whether it holds something of a group that this node lacks. Agreed tells if it does not.
+func (e *Engine) Check(now time.Time, tag Tag) {
+	asked := map[int]bool{}
+	for _, p := range e.ports {
+		in := slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][tag] })
+		if p.Down || !in || asked[p.Channel] || !p.Hub && e.hub(p.Channel, tag) {
+			continue
+		}
+		asked[p.Channel] = true
+		i := slices.IndexFunc(p.queue, func(w want) bool { return w.kind == sayDigest && w.tag == tag })
+		if i >= 0 {
+			p.queue[i].fresh = true
+		} else {
+			p.put(want{kind: sayDigest, tag: tag, at: now, fresh: true})
+		}
+	}
+}
+
 // talk is the digests of one group on one port.
 type talk struct {
 	at       time.Time // when the next is due
@@ -138,7 +165,16 @@ func (t *talk) again(now time.Time, after time.Duration) {
 func (p *port) changed(e *Engine, now time.Time, tag Tag) {
 	t := p.talk(e, now, tag)
 	t.interval, t.idle, t.same = p.base(), 0, false
-	t.again(now, t.interval+e.jitter(t.interval/4))
+	t.again(now, t.interval+e.jitter(p.spread(t.interval/4)))
+}
+
+// spread is the part by chance of a digest's time. On a channel that many share it is longer: the first of them comes no later, and the
+// others hear it before they say the same.
+func (p *port) spread(part time.Duration) time.Duration {
+	if p.Shared && len(p.Peers) > fewPeers {
+		return min(4*part, p.base())
+	}
+	return part
 }
 
 func (p *port) forget(tag Tag) {
@@ -271,7 +307,7 @@ func (e *Engine) Step(now time.Time) {
 			if !t.same && !p.waits(sayDigest, tag) && (p.Hub || !e.hub(p.Channel, tag)) {
 				p.put(want{kind: sayDigest, tag: tag, at: now.Add(p.Trip / 2)})
 			}
-			t.same, t.at = false, now.Add(t.interval+e.jitter(t.interval/8))
+			t.same, t.at = false, now.Add(t.interval+e.jitter(p.spread(t.interval/8)))
 			t.interval = min(2*t.interval, mostInterval)
 		}
 	}
@@ -321,12 +357,25 @@ func (e *Engine) Ride(now time.Time, id PortID) (s Say, ok bool) {
 	return e.digest(now, p, w), true
 }
 
+// Along is a parting that goes with something else to all of a port, or to the one there. Other digests do not: who hears one before the
+// message that it counts would take the two for different.
+func (e *Engine) Along(now time.Time, id PortID) (s Say, ok bool) {
+	p := e.port(id)
+	i := slices.IndexFunc(p.queue, func(w want) bool { return w.parting })
+	if i < 0 {
+		return s, false
+	}
+	w := p.queue[i]
+	p.queue = slices.Delete(p.queue, i, i+1)
+	return e.digest(now, p, w), true
+}
+
 func (e *Engine) digest(now time.Time, p *port, w want) Say {
 	s := Say{To: w.to, Tag: w.tag}
 	if g := e.groups[w.tag]; g != nil && !w.parting {
 		p.talk(e, now, w.tag).said = now
 		s.Hash = g.digest(e.cfg.Self)
-		s.Fresh = !slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][w.tag] })
+		s.Fresh = w.fresh || !slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][w.tag] })
 	}
 	if !p.Shared && len(p.Peers) > 0 {
 		s.To = p.Peers[0]
@@ -345,7 +394,7 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 		if w.at.After(now) {
 			continue
 		}
-		if next < 0 || w.kind != sayItem && p.queue[next].kind == sayItem {
+		if next < 0 || p.queue[next].parting || w.kind != sayItem && !w.parting && p.queue[next].kind == sayItem { // a parting goes along
 			next = i
 		}
 	}

@@ -20,7 +20,8 @@ type group struct {
 	ids     []uint16 // of origins, in order
 	sum     uint64   // of the marks of all that is held
 	asks    map[Name]*ask
-	turn    int // the origin with which the next full form begins
+	turn    int       // the origin with which the next full form begins
+	agreed  time.Time // when a neighbour last said that it holds nothing that this node lacks
 }
 
 func newGroup(tag Tag) *group {
