@@ -257,7 +257,7 @@ func (gs *groups) leaveRest(now time.Time) {
 	}
 	for tag, name := range gs.names {
 		if !in[name] && !gs.parts(now, tag, name) {
-			gs.engine.Leave(now, tag)
+			gs.engine.Leave(now, tag, false)
 			delete(gs.names, tag)
 		}
 	}

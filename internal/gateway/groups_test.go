@@ -233,6 +233,33 @@ func TestGroupWithAKeyOfItsOwn(t *testing.T) {
 	}
 }
 
+// A member that hears nothing of a leaving seals nothing a minute later. What it said is there when it hears the others again.
+func TestADeafMemberSealsNothingForWhoHasLeft(t *testing.T) {
+	for _, p := range []string{"iridium-certus-100", "hf-2400"} {
+		t.Run(p, func(t *testing.T) {
+			w := world(t, 5, p, 8, keyed, func(c *sim.Config) { c.Group = p == "hf-2400" })
+			deaf, leaver := w.Nodes[1], w.Nodes[3]
+			w.Run(20 * time.Minute)
+			old := keyOf(w, deaf)
+			w.Cut(0, deaf, true)
+			order(w, leaver, gateway.GroupOrder{Name: ops})
+			w.Run(time.Minute)
+			check.Equal(t, "the key at who heard nothing", keyOf(w, deaf), old)
+			deaf.Site.Send(w, track(2, pipeHQ, 1, 200), 1)
+			w.Run(5 * time.Minute)
+			for _, g := range deaf.GW.Status(w.Now).Groups {
+				if g.Name == ops {
+					check.True(t, "it is not sure of its key", !g.Sure)
+				}
+			}
+			w.Cut(0, deaf, false)
+			w.Run(2 * time.Hour)
+			check.True(t, "it has the new key", keyOf(w, deaf) != old && keyOf(w, deaf) == keyOf(w, w.Nodes[0]))
+			check.Equal(t, "how often the others have what it said", fmt.Sprint(saidBy(w, deaf, 1)), fmt.Sprint([]int{1, 1, 0, 1}))
+		})
+	}
+}
+
 // Gateways of a group with a key that are killed around commits lose no message, and a node that was away for a day reads again.
 func TestGroupKeysSurviveCrashes(t *testing.T) {
 	w := world(t, 4, "iridium-certus-100", 9, keyed, func(c *sim.Config) { c.CrashBeforeCommit, c.CrashAfterCommit = 0.02, 0.02 })

@@ -290,7 +290,7 @@ func (gs *groups) turnSecrets(now time.Time) {
 	for tag, end := range s.parting {
 		if due.Reached(now, end) {
 			delete(s.parting, tag)
-			gs.engine.Leave(now, tag)
+			gs.engine.Leave(now, tag, true)
 			delete(gs.names, tag)
 		}
 	}

@@ -99,6 +99,8 @@ func TestGroupKeyFollowsWhoIsThere(t *testing.T) {
 	c.hear(2, old)
 	oldNumber := c.number
 	c.hear(3, thief.Leave())
+	_, sealed := c.members[2].Seal(c.number+1, []byte("ad"), []byte("hej"))
+	check.True(t, "nothing is sealed with a key that one has who left", !sealed && c.members[2].Mark() == "")
 	check.Equal(t, "keys without one", c.run(time.Minute, 3), 1)
 	check.Same(t, "who reads", c.say(2), []uint16{1, 4})
 	check.True(t, "the thief has its old keys", string(before) == string(thief.Standing()))

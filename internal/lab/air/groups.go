@@ -313,8 +313,12 @@ func rekeyed(ctx Context, seed uint64) ([][]float64, error) {
 	}
 	s.Give(leaver, gateway.GroupOrder{Name: opsGroup})
 	left, others, took, reads := s.Now, s.Nodes[:16], time.Duration(0), 0
-	for second := 1; second <= int(rekeying/time.Second); second++ {
-		s.run(time.Second)
+	for all := false; s.err == nil && s.Now.Sub(left) < rekeying; {
+		step := time.Second
+		if all {
+			step = time.Minute - s.Now.Sub(left)%time.Minute
+		}
+		s.run(step)
 		readable, in := 0, map[string]bool{} // of a message of each member, said now
 		for _, n := range others {
 			key, sure := opsKey(s, n)
@@ -322,10 +326,10 @@ func rekeyed(ctx Context, seed uint64) ([][]float64, error) {
 				readable++
 			}
 		}
-		if second%60 == 0 && second <= 600 {
+		if since := s.Now.Sub(left); since%time.Minute == 0 && since <= 10*time.Minute {
 			reads += readable
 		}
-		if in[old] || len(in) > 1 || in[""] {
+		if all = len(in) == 1 && !in[old] && !in[""]; !all {
 			took = s.Now.Sub(left)
 		}
 	}

@@ -119,8 +119,9 @@ func (e *Engine) Join(now time.Time, tag Tag) bool {
 	return true
 }
 
-// Leave says to the neighbours that this node is not in a group any more, and forgets what it holds of it.
-func (e *Engine) Leave(now time.Time, tag Tag) {
+// Leave says to the neighbours that this node is not in a group any more, and forgets what it holds of it. known: they have been told; who
+// shares a channel with many is not told again.
+func (e *Engine) Leave(now time.Time, tag Tag, known bool) {
 	g := e.groups[tag]
 	if g == nil {
 		return
@@ -131,7 +132,9 @@ func (e *Engine) Leave(now time.Time, tag Tag) {
 	delete(e.groups, tag)
 	e.tags = slices.DeleteFunc(e.tags, func(t Tag) bool { return t == tag })
 	for _, p := range e.ports {
-		p.forget(tag)
+		if p.forget(tag); known && p.Shared && len(p.Peers) > fewPeers {
+			continue
+		}
 		p.queue = append(p.queue, want{kind: sayDigest, tag: tag, at: now, parting: true})
 	}
 }

@@ -237,7 +237,7 @@ func TestANodeThatLostItsNumbersGoesOnBehindThem(t *testing.T) {
 		f.say(1, 50)
 	}
 	f.run(2 * time.Minute)
-	f.nodes[1].Leave(f.now, tag) // as one put back to a journal without the group
+	f.nodes[1].Leave(f.now, tag, false) // as one put back to a journal without the group
 	f.nodes[1].Join(f.now, tag)
 	f.run(10 * time.Minute)
 	if got := f.nodes[1].NextNumber(tag); got != FirstNumber(1)+5 {

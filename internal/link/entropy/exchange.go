@@ -28,6 +28,7 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 	t := p.talk(e, now, tag)
 	if hash == g.digest(from) {
 		t.idle, g.agreed = 0, now
+		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.tag == tag && w.lacking == from })
 		for i := range p.queue { // it need not be asked for
 			if w := &p.queue[i]; w.kind == sayDigest && w.tag == tag {
 				w.fresh = false
@@ -52,7 +53,7 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 // soon is when a node answers what all of a shared channel have heard: who would say the same keeps still then.
 func (p *port) soon(e *Engine, now time.Time) time.Time {
 	if p.Shared {
-		return now.Add(e.jitter(2 * p.Trip))
+		return now.Add(e.jitter(p.spread(2 * p.Trip)))
 	}
 	return now
 }
@@ -148,15 +149,27 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 	if len(extra) == 0 {
 		return
 	}
-	if p.Shared {
-		e.tell(now, p, f.tag, from, t)
-		return
-	}
 	slices.SortFunc(extra, compareNames)
-	for _, n := range extra {
-		e.offer(now, p, g, from, n)
+	switch {
+	case !p.Shared:
+		for _, n := range extra {
+			e.offer(now, want{at: now}, p, g, from, n)
+		}
+	case len(extra) > mostUnasked || len(p.Peers) <= fewPeers || f.wide:
+		e.tell(now, p, f.tag, from, t)
+	default:
+		for _, n := range extra { // whose it is gives it at once; if that one is silent, another does, and who hears it does not
+			at := now
+			if n.Origin != e.cfg.Self {
+				at = now.Add(2*p.Trip + e.jitter(8*p.Trip))
+			}
+			e.offer(now, want{at: at, lacking: from}, p, g, from, n)
+		}
 	}
 }
+
+// mostUnasked is how many messages a neighbour of a shared channel is given at once when it says what it holds.
+const mostUnasked = 4
 
 func compareNames(a, b Name) int {
 	switch {
@@ -363,7 +376,7 @@ func (e *Engine) give(now time.Time, p *port, from uint16, a *asked) {
 		}
 		high := o.held()
 		for i := range s.count {
-			if n := expand(s.first+uint16(i), high); o.items[n] != nil && !e.offer(now, p, g, from, Name{s.origin, n}) {
+			if n := expand(s.first+uint16(i), high); o.items[n] != nil && !e.offer(now, want{at: now}, p, g, from, Name{s.origin, n}) {
 				return
 			}
 		}
@@ -394,17 +407,20 @@ type spending struct {
 	gifts  map[gift]uint8
 }
 
-// offer lets a message go to a neighbour that lacks it; false: the neighbour has had its share.
-func (e *Engine) offer(now time.Time, p *port, g *group, to uint16, n Name) bool {
+// offer lets a message go, at a time, to a neighbour that lacks it; false: the neighbour has had its share.
+func (e *Engine) offer(now time.Time, w want, p *port, g *group, to uint16, n Name) bool {
 	it, key := g.origins[n.Origin].items[n.Number], gift{g.tag, n}
 	s := p.spending(now, to)
 	if s.gifts[key] >= mostGifts {
 		return true
 	}
 	for i := range p.queue {
-		if w := &p.queue[i]; w.kind == sayItem && w.tag == g.tag && w.name == n {
-			if w.to != to && p.Shared { // two lack it
-				w.to = 0
+		if had := &p.queue[i]; had.kind == sayItem && had.tag == g.tag && had.name == n {
+			if had.to != to && p.Shared { // two lack it
+				had.to = 0
+			}
+			if had.at = due.Earliest(had.at, w.at); had.lacking != w.lacking {
+				had.lacking = 0
 			}
 			return true
 		}
@@ -416,7 +432,8 @@ func (e *Engine) offer(now time.Time, p *port, g *group, to uint16, n Name) bool
 	if p.Shared && len(p.Peers) > fewPeers { // others lack it as well, as a rule
 		to = 0
 	}
-	p.put(want{kind: sayItem, tag: g.tag, name: n, at: now, to: to, repair: true})
+	w.kind, w.tag, w.name, w.to, w.repair = sayItem, g.tag, n, to, true
+	p.put(w)
 	return true
 }
 

@@ -47,8 +47,9 @@ type want struct {
 	tag     Tag
 	to      uint16 // 0: to all
 	at      time.Time
-	name    Name // sayItem
-	repair  bool // sayItem: it was asked for
+	name    Name   // sayItem
+	repair  bool   // sayItem: it was asked for
+	lacking uint16 // sayItem: it was not asked for; this neighbour lacked it when that said what it holds
 	spans   []span
 	parting bool // sayDigest: this node is not in the group any more
 	fresh   bool // sayDigest: it wants an answer
@@ -168,11 +169,19 @@ func (p *port) changed(e *Engine, now time.Time, tag Tag) {
 	t.again(now, t.interval+e.jitter(p.spread(t.interval/4)))
 }
 
-// spread is the part by chance of a digest's time. On a channel that many share it is longer: the first of them comes no later, and the
-// others hear it before they say the same.
-func (p *port) spread(part time.Duration) time.Duration {
+// slower is by what the time between two digests grows while all agree: where many would each notice a difference, one asks less often.
+func (p *port) slower() time.Duration {
 	if p.Shared && len(p.Peers) > fewPeers {
-		return min(4*part, p.base())
+		return 4
+	}
+	return 2
+}
+
+// spread is the part by chance of a time on a channel: half a round trip for each who may say the same then, so that one is heard before the
+// next speaks.
+func (p *port) spread(part time.Duration) time.Duration {
+	if p.Shared {
+		return max(part, time.Duration(len(p.Peers))*p.Trip/2)
 	}
 	return part
 }
@@ -308,7 +317,7 @@ func (e *Engine) Step(now time.Time) {
 				p.put(want{kind: sayDigest, tag: tag, at: now.Add(p.Trip / 2)})
 			}
 			t.same, t.at = false, now.Add(t.interval+e.jitter(p.spread(t.interval/8)))
-			t.interval = min(2*t.interval, mostInterval)
+			t.interval = min(p.slower()*t.interval, mostInterval)
 		}
 	}
 	e.askAgain(now)
