@@ -28,18 +28,20 @@ const oneItem = 215 // octets of a message of 200 in a frame
 
 func TestTwoOfEightCarryIntoTheNextChannel(t *testing.T) {
 	for loss, bound := range map[float64]float64{0: 1.02, 0.1: 1.6, 0.3: 2.2} {
-		most := 0.0
-		for seed := uint64(1); seed <= 5; seed++ {
+		const plays = 10
+		all := 0.0
+		for seed := uint64(1); seed <= plays; seed++ {
 			f, names := crowd(t, seed, loss, nil)
 			f.run(3 * time.Hour)
 			if list := f.missing(names); len(list) > 0 {
 				t.Errorf("seed %d, loss %.1f: %d missing: %v", seed, loss, len(list), list[0])
 			}
-			most = max(most, float64(f.radios[1].items)/float64(len(names)*oneItem))
+			all += float64(f.radios[1].items) / float64(len(names)*oneItem)
 		}
-		t.Logf("loss %.1f: each message went %.2f times into the next channel at worst", loss, most)
-		if most > bound {
-			t.Errorf("loss %.1f: each message went %.2f times into the next channel, %.2f are taken", loss, most, bound)
+		mean := all / plays
+		t.Logf("loss %.1f: each message went %.2f times into the next channel", loss, mean)
+		if mean > bound {
+			t.Errorf("loss %.1f: each message went %.2f times into the next channel, %.2f are taken", loss, mean, bound)
 		}
 	}
 }

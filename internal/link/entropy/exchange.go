@@ -419,7 +419,10 @@ func (e *Engine) offer(now time.Time, w want, p *port, g *group, to uint16, n Na
 			if had.to != to && p.Shared { // two lack it
 				had.to = 0
 			}
-			if had.at = due.Earliest(had.at, w.at); had.lacking != w.lacking {
+			if had.repair { // what is carried into this channel goes when its turn comes
+				had.at = due.Earliest(had.at, w.at)
+			}
+			if had.lacking != w.lacking {
 				had.lacking = 0
 			}
 			return true
