@@ -109,11 +109,11 @@ func (s *Sender) spoken(now time.Time, air time.Duration) time.Time {
 	return s.airAt
 }
 
-// held is the air of what the radio may hold. Where nobody else was heard for as long as a turn lasts, nobody else has spoken, and
-// what was handed over has left as soon as it could.
+// held is the air of what the radio may hold. Where nobody else was heard for as long as a turn lasts, nobody else has spoken, and what was
+// handed over has left as soon as it could; and so it is where nothing but acknowledgements was heard, and all should have left by now.
 func (t *turns) held(now, airAt time.Time, turn time.Duration) time.Duration {
 	held := t.handed - t.left
-	if now.Sub(t.end) >= turn {
+	if now.Sub(t.end) >= turn || now.Sub(t.loud) >= turn && !airAt.After(now) {
 		held = min(held, max(0, airAt.Sub(now)))
 	}
 	return held
