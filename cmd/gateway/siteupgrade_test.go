@@ -139,7 +139,7 @@ func TestSiteOfThreeUpgrade(t *testing.T) {
 	t.Log(g.summary())
 
 	for _, other := range []struct{ says, of, old, new string }{
-		{"version 99 of the protocol", "../../internal/edge/pairlink/facts.go", "const protocol = 1", "const protocol = 99"},
+		{"version 99 of the protocol", "../../internal/edge/pairlink/facts.go", "const protocol = 2", "const protocol = 99"},
 		{"it differs in the format of the journal", "../../internal/operator/node/site.go", "fmt.Sprint(journal.Format)", `"99"`},
 	} {
 		another := built(t, "another", other.of, other.old, other.new)
