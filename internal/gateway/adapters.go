@@ -154,7 +154,7 @@ func (g *Gateway) stepAdapter(now time.Time, number site.Adapter, ev site.Event)
 	}
 	for i := range fo.Carry {
 		fo.Carry[i].Message.Adapter = number
-		g.carry(now, f, fo.Carry[i].Sites, &fo.Carry[i].Message)
+		g.carry(now, f, &fo.Carry[i])
 	}
 	for _, t := range fo.Done {
 		if p := g.known(senderOf(t)); p != nil {
@@ -185,7 +185,8 @@ func memoryRecord(number site.Adapter, m site.Memory) (bucket string, key, value
 }
 
 // carry takes a message of this site into custody for those sites that the rules let it go to.
-func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Message) {
+func (g *Gateway) carry(now time.Time, f *adapter, c *site.Carry) {
+	sites, m := c.Sites, &c.Message
 	refuse := func(siteID uint16, how site.Ending) {
 		if p := g.byID[siteID]; p != nil {
 			p.Counts.Refused++
@@ -215,7 +216,7 @@ func (g *Gateway) carry(now time.Time, f *adapter, sites []uint16, m *site.Messa
 			})
 		}
 	}
-	if len(sites) > 0 && g.groups.say(now, m) {
+	if len(sites) > 0 && g.groups.say(now, m, c.Again) {
 		return
 	}
 	var to []*peer

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -88,7 +89,11 @@ type groups struct {
 	heard   map[int]time.Time // when somebody else last spoke in P_Mul there
 	refused uint64            // messages that were too long to be open
 	hearing *hearing.Net
+	said    *due.Recent[[sha256.Size]byte] // bodies, for a site that opens a pipe after others
 }
+
+// mostSaid is how many of the last messages of this node it knows again.
+const mostSaid = 1024
 
 // groupPort is a port with the way there.
 type groupPort struct {
@@ -106,7 +111,7 @@ const mostOpen = 8 << 20
 const groupLimit = frame.OpenOverhead + 20 + len(seal.Signature{})
 
 func newGroups(g *Gateway) (*groups, error) {
-	gs := &groups{g: g, ordered: map[string]byte{}, secrets: newGroupSecrets(), names: map[entropy.Tag]string{}, numbers: map[entropy.Tag]uint64{}, muted: map[int]bool{}, heard: map[int]time.Time{},
+	gs := &groups{g: g, said: due.NewRecent[[sha256.Size]byte](mostSaid), ordered: map[string]byte{}, secrets: newGroupSecrets(), names: map[entropy.Tag]string{}, numbers: map[entropy.Tag]uint64{}, muted: map[int]bool{}, heard: map[int]time.Time{},
 		hearing: hearing.New(hearing.Name{ID: g.cfg.ID, Start: g.cfg.Incarnation.Number})}
 	for _, c := range g.cfg.Groups {
 		if err := entropy.CheckName(c.Name); err != nil {
@@ -284,8 +289,9 @@ func (gs *groups) verify(it *entropy.Item) entropy.Verdict {
 	return entropy.Genuine
 }
 
-// say gives a message to its group; false: it cannot be an open one, and goes into custody as others do.
-func (gs *groups) say(now time.Time, m *site.Message) bool {
+// say gives a message to its group; false: it cannot be an open one, and goes into custody as others do. again: it was given to sites before,
+// and what the whole group was told is not said to it anew.
+func (gs *groups) say(now time.Time, m *site.Message, again bool) bool {
 	tag := entropy.TagOf(m.Open)
 	if m.Open == "" || !m.Published || m.Token != 0 || gs.engine == nil || gs.names[tag] != m.Open || gs.secrets.leaves(tag) {
 		return false
@@ -295,6 +301,9 @@ func (gs *groups) say(now time.Time, m *site.Message) bool {
 	if err != nil || len(body)+gs.secrets.octets(tag) > gs.room() {
 		gs.refused++
 		return false
+	}
+	if news := gs.said.Add(sha256.Sum256(body)); again && !news {
+		return true
 	}
 	life, hops := DefaultGroupLife, entropy.MostHops
 	if c := gs.configured(m.Open); c != nil {

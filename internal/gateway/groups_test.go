@@ -11,6 +11,7 @@ import (
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/rules/mark"
+	"aldis/internal/site"
 )
 
 const ops = "fleet/squadron/ops"
@@ -65,6 +66,25 @@ func TestOpenMessageReachesWhoeverIsInTheGroup(t *testing.T) {
 			}
 			check.Equal(t, "groups", len(s.Groups), 3)
 		})
+	}
+}
+
+// A site that opens a pipe after others is given what was said before it: a whole group is not told that again.
+func TestOpenMessageIsSaidOnceWhereSitesOpenThePipeLate(t *testing.T) {
+	w := world(t, 5, "iridium-certus-100", 1, inGroup)
+	w.Run(10 * time.Minute)
+	ship := w.Nodes[1]
+	for i, c := range []struct {
+		to    uint16
+		again bool
+	}{{1, false}, {3, true}, {4, true}} {
+		ship.Site.Carry(w, site.Carry{Sites: []uint16{c.to}, Message: track(2, pipeHQ, 1, 200), Again: c.again})
+		w.Run(time.Duration(10+i) * time.Second)
+	}
+	ship.Site.Carry(w, site.Carry{Sites: []uint16{3}, Message: track(2, pipeHQ, 2, 200), Again: true}) // the rule let it go to nobody before
+	w.Run(5 * time.Minute)
+	for i := range 2 {
+		check.Equal(t, "how often the others have it", fmt.Sprint(saidBy(w, ship, 1+i)), fmt.Sprint(all(4)))
 	}
 }
 

@@ -248,7 +248,7 @@ func (gs *groups) sayKeyless(now time.Time) {
 		switch gs.assure(now, tag); {
 		case !m.Expires.IsZero() && !m.Expires.After(now):
 		case gs.sure(now, tag) && gs.secrets.of[tag].Mark() != "":
-			gs.say(now, m)
+			gs.say(now, m, false)
 		default:
 			gs.secrets.keyless = append(gs.secrets.keyless, m)
 		}

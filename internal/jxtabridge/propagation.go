@@ -181,8 +181,9 @@ func (pr *propagation) release(siteID uint16, group, pipe string) {
 		if h.message.Scope != group || h.message.Topic != pipe || !pr.now.Before(h.until) || slices.Contains(h.sites, siteID) {
 			continue
 		}
-		h.sites = append(h.sites[:len(h.sites):len(h.sites)], siteID)
 		pr.stats.CarriedLate++
 		pr.carry([]uint16{siteID}, h.message)
+		pr.out.Carry[len(pr.out.Carry)-1].Again = len(h.sites) > 0
+		h.sites = append(h.sites[:len(h.sites):len(h.sites)], siteID)
 	}
 }

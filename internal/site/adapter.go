@@ -148,6 +148,7 @@ type Undelivered struct {
 type Carry struct {
 	Sites   []uint16
 	Message Message
+	Again   bool // it was given to other sites before
 }
 
 // Memory is one record that an adapter wants to find again after a restart.

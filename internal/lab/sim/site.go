@@ -52,7 +52,12 @@ func (s *Site) Put(w *World, it site.Item) {
 
 // Send hands the gateway a message for other sites. Until the gateway has it durably, the peer offers it again.
 func (s *Site) Send(w *World, p site.Message, sites ...uint16) {
-	s.pending.Carry = append(s.pending.Carry, site.Carry{Sites: sites, Message: p})
+	s.Carry(w, site.Carry{Sites: sites, Message: p})
+}
+
+// Carry is Send of a message as an adapter has it.
+func (s *Site) Carry(w *World, c site.Carry) {
+	s.pending.Carry = append(s.pending.Carry, c)
 	s.poke(w)
 }
 
