@@ -159,7 +159,7 @@ func serverToServer(t *testing.T, made func(t *testing.T, host string, users []s
 	// Prosody may say on a new connection what a room has kept, from a domain that is not proved there. The gateway ends that connection, and
 	// the answer to its ping with it; it waits for such an answer half a minute.
 	await(t, r2.id, r2.ended, 2*patience, "the server has confirmed the line", waits(0))
-	again := aboard.login(t, "anna") // beside the first client, which comes back when it likes
+	again := aboard.login(t, "anna")         // beside the first client, which comes back when it likes
 	r2.until(t, "anna has it", func() bool { // a server may give what it has stored to both, where they come at the same moment
 		first, second := anna.count("Sent while the server is away"), again.count("Sent while the server is away")
 		return max(first, second) == 1
