@@ -183,25 +183,28 @@ func appendPassed(b []byte, at netip.AddrPort, octets uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, octets)
 }
 
+// parsePassed reads what appendPassed wrote, passedOctets at least.
+func parsePassed(b []byte) (at netip.AddrPort, octets uint64) {
+	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(b)).Unmap(), binary.BigEndian.Uint16(b[16:])), binary.BigEndian.Uint64(b[18:])
+}
+
 // hear takes what another machine says of connections that it passes on, and answers for those that are new.
 func (t *taking) hear(c *conn, content []byte) error {
-	const size = passedOctets
-	if len(content) == 0 || len(content)%size != 0 {
+	if len(content) == 0 || len(content)%passedOctets != 0 {
 		return errFrame
 	}
 	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var news []byte
-	for ; len(content) > 0; content = content[size:] {
-		at := netip.AddrPortFrom(netip.AddrFrom16([16]byte(content)).Unmap(), binary.BigEndian.Uint16(content[16:]))
-		octets := binary.BigEndian.Uint64(content[18:])
+	for ; len(content) > 0; content = content[passedOctets:] {
+		at, octets := parsePassed(content)
 		old, there := t.list[at]
 		if octets == 0 && (!there || old.ended || old.by != c) { // a port may be used again
 			old = taken{}
 		}
 		if !there || old == (taken{}) {
-			news = append(news, content[:size]...)
+			news = append(news, content[:passedOctets]...)
 		}
 		t.list[at] = taken{by: c, has: max(old.has, octets&^ended), ended: octets&ended != 0, since: now}
 	}
@@ -229,7 +232,7 @@ func (s *passages) agreed(mu *sync.Mutex, content []byte) error {
 	mu.Lock()
 	defer mu.Unlock()
 	for ; len(content) > 0; content = content[passedOctets:] {
-		at := netip.AddrPortFrom(netip.AddrFrom16([16]byte(content)).Unmap(), binary.BigEndian.Uint16(content[16:]))
+		at, _ := parsePassed(content)
 		for _, p := range s.passing {
 			if p.leader == at && !p.known {
 				p.known = true
