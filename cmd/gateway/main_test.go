@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -205,20 +204,11 @@ func (s *testSite) begin(t testing.TB, cmd *exec.Cmd) *running {
 	t.Helper()
 	r := &running{testSite: s, cmd: cmd, ended: make(chan struct{})}
 	r.cmd.Stderr = r
-	started := make(chan error)
+	check.NoError(check.Fatal(t), r.cmd.Start())
 	go func() {
-		runtime.LockOSThread()         // Pdeathsig follows the thread that made the process, and others here end with a namespace
-		defer runtime.UnlockOSThread() // this one may have made others before
-		err := r.cmd.Start()
-		started <- err
-		if err == nil {
-			r.cmd.Wait()
-		}
+		r.cmd.Wait()
 		close(r.ended)
 	}()
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		r.cmd.Process.Kill()
 		<-r.ended

@@ -112,11 +112,15 @@ func TestSiteOfThreeByOrder(t *testing.T) {
 		check.Equal(t, "exit of "+strings.Join(args, " "), code, 0)
 		return out + errs
 	}
+	metrics := ""
+	within(t, patience, "the leader is connected with all, with the one that was stopped again", func() bool {
+		_, metrics = w.machines[next].get("/metrics")
+		return len(regexp.MustCompile(`(?m)^aldis_site_member_connected.* 1$`).FindAllString(metrics, -1)) == 3
+	})
 	text := site(next, "status")
 	check.Contains(t, "status", text, "on 2 disks of 3")
 	check.Equal(t, "members of the status", strings.Count(text, "\nmember "), 3)
 	check.Contains(t, "status", text, "nothing of it would be lost")
-	_, metrics := w.machines[next].get("/metrics")
 	others := 0
 	for i, at := range w.listens {
 		check.Contains(t, "metrics", metrics, fmt.Sprintf("\naldis_site_member_connected{member=%q} 1\n", at))

@@ -1,25 +1,23 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"aldis/internal/jxta"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/edgepeer"
 	"aldis/internal/lab/edgepeer/tcp"
+	"aldis/internal/lab/field"
 )
 
 // firewall is namespaces: a shore, a site, and between them a translation of addresses that lets TCP to port 443 out, and nothing else.
@@ -39,24 +37,6 @@ func ip(t *testing.T, line string) {
 	t.Helper()
 	out, err := exec.Command("ip", strings.Fields(line)...).CombinedOutput()
 	check.True(check.Fatal(t), "ip "+line, err == nil, string(out), err)
-}
-
-// inside calls f in a namespace. Its thread ends with it.
-func inside(space string, f func()) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		fd, err := unix.Open(filepath.Join("/run/netns", space), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			err = unix.Setns(fd, unix.CLONE_NEWNET)
-			unix.Close(fd)
-		}
-		if err == nil {
-			f()
-		}
-		done <- err
-	}()
-	return <-done
 }
 
 func newFirewall(t *testing.T) *firewall {
@@ -90,9 +70,7 @@ func newFirewall(t *testing.T) *firewall {
 	join("ts"+tag, "", net3+".5/30", "lan0", site, w.site+"/30")
 	join("wan0", shore, "198.51.100.7/24", "out0", wall, "198.51.100.8/24")
 	join("wan0", site, "192.168.7.2/24", "in0", wall, "192.168.7.1/24")
-	var err error
-	check.NoError(check.Fatal(t), inside(wall, func() { w.ln, err = net.Listen("tcp", "192.168.7.1:443") }))
-	check.NoError(check.Fatal(t), err)
+	check.NoError(check.Fatal(t), field.InNetns(wall, func() (err error) { w.ln, err = net.Listen("tcp", "192.168.7.1:443"); return err }))
 	t.Cleanup(func() { w.ln.Close(); w.set(true) })
 	go w.serve(wall)
 	return w
@@ -105,8 +83,7 @@ func (w *firewall) serve(wall string) {
 		if err != nil {
 			return
 		}
-		var out net.Conn
-		inside(wall, func() { out, err = net.Dial("tcp", "198.51.100.7:443") })
+		out, err := field.DialIn(context.Background(), wall, "198.51.100.7:443")
 		w.mu.Lock()
 		if err != nil || w.cut {
 			in.Close()

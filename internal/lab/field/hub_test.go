@@ -113,7 +113,7 @@ func TestMulticastAndOutage(t *testing.T) {
 	group := &net.UDPAddr{IP: net.IPv4(239, 1, 1, 1), Port: 7000}
 	listen := func(ns string) net.PacketConn {
 		var c net.PacketConn
-		err := inNetns(ns, func() error {
+		err := InNetns(ns, func() error {
 			ifi, err := net.InterfaceByName("link0")
 			if err != nil {
 				return err
@@ -132,7 +132,7 @@ func TestMulticastAndOutage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var from net.Conn
-	if err := inNetns(w.spaces[0], func() (err error) {
+	if err := InNetns(w.spaces[0], func() (err error) {
 		from, err = net.DialUDP("udp4", nil, group)
 		return err
 	}); err != nil {
@@ -175,7 +175,7 @@ func TestTCPCount(t *testing.T) {
 	wire := load(t, "wire")
 	w, h := testHub(t, "", []string{"hq", "ship"}, wire, wire)
 	var l net.Listener
-	if err := inNetns(w.spaces[0], func() (err error) {
+	if err := InNetns(w.spaces[0], func() (err error) {
 		l, err = net.Listen("tcp4", "10.77.0.1:9701")
 		return err
 	}); err != nil {

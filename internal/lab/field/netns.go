@@ -119,7 +119,7 @@ func (w *world) add(name string) (string, error) {
 		return "", err
 	}
 	w.spaces = append(w.spaces, ns)
-	err := inNetns(ns, func() error {
+	err := InNetns(ns, func() error {
 		err := os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0)
 		if errors.Is(err, os.ErrNotExist) {
 			return nil // a kernel without IPv6
@@ -171,8 +171,9 @@ func ip(args ...string) error {
 	return nil
 }
 
-// inNetns runs f on a thread inside the namespace. Sockets and devices that f opens stay there.
-func inNetns(name string, f func() error) error {
+// InNetns runs f on a thread inside the namespace. Sockets and devices that f opens stay there. The thread comes back: one that ended
+// would take the processes with it that it has started with Pdeathsig.
+func InNetns(name string, f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -213,7 +214,7 @@ func enter(name string) (back *os.File, err error) {
 // DialIn opens a TCP connection from inside a namespace.
 func DialIn(ctx context.Context, ns, addr string) (net.Conn, error) {
 	var conn net.Conn
-	err := inNetns(ns, func() (err error) {
+	err := InNetns(ns, func() (err error) {
 		var d net.Dialer
 		conn, err = d.DialContext(ctx, "tcp4", addr)
 		return err
@@ -262,7 +263,7 @@ func (w *world) wall(site, name string, port int) (string, error) {
 		err = fmt.Errorf("lab: nft: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return ns, errors.Join(err,
-		inNetns(ns, func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0) }),
+		InNetns(ns, func() error { return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0) }),
 		ip("-n", site, "link", "add", "out0", "type", "veth", "peer", "name", "in0", "netns", ns),
 		ip("-n", site, "addr", "add", "192.168.77.2/30", "dev", "out0"),
 		ip("-n", site, "link", "set", "out0", "up"),
@@ -275,7 +276,7 @@ func (w *world) wall(site, name string, port int) (string, error) {
 // openTUN makes an IP interface inside a namespace, up and with an address, and returns its other end.
 func openTUN(ns, name string, addr netip.Prefix, mtu int) (*os.File, error) {
 	var file *os.File
-	err := inNetns(ns, func() error {
+	err := InNetns(ns, func() error {
 		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 		if err != nil {
 			return fmt.Errorf("/dev/net/tun: %w", err)

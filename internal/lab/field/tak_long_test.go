@@ -281,7 +281,7 @@ func bareLink(t *testing.T, g *game, p profile.Profile) (ship, hq net.Conn, hub 
 	}
 	t.Cleanup(func() { hub.Close() })
 	var ln net.Listener
-	if err := inNetns(spaces[0], func() (err error) {
+	if err := InNetns(spaces[0], func() (err error) {
 		ln, err = net.Listen("tcp4", fmt.Sprintf("%s:8087", linkAddr(0).Addr()))
 		return err
 	}); err != nil {

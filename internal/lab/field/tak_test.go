@@ -141,7 +141,7 @@ func TestTAKDirect(t *testing.T) {
 	}
 	ns, own := "aldis-"+g.w.id+"-ship-mesh", lanAddr(1, 12).Addr().String()
 	var ln net.Listener
-	if err := inNetns(ns, func() (err error) {
+	if err := InNetns(ns, func() (err error) {
 		ln, err = net.Listen("tcp4", own+":4242")
 		return err
 	}); err != nil {
@@ -160,7 +160,7 @@ func TestTAKDirect(t *testing.T) {
 		}
 	}()
 	var group net.PacketConn
-	if err := inNetns(ns, func() (err error) {
+	if err := InNetns(ns, func() (err error) {
 		iface, err := net.InterfaceByName("eth0")
 		if err != nil {
 			return err

@@ -57,7 +57,7 @@ func (g *takGame) federate(all context.Context) error {
 	}
 	at := fmt.Sprintf("%s:%d", linkAddr(0).Addr(), takPort)
 	var ln net.Listener
-	if err := inNetns(g.sites[0].ns, func() (err error) {
+	if err := InNetns(g.sites[0].ns, func() (err error) {
 		ln, err = net.Listen("tcp4", at)
 		return err
 	}); err != nil {

@@ -291,7 +291,7 @@ func (g *takGame) meshDevice(all context.Context, i int) (func(string) bool, err
 		return nil, err
 	}
 	var c net.Conn
-	if err := inNetns(ns, func() (err error) {
+	if err := InNetns(ns, func() (err error) {
 		c, err = net.Dial("udp4", takGroup)
 		return err
 	}); err != nil {

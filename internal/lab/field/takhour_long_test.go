@@ -251,7 +251,7 @@ func TestTAKForAnHour(t *testing.T) {
 	// Units, and who looks.
 	group := netip.MustParseAddrPort("239.2.3.1:6969")
 	var air *net.UDPConn
-	if err := inNetns(mesh, func() (err error) {
+	if err := InNetns(mesh, func() (err error) {
 		air, err = sockets.ListenMulticast(group, lanAddr(1, 11).Addr())
 		return err
 	}); err != nil {
