@@ -35,6 +35,7 @@
 //   - events.go: other events of this site
 //   - address.go: events that name their recipients
 //   - far.go: what arrives from other sites
+//   - lately.go: events for devices that were away for a moment
 //   - met.go: clients of other adapters of this gateway
 //   - keep.go: events that stay until they are stale
 //   - placed.go: objects that were placed on the map of this site and stay there

@@ -88,6 +88,9 @@ func (d *devices) identify(now time.Time, c *client, e *cot.Event) {
 	c.uid, c.callsign = e.UID, e.Callsign()
 	if fresh {
 		d.note("info", "a TAK device has connected", "uid", c.uid, "callsign", c.callsign, "remote", c.host)
+		if !c.server {
+			d.catchUp(now, c)
+		}
 		d.release(now)
 	}
 }

@@ -20,6 +20,7 @@ type devices struct {
 	unicast unicast
 	ears    []string // chat rooms that clients of another adapter hear
 	waiting []waiting
+	lately  []lately // the oldest first
 }
 
 func newDevices(s *step, near *track.Near) *devices {

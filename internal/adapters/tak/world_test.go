@@ -100,7 +100,7 @@ func (w *world) order(n *sim.Node, o site.Order) {
 	}
 	for _, d := range w.devices[n.ID] {
 		xml := tak.Given(o, d.conn)
-		if xml == nil {
+		if xml == nil || d.conn == 0 { // it has left
 			continue
 		}
 		e, err := cot.ParseXML(xml)
