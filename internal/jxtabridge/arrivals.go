@@ -10,8 +10,8 @@ import (
 	"aldis/internal/site"
 )
 
-// arrivals hands messages of far sites to the local peers that they are for, and says how each has ended. Who is not here
-// is waited for (away.go); docs/decisions/waiting.md.
+// arrivals hands messages of far sites to the local peers that they are for, and says how each has ended. A message for a
+// peer that is away waits for it (away.go); docs/decisions/waiting.md.
 type arrivals struct {
 	*step
 	outlets     *outlets
@@ -20,7 +20,7 @@ type arrivals struct {
 	away        away
 	count       uint64               // of messages, in the order of their arrival
 	ends        due.Heap[*delivery]  // what has not ended, by when it does
-	left        map[uint64][]string  // for whom a message of before a restart still is, until the core hands it in again
+	left        map[uint64][]string  // the peers that a message of before a restart is still for, until the core hands it in again
 	recalled    time.Time            // when what is in left and was not handed in is forgotten
 	tallies     map[string]*endTally // of what the log is to say, by local peer
 }
@@ -32,12 +32,12 @@ type delivery struct {
 	octets  int
 	order   uint64            // of arrival
 	life    time.Time         // until when it is worth having
-	ends    time.Time         // for those whom it has not reached by then: its life, or earlier
-	waiting int               // how many it has not reached
-	queues  []*peer           // that it was put into the queue of
-	parked  []*parked         // for those who are away
-	noted   bool              // the memory says for whom it still is
-	lost    *site.Undelivered // the first who will not get it; nil: nobody yet
+	ends    time.Time         // for peers that it has not reached by then: its life, or earlier
+	waiting int               // number of peers that it has not reached
+	queues  []*peer           // peers into whose queues it was put
+	parked  []*parked         // for peers that are away
+	noted   bool              // the memory names the peers that it is still for
+	lost    *site.Undelivered // the first peer that will not get it; nil: none yet
 	all     []jxta.Element    // of a propagated message, as every peer gets it, while it is handed out
 
 	place, rank int // in the heaps of what ends and of what is given up, from 1; 0: not there
@@ -55,7 +55,7 @@ func (d *delivery) less(o *delivery) bool {
 	return d.order < o.order
 }
 
-// hear re-creates a far peer's message for those whom it is for.
+// hear re-creates a far peer's message for the local peers that it is for.
 func (ar *arrivals) hear(ev site.FarMessage) {
 	ar.count++
 	d := &delivery{token: ev.Token, message: ev.Message, octets: sizeOf(ev.Message.Parts), order: ar.count,
@@ -93,7 +93,7 @@ func (ar *arrivals) hear(ev site.FarMessage) {
 	ar.settle(d)
 }
 
-// nobody is whom a message waits for that is for no peer that is known.
+// nobody stands for the receiver of a message that is for no known peer.
 const nobody = ""
 
 // wantedBy are the peers that a message is for, here and away, in order.
@@ -144,7 +144,7 @@ func (ar *arrivals) takes(p *peer, d *delivery) bool {
 	return open || !piped || !ar.away.listened(p.id, k)
 }
 
-// give counts one more whom a message is for, and hands it to that peer or lets it wait.
+// give counts one more receiver of a message, and hands it to that peer or lets it wait.
 func (ar *arrivals) give(d *delivery, id string) {
 	d.waiting++
 	if p := ar.outlets.peers[id]; p != nil && ar.takes(p, d) && !ar.away.behind(id) {
@@ -210,7 +210,7 @@ func wireOf(m *site.Message) (w *jxta.WireHeader, h jxta.Propagate) {
 		jxta.Propagate{MessageID: m.ID, Service: svcWire, Param: m.Scope}
 }
 
-// finish counts one receiver of a far message off, who was handed it.
+// finish counts off one receiver of a far message that was handed it.
 func (o *outlets) finish(m *message) {
 	if d := m.delivery; d != nil {
 		m.delivery = nil
@@ -218,7 +218,7 @@ func (o *outlets) finish(m *message) {
 	}
 }
 
-// giveUp counts one receiver of a far message off, who will not get it.
+// giveUp counts off one receiver of a far message that will not get it.
 func (o *outlets) giveUp(p *peer, m *message, why site.Why) {
 	if d := m.delivery; d != nil {
 		m.delivery = nil
@@ -226,7 +226,7 @@ func (o *outlets) giveUp(p *peer, m *message, why site.Why) {
 	}
 }
 
-// failed counts one receiver of a message off, who will not get it.
+// failed counts off one receiver of a message that will not get it.
 func (ar *arrivals) failed(d *delivery, id string, why site.Why) {
 	if id == nobody {
 		why = site.Nobody
@@ -238,8 +238,8 @@ func (ar *arrivals) failed(d *delivery, id string, why site.Why) {
 	ar.settle(d)
 }
 
-// settle counts one receiver of a message off. It ends with the last; while it is for none but those who are away, the
-// memory says who they are.
+// settle counts off one receiver of a message. The message ends with the last receiver. While it is only for peers that are
+// away, the memory names them.
 func (ar *arrivals) settle(d *delivery) {
 	d.waiting--
 	key := leftKey(d.token)
@@ -288,7 +288,7 @@ func (ar *arrivals) leave(p *peer) {
 			ar.failed(d, p.id, site.LifeOver)
 			continue
 		}
-		d.waiting++ // so that settle only notes for whom it is
+		d.waiting++ // so that settle only notes the peers that it is for
 		ar.park(d, p.id)
 		ar.settle(d)
 	}
@@ -338,9 +338,9 @@ func (ar *arrivals) catchUp(p *peer) {
 	ar.feed(p)
 }
 
-// gap is a time without a connection, as far as this run knows. Who comes back after one, within its lease, may be another
-// process with the same id, that has not opened its pipes yet: what is for a pipe waits until the peer says it again, or
-// for a while.
+// gap is a time without a connection, as far as this run knows. A peer that comes back after one, within its lease, may be
+// another process with the same id that has not opened its pipes yet. Messages for a pipe wait until the peer says it again,
+// or for a while.
 type gap struct {
 	since time.Time        // of the last connection's end
 	until time.Time        // when all pipes are trusted again; zero: they are
@@ -348,8 +348,8 @@ type gap struct {
 }
 
 const (
-	gapFrom  = 5 * time.Second // no machine starts a process and its JXTA sooner; who is called back comes within two
-	gapTrust = 5 * time.Second // a choice: whoever is the old process waits so long, whoever is not opens its pipes in that time
+	gapFrom  = 5 * time.Second // no machine starts a process and its JXTA sooner; a peer that is called back comes within two
+	gapTrust = 5 * time.Second // a choice: the old process waits so long, and a new process opens its pipes in that time
 )
 
 // redialled notes that a peer without a connection has dialled in.
@@ -411,7 +411,7 @@ func (ar *arrivals) feed(p *peer) {
 	ar.away.tidy(a)
 }
 
-// sweep ends what has waited for its life, and forgets who is away for longer.
+// sweep ends messages that have waited for their life, and forgets peers that are away for longer.
 func (ar *arrivals) sweep() {
 	for len(ar.ends) > 0 && !ar.now.Before(ar.ends[0].ends) {
 		ar.over(ar.ends.Pop())
@@ -427,7 +427,7 @@ func (ar *arrivals) sweep() {
 	ar.sweepTallies()
 }
 
-// over ends a message for all whom it has not reached. What a socket has been given is carried through.
+// over ends a message for all peers that it has not reached. What a socket has been given is carried through.
 func (ar *arrivals) over(d *delivery) {
 	d.waiting++
 	for _, w := range slices.Clone(d.parked) {

@@ -13,8 +13,8 @@ import (
 	"aldis/internal/site"
 )
 
-// away is who has listened here and does not now, and the far messages that wait for them. A peer is known on a pipe from
-// when that closed, in the group from the end of its lease, for Config.Wait and while something waits for it there.
+// away holds the peers that have listened here and do not now, and the far messages that wait for them. A peer is known on a
+// pipe from when that closed, in the group from the end of its lease, for Config.Wait and while something waits for it there.
 type away struct {
 	*step
 	of     map[string]*absent // by peer; also of peers that are here and have closed a pipe
@@ -84,7 +84,7 @@ func (aw *away) behind(id string) bool {
 	return a != nil && len(a.ready) > 0
 }
 
-// listeners are those who listened to a pipe, or were in its group, and are away.
+// listeners are the peers that listened to a pipe, or were in its group, and are away.
 func (aw *away) listeners(pipe bool, k pipeKey) (ids []string) {
 	for id, a := range aw.of {
 		_, there := a.groups[k.group]
@@ -158,7 +158,7 @@ func (aw *away) opened(id string, k pipeKey) {
 	}
 }
 
-// crowded forgets who has been away for longest and has nothing waiting, where too many are known.
+// crowded forgets the peers that have been away for longest and have nothing waiting, where too many are known.
 func (aw *away) crowded(but *absent) {
 	for len(aw.of) > aw.cfg.MaxPeers {
 		var oldest *absent
@@ -193,7 +193,7 @@ func (k pipeKey) compare(o pipeKey) int {
 	return cmp.Or(cmp.Compare(k.group, o.group), cmp.Compare(k.pipe, o.pipe))
 }
 
-// tidy forgets a peer of whom nothing is left.
+// tidy forgets a peer once nothing of it is left.
 func (aw *away) tidy(a *absent) {
 	if len(a.groups)+len(a.pipes)+len(a.waiting) == 0 {
 		delete(aw.of, a.id)
@@ -250,7 +250,7 @@ func (aw *away) tooMuch(a *absent) *parked {
 // maxParked is how many messages may wait for one peer that is away.
 const maxParked = 65536
 
-// sweep forgets who has been away for longer than messages wait.
+// sweep forgets peers that have been away for longer than messages wait.
 func (aw *away) sweep() {
 	if !due.Reached(aw.now, aw.purge) {
 		return
@@ -277,8 +277,8 @@ func (aw *away) sweep() {
 	}
 }
 
-// What a restarted gateway has to know of those who are away: who listened where, and for whom a message still is when
-// others have it.
+// What a restarted gateway has to know of peers that are away: where each listened, and which of them a message is still for
+// when others have it.
 const (
 	memAway = "away/"
 	memLeft = "left/"

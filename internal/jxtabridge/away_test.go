@@ -132,7 +132,7 @@ func keys(m map[string][]byte) (list []string) {
 	return list
 }
 
-// Of several listeners, those who are here get a message at once, and once; a restart hands it to the others alone.
+// Of several listeners, those that are here get a message at once, and once. After a restart only the others get it.
 func TestAwayWhileOthersListen(t *testing.T) {
 	n := newNode(t, 1)
 	f, g := n.peer("A", "cbid"), n.peer("B", "uuid")
@@ -196,7 +196,7 @@ func TestAwayBeyondItsLife(t *testing.T) {
 	check.Equal(t, "messages heard when it is back", len(f.bodies()), 0)
 }
 
-// What is for nobody that is known waits for a moment, and ends undeliverable.
+// A message for no known peer waits for a moment, and ends undeliverable.
 func TestAwayIsNobody(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")

@@ -53,7 +53,7 @@ type Stats struct {
 	CarriedLate      uint64 // of them held until a listener became known
 	Unheard          uint64 // messages of local peers on propagate pipes that no far site listened to while they were held
 	FarPayloads      uint64
-	FarUndeliverable uint64 // payloads of far peers that somebody here did not get, or for whom nobody was here
+	FarUndeliverable uint64 // payloads of far peers that some local peer did not get, or for which no local peer was here
 	Throttled        uint64 // times that a peer was not read from because another takes too little
 	Overrun          uint64 // messages between local peers lost because the receiver takes too little
 	Abandoned        uint64 // payloads given up because the queue of a peer with a lease was full
@@ -61,7 +61,7 @@ type Stats struct {
 	Stream           Traffic
 	Secure           Traffic // of secure pipes between a local and a far peer
 	SecureBegun      uint64  // connections of these that were seen to begin here
-	SecureCrossed    uint64  // connections that both peers opened at once, of which one was kept
+	SecureCrossed    uint64  // pairs of connections that both peers opened at once; one of each was kept
 	// StreamsEnded is why: closed_here, closed_there (the far peer), reset_there (its gateway), or what went wrong.
 	StreamsEnded map[string]uint64
 	// Multicast datagrams: heard; of those, copies of what a leased peer says over its connection; sent; not sent, for

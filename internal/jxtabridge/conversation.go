@@ -35,8 +35,8 @@ type Traffic struct {
 	OctetsIn   uint64 // of blocks that local peers have acknowledged
 }
 
-// conversation is a reliable connection between a peer of this site (the edge) and one of another, in whose name the
-// gateway answers. Each block crosses the link once; the far gateway delivers it with the same number (ghosts 6.4, 7).
+// conversation is a reliable connection between a peer of this site (the edge) and one of another; the gateway answers
+// in the name of the latter. Each block crosses the link once; the far gateway delivers it with the same number (ghosts 6.4, 7).
 type conversation struct {
 	reliable.Conversation[upward]
 	layer                *layer

@@ -327,7 +327,7 @@ func TestRestart(t *testing.T) {
 	if len(n.items) != 0 {
 		t.Errorf("news for far sites: %+v", n.items)
 	}
-	n.pass(25*time.Hour + n.b.cfg.Wait) // for so long it is known who listened
+	n.pass(25*time.Hour + n.b.cfg.Wait) // for so long the gateway knows which peers listened
 	if st := n.b.Status(); st.Adverts != 0 || len(st.Groups) != 0 || len(n.memory) != 0 {
 		t.Errorf("two days later %+v, memory %v", st, n.memory)
 	}

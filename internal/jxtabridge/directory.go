@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// directory holds what is published here and at other sites, who looks for what, and who is to be told.
+// directory holds what is published here and at other sites, which peers and sites look for what, and which are to be told.
 type directory struct {
 	*step
 	outlets   *outlets
@@ -323,7 +323,7 @@ func (dir *directory) gone(k advcache.Key) {
 	}
 }
 
-// announce hands a new advertisement to the local peers of its group: as the answer to those who had asked, and
+// announce hands a new advertisement to the local peers of its group: as the answer to peers that had asked, and
 // unasked to the others, as a rendezvous passes on what is published (ghosts 5).
 func (dir *directory) announce(e *advcache.Entry, except string) {
 	found := []jxta.Found{{Life: e.Expires.Sub(dir.now), Doc: document(e.Doc)}}

@@ -18,7 +18,7 @@
 //	far          peers and open pipes of other sites
 //	ether        multicast, and the peers that are heard only there
 //	rules        what the operator's rules hide from local peers
-//	directory    advertisements, questions, and who is told of them, here and at other sites
+//	directory    advertisements, questions, and which peers and sites are told of them
 //	views        which local peers other sites are told of
 //	streams      BiDi pipes and sockets to far peers
 //	secure       secure pipes to far peers
@@ -52,9 +52,9 @@
 //   - describe.go: what the rules see of an advertisement
 //   - directory.go: discovery: answers, and what is published here and at other sites
 //   - indexed.go: advertisements that peers have only indexed, and asking these peers for far sites
-//   - questions.go: questions that wait for an answer; who has a pipe open
+//   - questions.go: questions that wait for an answer; which peer has a pipe open
 //   - wanted.go: which advertisements other sites are told of, and asked for
-//   - views.go: what a view is, and whom it tells
+//   - views.go: what a view is, and which sites it tells
 //   - viewrules.go: which view holds for a group, a site and its bearer
 //   - viewtold.go: which local peers other sites are told of, and asked for
 //   - viewfar.go: what far sites tell of their peers, and want to be told
@@ -73,7 +73,7 @@
 //   - propagation.go: propagate pipes and group messages, both ways
 //   - arrivals.go: messages of far sites until each has ended
 //   - away.go: absent peers, and what waits for them
-//   - hostidentity.go: which connections speak for a peer; whom the gateway forgets first
+//   - hostidentity.go: which connections speak for a peer; which peer the gateway forgets first
 //   - memory.go: peers and advertisements across a restart
 //   - status.go: Status
 //   - entries.go: the directory for operators

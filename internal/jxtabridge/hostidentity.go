@@ -14,8 +14,8 @@ import (
 // A welcome line and the path of a poll name a peer and prove nothing. Only a connection with standing gets what is
 // for the peer, and only what it says counts as the peer's (docs/decisions/who-is-who.md):
 //
-//   - A peer whose id is made of a certificate, and that has been seen to sign with it, is who signs. A connection has
-//     standing when such a signature came over it.
+//   - A peer whose id is made of a certificate, and that has been seen to sign with it, is known by its signature. A
+//     connection has standing when such a signature came over it.
 //   - For others the first address counts. A connection from a second address has standing when the first is closed,
 //     or when the first does not answer a question in time. Both wait meanwhile: nothing is lost.
 //
@@ -30,7 +30,7 @@ const (
 	maxSeconds   = 16 // second addresses of a peer that are remembered
 	maxOutside   = 32 // connections of a peer without standing
 
-	// What connections without standing have said, while it is found out: of one, of all together, in octets.
+	// Most octets kept of what connections without standing have said, while the gateway finds out: of one, of all together.
 	maxHeard, maxHeardAll = 128 << 10, 8 << 20
 )
 
@@ -52,7 +52,7 @@ type hostIdentity struct {
 	heard   int                        // octets
 }
 
-// standing is what a connection has of it.
+// standing is the right of a connection to speak for its peer, and the state on the way to it.
 type standing struct {
 	line   jxta.Welcome
 	stands bool
@@ -62,13 +62,13 @@ type standing struct {
 	size   int      // of heard
 }
 
-// identity is what is known of who a peer is.
+// identity is what the gateway knows of a peer's identity.
 type identity struct {
 	signs   bool    // its id is made of a certificate with which it has signed
 	host    string  // from where it was here last
 	outside []*conn // without standing, oldest first
 	until   time.Time
-	prove   time.Time // when those that have proven nothing are asked next; zero: there are none
+	prove   time.Time // when connections that have proven nothing are asked next; zero: there are none
 	proofs  int       // times that they were
 	seconds map[string]second
 	left    time.Time // when its last connection went
@@ -210,7 +210,7 @@ func (w *hostIdentity) prove(c *conn) {
 			}
 			w.dismiss(x)
 		}
-		if len(p.conns) == 0 { // nobody is left who could answer
+		if len(p.conns) == 0 { // no connection is left that could answer
 			p.identity.until = time.Time{}
 			for _, x := range p.identity.outside {
 				x.waits = false
@@ -228,7 +228,7 @@ func (w *hostIdentity) prove(c *conn) {
 	}
 }
 
-// dismiss takes a connection's standing away. What it has not written goes out on another.
+// dismiss takes a connection's standing away. Messages that it has not written go out on another.
 func (w *hostIdentity) dismiss(c *conn) {
 	p := c.peer
 	c.stands = false
@@ -307,7 +307,7 @@ func (w *hostIdentity) forget(c *conn) [][]byte {
 	return heard
 }
 
-// contested reports whether it is being found out where the peer is. What is for it waits.
+// contested reports whether the gateway is finding out where the peer is. Messages for it wait.
 func (p *peer) contested() bool { return !p.identity.until.IsZero() }
 
 // ask makes the first address show that it is there.
@@ -381,7 +381,7 @@ func (w *hostIdentity) moved(p *peer) {
 	w.heir(p)
 }
 
-// heir gives standing to who has waited longest.
+// heir gives standing to the connection that has waited longest.
 func (w *hostIdentity) heir(p *peer) {
 	for _, c := range slices.Clone(p.identity.outside) {
 		if !w.unproven(c) && (c.waits || len(p.conns) == 0) {
@@ -468,8 +468,8 @@ func (w *hostIdentity) room(c *conn) (reason string) {
 // away reports whether nothing is there that names the peer.
 func (p *peer) away() bool { return len(p.conns) == 0 && len(p.identity.outside) == 0 }
 
-// evict forgets a peer that is away and for whom no message of another site waits, of one address or, host empty, of
-// all: the one that has been away longest.
+// evict forgets the peer that has been away longest, of those of one address or, host empty, of all. It spares a peer for
+// which a message of another site waits.
 func (w *hostIdentity) evict(host string) bool {
 	var victim *peer
 	for _, p := range w.outlets.sortedPeers() {

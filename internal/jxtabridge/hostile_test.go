@@ -248,7 +248,7 @@ func TestTablesAreBounded(t *testing.T) {
 	}
 }
 
-// Who came, took a lease and left does not keep others out.
+// A peer that came, took a lease and left does not keep others out.
 func TestPeersThatCameAndWent(t *testing.T) {
 	n := newNode(t, 1)
 	n.cfg.MaxPeers = 5

@@ -124,7 +124,7 @@ func TestTwoPollsAndThenNone(t *testing.T) {
 	}
 }
 
-// A message of a peer that has no poll yet, or of somebody who says to be it, draws nothing to itself.
+// A message of a peer that has no poll yet, or of somebody who claims to be it, draws nothing to itself.
 func TestQuietFromTheBeginning(t *testing.T) {
 	n, f, relay := httpNode(t)
 	poll := f.poll(relay)

@@ -99,7 +99,7 @@ func TestIndexedPipeIsFoundAcross(t *testing.T) {
 	}
 }
 
-// JXSE 2.7 pushes no index: who may have it is asked when a far site looks for it, and again while nobody has it.
+// JXSE 2.7 pushes no index: peers that may have something are asked when a far site looks for it, and again while none has it.
 func TestLocalPeersAreAskedForAFarSite(t *testing.T) {
 	n := newNode(t, 1)
 	f, g := n.peer("A", "cbid"), n.peer("B", "cbid")

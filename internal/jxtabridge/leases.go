@@ -13,7 +13,7 @@ import (
 	"aldis/internal/site"
 )
 
-// leases is the rendezvous and relay towards local peers: who has a lease, and which pipes are open.
+// leases is the rendezvous and relay towards local peers: which peers have a lease, and which pipes are open.
 type leases struct {
 	*step
 	outlets   *outlets

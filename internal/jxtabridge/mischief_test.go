@@ -13,7 +13,7 @@ import (
 	"aldis/internal/site"
 )
 
-// TestMischiefOnTheLAN gives the LAN to somebody for an hour who has no key of a peer's: he opens connections and says
+// TestMischiefOnTheLAN gives the LAN for an hour to somebody who has no peer's key: he opens connections and says
 // nothing, or another peer's welcome, polls for another peer, sends again what he has seen, from his addresses and by
 // multicast, disconnects others, closes their pipes, forges messages in their names, invents peers, and floods. What
 // docs/limits.md promises ("Peers on the LAN") holds: peers that sign, and peers that do not and answer at
@@ -25,7 +25,7 @@ func TestMischiefOnTheLAN(t *testing.T) {
 	}
 }
 
-// scoundrel is who does it.
+// scoundrel does the mischief.
 type scoundrel struct {
 	rng    *rand.Rand
 	n      *node

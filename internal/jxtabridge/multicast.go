@@ -11,7 +11,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// Multicast is one more way in (wire 2.7): what a peer says there to everybody. A peer with a lease and a connection
+// Multicast is one more way in (wire 2.7): a peer says something there to everybody. A peer with a lease and a connection
 // says all of it over that connection too, so its datagrams are copies, true or forged, and nothing is made of them.
 // Others are strangers: they are answered by multicast, within a rate, and what they say is taken in within bounds.
 
@@ -22,7 +22,7 @@ type Shout struct {
 }
 
 const (
-	elHeaderSrc = "EndpointHeaderSrcPeer" // peer URN of who has sent a datagram
+	elHeaderSrc = "EndpointHeaderSrcPeer" // peer URN of the sender of a datagram
 	worldGroup  = "jxta-WorldGroup"
 
 	strangerStays = 5 * time.Minute // after its last datagram
@@ -87,7 +87,7 @@ func (b *Bridge) heard(ev Heard) {
 		b.complain(c, "multicast_forged", err)
 		return
 	}
-	if m.Find("jxta", elRouter) != nil { // no datagram has one; whoever wrote it wants to be somebody else
+	if m.Find("jxta", elRouter) != nil { // no datagram has one; the writer of this one wants to be somebody else
 		b.complain(c, "multicast_forged", errForeign)
 		return
 	}
@@ -180,8 +180,7 @@ func (s *stranger) in(group string, now time.Time) bool {
 	return false
 }
 
-// listened reports whether a propagated message of a group has to go out by multicast too: somebody is there who
-// has no lease.
+// listened reports whether a propagated message of a group has to go out by multicast too: some peer there has no lease.
 func (eth *multicast) listened(group string) bool {
 	for id, s := range eth.strangers {
 		if p := eth.outlets.peers[id]; s.in(group, eth.now) && (p == nil || p.leases[group] == nil) {

@@ -21,7 +21,7 @@ func etherNode(t *testing.T) *node {
 	return n
 }
 
-// datagram is what a peer of that id sends to everybody.
+// datagram is a message that a peer of that id sends to everybody.
 func datagram(t *testing.T, id, group, service, param string, elements ...jxta.Element) []byte {
 	t.Helper()
 	outer, outerParam := jxta.Mangle(group, service, param)

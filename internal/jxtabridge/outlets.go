@@ -9,7 +9,7 @@ import (
 	"aldis/internal/site"
 )
 
-// outlets are the ways to local peers: connections, what waits for each peer, and who is there.
+// outlets are the ways to local peers: connections, what waits for each peer, and which peers are there.
 type outlets struct {
 	*step
 	conns   map[site.ConnID]*conn
@@ -48,7 +48,7 @@ type conn struct {
 	octets     int // of inflight
 	complaints int
 	verifier   jxta.Verifier
-	feeds      map[*peer]bool // whose queues are too full for more from here
+	feeds      map[*peer]bool // peers whose queues are too full for more from here
 	standing
 }
 
@@ -185,7 +185,7 @@ func (p *peer) newest() *conn {
 	return nil
 }
 
-// prune forgets a peer of whom nothing is left.
+// prune forgets a peer once nothing of it is left.
 func (o *outlets) prune(p *peer) {
 	if p.away() && len(p.leases) == 0 {
 		o.arrivals.leave(p)

@@ -15,7 +15,7 @@ const (
 	elWire      = "JxtaWireHeader"
 )
 
-// propagation passes on what is for a whole group or for whoever listens to a propagate pipe.
+// propagation passes on what is for a whole group or for all listeners of a propagate pipe.
 type propagation struct {
 	*step
 	outlets   *outlets
@@ -64,7 +64,7 @@ func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 	}
 	w.Src = src
 	pr.fanOut(in.group, elements, &w, *h, func(p *peer) bool { return p.id != src })
-	if !in.from.stranger { // whoever has no lease has heard a stranger itself
+	if !in.from.stranger { // peers without a lease have heard a stranger themselves
 		pr.shoutPropagated(in.group, elements, &w, *h)
 	}
 	if !pr.multicast.mayCarry(in.from) {
@@ -111,7 +111,7 @@ func (pr *propagation) propagatedElements(group string, elements []jxta.Element,
 	return append(all, xmlElement(elPropagate+group, h.Append(nil)))
 }
 
-// shoutPropagated is fanOut for those that have no lease, where there are some.
+// shoutPropagated is fanOut for peers that have no lease, where there are some.
 func (pr *propagation) shoutPropagated(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate) {
 	if pr.multicast.listened(group) {
 		pr.multicast.shout(group, svcPropagate, group, pr.propagatedElements(group, elements, w, h))

@@ -22,7 +22,7 @@ type push struct {
 	key      advcache.Key    // of a question the group alone
 	param    string          // of the resolver, behind the group
 	except   string          // its publisher
-	answered map[string]bool // those who had asked
+	answered map[string]bool // peers that had asked
 	element  jxta.Element    // the same for all
 	after    string          // the id of the last peer that has it
 }

@@ -142,7 +142,7 @@ func (dir *directory) await(x question) {
 	dir.until(x.until)
 }
 
-// pipeQuery answers who has a pipe open, in the owner's place (wire 8.2, ghosts 6.1).
+// pipeQuery answers which peer has a pipe open, in the owner's place (wire 8.2, ghosts 6.1).
 func (dir *directory) pipeQuery(in inbound, rq jxta.ResolverQuery) error {
 	q, err := jxta.ParsePipeResolver([]byte(rq.Query))
 	if err != nil || q.Answer {

@@ -10,7 +10,7 @@ import (
 )
 
 // resolver handles queries, responses and SRDI, propagated (h set), sent to the gateway, or directed to a peer of
-// another site in whose place the gateway answers (wire 6).
+// another site. The gateway answers in the place of that peer (wire 6).
 func (b *Bridge) resolver(in inbound, h *jxta.Propagate) {
 	for _, e := range in.elements {
 		if e.Namespace != "jxta" {

@@ -25,8 +25,8 @@ type SiteStatus struct {
 	Peers   int `json:"peers"`
 	Pipes   int `json:"pipes"`
 	Adverts int `json:"adverts"`
-	// View is what the site tells of its peers, where that is not all; Members is how many it says that there are, each counted once for
-	// each group.
+	// View is what the site tells of its peers, where that is not all. Members is the number of peers that it reports, each counted once
+	// for each group.
 	View    View `json:"view,omitempty"`
 	Members int  `json:"members,omitempty"`
 	// Told is what the site is told of local peers in groups that no rule names, and Wants what it wants to be told, where that is not all.
@@ -40,7 +40,7 @@ type SiteStatus struct {
 type Status struct {
 	Gateway   string                `json:"gateway"` // unique value
 	Peers     []PeerStatus          `json:"peers"`
-	Away      []AwayStatus          `json:"away,omitempty"` // for whom far messages wait
+	Away      []AwayStatus          `json:"away,omitempty"` // peers that far messages wait for
 	Groups    []string              `json:"groups"`
 	Adverts   int                   `json:"adverts"` // of local peers
 	Questions int                   `json:"questions"`

@@ -135,7 +135,7 @@ func (e *edge) tell(elements ...jxta.Element) {
 	}
 }
 
-// write is what an application does: it waits while the window is closed.
+// write does as an application does: it waits while the window is closed.
 func (e *edge) write(texts ...string) {
 	e.app = append(e.app, texts...)
 	e.push()

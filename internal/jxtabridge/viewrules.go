@@ -15,17 +15,17 @@ import (
 type ViewRule struct {
 	Group  string `json:"group,omitempty"`  // unique value of a JXTA group
 	Site   uint16 `json:"site,omitempty"`   // far one
-	Bearer string `json:"bearer,omitempty"` // the one that messages to the site take now
+	Bearer string `json:"bearer,omitempty"` // the bearer that messages to the site take now
 	In     bool   `json:"in,omitempty"`     // the view is what the site tells here; otherwise what it is told
 	View   View   `json:"view,omitempty"`   // in a ViewOrder empty: the order of before ends
 }
 
-// fits says whether a rule is for this; group "" is all that no rule names.
+// fits says whether a rule is for this; group "" stands for all groups that no rule names.
 func (r ViewRule) fits(in bool, group string, way site.Way) bool {
 	return r.In == in && (r.Group == "" || r.Group == group) && (r.Site == 0 || r.Site == way.Site) && (r.Bearer == "" || r.Bearer == way.Bearer)
 }
 
-// Covers says that a rule before another one fits whatever that fits.
+// Covers says that a rule before another one fits whatever the other fits.
 func (r ViewRule) Covers(later ViewRule) bool {
 	return r.In == later.In && (r.Group == "" || r.Group == later.Group) && (r.Site == 0 || r.Site == later.Site) && (r.Bearer == "" || r.Bearer == later.Bearer)
 }
@@ -96,7 +96,7 @@ func (v *viewChoice) partsOf(view View) viewParts {
 	return parts
 }
 
-// rule is the view that holds for a group and a site, as far as it is this gateway's; site 0 is one of which nothing is known.
+// rule is the view that holds for a group and a site, as far as it is this gateway's; site 0 stands for an unknown site.
 func (v *viewChoice) rule(in bool, group string, n uint16) View {
 	view, way := v.cfg.View, v.ways[n]
 	way.Site = n
@@ -121,7 +121,7 @@ func (v *viewChoice) uniform() bool {
 	return v.cfg.View != ByBearer && len(v.rules()) == 0 && !slices.ContainsFunc(v.far.order, func(n uint16) bool { return len(v.far.sites[n].wants) > 0 })
 }
 
-// lets is what a site is told of a group, and what it wants to be told: it is told what both tell.
+// lets is what a site may be told of a group (out), and what it wants to be told (in): it is told what both views tell.
 func (v *viewChoice) lets(n uint16, group string) (out, in View) {
 	in = Complete
 	if s := v.far.sites[n]; s != nil && len(s.wants) > 0 {
@@ -171,7 +171,7 @@ func (v *viewChoice) scopes(in bool) []string {
 	return slices.Compact(list)
 }
 
-// spread is the view of a group in words: that of a site of which nothing is known, and behind it "site=view" where one has another.
+// spread is the view of a group in words: the view of an unknown site, and behind it "site=view" for each site with another view.
 func (v *viewChoice) spread(in bool, group string) string {
 	base := v.rule(in, group, 0)
 	text := string(base)

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// View is what other sites are told of the peers with a lease here. What they have been told once they are kept told of in every
-// view, and each peer with an open pipe is named by that.
+// View is what other sites are told of the peers with a lease here. In every view, a site that has been told something is told of its
+// changes, and an open pipe names its peer.
 type View string
 
-// Views, from all to nothing. In each but the first a peer whose id somebody there looks for. Several with + between them tell what each of
-// them tells.
+// Views, from all to nothing. Each but the first also tells of a peer whose id somebody at the site looks for. Several views with + between
+// them tell what each of them tells.
 const (
 	Complete View = "complete" // each peer
-	Tree     View = "tree"     // tree(v): to v sites at the most that a tree of all names, of which each knows v others
+	Tree     View = "tree"     // tree(v): to at most v sites that a tree of all sites names; in it each site knows v others
 	Random   View = "random"   // random(k): to k sites
 	Ring     View = "ring"     // to the two sites beside the peer on a ring of all
 	Ask      View = "ask"      // a peer whose name, or a part of it, somebody there looks for
@@ -124,7 +124,7 @@ func (p viewParts) neighbours(sites []uint16, peer, group string) (told []uint16
 		next := sort.Search(n, func(i int) bool { return spot("site", strconv.Itoa(int(ringed[i])), group) >= at })
 		told = append(told, ringed[next%n], ringed[(next+n-1)%n])
 	}
-	if v := p[Tree]; p.has(Tree) { // a heap, of which each has one above it and v-1 below; of the one where the peer hangs
+	if v := p[Tree]; p.has(Tree) { // a heap, in which each site has one above it and v-1 below: the neighbours of the site where the peer hangs
 		i, below := int(at%uint64(n)), max(v-1, 1)
 		near := []int{i, (i - 1) / below}
 		for k := range below {

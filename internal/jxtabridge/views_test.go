@@ -20,8 +20,8 @@ var viewRules = []viewRule{{Complete, true, true, 0}, {Ask, false, true, 0}, {Co
 type viewRule struct {
 	view   View
 	joined bool // the one other site knows a peer from its lease on
-	named  bool // it is told of one whose name somebody there looks for
-	counts int  // members that it knows of, of five; -1: that there are some; 0: nothing
+	named  bool // it is told of a peer whose name somebody there looks for
+	counts int  // members that it knows of, of five; -1: it knows that there are some; 0: it knows of none
 }
 
 // withholds says that not all is told.
@@ -69,7 +69,7 @@ func viewedHow(t *testing.T, how string, view View) (a, b *node) {
 	return a, b
 }
 
-// toldPeers are the peers, and what else of the kind, of which a site is told.
+// toldPeers lists the owners of the items of the kind site.Endpoint that a site is told.
 func toldPeers(items []site.Item, siteID uint16) (owners []string) {
 	for _, it := range items {
 		if it.Kind == site.Endpoint && !it.Gone && (!it.Home || slices.Contains(it.To, siteID)) {
@@ -88,7 +88,7 @@ func TestEveryView(t *testing.T) {
 		for _, how := range slices.Sorted(maps.Keys(saidHow)) {
 			rule := rule
 			if how == "in" {
-				rule.counts = 0 // whoever may tell all of its peers has no number for others
+				rule.counts = 0 // a site that may tell all of its peers has no number for others
 			}
 			t.Run(string(rule.view)+"/"+how, func(t *testing.T) { keepsView(t, rule, how) })
 		}
@@ -173,7 +173,7 @@ func keepsView(t *testing.T, rule viewRule, how string) {
 	}
 	check.Equal(t, "the last that the peer hears", heard[len(heard)-1], "two")
 
-	// Who leaves is gone there too.
+	// A peer that leaves is gone there too.
 	for _, f := range crowd {
 		f.disconnect(jxta.NetGroup)
 	}
@@ -276,7 +276,7 @@ func TestNeighboursOfAView(t *testing.T) {
 	}
 }
 
-// A site that is new is told of those whom the view shows it.
+// A new site is told of the peers that the view shows it.
 func TestRingTakesInANewSite(t *testing.T) {
 	a, b := viewed(t, Ring)
 	for i := range 3 {

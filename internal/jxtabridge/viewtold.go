@@ -31,7 +31,7 @@ type views struct {
 	*viewChoice
 	outlets *outlets
 	counted map[string]int    // what other sites were told, by numberKey
-	heard   map[string]string // which of them, in this run
+	heard   map[string]string // the sites that were told it in this run
 	changed map[string]bool   // groups whose number may be another now
 	at      time.Time         // when they are told next; zero: nothing has changed
 	before  viewMemory        // of the last run
@@ -126,7 +126,7 @@ func (v *views) turn(begun bool) {
 			v.announceItem(marker(viewSubs[kind], group).Withdrawal())
 			delete(v.counted, key)
 			delete(v.heard, key)
-		case begun && !all: // for whom it is, is in no journal
+		case begun && !all: // no journal has the sites that it is for
 			v.announceItem(v.number(kind, group, v.counted[key], sites, all))
 		}
 		if begun {
@@ -195,7 +195,7 @@ func ofSaidKey(key string) site.Item {
 	return marker(key[0], cmp.Or(key[1:], jxta.NetGroup))
 }
 
-// met looks whether there are other sites than before, of whom neighbours are chosen.
+// met looks whether there are other sites than before, from which neighbours are chosen.
 func (v *views) met() {
 	switch near := v.partsOf(v.cfg.View).near(); {
 	case slices.Equal(v.order, v.far.order):
@@ -206,7 +206,7 @@ func (v *views) met() {
 	}
 }
 
-// retell says again who is to know each peer.
+// retell says again which sites are to know each peer.
 func (v *views) retell() {
 	v.order = slices.Clone(v.far.order)
 	for _, p := range v.outlets.sortedPeers() {
@@ -230,7 +230,7 @@ func marker(sub uint8, group string) site.Item {
 	return site.Item{Kind: site.Endpoint, Sub: sub, Scope: group}
 }
 
-// tell gives a peer to the gateway, with who is to know it.
+// tell gives a peer to the gateway, with the sites that are to know it.
 func (v *views) tell(p *peer, group string) {
 	l := p.leases[group]
 	if v.withheld(group) {
@@ -258,7 +258,7 @@ func (v *views) tell(p *peer, group string) {
 	v.announceItem(v.outlets.peerItem(p, group))
 }
 
-// fits says whether a peer answers a question of a far site. By its id it does in every group: what is said to it names one of them.
+// fits says whether a peer answers a question of a far site. It answers a question for its id in any group: a message to it names one.
 func (v *views) fits(n uint16, q advcache.Question, p *peer, group string) bool {
 	switch {
 	case q.Type != jxta.TypePeer:

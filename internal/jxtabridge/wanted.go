@@ -22,7 +22,7 @@ type purpose struct {
 	id    string // unique value
 }
 
-// ask is what peers of a far site look for.
+// ask is something that peers of a far site look for.
 type ask struct {
 	question advcache.Question
 	expires  time.Time
@@ -159,7 +159,7 @@ func (dir *directory) restate() {
 	}
 }
 
-// publishFar gives a local advertisement to the gateway, with who is to have it.
+// publishFar gives a local advertisement to the gateway, with the sites that are to have it.
 func (dir *directory) publishFar(e *advcache.Entry) {
 	if dir.toAll[e.Key] || dir.wanted(dir.purposes[e.Key]) {
 		dir.toAll[e.Key] = true
@@ -195,7 +195,7 @@ func (dir *directory) allow(siteID uint16, a *ask, e *advcache.Entry) bool {
 func (dir *directory) item(e *advcache.Entry) site.Item {
 	it := site.Item{Kind: site.Document, Scope: e.Group, Owner: e.Peer, ID: e.ID, Sub: e.Type, Doc: e.Doc, Expires: e.Expires}
 	if last, ok := dir.sent[e.Key]; ok {
-		it.Owner, it.Expires = last.peer, last.expires // whoever published it first stays its owner
+		it.Owner, it.Expires = last.peer, last.expires // the peer that published it first stays its owner
 	}
 	it.Home, it.To = !dir.toAll[e.Key], dir.to[e.Key]
 	return it

@@ -93,7 +93,7 @@ func TestSilentSignedPeerIsAskedForASign(t *testing.T) {
 	f.far(1, "waits")
 	f.redial("") // answers the question, which fakes do not list
 	check.Equal(t, "f.bodies()", strings.Join(f.bodies(), ","), "waits")
-	// One whose library does not answer has what is for it when it says something by itself.
+	// A peer whose library does not answer gets what is for it when it says something by itself.
 	f.hangUp()
 	f.far(2, "waits on")
 	f.dead = true
@@ -115,7 +115,7 @@ func TestSilentSignedPeerIsAskedForASign(t *testing.T) {
 	check.Equal(t, "second.bodies()", strings.Join(second.bodies(), ","), "over the other")
 }
 
-// Who has spoken for a peer before the peer itself came loses that with the peer's first signature.
+// A connection that spoke for a peer before the peer itself came loses its standing with the peer's first signature.
 func TestSignatureBeatsWhoCameFirst(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.dial("A", "cbid", "")
@@ -192,8 +192,8 @@ func secondAddress(t *testing.T, format string) {
 	check.Equal(t, "x.bodies()", strings.Join(x.bodies(), ","), "to whoever is there")
 }
 
-// A peer that signs may have a connection by each machine of its site: what it says on either counts. Who signs nothing may not, and neither
-// may a signing peer's key at a third address.
+// A peer that signs may have a connection by each machine of its site: what it says on either counts. A peer that signs nothing may not,
+// and neither may a signing peer's key at a third address.
 func TestPeerByBothMachines(t *testing.T) {
 	for _, format := range []string{"cbid", "uuid"} {
 		n := newNode(t, 1)

@@ -221,7 +221,7 @@ var peerNumber int
 
 var signers = map[int]Identity{}
 
-// signerOf is who a signed peer is: its id is made of its certificate (wire 1.3). All have one modulus, each an exponent
+// signerOf is the identity of a signed peer: its id is made of its certificate (wire 1.3). All have one modulus, each an exponent
 // of its own, because a new modulus takes long to find.
 func signerOf(n int) Identity {
 	if id, ok := signers[n]; ok {

@@ -33,7 +33,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 			}
 		case mine >= 0:
 			r.owe(now, f, len(p.Destinations), 0)
-		case p.MAP == 0 && r.cfg.Coding == ACP142: // the sender has our Ack; the compact coding names whom it asks
+		case p.MAP == 0 && r.cfg.Coding == ACP142: // the sender has our Ack; the compact coding names the nodes that it asks
 			r.settle(f)
 		}
 		return
@@ -43,7 +43,7 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		return
 	}
 	if mine < 0 {
-		if p.MAP == 0 && r.cfg.Coding == ACP142 { // the compact coding names only whom it asks
+		if p.MAP == 0 && r.cfg.Coding == ACP142 { // the compact coding names only the nodes that it asks
 			r.dropOrphans(key)
 		}
 		return

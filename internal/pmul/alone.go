@@ -34,8 +34,8 @@ func noteTrain(now time.Time, s *Sender, m *outgoing) {
 	s.begun = now
 }
 
-// askedInTrain tells whether a message of a train goes again because somebody misses it, to be acknowledged at once. Who else may miss it
-// is asked soon after: losses of several in one train are often the same message's.
+// askedInTrain tells whether a message of a train goes again because somebody misses it, to be acknowledged at once. Other nodes that
+// may miss it are asked soon after: several nodes often lose the same message of a train.
 func (m *outgoing) askedInTrain() bool { return m.train > 0 && m.polls > 0 && !m.amid }
 
 // loneTurns is for how many changes of talker nobody else must have been heard when a message begins alone.

@@ -81,7 +81,7 @@ func TestAlone(t *testing.T) {
 	check.True(t, "a node that is not there gets few more", len(l.sent) < 24, len(l.sent))
 }
 
-// TestNotAlone: where others speak, or another message follows, what was not acknowledged is asked for as ever.
+// TestNotAlone: where others speak, or another message follows, the sender asks as ever for what was not acknowledged.
 func TestNotAlone(t *testing.T) {
 	for name, before := range map[string]func(*loneSender){
 		"another has just spoken":  func(l *loneSender) { l.step(Busy{By: 3, Air: time.Second}) },
@@ -107,7 +107,7 @@ func TestNotAlone(t *testing.T) {
 	}
 }
 
-// TestQuestionsBringShortMessages: on a channel of several, who does not answer gets a short message with each question.
+// TestQuestionsBringShortMessages: on a channel of several, a node that does not answer gets a short message with each question.
 func TestQuestionsBringShortMessages(t *testing.T) {
 	l := newLoneSender(t)
 	l.step(Busy{By: 3, Air: time.Second}) // it does not stand alone
@@ -120,8 +120,8 @@ func TestQuestionsBringShortMessages(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: a message that many are to acknowledge at once says so, and who has not when all have had a turn gets it again. Of few
-// it is as ever.
+// TestManyAtOnce: a message that many are to acknowledge at once says so. A node that has not acknowledged when all have had a turn
+// gets it again. With few nodes it is as ever.
 func TestManyAtOnce(t *testing.T) {
 	for _, many := range []bool{true, false} {
 		l := newLoneSender(t)
@@ -162,8 +162,8 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestTrain: the acknowledgements of messages with pauses between wait for each other, and who misses one says so when the next has come.
-// Its sender repeats that at once for who misses it, to be acknowledged at once.
+// TestTrain: the acknowledgements of messages with pauses between wait for each other, and a node that misses a message says so when
+// the next has come. The sender repeats it at once for that node, to be acknowledged at once.
 func TestTrain(t *testing.T) {
 	for _, missing := range []bool{false, true} {
 		_, c := floorOf(t, 4)

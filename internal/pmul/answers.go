@@ -321,10 +321,10 @@ func (s *Sender) ended(m *outgoing) bool {
 	delivered := !m.dests.any(func(d *destination) bool { return d.state != Delivered })
 	m.pass.clear()
 	switch {
-	case !m.begun || m.in != nil: // of a part of a batch nobody holds anything by itself
+	case !m.begun || m.in != nil: // no node holds anything of a part of a batch by itself
 	case delivered && s.cfg.AckAck:
 		m.closing = append(m.closing, m.addressPDU(s.cfg.Self))
-	case !delivered && !m.once: // of that, who has a part gives it up at its expiry
+	case !delivered && !m.once: // of a message that is not repeated, a node gives up its part at the expiry
 		m.closing = append(m.closing, DiscardPDU{m.priority, s.cfg.Self, m.id})
 	}
 	if m.parts == nil {
@@ -357,7 +357,7 @@ func (s *Sender) forget(m *outgoing) {
 	}
 }
 
-// end gives all who wait the same fate.
+// end gives all recipients that still wait the same fate.
 func (s *Sender) end(now time.Time, m *outgoing, state State) {
 	if m.closed {
 		return

@@ -19,7 +19,7 @@ type (
 		Group    GroupAddr // 0: the group of the Config
 		Dynamic  bool      // ask for a group of its own first (p-mul 8); Group is then the first one asked for
 		Priority uint8     // the greater goes first
-		Source   string    // whose it is: the air is shared among sources, and messages of one are delivered in order
+		Source   string    // the source of it: sources share the air, and messages of one are delivered in order
 		AtOnce   bool      // its receivers acknowledge it at once, if it is short and they are many on a shared channel
 		Expires  time.Time // rounded down to a second
 		Fleeting bool      // it is not repeated for silent nodes

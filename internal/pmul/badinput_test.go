@@ -380,8 +380,8 @@ func TestDynamicGroup(t *testing.T) {
 }
 
 // TestGroupOfTwo: a sender asks for the group of another's message while it is on the air, and its Request_PDU or the
-// Reject_PDU may be lost. Who joined for one message may have heard the other, says so, and leaves with the first: it is asked to
-// join again. 1 of 100 such messages used to wait until it expired.
+// Reject_PDU may be lost. A node that joined for one message may have heard the other, says so, and leaves with the first: it is asked
+// to join again. 1 of 100 such messages used to wait until it expired.
 func TestGroupOfTwo(t *testing.T) {
 	p := lossy(load(t, "hf-2400"), 14, true)
 	for seed := range uint64(400) {

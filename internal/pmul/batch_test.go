@@ -289,7 +289,7 @@ func TestBatchOutlivesItsMessages(t *testing.T) {
 	check.Same(t, "delivered", texts, []string{"one", "two", "three and more of it"})
 }
 
-// What a message of a batch is delivered with is its own: who appends to it does not write into what follows.
+// The payload with which a message of a batch is delivered is its own: appending to it does not write into what follows.
 func TestBatchPayloadsAreApart(t *testing.T) {
 	r, b := newBatchReceiver(t), batchOf(10, "one", "two", "three")
 	r.hear(batchAddress(b))

@@ -154,7 +154,7 @@ func TestBatchToTheSilent(t *testing.T) {
 	}
 }
 
-// What of a batch has not been on the air is cancelled, held and replaced as if it waited by itself, whenever the order comes. The rest
+// A message of a batch that has not been on the air is cancelled, held and replaced as if it waited by itself, whenever the order comes. The rest
 // of the batch arrives as it was, with losses too, and nothing is left over.
 func TestBatchesThatMessagesLeave(t *testing.T) {
 	left := 0
@@ -297,7 +297,7 @@ func TestBatchThatItsFirstLeaves(t *testing.T) {
 	first, other := s.submit(to(2, 3)), s.submit(to(4))
 	second := s.submit(to(2, 3))
 	s.step(pmul.Busy{By: 9, Air: 3 * time.Second})
-	s.step(pmul.TurnPDU{Source: 9, Number: 1, Next: 8, More: true}) // of which nobody expects this node: it says one datagram
+	s.step(pmul.TurnPDU{Source: 9, Number: 1, Next: 8, More: true}) // after this turn nobody expects this node: it says one datagram
 	s.step(pmul.EMCON{Silent: false})
 	batch := s.batch()
 	check.True(check.Fatal(t), "nothing of its first message has been on the air", s.Waits(first))

@@ -26,7 +26,7 @@ type batchesOnAir struct {
 	ids      []pmul.MessageID         // of batches, as they began
 	data     map[pmul.MessageID]int   // Data_PDUs and shards of each message or batch
 	discards map[pmul.MessageID]int   // Discard_Message_PDUs
-	of       map[pmul.MessageID]*node // who sends it
+	of       map[pmul.MessageID]*node // the node that sends it
 }
 
 func watch(w *world) *batchesOnAir {
@@ -248,7 +248,7 @@ func begun(t *testing.T, change func(i int, ev *pmul.Submit)) (s *compactSender,
 	return s, batch, ids
 }
 
-// Only messages for the same recipients and of one Priority join, of which nothing needs to be done by itself.
+// Messages join only if they are for the same recipients and of one Priority, and if none needs anything done by itself.
 func TestWhatJoinsABatch(t *testing.T) {
 	s := newCompactSender(t)
 	s.step(pmul.EMCON{Silent: true})
@@ -317,7 +317,7 @@ func TestBatchUnderWay(t *testing.T) {
 	}
 }
 
-// Expiry and cancelling end a message of a batch for those who lack it. The others go on, and with the last of them the batch ends.
+// Expiry and cancelling end a message of a batch for the nodes that lack it. The others go on, and with the last of them the batch ends.
 func TestBatchWithoutSomeOfItsMessages(t *testing.T) {
 	s, batch, ids := begun(t, func(i int, ev *pmul.Submit) {
 		if i == 0 {
@@ -361,7 +361,7 @@ func notOf[P pmul.PDU](pdu pmul.PDU) bool {
 	return !is
 }
 
-// Who gets nothing more is told no more of a batch. For the others it goes on; without any it ends.
+// A node that gets nothing more is told no more of a batch. For the others the batch goes on; when none is left it ends.
 func TestBatchAndGone(t *testing.T) {
 	s, batch, _ := begun(t, nil)
 	s.step(pmul.Gone{Node: 4})

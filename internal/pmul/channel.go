@@ -18,7 +18,7 @@ type Busy struct {
 func (r *Receiver) Company(until time.Time) { r.company = until }
 
 // hold is how long a complete Ack waits for others to the same sender. Many nodes that acknowledge each message by itself would
-// fill the channel: it is so long that they take half of it at the most. Who misses a message says so at once.
+// fill the channel: it is so long that they take half of it at the most. A node that misses a message says so at once.
 func (c *Config) hold(nodes int) time.Duration {
 	if !c.Hears || nodes <= few {
 		return c.AckHold
@@ -27,8 +27,8 @@ func (c *Config) hold(nodes int) time.Duration {
 }
 
 // inTrain tells whether a short message that begins or comes so long after the one before is one of a train, sent now and then with
-// pauses between. Who misses one of these learns it from the next and says so at once, so that the other acknowledgements can wait for
-// each other: each would break the pause that the next message may fall on. A sender expects that a little longer.
+// pauses between. A node that misses one of these learns it from the next and says so at once. So the other acknowledgements can wait
+// for each other: each would break the pause that the next message may fall on. A sender expects that a little longer.
 func (c *Config) inTrain(since time.Duration, longer int) bool {
 	return c.Hears && c.Coding == Compact && !c.Reorder && since > c.pause() && since <= time.Duration(1+longer)*c.AckHold
 }
@@ -49,9 +49,9 @@ func (r *Receiver) othersTalk(now time.Time) time.Duration {
 // Queued says that a message waits for the channel.
 func (s *Sender) Queued() bool { return len(s.queue) > 0 && !s.silent }
 
-// turns is who has the channel, as far as this node hears: what it hands to its radio leaves when others let it.
+// turns says which node has the channel, as far as this node hears: what it hands to its radio leaves when others let it.
 type turns struct {
-	talker  NodeID    // who spoke last; 0: nobody yet
+	talker  NodeID    // the node that spoke last; 0: none yet
 	end     time.Time // when the last that was heard of others ended
 	since   time.Time // when the talker began its turn, as far as is known
 	loud    time.Time // when another last said more than acknowledgements
@@ -59,7 +59,7 @@ type turns struct {
 	counted time.Time // until when the turn of another counts in airAt already
 	// The air of all that was handed to the radio, and how much of that has left it for sure: an Ack_PDU names what was behind.
 	handed, left time.Duration
-	speaker      NodeID      // who said that
+	speaker      NodeID      // the node that said that
 	changes      []time.Time // of talker among others, the latest crowdMost of them
 }
 
@@ -71,8 +71,8 @@ const (
 	// aheadAir is how many full datagrams the radio may have before they leave: enough that it does not run dry in its turn while
 	// what is heard of others is on its way, and few enough that what is urgent, or repeated in vain, does not wait behind them.
 	aheadAir = 3
-	// breathAir is after how many full datagrams of a turn the radio is to have nothing left for a moment, so that one which has
-	// something urgent comes in.
+	// breathAir is after how many full datagrams of a turn the radio is to have nothing left for a moment, so that a node that
+	// has something urgent comes in.
 	breathAir = 2
 	// holdShare is the least part of the channel, one in so many, that the acknowledgements of all leave.
 	holdShare = 2
@@ -124,7 +124,7 @@ func (t *turns) crowd(now time.Time, c *Config) bool {
 	return len(t.changes) == crowdMost && now.Sub(t.changes[0]) < crowdIn*c.Hold
 }
 
-// proved notes that a message has left the radio: whoever has all of it tells more.
+// proved notes that a message has left the radio. whole: a node has all of it, which proves more.
 func (t *turns) proved(m *outgoing, whole bool) {
 	if t.left = max(t.left, m.handed); whole {
 		t.left = max(t.left, m.handedAll)

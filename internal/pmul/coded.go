@@ -9,9 +9,9 @@ import (
 )
 
 // A coded message has two to codedMost fragments, in the compact coding. On a shared channel its turns are planned: shards
-// go out with the first pass, every PDU says how many follow, and nobody answers before all are through. Then those speak
-// that lack something, those that lack most first, and say one number; who hears a number as large keeps still. Those that
-// have all acknowledge in the order in which the Address_PDU names them, when no repair has come.
+// go out with the first pass, every PDU says how many follow, and nobody answers before all are through. Then the nodes
+// that lack something speak, those that lack most first, and say one number. A node that hears a number as large as its own
+// keeps still. Nodes that have all acknowledge in the order in which the Address_PDU names them, when no repair has come.
 // docs/decisions/pmul-parity.md has the reasons.
 
 // plans tells whether the turns of coded messages are planned on this link.
@@ -149,7 +149,7 @@ func (s *Sender) lacking(now time.Time, m *outgoing, d *destination, e AckEntry)
 	d.dueAt = now.Add(s.cfg.repairWait(1))
 }
 
-// lengthen adds to the pass under way what a node lacks that did not know of it.
+// lengthen adds to the pass under way what a node lacks that did not know of the pass.
 func (m *outgoing) lengthen() {
 	most := 0
 	for _, d := range m.dests {
@@ -173,7 +173,7 @@ func (c *Config) turn() time.Duration { return c.Turnaround + c.ackAir() }
 // hearing is how long an answer takes to be heard by all.
 func (c *Config) hearing() time.Duration { return c.turn() + c.oneWay() + c.slack() }
 
-// classes of need have their slots one after the other; among some all speak at once, because few of them lack anything.
+// classes of need have their slots one after the other; up to some nodes all speak at once, because few of them lack anything.
 func (c *Config) classes(nodes int) int {
 	if nodes <= some {
 		return 1
@@ -225,8 +225,8 @@ func (r *Receiver) follow(now time.Time, m *incoming, left int) {
 	m.idleAt = r.cfg.through(now, left, m.batch).Add(r.slot(m))
 }
 
-// slot is when those speak that lack as much: who lacks more first, and of more than some nodes about some first, because a
-// fade over the sender takes the same from all.
+// slot is when nodes that lack as much as this one speak: nodes that lack more speak first. Of more than some nodes, about some speak
+// first, because a fade over the sender takes the same from all.
 func (r *Receiver) slot(m *incoming) time.Duration {
 	n := 0
 	if r.cfg.classes(m.nodes) > 1 && m.need() <= 2 {
@@ -272,7 +272,7 @@ func (e *AckEntry) count() (n int) {
 	return n
 }
 
-// overhear takes what another node says of messages: who lacks no more keeps still, and who has all lets the repair pass.
+// overhear takes what another node says of messages: a node that lacks no more keeps still, and one that has all lets the repair pass.
 func (r *Receiver) overhear(now time.Time, p AckPDU) {
 	for _, e := range p.Entries {
 		n := e.count()

@@ -74,8 +74,8 @@ func TestShardsUnasked(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswersIntoAPass: from the first frame of a pass to its last nobody else speaks, whoever has all and whoever
-// lacks something.
+// TestNobodyAnswersIntoAPass: from the first frame of a pass to its last no other node speaks, neither one that has all nor
+// one that lacks something.
 func TestNobodyAnswersIntoAPass(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
 		w := codedWorld(t, 17, 5, seed)

@@ -47,7 +47,7 @@ const (
 	flagMAP         = 0x80 // Address: MAP follows
 	flagAtOnce      = 0x80 // Whole: it goes again, and is acknowledged at once; older gateways do not look
 	mapBatch        = 0x01 // in the MAP of an Address: a batch; gateways before version 0.3 would take it for one message
-	flagOf          = 0x80 // Ack: whose messages follows: they are not the reader's
+	flagOf          = 0x80 // Ack: the source of the messages follows: they are not the reader's
 )
 
 // ParityPDU is no PDU of ACP 142: one shard of erasure coding over the fragments of a message, in the compact coding

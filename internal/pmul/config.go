@@ -198,8 +198,8 @@ func (c *Config) queue(nodes int) time.Duration {
 }
 
 // completeWait holds an Ack of a complete message back until a re-transmission for others would have been heard, so
-// that nodes that miss something are heard first. A message of one fragment is not worth it: who missed that has heard
-// nothing and asks for nothing, and is found by the answers of others.
+// that nodes that miss something are heard first. A message of one fragment is not worth it: a node that missed it has
+// heard nothing and asks for nothing, and is found by the answers of others.
 func (c *Config) completeWait(nodes int, fragments uint16) time.Duration {
 	if nodes < 2 || fragments < 4 {
 		return c.hold(nodes)
@@ -247,7 +247,7 @@ func (c *Config) repairWait(nodes int) time.Duration {
 	return 2*c.oneWay() + c.reorderWait() + c.idle(1) + c.spread(nodes) + c.turns(nodes) + c.slack()
 }
 
-// questionAir is what a question costs that brings a missing list and nothing else: two changes of talker and the way.
+// questionAir is the cost of a question that brings a missing list and nothing else: two changes of talker and the way.
 func (c *Config) questionAir() time.Duration { return 2 * (c.Turnaround + c.oneWay()) }
 
 // fragmentAir is the airtime of a message's first fragment.

@@ -92,7 +92,7 @@ func (l dests) of(n NodeID) *destination {
 
 func (l dests) any(is func(*destination) bool) bool { return slices.ContainsFunc(l, is) }
 
-// which are the recipients for whom it is true.
+// which are the recipients for which it is true.
 func (l dests) which(is func(*destination) bool) (some dests) {
 	for _, d := range l {
 		if is(d) {
@@ -114,7 +114,7 @@ func (l dests) hears(now time.Time) bool {
 	})
 }
 
-// active counts those of whom an answer is expected.
+// active counts the recipients from which an answer is expected.
 func (l dests) active() (n int) {
 	for _, d := range l {
 		if d.answers() {

@@ -1,4 +1,4 @@
-// Package pmul implements the P_Mul transport of ACP 142 and 142(A): one message goes to many receivers, of which some
+// Package pmul implements the P_Mul transport of ACP 142 and 142(A): one message goes to many receivers, some of which
 // may be silent under EMCON for hours, and delivery is proved for each. docs/reference/p-mul.md has layouts,
 // procedures and test vectors. Package internal/lab/pmulfile has the sockets and files of plain P_Mul.
 //
@@ -31,7 +31,7 @@
 //
 //   - sender.go: Sender and its Step
 //   - outgoing.go: one message of a sender
-//   - sources.go: how sources share the air, and which messages wait for which
+//   - sources.go: how sources share the air, and which messages wait for others
 //   - batch.go: several messages that go as one, also at the receiver
 //   - destination.go: what a sender knows of another node
 //   - passes.go: passes, questions and repeats

@@ -8,20 +8,20 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// floor is whose turn it is on a shared channel on which several nodes have more to say than one datagram holds. Each datagram
-// of a turn says when the turn ends and who speaks then (TurnPDU). So the others hand nothing to their radios meanwhile, which
-// would break the turn, and nobody has to find out who is next. docs/decisions/shared-channel.md.
+// floor says which node has its turn on a shared channel on which several nodes have more to say than one datagram holds. Each
+// datagram of a turn says when the turn ends and which node speaks then (TurnPDU). So the others hand nothing to their radios
+// meanwhile, which would break the turn, and nobody has to find out who is next. docs/decisions/shared-channel.md.
 type floor struct {
 	holder, next NodeID
 	end          time.Time            // when the holder's turn is over on the air, as far as is known; zero: nobody has ever taken a turn
 	until        time.Time            // the longest that the own turn may last
-	over         bool                 // of the own turn nothing more goes
-	rest         time.Duration        // for how long nobody speaks but those who answer to it, if nobody else takes turns
+	over         bool                 // nothing more goes in the own turn
+	rest         time.Duration        // for how long only nodes that answer to the turn speak, if no other takes turns
 	sole         bool                 // nobody else has had much to say for some turns: own turns are longer
-	before       NodeID               // this node speaks before it, out of turn; 0: in turn
+	before       NodeID               // the node before which this one speaks, out of turn; 0: in turn
 	number       uint8                // of the turn
 	told         time.Time            // when this node last said that it takes turns
-	members      map[NodeID]time.Time // who takes turns, and when it last said so
+	members      map[NodeID]time.Time // the nodes that take turns, and when each last said so
 	claims       map[NodeID]claim     // of the others, since this node's last turn
 }
 
@@ -85,7 +85,7 @@ func (f *floor) taken(now time.Time, c *Config) bool {
 	return now.Before(f.lapse(c))
 }
 
-// lapse is the time from which nobody has the floor, because none of those whose turn it was has come.
+// lapse is the time from which nobody has the floor, because none of the nodes whose turn it was has spoken.
 func (f *floor) lapse(c *Config) time.Time {
 	return f.end.Add(c.afterTurn() + time.Duration(len(f.members)+1)*c.slot())
 }
@@ -179,7 +179,7 @@ func (f *floor) heard(now time.Time, c *Config, by NodeID, p TurnPDU, end time.T
 		delete(f.members, by)
 	}
 	switch ahead := int8(p.Number - f.number); {
-	case !f.taken(now, c) || ahead > 0: // of who spoke last nothing was heard
+	case !f.taken(now, c) || ahead > 0: // nothing was heard of the node that spoke last
 	case ahead < 0, by != f.holder && (by > f.holder || p.Left == 0):
 		return // its radio has held that back, or it speaks between, or it gives way to another that took the turn as well
 	}

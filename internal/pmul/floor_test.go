@@ -24,7 +24,7 @@ func floorOf(t *testing.T, node NodeID) (*floor, *Config) {
 
 func loud(NodeID) bool { return false }
 
-// TestFloor: turns go round in the order of the nodes, each as long as it may, and who does not come is passed over.
+// TestFloor: turns go round in the order of the nodes, each as long as it may, and a node that does not speak is passed over.
 func TestFloor(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	f, c := floorOf(t, 2)
@@ -138,7 +138,7 @@ func TestFloorGreedy(t *testing.T) {
 	}
 }
 
-// TestLately: what came lately is said again with what is owed, bounded.
+// TestLately: recent acknowledgements are repeated with those that are owed, up to a bound.
 func TestLately(t *testing.T) {
 	l := lately{}
 	for m := range MessageID(2 * latelyMost) {
@@ -151,8 +151,8 @@ func TestLately(t *testing.T) {
 	check.True(t, "a few octets", err == nil && len(b) < 12, b)
 }
 
-// TestTurnLapses: whose turn came while it was silent does not wait for it for ever afterwards; it used to ask for a Step each
-// nanosecond.
+// TestTurnLapses: a node whose turn came while it was silent does not wait for that turn for ever afterwards; it used to ask for a
+// Step each nanosecond.
 func TestTurnLapses(t *testing.T) {
 	_, c := floorOf(t, 2)
 	s, err := NewSender(*c, nil)

@@ -14,9 +14,9 @@ type claim struct {
 
 const (
 	// fairTurns is how many turns in a row a member may have, and so many full ones, while this node waits for one: it may not have heard
-	// that this node wants one, or this node not who had a turn between.
+	// that this node wants one, or this node may not have heard another have a turn between.
 	fairTurns = 5
-	// greedyFor is for how long a member is not heeded that has taken more.
+	// greedyFor is how long a member that has taken more is not heeded.
 	greedyFor = 30 * time.Minute
 )
 

@@ -33,8 +33,8 @@ func (m *outgoing) hold(now time.Time, s *Sender, on bool) {
 // Aired is how much of a message has been on the air.
 type Aired struct {
 	Begun bool // something
-	// Whole: so much that a recipient may have all of it. Of what was on the air before a restart nobody knows how much it
-	// was: that counts as all.
+	// Whole: so much that a recipient may have all of it. Nobody knows how much was on the air before a restart: any of it
+	// counts as all.
 	Whole bool
 }
 

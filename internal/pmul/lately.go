@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// lately is which messages of each source have become complete. On a shared channel with turns, acknowledgements name these again:
+// lately lists the messages of each source that became complete last. On a shared channel with turns, acknowledgements name these again:
 // a run of many messages takes no more room than one message, and a sender that has missed an acknowledgement would take what the
 // next one leaves out for lost.
 type lately map[NodeID][]MessageID
 
-// latelyMost bounds how many messages of one source are named again: what it sends in some turns.
+// latelyMost bounds how many messages of one source are named again: as many as it sends in some turns.
 const latelyMost = 16
 
 // add notes a message that is complete.

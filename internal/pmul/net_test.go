@@ -109,7 +109,7 @@ func lossy(p profile.Profile, pct float64, bursty bool) profile.Profile {
 	return p
 }
 
-// resent is the octets of Data_PDUs sent again over the octets of those that somebody lost who lacked them.
+// resent is the octets of Data_PDUs sent again over the octets of those that a node lost and lacked.
 func resent(t *testing.T, s setup, octets int) (again, lost int) {
 	t.Helper()
 	w := newWorld(t, s)

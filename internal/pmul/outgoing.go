@@ -86,7 +86,7 @@ type content struct {
 type pass struct {
 	address    []AddressPDU
 	numbers    []uint16     // of fragments, ascending
-	again      []AddressPDU // before the first shard of a first pass: who lost the others can use no shard
+	again      []AddressPDU // before the first shard of a first pass: a node that lost the others can use no shard
 	shards     []uint16     // parity, by index
 	closing    []PDU        // what ends it all
 	parityNext uint16       // the first shard that was never queued
@@ -110,7 +110,7 @@ type sent struct {
 // timers of a message; zero: not set.
 type timers struct {
 	repairAt time.Time // send again what is lost
-	pollAt   time.Time // ask those who have not answered
+	pollAt   time.Time // ask the nodes that have not answered
 	repeatAt time.Time // repeat for silent nodes
 	wakeAt   time.Time // the first of them that counts, or its expiry
 }
@@ -212,8 +212,8 @@ func (m *outgoing) behind(c *Config) PDU {
 	return nil
 }
 
-// following is what of the message has to be in the datagram of its last Address_PDU: who hears that a short message comes
-// waits for it, and asks for it when it does not. nil: nothing has to; what fills a datagram follows in the next.
+// following is the part of the message that has to be in the datagram of its last Address_PDU: a node that hears that a short
+// message comes waits for it, and asks for it when it does not. nil: nothing has to; what fills a datagram follows in the next.
 func (m *outgoing) following(c *Config) PDU {
 	if len(m.address) != 1 || m.total() > 1 {
 		return nil

@@ -195,8 +195,8 @@ func FuzzEngines(f *testing.F) {
 	})
 }
 
-// TestJournalOf01: what version 0.1 had of a coded message, whose octets of the last fragment were in each shard's record
-// only, is gone on with; and a record of now says them itself.
+// TestJournalOf01: a receiver goes on with a coded message from the journal of version 0.1. There only the records of the shards
+// said how many octets its last fragment has; a record of now says it itself.
 func TestJournalOf01(t *testing.T) {
 	sent, _ := parityMessage(950, 100)
 	cfg := Config{Self: ship, Coding: Compact, Parity: true, DatagramOctets: 500, ClockError: time.Minute, OrphanFor: time.Minute, RememberFor: time.Hour,
@@ -233,8 +233,8 @@ func TestJournalOf01(t *testing.T) {
 	}
 }
 
-// TestPlanCompletes: who has enough shards of a message, and learns only from a later question how long its last fragment
-// is, has the message then, and acknowledges it.
+// TestPlanCompletes: a receiver that has enough shards of a message, and learns only from a later question how long its last
+// fragment is, has the message then, and acknowledges it.
 func TestPlanCompletes(t *testing.T) {
 	now := year2027.Add(-time.Hour)
 	r, err := NewReceiver(Config{Self: ship, Coding: Compact, Parity: true, Turnaround: time.Second, RateBps: 2400, DatagramOctets: 500, ClockError: time.Minute,

@@ -69,7 +69,7 @@ func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint
 		m.shards = nil
 		return
 	}
-	if s.cfg.Coding == ACP142 { // who is not named takes it that its Ack has come
+	if s.cfg.Coding == ACP142 { // a node that is not named takes it that its Ack has come
 		some = m.dests.which((*destination).lacks)
 	}
 	m.address, m.numbers, m.again = m.addressPDUs(&s.cfg, some), numbers, nil
@@ -236,7 +236,7 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 	s.arm(m)
 }
 
-// alarm is the Priority from which a message is repeated for silent nodes at once: who has lost it should not
+// alarm is the Priority from which a message is repeated for silent nodes at once: a node that has lost it should not
 // learn of it minutes later. It is that of flash (internal/gateway/group).
 const alarm = 3
 
@@ -383,7 +383,7 @@ func (s *Sender) repeat(m *outgoing) {
 	s.pass(m, (*destination).deaf, numbers)
 }
 
-// poll asks those whose answer is overdue: an Address_PDU that names them, with a little of what they may have lost
+// poll asks the recipients whose answer is overdue. An Address_PDU names them, with a little of what they may have lost
 // where that is cheaper than one more turn, and after the first time in any case, for receivers that answer to nothing
 // else. The rate falls.
 func (s *Sender) poll(now time.Time, m *outgoing) {
@@ -391,7 +391,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 	asked, lone := map[*destination]bool{}, alone(now, s, m)
 	send, most := newSet(len(m.fragments)), 0
 	late := now
-	if s.cfg.plansFor(m) { // one question for those too whose turn has just passed
+	if s.cfg.plansFor(m) { // one question also for nodes whose turn has just passed
 		late = now.Add(s.cfg.turnWait(1, 0, false))
 	}
 	for _, d := range m.dests {
@@ -425,7 +425,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		m.pollAt = m.dests.pollTime()
 		return
 	}
-	if m.carry == carryLost && !send.empty() && m.train == 0 { // who lost it with this one says so later, and has it then
+	if m.carry == carryLost && !send.empty() && m.train == 0 { // a node that lost it with this one says so later, and has it then
 		for _, d := range m.dests {
 			asked[d] = asked[d] || d.answers()
 		}
@@ -436,7 +436,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 	m.polls++
 	m.carry = carryCheap
 	s.stats.Polls++
-	if m.dynamic != nil { // who says nothing may not be in the group, even if it was there for the message of another
+	if m.dynamic != nil { // a node that says nothing may not be in the group, even if it was there for the message of another
 		s.announce(m, func(d *destination) bool { return asked[d] && (d.missing == nil || d.peer.unanswered > 1) })
 	}
 	s.pass(m, func(d *destination) bool { return asked[d] }, m.orParity(&s.cfg, send.numbers(), most))

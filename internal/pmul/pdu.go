@@ -75,7 +75,7 @@ const (
 type PDU interface{ Kind() Kind }
 
 type (
-	// AddressPDU starts a message, or says who still misses something of it. Without destinations it is the Ack-Ack.
+	// AddressPDU starts a message, or says which nodes still miss something of it. Without destinations it is the Ack-Ack.
 	AddressPDU struct {
 		Priority     uint8
 		MAP          MAP
@@ -90,8 +90,8 @@ type (
 		Plan         *Plan // compact coding: the message is coded
 		Batch        bool  // compact coding: it is of several messages (batch.go)
 		AtOnce       bool  // compact coding, with all of a short message behind it: it goes again, and is acknowledged at once
-		// After, compact coding: by how much the Message_Sequence_Number of the last message is lower that it is read after; 0: of the
-		// message before it.
+		// After, compact coding: by how much the Message_Sequence_Number of the last message that it is read after is lower; 0: that
+		// is the message before it.
 		After uint32
 	}
 	// Plan is what the Address_PDU of a coded message has more, in the compact coding only.

@@ -47,7 +47,7 @@ const (
 	// gapsShort is the part of a talker's gaps, one in so many, that may be too short.
 	gapsShort = 8
 	gapSpan   = 200 * time.Millisecond // of a sample, at the least: timers and networks vary by less, and modems hand over blocks
-	jitters   = 10                     // of the profile, that a sample lasts at the least
+	jitters   = 10                     // of the profile: a sample lasts so many at the least
 	rateLeast = 8                      // the profile's rate is divided by so much at the most
 	rateMost  = 4                      // and multiplied by so much,
 	rateStep  = 2                      // by so much at a time

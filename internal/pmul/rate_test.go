@@ -9,7 +9,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// ear is who listens to talkers on a channel of a rate.
+// ear is a node that listens to talkers on a channel of a rate.
 type ear struct {
 	*pmul.Rate
 	now time.Time
@@ -34,7 +34,7 @@ func at(bps int) func(_, octets int) time.Duration {
 	return func(_, octets int) time.Duration { return profile.Airtime(octets, bps) }
 }
 
-// TestRate: what rate is learned from what is heard, where the profile says 2,400 bit/s.
+// TestRate: the rate that a node learns from what it hears, where the profile says 2,400 bit/s.
 func TestRate(t *testing.T) {
 	const told = 2400
 	rounds := func(n int, talkers ...func(e *ear, by pmul.NodeID)) func(*ear) {

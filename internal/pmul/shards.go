@@ -61,7 +61,7 @@ func (r *Receiver) shard(now time.Time, m *incoming, index uint16, b []byte) {
 
 // Restore makes the fragments that are missing of a coded message of so many, by number, of parity shards, by index. last is how many
 // octets the last fragment has, as a Plan says; 0: unknown. False: too few are there, or they do not fit together. It is for
-// those that look on, such as the analyser of captures: a Receiver restores by itself.
+// programs that look on, such as the analyser of captures: a Receiver restores by itself.
 func Restore(total uint16, last int, fragments, parity map[uint16][]byte) bool {
 	m := incoming{total: total, last: last, fragments: fragments, parity: parity}
 	if total < 2 || total > codedMost || len(parity) == 0 || m.need() > 0 || last == 0 && fragments[total] == nil {

@@ -12,13 +12,13 @@ import (
 // the middle of a long message of another source too. docs/decisions/fairness.md.
 type sources struct {
 	rota    share.Rota
-	first   string      // that waited since the queue was last empty
+	first   string      // the source that waited first since the queue was last empty
 	several bool        // others have waited since then
 	lead    *outgoing   // what goes next, where that is not the oldest
 	amid    []*outgoing // short messages that went amid a long one, and go once more with the next
 }
 
-// sourced is whose a message is.
+// sourced says which source a message is of.
 type sourced struct {
 	source string
 	leads  bool
@@ -45,7 +45,7 @@ func (u *sources) went(s *Sender, pdu PDU) {
 	}
 }
 
-// used is how much of the air the source of a message has used; of a batch the least that a source of it has.
+// used is how much of the air the source of a message has used; of a batch, the least that one of its sources has.
 func (u *sources) used(m *outgoing) uint64 {
 	if m.parts == nil {
 		return u.rota.Used(m.source)
@@ -59,7 +59,7 @@ func (u *sources) used(m *outgoing) uint64 {
 	return least
 }
 
-// takeTurns puts that message in front of the queue whose source goes next.
+// takeTurns puts the message whose source goes next in front of the queue.
 func (u *sources) takeTurns(s *Sender) {
 	if m := u.lead; m != nil {
 		queued := m.ready

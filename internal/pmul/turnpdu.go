@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// TurnPDU says when a talker's turn on a shared channel ends, and who speaks after it. ACP 142 has no such PDU: it exists in the
+// TurnPDU says when a talker's turn on a shared channel ends, and which node speaks after it. ACP 142 has no such PDU: it exists in the
 // compact coding only.
 type TurnPDU struct {
-	Source NodeID        // the talker: who has sent the datagram
+	Source NodeID        // the talker: the sender of the datagram
 	Number uint8         // of the turn: each is one more than the one before; what an earlier turn said does not count any more
 	Left   time.Duration // of the turn behind this datagram, in steps of TurnStep, rounded up; at most a minute
-	Next   NodeID        // who speaks then; 0: whoever wants to
+	Next   NodeID        // the node that speaks then; 0: any node that wants to
 	More   bool          // the talker has more to say than its turn takes
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // urgent is what a Sender does about urgent messages while the nodes of a shared channel speak in turns. One goes to the radio at once,
-// whoever has the floor. It goes once more, unless all have acknowledged it, with what this node says in its turn: nobody says at
-// once that it has lost one, and another datagram for it would break a turn again.
+// whichever node has the floor. It goes once more, unless all have acknowledged it, with what this node says in its turn: no node says
+// at once that it has lost one, and another datagram for it would break a turn again.
 type urgent struct {
 	leaves time.Time   // when all have left, if each breaks into a turn
 	lately []*outgoing // those that may have to go again

@@ -99,7 +99,7 @@ func TestCountedOnce(t *testing.T) {
 	check.Equal(t, "when another has spoken too", l.airAt, leaves.Add(time.Second+l.cfg.Turnaround))
 }
 
-// TestFloorWaitsLonger: who speaks between the end of a turn and the first datagram of the next puts off the turns behind.
+// TestFloorWaitsLonger: a node that speaks between the end of a turn and the first datagram of the next puts off the turns behind.
 func TestFloorWaitsLonger(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	f, c := floorOf(t, 2)

@@ -67,7 +67,7 @@ type world struct {
 	sent    func(from *node, data []byte)
 	packet  func(p pmul.Packet, data []byte)
 	ride    bool // acknowledgements ride on datagrams to the group
-	// stranger names itself as the sender of what it acknowledges; nil, or who acknowledges nothing: nobody does.
+	// stranger names itself as the sender of what it acknowledges. nil, or a node that acknowledges nothing: no node does so.
 	stranger *node
 }
 

@@ -225,5 +225,5 @@ func (c *Conversation[B]) Clear() []uint64 {
 	return tokens
 }
 
-// Expect takes a new connection of the far end, of which blocks up to acked are past; nothing waits.
+// Expect takes a new connection of the far end, whose blocks up to acked are past; nothing waits.
 func (c *Conversation[B]) Expect(acked uint32) { c.acked, c.sent = acked, acked }

@@ -69,7 +69,7 @@ func (c *Conversation[B]) Accept(n uint32, block B, carry func(B) bool) Output {
 	return c.Acknowledge()
 }
 
-// Begin takes a new connection of the near peer, of which blocks up to n are past.
+// Begin takes a new connection of the near peer, whose blocks up to n are past.
 func (c *Conversation[B]) Begin(n uint32) {
 	clear(c.early)
 	c.taken = n
