@@ -16,7 +16,7 @@
 //	outlets      connections, the queue of each peer, presence, calls, back-pressure
 //	ghosts       the form of messages and documents of the gateway and of far peers
 //	far          peers and open pipes of other sites
-//	ether        multicast, and the peers that are heard only there
+//	multicast    multicast, and the peers that are heard only there
 //	rules        what the operator's rules hide from local peers
 //	directory    advertisements, questions, and which peers and sites are told of them
 //	views        which local peers other sites are told of
@@ -25,7 +25,7 @@
 //	leases       rendezvous and relay leases; which pipes are open
 //	propagation  messages to a whole group or a propagate pipe
 //	arrivals     messages of far sites for local peers, including absent ones
-//	who          which connections speak for a peer
+//	hostIdentity which connections speak for a peer
 //
 // A message of a local peer goes from outlets (the connection) to Bridge.open, and from there to one part. The answer
 // goes back through ghosts (form) and outlets (queue, window, connection). What concerns other sites leaves as
