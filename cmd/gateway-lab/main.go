@@ -1,5 +1,5 @@
 // Command gateway-lab is the laboratory beside a gateway: analyses, traces, replays, rehearsals, field trials. `gateway` runs it for
-// whoever types one of its commands.
+// a user who types one of its commands.
 package main
 
 import (

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// Orders, a reload, refusals and both ends of a run of a real gateway stand in the record, with who caused them; a change
+// Orders, a reload, refusals and both ends of a run of a real gateway stand in the record, with the user who caused them; a change
 // of it shows.
 func TestAudit(t *testing.T) {
 	a, _ := two(t)

@@ -24,7 +24,7 @@ func (r *running) whole(t *testing.T) (report control.Report) {
 }
 
 // One gateway is taught and sends what it was taught to the other, which is killed with kill -9 meanwhile. There the operator looks at
-// it and accepts it, and from the next start on both code by it. Nobody but who may give orders gets the file.
+// it and accepts it, and from the next start on both code by it. Nobody but a user who may give orders gets the file.
 func TestCorporaOfRealGateways(t *testing.T) {
 	t.Parallel()
 	sa := newSite(t, 1, "")

@@ -21,7 +21,7 @@ type gossip struct {
 	lans   []string
 	local  map[int]int // talkers and listeners of one gateway: nothing between them is in custody
 	mu     sync.Mutex
-	said   [][]saying // by who says it
+	said   [][]saying // by the peer that says it
 	deaths [][]time.Time
 	leases map[string]int // how often each peer got one
 	wrong  []string
@@ -47,7 +47,7 @@ const (
 	// mostOpen messages of a talker wait for some listener: gateways that die all the time carry less than they take.
 	mostOpen = 40
 	redial   = 20 * time.Millisecond
-	// deathSeen: a listener may read so long after the gateway's death what that has sent.
+	// deathSeen: a listener may read so long after the gateway's death what the gateway has sent.
 	deathSeen = 2 * time.Second
 )
 

@@ -58,7 +58,7 @@ func change(t *testing.T, path string, f func([]byte) []byte) {
 	}
 }
 
-// message is a record of a message for peer 1 and that of whom it is for; number 0: it waits.
+// message is a record of a message for peer 1 and the record of its recipients; number 0: it waits.
 func message(t *testing.T, id, number uint64, text string) []journal.Op {
 	t.Helper()
 	full, err := envelope.Append(nil, envelope.Message{Payload: &site.Message{Parts: []site.Part{{Data: []byte(text)}}}}, 0, true)
@@ -116,7 +116,7 @@ func TestJournalRecordSetAside(t *testing.T) {
 			aside++
 		}
 	}
-	if aside != 3 { // the message, whom it was for, and the item
+	if aside != 3 { // the message, its recipients, and the item
 		t.Errorf("%d records are set aside: %s", aside, out)
 	}
 }

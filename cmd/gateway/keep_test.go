@@ -50,8 +50,8 @@ func children(t *testing.T, pid int) (pids []int) {
 	return pids
 }
 
-// A gateway whose sockets are kept may be killed, restarted or die again and again: whoever dials is taken in, at any
-// moment, and gets his welcome within the 5 s that a peer waits.
+// A gateway whose sockets are kept may be killed, restarted or die again and again: a peer that dials is taken in, at any
+// moment, and gets its welcome within the 5 s that a peer waits.
 func TestKeptSocketSurvivesTheGateway(t *testing.T) {
 	s := newSite(t, 1, "")
 	r := s.startCommand(t, gatewayCommand("run", "-c", s.file, "--keep-socket"))

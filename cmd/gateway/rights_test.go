@@ -22,8 +22,8 @@ import (
 	"aldis/internal/operator/doctor"
 )
 
-// asCaptor has the test binary, as a gateway, try at SIGUSR1 what somebody would who has taken the process over, and write
-// into the file that the variable names what came of it.
+// asCaptor has the test binary, as a gateway, try at SIGUSR1 what an attacker who has taken the process over would try,
+// and write what came of it into the file that the variable names.
 const asCaptor = "ALDIS_TEST_ATTEMPTS"
 
 func attemptWhenTold() {
@@ -55,7 +55,7 @@ func attemptWhenTold() {
 }
 
 // A gateway that has given up its rights carries messages, reloads, turns its record of orders over and replaces the process
-// that runs libnorm; who has taken it over reads no other file, writes nowhere else and runs no other program. It says so in
+// that runs libnorm; an attacker who has taken it over reads no other file, writes nowhere else and runs no other program. It says so in
 // its status, its metrics and to the doctor.
 func TestSmallRights(t *testing.T) {
 	sa := newSite(t, 1, "")

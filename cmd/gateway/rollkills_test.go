@@ -267,7 +267,7 @@ func (f *fleet) round(t *testing.T, most int) {
 	t.Helper()
 	f.rounds++
 	lost := len(f.ships) - 1
-	f.relay.setAway(lost, f.rounds%5 == 2 || f.rounds%5 == 3) // who misses more than three is not heard for all (docs/limits.md)
+	f.relay.setAway(lost, f.rounds%5 == 2 || f.rounds%5 == 3) // a gateway that misses more than three is not heard for all (docs/limits.md)
 	at := time.Time{}
 	if f.rng.IntN(3) == 0 {
 		at = time.Now().Add(time.Duration(f.rng.IntN(4)) * time.Second)
@@ -325,8 +325,8 @@ func (f *fleet) die(t *testing.T, victims []int) {
 	}
 }
 
-// agree waits until all that are on the air go by the newest roster; all: whoever was off it, and what is for all is sealed by
-// it too, and all links are up.
+// agree waits until all that are on the air go by the newest roster; all: those that were off it as well, what is for all is
+// sealed by it too, and all links are up.
 func (f *fleet) agree(t *testing.T, all bool) {
 	t.Helper()
 	for i, s := range f.ships {

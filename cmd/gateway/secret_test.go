@@ -34,8 +34,8 @@ func shows(t *testing.T, dir string, words ...string) (list []string) {
 	return list
 }
 
-// A gateway that gets a key file seals the journal and the record of orders that it has had until then. Who steals the data
-// directory without that file finds no payload, no name and no id in it; with it all is there, messages go on, and the commands
+// A gateway that gets a key file seals the journal and the record of orders that it has had until then. A thief of the
+// data directory without that file finds no payload, no name and no id in it; with it all is there, messages go on, and the commands
 // that look after a journal work.
 func TestStolenDisk(t *testing.T) {
 	t.Parallel()

@@ -135,7 +135,7 @@ func deviceReport(uid, callsign string) string {
 }
 
 // Devices on the LANs of two gateways see each other; version 1 is negotiated; the picture survives a kill -9 of the gateway
-// that shows it; who says nonsense is cut off and told of.
+// that shows it; a device that says nonsense is cut off and told of.
 func TestTAKDevices(t *testing.T) {
 	hq := newTAKSite(t, 1, "")
 	ship := newTAKSite(t, 2, hq.key())

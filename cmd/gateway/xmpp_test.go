@@ -19,7 +19,7 @@ import (
 // xmppServer is an unmodified XMPP server of one LAN, with users whose password is "secret".
 type xmppServer struct {
 	dir, host, c2s, components string
-	authority                  string   // file of who has signed its certificate; "": it has none
+	authority                  string   // file of the authority that has signed its certificate; "": it has none
 	run                        []string // its command
 	cmd                        *exec.Cmd
 }
@@ -248,7 +248,7 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	anna.say(`<message to='nobody@hq.example' type='chat' id='a2'><body>Anybody?</body></message>`)
 	r2.until(t, "the message to nobody ends", func() bool { return anna.count(`id="a2"`, `type="error"`, "service-unavailable") == 1 })
 
-	// A room ashore: both sides see each other, each line comes once to all, also to who said it.
+	// A room ashore: both sides see each other, each line comes once to all, also to its sender.
 	enter := "<presence to='ops@conference.hq.example/%s'><x xmlns='http://jabber.org/protocol/muc'/></presence>"
 	carl := shore.login(t, "carl")
 	carl.say(enter, "carl")
@@ -266,7 +266,7 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	bert.say(enter, "anna") // a nick in use
 	r1.until(t, "the nick is refused", func() bool { return bert.count("presence", "conflict") == 1 })
 
-	// Nodes: what anna publishes of where she is comes to bert, who is subscribed to her and wants it; a node of a service to who subscribes.
+	// Nodes: what anna publishes of where she is comes to bert, who is subscribed to her and wants it; a node of a service to its subscribers.
 	for _, pair := range [][2]*xmppClient{{anna, bert}, {bert, anna}} {
 		to, from := "bert@hq.example", "anna@ship.example"
 		if pair[0] == bert {

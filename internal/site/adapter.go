@@ -93,7 +93,7 @@ func (Fate) AdapterEvent() {}
 // ConnID names one connection of a LAN for the life of the process; never reused, never 0.
 type ConnID uint64
 
-// Order is something that an adapter wants its LAN room to do. What it is, those two alone know.
+// Order is something that an adapter wants its LAN room to do. Those two alone know what it is.
 type Order interface {
 	// Concerns is the connection that the order is for: orders for one connection stay in order; 0: for none. An order
 	// that confirms lets the other end forget something, so that it must not go before the records of earlier Steps are
@@ -110,8 +110,8 @@ type Early interface {
 	// Early: the order promises nothing, so that it may go before the records of its own Step are durable. Whoever gets it does not
 	// conclude that the gateway has taken anything.
 	Early() bool
-	// Lane is for whom behind the connection the order is: an early one waits for what waits in its own lane, and in "". One in "" waits
-	// for all of the connection.
+	// Lane is the recipient behind the connection that the order is for. An early order waits for what waits in its own lane, and in "".
+	// One in "" waits for all of the connection.
 	Lane() string
 }
 
@@ -120,7 +120,7 @@ type Why uint8
 
 // The reasons, by their numbers on the link.
 const (
-	LifeOver Why = iota // whom it was for stayed away until its life ended
+	LifeOver Why = iota // its recipient stayed away until its life ended
 	NoRoom              // it was given up for the octets that may wait
 	Nobody              // nobody here is known that it could be for
 	Unfit               // the local software has no form for it

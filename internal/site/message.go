@@ -49,8 +49,8 @@ type Mark struct {
 	LastValue string
 	// Expires is when the message is not sent any more; zero: never. It does not cross the link.
 	Expires time.Time
-	// Fleeting is a message whose worth ends when another one says the same anew, soon: it is not repeated for who is silent, and
-	// where messages go to several sites at once it is handed on though others before it are missing.
+	// Fleeting is a message whose worth ends when another one says the same anew, soon: it is not repeated for a site that is silent.
+	// Where messages go to several sites at once, it is handed on though others before it are missing.
 	Fleeting bool
 	// Twice has a message go a second time by itself where one is sent to each site, so that one loss does not delay it. It
 	// does not cross the link.

@@ -23,13 +23,13 @@ type Subject struct {
 	Root      string    // tag of the document
 	Scope     string
 	Name      string
-	Owner     string // who published or sent it
+	Owner     string // its publisher or sender
 	Topic     string // that it names, is, or goes to
 	Octets    int    // of the document, or of all data of a message
 	Parts     []Part // of a message, where rules may look into it
 	// Stream: a message that belongs to a stream, which the rules judged as a whole when it was opened.
 	Stream bool
-	// Ordered: a message that an operator sends himself, whom the rules are for.
+	// Ordered: a message that an operator sends himself. The rules serve the operator and do not bind it.
 	Ordered bool
 }
 

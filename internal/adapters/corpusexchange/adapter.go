@@ -98,7 +98,7 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	return out
 }
 
-// send gives a corpus to the core. Who orders it has read it.
+// send gives a corpus to the core. The operator who orders it has read it.
 func (f *Adapter) send(order Send) {
 	f.sent++
 	c, err := compact.ReadCorpus(order.File)

@@ -180,7 +180,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// On a shared channel a corpus for several sites goes once, elsewhere to each by itself; who sent it hears what became of it.
+// On a shared channel a corpus for several sites goes once, elsewhere to each by itself; its sender hears what became of it.
 func TestSent(t *testing.T) {
 	file, _ := corpusFile(t, "a")
 	f := New(Config{Shared: true}, nil)

@@ -18,7 +18,7 @@ import (
 var ErrMemory = errors.New("corpora: memory of another format")
 
 // Keys of the memories: a corpus that was received stands under ofSite and the site in decimal digits, behind the milliseconds since
-// 1970 UTC; the one that was accepted stands under accepted, behind the hash of that which was configured then.
+// 1970 UTC; the one that was accepted stands under accepted, behind the hash of the corpus that was configured then.
 const (
 	ofSite   = "site "
 	accepted = "accepted"

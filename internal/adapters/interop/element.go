@@ -252,7 +252,7 @@ func lineOf(e *cot.Event) *Line {
 // metElement is the element that events have which another adapter has told.
 const metElement = "__met"
 
-// byJXTA begins the uid of who says a line in JXTA.
+// byJXTA begins the uid of the sender of a JXTA line.
 const byJXTA = "JXTA."
 
 // event is the report as a TAK device says it.

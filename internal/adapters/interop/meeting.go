@@ -12,7 +12,7 @@ import (
 // Config of a Meeting.
 type Config struct {
 	Rules []Rule
-	Peer  string // a JXTA peer's unique value: who says on the LAN what TAK's devices say; no other peer has it
+	Peer  string // unique value of the JXTA peer that says on the LAN what TAK devices say; no other peer has it
 	Name  string // of that peer
 	// Apart: a clock that is wrong by more is not believed; 0: 2 min.
 	Apart time.Duration
@@ -35,7 +35,7 @@ type Meeting struct {
 // unit is one that an adapter has told of.
 type unit struct {
 	at      time.Time    // of the newest report
-	by      site.Adapter // who told it
+	by      site.Adapter // the adapter that told it
 	place   [2]float64
 	outlets map[*rulePipe]*outlet
 }

@@ -12,13 +12,13 @@ import (
 	"aldis/internal/site"
 )
 
-// Config of an Adapter. Zero values of what has a default mean that.
+// Config of an Adapter. The zero value of a field that has a default means the default.
 type Config struct {
 	Sites   []uint16 // far sites
 	Mesh    bool     // the LAN room is a member of the LAN's mesh
 	Unicast string   // IP and port where devices of the mesh say what is for one unit alone; "": nowhere
 	Shared  bool     // the link is a radio net: one transmission is for all sites, and nobody says what has arrived
-	Open    bool     // chat for several sites may go to whoever is in a group: one message for all, and nobody says what has arrived
+	Open    bool     // chat for several sites may go to all members of a group: one message for all, and nobody says what has arrived
 	Octets  int      // of a batch, about; default 300
 	RateBps int      // bits per second of a radio net, which bounds a batch further; 0: unlimited
 	Twice   bool     // a batch of reports may go twice: the link is not paid by octets
@@ -109,7 +109,7 @@ type Adapter struct {
 	lastCheck time.Time // of units that are stale
 }
 
-// audience is who hears the same batches: one site, or on a radio net all.
+// audience is the sites that hear the same batches: one site, or on a radio net all.
 type audience struct {
 	*track.Outlet
 	sites []uint16

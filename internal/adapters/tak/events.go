@@ -55,7 +55,7 @@ func (f *Adapter) event(now time.Time, c *client, e *cot.Event) {
 	}
 }
 
-// claimed is the device that has said to be this uid, where another one says so now. Who comes by a machine beside this one may be it.
+// claimed is the device that has claimed this uid, where another one claims it now. A device that comes by a machine beside this one may be it.
 func (d *devices) claimed(c *client, uid string, beside []string) *client {
 	for _, o := range d.clients {
 		if o != c && o.uid == uid && o.host != c.host && !slices.Contains(beside, o.host) && !slices.Contains(beside, c.host) {
@@ -66,7 +66,7 @@ func (d *devices) claimed(c *client, uid string, beside []string) *client {
 }
 
 // fromFar says whether an event is one of a far unit that we have shown here. The LAN's own server keeps what it was given, also
-// by an earlier run of this gateway, and gives it again to who calls: it may be older than what is known now.
+// by an earlier run of this gateway, and gives it again to each client that calls: it may be older than what is known now.
 func (f *Adapter) fromFar(c *client, e *cot.Event) bool {
 	if e.Is("a") {
 		for _, far := range f.far {

@@ -106,7 +106,7 @@ func play(t *testing.T, name string, seed uint64, units int, length time.Duratio
 	return h
 }
 
-// way is what a report has to cross the link until the far picture is compared with it.
+// way is the time that a report has to cross the link until the far picture is compared with it.
 const way = 5 * time.Second
 
 // saying is what a unit has said of itself.

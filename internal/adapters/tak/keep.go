@@ -27,7 +27,7 @@ type keptEvent struct {
 	held  bool         // what they are to be told waits for that
 }
 
-// withdrawal is what a far site has taken back: an event of before that it overtook is not shown any more.
+// withdrawal is what a far site has taken back: an earlier event that it overtook is not shown any more.
 type withdrawal struct {
 	site uint16
 	at   time.Time
@@ -55,7 +55,7 @@ func (k *kept) older(e *cot.Event) bool {
 	return old != nil && e.Time.Before(old.event.Time)
 }
 
-// overtaken says whether an event of a far site comes behind what that has said later of the uid.
+// overtaken says whether an event of a far site comes behind one that the site has said later of the uid.
 func (k *kept) overtaken(from uint16, e *cot.Event) bool {
 	w, has := k.gone[e.UID]
 	return k.older(e) || has && w.site == from && !e.Time.After(w.at)

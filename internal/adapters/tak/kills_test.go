@@ -34,11 +34,11 @@ type trouble struct {
 	from, to time.Time
 }
 
-// recovers is how long after a trouble what is shown may still be what that has left.
+// recovers is how long after a trouble the picture may still be as the trouble has left it.
 const recovers = 30 * time.Second
 
 // server is the TAK server of a LAN, as taky is: it gives what one client says to all others, keeps the newest of each unit until
-// that is stale, and gives what it keeps to who has told of a unit for the first time. The gateway is one of its clients.
+// that is stale, and gives what it keeps to a client that has told of a unit for the first time. The gateway is one of its clients.
 type server struct {
 	w      *world
 	gw     *device // the stream of the gateway

@@ -31,7 +31,7 @@ func (Shout) Concerns() (site.ConnID, bool) { return 0, false }
 // Octets of the datagram.
 func (s Shout) Octets() int { return len(s.Data) }
 
-// mesh is who was heard there, and which version all of them read.
+// mesh is the members that were heard there, and the version that all of them read.
 type mesh struct {
 	members map[string]member // by address
 	next    time.Time         // when we say again which versions we read
@@ -72,7 +72,7 @@ func (f *Adapter) overheard(now time.Time, ev Overheard) {
 	f.event(now, c, e)
 }
 
-// heard notes which version a member reads: what it says of that, or else what it speaks.
+// heard notes which version a member reads: the one that it says, or else the one that it speaks.
 func (m *mesh) heard(now time.Time, host string, control *cot.Control, xml bool) {
 	old, known := m.members[host]
 	if !known && len(m.members) >= mostMembers {

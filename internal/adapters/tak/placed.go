@@ -15,7 +15,7 @@ import (
 // when it has changed.
 
 const (
-	// longLived is from what life on an event is of something placed, whoever says so.
+	// longLived is the life from which on an event is of something placed, whoever says so.
 	longLived = 2 * time.Hour
 	// farOff is the part of the bound from which a thing that no hand has placed is told to be elsewhere.
 	farOff = 0.3

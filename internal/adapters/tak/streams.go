@@ -10,7 +10,7 @@ import (
 	"aldis/internal/site"
 )
 
-// devices are those of this LAN: who is here, and what is for them.
+// devices are the devices of this LAN that are here, and what is for them.
 type devices struct {
 	*step
 	near    *track.Near

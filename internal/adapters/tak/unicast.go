@@ -46,7 +46,7 @@ func (Hand) Concerns() (site.ConnID, bool) { return 0, false }
 // Octets of the event.
 func (h Hand) Octets() int { return len(h.XML) }
 
-// unicast is who may be reached on the mesh, and what is on its way there.
+// unicast is the units that may be reached on the mesh, and what is on its way there.
 type unicast struct {
 	units map[string]reach  // by uid
 	hands map[uint64]string // uids of devices that something is on its way to, by attempt
@@ -288,7 +288,7 @@ func (f *Adapter) direct(now time.Time, ev Direct) {
 	f.address(now, c, e.Without("marti"), dests)
 }
 
-// chatters are those whom words or their receipts are for and whom the mesh has not reached: its own devices are told by the
+// chatters are the recipients of words or of their receipts that the mesh has not reached: its own devices are told by the
 // sender. Of a group those count that are known; one alone may come back.
 func (d *devices) chatters(now time.Time, e *cot.Event, knows func(uid string) bool) (dests []cot.Dest) {
 	chat := e.Find("__chat")

@@ -91,7 +91,7 @@ func TestEndpoints(t *testing.T) {
 }
 
 // Words that a device of the mesh says to the endpoint of a far unit reach it alone, once, and the receipts come back to the
-// endpoint of who said them.
+// endpoint of the device that said them.
 func TestDirectWords(t *testing.T) {
 	const message = "5b7a1d3e-0f2c-4d8e-9a51-6f2b8c7d9e10"
 	x := newMeshed(t)
@@ -169,7 +169,7 @@ func TestWordsToTheMesh(t *testing.T) {
 	}
 }
 
-// Nobody has the gateway call another host or a service; who has told no endpoint hears in the group.
+// Nobody has the gateway call another host or a service; a device that has told no endpoint hears in the group.
 func TestEndpointsElsewhere(t *testing.T) {
 	for _, endpoint := range []string{"10.0.1.77:4242:tcp", "10.0.1.9:22:tcp", "10.0.1.9:99999:tcp", "10.0.1.9::tcp", "*:-1:stcp", "[10.0.1.9]x:4242:tcp"} {
 		x := newMeshed(t)

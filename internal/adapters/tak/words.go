@@ -88,7 +88,7 @@ func (w *words) chat(now time.Time, c code.Chat, e *cot.Event, to []uint16, mark
 	}
 	groups := [][]uint16{to}
 	open := w.cfg.Open && len(to) > 1
-	if open { // whoever is in a group may know no unit by its number
+	if open { // a member of a group may know no unit by its number
 		sure = func(uint32, uint16) bool { return false }
 	}
 	if !w.cfg.Shared && !open {
@@ -129,7 +129,7 @@ func (w *words) fate(now time.Time, ev site.Fate) {
 	}
 }
 
-// tellSender gives the device that sent words a receipt of theirs; who says so is uid, or with "" this server.
+// tellSender gives the device that sent words a receipt of theirs. uid names the unit that says so; "": this server says so.
 func (w *words) tellSender(now time.Time, o *ourWords, kind, uid, callsign string) {
 	if uid == "" {
 		uid, callsign = "aldis", "aldis"
@@ -196,7 +196,7 @@ func (w *words) farChat(now time.Time, m site.FarMessage, data []byte, far *trac
 	w.devices.handOrWait(now, waiting{FarMessage: m, event: e.Without("marti"), dests: c.To})
 }
 
-// again is what named units that were not known, to be read again.
+// again are the messages that named units that were not known, to be read again.
 func (w *words) again() []site.FarMessage {
 	list := w.unread
 	w.unread = nil

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/site"
 )
 
-// charter is who may do what in a room that the gateway serves itself (XEP-0045, 5). The first user of this site who enters a room is its
+// charter says who may do what in a room that the gateway serves itself (XEP-0045, 5). The first user of this site who enters a room is its
 // owner. What was settled by no setting or rank ends when nobody is in the room any more.
 type charter struct {
 	Ranks    map[string]rank `json:",omitempty"` // by bare JID: those that are not none

@@ -138,7 +138,7 @@ func (p *powers) change(q *stanza.Element) (refused string) {
 	return ""
 }
 
-// ended is what a room says of who is put out.
+// ended is what a room says of an occupant that is put out.
 func (p *powers) ended(as rank, reason string) stanza.Element {
 	by := stanza.New(nsRoomUser, "actor")
 	if o := p.m.members[p.k]; o != nil {
@@ -384,7 +384,7 @@ func (p *powers) destroy(e *stanza.Element) {
 		why = why.With(stanza.New(nsRoomUser, "reason").Says(reason))
 	}
 	for _, k := range p.m.sorted() {
-		if bareOf(p.r, k) != "" { // who speaks for other adapters stays
+		if bareOf(p.r, k) != "" { // the occupant that speaks for other adapters stays
 			expel(p.r, p.now, p.m, k, end, &why)
 		}
 	}
@@ -394,7 +394,7 @@ func (p *powers) destroy(e *stanza.Element) {
 	p.r.drop(p.m)
 }
 
-// mayRead says whether who asks may read the archive of a room here.
+// mayRead says whether the sender of a question may read the archive of a room here.
 func (f *Adapter) mayRead(room string, e *stanza.Element) bool {
 	from, ok := parseJID(e.Get("from"))
 	c := f.rooms.charters[room]

@@ -101,7 +101,7 @@ func (g *governed) ashore(want int, texts ...string) {
 const enterMess = "<presence from='" + bert + "' to='" + mess + "/bert'><x xmlns='http://jabber.org/protocol/muc'/></presence>"
 
 // The first who enters a room of the gateway's own server owns it. Owners, admins and moderators put occupants out and bar them, those of a far
-// site too; who is not allowed to is refused, and nothing changes.
+// site too; a user who is not allowed to is refused, and nothing changes.
 func TestRoomsAreModerated(t *testing.T) {
 	g := newGoverned(t)
 	anna, alma, eve := g.anna, g.alma, g.eve
@@ -115,7 +115,7 @@ func TestRoomsAreModerated(t *testing.T) {
 	g.bert(enterMess)
 	g.has(anna, 1, "<presence", mess+"/bert", "jid='bert@hq.example'")
 
-	// Who may not.
+	// Users who may not.
 	for _, inside := range []string{"<item nick='eve' role='none'/>", "<item nick='eve' role='visitor'/>", "<item nick='alma' role='moderator'/>", "<item jid='eve@ship2.example' affiliation='outcast'/>", "<item jid='alma@ship2.example' affiliation='owner'/>"} {
 		g.order(alma, "set", "admin", inside, "forbidden")
 	}
@@ -164,7 +164,7 @@ func TestRoomsAreModerated(t *testing.T) {
 	g.order(alma, "set", "admin", "<item nick='anna' role='none'/>", "not-allowed")
 	g.order(alma, "set", "admin", "<item nick='bert' role='none'/>", "type='result'")
 
-	// Bans, of who is there and who is not, kept over a restart.
+	// Bans, of users who are there and of users who are not, kept over a restart.
 	g.order(anna, "set", "admin", "<item jid='alma@ship2.example' affiliation='admin'/>", "type='result'")
 	g.has(alma, 1, mess+"/alma", "affiliation='admin' role='moderator'")
 	g.order(alma, "set", "admin", "<item jid='anna@ship2.example' affiliation='outcast'/>", "not-allowed")

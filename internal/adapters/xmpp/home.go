@@ -212,8 +212,8 @@ func (r *rooms) restoreHome(key string) error {
 	return errKey
 }
 
-// refusedAtHome takes in that a room of this site does not let a far occupant in. One whose nick somebody here has, whom nobody
-// has seen yet, gets another one.
+// refusedAtHome takes in that a room of this site does not let a far occupant in. If somebody here whom nobody has seen yet
+// has its nick, it gets another one.
 func (r *rooms) refusedAtHome(now time.Time, m *room, k member, o *occupant, nick string, why code.Reason) {
 	if why == code.ReasonOf("conflict") {
 		if _, known := m.members[member{r.cfg.ID, nick}]; !known && nick != "" && len(m.members) < mostMembers {

@@ -153,7 +153,7 @@ func TestLyingSite(t *testing.T) {
 	check.True(t, "little memory", int64(after.HeapAlloc)-int64(before.HeapAlloc) < 4<<20)
 }
 
-// Who enters more rooms than one user may be in is refused in the last, and others can enter theirs; so can the user after leaving.
+// A user who enters more rooms than one may be in is refused in the last. Others can enter theirs, and so can the user after leaving.
 func TestManyRooms(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	ship := w.servers[2]

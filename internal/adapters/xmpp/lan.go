@@ -44,7 +44,7 @@ type Send struct {
 	Conn site.ConnID
 	XML  []byte
 	Soon bool   // it promises nothing to anybody
-	To   string // who alone gets it; "": whoever
+	To   string // the only recipient of it; "": any
 }
 
 // Concerns is the connection. A stanza may tell a client that its message has arrived, so that the client forgets it.
@@ -53,7 +53,7 @@ func (s Send) Concerns() (site.ConnID, bool) { return s.Conn, !s.Soon }
 // Early says whether the stanza may go before what the Step has for the journal.
 func (s Send) Early() bool { return s.Soon }
 
-// Lane is who gets it: nobody sees what is for others.
+// Lane is the recipient of the stanza: nobody sees what is for others.
 func (s Send) Lane() string { return s.To }
 
 // Octets of the stanza.

@@ -79,7 +79,7 @@ const (
 	mostWants     = 24
 	mostOfUser    = 100         // nodes that one user is subscribed to
 	mostAsk       = 4 << 10     // octets of a question that waits
-	askFor        = time.Minute // a home has so long to answer who asks once
+	askFor        = time.Minute // a home has so long to answer a client that asks once
 	lease         = time.Hour   // it tells what is new so long
 	capsIn        = 500 * time.Millisecond
 	capsNode      = "urn:aldis:gateway"
@@ -105,7 +105,7 @@ func (p *nodes) get(id nodeID) *node {
 	return n
 }
 
-// address is who publishes the node for clients and the server here.
+// address is the publisher of the node for clients and the server here.
 func (p *nodes) address(id nodeID) jid {
 	service, users := p.cfg.PubSub, p.cfg.Domain
 	if id.home == metSite {

@@ -42,7 +42,7 @@ func (s *server) publish(domain, from, to, node, inside string) {
 }
 
 // What users publish in their personal nodes comes to those at other sites who are subscribed to them and whose clients want it: the
-// newest once, at once to who logs in later, also without the link. Pictures cross by rule alone.
+// newest once, at once to users who log in later, also without the link. Pictures cross by rule alone.
 func TestPersonalNodes(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.servers[1], w.servers[2]
@@ -101,7 +101,7 @@ func TestPersonalNodes(t *testing.T) {
 }
 
 // A node of a service comes to a site once somebody there subscribes or asks, with what is in it; the gateway answers there, also
-// without the link and after restarts. A rule keeps nodes here, and who asks for one is told.
+// without the link and after restarts. A rule keeps nodes here, and a user who asks for one is told.
 func TestServiceNodes(t *testing.T) {
 	w := newWorld(t, 3, "iridium-dialup", 7, func(c *xmpp.Config) {
 		c.Rules = []rule.Rule{{Kind: rule.PubSub, To: "secret*", Local: true}}

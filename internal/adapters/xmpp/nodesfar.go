@@ -97,7 +97,7 @@ func (p *nodes) subscribed(bare string) (count int) {
 	return count
 }
 
-// itemsFor answers who asks what is in a node.
+// itemsFor answers a client that asks what is in a node.
 func (p *nodes) itemsFor(n *node, e *stanza.Element) stanza.Element {
 	if n.refused != "" {
 		return stanza.Refusal(e, n.refused, "")
@@ -128,10 +128,10 @@ func (i *nodeItem) element(space string) stanza.Element {
 	return e
 }
 
-// turnFar asks the home of a node, gives it up, and answers who has waited too long.
+// turnFar asks the home of a node, gives it up, and answers clients that have waited too long.
 func (p *nodes) turnFar(now time.Time, n *node) {
 	if n.home == metSite {
-		return // who asks is answered at once
+		return // a client that asks is answered at once
 	}
 	if n.home == p.cfg.ID {
 		if len(n.by) == 0 && len(n.items) == 0 {

@@ -70,7 +70,7 @@ func (f *Adapter) exchange(now time.Time) {
 // hosted says whether a room is one of a server of this site, in which the gateway sits. In all others the gateway is the room.
 func hosted(r *rooms, m *room) bool { return m.home == r.cfg.ID && r.own == nil }
 
-// keep remembers a line for who comes later, and in the archive where the gateway is the room's server.
+// keep remembers a line for occupants who enter later, and in the archive where the gateway is the room's server.
 func keep(r *rooms, m *room, p past) (number string) {
 	if r.own != nil && m.home == r.cfg.ID {
 		said := p.Message

@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// presence is who here and at far sites is there, and who wants to know.
+// presence knows which users here and at far sites are there, and which want to know.
 type presence struct {
 	*step
 	nodes *nodes
@@ -35,7 +35,7 @@ type pair struct {
 	here, far string // local parts
 }
 
-// watching is who of a pair is subscribed to the other's presence.
+// watching says which user of a pair is subscribed to the other's presence.
 type watching struct{ here, far bool }
 
 // user is a user here.
@@ -59,7 +59,7 @@ type outage struct {
 const (
 	mostPairs     = 20_000
 	mostResources = 16
-	// A server that is away takes its users with it after awayAfter; who does not answer a probe in probeFor is not there.
+	// A server that is away takes its users with it after awayAfter; a user who does not answer a probe in probeFor is not there.
 	awayAfter = time.Minute
 	probeFor  = 30 * time.Second
 	// Far sites are told of one user at most so often: the newest presence then.
@@ -81,7 +81,7 @@ func (p *presence) of(k pair) *watching {
 	return w
 }
 
-// set changes who of a pair is subscribed.
+// set changes which user of a pair is subscribed.
 func (p *presence) set(k pair, change func(*watching)) {
 	w := p.of(k)
 	if w == nil {
@@ -248,7 +248,7 @@ func (p *presence) state(name string) {
 		if u.stated != nil {
 			p.out.Items = append(p.out.Items, it.Withdrawal())
 			p.remember(keyStated+name, nil)
-			u.next, u.late = p.now.Add(leastApart), true // who comes back at once does so under the same bound
+			u.next, u.late = p.now.Add(leastApart), true // a user who comes back at once does so under the same bound
 			p.late = due.Earliest(p.late, u.next)
 		} else if !there {
 			delete(p.users, name)

@@ -77,7 +77,7 @@ func TestPresence(t *testing.T) {
 		w.Run(20 * time.Second)
 		ship.has(gone+1, "type='unavailable'")
 	}
-	// Whose consent is withdrawn sees nothing more.
+	// A subscriber sees nothing more once the consent is withdrawn.
 	hq.present("ship2.example", bert, "anna@ship2.example", "")
 	w.Run(20 * time.Second)
 	hq.say("ship2.example", "<presence type='unsubscribed' from='bert@hq.example' to='anna@ship2.example'/>")

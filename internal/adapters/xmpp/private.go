@@ -15,7 +15,7 @@ func sayPrivately(now time.Time, r *rooms, c *component, m *room, k member, e *s
 	var to member
 	known := m != nil && m.members[k] != nil
 	if known {
-		if to, known = m.called(nick); !known && m.home != r.cfg.ID { // whom this site has not been told of its home may know
+		if to, known = m.called(nick); !known && m.home != r.cfg.ID { // its home may know an occupant that this site has not been told of
 			to, known = member{m.home, nick}, true
 		}
 	}
@@ -39,7 +39,7 @@ func sayPrivately(now time.Time, r *rooms, c *component, m *room, k member, e *s
 	}
 }
 
-// invited is whom a message to or of a room invites (XEP-0045, 7.8.2); zero: nobody.
+// invited is the user whom a message to or of a room invites (XEP-0045, 7.8.2); zero: nobody.
 func invited(e *stanza.Element) jid {
 	if x := e.Kid(nsRoomUser, "x"); x != nil {
 		if i := x.Kid(nsRoomUser, "invite"); i != nil {

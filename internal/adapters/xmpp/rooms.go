@@ -51,14 +51,14 @@ type room struct {
 	order    []member // of members, as sorted says; nil: they have changed
 	lines    []past   // at most mostLines, the oldest first
 	subject  code.Message
-	from     string   // who has set it; "": nobody
+	from     string   // nick of the occupant that has set it; "": nobody has
 	sites    []uint16 // that have somebody there: as the home says, or at the home as it is
 	look     []uint16 // that want to know of all occupants, however many there are
 	ear      bool     // clients of other adapters hear and speak there (met.go)
-	listener member   // at the home: who of the far occupants hears for all
+	listener member   // at the home: the far occupant that hears for all
 }
 
-// occupant is who is in a room.
+// occupant is one of the occupants of a room.
 type occupant struct {
 	code.Occupant
 	shown string    // nick as the occupants here see it
@@ -75,7 +75,7 @@ type occupant struct {
 	founder bool             // it has just made the room
 }
 
-// past is a line that was said, for who comes later.
+// past is a line that was said, kept for occupants who enter later.
 type past struct {
 	at   time.Time
 	from string // nick
@@ -91,7 +91,7 @@ const (
 	mostOfOne   = 200  // rooms of other sites that one user here is in
 	mostLines   = 20
 	gatherNews  = 10 * time.Millisecond // a far occupant that enters is shown all others at once: other sites hear of them in one message
-	earlyFor    = 2 * time.Minute       // for the news of who has said a line already
+	earlyFor    = 2 * time.Minute       // for the news of an occupant that has said a line already
 	roomTopic   = "#"                   // begins the topic of a line
 	atHome      = "@"                   // stands before the number of the home where the sender is elsewhere
 	tokenOfRoom = 1 << 63
@@ -249,7 +249,7 @@ func (r *rooms) state(m *room, k member) {
 	}
 	if o == nil {
 		r.out.Items = append(r.out.Items, it.Withdrawal())
-	} else if len(it.To) > 0 { // else who was told before keeps what it has: when it comes back, only changes cross
+	} else if len(it.To) > 0 { // else a site that was told before keeps what it has: when it comes back, only changes cross
 		it.Doc = o.Occupant.Append(nil)
 		r.out.Items = append(r.out.Items, it)
 	}
@@ -353,7 +353,7 @@ func (r *rooms) settle(now time.Time, m *room, changed member) {
 	names := m.names()
 	for _, k := range m.sorted() {
 		o := m.members[k]
-		if names[k] != m.nick(k) && m.home == r.cfg.ID { // all sites have to know who has that
+		if names[k] != m.nick(k) && m.home == r.cfg.ID { // all sites have to know the occupant that has that nick
 			for first, name := range names {
 				if name == m.nick(k) && first.site == r.cfg.ID && !m.members[first].told {
 					m.members[first].told = true
@@ -465,7 +465,7 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 	return number
 }
 
-// keep remembers a line for who comes later.
+// keep remembers a line for occupants who enter later.
 func (m *room) keep(p past) {
 	if p.Body == "" {
 		m.subject, m.from = p.Message, p.from

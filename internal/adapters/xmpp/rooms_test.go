@@ -171,8 +171,8 @@ func (c far) heard(texts ...string) int {
 	return c.s.count(append(texts, "to='"+c.jid+"'")...)
 }
 
-// Three sites share a room. Who enters sees the others and the last lines at once, each line comes to everybody once, nicks that
-// collide are settled alike everywhere, and who is put out hears of it. Servers and gateways are killed meanwhile.
+// Three sites share a room. An occupant who enters sees the others and the last lines at once. Each line comes to everybody once, nicks that
+// collide are settled alike everywhere, and an occupant who is put out hears of it. Servers and gateways are killed meanwhile.
 func TestRoom(t *testing.T) {
 	for _, name := range []string{"iridium-dialup", "hf-2400"} {
 		t.Run(name, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestRoom(t *testing.T) {
 			for _, from := range []string{"anna", "bert", "dora"} {
 				all("at first", from)
 			}
-			// Who comes later gets what was said.
+			// An occupant who enters later gets what was said.
 			carl := far{w.servers[2], "carl@ship2.example/x", "carl"}
 			carl.enter()
 			check.Equal(t, "carl gets the last lines", carl.heard("says 0", "<delay "), 3)
@@ -255,7 +255,7 @@ func TestRoom(t *testing.T) {
 			check.Equal(t, "bert hears what waited", m.heard("bert@hq.example/h", "said while the server is away.", room+"/anna"), 1)
 			all("after a restart of the server", "dora")
 			all("after a restart of the server", "bert")
-			// Who is put out is told so, and who leaves is seen no more.
+			// An occupant who is put out is told so, and one who leaves is seen no more.
 			m.leave("anna@ship2.example/aldis", "<status code='307'/>")
 			w.Run(wait)
 			check.Equal(t, "anna is put out", anna.heard("type='unavailable'", room+"/anna", "code='307'", "code='110'"), 1)
@@ -318,7 +318,7 @@ func TestRoomApart(t *testing.T) {
 	}
 }
 
-// In a large room other sites are told of those who speak; of all once somebody there asks who is in the room. Whoever has left is not
+// In a large room other sites are told of those who speak; of all once somebody there asks who is in the room. An occupant who has left is not
 // told of them any more, and coming back costs what has changed.
 func TestLargeRoom(t *testing.T) {
 	for _, told := range []int{20, 0} {
@@ -374,8 +374,8 @@ func largeRoom(t *testing.T, told int) {
 	check.True(t, "who has gone meanwhile", a.heard("<presence from='"+room+"/user7'", "unavailable") > 0)
 }
 
-// What one occupant says to another alone is heard by that one, wherever both are, and is refused with a reason; who is invited to a room
-// hears so at its site.
+// What one occupant says to another alone is heard by that one, wherever both are, and is refused with a reason; a user who is invited
+// to a room hears so at his site.
 func TestPrivately(t *testing.T) {
 	w := newWorld(t, 3, "iridium-directip", 1)
 	m := w.servers[1].room()

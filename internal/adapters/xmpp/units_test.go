@@ -13,8 +13,8 @@ import (
 
 const pubsub = "xmlns='http://jabber.org/protocol/pubsub'"
 
-// Units of other adapters are items of a node, for clients of the LAN's server and of the gateway's own: who has subscribed is told of each as
-// often as the rule says, and of its end. What a client publishes goes to the other adapters under its own name. Nothing of it crosses.
+// Units of other adapters are items of a node, for clients of the LAN's server and of the gateway's own: a client that has subscribed is told of each
+// as often as the rule says, and of its end. What a client publishes goes to the other adapters under its own name. Nothing of it crosses.
 func TestUnitsInNodes(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7, func(c *xmpp.Config) {
 		c.Nodes = "tak." + c.Domain

@@ -120,7 +120,7 @@ func (u *uploads) heard(c *component, e *stanza.Element, to jid) {
 	}
 }
 
-// reserved answers who has asked for a slot.
+// reserved answers the client that has asked for a slot.
 func (u *uploads) reserved(ev files.Reserved) {
 	e, ok := u.asks[ev.Ask]
 	c := u.f.componentOf(u.cfg.Files.Domain)

@@ -126,14 +126,14 @@ func (rec *Record) Append(dst []byte, at time.Time) []byte {
 	return dst
 }
 
-// Sayable says whether a Moved can tell a Fix to who knows the unit at another.
+// Sayable says whether a Moved can tell a Fix to a site that knows the unit at another.
 func (a Fix) Sayable(known Fix) bool {
 	near := func(x, y int32) bool { return max(x, y)-min(x, y) < Near }
 	return near(a.Lat, known.Lat) && near(a.Lon, known.Lon) && a.Speed <= mostSpeed && a.Moves == known.Moves &&
 		(a.HAE == noHeight) == (known.HAE == noHeight) && (a.Battery == noBattery) == (known.Battery == noBattery)
 }
 
-// Changed is the mask of what a Moved has to say to who knows the unit at another Fix. Heights count from 5 m.
+// Changed is the mask of what a Moved has to say to a site that knows the unit at another Fix. Heights count from 5 m.
 func (a Fix) Changed(known Fix) (mask uint8) {
 	if a.Lat != known.Lat || a.Lon != known.Lon {
 		mask |= NewPlace

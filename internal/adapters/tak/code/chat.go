@@ -74,7 +74,7 @@ func NewChat(sender, callsign, room, message, text string, at time.Time) Chat {
 		Time: at, Life: usualLife, Point: unknownPlace, Text: text}
 }
 
-// unknownPlace is what those say who do not know where they are.
+// unknownPlace is the place that devices say if they do not know where they are.
 var unknownPlace = cot.Point{Lat: "0", Lon: "0", HAE: cot.Unknown, CE: cot.Unknown, LE: cot.Unknown}
 
 // Event is the chat as ATAK has it; ids: the message's id stands in it, too.
@@ -104,7 +104,7 @@ func (c *Chat) Event(ids bool) *cot.Event {
 	return e
 }
 
-// Marti is the element that names whom an event is for.
+// Marti is the element that names the recipients of an event.
 func Marti(dests []cot.Dest) cot.Node {
 	marti := cot.Node{Name: "marti"}
 	for _, d := range dests {

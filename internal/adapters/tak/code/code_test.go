@@ -71,7 +71,7 @@ func (n names) Text(i uint32, callsign bool) (string, bool) {
 	return v[0], ok
 }
 
-// Units that both sides know are numbers; who does not know one can tell.
+// Units that both sides know are numbers; a site that does not know one can tell.
 func TestNames(t *testing.T) {
 	e := event(t, sa("ANDROID-359975090666199a", "FALCON 6", 54, 10, 0, 0, base))
 	known := names{3: {"ANDROID-359975090666199a", "FALCON 6"}}

@@ -144,7 +144,7 @@ func Round(e *cot.Event) *cot.Event {
 	return c
 }
 
-// Looks is what of an event a Fix and the times do not say: while it stays the same, a later Fix says all.
+// Looks is the part of an event that a Fix and the times do not say: while it stays the same, a later Fix says all.
 func Looks(e *cot.Event) string {
 	c := Fix{HAE: 0, Moves: true, Battery: 0}.Apply(e)
 	if FixOf(e).HAE == noHeight {
@@ -155,7 +155,7 @@ func Looks(e *cot.Event) string {
 	return c.Canonical()
 }
 
-// Marks are what of a unit has to be right at once: its type, which says whose side it is on, its callsign, its team and its role.
+// Marks are the properties of a unit that have to be right at once: its type, which says whose side it is on, its callsign, its team and its role.
 func Marks(e *cot.Event) string {
 	team := cot.Node{}
 	if g := e.Find("__group"); g != nil {

@@ -78,7 +78,7 @@ type coder struct {
 	before   []string // values that took more than two octets, in their order
 }
 
-// mostRepeats bounds what of an event is looked up for repeats.
+// mostRepeats bounds how many values of an event are looked up for repeats.
 const mostRepeats = 128
 
 // note remembers a value that was spelled out.

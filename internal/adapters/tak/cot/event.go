@@ -83,7 +83,7 @@ type Event struct {
 // Find is the first element of this name in the detail; nil: there is none.
 func (e *Event) Find(name string) *Node { return find(e.Detail, name) }
 
-// Callsign is that of the contact, or else of whom a chat is from; "" where there is none.
+// Callsign is that of the contact, or else of the sender of a chat; "" where there is none.
 func (e *Event) Callsign() string {
 	if c := e.Find("contact"); c != nil {
 		return c.Get("callsign")
@@ -107,7 +107,7 @@ func Below(kind, t string) bool {
 	return strings.HasPrefix(kind, t) && (len(kind) == len(t) || kind[len(t)] == '-')
 }
 
-// Dest is whom an event is for.
+// Dest is a recipient of an event.
 type Dest struct{ Callsign, UID, Group string }
 
 // Dests are those that the event names (marti); none: it is for all.

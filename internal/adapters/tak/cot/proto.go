@@ -213,7 +213,7 @@ func appendProtoDetail(dst []byte, nodes []Node) []byte {
 	return append(appendString(dst, 1, string(xml)), rest...)
 }
 
-// typedBody is an element as a message of version 1; 0: that has none that says the same.
+// typedBody is an element as a message of version 1; 0: version 1 has none that says the same.
 func typedBody(n *Node) (body []byte, number int) {
 	for _, t := range typed {
 		if t.name != n.Name || len(n.Kids) > 0 || len(n.Attrs) == 0 {

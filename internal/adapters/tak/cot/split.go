@@ -112,7 +112,7 @@ func ParseFrame(b []byte) (*Event, *Control, error) {
 // Meshed says whether something begins as version 1 does on the mesh, where its end is that of the datagram or connection.
 func Meshed(b []byte) bool { return len(b) > 2 && b[0] == mark && b[1] == 1 && b[2] == mark }
 
-// ParseDirect reads what a device has said over a TCP connection for that alone: in the form of a stream, or of a datagram.
+// ParseDirect reads what a device has said over a TCP connection made for it alone: in the form of a stream, or of a datagram.
 func ParseDirect(b []byte) (*Event, *Control, error) {
 	if Meshed(b) {
 		return ParseDatagram(b)

@@ -9,7 +9,7 @@ import (
 type Bring struct {
 	Line     int    // of the configuration
 	Site     uint16 // that offers it; 0: any
-	Callsign string // patterns of who offers it: "*" stands for anything
+	Callsign string // patterns of the sender that offers it: "*" stands for anything
 	UID      string
 	Name     string // pattern of the file's name
 	Most     int64  // octets of the file; 0: any

@@ -428,7 +428,7 @@ func (f *Far) Text(number uint32, callsign bool) (string, bool) {
 	u := f.units[number]
 	switch {
 	case u == nil:
-		f.lack(longAgo, number) // who names it has it
+		f.lack(longAgo, number) // the site that names it has it
 		return "", false
 	case callsign:
 		return u.Event.Callsign(), true

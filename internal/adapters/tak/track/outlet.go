@@ -13,7 +13,7 @@ import (
 type Pace struct {
 	Gather time.Duration // what is due waits for others so long
 	Gap    time.Duration // between two batches, where nobody says that one has arrived; otherwise 0
-	First  time.Duration // a unit that is new waits longer by this, and so does who speaks at once with another site; differs by site
+	First  time.Duration // a unit that is new waits longer by this, and so does a site that speaks at once with another; differs by site
 	Age    time.Duration // a batch goes at least so often
 	Octets int           // of a batch, about; with a Gap no more, unless one report alone is longer
 	Calm   int           // the same with a Gap where nothing urgent was said for a while and there are newcomers
@@ -112,7 +112,7 @@ func (o *Outlet) due(now time.Time, u *Unit, details bool) (matters float64) {
 		switch {
 		case o.pace.Gap == 0:
 			return 4
-		case t != nil: // who asks for it knows that it is there
+		case t != nil: // a site that asks for it knows that it is there
 			return newcomer - 1
 		}
 		return newcomer
@@ -150,7 +150,7 @@ func (o *Outlet) repeatWeight(now time.Time, t *told, details bool) float64 {
 	switch {
 	case o.pace.Gap == 0:
 		return 0
-	case since >= first: // it has waited for others that move faster; who has waited longest goes first
+	case since >= first: // it has waited for others that move faster; the unit that has waited longest goes first
 		return newcomer * (1 - float64(o.pace.Age)/float64(o.pace.Age+since))
 	case details && o.spells(now, t):
 		if now.Sub(t.defined) >= o.pace.Age*2/5 {
@@ -440,7 +440,7 @@ func (o *Outlet) flies(number uint32) bool {
 	return slices.ContainsFunc(o.flights, func(f flight) bool { return slices.Contains(f.told, number) })
 }
 
-// wholeEvery is how many times the age of a picture a whole event is good for who may have lost it.
+// wholeEvery is how many times the age of a picture a whole event is good for, as a site may have lost it.
 const wholeEvery = 3
 
 // noteSent notes that a record of a unit goes.

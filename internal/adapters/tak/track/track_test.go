@@ -176,7 +176,7 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A batch that another has overtaken changes nothing of what that said: neither where a unit is, nor its course, nor which start the
+// A batch that another has overtaken changes nothing of what the other said: neither where a unit is, nor its course, nor which start the
 // site is in. The whole event that is missing is taken from it all the same.
 func TestOvertaken(t *testing.T) {
 	p := newPair(t, pace)
@@ -218,7 +218,7 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// On a slow channel who has waited longest goes first, and whole events leave every second batch to places: ten units that turn
+// On a slow channel the unit that has waited longest goes first, and whole events leave every second batch to places: ten units that turn
 // all the time, of which each is known there without details, are told each two and a half minutes or sooner.
 func TestNobodyIsForgotten(t *testing.T) {
 	slow := Pace{Gather: 5 * time.Second, Gap: 20 * time.Second, Age: 5 * time.Minute, Octets: 98}

@@ -52,17 +52,16 @@ const breath = 2 * time.Second
 // hurriedGather is how long a changed unit waits for others that change with it.
 const hurriedGather = time.Second / 2
 
-// leave is by what part of it the gap is longer where other sites speak as well and something urgent was said: the next waits for their
-// batches, too. Measured
-// on hf-300 while twenty units come (60 seeds, one site of three silent, an alert each 20 s): alerts take 15.4 s at the 95th percentile
-// with half, 19.2 s with a quarter.
+// leave is the part of the gap by which it is longer where other sites speak as well and something urgent was said: the next batch waits
+// for theirs, too. Measured on hf-300 while twenty units come (60 seeds, one site of three silent, an alert each 20 s): alerts take 15.4 s
+// at the 95th percentile with half, 19.2 s with a quarter.
 const leave = 2
 
 // together is how long two sites' batches are made after each other at the most if one has to wait for the other on the air, and what
 // is urgent for both. They will be again unless one of them waits longer than the other.
 const together = 7 * time.Second
 
-// calmAfter is for how long something urgent makes batches short: who has said one thing may say another.
+// calmAfter is for how long something urgent makes batches short: a site that has said one thing may say another.
 const calmAfter = 3 * time.Minute
 
 // calm says that nothing urgent was said for a while.

@@ -8,5 +8,5 @@
 // The numbers of kinds, fields and outcomes are part of the protocol: new ones are only ever added behind the last.
 //
 // Files: message.go messages; outcome.go what became of them; presence.go presence and subscriptions;
-// room.go who is in rooms; node.go items of nodes.
+// room.go occupants of rooms; node.go items of nodes.
 package code

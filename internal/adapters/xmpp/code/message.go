@@ -66,7 +66,7 @@ const (
 	Reaction        // one of them
 	Fallback        // XEP-0428: first and last character of the body that repeats what is replied to, with a blank between them
 	Nick            // XEP-0172
-	ReplyTo         // JID of who said what is replied to
+	ReplyTo         // JID of the sender of the message that is replied to
 	Private         // in a room: the occupant who alone hears it
 	Invite          // XEP-0249: the room to which the receiver is invited
 )

@@ -2,7 +2,7 @@ package code
 
 import "encoding/binary"
 
-// Occupant is who is in a room, as other sites know it.
+// Occupant is one of the occupants of a room, as other sites know it.
 type Occupant struct {
 	Nick string // "" where it is the name that the item has
 	Presence

@@ -31,7 +31,7 @@ const (
 	overheadOfOne = 200 // octets of a line in memory, about
 )
 
-// Archive is what was said lately, for who asks for it (XEP-0313): for each owner, a user or a room, the newest lines.
+// Archive is what was said lately, for clients that ask for it (XEP-0313): for each owner, a user or a room, the newest lines.
 type Archive struct {
 	key    string // begins the keys of its memories
 	last   uint64

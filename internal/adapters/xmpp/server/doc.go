@@ -4,7 +4,7 @@
 // Login is what a client may do before it has proved who it is: the stream, TLS, SASL. The LAN package runs one for each connection, so
 // that strangers reach neither the adapter nor the loop. Accepting and Dialling are the same between servers, where the LAN has a server and
 // the gateway is another one (RFC 6120, XEP-0178). Server has the rest: resources, rosters, presence, messages, letters for
-// who is away, the archive (XEP-0313), stream management with resumption (XEP-0198), carbons (XEP-0280). Rooms are the adapter's.
+// users who are away, the archive (XEP-0313), stream management with resumption (XEP-0198), carbons (XEP-0280). Rooms are the adapter's.
 //
 // A message counts as taken when the journal has what became of it: the acknowledgement goes out after the commit. What a client with
 // stream management was sent stays in the journal until the client has acknowledged it. Such a client finds its session again

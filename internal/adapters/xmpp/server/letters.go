@@ -43,7 +43,7 @@ func keeps(e *stanza.Element) bool {
 	return of && (kind == "" || kind == "normal" || kind == "chat")
 }
 
-// waits says whether a message waits for who is away: also the end of one that the user has sent from a client that is there no more.
+// waits says whether a message waits for a user who is away: also the end of one that the user has sent from a client that is there no more.
 func waits(e *stanza.Element) bool { return e.Get("type") == "error" || keeps(e) }
 
 // message takes a message to a user here. by is the client of this LAN that has sent it; nil: it comes from elsewhere.

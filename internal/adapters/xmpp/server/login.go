@@ -58,7 +58,7 @@ type Login struct {
 	ended    bool
 }
 
-// User is who has logged in and begun a stream; "": nobody has.
+// User is the user who has logged in and begun a stream; "": nobody has.
 func (l *Login) User() string {
 	if l.ready {
 		return l.user

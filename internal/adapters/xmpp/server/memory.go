@@ -9,16 +9,16 @@ import (
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
-// KeyPrefix begins the keys of all memories; the second letter says of what. Values are elements as stanza.Append writes them.
+// KeyPrefix begins the keys of all memories; the second letter says what the memory is of. Values are elements as stanza.Append writes them.
 const KeyPrefix = "S"
 
 const (
 	keyContact = KeyPrefix + "r" // user, 0, address of the contact: its item
 	keyAsk     = KeyPrefix + "p" // user, 0, address: the request
-	keyLetter  = KeyPrefix + "l" // user, 0, number: time, who was given it, the message
+	keyLetter  = KeyPrefix + "l" // user, 0, number: time, sessions that were given it, the message
 	keyArchive = KeyPrefix + "a" // user, 0, number: time, the other side, the message
 	keyPaper   = KeyPrefix + "d" // user, 0, namespace, blank, name: the element
-	keySession = KeyPrefix + "s" // token: user, resource, presence, to whom it was shown
+	keySession = KeyPrefix + "s" // token: user, resource, presence, addresses that it was shown to
 	keyCount   = KeyPrefix + "t" // token: stanzas that were handled, in decimal
 )
 

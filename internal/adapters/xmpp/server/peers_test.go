@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// called are two servers of which one calls the other: whoever has a certificate of ship.example proves that.
+// called are two servers, one of which calls the other. proves: the caller has a certificate of ship.example.
 func called(proves bool) (d *server.Dialling, a *server.Accepting, secured func() []byte) {
 	d = &server.Dialling{From: "ship.example", To: "hq.example"}
 	a = &server.Accepting{Peers: []string{"ship.example"}, Here: []string{"hq.example"}, ID: func() string { return "1" }}

@@ -300,7 +300,7 @@ func (s *Server) showAll(a *account, e stanza.Element) {
 	}
 }
 
-// probed answers who wants to know whether a user is there.
+// probed answers a contact that wants to know whether a user is there.
 func (s *Server) probed(a *account, k *contact, from string) {
 	if k == nil || !k.from {
 		s.route(sub(s.bare(a), from, "unsubscribed"), nil)

@@ -68,7 +68,7 @@ func (s *Server) query(e stanza.Element, a *account) {
 	if kind := e.Get("type"); kind != "get" && kind != "set" {
 		return
 	}
-	allowed := a == nil // what of an account others may know, its contacts alone do
+	allowed := a == nil // what others may know of an account is for its contacts alone
 	if a != nil {
 		k := a.contacts[bareOf(e.Get("from"))]
 		allowed = bareOf(e.Get("from")) == s.bare(a) || k != nil && k.from
