@@ -32,7 +32,7 @@ type overheard struct {
 	datagrams []datagram
 	parts     map[uint32]bool      // that they have: fragments by number, parity by index above them
 	wanted    map[uint32]bool      // parts that recipients have asked for since the last try
-	lacks     map[pmul.NodeID]bool // recipients that are not known to have it; nil: it is not known for whom it is
+	lacks     map[pmul.NodeID]bool // recipients that are not known to have it; nil: its recipients are not known
 	named     time.Time            // when its origin last spoke of it
 	until     time.Time
 	chance    float64   // 0 to 1: the node with the lowest speaks first
