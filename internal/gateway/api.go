@@ -27,7 +27,7 @@ type (
 	// that are new, to let go of those that are not named, and to take keepalive, tariff and windows of silence.
 	NewLink struct {
 		Peers     []PeerConfig
-		More      []map[uint16]netip.AddrPort // of each bearer behind the first whom it reaches, and where; invalid: learned
+		More      []map[uint16]netip.AddrPort // of each bearer behind the first: the peers that it reaches, and where; invalid: learned
 		Keepalive time.Duration
 		Tariff    string // as profile.Profile has it
 		Windows   calendar.Windows

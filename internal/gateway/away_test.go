@@ -337,7 +337,7 @@ func TestEveryMessageEndsInOneTrueStateWhateverTheClocksSay(t *testing.T) {
 				for _, n := range c.Nodes {
 					c.SetClock(n, -c.Wrong(n))
 				}
-				c.Run(2 * time.Hour) // who is off comes back
+				c.Run(2 * time.Hour) // nodes that are off come back
 				for i, n := range c.Nodes {
 					if refusesForItsClock(c.World, n, c.Nodes[1-i]) {
 						c.Give(n, api.Forget{Peer: c.Nodes[1-i].ID, AnyStart: true})

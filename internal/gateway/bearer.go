@@ -28,7 +28,7 @@ type BearerConfig struct {
 	Group     netip.AddrPort
 	Price     float64                   // of 1,000 IP octets; 0: nothing where the tariff does not grow with octets, else UsualPrice
 	PerDay    int64                     // IP octets that a day (UTC) may carry, sent and received; 0: any
-	Peers     map[uint16]netip.AddrPort // whom it reaches, and where; invalid: learned
+	Peers     map[uint16]netip.AddrPort // the peers that it reaches, and where; invalid: learned
 	Lines     bool                      // a peer is reached only while api.Line says that there is a connection
 }
 

@@ -19,7 +19,7 @@ func bill(n *sim.Node) []api.BillMonth { return n.GW.Messages().Bill(0, api.Bill
 func TestBillOfAMonth(t *testing.T) {
 	w := world(t, 3, "iridium-directip-shore", 81, func(cfg *sim.Config) {
 		cfg.Profile.UnitOctets = 50
-		cfg.Profile.Up.LossPct, cfg.Profile.Down.LossPct = 0, 0 // who looks at the air sees what arrives
+		cfg.Profile.Up.LossPct, cfg.Profile.Down.LossPct = 0, 0 // so that the Tap sees what arrives
 	})
 	hq := w.Nodes[0]
 	sent, units, last := map[uint16]int{}, map[uint16]int{}, map[uint16]int{}

@@ -18,7 +18,7 @@ func TestUnitsOfTheBill(t *testing.T) {
 		var longest int
 		w := world(t, 2, "iridium-directip-shore", 29, func(cfg *sim.Config) {
 			cfg.Profile.UnitOctets, cfg.Profile.SegmentOctets = unit, segment
-			cfg.Profile.Up.LossPct, cfg.Profile.Down.LossPct = 0, 0 // who looks at the air sees what arrives
+			cfg.Profile.Up.LossPct, cfg.Profile.Down.LossPct = 0, 0 // so that the Tap sees what arrives
 		})
 		hq, ship := w.Nodes[0], w.Nodes[1]
 		cost := profile.Bill{UnitOctets: 50}

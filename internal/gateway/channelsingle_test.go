@@ -54,9 +54,9 @@ func TestSingleOnHF(t *testing.T) {
 }
 
 // singleBound is when the last of the others on hf-2400 has each of so many messages of 200 octets, five minutes apart, from a sender
-// that none beats: it is told at once and for nothing who lacks the message, and sends again as soon as the air is free. If it hears of
-// that by answers, it asks with each datagram, all of whom it knows nothing answer, one after the other, each in 57 octets, and it sends
-// again when all that come have come; an answer is never lost.
+// that none beats: it is told at once and for nothing which nodes lack the message, and sends again as soon as the air is free. If it
+// hears that by answers, it asks with each datagram, and all nodes of which it knows nothing answer, one after the other, each in 57
+// octets. It sends again when all answers that come have come; an answer is never lost.
 func singleBound(t *testing.T, seed uint64, nodes, messages int, answers bool) (last []time.Duration) {
 	t.Helper()
 	p := load(t, "hf-2400")
@@ -84,7 +84,7 @@ func singleBound(t *testing.T, seed uint64, nodes, messages int, answers bool) (
 	for i := range messages {
 		now = sim.Epoch.Add(time.Duration(i) * 5 * time.Minute)
 		began, at := now, time.Time{}
-		lacks, silent := make([]bool, nodes), make([]bool, nodes) // who lacks it, of whom nothing is known
+		lacks, silent := make([]bool, nodes), make([]bool, nodes) // nodes that lack it, nodes of which nothing is known
 		for n := 1; n < nodes; n++ {
 			lacks[n], silent[n] = true, true
 		}

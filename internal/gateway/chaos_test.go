@@ -563,7 +563,7 @@ func (c *chaos) play() bool {
 		c.rollover()
 	}
 	w.EndCrashes()
-	for slices.ContainsFunc(c.nodes, func(n *sim.Node) bool { return n.GW == nil }) { // who is off comes back
+	for slices.ContainsFunc(c.nodes, func(n *sim.Node) bool { return n.GW == nil }) { // nodes that are off come back
 		w.Run(time.Minute)
 	}
 	w.Run(5 * time.Minute)
@@ -614,7 +614,7 @@ func (c *chaos) judge() {
 			}
 		}
 	}
-	lost := map[[2]uint16][]string{} // by who sent it and who should have got it
+	lost := map[[2]uint16][]string{} // by sender and recipient
 	for _, name := range slices.Sorted(maps.Keys(c.all)) {
 		for _, m := range c.all[name] {
 			c.judgeOne(name, m, lost)

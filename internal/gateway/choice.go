@@ -84,7 +84,7 @@ func siteOn(g *Gateway, l *leg) forecast.Site {
 	s := forecast.Site{Peer: l.Peer, Orders: l.bearer.Carrier().Orders(), Profile: &l.bearer.Profile, Shore: l.bearer.shore,
 		Up: linkWord(l) == linkUp, Silent: l.bearer.silence.byOrder(), Spent: l.bearer.silence.spent, Share: 1, Load: l.reckoning.Load(g.now)}
 	if !g.cfg.Shore && !s.Orders.Together() {
-		for _, p := range g.peers { // for whom something waits there
+		for _, p := range g.peers { // counts the others for which something waits there
 			if other := p.legs[l.bearer.index]; other != nil && other != l && other.Box.Waiting(frame.Direct, frame.Bulk) > 0 {
 				s.Share++
 			}

@@ -33,7 +33,7 @@ func (s *connections) take(now time.Time, g *Gateway, ev api.Line) {
 	if l.link.word == linkSilent {
 		g.Note("info", "the link to a peer is back", append(l.named(), "address", ev.Addr)...)
 	}
-	l.Link.Heard(now) // who has the key is there
+	l.Link.Heard(now) // the far end has the key: the peer is there
 	l.Link.Ask()
 	l.Link.RecordPaths()
 }

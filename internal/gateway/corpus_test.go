@@ -73,8 +73,8 @@ func withCorpora(t *testing.T, hqs, ships *compact.NetworkCorpus) int64 {
 	return up + down
 }
 
-// Gateways with the same corpus say less; with different ones, or where one has none, they speak as ever, and who has one says so in
-// four octets, five with the one that says that they follow, of each HELLO.
+// Gateways with the same corpus say less. With different ones, or where one has none, they speak as ever. A gateway that has a corpus
+// says so in four octets of each HELLO, five with the one that says that they follow.
 func TestCorpora(t *testing.T) {
 	a, b := corpusOf(t, 1), corpusOf(t, 2)
 	none := withCorpora(t, nil, nil)

@@ -122,7 +122,7 @@ func (l *leg) relayed(now time.Time) (q api.Quality) {
 	return q
 }
 
-// leads says that a leg is a way to its peer: to nobody who answers himself one leads over others.
+// leads says that a leg is a way to its peer: one over other gateways is none to a peer that answers itself.
 func (l *leg) leads() bool {
 	if l.bearer.Relay == nil || !l.Box.Empty() {
 		return true

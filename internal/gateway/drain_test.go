@@ -8,7 +8,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A drain takes nothing more and sends what waits; who is told of a queue that is full is told of this, too. It ends by order.
+// A drain takes nothing more and sends what waits. A sender that is told of a full queue is told of a drain, too. It ends by order.
 func TestDrain(t *testing.T) {
 	w := world(t, 3, "iridium-dialup", 51)
 	hq, ship := w.Nodes[0], w.Nodes[1]

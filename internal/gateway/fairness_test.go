@@ -137,7 +137,7 @@ func TestTurnsOfSources(t *testing.T) {
 	}
 }
 
-// No source fills what may wait: who has less gets room from who has most. One alone is refused, as ever.
+// No source fills the whole queue: one that has less gets room from the one that has most. One alone is refused, as ever.
 func TestSharesOfTheQueue(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 33, func(c *sim.Config) {
 		c.Configure = func(n *sim.Node, g *gateway.Config) { g.MaxWaiting = 20_000 }

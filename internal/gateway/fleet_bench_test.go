@@ -78,7 +78,7 @@ func fleetMinutes(b *testing.B, ships int) {
 		w.Run(time.Minute)
 	}
 	w.Run(5 * time.Minute)
-	minute(0) // who is told through the shore has met it
+	minute(0) // a ship that is told through the shore has met it
 	w.Run(time.Minute)
 	began, used := arrived(), processor(b)
 	b.ResetTimer()

@@ -128,7 +128,7 @@ func TestBulk(t *testing.T) {
 }
 
 // TestQuietBesideLoud: neither another local peer nor another pipe of the same peer that sends three times what the link carries
-// holds up who whispers.
+// holds up a source that says little.
 func TestQuietBesideLoud(t *testing.T) {
 	t.Parallel()
 	for _, same := range []bool{false, true} {
@@ -177,7 +177,7 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// TestLastAfterOutage: who keeps talking into a dead link is heard soon after it is back.
+// TestLastAfterOutage: a sender that keeps talking into a dead link is heard soon after the link is back.
 func TestLastAfterOutage(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -63,8 +63,8 @@ func (s *thief) look(from, to *sim.Node, data []byte) {
 	}
 }
 
-// Who has recorded a link and takes the keys of both nodes afterwards reads nothing of what two said that talked; what is for one
-// that has announced its silence he reads. Nothing is lost or taken twice, and steady datagrams are not longer.
+// A thief who has recorded a link and takes the keys of both nodes afterwards reads nothing of what two nodes said that talked to each
+// other. What is for a node that has announced its silence he reads. Nothing is lost or taken twice, and steady datagrams are not longer.
 func TestForwardSecrecy(t *testing.T) {
 	for seed := range uint64(4) {
 		name := []string{"iridium-directip", "iridium-certus-100"}[seed%2]
@@ -154,8 +154,8 @@ func TestForwardTakeover(t *testing.T) {
 	check.Equal(t, "messages that a thief reads afterwards", fmt.Sprint(s.read), "map[hq>ship1:1]")
 }
 
-// Who drops every datagram that tells of a key, as far as he can see, has two nodes say no more under their own keys than a peer
-// that is not there: what is acknowledged has come with the key.
+// An adversary who drops every datagram that tells of a key, as far as he can see, makes a node say no more under the nodes' own keys
+// than to a peer that is not there: what is acknowledged has come with the key.
 func TestForwardHelloDropped(t *testing.T) {
 	said := func(drop func(from, to *sim.Node, data []byte) bool) int {
 		w := world(t, 2, "iridium-certus-100", 5, withRoster)

@@ -42,7 +42,7 @@ type PeerConfig struct {
 	// Shore: this node is a terminal of a star, and the peer is ashore. Where one is, terminals that have never met greet each other
 	// only when one has something for the other.
 	Shore bool
-	Via   []uint16 // peers that pass on what is for it, the first that answers; none: only who has passed on something of it
+	Via   []uint16 // peers that pass on what is for it, the first that answers; none: only a peer that has passed on something of it
 	// Of the roster's: it names the peer since later than this node.
 	later, enrolled bool
 }
@@ -76,7 +76,7 @@ type Config struct {
 	PerDay int64          // likewise
 	More   []BearerConfig // other bearers
 	Relay  bool           // it passes on what other gateways have sealed for each other
-	// willing are who passes on what is for a peer that the roster alone names, as the roster says.
+	// willing are the peers that pass on what is for a peer that the roster alone names, as the roster says.
 	willing []uint16
 	Rand    *rand.Rand     // of P_Mul's random delays
 	Rules   []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
@@ -503,7 +503,7 @@ func (g *Gateway) purge(now time.Time) {
 var endings = map[mail.Fate]site.Ending{mail.Delivered: site.Stored, mail.Expired: site.Expired, mail.Refused: site.Refused,
 	mail.Cancelled: site.Cancelled, mail.Superseded: site.Replaced}
 
-// ended hears of each message and recipient once: who asked is told, and what a peer is known to hold follows.
+// ended hears of each message and recipient once: the adapter that asked is told, and what a peer is known to hold follows.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 	if p := e.Content.Payload; p != nil && p.Adapter == site.Relay {
 		passedOn(g, e, fate)

@@ -22,7 +22,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Groups of gateways, and open messages to whoever is in them: docs/decisions/groups.md.
+// Groups of gateways, and open messages to all that are in them: docs/decisions/groups.md.
 
 // GroupConfig is a group that this node is in unless an order says otherwise.
 type GroupConfig struct {
@@ -397,7 +397,7 @@ func (gs *groups) open(now time.Time, it entropy.Item) {
 func (gs *groups) receive(now time.Time, p *leg, f frame.Frame, octets int) bool {
 	id := p.port()
 	if gs.engine != nil && !slices.ContainsFunc(gs.ports, func(q groupPort) bool { return q.ID == id }) {
-		gs.look(now) // who could not be reached is heard
+		gs.look(now) // a peer that could not be reached is heard
 	}
 	switch f := f.(type) {
 	case frame.Digest:
@@ -479,7 +479,8 @@ func (p *peer) told() *leg {
 	return best
 }
 
-// look says which ports there are now. Who does not answer is told digests all the same, for nothing else would find that he is back.
+// look says which ports there are now. A peer that does not answer is told digests all the same, for nothing else would
+// find that it is back.
 func (gs *groups) look(now time.Time) {
 	g, before := gs.g, gs.ports
 	gs.ports = nil
@@ -503,7 +504,7 @@ func (gs *groups) look(now time.Time) {
 	for _, l := range down {
 		gs.see(before, l, true)
 	}
-	for _, p := range gs.ports { // on a bearer behind the first nobody is greeted for whom nothing waits
+	for _, p := range gs.ports { // on a bearer behind the first a peer for which nothing waits is not greeted
 		for _, id := range p.Peers {
 			if l := g.byID[id].legs[p.b.index]; !l.met() && !gs.engine.Waiting(p.ID).IsZero() && !p.b.mute() {
 				l.want(now)

@@ -28,8 +28,8 @@ const (
 	mostUnread  = 1024 // messages whose key is not here
 	// partingTime is how long a node stays among the neighbours of a group with a key that it has left: what says so is repaired.
 	partingTime = 4 * time.Minute
-	// sureFor is how long a member seals after a neighbour has said that it knows no more; after sureAsks it has one say so again. Who leaves
-	// reads a minute later nothing, not even of a member that heard nothing of the leaving.
+	// sureFor is how long a member seals after a neighbour has said that it knows no more; after sureAsks it has one say so again. A minute
+	// after a member has left it reads nothing, not even of a member that heard nothing of the leaving.
 	sureFor  = 50 * time.Second
 	sureAsks = 30 * time.Second
 	sureTry  = 20 * time.Second // between two of these questions

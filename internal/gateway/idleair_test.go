@@ -122,8 +122,8 @@ func TestIdleAirOfSeveral(t *testing.T) {
 	}
 }
 
-// TestIdleAirForTheSilent: who is silent cannot ask for what he lost, and what comes behind it waits. Where air is free, one
-// of ten frames may be lost, and he sees nearly every message as it comes.
+// TestIdleAirForTheSilent: a silent ship cannot ask for what it lost, and what comes behind that waits. Where air is free, one
+// of ten frames may be lost, and the ship sees nearly every message as it comes.
 func TestIdleAirForTheSilent(t *testing.T) {
 	for _, link := range []string{"iridium-dialup", "vhf-cnr-16k"} {
 		late, all := 0, 0

@@ -97,7 +97,7 @@ func TestJoinStar(t *testing.T) {
 	}
 }
 
-// TestJoinTwoBearers: who joins is met on both bearers that the roster names.
+// TestJoinTwoBearers: a node that joins is met on both bearers that the roster names.
 func TestJoinTwoBearers(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(20); seed++ {
 		in := check.In(t, fmt.Sprint("seed ", seed))

@@ -135,7 +135,7 @@ func (p *peer) park() *leg {
 }
 
 // takes says whether a carrier that gives numbers at once is given messages now: it has little to send, and the peer has met this node
-// there, for else it takes nothing. Who was not met is greeted.
+// there, for else it takes nothing. A peer that was not met is greeted.
 func (l *leg) takes(now time.Time) bool {
 	if !l.goes() {
 		return false

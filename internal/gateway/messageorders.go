@@ -10,14 +10,14 @@ import (
 	"aldis/internal/site"
 )
 
-// MessageOrder is the operator's order about one message of this site. The answer is kept under Ref for who asks with it
-// (Messages.Answer).
+// MessageOrder is the operator's order about one message of this site. The answer is kept under Ref for the caller that asks
+// with it (Messages.Answer).
 type MessageOrder struct {
 	Ref        uint64
 	Message    uint64
 	Do         MessageDo
 	Precedence site.Precedence // with DoPrecede
-	By         string          // who gave it
+	By         string          // the operator who gave it
 }
 
 // MessageDo is what is ordered.

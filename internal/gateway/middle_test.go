@@ -15,7 +15,7 @@ import (
 )
 
 // TestManInTheMiddle gives the air to somebody without a key for an hour: he drops datagrams, holds them up for minutes, sends
-// them twice, later, back to who sent them, to others and in the names of others, cuts them, turns bits, and puts the header of one
+// them twice, later, back to their senders, to others and in the names of others, cuts them, turns bits, and puts the header of one
 // start or epoch before the body of another. Meanwhile gateways are killed and rosters change. Afterwards all that was said has
 // come once and in order, nobody got what nobody said, and what is held is bounded.
 func TestManInTheMiddle(t *testing.T) {
@@ -37,7 +37,7 @@ type middle struct {
 	share  float64 // of the datagrams that he touches; 0: he has gone
 	heard  []passed
 	did    map[string]int
-	sent   map[[2]uint16]*[]offered // by who said it, and to whom
+	sent   map[[2]uint16]*[]offered // by sender and recipient
 	roster *roster.Roster
 	faults []string
 	kept   [][]byte // one of each ten, for later

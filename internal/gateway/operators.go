@@ -9,8 +9,8 @@ import (
 	"aldis/internal/site"
 )
 
-// Messages is the gateway as it stands, seen by who asks for messages of this site. It is for one look, in the goroutine of the
-// gateway; what it returns shares nothing with that.
+// Messages is the gateway as it stands, seen by an operator who asks for messages of this site. It is for one look, in the
+// goroutine of the gateway; what it returns shares nothing with that.
 type Messages struct {
 	forecast.Messages
 	sites   []forecast.Site

@@ -344,7 +344,7 @@ type storedMessage struct {
 	id      uint64    // in custody; 0: it was acknowledged in an earlier run
 }
 
-// correspondence is who has sent messages to whom.
+// correspondence is a sender and the recipient of its messages.
 type correspondence struct{ from, to string }
 
 // maxStored is how many messages of one peer are kept.

@@ -13,7 +13,7 @@ import (
 )
 
 // A question for a peer of another site goes without custody where nothing else is under way: the answer is its acknowledgement, and needs none
-// itself, for who lacks it asks again. docs/decisions/asked-for.md.
+// itself, for a site that lacks it asks again. docs/decisions/asked-for.md.
 
 // queries are those of this site, and what it has answered last.
 type queries struct {
@@ -60,7 +60,7 @@ func (q *queries) asked(it site.Item) {
 	}
 }
 
-// begin asks who is not told of anything else meanwhile. What it leaves alone goes in custody.
+// begin asks the peers that are not told of anything else meanwhile. A question that it leaves alone goes in custody.
 func (q *queries) begin(now time.Time) {
 	for _, key := range q.fresh {
 		for _, p := range q.g.peers {

@@ -99,7 +99,7 @@ func Spare(bucket string) bool {
 	return false
 }
 
-// Words says what a record is. records are those of the journal: a message is in one, whom it is for in others.
+// Words says what a record is. records are those of the journal: a message is in one, its recipients are in others.
 func Words(bucket string, key []byte, records []api.Record) string {
 	words, ok := buckets[bucket]
 	if !ok {

@@ -55,8 +55,8 @@ type ways struct {
 // Next is the first of the peers that pass on what is for another, which answers; where none does, the first.
 func (w ways) Next(to uint16, not ...uint16) (hop uint16, up bool) { return nextHop(w.g, to, not...) }
 
-// nextHop is the gateway to which what is for another goes first, none of those that it must not go to: itself if it answers, else who
-// passes it on.
+// nextHop is the gateway to which what is for another goes first, none of those that it must not go to: itself if it answers,
+// else one that passes it on.
 func nextHop(g *Gateway, to uint16, not ...uint16) (hop uint16, up bool) {
 	p := g.byID[to]
 	if p == nil {
@@ -135,8 +135,8 @@ const (
 	notWilling = "relay_unwilling" // this gateway passes nothing on
 	notFar     = "relay_hops"      // it has gone so far, or says so, that it goes in a circle
 	notAgain   = "relay_again"     // it was passed on before
-	notBack    = "relay_back"      // only who has sent it could take it on: a loop by configuration
-	notKnown   = "relay_nowhere"   // this gateway does not know for whom it is
+	notBack    = "relay_back"      // only the gateway that has sent it could take it on: a loop by configuration
+	notKnown   = "relay_nowhere"   // this gateway does not know its recipient
 	notTaken   = "relay_lost"      // the next gateway was not reached in its life, or its queue is full
 )
 

@@ -11,8 +11,8 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// The state of a site crosses a relay as that site's, also what is withdrawn, and while relay and ends die. Who has lost its store is told
-// all of it again.
+// The state of a site crosses a relay as that site's, also what is withdrawn, and while relay and ends die. A site that has lost its
+// store is told all of it again.
 func TestStateCrossesARelay(t *testing.T) {
 	for _, name := range []string{"iridium-certus-100", "hf-2400"} {
 		for seed := range seeds(20) {

@@ -107,7 +107,7 @@ func TestRolloverSixteen(t *testing.T) {
 	once(t, w, hq.Site, 16, *up)
 }
 
-// Who has missed all of a rollover is told when it speaks again, also when what is for all is sealed by the new roster already;
+// A node that has missed all of a rollover is told when it speaks again, also when what is for all is sealed by the new roster already;
 // and a clock that is a day ahead locks nobody out.
 func TestRolloverMissed(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 24 * time.Hour} {
@@ -303,7 +303,7 @@ func TestNonceOverRollovers(t *testing.T) {
 	}
 }
 
-// Who was put back to a time before the roster is told again.
+// A node that was put back to a time before the roster is told again.
 func TestRolloverPutBack(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 1, withRoster)
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -355,7 +355,8 @@ func TestRolloverGap(t *testing.T) {
 	}
 }
 
-// A start goes on with the roster that was sealed with for all before it: who was taken out does not read what is for all again.
+// A start goes on with the roster that was sealed with for all before it: a node that was taken out does not read again
+// what is for all.
 func TestRolloverIsNotTakenBackByAStart(t *testing.T) {
 	w := mulWorld(t, 4, 1, withRoster)
 	hq := w.Nodes[0]
@@ -412,7 +413,7 @@ func TestRolloverOctets(t *testing.T) {
 	check.True(t, "1,500 in all at the median", list[len(list)/2] <= 1500, list)
 }
 
-// Who says a roster that it has not, because it was put back since, cannot read what changes, and gets the whole.
+// A node that says that it has a roster, but was put back since and has it no more, cannot read what changes, and gets the whole.
 func TestRolloverPutBackWhole(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 1, withRoster)
 	hq, ship := w.Nodes[0], w.Nodes[1]

@@ -207,8 +207,8 @@ func (r *rollups) silence(now time.Time) time.Duration {
 	return 0
 }
 
-// leg is the way to the parent: the first of the configured ones that answers, else who passes on what is for the headquarters. nil: there is
-// none now.
+// leg is the way to the parent: the first of the configured ones that answers, else the one that passes on what is for the
+// headquarters. nil: there is none now.
 func (r *rollups) leg() *leg {
 	g := r.g
 	for _, id := range g.cfg.Fleet.To {

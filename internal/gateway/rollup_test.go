@@ -191,7 +191,7 @@ func TestRollupOutlivesTheHeadquarters(t *testing.T) {
 	check.Equal(t, "of who lives", rowOf(w, hq, 2).State, "current")
 }
 
-// Who takes no part drops what comes, and has nothing to show.
+// A gateway that takes no part drops what comes, and has nothing to show.
 func TestRollupWithoutFleet(t *testing.T) {
 	w := world(t, 3, "iridium-certus-100", 1, inRollup(toHQ), func(c *sim.Config) {
 		configure := c.Configure

@@ -218,7 +218,7 @@ func (g *Gateway) farItem(now time.Time, from uint16, it site.Item, news bool) {
 	}
 }
 
-// awaitingRules are own items as their adapter put them, where a rule has changed whom they go to unasked.
+// awaitingRules are own items as their adapter put them, where a rule has changed which sites they go to unasked.
 type awaitingRules map[string]site.Item
 
 // of is the item as its adapter put it; it is what became of it.

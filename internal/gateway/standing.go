@@ -20,7 +20,7 @@ type ClassOrder struct {
 	Ref        uint64
 	Precedence site.Precedence
 	Do         MessageDo // DoHold or DoRelease
-	By         string    // who gave it
+	By         string    // the operator who gave it
 }
 
 // GatewayEvent marks ClassOrder as an event of the gateway.

@@ -147,8 +147,8 @@ func TestAnotherShore(t *testing.T) {
 	check.Equal(t, "the link after", linkTo(w, ship, 3).Link, "up")
 }
 
-// TestUnmetInASilence: a silent ship takes nothing of one that it has not met, for it cannot ask whether that is no recording. The
-// message is there soon after the silence, and who was met before is heard in it.
+// TestUnmetInASilence: a silent ship takes nothing of one that it has not met, for it cannot ask whether that is a recording. The
+// message is there soon after the silence. A ship that was met before is heard during it.
 func TestUnmetInASilence(t *testing.T) {
 	for _, met := range []bool{false, true} {
 		in := check.In(t, fmt.Sprintf("met %v", met))

@@ -53,8 +53,8 @@ func startWith(w *sim.World, n *sim.Node, r *roster.Roster) {
 	w.Kill(n, time.Second)
 }
 
-// Two rosters of one serial are named at every gateway when they hear of each other, whoever a roster has taken out is not heard
-// any more by anybody, and a higher serial ends it.
+// Two rosters of one serial are named at every gateway when they hear of each other. A node that a roster has taken out is not heard
+// any more by anybody. A higher serial ends it.
 func TestTwoRostersOfOneSerial(t *testing.T) {
 	for _, group := range []bool{false, true} {
 		for _, byHand := range []bool{false, true} {
@@ -68,7 +68,7 @@ func TestTwoRostersOfOneSerial(t *testing.T) {
 			hq, other, bad := w.Nodes[0], w.Nodes[1], w.Nodes[3]
 			w.Run(10 * time.Minute)
 			split(w, byHand)
-			if w.Run(5 * time.Minute); group && byHand { // who begins with a roster alone is greeted alone after three greetings
+			if w.Run(5 * time.Minute); group && byHand { // a node that begins with a roster alone is greeted alone after three greetings
 				w.Run(40 * time.Minute)
 			}
 			check.True(in, "every node that both name says it", strings.HasPrefix(disputes(w), "hq ship1 ship2"), disputes(w))

@@ -86,11 +86,11 @@ func TestQuestionMeetsOutage(t *testing.T) {
 		check.True(in, "the peer is found", took > 0)
 		w.Run(time.Minute)
 		check.Equal(in, "peers of the first site that the ship knows", peers.bridges[2].Status().Far[1].Peers, 1)
-		check.Equal(in, "of the first site's state at the ship", w.Nodes[0].GW.Status(w.Now).Peers[0].ItemsHeld, 1+1) // and that it tells who asks
+		check.Equal(in, "of the first site's state at the ship", w.Nodes[0].GW.Status(w.Now).Peers[0].ItemsHeld, 1+1) // and that it tells peers that ask
 	}
 }
 
-// A gateway that tells who asks starts again, and tells no more than before.
+// A gateway that tells peers that ask starts again, and tells no more than before.
 func TestRestartInViewAsk(t *testing.T) {
 	w, peers, _ := crowdOf(t, "iridium-dialup", jxtabridge.Ask, 50)
 	w.Kill(w.Nodes[0], time.Second)
@@ -100,7 +100,7 @@ func TestRestartInViewAsk(t *testing.T) {
 }
 
 // The view is switched a hundred times while peers come and messages go: no message is lost, none comes twice, and at the end the ship
-// knows whom the last view says.
+// knows the peers that the last view shows.
 func TestViewIsSwitchedBesideTraffic(t *testing.T) {
 	views := []jxtabridge.View{jxtabridge.Complete, jxtabridge.Ask, jxtabridge.Count, jxtabridge.Blind, jxtabridge.Site, jxtabridge.Ring, "random(2)", "tree(3)+count", "site+ask"}
 	w, peers := crowded(t, 2, "iridium-certus-100", func(uint16) []filter.Rule { return nil }, jxtabridge.Ask)

@@ -16,7 +16,7 @@ type BillRow struct {
 
 // BillSite is the part of one site.
 type BillSite struct {
-	Site string `json:"site"` // "": what went to all at once, and what came from an address of nobody
+	Site string `json:"site"` // "": what went to all at once, and what came from an address that is no peer's
 	BillRow
 }
 

@@ -120,7 +120,7 @@ type SilenceStatus struct {
 type HoldStatus struct {
 	Precedence string    `json:"precedence"` // of the messages that are held
 	Since      time.Time `json:"since"`      // of the order
-	By         string    `json:"by"`         // who gave it
+	By         string    `json:"by"`         // the operator who gave it
 	Messages   int       `json:"messages"`   // that are held, once for each site
 }
 
@@ -161,7 +161,7 @@ type Status struct {
 // GroupStatus is a group that the node is in.
 type GroupStatus struct {
 	Name    string   `json:"name"`
-	Members []string `json:"members,omitempty"` // neighbours that are in it, and whoever has said what is held
+	Members []string `json:"members,omitempty"` // neighbours that are in it, and gateways that have said what is held
 	Held    int      `json:"held"`              // open messages that have not outlived their lifetime
 	Octets  int      `json:"octets"`            // of these
 	Sure    bool     `json:"sure,omitempty"`    // a neighbour has said lately that it knows of no other key: a message need not wait to hear that
@@ -169,7 +169,7 @@ type GroupStatus struct {
 	Key     string   `json:"key,omitempty"`     // which tells that from others; "": there is none yet
 }
 
-// ChannelStatus is who hears whom on a shared channel, by the greetings that were heard there.
+// ChannelStatus says who hears whom on a shared channel, by the greetings that were heard there.
 type ChannelStatus struct {
 	Link string `json:"link"` // name of the bearer, or of its profile where there is one bearer without a name
 	// Components are the sites that reach each other there, over one another if need be, by mutual hearing.
@@ -179,12 +179,12 @@ type ChannelStatus struct {
 	Sites  []ChannelHearer `json:"sites"` // by id
 }
 
-// ChannelHearer is whom a gateway hears on a shared channel, by name. Of who is in neither list it is not known.
+// ChannelHearer says which sites a gateway hears on a shared channel, by name. Of a site in neither list it is not known.
 type ChannelHearer struct {
 	Site       string    `json:"site"`
 	Hears      []string  `json:"hears,omitempty"`
 	HearsNot   []string  `json:"hears_not,omitempty"`
-	GreetingAt time.Time `json:"greeting_at,omitzero"` // when it last said of all whom it hears; zero: it has not, or is this gateway
+	GreetingAt time.Time `json:"greeting_at,omitzero"` // when it last said of all sites which it hears; zero: it has not, or is this gateway
 }
 
 // PeerStatus is a sister gateway.
@@ -232,7 +232,7 @@ type PeerStatus struct {
 }
 
 // Messages counts the messages of local peers that wait for the peer and that are under way to it, and the octets of both. All
-// who tell an operator that messages wait count them so.
+// code that tells an operator that messages wait counts them so.
 func (p PeerStatus) Messages() (waiting, underWay, octets int) {
 	return p.Waiting - p.NewsWaiting, p.UnderWay - p.NewsUnderWay, p.WaitingOctets - p.NewsOctets
 }
@@ -346,7 +346,7 @@ type FleetStatus struct {
 type FleetRow struct {
 	ID     uint16 `json:"id"`               // in the network
 	Site   string `json:"site"`             // its name
-	Parent string `json:"parent,omitempty"` // to whom it gives its record; absent: it is the headquarters, or was not heard
+	Parent string `json:"parent,omitempty"` // the gateway to which it gives its record; absent: it is the headquarters, or was not heard
 	// State is "current", "silent" (as it has said), "late" (two periods old), "gone" (four), or "unheard": it has said nothing yet.
 	State       string         `json:"state"`
 	Proven      bool           `json:"proven,omitempty"`      // the record is its own for certain; at the headquarters each is

@@ -123,8 +123,8 @@ func (b *Bearer) Announce(now time.Time, f frame.Silence) {
 	}
 }
 
-// Renumbered is a peer's record of the journal for a store that is new: whom we know and where it is stays, numbers begin anew. false:
-// it is no such record.
+// Renumbered is a peer's record of the journal for a store that is new: that we know it and where it is stays, numbers begin
+// anew. false: it is no such record.
 func Renumbered(record []byte) ([]byte, bool) { return unicast.Renumbered(record) }
 
 // Forgotten is the record of a peer of which nobody knows any more what it was.

@@ -45,7 +45,7 @@ func (r *ratios) middle() float64 {
 	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
-// namesOctets is what a message has as journalled besides its content, about: who says it, to whom, and what its parts are called.
+// namesOctets is what a message has as journalled besides its content, about: the names of its sender, its recipient and its parts.
 const namesOctets = 100
 
 // About is how many octets a message has as journalled, before it is.

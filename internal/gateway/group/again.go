@@ -32,10 +32,10 @@ type overheard struct {
 	datagrams []datagram
 	parts     map[uint32]bool      // that they have: fragments by number, parity by index above them
 	wanted    map[uint32]bool      // parts that recipients have asked for since the last try
-	lacks     map[pmul.NodeID]bool // recipients that are not known to have it; nil: it is not known for whom it is
+	lacks     map[pmul.NodeID]bool // recipients that are not known to have it; nil: its recipients are not known
 	named     time.Time            // when its origin last spoke of it
 	until     time.Time
-	chance    float64   // 0 to 1: who speaks first
+	chance    float64   // 0 to 1: the node with the lowest speaks first
 	at        time.Time // when it goes again; zero: as soon as its origin is silent
 	last      time.Time // when it last went again
 	tries     int
@@ -68,7 +68,7 @@ func (o *Others) absence() time.Duration {
 	return 2 * (4*o.c.Timing.RoundTrip + 3*o.c.Profile.AckDelay)
 }
 
-// overhear takes what a datagram says of messages of others, and who has them.
+// overhear takes what a datagram says of messages of others, and of the nodes that have them.
 func (o *Others) overhear(now time.Time, from pmul.NodeID, pdus []pmul.PDU) {
 	for _, pdu := range pdus {
 		switch pdu := pdu.(type) {
@@ -113,7 +113,7 @@ func (o *Others) of(now time.Time, key pmul.Key) *overheard {
 	return h
 }
 
-// address takes for whom a message is. Its origin names again whom it asks, so that all who are named may lack it.
+// address takes the recipients of a message. Its origin names again those that it asks, so that all that are named may lack it.
 func (o *Others) address(now time.Time, p pmul.AddressPDU) {
 	key := pmul.Key{Source: p.Source, Message: p.Message}
 	rest := slices.DeleteFunc(slices.Clone(p.Destinations), func(d pmul.Destination) bool { return d.Node == o.c.engine.Self })
@@ -363,7 +363,7 @@ func (o *Others) Again(now time.Time, p *mail.Peer, sealed []byte, f frame.PMul,
 		return
 	}
 	first := o.speaks(now, pmul.NodeID(p.ID))
-	if known && !first && now.Sub(o.answered) < o.absence()/8 { // whoever has recorded it can send it
+	if known && !first && now.Sub(o.answered) < o.absence()/8 { // anybody who has recorded it can send it
 		return
 	}
 	if known || first {
@@ -399,7 +399,7 @@ func (o *Others) Again(now time.Time, p *mail.Peer, sealed []byte, f frame.PMul,
 		o.overhear(now, pmul.NodeID(p.ID), its)
 		o.sealed, o.second = nil, false
 	}
-	for _, key := range keys { // whoever else has it keeps still
+	for _, key := range keys { // the other nodes that have it keep still
 		if h := o.held[key]; h != nil && h.next == 0 {
 			o.rest(now, h)
 		}

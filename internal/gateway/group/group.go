@@ -40,7 +40,7 @@ type Carrier struct {
 	peers        map[uint16]*mail.Peer
 	silent       map[uint16]bool // peers that have announced their silence
 	orders       map[uint16]*order
-	leaving      *mail.Peer // of whom everything ends
+	leaving      *mail.Peer // the peer of which everything ends
 	history      *mail.SharedHistory
 	ref          uint64
 	answer       pmul.Accepted // of the Submit being stepped
@@ -358,7 +358,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		case pmul.AckPDU:
 			kind = mail.Ack
 			c.stepSender(now, pdu)
-			c.stepReceiver(now, pdu) // who lacks no more than another keeps still
+			c.stepReceiver(now, pdu) // a node that lacks no more than another keeps still
 		case pmul.RequestPDU, pmul.RejectPDU:
 			c.stepSender(now, pdu)
 		default:
@@ -404,7 +404,7 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 	}
 	id := pmul.MessageID(r.At.Number)
 	if state, ok := c.sender.Fate(id, pmul.NodeID(p.ID)); r.Fresh && !(ok && state == pmul.Waiting) {
-		return true // version 0.1 kept those too for whom it had ended
+		return true // version 0.1 kept recipients too for whom it had ended
 	}
 	e := c.Store.Resume(r, p, mail.Group, c.history)
 	e.Gone = pmul.AiredOf(c.sender, id).Begun

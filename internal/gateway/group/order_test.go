@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// A message goes once to all for whom it is, and arrives there in the order in which it was accepted.
+// A message goes once to all its recipients, and arrives there in the order in which it was accepted.
 func TestOneTransmissionForAll(t *testing.T) {
 	g := plain(t)
 	before := g.Now

@@ -406,7 +406,7 @@ func TestAskedForAgain(t *testing.T) {
 	check.Equal(t, "counted as delivered to node 2", int(g.a.Peer(2).Counts.Delivered), 2)
 }
 
-// A message that is of use only now is not repeated for who is silent, nor waits for one before it.
+// A message that is of use only now is not repeated for silent peers, nor waits for one before it.
 func TestFleeting(t *testing.T) {
 	g := plain(t)
 	g.c.Silent(true, true)

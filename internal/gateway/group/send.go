@@ -14,7 +14,7 @@ import (
 
 // send seals a datagram of P_Mul: to one peer, to the group, or to every peer where there is no group's address.
 func (c *Carrier) send(now time.Time, packet pmul.Packet) {
-	if c.engine.Hears && packet.To != 0 && !c.Behind(uint16(packet.To)) && !apart(c, now, packet) { // who shares the channel has to know that it is in use
+	if c.engine.Hears && packet.To != 0 && !c.Behind(uint16(packet.To)) && !apart(c, now, packet) { // all that share the channel have to know that it is in use
 		packet.To, packet.Group = 0, members
 	}
 	if p := c.only(packet); p != nil {
@@ -68,9 +68,9 @@ func apart(c *Carrier, now time.Time, packet pmul.Packet) bool {
 	})
 }
 
-// only is the one peer that a packet is for that is about a roster, news or other state, where the proofs for all others would be
-// long; nil: there is none. The packet goes to it alone. What applications say goes to all: who shares the channel has to know that
-// it is in use. So does what is for a silent peer, of whose address a router may have to ask it.
+// only is the one recipient of a packet about a roster, news or other state, where the proofs for all others would be long; nil:
+// there is none. The packet goes to it alone. What applications say goes to all: all that share the channel have to know that it is in
+// use. What is for a silent peer goes to all, too, for a router may have to ask the peer for its address.
 func (c *Carrier) only(packet pmul.Packet) *mail.Peer {
 	if packet.To != 0 || !c.engine.Hears || c.Proven() < proofsApart || c.kindOf(packet.PDUs) == mail.Payload {
 		return nil
@@ -173,7 +173,7 @@ func forSilent(c *Carrier, pdus []pmul.PDU) bool {
 	})
 }
 
-// fleeting says that a datagram has nothing but messages that are not repeated for who is silent.
+// fleeting says that a datagram has nothing but messages that are not repeated for silent peers.
 func (c *Carrier) fleeting(pdus []pmul.PDU) bool {
 	return !slices.ContainsFunc(pdus, func(pdu pmul.PDU) bool {
 		data, ok := pdu.(pmul.DataPDU)

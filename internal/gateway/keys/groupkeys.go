@@ -13,7 +13,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// GroupKeys are the keys of one group of gateways, and who is in it: docs/decisions/groups.md. Members say that they join and leave, and one
+// GroupKeys are the keys of one group of gateways, and its members: docs/decisions/groups.md. Members say that they join and leave, and one
 // of them makes a new key for those who are there then. What they say are open messages of the group, which their origins have signed.
 //
 // A new key is made by the member with the lowest number; the next does it where that one has not for rankWait, and so on.
@@ -107,7 +107,7 @@ func (g *GroupKeys) newest() *groupKey {
 	return nil
 }
 
-// inForce is the key to seal with; nil: there is none, or one has left who has it, and the next is not here yet.
+// inForce is the key to seal with; nil: there is none, or a member that has it has left and the next is not here yet.
 func (g *GroupKeys) inForce() *groupKey {
 	k := g.newest()
 	if k == nil || !slices.Contains(k.For, g.self) {
@@ -254,7 +254,7 @@ func (g *GroupKeys) take(now time.Time, by uint16, number uint64, b []byte) (cha
 	newest := g.newest()
 	newer := newest == nil || p.serial > uint64(newest.Serial) || p.serial == uint64(newest.Serial) && by < newest.By
 	if !in {
-		g.wants = g.wants || newer && g.In() // who made it did not know of this node
+		g.wants = g.wants || newer && g.In() // its maker did not know of this node
 		return false, nil
 	}
 	if maker, is := slices.BinarySearch(p.members, by); is && maker < at {
@@ -279,7 +279,7 @@ func (g *GroupKeys) take(now time.Time, by uint16, number uint64, b []byte) (cha
 	return g.enter(k), nil
 }
 
-// enter keeps a key, the one to seal with last, and goes by its list of members: of who has left since, its maker did not know.
+// enter keeps a key, the one to seal with last, and goes by its list of members: its maker did not know which have left since.
 func (g *GroupKeys) enter(k groupKey) bool {
 	s := &g.standing
 	before := func(a, b groupKey) int { // a lower maker's counts of two
@@ -305,7 +305,7 @@ func (g *GroupKeys) enter(k groupKey) bool {
 		}
 		s.In, g.again = in, 0
 	}
-	if len(s.Keys) > mostGroupKeys { // who floods loses its own
+	if len(s.Keys) > mostGroupKeys { // a maker that floods loses its own
 		most, made := 0, map[uint16]int{}
 		for i := range s.Keys[:mostGroupKeys] {
 			made[s.Keys[i].By]++
@@ -411,7 +411,7 @@ func (g *GroupKeys) Make(now time.Time, number uint64, octets int) (says [][]byt
 	for first := 0; first < len(others); {
 		part := binary.AppendUvarint(slices.Clone(head), uint64(first))
 		for whole := len(part) + copyOctets; first < len(others) && len(part)+copyOctets <= max(octets, whole); first++ {
-			e, _ := g.pair(g.self, others[first], copyStream(mark)) // of whom the roster does not name, nothing can be opened
+			e, _ := g.pair(g.self, others[first], copyStream(mark)) // nothing can be opened of a member that the roster does not name
 			part = e.Seal(part, 0, nonceOf(g.self, number+uint64(len(says))), nil, k.Key[:])
 		}
 		says = append(says, part)

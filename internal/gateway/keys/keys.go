@@ -177,7 +177,7 @@ func (k *Keys) Join(p *mail.Peer) {
 	k.enlist(p)
 }
 
-// Leave hears a peer no more. That it was forgotten first is the caller's.
+// Leave hears a peer no more. The caller makes sure that it was forgotten first.
 func (k *Keys) Leave(id uint16) {
 	m := k.known[id]
 	m.here = false

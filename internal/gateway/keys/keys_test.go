@@ -96,8 +96,8 @@ func TestStranger(t *testing.T) {
 	check.Equal(t, "dropped", slices.Contains(a.book.dropped, "short"), true)
 }
 
-// An operator's roster is told to all, as a change of what they have once that is known; who is told goes by it, and whom it does not
-// name is gone at both.
+// An operator's roster is told to all, as a change of what they have once that is known. A node that is told goes by it, and one that
+// it does not name is gone at both.
 func TestRosterIsTold(t *testing.T) {
 	first := issue(t, nil, 1, 2, 3)
 	a, b := newNode(t, 1, first, 2, 3), newNode(t, 2, first, 1, 3)

@@ -19,7 +19,7 @@ import (
 
 // BucketRoster of the journal holds the rosters that this node goes by: serial -> roster, at most seal.MaxEpochs of them. A second
 // one of a serial has its digest behind that. Under the serial 0, which no roster has, is that of the one that is sealed with for
-// all: a start goes on with it, so that who was taken out since the ones before it reads no more.
+// all: a start goes on with it, so that a node that was taken out since the ones before it reads no more.
 const (
 	BucketRoster = "roster"
 	usedOctets   = 4
@@ -256,7 +256,7 @@ func (o *Rosters) take(r *roster.Roster, from string) error {
 	if err := o.turnKeys(); err != nil {
 		return err
 	}
-	for _, m := range o.known { // who gave it tells the others
+	for _, m := range o.known { // the peer that gave it tells the others
 		m.lags = time.Time{}
 	}
 	o.part()
@@ -372,7 +372,7 @@ func (o *Rosters) knows(m *lag, its rosterHistory) {
 // turn is how long each member of a shared channel leaves it to those before it to tell one that lags: all have heard its greeting.
 const turn = 10 * time.Minute
 
-// turnOfTwo is the same where two rosters have one serial: whoever has been taken out is still heard by some.
+// turnOfTwo is the same where two rosters have one serial: a node that has been taken out is still heard by some.
 const turnOfTwo = time.Minute
 
 // wait is how long this node leaves it to others to tell a peer.
@@ -401,14 +401,14 @@ func (o *Rosters) used(id uint16, epoch uint32) {
 	if !m.keeps.has(epoch) {
 		o.knows(m, m.keeps.with(epoch))
 	}
-	if n, _ := o.named(id); epoch > o.use && n.Since <= o.use { // who came later has no other
+	if n, _ := o.named(id); epoch > o.use && n.Since <= o.use { // a node that came later has no other
 		o.seals(epoch)
 		o.turnKeys()
 	}
 }
 
-// Heard takes from a greeting of a peer whom it has heard. Where the peer is new these have the roster that names it, for else they could not
-// have answered.
+// Heard takes from a greeting of a peer which others that peer has heard. Where the peer is new, those have the roster that names it, for
+// else they could not have answered.
 func (o *Rosters) Heard(id uint16, f frame.Greeting) {
 	n, _ := o.named(id)
 	for _, of := range f.Members {
@@ -423,7 +423,7 @@ func (o *Rosters) lacks(m *lag) bool {
 	return !m.gone && (m.keeps.newest < o.common.Serial || o.differs(m.keeps))
 }
 
-// Telling is a roster that some peers are to be told, as a message of its own. Refused is to hear for whom there is no room.
+// Telling is a roster that some peers are to be told, as a message of its own. Refused is to hear for which peers there is no room.
 type Telling struct {
 	To     []*mail.Peer
 	Octets []byte
@@ -476,8 +476,8 @@ func telling(to []*lag, r *roster.Roster, octets []byte) Telling {
 }
 
 // split finds the peers that are known to have some older roster which this node has too, and of these rosters one that all of
-// them have: what is new is told them as a change of it. The others get the whole, and so does who was told of a change and has it
-// not after all.
+// them have: what is new is told them as a change of it. The others get the whole, and so does a peer that was told of a change and
+// does not have that roster after all.
 func (o *Rosters) split(to []*lag) (base *roster.Roster, have, others []*lag) {
 	for _, m := range to {
 		at := slices.IndexFunc(o.list, func(r *roster.Roster) bool { return m.keeps.has(r.Serial) })
@@ -518,7 +518,7 @@ func (o *Rosters) divide(to []*lag) (base *roster.Roster, have, others []*lag) {
 	return &roster.Roster{Serial: from}, have, others
 }
 
-// Refused notes for whom there was no room.
+// Refused notes the peers for which there was no room.
 func (o *Rosters) Refused(now time.Time, t Telling, by []*mail.Peer) {
 	for _, p := range by {
 		m := o.known[p.ID]

@@ -13,8 +13,8 @@ import (
 // Air is a transmitter. Free is when the last datagram has left it.
 //
 // Where the bill does not grow with what is sent, a transmitter repeats the last short datagram with a message, as a rule once: the
-// same octets, which a receiver that has them drops as a replay. Who lost the first then needs not ask. Who is silent
-// cannot ask: for him each of the last maxCopies is repeated, CopiesForSilent times. docs/decisions/idle-air.md
+// same octets, which a receiver that has them drops as a replay. A receiver that lost the first then need not ask. A
+// silent one cannot ask: for it each of the last maxCopies is repeated, CopiesForSilent times. docs/decisions/idle-air.md
 type Air struct {
 	Free   time.Time
 	Gauge  Gauge
@@ -75,7 +75,7 @@ func (a *Air) use(now time.Time, p *profile.Profile, air time.Duration) {
 }
 
 // KeepCopy keeps a datagram with a message, that went to this peer or group (nil), in the long form or not, to repeat it so many times. It
-// replaces the one that was kept before: whoever has this one notices that the other is missing. For a silent receiver
+// replaces the one that was kept before: a receiver that has this one notices that the other is missing. For a silent receiver
 // both are kept.
 func (a *Air) KeepCopy(p *profile.Profile, to netip.AddrPort, data []byte, peer *Peer, own *Ledger, long bool, times int, silent bool) {
 	a.copies = slices.DeleteFunc(a.copies, func(c copyOf) bool { return !c.kept })

@@ -180,9 +180,9 @@ type Link interface {
 	// says of them: docs/decisions/put-back.md.
 	Hello(h *frame.Hello)
 	Compare(now time.Time, h frame.Hello, incarnation uint32)
-	// Together says that the peer is greeted at once with all others of a shared channel; Greeting takes what it says to all. Who
-	// calls Greeting bounds how often, for what anybody could have sent. Greet sends a HELLO at once, to an address that is not
-	// believed to be the peer's.
+	// Together says that the peer is greeted at once with all others of a shared channel; Greeting takes what it says to all. The
+	// caller of Greeting bounds how often it is called for what anybody could have sent. Greet sends a HELLO at once, to an address that
+	// is not believed to be the peer's.
 	Together() bool
 	Greeting(now time.Time, f frame.Greeting)
 	Greet(now time.Time, to netip.AddrPort, hello frame.Hello)

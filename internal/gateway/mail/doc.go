@@ -4,7 +4,7 @@
 // a carrier (TransmissionID).
 //
 // Only the Store accepts, limits, expires, replaces and ends messages, counts their outcomes and writes their records.
-// An SharedHistory is the set of peers that share one outgoing number sequence, with what these peers know: numbers of
+// A SharedHistory is the set of peers that share one outgoing number sequence, with what these peers know: numbers of
 // flows, earlier messages that later ones are coded after, and the newest message of each key. A Reader holds the same
 // for a peer's messages, and ReorderBuffer those that arrived before their turn. Here carriers differ in values (Policy,
 // queues), not in types.

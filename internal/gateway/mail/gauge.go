@@ -10,7 +10,7 @@ import (
 
 // Gauge finds out from the traffic how fast a transmitter's link is, while something waits for it all the time: the octets that
 // went between two datagrams, by the time between their acknowledgements. It sees that a link is slower than its profile, and
-// paces by that. That a link is faster it sees of one alone whose rate changes: there more goes while nothing queues. The zero value is ready.
+// paces by that. It sees that a link is faster only where the rate changes: there more goes while nothing queues. The zero value is ready.
 //
 // What the modem drops because its queue is full has not passed, so what goes again is taken off. But a radio that loses much
 // looks the same. Then the pace tells: if as much is lost at the lower one, the rate is as before, and losses count no more.
@@ -203,7 +203,7 @@ func (g *Gauge) judge(now time.Time, sent, lost float64, rateBps int) {
 	}
 }
 
-// Aired is when a message went, for who learns later when it was there.
+// Aired is when a message went, for the carrier, which learns later when it was there.
 type Aired struct {
 	At    time.Time // the first time
 	So    int64     // octets of the transmitter, its own datagram included; 0: unknown

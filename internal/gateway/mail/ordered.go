@@ -77,7 +77,7 @@ func (s *Store) recordOrders(e *Entry) {
 	e.ordered = value != nil
 }
 
-// With is a copy of a message that has another precedence. Whom it is for is common to both.
+// With is a copy of a message that has another precedence. Its recipients are common to both.
 func (m *Message) With(p site.Precedence) (*Message, error) {
 	payload := *m.Content.Payload
 	payload.Precedence = p

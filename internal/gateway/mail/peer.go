@@ -16,7 +16,7 @@ type Peer struct {
 	Name   string
 	Bearer Bearer
 	Paths
-	Link      Link // that reaches it; who makes a bearer sets it
+	Link      Link // that reaches it; the maker of a bearer sets it
 	Handshake Handshake
 	Box       PeerQueue
 	Reader    Reader

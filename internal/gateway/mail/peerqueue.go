@@ -30,9 +30,9 @@ type Message struct {
 	Kind    Kind
 	// Accepted is when it came into custody; zero: a gateway accepted it that did not write that down.
 	Accepted time.Time
-	Defines  bool // its flow went spelt out: who has it knows the flow's number
+	Defines  bool // its flow went spelt out: a peer that has it knows the flow's number
 
-	to      map[uint16]*Entry // for whom it has not ended
+	to      map[uint16]*Entry // recipients for whom it has not ended
 	unknown int               // recipients that are configured no more
 }
 

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// SharedHistory is who reads the same numbers of ours: one peer, or all members of a group. It has the numbers of flows, knows
+// SharedHistory is the peers that read the same numbers of ours: one peer, or all members of a group. It has the numbers of flows, knows
 // after which messages later ones may be coded, and which is the newest of a key. docs/decisions/flows.md.
 type SharedHistory struct {
 	Next uint32 // number of the next flow
@@ -48,12 +48,12 @@ type Flow struct {
 
 	definer   uint64          // ordered: the message that spells it out; 0: none has been sent yet
 	long      uint64          // the same in the bulk queue, in this run
-	known     map[uint16]bool // else: who has acknowledged a message that did
+	known     map[uint16]bool // else: the peers that have acknowledged a message that did
 	definedIn definedIn       // else: the messages under way that do
 	sent      []*learnable    // in this run, the newest last
 }
 
-// learnable is a message of a flow: for whom it was, and who of them has acknowledged it.
+// learnable is a message of a flow: its recipients, and those of them that have acknowledged it.
 type learnable struct {
 	number  uint64
 	to, has map[uint16]bool
@@ -109,7 +109,7 @@ func (a *SharedHistory) Spells(f *Flow, number uint64, urgent bool, to ...*Peer)
 // would do; of several that expire, or are cancelled, one is left.
 const spellings = 3
 
-// definedIn is to whom messages under way spell a flow out.
+// definedIn is the peers to which messages under way spell a flow out.
 type definedIn map[uint64][]uint16
 
 // to is how many messages but one do so to a peer.

@@ -110,7 +110,7 @@ func (s *Store) Move(e *Entry, queue frame.Queue) {
 	e.Peer.Box.push(e)
 }
 
-// End is the one place where a message ends for a recipient: it is counted, forgotten, and told to who asked.
+// End is the one place where a message ends for a recipient: it is counted, forgotten, and told to the gateway.
 func (s *Store) End(e *Entry, fate Fate) {
 	if e.attempts != nil && fate != Delivered {
 		s.Drop(e) // what has been on the air goes on
@@ -312,7 +312,7 @@ type Restored struct {
 	ordered *ordered // by the operator; nil: nothing
 }
 
-// Restore takes the store's own records and returns what is for whom. Of each the caller says with Resume or Leave what
+// Restore takes the store's own records and returns what is for each recipient. Of each the caller says with Resume or Leave what
 // becomes of it. refuse hears of a record that cannot be used; Restore goes on without it, unless refuse returns an error.
 func (s *Store) Restore(records []api.Record, refuse func(api.Record, error) error) (list []Restored, err error) {
 	var waits []api.Record // of list, those that may lack their content

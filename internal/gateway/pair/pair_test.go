@@ -150,7 +150,7 @@ func TestRetire(t *testing.T) {
 }
 
 // Chance kills, stops and cuts, each way, both at once too. At most one machine transmits at any time, nothing that was confirmed is
-// lost by who leads, and when all works again the site has a leader and a follower.
+// lost by the machine that leads, and when all works again the site has a leader and a follower.
 func TestSeeds(t *testing.T) {
 	spoke, led := 0, 0
 	for seed := range uint64(seeds) {

@@ -298,7 +298,7 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// leader is who leads and may transmit; -1: nobody does.
+// leader is the machine that leads and may transmit; -1: none does.
 func (w *world) leader() int {
 	for i, b := range w.box {
 		if b.on && !b.stopped && b.role == Leading && b.m.MayTransmit(w.clock(i)) {

@@ -36,7 +36,7 @@ type Machine struct {
 	nextAsk time.Duration
 	settled uint64 // the newest term of which an entry was committed
 	term    uint64 // in which it leads
-	leader  int    // whose beat was answered last; -1: nobody's
+	leader  int    // the member whose beat was answered last; -1: none
 	wish
 	handed uint64 // the last entry of a Work: no member can have more of this machine
 }
@@ -61,7 +61,7 @@ type pulse struct {
 // handing is a leadership that is given up.
 type handing struct {
 	retired uint64 // its term
-	target  int    // to whom; -1: to the best
+	target  int    // the member that gets it; -1: the best
 	tries   int
 }
 

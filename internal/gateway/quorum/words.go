@@ -10,7 +10,7 @@ import (
 type Stored struct {
 	Machine uint64 // drawn once for each data directory
 	Term    uint64 // the newest that this machine has heard of; 0: the site was not founded with it
-	Vote    uint64 // for whom it voted in Term: a number of Config.Self + 1, or 0
+	Vote    uint64 // the member that it voted for in Term: a number of Config.Self + 1, or 0
 	Commit  uint64 // how far it knows that a majority has the log; it may be older than it is
 	Whole   bool   // it has all that it has ever acknowledged, so that it may vote. With Term 0: a gateway has written its journal
 }
@@ -70,7 +70,7 @@ type (
 		From int
 		Message
 	}
-	// Retire is the order that another member leads: To, or -1 for whoever could soonest.
+	// Retire is the order that another member leads: To, or -1 for the member that could soonest.
 	Retire struct{ To int }
 	// Lead is the order that this member leads.
 	Lead struct{}

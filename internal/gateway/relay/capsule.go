@@ -23,7 +23,7 @@ const MaxRecipients = 64
 // Kinds of capsules.
 const (
 	message = 0 // number (2), a tag of tagOctets for each recipient, for a set another one of the set's key, the envelope encrypted
-	hello   = 1 // sealed with the key that two nodes always have: who speaks
+	hello   = 1 // sealed with the key that two nodes always have: it says who speaks
 	told    = 2 // sealed with the key of two streams: receipts and the like
 	riding  = 3 // a message for one, what is told before it
 )
@@ -44,7 +44,7 @@ const (
 type Capsule struct {
 	Origin   uint16
 	To       []uint16      // by id; those that the hop has to reach
-	Set      uint16        // number that the origin gives those for whom it seals at once, in one precedence; 0: it is no message
+	Set      uint16        // number that the origin gives the recipients for whom it seals at once, in one precedence; 0: it is no message
 	Hops     int           // gateways that have taken it
 	Lifetime time.Duration // left; 0: no end
 	kind     int

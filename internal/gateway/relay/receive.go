@@ -24,7 +24,7 @@ const (
 	sayKey     = 4 // set; 32 octets of its key
 )
 
-// What a relay, or who speaks in another's name, may have done to a capsule; the reasons of the gateway's counters.
+// What a relay, or a node that speaks in another's name, may have done to a capsule; the reasons of the gateway's counters.
 const (
 	lieChanged  = "relay_changed"  // it is not as its origin sealed it: changed, or invented
 	lieReplayed = "relay_replayed" // it came before

@@ -82,7 +82,7 @@ type set struct {
 	rank    int
 	to      []uint16 // by id
 	next    uint32
-	told    map[uint16]bool // of several: who has been told the key in this run, or before
+	told    map[uint16]bool // of several: the recipients that have been told the key in this run, or before
 	history *mail.SharedHistory
 }
 

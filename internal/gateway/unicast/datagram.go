@@ -128,7 +128,7 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 	if refused { // its sender has to know what of the stream is here
 		l.receiver.Probed(now)
 	}
-	// An acknowledgement takes along what a key is made of: who holds up the one holds up the other.
+	// An acknowledgement takes along what a key is made of: an adversary that holds up the one holds up the other.
 	hello := long || l.Handshake.Owed || refused || c.Lacks(l.ID) && (len(l.receiver.Acks()) > 0 || len(l.answers) > 0)
 	if hello {
 		to.add(c.Services.Hello(now, l.Peer), mail.Key)

@@ -27,7 +27,7 @@
 //   - news.go: how much air the site's state may take
 //   - greeting.go: HELLOs to all members of a shared channel
 //   - introduce.go: what goes before a HELLO of a node that is new
-//   - star.go: whom a terminal of a star greets
+//   - star.go: which peers a terminal of a star greets
 //   - path.go: which address of a peer is probed
 //   - gauge.go: what the traffic shows of the link
 //   - handover.go: messages that change their bearer

@@ -17,8 +17,8 @@ import (
 // value does nothing.
 //
 // Members speak one after the other. A start waits for its turn among all that may start with it, in the order of their IDs, so
-// that a later one names those that it has heard. Who is asked by a start waits until nobody starts any more, and then for its
-// turn among those that are asked, the highest ID first: who spoke last has heard the others, so that those know it at once.
+// that a later one names those that it has heard. A member that a start asks waits until nobody starts any more, and then for its
+// turn among those that are asked, the highest ID first: the one that spoke last has heard the others, so that those know it at once.
 type GroupGreeting struct {
 	c       *Carrier
 	addr    netip.AddrPort
@@ -38,7 +38,7 @@ type GroupGreeting struct {
 // All in turns of one greeting.
 const (
 	quietTurns = 1 // nobody greets for so long, before the first one answers: one greeting may have been lost
-	crossTurns = 3 // who asks that soon after our answer has not heard it yet
+	crossTurns = 3 // a member that asks that soon after our answer has not heard it yet
 	retryTurns = 4 // beside the way there and back, before the same is asked again
 )
 
@@ -238,8 +238,8 @@ type common struct {
 
 func commonOf(h frame.Hello) common { return common{h.Forgot, h.First, h.Digest} }
 
-// compose makes the greeting: what most peers would be told, to all of them. Who would be told something else is apart. A brief one leaves
-// out whom it would tell nothing new.
+// compose makes the greeting: what most peers would be told, to all of them. A peer that would be told something else is apart. A brief
+// greeting leaves out peers that it would tell nothing new.
 func (r *GroupGreeting) compose(now time.Time, starts, brief bool) []frame.Greeting {
 	hellos := make([]frame.Hello, len(r.c.order))
 	votes := map[common]int{}

@@ -75,7 +75,7 @@ func TestOneStartsLater(t *testing.T) {
 	check.Equal(t, "it says that it starts", carriernet.Of[frame.Greeting](greetings[0])[0].Starts, true)
 }
 
-// The other machine of a site begins: who knows it answers at once, and says nothing to the others.
+// The other machine of a site begins: a member that knows it answers at once, and says nothing to the others.
 func TestTakeoverOnAChannel(t *testing.T) {
 	cfg := shared(t, 5)
 	second := false

@@ -73,8 +73,8 @@ func (l *peerLink) appendTo(b []byte) []byte {
 	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Handshake.Compared), l.Handshake.Era)
 }
 
-// Renumbered is a peer's record for a store that is new: whom we know and where it is stays, numbers begin anew. false: it
-// is no such record.
+// Renumbered is a peer's record for a store that is new: that we know it and where it is stays, numbers begin anew. false:
+// it is no such record.
 func Renumbered(b []byte) ([]byte, bool) {
 	b, ok := current(b)
 	if !ok {

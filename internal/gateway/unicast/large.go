@@ -19,7 +19,7 @@ const (
 	largeLoses = 3                // percent: where more is lost, it may be by the length, and repeats cost more
 )
 
-// talk is who has had messages for a transmitter lately.
+// talk is the pipes that have had messages for a transmitter lately.
 type talk struct {
 	pipe   pipe      // of the last message
 	at     time.Time // of its last message

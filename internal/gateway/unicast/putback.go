@@ -178,7 +178,7 @@ func (l *peerLink) refuse(now time.Time) {
 // deliverHeld delivers what came before its turn. Where acknowledgements for it go out yet, its places are kept.
 func (l *peerLink) deliverHeld(now time.Time, keep bool) {
 	for _, a := range l.reordered.TakeAll() {
-		if len(a.Body) > 0 && !a.Segment { // of what is not whole its sender has the whole
+		if len(a.Body) > 0 && !a.Segment { // the sender has the whole of what is not whole here
 			if err := l.of.Services.Open(now, l.Peer, a.Place, a.Body); err != nil {
 				l.receiver.Reject(now, a.Place) // its sender may have it yet
 				l.Counts.Unreadable++
@@ -233,7 +233,7 @@ func (l *peerLink) endStream(now time.Time, lost int) {
 		"peer", l.Name, "it_may_have_lost", lost)
 }
 
-// named is what an acknowledgement of the peer acknowledges, and what it names of which not all before it has come.
+// named is what an acknowledgement of the peer acknowledges, and what it names although not all before that has come.
 func (c *Carrier) named(now time.Time, l *peerLink, r frame.Ack, newest bool) (acked, held []mail.TransmissionID) {
 	s, met := l.sender, &l.Handshake
 	switch {

@@ -230,7 +230,7 @@ func TestSenderIsPutBackBehindManyStarts(t *testing.T) {
 	check.Equal(t, "the last", strings.HasPrefix(said[len(said)-1], string(carriernet.Report(1, g.said-1).Parts[0].Data[:6])), true)
 }
 
-// The records of a peer for a new store keep whom we know, and begin its numbers anew.
+// The records of a peer for a new store keep that we know it, and begin its numbers anew.
 func TestRenumberedRecord(t *testing.T) {
 	g := plain(t)
 	g.say(3, 10*time.Second)

@@ -138,7 +138,7 @@ func (w *work) step(l *peerLink, now time.Time) (unfinished bool) {
 }
 
 // codesFirst says that a message of the same source, which goes before e, is to be coded before e is sized. Otherwise the air
-// would stand still until all that waits is sized, and who is sized so long before is coded twice.
+// would stand still until all that waits is sized, and an entry that is sized so long before is coded twice.
 func (w *work) codesFirst(l *peerLink, e *mail.Entry) bool {
 	before := func(next *mail.Entry) bool { return next != nil && next.Source() == e.Source() && next.Before(e) }
 	return before(w.toCode(l)) || w.learning(l) && before(w.toLearn(l))
