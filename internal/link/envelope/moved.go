@@ -6,8 +6,8 @@ import (
 )
 
 // Moved is what a message was sent as on another bearer, before its sender gave that up: a number of a queue in the stream of the
-// sender's numbers there, or a run of numbers, where the message went in segments. Whoever has read the message there drops this copy.
-// Whoever has not counts the numbers as used, so that the queue goes on.
+// sender's numbers there, or a run of numbers, where the message went in segments. A receiver that has read the message there drops this copy.
+// One that has not counts the numbers as used, so that the queue goes on.
 type Moved struct {
 	Bearer uint8 // which one, as both ends make it of the bearer's name
 	Stream uint8

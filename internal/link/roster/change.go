@@ -192,8 +192,8 @@ func (p *parser) entry(serial uint32) Node {
 	return n
 }
 
-// Introduction is a change of rosters from a serial on, for members that do not know its sender: who is no member learns only how many
-// nodes there are, and their ids. The secret that the roster brings hides the rest.
+// Introduction is a change of rosters from a serial on, for members that do not know its sender: a stranger learns only how many nodes
+// there are, and their ids. The secret that the roster brings hides the rest.
 func (r *Roster) Introduction(from uint32, secret seal.GroupSecret) []byte {
 	clear := r.appendHead(nil, from)
 	return append(clear, secret.Hide(r.Serial, clear, append(r.appendRest(nil, from), r.Signature[:]...))...)

@@ -6,7 +6,7 @@ import (
 )
 
 // Forward is keys that this start of a node shares with one start of a peer: of ephemeral X25519 pairs, whose public halves ride
-// on HELLOs. They are in memory alone and are wiped, so that who takes both nodes' keys later cannot open what went under them:
+// on HELLOs. They are in memory alone and are wiped, so that an attacker who takes both nodes' keys later cannot open what went under them:
 // docs/decisions/forward-secrecy.md. A nil Forward has none. It belongs to the goroutine of its Sealer and its Opener.
 type Forward struct {
 	self        uint16

@@ -147,7 +147,7 @@ func (e *epoch) groupBase(from uint16) [keyLen]byte {
 	return base
 }
 
-// Between is what another member opens of this node's datagrams, of which this node has the keys too: for who looks at a capture.
+// Between opens this node's datagrams as another member does, by the keys that this node has too. It serves readers of captures.
 func (k *Keyring) Between(member uint16) *Keyring {
 	with := &Keyring{self: member, use: k.use}
 	for _, e := range k.epochs {
@@ -282,7 +282,7 @@ type opening struct {
 	tail   int // their octets
 	at     int // of them: where the one for this node begins
 	proof  [keyLen]byte
-	public *PublicKey // instead: who signs
+	public *PublicKey // instead: the key of the signer
 	bearer uint64
 	own    *prover // instead: of this node's own, which prove nothing to itself
 }
