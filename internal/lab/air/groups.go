@@ -241,7 +241,7 @@ func sentOn(s *stage) (octets [3]float64) {
 }
 
 // cast is 256 octets to a group of sixteen, so often for a while: octets on the air, of one datagram with these octets alone to each
-// who gets one by itself, and how long they took.
+// member that gets one by itself, and how long they took.
 func cast(ctx Context, seed uint64, link string, every, lasting time.Duration) ([][]float64, error) {
 	s, err := newNet(ctx, link, 16, seed, grouped)
 	if err != nil {

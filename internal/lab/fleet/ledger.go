@@ -13,7 +13,7 @@ type Delivery struct {
 	From, To string
 	Peers    string // JXTA or TAK
 	At       int    // which one of the recipient's peers, from 0
-	Open     bool   // it is for whoever is in a group
+	Open     bool   // it is for all members of a group
 	Number   int64  // of the sender's messages
 	Octets   int
 	Sent     time.Time
