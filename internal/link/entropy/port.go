@@ -33,7 +33,7 @@ type port struct {
 	blame map[uint16]*blame
 }
 
-// What a want wants said.
+// Kinds of wants, by what is to be said.
 const (
 	sayItem = iota
 	sayDigest
@@ -169,7 +169,8 @@ func (p *port) changed(e *Engine, now time.Time, tag Tag) {
 	t.again(now, t.interval+e.jitter(p.spread(t.interval/4)))
 }
 
-// slower is by what the time between two digests grows while all agree: where many would each notice a difference, one asks less often.
+// slower is the factor by which the time between two digests grows while all agree: where many nodes would each notice a difference, one asks
+// less often.
 func (p *port) slower() time.Duration {
 	if p.Shared && len(p.Peers) > fewPeers {
 		return 4

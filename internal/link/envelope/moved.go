@@ -16,8 +16,8 @@ type Moved struct {
 	More   int // numbers behind it
 }
 
-// Rest is what of a long message its receiver is not known to have. From octets of the message, as it was coded on the other bearer, are
-// there; Octets are those behind them.
+// Rest is the part of a long message that its receiver is not known to have. From octets of the message, as it was coded on the other
+// bearer, are there; Octets are those behind them.
 type Rest struct {
 	From   int
 	Octets []byte

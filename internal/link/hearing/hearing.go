@@ -132,7 +132,7 @@ func (n *Net) Hears(now time.Time, channel int, who, whom uint16) State {
 	return Unknown
 }
 
-// Uncovered are those of a list who hear this gateway, and do not hear another.
+// Uncovered are the gateways of a list that hear this one, and do not hear another.
 func (n *Net) Uncovered(now time.Time, channel int, by uint16, list []uint16) (ids []uint16) {
 	for _, id := range list {
 		if id != by && n.Hears(now, channel, id, by) == No && n.Hears(now, channel, id, n.self.ID) == Yes {

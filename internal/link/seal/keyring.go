@@ -41,7 +41,7 @@ type epoch struct {
 	Epoch
 	own    *SigningKey
 	pairs  map[uint16][keyLen]byte // base with each other member
-	bearer uint64                  // whose keys these are; 0: those of the bearer without a name
+	bearer uint64                  // the bearer of these keys; 0: the one without a name
 }
 
 func (k *Keyring) ring() *Keyring { return k }
