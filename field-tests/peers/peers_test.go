@@ -110,7 +110,7 @@ func (w world) await(p *field.Peer, ev, name string, more func(field.Event) bool
 }
 
 // receivesSome waits until p has n messages of from on a pipe, whichever, and checks them. JXTA promises no delivery, and
-// 2.7 loses one now and then when several come together: who waits for one of many must not name it.
+// 2.7 loses one now and then when several come together: a test that waits for one of many must not name it.
 func (w world) receivesSome(p *field.Peer, name, from string, n, size, elements int) {
 	w.t.Helper()
 	seen := map[int64]bool{}

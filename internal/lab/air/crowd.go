@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// crowd is local peers of a ship that send to the shore, and what of it arrived when.
+// crowd is local peers of a ship that send to the shore. It tells which of their messages arrived, and when.
 type crowd struct {
 	*stage
 	sent map[uint16]map[int]time.Time

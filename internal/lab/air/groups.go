@@ -121,8 +121,8 @@ func repaired(s *stage) (repair, all float64) {
 }
 
 // destroyed lets four nodes of three channels say 20 messages in an hour in which one node is away, and a fifth, which is destroyed
-// when one neighbour has its message. It says how many are missing at those who live two hours after that one's return, when each has told two digests at least, how many
-// came twice, what repair took, and after how long the one that was away had all.
+// when one neighbour has its message. It says how many are missing at the living nodes two hours after the return of the one that was away,
+// when each has told two digests at least, how many came twice, what repair took, and after how long the one that was away had all.
 func destroyed(ctx Context, seed uint64) ([][]float64, error) {
 	s, err := threeChannels(ctx, seed, true)
 	if err != nil {
@@ -241,7 +241,7 @@ func sentOn(s *stage) (octets [3]float64) {
 }
 
 // cast is 256 octets to a group of sixteen, so often for a while: octets on the air, of one datagram with these octets alone to each
-// who gets one by itself, and how long they took.
+// member that gets one by itself, and how long they took.
 func cast(ctx Context, seed uint64, link string, every, lasting time.Duration) ([][]float64, error) {
 	s, err := newNet(ctx, link, 16, seed, grouped)
 	if err != nil {

@@ -47,7 +47,7 @@ func (l *relayLiar) see(out api.Output) {
 	}
 }
 
-// lie makes one lie of what the relay has seen, and says to whom it goes.
+// lie makes one lie of what the relay has seen, and names the node to which it goes.
 func (l *relayLiar) lie(n int) (m site.Message, to uint16) {
 	m = l.seen[l.rng.IntN(len(l.seen))]
 	data := slices.Clone(m.Parts[0].Data)

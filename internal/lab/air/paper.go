@@ -80,7 +80,7 @@ func BySize(ctx Context, link string, seed uint64, open bool, octets int) (f Siz
 	return f, s.err
 }
 
-// volatility is who comes and goes in an audience.
+// volatility is the part of an audience that comes and goes.
 type volatility int
 
 const (
@@ -94,10 +94,10 @@ const (
 	behindEach    = 60               // peers that listen behind each gateway: 960
 	comingGoing   = 30 * time.Second // off for so long, and on for so long
 	audienceLasts = 5 * time.Minute
-	stillThere    = 10 * time.Second // who is off the air before so long is not present for a message
+	stillThere    = 10 * time.Second // a gateway that is off the air before so long is not present for a message
 )
 
-// spell is who was off, and when.
+// spell is a time in which a gateway or a member was off.
 type spell struct{ begin, end time.Time }
 
 func absent(spells []spell, at time.Time) bool {

@@ -23,7 +23,7 @@ func TestBySize(t *testing.T) {
 	}
 }
 
-// Who is away when a message is said or comes is no hearer of it, and what comes to a gateway that was away counts from its return.
+// A gateway that is away when a message is said or comes is no hearer of it, and what comes to a gateway that was away counts from its return.
 func TestPresent(t *testing.T) {
 	after := func(seconds int) time.Time { return sim.Epoch.Add(time.Duration(seconds) * time.Second) }
 	var sent []Offered

@@ -10,7 +10,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// through lets the nodes of a world pass on what is for others, where relays says so, and reach each other by who via returns alone; nil: directly.
+// through lets the nodes of a world pass on what is for others, where relays says so, and reach each other only by the nodes that via
+// returns; nil: directly.
 func through(relays func(id uint16) bool, via func(id, peer uint16) []uint16) func(*sim.Config) {
 	return func(c *sim.Config) {
 		c.Roster = true

@@ -132,7 +132,7 @@ func losses() (list []Scenario) {
 				}
 				c := sim.Config{Profile: p}
 				change(&c)
-				if l.copy > 0 { // who repeats on idle air may hide every loss, and no jitter
+				if l.copy > 0 { // a sender that repeats on idle air may hide every loss, and no jitter
 					c.Profile.Up.LossPct = 0
 				}
 				return []float64{singleBound(c.Profile, 200, 0.99)}

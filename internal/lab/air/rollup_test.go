@@ -8,7 +8,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// At the headquarters of 64 gateways the sum is that of the records, and none is missing, whoever is off the air.
+// At the headquarters of 64 gateways the sum is that of the records, and none is missing, whichever gateway is off the air.
 func TestSumsEqualTheirParts(t *testing.T) {
 	got, err := rolledUp(context.Background(), 1, 10*time.Minute)
 	if err != nil {

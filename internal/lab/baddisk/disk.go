@@ -239,7 +239,7 @@ func (d *Disk) request(o order) (refused int, err error) {
 	return refused, err
 }
 
-// Close takes the device away, and the file system, whoever uses it. Only the first call does.
+// Close takes the device away, and the file system, even where a program uses it. Only the first call does.
 func (d *Disk) Close() error {
 	if d.closed {
 		return nil
@@ -260,7 +260,7 @@ func (d *Disk) Close() error {
 		errs = append(errs, err)
 	}
 	for _, f := range d.pipes {
-		errs = append(errs, f.Close()) // the device ends, whoever uses it still
+		errs = append(errs, f.Close()) // the device ends, even where a program uses it still
 	}
 	if d.child != nil {
 		errs = append(errs, d.child.Wait())

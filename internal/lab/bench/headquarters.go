@@ -39,7 +39,7 @@ type headquarters struct {
 	local struct{ sent, came atomic.Int64 }
 }
 
-// dialogue is that of HQ's peers with a ship. What was said before met may have found nobody who listens.
+// dialogue is that of HQ's peers with a ship. A message said before met may have found no listener.
 type dialogue struct {
 	said     int                    // by a peer of HQ
 	accepted map[int]bool           // of these: HQ has them for certain

@@ -168,7 +168,7 @@ func (t trips) row(what string, size int) Row {
 		Note: fmt.Sprintf("p50 %s, p99 %s", number(1e3*t.all.at(0.5)), number(1e3*t.all.at(0.99)))}.of(t.means...)
 }
 
-// echo has b send back what comes, to whom it is from.
+// echo has b send back what comes, to its sender.
 func (c *pair) echo() {
 	echo := func(m edgepeer.Message) {
 		_, _ = c.b.Do(edgepeer.Send{Pipe: c.back, To: m.Src, Elements: m.Elements}) // lost is lost: the sender counts

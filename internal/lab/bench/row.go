@@ -28,8 +28,8 @@ type Row struct {
 	N      int     `json:"n"` // single measurements behind it
 	Warm   int     `json:"warm_up,omitempty"`
 	Lost   int     `json:"lost,omitempty"` // messages or answers that never came
-	// ByPeers: messages that never came between two unmodified peers, whoever lost them. That a gateway did not is seen
-	// in its counters.
+	// ByPeers: messages that never came between two unmodified peers, whichever program lost them. The counters of the
+	// gateways show that these did not.
 	ByPeers int    `json:"lost_by_peers,omitempty"`
 	Note    string `json:"note,omitempty"`   // what the value alone does not say
 	Failed  string `json:"failed,omitempty"` // why there is no value

@@ -42,7 +42,7 @@ type armada struct {
 // ship is one of them, and the adapter of its gateway.
 type ship struct {
 	number int
-	peer   string // who is on board
+	peer   string // the peer on board
 	loop   *daemon.Daemon
 	radio  *radio.Radio
 

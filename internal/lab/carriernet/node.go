@@ -62,7 +62,7 @@ type life struct {
 	Store      *mail.Store
 	Replica    *replica.Replica
 	Peers      []*mail.Peer // by id
-	Refused    []*mail.Peer // for whom the last Say was refused
+	Refused    []*mail.Peer // those for which the last Say was refused
 	Unreadable []mail.TransmissionID
 	Lacked     []mail.TransmissionID // messages that a peer asked for again and nobody has any more
 
@@ -175,7 +175,7 @@ func (n *Node) start() error {
 	return nil
 }
 
-// restore gives each record of the journal to whom it belongs.
+// restore gives each record of the journal to its owner.
 func (n *Node) restore() error {
 	records := n.Journal()
 	first := func(r api.Record) int {

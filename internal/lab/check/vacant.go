@@ -68,7 +68,7 @@ func FreeAddresses(network string, n int) (list []netip.AddrPort, err error) {
 	return list, nil
 }
 
-// Ports below those that Linux gives to who dials, 32768 and more (ip_local_port_range): what is free stays free until a test
+// Ports below those that Linux gives to dialling sockets, 32768 and more (ip_local_port_range): what is free stays free until a test
 // listens there, or its gateway starts again.
 const firstPort, lastPort = 10240, 32767
 

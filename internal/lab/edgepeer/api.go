@@ -76,7 +76,7 @@ type (
 	// Resolve asks who listens on a unicast pipe. PipeResolved answers.
 	Resolve struct{ Group, Pipe, Kind string }
 	// Send sends a message on an output pipe. A propagate pipe's goes to the rendezvous; a unicast pipe's to the peer
-	// To or, To empty, to whoever holds the pipe, for which it waits up to a minute if need be. The peer keeps no
+	// To or, To empty, to the peer that holds the pipe. For that one it waits up to a minute if need be. The peer keeps no
 	// reference to the elements unless it has to wait.
 	Send struct {
 		Group, Pipe, Kind string

@@ -15,7 +15,7 @@ const (
 type target struct {
 	key     pipeKey
 	kind    string
-	peer    string // who holds it; "" while not known
+	peer    string // the peer that holds it; "" while not known
 	query   int
 	ask     time.Time
 	giveUp  time.Time

@@ -89,7 +89,7 @@ func (p *Peer) propagate(group, service, param string, elements ...jxta.Element)
 	p.post(p.rdv.Peer, group, svcPropagate, group, all...)
 }
 
-// fingerprint proves to who gets a message over others that this peer made it: without it an unmodified signed peer takes
+// fingerprint proves to a peer that gets a message over others that this peer made it: without it an unmodified signed peer takes
 // nothing that a rendezvous passes on (wire 4.4).
 func fingerprint(id string, key *rsa.PrivateKey, cert []byte) []byte {
 	address := []byte(jxta.PeerAddress(id))

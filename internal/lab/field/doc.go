@@ -17,7 +17,7 @@
 //   - fleet.go: a fleet with several bearers, from the first namespace to the end of the script
 //   - fleetcli.go: the command `gateway lab fleet`
 //   - fleetend.go: the fleet's messages and their ends
-//   - fleetgroup.go: who says what to whom in a fleet with groups, and the end of a site
+//   - fleetgroup.go: speakers and hearers in a fleet with groups, and the end of a site
 //   - fleetplan.go: what a script has happen
 //   - gatewayproc.go: a gateway as a process in its namespace
 //   - hub.go: the emulator between the namespaces

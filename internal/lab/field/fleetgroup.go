@@ -194,7 +194,7 @@ func (f *fleetPlay) outage(c *fleetCrew, b int, down bool) error {
 	return f.hubs[b].Outage(c.name, down)
 }
 
-// destroy ends a site once somebody who lives has what it said last, or after so long at the most: its gateway, its peers, its air.
+// destroy ends a site once another site has what it said last, or after so long at the most: its gateway, its peers, its air.
 func (f *fleetPlay) destroy(ctx context.Context, c *fleetCrew, within time.Duration) error {
 	for end := time.Now().Add(within); time.Now().Before(end) && !overheard(f.deliveries(), c.name); {
 		if err := f.until(ctx, time.Now().Add(pollEvery)); err != nil {

@@ -69,7 +69,7 @@ type Hub struct {
 	syns    map[synKey]bool
 	tcp     map[string]int
 	heard   map[int]int                 // of stations with several machines: which one was heard last
-	carried map[string][2][]transmitted // of them by name: what was sent, and what of it arrived somewhere
+	carried map[string][2][]transmitted // of them by name: packets that were sent, and those of them that arrived somewhere
 }
 
 // port is the interface of a machine of a station.
@@ -287,7 +287,7 @@ func (h *Hub) deliver(list []linkemu.Delivery) {
 	}
 }
 
-// note keeps what a station of several machines has sent (0), or what of it arrived (1).
+// note keeps a packet that a station of several machines has sent (0), or one of these that arrived (1).
 func (h *Hub) note(name string, what int, t transmitted) {
 	list := h.carried[name]
 	if len(list[what]) < transmittedMax {
@@ -296,7 +296,7 @@ func (h *Hub) note(name string, what int, t transmitted) {
 	h.carried[name] = list
 }
 
-// machines is what the machines of a station have sent, and what of it arrived at another station, each in its order.
+// machines are the packets that the machines of a station have sent, and those of them that arrived at another station, each in its order.
 func (h *Hub) machines(station string) (sent, arrived []transmitted) {
 	read := func(time.Time) {
 		list := h.carried[station]

@@ -170,7 +170,7 @@ func TestMulticastAndOutage(t *testing.T) {
 	}
 }
 
-// TestTCPCount: a connection is counted once, by who opened it.
+// TestTCPCount: a connection is counted once, for the side that opened it.
 func TestTCPCount(t *testing.T) {
 	wire := load(t, "wire")
 	w, h := testHub(t, "", []string{"hq", "ship"}, wire, wire)

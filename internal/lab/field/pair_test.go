@@ -15,7 +15,7 @@ func TestTurned(t *testing.T) {
 	}
 }
 
-// Who leads at a time is the machine of the newest epoch that had begun by then.
+// The leader at a time is the machine of the newest epoch that had begun by then.
 func TestLeaderAt(t *testing.T) {
 	zero := time.Unix(1_800_000_000, 0)
 	at := func(s int) time.Time { return zero.Add(time.Duration(s) * time.Second) }

@@ -31,7 +31,7 @@ func (g *game) start(ctx context.Context, p *Peer, site int) error {
 func (g *game) speak(ctx context.Context, p *Peer, seed uint64) {
 	svc := service(p.Name())
 	if _, err := p.Wait(ctx, is("opened", svc)); err != nil {
-		return // the game ends: whoever waits for it says why
+		return // the game ends: the caller that waits for it says why
 	}
 	app := shapes.Report(seed, p.Name(), g.o.Size)
 	next, _ := shapes.Arrivals(seed, g.o.Arrivals, g.o.Rate)

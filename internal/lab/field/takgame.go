@@ -185,7 +185,7 @@ func (s *takSite) stream() *takStream {
 type merged struct {
 	plot *plot
 	mu   sync.Mutex
-	of   map[string]*takStream // by uid and time, who said it first
+	of   map[string]*takStream // by uid and time: the server that said it first
 }
 
 func (b *merged) saw(from *takStream) func(*cot.Event) {
@@ -264,7 +264,7 @@ func (g *takGame) sail(ctx, all context.Context) (*report.TAKRun, error) {
 }
 
 // device makes the n-th device of a site, and answers how it says something: the last of a ship with several speaks on the
-// mesh, the others have streams. The first one is who raises alerts and chats.
+// mesh, the others have streams. The first one raises alerts and chats.
 func (g *takGame) device(all context.Context, i, n int) (func(string) bool, error) {
 	if g.kind == "unaided" {
 		return func(text string) bool { g.served[i].broadcast(text); return true }, nil

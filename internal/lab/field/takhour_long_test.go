@@ -114,7 +114,7 @@ type trouble struct {
 	over chan struct{} // closed once do(false) is done
 }
 
-// hushes says whether who speaks at a site has to wait for the end of a trouble: the site's own gateway is dead, or will be in less
+// hushes says whether the speaker at a site has to wait for the end of a trouble: the site's own gateway is dead, or will be in less
 // than before. Between a device and its server TAK knows no acknowledgement of words: those that reach a gateway in the moment in
 // which it dies, or taky while no gateway is its client, are in nobody's custody, and no gateway can make that good
 // (docs/limits.md). A hearer's gateway may be dead, and the link out: from where the speaker's gateway has the words on, they
@@ -248,7 +248,7 @@ func TestTAKForAnHour(t *testing.T) {
 		}
 	})
 
-	// Units, and who looks.
+	// Units, and the devices that look at them.
 	group := netip.MustParseAddrPort("239.2.3.1:6969")
 	var air *net.UDPConn
 	if err := InNetns(mesh, func() (err error) {
@@ -289,7 +289,7 @@ func TestTAKForAnHour(t *testing.T) {
 			}
 		})
 	}
-	spoken := func(s *lanSite) bool { // waits until who speaks there is heard; false: the test ends
+	spoken := func(s *lanSite) bool { // waits until the speaker there is heard; false: the test ends
 		for slices.ContainsFunc(plan, func(x trouble) bool { return x.hushes(s, time.Since(began)) }) {
 			if !pause(ctx, time.Second) {
 				return false

@@ -11,8 +11,8 @@ import (
 	"aldis/internal/jxta"
 )
 
-// words are the elements of message n of a site's talker, as strangers' programs send them: a number, a time in 13 digits, a checksum in 8, who
-// says it, and a body of 1 octet to 3 kB, binary, text, all the same or nearly the last one's, in an order of its own.
+// words are the elements of message n of a site's talker, as strangers' programs send them: a number, a time in 13 digits, a checksum in 8, the
+// sender, and a body of 1 octet to 3 kB, binary, text, all the same or nearly the last one's, in an order of its own.
 func words(from string, n int, k kind) []jxta.Element {
 	rng := rand.New(rand.NewPCG(uint64(n), uint64(k)))
 	body := text(n, k)

@@ -13,7 +13,7 @@ type Delivery struct {
 	From, To string
 	Peers    string // JXTA or TAK
 	At       int    // which one of the recipient's peers, from 0
-	Open     bool   // it is for whoever is in a group
+	Open     bool   // it is for all members of a group
 	Number   int64  // of the sender's messages
 	Octets   int
 	Sent     time.Time
@@ -22,7 +22,7 @@ type Delivery struct {
 	Told     string      // the other end that the sender's gateway tells of: expired, refused...; "": none
 	// NotTaken: its sender's gateway was dead then, so that nobody ever had it in custody. Its peer saw the connection end.
 	NotTaken bool
-	// Sunk: it could not arrive, because its sender or its recipient was destroyed before anybody who lives had it.
+	// Sunk: it could not arrive, because its sender or its recipient was destroyed before any living site had it.
 	Sunk bool
 }
 
@@ -186,14 +186,14 @@ type Destroyed struct {
 	Site  string  `json:"site"`
 	AtS   float64 `json:"at_s"`
 	Said  int     `json:"said"`       // open messages
-	Lived int     `json:"lived"`      // of them, somebody who lives has these
-	All   int     `json:"all"`        // of those, all who live have these
+	Lived int     `json:"lived"`      // of them, a living site has these
+	All   int     `json:"all"`        // of those, all living sites have these
 	Heard int     `json:"last_heard"` // so many other sites had its last message when it was destroyed
 	Have  int     `json:"last_have"`  // so many that live have it at the end
 }
 
-// Sink notes which of the deliveries could not arrive, where sites were destroyed at these times, and what became of what these had said.
-// What one site that lives has, all must have.
+// Sink notes which of the deliveries could not arrive, where sites were destroyed at these times, and what became of their messages.
+// A message that one living site has, all must have.
 func Sink(all []Delivery, gone map[string]time.Time, zero time.Time) (list []Destroyed) {
 	type message struct {
 		from, peers string

@@ -33,7 +33,7 @@ type Script struct {
 	Summary   string     `toml:"summary"`
 	Duration  Span       `toml:"duration"` // the sites talk until then
 	Drain     Span       `toml:"drain"`    // at most so long after that for what is under way; 5 min
-	Roster    bool       `toml:"roster"`   // each gateway has a key of its own, and who joins is named by a new roster alone; else one key for all
+	Roster    bool       `toml:"roster"`   // each gateway has its own key, and only a new roster names a site that joins; else one key for all
 	Bearers   []Bearer   `toml:"bearer"`   // the first one is the first [[link]] of each gateway
 	Sites     []Site     `toml:"site"`     // in the order of their node ids
 	View      string     `toml:"view"`     // what other sites are told of JXTA peers, as lan.view; "": as that says
@@ -49,7 +49,7 @@ type Bearer struct {
 	Name      string   `toml:"name"`
 	Profile   string   `toml:"profile"`   // name of a link profile
 	Price     float64  `toml:"price"`     // of 1,000 octets
-	Sites     []string `toml:"sites"`     // who has it; none: all
+	Sites     []string `toml:"sites"`     // those that have it; none: all
 	Over      string   `toml:"over"`      // TLS, or "" for UDP
 	Keepalive Span     `toml:"keepalive"` // 0: none
 }

@@ -9,7 +9,7 @@ import (
 // channel is the shared half-duplex medium: one talker at a time, in turns, without collisions.
 type channel struct {
 	p        profile.Profile
-	talker   int       // who spoke last; -1: nobody yet
+	talker   int       // the node that spoke last; -1: nobody yet
 	busy     bool      // a frame is on the air, or a turn is granted
 	turnFrom time.Time // when the talker's turn began
 	freeAt   time.Time // end of the last frame
@@ -20,7 +20,7 @@ func newChannel(p profile.Profile) *channel {
 	return &channel{p: p, talker: -1}
 }
 
-// grant gives the free channel to whoever is next: the talker while it has frames and time, else the next in turn.
+// grant gives the free channel to the next node: the talker while it has frames and time, else the next in turn.
 func (l *Link) grant() {
 	c := l.chann
 	if c.busy {
@@ -56,8 +56,8 @@ func (l *Link) grant() {
 	l.schedule(start.Add(air), func() { l.spoken(from, f, start, air) })
 }
 
-// nextTalker applies the rule of turns; -1 when nobody has anything to say. That both the talker and others have
-// something happens only at the end of a frame: on an idle channel the first frame is granted at once.
+// nextTalker applies the rule of turns; -1 when nobody has anything to say. The talker and others have something at
+// one time only at the end of a frame: on an idle channel the first frame is granted at once.
 func (l *Link) nextTalker() int {
 	c, n := l.chann, len(l.nodes)
 	other := -1

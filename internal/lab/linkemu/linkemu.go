@@ -90,7 +90,7 @@ type (
 		From, To string
 		Octets   int
 		Data     []byte
-		By       int // machine of From, for whoever asks at the arrival; passed on as it is
+		By       int // machine of From, for a receiver that asks at the arrival; passed on as it is
 	}
 	// Outage switches a node off the air (Down) or back on, now. What is being serialised to or from it is lost;
 	// queues go on and spend their airtime into the void, as a modem's do that does not notice.

@@ -23,7 +23,7 @@
 // A Search looks for values of a profile that serve a trace better: fewer octets on the link, or messages that arrive sooner, and
 // neither at the cost of the other, of a lost message or of the slowest few. It plays nothing itself: Next says which plays it
 // wants, Tell takes their results, until Next wants no more. The same SearchConfig and the same answers give the same Tuning,
-// whoever makes the plays and on however many processors.
+// whichever program makes the plays, and on however many processors.
 //
 // Every candidate is played several times with different losses, and on traces whose peers speak at somewhat different times
 // (Variant). A value that fits only the rhythm of one trace fails there. A change counts when it is better over all plays

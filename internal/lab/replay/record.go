@@ -104,7 +104,7 @@ func (r *Record) Usable(peer, pipe int, at time.Duration) { first(r.usable, pipe
 // Known: the other side's gateway knows that the peer listens.
 func (r *Record) Known(peer, pipe int, at time.Duration) { first(r.known, pipeOf{peer, pipe}, at) }
 
-// Taken: a gateway has taken a propagate pipe's message for the other side. Who tells that calls WatchesCustody before.
+// Taken: a gateway has taken a propagate pipe's message for the other side. A caller that tells of this has called WatchesCustody before.
 func (r *Record) Taken(pipe string, elements []jxta.Element, at time.Duration) {
 	key := contentKey(pipe, elements)
 	r.taken[key] = append(r.taken[key], at)
@@ -113,7 +113,7 @@ func (r *Record) Taken(pipe string, elements []jxta.Element, at time.Duration) {
 // WatchesCustody says that what Taken does not tell of was not taken.
 func (r *Record) WatchesCustody() { r.custody = true }
 
-// takenAt are the times when messages were taken, by message. What is not there was not taken, or nobody told.
+// takenAt are the times when messages were taken, by message. A message that is not there was not taken, or nobody told of it.
 func (r *Record) takenAt() map[int]time.Duration {
 	at := map[int]time.Duration{}
 	for key, times := range r.taken {

@@ -50,7 +50,7 @@ type Action struct {
 	Message  int // Send: index of Script.Messages
 }
 
-// Message is one message of a trace and who should get it.
+// Message is one message of a trace and the peers that should get it.
 type Message struct {
 	At     time.Duration
 	Peer   int
@@ -301,7 +301,7 @@ func (b *scriptBuilder) listeners() {
 	}
 }
 
-// listener is who would listen on a pipe at that side: who published it, or the first there is.
+// listener is the peer that would listen on a pipe at that side: the one that published it, or the first there is.
 func (b *scriptBuilder) listener(pipe int, edge bool) int {
 	if p, ok := b.owner[pipe]; ok && b.s.Peers[p].Edge == edge {
 		return p

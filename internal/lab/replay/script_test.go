@@ -51,7 +51,7 @@ func talk(t testing.TB, h trace.Header, messages int) *trace.File {
 	}, 10+5*float64(messages))
 }
 
-// Unicast pipes are resolved across the link, equal messages are told apart, and who is not seen to listen does.
+// Unicast pipes are resolved across the link, equal messages are told apart, and a peer that is not seen to listen does listen.
 func TestUnicast(t *testing.T) {
 	f := talk(t, trace.Header{Content: "data"}, 20)
 	res, err := Run(context.Background(), f, Options{Profile: load(t, "iridium-dialup"), Seed: 3})
@@ -78,7 +78,7 @@ func TestUnicast(t *testing.T) {
 	}
 }
 
-// What an anonymised trace has left is enough: sizes, times and who.
+// What an anonymised trace has left is enough: sizes, times and peers.
 func TestOnlySizes(t *testing.T) {
 	for _, content := range []string{trace.ContentXML, trace.ContentText, trace.ContentRandom} {
 		f := talk(t, trace.Header{Content: "data", Anonymised: true}, 6)

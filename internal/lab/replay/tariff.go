@@ -20,7 +20,7 @@ type Tariff struct {
 	Megabyte float64 `json:"per_megabyte,omitempty"` // of 1,000,000 IP octets, both directions
 }
 
-// TariffError says what of a tariff cannot be read.
+// TariffError names the part of a tariff that cannot be read.
 type TariffError struct{ Part, Problem string }
 
 // Error says which part is wrong, and why.

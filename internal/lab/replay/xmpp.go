@@ -77,7 +77,7 @@ type xmppPlayer struct {
 	domain [2]string // of headquarters, of the ship
 	rooms  [2]string
 	conns  [2]map[string]site.ConnID
-	in     map[string]bool        // who has entered which room
+	in     map[string]bool        // by user and room: the user has entered it
 	sent   map[string][]time.Time // by side, kind and text: lines that have not come
 	took   map[string][]float64   // by kind, s
 	ended  map[string]int         // by kind: errors that their senders got

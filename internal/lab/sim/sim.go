@@ -239,7 +239,7 @@ func (c *Config) others() (list []*Second) {
 	return list
 }
 
-// other is the address on a bearer of who has this one on the first.
+// other is the address on a bearer of the gateway that has this one on the first.
 func other(first netip.AddrPort, bearer int) netip.AddrPort {
 	a := first.Addr().As4()
 	a[1] += byte(bearer)

@@ -123,7 +123,7 @@ func enlarge(kinds []*kindOf) (again bool) {
 	return again
 }
 
-// take is each text once, by its hash, and what of them is private.
+// take is each text once, by its hash, and the private things in them.
 func (r *Report) take(samples []Sample, mask bool) (texts [][]byte) {
 	r.Masked = mask
 	from := map[string]string{}

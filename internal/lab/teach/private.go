@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Private is something in the samples that not everybody should read: whoever has the corpus file has it.
+// Private is something in the samples that not everybody should read: every holder of the corpus file has it.
 type Private struct {
 	What    string `json:"what"`
 	Secret  bool   `json:"secret"` // it opens something; otherwise it is of a person

@@ -45,7 +45,7 @@ type Clear struct {
 
 const maxClear = math.MaxUint16 - 60 - 8 // of a payload: an IP packet holds it
 
-// clearing makes Clears for whoever asked for them.
+// clearing makes Clears for the caller that asked for them.
 type clearing struct {
 	take    func(Clear)
 	records []byte
@@ -107,7 +107,7 @@ func octet(on bool) byte {
 	return 0
 }
 
-// opened gives a datagram that was opened to whoever asked for it, with what was read since the one before.
+// opened gives a datagram that was opened to the caller that asked for it, with what was read since the one before.
 func (c *clearing) opened(s *tcpSegment, p nodePair, info seal.OpenInfo, body []byte) {
 	if c.take == nil {
 		return

@@ -29,7 +29,7 @@
 //   - fragments.go: IP packets from their fragments
 //   - http.go: HTTP heads and bodies
 //   - layers.go: octets of our link's datagrams by layer
-//   - link.go: our link: who sent what kind of octets
+//   - link.go: our link: octets by sender and kind
 //   - lost.go: what a capture does not have
 //   - message.go: JXTA messages by kind
 //   - norm.go: NORM on our link

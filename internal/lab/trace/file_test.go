@@ -82,7 +82,7 @@ func TestAnonymised(t *testing.T) {
 	if f.Totals.In != 1000 || f.Totals.Out != 4500 || f.Header.Content != "size" {
 		t.Errorf("%+v, %+v", f.Header, f.Totals)
 	}
-	// Who asks for what is published by whom can still be told.
+	// It can still be told which peer asks for a thing and which one publishes it.
 	names := map[string]string{}
 	for _, l := range f.Lines {
 		if l.Do == EventPublish {

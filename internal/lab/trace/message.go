@@ -367,7 +367,7 @@ func maker(m *jxta.Message) string {
 	return ""
 }
 
-// opens notes who looks for the far end of a unicast pipe (wire 8.2).
+// opens notes the peer that looks for the far end of a unicast pipe (wire 8.2).
 func (a *Analyser) opens(s *stream, from, to netip.Addr, m *jxta.Message) {
 	if a.opt.Sink == nil {
 		return

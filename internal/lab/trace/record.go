@@ -12,7 +12,7 @@ import (
 const maxSeen = 1 << 17
 
 // Recorder turns the events of a capture into a trace: each thing once, however often it crosses the capture on its way
-// from peer to rendezvous to peer, and by whom it was done first.
+// from peer to rendezvous to peer, and as done by the peer that did it first.
 type Recorder struct {
 	f    *FileWriter
 	edge string // address

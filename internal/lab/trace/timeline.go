@@ -15,7 +15,7 @@ const (
 	maxSamples  = 1 << 14 // of a distribution; when there are more, every other one is left out
 )
 
-// What of a TCP packet is no message.
+// The parts of a TCP packet that are no message.
 const (
 	spentHeaders = "TCP/IP headers"
 	spentAgain   = "sent again"

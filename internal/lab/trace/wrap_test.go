@@ -209,7 +209,7 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// What of a packet is missing is said: it was lost on the way or not captured, and the packet does not count.
+// The missing part of a packet is told: it was lost on the way or not captured, and the packet does not count.
 func TestFragmentsMissing(t *testing.T) {
 	cut := inFragments(packets(t, load(t, "jxta22-tcp-iridium")), 400, false)
 	var less []Packet

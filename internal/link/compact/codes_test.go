@@ -72,8 +72,8 @@ func codedKinds() []flowOf {
 	}})
 }
 
-// Codes are octet for octet what they were when codesFile was written, as first messages and as later ones of a flow: who
-// makes the model faster finds here what he has changed.
+// Codes are octet for octet what they were when codesFile was written, as first messages and as later ones of a flow.
+// A developer who makes the model faster finds here what has changed.
 func TestCodesAreUnchanged(t *testing.T) {
 	hash := ModelHash()
 	var b bytes.Buffer

@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// coding is one way to make a text small. Codings stand in a table by number: who adds one gives it a number that was never used, and
-// says in Coder.smallest, AppendAfter or AppendKin when it is tried.
+// coding is one way to make a text small. Codings stand in a table by number. A developer who adds one gives it a number that was never
+// used, and says in Coder.smallest, AppendAfter or AppendKin when it is tried.
 type coding interface {
 	// String is its name for people.
 	String() string

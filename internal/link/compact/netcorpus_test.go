@@ -105,8 +105,8 @@ func TestOtherCorpus(t *testing.T) {
 	}
 }
 
-// A flow is learned with the corpus as without, whole and in slices; and where only one end uses the corpus it can still be read by
-// who has it.
+// A flow is learned with the corpus as without, whole and in slices; and where only one end uses the corpus, an end
+// that has it can still read the flow.
 func TestTaughtFlows(t *testing.T) {
 	n := taughtWith(t, invented(inventedKinds[0], 1, 60))
 	for _, sender := range []*Coder{{Network: n}, {}} {

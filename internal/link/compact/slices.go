@@ -107,7 +107,8 @@ func (c *Coder) Prepare(text []byte, octets int) (done bool) {
 	return c.workOn(octets)
 }
 
-// is says that this is the text, where it is so long that it takes long to find out by its octets: who has one prepared leaves it as it is.
+// is says that this is the text. It tells a long text by its address, for its octets take long: a caller that has one prepared leaves it as
+// it is.
 func (s *slow) is(text []byte) bool {
 	return s != nil && len(text) > MaxModelled && len(text) == len(s.text) && &text[0] == &s.text[0]
 }

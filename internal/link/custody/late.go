@@ -2,8 +2,8 @@ package custody
 
 import "time"
 
-// The machines at the ends of a link may be busy. What they let lie is no loss of the link: whoever waits for an answer grants what
-// has been seen lately.
+// The machines at the ends of a link may be busy. What they let lie is no loss of the link: the end that waits for an answer grants
+// the delay that it has seen lately.
 
 const (
 	// mostLate is the longest that a busy machine lets something lie: a longer time is an outage of the link.

@@ -166,7 +166,7 @@ func (s *Sender) HasNumber(l frame.Queue) bool {
 // Room says whether another message of the queue may go.
 func (s *Sender) Room(l frame.Queue) bool { return s.RoomFor(l, 0) }
 
-// Window is how much of a queue may be under way while nothing is urgent. That of the direct queue grows by what is
+// Window is how much of a queue may be under way while nothing is urgent. The direct queue's grows by what is
 // acknowledged while half of it is used, and is as at first when nothing was under way for a round trip or the link does not
 // answer: what a dead link swallows is small.
 func (s *Sender) Window(l frame.Queue) int {

@@ -19,7 +19,7 @@ func TagOf(name string) Tag {
 	return max(1, Tag(binary.BigEndian.Uint16(h[:])))
 }
 
-// Name is what a message of a group is known by: who said it, and its number there, of 48 bits. The upper 32 bits are the epoch: an
+// Name is what a message of a group is known by: its origin, and its number there, of 48 bits. The upper 32 bits are the epoch: an
 // origin that has lost its numbers begins a later one.
 type Name struct {
 	Origin uint16
@@ -119,8 +119,8 @@ func (e *Engine) Join(now time.Time, tag Tag) bool {
 	return true
 }
 
-// Leave says to the neighbours that this node is not in a group any more, and forgets what it holds of it. known: they have been told; who
-// shares a channel with many is not told again.
+// Leave says to the neighbours that this node is not in a group any more, and forgets what it holds of it. known: they have been
+// told; then the many neighbours of a shared channel are not told again.
 func (e *Engine) Leave(now time.Time, tag Tag, known bool) {
 	g := e.groups[tag]
 	if g == nil {

@@ -144,7 +144,7 @@ func TestLiarsGetNoMoreThanAShare(t *testing.T) {
 		}
 		lie()
 		f.run(time.Hour)
-		for _, i := range liars { // whose share is used up
+		for _, i := range liars { // each has used up its share
 			f.away[i] = true
 		}
 		if list := f.missing(names); len(list) > 0 {

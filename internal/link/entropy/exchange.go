@@ -50,7 +50,7 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 	e.tell(now, p, tag, from, t)
 }
 
-// soon is when a node answers what all of a shared channel have heard: who would say the same keeps still then.
+// soon is when a node answers what all of a shared channel have heard: a node that would say the same keeps still then.
 func (p *port) soon(e *Engine, now time.Time) time.Time {
 	if p.Shared {
 		return now.Add(e.jitter(p.spread(2 * p.Trip)))
@@ -158,7 +158,7 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 	case len(extra) > mostUnasked || len(p.Peers) <= fewPeers || f.wide:
 		e.tell(now, p, f.tag, from, t)
 	default:
-		for _, n := range extra { // whose it is gives it at once; if that one is silent, another does, and who hears it does not
+		for _, n := range extra { // the origin gives it at once; if the origin is silent, another node does, and the nodes that hear that one do not
 			at := now
 			if n.Origin != e.cfg.Self {
 				at = now.Add(2*p.Trip + e.jitter(8*p.Trip))
@@ -183,7 +183,7 @@ func compareNames(a, b Name) int {
 	return 0
 }
 
-// lacks says that who holds n, perhaps nothing, has never had a number.
+// lacks says that the node of an entry has never had a number; nil: that node holds nothing.
 func (n *entry) lacks(f *full, o *origin, number uint64) bool {
 	if n == nil {
 		return true
@@ -265,8 +265,8 @@ func (e *Engine) ask(now, at time.Time, p *port, g *group, from uint16, lacks []
 // mostMissed is how many numbers before a message are asked for at once. More are left to the digests.
 const mostMissed = 64
 
-// missed asks for the numbers between the highest of an origin and a message of it that has come since: of the origin, or of who passes on
-// all that is said. Where another may lack them, or they are still on their way there, it waits a while.
+// missed asks for the numbers between the highest of an origin and a message of it that has come since. It asks the origin, or the
+// neighbour that passes on all that is said. Where another may lack them, or they are still on their way there, it waits a while.
 func (e *Engine) missed(now time.Time, p *port, g *group, from uint16, it *Item, top uint64) {
 	if top == 0 || top>>epochShift != it.Number>>epochShift || it.Number-top-1 > mostMissed || from != it.Origin && !p.Hub {
 		return
@@ -306,7 +306,7 @@ func (e *Engine) solicit(at time.Time, p *port, g *group, from uint16, names []N
 	}
 }
 
-// askAgain asks again for what has not come, and blames who has promised it in vain.
+// askAgain asks again for what has not come, and blames the neighbour that has promised it in vain.
 func (e *Engine) askAgain(now time.Time) {
 	for _, tag := range e.tags {
 		g := e.groups[tag]

@@ -18,7 +18,7 @@ type radio struct {
 	trip   time.Duration
 	loss   float64 // in bursts
 	bad    map[[2]int]time.Time
-	deaf   map[[2]int]bool // who does not hear whom
+	deaf   map[[2]int]bool // the first node does not hear the second
 	free   map[int]time.Time
 	sent   int // octets above UDP
 	items  int // octets of messages that went first, and again
@@ -35,8 +35,8 @@ type fleet struct {
 	rand     *rand.Rand
 	nodes    []*Engine
 	hears    []*hearing.Net
-	silenced map[int]bool  // who is heard by nobody
-	lies     map[int][]int // whom a node says to hear, against the truth
+	silenced map[int]bool  // nodes that nobody hears
+	lies     map[int][]int // nodes that a node claims to hear, against the truth
 	radios   []*radio
 	events   []event
 	got      []map[Name]int
@@ -210,7 +210,7 @@ func (f *fleet) run(until time.Duration) {
 	}
 }
 
-// lane is whose sending delays a port's: that of all on a shared channel.
+// lane is the node whose sending delays a port's; -1: all nodes of a shared channel.
 func (f *fleet) lane(node int, p *port) int {
 	if p.Shared {
 		return -1
@@ -294,7 +294,7 @@ func (f *fleet) lost(r *radio, i, j int) bool {
 	return f.rand.Float64() < r.loss/2
 }
 
-// missing lists who lacks what, of those that live.
+// missing lists the messages that each living node lacks.
 func (f *fleet) missing(names []Name) (list []string) {
 	for i := range f.nodes {
 		for _, n := range names {

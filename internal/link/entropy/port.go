@@ -33,7 +33,7 @@ type port struct {
 	blame map[uint16]*blame
 }
 
-// What a want wants said.
+// Kinds of wants, by what is to be said.
 const (
 	sayItem = iota
 	sayDigest
@@ -86,7 +86,7 @@ func (e *Engine) Ports(now time.Time, list []Port) {
 		more := p.Down && !each.Down || slices.ContainsFunc(each.Peers, func(id uint16) bool { return !slices.Contains(p.Peers, id) })
 		p.Port = each
 		for _, tag := range e.tags {
-			if t := p.talk(e, now, tag); more { // who was away may lack something, or have it
+			if t := p.talk(e, now, tag); more { // a neighbour that was away may lack something, or have it
 				t.again(now, e.jitter(p.Trip))
 				t.interval = p.base()
 			}
@@ -169,7 +169,8 @@ func (p *port) changed(e *Engine, now time.Time, tag Tag) {
 	t.again(now, t.interval+e.jitter(p.spread(t.interval/4)))
 }
 
-// slower is by what the time between two digests grows while all agree: where many would each notice a difference, one asks less often.
+// slower is the factor by which the time between two digests grows while all agree: where many nodes would each notice a difference, one asks
+// less often.
 func (p *port) slower() time.Duration {
 	if p.Shared && len(p.Peers) > fewPeers {
 		return 4
@@ -177,8 +178,8 @@ func (p *port) slower() time.Duration {
 	return 2
 }
 
-// spread is the part by chance of a time on a channel: half a round trip for each who may say the same then, so that one is heard before the
-// next speaks.
+// spread is the part by chance of a time on a channel: half a round trip for each node that may say the same then, so that one is heard before
+// the next speaks.
 func (p *port) spread(part time.Duration) time.Duration {
 	if p.Shared {
 		return max(part, time.Duration(len(p.Peers))*p.Trip/2)
@@ -217,8 +218,8 @@ const Speakers = 2
 // mostTurns bounds how many round trips a gateway lets those before it carry a message.
 const mostTurns = 8
 
-// turn is when this node passes a message on over a port, where others may do so too: who is more stable goes first, and whoever hears one of
-// them meanwhile keeps still. So a gateway behind the Speakers passes on only where both are gone or were not heard.
+// turn is when this node passes a message on over a port, where others may do so too: the more stable nodes go first, and a node that hears one
+// of them meanwhile keeps still. So a gateway behind the Speakers passes on only where both are gone or were not heard.
 func (e *Engine) turn(now time.Time, p *port, may func(id uint16) bool) time.Time {
 	ahead := min(e.cfg.Hearing.Ahead(now, p.Channel, may), mostTurns)
 	return now.Add(time.Duration(ahead)*p.Trip + e.jitter(p.Trip/4))
@@ -249,8 +250,8 @@ func (e *Engine) pass(now time.Time, from *port, it Item, by uint16) {
 	}
 }
 
-// over lets a message go again over the channel on which it was said, for a neighbour that does not hear who has said it. It is charged to that
-// neighbour.
+// over lets a message go again over the channel on which it was said, for a neighbour that does not hear the node that said it. It is charged
+// to that neighbour.
 func (e *Engine) over(now time.Time, p *port, it Item, by uint16, in func(id uint16) bool) {
 	h := e.cfg.Hearing
 	for _, id := range h.Uncovered(now, p.Channel, by, p.Peers) {
@@ -282,8 +283,8 @@ func (e *Engine) listens(p *port, it Item) bool {
 	return !p.Down && slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][it.Tag] && id != it.Origin })
 }
 
-// spoken: a neighbour has said a message on the port, so whoever hears it has it. On a channel of links to one neighbour each, whoever brings a
-// message gives it to all.
+// spoken: a neighbour has said a message on the port, so the nodes that hear this neighbour have it. On a channel of links to one neighbour
+// each, a neighbour that brings a message gives it to all.
 func (e *Engine) spoken(now time.Time, p *port, tag Tag, n Name, from uint16) {
 	covers := !p.Shared || e.covers(now, p, tag, from)
 	for _, q := range e.ports {
@@ -366,8 +367,8 @@ func (e *Engine) Ride(now time.Time, id PortID) (s Say, ok bool) {
 	return e.digest(now, p, w), true
 }
 
-// Along is a parting that goes with something else to all of a port, or to the one there. Other digests do not: who hears one before the
-// message that it counts would take the two for different.
+// Along is a parting that goes with something else to all of a port, or to the one there. Other digests do not: a neighbour
+// that hears one before the message that it counts would take the two for different.
 func (e *Engine) Along(now time.Time, id PortID) (s Say, ok bool) {
 	p := e.port(id)
 	i := slices.IndexFunc(p.queue, func(w want) bool { return w.parting })

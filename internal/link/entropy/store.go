@@ -163,7 +163,7 @@ func (g *group) origin(id uint16) *origin {
 	return o
 }
 
-// squeeze drops the oldest message of the origin that takes most: who floods loses its own.
+// squeeze drops the oldest message of the origin that takes most: an origin that floods loses its own.
 func (e *Engine) squeeze() {
 	var most *origin
 	var of *group

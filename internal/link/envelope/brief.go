@@ -30,7 +30,7 @@ const (
 	longFlow     = 0x3f
 )
 
-// Pack returns an envelope as it crosses the link, deflated where that is shorter; that is valid until coder's next use.
+// Pack returns an envelope as it crosses the link, deflated where that is shorter; the result is valid until coder's next use.
 func Pack(coder *compact.Coder, b []byte) []byte {
 	const modelled = formBrief | formAlike
 	if len(b) == 0 || b[0]&modelled == modelled { // nothing is left to gain

@@ -6,8 +6,8 @@ import (
 )
 
 // Moved is what a message was sent as on another bearer, before its sender gave that up: a number of a queue in the stream of the
-// sender's numbers there, or a run of numbers, where the message went in segments. Whoever has read the message there drops this copy.
-// Whoever has not counts the numbers as used, so that the queue goes on.
+// sender's numbers there, or a run of numbers, where the message went in segments. A receiver that has read the message there drops this copy.
+// One that has not counts the numbers as used, so that the queue goes on.
 type Moved struct {
 	Bearer uint8 // which one, as both ends make it of the bearer's name
 	Stream uint8
@@ -16,8 +16,8 @@ type Moved struct {
 	More   int // numbers behind it
 }
 
-// Rest is what of a long message its receiver is not known to have. From octets of the message, as it was coded on the other bearer, are
-// there; Octets are those behind them.
+// Rest is the part of a long message that its receiver is not known to have. From octets of the message, as it was coded on the other
+// bearer, are there; Octets are those behind them.
 type Rest struct {
 	From   int
 	Octets []byte

@@ -61,7 +61,7 @@ type (
 		// Starts are earlier starts of which the sender does not know whether the receiver has heard, the oldest first. At
 		// most MaxStarts.
 		Starts []Start
-		End    bool // the sender's stream ends: it wants to know what of it has arrived
+		End    bool // the sender's stream ends: it wants to know which part of it has arrived
 		Ended  bool // the receiver's stream has ended, as its End asked: the acknowledgements in this datagram are the last of it
 		// Void: the receiver gives numbers again. Those of its starts after Known do not count, nor does an acknowledgement for them.
 		Void  bool
@@ -117,8 +117,8 @@ type (
 	// Talkers names sites from which the sender has had messages, as the lengths of runs. Gateways whose Hello does not say Ahead do not
 	// read it.
 	Talkers struct{ IDs []uint16 } // ascending
-	// Beside is what of the receiver's messages is durable at its sender that came on another bearer, beside a Hello: Bearer is the mark
-	// of that, and Stream that of the receiver's numbers there.
+	// Beside goes with a Hello and names the receiver's messages that came on another bearer and are durable at its sender. Bearer is the
+	// mark of that bearer, and Stream the stream of the receiver's numbers there.
 	Beside struct {
 		Bearer, Stream uint8
 		Ack            Ack
@@ -340,7 +340,7 @@ func appendBody(b []byte, kind byte, last bool, head, body []byte) []byte {
 // HelloOctets is what a Hello takes that has neither Starts nor Void.
 const HelloOctets = 24
 
-// appendStarts appends what of a Hello stands behind the rest.
+// appendStarts appends the part of a Hello that stands behind the rest.
 func appendStarts(b []byte, f Hello) []byte {
 	starts := f.Starts[:min(len(f.Starts), MaxStarts)]
 	pair, mark := f.Roster != 0 && f.Ephemeral != [EphemeralOctets]byte{}, f.Roster != 0 && f.Mark != 0

@@ -217,8 +217,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// Of who takes numbers far ahead a Greeting counts losses in six bits, so that a loss more is another number still. It says the same of
-// it to each member, and nothing of it to those that it does not mean.
+// The Greeting of a node that takes numbers far ahead counts losses in six bits, so that a loss more is another number still. It says
+// the same of it to each member, and nothing of it to those that it does not mean.
 func TestGreetingAhead(t *testing.T) {
 	counts := map[uint8]bool{}
 	for forgot := range uint8(0x80) {

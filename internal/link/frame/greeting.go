@@ -17,7 +17,7 @@ type (
 		Ahead   bool // as a Hello has it: a bit of Forgot's octet, so that Forgot has six
 		First   [Queues]uint16
 		Starts  bool     // it is the first of the sender's start
-		More    bool     // there are others: of whom Members do not name, nothing is said here
+		More    bool     // there are other Greetings: this one says nothing of a member that Members do not name
 		Roster  uint16   // as a Hello has it
 		Mark    uint16   // likewise
 		Corpus  uint32   // likewise

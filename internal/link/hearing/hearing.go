@@ -1,7 +1,7 @@
 // Package hearing keeps who hears whom on each channel, as greetings say it, and reckons from that which gateways of a channel speak
 // first for others (docs/decisions/groups.md).
 //
-// That two who hear a third hear each other is not assumed: HF skips. What nobody has said is Unknown, and counts as hearing.
+// Two gateways that hear a third are not assumed to hear each other: HF skips. What nobody has said is Unknown, and counts as hearing.
 // A gateway says for itself alone whom it hears, so a lie about that reaches no further than what is said for the liar.
 //
 // The package is pure. Memory: mostNames entries for each node that Present has named.
@@ -33,7 +33,7 @@ type Name struct {
 const (
 	// Age is how long a greeting counts: nothing repeats it while its gateway has nobody to greet.
 	Age = 24 * time.Hour
-	// mostUp bounds what a long time up is worth: who says to be up for years is ahead of nobody who is up for a day.
+	// mostUp bounds what a long time up is worth: a gateway that claims to be up for years is ahead of none that is up for a day.
 	mostUp = 24 * time.Hour
 
 	mostNames = 1 << 10
@@ -132,7 +132,7 @@ func (n *Net) Hears(now time.Time, channel int, who, whom uint16) State {
 	return Unknown
 }
 
-// Uncovered are those of a list who hear this gateway, and do not hear another.
+// Uncovered are the gateways of a list that hear this one, and do not hear another.
 func (n *Net) Uncovered(now time.Time, channel int, by uint16, list []uint16) (ids []uint16) {
 	for _, id := range list {
 		if id != by && n.Hears(now, channel, id, by) == No && n.Hears(now, channel, id, n.self.ID) == Yes {

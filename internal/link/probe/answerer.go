@@ -6,8 +6,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// What one far gateway is answered: so many octets in so long a time, whoever asks it. One that has the network's key and asks
-// on and on makes nobody else pay more.
+// The answers to one far gateway are bounded: so many octets in so long a time, whoever asks. A node that has the network's key and
+// asks on and on makes nobody else pay more.
 const (
 	Allowance = 128 << 10
 	allowedIn = time.Hour

@@ -3,7 +3,7 @@ package replica
 import "time"
 
 // Calendar remembers keys by the minute in which each has to be looked at, so that nobody has to go through all of them
-// to find those whose time has come. A key may be in it several times and outlive what it names: who asks looks again.
+// to find those whose time has come. A key may be in it several times and outlive what it names: the caller looks again.
 // The zero value is empty.
 type Calendar struct {
 	minutes map[int64][]string

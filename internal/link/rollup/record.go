@@ -1,8 +1,8 @@
 // Package rollup sums what the gateways of a fleet say of themselves along a tree to their headquarters: docs/decisions/rollup.md.
 //
 // Each gateway makes one Record a period. A Table holds the newest of each gateway, and says which of them go on to the parent. Nothing is
-// added up on the way, so that the sum over a Table equals its parts. Who made a record, Config.Proves says: on the way only a record of the
-// neighbour itself is sure, and at the headquarters each is.
+// added up on the way, so that the sum over a Table equals its parts. Config.Proves says which gateway made a record: on the way only a
+// record of the neighbour itself is sure, and at the headquarters each is.
 //
 // A Table holds at most MostRecords for each neighbour that passes them on. The package is pure. Times are the caller's. Input is from an
 // authentic datagram of a neighbour, which may lie; nothing panics.

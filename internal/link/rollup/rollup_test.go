@@ -102,7 +102,7 @@ func TestCountedOnce(t *testing.T) {
 	}
 }
 
-// What a table gives to its parent is there whole, however small the datagrams are, and nothing goes back to whom it came from.
+// What a table gives to its parent is there whole, however small the datagrams are, and nothing goes back to the neighbour that gave it.
 func TestBatches(t *testing.T) {
 	relay, hq := table(2, false), table(1, true)
 	relay.Own(start, record(2, 1, 0), proof(2))

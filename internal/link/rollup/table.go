@@ -176,7 +176,7 @@ func (t *Table) take(now time.Time, h *Held) string {
 		}
 		return Old
 	}
-	if h.Proven { // of a gateway counts one record, whoever brings it
+	if h.Proven { // one record of a gateway counts, whichever neighbour brings it
 		for k, other := range t.held {
 			if k.origin != h.Origin {
 				continue
@@ -227,7 +227,7 @@ func (t *Table) Passes() bool {
 	return false
 }
 
-// Forget drops the records of who is no member.
+// Forget drops the records of gateways that are no members.
 func (t *Table) Forget(member func(id uint16) bool) (gone []uint16) {
 	for k := range t.held {
 		if k.origin != t.cfg.Self && !member(k.origin) {
@@ -249,7 +249,8 @@ func (t *Table) Next(now time.Time, parent uint16) (at time.Time) {
 	return at
 }
 
-// goes says whether a record is to go to a parent: it says something yet, and not to whom it came from.
+// goes says whether a record is to go to a parent: it says something yet, and the parent is neither its origin nor the neighbour that
+// gave it.
 func (t *Table) goes(now time.Time, h *Held, parent uint16) bool {
 	return !h.told && h.From != parent && h.Origin != parent && now.Sub(h.Read) < goneAfter*t.cfg.Period
 }

@@ -7,14 +7,14 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// What a roster of the second form makes different of any that has at least some serial: its nodes by id, what it says of those that are
+// The change of a roster of the second form from any that has at least some serial: its nodes by id, its text of the nodes that are
 // as they are since later, and the secret for all. A node that has any roster from that serial on makes the whole of it, so one text
 // serves members that have different ones. From serial 0 on it is the whole.
 
 const changeFormat = 3
 
-// AppendChange appends what r, of the second form, makes different of rosters with this serial or a higher one that is less than its
-// own, for Apply; 0: the whole.
+// AppendChange appends, for Apply, the change of r, of the second form, from rosters with this serial or a higher one that is less than
+// its own; 0: the whole.
 func (r *Roster) AppendChange(b []byte, from uint32) []byte {
 	return append(r.appendUnsigned(b, from), r.Signature[:]...)
 }
@@ -192,8 +192,8 @@ func (p *parser) entry(serial uint32) Node {
 	return n
 }
 
-// Introduction is a change of rosters from a serial on, for members that do not know its sender: who is no member learns only how many
-// nodes there are, and their ids. The secret that the roster brings hides the rest.
+// Introduction is a change of rosters from a serial on, for members that do not know its sender: a stranger learns only how many nodes
+// there are, and their ids. The secret that the roster brings hides the rest.
 func (r *Roster) Introduction(from uint32, secret seal.GroupSecret) []byte {
 	clear := r.appendHead(nil, from)
 	return append(clear, secret.Hide(r.Serial, clear, append(r.appendRest(nil, from), r.Signature[:]...))...)

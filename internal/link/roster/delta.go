@@ -14,7 +14,7 @@ const (
 	deltaHead   = 1 + 4 // format and serial
 )
 
-// AppendDelta appends what r changes of old, for who has old: Apply gives back r, with the authority's signature of all of it.
+// AppendDelta appends what r changes of old, for a node that has old: Apply gives back r, with the authority's signature of all of it.
 // The serial of old is less than that of r, by what 32 bits hold. Where r has the second form, nothing else of old counts.
 func (r *Roster) AppendDelta(b []byte, old *Roster) []byte {
 	if r.Dated() {

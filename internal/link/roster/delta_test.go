@@ -15,7 +15,7 @@ func deltaOf(t testing.TB, change func([]Node) []Node) (old, r *Roster, delta []
 	return old, r, r.AppendDelta(nil, old)
 }
 
-// A change of a roster gives back the whole of it, signature and all, and only to who has what it changes.
+// A change of a roster gives back the whole of it, signature and all, and only to a node that has the roster that it changes.
 func TestDelta(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func([]Node) []Node

@@ -10,7 +10,7 @@ import (
 )
 
 // Of two rosters with one serial the ring is what both name: those open what the others seal for all, whichever way round they know
-// the two, and who is missing in one reads nothing.
+// the two, and a node that is missing in one reads nothing.
 func TestSeveralOfOneSerial(t *testing.T) {
 	first := issue(t, nil, nodes(4))
 	all, err := Issue("", first, nodes(4), made, time.Time{}, [RandomForIssue]byte{3, 40: 4}, authority)

@@ -42,7 +42,7 @@ func (k *Keyring) Secret(of []byte) [keyLen]byte {
 	return hash(seed[:], append([]byte("aldis set key 1"), of...))
 }
 
-// Tag appends so many octets, 16 at the most, that prove number, ad and body to who has the key.
+// Tag appends so many octets, 16 at the most, that prove number, ad and body to a holder of the key.
 func (e *EndKey) Tag(dst []byte, octets int, number uint64, ad, body []byte) []byte {
 	text := binary.BigEndian.AppendUint64(nil, number)
 	text = append(append(append(text, byte(len(ad))), ad...), body...)

@@ -6,7 +6,7 @@ import (
 )
 
 // Forward is keys that this start of a node shares with one start of a peer: of ephemeral X25519 pairs, whose public halves ride
-// on HELLOs. They are in memory alone and are wiped, so that who takes both nodes' keys later cannot open what went under them:
+// on HELLOs. They are in memory alone and are wiped, so that an attacker who takes both nodes' keys later cannot open what went under them:
 // docs/decisions/forward-secrecy.md. A nil Forward has none. It belongs to the goroutine of its Sealer and its Opener.
 type Forward struct {
 	self        uint16
@@ -106,8 +106,8 @@ func echo(public *[keyLen]byte) uint16 {
 	return max(1, binary.BigEndian.Uint16(public[:]))
 }
 
-// Says is what a HELLO to a peer says: the public half of this node's pair, and which one of the peer it has. The half is all zero
-// where the peer has sealed with the key, and needs no word of it.
+// Says is what a HELLO to a peer says: the public half of this node's pair, and which half of the peer this node has. Its own half is
+// all zero where the peer has sealed with the key, and needs no word of it.
 func (f *Forward) Says(id uint16) (public [keyLen]byte, heard uint16) {
 	a := f.at(id)
 	if a == nil || a.both {
@@ -123,8 +123,8 @@ func (f *Forward) Lacks(id uint16) bool {
 	return a != nil && !a.has
 }
 
-// Hear takes what the newest HELLO of a peer's start says: the public half of its pair, all zero where it says none, and which of
-// this node it has. news says that the peer is to be told: that this node has its half, or this node's again.
+// Hear takes what the newest HELLO of a peer's start says: the public half of its pair, all zero where it says none, and which half
+// of this node it has. news says that the peer is to be told: that this node has its half, or this node's again.
 func (f *Forward) Hear(id uint16, incarnation Incarnation, theirs [keyLen]byte, heard uint16) (news bool) {
 	a := f.at(id)
 	if a == nil || theirs == [keyLen]byte{} {
@@ -139,7 +139,7 @@ func (f *Forward) Hear(id uint16, incarnation Incarnation, theirs [keyLen]byte, 
 		}
 	}
 	a.has = a.has || heard == echo(&a.public)
-	return news || !a.has // what told this node's half was lost, or overtaken
+	return news || !a.has // the HELLO with this node's half was lost, or overtaken
 }
 
 // agree makes the first key of two pairs; false: the peer's half is none.

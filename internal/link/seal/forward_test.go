@@ -104,7 +104,7 @@ func TestForwardAgrees(t *testing.T) {
 	check.True(t, "it is not secret either", !info.Forward)
 }
 
-// Who hears a HELLO that does not name its half tells that again, and who hears one that does not.
+// A node that hears a HELLO without its own half tells this half again; a node that hears a HELLO with it does not.
 func TestForwardTellsAgain(t *testing.T) {
 	a, b := pairOfEnds(t, rand.New(rand.NewPCG(6, 6)))
 	half := func(of *end, other uint16) [keyLen]byte { public, _ := of.forward.Says(other); return public }
@@ -132,7 +132,7 @@ func TestForwardVector(t *testing.T) {
 	check.Equal(t, "base", hex.EncodeToString(a.forward.peers[2].base[:]), hex.EncodeToString(want))
 }
 
-// Who takes both nodes' own keys afterwards, and what their memory holds, opens what went before there was a key of both starts,
+// An attacker who takes both nodes' own keys afterwards, and what their memory holds, opens what went before there was a key of both starts,
 // and nothing that went under one that is over.
 func TestForwardSecrecy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
@@ -257,7 +257,7 @@ func TestForwardProperty(t *testing.T) {
 				arrive(f)
 			case n < 90 && len(past) > 0: // again
 				arrive(past[rng.IntN(len(past))])
-			case n < 94 && len(past) > 0: // back to who has sent it
+			case n < 94 && len(past) > 0: // back to its sender
 				f := past[rng.IntN(len(past))]
 				f.to = ends[2-f.to.id]
 				if arrive(f) {
@@ -269,7 +269,7 @@ func TestForwardProperty(t *testing.T) {
 			if step%100 == 99 { // all is well for a while
 				air = nil
 				for round := range 3 {
-					for _, e := range ends { // who has started greets, and is greeted
+					for _, e := range ends { // an end that has started greets, and is greeted
 						send(e, ends[2-e.id], round == 0 || !e.forward.InForce(3-e.id))
 						if ok := arrive(air[0]); !ok {
 							t.Fatalf("seed %d, step %d: what goes when all is well does not arrive", seed, step)

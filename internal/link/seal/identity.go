@@ -111,7 +111,7 @@ func (s GroupSecret) groupBase(epoch uint32, sender uint16) [keyLen]byte {
 	return hash(s[:], binary.BigEndian.AppendUint16(text, sender))
 }
 
-// CommonSecret is a secret that only who knows all of these can make, in whichever order they are given.
+// CommonSecret is a secret that only a node that knows all of these can make, in whichever order they are given.
 func CommonSecret(list []GroupSecret) (common GroupSecret) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b GroupSecret) int { return bytes.Compare(a[:], b[:]) })

@@ -74,7 +74,7 @@ func (s GroupSecret) introKey(epoch uint32) [keyLen]byte {
 	return hash(s[:], binary.BigEndian.AppendUint32([]byte("aldis introduction 1"), epoch))
 }
 
-// Hide seals text for who knows the secret. The nonce is made of all that goes in, so no two texts have one.
+// Hide seals text for nodes that know the secret. The nonce is made of all that goes in, so no two texts have one.
 func (s GroupSecret) Hide(epoch uint32, clear, text []byte) []byte {
 	start()
 	key := s.introKey(epoch)

@@ -41,7 +41,7 @@ type epoch struct {
 	Epoch
 	own    *SigningKey
 	pairs  map[uint16][keyLen]byte // base with each other member
-	bearer uint64                  // whose keys these are; 0: those of the bearer without a name
+	bearer uint64                  // the bearer of these keys; 0: the one without a name
 }
 
 func (k *Keyring) ring() *Keyring { return k }
@@ -147,7 +147,7 @@ func (e *epoch) groupBase(from uint16) [keyLen]byte {
 	return base
 }
 
-// Between is what another member opens of this node's datagrams, of which this node has the keys too: for who looks at a capture.
+// Between opens this node's datagrams as another member does, by the keys that this node has too. It serves readers of captures.
 func (k *Keyring) Between(member uint16) *Keyring {
 	with := &Keyring{self: member, use: k.use}
 	for _, e := range k.epochs {
@@ -282,7 +282,7 @@ type opening struct {
 	tail   int // their octets
 	at     int // of them: where the one for this node begins
 	proof  [keyLen]byte
-	public *PublicKey // instead: who signs
+	public *PublicKey // instead: the key of the signer
 	bearer uint64
 	own    *prover // instead: of this node's own, which prove nothing to itself
 }

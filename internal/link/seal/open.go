@@ -237,8 +237,8 @@ type OpenInfo struct {
 
 // Open returns the sender and the body of a datagram that is authentic, for this node or the network, and new. The body
 // is the caller's. With ErrUnproven and the errors listed after it from and info are valid too, and nothing of the peer
-// was changed; with the others from is 0 except that ErrUnknownIncarnation names the peer when only one can be meant, ErrForged in whose name it
-// was, and ErrGone who sent it. A body
+// was changed; with the others from is 0 except that ErrUnknownIncarnation names the peer when only one can be meant, ErrForged the peer in
+// whose name it was, and ErrGone the sender. A body
 // comes with ErrUnproven and ErrStaleIncarnation as well, for what it says of its sender; its messages must not be taken.
 func (o *Opener) Open(datagram []byte) (from uint16, body []byte, info OpenInfo, err error) {
 	if len(datagram) < OverheadShort {

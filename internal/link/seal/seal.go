@@ -37,7 +37,7 @@ func Overhead(long bool) int {
 // HeadOctets is how many octets before the ciphertext are in clear.
 func HeadOctets(long bool) int { return Overhead(long) - tagLen }
 
-// Key is a network's key: who has it belongs to the network.
+// Key is a network's key: a node that has it belongs to the network.
 type Key [keyLen]byte
 
 const keyHeader = "aldis net key 1"
@@ -206,7 +206,7 @@ func (s *Sealer) Far(to uint16) bool { return s.apart == nil && s.counter-s.hear
 // Forward seals short datagrams to peers with keys that both forget, where there are such.
 func (s *Sealer) Forward(f *Forward) { s.forward = f }
 
-// pick is key, or the one of this start and the peer's. Long datagrams go to who may have none.
+// pick is key, or the one of this start and the peer's. Long datagrams go to peers that may have none.
 func (s *Sealer) pick(to uint16, long bool) (key *[keyLen]byte, ok bool) {
 	if key, ok = s.key(to); ok && !long && to != Group {
 		if fresh := s.forward.sealing(to); fresh != nil {

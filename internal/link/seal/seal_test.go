@@ -443,7 +443,7 @@ func FuzzOpen(f *testing.F) {
 		first := mustSeal(t, NewSealer(countKey(), 2, Incarnation{100, 7}), 1, true, "seed")
 		from, body, info, err := o.Open(d)
 		if err == nil {
-			// Only who has the key makes what opens: it must come out of the Sealer again.
+			// Only a holder of the key makes a datagram that opens: it must come out of the Sealer again.
 			s := NewSealer(countKey(), 2, info.Incarnation)
 			s.counter = info.Counter - 1
 			to := uint16(1)

@@ -34,7 +34,7 @@ type object struct {
 	strikes int
 }
 
-// span is what a segment has of which object.
+// span is the part of an object that a segment has.
 type span struct {
 	of       *object // nil: the segment is not needed any more, and its number goes without a body
 	id       uint8
@@ -73,8 +73,8 @@ func (c *Cutter) Progress(number uint64) (there, all int) {
 	return there, len(o.body)
 }
 
-// Behind is what of an object its receiver is not known to have read: from how many octets on, these, and the numbers of the segments
-// that have some of them, ascending.
+// Behind is the part of an object that its receiver is not known to have read: from how many octets on, these, and the numbers of the
+// segments that have some of them, ascending.
 func (c *Cutter) Behind(number uint64) (from int, body []byte, numbers []uint64) {
 	o := c.objects[number]
 	if o == nil {
