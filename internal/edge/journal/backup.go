@@ -185,7 +185,7 @@ func (d *Restored) write(in *os.File, path string, id Identity, there bool) (err
 		id.Name = "" // as sealOp has it
 	}
 	fields := ownOps(id, d.Store, d.Incarnation, d.sealed)
-	if d.position != nil { // but no vote: what a machine of a site has voted since then nobody knows
+	if d.position != nil { // but no vote: nobody knows how a machine of a site has voted since then
 		fields = append(fields, Op{own, keyPosition, d.position})
 	}
 	for _, op := range fields {
