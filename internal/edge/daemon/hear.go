@@ -15,8 +15,8 @@ type heard struct {
 	at time.Duration
 }
 
-// unheardMost is how many turns, one after the other, may leave datagrams for the next: a full inbox. Whoever floods the link puts
-// off for so long what is due.
+// unheardMost is how many turns, one after the other, may leave datagrams for the next: a full inbox. A sender that floods the
+// link puts off due work for that long.
 const unheardMost = airInbox / batchMax
 
 // hear puts the datagrams of this turn before its other events, and marks those behind which more have come.

@@ -298,7 +298,7 @@ type terms struct {
 	dest  string        // the address dialled, in which a relay request may hide
 }
 
-// parseTerms reads the query of a poll. Times are milliseconds; 0, nothing and what is too much mean limit.
+// parseTerms reads the query of a poll. Times are milliseconds; 0, no value and a value that is too great mean limit.
 func parseTerms(query string, limit time.Duration) (t terms, err error) {
 	t = terms{first: limit, more: limit}
 	f := strings.SplitN(query, ",", 3)

@@ -86,7 +86,7 @@ func TestRoomIsBoundedAndNobodyWaitsForEver(t *testing.T) {
 	r.free(a)
 	check.NoError(f, <-taken)
 	check.Equal(t, "r.held", r.held, most/4)
-	// Nobody gets more than there is, and who hangs up waits no more.
+	// Nobody gets more than there is, and a peer that hangs up waits no more.
 	check.True(t, "a body longer than all", r.reserve(&bill{host: "b"}, most+1, never) != nil)
 	left := make(chan struct{})
 	close(left)

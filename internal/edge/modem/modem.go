@@ -54,7 +54,7 @@ type Desk struct {
 
 	mu     sync.Mutex
 	word   api.Modem   // without the queue
-	by     [2]net.Conn // who has said the rate, and whether it is up; nil: nobody, or it holds
+	by     [2]net.Conn // the speaker that has said the rate, and the one that has said whether it is up; nil: none, or its word holds
 	speak  []net.Conn
 	closed bool
 	told   due.Seldom[string]

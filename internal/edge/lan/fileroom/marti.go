@@ -49,7 +49,7 @@ func hostOf(url string) string {
 	return host
 }
 
-// hostOfPeer is who asks.
+// hostOfPeer is the host that asks.
 func hostOfPeer(req *http.Request) string {
 	host, _, _ := net.SplitHostPort(req.RemoteAddr)
 	return host

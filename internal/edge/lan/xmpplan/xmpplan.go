@@ -316,7 +316,7 @@ func (l *LAN) news(what string) bool {
 	return true
 }
 
-// Do carries out an order of the adapter; what is no order of that adapter's is a mistake of the program.
+// Do carries out an order of the adapter; any other order is a mistake of the program.
 func (l *LAN) Do(o site.Order) {
 	var s server.Send
 	switch o := o.(type) {
