@@ -212,7 +212,7 @@ func TestFilesTurn(t *testing.T) {
 	}))
 }
 
-// Who may not give orders cannot fill the record with them.
+// Users who may not give orders cannot fill the record with them.
 func TestRefusedOrdersAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	c := &clock{noon}

@@ -125,7 +125,7 @@ func led(t testing.TB, list []*member) (leader *member, run uint64) {
 	return leader, run
 }
 
-// committed has whoever leads commit something, until it is acknowledged.
+// committed has the leader commit something, until it is acknowledged.
 func committed(t testing.TB, list []*member, ops []journal.Op) {
 	t.Helper()
 	check.Until(t, 20*time.Second, "it is acknowledged", func() bool {
@@ -260,7 +260,7 @@ func TestMembersWithoutMajority(t *testing.T) {
 	led(t, list)
 }
 
-// Whoever could not make a site together with the others is refused by name.
+// A machine that could not make a site together with the others is refused by name.
 func TestMembersRefused(t *testing.T) {
 	for _, row := range []struct {
 		name, says string
