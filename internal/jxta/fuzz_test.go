@@ -47,7 +47,7 @@ func FuzzParseMessage(f *testing.F) {
 	})
 }
 
-// What the short way takes, encoding/xml takes too, and makes the same of it.
+// A document that the short way takes, encoding/xml takes too, and makes the same of it.
 func FuzzParsePlain(f *testing.F) {
 	seedMessages(f, func(m Message, body []byte) {
 		for _, e := range m.Elements {
