@@ -170,7 +170,7 @@ func FuzzNormalize(f *testing.F) {
 	})
 }
 
-// Documents of every kind through every reader: what one takes, it writes and takes again.
+// Documents of every kind through every reader: a document that one takes, it writes and takes again.
 func FuzzDocuments(f *testing.F) {
 	seedMessages(f, func(m Message, _ []byte) {
 		for _, e := range m.Elements {

@@ -405,7 +405,7 @@ func (r *reader) readBearer(link section, l *Link) {
 	}
 }
 
-// checkOver says which keys do not go with what the datagrams of a bearer go over.
+// checkOver says which keys do not go with the transport of a bearer's datagrams.
 func (r *reader) checkOver(link section, l *Link) {
 	switch {
 	case link.wrong("over", "listen"):

@@ -6,8 +6,8 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// A machine that is busy wakes its gateway late. What has come meanwhile is heard before anything that is due is done: an answer
-// that the engine waits for may be among it, and silence is not to be concluded from lateness.
+// A machine that is busy wakes its gateway late. Datagrams that have come meanwhile are heard before anything that is due is
+// done: an answer that the engine waits for may be among them, and silence is not to be concluded from lateness.
 
 // heard is a datagram and when it arrived at this machine, monotonic.
 type heard struct {

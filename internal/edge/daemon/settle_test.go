@@ -75,7 +75,7 @@ type soon struct {
 func (s soon) Early() bool  { return !s.late }
 func (s soon) Lane() string { return s.lane }
 
-// What promises nothing goes before the commit of its own step, behind what waits for the same connection.
+// An order that promises nothing goes before the commit of its own step, behind orders that wait for the same connection.
 func TestWhatPromisesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(now time.Time, ev api.Event) api.Output {

@@ -18,7 +18,7 @@ import (
 // while it is made, which takes as long as the disk takes to write as many octets as the store has. Any goroutine may ask.
 func (j *Journal) Backup() (*os.File, error) { return j.Freeze()() }
 
-// Freeze has commits wait from now until Backup's copy is made, by what it returns, which is called once.
+// Freeze has commits wait from now until Backup's copy is made. The function that it returns makes the copy, and is called once.
 func (j *Journal) Freeze() (backup func() (*os.File, error)) {
 	j.use.Lock()
 	return j.copied

@@ -137,7 +137,7 @@ func TestRestoreKeepsTheGreatestStart(t *testing.T) {
 	}
 }
 
-// What is no sound copy of a version that is known changes nothing.
+// A file that is no sound copy of a known version changes nothing.
 func TestRestoreRefuses(t *testing.T) {
 	source := t.TempDir()
 	j := open(t, source)

@@ -187,7 +187,7 @@ func sealedOps(field []byte) []Op {
 	return []Op{{own, keyFormat, be32(formatSealed)}, {own, keySealed, field}}
 }
 
-// open opens what was saved of a sealed file. What the secret does not open is lost.
+// open opens what was saved of a sealed file. A record that the secret does not open is lost.
 func (s *salvaged) open(secret atrest.Secret, dir string) (err error) {
 	if !s.report.Sealed {
 		return nil

@@ -327,7 +327,7 @@ func TestSealedDamage(t *testing.T) {
 	j = sealed(t, dir)
 	check.True(t, "a repair keeps it", maps.Equal(contents(t, j), less))
 
-	// What was sealed under one name is put under another, with checksums that fit.
+	// A record sealed under one name is put under another, with checksums that fit.
 	check.NoError(t, j.Close())
 	check.NoError(t, os.WriteFile(path, whole, 0o600))
 	swap(t, dir, key)

@@ -20,7 +20,7 @@ const (
 	// DefaultShare keeps the time that others wait for one address within what a person calls at once.
 	DefaultShare = 10 * time.Millisecond
 
-	dearestHalves = 10 * time.Second // of what an address paid
+	dearestHalves = 10 * time.Second // half-life of the dearest message of an address
 	firstGuess    = time.Millisecond // for a message of an address of which nothing is known
 
 	// A message takes between these two, for itself and for each octet, on a slow machine.

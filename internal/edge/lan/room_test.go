@@ -23,8 +23,8 @@ func (w *world) from(host string) net.Conn {
 	return c
 }
 
-// What the notes on reliability call D14: strangers begin bodies that need room and send no more. An honest peer's long
-// messages arrive, over the connection that it had: 40 of 40 cost it its connection before.
+// The case that the notes on reliability call D14: strangers begin bodies that need room and send no more. An honest
+// peer's long messages arrive, over the connection that it had: 40 of 40 cost it its connection before.
 func TestHalfSentBodiesCostOthersNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

@@ -159,8 +159,8 @@ func put(i int) []journal.Op {
 	return []journal.Op{{Bucket: "a", Key: fmt.Appendf(nil, "%05d", i), Value: fmt.Appendf(nil, "value %d", i)}}
 }
 
-// The journal that a gateway has written is that of all members. What is committed is on all of them, a leader that dies is followed by one
-// that has all of it, and one whose disk was lost gets a copy.
+// The journal that a gateway has written is that of all members. Each commit is on all of them, a leader that dies is followed by one that
+// has all of it, and one whose disk was lost gets a copy.
 func TestMembersHaveTheJournal(t *testing.T) {
 	list := newMembers(t, 3)
 	list[1].open()

@@ -216,7 +216,7 @@ func TestDeposedCommitsNothing(t *testing.T) {
 	check.Equal(t, "the other leads, without it", len(other.records()), 0)
 }
 
-// What the two must agree in is compared, and what differs is named on both machines. Nothing is lost by it.
+// The facts in which the two must agree are compared, and each difference is named on both machines. Nothing is lost by it.
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name, says string

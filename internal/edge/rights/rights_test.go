@@ -232,7 +232,7 @@ func TestOlderKernel(t *testing.T) {
 	check.Equal(t, "what it said", string(out), "missing: ["+Files+why+" "+Neighbours+why+"]\n")
 }
 
-// What the first stage has said counts only for its own process.
+// The word of the first stage counts only for its own process.
 func TestMarker(t *testing.T) {
 	for _, said := range []string{"", "1\n\n\n\n", fmt.Sprint(os.Getpid()), fmt.Sprintf("%d\n\n\n\n\n", os.Getpid())} {
 		t.Setenv(marker, said)

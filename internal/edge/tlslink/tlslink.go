@@ -292,7 +292,7 @@ func (l *Link) Send(datagrams []api.Datagram) {
 	}
 }
 
-// Gather does nothing: what has come over a connection is handed over at once.
+// Gather does nothing: datagrams that have come over a connection are handed over at once.
 func (l *Link) Gather(int) {}
 
 // Hush ends all connections, after what waits for them has gone, and makes none while it is on.

@@ -432,7 +432,7 @@ func (c *client) message(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// watch looks at the accounts until Shutdown. What cannot be read is looked at again.
+// watch looks at the accounts until Shutdown. A file that cannot be read is looked at again.
 func (l *LAN) watch() {
 	file := l.cfg.Clients.File
 	seen, _ := os.Stat(file)

@@ -222,7 +222,7 @@ func (l *LAN) serve(domain string) (taken bool, err error) {
 		}()
 	}
 	buf := make([]byte, 32<<10)
-	began := time.Now() // of what is not all there; zero: nothing is
+	began := time.Now() // of an element that is not all there; zero: there is none
 	for {
 		deadline := time.Time{}
 		if !began.IsZero() {
