@@ -137,7 +137,7 @@ func (c *Cache) add(e Entry) {
 	c.bySite[e.Site]++
 }
 
-// replace puts a new version in an item's place; what has not changed stays shared.
+// replace puts a new version in an item's place; parts that have not changed stay shared.
 func (c *Cache) replace(it *item, e Entry, changed bool) {
 	s := c.shelves[list{e.Group, e.Type}]
 	again := changed || it.Peer != e.Peer || !slices.Equal(it.Index, e.Index)
@@ -269,8 +269,8 @@ func sameURN(a, b string) bool {
 	return len(a) == len(b) && len(a) > 9 && strings.EqualFold(a[:len(urnPrefix)], urnPrefix) && strings.EqualFold(a, b)
 }
 
-// Find answers up to limit entries that live and match, in order of arrival, each id once: what is local wins, then what
-// lives longest.
+// Find answers up to limit entries that live and match, in order of arrival, each id once: a local entry wins, then the
+// one that lives longest.
 func (c *Cache) Find(now time.Time, q Question, limit int) []*Entry {
 	s := c.shelves[list{q.Group, q.Type}]
 	if s == nil || limit <= 0 {

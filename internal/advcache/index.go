@@ -225,8 +225,8 @@ func compareBackward(a, b string) int {
 	return len(a) - len(b)
 }
 
-// candidates calls f for what may match an attribute's pattern (jxta.Match), in no order of use, until f answers false.
-// Every match is among them.
+// candidates calls f for refs that may match an attribute's pattern (jxta.Match), in no order of use, until f answers
+// false. Every match is among them.
 func (s *shelf) candidates(attr, pattern string, f func(ref) bool) {
 	x := s.fields[attr]
 	if x == nil {

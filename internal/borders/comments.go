@@ -11,8 +11,8 @@ import (
 )
 
 // comments finds doc comments whose first word is a name, and not the declared one. A first word is a name when it
-// begins in lower case, when the package declares it, or when only its case differs from the declared name. What a
-// package exports needs a comment that begins with its name. Tests may begin with any sentence.
+// begins in lower case, when the package declares it, or when only its case differs from the declared name. An exported
+// declaration needs a comment that begins with its name. Tests may begin with any sentence.
 func comments(files []*file) (faults []Fault) {
 	declared := map[string]map[string]bool{}
 	for _, f := range files {

@@ -18,10 +18,10 @@ var forbidden = []string{
 	"testing", "testing/", "time/tzdata", "golang.org/x/sys/unix", "golang.org/x/sys/windows/", "golang.org/x/net/", "go.etcd.io/bbolt", "go.etcd.io/bbolt/", "github.com/prometheus/",
 }
 
-// clocks are what of package time reads or waits for the wall clock.
+// clocks are the functions of package time that read the wall clock or wait for it.
 var clocks = []string{"Now", "Since", "Until", "After", "AfterFunc", "Sleep", "Tick", "NewTimer", "NewTicker"}
 
-// ownRandom is what of math/rand/v2 needs no global source.
+// ownRandom are the names of math/rand/v2 that need no global source.
 var ownRandom = []string{"New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "Source", "PCG", "ChaCha8", "Zipf"}
 
 func (f *file) speaksC() (faults []Fault) {

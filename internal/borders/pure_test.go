@@ -83,7 +83,7 @@ func TestOtherImpurities(t *testing.T) {
 	}
 }
 
-// checkOne judges one file as a pure room's or as what else the table of rooms has it for.
+// checkOne judges one file as a pure room's, or as the kind of room that the table of rooms says.
 func checkOne(name, source string) ([]Fault, error) {
 	f, err := parse(name, []byte(source))
 	if err != nil {

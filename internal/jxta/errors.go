@@ -2,7 +2,7 @@ package jxta
 
 import "errors"
 
-// What a ParseError wraps.
+// Errors that a ParseError wraps.
 var (
 	ErrShort    = errors.New("ends too early")
 	ErrTooLong  = errors.New("exceeds a limit")

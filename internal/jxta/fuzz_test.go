@@ -47,7 +47,7 @@ func FuzzParseMessage(f *testing.F) {
 	})
 }
 
-// What the short way takes, encoding/xml takes too, and makes the same of it.
+// A document that the short way takes, encoding/xml takes too, and makes the same of it.
 func FuzzParsePlain(f *testing.F) {
 	seedMessages(f, func(m Message, body []byte) {
 		for _, e := range m.Elements {
@@ -170,7 +170,7 @@ func FuzzNormalize(f *testing.F) {
 	})
 }
 
-// Documents of every kind through every reader: what one takes, it writes and takes again.
+// Documents of every kind through every reader: a document that one takes, it writes and takes again.
 func FuzzDocuments(f *testing.F) {
 	seedMessages(f, func(m Message, _ []byte) {
 		for _, e := range m.Elements {

@@ -204,7 +204,7 @@ type Found struct {
 // MaxLife bounds a lifetime; JXTA's own default for local advertisements (wire 7).
 const MaxLife = 365 * 24 * time.Hour
 
-// defaultLife is JXTA's for what others publish, when no Expiration is given.
+// defaultLife is JXTA's for advertisements that others publish, when no Expiration is given.
 const defaultLife = 2 * time.Hour
 
 // maxFound bounds the advertisements of one response; JXTA caps its own at 50.

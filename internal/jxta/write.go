@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The documents that stand in every message are written without a tree of Nodes. What these write is what
-// AppendDocument makes of the tree.
+// The documents that stand in every message are written without a tree of Nodes. These functions write the same octets
+// as AppendDocument makes of the tree.
 
 // docRoom is about what a document takes beside the texts in it, in octets.
 const docRoom = 320

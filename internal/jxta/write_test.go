@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// What is written without a tree is octet for octet what a tree is written as.
+// A document written without a tree is octet for octet the same as one written from a tree.
 func TestWrittenAsTrees(t *testing.T) {
 	const peerB = "uuid-59616261646162614A78746150325033AAAABBBBCCCCDDDDEEEEFFFF0011223303"
 	texts := []string{"", "plain", " a < b & c > \"d\" ]]> \r\n\té ", "<?xml version=\"1.0\"?>\n<a b=\"c\">&amp;</a>\n", "  "}

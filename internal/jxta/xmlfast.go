@@ -105,7 +105,7 @@ func (p *plain) space() {
 	}
 }
 
-// nameOctet is 1 for what may begin a name, 2 for what may only go on with it.
+// nameOctet is 1 for an octet that may begin a name, 2 for one that may only go on with it.
 var nameOctet = func() (t [256]uint8) {
 	for c := range t {
 		switch {

@@ -50,7 +50,7 @@ func (s Secret) NewKey() *Key {
 	return k
 }
 
-// Key is the key of a store with this salt; false: that is none.
+// Key is the key of a store with this salt; false: the salt is none.
 func (s Secret) Key(salt []byte) (*Key, bool) {
 	if len(salt) != SaltLen {
 		return nil, false

@@ -11,7 +11,7 @@ import (
 
 var secret = Secret("correct horse battery")
 
-// What was sealed is opened with the same secret, salt and about, and with no other.
+// A sealed text is opened with the same secret, salt and about, and with no other.
 func TestSealOpen(t *testing.T) {
 	k := secret.NewKey()
 	again, ok := secret.Key(k.Salt())

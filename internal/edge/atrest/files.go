@@ -28,7 +28,7 @@ func Replace(path, fresh string) error {
 	}
 	err = os.Link(path, path+leftName)
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.EOPNOTSUPP) {
-		err = nil // a file system without second names: whoever kills us now leaves the octets
+		err = nil // a file system without second names: a kill now leaves the octets
 	}
 	if err == nil {
 		err = os.Rename(fresh, path)
@@ -45,7 +45,7 @@ func Replace(path, fresh string) error {
 	return removeLeft(path)
 }
 
-// WipeLeft overwrites and removes what a Replace of path has left that was killed.
+// WipeLeft overwrites and removes the file that a killed Replace of path has left.
 func WipeLeft(path string) error {
 	f, err := os.OpenFile(path+leftName, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -60,7 +60,7 @@ func TestChain(t *testing.T) {
 	check.Equal(t, "another hash is there", r.Found, false)
 }
 
-// Whatever bit of a record is turned, Verify says so: but for what makes the end a torn one, which the noted hash shows.
+// Whatever bit of a record is turned, Verify says so: except for a bit that makes the end a torn one, which the noted hash shows.
 func TestEveryOctetCounts(t *testing.T) {
 	dir := filled(t, 3)
 	path := filepath.Join(dir, File)
@@ -212,7 +212,7 @@ func TestFilesTurn(t *testing.T) {
 	}))
 }
 
-// Who may not give orders cannot fill the record with them.
+// Users who may not give orders cannot fill the record with them.
 func TestRefusedOrdersAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	c := &clock{noon}

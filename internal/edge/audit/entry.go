@@ -19,7 +19,7 @@ const (
 	End          Kind = "end"           // it has ended as it was told to
 	Order        Kind = "order"         // somebody gave an order; it stands here before it is obeyed
 	OrderFailed  Kind = "order_failed"  // the order before was not obeyed, or nobody knows
-	OrderRefused Kind = "order_refused" // somebody gave an order who may not
+	OrderRefused Kind = "order_refused" // an order of a user who may not give it
 	Changed      Kind = "changed"       // another configuration is in force: what is different
 	Refused      Kind = "refused"       // datagrams of the link that were not taken, by reason
 	Torn         Kind = "torn"          // the end of the file was no whole line, and was cut off
@@ -29,10 +29,10 @@ const (
 // Entry is one line, without its place in the chain. Texts longer than MaxText are cut.
 type Entry struct {
 	Kind Kind `json:"kind"`
-	// Name is which order it was; What is what it said, or what happened.
+	// Name says which order it was; What tells its text, or what happened.
 	Name string `json:"name,omitempty"`
 	What string `json:"what,omitempty"`
-	By   string `json:"by,omitempty"` // who gave it
+	By   string `json:"by,omitempty"` // the user that gave it
 	// Counts are how often, by reason, since the Entry of this kind before.
 	Counts map[string]uint64 `json:"counts,omitempty"`
 	// LeftOut is how many entries of this kind were not written, because too many came in an hour.

@@ -255,7 +255,7 @@ func (l *Log) Head() (number uint64, hash string) {
 	return l.number, l.last
 }
 
-// Close ends the log. What was added is durable.
+// Close ends the log. Entries that were added are durable.
 func (l *Log) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -22,7 +22,7 @@ const sealedMark = "sealed "
 // sealedMost is the octets of the longest sealed line.
 const sealedMost = int64(len(sealedMark) + (lineMost+atrest.SaltLen+atrest.Overhead+2)/3*4 + 1)
 
-// What is sealed as a line is not opened as anything else.
+// A text that is sealed as a line is not opened as anything else.
 var sealedAbout = []byte("audit")
 
 // ErrSealed says that a line is sealed and there is no secret to open it.

@@ -120,7 +120,7 @@ func TestChangesInWords(t *testing.T) {
 	check.Equal(t, "another shore", fmt.Sprint(old.Changes(next)), `[[[link.peer]] 1: "hq" at 10.0.0.1:7142, the shore, was "hq" at 10.0.0.1:7142]`)
 }
 
-// What Text has written is read as it was, quotes and numbers too, and has no key that is at its default.
+// A configuration that Text has written is read as it was, quotes and numbers too, and has no key that is at its default.
 func TestText(t *testing.T) {
 	ends := strings.NewReplacer("key_file", "end = \"shore\"\nkeepalive = \"2m\"\nkey_file", "id = 1\n", "id = 1\nend = \"shore\"\n")
 	c, err := Load(write(t, ends.Replace(good)))

@@ -108,7 +108,7 @@ type Link struct {
 	Profile     profile.Profile
 	TLS         bool           // datagrams go over TLS connections; else over UDP
 	Listen      netip.AddrPort // over TLS zero: no peer dials this gateway
-	Proxy       netip.AddrPort // over TLS: what CONNECT is asked of; zero: none
+	Proxy       netip.AddrPort // over TLS: the proxy that is asked to CONNECT; zero: none
 	Modem       string         // socket on which the modem may speak; "": none
 	KeyFile     string
 	Key         seal.Key
@@ -405,7 +405,7 @@ func (r *reader) readBearer(link section, l *Link) {
 	}
 }
 
-// checkOver says which keys do not go with what the datagrams of a bearer go over.
+// checkOver says which keys do not go with the transport of a bearer's datagrams.
 func (r *reader) checkOver(link section, l *Link) {
 	switch {
 	case link.wrong("over", "listen"):
@@ -543,8 +543,8 @@ func (r *reader) unknown() {
 	}
 }
 
-// noSuch reports a section or key that does not exist, and what it is called now or which may be meant. What has an old name is
-// not missing too.
+// noSuch reports a section or key that does not exist, and what it is called now or which may be meant. A key under an old name
+// is not reported as missing too.
 func (r *reader) noSuch(line int, what, path, name string, candidates []string) {
 	if now, old := oldNames[path]; old {
 		r.fail(line, path, "there is no such %s since version 0.2: it is %s now", what, now)

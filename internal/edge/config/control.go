@@ -76,7 +76,7 @@ func asked(file string, read func(r *reader)) (*Config, error) {
 	return r.cfg, nil
 }
 
-// ReadNode reads only [node] of a configuration: who looks after a journal may do so while the rest has mistakes.
+// ReadNode reads only [node] of a configuration: an operator may look after a journal while the rest has mistakes.
 func ReadNode(file string) (Node, error) {
 	c, err := asked(file, func(r *reader) { r.fill("node", "id", "name", "data_dir", "journal_key_file", "journal_passphrase") })
 	return c.Node, err

@@ -11,9 +11,9 @@ import (
 type Corpus struct {
 	File string
 	*compact.CorpusFile
-	// From are the peers of whom a corpus that they send is used from the next start on, without a word of the operator.
+	// From are the peers that may send a corpus: it is used from the next start on, without a word of the operator.
 	From []uint16
-	// Refuse has nothing kept of what peers send.
+	// Refuse says that no corpus sent by a peer is kept.
 	Refuse bool
 }
 

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Fleet says whether this gateway tells the headquarters once a period what it is like, and by whom.
+// Fleet says whether this gateway reports its state to the headquarters once a period, and through which peers.
 type Fleet struct {
 	Period time.Duration // 0: it does not
 	To     []uint16      // the headquarters, and behind it peers that are nearer to it; none: this gateway is the headquarters

@@ -107,7 +107,7 @@ func template(to *interop.Template, words func() []string) slot {
 	return parsed(to, "%[1]v", func(text string) (interop.Template, error) { return interop.ParseTemplate(text, words()) })
 }
 
-// writes are the words of what JXTA peers are given.
+// writes are the words in the messages that JXTA peers are given.
 func writes(m *interop.Rule) []string {
 	if m.Room != "" {
 		return interop.LineWords

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// relayName is what the bearer is called that other gateways are: a message rule may name it, and no [[link]] has it.
+// relayName is the name of the bearer that consists of other gateways: a message rule may name it, and no [[link]] has it.
 const relayName = "relay"
 
 // Hops are the ids of the peers that pass on what is for another, in the order of its key via.

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// via names peers that pass on what is for another; what makes no sense, and a circle, is one line each.
+// via names peers that pass on what is for another; a name that makes no sense, and a circle, is one line each.
 func TestVia(t *testing.T) {
 	peers := func(keys ...string) string {
 		text := "\n[[link.peer]]\nid = 1\nname = \"hq\"\naddress = \"10.0.0.2:7142\"\n"

@@ -8,7 +8,7 @@ import (
 	"aldis/internal/edge/keyfile"
 )
 
-// Secret says where what seals the journal and the record of orders comes from. Nowhere: they are not sealed.
+// Secret says where the secret that seals the journal and the record of orders comes from. Nowhere: they are not sealed.
 type Secret struct {
 	File string // that holds it; it may begin with Credentials
 	Ask  bool   // the operator types it at the start

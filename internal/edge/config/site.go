@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Site is the second gateway of this site, and who votes which of the two leads. A zero Other: there is none.
+// Site is the second gateway of this site, and the witness that votes on which of the two leads. A zero Other: there is none.
 type Site struct {
 	Listen  netip.AddrPort
 	Other   netip.AddrPort
@@ -19,7 +19,7 @@ func (s Site) On() bool { return s.Other.IsValid() }
 // Cluster is the members of a site of three machines and more. No Members: there are none.
 type Cluster struct {
 	Members []netip.AddrPort
-	Listen  netip.AddrPort // which of them this machine is; invalid: the one whose address it has
+	Listen  netip.AddrPort // the member that this machine is; invalid: the one whose address it has
 }
 
 // On says whether the site has three machines or more.

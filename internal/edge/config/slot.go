@@ -59,7 +59,7 @@ func (k slot) also(check func(s section, key string)) slot {
 	return k
 }
 
-// value is what to points to.
+// value is the value that to points to.
 func (k slot) value() any { return reflect.ValueOf(k.to).Elem().Interface() }
 
 // String is the value as it stands in the file, without quotes.

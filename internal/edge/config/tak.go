@@ -25,13 +25,13 @@ type TAK struct {
 	Mesh       string         // IPv4 address of this machine, on whose interface the mesh is; "": it is no member
 	Events     netip.AddrPort // group of the mesh for all but chats
 	Chats      netip.AddrPort // group of the mesh for chats
-	Unicast    netip.AddrPort // where devices of the mesh say what is for one unit alone; zero: nowhere
+	Unicast    netip.AddrPort // where devices of the mesh send messages for one unit alone; zero: nowhere
 	Files      TAKFiles       // data packages
 	Conns      int            // of all devices together
 	Units      int            // that this site may have
 	Bound      int            // metres that a unit's far picture may be wrong by
 	Age        time.Duration  // a site that has units speaks at least so often; 0: as the link asks for
-	Gather     time.Duration  // what is due waits so long for others; 0: likewise
+	Gather     time.Duration  // an event that is due waits so long for others; 0: likewise
 	Gap        time.Duration  // between two batches on a radio net; 0: likewise
 	Cadence    time.Duration  // between two events of a far unit that moves
 	Wants      []rule.Want    // of this site; empty: everything
@@ -72,7 +72,7 @@ var (
 	meshChats  = netip.MustParseAddrPort("224.10.10.1:17012")
 )
 
-const meshUnicast = 4242 // where ATAK takes what is for it alone
+const meshUnicast = 4242 // where ATAK takes messages for it alone
 
 func takPart(c *Config) part {
 	t, f := &c.TAK, &c.TAK.Files
@@ -111,7 +111,7 @@ func takPart(c *Config) part {
 
 const filesWhere = "must be an address that devices reach, like \"10.20.0.1:8080\": offers of far files name it, and %s is none"
 
-// unicast is where devices of the mesh say what is for one unit alone: at the mesh's address unless told otherwise.
+// unicast is where devices of the mesh send messages for one unit alone: at the mesh's address unless told otherwise.
 func unicast(to *netip.AddrPort) slot {
 	k := address(to)
 	read := k.read

@@ -31,7 +31,7 @@ id = 1
 address = "198.51.100.7:443"
 `
 
-// A [[link]] over TLS needs no address of its own; what it listens to is a socket over TCP that may be inherited. A modem's socket is found
+// A [[link]] over TLS needs no address of its own; it listens to a socket over TCP, which may be inherited. A modem's socket is found
 // without the keys.
 func TestALinkOverTLS(t *testing.T) {
 	c, err := withLinks(t, tlsLink)

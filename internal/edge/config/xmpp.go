@@ -22,7 +22,7 @@ type XMPP struct {
 	Server netip.AddrPort
 	// Where the gateway takes connections of the LAN's server as the servers of far domains, and calls it; zero: not so.
 	S2S, S2SServer netip.AddrPort
-	S2SKeys        string // directory of the certificate of these domains, and of who has signed that of the LAN's server
+	S2SKeys        string // directory of the certificate of these domains, and of the authority that has signed that of the LAN's server
 	// Without a handshake (XEP-0361): one of S2S and S2SServer may be zero, S2SKeys may be "". S2SFrom are the addresses from which the
 	// server may call; none: it proves itself by its certificate alone.
 	S2SZero bool
@@ -369,7 +369,7 @@ func checkXMPPZero(s section, x *XMPP) {
 	}
 }
 
-// XMPPUsers reads only where the users are whom the gateway serves.
+// XMPPUsers reads only the path of the file with the users that the gateway serves.
 func XMPPUsers(file string) (string, error) {
 	c, err := asked(file, func(r *reader) {
 		if s := r.fill("xmpp", "users"); !s.has("users") {

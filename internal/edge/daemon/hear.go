@@ -6,8 +6,8 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// A machine that is busy wakes its gateway late. What has come meanwhile is heard before anything that is due is done: an answer
-// that the engine waits for may be among it, and silence is not to be concluded from lateness.
+// A machine that is busy wakes its gateway late. Datagrams that have come meanwhile are heard before anything that is due is
+// done: an answer that the engine waits for may be among them, and silence is not to be concluded from lateness.
 
 // heard is a datagram and when it arrived at this machine, monotonic.
 type heard struct {
@@ -15,8 +15,8 @@ type heard struct {
 	at time.Duration
 }
 
-// unheardMost is how many turns, one after the other, may leave datagrams for the next: a full inbox. Whoever floods the link puts
-// off for so long what is due.
+// unheardMost is how many turns, one after the other, may leave datagrams for the next: a full inbox. A sender that floods the
+// link puts off due work for that long.
 const unheardMost = airInbox / batchMax
 
 // hear puts the datagrams of this turn before its other events, and marks those behind which more have come.

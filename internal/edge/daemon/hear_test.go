@@ -56,7 +56,7 @@ func TestWhatHasComeIsHeardBeforeWhatIsDue(t *testing.T) {
 	})
 }
 
-// Whoever floods the link puts off what is due by a full inbox at the most.
+// A sender that floods the link puts off due work by a full inbox at the most.
 func TestFloodPutsOffLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var row, longest int

@@ -49,8 +49,8 @@ func dear(p *loader) map[string][]byte {
 
 const hostileFrom = 500_000_000_000 // numbers of its messages
 
-// What the notes on reliability call D10: one peer sends what costs the loop much, 75 kB a second of it or as fast as
-// it goes, and another asks every ten milliseconds for something that is known.
+// The case that the notes on reliability call D10: one peer sends messages that cost the loop much, 75 kB a second of
+// it or as fast as it goes, and another asks every ten milliseconds for something that is known.
 func BenchmarkBesideAHostilePeer(b *testing.B) {
 	for _, pace := range []int{0, 75_000, 1 << 40} { // octets a second
 		for _, from := range []string{"127.0.0.2", "127.0.0.1"} {

@@ -320,7 +320,8 @@ func report(b *testing.B, times []time.Duration) {
 }
 
 // Discovery through real sockets: 32 peers, each with one question under way, 10,000 advertisements. With "half" every
-// other question is for what nobody has: those are not answered at once, so the peer asks the next one right behind.
+// other question is for an advertisement that nobody has: those are not answered at once, so the peer asks the next one
+// right behind.
 func BenchmarkQueries(b *testing.B) {
 	for _, kind := range []string{"answered", "half"} {
 		b.Run(kind, func(b *testing.B) {

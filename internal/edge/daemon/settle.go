@@ -24,9 +24,9 @@ type waiting struct {
 	began   time.Duration // the last commit, monotonic
 }
 
-// commitGap is how long after the last commit one begins that nobody waits for: it takes what has gathered meanwhile. A commit takes about
-// 0.3 ms of the processor, however little it has to write, and while it waits for the disk the Go runtime looks every 20 µs whether it is
-// back.
+// commitGap is the time from the last commit to one that nobody waits for, which takes all that has gathered meanwhile. A commit takes
+// about 0.3 ms of the processor, however little it has to write, and while it waits for the disk the Go runtime looks every 20 µs whether
+// it is back.
 const commitGap = 50 * time.Millisecond
 
 // settle acts on what does not depend on the journal, and has it write what does.
@@ -50,7 +50,7 @@ func (d *Daemon) settle(mono time.Duration) {
 	d.write(mono)
 }
 
-// early does what of an output promises nothing and has nothing before it in its lane, and answers the rest.
+// early carries out those orders of an output that promise nothing and have nothing before them in their lane, and returns the rest.
 func (d *Daemon) early(out api.Output) api.Output {
 	if !slices.ContainsFunc(out.LAN, func(o api.LANOrder) bool { e, is := o.Order.(site.Early); return is && e.Early() }) {
 		return out
@@ -74,9 +74,9 @@ func (d *Daemon) early(out api.Output) api.Output {
 	return out
 }
 
-// free says whether what an output has for local peers may go before those that wait: nothing that waits is for the same
-// connections, and it confirms nothing. So what a peer is told stays in order, and the acknowledgement of something twice
-// received does not overtake the commit of the first, which may have come over another connection.
+// free says whether an output's orders for local peers may go before those that wait: nothing that waits is for the same
+// connections, and they confirm nothing. So each peer is told everything in order, and the acknowledgement of something
+// twice received does not overtake the commit of the first, which may have come over another connection.
 func (d *Daemon) free(out api.Output) bool {
 	for _, o := range out.LAN {
 		if _, confirms := o.Concerns(); confirms || d.waits.blocked[laneOf(o).any()] > 0 {
@@ -102,7 +102,7 @@ func laneOf(o api.LANOrder) lane {
 	return l
 }
 
-// shared is the lane of what is for nobody alone, any stands for all lanes of the connection.
+// shared is the lane of orders that are for nobody alone; any stands for all lanes of the connection.
 func (l lane) shared() lane { return lane{adapter: l.adapter, conn: l.conn} }
 func (l lane) any() lane    { return lane{adapter: l.adapter, conn: l.conn, name: "\x00any"} }
 
@@ -233,7 +233,7 @@ func (d *Daemon) fail(mono time.Duration, err error) {
 		d.log.Error("the journal cannot be written; no accepted message is lost, but the gateway sends nothing until it can write", "error", err, "do", do, "retry", retryEvery)
 	}
 	reason := err.Error()
-	d.trouble.Store(&reason) // who is told that it fails finds the line in the log
+	d.trouble.Store(&reason) // an operator who is told that it fails finds the line in the log
 }
 
 // remedy is what an operator can do about an error of the journal.
@@ -251,8 +251,8 @@ func (d *Daemon) recover(mono time.Duration) {
 	d.trouble.Store(nil)
 }
 
-// At the end the loop listens to local peers until nothing has come of them for stopQuiet, yet not longer than stopMost: what they
-// have just been handed is confirmed then, and does not go to them again after the next start.
+// At the end the loop listens to local peers until nothing has come of them for stopQuiet, yet not longer than stopMost: messages
+// that they have just been handed are confirmed then, and do not go to them again after the next start.
 const (
 	stopQuiet = 50 * time.Millisecond
 	stopMost  = time.Second

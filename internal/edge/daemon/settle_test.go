@@ -75,7 +75,7 @@ type soon struct {
 func (s soon) Early() bool  { return !s.late }
 func (s soon) Lane() string { return s.lane }
 
-// What promises nothing goes before the commit of its own step, behind what waits for the same connection.
+// An order that promises nothing goes before the commit of its own step, behind orders that wait for the same connection.
 func TestWhatPromisesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(now time.Time, ev api.Event) api.Output {
@@ -100,7 +100,7 @@ func TestWhatPromisesNothing(t *testing.T) {
 	})
 }
 
-// Behind one connection the wait of one does not hold up what is for others; what is for nobody alone waits for all.
+// Behind one connection the wait of one lane does not hold up the others; an order that is for nobody alone waits for all.
 func TestLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(now time.Time, ev api.Event) (out api.Output) {
@@ -134,7 +134,7 @@ func TestLanes(t *testing.T) {
 	})
 }
 
-// What nobody waits for is committed at once where the last commit is long ago, else with all that comes in commitGap.
+// An output that nobody waits for is committed at once where the last commit is long ago, else with all that comes in commitGap.
 func TestCommitsGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(now time.Time, ev api.Event) (out api.Output) {
@@ -167,8 +167,8 @@ func TestCommitsGather(t *testing.T) {
 	})
 }
 
-// What a local peer asks while the disk fails is answered, also at a moment at which something is due: that has an output
-// of its own.
+// A local peer that asks something while the disk fails is answered, also at a moment at which something is due: the due
+// work has an output of its own.
 func TestWhatIsDueHoldsUpNoLocalPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var due time.Time

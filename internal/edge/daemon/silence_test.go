@@ -14,7 +14,7 @@ import (
 )
 
 // A silence of an hour lasts an hour of the clock that nobody sets, and no shorter than the wall clock says, however
-// that is set meanwhile. Events that come all the time change nothing.
+// the wall clock is set meanwhile. Events that come all the time change nothing.
 func TestSilenceWhileTheClockIsSet(t *testing.T) {
 	type setting struct{ at, by time.Duration }
 	for _, tt := range []struct {

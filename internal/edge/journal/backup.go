@@ -18,7 +18,7 @@ import (
 // while it is made, which takes as long as the disk takes to write as many octets as the store has. Any goroutine may ask.
 func (j *Journal) Backup() (*os.File, error) { return j.Freeze()() }
 
-// Freeze has commits wait from now until Backup's copy is made, by what it returns, which is called once.
+// Freeze has commits wait from now until Backup's copy is made. The function that it returns makes the copy, and is called once.
 func (j *Journal) Freeze() (backup func() (*os.File, error)) {
 	j.use.Lock()
 	return j.copied
@@ -185,7 +185,7 @@ func (d *Restored) write(in *os.File, path string, id Identity, there bool) (err
 		id.Name = "" // as sealOp has it
 	}
 	fields := ownOps(id, d.Store, d.Incarnation, d.sealed)
-	if d.position != nil { // but no vote: what a machine of a site has voted since then nobody knows
+	if d.position != nil { // but no vote: nobody knows how a machine of a site has voted since then
 		fields = append(fields, Op{own, keyPosition, d.position})
 	}
 	for _, op := range fields {

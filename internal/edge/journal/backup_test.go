@@ -88,8 +88,8 @@ func TestBackupWhileCommitsGoOn(t *testing.T) {
 	}
 }
 
-// The next start after a restore has a greater number than any that is known: that of the copy, of the journal in the way, of
-// the clock.
+// The next start after a restore has a greater number than any that is known: the copy's, that of the journal in the way, the
+// clock's.
 func TestRestoreKeepsTheGreatestStart(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
@@ -137,7 +137,7 @@ func TestRestoreKeepsTheGreatestStart(t *testing.T) {
 	}
 }
 
-// What is no sound copy of a version that is known changes nothing.
+// A file that is no sound copy of a known version changes nothing.
 func TestRestoreRefuses(t *testing.T) {
 	source := t.TempDir()
 	j := open(t, source)

@@ -245,7 +245,7 @@ func (e *reader) conclude() {
 	}
 	rep.Format = take(keyFormat)
 	if rep.Format > formatSealed {
-		return // who knows what it is like
+		return // the fields of a later format are unknown
 	}
 	rep.Sealed = rep.Format == formatSealed
 	if rep.Sealed {

@@ -160,7 +160,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// What bbolt writes is what the reader of pages asks for, whatever the journal has been through.
+// A file that bbolt writes meets the demands of the reader of pages, whatever the journal has been through.
 func TestReaderAgreesWithBbolt(t *testing.T) {
 	for seed := range uint64(6) {
 		dir := t.TempDir()

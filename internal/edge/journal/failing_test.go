@@ -111,7 +111,7 @@ func (v *voyage) commit() bool {
 	return true
 }
 
-// same holds what the journal has against what it has promised. What was not confirmed may be there, whole.
+// same compares the journal's content with its promises. An unconfirmed commit may be there, whole.
 func (v *voyage) same(what string) {
 	v.t.Helper()
 	got := contents(v.t, v.j)
@@ -161,8 +161,8 @@ func (v *voyage) evict() {
 	}
 }
 
-// A disk whose sectors fail, or that fails as a whole, at any write: what was confirmed is there, after the disk is well
-// again, after a kill, after a mount anew, and when the kernel had forgotten the file.
+// A disk whose sectors fail, or that fails as a whole, at any write: each confirmed commit is there, after the disk is
+// well again, after a kill, after a mount anew, and when the kernel had forgotten the file.
 func TestFailingDisk(t *testing.T) {
 	for seed := range uint64(failingSeeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

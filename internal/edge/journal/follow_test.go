@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A journal takes the content of another, sealed or not, with its store and start, and keeps who it is itself. Until that is finished it
+// A journal takes the content of another, sealed or not, with its store and start, and keeps its own identity. Until that is finished it
 // is as it was, and the old content can be kept.
 func TestRefill(t *testing.T) {
 	for _, secret := range []atrest.Secret{nil, atrest.Secret("a secret of more than sixteen octets")} {

@@ -111,7 +111,7 @@ func (j *Journal) SetIncarnation(n uint32) error {
 }
 
 // Commit applies all ops in their order, or none. When it returns nil they survive a crash. An error leaves the
-// journal usable: the same ops may be committed again later. That of a disk has a Remedy. A full disk satisfies
+// journal usable: the same ops may be committed again later. An error of the disk has a Remedy. A full disk satisfies
 // errors.Is(err, syscall.ENOSPC). After any other failure of the disk the whole file is written anew before the next
 // commit, for which it needs as much free space as it has octets.
 func (j *Journal) Commit(ops []Op) error {

@@ -8,8 +8,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// Logged is a change of a site of three and more (docs/decisions/three-at-a-site.md): entries of its log, and what else is this machine's
-// own.
+// Logged is a change of a site of three and more (docs/decisions/three-at-a-site.md): entries of its log, and this machine's own fields.
 type Logged struct {
 	Vote, Position []byte // nil: as before
 	Start          uint32 // of the gateway that led last; 0: as before

@@ -19,7 +19,7 @@ const markName = "aldis.store"
 
 const mostMark = 4096 // octets
 
-// markSealed is before the field of the journal's own that says with what a sealed one is opened.
+// markSealed is before the journal's own field that a sealed one is opened with.
 const markSealed = "\nsealed "
 
 func markOf(id Identity, store uint32, sealed []byte) string {

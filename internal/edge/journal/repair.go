@@ -67,7 +67,7 @@ func Export(dir string, progress Progress, visit func(Exported) error) (*Report,
 type Exported struct {
 	Bucket  string
 	Key     []byte
-	Value   []byte // of a damaged one what the file has
+	Value   []byte // of a damaged record: the octets that the file has
 	Damaged bool
 	Aside   bool // it was set aside
 	Sealed  bool // Key and Value are as the file has them: there was no secret
@@ -149,7 +149,7 @@ func (x *exporter) aside(out *Exported) {
 
 // Repair is what to do with a journal that a start refuses.
 type Repair struct {
-	Identity Identity // whose it must be; the journal's own where it can be read and this is zero
+	Identity Identity // the node whose journal it must be; zero: the one that the journal names, where that can be read
 	Buckets  []string // that there may be
 	NoLoose  bool     // leave out what stands on pages outside of the tree
 	Force    bool     // also where nothing is wrong with the file

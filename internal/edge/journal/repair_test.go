@@ -192,7 +192,7 @@ func TestRepairOfSound(t *testing.T) {
 	}
 }
 
-// What is committed after the file was deleted is not said to be safe; a file that was only moved is.
+// A commit after the file was deleted is not said to be safe; one to a file that was only moved is.
 func TestDeletedWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "data", fileName)

@@ -25,7 +25,7 @@ const (
 type writer struct {
 	*store
 	path   string
-	key    *atrest.Key // that seals what is added; nil: that is sealed, or is not to be
+	key    *atrest.Key // seals the ops that are added; nil: they are sealed already, or are not to be
 	ops    []Op
 	octets int
 }
@@ -184,8 +184,8 @@ func takeBack(f *os.File, before state) (*store, error) {
 	return s, atrest.SyncDir(filepath.Dir(f.Name()))
 }
 
-// before is what a file held before its newest transaction, and its report; nil: that was confirmed, as far as one can see,
-// or what was before cannot be read either.
+// before is what a file held before its newest transaction, and its report; nil: that transaction was confirmed, as far as
+// one can see, or the earlier content cannot be read either.
 func before(f *os.File, newest *reader) (*Report, state) {
 	if at, err := dropped(f); err != nil || at == nil || newest.report.Sound() {
 		return nil, state{}

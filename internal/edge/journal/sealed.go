@@ -13,8 +13,8 @@ import (
 )
 
 // In a sealed file a record's key is the hash of its name (atrest.Key.Name), and its value is sealed: the length of the true
-// key in two octets, that key, the true value. What is sealed with is bound to its bucket and its place there. Records that
-// were set aside keep their number as a key, and have a value that is sealed as a whole. The journal's own fields are clear.
+// key in two octets, that key, the true value. A sealed value is bound to its bucket and its place there. Records that were
+// set aside keep their number as a key, and have a value that is sealed as a whole. The journal's own fields are clear.
 
 // sealedText is what keySealed holds besides the salt, sealed: any text would do.
 const sealedText = "aldis journal"
@@ -187,7 +187,7 @@ func sealedOps(field []byte) []Op {
 	return []Op{{own, keyFormat, be32(formatSealed)}, {own, keySealed, field}}
 }
 
-// open opens what was saved of a sealed file. What the secret does not open is lost.
+// open opens what was saved of a sealed file. A record that the secret does not open is lost.
 func (s *salvaged) open(secret atrest.Secret, dir string) (err error) {
 	if !s.report.Sealed {
 		return nil

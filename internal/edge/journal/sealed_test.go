@@ -64,7 +64,7 @@ func silent(t *testing.T, what, dir string) {
 	}
 }
 
-// Who steals the disk without the secret has nothing of what a journal holds; the gateway has all of it, in the same order.
+// A thief of the disk without the secret has nothing of a journal's content; the gateway has all of it, in the same order.
 func TestStolenDisk(t *testing.T) {
 	dir := t.TempDir()
 	j := sealed(t, dir)
@@ -327,7 +327,7 @@ func TestSealedDamage(t *testing.T) {
 	j = sealed(t, dir)
 	check.True(t, "a repair keeps it", maps.Equal(contents(t, j), less))
 
-	// What was sealed under one name is put under another, with checksums that fit.
+	// A record sealed under one name is put under another, with checksums that fit.
 	check.NoError(t, j.Close())
 	check.NoError(t, os.WriteFile(path, whole, 0o600))
 	swap(t, dir, key)
@@ -353,7 +353,7 @@ func mustSealed(t *testing.T, dir string) []byte {
 	return field
 }
 
-// swap exchanges what two records hold, as somebody would who knows the format and not the secret.
+// swap exchanges the content of two records, as an attacker would who knows the format and not the secret.
 func swap(t *testing.T, dir string, key *atrest.Key) {
 	t.Helper()
 	j, err := Open(dir, ship)

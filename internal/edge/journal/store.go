@@ -204,8 +204,9 @@ func caught(p any) error {
 	return &unsoundError{fmt.Sprintf("the disk gives other data than was written (%v)", p)}
 }
 
-// forget has the kernel drop what it remembers of a file that nobody maps, so that the next to read it reads the disk. It
-// could hold what an earlier process has failed to write: such a page is not on the disk, and no later fsync tells it.
+// forget has the kernel drop its cached pages of a file that nobody maps, so that the next reader reads the disk. The
+// cache could hold a page that an earlier process has failed to write: such a page is not on the disk, and no later fsync
+// tells it.
 func forget(f *os.File) {
 	_ = f.Sync() // what cannot be written now is not on the disk, as before
 	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)

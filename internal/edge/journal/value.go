@@ -32,7 +32,7 @@ func seal(serial uint32, bucket string, key, value []byte) []byte {
 	return append(b, value...)
 }
 
-// unseal is the value of what the file has; false: it is damaged.
+// unseal is the value in the octets of the file; false: it is damaged.
 func unseal(bucket string, key, sealed []byte) ([]byte, bool) {
 	if len(sealed) < headLen {
 		return nil, false

@@ -29,7 +29,7 @@ func LoadAccounts(file string) (server.Accounts, error) {
 	return all, nil
 }
 
-// SaveAccounts writes them anew. The file belongs to whom it belonged to before, a new one to whom its directory belongs to.
+// SaveAccounts writes them anew. The file keeps its owner; a new one gets that of its directory.
 func SaveAccounts(file string, all server.Accounts) error {
 	owner, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {

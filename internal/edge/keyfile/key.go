@@ -1,5 +1,5 @@
 // Package keyfile reads, makes, replaces and destroys the files that hold keys: of a network, of nodes and authorities, tokens, the
-// secret of a journal, and certificates of TAK devices. Its errors say what to do. What others can read it does not take.
+// secret of a journal, and certificates of TAK devices. Its errors say what to do. It does not take a file that others can read.
 //
 // Packages internal/link/seal and internal/link/roster define the formats of a network's and a node's key.
 package keyfile
@@ -27,7 +27,7 @@ const maxKeyFile = 4096
 type private struct {
 	what    string      // before the file's name
 	closed  fs.FileMode // bits that its mode may not have
-	others  string      // who can read it then
+	others  string      // the users who can read it then
 	missing string      // where the file is not there
 	seen    string      // where others could read it, besides closing it
 	large   error       // of a file that is too large

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// PeerTLS is what a server needs towards other servers, whether it is called or calls: the certificate of PairTLS, and in RootCAs who
-// signs those of the others. It checks none: the caller does so by OfDomain.
+// PeerTLS configures a server towards other servers, whether it is called or calls: it has the certificate of PairTLS, and in RootCAs
+// the authority that signs those of the others. It checks none: the caller does so by OfDomain.
 func PeerTLS(dir string) (*tls.Config, error) {
 	c, err := PairTLS(dir)
 	if err != nil {

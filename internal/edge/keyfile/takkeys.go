@@ -30,8 +30,8 @@ const (
 	takCertLife           = 5 * 365 * 24 * time.Hour
 )
 
-// NewTAKKeys makes in a directory what is missing of: an authority, a certificate of the server for a host (names or
-// addresses, with commas between them), and one of each client. It answers the files that it made.
+// NewTAKKeys makes in a directory whatever is missing of these: an authority, a certificate of the server for a host
+// (names or addresses, with commas between them), and one of each client. It answers the files that it made.
 func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -127,7 +127,7 @@ func writePair(c, ca *x509.Certificate, caPrivate *ecdsa.PrivateKey, cert, key s
 	return WriteNew(cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), 0o644)
 }
 
-// ServerTLS is what a server needs that takes only clients of the directory's authority, none that it has revoked.
+// ServerTLS configures a server that takes only clients of the directory's authority, none that it has revoked.
 func ServerTLS(dir string) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, ServerCert), filepath.Join(dir, serverKey))
 	if err != nil {
@@ -150,8 +150,8 @@ func ServerTLS(dir string) (*tls.Config, error) {
 	}, nil
 }
 
-// PairTLS is what a server needs whose clients prove otherwise who they are. Whoever connects is shown the certificate that the directory
-// has then; one that cannot be read does not count.
+// PairTLS configures a server whose clients prove otherwise who they are. A client that connects is shown the certificate that the
+// directory has then; one that cannot be read does not count.
 func PairTLS(dir string) (*tls.Config, error) {
 	cert := filepath.Join(dir, ServerCert)
 	load := func() (*tls.Certificate, time.Time, error) {
@@ -200,7 +200,7 @@ func takAuthority(dir string) (*x509.Certificate, *x509.CertPool, error) {
 	return ca, pool, nil
 }
 
-// ClientTLS is what a client needs of a server whose certificate an authority has signed: the directory has ca.pem, and
+// ClientTLS configures a client of a server whose certificate an authority has signed: the directory has ca.pem, and
 // client.pem with client.key where the server asks for one. name is the server's in its certificate; "": any.
 func ClientTLS(dir, name string) (*tls.Config, error) {
 	_, pool, err := takAuthority(dir)

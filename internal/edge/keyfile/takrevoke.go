@@ -118,7 +118,7 @@ func (r *revoked) reload() error {
 // errRevoked says that a certificate was taken back.
 var errRevoked = errors.New("the certificate was revoked")
 
-// verify refuses who comes, or is here, with a certificate that was taken back.
+// verify refuses a client that comes, or is here, with a certificate that was taken back.
 func (r *revoked) verify(s tls.ConnectionState) error {
 	_ = r.reload() // what was read before holds
 	r.mu.Lock()

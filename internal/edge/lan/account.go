@@ -9,18 +9,18 @@ import (
 	"aldis/internal/site"
 )
 
-// The loop handles the messages of all peers one after the other. So each address has an account of the loop's time: what
-// is under way of it, handed over and not handled yet, may take Config.Share at the most. Whoever has used that up is
-// read later, and a message of another address waits for that long and no longer.
+// The loop handles the messages of all peers one after the other. So each address has an account of the loop's time: its
+// messages under way, handed over and not handled yet, may take Config.Share at the most. An address that has used that
+// up is read later, and a message of another address waits for that long and no longer.
 //
-// What a message will take is not known before. It is guessed from its size and from what the dearest message of the
-// address took lately.
+// The time that a message will take is not known before. It is guessed from its size and from what the dearest message
+// of the address took lately.
 
 const (
-	// DefaultShare keeps what others wait for one address within what a person calls at once.
+	// DefaultShare keeps the time that others wait for one address within what a person calls at once.
 	DefaultShare = 10 * time.Millisecond
 
-	dearestHalves = 10 * time.Second // of what an address paid
+	dearestHalves = 10 * time.Second // half-life of the dearest message of an address
 	firstGuess    = time.Millisecond // for a message of an address of which nothing is known
 
 	// A message takes between these two, for itself and for each octet, on a slow machine.
@@ -78,8 +78,8 @@ func (a *account) fits(cost, share time.Duration) bool {
 	return a.messages == 0 || a.underWay+cost <= share
 }
 
-// enter waits until a message may go to the loop, or until gone is closed: then it reports false. What it answers is
-// given to book, or back.
+// enter waits until a message may go to the loop, or until gone is closed: then it reports false. The debt that it
+// answers is given to book, or back.
 func (s *accounts) enter(now func() time.Time, host string, body []byte, gone <-chan struct{}) (d debt, ok bool) {
 	if s.share == 0 {
 		return debt{}, true
@@ -132,7 +132,7 @@ func (s *accounts) leave(a *account, turn chan struct{}) {
 	s.wake(a)
 }
 
-// wake gives its turn to who has waited longest.
+// wake gives its turn to the message that has waited longest.
 func (s *accounts) wake(a *account) {
 	if len(a.waiting) > 0 && (a.messages == 0 || a.underWay < s.share) {
 		close(a.waiting[0])

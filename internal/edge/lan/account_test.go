@@ -74,7 +74,7 @@ func TestAccountIsALoopsShare(t *testing.T) {
 	}
 }
 
-// Whoever has used its share up does not hold up another, and those who wait go on in the order in which they came.
+// An address that has used its share up does not hold up another, and those who wait go on in the order in which they came.
 func TestAccountsAreApart(t *testing.T) {
 	l := newLedger(t)
 	dear := append([]byte{0x1f, 0x8b, 8}, make([]byte, 3000)...)

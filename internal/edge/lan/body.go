@@ -20,9 +20,9 @@ type reading struct {
 	bill     *bill
 }
 
-// body reads size octets. What it holds grows with what has come, not with what was announced: the first half comes in
-// chunks, and then there is room for all of it. Beyond the first chunk it takes room for it, which goes on the bill, and
-// waits for that if need be. What has come is answered with an error too.
+// body reads size octets. The memory that it holds grows with the octets that have come, not with those that were
+// announced: the first half comes in chunks, and then there is room for all of it. Beyond the first chunk it takes room
+// for it, which goes on the bill, and waits for that if need be. Octets that have come are answered with an error too.
 func (l *LAN) body(r io.Reader, deadline func(time.Time) error, gone <-chan struct{}, b *bill, size int) ([]byte, error) {
 	in := reading{l, r, deadline, b}
 	if size <= firstChunk {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// What two readers of one connection can read differently is how a request is smuggled past the first of them. net/http
-// is lenient where RFC 9112 lets it be; JXTA peers need no leniency, so a head is looked at before net/http has it.
+// A head that two readers of one connection read differently can smuggle a request past the first of them. net/http is
+// lenient where RFC 9112 lets it be; JXTA peers need no leniency, so a head is looked at before net/http has it.
 var (
 	errBareLF   = errors.New("a line does not end with CR LF (RFC 9112, 2.2)")
 	errFold     = errors.New("a header line is folded (RFC 9112, 5.2)")

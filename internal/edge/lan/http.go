@@ -130,7 +130,7 @@ func (l *LAN) ServePolling(ln net.Listener) error {
 	return err
 }
 
-// state counts what net/http refuses by itself: what is no HTTP, a head too long or too slow.
+// state counts requests that net/http refuses by itself: those that are no HTTP, and a head too long or too slow.
 func (l *LAN) state(c net.Conn, st http.ConnState) {
 	s := c.(*socket)
 	switch st {
@@ -284,7 +284,7 @@ func sender(body []byte) (string, error) {
 	return from, nil
 }
 
-// poll is a back channel: what goes to the peer goes out as the answer to its request.
+// poll is a back channel: messages to the peer go out as the answer to its request.
 type poll struct {
 	outbox
 	session *session
@@ -298,7 +298,7 @@ type terms struct {
 	dest  string        // the address dialled, in which a relay request may hide
 }
 
-// parseTerms reads the query of a poll. Times are milliseconds; 0, nothing and what is too much mean limit.
+// parseTerms reads the query of a poll. Times are milliseconds; 0, no value and a value that is too great mean limit.
 func parseTerms(query string, limit time.Duration) (t terms, err error) {
 	t = terms{first: limit, more: limit}
 	f := strings.SplitN(query, ",", 3)

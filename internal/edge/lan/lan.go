@@ -23,14 +23,14 @@ import (
 
 // Config bounds the room. Zero values mean the defaults.
 type Config struct {
-	Peer string     // the gateway's own unique value, for who asks over HTTP
+	Peer string     // the gateway's own unique value, for peers that ask over HTTP
 	From netip.Addr // own address of calls to peers; zero: the kernel's choice
 	// Sign appends to a message its trailer for a source (jxta.SignMessage); needed where Sends ask for it.
 	Sign               func(message []byte, source string) ([]byte, error)
 	MaxConns           int // connections in all, over HTTP also peers; default 4096
 	MaxConnsPerAddress int // connections of one IP address, over HTTP also peers; default 1024
-	// Share is how much of the loop's time the messages of one IP address may have under way. Who handles events has to
-	// call Handled then. 0: no account is kept.
+	// Share is how much of the loop's time the messages of one IP address may have under way. The code that handles
+	// events has to call Handled then. 0: no account is kept.
 	Share time.Duration
 	// Passed says of a connection whether another machine of the site passes it on, and then how many octets of this gateway's the peer has.
 	// Nil: no other machine does.
@@ -215,7 +215,7 @@ func (l *LAN) conn(id site.ConnID) *outbox {
 	return l.conns[id]
 }
 
-// Do carries out an order of the bridge; what is no order of the bridge's is a mistake of the program.
+// Do carries out an order of the bridge; any other order is a mistake of the program.
 func (l *LAN) Do(o site.Order) {
 	switch o := o.(type) {
 	case jxtabridge.Welcome:

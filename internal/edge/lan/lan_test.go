@@ -337,7 +337,7 @@ func TestPeerThatNeverReads(t *testing.T) {
 	}
 }
 
-// What the own kernel keeps for a peer that does not read is not called written: it would be lost with this process.
+// Octets that the own kernel keeps for a peer that does not read are not called written: they would be lost with this process.
 func TestWrittenIsOnThePeersMachine(t *testing.T) {
 	const size, bodies = 64 << 10, 64
 	w := start(t, Config{MaxQueue: 64 << 20})
@@ -366,7 +366,7 @@ func TestWrittenIsOnThePeersMachine(t *testing.T) {
 	w.await("all written", func(e []site.Event) bool { return last(e) == bodies })
 }
 
-// A connection that another machine passes on: what its kernel has acknowledged is not written, what the peer has is.
+// A connection that another machine passes on: octets that its kernel has acknowledged are not written, those that the peer has are.
 func TestWrittenIsOnThePeersMachineBehindAnother(t *testing.T) {
 	const size = 1000
 	var has atomic.Uint64
@@ -541,7 +541,7 @@ func TestGateOfAClosedConnection(t *testing.T) {
 	}
 }
 
-// What is to be signed is signed on its way out, its length told with the trailer, and the queue is empty afterwards.
+// A message that is to be signed is signed on its way out, its length told with the trailer, and the queue is empty afterwards.
 func TestSignedOnTheWayOut(t *testing.T) {
 	w := start(t, Config{Sign: func(m []byte, source string) ([]byte, error) {
 		if source == "" {

@@ -18,8 +18,8 @@ import (
 	"aldis/internal/jxtabridge"
 )
 
-// What of multicast is read: datagrams a second, and at once, of one host and of all. A JXTA peer that starts sends some
-// twenty within a minute; one that sends a message to everybody each second sends one more a second.
+// Limits of what is read of multicast: datagrams a second, and at once, of one host and of all. A JXTA peer that starts
+// sends some twenty within a minute; one that sends a message to everybody each second sends one more a second.
 const (
 	hostRate, hostBurst = 200, 400
 	allRate, allBurst   = 1000, 2000

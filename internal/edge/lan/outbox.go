@@ -107,8 +107,8 @@ func (b *outbox) gate(shut bool) {
 	b.mu.Unlock()
 }
 
-// wait returns true when the connection may be read, false when this side has closed it: what a reader holds already
-// of a closed connection nobody wants any more.
+// wait returns true when the connection may be read, false when this side has closed it: nobody wants any more the
+// messages that a reader still holds of a closed connection.
 func (b *outbox) wait() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,8 +137,8 @@ func (b *outbox) queue(o outgoing) {
 	}
 }
 
-// nextBatch waits for something to write; nil is the end. What is to be signed it signs: here, in a goroutine of each
-// connection, so that a fan-out keeps all processors busy and not the loop.
+// nextBatch waits for something to write; nil is the end. It signs the messages that are to be signed: here, in a
+// goroutine of each connection, so that a fan-out keeps all processors busy and not the loop.
 func (b *outbox) nextBatch() []outgoing {
 	batch := b.wanted()
 	for i := range batch {

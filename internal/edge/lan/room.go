@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Bodies under way share one allowance of memory. Whoever finds none left waits, and its peer with it, until others
+// Bodies under way share one allowance of memory. A body that finds none left waits, and its peer with it, until others
 // have come in whole. An address may hold a quarter at the most, so that a stranger who begins many bodies and ends none
 // leaves room to others. The body that has been under way longest need not wait, so there is always one that goes on.
 //

@@ -23,8 +23,8 @@ func (w *world) from(host string) net.Conn {
 	return c
 }
 
-// What the notes on reliability call D14: strangers begin bodies that need room and send no more. An honest peer's long
-// messages arrive, over the connection that it had: 40 of 40 cost it its connection before.
+// The case that the notes on reliability call D14: strangers begin bodies that need room and send no more. An honest
+// peer's long messages arrive, over the connection that it had: 40 of 40 cost it its connection before.
 func TestHalfSentBodiesCostOthersNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -86,7 +86,7 @@ func TestRoomIsBoundedAndNobodyWaitsForEver(t *testing.T) {
 	r.free(a)
 	check.NoError(f, <-taken)
 	check.Equal(t, "r.held", r.held, most/4)
-	// Nobody gets more than there is, and who hangs up waits no more.
+	// Nobody gets more than there is, and a peer that hangs up waits no more.
 	check.True(t, "a body longer than all", r.reserve(&bill{host: "b"}, most+1, never) != nil)
 	left := make(chan struct{})
 	close(left)

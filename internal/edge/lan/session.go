@@ -30,8 +30,8 @@ func newWeb() web {
 // caller is a peer at one host.
 type caller struct{ peer, host string }
 
-// session is a peer over HTTP: its polls, each of them a connection for the bridge, and what its own messages, which
-// come by themselves, count as received on: the newest poll, or the last one that was open.
+// session is a peer over HTTP: its polls, each of them a connection for the bridge, and the poll on which its own
+// messages, which come by themselves, count as received: the newest, or the last one that was open.
 type session struct {
 	lan *LAN
 	caller

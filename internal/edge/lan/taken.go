@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// taken knows what of a connection's octets the peer's machine has acknowledged. What is in the own kernel alone dies with
-// this process or the connection: some megabytes where a peer reads slowly. So Written is said of what the peer has.
+// taken knows what of a connection's octets the peer's machine has acknowledged. Octets that only the own kernel has die
+// with this process or the connection: some megabytes where a peer reads slowly. So Written is said of octets that the
+// peer has.
 type taken struct {
 	conn *conn
 	raw  interface{ Control(func(fd uintptr)) error } // nil: no TCP, and what is written is taken
@@ -33,7 +34,7 @@ type sent struct {
 }
 
 const (
-	// A peer acknowledges alone what it has nothing to say to: Linux after 40 ms, others after 200.
+	// A peer that has nothing to send acknowledges late: Linux after 40 ms, others after 200.
 	firstLook, lastLook = time.Millisecond, 32 * time.Millisecond
 	// lastTaken is how long a connection that closes waits for the acknowledgement of its last octets.
 	lastTaken = time.Second

@@ -1,8 +1,8 @@
 // Package modem is the socket on which the modem of a bearer, or a program that knows it, says what it is doing: up or down, its rate,
 // the octets in its queue. docs/modem.md is the protocol: a line in, a line back.
 //
-// A modem may lie, flood or go away. What it says is bounded here: the length and the rate of lines, the values, the speakers. What a
-// speaker has said ends with its connection, unless it says that it holds.
+// A modem may lie, flood or go away. What it says is bounded here: the length and the rate of lines, the values, the speakers. The
+// words of a speaker end with its connection, unless it says that they hold.
 package modem
 
 import (
@@ -54,7 +54,7 @@ type Desk struct {
 
 	mu     sync.Mutex
 	word   api.Modem   // without the queue
-	by     [2]net.Conn // who has said the rate, and whether it is up; nil: nobody, or it holds
+	by     [2]net.Conn // the speaker that has said the rate, and the one that has said whether it is up; nil: none, or its word holds
 	speak  []net.Conn
 	closed bool
 	told   due.Seldom[string]
@@ -84,7 +84,7 @@ func Serve(cfg Config, ln net.Listener) *Desk {
 	return d
 }
 
-// Close ends it. What was said is not taken back: the loop has ended.
+// Close ends it. Words that were said are not taken back: the loop has ended.
 func (d *Desk) Close() {
 	d.mu.Lock()
 	d.closed = true
@@ -193,7 +193,7 @@ func number(text string, least, most int) (int, error) {
 	return n, nil
 }
 
-// say tells the loop what has changed. The caller holds mu: what is told is in order.
+// say tells the loop what has changed. The caller holds mu, so that changes are told in order.
 func (d *Desk) say(next api.Modem, queue int) {
 	if next == d.word && queue == 0 {
 		return

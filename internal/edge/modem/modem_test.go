@@ -126,7 +126,7 @@ func TestWords(t *testing.T) {
 	check.Equal(t, "lines about it", strings.Count(d.log.String(), "cannot be taken"), 1)
 }
 
-// What a modem has said ends when it goes, and stays when it holds; another that has spoken since is not concerned.
+// The words of a modem end when it goes, and stay when it says that they hold; another that has spoken since is not concerned.
 func TestAModemThatGoes(t *testing.T) {
 	d := serve(t)
 	s, other := d.speaker(), d.speaker()

@@ -118,8 +118,8 @@ func TestChildIsInItsCell(t *testing.T) {
 	}
 }
 
-// Descriptors that the child has: three pipes, sockets of its own network, and what wakes its loops. What somebody left
-// open in the process that became the gateway is not among them.
+// Descriptors that the child has: three pipes, sockets of its own network, and what wakes its loops. A descriptor that
+// somebody left open in the process that became the gateway is not among them.
 func TestChildHoldsNoFile(t *testing.T) {
 	left, err := os.Open("/dev/null")
 	if err != nil {

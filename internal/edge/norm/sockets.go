@@ -53,7 +53,7 @@ func openNet(netNo, legs int) (sockets []legSockets, err error) {
 		l.from = netip.AddrPortFrom(l.child.Addr(), portTx)
 		sockets = append(sockets, l)
 	}
-	// Only now: who holds the addresses above owns the network, so that two supervisors never look at the same one.
+	// Only now: the supervisor that holds the addresses above owns the network, so that two supervisors never look at the same one.
 	for i := range legs {
 		for _, port := range []int{portSession, portTx} {
 			probe, err := net.ListenUDP("udp4", udpAddr(netNo, i, memberSelf, port))

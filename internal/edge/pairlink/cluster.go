@@ -27,14 +27,14 @@ type Cluster struct {
 	self    int
 	members []other // by number; that of this machine is not used
 	role    pair.Role
-	led     leading // who leads
+	led     leading // the member that leads
 	seq     uint64  // of the last commit of this leadership
 	waiting map[uint64]chan error
 	gives   []int // members that shall be given a copy
 	state   logState
 }
 
-// leading is who leads, and since when.
+// leading is the member that leads, and since when.
 type leading struct {
 	by    int
 	since time.Time
@@ -186,7 +186,7 @@ func (c *Cluster) rise() {
 	c.broadcast()
 }
 
-// serve greets who is at the other end, and runs the connection until it ends. called is the member that was called; -1: it has called.
+// serve greets the machine at the other end, and runs the connection until it ends. called is the member that was called; -1: it has called.
 func (c *Cluster) serve(raw *tls.Conn, called int, done func()) {
 	k, g, err := c.greet(raw, func() greeting {
 		h := c.m.Hello()

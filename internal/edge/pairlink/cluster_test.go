@@ -125,7 +125,7 @@ func led(t testing.TB, list []*member) (leader *member, run uint64) {
 	return leader, run
 }
 
-// committed has whoever leads commit something, until it is acknowledged.
+// committed has the leader commit something, until it is acknowledged.
 func committed(t testing.TB, list []*member, ops []journal.Op) {
 	t.Helper()
 	check.Until(t, 20*time.Second, "it is acknowledged", func() bool {
@@ -159,8 +159,8 @@ func put(i int) []journal.Op {
 	return []journal.Op{{Bucket: "a", Key: fmt.Appendf(nil, "%05d", i), Value: fmt.Appendf(nil, "value %d", i)}}
 }
 
-// The journal that a gateway has written is that of all members. What is committed is on all of them, a leader that dies is followed by one
-// that has all of it, and one whose disk was lost gets a copy.
+// The journal that a gateway has written is that of all members. Each commit is on all of them, a leader that dies is followed by one that
+// has all of it, and one whose disk was lost gets a copy.
 func TestMembersHaveTheJournal(t *testing.T) {
 	list := newMembers(t, 3)
 	list[1].open()
@@ -260,7 +260,7 @@ func TestMembersWithoutMajority(t *testing.T) {
 	led(t, list)
 }
 
-// Whoever could not make a site together with the others is refused by name.
+// A machine that could not make a site together with the others is refused by name.
 func TestMembersRefused(t *testing.T) {
 	for _, row := range []struct {
 		name, says string

@@ -26,7 +26,7 @@ type logState struct {
 	trouble string         // why it cannot be written; "": it can
 }
 
-// slowDisk is what a commit takes at the mean of a disk that is told of.
+// slowDisk is the mean time of a commit above which a disk is reported as slow.
 const slowDisk = 100 * time.Millisecond
 
 // idle is for how long entries wait to be applied with the next commit.
@@ -35,7 +35,7 @@ const idle = 50 * time.Millisecond
 // mostPending bounds them, in octets.
 const mostPending = 16 << 20
 
-// What an entry is. All begin with the leadership and the number of their commit.
+// Kinds of entries. All begin with the leadership and the number of their commit.
 const (
 	entryOps   = 0 // operations of the journal
 	entryStart = 1 // the number of a start of the gateway

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// All members lose their power at once, again and again, on disks that forget what was not synced: what was acknowledged is there.
+// All members lose their power at once, again and again, on disks that forget what was not synced: each acknowledged commit is there.
 func TestMembersWithoutPower(t *testing.T) {
 	disk, at := must(baddisk.New(t.TempDir())), t.TempDir()
 	t.Cleanup(func() { check.NoError(t, disk.Close()) })
@@ -115,8 +115,8 @@ func TestMemberWhoseDiskFails(t *testing.T) {
 	}
 }
 
-// Of three members one has a full disk, one a slow one that leads, and one comes back with an old disk, at once. What is acknowledged is there
-// afterwards, and each of the three says in one line what is wrong with it.
+// Of three members one has a full disk, one a slow one that leads, and one comes back with an old disk, at once. Each acknowledged commit is
+// there afterwards, and each of the three says in one line what is wrong with it.
 func TestMembersFullSlowAndOld(t *testing.T) {
 	list := newMembers(t, 3)
 	full, slow, old := list[0], list[1], list[2]

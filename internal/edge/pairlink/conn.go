@@ -23,7 +23,7 @@ const (
 	callAgain    = 300 * time.Millisecond
 	mostQueue    = 64 << 20 // octets of commits that wait for the follower
 	pushQueue    = 4 << 20  // octets that a snapshot has waiting
-	mostGreeters = 16       // connections that have not shown who they are
+	mostGreeters = 16       // connections whose other end has not shown who it is
 )
 
 // conn is a connection with the other machine, which has shown the key and said hello.
@@ -197,7 +197,7 @@ func (l *base) call(to netip.AddrPort, serve func(raw *tls.Conn, done func())) {
 	}
 }
 
-// serve greets who is at the other end, and runs the connection until it ends. done is called once, with mu, when the greeting is over.
+// serve greets the machine at the other end, and runs the connection until it ends. done is called once, with mu, when the greeting is over.
 func (l *Link) serve(raw *tls.Conn, done func()) {
 	c, g, err := l.greet(raw, func() greeting { return greeting{Hello: l.m.Hello()} })
 	l.mu.Lock()

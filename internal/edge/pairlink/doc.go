@@ -11,7 +11,7 @@
 //   - wire.go: frames
 //   - facts.go: what both machines must agree in
 //   - pass.go: connections of local peers that a follower passes on
-//   - passed.go: what of those the peers have
+//   - passed.go: how much of those the peers have
 //   - witness.go: the third voter, asked and being asked
 //   - cluster.go: a member of three and more, its connections and orders
 //   - clusterlog.go: the log of its journal, commits and copies

@@ -105,7 +105,7 @@ type third struct {
 // bounds count what is open, and say what is logged.
 type bounds struct {
 	told     due.Seldom[string]
-	greeting int // connections that have not shown who they are
+	greeting int // connections whose other end has not shown who it is
 }
 
 // lease says until when a leadership may transmit.
@@ -171,7 +171,7 @@ func (l *base) open(cfg Config, listener net.Listener) (err error) {
 	return err
 }
 
-// restore reads what this machine has voted, or draws who it is.
+// restore reads what this machine has voted, or draws its number.
 func (l *Link) restore() (pair.Stored, error) {
 	j := l.cfg.Journal
 	vote, position := j.Pair()
@@ -237,7 +237,7 @@ func (l *Link) step(ev pair.Event) (wait time.Duration) {
 		l.run = 0
 	}
 	if held := l.lease.Load(); held == nil || next.run != held.run || next.until < held.until {
-		l.lease.Store(&lease{}) // what ends does so before anything else
+		l.lease.Store(&lease{}) // a lease that ends does so before anything else
 	}
 	if out.Store != nil {
 		if err := l.cfg.Journal.SetVote(appendStored(*out.Store)); err != nil {

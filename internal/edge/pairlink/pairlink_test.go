@@ -69,7 +69,8 @@ func siteKey() tlslink.Identity {
 	}}
 }
 
-// testKey is 7: that of the site, 8: of a ship that is a member of its network, 9: that of the site before its machine was revoked.
+// testKey is a key by number: 7 is that of the site, 8 that of a ship that is a member of its network, 9 that of the site before its machine was
+// revoked.
 func testKey(n byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, 32))
 }
@@ -215,7 +216,7 @@ func TestDeposedCommitsNothing(t *testing.T) {
 	check.Equal(t, "the other leads, without it", len(other.records()), 0)
 }
 
-// What the two must agree in is compared, and what differs is named on both machines. Nothing is lost by it.
+// The facts in which the two must agree are compared, and each difference is named on both machines. Nothing is lost by it.
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name, says string
@@ -380,7 +381,7 @@ func passedTo(t testing.TB, serve func(net.Conn)) (leader, follower *box, echo, 
 	return leader, follower, echo, door
 }
 
-// What the leader writes to a peer is on the peer's machine when the leader is told so, and not when the machine between has it.
+// The leader is told that octets are on the peer's machine when they are there, and not when the machine between has them.
 func TestPassedIsOnThePeersMachine(t *testing.T) {
 	const size = 1 << 20
 	ends := make(chan netip.AddrPort, 1)

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the leader writes to a peer by another machine is acknowledged by that machine's kernel, and would die with it. So the machine
-// tells the leader how much each peer's own machine has acknowledged, and the leader takes nothing else for delivered (lan.Config.Passed).
+// Octets that the leader writes to a peer through another machine are acknowledged by that machine's kernel, and would die with it. So the
+// machine tells the leader how much each peer's own machine has acknowledged, and the leader takes nothing else for delivered
+// (lan.Config.Passed).
 
 // passage is a connection of a local peer that this machine passes on.
 type passage struct {

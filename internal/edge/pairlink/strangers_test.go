@@ -162,7 +162,7 @@ func enters(at netip.AddrPort, as *tls.Config) bool {
 	text, _ := json.Marshal(greeting{Protocol: protocol, Hello: pair.Hello{Stored: pair.Stored{Machine: 5}}, Member: &quorum.Hello{Machine: 5, Whole: true}, Listen: at, Clock: time.Now().Unix()})
 	c.Write(appendFrame(appendFrame(nil, kindHello, text), kindQuorum, appendQuorum(quorum.Message{Kind: quorum.KindForgot})))
 	c.SetReadDeadline(time.Now().Add(5 * time.Second))
-	n, _ := c.Read(make([]byte, 1)) // TLS 1.3: who calls hears of the refusal when it reads
+	n, _ := c.Read(make([]byte, 1)) // TLS 1.3: the caller hears of the refusal when it reads
 	return n > 0
 }
 
@@ -240,7 +240,7 @@ func TestMemberThatDiffers(t *testing.T) {
 	}
 }
 
-// Who has the keys and speaks the members' protocol, but not as a member does, is refused by name, and the others go on.
+// A machine that has the keys and speaks the members' protocol, but not as a member does, is refused by name, and the others go on.
 func TestMemberThatSaysWhatNoneSays(t *testing.T) {
 	list := newMembers(t, 3)
 	for _, m := range list {

@@ -17,7 +17,7 @@ const groupTTL = 16
 var ErrInterface = errors.New("which interface leads to the group is not known: name it in link.group_interface, or give a peer's address")
 
 // Join makes the radio a member of an IPv4 group on one interface: the one named, or that of the route to one of the
-// peers. What is sent to the group leaves there. Call it once, before the first Send.
+// peers. Datagrams to the group leave there. Call it once, before the first Send.
 func (r *Radio) Join(group netip.AddrPort, name string, peers []netip.AddrPort) error {
 	if !r.ipv4 {
 		return errors.New("radio: a group needs an IPv4 link.listen")

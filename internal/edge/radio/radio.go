@@ -51,8 +51,8 @@ type Radio struct {
 	sentDatagrams, sentOctets, unsent          atomic.Uint64
 }
 
-// ear hears a socket. Who reads from it hands over what he has read before anybody else reads: so all is handed over in the
-// order in which it came.
+// ear hears a socket. A goroutine that reads from it hands over its datagrams before another one reads: so all are handed
+// over in the order in which they came.
 type ear struct {
 	conn *net.UDPConn
 	raw  syscall.RawConn
@@ -169,7 +169,7 @@ func waited(control []byte, now time.Time) time.Duration {
 	return 0
 }
 
-// Send hands datagrams to the kernel, in order. What it does not take at once is lost, as on any link.
+// Send hands datagrams to the kernel, in order. A datagram that it does not take at once is lost, as on any link.
 func (r *Radio) Send(datagrams []api.Datagram) {
 	for _, d := range datagrams {
 		if err := r.send(d); err != nil {

@@ -147,7 +147,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// What the loop gathers and what the radio's own reader hands over is in one order, and each comes once.
+// Datagrams that the loop gathers and those that the radio's own reader hands over are in one order, and each comes once.
 func TestGather(t *testing.T) {
 	const many = 2000
 	ch, post := inbox(many)
@@ -167,7 +167,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// What nobody could read for a while says how long it has waited; what waits is taken at once, and no more than wanted.
+// A datagram that nobody could read for a while says how long it has waited; those that wait are taken at once, and no more than wanted.
 func TestWaited(t *testing.T) {
 	ch, post := inbox(8)
 	r := open(t, "127.0.0.1:0", post)

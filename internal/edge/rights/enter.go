@@ -42,8 +42,8 @@ func Missing(list []Protection) (missing []string) {
 const marker = "ALDIS_RIGHTS"
 
 // Enter is the first stage: it gives up all that n does not name and executes the program again. In the second stage it
-// returns what is active. Where the files of n cannot be had it gives up nothing of them, so that who opens them says why. An
-// error means that the program cannot go on.
+// returns what is active. Where the files of n cannot be had it gives up nothing of them, so that the code that opens them
+// says why. An error means that the program cannot go on.
 func Enter(n Needs) ([]Protection, error) {
 	if list, ok := entered(); ok {
 		return list, nil

@@ -35,7 +35,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// handled are the rights that each version of Landlock knows: what is handled and not allowed is refused.
+// handled are the rights that each version of Landlock knows: a right that is handled and not allowed is refused.
 func handled(version int) (files, scoped uint64) {
 	files = 1<<13 - 1
 	if version >= 2 {

@@ -8,7 +8,8 @@ import (
 )
 
 // Hold keeps secrets, each of at least one octet, in memory that the kernel does not move to a disk, and out of core dumps. It
-// holds the pages that they lie on for as long as the process lives; what the caller copies elsewhere it does not know.
+// holds the pages that they lie on for as long as the process lives; it does not know of copies that the caller makes
+// elsewhere.
 func Hold(secrets ...[]byte) Protection {
 	page := uintptr(unix.Getpagesize())
 	for _, s := range secrets {

@@ -99,7 +99,7 @@ func readable(path string) error { _, err := os.ReadFile(path); return err }
 
 func writable(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }
 
-// attempts are what a gateway does, and what somebody would try who has taken it over. Those that are not allowed are refused.
+// attempts are actions of a gateway, and of an attacker who has taken it over. Those that are not allowed are refused.
 var attempts = map[string]struct {
 	do      func(dir string) error
 	allowed bool
@@ -212,7 +212,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// What cannot be had is said, and does not keep the program from going on: its data directory is no directory.
+// A protection that cannot be had is named, and does not keep the program from going on: its data directory is no directory.
 func TestWithoutItsFiles(t *testing.T) {
 	dir := place(t)
 	if err := os.WriteFile(dir+"/own", nil, 0o600); err != nil {
@@ -232,7 +232,7 @@ func TestOlderKernel(t *testing.T) {
 	check.Equal(t, "what it said", string(out), "missing: ["+Files+why+" "+Neighbours+why+"]\n")
 }
 
-// What the first stage has said counts only for its own process.
+// The word of the first stage counts only for its own process.
 func TestMarker(t *testing.T) {
 	for _, said := range []string{"", "1\n\n\n\n", fmt.Sprint(os.Getpid()), fmt.Sprintf("%d\n\n\n\n\n", os.Getpid())} {
 		t.Setenv(marker, said)

@@ -52,7 +52,7 @@ func newConn(l *Link, raw net.Conn, over *tls.Conn, peer uint16, key ed25519.Pub
 
 var errNoWelcome = errors.New("it does not welcome this node")
 
-// welcomed waits for the word of who was called.
+// welcomed waits for the word of the node that was called.
 func (n *conn) welcomed() error {
 	var word [2]byte
 	if _, err := io.ReadFull(n.in, word[:]); err != nil {

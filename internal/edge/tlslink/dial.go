@@ -83,7 +83,7 @@ func (l *Link) call(id uint16, at netip.AddrPort) (*conn, error) {
 	return n, err
 }
 
-// through has a proxy connect to an address (RFC 9110 9.3.6). Behind its answer nothing comes: who is called speaks second.
+// through has a proxy connect to an address (RFC 9110 9.3.6). Nothing follows its answer: the node that is called speaks second.
 func through(raw net.Conn, at netip.AddrPort) error {
 	if _, err := fmt.Fprintf(raw, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", at, at); err != nil {
 		return err

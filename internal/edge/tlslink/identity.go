@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Identity is who this node is to its peers, and whom it takes.
+// Identity is this node as its peers see it, and the peers that it takes.
 type Identity struct {
 	Self uint16
 	// Key is that of the node, or KeyOfNetwork.
@@ -25,7 +25,7 @@ type Identity struct {
 	Member func(id uint16, key ed25519.PublicKey) bool
 }
 
-// KeyOfNetwork is the key that all nodes show which share a secret of 32 octets.
+// KeyOfNetwork is the key shown by all nodes that share a secret of 32 octets.
 func KeyOfNetwork(secret []byte) ed25519.PrivateKey {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte("aldis tls key 1"))
@@ -67,8 +67,8 @@ func (i *Identity) takes(id uint16, key ed25519.PublicKey) bool {
 	return i.Member(id, key)
 }
 
-// Config is that of an end of a connection which is no bearer, and Peer who the other end has proven to be. want is the node that is
-// called; 0: any.
+// Config is the configuration of an end of a connection that is no bearer, and Peer the node that the other end has proven to be.
+// want is the node that is called; 0: any.
 func (i *Identity) Config(want uint16) (*tls.Config, error) {
 	own, err := i.certificate()
 	return i.config(own, want), err

@@ -24,12 +24,12 @@ type Config struct {
 	Bearer  int
 	Name    string                    // of the bearer, for the log
 	Largest int                       // octets of a datagram
-	Stall   time.Duration             // what was sent and is not acknowledged by TCP after it ends a connection
+	Stall   time.Duration             // octets that TCP has not acknowledged after this time end a connection
 	Half    time.Duration             // longest time for a datagram that has begun; 0: a minute
 	Dial    map[uint16]netip.AddrPort // the peers that this node calls
-	Proxy   netip.AddrPort            // that is asked to CONNECT; invalid: none
+	Proxy   netip.AddrPort            // the proxy that is asked to CONNECT; invalid: none
 	Post    func(api.Datagram) bool   // as radio.Open has it
-	May     func() bool               // whether something may go on the link now; nil: always. What may not is dropped
+	May     func() bool               // whether a datagram may go on the link now; nil: always. One that may not is dropped
 	Tell    func(api.Line)            // of a connection that is there, or is not any more; it may wait
 	Metrics *Metrics
 	Log     *slog.Logger
@@ -179,7 +179,7 @@ func (l *Link) called(c net.Conn) {
 	}()
 }
 
-// greet has both ends show their keys, and welcomes who has called.
+// greet has both ends show their keys, and welcomes a node that has called.
 func (l *Link) greet(raw net.Conn, over *tls.Conn, at netip.AddrPort, called bool) (*conn, error) {
 	raw.SetDeadline(time.Now().Add(greetTime))
 	if err := over.HandshakeContext(l.life); err != nil {
@@ -271,13 +271,13 @@ func (l *Link) forget(n *conn) {
 	}
 }
 
-// news wakes whoever waits for a change. The caller holds mu.
+// news wakes the goroutines that wait for a change. The caller holds mu.
 func (l *Link) news() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// Send queues datagrams for the connections to their addresses, in order. What has none, or no room there, is lost.
+// Send queues datagrams for the connections to their addresses, in order. A datagram without a connection, or without room there, is lost.
 func (l *Link) Send(datagrams []api.Datagram) {
 	for _, d := range datagrams {
 		l.mu.Lock()
@@ -292,7 +292,7 @@ func (l *Link) Send(datagrams []api.Datagram) {
 	}
 }
 
-// Gather does nothing: what has come over a connection is handed over at once.
+// Gather does nothing: datagrams that have come over a connection are handed over at once.
 func (l *Link) Gather(int) {}
 
 // Hush ends all connections, after what waits for them has gone, and makes none while it is on.

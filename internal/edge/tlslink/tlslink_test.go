@@ -151,7 +151,7 @@ func pair(t *testing.T, change func(*Config)) (a, b *end, at netip.AddrPort) {
 	return a, b, at
 }
 
-// say sends a datagram to whom an end has a connection with.
+// say sends a datagram to the node with which an end has a connection.
 func (e *end) say(data []byte) {
 	l, _ := e.line()
 	e.Send([]api.Datagram{{Addr: l.Addr, Data: data}})

@@ -29,7 +29,7 @@ func Reached(now, at time.Time) bool { return !at.IsZero() && !now.Before(at) }
 // Item is what a Heap orders.
 type Item[T any] interface {
 	Before(T) bool
-	Placed(int) // told where it stands in the heap, from 1; 0: no longer there. Who needs no Set and Remove ignores it
+	Placed(int) // told where it stands in the heap, from 1; 0: no longer there. An item that needs no Set and Remove ignores it
 }
 
 // Heap is a binary heap: its element 0 is before all others, which are in no order. The zero value is empty. It does what

@@ -61,7 +61,7 @@ func (m *model) Pop() any {
 	return x
 }
 
-// What is at one time comes out in the order that container/heap gives: recorded runs depend on it.
+// Items at one time come out in the order that container/heap gives: recorded runs depend on it.
 func TestHeapIsThatOfTheLibrary(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var h due.Heap[*timer]

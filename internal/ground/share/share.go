@@ -5,14 +5,14 @@ package share
 // messages go in the order in which they came, so that nothing changes where nobody floods. docs/decisions/fairness.md.
 const AheadOctets = 1 << 10
 
-// mostSources is of how many sources a Rota knows what they have used. Beyond that somebody invents names, and all are equal
+// mostSources is the number of sources whose use a Rota remembers. Beyond that somebody invents names, and all are equal
 // again.
 const mostSources = 4096
 
 // Rota decides whose turn it is among sources whose messages are as urgent as each other: that of the source that has used least of
 // the air. The zero value is ready.
 type Rota struct {
-	air   map[string]uint64 // octets used, by source; of who is not here, what Used says
+	air   map[string]uint64 // octets used, by source; for a source that is not here, see Used
 	clock uint64            // what the source that last went had used before
 	waits int               // sources that wait, in each queue
 }

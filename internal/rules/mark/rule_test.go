@@ -164,7 +164,7 @@ func FuzzPattern(f *testing.F) {
 		if !ok {
 			return
 		}
-		// What was found, put in the pattern's place for it, must fit the data.
+		// The key that was found, put in the pattern's place for it, must fit the data.
 		if whole := strings.Replace(pattern, "{key}", string(key), 1); !strings.Contains(string(key), "*") && !filter.Match(whole, data) {
 			t.Errorf("%q of %q: %q, which does not fit", pattern, data, key)
 		}

@@ -21,7 +21,7 @@ import (
 	"strings"
 )
 
-// Bounds of what is looked at.
+// Bounds of the content that is looked at.
 const (
 	MostOctets = 64 << 10
 	MostDepth  = 64

@@ -49,7 +49,7 @@ func hostOf(url string) string {
 	return host
 }
 
-// hostOfPeer is who asks.
+// hostOfPeer is the host that asks.
 func hostOfPeer(req *http.Request) string {
 	host, _, _ := net.SplitHostPort(req.RemoteAddr)
 	return host
@@ -157,7 +157,7 @@ var errLong = errors.New("too long")
 
 // body reads the file of an upload.
 func (r *Room) body(w http.ResponseWriter, req *http.Request, m *meta) ([]byte, error) {
-	const formOctets = 64 << 10 // of what is about the file
+	const formOctets = 64 << 10 // of the form around the file
 	req.Body = http.MaxBytesReader(w, req.Body, r.cfg.MostFile+formOctets)
 	m.MIME = usualMIME
 	from := io.Reader(req.Body)

@@ -22,7 +22,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Config bounds the room. Zero values of what has a default mean that.
+// Config bounds the room. A zero value means the default, where there is one.
 type Config struct {
 	Face     string // TAK, the default, or XMPP
 	Dir      string
@@ -146,7 +146,7 @@ func (r *Room) Do(o files.Order) {
 	}
 }
 
-// know notes how it is with a file, for those who wait.
+// know notes the state of a file, for those who wait.
 func (r *Room) know(k files.Know) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,7 +229,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// fetch takes a file from its device, unless it is here. What the file is its hash says, so nobody else's word is needed.
+// fetch takes a file from its device, unless it is here. Its hash says which file it is, so nobody else's word is needed.
 func (r *Room) fetch(o files.Fetch) error {
 	if _, here := r.store.find(o.Hash); here {
 		return nil

@@ -41,7 +41,7 @@ type store struct {
 	files map[string]meta
 }
 
-// Names of what belongs to a file, behind its hash.
+// Ends of the names of the files that belong to a stored one, behind its hash.
 const (
 	metaEnd  = ".meta"
 	partsEnd = ".parts"
@@ -56,7 +56,7 @@ func isHash(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// openStore reads what is there. What cannot be read is removed: it can be had again.
+// openStore reads the files that are there. A file that cannot be read is removed: it can be had again.
 func openStore(dir string, key *atrest.Key, most int64, life time.Duration) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

@@ -23,8 +23,8 @@ func do(t *testing.T, method, at, body string) (int, string) {
 	return answer.StatusCode, string(b)
 }
 
-// A client gives a file of the size that it has said to the address that it was given, once; who knows the address gets it, also after a
-// restart, and under its own hash. Nobody gives a file to another address.
+// A client gives a file of the size that it has said to the address that it was given, once; a client that knows the address gets it,
+// also after a restart, and under its own hash. Nobody gives a file to another address.
 func TestUploads(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, Config{Face: XMPP, Dir: dir})

@@ -177,7 +177,7 @@ func protoForm(xml, proto []byte) []byte {
 	return e.AppendFrame(nil)
 }
 
-// speak: what is queued from now on is version 1.
+// speak: events queued from now on are version 1.
 func (n *conn) speak() {
 	n.mu.Lock()
 	n.proto = true
@@ -191,7 +191,7 @@ func (n *conn) nudge() {
 	}
 }
 
-// writeApart is the least time between two rounds of writing to one device: what comes meanwhile goes together.
+// writeApart is the least time between two rounds of writing to one device: events that come meanwhile go together.
 const writeApart = 50 * time.Millisecond
 
 // mostAtOnce is how much is handed to the kernel in one write.

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// What of the mesh is read: datagrams a second, and at once, of one host and of all.
+// Limits of what is read of the mesh: datagrams a second, and at once, of one host and of all.
 const (
 	hostRate, hostBurst = 100, 400
 	allRate, allBurst   = 1000, 2000

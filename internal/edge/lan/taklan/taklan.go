@@ -28,7 +28,7 @@ type Config struct {
 	ReadStall          time.Duration // longest time for an event that has begun; default 60 s
 	WriteStall         time.Duration // longest time for one write; default 30 s
 	Rate               float64       // events a second of one address; default 500, and four times as many at once
-	// Verify says of a device over TLS whether it is still welcome; nil: whoever was is.
+	// Verify says of a device over TLS whether it is still welcome; nil: a device that was welcome stays so.
 	Verify func(tls.ConnectionState) error
 }
 
@@ -178,7 +178,7 @@ func (l *LAN) late(host string) time.Duration {
 	return time.Duration(float64(time.Second) / l.cfg.Rate)
 }
 
-// Do carries out an order of the adapter; what is no order of that adapter's is a mistake of the program.
+// Do carries out an order of the adapter; any other order is a mistake of the program.
 func (l *LAN) Do(o site.Order) {
 	switch o := o.(type) {
 	case tak.Send:

@@ -94,7 +94,7 @@ func (r *room) refused(reason string) (n float64) {
 	return n
 }
 
-// What a device says comes as events, whole; what it is given is in the version that it asked for.
+// The words of a device come as events, whole; events for it are in the version that it asked for.
 func TestStream(t *testing.T) {
 	r := newRoom(t, Config{})
 	c := dial(t, r)

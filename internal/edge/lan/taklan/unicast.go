@@ -184,7 +184,7 @@ func (l *LAN) handOver(o tak.Hand) error {
 			return err
 		}
 	}
-	// Who has read it closes; who does not within the time has taken it none the less.
+	// A device that has read it closes; one that does not within the time has taken it none the less.
 	_, err = io.Copy(io.Discard, io.LimitReader(c, 4<<10))
 	var late net.Error
 	if errors.As(err, &late) && late.Timeout() {

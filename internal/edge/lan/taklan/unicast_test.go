@@ -48,7 +48,7 @@ func dialDirect(t *testing.T, at string) net.Conn {
 	return c
 }
 
-// Words to the endpoint come as they were said, in each form that devices give them; what is none ends its connection.
+// Words to the endpoint come as they were said, in each form that devices give them; anything else ends its connection.
 func TestDirect(t *testing.T) {
 	r, at := directRoom(t)
 	e, err := cot.ParseXML([]byte(`<event version="2.0" uid="u" type="b-t-f" how="h-e" time="2026-11-22T12:00:00Z" start="2026-11-22T12:00:00Z" stale="2026-11-22T13:00:00Z"><point lat="1" lon="2" hae="3" ce="4" le="5"/></event>`))
@@ -84,7 +84,7 @@ func TestDirect(t *testing.T) {
 	check.Until(t, limit, "a host has no more than its share", func() bool { return r.refused("unicast_connections") >= 1 })
 }
 
-// What is for a device is written to its endpoint and ends there; the adapter is told what came of it.
+// A message for a device is written to its endpoint and ends there; the adapter is told the outcome.
 func TestHand(t *testing.T) {
 	r, _ := directRoom(t)
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")

@@ -382,7 +382,7 @@ func (l *LAN) ServeWeb(ln net.Listener) error {
 	return nil
 }
 
-// web is one connection over WebSocket. Whoever logs in there has a password: which page's script does it is of no matter.
+// web is one connection over WebSocket. A client that logs in there has a password, so it does not matter which page's script does it.
 func (l *LAN) web(w http.ResponseWriter, r *http.Request) {
 	sock, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"xmpp"}, InsecureSkipVerify: true})
 	if err != nil {
@@ -432,7 +432,7 @@ func (c *client) message(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// watch looks at the accounts until Shutdown. What cannot be read is looked at again.
+// watch looks at the accounts until Shutdown. A file that cannot be read is looked at again.
 func (l *LAN) watch() {
 	file := l.cfg.Clients.File
 	seen, _ := os.Stat(file)

@@ -131,7 +131,8 @@ func TestWebSocket(t *testing.T) {
 	check.Equal(t, "events", len(events), 0)
 }
 
-// Whoever has logged in may be odd: what is too long or too deep is told and the stream goes on, half a stanza and a document type end it.
+// A client that has logged in may be odd: it is told of a stanza too long or too deep and the stream goes on; half a stanza or a document type ends
+// it.
 func TestOddClients(t *testing.T) {
 	keys, err := keyfile.NewAccount("secret")
 	check.NoError(check.Fatal(t), err)

@@ -46,8 +46,8 @@ const (
 	proves = "<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='EXTERNAL'>=</auth>"
 )
 
-// Two gateways meet each other as servers do, with certificates of one authority. Whoever cannot prove the other's domain, speaks for another
-// one, or breaks a bound is refused, counted, and not heard; the log names each reason once.
+// Two gateways meet each other as servers do, with certificates of one authority. A server that cannot prove the other's domain, speaks for
+// another one, or breaks a bound is refused, counted, and not heard; the log names each reason once.
 func TestServersMeet(t *testing.T) {
 	ca, ship := peerKeys(t, "", "ship.example,conference.ship.example")
 	_, hq := peerKeys(t, ca, "hq.example")

@@ -222,7 +222,7 @@ func (l *LAN) serve(domain string) (taken bool, err error) {
 		}()
 	}
 	buf := make([]byte, 32<<10)
-	began := time.Now() // of what is not all there; zero: nothing is
+	began := time.Now() // of an element that is not all there; zero: there is none
 	for {
 		deadline := time.Time{}
 		if !began.IsZero() {
@@ -316,7 +316,7 @@ func (l *LAN) news(what string) bool {
 	return true
 }
 
-// Do carries out an order of the adapter; what is no order of that adapter's is a mistake of the program.
+// Do carries out an order of the adapter; any other order is a mistake of the program.
 func (l *LAN) Do(o site.Order) {
 	var s server.Send
 	switch o := o.(type) {

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// attempt is what somebody would try who has taken libnorm over.
+// attempt is an action that an attacker would try who has taken libnorm over.
 type attempt struct {
 	do   func() error
 	want any // an errno, nil for success, or the signal that ends the process

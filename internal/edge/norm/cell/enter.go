@@ -61,7 +61,7 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// closeFrom lets no descriptor from this one on pass execve: whoever started the gateway may have left some open.
+// closeFrom lets no descriptor from this one on pass execve: the program that started the gateway may have left some open.
 func closeFrom(first int) error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Rule says what becomes of one system call. Of a call with conditions only what meets them all gets its action; the first
-// rule that fits decides.
+// Rule says what becomes of one system call. A rule with conditions acts only on calls that meet them all; the first rule
+// that fits decides.
 type Rule struct {
 	Call   uint32
 	When   []Condition
@@ -48,8 +48,8 @@ const (
 	atArguments    = 16
 )
 
-// Program compiles rules. What none of them takes gets the action otherwise; another architecture's calls end the process, and
-// those of the x32 ABI are refused.
+// Program compiles rules. A call that none of them takes gets the action otherwise; another architecture's calls end the
+// process, and those of the x32 ABI are refused.
 func Program(architecture uint32, rules []Rule, otherwise uint32) []unix.SockFilter {
 	load := func(at uint32) unix.SockFilter {
 		return unix.SockFilter{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: at}
