@@ -160,7 +160,7 @@ const (
 
 // read goes through the journal and says what a start would do.
 func (t *journalTask) read() (r JournalReport, err error) {
-	var to []api.Record // whom messages are for
+	var to []api.Record // the recipients of messages
 	rep, err := journal.ExportSealed(t.dir, t.secret, t.progress(), func(x journal.Exported) error {
 		if x.Bucket == "to" && !x.Aside && !x.Sealed {
 			to = append(to, api.Record{Bucket: x.Bucket, Key: append([]byte(nil), x.Key...)})
