@@ -198,7 +198,7 @@ func (t *journalTask) printJSON(v any) {
 	e.Encode(v)
 }
 
-// report reads the journal and, where JSON is asked for, has said all of it. code is that of a command that only reads.
+// report reads the journal and, where JSON is asked for, prints all of it. code is the exit code of a command that only reads.
 func (t *journalTask) report() (r JournalReport, code int, err error) {
 	if r, err = t.read(); err != nil {
 		return r, cli.ExitRefused, err

@@ -44,7 +44,7 @@ type Source struct {
 	Order    func(api.Event) // hands the loop an operator's order
 	// Durable waits until the journal has what was ordered; nil: nobody asks.
 	Durable func(context.Context) error
-	// Authority says who may give one now, and Log keeps who did.
+	// Authority says which callers may give an order now, and Log keeps which one gave it.
 	Authority func() Authority
 	Log       *slog.Logger
 	// Audit keeps it for those who ask later; nil: nobody asks.
