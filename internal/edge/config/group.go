@@ -28,7 +28,7 @@ func groupKeys(g *Group) []key {
 		{"name", groupName(&g.Name).required(), "parts with `/` between them, at most 64 octets: `\"fleet/squadron/ops\"`"},
 		{"lifetime", duration(&g.Life, time.Hour, time.Second, entropy.MostLife), "how long a message to it is repeated, where no `[[message]]` rule names `expires`"},
 		{"hops", whole(&g.Hops, entropy.MostHops, 1, entropy.MostHops), "how many gateways may take such a message one after the other; 1: neighbours alone"},
-		{"key", boolean(&g.Key), "with `true` its messages are sealed with a key of its members alone: who leaves cannot read on, who joins cannot read back. All members must say so"},
+		{"key", boolean(&g.Key), "with `true` its messages are sealed with a key of its members alone: a gateway that leaves cannot read on, one that joins cannot read back. All members must say so"},
 	}
 }
 

@@ -120,7 +120,7 @@ func xmppPart(c *Config) part {
 		{"the secret of xmpp.secret_file", derived(&x.Secret).secret(), ""},
 		{"s2s", address(&x.S2S).listens(), "where the LAN's server connects to the gateway as to the servers of the far domains (RFC 6120), such as `10.20.0.1:5269`. It must use STARTTLS and SASL EXTERNAL, without `s2s_zero`"},
 		{"s2s_server", address(&x.S2SServer), "required with `s2s`: where the LAN's server takes connections of servers, such as `10.20.0.5:5269`"},
-		{"s2s_keys", path(&x.S2SKeys), "required with `s2s`: directory of `server.pem` and `server.key` for the far domains, and of `ca.pem`, who has signed the certificate of the LAN's server; `gateway keys tak -o DIR DOMAIN,DOMAIN` makes all"},
+		{"s2s_keys", path(&x.S2SKeys), "required with `s2s`: directory of `server.pem` and `server.key` for the far domains, and of `ca.pem`, the authority that has signed the certificate of the LAN's server; `gateway keys tak -o DIR DOMAIN,DOMAIN` makes all"},
 		{"s2s_zero", boolean(&x.S2SZero), "`true`: that server and the gateway begin with stanzas, without a handshake (XEP-0361). Then `s2s` or `s2s_server` may be left out, if only one side connects, and `s2s_keys` for TCP without TLS"},
 		{"s2s_from", list(&x.S2SFrom, func(s section, key, text string) {
 			at, err := netip.ParseAddr(text)
@@ -186,7 +186,7 @@ func xmppRuleKeys(x *rule.Rule) []key {
 		{"label", printable(&x.Label), "a name for people"},
 		{"kind", choice(&x.Kind, "", rule.Kinds, rule.Kinds...), "`message` to a user, line in a `room`, `presence`, `subscription`, `file`: one that a message offers (XEP-0363), or `pubsub`: an item of a node (XEP-0060, 0163). Without a rule items of pictures and of keys (`urn:xmpp:avatar:*`, OMEMO, OpenPGP) stay on this LAN"},
 		{"from", text(&x.From), ""},
-		{"to", text(&x.To), "patterns with `*` of who says it and of the user or room that it is for, such as `*@conference.hq.example`; of `pubsub` the user or service, and the node"},
+		{"to", text(&x.To), "patterns with `*` of the user that says it and of the user or room that it is for, such as `*@conference.hq.example`; of `pubsub` the user or service, and the node"},
 		{"mark", text(&x.Mark), "pattern of what its security label displays (XEP-0258)"},
 		{"site", far(&x.Site), "the peer to which it goes"},
 		{"octets_min", whole(&x.Least, 0, 1, math.MaxInt32), ""},

@@ -17,8 +17,8 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// With a node's key and the roster analyse opens what the node has sent, and what was for it and for all. What was between others,
-// and what is forward secret, it counts with the reason.
+// With a node's key and the roster analyse opens the datagrams that the node has sent, and those for it and for all. Datagrams between
+// others, and those that are forward secret, it counts with the reason.
 func TestAnalyseRoster(t *testing.T) {
 	dir := t.TempDir()
 	must := check.Fatal(t)

@@ -9,7 +9,7 @@
 //   - commands.go: the table of commands
 //   - corpus.go: `corpus`: messages of captures and traces, and the compression model
 //   - fit.go: `tune --fit`
-//   - plays.go: who plays a trace, and several plays at once
+//   - plays.go: the clients that play a trace, and several plays at once
 //   - pmul.go: `pmul`: files by plain ACP 142
 //   - record.go: `record`: a trace from a capture
 //   - rehearse.go: `rehearse`: a verdict before the mission

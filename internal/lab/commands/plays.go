@@ -29,7 +29,7 @@ type clients interface {
 type outcome struct {
 	html, text func(io.Writer) error
 	figures    any            // for JSON
-	result     *replay.Result // that they are of; nil: of another kind
+	result     *replay.Result // the replay that they are of; nil: they are of another kind
 }
 
 // show prints them. page is a file for the page; "": none.

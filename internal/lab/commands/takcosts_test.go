@@ -88,7 +88,7 @@ func TestAnalyseTAK(t *testing.T) {
 	}
 }
 
-// record, replay and rehearse know the events of TAK devices. That replay --live plays them is a test of internal/lab/field.
+// record, replay and rehearse know the events of TAK devices. A test of internal/lab/field shows that replay --live plays them.
 func TestTAKTrace(t *testing.T) {
 	capture, file := write(t, meshCapture(3, 2*time.Minute)), filepath.Join(t.TempDir(), "tak.trace")
 	for _, tt := range []struct {

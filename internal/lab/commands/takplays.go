@@ -69,7 +69,7 @@ func takEventOf(e trace.CoT) replay.TAKEvent {
 	return replay.TAKEvent{At: time.Duration(e.At * float64(time.Second)), From: e.From, Event: e.Event}
 }
 
-// clientsOf are those who play a trace: TAK devices or XMPP users when it is of these alone.
+// clientsOf are the clients that play a trace: TAK devices or XMPP users when the trace is of these alone.
 func clientsOf(f *trace.File, o replay.Options, stderr io.Writer) (clients, error) {
 	events, err := replay.TAKEvents(f)
 	if err != nil {

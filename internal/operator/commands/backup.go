@@ -22,7 +22,7 @@ import (
 const backupAbout = `usage: gateway backup FILE [-c FILE] [--json]
 
 Copies the journal of the gateway on this machine to a new FILE, as one commit has left it, while the gateway runs: all
-that is in custody, what is known of the far gateways, and who the gateway is to JXTA peers. Commits wait for as long as
+that is in custody, what is known of the far gateways, and the gateway's identity towards JXTA peers. Commits wait for as long as
 the copy takes on the disk. The copy is read through before the command ends. A gateway that does not run is copied too.
 FILE "-" is standard output, which is not read through.
 

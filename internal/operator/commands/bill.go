@@ -144,7 +144,7 @@ func printBill(out io.Writer, b control.Bill, m api.BillMonth, month time.Time, 
 	w.Flush()
 }
 
-// billed is how much of what the tariff bills by.
+// billed is the amount in the terms of the tariff: minutes, units, or millions of octets.
 func billed(b control.Bill, r api.BillRow) float64 {
 	switch {
 	case b.Tariff == "none":

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// What a month costs goes by what the tariff bills by.
+// The cost of a month goes by the unit of the tariff: octets, begun units or minutes.
 func TestCostOfAMonth(t *testing.T) {
 	r := api.BillRow{SentOctets: 1_500_000, ReceivedOctets: 500_000, SentUnits: 300, ReceivedUnits: 100, Minutes: 90}
 	m := api.BillMonth{Month: "2026-11", Total: r, Sites: []api.BillSite{{Site: "hq", BillRow: r}, {BillRow: api.BillRow{SentOctets: 7}}}}

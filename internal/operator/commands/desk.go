@@ -28,13 +28,13 @@ type desk struct {
 	dial  func(ctx context.Context, network, address string) (net.Conn, error) // nil: TCP
 }
 
-// deskAt is the one of http.listen. One that listens everywhere is asked on loopback.
+// deskAt is the desk at http.listen. A gateway that listens everywhere is asked on loopback.
 func deskAt(at netip.AddrPort) desk {
 	at = dialable(at)
 	return desk{url: "http://" + at.String(), at: at.String(), hint: "it does not run, or runs with another http.listen"}
 }
 
-// DeskOf is the one that takes orders: control.socket of a configuration, or with a token http.listen.
+// DeskOf is the desk that takes orders: control.socket of a configuration, or with a token http.listen.
 func DeskOf(file, tokenFile string) (desk, error) {
 	if tokenFile != "" {
 		token, err := keyfile.LoadToken(tokenFile)

@@ -31,7 +31,7 @@
 //   - query.go: `compact --query`: what files have at a place
 //   - reload.go: `reload`: the configuration read again
 //   - rollover.go: `keys rollover`: a newer roster for the gateway that runs here
-//   - roster.go: `keys roster`: who belongs to a network
+//   - roster.go: `keys roster`: the nodes that belong to a network
 //   - fleet.go: `fleet`: what the gateways of the fleet say of themselves
 //   - group.go: `group`: join and leave groups
 //   - silence.go: `silence`: radio silence on and off

@@ -194,7 +194,7 @@ func (d *drainTask) left() string {
 	return fmt.Sprintf("messages that wait: %d (%s)", d.state.Messages, strings.Join(sites, ", "))
 }
 
-// stop ends the gateway as whoever runs it would.
+// stop stops the systemd unit of the gateway, or else its keeper, or else the process itself.
 func (d *drainTask) stop() error {
 	path, err := config.ControlSocket(d.file)
 	if err != nil {
@@ -232,7 +232,7 @@ func (d *drainTask) stop() error {
 	return nil
 }
 
-// unitOf is the name of the systemd service that a process is of, without its ending; "": of none.
+// unitOf is the name of the systemd service that a process belongs to, without its ending; "": it belongs to none.
 func unitOf(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	_, group, ok := strings.Cut(string(text), "0::")

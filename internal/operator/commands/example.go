@@ -66,7 +66,7 @@ type ExampleReport struct {
 	Octets   int       `json:"octets"`
 	Verdicts []verdict `json:"verdicts"`
 	Mark     *marking  `json:"mark,omitempty"`  // of a message that is sent
-	Links    []routing `json:"links,omitempty"` // that a message takes, where there are several
+	Links    []routing `json:"links,omitempty"` // the link that a message takes to each site, where there are several
 	// Meet is what [[meet]] makes of a message for TAK devices.
 	Meet []interop.Verdict `json:"meet,omitempty"`
 }

@@ -90,7 +90,7 @@ type branch struct {
 	depth int
 }
 
-// fleetTree lists gateways with those behind them below each. Who says to stand in a circle comes last.
+// fleetTree lists gateways, each with those behind it below. Gateways that say that they stand in a circle come last.
 func fleetTree(rows []api.FleetRow) (list []branch) {
 	known := map[string]bool{}
 	for _, r := range rows {

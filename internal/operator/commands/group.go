@@ -19,10 +19,10 @@ const groupAbout = `usage: gateway group list [-c FILE] [--token FILE] [--json]
        gateway group view GROUP VIEW [--site NAME] [--link NAME] [--in] [-c FILE] [--token FILE] [--json]
 
 Lists the groups that the gateway on this machine is in, with the gateways that are known to be in them too, and who hears
-whom on the shared channels; or joins or leaves a group. A group is made by whoever joins it first. NAME has parts: a gateway
-in fleet/squadron/ops is in fleet/squadron and fleet too. What a [[message]] rule with open = "NAME" fits goes to whoever is in the group; who joins gets what is
-still repeated. With --key the group's messages are sealed with a key of its members alone, as with key = true of [[group]]:
-all members must say so.
+whom on the shared channels; or joins or leaves a group. A group is made by the gateway that joins it first. NAME has parts:
+a gateway in fleet/squadron/ops is in fleet/squadron and fleet too. What a [[message]] rule with open = "NAME" fits goes to
+all gateways in the group; one that joins gets what is still repeated. With --key the group's messages are sealed with a key
+of its members alone, as with key = true of [[group]]: all members must say so.
 
 An order survives a restart, and goes before [[group]] of the configuration. Leaving tells the neighbours, and forgets
 what is held of the group. Groups need link.roster.

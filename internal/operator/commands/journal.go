@@ -160,7 +160,7 @@ const (
 
 // read goes through the journal and says what a start would do.
 func (t *journalTask) read() (r JournalReport, err error) {
-	var to []api.Record // whom messages are for
+	var to []api.Record // the recipients of messages
 	rep, err := journal.ExportSealed(t.dir, t.secret, t.progress(), func(x journal.Exported) error {
 		if x.Bucket == "to" && !x.Aside && !x.Sealed {
 			to = append(to, api.Record{Bucket: x.Bucket, Key: append([]byte(nil), x.Key...)})
@@ -198,7 +198,7 @@ func (t *journalTask) printJSON(v any) {
 	e.Encode(v)
 }
 
-// report reads the journal and, where JSON is asked for, has said all of it. code is that of a command that only reads.
+// report reads the journal and, where JSON is asked for, prints all of it. code is the exit code of a command that only reads.
 func (t *journalTask) report() (r JournalReport, code int, err error) {
 	if r, err = t.read(); err != nil {
 		return r, cli.ExitRefused, err

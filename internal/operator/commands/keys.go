@@ -29,8 +29,8 @@ const keysAbout = `usage: gateway keys new -o FILE
        gateway keys show FILE
        gateway keys tak -o DIR [--revoke CLIENT | HOST [CLIENT...]]
 
-Either all gateways of a network share one key: who has it belongs to the network, reads everything and speaks as anybody. Or each
-gateway has a key of its own, and a roster names them all; then none can speak as another.
+Either all gateways of a network share one key: anyone who has it belongs to the network, reads everything and speaks as anybody.
+Or each gateway has a key of its own, and a roster names them all; then none can speak as another.
 
   new           make a key for all, and write it to a new file that only its owner can read. Bring the file to each
                 gateway over a channel that you trust, and name it as link.key_file
@@ -41,7 +41,7 @@ gateway has a key of its own, and a roster names them all; then none can speak a
   roster new    make a network's first roster. PUBLIC is what keys node show prints. Bring the file to each gateway;
                 its name is link.roster. It holds no secret that another than the named nodes can read
   roster add    name more nodes, or give a node another key
-  roster remove name a node no more: who has the new roster neither hears it nor tells it anything
+  roster remove name a node no more: nodes that have the new roster neither hear it nor tell it anything
   roster roll   the same nodes, a new secret for what goes to all. Each of these is a new serial, in the same file
   roster verify check who has signed it
   rollover      have the gateway on this machine go by a newer roster, and tell it to all others over the link. With

@@ -35,7 +35,7 @@ hold --precedence P holds all messages of that precedence, those that wait and t
 messages of BiDi pipes and sockets go. gateway status and gateway messages tell of it. One that is released by its ID, or
 raised to a precedence that is not held, goes.
 
-Orders go over control.socket, which -c names, or with --token to http.listen. Each is logged with who gave it.
+Orders go over control.socket, which -c names, or with --token to http.listen. The log names the giver of each.
 
 Exit: 0 it is as ordered, 1 not so, 2 wrong usage.
 `

@@ -119,7 +119,7 @@ func printMessages(out io.Writer, list control.MessageList, now time.Time) {
 	}
 }
 
-// stateText is the state of a message in a word: what all recipients agree in, or else that of the one that is furthest back.
+// stateText is the state of a message in a word: that of all recipients where they agree, or else that of the recipient furthest back.
 func stateText(m api.MessageRow) string {
 	if len(m.Recipients) == 0 {
 		return m.State
@@ -143,7 +143,7 @@ func sitesText(m api.MessageRow) string {
 	return strings.Join(sites, ",")
 }
 
-// brief is the first text that there is, on a terminal, and of an id the end, which differs.
+// brief is the first text that is not empty, cut for a terminal. Of an id it keeps the end, which differs from id to id.
 func brief(texts ...string) string {
 	for _, text := range texts {
 		if r := []rune(text); len(r) > 24 && (strings.HasPrefix(text, "uuid-") || strings.HasPrefix(text, "cbid-") || strings.HasPrefix(text, "jxta-")) {

@@ -16,7 +16,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// TestLinkProbePrice: who pays is told before anything goes.
+// TestLinkProbePrice: an operator whose link is billed is told so before anything goes.
 func TestLinkProbePrice(t *testing.T) {
 	for name, want := range map[string]string{
 		"iridium-directip": "at most 5000 octets, both ways together, 6 s of air; the bill grows with octets",

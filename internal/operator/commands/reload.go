@@ -23,8 +23,8 @@ the gateway answers (control.socket).
 and the tariff of a profile file of your own count at once: no connection is closed, and no message is lost. What may not
 cross any more is cancelled at the other sites. A message that was accepted keeps its precedence.
 What waits for a peer that goes is cancelled, and its senders hear that; --dry-run says how many messages that concerns.
-Everything else needs a restart: a peer that comes or goes on a shared channel, one that comes back of which the journal has
-records of an earlier run, the numbers of a profile, keys, ports. If the file has a mistake, or something in it needs a
+Everything else needs a restart: a peer that comes or goes on a shared channel, one that comes back and has records of
+an earlier run in the journal, the numbers of a profile, keys, ports. If the file has a mistake, or something in it needs a
 restart, nothing is changed, and the answer says what it is.
 
 With --dry-run nothing is changed in any case. SIGHUP to the gateway does the same as gateway reload, with the answer in the

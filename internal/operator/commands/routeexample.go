@@ -23,7 +23,7 @@ type routing struct {
 	Takes  string `json:"takes"`          // the link; "": none that the rules name reaches the site
 	Why    string `json:"why"`
 	Beyond bool   `json:"beyond_day,omitempty"`
-	Ways   []way  `json:"ways"` // that it may take, the cheapest first
+	Ways   []way  `json:"ways"` // links that it may take, the cheapest first
 }
 
 // way is a link that an example may take.
@@ -71,8 +71,8 @@ func routesOf(cfg *config.Config, s site.Subject, links []string, mark site.Mark
 	return list
 }
 
-// relayOf is the way to a peer over the first of those that pass on what is for it: about twice as long as to that one, for of the links
-// behind it nothing is known here.
+// relayOf is the way to a peer over the first relay that passes on messages for it. It takes about twice as long as the way to that relay,
+// for nothing is known here of the links behind it.
 func relayOf(cfg *config.Config, p config.Peer, octets int) (w way, is bool) {
 	hops := cfg.Link.Hops(p)
 	if len(hops) == 0 {

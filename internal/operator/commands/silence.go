@@ -22,7 +22,7 @@ It continues to receive, and it serves its LAN from what it knows. Messages of l
 survives a restart. status forecasts what leaves when the silence ends.
 
 Orders go over the gateway's unix socket (control.socket), which -c names. They are taken from root, from the user that
-runs the gateway and from members of control.group, and logged with who gave them. With --token they go to http.listen
+runs the gateway and from members of control.group, and the log names their giver. With --token they go to http.listen
 with the token in that file, which must be that of http.token_file. A silence by node.silent = true ends by no order.
 
 TIME is the next that fits: 06:00, tomorrow 06:00, 2026-11-26 06:00, 2026-11-26T06:00:00Z (RFC 3339), a date-time group

@@ -94,7 +94,7 @@ func becomes(want pair.Role) func(pair.Status) bool {
 	return func(s pair.Status) bool { return s.Role == want.String() }
 }
 
-// siteOrder gives an order and waits until the machine is what it makes of it. Its desk is another one then.
+// siteOrder gives an order and waits until done says that the machine has obeyed it. Its desk is another one then.
 func siteOrder(d desk, path string, body []byte, done func(pair.Status) bool) (is pair.Status, err error) {
 	if _, err = d.TalkOf(&is, "POST", path, body); err != nil && strings.Contains(err.Error(), "says:") {
 		return is, err

@@ -67,7 +67,7 @@ type StatusReport struct {
 // ask fetches /status.
 func ask(at netip.AddrPort) ([]byte, error) { return deskAt(at).talk("GET", "/status", nil) }
 
-// dialable is where one that listens at this address is asked.
+// dialable is the address at which to ask a gateway that listens at this one.
 func dialable(at netip.AddrPort) netip.AddrPort {
 	if !at.Addr().IsUnspecified() {
 		return at
@@ -231,7 +231,7 @@ func printHolds(out io.Writer, holds []api.HoldStatus) {
 	}
 }
 
-// share is how much of what is billed has been used.
+// share is how much of the billed units the octets have used.
 func share(octets, units uint64, unit int) string {
 	if units == 0 {
 		return "0 %"
@@ -342,7 +342,7 @@ func printKeys(out io.Writer, r StatusReport) {
 	}
 }
 
-// printCorpora says who codes by which corpus of the network, and what others have sent that waits for a decision.
+// printCorpora says which peers code by which corpus of the network, and which corpora from other sites wait for a decision.
 func printCorpora(out io.Writer, r StatusReport) {
 	for _, c := range r.Corpora.Received {
 		if c.Name != r.Corpus && c.Name != r.Corpora.Accepted {
@@ -368,7 +368,7 @@ func printCorpora(out io.Writer, r StatusReport) {
 	}
 }
 
-// secretText says whether who takes the keys of both nodes later can read what goes to a peer now.
+// secretText says whether an attacker who takes the keys of both nodes later can read what goes to a peer now.
 func secretText(forward bool) string {
 	if forward {
 		return ", forward secret"

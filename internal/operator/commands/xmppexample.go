@@ -17,7 +17,7 @@ import (
 // xmppVerdict is what [[xmpp.rule]] says of a stanza of a client.
 type xmppVerdict struct {
 	Kind       string   `json:"kind"`
-	Octets     int      `json:"octets"` // that go to custody
+	Octets     int      `json:"octets"` // octets that go to custody
 	Action     string   `json:"action"`
 	Label      string   `json:"label,omitempty"`
 	Line       int      `json:"line,omitempty"` // of the rule; absent: none fits

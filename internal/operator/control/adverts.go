@@ -61,7 +61,7 @@ func (s Source) adverts(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	told := 0
 	for batch := range slices.Chunk(keys, advertBatch) {
-		control.SetWriteDeadline(time.Now().Add(30 * time.Second)) // of each batch, not of all; what cannot be set is as it was
+		control.SetWriteDeadline(time.Now().Add(30 * time.Second)) // of each batch, not of all; a deadline that cannot be set stays as it was
 		var rows []api.AdvertRow
 		if err := ask(func(ctx context.Context) (err error) { rows, err = s.AdvertRows(ctx, batch); return err }); err != nil {
 			out.Encode(AdvertLine{Error: err.Error()})

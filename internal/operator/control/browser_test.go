@@ -394,7 +394,7 @@ func TestPageIsWorked(t *testing.T) {
 	b.Open(g.URL+"/?again#now", 1280, "screen", "light")
 	b.Until("getComputedStyle(document.body).backgroundColor==='rgb(13, 18, 23)'")
 
-	// A gateway that goes away is said to be away, to who has seen something of it and to who has not.
+	// A gateway that goes away is said to be away, on a page that has seen something of it and on one that has not.
 	b.Until("document.querySelector('#verdict').textContent.startsWith('Not all is well')")
 	g.CloseClientConnections()
 	g.Close()

@@ -44,7 +44,7 @@ type Source struct {
 	Order    func(api.Event) // hands the loop an operator's order
 	// Durable waits until the journal has what was ordered; nil: nobody asks.
 	Durable func(context.Context) error
-	// Authority says who may give one now, and Log keeps who did.
+	// Authority says which callers may give an order now, and Log keeps which one gave it.
 	Authority func() Authority
 	Log       *slog.Logger
 	// Audit keeps it for those who ask later; nil: nobody asks.
@@ -90,14 +90,14 @@ type Report struct {
 	Trouble string `json:"trouble,omitempty"`
 	api.Status
 	LAN any `json:"lan"`
-	// Corpora are what other sites have sent of what they have taught themselves.
+	// Corpora are the corpora that other sites have made and sent here.
 	Corpora corpusexchange.Status `json:"corpora"`
 	Radio   radio.Stats           `json:"radio"`
 	// Cell says what the child that runs libnorm has of its cell; nil before the first child.
 	Cell *norm.Cell `json:"norm_cell,omitempty"`
-	// Protections say what this process cannot do any more, and what of that the machine does not give.
+	// Protections say what this process cannot do any more, and which of its protections the machine does not give.
 	Protections []rights.Protection `json:"protections"`
-	// Site is what this machine is of a site of two; nil: it is the only one.
+	// Site is this machine's part in a site of two; nil: it is the only one.
 	Site *pair.Status `json:"site,omitempty"`
 
 	metrics []site.Metric
@@ -207,7 +207,7 @@ func sameHost(names func() []string, h http.Handler) http.Handler {
 	})
 }
 
-// Serve answers on ln until ctx ends. Who asks over a unix socket is who the kernel says.
+// Serve answers on ln until ctx ends. Over a unix socket the kernel says which user asks.
 func (d *Desk) Serve(ctx context.Context, ln net.Listener) error {
 	c := &crowd{closed: d.closed, all: map[net.Conn]*list.Element{}}
 	s := &http.Server{Handler: c.serving(d), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,

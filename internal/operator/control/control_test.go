@@ -266,7 +266,7 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// Orders are taken from who may give them, as JSON, and answered with what came of them.
+// Orders are taken from callers that may give them, as JSON, and answered with what came of them.
 func TestSilenceOrder(t *testing.T) {
 	s := start(t)
 	tests := []struct {

@@ -13,14 +13,15 @@ import (
 // maxConnections is how many connections one listener holds.
 const maxConnections = 128
 
-// crowd bounds the connections of one http.Server. Who comes when it is full takes the place of the one that has had no
-// answer made for it for the longest; while all have, he is sent away. So nobody can keep others out by waiting.
+// crowd bounds the connections of one http.Server. A connection that comes when it is full takes the place of the idle one
+// that came or was served longest ago; while answers are being made for all of them, the new one is closed. So nobody can
+// keep others out by waiting.
 type crowd struct {
 	closed prometheus.Counter
 
 	mu    sync.Mutex
 	all   map[net.Conn]*list.Element
-	order list.List // of *visitor, who came or was served last at the end
+	order list.List // of *visitor, the one that came or was served last at the end
 }
 
 type visitor struct {

@@ -20,8 +20,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// However many connections wait, who asks is answered, and no more are held than there may be. An answer that is being
-// made is finished.
+// However many connections wait, a caller that asks is answered, and no more connections are held than there may be. An
+// answer that is being made is finished.
 func TestCrowd(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -37,11 +37,11 @@ func (s Source) drain(ctx context.Context, order DrainOrder) (any, error) {
 	return got, err
 }
 
-// backupTime is how long who asked for a backup may take to read it.
+// backupTime is how long a caller may take to read the backup that it asked for.
 const backupTime = 10 * time.Minute
 
-// backup answers POST /backup with the octets of a copy of the journal. It holds all that is in custody and who the gateway is,
-// so that it goes over the unix socket alone.
+// backup answers POST /backup with the octets of a copy of the journal. The copy holds all that is in custody and
+// the gateway's identity, so it goes over the unix socket alone.
 func (s Source) backup(w http.ResponseWriter, r *http.Request) {
 	by, err := s.Authority().who(r)
 	if err == nil && by.From != "" {
@@ -68,5 +68,5 @@ func (s Source) backup(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(backupTime))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(info.Size(), 10))
-	_, _ = io.Copy(w, copied) // who gets too little sees that by the length
+	_, _ = io.Copy(w, copied) // a caller that gets too little sees that by the length
 }

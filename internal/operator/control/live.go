@@ -21,7 +21,7 @@ import (
 const (
 	mostLookers = 32               // a connection each, beside those of others: maxConnections
 	viewEvery   = time.Second / 2  // at most so often a View is made, and told when it is another one
-	lookerWait  = 10 * time.Second // who has not taken a frame in this time is sent away
+	lookerWait  = 10 * time.Second // a looker that has not taken a frame in this time is sent away
 	heartbeat   = 15 * time.Second // something is sent at least so often, so that both ends know of each other
 )
 
@@ -199,7 +199,7 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	}
 	defer l.leave(who)
 	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Time{}) // who looks says nothing more; what cannot be set is as it was
+	control.SetReadDeadline(time.Time{}) // the looker says nothing more; a deadline that cannot be set stays as it was
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")

@@ -18,7 +18,7 @@ import (
 	"aldis/internal/operator/control/glance"
 )
 
-// eye is somebody who looks: the views that it is told.
+// eye is a looker, with the views that it is told.
 type eye struct {
 	body  io.Closer
 	lines *bufio.Scanner
@@ -66,8 +66,8 @@ func (e *eye) next(t testing.TB) (v glance.View, ok bool) {
 	return v, false
 }
 
-// TestOneViewForAll: however many look, the loop is asked once for all of them; when nobody looks it is not asked; who looks is told
-// when something has changed, and only then; one stream of shortened frames serves all.
+// TestOneViewForAll: however many look, the loop is asked once for all of them; when nobody looks it is not asked; a looker is
+// told when something has changed, and only then; one stream of shortened frames serves all.
 func TestOneViewForAll(t *testing.T) {
 	g := newBridge(t, 4, 100)
 	asked := func() (n int) { g.set(func() { n = g.asked }); return n }
@@ -138,7 +138,7 @@ func TestTooManyLook(t *testing.T) {
 	}
 }
 
-// TestSlowLooker: who takes nothing is dropped, and holds nobody up.
+// TestSlowLooker: a looker that takes nothing is dropped, and holds nobody up.
 func TestSlowLooker(t *testing.T) {
 	g := newBridge(t, 64, 1000)
 	g.desk.live.wait, g.desk.live.every = 200*time.Millisecond, 2*time.Millisecond
@@ -303,7 +303,7 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BenchmarkView: what one change costs all who look, with 64 sites and 1,000 messages that wait: the view, its JSON, shortened.
+// BenchmarkView: what one change costs for all lookers, with 64 sites and 1,000 messages that wait: the view, its JSON, shortened.
 func BenchmarkView(b *testing.B) {
 	g := newBridge(nil, 64, 1000)
 	defer g.Close()

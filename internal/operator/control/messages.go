@@ -37,7 +37,7 @@ type MessageList struct {
 	Holds []api.HoldStatus `json:"holds,omitempty"`
 }
 
-// messageQuery is what is asked for; what is empty fits all.
+// messageQuery is what is asked for; an empty field fits all messages.
 type messageQuery struct {
 	to, from, label, state, precedence string
 	after, before                      time.Time
@@ -73,7 +73,7 @@ func parseMessageQuery(v url.Values) (q messageQuery, err error) {
 	return q, nil
 }
 
-// fits says whether a message is asked for. Of one whose time nobody knows any more the time does not decide.
+// fits says whether a message is asked for. For a message whose time nobody knows any more, the time does not decide.
 func (q messageQuery) fits(r *api.MessageRow) bool {
 	has := func(part string, texts ...string) bool {
 		return part == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), part) })

@@ -26,7 +26,7 @@ import (
 	"aldis/internal/site"
 )
 
-// asked is a gateway in virtual time, of whose messages one may ask.
+// asked is a gateway in virtual time, whose messages a test may ask for.
 type asked struct {
 	server
 	mu   sync.Mutex // the loop's place
@@ -34,7 +34,7 @@ type asked struct {
 	ship *sim.Node
 }
 
-// ask makes a ship with an HQ and another ship, of which HQ answers and the other was never heard, and lets a minute pass.
+// ask makes a ship with an HQ that answers and another ship that was never heard, and lets a minute pass.
 func ask(t testing.TB) *asked {
 	p, err := profile.Load("iridium-directip", nil)
 	check.NoError(t, err)
@@ -148,7 +148,7 @@ func TestMessages(t *testing.T) {
 	check.Contains(t, "its sender, for JSON in a page", body, `Ops \u001b[31m\u003cscript\u003e`)
 }
 
-// An order changes what waits, is logged with who gave it, and says in words why nothing changed.
+// An order changes what waits, is logged with its giver, and says in words why nothing changed.
 func TestMessageOrders(t *testing.T) {
 	a := ask(t)
 	a.send(30, "body", 1)

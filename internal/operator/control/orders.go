@@ -22,15 +22,15 @@ import (
 
 // Authority says who may give orders, besides root and the gateway's own user on its unix socket.
 type Authority struct {
-	// Group is whose members may, -1: nobody's.
+	// Group is the group whose members may; -1: there is none.
 	Group int
 	// Token is what an order over TCP must bring; "": TCP takes no orders.
 	Token string
-	// Way says in a sentence how an order can be given, for who gave one in another way.
+	// Way says in a sentence how an order can be given, for a caller that gave one in another way.
 	Way string
 }
 
-// Giver is who gave an order.
+// Giver is the caller that gave an order.
 type Giver struct {
 	UID, PID int
 	Groups   []int
@@ -55,7 +55,7 @@ type giverKey struct{}
 // orderedByKey is where the context of an order has its giver in words.
 type orderedByKey struct{}
 
-// who says who sent a request, and whether he may give orders.
+// who identifies the sender of a request, and says whether it may give orders.
 func (a Authority) who(r *http.Request) (g Giver, err error) {
 	g, local := r.Context().Value(giverKey{}).(Giver)
 	switch {
@@ -97,8 +97,8 @@ type Refusal struct {
 // Error is the reason in a sentence for the caller.
 func (r Refusal) Error() string { return r.Text }
 
-// order answers POST requests that carry a T as JSON, from who may give orders. Each is logged under its name with its
-// giver. obey's answer goes back as JSON; an error is a Refusal, or means that nobody knows whether the order was obeyed.
+// order answers POST requests that carry a T as JSON, from callers that may give orders. Each is logged under its name
+// with its giver. obey's answer goes back as JSON; an error is a Refusal, or means that nobody knows whether the order was obeyed.
 //
 // A page in a browser on this machine cannot give one: it has no token, and it may not send JSON to another origin.
 func order[T any](s Source, name string, apply func(context.Context, T) (answer any, err error)) http.HandlerFunc {
@@ -168,7 +168,7 @@ func (s Source) settle(ctx context.Context, name string) {
 // orderOctets is the most that an order takes, but for one that says otherwise.
 const orderOctets = 4096
 
-// refuse answers who may not give an order.
+// refuse answers a caller that may not give an order.
 func (s Source) refuse(w http.ResponseWriter, name string, by Giver, why error) {
 	s.Log.Warn("an order was refused", "order", name, "by", by.String())
 	s.keep(audit.Entry{Kind: audit.OrderRefused, Name: name, What: why.Error(), By: by.String()})

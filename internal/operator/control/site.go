@@ -18,7 +18,7 @@ import (
 type Site interface {
 	Status() pair.Status
 	Lead()
-	// Retire hands over to the machine at an address, or where that is not valid to whichever could soonest; false: it cannot.
+	// Retire hands over to the machine at an address, or where that is not valid to the machine that could lead soonest; false: it cannot.
 	Retire(to netip.AddrPort) bool
 }
 
@@ -28,8 +28,8 @@ type LeadOrder struct {
 	Lose bool `json:"lose,omitempty"`
 }
 
-// RetireOrder is the body of POST /site/retire: another machine shall lead, that of an address in cluster.members or site.other, or
-// whichever could soonest.
+// RetireOrder is the body of POST /site/retire: another machine shall lead: the one at an address in cluster.members or
+// site.other, or the one that could soonest.
 type RetireOrder struct {
 	To netip.AddrPort `json:"to,omitzero"`
 }

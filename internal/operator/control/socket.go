@@ -12,7 +12,7 @@ import (
 )
 
 // ListenSocket opens a unix socket at path, which a key of the configuration names, for its owner alone, and for the members of a group if that is
-// not -1. A socket that a gateway left behind which was killed is replaced; one that answers is not.
+// not -1. A socket left behind by a gateway that was killed is replaced; one that answers is not.
 func ListenSocket(key, path string, group int) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
 		return nil, fmt.Errorf("%s: %s is there and is no socket: remove it, or set another %[1]s", key, path)
@@ -62,7 +62,7 @@ func giverOf(conn *net.UnixConn) (g Giver, err error) {
 
 // peerGroups are the further groups of the other end; none where the kernel does not tell.
 func peerGroups(fd uintptr) (groups []int) {
-	var ids [1024]uint32 // more than anybody has who gives orders
+	var ids [1024]uint32 // more than any user has that gives orders
 	size := uint32(unsafe.Sizeof(ids))
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_PEERGROUPS,
 		uintptr(unsafe.Pointer(&ids)), uintptr(unsafe.Pointer(&size)), 0)

@@ -35,7 +35,7 @@ func (o ViewOrder) String() string {
 	return text
 }
 
-// ViewList is the answer: View holds where none of the rules fits, of which the first Ordered are of orders.
+// ViewList is the answer: View holds where none of the Rules fits. The first Ordered of them come from orders.
 type ViewList struct {
 	View    jxtabridge.View       `json:"view"`
 	Rules   []jxtabridge.ViewRule `json:"rules,omitempty"`

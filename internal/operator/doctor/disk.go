@@ -20,7 +20,7 @@ const (
 	leastInodes = 16
 )
 
-// ownerOf is the user for whom a directory and a key have to be: who runs the gateway, otherwise the owner of path.
+// ownerOf is the user to whom a directory and a key have to belong: the user that runs the gateway, otherwise the owner of path.
 func ownerOf(path string, run *Running) int {
 	if run != nil {
 		return run.UID
@@ -41,8 +41,8 @@ func (f *findings) disk(c *config.Config, run *Running) {
 	f.dataDir(c.Node.DataDir, c.Delivery.MaxOctets, owner)
 }
 
-// keyFile looks at what keyfile.LoadKey does not: whose it is, and who could put another in its place. That it can be read and
-// is closed to others has been looked at.
+// keyFile looks at what keyfile.LoadKey does not: the owner of the file, and the users that could put another in its place. Whether the
+// file can be read and is closed to others has been checked before.
 func (f *findings) keyFile(path string, owner int) {
 	const check = "key.file"
 	info, err := os.Stat(path)
@@ -58,7 +58,7 @@ func (f *findings) keyFile(path string, owner int) {
 	f.above("key.directory", path, owner)
 }
 
-// above looks at the directory that something stands in: who may write there can put another in its place.
+// above looks at the directory that a file stands in: a user that may write there can put another in its place.
 func (f *findings) above(check, path string, owner int) {
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)

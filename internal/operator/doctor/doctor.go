@@ -75,7 +75,7 @@ func Examine(c *config.Config, run *Running, now time.Time) []Finding {
 	return f.list
 }
 
-// ExamineNode looks at what can be looked at while the configuration has mistakes, of which each line of err is one.
+// ExamineNode looks at as much as it can while the configuration has mistakes. Each line of err is one mistake.
 func ExamineNode(dataDir string, err error, run *Running, now time.Time) []Finding {
 	f := &findings{}
 	for _, line := range strings.Split(err.Error(), "\n") {

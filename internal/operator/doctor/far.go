@@ -93,7 +93,7 @@ func heardText(p api.PeerStatus, now time.Time) string {
 	return "last " + max(now.Sub(at), 0).Round(time.Second).String() + " ago"
 }
 
-// profile tells in what the link is not as the profile says, as the gateway has measured it (docs/faults.md).
+// profile tells how the link differs from its profile, as the gateway has measured it (docs/faults.md).
 func (f *findings) profile(p profile.Profile, s api.PeerStatus) {
 	const check, out = "link.profile", "gateway tune --fit with captures of both ends makes a profile of what the link does; use it at both ends"
 	m := s.Measured

@@ -38,7 +38,7 @@ func (f *findings) rights(c *config.Config, run *Running) {
 	}
 }
 
-// user looks for whom the process runs, and with which capabilities.
+// user looks at the user and the capabilities with which the process runs.
 func (f *findings) user(run *Running, is map[string]string) {
 	effective, err := strconv.ParseUint(is["CapEff"], 16, 64)
 	switch {

@@ -23,7 +23,7 @@ func (n *node) openAudit() (err error) {
 	return err
 }
 
-// keep enters e. That it cannot is logged, and no reason not to obey.
+// keep enters e in the record of orders. A failure to do so is logged; the order is obeyed all the same.
 func (n *node) keep(e audit.Entry) {
 	if err := n.audit.Add(e); err != nil {
 		n.log.Error("the audit log cannot be written; the gateway still carries out orders, but does not record them", "error", err)
@@ -74,7 +74,7 @@ func (r *refusals) roster(s api.Status) {
 	}
 }
 
-// enter enters what was dropped since it was called before, and in whose names somebody else had sealed it; false: there is none.
+// enter enters the datagrams dropped since its last call, and the peers in whose names somebody else had sealed them; false: there are none.
 func (r *refusals) enter(s api.Status) bool {
 	grown := map[string]uint64{}
 	for reason, count := range s.Dropped {

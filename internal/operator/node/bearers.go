@@ -114,7 +114,7 @@ type listens struct {
 	net.Listener
 }
 
-// openModem opens the socket on which the modem of a bearer may speak, for whoever may give orders.
+// openModem opens the socket on which the modem of a bearer may speak. It is open to the users that may give orders.
 func (n *node) openModem(place int, l config.Link) error {
 	if n.air.refused == nil {
 		n.air.refused = prometheus.NewCounter(prometheus.CounterOpts{Name: "aldis_modem_refused_total", Help: "Lines and connections of modems that were not taken."})
@@ -147,7 +147,7 @@ func (a *airSide) close() {
 	}
 }
 
-// leastStall is how soon a TLS connection ends on which nothing is acknowledged.
+// leastStall is how soon a TLS connection ends when nothing is acknowledged on it.
 const leastStall = 15 * time.Second
 
 // openTLS makes a bearer over TLS. listener is where peers call; nil: none does.

@@ -67,7 +67,7 @@ func forPeople(_ []string, a slog.Attr) slog.Attr {
 			return slog.Attr{}
 		}
 	case string:
-		if a.Key == "name" { // that a local peer has chosen
+		if a.Key == "name" { // a local peer has chosen it
 			v = glance.Cut(v)
 		}
 		return slog.String(a.Key, cli.Printable(v))
@@ -155,7 +155,7 @@ func kindOf(r slog.Record) string {
 	return strings.TrimSpace(kind.String())
 }
 
-// silenced is a kind of which lines were left out and none came afterwards.
+// silenced is a kind some of whose lines were left out, and of which none came afterwards.
 type silenced struct {
 	text, kind string
 	leftOut    int
@@ -191,7 +191,7 @@ func (l *limits) pass(text, kind string, now time.Time) (leftOut int, pass bool,
 	return leftOut, true, ended
 }
 
-// sweep forgets, once in each period, the kinds whose period is over, except the one that a line has come of.
+// sweep forgets, once in each period, the kinds whose period is over, except that of the line that has just come.
 func (l *limits) sweep(text, kind string, now time.Time) (ended []silenced) {
 	if d := now.Sub(l.swept); d < limitPeriod && d >= 0 {
 		return nil

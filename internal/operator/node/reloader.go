@@ -107,8 +107,8 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	return answer, nil
 }
 
-// peers marks new peers of which the journal tells already, for what it has of them is read at a start, and says of those that go
-// what ends with them.
+// peers marks new peers of which the journal has records already as needing a restart, for these are read at a start alone. Of peers that
+// go it says what ends with them.
 func (r *reloader) peers(ctx context.Context, now, next *config.Config, changes []config.Change) error {
 	for _, p := range slices.Concat(now.Link.Peers, next.Link.Peers) {
 		at := slices.IndexFunc(changes, func(c config.Change) bool { return c.Key == config.PeerKey(p.ID) && (c.From == "" || c.To == "") })
@@ -173,7 +173,7 @@ func peersOf(c *config.Config) []gateway.PeerConfig {
 	return peers
 }
 
-// reachedOf is whom the bearers behind the first reach.
+// reachedOf lists the peers that the bearers behind the first reach.
 func reachedOf(c *config.Config) (list []map[uint16]netip.AddrPort) {
 	for _, b := range moreOf(c) {
 		list = append(list, b.Peers)

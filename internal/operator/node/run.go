@@ -168,8 +168,8 @@ type node struct {
 	gateway   *gateway.Gateway
 	reloader  *reloader
 
-	secret      atrest.Secret       // that seals the journal; zeros after the start
-	protections []rights.Protection // from whoever takes the process over
+	secret      atrest.Secret       // it seals the journal; zeros after the start
+	protections []rights.Protection // against an attacker who takes the process over
 }
 
 // open opens the journal and the record of orders.
@@ -472,7 +472,7 @@ func dialled(at netip.AddrPort) string {
 	return at.String()
 }
 
-// bucketIdentity holds who the gateway is to JXTA peers. It is ours, not the gateway room's.
+// bucketIdentity holds the gateway's identity towards JXTA peers. It is ours, not the gateway room's.
 const bucketIdentity = "identity"
 
 // restore reads the journal, and makes an identity where there is none yet. lastRun is what begin has left there.

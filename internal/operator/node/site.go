@@ -232,7 +232,7 @@ func again(ln net.Listener) (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// follow serves what a machine serves that does not lead, until it may or ctx ends.
+// follow serves what a machine that does not lead serves, until this one may lead or ctx ends.
 func (n *node) follow(ctx context.Context, link machine, held map[string]net.Listener, changed <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	reg := prometheus.NewRegistry()
@@ -279,7 +279,7 @@ func (n *node) follow(ctx context.Context, link machine, held map[string]net.Lis
 	}
 }
 
-// pairConfig is what this machine is to the other one.
+// pairConfig is the configuration of the link between this machine and the other one.
 func (n *node) pairConfig() pairlink.Config {
 	c := n.cfg
 	var ways []pairlink.Way
@@ -292,7 +292,7 @@ func (n *node) pairConfig() pairlink.Config {
 		Facts: facts(c), Ways: ways, Version: cli.VersionText(), Wall: time.Now, Log: n.log}
 }
 
-// siteIdentity is who a machine is to the other one and to a witness.
+// siteIdentity is the identity of a machine towards the other one and a witness.
 func siteIdentity(c *config.Config) tlslink.Identity {
 	t := c.Link.Trust
 	if !t.On() {
@@ -306,7 +306,7 @@ func siteIdentity(c *config.Config) tlslink.Identity {
 	}}
 }
 
-// facts are what both machines must agree in.
+// facts are the values in which both machines must agree.
 func facts(c *config.Config) []pairlink.Fact {
 	list := []pairlink.Fact{{Name: "node.id", Value: fmt.Sprint(c.Node.ID)}, {Name: "node.name", Value: c.Node.Name}, {Name: "the format of the journal", Value: fmt.Sprint(journal.Format)}}
 	if t := c.Link.Trust; t.On() {

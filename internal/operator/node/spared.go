@@ -15,7 +15,7 @@ import (
 type spared struct {
 	log     *slog.Logger
 	records []api.Record
-	aside   []journal.Op // that the gateway does not understand
+	aside   []journal.Op // records that the gateway does not understand
 }
 
 func newSpared(log *slog.Logger, records []api.Record) *spared {

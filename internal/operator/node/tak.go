@@ -28,7 +28,7 @@ type takSide struct {
 	tls       net.Listener   // nil: none over TLS
 	filesSock net.Listener   // nil: not over HTTP
 	filesTLS  net.Listener   // nil: not over TLS
-	unicast   net.Listener   // nil: devices of the mesh have nowhere to say what is for one unit alone
+	unicast   net.Listener   // nil: devices of the mesh have nowhere to send events for one unit alone
 	keys      *tls.Config    // of what is served over TLS
 	over      *tls.Config    // towards the LAN's own server; nil: plain TCP
 }

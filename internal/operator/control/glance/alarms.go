@@ -175,7 +175,7 @@ func bearerAlarms(st api.Status, say func(level int, format string, args ...any)
 	}
 }
 
-// other says how a link is not as its profile says.
+// other says how a link differs from its profile.
 func other(p api.PeerStatus, what string, l api.LinkStatus) string {
 	name, m := Plain(p.Name), p.Measured
 	switch what {

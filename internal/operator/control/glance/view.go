@@ -60,7 +60,7 @@ type View struct {
 	Sites    []Site              `json:"sites"`
 	Queue    []Queue             `json:"queue"`
 	Locals   []Local             `json:"locals"`
-	More     int                 `json:"more_locals,omitempty"` // that are not named
+	More     int                 `json:"more_locals,omitempty"` // local peers that are not named
 	Items    int                 `json:"items"`                 // of this site
 	Channels []api.ChannelStatus `json:"channels,omitempty"`    // who hears whom on shared channels, without times
 	Fleet    *api.FleetStatus    `json:"fleet,omitempty"`       // what gateways say of themselves, without ages
@@ -106,7 +106,7 @@ func (w Way) Text() string {
 type Silence struct {
 	On       bool      `json:"on"`
 	Fixed    bool      `json:"fixed,omitempty"` // by the configuration: no order ends it
-	Until    time.Time `json:"until,omitzero"`  // that it lasts at the least; zero: until told otherwise
+	Until    time.Time `json:"until,omitzero"`  // it lasts until then at the least; zero: until told otherwise
 	Messages int       `json:"messages"`
 	AirtimeS int       `json:"airtime_s"` // of what is owed when it ends
 }
@@ -151,7 +151,7 @@ type Site struct {
 	Ended    uint64    `json:"delivered"`
 	Received uint64    `json:"received"`
 	DelayS   float64   `json:"delay_s"` // mean from custody to acknowledgement; 0: none has come yet
-	ShortS   int       `json:"short_s"` // that a message of 200 octets takes now, rounded
+	ShortS   int       `json:"short_s"` // time that a message of 200 octets takes now, rounded
 	LongS    int       `json:"long_s"`  // likewise of 20,000 octets
 	Held     int       `json:"items_held"`
 	Far      int       `json:"far_items"`

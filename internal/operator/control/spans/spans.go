@@ -146,7 +146,7 @@ func (t *Teller) collect(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			t.told[row.Number] = true
-			if !row.Accepted.IsZero() { // of those from before the start nobody knows when
+			if !row.Accepted.IsZero() { // of messages from before the start nobody knows when
 				t.held = append(t.held, row)
 			}
 		}
