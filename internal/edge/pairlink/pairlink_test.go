@@ -344,6 +344,19 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
+// A host that connects to the follower again and again has it pass on many connections. They end unheard, and the machines stay connected.
+func TestManyPassedEndNotTheConnection(t *testing.T) {
+	k := &conn{wake: make(chan struct{}, 1)}
+	k.room.L = &k.mu
+	s := taking{list: map[netip.AddrPort]taken{}}
+	for i := range 5 * mostPassing {
+		at := netip.AddrPortFrom(netip.MustParseAddr("10.0.0.2"), uint16(1024+i))
+		check.NoError(check.Fatal(t), s.hear(k, appendPassed(nil, at, 0)))
+		check.NoError(check.Fatal(t), s.hear(k, appendPassed(nil, at, ended)))
+	}
+	check.True(t, "they are bounded", len(s.list) <= 4*mostPassing)
+}
+
 // passed starts two machines, and a door of the follower that passes connections on to a server at the leader, which echoes.
 func passed(t testing.TB) (follower *box, echo, door net.Listener) {
 	t.Helper()

@@ -201,6 +201,10 @@ func (t *taking) hear(c *conn, content []byte) error {
 	for ; len(content) > 0; content = content[passedOctets:] {
 		at, octets := parsePassed(content)
 		old, there := t.list[at]
+		// Nothing comes of a connection that was not agreed: the other machine ends it before its peer has said anything.
+		if !there && (octets&ended != 0 || octets == 0 && len(t.list) >= 4*mostPassing) {
+			continue
+		}
 		if octets == 0 && (!there || old.ended || old.by != c) { // a port may be used again
 			old = taken{}
 		}

@@ -7,7 +7,7 @@ func (m *Machine) lead(epoch uint64) {
 	m.stored.Epoch, m.stored.Voted, m.stored.Whole, m.stored.Led = epoch, max(m.stored.Voted, epoch), true, true
 	m.stored.Other = false
 	m.role, m.follower, m.candidate, m.nextBeat = Leading, false, 0, m.now
-	m.followed, m.outdone, m.ready = false, false, false
+	m.followed, m.outdone, m.ready, m.wanted, m.owed = false, false, false, 0, 0
 	if m.peer != nil {
 		m.peer.Leads = false
 	}
@@ -41,6 +41,10 @@ func (m *Machine) passLeading() {
 	overtaken := m.peer != nil && !m.peer.Leads && m.peer.Voted > m.stored.Epoch
 	if lost || overtaken {
 		m.claim(lost)
+	}
+	if m.owed != 0 && m.candidate == 0 && m.now >= m.nextAsk {
+		m.nextAsk = m.now + Ask
+		m.out.Ask = &Claim{Machine: m.stored.Machine, Epoch: m.owed, From: m.owed, Forced: true}
 	}
 }
 

@@ -27,11 +27,18 @@ type Machine struct {
 	candidate uint64        // epoch that is asked for; 0: none
 	outdone   bool          // it was given to nobody: a greater one is asked for next
 	nextAsk   time.Duration
+	wanted    time.Duration // until then the order to lead counts; 0: there is none
+	askLead   time.Duration // when the leader is asked again to hand over
+	owed      uint64        // epoch of an order that the witness has not answered; 0: none
 }
 
 // New makes a machine that has just started. position says with which commit its journal ends.
 func New(now time.Duration, stored Stored, witness bool, position func() (run, seq uint64)) *Machine {
-	return &Machine{witness: witness, stored: stored, now: now, seq: position, greeted: now + Greet, idle: now}
+	m := &Machine{witness: witness, stored: stored, now: now, seq: position, greeted: now + Greet, idle: now}
+	if !stored.Led {
+		m.promise = now + Promise // it may have answered a beat just before it ended
+	}
+	return m
 }
 
 // Step brings the machine to now and applies ev.
@@ -133,7 +140,7 @@ func (m *Machine) met(h Hello) {
 
 // wait ends what this machine was: it knows no leader.
 func (m *Machine) wait() {
-	m.role, m.follower, m.candidate, m.idle = Waiting, false, 0, m.now
+	m.role, m.follower, m.candidate, m.owed, m.idle = Waiting, false, 0, 0, m.now
 	if m.peer != nil {
 		m.peer.Leads = false
 	}
@@ -173,7 +180,9 @@ func (m *Machine) pass() {
 	if m.role == Following && m.now >= m.promise {
 		m.wait()
 	}
-	m.seek()
+	if m.wishes(); m.role != Leading {
+		m.seek()
+	}
 }
 
 // due is when Step wants to be called at the latest.

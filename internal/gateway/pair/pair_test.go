@@ -149,6 +149,66 @@ func TestRetire(t *testing.T) {
 	}
 }
 
+// The order to lead reaches the leader although the connection is away when it is given, or ends with it: the leader hands over, and nothing that it
+// has confirmed is put aside.
+func TestLeadWhileTheConnectionIsAway(t *testing.T) {
+	for _, witness := range []bool{false, true} {
+		for _, away := range []bool{false, true} {
+			w := newWorld(t, 10, witness)
+			w.settled()
+			w.pass(time.Second)
+			first := w.leader()
+			if away {
+				w.cut = true
+				w.part()
+				w.pass(50 * time.Millisecond)
+			}
+			w.step(1-first, Lead{})
+			if away {
+				w.pass(100 * time.Millisecond)
+				w.cut = false
+			} else {
+				w.part() // what it has said is lost
+			}
+			w.pass(wishTime)
+			check.Equal(t, "leader", w.leader(), 1-first)
+			check.True(t, "it was handed over", w.box[1-first].stored.Epoch < Jump)
+		}
+	}
+}
+
+// A follower that restarts may have promised, a moment before, not to lead: it waits as long as the leader may transmit.
+func TestFollowerThatRestartsKeepsItsPromise(t *testing.T) {
+	w := newWorld(t, 9, true)
+	w.settled()
+	w.pass(time.Second)
+	first := w.leader()
+	w.cut, w.away[first] = true, true
+	w.kill(1 - first)
+	w.start(1 - first)
+	w.pass(4 * time.Second)
+	check.Equal(t, "leader", w.leader(), 1-first)
+}
+
+// A witness that was away when an operator decided is told later, and does not give the lead to the machine that was off.
+func TestWitnessHearsOfAnOrderLater(t *testing.T) {
+	w := newWorld(t, 11, true)
+	w.settled()
+	first := w.leader()
+	w.away[1-first] = true
+	w.kill(first)
+	w.pass(10 * time.Second)
+	w.step(1-first, Lead{})
+	w.away[1-first] = false
+	w.pass(10 * time.Second)
+	w.cut = true
+	w.start(first)
+	w.pass(10 * time.Second)
+	check.Equal(t, "leader", w.leader(), 1-first)
+	w.cut = false
+	w.settled()
+}
+
 // Chance kills, stops and cuts, each way, both at once too. At most one machine transmits at any time, nothing that was confirmed is
 // lost by the machine that leads, and when all works again the site has a leader and a follower.
 func TestSeeds(t *testing.T) {

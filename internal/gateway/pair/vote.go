@@ -1,5 +1,7 @@
 package pair
 
+import "time"
+
 // Jump is by how much an operator's order goes beyond the epochs that this machine knows of.
 const Jump = 1 << 20
 
@@ -99,6 +101,9 @@ func (m *Machine) hearVote(x Message) {
 }
 
 func (m *Machine) verdict(v Verdict) {
+	if v.Epoch == m.owed {
+		m.owed = 0
+	}
 	switch {
 	case m.candidate == 0 || v.Epoch != m.candidate:
 	case v.Granted:
@@ -111,18 +116,38 @@ func (m *Machine) verdict(v Verdict) {
 	}
 }
 
-// force leads without votes. The operator has said that the other machine is off; it hears of this epoch first when it is not.
+// wishTime is how long an order to lead counts.
+const wishTime = 8 * time.Second
+
+// wishes asks the leader to hand over, until this machine leads or the order has aged. Once the leader is not heard any more it is off: the
+// operator has said so.
+func (m *Machine) wishes() {
+	switch {
+	case m.wanted == 0:
+	case m.now >= m.wanted:
+		m.wanted = 0
+	case m.role == Waiting:
+		if m.wanted = 0; m.stored.Whole {
+			m.force()
+		}
+	case m.peer != nil && m.stored.Whole && m.now >= m.askLead:
+		m.askLead = m.now + Ask
+		m.send(Message{Kind: KindRetire})
+	}
+}
+
+// force leads without votes: the operator has said that the other machine is off. A leader that was heard a moment ago is asked to hand over.
 func (m *Machine) force() {
 	switch {
 	case m.role == Leading && !(m.follower && m.now-m.answered >= Lost):
 		return
-	case m.role == Following && m.peer != nil:
-		m.retire()
+	case m.role == Following:
+		m.wanted, m.askLead = m.now+wishTime, m.now
 		return
 	}
 	epoch := m.stored.Voted + Jump
 	m.lead(epoch)
 	if m.witness {
-		m.out.Ask = &Claim{Machine: m.stored.Machine, Epoch: epoch, From: epoch, Forced: true}
+		m.owed, m.nextAsk = epoch, m.now // passLeading asks until the witness has answered
 	}
 }

@@ -259,7 +259,7 @@ func (m *Machine) pass() {
 	}
 	switch {
 	case m.role == pair.Leading && leads && term == m.term && m.now < m.lease+standDown:
-	case leads && m.settled == term && m.now < m.lease:
+	case leads && m.settled == term && m.at == m.last() && m.now < m.lease: // what it proposed before its lease lapsed is settled first
 		m.role, m.term = pair.Leading, term
 	case m.now < m.promise:
 		m.role = pair.Following

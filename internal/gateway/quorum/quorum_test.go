@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"aldis/internal/gateway/pair"
 )
 
 // most is within how long somebody leads where a majority is up and hears each other.
@@ -160,6 +162,36 @@ func TestLeadWithoutConnection(t *testing.T) {
 		w.pass(10 * time.Second)
 		if w.leader() != wanted {
 			t.Errorf("seed %d: machine %d leads, some time after %d was made the leader", seed, w.leader(), wanted)
+		}
+	}
+}
+
+// A leader whose lease lapsed, because a majority was frozen, leads again in the same term only when the entries that it had proposed are settled: its
+// new gateway knows them then.
+func TestSameTermAgain(t *testing.T) {
+	for seed := range uint64(seeds) {
+		w := newWorld(t, seed, 3)
+		w.led(most)
+		w.pass(2 * time.Second)
+		l := w.leader()
+		m, a := w.boxes[l].m, w.boxes[(l+2)%3]
+		term := m.Stored().Term
+		w.kill((l + 1) % 3)
+		a.frozen = true
+		w.pass(pair.Lease + standDown + time.Second)
+		if m.Role() == pair.Leading {
+			t.Fatalf("seed %d: it leads without a majority", seed)
+		}
+		held := a.held
+		a.frozen, a.held = false, nil
+		for _, do := range held {
+			do()
+		}
+		for end := w.now + most; m.Role() != pair.Leading && w.now < end; {
+			w.pass(time.Millisecond)
+		}
+		if m.Role() == pair.Leading && m.Stored().Term == term && m.at != m.last() {
+			t.Errorf("seed %d: it leads again at %v, and has proposed until %v", seed, m.at, m.last())
 		}
 	}
 }
