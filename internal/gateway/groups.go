@@ -192,7 +192,7 @@ func (gs *groups) join(now time.Time, name string) error {
 		return errNoRoster
 	}
 	if gs.engine == nil {
-		gs.engine = entropy.New(entropy.Config{Self: gs.g.cfg.ID, Most: mostOpen, Verify: gs.verify,
+		gs.engine = entropy.New(entropy.Config{Self: gs.g.cfg.ID, Start: gs.g.cfg.Incarnation.Number, Most: mostOpen, Verify: gs.verify,
 			Keep: func(key, value []byte) { gs.g.Record(bucketOpen, key, value) }, Hearing: gs.hearing,
 			Rand: rand.New(rand.NewPCG(uint64(gs.g.cfg.ID), uint64(gs.g.cfg.Incarnation.Number)))})
 	}

@@ -356,7 +356,11 @@ func (r *rollups) ride(now time.Time, b *bearer, to uint16, frames []byte) []byt
 	if r.table == nil || frame.Greets(frames) || to == seal.Group {
 		return frames
 	}
-	l := r.g.byID[to].legs[b.index]
+	p := r.g.byID[to]
+	if p == nil || p.legs[b.index] == nil { // a reload has just taken it out
+		return frames
+	}
+	l := p.legs[b.index]
 	add := func(f frame.Frame) {
 		before := len(frames)
 		frames = append(frame.Append(nil, f, false), frames...)

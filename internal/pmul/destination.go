@@ -30,6 +30,12 @@ const dead = 3
 
 func (p *peer) dead() bool { return p.unanswered >= dead }
 
+// Answers says whether an acknowledgement of a node is expected: it is neither silent nor dead.
+func (s *Sender) Answers(n NodeID) bool {
+	p := s.peers[n]
+	return p == nil || !p.silent && !p.dead()
+}
+
 // asked counts a question to the node. Questions that overlap are one.
 func (p *peer) asked(now time.Time, s *Sender) {
 	if now.Before(p.askedAt) {

@@ -190,8 +190,21 @@ func (c *Carrier) Step(now time.Time) {
 
 // SubmitState tells the peers what changed here.
 func (c *Carrier) SubmitState(now time.Time) {
-	for c.telling < telling && c.submitOneState(now) {
+	for c.awaited() < telling && c.submitOneState(now) {
 	}
+}
+
+// awaited counts the own messages with state that a peer lacks and is expected to acknowledge. Those that only silent peers lack hold up nobody.
+func (c *Carrier) awaited() (n int) {
+	if c.telling < telling {
+		return c.telling
+	}
+	for _, m := range c.out {
+		if m.Content.Payload == nil && slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return m.On(p) != nil && c.sender.Answers(pmul.NodeID(p.ID)) }) {
+			n++
+		}
+	}
+	return n
 }
 
 // Pump repeats on idle air; the engine sends in its own time.

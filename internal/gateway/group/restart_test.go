@@ -472,3 +472,14 @@ func TestEarlyMessageOfVersion01(t *testing.T) {
 	check.Equal(t, "messages that node 2 has", len(said), 3)
 	check.Equal(t, "different ones", len(slices.Compact(said)), 3)
 }
+
+// A peer that is off the air for hours holds up no news of a site: those that answer are told.
+func TestSilentPeerHoldsUpNoNews(t *testing.T) {
+	g := plain(t)
+	g.Outage(g.c, 3*time.Hour)
+	for i := range 6 {
+		g.a.Put(carriernet.Item(1, i))
+		g.Run(5 * time.Minute)
+	}
+	check.Equal(t, "items at the other peer", len(g.b.Far[1]), 6)
+}

@@ -248,7 +248,7 @@ func (l *line) message(now time.Time, hop uint16, capsule Capsule, p site.Preced
 	if ok && !several {
 		body, ok = key.Open(append(bytes.Clone(capsule.tags), capsule.sealed...), tagOctets, at.Number, head)
 	}
-	if !ok || n == 0 {
+	if !ok || n == 0 || uint64(n) > uint64(near)+1<<15 { // the last: it is before the first number
 		l.unopened(now, hop)
 		return
 	}
@@ -453,9 +453,10 @@ func (l *line) hear(now time.Time, b []byte) {
 			}
 		case saySkip:
 			if in := l.inflow(number); in != nil && n > 0 && n-1 > in.cumulative {
-				for in.cumulative < n-1 && len(in.early) > 0 {
-					l.forget(number, in, in.cumulative+1)
-					in.cumulative++
+				for _, early := range slices.Sorted(maps.Keys(in.early)) {
+					if early < n {
+						l.forget(number, in, early)
+					}
 				}
 				in.cumulative = n - 1
 				in.news = true // what is read now may hold up more of its origin

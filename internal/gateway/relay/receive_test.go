@@ -70,3 +70,31 @@ func TestEverySetIsTold(t *testing.T) {
 	check.Equal(t, "recorded as told", len(d.recorded), sets)
 	check.True(t, "nothing is left to tell", l.tellAt.IsZero())
 }
+
+func (d *desk) Secret(of []byte) (k [32]byte) {
+	copy(k[:], of)
+	return k
+}
+
+// A set of several outlives a member that was taken out: the others get another key.
+func TestASetOutlivesAMember(t *testing.T) {
+	d := &desk{recorded: map[string]bool{}}
+	c := New(Config{Common: mail.Common{Self: 1, Peers: []*mail.Peer{{ID: 2}, {ID: 3}}, Services: d}, Ways: d})
+	s := c.newSet(1, 0, []uint16{2, 3})
+	c.lines[3].own = stream{Number: 7}
+	before := c.secret(s)
+	delete(c.lines, 3) // as Leave does, and a restart without that peer
+	check.True(t, "another key", c.secret(s) != before)
+}
+
+// An origin that skips four thousand million numbers costs no more than one that skips two.
+func TestSkipIsBounded(t *testing.T) {
+	d := &desk{recorded: map[string]bool{}}
+	c := New(Config{Common: mail.Common{Self: 1, Peers: []*mail.Peer{{ID: 2}}, Services: d}, Ways: d})
+	l := c.lines[2]
+	l.inflow(1).early[1<<32-1] = []byte{1}
+	l.early++
+	l.hear(now, binary.AppendUvarint(binary.AppendUvarint([]byte{saySkip}, 1), 1<<32-2))
+	check.Equal(t, "until", l.in[1].cumulative, 1<<32-3)
+	check.Equal(t, "kept", len(l.in[1].early), 1)
+}

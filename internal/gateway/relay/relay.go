@@ -496,7 +496,9 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 func (c *Carrier) secret(s *set) [32]byte {
 	of := binary.BigEndian.AppendUint16(nil, s.number)
 	for _, id := range s.to {
-		of = c.lines[id].own.append(of)
+		if l := c.lines[id]; l != nil { // a member that was taken out does not have the key of the others any more
+			of = l.own.append(of)
+		}
 	}
 	return c.Ways.Secret(of)
 }

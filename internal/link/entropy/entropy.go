@@ -66,7 +66,8 @@ const (
 // Config is what an Engine is made of.
 type Config struct {
 	Self   uint16
-	Most   int // octets of messages that are held
+	Start  uint32 // number of this start of the node: it has used no later epoch, but for the next one where an epoch was full; 0: not known
+	Most   int    // octets of messages that are held
 	Verify func(*Item) Verdict
 	// Keep makes a record durable, or removes it (nil).
 	Keep func(key, value []byte)
@@ -272,12 +273,13 @@ func (e *Engine) heard(now time.Time, p *port, from uint16, it Item) bool {
 		return false
 	}
 	e.member(from, it.Tag)
-	e.spoken(now, p, it.Tag, it.Name, from)
 	it.Hops = max(it.Hops, 1) - 1
 	if o := g.origins[it.Origin]; o != nil && o.received(it.Number) {
 		if h := o.items[it.Number]; h != nil && string(h.Body) != string(it.Body) {
+			e.forges(now, from)
 			e.drop("group_changed")
 		} else {
+			e.spoken(now, p, it.Tag, it.Name, from)
 			e.drop("group_again")
 		}
 		return false

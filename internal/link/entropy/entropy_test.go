@@ -357,3 +357,46 @@ func TestALaterMessageShowsWhatWasLost(t *testing.T) {
 		t.Errorf("%d numbers are asked for, at most %d of one neighbour", len(g.asks), mostAsked)
 	}
 }
+
+// A neighbour that says this node had used its highest number makes it silent for good: the number is of no start of the node.
+func TestNoNeighbourUsesUpTheNumbers(t *testing.T) {
+	f := newFleet(t, 2, 1, sat(0, 1))
+	f.nodes[0].cfg.Start = 5
+	f.run(time.Minute)
+	lie := full{tag: tag, last: 65535, wide: true, entries: []entry{{origin: 1, top: mostNumber, run: 1}}}
+	f.nodes[0].Receive(f.now, 2, 2, lie.append(nil))
+	n := f.say(0, 100)
+	f.run(6 * time.Minute)
+	if list := f.missing([]Name{n}); len(list) > 0 {
+		t.Error(list)
+	}
+}
+
+// A copy with another body takes nothing out of a node's queue, and counts as forged.
+func TestAForgedCopyCancelsNoRepair(t *testing.T) {
+	f := newFleet(t, 5, 1, hf(0, 1, 2, 3, 4))
+	f.run(2 * time.Minute)
+	n := f.say(0, 200)
+	f.run(12 * time.Minute)
+	e := f.nodes[1]
+	e.Receive(f.now, 0, 3, (&asked{tag: tag, spans: []span{{1, uint16(n.Number), 1}}}).append(nil))
+	if !e.port(0).waits(sayItem, tag) {
+		t.Fatal("it was asked for, and waits for nothing")
+	}
+	junk := Item{Tag: tag, Name: n, Life: 90, Hops: 3, Expires: f.now.Add(time.Hour), Body: []byte("false")}
+	e.Receive(f.now, 0, 4, appendItem(nil, f.now, &junk))
+	if !e.port(0).waits(sayItem, tag) {
+		t.Error("a forged copy has cancelled a repair")
+	}
+}
+
+// A message for neighbours alone is given to each of them once: it is in none of their digests.
+func TestForNeighboursAloneIsGivenOnce(t *testing.T) {
+	f := newFleet(t, 2, 1, sat(0, 1))
+	f.run(2 * time.Minute)
+	f.nodes[0].Say(f.now, Item{Tag: tag, Name: Name{1, FirstNumber(1)}, Life: Life(f.life), Hops: 1, Expires: f.now.Add(f.life), Body: append([]byte("true"), make([]byte, 200)...)})
+	f.run(32 * time.Minute)
+	if f.radios[0].items == 0 || f.radios[0].repair > 0 {
+		t.Error(f.radios[0].items, f.radios[0].repair)
+	}
+}

@@ -128,7 +128,8 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 		}
 		o, n := g.origins[id], theirs[id]
 		for number, it := range o.items {
-			if it.Expires.Sub(now) > 2*p.Trip && n.lacks(f, o, number) {
+			// A message that ends at the neighbour is in none of its digests: if the neighbour lacks it, it asks.
+			if it.Hops > 1 && it.Expires.Sub(now) > 2*p.Trip && n.lacks(f, o, number) {
 				extra = append(extra, Name{id, number})
 			}
 		}
@@ -198,6 +199,10 @@ func (n *entry) lacks(f *full, o *origin, number uint64) bool {
 // renumber takes a number of this node that others hold. Where it is ahead of its own, this node has lost some.
 func (e *Engine) renumber(top uint64, g *group) {
 	o := g.origin(e.cfg.Self)
+	if e.cfg.Start != 0 && top>>epochShift > uint64(e.cfg.Start)+1 { // a lie: no other number would ever be taken from this node
+		e.drop("group_number")
+		return
+	}
 	if top > o.top && top <= mostNumber {
 		o.note(top)
 		e.recordOrigin(g, e.cfg.Self)

@@ -99,7 +99,7 @@ func (e *Engine) Ports(now time.Time, list []Port) {
 // Wake says that this node may speak again: it says one digest, and what it has to say of its own.
 func (e *Engine) Wake(now time.Time) {
 	for _, p := range e.ports {
-		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind != sayItem || w.repair })
+		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return (w.kind != sayItem || w.repair) && !w.parting })
 		for _, tag := range e.tags {
 			t := p.talk(e, now, tag)
 			t.at, t.same = now, false
