@@ -128,7 +128,7 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 	if refused { // the peer has to know which messages of its stream are here
 		l.receiver.Probed(now)
 	}
-	// An acknowledgement takes along the parts of which a key is made: an adversary that holds up the one holds up the other.
+	// An acknowledgement takes along this node's half of the key: an adversary that holds up the one holds up the other.
 	hello := long || l.Handshake.Owed || refused || c.Lacks(l.ID) && (len(l.receiver.Acks()) > 0 || len(l.answers) > 0)
 	if hello {
 		to.add(c.Services.Hello(now, l.Peer), mail.Key)

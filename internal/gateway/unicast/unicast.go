@@ -25,7 +25,7 @@ type Config struct {
 	// Messages: new messages and the site's state go by this carrier. Otherwise it has HELLOs, acknowledgements, probes and the
 	// messages that were under way.
 	Messages bool
-	Lacks    func(peer uint16) bool           // it may lack the parts, said in HELLOs, of which its key with this start is made
+	Lacks    func(peer uint16) bool           // it may lack this start's half of their common key, which HELLOs say
 	Far      func(peer uint16) bool           // the short form may not reach it; nil: it does
 	Beside   func(peer uint16) []frame.Beside // acknowledgements for its messages on other bearers; nil: there are no such bearers
 	Late     bool                             // a start greets a peer only when one of the two has something to say
