@@ -5,8 +5,8 @@
 // It reads what is known of a peer (mail.Peer) and changes nothing there: the values that it returns say what is to be done about a
 // peer. Its records and log lines go to its Services at once.
 //
-// Read keys.go first, then authenticator.go (datagrams), rollover.go (newer rosters), introduction.go (a node that brings one), rosterhistory.go (which rosters a node has kept) and
-// groupkeys.go (keys of groups).
+// Read keys.go first, then authenticator.go (datagrams), rollover.go (newer rosters), introduction.go (a node that brings one),
+// rosterhistory.go (which rosters a node has kept) and groupkeys.go (keys of groups).
 package keys
 
 import (

@@ -111,7 +111,7 @@ func (m *Machine) verdict(v Verdict) {
 	}
 }
 
-// force leads without votes. The operator has said that the other machine is off; it hears of this epoch first when it is not.
+// force leads without votes. The operator has said that the other machine is off; if it is not, it hears of this epoch first.
 func (m *Machine) force() {
 	switch {
 	case m.role == Leading && !(m.follower && m.now-m.answered >= Lost):
