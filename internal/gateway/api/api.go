@@ -24,7 +24,7 @@ type LAN struct {
 	Event   site.Event
 }
 
-// Datagram is one UDP payload of the link and its far address. Coming in, nothing of it is trusted yet.
+// Datagram is one UDP payload of the link and its far address. When it comes in, nothing in it is trusted yet.
 type Datagram struct {
 	Bearer int // the place, in the list of bearers, of the one by which it came or goes
 	Addr   netip.AddrPort

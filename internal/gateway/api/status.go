@@ -112,8 +112,8 @@ type SilenceStatus struct {
 	Messages  int     `json:"messages"`         // that wait or may have to go again
 	Items     int     `json:"items"`            // of this site that peers lack, once for each peer
 	Octets    int     `json:"octets"`           // IP octets, about: before deflating
-	AirtimeS  float64 `json:"airtime_s"`        // seconds of transmission for all of it
-	Datagrams int     `json:"datagrams"`        // about, for all of it
+	AirtimeS  float64 `json:"airtime_s"`        // seconds of transmission for all this traffic
+	Datagrams int     `json:"datagrams"`        // about, for all this traffic
 }
 
 // HoldStatus is a standing order to hold.
@@ -282,7 +282,7 @@ type BearerStatus struct {
 	Month   *BillMonth    `json:"month,omitempty"` // as Status.Month
 }
 
-// DayStatus is what a bearer has carried in this day (UTC).
+// DayStatus counts the octets that a bearer has carried in this day (UTC).
 type DayStatus struct {
 	Octets int64     `json:"octets"`          // IP octets, sent and received; after a kill up to a 64th of Most more than went
 	Most   int64     `json:"octets_per_day"`  // that it may carry

@@ -35,7 +35,7 @@ func (f *Late) Look(now time.Time, s *Site, store *mail.Store) (notes site.Notes
 	f.next = now.Add(foreseeEvery)
 	waiting, underWay, _ := s.Box.Held(frame.Direct, frame.Bulk, mail.Group)
 	if s.Orders.Together() {
-		waiting += underWay // P_Mul has numbers for all of it
+		waiting += underWay // P_Mul has numbers for all of these messages
 	}
 	if waiting == 0 || s.why() != "" {
 		f.told = nil

@@ -243,7 +243,7 @@ func (c *Carrier) step(now time.Time, ev pmul.Event, s *submission) {
 }
 
 func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
-	if by := pmul.TurnBy(now, c.sender); !by.IsZero() { // they ride on what is said then
+	if by := pmul.TurnBy(now, c.sender); !by.IsZero() { // acknowledgements ride on the datagrams that go then
 		c.receiver.Company(by)
 	} else if c.engine.Hears && c.sender.Queued() {
 		c.receiver.Company(c.acknowledged.Add(companyTurns * c.Profile.MaxHold))

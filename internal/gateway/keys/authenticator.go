@@ -243,7 +243,7 @@ func greetingOf(body []byte) (frame.Greeting, bool) {
 	return greeting, ok && err == nil
 }
 
-// overtaken says that a peer knows a later start of this node than this one, so that it refuses what this one sends.
+// overtaken says that a peer knows a later start of this node than this one, so that it refuses the datagrams of this one.
 func (k *Keys) overtaken(now time.Time, m *member, h frame.Hello) {
 	if h.HeardIncarnation > k.cfg.Incarnation.Number && m.may(now, "overtaken", sayAgain) {
 		k.cfg.Services.Note("error", "a peer has heard a later start of this node and refuses this one. Stop any other node with this id, or run gateway peer forget there",

@@ -3,7 +3,7 @@ package keys
 import "aldis/internal/link/seal"
 
 // rosterHistory is which rosters a node keeps: the newest, and of the three before it those that it was given. A node that was off the air
-// for one of them lacks it, and cannot read what is sealed for all with it.
+// for one of them lacks it, and cannot read datagrams that are sealed for all with it.
 type rosterHistory struct {
 	newest uint32
 	before uint8  // bit i: it has newest-1-i

@@ -104,7 +104,7 @@ func (m *Machine) Wants() bool { return m.Followed() && !m.follower && m.candida
 // begins with the records that it lacks.
 func (m *Machine) Accepts(epoch uint64) bool { return m.role == Following && epoch == m.stored.Voted }
 
-// Stuck says that neither machine may ask for votes: each may lack what the other has confirmed.
+// Stuck says that neither machine may ask for votes: each may lack commits that the other has confirmed.
 func (m *Machine) Stuck() bool {
 	return m.role == Waiting && !m.eligible() && (m.peer == nil || !m.peer.Whole && !m.peer.Leads)
 }

@@ -101,7 +101,7 @@ func rides(f frame.Frame) bool {
 
 // compose sends the next datagram to a peer; false when there is nothing that may go.
 func (c *Carrier) compose(now time.Time, l *peerLink) bool {
-	if l.Handshake.Unmet { // there is something for it
+	if l.Handshake.Unmet { // there is something for the peer
 		l.Handshake.Owe(now)
 	}
 	probe := l.sender.ProbeDue(now)

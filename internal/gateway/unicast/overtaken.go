@@ -26,7 +26,7 @@ func (p *passages) newest(at mail.Stamp, read uint64) {
 	switch {
 	case len(list) > 0 && list[len(list)-1].Incarnation != at.Incarnation:
 		list = nil
-	case len(list) > 0 && list[len(list)-1].Stamp == at: // a further frame of it
+	case len(list) > 0 && list[len(list)-1].Stamp == at: // a further frame of that datagram
 		return
 	case len(list) >= maxPassages:
 		list = append(passages(nil), list[1:]...)

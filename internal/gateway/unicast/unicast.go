@@ -339,7 +339,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 // Announce tells every peer in one datagram that this node goes silent.
 func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 	for _, l := range c.order {
-		if l.Reachable() && !l.Handshake.Unmet { // a peer that has not met this node takes nothing of it
+		if l.Reachable() && !l.Handshake.Unmet { // a peer that has not met this node takes nothing from it
 			l.announce = &f
 			c.compose(now, l)
 		}
