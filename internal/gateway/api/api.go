@@ -26,7 +26,7 @@ type LAN struct {
 
 // Datagram is one UDP payload of the link and its far address. When it comes in, nothing in it is trusted yet.
 type Datagram struct {
-	Bearer int // the place, in the list of bearers, of the one by which it came or goes
+	Bearer int // by which bearer it came or goes: the place of that one in the list of bearers
 	Addr   netip.AddrPort
 	Data   []byte
 	// Of a datagram that came in: how long it lay in this machine, and whether others lie there that came behind it. Timers are

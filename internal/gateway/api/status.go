@@ -218,7 +218,7 @@ type PeerStatus struct {
 	ItemsHeld     int       `json:"items_held"`               // of this site's items, known to be there
 	ItemsUnderWay int       `json:"items_under_way"`          // of this site's items, sent and not acknowledged
 	FarItems      int       `json:"far_items"`                // of the peer's site, held here
-	// Queue has the messages that wait, the most urgent first.
+	// Queue counts the messages that wait, by precedence, the most urgent first.
 	Queue []QueueRow `json:"queue,omitempty"`
 	// Late counts those messages of the queue that will expire before they are there.
 	Late   Foreseen `json:"late"`

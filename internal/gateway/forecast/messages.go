@@ -21,7 +21,7 @@ type Messages struct {
 	name  func(uint16) string
 }
 
-// Look makes a Messages for the sites as they are now. name is the name of any site of which a message may tell; "" for all.
+// Look makes a Messages for the sites as they are now. name gives the name of any site of which a message may tell; "" for all.
 func Look(store *mail.Store, sites []Site, name func(uint16) string) Messages {
 	return Messages{store, sites, name}
 }

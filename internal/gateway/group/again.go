@@ -11,8 +11,8 @@ import (
 	"aldis/internal/pmul"
 )
 
-// This node sends a message in custody that it has heard again where the origin of the message has fallen silent and a recipient is not
-// known to have it. It goes as the origin has sealed it, so the recipient takes it as the origin's, and once:
+// This node repeats a message in custody that it has heard, where the origin of the message has fallen silent and a recipient is not known
+// to have it. The message goes as the origin has sealed it, so the recipient takes it as the origin's, and once:
 // docs/decisions/custody-again.md.
 
 // Others has the messages of other nodes that this node has heard.
@@ -293,7 +293,7 @@ func (o *Others) nextAgain() (first *overheard, at time.Time) {
 	return first, at
 }
 
-// pump sends a datagram again of the message of another that is due.
+// pump repeats a datagram of another node's message, if one is due.
 func (o *Others) pump(now time.Time) {
 	h, at := o.nextAgain()
 	if h == nil || at.After(now) {

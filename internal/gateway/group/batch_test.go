@@ -75,7 +75,7 @@ func TestBatchOnlyWhereAllKnowThem(t *testing.T) {
 	say("it is gone", true)
 }
 
-// A HELLO or a Greeting of an older version says nothing of batches, and this version says the same in both.
+// A HELLO or a Greeting of an older version says nothing of batches; this version says in both that it knows them.
 func TestHelloSaysBatches(t *testing.T) {
 	g := plain(t)
 	var h frame.Hello

@@ -74,7 +74,7 @@ const (
 
 	members pmul.GroupAddr = 1
 
-	// margin is octets for the frame's head, and by which several PDUs in one datagram may exceed the engine's estimate.
+	// margin is the octets of the frame's head, and those by which several PDUs in one datagram may exceed the engine's estimate.
 	margin = frame.NORMOverhead + 7
 
 	bucketFlow = "mul-flow" // number -> peers that know it, flow
@@ -419,7 +419,7 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 	return true
 }
 
-// Owed is the acknowledgements that the receiver owes. Messages for the peers stay with the engine, which has not sent them for good.
+// Owed counts the acknowledgements that the receiver owes. Messages for the peers stay with the engine, which has not sent them for good.
 func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 	o.Acks, o.Datagrams, o.Octets = c.receiver.Owed(now)
 	o.Octets += o.Datagrams * (profile.IPUDPOctets + seal.OverheadShort)

@@ -101,8 +101,8 @@ func (o orders) Queue(now time.Time, p *mail.Peer) (q mail.Queued) {
 	return q
 }
 
-// Ahead is the octets of messages that have left the radio and have no acknowledgement yet, as a negative number: most of them are there,
-// and acknowledgements wait for company.
+// Ahead counts the octets of messages that have left the radio and have no acknowledgement yet, as a negative number: most of them are
+// there, and acknowledgements wait for company.
 func (o orders) Ahead(now time.Time, p *mail.Peer) (octets int) {
 	for id, m := range o.c.out { // in any order
 		if e := m.On(p); e != nil && pmul.HasLeft(now, o.c.sender, id) {

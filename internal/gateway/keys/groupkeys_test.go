@@ -79,7 +79,7 @@ func (c *crew) run(d time.Duration, silent ...uint16) (keys int) {
 	return keys
 }
 
-// say is the members that can read a message of a member.
+// say lists the members that can read a message of a member.
 func (c *crew) say(id uint16) []uint16 {
 	body, ok := c.members[id].Seal(c.number+1, []byte("ad"), []byte("hej"))
 	if !ok {

@@ -24,7 +24,7 @@ func (m *Machine) met(ev Met) {
 	}
 }
 
-// note keeps how far a leader knows that the members have acknowledged the log.
+// note keeps how far the members have acknowledged the log, as a leader knows it.
 func (m *Machine) note() {
 	if _, leads := m.leads(); !leads {
 		return

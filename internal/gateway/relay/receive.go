@@ -522,7 +522,7 @@ func (l *line) receipt(now time.Time, number uint16, cumulative, high uint32) {
 	}
 }
 
-// underWay is the messages of a set that are under way to a node, the oldest first.
+// underWay lists the messages of a set that are under way to a node, the oldest first.
 func (l *line) underWay(set uint16) []*mail.Entry {
 	return slices.DeleteFunc(l.Box.UnderWay(frame.Direct), func(e *mail.Entry) bool { return uint16(e.At.Number>>32) != set })
 }

@@ -277,7 +277,7 @@ func (c *Carrier) Step(now time.Time) {
 	c.tellLies(now)
 }
 
-// again is the messages that have to go once more, the oldest first.
+// again lists the messages that have to go once more, the oldest first.
 func (l *line) again(now time.Time) (list []mail.TransmissionID) {
 	for at, s := range l.out {
 		if due.Reached(now, s.due()) {

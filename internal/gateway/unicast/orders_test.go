@@ -217,7 +217,7 @@ func TestKeepalive(t *testing.T) {
 	check.True(t, "a datagram every five minutes", sent >= 11 && sent <= 13, sent)
 }
 
-// The status says how libnorm's process does.
+// The status tells the state of libnorm's process.
 func TestReport(t *testing.T) {
 	g := plain(t)
 	var s api.Status

@@ -21,7 +21,7 @@ type starts struct {
 	heard bool // the peer has heard of this start: the journal has no starts
 }
 
-// start is a start, and the first number of each queue that it gave, or would have given.
+// start is one start, with the first number of each queue that it gave, or would have given.
 type start struct {
 	incarnation uint32
 	first       [frame.Queues]uint64
@@ -235,7 +235,7 @@ func (l *peerLink) endStream(now time.Time, lost int) {
 		"peer", l.Name, "it_may_have_lost", lost)
 }
 
-// named is the messages that an acknowledgement of the peer acknowledges, and those that it names although others before them have not
+// named lists the messages that an acknowledgement of the peer acknowledges, and those that it names although others before them have not
 // come.
 func (c *Carrier) named(now time.Time, l *peerLink, r frame.Ack, newest bool) (acked, held []mail.TransmissionID) {
 	s, met := l.sender, &l.Handshake

@@ -94,7 +94,7 @@ func TestLossInASilence(t *testing.T) {
 	g.ended(6)
 }
 
-// A restart of this end remembers that a peer is silent, and the messages for that peer wait.
+// After a restart this end still knows that a peer is silent, and the messages for that peer wait.
 func TestSilenceOfAPeerSurvivesARestart(t *testing.T) {
 	g := plain(t)
 	g.b.Silent(true, true)

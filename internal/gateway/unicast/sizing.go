@@ -38,7 +38,7 @@ func newWork() work {
 	return work{slices: mail.NewTurn(sliceOctets), after: mail.NewTurn(afterOctets)}
 }
 
-// queueAtOnce is queueOf for messages that need not be coded to know.
+// queueAtOnce is queueOf for messages whose queue is known without coding them.
 func queueAtOnce(p *profile.Profile, m *mail.Message) (queue frame.Queue, known bool) {
 	switch {
 	case len(m.Full)+4 <= maxDirect(p):

@@ -12,8 +12,8 @@ import (
 // urgentRoom is how many datagrams of messages above routine may be under way beyond the window.
 const urgentRoom = 4
 
-// moreBulk is how many long messages may be under way beyond the window. Each needs an acknowledgement: with a window of two, and these
-// rather short, a link would stand still for most of a round trip.
+// moreBulk is how many long messages may be under way beyond the window. Each needs an acknowledgement: with a window of two short ones of
+// them, a link would stand still for most of a round trip.
 const moreBulk = 14
 
 // mayGoBulk says whether a long message may go. Beyond the window it may when libnorm has sent all of those under way, so that a
