@@ -24,19 +24,19 @@ type LAN struct {
 	Event   site.Event
 }
 
-// Datagram is one UDP payload of the link and its far address. Coming in, nothing of it is trusted yet.
+// Datagram is one UDP payload of the link and its far address. When it comes in, nothing in it is trusted yet.
 type Datagram struct {
-	Bearer int // which it came by, or goes by: its place in the list of bearers
+	Bearer int // by which bearer it came or goes: the place of that one in the list of bearers
 	Addr   netip.AddrPort
 	Data   []byte
-	// Of one that came in: how long it lay in this machine, and whether more are there that came behind it. What is due is
-	// looked at when the last of them is heard: a busy machine wakes late, and the answer it waits for may be among them.
+	// Of a datagram that came in: how long it lay in this machine, and whether others lie there that came behind it. Timers are
+	// looked at after the last of these: a busy machine wakes late, and the answer that it waits for may be among them.
 	Waited time.Duration
 	More   bool
 }
 
 // Silence is the operator's order to transmit nothing at all until Until (zero: until told otherwise), or to end
-// that. With Announce the peers are told in one last datagram each.
+// a silence. With Announce the peers are told in one last datagram each.
 type Silence struct {
 	On       bool
 	Until    time.Time
@@ -44,23 +44,23 @@ type Silence struct {
 	Bearer   string // the one bearer that it is for; "": all
 }
 
-// Stop says that no other event comes: peers are told at once what has arrived, so that they send nothing of it again, and
-// what is written once in a while is written.
+// Stop says that no other event comes: the gateway tells its peers at once what has arrived, so that they do not send it again, and
+// writes the bills, which it otherwise writes once in a while.
 type Stop struct{}
 
 // Clock says that only time passed, in a run in which the wall clock was set: Ran is how long the run has lasted,
-// Set by how much the wall clock was set, in sum.
+// and Set by how much the wall clock was set in all.
 type Clock struct{ Ran, Set time.Duration }
 
-// Forget is the operator's order to know nothing of a peer's starts and addresses any more: it is heard again when it
-// has answered. With AnyStart its next start may have any number.
+// Forget is the operator's order to forget a peer's starts and addresses: the peer is heard again when it has answered. With
+// AnyStart its next start may have any number.
 type Forget struct {
 	Peer     uint16
 	AnyStart bool
 }
 
-// Line says that a connection to a peer is there, over which datagrams to Addr go, or that none is any more. It is for bearers that
-// need one (BearerConfig.Lines); whoever has such a connection has proven to be that peer.
+// Line says that there is a connection to a peer, over which datagrams to Addr go, or that there is none any more. It is for bearers
+// that need one (BearerConfig.Lines); whoever has such a connection has proven to be that peer.
 type Line struct {
 	Bearer int
 	Peer   uint16
@@ -81,7 +81,7 @@ type Drain struct{ On bool }
 // NormUp: the child of this generation runs and takes commands.
 type NormUp struct{ Generation uint8 }
 
-// NormDown: the child died or hung and was killed; what it held is gone.
+// NormDown: the child died or hung and was killed; the objects that it held are gone.
 type NormDown struct{ Reason string }
 
 // NormPacket: libnorm wants this packet to go to that peer.
@@ -147,7 +147,7 @@ func (NormObject) GatewayEvent() {}
 // GatewayEvent marks NormSent as an event of the gateway.
 func (NormSent) GatewayEvent() {}
 
-// NormFrameOctets is what a NORM frame has beside its segment, at the most (norm-seal 4).
+// NormFrameOctets is how many octets a NORM frame has besides its segment, at the most (norm-seal 4).
 const NormFrameOctets = 8
 
 // NormCommand is an order to the child that runs libnorm.
@@ -198,7 +198,8 @@ type LANOrder struct {
 	site.Order
 }
 
-// Hush has a bearer with connections end them all and make none while it is On: a connection transmits by itself. A bearer begins so.
+// Hush is an order to a bearer with connections: while it is On, the bearer ends them all and makes none, since a connection transmits by
+// itself. A bearer begins hushed.
 type Hush struct {
 	Bearer int
 	On     bool

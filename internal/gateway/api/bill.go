@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// BillRow is what was on the link. Octets are IP octets of datagrams, authentic or not. Units are those that the tariff bills by, 0
-// where it has none. Minutes are those in which something was on the air.
+// BillRow counts the traffic on the link. Octets are IP octets of datagrams, authentic or not. Units are those that the tariff bills
+// by, 0 where it has none. Minutes are those in which something was on the air.
 type BillRow struct {
 	SentOctets     uint64 `json:"sent_octets"`              // from this end
 	ReceivedOctets uint64 `json:"received_octets"`          // at this end
@@ -14,9 +14,9 @@ type BillRow struct {
 	Minutes        uint64 `json:"minutes"`                  // in which something was on the air
 }
 
-// BillSite is the part of one site.
+// BillSite is the part of a bill for one site.
 type BillSite struct {
-	Site string `json:"site"` // "": what went to all at once, and what came from an address that is no peer's
+	Site string `json:"site"` // "": datagrams to all at once, and datagrams from an address that is no peer's
 	BillRow
 }
 
@@ -28,4 +28,4 @@ type BillMonth struct {
 	Sites []BillSite `json:"sites"` // by name
 }
 
-const BillMonths = 24 // that are kept
+const BillMonths = 24 // how many months are kept

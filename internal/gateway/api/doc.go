@@ -1,5 +1,5 @@
-// Package api has what the gateway and the edges around it say to each other: the events that an edge gives to a Step, the Output that it
-// carries out, the records of the journal, and the rows of what an operator is told. It is data alone: every room may import it, and it
+// Package api has the data that the gateway and the edges around it exchange: the events that an edge gives to a Step, the Output that it
+// carries out, the records of the journal, and the rows that an operator is shown. It is data alone: every room may import it, and it
 // imports no room that decides anything.
 //
 // # Files

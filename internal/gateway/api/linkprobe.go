@@ -12,7 +12,7 @@ const (
 	LinkProbeRefused = "refused" // it was not begun: Text says why
 )
 
-// LinkProbeStatus is what became of an order to link probe. Octets are IP octets.
+// LinkProbeStatus says what became of an order for a link probe. Octets are IP octets.
 type LinkProbeStatus struct {
 	Ref      uint64 `json:"-"`               // number that the order had
 	Peer     string `json:"peer"`            // name of the peer
@@ -22,7 +22,7 @@ type LinkProbeStatus struct {
 	Budget   int    `json:"budget_octets"`   // most octets of both directions together
 	Sent     int    `json:"sent_octets"`     // by this end
 	Received int    `json:"received_octets"` // by this end
-	// Others counts the datagrams of other traffic on this end's link meanwhile: of many the figures are worse.
+	// Others counts the datagrams of other traffic on this end's link meanwhile: many of them make the figures worse.
 	Others uint64 `json:"other_datagrams"`
 	// Packets are the datagrams of a link probe that is done; shared, not to be changed.
 	Packets []probe.Packet `json:"-"`

@@ -11,12 +11,12 @@ type AdvertRow struct {
 	Type      string   `json:"type"`           // as in filter rules
 	Root      string   `json:"root,omitempty"` // name of its XML root element
 	Name      string   `json:"name,omitempty"` // its Name element
-	ID        string   `json:"id"`             // that it is kept under
+	ID        string   `json:"id"`             // under which it is kept
 	Peer      string   `json:"peer,omitempty"` // that published it
 	Pipe      string   `json:"pipe,omitempty"` // that it names
 	Octets    int      `json:"octets"`         // of its XML as it is kept
 	Signed    bool     `json:"signed,omitempty"`
-	LifetimeS int64    `json:"lifetime_s"` // left
+	LifetimeS int64    `json:"lifetime_s"` // that is left
 	Sites     []Travel `json:"sites"`      // of a local one: how far it is to each far site
 }
 
@@ -24,10 +24,10 @@ type AdvertRow struct {
 type Travel struct {
 	Site  string `json:"site"`          // name of the far site
 	State string `json:"state"`         // "held", "under way", "waits", "stays"
-	Why   string `json:"why,omitempty"` // it waits or stays
+	Why   string `json:"why,omitempty"` // why it waits or stays
 }
 
-// Behind is what goes before a message.
+// Behind counts the messages that go before a message.
 type Behind struct {
 	Messages int `json:"messages"` // how many go before
 	Octets   int `json:"octets"`   // as journalled

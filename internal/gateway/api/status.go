@@ -13,12 +13,12 @@ type PeerCounts struct {
 	Expired    uint64 `json:"expired"`    // of those accepted, not sent in their lifetime; over P_Mul, not acknowledged
 	Superseded uint64 `json:"superseded"` // of those accepted, replaced by a newer one before they were sent
 	Cancelled  uint64 `json:"cancelled"`  // of those accepted, given up for a more urgent one when the bound was reached, or by an order
-	Delivered  uint64 `json:"delivered"`  // of those accepted, acknowledged by the peer as durable, and not told to be undeliverable
-	// Undeliverable counts what the peer has acknowledged and then told that not all who should have had it there were
-	// handed it. Revoked counts those of them that had been counted as delivered in this run.
+	Delivered  uint64 `json:"delivered"`  // of those accepted, acknowledged by the peer as durable, and not reported as undeliverable
+	// Undeliverable counts messages that the peer has acknowledged and then reported as not handed to all their receivers
+	// there. Revoked counts those of them that had been counted as delivered in this run.
 	Undeliverable     uint64 `json:"undeliverable"`
 	Revoked           uint64 `json:"-"`
-	Repeated          uint64 `json:"repeated"`           // transmissions again
+	Repeated          uint64 `json:"repeated"`           // repeated transmissions
 	Received          uint64 `json:"received"`           // messages of the peer for local peers, each once
 	HandedOver        uint64 `json:"handed_over"`        // of those, given to all local peers that wanted them
 	UndeliverableHere uint64 `json:"undeliverable_here"` // of those, ended otherwise: somebody here did not get them
@@ -26,8 +26,8 @@ type PeerCounts struct {
 	Unreadable        uint64 `json:"unreadable"`         // messages of the peer that could not be decoded, and are dropped
 	DatagramsSent     uint64 `json:"datagrams_sent"`     // of all kinds
 	DatagramsReceived uint64 `json:"datagrams_received"` // authentic ones
-	// Forged counts datagrams that a member of the network has sealed for all in the peer's name, Strange those that say to be from
-	// the peer and are not sealed with its key. Both only where each node has its own.
+	// Forged counts datagrams that a member of the network has sealed for all in the peer's name, Strange those that claim to be from
+	// the peer and are not sealed with its key. Both are counted only where each node has a key of its own.
 	Forged  uint64 `json:"forged,omitempty"`
 	Strange uint64 `json:"strange,omitempty"`
 	Pending int    `json:"pending"` // received, and neither handed over nor undeliverable yet
@@ -37,7 +37,7 @@ type PeerCounts struct {
 type NormStatus struct {
 	Up         bool  `json:"up"`         // it runs and takes orders
 	Generation uint8 `json:"generation"` // which child this is, modulo 256
-	Failures   int   `json:"failures"`   // how often it has ended since one last ran for a minute
+	Failures   int   `json:"failures"`   // how often a child has ended since one last ran for a minute
 }
 
 // BillStatus is what the link's datagrams cost since the start, where its tariff has units.
@@ -45,7 +45,7 @@ type BillStatus struct {
 	UnitOctets int    `json:"unit_octets"` // size of a unit of the tariff
 	Sent       uint64 `json:"sent"`        // units, those that each datagram has begun
 	Received   uint64 `json:"received"`    // the same of received datagrams
-	// SentOctets and ReceivedOctets are IP octets in them. What is missing to Sent*UnitOctets was paid for and not used.
+	// SentOctets and ReceivedOctets are IP octets in these units. The rest of Sent*UnitOctets was paid for and not used.
 	SentOctets     uint64 `json:"sent_octets"`
 	ReceivedOctets uint64 `json:"received_octets"`
 }
@@ -53,17 +53,17 @@ type BillStatus struct {
 // DelayBounds are the upper bounds of Delays in seconds.
 var DelayBounds = [...]float64{0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600, 14400}
 
-// Delays counts messages by how long they took from custody here to the acknowledgement of the far gateway. Those are not counted of
-// which nobody knows when they came.
+// Delays counts messages by how long they took from custody here to the acknowledgement of the far gateway. Messages are not counted
+// if nobody knows when they came.
 type Delays struct {
-	Counts [len(DelayBounds)]uint64 `json:"counts"` // at most so long as the bound, and longer than the one before
+	Counts [len(DelayBounds)]uint64 `json:"counts"` // of messages that took at most this bound, and longer than the bound before
 	Count  uint64                   `json:"count"`  // of all messages
 	SumS   float64                  `json:"sum_s"`  // seconds of all messages together
 }
 
 // How a link differs from its profile.
 const (
-	DiffersRate  = "rate"  // it is slower, or over P_Mul faster: what goes is paced by what was measured
+	DiffersRate  = "rate"  // it is slower, or over P_Mul faster: datagrams are paced by the measured rate
 	DiffersDelay = "delay" // a round trip takes longer than the longest of the profile, or less than half of the shortest
 	DiffersLoss  = "loss"  // messages go again much more often than the profile's losses ask for
 )
@@ -76,13 +76,13 @@ var Differences = []string{DiffersRate, DiffersDelay, DiffersLoss}
 type LinkMeasured struct {
 	RateBps    int       `json:"rate_bps,omitempty"`     // away from here, where it is not as the profile says
 	PaceBps    int       `json:"pace_bps,omitempty"`     // at which datagrams go then: an eighth of the profile's rate at the least
-	Since      time.Time `json:"since,omitzero"`         // of that
+	Since      time.Time `json:"since,omitzero"`         // since when these two hold
 	RoundTripS float64   `json:"round_trip_s,omitempty"` // the least of the last ones of single messages
 	LossPct    float64   `json:"loss_percent,omitempty"` // messages that went again, of all that went
 	Differs    []string  `json:"differs,omitempty"`      // of Differences: those in which the link is not as the profile says
 }
 
-// DrainStatus is what an operator is told of a drain; nil while there is none.
+// DrainStatus describes a drain to an operator; nil while there is none.
 type DrainStatus struct {
 	Since   time.Time `json:"since"`   // of the order
 	Refused uint64    `json:"refused"` // messages that were not taken since then, once for each site
@@ -92,8 +92,8 @@ type DrainStatus struct {
 	Pending  int            `json:"pending"`         // messages of other sites that wait for local peers
 }
 
-// Foreseen is what waits for a peer and will expire before it is there, by the queue's forecast (Queue.Expected). Nobody can
-// tell while the link is down or this end is silent.
+// Foreseen counts the messages that wait for a peer and will expire before they are there, by the queue's forecast (Queue.Expected).
+// Nobody can tell while the link is down or this end is silent.
 type Foreseen struct {
 	Messages int       `json:"messages,omitempty"` // how many
 	Octets   int       `json:"octets,omitempty"`   // as journalled
@@ -101,19 +101,19 @@ type Foreseen struct {
 	Expected time.Time `json:"expected,omitzero"`  // when that one would be there
 }
 
-// SilenceStatus is this node's EMCON and what will go out when it ends.
+// SilenceStatus is this node's EMCON and the traffic that will go out when it ends.
 type SilenceStatus struct {
 	On        bool    `json:"on"`               // nothing is transmitted
 	Fixed     bool    `json:"fixed,omitempty"`  // by the configuration: no order ends it
 	Until     string  `json:"until,omitempty"`  // RFC 3339; empty: until told otherwise
 	Next      string  `json:"next,omitempty"`   // RFC 3339: when the next window of the configuration begins
-	LeftS     float64 `json:"left_s,omitempty"` // that it lasts yet at the least, when there is an end
+	LeftS     float64 `json:"left_s,omitempty"` // how long it still lasts at the least, when there is an end
 	Acks      int     `json:"acks_owed"`        // peers that wait for acknowledgements
 	Messages  int     `json:"messages"`         // that wait or may have to go again
-	Items     int     `json:"items"`            // of this site that some peer has not, each peer counted
+	Items     int     `json:"items"`            // of this site that peers lack, once for each peer
 	Octets    int     `json:"octets"`           // IP octets, about: before deflating
-	AirtimeS  float64 `json:"airtime_s"`        // seconds of transmission for all of it
-	Datagrams int     `json:"datagrams"`        // about, for all of it
+	AirtimeS  float64 `json:"airtime_s"`        // seconds of transmission for all this traffic
+	Datagrams int     `json:"datagrams"`        // about, for all this traffic
 }
 
 // HoldStatus is a standing order to hold.
@@ -144,7 +144,7 @@ type Status struct {
 	Dropped           map[string]uint64 `json:"dropped"`              // datagrams and packets that came to nothing, by reason
 	Modelled          uint64            `json:"modelled_octets"`      // that the model has coded, read or learned: some microseconds each
 	Filters           []filter.Status   `json:"filters,omitempty"`    // the operator's rules, in order
-	Corpus            string            `json:"corpus,omitempty"`     // the name of the network's, as gateway corpus show has it
+	Corpus            string            `json:"corpus,omitempty"`     // the name of the network's corpus, as gateway corpus show has it
 	LinkProbe         *LinkProbeStatus  `json:"link_probe,omitempty"` // the last that was ordered in this run
 	Reloads           uint64            `json:"reloads,omitempty"`    // how often the rules were replaced in this run
 	Groups            []GroupStatus     `json:"groups,omitempty"`     // that this node is in
@@ -155,7 +155,7 @@ type Status struct {
 	Bill              *BillStatus       `json:"bill,omitempty"`       // where the tariff of the first bearer has units
 	Month             *BillMonth        `json:"month,omitempty"`      // this calendar month on the first bearer, of earlier runs too
 	Relinked          uint64            `json:"relinked,omitempty"`   // how often peers, keepalive and tariff were taken from a configuration that was read again
-	LeftPeers         []uint16          `json:"left_peers,omitempty"` // configured no more, and the journal tells of them: one comes back with a restart
+	LeftPeers         []uint16          `json:"left_peers,omitempty"` // no longer configured, but with records in the journal: one of them comes back with a restart
 }
 
 // GroupStatus is a group that the node is in.
@@ -163,10 +163,10 @@ type GroupStatus struct {
 	Name    string   `json:"name"`
 	Members []string `json:"members,omitempty"` // neighbours that are in it, and gateways that have said what is held
 	Held    int      `json:"held"`              // open messages that have not outlived their lifetime
-	Octets  int      `json:"octets"`            // of these
+	Octets  int      `json:"octets"`            // of these messages
 	Sure    bool     `json:"sure,omitempty"`    // a neighbour has said lately that it knows of no other key: a message need not wait to hear that
 	Keyed   bool     `json:"keyed,omitempty"`   // its messages are sealed with a key of its members
-	Key     string   `json:"key,omitempty"`     // which tells that from others; "": there is none yet
+	Key     string   `json:"key,omitempty"`     // mark that tells this key from others; "": there is none yet
 }
 
 // ChannelStatus says who hears whom on a shared channel, by the greetings that were heard there.
@@ -179,12 +179,12 @@ type ChannelStatus struct {
 	Sites  []ChannelHearer `json:"sites"` // by id
 }
 
-// ChannelHearer says which sites a gateway hears on a shared channel, by name. Of a site in neither list it is not known.
+// ChannelHearer says which sites a gateway hears on a shared channel, by name. Whether it hears a site in neither list is not known.
 type ChannelHearer struct {
 	Site       string    `json:"site"`
 	Hears      []string  `json:"hears,omitempty"`
 	HearsNot   []string  `json:"hears_not,omitempty"`
-	GreetingAt time.Time `json:"greeting_at,omitzero"` // when it last said of all sites which it hears; zero: it has not, or is this gateway
+	GreetingAt time.Time `json:"greeting_at,omitzero"` // when it last said of every site whether it hears it; zero: it has not, or is this gateway
 }
 
 // PeerStatus is a sister gateway.
@@ -193,15 +193,15 @@ type PeerStatus struct {
 	Name   string `json:"name"`                      // as configured
 	Key    string `json:"key_fingerprint,omitempty"` // of its own, as the roster has it
 	Roster uint32 `json:"roster,omitempty"`          // serial that it is known to go by; 0: it has not said so in this run
-	// RosterDiffers: it goes by another roster of the serial by which this node goes.
+	// RosterDiffers: it goes by a roster that has the serial of this node's roster and is another one.
 	RosterDiffers bool   `json:"roster_differs,omitempty"`
-	Forward       bool   `json:"forward_secret,omitempty"`     // what goes to it is sealed with a key that both ends forget
+	Forward       bool   `json:"forward_secret,omitempty"`     // datagrams to it are sealed with a key that both ends forget
 	Corpus        string `json:"corpus,omitempty"`             // of the network, that it has; empty: none, or it has not said so in this run
 	Address       string `json:"address,omitempty"`            // to which everything goes now
 	Configured    string `json:"configured_address,omitempty"` // as the operator wrote it
 	Start         uint32 `json:"start"`                        // incarnation number of its newest start that counts; 0: nothing of it counts yet
-	Forgotten     int    `json:"forgotten,omitempty"`          // so often the operator had it forgotten in this run
-	Unopened      int    `json:"unopened,omitempty"`           // datagrams that seem to come from it and open with no key of ours, since the last that did
+	Forgotten     int    `json:"forgotten,omitempty"`          // how often the operator had it forgotten in this run
+	Unopened      int    `json:"unopened,omitempty"`           // datagrams that seem to come from it and open with no key of ours, since the last one that opened
 	Link          string `json:"link"`                         // "unknown": never heard in this run; "unmet": nor before, and not asked, for neither site has anything for the other; "up"; "silent": does not answer; "listening": said that it will not; "gone": the roster does not name it
 	// LinkSince is when the link got this state; zero before the first turn of the loop.
 	LinkSince time.Time `json:"link_since,omitzero"`
@@ -209,7 +209,7 @@ type PeerStatus struct {
 	Knows     bool      `json:"knows_us"`             // it has confirmed this start, so that short datagrams will do
 	// KnownSince is when this run came to know the peer: its start, or when a reload brought the peer.
 	KnownSince    time.Time `json:"known_since,omitzero"`
-	Waiting       int       `json:"waiting"`                  // in custody without a number, news of this site among it: see Messages
+	Waiting       int       `json:"waiting"`                  // in custody without a number, news of this site included: see Messages
 	UnderWay      int       `json:"under_way"`                // sent, not acknowledged
 	WaitingOctets int       `json:"waiting_octets"`           // of both
 	NewsWaiting   int       `json:"news_waiting,omitempty"`   // changes of this site's state that wait
@@ -218,14 +218,14 @@ type PeerStatus struct {
 	ItemsHeld     int       `json:"items_held"`               // of this site's items, known to be there
 	ItemsUnderWay int       `json:"items_under_way"`          // of this site's items, sent and not acknowledged
 	FarItems      int       `json:"far_items"`                // of the peer's site, held here
-	// Queue is what waits, the most urgent first.
+	// Queue counts the messages that wait, by precedence, the most urgent first.
 	Queue []QueueRow `json:"queue,omitempty"`
-	// Late is what of it will expire before it is there.
+	// Late counts those messages of the queue that will expire before they are there.
 	Late   Foreseen `json:"late"`
 	Delays Delays   `json:"delays"` // from custody here to its acknowledgements
 	// Measured is what the traffic shows of the link, as far as it does.
 	Measured LinkMeasured `json:"measured"`
-	// Bearers are the ways to the peer, where this gateway has several. What is said above of one way is of the one that messages take.
+	// Bearers are the ways to the peer, where this gateway has several. The fields above describe the way that messages take.
 	Bearers []PeerBearer `json:"bearers,omitempty"`
 	Quality
 	PeerCounts
@@ -237,7 +237,7 @@ func (p PeerStatus) Messages() (waiting, underWay, octets int) {
 	return p.Waiting - p.NewsWaiting, p.UnderWay - p.NewsUnderWay, p.WaitingOctets - p.NewsOctets
 }
 
-// QueueRow is what waits for a peer in one precedence.
+// QueueRow counts the messages of one precedence that wait for a peer.
 type QueueRow struct {
 	Precedence string    `json:"precedence"`      // of the messages
 	Messages   int       `json:"messages"`        // how many wait
@@ -282,11 +282,11 @@ type BearerStatus struct {
 	Month   *BillMonth    `json:"month,omitempty"` // as Status.Month
 }
 
-// DayStatus is what a bearer has carried in this day (UTC).
+// DayStatus counts the octets that a bearer has carried in this day (UTC).
 type DayStatus struct {
 	Octets int64     `json:"octets"`          // IP octets, sent and received; after a kill up to a 64th of Most more than went
 	Most   int64     `json:"octets_per_day"`  // that it may carry
-	Spent  bool      `json:"spent,omitempty"` // they are used up: the bearer is silent, but for what a rule lets go beyond
+	Spent  bool      `json:"spent,omitempty"` // they are used up: the bearer is silent, but for messages that a rule lets go beyond
 	Until  time.Time `json:"until"`           // when the day ends
 }
 
@@ -303,8 +303,8 @@ type PeerBearer struct {
 	Quality
 }
 
-// Quality is how far a site is on one way, and how good that is: of the profile, of what waits there, and of what the traffic of this
-// run has shown. No datagram goes for it.
+// Quality says how far a site is on one way, and how good that way is. It goes by the profile, by the messages that wait there, and by
+// the traffic of this run. No datagram goes for it.
 type Quality struct {
 	ShortS      float64   `json:"seconds_200"`           // that a routine message of 200 octets takes now
 	LongS       float64   `json:"seconds_20000"`         // likewise of 20,000 octets
@@ -319,14 +319,14 @@ type Quality struct {
 type RosterStatus struct {
 	Network   string    `json:"network"`               // name of the network
 	Serial    uint32    `json:"serial"`                // of the roster in use
-	Sealing   uint32    `json:"sealing"`               // serial of the one that is sealed with for all: an older one until all can follow
+	Sealing   uint32    `json:"sealing"`               // serial of the roster that seals datagrams to all: an older one until all can follow
 	Made      time.Time `json:"made"`                  // when its authority signed it
-	At        time.Time `json:"at,omitzero"`           // when this one is sealed with for all; zero: when all have it
+	At        time.Time `json:"at,omitzero"`           // from when on it seals datagrams to all; zero: when all have it
 	Authority string    `json:"authority_fingerprint"` // fingerprint of the key that signed it
 	// AuthorityKey is its public key as people pass it on.
 	AuthorityKey string `json:"authority_key"`
-	// Digests are those of the rosters with this serial that are known here: one as a rule. Of several only that is gone by which
-	// all of them name. Differs says that there are several, here or at a peer.
+	// Digests are those of the rosters with this serial that are known here: one as a rule. If there are several, the gateway goes only
+	// by the nodes that all of them name. Differs says that there are several, here or at a peer.
 	Digests []string `json:"digests"`
 	Differs bool     `json:"differs,omitempty"` // several rosters have this serial, here or at a peer
 	// Refusals are rosters of an operator that were not taken in this run, and Refusal why the last one was not.
@@ -334,7 +334,7 @@ type RosterStatus struct {
 	Refusal  string `json:"refusal,omitempty"`
 }
 
-// FleetStatus is what is known here of the gateways of the fleet, by what each says of itself once a period.
+// FleetStatus describes the gateways of the fleet as far as they are known here, by the record that each gives of itself once a period.
 type FleetStatus struct {
 	PeriodS      float64    `json:"period_s"`               // of the records
 	Headquarters bool       `json:"headquarters,omitempty"` // the records go no further
@@ -350,20 +350,20 @@ type FleetRow struct {
 	// State is "current", "silent" (as it has said), "late" (two periods old), "gone" (four), or "unheard": it has said nothing yet.
 	State       string         `json:"state"`
 	Proven      bool           `json:"proven,omitempty"`      // the record is its own for certain; at the headquarters each is
-	Read        time.Time      `json:"read,omitzero"`         // when it made the record, as far as those on the way have said
+	Read        time.Time      `json:"read,omitzero"`         // when it made the record, as far as the gateways on the way have said
 	AgeS        float64        `json:"age_s,omitempty"`       // since then
 	Waiting     map[string]int `json:"waiting"`               // messages in custody there that wait, once for each recipient, by precedence
-	Oldest      time.Time      `json:"oldest,omitzero"`       // since when the oldest of these waits, if it waits yet
+	Oldest      time.Time      `json:"oldest,omitzero"`       // since when the oldest of these messages waits, if it still does
 	Bearers     int            `json:"bearers"`               // that it has
 	Up          int            `json:"up"`                    // of these, on which somebody answers
 	SilentUntil time.Time      `json:"silent_until,omitzero"` // absent: it is not silent, or has not said until when
 	Version     string         `json:"version,omitempty"`     // of its program
 }
 
-// FleetSum is what several records say together.
+// FleetSum is the sum of several records.
 type FleetSum struct {
 	Gateways int            `json:"gateways"`        // that have a record
-	Waiting  map[string]int `json:"waiting"`         // as of each
+	Waiting  map[string]int `json:"waiting"`         // as FleetRow.Waiting
 	Oldest   time.Time      `json:"oldest,omitzero"` // of all
 	Bearers  int            `json:"bearers"`
 	Up       int            `json:"up"`

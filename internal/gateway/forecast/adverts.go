@@ -10,11 +10,11 @@ import (
 	"aldis/internal/site"
 )
 
-// Adverts is what decides where advertisements of this site go.
+// Adverts has the parts of the gateway that decide where advertisements of this site go.
 type Adverts struct {
 	Filter  *filter.Filter
 	Replica *replica.Replica
-	// Limit is the rule whose rate an item waits for; -1: it does not.
+	// Limit is the rule whose rate an item waits for; -1: it waits for none.
 	Limit func(key string) int
 	Sites []Site
 	Name  func(uint16) string
@@ -40,7 +40,7 @@ func (a *Adverts) Rows(now time.Time, entries []site.Entry) []api.AdvertRow {
 	return rows
 }
 
-// travel says where an own item is, seen from one peer, and why it is not there.
+// travel says how far an item of this site is on its way to one peer, and why it is not there.
 func (a *Adverts) travel(to *Site, key string, s *site.Subject) api.Travel {
 	t := api.Travel{Site: to.Name, State: "waits"}
 	v := a.Filter.Judge(s)

@@ -10,25 +10,26 @@ import (
 	"aldis/internal/site"
 )
 
-// Reckoning is how far what messages took differs from what was foreseen for them when they were accepted, of short and of long ones. It
-// goes by the traffic that is there. The zero value is ready.
+// Reckoning compares the times that messages took with the times that were foreseen for them when they were accepted, for short and for
+// long messages apart. It sends nothing of its own to find out. The zero value is ready.
 type Reckoning struct {
-	next  time.Time // of the next that is noted
+	next  time.Time // when the next message may be noted
 	ratio [2]ratios
-	some  []foreseen // that have not been read yet, the oldest first
+	some  []foreseen // messages that have not been read yet, the oldest first
 	load  float64    // octets a second of short messages lately
 	since time.Time  // of load
 }
 
-// Of what is learned.
+// Bounds of what is learned.
 const (
-	reckonEvery = time.Second // at most: what it takes grows with what waits
-	reckonLast  = 63          // messages count: the median, for one that was held up does not tell of the others
+	reckonEvery = time.Second // a message is noted no more often: the work grows with the number of messages that wait
+	reckonLast  = 63          // so many messages count, by their median: one that was held up says nothing of the others
 	loadLasts   = 2 * time.Minute
-	halfAtLeast = 0.5 // of the air is a long message's, for sources share it
+	halfAtLeast = 0.5 // this part of the air is a long message's, since sources share it
 )
 
-// ratios are natural logarithms of what the last messages took, by what was foreseen. Before the first one there is a zero.
+// ratios are natural logarithms, for each of the last messages, of the time that it took by the time that was foreseen. Before the
+// first one there is a zero.
 type ratios struct {
 	log [reckonLast]float64
 	n   int
@@ -45,10 +46,11 @@ func (r *ratios) middle() float64 {
 	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
 }
 
-// namesOctets is what a message has as journalled besides its content, about: the names of its sender, its recipient and its parts.
+// namesOctets is about how many octets a message has as journalled besides its content: the names of its sender, its recipient and its
+// parts.
 const namesOctets = 100
 
-// About is how many octets a message has as journalled, before it is.
+// About is about how many octets a message will have as journalled.
 func About(m *site.Message) int {
 	octets := namesOctets
 	for i := range m.Parts {
@@ -57,7 +59,7 @@ func About(m *site.Message) int {
 	return octets
 }
 
-// aroundOctets is what a datagram has around what is said in it, about: seal, frame header, what rides.
+// aroundOctets is about how many octets a datagram has around its message: seal, frame header, a riding acknowledgement.
 const aroundOctets = 36
 
 // Two sizes for which operators are told how long a message takes, in octets.
@@ -75,7 +77,7 @@ func (r *Reckoning) Due(now time.Time) bool {
 	return true
 }
 
-// Carried counts a message that has arrived, of so many octets, for which so many went.
+// Carried counts a message of so many octets that has arrived. sent is how many octets went on the air for it.
 func (r *Reckoning) Carried(now time.Time, octets, sent int) {
 	if octets <= shortMost {
 		r.load, r.since = r.Load(now)+float64(sent+profile.IPUDPOctets)/loadLasts.Seconds(), now
@@ -90,7 +92,7 @@ func (r *Reckoning) Load(now time.Time) float64 {
 // shortMost is the longest message that counts as short.
 const shortMost = 4 * ShortOctets
 
-// of is which of both a message of so many octets is.
+// of is the place in Reckoning.ratio for a message of so many octets: 0 for short ones, 1 for long ones.
 func of(octets int) int {
 	if octets > shortMost {
 		return 1
@@ -113,7 +115,7 @@ type foreseen struct {
 	ended    bool
 }
 
-// foreseenMost bounds them: the oldest goes, which may have ended otherwise.
+// foreseenMost is how many of them are kept: the oldest one is forgotten, which may have ended otherwise.
 const foreseenMost = 64
 
 // Foresee notes what is foreseen for a message of so many octets that is accepted now.
@@ -124,7 +126,7 @@ func (r *Reckoning) Foresee(now time.Time, place uint64, octets int, takes time.
 	r.some = append(r.some, foreseen{place: place, octets: octets, accepted: now, takes: takes})
 }
 
-// There notes when a message has arrived. inOrder: those behind it are not read before.
+// There notes when a message has arrived. inOrder: the messages behind it are not read before it.
 func (r *Reckoning) There(place uint64, at time.Time, inOrder bool) {
 	for i := range r.some {
 		if one := &r.some[i]; one.place == place || inOrder && one.place > place {
@@ -135,7 +137,7 @@ func (r *Reckoning) There(place uint64, at time.Time, inOrder bool) {
 	}
 }
 
-// Read learns from the messages that are there, with all before them: these have no place from oldest on.
+// Read learns from the messages that have arrived together with all messages before them: their places are before oldest.
 func (r *Reckoning) Read(oldest uint64) {
 	r.some = slices.DeleteFunc(r.some, func(f foreseen) bool {
 		if !f.ended || f.place >= oldest {
@@ -148,7 +150,7 @@ func (r *Reckoning) Read(oldest uint64) {
 	})
 }
 
-// Quality is what is known of a way to a site: before is what waits there, in octets as journalled.
+// Quality is the quality of a way to a site: before is how many octets, as journalled, wait there.
 func (s *Site) Quality(now time.Time, before int, r *Reckoning) (q api.Quality) {
 	seconds := func(octets int) float64 {
 		return r.Ratio(octets) * s.Takes(now, before, octets+namesOctets).Seconds()
@@ -161,7 +163,7 @@ func (s *Site) Quality(now time.Time, before int, r *Reckoning) (q api.Quality) 
 	return q
 }
 
-// Arrived is when what went last of a message was there, about.
+// Arrived is about when a message was there whose last part of so many octets went at sent.
 func (s *Site) Arrived(sent time.Time, octets int) time.Time {
 	direction := s.Profile.Sending(s.Shore)
 	_, bps := s.Link.Air()

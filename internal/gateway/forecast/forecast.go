@@ -1,8 +1,8 @@
 // Package forecast answers operators: where messages and advertisements of this site are, and when they will be there. It
-// goes by a snapshot of the other sites (Site), by custody and by what lives of messages are kept, and changes nothing but
+// goes by a snapshot of the other sites (Site), by custody and by the lives of messages that are kept, and changes nothing but
 // these lives.
 //
-// Read forecast.go first, then queue.go (when what waits will be there), late.go (messages that will expire before),
+// Read forecast.go first, then queue.go (when waiting messages will be there), late.go (messages that will expire before),
 // messages.go and adverts.go (where they are).
 package forecast
 
@@ -53,13 +53,13 @@ func (s *Site) rate() float64 {
 		bps = 1e8 // unlimited: the delay decides
 	}
 	rate := float64(bps) / 8 / float64(s.Share)
-	if s.Profile.Shared { // what waits together goes in large datagrams, which have a smaller part of headers
+	if s.Profile.Shared { // messages that wait together go in large datagrams, of which headers are a smaller part
 		rate *= s.filled(s.Profile.Largest()) / s.filled(s.Profile.DatagramOctets)
 	}
 	return rate
 }
 
-// filled is the part of a datagram of so many octets that is not around it.
+// filled is the part that so many octets are of their datagram with its headers.
 func (s *Site) filled(octets int) float64 {
 	return float64(octets) / float64(octets+profile.IPUDPOctets+s.Profile.FrameOverhead)
 }
@@ -78,7 +78,7 @@ func (s *Site) Takes(now time.Time, before, octets int) time.Duration {
 	}
 	datagrams, pace := 1+octets/max(1, s.Profile.Filled()), air.Gauge.Pace(bps)
 	own := profile.Airtime(octets+datagrams*(profile.IPUDPOctets+s.Profile.FrameOverhead), pace)
-	if datagrams > 1 && pace > 0 { // others go between its datagrams
+	if datagrams > 1 && pace > 0 { // other messages go between its datagrams
 		own = time.Duration(float64(own) / max(halfAtLeast, 1-s.Load*8/float64(pace)))
 	}
 	return took + own

@@ -35,7 +35,7 @@ func (f *Late) Look(now time.Time, s *Site, store *mail.Store) (notes site.Notes
 	f.next = now.Add(foreseeEvery)
 	waiting, underWay, _ := s.Box.Held(frame.Direct, frame.Bulk, mail.Group)
 	if s.Orders.Together() {
-		waiting += underWay // P_Mul has numbers for all of it
+		waiting += underWay // P_Mul has numbers for all of these messages
 	}
 	if waiting == 0 || s.why() != "" {
 		f.told = nil
@@ -75,7 +75,7 @@ func (f *Late) Look(now time.Time, s *Site, store *mail.Store) (notes site.Notes
 // Foresees says that a message was late at the last look.
 func (f *Late) Foresees(id uint64) bool { return f.told[id] }
 
-// Took counts a message that was accepted since and is there now; since is zero where nobody knows.
+// Took counts a message that was accepted at since and is there now; since is zero where nobody knows.
 func Took(d *api.Delays, now, since time.Time) {
 	if since.IsZero() {
 		return

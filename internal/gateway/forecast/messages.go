@@ -13,15 +13,15 @@ import (
 	"aldis/internal/site"
 )
 
-// Messages is what operators ask about messages of this site. It is for one look, in the goroutine of the gateway; what it returns
-// shares nothing with that.
+// Messages answers what operators ask about messages of this site. It is for one look, in the goroutine of the gateway; its answers
+// share nothing with the gateway.
 type Messages struct {
 	store *mail.Store
 	list  []Site
 	name  func(uint16) string
 }
 
-// Look is for questions while the sites stand as these do. name is that of any site of which a message may tell; "" for all.
+// Look makes a Messages for the sites as they are now. name gives the name of any site of which a message may tell; "" for all.
 func Look(store *mail.Store, sites []Site, name func(uint16) string) Messages {
 	return Messages{store, sites, name}
 }
@@ -35,7 +35,7 @@ func (m Messages) site(id uint16) *Site {
 	return &m.list[i]
 }
 
-// Queue copies what waits for a site; empty: there is none with this id.
+// Queue copies the messages that wait for a site; empty: there is no site with this id.
 func (m Messages) Queue(now time.Time, id uint16) (q Queue) {
 	if s := m.site(id); s != nil {
 		q = s.Queue(now)
@@ -82,7 +82,7 @@ func (m Messages) Row(id uint64) (api.MessageRow, bool) {
 	return row, ok
 }
 
-// lifeText says in words what an event has beside its kind.
+// lifeText says in words what an event has besides its kind.
 func lifeText(e history.Event) string {
 	text := e.Detail
 	if e.What == history.Chosen {

@@ -9,18 +9,18 @@ import (
 	"aldis/internal/site"
 )
 
-// Queue is what waits for a peer and how fast it goes, at one moment. It shares nothing with the gateway.
+// Queue has the messages that wait for a peer, and how fast they go, at one moment. It shares nothing with the gateway.
 type Queue struct {
 	Site    string
-	Places  []mail.Place // in no order until Sort; of messages that go to several at once in their order
+	Places  []mail.Place // in no order until Sort; those of messages that go to several peers at once are in order
 	grouped bool
 
-	Why string // why nothing can be said of when a message will be there; "": it can
+	Why string // why nobody can say when a message will be there; "": Expected can
 
 	now      time.Time
 	rate     float64       // octets as journalled a second
-	delay    time.Duration // beside that
-	underWay int           // octets before all that waits
+	delay    time.Duration // of the link, which comes on top
+	underWay int           // octets that go before all that wait
 }
 
 // Sort puts the places into the order in which messages go, and says by ID what goes before each.
@@ -37,11 +37,11 @@ func (q *Queue) Sort() map[uint64]api.Behind {
 	return behind
 }
 
-// Expected is when a message that waits behind so many octets will be there; zero: nobody can say. The rule: what is under
-// way and has no acknowledgement (over P_Mul, where acknowledgements wait for company: what has not left the radio), what goes before it, and
-// the message itself go at the pace at which messages were acknowledged by that peer lately while others waited. Before that
-// is known, they go uncoded at the rate of the profile, shared with the other peers for whom something waits. What comes
-// later and is more urgent is not foreseen, nor is an outage.
+// Expected is when a message that waits behind so many octets will be there; zero: nobody can say. The rule: the messages under way
+// without an acknowledgement (over P_Mul, where acknowledgements wait for company: those that have not left the radio), the messages that
+// go before it, and the message itself go at the pace at which that peer acknowledged messages lately while others waited. Before this
+// pace is known, they go uncoded at the rate of the profile, shared with the other peers for whom something waits. More urgent messages
+// that come later are not foreseen, nor is an outage.
 func (q *Queue) Expected(behind, own int) time.Time {
 	if q.Why != "" || q.rate <= 0 {
 		return time.Time{}
@@ -58,7 +58,7 @@ func there(begins time.Time, octets int, rate float64, delay time.Duration) time
 	return begins.Add(time.Duration(float64(octets)/rate*float64(time.Second)) + delay)
 }
 
-// Queue copies what waits for a site. It takes one look at each message.
+// Queue copies the messages that wait for a site. It takes one look at each.
 func (s *Site) Queue(now time.Time) Queue {
 	q := Queue{Site: s.Name, Why: s.why(), now: now, delay: s.delay()}
 	waits := s.Orders.Queue(now, s.Peer)
@@ -70,7 +70,7 @@ func (s *Site) Queue(now time.Time) Queue {
 	return q
 }
 
-// ExpectedUnderWay is when a message that is under way will be there: when its last datagram has had its time, or if that is
+// ExpectedUnderWay is when a message that is under way will be there: when its last datagram has had its time, or, if that time is
 // over and nothing was heard, a round trip from now. A long message goes at the queue's pace.
 func (q *Queue) ExpectedUnderWay(r api.RecipientRow, octets int) time.Time {
 	switch {
@@ -86,8 +86,9 @@ func (q *Queue) ExpectedUnderWay(r api.RecipientRow, octets int) time.Time {
 	return at
 }
 
-// Backlog is what waits for a site, by precedence, and when it will be there: by the rule of Queue.Expected. While this gateway
-// keeps silent the time counts from the end of that; ends is zero where it is not, or nobody knows when. began is when this run did.
+// Backlog counts the messages that wait for a site, by precedence, and says when they will be there, by the rule of Queue.Expected. While
+// this gateway is silent, the time counts from ends, when its silence ends; ends is zero if the gateway is not silent or nobody knows when
+// it ends. began is when this run began.
 func (s *Site) Backlog(now, ends, began time.Time) (rows []api.QueueRow) {
 	begins, known := now, s.why() == ""
 	if !ends.IsZero() {

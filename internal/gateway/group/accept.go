@@ -13,7 +13,7 @@ import (
 	"aldis/internal/site"
 )
 
-// submitOneState submits one message with state: what one peer lacks, to it and to all others that lack exactly the same.
+// submitOneState submits one message with state: items that one peer lacks, to it and to all others that lack exactly these.
 func (c *Carrier) submitOneState(now time.Time) bool {
 	for _, p := range c.Peers {
 		if p.Handshake.Store == 0 || p.Gone || !tells(c, p) || !c.Met(now, p) { // never heard: it may not exist
@@ -35,7 +35,7 @@ func (c *Carrier) submitOneState(now time.Time) bool {
 	return false
 }
 
-// news is what to tell these peers of items. What is withdrawn goes as the hash of what all of them hold.
+// news is the message that tells these peers of items. A withdrawn item goes as the hash of the version that all of them hold.
 func news(c *Carrier, to []*mail.Peer, items []site.Item) (m envelope.Message) {
 	for _, it := range items {
 		held, has := c.Replica.Holds(to[0].ID, it.Key())
@@ -77,8 +77,8 @@ func message(c *Carrier, content envelope.Message, kind mail.Kind) (m *mail.Mess
 	return m, err == nil
 }
 
-// submit gives the engine a message that is new, or of another bearer, in the place of old if that is not nil. told are the items that it
-// tells of.
+// submit gives the engine a message that is new or comes from another bearer. It takes the place of old if that is not nil. told are the
+// items that it tells of.
 func submit(c *Carrier, now time.Time, to []*mail.Peer, m, old *mail.Message, told []site.Item) (refused []*mail.Peer) {
 	content := m.Content
 	body, err := c.encode(now, to, m, old)
@@ -97,7 +97,7 @@ func submit(c *Carrier, now time.Time, to []*mail.Peer, m, old *mail.Message, to
 	if old != nil {
 		id := numberOf(old, to)
 		c.step(now, pmul.Replace{Ref: c.ref, Message: id, Payload: packed, Expires: expires}, s)
-		c.stepSender(now, pmul.Hold{Message: id}) // what is held is the older text
+		c.stepSender(now, pmul.Hold{Message: id}) // only the older text was held
 	} else {
 		nodes := make([]pmul.NodeID, len(to))
 		for i, p := range to {

@@ -11,10 +11,11 @@ import (
 	"aldis/internal/pmul"
 )
 
-// A message in custody that this node has heard goes again from here where its origin has fallen silent and a recipient is not known to
-// have it: as the origin has sealed it, so the recipient takes it as the origin's, and once: docs/decisions/custody-again.md.
+// This node repeats a message in custody that it has heard, where the origin of the message has fallen silent and a recipient is not known
+// to have it. The message goes as the origin has sealed it, so the recipient takes it as the origin's, and once:
+// docs/decisions/custody-again.md.
 
-// Others is what this node has heard of messages of others.
+// Others has the messages of other nodes that this node has heard.
 type Others struct {
 	c      *Carrier
 	sealed []byte // the datagram to all that is being taken; nil: it is not kept
@@ -22,11 +23,11 @@ type Others struct {
 	held   map[pmul.Key]*overheard
 	octets int
 	spoke  map[pmul.NodeID]time.Time // when somebody last spoke for an origin
-	// answered is when this node last acknowledged what had come before.
+	// answered is when this node last acknowledged messages that had come before.
 	answered time.Time
 }
 
-// overheard is what this node has of a message of another.
+// overheard has the parts of another node's message that this node has.
 type overheard struct {
 	key       pmul.Key
 	datagrams []datagram
@@ -60,7 +61,7 @@ const (
 	addressPart = 2 * parityParts
 )
 
-// Overhear says which datagram to all is being taken, nil: none, so that what is in it can go again.
+// Overhear says which datagram to all is being taken, nil: none, so that its messages can go again.
 func (o *Others) Overhear(sealed []byte) { o.sealed = sealed }
 
 // absence is after what time an origin counts as silent.
@@ -99,7 +100,7 @@ func (o *Others) overhear(now time.Time, from pmul.NodeID, pdus []pmul.PDU) {
 	}
 }
 
-// of is what this node has of a message; nil: nothing, and nothing of it is being taken.
+// of has the parts of a message that this node has; nil: it has none, and the datagram that is being taken is not kept.
 func (o *Others) of(now time.Time, key pmul.Key) *overheard {
 	h := o.held[key]
 	if h != nil || o.sealed == nil {
@@ -113,7 +114,7 @@ func (o *Others) of(now time.Time, key pmul.Key) *overheard {
 	return h
 }
 
-// address takes the recipients of a message. Its origin names again those that it asks, so that all that are named may lack it.
+// address takes the recipients of a message. Its origin names again the recipients that it asks, so all that are named may lack it.
 func (o *Others) address(now time.Time, p pmul.AddressPDU) {
 	key := pmul.Key{Source: p.Source, Message: p.Message}
 	rest := slices.DeleteFunc(slices.Clone(p.Destinations), func(d pmul.Destination) bool { return d.Node == o.c.engine.Self })
@@ -142,7 +143,7 @@ func (o *Others) address(now time.Time, p pmul.AddressPDU) {
 	o.part(now, h, part)
 }
 
-// part keeps the datagram that is being taken, if it has something of a message that no kept one has.
+// part keeps the datagram that is being taken, if it has a part of a message that no kept datagram has.
 func (o *Others) part(now time.Time, h *overheard, part uint32) {
 	if h == nil || o.sealed == nil {
 		return
@@ -163,7 +164,7 @@ func (o *Others) part(now time.Time, h *overheard, part uint32) {
 	h.datagrams[n-1].parts = append(h.datagrams[n-1].parts, part)
 }
 
-// asked takes what a recipient lacks of a message: of one whose origin is silent it goes again soon.
+// asked takes the parts of a message that a recipient lacks: if the origin is silent, they go again soon.
 func (o *Others) asked(now time.Time, h *overheard, e pmul.AckEntry) {
 	if origin := o.c.peers[uint16(h.key.Source)]; origin == nil || now.Before(o.silentAt(origin)) || h.next > 0 {
 		return
@@ -230,7 +231,7 @@ func (h *overheard) before(other *overheard) bool {
 	return h.key.Source < other.key.Source || h.key.Source == other.key.Source && h.key.Message < other.key.Message
 }
 
-// forget drops what this node has of the messages of a node; all: it lacks none of others either.
+// forget drops the messages of a node; all: from now on that node lacks no messages of others either.
 func (o *Others) forget(n pmul.NodeID, all bool) {
 	for key, h := range o.held {
 		if key.Source == n {
@@ -259,7 +260,7 @@ func (o *Others) again(h *overheard) time.Time {
 	return due.Latest(h.at, o.silentAt(o.c.peers[uint16(h.key.Source)]).Add(wait))
 }
 
-// silentAt is when a peer that says nothing more counts as silent: it would have repeated what is lacking by then.
+// silentAt is when a peer that says nothing more counts as silent: it would have repeated the missing parts by then.
 func (o *Others) silentAt(p *mail.Peer) time.Time { return p.LastHeard.Add(o.absence()) }
 
 // over says that nobody waits for a message any more, as far as this node knows.
@@ -292,7 +293,7 @@ func (o *Others) nextAgain() (first *overheard, at time.Time) {
 	return first, at
 }
 
-// pump says again what is due of the messages of others.
+// pump repeats a datagram of another node's message, if one is due.
 func (o *Others) pump(now time.Time) {
 	h, at := o.nextAgain()
 	if h == nil || at.After(now) {
@@ -330,7 +331,8 @@ func (o *Others) rest(now time.Time, h *overheard) {
 	h.at = now.Add(wait + time.Duration(o.c.Rand.Int64N(int64(wait/2))))
 }
 
-// speaks notes that somebody speaks for an origin. Those who hear it begin to say what they have of it, so the rest waits for that.
+// speaks notes that somebody speaks for an origin. Nodes that hear it begin to say which messages of the origin they have, so its other
+// messages wait for that.
 func (o *Others) speaks(now time.Time, origin pmul.NodeID) (first bool) {
 	if o.spoke == nil {
 		o.spoke = map[pmul.NodeID]time.Time{}
@@ -354,8 +356,8 @@ func (o *Others) aloud(now time.Time, origin uint16) bool {
 	return spoke && now.Sub(at) < seldomAgain
 }
 
-// Again takes what another node transmits of a peer; known: it has come from the peer before. Then it is acknowledged again where it is
-// complete, and gives nothing else: what was forgotten would be read twice.
+// Again takes a datagram of a peer that another node transmits; known: it has come from the peer before. Then its messages are
+// acknowledged again where they are complete, and not read: a message that was forgotten would be read twice.
 func (o *Others) Again(now time.Time, p *mail.Peer, sealed []byte, f frame.PMul, known bool) {
 	pdus, err := pmul.ParseCompact(f.Body, pmul.NodeID(p.ID), pmul.NodeID(o.c.Self))
 	if err != nil {

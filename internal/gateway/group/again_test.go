@@ -9,7 +9,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// What is kept of others is bounded, and a node that floods loses its own.
+// The kept messages of others are bounded, and a node that floods loses its own.
 func TestWhatIsHeardOfOthersIsBounded(t *testing.T) {
 	o := &Others{c: &Carrier{Config: Config{Rand: rand.New(rand.NewPCG(1, 1))}}}
 	now := time.Unix(1800000000, 0)

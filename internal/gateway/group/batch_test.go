@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// batches are the messages on the air that are of several.
+// batches are the messages on the air that consist of several.
 func batches(list []carriernet.Datagram) map[pmul.MessageID]bool {
 	ids := map[pmul.MessageID]bool{}
 	for _, d := range list {
@@ -75,7 +75,7 @@ func TestBatchOnlyWhereAllKnowThem(t *testing.T) {
 	say("it is gone", true)
 }
 
-// A HELLO or a Greeting of an older version says nothing of batches, and what this version says is said in both.
+// A HELLO or a Greeting of an older version says nothing of batches; this version says in both that it knows them.
 func TestHelloSaysBatches(t *testing.T) {
 	g := plain(t)
 	var h frame.Hello

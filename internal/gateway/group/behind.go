@@ -9,8 +9,8 @@ import (
 	"aldis/internal/pmul"
 )
 
-// copies sends what went to the group once more to each peer that it is for and whose roster is too old to read it, and no more of it
-// than is. Sealed for one node alone it can be read there: between two nodes the roster does not matter.
+// copies sends a datagram to the group once more to each peer whose roster is too old to read it, with only those PDUs that concern the
+// peer. Sealed for one node alone it can be read there: between two nodes the roster does not matter.
 func (c *Carrier) copies(now time.Time, packet pmul.Packet) {
 	for _, p := range c.Peers {
 		if !c.Behind(p.ID) || !p.Reachable() {

@@ -5,9 +5,9 @@
 //
 // The package is pure and has no goroutine. Callers pass the time.
 //
-// Files: group.go the carrier and its P_Mul engines, start here; members.go its peers as they come and go; accept.go messages that this site hands to P_Mul;
-// send.go datagrams for the air; order.go the order of a peer's messages, and its records; ended.go messages that have
+// Files: group.go the carrier and its P_Mul engines, start here; members.go its peers as they come and go; accept.go messages that
+// this site hands to P_Mul; send.go datagrams for the air; order.go the order of a peer's messages, and its records; ended.go messages that have
 // ended, kept for a peer that cannot decode one; behind.go further copies for a peer with an older roster; ordered.go
-// the operator's orders about a message; putback.go what a peer lacks after its data was restored from an older copy; handover.go messages that change their bearer; again.go
-// messages of others, said again for an origin that has fallen silent.
+// the operator's orders about a message; putback.go messages that a peer lacks after its data was restored from an older copy;
+// handover.go messages that change their bearer; again.go messages of others, sent again for an origin that has fallen silent.
 package group

@@ -22,7 +22,8 @@ type endedMessages struct {
 	peers    map[pmul.MessageID]map[uint16]*outcome // also of those that have not ended for all
 }
 
-// said is what a message said, and what it was sent as on other bearers before: a peer that cannot read it may have had it there.
+// said is the content of a message, and its numbers on other bearers by which it went before: a peer that cannot read it may have had it
+// there.
 type said struct {
 	*site.Message
 	moved []envelope.Moved
@@ -31,10 +32,10 @@ type said struct {
 // outcome is what became of a message for one peer.
 type outcome struct {
 	delivered bool           // it has acknowledged it
-	repair    pmul.MessageID // what was sent in its place; 0: nothing
+	repair    pmul.MessageID // the message that was sent in its place; 0: none
 }
 
-// of is the outcome of a message for a peer; what the caller changes in it stays.
+// of is the outcome of a message for a peer; the caller's changes in it stay.
 func (e *endedMessages) of(id pmul.MessageID, peer uint16) *outcome {
 	if e.peers == nil {
 		e.peers = map[pmul.MessageID]map[uint16]*outcome{}
@@ -58,7 +59,7 @@ func (e *endedMessages) unacknowledge(id pmul.MessageID, peer uint16) bool {
 	return true
 }
 
-// latest is what a peer was sent last in the place of a message; a peer that was put back asks for the message again.
+// latest is the message that a peer was sent last in the place of another; a peer that was put back asks for that other one again.
 func (e *endedMessages) latest(id pmul.MessageID, peer uint16) pmul.MessageID {
 	for o := e.peers[id][peer]; o != nil && o.repair != 0; o = e.peers[id][peer] {
 		id = o.repair
@@ -73,7 +74,7 @@ func payloadOctets(p *site.Message) (n int) {
 	return n
 }
 
-// add keeps what a message said that has ended for all.
+// add keeps the content of a message that has ended for all.
 func (e *endedMessages) add(id pmul.MessageID, m *envelope.Message) {
 	p := m.Payload
 	if p == nil || payloadOctets(p) > maxEndedOctets {
@@ -121,7 +122,7 @@ func (c *Carrier) fate(now time.Time, f pmul.Fate) {
 	c.settle(now, f.Message, m)
 }
 
-// settle forgets a message that has ended for all, but for what it said.
+// settle forgets a message that has ended for all, but for its content.
 func (c *Carrier) settle(now time.Time, id pmul.MessageID, m *mail.Message) {
 	if !m.Ended() {
 		return
@@ -151,7 +152,7 @@ func (c *Carrier) resendOne(now time.Time, p *mail.Peer, asked pmul.MessageID) {
 	m := c.out[id]
 	if m != nil { // its acknowledgement may still be on its way
 		if id != asked && m.On(p) != nil {
-			return // so is what goes in its place
+			return // the message in its place is under way too
 		}
 		payload, moved = m.Content.Payload, m.Content.Moved
 	}

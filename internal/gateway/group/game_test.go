@@ -73,14 +73,14 @@ func (g *game) lose(f func(d carriernet.Datagram, to *carriernet.Node) bool) {
 	g.Fate = func(d carriernet.Datagram, to *carriernet.Node) (time.Duration, bool) { return 0, f(d, to) }
 }
 
-// heard wants b and c to have heard just these of a's messages, in this order.
+// heard checks that b and c have heard just these of a's messages, in this order.
 func (g *game) heard(want string) {
 	g.t.Helper()
 	check.Equal(g.t, "what node 2 has heard", g.b.Heard(1), want)
 	check.Equal(g.t, "what node 3 has heard", g.c.Heard(1), want)
 }
 
-// ended wants so many of a's messages to have ended as delivered for b and for c, and none to be held.
+// ended checks that so many of a's messages have ended as delivered for b and for c, and that none is held.
 func (g *game) ended(delivered int) {
 	g.t.Helper()
 	for _, to := range []uint16{2, 3} {
@@ -101,12 +101,12 @@ func (g *game) since(at time.Time, n *carriernet.Node) (list []carriernet.Datagr
 	return list
 }
 
-// pdus are those of one type in a datagram.
+// pdus are the PDUs of one type in a datagram.
 func pdus[P pmul.PDU](d carriernet.Datagram) (list []P) {
 	for _, f := range carriernet.Of[frame.PMul](d) {
 		all, err := pmul.ParseCompact(f.Body, pmul.NodeID(d.From), pmul.NodeID(max(d.To, 2)))
 		if err != nil {
-			panic(err) // what a carrier has written
+			panic(err) // a carrier has written it
 		}
 		for _, pdu := range all {
 			if pdu, ok := pdu.(P); ok {

@@ -23,12 +23,12 @@ import (
 type Config struct {
 	mail.Common
 	Rand   *rand.Rand                             // of P_Mul's random delays
-	Holds  func(*site.Message) bool               // an order holds messages like this, which comes
+	Holds  func(*site.Message) bool               // an order holds messages like this new one
 	Met    func(now time.Time, p *mail.Peer) bool // the peer and this node have heard each other's present starts
 	Proven func() int                             // octets of proofs that a datagram to the group has now
 }
 
-// Carrier is the messages over P_Mul.
+// Carrier carries messages over P_Mul.
 type Carrier struct {
 	Config
 	engine       pmul.Config
@@ -40,7 +40,7 @@ type Carrier struct {
 	peers        map[uint16]*mail.Peer
 	silent       map[uint16]bool // peers that have announced their silence
 	orders       map[uint16]*order
-	leaving      *mail.Peer // the peer of which everything ends
+	leaving      *mail.Peer // the peer whose messages are being ended
 	history      *mail.SharedHistory
 	ref          uint64
 	answer       pmul.Accepted // of the Submit being stepped
@@ -53,7 +53,7 @@ type Carrier struct {
 	used         time.Time // when P_Mul last spoke, or a peer was heard
 	loud         time.Time // when a peer last said more than acknowledgements
 	acknowledged time.Time // when acknowledgements left alone last
-	refused      time.Time // when the log last said so
+	refused      time.Time // when the log last said that a message was refused
 }
 
 const (
@@ -67,14 +67,14 @@ const (
 	// missing somewhere, with one copy two.
 	burstCopies = 2
 
-	// fewReceivers is up to how many receivers that is enough.
+	// fewReceivers is up to how many receivers burstCopies is enough.
 	fewReceivers = 4
 	// ackMost is the most octets of a datagram that counts as acknowledgements alone.
 	ackMost = 100
 
 	members pmul.GroupAddr = 1
 
-	// margin is octets for the frame's head, and for what several PDUs in one datagram may take beyond the engine's estimate.
+	// margin is the octets of the frame's head, and those by which several PDUs in one datagram may exceed the engine's estimate.
 	margin = frame.NORMOverhead + 7
 
 	bucketFlow = "mul-flow" // number -> peers that know it, flow
@@ -118,12 +118,12 @@ func New(cfg Config, records []api.Record) (*Carrier, error) {
 	return c, err
 }
 
-// attempt is what custody calls a message of the engine.
+// attempt is the name that custody has for a message of the engine.
 func attempt(id pmul.MessageID) mail.TransmissionID {
 	return mail.TransmissionID{Queue: mail.Group, Number: uint64(id)}
 }
 
-// Start begins to wait for what is missing before what came early; the gateway says next who is silent.
+// Start begins to wait for the messages that are missing before those that came early; the gateway says next who is silent.
 func (c *Carrier) Start(now time.Time) {
 	for _, p := range c.Peers {
 		o := c.orders[p.ID]
@@ -256,7 +256,7 @@ func (c *Carrier) step(now time.Time, ev pmul.Event, s *submission) {
 }
 
 func (c *Carrier) stepReceiver(now time.Time, ev pmul.Event) {
-	if by := pmul.TurnBy(now, c.sender); !by.IsZero() { // they ride on what is said then
+	if by := pmul.TurnBy(now, c.sender); !by.IsZero() { // acknowledgements ride on the datagrams that go then
 		c.receiver.Company(by)
 	} else if c.engine.Hears && c.sender.Queued() {
 		c.receiver.Company(c.acknowledged.Add(companyTurns * c.Profile.MaxHold))
@@ -320,8 +320,8 @@ func (c *Carrier) apply(now time.Time, out pmul.Output) {
 	}
 }
 
-// open reads a message in its turn. P_Mul has acknowledged it: one that was coded after what is not here any more, or
-// with another model, is asked for again.
+// open reads a message in its turn. P_Mul has acknowledged it: one that was coded after messages that are not here any more,
+// or with another model, is asked for again.
 func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payload []byte) {
 	err := c.Services.Open(now, p, attempt(message), payload)
 	switch {
@@ -342,7 +342,7 @@ func (c *Carrier) open(now time.Time, p *mail.Peer, message pmul.MessageID, payl
 	}
 }
 
-// Receive gives the engines what a peer sent.
+// Receive gives the engines a frame of a peer.
 func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int, _ bool) bool {
 	body, ok := f.(frame.PMul)
 	if !ok {
@@ -383,7 +383,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	return true
 }
 
-// learnRate takes what the datagram shows that is being taken of the rate of the channel.
+// learnRate learns the rate of the channel from the datagram that is being taken.
 func learnRate(c *Carrier, now time.Time, p *mail.Peer, pdus []pmul.PDU) {
 	octets := c.heard
 	c.heard = 0
@@ -394,20 +394,20 @@ func learnRate(c *Carrier, now time.Time, p *mail.Peer, pdus []pmul.PDU) {
 	pmul.Pace(now, c.sender, c.receiver, c.rate.Bps())
 }
 
-// NewStore: what the peer has acknowledged it knows no more; what it has not, the engine goes on with.
+// NewStore: the peer has forgotten the messages that it has acknowledged; the engine goes on with the others.
 func (c *Carrier) NewStore(p *mail.Peer) []*mail.Entry {
 	c.history.Forget(p)
 	c.orders[p.ID].forget(c, p)
 	return nil
 }
 
-// Gone ends what waits for a peer that the roster does not name any more.
+// Gone ends the messages that wait for a peer that the roster does not name any more.
 func (c *Carrier) Gone(now time.Time, p *mail.Peer) {
 	c.stepSender(now, pmul.Gone{Node: pmul.NodeID(p.ID)})
 	c.Others.forget(pmul.NodeID(p.ID), true)
 }
 
-// Unlearn codes nothing after what the peer has forgotten.
+// Unlearn codes no more messages after those that the peer has forgotten.
 func (c *Carrier) Unlearn(p *mail.Peer) { c.history.Unlearn(p, 0) }
 
 // Resume goes on with a message that the engine has as well.
@@ -432,7 +432,7 @@ func (c *Carrier) Resume(r mail.Restored, p *mail.Peer) bool {
 	return true
 }
 
-// Owed is what the receiver owes; what is for the peers the engine has not sent for good.
+// Owed counts the acknowledgements that the receiver owes. Messages for the peers stay with the engine, which has not sent them for good.
 func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 	o.Acks, o.Datagrams, o.Octets = c.receiver.Owed(now)
 	o.Octets += o.Datagrams * (profile.IPUDPOctets + seal.OverheadShort)
@@ -440,7 +440,7 @@ func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 	return o
 }
 
-// Report adds what went to the group, and what the receiver had to drop.
+// Report adds the octets that went to the group, and how much the receiver had to drop.
 func (c *Carrier) Report(s *api.Status) {
 	for kind, octets := range c.Ledger[mail.Sent] {
 		s.Ledger = append(s.Ledger, api.LedgerRow{Direction: "sent", Peer: "group", Kind: mail.Kind(kind).String(), Octets: octets})

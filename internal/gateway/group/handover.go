@@ -10,7 +10,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// Handover is the carrier as messages change their bearer: docs/decisions/bearers.md.
+// Handover is the carrier's part when messages change their bearer: docs/decisions/bearers.md.
 type Handover struct{ C *Carrier }
 
 // waitsFor notes that a message for a peer is on the air, where another bearer waits.
@@ -20,7 +20,8 @@ func waitsFor(c *Carrier, now time.Time, p *mail.Peer) {
 	}
 }
 
-// missed is when a peer is asked whether it is there, for what is under way to it has no answer; zero: not. Acknowledgements may ride.
+// missed is when a peer is asked whether it is there, since messages under way to it have no answer; zero: it is not asked.
+// Acknowledgements may ride.
 func missed(c *Carrier, p *mail.Peer) (at time.Time) {
 	if o := c.orders[p.ID]; !o.since.IsZero() && !o.since.Before(p.LastHeard) && p.Box.UnderWayOctets() > 0 && !p.Link.Dead() && !p.Link.Listening() {
 		at = o.since.Add(c.Timing.RoundTrip + c.Profile.AckDelay)
@@ -34,7 +35,7 @@ func (h Handover) Adopt(now time.Time, e *mail.Entry) bool {
 	return len(submit(c, now, []*mail.Peer{e.Peer}, e.Message, nil, e.Content.Items)) == 0
 }
 
-// Room is what one turn on the channel takes, without what has not begun.
+// Room is how many octets one turn on the channel takes, less those of messages that have not begun.
 func (h Handover) Room() int {
 	c := h.C
 	room := int(c.Profile.MaxHold.Seconds() * float64(c.rateBps()) / 8)
@@ -52,8 +53,8 @@ func (h Handover) Room() int {
 // Rest is nothing: parts of messages are the engine's.
 func (h Handover) Rest(*mail.Entry) ([]envelope.Moved, *envelope.Rest) { return nil, nil }
 
-// Elsewhere ends a message that the peer has. It goes on for others, and goes empty where it was for nobody else and nothing of it has
-// gone: receivers wait for its place.
+// Elsewhere ends a message for a peer that has it from another bearer. The message goes on for others. If it was for nobody else, and no
+// part of it has gone, it goes empty: receivers wait for its place.
 func (h Handover) Elsewhere(now time.Time, e *mail.Entry) {
 	c := h.C
 	id, m := pmul.MessageID(e.At.Number), e.Message
@@ -69,7 +70,7 @@ func (h Handover) Elsewhere(now time.Time, e *mail.Entry) {
 	c.settle(now, id, m)
 }
 
-// Used counts a message of the peer as one that is here: the engine acknowledges it, and what follows it waits for it no more.
+// Used counts a message of the peer as one that is here: the engine acknowledges it, and the messages behind it wait for it no more.
 func (h Handover) Used(p *mail.Peer, at mail.TransmissionID) (read bool) {
 	c, o := h.C, h.C.orders[p.ID]
 	key := pmul.Key{Source: pmul.NodeID(p.ID), Message: pmul.MessageID(at.Number)}
@@ -90,7 +91,7 @@ func (h Handover) Used(p *mail.Peer, at mail.TransmissionID) (read bool) {
 // Whole is nothing.
 func (h Handover) Whole(*mail.Peer, mail.TransmissionID, *envelope.Rest) []byte { return nil }
 
-// Beside is nothing: what has come is the engine's to tell.
+// Beside is nothing: the engine itself says which messages have come.
 func (h Handover) Beside(*mail.Peer) []frame.Beside { return nil }
 
 // Acked takes nothing.

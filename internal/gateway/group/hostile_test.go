@@ -12,7 +12,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// buckets are those of the carrier and its engines, beside those of the store and the reader.
+// buckets are those of the carrier and its engines, and those of the store and the reader.
 var buckets = []string{"mul-flow", "mul-next", "mul-acked", "mul-early", "early", "pmul-in", "pmul-frag", "pmul-fec", "pmul-done", "pmul-out",
 	"pmul-begun", "pmul-fate", "pmul-node", "mail", "to", "ordered", "peer", "first", "path"}
 
@@ -79,8 +79,8 @@ func TestSpoiltRecords(t *testing.T) {
 	}
 }
 
-// FuzzRestore gives a carrier a record of its journal that anything may have written: it is an error, or it is used, and the node
-// lives.
+// FuzzRestore gives a carrier a record of its journal that anything may have written: the record is an error, or it is used, and the
+// node lives.
 func FuzzRestore(f *testing.F) {
 	var t testing.T
 	n := map[string]int{}

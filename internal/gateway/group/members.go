@@ -30,7 +30,7 @@ func (m Members) Join(_ time.Time, p *mail.Peer) error {
 	return nil
 }
 
-// Leave takes a peer out. What is held for it ends as cancelled.
+// Leave takes a peer out. The messages held for it are cancelled.
 func (m Members) Leave(now time.Time, p *mail.Peer, _ string) {
 	c := m.C
 	c.leaving = p
@@ -44,7 +44,7 @@ func (m Members) Leave(now time.Time, p *mail.Peer, _ string) {
 	tellMembers(c)
 }
 
-// tellMembers tells the engines who there is.
+// tellMembers tells the engines which peers there are.
 func tellMembers(c *Carrier) {
 	list := []pmul.NodeID{}
 	for _, p := range c.Peers {

@@ -14,7 +14,8 @@ import (
 	"aldis/internal/site"
 )
 
-// What is about state and for one peer alone goes to that peer; what others have to hear, or could not be told of, goes to all.
+// A packet about state for one peer alone goes to that peer; packets that others have to hear, or whose peer might not be reached alone, go
+// to all.
 func TestOnly(t *testing.T) {
 	const state, payload = pmul.MessageID(1), pmul.MessageID(2)
 	addr := netip.MustParseAddrPort("10.77.0.2:4711")
@@ -66,8 +67,7 @@ func TestOnly(t *testing.T) {
 	}
 }
 
-// A word about the turn concerns the peer alone that has the next one: a peer that is behind gets no copy of what is for others because of
-// it.
+// A Turn_PDU concerns only the peer that has the next turn: because of it, a peer that is behind gets no copy of PDUs for others.
 func TestTurnConcerns(t *testing.T) {
 	c, p := &Carrier{}, mail.NewPeer(3, "", netip.AddrPort{}, nil, false)
 	check.True(t, "nobody's", !c.concerns(pmul.TurnPDU{Source: 1}, p))
@@ -75,8 +75,8 @@ func TestTurnConcerns(t *testing.T) {
 	check.True(t, "its own", c.concerns(pmul.TurnPDU{Source: 1, Next: 3}, p))
 }
 
-// A batch of state is charged to what its first message is, and goes to the one peer that it is for; a batch in which an application says
-// something is payload.
+// A batch of state is charged to the kind of its first message, and goes to the one peer that it is for; a batch with a message of an
+// application is payload.
 func TestBatchIsCharged(t *testing.T) {
 	radio, err := profile.Load("hf-2400", nil)
 	check.NoError(check.Fatal(t), err)

@@ -11,14 +11,14 @@ import (
 	"aldis/internal/pmul"
 )
 
-// order puts the P_Mul messages of one peer into the order of their Message_Sequence_Number, which counts what that
-// peer has sent to us. A message before its turn is kept in the journal, for a while: what is missing may have expired.
+// order puts the P_Mul messages of one peer into the order of their Message_Sequence_Number, which counts the messages
+// that the peer has sent to us. A message before its turn is kept in the journal, for a while: the missing ones may have expired.
 type order struct {
 	next  uint32 // 0: nothing heard yet, the first sets it
 	early mail.ReorderBuffer
 	begun uint32    // the highest that had come when this start began
-	since time.Time // when a message went to the peer first since it was heard; zero: none is under way, or another bearer waits for nothing
-	put   bool      // among early is, perhaps, what had its turn when a turn of the loop had no room for it
+	since time.Time // when a message went to the peer first since it was heard; zero: none is under way, or no other bearer waits
+	put   bool      // early may have messages whose turn came when a turn of the loop had no room for them
 	acks
 }
 
@@ -31,12 +31,12 @@ const (
 	// first message is one of so many is heard from its beginning.
 	firstFew = 16
 
-	maxEarly = 1024 // more than that before their turn: what is missing is waited for no more
+	maxEarly = 1024 // when more messages than that wait for their turn, those missing before them are waited for no more
 )
 
 // patience is how long a gap is waited for: time enough for a sender to find a loss, by acknowledgements that ride, and repair it. A
-// silent node gives no acknowledgements: besides copies on idle air, what it has lost comes again after many minutes, and nothing else
-// waits for that.
+// silent node gives no acknowledgements: besides copies on idle air, messages that it has lost come again after many minutes, and no
+// others wait for them.
 func (c *Carrier) patience() time.Duration {
 	if c.sender.Silent() {
 		if uncopied(c) {
@@ -51,17 +51,17 @@ func place(sequence uint32) mail.TransmissionID {
 	return mail.TransmissionID{Queue: mail.Group, Number: uint64(sequence)}
 }
 
-// inOrder delivers d if its turn has come, and what follows it; otherwise it is kept.
+// inOrder delivers d if its turn has come, and the messages that follow it; otherwise d is kept.
 func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message) {
 	if o.next == 0 {
 		o.begin(d.Sequence)
-		o.put = o.early.Len() > 0 // of a run in which nothing had its turn: behind this one they wait for nothing
+		o.put = o.early.Len() > 0 // messages of a run in which none had its turn: behind this one they wait for no other
 		c.record(p, o)
 	}
 	ahead := int32(d.Sequence - o.next)
 	a := mail.Arrival{Place: place(d.Sequence), Number: uint64(d.Message), Body: d.Payload, At: now}
 	switch {
-	case len(d.Payload) == 0: // it has come another way; what follows it is read when that one has been
+	case len(d.Payload) == 0: // it has come another way; the messages behind it are read when that one has been
 		if ahead >= 0 && o.early.Len() < 2*maxEarly && !o.early.Has(a) {
 			o.early.Keep(a, true)
 			o.put = true
@@ -79,7 +79,7 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 			break
 		}
 		c.inOrder(now, p, o, d)
-	case ahead > 0 && (d.Priority > 0 || p.Reader.Fleeting(d.Payload)): // urgent, or of use only now: it waits for nothing, and its place is noted
+	case ahead > 0 && (d.Priority > 0 || p.Reader.Fleeting(d.Payload)): // urgent, or of use only now: it waits for no other, and its place is noted
 		a.Body = nil
 		o.early.Keep(a, true)
 		c.open(now, p, d.Message, d.Payload)
@@ -96,7 +96,7 @@ func (c *Carrier) inOrder(now time.Time, p *mail.Peer, o *order, d pmul.Message)
 	}
 }
 
-// begin: this is the first heard of a peer.
+// begin: this is the first message heard of a peer.
 func (o *order) begin(sequence uint32) {
 	o.next = sequence
 	if sequence <= firstFew {
@@ -104,7 +104,7 @@ func (o *order) begin(sequence uint32) {
 	}
 }
 
-// drain delivers what is in order now while this turn of the loop has room, and notes how far that is.
+// drain delivers the messages that are in order now while this turn of the loop has room, and notes how far that is.
 func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 	for o.put && p.Turn.Room(now) {
 		late, ok := o.early.Before(o.next)
@@ -131,7 +131,7 @@ func (c *Carrier) drain(now time.Time, p *mail.Peer, o *order) {
 	c.readAhead(now, p, o)
 }
 
-// readAhead delivers what need not wait for what is missing, while this turn of the loop has room. Their places are noted.
+// readAhead delivers messages that need not wait for missing ones, while this turn of the loop has room. Their places are noted.
 func (c *Carrier) readAhead(now time.Time, p *mail.Peer, o *order) {
 	a, ok := o.early.Ahead(mail.Group, uint64(o.next-1))
 	for ; ok && p.Turn.Room(now); a, ok = o.early.Ahead(mail.Group, uint64(o.next-1)) {
@@ -148,10 +148,10 @@ func (c *Carrier) record(p *mail.Peer, o *order) {
 	c.Services.Record(bucketNext, peerKey(p.ID), binary.BigEndian.AppendUint32(nil, o.next))
 }
 
-// skip gives up waiting for what is missing before the first message that waits.
+// skip gives up waiting for the messages that are missing before the first one that waits.
 func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
 	waits := false
-	for _, at := range o.early.Places() { // some wait for the one before them of their source alone
+	for _, at := range o.early.Places() { // some wait only for the one before them of their own source
 		if a, _ := o.early.Get(at); a.Free && len(a.Body) > 0 && due.Reached(now, a.At.Add(c.patience())) {
 			a.After, waits = 0, true
 			o.early.Keep(a, false)
@@ -167,7 +167,7 @@ func (c *Carrier) skip(now time.Time, p *mail.Peer, o *order) {
 			break
 		}
 	}
-	o.put = true // what has its turn behind it goes as well
+	o.put = true // messages whose turn comes with it go as well
 	c.drain(now, p, o)
 }
 

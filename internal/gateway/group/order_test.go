@@ -44,7 +44,7 @@ func TestMessageForOne(t *testing.T) {
 	check.Equal(t, "delivered to node 3", g.a.Fates(3)[mail.Delivered], 1)
 }
 
-// Acknowledgements wait for something to ride on, or for others to the same sender, and end custody once for each recipient.
+// Acknowledgements wait for a datagram to ride on, or for others to the same sender, and end custody once for each recipient.
 func TestAcknowledgementsWaitAndRide(t *testing.T) {
 	g := plain(t)
 	before := g.Now
@@ -122,8 +122,8 @@ func TestMessagesBeforeTheirTurnWait(t *testing.T) {
 	g.ended(4)
 }
 
-// A report is read although a long message of another local peer is missing before it, and one more although a receiver starts again
-// meanwhile. The long message is delivered when it is complete.
+// A report is read although a long message of another local peer is missing before it, and so is a second report although a receiver
+// starts again meanwhile. The long message is delivered when it is complete.
 func TestReadBeforeALongMessageOfAnother(t *testing.T) {
 	g := begin(t, config{})
 	g.a.Say(carriernet.Noise(1, 1, 50, 6000), 2, 3)
@@ -141,7 +141,7 @@ func TestReadBeforeALongMessageOfAnother(t *testing.T) {
 	g.ended(4)
 }
 
-// A receiver waits for a missing message, but not for ever. A late one is delivered when it comes.
+// A receiver waits for a missing message, but not for ever. If the message comes late, it is delivered then.
 func TestGapIsNotWaitedForForEver(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)
@@ -166,7 +166,8 @@ func TestGapIsNotWaitedForForEver(t *testing.T) {
 	g.ended(3)
 }
 
-// A turn of the loop reads what it has room for: many long texts behind one that was missing are read in later turns, in order.
+// A turn of the loop reads the messages that it has room for: many long texts behind one that was missing are read in later turns, in
+// order.
 func TestReadingTakesTurns(t *testing.T) {
 	g := begin(t, config{})
 	g.say(1, time.Minute)
@@ -244,7 +245,7 @@ func TestLossyChannel(t *testing.T) {
 	}
 }
 
-// Of the messages that wait the most urgent goes first.
+// The most urgent of the waiting messages goes first.
 func TestPrecedenceDecidesTheOrder(t *testing.T) {
 	g := plain(t)
 	g.a.Say(carriernet.Noise(1, 0, 9, 3000), 2, 3) // it has the air
@@ -285,7 +286,7 @@ func TestLongMessage(t *testing.T) {
 	g.ended(1)
 }
 
-// A short message goes again on idle air, as long as nobody has acknowledged it; a peer that missed the first needs not ask.
+// A short message goes again on idle air, as long as nobody has acknowledged it; a peer that missed the first need not ask.
 func TestCopyOnIdleAir(t *testing.T) {
 	g := plain(t)
 	n := 0
@@ -306,7 +307,7 @@ func TestCopyOnIdleAir(t *testing.T) {
 	check.Equal(t, "what node 3 refused as a replay", g.c.Drops["replay"] > 0, true)
 }
 
-// P_Mul bounds what it holds, and refuses the rest for all recipients.
+// P_Mul bounds the messages that it holds, and refuses further ones for all recipients.
 func TestFullEngineRefuses(t *testing.T) {
 	cfg := config{Plain: true, Profile: radio(t)}
 	cfg.Profile.PMulUse.Messages = 5
@@ -346,7 +347,7 @@ func TestExpires(t *testing.T) {
 	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "")
 }
 
-// A newer message of the same key takes the place of the one of which nothing has been on the air.
+// A newer message of the same key takes the place of one of which no part has been on the air.
 func TestNewerReplacesOlder(t *testing.T) {
 	g := plain(t)
 	g.a.Say(carriernet.Noise(1, 0, 9, 3000), 2, 3) // it has the air
@@ -361,7 +362,7 @@ func TestNewerReplacesOlder(t *testing.T) {
 	check.Equal(t, "as many for the other", g.a.Fates(3)[mail.Superseded], g.a.Fates(2)[mail.Superseded])
 }
 
-// State of the site is one message to all that lack the same.
+// State of the site is one message to all that lack the same items.
 func TestStateOfTheSite(t *testing.T) {
 	g := plain(t)
 	before := g.Now
@@ -384,7 +385,7 @@ func TestStateOfTheSite(t *testing.T) {
 	check.Equal(t, "items at node 3", len(g.c.Far[1]), 4)
 }
 
-// A peer with a roster that is too old to read what goes to all gets a copy of its own.
+// A peer whose roster is too old to read datagrams to all gets copies of its own.
 func TestPeerBehindGetsACopy(t *testing.T) {
 	behind := true
 	cfg := config{Plain: true}
@@ -432,7 +433,7 @@ func TestChannelWithoutGroupAddress(t *testing.T) {
 	}
 }
 
-// Two on a channel: the same, with nobody else to wait for.
+// Two nodes on a channel: messages arrive as among three, with nobody else to wait for.
 func TestPairOnAChannel(t *testing.T) {
 	g := begin(t, config{Nodes: 2, Plain: true})
 	for i := range 5 {
@@ -461,7 +462,7 @@ func TestProofsMakeAcksGoApart(t *testing.T) {
 	}
 }
 
-// The status has the octets that went to all.
+// The status counts the octets that went to all.
 func TestReport(t *testing.T) {
 	g := plain(t)
 	g.say(2, time.Minute)

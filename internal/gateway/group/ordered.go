@@ -11,8 +11,8 @@ import (
 	"aldis/internal/site"
 )
 
-// orders are what an operator may order of the messages that wait for air. One of which a part has been on the air goes through: its
-// receivers hold that part, and count its place.
+// orders carries out an operator's orders about messages that wait for air. A message of which a part has been on the air goes through:
+// its receivers hold that part, and count its place.
 type orders struct{ c *Carrier }
 
 // Orders of the carrier.
@@ -101,8 +101,8 @@ func (o orders) Queue(now time.Time, p *mail.Peer) (q mail.Queued) {
 	return q
 }
 
-// Ahead is octets of messages that have left the radio and have no acknowledgement yet, negative: most of them are there, and
-// acknowledgements wait for company.
+// Ahead counts the octets of messages that have left the radio and have no acknowledgement yet, as a negative number: most of them are
+// there, and acknowledgements wait for company.
 func (o orders) Ahead(now time.Time, p *mail.Peer) (octets int) {
 	for id, m := range o.c.out { // in any order
 		if e := m.On(p); e != nil && pmul.HasLeft(now, o.c.sender, id) {
@@ -131,7 +131,7 @@ func (o orders) unsent() (list []*mail.Message) {
 	return list
 }
 
-// aired notes in the lives of messages what a datagram to all or to one peer has of them.
+// aired notes in the lives of messages that parts of them are in a datagram to all or to one peer.
 func (c *Carrier) aired(to uint16, pdus []pmul.PDU) {
 	type part struct {
 		octets int
@@ -180,7 +180,7 @@ func (c *Carrier) aired(to uint16, pdus []pmul.PDU) {
 	}
 }
 
-// repaired notes that a recipient could not read what it had acknowledged: what goes in its place is another message.
+// repaired notes that a recipient could not read a message that it had acknowledged: another message goes in its place.
 func (c *Carrier) repaired(p *mail.Peer, of uint64) {
 	c.Store.Lives.End(of, p.ID, history.Again, "the site could not read it")
 }

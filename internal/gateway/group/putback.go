@@ -9,19 +9,19 @@ import (
 	"aldis/internal/pmul"
 )
 
-// A receiver that was put back to an older copy of its data lacks what it has acknowledged since, and its sender keeps that
-// no more. Nothing can be sent again, but it is said how many they are: docs/decisions/put-back.md.
+// A receiver that was put back to an older copy of its data lacks messages that it has acknowledged since, and its sender keeps them
+// no more. They cannot be sent again, but the log says how many they are: docs/decisions/put-back.md.
 
-// acks is what a peer has acknowledged, by Message_Sequence_Number.
+// acks is how far a peer has acknowledged messages, by Message_Sequence_Number.
 type acks struct {
-	highest uint32 // 0: nothing
-	start   uint32 // the same in the peer's present start
-	before  uint32 // highest when that began
-	told    bool   // the peer has said what it had then
+	highest uint32 // 0: none
+	start   uint32 // the highest in the peer's present start
+	before  uint32 // highest when that start began
+	told    bool   // the peer has said the highest that it had then
 }
 
-// Hello says in Seen the low 16 bits of the highest Message_Sequence_Number that had come from a peer when this start began. What has
-// come since does not show what was lost before. It also says that this node knows batches (pmul.Sender.Batch).
+// Hello says in Seen the low 16 bits of the highest Message_Sequence_Number that had come from a peer when this start began. Messages that
+// have come since do not show which were lost before. It also says that this node knows batches (pmul.Sender.Batch).
 func (c *Carrier) Hello(p *mail.Peer, h *frame.Hello) {
 	h.Seen, h.Segments, h.Ahead = uint16(c.orders[p.ID].begun), true, true
 }
@@ -54,7 +54,8 @@ func (c *Carrier) acked(p *mail.Peer, sequence uint32) {
 	}
 }
 
-// Started: the peer has a new start. It says next what it had when that began. What it sealed in the start before counts no more.
+// Started: the peer has a new start. It says next how far it had our messages when that began. Datagrams that it sealed in the start
+// before count no more.
 func (c *Carrier) Started(p *mail.Peer) {
 	c.Others.forget(pmul.NodeID(p.ID), false)
 	r := &c.orders[p.ID].acks
@@ -64,7 +65,7 @@ func (c *Carrier) Started(p *mail.Peer) {
 	}
 }
 
-// forget: the peer has a new store. It counts anew what has come.
+// forget: the peer has a new store. It counts anew the messages that have come.
 func (o *order) forget(c *Carrier, p *mail.Peer) {
 	if o.acks != (acks{}) {
 		o.acks = acks{}
@@ -72,7 +73,7 @@ func (o *order) forget(c *Carrier, p *mail.Peer) {
 	}
 }
 
-// Compare looks whether a peer, as it says of its present start, lacks what it has acknowledged.
+// Compare looks whether a peer, as it says of its present start, lacks messages that it has acknowledged.
 func (c *Carrier) Compare(_ time.Time, p *mail.Peer, h frame.Hello) {
 	r, seen := &c.orders[p.ID].acks, h.Seen
 	if h.HeardStream != p.Handshake.Stream || r.told || r.highest == 0 {

@@ -2,8 +2,7 @@ package group
 
 import "testing"
 
-// TestAcksRecord: what the journal has of acknowledgements is read as it was written, and what an earlier version wrote as what it
-// said.
+// TestAcksRecord: the journal's record of acknowledgements is read as it was written, also the record that an earlier version wrote.
 func TestAcksRecord(t *testing.T) {
 	for _, r := range []acks{{highest: 1}, {highest: 300, start: 300, before: 7, told: true}, {highest: 1<<32 - 1, before: 1<<32 - 1}} {
 		if got, err := parseAcks(r.append(nil)); err != nil || got != r {

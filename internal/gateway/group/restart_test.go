@@ -148,7 +148,7 @@ func TestSenderIsPutBack(t *testing.T) {
 	}
 }
 
-// A silent node hears and keeps what comes, says nothing, and acknowledges it when its silence ends.
+// A silent node hears and keeps the messages that come, says nothing, and acknowledges them when its silence ends.
 func TestSilentReceiver(t *testing.T) {
 	for _, announced := range []bool{false, true} {
 		g := plain(t)
@@ -380,7 +380,7 @@ func TestAskedForAgainBeforeItsAcknowledgement(t *testing.T) {
 	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0")
 }
 
-// A message that is asked for again and that nobody keeps any more is said to be lost.
+// A message that a peer asks for again, and that nobody keeps any more, is reported as lost.
 func TestAskedForWhatNobodyHas(t *testing.T) {
 	g := plain(t)
 	g.a.Do(func(now time.Time) { g.a.Bearer.Channels[0].Resend(now, g.a.Peer(2), []uint32{4711}) })
@@ -388,7 +388,7 @@ func TestAskedForWhatNobodyHas(t *testing.T) {
 	check.Equal(t, "its number", g.a.Lacked[0].Number, 4711)
 }
 
-// A message that was delivered and is asked for again goes to the one that asks, alone and under another number, once.
+// A message that was delivered, and that a peer asks for again, goes to that peer alone, under another number and once.
 func TestAskedForAgain(t *testing.T) {
 	g := plain(t)
 	g.say(2, time.Minute)
@@ -406,7 +406,7 @@ func TestAskedForAgain(t *testing.T) {
 	check.Equal(t, "counted as delivered to node 2", int(g.a.Peer(2).Counts.Delivered), 2)
 }
 
-// A message that is of use only now is not repeated for silent peers, nor waits for one before it.
+// A message that is of use only now is not repeated for silent peers, and does not wait for one before it.
 func TestFleeting(t *testing.T) {
 	g := plain(t)
 	g.c.Silent(true, true)
@@ -427,7 +427,7 @@ func TestFleeting(t *testing.T) {
 	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0")
 }
 
-// The journal of a carrier at rest has records of no message.
+// The journal of a carrier at rest has no record of a message.
 func TestJournalAtRest(t *testing.T) {
 	g := plain(t)
 	g.say(3, 30*time.Second)

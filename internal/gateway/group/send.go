@@ -55,8 +55,8 @@ func (c *Carrier) send(now time.Time, packet pmul.Packet) {
 const proofsApart = 32
 
 // apart says that a packet is nothing but acknowledgements of whole messages for one peer, and that the proofs for all others would be
-// more than it. It goes to that peer alone, though the others do not learn that the channel is in use for so short a time. Where another
-// speaks for the peer, it has to hear them.
+// longer than it. It goes to that peer alone, though the others do not learn that the channel is in use for so short a time. Where another
+// node speaks for the peer, that node has to hear the acknowledgements.
 func apart(c *Carrier, now time.Time, packet pmul.Packet) bool {
 	p := c.peers[uint16(packet.To)]
 	if p == nil || !p.Reachable() || c.Proven() < proofsApart || c.Others.aloud(now, p.ID) {
@@ -69,8 +69,8 @@ func apart(c *Carrier, now time.Time, packet pmul.Packet) bool {
 }
 
 // only is the one recipient of a packet about a roster, news or other state, where the proofs for all others would be long; nil:
-// there is none. The packet goes to it alone. What applications say goes to all: all that share the channel have to know that it is in
-// use. What is for a silent peer goes to all, too, for a router may have to ask the peer for its address.
+// there is none. The packet goes to it alone. Messages of applications go to all: all that share the channel have to know that it is in
+// use. A packet for a silent peer goes to all, too, for a router may have to ask the peer for its address.
 func (c *Carrier) only(packet pmul.Packet) *mail.Peer {
 	if packet.To != 0 || !c.engine.Hears || c.Proven() < proofsApart || c.kindOf(packet.PDUs) == mail.Payload {
 		return nil
@@ -126,7 +126,7 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
 	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
 	c.Air.Sent(now, c.Profile, len(data), c.rateBps())
-	lone := now.Sub(c.used) >= c.Profile.CopyAfter && now.Sub(c.loud) >= c.Profile.AckDelay // else the next message tells of what was lost
+	lone := now.Sub(c.used) >= c.Profile.CopyAfter && now.Sub(c.loud) >= c.Profile.AckDelay // else the next message shows the loss
 	silent := forSilent(c, packet.PDUs)
 	if silent {
 		lone = now.Sub(c.used) >= c.Profile.AckDelay
@@ -180,13 +180,13 @@ func (c *Carrier) fleeting(pdus []pmul.PDU) bool {
 		if !ok {
 			return false
 		}
-		m := c.out[data.Message] // of a batch there is none, and of a message that expires soon none in it
+		m := c.out[data.Message] // nil for a batch, and no message that expires soon goes in a batch
 		return m == nil || m.Content.Payload == nil || !m.Content.Payload.Fleeting
 	})
 }
 
-// whole says that a datagram has a message with all of it: one fragment and the Address_PDU before it. What says whose turn it is
-// is of no use later, and what is acknowledged at once goes again when no answer has come.
+// whole says that a datagram has a message with all of it: one fragment and the Address_PDU before it. A datagram that gives the turn
+// is of no use later, and a message that is acknowledged at once goes again when no answer has come.
 func whole(pdus []pmul.PDU) bool {
 	for i, pdu := range pdus {
 		if _, turn := pdu.(pmul.TurnPDU); turn {
@@ -203,8 +203,8 @@ func whole(pdus []pmul.PDU) bool {
 	return false
 }
 
-// kindOf is what a datagram is charged to: what its message is, or of a batch the first of them unless another is of an application; or
-// acknowledgement.
+// kindOf is the kind to which a datagram is charged: that of its message, or in a batch that of the first message unless one is an
+// application's; or acknowledgement.
 func (c *Carrier) kindOf(pdus []pmul.PDU) mail.Kind {
 	of := func(pdu pmul.PDU) mail.Kind {
 		kind := mail.Payload

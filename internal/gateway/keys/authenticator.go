@@ -12,15 +12,15 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// visit is what has come in a peer's name and does not count.
+// visit notes the datagrams that have come in a peer's name and do not count.
 type visit struct {
-	said    map[string]time.Time // by what was said or sent, when last
-	strange int                  // datagrams that no key of ours opens, since the last that one did
+	said    map[string]time.Time // when a log line or answer of a kind last went, by kind
+	strange int                  // datagrams that no key of ours opens, since the last one that opened
 	ran     seal.Incarnation     // an earlier start of which something new came in
-	counter uint32               // of that, the highest
-	signs   int                  // and how much that says
+	counter uint32               // the highest counter of that start
+	signs   int                  // weight of the signs that an earlier start still runs
 	began   time.Time            // when the newest start was heard first
-	counted []seal.Incarnation   // starts that counted in this run: what was recorded of them is no sign
+	counted []seal.Incarnation   // starts that counted in this run: recorded datagrams of these are no sign
 	// forgotten is how often the operator had the peer forgotten in this run.
 	forgotten int
 	forgeries forgeries
@@ -43,7 +43,7 @@ const (
 	lateTrips   = 2                // round trips after a start in which datagrams of the one before it may be late on their way
 )
 
-// may limits what is said or sent because of a datagram that anybody could have sent.
+// may limits the log lines and answers that follow from datagrams that anybody could have sent.
 func (v *visit) may(now time.Time, what string, every time.Duration) bool {
 	if last, ok := v.said[what]; ok && now.Sub(last) < every {
 		return false
@@ -73,20 +73,20 @@ func (k *Keys) Start(now time.Time) {
 
 func incarnationTime(number uint32) time.Time { return time.Unix(int64(number), 0).UTC() }
 
-// Opened is what came of a datagram.
+// Opened is the result of opening a datagram.
 type Opened struct {
 	From  uint16 // the peer that it is from; 0: nobody knows
 	Taken bool   // it counts
 	Body  []byte // its frames
 	Info  seal.OpenInfo
-	Again bool // what the peer has not acknowledged should go again, for it has started anew
-	// Idle: it was refused, and counted and perhaps named in the log, and nothing else: what anybody can send as fast as he likes
-	// costs no look at what there is to do.
+	Again bool // messages that the peer has not acknowledged should go again, for it has started anew
+	// Idle: it was refused, counted and perhaps named in the log, and nothing else. The gateway need not look for work after it: anybody
+	// can send such datagrams as fast as he likes.
 	Idle bool
 	Answer
 }
 
-// Answer is what a datagram that does not count asks for all the same.
+// Answer is the reaction to a datagram that does not count.
 type Answer struct {
 	Hello     *frame.Hello    // of a peer of which nothing is known: it is counted, and what it says of the model is believed
 	Octets    int             // that it takes
@@ -102,13 +102,13 @@ type Answer struct {
 type Greet struct {
 	Addr   netip.AddrPort
 	Heard  uint32 // the start of the peer that it knows
-	Stream *uint8 // and of its numbers; nil: as any HELLO says
+	Stream *uint8 // and the stream of its numbers; nil: the one that any HELLO says
 }
 
-// Apply makes of what a HELLO says to a peer what it says to a stranger.
+// Apply turns a HELLO for a peer into one for a stranger.
 func (o *Greet) Apply(h *frame.Hello) {
 	h.HeardIncarnation = o.Heard
-	h.Ephemeral, h.HeardEphemeral = [frame.EphemeralOctets]byte{}, 0 // nothing goes out that is longer than what comes in
+	h.Ephemeral, h.HeardEphemeral = [frame.EphemeralOctets]byte{}, 0 // no answer is longer than the datagram that it answers
 	if o.Stream != nil {
 		h.HeardStream = *o.Stream
 	}
@@ -117,7 +117,7 @@ func (o *Greet) Apply(h *frame.Hello) {
 // idle are reasons for which a refused datagram is Opened.Idle.
 var idle = []error{seal.ErrShort, seal.ErrVersion, seal.ErrUnknownPeer, seal.ErrAuth, seal.ErrReplay, seal.ErrTooOld}
 
-// Open opens a datagram that counts; what does not is counted and gone. silent: an order forbids this node to transmit.
+// Open opens a datagram; one that does not count is refused. silent: an order forbids this node to transmit.
 func (k *Keys) Open(now time.Time, dg api.Datagram, silent bool) (o Opened) {
 	k.forward.Step(now)
 	k.opener.Bound(0)
@@ -152,7 +152,7 @@ func (k *Keys) Open(now time.Time, dg api.Datagram, silent bool) (o Opened) {
 }
 
 // meet takes a datagram of a peer of which nothing is known. It counts when it answers this very start; until then only
-// what its hello says of that is looked at, and it gets a hello to answer.
+// its hello is looked at, for such an answer, and the peer gets a hello to answer.
 func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent bool) (a Answer, err error) {
 	info := o.Info
 	hello, octets, more := k.helloOf(o.Body)
@@ -190,7 +190,7 @@ func (k *Keys) meet(now time.Time, m *member, dg api.Datagram, o *Opened, silent
 		}
 	case unmet && !toAll || info.Newest && m.Handshake.Unmet && dg.Addr == m.Addr: // it has something for this node
 		a.Heard, a.Owe = true, now
-	case info.Newest && (dg.Addr == m.Addr || toAll): // what is for the peer goes there anyway
+	case info.Newest && (dg.Addr == m.Addr || toAll): // datagrams for the peer go there anyway
 		a.Heard = true
 		if !m.Handshake.Owed {
 			a.Owe = now.Add(k.cfg.AckDelay)
@@ -214,7 +214,7 @@ func greet(dg api.Datagram, heard uint32, its *frame.Hello) *Greet {
 	return g
 }
 
-// helloOf finds the hello to this node among the frames of a datagram; more says that there are others, or what is no frame.
+// helloOf finds the hello to this node among the frames of a datagram; more says that there are other frames, or octets that are none.
 func (k *Keys) helloOf(body []byte) (hello *frame.Hello, octets int, more bool) {
 	for len(body) > 0 {
 		f, rest, err := frame.Parse(body)
@@ -243,7 +243,7 @@ func greetingOf(body []byte) (frame.Greeting, bool) {
 	return greeting, ok && err == nil
 }
 
-// overtaken says that a peer knows a later start of this node than this one, so that it refuses what this one sends.
+// overtaken says that a peer knows a later start of this node than this one, so that it refuses the datagrams of this one.
 func (k *Keys) overtaken(now time.Time, m *member, h frame.Hello) {
 	if h.HeardIncarnation > k.cfg.Incarnation.Number && m.may(now, "overtaken", sayAgain) {
 		k.cfg.Services.Note("error", "a peer has heard a later start of this node and refuses this one. Stop any other node with this id, or run gateway peer forget there",
@@ -251,7 +251,7 @@ func (k *Keys) overtaken(now time.Time, m *member, h frame.Hello) {
 	}
 }
 
-// refuse counts what does not count, and says what an operator should know of it.
+// refuse counts a datagram that does not count, and says what an operator should know of it.
 func (k *Keys) refuse(now time.Time, dg api.Datagram, o *Opened, err error, silent bool) {
 	if err == errMet {
 		return
@@ -274,7 +274,7 @@ func (k *Keys) refuse(now time.Time, dg api.Datagram, o *Opened, err error, sile
 		}
 	case m == nil || !m.here:
 	case errors.Is(err, seal.ErrUnknownIncarnation):
-		// It does not know that we have lost what we knew of it: tell it where its address is known.
+		// It does not know that we have lost what we knew of it: tell it so, if its address is known.
 		if m.may(now, "unknown", time.Minute) {
 			o.Owe = now
 		}
@@ -290,7 +290,7 @@ func (k *Keys) refuse(now time.Time, dg api.Datagram, o *Opened, err error, sile
 	}
 }
 
-// stale looks for a node that still runs in an earlier start of a peer. What was recorded and sent again is no sign of one.
+// stale looks for a node that still runs in an earlier start of a peer. A datagram that was recorded and sent again is no sign of one.
 func (k *Keys) stale(now time.Time, m *member, dg api.Datagram, o *Opened, silent bool) {
 	info := o.Info
 	hello, _, _ := k.helloOf(o.Body)
@@ -321,7 +321,7 @@ func (k *Keys) twins(now time.Time, m *member, dg api.Datagram) {
 	}
 }
 
-// otherKey says that what seems to come from a peer opens with no key of ours.
+// otherKey says that datagrams that seem to come from a peer open with no key of ours.
 func (k *Keys) otherKey(now time.Time, dg api.Datagram) {
 	m := k.sender(now, dg)
 	if m == nil {
@@ -380,14 +380,14 @@ const (
 	forgedEvery = time.Minute // docs/decisions/trust.md
 )
 
-// forgeries are what members have sealed for all in another's name.
+// forgeries counts the datagrams that members have sealed for all in another's name.
 type forgeries struct {
-	since time.Time // the first of these
+	since time.Time // when the first of these came
 	count int
-	deaf  bool // what is for all is not looked at in this name
+	deaf  bool // datagrams for all in this name are not looked at
 }
 
-// enter counts one. deaf says that no more are looked at until the time is over.
+// enter counts one. deaf says that no more are looked at until forgedEvery is over.
 func (f *forgeries) enter(now time.Time) (deaf bool) {
 	if now.Sub(f.since) >= forgedEvery {
 		f.since, f.count = now, 0
@@ -430,8 +430,8 @@ func (k *Keys) isGone(now time.Time, id uint16, dg api.Datagram) {
 	}
 }
 
-// otherName says that datagrams in the name of a peer were not sealed by its key: with keys of single nodes that is no other
-// net's key at the peer, but somebody else.
+// otherName says that datagrams in the name of a peer were not sealed with its key: where each node has its own key, they do not come from
+// a peer with another network's key, but from somebody else.
 func (k *Keys) otherName(now time.Time, dg api.Datagram) {
 	var one *member
 	for _, m := range k.peers {
@@ -446,7 +446,7 @@ func (k *Keys) otherName(now time.Time, dg api.Datagram) {
 			break
 		}
 		if one != nil {
-			return // nobody knows in whose
+			return // nobody knows in whose name
 		}
 		one = m
 	}
@@ -478,8 +478,8 @@ func (k *Keys) at(addr netip.AddrPort) string {
 	return ""
 }
 
-// OpenAgain opens what another node transmits of a peer, as seal.Original gives it. known: it has come before. The error is one of
-// package seal.
+// OpenAgain opens a peer's datagram that another node transmits, as seal.Original gives it. known: it has come before. The error is one
+// of package seal.
 func (k *Keys) OpenAgain(sealed []byte) (from uint16, body []byte, known bool, err error) {
 	from, body, err = k.opener.OpenAgain(sealed)
 	if known = errors.Is(err, seal.ErrReplay); err == nil {

@@ -14,9 +14,9 @@ import (
 )
 
 // GroupKeys are the keys of one group of gateways, and its members: docs/decisions/groups.md. Members say that they join and leave, and one
-// of them makes a new key for those who are there then. What they say are open messages of the group, which their origins have signed.
+// of them makes a new key for those who are members then. They say this in open messages of the group, which their origins have signed.
 //
-// A new key is made by the member with the lowest number; the next does it where that one has not for rankWait, and so on.
+// A new key is made by the member with the lowest number; the next one makes it if that one has not done so for rankWait, and so on.
 type GroupKeys struct {
 	self     uint16
 	pair     func(from, to uint16, streams []byte) (seal.EndKey, bool)
@@ -29,7 +29,7 @@ type GroupKeys struct {
 	wants    bool      // it is to join again
 }
 
-// groupStanding is what the journal has.
+// groupStanding is the part of GroupKeys that the journal has.
 type groupStanding struct {
 	In   map[uint16]uint64 `json:"in,omitempty"`   // members, and the number of the message with which they joined; 0: a key named them
 	Out  map[uint16]uint64 `json:"out,omitempty"`  // those that have left, likewise
@@ -43,7 +43,7 @@ type groupKey struct {
 	For    []uint16 `json:"for"`
 }
 
-// What a message of a group with a key is: its first octet.
+// Kinds of messages of a group with a key, by the first octet.
 const (
 	groupSealed = 1 + iota // octets 2 of the key's mark, tag, content
 	groupNewKey            // varint serial, the members as varints of differences with 0 behind, mark, varint of the first copy, copies for all but its maker
@@ -56,11 +56,11 @@ const (
 	groupTag      = 4 // octets
 	copyOctets    = 16
 	markOctets    = 2
-	gather        = 10 * time.Second // for which more may join or leave
+	gather        = 10 * time.Second // in which more members may join or leave before a key is made
 	rankWait      = 2 * time.Minute
 	rejoinAfter   = time.Hour
-	mostAhead     = 1 << 10 // serials that a key is ahead of the newest here
-	// SealedOctets is what a content grows by.
+	mostAhead     = 1 << 10 // serials that a key may be ahead of the newest here
+	// SealedOctets is by how many octets a content grows.
 	SealedOctets = 1 + markOctets + groupTag
 )
 
@@ -149,12 +149,12 @@ func (g *GroupKeys) Seal(number uint64, ad, content []byte) ([]byte, bool) {
 	return e.Seal(append([]byte{groupSealed}, m[:]...), groupTag, nonceOf(g.self, number), ad, content), true
 }
 
-// Heard is what a message of a group has brought.
+// Heard is the result of a message of a group.
 type Heard struct {
-	Content []byte // what was said; nil: it was about the group's key
+	Content []byte // of the message; nil: it was about the group's key
 	Lacking bool   // the key of the content is not here, or not yet
-	Changed bool   // Standing is another
-	NewKey  bool   // what lacked its key may be readable now
+	Changed bool   // Standing has changed
+	NewKey  bool   // messages that lacked their key may be readable now
 }
 
 // Hear takes a message that has been proven to be its origin's.
@@ -279,10 +279,11 @@ func (g *GroupKeys) take(now time.Time, by uint16, number uint64, b []byte) (cha
 	return g.enter(k), nil
 }
 
-// enter keeps a key, the one to seal with last, and goes by its list of members: its maker did not know which have left since.
+// enter keeps a key, the one to seal with last, and goes by its list of members, less those that have left: its maker did not know of
+// these.
 func (g *GroupKeys) enter(k groupKey) bool {
 	s := &g.standing
-	before := func(a, b groupKey) int { // a lower maker's counts of two
+	before := func(a, b groupKey) int { // of two keys with one serial, the key of the maker with the lower number counts
 		if a.Serial != b.Serial {
 			return int(int64(a.Serial) - int64(b.Serial))
 		}
@@ -337,7 +338,7 @@ func (g *GroupKeys) Since() time.Time {
 // Joins says whether this node has to say that it joins.
 func (g *GroupKeys) Joins(now time.Time) bool { return !g.In() || g.wants && !now.Before(g.joins) }
 
-// Join is what it says then, as the message of this number.
+// Join is the message, with this number, in which it says so.
 func (g *GroupKeys) Join(now time.Time, number uint64) []byte {
 	g.standing.In[g.self] = number
 	delete(g.standing.Out, g.self)
@@ -346,13 +347,13 @@ func (g *GroupKeys) Join(now time.Time, number uint64) []byte {
 	return []byte{groupJoins}
 }
 
-// Leave is what a node says that leaves.
+// Leave is the message of a node that leaves.
 func (g *GroupKeys) Leave() []byte { return []byte{groupLeaves} }
 
-// Missed: the key of a message has not come for a while, though it was said after this node has joined. The node joins again.
+// Missed: the key of a message has not come for a while, though the message was sent after this node joined. The node joins again.
 func (g *GroupKeys) Missed() { g.wants = true }
 
-// fits says that the key in force is for those who are there.
+// fits says that the newest key is for the present members.
 func (g *GroupKeys) fits() bool {
 	members := g.Members()
 	if len(members) < 2 {
@@ -381,10 +382,10 @@ func (g *GroupKeys) Due() time.Time {
 	return g.makes
 }
 
-// Make makes a new key where that is this node's to do now: what it says to the group, in messages of at most so many octets. number is
-// that of the first of them.
+// Make makes a new key where that is this node's to do now. It returns the messages to the group with that key, of at most so many octets
+// each. number is that of the first of them.
 func (g *GroupKeys) Make(now time.Time, number uint64, octets int) (says [][]byte) {
-	if g.makes.IsZero() && !g.fits() { // the roster is another
+	if g.makes.IsZero() && !g.fits() { // the roster has changed
 		g.plan(now)
 	}
 	if g.makes.IsZero() || now.Before(g.makes) {
@@ -411,7 +412,7 @@ func (g *GroupKeys) Make(now time.Time, number uint64, octets int) (says [][]byt
 	for first := 0; first < len(others); {
 		part := binary.AppendUvarint(slices.Clone(head), uint64(first))
 		for whole := len(part) + copyOctets; first < len(others) && len(part)+copyOctets <= max(octets, whole); first++ {
-			e, _ := g.pair(g.self, others[first], copyStream(mark)) // nothing can be opened of a member that the roster does not name
+			e, _ := g.pair(g.self, others[first], copyStream(mark)) // a member that the roster does not name can open no copy
 			part = e.Seal(part, 0, nonceOf(g.self, number+uint64(len(says))), nil, k.Key[:])
 		}
 		says = append(says, part)

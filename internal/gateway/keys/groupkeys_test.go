@@ -44,7 +44,7 @@ func (c *crew) add(id uint16) *GroupKeys {
 	return g
 }
 
-// hear has all but the origin hear a message, and says whose content it was to.
+// hear has all but the origin hear a message, and returns the members that could read its content.
 func (c *crew) hear(origin uint16, body []byte) (read []uint16) {
 	c.number++
 	for id := uint16(1); id < 100; id++ {
@@ -79,7 +79,7 @@ func (c *crew) run(d time.Duration, silent ...uint16) (keys int) {
 	return keys
 }
 
-// say is the members that read what a member says.
+// say lists the members that can read a message of a member.
 func (c *crew) say(id uint16) []uint16 {
 	body, ok := c.members[id].Seal(c.number+1, []byte("ad"), []byte("hej"))
 	if !ok {
@@ -93,7 +93,7 @@ func TestGroupKeyFollowsWhoIsThere(t *testing.T) {
 	check.Equal(t, "keys for four", c.run(time.Minute), 1)
 	check.Same(t, "who reads", c.say(2), []uint16{1, 3, 4})
 
-	// A member that leaves keeps the old key, and reads nothing more; one that joins does not read back.
+	// A member that leaves keeps the old key, and reads no later messages; one that joins reads no earlier ones.
 	thief, before := c.members[3], c.members[3].Standing()
 	old, _ := c.members[2].Seal(c.number+1, []byte("ad"), []byte("before"))
 	c.hear(2, old)
@@ -115,13 +115,13 @@ func TestGroupKeyFollowsWhoIsThere(t *testing.T) {
 	h, _ = c.members[4].Hear(c.now, 2, oldNumber, []byte("other"), old)
 	check.True(t, "with another head it is none", h.Content == nil)
 
-	// A member that the roster names no more is out, though it says nothing; the lowest number may be silent.
+	// A member that the roster names no more is out, though it says nothing; the member with the lowest number may be silent.
 	c.gone[4] = true
 	check.Equal(t, "keys of the second, in the first's silence", c.run(rankWait+time.Minute, 1, 3, 4), 1)
 	check.Same(t, "who reads", c.say(5), []uint16{1, 2})
 }
 
-// Two parts of a group that cannot hear each other both make keys. When they do, all read all that is said from then on.
+// Two parts of a group that cannot hear each other both make keys. Once they hear each other, all read all later messages.
 func TestGroupKeysOfTwoHalves(t *testing.T) {
 	c, d := newCrew(2), newCrew(0)
 	d.number, d.drawn = 1000, 99

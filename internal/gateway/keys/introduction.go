@@ -14,21 +14,21 @@ import (
 // (docs/decisions/rollover.md).
 
 const (
-	introFirst = 6           // HELLOs without an answer of which each other is introduced
-	introEvery = 8           // and then each eighth, with the whole roster: the peer may lack what a change is of; on a shared channel the first eight are all
-	introPause = time.Second // after an introduction that came to nothing none is looked at
+	introFirst = 6           // of so many HELLOs without an answer every other one is introduced
+	introEvery = 8           // then every eighth, with the whole roster: the peer may lack the one that a change is of; on a shared channel all of the first eight
+	introPause = time.Second // for so long after an introduction that came to nothing none is looked at
 )
 
 // introductions are the own ones and the one that is coming.
 type introductions struct {
-	own    [2][]byte // of the newest roster: what it changes of those before this node, and the whole
+	own    [2][]byte // of the newest roster: as a change of the rosters before this node, and the whole
 	serial uint32    // of own
 	coming seal.Intro
 	deaf   time.Time // none is looked at before
 }
 
-// Introduce is what goes before a HELLO to a peer, in datagrams of at most so many octets; nil: the peer was heard, or the node is in
-// the first roster of the network, or it said so lately. tries is how many HELLOs went without an answer.
+// Introduce is the introduction that goes before a HELLO to a peer, in datagrams of at most so many octets; nil: the peer was heard, or
+// the node is in the first roster of the network, or it was introduced lately. tries is how many HELLOs went without an answer.
 func (k *Keys) Introduce(peer uint16, tries, most int) [][]byte {
 	o := k.Rosters
 	m := o.known[peer]
@@ -55,7 +55,7 @@ func (k *Keys) Introduce(peer uint16, tries, most int) [][]byte {
 	return seal.IntroParts(o.intro.own[whole], most)
 }
 
-// introduces says that an introduction goes before a HELLO that so many others without an answer went before.
+// introduces says that an introduction goes before a HELLO that follows so many others without an answer.
 func (k *Keys) introduces(tries int) bool {
 	switch {
 	case tries%introEvery == introFirst:
@@ -66,7 +66,7 @@ func (k *Keys) introduces(tries int) bool {
 	return tries < introFirst && tries%2 == 0
 }
 
-// Introduced takes a part of an introduction; true: with it a newer roster is in force, and Names may say otherwise of some.
+// Introduced takes a part of an introduction; true: with it a newer roster is in force, and Names may have changed for some peers.
 func (k *Keys) Introduced(now time.Time, dg api.Datagram) bool {
 	o := k.Rosters
 	if k.cfg.Trust == nil || now.Before(o.intro.deaf) {
@@ -103,7 +103,7 @@ func (k *Keys) Introduced(now time.Time, dg api.Datagram) bool {
 	return false
 }
 
-// farther has those peers told the newest roster that have no bearer to a node which it adds: they cannot be introduced to it.
+// farther has the newest roster told to those peers that have no bearer to a node that it adds: that node cannot introduce itself to them.
 func (o *Rosters) farther(now time.Time, added []uint16) {
 	for _, m := range o.peers {
 		self, _ := o.common.Node(m.ID)
@@ -116,8 +116,9 @@ func (o *Rosters) farther(now time.Time, added []uint16) {
 	}
 }
 
-// Enrolled are the nodes that the rosters of a configuration and a journal name, by id, each as the newest says that names it; gone
-// ones too, as long as a roster is kept that does: what waits for them ends. records are those of BucketRoster.
+// Enrolled are the nodes that the rosters of a configuration and a journal name, by id, each as the newest roster that names it has it;
+// gone nodes too, as long as a roster that names them is kept, so that messages that wait for them are ended. records are those of
+// BucketRoster.
 func Enrolled(t *Trust, records [][]byte) (list []roster.Node, since uint32) {
 	rosters := []*roster.Roster{t.Roster}
 	for _, value := range records {
@@ -141,7 +142,7 @@ func Enrolled(t *Trust, records [][]byte) (list []roster.Node, since uint32) {
 	return list, since
 }
 
-// Newest is the serial of the roster that is gone by; 0: all share a key.
+// Newest is the serial of the roster that this node goes by; 0: all share a key.
 func (o *Rosters) Newest() uint32 {
 	if o.common == nil {
 		return 0

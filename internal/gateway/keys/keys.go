@@ -2,11 +2,11 @@
 // roster of members it goes: docs/decisions/incarnations.md, docs/decisions/trust.md, docs/decisions/rollover.md and
 // docs/decisions/forward-secrecy.md.
 //
-// It reads what is known of a peer (mail.Peer) and changes nothing there: what is to be done about a peer is in the values
-// that it returns. What it wants in the journal or the log goes to its Services at once.
+// It reads what is known of a peer (mail.Peer) and changes nothing there: the values that it returns say what is to be done about a
+// peer. Its records and log lines go to its Services at once.
 //
-// Read keys.go first, then authenticator.go (datagrams), rollover.go (newer rosters), introduction.go (a node that brings one), rosterhistory.go (which rosters a node has kept) and
-// groupkeys.go (keys of groups).
+// Read keys.go first, then authenticator.go (datagrams), rollover.go (newer rosters), introduction.go (a node that brings one),
+// rosterhistory.go (which rosters a node has kept) and groupkeys.go (keys of groups).
 package keys
 
 import (
@@ -27,20 +27,20 @@ import (
 // BucketSeal of the journal holds what was heard of each peer: peer -> seal.PeerState.
 const BucketSeal = "seal"
 
-// Trust is keys of single nodes, in the place of one that all share.
+// Trust has a key for each node, in the place of one that all share.
 type Trust struct {
 	Own       *seal.SigningKey
 	Authority seal.PublicKey
 	Roster    *roster.Roster // which the authority has signed, and which names this node with Own
-	// Chance fills 32 octets with chance that nobody can guess: ephemeral keys are made of it; nil: there are none. Hold is given
-	// the memory that these lie in; it may be nil.
+	// Chance fills 32 octets with bits that nobody can guess: ephemeral keys are made of these; nil: there are no such keys. Hold is
+	// given the memory that the keys lie in; it may be nil.
 	Chance func(*[32]byte)
 	Hold   func(octets []byte)
 	// Members is told of each roster that this node goes by from now on; nil: nobody wants to know. It must not wait.
 	Members func(*roster.Roster)
 }
 
-// Services is what the keys have from the gateway around them.
+// Services is the gateway around the keys, as they use it.
 type Services interface {
 	// Record changes the journal, with all else of this Step.
 	Record(bucket string, key, value []byte)
@@ -69,7 +69,7 @@ type Config struct {
 	AckDelay, ProbeInterval, RoundTrip time.Duration
 }
 
-// Keys is what a node seals and opens with. It is not for concurrent use.
+// Keys seals and opens a node's datagrams. It is not for concurrent use.
 type Keys struct {
 	Rosters *Rosters
 	cfg     Config
@@ -87,10 +87,10 @@ type member struct {
 	here       bool
 	visit
 	forged  uint64 // datagrams that a member of the network has sealed for all in its name
-	foreign uint64 // datagrams that say to be from it and are not sealed with its key
+	foreign uint64 // datagrams that claim to be from it and are not sealed with its key
 }
 
-// New knows these peers, by id, and nothing of them. It is of no use before Begin.
+// New makes Keys for these peers, by id, of which nothing is known yet. They are of no use before Begin.
 func New(cfg Config, peers []*mail.Peer) *Keys {
 	k := &Keys{cfg: cfg, known: map[uint16]*member{cfg.ID: {visit: newVisit()}}}
 	if cfg.Of != nil {
@@ -152,7 +152,7 @@ func (k *Keys) Begin(states map[uint16]seal.PeerState) error {
 	return nil
 }
 
-// ring is what this node seals with on every bearer.
+// ring has the keys with which this node seals on every bearer.
 func (k *Keys) ring() *seal.Keyring {
 	if k.cfg.Trust != nil {
 		return k.Rosters.ring
@@ -160,12 +160,12 @@ func (k *Keys) ring() *seal.Keyring {
 	return k.cfg.Key.On(0)
 }
 
-// End is what one of two nodes, of which this is one, seals for the other while others pass it on: seal.EndKey.
+// End is the key with which one of two nodes, of which this is one, seals messages for the other that others pass on: seal.EndKey.
 func (k *Keys) End(from, to uint16, streams []byte) (seal.EndKey, bool) {
 	return k.ring().End(from, to, streams)
 }
 
-// Secret is what this node alone can make of the same octets.
+// Secret is a key that this node alone can make: from the same octets always the same one.
 func (k *Keys) Secret(of []byte) [32]byte { return k.ring().Secret(of) }
 
 // Public is the public key of a node that the newest roster names; false: it names none, or the network shares a key.
@@ -177,7 +177,7 @@ func (k *Keys) Join(p *mail.Peer) {
 	k.enlist(p)
 }
 
-// Leave hears a peer no more. The caller makes sure that it was forgotten first.
+// Leave stops hearing a peer. The caller makes sure that it was forgotten first.
 func (k *Keys) Leave(id uint16) {
 	m := k.known[id]
 	m.here = false
@@ -188,8 +188,8 @@ func (k *Keys) Leave(id uint16) {
 	k.opener.Remove(id)
 }
 
-// Forget knows nothing of a peer's starts any more; false: that was done too often in this run (seal.ForgetMost). anyStart: the
-// next start that is heard may be any.
+// Forget forgets a peer's starts; false: that was done too often in this run (seal.ForgetMost). anyStart: the next start that is
+// heard may have any number.
 func (k *Keys) Forget(id uint16, anyStart bool) bool {
 	if !k.opener.Forget(id, anyStart) {
 		return false
@@ -202,7 +202,7 @@ func (k *Keys) Forget(id uint16, anyStart bool) bool {
 	return true
 }
 
-// Close shuts out what a peer had sealed before it began to count its messages anew: its numbers mean others.
+// Close shuts out the datagrams that a peer had sealed before it began to count its messages anew: their numbers mean other messages.
 func (k *Keys) Close(id uint16) {
 	k.opener.Close(id)
 	k.record(id)
@@ -242,7 +242,7 @@ func (k *Keys) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 // Silent says whether a peer is believed to be silent: it may start anew then and be unable to say so.
 func (k *Keys) Silent(id uint16, silent bool) { k.forward.Silent(id, silent) }
 
-// Hello adds to a HELLO for a peer what it says of starts, rosters and ephemeral keys.
+// Hello fills the fields of a HELLO for a peer about starts, rosters and ephemeral keys.
 func (k *Keys) Hello(p *mail.Peer, h *frame.Hello) {
 	h.HeardIncarnation, h.HeardStream = k.opener.HeardIncarnation(p.ID), p.Handshake.InStream
 	if k.opener.State(p.ID).Incarnation == 0 && h.HeardIncarnation != 0 {
@@ -264,10 +264,10 @@ func (k *Keys) Agree(id uint16, h frame.Hello) bool {
 	return k.forward.Hear(id, seal.Incarnation{Number: state.Incarnation, Salt: state.Salt}, h.Ephemeral, h.HeardEphemeral)
 }
 
-// Far says that datagrams in the short form may not reach a peer: so much has gone to others since it was heard.
+// Far says that datagrams in the short form may not reach a peer: too many datagrams have gone to others since it was heard.
 func (k *Keys) Far(id uint16) bool { return k.sealer.Far(id) }
 
-// Lacks says that a peer is not known to have what its key is made of: acknowledgements for it take a HELLO along.
+// Lacks says that a peer may lack this node's half of their common key: acknowledgements for it take a HELLO along.
 func (k *Keys) Lacks(id uint16) bool { return k.forward.Lacks(id) }
 
 // ProofsMost is the room that datagrams to all must leave for proofs, also of rosters to come.
@@ -278,7 +278,7 @@ func (k *Keys) ProofsMost() int {
 	return seal.ProofsMost
 }
 
-// Proofs is the octets of proofs behind what goes to all now.
+// Proofs is how many octets of proofs stand behind a datagram to all now.
 func (k *Keys) Proofs() int {
 	if k.Rosters.ring == nil {
 		return 0
@@ -286,7 +286,8 @@ func (k *Keys) Proofs() int {
 	return k.Rosters.ring.Proofs()
 }
 
-// Describe adds to a status what the keys know. Key is what two operators compare: of the network's key, or of this node's own.
+// Describe adds to a status what the keys know. Key is the fingerprint that two operators compare: of the network's key, or of this
+// node's own.
 func (k *Keys) Describe(s *api.Status) {
 	if k.cfg.Trust == nil {
 		s.Key = k.cfg.Key.Fingerprint()

@@ -76,8 +76,8 @@ func (n *node) hello(t *testing.T, to uint16) api.Datagram {
 	return api.Datagram{Addr: netip.MustParseAddrPort("10.9.9.9:4242"), Data: data}
 }
 
-// A datagram of a stranger does not count; it asks for a HELLO to where it came from, and counts when that was answered. What is no
-// datagram asks for nothing.
+// A datagram of a stranger does not count; it asks for a HELLO to where it came from, and its sender counts when it has answered that.
+// Octets that are no datagram ask for nothing.
 func TestStranger(t *testing.T) {
 	first := issue(t, nil, 1, 2)
 	a, b := newNode(t, 1, first, 2), newNode(t, 2, first, 1)
@@ -96,8 +96,8 @@ func TestStranger(t *testing.T) {
 	check.Equal(t, "dropped", slices.Contains(a.book.dropped, "short"), true)
 }
 
-// An operator's roster is told to all, as a change of what they have once that is known. A node that is told goes by it, and one that
-// it does not name is gone at both.
+// An operator's roster is told to all, as a change of the rosters that they have once these are known. A node that is told goes by it, and
+// a node that it does not name is gone at both.
 func TestRosterIsTold(t *testing.T) {
 	first := issue(t, nil, 1, 2, 3)
 	a, b := newNode(t, 1, first, 2, 3), newNode(t, 2, first, 1, 3)

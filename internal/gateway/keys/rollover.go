@@ -18,8 +18,8 @@ import (
 )
 
 // BucketRoster of the journal holds the rosters that this node goes by: serial -> roster, at most seal.MaxEpochs of them. A second
-// one of a serial has its digest behind that. Under the serial 0, which no roster has, is that of the one that is sealed with for
-// all: a start goes on with it, so that a node that was taken out since the ones before it reads no more.
+// roster with one serial has its digest behind the serial. Serial 0, which no roster has, leads to the serial of the roster that seals
+// datagrams for all: a start goes on with that one, so that a node that it took out does not read again.
 const (
 	BucketRoster = "roster"
 	usedOctets   = 4
@@ -34,15 +34,15 @@ type Rosters struct {
 	known map[uint16]*lag       // also peers that have left in this run
 
 	list     []*roster.Roster // the newest first, of that serial perhaps several; nil: all share a key
-	common   *roster.Roster   // what those of the newest serial all name: it is gone by; nil: all share a key
-	mark     uint16           // roster.Mark of them
+	common   *roster.Roster   // the nodes that those of the newest serial all name: this node goes by these; nil: all share a key
+	mark     uint16           // roster.Mark of those of the newest serial
 	kept     []*roster.Roster // of the journal, before choose
-	use      uint32           // serial of the one that is sealed with for all
+	use      uint32           // serial of the roster that seals datagrams for all
 	retry    time.Time        // no peer is told before
-	spread   bool             // that is to begin
+	spread   bool             // the next Tell tells all peers that lack the newest
 	refusals int
 	refusal  string
-	given    uint32 // an operator gave this one here, and it tells all peers
+	given    uint32 // serial of the roster that an operator gave to this node, which tells it to all peers
 	intro    introductions
 }
 
@@ -57,11 +57,11 @@ type lag struct {
 // lagging is forgotten when a peer leaves.
 type lagging struct {
 	keeps   rosterHistory // those that it keeps; its newest is 0: not known
-	told    uint32        // the one that it is being told; 0: none
+	told    uint32        // serial of the one that it is being told; 0: none
 	lags    time.Time     // since when it is known to go by an older one than this node; zero: it is not
 	again   time.Time     // when one that was told is told again at the earliest
 	denied  time.Time     // when it has last said that it goes by an older one
-	changed uint32        // serial of which it was told what that changes of an older one
+	changed uint32        // serial of the roster that it was told as a change of an older one
 }
 
 // choose puts the newest roster first that names this node, of the configuration's and the journal's.
@@ -86,7 +86,7 @@ func (o *Rosters) choose() error {
 		return seal.ErrNotMember
 	}
 	serial := list[0].Serial
-	list = slices.DeleteFunc(list, func(r *roster.Roster) bool { // beside one that does
+	list = slices.DeleteFunc(list, func(r *roster.Roster) bool { // has the newest serial too, but does not name this node
 		_, err := r.Epoch(o.cfg.ID, trust.Own)
 		return err != nil && r.Serial == serial
 	})
@@ -144,7 +144,7 @@ func (o *Rosters) join(p *mail.Peer) {
 	o.peers = slices.Insert(o.peers, at, m)
 }
 
-// leave knows nothing of a peer's rosters any more.
+// leave forgets which rosters a peer has.
 func (o *Rosters) leave(id uint16) {
 	m := o.known[id]
 	m.lagging = lagging{}
@@ -176,7 +176,7 @@ func (o *Rosters) Resume(id uint16, octets []byte) {
 	}
 }
 
-// said is what a HELLO says of the rosters.
+// said is the word in a HELLO that says which rosters this node keeps.
 func (o *Rosters) said() uint16 {
 	var s rosterHistory
 	for _, r := range slices.Backward(o.list) {
@@ -185,17 +185,17 @@ func (o *Rosters) said() uint16 {
 	return s.word()
 }
 
-// Behind says that a peer has said that it lacks the roster that is sealed with for all: it was given none since, or was off the
+// Behind says that a peer has said that it lacks the roster that seals datagrams for all: it was given none since, or was off the
 // air when it was told, or has forgotten it for newer ones.
 func (o *Rosters) Behind(id uint16) bool {
 	s := o.known[id].keeps
-	if n, _ := o.named(id); s.newest == 0 && n.Since > o.use { // it came with a later one
+	if n, _ := o.named(id); s.newest == 0 && n.Since > o.use { // it came with a later roster
 		return true
 	}
 	return s.newest != 0 && (!s.has(o.use) || o.use == o.common.Serial && o.differs(s))
 }
 
-// MayLack says that a peer is to be greeted by itself: it is behind, or does not answer what is for all, and nobody knows which
+// MayLack says that a peer is to be greeted by itself: it is behind, or does not answer greetings for all, and nobody knows which
 // rosters it keeps. Between two nodes the roster does not matter.
 func (o *Rosters) MayLack(id uint16) bool {
 	return o.Behind(id) || o.common != nil && o.common.Serial > 1 && o.known[id].Handshake.Tries() >= deafTries
@@ -207,13 +207,13 @@ const deafTries = 3
 // Names says that a peer may be spoken to and heard: the rosters of the newest serial all name it, or all share a key.
 func (o *Rosters) Names(id uint16) bool { return !o.known[id].gone }
 
-// seals makes a roster the one that is sealed with for all.
+// seals makes a roster the one that seals datagrams for all.
 func (o *Rosters) seals(serial uint32) {
 	o.use = serial
 	o.cfg.Services.Record(BucketRoster, serialKey(0), serialKey(serial))
 }
 
-// named is a node of the newest roster; false: it does not name it, or there is none.
+// named is a node of the newest roster; false: the roster does not name it, or there is no roster.
 func (o *Rosters) named(id uint16) (roster.Node, bool) {
 	if o.common == nil {
 		return roster.Node{}, false
@@ -223,7 +223,7 @@ func (o *Rosters) named(id uint16) (roster.Node, bool) {
 
 func serialKey(serial uint32) []byte { return binary.BigEndian.AppendUint32(nil, serial) }
 
-// Give takes the roster of an operator. From then on Names may say otherwise of some.
+// Give takes the roster of an operator. From then on Names may have changed for some peers.
 func (o *Rosters) Give(r *roster.Roster) {
 	if err := o.take(r, "an operator"); err != nil {
 		o.refusals, o.refusal = o.refusals+1, err.Error()
@@ -263,8 +263,8 @@ func (o *Rosters) take(r *roster.Roster, from string) error {
 	return nil
 }
 
-// contest takes a roster beside those of its serial that are known here: until there is one with a higher serial, this node goes by
-// what all of them name.
+// contest takes a roster besides those of its serial that are known here: until there is one with a higher serial, this node goes by
+// the nodes that all of them name.
 func (o *Rosters) contest(now time.Time, r *roster.Roster, from string) error {
 	n := len(o.alike())
 	if n == seal.MaxEpochs-1 {
@@ -369,10 +369,10 @@ func (o *Rosters) knows(m *lag, its rosterHistory) {
 	}
 }
 
-// turn is how long each member of a shared channel leaves it to those before it to tell one that lags: all have heard its greeting.
+// turn is how long each member of a shared channel leaves it to those before it to tell a peer that lags: all have heard its greeting.
 const turn = 10 * time.Minute
 
-// turnOfTwo is the same where two rosters have one serial: a node that has been taken out is still heard by some.
+// turnOfTwo is the turn where two rosters have one serial: a node that has been taken out is still heard by some.
 const turnOfTwo = time.Minute
 
 // wait is how long this node leaves it to others to tell a peer.
@@ -401,7 +401,7 @@ func (o *Rosters) used(id uint16, epoch uint32) {
 	if !m.keeps.has(epoch) {
 		o.knows(m, m.keeps.with(epoch))
 	}
-	if n, _ := o.named(id); epoch > o.use && n.Since <= o.use { // a node that came later has no other
+	if n, _ := o.named(id); epoch > o.use && n.Since <= o.use { // a node that came later has no other roster
 		o.seals(epoch)
 		o.turnKeys()
 	}
@@ -423,15 +423,15 @@ func (o *Rosters) lacks(m *lag) bool {
 	return !m.gone && (m.keeps.newest < o.common.Serial || o.differs(m.keeps))
 }
 
-// Telling is a roster that some peers are to be told, as a message of its own. Refused is to hear for which peers there is no room.
+// Telling is a roster that some peers are to be told, as a message of its own. Refused takes the peers for which there is no room.
 type Telling struct {
 	To     []*mail.Peer
 	Octets []byte
 	serial uint32
 }
 
-// Tell says what these peers, which one carrier reaches, are to be told now: those that are known to have an older roster than the
-// newest. It is called in each turn, before Turn.
+// Tell returns the rosters that peers of one carrier are to be told now: peers selects them, and of these it tells the ones that are
+// known to have an older roster than the newest. It is called in each turn, before Turn.
 func (o *Rosters) Tell(now time.Time, peers func(*mail.Peer) bool) (list []Telling) {
 	r := o.common
 	if r == nil || now.Before(o.retry) {
@@ -476,8 +476,8 @@ func telling(to []*lag, r *roster.Roster, octets []byte) Telling {
 }
 
 // split finds the peers that are known to have some older roster which this node has too, and of these rosters one that all of
-// them have: what is new is told them as a change of it. The others get the whole, and so does a peer that was told of a change and
-// does not have that roster after all.
+// them have: the newest is told to them as a change of it. The others get the whole, and so does a peer that was told a change and
+// does not have that older roster after all.
 func (o *Rosters) split(to []*lag) (base *roster.Roster, have, others []*lag) {
 	for _, m := range to {
 		at := slices.IndexFunc(o.list, func(r *roster.Roster) bool { return m.keeps.has(r.Serial) })
@@ -528,7 +528,7 @@ func (o *Rosters) Refused(now time.Time, t Telling, by []*mail.Peer) {
 	}
 }
 
-// Turn begins to seal with the newest roster when it is time. Where nothing is sealed for all, it is so without waiting for anybody.
+// Turn begins to seal datagrams for all with the newest roster when it is time. Where there are no such datagrams, it waits for nobody.
 func (o *Rosters) Turn(now time.Time) {
 	r := o.common
 	if r == nil {
@@ -560,7 +560,7 @@ func (o *Rosters) due() (at time.Time) {
 	return at
 }
 
-// read is the roster of a peer's message: the whole, or what it changes of one that is here.
+// read is the roster of a peer's message, which has the whole, or a change of one that is here.
 func (o *Rosters) read(b []byte) (*roster.Roster, error) {
 	serial, base, err := roster.SerialOf(b)
 	if err != nil || base == 0 {
@@ -571,7 +571,7 @@ func (o *Rosters) read(b []byte) (*roster.Roster, error) {
 			return r, nil
 		}
 	}
-	for _, r := range o.list { // several may have one serial: what the authority has signed says which is meant
+	for _, r := range o.list { // several may have one serial: the authority's signature says which is meant
 		if r.Serial < base || r.Serial >= serial {
 			continue
 		}
@@ -588,8 +588,8 @@ func (o *Rosters) has(r *roster.Roster) bool {
 	return slices.ContainsFunc(o.list, func(is *roster.Roster) bool { return is.Digest() == r.Digest() })
 }
 
-// Arrived takes the roster of a peer's message, and says which peers are owed a HELLO now, that says by which this node goes. From
-// then on Names may say otherwise of some.
+// Arrived takes the roster of a peer's message, and returns the peers that are owed a HELLO now, which says by which roster this node
+// goes. From then on Names may have changed for some peers.
 func (o *Rosters) Arrived(now time.Time, id uint16, octets []byte) (owed []uint16) {
 	m := o.known[id]
 	r, err := o.read(octets)
@@ -623,7 +623,7 @@ func (o *Rosters) Ended(now time.Time, id uint16, octets []byte, delivered bool)
 	}
 	m := o.known[id]
 	switch {
-	case delivered: // it is told again when it says an older one after all: it was put back
+	case delivered: // it is told again if it says an older one after all: then it was put back
 		if m.told == serial {
 			m.told = 0
 		}

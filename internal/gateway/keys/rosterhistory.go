@@ -3,7 +3,7 @@ package keys
 import "aldis/internal/link/seal"
 
 // rosterHistory is which rosters a node keeps: the newest, and of the three before it those that it was given. A node that was off the air
-// for one of them lacks it, and cannot read what is sealed for all with it.
+// for one of them lacks it, and cannot read datagrams that are sealed for all with it.
 type rosterHistory struct {
 	newest uint32
 	before uint8  // bit i: it has newest-1-i
@@ -16,7 +16,7 @@ const (
 	shelfBits   = shelfBefore + 1  // of the word, below the serial
 )
 
-// has says that a roster is on it.
+// has says that the node keeps the roster of a serial.
 func (s rosterHistory) has(serial uint32) bool {
 	switch d := s.newest - serial; {
 	case serial == 0 || serial > s.newest:
@@ -28,7 +28,7 @@ func (s rosterHistory) has(serial uint32) bool {
 	}
 }
 
-// with is the shelf with one roster more.
+// with is the history with one roster more.
 func (s rosterHistory) with(serial uint32) rosterHistory {
 	switch {
 	case s.newest == 0:
@@ -45,7 +45,7 @@ func (s rosterHistory) with(serial uint32) rosterHistory {
 	return s
 }
 
-// word is what a HELLO says of it: the low twelve bits of the newest serial, a one, and before.
+// word is the history as a HELLO says it: the low twelve bits of the newest serial, a one, and before.
 func (s rosterHistory) word() uint16 {
 	if s.newest == 0 {
 		return 0

@@ -8,7 +8,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A shelf has what it was given, of the newest and the three before it, in whichever order; and a peer reads that from the word.
+// A history has those of the newest roster and the three before it that were given to it, in whichever order; and a peer reads that from
+// the word.
 func TestShelf(t *testing.T) {
 	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -25,7 +26,7 @@ func TestShelf(t *testing.T) {
 			check.Equal(t, "newest", s.newest, newest)
 			for back := range uint32(6) {
 				if serial := newest - back; newest > back {
-					// One that is as old as that when it comes may be kept or not; none is there that was not given.
+					// A roster that is as old as that when it comes may be kept or not; none is there that was not given.
 					if s.has(serial) && !given[serial] || back == 0 && !s.has(serial) {
 						t.Fatalf("seed %d: has %d of %v: %v", seed, serial, given, s.has(serial))
 					}

@@ -36,8 +36,8 @@ func (m *Machine) passLeading() {
 		m.beats[m.beat%uint64(len(m.beats))], m.nextBeat = m.now, m.now+Beat
 		m.send(Message{Kind: KindBeat, Epoch: m.stored.Epoch, N: m.beat})
 	}
-	lost := m.follower && (m.now-m.answered >= Lost || m.candidate != 0) // what was begun is ended
-	// The other machine has asked for votes meanwhile. Its own vote makes clear that nothing comes of that.
+	lost := m.follower && (m.now-m.answered >= Lost || m.candidate != 0) // a claim that was begun goes on to its end
+	// The other machine has asked for votes meanwhile. Its vote for this machine's claim ends that.
 	overtaken := m.peer != nil && !m.peer.Leads && m.peer.Voted > m.stored.Epoch
 	if lost || overtaken {
 		m.claim(lost)
@@ -50,7 +50,7 @@ func (m *Machine) passLeading() {
 
 func (m *Machine) hearBeat(x Message) {
 	switch {
-	case m.role == Leading, x.Epoch < m.stored.Voted: // the leader shall know why it is not answered
+	case m.role == Leading, x.Epoch < m.stored.Voted: // the leader shall know why it gets no answer
 		m.send(Message{Kind: KindVote, Voted: m.stored.Voted})
 		return
 	}
@@ -70,7 +70,7 @@ func (m *Machine) hearAnswer(x Message) {
 	}
 }
 
-// whole tells a follower that it has all that was confirmed. From now on nothing is confirmed that it has not.
+// whole tells a follower that it has all commits that were confirmed. From now on no commit is confirmed that it lacks.
 func (m *Machine) whole() {
 	if !m.Wants() {
 		return
@@ -79,12 +79,12 @@ func (m *Machine) whole() {
 	m.send(Message{Kind: KindWhole, Epoch: m.stored.Epoch})
 }
 
-// Ready says of a leader that the other machine could lead at once. It has said so itself: an order to it may be lost.
+// Ready says of a leader that the other machine could lead at once. That machine has said so itself: a message to it may be lost.
 func (m *Machine) Ready() bool {
 	return m.role == Leading && m.follower && m.ready && m.peer != nil && m.candidate == 0
 }
 
-// retire hands the leadership over, to a follower that is whole; a follower asks the leader for that.
+// retire hands the leadership over, to a follower that is whole; a follower asks the leader to do so.
 func (m *Machine) retire() {
 	switch {
 	case m.Ready():

@@ -25,7 +25,7 @@ type Machine struct {
 	heard     time.Duration // when the other machine said something last
 	idle      time.Duration // since when nobody is known to lead
 	candidate uint64        // epoch that is asked for; 0: none
-	outdone   bool          // it was given to nobody: a greater one is asked for next
+	outdone   bool          // candidate was given to nobody: a greater epoch is asked for next
 	nextAsk   time.Duration
 	wanted    time.Duration // until then the order to lead counts; 0: there is none
 	askLead   time.Duration // when the leader is asked again to hand over
@@ -43,7 +43,7 @@ func New(now time.Duration, stored Stored, witness bool, position func() (run, s
 
 // Step brings the machine to now and applies ev.
 func (m *Machine) Step(now time.Duration, ev Event) (out Output) {
-	if now-m.now > Lost { // it was stopped: what has come meanwhile is heard first
+	if now-m.now > Lost { // it was stopped: messages that have come meanwhile are heard first
 		m.answered, m.greeted = now, max(m.greeted, now+Lost)
 	}
 	m.now, m.out = now, &out
@@ -77,7 +77,7 @@ func (m *Machine) Step(now time.Duration, ev Event) (out Output) {
 	return out
 }
 
-// Hello is what this machine says first on a connection.
+// Hello is the state that this machine sends first on a connection.
 func (m *Machine) Hello() Hello {
 	h := Hello{Stored: m.stored, Leads: m.role == Leading}
 	h.Run, h.Seq = m.seq()
@@ -87,10 +87,10 @@ func (m *Machine) Hello() Hello {
 // Role is what the machine is now.
 func (m *Machine) Role() Role { return m.role }
 
-// Stored is what it has on its disk, once the last Output is carried out.
+// Stored is the state on its disk, once the last Output is carried out.
 func (m *Machine) Stored() Stored { return m.stored }
 
-// Alone says of a leader that no other machine has what it confirms.
+// Alone says of a leader that no other machine has the commits that it confirms.
 func (m *Machine) Alone() bool { return m.role == Leading && !m.follower }
 
 // Lease is until when a leader may transmit; forever says that nobody else can lead.
@@ -101,17 +101,17 @@ func (m *Machine) Lease() (until time.Duration, forever bool) {
 	return m.lease, !m.follower
 }
 
-// Followed says of a leader that the other machine follows it: it is sent the records.
+// Followed says of a leader that the other machine follows it, and is sent the records.
 func (m *Machine) Followed() bool { return m.role == Leading && m.followed }
 
 // Wants says of a leader that it waits for Caught.
 func (m *Machine) Wants() bool { return m.Followed() && !m.follower && m.candidate == 0 }
 
-// Accepts says whether this machine takes records of the leader of an epoch. One that does not ends the connection: the next begins with
-// what it lacks.
+// Accepts says whether this machine takes records of the leader of an epoch. A machine that does not ends the connection: the next one
+// begins with the records that it lacks.
 func (m *Machine) Accepts(epoch uint64) bool { return m.role == Following && epoch == m.stored.Voted }
 
-// Stuck says that neither machine may ask for votes: each may lack what the other has confirmed.
+// Stuck says that neither machine may ask for votes: each may lack commits that the other has confirmed.
 func (m *Machine) Stuck() bool {
 	return m.role == Waiting && !m.eligible() && (m.peer == nil || !m.peer.Whole && !m.peer.Leads)
 }
@@ -121,7 +121,7 @@ func (m *Machine) send(x Message) { m.out.Send = append(m.out.Send, x) }
 // met takes the hello of the other machine.
 func (m *Machine) met(h Hello) {
 	m.peer, m.heard, m.nextBeat, m.followed, m.ready = &h, m.now, m.now, false, false
-	m.answered = min(m.answered, m.now-Lost) // what was under way on another connection is not known
+	m.answered = min(m.answered, m.now-Lost) // which messages were under way on another connection is not known
 	switch {
 	case h.Leads && m.role == Leading: // an operator has deposed one of them
 		if h.Epoch > m.stored.Epoch || h.Epoch == m.stored.Epoch && h.Machine < m.stored.Machine {
@@ -138,7 +138,7 @@ func (m *Machine) met(h Hello) {
 	}
 }
 
-// wait ends what this machine was: it knows no leader.
+// wait ends this machine's role: it knows no leader.
 func (m *Machine) wait() {
 	m.role, m.follower, m.candidate, m.owed, m.idle = Waiting, false, 0, 0, m.now
 	if m.peer != nil {

@@ -18,7 +18,7 @@ func TestTwoNewMachinesAgree(t *testing.T) {
 	}
 }
 
-// The leader loses its power: with a witness the other leads within the bound. The one that is back follows.
+// The leader loses its power: with a witness the other leads within the bound. When the first is back, it follows.
 func TestPowerOfTheLeader(t *testing.T) {
 	w := newWorld(t, 2, true)
 	w.settled()
@@ -32,7 +32,7 @@ func TestPowerOfTheLeader(t *testing.T) {
 	check.Equal(t, "leader", w.leader(), 1-first)
 }
 
-// Without a witness nobody takes over by himself. The leader that is back leads, and so it does where an operator says so.
+// Without a witness nobody takes over by himself. When the leader is back, it leads; the other machine leads where an operator says so.
 func TestWithoutWitnessTheOperatorDecides(t *testing.T) {
 	w := newWorld(t, 3, false)
 	w.settled()
@@ -116,7 +116,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// A machine whose journal lacks what the other has confirmed alone does not lead.
+// A machine whose journal lacks commits that the other has confirmed alone does not lead.
 func TestBehindDoesNotLead(t *testing.T) {
 	w := newWorld(t, 7, true)
 	w.settled()
@@ -209,8 +209,8 @@ func TestWitnessHearsOfAnOrderLater(t *testing.T) {
 	w.settled()
 }
 
-// Chance kills, stops and cuts, each way, both at once too. At most one machine transmits at any time, nothing that was confirmed is
-// lost by the machine that leads, and when all works again the site has a leader and a follower.
+// Chance kills, stops and cuts, each way, both at once too. At most one machine transmits at any time, the machine that leads has lost no
+// commit that was confirmed, and when all works again the site has a leader and a follower.
 func TestSeeds(t *testing.T) {
 	spoke, led := 0, 0
 	for seed := range uint64(seeds) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Status is what a machine of a site of two is, for operators.
+// Status describes a machine of a site of two to operators.
 type Status struct {
 	Role      string    `json:"role"` // Role, as text
 	Epoch     uint64    `json:"epoch"`
@@ -19,7 +19,7 @@ type Status struct {
 	Silent    bool      `json:"silent,omitempty"`  // it leads and may not transmit now
 	Passing   int       `json:"passing"`           // connections of local peers that are passed on to the leader
 	Ready     bool      `json:"ready"`             // a leader: the other machine could lead at once
-	// Of a leader: no other machine has what it confirms, and how much that is.
+	// Of a leader: no other machine has the commits that it confirms, and how many these are.
 	Alone          bool      `json:"alone"`
 	AloneSince     time.Time `json:"alone_since,omitzero"`
 	OneDiskCommits uint64    `json:"one_disk_commits"`
@@ -50,10 +50,10 @@ type Member struct {
 	BehindSince   time.Time `json:"behind_since,omitzero"`
 }
 
-// noticed is for how long a member may be behind before it is told: under load each is for a moment.
+// noticed is for how long a member may be behind before operators are told: under load each is for a moment.
 const noticed = 2 * time.Second
 
-// Words say what a member is. Since is from when; zero: it does not matter, or is not known.
+// Words say what a member is, and since is from when; zero: that does not matter, or is not known.
 func (m *Member) Words(s *Status, now time.Time) (text string, since time.Time) {
 	switch {
 	case m.Leads:

@@ -12,17 +12,17 @@ const (
 	Ask     = 500 * time.Millisecond  // between two claims
 )
 
-// Stored is what a machine has on its disk. It is durable before anything is told that follows from it.
+// Stored is the state that a machine has on its disk. It is durable before the machine says anything that follows from it.
 type Stored struct {
 	Machine uint64 // drawn once for each data directory
-	Epoch   uint64 // in which the newest of the journal was written
+	Epoch   uint64 // in which the newest commit of the journal was written
 	Voted   uint64 // the newest epoch in which this machine has voted, or of which it has heard
 	Other   bool   // the vote was for the other machine
 	Whole   bool   // the journal has everything that was confirmed until Epoch
 	Led     bool   // it was the leader of Epoch
 }
 
-// Hello is what each machine says first on a connection.
+// Hello is the state that each machine sends first on a connection.
 type Hello struct {
 	Stored
 	Run, Seq uint64 // the commit that the journal ends with: drawn for each leadership, and counted in it
@@ -36,9 +36,9 @@ type Kind byte
 const (
 	KindBeat   Kind = 1 + iota // a leader of Epoch; N counts
 	KindAnswer                 // to the beat N of Epoch; Granted: this machine's journal is whole
-	KindClaim                  // a vote for Epoch is asked for, by a machine whose journal is of epoch From
+	KindClaim                  // a machine whose journal is of epoch From asks for a vote for Epoch
 	KindVote                   // for Epoch, or against it (Granted); Voted is the newest epoch of the voter
-	KindWhole                  // a leader: the follower's journal is whole with what came before this
+	KindWhole                  // a leader: the follower's journal is whole with the records that came before this
 	KindYield                  // a leader that ends: the follower leads Epoch
 	KindRetire                 // a follower asks the leader to yield
 )

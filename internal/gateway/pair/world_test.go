@@ -53,7 +53,7 @@ type parcel struct {
 	at   time.Duration
 	to   int // box; 2: the witness
 	from int
-	line int // what is on its way there waits while that is cut, as with TCP
+	line int // parcels on this line wait while it is cut, as with TCP
 	what any
 }
 
@@ -168,7 +168,7 @@ func (w *world) step(i int, ev Event) {
 	w.confirm(i)
 }
 
-// confirm tells local peers what is on two disks, or on one that is alone.
+// confirm confirms to local peers the texts that are on two disks, or on one that is alone.
 func (w *world) confirm(i int) {
 	b := w.box[i]
 	if b.role != Leading {

@@ -4,7 +4,7 @@
 // connections, the clock and the disk.
 //
 // Read words.go first (what is stored, and what the machines tell each other), then machine.go (Step), work.go (what is made durable),
-// whole.go (members that lack what they had), lease.go, taken.go (messages that no member sends).
+// whole.go (members that lack entries that they had), lease.go, taken.go (messages that no member sends).
 //
 // Times are as in package pair. The library's own election timer, which draws chance by itself, never runs out.
 package quorum

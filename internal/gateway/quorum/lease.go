@@ -16,7 +16,7 @@ import (
 type progress = tracker.Progress
 
 // A leader may transmit for a Lease after it has sent the last beat that a majority answered. Whoever answers votes for nobody until its
-// Promise ends, which is later. Every two majorities have a member in common: so no other leader is elected while a lease holds. A
+// Promise ends, which is later. Any two majorities have a member in common: so no other leader is elected while a lease holds. A
 // leader that hands over has ended its lease before, for good.
 
 func (m *Machine) sendBeats(term uint64) {
@@ -74,8 +74,8 @@ func (m *Machine) hearAnswer(from int, x Message) {
 	}
 }
 
-// bound says whether a message asks for or is a claim to votes that this machine's promise forbids. The order of a leader that hands over
-// is none: its lease has ended.
+// bound says whether a message is a claim to votes that this machine's promise forbids. A claim that a leader has asked for, as it hands
+// over, is not forbidden: the leader's lease has ended.
 func (m *Machine) bound(x *raftpb.Message) bool {
 	return claims(x) && m.now < max(m.promise, m.guard) && !bytes.Equal(x.GetContext(), handingOver)
 }
@@ -99,7 +99,7 @@ func (m *Machine) Lease() time.Duration {
 	return m.lease
 }
 
-// begin forgets what was answered in another term.
+// begin forgets the answers of another term.
 func (m *Machine) begin(s *raft.SoftState) {
 	if s != nil {
 		m.lease, m.nextBeat = 0, m.now

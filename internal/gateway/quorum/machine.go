@@ -19,7 +19,7 @@ type Machine struct {
 	handing
 	chance  *rand.Rand
 	stored  Stored
-	at      At // what the library has given out to be applied
+	at      At // the last entry that the library has given out to be applied
 	node    *raft.RawNode
 	log     *raft.MemoryStorage
 	logged  recent
@@ -27,7 +27,7 @@ type Machine struct {
 	role    pair.Role
 	out     *Output
 	work    *Work // that is being done
-	dirty   bool  // stored has changed beside the library
+	dirty   bool  // stored has changed without the library
 	forgot  bool  // a leader has said that this machine has acknowledged more than it has
 
 	now     time.Duration
@@ -65,13 +65,13 @@ type handing struct {
 	tries   int
 }
 
-// mostTries is how often it is offered to the one that was named.
+// mostTries is how often the leadership is offered to the member that was named.
 const mostTries = 4
 
 // member is another machine, as this one knows it.
 type member struct {
 	hello     Hello
-	acked     At // what it is known to have acknowledged, on any connection
+	acked     At // the last entry that it is known to have acknowledged, on any connection
 	connected bool
 	lacks     bool // it is given a copy before anything else
 	copying   bool
@@ -79,7 +79,7 @@ type member struct {
 	heard     time.Duration
 }
 
-// New makes a machine that has just started, whose journal has all until at, and whose log has the entries behind that.
+// New makes a machine that has just started, whose journal has all entries until at, and whose log has the entries behind that.
 func New(now time.Duration, cfg Config, stored Stored, at At, entries []Entry) (*Machine, error) {
 	m := &Machine{cfg: cfg, chance: rand.New(rand.NewPCG(cfg.Chance, uint64(cfg.Self))), stored: stored, at: at, members: make([]member, cfg.Members), now: now, guard: now + pair.Promise, leader: -1}
 	m.nextAsk = m.guard + m.turn(cfg.Self)
@@ -138,7 +138,7 @@ func (m *Machine) boot(entries []Entry) (err error) {
 	return err
 }
 
-// Hello is what this machine says first on a connection.
+// Hello is the state that this machine sends first on a connection.
 func (m *Machine) Hello() Hello {
 	h := Hello{Machine: m.stored.Machine, Term: m.stored.Term, Whole: m.stored.Whole, Last: m.at}
 	if m.log != nil {
@@ -147,7 +147,7 @@ func (m *Machine) Hello() Hello {
 	return h
 }
 
-// last is with which entry the log ends.
+// last is the entry with which the log ends.
 func (m *Machine) last() (at At) {
 	at.Index, _ = m.log.LastIndex()
 	at.Term, _ = m.log.Term(at.Index)
@@ -157,7 +157,7 @@ func (m *Machine) last() (at At) {
 // Role is what the machine is now.
 func (m *Machine) Role() pair.Role { return m.role }
 
-// Stored is what it has on its disk once its work is done.
+// Stored is the state on its disk once its work is done.
 func (m *Machine) Stored() Stored { return m.stored }
 
 // Leader is the number of the member that leads, as far as this machine knows; -1: none.
@@ -173,7 +173,7 @@ func (m *Machine) Leader() int {
 
 // Step brings the machine to now and applies ev.
 func (m *Machine) Step(now time.Duration, ev Event) (out Output) {
-	if now-m.now > pair.Lost { // it was stopped: what has come meanwhile is heard first
+	if now-m.now > pair.Lost { // it was stopped: messages that have come meanwhile are heard first
 		m.nextAsk = max(m.nextAsk, now+pair.Lost)
 	}
 	m.now, m.out = now, &out
@@ -242,7 +242,7 @@ func (m *Machine) hearRaft(from int, text []byte) {
 	if err := proto.Unmarshal(text, x); err != nil {
 		m.out.Strange = err.Error()
 	} else if m.out.Strange = m.strange(from, x); m.out.Strange == "" && !m.bound(x) {
-		_ = m.node.Step(x) // what it does not take is old
+		_ = m.node.Step(x) // a message that it does not take is old
 	}
 }
 
@@ -340,7 +340,7 @@ func (m *Machine) CouldRetire(to int) bool {
 	return best >= 0 && (to < 0 || best == to)
 }
 
-// silent takes what the library says in words. A fault of it ends the process, as its log is not to be trusted then.
+// silent takes the library's log lines. A fault of the library ends the process, since the log is not to be trusted then.
 type silent struct{}
 
 func (silent) Debug(...any)            {}

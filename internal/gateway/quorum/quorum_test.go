@@ -12,7 +12,7 @@ import (
 const most = 8 * time.Second
 
 // Chance kills, freezes, slows and cuts members, and takes their disks away; at most one transmits at any time, and each that leads has all
-// that was confirmed.
+// entries that were confirmed.
 func TestChance(t *testing.T) {
 	for seed := range uint64(seeds) {
 		if *only != 0 && seed != *only {
@@ -145,7 +145,7 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// The order to lead counts also where the leader is out of reach while it is given.
+// The order to lead counts also where the leader is out of reach when the order is given.
 func TestLeadWithoutConnection(t *testing.T) {
 	for seed := range uint64(seeds) {
 		w := newWorld(t, seed, 3)
@@ -196,7 +196,7 @@ func TestSameTermAgain(t *testing.T) {
 	}
 }
 
-// Machines that are new do not found a site where one is missing that may have it.
+// New machines do not found a site while one is missing that may already be a member of it.
 func TestFoundedOnce(t *testing.T) {
 	w := newWorld(t, 1, 3)
 	w.led(most)

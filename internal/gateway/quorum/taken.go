@@ -7,7 +7,7 @@ import (
 )
 
 // The library takes its peers at their word: a message that no member of this version sends may end the process, or use up the terms. So
-// each is looked at first.
+// each message is looked at first.
 
 // mostAhead is by how much a term may exceed this machine's. At one election in 2.4 s the terms of a member that was away grow less in a
 // century.

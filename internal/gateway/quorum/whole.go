@@ -2,9 +2,9 @@ package quorum
 
 import "aldis/internal/gateway/pair"
 
-// A member that has lost its disk, or has an old one, may have voted for what it does not know, and have acknowledged what it lacks. It
-// votes for nobody and acknowledges nothing until a leader has given it a copy of its journal: the leader's has all that was ever
-// committed.
+// A member that has lost its disk, or has an old one, may have given votes that it does not know of, and have acknowledged entries that it
+// lacks. It votes for nobody and acknowledges nothing until a leader has given it a copy of the leader's journal, which has all entries
+// that were ever committed.
 
 func (m *Machine) met(ev Met) {
 	p := &m.members[ev.From]
@@ -24,7 +24,7 @@ func (m *Machine) met(ev Met) {
 	}
 }
 
-// note keeps what a leader knows the members to have acknowledged.
+// note keeps how far the members have acknowledged the log, as a leader knows it.
 func (m *Machine) note() {
 	if _, leads := m.leads(); !leads {
 		return
@@ -49,7 +49,7 @@ func (m *Machine) Forgetful() bool { return m.node == nil }
 // Founded says that this machine is a member of a site, or will be once it has a copy.
 func (m *Machine) Founded() bool { return m.stored.Term > 0 }
 
-// copies asks for copies to members that lack what they had.
+// copies asks for copies to members that lack entries that they had.
 func (m *Machine) copies() {
 	may := m.role == pair.Leading && m.now < m.Lease()
 	for i := range m.members {
@@ -64,8 +64,8 @@ func (m *Machine) copies() {
 	}
 }
 
-// found makes the site, once: all members are there, and none has ever been a member of one. The one whose journal a gateway has written
-// is the first to have it; otherwise the first of the list.
+// found makes the site, once: all members are there, and none has ever been a member of a site. The member whose journal a gateway has
+// written is the first in the site; if there is none, the first of the list is.
 func (m *Machine) found() {
 	if m.stored.Term > 0 || m.dirty {
 		return
@@ -103,7 +103,7 @@ func (m *Machine) founded() bool {
 	return true
 }
 
-// Given is what a machine stores that has been given a copy of a leader's journal in a term.
+// Given is the state that a machine stores when it has been given a copy of a leader's journal in a term.
 func (s Stored) Given(at At, term uint64) Stored {
 	s.Whole, s.Commit = true, at.Index
 	if term > s.Term {

@@ -6,12 +6,12 @@ import (
 	"aldis/internal/gateway/pair"
 )
 
-// Stored is what a machine has on its disk beside the log. It is durable before anything is told that follows from it.
+// Stored is the state that a machine has on its disk besides the log. It is durable before the machine says anything that follows from it.
 type Stored struct {
 	Machine uint64 // drawn once for each data directory
 	Term    uint64 // the newest that this machine has heard of; 0: the site was not founded with it
 	Vote    uint64 // the member that it voted for in Term: a number of Config.Self + 1, or 0
-	Commit  uint64 // how far it knows that a majority has the log; it may be older than it is
+	Commit  uint64 // how far it knows that a majority has the log; the majority may have more by now
 	Whole   bool   // it has all that it has ever acknowledged, so that it may vote. With Term 0: a gateway has written its journal
 }
 
@@ -21,13 +21,13 @@ type At struct{ Index, Term uint64 }
 // before says whether a log that ends at a is older than one that ends at b.
 func (a At) before(b At) bool { return a.Term < b.Term || a.Term == b.Term && a.Index < b.Index }
 
-// Entry is one of the log. One without Data is the library's own.
+// Entry is an entry of the log. One without Data is the library's own.
 type Entry struct {
 	At
 	Data []byte
 }
 
-// Hello is what each machine says first on a connection.
+// Hello is the state that each machine sends first on a connection.
 type Hello struct {
 	Machine, Term uint64
 	Last          At // with which its log ends
@@ -50,7 +50,7 @@ const (
 type Message struct {
 	Kind    Kind
 	Term, N uint64
-	Acked   []At // of a beat: what each member has acknowledged, by number
+	Acked   []At // of a beat: the last entry that each member has acknowledged, by number
 	Raft    []byte
 }
 
@@ -92,7 +92,7 @@ type Sent struct {
 type Output struct {
 	Send     []Sent
 	Copy     []int  // members that shall be given a copy of the journal
-	Strange  string // why a message was not taken that no member sends; "": it was
+	Strange  string // why a message was not taken: no member sends such a message; "": there was none
 	Deadline time.Duration
 }
 
@@ -100,7 +100,7 @@ type Output struct {
 type Config struct {
 	Self    int // number of this member, from 0
 	Members int
-	Chance  uint64 // what the waits of this machine are drawn from
+	Chance  uint64 // seed from which the waits of this machine are drawn
 }
 
 // Ask is the least time between two claims of a member; chance adds as much again.

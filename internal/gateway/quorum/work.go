@@ -11,15 +11,15 @@ import (
 // given says of a copy that it arrived.
 const given = raft.SnapshotFinish
 
-// Work is what must be done before Done: first Early is sent, then Stored and Entries are made durable.
+// Work is the work that must be done before Done: first Early is sent, then Stored and Entries are made durable.
 type Work struct {
 	Early  []Sent  // by a leader, whose members write while it does
 	Stored *Stored // nil: as before
 	Sync   bool    // Stored and Entries must be durable; otherwise they may wait
-	// Entries go to the end of the log. Those that it has from the first of them on go.
+	// Entries go to the end of the log. Entries that it already has from the first of them on are dropped.
 	Entries []Entry
-	// Committed are entries that a majority has on its disks, this machine among it. A journal has them by and by: the log keeps them for
-	// that.
+	// Committed are entries that a majority has on its disks, this machine among it. A journal takes them by and by: the log keeps them
+	// until then.
 	Committed []Entry
 	Copy      []int // as in Output
 
@@ -28,10 +28,10 @@ type Work struct {
 	base  bool // the site is founded with this machine's journal
 }
 
-// Base is the place that the journal has, where the site is founded with this machine's.
+// Base is the place of this machine's journal in the log, where the site is founded with that journal.
 func (w *Work) Base() (At, bool) { return At{1, 1}, w.base }
 
-// Work is what is to be made durable next; nil: nothing.
+// Work is the next work, which is to be made durable; nil: there is none.
 func (m *Machine) Work() *Work {
 	if m.work == nil && m.forgot {
 		m.forget()
@@ -85,7 +85,7 @@ func (m *Machine) Work() *Work {
 	return w
 }
 
-// Done says that the work is durable, and what is sent now.
+// Done says that the work is durable, and returns the messages that are sent now.
 func (m *Machine) Done() []Sent {
 	w := m.work
 	m.work = nil
@@ -131,7 +131,7 @@ func entries(list []*raftpb.Entry) []Entry {
 	return out
 }
 
-// recent bounds what the log keeps in memory for members that were away for a moment.
+// recent bounds the entries that the log keeps in memory for members that were away for a moment.
 type recent struct {
 	octets int // since mark
 	mark   uint64
@@ -179,7 +179,7 @@ func (m *Machine) BehindOctets(of int) (octets uint64) {
 	return octets
 }
 
-// progress is how far a leader knows that a member's log goes, and whether that one waits for a copy.
+// progress is how far a leader knows that a member's log goes, and whether the member waits for a copy.
 func (m *Machine) progress(of int) (match uint64, waits bool) {
 	m.node.WithProgress(func(id uint64, _ raft.ProgressType, pr progress) {
 		if id == uint64(of+1) {

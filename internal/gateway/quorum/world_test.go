@@ -45,7 +45,7 @@ func (d *disk) apply(list []Entry) {
 	}
 }
 
-// write makes what a Work wants durable.
+// write makes the state and the entries of a Work durable.
 func (d *disk) write(w *Work) {
 	if w.Stored != nil {
 		d.stored = *w.Stored
@@ -164,7 +164,7 @@ func (w *world) step(i int, ev Event) time.Duration {
 	return out.Deadline
 }
 
-// begin begins what is to be made durable.
+// begin begins the work that is to be made durable.
 func (w *world) begin(i int) {
 	b := w.boxes[i]
 	if b.m == nil || b.work != nil {
@@ -226,7 +226,7 @@ func (w *world) send(from int, list []Sent) {
 	}
 }
 
-// copies gives members the journal.
+// copies gives members copies of the journal.
 func (w *world) copies(from int, to []int) {
 	for _, i := range to {
 		conn := w.linked[key(from, i)]

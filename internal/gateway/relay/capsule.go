@@ -25,28 +25,28 @@ const (
 	message = 0 // number (2), a tag of tagOctets for each recipient, for a set another one of the set's key, the envelope encrypted
 	hello   = 1 // sealed with the key that two nodes always have: it says who speaks
 	told    = 2 // sealed with the key of two streams: receipts and the like
-	riding  = 3 // a message for one, what is told before it
+	riding  = 3 // a message for one, with receipts and the like before it
 )
 
 const (
 	tagOctets     = 4 // of a message: docs/decisions/trust.md says why they suffice
-	controlOctets = 8 // of the tag of a hello and what is told
+	controlOctets = 8 // of the tag of a hello or a told capsule
 )
 
 // The first octet of a capsule, which every hop may read and change.
 const (
 	hopsMask     = 7
-	flagLifetime = 1 << 3 // an octet with what is left of it follows
+	flagLifetime = 1 << 3 // an octet with the lifetime that is left follows
 	kindShift    = 4
 )
 
-// Capsule is what one node has sealed for others, with what the gateways between them have to know.
+// Capsule has the octets that one node has sealed for others, with the fields that the gateways between them have to know.
 type Capsule struct {
 	Origin   uint16
 	To       []uint16      // by id; those that the hop has to reach
 	Set      uint16        // number that the origin gives the recipients for whom it seals at once, in one precedence; 0: it is no message
 	Hops     int           // gateways that have taken it
-	Lifetime time.Duration // left; 0: no end
+	Lifetime time.Duration // that is left; 0: no end
 	kind     int
 	number   uint16 // of a message, its low 16 bits
 	tags     []byte
@@ -164,7 +164,7 @@ func (c *Capsule) Name(to uint16) string {
 // longest is eight years.
 const longest = 27<<3 | 7
 
-// A lifetime has an octet: five bits for the power of two, in seconds, and three behind the point. What is written is never longer.
+// A lifetime has an octet: five bits for the power of two, in seconds, and three behind the point. The octet never says a longer one.
 func lifetime(d time.Duration) byte {
 	s := uint64(max(d/time.Second, 1))
 	e := bits.Len64(s) - 1
@@ -179,7 +179,7 @@ func lifetimeOf(b byte) time.Duration {
 	return time.Duration(uint64(8|b&7)<<(b>>3)) * time.Second / 8
 }
 
-// head is what tags prove beside the octets.
+// head has the fields that tags prove besides the sealed octets.
 func (c *Capsule) head(to uint16, p site.Precedence) []byte {
 	b := []byte{byte(c.kind), byte(p)}
 	b = binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, c.Origin), to)

@@ -11,7 +11,7 @@ import (
 
 var now = time.Unix(1_800_000_000, 0).UTC()
 
-// A capsule's octets: what every hop reads stands before tags and text, and each recipient's share can be cut out.
+// A capsule's octets: the fields that every hop reads stand before tags and text, and each recipient's share can be cut out.
 func TestCapsule(t *testing.T) {
 	c := Capsule{Origin: 2, To: []uint16{3, 5}, Set: 7, Hops: 1, Lifetime: time.Hour, number: 0x1234,
 		tags: []byte{1, 1, 1, 1, 2, 2, 2, 2}, sealed: []byte("text")}
@@ -48,7 +48,7 @@ func TestCapsule(t *testing.T) {
 	}
 }
 
-// A lifetime is never longer than it was, and a seventh shorter at the most.
+// A lifetime as written is never longer than it was, and a seventh shorter at the most.
 func TestLifetime(t *testing.T) {
 	for s := 1; s < 1<<28; s += 1 + s/7 {
 		d := time.Duration(s) * time.Second

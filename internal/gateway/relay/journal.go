@@ -11,7 +11,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// endKey is what one end of a way seals with for the other.
+// endKey is the key with which one end of a way seals for the other.
 type endKey = seal.EndKey
 
 var newEndKey = seal.NewEndKey
@@ -106,7 +106,7 @@ func (l *line) forget(set uint16, in *inflow, n uint32) {
 	}
 }
 
-// drop forgets all that came of a set.
+// drop forgets all messages that came of a set.
 func (l *line) drop(set uint16, in *inflow) {
 	for n := range in.early {
 		l.forget(set, in, n)
@@ -194,7 +194,7 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 	return true, nil
 }
 
-// setOf is the set with a number, of which the journal tells.
+// setOf is the set with a number that the journal names.
 func (c *Carrier) setOf(number uint16) *set {
 	if s := c.sets[number]; s != nil {
 		return s

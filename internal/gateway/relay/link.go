@@ -11,15 +11,15 @@ import (
 
 // A line is the mail.Link to its node.
 
-// Hop is the gateway to which what is for a node goes now, 0: there is none, and how many gateways are on the way, the node included, by
-// what its last capsule said.
+// Hop is the gateway to which capsules for a node go now, 0: there is none, and how many gateways are on the way, the node included, by
+// the node's last capsule.
 func (c *Carrier) Hop(id uint16) (hop uint16, gateways int) {
 	l := c.lines[id]
 	hop, _ = l.hop()
 	return hop, max(2, l.hops)
 }
 
-// Dead says that a node has not answered for long, though relays took what was for it.
+// Dead says that a node has not answered for long, though relays took capsules for it.
 func (l *line) Dead() bool { return l.tries >= silentAfter }
 
 // Listening says nothing: custody waits for a node that is silent.
@@ -45,16 +45,16 @@ func (l *line) RecordPaths() {}
 // Readdress takes none.
 func (l *line) Readdress(netip.AddrPort) {}
 
-// Restarted does not concern what relays carry; nor do HELLOs, which datagrams have.
+// Restarted does nothing: it is about datagrams, as HELLOs are, and relays carry capsules.
 func (l *line) Restarted() {}
 
-// Late does not either.
+// Late does nothing either.
 func (l *line) Late(time.Time, time.Duration) {}
 
 // Hello adds nothing.
 func (l *line) Hello(*frame.Hello) {}
 
-// Compare takes none.
+// Compare compares nothing.
 func (l *line) Compare(time.Time, frame.Hello, uint32) {}
 
 // Greeting takes none.
@@ -63,7 +63,7 @@ func (l *line) Greeting(time.Time, frame.Greeting) {}
 // Greet sends none.
 func (l *line) Greet(time.Time, netip.AddrPort, frame.Hello) {}
 
-// Handover is the carrier as messages change their bearer.
+// Handover is the carrier's part when messages change their bearer.
 type Handover struct{ C *Carrier }
 
 // Adopt puts an entry of another bearer among those that wait.
@@ -72,13 +72,13 @@ func (h Handover) Adopt(_ time.Time, e *mail.Entry) bool {
 	return true
 }
 
-// Room is no bound: what waits here can go elsewhere.
+// Room sets no bound: messages that wait here can go by another bearer.
 func (h Handover) Room() int { return never }
 
 // Rest is all of a message: relays do not say how far it has come.
 func (h Handover) Rest(*mail.Entry) ([]envelope.Moved, *envelope.Rest) { return nil, nil }
 
-// Elsewhere empties a message under way: the node has it. Its number is waited for.
+// Elsewhere empties a message under way, since the node has it from another bearer. The node still waits for its number.
 func (h Handover) Elsewhere(_ time.Time, e *mail.Entry) { h.C.Store.Void(e) }
 
 // Used counts a number of the node as used.
@@ -110,5 +110,5 @@ func (h Handover) Whole(*mail.Peer, mail.TransmissionID, *envelope.Rest) []byte 
 // Ask does nothing: an ask of this bearer is a message, and goes when something waits.
 func (l *line) Ask() {}
 
-// Doubt does nothing either: receipts are awaited by the message.
+// Doubt does nothing either: each message waits for its own receipt.
 func (l *line) Doubt() {}

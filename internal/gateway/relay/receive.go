@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// What is told: a sequence of these, each with unsigned varints behind it.
+// The content of a told capsule: a sequence of these, each with unsigned varints behind it.
 const (
 	sayReceipt = 1 // set, all up to this number is here, the highest that is here
 	sayUnread  = 2 // set, number: it cannot be read as it was coded
@@ -28,11 +28,11 @@ const (
 const (
 	lieChanged  = "relay_changed"  // it is not as its origin sealed it: changed, or invented
 	lieReplayed = "relay_replayed" // it came before
-	lieStranger = "relay_stranger" // it says that it is of a node of which nothing is known
+	lieStranger = "relay_stranger" // it claims to be of a node of which nothing is known
 	lieLimit    = "relay_limit"    // an origin has more sets, or messages before their turn, than it may
 )
 
-// lies is how often hop passed on what is none of its origin's.
+// lies counts the capsules of one kind of lie that a hop passed on in the name of an origin.
 type lies struct {
 	hop, origin uint16
 	kind        string
@@ -57,7 +57,7 @@ func (c *Carrier) lie(now time.Time, hop, origin uint16, kind string) {
 	c.tellLies(now)
 }
 
-// tellLies lets the log tell of each a line a minute at the most.
+// tellLies writes the lies to the log, each of them once a minute at the most.
 func (c *Carrier) tellLies(now time.Time) {
 	for _, key := range slices.Sorted(maps.Keys(c.lies)) {
 		l := c.lies[key]
@@ -123,8 +123,8 @@ func (c *Carrier) Arrived(now time.Time, hop uint16, capsule Capsule, p site.Pre
 	}
 }
 
-// mostMisses is how many capsules of an origin may prove false at one hop in a minute, before what it passes on in that name is
-// ignored until the minute ends: so a tag of four octets is guessed once in sixty years.
+// mostMisses is how many capsules of an origin may prove false at one hop in a minute, before the capsules that it passes on in that
+// name are ignored until the minute ends: so a tag of four octets is guessed once in sixty years.
 const mostMisses = 64
 
 func (c *Carrier) misses(now time.Time, hop, origin uint16) bool {
@@ -137,13 +137,13 @@ func (l *line) heard(now time.Time, hop uint16) {
 	l.Heard(now)
 }
 
-// unopened counts what does not open. Its sender may not know which streams there are: it is told.
+// unopened counts a capsule that does not open. Its sender may not know which streams there are, and is told.
 func (l *line) unopened(now time.Time, hop uint16) {
 	l.of.lie(now, hop, l.ID, lieChanged)
 	l.owes = true
 }
 
-// key is what a node seals with for another, one of them this one, once both know of each other's streams.
+// key is the key with which a node seals for another, one of them this one, once both know of each other's streams.
 func (l *line) key(from, to uint16) (key endKey, ok bool) {
 	if l.far == (stream{}) {
 		return key, false
@@ -154,8 +154,8 @@ func (l *line) key(from, to uint16) (key endKey, ok bool) {
 	return l.of.Ways.Key(from, to, l.far.append(l.own.append(nil)))
 }
 
-// helloEcho in the last octet of a hello: its sender has not taken the stream of the receiver for true yet, or has begun another and has
-// to hear that it is known. The rest counts hellos.
+// helloEcho in the last octet of a hello: its sender has not taken the stream of the receiver for true yet, or has begun another stream
+// and has to hear that this one is known. The other bits count hellos.
 const helloEcho = 0x80
 
 // say tells the node which streams this one knows.
@@ -184,7 +184,8 @@ func (l *line) begin() {
 	}
 }
 
-// greeted takes what a node says of the streams. It counts only if it knows this node's: otherwise somebody may have recorded it.
+// greeted takes a hello of a node, which says the streams that it knows. It counts only if it says this node's: otherwise somebody may
+// have recorded it.
 func (l *line) greeted(now time.Time, hop uint16, body []byte) {
 	c := l.of
 	theirs, ours := parseStream(body), parseStream(body[streamOctets:])
@@ -220,7 +221,7 @@ func (l *line) greeted(now time.Time, hop uint16, body []byte) {
 	l.Record()
 }
 
-// echo answers a node that does not know this one: what it says next is not recorded.
+// echo answers a node that does not know this one: if its next hello says this node's stream, that is no recording.
 func (l *line) echo(now time.Time, hop uint16, theirs stream) {
 	l.begin()
 	far := l.far
@@ -297,7 +298,7 @@ func (l *line) message(now time.Time, hop uint16, capsule Capsule, p site.Preced
 	l.reminders = 0
 }
 
-// inflow is what came of a set; nil: the node has too many.
+// inflow has the messages that came of a set; nil: the node has too many sets.
 func (l *line) inflow(set uint16) *inflow {
 	in := l.in[set]
 	if in == nil && len(l.in) < mostIn {
@@ -307,7 +308,7 @@ func (l *line) inflow(set uint16) *inflow {
 	return in
 }
 
-// read opens what is in order.
+// read opens the messages that are in order.
 func (l *line) read(now time.Time, set uint16, in *inflow) {
 	c := l.of
 	for {
@@ -342,7 +343,7 @@ func (l *line) unread(set uint16, n uint32) {
 	l.says = append(l.says, binary.AppendUvarint(binary.AppendUvarint([]byte{sayUnread}, uint64(set)), uint64(n)))
 }
 
-// owe makes sure that the node is told so soon what has come of it.
+// owe makes sure that the node is told within this time which of its messages have come.
 func (l *line) owe(now time.Time, within time.Duration) {
 	if l.tellAt.IsZero() {
 		l.since = now
@@ -350,8 +351,8 @@ func (l *line) owe(now time.Time, within time.Duration) {
 	l.tellAt = due.Earliest(l.tellAt, now.Add(within))
 }
 
-// remind tells a node once more what is here, if that waits for what is before it: what the node was told, or its answer, may be lost. It
-// does so after tellAfter, then each time after twice as long.
+// remind tells a node once more which messages are here, if they wait for others before them: the last receipt for the node, or the node's
+// answer, may be lost. It does so after tellAfter, then each time after twice as long.
 func remind(l *line, now time.Time) {
 	if l.early == 0 || !l.tellAt.IsZero() {
 		return
@@ -364,7 +365,7 @@ func remind(l *line, now time.Time) {
 	l.reminders++
 }
 
-// tell tells the node what has come of it, and the rest.
+// tell tells the node which of its messages have come, and all else that waits in says.
 func (l *line) tell(now time.Time, hop uint16) { l.tellNow(now, hop, site.Routine) }
 
 func (l *line) tellNow(now time.Time, hop uint16, p site.Precedence) {
@@ -384,7 +385,7 @@ func (l *line) tellNow(now time.Time, hop uint16, p site.Precedence) {
 	l.told(now, sets)
 }
 
-// told notes that what toTell returned is in custody. What had no room there is told at once.
+// told notes that the octets of toTell are in custody. Receipts that had no room there are told at once.
 func (l *line) told(now time.Time, sets []uint16) {
 	l.tellAt, l.says = time.Time{}, nil
 	for _, number := range sets {
@@ -398,7 +399,7 @@ func (l *line) told(now time.Time, sets []uint16) {
 	}
 }
 
-// toTell is what a node is to be told, and of which sets that tells it.
+// toTell is the content of a told capsule for a node, and the sets with a receipt in it.
 func (l *line) toTell() (body []byte, sets []uint16) {
 	for _, number := range slices.Sorted(maps.Keys(l.in)) {
 		if in := l.in[number]; in.news && len(body) < mostTold {
@@ -419,10 +420,10 @@ func (l *line) toTell() (body []byte, sets []uint16) {
 	return body, sets
 }
 
-// mostTold bounds what is told at once.
+// mostTold bounds the octets of receipts that are told at once.
 const mostTold = 512
 
-// hear takes what a node tells.
+// hear takes the content of a told capsule of the node.
 func (l *line) hear(now time.Time, b []byte) {
 	c := l.of
 	for len(b) > 0 {
@@ -459,7 +460,7 @@ func (l *line) hear(now time.Time, b []byte) {
 					}
 				}
 				in.cumulative = n - 1
-				in.news = true // what is read now may hold up more of its origin
+				in.news = true // the origin may wait for a receipt for the messages that are read now
 				l.recordIn(number, in)
 				l.read(now, number, in)
 				l.owe(now, tellSoon)
@@ -474,15 +475,16 @@ func (l *line) hear(now time.Time, b []byte) {
 	}
 }
 
-// receipt ends what has arrived of a set. What is missing before the highest that has goes once more, for a hop has lost it.
+// receipt ends the messages of a set that have arrived. Those that are missing before the highest one that has arrived go once more, since
+// a hop has lost them.
 func (l *line) receipt(now time.Time, number uint16, cumulative, high uint32) {
 	c := l.of
 	s := c.sets[number]
 	if s == nil {
 		return
 	}
-	if high >= s.next { // it has what this node has not sent: this one was put back to an older copy of its data
-		if l.own != stream(c.Incarnation) { // otherwise it is not so
+	if high >= s.next { // it has messages that this node has not sent: this node was put back to an older copy of its data
+		if l.own != stream(c.Incarnation) { // otherwise this very start began the stream, and was not put back
 			c.Services.Note("warn", "a peer has what this gateway does not know that it has sent: this gateway runs on an older copy of its data", "peer", l.Name)
 			c.putBack(now, l)
 		}
@@ -521,12 +523,12 @@ func (l *line) receipt(now time.Time, number uint16, cumulative, high uint32) {
 	}
 }
 
-// underWay is what of a set is under way to a node, the oldest first.
+// underWay lists the messages of a set that are under way to a node, the oldest first.
 func (l *line) underWay(set uint16) []*mail.Entry {
 	return slices.DeleteFunc(l.Box.UnderWay(frame.Direct), func(e *mail.Entry) bool { return uint16(e.At.Number>>32) != set })
 }
 
-// oldest is the first number of a set that some of it do not have.
+// oldest is the first number of a set that some of its recipients do not have.
 func (c *Carrier) oldest(s *set) uint64 {
 	first := s.at(s.next).Number
 	for _, id := range s.to {
@@ -539,7 +541,7 @@ func (c *Carrier) oldest(s *set) uint64 {
 	return first
 }
 
-// putBack begins a new stream with a node that has what this one does not know.
+// putBack begins a new stream with a node that has messages that this one does not know.
 func (c *Carrier) putBack(now time.Time, l *line) {
 	l.own = stream(c.Incarnation)
 	l.Handshake.Stream, l.Handshake.KnowsUs, l.owes = l.own.short(), false, true

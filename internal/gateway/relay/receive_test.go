@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// desk is the gateway around a carrier: it keeps what is handed on, and notes which keys of the journal were written.
+// desk is the gateway around a carrier: it keeps the messages that are handed on, and notes which keys of the journal were written.
 type desk struct {
 	mail.Services
 	Ways

@@ -22,17 +22,17 @@ import (
 
 // Ways is what the carrier asks of the gateway about other gateways.
 type Ways interface {
-	// Next is the gateway to which what is for another goes first, none of those, and whether it answers; 0: there is none.
+	// Next is the gateway to which messages for another go first, but none of those in not, and whether it answers; 0: there is none.
 	Next(to uint16, not ...uint16) (hop uint16, up bool)
 	// Hand gives custody a capsule for a hop; false: it was refused. Held is how many octets are in custody for it.
 	Hand(now time.Time, hop uint16, m site.Message) bool
 	Held(hop uint16) int
-	// Key is what this node and another seal with, and Secret what this node alone can make.
+	// Key is the key with which this node and another seal, and Secret a key that this node alone can make.
 	Key(from, to uint16, streams []byte) (seal.EndKey, bool)
 	Secret(of []byte) [32]byte
 	// Anew says that another node knows nothing of this one any more; first: it never did.
 	Anew(now time.Time, p *mail.Peer, first bool)
-	// Model is what a peer has to have to read what is compressed here.
+	// Model is the model that a peer needs to read messages that are compressed here.
 	Model() uint16
 	Name(id uint16) string
 }
@@ -47,8 +47,8 @@ type Config struct {
 // Bounds.
 const (
 	mostHeld = 32 << 10 // octets in custody for a hop, beyond which messages wait here, where they can go another way
-	// tellAfter is when a node is told at the latest what has come of it, tellSoon where that is of precedence immediate or above, and
-	// rideAfter when that goes with a message.
+	// tellAfter is when a node is told at the latest which of its messages have come, tellSoon where one is of precedence immediate or
+	// above, and rideAfter is when the receipt may go with a message.
 	tellAfter, tellSoon, rideAfter = 5 * time.Minute, 10 * time.Second, 30 * time.Second
 	// askAfter is the least between two hellos of ours to one node; without an answer each time twice as long.
 	askAfter = 10 * time.Second
@@ -56,14 +56,14 @@ const (
 	// patience is how long a message may be with a relay before it goes once more; each time twice as long.
 	patience     = 15 * time.Minute
 	patienceMost = 4 * time.Hour
-	// silentAfter times without an answer another bearer is tried.
+	// silentAfter is after how many times without an answer another bearer is tried.
 	silentAfter = 2
 	mostSets    = 64   // sets of several recipients of this node
 	mostIn      = 1024 // sets of one origin
 	mostEarly   = 256  // messages of one origin that came before their turn
 )
 
-// Carrier is what goes between nodes that other gateways join.
+// Carrier carries messages between this node and others that it reaches through further gateways.
 type Carrier struct {
 	Config
 	order []*line // by id
@@ -92,9 +92,9 @@ type line struct {
 	of *Carrier
 	// own and far are the streams of numbers of both: which start of a node began it.
 	own, far  stream
-	owes      bool      // it has to be told both
+	owes      bool      // it has to be told both streams
 	asked     time.Time // when it was told or asked last
-	asks      int       // since it has answered
+	asks      int       // how often since it has answered
 	echoed    time.Time // when a hello of it was answered that knew nothing of this node
 	in        map[uint16]*inflow
 	early     int // messages that came before their turn
@@ -102,10 +102,10 @@ type line struct {
 	learned   uint16    // the hop that its last capsule came from
 	hops      int       // gateways that capsule has passed, as it says, this one included
 	avoid     uint16    // a hop that took a message which was not acknowledged; 0: none
-	tellAt    time.Time // when it is told what has come; zero: nothing has
-	since     time.Time // when the first of it came
-	reminders int       // since something came that is not a repeat
-	says      [][]byte  // what it has to be told besides
+	tellAt    time.Time // when it is told which messages have come; zero: none have
+	since     time.Time // when the first of these came
+	reminders int       // since a message came that is not a repeat
+	says      [][]byte  // parts of a told capsule that wait for it, besides receipts
 	tries     int       // since it was heard
 	air       mail.Air
 }
@@ -125,21 +125,21 @@ func (s stream) short() uint8 { return uint8(s.Salt) | 1 }
 
 const streamOctets = 6
 
-// inflow is what came of a set of another node.
+// inflow has the messages that came of a set of another node.
 type inflow struct {
-	cumulative uint32 // all up to it have been read
+	cumulative uint32 // all messages up to it have been read
 	early      map[uint32][]byte
-	key        *[32]byte // of several recipients
-	news       bool      // the origin has not been told
+	key        *[32]byte // of a set of several recipients
+	news       bool      // messages have come of which the origin has not been told
 }
 
 // sent is a message under way.
 type sent struct {
 	hop    uint16    // 0: not known, in a run before
-	passed time.Time // when the hop took it; zero: it waits here for that
+	passed time.Time // when the hop took it; zero: the hop has not taken it yet
 	since  time.Time
-	tries  int // so often no receipt came
-	misses int // so often it ended on the way to the hop
+	tries  int // how often no receipt came
+	misses int // how often it did not get to the hop
 	again  bool
 }
 
@@ -183,7 +183,7 @@ func (c *Carrier) newSet(number uint16, rank int, to []uint16) *set {
 	return s
 }
 
-// at is what a message of a set is called: the set in the high half.
+// at is the transmission ID of a message of a set: the number of the set is its high half.
 func (s *set) at(number uint32) mail.TransmissionID {
 	return mail.TransmissionID{Queue: frame.Direct, Number: uint64(s.number)<<32 | uint64(number)}
 }
@@ -228,7 +228,7 @@ func (c *Carrier) together(m *mail.Message, to []*mail.Peer) *set {
 	return s
 }
 
-// Step hands on what waits, what has to go again, and what other nodes have to be told.
+// Step hands on messages that wait, messages that have to go again, and told capsules for other nodes.
 func (c *Carrier) Step(now time.Time) {
 	for _, l := range c.order {
 		hop, up := l.hop()
@@ -277,7 +277,7 @@ func (c *Carrier) Step(now time.Time) {
 	c.tellLies(now)
 }
 
-// again is what has to go once more, the oldest first.
+// again lists the messages that have to go once more, the oldest first.
 func (l *line) again(now time.Time) (list []mail.TransmissionID) {
 	for at, s := range l.out {
 		if due.Reached(now, s.due()) {
@@ -288,8 +288,8 @@ func (l *line) again(now time.Time) (list []mail.TransmissionID) {
 	return list
 }
 
-// tellsAt is when a node is told what has come of it; zero: nothing has. One that answers itself by now is told soon: what it says next
-// waits there until then.
+// tellsAt is when a node is told which of its messages have come; zero: none have. A node that this one reaches directly by now is told
+// soon: its next messages wait there until then.
 func (l *line) tellsAt(hop uint16) time.Time {
 	if hop != l.ID || l.tellAt.IsZero() {
 		return l.tellAt
@@ -300,7 +300,7 @@ func (l *line) tellsAt(hop uint16) time.Time {
 // somewhere stands for the address of a node that a hop reaches.
 var somewhere = netip.AddrPortFrom(netip.IPv4Unspecified(), 0)
 
-// hop is the gateway to which what is for a node goes: the one that the operator names, or that its last capsule came from.
+// hop is the gateway to which capsules for a node go: the one that the operator names, or that its last capsule came from.
 func (l *line) hop() (hop uint16, up bool) {
 	if l.avoid != 0 {
 		if hop, up = l.of.Ways.Next(l.ID, l.avoid); up {
@@ -316,7 +316,7 @@ func (l *line) hop() (hop uint16, up bool) {
 	return hop, up
 }
 
-// back is the hop for what answers a node: the one that its last capsule came from, for that one passes on what is for it.
+// back is the hop for answers to a node: the one that its last capsule came from, since that one passes on capsules for it.
 func (l *line) back(hop uint16) uint16 {
 	if again, up := l.of.Ways.Next(l.learned); again == l.learned && up {
 		return again
@@ -377,7 +377,8 @@ func (c *Carrier) Due(now time.Time, silent bool) (at time.Time) {
 	return at
 }
 
-// begin gives a message that waits its number, and hands it to the hop; with it go those for others of its set that may go there now.
+// begin gives a message that waits its number, and hands it to the hop, together with that for other recipients of its set to whom it may
+// go there now.
 func (c *Carrier) begin(now time.Time, hop uint16, e *mail.Entry) bool {
 	s := c.of[e.ID]
 	if s == nil {
@@ -492,7 +493,7 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 	return true
 }
 
-// secret is the key of a set of several.
+// secret is the key of a set of several recipients.
 func (c *Carrier) secret(s *set) [32]byte {
 	of := binary.BigEndian.AppendUint16(nil, s.number)
 	for _, id := range s.to {
@@ -558,7 +559,7 @@ func (c *Carrier) Ended(now time.Time, hop uint16, m *site.Message, fate mail.Fa
 		case capsule.kind == hello:
 			l.owes = l.owes || fate != mail.Delivered
 		case capsule.kind != message && fate != mail.Delivered && fate != mail.Reissued:
-			for _, in := range l.in { // what was told may not have been
+			for _, in := range l.in { // the node may not have got its receipts
 				in.news = true
 			}
 			l.owe(now, tellAfter)
@@ -594,7 +595,7 @@ func (c *Carrier) Orders() mail.Orders { return c.Store.Orders() }
 // Receive takes no frame: capsules come as messages.
 func (c *Carrier) Receive(time.Time, *mail.Peer, frame.Frame, int, bool) bool { return false }
 
-// Pump does nothing: what Step hands on goes by other bearers.
+// Pump does nothing: messages that Step hands on go by other bearers.
 func (c *Carrier) Pump(time.Time) {}
 
 // Silence is for those bearers.
@@ -603,22 +604,22 @@ func (c *Carrier) Silence(time.Time, bool) {}
 // PeerSilent is for those bearers.
 func (c *Carrier) PeerSilent(time.Time, *mail.Peer, bool) {}
 
-// Announce leaves to them to say that this node goes silent.
+// Announce leaves it to those bearers to say that this node goes silent.
 func (c *Carrier) Announce(time.Time, frame.Silence) bool { return false }
 
 // Event takes none.
 func (c *Carrier) Event(time.Time, api.Event) {}
 
-// Settle sends nothing at a stop: what is owed is in the journal.
+// Settle sends nothing at a stop: the journal says which receipts are owed.
 func (c *Carrier) Settle(time.Time) {}
 
-// Owed is nothing: it is in the other bearers' custody.
+// Owed counts nothing: capsules are in the other bearers' custody.
 func (c *Carrier) Owed(time.Time) (o mail.Owed) { return o }
 
 // Report adds nothing.
 func (c *Carrier) Report(*api.Status) {}
 
-// Start begins the timers of what was under way.
+// Start begins the timers of the messages that were under way.
 func (c *Carrier) Start(now time.Time) {
 	for _, l := range c.order {
 		for at, s := range l.out {
@@ -636,7 +637,7 @@ func (c *Carrier) Start(now time.Time) {
 	}
 }
 
-// NewStore begins anew with a node that knows nothing of what was sent to it: its messages get other sets.
+// NewStore begins anew with a node that knows nothing of the messages sent to it: its messages get other sets.
 func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	l := c.lines[p.ID]
 	again = c.Store.Clear(p)
@@ -658,7 +659,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	return again
 }
 
-// NewNumbers forgets what came of a node.
+// NewNumbers forgets the messages that came of a node.
 func (c *Carrier) NewNumbers(_ time.Time, p *mail.Peer) {
 	l := c.lines[p.ID]
 	for number, in := range l.in {
@@ -667,7 +668,7 @@ func (c *Carrier) NewNumbers(_ time.Time, p *mail.Peer) {
 	l.in, l.early = map[uint16]*inflow{}, 0
 }
 
-// Unlearn codes nothing after what a node has forgotten.
+// Unlearn codes no more messages after those that a node has forgotten.
 func (c *Carrier) Unlearn(p *mail.Peer) {
 	l := c.lines[p.ID]
 	for _, s := range c.sets {
@@ -686,7 +687,7 @@ func (c *Carrier) Join(_ time.Time, p *mail.Peer) error {
 	return nil
 }
 
-// Leave ends what is held for a node.
+// Leave cancels the messages held for a node.
 func (c *Carrier) Leave(_ time.Time, p *mail.Peer, why string) {
 	c.Store.Cancel(p, why)
 	c.NewStore(p)

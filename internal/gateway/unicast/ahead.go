@@ -13,13 +13,13 @@ import (
 
 // The messages of one source, and those behind state of the site, are read in order. Others need not wait for each other: where
 // much of another source is under way, and where a message goes twice because no loss may delay it, it says which is the last before
-// it that it has to wait for, and the peer reads it although others are missing. That is an octet, which nobody pays where nobody
-// floods and nothing hurries. docs/decisions/fairness.md.
+// it that it has to wait for, and the peer reads it although others are missing. This costs an octet, but only where a source floods or a
+// message hurries. docs/decisions/fairness.md.
 
-// givenOf is the numbers of the direct queue by whose messages got them, in this run.
+// givenOf notes which lines got the numbers of the direct queue that were given in this run.
 type givenOf struct {
-	from uint64            // the first
-	last map[string]uint64 // of each line (mail.Message.Line); of state under ""
+	from uint64            // the first of these numbers
+	last map[string]uint64 // the last of each line (mail.Message.Line); that of state under ""
 }
 
 // gave notes that a message got its number; oldest is the oldest under way, before which nobody looks any more.
@@ -34,7 +34,7 @@ func (g *givenOf) gave(number, oldest uint64, line string) {
 }
 
 // free says whether a message need not wait for those before it that its peer lacks, and how far back the one is that it has to
-// wait for; 0: none is. What has a lower number than the oldest under way has been read.
+// wait for; 0: none is. All messages with lower numbers than the oldest under way have been read.
 func (l *peerLink) free(at mail.TransmissionID, m *mail.Message) (free bool, after uint8) {
 	if m.Content.Payload == nil {
 		return false, 0
@@ -55,12 +55,12 @@ func (l *peerLink) free(at mail.TransmissionID, m *mail.Message) (free bool, aft
 	oldest := l.Box.Oldest(frame.Direct, at.Number)
 	_, _, held := l.Box.Held(frame.Direct)
 	flooded := l.cut.Flying() > 0 || others > own && held > l.half(frame.Direct)
-	if !(flooded || hurries) || l.given.last == nil || oldest < l.given.from { // of what went before this run it is not known whose it was
+	if !(flooded || hurries) || l.given.last == nil || oldest < l.given.from { // whose messages went before this run is not known
 		return false, 0
 	}
 	last := max(l.given.last[line], l.given.last[""])
 	switch {
-	case last >= at.Number: // it goes again, and which was before it is not known any more
+	case last >= at.Number: // it goes again, and nobody knows any more which message was before it
 		return false, 0
 	case last < oldest:
 		return true, 0
@@ -68,7 +68,7 @@ func (l *peerLink) free(at mail.TransmissionID, m *mail.Message) (free bool, aft
 	return at.Number-last <= 255, uint8(at.Number - last)
 }
 
-// ahead is the next message that need not wait for what is missing, while nothing is left to read in its turn.
+// ahead is the next message that need not wait for the missing ones, while nothing is left to read in its turn.
 func (l *peerLink) ahead() (a mail.Arrival, ok bool) {
 	for queue := range frame.Queue(frame.Queues) {
 		if _, next := l.receiver.Next(queue); next {
@@ -83,7 +83,7 @@ func (l *peerLink) ahead() (a mail.Arrival, ok bool) {
 	return a, false
 }
 
-// readAhead reads such messages while this turn of the loop has room. Their places are noted until their turn.
+// readAhead reads messages before their turn while this turn of the loop has room. Their places are noted until their turn.
 func (l *peerLink) readAhead(now time.Time) {
 	for l.Turn.Room(now) {
 		a, ok := l.ahead()

@@ -15,17 +15,17 @@ import (
 // datagramBuilder is a datagram being composed.
 type datagramBuilder struct {
 	budget  int           // octets left for frames
-	room    int           // of all of it
-	longer  time.Duration // on the air than what timers are for, at the most
+	room    int           // octets in all
+	longer  time.Duration // how much longer the answer may take than timers allow, at the most
 	frames  []frame.Frame
 	kinds   []mail.Kind
 	ride    *frame.Ack // room is kept for it: it goes with the first message, or else alone
-	carries []carried  // of which messages it has what
+	carries []carried  // the messages, or parts of messages, that it has
 	hurry   bool       // the last message in it is a flash message
-	full    bool       // a message had no room beside what was there first: that goes now, and the message next
+	full    bool       // a message had no room beside the frames before it: these go now, and the message next
 }
 
-// carried is what a datagram has of a message.
+// carried is the part of a message that a datagram has.
 type carried struct {
 	of     *mail.Entry
 	octets int
@@ -39,7 +39,7 @@ func (l *datagramBuilder) recordAired(store *mail.Store) {
 	}
 }
 
-// size is what f costs when another frame follows it.
+// size is how many octets f takes when another frame follows it.
 func size(f frame.Frame) int { return len(frame.Append(nil, f, false)) }
 
 // add puts f in if it fits: with another frame behind it, or at least as the last.
@@ -57,7 +57,7 @@ func (l *datagramBuilder) add(f frame.Frame, kind mail.Kind) bool {
 	return true
 }
 
-// addRiding is add for a message or a segment of one, which takes the acknowledgement along that waits for one.
+// addRiding is add for a message or a segment of one. It takes the acknowledgement along that waits for a ride.
 func (l *datagramBuilder) addRiding(f frame.Frame, kind mail.Kind) bool {
 	r := l.ride
 	if r != nil {
@@ -101,7 +101,7 @@ func rides(f frame.Frame) bool {
 
 // compose sends the next datagram to a peer; false when there is nothing that may go.
 func (c *Carrier) compose(now time.Time, l *peerLink) bool {
-	if l.Handshake.Unmet { // there is something for it
+	if l.Handshake.Unmet { // there is something for the peer
 		l.Handshake.Owe(now)
 	}
 	probe := l.sender.ProbeDue(now)
@@ -114,7 +114,7 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 		to.budget -= size(frame.Probe{})
 	}
 	if probe {
-		if l.sender.Dead() { // when it gets through the peer need not ask what has arrived
+		if l.sender.Dead() { // when the probe gets through, the peer need not ask what has arrived
 			l.receiver.Probed(now)
 		}
 	}
@@ -125,10 +125,10 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 		l.cut.startBulk(l, now)
 	}
 	refused := l.Handshake.Refused != mail.Taken
-	if refused { // its sender has to know what of the stream is here
+	if refused { // the peer has to know which messages of its stream are here
 		l.receiver.Probed(now)
 	}
-	// An acknowledgement takes along what a key is made of: an adversary that holds up the one holds up the other.
+	// An acknowledgement takes along this node's half of the key: an adversary that holds up the one holds up the other.
 	hello := long || l.Handshake.Owed || refused || c.Lacks(l.ID) && (len(l.receiver.Acks()) > 0 || len(l.answers) > 0)
 	if hello {
 		to.add(c.Services.Hello(now, l.Peer), mail.Key)
@@ -177,7 +177,7 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 	return c.post(now, l, to, long, hello)
 }
 
-// precede puts a small frame that has its room before all others but a HELLO: that says what the others mean.
+// precede puts a small frame, for which room was kept, before all others but a HELLO, which says what the others mean.
 func (l *datagramBuilder) precede(f frame.Frame) {
 	at := 0
 	if len(l.frames) > 0 {
@@ -199,7 +199,7 @@ func (l *datagramBuilder) carriesData() bool {
 	return false
 }
 
-// post seals what a datagram holds and notes that it went; false when it did not.
+// post seals and sends a datagram, and notes that it went; false when it did not.
 func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, hello bool) bool {
 	var body []byte
 	sizes := make([]int, len(what.frames))
@@ -232,7 +232,7 @@ func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, 
 	if hello {
 		introduce(c, now, l)
 		l.Handshake.Said(now, c.Greeting.prompt(l), c.Profile.ProbeInterval)
-		if l.sender.IsListening() && l.Handshake.Tries() >= hellosToSilent { // it greets when its silence ends
+		if l.sender.IsListening() && l.Handshake.Tries() >= hellosToSilent { // the peer greets when its silence ends
 			l.Handshake.Due = time.Time{}
 		}
 	}
@@ -249,14 +249,14 @@ func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, 
 	return true
 }
 
-// hellosToSilent is how often a start of this node greets a peer that cannot answer, for its octets of the day may be used up.
+// hellosToSilent is how often a start of this node greets a silent peer: it may be unable to answer, its octets of the day used up.
 const hellosToSilent = 3
 
 // mostDirect is how many datagrams without NORM may go while NORM waits.
 const mostDirect = 4
 
-// bulkFirst says whether NORM goes before the direct queue: it has waited enough, or its source has the turn. What was lost
-// of the direct queue goes before that, since all behind it waits there.
+// bulkFirst says whether NORM goes before the direct queue: it has waited enough, or its source has the turn. Lost messages of the direct
+// queue go before NORM, since all messages behind them wait at the peer.
 func (l *peerLink) bulkFirst(lost bool) bool {
 	if len(l.long.out) == 0 {
 		return false
@@ -278,7 +278,8 @@ func (l *peerLink) bulkFirst(lost bool) bool {
 	return e != nil && l.Box.Yields(next, e)
 }
 
-// addMessages fills a datagram: what was lost, what waits, state, and NORM when none of these is there or it goes first.
+// addMessages fills a datagram with lost messages, waiting messages and state, and with NORM when none of these is there or NORM goes
+// first.
 func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
 	lost := l.sender.Lost(now)
 	if l.bulkFirst(len(lost) > 0) && c.addNORM(now, l, to) {
@@ -307,7 +308,7 @@ func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
 	if l.cut.turn(l) && l.cut.fill(l, now, to) {
 		any = true
 	}
-	// Behind what was lost, however urgent: the queue is read in order, so nothing is read before that.
+	// New messages go behind lost ones, however urgent: the queue is read in order, so nothing is read before the lost ones.
 	for e := l.first(frame.Direct); e != nil; e = l.first(frame.Direct) {
 		to.hurries(e.Rank(), c.Profile.Filled())
 		if !c.addData(now, l, to, mail.TransmissionID{Queue: frame.Direct, Number: l.sender.Next(frame.Direct)}, e.Message, e.Kind) {
@@ -343,13 +344,13 @@ func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
 	c.addNORM(now, l, to)
 }
 
-// A message of flash precedence or above goes twice, so long after each other: until its loss were noticed two round trips would
-// pass. What is less urgent makes its datagrams longer by little. docs/decisions/precedence.md.
+// A message of flash precedence or above goes twice, so long after each other: until its loss were noticed, two round trips would
+// pass. Less urgent messages make its datagrams only a little longer. docs/decisions/precedence.md.
 const twiceAfter = profile.LeastCopyAfter
 
 var flash = site.Flash.Rank()
 
-// hurries notes a message of so much urgency that goes into a datagram. Behind a flash message little else has room.
+// hurries notes that a message of this rank goes into a datagram. Behind a flash message little else has room.
 func (l *datagramBuilder) hurries(rank, datagram int) {
 	switch {
 	case rank >= flash:
@@ -365,7 +366,7 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	e := l.Box.At(at)
 	gone := e != nil && e.Gone
 	body := c.encode(now, l, at, m, gone, gone && (e.Again || e.Aired.So == 0))
-	prompt := m.Content.Payload == nil // others wait for what a site has
+	prompt := m.Content.Payload == nil // other sites wait for this site's state
 	last, alone := endsBurst(l, c.Profile, e == nil, len(body)), l.sender.UnderWay(frame.Direct)+l.sender.UnderWay(frame.Bulk) == 0
 	lone := alone && !prompt && l.Box.Waiting(frame.Direct, frame.Bulk) <= 1 && losesSome(l)
 	weight, doubts := l.sender.Weigh(len(body)), l.sender.Asks(now)

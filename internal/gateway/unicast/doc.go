@@ -1,7 +1,7 @@
 // Package unicast is the carrier for datagrams between this gateway and one peer at a time: HELLOs, probes,
 // acknowledgements, the direct queue (messages that fit one datagram) and the bulk queue (longer ones, in segments or
 // over NORM). Every bearer has one. Where another carrier takes the messages, this one still holds the conversation
-// with each peer, and finishes what was under way.
+// with each peer, and finishes the messages that were under way.
 //
 // A datagram leaves when the one before has left the antenna at the profile's rate. So the modem's queue stays empty,
 // and an urgent message waits for one datagram at most. Inside a datagram small frames come first.

@@ -24,7 +24,7 @@ type game struct {
 
 type config = carriernet.Config
 
-// load is a profile that comes with the gateway.
+// load reads a profile that comes with the gateway.
 func load(t *testing.T, name string) profile.Profile {
 	t.Helper()
 	p, err := profile.Load(name, nil)
@@ -84,13 +84,13 @@ func (g *game) lose(f func(d carriernet.Datagram, to *carriernet.Node) bool) {
 	g.Fate = func(d carriernet.Datagram, to *carriernet.Node) (time.Duration, bool) { return 0, f(d, to) }
 }
 
-// heard wants b to have heard just these of a's messages, in this order.
+// heard checks that b has heard just these of a's messages, in this order.
 func (g *game) heard(want string) {
 	g.t.Helper()
 	check.Equal(g.t, "what node 2 has heard", g.b.Heard(1), want)
 }
 
-// ended wants so many of a's messages to have ended as delivered, none otherwise, and none to be held.
+// ended checks that so many of a's messages have ended as delivered, none otherwise, and that none is held.
 func (g *game) ended(delivered int) {
 	g.t.Helper()
 	waiting, underWay := g.a.Held(2)

@@ -9,10 +9,10 @@ import (
 
 // What the link does is learned here from the messages that it carries anyway: mail.Gauge and mail.Evidence.
 
-// aired notes when the messages of a datagram went, and how much the transmitter had sent with it. When one goes again, nobody
-// can tell from its acknowledgement which of its datagrams was there. But all that went before the first is over then.
+// aired notes when the messages of a datagram went, and how much the transmitter had sent with it. When a message goes again, nobody
+// can tell from its acknowledgement which of its datagrams arrived. But all octets before the first of them are out by then.
 func (l *datagramBuilder) aired(now time.Time, to *peerLink, air *mail.Air) {
-	went, again := false, false // for a datagram is lost, not a message of it
+	went, again := false, false // counted by datagrams, since a datagram is lost as a whole
 	for _, what := range l.carries {
 		e := what.of
 		air.Gauge.Carried(what.octets, what.again)
@@ -43,7 +43,7 @@ func (l *peerLink) shows(now time.Time, e *mail.Entry) {
 	}
 }
 
-// noteIdle tells each transmitter for which nothing waits.
+// noteIdle tells the gauge of each transmitter for which nothing waits.
 func noteIdle(c *Carrier) {
 	all := true
 	for _, l := range c.order {

@@ -22,11 +22,11 @@ import (
 type GroupGreeting struct {
 	c       *Carrier
 	addr    netip.AddrPort
-	Greeted func(now time.Time) // is told when this node has greeted: more members may have met it; nil: nobody is
+	Greeted func(now time.Time) // is called when this node has greeted: more members may have met it; nil: nothing is
 	begun   bool                // this start has greeted
 	planned bool                // hold is a turn of its own, to answer
 	brief   bool                // the next greeting names only those to whom it says something new
-	round   time.Time           // when all have answered that were asked by one who asked most of them
+	round   time.Time           // when all members have answered that were asked by a member that asked most of them
 	hold    time.Time           // no answer goes before
 	most    time.Time           // hold is not put off beyond it
 	apart   map[uint16]bool
@@ -39,20 +39,21 @@ type GroupGreeting struct {
 const (
 	quietTurns = 1 // nobody greets for so long, before the first one answers: one greeting may have been lost
 	crossTurns = 3 // a member that asks that soon after our answer has not heard it yet
-	retryTurns = 4 // beside the way there and back, before the same is asked again
+	retryTurns = 4 // besides the way there and back, before the same members are asked again
 )
 
 func newRoll(c *Carrier) GroupGreeting {
 	return GroupGreeting{c: c, addr: c.Group, apart: map[uint16]bool{}, named: map[uint16]uint32{}}
 }
 
-// On says that several peers share a channel with an address of its own; to one peer a HELLO of its own says less, if it is known where
-// that is.
+// On says that several peers share a channel with an address of its own. A single peer whose address is known gets a HELLO of its own, which
+// says less.
 func (r *GroupGreeting) On() bool {
 	return r.addr.IsValid() && (len(r.c.order) > 1 || len(r.c.order) == 1 && !r.c.order[0].Addr.IsValid())
 }
 
-// alone says that a peer which came can read nothing for all yet: it gets a HELLO of its own, for a greeting would say no more to it.
+// alone says that a peer that came later can read no datagram to all yet: it gets a HELLO of its own, since a greeting would tell it no
+// more.
 func (r *GroupGreeting) alone(p *mail.Peer) bool {
 	return p.Later && (p.Absent() || p.Addr.IsValid()) && r.c.Behind(p.ID)
 }
@@ -60,9 +61,9 @@ func (r *GroupGreeting) alone(p *mail.Peer) bool {
 // greets says that a peer's HELLO is part of the greeting, as far as was known at the last one.
 func (r *GroupGreeting) greets(l *peerLink) bool { return r.On() && !r.apart[l.ID] && !r.alone(l.Peer) }
 
-// Met says that a peer and this node have each told the other, in their present starts, that it was heard. Before, a member that meets
-// another takes nothing of it, and what it is told goes again. It is so at once where members do not greet all at once, and it is taken
-// for so when this node has not greeted for three rounds.
+// Met says that a peer and this node have each told the other, in their present starts, that it was heard. Before that, a member takes
+// no messages of another, and those sent to it have to go again. Met is true at once where members are not greeted all at once, and also
+// when this node has not greeted for three rounds.
 func (r *GroupGreeting) Met(now time.Time, p *mail.Peer) bool {
 	switch {
 	case !r.On():
@@ -80,7 +81,7 @@ func (r *GroupGreeting) turn() time.Duration {
 	return p.Turnaround + p.KeyUp + p.Airtime(p.Up, min(octets, p.DatagramOctets+profile.IPUDPOctets))
 }
 
-// begin plans the greeting of this start. A start that knows peers greets at once: what it has of their messages has to be told
+// begin plans the greeting of this start. A start that knows peers greets at once: it has to say how far it has their messages
 // before it acknowledges more, or nobody sees that it was put back.
 func (r *GroupGreeting) begin(now time.Time) {
 	before := 0
@@ -97,10 +98,10 @@ func (r *GroupGreeting) begin(now time.Time) {
 	r.most = r.hold
 }
 
-// heard takes a greeting of a peer that asks for an answer, or not. The caller bounds how often it comes here for what
-// anybody could have sent.
+// heard takes a greeting of a peer, whether it asks for an answer or not. The caller bounds how often heard is called for greetings
+// that anybody could have sent.
 func (r *GroupGreeting) heard(now time.Time, p *mail.Peer, f frame.Greeting) {
-	if !r.On() || !r.begun { // what this start has to say comes first, and says this too
+	if !r.On() || !r.begun { // the first greeting of this start goes first, and answers this one too
 		return
 	}
 	_, me, ok := f.For(r.c.Self)
@@ -156,7 +157,8 @@ func (r *GroupGreeting) turns(now time.Time, n int) time.Time {
 	return now.Add(time.Duration(n) * r.turn())
 }
 
-// prompt is when a HELLO that has no answer goes again at first. One who comes to a channel answers all at once, in its next greeting.
+// prompt is after how long a HELLO without an answer goes again for the first time. A peer that comes to the channel answers all members
+// at once, in its next greeting.
 func (r *GroupGreeting) prompt(l *peerLink) time.Duration {
 	if !r.On() || !l.Absent() {
 		return r.c.Timing.Prompt
@@ -229,7 +231,7 @@ func (r *GroupGreeting) pump(now time.Time) {
 	}
 }
 
-// common is what a HELLO says that a greeting says to all.
+// common has the fields of a HELLO that a greeting says to all.
 type common struct {
 	forgot uint8
 	first  [frame.Queues]uint16
@@ -238,8 +240,8 @@ type common struct {
 
 func commonOf(h frame.Hello) common { return common{h.Forgot, h.First, h.Digest} }
 
-// compose makes the greeting: what most peers would be told, to all of them. A peer that would be told something else is apart. A brief
-// greeting leaves out peers that it would tell nothing new.
+// compose makes the greeting: it tells all peers what HELLOs would tell most of them. A peer that a HELLO would tell something else is
+// apart. A brief greeting leaves out peers that it would tell nothing new.
 func (r *GroupGreeting) compose(now time.Time, starts, brief bool) []frame.Greeting {
 	hellos := make([]frame.Hello, len(r.c.order))
 	votes := map[common]int{}

@@ -30,7 +30,7 @@ func (g *game) greetings(at time.Time) (list []carriernet.Datagram) {
 	return list
 }
 
-// acquainted wants every node to know every other.
+// acquainted checks that every node knows every other.
 func (g *game) acquainted() {
 	g.t.Helper()
 	for _, n := range g.Nodes {
@@ -122,7 +122,7 @@ func TestTakeoverIsAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// A greeting that is lost is said again to those who have not answered.
+// A greeting that is lost goes again to the members that have not answered.
 func TestLostGreeting(t *testing.T) {
 	cfg := shared(t, 3)
 	w, err := carriernet.New(cfg)
@@ -137,7 +137,7 @@ func TestLostGreeting(t *testing.T) {
 	g.acquainted()
 }
 
-// A member for which something else holds than for most gets a HELLO of its own: here one that was put back behind starts that it
+// A member that has to be told something else than most gets a HELLO of its own: here one that was put back behind starts that it
 // cannot know of.
 func TestMemberApart(t *testing.T) {
 	g := begin(t, shared(t, 4))
@@ -154,7 +154,7 @@ func TestMemberApart(t *testing.T) {
 	check.Equal(t, "what node 3 has heard", g.Nodes[2].Heard(1), "0..1")
 }
 
-// A peer whose roster is older than the others' gets HELLOs of its own, for it cannot read what goes to all.
+// A peer whose roster is older than the others' gets HELLOs of its own, for it cannot read datagrams to all.
 func TestMemberBehind(t *testing.T) {
 	cfg := shared(t, 4)
 	cfg.Bearer = func(n *carriernet.Node, c *carriage.Config) {
@@ -205,7 +205,7 @@ func TestTwoGreetWithHellos(t *testing.T) {
 	check.Equal(t, "greeted together", g.a.Peer(2).Link.Together(), false)
 }
 
-// Restarts on a channel that loses: all know each other in the end, and what was said arrives.
+// Restarts on a channel that loses: all know each other in the end, and all messages arrive.
 func TestGreetingsOnALossyChannel(t *testing.T) {
 	for seed := range uint64(3) {
 		cfg := shared(t, 4)
@@ -223,7 +223,7 @@ func TestGreetingsOnALossyChannel(t *testing.T) {
 	}
 }
 
-// On a channel of its own for each, a bearer greets each peer by itself.
+// Where each peer has a channel of its own, a bearer greets each peer by itself.
 func TestStarIsNotGreetedTogether(t *testing.T) {
 	g := begin(t, config{Nodes: 3, Plain: true})
 	check.Equal(t, "greeted together", g.a.Peer(2).Link.Together(), false)

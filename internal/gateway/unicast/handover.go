@@ -10,7 +10,7 @@ import (
 	"aldis/internal/link/segment"
 )
 
-// Handover is the carrier as messages change their bearer: docs/decisions/bearers.md.
+// Handover is the carrier's part when messages change their bearer: docs/decisions/bearers.md.
 type Handover struct{ C *Carrier }
 
 // Adopt puts an entry of another bearer among those that wait.
@@ -19,7 +19,7 @@ func (h Handover) Adopt(now time.Time, e *mail.Entry) bool {
 	l := c.links[e.Peer.ID]
 	c.says(now, l, e.Message)
 	queue, known := queueAtOnce(c.Profile, e.Message)
-	if e.Content.Rest != nil { // all of it may have to go in its place
+	if e.Content.Rest != nil { // the whole message may have to go in the place of its rest
 		queue, known = frame.Bulk, true
 	}
 	c.Store.Seat(e, queue, l.history)
@@ -28,10 +28,11 @@ func (h Handover) Adopt(now time.Time, e *mail.Entry) bool {
 	return true
 }
 
-// Room is no bound: what waits here can go elsewhere.
+// Room sets no bound: messages that wait here can go by another bearer.
 func (h Handover) Room() int { return math.MaxInt }
 
-// Rest is what is behind the segments of a long message that the peer has read, and the numbers of those that it is not known to have.
+// Rest is the part of a long message behind the segments that the peer has read, and the numbers of the segments that it is not known to
+// have.
 func (h Handover) Rest(e *mail.Entry) (marks []envelope.Moved, rest *envelope.Rest) {
 	c := h.C
 	l := c.links[e.Peer.ID]
@@ -57,7 +58,7 @@ func (h Handover) Rest(e *mail.Entry) (marks []envelope.Moved, rest *envelope.Re
 	return marks, &envelope.Rest{From: from, Octets: body}
 }
 
-// Elsewhere empties a message under way: the peer has it. Its number is waited for.
+// Elsewhere empties a message under way, since the peer has it from another bearer. The peer still waits for its number.
 func (h Handover) Elsewhere(_ time.Time, e *mail.Entry) {
 	c := h.C
 	l := c.links[e.Peer.ID]
@@ -66,7 +67,7 @@ func (h Handover) Elsewhere(_ time.Time, e *mail.Entry) {
 	c.Store.Void(e)
 }
 
-// Beside is what has come from a peer, for a HELLO on another bearer.
+// Beside has the acknowledgements for a peer's messages on this bearer, for a HELLO on another one.
 func (h Handover) Beside(p *mail.Peer) (list []frame.Beside) {
 	c := h.C
 	l := c.links[p.ID]
@@ -78,7 +79,7 @@ func (h Handover) Beside(p *mail.Peer) (list []frame.Beside) {
 	return list
 }
 
-// Acked takes such an acknowledgement of our messages on this bearer.
+// Acked takes an acknowledgement for our messages on this bearer, from a HELLO on another one.
 func (h Handover) Acked(now time.Time, p *mail.Peer, f frame.Beside) {
 	c := h.C
 	if l := c.links[p.ID]; f.Stream == p.Handshake.Stream {
@@ -86,7 +87,7 @@ func (h Handover) Acked(now time.Time, p *mail.Peer, f frame.Beside) {
 	}
 }
 
-// Used counts a number of the peer as used. What is here of it and was not read is not needed any more.
+// Used counts a number of the peer as used. A message or segments under this number that were not read are not needed any more.
 func (h Handover) Used(p *mail.Peer, at mail.TransmissionID) (read bool) {
 	c := h.C
 	l := c.links[p.ID]
@@ -109,7 +110,7 @@ func (h Handover) Used(p *mail.Peer, at mail.TransmissionID) (read bool) {
 	return false
 }
 
-// Whole is a message of which the segments before the rest have been read.
+// Whole makes a message of its rest and the segments before that, which have been read.
 func (h Handover) Whole(p *mail.Peer, at mail.TransmissionID, rest *envelope.Rest) []byte {
 	c := h.C
 	l := c.links[p.ID]

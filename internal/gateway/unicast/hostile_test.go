@@ -12,7 +12,7 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// buckets are those of the carrier, beside those of the store and the reader that it works with.
+// buckets are those of the carrier, and those of the store and the reader that it works with.
 var buckets = []string{"peer", "first", "flow", "norm", "path", "cut", "piece", "early", "mail", "to", "ordered", "inflow", "before"}
 
 // busy is a node whose journal has records of every kind: messages that wait, are under way, came early, and segments either way.
@@ -82,8 +82,8 @@ func TestSpoiltRecords(t *testing.T) {
 	}
 }
 
-// FuzzRestore gives a carrier a record of its journal that anything may have written: it is an error, or it is used, and the node
-// lives.
+// FuzzRestore gives a carrier a record of its journal that anything may have written: the record is an error, or it is used, and the
+// node lives.
 func FuzzRestore(f *testing.F) {
 	for _, r := range busyRecords(f) {
 		f.Add(uint8(slices.Index(buckets, r.Bucket)), r.Key, r.Value)

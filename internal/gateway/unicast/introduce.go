@@ -6,8 +6,8 @@ import (
 	"aldis/internal/gateway/mail"
 )
 
-// introduce sends what a peer has to know of this node before it can read the HELLO that goes next, to all where they share a channel.
-// false: the peer knows this node, or nothing is sent now.
+// introduce sends the introduction of this node that a peer needs before it can read the HELLO that goes next, to all peers where they
+// share a channel. false: the peer knows this node, or nothing is sent now.
 func introduce(c *Carrier, now time.Time, l *peerLink) bool {
 	if c.Introduce == nil || l.Gone {
 		return false

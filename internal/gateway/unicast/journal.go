@@ -13,7 +13,7 @@ import (
 // Journal buckets.
 const (
 	bucketPeer    = "peer"  // peer -> numbers and address (AppendPeer)
-	bucketFirst   = "first" // peer -> a start of which it has not said that it has heard, the first numbers of that
+	bucketFirst   = "first" // peer -> the starts that it has not said to have heard of, each with its first numbers
 	bucketFlow    = "flow"  // peer, number -> its definer, flow towards it
 	bucketNorm    = "norm"  // "generation"
 	bucketPath    = "path"  // peer -> its addresses (mail.Paths)
@@ -28,7 +28,7 @@ const (
 	peerRecordLen  = peerRecord1Len + 4 + 2
 )
 
-// wholeKey is in the number of a long message where segments have theirs.
+// wholeKey marks the number of a long message in a bucket where segments have theirs.
 const wholeKey = 1 << 63
 
 // The flags of a peer's record.
@@ -73,15 +73,15 @@ func (l *peerLink) appendTo(b []byte) []byte {
 	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint32(b, l.Handshake.Compared), l.Handshake.Era)
 }
 
-// Renumbered is a peer's record for a store that is new: that we know it and where it is stays, numbers begin anew. false:
-// it is no such record.
+// Renumbered is a peer's record for a new store: it keeps that we know the peer and where the peer is, and its numbers begin anew. false:
+// b is no such record.
 func Renumbered(b []byte) ([]byte, bool) {
 	b, ok := current(b)
 	if !ok {
 		return nil, false
 	}
 	b = slices.Clone(b)
-	b[5]++ // our stream; that of the peer stays, so that what it sends before it knows of the new store is forgotten then
+	b[5]++ // our stream; that of the peer stays, so that messages that it sends before it knows of the new store are forgotten then
 	at := 7
 	for range frame.Queues {
 		binary.BigEndian.PutUint64(b[at:], 1)
@@ -97,8 +97,8 @@ func Renumbered(b []byte) ([]byte, bool) {
 	return b, true
 }
 
-// Forgotten is the record of a peer of which nobody knows any more what it was: as one that was never heard, but for its
-// era, since messages of eras before may wait for local peers.
+// Forgotten is the record for a peer whose own record is lost: that of a peer that was never heard, but for its era, since
+// messages of earlier eras may wait for local peers.
 func Forgotten() []byte {
 	b := make([]byte, peerRecordLen)
 	b[0] = 2

@@ -19,12 +19,12 @@ const (
 	largeLoses = 3                // percent: where more is lost, it may be by the length, and repeats cost more
 )
 
-// talk is the pipes that have had messages for a transmitter lately.
+// talk notes which pipes have had messages for a transmitter lately.
 type talk struct {
 	pipe   pipe      // of the last message
 	at     time.Time // of its last message
 	other  time.Time // of the last message of another pipe; zero: there was none
-	mixed  bool      // of those some may wait yet
+	mixed  bool      // messages of several pipes may still wait
 	urgent time.Time // of the last message above routine; zero: there was none
 	heard  time.Time // of the peer's last message
 }
@@ -73,8 +73,8 @@ func talkOf(l *peerLink) *talk {
 	return &l.of.talk
 }
 
-// room is the largest UDP payload that goes to a peer now, and by how much longer than timers are for an answer may take: that is on the
-// air, and the answer waits behind as large a datagram of a peer that talks too.
+// room is the largest UDP payload that goes to a peer now. longer is by how much its answer may exceed the time that timers allow: the
+// payload takes more air, and the answer waits behind as large a datagram of a peer that talks too.
 func room(now time.Time, l *peerLink) (octets int, longer time.Duration) {
 	octets, longer = largest(now, l)
 	if _, rate := l.Air(); rate == *l.of.ModemBps { // timers are for the profile's rate

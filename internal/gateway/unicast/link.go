@@ -19,10 +19,10 @@ func (l *peerLink) Listening() bool { return l.sender.IsListening() }
 // Heard notes an authentic datagram of the peer.
 func (l *peerLink) Heard(now time.Time) { l.sender.Heard(now) }
 
-// Restarted notes the first datagram of a start of the peer, which had the acknowledgements that it owed.
+// Restarted notes the first datagram of a start of the peer. That datagram had all acknowledgements that the peer owed.
 func (l *peerLink) Restarted() { l.sender.ResendAll() }
 
-// Ask has the peer asked at once what has arrived.
+// Ask has the peer asked at once which messages have arrived.
 func (l *peerLink) Ask() { l.sender.Ask() }
 
 // Doubt asks the peer at once whether it is there.
@@ -39,7 +39,7 @@ func (l *peerLink) Late(now time.Time, by time.Duration) {
 // Together says that the peer is greeted at once with all others.
 func (l *peerLink) Together() bool { return l.of.Greeting.On() }
 
-// Greeting takes what the peer says to all.
+// Greeting takes a greeting of the peer to all.
 func (l *peerLink) Greeting(now time.Time, f frame.Greeting) { l.of.Greeting.heard(now, l.Peer, f) }
 
 // Greet sends a HELLO at once to an address that is not believed to be the peer's, and nothing else.

@@ -90,7 +90,7 @@ func TestUrgentLongMessageOvertakes(t *testing.T) {
 	g.ended(2)
 }
 
-// A long message goes on after a death of either end in its middle: what the peer has of it does not go again.
+// A long message goes on after a death of either end in its middle: the segments that the peer has do not go again.
 func TestLongMessageSurvivesDeaths(t *testing.T) {
 	for _, who := range []int{0, 1} {
 		g := plain(t)
@@ -126,8 +126,8 @@ func TestLongMessagesTakeTurns(t *testing.T) {
 	g.ended(5)
 }
 
-// A peer that says it has another version now, in the middle of a long message of which segments are lost: it goes over libnorm, and
-// what the peer waits for in the place of the segments says nothing.
+// A peer says that it has another version now, in the middle of a long message of which segments are lost: the message goes over libnorm,
+// and empty messages take the places of the segments for which the peer waits.
 func TestPeerChangesToAnOlderVersion(t *testing.T) {
 	g := plain(t)
 	n := 0
@@ -158,7 +158,7 @@ func TestNewStoreInTheMiddleOfALongMessage(t *testing.T) {
 	g.ended(1)
 }
 
-// The sender begins anew in the middle of a long message: what had come of it is forgotten.
+// The sender begins anew in the middle of a long message: the segments that had come are forgotten.
 func TestNewNumbersInTheMiddleOfALongMessage(t *testing.T) {
 	g := plain(t)
 	g.noise(10_000)
@@ -218,8 +218,8 @@ func TestMessageThatFillsADatagram(t *testing.T) {
 	}
 }
 
-// Later messages of a flow are coded after earlier ones, and a receiver that has forgotten those is told so and sent them otherwise:
-// those that came behind one that is missing, too.
+// Later messages of a flow are coded after earlier ones. A receiver that has forgotten the earlier ones says so, and is sent the later
+// ones coded otherwise, also those that came behind a missing one.
 func TestReceiverThatHasForgottenHistory(t *testing.T) {
 	for _, lost := range []string{"before", "before inflow"} {
 		for _, missing := range []bool{false, true} {
@@ -307,7 +307,8 @@ func TestNORMGetsATurn(t *testing.T) {
 	g.ended(41)
 }
 
-// When the child dies another one starts, and gets what was under way; if it dies again and again, each waits longer.
+// When the child dies another one starts, and gets the messages that were under way; if children die again and again, each start waits
+// longer.
 func TestChildDies(t *testing.T) {
 	g := bare(t)
 	g.noise(6000)
@@ -331,7 +332,7 @@ func TestChildDies(t *testing.T) {
 	check.Equal(t, "seconds until the next child", fmt.Sprint(waits), "[0s 2s 4s 8s]")
 }
 
-// The far child has forgotten the object: after three FLUSHes without an answer it is given up there, and goes anew.
+// The far child has forgotten the object: after three FLUSHes without an answer the object is cancelled, and the message goes anew.
 func TestForgottenObjectGoesAnew(t *testing.T) {
 	g := bare(t)
 	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {

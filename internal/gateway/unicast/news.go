@@ -11,14 +11,15 @@ import (
 // the window: fifty peers that join at once must not hold up a report. Without messages the news has it all.
 const newsAside = time.Minute // after the last message they still flow
 
-// news is what has been spent on telling a peer of this site.
+// news counts the octets that were spent on telling a peer of this site.
 type news struct {
 	payloadAt time.Time // of the last message sent
 	debt      float64   // octets beyond the share
 	paid      time.Time // debt is as of then
 }
 
-// charge notes what went in one datagram, in octets of frames; share is in octets per second, 0 for everything.
+// charge notes how many octets of state, in frames, went in one datagram, and whether a message did. share is in octets per second, 0 for
+// everything.
 func (n *news) charge(now time.Time, share float64, state int, payload bool) {
 	if payload {
 		n.payloadAt = now
@@ -34,7 +35,7 @@ func (l *peerLink) flows(now time.Time) bool {
 	return l.first(frame.Direct) != nil || !l.news.payloadAt.IsZero() && now.Before(l.news.payloadAt.Add(newsAside))
 }
 
-// shareOf is what news may take, in octets per second; 0 is everything.
+// shareOf is how much news may take, in octets per second; 0 is everything.
 func (c *Carrier) shareOf(l *peerLink) float64 {
 	_, rate := l.Air()
 	return float64(rate) / 8 * c.Profile.StateShare / 100
@@ -82,7 +83,7 @@ func (c *Carrier) addNews(now time.Time, l *peerLink, to *datagramBuilder) bool 
 			if n > 1 {
 				continue
 			}
-			// Counted as on its way from now, so that it is not told twice. Its number follows with the air.
+			// It counts as on its way from now on, so that it is not sent twice. It gets its number when there is air.
 			if l.Box.First(frame.Bulk) == nil && c.Store.Wait(now, l.Peer, m, frame.Bulk, l.history) != nil {
 				c.Replica.Sent(l.ID, m.ID, items)
 			}

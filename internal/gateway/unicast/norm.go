@@ -18,7 +18,7 @@ import (
 const BulkWindow = 2
 
 const (
-	maxNormOut  = 1024 // frames that wait for air; libnorm asks again for what is dropped
+	maxNormOut  = 1024 // frames that wait for air; libnorm asks again for those that are dropped
 	maxFlushes  = 3    // FLUSHes without an answer before an object is sent anew
 	normBackoff = time.Second
 	normMost    = time.Minute
@@ -36,9 +36,9 @@ type normState struct {
 // long is the long messages to one peer.
 type long struct {
 	wire    *elide.Session
-	out     []normFrame        // what libnorm wants sent
+	out     []normFrame        // that libnorm wants sent
 	objects uint16             // of the present child, enqueued so far
-	under   map[uint64]*object // bulk number -> how far it is
+	under   map[uint64]*object // bulk number -> how far the message is
 	passed  int                // datagrams without NORM since the last with it, while NORM waited
 }
 
@@ -72,7 +72,7 @@ func (c *Carrier) startNorm(now time.Time) {
 	c.Services.Norm(api.NormStart{Generation: c.norm.generation, Peers: ids})
 }
 
-// Event takes what the child that runs libnorm has done.
+// Event takes an event of the child that runs libnorm.
 func (c *Carrier) Event(now time.Time, ev api.Event) {
 	switch ev := ev.(type) {
 	case api.NormUp:
@@ -130,7 +130,7 @@ func (s *shared) enqueueObject(now time.Time, l *peerLink, e *mail.Entry, body [
 
 const objectHead = 2
 
-// normPacket takes what libnorm wants sent. Its FLUSHes stay here: the gateway sends its own when one is needed.
+// normPacket takes a packet that libnorm wants sent. Its FLUSHes stay here: the gateway sends its own when one is needed.
 func (c *Carrier) normPacket(peer uint16, packet []byte) {
 	l := c.links[peer]
 	if l == nil {
@@ -143,7 +143,7 @@ func (c *Carrier) normPacket(peer uint16, packet []byte) {
 	case info.Marker || info.Kind == elide.Flush || info.Kind == elide.Ack:
 	case len(l.long.out) >= maxNormOut:
 		c.Services.Drop("norm_queue")
-	case info.Kind == elide.Nack: // what it asks for should be on its way soon
+	case info.Kind == elide.Nack: // the data that it asks for should be on their way soon
 		l.long.out = append([]normFrame{{body, info}}, l.long.out...)
 	default:
 		l.long.out = append(l.long.out, normFrame{body, info})
@@ -169,7 +169,7 @@ func (l *long) of(object uint16) (uint64, *object) {
 	return 0, nil
 }
 
-// addNORM puts a frame of libnorm, or a FLUSH of our own that is due, into l.
+// addNORM puts a frame of libnorm, or a FLUSH of our own that is due, into a datagram.
 func (c *Carrier) addNORM(now time.Time, l *peerLink, to *datagramBuilder) bool {
 	for len(l.long.out) > 0 {
 		f := l.long.out[0]
@@ -229,7 +229,7 @@ func (c *Carrier) addNORM(now time.Time, l *peerLink, to *datagramBuilder) bool 
 	return false
 }
 
-// addFlush asks the far libnorm for what it lacks of an object.
+// addFlush asks the far libnorm which parts of an object it lacks.
 func (c *Carrier) addFlush(l *peerLink, to *datagramBuilder, b *object) bool {
 	ok := to.add(frame.NORM{Body: l.long.wire.Flush(nil, b.id, b.octets)}, mail.Repair)
 	if ok {
@@ -284,7 +284,7 @@ func (s *shared) bulkAcked(l *peerLink, id mail.TransmissionID) {
 	}
 }
 
-// receiveNORM gives libnorm what the peer's libnorm sent.
+// receiveNORM gives libnorm the packets that the peer's libnorm sent.
 func (c *Carrier) receiveNORM(now time.Time, l *peerLink, body []byte, octets int) {
 	packets, info, err := l.long.wire.Restore(body)
 	if err != nil {

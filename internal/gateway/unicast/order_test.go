@@ -61,7 +61,7 @@ func TestAcknowledgementRidesOrGoesAlone(t *testing.T) {
 	g.ended(2)
 }
 
-// A lost acknowledgement is asked for by a probe, and the message that it was for does not go again.
+// A probe asks for a lost acknowledgement, and the message that it was for does not go again.
 func TestLostAcknowledgementIsAskedFor(t *testing.T) {
 	g := plain(t)
 	g.say(3, 10*time.Second)
@@ -148,7 +148,7 @@ func TestDeadLinkGetsProbesAlone(t *testing.T) {
 	g.ended(21)
 }
 
-// The window bounds what is under way to a peer that acknowledges nothing.
+// The window bounds the messages under way to a peer that acknowledges nothing.
 func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
 	g := plain(t)
 	g.lose(func(_ carriernet.Datagram, to *carriernet.Node) bool { return to == g.a })
@@ -169,7 +169,7 @@ func TestWindowBoundsWhatIsUnderWay(t *testing.T) {
 	g.ended(40)
 }
 
-// Urgent messages go beyond a window that is full, and before all that waits.
+// Urgent messages go beyond a window that is full, and before all messages that wait.
 func TestUrgentGoesBeyondTheWindow(t *testing.T) {
 	g := plain(t)
 	g.lose(func(_ carriernet.Datagram, to *carriernet.Node) bool { return to == g.a })
@@ -186,7 +186,7 @@ func TestUrgentGoesBeyondTheWindow(t *testing.T) {
 	check.Differ(t, "the urgent one's number", g.a.Entry(id, 2).At.Number, 0)
 }
 
-// The more urgent goes first, and of as urgent ones the older.
+// The more urgent message goes first, and of two as urgent ones the older.
 func TestPrecedenceDecidesTheOrder(t *testing.T) {
 	g := plain(t)
 	g.Outage(g.b, 5*time.Minute)
@@ -392,7 +392,7 @@ func TestOtherCarriersFramesAreNotTaken(t *testing.T) {
 	check.Equal(t, "taken", taken, false)
 }
 
-// A message that cannot be read is dropped, and its sender is told.
+// A message that cannot be read is dropped, and its sender gets to know that.
 func TestUnreadableIsDroppedAndTold(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)

@@ -57,7 +57,7 @@ func TestCancel(t *testing.T) {
 	check.Equal(t, "canceled", g.a.Fates(2)[mail.Cancelled], 1)
 }
 
-// A message that is given another precedence goes with those of it, also after a restart, and arrives with it.
+// A message that is given another precedence goes with the messages of that precedence, also after a restart, and arrives with it.
 func TestPrecede(t *testing.T) {
 	g, ids := waiting(t)
 	g.a.Do(func(now time.Time) {
@@ -84,7 +84,7 @@ func TestQueue(t *testing.T) {
 	check.Equal(t, "one transmission serves several", g.orders().Together(), false)
 }
 
-// A peer that leaves takes what is held for it along as canceled; when it joins again its numbers go on.
+// When a peer leaves, the messages held for it are cancelled; when it joins again its numbers go on.
 func TestPeerLeavesAndJoins(t *testing.T) {
 	g := begin(t, config{Nodes: 3, Plain: true})
 	c := g.Nodes[2]
@@ -111,7 +111,7 @@ func TestPeerLeavesAndJoins(t *testing.T) {
 	g.heard("0..5")
 }
 
-// A new address of the operator's is used, and left when nobody answers there and the old one does.
+// A new address of the operator's is used, and left when nobody answers there and somebody does at the old one.
 func TestAddressThatDoesNotAnswer(t *testing.T) {
 	g := plain(t)
 	g.say(2, 10*time.Second)
@@ -217,7 +217,7 @@ func TestKeepalive(t *testing.T) {
 	check.True(t, "a datagram every five minutes", sent >= 11 && sent <= 13, sent)
 }
 
-// The status says how libnorm's process is.
+// The status tells the state of libnorm's process.
 func TestReport(t *testing.T) {
 	g := plain(t)
 	var s api.Status

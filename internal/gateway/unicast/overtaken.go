@@ -8,11 +8,11 @@ import (
 // maxPassages is how many datagrams may overtake one whose short numbers are still understood.
 const maxPassages = 64
 
-// passages are the datagrams of a peer of which each was newer than all others when it came, oldest first, and up to which number its
-// direct queue had been read before.
+// passages are the datagrams of a peer of which each was newer than all others when it came, oldest first, each with the number up to
+// which the peer's direct queue had been read before.
 //
-// A datagram that comes late was overtaken by one of them. What was read before that one was sent before the late one, or in the window
-// in which the late one was sent: a short number of the late one is within ShortAhead of it.
+// A datagram that comes late was overtaken by one of them. The messages that had been read before that one came were sent before the late
+// one, or in the window in which the late one was sent: a short number of the late one is within ShortAhead of the number read.
 type passages []passage
 
 type passage struct {
@@ -20,13 +20,13 @@ type passage struct {
 	read uint64
 }
 
-// newest takes down that a frame of such a datagram has come.
+// newest notes that a frame has come of a datagram that is newer than all others.
 func (p *passages) newest(at mail.Stamp, read uint64) {
 	list := *p
 	switch {
 	case len(list) > 0 && list[len(list)-1].Incarnation != at.Incarnation:
 		list = nil
-	case len(list) > 0 && list[len(list)-1].Stamp == at: // a further frame of it
+	case len(list) > 0 && list[len(list)-1].Stamp == at: // a further frame of that datagram
 		return
 	case len(list) >= maxPassages:
 		list = append(passages(nil), list[1:]...)

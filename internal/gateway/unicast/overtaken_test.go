@@ -16,8 +16,8 @@ type builderOf struct {
 	at     int // when it comes
 }
 
-// reordered sends messages with numbers of which the low 8 bits must do, and again what was lost, over a link that holds any datagram
-// up by as much as slack, and says how many late ones were understood and how many were not. None may be taken for another.
+// reordered sends messages with only the low 8 bits of their numbers, and lost ones again, over a link that holds any datagram up by as
+// much as slack. It says how many late ones were understood and how many were not. None may be taken for another.
 func reordered(t *testing.T, rng *rand.Rand, slack int) (known, unknown int) {
 	var passed passages
 	var newest uint32
@@ -72,7 +72,8 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// TestOvertakenByTooMany: what so many have overtaken that nobody knows where it was sent is not guessed, nor what is of another start.
+// TestOvertakenByTooMany: the number of a datagram is not guessed if so many have overtaken it that nobody knows when it was sent, or if it
+// is of another start.
 func TestOvertakenByTooMany(t *testing.T) {
 	var p passages
 	for i := range uint32(2 * maxPassages) {

@@ -8,7 +8,7 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// question is what a peer was asked last, a probe or a hello, and what its answer says of an address.
+// question is the last question to a peer, a probe or a hello, and what its answer says of an address.
 type question struct {
 	asked   time.Time // zero: it has been answered
 	to      netip.AddrPort
@@ -18,7 +18,7 @@ type question struct {
 	told    bool   // the log knows that another address is tried
 	since   uint64 // messages of the direct queue with this number or a higher one went to there alone
 	there   netip.AddrPort
-	journal bool // the journal has the addresses, and what the operator had written when they were learned
+	journal bool // the journal has the addresses, and the one that the operator had written when they were learned
 	changed bool // the operator has written another address since
 }
 
@@ -57,7 +57,7 @@ func ask(now time.Time, l *peerLink, probe bool) (anew bool) {
 	return anew
 }
 
-// answered notes that the peer has what went to an address.
+// answered notes that a datagram to an address has reached the peer.
 func (l *peerLink) answered(now time.Time, at netip.AddrPort) {
 	l.question.asked = time.Time{}
 	if l.Answered(now, at) {
@@ -65,7 +65,7 @@ func (l *peerLink) answered(now time.Time, at netip.AddrPort) {
 	}
 }
 
-// readdressed makes the addresses durable with what the operator has written, and says when that is new.
+// readdressed makes the addresses durable with the one that the operator has written, and says when that one is new.
 func readdressed(l *peerLink) {
 	if l.question.changed {
 		l.of.Services.Note("info", "the configured address of a peer has changed; the gateway uses it instead of the learned one", "peer", l.Name, "address", l.Addr)

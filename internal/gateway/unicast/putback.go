@@ -10,18 +10,18 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// By the numbers of messages that HELLOs say a gateway sees that it, or the peer, was put back to an older copy of its data:
+// From the numbers of messages in HELLOs a gateway sees that it, or the peer, was put back to an older copy of its data:
 // docs/decisions/put-back.md.
 
-// starts are this start of the gateway and those before it of which the peer has not said that it has heard, the oldest
-// first. The numbers that those gave may be known there, or not; or the data were put back since, and a message that is known
-// there under such a number was another one.
+// starts are this start of the gateway and the starts before it that the peer has not said to have heard of, the oldest
+// first. The peer may know the numbers that those starts gave, or not; or the data were put back since, and the peer knows another
+// message by such a number.
 type starts struct {
 	list  []start
-	heard bool // the peer has heard of this start: the journal has nothing of them
+	heard bool // the peer has heard of this start: the journal has no starts
 }
 
-// start is a start, and the first number of each queue that it gave, or would have given.
+// start is one start, with the first number of each queue that it gave, or would have given.
 type start struct {
 	incarnation uint32
 	first       [frame.Queues]uint64
@@ -29,9 +29,9 @@ type start struct {
 
 const startOctets = 4 + 8*frame.Queues
 
-// add puts a start behind the others. One that gave no number is as if it had not been. Of more than a HELLO has room for, the
-// second and the third become one: numbers of the third then count as used too early, never too late. The oldest stays, for it is
-// the likeliest that the peer has heard and could not say so any more.
+// add puts a start behind the others. It drops the last one if that gave no number. If there are more than a HELLO has room for, the
+// second and the third become one: numbers of the third then count as used too early, never too late. The oldest stays: the peer is
+// likeliest to have heard of that one without being able to say so.
 func (s *starts) add(next start) {
 	if n := len(s.list); n > 0 && s.list[n-1].first == next.first {
 		s.list = s.list[:n-1]
@@ -43,7 +43,8 @@ func (s *starts) add(next start) {
 	}
 }
 
-// after is the first number of each queue that a start after this one gave: what the peer has of them is not of these data.
+// after is the first number of each queue that a start after this one gave: messages that the peer has by such numbers are not of these
+// data.
 func (s *starts) after(incarnation uint32) [frame.Queues]uint64 {
 	for _, one := range s.list {
 		if one.incarnation > incarnation {
@@ -71,7 +72,7 @@ func (l *peerLink) beginStart() {
 	l.of.Services.Record(bucketFirst, peerKey(l.ID), value)
 }
 
-// recallStarts takes what beginStart noted in an earlier start.
+// recallStarts takes the starts that beginStart noted in an earlier one.
 func (l *peerLink) recallStarts(value []byte) error {
 	if len(value) == 0 || len(value)%startOctets != 0 {
 		return mail.ErrRecord
@@ -115,7 +116,7 @@ func (l *peerLink) Hello(h *frame.Hello) {
 	}
 }
 
-// Compare compares numbers: once in each start of a peer those that it begins with, and always what it has of ours.
+// Compare compares numbers: once in each start of a peer those that it begins with, and always those of our messages that it has.
 func (l *peerLink) Compare(now time.Time, h frame.Hello, incarnation uint32) {
 	l.of.Greeting.answered(now)
 	met := &l.Handshake
@@ -136,8 +137,8 @@ func (l *peerLink) Compare(now time.Time, h frame.Hello, incarnation uint32) {
 	}
 }
 
-// compareStarts looks whether the starts of the peer after the last whose numbers count, of which this HELLO tells, give numbers
-// again that are taken. Then nothing of them counts until the peer begins a new stream.
+// compareStarts looks at the starts of the peer that this HELLO names and that are later than the last one whose numbers count. If they
+// give numbers again that are taken, no message of theirs counts until the peer begins a new stream.
 func (l *peerLink) compareStarts(h frame.Hello, incarnation uint32) {
 	met := &l.Handshake
 	if met.Compared == incarnation || met.Refused == mail.Void {
@@ -166,8 +167,8 @@ func (l *peerLink) compareStarts(h frame.Hello, incarnation uint32) {
 		"peer", l.Name, "of_it_arrived_since_then", again)
 }
 
-// refuse tells the peer that nothing of it counts, with all that is here of it: so it knows which messages need not go
-// again. What waits for its turn is delivered: what was before it does not come any more.
+// refuse tells the peer that its messages do not count, and which of them are here: so it knows which need not go again. Messages
+// that wait for their turn are delivered, since those before them do not come any more.
 func (l *peerLink) refuse(now time.Time) {
 	l.deliverHeld(now, true)
 	l.receiver.Probed(now)
@@ -175,12 +176,13 @@ func (l *peerLink) refuse(now time.Time) {
 	l.Record()
 }
 
-// deliverHeld delivers what came before its turn. Where acknowledgements for it go out yet, its places are kept.
+// deliverHeld delivers the messages that came before their turn. keep: their places are kept, since acknowledgements for them still go
+// out.
 func (l *peerLink) deliverHeld(now time.Time, keep bool) {
 	for _, a := range l.reordered.TakeAll() {
-		if len(a.Body) > 0 && !a.Segment { // the sender has the whole of what is not whole here
+		if len(a.Body) > 0 && !a.Segment { // of a message in segments the sender has the whole
 			if err := l.of.Services.Open(now, l.Peer, a.Place, a.Body); err != nil {
-				l.receiver.Reject(now, a.Place) // its sender may have it yet
+				l.receiver.Reject(now, a.Place) // its sender may still have it
 				l.Counts.Unreadable++
 				l.of.Services.Note("error", "a message of a peer cannot be read without earlier ones; the gateway drops it unless the peer sends it again",
 					"peer", l.Name, "number", a.Number, "error", err)
@@ -193,7 +195,7 @@ func (l *peerLink) deliverHeld(now time.Time, keep bool) {
 	}
 }
 
-// compareSeen looks whether a HELLO lacks what the peer has acknowledged, or knows more than we have sent.
+// compareSeen looks whether a HELLO names fewer messages than the peer has acknowledged, or more than we have sent.
 func (l *peerLink) compareSeen(now time.Time, h frame.Hello) {
 	s, met := l.sender, &l.Handshake
 	settled, seen := s.Settled(frame.Direct), h.Seen
@@ -203,7 +205,7 @@ func (l *peerLink) compareSeen(now time.Time, h frame.Hello) {
 	case h.HeardStream == 0: // it has heard of no stream
 		seen = 0
 	case int8(h.HeardStream-met.Stream) > 0 && s.Next(frame.Direct)+s.Next(frame.Bulk) > 2:
-		// It knows of a later stream than we do. What it has of ours it cannot say any more.
+		// It knows of a later stream than we do. It can no longer say which of our messages it has.
 		met.Stream, met.Reissued = h.HeardStream, mail.Void
 		return
 	case h.HeardStream != met.Stream:
@@ -217,8 +219,8 @@ func (l *peerLink) compareSeen(now time.Time, h frame.Hello) {
 	}
 }
 
-// endStream stops our stream: the peer does not have what it has acknowledged. Nothing more goes until it has said what it has. Only a
-// start can have put it back; without one, what has happened there is not known.
+// endStream stops our stream: the peer lacks messages that it has acknowledged. No more messages go until it has said which it has. Only
+// with a start can it have been put back; without one, nobody knows what has happened there.
 func (l *peerLink) endStream(now time.Time, lost int) {
 	if l.Handshake.Ending {
 		return
@@ -233,7 +235,8 @@ func (l *peerLink) endStream(now time.Time, lost int) {
 		"peer", l.Name, "it_may_have_lost", lost)
 }
 
-// named is what an acknowledgement of the peer acknowledges, and what it names although not all before that has come.
+// named lists the messages that an acknowledgement of the peer acknowledges, and those that it names although others before them have not
+// come.
 func (c *Carrier) named(now time.Time, l *peerLink, r frame.Ack, newest bool) (acked, held []mail.TransmissionID) {
 	s, met := l.sender, &l.Handshake
 	switch {

@@ -10,7 +10,7 @@ func from(incarnation uint32, direct uint64) start {
 	return start{incarnation, [frame.Queues]uint64{direct, 1}}
 }
 
-// A peer that knows a start knows nothing of what the next one gave. Starts that gave no number are as if they had not been,
+// A peer that knows a start does not know the numbers that the next one gave. Starts that gave no number are as if they had not been,
 // and of too many the second and the third are told as one, from the lower number on.
 func TestStartsSinceThePeerHasHeard(t *testing.T) {
 	many := []start{from(10, 1), from(20, 5), from(30, 6), from(40, 7)}

@@ -14,7 +14,8 @@ import (
 
 // Octets of a datagram that a message of the direct queue must leave free: the short form, an acknowledgement without gaps, the
 // frame's own head, and how far back the message is that it waits for. To a peer that has not heard us yet the long form and
-// a hello go too, as introduced counts them: what does not fit beside these waits for its answer, or is moved.
+// a hello go too, as introduced counts them: a message that does not fit beside these waits for the peer's answer, or moves to the bulk
+// queue.
 const (
 	directReserve = seal.OverheadShort + ackOctets + frame.DataOverhead + 1
 	introduced    = seal.OverheadLong + frame.HelloOctets + ackOctets + frame.DataOverhead
@@ -56,7 +57,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 	return refused
 }
 
-// pack is the envelope of m as it crosses the link, valid until the coder's next use. What is packed has been encoded
+// pack is the envelope of m as it crosses the link, valid until the coder's next use. Every message has been encoded
 // before, so that no error is left.
 func (s *shared) pack(m *mail.Message, flow uint32, define bool, texts *envelope.Texts) []byte {
 	b, err := envelope.Packed(s.Coder, m.Content, flow, define, texts)
@@ -68,7 +69,7 @@ func (s *shared) pack(m *mail.Message, flow uint32, define bool, texts *envelope
 
 // encode is the envelope of e as it goes under a number of the direct queue: with its flow by number, and spelt out too
 // if this message is the first of it. gone: it has been on the air; alone: in an earlier run, or twice, so that it is coded by
-// itself and arrives though the ends should differ.
+// itself and can be read even if the histories of the two ends differ.
 func (s *shared) encode(now time.Time, l *peerLink, at mail.TransmissionID, m *mail.Message, gone, alone bool) []byte {
 	texts, f := s.work.texts(now, l, at, m, !alone && s.work.mayLearn(now, m), gone)
 	if f == nil {
@@ -82,7 +83,7 @@ func (s *shared) encode(now time.Time, l *peerLink, at mail.TransmissionID, m *m
 	return b
 }
 
-// assign gives m the next number of its queue, durably, for what weighs so much in the window of that.
+// assign gives m the next number of its queue, durably. weight is what it weighs in the window of that queue.
 func (s *shared) assign(l *peerLink, at mail.TransmissionID, m *mail.Message, weight int) *mail.Entry {
 	if got := l.sender.Assign(at.Queue, weight); got != at.Number {
 		panic("unicast: numbers out of step")
@@ -109,7 +110,7 @@ func (c *Carrier) ack(now time.Time, l *peerLink, r frame.Ack, newest bool) {
 // settle takes an acknowledgement for our stream.
 func settle(c *Carrier, now time.Time, l *peerLink, r frame.Ack, newest bool) {
 	if l.Handshake.Ending && l.Handshake.Reissued == mail.Taken {
-		return // it may name what it cannot read any more; once it has ended the stream it names what it has read
+		return // it may name messages that it cannot read any more; once it has ended the stream it names those that it has read
 	}
 	acked, held := c.named(now, l, r, newest)
 	if len(acked)+len(held) > 0 {
@@ -159,7 +160,7 @@ func settle(c *Carrier, now time.Time, l *peerLink, r frame.Ack, newest bool) {
 	}
 }
 
-// NewStore begins anew with a peer that knows nothing of what was sent to it.
+// NewStore begins anew with a peer that knows nothing of the messages sent to it.
 func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	l := c.links[p.ID]
 	for _, e := range l.Box.UnderWay(frame.Bulk) {
@@ -176,7 +177,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	return again
 }
 
-// Unlearn codes nothing after what the peer has forgotten. What is under way was coded so, and goes again.
+// Unlearn codes no more messages after those that the peer has forgotten. Messages under way were coded after them, and go again.
 func (c *Carrier) Unlearn(p *mail.Peer) {
 	l := c.links[p.ID]
 	l.history.Unlearn(p, l.sender.Next(frame.Direct))

@@ -54,12 +54,13 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	return true
 }
 
-// takes says whether messages of a peer count now. If this node was put back since it last ran, the peer may have begun a
-// stream of which its data know nothing, and give the numbers in them to other messages. So the peer has to say its stream
-// first, and sends again what came before that. A silent node takes what comes, for nothing will tell the peer that it runs
-// anew.
+// takes says whether messages of a peer count now. If this node was put back since it last ran, the peer may have begun a stream
+// that this node's data do not know, and may give the numbers in these data to other messages. So the peer has to say its stream
+// first, and sends the messages that came before that again. A silent node takes all messages, since nothing will tell the peer
+// that this node runs anew.
 //
-// A HELLO that others have overtaken says nothing of the stream that they are of. The peer takes it for said: it is asked again.
+// A HELLO that other datagrams have overtaken does not say of which stream they are. The peer believes that it has said so, and is
+// asked again.
 func (l *peerLink) takes(now time.Time) bool {
 	switch {
 	case l.Handshake.Refused != mail.Taken:
@@ -76,8 +77,8 @@ func (l *peerLink) takes(now time.Time) bool {
 	return false
 }
 
-// receiveData takes a message of the direct queue. Numbers cut to 8 bits are understood where they were sent: what very many have
-// overtaken counts as lost. It says what the frame's octets are charged to.
+// receiveData takes a message of the direct queue. A number cut to 8 bits is read as of the time when it was sent: a message that very
+// many others have overtaken counts as lost. The result is the kind to which the frame's octets are charged.
 func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment bool, octets int, newest bool) (mail.Kind, int) {
 	if f.Rides {
 		l.Ledger.Add(mail.Received, mail.Ack, 1)
@@ -120,7 +121,7 @@ func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment 
 		return l.Opened, octets
 	case custody.Duplicate:
 		if unread, kept := l.reordered.Get(at); newest && kept && len(unread.Body) > 0 && !unread.Segment && !segment {
-			l.reordered.Keep(a, true) // its sender knows better now what can be read here
+			l.reordered.Keep(a, true) // its sender knows better now which coding can be read here
 		}
 		l.Counts.Duplicates++
 		return mail.Repair, octets
@@ -130,7 +131,7 @@ func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment 
 	return mail.Payload, octets
 }
 
-// arrived keeps a message that is new and delivers what is in order now. What this turn has no room for Step delivers.
+// arrived keeps a new message and delivers the messages that are in order now. Step delivers those for which this turn has no room.
 func (s *shared) arrived(now time.Time, l *peerLink, a mail.Arrival) {
 	at := a.Place
 	next, ok := l.receiver.Next(at.Queue)
@@ -144,7 +145,7 @@ func (s *shared) arrived(now time.Time, l *peerLink, a mail.Arrival) {
 	l.Record()
 }
 
-// read delivers what is in order in a queue while this turn has room; fresh is not in the journal.
+// read delivers the messages of a queue that are in order, while this turn has room; the one at fresh is not in the journal.
 func (s *shared) read(now time.Time, l *peerLink, queue frame.Queue, fresh mail.TransmissionID) {
 	defer l.receiver.Read(now, queue)
 	for next, ok := l.receiver.Next(queue); ok && l.Turn.Room(now); next, ok = l.receiver.Next(queue) {
@@ -169,7 +170,7 @@ func (s *shared) read(now time.Time, l *peerLink, queue frame.Queue, fresh mail.
 		}
 		l.reordered.Remove(next, next != fresh)
 		if errors.Is(err, compact.ErrModel) || errors.Is(err, compact.ErrHistory) || errors.Is(err, envelope.ErrUnknownFlow) {
-			// Coded with what we do not have: its sender learns that from our HELLO, and codes it otherwise.
+			// It is coded with data that we lack: its sender learns that from our HELLO, and codes it otherwise.
 			l.receiver.Reject(now, next)
 			l.Handshake.Owe(now)
 			if !errors.Is(err, compact.ErrModel) {
@@ -190,8 +191,8 @@ func (s *shared) read(now time.Time, l *peerLink, queue frame.Queue, fresh mail.
 	}
 }
 
-// rejectUnread follows a message that cannot be read, for what it was coded after is not what is held here. What has arrived
-// behind it and is coded so too is missing again: all of it comes anew at once, when its sender has heard that.
+// rejectUnread follows a message that cannot be read because it was coded after a history that differs from the one here. Messages that
+// have arrived behind it and are coded in this way are missing again: all of them come anew at once, when their sender has heard that.
 func (l *peerLink) rejectUnread(now time.Time, missing mail.TransmissionID) {
 	if missing.Queue == frame.Direct {
 		l.parted = missing.Number
@@ -204,8 +205,8 @@ func (l *peerLink) rejectUnread(now time.Time, missing mail.TransmissionID) {
 	}
 }
 
-// unreadable says whether a message was sent before its sender heard that it has to be coded otherwise. Kept, it would be read
-// right behind the first one that comes anew, before its own other coding has come, and cost a round trip of its own.
+// unreadable says whether a message was sent before its sender heard that it has to be coded otherwise. If it were kept, it would be
+// read right behind the first one that comes anew, before its own new coding has come, and would cost one more round trip.
 func (l *peerLink) unreadable(f frame.Data) bool {
 	if l.parted <= l.receiver.Cumulative(frame.Direct) {
 		l.parted = 0

@@ -156,7 +156,7 @@ func TestPeerWithNewNumbers(t *testing.T) {
 // Messages that came before their turn are delivered when their sender begins anew: the missing one does not come any more.
 func TestEarlyMessagesOutliveNewNumbers(t *testing.T) {
 	g := plain(t)
-	g.say(1, time.Minute) // it tells what all have in common
+	g.say(1, time.Minute) // it has the fields that all have in common
 	lose := true
 	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
 		data := carriernet.Of[frame.Data](d)
@@ -230,7 +230,7 @@ func TestSenderIsPutBackBehindManyStarts(t *testing.T) {
 	check.Equal(t, "the last", strings.HasPrefix(said[len(said)-1], string(carriernet.Report(1, g.said-1).Parts[0].Data[:6])), true)
 }
 
-// The records of a peer for a new store keep that we know it, and begin its numbers anew.
+// The records of a peer for a new store keep that we know the peer, and begin its numbers anew.
 func TestRenumberedRecord(t *testing.T) {
 	g := plain(t)
 	g.say(3, 10*time.Second)

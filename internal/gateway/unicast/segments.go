@@ -32,7 +32,7 @@ type coded struct {
 	there int // all octets before it are acknowledged
 }
 
-// strikes is how often a peer has to say that it has all segments of a message but not the message, before that goes anew.
+// strikes is how often a peer has to say that it has all segments of a message but not the message, before the message goes anew.
 const strikes = 3
 
 // inSegments says whether a message goes in segments if it is a long one. To a peer that is silent for hours none does: that peer
@@ -47,7 +47,8 @@ func (l *peerLink) mayBegin(e *mail.Entry) bool {
 	return l.sender.Next(frame.Bulk)-l.sender.Settled(frame.Bulk) <= segment.MostUnder && l.mayCut() && (!open || e.Rank() > rank)
 }
 
-// mayCut says whether another segment may be under way: up to twice what the link holds, as of long messages in libnorm's hands.
+// mayCut says whether another segment may be under way: up to twice the octets that the link holds, as with long messages in libnorm's
+// hands.
 func (l *peerLink) mayCut() bool {
 	return l.Handshake.KnowsUs && l.cut.Octets() < 2*l.held && l.sender.HasNumber(frame.Direct)
 }
@@ -81,8 +82,8 @@ func (k *cut) nextLong(l *peerLink) *mail.Entry {
 	return nil
 }
 
-// beginLong begins a long message that has its number, for the first time or anew. One that is more urgent than what is half cut
-// is read before that, and so spells its flow out.
+// beginLong begins a long message that has its number, for the first time or anew. One that is more urgent than the message that is half
+// cut is read before that one, and so spells its flow out.
 func (k *cut) beginLong(l *peerLink, now time.Time, e *mail.Entry) {
 	_, rank, open := k.Next()
 	free := open && e.Rank() > rank && l.inSegments(e)
@@ -193,10 +194,11 @@ func (k *cut) fill(l *peerLink, now time.Time, to *datagramBuilder) (any bool) {
 	return any
 }
 
-// most is what a segment's frame may take, so that it fits a datagram when it goes again with a number of 16 bits and an acknowledgement.
+// most is how many octets a segment's frame may have, so that it fits a datagram when it goes again with a number of 16 bits and an
+// acknowledgement.
 func (k *cut) most(l *peerLink) int { return l.of.Profile.Filled() - seal.OverheadShort - 2 }
 
-// head is what stands before a segment's body, and riding the room of the acknowledgement that it takes along.
+// head is how many octets stand before a segment's body, and riding the room of the acknowledgement that it takes along.
 func (k *cut) head(l *peerLink, to *datagramBuilder) int {
 	head := 3
 	if !l.sender.Short(mail.TransmissionID{Queue: frame.Direct, Number: l.sender.Next(frame.Direct)}) {
@@ -215,8 +217,8 @@ func (k *cut) riding(l *peerLink, to *datagramBuilder) int {
 	return size(*to.ride)
 }
 
-// asks says whether a segment of so many octets asks for an acknowledgement at once: when half of what may be under way has gone since
-// the last that did, or a quarter where another bearer could go on, and when it is the end of all that waits.
+// asks says whether a segment of so many octets asks for an acknowledgement at once: when half of the octets that may be under way have
+// gone since the last one that asked, or a quarter where another bearer could go on, and when it is the end of all that waits.
 func (k *cut) asks(l *peerLink, octets int, last bool) bool {
 	most := l.held
 	if l.of.Timing.Hasty {
@@ -282,7 +284,7 @@ func (k *cut) void(l *peerLink, now time.Time, to *datagramBuilder, at mail.Tran
 	return true
 }
 
-// noteArrived notes that the peer has what has this number, if it is a segment; acked: and all before it.
+// noteArrived notes that the peer has the segment with this number, if it is a segment's; acked: and all before it.
 func (k *cut) noteArrived(l *peerLink, at mail.TransmissionID, acked bool) {
 	object, _, to := k.Span(at.Number)
 	if at.Queue == frame.Direct && k.Arrived(at.Number, acked) && acked {
@@ -311,7 +313,7 @@ func (k *cut) unrecord(l *peerLink, number uint64) {
 	l.of.Services.Record(bucketCut, k.key(l, number|wholeKey), nil)
 }
 
-// resume goes on with a message that was being cut when the gateway stopped; false: the journal has not what it was cut of.
+// resume goes on with a message that was being cut when the gateway stopped; false: the journal lacks the coded message.
 func (k *cut) resume(e *mail.Entry) bool {
 	was, ok := k.coded[e.At.Number]
 	if ok {
@@ -321,7 +323,7 @@ func (k *cut) resume(e *mail.Entry) bool {
 	return ok
 }
 
-// missed is called when the peer has said what it has. A message of which it has all segments, and which it has not, goes anew.
+// missed is called when the peer has said what it has. A message that it lacks, though it has all segments of it, goes anew.
 func (k *cut) missed(l *peerLink, now time.Time) {
 	for _, number := range k.Strike(strikes) {
 		k.end(l, number)
@@ -379,7 +381,7 @@ func (k *cut) join(l *peerLink, now time.Time, number uint64, body []byte) {
 	}
 }
 
-// clear forgets what goes to the peer: it begins anew.
+// clear forgets the long messages to the peer, which begins anew.
 func (k *cut) clear(l *peerLink) {
 	for _, at := range k.Numbers() {
 		l.of.Services.Record(bucketCut, k.key(l, at), nil)
@@ -390,7 +392,7 @@ func (k *cut) clear(l *peerLink) {
 	*k = cut{}
 }
 
-// forgetReceived forgets what has come in segments: the peer begins anew.
+// forgetReceived forgets the segments of the peer, which begins anew.
 func (k *cut) forgetReceived(l *peerLink) {
 	for _, number := range l.joiner.Clear() {
 		l.of.Services.Record(bucketSegment, k.key(l, number), nil)
@@ -401,7 +403,7 @@ func (k *cut) key(l *peerLink, number uint64) []byte {
 	return binary.BigEndian.AppendUint64(peerKey(l.ID), number)
 }
 
-// restoreRecord takes a record of a bucket of segments; those of a peer come by number, and what they are cut of first.
+// restoreRecord takes a record of a bucket of segments. The records of a peer come by number, those of coded messages first.
 func (k *cut) restoreRecord(l *peerLink, r api.Record) error {
 	if len(r.Key) != 10 || len(r.Value) == 0 {
 		return mail.ErrRecord

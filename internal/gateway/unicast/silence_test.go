@@ -10,7 +10,7 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// A silent node sends nothing at all, hears and keeps what comes, and acknowledges it when its silence ends.
+// A silent node sends nothing at all, hears and keeps the messages that come, and acknowledges them when its silence ends.
 func TestSilentNodeSendsNothing(t *testing.T) {
 	g := plain(t)
 	g.say(1, time.Minute)
@@ -94,7 +94,7 @@ func TestLossInASilence(t *testing.T) {
 	g.ended(6)
 }
 
-// That a peer is silent is known after a restart of this end, and its messages wait for it.
+// After a restart this end still knows that a peer is silent, and the messages for that peer wait.
 func TestSilenceOfAPeerSurvivesARestart(t *testing.T) {
 	g := plain(t)
 	g.b.Silent(true, true)

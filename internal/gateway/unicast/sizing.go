@@ -16,17 +16,17 @@ import (
 // both in slices: local peers wait for a slice at the most. docs/decisions/fairness.md.
 const (
 	sliceOctets = 1 << 10 // of text that one turn of the loop codes
-	// afterOctets is of work for texts above longText after the messages before them: one such message in a turn, and until
-	// the loop has had as much time for others. Further ones are coded by themselves.
+	// afterOctets bounds the work of coding texts above longText after the messages before them: one such message in a turn, and no
+	// other until the loop has had as much time for other work. Further ones are coded by themselves.
 	afterOctets = 4 << 10
 	longText    = 1 << 10
-	// Where the air is not scarce (profile.Scarce) the model codes what people say: so many short messages a second for long, and at once.
-	// What exceeds that, a machine says, and the processor has better to do.
+	// Where the air is not scarce (profile.Scarce) the model codes only as many short messages as people write: modelRate a second for
+	// long, and modelBurst at once. More than that comes from a machine, and the processor has better things to do.
 	modelRate  = 2
 	modelBurst = 20
 )
 
-// work finds out how the messages of a line travel, and has them coded. It keeps what that has taken of the loop.
+// work finds out how the messages of a line travel, and has them coded. It keeps count of the loop's time that this takes.
 type work struct {
 	slices mail.Turn
 	after  mail.Turn
@@ -38,7 +38,7 @@ func newWork() work {
 	return work{slices: mail.NewTurn(sliceOctets), after: mail.NewTurn(afterOctets)}
 }
 
-// queueAtOnce is queueOf where that takes no coding.
+// queueAtOnce is queueOf for messages whose queue is known without coding them.
 func queueAtOnce(p *profile.Profile, m *mail.Message) (queue frame.Queue, known bool) {
 	switch {
 	case len(m.Full)+4 <= maxDirect(p):
@@ -79,8 +79,8 @@ func (w *work) toSize(l *peerLink) *mail.Entry {
 	return nil
 }
 
-// toCode is the next long message of a peer; nil: it is coded, or there is none. What goes in segments is coded while the one before
-// it is cut: its first segment shares a datagram with the last of that.
+// toCode is the next long message of a peer; nil: it is coded, or there is none. A message that goes in segments is coded while the one
+// before it is cut, so that its first segment can share a datagram with the last segment of that one.
 func (w *work) toCode(l *peerLink) *mail.Entry {
 	if e := l.Box.First(frame.Bulk); e != nil && l.inSegments(e) {
 		if e.Coded {
@@ -94,7 +94,7 @@ func (w *work) toCode(l *peerLink) *mail.Entry {
 	return nil
 }
 
-// toLearn is the next message of the direct queue where coding it after those before it takes long; nil: there is none.
+// toLearn is the next message of the direct queue, if it takes long to code it after those before it; nil: there is none.
 func (w *work) toLearn(l *peerLink) *mail.Entry {
 	if e := l.first(frame.Direct); e != nil && len(e.Full) > longText && e.Content.Payload != nil {
 		return e
@@ -108,7 +108,7 @@ func (w *work) learning(l *peerLink) bool {
 	return e != nil && !e.Learned
 }
 
-// step sizes and codes what has to be, as much as this turn of the loop has room for. True: a text is coded in part.
+// step sizes and codes the messages that need it, as many as this turn of the loop has room for. True: a text is coded in part.
 func (w *work) step(l *peerLink, now time.Time) (unfinished bool) {
 	for !unfinished && w.slices.Room(now) {
 		if e := w.toSize(l); e != nil && !w.codesFirst(l, e) {
@@ -138,7 +138,7 @@ func (w *work) step(l *peerLink, now time.Time) (unfinished bool) {
 }
 
 // codesFirst says that a message of the same source, which goes before e, is to be coded before e is sized. Otherwise the air
-// would stand still until all that waits is sized, and an entry that is sized so long before is coded twice.
+// would stand still until all waiting messages are sized, and a message that is sized so long before its turn would be coded twice.
 func (w *work) codesFirst(l *peerLink, e *mail.Entry) bool {
 	before := func(next *mail.Entry) bool { return next != nil && next.Source() == e.Source() && next.Before(e) }
 	return before(w.toCode(l)) || w.learning(l) && before(w.toLearn(l))
@@ -156,7 +156,7 @@ func (w *work) code(l *peerLink, e *mail.Entry, texts *envelope.Texts) (done boo
 	return done
 }
 
-// worked is the work of the coder that texts are coded by; nil ones are by the carrier's own.
+// worked is the work of the coder of these texts; if texts is nil, that is the carrier's own coder.
 func worked(coder *compact.Coder, texts *envelope.Texts) uint64 {
 	if texts != nil {
 		coder = texts.Coder
@@ -173,10 +173,10 @@ func (w *work) due(l *peerLink) (at time.Time) {
 }
 
 // texts codes m under a number of the direct queue, after the messages before it where it learns from them. The flow is nil
-// for what has none.
+// for a message that has none.
 func (w *work) texts(now time.Time, l *peerLink, at mail.TransmissionID, m *mail.Message, learns, gone bool) (*envelope.Texts, *mail.Flow) {
 	texts := l.of.Services.Texts(l.Peer)
-	if l.Handshake.Model == 0 && !gone { // it has not said yet: most likely ours. If not, it refuses and says so
+	if l.Handshake.Model == 0 && !gone { // the peer has not said its model yet: most likely it is ours. If not, it refuses and says so
 		texts = l.of.Services.Texts()
 	}
 	f := l.history.Flow(m.Content.Payload)

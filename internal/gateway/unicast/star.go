@@ -8,10 +8,10 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// A terminal of a star greets its shore when it starts, and other terminals that it has met before. One that it has never heard it
-// greets only when it has something for it, or when its shore says that it has had messages from there: docs/decisions/star.md.
+// A terminal of a star greets its shore when it starts, and other terminals that it has met before. A terminal that it has never heard it
+// greets only when it has something for that terminal, or when its shore says that it has had messages from there: docs/decisions/star.md.
 
-// greetsLate says that this start does not greet a peer of itself, of which nothing is known.
+// greetsLate says that this start does not greet a peer until there is something to say, since it knows nothing of the peer.
 func (c *Carrier) greetsLate(l *peerLink) bool {
 	if c.Late {
 		return l.Handshake.Store == 0
@@ -19,8 +19,8 @@ func (c *Carrier) greetsLate(l *peerLink) bool {
 	return c.Messages && !c.Shore && !l.Ashore && l.Handshake.Store == 0 && slices.ContainsFunc(c.order, func(l *peerLink) bool { return l.Ashore })
 }
 
-// holds says that what is for a peer waits until the peer has answered: before, it would accept nothing but the HELLO. A peer that does
-// not answer may be silent and know this node from an earlier store. It then accepts what comes.
+// holds says that messages for a peer wait until the peer has answered: before that, it would accept nothing but the HELLO. A peer that
+// does not answer may be silent and know this node from an earlier store. It then accepts messages.
 func (c *Carrier) holds(l *peerLink) bool {
 	return l.Handshake.Tries() < heldTries && c.greetsLate(l)
 }
@@ -29,7 +29,7 @@ func (c *Carrier) holds(l *peerLink) bool {
 const heldTries = 3
 
 // talkers are the other sites from which this shore has had messages, state among them: a peer that starts with an empty store has
-// to ask these for what they once told it. ok: there are some, and the peer reads that.
+// to ask these sites for the state that they once told it. ok: there are such sites, and the peer reads the frame.
 func (c *Carrier) talkers(to *peerLink) (f frame.Talkers, ok bool) {
 	if !c.Shore || !to.Handshake.Ahead {
 		return f, false

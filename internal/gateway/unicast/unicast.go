@@ -22,19 +22,19 @@ type Config struct {
 	Incarnation uint32         // number of this start
 	Shore       bool           // each peer's terminal has a leg of its own, and the profile is theirs
 	Keepalive   *time.Duration // of the bearer, live
-	// Messages: new messages and the site's state go by this carrier. Otherwise it has HELLOs, acknowledgements, probes and what
-	// was under way.
+	// Messages: new messages and the site's state go by this carrier. Otherwise it has HELLOs, acknowledgements, probes and the
+	// messages that were under way.
 	Messages bool
-	Lacks    func(peer uint16) bool           // it may not have what this start's key with it is made of, which HELLOs say
+	Lacks    func(peer uint16) bool           // it may lack this start's half of their common key, which HELLOs say
 	Far      func(peer uint16) bool           // the short form may not reach it; nil: it does
-	Beside   func(peer uint16) []frame.Beside // what has come from it on other bearers; nil: there is none
-	Late     bool                             // a start greets no peer of itself, only when one of both has something to say
-	// TakesOver: this start probably goes on where another machine ended. It asks for answers at once, and on a shared channel for
+	Beside   func(peer uint16) []frame.Beside // acknowledgements for its messages on other bearers; nil: there are no such bearers
+	Late     bool                             // a start greets a peer only when one of the two has something to say
+	// TakesOver: this start probably goes on where another machine stopped. It asks for answers at once, and on a shared channel for
 	// short ones.
 	TakesOver bool
 }
 
-// Carrier is the datagrams to and from each peer.
+// Carrier exchanges datagrams with each peer.
 type Carrier struct {
 	shared
 	order []*peerLink // by id
@@ -63,7 +63,7 @@ type peerLink struct {
 	history   *mail.SharedHistory
 	reordered mail.ReorderBuffer
 	starts    starts
-	parted    uint64         // number of the first message that could not be read for its history, until it comes again; 0: none
+	parted    uint64         // number of the first message that could not be read for want of its history, until it comes again; 0: none
 	answers   []uint8        // probes to be answered
 	announce  *frame.Silence // it has to be told that we go silent
 	given     givenOf
@@ -73,7 +73,7 @@ type peerLink struct {
 	talk      talk
 	news      news
 	late      time.Time // when this machine was late last
-	refused   time.Time // when the log last said so
+	refused   time.Time // when the log last said that a message was refused
 	long      long
 	cut       cut
 	joiner    segment.Joiner
@@ -136,8 +136,8 @@ func (c *Carrier) Join(now time.Time, p *mail.Peer) error {
 	return nil
 }
 
-// Leave removes a peer while the carrier works. What is held for it ends as cancelled; why says so in the lives of messages. Its
-// numbers stay for when it joins again.
+// Leave removes a peer while the carrier works. The messages held for it are cancelled, with why as the reason in their lives. The
+// peer's numbers stay for when it joins again.
 func (c *Carrier) Leave(now time.Time, p *mail.Peer, why string) {
 	for _, e := range p.Box.UnderWay(frame.Bulk) {
 		c.bulkAcked(c.links[p.ID], e.At)
@@ -155,7 +155,7 @@ func (c *Carrier) Leave(now time.Time, p *mail.Peer, why string) {
 	c.startNorm(now)
 }
 
-// begin greets the peer, if it is to be greeted now: what was owed when we stopped is owed now.
+// begin greets the peer, if it is to be greeted now. Acknowledgements that were owed when we stopped are owed now.
 func (c *Carrier) begin(now time.Time, l *peerLink) {
 	l.beginStart()
 	if l.Handshake.Unmet = c.Late || c.greetsLate(l) || l.Absent(); !l.Handshake.Unmet {
@@ -167,7 +167,7 @@ func (c *Carrier) begin(now time.Time, l *peerLink) {
 	}
 }
 
-// Silence: what is repeated on idle air would be late when it ends.
+// Silence drops the copies that wait for idle air: they would be late when the silence ends.
 func (c *Carrier) Silence(_ time.Time, on bool) {
 	c.silent = on
 	if !on {
@@ -179,8 +179,8 @@ func (c *Carrier) Silence(_ time.Time, on bool) {
 	}
 }
 
-// PeerSilent says that a peer hears us and will not answer: what has no acknowledgement goes once more. It ends with the first
-// datagram of the peer.
+// PeerSilent says that a peer hears us and will not answer: messages without an acknowledgement go once more. The silence ends with the
+// first datagram of the peer.
 func (c *Carrier) PeerSilent(_ time.Time, p *mail.Peer, silent bool) {
 	if l := c.links[p.ID]; silent && !l.sender.IsListening() {
 		l.sender.Listening()
@@ -200,7 +200,7 @@ func (c *Carrier) Start(now time.Time) {
 	c.startNorm(now)
 }
 
-// Step starts the child of libnorm when its time has come, and reads what had no room in an earlier turn.
+// Step starts the child of libnorm when its time has come, and reads the messages for which earlier turns had no room.
 func (c *Carrier) Step(now time.Time) {
 	if due.Reached(now, c.norm.startAt) {
 		c.startNorm(now)
@@ -216,7 +216,7 @@ func (c *Carrier) Step(now time.Time) {
 	}
 }
 
-// Pump sends what is ready and has air.
+// Pump sends the datagrams that are ready and have air.
 func (c *Carrier) Pump(now time.Time) {
 	for range c.order {
 		l := c.order[c.work.turn%len(c.order)]
@@ -234,7 +234,7 @@ func (c *Carrier) Pump(now time.Time) {
 		for i := range c.order {
 			l := c.order[(c.turn+i)%len(c.order)]
 			air, _ := l.Air()
-			// What waits for the air waits for company meanwhile.
+			// A message that waits for the air waits for company meanwhile.
 			if !l.Reachable() || !c.bundled(now, l) || now.Before(air.Free) || !c.compose(now, l) {
 				continue
 			}
@@ -251,7 +251,7 @@ func (c *Carrier) Pump(now time.Time) {
 	noteIdle(c)
 }
 
-// bundled says whether a peer has something to be sent that has waited long enough for company.
+// bundled says whether something for a peer is ready and has waited long enough for company.
 func (c *Carrier) bundled(now time.Time, l *peerLink) bool {
 	if ready, _ := c.ready(now, l); !ready {
 		l.readyAt = time.Time{}
@@ -339,7 +339,7 @@ func (c *Carrier) Due(now time.Time, silent bool) time.Time {
 // Announce tells every peer in one datagram that this node goes silent.
 func (c *Carrier) Announce(now time.Time, f frame.Silence) bool {
 	for _, l := range c.order {
-		if l.Reachable() && !l.Handshake.Unmet { // a peer that has not met this node takes nothing of it
+		if l.Reachable() && !l.Handshake.Unmet { // a peer that has not met this node takes nothing from it
 			l.announce = &f
 			c.compose(now, l)
 		}
@@ -357,7 +357,7 @@ func (c *Carrier) Settle(now time.Time) {
 	}
 }
 
-// Owed adds up what is owed to the peers.
+// Owed adds up the acknowledgements, messages and items that are owed to the peers.
 func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 	room := c.Profile.Filled() - directReserve
 	for _, l := range c.order {
@@ -371,7 +371,7 @@ func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 		waiting, underWay, held := l.Box.Held(frame.Direct, frame.Bulk)
 		items := c.Replica.Next(now, l.ID, 1<<16)
 		for _, it := range items {
-			octets += 40 + len(it.Doc)/4 // what the dictionary usually makes of it
+			octets += 40 + len(it.Doc)/4 // its usual length as coded with the dictionary
 		}
 		o.Messages += waiting + underWay
 		o.Items += len(items)

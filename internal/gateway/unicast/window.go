@@ -6,18 +6,18 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// How much may be under way towards a peer is decided here: the window of the profile, what goes beyond it, and when the peer
-// is asked for an acknowledgement at once because the window is what everything waits for. docs/decisions/fairness.md.
+// How much may be under way towards a peer is decided here: the window of the profile, which messages go beyond it, and when the peer
+// is asked for an acknowledgement at once because everything waits for the window. docs/decisions/fairness.md.
 
 // urgentRoom is how many datagrams of messages above routine may be under way beyond the window.
 const urgentRoom = 4
 
-// moreBulk is how many long messages may be under way beyond the window. Each has an acknowledgement, so that a link whose window is two
-// short ones of them would stand still for most of a round trip.
+// moreBulk is how many long messages may be under way beyond the window. Each needs an acknowledgement: with a window of two short ones of
+// them, a link would stand still for most of a round trip.
 const moreBulk = 14
 
 // mayGoBulk says whether a long message may go. Beyond the window it may when libnorm has sent all of those under way, so that a
-// message of another source waits for less than before. What is under way is bounded by twice what the link holds.
+// message of another source waits for less than before. Twice the octets that the link holds may be under way.
 func (l *peerLink) mayGoBulk() bool {
 	if l.sender.Room(frame.Bulk) {
 		return true
@@ -83,7 +83,7 @@ func (l *peerLink) urgent(queue frame.Queue) int {
 }
 
 // roomForNews says whether the window has room for news. The first has a slot of its own: messages that fill the window
-// would hold it up for ever, and far peers' messages are dropped there while nobody is known to listen here.
+// would hold it up for ever, and a far site drops its peers' messages as long as it knows of nobody who listens here.
 func (l *peerLink) roomForNews() bool {
 	extra := 0
 	if l.Box.Flying(frame.Direct) == 0 {
@@ -107,10 +107,10 @@ func losesSome(l *peerLink) bool {
 	return max(least, p.Sending(l.of.Shore).MeanLossPct()) >= someLoss
 }
 
-// asked is what has gone in the direct queue since an acknowledgement was asked for.
+// asked counts the messages that have gone in the direct queue since an acknowledgement was asked for.
 type asked struct {
 	weight int // in the window
-	silent int // octets of messages, also since an acknowledgement named some
+	silent int // octets of messages since then, or since an acknowledgement last named some
 }
 
 // went notes that a message of so many octets went, what it weighs in the window, and whether it asked.
@@ -130,8 +130,8 @@ func (l *peerLink) asks(weight int) bool {
 
 // endsBurst says whether the message of so many octets that goes next in the direct queue is the last of a burst: half of the
 // profile's window is under way, and more than a datagram of it since an acknowledgement was asked for or came. Nothing comes behind it that
-// would show its loss, so that it asks for its acknowledgement, and goes again when that is overdue. waits says that it is one of those that
-// wait.
+// would show its loss, so that it asks for its acknowledgement, and goes again when that is overdue. waits says that it still counts among
+// the waiting messages.
 func endsBurst(l *peerLink, p *profile.Profile, waits bool, octets int) bool {
 	waiting, underWay := l.Box.Waiting(frame.Direct, frame.Bulk), l.sender.UnderWay(frame.Direct)-l.cut.Flying()
 	if waits {
