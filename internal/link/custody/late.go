@@ -15,8 +15,8 @@ const (
 // lateness records by how much answers have come later than the link brings them. The zero value means that the machines
 // were in time.
 type lateness struct {
-	granted time.Duration // to an answer, beyond the link's own time: a quarter more than the latest answer needed, since the next may be later
-	recent  time.Duration // by how much the latest answer of this period was late,
+	granted time.Duration // to an answer, beyond the link's own time: a quarter more than the most delayed answer needed, since the next may be later still
+	recent  time.Duration // by how much the most delayed answer of this period was late,
 	before  time.Duration // and that of the period before
 	since   time.Time     // when this period began
 	doubted uint8         // the unanswered probe after which the link was taken for dead

@@ -63,7 +63,7 @@ type flight struct {
 	firstTx uint64
 	lastTx  uint64
 	lost    bool      // to be sent again
-	asked   bool      // an acknowledgement was already awaited by time
+	asked   bool      // its acknowledgement has already been awaited once
 	waited  bool      // the message asked for its acknowledgement at once, which shows how long answers take
 	prompt  time.Time // when it goes again if that acknowledgement has not come; zero: not by time
 }

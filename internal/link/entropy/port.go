@@ -19,8 +19,8 @@ type Port struct {
 	Shared  bool          // one transmission reaches all Peers; else there is one peer
 	Peers   []uint16      // that can be reached now, in order
 	Down    bool          // no neighbour there answers: only digests go
-	Hub     bool          // the neighbour passes on its messages to all others of the channel
-	Spreads bool          // this node passes on messages so
+	Hub     bool          // the neighbour passes on received messages to all others of the channel
+	Spreads bool          // this node does so
 	Trip    time.Duration // the longest round trip
 	Bps     int
 }

@@ -35,7 +35,7 @@ type Answerer struct {
 	frozen  bool
 	pending Word
 
-	spent   int // octets since since
+	spent   int // octets sent, from since on
 	since   time.Time
 	refusal bool // a refusal is to be sent
 }

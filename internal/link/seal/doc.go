@@ -18,8 +18,8 @@
 // destination's id (2; 0 is the whole network). A datagram for one node is therefore invalid at another. Neither two
 // nodes with one id nor a node that lost its disk ever reuse a nonce, because incarnation number or salt differ.
 //
-// A datagram for all that another node transmits has the version 3, and else the octets of its sender (again.go). What is sealed says
-// version 1.
+// A datagram for all that another node transmits has version 3, and otherwise the octets of its sender (again.go). It was
+// sealed as version 1.
 //
 // # Keys of single nodes
 //
