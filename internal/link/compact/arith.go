@@ -108,7 +108,7 @@ func (e *encoder) bit(p int, bit int) {
 	}
 }
 
-// flush ends the code with as few octets as name a number between the bounds; the decoder reads zeros behind them.
+// flush ends the code with as few octets as name a number between the bounds; the decoder reads zeros after them.
 func (e *encoder) flush() {
 	if e.low > 0 {
 		for n := 1; n <= 4; n++ {
@@ -327,7 +327,7 @@ type decodingPart struct {
 	left int // octets to come
 }
 
-// advance decodes so many octets more, and says whether that was all. Zeros may stand behind the code.
+// advance decodes so many octets more, and says whether that was all. Zeros may follow the code.
 func (c *decodingPart) advance(octets int) (done bool, err error) {
 	m, d := c.m, c.d
 	defer func() { c.d = d }()

@@ -260,7 +260,7 @@ func (t *try) starts(m *model) *model {
 // atOnce is more octets than any text has.
 const atOnce = 1 << 40
 
-// begin begins to code a try, behind its head.
+// begin begins to code a try, after its head.
 func (t *try) begin(m *model, most int) {
 	most -= len(t.head)
 	if t.known != nil {

@@ -65,7 +65,7 @@ func (c Codec) tokens() bool {
 	return m.tokens
 }
 
-// HeadOctets is how many octets of a code say what it was made after, at least.
+// HeadOctets is the least number of octets of a code that name the messages it was made after.
 func HeadOctets(codec Codec) int {
 	if codec == Repeated {
 		return 1 + checkOctets
@@ -126,7 +126,7 @@ type modelCoding struct {
 	name   string
 	number Codec
 	tokens bool // of an XML document
-	head   int  // octets of a code that say what it was made after, at least
+	head   int  // least number of octets of a code that name the messages it was made after
 }
 
 func (m modelCoding) String() string     { return m.name }

@@ -45,7 +45,7 @@ func (c *cutter) tokens() (stream []byte, ok bool) {
 	rest := c.text[c.at:]
 	window := rest[:min(len(rest), 2*c.block)]
 	last := len(window) == len(rest)
-	if n := len(window); !last && window[n-1] == '\r' { // the line feed may be behind it
+	if n := len(window); !last && window[n-1] == '\r' { // a line feed may follow it
 		window = window[:n-1]
 	}
 	t := c.xml

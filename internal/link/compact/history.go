@@ -212,7 +212,7 @@ func (h *History) window(base uint64, most int) (window []entry, name int) {
 	return h.held[to-windowCounts[name] : to], name
 }
 
-// sumAfter hashes what a code was made after, and the text. The code carries its first octets.
+// sumAfter hashes the messages that a code was made after, and the text. The code carries its first octets.
 func sumAfter(salt []byte, window []entry, text []byte) textSum {
 	return hashOf(salt, window, text, true)
 }

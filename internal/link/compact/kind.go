@@ -111,7 +111,7 @@ func prose(t []byte) bool {
 	return words >= 2 && letters*4 >= (len(t)-words)*3
 }
 
-// firstWord is the first two letters or more near the beginning, with the letters behind them.
+// firstWord is the first two letters or more near the beginning, with the letters after them.
 func firstWord(t []byte) string {
 	for i := 0; i < min(len(t), 24); i++ {
 		n := i

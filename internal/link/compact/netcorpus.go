@@ -58,7 +58,7 @@ func AppendCorpus(dst []byte, messages [][]byte) ([]byte, error) {
 	return append(dst, sum[:corpusCheck]...), nil
 }
 
-// ReadCorpus reads what AppendCorpus has made. The error is ErrCorpus.
+// ReadCorpus reads a file that AppendCorpus has made. The error is ErrCorpus.
 func ReadCorpus(b []byte) (*CorpusFile, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(corpusMark))
 	if !ok || len(b) > MaxCorpusFile || len(rest) < corpusCheck {

@@ -13,7 +13,7 @@ const ModelVersion = 5
 //go:embed model.bin
 var modelImage string
 
-// image is what a model starts from: packed counters, tables, and the lore. Nothing changes it.
+// image is the state from which a model starts: packed counters, tables, and the lore. Nothing changes it.
 type image struct {
 	lines  string
 	tables *tables

@@ -180,7 +180,7 @@ func (s *Session) compactData(dst, p []byte) []byte {
 	return append(dst, p[dataLen:]...)
 }
 
-// appendHead writes what DATA and FLUSH share.
+// appendHead writes the fields that DATA and FLUSH share.
 func (s *Session) appendHead(dst []byte, kind byte, p []byte) []byte {
 	if p[offGRTT] != s.grtt {
 		dst = append(dst, kind|flagGRTT, p[offInstance+1], p[offGRTT])

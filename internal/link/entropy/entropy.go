@@ -60,7 +60,7 @@ type Verdict int
 const (
 	Genuine  Verdict = iota
 	Forged           // the origin has not sent this message
-	Stranger         // nobody knows the origin
+	Stranger         // the origin is not known
 )
 
 // Config is the configuration of an Engine.

@@ -13,7 +13,7 @@ var ErrFormat = errors.New("entropy: not a frame of a group")
 
 // The first octet of each part of a frame.
 const (
-	kindItem = 1 << 5 // uvarint of what follows, tag (2), uvarint origin, number (6), hops (1), lifetime left (1), lifetime (1), body
+	kindItem = 1 << 5 // uvarint octets of the rest, tag (2), uvarint origin, number (6), hops (1), lifetime left (1), lifetime (1), body
 	kindFull = 2 << 5 // tag (2), with flagPartial uvarint first and last origin covered, uvarint octets of the entries, entries
 	kindAsk  = 3 << 5 // tag (2), for each origin: uvarint difference to the one before, ranges; 0 ends them
 	kindMask = 7 << 5

@@ -60,7 +60,7 @@ func AppendQuery(dst []byte, it site.Item) (b []byte, short bool) {
 	return append(dst, it.ID...), false
 }
 
-// ParseQuery reads what AppendQuery wrote.
+// ParseQuery reads the octets of AppendQuery.
 func ParseQuery(b []byte, short bool) (it site.Item, err error) {
 	it = site.Item{Kind: site.Question, Scope: netGroup}
 	switch {
@@ -105,7 +105,7 @@ func AppendFound(dst []byte, question, found site.Item) (b []byte, short bool) {
 	return dst, false
 }
 
-// ParseFound reads what AppendFound wrote.
+// ParseFound reads the octets of AppendFound.
 func ParseFound(question site.Item, b []byte) (it site.Item, err error) {
 	it = site.Item{Kind: site.Endpoint, Scope: netGroup, Owner: question.Owner}
 	name := string(b)

@@ -66,7 +66,7 @@ func appendShort(dst []byte, coder *compact.Coder, it site.Item, left *room) []b
 	return append(dst, doc...)
 }
 
-// parseShort reads what appendShort appended.
+// parseShort reads an item that appendShort has appended.
 func parseShort(b []byte, texts *Texts, left *room) (it site.Item, err error) {
 	if len(b) < 2 || b[1] >= shortFlags {
 		return it, fmt.Errorf("%w: a short item", ErrMalformed)
