@@ -83,8 +83,8 @@ func parseAck(b []byte) (AckPDU, error) {
 	return p, nil
 }
 
-// parseMissing reads ascending numbers, a run as from, 0, to. A word not above the one before it ends the list: nothing
-// is said of what is higher.
+// parseMissing reads ascending numbers, a run as from, 0, to. A word not above the one before it ends the list, which then
+// says nothing of higher numbers.
 func parseMissing(b []byte) (runs []Run, cut bool, err error) {
 	illegal := pduErr(KindAck, "Missing_Data_PDU_Seq_Numbers", ErrValue)
 	for ; len(b) >= 2; b = b[2:] {
@@ -98,7 +98,7 @@ func parseMissing(b []byte) (runs []Run, cut bool, err error) {
 			runs[last].To = binary.BigEndian.Uint16(b[2:])
 			b = b[2:]
 			if len(b) >= 4 && binary.BigEndian.Uint16(b[2:]) == 0 {
-				return nil, false, illegal // a run that starts with the end of another
+				return nil, false, illegal // a run that starts with the end of another run
 			}
 		case last >= 0 && w <= runs[last].To:
 			return runs, true, nil

@@ -18,7 +18,7 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 		}
 		return
 	}
-	at := due.Latest(now.Add(wait+r.jitter(nodes)), f.sent.Add(2*r.cfg.oneWay())) // whoever forges questions gets few answers
+	at := due.Latest(now.Add(wait+r.jitter(nodes)), f.sent.Add(2*r.cfg.oneWay())) // a node that forges questions gets few answers
 	switch {
 	case f.ackAt.IsZero() || wait > 0:
 		f.ackAt = at
@@ -26,7 +26,7 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 		if wait > 0 && r.cfg.waitsForPause() {
 			f.most = now.Add(mostHolds * max(wait, r.cfg.hold(nodes)))
 		}
-	case r.cfg.completeWait(nodes, f.total) == r.cfg.hold(nodes): // asked, and nothing for others follows
+	case r.cfg.completeWait(nodes, f.total) == r.cfg.hold(nodes): // this node was asked, and no data for others follow
 		f.ackAt = due.Earliest(f.ackAt, at)
 	default:
 		r.putOff(now, f)
@@ -34,14 +34,15 @@ func (r *Receiver) owe(now time.Time, f *finished, nodes int, wait time.Duration
 	r.owing[f.key] = f
 }
 
-// putOff: a re-transmission for others is under way, and they are heard first.
+// putOff puts off an Ack, because a re-transmission for other nodes is under way: these are heard first.
 func (r *Receiver) putOff(now time.Time, f *finished) {
 	if !f.ackAt.IsZero() && f.most.After(f.ackAt) {
 		f.ackAt = due.Earliest(f.most, due.Latest(f.ackAt, now.Add(r.cfg.completeWait(f.nodes, f.total)+r.jitter(f.nodes))))
 	}
 }
 
-// trainWait is how long a complete Ack waits in a train: not as long as others do, so that they stop the sender one by one.
+// trainWait is how long a complete Ack waits in a train. It is partly random, so that the nodes interrupt the sender at
+// different times.
 func (r *Receiver) trainWait(nodes int) time.Duration {
 	wait := r.cfg.trainHold(nodes)
 	if r.cfg.Rand != nil {
@@ -50,7 +51,7 @@ func (r *Receiver) trainWait(nodes int) time.Duration {
 	return wait
 }
 
-// oneTalks tells whether no other node has sent a short message lately, nor has this one some to send.
+// oneTalks tells whether only source has sent short messages lately, and this node has none to send.
 func oneTalks(now time.Time, r *Receiver, source NodeID) bool {
 	for n, u := range r.use {
 		if n != source && now.Sub(u.came) < 2*r.cfg.AckHold {
@@ -60,7 +61,7 @@ func oneTalks(now time.Time, r *Receiver, source NodeID) bool {
 	return !now.Before(r.company)
 }
 
-// amidLong tells whether more follows of a long message of a sender: an Ack would break into that.
+// amidLong tells whether more of a long message of a sender follows: an Ack would interrupt it.
 func amidLong(r *Receiver, source NodeID) bool {
 	for key, m := range r.in {
 		if key.Source == source && !m.batch && r.planned(m.coded) && m.left > 0 {
@@ -70,7 +71,7 @@ func amidLong(r *Receiver, source NodeID) bool {
 	return false
 }
 
-// putOffTrain lets the Acks that are owed to a sender from before its train wait with those of the train.
+// putOffTrain makes the Acks that are owed to a sender since before its train wait with those of the train.
 func (r *Receiver) putOffTrain(until time.Time, source NodeID) {
 	for key, f := range r.owing {
 		if key.Source == source && f.total == 1 && !f.train {
@@ -79,7 +80,7 @@ func (r *Receiver) putOffTrain(until time.Time, source NodeID) {
 	}
 }
 
-// inBurst tells whether a sender has much to say: several Acks are owed to it already.
+// inBurst tells whether a sender has much to send: several Acks are owed to it already.
 func (r *Receiver) inBurst(source NodeID) bool {
 	owed := 0
 	for key := range r.owing {
@@ -90,11 +91,11 @@ func (r *Receiver) inBurst(source NodeID) bool {
 	return owed >= burstOwed && r.cfg.waitsForPause() && !r.cfg.Reorder
 }
 
-// burstOwed is how many Acks are owed in a burst: more than the one or two of a sender that speaks now and then.
+// burstOwed is how many Acks are owed in a burst: more than the one or two owed to a sender that sends now and then.
 const burstOwed = 3
 
-// talks puts off the Acks for a sender that talks until it pauses: on a shared channel each would stop it for a turn, and one
-// at the end says the same.
+// talks puts off the Acks for a sender until it pauses. On a shared channel each Ack would interrupt it for a turn, and one
+// at the end acknowledges as much.
 func (r *Receiver) talks(now time.Time, source NodeID) {
 	if !r.cfg.waitsForPause() {
 		return
@@ -116,7 +117,7 @@ func (r *Receiver) settle(f *finished) {
 	}
 }
 
-// Owed is what will go out when silence ends: acknowledgements, datagrams of them, and their octets on the air.
+// Owed counts what will be sent when silence ends: acknowledgements, their datagrams, and the octets of these on the air.
 func (r *Receiver) Owed(now time.Time) (acks, datagrams, octets int) {
 	all := map[NodeID][]AckEntry{}
 	for _, key := range sortedKeys(r.done) {
@@ -141,7 +142,7 @@ func (r *Receiver) Owed(now time.Time) (acks, datagrams, octets int) {
 	return acks, len(packets), octets
 }
 
-// acknowledge sends the Ack_PDUs that are due, joined by sender: with one that is due go all of complete messages.
+// acknowledge sends the Ack_PDUs that are due, joined by sender: with one that is due, those of all complete messages go.
 func (r *Receiver) acknowledge(now time.Time) {
 	var nodes []NodeID
 	for key, f := range r.owing {
@@ -158,7 +159,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 		}
 	}
 	r.join(now, lists)
-	if len(nodes) > 0 && r.cfg.AckGroup { // one datagram to all takes along what is owed to others
+	if len(nodes) > 0 && r.cfg.AckGroup { // one datagram to all takes along the Acks owed to other nodes
 		for key := range r.owing {
 			nodes = append(nodes, key.Source)
 		}
@@ -174,7 +175,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 				r.settle(r.owing[key])
 			}
 		}
-		aloud := false // the others are to hear it too
+		aloud := false // the other nodes should hear it too
 		for _, m := range lists[node] {
 			if r.planned(m.coded) {
 				if e := m.entry(); len(e.Missing) > 0 {
@@ -184,7 +185,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 				continue
 			}
 			e := r.missing(m)
-			if r.cfg.ownReturn() && !due.Reached(now, m.idleAt) && !due.Reached(now, m.askAt) { // only gaps, while more is coming
+			if r.cfg.ownReturn() && !due.Reached(now, m.idleAt) && !due.Reached(now, m.askAt) { // only gaps, while more data come
 				m.nackAt, m.gapsTo = time.Time{}, m.top
 				e = e.below(m.top)
 				if len(e.Missing) > 0 {
@@ -192,13 +193,13 @@ func (r *Receiver) acknowledge(now time.Time) {
 				}
 				continue
 			}
-			if len(e.Missing) == 0 { // all of it is here, and it cannot be put together: nothing to ask for
+			if len(e.Missing) == 0 { // all fragments are here and cannot be joined: there is nothing to ask for
 				m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
 				continue
 			}
 			m.reported = e.Missing[len(e.Missing)-1].To
 			m.nackAt, m.idleAt, m.askAt = time.Time{}, time.Time{}, time.Time{}
-			if m.asked < 4 { // then the sender has to ask
+			if m.asked < 4 { // after this the sender has to ask
 				m.askAt = now.Add(r.ackInterval(m)<<max(m.asked-1, 0) + r.othersTalk(now) + r.jitter(m.nodes))
 				m.asked++
 			}
@@ -222,7 +223,7 @@ func (r *Receiver) acknowledge(now time.Time) {
 	r.stats.AcksSent += len(r.out.Send) - first
 }
 
-// join adds to the lists that are due those of short messages that would be within the random delay: one turn for all.
+// join adds to the lists that are due the short messages that would be due within the random delay: one turn serves all.
 func (r *Receiver) join(now time.Time, lists map[NodeID][]*incoming) {
 	if r.cfg.Coding != Compact || len(lists) == 0 {
 		return
@@ -236,7 +237,7 @@ func (r *Receiver) join(now time.Time, lists map[NodeID][]*incoming) {
 	}
 }
 
-// merge puts Ack_PDUs to several nodes into datagrams to the group.
+// merge joins Ack_PDUs to several nodes in datagrams to the group.
 func (r *Receiver) merge(packets []Packet) (merged []Packet) {
 	for _, p := range packets {
 		if n := len(merged); n > 0 {
@@ -251,18 +252,18 @@ func (r *Receiver) merge(packets []Packet) (merged []Packet) {
 	return merged
 }
 
-// ackInterval is ACK_PDU_TIME: by then a missing list would have been answered.
+// ackInterval is ACK_PDU_TIME, after which a missing list should have been answered.
 func (r *Receiver) ackInterval(m *incoming) time.Duration {
 	return 2*r.cfg.oneWay() + 2*r.cfg.Turnaround + 2*r.cfg.ackAir() + 2*r.cfg.fullAir() + r.cfg.spread(m.nodes) + r.cfg.queue(m.nodes)
 }
 
-// due says that this node should say what it lacks of a message.
+// due says whether this node should send the missing list of a message.
 func (m *incoming) due(now time.Time) bool {
 	return due.Reached(now, m.nackAt) || due.Reached(now, m.idleAt) || due.Reached(now, m.askAt)
 }
 
-// ride takes the acknowledgements of complete messages that wait, and what is lacking of coded ones, as many as fit. They need no
-// datagram of their own.
+// ride puts the waiting acknowledgements of complete messages, and the missing lists of coded ones, into Output.Ride, as
+// many as fit. They need no datagram of their own.
 func (r *Receiver) ride(now time.Time, room int) {
 	if r.silent || r.cfg.Coding != Compact {
 		return
@@ -296,7 +297,7 @@ func (r *Receiver) ride(now time.Time, room int) {
 	}
 }
 
-// rides puts an Ack_PDU beside what leaves anyway, if it fits there, and returns the room that is left.
+// rides adds an Ack_PDU to a datagram that leaves anyway, if it fits there, and returns the room that is left.
 func rides(r *Receiver, p AckPDU, room int) (left int) {
 	b, err := AppendCompact(nil, r.cfg.Self, 0, p)
 	if err != nil || len(b) > room {
@@ -307,7 +308,7 @@ func rides(r *Receiver, p AckPDU, room int) (left int) {
 	return room - len(b)
 }
 
-// below is the part of a missing list under a number, cut there: nothing is said of what is higher.
+// below is the part of a missing list below a number, cut there: it says nothing of higher numbers.
 func (e AckEntry) below(top uint16) AckEntry {
 	n := 0
 	for n < len(e.Missing) && e.Missing[n].To < top {
@@ -317,7 +318,7 @@ func (e AckEntry) below(top uint16) AckEntry {
 	return e
 }
 
-// missing is the entry of an incomplete message, as much of it as fits a datagram.
+// missing is the entry of an incomplete message, as much of it as fits into a datagram.
 func (r *Receiver) missing(m *incoming) AckEntry {
 	e := AckEntry{Source: m.key.Source, Message: m.key.Message}
 	spare := len(m.parity) // missing fragments that a shard stands for
@@ -349,12 +350,12 @@ func (r *Receiver) missing(m *incoming) AckEntry {
 	return e
 }
 
-// pack puts entries into as few Ack_PDUs as fit.
+// pack puts entries into as few Ack_PDUs as possible.
 func (r *Receiver) pack(node NodeID, entries []AckEntry) (packets []Packet) {
 	var cur Packet
 	for len(entries) > 0 {
 		n, step := 0, len(entries)
-		for step > 0 { // the most that fit, by halving steps
+		for step > 0 { // the most entries that fit, by halving steps
 			if n+step <= len(entries) {
 				if p := r.ackPacket(node, entries[:n+step]); n+step == 1 || r.cfg.octets(p) <= r.cfg.DatagramOctets {
 					cur, n = p, n+step

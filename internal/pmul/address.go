@@ -27,13 +27,13 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 		switch {
 		case p.Plan != nil && r.cfg.plans() && !r.silent:
 			r.replan(now, f, p, mine)
-		case mine >= 0 && len(p.Destinations) > 1 && f.total == 1 && !p.AtOnce && f.train: // it goes again for another
+		case mine >= 0 && len(p.Destinations) > 1 && f.total == 1 && !p.AtOnce && f.train: // the message goes again for another node
 			if f.ackAt.IsZero() {
 				r.owe(now, f, len(p.Destinations), r.trainWait(len(p.Destinations)))
 			}
 		case mine >= 0:
 			r.owe(now, f, len(p.Destinations), 0)
-		case p.MAP == 0 && r.cfg.Coding == ACP142: // the sender has our Ack; the compact coding names the nodes that it asks
+		case p.MAP == 0 && r.cfg.Coding == ACP142: // the sender has this node's Ack; the compact coding names only the nodes that it asks
 			r.settle(f)
 		}
 		return
@@ -90,22 +90,22 @@ func (r *Receiver) address(now time.Time, p AddressPDU) {
 	}
 }
 
-// reads notes which message before it a message is read after.
+// reads notes after which earlier message this message is read.
 func (m *incoming) reads(p AddressPDU, mine int) {
 	if mine >= 0 && p.After > 0 && p.After <= m.sequence {
 		m.free, m.behind = true, m.sequence-p.After
 	}
 }
 
-// addressAgain takes a further Address_PDU of a message that is under way. mine is this node's place in it; negative: it has none.
+// addressAgain takes a further Address_PDU of an incomplete message. mine is this node's place in it; negative: it is not named.
 func (r *Receiver) addressAgain(now time.Time, m *incoming, p AddressPDU, mine int) {
 	if p.Total != m.total || !p.Expiry.Equal(m.expiry) || p.Plan != nil && m.last > 0 && int(p.Plan.Last) != m.last {
-		r.stats.Changed++ // the first stands: fragments that are held belong to it
+		r.stats.Changed++ // the first counts: the fragments held belong to it
 	}
 	m.reads(p, mine)
 	if p.Plan != nil && p.Total == m.total && m.plan(&r.cfg, p, mine) {
 		r.out.record(bucketIncoming, keyOctets(m.key), m.encode())
-		if r.recovered(m) { // shards that were here could not be used before
+		if r.recovered(m) { // shards received before could not be used until now
 			r.complete(now, m, 0)
 			r.address(now, p)
 			return

@@ -6,13 +6,13 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// noteLone notes whether a message begins while nobody else speaks on a shared channel. On a channel of two members it never
-// notes that: the one that is asked answers, and repeats would cost more air than they spare time.
+// noteLone notes whether a message begins while no other node transmits on a shared channel. On a channel of two members a
+// message never counts as lone: the node that is asked answers, and repeats would cost more air than they save time.
 func noteLone(now time.Time, s *Sender, m *outgoing) {
 	m.lone = s.cfg.Hears && len(s.cfg.Peers) > 1 && s.cfg.Coding == Compact && m.total() == 1 && now.Sub(s.channel.end) >= s.cfg.Delay+loneTurns*s.cfg.Turnaround
 }
 
-// noteTrain notes whether a message is one of a train. The answers to those before it wait for the last.
+// noteTrain notes whether a message is one of a train. Then the answers to earlier ones wait for the last.
 func noteTrain(now time.Time, s *Sender, m *outgoing) {
 	if s.spaced++; m.prompt || m.total() > 1 || !s.cfg.inTrain(now.Sub(s.begun), 2) {
 		s.spaced = 0
@@ -34,16 +34,16 @@ func noteTrain(now time.Time, s *Sender, m *outgoing) {
 	s.begun = now
 }
 
-// askedInTrain tells whether a message of a train goes again because somebody misses it, to be acknowledged at once. Other nodes that
-// may miss it are asked soon after: several nodes often lose the same message of a train.
+// askedInTrain tells whether a message of a train goes again because some node lacks it, to be acknowledged at once. Other
+// nodes that may lack it are asked soon after: several nodes often lose the same message of a train.
 func (m *outgoing) askedInTrain() bool { return m.train > 0 && m.polls > 0 && !m.amid }
 
-// loneTurns is for how many changes of talker nobody else must have been heard when a message begins alone.
+// loneTurns is for how many changes of talker no other node must have been heard before a lone message.
 const loneTurns = 2
 
-// alone tells whether a short message stands alone on a shared channel: nothing of this node waits or has gone since, nobody
-// else has said more than acknowledgements since, and nobody takes turns. Then nothing that comes later shows that it was lost, and
-// repeats take air that nobody else wants.
+// alone tells whether a short message stands alone on a shared channel: no message of this node waits or has gone since, no
+// other node has sent more than acknowledgements since, and no nodes take turns. Then no later message shows that it was
+// lost, and repeats take only air that nobody else needs.
 func alone(now time.Time, s *Sender, m *outgoing) bool {
 	if !m.lone || len(m.dests) > few || s.Queued() || s.floor.taken(now, &s.cfg) {
 		return false
@@ -56,8 +56,8 @@ func alone(now time.Time, s *Sender, m *outgoing) bool {
 	return true
 }
 
-// notAlone is called when somebody else has said more than acknowledgements. Messages that stood alone stand among others from then on,
-// and their answers are waited for as long as those of other messages.
+// notAlone is called when another node has sent more than acknowledgements. Messages that stood alone no longer do, and the
+// sender waits as long for their answers as for those of other messages.
 func notAlone(s *Sender) {
 	for _, id := range s.Messages() {
 		m := s.messages[id]
@@ -79,22 +79,22 @@ func notAlone(s *Sender) {
 	}
 }
 
-// sayAtOnce lets the receivers of a message that goes again acknowledge it at once: nothing would share their datagram.
+// sayAtOnce lets the receivers of a repeated message acknowledge it at once: no other Ack would share their datagram.
 func sayAtOnce(m *outgoing) {
 	for i := range m.address {
 		m.address[i].AtOnce = true
 	}
 }
 
-// answeredBy is when all answers to a pass of a message have come or have begun to come, if it stands alone or is acknowledged
-// at once; zero: neither is so. Once answers come, each is followed by the next one within settle.
+// answeredBy is when all answers to a pass of a message have come or begun to come, if it stands alone or is acknowledged
+// at once; zero: it does neither. Once answers come, each is followed by the next one within settle.
 func answeredBy(end time.Time, s *Sender, m *outgoing) time.Time {
 	if !m.prompt && !m.askedInTrain() && !alone(end, s, m) {
 		return time.Time{}
 	}
 	wait := max(s.cfg.oneWay()+s.cfg.spread(m.dests.named()), s.cfg.Turnaround) + s.cfg.oneWay() + s.cfg.ackAir() + s.cfg.slack()
 	switch {
-	case m.prompt, m.askedInTrain(): // all may have been told to, and others speak between
+	case m.prompt, m.askedInTrain(): // all nodes may have been told to, and other nodes transmit between
 		wait += time.Duration(m.dests.named()-1) * (s.cfg.Turnaround + s.cfg.ackAir())
 	case m.polls == 0:
 		wait += s.cfg.hold(len(m.dests)) + m.train

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// loneSender is a sender of a network of five on hf-2400 and what it has sent; play lets time pass for it.
+// loneSender is a sender of a network of five on hf-2400, with the packets that it has sent; play lets time pass for it.
 type loneSender struct {
 	*Sender
 	t    *testing.T
@@ -48,14 +48,14 @@ func (l *loneSender) submit(to ...NodeID) {
 	l.step(Submit{Payload: make([]byte, 200), To: to, Expires: l.now.Add(time.Hour)})
 }
 
-// acknowledged lets a node acknowledge a message in a datagram that has just come.
+// acknowledged makes a node acknowledge a message in a datagram that has just come.
 func (l *loneSender) acknowledged(by NodeID, m MessageID) {
 	l.step(Busy{By: by, Air: l.cfg.ackAir()})
 	l.step(AckPDU{Source: by, Entries: []AckEntry{{Source: 1, Message: m}}})
 }
 
-// TestAlone: of a message with nothing else on the channel three of four acknowledge. Soon after, the fourth gets it again, whole and to
-// be acknowledged at once, and again as soon as no answer can come any more.
+// TestAlone: three of four nodes acknowledge a message that is alone on the channel. Soon after, the fourth gets it again,
+// whole and to be acknowledged at once, and again as soon as no answer can come any more.
 func TestAlone(t *testing.T) {
 	l := newLoneSender(t)
 	began := l.now
@@ -81,7 +81,7 @@ func TestAlone(t *testing.T) {
 	check.True(t, "a node that is not there gets few more", len(l.sent) < 24, len(l.sent))
 }
 
-// TestNotAlone: where others speak, or another message follows, the sender asks as ever for what was not acknowledged.
+// TestNotAlone: if others transmit, or another message follows, the sender asks in the usual way for a missing acknowledgement.
 func TestNotAlone(t *testing.T) {
 	for name, before := range map[string]func(*loneSender){
 		"another has just spoken":  func(l *loneSender) { l.step(Busy{By: 3, Air: time.Second}) },
@@ -110,7 +110,7 @@ func TestNotAlone(t *testing.T) {
 // TestQuestionsBringShortMessages: on a channel of several, a node that does not answer gets a short message with each question.
 func TestQuestionsBringShortMessages(t *testing.T) {
 	l := newLoneSender(t)
-	l.step(Busy{By: 3, Air: time.Second}) // it does not stand alone
+	l.step(Busy{By: 3, Air: time.Second}) // the message does not stand alone
 	l.submit(2)
 	l.play(l.now.Add(2 * time.Minute))
 	check.True(t, "datagrams", len(l.sent) > 2, len(l.sent))
@@ -120,8 +120,8 @@ func TestQuestionsBringShortMessages(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: a message that many are to acknowledge at once says so. A node that has not acknowledged when all have had a turn
-// gets it again. With few nodes it is as ever.
+// TestManyAtOnce: a message that many nodes should acknowledge at once says so. A node that has not acknowledged it when
+// all have had a turn gets it again. With few nodes the usual rules hold.
 func TestManyAtOnce(t *testing.T) {
 	for _, many := range []bool{true, false} {
 		l := newLoneSender(t)
@@ -145,7 +145,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestAtOnce: a receiver acknowledges at once what goes again because its sender waits, and other messages later.
+// TestAtOnce: a receiver acknowledges a repeated message at once, because its sender waits, and other messages later.
 func TestAtOnce(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		_, c := floorOf(t, 4)
@@ -162,8 +162,8 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestTrain: the acknowledgements of messages with pauses between wait for each other, and a node that misses a message says so when
-// the next has come. The sender repeats it at once for that node, to be acknowledged at once.
+// TestTrain: the acknowledgements of messages with pauses between wait for each other, and a node that lacks a message says
+// so when the next has come. The sender repeats it at once for that node, to be acknowledged at once.
 func TestTrain(t *testing.T) {
 	for _, missing := range []bool{false, true} {
 		_, c := floorOf(t, 4)

@@ -8,8 +8,8 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// ours says whether an entry of an Ack_PDU is about a message of this node, and counts those that name the acknowledging node
-// itself (p-mul 2.3). Told: it came to our own address.
+// ours says whether an entry of an Ack_PDU is about a message of this node, and counts entries that name the acknowledging
+// node itself (p-mul 2.3). told: the Ack_PDU came to this node's own address.
 func ours(s *Sender, p *AckPDU, e *AckEntry, told bool) bool {
 	if e.Source != p.Source || p.Source == s.cfg.Self {
 		return e.Source == s.cfg.Self
@@ -37,14 +37,14 @@ func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 		s.interrupted(now, p.Source)
 	}
 	touched := map[MessageID]*outgoing{}
-	var proof time.Time // what ended before it has arrived at this node, or is lost
+	var proof time.Time // messages that ended before it have arrived at this node, or are lost
 	for _, e := range p.Entries {
 		s.stats.AckEntries++
 		m := s.messages[e.Message]
 		_, over := s.fates[fateID{e.Message, p.Source}]
 		switch {
 		case !ours(s, &p, &e, told):
-			s.stats.PassedBy++ // of several sources, and the others are not us
+			s.stats.PassedBy++ // the Ack_PDU has entries of several sources, and this source is another
 			continue
 		case over:
 			s.stats.Late++
@@ -77,7 +77,7 @@ func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 		m := touched[id]
 		s.learnLate(now, m)
 		if m.polls == 0 && !m.passEnd.IsZero() && !now.After(m.passEnd.Add(granted(s, m, m.grant))) {
-			decay = 8 // it came in time
+			decay = 8 // the answer came in time
 		}
 		m.polls = 0
 		s.review(now, m)
@@ -88,9 +88,9 @@ func (s *Sender) ack(now time.Time, p AckPDU, told bool) {
 	}
 }
 
-// learnLate measures by how much an Ack_PDU came too late, where the Sender has asked in vain meanwhile: others use the
-// channel too, or the profile promises too much. An Ack_PDU that comes sooner than the last question could bring it answers
-// the question before.
+// learnLate measures by how much an Ack_PDU came too late, if the Sender has asked in vain meanwhile: other nodes use the
+// channel too, or the profile promises too much. An Ack_PDU that comes too soon to answer the last question answers the one
+// before.
 func (s *Sender) learnLate(now time.Time, m *outgoing) {
 	if m.polls == 0 || m.askedEnd.IsZero() || !m.passEnd.IsZero() && now.After(m.passEnd.Add(2*s.cfg.Delay+s.cfg.ackAir())) {
 		return
@@ -100,7 +100,7 @@ func (s *Sender) learnLate(now time.Time, m *outgoing) {
 	}
 }
 
-// granted is how long the last answer to a pass may take: in turn, or after so long a talk of ours.
+// granted is how long the last answer to a pass may take: by its turn, or after this node has talked for so long.
 func granted(s *Sender, m *outgoing, grant time.Duration) time.Duration {
 	if s.cfg.plansFor(m) {
 		return grant
@@ -109,7 +109,7 @@ func granted(s *Sender, m *outgoing, grant time.Duration) time.Duration {
 }
 
 // interrupted notes that an Ack_PDU came while the Sender was transmitting. On a shared channel its node has had a turn
-// then, and what the radio still holds leaves later than expected.
+// then, and the datagrams in the radio leave later than expected.
 func (s *Sender) interrupted(now time.Time, by NodeID) {
 	began := now.Add(-s.cfg.oneWay() - s.cfg.ackAir())
 	if s.cfg.Turnaround == 0 || !s.airAt.After(began) {
@@ -126,7 +126,7 @@ func (s *Sender) interrupted(now time.Time, by NodeID) {
 	leavesLater(s, began, shift)
 }
 
-// leavesLater puts off what the radio has held since a time, and the answers to it.
+// leavesLater puts off the datagrams that the radio has held since a time, and the answers to them.
 func leavesLater(s *Sender, since time.Time, by time.Duration) {
 	s.airAt = s.airAt.Add(by)
 	for _, id := range s.Messages() {
@@ -137,15 +137,15 @@ func leavesLater(s *Sender, since time.Time, by time.Duration) {
 	}
 }
 
-// passedBy finds messages that an Ack_PDU leaves out. A node acknowledges all messages that are complete; a short message
-// sent before one that it acknowledges, and not named, is lost, or its Ack_PDU is. The Sender repeats it, or asks for it,
-// without waiting for a timer.
+// passedBy finds messages that an Ack_PDU leaves out. A node acknowledges all messages that are complete. So if a short
+// message was sent before one that the node acknowledges, and is not named, it is lost, or its Ack_PDU is. The Sender
+// repeats it, or asks for it, without waiting for a timer.
 func (s *Sender) passedBy(now time.Time, node NodeID, from *peer, proof time.Time) {
 	for _, m := range from.waiting { // in any order: the timers put it right
 		if m.total() == 1 && m.idle() && !m.passEnd.IsZero() && m.passEnd.Before(proof) && m.pollAt.After(now) {
 			m.pollAt, m.dests.of(node).dueAt = now, now
 			m.carry = carryLost
-			if m.train == 0 && !saidAgain(now, s) && now.Sub(m.passEnd) >= s.cfg.ackWait(1, 1) { // an Ack_PDU of its own must have been sent since
+			if m.train == 0 && !saidAgain(now, s) && now.Sub(m.passEnd) >= s.cfg.ackWait(1, 1) { // an Ack_PDU of its own must have been sent since then
 				m.carry = carryNothing
 			}
 			s.arm(m)
@@ -164,7 +164,7 @@ func (s *Sender) heard(now time.Time, n NodeID, p *peer) {
 	}
 	if again || now.Before(p.burst) {
 		p.burst = now.Add(s.cfg.settle() + 2*s.cfg.fullAir())
-		for _, m := range p.waiting { // in any order: nothing is asked while answers come
+		for _, m := range p.waiting { // in any order: no question goes while answers come
 			if d := m.dests.of(n); m.begun && m.idle() && d.dueAt.Before(p.burst) {
 				d.dueAt = p.burst
 				m.pollAt = due.Latest(m.pollAt, m.dests.pollTime())
@@ -174,7 +174,7 @@ func (s *Sender) heard(now time.Time, n NodeID, p *peer) {
 	}
 }
 
-// wakePeer sets the question for all messages that a node has not acknowledged.
+// wakePeer sets the time of a question for all messages that a node has not acknowledged.
 func (s *Sender) wakePeer(now time.Time, n NodeID) {
 	for _, id := range slices.Sorted(maps.Keys(s.peer(n).waiting)) {
 		m := s.messages[id]
@@ -189,7 +189,7 @@ func (s *Sender) wakePeer(now time.Time, n NodeID) {
 	}
 }
 
-// apply takes one entry.
+// apply applies one entry.
 func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 	if len(e.Missing) == 0 {
 		d.measure(&s.cfg, m, 0)
@@ -221,19 +221,20 @@ func (s *Sender) apply(now time.Time, m *outgoing, d *destination, e AckEntry) {
 		}
 	}
 	for i := len(m.parityEnd) - 1; i >= 0 && now.Before(m.parityEnd[i].Add(unheard)); i-- {
-		if n := d.lost.numbers(); len(n) > 0 { // a shard under way stands for any
+		if n := d.lost.numbers(); len(n) > 0 { // a shard under way can replace any fragment
 			d.lost.remove(n[0])
 		}
 	}
-	for n := 1; n <= len(m.fragments); n++ { // of these nothing is said
+	for n := 1; n <= len(m.fragments); n++ { // the entry says nothing of these
 		if unsent := m.sentEnd[n].IsZero(); unsent || e.Cut && n > above && (before == nil || before.has(uint16(n))) {
 			d.missing.add(uint16(n))
 		}
 	}
 }
 
-// heardBy is the last transmission that an Ack_PDU knows of, by what its node said before that it misses and has now. On
-// a shared channel it may have waited for its turn since before the pass under way, and know nothing of that.
+// heardBy is the last transmission that an Ack_PDU can know of, judged by the numbers that its node lacked before and has
+// now. On a shared channel the Ack_PDU may have waited for its turn since before the pass under way, and not know of that
+// pass.
 func (m *outgoing) heardBy(d *destination, e AckEntry) (at time.Time) {
 	listed := newSet(len(m.fragments))
 	for _, r := range e.Missing {
@@ -249,7 +250,7 @@ func (m *outgoing) heardBy(d *destination, e AckEntry) (at time.Time) {
 	return at
 }
 
-// underWay: it will be sent in this pass, or was so lately that the Ack_PDU cannot know of it.
+// underWay says whether a fragment will be sent in this pass, or was sent so lately that the Ack_PDU cannot know of it.
 func (m *outgoing) underWay(now time.Time, n uint16, unheard time.Duration) bool {
 	_, queued := slices.BinarySearch(m.numbers, n)
 	return queued || m.sentEnd[n].IsZero() || now.Before(m.sentEnd[n].Add(unheard))
@@ -272,12 +273,12 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 		return
 	}
 	if m.dests.any((*destination).misses) {
-		m.repairAt = now // answers that follow while it runs add to it
+		m.repairAt = now // answers that follow during the repair add to it
 		if s.cfg.Turnaround > 0 {
-			m.repairAt = now.Add(2 * s.cfg.ackAir()) // what waited for its turn may have company that knows more
+			m.repairAt = now.Add(2 * s.cfg.ackAir()) // an Ack_PDU that waited for its turn may have company that knows more
 		}
 		if m.dests.active() > few && !s.cfg.plansFor(m) {
-			m.repairAt = now.Add(s.cfg.settle()) // too many could follow, from before it began
+			m.repairAt = now.Add(s.cfg.settle()) // too many Ack_PDUs from before the repair began could follow
 		}
 	}
 	rest := answeredBy(m.passEnd, s, m)
@@ -286,14 +287,14 @@ func (s *Sender) review(now time.Time, m *outgoing) {
 			if !rest.IsZero() {
 				d.dueAt = due.Earliest(d.dueAt, rest)
 			}
-			d.dueAt = due.Latest(d.dueAt, now.Add(s.cfg.settle()+s.cfg.slack())) // others may wait for their turn
+			d.dueAt = due.Latest(d.dueAt, now.Add(s.cfg.settle()+s.cfg.slack())) // other nodes may wait for their turn
 		}
 	}
 	m.pollAt = m.dests.pollTime()
 	s.arm(m)
 }
 
-// extend puts what is lost into the pass under way. Parity serves all, if it is enough.
+// extend puts lost fragments into the pass under way. Parity serves all nodes, if it is enough.
 func (m *outgoing) extend() {
 	for _, d := range m.dests {
 		if !d.lacks() {
@@ -310,7 +311,7 @@ func (m *outgoing) extend() {
 	}
 }
 
-// ended finishes a message that waits for nobody.
+// ended finishes a message for which no answer is awaited.
 func (s *Sender) ended(m *outgoing) bool {
 	if m.closed {
 		return true
@@ -321,10 +322,10 @@ func (s *Sender) ended(m *outgoing) bool {
 	delivered := !m.dests.any(func(d *destination) bool { return d.state != Delivered })
 	m.pass.clear()
 	switch {
-	case !m.begun || m.in != nil: // no node holds anything of a part of a batch by itself
+	case !m.begun || m.in != nil: // no node holds a message of a batch apart from the batch
 	case delivered && s.cfg.AckAck:
 		m.closing = append(m.closing, m.addressPDU(s.cfg.Self))
-	case !delivered && !m.once: // of a message that is not repeated, a node gives up its part at the expiry
+	case !delivered && !m.once: // a node drops its fragments of an unrepeated message when the message expires
 		m.closing = append(m.closing, DiscardPDU{m.priority, s.cfg.Self, m.id})
 	}
 	if m.parts == nil {
@@ -335,7 +336,7 @@ func (s *Sender) ended(m *outgoing) bool {
 	}
 	m.closed = true
 	s.release(m)
-	if m.idle() || s.silent { // what a silent node would have said is of no use later
+	if m.idle() || s.silent { // closing PDUs that a silent node could not send are of no use later
 		s.queue.remove(m)
 		s.forget(m)
 		if m.in != nil {
@@ -348,7 +349,7 @@ func (s *Sender) ended(m *outgoing) bool {
 	return true
 }
 
-// forget lets go of a message that has ended.
+// forget drops a message that has ended.
 func (s *Sender) forget(m *outgoing) {
 	s.timers.Remove(m.place)
 	if s.messages[m.id] == m {
@@ -357,7 +358,7 @@ func (s *Sender) forget(m *outgoing) {
 	}
 }
 
-// end gives all recipients that still wait the same fate.
+// end gives the same fate to all recipients that still wait.
 func (s *Sender) end(now time.Time, m *outgoing, state State) {
 	if m.closed {
 		return
@@ -393,7 +394,7 @@ func (s *Sender) final(now time.Time, m *outgoing, d *destination, state State) 
 	}
 }
 
-// ends are the fates that can be asked for.
+// ends are the fates that can be looked up.
 type ends struct {
 	fates map[fateID]Fate
 	order []fateID // oldest first

@@ -6,8 +6,8 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// Event is what happens to a Sender or a Receiver: one of the types below, or a PDU of this package as it came in. A nil
-// Event means that only time passed.
+// Event is an event of a Sender or a Receiver: one of the types below, or a PDU of this package as it was received. A nil
+// Event means that only time has passed.
 type Event any
 
 type (
@@ -17,31 +17,33 @@ type (
 		Payload  []byte // kept until the message has ended; the caller does not change it
 		To       []NodeID
 		Group    GroupAddr // 0: the group of the Config
-		Dynamic  bool      // ask for a group of its own first (p-mul 8); Group is then the first one asked for
-		Priority uint8     // the greater goes first
-		Source   string    // the source of it: sources share the air, and messages of one are delivered in order
+		Dynamic  bool      // a group of its own is requested first (p-mul 8); Group is then the first one requested
+		Priority uint8     // a message of greater Priority goes first
+		Source   string    // the source of the message: sources share the air, and messages of one source are delivered in order
 		AtOnce   bool      // its receivers acknowledge it at once, if it is short and they are many on a shared channel
 		Expires  time.Time // rounded down to a second
 		Fleeting bool      // it is not repeated for silent nodes
 		Held     bool      // it waits until a Hold lets it go
 	}
-	// Told is an Ack_PDU that came to this node's own address and not to a group. An entry in it that names the acknowledging
-	// node itself as the message's sender, as libjpmul writes it, is taken for one of ours where we have such a message under
-	// way to that node: nobody acknowledges his own messages to another.
+	// Told is an Ack_PDU that came to this node's own address and not to a group. An entry in it that names the
+	// acknowledging node itself as the message's sender, as libjpmul writes it, counts as this node's if such a message is
+	// under way from here to that node: no node acknowledges its own messages to another.
 	Told struct{ AckPDU }
-	// Cancel ends a message for everybody who does not have it yet.
+	// Cancel ends a message for all recipients that do not have it yet.
 	Cancel struct{ Message MessageID }
-	// Ride asks the Receiver for what may go in a datagram to the group that leaves anyway and has so many octets left:
-	// Output.Ride. Compact coding only. Put it in front of the datagram's other PDUs.
+	// Ride asks the Receiver for PDUs that may go along in a datagram to the group with so many octets left: Output.Ride.
+	// Compact coding only. Put them in front of the datagram's other PDUs.
 	Ride struct{ Octets int }
-	// Elsewhere tells the Receiver that a message has come another way: what is here of it is dropped, and it is acknowledged like one
-	// that is complete. A Message without Payload says which Message_Sequence_Number it had, as soon as that is known.
+	// Elsewhere tells the Receiver that a message has come another way. The Receiver drops its fragments of the message,
+	// and acknowledges it like a complete one. A Message without Payload reports its Message_Sequence_Number, as soon as
+	// that is known.
 	Elsewhere struct{ Key }
-	// Recite has the Receiver acknowledge again what became complete of a node lately: others have to know it. It needs Config.Hears.
+	// Recite makes the Receiver acknowledge again the messages of a node that became complete lately, so that other nodes
+	// learn of it. It needs Config.Hears.
 	Recite struct{ Source NodeID }
-	// EMCON orders this node to be silent, or lifts the order. Sender and Receiver are both told.
+	// EMCON orders this node to be silent, or lifts the order. Sender and Receiver both get it.
 	EMCON struct{ Silent bool }
-	// PeerEMCON is what the operator knows of another node. A Sender also learns from an Ack_PDU that a node has left
+	// PeerEMCON is the operator's knowledge of another node. A Sender also learns from an Ack_PDU that a node has left
 	// silence.
 	PeerEMCON struct {
 		Node   NodeID
@@ -49,7 +51,7 @@ type (
 	}
 )
 
-// State is where a message stands with one recipient; all but Waiting are final.
+// State is the state of a message for one recipient; all but Waiting are final.
 type State uint8
 
 const (
@@ -79,9 +81,10 @@ type Message struct {
 	Key
 	Priority uint8
 	Expiry   time.Time
-	Sequence uint32 // Message_Sequence_Number: a gap tells of a message that never came
-	Payload  []byte // empty: it has come another way (Elsewhere)
-	// Free: of those before it, it has to wait for none behind the one with the Message_Sequence_Number After. Compact coding only.
+	Sequence uint32 // Message_Sequence_Number: a gap shows that an earlier message never came
+	Payload  []byte // empty: the message has come another way (Elsewhere)
+	// Free: of earlier messages, it need not wait for those after the one with the Message_Sequence_Number After. Compact coding
+	// only.
 	Free  bool
 	After uint32
 }
@@ -118,8 +121,8 @@ type Packet struct {
 	PDUs  []PDU // one in ACP 142; several may share a datagram in the compact coding
 }
 
-// Output is what one Step wants done, in this order. Records are committed and Deliver is made durable, together or
-// Deliver first and again under the same Key after a crash; when that fails nothing else may be done.
+// Output is what the caller must do after one Step, in this order. Records are committed and Deliver is made durable,
+// together or Deliver first and again under the same Key after a crash; if that fails nothing else may be done.
 type Output struct {
 	Records     []Record
 	Deliver     []Message
@@ -129,10 +132,10 @@ type Output struct {
 	Ride        []PDU // answers a Ride
 	Odd         []Odd
 	Join, Leave []GroupAddr
-	Deadline    time.Time // when to Step again if nothing happens; zero: nothing to wait for
+	Deadline    time.Time // when to Step again if no event comes; zero: there is nothing to wait for
 }
 
-// Odd is what a member of the group does that no member does in good order. It is told once in half an hour.
+// Odd is conduct of a member of the group that no member shows in good order. It is reported once in half an hour.
 type Odd struct {
 	Node NodeID
 	What Oddity
@@ -142,9 +145,9 @@ type Odd struct {
 type Oddity int
 
 const (
-	// TakesAllTurns: its turns on the shared channel are not heeded for half an hour.
+	// TakesAllTurns: its turns on the shared channel are ignored for half an hour.
 	TakesAllTurns Oddity = iota
-	// AcknowledgesUnsent: it has acknowledged many messages that this node has not sent. They are sent.
+	// AcknowledgesUnsent: it has acknowledged many messages that this node has not sent. They are sent all the same.
 	AcknowledgesUnsent
 )
 

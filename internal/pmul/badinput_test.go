@@ -56,7 +56,7 @@ func data(message pmul.MessageID, n uint16, s string) pmul.DataPDU {
 	return pmul.DataPDU{Number: n, Source: origin, Message: message, Fragment: []byte(s)}
 }
 
-// TestReceiverBadInput: what comes in is counted, and never delivered when it should not be.
+// TestReceiverBadInput: bad PDUs are counted, and never delivered.
 func TestReceiverBadInput(t *testing.T) {
 	past, year2106 := address(1, 1, self), address(1, 1, self)
 	past.Expiry = epoch.Add(-10 * time.Minute)
@@ -120,13 +120,13 @@ func TestReceiverBadInput(t *testing.T) {
 	})
 }
 
-// TestReceiverLimits: hostile senders fill what is theirs, and honest ones still get through.
+// TestReceiverLimits: hostile senders fill their own share, and honest ones still get through.
 func TestReceiverLimits(t *testing.T) {
 	small := func(c *pmul.Config) {
 		c.Limits.Incoming, c.Limits.IncomingSource, c.Limits.IncomingOctets, c.Limits.Orphans, c.Limits.Remembered = 16, 4, 4000, 40, 80
 	}
 	r := newReceiver(t, small)
-	held := map[string]int{} // what the journal holds, by bucket
+	held := map[string]int{} // records in the journal, by bucket
 	keep := func(out pmul.Output) {
 		for _, rec := range out.Records {
 			held[rec.Bucket]++
@@ -135,7 +135,7 @@ func TestReceiverLimits(t *testing.T) {
 			}
 		}
 	}
-	for m := pmul.MessageID(1); m < 20000; m++ { // one source, every way to make state
+	for m := pmul.MessageID(1); m < 20000; m++ { // one source, all kinds of state
 		keep(r.Step(epoch, address(m, 65535, self)))
 		keep(r.Step(epoch, data(m, uint16(m), "0123456789")))
 		keep(r.Step(epoch, data(m+1_000_000, 1, "0123456789")))
@@ -173,7 +173,7 @@ func TestReceiverLimits(t *testing.T) {
 	}
 }
 
-// TestSubmitRefused: an operator's mistakes get an answer.
+// TestSubmitRefused: an operator's mistakes get an error.
 func TestSubmitRefused(t *testing.T) {
 	good := pmul.Submit{Ref: 9, Payload: []byte("hej"), To: []pmul.NodeID{origin}, Expires: epoch.Add(time.Hour)}
 	tests := []struct {
@@ -208,7 +208,7 @@ func TestSubmitRefused(t *testing.T) {
 	}
 }
 
-// TestFullStore: the lowest priority that has not begun gives way, with a report; else the new one is refused.
+// TestFullStore: the message of lowest priority that has not begun gives way, with a report; otherwise the new one is refused.
 func TestFullStore(t *testing.T) {
 	s := newSender(t, func(c *pmul.Config) { c.Limits.Messages = 3 })
 	submit := func(priority uint8) pmul.Output {
@@ -379,9 +379,9 @@ func TestDynamicGroup(t *testing.T) {
 	check.Differ(t, "most", most, 0)
 }
 
-// TestGroupOfTwo: a sender asks for the group of another's message while it is on the air, and its Request_PDU or the
-// Reject_PDU may be lost. A node that joined for one message may have heard the other, says so, and leaves with the first: it is asked
-// to join again. 1 of 100 such messages used to wait until it expired.
+// TestGroupOfTwo: a sender asks for the group of another's message while that is on the air, and its Request_PDU or the
+// Reject_PDU may be lost. A node that joined for one message may have heard the other, says so, and leaves with the first:
+// it is asked to join again. 1 of 100 such messages used to wait until it expired.
 func TestGroupOfTwo(t *testing.T) {
 	p := lossy(load(t, "hf-2400"), 14, true)
 	for seed := range uint64(400) {
@@ -420,7 +420,7 @@ func TestGroupOfTwo(t *testing.T) {
 	}
 }
 
-// TestRide: acknowledgements take what room a datagram has, and never leave a silent node.
+// TestRide: acknowledgements fill the room that a datagram has left, and never leave a silent node.
 func TestRide(t *testing.T) {
 	receiver := func() *pmul.Receiver {
 		cfg := pmul.ConfigFor(load(t, "hf-2400"), 2, pmul.Compact, sealOctets, nil)

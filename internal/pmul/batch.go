@@ -12,38 +12,38 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// A batch is several messages of one Sender that go out as one coded message: what waits for the channel, for the same destinations
-// and of one Priority. Their octets fill datagrams whichever message they are of, parity serves all of them, and one entry of an
-// Ack_PDU acknowledges all. Each message keeps its Message_ID, its Message_Sequence_Numbers, its expiry and its fates. Compact
-// coding only, and between nodes that know batches alone.
+// A batch is several messages of one Sender that go out as one coded message: messages that wait for the channel, for the
+// same destinations and of one Priority. Their octets fill datagrams regardless of where a message ends, parity serves all
+// of them, and one entry of an Ack_PDU acknowledges all. Each message keeps its Message_ID, its Message_Sequence_Numbers,
+// its expiry and its fates. Batches are for the compact coding only, and between nodes that know them.
 //
-// A batch is not in the journal. After a restart its messages go by themselves, and a receiver that had the batch knows them.
+// A batch is not in the journal. After a restart its messages go singly, and a receiver that had the batch recognises them.
 //
-// The payload of a batch is its messages, each with a head of varints: how far its Message_ID is behind that of the message before
-// (of the first: how far that of the batch is behind it), the same of the Message_Sequence_Number, by how many seconds it expires
-// before the batch, its octets. A 0 in the place of the first of these fills up the rest.
+// The payload of a batch is its messages, each with a head of varints: the difference of its Message_ID to that of the
+// message before (for the first: of the batch to it), likewise that of the Message_Sequence_Number, by how many seconds it
+// expires before the batch, and its octets. A 0 in the place of the first of these fills up the rest.
 
 const (
-	// batchMost bounds the messages of a batch, and batchOctets what it holds, in what one turn of the channel carries.
+	// batchMost bounds the messages of a batch, and batchOctets its octets, to what one turn of the channel carries.
 	batchMost = 256
 	// batchHead is the longest head of a message in a batch.
 	batchHead = 5 + 2 + 5 + 3
-	// wholeMost is how many fragments a message has at the most that goes again as a whole.
+	// wholeMost is the most fragments of a message that goes again as a whole.
 	wholeMost = 4
-	// behindMost bounds how far numbers of two messages of a batch lie apart.
+	// behindMost bounds the difference of the numbers of two messages of a batch.
 	behindMost = 1 << 12
-	// soleTurns is how many turns a batch for several nodes takes where nobody else speaks.
+	// soleTurns is how many turns a batch for several nodes takes if no other node transmits.
 	soleTurns = 8
 	// turnOctets is the room that the fragments of a batch leave for a TurnPDU.
 	turnOctets = 8
 )
 
-// Batch says whether all nodes of the channel know batches. Until it is said, none goes out.
+// Batch says whether all nodes of the channel know batches. Before the first call, no batch goes out.
 func (s *Sender) Batch(on bool) { s.batches = on }
 
-// batchOctets is how much a batch for so many nodes holds: what the channel carries in the rest of this node's turn, or in a whole one,
-// for answers come when the turn ends. Answers of several nodes take much of the air, whatever a batch holds: where nobody else speaks, it
-// holds what some turns carry.
+// batchOctets is the size of a batch for so many nodes: the octets that the channel carries in the rest of this node's
+// turn, or in a whole one, since answers come when the turn ends. Answers of several nodes take much of the air, however
+// large the batch is: if no other node transmits, the batch has the octets of several turns.
 func batchOctets(s *Sender, now time.Time, nodes int) int {
 	lasts := s.floor.left(now, &s.cfg, s.airAt) - s.cfg.largeAir()
 	switch {
@@ -56,7 +56,7 @@ func batchOctets(s *Sender, now time.Time, nodes int) int {
 	return min(max(2, frames), smallMost) * s.cfg.fragment(s.cfg.most(true))
 }
 
-// gatherBatch makes a batch of the messages that go next, where they take more than one datagram.
+// gatherBatch makes a batch of the next messages, if they take more than one datagram.
 func gatherBatch(s *Sender, now time.Time) {
 	if !s.batches || !s.cfg.plans() || len(s.queue) < 2 || !s.queue[0].joins(nil) || !s.queue[0].dests.which((*destination).lacks).hears(now) {
 		return
@@ -115,8 +115,8 @@ func gatherBatch(s *Sender, now time.Time) {
 	s.arm(b)
 }
 
-// joins says that a message may share a batch with some: nothing of it has been on the air, or all of it goes again, and the same
-// destinations lack it, the sequence of each of which is as much greater.
+// joins says whether a message may share a batch with some. No octet of it has been on the air, or it goes again as a
+// whole; the same destinations lack it, and its sequence is greater by the same for each of them.
 func (m *outgoing) joins(some []*outgoing) bool {
 	if m.begun && !m.whole || m.closed || m.held || m.once || m.prompt || m.dynamic != nil || m.parts != nil || !m.passBegan.IsZero() {
 		return false
@@ -139,8 +139,8 @@ func (m *outgoing) joins(some []*outgoing) bool {
 	return true
 }
 
-// goesWhole lets a short message go again, all of it, with others that some node has not acknowledged since it was last heard: they share a
-// batch. It does not where that node has said that it has a part of it.
+// goesWhole makes a short message go again as a whole, in a batch with other messages that a node has not acknowledged
+// since it was last heard. It does not if that node has said that it has a part of the message.
 func goesWhole(s *Sender, m *outgoing) bool {
 	if m.wakes = m.wakes && s.batches && !m.batch && len(m.fragments) <= wholeMost && !m.dests.any(func(d *destination) bool { return d.missing != nil }); m.wakes {
 		m.whole = true
@@ -171,7 +171,7 @@ func (m *outgoing) encodeParts(b []byte, from int) []byte {
 	return b
 }
 
-// aired notes the messages of a batch that begin on the air with a PDU of it.
+// aired notes the messages of a batch that begin on the air with one of its PDUs.
 func aired(s *Sender, pdu PDU) {
 	for _, part := range s.Parts(pdu) {
 		if p := s.messages[part.Message]; part.Octets > 0 && p != nil && p.in != nil && !p.begun {
@@ -181,13 +181,13 @@ func aired(s *Sender, pdu PDU) {
 	}
 }
 
-// leave takes a message of which nothing has been on the air out of its batch. The fragments of the batch stay as many: what becomes
-// free is filled up.
+// leave takes a message that has not been on the air out of its batch. The batch keeps its number of fragments: the freed
+// octets are filled up.
 func leave(s *Sender, m *outgoing) {
 	b := m.in
 	i := slices.Index(b.parts, m)
 	queued := b.ready
-	s.queue.remove(b) // its place there is that of its first message
+	s.queue.remove(b) // its place in the queue is that of its first message
 	b.parts = slices.Delete(b.parts, i, i+1)
 	if queued {
 		s.queue.put(b)
@@ -209,13 +209,13 @@ func leave(s *Sender, m *outgoing) {
 
 // opening reads the messages of a batch as its fragments come.
 type opening struct {
-	taken uint16 // fragments whose octets are in b or were read
-	b     []byte // what is not read
+	taken uint16 // fragments whose octets are in b or have been read
+	b     []byte // octets not read yet
 	count int
-	last  Message // that was read
+	last  Message // the last message read
 }
 
-// next reads one more message of a batch that expires then; false: all of it has not come. Its payload aliases b.
+// next reads one more message of a batch that expires at expiry; false: not all of it has come. Its payload aliases b.
 func (o *opening) next(expiry time.Time) (ok bool, err error) {
 	if o.b[0] == 0 {
 		o.b = nil
@@ -242,8 +242,8 @@ func (o *opening) next(expiry time.Time) (ok bool, err error) {
 	return true, nil
 }
 
-// Unpack lists the messages of a batch: of the Address_PDU, with all octets as Payload. Tools that
-// read what others have sent call it; Payloads alias it.
+// Unpack lists the messages of a batch, given as a Message with the fields of the Address_PDU and all octets as Payload. It
+// is for tools that read other nodes' datagrams; Payloads alias it.
 func Unpack(batch Message) (list []Message, err error) {
 	o := opening{b: batch.Payload, last: batch}
 	for len(o.b) > 0 {
@@ -260,14 +260,14 @@ func Unpack(batch Message) (list []Message, err error) {
 	return list, nil
 }
 
-// Part is what a PDU has of a message.
+// Part is the part of a message in a PDU.
 type Part struct {
 	Message MessageID
 	Octets  int
 }
 
-// Parts lists of which messages an Address_PDU, Data_PDU or ParityPDU of this Sender is: of a batch the messages that it has octets of,
-// in their order.
+// Parts lists the messages of which an Address_PDU, Data_PDU or ParityPDU of this Sender has octets: for a batch its
+// messages, in their order.
 func (s *Sender) Parts(pdu PDU) (list []Part) {
 	var id MessageID
 	from, to := 0, math.MaxInt
@@ -333,7 +333,7 @@ func partEnded(s *Sender, b *outgoing) {
 // lastFragment is the number of the fragment of its batch in which a message ends.
 func (m *outgoing) lastFragment() int { return (m.ends-1)/m.in.size + 1 }
 
-// carrying is what a message goes out with: itself, or the batch that it is part of; nil: it is not held.
+// carrying is the message that carries a message: itself, or the batch that it is part of; nil: it is not held.
 func carrying(s *Sender, id MessageID) *outgoing {
 	m := s.messages[id]
 	if m != nil && m.in != nil {
@@ -342,7 +342,7 @@ func carrying(s *Sender, id MessageID) *outgoing {
 	return m
 }
 
-// unpack delivers the messages of a batch that are here, but for those that have come by themselves; false: they cannot be read.
+// unpack delivers the messages of a batch that are here, except those that have come singly; false: they cannot be read.
 func unpack(r *Receiver, now time.Time, m *incoming) bool {
 	o := &m.opened
 	if o.taken == 0 {

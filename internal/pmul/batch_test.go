@@ -13,7 +13,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// batchID is the Message_ID of the batch of these tests, and batchBehind what of its head says how far its first message is behind it.
+// batchID is the Message_ID of the batch of these tests, and batchBehind the varint in its head with the difference to its
+// first message.
 const (
 	batchID     MessageID = 5010
 	batchBehind MessageID = 1000
@@ -36,7 +37,7 @@ func batchOf(size int, payloads ...string) *outgoing {
 	return b
 }
 
-// batchReceiver is the ship, on a channel whose answers are planned, and what its journal holds.
+// batchReceiver is the ship, on a channel whose answers are planned, and the content of its journal.
 type batchReceiver struct {
 	*Receiver
 	cfg     Config
@@ -66,7 +67,7 @@ func (r *batchReceiver) restart(t testing.TB) {
 	}
 }
 
-// hear gives it a PDU, and returns what was delivered of it.
+// hear gives the receiver a PDU, and returns the texts that were delivered.
 func (r *batchReceiver) hear(ev Event) (texts []string) {
 	out := r.Step(r.now, ev)
 	for _, rec := range out.Records {
@@ -84,7 +85,7 @@ func (r *batchReceiver) hear(ev Event) (texts []string) {
 	return texts
 }
 
-// batchAddress is how the first pass of a batch begins.
+// batchAddress is the Address_PDU of the first pass of a batch.
 func batchAddress(b *outgoing) AddressPDU {
 	p := b.addressPDU(hq, &destination{node: ship, sequence: 70})
 	b.numbers = b.all()
@@ -115,7 +116,7 @@ func TestBatchOctets(t *testing.T) {
 	check.Same(t, "messages", got, []string{"0.0.0.1 4010 3 70 1m0s hej", "0.0.0.1 4011 3 71 0s ", "0.0.0.1 4013 3 72 0s abcdefghi"})
 }
 
-// What a message of a batch lacks to its last octet is waited for, and nothing of it is taken before.
+// A message of a batch is waited for to its last octet, and no part of it is delivered before.
 func TestBatchPrefixes(t *testing.T) {
 	payload := batchOf(100, "hej", "hopp").encodeParts(nil, 0)
 	for n := 1; n < len(payload); n++ {
@@ -134,7 +135,7 @@ func TestBatchPrefixes(t *testing.T) {
 	}
 }
 
-// What a head must not say is no message.
+// A batch with an invalid head delivers no message.
 func TestBatchRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"a Message_ID of 33 bits":         "8080808010 00 00 00",
@@ -190,7 +191,7 @@ func TestBatchFilledUp(t *testing.T) {
 	}
 }
 
-// empty wants nothing to be held, and the accounts and the journal to say so.
+// empty expects that nothing is held, and that the accounts and the journal agree.
 func (r *batchReceiver) empty(t testing.TB, what string) {
 	t.Helper()
 	check.Equal(t, what+": messages that are held", len(r.in), 0)
@@ -204,8 +205,8 @@ func (r *batchReceiver) empty(t testing.TB, what string) {
 	}
 }
 
-// A message is delivered as soon as its last octet and all before it are here, and once: not again by what comes twice, what a
-// restart reads, what comes of it by itself, or parity that completes the batch.
+// A message is delivered as soon as its last octet and all before it are here, and once: not again by repeated PDUs, by a
+// restart, by the message itself, or by parity that completes the batch.
 func TestBatchDeliversPrefixes(t *testing.T) {
 	b := batchOf(10, "one", "two", "three and more of it", "four", "five", "six")
 	k := b.total()
@@ -253,7 +254,7 @@ func TestBatchDeliversPrefixes(t *testing.T) {
 	}
 }
 
-// A message of which a part came by itself is delivered when the batch brings it, and the part is let go.
+// A message of which a part came singly is delivered when the batch brings it, and the part is dropped.
 func TestBatchBringsWhatHasBegun(t *testing.T) {
 	r, b := newBatchReceiver(t), batchOf(100, "a message", "another")
 	p := b.parts[0]
@@ -266,8 +267,8 @@ func TestBatchBringsWhatHasBegun(t *testing.T) {
 	check.Equal(t, "delivered again", len(r.hear(DataPDU{Number: 2, Source: hq, Message: p.id, Fragment: p.fragments[1]})), 0)
 }
 
-// A message that has expired long before its batch is complete is remembered as long as the batch is waited for, also by a receiver
-// that starts again then.
+// A message that expires long before its batch is complete is remembered as long as the batch is waited for, also by a
+// receiver that restarts then.
 func TestBatchOutlivesItsMessages(t *testing.T) {
 	r, b := newBatchReceiver(t), batchOf(10, "one", "two", "three and more of it")
 	b.parts[0].expiry = r.now.Add(time.Minute)
@@ -289,7 +290,7 @@ func TestBatchOutlivesItsMessages(t *testing.T) {
 	check.Same(t, "delivered", texts, []string{"one", "two", "three and more of it"})
 }
 
-// The payload with which a message of a batch is delivered is its own: appending to it does not write into what follows.
+// The payload with which a message of a batch is delivered is its own: appending to it does not overwrite the next.
 func TestBatchPayloadsAreApart(t *testing.T) {
 	r, b := newBatchReceiver(t), batchOf(10, "one", "two", "three")
 	r.hear(batchAddress(b))
@@ -324,13 +325,13 @@ func TestBatchJournal(t *testing.T) {
 	}
 }
 
-// FuzzBatch: whatever octets come as a batch, in whatever fragments and order, with restarts between, no message of it is delivered
-// twice or has another sender, what is delivered has come, the accounts are right, and what cannot be read is counted.
+// FuzzBatch: for any octets as a batch, in any fragments and order, with restarts between: no message of it is delivered
+// twice or has another sender, delivered messages have come, the accounts are right, and unreadable batches are counted.
 func FuzzBatch(f *testing.F) {
 	f.Add([]byte("\x0a\x00\x3c\x03hej\x01\x01\x00\x00\x02\x01\x00\x03abc"), uint8(5), uint8(0))
 	f.Add([]byte("\x0a\x00\x3c\x03hej\x01\x01\x00\x00\x02\x01\x00\x03abc"), uint8(5), uint8(2))
 	f.Add([]byte("\x00\x00\x00\x01x\x00\x00\x00\x01y"), uint8(3), uint8(1))                  // the batch itself
-	f.Add([]byte("\x0a\x00\x00\x01x\x0a\x00\x00\x01y\x00\x00\x00\x01z"), uint8(4), uint8(3)) // it, and one twice
+	f.Add([]byte("\x0a\x00\x00\x01x\x0a\x00\x00\x01y\x00\x00\x00\x01z"), uint8(4), uint8(3)) // the batch itself, and a message twice
 	f.Add([]byte("\x0a\x00\x00\x01x\x01\x81\x20\x00\x01y"), uint8(4), uint8(0))
 	f.Add(bytes.Repeat([]byte("\x01\x01\x00\x00"), 300), uint8(90), uint8(0))
 	f.Add([]byte("\x0a\x00\x00\x85\x80\x80\x20"), uint8(90), uint8(0))

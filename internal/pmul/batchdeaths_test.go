@@ -12,8 +12,8 @@ import (
 	"aldis/internal/pmul"
 )
 
-// deaths plays a world of one batch again and again, and kills one of its nodes once in each: before or after the commit of the first Step
-// since messages wait for the first one to leave, of the second, and so on.
+// deaths plays a world of one batch repeatedly, and kills one of its nodes once in each: before or after the commit of the
+// first Step since messages wait for the first one to leave, of the second, and so on.
 func deaths(t *testing.T, victim int, pct float64, seed uint64) {
 	octets := []int{400, 150, 900, 0, 90, 300, 1200, 40, 700, 250}
 	play := func(at int, early bool) (steps int) {
@@ -36,7 +36,7 @@ func deaths(t *testing.T, victim int, pct float64, seed uint64) {
 		})
 		in := check.In(t, "seed", seed, "victim", victim, "killed at", at, "before the commit", early)
 		w.allThere(in, hq, keys, octets, ships...)
-		check.True(in, "batches", len(air.ids) == 1 || len(air.ids) <= 3 && victim == 0 && at > 0, len(air.ids)) // what had not begun may go as another, and what is lacking
+		check.True(in, "batches", len(air.ids) == 1 || len(air.ids) <= 3 && victim == 0 && at > 0, len(air.ids)) // messages that had not begun may go in another batch, and so may missing ones
 		return steps
 	}
 	steps := play(0, false)
@@ -48,21 +48,21 @@ func deaths(t *testing.T, victim int, pct float64, seed uint64) {
 	t.Logf("seed %d, node %d: killed at each of %d steps", seed, victim, steps)
 }
 
-// A sender that is killed at any Step of a batch goes on with its messages by themselves. Each is delivered once, and none is lost.
+// A sender that is killed at any Step of a batch continues with single messages. Each is delivered once, and none is lost.
 func TestBatchSenderDies(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(3, 20); seed++ {
 		deaths(t, 0, []float64{0, 10, 25}[seed%3], seed)
 	}
 }
 
-// A receiver that is killed at any Step of a batch goes on with what its journal has of it.
+// A receiver that is killed at any Step of a batch continues with the parts in its journal.
 func TestBatchReceiverDies(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(3, 20); seed++ {
 		deaths(t, 1, []float64{0, 10, 25}[seed%3], seed)
 	}
 }
 
-// Deaths of all, at any Step, with batches from two sides that lose a tenth: nothing is lost or comes twice.
+// Any node dies, at any Step, with batches from two sides that lose a tenth: no message is lost or comes twice.
 func TestBatchesAndDeaths(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(6, 60); seed++ {
 		w, air := batchWorld(t, 4, 10, seed)
@@ -107,7 +107,7 @@ func TestBatchesAndDeaths(t *testing.T) {
 	}
 }
 
-// A sender that is ordered to be silent amid a batch goes on with it afterwards.
+// A sender that is ordered to be silent amid a batch continues with it afterwards.
 func TestBatchAndEMCON(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(4, 40); seed++ {
 		w, air := batchWorld(t, 4, 10, seed)
@@ -127,8 +127,8 @@ func TestBatchAndEMCON(t *testing.T) {
 	}
 }
 
-// Of two receivers that lose much one is silent: it gets the batch by repetitions, and says so when its silence ends; the other does not
-// wait for it.
+// One of two receivers that lose much is silent: it gets the batch by repetitions, and acknowledges it when its silence
+// ends; the other does not wait for it.
 func TestBatchToTheSilent(t *testing.T) {
 	for seed := uint64(1); seed <= seeds(4, 40); seed++ {
 		w, air := batchWorld(t, 3, 15, seed)
@@ -154,8 +154,8 @@ func TestBatchToTheSilent(t *testing.T) {
 	}
 }
 
-// A message of a batch that has not been on the air is cancelled, held and replaced as if it waited by itself, whenever the order comes. The rest
-// of the batch arrives as it was, with losses too, and nothing is left over.
+// A message of a batch that has not been on the air is cancelled, held and replaced as if it waited singly, whenever the
+// order comes. The rest of the batch arrives unchanged, with losses too, and no state is left over.
 func TestBatchesThatMessagesLeave(t *testing.T) {
 	left := 0
 	for seed := uint64(1); seed <= seeds(40, 400); seed++ {
@@ -172,14 +172,14 @@ func TestBatchesThatMessagesLeave(t *testing.T) {
 		w.sendStep(hq, pmul.EMCON{Silent: true})
 		for i := range 4 + rng.IntN(12) {
 			s := &sent{payload: content(rng.IntN(900), seed*100+uint64(i)), to: w.nodes[1:3]}
-			if rng.IntN(3) == 0 { // others, whose messages are between these in the queue
+			if rng.IntN(3) == 0 { // messages of others, between these in the queue
 				s.to = w.nodes[3:]
 			}
 			key := w.send(hq, s.payload, 0, 5*time.Hour, s.to...)
 			keys, all[key] = append(keys, key), s
 		}
 		w.sendStep(hq, pmul.EMCON{Silent: false})
-		if len(air.ids) == 0 { // one datagram holds what there is for the same recipients
+		if len(air.ids) == 0 { // one datagram holds all messages for the same recipients
 			continue
 		}
 		for i := range 12 {
@@ -192,7 +192,7 @@ func TestBatchesThatMessagesLeave(t *testing.T) {
 				switch op := rng.IntN(4); {
 				case op == 0 && slices.Contains(hq.sender.Messages(), key.Message):
 					if !waits {
-						return // some may have it
+						return // some nodes may have it
 					}
 					w.sendStep(hq, pmul.Cancel{Message: key.Message})
 					s.cancelled = true
@@ -255,7 +255,7 @@ func TestBatchesThatMessagesLeave(t *testing.T) {
 // A batch that all of its messages have left ends.
 func TestBatchThatAllLeave(t *testing.T) {
 	s := newCompactSender(t)
-	s.cfg.LargeOctets = 0 // so that some of it waits for the radio
+	s.cfg.LargeOctets = 0 // so that a part of it waits for the radio
 	s.restart()
 	s.step(pmul.EMCON{Silent: true})
 	var ids []pmul.MessageID
@@ -285,7 +285,7 @@ func TestBatchThatAllLeave(t *testing.T) {
 	}
 }
 
-// The first message of a batch is held while other messages wait behind the batch: all keep their places.
+// The first message of a batch is held while other messages wait after the batch: all keep their places.
 func TestBatchThatItsFirstLeaves(t *testing.T) {
 	s := newCompactSender(t)
 	s.cfg.LargeOctets = 0 // the first datagram has no room for a fragment
@@ -297,7 +297,7 @@ func TestBatchThatItsFirstLeaves(t *testing.T) {
 	first, other := s.submit(to(2, 3)), s.submit(to(4))
 	second := s.submit(to(2, 3))
 	s.step(pmul.Busy{By: 9, Air: 3 * time.Second})
-	s.step(pmul.TurnPDU{Source: 9, Number: 1, Next: 8, More: true}) // after this turn nobody expects this node: it says one datagram
+	s.step(pmul.TurnPDU{Source: 9, Number: 1, Next: 8, More: true}) // after this turn no node expects this one: it sends one datagram
 	s.step(pmul.EMCON{Silent: false})
 	batch := s.batch()
 	check.True(check.Fatal(t), "nothing of its first message has been on the air", s.Waits(first))

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// batchWorld is nodes on HF that hear each other, and of which all know batches; octets on the air that are of batches are noted.
+// batchWorld is nodes on HF that hear each other and all know batches; the octets of batches on the air are recorded.
 func batchWorld(t testing.TB, nodes int, pct float64, seed uint64) (*world, *batchesOnAir) {
 	t.Helper()
 	w := newWorld(t, setup{nodes: nodes, p: lossy(load(t, "hf-2400"), pct, false), coding: pmul.Compact, seed: seed, batches: true,
@@ -21,7 +21,7 @@ func batchWorld(t testing.TB, nodes int, pct float64, seed uint64) (*world, *bat
 	return w, watch(w)
 }
 
-// batchesOnAir is what of batches has been on the air.
+// batchesOnAir records the batches that have been on the air.
 type batchesOnAir struct {
 	ids      []pmul.MessageID         // of batches, as they began
 	data     map[pmul.MessageID]int   // Data_PDUs and shards of each message or batch
@@ -54,7 +54,8 @@ func watch(w *world) *batchesOnAir {
 	return b
 }
 
-// sendTogether submits messages of so many octets while the node may not transmit, so that they wait for each other, and lets it.
+// sendTogether submits messages of so many octets while the node may not transmit, so that they wait for each other, and
+// then lets it transmit.
 func (w *world) sendTogether(from *node, octets []int, to ...*node) (keys []pmul.Key) {
 	w.t.Helper()
 	w.sendStep(from, pmul.EMCON{Silent: true})
@@ -65,8 +66,8 @@ func (w *world) sendTogether(from *node, octets []int, to ...*node) (keys []pmul
 	return keys
 }
 
-// allThere wants messages to be at nodes, each once and as it was sent, and the sender to have heard so of each recipient once and to hold
-// nothing.
+// allThere expects messages at nodes, each once and unchanged, and expects the sender to have learned of each recipient
+// once and to hold nothing.
 func (w *world) allThere(in check.T, from *node, keys []pmul.Key, octets []int, to ...*node) {
 	w.t.Helper()
 	fates := map[pmul.Fate]int{}
@@ -89,7 +90,7 @@ func (w *world) allThere(in check.T, from *node, keys []pmul.Key, octets []int, 
 
 var sizes = []int{150, 40, 0, 300, 90, 150, 700, 60}
 
-// Messages that wait for the channel go as one, and are at each recipient what they would be by themselves.
+// Messages that wait for the channel go as one, and arrive at each recipient as they would singly.
 func TestBatchOfWhatWaits(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		w, air := batchWorld(t, 4, float64(5*seed), seed)
@@ -118,7 +119,8 @@ func TestBatchOfWhatWaits(t *testing.T) {
 	}
 }
 
-// Nothing goes as a batch before it is said that all know them, where datagrams are no turn of a channel, or where one holds all.
+// No batch goes before all nodes are known to know them, if datagrams take no turns of a channel, or if one datagram holds
+// all messages.
 func TestNoBatch(t *testing.T) {
 	for _, c := range []struct {
 		name, profile string
@@ -137,7 +139,7 @@ func TestNoBatch(t *testing.T) {
 	}
 }
 
-// compactSender is a sender by hand of a network of seven whose channel is free, and what it has recorded.
+// compactSender is a sender by hand of a network of seven whose channel is free, and its records.
 type compactSender struct {
 	*pmul.Sender
 	t       *testing.T
@@ -248,7 +250,7 @@ func begun(t *testing.T, change func(i int, ev *pmul.Submit)) (s *compactSender,
 	return s, batch, ids
 }
 
-// Messages join only if they are for the same recipients and of one Priority, and if none needs anything done by itself.
+// Messages join only if they are for the same recipients and of one Priority, and if none needs separate treatment.
 func TestWhatJoinsABatch(t *testing.T) {
 	s := newCompactSender(t)
 	s.step(pmul.EMCON{Silent: true})
@@ -266,7 +268,7 @@ func TestWhatJoinsABatch(t *testing.T) {
 	}
 	second, third := s.submit(long), s.submit(long)
 	apart["to some"] = s.submit(func(ev *pmul.Submit) { ev.To = ev.To[:2] })
-	apart["behind others for some"] = s.submit(long) // its sequences are not as much greater for all
+	apart["behind others for some"] = s.submit(long) // its sequences are not greater by the same for all
 	s.step(pmul.EMCON{Silent: false})
 	s.play(20 * time.Minute)
 	batch := pmul.MessageID(0)
@@ -289,7 +291,7 @@ func TestWhatJoinsABatch(t *testing.T) {
 	check.True(t, "the held one waits", s.Waits(apart["held"]))
 }
 
-// A message of a batch that is on the air is neither replaced nor held, and what is known of the batch is known of it.
+// A message of a batch that is on the air is neither replaced nor held, and has the progress of the batch.
 func TestBatchUnderWay(t *testing.T) {
 	s, batch, ids := begun(t, nil)
 	for _, id := range ids {
@@ -317,7 +319,8 @@ func TestBatchUnderWay(t *testing.T) {
 	}
 }
 
-// Expiry and cancelling end a message of a batch for the nodes that lack it. The others go on, and with the last of them the batch ends.
+// Expiry and cancelling end a message of a batch for the nodes that lack it. The others continue, and the batch ends with
+// the last of them.
 func TestBatchWithoutSomeOfItsMessages(t *testing.T) {
 	s, batch, ids := begun(t, func(i int, ev *pmul.Submit) {
 		if i == 0 {
@@ -361,7 +364,7 @@ func notOf[P pmul.PDU](pdu pmul.PDU) bool {
 	return !is
 }
 
-// A node that gets nothing more is told no more of a batch. For the others the batch goes on; when none is left it ends.
+// A node that gets nothing more is not named in a batch any more. For the others the batch continues; when none is left it ends.
 func TestBatchAndGone(t *testing.T) {
 	s, batch, _ := begun(t, nil)
 	s.step(pmul.Gone{Node: 4})
@@ -389,7 +392,7 @@ func TestBatchAndGone(t *testing.T) {
 	check.Same(t, "what ends the batch", slices.DeleteFunc(s.sent, notOf[pmul.DiscardPDU]), []pmul.PDU{pmul.DiscardPDU{Source: 1, Message: batch}})
 }
 
-// A batch ends with its last message, however late the sender hears of its expiry, and lets its octets go.
+// A batch ends with its last message, however late the sender notices its expiry, and frees its octets.
 func TestBatchExpires(t *testing.T) {
 	s, batch, _ := begun(t, func(i int, ev *pmul.Submit) { ev.Expires = epoch.Add(time.Minute * time.Duration(10-i)) })
 	s.sent = nil
@@ -401,7 +404,7 @@ func TestBatchExpires(t *testing.T) {
 	check.Same(t, "what ends the batch", slices.DeleteFunc(s.sent, notOf[pmul.DiscardPDU]), []pmul.PDU{pmul.DiscardPDU{Source: 1, Message: batch}})
 }
 
-// A message of a batch that is acknowledged by itself is delivered, once.
+// A message of a batch that is acknowledged singly is delivered, once.
 func TestBatchAcknowledgedByMessages(t *testing.T) {
 	s, batch, ids := begun(t, nil)
 	for node := pmul.NodeID(2); node <= 6; node++ {
@@ -414,7 +417,7 @@ func TestBatchAcknowledgedByMessages(t *testing.T) {
 	check.Equal(t, "messages that are held", len(s.Messages()), 0)
 }
 
-// After a restart the messages of a batch go by themselves.
+// After a restart the messages of a batch go singly.
 func TestBatchAfterARestart(t *testing.T) {
 	s, batch, ids := begun(t, nil)
 	s.restart()

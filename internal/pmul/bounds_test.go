@@ -12,7 +12,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// heardBy is which of the sender's first frames each of the other nodes hears, with this seed and nobody else talking:
+// heardBy says which of the sender's first frames each of the other nodes hears, with this seed and no other node talking:
 // the fate of the k-th frame on a pipe depends on nothing else.
 func heardBy(t testing.TB, p profile.Profile, nodes int, seed uint64, frames int) [][]bool {
 	t.Helper()
@@ -52,14 +52,14 @@ func heardBy(t testing.TB, p profile.Profile, nodes int, seed uint64, frames int
 
 // bounds of a transfer from one node to others on a shared channel, with the losses of one seed.
 type bounds struct {
-	// clairvoyant: the sender knows beforehand what will be lost and codes perfectly: it sends until everybody has
-	// heard as many frames as the message has. Nobody ever answers.
+	// clairvoyant: the sender knows in advance which frames will be lost and codes perfectly: it sends until all nodes have
+	// heard as many frames as the message has. No node ever answers.
 	clairvoyant time.Duration
-	// told: the sender has to be told what was lost: a first pass, if it lost anything one turn with the shortest Ack of
-	// one receiver, then what is missing, once; none of that is lost. coded: one shard stands for any.
+	// told: the sender has to learn which frames were lost: a first pass; if it lost any, one turn with the shortest Ack of
+	// one receiver, then the missing frames, once; none of these is lost. coded: one shard can replace any frame.
 	told, coded time.Duration
-	// rounds: as told, but repairs are lost as the seed has it, and each round of them costs such a turn. It is what a
-	// sender reaches that never guesses, if every answer comes at the first moment and none is lost.
+	// rounds: as told, but repairs are lost as the seed has it, and each round of them costs such a turn. A sender that
+	// never guesses reaches this if every answer comes at the first moment and none is lost.
 	rounds time.Duration
 }
 
@@ -119,7 +119,7 @@ func boundsOf(t testing.TB, cfg pmul.Config, p profile.Profile, nodes int, seed 
 			break
 		}
 		b.rounds += turn + time.Duration(len(left))*full
-		if cfg.Coding == pmul.Compact { // shards: one stands for any
+		if cfg.Coding == pmul.Compact { // one shard can replace any fragment
 			count := 0
 			for _, m := range missing {
 				count = max(count, len(m))
@@ -150,7 +150,7 @@ func boundsOf(t testing.TB, cfg pmul.Config, p profile.Profile, nodes int, seed 
 	return b
 }
 
-// TestBounds: how far the engine is from what any sender could reach with the losses of each seed. The table is in
+// TestBounds: how far the engine is from the best that a sender could reach with the losses of each seed. The table is in
 // docs/pmul.md.
 func TestBounds(t *testing.T) {
 	for _, tt := range []struct {

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// burstOf sends so many messages of 200 octets at once to every other node and says when the last was there.
+// burstOf sends so many messages of 200 octets at once to every other node and returns when the last has arrived.
 func burstOf(t *testing.T, p profile.Profile, nodes, messages int, seed uint64) (time.Duration, *world) {
 	t.Helper()
 	w := newWorld(t, setup{nodes: nodes, p: p, coding: pmul.Compact, seed: seed, change: func(c *pmul.Config) {
@@ -32,12 +32,12 @@ func burstOf(t *testing.T, p profile.Profile, nodes, messages int, seed uint64) 
 	return end.Sub(epoch), w
 }
 
-// TestBurst: many short messages at once fill datagrams, and on a link that loses nothing none goes again.
+// TestBurst: many short messages at once fill datagrams, and on a link without loss none goes again.
 func TestBurst(t *testing.T) {
 	for _, c := range []struct {
 		link     string
 		nodes, n int
-		over     float64 // the limit, which is their octets and nothing else
+		over     float64 // the limit, which is only their octets
 	}{
 		{"hf-2400", 2, 40, 2}, {"hf-2400", 2, 100, 2}, {"hf-2400", 4, 100, 2.5}, {"vhf-cnr-16k", 4, 100, 2.5},
 	} {
@@ -59,14 +59,14 @@ func TestBurst(t *testing.T) {
 	}
 }
 
-// TestBurstWithLoss: 128 short messages at once over lossy channels, seeds 1 to 20. Before whole announcements and answers
-// that are waited for while we talk, the medians were 3.9, 12.3 and 8.2; before answers that wait until we pause, 1.48, 2.25
-// and 1.99.
+// TestBurstWithLoss: 128 short messages at once over lossy channels, seeds 1 to 20. Before whole announcements, and before
+// the sender waited for answers while it talks, the medians were 3.9, 12.3 and 8.2; before answers waited for its pause,
+// 1.48, 2.25 and 1.99.
 func TestBurstWithLoss(t *testing.T) {
 	for _, c := range []struct {
 		link          string
 		nodes         int
-		median, worst float64 // over the limit, which is their octets and nothing else
+		median, worst float64 // over the limit, which is only their octets
 	}{
 		{"hf-2400", 2, 1.4, 1.8}, {"hf-2400", 4, 1.8, 3.1}, {"vhf-cnr-16k", 4, 2, 2.9},
 	} {

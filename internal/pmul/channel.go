@@ -6,19 +6,21 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// Busy tells the Sender of a datagram that others have sent on a shared channel and that has just come in, or with By its own
-// number of one that this node sends beside the Sender's. Config.Hears says that the caller tells of all of them.
+// Busy tells the Sender of a datagram that another node has sent on a shared channel and that has just come in. With By its
+// own number, it is a datagram that this node sends outside of the Sender. Config.Hears says that the caller reports all
+// such datagrams.
 type Busy struct {
 	By  NodeID
 	Air time.Duration // of the whole datagram
 }
 
 // Company says that this node's own messages wait for their turn on the channel: until then, acknowledgements of complete
-// messages wait for room beside them.
+// messages wait to go along with them.
 func (r *Receiver) Company(until time.Time) { r.company = until }
 
-// hold is how long a complete Ack waits for others to the same sender. Many nodes that acknowledge each message by itself would
-// fill the channel: it is so long that they take half of it at the most. A node that misses a message says so at once.
+// hold is how long a complete Ack waits for others to the same sender. If each of many nodes acknowledged each message by
+// itself, that would fill the channel: hold is so long that acknowledgements take half of it at the most. A node that lacks
+// a message says so at once.
 func (c *Config) hold(nodes int) time.Duration {
 	if !c.Hears || nodes <= few {
 		return c.AckHold
@@ -26,19 +28,20 @@ func (c *Config) hold(nodes int) time.Duration {
 	return max(c.AckHold, holdShare*time.Duration(nodes)*(c.Turnaround+c.ackAir()))
 }
 
-// inTrain tells whether a short message that begins or comes so long after the one before is one of a train, sent now and then with
-// pauses between. A node that misses one of these learns it from the next and says so at once. So the other acknowledgements can wait
-// for each other: each would break the pause that the next message may fall on. A sender expects that a little longer.
+// inTrain tells whether a short message is one of a train, by the time since the one before began or came: messages of a
+// train come now and then, with pauses between. A node that lacks one learns it from the next and says so at once. So the
+// other acknowledgements can wait for each other: each would take the pause in which the next message may begin. A sender
+// allows a little more time.
 func (c *Config) inTrain(since time.Duration, longer int) bool {
 	return c.Hears && c.Coding == Compact && !c.Reorder && since > c.pause() && since <= time.Duration(1+longer)*c.AckHold
 }
 
-// trainHold is how long a complete Ack waits at least in a train, and two thirds of how long it does at the most.
+// trainHold is the shortest wait of a complete Ack in a train, and two thirds of the longest.
 func (c *Config) trainHold(nodes int) time.Duration {
 	return max(c.hold(nodes), trainShare*time.Duration(nodes)*(c.Turnaround+c.ackAir()))
 }
 
-// othersTalk is how long the answer to a question waits for the sender's turn, besides, where much is to be said.
+// othersTalk is how much longer the answer to a question waits for the sender's turn, if there is much to send.
 func (r *Receiver) othersTalk(now time.Time) time.Duration {
 	if !now.Before(r.company) {
 		return 0
@@ -49,44 +52,45 @@ func (r *Receiver) othersTalk(now time.Time) time.Duration {
 // Queued says that a message waits for the channel.
 func (s *Sender) Queued() bool { return len(s.queue) > 0 && !s.silent }
 
-// turns says which node has the channel, as far as this node hears: what it hands to its radio leaves when others let it.
+// turns says which node has the channel, as far as this node hears: datagrams in its radio leave when other nodes let them.
 type turns struct {
 	talker  NodeID    // the node that spoke last; 0: none yet
-	end     time.Time // when the last that was heard of others ended
+	end     time.Time // when the last datagram heard of others ended
 	since   time.Time // when the talker began its turn, as far as is known
-	loud    time.Time // when another last said more than acknowledgements
-	dry     time.Time // when the radio last had nothing
+	loud    time.Time // when another node last sent more than acknowledgements
+	dry     time.Time // when the radio last held no datagram
 	counted time.Time // until when the turn of another counts in airAt already
-	// The air of all that was handed to the radio, and how much of that has left it for sure: an Ack_PDU names what was behind.
+	// The air of all datagrams handed to the radio, and how much of that has surely left it, when an Ack_PDU names a later message.
 	handed, left time.Duration
-	speaker      NodeID      // the node that said that
+	speaker      NodeID      // the node that was heard at loud
 	changes      []time.Time // of talker among others, the latest crowdMost of them
 }
 
 const (
-	// crowdMost changes of talker within crowdIn profile turns make a crowd: they take turns before anybody has more to say than one
-	// datagram holds.
+	// crowdMost changes of talker within crowdIn profile turns make a crowd: its nodes take turns even before one of them
+	// has more to send than one datagram holds.
 	crowdMost = 2
 	crowdIn   = 2
-	// aheadAir is how many full datagrams the radio may have before they leave: enough that it does not run dry in its turn while
-	// what is heard of others is on its way, and few enough that what is urgent, or repeated in vain, does not wait behind them.
+	// aheadAir is how many full datagrams the radio may get before they leave: so many that it does not run dry in its turn
+	// while other nodes' datagrams are still arriving, and so few that urgent messages, or repeats that prove useless, do
+	// not wait behind them.
 	aheadAir = 3
-	// breathAir is after how many full datagrams of a turn the radio is to have nothing left for a moment, so that a node that
-	// has something urgent comes in.
+	// breathAir is after how many full datagrams of a turn the radio should be empty for a moment, so that a node with an
+	// urgent message can transmit it.
 	breathAir = 2
-	// holdShare is the least part of the channel, one in so many, that the acknowledgements of all leave.
+	// holdShare is the least part of the channel, one in so many, that all acknowledgements together leave free.
 	holdShare = 2
-	// trainFrom is how many in a row begin a train: a burst has single pauses.
+	// trainFrom is how many messages in a row begin a train: a burst has single pauses too.
 	trainFrom = 2
 	// trainShare is the part of the channel, one in so many, that the acknowledgements of a train take at the most.
 	trainShare = 8
-	// putOffMost bounds, in turns of others, by how much their talk puts off the questions about a message.
+	// putOffMost bounds, in turns of other nodes, how long their talk puts off the questions about a message.
 	putOffMost = 8
-	// unsureAhead is how many full datagrams beyond a turn the radio may have at the most, as far as is known for sure.
+	// unsureAhead is how many full datagrams beyond a turn the radio may hold at the most, going by what has surely left.
 	unsureAhead = 5
-	// loudAcks is how many times the air of an Ack_PDU a datagram has at the most that is taken for an acknowledgement.
+	// loudAcks is the largest airtime of a datagram, in Ack_PDUs, that still counts as an acknowledgement.
 	loudAcks = 2
-	// unsureMost is for how many turns it is believed that what was handed over has not left, when nothing tells of it.
+	// unsureMost is for how many turns the sender believes that datagrams have not left the radio, if no acknowledgement shows it.
 	unsureMost = 4
 )
 
@@ -99,7 +103,7 @@ func (s *Sender) spoken(now time.Time, air time.Duration) time.Time {
 	if s.channel.talker != 0 {
 		s.airAt = due.Latest(s.airAt, s.channel.end.Add(s.cfg.Turnaround))
 	}
-	if f := &s.floor; f.holder != s.cfg.Self && f.taken(now, &s.cfg) { // its last datagrams may not have come
+	if f := &s.floor; f.holder != s.cfg.Self && f.taken(now, &s.cfg) { // the holder's last datagrams may not have come
 		s.airAt = due.Latest(s.airAt, f.end.Add(s.cfg.Turnaround))
 		s.channel.counted = f.end
 	}
@@ -109,8 +113,9 @@ func (s *Sender) spoken(now time.Time, air time.Duration) time.Time {
 	return s.airAt
 }
 
-// held is the air of what the radio may hold. Where nobody else was heard for as long as a turn lasts, nobody else has spoken, and what was
-// handed over has left as soon as it could; and so it is where nothing but acknowledgements was heard, and all should have left by now.
+// held is the air of the datagrams that the radio may hold. If no other node was heard for the length of a turn, none has
+// transmitted, and datagrams have left as soon as they could. The same holds if only acknowledgements were heard, and all
+// datagrams should have left by now.
 func (t *turns) held(now, airAt time.Time, turn time.Duration) time.Duration {
 	held := t.handed - t.left
 	if now.Sub(t.end) >= turn || now.Sub(t.loud) >= turn && !airAt.After(now) {
@@ -119,7 +124,7 @@ func (t *turns) held(now, airAt time.Time, turn time.Duration) time.Duration {
 	return held
 }
 
-// crowd says that others have talked one after the other lately.
+// crowd says whether other nodes have talked one after the other lately.
 func (t *turns) crowd(now time.Time, c *Config) bool {
 	return len(t.changes) == crowdMost && now.Sub(t.changes[0]) < crowdIn*c.Hold
 }
@@ -131,7 +136,7 @@ func (t *turns) proved(m *outgoing, whole bool) {
 	}
 }
 
-// unsure says that the radio may hold more than it should.
+// unsure says whether the radio may hold more than it should.
 func (s *Sender) unsure(now time.Time) bool {
 	if s.channel.held(now, s.airAt, s.cfg.Hold) <= s.cfg.Hold+(unsureAhead+1)*s.cfg.fullAir()-s.cfg.largeAir() {
 		return false
@@ -149,16 +154,16 @@ func (s *Sender) roomAt(now time.Time) time.Time {
 		return s.freeAt
 	}
 	ahead := time.Duration(aheadAir)
-	if s.sources.several && len(s.queue) > 0 && s.queue[0].total() > 1 && !s.queue[0].batch { // what comes meanwhile goes next
+	if s.sources.several && len(s.queue) > 0 && s.queue[0].total() > 1 && !s.queue[0].batch { // a message that comes meanwhile goes next
 		ahead = 0
-	} else if s.batches && len(s.queue) > 0 && s.queue[0].joins(nil) { // what comes meanwhile goes with it
+	} else if s.batches && len(s.queue) > 0 && s.queue[0].joins(nil) { // a message that comes meanwhile shares the batch
 		ahead = 1
 	}
 	at := s.airAt.Add(-ahead*s.cfg.fullAir() - s.cfg.oneWay())
 	if len(s.queue) > 0 && s.queue[0].urgency() >= alarm {
 		return s.urgent.mayGo(&s.cfg)
 	}
-	if s.queue.inTurn(&s.cfg) && s.floor.taken(now, &s.cfg) { // the turn bounds what goes ahead
+	if s.queue.inTurn(&s.cfg) && s.floor.taken(now, &s.cfg) { // the turn bounds how many datagrams go ahead
 		if now.Sub(s.urgent.heard) < s.floor.round(&s.cfg) && s.airAt.Sub(s.channel.dry) > breathAir*s.cfg.fullAir() {
 			at = s.airAt
 		}
@@ -170,7 +175,8 @@ func (s *Sender) roomAt(now time.Time) time.Time {
 	return at
 }
 
-// busy counts the air of others. What the radio holds leaves so much later, and answers are waited for so much longer.
+// busy counts the air of other nodes. The datagrams in the radio leave so much later, and the sender waits so much longer
+// for answers.
 func (s *Sender) busy(now time.Time, ev Busy) {
 	if !s.cfg.Hears {
 		return
@@ -192,7 +198,7 @@ func (s *Sender) busy(now time.Time, ev Busy) {
 	}
 	by := ev.Air
 	switch gap := began.Sub(s.channel.end); {
-	case waits && gap >= 2*s.cfg.Turnaround: // this node spoke between
+	case waits && gap >= 2*s.cfg.Turnaround: // this node transmitted between
 		by += 2 * s.cfg.Turnaround
 	case s.channel.talker != ev.By:
 		by += s.cfg.Turnaround

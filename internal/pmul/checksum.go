@@ -33,7 +33,7 @@ func putChecksum(b []byte, c Checksum) {
 	b[checksumAt], b[checksumAt+1] = byte((hi+255)%255), byte((lo+255)%255)
 }
 
-// checksumOf says which algorithm the PDU was made with; of the two, Fletcher is asked first.
+// checksumOf says which algorithm the PDU was made with; it tries Fletcher first.
 func checksumOf(b []byte) (Checksum, bool) {
 	if c0, c1 := fletcherSums(b); c0 == 0 && c1 == 0 {
 		return Fletcher, true

@@ -53,7 +53,7 @@ func appendExpiry(b []byte, k Kind, t time.Time) ([]byte, error) {
 
 func expiryAt(b []byte) time.Time { return time.Unix(int64(binary.BigEndian.Uint32(b)), 0).UTC() }
 
-// Append appends any PDU in wire form. On an error b comes back as it was.
+// Append appends any PDU in wire form. On an error it returns b unchanged.
 func Append(b []byte, p PDU, sum Checksum) ([]byte, error) {
 	switch p := p.(type) {
 	case DataPDU:
@@ -76,13 +76,13 @@ func Append(b []byte, p PDU, sum Checksum) ([]byte, error) {
 	return b, &PDUError{"PDU", "PDU_Type", ErrType}
 }
 
-// Parse reads one datagram, which is one PDU, and says which checksum it had. Errors are *PDUError and wrap
-// ErrShort, ErrTooLong, ErrMismatch, ErrChecksum, ErrValue or ErrType.
+// Parse reads one datagram, which is one PDU, and returns its kind of checksum. Errors are *PDUError and wrap ErrShort,
+// ErrTooLong, ErrMismatch, ErrChecksum, ErrValue or ErrType.
 func Parse(b []byte) (PDU, Checksum, error) {
 	if len(b) < 4 {
 		return nil, 0, &PDUError{"PDU", "PDU_Type", ErrShort}
 	}
-	sum, _ := checksumOf(b) // each parser below refuses what has neither
+	sum, _ := checksumOf(b) // each parser below refuses a PDU with neither
 	var p PDU
 	var err error
 	switch k := Kind(b[3] & typeMask); k {
@@ -107,7 +107,7 @@ func Parse(b []byte) (PDU, Checksum, error) {
 	return p, sum, nil
 }
 
-// open checks what is common to all PDUs: type, length, checksum. fixed is the least length.
+// open checks the fields that all PDUs share: type, length, checksum. fixed is the least length.
 func open(b []byte, fixed int, kinds ...Kind) (Kind, error) {
 	if len(b) < 4 {
 		return 0, &PDUError{kinds[0].String(), "Length_of_PDU", ErrShort}

@@ -9,10 +9,10 @@ import (
 )
 
 // A coded message has two to codedMost fragments, in the compact coding. On a shared channel its turns are planned: shards
-// go out with the first pass, every PDU says how many follow, and nobody answers before all are through. Then the nodes
-// that lack something speak, those that lack most first, and say one number. A node that hears a number as large as its own
-// keeps still. Nodes that have all acknowledge in the order in which the Address_PDU names them, when no repair has come.
-// docs/decisions/pmul-parity.md has the reasons.
+// go out with the first pass, every PDU says how many follow, and no node answers before all have come. Then the nodes that
+// lack something transmit, those that lack most first, and each sends one number. A node that hears a number as large as
+// its own stays quiet. Nodes that have all acknowledge in the order in which the Address_PDU names them, if no repair has
+// come. docs/decisions/pmul-parity.md has the reasons.
 
 // plans tells whether the turns of coded messages are planned on this link.
 func (c *Config) plans() bool { return c.waitsForPause() && c.Parity }
@@ -24,7 +24,8 @@ func (c *Config) codes(m *content) bool {
 		m.size+shardHeader(m.id, k) <= c.most(m.batch)
 }
 
-// plansFor tells whether the turns of a message are planned: since shards of it go out. One without loss costs no Plan.
+// plansFor tells whether the turns of a message are planned: they are once shards of it have gone out. A message without
+// loss needs no Plan.
 func (c *Config) plansFor(m *outgoing) bool { return c.plans() && m.plan }
 
 // shardHeader is the longest header of a ParityPDU from its own sender.
@@ -36,7 +37,7 @@ func shardHeader(id MessageID, fragments int) int {
 	return n + 3 + 2
 }
 
-// cutOf is the cut of a message of so many octets: a shard of it fills a datagram.
+// cutOf is the size of the fragments of a message of so many octets: a shard of it fills a datagram.
 func (c *Config) cutOf(id MessageID, octets, datagram int) int {
 	size := c.fragment(datagram)
 	if c.Coding == Compact && c.Parity && octets > smallMost*size {
@@ -45,11 +46,11 @@ func (c *Config) cutOf(id MessageID, octets, datagram int) int {
 	return size
 }
 
-// unaskedMore says how much more than the mean is expected to be lost: so many standard deviations for one receiver of e.
+// unaskedMore is how much more than the mean loss is expected, in standard deviations for one receiver of e.
 const unaskedMore = 1
 
-// unasked is how many shards go with the first pass: what the worst of the receivers is likely to lose. One receiver gets
-// none before it has lost something.
+// unasked is how many shards go with the first pass: as many as the worst of the receivers is likely to lose. A single
+// receiver gets none before it has lost something.
 func (s *Sender) unasked(m *outgoing) int {
 	if !s.cfg.plans() || !s.cfg.codes(&m.content) {
 		return 0
@@ -67,27 +68,27 @@ func (s *Sender) unasked(m *outgoing) int {
 	if nodes == 0 || loss == 0 {
 		return 0
 	}
-	// So many losses begin among all of them; where the answers and the repair cost less than one shard, they are waited for.
+	// So many losses begin among all nodes. If answers and repair cost less than one shard, the sender waits for them.
 	begun := float64(nodes) * loss * (1 + float64(len(m.fragments)-1)/max(s.cfg.Burst, 1))
 	if time.Duration((1-math.Exp(-begun))*float64(s.cfg.repairHeard())) < s.cfg.fullAir() {
 		return 0
 	}
 	mean := loss * float64(len(m.fragments))
-	if s.floor.shared() { // what is lost besides goes with the next turn, which costs no turn of its own
+	if s.floor.shared() { // further losses are repaired in the next turn, at the cost of no extra turn
 		return min(int(mean), len(m.fragments))
 	}
 	spread := math.Sqrt(mean * (1 - loss) * (2*max(s.cfg.Burst, 1) - 1))
 	return min(int(mean+unaskedMore*math.Sqrt(2*math.Log(float64(nodes)))*spread), len(m.fragments))
 }
 
-// measure learns what a node loses from its first answer to a first pass: it lacks so many, or none.
+// measure learns a node's loss from its first answer to a first pass: it lacks so many fragments, or none.
 func (d *destination) measure(c *Config, m *outgoing, lacks int) {
 	if m.rounds > 0 || d.missing != nil || !m.idle() || m.frames < len(m.fragments) || m.total() < 2 {
 		return
 	}
 	p, frames := d.peer, float64(m.frames)
 	weight := min(frames/64, 0.5)
-	if lacks == 0 { // it lost no more than the shards made good
+	if lacks == 0 { // it lost no more than the shards replaced
 		p.loss -= p.loss * weight / 4
 		return
 	}
@@ -108,7 +109,7 @@ func (c *content) all() []uint16 {
 	return all
 }
 
-// withPlan gives an Address_PDU its Plan as it goes out.
+// withPlan gives an Address_PDU its Plan when it goes out.
 func (m *outgoing) withPlan(p AddressPDU) AddressPDU {
 	if m.plan && len(p.Destinations) > 0 {
 		p.Plan = &Plan{Last: uint16(len(m.fragments[len(m.fragments)-1])), Follow: uint16(len(m.numbers) + len(m.shards))}
@@ -116,7 +117,7 @@ func (m *outgoing) withPlan(p AddressPDU) AddressPDU {
 	return p
 }
 
-// leftOf is a number of shards as a ParityPDU has room for it.
+// leftOf is a number of shards, limited to the largest that a ParityPDU can hold.
 func (c *content) leftOf(n int) uint16 {
 	if len(c.fragments) <= smallMost {
 		return uint16(min(n, 127))
@@ -124,7 +125,7 @@ func (c *content) leftOf(n int) uint16 {
 	return uint16(min(n, 1<<14-1))
 }
 
-// tail is so many of the highest numbers.
+// tail is the set of the n highest numbers.
 func (c *content) tail(n int) set {
 	all := newSet(len(c.fragments))
 	for i := range min(max(n, 0), len(c.fragments)) {
@@ -133,8 +134,8 @@ func (c *content) tail(n int) set {
 	return all
 }
 
-// lacking takes an entry that says how much a node lacks. One that cannot know of the pass under way, or of the last, needs
-// so much less.
+// lacking takes an entry that says how many fragments a node lacks. If the entry cannot know of the pass under way, or of
+// the last one, the node needs as many fewer.
 func (s *Sender) lacking(now time.Time, m *outgoing, d *destination, e AckEntry) {
 	n := e.count()
 	if n > len(m.fragments) {
@@ -149,7 +150,7 @@ func (s *Sender) lacking(now time.Time, m *outgoing, d *destination, e AckEntry)
 	d.dueAt = now.Add(s.cfg.repairWait(1))
 }
 
-// lengthen adds to the pass under way what a node lacks that did not know of the pass.
+// lengthen adds to the pass under way the shards for a node that did not know of the pass.
 func (m *outgoing) lengthen() {
 	most := 0
 	for _, d := range m.dests {
@@ -161,19 +162,19 @@ func (m *outgoing) lengthen() {
 	}
 }
 
-// The times of answers, as Sender and Receivers know them.
+// The times of answers, as both Sender and Receivers compute them.
 
-// some is the most nodes among which waiting to hear others takes longer than their answers.
+// some is the most nodes among which waiting to hear other nodes takes longer than their answers.
 // Of 64, 22 instead of 64 speak after a fade over the sender, and 20 kB take 1.57 of their limit instead of 1.53.
 const some = 16
 
-// turn is what one answer takes of a shared channel.
+// turn is how long one answer takes on a shared channel.
 func (c *Config) turn() time.Duration { return c.Turnaround + c.ackAir() }
 
-// hearing is how long an answer takes to be heard by all.
+// hearing is how long it takes until all nodes have heard an answer.
 func (c *Config) hearing() time.Duration { return c.turn() + c.oneWay() + c.slack() }
 
-// classes of need have their slots one after the other; up to some nodes all speak at once, because few of them lack anything.
+// classes of need have their slots one after the other; up to some nodes all transmit at once, because few of them lack anything.
 func (c *Config) classes(nodes int) int {
 	if nodes <= some {
 		return 1
@@ -181,8 +182,8 @@ func (c *Config) classes(nodes int) int {
 	return 2
 }
 
-// quiet is how long nobody acknowledges after a turn of the sender: those that lack something are heard in it, and the
-// repair begins.
+// quiet is how long no node acknowledges after a turn of the sender: in that time the nodes that lack something are heard,
+// and the repair begins.
 func (c *Config) quiet(nodes int) time.Duration {
 	if nodes < 2 {
 		return 0
@@ -190,12 +191,12 @@ func (c *Config) quiet(nodes int) time.Duration {
 	return time.Duration(c.classes(nodes)-1)*c.hearing() + c.repairHeard()
 }
 
-// repairHeard is from a number that is said to the first frame of the repair.
+// repairHeard is the time from the moment when a node sends its number to the first frame of the repair.
 func (c *Config) repairHeard() time.Duration {
 	return c.turn() + c.oneWay() + 2*c.ackAir() + c.Turnaround + c.largeAir() + c.oneWay() + c.slack()
 }
 
-// ackTurn is when a node acknowledges after a turn of the sender, by its place among so many; a question has no quiet.
+// ackTurn is when a node acknowledges after a turn of the sender, by its place among so many; after a question there is no quiet.
 func (c *Config) ackTurn(nodes, rank int, frames bool) time.Duration {
 	wait := time.Duration(rank) * (c.turn() + c.slack())
 	if frames {
@@ -204,12 +205,12 @@ func (c *Config) ackTurn(nodes, rank int, frames bool) time.Duration {
 	return wait
 }
 
-// turnWait is from the end of a pass until such an answer must have come.
+// turnWait is the time from the end of a pass until such an answer must have come.
 func (c *Config) turnWait(nodes, rank int, frames bool) time.Duration {
 	return c.ackTurn(nodes, rank, frames) + 2*c.oneWay() + c.reorderWait() + c.largeAir() + 2*c.turn() + c.slack()
 }
 
-// through is when so many frames that follow are through, as a receiver hears them.
+// through is when a receiver has heard so many frames that follow.
 func (c *Config) through(now time.Time, left int, batch bool) time.Time {
 	if left == 0 {
 		return now.Add(c.reorderWait())
@@ -218,15 +219,15 @@ func (c *Config) through(now time.Time, left int, batch bool) time.Time {
 	return now.Add(time.Duration(left)*frame + frame/2 + c.Jitter + c.slack())
 }
 
-// follow notes that so many frames of a planned message follow, and that what is missing then is said after them.
+// follow notes that so many frames of a planned message follow, and that this node says after them what it lacks.
 func (r *Receiver) follow(now time.Time, m *incoming, left int) {
 	m.left = left
 	m.asked, m.nackAt, m.askAt = 0, time.Time{}, time.Time{}
 	m.idleAt = r.cfg.through(now, left, m.batch).Add(r.slot(m))
 }
 
-// slot is when nodes that lack as much as this one speak: nodes that lack more speak first. Of more than some nodes, about some speak
-// first, because a fade over the sender takes the same from all.
+// slot is when nodes that lack as much as this one transmit: nodes that lack more go first. Among more than some nodes,
+// about some go first, because a fade over the sender takes the same from all.
 func (r *Receiver) slot(m *incoming) time.Duration {
 	n := 0
 	if r.cfg.classes(m.nodes) > 1 && m.need() <= 2 {
@@ -238,7 +239,7 @@ func (r *Receiver) slot(m *incoming) time.Duration {
 	return time.Duration(n) * r.cfg.hearing()
 }
 
-// noteAsked notes that this node has said what it lacks; after some times the sender has to ask.
+// noteAsked notes that this node has sent what it lacks; after several times it waits until the sender asks.
 func (r *Receiver) noteAsked(now time.Time, m *incoming) {
 	asked := m.asked
 	r.hush(now, m)
@@ -248,14 +249,14 @@ func (r *Receiver) noteAsked(now time.Time, m *incoming) {
 	}
 }
 
-// hush keeps a node still because a number is on its way to the sender that is as large as its own. When no repair comes it
-// says its number again.
+// hush keeps a node quiet because a number as large as its own is on its way to the sender. If no repair comes, the node
+// sends its number again.
 func (r *Receiver) hush(now time.Time, m *incoming) {
 	m.nackAt, m.idleAt = time.Time{}, time.Time{}
 	m.askAt = now.Add((r.cfg.repairHeard()+2*r.cfg.fullAir())<<min(max(m.asked-1, 0), 4) + r.slot(m))
 }
 
-// entry is what a planned message lacks, as a run of the highest numbers.
+// entry says how many fragments of a planned message are lacking, as a run of the highest numbers.
 func (m *incoming) entry() AckEntry {
 	e := AckEntry{Source: m.key.Source, Message: m.key.Message}
 	if n := m.need(); n > 0 {
@@ -272,7 +273,7 @@ func (e *AckEntry) count() (n int) {
 	return n
 }
 
-// overhear takes what another node says of messages: a node that lacks no more keeps still, and one that has all lets the repair pass.
+// overhear takes another node's entries: a node that lacks no more stays quiet, and one that has all waits until the repair is over.
 func (r *Receiver) overhear(now time.Time, p AckPDU) {
 	for _, e := range p.Entries {
 		n := e.count()
@@ -289,7 +290,7 @@ func (r *Receiver) overhear(now time.Time, p AckPDU) {
 	}
 }
 
-// plan takes the Plan of an Address_PDU; true when it says something that is to be kept.
+// plan takes the Plan of an Address_PDU; true: it has news to be recorded.
 func (m *incoming) plan(c *Config, p AddressPDU, mine int) (news bool) {
 	if p.Plan.Last == 0 || m.total < 2 || m.total > codedMost {
 		return false
@@ -311,7 +312,7 @@ func (m *incoming) plan(c *Config, p AddressPDU, mine int) (news bool) {
 	return news
 }
 
-// after is what follows a fragment: in the first pass all higher ones and its shards.
+// after is how many frames follow a fragment: in the first pass all higher fragments and the shards.
 func (c *coding) after(n, total uint16) int {
 	if !c.coded {
 		return 0
@@ -319,7 +320,7 @@ func (c *coding) after(n, total uint16) int {
 	return max(int(total)-int(n)+c.extra, 0)
 }
 
-// replan makes the Ack of a complete message due as the Address_PDU has it.
+// replan makes the Ack of a complete message due at the time that the Address_PDU gives.
 func (r *Receiver) replan(now time.Time, f *finished, p AddressPDU, mine int) {
 	if mine >= 0 {
 		f.nodes, f.coded, f.rank = len(p.Destinations), true, mine
@@ -333,7 +334,7 @@ func (r *Receiver) replan(now time.Time, f *finished, p AddressPDU, mine int) {
 	}
 }
 
-// planned tells whether the answers to a message have their turns.
+// planned tells whether the answers to a message are sent in planned turns.
 func (r *Receiver) planned(coded bool) bool { return coded && r.cfg.plans() }
 
 // turnOf makes the Ack of a complete planned message due after so many frames that follow.
@@ -346,6 +347,6 @@ func (r *Receiver) turnOf(now time.Time, f *finished, left int, frames bool) {
 		return
 	}
 	at := r.cfg.through(now, left, true).Add(r.cfg.ackTurn(f.nodes, f.rank, frames))
-	f.ackAt = due.Latest(at, f.sent.Add(2*r.cfg.oneWay())) // whoever forges questions gets few answers
+	f.ackAt = due.Latest(at, f.sent.Add(2*r.cfg.oneWay())) // a node that forges questions gets few answers
 	r.owing[f.key] = f
 }

@@ -8,7 +8,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// codedWorld is HF nodes whose answers everybody hears, as the gateway's.
+// codedWorld is HF nodes whose answers all nodes hear, like the gateway's.
 func codedWorld(t *testing.T, nodes int, pct float64, seed uint64) *world {
 	t.Helper()
 	return newWorld(t, setup{nodes: nodes, p: lossy(load(t, "hf-2400"), pct, false), coding: pmul.Compact, seed: seed,
@@ -32,8 +32,8 @@ func shardsOnAir(w *world, n *node) *int {
 	return &count
 }
 
-// TestShardsUnasked: shards go with the first pass where several receivers are expected to lose something, to one receiver
-// only after it has lost something, and never with a message of one fragment.
+// TestShardsUnasked: shards go with the first pass if several receivers are expected to lose frames, to one receiver only
+// after it has lost some, and never with a message of one fragment.
 func TestShardsUnasked(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -74,8 +74,8 @@ func TestShardsUnasked(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswersIntoAPass: from the first frame of a pass to its last no other node speaks, neither one that has all nor
-// one that lacks something.
+// TestNobodyAnswersIntoAPass: from the first frame of a pass to its last no other node transmits, neither one that has all
+// nor one that lacks something.
 func TestNobodyAnswersIntoAPass(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
 		w := codedWorld(t, 17, 5, seed)
@@ -107,7 +107,7 @@ func TestNobodyAnswersIntoAPass(t *testing.T) {
 	}
 }
 
-// TestOneNumberForMany: when all lose as much some speak, the others hear them and keep still.
+// TestOneNumberForMany: when all lose as much, some nodes transmit, and the others hear them and stay quiet.
 func TestOneNumberForMany(t *testing.T) {
 	w := newWorld(t, setup{nodes: 65, p: lossy(load(t, "hf-2400"), 0, false), coding: pmul.Compact, seed: 1,
 		change: func(c *pmul.Config) { c.AckGroup, c.Loss = true, 0.01 }})
@@ -135,8 +135,8 @@ func TestOneNumberForMany(t *testing.T) {
 	check.True(t, "lists <= 24", lists <= 24, lists)
 }
 
-// TestShardsBeforeTheAddress: a node that lost the first frame, and then the repeated Address_PDU, keeps what it hears and
-// has the message when it is asked.
+// TestShardsBeforeTheAddress: a node that lost the first frame, and then the repeated Address_PDU, keeps the shards that it
+// hears and has the message when it is asked.
 func TestShardsBeforeTheAddress(t *testing.T) {
 	w := newWorld(t, setup{nodes: 6, p: lossy(load(t, "hf-2400"), 0, false), coding: pmul.Compact, seed: 1,
 		change: func(c *pmul.Config) { c.AckGroup, c.Loss = true, 0.05 }})

@@ -45,7 +45,7 @@ const (
 	flagPlan        = 0x20 // Address: a Plan follows
 	flagPriority    = 0x40 // Priority follows: it is not 0
 	flagMAP         = 0x80 // Address: MAP follows
-	flagAtOnce      = 0x80 // Whole: it goes again, and is acknowledged at once; older gateways do not look
+	flagAtOnce      = 0x80 // Whole: it is repeated, and acknowledged at once; older gateways ignore this
 	mapBatch        = 0x01 // in the MAP of an Address: a batch; gateways before version 0.3 would take it for one message
 	flagOf          = 0x80 // Ack: the source of the messages follows: they are not the reader's
 )
@@ -66,8 +66,8 @@ func (ParityPDU) Kind() Kind { return kindParity }
 // kindParity is outside the six bits of PDU_Type.
 const kindParity Kind = 0x40
 
-// AppendCompact appends one datagram's PDUs. from is the datagram's sender, to its only reader, or 0 for a group.
-// Fragments of 0 octets cannot be told from nothing at the end of a datagram, so they carry their length.
+// AppendCompact appends one datagram's PDUs. from is the datagram's sender, to its only reader, or 0 for a group. Fragments
+// of 0 octets carry their length, because they could not be recognised at the end of a datagram.
 func AppendCompact(b []byte, from, to NodeID, pdus ...PDU) ([]byte, error) {
 	at := len(b)
 	var err error
@@ -114,7 +114,7 @@ func wholeOf(a AddressPDU, d DataPDU) bool {
 	return plainAddress(a) && !a.Batch && a.Plan == nil && a.Total == 1 && a.MAP == 0 && d.Number == 1 && d.Source == a.Source && d.Message == a.Message && d.Priority == a.Priority
 }
 
-// plainAddress has a compact form; others go as they are.
+// plainAddress says whether an Address_PDU has a compact form; others go in standard form.
 func plainAddress(p AddressPDU) bool { return p.Reserved == 0 && p.FEC == nil && !p.Extra }
 
 // compactStart appends the first octet, source and message; the priority goes last of these, so that all types agree.
@@ -211,7 +211,7 @@ func appendCompactAddress(b []byte, from NodeID, p AddressPDU, whole *DataPDU, l
 func appendCompactAck(b []byte, from, to NodeID, p AckPDU) ([]byte, error) {
 	for _, e := range p.Entries {
 		if e.Source != p.Entries[0].Source {
-			return appendStandard(b, p) // of several sources: rare
+			return appendStandard(b, p) // entries of several sources: rare
 		}
 	}
 	if p.Stamped || p.Priority != 0 || len(p.Entries) == 0 {
@@ -267,7 +267,7 @@ func appendCompactAck(b []byte, from, to NodeID, p AckPDU) ([]byte, error) {
 	return b, nil
 }
 
-// appendRun writes where a run begins and ends; end is the end of the one before, or 0.
+// appendRun writes the beginning and the end of a run; end is the end of the run before, or 0.
 func appendRun(b []byte, end, from, to uint64) []byte {
 	step := (from - end - 1) << 1
 	if to == from {
@@ -277,7 +277,7 @@ func appendRun(b []byte, end, from, to uint64) []byte {
 	return binary.AppendUvarint(b, to-from-1)
 }
 
-// run undoes appendRun. Its end is at most most, and at most longest and one more behind its beginning.
+// run undoes appendRun. The end of the run is at most most, and at most longest and one more after its beginning.
 func (r *reader) run(field string, end, most, longest uint64) (from, to uint64) {
 	step := r.uvarint(field, 2*most)
 	from = end + 1 + step>>1
@@ -301,7 +301,7 @@ func appendStandard(b []byte, p PDU) ([]byte, error) {
 	return append(b, out...), nil
 }
 
-// ParseCompact reads a datagram from a node to self. Slices of the PDUs alias b. Errors are as those of Parse.
+// ParseCompact reads a datagram from a node to self. Slices of the PDUs alias b. Errors are like those of Parse.
 func ParseCompact(b []byte, from, self NodeID) ([]PDU, error) {
 	var pdus []PDU
 	for len(b) > 0 {
@@ -329,7 +329,7 @@ func ParseCompact(b []byte, from, self NodeID) ([]PDU, error) {
 	return pdus, nil
 }
 
-// reader takes fields off the front; the first error stays.
+// reader takes fields off the front; the first error persists.
 type reader struct {
 	b   []byte
 	pdu string
@@ -367,7 +367,7 @@ func (r *reader) octets(field string, n int) []byte {
 	return out
 }
 
-// fragment is the rest of the datagram, or so long as it says.
+// fragment is the rest of the datagram, or as many octets as the length says.
 func (r *reader) fragment(flags byte) []byte {
 	n := len(r.b)
 	if flags&flagLength != 0 {
@@ -471,7 +471,7 @@ func (r *reader) ack(kind, flags byte, source, self NodeID) AckPDU {
 	}
 	count := r.uvarint("Count_of_Ack_Info_Entries", uint64(len(r.b)/2))
 	if count == 0 {
-		r.fail("Count_of_Ack_Info_Entries", ErrValue) // goes in standard form
+		r.fail("Count_of_Ack_Info_Entries", ErrValue) // such a PDU goes in standard form
 	}
 	var m MessageID
 	for i := range count {

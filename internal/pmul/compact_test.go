@@ -100,7 +100,7 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestCompactHeaders: what one 60-octet message to one ship costs besides its octets and the seal.
+// TestCompactHeaders: the cost of one 60-octet message to one ship, besides its octets and the seal.
 func TestCompactHeaders(t *testing.T) {
 	const far, of = 65535, MessageID(2_000_000) // the largest gateway id; the two millionth message
 	address := AddressPDU{Priority: 5, Total: 1, Source: hq, Message: of, Expiry: year2027, Destinations: []Destination{to(far, 16000)}}
@@ -173,7 +173,7 @@ func TestCompactRefused(t *testing.T) {
 	}
 }
 
-// FuzzParseCompact: what parses is written and read again as the same PDUs.
+// FuzzParseCompact: PDUs that parse are written and read again as the same PDUs.
 func FuzzParseCompact(f *testing.F) {
 	for _, s := range []string{"09 01 04 8827 6b36ec80 01 ac02 46 68656a", "44 8827 03 6b36ec80 01 ac02 46 68656a", "82 8827 28 6b36ec80 40 01 ac02 46", "20 8827 01 00",
 		"a2 8827 28 6b36ec80 01 14 33 01 ac02 46", "82 8827 01 6b36ec80 01 01 ac02 46 00 8827 01 68656a",

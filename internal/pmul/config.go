@@ -16,7 +16,7 @@ const (
 	Compact               // inside sealed datagrams
 )
 
-// Config of a Sender or a Receiver. Make it with ConfigFor and change what is different.
+// Config of a Sender or a Receiver. Make it with ConfigFor and change the fields that differ.
 type Config struct {
 	Self     NodeID
 	Peers    []NodeID // the nodes that exist; nil: any
@@ -24,7 +24,7 @@ type Config struct {
 	Coding   Coding
 	Checksum Checksum
 	Runs     bool // missing lists may have runs; libjpmul reads them wrongly
-	AckAck   bool // an Address_PDU without destinations tells that all have acknowledged
+	AckAck   bool // an Address_PDU without destinations says that all have acknowledged
 
 	// The link.
 	RateBps        int           // bits per second of IP octets; 0: unlimited
@@ -33,9 +33,9 @@ type Config struct {
 	LargeOctets    int           // the same in the datagrams of a batch, at least DatagramOctets
 	Delay, Jitter  time.Duration // one way
 	Turnaround     time.Duration // to another talker on a shared channel, keying included
-	Hold           time.Duration // a talker of a shared channel yields after so long when others wait
+	Hold           time.Duration // a talker of a shared channel yields after so long if others wait
 	Reorder        bool          // a datagram may overtake another by up to Jitter
-	Hears          bool          // the caller tells the Sender of all that it hears on a shared channel: Busy
+	Hears          bool          // the caller reports to the Sender all that it hears on a shared channel: Busy
 
 	// Procedures.
 	AckGroup     bool          // compact coding: Ack_PDUs to several nodes share a datagram to the group
@@ -43,37 +43,37 @@ type Config struct {
 	ProbeEvery   time.Duration // between questions to a node that does not answer
 	Parity       bool          // compact coding: erasure coding for repairs and repetitions
 	Loss         float64       // share of frames that one receiver loses, until it is measured
-	Burst        float64       // frames that are lost in a row, in the mean; at least 1
+	Burst        float64       // mean number of frames lost in a row; at least 1
 	ParityShare  float64       // parity shards of a blind repetition over fragments; at least two
 	RepeatCount  int           // EMCON_RTC: blind repetitions for silent nodes
 	RepeatEvery  time.Duration // EMCON_RTI: least time between them
 	ClockError   time.Duration // how far two clocks may disagree
 	OrphanFor    time.Duration // Unidentified_Data_PDU_Validity
-	RememberFor  time.Duration // most that a finished message is remembered; its Expiry_Time is if sooner
+	RememberFor  time.Duration // most that a finished message is remembered; its Expiry_Time is the limit if sooner
 	GroupPool    []GroupAddr   // dynamic groups to choose from
-	FirstMessage MessageID     // of a new store; 0: from the clock, so that a lost store uses no number again
+	FirstMessage MessageID     // of a new store; 0: from the clock, so that a lost store reuses no number
 	Limits       Limits
 	Rand         *rand.Rand
 }
 
-// Limits bound the state, whoever sends what.
+// Limits bound the state, whatever nodes send.
 type Limits struct {
-	Messages       int // that a Sender holds
-	Octets         int // of them
+	Messages       int // messages that a Sender holds
+	Octets         int // octets of these
 	Destinations   int // of one message
-	Fates          int // finished (message, recipient) pairs that can be asked for
+	Fates          int // finished (message, recipient) pairs that can be looked up
 	Incoming       int // incomplete messages at a Receiver, in all
 	IncomingSource int // of one Source_ID
 	IncomingOctets int // of their fragments and of Orphans, in all
 	Orphans        int // Data_PDUs without Address_PDU, in all
 	Remembered     int // finished messages at a Receiver, in all
-	// Of the last three one Source_ID may have a quarter; where the nodes are known (Peers) twice its part.
+	// Of the last three, one Source_ID may have a quarter; if the nodes are known (Peers), twice its part.
 }
 
 // IDs are reserved in blocks of so many: one write to the journal each.
 const idBlock = 256
 
-// ConfigFor derives all timers from a link profile. The compact coding has its own overhead: what the seal adds.
+// ConfigFor derives all timers from a link profile. seal is the overhead of the compact coding: the octets that the seal adds.
 func ConfigFor(p profile.Profile, self NodeID, coding Coding, seal int, rng *rand.Rand) Config {
 	c := Config{
 		Self: self, Coding: coding, Runs: coding == Compact, AckAck: coding == ACP142, Parity: coding == Compact, ParityShare: 0.2,
@@ -95,7 +95,7 @@ func ConfigFor(p profile.Profile, self NodeID, coding Coding, seal int, rng *ran
 	return c
 }
 
-// expectedLoss is the larger of the losses that a profile expects of its directions, and how long its bursts are.
+// expectedLoss is the larger of the losses that a profile expects of its directions, and the mean length of bursts.
 func expectedLoss(p profile.Profile) (loss, burst float64) {
 	burst = 1
 	for _, d := range []profile.Direction{p.Up, p.Down} {
@@ -110,10 +110,10 @@ func expectedLoss(p profile.Profile) (loss, burst float64) {
 	return loss, burst
 }
 
-// FragmentOctets is the cut of a message: what a Data_PDU holds when it fills a datagram.
+// FragmentOctets is the size of a message's fragments: a Data_PDU with one fills a datagram.
 func (c Config) FragmentOctets() int { return c.fragment(c.DatagramOctets) }
 
-// fragment is what a Data_PDU holds in a datagram of so many octets.
+// fragment is the size of the fragment of a Data_PDU that fills a datagram of so many octets.
 func (c *Config) fragment(octets int) int {
 	if c.Coding == Compact {
 		return octets - compactDataMost
@@ -121,7 +121,7 @@ func (c *Config) fragment(octets int) int {
 	return octets - dataHeader
 }
 
-// most is how many octets of PDUs a datagram with parts of a message has.
+// most is how many octets of PDUs a datagram with parts of a message may have.
 func (c *Config) most(batch bool) int {
 	if batch {
 		return max(c.DatagramOctets, c.LargeOctets)
@@ -146,7 +146,7 @@ func (c Config) Encode(b []byte, p Packet) ([]byte, error) {
 	return b, nil
 }
 
-// octets of a packet, without what is around it.
+// octets is the size of a packet, without overhead.
 func (c *Config) octets(p Packet) int {
 	b, err := c.Encode(nil, p)
 	if err != nil {
@@ -174,13 +174,13 @@ func (c *Config) air(octets int) time.Duration { return profile.Airtime(octets+c
 // fullAir is the airtime of a full datagram.
 func (c *Config) fullAir() time.Duration { return c.air(c.DatagramOctets) }
 
-// largeAir is that of a full datagram of a batch.
+// largeAir is the airtime of a full datagram of a batch.
 func (c *Config) largeAir() time.Duration { return c.air(c.most(true)) }
 
 // ackAir is the airtime of an Ack_PDU with a short list.
 func (c *Config) ackAir() time.Duration { return c.air(ackHeader + ackEntryHeader + 8) }
 
-// slack covers what no profile says: processing, timers that fire late.
+// slack covers delays that no profile has: processing, timers that fire late.
 func (c *Config) slack() time.Duration { return max(c.ackAir(), 50*time.Millisecond) }
 
 // spread is the bound of the random delay before an Ack_PDU when so many nodes may answer.
@@ -192,14 +192,14 @@ func (c *Config) oneWay() time.Duration { return c.Delay + c.Jitter }
 // settle is the longest gap between two Ack_PDUs of nodes that answer one after the other.
 func (c *Config) settle() time.Duration { return c.Turnaround + c.ackAir() + c.Jitter + c.slack() }
 
-// queue is how long so many Ack_PDUs take to get through a shared channel: ours may be the last.
+// queue is how long so many Ack_PDUs take to get through a shared channel: this node's may be the last.
 func (c *Config) queue(nodes int) time.Duration {
 	return time.Duration(max(nodes-few, 0)) * (c.Turnaround + c.ackAir())
 }
 
-// completeWait holds an Ack of a complete message back until a re-transmission for others would have been heard, so
-// that nodes that miss something are heard first. A message of one fragment is not worth it: a node that missed it has
-// heard nothing and asks for nothing, and is found by the answers of others.
+// completeWait holds back the Ack of a complete message until a re-transmission for other nodes would have been heard, so
+// that nodes that lack something are heard first. For a message of one fragment this is not worthwhile: a node that missed
+// it has heard nothing and asks for nothing, and is found by the answers of others.
 func (c *Config) completeWait(nodes int, fragments uint16) time.Duration {
 	if nodes < 2 || fragments < 4 {
 		return c.hold(nodes)
@@ -207,7 +207,7 @@ func (c *Config) completeWait(nodes int, fragments uint16) time.Duration {
 	return c.hold(nodes) + c.spread(nodes) + 2*c.oneWay() + c.turns(nodes) + c.Turnaround + c.fullAir() + c.slack()
 }
 
-// reorderWait is how long a gap may be a late arrival.
+// reorderWait is how long a gap may turn out to be a late arrival.
 func (c *Config) reorderWait() time.Duration {
 	if c.Reorder {
 		return c.Jitter
@@ -215,39 +215,39 @@ func (c *Config) reorderWait() time.Duration {
 	return 0
 }
 
-// ackWait is ACK_RE-TRANSMISSION_TIME for the first answer: from the end of the last PDU until Ack_PDUs must have come.
-// Further Ack_PDUs extend it by settle each.
+// ackWait is ACK_RE-TRANSMISSION_TIME for the first answer: the time from the end of the last PDU until Ack_PDUs must have
+// come. Each further Ack_PDU extends it by settle.
 func (c *Config) ackWait(nodes int, fragments uint16) time.Duration {
 	return 2*c.oneWay() + c.reorderWait() + c.completeWait(nodes, fragments) + 2*c.spread(nodes) + c.turns(nodes+1) + c.slack()
 }
 
-// ownTalk is how long an answer waits on a shared channel for us to finish, when so many messages of ours have something
-// to send.
+// ownTalk is how long an answer waits on a shared channel for this node to finish, if so many of its messages are to be
+// sent.
 func (c *Config) ownTalk(messages int) time.Duration {
 	most := c.Hold
-	if c.Coding == Compact { // receivers wait until we pause, for so long
+	if c.Coding == Compact { // receivers wait for a pause of this node, for so long
 		most = max(most, mostHolds*c.AckHold)
 	}
 	return min(most, time.Duration(messages)*c.fullAir())
 }
 
-// mostHolds is how many times the wait of an Ack may be put off while its sender talks.
+// mostHolds is how many times its wait an Ack may be put off while its sender talks.
 const mostHolds = 4
 
-// pause is how long nothing comes of a sender that has stopped talking.
+// pause is how long nothing comes from a sender that has stopped talking.
 func (c *Config) pause() time.Duration { return 2*c.fullAir() + c.Jitter + c.slack() }
 
-// turns is how long so many nodes need to answer one after the other; of more than few the answers extend the wait.
+// turns is how long so many nodes need to answer one after the other; for more than few, the answers extend the wait.
 func (c *Config) turns(nodes int) time.Duration {
 	return time.Duration(min(nodes, few+1)) * (c.Turnaround + c.ackAir())
 }
 
-// repairWait is the same for nodes that said what they missed, and that it was sent for: they answer at once.
+// repairWait is the same for nodes whose missing fragments were repaired: they answer at once.
 func (c *Config) repairWait(nodes int) time.Duration {
 	return 2*c.oneWay() + c.reorderWait() + c.idle(1) + c.spread(nodes) + c.turns(nodes) + c.slack()
 }
 
-// questionAir is the cost of a question that brings a missing list and nothing else: two changes of talker and the way.
+// questionAir is the cost of a question that brings only a missing list: two changes of talker and the way there and back.
 func (c *Config) questionAir() time.Duration { return 2 * (c.Turnaround + c.oneWay()) }
 
 // fragmentAir is the airtime of a message's first fragment.
@@ -264,18 +264,18 @@ func (c *Config) repeatEvery(now time.Time, m *outgoing) time.Duration {
 // unheard is how long after a transmission an Ack_PDU of one of so many nodes cannot know of it.
 func (c *Config) unheard(nodes int) time.Duration { return 2*c.Delay + c.queue(nodes) }
 
-// waitsForPause tells that an answer amid a burst costs the sender a turn, and that both ends let answers wait until it
+// waitsForPause says that an answer amid a burst costs the sender a turn, so that both ends let answers wait until it
 // pauses. Plain ACP 142 has no such rule.
 func (c *Config) waitsForPause() bool { return c.Coding == Compact && c.Turnaround > 0 }
 
-// ownReturn tells that an Ack_PDU costs the sender no turn and that a gap is a loss: then it is told while the message is
-// still going out.
+// ownReturn says that an Ack_PDU costs the sender no turn and that a gap is a loss: then a receiver reports gaps while the
+// message is still going out.
 func (c *Config) ownReturn() bool { return c.Turnaround == 0 && !c.Reorder && c.RateBps > 0 }
 
-// idleMost bounds for how many missing PDUs in a row a receiver waits.
+// idleMost is the most missing PDUs in a row for which a receiver waits.
 const idleMost = 16
 
-// idle is how long a receiver waits for PDUs that should follow before it says what it misses.
+// idle is how long a receiver waits for PDUs that should follow before it reports what it lacks.
 func (c *Config) idle(pdus int) time.Duration {
 	return time.Duration(min(pdus, idleMost)+1)*c.fullAir() + c.Jitter + c.slack()
 }

@@ -8,24 +8,24 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// peer is what is known of another node.
+// peer is the state of another node.
 type peer struct {
 	sequence   uint32    // last Message_Sequence_Number
 	silent     bool      // EMCON
 	unanswered int       // questions since it was heard
 	askedAt    time.Time // further questions until then count as the same one
 	probeAt    time.Time // when a dead node is asked again
-	burst      time.Time // it is sending all Ack_PDUs that it owed; the next of them arrives by then
+	burst      time.Time // it is sending all Ack_PDUs that it owed; the next of these arrives by then
 	loss       float64   // share of frames that it loses
-	measured   bool      // loss says it
+	measured   bool      // loss has been measured
 	odd        int       // entries about messages not sent yet, since oddSince
 	oddSince   time.Time
 	waiting    map[MessageID]*outgoing
 	last       map[string]uint32 // Message_Sequence_Number of the last message of each source
-	before     uint32            // the highest when that was begun
+	before     uint32            // the highest when last was begun
 }
 
-// dead is the number of unanswered questions after which a node is only probed now and then.
+// dead is the number of unanswered questions after which a node is probed only now and then.
 const dead = 3
 
 func (p *peer) dead() bool { return p.unanswered >= dead }
@@ -48,8 +48,9 @@ func (p *peer) asked(now time.Time, s *Sender) {
 	}
 }
 
-// probe sets the time of the next question to a dead node: the more questions it left unanswered, the later. Where no node answers at all,
-// this node's radio may be what fails, and questions take the air of nobody: they become rarer after outageProbes.
+// probe sets the time of the next question to a dead node: the more unanswered questions, the later. If no node answers at
+// all, this node's radio may have failed, and questions take air that nobody needs: they become rarer only after
+// outageProbes.
 func (p *peer) probe(now time.Time, s *Sender) {
 	unanswered := p.unanswered
 	if s.cfg.Hears && !slices.ContainsFunc(s.cfg.Peers, func(n NodeID) bool { return s.peers[n] == nil || !s.peers[n].dead() }) {
@@ -58,7 +59,7 @@ func (p *peer) probe(now time.Time, s *Sender) {
 	p.probeAt = now.Add(max(s.cfg.ProbeEvery, s.cfg.ackWait(1, 1)) * time.Duration(1+min(unanswered/8, 7)))
 }
 
-// outageProbes is how many questions go in an outage before they become rarer: those of about an hour on HF.
+// outageProbes is how many questions go in an outage before they become rarer: as many as in about an hour on HF.
 const outageProbes = 120
 
 // destination is one recipient of a message.
@@ -68,10 +69,10 @@ type destination struct {
 	sequence uint32
 	state    State
 	named    bool      // in the last pass
-	rank     int       // its place among the nodes named
+	rank     int       // its place among the named nodes
 	dueAt    time.Time // when it is asked, unless its answer has come
-	missing  set       // what it has not acknowledged; nil: it never said anything
-	lost     set       // what it reported missing and what is not being sent again
+	missing  set       // numbers that it has not acknowledged; nil: it has sent no list
+	lost     set       // numbers that it reported missing and that are not being sent again
 }
 
 // answers tells whether an answer is expected of it.
@@ -83,7 +84,7 @@ func (d *destination) lacks() bool { return d.state == Waiting }
 // deaf tells whether it needs the message and is silent.
 func (d *destination) deaf() bool { return d.lacks() && d.peer.silent }
 
-// misses tells whether it has said that fragments were lost.
+// misses tells whether it has reported lost fragments.
 func (d *destination) misses() bool { return d.lacks() && !d.lost.empty() }
 
 // dests are all recipients of a message.
@@ -98,7 +99,7 @@ func (l dests) of(n NodeID) *destination {
 
 func (l dests) any(is func(*destination) bool) bool { return slices.ContainsFunc(l, is) }
 
-// which are the recipients for which it is true.
+// which are the recipients for which is holds.
 func (l dests) which(is func(*destination) bool) (some dests) {
 	for _, d := range l {
 		if is(d) {
@@ -113,7 +114,7 @@ func (l dests) named() int {
 	return len(l.which(func(d *destination) bool { return d.named }))
 }
 
-// hears says that some recipient may hear what is sent now.
+// hears says whether some recipient may hear a datagram sent now.
 func (l dests) hears(now time.Time) bool {
 	return l.any(func(d *destination) bool {
 		return d.peer.silent || !d.peer.dead() || due.Reached(now, d.peer.probeAt)

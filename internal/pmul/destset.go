@@ -6,21 +6,22 @@ import (
 	"math/bits"
 )
 
-// Destinations whose nodes ascend are written as a set, where that is shorter: an Address_PDU to all members of a group names
-// nodes in a row, and what a sender counts towards each of them differs by little. A set is twice the number of runs of nodes, plus
-// one if the sequences differ; the runs, as those of an entry of an Ack_PDU; and the Message_Sequence_Number of all. If they
-// differ, that is the least of them, and behind it are an octet, how many bits a difference takes, and for each destination
-// its difference from the least, in so many bits, the lowest bit of the lowest octet first.
+// Destinations whose nodes ascend are written as a set, if that is shorter: an Address_PDU to all members of a group names
+// nodes in a row, and the sender's sequence for each of them differs by little. A set is twice the number of runs of nodes,
+// plus one if the sequences differ; the runs, like those of an entry of an Ack_PDU; and the Message_Sequence_Number of all.
+// If the sequences differ, that number is the least of them. Then follow an octet with the bits of a difference, and for
+// each destination its difference from the least, in so many bits, the lowest bit of the lowest octet first.
 
 const (
 	// setMost bounds the destinations of a set: a run of many takes no more octets than one of few.
 	setMost = 1024
-	// setLeast is the fewest destinations that are written as a set. Among few it spares two or three octets of a message, and bursts
-	// are through no sooner: 128 messages of 200 octets to three on hf-2400, 400 seeds, 1.91 of their limit at the median, 1.89 without.
+	// setLeast is the fewest destinations that are written as a set. Among few, a set saves two or three octets of a
+	// message, and bursts end no sooner: 128 messages of 200 octets to three on hf-2400, 400 seeds, 1.91 of their limit at
+	// the median, 1.89 without.
 	setLeast = few + 1
 )
 
-// appendDestinations writes destinations the shorter way, and tells whether that is a set.
+// appendDestinations writes destinations in the shorter way, and tells whether that is a set.
 func appendDestinations(list []Destination) (b []byte, set bool) {
 	b = binary.AppendUvarint(nil, uint64(len(list)))
 	for _, d := range list {
@@ -33,7 +34,7 @@ func appendDestinations(list []Destination) (b []byte, set bool) {
 	return b, false
 }
 
-// appendSet writes a set; nil: these destinations are none.
+// appendSet writes a set; nil: these destinations do not form one.
 func appendSet(list []Destination) (b []byte) {
 	if len(list) < setLeast || len(list) > setMost {
 		return nil
@@ -71,7 +72,7 @@ func appendSet(list []Destination) (b []byte) {
 	return appendDifferences(b, list, least, greatest)
 }
 
-// appendDifferences writes how far each sequence is from the least.
+// appendDifferences writes the difference of each sequence from the least.
 func appendDifferences(b []byte, list []Destination, least, greatest uint32) []byte {
 	width := bits.Len32(greatest - least)
 	b = append(b, byte(width))
@@ -89,12 +90,12 @@ func appendDifferences(b []byte, list []Destination, least, greatest uint32) []b
 	return b
 }
 
-// destinations reads them one by one, or as a set.
+// destinations reads destinations one by one, or as a set.
 func (r *reader) destinations(set bool) (list []Destination) {
 	if set {
 		return r.set()
 	}
-	// Two octets each at least: a count that lies costs no memory.
+	// Each takes at least two octets: a false count costs no memory.
 	for range r.uvarint("Count_of_Destination_Entries", uint64(len(r.b)/2)) {
 		list = append(list, Destination{Node: NodeID(r.uvarint("Destination_ID", math.MaxUint32)),
 			Sequence: uint32(r.uvarint("Message_Sequence_Number", math.MaxUint32))})
@@ -108,7 +109,7 @@ func (r *reader) destinations(set bool) (list []Destination) {
 func (r *reader) set() (list []Destination) {
 	head := r.uvarint("Count_of_Destination_Entries", 2*uint64(len(r.b))+1)
 	if head>>1 == 0 {
-		r.fail("Count_of_Destination_Entries", ErrValue) // goes one by one
+		r.fail("Count_of_Destination_Entries", ErrValue) // no destinations go one by one
 	}
 	var end uint64
 	for range head >> 1 {
@@ -134,7 +135,7 @@ func (r *reader) set() (list []Destination) {
 	return list
 }
 
-// differences adds to each sequence how far it is from the least.
+// differences adds its difference from the least to each sequence.
 func (r *reader) differences(list []Destination) {
 	width := int(r.octets("Message_Sequence_Number", 1)[0])
 	if width < 1 || width > 32 {

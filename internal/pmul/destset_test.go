@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// Whatever destinations an Address_PDU has, they come back as they were, and take no more octets than one by one.
+// The destinations of any Address_PDU come back unchanged, and take no more octets than one by one.
 func TestDestinationsComeBack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	sets := 0
@@ -40,7 +40,8 @@ func TestDestinationsComeBack(t *testing.T) {
 	check.True(t, "some were sets", sets > 200, sets)
 }
 
-// TestMessageToFifteen: what a message to fifteen costs besides its octets and the seal, on average of sequences that differ little.
+// TestMessageToFifteen: the cost of a message to fifteen, besides its octets and the seal, on average of sequences that
+// differ little.
 func TestMessageToFifteen(t *testing.T) {
 	for _, c := range []struct {
 		name     string

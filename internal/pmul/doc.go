@@ -5,7 +5,7 @@
 // The package is pure: callers pass the time, and nothing here reads a clock. Delays are time.Duration, sizes octets,
 // rates bits per second. On the wire, and only there, Expiry_Time is seconds since 1970 UTC.
 //
-// # Choices where the reference leaves doubt
+// # Choices where the reference is ambiguous
 //
 // We send Fletcher checksums and accept Fletcher and Internet ones. We read and count FEC and Extra kinds of
 // Address_PDU and otherwise ignore them. The word that ends a missing list early means that higher numbers are not

@@ -1,6 +1,6 @@
 package pmul
 
-// ParseData reads one kind of PDU, for tests of what is on the air.
+// ParseData reads one kind of PDU, for tests of PDUs on the air.
 var ParseData = parseData
 
 // Buckets are the names of all buckets that records may have.

@@ -8,9 +8,9 @@ import (
 	"aldis/internal/pmul"
 )
 
-// TestFieldsCompared: 100 kB on HF, coded as a whole in the large field, in two blocks of the small field that take turns, and
-// as one block of the small field in larger datagrams; a sender that streams until all have it. The whole is never slower
-// than blocks. Larger datagrams win where loss is drawn per frame, and hold up a flash message twice as long.
+// TestFieldsCompared: 100 kB on HF, coded as a whole in the large field, in two blocks of the small field that take turns,
+// and as one block of the small field in larger datagrams; a sender that streams until all have it. The whole is never
+// slower than blocks. Larger datagrams win if loss is drawn per frame, and delay a flash message twice as long.
 func TestFieldsCompared(t *testing.T) {
 	p := load(t, "hf-2400")
 	n := int(seeds(5, 50))

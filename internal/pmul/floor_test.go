@@ -24,7 +24,7 @@ func floorOf(t *testing.T, node NodeID) (*floor, *Config) {
 
 func loud(NodeID) bool { return false }
 
-// TestFloor: turns go round in the order of the nodes, each as long as it may, and a node that does not speak is passed over.
+// TestFloor: turns go round in the order of the nodes, each as long as it may be, and a node that does not transmit is passed over.
 func TestFloor(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	f, c := floorOf(t, 2)
@@ -48,14 +48,14 @@ func TestFloor(t *testing.T) {
 	check.True(t, "wants another turn", p.More, p)
 	check.Equal(t, "left", p.Left, c.turnMost()-time.Second)
 	check.Equal(t, "goes on", f.mayAt(now, c), now)
-	f.heard(now, c, 1, TurnPDU{Source: 1, Number: 7, Next: 3, More: true}, now) // speaks between
+	f.heard(now, c, 1, TurnPDU{Source: 1, Number: 7, Next: 3, More: true}, now) // transmits between
 	check.Equal(t, "who has it", f.holder, NodeID(2))
 	end = end.Add(p.Left)
 	p = f.turnPDU(now, c, end, true, 5*time.Minute, loud)
 	check.Equal(t, "left at the end", p.Left, 0)
 	check.Equal(t, "its next turn is after the others", f.mayAt(now, c), end.Add(c.afterTurn()+2*c.slot()))
 
-	now = end.Add(c.afterTurn() + 2*c.slot()) // neither 3 nor 1 has come
+	now = end.Add(c.afterTurn() + 2*c.slot()) // neither 3 nor 1 has transmitted
 	check.True(t, "somebody's turn", f.taken(now, c), f)
 	f.holdTurn(now, c, now, time.Second)
 	p = f.turnPDU(now, c, now, true, 0, loud)
@@ -64,7 +64,7 @@ func TestFloor(t *testing.T) {
 	check.Equal(t, "next where that one is silent", f.turnPDU(now, c, now, true, 0, func(n NodeID) bool { return n == 1 }).Next, NodeID(0))
 }
 
-// TestFloorTwice: two nodes that take the same turn agree whose it is, and a node that has nothing to say is not asked again.
+// TestFloorTwice: two nodes that take the same turn agree which has it, and a node that has nothing to send gets no further turn.
 func TestFloorTwice(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for _, by := range []NodeID{1, 3} {
@@ -82,7 +82,7 @@ func TestFloorTwice(t *testing.T) {
 	}
 }
 
-// TestFloorHostile: a member that says what it likes makes others wait for a minute at the most, and is remembered once.
+// TestFloorHostile: a lying member makes others wait for a minute at the most, and is remembered once.
 func TestFloorHostile(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	f, c := floorOf(t, 2)
@@ -94,8 +94,9 @@ func TestFloorHostile(t *testing.T) {
 	check.Equal(t, "nobody comes", f.taken(now.Add(2*time.Minute), c), false)
 }
 
-// TestFloorGreedy: a member that takes turn after turn while this node waits is not heeded from the sixth full one on, for half an hour,
-// whether it numbers them or makes one longer. One that claims nothing, takes turns of a datagram, or lets this node speak between is.
+// TestFloorGreedy: a member that takes turn after turn while this node waits is ignored from the sixth full one on, for
+// half an hour, whether it numbers them or makes one longer. A member that claims nothing, takes turns of a datagram, or
+// lets this node transmit between is not ignored.
 func TestFloorGreedy(t *testing.T) {
 	_, c := floorOf(t, 2)
 	for _, tt := range []struct {
@@ -104,8 +105,8 @@ func TestFloorGreedy(t *testing.T) {
 		left    time.Duration
 		numbers uint8 // from a turn to the next
 		waits   bool
-		speaks  int // this node, after so many of them; 0: never
-		refused int // the first that is not heeded; 0: none
+		speaks  int // this node transmits after so many turns; 0: never
+		refused int // the first turn that is ignored; 0: none
 	}{
 		{name: "turn after turn", every: 45 * time.Second, left: 45 * time.Second, numbers: 1, waits: true, refused: fairTurns + 1},
 		{name: "a minute more each five seconds", every: 5 * time.Second, left: time.Minute, numbers: 1, waits: true, refused: fairTurns + 1},
@@ -151,8 +152,8 @@ func TestLately(t *testing.T) {
 	check.True(t, "a few octets", err == nil && len(b) < 12, b)
 }
 
-// TestTurnLapses: a node whose turn came while it was silent does not wait for that turn for ever afterwards; it used to ask for a
-// Step each nanosecond.
+// TestTurnLapses: a node whose turn came while it was silent does not wait for that turn for ever afterwards; it used to
+// ask for a Step each nanosecond.
 func TestTurnLapses(t *testing.T) {
 	_, c := floorOf(t, 2)
 	s, err := NewSender(*c, nil)
@@ -172,8 +173,8 @@ func TestTurnLapses(t *testing.T) {
 	check.True(t, "when it talks it is there in time", out.Deadline.After(now) && out.Deadline.Sub(now) < c.slot(), out.Deadline.Sub(now))
 }
 
-// TestRestForAnswers: where nobody else takes turns, a node that has more to say waits between two turns until the first answer can have
-// come. A node that has said all waits for nothing, and neither does one behind which another takes its turn.
+// TestRestForAnswers: if no other node takes turns, a node that has more to send waits between two turns until the first
+// answer can have come. A node that has sent all does not wait, and neither does one after which another takes its turn.
 func TestRestForAnswers(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	turn := func(c *Config, f *floor, waits time.Duration) time.Duration {
@@ -193,12 +194,12 @@ func TestRestForAnswers(t *testing.T) {
 	check.True(t, "another takes its turn", turn(c, f, time.Hour) >= c.slot(), 0)
 }
 
-// TestTurnIsOverForGood: the turn of a node behind which nobody takes one ends when it is over, however long another node talks from then
-// on without taking turns.
+// TestTurnIsOverForGood: the turn of a node after which no other takes one ends on time, however long another node talks
+// from then on without taking turns.
 func TestTurnIsOverForGood(t *testing.T) {
 	f, c := floorOf(t, 1)
 	now := time.Unix(1_800_000_000, 0)
-	own := now.Add(3 * c.fullAir()) // another talks before the radio lets it go
+	own := now.Add(3 * c.fullAir()) // another node talks before the radio sends it
 	f.holdTurn(now, c, own, c.fullAir())
 	f.turnPDU(now, c, own, true, 0, loud)
 	end := now

@@ -10,8 +10,8 @@ import (
 	"aldis/internal/pmul"
 )
 
-// TestForgedDiscard: what anybody can do to plain ACP 142. A receiver forgets what it had of the one message that is
-// named, asks for it again and gets it; other messages and what is complete are not touched.
+// TestForgedDiscard: the harm that anybody can do to plain ACP 142. A receiver drops its fragments of the one message that
+// is named, asks for it again and gets it; other messages and complete ones are not affected.
 func TestForgedDiscard(t *testing.T) {
 	w := newWorld(t, setup{nodes: 3, p: lossy(load(t, "hf-2400"), 0, false), seed: 1})
 	hq := w.nodes[0]
@@ -73,7 +73,7 @@ func TestForgedAck(t *testing.T) {
 	}
 }
 
-// TestProfileLimits: the profile sets what the engines may hold, for one sender and in all, and both can be filled.
+// TestProfileLimits: the profile sets the engines' limits, for one sender and in all, and both can be filled.
 func TestProfileLimits(t *testing.T) {
 	p := load(t, "hf-2400")
 	p.PMulUse = profile.PMulUse{RepeatCount: 7, RepeatEvery: time.Hour, Messages: 5, Octets: 3000, Incoming: 8, IncomingOctets: 4000}

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Gone ends, for a node that gets nothing more, all messages that it does not have yet. For their other recipients they go on.
+// Gone ends all messages that a node does not have yet, for this node alone: it gets nothing more. For their other recipients
+// they continue.
 type Gone struct{ Node NodeID }
 
 func (g Gone) step(now time.Time, s *Sender) {

@@ -2,26 +2,27 @@ package pmul
 
 import "time"
 
-// claim is what another member has claimed of the channel since this node spoke last, though this node has something to say: a member
-// that never gives the floor up, or takes each turn, would silence all others with a few octets now and then.
+// claim is how much of the channel another member has claimed since this node's last turn, while this node had messages to
+// send. A member that never gives up the floor, or takes each turn, would silence all others with a few octets now and
+// then.
 type claim struct {
 	number  uint8
 	turns   int
-	air     time.Duration // of the turns, as it said
+	air     time.Duration // of the turns, as it claimed
 	since   time.Time     // of the latest turn
-	ignored time.Time     // until when what it says of turns counts for nothing; zero: it counts
+	ignored time.Time     // until when its TurnPDUs are ignored; zero: they count
 }
 
 const (
-	// fairTurns is how many turns in a row a member may have, and so many full ones, while this node waits for one: it may not have heard
-	// that this node wants one, or this node may not have heard another have a turn between.
+	// fairTurns is how many turns in a row a member may have, and so many full ones, while this node waits for one: it may
+	// not have heard that this node wants a turn, or this node may not have heard another node's turn between.
 	fairTurns = 5
-	// greedyFor is how long a member that has taken more is not heeded.
+	// greedyFor is how long a member that has taken more is ignored.
 	greedyFor = 30 * time.Minute
 )
 
-// heeds tells whether what another member says of its turn counts. waits: this node has something to say. greedy: this is
-// the first that does not.
+// heeds tells whether a TurnPDU of another member counts. waits: this node has messages to send. greedy: this is the first
+// that does not count.
 func (f *floor) heeds(now time.Time, c *Config, by NodeID, p TurnPDU, waits bool) (heeded, greedy bool) {
 	old := f.claims[by]
 	switch {
@@ -30,7 +31,7 @@ func (f *floor) heeds(now time.Time, c *Config, by NodeID, p TurnPDU, waits bool
 	case !waits:
 		delete(f.claims, by)
 		return true, false
-	case p.Left == 0: // it claims nothing
+	case p.Left == 0: // it claims no more of the channel
 		return true, false
 	case old.turns > 0 && p.Number == old.number && now.Sub(old.since) <= 2*c.turnMost():
 		return true, false
@@ -50,7 +51,7 @@ func (f *floor) heeds(now time.Time, c *Config, by NodeID, p TurnPDU, waits bool
 	return !greedy, greedy
 }
 
-// spokeUp forgets what others claimed until now: this node has had its turn.
+// spokeUp forgets the claims of others until now: this node has had its turn.
 func (f *floor) spokeUp(now time.Time) {
 	for by, old := range f.claims {
 		if !now.Before(old.ignored) {
@@ -59,7 +60,7 @@ func (f *floor) spokeUp(now time.Time) {
 	}
 }
 
-// hearTurn takes what another node says of its turn.
+// hearTurn takes the TurnPDU of another node.
 func hearTurn(now time.Time, s *Sender, p TurnPDU) {
 	heeded, greedy := s.floor.heeds(now, &s.cfg, p.Source, p, len(s.queue) > 0 && s.queue.inTurn(&s.cfg) && !s.silent)
 	if greedy {
@@ -70,8 +71,8 @@ func hearTurn(now time.Time, s *Sender, p TurnPDU) {
 	}
 }
 
-// unsentMost is how many entries of Ack_PDUs of a member, in half an hour, may name messages that this node has not sent: after a start
-// from an older journal it may have sent them.
+// unsentMost is how many entries of a member's Ack_PDUs, in half an hour, may name messages that this node has not sent: it
+// may have sent them before it was put back to an older journal.
 const unsentMost = 32
 
 // unsent notes an entry about a message that this node has not sent.

@@ -8,7 +8,8 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// negotiation of a dynamic group for one message (p-mul 8). It costs two turns; fixed groups cost none.
+// negotiation is the state of the negotiation of a dynamic group for one message (p-mul 8). It costs two turns; fixed
+// groups cost none.
 type negotiation struct {
 	settled   bool // the group is ours and announced
 	asked     bool
@@ -19,7 +20,7 @@ type negotiation struct {
 // announceCount is ANNOUNCE_CT.
 const announceCount = 2
 
-// ready: what goes out now is the message, not its negotiation.
+// ready says that the message itself goes out now, not its negotiation.
 func (n *negotiation) ready() bool { return n == nil || n.settled }
 
 // negotiate takes the next step of a message's group: Request, wait for a Reject, Announce, wait, send.
@@ -28,7 +29,7 @@ func (s *Sender) negotiate(now time.Time, m *outgoing) {
 	wait := 2*s.cfg.oneWay() + 2*s.cfg.Turnaround + 2*s.cfg.ackAir() + 4*s.cfg.fullAir() + s.cfg.slack() // WAIT_FOR_REJECT_TIME: others talk too
 	switch {
 	case s.silent:
-		m.pollAt = now // once silence ends
+		m.pollAt = now // when silence ends
 	case !g.asked:
 		if g.tried > 0 || m.group == 0 || m.group == s.cfg.Group {
 			m.group = s.freeGroup(g.tried)
@@ -66,14 +67,14 @@ func (s *Sender) announce(m *outgoing, named func(*destination) bool) {
 	}
 }
 
-// control sends a PDU of few octets beside the pace of the messages.
+// control sends a PDU of few octets, outside of the pace of the messages.
 func (s *Sender) control(p Packet) {
 	if !s.silent {
 		s.out.Send = append(s.out.Send, p)
 	}
 }
 
-// freeGroup picks from the pool what no message of ours uses.
+// freeGroup picks from the pool a group that no message of this node uses.
 func (s *Sender) freeGroup(tried int) GroupAddr {
 	pool := s.cfg.GroupPool
 	if len(pool) == 0 {
@@ -91,7 +92,7 @@ func (s *Sender) freeGroup(tried int) GroupAddr {
 	return pool[at%len(pool)]
 }
 
-// owns tells whether a dynamic message of ours uses the group.
+// owns tells whether a dynamic message of this node uses the group.
 func (s *Sender) owns(g GroupAddr) bool {
 	for _, m := range s.messages {
 		if m.dynamic != nil && m.dynamic.asked && m.group == g && !m.closed {
@@ -101,20 +102,20 @@ func (s *Sender) owns(g GroupAddr) bool {
 	return false
 }
 
-// requested: somebody asks for a group that we use.
+// requested answers a node that asks for a group, if this node uses it.
 func (s *Sender) requested(now time.Time, p RequestPDU) {
 	if p.Source == s.cfg.Self || !s.cfg.knows(p.Source) || s.silent || !s.owns(p.Group) {
 		s.stats.PassedBy++
 		return
 	}
-	for _, id := range s.Messages() { // of two that ask at a time the lower Source_ID keeps the group
+	for _, id := range s.Messages() { // if two nodes ask at the same time, the lower Source_ID keeps the group
 		m := s.messages[id]
 		if m.dynamic != nil && m.group == p.Group && m.dynamic.announced == 0 && p.Source < s.cfg.Self {
 			s.stats.PassedBy++
 			return
 		}
 	}
-	if now.Before(s.rejectAt) { // whoever floods us with Request_PDUs gets few answers
+	if now.Before(s.rejectAt) { // a node that floods this one with Request_PDUs gets few answers
 		s.stats.PassedBy++
 		return
 	}
@@ -122,7 +123,7 @@ func (s *Sender) requested(now time.Time, p RequestPDU) {
 	s.out.Send = append(s.out.Send, Packet{To: p.Source, Port: RequestPort, PDUs: []PDU{RejectPDU{s.cfg.Self, p.Message, p.Group}}})
 }
 
-// rejected: the group is not free. Matched by group or Message_ID, and only while we wait for it.
+// rejected notes that the group is not free. A Reject_PDU is matched by group or Message_ID, and only while this node waits for one.
 func (s *Sender) rejected(now time.Time, p RejectPDU) {
 	s.stats.Rejected++
 	for _, id := range s.Messages() {
@@ -153,7 +154,7 @@ func (s *Sender) release(m *outgoing) {
 	}
 }
 
-// announce joins a group for a message (p-mul 8). A silent node does not: its host would report the membership.
+// announce joins a group for a message (p-mul 8). A silent node does not join, since its host would report the membership.
 func (r *Receiver) announce(now time.Time, p AnnouncePDU) {
 	switch {
 	case r.silent, !slices.Contains(p.Destinations, r.cfg.Self), now.After(p.Expiry.Add(r.cfg.ClockError)):
@@ -193,7 +194,7 @@ func (r *Receiver) leave(g GroupAddr, key Key) {
 	}
 }
 
-// unjoin leaves the groups that were made for a message.
+// unjoin leaves the groups that were joined for a message.
 func (r *Receiver) unjoin(key Key) {
 	for _, g := range slices.Sorted(maps.Keys(r.groups)) {
 		r.leave(g, key)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Hold keeps a message back of which nothing has been on the air, or lets it go, to the place that its number gives it. Its
-// expiry goes on, and a Replace leaves it held. Of a message that has begun it changes nothing.
+// Hold holds back a message that has not been on the air, or releases it, to the place that its number gives it. The expiry
+// of a held message runs on, and a Replace leaves it held. Hold does not change a message that has begun.
 type Hold struct {
 	Message MessageID
 	On      bool
@@ -30,22 +30,22 @@ func (m *outgoing) hold(now time.Time, s *Sender, on bool) {
 	s.arm(m)
 }
 
-// Aired is how much of a message has been on the air.
+// Aired is how much of a message has been transmitted.
 type Aired struct {
-	Begun bool // something
-	// Whole: so much that a recipient may have all of it. Nobody knows how much was on the air before a restart: any of it
-	// counts as all.
+	Begun bool // some octets
+	// Whole: so much that a recipient may have the whole message. How much was transmitted before a restart is unknown: any
+	// transmission before it counts as the whole.
 	Whole bool
 }
 
-// AiredOf is how much of a message that has not ended a Sender has had on the air.
+// AiredOf is how much of an unfinished message a Sender has transmitted.
 func AiredOf(s *Sender, id MessageID) (a Aired) {
 	m := s.messages[id]
 	if m == nil || !m.begun {
 		return a
 	}
 	if m.in != nil {
-		return Aired{true, true} // nobody gives up one message of a batch
+		return Aired{true, true} // a single message of a batch is not given up
 	}
 	parts := len(m.parityEnd)
 	for _, at := range m.sentEnd {
@@ -56,7 +56,7 @@ func AiredOf(s *Sender, id MessageID) (a Aired) {
 	return Aired{true, parts >= len(m.fragments)}
 }
 
-// HasLeft says that nothing of a message waits for the radio, as far as is known: what a node lacks of it, it has not asked for yet.
+// HasLeft says that no datagram of a message waits for the radio, as far as is known: no node has asked yet for parts that it lacks.
 func HasLeft(now time.Time, s *Sender, id MessageID) bool {
 	m := carrying(s, id)
 	if m == nil || !m.begun {

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// aired lets a sender run for so long and lists the messages of which something was on the air, in the order in which they were.
+// aired lets a sender run for so long and lists the messages that have begun on the air, in this order.
 func aired(s *pmul.Sender, now time.Time, out pmul.Output, d time.Duration) (ids []pmul.MessageID) {
 	for until := now.Add(d); ; out = s.Step(now, nil) {
 		for _, p := range out.Send {
@@ -27,8 +27,8 @@ func aired(s *pmul.Sender, now time.Time, out pmul.Output, d time.Duration) (ids
 	}
 }
 
-// What is held stays at home, also after a restart, until it is let go; a Replace gives it another payload and Priority, and one
-// that has begun is not held.
+// A held message does not go, also after a restart, until it is released; a Replace gives it another payload and Priority.
+// A message that has begun is not held.
 func TestHold(t *testing.T) {
 	s := newSender(t, nil)
 	journal := map[string]pmul.Record{}
@@ -52,7 +52,7 @@ func TestHold(t *testing.T) {
 	step(epoch, pmul.Hold{Message: ids[0], On: true})
 	step(epoch, pmul.Hold{Message: ids[1], On: true})
 	step(epoch, pmul.Hold{Message: ids[1], On: false})
-	step(epoch, pmul.Hold{Message: ids[3] + 1, On: true}) // there is none
+	step(epoch, pmul.Hold{Message: ids[3] + 1, On: true}) // no such message
 	priority := uint8(3)
 	step(epoch, pmul.Replace{Message: ids[3], Payload: []byte("urgent"), Expires: epoch.Add(time.Hour), Priority: &priority})
 	step(epoch, pmul.Replace{Message: ids[0], Payload: []byte("other"), Expires: epoch.Add(time.Hour)})
@@ -73,11 +73,11 @@ func TestHold(t *testing.T) {
 	step(now, pmul.Hold{Message: ids[1], On: true})
 	check.True(t, "what has begun is not held", !s.Waits(ids[1]))
 	out = step(now, pmul.Hold{Message: ids[0], On: false})
-	// Nobody has answered: it goes when its receiver is asked again.
+	// No node has answered: it goes when its receiver is asked again.
 	check.True(t, "what is let go goes", slices.Contains(aired(s, now, out, 20*time.Minute), ids[0]))
 }
 
-// The life of a held message ends in its time, and cancelling it ends it at once.
+// A held message expires at its time, and cancelling it ends it at once.
 func TestHeldEnds(t *testing.T) {
 	s := newSender(t, nil)
 	s.Step(epoch, pmul.EMCON{Silent: true})

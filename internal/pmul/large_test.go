@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestLargeDatagrams: batches go in large datagrams, all else in usual ones.
+// TestLargeDatagrams: batches go in large datagrams, all other messages in usual ones.
 func TestLargeDatagrams(t *testing.T) {
 	for _, tt := range []struct {
 		name        string
@@ -38,8 +38,8 @@ func TestLargeDatagrams(t *testing.T) {
 	}
 }
 
-// TestBatchForTheDead: two messages go again to a node that was heard, while another has them already; that node is dead again before
-// they have been on the air. They wait for it, and the sender goes on.
+// TestBatchForTheDead: two messages go again to a node that was heard, while another has them already; that node is dead
+// again before they have been on the air. They wait for it, and the sender continues.
 func TestBatchForTheDead(t *testing.T) {
 	l := newLoneSender(t)
 	l.from("one", 300)
@@ -64,8 +64,8 @@ func TestBatchForTheDead(t *testing.T) {
 	}
 }
 
-// TestProbesInAnOutage: while no node answers, questions stay as frequent for an hour. They become rarer sooner where another answers, which
-// needs the air.
+// TestProbesInAnOutage: while no node answers, questions stay as frequent for an hour. They become rarer sooner if another
+// node answers, since that node needs the air.
 func TestProbesInAnOutage(t *testing.T) {
 	for _, tt := range []struct {
 		name        string

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// lately lists the messages of each source that became complete last. On a shared channel with turns, acknowledgements name these again:
-// a run of many messages takes no more room than one message, and a sender that has missed an acknowledgement would take what the
-// next one leaves out for lost.
+// lately lists the messages of each source that became complete last. On a shared channel with turns, acknowledgements name
+// these again: a run of many messages takes no more room than one message, and a sender that has missed an acknowledgement
+// would take the messages that the next one leaves out for lost.
 type lately map[NodeID][]MessageID
 
-// latelyMost bounds how many messages of one source are named again: as many as it sends in some turns.
+// latelyMost is the most messages of one source that are named again: as many as it sends in some turns.
 const latelyMost = 16
 
 // add notes a message that is complete.
@@ -23,7 +23,7 @@ func (l lately) add(key Key) {
 	l[key.Source] = ids
 }
 
-// recite owes again the acknowledgements of a source's messages that have become complete lately.
+// recite makes this node owe again the acknowledgements of a source's messages that became complete lately.
 func recite(now time.Time, r *Receiver, source NodeID) {
 	for _, id := range r.lately[source] {
 		if f := r.done[Key{source, id}]; f != nil {
@@ -32,8 +32,8 @@ func recite(now time.Time, r *Receiver, source NodeID) {
 	}
 }
 
-// with makes the entries for the messages of one source that are owed, in two ways: first together with what became complete
-// lately, for where there is room, then alone.
+// with makes the entries for the owed messages of one source, in two ways: first together with the messages that became
+// complete lately, for datagrams with room, then alone.
 func (l lately) with(owing []Key) (ways [2][]AckEntry) {
 	all := map[MessageID]bool{}
 	for _, key := range owing {

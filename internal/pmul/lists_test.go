@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// forge writes a number into a PDU and gives it a checksum and a Length_of_PDU that are right again.
+// forge writes a number into a PDU and corrects its checksum and Length_of_PDU.
 func forge(b []byte, at int, v uint16) []byte {
 	binary.BigEndian.PutUint16(b[at:], v)
 	binary.BigEndian.PutUint16(b, uint16(len(b)))
@@ -17,8 +17,8 @@ func forge(b []byte, at int, v uint16) []byte {
 	return b
 }
 
-// TestLongLists: lists that claim 65,535 entries are refused where they end; the longest that a PDU holds are read, and
-// the engines take them without growing.
+// TestLongLists: lists that claim 65,535 entries are refused where they end; the longest lists that a PDU can hold are
+// read, and the engines take them without growing.
 func TestLongLists(t *testing.T) {
 	expiry := time.Unix(1_900_000_000, 0).UTC()
 	must := func(b []byte, err error) []byte {

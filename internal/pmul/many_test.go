@@ -9,8 +9,8 @@ import (
 	"aldis/internal/pmul"
 )
 
-// TestManyReceivers: 20 and 100 kB to 4, 16 and 64 receivers on HF, beside what a sender reaches that codes and is told each
-// time at the first moment. Before shards went with the first pass and answers had their turns, the medians were 1.28, 1.98
+// TestManyReceivers: 20 and 100 kB to 4, 16 and 64 receivers on HF, compared with a sender that codes and learns of each
+// loss at the first moment. Before shards went with the first pass and answers had their turns, the medians were 1.28, 1.98
 // and 4.6, and 1.29, 2.2 and 22. The table is in docs/pmul.md.
 func TestManyReceivers(t *testing.T) {
 	p := load(t, "hf-2400")

@@ -1,4 +1,4 @@
 package pmul
 
-// Members says anew which nodes exist (Config.Peers). What is held for one that is not among them goes on: Gone ends it.
+// Members sets anew which nodes exist (Config.Peers). Messages for a node that is not among them continue: Gone ends them.
 func Members(list []NodeID, s *Sender, r *Receiver) { s.cfg.Peers, r.cfg.Peers = list, list }

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// transfer sends one message to everybody and says how long the last receiver waited.
+// transfer sends one message to all nodes and returns how long the last receiver waited.
 func transfer(t *testing.T, s setup, octets int) (time.Duration, *world) {
 	t.Helper()
 	w := newWorld(t, s)
@@ -35,7 +35,7 @@ func transfer(t *testing.T, s setup, octets int) (time.Duration, *world) {
 	return at.Sub(epoch), w
 }
 
-// limit is what the link needs at least: octets x 8 / rate + delay.
+// limit is the least time that the link needs: octets x 8 / rate + delay.
 func limit(p profile.Profile, octets int) time.Duration {
 	return profile.Airtime(octets, p.SlowerBps()) + p.Up.Delay
 }
@@ -73,7 +73,7 @@ func TestTransfer(t *testing.T) {
 	}
 }
 
-// TestOctets: all octets on the air of one transfer to four, beside TCP, UFTP and NORM (transport 3.2).
+// TestOctets: all octets on the air of one transfer to four, compared with TCP, UFTP and NORM (transport 3.2).
 func TestOctets(t *testing.T) {
 	p := load(t, "hf-2400")
 	for _, octets := range []int{200, 2000, 20000} {
@@ -93,7 +93,7 @@ func TestOctets(t *testing.T) {
 	}
 }
 
-// lossy is a link that loses so much in the mean, in bursts of four frames if bursty.
+// lossy is a link with this mean loss, in bursts of four frames if bursty.
 func lossy(p profile.Profile, pct float64, bursty bool) profile.Profile {
 	for _, d := range []*profile.Direction{&p.Up, &p.Down} {
 		d.LossPct, d.GEp, d.GEr, d.GEBadPct, d.GEGoodPct = 0, 0, 0, 0, 0
@@ -109,7 +109,7 @@ func lossy(p profile.Profile, pct float64, bursty bool) profile.Profile {
 	return p
 }
 
-// resent is the octets of Data_PDUs sent again over the octets of those that a node lost and lacked.
+// resent is the octets of Data_PDUs sent again, and the octets of those that a node lost and lacked.
 func resent(t *testing.T, s setup, octets int) (again, lost int) {
 	t.Helper()
 	w := newWorld(t, s)
@@ -157,7 +157,7 @@ func resent(t *testing.T, s setup, octets int) (again, lost int) {
 	return w.nodes[0].sender.Stats().AgainOctets, lost
 }
 
-// TestResent: re-transmission of what somebody misses, and little else.
+// TestResent: fragments that some node lacks are sent again, and hardly any others.
 func TestResent(t *testing.T) {
 	base := load(t, "hf-2400")
 	for _, receivers := range []int{1, 4, 16, 64} {
@@ -178,7 +178,7 @@ func TestResent(t *testing.T) {
 	}
 }
 
-// TestNothingResent: delays of 1 to 30 s and reordering are no loss.
+// TestNothingResent: delays of 1 to 30 s and reordering do not count as loss.
 func TestNothingResent(t *testing.T) {
 	for _, jitter := range []time.Duration{0, 5 * time.Second, 29 * time.Second} {
 		for _, rate := range []int{2400, 64000} {
@@ -196,7 +196,7 @@ func TestNothingResent(t *testing.T) {
 	}
 }
 
-// TestPriority: a flash message cuts in at the next PDU, and nothing of the long one goes twice.
+// TestPriority: a flash message cuts in at the next PDU, and no fragment of the long one goes twice.
 func TestPriority(t *testing.T) {
 	p := lossy(load(t, "hf-300"), 0, false)
 	for _, coding := range []pmul.Coding{pmul.ACP142, pmul.Compact} {
@@ -285,7 +285,7 @@ func TestThreeNodes(t *testing.T) {
 	}
 }
 
-// TestGapToldAtOnce: where an Ack_PDU costs the sender no turn, a gap is told while the message is still going out.
+// TestGapToldAtOnce: if an Ack_PDU costs the sender no turn, a gap is reported while the message is still going out.
 func TestGapToldAtOnce(t *testing.T) {
 	p := lossy(load(t, "iridium-directip"), 0, false)
 	w := newWorld(t, setup{nodes: 3, p: p, seed: 1})

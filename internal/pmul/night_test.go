@@ -10,7 +10,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// silence orders a node to be silent or lifts the order, and tells others.
+// silence orders a node to be silent or lifts the order, and tells other nodes.
 func (w *world) silence(n *node, silent bool, told ...*node) {
 	w.sendStep(n, pmul.EMCON{Silent: silent})
 	w.receiveStep(n, pmul.EMCON{Silent: silent})
@@ -19,7 +19,7 @@ func (w *world) silence(n *node, silent bool, told ...*node) {
 	}
 }
 
-// TestSilence: six hours of silence, restarts in it, 200 messages; then few datagrams say it all.
+// TestSilence: six hours of silence, restarts in it, 200 messages; then few datagrams acknowledge them all.
 func TestSilence(t *testing.T) {
 	for _, coding := range []pmul.Coding{pmul.ACP142, pmul.Compact} {
 		p := lossy(load(t, "hf-2400"), 10, false)
@@ -45,7 +45,7 @@ func TestSilence(t *testing.T) {
 		}
 		acks, datagrams, octets := silent.receiver.Owed(w.now)
 		w.silence(silent, false)
-		w.run(7*time.Hour+5*time.Second, nil) // before anybody asks for what was lost
+		w.run(7*time.Hour+5*time.Second, nil) // before a node asks for lost messages
 		per := (silent.cfg.DatagramOctets - 14) / 10
 		want := (200 + per - 1) / per
 		if coding == pmul.Compact {
@@ -67,8 +67,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestBlindRepetition: how many messages reach a node that never answers, and what it costs, by the number of
-// repetitions; plain, and with parity shards in the place of the fragments.
+// TestBlindRepetition: how many messages reach a node that never answers, and at which cost, by the number of repetitions;
+// plain, and with parity shards in the place of the fragments.
 func TestBlindRepetition(t *testing.T) {
 	base := load(t, "hf-2400")
 	const messages = 200
@@ -109,7 +109,7 @@ func TestBlindRepetition(t *testing.T) {
 			}
 		}
 	}
-	for _, octets := range []int{200, 2000, 20000} { // as the default is
+	for _, octets := range []int{200, 2000, 20000} { // as by default
 		def := pmul.ConfigFor(base, 1, pmul.Compact, sealOctets, nil)
 		if reached, air := try(lossy(base, 10, false), octets, def.RepeatCount, def.ParityShare); reached < 0.99 {
 			t.Errorf("%d octets: %.2f %% reach a silent node by the default repetition, %d octets each", octets, 100*reached, air)

@@ -2,7 +2,7 @@ package pmul
 
 import "time"
 
-// orphan is Data_PDUs without Address_PDU.
+// orphan has the Data_PDUs of a message whose Address_PDU has not come.
 type orphan struct {
 	fragments map[uint16][]byte
 	shards    map[uint16][]byte // by index
@@ -10,7 +10,7 @@ type orphan struct {
 	until     time.Time
 }
 
-// orphaned keeps what came before its Address_PDU.
+// orphaned keeps a fragment or shard that came before its Address_PDU.
 func (r *Receiver) orphaned(now time.Time, key Key, shard bool, n uint16, b []byte) {
 	r.stats.Orphans++
 	u, lim := r.used(key.Source), r.cfg.Limits
@@ -32,7 +32,7 @@ func (r *Receiver) orphaned(now time.Time, key Key, shard bool, n uint16, b []by
 	r.loose++
 }
 
-// held are fragments or shards.
+// held returns the fragments, or the shards.
 func (o *orphan) held(shards bool) map[uint16][]byte {
 	if shards {
 		return o.shards

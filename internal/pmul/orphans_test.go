@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestAddressBehindAllFragments: among 64 peers a receiver keeps the fragments of a message of 100 kB whose Address_PDU comes behind them
-// all, as it does again before the first shard.
+// TestAddressBehindAllFragments: among 64 peers a receiver keeps the fragments of a message of 100 kB whose Address_PDU
+// comes after them all, as it does again before the first shard.
 func TestAddressBehindAllFragments(t *testing.T) {
 	p, err := profile.Load("hf-2400", os.ReadFile)
 	check.NoError(check.Fatal(t), err)

@@ -18,57 +18,57 @@ type outgoing struct {
 	urged
 	dests   dests
 	dynamic *negotiation  // of a group of its own
-	plan    bool          // shards of it were queued: its Address_PDUs say what follows
+	plan    bool          // shards of it were queued: its Address_PDUs say how many frames follow
 	once    bool          // it is not repeated for silent nodes
 	begun   bool          // its first pass has been on the air, or a part of it
-	lone    bool          // a short one that began while nobody else spoke
+	lone    bool          // a short message that began while no other node transmitted
 	train   time.Duration // by how much longer its answers may take, because it is one of a train
-	prompt  bool          // a short one that is acknowledged at once
-	held    bool          // nothing of it goes until it is let go
-	closed  bool          // all destinations have ended; of the pass only closing is still to be sent
+	prompt  bool          // a short message that is acknowledged at once
+	held    bool          // it waits until a Hold releases it
+	closed  bool          // all destinations have ended; of the pass only closing has still to be sent
 
 	polls     int // questions since its last Ack_PDU
 	carry     carry
 	rounds    int           // of repair
 	repeats   int           // for silent nodes
-	handed    time.Duration // the air of all that was handed to the radio with and before its first datagram
-	handedAll time.Duration // the same of the datagram with its last fragment
+	handed    time.Duration // the air of all datagrams handed to the radio up to its first one
+	handedAll time.Duration // the same up to the datagram with its last fragment
 	putOff    time.Duration // by how much the talk of others has put off questions since its last pass
 
 	ready bool // in the Sender's queue
 	place int  // in the Sender's timers
 }
 
-// batched is how a message goes with others (batch.go).
+// batched is how a message goes together with others (batch.go).
 type batched struct {
 	parts    []*outgoing // of a batch: its messages
 	in       *outgoing   // the batch that it goes with
-	sequence uint32      // its Message_Sequence_Number for the first destination of that
-	starts   int         // where it starts in the octets of that, and where it ends
+	sequence uint32      // its Message_Sequence_Number for the first destination of the batch
+	starts   int         // where it starts in the octets of the batch, and where it ends
 	ends     int
 	wakes    bool // a node that lacks it has been heard again
-	whole    bool // all of it goes again
+	whole    bool // it goes again as a whole
 }
 
-// urged is how a message hurries: an urgent one goes again (urgent.go).
+// urged is how a message is urgent: an urgent message goes again (urgent.go).
 type urged struct {
-	atOnce bool  // as its Submit says
-	nth    int   // how many datagrams were handed over with the last one of it
-	rides  bool  // it goes again with what is said anyway
-	ridden int   // how often it did
-	turn   uint8 // in which it last went
+	atOnce bool  // as in its Submit
+	nth    int   // how many datagrams were handed over, up to its last one
+	rides  bool  // it goes again with the next datagram
+	ridden int   // how often it did so
+	turn   uint8 // the turn in which it last went
 }
 
-// carry is whether the next question brings along what its destination may have lost.
+// carry says whether the next question brings along fragments that its destination may have lost.
 type carry uint8
 
 const (
-	carryCheap   carry = iota // it does where that costs less than one more turn
+	carryCheap   carry = iota // it does if that costs less than one more turn
 	carryLost                 // it does: the message is presumed lost
 	carryNothing              // it does not: only the Ack_PDU of the message is presumed lost
 )
 
-// content is what a message consists of.
+// content is the content of a message.
 type content struct {
 	id        MessageID
 	priority  uint8
@@ -78,27 +78,27 @@ type content struct {
 	parity    [][]byte // shards made so far
 	size      int      // the cut: octets of all fragments but the last
 	octets    int
-	batch     bool // it is of several messages
+	batch     bool // the message is a batch
 	sourced
 }
 
-// pass is what of a message goes out before answers are awaited, in the order of the lists.
+// pass is the parts of a message that go out before answers are awaited, in the order of the lists.
 type pass struct {
 	address    []AddressPDU
 	numbers    []uint16     // of fragments, ascending
 	again      []AddressPDU // before the first shard of a first pass: a node that lost the others can use no shard
 	shards     []uint16     // parity, by index
-	closing    []PDU        // what ends it all
+	closing    []PDU        // PDUs that end the message
 	parityNext uint16       // the first shard that was never queued
 
-	frames    int           // fragments and shards of the pass, those that were sent too
+	frames    int           // fragments and shards of the pass, including those already sent
 	first     bool          // it is the first pass
 	passBegan time.Time     // of the pass under way, or the last
 	passEnd   time.Time     // of the last pass; zero while one is under way
-	askedEnd  time.Time     // of the one before
+	askedEnd  time.Time     // of the pass before
 	firstEnd  time.Time     // of the first pass
-	grant     time.Duration // how long answers to the last pass wait for us, or if planned for their turn
-	asked     time.Duration // the same of the one before
+	grant     time.Duration // how long answers to the last pass wait for this node or, if planned, for their turn
+	asked     time.Duration // the same of the pass before
 }
 
 // sent is when the last octet of each part of a message left.
@@ -109,13 +109,13 @@ type sent struct {
 
 // timers of a message; zero: not set.
 type timers struct {
-	repairAt time.Time // send again what is lost
+	repairAt time.Time // send lost fragments again
 	pollAt   time.Time // ask the nodes that have not answered
 	repeatAt time.Time // repeat for silent nodes
-	wakeAt   time.Time // the first of them that counts, or its expiry
+	wakeAt   time.Time // the first of these that counts, or its expiry
 }
 
-// cut makes the fragments, and nothing has been sent of them. An empty message has one of no octets.
+// cut makes the fragments, of which none has been sent. An empty message has one fragment of no octets.
 func (m *outgoing) cut(payload []byte, size int) {
 	m.octets, m.size, m.fragments, m.parity = len(payload), size, nil, nil
 	for len(payload) > size {
@@ -128,7 +128,7 @@ func (m *outgoing) cut(payload []byte, size int) {
 
 func (c *content) total() uint16 { return uint16(len(c.fragments)) }
 
-// addressPDU names some of the destinations.
+// addressPDU makes an Address_PDU that names some of the destinations.
 func (c *content) addressPDU(self NodeID, dests ...*destination) AddressPDU {
 	p := AddressPDU{Priority: c.priority, Total: c.total(), Source: self, Message: c.id, Expiry: c.expiry, Batch: c.batch}
 	for _, d := range dests {
@@ -140,7 +140,7 @@ func (c *content) addressPDU(self NodeID, dests ...*destination) AddressPDU {
 // named is how many destinations an Address_PDU has room for.
 func (c *Config) named() int { return max(1, (c.DatagramOctets-addressHeader)/addressEntry) }
 
-// addressPDUs names destinations, in as many PDUs as they need.
+// addressPDUs makes as many Address_PDUs as the destinations need.
 func (c *content) addressPDUs(cfg *Config, dests dests) (out []AddressPDU) {
 	for some := range slices.Chunk(dests, cfg.named()) {
 		p := c.addressPDU(cfg.Self, some...)
@@ -153,12 +153,12 @@ func (c *content) addressPDUs(cfg *Config, dests dests) (out []AddressPDU) {
 	return out
 }
 
-// idle: nothing of it waits to be sent.
+// idle says that no PDU of the pass is left to be sent.
 func (p *pass) idle() bool {
 	return len(p.address)+len(p.numbers)+len(p.again)+len(p.shards)+len(p.closing) == 0
 }
 
-// clear leaves nothing to be sent.
+// clear leaves no PDU to be sent.
 func (p *pass) clear() { p.address, p.numbers, p.again, p.shards, p.closing = nil, nil, nil, nil, nil }
 
 // add puts a fragment into the pass under way, once.
@@ -168,7 +168,7 @@ func (p *pass) add(n uint16) {
 	}
 }
 
-// drop takes off what goes next.
+// drop takes off the next PDU.
 func (p *pass) drop() {
 	switch {
 	case len(p.address) > 0:
@@ -184,7 +184,7 @@ func (p *pass) drop() {
 	}
 }
 
-// upcoming is the PDU that goes next; nil when the pass has no more.
+// upcoming is the next PDU; nil when the pass has no more.
 func (m *outgoing) upcoming(c *Config) PDU {
 	if len(m.address) > 0 {
 		return m.withPlan(m.address[0])
@@ -192,14 +192,14 @@ func (m *outgoing) upcoming(c *Config) PDU {
 	return m.behind(c)
 }
 
-// behind is what goes after the first Address_PDUs.
+// behind is the next PDU after the first Address_PDUs.
 func (m *outgoing) behind(c *Config) PDU {
 	switch {
 	case len(m.numbers) > 0:
 		n := m.numbers[0]
 		d := DataPDU{Priority: m.priority, Number: n, Source: c.Self, Message: m.id, Fragment: m.fragments[n-1]}
 		if c.Coding == Compact && m.total() > 1 {
-			d.Priority = 0 // the Address_PDU says it
+			d.Priority = 0 // the Address_PDU has it
 		}
 		return d
 	case len(m.again) > 0:
@@ -212,8 +212,9 @@ func (m *outgoing) behind(c *Config) PDU {
 	return nil
 }
 
-// following is the part of the message that has to be in the datagram of its last Address_PDU: a node that hears that a short
-// message comes waits for it, and asks for it when it does not. nil: nothing has to; what fills a datagram follows in the next.
+// following is the part of the message that must be in the datagram of its last Address_PDU: a node that hears of a short
+// message waits for it, and asks for it when it does not come. nil: no part must; a fragment that fills a datagram follows
+// in the next.
 func (m *outgoing) following(c *Config) PDU {
 	if len(m.address) != 1 || m.total() > 1 {
 		return nil
@@ -221,8 +222,8 @@ func (m *outgoing) following(c *Config) PDU {
 	return m.behind(c)
 }
 
-// next puts what comes next of the pass under way into a datagram: one PDU, or in the compact coding all that fit behind
-// those of other messages.
+// next puts the next PDUs of the pass under way into a datagram: one PDU, or in the compact coding all that fit after those
+// of other messages.
 func (m *outgoing) next(c *Config, p *Packet) {
 	for more := true; more; more = c.Coding == Compact {
 		pdu := m.upcoming(c)
@@ -243,7 +244,7 @@ func (m *outgoing) next(c *Config, p *Packet) {
 	}
 }
 
-// shift puts off what was to end after a time, because the radio could not send meanwhile.
+// shift puts off all times of a message that are later than after, because the radio could not send meanwhile.
 func (m *outgoing) shift(after time.Time, by time.Duration) {
 	move := func(at *time.Time) {
 		if at.After(after) {
@@ -278,7 +279,7 @@ func (m *outgoing) Placed(n int) { m.place = n }
 // bundle is the most messages that share a datagram.
 const bundle = 8
 
-// queue is the messages that have something to send, the one that goes first in front.
+// queue is the messages with parts to be sent, the next one in front.
 type queue []*outgoing
 
 // urgency is the priority with which a message goes out.
@@ -289,15 +290,16 @@ func (m *outgoing) urgency() uint8 {
 	return m.priority
 }
 
-// rank is higher for what is sent before others.
+// rank is higher for messages that are sent before others.
 func (m *outgoing) rank() int {
 	if m.rides {
-		return 1 // before all others of no urgency
+		return 1 // before all others that are not urgent
 	}
 	return 2 * int(m.priority)
 }
 
-// compare orders messages by what is sent first: the greater priority, what leads, then the lower Message_ID, which is the older.
+// compare orders messages by which is sent first: the greater priority, then the one that leads, then the lower Message_ID,
+// which is older.
 func (m *outgoing) compare(o *outgoing) int {
 	switch {
 	case m.rank() != o.rank():
@@ -334,14 +336,14 @@ func (q *queue) remove(m *outgoing) {
 	}
 }
 
-// part of a datagram is of one message.
+// part is one message's part of a datagram.
 type part struct {
 	m    *outgoing
 	pdus []PDU
 }
 
-// datagram takes what goes next: of the first message, and in the compact coding of others of its priority too, as long
-// as all fits; short ones share what is around a datagram.
+// datagram takes the next PDUs: of the first message, and in the compact coding of others of its priority too, as long as
+// all fit: short messages share the overhead of a datagram.
 func (q queue) datagram(c *Config, head ...PDU) (Packet, []part) {
 	first := q[0]
 	p := Packet{Group: first.group, Port: DataPort, PDUs: head}
@@ -350,7 +352,7 @@ func (q queue) datagram(c *Config, head ...PDU) (Packet, []part) {
 		if m.group != first.group || m.urgency() != first.urgency() || len(parts) > 0 && c.Coding != Compact {
 			break
 		}
-		if len(parts) > 0 && !m.begun && m.total() > 1 && !m.batch { // the next datagram may begin a batch with it
+		if len(parts) > 0 && !m.begun && m.total() > 1 && !m.batch { // the next datagram may begin a batch with this message
 			break
 		}
 		n := len(p.PDUs)
@@ -360,7 +362,7 @@ func (q queue) datagram(c *Config, head ...PDU) (Packet, []part) {
 		}
 		parts = append(parts, part{m, p.PDUs[n:]})
 	}
-	if len(parts) == 0 && len(head) > 0 { // there is no room beside it
+	if len(parts) == 0 && len(head) > 0 { // there is no room besides head
 		return q.datagram(c)
 	}
 	return p, parts

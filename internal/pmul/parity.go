@@ -8,9 +8,9 @@ import (
 )
 
 // Erasure coding, in the compact coding only: parity shards over the fragments of a message (Reed-Solomon; any as many
-// shards as there are fragments give the message back). Shards are as long as a full fragment, the last fragment counts as
-// filled up with 0. A parity shard that was sent is not sent again: the next ones are as good for everybody, whatever each
-// has missed. docs/decisions/pmul-parity.md has what it saves.
+// shards as there are fragments give the message back). Shards are as long as a full fragment; the last fragment counts as
+// filled up with 0. A parity shard is never sent twice: the next ones serve all nodes equally well, whichever fragments
+// each has missed. docs/decisions/pmul-parity.md says how much this saves.
 //
 // Up to 128 fragments the field is GF(2^8), above it GF(2^16), whose shards have an even number of octets.
 const (
@@ -27,8 +27,8 @@ func shardsOf(fragments int) int {
 	return 1 << bits.Len(uint(fragments-1)) // the library's code depends on their number, so all of them count
 }
 
-// codec codes so many fragments with so many parity shards. In the small field the rows of the first parity shards are the
-// same however many there are.
+// codec codes so many fragments with so many parity shards. In the small field the rows of the first parity shards do not
+// depend on their number.
 func codec(fragments, parity int) reedsolomon.Encoder {
 	enc, err := reedsolomon.New(fragments, parity, reedsolomon.WithMaxGoroutines(1), reedsolomon.WithLeopardGF16(fragments > smallMost))
 	if err != nil {
@@ -58,7 +58,7 @@ func spread(b []byte, size int) []byte {
 	return out
 }
 
-// gather is the inverse.
+// gather is the inverse of spread.
 func gather(blocks []byte, size int) []byte {
 	columns := size / 2
 	out := make([]byte, size)
@@ -93,7 +93,7 @@ func (c *content) shard(index uint16) []byte {
 			shards[i] = make([]byte, len(shards[0]))
 		}
 		if err := codec(k, count).Encode(shards); err != nil {
-			panic("pmul: " + err.Error()) // sizes are ours
+			panic("pmul: " + err.Error()) // sizes are this package's own
 		}
 		c.parity = shards[k:]
 		if large {
@@ -105,7 +105,7 @@ func (c *content) shard(index uint16) []byte {
 	return c.parity[index]
 }
 
-// takeParity queues so many parity shards that were never sent; false when there are not so many left.
+// takeParity queues so many parity shards that were never sent; false when fewer are left.
 func (m *outgoing) takeParity(n int) bool {
 	if int(m.parityNext)+n > shardsOf(len(m.fragments)) {
 		return false
@@ -118,8 +118,9 @@ func (m *outgoing) takeParity(n int) bool {
 	return true
 }
 
-// orParity queues so many shards in the place of fragments, where the message is coded and enough of them are left; else
-// the fragments are still to be sent: of a planned message all, because its receivers say how many they lack, not which.
+// orParity queues so many shards in the place of fragments, if the message is coded and enough shards are left. Otherwise
+// the fragments have to be sent: all fragments of a planned message, because its receivers say how many they lack, not
+// which.
 func (m *outgoing) orParity(c *Config, numbers []uint16, shards int) []uint16 {
 	switch {
 	case len(numbers) == 0 || !c.codes(&m.content):
@@ -132,7 +133,7 @@ func (m *outgoing) orParity(c *Config, numbers []uint16, shards int) []uint16 {
 	return numbers
 }
 
-// recover makes the fragments that are missing of what is held; false when it does not fit together.
+// recover makes the missing fragments from those held and the shards; false when these do not fit together.
 func (m *incoming) recover() bool {
 	k, size, most := int(m.total), 0, 0
 	for i, s := range m.parity {

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// parityMessage is a message and the same at a receiver that has nothing of it yet.
+// parityMessage is a message, and the same message at a receiver that has no part of it yet.
 func parityMessage(octets, size int) (*outgoing, *incoming) {
 	payload := make([]byte, octets)
 	for i := range payload {
@@ -71,7 +71,7 @@ func TestParityRunsOut(t *testing.T) {
 	}
 }
 
-// TestBadParity: shards that do not fit are counted and let go, and the message still comes from its fragments.
+// TestBadParity: shards that do not fit are counted and dropped, and the message still comes from its fragments.
 func TestBadParity(t *testing.T) {
 	now := year2027.Add(-time.Hour)
 	r, err := NewReceiver(Config{Self: ship, Coding: Compact, DatagramOctets: 500, ClockError: time.Minute, OrphanFor: time.Minute, RememberFor: time.Hour,
@@ -89,19 +89,19 @@ func TestBadParity(t *testing.T) {
 	step(shard(1, 0, 10)) // before its Address_PDU
 	step(address(1, 3, 5))
 	step(address(2, 1, 5))                   // one fragment has no shards
-	step(shard(2, 0, 10))                    // and this is one
+	step(shard(2, 0, 10))                    // but this is one
 	step(shard(1, 253, 10))                  // beyond the field
 	step(shard(1, 65535, 9))                 // far beyond
 	step(shard(1, 0, 0))                     // empty
 	step(shard(1, 0, 4))                     // shorter than the last fragment
-	step(DiscardPDU{Source: hq, Message: 2}) // so that the first is alone
+	step(DiscardPDU{Source: hq, Message: 2}) // so that only the first is left
 	if st := r.Stats(); st.Illegal != 5 || st.Orphans != 1 {
 		t.Errorf("%+v", st)
 	}
-	step(shard(1, 2, 2000)) // more than one source may hold
+	step(shard(1, 2, 2000)) // more than one source may have
 	step(shard(1, 1, 10))
 	step(shard(1, 1, 10))
-	step(address(1, 3, 6)) // says otherwise than the first
+	step(address(1, 3, 6)) // differs from the first
 	step(DataPDU{Number: 1, Source: hq, Message: 1, Fragment: make([]byte, 7)})
 	out := step(DataPDU{Number: 2, Source: hq, Message: 1, Fragment: make([]byte, 7)}) // enough, but no length fits
 	{
@@ -121,8 +121,7 @@ func TestBadParity(t *testing.T) {
 	}
 }
 
-// FuzzEngines: whatever PDUs come in, in whatever order, nothing panics, state stays within its limits, and what was
-// recorded can be restored.
+// FuzzEngines: for any PDUs, in any order, nothing panics, state stays within its limits, and records can be restored.
 func FuzzEngines(f *testing.F) {
 	f.Add([]byte("\x10\x44\x88\x27\x03\x6b\x36\xec\x80\x01\xac\x02\x46hej"))
 	f.Add([]byte("\x0d\x02\x05\x03\x6b\x36\xec\x80\x01\xac\x02\x46" + "\x05\x00\x05\x01ab" + "\x07\x05\x05\x03\x02\x00ab" + "\x07\x05\x05\x03\x02\x01cd" + "\x05\x01\x01\x05\x00"))
@@ -195,8 +194,8 @@ func FuzzEngines(f *testing.F) {
 	})
 }
 
-// TestJournalOf01: a receiver goes on with a coded message from the journal of version 0.1. There only the records of the shards
-// said how many octets its last fragment has; a record of now says it itself.
+// TestJournalOf01: a receiver continues with a coded message from the journal of version 0.1. There only the records of the
+// shards had the octets of its last fragment; today the message's record has them.
 func TestJournalOf01(t *testing.T) {
 	sent, _ := parityMessage(950, 100)
 	cfg := Config{Self: ship, Coding: Compact, Parity: true, DatagramOctets: 500, ClockError: time.Minute, OrphanFor: time.Minute, RememberFor: time.Hour,
@@ -233,8 +232,8 @@ func TestJournalOf01(t *testing.T) {
 	}
 }
 
-// TestPlanCompletes: a receiver that has enough shards of a message, and learns only from a later question how long its last
-// fragment is, has the message then, and acknowledges it.
+// TestPlanCompletes: a receiver that has enough shards of a message, and learns only from a later question how long its
+// last fragment is, has the message then, and acknowledges it.
 func TestPlanCompletes(t *testing.T) {
 	now := year2027.Add(-time.Hour)
 	r, err := NewReceiver(Config{Self: ship, Coding: Compact, Parity: true, Turnaround: time.Second, RateBps: 2400, DatagramOctets: 500, ClockError: time.Minute,

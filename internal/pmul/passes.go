@@ -8,16 +8,16 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// pace is when the Sender may transmit, and what it has learnt of how the link differs from its profile.
+// pace is when the Sender may transmit, and how the link has proved to differ from its profile.
 type pace struct {
 	freeAt   time.Time     // when the next datagram may go
-	airAt    time.Time     // when what was handed over has left, others' turns counted
-	brokenAt time.Time     // when others last spoke between two datagrams of ours
-	brokenBy NodeID        // and which of them
-	spaced   int           // how many in a row began as those of a train do
+	airAt    time.Time     // when all datagrams handed over have left, others' turns counted
+	brokenAt time.Time     // when another node last transmitted between two datagrams of this one
+	brokenBy NodeID        // and which node
+	spaced   int           // how many messages in a row began like those of a train
 	begun    time.Time     // when a message last began
-	slow     int           // the rate is divided by 2^slow: acknowledgements stay away
-	late     time.Duration // by how much Ack_PDUs came after ackWait, lately
+	slow     int           // the rate is divided by 2^slow, because acknowledgements do not come
+	late     time.Duration // by how much Ack_PDUs came after ackWait lately
 }
 
 // reserve gives a datagram its airtime and returns when its last octet leaves.
@@ -32,7 +32,7 @@ func give(p *pace, now time.Time, air time.Duration) time.Time {
 	return p.airAt
 }
 
-// begin starts the first pass, unless nobody would hear it.
+// begin starts the first pass, unless no recipient would hear it.
 func (s *Sender) begin(now time.Time, m *outgoing) {
 	if m.held {
 		return
@@ -69,7 +69,7 @@ func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint
 		m.shards = nil
 		return
 	}
-	if s.cfg.Coding == ACP142 { // a node that is not named takes it that its Ack has come
+	if s.cfg.Coding == ACP142 { // in ACP 142, a node that is not named concludes that its Ack has come
 		some = m.dests.which((*destination).lacks)
 	}
 	m.address, m.numbers, m.again = m.addressPDUs(&s.cfg, some), numbers, nil
@@ -90,7 +90,7 @@ func (s *Sender) pass(m *outgoing, named func(*destination) bool, numbers []uint
 	s.queue.put(m)
 }
 
-// arm puts the message where its next timer belongs.
+// arm sets the message's place among the timers.
 func (s *Sender) arm(m *outgoing) {
 	m.wakeAt = m.expiry
 	if m.closed {
@@ -105,7 +105,7 @@ func (s *Sender) arm(m *outgoing) {
 	}
 }
 
-// transmit sends what the rate allows: a PDU of the message that goes first, then look again.
+// transmit sends as much as the rate allows: each time the next datagram of the message that goes first.
 func (s *Sender) transmit(now time.Time) {
 	passOn(now, s)
 	for range 64 { // a bound for links without a rate
@@ -167,14 +167,14 @@ func (s *Sender) transmit(now time.Time) {
 	}
 }
 
-// left notes when a PDU's last octet leaves, and tells whether it goes again.
+// left notes when a PDU's last octet leaves, and tells whether the PDU is a repetition.
 func (m *outgoing) left(pdu PDU, end time.Time) (again bool) {
 	switch pdu := pdu.(type) {
 	case DataPDU:
 		again = !m.sentEnd[pdu.Number].IsZero()
 		m.sentEnd[pdu.Number] = end
 	case ParityPDU:
-		again = !m.first // else it goes unasked
+		again = !m.first // else it goes unrequested
 		m.parityEnd = append(m.parityEnd, end)
 	}
 	return again
@@ -203,7 +203,7 @@ func (s *SenderStats) sent(pdu PDU, again bool) {
 	}
 }
 
-// passed is the end of a pass: its last octet leaves the air at end.
+// passed notes the end of a pass: its last octet leaves the air at end.
 func (s *Sender) passed(end time.Time, m *outgoing) {
 	if m.closed {
 		s.forget(m)
@@ -236,12 +236,12 @@ func (s *Sender) passed(end time.Time, m *outgoing) {
 	s.arm(m)
 }
 
-// alarm is the Priority from which a message is repeated for silent nodes at once: a node that has lost it should not
-// learn of it minutes later. It is that of flash (internal/gateway/group).
+// alarm is the Priority from which a message is repeated at once for silent nodes: a node that has lost it should not learn
+// of it minutes later. It is that of flash (internal/gateway/group).
 const alarm = 3
 
-// alarms says whether a message is so urgent, was not repeated yet, and is the only one of the last minute: more of them by
-// themselves would fill a slow channel.
+// alarms says whether a message is of such Priority, has not been repeated yet, and is the only one of the last minute:
+// repeats of several would fill a slow channel.
 func (m *outgoing) alarms(now time.Time, s *Sender) bool {
 	if m.priority < alarm || m.repeats > 0 {
 		return false
@@ -268,7 +268,7 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 		}
 		wait := talk + answer
 		switch {
-		case planned && !d.named: // its turn stays
+		case planned && !d.named: // the time of its turn stays
 			d.dueAt = due.Latest(d.dueAt, end.Add(talk+s.cfg.turnWait(1, 0, m.frames > 0)))
 			continue
 		case planned:
@@ -284,7 +284,7 @@ func (s *Sender) await(end time.Time, m *outgoing) {
 			continue
 		}
 		late := s.late
-		if s.cfg.Hears { // others' talk puts the question off by itself; a channel on which nobody talks brings no answer later
+		if s.cfg.Hears { // other nodes' talk puts the question off anyway; on a channel where no node talks, waiting longer brings no answer
 			late = min(late, s.cfg.Hold)
 		}
 		d.dueAt = end.Add((wait + late) << min(max(m.polls-1, 0), 6))
@@ -313,7 +313,7 @@ func (s *Sender) expire(now time.Time, m *outgoing) {
 	s.arm(m)
 }
 
-// stillTalks puts off a question for answers that wait until this node pauses.
+// stillTalks puts off a question while answers wait for a pause of this node.
 func stillTalks(s *Sender, now time.Time, m *outgoing) bool {
 	if !s.cfg.waitsForPause() || m.carry != carryCheap || m.polls > 0 || m.passEnd.IsZero() {
 		return false
@@ -335,7 +335,7 @@ func stillTalks(s *Sender, now time.Time, m *outgoing) bool {
 	return m.pollAt.After(now)
 }
 
-// repair sends the union of what is missed, once for all; or, where that is less, as much parity as one of them needs.
+// repair sends the union of the lost fragments, once for all; or, if that is less, as many shards as the worst receiver needs.
 func (s *Sender) repair(m *outgoing) {
 	union, most := newSet(len(m.fragments)), 0
 	for _, d := range m.dests {
@@ -349,10 +349,10 @@ func (s *Sender) repair(m *outgoing) {
 	}
 	m.repairAt = time.Time{}
 	m.rounds++
-	// More shards than the worst receiver lacks: a fifth, as what was lost tells of what will be, and one more each round.
-	// A shard costs a fifth of the turn that it may save.
+	// More shards than the worst receiver lacks: a fifth more, since past losses foretell future ones, and one more each
+	// round. A shard costs a fifth of the turn that it may save.
 	spare := most/5 + min(m.rounds-1, 8)
-	if s.cfg.plansFor(m) && m.dests.active() > few && !s.floor.shared() { // one of many loses it again
+	if s.cfg.plansFor(m) && m.dests.active() > few && !s.floor.shared() { // one of many nodes will lose a shard again
 		spare++
 	}
 	s.pass(m, (*destination).answers, m.orParity(&s.cfg, union.numbers(), most+spare))
@@ -368,7 +368,7 @@ func (s *Sender) repeat(m *outgoing) {
 	s.stats.Repeats++
 	union, counted := newSet(len(m.fragments)), false
 	for _, d := range m.dests.which((*destination).deaf) {
-		counted = counted || d.missing != nil && s.cfg.plansFor(m) // it said how many, not which
+		counted = counted || d.missing != nil && s.cfg.plansFor(m) // it said how many fragments it lacks, not which
 		for n := uint16(1); n <= m.total(); n++ {
 			if d.missing == nil || d.missing.has(n) {
 				union.add(n)
@@ -383,15 +383,15 @@ func (s *Sender) repeat(m *outgoing) {
 	s.pass(m, (*destination).deaf, numbers)
 }
 
-// poll asks the recipients whose answer is overdue. An Address_PDU names them, with a little of what they may have lost
-// where that is cheaper than one more turn, and after the first time in any case, for receivers that answer to nothing
-// else. The rate falls.
+// poll asks the recipients whose answer is overdue. An Address_PDU names them. It carries a few fragments that they may
+// have lost if that is cheaper than one more turn, and after the first time in any case, for receivers that answer only to
+// fragments. The rate falls.
 func (s *Sender) poll(now time.Time, m *outgoing) {
 	m.pollAt = time.Time{}
 	asked, lone := map[*destination]bool{}, alone(now, s, m)
 	send, most := newSet(len(m.fragments)), 0
 	late := now
-	if s.cfg.plansFor(m) { // one question also for nodes whose turn has just passed
+	if s.cfg.plansFor(m) { // one question serves also nodes whose turn has just passed
 		late = now.Add(s.cfg.turnWait(1, 0, false))
 	}
 	for _, d := range m.dests {
@@ -400,9 +400,10 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 			continue
 		}
 		asked[d] = true
-		// The fragments of the last question were lost, or its answer was: this question goes without any.
+		// The fragments of the last question were lost, or its answer was: this question goes without fragments.
 		again := p.unanswered%2 == 1 || p.unanswered > 0 && s.cfg.Coding == Compact
-		// Among several a question costs all of them two turns, and its answer may be lost as well: it brings a short message along.
+		// Among several nodes a question costs all of them two turns, and its answer may be lost as well: so it brings a
+		// short message along.
 		again = again && !(s.cfg.Hears && m.total() == 1 && (s.Queued() || len(s.cfg.Peers) > 1 && s.cfg.fragmentAir(m) <= s.cfg.questionAir()))
 		bare := m.carry == carryNothing || m.carry != carryLost && again
 		p.asked(now, s)
@@ -425,7 +426,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 		m.pollAt = m.dests.pollTime()
 		return
 	}
-	if m.carry == carryLost && !send.empty() && m.train == 0 { // a node that lost it with this one says so later, and has it then
+	if m.carry == carryLost && !send.empty() && m.train == 0 { // a node that lost it with this one would say so later; now it gets it as well
 		for _, d := range m.dests {
 			asked[d] = asked[d] || d.answers()
 		}
@@ -436,7 +437,7 @@ func (s *Sender) poll(now time.Time, m *outgoing) {
 	m.polls++
 	m.carry = carryCheap
 	s.stats.Polls++
-	if m.dynamic != nil { // a node that says nothing may not be in the group, even if it was there for the message of another
+	if m.dynamic != nil { // a node that does not answer may not be in the group, even if it was there for another message
 		s.announce(m, func(d *destination) bool { return asked[d] && (d.missing == nil || d.peer.unanswered > 1) })
 	}
 	s.pass(m, func(d *destination) bool { return asked[d] }, m.orParity(&s.cfg, send.numbers(), most))

@@ -71,11 +71,11 @@ const (
 	NotLast  MAP = 0x40
 )
 
-// PDU is one of the types below. What Parse returns aliases the packet.
+// PDU is one of the types below. A PDU that Parse returns aliases the packet.
 type PDU interface{ Kind() Kind }
 
 type (
-	// AddressPDU starts a message, or says which nodes still miss something of it. Without destinations it is the Ack-Ack.
+	// AddressPDU starts a message, or says which nodes still lack parts of it. Without destinations it is the Ack-Ack.
 	AddressPDU struct {
 		Priority     uint8
 		MAP          MAP
@@ -89,15 +89,15 @@ type (
 		FEC          *FEC  // PDU_Type 0x08 or 0x18
 		Plan         *Plan // compact coding: the message is coded
 		Batch        bool  // compact coding: it is of several messages (batch.go)
-		AtOnce       bool  // compact coding, with all of a short message behind it: it goes again, and is acknowledged at once
-		// After, compact coding: by how much the Message_Sequence_Number of the last message that it is read after is lower; 0: that
-		// is the message before it.
+		AtOnce       bool  // compact coding, followed by the whole of a short message: the message is repeated, and acknowledged at once
+		// After, compact coding: by how much lower the Message_Sequence_Number of the last message is after which this one
+		// is read; 0: that is the message before it.
 		After uint32
 	}
-	// Plan is what the Address_PDU of a coded message has more, in the compact coding only.
+	// Plan is the additional part of the Address_PDU of a coded message, in the compact coding only.
 	Plan struct {
 		Last   uint16 // octets of the last fragment, from 1; all others are as long as a shard
-		Follow uint16 // fragments and shards that this turn of the sender still brings; until then nobody answers
+		Follow uint16 // fragments and shards still to come in this turn of the sender; until then no node answers
 	}
 	// Destination is one entry of an AddressPDU.
 	Destination struct {
@@ -105,7 +105,7 @@ type (
 		Sequence uint32 // Message_Sequence_Number, counted per sender and destination
 		Reserved []byte // nil when Length_of_Reserved_Field is 0
 	}
-	// FEC is the block that FEC kinds of Address_PDU have more. What it means is not known here.
+	// FEC is the additional block of the FEC kinds of Address_PDU. Its meaning is not known here.
 	FEC struct {
 		ID         uint8
 		Parameters []byte
@@ -118,26 +118,26 @@ type (
 		Message  MessageID
 		Fragment []byte
 	}
-	// AckPDU says what its Source has received.
+	// AckPDU says which messages its Source has received, and what it lacks of others.
 	AckPDU struct {
 		Priority uint8
 		Source   NodeID // of the acknowledging node
 		Entries  []AckEntry
-		// Timestamp is in units of 100 ms; what for is not known here. Stamped tells that it is there.
+		// Timestamp is in units of 100 ms; its purpose is not known here. Stamped tells that it is present.
 		Stamped   bool
 		Timestamp uint64
 		Runs      bool // compact coding: messages that are complete and follow each other are written as runs
 	}
-	// AckEntry is about one message. Nothing missing: it is complete.
+	// AckEntry is about one message. If Missing is empty, the message is complete.
 	AckEntry struct {
 		Source  NodeID // of the message
 		Message MessageID
 		Missing []Run
-		Cut     bool // the list ends with an end of list indicator: nothing is said of higher numbers
+		Cut     bool // the list ends with an end of list indicator: it says nothing of higher numbers
 	}
-	// Run is From..To, or one number when they are the same.
+	// Run is From..To, or one number when both are equal.
 	Run struct{ From, To uint16 }
-	// DiscardPDU is a Discard_Message_PDU: drop what there is of the message.
+	// DiscardPDU is a Discard_Message_PDU: receivers drop their fragments of the message.
 	DiscardPDU struct {
 		Priority uint8
 		Source   NodeID
@@ -158,7 +158,7 @@ type (
 		Message MessageID
 		Group   GroupAddr
 	}
-	// RejectPDU says that it is not.
+	// RejectPDU says that the group is not free.
 	RejectPDU struct {
 		Source  NodeID
 		Message MessageID
@@ -206,7 +206,7 @@ func (RejectPDU) Kind() Kind { return KindReject }
 // Kind is the type of the PDU.
 func (ReleasePDU) Kind() Kind { return KindRelease }
 
-// What a PDUError unwraps to.
+// Errors that a PDUError unwraps to.
 var (
 	ErrShort    = errors.New("cut short")
 	ErrTooLong  = errors.New("too long")
@@ -216,7 +216,7 @@ var (
 	ErrType     = errors.New("unknown PDU_Type")
 )
 
-// PDUError names the spot in the standard's spelling.
+// PDUError names the place in the standard's spelling.
 type PDUError struct {
 	PDU, Field string
 	Err        error

@@ -115,7 +115,7 @@ func TestEndOfList(t *testing.T) {
 	}
 }
 
-// sealed gives hex with a right length and a right checksum, so that only the fault meant is met.
+// sealed gives hex the right length and checksum, so that only the intended fault is met.
 func sealed(t testing.TB, s string) []byte {
 	b := unhex(t, s)
 	b[0], b[1] = byte(len(b)>>8), byte(len(b))
@@ -214,7 +214,7 @@ func TestFletcherIsALineCheck(t *testing.T) {
 	}
 }
 
-// FuzzParse: what parses is written and read again as the same value, in both checksums; nothing panics.
+// FuzzParse: a value that parses is written and read again as the same value, in both checksums; nothing panics.
 func FuzzParse(f *testing.F) {
 	for _, v := range vectors {
 		f.Add(unhex(f, v.hex))

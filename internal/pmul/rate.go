@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Rate finds out by listening how fast a shared channel is: of two datagrams that one talker's radio has at once, the second comes by
-// its airtime later. A talker hands over several when its turn begins, so that this shows a channel that is faster than its pace, too.
-// What is lost, said by others or late between two makes a gap longer, and nothing makes it shorter but jitter: of the gaps of a
-// talker the short ones count. docs/decisions/shared-channel.md.
+// Rate learns by listening how fast a shared channel is: of two datagrams that one talker's radio holds at once, the second
+// comes later by its airtime. A talker hands over several when its turn begins, so this also shows a channel that is faster
+// than its pace. Datagrams between the two that are lost, sent by others or late make a gap longer, and only jitter makes
+// it shorter: so the short gaps of a talker count. docs/decisions/shared-channel.md.
 type Rate struct {
-	told, bps int // bits per second: of the profile, and by what was heard
+	told, bps int // bits per second: of the profile, and as heard
 	span      time.Duration
 	last      heard
 	sample    gap
@@ -19,47 +19,47 @@ type Rate struct {
 	talkers   map[NodeID]*gaps
 }
 
-// heard is what the last datagram was, and what it says of the next one.
+// heard is the last datagram heard, and what it says of the next one.
 type heard struct {
 	by      NodeID
-	follows bool      // its talker has more to say
+	follows bool      // its talker has more to send
 	message MessageID // of its last fragment
-	number  uint16    // of that; 0: it has none
+	number  uint16    // of that fragment; 0: it has none
 }
 
-// gap is how fast a datagram came after the one before.
+// gap is how fast a datagram came after the last one.
 type gap struct {
 	bps, octets int
-	sure        bool // the talker had it to say when the one before left
+	sure        bool // the talker had it ready when the last one left
 }
 
-// gaps are the latest of a talker.
+// gaps are the latest gaps of a talker.
 type gaps struct {
 	of []gap
 	at time.Time // of the last
 }
 
 const (
-	gapsMost  = 32               // of a talker: those of a turn
-	gapsLeast = 4                // before they count
-	gapsFor   = 10 * time.Minute // they count
-	gapsProve = 8                // so many that are alike show that the channel has another rate
+	gapsMost  = 32               // of a talker: as many as in a turn
+	gapsLeast = 4                // before a talker's gaps count
+	gapsFor   = 10 * time.Minute // a talker's gaps count so long
+	gapsProve = 8                // so many similar gaps show that the channel has another rate
 	// gapsShort is the part of a talker's gaps, one in so many, that may be too short.
 	gapsShort = 8
 	gapSpan   = 200 * time.Millisecond // of a sample, at the least: timers and networks vary by less, and modems hand over blocks
-	jitters   = 10                     // of the profile: a sample lasts so many at the least
+	jitters   = 10                     // of the profile: a sample lasts at least so many
 	rateLeast = 8                      // the profile's rate is divided by so much at the most
 	rateMost  = 4                      // and multiplied by so much,
 	rateStep  = 2                      // by so much at a time
-	slowerBy  = 0.8                    // what is heard differs below this part of the rate,
-	fasterBy  = 1.25                   // or above that
-	like      = 0.05                   // less is the same
-	gapsClear = 5                      // one in so many shows it clearly
-	unlike    = 1.15                   // times the octets: gaps that depend on nothing would not be alike
-	deceivers = 3                      // one in so many that are heard may send otherwise than the others
+	slowerBy  = 0.8                    // a heard rate differs if it is below this part of the rate,
+	fasterBy  = 1.25                   // or above this
+	like      = 0.05                   // rates that differ by less are the same
+	gapsClear = 5                      // one gap in so many shows a rate clearly
+	unlike    = 1.15                   // times the octets: gaps that depend on nothing would not be so similar
+	deceivers = 3                      // one in so many talkers heard may send unlike the others
 )
 
-// NewRate begins with what the profile says; jitter is the profile's.
+// NewRate begins with the rate of the profile; jitter is the profile's too.
 func NewRate(bps int, jitter time.Duration) *Rate {
 	return &Rate{told: bps, bps: bps, span: max(gapSpan, jitters*jitter), talkers: map[NodeID]*gaps{}}
 }
@@ -67,8 +67,8 @@ func NewRate(bps int, jitter time.Duration) *Rate {
 // Bps is the rate in bits per second as far as it is known.
 func (r *Rate) Bps() int { return r.bps }
 
-// Heard notes a datagram of a known node, of so many octets on the air, that has just come with these PDUs. It returns whether the rate
-// is another one now.
+// Heard notes a datagram of a known node, of so many octets on the air, that has just come with these PDUs. It returns
+// whether the rate has changed.
 func (r *Rate) Heard(now time.Time, by NodeID, octets int, pdus []PDU) (changed bool) {
 	was, is, sure := r.last, heard{by: by}, r.last.follows
 	for _, pdu := range pdus {
@@ -93,7 +93,7 @@ func (r *Rate) Heard(now time.Time, by NodeID, octets int, pdus []PDU) (changed 
 	one := r.sample
 	one.bps = int(float64(one.octets) * 8 / took.Seconds())
 	r.from, r.sample = now, gap{sure: true}
-	if one.bps > 2*rateMost*r.told || one.bps < r.told/(2*rateLeast) { // something else: a network held them back, or nothing was to be said
+	if one.bps > 2*rateMost*r.told || one.bps < r.told/(2*rateLeast) { // another cause: a network held them back, or there was nothing to send
 		return false
 	}
 	g := r.talkers[by]
@@ -105,7 +105,7 @@ func (r *Rate) Heard(now time.Time, by NodeID, octets int, pdus []PDU) (changed 
 	return r.judge(now)
 }
 
-// rate is that of the short ones of the gaps, in bits per second: the channel has it at the least. Steady: most gaps show it.
+// rate is the rate of the shorter gaps, in bits per second: the channel has at least this. steady: most gaps show it.
 func (g *gaps) rate() (bps int, steady bool) {
 	sorted := slices.SortedFunc(slices.Values(g.of), func(a, b gap) int { return b.bps - a.bps })
 	bps = sorted[len(sorted)/gapsShort].bps
@@ -126,8 +126,9 @@ func same(bps, as int) bool {
 	return float64(bps) > (1-like)*float64(as) && float64(bps) < (1+like)*float64(as)
 }
 
-// judge takes another rate when what was heard differs, and tells whether it did. Of three talkers the second highest counts, of six the
-// third: one that sends otherwise than the others deceives nobody. What only one shows makes it no faster than the profile.
+// judge changes the rate if the gaps show another, and tells whether it did. Of three talkers the second highest counts, of
+// six the third: so one that sends unlike the others deceives nobody. A single talker cannot make the rate faster than the
+// profile's.
 func (r *Rate) judge(now time.Time) bool {
 	maps.DeleteFunc(r.talkers, func(_ NodeID, g *gaps) bool { return now.Sub(g.at) > gapsFor })
 	var least, steady []int // bits per second of each talker
@@ -169,8 +170,8 @@ func (r *Rate) judge(now time.Time) bool {
 	return changed
 }
 
-// noFaster says that the channel has a rate at the most: talkers that had more to say have shown no more, or gaps that show it are as
-// long as what came in them.
+// noFaster says that the channel has at most this rate: talkers that had more to send have shown no more, or the gaps that
+// show it grow with the octets in them.
 func (r *Rate) noFaster(bps int) bool {
 	var octets []int
 	sure := 0
@@ -187,7 +188,7 @@ func (r *Rate) noFaster(bps int) bool {
 	return n >= gapsProve && (2*sure > n || float64(octets[n-2]) > unlike*float64(octets[1]))
 }
 
-// fast says that many gaps show at least a rate that is higher: of those that jitter has made short, few are alike.
+// fast says that many gaps show at least this higher rate: gaps that jitter has shortened are seldom similar.
 func (r *Rate) fast(bps int) bool {
 	near, all := 0, 0
 	for _, g := range r.talkers {
@@ -206,7 +207,8 @@ func nth(of []int, n int) int {
 	return of[len(of)-1-n]
 }
 
-// Pace tells both engines of a node another rate in bits per second. What the radio of the node holds leaves so much later or sooner.
+// Pace sets another rate, in bits per second, in both engines of a node. The datagrams in the node's radio leave so much
+// later or sooner.
 func Pace(now time.Time, s *Sender, r *Receiver, bps int) {
 	left := s.airAt.Sub(now)
 	if bps < s.cfg.RateBps {

@@ -9,15 +9,15 @@ import (
 	"aldis/internal/pmul"
 )
 
-// ear is a node that listens to talkers on a channel of a rate.
+// ear is a node that listens to talkers on a channel.
 type ear struct {
 	*pmul.Rate
 	now time.Time
 	rng *rand.Rand
 }
 
-// turn is a talker's turn: so many datagrams of 60 to 540 octets, each as long after the one before as each says; the first comes
-// half a minute after the turn before.
+// turn is a talker's turn: so many datagrams of 60 to 540 octets, each after a gap; the first comes half a minute after the
+// last turn.
 func (e *ear) turn(by pmul.NodeID, datagrams int, gap func(i, octets int) time.Duration, pdus ...pmul.PDU) {
 	e.now = e.now.Add(30 * time.Second)
 	for i := range datagrams {
@@ -29,12 +29,12 @@ func (e *ear) turn(by pmul.NodeID, datagrams int, gap func(i, octets int) time.D
 	}
 }
 
-// at is the gap of a channel of a rate.
+// at is the gap between datagrams on a channel of this rate.
 func at(bps int) func(_, octets int) time.Duration {
 	return func(_, octets int) time.Duration { return profile.Airtime(octets, bps) }
 }
 
-// TestRate: the rate that a node learns from what it hears, where the profile says 2,400 bit/s.
+// TestRate: the rate that a node learns from the datagrams that it hears, if the profile says 2,400 bit/s.
 func TestRate(t *testing.T) {
 	const told = 2400
 	rounds := func(n int, talkers ...func(e *ear, by pmul.NodeID)) func(*ear) {
@@ -160,7 +160,7 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestRateOfChance: what talkers say now and then, of any length, tells of no rate.
+// TestRateOfChance: occasional datagrams of any length show no rate.
 func TestRateOfChance(t *testing.T) {
 	for seed := range uint64(20) {
 		e := &ear{Rate: pmul.NewRate(2400, 0), now: epoch, rng: rand.New(rand.NewPCG(seed, 24))}

@@ -14,16 +14,16 @@ import (
 type ReceiverStats struct {
 	Delivered, AcksSent, AckEntries int
 	Duplicates                      int // Data_PDUs that were known
-	Orphans                         int // Data_PDUs whose Address_PDU had not come
+	Orphans                         int // Data_PDUs before their Address_PDU
 	Strangers                       int // PDUs of nodes that are not known
 	Twin                            int // PDUs with our own Source_ID
-	Changed                         int // Address_PDUs that say otherwise than the first of their message
-	Conflict                        int // Data_PDUs with other octets under a number that is known
+	Changed                         int // Address_PDUs that differ from the first of their message
+	Conflict                        int // Data_PDUs with other octets under a known number
 	Illegal                         int // values that make no sense, or not for this message
-	Expired                         int // messages that came or stayed incomplete too late
+	Expired                         int // messages that came too late, or stayed incomplete too long
 	Discarded                       int // by their sender
-	Full                            int // refused because a limit is reached
-	PassedBy                        int // FEC and Extra kinds, and what is for senders
+	Full                            int // refused at a limit
+	PassedBy                        int // FEC and Extra kinds, and PDUs for senders
 }
 
 // Receiver is the receiving half of a node: all messages of all senders.
@@ -33,24 +33,24 @@ type Receiver struct {
 	in      map[Key]*incoming
 	orphans map[Key]*orphan
 	done    map[Key]*finished
-	owing   map[Key]*finished // with ackAt
+	owing   map[Key]*finished // those with ackAt
 	use     map[NodeID]*usage
-	groups  map[GroupAddr]map[Key]time.Time // joined, for what and until when
+	groups  map[GroupAddr]map[Key]time.Time // joined: for which messages, and until when
 	octets  int                             // of fragments held
 	loose   int                             // Data_PDUs in orphans
 	sweepAt time.Time
 	company time.Time // until then acknowledgements of complete messages wait
-	lately  lately    // nil: not said again
+	lately  lately    // nil: acknowledgements are not repeated
 	stats   ReceiverStats
 	out     Output
 }
 
-// usage is what one Source_ID has of the limits.
+// usage is how much of the limits one Source_ID has.
 type usage struct {
 	incoming, octets, orphans, remembered int
-	spaced                                int       // how many in a row came as those of a train do
+	spaced                                int       // how many messages in a row came like those of a train
 	came                                  time.Time // when a short message of it was last complete
-	sequence                              uint32    // highest Message_Sequence_Number of what was complete; 0: unknown
+	sequence                              uint32    // highest Message_Sequence_Number of complete messages; 0: unknown
 }
 
 // incoming is a message begun and not complete.
@@ -59,32 +59,32 @@ type incoming struct {
 	priority  uint8
 	total     uint16
 	expiry    time.Time
-	until     time.Time // it is waited for; zero after a restart, until the first sweep
+	until     time.Time // how long it is waited for; zero after a restart, until the first sweep
 	sequence  uint32
-	nodes     int // destinations named with us
+	nodes     int // destinations named together with this node
 	fragments map[uint16][]byte
 	parity    map[uint16][]byte // shards by index
 	coding
 	batch    bool
 	opened   opening // of a batch
-	free     bool    // as Message says
+	free     bool    // as in Message
 	behind   uint32
-	last     int // octets of the last fragment, as the Plan says; 0: unknown
+	last     int // octets of the last fragment, as in the Plan; 0: unknown
 	octets   int
 	reported uint16    // highest number of the last missing list
 	top      uint16    // highest number that came
-	gapsTo   uint16    // gaps below it have been told
+	gapsTo   uint16    // gaps below it have been reported
 	nackAt   time.Time // an Ack_PDU with a missing list is due
-	idleAt   time.Time // what should follow has not come
-	asked    int       // missing lists since something came
-	atOnce   bool      // its sender waits for our word
+	idleAt   time.Time // PDUs that should follow have not come
+	asked    int       // missing lists since the last fragment came
+	atOnce   bool      // its sender waits for this node's answer
 	askAt    time.Time // ACK_PDU_TIME
 }
 
-// coding is what is known of a coded message's turns.
+// coding is the state of a coded message's turns.
 type coding struct {
 	coded bool
-	rank  int // our place among the destinations named
+	rank  int // this node's place among the destinations named
 	extra int // shards of the first pass
 	left  int // fragments and shards that follow in the turn under way
 }
@@ -98,14 +98,14 @@ type finished struct {
 	forget time.Time
 	ackAt  time.Time // zero: none is due
 	train  bool      // it was one of a train
-	most   time.Time // ackAt is not put off beyond it
+	most   time.Time // ackAt is put off no later
 	sent   time.Time // when an Ack last went
-	owed   bool      // silent when it was due; in the journal
+	owed   bool      // the node was silent when it was due; in the journal
 	// elsewhere: it has come another way, and its Message_Sequence_Number is not known; in the journal
 	elsewhere bool
 }
 
-// NewReceiver starts from what an earlier one recorded; records of other buckets are passed by.
+// NewReceiver starts from the records of an earlier one; it skips records of other buckets.
 func NewReceiver(cfg Config, journal []Record) (*Receiver, error) {
 	r := &Receiver{cfg: cfg, in: map[Key]*incoming{}, orphans: map[Key]*orphan{}, done: map[Key]*finished{}, owing: map[Key]*finished{},
 		use: map[NodeID]*usage{}, groups: map[GroupAddr]map[Key]time.Time{}}
@@ -218,7 +218,7 @@ func (r *Receiver) used(n NodeID) *usage {
 	return u
 }
 
-// share is what one Source_ID may have of a limit: a quarter, or twice its part where the nodes are known.
+// share is how much of a limit one Source_ID may have: a quarter, or twice its part if the nodes are known.
 func (r *Receiver) share(limit int) int {
 	if n := len(r.cfg.Peers); n > 0 {
 		return min(limit, 2*limit/n)
@@ -226,13 +226,13 @@ func (r *Receiver) share(limit int) int {
 	return limit / 4
 }
 
-// fits tells whether so many more octets of a source may be held.
+// fits tells whether so many more octets of a source can be held.
 func (r *Receiver) fits(u *usage, octets int) bool {
 	most := r.cfg.Limits.IncomingOctets
 	return r.octets+octets <= most && u.octets+octets <= r.share(most)
 }
 
-// hold puts octets into the accounts, or takes them out.
+// hold adds octets to the accounts; a negative number takes them off.
 func (r *Receiver) hold(u *usage, octets int) {
 	u.octets += octets
 	r.octets += octets
@@ -258,7 +258,7 @@ func (r *Receiver) data(now time.Time, p DataPDU) {
 	r.orphaned(now, key, false, p.Number, p.Fragment)
 }
 
-// fragment stores one and says when an Ack_PDU is due.
+// fragment stores a fragment and sets when an Ack_PDU is due.
 func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 	if n > m.total {
 		r.stats.Illegal++
@@ -295,12 +295,12 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		r.follow(now, m, m.left)
 		return
 	}
-	if known && m.asked > 0 && n != m.reported { // for others: our list waits for its turn of the channel, or ours follows
+	if known && m.asked > 0 && n != m.reported { // it was repeated for other nodes: this node's list waits for its turn, or its fragments follow
 		m.askAt = due.Latest(m.askAt, now.Add(r.ackInterval(m)))
 	} else {
 		m.asked, m.askAt, m.nackAt = 0, time.Time{}, time.Time{}
 	}
-	after := 0 // of what is missing and may follow: senders go through a message in order
+	after := 0 // missing fragments that may follow: senders go through a message in order
 	for i := int(n) + 1; i <= int(m.total) && after < idleMost; i++ {
 		if _, have := m.fragments[uint16(i)]; !have {
 			after++
@@ -311,7 +311,8 @@ func (r *Receiver) fragment(now time.Time, m *incoming, n uint16, b []byte) {
 		m.nackAt = now.Add(r.jitter(m.nodes))
 	}
 	m.top = max(m.top, n)
-	// The last that could come of this round; what is known is for others, and ours may follow out of order.
+	// n is the last fragment of this round that could come. A known one is repeated for other nodes, and this node's may
+	// follow out of order.
 	if after == 0 && (!known || m.reported == 0) || n == m.reported {
 		m.nackAt = now.Add(r.cfg.reorderWait() + r.jitter(m.nodes))
 	}
@@ -325,7 +326,7 @@ func (r *Receiver) jitter(nodes int) time.Duration {
 	return 0
 }
 
-// complete joins the fragments. The message is durable before its Ack_PDU leaves: Deliver and Records go before Send.
+// complete joins the fragments. The message is durable before its Ack_PDU leaves: Deliver and Records precede Send.
 func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	readable := true
 	if m.batch {
@@ -338,7 +339,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 		r.out.Deliver = append(r.out.Deliver, Message{m.key, m.priority, m.expiry, m.sequence, payload, m.free, m.behind})
 		r.stats.Delivered++
 	}
-	delete(m.fragments, last) // it was never in the journal
+	delete(m.fragments, last) // it is not in the journal
 	r.drop(m)
 	if !readable {
 		return
@@ -353,7 +354,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 		return
 	}
 	u := r.used(m.key.Source)
-	late := m.sequence <= u.sequence // it went again, and the sender waits for our word
+	late := m.sequence <= u.sequence // it was repeated, and the sender waits for this node's answer
 	gap := r.gap(m)
 	if m.batch {
 		u.sequence = max(u.sequence, m.opened.last.Sequence)
@@ -368,7 +369,7 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	}
 	wait := r.cfg.completeWait(m.nodes, m.total)
 	switch {
-	case m.reported > 0 || m.gapsTo > 0 || m.atOnce: // it asked for what came now: the sender waits for its word
+	case m.reported > 0 || m.gapsTo > 0 || m.atOnce: // this node asked for the fragments that came now: the sender waits for its answer
 		wait = 0
 	case amidLong(r, m.key.Source):
 		if wait = 0; !gap {
@@ -386,8 +387,8 @@ func (r *Receiver) complete(now time.Time, m *incoming, last uint16) {
 	r.owe(now, f, m.nodes, wait)
 }
 
-// gap tells whether a message before this one never came, by the Message_Sequence_Number; the sender, whose messages go
-// out in order, sees it by what an Ack at once leaves out.
+// gap tells whether a message before this one never came, by the Message_Sequence_Number. The sender, whose messages go out
+// in order, sees it by the message that an Ack at once leaves out.
 func (r *Receiver) gap(m *incoming) bool {
 	u := r.used(m.key.Source)
 	last := u.sequence
@@ -427,7 +428,7 @@ func (r *Receiver) discard(key Key) {
 	}
 }
 
-// emcon begins or ends silence: EMCON on, EMCON off (p-mul 7).
+// emcon begins or ends silence (p-mul 7).
 func (r *Receiver) emcon(now time.Time, silent bool) {
 	if r.silent == silent {
 		return
@@ -444,7 +445,7 @@ func (r *Receiver) emcon(now time.Time, silent bool) {
 		return
 	}
 	r.out.record(bucketNode, []byte(keySilentReceiver), nil)
-	at := now.Add(r.jitter(8)) // one moment for all, so that they share few Ack_PDUs
+	at := now.Add(r.jitter(8)) // the same moment for all, so that they share few Ack_PDUs
 	for key, f := range r.done {
 		if f.owed {
 			f.ackAt = at
@@ -456,7 +457,7 @@ func (r *Receiver) emcon(now time.Time, silent bool) {
 	}
 }
 
-// sweep forgets what is over. It needs no deadline: nothing is sent.
+// sweep forgets messages whose time is over. It needs no deadline, since it sends nothing.
 func (r *Receiver) sweep(now time.Time) {
 	if r.sweepAt.IsZero() {
 		r.wakeUp(now)

@@ -21,8 +21,8 @@ const (
 	keySilentReceiver = "silent-receiver"
 	keySilentSender   = "silent-sender"
 	keyNextMessage    = "next-message" // all lower Message_IDs may have been used
-	keySequence       = "seq"          // and a destination: its last Message_Sequence_Number
-	keyPeerSilent     = "peer"         // and a node: the operator says that it is silent
+	keySequence       = "seq"          // followed by a destination: its last Message_Sequence_Number
+	keyPeerSilent     = "peer"         // followed by a node: the operator says that it is silent
 )
 
 // ErrJournal is wrapped when a record cannot be read.
@@ -78,7 +78,7 @@ func (f *finished) encode() []byte {
 	return append(b, flags)
 }
 
-// restore reads what an earlier Receiver recorded. An Ack that was due then is not sent by itself: the sender asks.
+// restore reads the records of an earlier Receiver. It does not send an Ack that was due then: the sender asks.
 func (r *Receiver) restore(journal []Record) error {
 	var fragments []Record
 	for _, rec := range journal {
@@ -86,7 +86,7 @@ func (r *Receiver) restore(journal []Record) error {
 		k, v := rec.Key, rec.Value
 		switch rec.Bucket {
 		case bucketIncoming:
-			if len(k) != 8 || len(v) != 17 && len(v) != 19 && (len(v) != 20 || v[19] != 1) { // of version 0.1 all have 17
+			if len(k) != 8 || len(v) != 17 && len(v) != 19 && (len(v) != 20 || v[19] != 1) { // in version 0.1 all have 17
 				return bad
 			}
 			m := &incoming{key: keyAt(k), priority: v[0], total: binary.BigEndian.Uint16(v[1:]), expiry: timeAt(v[3:]),
@@ -140,7 +140,7 @@ func (r *Receiver) restore(journal []Record) error {
 			}
 		}
 		for _, m := range r.in {
-			m.idleAt = time.Unix(0, 0) // say what is held
+			m.idleAt = time.Unix(0, 0) // report which fragments are held
 		}
 	}
 	return nil
@@ -177,7 +177,7 @@ func (m *outgoing) encode() []byte {
 	return b
 }
 
-// restore reads what an earlier Sender recorded.
+// restore reads the records of an earlier Sender.
 func (s *Sender) restore(journal []Record) error {
 	begun := map[MessageID]bool{}
 	for _, rec := range journal {
@@ -202,7 +202,7 @@ func (s *Sender) restore(journal []Record) error {
 				n := NodeID(binary.BigEndian.Uint32(v))
 				m.dests = append(m.dests, &destination{node: n, peer: s.peer(n), sequence: binary.BigEndian.Uint32(v[4:])})
 			}
-			m.cut(append([]byte{}, v...), size) // as before: receivers hold fragments
+			m.cut(append([]byte{}, v...), size) // as before: receivers hold fragments of this size
 			s.messages[m.id] = m
 			s.octets += m.octets
 		case bucketBegun:

@@ -8,14 +8,14 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// How long a Receiver waits for a message that is not complete, and remembers one that was. ACP 142 tells both by
-// Expiry_Time and the Receiver's clock. Gateways do not: their senders end their messages themselves, the seal keeps what
-// was recorded out, and a ship's clock may be years wrong (docs/decisions/pmul-carrier.md).
+// How long a Receiver waits for an incomplete message, and remembers a complete one. ACP 142 derives both from Expiry_Time
+// and the Receiver's clock. Gateways do not: senders end their messages themselves, the seal keeps out recorded datagrams,
+// and a ship's clock may be years wrong (docs/decisions/pmul-carrier.md).
 
-// doubtful is how long a message lives whose Expiry_Time cannot be true here.
+// doubtful is how long a message is kept whose Expiry_Time cannot be true by this clock.
 const doubtful = 25 * time.Hour
 
-// over is when a message that is heard of now is over.
+// over is when a message heard of now is over.
 func (c *Config) over(now, expiry time.Time) time.Time {
 	at := expiry.Add(c.ClockError)
 	switch {
@@ -27,7 +27,7 @@ func (c *Config) over(now, expiry time.Time) time.Time {
 	return due.Earliest(at, now.Add(c.RememberFor))
 }
 
-// wakeUp sets the times of what the journal had: the clock may have been set meanwhile.
+// wakeUp sets the times of messages from the journal: the clock may have been set meanwhile.
 func (r *Receiver) wakeUp(now time.Time) {
 	for _, m := range r.in {
 		m.until = r.cfg.over(now, m.expiry)
@@ -51,7 +51,7 @@ func remember(r *Receiver, now time.Time, key Key, expiry time.Time) *finished {
 // Knows says that a message is complete here, or has come another way.
 func Knows(r *Receiver, key Key) bool { return r.done[key] != nil }
 
-// elsewhere takes a message as complete that has come another way.
+// elsewhere marks a message as complete that has come another way.
 func elsewhere(r *Receiver, now time.Time, key Key) {
 	if r.done[key] != nil {
 		return
@@ -69,14 +69,14 @@ func elsewhere(r *Receiver, now time.Time, key Key) {
 	r.out.record(bucketDone, keyOctets(key), f.encode())
 }
 
-// place tells the Message_Sequence_Number of a message that has come another way.
+// place reports the Message_Sequence_Number of a message that has come another way.
 func place(r *Receiver, f *finished, sequence uint32) {
 	f.elsewhere = false
 	r.out.record(bucketDone, keyOctets(f.key), f.encode())
 	r.out.Deliver = append(r.out.Deliver, Message{Key: f.key, Sequence: sequence})
 }
 
-// forget lets go of messages that were delivered.
+// forget forgets delivered messages.
 func (r *Receiver) forget(list []Key) {
 	for _, key := range list {
 		delete(r.done, key)
@@ -86,8 +86,8 @@ func (r *Receiver) forget(list []Key) {
 	}
 }
 
-// remembers makes room to remember one more message of a source; false: there is none. In the compact coding the oldest go,
-// so that a gateway that starts again and again, and doubts its clock each time, does not fill up.
+// remembers makes room to remember one more message of a source; false: there is none. In the compact coding the oldest
+// messages are forgotten, so that a gateway that starts again and again, and doubts its clock each time, does not fill up.
 func (r *Receiver) remembers(source NodeID) bool {
 	u, limit := r.used(source), r.cfg.Limits.Remembered
 	if len(r.done) < limit && u.remembered < r.share(limit) {

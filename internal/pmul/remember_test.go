@@ -34,7 +34,7 @@ func (k *keptReceiver) restart(t *testing.T) {
 	}
 }
 
-// hear gives it a message of one fragment, and returns how many were delivered.
+// hear gives the receiver a message of one fragment, and returns how many were delivered.
 func (k *keptReceiver) hear(now time.Time, id pmul.MessageID, expiry time.Time) int {
 	a, d := address(id, 1, 2), data(id, 1, "x")
 	a.Expiry = expiry
@@ -53,7 +53,7 @@ func (k *keptReceiver) do(now time.Time, ev pmul.Event) int {
 	return len(out.Deliver)
 }
 
-// TestSendersClock: a gateway takes what comes whatever its sender's clock says; plain ACP 142 does not.
+// TestSendersClock: a gateway accepts messages whatever their sender's clock says; plain ACP 142 does not.
 func TestSendersClock(t *testing.T) {
 	for _, days := range []int{-400, -2, 2, 400} {
 		expiry := epoch.AddDate(0, 0, days)
@@ -70,7 +70,7 @@ func TestSendersClock(t *testing.T) {
 	}
 }
 
-// TestReceiversClock: a gateway that starts with another clock delivers nothing again, and waits on for what has begun.
+// TestReceiversClock: a gateway that starts with another clock delivers no message again, and still waits for incomplete ones.
 func TestReceiversClock(t *testing.T) {
 	for _, days := range []int{-400, 2, 400} {
 		k := newKept(t, pmul.Compact, func(*pmul.Config) {})
@@ -97,7 +97,7 @@ func TestReceiversClock(t *testing.T) {
 	}
 }
 
-// TestForgetsTheOldest: a Receiver that remembers as much as it may forgets the oldest, and goes on.
+// TestForgetsTheOldest: a Receiver that remembers as many messages as it may forgets the oldest, and continues.
 func TestForgetsTheOldest(t *testing.T) {
 	k := newKept(t, pmul.Compact, func(c *pmul.Config) { c.Limits.Remembered = 400 }) // 100 of one source
 	now := epoch

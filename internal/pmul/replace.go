@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Replace puts another payload in the place of a message that nothing of has been on the air: it keeps its Message_ID, its
+// Replace replaces the payload of a message that has not been on the air. The message keeps its Message_ID, its
 // Message_Sequence_Numbers and its destinations. Output.Accepted has the answer under the same Ref.
 type Replace struct {
 	Ref     uint64
 	Message MessageID
-	Payload []byte // kept as that of Submit
-	// Priority is another one; nil: it stays as it was.
+	Payload []byte // kept like that of Submit
+	// Priority is the new one; nil: the message keeps its own.
 	Priority *uint8
 	Expires  time.Time // rounded down to a second
 }
@@ -20,7 +20,7 @@ type Replace struct {
 // ErrBegun says that a message cannot be replaced any more.
 var ErrBegun = errors.New("it has ended, or has been on the air")
 
-// Waits says that nothing of a message has been on the air, so that it may be replaced.
+// Waits says whether a message has not been on the air yet, so that it may be replaced.
 func (s *Sender) Waits(id MessageID) bool {
 	m := s.messages[id]
 	return m != nil && !m.begun && !m.closed && m.dynamic == nil
@@ -30,7 +30,7 @@ func (s *Sender) replace(now time.Time, ev Replace) {
 	s.out.Accepted = append(s.out.Accepted, Accepted{ev.Ref, ev.Message, s.exchange(now, ev)})
 }
 
-// exchange checks a payload as accept does, and lets the message begin with it.
+// exchange checks a payload as accept does, and starts the message with it.
 func (s *Sender) exchange(now time.Time, ev Replace) error {
 	m := s.messages[ev.Message]
 	expiry := time.Unix(ev.Expires.Unix(), 0).UTC()

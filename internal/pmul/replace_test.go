@@ -10,7 +10,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// A silent sender's message is replaced; what goes out when silence ends is the newest, in the old one's place.
+// A silent sender's message is replaced; when silence ends the newest payload goes out, in the old one's place.
 func TestReplace(t *testing.T) {
 	s := newSender(t, nil)
 	s.Step(epoch, pmul.EMCON{Silent: true})
@@ -67,7 +67,7 @@ func TestReplace(t *testing.T) {
 	whole := map[pmul.MessageID][]byte{}
 	next := map[pmul.MessageID]uint16{}
 	for _, d := range got {
-		if d.Number == next[d.Message]+1 { // those that go again, because nobody answers, are the same
+		if d.Number == next[d.Message]+1 { // fragments that go again, because no node answers, are the same
 			next[d.Message]++
 			whole[d.Message] = append(whole[d.Message], d.Fragment...)
 		}
@@ -86,7 +86,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// What replaced another is what a restarted sender has.
+// A restarted sender has the payload that replaced the first.
 func TestReplaceSurvivesARestart(t *testing.T) {
 	s := newSender(t, nil)
 	journal := map[string]pmul.Record{}

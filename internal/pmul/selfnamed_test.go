@@ -10,12 +10,12 @@ import (
 	"aldis/internal/pmul"
 )
 
-// libjpmul writes its own number where an entry of an Ack_PDU names the sender of the message (p-mul 2.3). Such an entry counts
-// where it can mean one thing only, and is counted as not understood elsewhere.
+// libjpmul writes its own number in the place where an entry of an Ack_PDU names the sender of the message (p-mul 2.3).
+// Such an entry counts if it can mean one thing only, and is otherwise counted as not understood.
 func TestAckThatNamesItself(t *testing.T) {
 	for _, tt := range []struct {
 		name, hex string
-		to        bool // it came to our own address
+		to        bool // it came to this node's own address
 		want      pmul.State
 		count     pmul.SenderStats
 	}{
@@ -61,8 +61,8 @@ func ackOf(t *testing.T, digits string) pmul.AckPDU {
 	return p.(pmul.AckPDU)
 }
 
-// A file to a node that acknowledges so, beside one that does it as ACP 142 has it: both have it and are known to, repairs
-// included, as soon as two of the usual kind.
+// A file to a node that acknowledges so, and to one that does it as ACP 142 prescribes: both have it and are known to have
+// it, repairs included, as soon as two nodes of the usual kind.
 func TestFileToNodeThatNamesItself(t *testing.T) {
 	for _, name := range []string{"vhf-cnr-16k", "hf-2400"} {
 		p := load(t, name)

@@ -27,25 +27,25 @@ type SenderStats struct {
 	DataAgain, AgainOctets          int // of these, not for the first time
 	Polls, Repeats, AddressSent     int
 	Acks, AckEntries                int
-	Strangers                       int // Ack_PDUs of nodes that a message was not for
-	Unknown                         int // Ack entries of messages that are not known, or long over
+	Strangers                       int // Ack_PDUs of nodes that were not recipients of the message
+	Unknown                         int // Ack entries of unknown messages, or of messages long over
 	Unsent                          int // Ack entries of messages that have not been sent
-	Late                            int // Ack entries of what had ended
-	Selfnamed                       int // Ack entries of a node that names itself as the sender of what we sent it
-	Misnamed                        int // the same of what we did not send it, or not to our own address: passed by
+	Late                            int // Ack entries of messages that had ended
+	Selfnamed                       int // Ack entries of a node that names itself as the sender of messages sent to it
+	Misnamed                        int // the same for messages not sent to it, or not to this node's own address: ignored
 	Illegal                         int // numbers that a message does not have
 	Twin                            int // PDUs of others with our own Source_ID
 	Rejected, PassedBy, DiscardSent int
 }
 
-// few is the most answering nodes among which a repair starts at once; of more the Sender collects the answers first.
+// few is the most answering nodes among which a repair starts at once; with more, the Sender collects the answers first.
 const few = 4
 
 // Sender is the sending half of a node: all its messages.
 type Sender struct {
 	cfg      Config
 	silent   bool
-	batches  bool // all nodes know them
+	batches  bool // all nodes know batches
 	numbers  numbering
 	messages map[MessageID]*outgoing
 	octets   int
@@ -64,8 +64,8 @@ type Sender struct {
 	out      Output
 }
 
-// NewSender starts from what an earlier one recorded; records of other buckets are passed by. What was on the air is
-// asked for before it is sent again.
+// NewSender starts from the records of an earlier one; it skips records of other buckets. It asks for messages that were on
+// the air before it sends them again.
 func NewSender(cfg Config, journal []Record) (*Sender, error) {
 	s := &Sender{cfg: cfg, messages: map[MessageID]*outgoing{}, peers: map[NodeID]*peer{}, ends: ends{fates: map[fateID]Fate{}}}
 	if err := s.restore(journal); err != nil {
@@ -81,7 +81,7 @@ func (s *Sender) Stats() SenderStats { return s.stats }
 // Silent tells whether the node is under EMCON.
 func (s *Sender) Silent() bool { return s.silent }
 
-// Fate is where a message stands with a node; false when nothing is known of it, or no longer.
+// Fate is the state of a message for a node; false if it is not known, or no longer.
 func (s *Sender) Fate(m MessageID, n NodeID) (State, bool) {
 	if f, ok := s.fates[fateID{m, n}]; ok {
 		return f.State, true
@@ -92,11 +92,11 @@ func (s *Sender) Fate(m MessageID, n NodeID) (State, bool) {
 	return Waiting, false
 }
 
-// Messages are those that have not ended for everybody, in the order of their numbers.
+// Messages are the messages that have not ended for all recipients, in the order of their numbers.
 func (s *Sender) Messages() []MessageID { return slices.Sorted(maps.Keys(s.messages)) }
 
-// Progress is how much of a message that has not ended a node is known to have, and of how many fragments; sent is how
-// many have been on the air. Fragments are 0 for a message that is not held.
+// Progress is how many fragments of an unfinished message a node is known to have, and how many it has in all; sent is how
+// many have been on the air. fragments is 0 for a message that is not held.
 func (s *Sender) Progress(id MessageID, n NodeID) (has, sent, fragments int) {
 	m := carrying(s, id)
 	if m == nil {
@@ -164,7 +164,7 @@ func (s *Sender) Step(now time.Time, ev Event) Output {
 		twin(s, ev.Source)
 		if ev.Priority >= alarm {
 			s.urgent.heard = now
-			s.floor.until = s.floor.until.Add(2 * s.cfg.Turnaround) // it broke this node's turn, if it has one
+			s.floor.until = s.floor.until.Add(2 * s.cfg.Turnaround) // it interrupted this node's turn, if it has one
 		}
 	case PDU:
 		s.stats.PassedBy++
@@ -241,7 +241,7 @@ func (s *Sender) accept(now time.Time, ev Submit) (MessageID, error) {
 	}
 	m.cut(ev.Payload, s.cfg.cutOf(m.id, len(ev.Payload), s.cfg.DatagramOctets))
 	m.atOnce = ev.AtOnce
-	m.prompt = ev.AtOnce && s.cfg.Hears && len(ev.To) > few && m.total() == 1 // of few, acknowledgements do not wait for long
+	m.prompt = ev.AtOnce && s.cfg.Hears && len(ev.To) > few && m.total() == 1 // with few recipients, acknowledgements do not wait for long
 	for _, n := range ev.To {
 		p := s.peer(n)
 		p.sequence++
@@ -281,24 +281,23 @@ func (s *Sender) room(now time.Time, ev Submit) bool {
 // Next is the Message_ID that a message submitted now gets.
 func (s *Sender) Next(now time.Time) MessageID { return s.numbers.peek(now, &s.cfg) }
 
-// numbering gives out Message_IDs. Those given out lie below a mark in the journal.
+// numbering gives out Message_IDs. The given ones are below a mark in the journal.
 type numbering struct {
 	next     MessageID
 	reserved MessageID // the mark
-	known    bool      // there is a next one
-	started  bool      // in this start one was looked at
+	known    bool      // next is set
+	started  bool      // next has been used in this start
 }
 
-// leap bounds by how much the numbers of a start leap ahead by chance, where they come from the clock: a start
-// uses a small part of that.
+// leap bounds the random leap of the numbers at a start, if they come from the clock: a start uses a small part of it.
 const leap = 1 << 24
 
-// peek is the next Message_ID; of a new store the first of the Config, or from the clock. Where numbers come from the clock,
-// each start goes on with it where that is ahead, and leaps: the store may have been put back to an older copy, the clock
-// may have gone back too, and receivers take a number that was used since then for the old message
+// peek is the next Message_ID; for a new store the first of the Config, or from the clock. If numbers come from the clock,
+// each start continues with the clock if that is ahead, and leaps. For the store may have been put back to an older copy,
+// the clock may have gone back too, and receivers would take a number that has been used since then for the old message
 // (docs/decisions/put-back.md).
 func (n *numbering) peek(now time.Time, cfg *Config) MessageID {
-	clock := MessageID(now.UnixMilli() / 100) // 13 years until it comes round
+	clock := MessageID(now.UnixMilli() / 100) // it repeats after 13 years
 	switch {
 	case n.started:
 	case cfg.FirstMessage != 0:
@@ -319,7 +318,7 @@ func (n *numbering) peek(now time.Time, cfg *Config) MessageID {
 	return n.next
 }
 
-// take gives out the next Message_ID, and tells whether the mark is to be recorded.
+// take gives out the next Message_ID, and tells whether the mark must be recorded.
 func (n *numbering) take(now time.Time, cfg *Config) (id MessageID, mark bool) {
 	id = n.peek(now, cfg)
 	mark = id == n.reserved
@@ -330,11 +329,11 @@ func (n *numbering) take(now time.Time, cfg *Config) (id MessageID, mark bool) {
 	return id, mark
 }
 
-// resume starts a message, or goes on with it after a restart.
+// resume starts a message, or continues it after a restart.
 func (s *Sender) resume(now time.Time, m *outgoing) {
 	switch {
 	case m.begun:
-		m.passEnd, m.pollAt = now, now // whatever arrived, its recipients know
+		m.passEnd, m.pollAt = now, now // its recipients know which parts have arrived
 		m.parityNext = uint16(min(s.unasked(m), shardsOf(len(m.fragments))))
 		m.plan = s.cfg.plans() && s.cfg.codes(&m.content) // shards of it may have gone out
 		for n := range m.sentEnd {
@@ -351,7 +350,7 @@ func (s *Sender) resume(now time.Time, m *outgoing) {
 	s.arm(m)
 }
 
-// emcon: a silent sender holds everything; expiry goes on.
+// emcon begins or ends silence: a silent sender holds all messages, whose expiry runs on.
 func (s *Sender) emcon(now time.Time, silent bool) {
 	if s.silent == silent {
 		return
@@ -365,7 +364,7 @@ func (s *Sender) emcon(now time.Time, silent bool) {
 	for _, id := range s.Messages() {
 		m := s.messages[id]
 		if !silent && m.begun && m.idle() && !m.pollAt.IsZero() {
-			m.pollAt = due.Latest(m.pollAt, now.Add(s.cfg.ackWait(1, 1))) // answers that waited for nobody come first
+			m.pollAt = due.Latest(m.pollAt, now.Add(s.cfg.ackWait(1, 1))) // answers that did not wait for this node come first
 		}
 		s.arm(m)
 	}
@@ -390,7 +389,7 @@ func (s *Sender) peerEMCON(now time.Time, n NodeID, silent bool) {
 	for _, id := range s.Messages() {
 		m := s.messages[id]
 		if d := m.dests.of(n); d != nil && !m.once && m.in == nil && d.lacks() && m.begun && m.idle() && m.repeatAt.IsZero() {
-			m.repeatAt = now // the node went silent before it could say that it lacks it
+			m.repeatAt = now // the node went silent before it could report what it lacks
 			s.arm(m)
 		}
 	}

@@ -25,7 +25,7 @@ func (r *Receiver) parity(now time.Time, p ParityPDU) {
 	}
 }
 
-// shard holds a shard of erasure coding: any one stands for any fragment that is missing.
+// shard stores a shard of erasure coding: each can replace any missing fragment.
 func (r *Receiver) shard(now time.Time, m *incoming, index uint16, b []byte) {
 	key := m.key
 	if m.total < 2 || m.total > codedMost || int(index) >= shardsOf(int(m.total)) || m.last > len(b) {
@@ -45,7 +45,7 @@ func (r *Receiver) shard(now time.Time, m *incoming, index uint16, b []byte) {
 		m.octets += len(shard)
 		r.hold(u, len(shard))
 		if r.recovered(m) {
-			delete(m.parity, index) // it was never in the journal
+			delete(m.parity, index) // it is not in the journal
 			r.complete(now, m, 0)
 			return
 		}
@@ -59,9 +59,10 @@ func (r *Receiver) shard(now time.Time, m *incoming, index uint16, b []byte) {
 	m.idleAt = now.Add(r.cfg.idle(m.need()) + r.jitter(m.nodes))
 }
 
-// Restore makes the fragments that are missing of a coded message of so many, by number, of parity shards, by index. last is how many
-// octets the last fragment has, as a Plan says; 0: unknown. False: too few are there, or they do not fit together. It is for
-// programs that look on, such as the analyser of captures: a Receiver restores by itself.
+// Restore makes the missing fragments of a coded message of total fragments from parity shards; fragments are by number,
+// shards by index. last is how many octets the last fragment has, as in a Plan; 0: unknown. false: there are too few, or
+// they do not fit together. It is for programs that only watch, such as the analyser of captures: a Receiver restores by
+// itself.
 func Restore(total uint16, last int, fragments, parity map[uint16][]byte) bool {
 	m := incoming{total: total, last: last, fragments: fragments, parity: parity}
 	if total < 2 || total > codedMost || len(parity) == 0 || m.need() > 0 || last == 0 && fragments[total] == nil {
@@ -80,10 +81,10 @@ func Restore(total uint16, last int, fragments, parity map[uint16][]byte) bool {
 	return m.recover()
 }
 
-// need is how many more shards give the message.
+// need is how many more fragments or shards are needed for the message.
 func (m *incoming) need() int { return max(int(m.total)-len(m.fragments)-len(m.parity), 0) }
 
-// recovered tells whether what is held gives the message, and fills it in. Shards that do not fit are let go.
+// recovered tells whether the fragments and shards held give the message, and fills it in. Shards that do not fit are dropped.
 func (r *Receiver) recovered(m *incoming) bool {
 	if len(m.parity) == 0 || m.need() > 0 || m.last == 0 && m.fragments[m.total] == nil {
 		return false

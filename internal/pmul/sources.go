@@ -8,23 +8,23 @@ import (
 	"aldis/internal/ground/share"
 )
 
-// sources share the air of one Sender by octets, among messages of one Priority: the source that has used least of it goes next, in
-// the middle of a long message of another source too. docs/decisions/fairness.md.
+// sources share the air of one Sender by octets, among messages of one Priority: the source that has used least of it goes
+// next, even in the middle of a long message of another source. docs/decisions/fairness.md.
 type sources struct {
 	rota    share.Rota
 	first   string      // the source that waited first since the queue was last empty
-	several bool        // others have waited since then
-	lead    *outgoing   // what goes next, where that is not the oldest
-	amid    []*outgoing // short messages that went amid a long one, and go once more with the next
+	several bool        // other sources have waited since then
+	lead    *outgoing   // the message that goes next, if that is not the oldest
+	amid    []*outgoing // short messages that interrupted a long one, and go once more with the next
 }
 
-// sourced says which source a message is of.
+// sourced says of which source a message is.
 type sourced struct {
 	source string
 	leads  bool
-	amid   bool // it went amid a long message of another source
-	// after is by how much the Message_Sequence_Number of the message before it of its source is lower; 0: that differs among its
-	// destinations.
+	amid   bool // it interrupted a long message of another source
+	// after is by how much lower the Message_Sequence_Number of the last message of its source is; 0: that differs among
+	// its destinations.
 	after uint32
 }
 
@@ -36,7 +36,7 @@ func (u *sources) waits(s *Sender, m *outgoing) {
 	u.several = u.several || m.parts == nil && m.source != u.first
 }
 
-// went charges a PDU to the sources of the messages that it has octets of.
+// went charges a PDU to the sources of the messages whose octets it has.
 func (u *sources) went(s *Sender, pdu PDU) {
 	for _, p := range s.Parts(pdu) {
 		if m := s.messages[p.Message]; m != nil && p.Octets > 0 {
@@ -45,7 +45,7 @@ func (u *sources) went(s *Sender, pdu PDU) {
 	}
 }
 
-// used is how much of the air the source of a message has used; of a batch, the least that one of its sources has.
+// used is how much of the air the source of a message has used; for a batch, the least of its sources.
 func (u *sources) used(m *outgoing) uint64 {
 	if m.parts == nil {
 		return u.rota.Used(m.source)
@@ -98,7 +98,8 @@ const (
 	amidCopies = 2
 )
 
-// amidLong says that a short message goes next, perhaps behind some that go again with it, which breaks into a long one of another source.
+// amidLong says that the next message is a short one that interrupts a long one of another source, perhaps after some that
+// go again with it.
 func (q queue) amidLong() bool {
 	for len(q) > 1 && q[0].rides {
 		q = q[1:]
@@ -106,8 +107,8 @@ func (q queue) amidLong() bool {
 	return len(q) > 1 && q[0].leads && q[0].total() == 1 && q[1].begun && q[1].total() > 1 && !q[1].batch
 }
 
-// goAmid lets the short messages that went last amid a long one go again with the one that goes now: no receiver asks for what the
-// next datagram brings, because a question breaks into the long one.
+// goAmid makes the last short messages that interrupted a long one go again with the present one: no receiver asks for a
+// message that the next datagram brings, because a question interrupts the long one.
 func goAmid(s *Sender) {
 	if !s.queue.amidLong() {
 		return
@@ -125,7 +126,7 @@ func goAmid(s *Sender) {
 	s.sources.amid = s.sources.amid[max(0, len(s.sources.amid)-amidCopies):]
 }
 
-// follows notes which message of its source a new message is read after.
+// follows notes after which message of its source a new message is read.
 func follows(m *outgoing) {
 	for i, d := range m.dests {
 		if d.peer.last == nil || len(d.peer.last) >= mostSources {
@@ -135,7 +136,7 @@ func follows(m *outgoing) {
 		if !known {
 			last = d.peer.before
 		}
-		switch after := d.sequence - max(last, d.peer.last[""]); { // all that is behind state of the site waits for that
+		switch after := d.sequence - max(last, d.peer.last[""]); { // all later messages wait for the site's state
 		case i == 0:
 			m.after = after
 		case after != m.after:
@@ -145,7 +146,7 @@ func follows(m *outgoing) {
 	}
 }
 
-// mostSources bounds of how many sources it is known which message was the last.
+// mostSources is the most sources whose last messages are remembered.
 const mostSources = 4096
 
 // batchAfter is the same for a batch of messages that follow each other; 0: one of them has to wait for a message between them.
@@ -164,7 +165,8 @@ func batchAfter(some []*outgoing) (after uint32) {
 	return first - after
 }
 
-// free says whether a message is to be read although messages of other sources are missing before it: much of these is under way.
+// free says whether a message should be read although messages of other sources are missing before it: many octets of these
+// are under way.
 func free(s *Sender, m *outgoing) bool {
 	if !s.batches || m.after == 0 || m.priority > 0 {
 		return false
@@ -182,14 +184,14 @@ func free(s *Sender, m *outgoing) bool {
 	return others > max(own, share.AheadOctets)
 }
 
-// shares are how many octets of a batch each source may fill yet.
+// shares are how many octets of a batch each source may still fill.
 type shares struct {
 	each int
 	left map[string]int // of sources that have filled some
 }
 
-// sharesOf divides a batch of so many octets among the sources of what waits: each has as much as it has to say, but not more than
-// another that has more to say than that.
+// sharesOf divides a batch of so many octets among the sources of the waiting messages: each gets as much as it has to
+// send, but not more than another source that gets less than it has to send.
 func sharesOf(waiting []*outgoing, limit int) *shares {
 	says := map[string]int{}
 	for _, m := range waiting {
@@ -205,8 +207,8 @@ func sharesOf(waiting []*outgoing, limit int) *shares {
 	return &shares{math.MaxInt, map[string]int{}}
 }
 
-// holds takes so many octets of a source's share, but for the first message of it, which may be longer. Once one has no room, none of
-// that source has.
+// holds takes so many octets of a source's share. The source's first message may be longer than the share. Once a message
+// has no room, no later one of that source has.
 func (h *shares) holds(source string, octets int) bool {
 	left, begun := h.left[source]
 	if !begun {

@@ -9,7 +9,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestSharesOf: a batch is divided evenly among the sources that have more to say than their share; those that have less have all they say.
+// TestSharesOf: a batch is divided evenly among the sources that have more to send than their share; the others can send
+// all they have.
 func TestSharesOf(t *testing.T) {
 	const head = batchHead
 	for _, tt := range []struct {
@@ -42,7 +43,8 @@ func TestSharesOf(t *testing.T) {
 	check.True(t, "the first of each source, and nothing behind what has no room", slices.Equal(held, []bool{true, true, false, false, false}), held)
 }
 
-// TestBatchAfter: a batch is read after the latest message that one of it follows and that is not in it, if that is before all of it.
+// TestBatchAfter: a batch is read after the latest message outside of it that one of its messages follows, if that is
+// before all of them.
 func TestBatchAfter(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -63,7 +65,7 @@ func TestBatchAfter(t *testing.T) {
 	}
 }
 
-// from submits a message of a source to all four.
+// from submits a message of a source to all four nodes.
 func (l *loneSender) from(source string, octets int) {
 	l.step(Submit{Payload: make([]byte, octets), To: []NodeID{2, 3, 4, 5}, Source: source, Expires: l.now.Add(time.Hour)})
 }
@@ -82,8 +84,8 @@ func (l *loneSender) addresses(from int) (list [][]AddressPDU) {
 	return list
 }
 
-// TestAmidALongMessage: a short message of another source goes in the next datagram, and says that it waits for nothing. It
-// goes again with each of the next two of that source. One of the source of the long message waits for that.
+// TestAmidALongMessage: a short message of another source goes in the next datagram, and says that it waits for no other.
+// It goes again with each of the next two of that source. A message of the long one's source waits for that.
 func TestAmidALongMessage(t *testing.T) {
 	l := newLoneSender(t)
 	l.Batch(true)
@@ -131,7 +133,7 @@ func TestOneSourceIsFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// TestFreeIsDelivered: a receiver says of a message which before it it is read after, whether it came alone or in a batch.
+// TestFreeIsDelivered: a receiver reports after which earlier message a message is read, whether it came singly or in a batch.
 func TestFreeIsDelivered(t *testing.T) {
 	r := newBatchReceiver(t)
 	a := AddressPDU{Total: 1, Source: hq, Message: 7, Expiry: year2027, After: 3, Destinations: []Destination{to(ship, 70)}}

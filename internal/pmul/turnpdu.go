@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// TurnPDU says when a talker's turn on a shared channel ends, and which node speaks after it. ACP 142 has no such PDU: it exists in the
-// compact coding only.
+// TurnPDU says when a talker's turn on a shared channel ends, and which node has the turn after it. ACP 142 has no such
+// PDU: it exists in the compact coding only.
 type TurnPDU struct {
 	Source NodeID        // the talker: the sender of the datagram
-	Number uint8         // of the turn: each is one more than the one before; what an earlier turn said does not count any more
-	Left   time.Duration // of the turn behind this datagram, in steps of TurnStep, rounded up; at most a minute
-	Next   NodeID        // the node that speaks then; 0: any node that wants to
-	More   bool          // the talker has more to say than its turn takes
+	Number uint8         // of the turn: each is one more than the one before; a PDU of an earlier turn does not count any more
+	Left   time.Duration // of the turn after this datagram, in steps of TurnStep, rounded up; at most a minute
+	Next   NodeID        // the node with the next turn; 0: any node that wants it
+	More   bool          // the talker has more to send than its turn takes
 }
 
 // Kind is the type of the PDU.
@@ -45,13 +45,13 @@ func (r *reader) turn(flags byte, from NodeID) TurnPDU {
 	return p
 }
 
-// idRun is so many messages in a row.
+// idRun is a number of messages in a row.
 type idRun struct {
 	first MessageID
 	count uint32
 }
 
-// runsOf are the runs of entries of complete messages; false: they have to be written one by one.
+// runsOf are the runs of entries of complete messages; false: the entries have to be written one by one.
 func runsOf(entries []AckEntry) (runs []idRun, ok bool) {
 	for _, e := range entries {
 		if len(e.Missing) > 0 || e.Cut {
@@ -66,7 +66,7 @@ func runsOf(entries []AckEntry) (runs []idRun, ok bool) {
 	return runs, len(entries) <= haveMost
 }
 
-// appendRuns writes what follows the sources of an Ack_PDU in runs.
+// appendRuns writes the runs of an Ack_PDU, which follow its sources.
 func appendRuns(b []byte, runs []idRun) []byte {
 	b = binary.AppendUvarint(b, uint64(len(runs)))
 	var end MessageID
@@ -82,7 +82,7 @@ func appendRuns(b []byte, runs []idRun) []byte {
 	return b
 }
 
-// runs reads them.
+// runs reads the runs of an Ack_PDU.
 func (r *reader) runs(of NodeID) (entries []AckEntry) {
 	count := r.uvarint("Count_of_Ack_Info_Entries", uint64(len(r.b)/2))
 	if count == 0 {

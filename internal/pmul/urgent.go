@@ -7,20 +7,21 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// urgent is what a Sender does about urgent messages while the nodes of a shared channel speak in turns. One goes to the radio at once,
-// whichever node has the floor. It goes once more, unless all have acknowledged it, with what this node says in its turn: no node says
-// at once that it has lost one, and another datagram for it would break a turn again.
+// urgent is how a Sender treats urgent messages while the nodes of a shared channel transmit in turns. An urgent message
+// goes to the radio at once, whichever node has the floor. It goes once more in this node's own turn, unless all have
+// acknowledged it: a node that has lost it does not say so at once, and another datagram for it would interrupt a turn
+// again.
 type urgent struct {
-	leaves time.Time   // when all have left, if each breaks into a turn
+	leaves time.Time   // when all have left, if each interrupts a turn
 	lately []*outgoing // those that may have to go again
-	heard  time.Time   // when another last sent one
+	heard  time.Time   // when another node last sent an urgent message
 	count  int         // of datagrams handed over
 }
 
 // apartMost is how many datagrams lie between an urgent message and its repetition: a burst of losses may be over.
 const apartMost = 2
 
-// handedOver notes that a datagram is handed over whose first message is m.
+// handedOver notes that a datagram whose first message is m is handed over.
 func (u *urgent) handedOver(now time.Time, c *Config, m *outgoing, air time.Duration) {
 	u.count++
 	if m.urgency() >= alarm {
@@ -28,13 +29,13 @@ func (u *urgent) handedOver(now time.Time, c *Config, m *outgoing, air time.Dura
 	}
 }
 
-// mayGo is when the radio takes another urgent datagram: not more than would leave it within a turn of another.
+// mayGo is when the radio takes another urgent datagram: only as many as leave it within a turn of another node.
 func (u *urgent) mayGo(c *Config) time.Time { return u.leaves.Add(-c.Hold) }
 
 // ridesMost is how often an urgent message goes again in turns of its sender.
 const ridesMost = 4
 
-// goesAgain notes that all of an urgent message was handed over, in a turn.
+// goesAgain notes that all of an urgent message has been handed over, in a turn.
 func (u *urgent) goesAgain(m *outgoing, turn uint8) {
 	m.nth, m.turn = u.count, turn
 	if !slices.Contains(u.lately, m) {
@@ -42,7 +43,7 @@ func (u *urgent) goesAgain(m *outgoing, turn uint8) {
 	}
 }
 
-// sayAgain lets urgent messages that some have not acknowledged ride on the datagram that goes next in this node's turn.
+// sayAgain makes urgent messages that some nodes have not acknowledged ride on the next datagram of this node's turn.
 func sayAgain(s *Sender) {
 	if !s.queue.inTurn(&s.cfg) {
 		return

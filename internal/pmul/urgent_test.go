@@ -8,7 +8,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// turnOf lets another node say that it has the floor.
+// turnOf makes another node announce that it has the floor.
 func (l *loneSender) turnOf(by, next NodeID, left time.Duration) {
 	l.step(Busy{By: by, Air: time.Second})
 	l.step(TurnPDU{Source: by, Number: 7, Left: left, Next: next, More: true})
@@ -30,8 +30,8 @@ func (l *loneSender) of(m MessageID) (list []AddressPDU) {
 	return list
 }
 
-// TestUrgentInTurns: while another has the floor, a flash goes at once and what is routine does not. It goes again in this node's next
-// turn, to those that have not acknowledged it, in a datagram that has more.
+// TestUrgentInTurns: while another node has the floor, a flash goes at once and a routine message does not. The flash goes
+// again in this node's next turn, to nodes that have not acknowledged it, in a datagram with other messages.
 func TestUrgentInTurns(t *testing.T) {
 	for _, all := range []bool{false, true} {
 		l := newLoneSender(t)
@@ -72,7 +72,7 @@ func TestUrgentInTurns(t *testing.T) {
 	}
 }
 
-// TestUrgentBounded: many flashes do not all go to the radio at once while another has the floor.
+// TestUrgentBounded: many flashes do not all go to the radio at once while another node has the floor.
 func TestUrgentBounded(t *testing.T) {
 	l := newLoneSender(t)
 	l.turnOf(3, 1, time.Minute)
@@ -82,8 +82,8 @@ func TestUrgentBounded(t *testing.T) {
 	check.True(t, "some at once, and not all", len(l.sent) >= 2 && len(l.sent) < 8, len(l.sent))
 }
 
-// TestCountedOnce: what is handed over in the turn of another leaves when that turn ends; the datagrams of the turn do not put it off
-// once more. It used to be taken for something that the radio still holds, and nothing else went.
+// TestCountedOnce: a datagram that is handed over in the turn of another node leaves when that turn ends; the datagrams of
+// the turn do not put it off once more. The radio used to count as still holding it, and no other datagram went.
 func TestCountedOnce(t *testing.T) {
 	l := newLoneSender(t)
 	l.turnOf(3, 1, 25*time.Second)
@@ -99,7 +99,8 @@ func TestCountedOnce(t *testing.T) {
 	check.Equal(t, "when another has spoken too", l.airAt, leaves.Add(time.Second+l.cfg.Turnaround))
 }
 
-// TestFloorWaitsLonger: a node that speaks between the end of a turn and the first datagram of the next puts off the turns behind.
+// TestFloorWaitsLonger: a node that transmits between the end of a turn and the first datagram of the next puts off the
+// following turns.
 func TestFloorWaitsLonger(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	f, c := floorOf(t, 2)
@@ -109,7 +110,7 @@ func TestFloorWaitsLonger(t *testing.T) {
 	check.Equal(t, "nobody has the floor", f.lapse(c), lapse.Add(time.Second+2*c.Turnaround))
 }
 
-// TestBreath: once another has sent a flash, the radio of the talker runs dry again and again, and not before that.
+// TestBreath: once another node has sent a flash, the radio of the talker runs dry again and again, and not before that.
 func TestBreath(t *testing.T) {
 	for _, broken := range []bool{false, true} {
 		l := newLoneSender(t)

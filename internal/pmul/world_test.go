@@ -19,7 +19,7 @@ import (
 // epoch is when every world begins.
 var epoch = time.Unix(1_800_000_000, 0).UTC()
 
-// sealOctets is what a sealed datagram of the gateway has more in its short form.
+// sealOctets is what the seal adds to a datagram of the gateway in its short form.
 const sealOctets = 20
 
 // node is a Sender and a Receiver with a journal that survives crashes.
@@ -56,18 +56,19 @@ type world struct {
 	linkAt time.Time
 	agenda agenda
 	serial int
-	// crash is the chance of a kill -9 at each Step that records something: half of them before the commit.
+	// crash is the chance of a kill -9 at each Step with records: half of the kills come before the commit.
 	crash   float64
 	crashes int
 	down    time.Duration
-	dies    func(n *node) (before, after bool)     // whether it is killed in this Step, before the commit or after it; nil: as crash has it
+	dies    func(n *node) (before, after bool)     // whether it is killed in this Step, before the commit or after it; nil: by chance (crash)
 	batches bool                                   // all nodes know batches
 	large   map[pmul.Key]bool                      // batches that were on the air
 	tap     func(from, to *node, data []byte) bool // false: the datagram is lost
 	sent    func(from *node, data []byte)
 	packet  func(p pmul.Packet, data []byte)
 	ride    bool // acknowledgements ride on datagrams to the group
-	// stranger names itself as the sender of what it acknowledges. nil, or a node that acknowledges nothing: no node does so.
+	// stranger names itself as the sender of messages that it acknowledges. If it is nil, or acknowledges nothing, no node
+	// does so.
 	stranger *node
 }
 
@@ -136,7 +137,7 @@ func (w *world) start(n *node) {
 	if n.receiver, err = pmul.NewReceiver(n.cfg, records); err != nil {
 		w.t.Fatal(err)
 	}
-	n.due = [2]time.Time{w.now, w.now} // what was left undone
+	n.due = [2]time.Time{w.now, w.now} // the steps left undone
 }
 
 func (w *world) kill(n *node) {
@@ -175,7 +176,7 @@ func (w *world) receiveStep(n *node, ev pmul.Event) {
 	w.act(n, out)
 }
 
-// act commits, then does the rest; a kill -9 may come before, or between.
+// act commits, then carries out the rest; a kill -9 may come before, or between.
 func (w *world) act(n *node, out pmul.Output) {
 	crash := len(out.Records) > 0 && w.crash > 0 && w.rng.Float64() < w.crash
 	before := crash && w.rng.IntN(2) == 0
@@ -202,7 +203,7 @@ func (w *world) act(n *node, out pmul.Output) {
 		n.payload[m.Key], n.got[m.Key] = m.Payload, m
 		n.order = append(n.order, m.Key)
 	}
-	n.fates = append(n.fates, out.Fates...) // as the journal has them
+	n.fates = append(n.fates, out.Fates...) // as in the journal
 	if crash {
 		w.kill(n)
 		return
@@ -288,7 +289,7 @@ func (w *world) air(ev linkemu.Event) {
 	}
 }
 
-// arrive reads a datagram as the edge would: each half gets what is its own.
+// arrive reads a datagram as the edge would: each half gets its own PDUs.
 func (w *world) arrive(from, to *node, data []byte) {
 	if w.tap != nil && !w.tap(from, to, data) {
 		return
@@ -328,7 +329,7 @@ func (w *world) arrive(from, to *node, data []byte) {
 	}
 }
 
-// run plays until then, or until nothing more can happen, or done says so.
+// run plays until then, or until no event is left, or until done returns true.
 func (w *world) run(d time.Duration, done func() bool) {
 	until := epoch.Add(d)
 	for done == nil || !done() {
@@ -394,7 +395,7 @@ func (w *world) send(from *node, payload []byte, priority uint8, lifetime time.D
 	return pmul.Key{Source: from.id, Message: out.Accepted[0].Message}
 }
 
-// last is when the message was at the last of the nodes; false when some do not have it.
+// last is when the last of the nodes got the message; false when some do not have it.
 func last(key pmul.Key, nodes ...*node) (time.Time, bool) {
 	var at time.Time
 	for _, n := range nodes {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Places where a message may end.
+// Counters for the places where a message may end.
 const endSlots = 64
 
 // end is the counter that says how likely the message ends here; nil where it cannot.
@@ -108,7 +108,7 @@ func (e *encoder) bit(p int, bit int) {
 	}
 }
 
-// flush ends the code with as few octets as name a number between the bounds; the decoder reads zeros behind them.
+// flush ends the code with as few octets as name a number between the bounds; the decoder reads zeros after them.
 func (e *encoder) flush() {
 	if e.low > 0 {
 		for n := 1; n <= 4; n++ {
@@ -131,8 +131,8 @@ func (e *encoder) flush() {
 
 type decoder struct {
 	low, high, x uint32
-	code, in     []byte // all of it, and what is not read yet
-	over         int    // octets read behind the end
+	code, in     []byte // the whole code, and the octets of it that are not read yet
+	over         int    // octets read beyond the end
 	settled      int    // octets that both bounds have shared
 }
 
@@ -172,8 +172,9 @@ func (d *decoder) bit(p int) int {
 	return bit
 }
 
-// rest is what stands behind the code that the encoder would have made of what was decoded, and whether that is the code: the
-// decoder reads ahead, so that octets behind it, or others in its last octets, may name the same text.
+// rest returns the octets after the code in d.code, where the code is what the encoder would have made of the decoded text.
+// ok is false where d.code begins otherwise: the decoder reads ahead, so a code with more octets, or with others at its
+// end, may decode to the same text.
 func (d *decoder) rest() (rest []byte, ok bool) {
 	e := encoder{low: d.low, high: d.high, out: slices.Clone(d.code[:min(d.settled, len(d.code))])}
 	e.out = append(e.out, make([]byte, d.settled-len(e.out))...)
@@ -189,7 +190,7 @@ type encoding struct {
 	text   []byte
 	at     int // octets coded
 	most   int
-	part   bool // of a message that goes on: it does not say where it ends
+	part   bool // text is a part of a message that goes on: the code does not say where the message ends
 	failed bool
 }
 
@@ -201,12 +202,12 @@ func (m *model) encoding(dst, text []byte, tokens bool, most int) *encoding {
 	return e
 }
 
-// encodingPart begins to append the code of what comes next in a message that has begun. It does not say where it ends.
+// encodingPart begins to append the code of the next part of a message that has begun. The code does not say where the message ends.
 func encodingPart(m *model, dst, text []byte, most int) *encoding {
 	return &encoding{m: m, e: encoder{high: 0xffffffff, out: dst, base: len(dst)}, dst: dst, text: text, most: most, part: true}
 }
 
-// advance codes so many octets more, and says whether there is nothing left to do.
+// advance codes so many octets more, and says whether the text is coded.
 func (c *encoding) advance(octets int) bool {
 	m := c.m
 	for _, o := range c.text[c.at:min(len(c.text), c.at+octets)] {
@@ -231,7 +232,8 @@ func (c *encoding) advance(octets int) bool {
 	return c.at == len(c.text)
 }
 
-// ending is the counter that says how likely the message ends here; nil where it cannot, or does not say so.
+// ending is the counter that says how likely the message ends here; nil where it cannot end, or where the code does not say
+// where it ends.
 func (c *encoding) ending() *uint32 {
 	if c.part {
 		return nil
@@ -247,7 +249,7 @@ func (c *encoding) end() (out []byte, ok bool) {
 	if !c.part {
 		p := c.m.end()
 		if p == nil {
-			return c.dst, false // a token stream that ends in the middle of something
+			return c.dst, false // a token stream that ends inside a token or an open element
 		}
 		c.e.bit(endProb(*p), 1)
 		learnEnd(p, 1)
@@ -259,15 +261,15 @@ func (c *encoding) end() (out []byte, ok bool) {
 
 func endProb(p uint32) int { return int(min(max(p>>16, 1), 65000)) }
 
-// Expanded octets per coded octet that a decoder accepts, and those it grants besides.
+// Octets of text per octet of code that a decoder accepts, octets that it grants besides, and other bounds.
 const (
 	mostRatio = 1024
 	mostExtra = 4096
 	hopeAfter = 2048      // octets after which a text that does not shrink is given up,
 	hopeless  = 97        // at so many percent
-	mostZeros = 4         // at the end of a code that are left out
-	slowExtra = 256 << 10 // octets beyond which a code must have
-	slowRatio = 64        // one for each so many: what takes seconds to expand is not had for a kilobyte
+	mostZeros = 4         // zeros left out at the end of a code, at most
+	slowExtra = 256 << 10 // octets of text beyond which a code must have
+	slowRatio = 64        // one octet for each so many: a kilobyte of code cannot demand seconds of expanding
 )
 
 // mostOf is the most octets that a code of n octets stands for.
@@ -325,7 +327,7 @@ type decodingPart struct {
 	left int // octets to come
 }
 
-// advance decodes so many octets more, and says whether that was all. Zeros may stand behind the code.
+// advance decodes so many octets more, and says whether that was all. Zeros may follow the code.
 func (c *decodingPart) advance(octets int) (done bool, err error) {
 	m, d := c.m, c.d
 	defer func() { c.d = d }()

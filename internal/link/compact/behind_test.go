@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Octets behind a code are an error, of whatever codec it is, but for zeros behind deflate's.
+// Octets after a code are an error with every codec, except zeros after a code of deflate.
 func TestOctetsBehindACode(t *testing.T) {
 	m := NewMaker(52, testWords)
 	text := m.Spec(Pretty)

@@ -5,19 +5,20 @@ import (
 	"slices"
 )
 
-// The code of a long text is that of its blocks (cut.go). Each begins with an unsigned varint, four times the octets of its stream
-// and its kind, and, where the model has coded it, another one with the octets of its code. The model goes on from a block to the
-// next one of the same kind; behind a stored block, and where tokens end, it begins anew.
+// The code of a long text is that of its blocks (cut.go). Each block begins with an unsigned varint: four times the octets
+// of its stream, plus its kind. Where the model has coded the block, another varint gives the octets of its code. The model
+// goes on from a block to the next one of the same kind. After a stored block, and after the last block of tokens, it
+// begins anew.
 const (
 	blockText = iota
 	blockTokens
 	blockStored // octets of the text as they are
 	blockStoredTokens
 
-	keptOctets = 512 << 10 // of the blocks before, that the model still finds matches in
+	keptOctets = 512 << 10 // of earlier blocks, in which the model still finds matches
 )
 
-// slide forgets the history but for its last octets, and the values in what is forgotten.
+// slide forgets the history except its last octets, and the values in the forgotten part.
 func slide(m *model, keep int) {
 	n := len(m.hist) - keep
 	if n <= 0 {
@@ -36,7 +37,7 @@ func slide(m *model, keep int) {
 	slideValues(&m.scan, n)
 }
 
-// slideValues moves what the scan knows of the history with it.
+// slideValues moves the places in the history that the scan knows.
 func slideValues(s *scan, n int) {
 	s.start, s.value, s.done = max(s.start-n, 0), max(s.value-n, 0), max(s.done-n, 0)
 	s.now = s.now[:0]
@@ -68,12 +69,12 @@ type blocksEncoding struct {
 	under  *encoding
 }
 
-// codeBlocks begins to append the code of a long text, by a model that has learned what comes before it.
+// codeBlocks begins to append the code of a long text, by a model that has learned the messages that the text is coded after.
 func codeBlocks(m *model, from *image, dst, text []byte, most int) *blocksEncoding {
 	return &blocksEncoding{m: m, from: from, cut: newCutter(text), out: dst, base: len(dst), most: most, kind: -1}
 }
 
-// advance codes about so many octets more, and says whether there is nothing left to do.
+// advance codes about so many octets more, and says whether the whole text is coded.
 func (b *blocksEncoding) advance(octets int) (done bool) {
 	for {
 		if b.under == nil {
@@ -133,7 +134,7 @@ func (b *blocksEncoding) finish() {
 		b.kind = -1
 	} else {
 		head := binary.AppendUvarint(nil, uint64(len(b.stream))<<2|uint64(b.kind))
-		if lack := leastCode(b.octets) - (len(b.out) - b.base + len(head) + 1 + len(code)); lack > 0 { // what would say too much in too little
+		if lack := leastCode(b.octets) - (len(b.out) - b.base + len(head) + 1 + len(code)); lack > 0 { // the text would be too long for the code: zeros fill it up
 			code = append(code, make([]byte, lack)...)
 		}
 		b.out = append(b.out, head...)
@@ -143,7 +144,7 @@ func (b *blocksEncoding) finish() {
 	b.under, b.stream = nil, nil
 }
 
-// leastCode is how many octets a code has at least that stands for so many.
+// leastCode is the least octets of a code that may stand for so many octets.
 func leastCode(octets int) int {
 	return max((octets-mostExtra+mostRatio-1)/mostRatio, (octets-slowExtra+slowRatio-1)/slowRatio, 0)
 }
@@ -157,8 +158,8 @@ func (b *blocksEncoding) end() (out []byte, ok bool) {
 type blocksDecoding struct {
 	m      *model
 	from   *image
-	code   []byte // what is left of it
-	size   int    // all of it
+	code   []byte // the rest, not read yet
+	size   int    // octets of the whole code
 	limit  int
 	text   []byte
 	joiner joiner
@@ -169,12 +170,12 @@ type blocksDecoding struct {
 	under  *decodingPart
 }
 
-// expandBlocks begins to expand the code of a long text, by a model that has learned what came before it.
+// expandBlocks begins to expand the code of a long text, by a model that has learned the messages that the text was coded after.
 func expandBlocks(m *model, from *image, code []byte, limit int) *blocksDecoding {
 	return &blocksDecoding{m: m, from: from, code: code, size: len(code), limit: limit, kind: -1, joiner: newJoiner()}
 }
 
-// advance expands about so many octets more, and says whether that was all.
+// advance expands about so many octets more, and says whether the whole text is expanded.
 func (b *blocksDecoding) advance(octets int) (done bool, err error) {
 	for octets > 0 {
 		if b.under == nil {
@@ -210,7 +211,7 @@ func (b *blocksDecoding) advance(octets int) (done bool, err error) {
 	return b.under == nil && len(b.code) == 0, nil
 }
 
-// begin begins the next block. One that is stored is done then.
+// begin begins the next block. A stored block is taken whole.
 func (b *blocksDecoding) begin() error {
 	head, ok := b.number()
 	if !ok || head>>2 > mostBlock || head>>2 == 0 {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// blocksModel is used again and again, as coders do.
+// blocksModel is used repeatedly, as coders use theirs.
 var blocksModel = new(model)
 
 // inBlocks codes a text in blocks of so many octets, and expands it again, both in slices.
@@ -47,7 +47,7 @@ func outOfBlocks(code []byte, limit, slice int) ([]byte, error) {
 	}
 }
 
-// Texts come back from blocks wherever these are cut: in tags, in comments, in lines that end with CR LF, where XML stops to be such.
+// Texts come back from blocks wherever the blocks are cut: in tags, in comments, in lines that end with CR LF, where the XML ends.
 func TestBlocksComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 4))
 	m := NewMaker(41, testWords)
@@ -85,8 +85,8 @@ func TestBlocksComeBack(t *testing.T) {
 	}
 }
 
-// A text that is one octet longer than what goes as one is coded by the model as well, and stays XML; one of some blocks too,
-// in slices. What is left of the history does not grow.
+// A text one octet longer than the model codes as one is still coded by the model, and stays XML; so is a text of several
+// blocks, in slices. The history that is kept does not grow.
 func TestBlocksHaveNoStep(t *testing.T) {
 	text := NewMaker(7, testWords).Employees(9000)
 	if len(text) < MaxModelled+2*blockOctets {
@@ -128,7 +128,7 @@ func TestBlocksHaveNoStep(t *testing.T) {
 	}
 }
 
-// What says too much in too little, or is no code, is a typed error, and takes no longer than its octets allow.
+// A code that stands for too much text, or octets that are no code, give a typed error, and take no longer than their octets allow.
 func TestBlocksAreBounded(t *testing.T) {
 	r := rand.New(rand.NewPCG(12, 5))
 	m := NewMaker(43, testWords)
@@ -173,7 +173,7 @@ func (b *blocksDecoding) all() ([]byte, error) {
 	return b.end()
 }
 
-// longRows are what XML of growing length costs, and the second long document of a flow of a kind that no corpus has.
+// longRows are the costs of XML of growing length, and of the second long document of a flow of a kind that no corpus has.
 func longRows(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// shape is what a JXTA peer reads of a document: names, attributes and trimmed texts.
+// shape is the part of a document that a JXTA peer reads: names, attributes and trimmed texts.
 func shape(n *jxta.Node) any {
 	var kids []any
 	for _, k := range n.Kids {

@@ -11,14 +11,14 @@ import (
 	"aldis/internal/jxta"
 )
 
-// doc is a document for the tests, and what it is.
+// doc is a document for the tests, with its name.
 type doc struct {
 	name string
 	text []byte
 }
 
-// capturedDocs are the documents in the messages captured from both peer generations (../jxta/testdata), each once:
-// what elements hold, and what is wrapped in those as text, however deep.
+// capturedDocs are the documents in the messages captured from both peer generations (../jxta/testdata), each once: those
+// in elements, and those wrapped in these as text, however deep.
 func capturedDocs(t testing.TB) []doc {
 	t.Helper()
 	files, err := filepath.Glob("../../jxta/testdata/*.msg")

@@ -41,8 +41,8 @@ const (
 	Blocks      = blocks + ModelVersion<<4    // by the primed model, block by block (blocks.go): for texts beyond MaxModelled
 	Following   = following + ModelVersion<<4 // likewise, after a long message of the flow (long.go)
 
-	// Alike is Learned or LearnedXML, whichever the newest message has that the code was made after. No coder answers
-	// it: it is for those who need not tell which of the two (Alike of History).
+	// Alike is Learned or LearnedXML: the one of the newest message that the code was made after. No coder returns it. It
+	// serves callers that need not say which of the two it is (Alike of History).
 	Alike Codec = 0xff
 )
 
@@ -60,11 +60,11 @@ const (
 	following
 )
 
-// MaxModelled is the most octets that the model is asked for as one: it takes about a microsecond for each. Longer texts go block by
-// block (Blocks).
+// MaxModelled is the most octets that the model codes as one text: it takes about a microsecond for each. Longer texts go
+// block by block (Blocks).
 const MaxModelled = 1 << 20
 
-// MaxDeflated is the most octets that deflate is asked for.
+// MaxDeflated is the most octets that deflate is given.
 const MaxDeflated = 32 << 20
 
 // bulkFrom is the size of texts, tokens apart, that are coded with fewer contexts.
@@ -76,9 +76,9 @@ var dictionary []byte
 // Coder keeps the compressor's tables between calls; it is not for concurrent use. The zero value is ready.
 type Coder struct {
 	NoModel bool // the far end has another model (ModelHash): deflate alone
-	// Network is the corpus of the network that both ends have. Nil: none, and codes made with one give ErrModel.
+	// Network is the corpus of the network that both ends have. Nil: there is none, and codes made with a corpus give ErrModel.
 	Network *NetworkCorpus
-	Known   *Known // what other coders have made of texts; nil: nothing
+	Known   *Known // results of other coders, to be reused; nil: none
 
 	w     *flate.Writer
 	buf   bytes.Buffer
@@ -86,7 +86,7 @@ type Coder struct {
 
 	made   made   // codes of the last texts
 	slow   *slow  // the text that Prepare codes
-	beside *model // with this
+	beside *model // the model that codes it
 
 	reading *Reading // whose texts are expanded in slices; nil: at once
 	left    int      // octets of this slice
@@ -94,22 +94,22 @@ type Coder struct {
 	read    uint64   // octets that readings have taken
 }
 
-// Stage is what one codec made of a text.
+// Stage is the result of one codec for a text.
 type Stage struct {
 	Codec  Codec
 	Octets int // -1 where the codec does not apply, or was given up for being longer than the text
 }
 
-// Append appends text in its smallest coding and says which that was. What it appends is never longer than text.
+// Append appends text in its smallest coding and returns the codec. The appended octets are never more than those of text.
 func (c *Coder) Append(dst, text []byte) ([]byte, Codec) {
 	best, codec := c.remembered(text)
 	return append(dst, best...), codec
 }
 
-// rememberedFrom is how long a text is at least whose code is remembered.
+// rememberedFrom is the least length of a text whose code is remembered.
 const rememberedFrom = 32
 
-// remembered is smallest, which is not asked again for what it was asked a moment ago.
+// remembered is smallest, with the codes of the last texts remembered.
 func (c *Coder) remembered(text []byte) ([]byte, Codec) {
 	if c.NoModel || len(text) < rememberedFrom {
 		return c.smallest(text, nil)
@@ -123,7 +123,7 @@ func (c *Coder) remembered(text []byte) ([]byte, Codec) {
 	return best, codec
 }
 
-// Stages says what each codec makes of text.
+// Stages returns the result of each codec for text.
 func (c *Coder) Stages(text []byte) []Stage {
 	var stages []Stage
 	c.smallest(text, func(s Stage) { stages = append(stages, s) })
@@ -154,7 +154,7 @@ func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 	}
 	if !c.NoModel && len(text) >= bulkFrom {
 		if len(text) > MaxModelled && len(text) <= MaxDeflated {
-			if out := c.deflate(text); len(out) <= leastCode(len(text))/4 { // to which blocks are filled up, tokens to less
+			if out := c.deflate(text); len(out) <= leastCode(len(text))/4 { // the blocks' code would be filled up to leastCode, that of tokens to less
 				try(Deflated, bytes.Clone(out), true)
 				return best, codec
 			}
@@ -176,8 +176,8 @@ func (c *Coder) smallest(text []byte, note func(Stage)) ([]byte, Codec) {
 	return best, codec
 }
 
-// mayDeflate says whether deflate may do better than so many octets: it takes its time, and hardly ever does but where the model did
-// little, or its blocks have to be filled up.
+// mayDeflate says whether deflate may do better than so many octets. Deflate takes time, and hardly ever does better unless
+// the model saved little or its blocks have to be filled up.
 func mayDeflate(octets, best int) bool {
 	return best >= octets/4*3 || octets > MaxModelled && best < octets/slowRatio*2
 }
@@ -192,8 +192,8 @@ func (c *Coder) tryDeflate(text []byte, try func(k Codec, out []byte, ok bool)) 
 	}
 }
 
-// tryModel tries the tokens of a document, and the text itself where there are none or all is asked for: tokens are
-// nearly always the better way.
+// tryModel tries the tokens of a document. It tries the text itself where there are no tokens, or where all is true: tokens
+// are nearly always better.
 func (c *Coder) tryModel(text []byte, most int, all bool, note func(k Codec, out []byte, ok bool)) {
 	if len(text) > MaxModelled {
 		w := try{codec: Blocks, image: primed, stream: text}
@@ -246,7 +246,7 @@ func (c *Coder) code(t *try, most int) ([]byte, bool) {
 	return out, ok
 }
 
-// starts is a model as it starts from the image of a try; if what comes of that is known, as it is.
+// starts returns a model in the state of the try's image. Where the outcome of the try is known, the model stays as it is.
 func (t *try) starts(m *model) *model {
 	if m == nil {
 		m = new(model)
@@ -257,10 +257,10 @@ func (t *try) starts(m *model) *model {
 	return m
 }
 
-// atOnce is more octets than there are.
+// atOnce is more octets than any text has.
 const atOnce = 1 << 40
 
-// begin begins to code a try, behind its head.
+// begin begins to code a try, after its head.
 func (t *try) begin(m *model, most int) {
 	most -= len(t.head)
 	if t.known != nil {
@@ -277,7 +277,7 @@ func (t *try) begin(m *model, most int) {
 	t.under = m.encoding(slices.Clone(t.head), t.stream, t.tokens, most)
 }
 
-// from returns the model as both ends start from an image.
+// from returns the model, set to the state of an image: both ends start from there.
 func (c *Coder) from(i *image) *model {
 	if c.model == nil {
 		c.model = new(model)
@@ -286,8 +286,8 @@ func (c *Coder) from(i *image) *model {
 	return c.model
 }
 
-// Work is how many octets the model has coded, expanded or learned since the Coder was made: what it does costs a few
-// microseconds for each, and nothing else here costs as much.
+// Work is how many octets the model has coded, expanded or learned since the Coder was made. Each costs a few microseconds,
+// and nothing else in this package costs as much.
 func (c *Coder) Work() uint64 {
 	work := c.read
 	for _, m := range []*model{c.model, c.beside} {
@@ -329,8 +329,8 @@ func (c *Coder) deflate(text []byte) []byte {
 	return c.buf.Bytes()
 }
 
-// Expand undoes Append; limit bounds the octets of the result. It costs at most about a third of a second besides:
-// see MaxModelled. Many codes are cheaper with one Coder's Expand.
+// Expand undoes Append; limit bounds the octets of the result. Each call sets up a Coder, which costs at most about a third
+// of a second: see MaxModelled. Many codes are cheaper with one Coder's Expand.
 func Expand(codec Codec, b []byte, limit int) ([]byte, error) {
 	var c Coder
 	return c.Expand(codec, b, limit)
@@ -348,7 +348,7 @@ func (c *Coder) Expand(codec Codec, b []byte, limit int) ([]byte, error) {
 	return nil, ErrCode
 }
 
-// expandTaught expands what was made with the corpus of the network. ErrModel: with another one than is here, or it is damaged.
+// expandTaught expands a code made with the corpus of the network. ErrModel: this end has another corpus, or the code is damaged.
 func (c *Coder) expandTaught(codec Codec, b []byte, limit int) ([]byte, error) {
 	if c.Network == nil {
 		return nil, ErrModel
@@ -367,8 +367,8 @@ func (c *Coder) expandTaught(codec Codec, b []byte, limit int) ([]byte, error) {
 	return text, nil
 }
 
-// expand decodes what the model has coded from an image and after a window and, for tokens, writes the XML. At once is a reading of a
-// single slice.
+// expand decodes a code that the model made from an image and after a window and, for tokens, writes the XML. Outside Read,
+// one slice does the whole.
 func (c *Coder) expand(from *image, window []entry, codec Codec, b []byte, limit int) ([]byte, error) {
 	r := c.reading
 	if r == nil {
@@ -377,13 +377,13 @@ func (c *Coder) expand(from *image, window []entry, codec Codec, b []byte, limit
 	return r.expand(c, from, window, codec, b, limit)
 }
 
-// expanding is a text on its way back: advance goes on with it, end gives what it is.
+// expanding is a text on its way back: advance goes on with it, end returns it.
 type expanding interface {
 	advance(octets int) (done bool, err error)
 	end() ([]byte, error)
 }
 
-// expandWith begins to expand a code, after what the model has learned.
+// expandWith begins to expand a code, with a model that has learned the window.
 func (t *try) expandWith(m *model, b []byte, limit int) expanding {
 	switch {
 	case t.known != nil:
@@ -405,15 +405,15 @@ type whole struct {
 
 func (w *whole) end() ([]byte, error) { return finished(w.m.hist[w.m.start:], w.codec, w.limit) }
 
-// mostDecoded is the most octets that the model is asked for where the text may have limit.
+// mostDecoded is the most octets that the model decodes where the text may have limit octets.
 func mostDecoded(codec Codec, limit int) int {
-	if codec.tokens() { // a document is never shorter than half its tokens; what is, no tokenizer made
+	if codec.tokens() { // a document is never shorter than half its tokens: no tokenizer made a longer stream
 		return min(2*limit+64, MaxModelled)
 	}
 	return min(limit, MaxModelled)
 }
 
-// finished makes a text of what was decoded.
+// finished makes the text from the decoded octets.
 func finished(out []byte, codec Codec, limit int) ([]byte, error) {
 	if codec.tokens() {
 		return expandTokens(out, limit)

@@ -7,17 +7,17 @@ import (
 	"io"
 )
 
-// coding is one way to make a text small. Codings stand in a table by number. A developer who adds one gives it a number that was never
-// used, and says in Coder.smallest, AppendAfter or AppendKin when it is tried.
+// coding is one way to make a text small. The table below has the codings by number. A developer who adds one gives it a
+// number that was never used, and says in Coder.smallest, AppendAfter or AppendKin when it is tried.
 type coding interface {
 	// String is its name for people.
 	String() string
-	// expand gives the text that a code stands for, of at most limit octets; the caller may keep it. ErrHistory: not without the messages
-	// that it was made after.
+	// expand gives the text that a code stands for, of at most limit octets; the caller may keep it. ErrHistory: it needs
+	// the messages that the code was made after.
 	expand(c *Coder, code []byte, limit int) ([]byte, error)
 }
 
-// codings are all that this version knows.
+// codings are all codings that this version knows.
 var codings = map[Codec]coding{
 	Stored:      stored{},
 	Deflated:    deflated{"deflated", false},
@@ -65,7 +65,7 @@ func (c Codec) tokens() bool {
 	return m.tokens
 }
 
-// HeadOctets is how many octets of a code say what it was made after, at least.
+// HeadOctets is the least number of octets of a code that name the messages it was made after.
 func HeadOctets(codec Codec) int {
 	if codec == Repeated {
 		return 1 + checkOctets
@@ -94,7 +94,7 @@ type deflated struct {
 
 func (d deflated) String() string { return d.name }
 
-// expand takes zeros behind the code: package envelope fills up with them what would say too much in too little.
+// expand accepts zeros after the code: package envelope appends them to a code that would otherwise expand too much for its length.
 func (d deflated) expand(_ *Coder, code []byte, limit int) ([]byte, error) {
 	text, behind, err := inflated(code, limit)
 	switch {
@@ -108,9 +108,9 @@ func (d deflated) expand(_ *Coder, code []byte, limit int) ([]byte, error) {
 	return text, nil
 }
 
-// inflated is what deflate has coded, of at most limit octets, and what stands behind the code.
+// inflated returns the text that deflate has coded, of at most limit octets, and the octets after the code.
 func inflated(code []byte, limit int) (text, behind []byte, err error) {
-	in := bytes.NewReader(code) // it is read octet by octet: what is left stands behind the code
+	in := bytes.NewReader(code) // a bytes.Reader is read octet by octet: the octets after the code are left in it
 	text, err = io.ReadAll(io.LimitReader(flate.NewReaderDict(in, dictionary), int64(limit)+1))
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %v", ErrCorrupt, err)
@@ -126,7 +126,7 @@ type modelCoding struct {
 	name   string
 	number Codec
 	tokens bool // of an XML document
-	head   int  // octets of a code that say what it was made after, at least
+	head   int  // least number of octets of a code that name the messages it was made after
 }
 
 func (m modelCoding) String() string     { return m.name }
@@ -143,18 +143,18 @@ func (m taughtCoding) expand(c *Coder, code []byte, limit int) ([]byte, error) {
 	return c.expandTaught(m.number, code, limit)
 }
 
-// learnedCoding is after messages that both ends hold: ExpandAfter and ExpandKin.
+// learnedCoding is the model's, after messages that both ends hold: ExpandAfter and ExpandKin.
 type learnedCoding struct{ modelCoding }
 
 func (learnedCoding) expand(*Coder, []byte, int) ([]byte, error) { return nil, ErrHistory }
 
-// repeatedCoding is one of these once more. It takes no model.
+// repeatedCoding is a message of the history once more. It takes no model.
 type repeatedCoding struct{}
 
 func (repeatedCoding) String() string                             { return "repeated" }
 func (repeatedCoding) expand(*Coder, []byte, int) ([]byte, error) { return nil, ErrHistory }
 
-// alikeCoding is no coding but the word that it is the one of the message before.
+// alikeCoding is no coding of its own: it says that the coding is that of the message before.
 type alikeCoding struct{ learnedCoding }
 
 func (alikeCoding) expand(*Coder, []byte, int) ([]byte, error) { return nil, ErrCode }

@@ -1,15 +1,15 @@
 package compact
 
-// Texts that are no XML have values too: fields of lines, members of JSON. Here is where they end, and what names them.
+// Texts other than XML have values too: fields of lines, members of JSON. This file finds where values end, and names them.
 
-// textRow is what is known of a line of a text.
+// textRow is what is known of the current line of a text.
 type textRow struct {
 	n       int  // octets and delimiters
-	word    bool // it is capital letters until now, behind $ or ! or not
+	word    bool // the line is capital letters until now, perhaps after $ or !
 	slashes bool // its fields stand between slashes
 }
 
-// Octets of the word that a line begins with that has fields between slashes: CTC/... , GENTEXT/...
+// Octets of the first word of a line whose fields stand between slashes: CTC/... , GENTEXT/...
 const (
 	leastWord = 2
 	mostWord  = 12
@@ -26,7 +26,7 @@ func (r *textRow) delimits() bool {
 	return r.slashes || r.word && leastWord <= r.n && r.n <= mostWord
 }
 
-// ends says whether c ends the value that goes on.
+// ends says whether c ends the current value.
 func (s *scan) ends(c byte) bool {
 	if s.tokens {
 		return isMark(c)
@@ -34,9 +34,9 @@ func (s *scan) ends(c byte) bool {
 	switch c {
 	case ';', '=', ',', '\n', '<', '>', '"', '|', '{', '}', '[', ']':
 		return true
-	case ':': // behind a name of JSON
+	case ':': // after a name of JSON
 		return byte(s.c4) == '"'
-	case ' ': // and behind that
+	case ' ': // after the colon of JSON
 		return s.json && byte(s.c4) == ':'
 	case '/':
 		return s.row.delimits()
@@ -44,7 +44,7 @@ func (s *scan) ends(c byte) bool {
 	return false
 }
 
-// delimiter names the value that starts behind c in a text: by its name, where it has one, else by those before it in its line.
+// delimiter names the value that starts after c in a text: by its name, where it has one, else by the values before it in its line.
 func (s *scan) delimiter(c byte) {
 	octets := len(s.hist) - 1 - s.value // of the value that has ended
 	first := byte(0)
@@ -63,7 +63,7 @@ func (s *scan) delimiter(c byte) {
 	s.open()
 }
 
-// nameColumn names the value behind c; head: what has ended is the word that its line begins with.
+// nameColumn names the value after c. head: the value that has ended is the first word of its line.
 func nameColumn(s *scan, c, first byte, head bool) {
 	switch {
 	case c == '=' || c == '>':

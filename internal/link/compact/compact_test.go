@@ -18,7 +18,7 @@ func TestID(t *testing.T) {
 		{"uuid-DEADBEEFDEAFBABAFEEDBABE0000000605", "98 0605"},
 		{"uuid-59616261646162614E50472050325033DEADBEEFDEAFBABAFEEDBABE0000000F04", "a0 deafbabafeedbabe0000000f 04"},
 		{"uuid-0102", "80 0102"},
-		{"uuid-abcd", "40 757569642d61626364"}, // lower case would come back upper
+		{"uuid-abcd", "40 757569642d61626364"}, // lower case would come back as upper case
 		{"uuid-012", "40 757569642d303132"},
 		{"binaryID-xyz", "40 62696e61727949442d78797a"},
 	}
@@ -38,7 +38,7 @@ func TestID(t *testing.T) {
 	}
 }
 
-// msa is what JXSE 2.7 publishes, ids never seen in the dictionary.
+// msa is a specification as JXSE 2.7 publishes it; its ids are not in the dictionary.
 const msa = `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE jxta:MSA>
 <jxta:MSA xml:space="preserve" xmlns:jxta="http://jxta.org">

@@ -2,29 +2,29 @@ package compact
 
 import "slices"
 
-// Counters stand in lines. A model writes a line that it asks for in full, from those that it was primed with, which are
-// packed: what it learns stays with it, and to forget it costs nothing.
+// Counters stand in lines. The primed lines are packed. A model writes a line in full when it first uses it, so what it
+// learns stays with it, and forgetting costs nothing.
 
 // The table of counters has 2^primedLines lines.
 const (
 	primedLines = 18
 	lineSlots   = 16 // counters of a line: those of the four bits of half an octet in several contexts
 	packedLine  = 2 * lineSlots
-	noSlot      = 1 << 31 // stands for a slot of no counter
+	noSlot      = 1 << 31 // a slot without a counter
 	noneYet     = 0x8000 << 16
-	idxBits     = primedLines + 1 // of a line of over: there is one more
+	idxBits     = primedLines + 1 // of the number of a line in over: there is one more
 )
 
-// counters are those of a model. A counter is a probability of 16 bits, a count of 8 and a check of 8.
+// counters are the counters of a model. A counter is a probability of 16 bits, a count of 8 and a check of 8.
 type counters struct {
-	base string   // packed lines; "" for none
-	over []uint32 // the lines asked for, in full; the first is nobody's
+	base string   // packed primed lines; "" for none
+	over []uint32 // the lines used in this round, in full; the first belongs to no context
 	at   *lineTable
 	gen  uint32 // round
 	used uint32 // slots of over
 }
 
-// lineTable says by line of the base in which round it was asked for, and where in over it is then, in lines.
+// lineTable has, for each line of the base, the round in which it was last used, and its place in over then, in lines.
 type lineTable [1 << primedLines]uint32
 
 // forget goes back to the base.
@@ -45,7 +45,7 @@ func (c *counters) forget(base string) {
 	}
 }
 
-// line is the first slot in over of the line that a hash leads to.
+// line is the first slot in over of the line that a hash selects.
 func (c *counters) line(hash uint32) uint32 {
 	if e := c.at[hash&(1<<primedLines-1)]; e>>idxBits == c.gen {
 		return e & (1<<idxBits - 1) * lineSlots
@@ -63,7 +63,7 @@ func (c *counters) bring(n uint32) uint32 {
 	return line
 }
 
-// room makes some for as many lines as are brought at once.
+// room makes room in over for as many lines as are brought at once.
 func (c *counters) room() {
 	const most = (1<<primedLines + 1 + lanes) * lineSlots
 	if n := len(c.over); int(c.used)+lanes*lineSlots > n {
@@ -104,8 +104,8 @@ func (c *counters) pack() []byte {
 	return out
 }
 
-// stateCounts are the counts that a packed counter can have. Of the first three every probability that there can be is
-// kept, of the others stateLevels.
+// stateCounts are the counts that a packed counter can have. For the first three, every possible probability is kept, for
+// the others stateLevels.
 var stateCounts = [...]uint32{1, 2, 3, 4, 7, 12, 20, 30}
 
 const stateLevels = 48
@@ -140,7 +140,7 @@ func makeStates() (list [256]uint32) {
 	return list
 }
 
-// toward is where a probability goes that was count times updated.
+// toward is the next value of a probability that was updated count times.
 func toward(p, target int32, count uint32) int32 {
 	return p + int32(int64(target-p)*int64(rates[count])>>16)
 }

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// A long text goes block by block, so that what is worked on has a bound and the text has none: each block is tokens or
-// octets of the text. The tokenizer goes on from block to block, as does what writes XML from tokens.
+// A long text goes block by block, so that the work at hand is bounded and the text is not. Each block is tokens or octets
+// of the text. The tokenizer and the reader of tokens continue from block to block.
 
 const (
 	blockOctets = 256 << 10       // of a text, in a block
-	mostBlock   = 4 * blockOctets // octets or tokens of one: the last may be of twice as much text
+	mostBlock   = 4 * blockOctets // octets or tokens of one block: the last may be of twice as much text
 )
 
-// cutter cuts a text in blocks: of tokens, as long as it is XML that comes back from them, of octets from there on.
+// cutter cuts a text into blocks: of tokens as long as the tokens give back the same XML, of octets from there on.
 type cutter struct {
 	text   []byte
 	block  int        // octets of it in a block
-	at     int        // how much of it is cut
+	at     int        // octets of text that are cut
 	xml    *tokenizer // nil: octets
-	joiner joiner     // what the far end makes of the tokens,
-	seen   int        // and how much of the text that is
+	joiner joiner     // the text that the far end makes of the tokens,
+	seen   int        // and how many octets of the text these are
 }
 
 func newCutter(text []byte) *cutter {
@@ -40,12 +40,12 @@ func (c *cutter) next() (stream []byte, tokens bool) {
 	return c.text[c.at-n : c.at], false
 }
 
-// tokens is the next block as tokens. It is not ok where they do not give back what the text has.
+// tokens is the next block as tokens. ok is false where the tokens do not give back the text.
 func (c *cutter) tokens() (stream []byte, ok bool) {
 	rest := c.text[c.at:]
 	window := rest[:min(len(rest), 2*c.block)]
 	last := len(window) == len(rest)
-	if n := len(window); !last && window[n-1] == '\r' { // the line feed may be behind it
+	if n := len(window); !last && window[n-1] == '\r' { // a line feed may follow it
 		window = window[:n-1]
 	}
 	t := c.xml
@@ -85,8 +85,8 @@ func (c *cutter) tokens() (stream []byte, ok bool) {
 	return t.out, true
 }
 
-// load sets what is tokenised next, with its line ends as line feeds, and says how many octets stand before it. It is not ok where
-// the text has octets that XML has not, or other line ends than it began with.
+// load sets the text to be tokenised next, with its line ends as line feeds, and returns how many octets are skipped before
+// it. ok is false where the text has octets that XML does not allow, or other line ends than it began with.
 func (t *tokenizer) load(window []byte, first bool) (skip int, ok bool) {
 	lf, crlf, ok := lineEnds(window)
 	if !ok {
@@ -117,7 +117,7 @@ type joiner struct {
 
 func newJoiner() joiner { return joiner{reader: &reader{doctype: -1, unit: "\t"}} }
 
-// tokens appends what a block says, limit octets at the most.
+// tokens appends the text of a block, limit octets at the most.
 func (j *joiner) tokens(dst, stream []byte, last bool, limit int) ([]byte, error) {
 	r := j.reader
 	r.in, r.out, r.limit = stream, r.out[:0], limit
@@ -141,7 +141,7 @@ func (j *joiner) tokens(dst, stream []byte, last bool, limit int) ([]byte, error
 	return j.written(dst)
 }
 
-// written appends what was written since.
+// written appends the text written since the last call.
 func (j *joiner) written(dst []byte) ([]byte, error) {
 	text, err := j.reader.written()
 	if err != nil {
@@ -151,7 +151,7 @@ func (j *joiner) written(dst []byte) ([]byte, error) {
 	return append(dst, text...), nil
 }
 
-// pending is what a tag that is open still has to be closed with, before anything but an attribute.
+// pending is the text that still has to close an open tag, before anything but an attribute.
 func (j *joiner) pending() (s string) {
 	r := *j.reader
 	r.out = nil
@@ -159,7 +159,7 @@ func (j *joiner) pending() (s string) {
 	return string(r.out)
 }
 
-// stop ends the tokens where octets follow, and appends what they still have to say.
+// stop ends the tokens where a block of octets follows, and appends the text still pending.
 func (j *joiner) stop(dst []byte, limit int) ([]byte, error) {
 	if j.reader == nil {
 		return dst, nil

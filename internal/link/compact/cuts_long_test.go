@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A hundred thousand codes come out of slices as at once.
+// A hundred thousand codes expand in slices as they do at once.
 func TestHundredThousandCuts(t *testing.T) {
 	const draws, shards = 100_000, 4
 	network := cutNetwork(t)

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// drawn is a text, what both ends hold of its flow and of another one, and the coder of both.
+// drawn is a text, the histories of its flow and of another one, and the coder of both ends.
 type drawn struct {
 	r       *rand.Rand
 	m       *Maker
@@ -22,7 +22,7 @@ type drawn struct {
 	next    uint64
 }
 
-// drawText is a text of any shape, like the last one or not.
+// drawText is a text of any shape, perhaps like the last one.
 func (d *drawn) drawText() []byte {
 	r := d.r
 	var last []byte
@@ -54,7 +54,7 @@ func (d *drawn) drawText() []byte {
 	return randomDocument(d.m, r, last)
 }
 
-// longText is a text that goes with fewer contexts, block by block, or after another long one.
+// longText is a text that is coded with fewer contexts, block by block, or after another long one.
 func (d *drawn) longText() []byte {
 	if d.r.IntN(3) == 0 {
 		return d.m.Employees(40 + d.r.IntN(80))
@@ -94,7 +94,7 @@ func (d *drawn) code(c *Coder) ([]byte, Codec) {
 	return c.AppendAfter(nil, d.text, &d.h, d.next)
 }
 
-// prepare codes the text beforehand, about so many octets of it.
+// prepare codes the text in advance, about so many octets of it.
 func (d *drawn) prepare(c *Coder, octets int) (done bool) {
 	if d.kin {
 		return c.PrepareKin(d.text, &d.h, d.next, octets)
@@ -119,7 +119,7 @@ func (d *drawn) inSlices(c *Coder, codec Codec, b []byte, size func() int) (text
 	return text, err
 }
 
-// sliceSize is where slices end: all of one size of 1 to 4,096, or each of its own.
+// sliceSize is the size of slices: the same for all, from 1 to 4,096, or another for each.
 func sliceSize(r *rand.Rand) func() int {
 	size := 1 + r.IntN(1<<r.IntN(13))
 	if r.IntN(3) > 0 {
@@ -128,8 +128,8 @@ func sliceSize(r *rand.Rand) func() int {
 	return func() int { return 1 + r.IntN(size) }
 }
 
-// cuts draws codes, and expects of each that it comes out of slices that end anywhere as at once, and that it is made in slices as at
-// once; also of a code that is damaged. The sum is of all codes.
+// cuts draws codes, and expects of each that it expands in slices of any size as at once, and that it is made in slices as
+// at once; the same for a damaged code. The sum is over all codes.
 func cuts(t *testing.T, seed uint64, draws int, network *NetworkCorpus) (codes hash.Hash) {
 	r := rand.New(rand.NewPCG(seed, 30))
 	plain, taught := &[3]Coder{}, &[3]Coder{{Network: network}, {Network: network}, {Network: network}} // one codes, one expands, one prepares
@@ -166,7 +166,7 @@ func cuts(t *testing.T, seed uint64, draws int, network *NetworkCorpus) (codes h
 	return codes
 }
 
-// damaged expects the same of a code that is cut or changed, in slices and at once.
+// damaged expects equal results in slices and at once for a code that is cut or changed.
 func (d *drawn) damaged(t *testing.T, c *Coder, codec Codec, b []byte, size func() int) {
 	if len(b) == 0 || d.r.IntN(4) > 0 {
 		return
@@ -184,7 +184,7 @@ func (d *drawn) damaged(t *testing.T, c *Coder, codec Codec, b []byte, size func
 	}
 }
 
-// preparedAlike expects the code that was made at once from slices too.
+// preparedAlike expects the same code from slices as at once.
 func (d *drawn) preparedAlike(t *testing.T, sliced *Coder, codec Codec, b []byte, size func() int) {
 	for !d.prepare(sliced, size()) {
 	}
@@ -203,13 +203,13 @@ func cutNetwork(t *testing.T) *NetworkCorpus {
 	return taughtWith(t, messages)
 }
 
-// A text is the same wherever slices end, whatever came before it.
+// A text is the same wherever slices end, whichever codes came before it.
 func TestCuts(t *testing.T) {
 	cuts(t, 1, 750, cutNetwork(t))
 }
 
-// One of each codec, cut at every octet, is refused or says what it said at once. After messages of another flow, of another peer, or
-// that are not here yet, nothing expands; messages behind it make no difference.
+// One code of each codec, cut at every octet, is refused, or gives the same text in slices as at once. After messages of
+// another flow or of another peer, or without messages that it needs, nothing expands; later messages make no difference.
 func TestCodesCutAtEveryOctet(t *testing.T) {
 	network := cutNetwork(t)
 	r := rand.New(rand.NewPCG(9, 30))
@@ -271,7 +271,7 @@ func (d *drawn) otherHistories(t *testing.T, c *Coder, codec Codec, b []byte) {
 		}
 	}
 	d.h = held
-	if codec != Following { // of long messages four are kept
+	if codec != Following { // four long messages are kept
 		d.h.held = append([]entry(nil), held.held...)
 		d.h.Add(d.next+1, []byte("what comes behind it"))
 	}

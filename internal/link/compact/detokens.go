@@ -47,7 +47,7 @@ func expandTokens(b []byte, limit int) ([]byte, error) {
 	return r.written()
 }
 
-// begin reads what holds for the whole document.
+// begin reads the properties of the whole document.
 func (r *reader) begin() error {
 	prolog := byte(0)
 	if len(r.in) >= 2 && r.in[0] == tokProlog {
@@ -76,7 +76,7 @@ func (r *reader) begin() error {
 	return nil
 }
 
-// run writes what the tokens at hand say.
+// run writes the text of the tokens at hand.
 func (r *reader) run() error {
 	for len(r.in) > 0 {
 		if !r.token() {
@@ -98,7 +98,7 @@ func (r *reader) end() error {
 	return nil
 }
 
-// written is what run has written, with the line ends of the document.
+// written is the text that run has written, with the line ends of the document.
 func (r *reader) written() ([]byte, error) {
 	if r.style&styleCRLF != 0 {
 		if len(r.out)+bytes.Count(r.out, []byte{'\n'}) > r.limit {
@@ -126,7 +126,7 @@ func (r *reader) prolog(number byte) bool {
 	return true
 }
 
-// literal is what goes on up to tokEnd.
+// literal is the octets up to the next tokEnd.
 func (r *reader) literal() ([]byte, bool) {
 	i := bytes.IndexByte(r.in, tokEnd)
 	if i < 0 {

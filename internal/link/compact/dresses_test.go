@@ -30,7 +30,7 @@ const plainDress = `<?xml version="1.0" encoding="UTF-8"?>
 </beaconLog>
 `
 
-// dresses are the same document as other writers would have written it.
+// dresses are the same document in the styles of other writers.
 func dresses() []doc {
 	re := func(old, new string) []byte { return []byte(strings.ReplaceAll(plainDress, old, new)) }
 	declared := func(d string) []byte {
@@ -55,7 +55,7 @@ func dresses() []doc {
 	}
 }
 
-// The model stays on however a document is written: each dress costs at most 5 % more than the plain one.
+// The model copes with any style of a document: each dress costs at most 5 % more than the plain one.
 func TestDressesCostLittle(t *testing.T) {
 	var c Coder
 	plain, codec := c.Append(nil, []byte(plainDress))
@@ -75,7 +75,7 @@ func TestDressesCostLittle(t *testing.T) {
 	}
 }
 
-// Documents that are escaped within others cost about what they cost alone; markup that is broken comes back as it was.
+// Documents escaped within others cost about as much as alone; broken markup comes back unchanged.
 func TestDocumentsWithinDocuments(t *testing.T) {
 	m := NewMaker(31, testWords)
 	inner := string(m.Pipe(Compact, false))
@@ -112,7 +112,7 @@ func TestDocumentsWithinDocuments(t *testing.T) {
 	}
 }
 
-// stillNeeded are the characters to escape that a text has.
+// stillNeeded is the set of characters in a text that must be escaped.
 func stillNeeded(text string) (set byte) {
 	for i, c := range []string{">", `"`, "'"} {
 		if strings.Contains(text, c) {
@@ -122,7 +122,7 @@ func stillNeeded(text string) (set byte) {
 	return set
 }
 
-// A counter comes back from its octet with its count's group, and with its probability as near as the octet can say.
+// A counter comes back from its octet with the group of its count, and with a probability as near as the octet allows.
 func TestPackedCounters(t *testing.T) {
 	for s, v := range states {
 		got := states[packedState(v)]
@@ -140,7 +140,7 @@ func TestPackedCounters(t *testing.T) {
 		t.Errorf("%#x", got)
 	}
 	d.over[d.line(77)+3] = 1
-	for range 1 << (32 - idxBits) { // as many rounds as have a number
+	for range 1 << (32 - idxBits) { // as many rounds as have numbers
 		d.forget(packed)
 		if got := d.slot(77, 3); got != states[100]|0x5a {
 			t.Fatalf("%#x after it was forgotten", got)

@@ -10,8 +10,8 @@ import (
 // ErrFile is returned for octets that are no coded file.
 var ErrFile = errors.New("compact: no coded file")
 
-// fileMark begins every coded file. checkedOctets of SHA-256 of the text stand in it: on the link the seal (package seal)
-// says that a code is as it was sent, and a file has none.
+// fileMark begins every coded file. checkedOctets of SHA-256 of the text follow it: on the link the seal (package seal)
+// ensures that a code arrives as it was sent, but a file has no seal.
 const (
 	fileMark      = "\xa1dis1"
 	checkedOctets = 8
@@ -27,9 +27,9 @@ func (c *Coder) AppendFile(dst, text []byte) []byte {
 	return append(append(dst, sum[:checkedOctets]...), code...)
 }
 
-// ExpandFile undoes AppendFile; limit bounds the octets of the result. ErrFile is returned for what is no such file,
-// ErrModel for one of another version of the model, ErrTooLong beyond the limit, and ErrCorrupt for one that is damaged:
-// another text than the one that was coded is never returned, except that one of 2^64 damaged files may pass.
+// ExpandFile undoes AppendFile; limit bounds the octets of the result. It returns ErrFile for octets that are no
+// coded file, ErrModel for a file of another version of the model, ErrTooLong beyond the limit, and ErrCorrupt for a damaged
+// file. It never returns another text than the one that was coded, except that one of 2^64 damaged files may pass.
 func (c *Coder) ExpandFile(b []byte, limit int) ([]byte, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(fileMark))
 	if !ok || len(rest) == 0 {

@@ -10,7 +10,7 @@ import (
 // damaged is how many damaged files the test tries; with -tags long a hundred thousand.
 var damaged = 2000
 
-// A file comes back, and one that is damaged gives a typed error, never another text.
+// A file comes back, and a damaged file gives a typed error, never another text.
 func TestDamagedFiles(t *testing.T) {
 	m, r := NewMaker(51, testWords), rand.New(rand.NewPCG(51, 1))
 	var c Coder
@@ -47,7 +47,7 @@ func TestDamagedFiles(t *testing.T) {
 			file = file[:r.IntN(len(file))]
 		default:
 			file = append(file, make([]byte, 1+r.IntN(6))...)
-			file[len(files[k])] = byte(r.Uint32()) * byte(i&1) // a zero as well: codes leave those out at their end
+			file[len(files[k])] = byte(r.Uint32()) * byte(i&1) // a zero as well: codes leave out zeros at their end
 		}
 		text, err := c.ExpandFile(file, 1<<16)
 		if len(file) > len(files[k]) && err == nil {

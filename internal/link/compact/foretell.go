@@ -2,17 +2,18 @@ package compact
 
 import "slices"
 
-// outlook is what values before let expect of this one.
+// outlook is what earlier values let the model expect of this one.
 type outlook struct {
 	v1, v2            span              // at this place in the message before, and the last under this key
-	exp               [maxExpected]byte // what number to expect
+	exp               [maxExpected]byte // the number to expect
 	expN              int
 	exact             bool // the last three lie on a line
-	expOK, v1OK, v2OK bool // the value so far is as each has it
+	expOK, v1OK, v2OK bool // the value so far agrees with each
 }
 
-// extrapolate sets exp to the number that goes on from those at a place of the messages before, in the decimals of the
-// last one: on their line when the last three have one, else on the line that fits them best. Other values give none.
+// extrapolate sets exp to the number that continues those at the same place in earlier messages, in the decimals of the
+// last one: on their line when the last three lie on one, else on the line that fits them best. It expects nothing after
+// other values.
 func (s *scan) extrapolate(place int) {
 	var y [pastMessages]int64
 	have, yd := 0, 0
@@ -75,7 +76,7 @@ func (o *outlook) expected(e int64, yd int, text []byte) {
 		sign = text[0]
 		text = text[1:]
 	}
-	if text[0] == '0' { // leading zeros as there
+	if text[0] == '0' { // leading zeros as in text
 		for n < len(text) && n < len(rev)-2 {
 			rev[n] = '0'
 			n++
@@ -99,8 +100,8 @@ func (o *outlook) expected(e int64, yd int, text []byte) {
 	o.expN = n
 }
 
-// further is where values, the last one first and at least three, will be next: on the line that fits them best, or on the
-// one through most of them where that has foretold the last two better: clocks that are late now and then.
+// further is where values, the last one first and at least three, will be next. It takes the line that fits them best, or
+// the line through most of them if that has foretold the last two better: clocks are late now and then.
 func further(y []int64) int64 {
 	if len(y) > 4 {
 		var fit, most int64
@@ -117,7 +118,7 @@ func further(y []int64) int64 {
 
 func distance(a, b int64) int64 { return max(a-b, b-a) }
 
-// fitted is on the line through y[k-1] ... y[0] at 0 ... k-1, one further.
+// fitted is the next point on the line that fits y[k-1] ... y[0] at 0 ... k-1.
 func fitted(y []int64) int64 {
 	k := int64(len(y))
 	var sum, moment int64
@@ -129,7 +130,7 @@ func fitted(y []int64) int64 {
 	return (2*sum*(k-1) + 12*moment - 6*(k-1)*sum) / (2 * k * (k - 1))
 }
 
-// median goes on with the median step from where the median of all then is.
+// median continues with the median step. It starts from the median of all values, each moved to the present by that step.
 func median(y []int64) int64 {
 	var d [pastMessages]int64
 	steps := d[:len(y)-1]
@@ -146,13 +147,13 @@ func median(y []int64) int64 {
 	return at[len(at)/2]
 }
 
-// What a value before lets expect of the octet at place i, besides an octet plus one.
+// What an earlier value lets the model expect of the octet at place i, besides an octet plus one.
 const (
 	valueEnds  = 0x1ff
-	asExpected = 0x200 // the value so far is as the one before
+	asExpected = 0x200 // the value so far agrees with the earlier one
 )
 
-// expect says that of value v; ok: the value so far is as it.
+// expect returns this for value v; ok: the value so far agrees with v.
 func (s *scan) expect(v span, ok bool, i int) uint32 {
 	e := uint32(0)
 	switch n := int(v.to - v.from); {

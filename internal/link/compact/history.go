@@ -9,57 +9,57 @@ import (
 	"slices"
 )
 
-// ErrHistory is returned for a code that needs messages which this end does not hold, or holds otherwise. The message
-// cannot be had from it; the sender has to code it anew.
+// ErrHistory is returned for a code that needs messages which this end does not hold, or holds differently. The code cannot
+// be expanded here; the sender has to code the message anew.
 var ErrHistory = errors.New("compact: coded after messages not held here")
 
-// MaxLearned is the most octets of a message that is learned from.
+// MaxLearned is the most octets of a message that both ends learn from whole.
 const MaxLearned = 8 << 10
 
-// MostBefore is the most messages that one is coded after.
+// MostBefore is the most messages after which one message is coded.
 const MostBefore = windowMessages
 
 // Bounds of a history, the same at both ends.
 const (
-	maxBack        = shortBack + 256                // numbers from a message back to the newest it may be coded after
-	shortBack      = 31                             // 5 bits of one octet; more take another
-	maxHeld        = shortBack + 1 + windowMessages // messages of a flow: the window behind those under way
-	windowMessages = 32                             // that a code is made after, at most
-	windowOctets   = 16 << 10                       // of text or tokens in these, at most, but for the newest
-	learnedOctets  = 800                            // of those learned from; the older ones are looked at, for numbers and repeats
-	learnedAlone   = 6 << 10                        // of the newest, if it is the only one
+	maxBack        = shortBack + 256                // numbers from a message back to the newest that it may be coded after
+	shortBack      = 31                             // 5 bits of one octet; a longer way back takes another octet
+	maxHeld        = shortBack + 1 + windowMessages // messages of a flow: the window, and those sent since that may be under way
+	windowMessages = 32                             // messages after which a code is made, at most
+	windowOctets   = 16 << 10                       // of text or tokens in the window, at most, not counting the newest
+	learnedOctets  = 800                            // of the messages learned from; in the older ones the model only finds numbers and repeats
+	learnedAlone   = 6 << 10                        // of the newest message, if it is the only one
 	checkOctets    = 2
 )
 
-// History is what both ends of one flow are known to hold, by number; the flow is the messages of one source on one
-// pipe, so that each is like the one before. Two ways of keeping it are safe:
+// History is what both ends of one flow are known to hold, by number. The flow is the messages of one source on one pipe,
+// so each message is like the one before. There are two safe ways to keep it:
 //
-//   - The receiver opens messages in order of number, and keeps its history as safely as it keeps the messages (Add says
-//     what has to be recorded and forgotten; after a restart it is added again). Then a message may be coded after any
-//     of a lower number, whether an acknowledgement has come or not: the sender adds each when it gets its number.
-//   - Messages are opened as they come, or the receiver's history does not survive a restart, or a group listens. Then
-//     the sender adds a message once its acknowledgement has come from everybody, in order, and resets its history when a
-//     listener has started again or joined. A message that was sent before without an acknowledgement goes without a history
-//     (Append), so that it arrives though the ends should differ.
+//   - The receiver opens messages in order of number, and keeps its history as safely as its messages (Add says what has to
+//     be recorded and forgotten; after a restart the messages are added again). Then a message may be coded after any
+//     message with a lower number, acknowledged or not: the sender adds each message when it gets its number.
+//   - The receiver opens messages as they come, or its history does not survive a restart, or a group listens. Then the
+//     sender adds a message once all receivers have acknowledged it, in order, and resets its history when a listener has
+//     restarted or joined. A message that was sent before without an acknowledgement goes without a history (Append), so
+//     that it can be read even if the histories differ.
 //
-// A code says which messages it was made after and carries a hash of those and of the text itself: without the same
-// messages it does not expand. A sender that lost its history starts with none: codes are longer then, never wrong.
-// The zero value is ready. A History takes at most 64 times 16 kB. Package envelope keeps
-// one for each element of each flow.
+// A code says which messages it was made after, and carries a hash of those and of the text itself: it does not expand
+// without the same messages. A sender that lost its history starts with an empty one: codes are longer then, never wrong.
+// The zero value is ready. A History takes at most 64 times 16 kB. Package envelope keeps one for each element of each
+// flow.
 type History struct {
-	// Complete says that every message of the flow is added as soon as it has its number: then one may be coded after
-	// the last however far back that is. Else others may be under way between, of which the receiver keeps only so many:
-	// tell of them with Sent, or a message is coded only after those of the 32 numbers before it. Both are the sender's; a
-	// receiver needs neither.
+	// Complete says that every message of the flow is added as soon as it has its number: then a message may be coded after
+	// the last one, however far back that is. Otherwise messages between the two may be under way, and the receiver keeps
+	// only so many. The sender reports these with Sent; without that, it codes a message only after those of the 32 numbers
+	// before it. Both serve the sender; a receiver needs neither.
 	Complete bool
-	// Long: messages of more than MaxLearned are kept too, by what they begin with (long.go). Both ends say the same.
+	// Long: messages of more than MaxLearned octets are kept too, by their beginnings (long.go). Both ends set it alike.
 	Long bool
 
 	held  []entry
-	long  []entry  // of more than MaxLearned
-	sent  []uint64 // numbers of the flow that are not added yet
-	tells bool     // Sent is called for each
-	lost  bool     // but not all could be noted
+	long  []entry  // messages of more than MaxLearned octets
+	sent  []uint64 // numbers of messages of the flow that are not added yet
+	tells bool     // Sent is called for each message
+	lost  bool     // sent had no room for all
 }
 
 type entry struct {
@@ -69,9 +69,9 @@ type entry struct {
 	tokens bool
 }
 
-// Add takes the next message, and returns the numbers of those that are not needed any more. One out of order, or so far
-// on that none could be coded after the last, starts the history again; of one of more than MaxLearned octets
-// its Excerpt is kept, where the history is for such, else nothing.
+// Add adds the next message, and returns the numbers of messages that are not needed any more. The history starts again
+// with a message out of order, or with one so far on that it could not be coded after the last. Of a message of more than
+// MaxLearned octets, Add keeps the Excerpt if Long is set, else nothing.
 func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 	if n := len(h.held); n > 0 && (number <= h.held[n-1].number || number-h.held[n-1].number > maxBack) {
 		gone = entryNumbers(h.held)
@@ -95,9 +95,9 @@ func (h *History) Add(number uint64, text []byte) (gone []uint64) {
 	return gone
 }
 
-// Insert takes a message that both ends hold in its place, wherever that is: for flows whose messages come out of order,
-// and keeps the newest ones, keep messages and about so many octets at most. It returns the numbers of those that are not
-// kept any more. Base and window of a code must then be messages that follow each other at both ends.
+// Insert adds a message that both ends hold, at its place by number: for flows whose messages come out of order. It keeps
+// the newest messages, keep messages and about so many octets at most, and returns the numbers of those that are not kept
+// any more. Base and window of a code must then be messages that follow each other at both ends.
 func (h *History) Insert(number uint64, text []byte, keep, octets int) (gone []uint64) {
 	if len(text) > MaxLearned {
 		return h.addLong(number, text)
@@ -129,8 +129,8 @@ func newEntry(number uint64, text []byte) entry {
 	return e
 }
 
-// Sent tells the sender's history that the next message of the flow has got its number. Once it is told of one it has
-// to be told of all, in order.
+// Sent tells the sender's history that the next message of the flow has its number. After the first call, it must be called
+// for every message, in order.
 func (h *History) Sent(number uint64) {
 	h.tells = true
 	if n := len(h.sent); n >= maxBack || n > 0 && h.sent[n-1] >= number {
@@ -155,7 +155,7 @@ func (h *History) Holds(number uint64) bool {
 	return h.upTo(number) > 0 || slices.ContainsFunc(h.long, func(e entry) bool { return e.number == number })
 }
 
-// Reset forgets everything and returns what that was.
+// Reset forgets everything and returns the numbers of the messages.
 func (h *History) Reset() (gone []uint64) {
 	gone = append(entryNumbers(h.held), entryNumbers(h.long)...)
 	h.held, h.long, h.sent, h.lost = nil, nil, nil, false
@@ -169,7 +169,7 @@ func entryNumbers(entries []entry) (list []uint64) {
 	return list
 }
 
-// Octets is the room that the messages take.
+// Octets is the memory that the messages take.
 func (h *History) Octets() int {
 	n := 0
 	for _, e := range slices.Concat(h.held, h.long) {
@@ -181,7 +181,7 @@ func (h *History) Octets() int {
 	return n
 }
 
-// upTo returns how many messages are held up to the one of number base, 0 when that is not held.
+// upTo returns how many messages are held up to and including number base, or 0 when base is not held.
 func (h *History) upTo(base uint64) int {
 	to := len(h.held)
 	for to > 0 && h.held[to-1].number > base {
@@ -196,7 +196,7 @@ func (h *History) upTo(base uint64) int {
 // windowCounts are the lengths of a window that 3 bits name.
 var windowCounts = [8]int{1, 2, 3, 4, 6, 10, 18, windowMessages}
 
-// window returns the messages that a code is made after whose newest is base, most at the most, and the name of how many they are.
+// window returns the messages that a code after message base is made after, most at the most, and the 3-bit name of their count.
 func (h *History) window(base uint64, most int) (window []entry, name int) {
 	to := h.upTo(base)
 	if to == 0 {
@@ -212,12 +212,12 @@ func (h *History) window(base uint64, most int) (window []entry, name int) {
 	return h.held[to-windowCounts[name] : to], name
 }
 
-// sumAfter hashes what a code was made after, and the text. The code carries its first octets.
+// sumAfter hashes the messages that a code was made after, and the text. The code carries its first octets.
 func sumAfter(salt []byte, window []entry, text []byte) textSum {
 	return hashOf(salt, window, text, true)
 }
 
-// hashOf hashes a text and the messages before it, with their numbers or without.
+// hashOf hashes a text and the messages that it is coded after, with their numbers or without.
 func hashOf(salt []byte, window []entry, text []byte, numbers bool) textSum {
 	h := sha256.New()
 	h.Write(salt)
@@ -234,8 +234,9 @@ func hashOf(salt []byte, window []entry, text []byte, numbers bool) textSum {
 	return textSum(h.Sum(nil))
 }
 
-// base returns the newest message that one of this number may be coded after, and how many up to that: the receiver keeps so
-// many, and the more are under way behind it, the fewer of those before it are there yet.
+// base returns the newest message that message number may be coded after, and the most messages of a window that ends
+// there. The receiver keeps maxHeld messages: the more are under way after base, the fewer of those before it are still
+// there.
 func (h *History) base(number uint64) (base uint64, most int, ok bool) {
 	for i := len(h.held) - 1; i >= 0; i-- {
 		n := h.held[i].number
@@ -255,7 +256,7 @@ func (h *History) base(number uint64) (base uint64, most int, ok bool) {
 	return 0, 0, false
 }
 
-// reaches says whether the far end still keeps message n and all of a window before it when it reads message number.
+// reaches says whether the far end still keeps message n, and a whole window up to it, when it reads message number.
 func (h *History) reaches(n, number uint64) bool {
 	return number-n <= shortBack+1 || h.Complete || h.tells && !h.lost && h.under(n, number) <= shortBack
 }
@@ -266,7 +267,7 @@ func (h *History) Serves(number uint64) bool {
 	return ok
 }
 
-// AppendAfter is Append for the message of this number, where h says what the far end holds of its flow.
+// AppendAfter is Append for message number, where h is what the far end holds of its flow.
 func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte, Codec) {
 	if len(text) > MaxLearned {
 		return c.appendLong(dst, text, h, number)
@@ -281,7 +282,7 @@ func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte
 	if back > shortBack {
 		head = append(head, byte(back-shortBack-1))
 	}
-	sum := sumAfter(nil, window, text) // what is repeated takes no model
+	sum := sumAfter(nil, window, text) // a repeat takes no model
 	head = append(head, sum[:checkOctets]...)
 	for i := len(window) - 1; i >= 0; i-- {
 		if bytes.Equal(window[i].text, text) && len(head) < len(text) {
@@ -305,8 +306,8 @@ func (c *Coder) AppendAfter(dst, text []byte, h *History, number uint64) ([]byte
 	return append(dst, out...), codec
 }
 
-// after codes text after a window, Stored where that is not shorter. What was coded a moment ago is not coded again: the
-// same goes to many peers that hold the same, and a text is coded once to learn how long it gets.
+// after codes text after a window, Stored where that is not shorter. It remembers recent codes: the same message may go to
+// many peers that hold the same history, and a text may be coded once only to learn its length.
 func (c *Coder) after(from *image, window []entry, text []byte) ([]byte, Codec) {
 	sum := contentOf(window, text)
 	if m, known := c.made.codes[sum]; known {
@@ -322,7 +323,7 @@ func (c *Coder) after(from *image, window []entry, text []byte) ([]byte, Codec) 
 	return code, codec
 }
 
-// afterShort codes a text after a window.
+// afterShort is the try that codes a text after a window.
 func afterShort(from *image, window []entry, text []byte) *try {
 	t := &try{codec: LearnedXML, image: from, window: window}
 	t.stream, t.tokens = tokenizeXML(text)
@@ -332,15 +333,15 @@ func afterShort(from *image, window []entry, text []byte) *try {
 	return t
 }
 
-// contentOf names a text and what it is coded after. Numbers are not part of it: they do not change the code.
+// contentOf names a text and the window that it is coded after. Numbers are not part of it: they do not change the code.
 func contentOf(window []entry, text []byte) textSum {
 	sum := hashOf(nil, window, text, false)
-	sum[0] = ^sum[0] // never the sum of a text that somebody made to look like this
+	sum[0] = ^sum[0] // otherwise a text could be made that has this sum
 	return sum
 }
 
-// smallestWithout is smallest, unless a learned code of that many octets makes the search idle: the primed model
-// alone hardly ever does better than with the messages before.
+// smallestWithout is smallest, unless a learned code of that many octets makes the search pointless: without the earlier
+// messages the primed model hardly ever does better.
 func (c *Coder) smallestWithout(text []byte, ok bool, octets int) ([]byte, Codec) {
 	if ok && octets*2 < len(text) {
 		return text, Stored
@@ -348,7 +349,7 @@ func (c *Coder) smallestWithout(text []byte, ok bool, octets int) ([]byte, Codec
 	return c.remembered(text)
 }
 
-// learnedFrom is the first message of a window that is learned from; those before it are looked at.
+// learnedFrom is the index of the first message of a window that is learned from; the model only sees those before it.
 func learnedFrom(window []entry) (from int) {
 	from, octets := len(window), 0
 	for from > 0 {
@@ -361,8 +362,8 @@ func learnedFrom(window []entry) (from int) {
 	return from
 }
 
-// cutHead reads of what a code says how far back the newest message is that it was made after, and how many; code begins
-// with the check.
+// cutHead reads from a code how far back the newest message is that it was made after, and how many messages those are;
+// code begins with the check.
 func cutHead(b []byte) (back uint64, count int, code []byte, ok bool) {
 	if len(b) < 1+checkOctets {
 		return 0, 0, nil, false
@@ -375,7 +376,7 @@ func cutHead(b []byte) (back uint64, count int, code []byte, ok bool) {
 	return back, count, code, len(code) >= checkOctets
 }
 
-// codec is that of a message like e.
+// codec is the codec of a message like e.
 func (e entry) codec() Codec {
 	if e.tokens {
 		return LearnedXML
@@ -396,7 +397,7 @@ func (h *History) Alike(codec Codec, b []byte, number uint64) bool {
 	return to > 0 && h.held[to-1].codec() == codec
 }
 
-// ExpandAfter undoes AppendAfter. h is what this end holds of the flow; nothing in it newer than the code matters.
+// ExpandAfter undoes AppendAfter. h is what this end holds of the flow; messages newer than the code do not matter.
 func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, limit int) ([]byte, error) {
 	switch codec {
 	case Learned, LearnedXML, Repeated, Alike:
@@ -440,8 +441,8 @@ func (c *Coder) ExpandAfter(codec Codec, b []byte, h *History, number uint64, li
 	return c.expandLearned(codec, code, window, sum, limit)
 }
 
-// expandLearned tries what a code may have been made from: where a network has a corpus of its own the sender may not know yet that
-// it is here too.
+// expandLearned tries each image that a code may have been made from: where a network has a corpus of its own, the sender
+// may not know yet that this gateway has it too.
 func (c *Coder) expandLearned(codec Codec, code []byte, window []entry, sum [checkOctets]byte, limit int) ([]byte, error) {
 	images := []*image{c.imageFor(window[len(window)-1].stream)}
 	if c.Network != nil {

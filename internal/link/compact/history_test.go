@@ -70,7 +70,7 @@ func TestAfterHistory(t *testing.T) {
 	}
 }
 
-// Whatever the ends disagree on, the answer is ErrHistory.
+// Wherever the ends disagree, the answer is ErrHistory.
 func TestHistoriesThatDiffer(t *testing.T) {
 	m := NewMaker(22, testWords)
 	track := m.Track()
@@ -147,8 +147,8 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// Many messages of a flow are under way and none is acknowledged yet, as to a silent receiver: those that the receiver
-// opens later, in order, find what they were coded after.
+// Many messages of a flow are under way and none is acknowledged yet, as to a silent receiver: the receiver opens the later
+// ones in order, and finds the messages that they were coded after.
 func TestManyUnderWay(t *testing.T) {
 	track := NewMaker(25, testWords).Track()
 	var out, in History
@@ -180,7 +180,7 @@ func TestManyUnderWay(t *testing.T) {
 	}
 }
 
-// Sixty flows take turns and acknowledgements come late: what counts is how many of its own messages are under way.
+// Sixty flows take turns and acknowledgements come late: only the messages of its own flow under way count for a message.
 func TestManyFlowsUnderWay(t *testing.T) {
 	m := NewMaker(26, testWords)
 	var tracks []*Track
@@ -219,7 +219,7 @@ func TestManyFlowsUnderWay(t *testing.T) {
 	if learned < 6*len(flows)-80 {
 		t.Errorf("%d were learned", learned)
 	}
-	// And of one flow no more than the receiver keeps.
+	// And a receiver keeps no more messages of one flow.
 	var out History
 	text := tracks[0].XML()
 	out.Sent(1)
@@ -232,8 +232,8 @@ func TestManyFlowsUnderWay(t *testing.T) {
 	}
 }
 
-// While as many of a flow are under way as the receiver keeps, each is coded after those of which an acknowledgement has come, and expands
-// at the receiver that has had all of them.
+// While no more messages of a flow are under way than the receiver keeps, each is coded after messages that were
+// acknowledged, and expands at a receiver that has had all of them.
 func TestAsManyUnderWayAsAreKept(t *testing.T) {
 	var sender, receiver Coder
 	var out, in History
@@ -261,7 +261,7 @@ func TestAsManyUnderWayAsAreKept(t *testing.T) {
 	}
 }
 
-// 32 sources with histories as large as they get, and a coder for each direction, in 64 MiB.
+// 32 sources with the largest histories, and a coder for each direction, fit into 64 MiB.
 func TestRoomForManySources(t *testing.T) {
 	const most = 64 << 20
 	var h History
@@ -277,7 +277,7 @@ func TestRoomForManySources(t *testing.T) {
 	}
 }
 
-// listener is a receiving end in the scenario: it delivers in order and remembers what it delivered.
+// listener is a receiving end in the scenario: it delivers messages in order and remembers them.
 type listener struct {
 	c       Coder
 	h       History
@@ -312,15 +312,15 @@ func (l *listener) hear(t *testing.T, codec Codec, coded []byte, number uint64, 
 	}
 }
 
-// restart loses what is not in the journal: the history, and messages that wait for others.
+// restart loses everything that is not in the journal: the history, and messages that wait for others.
 func (l *listener) restart() {
 	l.h.Reset()
 	l.waiting = map[uint64][]byte{}
 	l.epoch++
 }
 
-// A sender and a group of listeners over a link that loses, repeats and re-orders; listeners restart, fall silent, and
-// one joins late. Everything is delivered once, in order, as it was sent; and shorter than without learning.
+// A sender and a group of listeners over a link that loses, repeats and re-orders; listeners restart, fall silent, and one
+// joins late. Every message is delivered once, in order, and unchanged; and the codes are shorter than without learning.
 func TestScenario(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -332,7 +332,7 @@ func TestScenario(t *testing.T) {
 			var h History
 			type ack struct{ upTo, epoch uint64 }
 			listeners := []*listener{{next: 1, waiting: map[uint64][]byte{}}, {next: 1, waiting: map[uint64][]byte{}}}
-			known := make([]ack, len(listeners)) // by the sender
+			known := make([]ack, len(listeners)) // as the sender knows them
 			added := uint64(0)
 			tries := map[uint64]int{}
 			octets, without, refused := 0, 0, 0
@@ -341,7 +341,7 @@ func TestScenario(t *testing.T) {
 				if len(sent) < messages && turn%3 == 0 {
 					sent = append(sent, Texts(tracks, 180))
 				}
-				for i, l := range listeners { // what happens to them
+				for i, l := range listeners { // events of the listeners
 					switch {
 					case turn == 60+60*i:
 						l.restart()
@@ -366,7 +366,7 @@ func TestScenario(t *testing.T) {
 				if all == messages {
 					break
 				}
-				n := all + 1 + uint64(r.IntN(4)) // one of those that are due
+				n := all + 1 + uint64(r.IntN(4)) // one of those due
 				if n > uint64(len(sent)) {
 					continue
 				}
@@ -403,7 +403,7 @@ func TestScenario(t *testing.T) {
 			if octets*10 > without*6 {
 				t.Errorf("%d octets with learning, %d without", octets, without)
 			}
-			// One that joins now holds nothing: it refuses what it cannot know, and takes the rest.
+			// A listener that joins now holds nothing: it refuses codes that need earlier messages, and accepts the others.
 			late := &listener{next: messages + 1, waiting: map[uint64][]byte{}}
 			text := Texts(tracks, 180)
 			coded, codec := c.AppendAfter(nil, text, &h, messages+1)
@@ -420,15 +420,15 @@ func TestScenario(t *testing.T) {
 	}
 }
 
-// Messages are opened in order, and the receiver's history is kept with them: then each is coded after the one before,
-// though no acknowledgement has come. The link loses and re-orders; both ends restart, the sender without its history.
+// Messages are opened in order, and the receiver's history is kept with them: then each is coded after the one before, even
+// without an acknowledgement. The link loses and re-orders; both ends restart, the sender without its history.
 func TestScenarioInOrder(t *testing.T) {
 	for seed := range uint64(3) {
 		r := rand.New(rand.NewPCG(seed, 10))
 		track := NewMaker(seed, testWords).Track()
 		var sender, receiver Coder
 		var out, in History
-		record := map[uint64][]byte{} // what the receiver's journal has of its history
+		record := map[uint64][]byte{} // the history in the receiver's journal
 		type code struct {
 			codec Codec
 			coded []byte
@@ -445,7 +445,7 @@ func TestScenarioInOrder(t *testing.T) {
 			switch {
 			case turn == 50: // the sender starts again
 				out.Reset()
-			case turn == 90: // the receiver starts again, with what it had recorded
+			case turn == 90: // the receiver restarts with its records
 				in = History{}
 				for n := range uint64(messages + 1) {
 					if text, ok := record[n]; ok {

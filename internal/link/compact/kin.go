@@ -6,34 +6,35 @@ import (
 	"errors"
 )
 
-// A flow of which the far end holds nothing yet may be like one of which it does: a second chat partner writes as the first one
-// does. Its messages are then coded after those of the other, until its own are held.
+// A flow of which the far end holds nothing yet may be like a flow of which it holds messages: a second chat partner writes
+// like the first one. The messages of the new flow are then coded after those of the other, until the far end holds some of
+// its own.
 
 const (
 	mostKinBack = 1 << 21 // numbers from a message back to the newest of the other flow
 	kinGrams    = 14      // bits of the hashes of a message's runs
-	leastKin    = 3       // one of so many runs has to be common
+	leastKin    = 3       // one of so many runs has to be shared
 	mostKinFlow = 64      // the flow's number less one takes six bits; envelope keeps no more
 )
 
 // kinCounts are the lengths of a window that two bits name.
 var kinCounts = [4]int{1, 3, 10, windowMessages}
 
-// Likeness is what a text has in common with others: it finds the flow that a first message is most like.
+// Likeness has the runs of octets of a text. It finds the flow that a first message is most like.
 type Likeness struct {
 	own  grams
 	runs int
 }
 
-// LikenessOf looks at the beginning of a text.
+// LikenessOf makes the Likeness of a text from its beginning.
 func LikenessOf(text []byte) Likeness {
 	l := Likeness{own: newGrams(kinGrams), runs: min(len(text), mostShare) - gramSize + 1}
 	l.own.add(text[:min(len(text), mostShare)])
 	return l
 }
 
-// To is how many runs of octets the newest message of a flow shares with the text; 0: too few, or none that message number can be
-// coded after.
+// To is how many runs of octets the newest message of a flow shares with the text; 0: too few, or message number cannot be
+// coded after any message of the flow.
 func (l Likeness) To(h *History, number uint64) int {
 	if e, ok := h.newestBefore(number); ok {
 		return l.With(e.text)
@@ -53,7 +54,7 @@ func (l Likeness) With(text []byte) int {
 	return n
 }
 
-// newestBefore is the newest message of a flow that one of this number, of another flow, may be coded after.
+// newestBefore is the newest message of a flow that message number, of another flow, may be coded after.
 func (h *History) newestBefore(number uint64) (e entry, ok bool) {
 	for i := len(h.held) - 1; i >= 0; i-- {
 		e = h.held[i]
@@ -64,7 +65,7 @@ func (h *History) newestBefore(number uint64) (e entry, ok bool) {
 	return e, false
 }
 
-// kinWindow is what a message of this number is coded after, and the name of how many these are.
+// kinWindow returns the messages that message number is coded after, and the 2-bit name of their count.
 func (h *History) kinWindow(number uint64) (window []entry, name int, ok bool) {
 	e, ok := h.newestBefore(number)
 	if !ok {
@@ -76,8 +77,8 @@ func (h *History) kinWindow(number uint64) (window []entry, name int, ok bool) {
 	return window[len(window)-kinCounts[name]:], name, true
 }
 
-// AppendKin is Append for message number of a flow of which the far end holds nothing, where h says what it holds of another flow,
-// whose number is from 1 to 64.
+// AppendKin is Append for message number of a flow of which the far end holds nothing. h is what the far end holds of
+// another flow, whose number is flow, from 1 to 64.
 func (c *Coder) AppendKin(dst, text []byte, h *History, flow uint32, number uint64) ([]byte, Codec) {
 	plain, codec := c.remembered(text)
 	plain = bytes.Clone(plain)
@@ -100,7 +101,7 @@ func (c *Coder) AppendKin(dst, text []byte, h *History, flow uint32, number uint
 	return append(dst, out...), Kin
 }
 
-// PrepareKin is Prepare for what AppendKin is to answer at once.
+// PrepareKin is Prepare for AppendKin.
 func (c *Coder) PrepareKin(text []byte, h *History, number uint64, octets int) (done bool) {
 	if !c.Prepare(text, octets) {
 		return false
@@ -109,7 +110,7 @@ func (c *Coder) PrepareKin(text []byte, h *History, number uint64, octets int) (
 	return !ok || c.NoModel || len(text) > MaxLearned || c.prepareAfter(text, window, octets)
 }
 
-// KinOf is the number of the flow that a code of AppendKin was made after.
+// KinOf is the number of the flow that AppendKin made a code after.
 func KinOf(code []byte) (flow uint32, ok bool) {
 	if len(code) == 0 {
 		return 0, false

@@ -8,8 +8,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// The first message of a flow costs less after those of another flow of its kind, and never more than by itself. Where the far end does
-// not hold the same, it does not expand.
+// The first message of a flow costs less after those of another flow of its kind, and never more than alone. If the far end
+// holds other messages, the code does not expand.
 func TestKin(t *testing.T) {
 	for _, s := range strangerKinds {
 		flows := strangerFlows(s)
@@ -63,7 +63,7 @@ func TestKin(t *testing.T) {
 	}
 }
 
-// Codes that somebody made up end with a typed error.
+// Invented codes end with a typed error.
 func FuzzExpandKin(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 2, 3, 4, 5})
 	f.Add([]byte{3, 0xff, 0xff, 0xff, 0xff, 0x7f, 0, 0})
@@ -82,7 +82,7 @@ func FuzzExpandKin(f *testing.F) {
 	})
 }
 
-// What under way may push the other flow's messages out of the far end's history is not used.
+// A message is not coded after another flow's messages that messages under way may push out of the far end's history.
 func TestKinReaches(t *testing.T) {
 	var h History
 	text := bytes.Repeat([]byte("wind north by east, "), 8)

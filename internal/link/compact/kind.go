@@ -8,25 +8,26 @@ import (
 	"strings"
 )
 
-// OtherKind is the kind of texts whose beginning says nothing.
+// OtherKind is the kind of texts whose beginning tells no kind.
 const OtherKind = "other"
 
-// Kind is what a corpus has of one kind of messages, and what became of its samples when it was built. Sizes are octets, those of messages means with the octet that names the codec.
+// Kind is one kind of messages in a corpus, and how its samples were used when the corpus was built. Sizes are octets.
+// Sizes of messages are means, and include the octet that names the codec.
 type Kind struct {
 	Kind         string  `json:"kind"`
 	Samples      int     `json:"samples"`
-	Taught       int     `json:"taught"` // of these, in the corpus
+	Taught       int     `json:"taught"` // of the samples, in the corpus
 	TaughtOctets int     `json:"taught_octets"`
-	Held         int     `json:"held_back"` // until all was measured by them
+	Held         int     `json:"held_back"` // samples held back until all was measured by them
 	NotTaken     int     `json:"not_taken"` // samples that the limit on the kind's room has cut
-	Room         int     `json:"room"`      // that limit, in octets; 0: it has cut none
-	Octets       float64 `json:"octets"`    // of one that was held back,
+	Room         int     `json:"room"`      // that limit, in octets; 0: it has cut no samples
+	Octets       float64 `json:"octets"`    // of a message held back,
 	Before       float64 `json:"before"`    // as the first message of its flow,
 	After        float64 `json:"after"`     // and with the corpus
 	LeftOut      bool    `json:"left_out,omitempty"`
 }
 
-// Kinds is what a corpus has of each kind, in the order of their names.
+// Kinds lists what a corpus has of each kind, in the order of their names.
 func Kinds(f *CorpusFile) (list []Kind) {
 	of := map[string]*Kind{}
 	for _, t := range f.Messages {
@@ -43,7 +44,7 @@ func Kinds(f *CorpusFile) (list []Kind) {
 	return list
 }
 
-// KindOf is a name of at most 40 octets for what a text is, by its beginning.
+// KindOf is a name of at most 40 octets for the kind of a text, by its beginning.
 func KindOf(text []byte) string {
 	t := bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")))
 	switch {
@@ -71,7 +72,7 @@ func KindOf(text []byte) string {
 
 func short(s string) string { return s[:min(len(s), 40)] }
 
-// rootOf is the name of a document's root, without what stands for its namespace.
+// rootOf is the name of a document's root, without its namespace prefix.
 func rootOf(t []byte) string {
 	for len(t) > 1 && t[0] == '<' && (t[1] == '?' || t[1] == '!') {
 		end := ">"
@@ -97,7 +98,7 @@ func rootOf(t []byte) string {
 	return short(string(name))
 }
 
-// prose says whether a text is what people write: words and little else.
+// prose says whether a text is what people write: mostly words.
 func prose(t []byte) bool {
 	letters, words := 0, 0
 	for i, c := range t {
@@ -110,7 +111,7 @@ func prose(t []byte) bool {
 	return words >= 2 && letters*4 >= (len(t)-words)*3
 }
 
-// firstWord is the first two letters or more near the beginning, with the letters behind them.
+// firstWord is the first two letters or more near the beginning, with the letters after them.
 func firstWord(t []byte) string {
 	for i := 0; i < min(len(t), 24); i++ {
 		n := i

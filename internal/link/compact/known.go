@@ -6,9 +6,9 @@ import (
 	"encoding/binary"
 )
 
-// Known is what models have made of texts, for the gateways of virtual nets: what one of them has coded or expanded costs the
-// others no time. Codes, and how many octets of work a Coder counts for them and in which slice, are the same with it and without.
-// A gateway of a real net has none. The zero value is ready; it is for concurrent use where it has a Lock.
+// Known has the results of models, for the gateways of virtual nets: what one gateway has coded or expanded costs the
+// others no time. Codes, and the octets of work that a Coder counts for them in each slice, are the same with a Known and
+// without. A gateway of a real net has none. The zero value is ready; it is for concurrent use if it has a Lock.
 type Known struct {
 	Lock interface {
 		Lock()
@@ -20,13 +20,13 @@ type Known struct {
 
 type knownKey [sha256.Size]byte
 
-// mostKnown is the octets that are kept, about: all are forgotten then.
+// mostKnown is about how many octets are kept: beyond it, all are forgotten.
 const mostKnown = 64 << 20
 
-// outcome is what came of a try: the code without its head, or the stream that a code stands for.
+// outcome is the result of a try: the code without its head, or the stream that a code stands for.
 type outcome struct {
 	out    []byte
-	octets int // of the stream that were coded
+	octets int // octets of the stream that were coded
 	ok     bool
 }
 
@@ -52,8 +52,8 @@ func (k *Known) keep(key knownKey, o outcome) {
 	k.of[key] = o
 }
 
-// keyOf names a text, or a code, and what the model has learned before. Most is the most octets of the code; of a code to be expanded
-// it is -1.
+// keyOf names a text, or a code, and the messages that the model has learned before it. most is the most octets of the
+// code; for a code to be expanded it is -1.
 func (c *Coder) keyOf(t *try, octets []byte, most int) (key knownKey) {
 	h := sha256.New()
 	var b [16]byte
@@ -71,12 +71,13 @@ func (c *Coder) keyOf(t *try, octets []byte, most int) (key knownKey) {
 	return key
 }
 
-// isKept says that the model codes as one what is remembered: texts for which it is cheaper to remember than to code.
+// isKept says whether outcomes of the try are kept. They are where the model codes the text as one: then looking up is
+// cheaper than coding.
 func (t *try) isKept() bool {
 	return t.codec != Bulk && t.codec != Blocks && t.codec != Following
 }
 
-// recall looks up what is known of a try.
+// recall looks up the outcome of a try.
 func (c *Coder) recall(t *try, most int) {
 	if c.Known != nil && t.isKept() {
 		t.key = c.keyOf(t, t.stream, most-len(t.head))
@@ -84,7 +85,7 @@ func (c *Coder) recall(t *try, most int) {
 	}
 }
 
-// recallText looks up what a code stands for, where it may stand for so much.
+// recallText looks up the text that a code stands for, where that text is within the limits.
 func (c *Coder) recallText(t *try, code []byte, limit int) {
 	if c.Known == nil || !t.isKept() {
 		return
@@ -95,7 +96,7 @@ func (c *Coder) recallText(t *try, code []byte, limit int) {
 	}
 }
 
-// note keeps what came of a try, and of a code what it stands for.
+// note keeps the outcome of a try, and the text that its code stands for.
 func (c *Coder) note(t *try, out []byte, ok bool) {
 	coded, one := t.under.(*encoding)
 	if c.Known == nil || t.known != nil || !one || !t.isKept() {
@@ -115,7 +116,7 @@ type recalled struct {
 	*outcome
 	m    *model
 	head []byte
-	left int // octets to be counted still
+	left int // octets still to be counted as work
 }
 
 func (r *recalled) advance(octets int) (done bool) {
@@ -134,7 +135,7 @@ type recalledText struct {
 	limit int
 }
 
-// advance is done where a decoding would be: in a slice that has room for one octet more.
+// advance is done in the same slice as a decoding: the one that has room for one octet more.
 func (r *recalledText) advance(octets int) (done bool, err error) {
 	left := r.left
 	r.recalled.advance(octets)

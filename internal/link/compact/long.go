@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// Messages of more than MaxLearned octets teach as well. Both ends keep the beginning of the last few of a flow, and the flow's next
-// long message is coded, block by block, after the newest of these that both ends surely have.
+// Messages of more than MaxLearned octets teach as well. Both ends keep the beginnings of the last few long messages of a
+// flow. The flow's next long message is coded, block by block, after the newest of these that both ends surely have.
 const (
-	maxTaught = 32 << 10 // octets of a long message that the next one is coded after: what it begins with
+	maxTaught = 32 << 10 // octets of the beginning of a long message, after which the next one is coded
 	longKept  = 4        // long messages of a flow
-	mayFollow = 2        // long messages that may get under way between coding a message and sending it
+	mayFollow = 2        // further long messages that may go out between coding a message and sending it
 )
 
-// Excerpt is what a history keeps of a message.
+// Excerpt is the part of a message that a history keeps.
 func Excerpt(text []byte) []byte {
 	if len(text) > MaxLearned {
 		return text[:min(len(text), maxTaught)]
@@ -24,7 +24,7 @@ func Excerpt(text []byte) []byte {
 	return text
 }
 
-// addLong takes a message that is long in its place, and returns the numbers of those that are not kept any more.
+// addLong adds a long message at its place, and returns the numbers of messages that are not kept any more.
 func (h *History) addLong(number uint64, text []byte) (gone []uint64) {
 	at := len(h.long)
 	for at > 0 && h.long[at-1].number > number {
@@ -41,12 +41,12 @@ func (h *History) addLong(number uint64, text []byte) (gone []uint64) {
 	return gone
 }
 
-// longBefore lists the long messages that are like a text and that the text, as message number, may be coded after, the newest
-// first. more is how many further ones may get under way before it goes: it is coded beforehand.
+// longBefore lists the long messages that are like a text and that the text, as message number, may be coded after, the
+// newest first. The text is coded in advance: more is how many further long messages may go out before it.
 func (h *History) longBefore(text []byte, number uint64, more int) (list []entry) {
 	likeness := LikenessOf(text)
 	for _, e := range slices.Backward(h.long) {
-		under := int(min(number-e.number-1, longKept)) // they may all be long, and of this flow
+		under := int(min(number-e.number-1, longKept)) // all messages between may be long, and of this flow
 		if h.tells {
 			under = h.under(e.number, number)
 		}
@@ -57,7 +57,7 @@ func (h *History) longBefore(text []byte, number uint64, more int) (list []entry
 	return list
 }
 
-// appendLong is AppendAfter for a long message. A code that was made beforehand is used even if a newer message is held by now.
+// appendLong is AppendAfter for a long message. A code made in advance is used even if a newer message is held by now.
 func (c *Coder) appendLong(dst, text []byte, h *History, number uint64) ([]byte, Codec) {
 	list := h.longBefore(text, number, 0)
 	if len(list) == 0 || c.NoModel {
@@ -80,7 +80,7 @@ func (c *Coder) appendLong(dst, text []byte, h *History, number uint64) ([]byte,
 	return c.appendFollowing(dst, text, list[0], number, m)
 }
 
-// appendFollowing appends a code that was made after a long message, or another one where that is shorter.
+// appendFollowing appends a code made after a long message, or another code where that is shorter.
 func (c *Coder) appendFollowing(dst, text []byte, e entry, number uint64, m madeCode) ([]byte, Codec) {
 	check := sumAfter(nil, []entry{e}, text)
 	head := append(binary.AppendUvarint(nil, number-e.number), check[:checkOctets]...)
@@ -90,7 +90,7 @@ func (c *Coder) appendFollowing(dst, text []byte, e entry, number uint64, m made
 	return append(append(dst, head...), m.code...), m.codec
 }
 
-// afterLong codes a text after a long message.
+// afterLong is the try that codes a text after a long message.
 func afterLong(window []entry, text []byte) *try {
 	return &try{codec: Following, image: primed, stream: text, window: window}
 }
@@ -115,7 +115,7 @@ func (c *Coder) prepareLong(text []byte, h *History, number uint64, octets int) 
 	return c.workOn(octets)
 }
 
-// follows says that this text is under way after one of these messages.
+// follows says whether the text being prepared is this one, after one of these messages.
 func (s *slow) follows(text []byte, list []entry) bool {
 	return s.after && len(s.tries) > 0 && s.tries[0].codec == Following && len(s.text) == len(text) && &s.text[0] == &text[0] &&
 		slices.ContainsFunc(list, func(e entry) bool { return e.number == s.tries[0].window[0].number })

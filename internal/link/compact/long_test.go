@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// longFlows are long documents, each like the one before.
+// longFlows make flows of long documents, each like the one before.
 func longFlows() map[string]func(i int) []byte {
 	return map[string]func(i int) []byte{
 		"employees": func(i int) []byte { return NewMaker(uint64(600+i), testWords).Employees(570) },
@@ -18,7 +18,7 @@ func longFlows() map[string]func(i int) []byte {
 	}
 }
 
-// The second long document of a flow costs less than the first: both ends hold what that began with.
+// The second long document of a flow costs less than the first: both ends hold the beginning of the first.
 func TestLongMessagesTeach(t *testing.T) {
 	for name, next := range longFlows() {
 		t.Run(name, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestLongMessagesTeach(t *testing.T) {
 	}
 }
 
-// Of long messages a few are kept, and none is coded after one that the far end may keep no more.
+// Only a few long messages are kept, and none is coded after one that the far end may not keep any more.
 func TestLongMessagesAreBounded(t *testing.T) {
 	h := &History{Long: true}
 	text := NewMaker(5, testWords).Employees(300)

@@ -1,7 +1,7 @@
 package compact
 
-// lore is the corpus as the model has read it: what matches nothing in the history may match there. Nothing changes it
-// once the model is primed.
+// lore is the corpus as the model has read it. A text without a match in the history may have one here. Nothing changes the
+// lore once the model is primed.
 type lore struct {
 	text  string
 	table []int32
@@ -9,7 +9,7 @@ type lore struct {
 
 const (
 	loreBits = 17
-	loreMin  = 6 // octets that a match in the lore has before it
+	loreMin  = 6 // octets that a match in the lore must have before it
 )
 
 func newLore(text string) *lore {
@@ -18,7 +18,7 @@ func newLore(text string) *lore {
 	return l
 }
 
-// append adds what the model has read.
+// append adds text that the model has read.
 func (l *lore) append(text string) {
 	from := len(l.text)
 	l.text += text
@@ -34,7 +34,7 @@ func (l *lore) append(text string) {
 
 func loreHash(c4, c8 uint32) uint32 { return mix32(c4, c8&0xffff) >> (32 - loreBits) }
 
-// recall finds where in the lore the octets at the end of a text stand, and how many of them do; 0: nowhere.
+// recall finds the place in the lore with the same octets as the end of a text, and how many agree; 0: no place.
 func (l *lore) recall(text []byte, hash uint32) (at, length int) {
 	at = int(l.table[hash])
 	for length < matchMost && length < at && length < len(text) && l.text[at-1-length] == text[len(text)-1-length] {

@@ -5,7 +5,7 @@ type match struct {
 	matchAt    int // where in the history the match goes on; 0 for nowhere
 	matchLen   int
 	missed     int
-	matchRow   int // what it says in this octet is worth: its entry in Match, how sure it is, and whether it is long
+	matchRow   int // how good its prediction for this octet is: its entry in Match, how sure it is, and whether it is long
 	matchSure  int
 	matchLong  int
 	matchByte  uint32 // the octet it predicts, with a leading one; 0 once it is wrong
@@ -15,19 +15,20 @@ type match struct {
 	inLore     bool // matchAt is in the lore, not in the history
 }
 
-// guessed are octets guessed from values before, with a leading one, 0 once wrong; and what they are guessed from.
+// guessed has octets guessed from earlier values, each with a leading one and 0 once wrong, and the sources of the guesses.
 type guessed struct {
 	guess, guessKind, guessIn [guesses]uint32
-	guessing                  bool // one is not wrong yet, or was not before this bit
-	agreed                    int  // what guesses and match say of the bit, as one number
+	guessing                  bool // a guess is not wrong yet, or was not before this bit
+	agreed                    int  // what guesses and match predict of the bit, as one number
 }
 
-// guesses sets the octets that the number expected and the value before have here, and what may tell how good they are.
+// guesses sets the octets that the expected number and the earlier value have at this place, and contexts that tell how
+// good each guess is.
 func (m *model) guesses(v1, exp, next uint32, i int) {
 	m.guess = [guesses]uint32{}
 	common := uint32(btoi(m.exact))<<2 | uint32(btoi(m.doubt))<<1
 	if c := exp & 0x1ff; c > 0 && c < valueEnds {
-		near := uint32(3) // how near the digit behind is to changing this one
+		near := uint32(3) // how near the next digit is to changing this one
 		switch next & 0xff {
 		case '0', '1', '8', '9':
 			near = 2
@@ -50,7 +51,7 @@ func (m *model) guesses(v1, exp, next uint32, i int) {
 	m.guessing = true
 }
 
-// predictGuesses sets what the guesses say.
+// predictGuesses sets the predictions of the guesses.
 func (m *model) predictGuesses() {
 	m.agreed = 0
 	if !m.guessing {
@@ -69,7 +70,7 @@ func (m *model) predictGuesses() {
 		m.guessing = true
 		m.agreed += 1 + bit
 		m.guessIn[g] = (m.guessKind[g]<<2 | uint32(min(m.nth>>1, 3))) & (guessSlots - 1)
-		turn := int32(bit) - 1 // -1 where it says zero
+		turn := int32(bit) - 1 // -1 where the guess is a zero
 		m.in[3+g] = (int32(stretch(int(m.Guess[g][m.guessIn[g]]))) ^ turn) - turn
 	}
 	m.agreed *= 5
@@ -80,7 +81,7 @@ func (m *match) at(at, length, missed int) {
 	m.matchAt, m.matchLen, m.missed, m.inLore = at, length, missed, false
 }
 
-// next is the octet that the match says comes.
+// next is the octet that the match predicts.
 func (m *match) next(hist []byte) byte {
 	if m.inLore {
 		return m.lore.text[m.matchAt]
@@ -88,7 +89,7 @@ func (m *match) next(hist []byte) byte {
 	return hist[m.matchAt]
 }
 
-// follow moves the match on, or finds one. The table is asked by the hash of the last octets.
+// follow moves the match on, or finds one in the table by the hash of the last octets.
 func (m *match) follow(hist []byte, hash uint32) {
 	n := len(hist)
 	if m.matchAt > 0 {
@@ -122,14 +123,14 @@ func (m *match) follow(hist []byte, hash uint32) {
 	m.note(hist, hash)
 }
 
-// note keeps where the last octets stand.
+// note records the place of the last octets.
 func (m *match) note(hist []byte, hash uint32) {
 	if n := len(hist); n >= matchMin {
 		m.matchTable[hash>>(32-matchBits)] = int32(n)
 	}
 }
 
-// weighMatch sets, for the octet that comes, how much the match is worth.
+// weighMatch sets how much the match is worth for the next octet.
 func (m *model) weighMatch() {
 	n := min(m.matchLen, matchMost)
 	bucket := min(n, 15)
@@ -144,7 +145,7 @@ func (m *model) weighMatch() {
 	m.matchLong = btoi(n >= 16)
 }
 
-// predictMatch sets what the match says, and returns how sure it is, from 0 to 3.
+// predictMatch sets the prediction of the match, and returns how sure it is, from 0 to 3.
 func (m *model) predictMatch() int {
 	o := m.matchByte >> (7 - m.nth&7)
 	if o>>1 != m.node {
@@ -154,7 +155,7 @@ func (m *model) predictMatch() int {
 	}
 	m.matchIn = m.matchRow
 	bit := int(o & 1)
-	turn := int32(bit) - 1 // -1 where it says zero
+	turn := int32(bit) - 1 // -1 where the match predicts a zero
 	st := (int32(stretch(int(m.Match[m.matchRow]))) ^ turn) - turn
 	m.in[1], m.in[2] = st, st>>1&-int32(m.matchLong)
 	m.agreed += 1 + bit + 2*m.matchLong

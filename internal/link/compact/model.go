@@ -5,8 +5,8 @@ import (
 	"unsafe"
 )
 
-// The model predicts the next bit from contexts. Each context looks up how often a one followed it, a mixer that
-// learns weighs what they say, and two maps correct the sum by what came of such sums before (context mixing, as in
+// The model predicts the next bit from contexts. Each context looks up how often a one followed it. A mixer that learns
+// weighs their predictions, and two maps correct the sum by the bits that followed such sums before (context mixing, as in
 // the PAQ family). Everything is integers.
 const (
 	contexts   = 14
@@ -22,17 +22,17 @@ const (
 	smSlots    = 8 * 32
 	matchSlots = 256
 	setMatch   = 6*4*16 + 1
-	setSum     = 6 * 4 * 16 // the last of them: where a checksum says what comes
+	setSum     = 6 * 4 * 16 // the last of the weight sets: where a checksum predicts the octet
 	setNode    = 256
 	setKey     = 1024
 	mixes      = 3
 	apmSteps   = 33
 	apmSlots   = 1024
 	agreements = 3 * 3 * 3 * 5 // of guesses and match on the bit
-	quiet      = 96            // error of a mixer, of 65536, that it does not learn from
+	quiet      = 96            // error of a mixer, of 65536, from which it does not learn
 	matchBits  = 15
 	matchMin   = 5
-	matchMost  = 32 // of a match, what counts
+	matchMost  = 32 // octets of a match that count
 	matchMiss  = 8  // mistakes until a match is given up
 )
 
@@ -51,9 +51,9 @@ type tables struct {
 	Endings [endSlots]uint32
 }
 
-// model is a predictor that learns. Coding a message changes it; both ends start from the same.
+// model is a predictor that learns. Coding a message changes it; both ends start from the same state.
 type model struct {
-	looked // first, and then the mixer, so that no eight of a field lie in two lines of the cache
+	looked // looked comes first, then the mixer, so that eight elements of a field never lie in two lines of the cache
 	_      [2]int32
 	mixer
 	scan
@@ -67,8 +67,8 @@ type model struct {
 	octet
 	census   *census     // while the model is primed: which contexts are worth a slot
 	kind     uint32      // chooses weights,
-	oks      int         // and so does what of the value was as expected
-	doubt    bool        // the number expected and the value before differ here
+	oks      int         // and so does how much of the value agreed with the expected ones
+	doubt    bool        // the expected number and the earlier value differ here
 	some     bool        // only the contexts of expectations count: the octet is as good as random
 	rare     [lanes]bool // while the model is primed: contexts that get no counter
 	ahead    ahead
@@ -77,40 +77,40 @@ type model struct {
 	guessed
 }
 
-// octet is what is known of the one that comes: its first bits.
+// octet is the known part of the next octet: its first bits.
 type octet struct {
 	node uint32 // a one and the bits so far
-	half uint32 // the same of its half
-	nth  uint   // of the next, from 0
+	half uint32 // the same for its half
+	nth  uint   // number of the next bit, from 0
 }
 
-// lanes are the contexts, and as many besides as make two times eight. Those lead to line 0 of the counters, which is
-// nobody's, and say nothing.
+// lanes are the contexts, and as many more as make two times eight. The additional lanes select line 0 of the counters,
+// which no context uses, and predict nothing.
 const lanes = 16
 
-// looked is where the contexts of the octet and of the bit lead. simd_amd64.s knows where each field is.
+// looked has the counters that the contexts of the octet and of the bit select. simd_amd64.s knows the place of each field.
 type looked struct {
 	hash   [lanes]uint32
 	line   [lanes]uint32 // the first slot of the half octet's counters
 	slot   [lanes]uint32 // of the bit's counter
 	count  [lanes]uint32 // the counter
 	smAt   [lanes]uint32 // its entry in Sm
-	smWas  [lanes]uint32 // what stood there
-	speaks [lanes]uint32 // all ones for those that say something
-	used   [lanes]uint32 // and for those that are asked
+	smWas  [lanes]uint32 // its value before
+	speaks [lanes]uint32 // all ones for contexts that predict something
+	used   [lanes]uint32 // all ones for contexts that are used
 }
 
-// weighing is what foreseeWide works with, as it lies there.
+// weighing has the arguments of foreseeWide, in the layout that simd_amd64.s expects.
 type weighing struct {
 	over        *uint32
 	sm          *uint16
 	in          *int32
 	stretched   *int16
-	a, b, c     *int32 // rows of weights; of the first that for no context of the last octets
+	a, b, c     *int32 // rows of weights; a is the row for no predicting context of the last octets
 	end         *int32
 	out, mixed  *[mixes]int32
 	squashTable *[2*stretchMax + 1]uint16
-	eachSeen    int // octets from one row of the first weights to that for one context more
+	eachSeen    int // octets from one row of the first weights to the row for one more predicting context
 }
 
 // mixer weighs the inputs three times over, each time with weights chosen by something else, and weighs the sums.
@@ -118,13 +118,13 @@ type mixer struct {
 	in    [others + lanes]int32
 	out   [mixes]int32
 	mixed [mixes]int32
-	sum   int32 // as probability, what the mixers say
+	sum   int32 // the mixers' prediction, as probability
 	// The weights and map entries of this bit.
 	wa, wb, wc, we, pa, pb, pc int
-	part                       int // how far beyond the step of the maps, of apmWidth
+	part                       int // how far the sum is beyond the step of the maps, of apmWidth
 }
 
-// rates[n] is how far, of 65536, a probability goes toward the bit seen after n.
+// rates[n] is how far, of 65536, a probability moves toward a bit after n bits.
 var rates = makeRates()
 
 func makeRates() (r [256]int32) {
@@ -134,7 +134,7 @@ func makeRates() (r [256]int32) {
 	return r
 }
 
-// stepsOf is for counts up to a limit: from there on old and new weigh alike.
+// stepsOf is for counts up to a limit, from which on old and new bits weigh alike.
 func stepsOf(limit int) *[256]uint32 {
 	t := new([256]uint32)
 	for n := range t {
@@ -143,13 +143,13 @@ func stepsOf(limit int) *[256]uint32 {
 	return t
 }
 
-// When messages are coded counts are small, so that what is new weighs more than when the model is primed.
+// Counts are limited to few when messages are coded, so new bits weigh more than when the model is primed.
 var (
 	stepsCoding  = stepsOf(12)
 	stepsPriming = stepsOf(255)
 )
 
-// codingRate is how fast the mixers learn when messages are coded: one is short, and what weighs in it has to be found soon.
+// codingRate is how fast the mixers learn when messages are coded. A message is short, so good weights have to be found soon.
 const codingRate = 100
 
 // smSlot is, by the high 12 bits of a counter's probability, its slot in a map.
@@ -217,7 +217,7 @@ func newModel() *model {
 	return m
 }
 
-// forget empties the history; what was learned stays.
+// forget empties the history; learned counters and weights stay.
 func (m *model) forget() {
 	m.weighing = weighing{sm: &m.Sm[0], in: &m.in[0], stretched: &stretched[0], out: &m.out, mixed: &m.mixed, squashTable: squashTable}
 	m.scan.reset()
@@ -225,7 +225,7 @@ func (m *model) forget() {
 	m.match.at(0, 0, 0)
 }
 
-// begin starts a message behind those in the history.
+// begin starts a message after those in the history.
 func (m *model) begin(tokens bool) {
 	last := m.start
 	m.alone, m.ahead.octet = m.most == light, 0
@@ -339,22 +339,22 @@ func (m *model) push(c byte) {
 	}
 }
 
-// lines are those that the contexts lead to in half an octet: where they begin among the counters asked for, and where in
-// the base.
+// lines are the lines that the contexts select in half an octet: where they begin among the lines in use, and where in the
+// base.
 type lines struct {
 	own, base [lanes]uint32
 }
 
-// ahead are the lines of the second half of an octet that is known before it is coded: they are fetched into the cache
-// meanwhile.
+// ahead has the lines for the second half of an octet that is known before it is coded. Meanwhile they are fetched into the
+// cache.
 type ahead struct {
-	octet   uint32 // the one that comes next, with a leading one; 0: it is not known
-	half    uint32 // whose lines these are; 0: nobody's
+	octet   uint32 // the next octet, with a leading one; 0: it is not known
+	half    uint32 // the half whose lines these are; 0: none
 	lines   lines
 	missing uint32
 }
 
-// knows says what comes behind the octet that is coded now.
+// knows sets the octet that follows the one coded now.
 func (a *ahead) knows(rest []byte) {
 	a.octet = 0
 	if len(rest) > 0 {
@@ -383,7 +383,7 @@ func (m *model) firstLines() {
 	m.findLines(0)
 }
 
-// secondLines finds those of the second.
+// secondLines finds the counters of the second half.
 func (m *model) secondLines() {
 	switch {
 	case m.half == m.ahead.half:
@@ -396,12 +396,12 @@ func (m *model) secondLines() {
 	}
 }
 
-// seek finds lines, and has a bit for each that is missing among those asked for.
+// seek finds lines; missing has a bit for each that is not in use yet.
 func (m *model) seek(l *lines, half uint32) (missing uint32) {
 	return linesWide(&m.looked, m.counters.at, l, unsafe.StringData(m.counters.base), half, m.counters.gen)
 }
 
-// bring takes lines for this half of the octet; missing has a bit for each that was not there when they were sought.
+// bring makes lines the current ones of this half octet; missing has a bit for each line that was not in use when sought.
 func (m *model) bring(l *lines, missing uint32) {
 	m.line = l.own
 	if missing > 0 {
@@ -411,7 +411,7 @@ func (m *model) bring(l *lines, missing uint32) {
 	}
 }
 
-// findLines does it one by one.
+// findLines finds the lines one by one.
 func (m *model) findLines(half uint32) {
 	from, to := m.asked()
 	m.line = [lanes]uint32{}
@@ -420,7 +420,7 @@ func (m *model) findLines(half uint32) {
 	}
 }
 
-// masks are the contexts asked, by the first and the one behind the last.
+// masks select the contexts in use, by the first and the one after the last.
 var masks = func() (t [contexts + 1][contexts + 1][lanes]uint32) {
 	for from := range t {
 		for to := range t[from] {
@@ -432,7 +432,7 @@ var masks = func() (t [contexts + 1][contexts + 1][lanes]uint32) {
 	return t
 }()
 
-// asked are the contexts that have a say in this octet.
+// asked returns the range of contexts that are used for this octet.
 func (m *model) asked() (from, to int) {
 	if m.some {
 		return atV1, atV2 + 1
@@ -448,8 +448,8 @@ func (m *model) predict() int {
 	return m.refined()
 }
 
-// foresee sets what is said of the next bit, and weighs it. It says whether anything was: while the model is primed nobody
-// asks.
+// foresee sets the predictions for the next bit, and weighs them. It returns false while the model is primed and nobody
+// needs a probability.
 func (m *model) foresee() bool {
 	var says uint32
 	if !wide || m.census != nil {
@@ -485,7 +485,7 @@ func (m *model) foresee() bool {
 	return true
 }
 
-// steer finds the entries of the maps for the sum.
+// steer finds the entries of the maps for a sum.
 func (m *model) steer(st int) {
 	pos := uint32(st+stretchMax) * (apmSteps - 1)
 	step := int(pos / apmWidth)
@@ -517,7 +517,7 @@ func (m *model) refined() int {
 	return min(max(int(uint32(m.sum)+pa+pb+pc+2)>>2, 1), 65535)
 }
 
-// update learns the bit that came after predict.
+// update learns the bit that followed predict.
 func (m *model) update(bit int) {
 	target := int32(bit) * 65535
 	if wide && m.census == nil {
@@ -547,7 +547,7 @@ func (m *model) update(bit int) {
 	}
 	y := int32(bit) << 16
 	ea, eb, ec := int64(y-m.mixed[0]), int64(y-m.mixed[1]), int64(y-m.mixed[2])
-	if max(ea, -ea, eb, -eb, ec, -ec) > quiet { // there is nothing to learn from what was foreseen, and it takes time
+	if max(ea, -ea, eb, -eb, ec, -ec) > quiet { // nothing can be learned from a good prediction, and it takes time
 		ea, eb, ec = ea*m.rate, eb*m.rate, ec*m.rate
 		if wide {
 			nudgeWide(&m.in[0], &m.MixA[m.wa], &m.MixB[m.wb], &m.MixC[m.wc], ea, eb, ec)

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// ErrCorpus is returned for octets that are no corpus of a network, or damaged.
+// ErrCorpus is returned for octets that are no corpus of a network, or a damaged one.
 var ErrCorpus = errors.New("compact: no corpus of a net, or damaged")
 
 // Bounds of a network's own corpus.
@@ -22,22 +22,22 @@ const (
 const (
 	corpusMark  = "aldis corpus 1\n"
 	corpusCheck = 8
-	networkRate = 14 // of the mixers while it is read, as with the corpus that is built in
+	networkRate = 14 // of the mixers while they learn the corpus, as with the built-in corpus
 )
 
-// CorpusFile is messages that a network teaches its gateways.
+// CorpusFile has the messages that a network teaches its gateways.
 type CorpusFile struct {
 	Messages [][]byte
 	Hash     [sha256.Size]byte
 }
 
-// NetworkCorpus is what a coder has learned from a CorpusFile, after what the primed model has read. Gateways with the same one say less
-// about what is like it. It does not change, and may be used by several at once.
+// NetworkCorpus is what a coder has learned from a CorpusFile, in addition to the primed model. Gateways with the same one
+// make shorter codes of texts like its messages. It does not change, and several coders may use it at once.
 type NetworkCorpus struct {
 	hash   [sha256.Size]byte
 	taught *image
-	own    grams // of the corpus,
-	primed grams // and of the one that is built in
+	own    grams // runs of the corpus,
+	primed grams // and of the built-in corpus
 }
 
 // AppendCorpus appends the file of a corpus of these messages, in this order. The error is ErrCorpus beyond the bounds.
@@ -58,7 +58,7 @@ func AppendCorpus(dst []byte, messages [][]byte) ([]byte, error) {
 	return append(dst, sum[:corpusCheck]...), nil
 }
 
-// ReadCorpus reads what AppendCorpus has made. The error is ErrCorpus.
+// ReadCorpus reads a file that AppendCorpus has made. The error is ErrCorpus.
 func ReadCorpus(b []byte) (*CorpusFile, error) {
 	rest, ok := bytes.CutPrefix(b, []byte(corpusMark))
 	if !ok || len(b) > MaxCorpusFile || len(rest) < corpusCheck {
@@ -98,7 +98,7 @@ func ReadCorpus(b []byte) (*CorpusFile, error) {
 	return f, nil
 }
 
-// Name is the first octets of the hash, as gateways say it to each other; nil's is 0, and no other is.
+// Name is the first octets of the hash, as gateways send it to each other; nil's is 0, and no other is.
 func (n *NetworkCorpus) Name() uint32 {
 	if n == nil {
 		return 0
@@ -106,7 +106,7 @@ func (n *NetworkCorpus) Name() uint32 {
 	return max(binary.BigEndian.Uint32(n.hash[:]), 1)
 }
 
-// Learn reads the messages: about 5 us an octet, up to a second. It takes 11 MB of memory.
+// Learn learns the messages: about 5 us an octet, up to a second. It takes 11 MB of memory.
 func (f *CorpusFile) Learn() *NetworkCorpus {
 	n := &NetworkCorpus{hash: f.Hash, own: newGrams(networkGrams), primed: newGrams(loreGrams)}
 	n.primed.add([]byte(primed.lore.text))
@@ -129,8 +129,9 @@ func (f *CorpusFile) Learn() *NetworkCorpus {
 	return n
 }
 
-// imageFor is what comes after a text, or after the tokens of one, is coded from: the corpus of the network, which knows what is built in
-// as well, where the text is half as much like the corpus as like what is built in. Both ends ask it of a message that both have.
+// imageFor returns the image for coding after a text, or after the tokens of one. It is the network's, which includes the
+// built-in corpus, if the text shares more than half as many runs with the network's corpus as with the built-in one. Both
+// ends call it with a message that both have.
 func (c *Coder) imageFor(stream []byte) *image {
 	if c.Network != nil && 2*c.Network.own.share(stream) > c.Network.primed.share(stream) {
 		return c.Network.taught
@@ -138,8 +139,8 @@ func (c *Coder) imageFor(stream []byte) *image {
 	return primed
 }
 
-// imageAlone is what a text, or the tokens of one, is coded from without messages before it: what makes the shorter code of its
-// beginning. Only what the corpus of the network hardly knows is not tried.
+// imageAlone returns the image for coding a text, or the tokens of one, without earlier messages: the one that makes the
+// shorter code of its beginning. The network's image is not tried where its corpus hardly shares runs with the text.
 func (c *Coder) imageAlone(stream []byte, tokens bool) *image {
 	if c.Network == nil || c.Network.own.share(stream)*leastShared < min(len(stream), mostShare) {
 		return primed
@@ -159,8 +160,8 @@ func (c *Coder) imageAlone(stream []byte, tokens bool) *image {
 	return primed
 }
 
-// salt is what the checks of codes that were made from an image have before all else: of two corpora of a network the codes never
-// stand for each other.
+// salt is hashed first in the checks of codes made from an image, so codes made with different corpora of a network never
+// pass for each other.
 func (c *Coder) salt(from *image) []byte {
 	if from == primed {
 		return nil
@@ -168,7 +169,7 @@ func (c *Coder) salt(from *image) []byte {
 	return c.Network.hash[:]
 }
 
-// checkOf is the check of a code that was made from an image without messages before it.
+// checkOf is the check of a code made from an image without earlier messages.
 func (c *Coder) checkOf(from *image, text []byte) (check []byte) {
 	if from == primed {
 		return nil
@@ -177,16 +178,16 @@ func (c *Coder) checkOf(from *image, text []byte) (check []byte) {
 	return slices.Clip(sum[:checkOctets])
 }
 
-// grams are the runs of five octets that some text has, by their hashes.
+// grams are the runs of five octets of a text, by their hashes.
 type grams []uint64
 
 const (
 	networkGrams = 20 // bits of the hashes
 	loreGrams    = 22
 	gramSize     = 5
-	mostShare    = 2 << 10 // octets of a text that are looked at
+	mostShare    = 2 << 10 // octets of a text that are compared
 
-	leastShared = 16            // of so many octets one run has to be in the corpus of the network
+	leastShared = 16            // one run per so many octets has to be in the corpus of the network
 	mostTried   = hopeAfter - 1 // octets of a text that are coded to find which corpus is better
 )
 
@@ -205,7 +206,7 @@ func (g grams) each(text []byte, f func(at *uint64, bit uint64)) {
 
 func (g grams) add(text []byte) { g.each(text, func(at *uint64, bit uint64) { *at |= bit }) }
 
-// share is how many of the runs at the beginning of a text are among these.
+// share is how many of the runs at the beginning of a text are in g.
 func (g grams) share(text []byte) (n int) {
 	g.each(text[:min(len(text), mostShare)], func(at *uint64, bit uint64) { n += btoi(*at&bit > 0) })
 	return n

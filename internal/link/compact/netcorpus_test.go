@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// hydrophone is a message of a format that nobody has: it was invented for these tests.
+// hydrophone is a message of a format that does not exist: it was invented for these tests.
 func hydrophone(r *rand.Rand) []byte {
 	b := fmt.Appendf(nil, "!!HYDRO/7;stn=%s-%02d;at=%02d.%02d.25'%02d%02d\n", among(r, []string{"KRAKE", "MOLLUSK", "TRITON", "NAUTIL", "BARNACLE", "SEPIA"}),
 		r.IntN(40), 1+r.IntN(28), 1+r.IntN(12), r.IntN(24), r.IntN(60))
@@ -22,7 +22,7 @@ func hydrophone(r *rand.Rand) []byte {
 		2+r.IntN(12), r.IntN(10), 20+r.IntN(300), among(r, []string{"GOOD", "FAIR", "POOR(ship noise)"}), 5*(1+r.IntN(12)))
 }
 
-// manifest is another one, in XML.
+// manifest is another such message, in XML.
 func manifest(r *rand.Rand) []byte {
 	b := fmt.Appendf(nil, "<?xml version=\"1.0\"?>\n<lading:sheet xmlns:lading=\"http://quay.example/lading/3\" no=\"%d\" hold=\"%d\">\n", 100000+r.IntN(900000), 1+r.IntN(6))
 	for range 2 + r.IntN(3) {
@@ -45,7 +45,7 @@ func invented(s stranger, seed uint64, n int) (list [][]byte) {
 	return list
 }
 
-// taughtWith is a corpus of samples as a gateway reads it.
+// taughtWith is a corpus of samples as a gateway has learned it.
 func taughtWith(t testing.TB, messages [][]byte) *NetworkCorpus {
 	t.Helper()
 	b, err := AppendCorpus(nil, messages)
@@ -55,7 +55,7 @@ func taughtWith(t testing.TB, messages [][]byte) *NetworkCorpus {
 	return f.Learn()
 }
 
-// A kind that only the network's corpus has costs less than zstd makes of it with a dictionary of the same samples: 72 and 80 octets.
+// A kind that only the network's corpus has costs less than with zstd and a dictionary of the same samples: 72 and 80 octets.
 func TestTaughtKinds(t *testing.T) {
 	most := map[string]float64{inventedKinds[0].kind: 30, inventedKinds[1].kind: 45}
 	for _, s := range inventedKinds {
@@ -80,7 +80,7 @@ func TestTaughtKinds(t *testing.T) {
 	}
 }
 
-// What is not like the network's corpus is coded as ever, and every gateway reads it.
+// Texts unlike the network's corpus are coded as without it, and every gateway reads them.
 func TestTaughtLeavesOthersAlone(t *testing.T) {
 	n := taughtWith(t, invented(inventedKinds[0], 1, 60))
 	plain, with := Coder{}, Coder{Network: n}
@@ -93,7 +93,7 @@ func TestTaughtLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// Codes of one corpus never stand for anything with another one.
+// Codes made with one corpus never expand with another one.
 func TestOtherCorpus(t *testing.T) {
 	a := Coder{Network: taughtWith(t, invented(inventedKinds[0], 1, 40))}
 	b := Coder{Network: taughtWith(t, invented(inventedKinds[0], 3, 40))}
@@ -105,8 +105,8 @@ func TestOtherCorpus(t *testing.T) {
 	}
 }
 
-// A flow is learned with the corpus as without, whole and in slices; and where only one end uses the corpus, an end
-// that has it can still read the flow.
+// A flow is learned with the corpus as without, at once and in slices; and if only one end uses the corpus, an end that has
+// it can still read the flow.
 func TestTaughtFlows(t *testing.T) {
 	n := taughtWith(t, invented(inventedKinds[0], 1, 60))
 	for _, sender := range []*Coder{{Network: n}, {}} {
@@ -141,7 +141,7 @@ func TestTaughtFlows(t *testing.T) {
 	}
 }
 
-// A corpus file that somebody made up is refused, in bounded time and memory.
+// An invented corpus file is refused, in bounded time and memory.
 func FuzzReadCorpus(f *testing.F) {
 	good, err := AppendCorpus(nil, invented(inventedKinds[0], 1, 3))
 	check.NoError(check.Fatal(f), err)

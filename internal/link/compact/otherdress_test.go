@@ -14,17 +14,17 @@ import (
 	"aldis/internal/lab/primer"
 )
 
-// What a row of docs/sizes.md says of its kind. A row that says none of these fails TestEveryRowSaysIfItIsKnown.
+// Whether the kind of a row of docs/sizes.md is in the corpus. A row without one of these fails TestEveryRowSaysIfItIsKnown.
 const (
 	kindKnown    = "yes"      // the same generator makes the corpus, with other names
 	kindPartly   = "in part"  // some of its flows are of the corpus' kinds
-	kindCaptured = "captured" // its kind is in the corpus, itself it is what a peer sent, or that with other names
+	kindCaptured = "captured" // its kind is in the corpus; the row itself is a peer's document, or one with other names
 	kindUnknown  = "no"
 )
 
 var kindsOfRows = []string{kindKnown, kindPartly, kindCaptured, kindUnknown}
 
-// dressed is the same information as somebody else would have written it: none of the corpus' names, another order, other white space,
+// dressed is the same information in another writer's style: none of the corpus' names, another order, other white space,
 // other separators. Values stay, but ids are in lower case and without their "urn:jxta:".
 func dressed(text []byte) []byte {
 	if root, err := jxta.ParseXML(text, jxta.XMLLimits{Octets: 1 << 20, Depth: 48, Nodes: 50_000}); err == nil {
@@ -54,7 +54,7 @@ var (
 	oneLine = func(s string) bool { return !strings.Contains(s, "\n") }
 )
 
-// dressNode writes an element: leaves that occur once are attributes of it.
+// dressNode writes an element: leaves that occur once become its attributes.
 func dressNode(b *strings.Builder, n *jxta.Node, depth int) {
 	tabs := strings.Repeat("   ", depth)
 	b.WriteString(tabs + "<" + invent(n.Name))
@@ -97,7 +97,7 @@ func dressValue(v string) string {
 	return markOf.Replace(idsOf.ReplaceAllStringFunc(strings.TrimSpace(v), func(id string) string { return strings.ToLower(strings.TrimPrefix(id, "urn:jxta:")) }))
 }
 
-// invent is a word for a name, always the same.
+// invent is a word for a name, the same one each time.
 func invent(name string) string {
 	h := fnv.New64a()
 	h.Write([]byte(name))
@@ -135,12 +135,12 @@ var (
 	hexesOf   = regexp.MustCompile(`[0-9A-Fa-f]{8,}|[A-Za-z0-9+/=]{40,}`)
 )
 
-// shapeOf is a text without numbers, random octets and indentation, which all formats have.
+// shapeOf is a text without the parts that all formats have: numbers, random octets and indentation.
 func shapeOf(text []byte) []byte {
 	return indentsOf.ReplaceAll(numbersOf.ReplaceAll(hexesOf.ReplaceAll(text, []byte("h")), []byte("0")), nil)
 }
 
-// known is how much of the shape of a text is in that of the corpus, in runs of eight octets: 0 to 1.
+// known is the share of a text's shape that is in the corpus, in runs of eight octets: 0 to 1.
 func known(corpus map[string]bool, text []byte) float64 {
 	shape := shapeOf(text)
 	n, has := 0, 0
@@ -152,9 +152,9 @@ func known(corpus map[string]bool, text []byte) float64 {
 	return float64(has) / float64(max(n, 1))
 }
 
-// Each row of docs/sizes.md says whether its kind is in the corpus, and it is so: of what the corpus has at least half of the
-// shape is there, of what it has not about a third at most (addresses and names of classes are values, and stay). Beside each
-// row of a kind that is there, the same information stands in another dress.
+// Each row of docs/sizes.md says truly whether its kind is in the corpus: of a kind in the corpus at least half of the
+// shape is there, of another kind about a third at most (addresses and names of classes are values, and stay). Each row of
+// a kind in the corpus is followed by the same information in another dress.
 func TestEveryRowSaysIfItIsKnown(t *testing.T) {
 	grams := map[string]bool{}
 	shape := shapeOf(primer.Corpus())
@@ -182,7 +182,7 @@ func TestEveryRowSaysIfItIsKnown(t *testing.T) {
 	}
 }
 
-// ofOtherPeers are specifications as peers of this generation write them, with the names of peers that are not ours.
+// ofOtherPeers are specifications as peers of this generation write them, with the names of other peers.
 func ofOtherPeers(text []byte, n int) (docs [][]byte) {
 	m := NewMaker(1415, testWords)
 	for range n {

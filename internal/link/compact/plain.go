@@ -1,9 +1,9 @@
 package compact
 
-// What is done for each context of each bit, and for each weight: nearly all the time of the model goes here. simd_amd64.s
+// The work for each context of each bit, and for each weight: nearly all the time of the model is spent here. simd_amd64.s
 // does the same for several at once.
 
-// ask sets what the counters of the bit say, and has a bit for each context that says something.
+// ask sets the predictions of the bit's counters, and returns a bit for each context that predicts something.
 func (m *model) ask() (says uint32) {
 	l, over, in, maps := &m.looked, m.counters.over, (*[lanes]int32)(m.in[others:]), &m.Sm
 	first, begin, primes := m.half*0x3d, m.half*5, m.census != nil
@@ -12,7 +12,7 @@ func (m *model) ask() (says uint32) {
 		*in, l.speaks = [lanes]int32{}, [lanes]uint32{}
 	}
 	for j := from; j < to; j++ {
-		j := j & (lanes - 1) // it is no more, and need not be looked at again
+		j := j & (lanes - 1) // the mask saves a bounds check
 		h := l.hash[j]
 		check := uint32(uint8(h>>8 + first))
 		at := l.line[j] + (begin+h>>3)&(lineSlots-1)
@@ -22,7 +22,7 @@ func (m *model) ask() (says uint32) {
 			switch {
 			case w&0xff == check:
 				at, v = at^1, w
-			case w>>8&0xff < v>>8&0xff: // the younger one goes
+			case w>>8&0xff < v>>8&0xff: // the younger counter is replaced
 				at, v = at^1, noneYet|check
 			default:
 				v = noneYet | check
@@ -32,7 +32,7 @@ func (m *model) ask() (says uint32) {
 		if primes && m.isRare(j) {
 			l.slot[j], v = 0, noneYet
 		}
-		if v>>8&0xff == 0 { // none was here yet
+		if v>>8&0xff == 0 { // no counter was here yet
 			l.count[j], l.speaks[j], in[j] = noneYet|check, 0, 0
 			continue
 		}
@@ -53,7 +53,7 @@ func (m *model) isRare(j int) bool {
 	return m.rare[j]
 }
 
-// learn moves the counters of the bit toward what came, and the maps of those that said something.
+// learn moves the counters of the bit toward its value, and the maps of the contexts that predicted something.
 func (m *model) learn(target int32) {
 	l, over, steps, maps := &m.looked, m.counters.over, m.steps, &m.Sm
 	from, to := m.asked()

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Effort is how hard an element is tried.
+// Effort is how much is tried to make an element small.
 type Effort int
 
 const (
@@ -16,13 +16,13 @@ const (
 
 // Rule says what to do with elements of a MIME type, a name and a size. The first rule that fits decides.
 type Rule struct {
-	Type   string // a pattern as in path.Match, "image/*"; "" fits any. Parameters behind ";" are not looked at
+	Type   string // a pattern as in path.Match, "image/*"; "" fits any. Parameters after ";" are ignored
 	Name   string // likewise, of the element, without its namespace
 	Octets int    // fits elements of at least so many
 	Effort Effort
 }
 
-// DefaultRules store what is compressed or encrypted already. Others are tried: random octets end up stored all the same.
+// DefaultRules store data that is already compressed or encrypted. Random octets of other types are stored too, after trying.
 var DefaultRules = []Rule{
 	{Type: "image/jpeg", Effort: None},
 	{Type: "image/png", Effort: None},
@@ -50,7 +50,7 @@ func CheckRule(r Rule) error {
 	return err
 }
 
-// EffortFor returns what the rules say of an element.
+// EffortFor returns the effort that the rules give an element.
 func EffortFor(rules []Rule, mime, name string, octets int) Effort {
 	mime, _, _ = strings.Cut(mime, ";")
 	mime = strings.ToLower(strings.TrimSpace(mime))

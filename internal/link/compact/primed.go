@@ -6,14 +6,14 @@ import (
 	"encoding/binary"
 )
 
-// ModelVersion is the version of the model in model.bin; it is part of every codec number that needs the model. A
-// change of the model, its corpus, its contexts or of how codes are made with it is a new version.
+// ModelVersion is the version of the model in model.bin; it is part of every codec number that needs the model. A change of
+// the model, its corpus, its contexts or the way codes are made with it needs a new version.
 const ModelVersion = 5
 
 //go:embed model.bin
 var modelImage string
 
-// image is what a model starts from: packed counters, tables, and the lore. Nothing changes it.
+// image is the state from which a model starts: packed counters, tables, and the lore. Nothing changes it.
 type image struct {
 	lines  string
 	tables *tables
@@ -23,8 +23,8 @@ type image struct {
 // primed is model.bin, read once.
 var primed = readImage(modelImage)
 
-// readImage reads an image as a model makes it. What is none gives one that knows nothing: a test finds that model.bin is
-// not of this version, and a gateway that makes it anew starts all the same.
+// readImage reads an image written by a model. Other octets give an image that knows nothing: a test finds that model.bin
+// is not of this version, and the program that makes it anew can still start.
 func readImage(s string) *image {
 	size := binary.Size(tables{})
 	if len(s) < packedLine<<primedLines+size {
@@ -39,7 +39,7 @@ func readImage(s string) *image {
 	return m
 }
 
-// image is what has been learned, to start from.
+// image is the state of the model, to start from.
 func (m *model) image() []byte {
 	b, err := binary.Append(m.counters.pack(), binary.LittleEndian, &m.tables)
 	if err != nil {
@@ -48,16 +48,16 @@ func (m *model) image() []byte {
 	return append(b, m.lore.text...)
 }
 
-// ModelHash names the model: two gateways that answer alike expand each other's codes.
+// ModelHash names the model: two gateways with the same hash expand each other's codes.
 func ModelHash() [32]byte { return modelHash }
 
-// modelHash is asked for with every HELLO: it is made once.
+// modelHash is made once, since every HELLO needs it.
 var modelHash = sha256.Sum256([]byte(modelImage))
 
-// ModelImage is the model that is built in, as BuildModel makes it.
+// ModelImage is the built-in model, as BuildModel makes it.
 func ModelImage() []byte { return []byte(modelImage) }
 
-// prime sets m to a primed model, whatever it was before.
+// prime sets m to a primed model, whatever its state was.
 func (m *model) prime(i *image) {
 	if m.matchTable == nil {
 		m.matchTable = make([]int32, 1<<matchBits)

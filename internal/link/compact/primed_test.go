@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// modelHashes pins what each version's model.bin is. A model that differs is another version: gateways of the two
-// cannot read each other's codes.
+// modelHashes pins the model.bin of each version. A different model is another version: gateways of the two cannot read
+// each other's codes.
 var modelHashes = map[int]string{
 	1: "417950221eb84706",
 	2: "8c346efc1088a872",
@@ -35,7 +35,7 @@ func TestModelIsItsVersion(t *testing.T) {
 	}
 }
 
-// corpusParts are those of the corpus that has primed the model.
+// corpusParts are the parts of the corpus with which the model was primed.
 func corpusParts(t *testing.T) []part {
 	t.Helper()
 	parts, err := readParts(primer.Corpus())
@@ -124,7 +124,7 @@ func TestCorpusRoundTrip(t *testing.T) {
 	}
 }
 
-// What the sizes are measured with has nothing of the corpus: none of its names, none of its documents.
+// The texts that the sizes are measured with share nothing with the corpus: no name, no document.
 func TestCorpusKnowsNoTestNames(t *testing.T) {
 	corpus := string(primer.Corpus())
 	for _, names := range [][]string{testWords.Services, testWords.Units, testWords.Places, testWords.First, testWords.Last, testWords.Titles} {
@@ -143,7 +143,7 @@ func TestCorpusKnowsNoTestNames(t *testing.T) {
 	t.Logf("corpus: %d octets, %s", len(corpus), fmt.Sprintf("%x", sum[:4]))
 }
 
-// The logistic tables against each other: every probability goes there and back within a step.
+// The logistic tables agree: every probability goes there and back within a step.
 func TestLogistic(t *testing.T) {
 	if squash(0) != 32768 || squash(stretchMax) < 65530 || squash(-stretchMax) > 5 {
 		t.Errorf("squash: %d %d %d", squash(-stretchMax), squash(0), squash(stretchMax))

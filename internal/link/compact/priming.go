@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// part is messages of a corpus of which each follows the one before, as on one flow.
+// part is messages of a corpus, each of which follows the one before, as on one flow.
 type part struct {
 	name     string
 	messages [][]byte
@@ -18,8 +18,8 @@ var (
 	errVectors = errors.New("compact: no vectors")
 )
 
-// readParts reads a corpus as text: each message behind a line that names its kind, says whether it follows the one before on its
-// flow, and how many octets it has.
+// readParts reads a corpus from text. A line before each message names its kind, says whether it follows the message before
+// on its flow, and how many octets it has.
 func readParts(text []byte) (parts []part, err error) {
 	for len(text) > 0 {
 		head, rest, _ := bytes.Cut(text, []byte("\n"))
@@ -40,12 +40,12 @@ func readParts(text []byte) (parts []part, err error) {
 	return parts, nil
 }
 
-// census finds the contexts that occur in two parts of the corpus at least. Only those get a counter when the model is
-// primed: what occurs in one part alone, numbers and names most of all, would take the room of what will occur again.
+// census finds the contexts that occur in at least two parts of the corpus. Only those get a counter when the model is
+// primed. Contexts of one part alone, most of all numbers and names, would take the room of contexts that will occur again.
 type census struct {
 	part   uint16
-	counts bool     // occurrences are counted still
-	first  []uint16 // the part that had a context first, by its hash; common for two
+	counts bool     // the first pass: occurrences are counted
+	first  []uint16 // by a context's hash, the part that had it first, or inTwoParts
 }
 
 const (
@@ -53,8 +53,8 @@ const (
 	inTwoParts = 0xffff
 )
 
-// common counts an occurrence, or says whether there were some in two parts. The first bits of the octet are those of its
-// first half, once that is known.
+// common counts an occurrence of a context; in the second pass it says whether the context occurs in two parts. The first
+// bits are those of the octet's first half, once that is known.
 func (c *census) common(h, first uint32, context int) bool {
 	at := &c.first[mix32(mix32(h, first), uint32(context))>>(32-censusBits)]
 	if c.counts {
@@ -108,8 +108,8 @@ func primeWith(parts []part, c *census) *model {
 // mostLore is the most octets of a kind that the model keeps as they are.
 const mostLore = 24 << 10
 
-// BuildModel primes a model with the text of a corpus (internal/lab/primer) and returns it as model.bin keeps it. The error says
-// which line the text is not readable at.
+// BuildModel primes a model with the text of a corpus (internal/lab/primer) and returns it in the form of model.bin. The
+// error has the first line that is not readable.
 func BuildModel(text []byte) (image []byte, err error) {
 	parts, err := readParts(text)
 	if err != nil {
@@ -118,8 +118,8 @@ func BuildModel(text []byte) (image []byte, err error) {
 	return prime(parts).image(), nil
 }
 
-// Vectors writes known codes anew, for another version of the model. They are for those who port the coder: of each text a name,
-// the codec's octet, the code and the text, both in hexadecimal, one line each, and an empty line.
+// Vectors makes the known codes anew, for another version of the model. They serve developers who port the coder. Each text
+// has four lines, its name, the codec's octet, the code and the text, the last two in hexadecimal, and an empty line.
 func Vectors(old []byte) (b []byte, err error) {
 	var c Coder
 	for block := range bytes.SplitSeq(bytes.TrimSpace(old), []byte("\n\n")) {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A million documents come back: of every kind and layout, cut, spliced and with octets changed, after what is held and
-// alone, in whatever codec is the smallest.
+// A million documents come back: of every kind and layout, cut, spliced and with octets changed, after held messages and
+// alone, in whichever codec is the smallest.
 func TestMillionDocuments(t *testing.T) {
 	const documents, shards = 1_000_000, 4
 	for shard := range uint64(shards) {
@@ -38,7 +38,7 @@ func comeBack(t *testing.T, seed uint64, documents int) {
 		text := randomDocument(m, r, last)
 		last = text
 		before := &h
-		if i%8 != 0 { // learning takes most of the time, and documents alone find as much
+		if i%8 != 0 { // learning takes most of the time, and documents alone find as many errors
 			before = &none
 		}
 		coded, codec := c.AppendAfter(nil, text, before, uint64(i+1))

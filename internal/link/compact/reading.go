@@ -6,34 +6,34 @@ import (
 	"slices"
 )
 
-// ErrUnfinished says that a text was expanded in part. The same call goes on with it, for the same Reading.
+// ErrUnfinished says that a text is expanded in part. The same call, with the same Reading, continues it.
 var ErrUnfinished = errors.New("compact: a text is expanded in part")
 
-// Reading is the texts of one message that are expanded in slices (Coder.Read). It keeps those that are done until the whole
-// message is. The zero value is ready; one that is given up needs nothing.
+// Reading has the texts of one message that is expanded in slices (Coder.Read). It keeps expanded texts until the whole
+// message is expanded. The zero value is ready; an abandoned one needs no cleanup.
 type Reading struct {
 	texts  map[textSum][]byte
-	failed map[textSum]error // what did not expand: where there are two ways, the first is not gone again
+	failed map[textSum]error // codes that do not expand: where a code is tried in two ways, the first is not tried again
 	under  *expansion
 }
 
 // expansion is a text on its way back through a model of its own.
 type expansion struct {
 	sum   textSum
-	try   try // what is learned first
+	try   try // the messages that are learned first
 	m     *model
-	under expanding // nil: it is not begun
+	under expanding // nil: decoding has not begun
 }
 
-// Read lets f expand for a reading, about so many octets of the model's work in this call: what is not done then ends with
-// ErrUnfinished.
+// Read lets f expand for a reading, with about so many octets of the model's work in this call. An expansion that needs
+// more ends with ErrUnfinished.
 func (c *Coder) Read(r *Reading, octets int, f func()) {
 	c.reading, c.left = r, octets
 	f()
 	c.reading = nil
 }
 
-// expand is Coder.expand for a reading, as far as this slice of it reaches.
+// expand is Coder.expand for a reading, within the present slice.
 func (r *Reading) expand(c *Coder, from *image, window []entry, codec Codec, b []byte, limit int) ([]byte, error) {
 	sum := sumAfter(c.salt(from), window, append([]byte{byte(codec)}, b...))
 	if text, done := r.texts[sum]; done {
@@ -98,7 +98,7 @@ func (x *expansion) advance(c *Coder, codec Codec, b []byte, limit int) (done bo
 	return x.under.advance(left)
 }
 
-// expansion begins to expand a code, by a model that nobody uses.
+// expansion begins to expand a code with a model that is not in use.
 func (c *Coder) expansion(sum textSum, t try, code []byte, limit int) *expansion {
 	var m *model
 	if n := len(c.spare); n > 0 {

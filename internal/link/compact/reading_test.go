@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Texts of a message that are expanded in slices come out as those that are expanded at once, in slices of bounded work,
-// also while another message is read between the slices.
+// Texts of a message that are expanded in slices are the same as at once; the slices have bounded work, even while another
+// message is read between them.
 func TestReading(t *testing.T) {
 	m := NewMaker(5, testWords)
 	var plain, sliced Coder
@@ -82,8 +82,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// Where a slice ends between two messages of the history makes no difference to what comes out: short ones, a time in 13 digits
-// each, make such ends common.
+// It makes no difference to the text if a slice ends between two messages of the history: short messages, a time in 13
+// digits each, make such ends common.
 func TestSlicesEndBetweenMessages(t *testing.T) {
 	var coder Coder
 	var h History

@@ -1,15 +1,15 @@
 package compact
 
-// records remembers values by what they are said of: a record is an element of a document or a line of a text, its name
-// the first value in it (of a line the first two, where such a line was there before), and so the latitude of track 4711
-// is found again wherever in a message it stands. The scan drives it; no input can make it fail.
+// records remembers values by the record that has them. A record is an element of a document or a line of a text. Its name
+// is its first value; a line with the first two values of an earlier line is found by both. So the latitude of track 4711
+// is found again wherever it is in a message. The scan calls records; no input can make it fail.
 type records struct {
 	serial int32 // of the message
 	names  [maxDepth + 1]uint32
 	line   [2]uint32 // names of this line: of its first value, and of its first two
 	values int       // in this line
 	chain  []said
-	slots  [valueSlots]int32 // in chain, plus one: the newest with this key
+	slots  [valueSlots]int32 // the newest value with this key: its index in chain, plus one
 }
 
 // said is a value of a record.
@@ -17,12 +17,12 @@ type said struct {
 	span
 	key    uint32
 	serial int32
-	before int32 // in chain, plus one: the one before it of the same key
+	before int32 // the earlier value with the same key: its index in chain, plus one
 }
 
 const (
 	maxSaid   = 1 << 14 // values of a window and a message; more are not remembered
-	pastSaid  = 6       // that a number goes on from
+	pastSaid  = 6       // values that a number is predicted from
 	lineStart = 0x6c696e65
 )
 
@@ -35,7 +35,7 @@ func (r *records) begin() {
 
 func (r *records) newLine() { r.line, r.values = [2]uint32{}, 0 }
 
-// recordKeys are what a value is remembered by, the more exact one first; 0: by none.
+// recordKeys returns the keys of a value, the more exact one first; 0: none.
 func (s *scan) recordKeys() [2]uint32 {
 	r := &s.records
 	if s.alone {
@@ -67,7 +67,7 @@ func (s *scan) recordKeys() [2]uint32 {
 	return keys
 }
 
-// known is the newest value of the same record and place, as an index in chain plus one; 0 when there is none.
+// known is the newest value at the same place of the same record, as its index in chain plus one; 0: there is none.
 func (s *scan) known() int32 {
 	for _, k := range s.recordKeys() {
 		if k == 0 {
@@ -80,7 +80,7 @@ func (s *scan) known() int32 {
 	return 0
 }
 
-// rememberValue remembers a value that ends here, and makes it the name of its record where it is the first.
+// rememberValue remembers the value that ends here. The first value of a record becomes its name.
 func (s *scan) rememberValue(v span) {
 	r := &s.records
 	for _, k := range s.recordKeys() {
@@ -115,7 +115,7 @@ func (s *scan) rememberValue(v span) {
 	}
 }
 
-// xmlnsHash is the hash of an attribute's name that names nothing.
+// xmlnsHash is the hash of the name of an attribute that does not name its element.
 var xmlnsHash = func() (h uint32) {
 	for _, c := range []byte("xmlns") {
 		h = mix32(h, uint32(c))
@@ -123,7 +123,7 @@ var xmlnsHash = func() (h uint32) {
 	return h
 }()
 
-// forecast is the number that goes on from those said of this record before, by the messages that lie between.
+// forecast is the number that continues the earlier values of this record, by the number of messages between them.
 func (s *scan) forecast(at int32) (y int64, decimals int, ok bool) {
 	r := &s.records
 	var first, newest said

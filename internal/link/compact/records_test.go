@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// codedFlow is what each message of a flow costs after those before; all come back.
+// codedFlow is the cost of each message of a flow after those before; all come back.
 func codedFlow(t *testing.T, messages [][]byte) (octets []int) {
 	t.Helper()
 	var c Coder
@@ -27,7 +27,7 @@ func codedFlow(t *testing.T, messages [][]byte) (octets []int) {
 	return octets
 }
 
-// A checksum that is right costs next to nothing; one that is wrong comes back all the same.
+// A correct checksum costs next to nothing; a wrong one comes back all the same.
 func TestChecksums(t *testing.T) {
 	random := NewMaker(31, testWords)
 	var right, wrong, none [][]byte
@@ -51,7 +51,7 @@ func TestChecksums(t *testing.T) {
 	}
 }
 
-// What is said of a track is found again, wherever in a message it stands.
+// A track's values are found again, wherever in a message they are.
 func TestRecordsFoundAgain(t *testing.T) {
 	names := []string{"K-17", "B-4", "Z-903", "M-55", "Q-8", "R-221"}
 	message := func(step int, order []int, keyed bool) []byte {
@@ -79,7 +79,8 @@ func TestRecordsFoundAgain(t *testing.T) {
 	}
 }
 
-// Values that a clock has said late now and then go on from most of them, others from all; at the limits nothing breaks.
+// The prediction continues from most values where a clock is late now and then, and from all of them otherwise; at the
+// limits nothing breaks.
 func TestFurther(t *testing.T) {
 	for _, tt := range []struct {
 		y    []int64
@@ -98,7 +99,7 @@ func TestFurther(t *testing.T) {
 	}
 }
 
-// Messages out of order take their place, and both bounds hold.
+// Messages out of order get their places, and both bounds hold.
 func TestInsert(t *testing.T) {
 	var h History
 	for _, n := range []uint64{5, 2, 9, 2, 7, 1} {

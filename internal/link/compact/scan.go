@@ -1,12 +1,12 @@
 package compact
 
-// Octets below space are no XML text; a token stream (tokens.go) uses them as marks. Tab and line feed stay text.
+// Octets below space are not XML text; a token stream (tokens.go) uses them as marks. Tab and line feed stay text.
 const (
 	tokID      = 0x01 // "urn:jxta:", then as tokBareID
 	tokOpen    = 0x02 // tag number
 	tokClose   = 0x03
 	tokNewTag  = 0x04 // name, tokEnd: opens it and gives it the next number
-	tokAttr    = 0x05 // number of a whole attribute, or of an attribute's name of the document's own and its value
+	tokAttr    = 0x05 // number of a known attribute with its value, or of a name of the document's own, then the value
 	tokNewAttr = 0x06 // name, tokEnd, value
 	tokEnd     = 0x07 // ends a name; ends an attribute's value before text
 	tokEmpty   = 0x08 // the element opened last is empty: />
@@ -16,25 +16,25 @@ const (
 	tokProlog  = 0x11 // number of a known prolog
 
 	tokRaw      = 0x12 // markup as it is, tokEnd
-	tokSpace    = 0x13 // white space in a tag that is not as usual, tokEnd
+	tokSpace    = 0x13 // unusual white space in a tag, tokEnd
 	tokQuote    = 0x14 // the next attribute has the other quotes
-	tokCut      = 0x15 // the elements that are open stay so: the text ends
-	tokInner    = 0x16 // a document within the document: which characters it has escaped
+	tokCut      = 0x15 // the text ends, and the open elements stay open
+	tokInner    = 0x16 // a document within the document: the characters that it escapes
 	tokInnerEnd = 0x17 // its end
-	tokStyle    = 0x18 // what is the same throughout the document
+	tokStyle    = 0x18 // properties of the whole document
 
 	localTag   = 0x80 // tag numbers from here on are the document's own
 	indentZero = 0x40 // indentation of the depth itself
 
-	// Bounds of what is followed; beyond, predictions get worse and nothing else.
+	// Bounds of what is followed: beyond them, only predictions get worse.
 	maxDepth     = 64
 	maxValues    = 4096 // of a message
 	valueSlots   = 4096 // values remembered by key
 	maxExpected  = 24   // characters of a number
-	pastMessages = 8    // that numbers are extrapolated from
+	pastMessages = 8    // messages from whose numbers the next is extrapolated
 )
 
-// What the octets of the stream are, as the model sees it.
+// Meanings of the octets of the stream, for the model.
 const (
 	inText = iota
 	inArg  // the octet after a mark
@@ -45,15 +45,15 @@ const (
 	inWidth  // of lines of base64
 	inLength // of base64, or of an id of any length
 	inDER    // the octets that base64 stood for: a certificate, most likely
-	inIDRef  // which id before
-	inFrame  // an octet of a message that is no text
+	inIDRef  // which of the earlier ids
+	inFrame  // an octet of a message that is not text
 )
 
 // span is a value in the history.
 type span struct{ from, to int32 }
 
-// scan follows the structure of the stream, octet by octet, and keeps what contexts are made of. It is driven by the
-// plaintext alone, so that both ends see the same. No input can make it fail.
+// scan follows the structure of the stream, octet by octet, and keeps the data that contexts are made of. Only the
+// plaintext drives it, so both ends are in the same state. No input can make it fail.
 type scan struct {
 	tokens bool // a token stream; else text
 	alone  bool // a long text with nothing before it: records and checksums are not followed
@@ -74,7 +74,7 @@ type scan struct {
 	outlook
 
 	now     []span               // values of this message, by their place
-	past    [pastMessages][]span // and of those before, the last one first
+	past    [pastMessages][]span // and of earlier messages, the last one first
 	recent  [valueSlots]span
 	lastLen int // of the message before
 	sums    sums
@@ -88,17 +88,17 @@ type tail struct {
 	sep        byte
 }
 
-// run is what the octets to come are.
+// run is the meaning of the octets that come next.
 type run struct {
 	mode  int
 	left  int // octets of the binary run to come
 	at    int // octets of the run done
 	mark  byte
 	form  byte
-	noise int // octets to come in a certificate that are as good as random
+	noise int // octets to come in a certificate that are practically random
 }
 
-// elements are those open in a document.
+// elements are the open elements of a document.
 type elements struct {
 	stack  [maxDepth]uint32
 	depth  int
@@ -117,7 +117,7 @@ func (s *scan) reset() {
 	s.records.chain = chain
 }
 
-// begin starts a message behind those in the history.
+// begin starts a message after those in the history.
 func (s *scan) begin(tokens bool) {
 	if len(s.now) > 0 || s.start < len(s.hist) {
 		s.lastLen = len(s.hist) - s.start
@@ -139,14 +139,14 @@ func (s *scan) begin(tokens bool) {
 	s.open()
 }
 
-// frame is the record of a message that is no text: it begins with the message, and again where the first two octets recur.
+// frame is the record of a message that is not text. It begins with the message, and again where the first two octets recur.
 type frame struct {
-	octets bool   // an octet was there that no text has
+	octets bool   // there was an octet that no text has
 	begins int    // where in hist
 	head   uint32 // its first four octets
 }
 
-// put looks at octet n of the message, the last of c4.
+// put takes octet n of the message, the last of c4.
 func (f *frame) put(c4 uint32, n, end int, first []byte) {
 	c := byte(c4)
 	f.octets = f.octets || c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f || c >= 0xf5
@@ -204,7 +204,7 @@ func (s *scan) shut() {
 
 func letter(c byte) bool { return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' }
 
-// number reads a decimal of at most 13 digits, with a letter before it or not: its value without the point, and how many decimals it has.
+// number reads a decimal of at most 13 digits, perhaps after a letter: its value without the point, and how many decimals it has.
 func (s *scan) number(v span) (value int64, decimals int, ok bool) {
 	b := s.hist[v.from:v.to]
 	if len(b) == 0 || len(b) > 17 {
@@ -239,7 +239,7 @@ func (s *scan) number(v span) (value int64, decimals int, ok bool) {
 	return value, decimals, 0 < digits && digits <= 13
 }
 
-// firstOfThree is the least octet that begins a character of three in UTF-8.
+// firstOfThree is the lowest octet that begins a character of three octets in UTF-8.
 const firstOfThree = 0xe0
 
 // put adds the octet c.
@@ -334,7 +334,7 @@ func (s *scan) put(c byte) {
 			s.noise--
 		} else if s.mode == inDER {
 			s.noise = keyOctets(s.c8, s.c4)
-			if s.at == 0 && c != 0x30 { // no certificate: keys, hashes, something sealed
+			if s.at == 0 && c != 0x30 { // not a certificate: keys, hashes, sealed data
 				s.noise = s.left
 			}
 		}
@@ -346,10 +346,10 @@ func (s *scan) put(c byte) {
 	}
 }
 
-// isMark says whether an octet of a token stream is no text.
+// isMark says whether an octet of a token stream is a mark rather than text.
 func isMark(c byte) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' }
 
-// text goes back to text behind a binary run or a mark.
+// text returns to text after a binary run or a mark.
 func (s *scan) text() {
 	s.mode, s.at, s.left = inText, 0, 0
 	s.shut()
@@ -399,7 +399,7 @@ func (e *elements) parent() uint32 {
 	return e.stack[min(e.depth, maxDepth)-1]
 }
 
-// name is a tag or an attribute's name by the octet that stands for it, and whether it is the document's own.
+// name is the tag's or attribute's name that an octet stands for, and whether it is the document's own.
 func (e *elements) name(c byte) (name uint32, own bool) {
 	own = c >= localTag
 	if own && int(c-localTag) < len(e.local) {
@@ -436,7 +436,7 @@ func (s *scan) argument(c byte) {
 	switch s.mark {
 	case tokInner:
 		s.push(tokInner)
-		if s.depth <= maxDepth { // what is within looks as it does alone
+		if s.depth <= maxDepth { // the inner document looks to the model as it does alone
 			s.stack[s.depth-1] = 0
 		}
 		s.key = 1
@@ -465,7 +465,7 @@ func (s *scan) named() {
 	s.open()
 }
 
-// keyOctets says how many octets of a modulus or a signature of RSA follow these octets of a certificate.
+// keyOctets is how many octets of an RSA modulus or signature follow these octets of a certificate.
 func keyOctets(c8, c4 uint32) int {
 	switch {
 	case c4 == 0x02818100 || c4 == 0x03818100:

@@ -36,7 +36,7 @@ func TestCodecNumbers(t *testing.T) {
 	}
 }
 
-// Nothing is ever longer than stored, and all comes back, whatever it is.
+// No code is ever longer than its text, and every text comes back.
 func TestNeverLonger(t *testing.T) {
 	random := NewMaker(5, testWords)
 	texts := map[string][]byte{
@@ -120,8 +120,8 @@ func TestStages(t *testing.T) {
 	}
 }
 
-// Much text that hardly shrinks, or that says always the same, takes no time to speak of: the model gives the first up soon, and deflate
-// does better than blocks that are filled up.
+// Much text that hardly shrinks, or that repeats itself, takes hardly any time: the model gives up the first soon, and
+// deflate does better than blocks that are filled up.
 func TestHugeText(t *testing.T) {
 	c := Coder{NoModel: true}
 	text := bytes.Repeat(benchmarkText(1<<20), 4)
@@ -142,7 +142,7 @@ func TestHugeText(t *testing.T) {
 	}
 }
 
-// Texts made to be looked at again and again: every tokenizer's work stays in proportion.
+// Texts made to be scanned repeatedly: every tokenizer's work stays in proportion to their length.
 func TestTokenizerIsLinear(t *testing.T) {
 	for name, text := range map[string]string{
 		"no base64":       strings.Repeat("A", MaxModelled-11),
@@ -158,7 +158,7 @@ func TestTokenizerIsLinear(t *testing.T) {
 	} {
 		start := busy()
 		tokenizeXML([]byte("<x>" + text + "</x>"))
-		if d := busy() - start; d > 5*time.Second { // some milliseconds; minutes when every octet looks at all others
+		if d := busy() - start; d > 5*time.Second { // some milliseconds; minutes if every octet were compared with all others
 			t.Errorf("%s: %v", name, d)
 		}
 	}
@@ -176,7 +176,7 @@ func TestTooMuchText(t *testing.T) {
 	}
 }
 
-// For a far end with another model there is deflate.
+// A far end with another model gets deflate.
 func TestNoModel(t *testing.T) {
 	c := Coder{NoModel: true}
 	m := NewMaker(6, testWords)
@@ -196,7 +196,7 @@ func TestNoModel(t *testing.T) {
 	}
 }
 
-// A hostile kilobyte expands to no more than the limit and to no more than MaxModelled; what it costs is bounded by that.
+// A hostile kilobyte expands to no more than the limit and MaxModelled, which also bounds the work.
 func TestHostileCodes(t *testing.T) {
 	var c Coder
 	r := rand.New(rand.NewPCG(1, 2))
@@ -239,7 +239,7 @@ func TestDamagedCodes(t *testing.T) {
 	}
 }
 
-// Tokens that no tokenizer makes: an error, and never more than the limit.
+// Tokens that no tokenizer makes give an error, and never more than the limit.
 func TestExpandTokensRefuses(t *testing.T) {
 	for _, s := range []string{
 		"", "x", "9", "\x11", "\x11Z0", "0\x02", "0\x02\x7f", "0\x02\x80", "0\x03", "0\x02\x00", "0\x04ab", "0\x04\x07", "0\x04a b\x07\x03",
@@ -276,7 +276,7 @@ func FuzzTokens(f *testing.F) {
 	})
 }
 
-// What the model learns from is anything at all.
+// The model may learn from any octets.
 func FuzzModel(f *testing.F) {
 	m := NewMaker(4, testWords)
 	tokens, _ := tokenizeXML(m.Peer(Bare, 70, true))
@@ -307,7 +307,7 @@ func FuzzModel(f *testing.F) {
 	})
 }
 
-// There is no step in what a text costs where the model once gave up: a document that is one octet longer costs about one more.
+// The cost of a text has no step where the model once gave up: a document that is one octet longer costs about one more.
 func TestNoStepInLength(t *testing.T) {
 	var c Coder
 	m := NewMaker(41, testWords)
@@ -327,7 +327,7 @@ func TestNoStepInLength(t *testing.T) {
 	}
 }
 
-// A code of a kilobyte that nobody made expands to 320 KiB at most, whatever the limit is.
+// An invented code of a kilobyte expands to 320 KiB at most, whatever the limit is.
 func TestShortCodesExpandLittle(t *testing.T) {
 	var c Coder
 	code := bytes.Repeat([]byte{0xff}, 1024)

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// narrowly computes one by one for the time of a test.
+// narrowly computes one by one for the duration of a test.
 func narrowly(t *testing.T) {
 	if !wide {
 		t.Log("this processor has no AVX2: there is nothing to compare")
@@ -55,7 +55,7 @@ func randomModel(r *rand.Rand, contexts int, some bool) *model {
 	return m
 }
 
-// Eight at once give what one by one gives, bit for bit.
+// Computing eight contexts at once gives the same as one by one, bit for bit.
 func TestWideIsNarrow(t *testing.T) {
 	if !wide {
 		t.Log("this processor has no AVX2: there is nothing to compare")
@@ -112,7 +112,7 @@ func TestWideIsNarrow(t *testing.T) {
 	}
 }
 
-// Lines are found all the same, whether they are sought before or not.
+// Lines are found whether they were sought before or not.
 func TestWideFindsLines(t *testing.T) {
 	if !wide {
 		t.Log("this processor has no AVX2: there is nothing to compare")
@@ -146,7 +146,7 @@ func TestWideFindsLines(t *testing.T) {
 	}
 }
 
-// The lines of the primed model are the same, unpacked either way.
+// The lines of the primed model are the same, unpacked in either way.
 func TestWideUnpacks(t *testing.T) {
 	var c, d counters
 	c.forget(primed.lines)
@@ -169,14 +169,14 @@ func TestWideUnpacks(t *testing.T) {
 	}
 }
 
-// Codes are the same where the processor is another.
+// Codes are the same on another processor.
 func TestNarrowCodes(t *testing.T) {
 	narrowly(t)
 	TestVectors(t)
 	TestLearnedVectors(t)
 }
 
-// The same where slices end anywhere: what one kind of processor has coded is what the other would have.
+// The same with slices of any size: one kind of processor makes the same codes as the other.
 func TestNarrowCuts(t *testing.T) {
 	network := cutNetwork(t)
 	codes := cuts(t, 2, 400, network).Sum(nil)
@@ -208,7 +208,7 @@ func BenchmarkNarrowAfterTwelve(b *testing.B) {
 	BenchmarkAfterTwelve(b)
 }
 
-// The kernels find the fields of looked where they are.
+// The assembly code expects the fields of looked at their actual places.
 func TestLookedIsLaidOutAsTheKernelsHaveIt(t *testing.T) {
 	var l looked
 	for i, at := range []uintptr{unsafe.Offsetof(l.hash), unsafe.Offsetof(l.line), unsafe.Offsetof(l.slot), unsafe.Offsetof(l.count),

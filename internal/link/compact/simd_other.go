@@ -2,7 +2,7 @@
 
 package compact
 
-// wide: what simd_amd64.go has is not for this processor.
+// wide: this processor cannot use simd_amd64.s.
 const wide = false
 
 func foreseeWide(*looked, *weighing, uint32) (st int, seen int) { return 0, 0 }

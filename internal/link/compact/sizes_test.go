@@ -18,13 +18,13 @@ var writeSizes = flag.Bool("write", false, "write docs/sizes.md")
 
 const sizesFile = "../../../docs/sizes.md"
 
-// row is one line of the table: documents, and what each costs, the codec's octet included.
+// row is one line of the table: documents, and the cost of each, the codec's octet included.
 type row struct {
 	name  string
 	kind  string // whether the corpus has it: one of kindsOfRows
 	docs  [][]byte
 	coded []int
-	alone bool // nothing was known before, so that other compressors compare
+	alone bool // no messages before it, so that other compressors compare
 	quiet bool // not on the page
 }
 
@@ -109,7 +109,7 @@ func sizes(t *testing.T) []row {
 	both("employees, 50", [][]byte{m.Employees(50)})
 	both("employees, 1000", [][]byte{m.Employees(1000)})
 
-	// One flow: what the messages from the tenth on cost, each coded after those before.
+	// One flow: the cost of the messages from the tenth on, each coded after those before.
 	flowOf := func(kind, name string, from int, next func() []byte) {
 		r := row{name: name, kind: kind}
 		for range 5 {
@@ -188,7 +188,7 @@ func sizes(t *testing.T) []row {
 	return rows
 }
 
-// otherDress begins the name of the row that stands beside one of a kind in the corpus.
+// otherDress begins the name of the row that follows a row of a kind in the corpus.
 const otherDress = "in another dress: "
 
 func dressedAll(docs [][]byte) (list [][]byte) {
@@ -209,7 +209,7 @@ func (r row) head() string {
 	return fmt.Sprintf("| %s | %s | %s | **%s** |", r.name, r.kind, figure(r.octets()), figure(mean(r.coded)))
 }
 
-// otherCells are the end of a line, behind what other compressors make of it: the row that stands behind it in another dress.
+// otherCells are the end of a line, after the columns of other compressors: the row that follows it in another dress.
 func otherCells(rows []row) string {
 	if len(rows) == 0 || !rows[0].other() {
 		return " | |"
@@ -217,7 +217,7 @@ func otherCells(rows []row) string {
 	return fmt.Sprintf(" %s | %s |", figure(rows[0].octets()), figure(mean(rows[0].coded)))
 }
 
-// TestTable holds docs/sizes.md against the code.
+// TestTable compares docs/sizes.md with the code.
 func TestTable(t *testing.T) {
 	rows := sizes(t)
 	if *writeSizes {
@@ -239,7 +239,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// table has other compressors over the same documents, each alone, too. A row in another dress stands behind the one before it.
+// table runs other compressors over the same documents, each alone as well. A row in another dress is put after the one before it.
 func table(t *testing.T, rows []row) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -292,11 +292,11 @@ func table(t *testing.T, rows []row) string {
 	return b.String()
 }
 
-// speed is what the machine that writes the document does, in its processor's time; it is not compared.
+// speed is the performance of the machine that writes the document, in its processor's time; it is not compared.
 func speed() string {
 	var b strings.Builder
 	b.WriteString("\n## Speed\n\nProcessor time on a busy machine; `go test -bench . ./internal/link/compact` measures yours. docs/decisions/model-speed.md has\nmessages of 200 octets.\n\n| | |\n|---|---|\n")
-	used := func(f func()) time.Duration { // the shortest of five: what others do to the cache makes it longer
+	used := func(f func()) time.Duration { // the shortest of five: other processes' use of the cache makes it longer
 		least := time.Hour
 		for range 5 {
 			from, n := busy(), 0

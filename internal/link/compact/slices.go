@@ -6,26 +6,26 @@ import (
 	"slices"
 )
 
-// A text that is coded beforehand: in slices by Prepare, or because it was coded a moment ago.
+// Bounds of codes made in advance: in slices by Prepare, or a moment ago for another caller.
 const (
 	shortText   = 512     // texts of fewer octets are coded at once
 	mostMade    = 256     // codes that are kept
 	mostOctets  = 1 << 20 // of these
-	longCode    = 8 << 10 // codes of more octets are kept beside them: to make one anew takes long
-	mostLong    = 4       // of those,
-	longOctets  = 4 << 20 // and their octets, but for the newest
-	lightOctets = 3       // octets with few contexts that take as long as one with all
+	longCode    = 8 << 10 // longer codes are kept apart from these: to make one anew takes long
+	mostLong    = 4       // longer codes that are kept,
+	longOctets  = 4 << 20 // and their octets, not counting the newest
+	lightOctets = 3       // octets with few contexts that take as long as one with all contexts
 )
 
 type textSum [sha256.Size]byte
 
-// made is the codes of the last texts.
+// made has the codes of the last texts.
 type made struct {
 	codes       map[textSum]madeCode
 	short, long kept
 }
 
-// kept are codes in the order in which they were made.
+// kept are sums of texts, in the order in which their codes were made.
 type kept struct {
 	order  []textSum
 	octets int
@@ -55,41 +55,41 @@ func (m *made) keep(sum textSum, code []byte, codec Codec) {
 	}
 }
 
-// slow is a text on its way through the model, with a model of its own. It does what smallest does.
+// slow is a text being coded in slices, with a model of its own. The result is that of smallest.
 type slow struct {
 	text  []byte
 	sum   textSum
 	best  []byte
 	codec Codec
-	tries []try // left; the first is under way once it is begun
+	tries []try // those left; the first may have begun
 	last  bool  // deflate comes last
-	after bool  // it is coded after others: AppendAfter compares
+	after bool  // the text is coded after others: AppendAfter compares
 }
 
-// try is one way through the model.
+// try is one way to code a text with the model.
 type try struct {
 	codec   Codec
-	image   *image // from which
-	head    []byte // stands before the code
-	stream  []byte // or the text itself, which goes block by block
+	image   *image // where the model starts
+	head    []byte // octets before the code
+	stream  []byte // tokens or the text; for blocks, the text itself
 	tokens  bool
-	window  []entry // what is learned first: how far it is
-	learned int     // messages of it,
-	at      int     // and octets of the next
-	under   coded   // nil: it is not begun
+	window  []entry // messages learned first. How many are learned:
+	learned int     // whole messages,
+	at      int     // and octets of the next message
+	under   coded   // nil: coding has not begun
 	key     knownKey
-	known   *outcome // of another such try: it takes the same slices, and no model
+	known   *outcome // the outcome of an equal try: it takes the same slices, and no model
 }
 
-// coded is a text on its way through the model: advance goes on with it, and says whether nothing is left to do. end is not ok where the
-// code would be too long.
+// coded is a text being coded: advance continues, and says whether all is done. end is not ok where the code would be too
+// long.
 type coded interface {
 	advance(octets int) (done bool)
 	end() (out []byte, ok bool)
 }
 
-// Prepare codes a text beforehand, about so many octets of it in this call, so that Append answers at once. It says whether
-// that is so now. A text other than that of the last call begins anew.
+// Prepare codes a text in advance, about so many octets of it in this call, so that Append answers at once. It says whether
+// Append can do so now. A text other than that of the last call begins anew.
 func (c *Coder) Prepare(text []byte, octets int) (done bool) {
 	if c.NoModel || len(text) < shortText {
 		return true
@@ -107,13 +107,13 @@ func (c *Coder) Prepare(text []byte, octets int) (done bool) {
 	return c.workOn(octets)
 }
 
-// is says that this is the text. It tells a long text by its address, for its octets take long: a caller that has one prepared leaves it as
-// it is.
+// is says whether this is the text in preparation. It compares long texts by address, because hashing them takes long: a
+// caller must not change a text while it is prepared.
 func (s *slow) is(text []byte) bool {
 	return s != nil && len(text) > MaxModelled && len(text) == len(s.text) && &text[0] == &s.text[0]
 }
 
-// workOn codes about so many octets of the text that is being prepared; true: all of it.
+// workOn codes about so many octets of the text in preparation; true: all is coded.
 func (c *Coder) workOn(octets int) (done bool) {
 	s := c.slow
 	for octets > 0 && len(s.tries) > 0 {
@@ -157,8 +157,8 @@ func (s *slow) consider(codec Codec, out []byte, ok bool) {
 	}
 }
 
-// PrepareAfter is Prepare for the message of this number, where h says what the far end holds of its flow: AppendAfter
-// answers at once as long as that is the same.
+// PrepareAfter is Prepare for message number, where h is what the far end holds of its flow: AppendAfter answers at once
+// while that stays the same.
 func (c *Coder) PrepareAfter(text []byte, h *History, number uint64, octets int) (done bool) {
 	if len(text) > MaxLearned {
 		return c.prepareLong(text, h, number, octets)
@@ -186,7 +186,7 @@ func (c *Coder) prepareAfter(text []byte, window []entry, octets int) (done bool
 	return c.workOn(octets)
 }
 
-// learn learns about so many octets of what comes before a try, and says how many that were; done: all of it.
+// learn learns about so many octets of the messages before a try, and returns how many; done: all are learned.
 func (t *try) learn(m *model, octets int) (learned int, done bool) {
 	from := learnedFrom(t.window)
 	if t.codec == Following {
@@ -200,7 +200,7 @@ func (t *try) learn(m *model, octets int) (learned int, done bool) {
 			}
 			continue
 		}
-		if learned == octets { // begun here, it would be begun again by the next slice: another model
+		if learned == octets { // the next slice would begin this message again, and get another model
 			return learned, false
 		}
 		if t.at == 0 && t.known == nil {
@@ -227,7 +227,7 @@ func (t *try) learn(m *model, octets int) (learned int, done bool) {
 	return learned, true
 }
 
-// advance codes about so many octets more, and says how many that were.
+// advance codes about so many octets more, and returns how many.
 func (c *Coder) advance(s *slow, octets int) int {
 	t := &s.tries[0]
 	if t.under == nil {
@@ -253,7 +253,7 @@ func (c *Coder) advance(s *slow, octets int) int {
 		out, ok := t.under.end()
 		c.note(t, out, ok)
 		s.consider(t.codec, out, ok)
-		if ok { // tokens are nearly always the better way
+		if ok { // tokens are nearly always better
 			s.tries = nil
 			return octets
 		}

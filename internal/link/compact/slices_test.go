@@ -58,7 +58,7 @@ func TestPrepare(t *testing.T) {
 	}
 }
 
-// A text that is prepared while others are coded and expanded comes out as it would alone.
+// A text that is prepared while others are coded and expanded gets the same code as alone.
 func TestPrepareBesideOthers(t *testing.T) {
 	var c, alone Coder
 	text := benchmarkText(4000)
@@ -75,7 +75,7 @@ func TestPrepareBesideOthers(t *testing.T) {
 	}
 }
 
-// What is kept of the last texts is bounded.
+// The codes kept of the last texts are bounded.
 func TestMadeCodesAreBounded(t *testing.T) {
 	c := Coder{}
 	m := NewMaker(6, testWords)
@@ -155,7 +155,7 @@ func TestPrepareAfter(t *testing.T) {
 	}
 }
 
-// TestSameForMany: what is coded after the same messages is coded once, whatever their numbers are, and expands for each.
+// TestSameForMany: a text after the same messages is coded once, whatever their numbers are, and expands for each peer.
 func TestSameForMany(t *testing.T) {
 	var c Coder
 	_, text := historyOfTwelve()

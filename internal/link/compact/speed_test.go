@@ -14,7 +14,7 @@ func busy() time.Duration {
 	return time.Duration(u.Utime.Nano())
 }
 
-// onProcessor runs f as often as the benchmark asks, and reports the processor's time as well, in which other processes do
+// onProcessor runs f as often as the benchmark demands. It also reports the processor's time, in which other processes do
 // not count, and the shortest run.
 func onProcessor(b *testing.B, f func(n int)) {
 	before, n, least := busy(), 0, time.Hour
@@ -38,7 +38,7 @@ func BenchmarkBulkText(b *testing.B) {
 	text := benchmarkText(200_000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		c.made = made{} // what was coded a moment ago is remembered
+		c.made = made{} // a code made a moment ago is remembered
 		c.Append(nil, text)
 	}
 }
@@ -48,7 +48,7 @@ func BenchmarkBulkXML(b *testing.B) {
 	text := NewMaker(3, testWords).Employees(1000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		c.made = made{} // what was coded a moment ago is remembered
+		c.made = made{} // a code made a moment ago is remembered
 		c.Append(nil, text)
 	}
 }
@@ -78,13 +78,13 @@ func historyOfTwelve() (*History, []byte) {
 func BenchmarkAfterTwelve(b *testing.B) {
 	var c Coder
 	h, text := historyOfTwelve()
-	onProcessor(b, func(n int) { // each another one: what was coded a moment ago is remembered
+	onProcessor(b, func(n int) { // each time another message: a code made a moment ago is remembered
 		copy(text[len(text)-8:], fmt.Sprintf("%08d", n))
 		c.AppendAfter(nil, text, h, 13)
 	})
 }
 
-// BenchmarkExpandAfterTwelve expands one.
+// BenchmarkExpandAfterTwelve expands such a message.
 func BenchmarkExpandAfterTwelve(b *testing.B) {
 	var c Coder
 	h, text := historyOfTwelve()
@@ -102,7 +102,7 @@ func BenchmarkFirst(b *testing.B) {
 	})
 }
 
-// BenchmarkRandomAfterTwelve codes random octets in a flow of such.
+// BenchmarkRandomAfterTwelve codes random octets in a flow of random octets.
 func BenchmarkRandomAfterTwelve(b *testing.B) {
 	var c Coder
 	h, m := new(History), NewMaker(3, testWords)
@@ -112,7 +112,7 @@ func BenchmarkRandomAfterTwelve(b *testing.B) {
 	onProcessor(b, func(int) { c.AppendAfter(nil, m.Octets(200), h, 13) })
 }
 
-// BenchmarkAfterTwelveToMany is the same message for 64 peers that hold the same.
+// BenchmarkAfterTwelveToMany codes the same message for 64 peers that hold the same messages.
 func BenchmarkAfterTwelveToMany(b *testing.B) {
 	var c Coder
 	h, text := historyOfTwelve()
@@ -129,7 +129,7 @@ func BenchmarkAppendRandom(b *testing.B) {
 	text := NewMaker(3, testWords).Octets(200_000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		c.made = made{} // what was coded a moment ago is remembered
+		c.made = made{} // a code made a moment ago is remembered
 		c.Append(nil, text)
 	}
 }

@@ -1,6 +1,6 @@
 package compact
 
-// The page that writeStrangers writes: what stands before the rows, and behind them.
+// The page that writeStrangers writes: the parts before and after the rows.
 
 const strangersHead = `# What the documents of other software cost
 

@@ -15,14 +15,14 @@ import (
 
 const strangersFile = "../../../docs/strangers.md"
 
-// strangerBefore is what the model of version 2 made of the first and of the tenth messages: it knew none of the kinds.
+// strangerBefore is the cost of the first and the tenth messages with the model of version 2, which knew none of the kinds.
 var strangerBefore = map[string][2]float64{
 	"CoT position": {382.7, 27.0}, "CoT chat": {451.8, 78.8}, "NFFI": {236.9, 12.0}, "XMPP": {233.6, 64.2}, "mail": {520.2, 115.2},
 	"JSON telemetry": {182.1, 22.8}, "NMEA": {116.2, 22.0}, "OTH-GOLD": {137.6, 18.8}, "ADatP-3": {238.1, 62.0}, "chat line": {38.1, 28.8},
 	"GPX": {213.6, 64.0}, "KML": {365.5, 102.4}, "GeoJSON": {214.5, 76.8}, "AIS": {117.8, 44.2},
 }
 
-// strangerRow is what the messages of a kind cost, each with the octet that names its codec.
+// strangerRow is the cost of the messages of a kind, each with the octet that names its codec.
 type strangerRow struct {
 	kind                              string
 	octets, first, kin, second, tenth float64
@@ -63,7 +63,7 @@ func strangerRows(t *testing.T) (rows []strangerRow) {
 	return rows
 }
 
-// afterKin is what the first message of a flow costs after six messages of another flow of its kind: the mean of four flows.
+// afterKin is the cost of the first message of a flow after six messages of another flow of its kind: the mean of four flows.
 func afterKin(s stranger) (octets float64) {
 	flows := strangerFlows(s)
 	var h History
@@ -83,7 +83,7 @@ func (r strangerRow) ours() string {
 	return fmt.Sprintf("| %s | %.0f | **%.1f** | %.1f | %.1f | %.1f |", r.kind, r.octets, r.first, r.kin, r.second, r.tenth)
 }
 
-// TestStrangersTable holds docs/strangers.md against the code, and the tenth messages against what they cost before.
+// TestStrangersTable compares docs/strangers.md with the code, and the tenth messages with their earlier cost.
 func TestStrangersTable(t *testing.T) {
 	rows := strangerRows(t)
 	for _, r := range rows {
@@ -117,8 +117,8 @@ func TestStrangersTable(t *testing.T) {
 	}
 }
 
-// taughtRow is what first messages of an invented kind cost with the corpus that is built in, and with one of the network, as gateway corpus
-// build makes it of 200 samples: 24 kB of a kind.
+// taughtRow is the cost of first messages of an invented kind with the built-in corpus, and with one of the network, as
+// gateway corpus build makes it of 200 samples: 24 kB of a kind.
 func taughtRow(t *testing.T, s stranger) string {
 	var taught [][]byte
 	octets := 0
@@ -140,13 +140,13 @@ func taughtRow(t *testing.T, s stranger) string {
 	return fmt.Sprintf("| %s | %.0f | %.1f | **%.1f** |", s.kind, sums[0], sums[1], sums[2])
 }
 
-// english is what lines of chat cost, in words.
+// english is the cost of lines of chat, in words.
 func english() string {
 	bits := englishBits()
 	return fmt.Sprintf("%.2f bits a character, the octet of the codec included; lines on other topics cost %.2f", bits[0], bits[1])
 }
 
-// englishBits are what lines of chat cost, in bits for a character: of the strangers that are measured, and of the others.
+// englishBits are the cost of lines of chat, in bits for a character: of the strangers that are measured, and of the others.
 func englishBits() (bits [2]float64) {
 	var c Coder
 	for i, n := range []strange{strangeFirst, strangeSecond} {
@@ -160,7 +160,7 @@ func englishBits() (bits [2]float64) {
 	return bits
 }
 
-// dressCosts are the octets of a document, and the least and the most that it costs in another dress.
+// dressCosts are the octets of a document, and its least and its highest cost in another dress.
 func dressCosts() (plain, least, most int) {
 	var c Coder
 	code, _ := c.Append(nil, []byte(plainDress))
@@ -172,13 +172,13 @@ func dressCosts() (plain, least, most int) {
 	return plain, least, most
 }
 
-// dressesCost says it in words.
+// dressesCost puts dressCosts into words.
 func dressesCost() string {
 	plain, least, most := dressCosts()
 	return fmt.Sprintf("%d octets, costs %d. Written in fifteen other ways it costs %d to %d", len(plainDress), plain, least, most)
 }
 
-// writeStrangers writes the page, with what others make of the same.
+// writeStrangers writes the page, with the results of other compressors.
 func writeStrangers(t *testing.T, rows []strangerRow) {
 	var b strings.Builder
 	b.WriteString(strangersHead)
@@ -195,7 +195,7 @@ func writeStrangers(t *testing.T, rows []strangerRow) {
 	}
 }
 
-// zstdOf is what zstd makes of messages with a dictionary of samples of the kind.
+// zstdOf is the mean size of messages with zstd and a dictionary of samples of the kind.
 func zstdOf(t *testing.T, known, first [][]byte) (octets float64) {
 	dir := t.TempDir()
 	write := func(name string, text []byte) string {
@@ -219,7 +219,7 @@ func zstdOf(t *testing.T, known, first [][]byte) (octets float64) {
 
 var wordsOf = regexp.MustCompile(`[a-z0-9']+`)
 
-// Nothing that is said or named in the messages of strangers is in the corpus, nor is any of the messages.
+// No text or name in the messages of strangers is in the corpus, nor is any of the messages.
 func TestStrangersAreStrangers(t *testing.T) {
 	corpus := string(primer.Corpus())
 	for _, n := range []strange{strangeFirst, strangeSecond} {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// stranger makes messages as the software of others writes them. Strangers share nothing with what makes the corpus: neither
-// words, nor names, nor code (TestStrangersAreStrangers). What they have in common with it is what the formats prescribe.
+// stranger makes messages as other software writes them. Strangers share nothing with the code that makes the corpus:
+// neither words, nor names, nor code (TestStrangersAreStrangers). They have only the parts in common with it that the
+// formats prescribe.
 type stranger struct {
 	kind string
 	flow func(r *rand.Rand) func() []byte // a flow of messages, each some seconds after the one before
@@ -21,7 +22,7 @@ var strangerKinds = []stranger{
 	{"GPX", gpxTrack}, {"KML", kmlPlaces}, {"GeoJSON", geoJSON}, {"AIS", aisBurst},
 }
 
-// strange are names. The messages that are measured have other ones than the samples that dictionaries are made of.
+// strange are names. The measured messages have other names than the samples of which dictionaries are made.
 type strange struct{ calls, ships, people, teams, hosts, lines []string }
 
 var strangeNames = &strangeFirst
@@ -66,7 +67,7 @@ Smoke rises from the hold of the grey freighter.
 `), "\n"),
 }
 
-// strangeLines are said in chat and mail.
+// strangeLines are lines of chat and mail.
 var strangeLines = strings.Split(strings.TrimSpace(`
 Small boat on my port bow, no lights, closing slowly.
 Can you send me the grid for the landing site again?
@@ -421,7 +422,7 @@ func strangerFlows(s stranger) (flows [][][]byte) {
 	return flows
 }
 
-// strangerSamples are what a dictionary of the kind is made of: other flows, with other names and sentences.
+// strangerSamples are the samples for a dictionary of the kind: other flows, with other names and sentences.
 func strangerSamples(s stranger) (list [][]byte) {
 	strangeNames = &strangeSecond
 	defer func() { strangeNames = &strangeFirst }()

@@ -2,10 +2,10 @@ package compact
 
 import "hash/crc32"
 
-// sums follows the checksums that a text may carry, so that the octets of one that is right cost next to nothing: an
-// NMEA 0183 sentence's (IEC 61162-1, 7.2.4: the exclusive or of the octets between $ or ! and *, two hexadecimal digits),
-// and a CRC-32 of all octets before it in the last eight hexadecimal digits of a message, where the message before had
-// one, at the same place.
+// sums follows the checksums that a text may carry, so that the octets of a correct one cost next to nothing. It knows that
+// of an NMEA 0183 sentence (IEC 61162-1, 7.2.4: the exclusive or of the octets between $ or ! and *, two hexadecimal
+// digits), and a CRC-32 of all octets before it in the last eight hexadecimal digits of a message, if the message before
+// had one at the same place.
 type sums struct {
 	n     int // octets of this message
 	crc   uint32
@@ -15,15 +15,15 @@ type sums struct {
 	xor   byte                  // of the sentence so far
 	open  bool                  // in a sentence
 	left  int                   // digits expected
-	digit [crcDigits]byte       // the last left of them
-	nmea  bool                  // they are a sentence's
+	digit [crcDigits]byte       // the last left of these are the expected digits
+	nmea  bool                  // they are of a sentence
 }
 
 const crcDigits = 8
 
 const upperHex, lowerHex = "0123456789ABCDEF", "0123456789abcdef"
 
-// begin starts a message behind last.
+// begin starts a message after last.
 func (s *sums) begin(last []byte) {
 	at := 0
 	if s.n == len(last) && s.n > 2*crcDigits {
@@ -76,7 +76,7 @@ func (s *sums) put(c byte) {
 	}
 }
 
-// checksum is the octet that a checksum expects next, 0 for none, and what may tell how good that is.
+// checksum is the octet that a checksum expects next, 0 for none, and a context that tells how good that is.
 func (s *sums) checksum() (c byte, kind uint32) {
 	if s.left == 0 {
 		return 0, 0

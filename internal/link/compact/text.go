@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// In a document, an id's text is written as idMark, one octet of length, and AppendID's octets. Texts that hold the mark
-// itself are left alone: XML 1.0 cannot.
+// In a document, the text of an id is written as idMark, one octet of length, and AppendID's octets. Texts that contain the
+// mark itself are left alone: XML 1.0 does not allow it.
 const idMark = 0x01
 
 var urn = []byte("urn:jxta:")
 
-// tokenize replaces the ids in an XML text. ok is false when the text has to travel as it is.
+// tokenize replaces the ids in an XML text. ok is false when the text has to travel unchanged.
 func tokenize(text []byte) (out []byte, ok bool) {
 	if bytes.IndexByte(text, idMark) >= 0 {
 		return nil, false

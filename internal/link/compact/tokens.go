@@ -7,23 +7,23 @@ import (
 
 // Forms of an id in a token stream. formCBID is added for "cbid-".
 const (
-	formKnown  = 0 // the octet behind counts the document's ids from 0
+	formKnown  = 0 // the next octet is the number of one of the document's ids, from 0
 	formPeer   = 1 // prefixes[form-1], 16 octets, type; so up to formNamed with other lengths
 	formPipe   = 2
 	formClass  = 3
 	formNamed  = 4
 	formDouble = 5 // 16 octets twice, type
 	formLong   = 6 // 32 octets, type
-	formHalf   = 7 // the first 16 octets of the document's id that the octet behind counts, then 16 more, type
+	formHalf   = 7 // the first 16 octets of the document's id whose number is the next octet, then 16 more, type
 	formShort  = 8 // 16 octets, type
 	formAny    = 9 // length, octets
 	formCBID   = 0x10
 )
 
-// countedIDs are the ids of a document that one octet counts: the first ones.
+// countedIDs is how many ids of a document have a number of one octet: the first ones.
 const countedIDs = 256
 
-// idOctets is how many octets stand behind the type; -1 when the form has none.
+// idOctets is how many octets follow the type; -1 when the form has none.
 func idOctets(form byte) int {
 	switch form & 0x0f {
 	case formPeer, formPipe, formDouble, formHalf, formShort:
@@ -77,25 +77,25 @@ var knownAttrs = [...]string{
 	`xmlns="http://jxta.org"`,
 }
 
-// What is the same throughout a document, as the octet behind tokStyle says it, with styleMark.
+// Properties of a whole document, in the octet after tokStyle, with styleMark.
 const (
 	styleCRLF   = 1 << iota // lines end with CR LF
 	styleSingle             // attributes stand in single quotes
 	styleSpace              // a space stands before />
 	styleBOM                // a byte order mark comes first
-	styleMark   = 0x40      // in every such octet, so that it is no mark
+	styleMark   = 0x40      // in every such octet, so that it is never a mark
 	styles      = 1<<4 - 1
 )
 
 const bom = "\xef\xbb\xbf"
 
-// Bounds of what a tokenizer looks into.
+// Bounds of a tokenizer.
 const (
 	maxInner = 4 // documents escaped within each other
 	minInner = 16
 )
 
-// tokenizer writes an XML text as tokens. What it cannot take apart it writes as it is, between tokRaw and tokEnd.
+// tokenizer writes an XML text as tokens. Markup that it cannot take apart it writes unchanged, between tokRaw and tokEnd.
 type tokenizer struct {
 	in       string
 	out      []byte
@@ -103,17 +103,17 @@ type tokenizer struct {
 	unit     string // of indentation
 	names    []string
 	stack    []string
-	base     int // elements of the stack that belong to documents around this one
-	inner    int // how many documents are around
+	base     int // elements of the stack that belong to outer documents
+	inner    int // how many outer documents there are
 	ids      []string
 	value    bool // an attribute's value was last: text must be set off
-	elements bool // there was one: this is XML
-	bad      bool // there was markup that is not as XML has it
+	elements bool // there was an element: this is XML
+	bad      bool // there was markup that XML does not allow
 	never    [len(rawKinds)]bool
 }
 
-// tokenizeXML returns the token stream of a document, or false for a text that is not XML. What it accepts expandTokens
-// gives back octet for octet.
+// tokenizeXML returns the token stream of a document, or false for a text that is not XML. expandTokens gives back an
+// accepted text octet for octet.
 func tokenizeXML(text []byte) ([]byte, bool) {
 	lf, crlf, ok := lineEnds(text)
 	if !ok {
@@ -147,7 +147,8 @@ func tokenizeXML(text []byte) ([]byte, bool) {
 	return t.out, true
 }
 
-// lineEnds counts line feeds, and those of them behind a carriage return. It is not ok where the text has octets that XML has not.
+// lineEnds counts line feeds, and those of them after a carriage return. ok is false where the text has octets that XML
+// does not allow.
 func lineEnds(text []byte) (lf, crlf int, ok bool) {
 	for i, c := range text {
 		switch {
@@ -163,7 +164,7 @@ func lineEnds(text []byte) (lf, crlf int, ok bool) {
 	return lf, crlf, true
 }
 
-// document writes all that is left.
+// document writes the rest of the text.
 func (t *tokenizer) document() {
 	for len(t.in) > 0 {
 		t.item()
@@ -184,7 +185,7 @@ func (t *tokenizer) item() {
 	}
 }
 
-// begin writes what holds for the whole document.
+// begin writes the properties of the whole document.
 func (t *tokenizer) begin() {
 	if i := strings.IndexByte(t.in, '='); i >= 0 && strings.HasPrefix(t.in[i+1:], "'") {
 		t.style |= styleSingle
@@ -196,7 +197,7 @@ func (t *tokenizer) begin() {
 	if t.style != 0 {
 		t.out = append(t.out, tokStyle, styleMark|t.style)
 	}
-	// The unit of indentation is what follows the first line feed behind a tag.
+	// The unit of indentation is the spaces after the first line feed that follows a tag.
 	t.unit = "\t"
 	if at := strings.Index(t.in, ">\n "); at >= 0 {
 		rest := t.in[at+2:]
@@ -210,17 +211,17 @@ func (t *tokenizer) begin() {
 	t.out = append(t.out, '0')
 }
 
-// rawKinds are how markup begins and ends that is written as it is. The last of them takes what is left.
+// rawKinds are the beginnings and ends of markup that is written unchanged. The last kind takes all other markup.
 var rawKinds = [...][2]string{{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}, {"<!DOCTYPE", "]>"}, {"<!", ">"}, {"<", ">"}}
 
-// raw writes what in begins with as it is: it ends where such markup ends, or before the next.
+// raw writes the markup at the front of in unchanged, up to its end, or to the next markup if it has none.
 func (t *tokenizer) raw() {
 	n := 0
 	for i, k := range rawKinds {
 		if !strings.HasPrefix(t.in, k[0]) || t.never[i] {
 			continue
 		}
-		if i == 3 { // only with a subset of its own
+		if i == 3 { // only a DOCTYPE with an internal subset
 			open, end := strings.IndexByte(t.in, '['), strings.IndexByte(t.in, '>')
 			if open < 0 || end < open {
 				continue
@@ -292,7 +293,7 @@ func nameLen(s string) int {
 	return len(s)
 }
 
-// tag writes the tag that in starts with. It writes nothing of one that is not as tags usually are.
+// tag writes the tag at the front of in. It writes nothing of an unusual tag.
 func (t *tokenizer) tag() bool {
 	if rest, ok := strings.CutPrefix(t.in, "</"); ok {
 		n := len(t.stack)
@@ -412,7 +413,7 @@ func (t *tokenizer) text(s string) {
 	t.run(s)
 }
 
-// Which characters a document within a document has escaped, besides & and <.
+// The characters that a document within a document has escaped, besides & and <.
 const (
 	escapesGreater = 1 << iota
 	escapesQuote
@@ -421,7 +422,7 @@ const (
 	escapeSets  = 1<<3 - 1
 )
 
-// escapers write a document within a document, by the characters that they escape; unescaper undoes all of them.
+// escapers escape a document within a document, by the set of characters; unescaper undoes all of them.
 var (
 	unescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'", "&amp;", "&")
 	escapers  = func() (list [escapeSets + 1]*strings.Replacer) {
@@ -438,7 +439,7 @@ var (
 	}()
 )
 
-// within writes a document that stands escaped in a text.
+// within writes a document that is escaped in a text.
 func (t *tokenizer) within(s string) bool {
 	set := byte(0)
 	for i, entity := range []string{"&gt;", "&quot;", "&apos;"} {
@@ -469,7 +470,7 @@ func (t *tokenizer) within(s string) bool {
 
 // run writes character data without documents in it.
 func (t *tokenizer) run(s string) {
-	plain := 0 // octets that are known to be no base64: nothing is looked at twice
+	plain := 0 // octets that are known not to be base64: no octet is tried twice
 	for len(s) > 0 {
 		if s[0] == '\n' {
 			n := 0

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// id writes an id at the front of s, and says how long that is in text.
+// id writes an id at the front of s, and returns its length in s.
 func (t *tokenizer) id(s string) int {
 	rest, urn := strings.CutPrefix(s, urnText)
 	form := byte(0)
@@ -73,8 +73,8 @@ func appendIDForm(out []byte, digits string, form byte, ids []string) []byte {
 	return append(append(out, form|formAny, byte(len(b))), b...)
 }
 
-// base64 writes a base64 text at the front of s, and says how long that is in text: all up to the end, or to white
-// space that no line of it follows. Where it is not ok, so many octets need not be tried again.
+// base64 writes a base64 text at the front of s, and returns its length in s: up to the end, or to white space that no
+// further line of base64 follows. Where ok is false, n octets need not be tried again.
 func (t *tokenizer) base64(s string) (n int, ok bool) {
 	first := base64Len(s)
 	if first < minBase64-4 || first > 0x7f && first < len(s) && s[first] == '\n' {
@@ -96,7 +96,7 @@ func (t *tokenizer) base64(s string) (n int, ok bool) {
 		}
 	}
 	text := s[:n]
-	octets, err := base64.StdEncoding.Strict().DecodeString(text) // takes line feeds
+	octets, err := base64.StdEncoding.Strict().DecodeString(text) // accepts line feeds
 	if err != nil || len(octets) > 0xffff || n < minBase64 {
 		return n, false
 	}

@@ -24,7 +24,7 @@ func (m *Maker) Track() *Track {
 	}
 }
 
-// step moves t and returns what it reports: random noise in the last two decimals, speed and quality random.
+// step moves t and returns its report: random noise in the last two decimals, speed and quality random.
 func (t *Track) step() (seq int, lat, lon, crs, spd string, qual int) {
 	t.seq++
 	t.lat += t.dlat
@@ -89,8 +89,8 @@ func (t *Track) Plot(now float64, size int) []byte {
 	return fmt.Appendf(b, "%08x", crc32.ChecksumIEEE(b))
 }
 
-// Picture is what is known of many tracks: the whole of it at first, then those that have changed, and what somebody
-// remarks. Shape 0 is a document, 1 lines of fields, 2 sentences of NMEA 0183 of one ship.
+// Picture is the knowledge of many tracks: at first all tracks, then those that have changed, and remarks. Shape 0 is a
+// document, 1 lines of fields, 2 sentences of NMEA 0183 of one ship.
 type Picture struct {
 	m      *Maker
 	shape  int
@@ -127,7 +127,7 @@ func (p *Picture) Next() []byte {
 	if p.shape == 0 {
 		b = fmt.Appendf(b, "<?xml version=\"1.0\"?>\n<%s time=\"%d\">\n", p.tags[0], p.time)
 	}
-	for i, t := range p.tracks { // all move, some are told
+	for i, t := range p.tracks { // all tracks move, some are reported
 		t.lat += t.dlat
 		t.lon += t.dlon
 		if r.IntN(3) == 0 {

@@ -139,7 +139,8 @@ func TestPromptMessageGoesAgainOnce(t *testing.T) {
 	}
 }
 
-// What was under way when the gateway stopped is asked for again when the first probe, or its answer, is lost on a link that is there.
+// Messages that were under way when the gateway stopped are asked about again when the first probe, or its answer, is lost
+// on a link that is up.
 func TestRestoredMessagesAreAskedForAgain(t *testing.T) {
 	s := NewSender(cfg, [frame.Queues]uint64{11, 1})
 	s.Restore(ID{frame.Direct, 10})
@@ -316,7 +317,8 @@ func TestExactlyOnce(t *testing.T) {
 	}
 }
 
-// Eight bits of a number or of an acknowledgement mean the same at both ends, whatever is under way and wherever it begins.
+// Eight bits of a number or of an acknowledgement mean the same at both ends, whichever numbers are under way and wherever
+// they begin.
 func TestShortNumbers(t *testing.T) {
 	for _, start := range []uint64{1, 100, 250, 65500, 1 << 20} {
 		s := NewSender(Config{}, [frame.Queues]uint64{start, 1})
@@ -354,7 +356,7 @@ func TestShortNumbers(t *testing.T) {
 func TestNewMessagesAskSooner(t *testing.T) {
 	s := NewSender(cfg, [frame.Queues]uint64{1, 1})
 	sendN(s, at(0), 2)
-	s.Wanted() // before anybody knows that the link is dead: nothing is brought forward
+	s.Wanted() // before the link is known to be dead: no probe is brought forward
 	if !s.ProbeDue(at(11)) {
 		t.Fatal("want a probe 11 s after the first message")
 	}
@@ -378,14 +380,14 @@ func TestNewMessagesAskSooner(t *testing.T) {
 	}
 }
 
-// Where probes come oftener than they can be answered, the answer to any of them since the link died tells what was lost; one to a
-// probe before that tells nothing.
+// If probes come more often than they can be answered, the answer to any of them since the link died tells which messages
+// were lost; an answer to an earlier probe tells nothing.
 func TestProbesUnderWayTogether(t *testing.T) {
 	for earlier, want := range map[uint8][]ID{0: d(1, 2), 1: d(1, 2), 2: d(1, 2), 3: nil, 200: nil} {
 		c := cfg
 		c.EagerInterval = 2 * time.Second
 		s := NewSender(c, [frame.Queues]uint64{1, 1})
-		s.ProbeSent(at(0)) // of a link that is there
+		s.ProbeSent(at(0)) // on a link that is up
 		s.Answer(at(1), 1)
 		sendN(s, at(1), 2)
 		s.ProbeDue(at(12))
@@ -409,8 +411,8 @@ func TestProbesUnderWayTogether(t *testing.T) {
 	}
 }
 
-// The first acknowledgement on a link that was dead says what it swallowed, so that nothing need be asked: what went a round trip ago or
-// longer and is not named goes again. And the window is as large as it gets.
+// The first acknowledgement on a link that was dead tells which messages were lost, without a question: a message that went
+// a round trip ago or earlier and is not named goes again. And the window is as large as it gets.
 func TestAckOfALinkThatIsBack(t *testing.T) {
 	c := cfg
 	c.Most = 30
@@ -427,7 +429,7 @@ func TestAckOfALinkThatIsBack(t *testing.T) {
 	if got := s.Lost(at(40)); !reflect.DeepEqual(got, d(2, 3)) || s.ProbeDue(at(40)) || s.Window(frame.Direct) != 30 {
 		t.Errorf("lost %v, probe due %v, window %d; want 2 and 3 lost, no question, 30", got, s.ProbeDue(at(40)), s.Window(frame.Direct))
 	}
-	s.Back(at(41)) // of a link that was not dead: nothing is known by that
+	s.Back(at(41)) // on a link that was not dead: nothing is known from that
 	sendN(s, at(41), 1)
 	s.Back(at(60))
 	if got := s.Lost(at(60)); !reflect.DeepEqual(got, d(2, 3)) {
@@ -435,7 +437,8 @@ func TestAckOfALinkThatIsBack(t *testing.T) {
 	}
 }
 
-// What acknowledgements have let grow stays while the next burst follows at once, and is gone when nothing was under way for a while.
+// A window that acknowledgements have let grow stays while the next burst follows at once. It shrinks when nothing was
+// under way for a while.
 func TestWindowAfterABurst(t *testing.T) {
 	c := cfg
 	c.Most, c.Prompt = 30, 4*time.Second
@@ -454,7 +457,7 @@ func TestWindowAfterABurst(t *testing.T) {
 	}
 }
 
-// Short messages weigh so much that no window holds more of them than numbers of 8 bits can name.
+// Short messages weigh so much that no window holds more of them than 8-bit numbers can name.
 func TestWeight(t *testing.T) {
 	c := cfg
 	c.Window[frame.Direct], c.Most = 10_000, 20_000
@@ -483,7 +486,7 @@ func TestSentTwice(t *testing.T) {
 	}
 }
 
-// What is here and was not read is named singly, and acknowledged when it was read.
+// A message that is here but not read is named singly, and acknowledged when it has been read.
 func TestUnreadIsNamedSingly(t *testing.T) {
 	r := NewReceiver(cfg, queues(0, 0))
 	for n := range uint16(3) {
@@ -512,7 +515,7 @@ func TestUnreadIsNamedSingly(t *testing.T) {
 	}
 }
 
-// What an acknowledgement has no room to name is not lost.
+// A message that an acknowledgement has no room to name is not lost.
 func TestAckWithoutRoom(t *testing.T) {
 	wide := cfg
 	wide.Window[frame.Direct] = 200
@@ -534,7 +537,7 @@ func TestAckWithoutRoom(t *testing.T) {
 	}
 }
 
-// All that the peer has not read goes again when it cannot be read as it was coded, but for what is not coded after anything.
+// All messages that the peer has not read and cannot read in their coding go again, except those that are not coded after any.
 func TestResend(t *testing.T) {
 	s := NewSender(cfg, queues(1, 1))
 	sendN(s, at(0), 4)
@@ -547,7 +550,7 @@ func TestResend(t *testing.T) {
 	}
 }
 
-// When an acknowledgement that was asked for is overdue, all goes again that was in the datagram with the message that asked.
+// When an acknowledgement that was asked for is overdue, all messages in the datagram with the one that asked go again.
 func TestPromptDatagramGoesAgain(t *testing.T) {
 	c := cfg
 	c.Prompt = 4 * time.Second
@@ -565,8 +568,8 @@ func TestPromptDatagramGoesAgain(t *testing.T) {
 	check.Equal(t, "lost once they have gone again", len(s.Lost(at(20))), 0)
 }
 
-// To a peer that takes them, numbers go far ahead; an acknowledgement names all of them while one is missing, and 8 bits name what was
-// read only while 8 bits name what comes.
+// To a peer that accepts this, numbers go far ahead. An acknowledgement names all of them while one is missing. 8 bits are
+// enough for the cumulative number only while they are enough for the messages' numbers.
 func TestNumbersFarAhead(t *testing.T) {
 	c := cfg
 	c.Window[frame.Direct], c.Most = 600, 600
@@ -597,7 +600,7 @@ func TestNumbersFarAhead(t *testing.T) {
 	check.Equal(t, "the lost ones are near", len(s.Lost(at(2))), 19)
 }
 
-// An acknowledgement that a later message has brought says nothing of how long one takes.
+// An acknowledgement that a later message triggered does not show how long an answer takes.
 func TestLateAcknowledgementOfALaterMessage(t *testing.T) {
 	c := cfg
 	c.Prompt = 4 * time.Second

@@ -2,30 +2,31 @@ package custody
 
 import "time"
 
-// The machines at the ends of a link may be busy. What they let lie is no loss of the link: the end that waits for an answer grants
-// the delay that it has seen lately.
+// The machines at the ends of a link may be busy. A message that waits at a busy machine is not lost on the link. So the
+// end that waits for an answer grants the delay that it has seen lately.
 
 const (
-	// mostLate is the longest that a busy machine lets something lie: a longer time is an outage of the link.
+	// mostLate is the longest that a busy machine delays an answer: a longer delay is an outage of the link.
 	mostLate = 10 * time.Second
 	// lateFor is how long lateness is remembered, at least; at most twice as long.
 	lateFor = 5 * time.Minute
 )
 
-// lateness is by how much answers have come later than the link brings them. The zero value is that of machines in time.
+// lateness records by how much answers have come later than the link brings them. The zero value means that the machines
+// were in time.
 type lateness struct {
-	granted time.Duration // to an answer, beyond the link's own time: a quarter more than the latest one, for the next may be later
-	recent  time.Duration // by how much the latest one of this while was late,
-	before  time.Duration // and of the one before it
-	since   time.Time     // when this while began
-	doubted uint8         // the probe for whose sake the link was found dead
-	doubtAt time.Time     // when it went; zero: it is over
+	granted time.Duration // to an answer, beyond the link's own time: a quarter more than the most delayed answer needed, since the next may be later still
+	recent  time.Duration // by how much the most delayed answer of this period was late,
+	before  time.Duration // and that of the period before
+	since   time.Time     // when this period began
+	doubted uint8         // the unanswered probe after which the link was taken for dead
+	doubtAt time.Time     // when that probe went; zero: its answer has come
 }
 
-// Late says that this machine was late by so much. That is granted to the peer's machine as well.
+// Late says that this machine was late by so much. The peer's machine is granted the same.
 func (l *lateness) Late(now time.Time, by time.Duration) { l.note(now, min(by, mostLate)) }
 
-// note notes that an answer came later by so much than the link brings it; less than 0: it was in time.
+// note notes that an answer came so much later than the link brings it; 0 or less: it was in time.
 func (l *lateness) note(now time.Time, over time.Duration) {
 	if over > mostLate {
 		return

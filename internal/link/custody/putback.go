@@ -2,9 +2,10 @@ package custody
 
 import "aldis/internal/link/frame"
 
-// A node that is put back to an older copy of its data counts from there: as a sender it gives numbers again, as a
-// receiver it lacks what it has acknowledged. Below is how each end sees that of the other, from the low 16 bits of
-// numbers (docs/decisions/put-back.md). What went back by a multiple of 65,536, give or take what is under way, is not seen.
+// A node that is put back to an older copy of its data counts from there: as a sender it gives numbers again, and as a
+// receiver it lacks messages that it has acknowledged. Here each end detects this of the other, from the low 16 bits of
+// numbers (docs/decisions/put-back.md). It cannot see a step back by about a multiple of 65,536, as far as messages are
+// under way.
 
 // behind is how far the number with these low bits is behind number n; negative: it is ahead.
 func behind(low uint16, n uint64) int { return int(int16(uint16(n) - low)) }
@@ -15,7 +16,8 @@ func (s *Sender) First(l frame.Queue) uint64 { return s.first[l] }
 // Settled is the number up to which everything of the queue is acknowledged.
 func (s *Sender) Settled(l frame.Queue) uint64 { return s.base(l) - 1 }
 
-// Earlier is Acknowledgement for a peer that has not heard of this start: it can only mean numbers below those, of earlier starts.
+// Earlier is Ack for a peer that has not heard of this start: the acknowledgement can only mean numbers below below, of
+// earlier starts.
 func (s *Sender) Earlier(r frame.Ack, below [frame.Queues]uint64) (acked, held []ID) {
 	l := r.Queue
 	if int(l) >= frame.Queues {
@@ -36,8 +38,9 @@ func (s *Sender) Earlier(r frame.Ack, below [frame.Queues]uint64) (acked, held [
 	return acked, held
 }
 
-// Last is Acknowledgement for a peer that takes nothing more of this stream and has read what it can: whatever it names of the
-// numbers below those has arrived, also where it lacks what it has acknowledged and its cumulative number is behind.
+// Last is Ack for a peer that takes nothing more of this stream and has read all that it can. Each number below below that
+// the acknowledgement names has arrived, even where the peer's cumulative number is behind because it lacks messages that
+// it has acknowledged.
 func (s *Sender) Last(r frame.Ack, below [frame.Queues]uint64) (acked []ID) {
 	l := r.Queue
 	if int(l) >= frame.Queues {
@@ -52,11 +55,11 @@ func (s *Sender) Last(r frame.Ack, below [frame.Queues]uint64) (acked []ID) {
 	return acked
 }
 
-// end is the first number behind those from the oldest on that may be under way: below, or MaxAhead from the oldest. Where a record of
-// the journal has a number far beyond that, nobody counts up to it.
+// end is the first number after those that may be under way: below, or MaxAhead from the oldest. If a record of the journal
+// has a number far beyond that, nothing counts up to it.
 func (s *Sender) end(l frame.Queue, below uint64) uint64 { return min(below, s.base(l)+MaxAhead) }
 
-// settle: a message is not under way any more.
+// settle takes a message off those under way and held.
 func (s *Sender) settle(l frame.Queue, n uint64) {
 	s.land(l, n)
 	delete(s.held[l], n)
@@ -65,15 +68,15 @@ func (s *Sender) settle(l frame.Queue, n uint64) {
 // names says whether an acknowledgement confirms a number.
 func names(r frame.Ack, n uint64) bool {
 	after := behind(r.Cumulative, n)
-	if after <= 0 { // the cumulative number reaches it
+	if after <= 0 { // the cumulative number includes it
 		return true
 	}
 	i := (after - 1) / 8
 	return i < len(r.Bitmap) && r.Bitmap[i]>>((after-1)%8)&1 != 0
 }
 
-// Lacks says whether an acknowledgement of the peer's newest datagram lacks what an earlier one has acknowledged. lost is how many
-// messages that are, at least.
+// Lacks says whether an acknowledgement of the peer's newest datagram lacks messages that an earlier one has acknowledged.
+// lost is how many, at least.
 func (s *Sender) Lacks(r frame.Ack) (lost int) {
 	l := r.Queue
 	if int(l) >= frame.Queues {
@@ -102,10 +105,10 @@ func (r *Receiver) Highest(l frame.Queue) uint64 {
 }
 
 // Reused says whether the sender, whose present start begins with the number of these low bits, will give numbers again
-// that were received already. n is how many; 0: that cannot be known. takes is what the sender says of itself: Sender.Ahead.
+// that were already received. n is how many; 0: unknown. takes is what the sender says of itself: Sender.Ahead.
 func (r *Receiver) Reused(l frame.Queue, first uint16, takes bool) (n int, reused bool) {
 	highest := r.Highest(l)
-	if r.marked[l] { // later ones are of its present start, for all that is known
+	if r.marked[l] { // later numbers may all be of the sender's present start
 		highest = r.before[l]
 	}
 	n = behind(first, highest+1)

@@ -10,7 +10,7 @@ import (
 
 func queues(direct, bulk uint64) [frame.Queues]uint64 { return [frame.Queues]uint64{direct, bulk} }
 
-// What an acknowledgement says of numbers that this start has given is no news when its peer has not heard of this start.
+// An acknowledgement of numbers that this start has given is no news from a peer that has not heard of this start.
 func TestEarlier(t *testing.T) {
 	s := NewSender(cfg, queues(100, 1))
 	s.Restore(ID{frame.Direct, 98})
@@ -37,7 +37,7 @@ func TestEarlier(t *testing.T) {
 	}
 }
 
-// What a peer holds behind a gap goes again when the peer does not hold it any more.
+// A message that a peer held after a gap goes again when the peer does not hold it any more.
 func TestDropped(t *testing.T) {
 	s := NewSender(cfg, queues(1, 1))
 	sendN(s, at(0), 4)
@@ -88,8 +88,8 @@ func TestReused(t *testing.T) {
 		takes  bool
 	}{
 		{0, nil, 1, 0, false, false},
-		{0, nil, 200, 0, false, false}, // what is under way has not come
-		{0, nil, 1000, 0, true, false}, // so much is never under way
+		{0, nil, 200, 0, false, false}, // messages under way have not come
+		{0, nil, 1000, 0, true, false}, // so many are never under way
 		{0, nil, 1000, 0, false, true},
 		{0, nil, 3000, 0, true, true},
 		{100, nil, 101, 0, false, false},
@@ -110,7 +110,7 @@ func TestReused(t *testing.T) {
 	}
 }
 
-// A number far beyond those that can be under way, as a bad record of a journal has it, is not counted up to.
+// A number far beyond those that can be under way, from a bad record of a journal, is not counted up to.
 func TestFarNumbers(t *testing.T) {
 	for _, far := range []uint64{1 << 40, 1 << 63, 1<<64 - 2} {
 		in := check.In(t, far)

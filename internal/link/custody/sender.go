@@ -11,19 +11,19 @@ import (
 // Config derives from the link's profile.
 type Config struct {
 	Window        [frame.Queues]int // under way and not acknowledged: octets of the direct queue, messages of the bulk queue
-	Most          int               // of the direct queue, while acknowledgements say that the link carries them; at least its Window
-	Least         int               // octets that a message of it weighs at the least while its window has not grown
+	Most          int               // largest window of the direct queue, while acknowledgements show that the link carries it; at least its Window
+	Least         int               // least octets that a message of the direct queue counts in its window, until the window has grown
 	RoundTrip     time.Duration     // the longest that a datagram and its answer take, queues included
-	Prompt        time.Duration     // the same without queues: a prompt message goes again, once, when it has passed
+	Prompt        time.Duration     // the same without queues: an unacknowledged prompt message goes again, once, after it
 	AckDelay      time.Duration     // an acknowledgement may wait so long at the receiver for something to ride on
 	GapAge        time.Duration     // 0, or how far the link may reorder: a gap is believed when so old
 	Reorder       bool              // the link does not keep order: numbers and acknowledgements in full
-	ProbeInterval time.Duration     // between probes into silence
-	Hasty         bool              // a dead link is to be found early, for another bearer waits: what has asked for its acknowledgement is missed after Prompt
-	EagerInterval time.Duration     // the same while messages wait; 0: a third of it, yet not before the one before could be answered
+	ProbeInterval time.Duration     // between probes of a silent peer
+	Hasty         bool              // another bearer waits, so a dead link should be found early: an acknowledgement that was asked for is missed after Prompt
+	EagerInterval time.Duration     // the same while messages wait; 0: a third of ProbeInterval, but not before the last probe could be answered
 }
 
-// answers is how long a probe waits for its answer before the link is dead.
+// answers is how long a probe waits for its answer before the link counts as dead.
 func (c *Config) answers() time.Duration {
 	if c.Hasty {
 		return c.Prompt
@@ -34,18 +34,18 @@ func (c *Config) answers() time.Duration {
 // MaxAhead bounds how far a number may be ahead of the oldest that is not acknowledged.
 const MaxAhead = 2047
 
-// ByteAhead is the same for a peer of which 8 bits of a cumulative number have to be enough, or that takes no more.
+// ByteAhead is the same for a peer that sends only 8 bits of its cumulative number, or that takes numbers no further ahead.
 const ByteAhead = 255
 
-// ShortAhead is the same where 8 bits of a message's number are enough.
+// ShortAhead is the same where a message carries only 8 bits of its number.
 const ShortAhead = 127
 
-// A dead link is probed every ProbeInterval. After probeSteady of them the interval grows, by one each, to maxProbeInterval. For
-// probeEager of them a new message brings the next probes forward, to one every EagerInterval: three, or as many as fit into a
-// ProbeInterval.
+// A dead link is probed every ProbeInterval. After probeSteady intervals the interval grows, by one ProbeInterval each
+// time, to maxProbeInterval. During probeEager intervals, a new message brings the next probes forward, to one every
+// EagerInterval: three, or as many as fit into a ProbeInterval.
 const (
 	maxProbeInterval = 4
-	maxProbes        = 64 // of which the answers are known from each other
+	maxProbes        = 64 // probes whose answers can be told apart
 	probeSteady      = 20
 	probeEager       = 40
 	eagerProbes      = 3
@@ -63,9 +63,9 @@ type flight struct {
 	firstTx uint64
 	lastTx  uint64
 	lost    bool      // to be sent again
-	asked   bool      // a prompt acknowledgement was waited for already
-	waited  bool      // its acknowledgement was asked for at once, and tells how long answers take
-	prompt  time.Time // when it goes again if the acknowledgement that was asked for has not come; zero: not by time
+	asked   bool      // its acknowledgement has already been awaited once
+	waited  bool      // the message asked for its acknowledgement at once, which shows how long answers take
+	prompt  time.Time // when it goes again if that acknowledgement has not come; zero: not by time
 }
 
 // Sender is the sending half towards one peer.
@@ -74,40 +74,41 @@ type Sender struct {
 	next   [frame.Queues]uint64 // to be assigned
 	first  [frame.Queues]uint64 // of this start
 	flight [frame.Queues]map[uint64]*flight
-	weight [frame.Queues]int             // of all of these
+	weight [frame.Queues]int             // of all messages in flight
 	oldest [frame.Queues]uint64          // at most base
 	held   [frame.Queues]map[uint64]bool // at the peer, but not all before them is
-	ahead  int                           // how far numbers may be ahead of the oldest
-	beyond [frame.Queues]uint64          // of numbers above this the last acknowledgement had no room to tell; 0: it had
-	grown  int                           // by how much the window of the direct queue is larger: so much was acknowledged while it was used
-	idle   time.Time                     // since when nothing of the direct queue is under way; zero: something is
+	ahead  int                           // how far numbers may be ahead of the oldest under way
+	beyond [frame.Queues]uint64          // the last acknowledgement had no room for numbers above this; 0: it had room for all
+	grown  int                           // octets by which the window of the direct queue has grown: they were acknowledged while it was used
+	idle   time.Time                     // since when no message of the direct queue is under way; zero: some are
 	tx     uint64                        // transmissions so far, of anything that an acknowledgement can answer
 
 	dead      bool // a probe was not answered in time
 	listening bool // the peer has said that it will be silent: it hears us and does not answer
 	ask       bool // probe at the next chance
 	eager     int  // so many probes come sooner, because messages wait
-	revived   bool // the link answers again, and what it swallowed is not known yet
+	revived   bool // the link answers again, and it is not known yet which messages were lost
 	probing   bool // a probe is out
 	probeID   uint8
 	probeTx   uint64
-	probes    uint8 // so many, up to probeID, have gone one after the other with nothing between: each may be answered
+	probes    uint8 // how many, up to probeID, have gone one after the other with nothing between: an answer may be to any of them
 	probeSent time.Time
 	died      time.Time // when the link was found dead
 	lately
 	lateness
 }
 
-// lately is when the last authentic datagram of the peer came, when something of the direct queue went, and when it asked.
+// lately is when the last authentic datagram of the peer came, when a message of the direct queue last went, and when one last asked.
 type lately struct{ heard, sent, asked time.Time }
 
-// Asks says whether the next message is to ask for its acknowledgement at once, so that a link which has gone dead is found out early: the
-// peer was not heard since the last one went, and nothing has asked for as long as an answer takes. SentAsking follows.
+// Asks says whether the next message should ask for its acknowledgement at once, so that a dead link is found early. It
+// should if the peer was not heard since the last message went, and nothing has asked for as long as an answer takes.
+// SentAsking follows.
 func (s *Sender) Asks(now time.Time) bool {
 	return s.cfg.Hasty && !s.listening && s.heard.Before(s.lately.sent) && now.Sub(s.heard) >= s.cfg.Prompt/2 && now.Sub(s.lately.asked) >= s.cfg.Prompt
 }
 
-// SentAsking is Sent for a message that asks, and does not go again by itself.
+// SentAsking is Sent for a message that asks for its acknowledgement and does not go again by itself.
 func (s *Sender) SentAsking(now time.Time, id ID) {
 	s.Sent(now, id)
 	s.lately.asked = now
@@ -116,7 +117,7 @@ func (s *Sender) SentAsking(now time.Time, id ID) {
 	}
 }
 
-// NewSender starts with no message under way; next says the next number of each queue (at least 1).
+// NewSender starts with no message under way; next is the next number of each queue (at least 1).
 func NewSender(cfg Config, next [frame.Queues]uint64) *Sender {
 	if cfg.EagerInterval == 0 {
 		cfg.EagerInterval = min(max(cfg.Prompt, cfg.ProbeInterval/eagerProbes), cfg.ProbeInterval)
@@ -128,8 +129,8 @@ func NewSender(cfg Config, next [frame.Queues]uint64) *Sender {
 	return s
 }
 
-// Restore adds a message that was under way when the gateway stopped. It counts as lost until an acknowledgement says otherwise;
-// whether it arrived is asked first.
+// Restore adds a message that was under way when the gateway stopped. Before it goes again, the sender asks whether it
+// arrived.
 func (s *Sender) Restore(id ID) {
 	s.flight[id.Queue][id.Number] = &flight{}
 	s.next[id.Queue] = max(s.next[id.Queue], id.Number+1)
@@ -152,23 +153,23 @@ func (s *Sender) Next(l frame.Queue) uint64 { return s.next[l] }
 // UnderWay counts the messages of a queue that the peer does not have.
 func (s *Sender) UnderWay(l frame.Queue) int { return len(s.flight[l]) }
 
-// Dead says that the link does not answer: nothing but probes is worth its air.
+// Dead says that the link does not answer: only probes are worth its air.
 func (s *Sender) Dead() bool { return s.dead }
 
-// Weight is what they weigh in the window of their queue.
+// Weight is the weight of the messages under way, in the window of their queue.
 func (s *Sender) Weight(l frame.Queue) int { return s.weight[l] }
 
-// HasNumber says whether anything of a queue may go that has a bound of its own.
+// HasNumber says whether a message may go that is not bounded by the window of its queue.
 func (s *Sender) HasNumber(l frame.Queue) bool {
-	return !s.dead && !(s.probing && s.cfg.Hasty) && s.next[l]-s.base(l) < uint64(s.ahead) // it may be dead, and another bearer waits
+	return !s.dead && !(s.probing && s.cfg.Hasty) && s.next[l]-s.base(l) < uint64(s.ahead) // a probe is out: the link may be dead, and another bearer waits
 }
 
 // Room says whether another message of the queue may go.
 func (s *Sender) Room(l frame.Queue) bool { return s.RoomFor(l, 0) }
 
-// Window is how much of a queue may be under way while nothing is urgent. The direct queue's grows by what is
-// acknowledged while half of it is used, and is as at first when nothing was under way for a round trip or the link does not
-// answer: what a dead link swallows is small.
+// Window is how much of a queue may be under way while nothing is urgent. The window of the direct queue grows by what is
+// acknowledged while half of it is used. It returns to its first size when nothing was under way for a round trip or the
+// link does not answer, so a dead link swallows little.
 func (s *Sender) Window(l frame.Queue) int {
 	if l == frame.Direct {
 		return s.cfg.Window[l] + s.grown
@@ -182,8 +183,8 @@ func (s *Sender) RoomFor(l frame.Queue, extra int) bool {
 	return s.HasNumber(l) && (s.listening || s.weight[l] < s.Window(l)+extra)
 }
 
-// Listening says that the peer will be silent (EMCON) from now on: messages go out once and are kept, nothing is asked,
-// and silence is no sign of a dead link. It ends with the first datagram that the peer sends.
+// Listening says that the peer will be silent (EMCON) from now on: messages go out once and are kept, the peer is asked
+// nothing, and its silence is no sign of a dead link. This lasts until the next datagram of the peer.
 func (s *Sender) Listening() {
 	s.listening, s.dead, s.probing, s.ask, s.revived = true, false, false, false, false
 }
@@ -207,8 +208,9 @@ func (s *Sender) base(l frame.Queue) uint64 {
 	return b
 }
 
-// Weigh is what a message of so many octets weighs in the window of the direct queue: these, or what makes half of the numbers that
-// may be ahead fill the window, so that others are left while one is missing. Until the window has grown it is Least, for a dead link is to swallow few messages, however short.
+// Weigh is the weight of a message of so many octets in the window of the direct queue: these octets, but at least so much
+// that half of the numbers that may be ahead fill the window. So other numbers are left while one is missing. Until the
+// window has grown, the weight is at least Least, so that a dead link swallows few messages, however short.
 func (s *Sender) Weigh(octets int) int {
 	window := s.Window(frame.Direct)
 	least := s.cfg.Least
@@ -218,8 +220,9 @@ func (s *Sender) Weigh(octets int) int {
 	return max(octets, least, window/(s.ahead/2))
 }
 
-// Assign takes the next number of the queue, for what weighs so much in its window: a message of the direct queue as Weigh says, one
-// of the bulk queue 1, and 0 what has a bound of its own. The caller makes the number durable before the message goes out.
+// Assign takes the next number of the queue. weight is the message's weight in the window of the queue: Weigh for the
+// direct queue, 1 for the bulk queue, and 0 for a message with a bound of its own. The caller makes the number durable
+// before the message goes out.
 func (s *Sender) Assign(l frame.Queue, weight int) uint64 {
 	n := s.next[l]
 	s.next[l]++
@@ -228,7 +231,7 @@ func (s *Sender) Assign(l frame.Queue, weight int) uint64 {
 	return n
 }
 
-// land ends a flight; nil: there is none.
+// land takes a message off those in flight; nil: it was not in flight.
 func (s *Sender) land(l frame.Queue, n uint64) *flight {
 	f := s.flight[l][n]
 	if f != nil {
@@ -238,13 +241,13 @@ func (s *Sender) land(l frame.Queue, n uint64) *flight {
 	return f
 }
 
-// Short says whether the low 8 bits of a message's number name it: all that is under way is near, and the link keeps
-// order, so that nothing older comes in behind what is newer.
+// Short says whether the low 8 bits of a message's number name it: all numbers under way are near, and the link keeps
+// order, so that no older datagram comes after a newer one.
 func (s *Sender) Short(id ID) bool {
 	return !s.cfg.Reorder && max(s.next[id.Queue], id.Number+1)-min(s.base(id.Queue), id.Number) <= ShortAhead
 }
 
-// Widen finds the cumulative number of which a datagram newer than all others had the low 8 bits.
+// Widen finds the cumulative number whose low 8 bits came in a datagram newer than all others.
 func (s *Sender) Widen(l frame.Queue, low uint8) uint16 {
 	base := s.base(l)
 	return uint16(base-1) + uint16(low-uint8(base-1))
@@ -289,8 +292,8 @@ func (s *Sender) SentTwice(now time.Time, id ID, after time.Duration) {
 	}
 }
 
-// ResendAll says that the peer has begun anew, or cannot say any more what it lacks: what it has not acknowledged by now never
-// reached it, or its acknowledgement is on its way. All of it goes again.
+// ResendAll says that the peer has begun anew, or cannot say any more what it lacks. Messages that it has not acknowledged
+// by now never reached it, or their acknowledgement is on its way. All of them go again.
 func (s *Sender) ResendAll() {
 	for _, f := range s.flight[frame.Direct] {
 		f.lost, f.asked = true, false
@@ -303,11 +306,12 @@ func (s *Sender) Heard(now time.Time) {
 	if s.dead || s.listening {
 		s.revived = s.dead
 		s.dead, s.listening = false, false
-		s.ask = true // what was under way when it died is either there or lost; Answer settles it if it is in here
+		s.ask = true // messages under way when the link died have arrived or are lost; Answer tells which if the answer is in this datagram
 	}
 }
 
-// Ask asks the peer at once what has arrived, if anything is under way to it or it did not answer: the way there is back.
+// Ask asks the peer at once what has arrived, if messages are under way to it or it did not answer. The caller knows that
+// the peer can be reached again.
 func (s *Sender) Ask() {
 	switch {
 	case s.listening:
@@ -318,19 +322,19 @@ func (s *Sender) Ask() {
 	}
 }
 
-// Doubt asks the peer at once whether it is there, for what it was sent otherwise has no answer.
+// Doubt asks the peer at once whether it is there, if nothing else sent to it asks for an answer.
 func (s *Sender) Doubt() { s.ask = !s.listening && !s.dead }
 
-// Ack applies an acknowledgement. acked is what it acknowledges for the first time, in order. held is what lies behind something
-// that is missing, and is named for the first time: it does not go again, but it is not acknowledged. The peer reads it when
-// what is before it has come; if that never comes, it may not be able to.
+// Ack applies an acknowledgement. acked are the messages that it acknowledges for the first time, in order. held are
+// messages after a missing one that it names for the first time: they do not go again, but they are not acknowledged. The
+// peer reads them when the missing message has come; if it never comes, the peer may be unable to read them.
 func (s *Sender) Ack(now time.Time, r frame.Ack) (acked, held []ID) {
 	l := r.Queue
 	if int(l) >= frame.Queues || len(s.flight[l])+len(s.held[l]) == 0 {
 		return nil, nil
 	}
 	base := s.base(l)
-	// The cumulative number lies between base-1 and next-1; whatever else it says is of another time.
+	// The cumulative number lies between base-1 and next-1; an acknowledgement with another number is of another time.
 	cum := base - 1 + uint64(r.Cumulative-uint16(base-1))
 	if cum >= s.next[l] {
 		return nil, nil
@@ -339,9 +343,9 @@ func (s *Sender) Ack(now time.Time, r frame.Ack) (acked, held []ID) {
 	if reach := r.Reach(); reach < math.MaxInt {
 		s.beyond[l] = cum + uint64(reach)
 	}
-	var latest uint64 // transmission that the acknowledgement proves to have arrived
+	var latest uint64 // latest transmission that the acknowledgement proves to have arrived
 	weight := s.weight[l]
-	var last, waited time.Time // when that went, and the last of those that had asked for it
+	var last, waited time.Time // when it went, and when the last message went that asked for this
 	arrived := func(n uint64) bool {
 		f := s.land(l, n)
 		if f == nil {
@@ -369,18 +373,18 @@ func (s *Sender) Ack(now time.Time, r frame.Ack) (acked, held []ID) {
 			}
 		}
 	}
-	if !waited.IsZero() && waited.Equal(last) { // an acknowledgement that a later message has brought says nothing of how long one takes
+	if !waited.IsZero() && waited.Equal(last) { // an acknowledgement that a later message triggered does not show how long an answer takes
 		s.note(now, now.Sub(waited)-s.cfg.Prompt)
 	}
-	if l == frame.Direct { // the link keeps order: what went out before is lost
+	if l == frame.Direct { // the link keeps order: messages that went out before are lost
 		s.loseBefore(now, latest)
 		s.grow(now, weight-s.weight[l])
 	}
 	return acked, held
 }
 
-// Dropped is what the peer does not hold any more, as an acknowledgement of its newest datagram says: it could not be read when its
-// turn came. It goes again.
+// Dropped returns the messages that the peer does not hold any more, as an acknowledgement in its newest datagram shows: it
+// could not read them when their turn came. They go again.
 func (s *Sender) Dropped(r frame.Ack) (again []ID) {
 	l := r.Queue
 	if int(l) >= frame.Queues {
@@ -400,8 +404,8 @@ func (s *Sender) Dropped(r frame.Ack) (again []ID) {
 	return again
 }
 
-// Resend says that the peer cannot read what was coded as it was until now: what it has not read of the direct queue goes again.
-// as leaves out numbers whose coding does not matter. held is what had arrived.
+// Resend says that the peer cannot read messages in their present coding: messages of the direct queue that it has not read
+// go again. as reports the numbers whose coding does not matter, which are left out. held are those that had arrived.
 func (s *Sender) Resend(as func(n uint64) bool) (held []ID) {
 	l := frame.Direct
 	for n := range s.held[l] {
@@ -421,7 +425,7 @@ func (s *Sender) Resend(as func(n uint64) bool) (held []ID) {
 	return held
 }
 
-// grow is called when acknowledgements named so much of the direct queue for the first time.
+// grow is called when acknowledgements have named so much of the direct queue for the first time.
 func (s *Sender) grow(now time.Time, acked int) {
 	l := frame.Direct
 	if s.weight[l]+acked >= s.Window(l)/2 {
@@ -432,15 +436,16 @@ func (s *Sender) grow(now time.Time, acked int) {
 	}
 }
 
-// Wanted says that a message has come for the peer: a dead link is asked sooner.
+// Wanted says that a message has come for the peer: a dead link is probed sooner.
 func (s *Sender) Wanted() {
 	if s.dead {
 		s.eager = max(eagerProbes, int(s.cfg.ProbeInterval/max(1, s.cfg.EagerInterval)))
 	}
 }
 
-// Back says that the acknowledgement just applied was of the peer's newest datagram. On a link that was dead it tells what has arrived:
-// what went longer ago than a round trip and is not named is lost, and needs no question.
+// Back says that the acknowledgement just applied was in the peer's newest datagram. On a link that was dead, it tells
+// which messages have arrived: a message that it does not name and that went longer ago than a round trip is lost, and need
+// not be asked about.
 func (s *Sender) Back(now time.Time) {
 	if !s.revived {
 		return
@@ -456,7 +461,7 @@ func (s *Sender) Back(now time.Time) {
 	}
 }
 
-// open is called when a link that was dead has answered: what has waited for it is much, so that the window is as large as it gets.
+// open is called when a link that was dead has answered. Many messages have waited for it, so the window becomes as large as it gets.
 func (s *Sender) open() {
 	s.revived, s.grown = false, max(0, s.cfg.Most-s.cfg.Window[frame.Direct])
 }
@@ -475,9 +480,9 @@ func (s *Sender) wasNamed(n uint64) bool {
 	return s.beyond[frame.Direct] == 0 || n <= s.beyond[frame.Direct]
 }
 
-// Answer applies the answer to a probe: the acknowledgements before it in the same datagram tell all that had arrived.
+// Answer applies the answer to a probe: the acknowledgements before it in the same datagram name all that had arrived.
 func (s *Sender) Answer(now time.Time, id uint8) {
-	if id == s.doubted && !s.doubtAt.IsZero() { // the link had brought it, and the answer: it was well, and a machine late
+	if id == s.doubted && !s.doubtAt.IsZero() { // the link had carried the probe and the answer: only a machine was late
 		s.note(now, now.Sub(s.doubtAt)-s.cfg.RoundTrip)
 		s.doubtAt = time.Time{}
 	}
@@ -493,14 +498,14 @@ func (s *Sender) Answer(now time.Time, id uint8) {
 	}
 }
 
-// Lost returns the direct messages that have to go again, oldest first; none while the link is dead, and none that the peer would not
-// take yet.
+// Lost returns the direct messages that have to go again, oldest first; none while the link is dead, and none beyond the
+// numbers that the peer takes.
 func (s *Sender) Lost(now time.Time) []ID {
 	if s.dead || len(s.flight[frame.Direct]) == 0 {
 		return nil
 	}
 	var ids []ID
-	late := map[time.Time]bool{} // when datagrams went whose acknowledgement is overdue: all that was in them goes again
+	late := map[time.Time]bool{} // when datagrams went whose acknowledgement is overdue: all messages in them go again
 	for _, f := range s.flight[frame.Direct] {
 		if !f.prompt.IsZero() && !now.Before(f.prompt) && f.waited {
 			late[f.sent] = true
@@ -519,7 +524,7 @@ func (s *Sender) Lost(now time.Time) []ID {
 	return ids
 }
 
-// overdue is when the oldest message without acknowledgement should have had one; zero when none waits.
+// overdue is when the acknowledgement of the oldest message without one should have come; zero: no message waits.
 func (s *Sender) overdue() time.Time {
 	var oldest, asked time.Time
 	for l := range s.flight {
@@ -542,7 +547,7 @@ func (s *Sender) overdue() time.Time {
 	return at
 }
 
-// Deadline is when ProbeDue or Lost may change by themselves; zero when nothing waits.
+// Deadline is when ProbeDue or Lost may change by themselves; zero: never.
 func (s *Sender) Deadline() time.Time {
 	due := s.probeDeadline()
 	if s.dead {
@@ -571,13 +576,13 @@ func (s *Sender) probeDeadline() time.Time {
 		return due
 	}
 	if again := s.probeSent.Add(s.cfg.ProbeInterval); again.After(due) {
-		due = again // a receiver that answers and still lacks the message gets it again, not another probe
+		due = again // a receiver that answers and still lacks the message gets the message again, not another probe
 	}
 	return due
 }
 
-// unknown says whether a message was under way when the gateway stopped, and whether it has arrived is not known yet: the
-// probe that asked, or its answer, was lost.
+// unknown says whether a message was under way when the gateway stopped and its arrival is still unknown: the probe that
+// asked, or its answer, was lost.
 func (s *Sender) unknown() bool {
 	for l := range s.flight {
 		for _, f := range s.flight[l] {
@@ -608,7 +613,7 @@ func (s *Sender) ProbeDue(now time.Time) bool {
 		if s.heard.Before(s.probeSent) {
 			s.dead, s.probing, s.grown, s.eager, s.died = true, true, 0, 0, now
 			s.doubted, s.doubtAt = s.probeID, s.probeSent
-		} // else the probe or its answer was lost on a link that is there: ask again below
+		} // else only the probe or its answer was lost: ask again below
 	}
 	if s.dead {
 		return !now.Before(s.probeSent.Add(s.interval()))

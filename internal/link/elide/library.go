@@ -2,7 +2,7 @@ package elide
 
 import "encoding/binary"
 
-// This file writes and reads packets as libnorm does, for simulations that stand in for it.
+// This file writes and reads packets as libnorm does, for simulations that replace it.
 
 // AppendData appends the NORM_DATA of one symbol of an own object of size octets, prefix included.
 func (c Config) AppendData(dst []byte, generation uint8, object uint16, size, block, symbol int, payload []byte) []byte {
@@ -10,7 +10,7 @@ func (c Config) AppendData(dst []byte, generation uint8, object uint16, size, bl
 	return append(dst, payload...)
 }
 
-// Repair is one thing that a NACK asks for.
+// Repair is one object or symbol that a NACK requests.
 type Repair struct {
 	Object        uint16
 	Whole         bool // the object; otherwise one symbol of it
@@ -25,7 +25,7 @@ const (
 	flagObject  = 8
 )
 
-// AppendNack appends the NORM_NACK that asks the peer's libnorm of this generation for list: each thing as an item,
+// AppendNack appends the NORM_NACK that requests list from the peer's libnorm of this generation: each repair as an item,
 // three symbols or more in a row as a range.
 func (c Config) AppendNack(dst []byte, generation uint8, list []Repair) []byte {
 	var h [nackLen]byte
@@ -64,7 +64,7 @@ func (c Config) AppendNack(dst []byte, generation uint8, list []Repair) []byte {
 	return dst
 }
 
-// ParseNack reads what a NACK that Restore gave asks for; ranges of whole objects are not read.
+// ParseNack reads the requests of a NACK that Restore gave; it does not read ranges of whole objects.
 func ParseNack(packet []byte) (list []Repair, err error) {
 	if len(packet) < nackLen {
 		return nil, &Error{"NORM_NACK", "header", ErrShort}
@@ -95,7 +95,7 @@ func ParseNack(packet []byte) (list []Repair, err error) {
 	return list, nil
 }
 
-// FlushOf reads up to where a FLUSH that Restore gave asks: a block and symbol of an object.
+// FlushOf reads the position up to which a FLUSH that Restore gave asks: a block and symbol of an object.
 func FlushOf(packet []byte) (object uint16, block, symbol int, ok bool) {
 	if len(packet) < flushLen || packet[offType]&0x0f != typeCmd || packet[offFlags] != flavorFlush {
 		return 0, 0, 0, false

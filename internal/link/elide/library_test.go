@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// What a simulation sends is what libnorm sent in the captures, but for the sequence number.
+// A simulation sends the packets that libnorm sent in the captures, except for the sequence number.
 func TestLibrary(t *testing.T) {
 	one := Config{Self: 1, Peer: 40000, Segment: 64, GRTT: 100 * time.Millisecond}
 	other := Config{Self: 40000, Peer: 1, Segment: 64, GRTT: 100 * time.Millisecond}

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// What the profile fixes for every session: FEC encoding id 5 (RFC 5510, Reed-Solomon of octets), blocks of at most
-// 16 segments, 4 parity segments per block, sent on request only.
+// Constants that the profile fixes for every session: FEC encoding id 5 (RFC 5510, Reed-Solomon of octets), blocks of at
+// most 16 segments, 4 parity segments per block, sent on request only.
 const (
 	FECID       = 5
 	BlockLen    = 16
 	ParityLen   = 4
-	MaxObject   = 16 << 20 // octets; also what a restored packet may announce
+	MaxObject   = 16 << 20 // octets; a restored packet may announce no more
 	MaxSegment  = 8192     // octets
 	maxPacket   = 65507    // a UDP payload
 	blockBits   = 24
@@ -77,8 +77,8 @@ func (e *Error) Error() string { return fmt.Sprintf("normwire: %s: %s %v", e.Uni
 // Unwrap is the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Layout is how NORM cuts an object into blocks (RFC 5052 9.1, as libnorm does it): the first blocks are one segment
-// longer than the rest when the segments do not divide evenly.
+// Layout is how NORM cuts an object into blocks (RFC 5052 9.1, as libnorm does it): the first blocks are one segment longer
+// than the rest when the segments do not divide evenly.
 type Layout struct {
 	size, segment int
 	segments      int
@@ -87,14 +87,14 @@ type Layout struct {
 	small         int // segments of the other blocks
 }
 
-// LayoutOf is that of an object of size octets, at least 1, in segments of so many octets.
+// LayoutOf is the layout of an object of size octets, at least 1, in segments of so many octets.
 func LayoutOf(size, segment int) Layout {
 	n := (size + segment - 1) / segment
 	b := (n + BlockLen - 1) / BlockLen
 	return Layout{size: size, segment: segment, segments: n, blocks: b, large: n % b, small: n / b}
 }
 
-// Blocks is how many there are.
+// Blocks is the number of blocks.
 func (l Layout) Blocks() int { return l.blocks }
 
 // BlockLen is how many source symbols a block has; ParityLen more are parity.
@@ -116,7 +116,7 @@ func (l Layout) Payload(block, symbol int) int {
 	return l.segment
 }
 
-// Offset is where a source symbol is in its object; ok is false for parity, and where there is none.
+// Offset is the place of a source symbol in its object; ok is false for parity, and for symbols that the object does not have.
 func (l Layout) Offset(block, symbol int) (octets int, ok bool) {
 	if block < 0 || block >= l.blocks || symbol < 0 || symbol >= l.BlockLen(block) {
 		return 0, false
@@ -141,8 +141,8 @@ func quantize(rtt float64) uint8 {
 	return uint8(math.Ceil(255.0 - 13.0*math.Log(rttMost/rtt)))
 }
 
-// advertised is the octet that libnorm 1.5.9 sends for a GRTT that was set: it quantizes, looks the value up in a
-// table of four digits, and quantizes that again when the rate is set, so that it may come out one higher.
+// advertised is the octet that libnorm 1.5.9 sends for a given GRTT: it quantizes, looks the value up in a table of four
+// digits, and quantizes again when the rate is set, so that the octet may be one higher.
 func advertised(grtt time.Duration) uint8 {
 	q := quantize(grtt.Seconds())
 	if q < 31 {
@@ -159,9 +159,9 @@ func advertised(grtt time.Duration) uint8 {
 func putUint24(b []byte, v int) { b[0], b[1], b[2] = byte(v>>16), byte(v>>8), byte(v) }
 func uint24(b []byte) int       { return int(b[0])<<16 | int(b[1])<<8 | int(b[2]) }
 
-// checkPacket says whether a packet may pass as it is: NORM version 1, from source, with the header that its type
-// needs. Commands that this profile never sends (congestion control probes) are refused: libnorm reads
-// lists in them without enough care (transport 5).
+// checkPacket says whether a packet may pass unchanged: NORM version 1, from source, with the header that its type needs.
+// Commands that this profile never sends (congestion control probes) are refused: libnorm reads lists in them without
+// enough care (transport 5).
 func checkPacket(p []byte, source, server uint16) error {
 	bad := func(field string, err error) error { return &Error{"NORM packet", field, err} }
 	if len(p) < offInstance {

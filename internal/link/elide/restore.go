@@ -209,14 +209,14 @@ func (r *reader) nack(dst []byte, self, from uint16) []byte {
 	return dst
 }
 
-// marker is the packet that lets the local libnorm begin behind the last object that needs nothing more.
+// marker is the packet that lets the local libnorm begin after the last object that needs nothing more.
 func (s *Session) marker() []byte {
 	p := appendData(make([]byte, 0, dataLen+1), s.cfg.Peer, s.peer, s.grtt, s.contiguous, 1, s.cfg.Segment, position{})
 	return append(p, 0)
 }
 
-// Flush appends the FLUSH frame of an own object of so many octets (as given to the child, without prefix): the
-// peer's libnorm then asks for what it lacks of it and of the objects before it.
+// Flush appends the FLUSH frame of an own object of so many octets (as given to the child, without prefix). The peer's
+// libnorm then asks for the parts that it lacks of this object and of the objects before it.
 func (s *Session) Flush(dst []byte, object uint16, octets int) []byte {
 	at := LayoutOf(octets+PrefixOctets, s.cfg.Segment).last()
 	kind := byte(kindFlushOne)

@@ -28,10 +28,10 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Info is what a gateway decides on.
+// Info has the properties of a packet by which a gateway decides.
 type Info struct {
 	Kind       Kind
-	Generation uint8  // of the sender; in Nack and Ack of the sender that is asked or answered
+	Generation uint8  // of the sender; in Nack and Ack that of the sender asked or answered
 	Object     uint16 // transport id; 0 in Nack
 	Octets     int    // Data: payload
 	Size       int    // Data: of the whole object, prefix included; 0 when the packet does not say
@@ -43,7 +43,7 @@ type Info struct {
 	Raw        bool   // the frame holds the packet as it is
 }
 
-// Config is what both ends of a session know beforehand.
+// Config is known to both ends of a session in advance.
 type Config struct {
 	Self, Peer uint16        // NORM node ids = gateway ids, 1..65535
 	Segment    int           // octets of payload per DATA, 1..MaxSegment; the same at both ends
@@ -109,8 +109,8 @@ func CutPrefix(object []byte) (generation uint8, id uint16, data []byte, ok bool
 	return object[0], binary.BigEndian.Uint16(object[1:]), object[PrefixOctets:], true
 }
 
-// Pack appends the frame of a packet that the local libnorm sent. The frame restores to the same octets, but for the
-// sequence number; what has no short form goes raw. A packet that is not of this session, or that no member of this
+// Pack appends the frame of a packet that the local libnorm sent. The frame restores to the same octets, except the
+// sequence number; a packet without a short form goes raw. A packet that is not of this session, or that no member of this
 // profile sends, is an error and must be dropped.
 func (s *Session) Pack(dst, packet []byte) ([]byte, Info, error) {
 	if err := checkPacket(packet, s.cfg.Self, s.cfg.Peer); err != nil {
@@ -141,7 +141,7 @@ func (s *Session) Pack(dst, packet []byte) ([]byte, Info, error) {
 	return out, info, nil
 }
 
-// compact writes the short form; ok is false when there is none. What it leaves out is checked by the guard.
+// compact writes the short form; ok is false when there is none. The guard checks the fields that it leaves out.
 func (s *Session) compact(dst, p []byte) (out []byte, ok bool) {
 	switch p[offType] & 0x0f {
 	case typeData:
@@ -180,7 +180,7 @@ func (s *Session) compactData(dst, p []byte) []byte {
 	return append(dst, p[dataLen:]...)
 }
 
-// appendHead writes what DATA and FLUSH share.
+// appendHead writes the fields that DATA and FLUSH share.
 func (s *Session) appendHead(dst []byte, kind byte, p []byte) []byte {
 	if p[offGRTT] != s.grtt {
 		dst = append(dst, kind|flagGRTT, p[offInstance+1], p[offGRTT])
@@ -219,7 +219,7 @@ func compactNack(dst, requests []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// Describe says what a packet is that Restore gave or Pack took; segment is the session's.
+// Describe returns the Info of a packet that Restore gave or Pack took; segment is the session's.
 func Describe(p []byte, segment int) Info {
 	switch p[offType] & 0x0f {
 	case typeNack:
@@ -252,19 +252,19 @@ func Describe(p []byte, segment int) Info {
 	return Info{Kind: Other, Generation: p[offInstance+1]}
 }
 
-// Restarted tells the session that the local libnorm is a new one of this generation: it knows nothing of the peer.
+// Restarted tells the session that a new local libnorm with this generation has started: it knows nothing of the peer.
 func (s *Session) Restarted(generation uint8) {
 	s.own, s.synced = generation, false
 }
 
-// Recall sets what Progress once gave: after a restart of the gateway, before the first Restore.
+// Recall sets the values that Progress gave before a restart of the gateway. It is called before the first Restore.
 func (s *Session) Recall(peer uint8, contiguous uint16) {
 	s.peer, s.peerKnown, s.synced, s.contiguous = peer, true, false, contiguous
 	clear(s.ahead)
 }
 
-// Progress gives the peer's generation and the object up to which everything of it is delivered; ok is false when
-// nothing was ever heard from it.
+// Progress gives the peer's generation and the object up to which all its objects are delivered; ok is false when the peer
+// was never heard.
 func (s *Session) Progress() (peer uint8, contiguous uint16, ok bool) {
 	return s.peer, s.contiguous, s.peerKnown
 }
@@ -278,14 +278,14 @@ func (s *Session) Forget() {
 // maxAhead is how many objects may be delivered beyond a missing one; libnorm's receivers look back 256 objects.
 const maxAhead = 256
 
-// Delivered notes that an object of the peer is safe with us, after the commit: a libnorm started later asks for
-// nothing up to the first object that is missing.
+// Delivered notes that an object of the peer is durable here, after the commit: a libnorm started later asks for nothing
+// before the first missing object.
 func (s *Session) Delivered(peer uint8, object uint16) {
 	if !s.peerKnown || peer != s.peer || int16(object-s.contiguous) <= 0 {
 		return
 	}
 	s.ahead[object] = struct{}{}
-	if len(s.ahead) > maxAhead { // the missing one was given up: go on from the next
+	if len(s.ahead) > maxAhead { // the missing object was given up: continue from the next
 		least := object
 		for id := range s.ahead {
 			if int16(id-least) < 0 {

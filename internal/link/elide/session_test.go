@@ -102,7 +102,7 @@ func TestCaptured(t *testing.T) {
 				t.Fatalf("Restore = %+v, %v; want %+v", back, err, tt.info)
 			}
 			last := got[len(got)-1]
-			copy(last[offSequence:offSource], packet[offSequence:offSource]) // of its own counting
+			copy(last[offSequence:offSource], packet[offSequence:offSource]) // its own counting
 			if !bytes.Equal(last, packet) {
 				t.Errorf("Restore = %x\nwant      %x", last, packet)
 			}
@@ -110,7 +110,7 @@ func TestCaptured(t *testing.T) {
 	}
 }
 
-// What differs from the profile costs octets, never correctness.
+// A packet that differs from the profile costs octets, but is still correct.
 func TestPackUnusual(t *testing.T) {
 	const data = "12080001 00000001 0001 88 00 00 05 0001 00000000 4003 00000000000e 0040 10 04 01000130303030303030 3168656a"
 	tests := []struct {
@@ -236,7 +236,7 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// The marker comes once per generation of either end and begins behind what was delivered.
+// The marker comes once per generation of either end and begins after the delivered objects.
 func TestMarker(t *testing.T) {
 	_, b := pair(t)
 	const marker = "12080000 00000001 %04x 88 00 00 05 %04x 00000000 4003 000000000001 0040 10 04 00"
@@ -434,7 +434,7 @@ func TestNewSessionRefuses(t *testing.T) {
 	}
 }
 
-// What restores must pack to a frame that restores to the same packet.
+// A packet that Restore gives must pack to a frame that restores to the same packet.
 func FuzzRestore(f *testing.F) {
 	for _, c := range captured {
 		f.Add(unhex(f, c.frame), c.from == 1)
@@ -475,7 +475,7 @@ func FuzzRestore(f *testing.F) {
 	})
 }
 
-// Whatever comes from loopback: an error, or a frame that restores to the same packet.
+// Any octets from loopback give an error, or a frame that restores to the same packet.
 func FuzzPack(f *testing.F) {
 	for _, c := range captured {
 		f.Add(unhex(f, c.packet), c.from == 1)

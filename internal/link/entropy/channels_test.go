@@ -24,7 +24,7 @@ func crowd(t *testing.T, seed uint64, loss float64, lies map[int][]int) (f *flee
 	return f, names
 }
 
-const oneItem = 215 // octets of a message of 200 in a frame
+const oneItem = 215 // octets of a frame with a message of 200
 
 func TestTwoOfEightCarryIntoTheNextChannel(t *testing.T) {
 	for loss, bound := range map[float64]float64{0: 1.02, 0.1: 1.6, 0.3: 2.2} {
@@ -46,7 +46,7 @@ func TestTwoOfEightCarryIntoTheNextChannel(t *testing.T) {
 	}
 }
 
-// skips is an HF channel on which each hears its neighbours alone.
+// skips is an HF channel on which each node hears only its neighbours.
 func skips(n int) *radio {
 	r := hf()
 	r.deaf = map[[2]int]bool{}
@@ -61,7 +61,7 @@ func skips(n int) *radio {
 	return r
 }
 
-// A hears B and B hears C, but A does not hear C: B says again what A has said, within a round trip and once.
+// A hears B and B hears C, but A does not hear C: B repeats A's message, within a round trip and once.
 func TestOneSpeaksForWhoDoesNotHear(t *testing.T) {
 	for seed := uint64(1); seed <= 5; seed++ {
 		f := newFleet(t, 3, seed, skips(3))
@@ -98,7 +98,7 @@ func TestAMessageGoesAlongAChain(t *testing.T) {
 	}
 }
 
-// The most stable of those who carry into the next channel goes away and comes back: while it is away the next one carries.
+// The most stable of the gateways that carry into the next channel goes away and comes back: meanwhile the next one carries.
 func TestAnotherCarriesWhileTheFirstIsAway(t *testing.T) {
 	f, _ := crowd(t, 1, 0, nil)
 	carried := func(from int) (n Name, by int) {
@@ -123,14 +123,14 @@ func TestAnotherCarriesWhileTheFirstIsAway(t *testing.T) {
 			t.Errorf("with %v away %v went %d times into the next channel", away, n, times)
 		}
 	}
-	f.silenced = map[int]bool{4: true} // its transmissions are heard by nobody, and nobody knows that yet
+	f.silenced = map[int]bool{4: true} // no node hears its transmissions, and none knows that yet
 	if _, times := carried(0); times != 2 {
 		t.Errorf("when the first is not heard, %d are transmitted, its own included", times)
 	}
 }
 
-// Liars that say to hear everybody, or one gateway each alone, cost the others no message, and the air no more than one datagram for each
-// message and liar.
+// Liars that claim to hear all gateways, or only one each, cost the others no message, and the air no more than one
+// datagram for each message and liar.
 func TestLiesAboutHearingAreBounded(t *testing.T) {
 	everybody := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	for what, play := range map[string]struct {
@@ -158,7 +158,7 @@ func TestLiesAboutHearingAreBounded(t *testing.T) {
 				}
 				f.run(3 * time.Hour)
 				octets[lie] = r.items + r.repair
-				for i := range play.lies { // what liars lack is their own affair
+				for i := range play.lies { // messages that liars lack are their own affair
 					f.away[i] = true
 				}
 				if list := f.missing(names); len(list) > 0 {

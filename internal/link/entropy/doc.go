@@ -1,19 +1,20 @@
-// Package entropy carries the open messages of groups: all members of a group should get them, and any node that has one repairs it
-// (docs/decisions/groups.md). Each message goes once over each channel. Afterwards nodes compare digests of what they hold, ask for what
-// they lack, and give it, though its origin may be gone.
+// Package entropy carries the open messages of groups: all members of a group should get them, and any node that has a
+// message can repair it (docs/decisions/groups.md). Each message goes once over each channel. Afterwards nodes compare
+// digests of the messages that they hold, request messages that they lack, and repair them for each other, even when the
+// origin is gone.
 //
-// A Port is a way to neighbours: a channel on which one transmission reaches all of them, or the link to one. The caller names the
-// ports, takes what is to be sent with Next whenever the air of a port is free, and gives what has come to Receive. What came from a
-// neighbour has been authenticated as the neighbour's. Config.Verify says whose message it is.
+// A Port is a way to neighbours: a channel on which one transmission reaches all of them, or the link to one. The caller
+// names the ports, sends the frames of Next whenever the air of a port is free, and passes received frames to Receive. It
+// has authenticated their sender, the neighbour. Config.Verify authenticates the origin of a message.
 //
-// Memory is bounded: MostGroups, back numbers of each origin, Config.Most octets of messages, mostQueue entries of a port. Time is that of
-// a signature for each message that is new.
+// Memory is bounded: MostGroups, back numbers of each origin, Config.Most octets of messages, mostQueue entries of a port.
+// The time spent is mostly that of a signature for each new message.
 //
 // The package is pure. Read entropy.go first, then:
 //
 //   - name.go: names of groups
-//   - store.go: what is held, and which numbers have been received
+//   - store.go: messages held, and numbers received
 //   - wire.go: how messages, digests and solicitations are written
 //   - exchange.go: digests, solicitations and repair
-//   - port.go: what waits for the air of a port
+//   - port.go: frames that wait for the air of a port
 package entropy

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/link/hearing"
 )
 
-// Tag is what a group is called on the link; never 0.
+// Tag is the short name of a group on the link; never 0.
 type Tag uint16
 
 // TagOf is the tag of a group's name.
@@ -19,8 +19,8 @@ func TagOf(name string) Tag {
 	return max(1, Tag(binary.BigEndian.Uint16(h[:])))
 }
 
-// Name is what a message of a group is known by: its origin, and its number there, of 48 bits. The upper 32 bits are the epoch: an
-// origin that has lost its numbers begins a later one.
+// Name identifies a message of a group: its origin, and its number there, of 48 bits. The upper 32 bits are the epoch: an
+// origin that has lost its numbers begins a later epoch.
 type Name struct {
 	Origin uint16
 	Number uint64
@@ -53,17 +53,17 @@ const (
 	mostTags    = 64   // groups that one neighbour is known to be in
 )
 
-// Verdict is what Config.Verify finds.
+// Verdict is the result of Config.Verify.
 type Verdict int
 
 // Verdicts.
 const (
 	Genuine  Verdict = iota
-	Forged           // it is not what the origin has said
-	Stranger         // nobody knows the origin
+	Forged           // the origin has not sent this message
+	Stranger         // the origin is not known
 )
 
-// Config is what an Engine is made of.
+// Config is the configuration of an Engine.
 type Config struct {
 	Self   uint16
 	Start  uint32 // number of this start of the node: it has used no later epoch, but for the next one where an epoch was full; 0: not known
@@ -72,7 +72,7 @@ type Config struct {
 	// Keep makes a record durable, or removes it (nil).
 	Keep func(key, value []byte)
 	Rand *rand.Rand
-	// Hearing is who hears whom, by the numbers of channels that ports have. The caller tells it; nil: nothing is known.
+	// Hearing records who hears whom, by the numbers of channels that ports have. The caller updates it; nil: nothing is known.
 	Hearing *hearing.Net
 }
 
@@ -82,14 +82,14 @@ type Engine struct {
 	groups  map[Tag]*group
 	tags    []Tag // of groups, in order
 	ports   []*port
-	members map[uint16]map[Tag]bool // what neighbours have said
+	members map[uint16]map[Tag]bool // by neighbour, the groups that it is known to be in
 	forgers map[uint16]*forger
 	octets  int
-	expires time.Time // when the first message does
-	drops   []string  // of this call
+	expires time.Time // when the first message expires
+	drops   []string  // reasons of this call
 }
 
-// Result is what came of a call.
+// Result is the result of a call.
 type Result struct {
 	New     []Item   // for local members
 	Dropped []string // reasons, for counters
@@ -103,7 +103,7 @@ func New(cfg Config) *Engine {
 	return &Engine{cfg: cfg, groups: map[Tag]*group{}, members: map[uint16]map[Tag]bool{}, forgers: map[uint16]*forger{}}
 }
 
-// Join enters a group; false: there are MostGroups.
+// Join enters a group; false: the node is in MostGroups already.
 func (e *Engine) Join(now time.Time, tag Tag) bool {
 	if e.groups[tag] != nil {
 		return true
@@ -120,8 +120,8 @@ func (e *Engine) Join(now time.Time, tag Tag) bool {
 	return true
 }
 
-// Leave says to the neighbours that this node is not in a group any more, and forgets what it holds of it. known: they have been
-// told; then the many neighbours of a shared channel are not told again.
+// Leave tells the neighbours that this node is not in a group any more, and forgets its messages. known: the neighbours
+// know already; then the many neighbours of a shared channel are not told again.
 func (e *Engine) Leave(now time.Time, tag Tag, known bool) {
 	g := e.groups[tag]
 	if g == nil {
@@ -143,7 +143,7 @@ func (e *Engine) Leave(now time.Time, tag Tag, known bool) {
 // In says whether this node is in a group.
 func (e *Engine) In(tag Tag) bool { return e.groups[tag] != nil }
 
-// Members are the neighbours that are known to be in a group, and the origins of what is held of it, by id.
+// Members are the neighbours known to be in a group, and the origins of its messages held here, by id.
 func (e *Engine) Members(tag Tag) (ids []uint16) {
 	for id, in := range e.members {
 		if in[tag] {
@@ -164,7 +164,7 @@ func (e *Engine) Members(tag Tag) (ids []uint16) {
 // Tags are the groups that this node is in, in order.
 func (e *Engine) Tags() []Tag { return slices.Clone(e.tags) }
 
-// Item is a message that is held; false: it is not.
+// Item is a message held here; false: it is not held.
 func (e *Engine) Item(tag Tag, n Name) (it Item, held bool) {
 	if g := e.groups[tag]; g != nil && g.origins[n.Origin] != nil && g.origins[n.Origin].items[n.Number] != nil {
 		return *g.origins[n.Origin].items[n.Number], true
@@ -182,7 +182,7 @@ func (e *Engine) Held(tag Tag) (messages, octets int) {
 	return messages, octets
 }
 
-// NextNumber is the number of the next message of this node in a group; 0: nothing is known of an earlier one.
+// NextNumber is the number of the next message of this node in a group; 0: no earlier one is known.
 func (e *Engine) NextNumber(tag Tag) uint64 {
 	if g := e.groups[tag]; g != nil && g.origins[e.cfg.Self] != nil {
 		return g.origins[e.cfg.Self].top + 1
@@ -242,7 +242,7 @@ func (e *Engine) Receive(now time.Time, id PortID, from uint16, body []byte) (r 
 
 func (e *Engine) drop(reason string) { e.drops = append(e.drops, reason) }
 
-// forgetAfter is how many forgeries of a neighbour in a minute are too many: docs/decisions/trust.md.
+// forgetAfter is the number of a neighbour's forgeries in a minute after which its messages are ignored: docs/decisions/trust.md.
 const forgetAfter = 64
 
 type forger struct {
@@ -250,7 +250,7 @@ type forger struct {
 	count int
 }
 
-// forges counts a forgery of a neighbour. ignored says that its messages are not looked at in this minute.
+// forges counts a forgery from a neighbour. ignored says that the neighbour's messages are ignored for the rest of the minute.
 func (e *Engine) forges(now time.Time, from uint16) {
 	f := e.forgers[from]
 	if f == nil || now.Sub(f.since) >= time.Minute {

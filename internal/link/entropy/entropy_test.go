@@ -25,7 +25,7 @@ func TestAMessageGoesOnceOverEachChannel(t *testing.T) {
 	}
 }
 
-// sixteen is three channels of sixteen nodes: HF, UHF and a star; two nodes join each two of them.
+// sixteen is three channels of sixteen nodes: HF, UHF and a star; each two channels share two nodes.
 func sixteen(t *testing.T, seed uint64, loss float64) *fleet {
 	a, b, c := hf(0, 1, 2, 3, 4, 5, 6), hf(5, 6, 7, 8, 9, 10, 11), sat(11, 10, 12, 13, 14, 15, 0)
 	b.bps, b.trip = 9600, 2*time.Second
@@ -49,7 +49,7 @@ func TestWhatTheDestroyedHadSaidReachesAll(t *testing.T) {
 			}
 			last := f.say(3, 150)
 			names = append(names, last)
-			for at := f.now; f.now.Before(at.Add(time.Hour)); { // it is destroyed when one neighbour has the message
+			for at := f.now; f.now.Before(at.Add(time.Hour)); { // it is destroyed as soon as one neighbour has the message
 				f.run(f.now.Sub(f.start) + 100*time.Millisecond)
 				has := 0
 				for i := range f.nodes {
@@ -89,7 +89,7 @@ func TestAnIdleHourCostsAThousandth(t *testing.T) {
 	f.run(8 * time.Hour)
 	for i, r := range f.radios {
 		most := r.bps / 8 * 4 * 3600 / 1000
-		if !r.shared { // each terminal has its own
+		if !r.shared { // each terminal has its own channel
 			most *= len(r.nodes)
 		}
 		if r.sent > most {
@@ -121,7 +121,7 @@ func TestLiarsGetNoMoreThanAShare(t *testing.T) {
 		}
 		liars := []int{2, 8, 13}
 		var lie func()
-		lie = func() { // forged origins, false digests and promises, solicitations without end
+		lie = func() { // forged origins, false digests and lists, endless solicitations
 			for _, i := range liars {
 				for _, p := range f.nodes[i].ports {
 					for _, id := range p.Peers {
@@ -198,7 +198,7 @@ func TestASilentNodeHearsAndSaysOneDigestAfterwards(t *testing.T) {
 	f.run(2 * time.Minute)
 	mute := f.nodes[2]
 	n := f.say(0, 100)
-	for range 20 { // nothing is taken from it
+	for range 20 { // no frame is taken from the silent node
 		for i := range 2 {
 			f.pump(i, f.nodes[i])
 			f.nodes[i].Step(f.now)
@@ -237,7 +237,7 @@ func TestANodeThatLostItsNumbersGoesOnBehindThem(t *testing.T) {
 		f.say(1, 50)
 	}
 	f.run(2 * time.Minute)
-	f.nodes[1].Leave(f.now, tag, false) // as one put back to a journal without the group
+	f.nodes[1].Leave(f.now, tag, false) // like a node put back to a journal without the group
 	f.nodes[1].Join(f.now, tag)
 	f.run(10 * time.Minute)
 	if got := f.nodes[1].NextNumber(tag); got != FirstNumber(1)+5 {
@@ -321,7 +321,7 @@ func TestNamesOfGroups(t *testing.T) {
 	}
 }
 
-// What a later message shows to be lost is there before the next digest, and a liar cannot have numbers asked for without end.
+// A message whose loss a later message reveals is here before the next digest, and a liar cannot cause endless requests of numbers.
 func TestALaterMessageShowsWhatWasLost(t *testing.T) {
 	vhf := hf(0, 1, 2, 3, 4)
 	vhf.bps, vhf.trip = 16000, 2*time.Second
@@ -334,7 +334,7 @@ func TestALaterMessageShowsWhatWasLost(t *testing.T) {
 			for range 10 {
 				at += 97 * time.Second
 				f.run(at)
-				f.away[3] = true // no port says so: it hears nothing for a while
+				f.away[3] = true // no port says so: it does not hear for a while
 				names = append(names, f.say(1, 200), f.say(1, 200))
 				f.run(at + 3*time.Second)
 				f.away[3] = false

@@ -8,8 +8,8 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// Digest takes the four octets of a neighbour: what it holds of a group looks like hash. 0: it is not in the group any more. fresh: it
-// wants to know who is.
+// Digest takes the four octets of a neighbour's digest: hash is that of the messages that it holds of a group. 0: it is not
+// in the group any more. fresh: it asks who is in the group.
 func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uint16, fresh bool) {
 	p := e.port(id)
 	if p == nil || tag == 0 {
@@ -29,7 +29,7 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 	if hash == g.digest(from) {
 		t.idle, g.agreed = 0, now
 		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.tag == tag && w.lacking == from })
-		for i := range p.queue { // it need not be asked for
+		for i := range p.queue { // the neighbour agrees: our digest needs no answer
 			if w := &p.queue[i]; w.kind == sayDigest && w.tag == tag {
 				w.fresh = false
 			}
@@ -50,7 +50,8 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 	e.tell(now, p, tag, from, t)
 }
 
-// soon is when a node answers what all of a shared channel have heard: a node that would say the same keeps still then.
+// soon is when a node answers a digest that all of a shared channel have heard. The time is partly random, and a node that
+// hears the same answer meanwhile stays quiet.
 func (p *port) soon(e *Engine, now time.Time) time.Time {
 	if p.Shared {
 		return now.Add(e.jitter(p.spread(2 * p.Trip)))
@@ -58,7 +59,7 @@ func (p *port) soon(e *Engine, now time.Time) time.Time {
 	return now
 }
 
-// rested is when a node may say again what it has said then.
+// rested is when a node may repeat what it said at a time.
 func (p *port) rested(said time.Time) time.Time {
 	if said.IsZero() {
 		return said
@@ -66,10 +67,10 @@ func (p *port) rested(said time.Time) time.Time {
 	return said.Add(p.base() / 2)
 }
 
-// mostIdle is after how many differences that move nothing two nodes count as agreed until something changes.
+// mostIdle is the number of differences in a row without a new message after which two nodes count as agreed until something changes.
 const mostIdle = 4
 
-// tell lets a node answer a neighbour with all that it holds of a group, but not too often.
+// tell answers a neighbour with the list of all messages held of a group, but not too often.
 func (e *Engine) tell(now time.Time, p *port, tag Tag, to uint16, t *talk) {
 	if !p.waits(sayFull, tag) && e.afford(now, p, to, answerOctets) {
 		p.put(want{kind: sayFull, tag: tag, at: due.Latest(p.soon(e, now), p.rested(t.told)), wide: t.idle > 2})
@@ -88,7 +89,7 @@ func expand(low uint16, near uint64) uint64 {
 	return n
 }
 
-// number is that of a low one, of which an entry says the top.
+// number is the whole top of an entry, which may have only its low bits.
 func (f *full) number(n *entry, o *origin) (top uint64) {
 	if f.wide || o == nil {
 		return n.top
@@ -96,8 +97,8 @@ func (f *full) number(n *entry, o *origin) (top uint64) {
 	return expand(uint16(n.top), o.top)
 }
 
-// compare takes all that a neighbour holds of some origins of a group: what this node lacks it asks for, what the neighbour lacks it
-// gives, or says that it has it.
+// compare takes the list of the messages that a neighbour holds of some origins of a group. Messages that this node lacks
+// it requests. Messages that the neighbour lacks it gives, or lists as held.
 func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 	g := e.groups[f.tag]
 	e.member(from, f.tag)
@@ -159,7 +160,7 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 	case len(extra) > mostUnasked || len(p.Peers) <= fewPeers || f.wide:
 		e.tell(now, p, f.tag, from, t)
 	default:
-		for _, n := range extra { // the origin gives it at once; if the origin is silent, another node does, and the nodes that hear that one do not
+		for _, n := range extra { // the origin gives the message at once; if it is silent, another node does, and the nodes that hear that node do not
 			at := now
 			if n.Origin != e.cfg.Self {
 				at = now.Add(2*p.Trip + e.jitter(8*p.Trip))
@@ -169,7 +170,7 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 	}
 }
 
-// mostUnasked is how many messages a neighbour of a shared channel is given at once when it says what it holds.
+// mostUnasked is how many messages a neighbour of a shared channel is given at once when its list lacks them.
 const mostUnasked = 4
 
 func compareNames(a, b Name) int {
@@ -184,7 +185,7 @@ func compareNames(a, b Name) int {
 	return 0
 }
 
-// lacks says that the node of an entry has never had a number; nil: that node holds nothing.
+// lacks says that the node of an entry has never had a message of this number; nil: that node holds nothing.
 func (n *entry) lacks(f *full, o *origin, number uint64) bool {
 	if n == nil {
 		return true
@@ -196,7 +197,7 @@ func (n *entry) lacks(f *full, o *origin, number uint64) bool {
 	return top-number < back && n.wants(top-number)
 }
 
-// renumber takes a number of this node that others hold. Where it is ahead of its own, this node has lost some.
+// renumber takes a number of this node's messages that others hold. If it is ahead of this node's own, this node has lost numbers.
 func (e *Engine) renumber(top uint64, g *group) {
 	o := g.origin(e.cfg.Self)
 	if e.cfg.Start != 0 && top>>epochShift > uint64(e.cfg.Start)+1 { // a lie: no other number would ever be taken from this node
@@ -215,7 +216,7 @@ type ask struct {
 	from  uint16
 	at    time.Time // when it is asked again
 	tries int
-	guess bool // the neighbour has not said that it holds it
+	guess bool // the neighbour has not said that it holds the message
 }
 
 const (
@@ -223,7 +224,7 @@ const (
 	mostAsked = 256 // of one neighbour at once
 )
 
-// blame is a neighbour that has promised what it did not give.
+// blame is a neighbour that has not given a message that it said it holds.
 type blame struct {
 	times int
 	until time.Time
@@ -234,10 +235,10 @@ const (
 	blameMost = time.Hour
 )
 
-// key is the name by which a message is asked for: the upper bits need not be known.
+// key is the name by which a message is requested: the upper bits of its number need not be known.
 func (n Name) key() Name { return Name{n.Origin, n.Number & math.MaxUint16} }
 
-// ask asks a neighbour, at a time, for what it says that it holds, or for what it should hold.
+// ask requests, at a time, messages from a neighbour that says it holds them, or that should hold them (guess).
 func (e *Engine) ask(now, at time.Time, p *port, g *group, from uint16, lacks []Name, guess bool) {
 	if b := p.blame[from]; b != nil && now.Before(b.until) {
 		e.drop("group_blamed")
@@ -267,11 +268,12 @@ func (e *Engine) ask(now, at time.Time, p *port, g *group, from uint16, lacks []
 	}
 }
 
-// mostMissed is how many numbers before a message are asked for at once. More are left to the digests.
+// mostMissed is how many missing numbers before a message are requested at once. More are left to the digests.
 const mostMissed = 64
 
-// missed asks for the numbers between the highest of an origin and a message of it that has come since. It asks the origin, or the
-// neighbour that passes on all that is said. Where another may lack them, or they are still on their way there, it waits a while.
+// missed requests the numbers between the highest number of an origin and a later message of it that has come. It asks the
+// origin, or the neighbour that passes on every message. It waits a while, since another node may ask for them too, or they
+// may still be on their way to that neighbour.
 func (e *Engine) missed(now time.Time, p *port, g *group, from uint16, it *Item, top uint64) {
 	if top == 0 || top>>epochShift != it.Number>>epochShift || it.Number-top-1 > mostMissed || from != it.Origin && !p.Hub {
 		return
@@ -287,12 +289,12 @@ func (e *Engine) missed(now time.Time, p *port, g *group, from uint16, it *Item,
 	e.ask(now, at, p, g, from, lacks, true)
 }
 
-// patience is after how long what was asked for is asked again.
+// patience is the time after which a request is repeated.
 func (p *port) patience(names int) time.Duration {
 	return 3*p.Trip + 10*time.Second + time.Duration(names)*time.Second*2000/time.Duration(max(p.Bps, 1))
 }
 
-// solicit lets a solicitation wait for its time and the air.
+// solicit queues a solicitation for its time and the air.
 func (e *Engine) solicit(at time.Time, p *port, g *group, from uint16, names []Name) {
 	var spans []span
 	for _, n := range names {
@@ -311,7 +313,7 @@ func (e *Engine) solicit(at time.Time, p *port, g *group, from uint16, names []N
 	}
 }
 
-// askAgain asks again for what has not come, and blames the neighbour that has promised it in vain.
+// askAgain repeats requests that were not answered, and blames a neighbour that has said in vain that it holds the message.
 func (e *Engine) askAgain(now time.Time) {
 	for _, tag := range e.tags {
 		g := e.groups[tag]
@@ -341,7 +343,7 @@ func (e *Engine) askAgain(now time.Time) {
 				}
 				delete(again[p.ID], from)
 			}
-			for from, names := range again[p.ID] { // it cannot be reached
+			for from, names := range again[p.ID] { // the neighbour cannot be reached
 				for _, n := range names {
 					delete(g.asks, n)
 				}
@@ -351,7 +353,7 @@ func (e *Engine) askAgain(now time.Time) {
 	}
 }
 
-// blamed: a neighbour has not given what it had promised. It is not believed for a while.
+// blamed notes that a neighbour has not given a message that it said it holds. For a while the node requests nothing from it.
 func (p *port) blamed(now time.Time, from uint16) {
 	b := p.blame[from]
 	if b == nil {
@@ -365,10 +367,10 @@ func (p *port) blamed(now time.Time, from uint16) {
 	b.times++
 }
 
-// kept: a neighbour has given something.
+// kept notes that a neighbour has given a message.
 func (p *port) kept(from uint16, it Item) { delete(p.blame, from) }
 
-// give lets what a neighbour asks for go, as far as it is held.
+// give queues the messages that a neighbour requests, if they are held.
 func (e *Engine) give(now time.Time, p *port, from uint16, a *asked) {
 	g := e.groups[a.tag]
 	if g == nil {
@@ -396,23 +398,23 @@ type gift struct {
 
 const (
 	mostGifts    = 8 // of one message to one neighbour in a period
-	fairShare    = 4 // all neighbours together get one part in so many of the air for what they ask and lack
+	fairShare    = 4 // all neighbours together get one part in so many of the air for what they request and lack
 	fairPeriod   = 10 * time.Minute
-	fairLeast    = 4 << 10 // octets of a period, for each
+	fairLeast    = 4 << 10 // octets of a period, for each neighbour
 	answerOctets = 100     // of an answer, about
 )
 
-// fewPeers is up to how many peers of a shared channel what one of them asks for goes to it alone.
+// fewPeers is the largest number of peers of a shared channel for which a repair goes only to the peer that requests it.
 const fewPeers = 3
 
-// spending is what has been given to a neighbour in a period.
+// spending is how much a neighbour has been given in a period.
 type spending struct {
 	since  time.Time
 	octets int
 	gifts  map[gift]uint8
 }
 
-// offer lets a message go, at a time, to a neighbour that lacks it; false: the neighbour has had its share.
+// offer queues a message, for a time, to a neighbour that lacks it; false: the neighbour has used up its share.
 func (e *Engine) offer(now time.Time, w want, p *port, g *group, to uint16, n Name) bool {
 	it, key := g.origins[n.Origin].items[n.Number], gift{g.tag, n}
 	s := p.spending(now, to)
@@ -421,10 +423,10 @@ func (e *Engine) offer(now time.Time, w want, p *port, g *group, to uint16, n Na
 	}
 	for i := range p.queue {
 		if had := &p.queue[i]; had.kind == sayItem && had.tag == g.tag && had.name == n {
-			if had.to != to && p.Shared { // two lack it
+			if had.to != to && p.Shared { // two neighbours lack it
 				had.to = 0
 			}
-			if had.repair { // what is carried into this channel goes when its turn comes
+			if had.repair { // a message that is carried into this channel goes in its own turn
 				had.at = due.Earliest(had.at, w.at)
 			}
 			if had.lacking != w.lacking {
@@ -437,7 +439,7 @@ func (e *Engine) offer(now time.Time, w want, p *port, g *group, to uint16, n Na
 		return false
 	}
 	s.gifts[key]++
-	if p.Shared && len(p.Peers) > fewPeers { // others lack it as well, as a rule
+	if p.Shared && len(p.Peers) > fewPeers { // others usually lack it as well
 		to = 0
 	}
 	w.kind, w.tag, w.name, w.to, w.repair = sayItem, g.tag, n, to, true
@@ -454,7 +456,7 @@ func (p *port) spending(now time.Time, to uint16) *spending {
 	return s
 }
 
-// afford charges a neighbour's share with octets that it wants to hear; false: the share of this period is used up.
+// afford charges octets to a neighbour's share of the air; false: its share of this period is used up.
 func (e *Engine) afford(now time.Time, p *port, to uint16, octets int) bool {
 	s, fair := p.spending(now, to), p.Bps/8*int(fairPeriod/time.Second)/fairShare
 	if p.Shared { // the others answer as well

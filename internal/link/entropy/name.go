@@ -15,8 +15,8 @@ const (
 	MostDepth = 8  // parts
 )
 
-// CheckName says what is wrong with the name of a group: parts with / between them, each printable and not empty. A group is inside of
-// the one whose name its own begins with.
+// CheckName says what is wrong with the name of a group: it has parts with / between them, each printable and not empty. A
+// group is inside the group whose name its own begins with.
 func CheckName(name string) error {
 	parts := strings.Split(name, "/")
 	if len(name) > MostName || len(parts) > MostDepth {

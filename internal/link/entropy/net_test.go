@@ -21,7 +21,7 @@ type radio struct {
 	deaf   map[[2]int]bool // the first node does not hear the second
 	free   map[int]time.Time
 	sent   int // octets above UDP
-	items  int // octets of messages that went first, and again
+	items  int // octets of messages, sent first and again
 	repair int
 }
 
@@ -35,7 +35,7 @@ type fleet struct {
 	rand     *rand.Rand
 	nodes    []*Engine
 	hears    []*hearing.Net
-	silenced map[int]bool  // nodes that nobody hears
+	silenced map[int]bool  // nodes that no node hears
 	lies     map[int][]int // nodes that a node claims to hear, against the truth
 	radios   []*radio
 	events   []event
@@ -110,7 +110,7 @@ func (f *fleet) ports() {
 // startOf is when a node started: the first has been up longest.
 func (f *fleet) startOf(node int) uint32 { return uint32(f.start.Unix()) - 10_000 + uint32(node)*60 }
 
-// greet has all nodes of shared channels say whom they hear.
+// greet makes all nodes of shared channels say whom they hear.
 func (f *fleet) greet() {
 	for k, r := range f.radios {
 		if !r.shared {
@@ -152,7 +152,7 @@ func (f *fleet) at(after time.Duration, do func()) {
 	f.events = append(f.events, event{f.now.Add(after), do})
 }
 
-// say lets a node say something to the group.
+// say makes a node send a message to the group.
 func (f *fleet) say(node, octets int) Name {
 	n := Name{uint16(node + 1), max(f.nodes[node].NextNumber(tag), FirstNumber(1))}
 	body := append([]byte("true"), make([]byte, octets-4)...)
@@ -210,7 +210,7 @@ func (f *fleet) run(until time.Duration) {
 	}
 }
 
-// lane is the node whose sending delays a port's; -1: all nodes of a shared channel.
+// lane is the node whose sending delays a port's frames; -1: all nodes of a shared channel.
 func (f *fleet) lane(node int, p *port) int {
 	if p.Shared {
 		return -1
@@ -278,7 +278,7 @@ func (f *fleet) take(node int, got Result) {
 	}
 }
 
-// lost says whether a datagram is lost: bursts of 4 s on the average, so that as many are lost as the channel says.
+// lost says whether a datagram is lost: in bursts of 4 s on average, at the channel's rate of loss.
 func (f *fleet) lost(r *radio, i, j int) bool {
 	if r.loss == 0 {
 		return false

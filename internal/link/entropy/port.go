@@ -15,12 +15,12 @@ type PortID uint32
 // Port is a way to neighbours.
 type Port struct {
 	ID      PortID
-	Channel int           // ports of one channel join nodes of which most reach each other
-	Shared  bool          // one transmission reaches all Peers; else there is one
+	Channel int           // ports of one channel join nodes most of which reach each other
+	Shared  bool          // one transmission reaches all Peers; else there is one peer
 	Peers   []uint16      // that can be reached now, in order
-	Down    bool          // nobody there answers: only digests go
-	Hub     bool          // the neighbour passes on what it gets to all others of the channel
-	Spreads bool          // this node does
+	Down    bool          // no neighbour there answers: only digests go
+	Hub     bool          // the neighbour passes on received messages to all others of the channel
+	Spreads bool          // this node does so
 	Trip    time.Duration // the longest round trip
 	Bps     int
 }
@@ -33,7 +33,7 @@ type port struct {
 	blame map[uint16]*blame
 }
 
-// Kinds of wants, by what is to be said.
+// Kinds of wants, by the frame to be sent.
 const (
 	sayItem = iota
 	sayDigest
@@ -41,18 +41,18 @@ const (
 	sayAsk
 )
 
-// want is something that waits for the air of a port.
+// want is a frame that waits for the air of a port.
 type want struct {
 	kind    int
 	tag     Tag
 	to      uint16 // 0: to all
 	at      time.Time
 	name    Name   // sayItem
-	repair  bool   // sayItem: it was asked for
-	lacking uint16 // sayItem: it was not asked for; this neighbour lacked it when that said what it holds
+	repair  bool   // sayItem: the message was requested, or a neighbour lacks it
+	lacking uint16 // sayItem: not requested; the list of this neighbour lacked it
 	spans   []span
 	parting bool // sayDigest: this node is not in the group any more
-	fresh   bool // sayDigest: it wants an answer
+	fresh   bool // sayDigest: it asks for an answer
 	wide    bool // sayFull
 }
 
@@ -62,8 +62,8 @@ type Say struct {
 	Body    []byte
 	Tag     Tag
 	Hash    uint16 // 0: the node is not in the group any more
-	Fresh   bool   // it wants to know who else is
-	Repairs int    // octets of Body that repair
+	Fresh   bool   // it asks who else is in the group
+	Repairs int    // octets of Body that are repair
 }
 
 func (e *Engine) port(id PortID) *port {
@@ -75,7 +75,7 @@ func (e *Engine) port(id PortID) *port {
 	return nil
 }
 
-// Ports says which ports there are now.
+// Ports sets the present ports.
 func (e *Engine) Ports(now time.Time, list []Port) {
 	var ports []*port
 	for _, each := range list {
@@ -86,7 +86,7 @@ func (e *Engine) Ports(now time.Time, list []Port) {
 		more := p.Down && !each.Down || slices.ContainsFunc(each.Peers, func(id uint16) bool { return !slices.Contains(p.Peers, id) })
 		p.Port = each
 		for _, tag := range e.tags {
-			if t := p.talk(e, now, tag); more { // a neighbour that was away may lack something, or have it
+			if t := p.talk(e, now, tag); more { // a neighbour that was away may lack messages, or have others
 				t.again(now, e.jitter(p.Trip))
 				t.interval = p.base()
 			}
@@ -96,7 +96,7 @@ func (e *Engine) Ports(now time.Time, list []Port) {
 	e.ports = ports
 }
 
-// Wake says that this node may speak again: it says one digest, and what it has to say of its own.
+// Wake says that this node may speak again: it sends one digest for each group and port, and its own messages.
 func (e *Engine) Wake(now time.Time) {
 	for _, p := range e.ports {
 		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return (w.kind != sayItem || w.repair) && !w.parting })
@@ -115,7 +115,8 @@ func (e *Engine) Agreed(tag Tag) (at time.Time) {
 	return at
 }
 
-// Check has a neighbour on each channel say whether it holds something of a group that this node lacks. Agreed tells if it does not.
+// Check makes a neighbour on each channel say whether it holds messages of a group that this node lacks. If it holds none,
+// Agreed shows it.
 func (e *Engine) Check(now time.Time, tag Tag) {
 	asked := map[int]bool{}
 	for _, p := range e.ports {
@@ -133,20 +134,20 @@ func (e *Engine) Check(now time.Time, tag Tag) {
 	}
 }
 
-// talk is the digests of one group on one port.
+// talk is the state of the digests of one group on one port.
 type talk struct {
 	at       time.Time // when the next is due
 	interval time.Duration
-	same     bool      // another has said since the last what this node would say
-	said     time.Time // when this node said a digest, and told all that it holds
+	same     bool      // since the last digest, another node has sent what this node would send
+	said     time.Time // when this node sent a digest, and the list of all that it holds
 	told     time.Time
-	idle     int // differences in a row that moved nothing
+	idle     int // differences in a row that brought no message
 }
 
-// mostInterval is between two digests while all agree.
+// mostInterval is the longest time between two digests, while all agree.
 const mostInterval = time.Hour
 
-// base is the least between two digests of a group.
+// base is the shortest time between two digests of a group.
 func (p *port) base() time.Duration { return max(30*time.Second, 4*p.Trip) }
 
 func (p *port) talk(e *Engine, now time.Time, tag Tag) *talk {
@@ -162,15 +163,15 @@ func (t *talk) again(now time.Time, after time.Duration) {
 	t.at = due.Earliest(t.at, now.Add(after))
 }
 
-// changed: something of the group came.
+// changed notes that a message of the group has come.
 func (p *port) changed(e *Engine, now time.Time, tag Tag) {
 	t := p.talk(e, now, tag)
 	t.interval, t.idle, t.same = p.base(), 0, false
 	t.again(now, t.interval+e.jitter(p.spread(t.interval/4)))
 }
 
-// slower is the factor by which the time between two digests grows while all agree: where many nodes would each notice a difference, one asks
-// less often.
+// slower is the factor by which the time between two digests grows while all agree. It is larger where many nodes would
+// notice the same difference.
 func (p *port) slower() time.Duration {
 	if p.Shared && len(p.Peers) > fewPeers {
 		return 4
@@ -178,8 +179,8 @@ func (p *port) slower() time.Duration {
 	return 2
 }
 
-// spread is the part by chance of a time on a channel: half a round trip for each node that may say the same then, so that one is heard before
-// the next speaks.
+// spread is the random part of a time on a channel. It has half a round trip for each node that may send the same then, so
+// that one is heard before the next speaks.
 func (p *port) spread(part time.Duration) time.Duration {
 	if p.Shared {
 		return max(part, time.Duration(len(p.Peers))*p.Trip/2)
@@ -192,7 +193,7 @@ func (p *port) forget(tag Tag) {
 	p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.tag == tag })
 }
 
-// jitter is a part of d by chance.
+// jitter is a random part of d.
 func (e *Engine) jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -200,33 +201,35 @@ func (e *Engine) jitter(d time.Duration) time.Duration {
 	return time.Duration(e.cfg.Rand.Int64N(int64(d)))
 }
 
-// put lets something wait for the air; where there is no room it is left to the digests.
+// put queues a want for the air; if the queue is full, the digests have to bring it about.
 func (p *port) put(w want) {
 	if len(p.queue) < mostQueue {
 		p.queue = append(p.queue, w)
 	}
 }
 
-// waits says whether something of a kind waits for a group.
+// waits says whether a want of a kind waits for a group.
 func (p *port) waits(kind int, tag Tag) bool {
 	return slices.ContainsFunc(p.queue, func(w want) bool { return w.kind == kind && w.tag == tag })
 }
 
-// Speakers is how many gateways of a channel carry a message into it as a rule: the most stable one, and where that one is not heard, the next.
+// Speakers is how many gateways of a channel usually carry a message into it: the most stable one, and the next, where the
+// first is not heard.
 const Speakers = 2
 
-// mostTurns bounds how many round trips a gateway lets those before it carry a message.
+// mostTurns bounds the round trips that a gateway leaves to those before it.
 const mostTurns = 8
 
-// turn is when this node passes a message on over a port, where others may do so too: the more stable nodes go first, and a node that hears one
-// of them meanwhile keeps still. So a gateway behind the Speakers passes on only where both are gone or were not heard.
+// turn is when this node passes a message on over a port where others may do so too. The more stable nodes go first, and a
+// node that hears one of them meanwhile stays quiet. So a gateway after the Speakers passes it on only where both are gone
+// or were not heard.
 func (e *Engine) turn(now time.Time, p *port, may func(id uint16) bool) time.Time {
 	ahead := min(e.cfg.Hearing.Ahead(now, p.Channel, may), mostTurns)
 	return now.Add(time.Duration(ahead)*p.Trip + e.jitter(p.Trip/4))
 }
 
-// pass lets a message that is new here go over every port where somebody may lack it. from is the one that it came over, said by by; nil:
-// it is of this node.
+// pass queues a message that is new here on every port where a neighbour may lack it. from is the port that it came over,
+// by the neighbour that sent it there; from nil: it is a message of this node.
 func (e *Engine) pass(now time.Time, from *port, it Item, by uint16) {
 	if from != nil && it.Hops == 0 {
 		return
@@ -250,8 +253,8 @@ func (e *Engine) pass(now time.Time, from *port, it Item, by uint16) {
 	}
 }
 
-// over lets a message go again over the channel on which it was said, for a neighbour that does not hear the node that said it. It is charged
-// to that neighbour.
+// over repeats a message on the channel where it was sent, for a neighbour that does not hear the node that sent it. The
+// repeat is charged to that neighbour.
 func (e *Engine) over(now time.Time, p *port, it Item, by uint16, in func(id uint16) bool) {
 	h := e.cfg.Hearing
 	for _, id := range h.Uncovered(now, p.Channel, by, p.Peers) {
@@ -266,25 +269,26 @@ func (e *Engine) over(now time.Time, p *port, it Item, by uint16, in func(id uin
 	}
 }
 
-// covers says that nobody in a group who hears this node on a port misses what a neighbour says there: the neighbour speaks for both.
+// covers says that every member of a group that hears this node on a port also hears a neighbour there: the neighbour
+// speaks for both.
 func (e *Engine) covers(now time.Time, p *port, tag Tag, by uint16) bool {
 	return !slices.ContainsFunc(e.cfg.Hearing.Uncovered(now, p.Channel, by, p.Peers), func(id uint16) bool { return e.members[id][tag] })
 }
 
-// hub says that a neighbour on a channel which can be reached and is in a group passes on what is said there.
+// hub says that some neighbour on a channel that can be reached and is in a group passes on messages to the others there.
 func (e *Engine) hub(channel int, tag Tag) bool {
 	return slices.ContainsFunc(e.ports, func(p *port) bool {
 		return p.Hub && !p.Down && p.Channel == channel && len(p.Peers) > 0 && e.members[p.Peers[0]][tag]
 	})
 }
 
-// listens says that somebody behind a port is in the group of a message, other than its origin.
+// listens says that a neighbour on a port is in the group of a message, and is not its origin.
 func (e *Engine) listens(p *port, it Item) bool {
 	return !p.Down && slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][it.Tag] && id != it.Origin })
 }
 
-// spoken: a neighbour has said a message on the port, so the nodes that hear this neighbour have it. On a channel of links to one neighbour
-// each, a neighbour that brings a message gives it to all.
+// spoken notes that a neighbour has sent a message on the port, so the nodes that hear the neighbour have it. On a channel
+// of links to one neighbour each, a neighbour that brings a message gives it to all.
 func (e *Engine) spoken(now time.Time, p *port, tag Tag, n Name, from uint16) {
 	covers := !p.Shared || e.covers(now, p, tag, from)
 	for _, q := range e.ports {
@@ -324,7 +328,7 @@ func (e *Engine) Step(now time.Time) {
 	e.askAgain(now)
 }
 
-// Due is when Step has something to do; zero: never.
+// Due is when Step has work; zero: never.
 func (e *Engine) Due() (at time.Time) {
 	at = e.expires
 	for _, p := range e.ports {
@@ -340,7 +344,7 @@ func (e *Engine) Due() (at time.Time) {
 	return at
 }
 
-// Waiting is when something may go over a port; zero: nothing waits.
+// Waiting is when a frame may go over a port; zero: none waits.
 func (e *Engine) Waiting(id PortID) (at time.Time) {
 	if p := e.port(id); p != nil {
 		for _, w := range p.queue {
@@ -350,7 +354,7 @@ func (e *Engine) Waiting(id PortID) (at time.Time) {
 	return at
 }
 
-// Ride is a digest that goes with a datagram to all of a port, which goes anyway: where all of these are in the group.
+// Ride is a digest that goes along with a datagram to all of a port, if all of them are in the group.
 func (e *Engine) Ride(now time.Time, id PortID) (s Say, ok bool) {
 	p := e.port(id)
 	if p == nil {
@@ -367,8 +371,8 @@ func (e *Engine) Ride(now time.Time, id PortID) (s Say, ok bool) {
 	return e.digest(now, p, w), true
 }
 
-// Along is a parting that goes with something else to all of a port, or to the one there. Other digests do not: a neighbour
-// that hears one before the message that it counts would take the two for different.
+// Along is a parting that goes along with another datagram to all of a port, or to the one neighbour there. Other digests
+// do not: a neighbour that reads a digest before the message that it counts would see a difference.
 func (e *Engine) Along(now time.Time, id PortID) (s Say, ok bool) {
 	p := e.port(id)
 	i := slices.IndexFunc(p.queue, func(w want) bool { return w.parting })
@@ -393,7 +397,7 @@ func (e *Engine) digest(now time.Time, p *port, w want) Say {
 	return s
 }
 
-// Next is what goes over a port now, of at most so many octets; false: nothing.
+// Next is the frame that goes over a port now, of at most so many octets; false: none.
 func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 	p := e.port(id)
 	if p == nil || len(p.Peers) == 0 {
@@ -404,7 +408,7 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 		if w.at.After(now) {
 			continue
 		}
-		if next < 0 || p.queue[next].parting || w.kind != sayItem && !w.parting && p.queue[next].kind == sayItem { // a parting goes along
+		if next < 0 || p.queue[next].parting || w.kind != sayItem && !w.parting && p.queue[next].kind == sayItem { // a parting goes along with other frames
 			next = i
 		}
 	}
@@ -430,7 +434,7 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 		}
 		part := e.say(now, p, &w, room-len(s.Body))
 		if part == nil && w.kind != sayItem || part != nil && len(s.Body)+len(part) > room {
-			if len(s.Body) > 0 { // it goes next
+			if len(s.Body) > 0 { // it goes in the next frame
 				left = append(left, w)
 			}
 			continue
@@ -444,7 +448,7 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 	return s, len(s.Body) > 0
 }
 
-// say writes what a want says, of at most so many octets; nil: nothing is left of it.
+// say writes the frame part of a want, of at most so many octets; nil: there is nothing left to send.
 func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 	g := e.groups[w.tag]
 	if g == nil {
@@ -466,7 +470,7 @@ func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 	return nil
 }
 
-// wanted are spans without what has come since they were to be asked for.
+// wanted returns spans without the messages that have come since they were queued.
 func (g *group) wanted(list []span) (spans []span) {
 	for _, s := range list {
 		joins := false
@@ -485,7 +489,7 @@ func (g *group) wanted(list []span) (spans []span) {
 	return spans
 }
 
-// full is what is held of a group, as many origins as there is room for. Which these are changes from time to time.
+// full lists the messages held of a group, for as many origins as there is room for. The origins change from call to call.
 func (g *group) full(wide bool, room int) []byte {
 	f := full{tag: g.tag, last: math.MaxUint16, wide: wide}
 	ids := slices.DeleteFunc(slices.Clone(g.ids), func(id uint16) bool { return len(g.origins[id].items) == 0 })
@@ -513,7 +517,7 @@ func (g *group) full(wide bool, room int) []byte {
 	return f.append(nil)
 }
 
-// entry is what is held of an origin.
+// entry lists the messages held of an origin.
 func (o *origin) entry(id uint16) entry {
 	n := entry{origin: id, top: o.held()}
 	low := o.lowest()
@@ -530,7 +534,7 @@ func (o *origin) entry(id uint16) entry {
 		}
 	}
 	lacks := func(number uint64) bool { return !o.received(number) }
-	if len(n.bits) > 0 { // zeros say that all between is lacked; where nothing is, less is said
+	if len(n.bits) > 0 { // zero bits say that all messages between are lacked; without bits, below says less
 		for at := n.top - n.run; at >= low && !n.below; at-- {
 			n.below = lacks(at)
 		}
@@ -543,7 +547,7 @@ func (o *origin) entry(id uint16) entry {
 	return n
 }
 
-// gapBelow says that some number before that has not been received.
+// gapBelow says that some number below low has not been received.
 func (o *origin) gapBelow(low uint64) bool {
 	for at := low - 1; at > 0 && at+back > o.top; at-- {
 		if !o.received(at) {

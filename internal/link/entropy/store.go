@@ -10,25 +10,25 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// back is how far behind the highest number of an origin a number is still taken. What is older counts as received.
+// back is how far behind the highest number of an origin a number is still accepted. Older numbers count as received.
 const back = 2048
 
-// group is what a node has of one group.
+// group is the state of one group at a node.
 type group struct {
 	tag     Tag
 	origins map[uint16]*origin
 	ids     []uint16 // of origins, in order
-	sum     uint64   // of the marks of all that is held
+	sum     uint64   // of the marks of all messages held
 	asks    map[Name]*ask
 	turn    int       // the origin with which the next full form begins
-	agreed  time.Time // when a neighbour last said that it holds nothing that this node lacks
+	agreed  time.Time // when a neighbour last said that it holds no message that this node lacks
 }
 
 func newGroup(tag Tag) *group {
 	return &group{tag: tag, origins: map[uint16]*origin{}, asks: map[Name]*ask{}}
 }
 
-// origin is what has been received of one.
+// origin is the numbers and messages received from one origin.
 type origin struct {
 	top    uint64 // the highest number
 	seen   [back / 64]uint64
@@ -74,7 +74,7 @@ func (o *origin) note(n uint64) {
 	*word |= mask
 }
 
-// lowest is the lowest number that is held; 0: none is.
+// lowest is the lowest number held; 0: none is.
 func (o *origin) lowest() (low uint64) {
 	for n := range o.items {
 		if low == 0 || n < low {
@@ -84,7 +84,7 @@ func (o *origin) lowest() (low uint64) {
 	return low
 }
 
-// held is the highest number that is held; 0: none is.
+// held is the highest number held; 0: none is.
 func (o *origin) held() (high uint64) {
 	for n := range o.items {
 		high = max(high, n)
@@ -92,7 +92,7 @@ func (o *origin) held() (high uint64) {
 	return high
 }
 
-// mark is what a message adds to the sum of what is held.
+// mark is what a message adds to the sum of the messages held.
 func (n Name) mark() uint64 {
 	var b [10]byte
 	binary.BigEndian.PutUint16(b[:], n.Origin)
@@ -101,8 +101,8 @@ func (n Name) mark() uint64 {
 	return binary.BigEndian.Uint64(h[:])
 }
 
-// digest is the hash of what is held as a node says it; never 0. Each node's differ for the same, so that two states that look alike to
-// one do not to the next.
+// digest is the hash that a node sends of the messages it holds; never 0. Nodes with equal messages send different hashes,
+// so two states that look alike to one neighbour do not look alike to the next.
 func (g *group) digest(by uint16) uint16 {
 	var b [12]byte
 	binary.BigEndian.PutUint64(b[:], g.sum)
@@ -112,7 +112,7 @@ func (g *group) digest(by uint16) uint16 {
 	return max(1, binary.BigEndian.Uint16(h[:]))
 }
 
-// hold keeps a message that has not been received; false: it has no place.
+// hold keeps a message that has not been received; false: there is no room for it.
 func (e *Engine) hold(now time.Time, g *group, it Item) bool {
 	o := g.origins[it.Origin]
 	if o == nil {
@@ -125,14 +125,14 @@ func (e *Engine) hold(now time.Time, g *group, it Item) bool {
 	if o.received(it.Number) {
 		return false
 	}
-	if o.top != 0 && it.Number-o.top >= back && it.Number > o.top { // nobody asks for what is so far behind
+	if o.top != 0 && it.Number-o.top >= back && it.Number > o.top { // nobody requests messages so far behind
 		for n := range o.items {
 			e.forget(g, o, Name{it.Origin, n})
 		}
 	}
 	o.note(it.Number)
 	delete(g.asks, it.key())
-	if it.Hops == 0 { // it ends here, so nothing of it is promised
+	if it.Hops == 0 { // it is not passed on, so it is not listed as held
 		e.recordOrigin(g, it.Origin)
 		return true
 	}
@@ -163,7 +163,7 @@ func (g *group) origin(id uint16) *origin {
 	return o
 }
 
-// squeeze drops the oldest message of the origin that takes most: an origin that floods loses its own.
+// squeeze drops the oldest message of the origin that takes most room: an origin that floods loses its own messages.
 func (e *Engine) squeeze() {
 	var most *origin
 	var of *group
@@ -203,7 +203,7 @@ func (e *Engine) forgetOrigin(g *group, id uint16) {
 	e.cfg.Keep(originKey(g.tag, id), nil)
 }
 
-// expire drops what has outlived its lifetime.
+// expire drops messages whose lifetime is over.
 func (e *Engine) expire(now time.Time) {
 	if !due.Reached(now, e.expires) {
 		return
@@ -254,10 +254,10 @@ func (e *Engine) recordOrigin(g *group, id uint16) {
 	e.cfg.Keep(originKey(g.tag, id), b)
 }
 
-// ErrRecord says that a record is none of this package's.
+// ErrRecord says that a record is not of this package.
 var ErrRecord = errors.New("entropy: not a record of a group's messages")
 
-// Restore takes a record that was kept, of a group that this node is in. Those of other groups are forgotten.
+// Restore takes a record that was kept, of a group that this node is in. Records of other groups are removed.
 func (e *Engine) Restore(key, value []byte) error {
 	if len(key) < 5 {
 		return ErrRecord

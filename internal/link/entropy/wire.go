@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// ErrFormat says that something is no frame of a group.
+// ErrFormat says that octets are no frame of a group.
 var ErrFormat = errors.New("entropy: not a frame of a group")
 
 // The first octet of each part of a frame.
 const (
-	kindItem = 1 << 5 // uvarint of what follows, tag (2), uvarint origin, number (6), hops (1), lifetime left (1), lifetime (1), body
-	kindFull = 2 << 5 // tag (2), with flagPartial uvarint first and last origin of which it speaks, uvarint of the entries, entries
+	kindItem = 1 << 5 // uvarint octets of the rest, tag (2), uvarint origin, number (6), hops (1), lifetime left (1), lifetime (1), body
+	kindFull = 2 << 5 // tag (2), with flagPartial uvarint first and last origin covered, uvarint octets of the entries, entries
 	kindAsk  = 3 << 5 // tag (2), for each origin: uvarint difference to the one before, ranges; 0 ends them
 	kindMask = 7 << 5
 
@@ -31,7 +31,7 @@ func Life(d time.Duration) uint8 {
 	return uint8(min(8*math.Log2(s)+1e-9, 255))
 }
 
-// LifeOf is what Life codes.
+// LifeOf is the lifetime that Life codes.
 func LifeOf(code uint8) time.Duration {
 	return min(MostLife, time.Duration(math.Exp2(float64(code)/8)*float64(time.Second)))
 }
@@ -49,13 +49,13 @@ func parseNumber(b []byte) uint64 {
 	return uint64(binary.BigEndian.Uint16(b))<<32 | uint64(binary.BigEndian.Uint32(b[2:]))
 }
 
-// Signed is what the signature of a message is over, before its body.
+// Signed appends the octets that the signature of a message covers before its body.
 func (it *Item) Signed(b []byte) []byte {
 	b = binary.BigEndian.AppendUint16(b, it.Origin)
 	return append(appendNumber(b, it.Number), it.Life)
 }
 
-// appendItem writes a message as it is passed on now.
+// appendItem writes a message with the hops and lifetime that are left now.
 func appendItem(b []byte, now time.Time, it *Item) []byte {
 	left := min(it.Life, Life(it.Expires.Sub(now)))
 	head := binary.BigEndian.AppendUint16(nil, uint16(it.Tag))
@@ -98,28 +98,29 @@ func uvarint(b []byte, most uint64) (uint64, []byte, error) {
 	return n, b[size:], nil
 }
 
-// full is what a node holds of a group, origin for origin.
+// full lists the messages that a node holds of a group, origin by origin.
 type full struct {
 	tag         Tag
-	first, last uint16 // the origins of which it speaks
+	first, last uint16 // the origins that it covers
 	wide        bool
 	entries     []entry
 }
 
-// entry is what it holds of one: top and those before it, run in all; then those whose bit is set, the first being top-run-1. Of what is
-// before those it lacks some where below is set; it wants nothing of that else.
+// entry lists the messages held of one origin: top and those before it, run in all; then those whose bit is set, the first
+// bit being for top-run-1. below says that the node lacks some of the numbers before these; otherwise it wants none of
+// them.
 type entry struct {
 	origin uint16
-	top    uint64 // its low 16 bits; all of it in a wide one
+	top    uint64 // its low 16 bits; the whole number in a wide list
 	run    uint64
 	bits   []byte
 	below  bool
 }
 
-// The first octet of an entry: the difference to the origin before in the high three bits, 0 where it follows as a uvarint, and in the
-// low five the run, or one of these.
+// The first octet of an entry has the difference to the origin before in the high three bits, 0 where it follows as a
+// uvarint, and in the low five the run, or one of these values.
 const (
-	entryMost  = 28 // the longest run that has a place there
+	entryMost  = 28 // the longest run that fits there
 	entryHoles = 29 // uvarint run, uvarint octets of bits and below, bits
 )
 
@@ -196,7 +197,7 @@ func (n *entry) holds(before uint64) bool {
 	return at > 0 && at-1 < uint64(len(n.bits)*8) && n.bits[(at-1)/8]&(1<<((at-1)%8)) != 0
 }
 
-// wants says whether the node lacks that number and has never had it, as far as it says.
+// wants says whether the node, as far as its list shows, lacks that number and has never had it.
 func (n *entry) wants(before uint64) bool {
 	if n.holds(before) {
 		return false
@@ -259,7 +260,7 @@ func parseFull(flags byte, b []byte) (f full, rest []byte, err error) {
 	return f, rest, nil
 }
 
-// span is numbers of an origin, by the low 16 bits of the first.
+// span is a range of numbers of an origin, by the low 16 bits of the first.
 type span struct {
 	origin uint16
 	first  uint16
@@ -274,7 +275,7 @@ type asked struct {
 	spans []span
 }
 
-// mostSpans is how many one has.
+// mostSpans is how many spans one solicitation has.
 const mostSpans = 64
 
 func (a *asked) append(b []byte) []byte {

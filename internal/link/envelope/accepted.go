@@ -7,16 +7,16 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// fieldAccepted stands behind all other fields of an envelope in the journal, and nowhere else: milliseconds since 1970 UTC. A
-// gateway that does not know it skips it.
+// fieldAccepted follows all other fields of an envelope in the journal, and is nowhere else: milliseconds since 1970 UTC. A
+// gateway that does not know the field skips it.
 const fieldAccepted protowire.Number = 14
 
-// AppendAccepted appends to an envelope when the message was accepted.
+// AppendAccepted appends to an envelope the time when the message was accepted.
 func AppendAccepted(b []byte, at time.Time) []byte {
 	return protowire.AppendFixed64(protowire.AppendTag(b, fieldAccepted, protowire.Fixed64Type), uint64(at.UnixMilli()))
 }
 
-// CutAccepted takes that off again; a zero time: it is not there.
+// CutAccepted takes that time off again; a zero time: the envelope has none.
 func CutAccepted(b []byte) (envelope []byte, at time.Time) {
 	for rest := b; len(rest) > 0; {
 		field, kind, n := protowire.ConsumeTag(rest)

@@ -8,7 +8,7 @@ import (
 	"aldis/internal/site"
 )
 
-// What an envelope has behind it comes off whole; an envelope that has nothing stays, whatever its octets are.
+// The time after an envelope comes off whole; an envelope without one stays unchanged, whatever its octets are.
 func TestAccepted(t *testing.T) {
 	at := time.Date(2026, 11, 22, 20, 15, 1, 7e6, time.UTC)
 	for _, data := range []string{"", "text", "\x71\x01\x02\x03\x04\x05\x06\x07\x08", "0123456789"} {
@@ -24,7 +24,7 @@ func TestAccepted(t *testing.T) {
 		rest, got := CutAccepted(with)
 		check.Equal(in, "the envelope", string(rest), string(full))
 		check.Equal(in, "the time", got, at)
-		old, _, _, err := Parse(with, nil) // as a gateway that does not know it
+		old, _, _, err := Parse(with, nil) // like a gateway that does not know the field
 		check.NoError(in, err)
 		check.Equal(in, "the text", string(old.Payload.Parts[0].Data), data)
 	}

@@ -10,8 +10,8 @@ import (
 	"aldis/internal/site"
 )
 
-// A message whose text is longer than the model takes as one crosses by the model, block by block, except where both ends code and read
-// it in one turn of the loop.
+// A message whose text is longer than the model takes as one is coded by the model, block by block, except if both ends
+// code and read it in one turn of the loop.
 func TestLongTextsGoInBlocks(t *testing.T) {
 	var text []byte
 	for i := 0; len(text) <= compact.MaxModelled; i++ {

@@ -14,15 +14,15 @@ import (
 //
 //	0              deflated: an envelope of another form follows, as compact.Deflated
 //	1 to 127       Protocol Buffers
-//	128 to 255     brief: the messages of a flow that is known, which is nearly all there is on a busy link
+//	128 to 255     brief: a message of a known flow, as nearly all are on a busy link
 //
-// A brief envelope has the flow's number in the low six bits (63: an unsigned varint with it follows), in flows whose
-// messages have a key three octets of that, then of each element codec and code, before all but the last an unsigned varint
-// with the octets of both. With formAlike no codec is there: each is compact.Alike.
+// A brief envelope has the flow's number in the low six bits (63: an unsigned varint with it follows). In flows whose
+// messages have a key, three octets of the key follow. Then it has codec and code of each element, and before all but the
+// last an unsigned varint with the octets of both. With formAlike the codecs are left out: each is compact.Alike.
 //
-// Flow 0 has no messages. A brief envelope of it defines a flow from one user to another (FlowDef.pair) with its first message: behind
-// formBrief alone stand an unsigned varint with the flow's number, for each of both names an unsigned varint with its octets and these,
-// codec and code of the only element.
+// Flow 0 has no messages. A brief envelope of flow 0 defines a flow from one user to another (FlowDef.pair) and carries its
+// first message. After formBrief alone it has an unsigned varint with the flow's number, each of the two names after an
+// unsigned varint with its octets, and codec and code of the only element.
 const (
 	formDeflated = 0x00
 	formBrief    = 0x80
@@ -33,7 +33,7 @@ const (
 // Pack returns an envelope as it crosses the link, deflated where that is shorter; the result is valid until coder's next use.
 func Pack(coder *compact.Coder, b []byte) []byte {
 	const modelled = formBrief | formAlike
-	if len(b) == 0 || b[0]&modelled == modelled { // nothing is left to gain
+	if len(b) == 0 || b[0]&modelled == modelled { // compression has nothing left to gain
 		return b
 	}
 	if out, ok := coder.Deflate(b); ok && len(out)+1 < len(b) {
@@ -42,8 +42,8 @@ func Pack(coder *compact.Coder, b []byte) []byte {
 	return b
 }
 
-// Packed is a message as it crosses the link: AppendCoded, Pack, and as long as what it expands to asks for (MostExpanded).
-// It is valid until coder's next use.
+// Packed is a message as it crosses the link: AppendCoded, then Pack, filled up to the length that its expanded size
+// requires (MostExpanded). It is valid until coder's next use.
 func Packed(coder *compact.Coder, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
 	b, err := AppendCoded(nil, m, number, define, texts)
 	if err != nil {
@@ -64,7 +64,7 @@ func Packed(coder *compact.Coder, m Message, number uint32, define bool, texts *
 	if out[0] != formDeflated {
 		out = append([]byte{formDeflated}, coder.Deflated(b)...)
 	}
-	return append(out, make([]byte, max(0, least-len(out)))...), nil // behind the end of what is deflated nobody reads
+	return append(out, make([]byte, max(0, least-len(out)))...), nil // the octets after the end of deflated data are not read
 }
 
 // Octets is how many octets of data and documents the message has.
@@ -95,8 +95,8 @@ func unpack(b []byte, most int) ([]byte, error) {
 	return out, nil
 }
 
-// appendBrief appends e in brief form; false where it says more than that can hold. alike says of which element the
-// codec need not be told; nil: of none.
+// appendBrief appends e in brief form; false where the form cannot hold e. alike says whether an element's codec may be
+// left out; nil: no codec may.
 func appendBrief(dst []byte, e *Envelope, alike func(i int, codec compact.Codec, code []byte) bool) ([]byte, bool) {
 	coded := e.Coded
 	if len(coded) == 0 {
@@ -145,7 +145,7 @@ func appendBrief(dst []byte, e *Envelope, alike func(i int, codec compact.Codec,
 	return dst, true
 }
 
-// briefFlow is the number of a brief envelope's flow, and what is behind it.
+// briefFlow is the number of a brief envelope's flow, and the octets after it.
 func briefFlow(b []byte) (number uint32, rest []byte, err error) {
 	number, rest = uint32(b[0]&longFlow), b[1:]
 	if number < longFlow {
@@ -158,11 +158,11 @@ func briefFlow(b []byte) (number uint32, rest []byte, err error) {
 	return uint32(flow), rest[n:], nil
 }
 
-// mostFleeting is the longest message on the link that is looked at beforehand: those of fleeting flows are short.
+// mostFleeting is the longest message on the link that Fleeting looks at: messages of fleeting flows are short.
 const mostFleeting = 1024
 
-// Fleeting says whether a message on the link is of a flow whose messages need not wait for those before them. None of its elements is
-// expanded. One that cannot be read, or whose flow nobody knows, is not.
+// Fleeting says whether a message on the link is of a flow whose messages need not wait for earlier ones. It expands no
+// element. A message that cannot be read, or whose flow is not known, is not fleeting.
 func Fleeting(b []byte, lookup func(number uint32) (Flow, bool)) bool {
 	if len(b) > mostFleeting {
 		return false

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/site"
 )
 
-// A message of a known flow costs its flow's number, one codec for each element, and what the codec makes of it.
+// A message of a known flow costs its flow's number, and for each element one octet of codec and the code.
 func TestBrief(t *testing.T) {
 	var coder compact.Coder
 	texts := &Texts{Coder: &coder}
@@ -54,7 +54,7 @@ func TestBrief(t *testing.T) {
 		if _, _, _, err := ParseCoded(b, func(uint32) (Flow, bool) { return "", false }, texts); !errors.Is(err, ErrUnknownFlow) {
 			t.Errorf("%s: of no known flow: %v", tt.name, err)
 		}
-		for n := 1; n < len(b)-1; n++ { // what a codec makes of a code cut short is its own affair, but it ends
+		for n := 1; n < len(b)-1; n++ { // any text from a code cut short is allowed, but reading ends
 			ParseCoded(b[:n], lookup, texts)
 		}
 		if with, _ := AppendCoded(nil, m, tt.number, true, texts); with[0]&formBrief != 0 {
@@ -66,7 +66,7 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// Whether a message is of use only now its flow says, in each of the forms and without an element being expanded.
+// The flow of a message tells, in each form and without expanding an element, whether the message is of use only now.
 func TestFleeting(t *testing.T) {
 	var coder compact.Coder
 	texts := &Texts{Coder: &coder}
@@ -87,7 +87,7 @@ func TestFleeting(t *testing.T) {
 				if got := Fleeting(b, lookup); got != p.Fleeting {
 					t.Errorf("%s, %s, its flow spelt out %v: fleeting %v", name, form, define, got)
 				}
-				for n := range b { // nothing that is cut short makes it fail
+				for n := range b { // no cut makes it fail
 					Fleeting(b[:n], lookup)
 				}
 			}
@@ -178,7 +178,7 @@ func TestPack(t *testing.T) {
 	if got := Pack(&c, []byte{0x81, 0, 'x'}); got[0] != 0x81 {
 		t.Errorf("a brief one is packed: %x", got)
 	}
-	// A brief one that no model has made smaller is no longer than with its flow spelt out.
+	// A brief message that no model has shortened is no longer than one with its flow spelt out.
 	brief, err := AppendCoded(nil, m, 7, false, &Texts{Coder: &c, Rules: []compact.Rule{{Effort: compact.None}}})
 	if err != nil || brief[0]&formBrief == 0 {
 		t.Fatalf("%v: begins with %#x", err, brief[0])
@@ -188,7 +188,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// Messages like the ones before do not say how they are coded; one that is not does.
+// Messages like the ones before do not name their coding; another message does.
 func TestBriefAlike(t *testing.T) {
 	var coder compact.Coder
 	var sender, receiver Histories

@@ -23,7 +23,7 @@
 //   - message.go: Message, Append and Parse; start here
 //   - envelope.pb.go: generated from envelope.proto
 //   - limit.go: limits on what is read
-//   - peers.go: JXTA peers of which nothing but a name has to be known
+//   - peers.go: JXTA peers whose items need only a name
 //   - short.go: the short form of items
 //   - query.go: questions for peers and their answers, outside of messages
 //   - brief.go: the short form of messages of a known flow

@@ -5,14 +5,14 @@ import (
 	"aldis/internal/site"
 )
 
-// Only so many flows of a queue, by number, and so many elements of their messages are coded after the messages before:
-// both ends hold these in memory and in their journals.
+// Bounds of what both ends hold in memory and in their journals: only so many flows of a queue, by number, and so many
+// elements of their messages are coded after earlier messages.
 const (
 	HistoryFlows    = 64
 	historyElements = 8
 
-	longFlows    = 16 // of these, those whose long messages are learned from,
-	longElements = 2  // and the elements
+	longFlows    = 16 // the flows whose long messages are learned from,
+	longElements = 2  // and their elements
 )
 
 type historyKey struct {
@@ -21,11 +21,11 @@ type historyKey struct {
 }
 
 // Histories are the messages of one direction of the direct queue that both ends are known to hold, by flow and element.
-// The sender's get a message when its acknowledgement and those of all before it have come, the receiver's when it is delivered:
-// both in order of number. The zero value is empty.
+// The sender adds a message when it and all before it are acknowledged, the receiver when it is delivered: both in order of
+// number. The zero value is empty.
 type Histories struct {
-	Complete bool // as of each compact.History,
-	Long     bool // of those of the first flows and elements
+	Complete bool // for each compact.History,
+	Long     bool // for those of the first flows and elements
 
 	of map[historyKey]*compact.History
 }
@@ -54,7 +54,8 @@ func (h *Histories) Add(flow uint32, number uint64, p *site.Message) {
 	}
 }
 
-// Insert takes the long elements of a message that both ends hold, in its place: for queues whose messages may come out of order.
+// Insert adds the long elements of a message that both ends hold, at its place by number: for queues whose messages may
+// come out of order.
 func (h *Histories) Insert(flow uint32, number uint64, p *site.Message) {
 	Elements(flow, p, func(element int, data []byte) {
 		if len(data) > compact.MaxLearned {
@@ -79,8 +80,8 @@ func (h *Histories) AddElement(flow uint32, element int, number uint64, data []b
 	}
 }
 
-// InsertElement takes one element of a message that may come out of order, and keeps so many and about so many octets of
-// its flow and place; it returns the numbers of those that are not kept any more.
+// InsertElement adds one element of a message that may come out of order, and keeps so many, and about so many octets, of
+// its flow and place. It returns the numbers of messages that are not kept any more.
 func (h *Histories) InsertElement(flow uint32, element int, number uint64, data []byte, keep, octets int) (gone []uint64) {
 	if hist := h.Of(flow, element); hist != nil {
 		return hist.Insert(number, data, keep, octets)
@@ -88,7 +89,7 @@ func (h *Histories) InsertElement(flow uint32, element int, number uint64, data 
 	return nil
 }
 
-// Elements calls f with each element of a payload that is learned from, or what is kept of it.
+// Elements calls f with each element of a payload that is learned from, or the part of it that is kept.
 func Elements(flow uint32, p *site.Message, f func(element int, data []byte)) {
 	if flow == 0 || flow > HistoryFlows {
 		return
@@ -116,8 +117,7 @@ func (h *Histories) Decode(coder *compact.Coder, number uint64) func(uint32, int
 	}
 }
 
-// kin is the flow whose element in this place is most like the first ones of a flow of which nothing is held;
-// nil: there is none.
+// kin is the flow whose element at this place is most like data, the first of a flow without history; nil: there is none.
 func (h *Histories) kin(flow uint32, element int, data []byte, number uint64) (kin uint32, best *compact.History) {
 	if len(h.of) == 0 || element >= historyElements || len(data) < leastKin || len(data) > compact.MaxLearned {
 		return 0, nil
@@ -135,10 +135,11 @@ func (h *Histories) kin(flow uint32, element int, data []byte, number uint64) (k
 	return kin, best
 }
 
-// leastKin is how many octets a text has at least that is held against other flows: a head of five would be more than it saves.
+// leastKin is the least size of a text that is compared with other flows: for shorter texts, a head of five octets would
+// cost more than it saves.
 const leastKin = 24
 
-// Encode lets texts code message number of a flow after those that h has.
+// Encode lets texts code message number of a flow after the messages in h.
 func (h *Histories) Encode(texts *Texts, flow uint32, number uint64) {
 	texts.Encode = func(i int, data []byte) ([]byte, compact.Codec) {
 		hist := h.Of(flow, i)

@@ -10,11 +10,11 @@ import (
 	"aldis/internal/site"
 )
 
-// known are flows that each network with an adapter other than JXTA's has. A message that defines one says its number, one octet, instead of
-// what it is called. The numbers are part of the protocol: none is used again, new ones come behind the last.
+// known are flows that every network with an adapter other than JXTA's has. A message that defines one has its number, one
+// octet, instead of its names. The numbers are part of the protocol: none is reused, and new ones are added at the end.
 var known = [...]site.Message{
 	1:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "units", Parts: []site.Part{{Name: "units"}}},
-	2:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "event"}, // its element is called as the event's type
+	2:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "event"}, // its element has the name of the event's type
 	3:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "ask", Parts: []site.Part{{Name: "ask"}}},
 	4:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "want", Parts: []site.Part{{Name: "want"}}},
 	5:          {Adapter: site.TAK, Published: true, Scope: "tak", Topic: "part", Parts: []site.Part{{Name: "part"}}},
@@ -24,10 +24,10 @@ var known = [...]site.Message{
 	userToUser: {Adapter: site.XMPP, From: "*", To: "*", Parts: []site.Part{{}}},
 }
 
-// userToUser is the number of flows from one user to another: both are named in its place.
+// userToUser is the number of flows from one user to another: a definition has both names instead of this number.
 const userToUser = 9
 
-// knownAs is the number of a message's flow; 0: it has none.
+// knownAs is the number of a message's known flow; 0: it has none.
 func knownAs(p *site.Message) (number uint32) {
 	for n := 1; n < len(known); n++ {
 		k := &known[n]
@@ -41,7 +41,7 @@ func knownAs(p *site.Message) (number uint32) {
 	return 0
 }
 
-// definition is the flow of p as a message defines it: on the link by number, if it has one; in the journal always in full.
+// definition is the flow of p as a message defines it: on the link by its known number, if it has one; in the journal always in full.
 func definition(p *site.Message, short bool) *FlowDef {
 	def, n := flowDef(p), knownAs(p)
 	if n == 0 || !short {

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Flows that each network has are defined by number; what they mean afterwards is what is spelt out for others.
+// Flows that each network has are defined by number; afterwards they mean the same as flows spelt out for others.
 func TestKnownFlows(t *testing.T) {
 	named := func(topic, name string) *site.Message {
 		return &site.Message{Adapter: site.TAK, Published: true, Scope: "tak", Topic: topic, Parts: []site.Part{{Name: name, Data: []byte("x")}}}
@@ -68,7 +68,7 @@ func TestKnownFlows(t *testing.T) {
 	}
 }
 
-// A number that nobody has given, or one beside what it stands for, is refused.
+// An unused number, or a number together with names that it stands for, is refused.
 func TestUnknownKnownFlows(t *testing.T) {
 	for name, def := range map[string]*FlowDef{
 		"none": {Known: uint32(len(known))}, "huge": {Known: 1<<32 - 1}, "with a group": {Known: 1, Group: []byte("@tak")}, "with a pipe": {Known: 1, Pipe: []byte("@x")},
@@ -83,7 +83,7 @@ func TestUnknownKnownFlows(t *testing.T) {
 	}
 }
 
-// The token of a message is in the journal where it is to outlive the process, and never on the link.
+// The token of a message is in the journal if it must outlive the process, and never on the link.
 func TestLastingTokens(t *testing.T) {
 	p := &site.Message{From: "a", To: "b", Parts: []site.Part{{Data: []byte("x")}}, Token: 1<<40 + 7}
 	for _, tt := range []struct {

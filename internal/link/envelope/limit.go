@@ -9,8 +9,8 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// Limits of what Parse accepts. Those of octets are for all that one message holds together, so that neither many items
-// nor one code inside another make more of a datagram.
+// Limits of what Parse accepts. Limits of octets are for everything in one message together, so that neither many items nor
+// codes within codes expand a datagram further.
 const (
 	MaxElements = 4096      // elements of one message; lan's own limit is no higher
 	MaxDoc      = 256 << 10 // octets of one document, expanded
@@ -19,23 +19,23 @@ const (
 
 	maxExpanded = 32 << 20 // octets of a message, expanded; lan's own limit is no higher
 
-	// maxModelled is how many octets of a message the model codes, in slices: about ten seconds of work, and the loop is free for
-	// as long (mail.Turn). At 128 kbit/s what it saves of XML of that size is a minute.
+	// maxModelled is how many octets of a message the model codes, in slices: about ten seconds of work, and between the
+	// slices the loop is free for as long (mail.Turn). At 128 kbit/s, coding XML of that size saves a minute.
 	maxModelled = 8 << 20
-	// MostWhole is the same of a message that is coded and read in one turn of the loop.
+	// MostWhole is the same for a message that is coded and read in one turn of the loop.
 	MostWhole = 1 << 20
 
 	expandedAlways = 32 << 10 // octets that a message may expand to however short it is,
 	expandedRatio  = 256      // and so many more for each of its octets on the link
 )
 
-// MostExpanded is what a message of so many octets on the link may expand to. A sender whose message says more in less,
-// a blank picture for example, fills it up (Packed).
+// MostExpanded is how many octets a message of so many octets on the link may expand to. A sender fills up a message that
+// would expand to more, a blank picture for example (Packed).
 func MostExpanded(octets int) int {
 	return min(maxExpanded, expandedAlways+expandedRatio*octets)
 }
 
-// leastOctets is how many octets on the link a message has at least that expands to so many.
+// leastOctets is the least size on the link of a message that expands to so many octets.
 func leastOctets(expanded int) int {
 	if expanded > maxExpanded {
 		expanded = maxExpanded
@@ -43,13 +43,13 @@ func leastOctets(expanded int) int {
 	return (expanded - expandedAlways + expandedRatio - 1) / expandedRatio
 }
 
-// room is what a message may still be expanded to while it is parsed, or coded by the model while it is made.
+// room is how many octets a message may still expand to while it is parsed, or have coded by the model while it is made.
 type room struct {
 	octets   int // of all codecs
-	modelled int // of those, by the model
+	modelled int // of these, by the model
 }
 
-// room is what a message of so many octets, expanded, has.
+// room is the room of a message of so many octets, expanded.
 func (t *Texts) room(octets int) *room {
 	modelled := maxModelled
 	if t != nil && t.Whole {
@@ -58,7 +58,7 @@ func (t *Texts) room(octets int) *room {
 	return &room{octets, modelled}
 }
 
-// limit is the most octets that a text of this codec may have, most being its own bound.
+// limit is the most octets that a text of this codec may have; most is the text's own bound.
 func (r *room) limit(codec compact.Codec, most int) int {
 	if codec.ByModel() {
 		most = min(most, r.modelled)
@@ -74,7 +74,7 @@ func (r *room) charge(codec compact.Codec, octets int) {
 	}
 }
 
-// beyond makes an error about a text that had no room one of ErrLimit.
+// beyond wraps the error of a text that had no room in ErrLimit.
 func beyond(err error) error {
 	if errors.Is(err, compact.ErrTooLong) {
 		return fmt.Errorf("%w: %w", ErrLimit, err)
@@ -89,7 +89,7 @@ const (
 	fieldShape = 7 // of a FlowDef
 )
 
-// count says whether an envelope repeats its fields within the limits. It is asked before Protocol Buffers makes a
+// count says whether an envelope repeats its fields within the limits. It is called before Protocol Buffers makes a
 // structure of each, which takes a hundred times the octets of an empty one.
 func count(b []byte) error {
 	var seen [fieldShort + 1]int
@@ -124,7 +124,7 @@ func count(b []byte) error {
 	return nil
 }
 
-// fields calls f with each field of a Protocol Buffers message; value is what a field with a length holds.
+// fields calls f with each field of a Protocol Buffers message; value is the content of a field with a length.
 func fields(b []byte, f func(field protowire.Number, value []byte) error) error {
 	for len(b) > 0 {
 		field, kind, n := protowire.ConsumeTag(b)

@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// bomb deflates an envelope until that makes it no shorter: once, as Pack does.
+// bomb deflates an envelope until deflating makes it no shorter: Pack deflates once.
 func bomb(b []byte) []byte {
 	var c compact.Coder
 	return append([]byte{formDeflated}, c.Deflated(b)...)
@@ -44,8 +44,8 @@ func repeated(n int, field protowire.Number, value []byte) (b []byte) {
 	return b
 }
 
-// What one message may expand to is bounded by its octets, whatever it is that expands: items, elements, the envelope
-// around them, or what Protocol Buffers makes of many small fields.
+// The octets of a message bound everything that it expands to: items, elements, the envelope around them, or the structures
+// that Protocol Buffers makes of many small fields.
 func TestBombs(t *testing.T) {
 	var c compact.Coder
 	blank := make([]byte, 200<<10)
@@ -77,7 +77,7 @@ func TestBombs(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var c compact.Coder
-			c.Append(nil, []byte("a model is made")) // what that takes is no message's
+			c.Append(nil, []byte("a model is made")) // memory for the model is not that of a message
 			work := c.Work()
 
 			held := allocated(func() {
@@ -95,7 +95,7 @@ func TestBombs(t *testing.T) {
 	}
 }
 
-// What a sender packs is never more than a receiver takes: where it expands further, it is filled up.
+// A sender never packs more than a receiver accepts: a message that expands further is filled up.
 func TestPackedIsWithinTheLimits(t *testing.T) {
 	random := make([]byte, 100<<10)
 	rng := rand.New(rand.NewPCG(1, 8))
@@ -156,7 +156,7 @@ func TestPackedIsWithinTheLimits(t *testing.T) {
 	}
 }
 
-// The limit takes no octet from what crossed before there was one.
+// The limit adds no octet to messages that crossed before it existed.
 func TestPackedIsAppendAndPack(t *testing.T) {
 	for name, m := range messages() {
 		var c compact.Coder
@@ -172,7 +172,7 @@ func TestPackedIsAppendAndPack(t *testing.T) {
 	}
 }
 
-// allocated is how many octets f takes from the heap, given back or not.
+// allocated is how many octets f takes from the heap, freed or not.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -7,20 +7,21 @@ import (
 	"aldis/internal/site"
 )
 
-// Lost tells of messages of the receiver that the sender's site has acknowledged and could not hand to all who should have
-// had them. Numbers name them as the sender knows them: in a queue of a stream of the receiver's numbers, ascending. Of
-// numbers that the receiver has begun anew since, or has lost with its store, only Count is told.
+// Lost reports messages of the receiver that the sender's site has acknowledged and could not hand to all their recipients.
+// Numbers are the receiver's: of a queue, in a stream of its numbers, ascending. If the receiver has begun these numbers
+// anew since, or has lost them with its store, only Count is given.
 type Lost struct {
 	Why     site.Why
-	Bearer  uint8 // on which they came, as Moved has it; 0: the one without a name
+	Bearer  uint8 // on which they came, as in Moved; 0: the bearer without a name
 	Stream  uint8
 	Queue   uint8
 	Numbers []uint64
 	Count   int // Numbers is empty then
 }
 
-// One Lost is an octet (why in the low four bits, the queue above), the bearer if it has a name, the stream, the count, and where they are named runs of
-// numbers: an unsigned varint each for the numbers left out since the last run, and for one less than the run's length.
+// One Lost is an octet (why in the low four bits, the queue above), the bearer if it has a name, the stream and the count.
+// Where messages are named, runs of numbers follow: an unsigned varint each for the numbers left out since the last run,
+// and for the run's length less one.
 const (
 	lostWhy   = 0x0f
 	lostQueue = 0x30

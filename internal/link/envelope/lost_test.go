@@ -12,7 +12,7 @@ func TestLost(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		list   []Lost
-		octets int // of what is told
+		octets int // of the encoding
 	}{
 		{"one", []Lost{{Why: site.LifeOver, Stream: 1, Numbers: []uint64{7}}}, 5},
 		{"twenty in a row", []Lost{{Why: site.NoRoom, Stream: 1, Numbers: run(100, 20)}}, 5},

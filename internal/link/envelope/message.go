@@ -22,22 +22,22 @@ var (
 // Hash names one version of an item: the first octets of a SHA-256 over it (package replica).
 type Hash [4]byte
 
-// Message is one message under custody. Payload, or any of the rest.
+// Message is one message in custody. It has Payload, or any of the other fields.
 type Message struct {
 	Payload *site.Message // MsgID does not travel
 	Items   []site.Item
-	Asks    bool      // Have is meant, even when empty
+	Asks    bool      // Have is given, even when empty
 	Have    []Hash    // items held from the receiver's site
 	Void    []Hash    // items that the sender's site does not have
 	Again   []uint32  // P_Mul messages of the receiver that the sender has and cannot read
-	Renew   []Renewal // items that the receiver holds and that live longer now
+	Renew   []Renewal // items that the receiver holds and that now live longer
 	Roster  []byte    // of the network, as package roster appends it
 	Lost    []Lost    // messages of the receiver that were received and could not be handed over
-	Moved   []Moved   // what the message was sent as before, on other bearers
-	Rest    *Rest     // instead of all but Moved, whatever that is: of Payload as it went there
+	Moved   []Moved   // numbers that the message had before, on other bearers
+	Rest    *Rest     // instead of all fields but Moved: the rest of Payload as it was coded there
 }
 
-// Flow is the canonical encoding of what the messages of one flow have in common. Equal flows have equal octets.
+// Flow is the canonical encoding of the properties that all messages of one flow share. Equal flows have equal octets.
 type Flow string
 
 // FlowOf returns the flow that p belongs to.
@@ -89,30 +89,30 @@ var deterministic = proto.MarshalOptions{Deterministic: true}
 
 func marshal(dst []byte, m proto.Message) []byte {
 	out, err := deterministic.MarshalAppend(dst, m)
-	if err != nil { // only for text that is not UTF-8, which Append has made sure of
+	if err != nil { // only for text that is not UTF-8, which Append refuses
 		panic("envelope: " + err.Error())
 	}
 	return out
 }
 
-// Texts codes the data of elements and the documents of items, which is where the octets are. Nil leaves data as it is
-// and expands what needs no messages before it.
+// Texts codes the data of elements and the documents of items, which are most of the octets. A nil Texts leaves data as it
+// is, and expands only codes that need no earlier messages.
 type Texts struct {
 	Coder *compact.Coder
-	Rules []compact.Rule // how hard elements are tried, by MIME type, name and size; nil: all as hard as can be
-	// Encode codes element number i of a payload, Decode expands it; flow is the number of the payload's flow, 0 where
-	// it has none. Nil: the Coder does, without what came before.
+	Rules []compact.Rule // effort by MIME type, name and size of an element; nil: full effort for all
+	// Encode codes element number i of a payload, Decode expands it; flow is the number of the payload's flow, 0 where it
+	// has none. Nil: the Coder does it, without earlier messages.
 	Encode func(i int, data []byte) ([]byte, compact.Codec)
-	// Ahead codes element number i beforehand (Prepare), as Encode will. Nil: the Coder does.
+	// Ahead codes element number i in advance (Prepare), as Encode will. Nil: the Coder does it.
 	Ahead func(i int, data []byte, octets int) (done bool)
-	// Alike says whether the far end finds out by itself which codec Encode answered; nil: it does not.
+	// Alike says whether the far end can tell by itself which codec Encode returned; nil: it cannot.
 	Alike  func(i int, codec compact.Codec, code []byte) bool
 	Decode func(flow uint32, i int, codec compact.Codec, code []byte, limit int) ([]byte, error)
 	// Whole says that the message is coded or read in one turn of the loop: the model takes MostWhole octets of it at the most.
 	Whole bool
-	// Sparing says that no element is made smaller: the air is cheaper than the work.
+	// Sparing says that no element is compressed: the air is cheaper than the work.
 	Sparing bool
-	// Seen, where it is set, is told of each element and document before it is expanded; octets include the codec's.
+	// Seen, if set, is called with each element and document before it is expanded; octets include the codec's.
 	Seen func(document bool, codec compact.Codec, octets int)
 }
 
@@ -153,12 +153,13 @@ func Append(dst []byte, m Message, number uint32, define bool) ([]byte, error) {
 	return AppendCoded(dst, m, number, define, nil)
 }
 
-// Parse is ParseCoded without messages before it.
+// Parse is ParseCoded without earlier messages.
 func Parse(b []byte, lookup func(number uint32) (Flow, bool)) (m Message, number uint32, defined Flow, err error) {
 	return ParseCoded(b, lookup, nil)
 }
 
-// AppendCoded appends m in wire form (brief.go). number is what m.Payload's flow is known by; with define, its meaning goes along.
+// AppendCoded appends m in wire form (brief.go). number is the number of m.Payload's flow; with define, the flow's
+// definition goes along.
 // The error is ErrMalformed for texts that are not UTF-8.
 func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts) ([]byte, error) {
 	e := &Envelope{Moved: joinMoved(m.Moved), Rest: m.Rest.join()}
@@ -220,7 +221,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 	return marshal(dst, e), nil
 }
 
-// leading stands before a rest, whose own field would look like a brief envelope (brief.go). Nobody reads it.
+// leading precedes a rest, whose own field would look like a brief envelope (brief.go). Its value is ignored.
 const leading = 1
 
 // code replaces Data by Coded where that is shorter.
@@ -238,7 +239,7 @@ func (e *Envelope) code(texts *Texts, elements []*site.Part, left *room) {
 	}
 }
 
-// ParseCoded is the inverse of AppendCoded, and of Pack behind it. lookup says which flow a number means when the message
+// ParseCoded is the inverse of AppendCoded, followed by Pack or not. lookup gives the flow of a number when the message
 // does not define it. Returned slices alias b, except documents. The error is ErrLimit where b holds more, or expands to
 // more, than one message may.
 func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts) (m Message, number uint32, defined Flow, err error) {
@@ -357,7 +358,7 @@ func payloadIn(f *FlowDef, data [][]byte) (*site.Message, error) {
 		return nil, fmt.Errorf("%w: adapter %d", ErrMalformed, f.Face)
 	}
 	p := &site.Message{Adapter: site.Adapter(f.Face), Published: len(f.Pipe) > 0, Mark: site.Mark{Precedence: site.Precedence(f.Precedence), Fleeting: f.Fleeting}}
-	if p.Published { // what a routed message has besides would be noise
+	if p.Published { // a published message does not use the other names
 		f.Dst, f.Service, f.Param, f.ParamPipe = nil, "", "", nil
 	}
 	p.Service, p.Param = f.Service, f.Param
@@ -378,7 +379,7 @@ func payloadIn(f *FlowDef, data [][]byte) (*site.Message, error) {
 	if len(f.ParamPipe) > 0 {
 		p.Param = urn + p.Param
 	}
-	var signed *site.Part // waits for its signature
+	var signed *site.Part // its signature is the next element
 	for i, s := range f.Shape {
 		e := &site.Part{Namespace: s.Namespace, Name: s.Name, Type: s.Type, Encoding: s.Encoding, Data: data[i]}
 		if signed != nil {
@@ -463,7 +464,7 @@ func expandDoc(coded []byte, texts *Texts, left *room) ([]byte, error) {
 	}
 	expand, codec := compact.Expand, compact.Codec(coded[0])
 	if texts != nil {
-		expand = texts.Coder.Expand // with its tables, that need not be made anew
+		expand = texts.Coder.Expand // with its tables already made
 		if texts.Seen != nil {
 			texts.Seen(true, codec, len(coded))
 		}
@@ -476,7 +477,7 @@ func expandDoc(coded []byte, texts *Texts, left *room) ([]byte, error) {
 	return doc, nil
 }
 
-// expandAll expands the elements of a payload, all together into what room is left.
+// expandAll expands the elements of a payload, all together into the room that is left.
 func expandAll(flow uint32, coded [][]byte, texts *Texts, left *room) ([][]byte, error) {
 	data := make([][]byte, len(coded))
 	for i, c := range coded {

@@ -5,19 +5,19 @@ import (
 	"fmt"
 )
 
-// Moved is what a message was sent as on another bearer, before its sender gave that up: a number of a queue in the stream of the
-// sender's numbers there, or a run of numbers, where the message went in segments. A receiver that has read the message there drops this copy.
-// One that has not counts the numbers as used, so that the queue goes on.
+// Moved names a message as it was sent on another bearer, before its sender gave that up: by a number of a queue in the
+// stream of the sender's numbers there, or by a run of numbers if it went in segments. A receiver that has read the message
+// there drops this copy. Another receiver counts the numbers as used, so that the queue goes on.
 type Moved struct {
-	Bearer uint8 // which one, as both ends make it of the bearer's name
+	Bearer uint8 // a number that both ends derive from the bearer's name
 	Stream uint8
 	Queue  uint8
 	Number uint64
-	More   int // numbers behind it
+	More   int // further numbers of the run
 }
 
-// Rest is the part of a long message that its receiver is not known to have. From octets of the message, as it was coded on the other
-// bearer, are there; Octets are those behind them.
+// Rest is the part of a long message that its receiver may lack. The receiver has the first From octets of the message, as
+// it was coded on the other bearer; Octets are the octets after those.
 type Rest struct {
 	From   int
 	Octets []byte
@@ -54,7 +54,7 @@ func splitMoved(b []byte) (list []Moved, err error) {
 	return list, nil
 }
 
-// maxRun is how many numbers may be behind the first of a run: as many as may be under way.
+// maxRun is how many numbers may follow the first of a run: as many as may be under way.
 const maxRun = 1 << 11
 
 func (r *Rest) join() []byte {

@@ -39,7 +39,7 @@ func TestMovedAndRest(t *testing.T) {
 	}
 }
 
-// The rest of a message goes without the message.
+// The rest of a message goes without the other fields.
 func TestARestGoesAlone(t *testing.T) {
 	m := Message{Payload: &site.Message{Published: true, Scope: "s", Topic: "t", Parts: []site.Part{{Name: "n", Data: make([]byte, 5000)}}},
 		Moved: []Moved{{Bearer: 1, Stream: 1, Queue: 1, Number: 1}}, Rest: &Rest{From: 4000, Octets: []byte("behind")}}

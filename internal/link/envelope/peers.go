@@ -8,13 +8,13 @@ import (
 	"aldis/internal/site"
 )
 
-// Peers whose advertisement says no more than a name (regular) cross together in a short item of a form of its own, in a third of the
-// octets of an ItemDef: the far gateway makes up the rest. So do withdrawals of peers with such ids.
+// Peers whose advertisement has only a name (regular) cross together in a short item of their own form, in a third of the
+// octets of an ItemDef: the far gateway reconstructs the rest. Withdrawals of peers with such ids do so too.
 //
 //	octet   0: adapter JXTA, kind site.Endpoint
-//	octet   flags in the two high bits, how many there are, less 1, in the others
+//	octet   flags in the two high bits, the number of peers less 1 in the others
 //	octets  the 16 octets of each id
-//	octets  their names with line feeds between them, as they are or with peersCoded codec and code; none where they are withdrawn
+//	octets  their names with line feeds between them, plain or with peersCoded codec and code; none for withdrawals
 const (
 	peersGone  = 0x80
 	peersCoded = 0x40
@@ -24,7 +24,7 @@ const (
 // maxPeerName bounds, in octets, a name in that form.
 const maxPeerName = 1024
 
-// regularPeer is what a peer's item is made of in that form.
+// regularPeer returns the parts of a peer's item that this form has.
 func regularPeer(it site.Item) (id []byte, name string, is bool) {
 	if it.Adapter != site.JXTA || it.Kind != site.Endpoint || it.Sub != 0 || it.Scope != netGroup || it.ID != "" || it.Variant || !it.Expires.IsZero() {
 		return nil, "", false
@@ -38,7 +38,7 @@ func regularPeer(it site.Item) (id []byte, name string, is bool) {
 	return id, name, begins && ends && len(name) <= maxPeerName && !strings.Contains(name, "\n")
 }
 
-// peerOf is the item of a peer that is regular.
+// peerOf is the item of a regular peer.
 func peerOf(id []byte, name string, gone bool) site.Item {
 	it := site.Item{Kind: site.Endpoint, Scope: netGroup, Owner: regularOf(id), Gone: gone}
 	if !gone {
@@ -48,7 +48,7 @@ func peerOf(id []byte, name string, gone bool) site.Item {
 	return it
 }
 
-// appendPeers appends the short items of all that are regular; rest are the others.
+// appendPeers appends short items of all regular peers; rest are the other items.
 func appendPeers(short [][]byte, coder *compact.Coder, items []site.Item, left *room) (list [][]byte, rest []site.Item) {
 	var ids [2][]byte
 	var names []string

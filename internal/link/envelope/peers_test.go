@@ -15,7 +15,7 @@ import (
 	"aldis/internal/site"
 )
 
-// manyPeers are regular peers, or what withdraws them.
+// manyPeers are regular peers, or their withdrawals.
 func manyPeers(n int, gone bool) (items []site.Item) {
 	for i := range n {
 		items = append(items, peerOf(fmt.Appendf(nil, "%016d", i), fmt.Sprint("peer ", i), gone))
@@ -26,7 +26,7 @@ func manyPeers(n int, gone bool) (items []site.Item) {
 	return items
 }
 
-// Peers of which nothing but a name has to be known cross together in 16 octets each and their names; all others as they always did.
+// Peers whose items need only a name cross together in 16 octets each and their names; all others cross in the usual form.
 func TestShortPeers(t *testing.T) {
 	odd := manyPeers(6, false)
 	odd[0].Variant = true
@@ -79,7 +79,7 @@ func TestShortPeers(t *testing.T) {
 	}
 }
 
-// FuzzShortPeers: what is read is written again so that it is read as the same.
+// FuzzShortPeers: an item that was read and written again reads the same.
 func FuzzShortPeers(f *testing.F) {
 	for _, items := range [][]site.Item{manyPeers(1, false), manyPeers(8, false), manyPeers(3, true)} {
 		list, _ := appendPeers(nil, &compact.Coder{}, items, (*Texts)(nil).room(1<<20))

@@ -4,8 +4,8 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// Prepare codes the texts of a message beforehand, about so many octets of work in this call, so that
-// AppendCoded answers at once. It says whether that is so now.
+// Prepare codes the texts of a message in advance, about so many octets of work in this call, so that AppendCoded answers
+// at once. It says whether AppendCoded can do so now.
 func (t *Texts) Prepare(m Message, octets int) (done bool) {
 	if t == nil {
 		return true

@@ -8,10 +8,11 @@ import (
 	"aldis/internal/site"
 )
 
-// A question of a JXTA peer for another, and the answer, in a regular form that names only what the other end cannot make up: the group is
-// the net peer group, the id is of a UUID there, and the advertisement has id, group and name alone.
+// A JXTA peer's question for another peer, and the answer, in a regular form that has only the parts that the other end
+// cannot reconstruct: the group is the net peer group, the id is of a UUID there, and the advertisement has id, group and
+// name alone.
 
-// The JXTA texts around what a regular form names.
+// The JXTA texts around the parts of a regular form.
 const (
 	netGroup   = "jxta-NetGroup"
 	regularID  = "uuid-59616261646162614A78746150325033"
@@ -21,12 +22,12 @@ const (
 	idOctets   = 16
 )
 
-// regular is what stands around the name in the document of a peer whose advertisement says no more than that.
+// regular is the text before and after the name in the document of a peer whose advertisement has only id, group and name.
 func regular(id string) (head, tail string) {
 	return "<jxta:PA><PID>urn:jxta:" + id + "</PID><GID>urn:jxta:" + netGroup + "</GID><Name>", "</Name></jxta:PA>"
 }
 
-// regularOctets are the octets that tell a regular id from others.
+// regularOctets are the octets of a regular id that vary.
 func regularOctets(id string) ([]byte, bool) {
 	digits, a := strings.CutPrefix(id, regularID)
 	digits, z := strings.CutSuffix(digits, regularEnd)
@@ -43,7 +44,7 @@ func Asks(it site.Item) bool {
 	return it.Adapter == site.JXTA && it.Kind == site.Question && it.Sub == 0 && !it.Gone
 }
 
-// AppendQuery writes a question of Asks. Its lifetime is not written: both ends know it.
+// AppendQuery writes a question for which Asks is true. Its lifetime is not written: both ends know it.
 func AppendQuery(dst []byte, it site.Item) (b []byte, short bool) {
 	name, named := strings.CutPrefix(it.ID, byName)
 	id, is := regularOctets(it.Owner)
@@ -59,7 +60,7 @@ func AppendQuery(dst []byte, it site.Item) (b []byte, short bool) {
 	return append(dst, it.ID...), false
 }
 
-// ParseQuery reads what AppendQuery wrote.
+// ParseQuery reads the octets of AppendQuery.
 func ParseQuery(b []byte, short bool) (it site.Item, err error) {
 	it = site.Item{Kind: site.Question, Scope: netGroup}
 	switch {
@@ -86,7 +87,7 @@ func ParseQuery(b []byte, short bool) (it site.Item, err error) {
 	return it, err
 }
 
-// AppendFound writes the peer that answers a question, if both are regular: what the question does not say.
+// AppendFound writes the peer that answers a question, if both are regular: the parts that the question does not have.
 func AppendFound(dst []byte, question, found site.Item) (b []byte, short bool) {
 	id, is := regularOctets(found.Owner)
 	head, tail := regular(found.Owner)
@@ -104,7 +105,7 @@ func AppendFound(dst []byte, question, found site.Item) (b []byte, short bool) {
 	return dst, false
 }
 
-// ParseFound reads what AppendFound wrote.
+// ParseFound reads the octets of AppendFound.
 func ParseFound(question site.Item, b []byte) (it site.Item, err error) {
 	it = site.Item{Kind: site.Endpoint, Scope: netGroup, Owner: question.Owner}
 	name := string(b)

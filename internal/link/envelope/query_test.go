@@ -13,7 +13,7 @@ const (
 	hashedPeer = "cbid-59616261646162614A78746150325033A1D1000000000000000000000000000703"
 )
 
-// A question crosses as it is, and in few octets where it is regular.
+// A question crosses unchanged, and in few octets if it is regular.
 func TestQueriesCross(t *testing.T) {
 	for _, tt := range []struct {
 		id, owner, scope string
@@ -44,7 +44,7 @@ func TestQueriesCross(t *testing.T) {
 	}
 }
 
-// What answers crosses in short where it says nothing that the question does not, but an id or a name.
+// An answer crosses in short form if it adds only an id or a name to the question.
 func TestAnswersCross(t *testing.T) {
 	head, tail := regular(usualPeer)
 	found := site.Item{Kind: site.Endpoint, Scope: netGroup, Owner: usualPeer, Doc: []byte(head + "peer 700" + tail)}

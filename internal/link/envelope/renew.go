@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Renewal says that an item which the receiver holds lives longer now: six octets where the document is known.
+// Renewal says that an item which the receiver holds now lives longer: six octets for a known document.
 type Renewal struct {
 	Hash    Hash
 	Minutes uint16 // the low bits of the minutes since 1970 UTC when it expires
 }
 
-// RenewalMost is how far ahead an expiry may be that a Renewal tells.
+// RenewalMost is how far ahead the expiry of a Renewal may be.
 const RenewalMost = 40 * 24 * time.Hour
 
 const renewalOctets = len(Hash{}) + 2
 
-// RenewalOf tells an expiry, which must not be further than RenewalMost; seconds are left out.
+// RenewalOf makes a Renewal to an expiry, which must not be further than RenewalMost; seconds are left out.
 func RenewalOf(h Hash, expires time.Time) Renewal { return Renewal{h, uint16(expires.Unix() / 60)} }
 
-// Expires is the expiry that is meant, at the receiver's now: clocks may differ by a day.
+// Expires is the expiry that the Renewal means, at the receiver's now: clocks may differ by a day.
 func (r Renewal) Expires(now time.Time) time.Time {
 	from := now.Unix()/60 - 24*60
 	return time.Unix((from+int64(r.Minutes-uint16(from)))*60, 0).UTC()

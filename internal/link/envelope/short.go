@@ -14,8 +14,8 @@ import (
 //	octet   adapter, kind - 1 in the two high bits
 //	octet   flags
 //	varint  octets of the owner, the owner; likewise the scope and the id where the flags say so
-//	octet   sub, varint seconds since 1970 UTC of the end: where the flags say so
-//	octets  the document as it is, or with shortCoded codec and code
+//	octet   sub, varint seconds since 1970 UTC of the expiry: where the flags say so
+//	octets  the document, plain or with shortCoded codec and code
 const (
 	shortScope = 1 << iota
 	shortID
@@ -66,7 +66,7 @@ func appendShort(dst []byte, coder *compact.Coder, it site.Item, left *room) []b
 	return append(dst, doc...)
 }
 
-// parseShort reads what appendShort appended.
+// parseShort reads an item that appendShort has appended.
 func parseShort(b []byte, texts *Texts, left *room) (it site.Item, err error) {
 	if len(b) < 2 || b[1] >= shortFlags {
 		return it, fmt.Errorf("%w: a short item", ErrMalformed)

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Items of adapters other than JXTA's are short on the link, and come back as they were.
+// Items of adapters other than JXTA's are short on the link, and come back unchanged.
 func TestShortItems(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -52,7 +52,7 @@ func TestShortItems(t *testing.T) {
 	}
 }
 
-// FuzzShort: what is read is written again so that it is read as the same.
+// FuzzShort: an item that was read and written again reads the same.
 func FuzzShort(f *testing.F) {
 	for _, seed := range []string{"020004616e6e6101", "820104616e6e61056f70734031", "027f0161016201630701" + "0141"} {
 		b, _ := hex.DecodeString(seed)

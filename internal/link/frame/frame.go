@@ -21,7 +21,7 @@ var (
 	ErrKind  = errors.New("frame: unknown kind or flags")
 )
 
-// Queue separates messages that must not wait for each other: numbers, window and order are each queue's own.
+// Queue separates messages that must not wait for each other: each queue has its own numbers, window and order.
 type Queue uint8
 
 const (
@@ -34,15 +34,15 @@ const (
 type Frame interface{ isFrame() }
 
 type (
-	// Ack says what is durable at its sender, of one queue: every number up to Cumulative (its low 16 bits) and
-	// those whose bit is set in Bitmap: bit 0 of octet 0 is Cumulative+1. More than MaxBitmap octets of it, at most MaxRuns, go as the
-	// lengths of runs, which gateways before version 0.3 do not read.
+	// Ack says which messages of one queue are durable at its sender: every number up to Cumulative (its low 16 bits), and
+	// those whose bit is set in Bitmap: bit 0 of octet 0 is Cumulative+1. A bitmap of more than MaxBitmap octets, at most
+	// MaxRuns, goes as lengths of runs, which gateways before version 0.3 do not read.
 	Ack struct {
 		Queue      Queue
 		Cumulative uint16
 		Bitmap     []byte
 	}
-	// Hello says who speaks and whom it has heard. It goes with every long-form datagram.
+	// Hello says who its sender is and whom it has heard. It goes with every long-form datagram.
 	Hello struct {
 		Store            uint32 // the sender's store, made with its data directory
 		Stream           uint8  // raised when the sender's message numbers start anew
@@ -51,32 +51,33 @@ type (
 		Digest           uint32 // of the items that the sender believes the receiver to hold of it
 		Model            uint16 // first octets of the hash of the sender's compaction model
 		Forgot           uint8  // raised when the sender lost messages that later ones are coded after; 7 bits
-		Segments         bool   // the sender understands Segment: the high bit of Forgot's octet, which older gateways compare only
-		Ahead            bool   // beside Segments: it takes numbers as far ahead as custody.MaxAhead; the bit below, so that Forgot has six
+		Segments         bool   // the sender understands Segment: the high bit of Forgot's octet, which older gateways only compare
+		Ahead            bool   // with Segments: it takes numbers as far ahead as custody.MaxAhead; the next bit, so that Forgot has six
 		// First is the low 16 bits of the first number of each queue that the sender gave, or will give, in this start and
-		// stream; Seen is those of the direct queue's number up to which it has everything of the receiver. By them each end
-		// sees that the other was put back to an older copy of its data: docs/decisions/put-back.md.
+		// stream. Seen is those of the direct queue's number up to which it has all messages of the receiver. By these each
+		// end sees that the other was put back to an older copy of its data: docs/decisions/put-back.md.
 		First [Queues]uint16
 		Seen  uint16
-		// Starts are earlier starts of which the sender does not know whether the receiver has heard, the oldest first. At
-		// most MaxStarts.
+		// Starts are earlier starts of the sender that the receiver may not have heard, the oldest first. There are at most
+		// MaxStarts.
 		Starts []Start
-		End    bool // the sender's stream ends: it wants to know which part of it has arrived
-		Ended  bool // the receiver's stream has ended, as its End asked: the acknowledgements in this datagram are the last of it
-		// Void: the receiver gives numbers again. Those of its starts after Known do not count, nor does an acknowledgement for them.
+		End    bool // the sender's stream ends: it asks which part of it has arrived
+		Ended  bool // the receiver's stream has ended, as its End asked: this datagram has the stream's last acknowledgements
+		// Void: the receiver gives numbers again. Numbers of its starts after Known do not count, nor do acknowledgements of them.
 		Void  bool
 		Known uint32 // with Void: the last start of the receiver whose numbers count
-		// Roster says which rosters the sender keeps, as internal/gateway writes it; 0: all share a key. It takes two octets, or
-		// three.
+		// Roster says which rosters the sender keeps, as internal/gateway writes it; 0: all share a key. It takes two or
+		// three octets.
 		Roster uint16
-		// Mark, beside a Roster, tells the newest of them from another of the same serial (roster.Mark); 0: nothing is said of
-		// it. It takes two octets.
+		// Mark, with a Roster, tells the newest roster from another of the same serial (roster.Mark); 0: the sender does
+		// not say. It takes two octets.
 		Mark uint16
-		// Ephemeral is the public half of the pair that the sender's start made for this receiver; all zero: nothing is said of
-		// it. HeardEphemeral names that of the receiver which the sender has; 0: none. The two take 34 octets, beside a Roster.
+		// Ephemeral is the public half of the pair that the sender's start made for this receiver; all zero: none is given.
+		// HeardEphemeral names the receiver's half that the sender has; 0: none. The two take 34 octets, with a Roster.
 		Ephemeral      [EphemeralOctets]byte
 		HeardEphemeral uint16
-		// Corpus is the name of the network's corpus that the sender has (compact.NetworkCorpus); 0: none. It takes four octets, or five.
+		// Corpus is the name of the network's corpus that the sender has (compact.NetworkCorpus); 0: none. It takes four or five
+		// octets.
 		Corpus uint32
 	}
 	// Start is a start of a gateway, and the low 16 bits of the first number of each queue that it gave.
@@ -91,12 +92,12 @@ type (
 	// Data is one message of the direct queue.
 	Data struct {
 		Number     uint16 // low 16 bits
-		Short      bool   // only the low 8 of them are sent: no other message under way has the same
-		Prompt     bool   // an acknowledgement is wanted at once
-		Rides      bool   // Cumulative is a Ack of the direct queue without gaps
+		Short      bool   // only the low 8 bits are sent: no other message under way has the same
+		Prompt     bool   // the sender wants an acknowledgement at once
+		Rides      bool   // Cumulative is an Ack of the direct queue without gaps
 		Cumulative uint8  // its low 8 bits
-		Free       bool   // it need not wait for those before it that are missing, but for the one
-		After      uint8  // that is so many numbers before it, where this is not 0
+		Free       bool   // it need not wait for missing messages before it, except the one
+		After      uint8  // that is so many numbers before it, if this is not 0
 		Body       []byte
 	}
 	// Segment is a part of a long message (package segment). It has a number of the direct queue, as Data does.
@@ -107,15 +108,15 @@ type (
 		Rides      bool
 		Cumulative uint8
 		Object     uint8 // low 7 bits of the message's number in the bulk queue
-		Total      int   // octets of the whole, in the first segment of it; 0: it is another
+		Total      int   // octets of the whole message, in its first segment; 0: another segment
 		Free       bool  // with Total: the message need not wait for those of the bulk queue before it
 		Body       []byte
 	}
-	// Silence: the sender will not transmit until Until (seconds since 1970 UTC; 0: until it speaks again), but it
+	// Silence: the sender will not transmit until Until (seconds since 1970 UTC; 0: until it transmits again), but it
 	// listens (EMCON).
 	Silence struct{ Until uint32 }
-	// Talkers names sites from which the sender has had messages, as the lengths of runs. Gateways whose Hello does not say Ahead do not
-	// read it.
+	// Talkers names sites from which the sender has had messages, as lengths of runs. Gateways whose Hello does not have
+	// Ahead do not read it.
 	Talkers struct{ IDs []uint16 } // ascending
 	// Beside goes with a Hello and names the receiver's messages that came on another bearer and are durable at its sender. Bearer is the
 	// mark of that bearer, and Stream the stream of the receiver's numbers there.
@@ -123,16 +124,16 @@ type (
 		Bearer, Stream uint8
 		Ack            Ack
 	}
-	// Digest says what its sender holds of a group's messages, by a hash of it; 0: it is not in the group any more. Fresh: it knows of
-	// nobody else who is in it, and wants to.
+	// Digest has the hash of the messages that its sender holds of a group; 0: the sender is not in the group any more.
+	// Fresh: it knows of nobody else in the group, and asks.
 	Digest struct {
 		Tag, Hash uint16
 		Fresh     bool
 	}
-	// Open has messages of groups, or what is said about them (package entropy). It runs to the end of the datagram.
+	// Open has messages of groups, or lists and solicitations of them (package entropy). It runs to the end of the datagram.
 	Open struct{ Body []byte }
-	// Query asks the receiver's site something, and Told answers the Query of this Ref at once; it needs no acknowledgement. Regular is
-	// the form of the Body. Both run to the end of the datagram.
+	// Query asks the receiver's site a question, and Told answers the Query of this Ref at once; neither needs an
+	// acknowledgement. Regular is the form of the Body. Both run to the end of the datagram.
 	Query struct {
 		Ref     uint8 // 1 to MaxRef
 		Regular bool
@@ -143,7 +144,7 @@ type (
 		Regular bool
 		Body    []byte
 	}
-	// Rollup has records of gateways (package rollup), and Rolled says that those of this number are there.
+	// Rollup has records of gateways (package rollup), and Rolled says that those of this number have arrived.
 	Rollup struct {
 		Number uint8 // not 0
 		Body   []byte
@@ -153,7 +154,7 @@ type (
 	PMul struct{ Body []byte }
 	// LinkProbe is one word of a link probe (package probe). It runs to the end of the datagram.
 	LinkProbe struct{ Body []byte }
-	// NORM is one packet of libnorm, elided (package normwire).
+	// NORM is one packet of libnorm, elided (package elide).
 	NORM struct{ Body []byte }
 )
 
@@ -188,27 +189,27 @@ const (
 	kindMask    = 7 << 5
 
 	flagMore      = 1 << 0 // DATA, NORM: a length follows, and after the body another frame
-	flagFree      = 1 << 1 // DATA: behind the number an octet says how far back the message is that it waits for
+	flagFree      = 1 << 1 // DATA: after the number, an octet says how far back the message is that it waits for
 	flagPrompt    = 1 << 2 // DATA
 	flagWide      = 1 << 3 // DATA: 16 bits of the number, else 8
-	flagRides     = 1 << 4 // DATA: behind the number the low 8 bits of a cumulative number
+	flagRides     = 1 << 4 // DATA: after the number, the low 8 bits of a cumulative number
 	flagEnd       = 1 << 0 // HELLO, and the next two
 	flagEnded     = 1 << 1
 	flagVoid      = 1 << 2
-	flagStarts    = 1 << 3 // Starts behind the rest: their count and eight octets each; before these Roster and Corpus, where the count says so
+	flagStarts    = 1 << 3 // Starts after the rest: their count and eight octets each; before these Roster and Corpus, if the count says so
 	countRoster   = 1 << 7 // of the count
-	countPair     = 1 << 6 // of the count: behind Roster are Ephemeral and HeardEphemeral
-	countCorpus   = 1 << 5 // behind these Corpus
-	countMark     = 1 << 4 // of the count: directly behind Roster is Mark
+	countPair     = 1 << 6 // of the count: Ephemeral and HeardEphemeral follow Roster
+	countCorpus   = 1 << 5 // Corpus follows these
+	countMark     = 1 << 4 // of the count: Mark follows Roster directly
 	flagLinkProbe = 1 << 4 // PROBE: a LinkProbe
 	flagSegment   = 1 << 1 // NORM: a Segment, with the other flags of DATA
 	flagSegments  = 1 << 7 // of the octet of Forgot, and the next one
 	flagAhead     = 1 << 6
 	flagRuns      = 1 << 3 // ANSWER: an Ack of the direct queue with runs
 	flagTalkers   = 1 << 0 // SILENCE: Talkers
-	flagBeside    = 1 << 1 // SILENCE: Beside, with an Ack behind it
+	flagBeside    = 1 << 1 // SILENCE: Beside, followed by an Ack
 	flagOpen      = 1 << 2 // SILENCE: Open
-	flagDigest    = 1 << 3 // SILENCE: Digest, with the next one where it is Fresh
+	flagDigest    = 1 << 3 // SILENCE: Digest, with the next flag if it is Fresh
 	flagFresh     = 1 << 4
 	flagTold      = 1 << 3 // SILENCE: Told, with a Ref in the next two bits and Regular in the last
 	flagQuery     = 1 << 4 // SILENCE: Query, with the same
@@ -217,7 +218,7 @@ const (
 	queueBit      = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen      = HelloOctets - 1
 
-	// MaxBitmap is the most octets that a Ack's bitmap has as such.
+	// MaxBitmap is the most octets of an Ack's bitmap that go unchanged.
 	MaxBitmap = 15
 	// EphemeralOctets is the public half of a pair of X25519.
 	EphemeralOctets = 32
@@ -225,7 +226,7 @@ const (
 	// MaxRef is the highest Ref of a Query.
 	MaxRef = 3
 
-	// MaxStarts is the most that a Hello tells of earlier starts.
+	// MaxStarts is the most earlier starts in a Hello.
 	MaxStarts   = 12
 	startOctets = 4 + 2*Queues
 )
@@ -337,10 +338,10 @@ func appendBody(b []byte, kind byte, last bool, head, body []byte) []byte {
 	return append(b, body...)
 }
 
-// HelloOctets is what a Hello takes that has neither Starts nor Void.
+// HelloOctets is the size of a Hello without Starts and Void.
 const HelloOctets = 24
 
-// appendStarts appends the part of a Hello that stands behind the rest.
+// appendStarts appends the last part of a Hello.
 func appendStarts(b []byte, f Hello) []byte {
 	starts := f.Starts[:min(len(f.Starts), MaxStarts)]
 	pair, mark := f.Roster != 0 && f.Ephemeral != [EphemeralOctets]byte{}, f.Roster != 0 && f.Mark != 0
@@ -370,7 +371,7 @@ func appendStarts(b []byte, f Hello) []byte {
 	return b
 }
 
-// parseStarts takes off what appendStarts has appended.
+// parseStarts takes off the part that appendStarts has appended.
 func parseStarts(h *Hello, b []byte) (rest []byte, err error) {
 	if len(b) < 1 {
 		return nil, ErrShort
@@ -420,14 +421,14 @@ func parseStarts(h *Hello, b []byte) (rest []byte, err error) {
 	return b, nil
 }
 
-// DataOverhead, with a number of 16 bits, and NORMOverhead are what such a frame adds to its body when it is the last.
+// DataOverhead, with a number of 16 bits, and NORMOverhead are the octets that such a frame adds to its body when it is the last.
 const (
 	DataOverhead      = 3
 	NORMOverhead      = 1
-	LinkProbeOverhead = 1 // the same of a LinkProbe, and the next of an Open
+	LinkProbeOverhead = 1 // the same for a LinkProbe; the next is for an Open
 	OpenOverhead      = 1
 	DigestOctets      = 5
-	RollupOverhead    = 4 // of a Rollup that fits a datagram, wherever it is
+	RollupOverhead    = 4 // of a Rollup that fits a datagram, wherever it stands
 	RolledOctets      = 2
 )
 

@@ -97,7 +97,7 @@ var vectors = []vector{
 	{"NORM, more follow", NORM{[]byte{1, 2}}, false, "c1 02 0102"},
 }
 
-// run is a bitmap of so many numbers that are missing, so many that are there, and so on.
+// run is a bitmap of so many numbers that are missing, so many that have arrived, and so on.
 func run(lengths ...int) (bitmap []byte) {
 	at := 0
 	for i, n := range lengths {
@@ -112,7 +112,7 @@ func run(lengths ...int) (bitmap []byte) {
 	return bitmap
 }
 
-// open is how many octets a frame has at least when it runs to the end of the datagram.
+// open is the least number of octets of a frame that runs to the end of the datagram.
 func (v vector) open() int {
 	switch f := v.f.(type) {
 	case Data:
@@ -157,7 +157,7 @@ func TestVectors(t *testing.T) {
 	for _, bad := range []string{"02", "1f", "61 00", "81 00", "c4 00", "c2 2a 0b 00", "c2 2a 0b 01", "c2 2a 0b 8000", "c2 2a 0b ffffffff7f", "e1 00000000",
 		"50 00000001 02 00000000 0000 00 0003 0004 01 00 00000000", // a member without an ID
 		"50 00000001 02 00000000 0000 00 0003 0004 01 808080808001 00000000",
-		"50 00000001 02 00000000 0000 00 0003 0004 01 1c",       // apart, and told
+		"50 00000001 02 00000000 0000 00 0003 0004 01 1c",       // apart, with memberTold
 		"58 00000001 01 00000000 0000 00 0000 0000 00 00000000", // a corpus without a name, also in a hello
 		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 20 00000000",
 		"48 00000001 02 00000000 00 00000000 0000 00 0003 0004 0005 00",
@@ -197,7 +197,7 @@ func unhex(t *testing.T, s string) []byte {
 	return b
 }
 
-// What an acknowledgement has no room to tell, in either form, its Reach does not promise.
+// Reach does not count numbers that an acknowledgement, in either form, has no room for.
 func TestReach(t *testing.T) {
 	var holes []int
 	for range 200 {
@@ -217,8 +217,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// The Greeting of a node that takes numbers far ahead counts losses in six bits, so that a loss more is another number still. It says
-// the same of it to each member, and nothing of it to those that it does not mean.
+// The Greeting of a node that takes numbers far ahead counts losses in six bits, so that one more loss is still another
+// number. It says the same of it to each member, and nothing to members for which it does not hold.
 func TestGreetingAhead(t *testing.T) {
 	counts := map[uint8]bool{}
 	for forgot := range uint8(0x80) {

@@ -7,32 +7,32 @@ import (
 )
 
 type (
-	// Greeting is a Hello to all members of a channel: what it says it says to each of them, but for what Members say of one.
+	// Greeting is a Hello to all members of a channel. It holds for each of them, except where Members have other values for one.
 	Greeting struct {
 		Store   uint32
 		Stream  uint8
 		Digest  uint32
 		Model   uint16
 		Forgot  uint8
-		Ahead   bool // as a Hello has it: a bit of Forgot's octet, so that Forgot has six
+		Ahead   bool // as in a Hello: a bit of Forgot's octet, so that Forgot has six
 		First   [Queues]uint16
-		Starts  bool     // it is the first of the sender's start
-		More    bool     // there are other Greetings: this one says nothing of a member that Members do not name
-		Roster  uint16   // as a Hello has it
+		Starts  bool     // it is the first Greeting of the sender's start
+		More    bool     // there are further Greetings: this one does not hold for members that Members do not name
+		Roster  uint16   // as in a Hello
 		Mark    uint16   // likewise
 		Corpus  uint32   // likewise
-		Members []Member // ascending by ID, at most MaxMembers. The sender itself among them asks for answers that name it alone
+		Members []Member // ascending by ID, at most MaxMembers. The sender lists itself to ask for answers that name it alone
 	}
-	// Member is what a Greeting says to one member alone. To a member without one it says that it was not heard.
+	// Member has the values of a Greeting for one member alone. A member that is not listed was not heard.
 	Member struct {
 		ID               uint16
-		HeardIncarnation uint32 // this and the next three as a Hello has them
+		HeardIncarnation uint32 // this and the next three as in a Hello
 		Stream           uint8
 		HeardStream      uint8
 		Seen             uint16
 		Asks             bool // an answer is wanted
-		Blank            bool // the Digest says nothing of what this one holds
-		Apart            bool // nothing here is for this one: it gets a Hello
+		Blank            bool // the Digest is not of the items that this member holds
+		Apart            bool // the Greeting does not hold for this member: it gets a Hello
 	}
 )
 
@@ -42,26 +42,26 @@ const (
 	flagAll     = 1 << 4 // HELLO: a Greeting
 	flagMany    = 1 << 0 // of a Greeting: More, and the next one
 	flagNew     = 1 << 1 // Starts
-	flagList    = 1 << 2 // Roster, two octets behind the members
-	flagMark    = 1 << 7 // of the octet of Forgot, as flagAhead is: Mark, two octets behind Roster
-	flagNetwork = 1 << 3 // Corpus, four octets behind these
+	flagList    = 1 << 2 // Roster, two octets after the members
+	flagMark    = 1 << 7 // of the octet of Forgot, like flagAhead: Mark, two octets after Roster
+	flagNetwork = 1 << 3 // Corpus, four octets after these
 
-	memberAsks  = 1 << 0 // the low bits of a member's first number; above is its ID less the one before
+	memberAsks  = 1 << 0 // the low bits of a member's first number; above them its ID less the one before
 	memberBlank = 1 << 1
 	memberApart = 1 << 2
-	memberTold  = 1 << 3 // Stream, HeardStream and Seen follow; otherwise as to all, 1 and 0
+	memberTold  = 1 << 3 // Stream, HeardStream and Seen follow; otherwise they are the Greeting's, 1 and 0
 	memberBits  = 4
 
 	greetingLen = 4 + 1 + 4 + 2 + 1 + 2*Queues
 
-	// MaxMembers is the most that a Greeting names.
+	// MaxMembers is the most members in a Greeting.
 	MaxMembers = 255
-	// GreetingOctets is what a Greeting takes without members, and MemberOctets what a member adds as a rule.
+	// GreetingOctets is the size of a Greeting without members, and MemberOctets is what a member usually adds.
 	GreetingOctets = 1 + greetingLen + 1
 	MemberOctets   = 5
 )
 
-// For is what a Greeting says to a member; false: nothing. asks says that an answer is wanted.
+// For is the Hello that a Greeting is for a member; false: it does not hold for the member. asks says that an answer is wanted.
 func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
 	h = Hello{Store: f.Store, Stream: f.Stream, Digest: f.Digest, Model: f.Model, Forgot: f.Forgot, Segments: f.Ahead, Ahead: f.Ahead, First: f.First, Roster: f.Roster, Mark: f.Mark, Corpus: f.Corpus}
 	for _, m := range f.Members {
@@ -77,7 +77,8 @@ func (f Greeting) For(id uint16) (h Hello, asks, ok bool) {
 	return h, true, !f.More
 }
 
-// Brief says that the sender, from, asks for answers that name it alone: all others know what those would say of them.
+// Brief says that the sender, from, asks for answers that name it alone: all other members know already what the answers
+// would tell them.
 func (f Greeting) Brief(from uint16) bool {
 	return slices.ContainsFunc(f.Members, func(m Member) bool { return m.ID == from })
 }

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// An acknowledgement whose bitmap is longer than MaxBitmap is written as runs: how many pairs there are, one octet, and of each pair how
-// many numbers are missing and how many behind them are there, as varints.
+// An acknowledgement whose bitmap is longer than MaxBitmap is written as runs: the number of pairs, one octet, and for each
+// pair, as varints, how many numbers are missing and how many after them have arrived.
 
 const (
 	// MaxRuns is the most octets of a bitmap that is written as runs.
@@ -16,7 +16,7 @@ const (
 	maxPairs = 40
 )
 
-// runs is the bitmap as runs; nil: it goes as it is.
+// runs is the bitmap as runs; nil: the bitmap goes unchanged.
 func (r Ack) runs() []byte {
 	pairs, end := r.pairs()
 	if r.Queue != Direct || end <= 8*MaxBitmap {
@@ -29,7 +29,7 @@ func (r Ack) runs() []byte {
 	return b
 }
 
-// pairs are the first runs of the bitmap, missing and there, and how many numbers they tell of.
+// pairs are the first runs of the bitmap, missing and arrived, and how many numbers they cover.
 func (r Ack) pairs() (pairs [][2]int, end int) {
 	held := func(n int) bool { return r.Bitmap[n/8]>>(n%8)&1 != 0 }
 	most := 8 * min(len(r.Bitmap), MaxRuns)

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	segmentFirst  = 1 << 0 // of the octet with a segment's object: its total follows
-	segmentObject = 1      // above it the object
+	segmentFirst  = 1 << 0 // of the octet with a segment's object: the total follows
+	segmentObject = 1      // the object is above this bit
 )
 
 func appendSegment(b []byte, f Segment, last bool) []byte {
@@ -29,7 +29,7 @@ func appendSegment(b []byte, f Segment, last bool) []byte {
 
 func segmentTotal(f Segment) uint64 { return uint64(f.Total)<<1 | uint64(flag(f.Free, 1)) }
 
-// SegmentTotal is what the first segment of an object takes more than the others.
+// SegmentTotal is how many octets the first segment of an object takes more than the others.
 func SegmentTotal(f Segment) int { return len(binary.AppendUvarint(nil, segmentTotal(f))) }
 
 func parseSegment(flags byte, b []byte) (f Frame, rest []byte, err error) {

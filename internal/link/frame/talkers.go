@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// Talkers is written as runs of ids: how many runs there are, one octet, and of each how many ids are skipped, counted from 0, and how
-// many follow those, as varints.
+// Talkers is written as runs of ids: the number of runs, one octet, and for each run, as varints, how many ids are skipped,
+// counted from 0, and how many ids follow.
 
 // runs is the runs of the first ids, at most MaxMembers ids in maxPairs runs.
 func (f Talkers) runs() []byte {

@@ -1,8 +1,9 @@
-// Package hearing keeps who hears whom on each channel, as greetings say it, and reckons from that which gateways of a channel speak
+// Package hearing records who hears whom on each channel, as greetings say, and derives which gateways of a channel speak
 // first for others (docs/decisions/groups.md).
 //
-// Two gateways that hear a third are not assumed to hear each other: HF skips. What nobody has said is Unknown, and counts as hearing.
-// A gateway says for itself alone whom it hears, so a lie about that reaches no further than what is said for the liar.
+// Two gateways that hear a third are not assumed to hear each other: HF skips. A pair of which nothing was said is Unknown,
+// and counts as hearing. Only a gateway itself says whom it hears, so a lie about that affects only messages sent for the
+// liar's sake.
 //
 // The package is pure. Memory: mostNames entries for each node that Present has named.
 package hearing
@@ -24,16 +25,16 @@ const (
 	Yes
 )
 
-// Name is a gateway, and the start of it that another says to have heard, a Unix time in seconds; 0: that one did not say.
+// Name is a gateway, and the start of it that another says it has heard, a Unix time in seconds; 0: the other does not say.
 type Name struct {
 	ID    uint16
 	Start uint32
 }
 
 const (
-	// Age is how long a greeting counts: nothing repeats it while its gateway has nobody to greet.
+	// Age is how long a greeting counts: a gateway that has nobody to greet does not repeat it.
 	Age = 24 * time.Hour
-	// mostUp bounds what a long time up is worth: a gateway that claims to be up for years is ahead of none that is up for a day.
+	// mostUp bounds the value of a long time up: a gateway that claims to be up for years does not precede one that is up for a day.
 	mostUp = 24 * time.Hour
 
 	mostNames = 1 << 10
@@ -50,7 +51,7 @@ type node struct {
 	start uint32
 	here  bool
 	since time.Time // when this start was noticed
-	whole time.Time // when it last said all whom it hears; zero: it has not
+	whole time.Time // when it last listed all gateways that it hears; zero: it has not
 	names map[uint16]named
 }
 
@@ -59,10 +60,11 @@ type named struct {
 	at    time.Time
 }
 
-// New makes a Net of a gateway, with the start that it says of itself.
+// New makes a Net of a gateway, with the start that it names itself by.
 func New(self Name) *Net { return &Net{self: self, channels: map[int]map[uint16]*node{}} }
 
-// Present says that a gateway may be on a channel, and with which start it was heard there; 0: it was not. here: it can be reached there.
+// Present says that a gateway may be on a channel, and with which start it was heard there; 0: it was not heard. here: it
+// can be reached there.
 func (n *Net) Present(now time.Time, channel int, who Name, here bool) {
 	on := n.channels[channel]
 	if on == nil {
@@ -80,7 +82,8 @@ func (n *Net) Present(now time.Time, channel int, who Name, here bool) {
 	}
 }
 
-// Greets takes whom a gateway says to have heard on a channel. whole: it hears nobody else; not in the first greeting of a start.
+// Greets takes the gateways that a gateway says it has heard on a channel. whole: it hears no others; not so in the first
+// greeting of a start.
 func (n *Net) Greets(now time.Time, channel int, who Name, names []Name, whole bool) {
 	n.Present(now, channel, who, true)
 	o := n.channels[channel][who.ID]
@@ -142,8 +145,8 @@ func (n *Net) Uncovered(now time.Time, channel int, by uint16, list []uint16) (i
 	return ids
 }
 
-// Order is this gateway and the others on a channel that may speak there, the most stable first: by the share of the others that hear
-// them, times their time up. All that have heard the same greetings reckon the same.
+// Order is this gateway and the others on a channel that may speak there, the most stable first: by the share of the others
+// that hear them, times their time up. Gateways that have heard the same greetings get the same order.
 func (n *Net) Order(now time.Time, channel int, may func(id uint16) bool) (ids []uint16) {
 	on := n.here(channel)
 	worth := map[uint16]float64{}
@@ -186,11 +189,11 @@ func (n *Net) here(channel int) []uint16 {
 	return ids
 }
 
-// Row is whom a gateway hears on a channel, by id.
+// Row lists the gateways that one gateway hears on a channel, by id.
 type Row struct {
 	ID         uint16
-	Hears, Not []uint16  // as it says; of the others it is not known
-	Said       time.Time // when it last said all; zero: it has not
+	Hears, Not []uint16  // as it says; of others nothing is known
+	Said       time.Time // when it last listed all; zero: it has not
 }
 
 // Rows are the gateways on a channel, this one included, by id.
@@ -215,8 +218,8 @@ func (n *Net) Rows(now time.Time, channel int) (rows []Row) {
 	return rows
 }
 
-// Components are the gateways on a channel that reach each other there, over one another if need be, by mutual hearing. Each is by
-// id, and so are they by their first.
+// Components are the sets of gateways on a channel that reach each other there, over one another if need be, by mutual
+// hearing. Each set is in order of id, and the sets in order of their first.
 func (n *Net) Components(now time.Time, channel int) (list [][]uint16) {
 	left := n.here(channel)
 	for len(left) > 0 {

@@ -61,7 +61,7 @@ func TestWhoHearsWhom(t *testing.T) {
 	}
 }
 
-// crowded has 1 name more gateways than are kept, and then 2.
+// crowded has one name more than are kept, and then 2.
 func crowded(n *Net) {
 	var names []Name
 	for id := range uint16(mostNames) {
@@ -75,7 +75,7 @@ func TestWhoIsNotCovered(t *testing.T) {
 	if got := n.Uncovered(now, channel, 1, []uint16{1, 3}); !slices.Equal(got, []uint16{3}) {
 		t.Errorf("not covered by 1: %v", got)
 	}
-	n.Greets(now, channel, name(3, 3), []Name{name(1, 1)}, true) // it hears 1, and this gateway no more
+	n.Greets(now, channel, name(3, 3), []Name{name(1, 1)}, true) // it hears 1, and does not hear this gateway any more
 	if got := n.Uncovered(now, channel, 1, []uint16{1, 3}); got != nil {
 		t.Errorf("not covered by 1, whom all hear: %v", got)
 	}
@@ -84,7 +84,7 @@ func TestWhoIsNotCovered(t *testing.T) {
 	}
 }
 
-// Three gateways that hear each other reckon the same order, whichever of them reckons; one that few hear is behind.
+// Three gateways that hear each other get the same order; a gateway that few hear comes after them.
 func TestAllReckonTheSameOrder(t *testing.T) {
 	now := begun.Add(time.Hour)
 	starts := []Name{name(1, 30), name(2, 50), name(3, 2), name(4, 9)}

@@ -6,18 +6,18 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// The answers to one far gateway are bounded: so many octets in so long a time, whoever asks. A node that has the network's key and
-// asks on and on makes nobody else pay more.
+// The answers to one far gateway are bounded: so many octets in so long a time, whoever asks. A node that has the network's
+// key and keeps asking cannot make others pay more.
 const (
 	Allowance = 128 << 10
 	allowedIn = time.Hour
-	refusals  = 1000 // octets of saying so
+	refusals  = 1000 // octets of refusals
 )
 
-// Answerer is the far end of link probes with one peer, one after the other. It never sends more octets than it was sent in the
-// link probe.
+// Answerer is the far end of link probes with one peer, one after the other. In a link probe it never sends more octets
+// than it has received.
 type Answerer struct {
-	gap      time.Duration // an octet of a train
+	gap      time.Duration // between octets of a train
 	overhead int
 	datagram int // octets at the most
 
@@ -27,29 +27,29 @@ type Answerer struct {
 	events  []Event
 	credit  int // octets that may go
 	echoes  []answer
-	shape   Shape // of the train that goes
-	shot    int   // the next of it
+	shape   Shape // of the train being sent
+	shot    int   // number of its next datagram
 	trained bool
 	next    time.Time
-	ask     int // the report from this event on; -1: nobody has asked
+	ask     int // the report is wanted from this event on; -1: it was not requested
 	frozen  bool
 	pending Word
 
-	spent   int // octets since
+	spent   int // octets sent, from since on
 	since   time.Time
-	refusal bool // is to be said
+	refusal bool // a refusal is to be sent
 }
 
-// answer is an answer that is to go.
+// answer is an answer to be sent.
 type answer struct {
 	seq    uint16
 	octets int
 }
 
-// mostEchoes is how many answers wait at the most.
+// mostEchoes is how many answers may wait.
 const mostEchoes = 4
 
-// NewAnswerer is a far end that has answered nothing yet. rateBps is that of the profile away from it.
+// NewAnswerer is a far end that has answered nothing yet. rateBps is the profile's rate of the direction in which it sends.
 func NewAnswerer(p profile.Profile, rateBps, overhead int) *Answerer {
 	a := &Answerer{overhead: overhead, datagram: p.DatagramOctets + profile.IPUDPOctets, ask: -1}
 	if rateBps > 0 {
@@ -90,7 +90,7 @@ func (a *Answerer) Receive(now time.Time, w Word, octets int) {
 	}
 }
 
-// note keeps an event for the report, until somebody has asked for that.
+// note keeps an event for the report, until the report is requested.
 func (a *Answerer) note(now time.Time, e Event) {
 	if a.frozen || len(a.events) >= MostEvents {
 		return
@@ -105,10 +105,10 @@ func (a *Answerer) note(now time.Time, e Event) {
 	a.events = append(a.events, e)
 }
 
-// reserve is what is kept of the credit for the report.
+// reserve is the part of the credit that is kept for the report.
 func (a *Answerer) reserve() int { return 2 * (reportBase + perEvent*len(a.events)) }
 
-// Next is the word that goes now and the octets of its datagram; false: none.
+// Next is the word to send now and the octets of its datagram; false: none.
 func (a *Answerer) Next(now time.Time) (w Word, octets int, ok bool) {
 	w = Word{Op: Back, ID: a.id}
 	switch {
@@ -180,10 +180,10 @@ func (a *Answerer) Sent(now time.Time, octets int) {
 	}
 }
 
-// Drop forgets what is to go: this end may not transmit.
+// Drop forgets everything that is to be sent: this end may not transmit.
 func (a *Answerer) Drop() { a.echoes, a.shape, a.ask, a.refusal = nil, Shape{}, -1, false }
 
-// Due is when Next has something, apart from the air; zero: when something comes.
+// Due is when Next has a word, apart from the air; zero: not before something arrives.
 func (a *Answerer) Due(now time.Time) time.Time {
 	switch {
 	case a.refusal, len(a.echoes) > 0, a.ask >= 0:

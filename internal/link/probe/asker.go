@@ -7,7 +7,7 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// Why a link probe comes to nothing.
+// Reasons why a link probe fails.
 var (
 	ErrNoAnswer = errors.New("the far gateway does not answer: does it run a version without link probes, or is it silent?")
 	ErrReport   = errors.New("the far gateway does not report what came there")
@@ -20,28 +20,28 @@ type Packet struct {
 	Up      bool          `json:"up"` // from the near end
 	Octets  int           `json:"octets"`
 	Sent    time.Duration `json:"sent"`
-	Arrived time.Duration `json:"arrived"` // Lost: it did not
+	Arrived time.Duration `json:"arrived"` // zero where Lost
 	Lost    bool          `json:"lost,omitempty"`
 }
 
-// What the near end does.
+// Phases of the near end.
 type phase uint8
 
 const (
 	singles phase = iota
-	train         // goes out
+	train         // a train goes out
 	trainAsked
 	reportAsked
 	over
 )
 
 const (
-	mute  = 5         // single ones without an answer, at the beginning
-	tries = 4         // to get a train, or a part of a report
+	mute  = 5         // single datagrams without an answer, at the beginning
+	tries = 4         // requests for a train, or for a part of a report
 	lasts = time.Hour // a link probe, at the most
 )
 
-// Asker is the near end. The caller sends what Next gives when the air is free, and says so with Sent.
+// Asker is the near end. The caller sends the word of Next when the air is free, and reports that with Sent.
 type Asker struct {
 	Plan
 	id    uint8
@@ -52,13 +52,13 @@ type Asker struct {
 	sent    []one // by seq
 	heard   map[uint16]one
 	octets  int // sent
-	came    int // octets received
-	single  int // sent
+	came    int // received
+	single  int // single datagrams sent
 	waits   bool
-	since   time.Time // what is waited for
-	next    time.Time // of a train
-	shot    int       // of the train, sent
-	shots   int       // of the far train, heard
+	since   time.Time // since when it waits
+	next    time.Time // when the next datagram of a train may go
+	shot    int       // datagrams of the train sent
+	shots   int       // datagrams of the far train heard
 	tried   int
 	report  []Event
 	total   int // events of the report; -1: not known
@@ -68,15 +68,15 @@ type Asker struct {
 type one struct {
 	at     time.Time
 	octets int
-	asks   bool // for the report
+	asks   bool // it asked for the report
 }
 
-// NewAsker begins a link probe. Link probes of one peer one after the other have different ids.
+// NewAsker begins a link probe. Successive link probes of one peer have different ids.
 func NewAsker(now time.Time, id uint8, plan Plan) *Asker {
 	return &Asker{Plan: plan, id: id, began: now, since: now, heard: map[uint16]one{}, total: -1}
 }
 
-// Over says that nothing more goes; Err why it came to nothing, if it did.
+// Over says that nothing more is sent; Err is why the probe failed, if it did.
 func (a *Asker) Over() bool { return a.phase == over }
 
 // Err is why the probe failed; nil if it did not.
@@ -89,11 +89,11 @@ func (a *Asker) Fail(err error) {
 	}
 }
 
-// Octets are those sent and received so far.
+// Octets are the octets sent and received so far.
 func (a *Asker) Octets() (sent, received int) { return a.octets, a.came }
 
-// Next is the word that goes now and the octets of its datagram; false: none. What is on its way in a train need not wait for
-// the air.
+// Next is the word to send now and the octets of its datagram; false: none. A datagram of a train that has begun need not
+// wait for the air.
 func (a *Asker) Next(now time.Time) (w Word, octets int, ok bool) {
 	a.step(now)
 	if a.phase == over || a.waits || now.Before(a.next) {
@@ -155,7 +155,7 @@ func (a *Asker) Sent(now time.Time, octets int) {
 	}
 }
 
-// step goes on when an answer has taken too long.
+// step continues when an answer has taken too long.
 func (a *Asker) step(now time.Time) {
 	if now.Sub(a.began) > lasts {
 		a.Fail(ErrLong)
@@ -185,7 +185,7 @@ func (a *Asker) step(now time.Time) {
 	}
 }
 
-// Due is when Next has something, apart from the air; zero: when something comes.
+// Due is when Next has a word, apart from the air; zero: not before something arrives.
 func (a *Asker) Due() time.Time {
 	switch {
 	case a.phase == over:
@@ -250,7 +250,7 @@ func (a *Asker) Packets() (list []Packet) {
 		}
 	}
 	for seq, s := range a.sent {
-		if s.asks { // for the report, which says nothing of it
+		if s.asks { // the report does not list the requests for it
 			continue
 		}
 		at, ok := came[uint16(seq)]

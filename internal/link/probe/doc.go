@@ -16,7 +16,7 @@
 // Read word.go first.
 //
 //   - word.go: the protocol's messages, Append and Parse
-//   - plan.go: what a budget pays for
+//   - plan.go: the datagrams that a budget pays for
 //   - asker.go: the near end
 //   - answerer.go: the far end
 package probe

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Budgets: what an operator gives unless told, and may give. In octets of both directions.
+// Budgets: the default, and the bounds of what an operator may set. In octets of both directions.
 const (
 	DefaultBudget = 5000
 	LeastBudget   = 2500
@@ -17,14 +17,14 @@ const (
 // Plan is what a link probe sends, at the most.
 type Plan struct {
 	Budget   int           // of both directions
-	Overhead int           // of a datagram beside its word
+	Overhead int           // of a datagram besides its word
 	Singles  int           // of the least size, each way
 	Up       Shape         // of the train from the near end
 	Down     Shape         // and to it
 	Own      int           // octets that the near end sends at the most: the far end sends no more than that
-	Datagram int           // octets of a datagram at the most
-	Gap      time.Duration // an octet of a train goes so long after the one before, which is four times as fast as the profile
-	Pause    time.Duration // before every other single one: the channel has turned by itself then
+	Datagram int           // octets of a datagram, at most
+	Gap      time.Duration // between octets of a train, which goes four times as fast as the profile
+	Pause    time.Duration // before every other single datagram: by then the channel has turned by itself
 	Patience time.Duration // for an answer
 }
 
@@ -44,24 +44,24 @@ func (s Shape) At(i int) (octets int, ok bool) {
 	return s.Small, i <= s.Count
 }
 
-// fill is a train of so many octets. A quarter of it is one datagram as large as the profile has them: that it arrives shows
-// that such ones pass.
+// fill is a train of so many octets. A quarter of it is one datagram of the profile's largest size: its arrival shows that
+// such datagrams pass.
 func fill(octets, small, datagram int) Shape {
 	s := Shape{Small: small, Large: max(small, min(datagram, octets/4))}
 	s.Count = max(0, octets-s.Large) / small
 	return s
 }
 
-// What is put by of the octets of each end: for asking for a train and three times for the report; and for
-// the report, which may have to go twice.
+// Parts of each end's octets that are reserved: for requests of a train, and three of the report; and for the report, which
+// may have to go twice.
 const (
 	asking     = 4
 	reportBase = 70 // octets
 	perEvent   = 2
 )
 
-// For makes a plan for a link. overhead is what a datagram has beside its word, rateBps that of the profile away from the
-// near end.
+// For makes a plan for a link. overhead is the octets of a datagram besides its word, rateBps the profile's rate of the
+// direction in which the near end sends.
 func For(p profile.Profile, rateBps, overhead, budget int) (Plan, error) {
 	if budget < LeastBudget || budget > MostBudget {
 		return Plan{}, fmt.Errorf("a link probe takes %d to %d octets of both directions, not %d", LeastBudget, MostBudget, budget)
@@ -87,7 +87,7 @@ func For(p profile.Profile, rateBps, overhead, budget int) (Plan, error) {
 	return l, nil
 }
 
-// Air is how long what the plan sends is on the air, both directions together, at the profile's rates.
+// Air is how long the plan's datagrams are on the air, both directions together, at the profile's rates.
 func (l Plan) Air(p profile.Profile) time.Duration {
 	return p.Airtime(p.Up, l.Own) + p.Airtime(p.Down, l.Own)
 }

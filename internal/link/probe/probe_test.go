@@ -121,7 +121,8 @@ func (w *wire) run(t *testing.T) {
 	t.Fatal("no end")
 }
 
-// TestBudget: whatever is lost, neither end sends more than half of the budget, and the far end no more than it was sent.
+// TestBudget: whichever datagrams are lost, neither end sends more than half of the budget, and the far end no more than it
+// has received.
 func TestBudget(t *testing.T) {
 	p := dialup(t)
 	for _, budget := range []int{LeastBudget, DefaultBudget, 12_345, MostBudget} {
@@ -158,7 +159,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestHostile: whatever an end is told, it is bounded.
+// TestHostile: an end is bounded, whatever words it receives.
 func TestHostile(t *testing.T) {
 	p := dialup(t)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -206,7 +207,7 @@ func TestHostile(t *testing.T) {
 	near.Packets()
 }
 
-// TestNoAnswer: a far end that says nothing ends it soon.
+// TestNoAnswer: a far end that sends nothing ends the probe soon.
 func TestNoAnswer(t *testing.T) {
 	p := dialup(t)
 	plan, err := For(p, p.Up.RateBps, overhead, DefaultBudget)

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// ErrWord says that a word is not one of a link probe.
+// ErrWord says that octets are not a word of a link probe.
 var ErrWord = errors.New("link probe: cut short, or unknown")
 
-// Op is what a word asks or says.
+// Op is the kind of a word.
 type Op uint8
 
 // The words.
 const (
-	Echo   Op = iota // near: answer at once with as much
-	Shot             // near: of a train
+	Echo   Op = iota // near: answer at once with as many octets
+	Shot             // near: a datagram of a train
 	Train            // near: send a train
 	Ask              // near: report from an event on
-	Back             // far: an answer to an Echo, or of a train
+	Back             // far: an answer to an Echo, or a datagram of a train
 	Report           // far: events
 	Refuse           // far: no answer, and why
 	ops
@@ -40,7 +40,7 @@ type Word struct {
 // Reason is why a far end does not answer.
 type Reason uint8
 
-// TooMuch: it has answered as much as it does in an hour.
+// TooMuch: it has sent as much as it may in an hour.
 const TooMuch Reason = 1
 
 // Event is one datagram as the far end saw it.
@@ -53,7 +53,7 @@ type Event struct {
 // unit of times on the link.
 const unit = 100 * time.Microsecond
 
-// Bounds of what is believed.
+// Bounds of words that are accepted.
 const (
 	MostEvents = 2048 // of a link probe at one end
 	mostTrain  = 1024 // datagrams
@@ -61,10 +61,10 @@ const (
 	longest    = 24 * time.Hour
 )
 
-// trainFrom is the first number of the far end's train. An answer to a single datagram has the number of that.
+// trainFrom is the first number of the far end's train. An answer to a single datagram has that datagram's number.
 const trainFrom = 32
 
-// headOctets is what the least word takes.
+// headOctets is the size of the smallest word.
 const headOctets = 3
 
 // Append appends w, filled up with zeros to so many octets.
@@ -94,7 +94,7 @@ func Append(b []byte, w Word, octets int) []byte {
 	return b
 }
 
-// written is where a report is: an event says only how it differs from what was to be expected.
+// written is the state of writing a report: an event has only its differences from the expected one.
 type written struct {
 	at   int64     // in units
 	next [2]uint16 // seq of the next one that arrived, and that was sent
@@ -147,7 +147,7 @@ func number(b []byte, most uint64) (uint64, []byte, error) {
 	return v, b[n:], nil
 }
 
-// Parse is what Append wrote; what fills a word up is not looked at.
+// Parse is the inverse of Append; it ignores the zeros that fill a word up.
 func Parse(b []byte) (w Word, err error) {
 	if len(b) < headOctets || Op(b[0]) >= ops {
 		return w, ErrWord

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A unit of the bill bounds datagrams to those that fill it, and what cannot be so is said.
+// A unit of the bill limits datagrams to sizes that fill it, and a profile in which that is impossible is refused with a reason.
 func TestUnitsOfABill(t *testing.T) {
 	source, err := Source("iridium-directip")
 	check.NoError(t, err)

@@ -26,7 +26,7 @@ type FieldError struct {
 	Problem string
 }
 
-// Error names the field and what is wrong with it.
+// Error names the field and the mistake in it.
 func (e *FieldError) Error() string {
 	where := e.File
 	if e.Line > 0 {
@@ -79,8 +79,8 @@ func Load(nameOrPath string, read func(string) ([]byte, error)) (Profile, error)
 	return Decode(nameOrPath, data)
 }
 
-// Decode reads one profile. Its error joins a *FieldError for every mistake: unknown and missing keys, wrong types
-// and values that Validate refuses. Broken TOML gives one.
+// Decode reads one profile. Its error joins a *FieldError for every mistake: unknown and missing keys, wrong types and
+// values that Validate refuses. Broken TOML gives a single one.
 func Decode(file string, data []byte) (Profile, error) {
 	if len(data) > maxFile {
 		return Profile{}, &FieldError{File: file, Problem: fmt.Sprintf("has %d octets, at most %d are read", len(data), maxFile)}
@@ -103,7 +103,7 @@ func Decode(file string, data []byte) (Profile, error) {
 		}
 	}
 	if len(d.errs) > 0 {
-		// Values of wrong keys stay zero and would be reported twice; those that were read are still checked.
+		// Values of wrong keys stay zero and would be reported twice; values that were read are still checked.
 		d.errs = append(d.errs, d.unreported(p.problems())...)
 		return Profile{}, join(d.errs)
 	}
@@ -123,13 +123,13 @@ var required = []string{
 	"gateway.probe_interval_ms", "gateway.gap_age_ms", "gateway.grtt_ms", "gateway.bundle_ms",
 }
 
-// oldNames maps the names of keys in earlier versions to those of today, without their section: "hole_age_ms": "gap_age_ms".
+// oldNames maps the names of keys in earlier versions to their present names, without their section: "hole_age_ms": "gap_age_ms".
 var oldNames = map[string]string{}
 
 type decoder struct {
 	file  string
 	lines map[string]int
-	seen  map[string]bool // keys that the file has; false: under an old name alone
+	seen  map[string]bool // keys that the file has; false: only under an old name
 	errs  []*FieldError
 }
 
@@ -147,7 +147,7 @@ func (d *decoder) has(key string) bool {
 	return both && (section == "up" || section == "down")
 }
 
-// unreported leaves out what concerns a key that already has an error, or that is absent.
+// unreported leaves out problems with a key that already has an error, or that is absent.
 func (d *decoder) unreported(problems []problem) []*FieldError {
 	bad := map[string]bool{}
 	for _, fe := range d.errs {
@@ -232,7 +232,7 @@ func pmulFields(u *PMulUse) map[string]any {
 // medium is written as a word.
 type medium struct{ shared *bool }
 
-// fields sets what a section gives. targets point into the profile; keys that are not among them are mistakes.
+// fields sets the values of a section. targets point into the profile; other keys are mistakes.
 func (d *decoder) fields(prefix string, t map[string]any, targets map[string]any) {
 	keys := make([]string, 0, len(t))
 	for k := range t {
@@ -336,7 +336,7 @@ func keyLines(data []byte) map[string]int {
 				key = section + "." + key
 			}
 			if head, _, ok := strings.Cut(key, "."); ok && lines[head] == 0 {
-				lines[head] = line // a dotted key opens its section too
+				lines[head] = line // a dotted key opens its section as well
 			}
 		}
 		if lines[key] == 0 {

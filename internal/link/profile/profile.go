@@ -22,13 +22,13 @@ type Direction struct {
 	GEp, GEr    float64       // Gilbert-Elliott: good to bad, bad to good, per frame
 	GEBadPct    float64       // loss while bad
 	GEGoodPct   float64       // loss while good
-	QueueFrames int           // most in the queue beside QueueOctets; 0: any number
+	QueueFrames int           // most in the queue, besides QueueOctets; 0: any number
 	QueueAge    time.Duration // a frame that has waited longer is dropped when its turn comes; 0: never
-	Compresses  bool          // the modems shorten what they can; RateBps is of what is left
+	Compresses  bool          // the modems compress data; RateBps is the rate after that
 	Fades       Fades
 }
 
-// Fades are losses that last a time: whatever is on the air then is hit, one long frame or several short ones. Good and bad
+// Fades are losses that last a time: every frame on the air then is hit, one long one or several short ones. Good and bad
 // times have exponential lengths. Every 0: there are none.
 type Fades struct {
 	Every   time.Duration // mean from the end of one to the beginning of the next
@@ -36,10 +36,10 @@ type Fades struct {
 	LossPct float64       // of the frames that a fade touches
 }
 
-// Calls is what a satellite call does that has to be handed over and can drop, in both directions of a terminal's leg.
+// Calls describes a satellite call that is handed over and can drop, in both directions of a terminal's leg.
 type Calls struct {
 	HandoverEvery time.Duration // from one to the next; 0: none
-	Handover      time.Duration // nothing is sent so long; nothing is lost
+	Handover      time.Duration // nothing is sent for so long; nothing is lost
 	DropEvery     time.Duration // mean from one dropped call to the next; 0: none
 	Redial        time.Duration // until the terminal is on the air again
 }
@@ -60,14 +60,14 @@ type Profile struct {
 	Calls         Calls         // star: hand-overs and dropped calls
 	Bill
 	// The gateway's use of it.
-	Transport string // NORM or PMul: what carries messages; "" is NORM
+	Transport string // NORM or PMul: the protocol that carries messages; "" is NORM
 	Sizes
 	Window        int           // messages under way per peer, unacknowledged
 	AckDelay      time.Duration // an acknowledgement waits so long for something to ride on
 	ProbeInterval time.Duration // rare probe while a message is overdue and nothing is heard
 	GapAge        time.Duration // a gap under an acknowledged number is sent again when so old
 	GRTT          time.Duration // fixed for NORM, the same at all members
-	Bundle        time.Duration // what becomes ready within it shares a datagram
+	Bundle        time.Duration // messages that become ready within it share a datagram
 	CopyAfter     time.Duration // the last short datagram goes again so long after it, on idle air; 0: never
 	StateShare    float64       // percent of the rate that news of the sites may take while messages flow; default 25
 	PMulUse       PMulUse
@@ -75,16 +75,16 @@ type Profile struct {
 
 // Sizes are how large datagrams and segments are, in octets.
 type Sizes struct {
-	DatagramOctets int // largest UDP payload that radio sends while several have something to say
-	LargeOctets    int // the same while one pipe alone has much to say, and of a batch on a shared channel; 0: DatagramOctets
+	DatagramOctets int // largest UDP payload, while messages of several pipes are to be sent
+	LargeOctets    int // the same while one pipe alone has much to send, and for a batch on a shared channel; 0: DatagramOctets
 	SegmentOctets  int // NORM segment
 }
 
 // PMulUse is the optional section [p_mul]: how P_Mul repeats for silent nodes, and what it may hold. Zero is the default.
 type PMulUse struct {
-	RepeatCount    int           // blind repetitions for nodes that may not answer, 1..100; 4
+	RepeatCount    int           // blind repetitions for nodes that may be unable to answer, 1..100; 4
 	RepeatEvery    time.Duration // least time between them; ten minutes
-	Messages       int           // that a sender holds; 8192
+	Messages       int           // messages that a sender holds; 8192
 	Octets         int           // of them; 64 MiB
 	Incoming       int           // incomplete messages that a receiver holds, a quarter of them of one sender; 256
 	IncomingOctets int           // of them, and of fragments without Address_PDU; 16 MiB
@@ -96,10 +96,10 @@ const (
 	PMul = "p_mul" // P_Mul (ACP 142): one transmission for all, receivers may be silent for hours
 )
 
-// Bill is what a link is paid by.
+// Bill is how a link is paid for.
 type Bill struct {
-	Tariff     string // what the bill grows with: TariffOctets ("" is that), TariffMinutes or TariffNone
-	UnitOctets int    // IP octets that each datagram is billed by, those that it has begun; 0: every octet counts
+	Tariff     string // what the bill grows with: TariffOctets (also ""), TariffMinutes or TariffNone
+	UnitOctets int    // IP octets of a unit: each datagram is billed for the units that it has begun; 0: every octet counts
 }
 
 // Units is how many units of the bill a packet of so many IP octets costs; 0 where every octet counts.
@@ -118,7 +118,7 @@ func (p Profile) Filled() int {
 	return (p.DatagramOctets+IPUDPOctets)/p.UnitOctets*p.UnitOctets - IPUDPOctets
 }
 
-// Largest is the largest UDP payload that ever goes. Where the bill has units, that is what fills one.
+// Largest is the largest UDP payload that ever goes. Where the bill has units, it is the payload that fills one.
 func (p Profile) Largest() int {
 	if p.UnitOctets > 0 {
 		return p.DatagramOctets
@@ -129,7 +129,7 @@ func (p Profile) Largest() int {
 // The tariffs of a link.
 const (
 	TariffOctets  = "octets"
-	TariffMinutes = "minutes" // of a call: what is sent during it is free
+	TariffMinutes = "minutes" // of a call: sending during it is free
 	TariffNone    = "none"    // an own radio, a leased channel
 )
 
@@ -145,13 +145,14 @@ func (p *Profile) Scarce() bool {
 	return rate > 0 && (rate < plentyBps || !p.Free())
 }
 
-// Gathers says whether messages that go together are cheaper than one by one: octets are billed, or each message has a header of P_Mul.
+// Gathers says whether messages that go together are cheaper than single ones: octets are billed, or each message has a
+// header of P_Mul.
 func (p *Profile) Gathers() bool { return p.Transport == PMul || !p.Free() && p.Scarce() }
 
 // LeastCopyAfter is the soonest that a datagram goes again on idle air.
 const LeastCopyAfter = 100 * time.Millisecond
 
-// IPUDPOctets is what IPv4 and UDP put before a payload.
+// IPUDPOctets is how many octets IPv4 and UDP put before a payload.
 const IPUDPOctets = 28
 
 // MeanLossPct is the share of short frames that a direction loses, in percent.

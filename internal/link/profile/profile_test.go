@@ -24,7 +24,7 @@ func load(t *testing.T, name string) Profile {
 	return p
 }
 
-// TestLinkValues holds the embedded files against their table (links 2).
+// TestLinkValues compares the embedded files with their table (links 2).
 func TestLinkValues(t *testing.T) {
 	const ms = time.Millisecond
 	tests := []struct {
@@ -151,7 +151,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// The model saves air where air is dear. Lines gather where octets or messages are.
+// The model saves air where air is dear. Lines gather where octets or messages are dear.
 func TestScarce(t *testing.T) {
 	for name, want := range map[string][2]bool{"wire": {false, false}, "tls-443": {false, false}, "geo-satcom-128k": {true, false}, "iridium-dialup": {true, false},
 		"iridium-certus-100": {true, true}, "iridium-directip": {true, true}, "hf-2400": {true, true}, "vhf-cnr-16k": {true, true}} {
@@ -258,7 +258,7 @@ ships = 4
 	}
 }
 
-// A key under an old name is one mistake, which says what it is called now: it is not missing too.
+// A key under an old name is one mistake, which has its present name: the key is not reported as missing too.
 func TestOldNames(t *testing.T) {
 	defer func(names map[string]string) { oldNames = names }(oldNames)
 	oldNames = map[string]string{"rate": "rate_bps", "most_under_way": "window"}
@@ -316,7 +316,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestPMulSection: what P_Mul may hold and how it repeats is the profile's, if it says so.
+// TestPMulSection: the profile may set P_Mul's limits and repetitions.
 func TestPMulSection(t *testing.T) {
 	src, err := Source("hf-2400")
 	if err != nil {

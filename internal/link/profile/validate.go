@@ -13,8 +13,8 @@ import (
 
 var nameForm = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 
-// sealOctets and frameOctets are what a NORM segment needs around it in a sealed datagram: clear header and tag, and
-// the longest elided DATA header (norm-seal 4).
+// sealOctets and frameOctets are the octets around a NORM segment in a sealed datagram: clear header and tag, and the
+// longest elided DATA header (norm-seal 4).
 const (
 	sealOctets  = 20
 	frameOctets = 8
@@ -34,7 +34,7 @@ func (p Profile) Validate(file string, line map[string]int) error {
 	return join(errs)
 }
 
-// join orders mistakes by line, those without one last, and drops what both directions of [both] say.
+// join orders mistakes by line, those without one last, and drops repeats: both directions report a mistake in [both].
 func join(list []*FieldError) error {
 	slices.SortStableFunc(list, func(a, b *FieldError) int {
 		return cmp.Or(cmp.Compare(cmp.Or(a.Line, math.MaxInt), cmp.Or(b.Line, math.MaxInt)),
@@ -48,7 +48,7 @@ func join(list []*FieldError) error {
 	return errors.Join(errs...)
 }
 
-// lineKey is the key as the file spells it: what concerns a direction may stand in [both].
+// lineKey is the key as the file spells it: the keys of a direction may be in [both].
 func lineKey(line map[string]int, key string) string {
 	section, rest, _ := strings.Cut(key, ".")
 	if line[key] == 0 && (section == "up" || section == "down") && line["both."+rest] != 0 {

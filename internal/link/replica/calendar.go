@@ -2,9 +2,8 @@ package replica
 
 import "time"
 
-// Calendar remembers keys by the minute in which each has to be looked at, so that nobody has to go through all of them
-// to find those whose time has come. A key may be in it several times and outlive what it names: the caller looks again.
-// The zero value is empty.
+// Calendar records keys by the minute at which each is due, so that nobody has to go through all of them to find the due
+// ones. A key may be in it several times, and outlive its item: the caller checks. The zero value is empty.
 type Calendar struct {
 	minutes map[int64][]string
 	from    int64 // nothing is earlier
@@ -12,7 +11,7 @@ type Calendar struct {
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
-// Add notes key for at; a zero time is never.
+// Add records key for at; a zero time is never.
 func (c *Calendar) Add(at time.Time, key string) {
 	if at.IsZero() {
 		return
@@ -25,13 +24,13 @@ func (c *Calendar) Add(at time.Time, key string) {
 	c.minutes[m] = append(c.minutes[m], key)
 }
 
-// Due takes out keys of this minute and those before, up to most; what is not past yet is to be added again.
+// Due takes out the keys of this minute and earlier ones, up to most. The caller adds keys again that are not yet past.
 func (c *Calendar) Due(now time.Time, most int) (keys []string) {
 	if len(c.minutes) == 0 {
 		return nil
 	}
 	last := minuteOf(now)
-	if last-c.from > int64(len(c.minutes)) { // longer than there are minutes with keys, say after a start
+	if last-c.from > int64(len(c.minutes)) { // more minutes than there are with keys, say after a start
 		c.from = last + 1
 		for m := range c.minutes {
 			c.from = min(c.from, m)

@@ -19,7 +19,7 @@ import (
 	"aldis/internal/site"
 )
 
-// HashOf names the version of an item. The lifetime is no part of it: a refreshed item is the same item.
+// HashOf names the version of an item. The lifetime is not part of it: a refreshed item is the same item.
 func HashOf(it site.Item) envelope.Hash {
 	h := sha256.New()
 	key := it.Key()
@@ -34,26 +34,26 @@ func HashOf(it site.Item) envelope.Hash {
 	return envelope.Hash(h.Sum(nil)[:4])
 }
 
-// Version is what a peer holds of an item.
+// Version is the version of an item that a peer holds.
 type Version struct {
 	Hash    envelope.Hash
 	Expires time.Time // zero: until withdrawn
 }
 
-// versionOf is the version that it is.
+// versionOf is the version of an item.
 func versionOf(it site.Item) Version { return Version{HashOf(it), it.Expires} }
 
 type view struct {
 	held   map[string]Version     // acknowledged
 	flying map[string]uint64      // key -> the message that carries its newest version
-	sent   map[uint64][]site.Item // message -> what it carries
-	queue  []string               // keys that may be dirty, oldest change first; none of those that fly
+	sent   map[uint64][]site.Item // message -> the items that it carries
+	queue  []string               // keys that may be dirty, oldest change first; none that is under way
 	queued map[string]bool
-	renew  renewals // keys of which only the lifetime differs, until that is worth the air
+	renew  renewals // keys of which only the lifetime differs, until renewing it is worth the air
 	ends   Calendar // of held
 }
 
-// Replica is one site's state and what its peers hold of it.
+// Replica is one site's state and the copies that its peers hold.
 type Replica struct {
 	own   map[string]site.Item
 	deny  map[string][]uint16 // peers that must not have an own item
@@ -61,7 +61,7 @@ type Replica struct {
 	ends  Calendar // of own
 }
 
-// New starts with nothing held by the peers.
+// New begins with peers that hold nothing.
 func New(peers []uint16) *Replica {
 	r := &Replica{own: map[string]site.Item{}, deny: map[string][]uint16{}, peers: map[uint16]*view{}}
 	for _, p := range peers {
@@ -70,7 +70,7 @@ func New(peers []uint16) *Replica {
 	return r
 }
 
-// Join takes in a peer that is new, which holds nothing.
+// Join adds a new peer, which holds nothing.
 func (r *Replica) Join(peer uint16) {
 	v := newView()
 	r.peers[peer] = v
@@ -79,7 +79,7 @@ func (r *Replica) Join(peer uint16) {
 	}
 }
 
-// Leave forgets a peer, and says of what it was known to hold.
+// Leave forgets a peer, and returns the keys of the items that it was known to hold.
 func (r *Replica) Leave(peer uint16) (held []string) {
 	held = slices.Sorted(maps.Keys(r.peers[peer].held))
 	delete(r.peers, peer)
@@ -91,8 +91,8 @@ func newView() *view {
 		queued: map[string]bool{}, renew: renewals{at: map[string]time.Time{}}}
 }
 
-// Put takes a change of the site's own state; Gone withdraws. Peers in deny must not have it, and lose what they had.
-// It says whether anything changed but a lifetime.
+// Put applies a change of the site's own state; Gone withdraws. Peers in deny must not have the item, and lose the copy
+// that they had. Put says whether anything but a lifetime has changed.
 func (r *Replica) Put(it site.Item, deny ...uint16) bool {
 	key := it.Key()
 	old, known := r.own[key]
@@ -117,7 +117,7 @@ func (r *Replica) Put(it site.Item, deny ...uint16) bool {
 // Own returns the site's items, in no order.
 func (r *Replica) Own() map[string]site.Item { return r.own }
 
-// RestoreHeld says, at start, what a peer holds.
+// RestoreHeld sets, at start, an item that a peer holds.
 func (r *Replica) RestoreHeld(peer uint16, key string, held Version) {
 	if v := r.peers[peer]; v != nil {
 		v.hold(key, held)
@@ -125,7 +125,7 @@ func (r *Replica) RestoreHeld(peer uint16, key string, held Version) {
 	}
 }
 
-// hold notes what the peer has.
+// hold records an item that the peer holds.
 func (v *view) hold(key string, held Version) {
 	if old, has := v.held[key]; !has || !old.Expires.Equal(held.Expires) {
 		v.ends.Add(held.Expires, key)
@@ -140,8 +140,8 @@ func (v *view) enqueue(key string) {
 	}
 }
 
-// Next returns up to n items that the peer lacks, or holds in another version; withdrawn ones with Gone set. Sent says
-// that they go. An item on its way in an older version waits until that one has arrived.
+// Next returns up to n items that the peer lacks, or holds in another version; withdrawn ones with Gone set. The caller
+// reports with Sent that they go. An item that is under way in an older version waits until that one has arrived.
 func (r *Replica) Next(now time.Time, peer uint16, n int) (items []site.Item) {
 	v := r.peers[peer]
 	if v == nil {
@@ -150,7 +150,7 @@ func (r *Replica) Next(now time.Time, peer uint16, n int) (items []site.Item) {
 	for key := v.renew.next(now); key != ""; key = v.renew.next(now) {
 		v.enqueue(key)
 	}
-	seen, keep := 0, 0 // of the queue; what is kept moves to its head
+	seen, keep := 0, 0 // of the queue; keys that stay move to its head
 	for seen < len(v.queue) && len(items) < n {
 		key := v.queue[seen]
 		seen++
@@ -172,8 +172,8 @@ func (r *Replica) Next(now time.Time, peer uint16, n int) (items []site.Item) {
 	return items
 }
 
-// dirty says whether the peer must be told of key now; if not, renew is when its lifetime alone will be worth it (zero:
-// never). What is on its way is looked at again when that has arrived.
+// dirty says whether key must be sent to the peer now; if not, renew is when its lifetime alone will be worth sending
+// (zero: never). A key that is under way is looked at again when it has arrived.
 func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it site.Item, dirty bool, renew time.Time) {
 	if _, flies := v.flying[key]; flies {
 		return it, false, renew
@@ -190,7 +190,7 @@ func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it sit
 		return it, false, renew
 	case !own:
 		if !held.Expires.IsZero() && !now.Before(held.Expires) {
-			return it, false, renew // forgotten there too
+			return it, false, renew // it has expired there too
 		}
 		return site.WithdrawalOf(key), true, renew
 	case !has || held.Hash != HashOf(it):
@@ -198,13 +198,13 @@ func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it sit
 	case it.Expires.Equal(held.Expires):
 		return it, false, renew
 	case it.Expires.IsZero() || held.Expires.IsZero() || held.Expires.Sub(now) < it.Expires.Sub(now)/2:
-		return it, true, renew // only the lifetime, and it is worth the air now
+		return it, true, renew // only the lifetime differs, and it is worth the air now
 	}
-	// From here on less than half of what it could be is left at the peer.
+	// At the time returned, the peer's copy has less than half of the item's lifetime left.
 	return it, false, held.Expires.Add(-it.Expires.Sub(held.Expires)).Add(2)
 }
 
-// Lacking is the item with this key, if a peer is to be told of it now.
+// Lacking is the item with this key, if it must be sent to the peer now.
 func (r *Replica) Lacking(now time.Time, peer uint16, key string) (it site.Item, lacks bool) {
 	if v := r.peers[peer]; v != nil {
 		it, lacks, _ = r.dirty(now, peer, v, key)
@@ -212,7 +212,7 @@ func (r *Replica) Lacking(now time.Time, peer uint16, key string) (it site.Item,
 	return it, lacks
 }
 
-// Unheld: a peer may not hold these items after all.
+// Unheld notes that a peer may not hold these items after all.
 func (r *Replica) Unheld(peer uint16, keys []string) (changes []Held) {
 	v := r.peers[peer]
 	for _, key := range keys {
@@ -234,7 +234,7 @@ func (r *Replica) Holds(peer uint16, key string) (Version, bool) {
 	return Version{}, false
 }
 
-// Sent notes that message carries items to the peer; also used at start for messages that were under way.
+// Sent notes that message carries items to the peer. It is also called at start for messages that were under way.
 func (r *Replica) Sent(peer uint16, message uint64, items []site.Item) {
 	v := r.peers[peer]
 	if v == nil || len(items) == 0 {
@@ -246,14 +246,14 @@ func (r *Replica) Sent(peer uint16, message uint64, items []site.Item) {
 	}
 }
 
-// Held is one change of what a peer holds, to be kept in the journal.
+// Held is one change of a peer's copies, to be kept in the journal.
 type Held struct {
 	Key     string
 	Gone    bool
 	Version Version
 }
 
-// Acked notes that message has arrived, and returns what that changes.
+// Acked notes that message has arrived, and returns the changes of the peer's copies.
 func (r *Replica) Acked(peer uint16, message uint64) (changes []Held) {
 	v := r.peers[peer]
 	if v == nil {
@@ -276,7 +276,7 @@ func (r *Replica) Acked(peer uint16, message uint64) (changes []Held) {
 	return changes
 }
 
-// Unsent notes that message will not arrive: what it carried is to be told again.
+// Unsent notes that message will not arrive: its items are to be sent again.
 func (r *Replica) Unsent(peer uint16, message uint64) {
 	v := r.peers[peer]
 	if v == nil {
@@ -291,7 +291,7 @@ func (r *Replica) Unsent(peer uint16, message uint64) {
 	delete(v.sent, message)
 }
 
-// Forget: the peer holds nothing any more (a new store). Everything is to be told again.
+// Forget notes that the peer has a new store and holds nothing any more. All items are to be sent again.
 func (r *Replica) Forget(peer uint16) {
 	if r.peers[peer] == nil {
 		return
@@ -302,7 +302,7 @@ func (r *Replica) Forget(peer uint16) {
 	}
 }
 
-// Digest is of what the peer is believed to hold; 0 when that is not settled because something is on its way.
+// Digest is the digest of the items that the peer is believed to hold; 0 while items are under way to it.
 func (r *Replica) Digest(now time.Time, peer uint16) uint32 {
 	v := r.peers[peer]
 	if v == nil || len(v.flying) > 0 {
@@ -317,8 +317,8 @@ func (r *Replica) Digest(now time.Time, peer uint16) uint32 {
 	return d.Sum()
 }
 
-// Mend applies a peer's list of all it holds of this site. What is missing there becomes dirty; void lists hashes that
-// this site does not have.
+// Mend applies a peer's list of all items that it holds of this site. Items that it lacks become dirty; void lists hashes
+// that this site does not have.
 func (r *Replica) Mend(now time.Time, peer uint16, have []envelope.Hash) (void []envelope.Hash, changes []Held) {
 	v := r.peers[peer]
 	if v == nil {
@@ -348,7 +348,7 @@ func (r *Replica) Mend(now time.Time, peer uint16, have []envelope.Hash) (void [
 	}
 	for _, key := range sortedKeys(v.held) {
 		if _, own := r.own[key]; !own && !theirs[v.held[key].Hash] {
-			delete(v.held, key) // withdrawn here, and not there any more
+			delete(v.held, key) // withdrawn here, and gone there as well
 			changes = append(changes, Held{Key: key, Gone: true})
 		}
 	}
@@ -360,8 +360,8 @@ func (r *Replica) Mend(now time.Time, peer uint16, have []envelope.Hash) (void [
 	return void, changes
 }
 
-// Purge forgets what has expired, up to most of each kind, and says which own items and which of the peers' copies those
-// were; more says that there are others.
+// Purge forgets expired items, up to most of each kind, and returns the keys of own items and of the peers' copies; more
+// says that there are others.
 func (r *Replica) Purge(now time.Time, most int) (own []string, held map[uint16][]string, more bool) {
 	past := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
 	due := r.ends.Due(now, most)
@@ -397,7 +397,7 @@ func (r *Replica) Purge(now time.Time, most int) (own []string, held map[uint16]
 	return own, held, more
 }
 
-// HeldBy counts what a peer holds of this site, and Waiting what it has still to be told or is being told.
+// HeldBy counts the items of this site that a peer holds.
 func (r *Replica) HeldBy(peer uint16) int {
 	if v := r.peers[peer]; v != nil {
 		return len(v.held)
@@ -405,7 +405,7 @@ func (r *Replica) HeldBy(peer uint16) int {
 	return 0
 }
 
-// Flying counts items on their way to the peer.
+// Flying counts items under way to the peer.
 func (r *Replica) Flying(peer uint16) int {
 	if v := r.peers[peer]; v != nil {
 		return len(v.flying)
@@ -417,14 +417,14 @@ func (r *Replica) Flying(peer uint16) int {
 type Place uint8
 
 const (
-	Stays    Place = iota // at home: nobody there asked for it
+	Stays    Place = iota // only at home: the peer's site has not asked for it
 	Denied                // it must not go there
-	Waits                 // it will be told when the link has room, an older version may be there
-	UnderWay              // told, not acknowledged
+	Waits                 // it will be sent when the link has room; an older version may be there
+	UnderWay              // sent, not acknowledged
 	There                 // held, in this version
 )
 
-// PlaceOf says where an own item is at a peer, and whether an older version is there.
+// PlaceOf is the place of an own item on its way to a peer, and whether an older version is there.
 func (r *Replica) PlaceOf(peer uint16, key string) (place Place, older bool) {
 	v := r.peers[peer]
 	it, own := r.own[key]
@@ -447,7 +447,7 @@ func (r *Replica) PlaceOf(peer uint16, key string) (place Place, older bool) {
 	return Waits, older
 }
 
-// Lacks says that somebody has to be told of this version of an own item.
+// Lacks says that some peer must be sent this version of an own item.
 func (r *Replica) Lacks(it site.Item, deny []uint16) bool {
 	key, hash := it.Key(), HashOf(it)
 	for peer, v := range r.peers {
@@ -471,13 +471,13 @@ func sortedKeys[V any](m map[string]V) []string {
 // Digest of a set of items; the order of Add does not matter.
 type Digest struct{ sum uint32 }
 
-// NewDigest is the digest of nothing.
+// NewDigest is the digest of no items.
 func NewDigest() *Digest { return &Digest{0x9e3779b9} }
 
 // Add adds an item.
 func (d *Digest) Add(h envelope.Hash) { d.sum ^= binary.BigEndian.Uint32(h[:]) }
 
-// Sum is never 0, which on the wire means that nothing is said.
+// Sum is never 0, which on the wire means that there is no digest.
 func (d *Digest) Sum() uint32 {
 	if d.sum == 0 {
 		return 1

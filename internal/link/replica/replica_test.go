@@ -76,8 +76,8 @@ func TestPutSaysWhatChanged(t *testing.T) {
 	}
 }
 
-// TestCopiesBecomeEqual changes a site's state at random, loses the messages' acknowledgements or a whole store now and then,
-// and wants the copy equal at the end, with digests that say so.
+// TestCopiesBecomeEqual changes a site's state at random, loses acknowledgements or a whole store now and then, and expects
+// an equal copy at the end, with digests that say so.
 func TestCopiesBecomeEqual(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// Many that end together are purged bit by bit, renewed ones not before their new end.
+// Many items that expire together are purged bit by bit, renewed ones not before their new expiry.
 func TestPurgeTakesItsTime(t *testing.T) {
 	r := New([]uint16{1})
 	for i := range 100 {
@@ -212,7 +212,7 @@ func TestPurgeTakesItsTime(t *testing.T) {
 	}
 }
 
-// A hundred thousand items that wait for their renewal, and as many that wait for the air, cost the next one nothing.
+// A hundred thousand items that wait for their renewal, and as many that wait for the air, do not slow down Next.
 func BenchmarkNext(b *testing.B) {
 	r := New([]uint16{1})
 	for i := range 100000 {

@@ -1,11 +1,11 @@
-// Package rollup sums what the gateways of a fleet say of themselves along a tree to their headquarters: docs/decisions/rollup.md.
+// Package rollup carries the records of a fleet's gateways along a tree to their headquarters: docs/decisions/rollup.md.
 //
-// Each gateway makes one Record a period. A Table holds the newest of each gateway, and says which of them go on to the parent. Nothing is
-// added up on the way, so that the sum over a Table equals its parts. Config.Proves says which gateway made a record: on the way only a
-// record of the neighbour itself is sure, and at the headquarters each is.
+// Each gateway makes one Record a period. A Table holds the newest record of each gateway, and says which of them go on to
+// the parent. Records are not added up on the way, so the sum over a Table equals its parts. Config.Proves says which
+// gateway made a record: on the way only a neighbour's own record is proven, and at the headquarters each is.
 //
-// A Table holds at most MostRecords for each neighbour that passes them on. The package is pure. Times are the caller's. Input is from an
-// authentic datagram of a neighbour, which may lie; nothing panics.
+// A Table holds at most MostRecords for each neighbour that passes them on. The package is pure. Times are the caller's.
+// Input is from an authentic datagram of a neighbour, which may lie; no input makes it panic.
 //
 // Read record.go first, then table.go.
 package rollup
@@ -17,33 +17,33 @@ import (
 	"time"
 )
 
-// Ranks is how many precedences messages have, the lowest first.
+// Ranks is the number of precedences, the lowest first.
 const Ranks = 6
 
-// Record is what a gateway says of itself.
+// Record is a gateway's report on itself.
 type Record struct {
 	Origin  uint16 // node id
 	Serial  uint32 // higher in each later record of the origin, also after a start; see Newer
-	Parent  uint16 // to which the origin gives it; 0: to nobody, for it is the headquarters
+	Parent  uint16 // to which the origin gives it; 0: to none, for the origin is the headquarters
 	Waiting [Ranks]int
-	Oldest  time.Duration // how long the oldest of these has waited
-	Bearers int           // that the origin has, 15 at the most
-	Up      int           // of these, on which somebody answers
+	Oldest  time.Duration // how long the oldest waiting message has waited
+	Bearers int           // of the origin, 15 at the most
+	Up      int           // of these, with a peer that answers
 	Version uint16        // major and minor, an octet each
-	// Silent: the origin transmits nothing for so long from the reading on; Endless: until somebody says otherwise; 0: it transmits.
+	// Silent: the origin transmits nothing for so long from the reading on; Endless: until it is told otherwise; 0: it transmits.
 	Silent time.Duration
 }
 
 // Endless is a silence that has no end yet.
 const Endless = time.Duration(1<<63 - 1)
 
-// MostWaiting is the most messages of a precedence that a record can say.
+// MostWaiting is the most waiting messages of a precedence in a record.
 const MostWaiting = 1<<21 - 1
 
-// ProofOctets stand behind each record, and are for the headquarters alone.
+// ProofOctets follow each record, and are for the headquarters alone.
 const ProofOctets = 4
 
-// Bits of the octet that says what follows.
+// Bits of the octet that says which fields follow.
 const (
 	silentBit   = 1 << 6
 	minuteSteps = time.Minute
@@ -81,7 +81,7 @@ func Append(b []byte, r *Record) []byte {
 	return b
 }
 
-// minutes is a silence on the link: whole minutes, rounded up, or noEnd.
+// minutes is a silence as written on the link: whole minutes, rounded up, or noEnd.
 func minutes(d time.Duration) uint16 {
 	if d == Endless {
 		return noEnd
@@ -149,7 +149,7 @@ func (p *parser) uint32() uint32 { return binary.BigEndian.Uint32(p.take(4)) }
 
 func (p *parser) varint() uint64 {
 	n, size := binary.Uvarint(p.b)
-	if size <= 0 || size > 1 && p.b[size-1] == 0 { // one form for each number
+	if size <= 0 || size > 1 && p.b[size-1] == 0 { // each number has only one form
 		p.b, p.bad = nil, true
 		return 0
 	}
@@ -165,8 +165,8 @@ func (p *parser) id() uint16 {
 	return uint16(n)
 }
 
-// short is a time of whole seconds in a few bits: an exponent of four bits, and so many bits of the number. It is rounded down, and at most
-// as long as these can say: 2.8 days with three bits, 5.9 days with four.
+// short is a time of whole seconds in a few bits: an exponent of four bits, and so many bits of the number. It is rounded
+// down, and at most as long as these bits can express: 2.8 days with three bits, 5.9 days with four.
 func short(d time.Duration, wide int) byte {
 	n, whole := uint64(max(d, 0)/time.Second), uint64(1)<<wide
 	if n < whole {

@@ -16,10 +16,10 @@ var start = time.Unix(1_800_000_000, 0)
 
 const period = 5 * time.Minute
 
-// proof is the one that a headquarters takes for an origin's.
+// proof is the proof of an origin that a headquarters accepts.
 func proof(origin uint16) []byte { return []byte{7, 7, byte(origin >> 8), byte(origin)} }
 
-// table is one of a node. root: it can tell whose each record is.
+// table is the Table of a node. root: it can check the origin of each record.
 func table(self uint16, root bool) *rollup.Table {
 	return rollup.New(rollup.Config{Self: self, Period: period, Proves: func(origin uint16, _, p []byte) rollup.Proof {
 		switch {
@@ -38,7 +38,7 @@ func record(origin uint16, serial uint32, waiting int) rollup.Record {
 	return rollup.Record{Origin: origin, Serial: serial, Parent: 1, Waiting: [rollup.Ranks]int{1: waiting}, Bearers: 2, Up: 1, Version: 0x0002}
 }
 
-// batch is records as a neighbour passes them on, each so old.
+// batch is records as a neighbour passes them on, all of this age.
 func batch(age byte, list ...rollup.Record) (b []byte) {
 	for _, r := range list {
 		b = append(rollup.Append(append(b, age), &r), proof(r.Origin)...)
@@ -70,7 +70,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Whatever is read is written back as it was: a record has one form, so that its proof has one text.
+// Every record that parses is written back unchanged: a record has one form, so that its proof has one text.
 func FuzzParse(f *testing.F) {
 	r := record(300, 9, 200)
 	f.Add(rollup.Append(nil, &r))
@@ -102,7 +102,8 @@ func TestCountedOnce(t *testing.T) {
 	}
 }
 
-// What a table gives to its parent is there whole, however small the datagrams are, and nothing goes back to the neighbour that gave it.
+// All records that a table gives to its parent arrive, however small the datagrams are, and no record goes back to the
+// neighbour that gave it.
 func TestBatches(t *testing.T) {
 	relay, hq := table(2, false), table(1, true)
 	relay.Own(start, record(2, 1, 0), proof(2))
@@ -132,8 +133,8 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// A member with a valid key changes the records of others, makes some up, and promises serials that nobody reaches: the headquarters takes
-// none, and those that are true come through although they have the same way.
+// A member with a valid key changes the records of others, invents some, and announces serials that no gateway reaches: the
+// headquarters accepts none of these, and true records still come through on the same way.
 func TestLiar(t *testing.T) {
 	relay, hq := table(2, false), table(1, true)
 	true1 := record(9, 5, 3)
@@ -149,7 +150,8 @@ func TestLiar(t *testing.T) {
 	}
 }
 
-// A liar that talks without end has its neighbour pass on at most four records of each gateway in a period, and holds at most MostRecords of it, beside its own and that neighbour's.
+// A liar that sends without end makes its neighbour pass on at most four records of each gateway in a period. The neighbour
+// holds at most MostRecords of it, besides its own and the liar's.
 func TestFloodIsBounded(t *testing.T) {
 	relay := table(2, false)
 	relay.Own(start, record(2, 1, 0), proof(2))
@@ -172,7 +174,8 @@ func TestFloodIsBounded(t *testing.T) {
 	}
 }
 
-// A gateway that is gone stays with its last record and the age of that; a silent one is told from it, by its own word or that of its neighbour.
+// A gateway that is gone stays with its last record and its age; a silent one is distinguished from it, by its own report
+// or its neighbour's.
 func TestStates(t *testing.T) {
 	hq := table(1, true)
 	silent := record(5, 1, 0)
@@ -203,7 +206,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// Ages add up on the way: what waited an hour on a relay is not new at the headquarters.
+// Ages add up on the way: a record that waited an hour on a relay is not new at the headquarters.
 func TestAges(t *testing.T) {
 	relay, hq := table(2, false), table(1, true)
 	relay.Take(start, 9, batch(0x1c, record(9, 1, 0))) // (8+4)<<2 = 48 s

@@ -9,15 +9,15 @@ import (
 
 // Bounds.
 const (
-	// MostRecords is how many gateways a Table knows from one neighbour: a roster has no more.
+	// MostRecords is the most gateways that a Table knows from one neighbour: a roster has no more.
 	MostRecords = 256
-	// lateAfter and goneAfter are after how many periods a record that was not renewed says less and less.
+	// lateAfter and goneAfter are the periods without renewal after which a record is Late, and then Gone.
 	lateAfter, goneAfter = 2, 4
-	// silentFlag is of the octet before a record: its origin has told its parent that it will be silent, and for how long stands behind.
+	// silentFlag is a flag of the octet before a record: its origin has told its parent that it will be silent, and the time follows.
 	silentFlag = 1 << 7
 )
 
-// Proof is what Config.Proves says of a record.
+// Proof is the result of Config.Proves.
 type Proof uint8
 
 // Proofs of a record.
@@ -32,7 +32,8 @@ const (
 type Config struct {
 	Self   uint16
 	Period time.Duration
-	// Proves says of a record that a neighbour passes on whose it is. proof are its last ProofOctets, text what is before them.
+	// Proves says whether a record that a neighbour passes on is of its origin. proof are the record's last ProofOctets,
+	// text the octets before them.
 	Proves func(origin uint16, text, proof []byte) Proof
 }
 
@@ -40,21 +41,22 @@ type Config struct {
 type Held struct {
 	Record
 	From   uint16    // neighbour that gave it; 0: it is this node's own
-	Read   time.Time // when its origin made it, as far as those on the way have said
-	Proven bool      // it is its origin's for certain
-	// SilentUntil is what its origin told From, or said itself; zero: it is not silent; forever: there is no end yet.
+	Read   time.Time // when its origin made it, as reported by the gateways on the way
+	Proven bool      // it is certain that its origin made it
+	// SilentUntil is the end of the silence that its origin announced to From, or in the record; zero: it is not silent;
+	// forever: no end is known.
 	SilentUntil time.Time
 
 	octets []byte    // text and proof
 	told   bool      // the parent has it
-	at     time.Time // when it last went there
-	sent   uint8     // the batch in which it did
+	at     time.Time // when it last went to the parent
+	sent   uint8     // number of the batch in which it went
 }
 
 // forever is a time that does not come.
 var forever = time.Unix(1<<40, 0).UTC()
 
-// Forever says that a time is that of no end.
+// Forever says that a time has no end.
 func Forever(t time.Time) bool { return t.Equal(forever) }
 
 type key struct{ origin, from uint16 }
@@ -68,7 +70,7 @@ type Table struct {
 // New is an empty Table.
 func New(cfg Config) *Table { return &Table{cfg: cfg, held: map[key]*Held{}} }
 
-// Own takes the record that this node has made of itself, and its proof.
+// Own takes this node's own record, and its proof.
 func (t *Table) Own(now time.Time, r Record, proof []byte) {
 	t.held[key{r.Origin, 0}] = &Held{Record: r, Read: now, Proven: true, octets: append(Append(nil, &r), proof...), SilentUntil: until(now, r.Silent)}
 }
@@ -83,7 +85,7 @@ func until(now time.Time, silent time.Duration) time.Time {
 	return now.Add(silent)
 }
 
-// Restore takes a record of an earlier run: what Keep wrote. It is not passed on.
+// Restore takes a record of an earlier run, as Keep wrote it. It is not passed on.
 func (t *Table) Restore(value []byte) error {
 	p := parser{b: value}
 	read, from, flags := int64(binary.BigEndian.Uint64(p.take(8))), p.uint16(), p.octet()
@@ -96,7 +98,7 @@ func (t *Table) Restore(value []byte) error {
 	return nil
 }
 
-// Keep is a record as Restore reads it; wall is by how much the wall clock is ahead of the time of Held.Read.
+// Keep is the form of a record that Restore reads; wall is by how much the wall clock is ahead of the time of Held.Read.
 func (h *Held) Keep(wall time.Duration) []byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(h.Read.Add(wall).Unix()))
 	b = binary.BigEndian.AppendUint16(b, h.From)
@@ -107,16 +109,16 @@ func (h *Held) Keep(wall time.Duration) []byte {
 	return append(append(b, flags), h.octets...)
 }
 
-// Taken is what came of a batch.
+// Taken is the result of a batch.
 type Taken struct {
 	New     []*Held
 	Dropped []string // reasons
 }
 
-// Old is why a record is not taken of which this node has a later one, or the same: no fault.
+// Old is why a record is dropped when this node has the same or a later one: this is no fault.
 const Old = "fleet_old"
 
-// Why else a record is not taken.
+// Other reasons why a record is dropped.
 const (
 	malformed = "fleet_malformed"
 	forged    = "fleet_forged"
@@ -154,7 +156,7 @@ func (t *Table) Take(now time.Time, from uint16, batch []byte) (got Taken) {
 	return got
 }
 
-// take holds a record, or says why not. What is known already is dropped in silence, as Old.
+// take holds a record, or says why not. A known record gives Old, without any other note.
 func (t *Table) take(now time.Time, h *Held) string {
 	if h.Origin == t.cfg.Self {
 		return Old
@@ -163,7 +165,7 @@ func (t *Table) take(now time.Time, h *Held) string {
 	switch proof := t.cfg.Proves(h.Origin, h.octets[:split], h.octets[split:]); {
 	case proof == Stranger:
 		return stranger
-	case h.Proven: // the datagram says whose it is
+	case h.Proven: // the datagram proves it
 	case proof == Forged:
 		return forged
 	default:
@@ -176,7 +178,7 @@ func (t *Table) take(now time.Time, h *Held) string {
 		}
 		return Old
 	}
-	if h.Proven { // one record of a gateway counts, whichever neighbour brings it
+	if h.Proven { // only one proven record of a gateway is held, whichever neighbour brings it
 		for k, other := range t.held {
 			if k.origin != h.Origin {
 				continue
@@ -204,7 +206,8 @@ func (t *Table) take(now time.Time, h *Held) string {
 	return ""
 }
 
-// Silent notes that a gateway told this node itself that it will be silent until then; zero: it did not say until when. false: that is no news.
+// Silent notes that a gateway told this node itself that it will be silent until end; zero: it did not say until when.
+// false: this was known.
 func (t *Table) Silent(origin uint16, end time.Time) bool {
 	h := t.held[key{origin, origin}]
 	if end.IsZero() {
@@ -217,7 +220,7 @@ func (t *Table) Silent(origin uint16, end time.Time) bool {
 	return true
 }
 
-// Passes says that others give this node their records.
+// Passes says that other gateways give this node their records.
 func (t *Table) Passes() bool {
 	for k := range t.held {
 		if k.from != 0 {
@@ -227,7 +230,7 @@ func (t *Table) Passes() bool {
 	return false
 }
 
-// Forget drops the records of gateways that are no members.
+// Forget drops the records of gateways that are not members.
 func (t *Table) Forget(member func(id uint16) bool) (gone []uint16) {
 	for k := range t.held {
 		if k.origin != t.cfg.Self && !member(k.origin) {
@@ -239,7 +242,7 @@ func (t *Table) Forget(member func(id uint16) bool) (gone []uint16) {
 	return slices.Compact(gone)
 }
 
-// Next is when something goes to a parent that is not under way there; zero: nothing does.
+// Next is when the next record may go to a parent, apart from those under way; zero: none will.
 func (t *Table) Next(now time.Time, parent uint16) (at time.Time) {
 	for _, h := range t.held {
 		if h.sent == 0 && t.goes(now, h, parent) && (at.IsZero() || t.from(h).Before(at)) {
@@ -249,13 +252,13 @@ func (t *Table) Next(now time.Time, parent uint16) (at time.Time) {
 	return at
 }
 
-// goes says whether a record is to go to a parent: it says something yet, and the parent is neither its origin nor the neighbour that
-// gave it.
+// goes says whether a record should go to a parent: it is not too old, and the parent is neither its origin nor the
+// neighbour that gave it.
 func (t *Table) goes(now time.Time, h *Held, parent uint16) bool {
 	return !h.told && h.From != parent && h.Origin != parent && now.Sub(h.Read) < goneAfter*t.cfg.Period
 }
 
-// from is when a record may go: of each gateway and each way one in a quarter of a period, so that nobody makes others talk.
+// from is when a record may go: one per gateway and way in a quarter of a period, so that no gateway makes others talk.
 func (t *Table) from(h *Held) time.Time {
 	if h.at.IsZero() || h.sent != 0 {
 		return h.Read
@@ -263,7 +266,7 @@ func (t *Table) from(h *Held) time.Time {
 	return h.at.Add(t.cfg.Period / 4)
 }
 
-// Batch is what goes to the parent now, in so many octets; nil: nothing. number is not 0, and Acked names it.
+// Batch is the records that go to the parent now, in so many octets; nil: none. number is not 0, and Acked refers to it.
 func (t *Table) Batch(now time.Time, parent uint16, number uint8, room int) (batch []byte) {
 	var list []*Held
 	for _, h := range t.held {
@@ -271,7 +274,7 @@ func (t *Table) Batch(now time.Time, parent uint16, number uint8, room int) (bat
 			list = append(list, h)
 		}
 	}
-	slices.SortFunc(list, func(a, b *Held) int { // what is sure first, the oldest of it first
+	slices.SortFunc(list, func(a, b *Held) int { // proven records first, the oldest of them first
 		return cmp.Or(compareBool(b.Proven, a.Proven), a.Read.Compare(b.Read), cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.From, b.From))
 	})
 	for _, h := range list {
@@ -303,7 +306,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// Acked: the parent has the batch of this number.
+// Acked notes that the parent has the batch of this number.
 func (t *Table) Acked(number uint8) {
 	for _, h := range t.held {
 		if h.sent == number {
@@ -312,7 +315,7 @@ func (t *Table) Acked(number uint8) {
 	}
 }
 
-// Anew: the parent is another one. What is under way, or may have been lost with the last one, is told again.
+// Anew notes that the parent is another one. Records that are under way, or may have been lost with the last parent, go again.
 func (t *Table) Anew(now time.Time) {
 	for _, h := range t.held {
 		if recent := now.Sub(h.at) < t.cfg.Period/4; !h.told || recent {
@@ -321,7 +324,7 @@ func (t *Table) Anew(now time.Time) {
 	}
 }
 
-// Rows are the records by id, of each gateway one: what it says itself unless that is late, else the newest.
+// Rows are the records by id, one of each gateway: its own unless that is late, else the newest.
 func (t *Table) Rows(now time.Time) (rows []Held) {
 	for _, h := range t.held {
 		rows = append(rows, *h)
@@ -333,11 +336,11 @@ func (t *Table) Rows(now time.Time) (rows []Held) {
 	return slices.CompactFunc(rows, func(a, b Held) bool { return a.Origin == b.Origin })
 }
 
-// Sum is what several records say together.
+// Sum is the sum of several records.
 type Sum struct {
 	Gateways int
 	Waiting  [Ranks]int
-	Oldest   time.Duration // of the oldest message now
+	Oldest   time.Duration // how long the oldest message has waited now
 	Bearers  int
 	Up       int
 	Silent   int // gateways that are silent
@@ -361,18 +364,18 @@ func Total(now time.Time, rows []Held) (s Sum) {
 	return s
 }
 
-// State says how much a record is worth yet.
+// State is how current a record is.
 type State string
 
 // States of a record.
 const (
 	Current State = "current"
-	Silence State = "silent" // its origin said that it would be
+	Silence State = "silent" // its origin announced a silence
 	Late    State = "late"   // it was not renewed
-	Gone    State = "gone"   // for long
+	Gone    State = "gone"   // not renewed for long
 )
 
-// State is that of a record.
+// State is the state of a record.
 func (h *Held) State(now time.Time, period time.Duration) State {
 	switch age := now.Sub(h.Read); {
 	case h.SilentUntil.After(now):

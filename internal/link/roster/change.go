@@ -7,14 +7,14 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// The change of a roster of the second form from any that has at least some serial: its nodes by id, its text of the nodes that are
-// as they are since later, and the secret for all. A node that has any roster from that serial on makes the whole of it, so one text
-// serves members that have different ones. From serial 0 on it is the whole.
+// The change of a roster of the second form from any roster with at least some serial has its nodes by id, the text of the
+// nodes that have changed since that serial, and the secret for all. A node with any roster from that serial on can make
+// the whole roster from it, so one text serves members with different rosters. A change from serial 0 is the whole roster.
 
 const changeFormat = 3
 
-// AppendChange appends, for Apply, the change of r, of the second form, from rosters with this serial or a higher one that is less than
-// its own; 0: the whole.
+// AppendChange appends, for Apply, the change to r, of the second form, from rosters with serial from or a higher one below
+// r's own; 0: the whole.
 func (r *Roster) AppendChange(b []byte, from uint32) []byte {
 	return append(r.appendUnsigned(b, from), r.Signature[:]...)
 }
@@ -23,7 +23,8 @@ func (r *Roster) appendUnsigned(b []byte, from uint32) []byte {
 	return r.appendRest(r.appendHead(b, from), from)
 }
 
-// appendHead appends what a member needs for the secret: serial, wrapper, ids, and the wrapped secrets in the order of the ids.
+// appendHead appends the part that a member needs for the secret: serial, wrapper, ids, and the wrapped secrets in the
+// order of the ids.
 func (r *Roster) appendHead(b []byte, from uint32) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, changeFormat), r.Serial)
 	b = append(binary.AppendUvarint(b, uint64(r.Serial-from)), r.Wrapper[:]...)
@@ -44,7 +45,7 @@ func (r *Roster) appendHead(b []byte, from uint32) []byte {
 	return b
 }
 
-// appendRest appends what the head leaves out, but for the signature.
+// appendRest appends everything after the head, except the signature.
 func (r *Roster) appendRest(b []byte, from uint32) []byte {
 	b = appendTime(appendTime(b, r.Made), r.At)
 	if from == 0 {
@@ -79,7 +80,7 @@ func appendEntry(b []byte, n Node, serial uint32) []byte {
 	return b
 }
 
-// head is what appendHead wrote.
+// head is the content of appendHead.
 type head struct {
 	serial, from uint32
 	wrapper      [32]byte
@@ -87,7 +88,7 @@ type head struct {
 	wrapped      [][16]byte
 }
 
-// head takes one off.
+// head takes a head off.
 func (p *parser) head() (h head) {
 	if p.octets(1)[0] != changeFormat {
 		p.short = true
@@ -113,7 +114,8 @@ func (p *parser) head() (h head) {
 	return h
 }
 
-// parseChange reads what AppendChange wrote, by a roster that has at least its base; nil: it is whole.
+// parseChange reads the octets of AppendChange, relative to a roster with at least its base serial; nil: only a whole
+// roster can be read.
 func parseChange(old *Roster, b []byte) (*Roster, error) {
 	p := parser{b: b}
 	h := p.head()
@@ -137,7 +139,7 @@ func parseChange(old *Roster, b []byte) (*Roster, error) {
 			break
 		}
 		last, set[at] = at, p.entry(h.serial)
-		if set[at].Since <= h.from { // it would not be said
+		if set[at].Since <= h.from { // such a node would have been left out
 			p.short = true
 		}
 	}
@@ -169,7 +171,7 @@ func parseChange(old *Roster, b []byte) (*Roster, error) {
 	return r, nil
 }
 
-// entry takes off what appendEntry wrote.
+// entry takes off a node that appendEntry wrote.
 func (p *parser) entry(serial uint32) Node {
 	n := Node{Public: seal.PublicKey(p.octets(len(seal.PublicKey{})))}
 	n.Name = p.name()
@@ -192,15 +194,15 @@ func (p *parser) entry(serial uint32) Node {
 	return n
 }
 
-// Introduction is a change of rosters from a serial on, for members that do not know its sender: a stranger learns only how many nodes
-// there are, and their ids. The secret that the roster brings hides the rest.
+// Introduction is a change of rosters from a serial on, for members that do not know its sender. A stranger learns from it
+// only how many nodes there are, and their ids; the secret in the roster hides the rest.
 func (r *Roster) Introduction(from uint32, secret seal.GroupSecret) []byte {
 	clear := r.appendHead(nil, from)
 	return append(clear, secret.Hide(r.Serial, clear, append(r.appendRest(nil, from), r.Signature[:]...))...)
 }
 
-// Introduced is the change in an Introduction, as a member reads it that is self with the key own. newest is the serial that it has: an
-// older one is ErrOld. Nothing of it is believed: Apply, Verify.
+// Introduced is the change in an Introduction, as read by the member self with the key own. newest is the serial of its
+// newest roster: an older change gives ErrOld. The change is not verified: use Apply and Verify.
 func Introduced(b []byte, self uint16, own *seal.SigningKey, newest uint32) ([]byte, error) {
 	p := parser{b: b}
 	h := p.head()

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// ways puts nodes on an HF channel, the first with an address of its own beside it.
+// ways puts nodes on an HF channel, the first with an address of its own as well.
 func ways(list []Node) []Node {
 	for i := range list {
 		list[i].Ways = []Way{{Bearer: "hf"}}
@@ -24,7 +24,7 @@ func ways(list []Node) []Node {
 	return list
 }
 
-// A change gives back the whole roster to members with any roster from its base on, signature and all, and to nobody else.
+// A change gives back the whole roster to members with any roster from its base on, with the signature, and to no other node.
 func TestChange2(t *testing.T) {
 	old := issue(t, nil, nodes(16))
 	first := issue(t, old, ways(nodes(16)))
@@ -90,7 +90,7 @@ func TestChange2(t *testing.T) {
 
 func slicesWithout(list []Node, i int) []Node { return append(list[:i:i], list[i+1:]...) }
 
-// An introduction is read by members alone, and says nothing of names and addresses to others.
+// Only members can read an introduction; others learn no names and addresses.
 func TestIntroduction(t *testing.T) {
 	old := issue(t, nil, ways(nodes(4)))
 	r := issue(t, old, ways(nodes(5)))
@@ -125,7 +125,7 @@ func TestIntroduction(t *testing.T) {
 	}
 }
 
-// What the second form may not have is not issued.
+// Fields that the second form may not have are not issued.
 func TestIssueRefusesWays(t *testing.T) {
 	at := netip.MustParseAddrPort("192.0.2.9:7142")
 	change := func(f func([]Node)) []Node { l := ways(nodes(3)); f(l); return l }
@@ -142,7 +142,7 @@ func TestIssueRefusesWays(t *testing.T) {
 	}
 }
 
-// Frozen: rosters of the second form of networks that run.
+// Frozen: rosters of the second form of networks in operation.
 func TestVectors2(t *testing.T) {
 	r := issue(t, nil, ways(nodes(1)))
 	e, err := r.Epoch(1, key(1))

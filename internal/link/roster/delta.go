@@ -14,8 +14,9 @@ const (
 	deltaHead   = 1 + 4 // format and serial
 )
 
-// AppendDelta appends what r changes of old, for a node that has old: Apply gives back r, with the authority's signature of all of it.
-// The serial of old is less than that of r, by what 32 bits hold. Where r has the second form, nothing else of old counts.
+// AppendDelta appends the changes from old to r, for a node that has old. Apply gives back r, with the authority's
+// signature of the whole. The serial of old is less than that of r. If r has the second form, only the serial of old
+// counts.
 func (r *Roster) AppendDelta(b []byte, old *Roster) []byte {
 	if r.Dated() {
 		return r.AppendChange(b, old.Serial)
@@ -44,7 +45,7 @@ func (r *Roster) AppendDelta(b []byte, old *Roster) []byte {
 	return append(b, r.Signature[:]...)
 }
 
-// SerialOf is the serial of what Append or AppendDelta wrote, and that of the roster which it changes; 0: none, it is whole.
+// SerialOf is the serial of a roster that Append or AppendDelta wrote, and that of the roster which it changes; 0: none, it is whole.
 func SerialOf(b []byte) (serial, base uint32, err error) {
 	if len(b) > 0 && b[0] == format {
 		r, err := Parse(b)
@@ -67,7 +68,7 @@ func SerialOf(b []byte) (serial, base uint32, err error) {
 	return serial, serial - uint32(back), nil
 }
 
-// Apply reads what AppendDelta wrote, by the roster that it changes. It believes nothing of it: Verify.
+// Apply reads the octets of AppendDelta, relative to the roster that they change. The result is not verified: use Verify.
 func Apply(old *Roster, b []byte) (*Roster, error) {
 	if len(b) > MaxOctets {
 		return nil, wrong("%d octets, at most %d are read", len(b), MaxOctets)
@@ -108,7 +109,7 @@ func Apply(old *Roster, b []byte) (*Roster, error) {
 	return r, nil
 }
 
-// count takes a number of things off, at most so many.
+// count takes off a count of items, at most so many.
 func (p *parser) count(most uint64) uint64 {
 	n, size := binary.Uvarint(p.b)
 	if size <= 0 || n > most {

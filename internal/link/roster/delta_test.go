@@ -8,14 +8,14 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// deltaOf is a change and the rosters before and after: from ten nodes to what change makes of them.
+// deltaOf is a change and the rosters before and after: from ten nodes to the result of change.
 func deltaOf(t testing.TB, change func([]Node) []Node) (old, r *Roster, delta []byte) {
 	old = issue(t, nil, nodes(10))
 	r = issue(t, issue(t, old, nodes(10)), change(nodes(10)))
 	return old, r, r.AppendDelta(nil, old)
 }
 
-// A change of a roster gives back the whole of it, signature and all, and only to a node that has the roster that it changes.
+// A change of a roster gives back the whole of it, with the signature, and only to a node that has the roster that it changes.
 func TestDelta(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func([]Node) []Node
@@ -50,7 +50,7 @@ func TestDelta(t *testing.T) {
 		}
 		_, err = Apply(old, append(bytes.Clone(delta), 0))
 		check.ErrorIs(in, err, ErrFormat)
-		for i := range delta { // whatever is changed on the way is not signed
+		for i := range delta { // an octet changed on the way is not signed
 			wrong := bytes.Clone(delta)
 			wrong[i] ^= 1
 			if got, err := Apply(old, wrong); err == nil {

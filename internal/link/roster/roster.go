@@ -1,6 +1,6 @@
-// Package roster holds the members of a network: ids, names, public keys, and the secret of the epoch, encrypted for
-// each node. An authority, whose key stays ashore, signs a roster. Each roster has a serial greater than the one
-// before. It begins an epoch with a secret of its own, so that removed members cannot read what follows.
+// Package roster holds the members of a network: ids, names, public keys, and the secret of the epoch, encrypted for each
+// node. An authority, whose key stays ashore, signs a roster. Each roster has a serial greater than the one before. It
+// begins an epoch with a secret of its own, so that removed members cannot read later datagrams.
 //
 // Parse and Append are inverse, as are ParseText and Text and, relative to an earlier roster, Apply and AppendDelta.
 // Nothing in a roster is trusted before Verify. The package is pure: keys and random octets are arguments. Package
@@ -28,7 +28,7 @@ import (
 const (
 	MaxNodes = 256
 	MaxName  = 32 // octets of a node's or the network's name
-	// MaxOctets is the most that a roster takes as Append writes it.
+	// MaxOctets is the most octets of a roster as Append writes it.
 	MaxOctets = headLen + MaxName + MaxNodes*(nodeLen+MaxName+MaxWays*wayLen+dateLen) + sigLen
 
 	headLen = 1 + 1 + 4 + 4 + 4 + 32 + 2
@@ -44,10 +44,10 @@ type Node struct {
 	Name    string
 	Public  seal.PublicKey
 	Wrapped [16]byte // the epoch's secret
-	// The rest is in rosters of the second form alone (ways.go).
-	Since uint32 // serial of the roster that first said this of the node; 0: the roster has the first form
-	Relay bool   // it is willing to pass on what is for others
-	Ways  []Way  // the bearers on which it can be reached; none: as the others' configurations say
+	// The remaining fields are only in rosters of the second form (ways.go).
+	Since uint32 // serial of the first roster in which the node was as it is now; 0: the roster has the first form
+	Relay bool   // it is willing to relay messages for others
+	Ways  []Way  // the bearers on which it can be reached; none: the other nodes' configurations say how
 }
 
 // Roster is the members of a network from one epoch to the next. It is not changed once it is signed.
@@ -55,13 +55,13 @@ type Roster struct {
 	Network   string
 	Serial    uint32    // of the roster and of its epoch, from 1
 	Made      time.Time // to the second
-	At        time.Time // from then on the epoch is sealed with; zero: as soon as all have it
-	Wrapper   [32]byte  // with it a node unwraps the secret
+	At        time.Time // from then on the epoch is used for sealing; zero: as soon as all have it
+	Wrapper   [32]byte  // with it, a node unwraps the secret
 	Nodes     []Node    // by id
 	Signature seal.Signature
 }
 
-// Why a roster is not taken.
+// Why a roster is refused.
 var (
 	ErrFormat    = errors.New("roster: not an aldis roster")
 	ErrSignature = errors.New("roster: not signed by this authority, or changed since")
@@ -74,7 +74,7 @@ func wrong(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrFormat, fmt.Sprintf(format, args...))
 }
 
-// RandomForIssue is how many octets of chance Issue wants.
+// RandomForIssue is how many random octets Issue needs.
 const RandomForIssue = 32 + 16
 
 // Issue makes the roster after old (nil: the first of the network) with these nodes, whose secrets are drawn anew, and signs it.
@@ -107,7 +107,7 @@ func Issue(network string, old *Roster, nodes []Node, made, at time.Time, random
 	return r, nil
 }
 
-// check says what a signed roster may not be.
+// check returns the mistake in a roster, if it has one.
 func (r *Roster) check() error {
 	switch {
 	case !proper(r.Network):
@@ -162,7 +162,7 @@ func (r *Roster) Verify(authority seal.PublicKey) error {
 	return nil
 }
 
-// Follows says whether r may take the place of old (nil: of none).
+// Follows says whether r may replace old (nil: there was none).
 func (r *Roster) Follows(old *Roster) error {
 	switch {
 	case old == nil:
@@ -187,7 +187,7 @@ func (r *Roster) Node(id uint16) (Node, bool) {
 	return r.Nodes[i], true
 }
 
-// Epoch is what the node self with this key makes its keys of.
+// Epoch is the epoch from which the node self, with this key, makes its keys.
 func (r *Roster) Epoch(self uint16, own *seal.SigningKey) (e seal.Epoch, err error) {
 	n, ok := r.Node(self)
 	if !ok || n.Public != own.Public() {
@@ -208,8 +208,9 @@ func (r *Roster) members() (list []seal.Member) {
 	return list
 }
 
-// Ring is the keys of node self from its rosters, the newest first; nil ones are left out. In older rosters it may be missing.
-// Several of the newest serial count as one epoch, of what all of them name; those who know but one of them are heard too.
+// Ring is the keys of node self from its rosters, the newest first; nil ones are left out. Older rosters need not name the
+// node. Several rosters of the newest serial count as one epoch, of the nodes that all of them name; nodes that know only
+// one of them are heard too.
 func Ring(self uint16, own *seal.SigningKey, rosters ...*Roster) (*seal.Keyring, error) {
 	var epochs []seal.Epoch
 	rosters = slices.DeleteFunc(slices.Clone(rosters), func(r *Roster) bool { return r == nil })
@@ -232,7 +233,7 @@ func Ring(self uint16, own *seal.SigningKey, rosters ...*Roster) (*seal.Keyring,
 	return seal.NewKeyring(self, own, epochs[:min(len(epochs), seal.MaxEpochs)]...)
 }
 
-// content is what is signed.
+// content is the part that is signed.
 func (r *Roster) content() []byte {
 	if r.Dated() {
 		return r.appendUnsigned(nil, 0)
@@ -261,7 +262,7 @@ func (r *Roster) Append(b []byte) []byte {
 	return append(append(b, r.content()...), r.Signature[:]...)
 }
 
-// Parse reads what Append wrote. It believes nothing of it: Verify.
+// Parse reads the octets of Append. The result is not verified: use Verify.
 func Parse(b []byte) (*Roster, error) {
 	if len(b) > MaxOctets {
 		return nil, wrong("%d octets, at most %d are read", len(b), MaxOctets)
@@ -293,7 +294,7 @@ func Parse(b []byte) (*Roster, error) {
 	return r, nil
 }
 
-// parser takes fields off its octets; where they do not suffice it answers zeros.
+// parser takes fields off its octets; it returns zeros when there are too few.
 type parser struct {
 	b     []byte
 	short bool
@@ -320,7 +321,7 @@ func (p *parser) time() (at time.Time) {
 	return at
 }
 
-// Change is what a roster makes different, by id.
+// Change lists the nodes that a roster changes, by id.
 type Change struct{ Added, Gone, Rekeyed []uint16 }
 
 // ChangeFrom compares r with old (nil: none).

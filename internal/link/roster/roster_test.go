@@ -115,7 +115,7 @@ func TestRoundTrips(t *testing.T) {
 	}
 }
 
-// Whatever bit of a roster is turned, it is no roster, or not signed.
+// If any bit of a roster is flipped, it is no roster, or not signed.
 func TestEveryBitIsSigned(t *testing.T) {
 	whole := issue(t, nil, nodes(2)).Append(nil)
 	for bit := range len(whole) * 8 {
@@ -176,7 +176,7 @@ func TestParseTextRefuses(t *testing.T) {
 	}
 }
 
-// Frozen: rosters and keys of networks that run.
+// Frozen: rosters and keys of networks in operation.
 func TestVectors(t *testing.T) {
 	r := issue(t, nil, nodes(1))
 	check.Equal(t, "roster", hex.EncodeToString(r.Append(nil)), "0104626c7565000000016b02d940000000002fe57da347cd62431528daac5fbb290730fff684afc4cfc2ed90995f58cb3b74000100018a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5cfbab58a29a12c961265702381d674cfb026871f9f08a06bcd6beec0a52849388942e806e0a2916c8ce54e1181cfc1de2f201d751ff2d68db7d16fbb62a2d07b8657755fd0d30051d2c69cfff3056fbd6e3c90c")

@@ -9,10 +9,10 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// An authority may sign two rosters with one serial by a slip, each the one after the same. Nobody can say which of them is
-// meant. Until there is one with a higher serial, nodes that know both go by what all of them name.
+// By mistake an authority may sign two rosters with the same serial, each the successor of the same roster. Nobody can say
+// which of them is meant. Until there is one with a higher serial, nodes that know both use the nodes that both name.
 
-// Digest tells rosters apart, also two of one serial: the first octets of the SHA-256 of what Append writes.
+// Digest tells rosters apart, also two of one serial: the first octets of the SHA-256 of the output of Append.
 func (r *Roster) Digest() [8]byte {
 	h := sha256.Sum256(r.Append(nil))
 	return [8]byte(h[:])
@@ -24,7 +24,7 @@ func (r *Roster) Fingerprint() string {
 	return fmt.Sprintf("%x %x %x %x", d[0:2], d[2:4], d[4:6], d[6:8])
 }
 
-// Mark is two octets by which two nodes see whether they go by the same of these rosters, in whichever order. It is never 0.
+// Mark is two octets by which two nodes see whether they use the same of these rosters, in whichever order. It is never 0.
 func Mark(list []*Roster) (mark uint16) {
 	for _, r := range list {
 		d := r.Digest()
@@ -33,7 +33,7 @@ func Mark(list []*Roster) (mark uint16) {
 	return max(mark, 1)
 }
 
-// Newest is those at the begin of a list, the newest first, that have one serial: one as a rule.
+// Newest is the rosters at the beginning of a list, the newest first, that have one serial: usually one.
 func Newest(list []*Roster) []*Roster {
 	n := slices.IndexFunc(list, func(r *Roster) bool { return r.Serial != list[0].Serial })
 	if n < 0 {
@@ -42,7 +42,8 @@ func Newest(list []*Roster) []*Roster {
 	return list[:n]
 }
 
-// Common is what rosters of one serial all name with the same key. One alone is what it is; of several nobody has signed it.
+// Common is the roster of the nodes that rosters of one serial all name with the same key. A single roster is returned
+// unchanged; the common one of several is not signed.
 func Common(list []*Roster) *Roster {
 	if len(list) == 1 {
 		return list[0]
@@ -63,7 +64,7 @@ func Common(list []*Roster) *Roster {
 	return &r
 }
 
-// commonEpoch is that of several rosters of one serial: its secret is known to those alone that all of them name.
+// commonEpoch is the epoch of several rosters of one serial: only nodes that all of them name know its secret.
 func commonEpoch(self uint16, own *seal.SigningKey, list []*Roster) (e seal.Epoch, err error) {
 	var secrets []seal.GroupSecret
 	for _, r := range list {

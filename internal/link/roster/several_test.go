@@ -9,8 +9,8 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// Of two rosters with one serial the ring is what both name: those open what the others seal for all, whichever way round they know
-// the two, and a node that is missing in one reads nothing.
+// For two rosters with one serial, the ring has the nodes that both name. They open each other's datagrams for all, in
+// whichever order they know the two, and a node that is missing in one reads nothing.
 func TestSeveralOfOneSerial(t *testing.T) {
 	first := issue(t, nil, nodes(4))
 	all, err := Issue("", first, nodes(4), made, time.Time{}, [RandomForIssue]byte{3, 40: 4}, authority)

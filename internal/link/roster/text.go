@@ -27,7 +27,7 @@ var b64 = base64.StdEncoding.Strict()
 
 func text(b []byte) string { return b64.EncodeToString(b) }
 
-// Text is the roster as a file holds it: a line for each node, and the signature.
+// Text is the form of the roster in a file: a line for each node, and the signature.
 func (r *Roster) Text() string {
 	var b strings.Builder
 	at := atOnce
@@ -53,7 +53,7 @@ func (r *Roster) Text() string {
 // MaxText is the most octets that a roster's text takes.
 const MaxText = 3*MaxOctets + 16*MaxNodes
 
-// ParseText reads what Text wrote; blank space at the ends of lines does not matter. It believes nothing of it: Verify.
+// ParseText reads the output of Text; blank space at the ends of lines does not matter. The result is not verified: use Verify.
 func ParseText(s string) (*Roster, error) {
 	if len(s) > MaxText {
 		return nil, wrong("%d octets, at most %d are read", len(s), MaxText)
@@ -133,7 +133,7 @@ func (r *Roster) field(f []string) (err error) {
 	return nil
 }
 
-// exactly fills b with what s says in base64.
+// exactly fills b with the octets that s has in base64.
 func exactly(b []byte, s string) error {
 	raw, err := b64.DecodeString(s)
 	if err != nil || len(raw) != len(b) {
@@ -157,10 +157,10 @@ func NodePublic(k seal.PublicKey) string { return nodePrefix + text(k[:]) }
 // AuthorityPublic is the public half of an authority's key as text.
 func AuthorityPublic(k seal.PublicKey) string { return authorityPrefix + text(k[:]) }
 
-// ParseNodePublic reads what NodePublic wrote.
+// ParseNodePublic reads the output of NodePublic.
 func ParseNodePublic(s string) (seal.PublicKey, error) { return public(s, nodePrefix, ErrNodePublic) }
 
-// ParseAuthorityPublic reads what AuthorityPublic wrote.
+// ParseAuthorityPublic reads the output of AuthorityPublic.
 func ParseAuthorityPublic(s string) (seal.PublicKey, error) {
 	return public(s, authorityPrefix, ErrAuthorityPublic)
 }
@@ -173,13 +173,13 @@ func public(s, prefix string, problem error) (k seal.PublicKey, err error) {
 	return k, nil
 }
 
-// NodeKeyText is a node's key as its file holds it.
+// NodeKeyText is the content of a node's key file.
 func NodeKeyText(k *seal.SigningKey) string {
 	seed := k.Seed()
 	return nodeHeader + "\n" + text(seed[:]) + "\n"
 }
 
-// ParseNodeKey reads what NodeKeyText wrote.
+// ParseNodeKey reads the output of NodeKeyText.
 func ParseNodeKey(s string) (*seal.SigningKey, error) {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	var seed [32]byte
@@ -189,7 +189,7 @@ func ParseNodeKey(s string) (*seal.SigningKey, error) {
 	return seal.NewSigningKey(seed), nil
 }
 
-// Authority is an authority's key as its file holds it: the private half under a passphrase.
+// Authority is the content of an authority's key file: the private half is locked with a passphrase.
 type Authority struct {
 	Public seal.PublicKey
 	locked []byte
@@ -206,7 +206,7 @@ func (a Authority) Text() string {
 	return authorityHeader + "\n" + AuthorityPublic(a.Public) + "\n" + text(a.locked) + "\n"
 }
 
-// ParseAuthority reads what Text wrote.
+// ParseAuthority reads the output of Text.
 func ParseAuthority(s string) (a Authority, err error) {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	a.locked = make([]byte, seal.LockedLen)

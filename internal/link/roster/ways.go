@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// A roster of the second form says where its nodes are reached, whether they relay, and since when it says so of each. A roster has this
-// form once one of its nodes has a way or relays; older versions of the gateway do not read it.
+// A roster of the second form says where its nodes are reached, whether they relay, and since when each is as it is. A
+// roster has this form once one of its nodes has a way or relays; older versions of the gateway do not read it.
 
 // Way is a bearer on which a node can be reached.
 type Way struct {
@@ -38,7 +38,7 @@ func (r *Roster) purpose() string {
 	return purpose
 }
 
-// On is the node's way on a bearer, by its name; false: it is not there.
+// On is the node's way on a bearer, by its name; false: it has none there.
 func (n Node) On(bearer string) (Way, bool) {
 	i := slices.IndexFunc(n.Ways, func(w Way) bool { return w.Bearer == bearer })
 	if i < 0 {
@@ -47,12 +47,12 @@ func (n Node) On(bearer string) (Way, bool) {
 	return n.Ways[i], true
 }
 
-// says holds that two rosters say the same of a node, but for the secret.
+// says says whether two rosters agree on a node, apart from its secret.
 func (n Node) says(other Node) bool {
 	return n.ID == other.ID && n.Name == other.Name && n.Public == other.Public && n.Relay == other.Relay && slices.Equal(n.Ways, other.Ways)
 }
 
-// date notes since when each node is as it is, where the roster has the second form.
+// date sets since when each node is as it is, if the roster has the second form.
 func (r *Roster) date(old *Roster) {
 	form := old != nil && old.Dated()
 	for i, n := range r.Nodes {
@@ -70,14 +70,14 @@ func (r *Roster) date(old *Roster) {
 		}
 		if was, ok := old.Node(n.ID); ok && was.says(*n) {
 			n.Since = was.Since
-			if was.Since == 0 { // nobody knows since when
+			if was.Since == 0 { // it is not known since when
 				n.Since = old.Serial
 			}
 		}
 	}
 }
 
-// checkWays says what the second form may not have.
+// checkWays returns the mistake in the fields of the second form, if they have one.
 func (r *Roster) checkWays() error {
 	type place struct {
 		bearer string
@@ -112,7 +112,7 @@ func (r *Roster) checkWays() error {
 	return nil
 }
 
-// Words are what a roster says of a node beside name and key, as --node takes it.
+// Words are a roster's words on a node besides name and key, in the form of --node.
 func (n Node) Words() string {
 	var list []string
 	if n.Relay {
@@ -124,7 +124,7 @@ func (n Node) Words() string {
 	return strings.Join(list, " ")
 }
 
-// dated is what the second form adds to a node's line.
+// dated is the part of a node's line that the second form adds.
 func (n Node) dated() string {
 	switch words := n.Words(); {
 	case n.Since == 0:
@@ -139,7 +139,7 @@ func (n Node) dated() string {
 // nameless is the bearer without a name.
 const nameless = "-"
 
-// String is the way as ParseWay reads it.
+// String is the form that ParseWay reads.
 func (w Way) String() string {
 	name := cmp.Or(w.Bearer, nameless)
 	if !w.Addr.IsValid() {
@@ -163,7 +163,7 @@ func ParseWay(text string) (w Way, err error) {
 	return w, err
 }
 
-// Read takes what --node says behind a node's key: relay, and on=BEARER or on=BEARER@HOST:PORT for each of its bearers.
+// Read takes the words after a node's key in --node: relay, and on=BEARER or on=BEARER@HOST:PORT for each of its bearers.
 func (n *Node) Read(words []string) error {
 	for _, word := range words {
 		key, value, _ := strings.Cut(word, "=")
@@ -183,7 +183,7 @@ func (n *Node) Read(words []string) error {
 	return nil
 }
 
-// read takes the words behind a node's name in a roster.
+// read takes the words after a node's name in a roster.
 func (n *Node) read(words []string) error {
 	if len(words) == 0 {
 		return nil

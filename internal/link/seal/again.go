@@ -5,18 +5,19 @@ import (
 	"slices"
 )
 
-// againVersion is the version in the first octet of a datagram for all that another node than its sender transmits: the same octets but
-// for that. So nobody takes where it comes from for the sender's address, or the sender for one that still speaks.
+// againVersion is the version in the first octet of a datagram for all that a node other than its sender transmits; the
+// other octets stay as they were. So no receiver takes the source address for the sender's, or believes that the sender
+// still transmits.
 const againVersion = 3 << 5
 
-// Again is a sealed datagram as another node transmits it.
+// Again is a sealed datagram in the form in which another node transmits it.
 func Again(datagram []byte) []byte {
 	b := slices.Clone(datagram)
 	b[0] = b[0]&(flagLong|hintMask) | againVersion
 	return b
 }
 
-// Original is what Again was made of; false: it is no such datagram.
+// Original is the datagram that Again was made from; false: this is no such datagram.
 func Original(datagram []byte) (sealed []byte, again bool) {
 	if len(datagram) < OverheadShort || datagram[0]&^(flagLong|hintMask) != againVersion {
 		return nil, false
@@ -26,11 +27,11 @@ func Original(datagram []byte) (sealed []byte, again bool) {
 	return sealed, true
 }
 
-// IsLong says that a datagram, also an Again, is in the long form.
+// IsLong says whether a datagram, or an Again, is in the long form.
 func IsLong(datagram []byte) bool { return datagram[0]&flagLong != 0 }
 
-// OpenAgain opens the Original of a datagram: authentic, for all, and of the start of its sender that is known. The error is ErrReplay,
-// with a body, if it has come before, and ErrTooOld if that is not known any more.
+// OpenAgain opens the Original of a datagram, which must be authentic, for all, and of the known start of its sender. The
+// error is ErrReplay, with a body, if it was received before, and ErrTooOld if that is not known any more.
 func (o *Opener) OpenAgain(sealed []byte) (from uint16, body []byte, err error) {
 	long, headLen := IsLong(sealed), shortLen
 	if long {

@@ -6,7 +6,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// What another node transmits of a datagram to all is its sender's, and once.
+// A datagram to all that another node transmits counts as its sender's, and once.
 func TestDatagramToAllGoesAgain(t *testing.T) {
 	epoch := epochOf(1, 1, 2, 3)
 	start := Incarnation{Number: 7, Salt: 1}

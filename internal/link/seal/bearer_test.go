@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// What is sealed on one bearer opens on that alone: with a network's key, with keys of single nodes, for one node and for all.
+// A datagram sealed on one bearer opens only there: with a network's key, with keys of single nodes, for one node and for all.
 func TestABearerOpensNothingOfAnother(t *testing.T) {
 	for name, keys := range map[string]func(node uint16) Keys{
 		"network key": func(uint16) Keys { return Key{1, 2, 3} },
@@ -35,7 +35,7 @@ func TestABearerOpensNothingOfAnother(t *testing.T) {
 	}
 }
 
-// A member that knows the group's key on one bearer cannot take another's proof there from the other bearer.
+// A member that knows the group's key on one bearer cannot use another member's proof from the other bearer there.
 func TestAProofIsOfOneBearer(t *testing.T) {
 	keys := func(node uint16) *Keyring { return ringOf(t, node, epochOf(1, 1, 2, 3)) }
 	a := proofText(keys(1).ring().On(0))
@@ -50,7 +50,7 @@ func proofText(k *Keyring) []byte {
 	return k.epochs[0].prover(1, Incarnation{Number: 7}).append(nil, 1, Incarnation{Number: 7}, &n, nil, []byte("text"))
 }
 
-// A sender that counts apart is near for a destination to which little goes, however much goes to others.
+// If a sender counts apart, a destination that gets little can use the short form, however much goes to others.
 func TestCountersApart(t *testing.T) {
 	keys := func(node uint16) *Keyring { return ringOf(t, node, epochOf(1, 1, 2, 3)) }
 	s := NewSealer(keys(1), 1, Incarnation{Number: 7})
@@ -96,7 +96,7 @@ func TestACounterForAllRunsAhead(t *testing.T) {
 	}
 }
 
-// 256 ships, five datagrams a second to each, which arrive up to 1.1 s late: with a counter for each none is refused.
+// 256 ships get five datagrams a second each, which arrive up to 1.1 s late: with a counter for each, none is refused.
 func TestManyDestinationsAndJitter(t *testing.T) {
 	const ships, seconds = 256, 5
 	ids := []uint16{1}

@@ -18,20 +18,20 @@
 // destination's id (2; 0 is the whole network). A datagram for one node is therefore invalid at another. Neither two
 // nodes with one id nor a node that lost its disk ever reuse a nonce, because incarnation number or salt differ.
 //
-// A datagram for all that another node transmits has the version 3, and else the octets of its sender (again.go). What is sealed says
-// version 1.
+// A datagram for all that another node transmits has version 3, and otherwise the octets of its sender (again.go). It was
+// sealed as version 1.
 //
 // # Keys of single nodes
 //
-// A Keyring takes the place of the network's key. Nodes have Ed25519 keys. The base key of two nodes is
-// BLAKE2b(X25519(a, B), "aldis pair key 1" | lower id | its public key | higher id | its public key). The base key of
-// what one node seals for all is BLAKE2b(epoch's secret, "aldis group key 1" | epoch | sender). From a base key on,
+// A Keyring replaces the network's key. Nodes have Ed25519 keys. The base key of two nodes is
+// BLAKE2b(X25519(a, B), "aldis pair key 1" | lower id | its public key | higher id | its public key). The base key for
+// one node's datagrams to all is BLAKE2b(epoch's secret, "aldis group key 1" | epoch | sender). From a base key on,
 // everything is as above.
 //
 // A datagram for all has proofs inside the ciphertext, after the body: four octets for each other member, by id. Each
 // is BLAKE2b keyed with crypto_kdf(pair's base, sender<<48 | incarnation<<16 | salt, "aldispf1") over sender, incarnation and salt
 // (8), nonce, the length of the additional data (1), the additional data and the body. For more than 15 members an
-// Ed25519 signature of the same takes their place. So a member that can read what is for all cannot speak in another's
+// Ed25519 signature of the same replaces them. So a member that can read datagrams for all cannot make one in another's
 // name, and nobody without a key can have a member accused: docs/decisions/trust.md.
 //
 // A Forward has the keys of one start of this node and one start of a peer. Both draw an X25519 pair for each other,

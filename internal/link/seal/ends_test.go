@@ -7,7 +7,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// rings are those of three nodes under one roster.
+// rings are the keyrings of three nodes under one roster.
 func rings(t *testing.T) (list [3]*seal.Keyring) {
 	t.Helper()
 	var members []seal.Member
@@ -25,7 +25,7 @@ func rings(t *testing.T) (list [3]*seal.Keyring) {
 	return list
 }
 
-// What one end seals opens at the other alone, for that direction, number and these streams alone, and whole.
+// A message that one end seals opens only at the other, only for that direction, number and these streams, and only unchanged.
 func TestEndsSealPastWhoIsBetween(t *testing.T) {
 	ring := rings(t)
 	streams, ad, body := []byte("streams"), []byte("ad"), []byte("200 octets of a report")

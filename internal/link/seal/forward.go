@@ -5,65 +5,68 @@ import (
 	"time"
 )
 
-// Forward is keys that this start of a node shares with one start of a peer: of ephemeral X25519 pairs, whose public halves ride
-// on HELLOs. They are in memory alone and are wiped, so that an attacker who takes both nodes' keys later cannot open what went under them:
-// docs/decisions/forward-secrecy.md. A nil Forward has none. It belongs to the goroutine of its Sealer and its Opener.
+// Forward is the keys that this start of a node shares with one start of each peer. They come from ephemeral X25519 pairs,
+// whose public halves ride on HELLOs. The keys are only in memory and are wiped, so that an attacker who takes both nodes'
+// keys later cannot open datagrams sealed with them: docs/decisions/forward-secrecy.md. A nil Forward has none. It belongs
+// to the goroutine of its Sealer and its Opener.
 type Forward struct {
 	self        uint16
 	incarnation Incarnation
 	ring        *Keyring
 	chance      func(*[keyLen]byte)
 	now         time.Time
-	due         time.Time // when a key is wiped next; zero: none waits for that
+	due         time.Time // when a key is wiped next; zero: none is to be wiped
 	vaults      []vault
 	peers       map[uint16]*agreement
 }
 
 const (
-	// forwardEvery is how long two nodes that talk use one key. The other may go on to the next a good deal earlier by this clock.
+	// forwardEvery is how long two nodes that talk use one key. By this node's clock the other may change to the next key
+	// well before that.
 	forwardEvery = time.Hour
-	// forwardLate is how long a datagram may be under way after its sender has gone on to the next key.
+	// forwardLate is how long a datagram may be under way after its sender has changed to the next key.
 	forwardLate = 10 * time.Minute
-	// forwardGone is how long it is known that a datagram is of a node that the roster does not name any more.
+	// forwardGone is how long a datagram can be recognised as from a node that the roster does not name any more.
 	forwardGone = 24 * time.Hour
-	// forwardMost is how many peers a start may have agreements with, as many as a roster names.
+	// forwardMost is the most peers with which a start has agreements, as many as a roster names.
 	forwardMost = 256
 )
 
-// vault is the secrets of an agreement. A key that is all zero is none, or was wiped.
+// vault is the secrets of an agreement. An all-zero key is absent or wiped.
 type vault struct {
 	own     [keyLen]byte // private half of this node's ephemeral pair
-	base    [keyLen]byte // of the step that is used
-	in, out [keyLen]byte // of it: what the peer seals with, and this node
-	before  [keyLen]byte // in of the step before
-	next    [keyLen]byte // base of the step after
+	base    [keyLen]byte // of the step in use
+	in, out [keyLen]byte // of this step: the key that the peer seals with, and this node's
+	before  [keyLen]byte // in of the last step
+	next    [keyLen]byte // base of the next step
 	nextIn  [keyLen]byte
-	past    [keyLen]byte // in of the agreement before
+	past    [keyLen]byte // in of the last agreement
 }
 
-// agreement is what one start of this node and a peer have agreed on.
+// agreement is the agreement between this start of a node and one start of a peer.
 type agreement struct {
 	*vault
 	id          uint16
 	public      [keyLen]byte // of own
 	theirs      [keyLen]byte // zero: not heard
-	incarnation Incarnation  // of the peer's start that has said theirs
-	agreed      bool         // base, in and out are there
+	incarnation Incarnation  // the peer's start that has sent theirs
+	agreed      bool         // base, in and out are set
 	has         bool         // the peer is known to have public
 	both        bool         // the peer has sealed with the key
-	since       time.Time    // it has with that of this step; zero: not yet
-	silent      bool         // the peer may start anew and be unable to say so
+	since       time.Time    // since when it has sealed with the key of this step; zero: not yet
+	silent      bool         // the peer may start anew without being able to say so
 	step        uint64
 	began       time.Time // of the step
-	until       time.Time // then before is wiped; zero: not yet
-	// pastIncarnation is the start that past is of, and pastUntil when it is wiped. pastGone: the roster did not name its sender any more.
+	until       time.Time // when before is wiped; zero: not yet
+	// pastIncarnation is the start that past belongs to, and pastUntil is when past is wiped. pastGone: the roster did not
+	// name the peer any more.
 	pastIncarnation Incarnation
 	pastUntil       time.Time
 	pastGone        bool
 }
 
-// NewForward begins without agreements. chance fills 32 octets with chance that nobody can guess. hold is given the memory that
-// all secrets will lie in; it may be nil.
+// NewForward begins without agreements. chance fills 32 octets with unpredictable random octets. hold receives the memory
+// of all secrets; it may be nil.
 func NewForward(ring *Keyring, self uint16, incarnation Incarnation, chance func(*[keyLen]byte), hold func(octets []byte)) *Forward {
 	start()
 	f := &Forward{self: self, incarnation: incarnation, ring: ring, chance: chance, vaults: make([]vault, forwardMost), peers: map[uint16]*agreement{}}
@@ -89,7 +92,7 @@ func (f *Forward) at(id uint16) *agreement {
 	return a
 }
 
-// draw makes an ephemeral pair where there is none.
+// draw makes an ephemeral pair if there is none.
 func (f *Forward) draw(a *agreement) {
 	if none(&a.own) {
 		f.chance(&a.own)
@@ -106,8 +109,8 @@ func echo(public *[keyLen]byte) uint16 {
 	return max(1, binary.BigEndian.Uint16(public[:]))
 }
 
-// Says is what a HELLO to a peer says: the public half of this node's pair, and which half of the peer this node has. Its own half is
-// all zero where the peer has sealed with the key, and needs no word of it.
+// Says is the content of a HELLO to a peer: the public half of this node's pair, and which half of the peer this node has.
+// Both are zero once the peer has sealed with the key, for then it needs neither.
 func (f *Forward) Says(id uint16) (public [keyLen]byte, heard uint16) {
 	a := f.at(id)
 	if a == nil || a.both {
@@ -117,14 +120,15 @@ func (f *Forward) Says(id uint16) (public [keyLen]byte, heard uint16) {
 	return a.public, echo(&a.theirs)
 }
 
-// Lacks says that a peer is not known to have this node's public half.
+// Lacks says whether the peer may lack this node's public half.
 func (f *Forward) Lacks(id uint16) bool {
 	a := f.at(id)
 	return a != nil && !a.has
 }
 
-// Hear takes what the newest HELLO of a peer's start says: the public half of its pair, all zero where it says none, and which half
-// of this node it has. news says that the peer is to be told: that this node has its half, or this node's again.
+// Hear takes the content of the newest HELLO of a peer's start: the public half of its pair, all zero if it has none, and
+// which half of this node it has. news says that the peer should get a HELLO: it does not know that this node has its half,
+// or lacks this node's.
 func (f *Forward) Hear(id uint16, incarnation Incarnation, theirs [keyLen]byte, heard uint16) (news bool) {
 	a := f.at(id)
 	if a == nil || theirs == [keyLen]byte{} {
@@ -142,7 +146,7 @@ func (f *Forward) Hear(id uint16, incarnation Incarnation, theirs [keyLen]byte, 
 	return news || !a.has // the HELLO with this node's half was lost, or overtaken
 }
 
-// agree makes the first key of two pairs; false: the peer's half is none.
+// agree makes the first key of two pairs; false: the peer's half is invalid.
 func (f *Forward) agree(a *agreement, incarnation Incarnation, theirs [keyLen]byte) bool {
 	var shared [keyLen]byte
 	defer wipe(&shared)
@@ -171,7 +175,7 @@ func (f *Forward) agree(a *agreement, incarnation Incarnation, theirs [keyLen]by
 	return true
 }
 
-// leave ends an agreement. What the peer has sealed with its key is understood for a while.
+// leave ends an agreement. Datagrams that the peer has sealed with its key can still be opened for a while.
 func (f *Forward) leave(a *agreement) {
 	if a.agreed && a.both {
 		a.past, a.pastIncarnation, a.pastUntil, a.pastGone = a.in, a.incarnation, f.now.Add(forwardLate), false
@@ -185,7 +189,7 @@ func (f *Forward) leave(a *agreement) {
 	a.has = a.has && !none(&a.own)
 }
 
-// begin is a start of a peer that was not heard of before: the agreement with the one before is over.
+// begin notes a start of a peer that was not heard before: the agreement with the last start is over.
 func (f *Forward) begin(id uint16) {
 	if a := f.at(id); a != nil {
 		f.leave(a)
@@ -193,7 +197,7 @@ func (f *Forward) begin(id uint16) {
 	}
 }
 
-// rekey goes on with other keys of nodes. Agreements with nodes that have the same key stay.
+// rekey changes to other keys of nodes. Agreements with nodes that keep their key stay.
 func (f *Forward) rekey(ring *Keyring) {
 	was := f.ring
 	f.ring = ring
@@ -211,21 +215,21 @@ func (f *Forward) rekey(ring *Keyring) {
 	}
 }
 
-// Silent says that a peer has fallen silent, or speaks. A silent one is told nothing under this start's key: it may start anew,
-// and could not say so.
+// Silent says that a peer has become silent, or transmits again. Nothing for a silent peer is sealed with this start's key:
+// the peer may start anew, and could not say so.
 func (f *Forward) Silent(id uint16, on bool) {
 	if a := f.at(id); a != nil {
 		a.silent = on
 	}
 }
 
-// InForce says that what goes to a peer is sealed with a key that both forget.
+// InForce says that datagrams to a peer are sealed with a key that both ends wipe.
 func (f *Forward) InForce(id uint16) bool {
 	a := f.at(id)
 	return a != nil && a.agreed && a.has && !a.silent
 }
 
-// sealing is the key for a datagram to a peer; nil: the one of the nodes' own keys.
+// sealing is the key for a datagram to a peer; nil: the key from the nodes' own keys is used.
 func (f *Forward) sealing(id uint16) *[keyLen]byte {
 	if !f.InForce(id) {
 		return nil
@@ -237,7 +241,7 @@ func (f *Forward) sealing(id uint16) *[keyLen]byte {
 	return &a.out
 }
 
-// foresee makes the key of the step after.
+// foresee makes the key of the next step.
 func (f *Forward) foresee(a *agreement) {
 	if none(&a.next) {
 		deriveInto(&a.next, &a.base, a.step+1, [8]byte([]byte("aldisfwr")))
@@ -245,7 +249,7 @@ func (f *Forward) foresee(a *agreement) {
 	}
 }
 
-// advance goes on to the next step. heard: the peer has.
+// advance changes to the next step. heard: the peer has done so.
 func (f *Forward) advance(a *agreement, heard bool) {
 	f.foresee(a)
 	a.before, a.base, a.in = a.in, a.next, a.nextIn
@@ -259,7 +263,7 @@ func (f *Forward) advance(a *agreement, heard bool) {
 	}
 }
 
-// follows notes that the peer seals with the key of this step: that of the one before is needed for a while only.
+// follows notes that the peer seals with the key of this step: the key of the last step is needed only for a while.
 func (f *Forward) follows(a *agreement) {
 	a.since = f.now
 	if !none(&a.before) {
@@ -310,7 +314,7 @@ func (f *Forward) opened(id uint16, key *[keyLen]byte) (gone bool) {
 	return false
 }
 
-// Step brings the keys to now, and wipes those whose time is over.
+// Step brings the time to now, and wipes keys whose time is over.
 func (f *Forward) Step(now time.Time) {
 	if f == nil {
 		return
@@ -343,7 +347,7 @@ func (f *Forward) wake(at time.Time) {
 	}
 }
 
-// Due is when Step has a key to wipe; zero: not by itself.
+// Due is when Step has a key to wipe; zero: no time is set.
 func (f *Forward) Due() (at time.Time) {
 	if f != nil {
 		at = f.due

@@ -14,11 +14,11 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// end is one node of a pair in tests, with all that a start of it has.
+// end is one node of a pair in tests, with everything that one of its starts has.
 type end struct {
 	id          uint16
 	incarnation Incarnation
-	state       PeerState // what its journal has of the other
+	state       PeerState // its journal's state of the other
 	sealer      *Sealer
 	opener      *Opener
 	forward     *Forward
@@ -46,13 +46,13 @@ func (e *end) start(t testing.TB, other uint16, rng *rand.Rand, now time.Time) {
 	e.opener.Forward(e.forward)
 }
 
-// hello is what a datagram of these tests says: an ephemeral key, what was heard, and a text.
+// hello is the body of a datagram in these tests: an ephemeral key, the half heard, and a text.
 func (e *end) hello(other uint16, text string) []byte {
 	public, heard := e.forward.Says(other)
 	return append(binary.BigEndian.AppendUint16(public[:], heard), text...)
 }
 
-// hear opens a datagram, and takes what it says of keys.
+// hear opens a datagram, and takes its keys.
 func (e *end) hear(other uint16, datagram []byte) (text string, info OpenInfo, err error) {
 	from, body, info, err := e.opener.Open(datagram)
 	if err != nil || from != other {
@@ -72,7 +72,7 @@ func pairOfEnds(t testing.TB, rng *rand.Rand) (a, b *end) {
 	return a, b
 }
 
-// say sends a datagram, which the other takes.
+// say sends a datagram, which the other end receives.
 func say(t testing.TB, from, to *end, long bool, text string) (datagram []byte, info OpenInfo) {
 	t.Helper()
 	datagram, err := from.sealer.Seal(nil, to.id, long, from.hello(to.id, text))
@@ -104,7 +104,7 @@ func TestForwardAgrees(t *testing.T) {
 	check.True(t, "it is not secret either", !info.Forward)
 }
 
-// A node that hears a HELLO without its own half tells this half again; a node that hears a HELLO with it does not.
+// A node that gets a HELLO without its own half sends this half again; a node that gets a HELLO with it does not.
 func TestForwardTellsAgain(t *testing.T) {
 	a, b := pairOfEnds(t, rand.New(rand.NewPCG(6, 6)))
 	half := func(of *end, other uint16) [keyLen]byte { public, _ := of.forward.Says(other); return public }
@@ -115,7 +115,7 @@ func TestForwardTellsAgain(t *testing.T) {
 	check.True(t, "an older word of it", !a.forward.Hear(2, b.incarnation, theirs, 0))
 }
 
-// The key of a pair of starts, from other people's code.
+// The key of a pair of starts, computed with other libraries.
 func TestForwardVector(t *testing.T) {
 	a, b := pairOfEnds(t, rand.New(rand.NewPCG(1, 1)))
 	say(t, a, b, true, "")
@@ -132,8 +132,8 @@ func TestForwardVector(t *testing.T) {
 	check.Equal(t, "base", hex.EncodeToString(a.forward.peers[2].base[:]), hex.EncodeToString(want))
 }
 
-// An attacker who takes both nodes' own keys afterwards, and what their memory holds, opens what went before there was a key of both starts,
-// and nothing that went under one that is over.
+// An attacker who takes both nodes' own keys afterwards, and the content of their memory, opens datagrams from before there
+// was a key of both starts, and none that was sealed with a key that is over.
 func TestForwardSecrecy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	a, b := pairOfEnds(t, rng)
@@ -149,7 +149,7 @@ func TestForwardSecrecy(t *testing.T) {
 		keep(&later, b, a, false)
 	}
 	now := newYear
-	for range 3 { // they go on talking
+	for range 3 { // they continue to talk
 		now = now.Add(61 * time.Minute)
 		for range 3 {
 			a.forward.Step(now)
@@ -186,9 +186,9 @@ func TestForwardSecrecy(t *testing.T) {
 	check.True(t, "the thief is able: what goes now is read with what is in memory", !opens(last, nil) && opens(last, b.forward))
 }
 
-// Two nodes talk for weeks over a link that drops, holds up, repeats and sends back, and start anew at any point, also both at
-// once. A checker with all keys sees that no key has a nonce twice; nothing is taken twice or changed; after each turmoil what is
-// said arrives again and is secret again.
+// Two nodes talk for weeks over a link that drops, delays, repeats and sends back, and start anew at any point, also both
+// at once. A checker with all keys sees that no key has a nonce twice; no datagram is accepted twice or changed; after each
+// turmoil datagrams arrive again and are secret again.
 func TestForwardProperty(t *testing.T) {
 	for seed := range uint64(80) {
 		rng := rand.New(rand.NewPCG(seed, 77))
@@ -266,7 +266,7 @@ func TestForwardProperty(t *testing.T) {
 			default:
 				now = now.Add(time.Duration(rng.IntN(40)) * time.Minute)
 			}
-			if step%100 == 99 { // all is well for a while
+			if step%100 == 99 { // no faults for a while
 				air = nil
 				for round := range 3 {
 					for _, e := range ends { // an end that has started greets, and is greeted
@@ -284,7 +284,7 @@ func TestForwardProperty(t *testing.T) {
 	}
 }
 
-// What lies in memory of agreements is bounded, and what is over is not there any more.
+// Memory for agreements is bounded, and keys that are over are wiped from it.
 func TestForwardMemory(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
 	var held []byte
@@ -307,7 +307,7 @@ func TestForwardMemory(t *testing.T) {
 	check.True(t, "not even a word for it", f.InForce(2) == false)
 }
 
-// What a node goes on to send that the roster does not name any more is refused as that, and not as a stranger's.
+// A datagram of a node that the roster does not name any more is refused as such, and not as a stranger's.
 func TestForwardGone(t *testing.T) {
 	a, b := pairOfEnds(t, rand.New(rand.NewPCG(5, 5)))
 	say(t, a, b, true, "")
@@ -326,7 +326,7 @@ func TestForwardGone(t *testing.T) {
 	check.True(t, "the key is not kept for ever", none(&a.forward.peers[2].past))
 }
 
-// BenchmarkForwardSealOpen is BenchmarkSealOpen under a key that both ends forget.
+// BenchmarkForwardSealOpen is BenchmarkSealOpen with a key that both ends wipe.
 func BenchmarkForwardSealOpen(b *testing.B) {
 	from, to := pairOfEnds(b, rand.New(rand.NewPCG(1, 1)))
 	for range 3 {

@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// SigningKey is the private half of a node's or an authority's key. It signs, and a node's also agrees with another node
-// on a key that only the two know.
+// SigningKey is the private half of a node's or an authority's key. It signs, and two nodes' keys also agree on a key that
+// only the two know.
 type SigningKey struct {
 	seed   [seedLen]byte
 	public PublicKey
@@ -22,7 +22,7 @@ type PublicKey [publicLen]byte
 // Signature is one of a SigningKey.
 type Signature [signatureLen]byte
 
-// NewSigningKey is the key of a seed, which the caller has drawn by chance.
+// NewSigningKey is the key of a seed, which the caller has drawn at random.
 func NewSigningKey(seed [seedLen]byte) *SigningKey {
 	start()
 	k := &SigningKey{seed: seed}
@@ -30,7 +30,7 @@ func NewSigningKey(seed [seedLen]byte) *SigningKey {
 	return k
 }
 
-// Seed is what NewSigningKey makes the same key of: what a key file holds.
+// Seed is the seed from which NewSigningKey makes the same key: the content of a key file.
 func (k *SigningKey) Seed() [seedLen]byte { return k.seed }
 
 // Public is the half that others may know.
@@ -42,7 +42,7 @@ func (k *SigningKey) String() string { return "signing key (hidden)" }
 // GoString hides the key from %#v.
 func (k *SigningKey) GoString() string { return k.String() }
 
-// Sign signs message. purpose keeps signatures of one kind from being taken for others.
+// Sign signs message. purpose prevents signatures of one kind from passing for another.
 func (k *SigningKey) Sign(purpose string, message []byte) Signature {
 	return sign(&k.secret, signed(purpose, message))
 }
@@ -70,11 +70,11 @@ func groups(b []byte) string {
 	return fmt.Sprintf("%x %x %x %x %x", b[0:2], b[2:4], b[4:6], b[6:8], b[8:10])
 }
 
-// ErrWeakKey says that a public key is none: nothing can be agreed with it.
+// ErrWeakKey says that a public key is invalid: no key can be agreed with it.
 var ErrWeakKey = errors.New("seal: not a public key of a node")
 
-// pairBase is the base of the keys between this node and another: BLAKE2b keyed with what X25519 agrees on, over both ids and
-// public keys, the lower id first. Both ends have the same, and nobody else has it.
+// pairBase is the base of the keys between this node and another: BLAKE2b, keyed with the result of X25519, over both ids
+// and public keys, the lower id first. Both ends have the same, and nobody else has it.
 func (k *SigningKey) pairBase(self, peer uint16, public PublicKey) (b [keyLen]byte, err error) {
 	x, ok := agreePublic((*[publicLen]byte)(&public))
 	if !ok {
@@ -96,7 +96,7 @@ func (k *SigningKey) pairBase(self, peer uint16, public PublicKey) (b [keyLen]by
 	return hash(shared[:], text), nil
 }
 
-// GroupSecret is what all members of an epoch share: of it come the keys of datagrams to all.
+// GroupSecret is what all members of an epoch share: the keys of datagrams to all are made from it.
 type GroupSecret [16]byte
 
 // String hides the secret from logs.
@@ -105,13 +105,13 @@ func (GroupSecret) String() string { return "group secret (hidden)" }
 // GoString hides the secret from %#v.
 func (s GroupSecret) GoString() string { return s.String() }
 
-// groupBase is the base of the keys of what one sender seals for all.
+// groupBase is the base of the keys with which one sender seals for all.
 func (s GroupSecret) groupBase(epoch uint32, sender uint16) [keyLen]byte {
 	text := binary.BigEndian.AppendUint32([]byte("aldis group key 1"), epoch)
 	return hash(s[:], binary.BigEndian.AppendUint16(text, sender))
 }
 
-// CommonSecret is a secret that only a node that knows all of these can make, in whichever order they are given.
+// CommonSecret is a secret that only a node that knows all secrets of list can make, in whichever order they are given.
 func CommonSecret(list []GroupSecret) (common GroupSecret) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b GroupSecret) int { return bytes.Compare(a[:], b[:]) })
@@ -127,16 +127,16 @@ func CommonSecret(list []GroupSecret) (common GroupSecret) {
 type Wrapper struct {
 	epoch  uint32
 	secret [keyLen]byte
-	Public [keyLen]byte // what a member needs to unwrap
+	Public [keyLen]byte // a member needs it to unwrap
 }
 
-// NewWrapper makes one of an X25519 secret that was drawn by chance for this epoch alone.
+// NewWrapper makes a Wrapper from an X25519 secret that was drawn at random for this epoch alone.
 func NewWrapper(epoch uint32, secret [keyLen]byte) *Wrapper {
 	start()
 	return &Wrapper{epoch: epoch, secret: secret, Public: agreeBase(&secret)}
 }
 
-// Wrap makes s readable for one member alone. It hides, and does not prove: the roster's signature does.
+// Wrap makes s readable for one member alone. It hides s but does not authenticate it: the roster's signature does.
 func (w *Wrapper) Wrap(to Member, s GroupSecret) (wrapped [16]byte, err error) {
 	x, ok := agreePublic((*[publicLen]byte)(&to.Public))
 	if !ok {
@@ -174,13 +174,13 @@ func xor(a, b [16]byte) (c [16]byte) {
 	return c
 }
 
-// LockedLen is the octets of what Lock makes.
+// LockedLen is the octets of a locked key.
 const LockedLen = saltLen + boxExtra + seedLen
 
 // ErrPassphrase says that a passphrase does not open a key.
 var ErrPassphrase = errors.New("seal: the passphrase is wrong, or the key file was changed")
 
-// RandomForLock is how many octets of chance Lock wants.
+// RandomForLock is how many random octets Lock needs.
 const RandomForLock = saltLen + boxNonce
 
 // Lock encrypts a signing key with a passphrase: Argon2id with 256 MiB, and XSalsa20-Poly1305.

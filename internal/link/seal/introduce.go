@@ -2,8 +2,8 @@ package seal
 
 import "encoding/binary"
 
-// Introductions are datagrams of a node that its peers do not know yet: package link/roster says what is in them. Their first octet
-// tells them from sealed ones.
+// Introductions are datagrams of a node that its peers do not know yet; package link/roster defines their content. Their
+// first octet tells them from sealed ones.
 
 // introVersion is the version in the first octet of an introduction.
 const introVersion = 2 << 5
@@ -11,7 +11,7 @@ const introVersion = 2 << 5
 // IntroOverhead is the octets of a datagram before its part of an introduction.
 const IntroOverhead = 1 + 2 + 1 + 1
 
-// IsIntroduction says that a datagram has a part of an introduction.
+// IsIntroduction says whether a datagram has a part of an introduction.
 func IsIntroduction(datagram []byte) bool {
 	return len(datagram) > IntroOverhead && datagram[0] == introVersion && datagram[3] < datagram[4]
 }
@@ -32,15 +32,16 @@ func IntroParts(introduction []byte, most int) (list [][]byte) {
 	return list
 }
 
-// Intro collects the parts of one introduction. Its zero value has none.
+// Intro collects the parts of one introduction. The zero value has none.
 type Intro struct {
 	tag   [3]byte // with the number of parts
 	parts [][]byte
 	lacks int
 }
 
-// Add takes a datagram for which IsIntroduction holds, of at most so many octets in all; whole: all parts are there. A part of another
-// one begins anew: nothing of them is authentic, so one is held at a time.
+// Add takes a datagram for which IsIntroduction holds, of an introduction of at most so many octets. whole is the
+// introduction once all parts are here. A part of another introduction begins anew: none of them is authentic, so only one
+// is held at a time.
 func (a *Intro) Add(datagram []byte, most int) (whole []byte) {
 	tag := [3]byte{datagram[1], datagram[2], datagram[4]}
 	if a.parts == nil || a.tag != tag {
@@ -69,12 +70,12 @@ func (a *Intro) Add(datagram []byte, most int) (whole []byte) {
 	return whole
 }
 
-// introKey is what an introduction of an epoch is hidden with.
+// introKey is the key that hides an introduction of an epoch.
 func (s GroupSecret) introKey(epoch uint32) [keyLen]byte {
 	return hash(s[:], binary.BigEndian.AppendUint32([]byte("aldis introduction 1"), epoch))
 }
 
-// Hide seals text for nodes that know the secret. The nonce is made of all that goes in, so no two texts have one.
+// Hide seals text for nodes that know the secret. The nonce is a hash of all input, so no two texts share one.
 func (s GroupSecret) Hide(epoch uint32, clear, text []byte) []byte {
 	start()
 	key := s.introKey(epoch)
@@ -83,13 +84,13 @@ func (s GroupSecret) Hide(epoch uint32, clear, text []byte) []byte {
 	return encrypt(n[:], text, clear, &n, &key)
 }
 
-// Show is what Hide sealed. The error is ErrShort or ErrAuth.
+// Show is the text that Hide has sealed. The error is ErrShort or ErrAuth.
 func (s GroupSecret) Show(epoch uint32, clear, hidden []byte) ([]byte, error) {
 	if len(hidden) < nonceLen+tagLen {
 		return nil, ErrShort
 	}
 	key, n := s.introKey(epoch), [nonceLen]byte(hidden)
-	text := make([]byte, len(hidden)-nonceLen-tagLen, len(hidden)) // C wants a valid address for an empty one as well
+	text := make([]byte, len(hidden)-nonceLen-tagLen, len(hidden)) // C wants a valid address even for an empty text
 	if !decrypt(text, hidden[nonceLen:], clear, &n, &key) {
 		return nil, ErrAuth
 	}

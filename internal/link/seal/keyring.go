@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Keys are what a node seals and opens with: a Key that the whole network shares, or a Keyring of keys of single nodes.
+// Keys are the keys that a node seals and opens with: a Key that the whole network shares, or a Keyring of keys of single nodes.
 type Keys interface{ ring() *Keyring }
 
 // Member is a node and the public half of its key.
@@ -18,7 +18,7 @@ type Member struct {
 	Public PublicKey
 }
 
-// Epoch is one roster's members and what they share.
+// Epoch is one roster's members and their secret.
 type Epoch struct {
 	Number  uint32
 	Secret  GroupSecret
@@ -28,13 +28,14 @@ type Epoch struct {
 // MaxEpochs is how many epochs a Keyring understands at once.
 const MaxEpochs = 4
 
-// Keyring is the base keys of a node. What it seals for one peer only the two can read or make. What it seals for all every
-// member can read, and a proof for each member keeps others from making it in its name. It is not changed once it is made.
+// Keyring is the base keys of a node. Only the node and a peer can read or make datagrams for that peer. Every member can
+// read the node's datagrams for all, and a proof for each member prevents others from making them in its name. It is not
+// changed once it is made.
 type Keyring struct {
 	self   uint16
-	shared *Key // then there is nothing else
+	shared *Key // the network's key; nil: the fields below
 	epochs []*epoch
-	use    int // of epochs: the one that groups are sealed with
+	use    int // index of the epoch with which datagrams for all are sealed
 }
 
 type epoch struct {
@@ -46,14 +47,14 @@ type epoch struct {
 
 func (k *Keyring) ring() *Keyring { return k }
 
-// ring has the network's key in the place of every other.
+// ring is a Keyring with the network's key alone.
 func (k Key) ring() *Keyring { return &Keyring{shared: &k} }
 
 // ErrNotMember says that an epoch does not name this node with its key.
 var ErrNotMember = errors.New("seal: this node is not in the roster with its key")
 
-// NewKeyring makes the keys of node self with the key own: epochs are at most MaxEpochs, the newest first. Both are understood,
-// but a node that the newest does not name, or names with another key, is gone.
+// NewKeyring makes the keys of node self with the key own: epochs are at most MaxEpochs, the newest first. Datagrams of all
+// of them are opened, but a node that the newest does not name, or names with another key, is gone.
 func NewKeyring(self uint16, own *SigningKey, epochs ...Epoch) (*Keyring, error) {
 	start()
 	if len(epochs) == 0 || len(epochs) > MaxEpochs {
@@ -65,7 +66,7 @@ func NewKeyring(self uint16, own *SigningKey, epochs ...Epoch) (*Keyring, error)
 		ep.Members = slices.Clone(e.Members)
 		slices.SortFunc(ep.Members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
 		if m, ok := ep.member(self); !ok || m.Public != own.public {
-			if i > 0 { // an older one from before this node was named, or had this key
+			if i > 0 { // an older epoch, before this node was named or had this key
 				continue
 			}
 			return nil, ErrNotMember
@@ -85,14 +86,14 @@ func NewKeyring(self uint16, own *SigningKey, epochs ...Epoch) (*Keyring, error)
 	return k, nil
 }
 
-// Using is the Keyring that seals for all with the given epoch; the newest where it has not that one.
+// Using is the Keyring that seals for all with the given epoch; with the newest if it lacks that one.
 func (k *Keyring) Using(number uint32) *Keyring {
 	with := *k
 	with.use = max(0, slices.IndexFunc(k.epochs, func(e *epoch) bool { return e.Number == number }))
 	return &with
 }
 
-// BearerNumber is what the keys of a bearer with this name are made of; "" has 0.
+// BearerNumber is the number from which the keys of a bearer with this name are made; "" has 0.
 func BearerNumber(name string) uint64 {
 	if name == "" {
 		return 0
@@ -101,7 +102,7 @@ func BearerNumber(name string) uint64 {
 	return binary.BigEndian.Uint64(h[:])
 }
 
-// BearerMark is what a bearer of this name is called in marks on the link; "" has 0. Those of one network must differ in it.
+// BearerMark is the short name of a bearer in marks on the link; "" has 0. The bearers of one network must have different marks.
 func BearerMark(name string) uint8 {
 	if name == "" {
 		return 0
@@ -109,14 +110,15 @@ func BearerMark(name string) uint8 {
 	return uint8(BearerNumber(name)%255) + 1
 }
 
-// bearerContext keeps keys of bearers apart from others of the same base.
+// bearerContext separates keys of bearers from others of the same base.
 var bearerContext = [8]byte([]byte("aldisbr1"))
 
 // On is the keys of one bearer, as Keyring.On.
 func (k Key) On(bearer uint64) *Keyring { return k.ring().On(bearer) }
 
-// On is the Keyring of one bearer, by a number that both ends make of its name; 0: k itself. Bearers share no key, so each counts its
-// datagrams by itself and no nonce comes twice, and what is recorded on one bearer opens on no other.
+// On is the Keyring of one bearer, by the number that both ends make from its name; 0: k itself. Bearers share no key, so
+// each counts its datagrams by itself without reusing a nonce, and a datagram recorded on one bearer cannot be opened on
+// another.
 func (k *Keyring) On(bearer uint64) *Keyring {
 	if bearer == 0 {
 		return k
@@ -138,7 +140,7 @@ func (k *Keyring) On(bearer uint64) *Keyring {
 	return &with
 }
 
-// groupBase is the base key of what a member seals for all.
+// groupBase is the base key with which a member seals for all.
 func (e *epoch) groupBase(from uint16) [keyLen]byte {
 	base := e.Secret.groupBase(e.Number, from)
 	if e.bearer != 0 {
@@ -147,7 +149,8 @@ func (e *epoch) groupBase(from uint16) [keyLen]byte {
 	return base
 }
 
-// Between opens this node's datagrams as another member does, by the keys that this node has too. It serves readers of captures.
+// Between opens this node's datagrams as another member does, with the keys that this node shares with it. It serves
+// readers of captures.
 func (k *Keyring) Between(member uint16) *Keyring {
 	with := &Keyring{self: member, use: k.use}
 	for _, e := range k.epochs {
@@ -159,7 +162,7 @@ func (k *Keyring) Between(member uint16) *Keyring {
 	return with
 }
 
-// Epoch is the number of the epoch that is sealed with for all; 0 with a key that the network shares.
+// Epoch is the number of the epoch used to seal for all; 0 with a key that the network shares.
 func (k *Keyring) Epoch() uint32 {
 	if k.shared != nil {
 		return 0
@@ -167,7 +170,7 @@ func (k *Keyring) Epoch() uint32 {
 	return k.epochs[k.use].Number
 }
 
-// Public is the public key of a member of the newest epoch, this node among them.
+// Public is the public key of a member of the newest epoch; this node is one.
 func (k *Keyring) Public(id uint16) (PublicKey, bool) {
 	if k.shared != nil {
 		return PublicKey{}, false
@@ -186,13 +189,13 @@ func (e *epoch) member(id uint16) (Member, bool) {
 
 const (
 	proofLen  = 4  // octets of a proof for one member
-	proofMost = 15 // members that have one each; for more a signature takes no more octets
+	proofMost = 15 // members with a proof each; for more, a signature takes no more octets
 )
 
 // ProofsMost is the most octets that proofs take in a datagram for all.
 const ProofsMost = signatureLen
 
-// proofOctets is what a member's datagrams for all have behind their body.
+// proofOctets is how many octets follow the body of a member's datagrams for all.
 func (e *epoch) proofOctets() int {
 	if others := len(e.Members) - 1; others <= proofMost {
 		return others * proofLen
@@ -200,7 +203,7 @@ func (e *epoch) proofOctets() int {
 	return signatureLen
 }
 
-// Proofs is the octets that a datagram for all has behind its body.
+// Proofs is how many octets follow the body of a datagram for all.
 func (k *Keyring) Proofs() int {
 	if k.shared != nil {
 		return 0
@@ -208,12 +211,12 @@ func (k *Keyring) Proofs() int {
 	return k.epochs[k.use].proofOctets()
 }
 
-// proofKey is what one sender's one start proves itself with to one member.
+// proofKey is the key with which one sender's one start proves its datagrams to one member.
 func proofKey(base *[keyLen]byte, sender uint16, incarnation Incarnation) [keyLen]byte {
 	return derive(base, startID(sender, incarnation), [8]byte([]byte("aldispf1")))
 }
 
-// proven appends what a proof is over: the bearer, if it has a name, sender and start, nonce, additional data, body.
+// proven appends the octets that a proof covers: the bearer, if it has a name, sender and start, nonce, additional data, body.
 func proven(b []byte, bearer uint64, sender uint16, incarnation Incarnation, n *[nonceLen]byte, ad, body []byte) []byte {
 	if bearer != 0 {
 		b = binary.BigEndian.AppendUint64(b, bearer)
@@ -225,7 +228,7 @@ func proven(b []byte, bearer uint64, sender uint16, incarnation Incarnation, n *
 
 const proofPurpose = "aldis group datagram 1"
 
-// base is the one of the keys of what node from, this one, seals for a destination.
+// base is the base key with which node from, this one, seals for a destination.
 func (k *Keyring) base(from, to uint16) (b [keyLen]byte, ok bool) {
 	switch {
 	case k.shared != nil:
@@ -238,9 +241,9 @@ func (k *Keyring) base(from, to uint16) (b [keyLen]byte, ok bool) {
 	return b, ok
 }
 
-// prover proves to all members of an epoch that this node's one start has sealed something.
+// prover proves to all members of an epoch that this node's one start has sealed a datagram.
 type prover struct {
-	keys   [][keyLen]byte // of the members, by id; nil: a signature
+	keys   [][keyLen]byte // of the members, by id; nil: a signature is used
 	own    *SigningKey
 	bearer uint64
 	text   []byte // scratch
@@ -272,19 +275,19 @@ func (p *prover) append(b []byte, sender uint16, incarnation Incarnation, n *[no
 	return b
 }
 
-// opening is one of the ways in which a datagram of one start of a node may be sealed.
+// opening is one way in which a datagram of one start of a node may be sealed.
 type opening struct {
 	to    uint16 // this node, or Group
 	key   [keyLen]byte
-	epoch uint32 // of those for Group
-	gone  bool   // the sender is none of us any more
-	// Of those for Group with proofs:
-	tail   int // their octets
-	at     int // of them: where the one for this node begins
+	epoch uint32 // for Group: number of the epoch
+	gone  bool   // the sender is not a member any more
+	// For Group, with proofs:
+	tail   int // octets of the proofs
+	at     int // where the proof for this node begins in these
 	proof  [keyLen]byte
-	public *PublicKey // instead: the key of the signer
+	public *PublicKey // instead of proof: the key of the signer
 	bearer uint64
-	own    *prover // instead: of this node's own, which prove nothing to itself
+	own    *prover // instead: this node's own prover, which has no proof for itself
 }
 
 // openings are all ways in which a start of node from may have sealed for this node: at most two for each epoch.
@@ -312,7 +315,7 @@ func (k *Keyring) openings(self, from uint16, incarnation Incarnation) (list []o
 	return list
 }
 
-// forAll is how a start of a member seals for all.
+// forAll is the way in which a start of a member seals for all.
 func (e *epoch) forAll(self uint16, from Member, incarnation Incarnation) opening {
 	base := e.groupBase(from.ID)
 	o := opening{to: Group, bearer: e.bearer, epoch: e.Number, key: subkey((*Key)(&base), from.ID, incarnation), tail: e.proofOctets()}
@@ -336,7 +339,7 @@ func (e *epoch) forAll(self uint16, from Member, incarnation Incarnation) openin
 	return o
 }
 
-// proves takes the proofs off what was opened, and says whether they are the sender's.
+// proves takes the proofs off the opened octets, and says whether they are the sender's.
 func (o *opening) proves(sender uint16, incarnation Incarnation, n *[nonceLen]byte, ad, opened []byte) (body []byte, ok bool) {
 	if o.tail == 0 {
 		return opened, true

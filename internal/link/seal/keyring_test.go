@@ -41,7 +41,7 @@ func ringOf(t testing.TB, self uint16, epochs ...Epoch) *Keyring {
 	return k
 }
 
-// The same numbers from other people's code: Go's Ed25519, X25519 and SHA-512, and BLAKE2b of golang.org/x/crypto.
+// The same numbers from other libraries: Go's Ed25519, X25519 and SHA-512, and BLAKE2b of golang.org/x/crypto.
 func scalarOf(id uint16) []byte {
 	seed := nodeKey(id).Seed()
 	h := sha512.Sum512(seed[:])
@@ -97,7 +97,7 @@ func TestPairBase(t *testing.T) {
 		check.NoError(t, err)
 		check.Equal(t, fmt.Sprint(p), hex.EncodeToString(base[:]), hex.EncodeToString(independentPair(t, p[0], p[1])))
 	}
-	// Frozen: what is on disk and on the air of a network that runs.
+	// Frozen: keys on disk and on the air of a network in operation.
 	base, _ := nodeKey(1).pairBase(1, 2, nodeKey(2).Public())
 	check.Equal(t, "frozen pair", hex.EncodeToString(base[:]), frozenPair)
 	group := GroupSecret{1, 2, 3}.groupBase(5, 2)
@@ -120,7 +120,7 @@ const (
 func TestRosterVectors(t *testing.T) {
 	incarnation := Incarnation{0x656d0100, 0xbeef}
 	id := uint64(2)<<48 | uint64(incarnation.Number)<<16 | uint64(incarnation.Salt)
-	kdf := func(base []byte, context string) []byte { // crypto_kdf: BLAKE2b with salt and personalization, which x/crypto has not
+	kdf := func(base []byte, context string) []byte { // crypto_kdf: BLAKE2b with salt and personalization, which x/crypto lacks
 		sub := derive((*[keyLen]byte)(base), id, [8]byte([]byte(context)))
 		return sub[:]
 	}
@@ -149,7 +149,7 @@ func TestRosterVectors(t *testing.T) {
 	check.Equal(t, "overhead for all", len(got)-3, s.Overhead(Group, false))
 }
 
-// In a network with a roster every member opens what is for it and for all, and nothing else.
+// In a network with a roster every member opens datagrams for itself and for all, and no others.
 func TestRosterOpens(t *testing.T) {
 	for _, members := range [][]uint16{{1, 2, 3}, many(16), many(17), many(40)} {
 		e := epochOf(9, members...)
@@ -190,8 +190,8 @@ func many(n int) (ids []uint16) {
 	return ids
 }
 
-// An insider has all that a member has: its own keys, and the epoch's secret. What it makes in another's name, for one or for
-// all, opens nowhere, and changes nothing of what is known of that other.
+// An insider has everything that a member has: its own keys, and the epoch's secret. A datagram that it makes in another's
+// name, for one node or for all, opens nowhere, and does not change the state of that other.
 func TestInsiderIsNobodyElse(t *testing.T) {
 	for _, members := range [][]uint16{{1, 2, 3}, many(20)} {
 		e := epochOf(9, members...)
@@ -240,7 +240,7 @@ func TestInsiderIsNobodyElse(t *testing.T) {
 			}
 		}
 		check.True(t, "nothing is changed", o.State(2) == before)
-		// In the name of the node that it is for: no alarm of a second node with its id.
+		// In the name of the node that it is for: no alarm about a second node with its id.
 		mine := e.Secret.groupBase(9, 1)
 		s := &Sealer{self: 1, incarnation: Incarnation{60, 7}, ring: ring, keys: startKeys(Group, (*Key)(&mine), 1, Incarnation{60, 7})}
 		s.prover = ep.prover(1, Incarnation{60, 7})
@@ -251,13 +251,13 @@ func TestInsiderIsNobodyElse(t *testing.T) {
 	}
 }
 
-// startKeys are those of a Sealer that was made by hand.
+// startKeys are the keys of a Sealer that was made by hand.
 func startKeys(to uint16, base *Key, node uint16, incarnation Incarnation) map[uint16]*[keyLen]byte {
 	key := subkey(base, node, incarnation)
 	return map[uint16]*[keyLen]byte{to: &key}
 }
 
-// A man in the middle cannot have an insider accused: what he changes is not authentic at all.
+// A man in the middle cannot have an insider accused: a datagram that he changes is not authentic at all.
 func TestChangedProofIsNotForged(t *testing.T) {
 	e := epochOf(9, 1, 2, 3)
 	s := NewSealer(ringOf(t, 2, e), 2, Incarnation{100, 7})
@@ -274,7 +274,7 @@ func TestChangedProofIsNotForged(t *testing.T) {
 	check.NoError(t, err)
 }
 
-// Two epochs are understood at once, whichever the sender uses; a node that the newest does not name is gone.
+// Datagrams of two epochs are opened at once, whichever the sender uses; a node that the newest does not name is gone.
 func TestEpochs(t *testing.T) {
 	old, next := epochOf(1, 1, 2, 3), epochOf(2, 1, 2)
 	both := ringOf(t, 1, next, old)
@@ -304,7 +304,7 @@ func TestEpochs(t *testing.T) {
 	if _, err := two.Seal(nil, 3, true, nil); !errors.Is(err, ErrNoKey) {
 		t.Errorf("for a node that is gone: %v", err)
 	}
-	// With another key in the newest, the old one does not count.
+	// If the newest epoch has another key for a node, the old key does not count.
 	changed := epochOf(2, 1, 2)
 	changed.Members[1].Public = nodeKey(77).Public()
 	o.Rekey(ringOf(t, 1, changed, old))
@@ -407,7 +407,7 @@ func TestNoNonceTwice(t *testing.T) {
 				n.s = NewSealer(ring(n), n.id, Incarnation{n.incarnation, uint16(rng.Uint32())})
 			case 1: // a store that was put back: the same number, another salt
 				n.s = NewSealer(ring(n), n.id, Incarnation{n.incarnation, n.s.incarnation.Salt + 1 + uint16(rng.IntN(60000))})
-			case 2: // a new epoch, of which each hears in its time
+			case 2: // a new epoch, of which each node hears at its own time
 				epochs = []Epoch{epochOf(epochs[0].Number+1, 1, 2, 3, 4), epochs[0]}
 			case 3:
 				n.s.Rekey(ring(n))

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Why a datagram was not opened. From ErrUnproven on the datagram is authentic, and Open names its sender.
+// Why a datagram was not opened. From ErrUnproven on, the datagram is authentic, and Open names its sender.
 var (
 	ErrShort              = errors.New("seal: datagram is too short")
 	ErrVersion            = errors.New("seal: unknown version")
@@ -30,12 +30,12 @@ type PeerState struct {
 	Incarnation uint32 // 0: not known
 	Salt        uint16
 	window
-	// The start before it. What comes from that with a counter that was never there tells of a second node with this id.
+	// The start before it. A datagram of that start with a new counter reveals a second node with this id.
 	before        Incarnation
 	beforeHighest uint32
 }
 
-// A PeerState in octets. The shorter one is of version 0.1 and has no start before.
+// Octets of a PeerState. The shorter form is of version 0.1 and lacks the start before.
 const (
 	peerStateShort = 1 + 4 + 2 + 4 + windowLen/8
 	peerStateLen   = peerStateShort + 4 + 2 + 4
@@ -44,7 +44,7 @@ const (
 // ErrPeerState says that octets from the journal are no PeerState.
 var ErrPeerState = errors.New("seal: not a peer state")
 
-// Append appends p as ParsePeerState reads it.
+// Append appends p in the form that ParsePeerState reads.
 func (p *PeerState) Append(b []byte) []byte {
 	b = append(b, 1) // format
 	b = binary.BigEndian.AppendUint32(b, p.Incarnation)
@@ -58,7 +58,7 @@ func (p *PeerState) Append(b []byte) []byte {
 	return binary.BigEndian.AppendUint32(b, p.beforeHighest)
 }
 
-// ParsePeerState reads what Append wrote, in this version or in 0.1.
+// ParsePeerState reads the output of Append, of this version or of 0.1.
 func ParsePeerState(b []byte) (PeerState, error) {
 	var p PeerState
 	if len(b) != peerStateShort && len(b) != peerStateLen || b[0] != 1 {
@@ -82,13 +82,13 @@ type peer struct {
 	id    uint16
 	state PeerState
 	keys  []opening // for state.Incarnation and state.Salt
-	// Of state.before, and the highest counter of it that came in since its end.
+	// For state.before, and the highest counter of that start received since it ended.
 	beforeKeys []opening
 	ranOn      uint32
 	stranger
 }
 
-// Opener opens what a node receives.
+// Opener opens the datagrams that a node receives.
 type Opener struct {
 	ring        *Keyring
 	self        uint16
@@ -97,7 +97,7 @@ type Opener struct {
 	byID        map[uint16]*peer
 	away        map[uint16]*peer // removed in this run
 	strict      bool             // strangers must be proven
-	bound       uint32           // 0: none. Else starts with a greater number are refused
+	bound       uint32           // starts with a greater number are refused; 0: none is
 	muted       map[uint16]bool
 	forward     *Forward
 	scratch     []byte
@@ -116,13 +116,13 @@ func NewOpener(keys Keys, self uint16, incarnation Incarnation, peers map[uint16
 		o.byID[id] = p
 		o.byHint[id&hintMask] = append(o.byHint[id&hintMask], p)
 	}
-	for _, c := range o.byHint { // a map has no order: the same input must take the same road
+	for _, c := range o.byHint { // a map has no order: equal input must give equal results
 		slices.SortFunc(c, func(a, b *peer) int { return int(a.id) - int(b.id) })
 	}
 	return o
 }
 
-// Add takes in a peer of which nothing is known, but for what Remove kept. id must be neither self nor known.
+// Add adds a peer of which nothing is known except the state that Remove kept. id must be neither self nor known.
 func (o *Opener) Add(id uint16) {
 	if id == 0 || id == o.self || o.byID[id] != nil {
 		panic("seal: a peer needs an id of its own")
@@ -139,7 +139,7 @@ func (o *Opener) Add(id uint16) {
 	o.byHint[id&hintMask] = c
 }
 
-// Remove opens nothing of a peer any more. What refuses its old datagrams is kept for when it is taken in again.
+// Remove stops opening a peer's datagrams. The state that refuses its old datagrams is kept in case it is added again.
 func (o *Opener) Remove(id uint16) {
 	p := o.byID[id]
 	if o.away == nil {
@@ -150,7 +150,7 @@ func (o *Opener) Remove(id uint16) {
 	o.byHint[id&hintMask] = slices.DeleteFunc(slices.Clone(o.byHint[id&hintMask]), func(is *peer) bool { return is == p })
 }
 
-// derive makes the keys of a peer's starts that are known.
+// derive makes the keys of a peer's known starts.
 func (o *Opener) derive(p *peer) {
 	p.keys, p.beforeKeys, p.heardKeys = nil, nil, nil
 	if p.state.Incarnation != 0 {
@@ -168,7 +168,7 @@ func (o *Opener) openings(from uint16, incarnation Incarnation) []opening {
 	return o.ring.openings(o.self, from, incarnation)
 }
 
-// Rekey opens with other keys from now on. What is known of peers stays.
+// Rekey opens with other keys from now on. The state of peers stays.
 func (o *Opener) Rekey(keys Keys) {
 	o.ring = keys.ring()
 	if o.forward != nil {
@@ -179,7 +179,7 @@ func (o *Opener) Rekey(keys Keys) {
 	}
 }
 
-// Forward opens short datagrams with keys that both ends forget, where there are such.
+// Forward opens short datagrams with keys that both ends wipe, if there are such keys.
 func (o *Opener) Forward(f *Forward) { o.forward = f }
 
 // openForward opens a short datagram with a key of this start and the peer's. The error is ErrGone.
@@ -204,7 +204,7 @@ func (o *Opener) openForward(p *peer, datagram []byte, info *OpenInfo) (body []b
 	return nil, false, nil
 }
 
-// Mute looks no more at what is for all in a node's name, or looks at it again.
+// Mute ignores datagrams for all in a node's name, or stops ignoring them.
 func (o *Opener) Mute(id uint16, on bool) {
 	if o.muted == nil {
 		o.muted = map[uint16]bool{}
@@ -212,7 +212,7 @@ func (o *Opener) Mute(id uint16, on bool) {
 	o.muted[id] = on
 }
 
-// State is what is known of a peer now; the zero PeerState for one that is not configured.
+// State is the present state of a peer; the zero PeerState for one that is not configured.
 func (o *Opener) State(id uint16) PeerState {
 	if p := o.byID[id]; p != nil {
 		return p.state
@@ -225,21 +225,21 @@ type OpenInfo struct {
 	Newest         bool        // no datagram of the peer with a higher counter was received: its source address is the latest
 	NewIncarnation bool        // the first datagram of a start of the peer not heard of before
 	Long           bool        // long form
-	Epoch          uint32      // of the roster, where it is for all; 0: all share a key
-	Proofs         int         // octets of the proofs behind the body
+	Epoch          uint32      // of the roster, for a datagram to all; 0: all share a key
+	Proofs         int         // octets of the proofs after the body
 	Group          bool        // for the whole network, not for this node alone
-	Forward        bool        // sealed with a key that both ends forget
+	Forward        bool        // sealed with a key that both ends wipe
 	Incarnation    Incarnation // the peer's
 	Counter        uint32      // the whole counter
-	// Alive, with ErrStaleIncarnation: no replay. The sender has this counter for the first time, so it still runs.
+	// Alive, with ErrStaleIncarnation: this is no replay. The sender uses this counter for the first time, so it is still running.
 	Alive bool
 }
 
-// Open returns the sender and the body of a datagram that is authentic, for this node or the network, and new. The body
-// is the caller's. With ErrUnproven and the errors listed after it from and info are valid too, and nothing of the peer
-// was changed; with the others from is 0 except that ErrUnknownIncarnation names the peer when only one can be meant, ErrForged the peer in
-// whose name it was, and ErrGone the sender. A body
-// comes with ErrUnproven and ErrStaleIncarnation as well, for what it says of its sender; its messages must not be taken.
+// Open returns the sender and the body of a datagram that is authentic, for this node or the network, and new. The body is
+// the caller's. With ErrUnproven and the errors listed after it, from and info are valid too, and the state of the peer is
+// unchanged. With the other errors from is 0, except that ErrUnknownIncarnation names the peer when only one can be meant,
+// ErrForged the peer in whose name it was, and ErrGone the sender. ErrUnproven and ErrStaleIncarnation come with a body,
+// for what it says of its sender; its messages must not be accepted.
 func (o *Opener) Open(datagram []byte) (from uint16, body []byte, info OpenInfo, err error) {
 	if len(datagram) < OverheadShort {
 		return 0, nil, info, ErrShort
@@ -371,7 +371,7 @@ func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, 
 		case err != nil:
 			return o.self, nil, info, err
 		case ok && (incarnation == o.incarnation || info.Group && incarnation.Number < o.incarnation.Number):
-			return o.self, nil, info, ErrReplay // our own, sent back to us: this start's, or to the network by one before it
+			return o.self, nil, info, ErrReplay // this node's own, sent back to it: of this start, or for the network and of an earlier start
 		case ok:
 			return o.self, nil, info, ErrOwnID
 		}
@@ -379,7 +379,7 @@ func (o *Opener) openLong(candidates []*peer, datagram []byte) (uint16, []byte, 
 	return 0, nil, OpenInfo{}, ErrAuth
 }
 
-// isAlive enters a counter of the start before, and says whether it is beyond all that were there.
+// isAlive records a counter of the start before, and says whether it is beyond all earlier ones.
 func (p *peer) isAlive(counter uint32) bool {
 	if counter <= max(p.state.beforeHighest, p.ranOn) {
 		return false
@@ -398,11 +398,12 @@ func (p *peer) accept(body []byte, info OpenInfo) (uint16, []byte, OpenInfo, err
 	return p.id, slices.Clone(body), info, nil
 }
 
-// decrypt tries the ways in which node from may have sealed datagram: for this node first, then for the network. It notes in
-// info which it was. The body is only good until the next call. The error says that the sender is not who it seems.
+// decrypt tries the ways in which node from may have sealed datagram: for this node first, then for the network. It records
+// in info which way it was. The body is only valid until the next call. The error says that the sender is not the one it
+// seems.
 func (o *Opener) decrypt(datagram []byte, headLen int, from uint16, info *OpenInfo, keys []opening) (body []byte, ok bool, err error) {
 	sealed := datagram[headLen:]
-	// One octet more than needed: C wants a valid address for an empty body as well.
+	// One octet more than needed: C wants a valid address even for an empty body.
 	o.scratch = slices.Grow(o.scratch[:0], len(sealed))
 	body = o.scratch[:len(sealed)-tagLen]
 	n := nonce(info.Counter)

@@ -34,7 +34,7 @@ func Overhead(long bool) int {
 	return OverheadShort
 }
 
-// HeadOctets is how many octets before the ciphertext are in clear.
+// HeadOctets is how many octets before the ciphertext are not encrypted.
 func HeadOctets(long bool) int { return Overhead(long) - tagLen }
 
 // Key is a network's key: a node that has it belongs to the network.
@@ -56,15 +56,15 @@ func (k Key) String() string { return "network key (hidden)" }
 // GoString hides the key from %#v.
 func (k Key) GoString() string { return k.String() }
 
-// Fingerprint lets two operators compare their keys aloud: five groups of four hexadecimal digits. It is crypto_kdf(key,
-// 0, "aldisfpr"), cut to 80 bits, and says nothing of the key.
+// Fingerprint lets two operators compare their keys aloud: five groups of four hexadecimal digits. It is crypto_kdf(key, 0,
+// "aldisfpr"), cut to 80 bits, and reveals nothing of the key.
 func (k Key) Fingerprint() string {
 	start()
 	sum := derive((*[keyLen]byte)(&k), 0, [8]byte([]byte("aldisfpr")))
 	return groups(sum[:10])
 }
 
-// ParseKey reads what Text wrote; blank space at line ends and at the end of the text does not matter.
+// ParseKey reads the output of Text; blank space at line ends and at the end of the text does not matter.
 func ParseKey(text string) (Key, error) {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	if len(lines) != 2 || strings.TrimSpace(lines[0]) != keyHeader {
@@ -98,15 +98,15 @@ func NextIncarnation(previous uint32, now time.Time) (uint32, error) {
 	return max(previous+1, uint32(unix)), nil
 }
 
-// startID names one sender's one start.
+// startID names one start of one sender.
 func startID(node uint16, incarnation Incarnation) uint64 {
 	return uint64(node)<<48 | uint64(incarnation.Number)<<16 | uint64(incarnation.Salt)
 }
 
-// datagramContext keeps keys of datagrams apart from others of the same base.
+// datagramContext separates keys of datagrams from others of the same base.
 var datagramContext = [8]byte([]byte("aldisdg1"))
 
-// subkey is the key of one sender's one start, from a base key: the network's, a pair's, or a sender's for all.
+// subkey is the key of one start of one sender, from a base key: the network's, a pair's, or a sender's for all.
 func subkey(base *Key, node uint16, incarnation Incarnation) [keyLen]byte {
 	return derive((*[keyLen]byte)(base), startID(node, incarnation), datagramContext)
 }
@@ -123,7 +123,7 @@ func appendAD(b, header []byte, from, to uint16) []byte {
 	return binary.BigEndian.AppendUint16(b, to)
 }
 
-// Why nothing was sealed.
+// Why a datagram was not sealed.
 var (
 	// ErrSpent says that a Sealer has used its last counter: the node must start anew.
 	ErrSpent = errors.New("seal: 2^32-1 datagrams sealed in this incarnation: restart the gateway")
@@ -131,17 +131,17 @@ var (
 	ErrNoKey = errors.New("seal: the destination is in no roster")
 )
 
-// Sealer seals what one node sends from one start to the next.
+// Sealer seals the datagrams of one start of a node.
 type Sealer struct {
 	self        uint16
 	incarnation Incarnation
 	ring        *Keyring
-	keys        map[uint16]*[keyLen]byte // by destination, once it was sealed for
-	prover      *prover                  // of what is for all; nil: nothing is proven
+	keys        map[uint16]*[keyLen]byte // by destination, once it has been used
+	prover      *prover                  // for datagrams to all; nil: they have no proofs
 	proven      []byte                   // scratch
 	counter     uint32                   // of the last datagram; the first is 1
-	apart       map[uint16]uint32        // instead of counter, by destination, where each has a key of its own; nil: one counter for all
-	heard       map[uint16]uint32        // counter when a destination was heard last
+	apart       map[uint16]uint32        // by destination, instead of counter, if each destination has a key of its own; nil: one counter for all
+	heard       map[uint16]uint32        // value of counter when a destination was last heard
 	forward     *Forward                 // nil: there is none
 }
 
@@ -157,7 +157,7 @@ func NewSealer(keys Keys, self uint16, incarnation Incarnation) *Sealer {
 	return s
 }
 
-// Rekey seals with other keys from now on. The counter goes on, so that no nonce comes twice with a key that stays.
+// Rekey seals with other keys from now on. The counter goes on, so that no nonce is reused with a key that stays.
 func (s *Sealer) Rekey(keys Keys) {
 	s.ring, s.keys, s.prover = keys.ring(), map[uint16]*[keyLen]byte{}, nil
 	if s.ring.shared == nil {
@@ -165,7 +165,7 @@ func (s *Sealer) Rekey(keys Keys) {
 	}
 }
 
-// key is the one to seal with for a destination.
+// key is the key with which to seal for a destination.
 func (s *Sealer) key(to uint16) (key *[keyLen]byte, ok bool) {
 	if s.ring.shared != nil {
 		to = Group // one key for all
@@ -181,32 +181,33 @@ func (s *Sealer) key(to uint16) (key *[keyLen]byte, ok bool) {
 	return key, ok
 }
 
-// Apart counts the datagrams to each destination by themselves, where each has a key of its own: a busy sender then runs ahead of
-// nobody's replay window. It is for senders that seal nothing for Group, before the first Seal: a receiver has one window for both.
+// Apart counts the datagrams to each destination separately, if each has a key of its own: then a busy sender does not run
+// ahead of any replay window. It is for senders that seal nothing for Group, before the first Seal: a receiver has one
+// window for both.
 func (s *Sealer) Apart() {
 	if s.ring.shared == nil {
 		s.apart = map[uint16]uint32{}
 	}
 }
 
-// Heard notes that a destination was heard now: it was there for what went until now.
+// Heard notes that a destination was heard now: it could receive the datagrams up to now.
 func (s *Sealer) Heard(from uint16) {
 	if s.apart == nil {
 		s.heard[from] = s.counter
 	}
 }
 
-// aheadMost is how many datagrams may go to others while one destination is not heard, before the next one for it goes in the long form:
-// half of what the 16 bits of the short form tell apart.
+// aheadMost is how many datagrams may go to others while one destination is not heard, before the next one for it goes in
+// the long form: half of the counters that the 16 bits of the short form tell apart.
 const aheadMost = 1 << 14
 
-// Far says that the counter may have run ahead of a destination, which the short form does not reach then.
+// Far says that the counter may have run so far ahead of a destination that the short form is not enough.
 func (s *Sealer) Far(to uint16) bool { return s.apart == nil && s.counter-s.heard[to] >= aheadMost }
 
-// Forward seals short datagrams to peers with keys that both forget, where there are such.
+// Forward seals short datagrams to peers with keys that both ends wipe, if there are such keys.
 func (s *Sealer) Forward(f *Forward) { s.forward = f }
 
-// pick is key, or the one of this start and the peer's. Long datagrams go to peers that may have none.
+// pick is key, or the key of this start and the peer's. A long datagram is for a peer that may lack that one.
 func (s *Sealer) pick(to uint16, long bool) (key *[keyLen]byte, ok bool) {
 	if key, ok = s.key(to); ok && !long && to != Group {
 		if fresh := s.forward.sealing(to); fresh != nil {
@@ -230,8 +231,8 @@ func (s *Sealer) Overhead(to uint16, long bool) int {
 	return Overhead(long)
 }
 
-// Seal appends the datagram with body for node to (Group: all) to dst, which must not overlap body. The long form
-// also tells incarnation, salt and the whole counter: for the first datagrams of a start, and after silences.
+// Seal appends the datagram with body for node to (Group: all) to dst, which must not overlap body. The long form also has
+// incarnation, salt and the whole counter: for the first datagrams of a start, and after silences.
 func (s *Sealer) Seal(dst []byte, to uint16, long bool, body []byte) ([]byte, error) {
 	key, ok := s.pick(to, long)
 	counter := s.counter

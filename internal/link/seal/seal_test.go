@@ -182,7 +182,7 @@ func TestKeyText(t *testing.T) {
 	}
 }
 
-// pair is a sender (node 2) and a receiver (node 1) that knows nothing of it yet.
+// pair is a sender (node 2) and a receiver (node 1) without state of it.
 func pair(incarnation Incarnation) (*Sealer, *Opener) {
 	return NewSealer(countKey(), 2, incarnation),
 		NewOpener(countKey(), 1, Incarnation{50, 50}, map[uint16]PeerState{2: {}})
@@ -255,7 +255,7 @@ func TestOpenIncarnations(t *testing.T) {
 	if _, info, err := open(mustSeal(t, s101, 1, true, "d")); err != nil || info.NewIncarnation {
 		t.Fatalf("second incarnation again: %+v, %v", info, err)
 	}
-	for range 2 { // known for what it is, and never accepted
+	for range 2 { // recognised, and never accepted
 		from, info, err := open(late)
 		check.ErrorIs(t, err, ErrStaleIncarnation)
 		check.Equal(t, "from", from, 2)
@@ -403,7 +403,7 @@ func TestParsePeerStateRefuses(t *testing.T) {
 	}
 }
 
-// A restart of the receiver: the state from the journal still refuses what was received before.
+// After a restart of the receiver, the state from the journal still refuses datagrams received before.
 func TestOpenAfterRestart(t *testing.T) {
 	s, o := pair(Incarnation{100, 7})
 	var old [][]byte
@@ -475,8 +475,8 @@ func BenchmarkSealOpen(b *testing.B) {
 	}
 }
 
-// A strict Opener takes nothing of a peer without state until somebody confirms that it is of now; from then on nothing
-// counts that came before, whatever start it is of.
+// A strict Opener accepts nothing of a peer without state until Confirm says that a datagram is of now; from then on no
+// earlier datagram counts, of whichever start.
 func TestStrangersMustBeConfirmed(t *testing.T) {
 	s, o := pair(Incarnation{100, 7})
 	o.Strict()
@@ -510,7 +510,7 @@ func TestStrangersMustBeConfirmed(t *testing.T) {
 		t.Errorf("%q %+v %v", body, info, err)
 	}
 
-	// Forgotten, and confirmed again: what counted does not count again.
+	// Forgotten, and confirmed again: datagrams that counted do not count again.
 	if !o.Forget(2, false) || o.State(2) != (PeerState{}) {
 		t.Fatal("it was not forgotten")
 	}
@@ -528,7 +528,7 @@ func TestStrangersMustBeConfirmed(t *testing.T) {
 	check.True(t, "it was forgotten too often", !o.Forget(2, false) && !o.Forget(9, false))
 }
 
-// A start beyond the bound is refused and changes nothing; the operator may allow one, and then those right behind it.
+// A start beyond the bound is refused and changes nothing; the operator may allow one, and then those soon after it.
 func TestStartsBeyondTheBound(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		s, o := pair(Incarnation{100, 7})
@@ -558,7 +558,7 @@ func TestStartsBeyondTheBound(t *testing.T) {
 	}
 }
 
-// What an earlier start of a peer says tells of a second node only where it is new.
+// A datagram of an earlier start of a peer reveals a second node only if its counter is new.
 func TestTwinsAreAlive(t *testing.T) {
 	s, o := pair(Incarnation{100, 7})
 	first := mustSeal(t, s, 1, true, "1")
@@ -590,14 +590,14 @@ func TestTwinsAreAlive(t *testing.T) {
 	if _, err := ParsePeerState(state.Append(nil)[:peerStateShort]); err != nil {
 		t.Errorf("a record of version 0.1: %v", err)
 	}
-	// What this node's own earlier starts sent to the network, sent back, is no second node.
+	// A datagram of this node's own earlier starts to the network, sent back, does not reveal a second node.
 	mine := NewSealer(countKey(), 1, Incarnation{50, 50})
 	if _, err := open(mustSeal(t, mine, Group, true, "x")); !errors.Is(err, ErrReplay) {
 		t.Errorf("our own of yesterday: %v", err)
 	}
 }
 
-// Close shuts out what was sealed before the newest datagram, come in or not, and nothing behind it.
+// Close shuts out datagrams sealed before the newest one, received or not, and none after it.
 func TestClose(t *testing.T) {
 	s, o := pair(Incarnation{100, 7})
 	early := mustSeal(t, s, 1, true, "early")

@@ -39,13 +39,13 @@ func encrypt(dst, body, ad []byte, nonce *[nonceLen]byte, key *[keyLen]byte) []b
 }
 
 // decrypt writes the body of sealed to dst, which must be len(sealed)-tagLen octets long, and tells whether it is
-// authentic. What is in dst afterwards means nothing when it is not.
+// authentic. If it is not, the octets in dst mean nothing.
 func decrypt(dst, sealed, ad []byte, nonce *[nonceLen]byte, key *[keyLen]byte) bool {
 	return C.crypto_aead_chacha20poly1305_ietf_decrypt(ptr(dst), nil, nil, ptr(sealed), C.ulonglong(len(sealed)),
 		ptr(ad), C.ulonglong(len(ad)), ptr(nonce[:]), ptr(key[:])) == 0
 }
 
-// stream is body, encrypted or decrypted with ChaCha20 and nothing to prove it.
+// stream is body encrypted or decrypted with ChaCha20, without authentication.
 func stream(body []byte, nonce *[nonceLen]byte, key *[keyLen]byte) []byte {
 	out := make([]byte, len(body))
 	C.crypto_stream_chacha20_ietf_xor(ptr(out), ptr(body), C.ulonglong(len(body)), ptr(nonce[:]), ptr(key[:]))
@@ -58,16 +58,16 @@ func derive(master *[keyLen]byte, id uint64, context [8]byte) (sub [keyLen]byte)
 	return sub
 }
 
-// deriveInto, agreeInto and hashInto leave no copy of the key behind, which wipe could not reach.
+// deriveInto, agreeInto and hashInto leave no copy of the key that wipe could not reach.
 func deriveInto(sub, master *[keyLen]byte, id uint64, context [8]byte) {
 	C.crypto_kdf_derive_from_key(ptr(sub[:]), C.size_t(keyLen), C.uint64_t(id),
 		(*C.char)(unsafe.Pointer(&context[0])), ptr(master[:]))
 }
 
-// wipe overwrites a key, whatever the compiler thinks of it.
+// wipe overwrites a key; the compiler cannot optimise it away.
 func wipe(key *[keyLen]byte) { C.sodium_memzero(unsafe.Pointer(key), keyLen) }
 
-// memory is the octets that vaults lie in.
+// memory is the octets of the vaults.
 func memory(vaults []vault) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(vaults))), uintptr(len(vaults))*unsafe.Sizeof(vault{}))
 }
@@ -165,7 +165,7 @@ func stretch(passphrase []byte, salt *[saltLen]byte) (key [keyLen]byte, err erro
 	return key, nil
 }
 
-// box and unbox are XSalsa20-Poly1305; the nonce stands before the rest.
+// box and unbox are XSalsa20-Poly1305; the nonce precedes the rest.
 func box(key *[keyLen]byte, nonce *[boxNonce]byte, body []byte) []byte {
 	b := make([]byte, boxExtra+len(body))
 	copy(b, nonce[:])

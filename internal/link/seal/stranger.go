@@ -2,21 +2,21 @@ package seal
 
 import "encoding/binary"
 
-// stranger is what was heard of a peer of which nothing is known: of a new one, or after this node's store was lost. A
-// replay of yesterday looks the same, so nothing of it counts until Confirm.
+// stranger is the state of a peer of which nothing is known: of a new one, or after this node's store was lost. A replay of
+// yesterday's datagrams looks the same, so nothing of it counts until Confirm.
 type stranger struct {
-	heard          Incarnation // the greatest that was on the air
+	heard          Incarnation // the greatest start heard
 	highest        uint32
 	heardKeys      []opening
-	past           []PeerState // of this run, forgotten by order: their counters must not count again
-	times          int         // that it was forgotten
-	anyIncarnation bool        // the operator takes the next start whatever its number is
+	past           []PeerState // states of this run before the peer was forgotten: their counters must not count again
+	times          int         // how often it was forgotten
+	anyIncarnation bool        // the operator accepts the next start whatever its number is
 }
 
-// ForgetMost is how often a peer can be forgotten in one run. It bounds what is kept of it.
+// ForgetMost is how often a peer can be forgotten in one run. It bounds the states kept of it.
 const ForgetMost = 16
 
-// farAhead is how far a start may be ahead of one that already is beyond the bound, in seconds and starts.
+// farAhead is how far a start may be ahead of a known one that is beyond the bound already, in seconds and starts.
 const farAhead = 24 * 60 * 60
 
 // Strict makes strangers prove themselves: Open answers ErrUnproven for a peer without state, until Confirm.
@@ -34,7 +34,7 @@ func (o *Opener) far(p *peer, incarnation uint32) bool {
 	return known <= o.bound || incarnation-known > farAhead
 }
 
-// hear notes what a stranger said of its start, and whether it is greater than all before and further on in it.
+// hear notes a stranger's start and counter, and says whether the start is greater than all before, and the counter further on.
 func (s *stranger) hear(incarnation Incarnation, counter uint32, keys []opening) (greater, further bool) {
 	switch {
 	case incarnation.Number > s.heard.Number:
@@ -47,7 +47,7 @@ func (s *stranger) hear(incarnation Incarnation, counter uint32, keys []opening)
 	return false, false
 }
 
-// openHeard opens a short form of a stranger whose start was heard.
+// openHeard opens a short datagram of a stranger whose start was heard.
 func (o *Opener) openHeard(p *peer, datagram []byte, low uint16) (body []byte, info OpenInfo, ok bool, err error) {
 	if p.heard.Number == 0 {
 		return nil, info, false, nil
@@ -65,7 +65,7 @@ func (o *Opener) openHeard(p *peer, datagram []byte, low uint16) (body []byte, i
 	return append([]byte(nil), body...), info, true, nil
 }
 
-// HeardIncarnation is the number of the peer's start that is known, or else of the greatest that was heard; 0: none.
+// HeardIncarnation is the number of the peer's known start, or else of the greatest start heard; 0: none.
 func (o *Opener) HeardIncarnation(id uint16) uint32 {
 	p := o.byID[id]
 	switch {
@@ -78,8 +78,8 @@ func (o *Opener) HeardIncarnation(id uint16) uint32 {
 }
 
 // Confirm says that a datagram which Open answered with ErrUnproven cannot be of yesterday, because it answers this start
-// of ours. It and what comes after it in that start of the peer count from now on; what came before it does not. The
-// error is ErrReplay or ErrTooOld where that very datagram had counted before the peer was forgotten.
+// of this node. It and later datagrams of that start count from now on; earlier ones do not. The error is ErrReplay or
+// ErrTooOld if that very datagram had counted before the peer was forgotten.
 func (o *Opener) Confirm(id uint16, info OpenInfo) error {
 	p := o.byID[id]
 	state := PeerState{Incarnation: info.Incarnation.Number, Salt: info.Incarnation.Salt, window: full(info.Counter)}
@@ -100,14 +100,14 @@ func (o *Opener) Confirm(id uint16, info OpenInfo) error {
 	return nil
 }
 
-// Close says that nothing of a peer's present start counts any more which was sealed before its newest datagram.
+// Close says that datagrams of a peer's present start which were sealed before its newest one do not count any more.
 func (o *Opener) Close(id uint16) {
 	p := o.byID[id]
 	p.state.window = full(p.state.highest)
 }
 
-// Forget makes a stranger of a peer. With anyIncarnation the next of its starts that is confirmed may have any number. It
-// answers false for a peer that is not configured, or was forgotten too often in this run.
+// Forget makes a stranger of a peer. With anyIncarnation, the next of its starts that is confirmed may have any number. It
+// returns false for a peer that is not configured, or was forgotten too often in this run.
 func (o *Opener) Forget(id uint16, anyIncarnation bool) bool {
 	p := o.byID[id]
 	if p == nil || p.times == ForgetMost {
@@ -123,8 +123,8 @@ func (o *Opener) Forget(id uint16, anyIncarnation bool) bool {
 	return true
 }
 
-// Claims says what a datagram tells in the clear: whether peer id may have sent it, and its incarnation number, 0 in the short
-// form. Nothing of it is authentic.
+// Claims reads the unencrypted part of a datagram: whether peer id may have sent it, and its incarnation number, 0 in the
+// short form. Nothing of it is authentic.
 func Claims(datagram []byte, id uint16) (fits bool, incarnation uint32) {
 	if len(datagram) < OverheadShort || datagram[0]&hintMask != byte(id)&hintMask {
 		return false, 0

@@ -2,10 +2,10 @@ package seal
 
 import "math"
 
-// windowLen is how many counters, the highest included, are told apart from replays.
+// windowLen is the number of counters, up to the highest, for which replays are recognised.
 const windowLen = 1024
 
-// window is which counters of one incarnation were received. The zero value is none.
+// window records which counters of one incarnation were received. The zero value has none.
 type window struct {
 	highest  uint32                 // 0: none
 	received [windowLen / 64]uint64 // bit counter mod windowLen, for highest-windowLen < counter <= highest
@@ -24,7 +24,7 @@ func (w *window) check(counter uint32) error {
 	return nil
 }
 
-// mark enters counter, which check let pass.
+// mark enters counter, which check has accepted.
 func (w *window) mark(counter uint32) {
 	if counter > w.highest {
 		if counter-w.highest >= windowLen {
@@ -57,7 +57,7 @@ func (w *window) expand(low uint16) uint32 {
 	return uint32(c)
 }
 
-// full is the window of which every counter up to highest was received.
+// full is the window in which every counter up to highest was received.
 func full(highest uint32) window {
 	w := window{highest: highest}
 	for i := range w.received {

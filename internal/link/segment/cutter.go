@@ -7,34 +7,34 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// MaxObject is how many octets an object that is cut has at most, as coded.
+// MaxObject is the most octets of an object that is cut, as coded.
 const MaxObject = 1 << 20
 
 // MostUnder is how many objects may be under way, so that the low 7 bits of their numbers name them.
 const MostUnder = 48
 
-// sliver is how many octets a segment has at least, unless its object has fewer left.
+// sliver is the least octets of a segment, unless its object has fewer left.
 const sliver = 24
 
 // Cutter is the objects to one peer that are being cut, and the segments under way. The zero value is ready.
 type Cutter struct {
 	objects map[uint64]*object // by number of the bulk queue
 	under   map[uint64]*span   // by number of the direct queue
-	octets  int                // of those of under that have not arrived
+	octets  int                // of the segments in under that have not arrived
 }
 
-// object is a message that is cut.
+// object is a message that is being cut.
 type object struct {
 	number  uint64
 	rank    int
 	free    bool
 	body    []byte
-	given   int // octets of it that were cut
+	given   int // octets of it cut so far
 	flying  int // segments that are not known to have arrived
 	strikes int
 }
 
-// span is the part of an object that a segment has.
+// span is the part of an object in one segment.
 type span struct {
 	of       *object // nil: the segment is not needed any more, and its number goes without a body
 	id       uint8
@@ -42,11 +42,11 @@ type span struct {
 	arrived  bool
 }
 
-// idOf is what names an object in its segments.
+// idOf is the name of an object in its segments.
 func idOf(number uint64) uint8 { return uint8(number) & 0x7f }
 
-// Begin takes an object; of two, the one of the higher rank is cut first. free: its receiver need not wait for the objects before
-// it. An object whose number is under way begins anew.
+// Begin takes an object. Objects of a higher rank are cut first. free: the receiver need not wait for earlier objects. An
+// object whose number is under way begins anew.
 func (c *Cutter) Begin(number uint64, rank int, free bool, body []byte) {
 	c.End(number)
 	if c.objects == nil {
@@ -73,8 +73,8 @@ func (c *Cutter) Progress(number uint64) (there, all int) {
 	return there, len(o.body)
 }
 
-// Behind is the part of an object that its receiver is not known to have read: from how many octets on, these, and the numbers of the
-// segments that have some of them, ascending.
+// Behind is the part of an object that its receiver is not known to have read: where it begins, its octets, and the numbers
+// of the segments that have some of them, ascending.
 func (c *Cutter) Behind(number uint64) (from int, body []byte, numbers []uint64) {
 	o := c.objects[number]
 	if o == nil {
@@ -100,10 +100,10 @@ func (c *Cutter) Flying() (n int) {
 	return n
 }
 
-// Octets are those of the segments that are not known to have arrived.
+// Octets are the octets of segments that are not known to have arrived.
 func (c *Cutter) Octets() int { return c.octets }
 
-// Numbers are those of the segments that were cut and not acknowledged, ascending.
+// Numbers are the numbers of segments that were cut and not acknowledged, ascending.
 func (c *Cutter) Numbers() (list []uint64) {
 	for at := range c.under {
 		list = append(list, at)
@@ -112,7 +112,7 @@ func (c *Cutter) Numbers() (list []uint64) {
 	return list
 }
 
-// Next is the object of which the next segment is: the most urgent, and of these the first. false: all are cut.
+// Next is the object of the next segment: the most urgent one, and of these the first. false: all are cut.
 func (c *Cutter) Next() (number uint64, rank int, ok bool) {
 	if o := c.next(); o != nil {
 		return o.number, o.rank, true
@@ -129,8 +129,8 @@ func (c *Cutter) next() (next *object) {
 	return next
 }
 
-// Cut is the next segment. most is the room in octets for its body and, in the first segment of an object, its total. last: it ends its
-// object. false: there is none, or too little room. The segment is under way once Gave is called.
+// Cut is the next segment. most is the room in octets for its body and, in the first segment of an object, its total. last:
+// it is the last of its object. false: there is none, or too little room. The segment is under way once Gave is called.
 func (c *Cutter) Cut(most int) (f frame.Segment, last, ok bool) {
 	o := c.next()
 	if o == nil {
@@ -150,7 +150,7 @@ func (c *Cutter) Cut(most int) (f frame.Segment, last, ok bool) {
 	return f, n == left, true
 }
 
-// Gave notes that the segment that Cut has cut goes under a number of the direct queue.
+// Gave notes that the segment of Cut goes under a number of the direct queue.
 func (c *Cutter) Gave(at uint64, f frame.Segment) {
 	if c.under == nil {
 		c.under = map[uint64]*span{}
@@ -162,8 +162,8 @@ func (c *Cutter) Gave(at uint64, f frame.Segment) {
 	c.octets += len(f.Body)
 }
 
-// Restore takes a segment that was under way when the gateway stopped: of which object, and which octets of that; none: it is not needed
-// any more.
+// Restore takes a segment that was under way when the gateway stopped: its object, and its octets of the object. No octets:
+// the segment is not needed any more.
 func (c *Cutter) Restore(at uint64, id uint8, from, to int) {
 	if c.under == nil {
 		c.under = map[uint64]*span{}
@@ -171,8 +171,8 @@ func (c *Cutter) Restore(at uint64, id uint8, from, to int) {
 	c.under[at] = &span{id: id, from: from, to: to}
 }
 
-// Resume goes on with an object that was being cut when the gateway stopped, after its segments. there is up to which octet all segments
-// had been acknowledged.
+// Resume continues an object that was being cut when the gateway stopped; its segments have been restored. there is the
+// octet up to which all segments had been acknowledged.
 func (c *Cutter) Resume(number uint64, rank int, free bool, body []byte, there int) {
 	c.Begin(number, rank, free, body)
 	o := c.objects[number]
@@ -186,7 +186,7 @@ func (c *Cutter) Resume(number uint64, rank int, free bool, body []byte, there i
 	}
 }
 
-// Span is an object's number, and which octets of it the segment with this number has; zeros: it has none.
+// Span is an object's number, and which of its octets the segment with this number has; zeros: it has none.
 func (c *Cutter) Span(at uint64) (number uint64, from, to int) {
 	if s := c.under[at]; s != nil && s.of != nil {
 		return s.of.number, s.from, s.to
@@ -194,8 +194,8 @@ func (c *Cutter) Span(at uint64) (number uint64, from, to int) {
 	return 0, 0, 0
 }
 
-// Repeat is a segment as it goes again, and the number of its object. A segment that is not needed any more has no body and makes its
-// receiver forget what it has of the object. false: there is no segment of this number.
+// Repeat is a segment to be sent again, and the number of its object. A segment that is not needed any more has no body,
+// and makes its receiver forget the parts it has of the object. false: there is no segment of this number.
 func (c *Cutter) Repeat(at uint64) (f frame.Segment, number uint64, ok bool) {
 	s := c.under[at]
 	if s == nil {
@@ -212,8 +212,8 @@ func (c *Cutter) Repeat(at uint64) (f frame.Segment, number uint64, ok bool) {
 	return f, s.of.number, true
 }
 
-// Arrived notes that a segment has arrived; acked: and so have all before it, so that it is forgotten here. false: there is no segment
-// of this number.
+// Arrived notes that a segment has arrived; acked: so have all before it, and the segment is forgotten here. false: there
+// is no segment of this number.
 func (c *Cutter) Arrived(at uint64, acked bool) bool {
 	s := c.under[at]
 	if s == nil {
@@ -232,7 +232,7 @@ func (c *Cutter) Arrived(at uint64, acked bool) bool {
 	return true
 }
 
-// End forgets an object, because it has arrived or begins anew. Segments of it that are under way keep their numbers, which it returns.
+// End forgets an object, because it has arrived or begins anew. It returns the numbers of its segments under way, which stay in use.
 func (c *Cutter) End(number uint64) (under []uint64) {
 	o := c.objects[number]
 	if o == nil {
@@ -252,8 +252,8 @@ func (c *Cutter) End(number uint64) (under []uint64) {
 	return under
 }
 
-// Strike is called each time the peer has said what it has. It returns the objects, ascending, of which all segments have arrived and
-// which the peer still lacks: those for which that was so as many times in a row as times says.
+// Strike is called each time the peer has said which objects it has. It returns the objects, ascending, that the peer lacks
+// although all their segments have arrived, once this was so for so many calls in a row.
 func (c *Cutter) Strike(times int) (list []uint64) {
 	for _, o := range c.objects {
 		if o.given < len(o.body) || o.flying > 0 {
@@ -275,7 +275,7 @@ func (c *Cutter) All() (list []uint64) {
 	return list
 }
 
-// Open counts the objects of which something is not cut yet.
+// Open counts the objects that are not wholly cut.
 func (c *Cutter) Open() (n int) {
 	for _, o := range c.objects {
 		if o.given < len(o.body) {

@@ -7,8 +7,8 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// What a Joiner refuses. The segment counts as received all the same; its sender sends the object anew when it finds that it is
-// missing.
+// Errors of a Joiner. The refused segment counts as received; its sender sends the object anew when it finds that the
+// object is missing.
 var (
 	ErrOrphan = errors.New("segment: the first segment of its object is not here")
 	ErrLarge  = errors.New("segment: an object longer than any that is cut, or than it says")
@@ -16,13 +16,13 @@ var (
 
 // Bounds of a Joiner.
 const (
-	MostOpen = 16            // objects of which segments are missing
-	MostHeld = 2 * MaxObject // octets of these together
+	MostOpen = 16            // objects with missing segments
+	MostHeld = 2 * MaxObject // octets of these objects together
 )
 
-// Joiner puts the objects of one peer together. It is given the segments in the order of their numbers. The zero value is ready.
+// Joiner joins the objects of one peer. It takes the segments in the order of their numbers. The zero value is ready.
 type Joiner struct {
-	open []*partial // the one that got a segment last is the last
+	open []*partial // in order of their latest segments
 }
 
 type partial struct {
@@ -36,14 +36,15 @@ type partial struct {
 // Whole is an object that is complete.
 type Whole struct {
 	Body []byte
-	Free bool // it need not wait for those before it
+	Free bool // it need not wait for earlier objects
 }
 
-// Add takes the next segment, which has this number. whole is the object that it completes; nil: it completes none. over are the
-// numbers of the segments that are not needed any more, perhaps its own. The caller keeps the content of the other segments as durably
-// as their numbers. gaveUp counts objects that were not complete and had to make room. The error is ErrOrphan or ErrLarge.
+// Add takes the next segment, which has this number. whole is the object that it completes; nil: it completes none. over
+// are the numbers of segments that are not needed any more, perhaps its own. The caller keeps the content of other segments
+// as durably as their numbers. gaveUp counts incomplete objects that were dropped to make room. The error is ErrOrphan or
+// ErrLarge.
 func (j *Joiner) Add(number uint64, f frame.Segment) (whole *Whole, over []uint64, gaveUp int, err error) {
-	if f.Total > 0 || len(f.Body) == 0 { // it begins anew, or is not needed any more
+	if f.Total > 0 || len(f.Body) == 0 { // the object begins anew, or is not needed any more
 		over = j.drop(f.Object)
 	}
 	at := slices.IndexFunc(j.open, func(p *partial) bool { return p.id == f.Object })
@@ -73,7 +74,8 @@ func (j *Joiner) Add(number uint64, f frame.Segment) (whole *Whole, over []uint6
 	return nil, over, gaveUp, nil
 }
 
-// Complete is an object of this number whose octets from the given place on have come another way; nil: those before them are not here.
+// Complete is the object of this number, whose octets from the given place on have come another way; nil: the octets before
+// that are not here.
 func (j *Joiner) Complete(number uint64, from int, rest []byte) []byte {
 	at := slices.IndexFunc(j.open, func(p *partial) bool { return p.id == idOf(number) })
 	if at < 0 || from > len(j.open[at].body) || from+len(rest) != j.open[at].total {
@@ -82,7 +84,7 @@ func (j *Joiner) Complete(number uint64, from int, rest []byte) []byte {
 	return append(slices.Clone(j.open[at].body[:from]), rest...)
 }
 
-// Forget drops what is here of an object, and returns the numbers of its segments.
+// Forget drops the parts of an object, and returns the numbers of its segments.
 func (j *Joiner) Forget(number uint64) (over []uint64) { return j.drop(idOf(number)) }
 
 // drop forgets an object and returns the numbers of its segments.
@@ -103,7 +105,7 @@ func (j *Joiner) held() (octets int) {
 	return octets
 }
 
-// Clear forgets everything and returns the numbers of the segments that were kept.
+// Clear drops all objects, and returns the numbers of the segments that were kept.
 func (j *Joiner) Clear() (over []uint64) {
 	for len(j.open) > 0 {
 		over = append(over, j.drop(j.open[0].id)...)
@@ -111,8 +113,8 @@ func (j *Joiner) Clear() (over []uint64) {
 	return over
 }
 
-// Number is the low 16 bits of the number of the object that id names. near is the number up to which all objects are there: the
-// object is within 64 of it.
+// Number is the low 16 bits of the number of the object that id names. near is the number up to which all objects have
+// arrived: the object is within 64 of it.
 func Number(id uint8, near uint64) uint16 {
 	return uint16(near) + uint16(int16(int8((id-uint8(near))<<1)>>1))
 }

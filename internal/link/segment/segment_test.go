@@ -18,7 +18,7 @@ func text(n, octets int) []byte {
 	return b
 }
 
-// Datagrams are full whichever messages the segments are of, and what is cut is joined again.
+// Segments of several messages fill datagrams, and messages that were cut are joined again.
 func TestCutAndJoin(t *testing.T) {
 	for _, octets := range []int{1, 23, 24, 100, 482, 600, 4000, MaxObject} {
 		var c Cutter
@@ -100,7 +100,7 @@ func TestUrgent(t *testing.T) {
 	}
 }
 
-// What is lost goes again as it was; of what is needed no more only the number goes, and its receiver forgets the rest.
+// A lost segment goes again unchanged; of one that is not needed any more only the number goes, and its receiver forgets the object.
 func TestAgain(t *testing.T) {
 	var c Cutter
 	var j Joiner
@@ -115,7 +115,7 @@ func TestAgain(t *testing.T) {
 		t.Errorf("again %+v of %d, %v", again, n, ok)
 	}
 	j.Add(1, sent[0])
-	c.Begin(1, 2, false, text(9, 500)) // coded otherwise
+	c.Begin(1, 2, false, text(9, 500)) // in another coding
 	f, n, ok := c.Repeat(2)
 	if !ok || n != 0 || len(f.Body) != 0 {
 		t.Errorf("a segment of what begins anew: %+v of %d, %v", f, n, ok)
@@ -136,7 +136,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// A message of which the peer has all segments, and which it has not, is named after so many answers.
+// A message that the peer lacks although it has all segments is named after so many answers.
 func TestStrikes(t *testing.T) {
 	var c Cutter
 	c.Begin(1, 2, false, text(1, 100))
@@ -155,7 +155,7 @@ func TestStrikes(t *testing.T) {
 	}
 }
 
-// Whatever a peer sends, what is held is bounded, and refused with a reason.
+// Whatever a peer sends, a Joiner holds a bounded part of it, and refuses the rest with a reason.
 func TestHostile(t *testing.T) {
 	var j Joiner
 	for _, tt := range []struct {
