@@ -1,18 +1,18 @@
-// Package air measures how full a link gets: whole gateways over emulated links in virtual time, with more to carry than one
-// message every five seconds. It plays the table of docs/air.md, a scenario and a seed at a time, and judges each row against
-// what was asked and against what no sender can beat. Tests of the core play the same scenarios.
+// Package air measures how full a link gets: whole gateways over emulated links in virtual time, with a load of more than one
+// message every five seconds. It plays the table of docs/air.md, a scenario and a seed at a time. It judges each row against its goal and
+// against the bound of every sender. Tests of the core play the same scenarios.
 //
 // A Scenario has rows. Play gives the samples of one seed for each row; Judge puts those of all seeds together. One play shares
 // nothing with another, so that a caller may run several at once.
 //
 // # Units
 //
-// A limit is what a message needs of the link and nothing else: its octets at the rate, and the mean delay one way. Figures that
-// are "x the limit" are times divided by it. Sizes are octets, shares percent of the rate, times seconds.
+// A limit is the time that a message needs on an otherwise empty link: its octets at the rate, and the mean delay one way. Figures in "x the
+// limit" are times divided by it. Sizes are octets, shares percent of the rate, times seconds.
 //
 // # Files
 //
-//   - air.go: scenarios, rows, and what is judged
+//   - air.go: scenarios, rows, and their verdicts
 //   - traffic.go: a load on whole gateways, what arrives of it, and when
 //   - load.go: what is offered: in turn, by chance, at once, urgent beside routine
 //   - judge.go: figures of what came of a load
