@@ -1,4 +1,4 @@
-// Package commands is what gateway-lab does: the commands that stay ashore. A user types their names behind `gateway`.
+// Package commands holds the commands of gateway-lab, which stay ashore. A user types their names after `gateway`.
 //
 // # Files
 //
