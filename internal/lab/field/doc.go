@@ -1,9 +1,10 @@
-// Package field plays field trials on one machine: sites in network namespaces, joined by the link emulator, with real
-// gateways and unmodified JXTA peers, TAK devices, or XMPP servers and clients. What it reports is measured at the emulator and in the peers, never in a gateway.
+// Package field plays field trials on one machine: sites in network namespaces, joined by the link emulator, with real gateways and
+// unmodified JXTA peers, TAK devices, or XMPP servers and clients. Its figures are measured at the emulator and in the peers, never in a
+// gateway.
 //
-// Needs root, iproute2, nftables for walls, and for JXTA Java 17 and the built peers of field-tests/peers. Sizes are IP octets, times seconds in the
-// figures and time.Duration in Go. Everything that a run makes has the prefix aldis-<4 hex digits>- and is removed at
-// the end; what a killed run left behind is removed by the next one.
+// The package needs root, iproute2, nftables for walls, and for JXTA Java 17 and the built peers of field-tests/peers. Sizes are IP
+// octets; times are seconds in the figures and time.Duration in Go. All namespaces and files of a run have the prefix aldis-<4 hex
+// digits>- and are removed at the end; the next run removes those of a killed run.
 //
 // # Files
 //
@@ -11,7 +12,7 @@
 //   - bluegame.go: the Blue Game from the first namespace to the figures
 //   - bluegameend.go: its end: figures, files, and namespaces removed
 //   - bound.go: programs that must not outlive this one
-//   - busy.go: what keeps the machine busy
+//   - busy.go: load that keeps the machine busy
 //   - cli.go: the command `gateway lab`
 //   - figures.go: results of a run
 //   - fleet.go: a fleet with several bearers, from the first namespace to the end of the script
