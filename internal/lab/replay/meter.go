@@ -179,7 +179,7 @@ func (m *Meter) offered(s *Script) {
 type OverloadError struct {
 	Profile    string
 	Direction  string  // "ship to shore", "shore to ship", or "both ways" on a shared channel
-	OfferedBps float64 // octets of the trace on the air, without repairs, over its duration
+	OfferedBps float64 // rate that the trace needs on the air, without repairs, over its duration
 	RateBps    int
 }
 
