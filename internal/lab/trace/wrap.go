@@ -134,8 +134,8 @@ func (d *decoder) ppp(c excerpt) verdict {
 	return d.unread(atPPP, kind)
 }
 
-// mpls skips labels (RFC 3032). No field gives the type of the payload: an IP packet shows its version, and a control word of zeros (RFC
-// 4385) or anything else is before an Ethernet frame.
+// mpls skips labels (RFC 3032). No field gives the type of the payload: an IP packet shows its version. Any other payload is an Ethernet
+// frame, after a control word if that begins with zeros (RFC 4385).
 func (d *decoder) mpls(c excerpt) verdict {
 	for range maxWraps {
 		last := len(c.data) >= 4 && c.data[2]&1 != 0

@@ -113,8 +113,8 @@ const PipeXMPP = "xmpp"
 // xmppPart is the name of the only part of such a message.
 const xmppPart = "xmpp:stanza"
 
-// said passes on the stanzas of users. A server's stanza to a client was sent before, or comes from elsewhere: from the latter, lines are
-// kept.
+// said passes on the stanzas of users. A server's stanza to a client was sent before, or comes from elsewhere: of these only messages
+// are passed on.
 func (d *dialog) said(side int, s *stream, e *stanza.Element) {
 	if bind := e.Kid("urn:ietf:params:xml:ns:xmpp-bind", "bind"); bind != nil && e.Get("type") == "result" {
 		d.jid = bind.Kid(bind.Space, "jid").Inside()
