@@ -51,7 +51,7 @@ func shortTrace(t *testing.T) *trace.File {
 	return f
 }
 
-// TestReplayLive: gateways as processes carry a trace as the forecast says, and their ledgers agree with the capture.
+// TestReplayLive: gateways as processes carry a trace as the forecast predicts, and their ledgers agree with the capture.
 func TestReplayLive(t *testing.T) {
 	t.Parallel()
 	p, err := profile.Load("iridium-directip-shore", nil)
