@@ -142,7 +142,7 @@ func TestFailuresAreRows(t *testing.T) {
 	check.Contains(t, "page", page.String(), "none: ")
 }
 
-// A peer that dies in the middle: its cell says so, and what came before stays.
+// A peer that dies in the middle: its cell says so, and earlier cells stay.
 func TestPeerDies(t *testing.T) {
 	c, err := unwatched(context.Background())
 	if err != nil {

@@ -47,7 +47,7 @@ type ship struct {
 	radio  *radio.Radio
 
 	mu     sync.Mutex
-	listed bool        // what it listens to
+	listed bool        // its pipe was announced
 	stored []time.Time // by number: when HQ had its message; zero: HQ does not have it
 	heard  []int       // by number: how often a message of HQ has come
 }

@@ -275,7 +275,7 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet), dropped
 
 // progress is a line on a terminal while a large file is read.
 type progress struct {
-	w     io.Writer // nil: there is no terminal
+	w     io.Writer // nil: nothing is shown
 	size  int64
 	start time.Time
 	shown time.Time

@@ -119,7 +119,7 @@ func onAllCores(n int, work func(i int)) {
 
 // counted is a line on a terminal that shows how many plays are over.
 type counted struct {
-	w     io.Writer // nil: there is no terminal
+	w     io.Writer // nil: nothing is shown
 	what  string
 	n, of int
 	start time.Time

@@ -121,7 +121,7 @@ func (f *pmulFlags) config(stderr io.Writer) (cfg pmulfile.Config) {
 	return cfg
 }
 
-// warn prints each time what interoperability mode lacks.
+// warn prints, each time, the shortcomings of interoperability mode.
 func (f *pmulFlags) warn(stderr io.Writer) {
 	fmt.Fprintf(stderr, "warning: plain ACP 142: nothing is encrypted or authenticated; gateway pmul -h says what can be forged\n")
 }

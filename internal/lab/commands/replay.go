@@ -237,7 +237,7 @@ func readTrace(path string) (*trace.File, error) {
 
 // clockProgress is a line on a terminal that shows how far a run is.
 type clockProgress struct {
-	w     io.Writer // nil: there is no terminal
+	w     io.Writer // nil: nothing is shown
 	start time.Time
 	shown time.Time
 }

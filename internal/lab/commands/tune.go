@@ -237,7 +237,7 @@ func (t *tuner) limited(ctx context.Context, s *replay.Search) (context.Context,
 	return context.WithDeadline(ctx, now.Add(time.Duration(s.Share()*float64(left))))
 }
 
-// tuned is what --json prints.
+// tuned is the output of --json.
 func tuned(p profile.Profile, res replay.Tuning) any {
 	return struct {
 		Profile string `json:"profile"`

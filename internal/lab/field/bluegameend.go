@@ -183,7 +183,7 @@ func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
 	return run, err
 }
 
-// writeEvents keeps what a peer said, one event a line.
+// writeEvents writes a peer's events, one a line.
 func writeEvents(path string, events []Event) error {
 	var b []byte
 	for _, e := range events {

@@ -19,10 +19,10 @@
 //   - fleetcli.go: the command `gateway lab fleet`
 //   - fleetend.go: the fleet's messages and their ends
 //   - fleetgroup.go: speakers and hearers in a fleet with groups, and the end of a site
-//   - fleetplan.go: what a script has happen
+//   - fleetplan.go: the events of a script
 //   - gatewayproc.go: a gateway as a process in its namespace
 //   - hub.go: the emulator between the namespaces
-//   - netns.go: namespaces, and what killed runs left behind
+//   - netns.go: namespaces, and the removal of those of killed runs
 //   - office.go: keys and rosters of a run
 //   - options.go: options and their checks
 //   - pair.go: sites of several machines, and accidents to them
@@ -32,11 +32,11 @@
 //   - peer.go: unmodified JXTA peers as processes
 //   - replay.go: a trace in real time
 //   - scenario.go: outages, power cuts and rate limits
-//   - scoreboard.go: the results beside those of 2004
+//   - scoreboard.go: the results compared with those of 2004
 //   - silent.go: ships under EMCON
 //   - site.go: addresses and parts of a site
-//   - strangers.go: what other software would send
-//   - takdevice.go: TAK devices, and what their LANs show
+//   - strangers.go: messages as other software would send them
+//   - takdevice.go: TAK devices, and the view of their LANs
 //   - takfederation.go: TAK servers with TCP between them, without gateways
 //   - takfigures.go: results of a run with TAK devices
 //   - takgame.go: the Blue Game with TAK devices

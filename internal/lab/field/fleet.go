@@ -265,7 +265,7 @@ func (f *fleetPlay) equip(ctx context.Context) (err error) {
 	return f.office.sign(ctx, there...)
 }
 
-// join starts a site's gateway and its peers, and has the others look for what it publishes.
+// join starts a site's gateway and its peers, and has the others look for its publications.
 func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 	if f.tak {
 		for range max(1, c.script.TAK) {

@@ -62,7 +62,7 @@ func newWorld() (*world, error) {
 			f.Close()
 			continue // another run took it for a dead run's
 		}
-		_, _ = f.WriteString(strconv.Itoa(os.Getpid()) + "\n") // for people; the lock is what counts
+		_, _ = f.WriteString(strconv.Itoa(os.Getpid()) + "\n") // for people; the lock decides
 		w.lock = f
 		return w, nil
 	}

@@ -26,7 +26,7 @@ type Options struct {
 	Size     int           // octets of a message's body element, with strangers of all its elements; 200
 	Shapes   string        // ShapesTracks or ShapesStrangers; tracks
 	Arrivals string        // pattern of strangers' messages (lab/shapes); steady
-	Squeeze  bool          // a busy loop for each processor runs beside the game
+	Squeeze  bool          // a busy loop for each processor runs during the game
 	Reorder  bool          // jitter lets packets overtake each other, whatever the profile says
 	Twice    float64       // percent of packets that arrive twice, on each leg
 	Seed     uint64        // of the emulator

@@ -48,7 +48,7 @@ const (
 )
 
 // Replay plays a trace in real time: gateways as processes, the emulator between their namespaces, edge peers on TCP
-// sockets. When ctx ends before the trace does, the Result holds what there was until then and is marked partial.
+// sockets. When ctx ends before the trace does, the Result holds the figures until then and is marked partial.
 func Replay(ctx context.Context, s *replay.Script, o ReplayOptions) (*replay.Result, error) {
 	if err := o.complete(); err != nil {
 		return nil, err

@@ -50,11 +50,11 @@ type Crossing struct {
 	nth int // place in its sender's capture: of packets sent at one time the lower went first
 }
 
-// pair is the places of a packet in the captures; -1: it is not there.
+// pair is a packet with its times in the two captures; -1: it is not there.
 type pair struct {
 	Passage
 	a, b     int64
-	inA, inB int // how often it is in each
+	inA, inB int // its index in each
 }
 
 // Join matches the packets of two captures. Each capture is in order of time.

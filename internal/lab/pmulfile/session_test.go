@@ -261,7 +261,7 @@ func (m *mouth) fates(t *testing.T, n int) (all []pmul.Fate) {
 	return all
 }
 
-// tshark reads what a node sent from its capture: the fields of each packet, in order.
+// tshark reads a node's own packets from its capture: the fields of each packet, in order.
 func (s *session) tshark(node int, fields ...string) (lines [][]string) {
 	s.t.Helper()
 	args := []string{"-r", filepath.Join(s.dir, fmt.Sprintf("node%d.pcap", node)), "-Y", fmt.Sprintf("ip.src == %v", nodeAddr(node)),

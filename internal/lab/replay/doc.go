@@ -42,11 +42,11 @@
 //   - causes.go: why a message is late or never arrives, and the load on the link
 //   - knobs.go: the values that a search may change
 //   - lan.go: the LANs of both sites in virtual time
-//   - luck.go: the plays one by one, and what their number can tell
+//   - luck.go: the plays one by one, and the conclusions from their number
 //   - meter.go: figures of gateways and emulator
 //   - record.go: the actions of the peers and the arrivals of messages
 //   - rehearse.go: the verdict, the cost, and the remedies
-//   - result.go: the figures beside those of the trace
+//   - result.go: the figures compared with those of the trace
 //   - run.go: Run: a whole play in virtual time
 //   - script.go: the trace as actions of peers
 //   - search.go: Search: chooses the next plays

@@ -10,7 +10,7 @@ import (
 // undone is how many commits PutBack can take back.
 const undone = 1000
 
-// change is what a record was before a commit; Value nil: it was not there.
+// change is a record before a commit; Value nil: it was not there.
 type change struct {
 	key    string
 	before api.Record

@@ -18,7 +18,7 @@ type Got struct {
 // of the gateway, as peers do.
 type Site struct {
 	Node  *Node
-	Items map[string]site.Item            // what this site has
+	Items map[string]site.Item            // the items of this site
 	Far   map[uint16]map[string]site.Item // the items of others that it received
 	Got   []Got
 	// Keep holds back Done: the messages wait for local peers until Release.

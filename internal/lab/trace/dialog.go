@@ -14,7 +14,7 @@ const (
 	keepInScan = 64        // octets that a marker may have had before it was whole
 )
 
-// state is what a direction of a connection expects next.
+// state is the next thing that a direction of a connection expects.
 type state uint8
 
 const (

@@ -266,7 +266,7 @@ func (l *Line) check(known map[string]bool) error {
 type FileWriter struct {
 	w      *bufio.Writer
 	header Header
-	peers  map[string]string // label by id or address
+	peers  map[string]string // label by id
 	pipes  map[string]string
 	edges  map[string]bool // by label
 	names  map[string]string
@@ -321,7 +321,7 @@ func label(m map[string]string, letter, key string) (string, bool) {
 	return s, true
 }
 
-// Peer returns the label of a peer, identified by its id or address, and writes its line when it is new.
+// Peer returns the label of a peer and writes its line when it is new. id is any text that identifies the peer.
 func (f *FileWriter) Peer(t float64, id, address, name string, edge bool) string {
 	s, fresh := label(f.peers, "p", id)
 	if !fresh {

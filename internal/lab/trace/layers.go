@@ -76,7 +76,7 @@ func (l *linkAnalyser) inside(f frame.Frame, octets int) {
 func (l *linkAnalyser) measured(texts *envelope.Texts) (rest func(octets int)) {
 	inside := 0
 	texts.Seen = func(document bool, codec compact.Codec, octets int) {
-		if codec == compact.Alike { // its octet does not exist
+		if codec == compact.Alike { // the codec's octet is absent
 			octets--
 		}
 		head := min(compact.HeadOctets(codec), octets)

@@ -86,8 +86,8 @@ const (
 	outOfOrder         = 3_000_000
 )
 
-// judge decides what tshark 4.0 says of a segment, as its packet-tcp.c does, in the same order of questions. side is
-// the sender's. Only what decides on retransmissions is kept.
+// judge marks a segment as tshark 4.0 does, by the code of its packet-tcp.c, in the same order of questions. side is the sender's. Only
+// the parts that decide on retransmissions are kept.
 func (c *conn) judge(s *tcpSegment, side int) (marks uint8) {
 	fwd, rev := &c.side[side], &c.side[1-side]
 	length := uint32(s.length)

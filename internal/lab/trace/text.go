@@ -237,7 +237,7 @@ func (r *CoTReport) writeText(w *Writer) {
 	r.writeCosts(w)
 }
 
-// writeCosts prints what the events would cost on links.
+// writeCosts prints the cost of the events on links.
 func (r *CoTReport) writeCosts(w *Writer) {
 	if len(r.Costs) == 0 {
 		return
