@@ -91,8 +91,8 @@ func (f *grid) uftpListens(node int) error {
 	return fmt.Errorf("node %d: uftpd does not listen", node)
 }
 
-// sender makes the sender ready and returns a function that hands the file over. uftp runs with the settings of the baseline (transport
-// 1).
+// sender makes the sender ready and returns a function that hands the file over. uftp runs with the settings of the baseline
+// (transport 1).
 func (f *grid) sender(res *result) (func() error, error) {
 	self, err := os.Executable()
 	if err != nil {
