@@ -1,12 +1,11 @@
-// Command blue-game plays the experiment of 2004 again: unmodified JXTA 2.2 peers of 2003 over HTTP, a rendezvous and
-// relay ashore with one peer beside it (MPA), one peer at sea (Bergen), between them one satellite hop as it was, in
-// the emulator. Track reports are buffered and sent in intervals: the full picture at a long one, changes at a shorter
-// one, with the sizes of `gateway synth blue-game`. It needs root and the built peers (make peers), and as long as a run
-// of 2004 took, 20 to 30 minutes:
+// Command blue-game plays the experiment of 2004 again: unmodified JXTA 2.2 peers of 2003 over HTTP, a rendezvous and relay ashore with
+// one peer next to it (MPA), one peer at sea (Bergen), and between them the satellite hop of 2004 in the emulator. Track reports are
+// buffered and sent in intervals: the full picture at a long one, changes at a shorter one, with the sizes of `gateway synth blue-game`.
+// It needs root and the built peers (make peers), and as long as a run of 2004 took, 20 to 30 minutes:
 //
 //	go run ./field-tests/blue-game -run 1 -o field-tests/blue-game/results/run-1
 //
-// Kept are the captures at both ends (a ashore, b at sea, as in the report), what the peers said, and the figures.
+// It keeps the captures at both ends (a ashore, b at sea, as in the report), the output of the peers, and the figures.
 package main
 
 import (
@@ -139,7 +138,7 @@ type track struct {
 	size int
 }
 
-// schedule is what the two peers send: that of the synthetic trace of the run, from its first message on.
+// schedule is the messages of the two peers: those of the synthetic trace of the run, from its first message on.
 func schedule(o options) (map[string][]track, error) {
 	var b bytes.Buffer
 	if _, err := trace.Synth(&b, o.run, o.seed, trace.ContentText); err != nil {
@@ -245,7 +244,7 @@ func (g *game) play(ctx context.Context) (err error) {
 	return nil
 }
 
-// talk sends a peer's tracks. As in 2004 nothing is sent before all pipes are there.
+// talk sends a peer's tracks. As in 2004 it sends nothing before all pipes are there.
 func (g *game) talk(end context.Context, own, far *field.Peer) {
 	for _, pair := range [][2]*field.Peer{{own, far}, {far, own}} {
 		if _, err := pair[0].Wait(end, is("opened", pair[1].Name())); err != nil {
@@ -285,7 +284,7 @@ func count(p *field.Peer, ev, not string) (n int) {
 	return n
 }
 
-// keep writes what a peer said, one event a line.
+// keep writes the output of a peer, one event a line.
 func (g *game) keep(p *field.Peer) error {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -297,7 +296,7 @@ func (g *game) keep(p *field.Peer) error {
 	return os.WriteFile(filepath.Join(g.o.out, p.Name()+".jsonl"), b.Bytes(), 0o644)
 }
 
-// compare writes the figures of both captures, and the most telling ones beside the published range.
+// compare writes the figures of both captures, and puts the most telling ones next to the published range.
 func compare(o options) error {
 	var text strings.Builder
 	w := io.MultiWriter(os.Stdout, &text)

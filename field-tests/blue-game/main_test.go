@@ -6,7 +6,7 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// What the peers are told to send is what was published, and nothing of it is too small for a peer's message (64 octets).
+// The peers send as many octets as published, and no message is too small for a peer's message (64 octets).
 func TestSchedule(t *testing.T) {
 	for _, p := range trace.BlueGame {
 		for seed := range uint64(20) {

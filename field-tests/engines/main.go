@@ -1,9 +1,9 @@
-// Command engines measures replicated engines on three members over loopback, for docs/decisions/three-at-a-site.md: messages of 200 octets
-// a second with a sync on each write, their latency, and what is lost of what was acknowledged when members lose their power.
+// Command engines measures replicated engines on three members over loopback, for docs/decisions/three-at-a-site.md: messages of 200
+// octets a second with a sync on each write, their latency, and how many acknowledged messages are lost when members lose their power.
 //
 //	sudo go run . [-engines raft,hashicorp,etcd,jetstream,jetstream-default] [-for 5s]
 //
-// It needs root for the disks that forget what was not synced.
+// It needs root for the disks that forget unsynced data.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"aldis/internal/lab/baddisk"
 )
 
-// members is how many there are.
+// members is the number of members.
 const members = 3
 
 // octets of a message.
@@ -31,7 +31,7 @@ const octets = 200
 
 // engine is three members in this process.
 type engine interface {
-	// put returns when a message of a majority is acknowledged.
+	// put returns when a majority has acknowledged a message.
 	put(message []byte) error
 	// count is how many messages the members agree on.
 	count() (int, error)
@@ -92,7 +92,7 @@ func measure(name string, span time.Duration) error {
 	return nil
 }
 
-// power has members lose it while a member is away: both that acknowledged, or one of them beside a cut from the other.
+// power has members lose their power while a member is away: both that acknowledged, or one of them, which is also cut off from the other.
 func power(name string, dir func(string) string, one bool) error {
 	at := dir(fmt.Sprintf("disk-%v", one))
 	d, err := baddisk.New(dir(fmt.Sprintf("fuse-%v", one)))
@@ -128,7 +128,7 @@ func power(name string, dir func(string) string, one bool) error {
 	return nil
 }
 
-// self runs this program for one engine; kill ends it without a warning so long after it began to write.
+// self runs this program for one engine; kill ends it without warning that long after it began to write.
 func self(name, child string, dirs []string, which string, fresh bool, span, kill time.Duration) (string, error) {
 	c := exec.Command(os.Args[0], "-engines", name, "-child", child, "-dirs", strings.Join(dirs, ","), "-which", which, fmt.Sprintf("-fresh=%v", fresh), "-for", span.String())
 	c.Stderr = os.Stderr
@@ -155,7 +155,7 @@ func self(name, child string, dirs []string, which string, fresh bool, span, kil
 	return text.String(), c.Wait()
 }
 
-// inside is what the child does.
+// inside is the work of the child.
 func inside(what, name string, dirs []string, which string, fresh bool, span time.Duration) error {
 	var list []int
 	for _, s := range strings.Split(which, ",") {
@@ -167,7 +167,7 @@ func inside(what, name string, dirs []string, which string, fresh bool, span tim
 		return err
 	}
 	message := make([]byte, octets)
-	for end := time.Now().Add(80 * time.Second); ; time.Sleep(50 * time.Millisecond) { // until somebody leads
+	for end := time.Now().Add(80 * time.Second); ; time.Sleep(50 * time.Millisecond) { // until a member leads
 		if what == "count" {
 			if n, err := e.count(); err == nil {
 				fmt.Println("there are", n)

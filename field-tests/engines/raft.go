@@ -64,7 +64,7 @@ func newRaft(i int, dir string) (*raftMember, error) {
 	}
 	_ = m.memory.ApplySnapshot(pb.EnsureSnapshot(&pb.Snapshot{Metadata: &pb.SnapshotMetadata{Index: new(uint64(1)), Term: new(uint64(1)), ConfState: &pb.ConfState{Voters: []uint64{1, 2, 3}}}}))
 	end := int64(0)
-	for in := bufio.NewReader(m.log); ; { // what the log has; it ends at the first that is broken
+	for in := bufio.NewReader(m.log); ; { // the entries of the log; it ends at the first broken one
 		var head [5]byte
 		if _, err := io.ReadFull(in, head[:]); err != nil {
 			break
@@ -180,7 +180,7 @@ func (m *raftMember) run() {
 			rd := m.node.Ready()
 			leads := m.node.BasicStatus().RaftState == raft.StateLeader
 			m.mu.Unlock()
-			if leads && rd.HardState == nil { // the others write while this one does
+			if leads && rd.HardState == nil { // the others write while the leader does
 				m.send(rd.Messages)
 			}
 			var b []byte
@@ -274,7 +274,7 @@ func (e raftEngine) count() (int, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.applied - 2, nil // the one now, and that which settled it
+	return m.applied - 2, nil // without the message above, and that of the settle run
 }
 
 var quiet = log.New(io.Discard, "", 0)

@@ -18,7 +18,7 @@ import (
 	"aldis/internal/lab/field"
 )
 
-// goEdge is a peer of internal/lab/edgepeer behind a rendezvous, and what it hears.
+// goEdge is a peer of internal/lab/edgepeer behind a rendezvous, with a channel of its notices.
 func goEdge(t *testing.T, ctx context.Context, address, name string, signed bool) (*tcp.Peer, chan edgepeer.Notice) {
 	t.Helper()
 	heard := make(chan edgepeer.Notice, 1024)
@@ -76,7 +76,7 @@ func do(t *testing.T, p *tcp.Peer, ev edgepeer.Event) {
 	}
 }
 
-// Edge peers of internal/lab/edgepeer behind an unmodified rendezvous, with an unmodified edge beside them.
+// Edge peers of internal/lab/edgepeer behind an unmodified rendezvous, together with an unmodified edge.
 func TestEdgePeer(t *testing.T) {
 	for _, kind := range []string{field.KindJXSE27Unsigned, field.KindJXSE27} {
 		t.Run(kind, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestEdgePeer(t *testing.T) {
 			w.await(java, "pipe_ready", "a-svc", nil)
 			w.await(java, "discovered", "a-uni", nil)
 
-			for heard := false; !heard; { // the rendezvous knows of the pipe a moment after its peer says so
+			for heard := false; !heard; { // the rendezvous knows of the pipe a moment after its peer announces it
 				do(t, a, edgepeer.Send{Pipe: wire, Kind: jxta.PipeTypePropagate, Elements: []jxta.Element{{Namespace: "trk", Name: "body", Data: []byte("hello")}}})
 				soon, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 				_, err := java.Wait(soon, func(e field.Event) bool { return e.Ev == "received" && e.Name == "a-svc" })

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// lan makes a bridge with one namespace per host, addresses 10.99.0.1 and on, and answers the namespaces' names.
+// lan makes a bridge with one namespace per host, addresses 10.99.0.1 and on, and returns the namespaces' names.
 func lan(t *testing.T, tag string, hosts int) []string {
 	t.Helper()
 	prefix := fmt.Sprintf("aldis-pe-%d-%s", os.Getpid(), tag)

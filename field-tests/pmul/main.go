@@ -1,6 +1,6 @@
-// Command pmul measures plain P_Mul (gateway pmul) beside UFTP, NORM and TCP: one file from one node to four over the
-// same emulated links, real processes in network namespaces, and writes docs/transports.md. It needs root, the built
-// gateway (make build) and the Debian package uftp, and about half an hour:
+// Command pmul measures plain P_Mul (gateway pmul) next to UFTP, NORM and TCP: one file from one node to four over the same emulated
+// links, with real processes in network namespaces. It writes docs/transports.md. It needs root, the built gateway (make build) and the
+// Debian package uftp, and about half an hour:
 //
 //	go run ./field-tests/pmul
 //
@@ -34,15 +34,15 @@ type run struct {
 
 func (r run) name() string { return fmt.Sprintf("%s-%d-%s-%d", r.Link, r.Octets, r.Transport, r.Seed) }
 
-// result is what the emulator and the receivers saw of it.
+// result is the figures of a run from the emulator and the receivers.
 type result struct {
 	run
 	Complete int     `json:"complete"` // receivers that have the file, unchanged
-	Seconds  float64 `json:"seconds"`  // from handing over to the last of them; 0: not all
+	Seconds  float64 `json:"seconds"`  // from the hand-over to the last receiver; 0: not all have it
 	Limit    float64 `json:"limit_s"`  // octets x 8 / rate + mean delay
 	Data     int64   `json:"data_octets"`
 	Return   int64   `json:"return_octets"`
-	Known    float64 `json:"known_s,omitempty"` // when the sender knew, where it says so
+	Known    float64 `json:"known_s,omitempty"` // when the sender knew, if it reports that
 	Lost     int64   `json:"frames_lost"`
 	LateMS   float64 `json:"emulator_late_ms"`
 	Version  string  `json:"version,omitempty"` // of the gateway
@@ -53,7 +53,7 @@ const receivers = 4
 
 var (
 	links      = []string{"hf-2400", "iridium-directip"}
-	sizes      = []int{200, 20000} // on the page: 2,000 octets lie between
+	sizes      = []int{200, 20000} // on the page; 2,000 octets lie between these
 	transports = []string{"p_mul", "norm", "uftp", "tcp"}
 )
 
@@ -110,7 +110,7 @@ func main() {
 	}
 }
 
-// ready names everything that is missing at once, with the way out.
+// ready lists everything that is missing at once, with the remedy.
 func ready(binary string) error {
 	var errs []error
 	if os.Geteuid() != 0 {
@@ -163,7 +163,7 @@ func wanted(name, only string) bool {
 	return false
 }
 
-// play runs what is missing, so many at a time. Closing stop ends the runs under way and cleans up after them.
+// play plays the missing runs, so many at a time. Closing stop ends the runs under way and cleans up after them.
 func play(binary, version, dir, only string, parallel int, stop <-chan struct{}) []result {
 	runs := matrix()
 	all := make([]result, len(runs))

@@ -26,7 +26,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestReady: what is missing is named with the way out.
+// TestReady: everything missing is named with the remedy.
 func TestReady(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	err := ready("/nowhere/gateway")

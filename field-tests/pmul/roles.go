@@ -56,7 +56,7 @@ func (f *grid) receiver(node int) error {
 		return err
 	}
 	f.procs.Add(1)
-	go func() { // it says nothing when a file is there
+	go func() { // it reports nothing when a file is there
 		defer f.procs.Done()
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
@@ -91,7 +91,8 @@ func (f *grid) uftpListens(node int) error {
 	return fmt.Errorf("node %d: uftpd does not listen", node)
 }
 
-// sender makes the sender ready and gives what hands the file over. uftp runs with the settings of the baseline (transport 1).
+// sender makes the sender ready and returns a function that hands the file over. uftp runs with the settings of the baseline
+// (transport 1).
 func (f *grid) sender(res *result) (func() error, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -218,7 +219,7 @@ func arrived(dir string, b []byte) error {
 	return nil
 }
 
-// cubic is what a user's kernel runs unless told otherwise; the machine of the test may have another default.
+// cubic is the usual default of a user's kernel; the machine of the test may have another one.
 func cubic(_, _ string, c syscall.RawConn) (err error) {
 	cerr := c.Control(func(fd uintptr) { err = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, "cubic") })
 	return errors.Join(cerr, err)
@@ -250,7 +251,7 @@ func tcpSend(file string, to []string) error {
 	return err
 }
 
-// normNode is libnorm in a child process, and its packets as they are on a UDP socket: what others would see of it.
+// normNode is libnorm in a child process, with its packets unchanged on a UDP socket, as other programs would see them.
 type normNode struct {
 	sup  *norm.Supervisor
 	wire *elide.Session
@@ -297,7 +298,7 @@ func newNorm(link string, self, peer uint16, packet func(p []byte, info elide.In
 	return n, err
 }
 
-// inject gives libnorm what comes from the network.
+// inject gives libnorm the packets from the network.
 func (n *normNode) inject(c *net.UDPConn, peer uint16) {
 	buf := make([]byte, 1<<16)
 	for {
@@ -309,8 +310,7 @@ func (n *normNode) inject(c *net.UDPConn, peer uint16) {
 	}
 }
 
-// normSend multicasts. Of the FLUSHes that libnorm repeats for minutes four go out after the last segment, as with a
-// robust factor of 4.
+// normSend multicasts. libnorm repeats its FLUSH for minutes; four of them go out after the last segment, as with a robust factor of 4.
 func normSend(link, file string) error {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -374,7 +374,7 @@ func normReceive(link string, id uint16, dir string) error {
 		return err
 	}
 	n, err := newNorm(link, id, 1, func(p []byte, info elide.Info) {
-		if info.Kind != elide.Flush && info.Kind != elide.Data { // a receiver has nothing of its own
+		if info.Kind != elide.Flush && info.Kind != elide.Data { // a receiver has no objects of its own to send
 			_, _ = back.Write(p) // ICMP of an earlier one
 		}
 	}, func(b []byte) {

@@ -43,7 +43,7 @@ The hf-2400 emulator draws losses per frame, so larger frames meet fewer bursts.
 	return b.String()
 }
 
-// spread is median and range; runs that did not finish count as later than all.
+// spread is median and range; runs that did not finish count as the slowest.
 func spread(v []float64, format string) string {
 	if len(v) == 0 {
 		return "-"

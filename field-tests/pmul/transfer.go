@@ -21,7 +21,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// tail is how long the link is watched after the last receiver has the file: octets that come then count too.
+// tail is how long the link is watched after the last receiver has the file: octets in that time count too.
 const tail = 60 * time.Second
 
 // settle is how long all wait before the file is handed over, as in the baseline.
@@ -139,7 +139,7 @@ func (f *grid) command(node int, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// start runs a program and gives each line it says.
+// start runs a program and passes on each line of its output.
 func (f *grid) start(node int, said func(line string), args ...string) error {
 	cmd := f.command(node, args...)
 	out, err := cmd.StdoutPipe()
@@ -164,7 +164,7 @@ func (f *grid) start(node int, said func(line string), args ...string) error {
 	return nil
 }
 
-// expect starts a receiver and waits until it listens. Its program says ready, and file NAME for a file that is whole.
+// expect starts a receiver and waits until it listens. Its program prints ready, and file NAME for a file that is whole.
 func (f *grid) expect(node int, args ...string) error {
 	listening := make(chan struct{})
 	var once, got sync.Once

@@ -131,7 +131,7 @@ type figures struct {
 type result struct {
 	run
 	figures
-	gateway string // what was measured
+	gateway string // the gateway under test
 	err     error
 }
 
@@ -154,7 +154,7 @@ func main() {
 	fmt.Println("wrote", *out)
 }
 
-// play runs what is missing, so many at a time, a few seconds apart: starting Java peers is the only heavy part.
+// play plays the missing runs, so many at a time, a few seconds apart: starting Java peers is the only heavy part.
 func play(binary, dir, only string, parallel int) []result {
 	runs := matrix()
 	all := make([]result, len(runs))
@@ -231,10 +231,10 @@ func num(p *float64, format string) string {
 	return fmt.Sprintf(format, *p)
 }
 
-// other says what is not usual in the games of a group.
+// other describes the unusual parts of the games of a group.
 var other = map[string]string{"mixed": " at HQ, jxse27 aboard", "http": " over HTTP", "ships": ", three ships", "kill-ship": ", ship killed", "kill-hq": ", HQ killed"}
 
-// about is what the page says of itself.
+// about is the head of the page.
 const about = `# Measured
 
 Written by ` + "`go run ./field-tests/road`" + ` (after ` + "`make build peers`" + `, as root, about an hour). Each seed is one

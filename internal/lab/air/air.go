@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Row is one line of the table: a figure of all seeds, and what was asked.
+// Row is one line of the table: a figure over all seeds, and the goal for it.
 type Row struct {
 	What   string  `json:"what"`
 	Unit   string  `json:"unit"`             // of the figure: "x the limit", "% of the rate", "s", "octets"
-	Before string  `json:"before,omitempty"` // what version 0.1 had; of channel and star commit 51151a2, measured by others
+	Before string  `json:"before,omitempty"` // the figure of version 0.1; of channel and star, that of commit 51151a2, measured by others
 	Must   float64 `json:"must,omitempty"`   // with Asked
 	Aim    float64 `json:"aim,omitempty"`
 	Asked  bool    `json:"asked,omitempty"`
 	More   bool    `json:"more_is_better,omitempty"`
-	// Share is which of the sorted samples is the figure: 0.5 the median, 0.99, 1 the worst.
+	// Share names the sorted sample that is the figure: 0.5 the median, 0.99, 1 the worst.
 	Share float64 `json:"share"`
 	Plot  *Point  `json:"plot,omitempty"`
 
@@ -24,13 +24,13 @@ type Row struct {
 	Least  float64 `json:"least"`
 	Most   float64 `json:"most"`
 	N      int     `json:"samples"`
-	Bound  float64 `json:"bound,omitempty"` // what no sender can beat; 0: not computed
-	Best   float64 `json:"best,omitempty"`  // the same with datagrams of the size that suits best
-	// Of all seeds together: deliveries that did not come, which count as if they came at the end of the play, and those that came
-	// again or to others.
+	Bound  float64 `json:"bound,omitempty"` // the limit of every sender, 0 if it is not computed
+	Best   float64 `json:"best,omitempty"`  // the same limit with the datagram size that suits best
+	// Counts over all seeds: Missing deliveries never came, and their samples are as if they came at the end of the play. Wrong deliveries
+	// came again or to other sites.
 	Missing int `json:"missing,omitempty"`
 	Wrong   int `json:"wrong,omitempty"`
-	// Virtual is what the same seeds show in virtual time, beside a row that real gateways have played.
+	// Virtual is the figure of the same seeds in virtual time, next to a row that real gateways have played.
 	Virtual float64 `json:"virtual,omitempty"`
 }
 
@@ -41,10 +41,10 @@ type Point struct {
 	X     float64 `json:"x"`
 }
 
-// near is how far from what no sender can beat a row may be that misses what was asked.
+// near is how far from its bound a row may be and still count as "bound" although it misses its goal.
 const near = 1.05
 
-// Verdict is "aim", "must", "bound" where no sender could do more than a twentieth better, "missed", or "" where nothing is asked.
+// Verdict is "aim", "must", "bound" where no sender could do more than a twentieth better, "missed", or "" for a row without a goal.
 func (r Row) Verdict() string {
 	bound := r.Bound
 	if r.Best > 0 {
@@ -56,7 +56,7 @@ func (r Row) Verdict() string {
 		return ""
 	case reaches(r.Aim):
 		return "aim"
-	case r.Aim > r.Must && !r.More: // nothing must be
+	case r.Aim > r.Must && !r.More: // there is no least goal
 		return ""
 	case reaches(r.Must):
 		return "must"
@@ -66,12 +66,12 @@ func (r Row) Verdict() string {
 	return "missed"
 }
 
-// asked is a row with what was asked of it: at most must, and better aim; of a share of the rate at least.
+// asked is a row with its goals: at most must and at best aim; for a share of the rate, at least must.
 func asked(what, unit, before string, share, must, aim float64) Row {
 	return Row{What: what, Unit: unit, Before: before, Share: share, Must: must, Aim: aim, Asked: true, More: must < aim || unit == ofRate}
 }
 
-// measured is a row of which nothing was asked.
+// measured is a row without a goal.
 func measured(what, unit string, share float64) Row { return Row{What: what, Unit: unit, Share: share} }
 
 // in puts a row into a plot.
@@ -80,21 +80,21 @@ func (r Row) in(plot, curve string, x float64) Row {
 	return r
 }
 
-// Scenario is something that is played with each seed, and what is measured of it.
+// Scenario is something that is played with each seed, and the figures that are taken from it.
 type Scenario struct {
-	Name string // as --only has it: several scenarios share one
+	Name string // as --only has it; several scenarios share one
 	Link string
 	Rows []Row
 	play func(ctx Context, seed uint64) ([][]float64, error)
-	// bounds of the rows that no sender can beat, and best the same with datagrams of the size that suits best; nil: none is computed
+	// bounds are the limits of the rows for every sender, best the same limits with the datagram size that suits best; nil: none is computed
 	bounds, best func() []float64
-	// counts: after the samples of the rows, a play has how many deliveries did not come, and how many were wrong
+	// counts: after the samples of the rows, a play gives the number of deliveries that did not come, and of wrong ones
 	counts bool
-	// live is what real gateways play of it; nil: it is played in virtual time alone
+	// live is the scenario for real gateways; nil: it is played in virtual time alone
 	live func(seed uint64) (Live, error)
 }
 
-// Samples of one play: of each row of its scenario.
+// Samples are those of one play, for each row of its scenario.
 type Samples [][]float64
 
 // Play plays a scenario with a seed. It ends early, with the context's error, when the context ends.
@@ -151,7 +151,7 @@ func (r Row) Worst() float64 {
 	return r.Most
 }
 
-// Names are the names of all scenarios, each once, with what they measure.
+// Names returns the names of all scenarios, each once, with what they measure.
 func Names() (names, about []string) {
 	for _, t := range tables {
 		names, about = append(names, t.name), append(about, t.about)
@@ -181,7 +181,7 @@ var tables = []struct {
 	{"rollup", "what 64 gateways say of themselves to the headquarters", rollupRows},
 }
 
-// Scenarios are those of some names; all of them without a name. An error says which name is not known.
+// Scenarios returns the scenarios with these names, or all of them if there is no name. An error names the first unknown name.
 func Scenarios(only ...string) (list []Scenario, err error) {
 	names, _ := Names()
 	for _, n := range only {
@@ -200,7 +200,7 @@ func Scenarios(only ...string) (list []Scenario, err error) {
 	return list, nil
 }
 
-// Having are those of some scenarios that have a row in whose name there is a text, whatever the case. It is an error if there is none.
+// Having returns the scenarios that have a row whose name contains a text, in upper or lower case. It is an error if there is none.
 func Having(list []Scenario, text string) (some []Scenario, err error) {
 	text = strings.ToLower(text)
 	for _, s := range list {
@@ -229,18 +229,18 @@ type Result struct {
 	Rows  []Row  `json:"rows"`
 }
 
-// Report is what a run found, in the order of the page.
+// Report is the results of a run, in the order of the page.
 type Report struct {
 	Version string `json:"version"`
-	Live    bool   `json:"live,omitempty"` // real gateways have played it, in real time
-	// LateS is by how much the emulator of a live play was late at worst: a busy machine makes a link of its own.
+	Live    bool   `json:"live,omitempty"` // real gateways played it, in real time
+	// LateS is the worst delay that the emulator of a live play added: a busy machine slows the link down.
 	LateS   float64  `json:"emulator_late_s,omitempty"`
 	Seeds   []uint64 `json:"seeds"`
 	TookS   float64  `json:"took_s"`
 	Results []Result `json:"results"`
 }
 
-// Missed counts the rows that miss what was asked.
+// Missed counts the rows that miss their goal, and the rows that have one.
 func (r Report) Missed() (missed, asked int) {
 	for _, result := range r.Results {
 		for _, row := range result.Rows {

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Every table has scenarios, and a name that is not known is refused.
+// Every table has scenarios, and an unknown name is refused.
 func TestScenarios(t *testing.T) {
 	names, about := Names()
 	all, err := Scenarios()
@@ -47,7 +47,7 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// The same seed gives the same samples, whatever was played before.
+// The same seed gives the same samples, whatever plays came before.
 func TestPlayAgain(t *testing.T) {
 	list, err := Scenarios("burst")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestPlayAgain(t *testing.T) {
 	}
 }
 
-// A play that nobody waits for any more ends at once.
+// A play whose context is cancelled ends at once.
 func TestInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
@@ -133,7 +133,7 @@ func TestBounds(t *testing.T) {
 	near("jitter, half of those that arrive", singleBound(p, 200, 0.4), (alone+0.5)/Limit(p, 200).Seconds())
 }
 
-// Nothing that was offered is forgotten: a message that is missing, twice, changed or out of order is an error.
+// Every offered message is checked: it is an error if one is missing, comes twice, changed or out of order.
 func TestOnce(t *testing.T) {
 	s, err := newStage(context.Background(), "iridium-directip", 2, 1)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// A sender that nobody beats here knows at once what was lost, repeats that alone, and asks nothing. It fills every datagram, and a
-// message costs it the octets of its frame and of the least envelope. What it has to pay are the headers of IP and UDP, the seal,
-// and what the link loses.
+// The ideal sender of these bounds knows at once which datagrams were lost, repeats those alone, and asks nothing. It fills every datagram. A
+// message costs it the octets of its frame and of the least envelope. It pays for the headers of IP and UDP, for the seal, and for the losses
+// of the link.
 const (
 	frameOctets    = 2 // the head of a message's frame, with a number of 8 bits and its length
-	envelopeOctets = 4 // of a message of a known flow: its flow, and the heads of its parts
+	envelopeOctets = 4 // of a message of a known flow: the flow, and the heads of its parts
 )
 
-// packed is the share of a link's rate that messages of so many octets can have upwards, where nothing is cut in two.
+// packed is the share of a link's rate that messages of so many octets can have upwards, if no message is cut in two.
 func packed(link string, octets int) float64 {
 	p, err := profile.Load(link, nil)
 	if err != nil {
@@ -29,14 +29,14 @@ func packed(link string, octets int) float64 {
 
 func filled(p profile.Profile, octets int) float64 {
 	head, each := profile.IPUDPOctets+seal.OverheadShort+p.FrameOverhead, octets+frameOctets+envelopeOctets
-	// Fragments fill datagrams, whichever message they are of; where messages happen to fit, nothing is cut.
+	// Fragments of any message fill datagrams; where whole messages happen to fit, nothing is cut.
 	room := p.Largest() - seal.OverheadShort - frameOctets
 	cut := float64(octets) / float64(octets+envelopeOctets) * float64(room) / float64(head+frameOctets+room)
 	n := (p.Largest() - seal.OverheadShort) / each
 	return max(cut, float64(n*octets)/float64(head+n*each))
 }
 
-// burstBound is when the last of n messages at once can be there, over their octets and the mean delay.
+// burstBound is the earliest arrival of the last of n messages sent at once, over their octets and the mean delay.
 func burstBound(link string, n, octets int, down bool) float64 {
 	p, err := profile.Load(link, nil)
 	if err != nil {
@@ -52,12 +52,12 @@ func burstOf(p profile.Profile, n, octets int, down bool) float64 {
 	return (least + delay.Seconds()) / (profile.Airtime(n*octets, d.RateBps) + delay).Seconds()
 }
 
-// singleBound is the quantile of single messages that go once and, when they are lost, again as soon as the longest round trip
-// has brought no acknowledgement: in times of the limit, if as many are lost as the link loses on average.
+// singleBound is the quantile of single messages, as a multiple of the limit. A message goes once, and again if no acknowledgement comes
+// within the longest round trip; the link loses its average share.
 func singleBound(p profile.Profile, octets int, share float64) float64 {
 	lost := p.Up.LossPct / 100
 	alone := profile.Airtime(octets+profile.IPUDPOctets+seal.OverheadShort+frameOctets+envelopeOctets+p.FrameOverhead, p.Up.RateBps)
-	began, left, arrive := time.Duration(0), share, 1-lost // of those that go for the k-th time so many arrive
+	began, left, arrive := time.Duration(0), share, 1-lost // arrive: the share that arrives of the messages that go for the k-th time
 	for left > arrive {
 		left -= arrive
 		arrive *= lost
@@ -67,7 +67,7 @@ func singleBound(p profile.Profile, octets int, share float64) float64 {
 	return took.Seconds() / Limit(p, octets).Seconds()
 }
 
-// What a message costs on a shared channel beside its octets, and what a datagram and a turn do, at the least.
+// The least costs on a shared channel besides a message's octets: of a message, of a datagram and of a turn.
 const (
 	besideOctets  = 8                // of a message: its number, length and envelope, and its share in the head of a code
 	namesOf       = 8                // members that an octet of a datagram names as receivers
@@ -76,8 +76,8 @@ const (
 	turnLasts     = 30 * time.Second // docs/decisions/shared-channel.md
 )
 
-// spoken is messages of sites that share a channel. Its bounds are those of senders that fill every datagram, code over all that
-// is sent, so that any further datagram makes good whatever a receiver lost, and know at once when the last receiver has enough.
+// spoken is messages of sites that share a channel. Its bounds are those of senders that fill every datagram and know at once when the last
+// receiver has enough. They code over all they send, so that any further datagram makes good any loss of a receiver.
 type spoken struct {
 	p                  profile.Profile
 	octets             int // of a message
@@ -89,7 +89,7 @@ func (s spoken) room() int {
 	return s.p.DatagramOctets - seal.OverheadShort - (s.receivers+namesOf)/namesOf
 }
 
-// full is the air of a datagram that is full.
+// full is the airtime of a full datagram.
 func (s spoken) full() time.Duration {
 	return s.p.Airtime(s.p.Up, s.p.DatagramOctets+profile.IPUDPOctets)
 }
@@ -102,8 +102,8 @@ func (s spoken) sent(k int) (n float64) {
 	return n
 }
 
-// there is how likely it is that all receivers have k datagrams once 0, 1, 2... were sent, until that is certain. Each receiver
-// loses for itself, in bursts as the profile says; fades are left out.
+// there is the probability that all receivers have k datagrams after 0, 1, 2... were sent, until that is certain. The losses of receivers are
+// independent, in bursts as the profile says; fades are left out.
 func (s spoken) there(k int) (list []float64) {
 	d := s.p.Up
 	keep := 1 - d.LossPct/100
@@ -137,15 +137,15 @@ func (s spoken) there(k int) (list []float64) {
 	return list
 }
 
-// wired is the share of the air that payload can have while the talker does not change, over so long.
+// wired is the share of the airtime that payload can have in so long while the talker does not change.
 func (s spoken) wired(lasting time.Duration) float64 {
 	k := max(1, int(lasting/s.full()))
 	fill := float64(s.room()) / float64(s.p.DatagramOctets+profile.IPUDPOctets+s.p.FrameOverhead)
 	return fill * float64(s.octets) / float64(s.octets+besideOctets) * float64(k) / s.sent(k)
 }
 
-// goodput is the share of the rate that payload can have, in percent, when as much is offered for so long. One who talks alone needs
-// no answers here; several take turns.
+// goodput is the share of the rate that payload can have, in percent, when so much is offered for so long. A single talker needs no answers
+// here; several take turns.
 func (s spoken) goodput(offered float64, lasting time.Duration) float64 {
 	useful := s.wired(lasting)
 	if s.talkers > 1 {
@@ -155,7 +155,7 @@ func (s spoken) goodput(offered float64, lasting time.Duration) float64 {
 	return 100 * min(offered, useful)
 }
 
-// burst is when the last receiver can have n messages that are sent at once, in seconds.
+// burst is the earliest time at which the last receiver has n messages that are sent at once, in seconds.
 func (s spoken) burst(n int) float64 {
 	octets := n * (s.octets + besideOctets)
 	k := (octets + s.room() - 1) / s.room()
@@ -163,15 +163,15 @@ func (s spoken) burst(n int) float64 {
 	return s.sent(k)*s.full().Seconds() + (meanDelay(s.p.Up) - spare).Seconds()
 }
 
-// alone is a quantile of when all receivers can have a message that stands alone: it goes again and again until they have it.
+// alone is a quantile of the time until all receivers can have a single message, which goes again and again until they have it.
 func (s spoken) alone(share float64) float64 {
 	s.p.DatagramOctets += s.octets + besideOctets - s.room()
 	n := slices.IndexFunc(s.there(1), func(there float64) bool { return there >= share })
 	return float64(n)*s.full().Seconds() + meanDelay(s.p.Up).Seconds()
 }
 
-// urgent is a quantile of when a receiver can have an urgent message on a channel that is never free: it waits for the end of a
-// datagram, and where another site talks for the change of talker.
+// urgent is a quantile of the time until a receiver can have an urgent message on a channel that is never free: the message waits for the end
+// of a datagram, and where another site talks, for the change of talker.
 func (s spoken) urgent(share float64) float64 {
 	const steps = 100
 	type took struct{ seconds, chance float64 }

@@ -9,8 +9,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Bulk sends one message of so many random octets from the ship to the shore, and says when it was there, over what its octets
-// need. loss is that of the link, in percent, both ways.
+// Bulk sends one message of so many random octets from the ship to the shore. It returns the time until the message was there, over the time
+// that its octets need. loss is the loss of the link in percent, both ways.
 func Bulk(ctx Context, link string, seed uint64, octets int, loss float64) (float64, error) {
 	s, err := newStage(ctx, link, 2, seed, lossy(loss))
 	if err != nil {
@@ -28,8 +28,8 @@ func lossy(pct float64) func(*sim.Config) {
 	return func(c *sim.Config) { c.Profile.Up.LossPct, c.Profile.Down.LossPct = pct, pct }
 }
 
-// Beside sends one long message, and meanwhile short ones of 200 random octets of another local peer, one every interval. It says
-// when the long one was there, over what all that went until then needs, and the median of the short ones over their limit.
+// Beside sends one long message, and meanwhile short ones of 200 random octets from another local peer, one every interval. It returns the
+// time of the long one over the time that all octets sent until then need, and the median of the short ones over their limit.
 func Beside(ctx Context, link string, seed uint64, octets int, every time.Duration) (long, short float64, err error) {
 	const small = 200
 	s, err := newStage(ctx, link, 2, seed)
@@ -65,7 +65,7 @@ func Beside(ctx Context, link string, seed uint64, octets int, every time.Durati
 	return there.Sub(began).Seconds() / s.upLimit(octets+meanwhile*small).Seconds(), at(took, 0.5).Seconds() / s.upLimit(small).Seconds(), nil
 }
 
-// bulkBound is when one message can be there whose sender knows at once what was lost, over its limit.
+// bulkBound is the time of one message whose sender knows at once which datagrams were lost, over its limit.
 func bulkBound(link string, octets int, loss float64) float64 {
 	p, err := profile.Load(link, nil)
 	if err != nil {
@@ -77,7 +77,7 @@ func bulkBound(link string, octets int, loss float64) float64 {
 	return (least + delay.Seconds()) / Limit(p, octets).Seconds()
 }
 
-// bulks: one long message, alone and beside short ones.
+// bulks are scenarios of one long message, alone and together with short ones.
 func bulks() (list []Scenario) {
 	for _, link := range []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"} {
 		for _, octets := range []int{20_000, 100_000, 1_000_000} {

@@ -15,8 +15,8 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// limit is how long messages would take that come at these times if the rates were known, one every ten seconds: one after the other, at
-// the rate of the moment, and the mean delay. Ascending.
+// limit is how long messages would take that come at these times, if the rates, one every ten seconds, were known: each waits for the one
+// before and goes at the rate of the moment, with the mean delay. The result is ascending.
 func limit(rates []int, at []time.Duration, octets int, delay time.Duration) (took []time.Duration) {
 	const tick = 10 * time.Millisecond
 	free := time.Duration(0)
@@ -31,11 +31,12 @@ func limit(rates []int, at []time.Duration, octets int, delay time.Duration) (to
 	return took
 }
 
-// plain lets gateways compress nothing: what is said is random, and coding it is most of what a play computes.
+// plain turns compression off: the payload is random, and coding it would take most of the computing time of a play.
 func plain(_ *sim.Node, g *sim.Setup) { g.Rules = []compact.Rule{{Effort: compact.None}} }
 
-// Wandering lets a link's rate wander for an hour between 0.8 and 21.4 kbit/s, as in 2004, and offers 60 % of the mean: which share of that
-// arrives within the hour, in percent, and the median over that of a sender that knows the rates. told: the modem says its rate.
+// Wandering lets a link's rate wander for an hour between 0.8 and 21.4 kbit/s, as in 2004, and offers 60 % of the mean. It returns the share
+// of this load that arrives within the hour, in percent, and the median over that of a sender that knows the rates. told: the modem reports
+// its rate.
 func Wandering(ctx Context, seed uint64, told bool) (share, times float64, err error) {
 	const octets = 400
 	rates, mean := linkemu.Wander(seed, 800, 21_400, 360), 0
@@ -71,7 +72,7 @@ func Wandering(ctx Context, seed uint64, told bool) (share, times float64, err e
 	s.run(time.Hour)
 	in := len(s.shore.Site.Got)
 	s.until(2*time.Hour, func() bool { return len(s.shore.Site.Got) >= len(s.sent) })
-	took, err := Each(s.shore.Site.Got, 2, s.sent) // while their flow is spelt out they are long ones, which have an order of their own
+	took, err := Each(s.shore.Site.Got, 2, s.sent) // while their flow is spelt out they count as long messages, which have an order of their own
 	if err = errors.Join(err, s.err); err != nil {
 		return 0, 0, err
 	}
@@ -82,11 +83,11 @@ func Wandering(ctx Context, seed uint64, told bool) (share, times float64, err e
 // middle is the median of sorted values.
 func middle[T any](sorted []T) T { return at(sorted, 0.5) }
 
-// allowed is the octets that a day may have on the satellite of Day.
+// allowed is how many octets a day the satellite of Day may carry.
 const allowed = 100_000
 
-// Day offers 300 octets a minute for a day to a satellite that may carry 100 kB a day, and says the most octets of a day on it. A gateway
-// dies after some commits: 2 the ship's, 1 HQ's. It is an error if a message is lost, or the operator is not told.
+// Day offers 300 octets a minute for a day to a satellite that may carry 100 kB a day, and returns the octets of the busiest day. A gateway
+// dies after some commits (dies: 2 the ship's, 1 HQ's). It is an error if a message is lost, or if the operator is not warned.
 func Day(ctx Context, seed uint64, hf bool, dies uint16) (most float64, err error) {
 	var s *stage
 	change := func(c *sim.Config) {
@@ -134,8 +135,8 @@ func Day(ctx Context, seed uint64, hf bool, dies uint16) (most float64, err erro
 	return most, errors.Join(err, err2, s.err)
 }
 
-// Distances is what a ship says before each of eight messages that they will take, and what they take, in seconds, beside others that
-// fill such a share of the rate.
+// Distances returns a ship's forecast of the time that each of eight messages will take, and the time that each takes, in seconds. Other
+// messages fill the share busy of the rate.
 func Distances(ctx Context, link string, busy float64, octets int, seed uint64) (said, took []float64, err error) {
 	s, err := newNet(ctx, link, 2, seed, func(c *sim.Config) {
 		c.Ashore = false
@@ -187,7 +188,7 @@ func Distances(ctx Context, link string, busy float64, octets int, seed uint64) 
 	return said, took, s.err
 }
 
-// distance is how far Distances are off, in percent of what each message took.
+// distance measures how far the forecasts of Distances are off, in percent of the time that each message took.
 func distance(link string, octets int) Scenario {
 	loads := []float64{0, 0.4, 0.8}
 	what := fmt.Sprintf("/distance for %d octets, ", octets)
@@ -212,7 +213,7 @@ func distance(link string, octets int) Scenario {
 	return s
 }
 
-// refused is how many datagrams 255 ships refuse as old while HQ says five messages a second to each and delays differ by 1.1 s.
+// refused counts the datagrams that 255 ships refuse as old while HQ sends each five messages a second and delays differ by 1.1 s.
 func refused(ctx Context, seed uint64) ([][]float64, error) {
 	const ships, n, every = 255, 20, time.Second / 5 // a roster has 256 nodes at most; four seconds are far longer than the jitter
 	s, err := newNet(ctx, "iridium-certus-100", ships+1, seed, func(c *sim.Config) {
@@ -253,7 +254,7 @@ func dropped(s *stage, n *sim.Node) (datagrams int) {
 	return datagrams
 }
 
-// changing: links whose rate or use changes, what is said of them, and many ships.
+// changing are scenarios of links whose rate or use changes, of the forecasts for them, and of many ships.
 func changing() (list []Scenario) {
 	const directip = "iridium-directip"
 	for _, told := range []bool{true, false} {

@@ -16,7 +16,7 @@ const (
 	ratio  = "octets for an octet"
 )
 
-// channels: what a radio channel carries that all sites share.
+// channels are the scenarios of a radio channel that all sites share.
 func channels() (list []Scenario) {
 	for _, loads := range [][]traffic{fullChannel(), besideOnChannel(), burstsOnChannel(), singlesOnChannel(), troubleOnChannel(),
 		filesOnChannel(), dayOnChannel()} {
@@ -32,7 +32,7 @@ func channels() (list []Scenario) {
 		asked("16 sites start together: quiet after", "s", "130", 0.5, 120, 60), measured("16 sites start together: octets", "octets", 0.5)))
 }
 
-// fullChannel: as much is offered as the channel has, more or less.
+// fullChannel offers as much as the channel can carry, or more, or less.
 func fullChannel() (list []traffic) {
 	const lasting = 10 * time.Minute
 	bound := func(sites, octets, talkers int, offered float64) func(profile.Profile) float64 {
@@ -87,7 +87,7 @@ func fullChannel() (list []traffic) {
 			}})
 }
 
-// besideOnChannel: short messages beside a long one, and urgent ones on a full channel.
+// besideOnChannel sends short messages during a long one, and urgent ones on a full channel.
 func besideOnChannel() (list []traffic) {
 	const bulk, routine, flash = "bulk", "routine", "flash"
 	const octets, every = 200_000, 5 * time.Second
@@ -129,7 +129,7 @@ func besideOnChannel() (list []traffic) {
 		}})
 }
 
-// burstsOnChannel: many messages of one site at once.
+// burstsOnChannel sends many messages of one site at once.
 func burstsOnChannel() (list []traffic) {
 	for _, b := range []struct {
 		link                 string
@@ -154,7 +154,7 @@ func burstsOnChannel() (list []traffic) {
 	return list
 }
 
-// filesOnChannel: one long message to many.
+// filesOnChannel sends one long message to many sites.
 func filesOnChannel() (list []traffic) {
 	for _, f := range []struct {
 		octets, receivers int
@@ -176,14 +176,14 @@ func filesOnChannel() (list []traffic) {
 	return list
 }
 
-// burstOnChannel is the bound of a burst in times of its limit.
+// burstOnChannel is the bound of a burst as a multiple of its limit.
 func burstOnChannel(n, octets, receivers int) func(profile.Profile) float64 {
 	return func(p profile.Profile) float64 {
 		return spoken{p, octets, receivers, 1}.burst(n) / Limit(p, n*octets).Seconds()
 	}
 }
 
-// singlesOnChannel: one message at a time.
+// singlesOnChannel sends one message at a time.
 func singlesOnChannel() []traffic {
 	single := func(receivers, n int, every time.Duration, figures ...figure) traffic {
 		return traffic{link: hf, sites: receivers + 1, lasting: time.Duration(n) * every, rest: 4 * time.Hour,
@@ -211,7 +211,7 @@ func singlesOnChannel() []traffic {
 	}
 }
 
-// troubleOnChannel: a rate that is not the profile's, and outages.
+// troubleOnChannel has a rate that differs from the profile's, and outages.
 func troubleOnChannel() []traffic {
 	trueRate := func(rate float64) func(*sim.Config) {
 		return func(c *sim.Config) {
@@ -260,7 +260,7 @@ func troubleOnChannel() []traffic {
 	return list
 }
 
-// dayOnChannel: a day of mixed traffic, about 9 % of the rate, with twelve outages.
+// dayOnChannel is a day of mixed traffic, about 9 % of the rate, with twelve outages.
 func dayOnChannel() []traffic {
 	const day, sites = 24 * time.Hour, 4
 	const report = "report"
@@ -293,13 +293,13 @@ func dayOnChannel() []traffic {
 			{Row: asked("a day of mixed traffic with twelve outages: deliveries lost or twice", "", "0", 1, 0, 0),
 				of: func(o *outcome) float64 { return float64(o.missing + o.wrong) }},
 		}}
-	for i, minutes := range []time.Duration{1, 3, 2, 10, 1, 4, 2, 20, 1, 5, 3, 2} { // too few in all for 95 of 100 to be of them
+	for i, minutes := range []time.Duration{1, 3, 2, 10, 1, 4, 2, 20, 1, 5, 3, 2} { // too short in all to hold 95 of 100 messages
 		t.outages = append(t.outages, outage{time.Duration(2*i+1) * time.Hour, minutes * time.Minute})
 	}
 	return []traffic{t}
 }
 
-// silentShip: loads again with one more receiver that transmits nothing, beside the same without it.
+// silentShip repeats loads with one more receiver that transmits nothing, and compares them with the loads without it.
 func silentShip() (list []Scenario) {
 	const lasting = 10 * time.Minute
 	for _, r := range []struct {

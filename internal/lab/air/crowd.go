@@ -11,13 +11,13 @@ import (
 	"aldis/internal/site"
 )
 
-// crowd is local peers of a ship that send to the shore. It tells which of their messages arrived, and when.
+// crowd is the local peers of a ship that send to the shore. It records which of their messages arrived, and when.
 type crowd struct {
 	*stage
 	sent map[uint16]map[int]time.Time
 }
 
-// talk lets a local peer send one message of 200 octets every interval, for so long.
+// talk lets a local peer send one message of 200 octets every interval for the time lasting.
 func (c *crowd) talk(who uint16, pipe string, precedence site.Precedence, every, lasting time.Duration) {
 	if c.sent[who] == nil {
 		c.sent[who] = map[int]time.Time{}
@@ -33,7 +33,7 @@ func (c *crowd) talk(who uint16, pipe string, precedence site.Precedence, every,
 	}
 }
 
-// arrived are the times that the messages of a local peer took, and how many arrived until some time.
+// arrived returns the times that the messages of a local peer took, and how many arrived by a deadline.
 func (c *crowd) arrived(who uint16, until time.Time) (took []time.Duration, n int) {
 	for _, g := range c.shore.Site.Got {
 		var from uint16
@@ -52,8 +52,8 @@ func (c *crowd) arrived(who uint16, until time.Time) (took []time.Duration, n in
 
 const otherPipe = "uuid-59616261646162614E504720503250337B1F8E4DA2F95C6D9E3F2A4B5C6D7E8F04"
 
-// Quiet is the median of a quiet local peer's messages, over the limit, beside one that sends three times what the link carries.
-// Same: both are pipes of one peer.
+// Quiet is the median of a quiet local peer's messages, over the limit, while another one sends three times as much as the link carries.
+// same: both are pipes of one peer.
 func Quiet(ctx Context, link string, seed uint64, lasting time.Duration, same bool) (float64, error) {
 	s, err := newStage(ctx, link, 2, seed)
 	if err != nil {
@@ -83,26 +83,26 @@ func Quiet(ctx Context, link string, seed uint64, lasting time.Duration, same bo
 	}
 	took, _ := c.arrived(quiet, c.Now)
 	for missing := len(c.sent[quiet]) - len(took); missing > 0; missing-- {
-		took = append(took, lasting) // at least; the median is of all that were sent
+		took = append(took, lasting) // at least so long; the median counts all messages sent
 	}
 	return at(took, 0.5).Seconds() / s.upLimit(200).Seconds(), nil
 }
 
-// Overload is what came of three times what the link carries.
+// Overload is the result of a load of three times what the link carries.
 type Overload struct {
 	Flash   []time.Duration // of the flash messages that arrived, in ascending order
 	Never   int             // flash messages that did not
-	Evenly  float64         // of the routine peer that got least over the one that got most
-	Goodput float64         // share of the rate, while it lasted
-	Waiting float64         // the most that waited, over what may
-	Missing int             // messages of which nothing is known: neither delivered nor counted
+	Evenly  float64         // the routine peer that got the smallest share, over the one that got the largest
+	Goodput float64         // share of the rate during the load
+	Waiting float64         // the most octets that waited, over the bound
+	Missing int             // messages neither delivered nor counted as dropped
 	Dropped int             // given up or refused, as counted
-	Told    int             // lines of the log about that
+	Told    int             // lines of the log about dropped messages
 }
 
-// Overloaded offers a link three times what it carries, from three local peers alike, with a flash message of a fourth every
-// ten seconds. What may wait for the shore is bounded so that the queue is full after a third of the time. look is called
-// before the load and at its end; it may be nil.
+// Overloaded offers a link three times what it carries, in equal parts from three local peers, and a flash message of a fourth peer every ten
+// seconds. The queue for the shore is bounded so that it is full after a third of the time. look is called before the load and at its end; it
+// may be nil.
 func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration, look func()) (o Overload, err error) {
 	var most int
 	s, err := newStage(ctx, link, 2, seed, func(c *sim.Config) {
@@ -157,7 +157,7 @@ func Overloaded(ctx Context, link string, seed uint64, lasting time.Duration, lo
 	return o, nil
 }
 
-// crowds: several local peers that want more than the link has.
+// crowds are scenarios of several local peers that want more than the link has.
 func crowds() (list []Scenario) {
 	const link, lasting = "iridium-directip", 10 * time.Minute
 	exactly := func(what, unit string, want float64) Row { return asked(what, unit, "", 1, want, want) }

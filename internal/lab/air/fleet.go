@@ -10,7 +10,7 @@ import (
 	"aldis/internal/site"
 )
 
-// newFleet is a stage whose gateways have a second bearer too, over a link of another kind. It is the dearer one, unless dear is
+// newFleet is a stage whose gateways have a second bearer, over a link of another kind. The second bearer is the dearer one, unless dear is
 // false.
 func newFleet(ctx Context, first, second string, nodes int, seed uint64, dear bool, change ...func(*sim.Config)) (*stage, error) {
 	p, err := profile.Load(second, nil)
@@ -30,13 +30,13 @@ func newFleet(ctx Context, first, second string, nodes int, seed uint64, dear bo
 	})...)
 }
 
-// on is what a node sent and was sent on a bearer.
+// on is how many octets a node sent and received on a bearer.
 func (s *stage) on(bearer int, n *sim.Node) float64 {
 	up, down := s.OctetsOn(bearer, n)
 	return float64(up + down)
 }
 
-// ledger is how many octets of a kind a node has sent or received on a bearer since its start.
+// ledger is how many octets of one kind a node sent or received on a bearer since its start.
 func (s *stage) ledger(n *sim.Node, bearer, direction, kind string) (octets float64) {
 	if n.GW == nil {
 		return 0
@@ -49,7 +49,7 @@ func (s *stage) ledger(n *sim.Node, bearer, direction, kind string) (octets floa
 	return octets
 }
 
-// idleBearer is what a second bearer carries in a day in which the first one carries all.
+// idleBearer is how many octets a second bearer carries in a day on which the first one carries all messages.
 func idleBearer(ctx Context, seed uint64) ([][]float64, error) {
 	s, err := newFleet(ctx, "iridium-directip", "hf-2400", 2, seed, true)
 	if err != nil {
@@ -63,8 +63,8 @@ func idleBearer(ctx Context, seed uint64) ([][]float64, error) {
 	return one(s.on(1, s.ship)), nil
 }
 
-// cutAmid cuts the satellite in the middle of 20 kB, kills a gateway at that moment (0 the shore's, 1 the ship's, -1 none), and says
-// how many octets of messages the shore has read in all, and when HF carried its first octet.
+// cutAmid cuts the satellite in the middle of 20 kB and kills a gateway at that moment (0 the shore's, 1 the ship's, -1 none). It returns how
+// many octets of messages the shore has read in all, and when HF carried its first octet.
 func cutAmid(ctx Context, seed uint64, kill int) (read, first float64, err error) {
 	const octets, lasting = 20_000, 20 * time.Minute
 	s, err := newFleet(ctx, "iridium-directip", "hf-2400", 2, seed, true)
@@ -89,15 +89,15 @@ func cutAmid(ctx Context, seed uint64, kill int) (read, first float64, err error
 	if _, err := s.settle(lasting); err != nil {
 		return 0, 0, err
 	}
-	s.run(time.Minute) // what would come twice
+	s.run(time.Minute) // time for duplicates to come
 	if len(s.shore.Site.Got) > 1 {
 		return 0, 0, errors.New("it came twice")
 	}
 	return there + s.ledger(s.shore, "second", "received", "payload"), first, s.err
 }
 
-// flapping lets the better bearer go up and down every 30 s for an hour, with 200 octets a second each way, and says how many octets
-// that takes on both, beside those on the better one alone when it stays.
+// flapping lets the better bearer go up and down every 30 s for an hour, with 200 octets a second each way. It returns the octets on both
+// bearers, over those on the better one alone when it stays up.
 func flapping(ctx Context, seed uint64, lasting time.Duration) ([][]float64, error) {
 	var octets [2]float64
 	for flaps := range octets {
@@ -133,8 +133,8 @@ func flapping(ctx Context, seed uint64, lasting time.Duration) ([][]float64, err
 	return one(octets[1] / octets[0]), nil
 }
 
-// back cuts the cheaper bearer for five minutes beside a report every five seconds, and says how long after its return the next
-// report takes it.
+// back cuts the cheaper bearer for five minutes while a report goes every five seconds, and returns how long the next report takes after the
+// bearer's return.
 func back(ctx Context, seed uint64) ([][]float64, error) {
 	s, err := newFleet(ctx, "iridium-directip", "hf-2400", 2, seed, true)
 	if err != nil {
@@ -154,8 +154,8 @@ func back(ctx Context, seed uint64) ([][]float64, error) {
 	return one(took), err
 }
 
-// flashBesideFull fills two bearers, of which the cheaper is the faster one, and says how long a flash takes at the median, over
-// the same on the faster bearer alone.
+// flashBesideFull fills two bearers, of which the cheaper is the faster one. It returns the median time of a flash over the same on the
+// faster bearer alone.
 func flashBesideFull(ctx Context, seed uint64) ([][]float64, error) {
 	const lasting, every = 10 * time.Minute, 15 * time.Second
 	rates := map[string]int{"": 4800, "second": 2400}
@@ -191,8 +191,8 @@ func flashBesideFull(ctx Context, seed uint64) ([][]float64, error) {
 	return one(medians[1] / medians[0]), nil
 }
 
-// away takes a ship off the air for half an hour in which the shore says 36,000 messages to another one, and says how long the
-// first message of the ship takes then, and how many datagrams it refuses.
+// away takes a ship off the air for half an hour, in which the shore sends 36,000 messages to another ship. It returns how long the first
+// message of the ship takes afterwards, and how many datagrams the ship refuses.
 func away(ctx Context, seed uint64) ([][]float64, error) {
 	s, err := newStage(ctx, "iridium-certus-100", 3, seed, func(c *sim.Config) { c.Roster = true })
 	if err != nil {
@@ -220,7 +220,7 @@ func away(ctx Context, seed uint64) ([][]float64, error) {
 	return one(took, float64(dropped(s, s.ship))), nil
 }
 
-// bearers: a net whose gateways have several bearers.
+// bearers are scenarios of gateways that have several bearers.
 func bearers() (list []Scenario) {
 	const both, cut = "iridium-directip and hf-2400", "the first cut amid 20 kB: "
 	return []Scenario{

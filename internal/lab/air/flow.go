@@ -7,14 +7,14 @@ import (
 	"aldis/internal/site"
 )
 
-// Loaded is what came of a load.
+// Loaded is the result of Load.
 type Loaded struct {
 	Took    []time.Duration // of each message, in ascending order
 	Goodput float64         // share of the rate that arrived in time
 }
 
-// Load offers messages of 200 random octets from the ship to the shore, at a share of the rate, for so long, and then waits for
-// all of them.
+// Load offers messages of 200 random octets from the ship to the shore, at a share of the rate, for the time lasting, and then waits for all
+// of them.
 func Load(ctx Context, link string, seed uint64, share float64, lasting time.Duration) (l Loaded, err error) {
 	const octets = 200
 	s, err := newStage(ctx, link, 2, seed)
@@ -36,8 +36,8 @@ func Load(ctx Context, link string, seed uint64, share float64, lasting time.Dur
 	return l, err
 }
 
-// Burst offers n messages of so many octets at once and says when the last of them was there, over what their octets need.
-// Down: from the shore.
+// Burst offers n messages of so many octets at once. It returns the time until the last of them was there, over the time that their octets
+// need. down: they go from the shore.
 func Burst(ctx Context, link string, seed uint64, n, octets int, down bool) (float64, error) {
 	s, err := newStage(ctx, link, 2, seed)
 	if err != nil {
@@ -58,7 +58,7 @@ func Burst(ctx Context, link string, seed uint64, n, octets int, down bool) (flo
 
 const flat = "x the limit"
 
-// loads: what a terminal's link carries while more and more is offered.
+// loads are scenarios of a terminal's link under a growing load.
 func loads() (list []Scenario) {
 	for _, l := range []struct {
 		link    string
@@ -103,7 +103,7 @@ func goodput(share string) Row {
 }
 func median(share string) Row { return measured(share+" % offered: median", flat, 0.5) }
 
-// bursts: many messages at once.
+// bursts are scenarios of many messages at once.
 func bursts() (list []Scenario) {
 	for _, b := range []struct {
 		link      string

@@ -16,7 +16,7 @@ import (
 // opsGroup is the group of these plays.
 const opsGroup = "fleet/ops"
 
-// grouped has all nodes in a group, and what their peers publish go to it.
+// grouped puts all nodes into a group, and sends the publications of their peers to it.
 func grouped(c *sim.Config) {
 	before := c.Configure
 	c.Roster = true
@@ -36,7 +36,7 @@ func losesBursts(p *profile.Profile) {
 	}
 }
 
-// members are the nodes on a star, on HF and on VHF. Two are on two of them each.
+// members are the nodes on a star, on HF and on VHF. Four nodes are on two of these.
 var members = [3][]int{{0, 1, 2, 3, 4, 5}, {4, 5, 6, 7, 8, 9, 10}, {9, 10, 11, 12, 13, 14, 15}}
 
 // threeChannels is sixteen gateways on a star, an HF channel and a VHF channel.
@@ -82,14 +82,14 @@ func threeChannels(ctx Context, seed uint64, lossy bool) (*stage, error) {
 	}, grouped)
 }
 
-// said is an open message, and how many lacked it when a minute was over.
+// said is an open message, and how many nodes lacked it after a minute.
 type said struct {
 	from    *sim.Node
 	data    string
-	lacking int // nodes, a minute after
+	lacking int // nodes that lacked it after a minute
 }
 
-// has says how often a node's peers have a message.
+// has returns how many copies of a message a node's peers have.
 func (m *said) has(n *sim.Node) (times int) {
 	for _, g := range n.Site.Got {
 		if g.From == m.from.ID && string(g.Payload.Parts[0].Data) == m.data {
@@ -99,7 +99,7 @@ func (m *said) has(n *sim.Node) (times int) {
 	return times
 }
 
-// repaired is the octets of repair on all bearers, and all octets.
+// repaired returns the octets of repair on all bearers, and all octets.
 func repaired(s *stage) (repair, all float64) {
 	for _, n := range s.Nodes {
 		for bearer, link := range s.Links {
@@ -120,9 +120,10 @@ func repaired(s *stage) (repair, all float64) {
 	return repair, all
 }
 
-// destroyed lets four nodes of three channels say 20 messages in an hour in which one node is away, and a fifth, which is destroyed
-// when one neighbour has its message. It says how many are missing at the living nodes two hours after the return of the one that was away,
-// when each has told two digests at least, how many came twice, what repair took, and after how long the one that was away had all.
+// destroyed lets four nodes of three channels send 20 messages in an hour while one node is away. A fifth sends one too, and is destroyed
+// when one neighbour has it. Two hours after the return of the absent node, when each node has sent two digests at least, destroyed counts
+// the messages missing at the living nodes and those that came twice, the octets of repair, and the time until the absent node had all
+// messages.
 func destroyed(ctx Context, seed uint64) ([][]float64, error) {
 	s, err := threeChannels(ctx, seed, true)
 	if err != nil {
@@ -181,7 +182,7 @@ func destroyed(ctx Context, seed uint64) ([][]float64, error) {
 	took := s.Now.Sub(returned).Seconds()
 	s.run(10 * time.Minute)
 	twice, lacked := 0, 0.0
-	const head = 16 // of a message in a frame
+	const head = 16 // the head of a message in a frame
 	group := s.Nodes[2].GW.Status(s.Now).Groups[1]
 	for _, m := range all {
 		lacked += float64(m.lacking) * (head + float64(group.Octets)/float64(max(group.Held, 1)))
@@ -203,7 +204,7 @@ func neighbourOf(n *sim.Node) uint16 {
 	return 1
 }
 
-// idleGroup is the octets of an hour after all have agreed, as a share of what a channel carries in that hour, of the fullest channel.
+// idleGroup is how many octets the fullest channel carries in an hour after all members agree, as a share of its capacity.
 func idleGroup(ctx Context, seed uint64) ([][]float64, error) {
 	s, err := threeChannels(ctx, seed, false)
 	if err != nil {
@@ -229,7 +230,7 @@ func idleGroup(ctx Context, seed uint64) ([][]float64, error) {
 	return one(most), s.err
 }
 
-// sentOn is the octets that the members of each channel have sent there.
+// sentOn returns the octets that the members of each channel have sent on it.
 func sentOn(s *stage) (octets [3]float64) {
 	for k, channel := range members {
 		for _, i := range channel {
@@ -240,8 +241,8 @@ func sentOn(s *stage) (octets [3]float64) {
 	return octets
 }
 
-// cast is 256 octets to a group of sixteen, so often for a while: octets on the air, of one datagram with these octets alone to each
-// member that gets one by itself, and how long they took.
+// cast sends 256 octets to a group of sixteen, one message every interval for the time lasting. It returns the octets on the air, as a
+// multiple of one datagram of these octets to each member that needs its own copy, and the time that the messages took.
 func cast(ctx Context, seed uint64, link string, every, lasting time.Duration) ([][]float64, error) {
 	s, err := newNet(ctx, link, 16, seed, grouped)
 	if err != nil {
@@ -274,7 +275,7 @@ func cast(ctx Context, seed uint64, link string, every, lasting time.Duration) (
 	return one((after-before)/float64(n*copies*datagram), at(took, 0.5).Seconds(), at(took, 0.99).Seconds()), s.err
 }
 
-// opsKey is the key by which a node seals for opsGroup. sure says that it would do so now.
+// opsKey is the key with which a node would seal a message for opsGroup now; sure is false if it would seal none.
 func opsKey(s *stage, n *sim.Node) (key string, sure bool) {
 	for _, g := range n.GW.Status(s.Now).Groups {
 		if g.Name == opsGroup {
@@ -284,11 +285,11 @@ func opsKey(s *stage, n *sim.Node) (key string, sure bool) {
 	return "", false
 }
 
-// rekeying is how long a change of a key is looked at.
+// rekeying is how long a change of key is observed.
 const rekeying = 30 * time.Minute
 
-// rekeyed has one of 17 members of a group with a key leave it. It says how many messages it could read, had each member said one in each
-// of the next ten minutes, what the change cost beside as long without one, and after how long all 16 had the new key.
+// rekeyed has one of 17 members leave a group with a key. It returns how many messages that member could read if each other member sent one
+// in each of the next ten minutes, the extra octets of the change over an equal time without one, and the time until all 16 had the new key.
 func rekeyed(ctx Context, seed uint64) ([][]float64, error) {
 	s, err := newNet(ctx, "hf-2400", 17, seed, grouped, func(c *sim.Config) {
 		configure := c.Configure
@@ -319,7 +320,7 @@ func rekeyed(ctx Context, seed uint64) ([][]float64, error) {
 			step = time.Minute - s.Now.Sub(left)%time.Minute
 		}
 		s.run(step)
-		readable, in := 0, map[string]bool{} // of a message of each member, said now
+		readable, in := 0, map[string]bool{} // whether a message that a member sends now could be read
 		for _, n := range others {
 			key, sure := opsKey(s, n)
 			if in[key] = true; key == old && sure {

@@ -14,8 +14,8 @@ import (
 	"aldis/internal/link/roster"
 )
 
-// ByRoster lets the rosters of a world say that all are on its first bearer, and the last so many come later; no configuration names a
-// peer. Of a star only the shore has an address.
+// ByRoster lets the rosters of a world name all nodes on its first bearer, except the last ones, which come later. No configuration names a
+// peer. On a star only the shore has an address.
 func ByRoster(later int) func(*sim.Config) {
 	return func(c *sim.Config) {
 		c.Roster, c.Later = true, later
@@ -39,14 +39,14 @@ func ByRoster(later int) func(*sim.Config) {
 	}
 }
 
-// joins starts a node with the next roster, which names the nodes.
+// joins starts a node with the next roster, which names these nodes.
 func joins(s *stage, old *roster.Roster, n *sim.Node, nodes ...*sim.Node) *roster.Roster {
 	r := s.Roster(old, time.Time{}, nodes...)
 	s.err = errors.Join(s.err, s.Begin(n, r))
 	return r
 }
 
-// met is an error unless so many peers of a node answer.
+// met returns an error unless so many peers of a node answer.
 func met(s *stage, n *sim.Node, peers int) error {
 	up := 0
 	for _, p := range n.GW.Status(s.Now).Peers {
@@ -60,7 +60,7 @@ func met(s *stage, n *sim.Node, peers int) error {
 	return nil
 }
 
-// between is how long the messages took that were sent from one time to another, of all receivers; lost is how many did not come.
+// between returns how long the messages sent between two times took, at all receivers; lost counts those that did not come.
 func between(nodes []*sim.Node, from uint16, sent []Offered, begin, end time.Time) (list []time.Duration, lost int) {
 	for _, n := range nodes {
 		at := map[string]time.Time{}
@@ -87,13 +87,14 @@ func between(nodes []*sim.Node, from uint16, sent []Offered, begin, end time.Tim
 	return list, lost
 }
 
-// Joined is what it takes when a 17th gateway joins 16 on hf-2400.
+// Joined is the cost of a 17th gateway that joins 16 on hf-2400.
 type Joined struct {
-	Alone, Beside float64 // IP octets: while nothing else is said, and beside a message of 200 octets to all every 20 s
+	Alone, Beside float64 // IP octets: without other traffic, and during a message of 200 octets to all every 20 s
 	LatePct       float64 // of these messages: later than the 95th percentile before
 }
 
-// Join plays that. Nobody else is restarted or told by hand. It is an error if a message is lost or comes twice.
+// Join plays the case of Joined. Nobody restarts the other nodes or configures them by hand. It is an error if a message is lost or comes
+// twice.
 func Join(ctx Context, seed uint64) (j Joined, err error) {
 	s, err := newNet(ctx, "hf-2400", 17, seed, ByRoster(1), overPMul)
 	if err != nil {
@@ -126,13 +127,13 @@ func Join(ctx Context, seed uint64) (j Joined, err error) {
 
 func overPMul(c *sim.Config) { c.Profile.Transport, c.Group = profile.PMul, true }
 
-// joinBeside is the second half of Join, or the same without the 17th.
+// joinBeside is the second half of Join, or with comes false the same without the 17th gateway.
 func joinBeside(ctx Context, seed uint64, comes bool) (octets, latePct float64, err error) {
 	var s *stage
 	counts := false
 	s, err = newNet(ctx, "hf-2400", 17, seed, ByRoster(1), overPMul, func(c *sim.Config) {
 		c.Committed = func(n *sim.Node, out api.Output) {
-			for _, d := range out.Datagrams { // introductions, greetings and HELLOs, and all that is from it or for it alone
+			for _, d := range out.Datagrams { // introductions, greetings and HELLOs, and all datagrams from it or for it alone
 				if counts && (n.ID == 17 || d.Addr == s.Nodes[16].Addr() || d.Data[0]&0x10 != 0 && len(d.Data) < 250) {
 					octets += float64(len(d.Data) + profile.IPUDPOctets)
 				}
@@ -169,13 +170,13 @@ func joinBeside(ctx Context, seed uint64, comes bool) (octets, latePct float64, 
 	return octets, 100 * float64(len(is)-late) / float64(len(is)), err
 }
 
-// BackAgain is what a member needs that was away for 30 days, until its first message is there.
+// BackAgain is the cost of a member's return after 30 days, until its first message is there.
 type BackAgain struct {
 	From, To int     // datagrams from it and to it, the message included
 	Octets   float64 // IP octets of ten minutes
 }
 
-// Away lets a member be off for 30 days while three join and one is revoked. Nobody is restarted.
+// Away takes a member off the air for 30 days while three nodes join and one is revoked. Nobody is restarted.
 func Away(ctx Context, seed uint64) (b BackAgain, err error) {
 	counts := map[uint16]int{}
 	var s *stage
@@ -224,7 +225,7 @@ func Away(ctx Context, seed uint64) (b BackAgain, err error) {
 	return b, errors.Join(err, met(s, hq, 5), s.err)
 }
 
-// joining: nets that change.
+// joining are scenarios of nets whose members change.
 func joining() []Scenario {
 	const what, back = "a 17th joins 16: ", "a member back after 30 days, three joined, one revoked: "
 	return []Scenario{

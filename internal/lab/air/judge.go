@@ -12,8 +12,8 @@ const all = ""
 
 func (p Post) in(class string) bool { return class == all || p.Class == class }
 
-// goodputOf is the share of the rate, in percent, that arrived from one time of the load until another. A message counts for the
-// part of its receivers that had it by then.
+// goodputOf is the share of the rate, in percent, that arrived between two times of the load. A message counts in proportion to the receivers
+// that had it by then.
 func goodputOf(from, until time.Duration) func(*outcome) float64 {
 	return func(o *outcome) float64 {
 		octets := 0.0
@@ -33,7 +33,7 @@ func (o *outcome) sending(p Post) profile.Direction {
 	return o.link.Sending(p.From == 0 && !o.link.Shared)
 }
 
-// seconds are how long the deliveries of a class took, in ascending order.
+// seconds returns how long the deliveries of a class took, in ascending order.
 func (o *outcome) seconds(class string) (s []float64) {
 	for i, p := range o.posts {
 		for _, took := range o.took[i] {
@@ -46,7 +46,7 @@ func (o *outcome) seconds(class string) (s []float64) {
 	return s
 }
 
-// lasts are how long the messages of a class took until their last receiver had them, in ascending order.
+// lasts returns how long the messages of a class took until their last receiver had them, in ascending order.
 func (o *outcome) lasts(class string) (s []float64) {
 	for i, p := range o.posts {
 		if p.in(class) {
@@ -57,11 +57,11 @@ func (o *outcome) lasts(class string) (s []float64) {
 	return s
 }
 
-// limits are how long deliveries take on a link that carries payload alone, loses nothing and never idles: each message begins when
-// it is sent and the one before it has ended, and one transmission is for all its receivers. A star has a queue for each direction
-// of each leg. They are those of a class, in ascending order; alone: as if nothing else were sent.
+// limits returns how long the deliveries of a class take on a link that carries payload alone, loses nothing and never idles, in ascending
+// order. Each message begins when it has been sent and the one before it has ended, and one transmission serves all its receivers. A star has
+// a queue for each direction of each leg. alone: as if nothing else were sent.
 func (o *outcome) limits(class string, alone bool) (s []float64) {
-	free := map[[2]int]time.Duration{} // when the leg is
+	free := map[[2]int]time.Duration{} // when the leg is free
 	for _, p := range o.posts {
 		if alone && !p.in(class) {
 			continue
@@ -87,17 +87,17 @@ func secondsOf(class string, share float64) func(*outcome) float64 {
 	return func(o *outcome) float64 { return at(o.seconds(class), share) }
 }
 
-// lastOf is a quantile of when the last receiver of a message had it.
+// lastOf is a quantile of the time until the last receiver of a message had it.
 func lastOf(class string, share float64) func(*outcome) float64 {
 	return func(o *outcome) float64 { return at(o.lasts(class), share) }
 }
 
-// timesOf is a quantile of the deliveries of a class over the same quantile of their limits.
+// timesOf is a quantile of the times of a class's deliveries over the same quantile of their limits.
 func timesOf(class string, share float64, alone bool) func(*outcome) float64 {
 	return func(o *outcome) float64 { return at(o.seconds(class), share) / at(o.limits(class, alone), share) }
 }
 
-// octetsForOne is what went on the air for each octet that was sent.
+// octetsForOne is how many octets went on the air for each octet offered.
 func octetsForOne(o *outcome) float64 {
 	payload := 0
 	for _, p := range o.posts {
@@ -106,7 +106,7 @@ func octetsForOne(o *outcome) float64 {
 	return float64(o.octets) / float64(payload)
 }
 
-// afterOutage is how long after the last outage the last of those messages was there that were sent before its end, in seconds.
+// afterOutage is how long after the last outage all messages sent before its end were there, in seconds.
 func afterOutage(o *outcome) float64 {
 	var last time.Duration
 	for i, p := range o.posts {

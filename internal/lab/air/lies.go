@@ -14,7 +14,7 @@ import (
 	"aldis/internal/site"
 )
 
-// relayLiar is a relay's hand in the custody of its gateway: it sends capsules of its own making on, with the relay's valid key.
+// relayLiar acts for a relay that lies: it sends capsules of its own making, under the relay's valid key.
 type relayLiar struct {
 	rng  *rand.Rand
 	seen []site.Message // capsules that the relay has had
@@ -47,7 +47,7 @@ func (l *relayLiar) see(out api.Output) {
 	}
 }
 
-// lie makes one lie of what the relay has seen, and names the node to which it goes.
+// lie forges one capsule from those the relay has seen, and names the node to which it goes.
 func (l *relayLiar) lie(n int) (m site.Message, to uint16) {
 	m = l.seen[l.rng.IntN(len(l.seen))]
 	data := slices.Clone(m.Parts[0].Data)
@@ -77,11 +77,11 @@ func (l *relayLiar) lie(n int) (m site.Message, to uint16) {
 		if data[0]>>4 == 3 {
 			m.Param = "1"
 		}
-	case 4: // in the name of another, and of nobody
+	case 4: // in the name of another node, and of no node
 		m.From = []string{"2", "4", "9", "65535"}[l.rng.IntN(4)]
-	case 5: // given back to its origin as the other's
+	case 5: // given back to its origin as if it came from the other side
 		m.From, m.To, to = m.To, m.From, 4-to
-	case 6: // with other words in clear
+	case 6: // with other words in clear text
 		m.Precedence = site.Precedence(1 + l.rng.IntN(5))
 		if m.Param != "" {
 			m.Param = fmt.Sprint(1 + l.rng.IntN(9))
@@ -90,9 +90,9 @@ func (l *relayLiar) lie(n int) (m site.Message, to uint16) {
 	return m, to
 }
 
-// Lies lets two gateways say 20 messages to each other through two relays, of which one lies so many times, a hundred times a second. It
-// is an error if one lie is taken, a kind of lies is neither counted nor told with the relay's name, or a message does not arrive once,
-// with one state.
+// Lies lets two gateways send each other 20 messages through two relays, one of which lies so many times, a hundred times a second. It is an
+// error if a gateway accepts a lie, if a kind of lie is neither counted nor logged with the relay's name, or if a message does not arrive
+// exactly once and with one state.
 func Lies(ctx Context, seed uint64, lies int) error {
 	l := &relayLiar{rng: rand.New(rand.NewPCG(seed-1, 8))}
 	s, err := newNet(ctx, "wire", 4, seed, through(func(id uint16) bool { return id == 2 || id == 4 }, func(id, peer uint16) []uint16 {

@@ -10,39 +10,39 @@ import (
 	"aldis/internal/site"
 )
 
-// Live is what real gateways are to do of a scenario with one seed, in real time.
+// Live is the part of a scenario, with one seed, that real gateways play in real time.
 type Live struct {
 	Link    string          // the profile that the gateways have
 	Profile profile.Profile // what the link does
-	Ships   int             // besides the shore
+	Ships   int             // the number of ships, not counting the shore
 	Posts   []Post          // in the order of their times
 	// OutageAt is when all ships go off the air, for OutageFor; zero: they never do.
 	OutageAt, OutageFor time.Duration
-	// Judge makes the samples of what was seen: of a row that is played in virtual time alone there are none.
+	// Judge makes the samples from the observations. Rows that are played in virtual time alone have no samples.
 	Judge func(Seen) (Samples, error)
 }
 
-// Post is a message that the peer of a site sends on Pipe, to those of all other sites. No two have the same Data.
+// Post is a message that the peer of a site sends on Pipe, to the peers of all other sites. No two have the same Data.
 type Post struct {
 	At   time.Duration
 	From int // 0: the shore, then the ships
 	Data []byte
 	// The rest is for virtual time alone.
 	To         []int // sites; nil: all others
-	Peer       int   // of the peers of its site
+	Peer       int   // the number of the sending peer at its site
 	Precedence site.Precedence
-	Class      string // what a figure is of
+	Class      string // the class that figures select by
 }
 
-// Seen is what became of a Live.
+// Seen is the observations of a Live.
 type Seen struct {
 	Sent    []time.Time   // each Post
 	Arrived [][]time.Time // each Post at each site; zero: it did not
 	Back    time.Time     // when the link was back after its outage
 }
 
-// Last is the latest arrival of the posts that meant says, or of all where it is nil. It is an error if one of all posts did not
-// arrive, or, on a link that is not shared, arrived before an earlier one.
+// Last is the latest arrival of the posts for which meant is true, or of all if meant is nil. It is an error if any post did not arrive, or,
+// on a link that is not shared, arrived before an earlier one.
 func (l Live) Last(s Seen, meant func(post int) bool) (last time.Time, err error) {
 	for to := range l.Ships + 1 {
 		missing := 0
@@ -70,7 +70,7 @@ func (l Live) Last(s Seen, meant func(post int) bool) (last time.Time, err error
 	return last, nil
 }
 
-// Live is what real gateways play of the scenario with a seed; false: it is played in virtual time alone.
+// Live returns the play of the scenario with a seed for real gateways; false: it is played in virtual time alone.
 func (s Scenario) Live(seed uint64) (l Live, ok bool, err error) {
 	if s.live == nil {
 		return l, false, nil
@@ -80,7 +80,7 @@ func (s Scenario) Live(seed uint64) (l Live, ok bool, err error) {
 	return l, true, err
 }
 
-// LiveScenarios are those of Scenarios that real gateways can play too. An error says which name has none.
+// LiveScenarios returns those of Scenarios that real gateways can play too. An error names a name without any.
 func LiveScenarios(only ...string) (list []Scenario, err error) {
 	all, err := Scenarios(only...)
 	if err != nil {
@@ -95,11 +95,11 @@ func LiveScenarios(only ...string) (list []Scenario, err error) {
 	return list, nil
 }
 
-// data is the body of a message that virtual gateways would be given.
+// data is the body of a message for virtual gateways.
 func data(m site.Message) []byte { return m.Parts[0].Data }
 
-// liveAtOnce is n messages of so many octets at once: from the shore, or from the first ship. Its figure is when the last of them
-// was at the last of its receivers, over what the octets need.
+// liveAtOnce sends n messages of so many octets at once, from the shore or from the first ship. Its figure is the time until the last of them
+// was at its last receiver, over the time that the octets need.
 func liveAtOnce(link string, from, ships, n, octets int, change func(*profile.Profile)) (l Live, err error) {
 	if l.Profile, err = profile.Load(link, nil); err != nil {
 		return l, err

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// seenOf is what is seen where each post arrives a second after it was sent, but where changed says so.
+// seenOf is observations in which each post arrives a second after it was sent, unless changed says otherwise.
 func seenOf(l Live, change func(post, site int, at time.Time) time.Time) (s Seen) {
 	zero := time.Unix(1e9, 0)
 	for i, p := range l.Posts {
@@ -24,7 +24,7 @@ func seenOf(l Live, change func(post, site int, at time.Time) time.Time) (s Seen
 	return s
 }
 
-// Every live scenario says what is to be sent: in the order of time, no message like another, and a sample of what came of it.
+// Every live scenario has posts in the order of time, no two alike, and makes a sample of its observations.
 func TestLive(t *testing.T) {
 	list, err := LiveScenarios()
 	if err != nil || len(list) < 20 {
@@ -59,7 +59,8 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// Of an outage counts the last of what was sent before its end; a message that is missing or came before an earlier one is an error.
+// For an outage the last of the messages sent before its end counts; it is an error if a message is missing or came before an earlier
+// one.
 func TestLiveJudged(t *testing.T) {
 	l, err := liveOutage("iridium-directip", 1, time.Minute)
 	if err != nil {
@@ -67,7 +68,7 @@ func TestLiveJudged(t *testing.T) {
 	}
 	late := func(post, _ int, at time.Time) time.Time {
 		if sent, back := l.Posts[post].At, l.OutageAt+l.OutageFor; sent > back {
-			return at.Add(20 * time.Second) // no affair of the outage
+			return at.Add(20 * time.Second) // irrelevant to the outage
 		}
 		return at.Add(2 * time.Second) // the last was sent 1.5 s before the end
 	}

@@ -8,10 +8,10 @@ import (
 	"aldis/internal/site"
 )
 
-// load makes posts without what they say, on a link.
+// load makes posts for a link, without their data.
 type load func(rng *rand.Rand, p profile.Profile) []Post
 
-// steady lets sites send in turn, together at a share of the rate, for so long.
+// steady lets sites send in turn, together at a share of the rate, for the time lasting.
 func steady(froms []int, octets int, share float64, lasting time.Duration) load {
 	return func(_ *rand.Rand, p profile.Profile) (posts []Post) {
 		every := time.Duration(float64(profile.Airtime(octets, p.Sending(froms[0] == 0 && !p.Shared).RateBps)) / share)
@@ -22,7 +22,7 @@ func steady(froms []int, octets int, share float64, lasting time.Duration) load 
 	}
 }
 
-// poisson lets sites send by chance, together at a share of the rate, for so long.
+// poisson lets sites send at random times, together at a share of the rate, for the time lasting.
 func poisson(froms []int, octets int, share float64, lasting time.Duration) load {
 	return func(rng *rand.Rand, p profile.Profile) (posts []Post) {
 		mean := float64(profile.Airtime(octets, p.Up.RateBps)) / share
@@ -57,7 +57,7 @@ func (l load) as(class string, peer int, precedence site.Precedence) load {
 	}
 }
 
-// both is two loads at the same time.
+// both plays two loads at the same time.
 func both(a, b load) load {
 	return func(rng *rand.Rand, p profile.Profile) []Post { return append(a(rng, p), b(rng, p)...) }
 }

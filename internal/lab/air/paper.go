@@ -14,15 +14,15 @@ import (
 // The experiments of Schulz, Blochinger and Poths, "Orbweb: a network substrate for Peer-to-Peer Desktop Grid Computing based on open
 // standards", Journal of Grid Computing 8, 2010, section 12.3, on links instead of a campus LAN.
 
-// Sized is what messages of one size cost and take from one ship to another, each alone.
+// Sized is the cost and the time of messages of one size from one ship to another, each alone.
 type Sized struct {
-	Octets  float64 // on the air, of a message, acknowledgements included
+	Octets  float64 // on the air for a message, acknowledgements included
 	Seconds float64 // the median
-	Goodput float64 // octets a second, of many at once, until the last is there
+	Goodput float64 // octets a second of many messages sent at once, until the last is there
 }
 
-// BySize lets a ship send messages of so many octets to the peer of another, or, open, to a group that these two gateways are in. On a
-// star that is two hops, as in the experiment.
+// BySize lets a ship send messages of so many octets to the peer of another ship, or with open to a group that these two gateways are in. On
+// a star that is two hops, as in the experiment.
 func BySize(ctx Context, link string, seed uint64, open bool, octets int) (f Sized, err error) {
 	s, err := newNet(ctx, link, 3, seed, grouped, func(c *sim.Config) {
 		configure := c.Configure
@@ -94,7 +94,7 @@ const (
 	behindEach    = 60               // peers that listen behind each gateway: 960
 	comingGoing   = 30 * time.Second // off for so long, and on for so long
 	audienceLasts = 5 * time.Minute
-	stillThere    = 10 * time.Second // a gateway that is off the air before so long is not present for a message
+	stillThere    = 10 * time.Second // a gateway off the air within so long after a message does not count as present for it
 )
 
 // spell is a time in which a gateway or a member was off.
@@ -104,7 +104,7 @@ func absent(spells []spell, at time.Time) bool {
 	return slices.ContainsFunc(spells, func(s spell) bool { return !at.Before(s.begin) && at.Before(s.end) })
 }
 
-// comesAndGoes has something go and come from a moment within the first minute on, until the audience ends.
+// comesAndGoes lets something go and come from a moment within the first minute on, until the audience ends.
 func comesAndGoes(s *stage, rng *rand.Rand, off func(bool)) (spells []spell) {
 	for at := time.Duration(rng.Int64N(int64(2 * comingGoing))); at+comingGoing < audienceLasts; at += 2 * comingGoing {
 		s.At(at, func() { off(true) })
@@ -114,7 +114,7 @@ func comesAndGoes(s *stage, rng *rand.Rand, off func(bool)) (spells []spell) {
 	return spells
 }
 
-// listens has peer k of a site listen to Pipe, or not any more.
+// listens has peer k of a site begin to listen to Pipe, or with gone stop.
 func listens(s *stage, n *sim.Node, k int, gone bool) {
 	var id [16]byte
 	rng := rand.New(rand.NewPCG(uint64(n.ID), uint64(k)))
@@ -132,8 +132,9 @@ func listens(s *stage, n *sim.Node, k int, gone bool) {
 	n.Site.Put(s.World, it)
 }
 
-// audience is 256 octets so often to 960 members behind 16 gateways: octets on the air, of one datagram with these octets alone to each
-// gateway that gets one by itself, how long they took to the members that were present, and to a gateway that was away, after its return.
+// audience sends 256 octets every interval to 960 members behind 16 gateways. It returns the octets on the air, as a multiple of one datagram
+// of these octets to each gateway that needs its own copy, how long the messages took to the members that were present, and how long to a
+// gateway that was away, from its return.
 func audience(ctx Context, seed uint64, link string, every time.Duration, v volatility) ([][]float64, error) {
 	s, err := newNet(ctx, link, audienceSites, seed, grouped)
 	if err != nil {
@@ -146,7 +147,7 @@ func audience(ctx Context, seed uint64, link string, every time.Duration, v vola
 	}
 	s.run(20 * time.Minute)
 	rng := rand.New(rand.NewPCG(seed, 0x6f7262))
-	members, gateways := map[uint16][][]spell{}, map[uint16][]spell{} // by node: of each member that comes and goes; of the node
+	members, gateways := map[uint16][][]spell{}, map[uint16][]spell{} // the spells of each member that comes and goes, and of each node
 	for i, n := range s.Nodes {
 		for k := range behindEach {
 			if v == someMembers && (i*behindEach+k)%8 == 0 {
@@ -197,8 +198,8 @@ func audience(ctx Context, seed uint64, link string, every time.Duration, v vola
 	return figures, nil
 }
 
-// present is how long messages took to the members behind a node that were there all the while, and how long after its return a node had
-// those that were said while it was away. It is an error if a message did not reach the node once.
+// present returns how long messages took to the members behind a node that were there all the while, and how long after its return a node had
+// the messages that it missed. It is an error if a message did not reach the node exactly once.
 func present(n *sim.Node, from uint16, sent []Offered, gateway []spell, volatile [][]spell) (took, back []time.Duration, err error) {
 	came := map[string]time.Time{}
 	for _, g := range n.Site.Got {
@@ -230,7 +231,7 @@ func present(n *sim.Node, from uint16, sent []Offered, gateway []spell, volatile
 	return took, back, nil
 }
 
-// paperRows are the rows of the paper's experiments. Before has its figures.
+// paperRows are the rows of the paper's experiments. Before holds the paper's figures.
 func paperRows() (list []Scenario) {
 	for _, link := range []string{"iridium-certus-100", "vhf-cnr-16k"} {
 		for _, open := range []bool{false, true} {

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/site"
 )
 
-// An octet costs the air more than itself, in custody and to a group, and what is too long for a datagram reaches a group too.
+// An octet costs more than one on the air, in custody and to a group, and a message too long for a datagram reaches a group too.
 func TestBySize(t *testing.T) {
 	for _, octets := range []int{1, 4096} {
 		for _, open := range []bool{false, true} {
@@ -23,12 +23,13 @@ func TestBySize(t *testing.T) {
 	}
 }
 
-// A gateway that is away when a message is said or comes is no hearer of it, and what comes to a gateway that was away counts from its return.
+// A gateway that is away when a message is sent or comes does not count as a hearer, and messages to a gateway that was away count from
+// its return.
 func TestPresent(t *testing.T) {
 	after := func(seconds int) time.Time { return sim.Epoch.Add(time.Duration(seconds) * time.Second) }
 	var sent []Offered
 	n := &sim.Node{Name: "ship", Site: &sim.Site{}}
-	for i, at := range []int{0, 95, 110, 140} { // before, too short before, amid and behind the spell
+	for i, at := range []int{0, 95, 110, 140} { // before, too short before, during and after the spell
 		m := Track(2, Pipe, i, 20)
 		sent = append(sent, Offered{after(at), m})
 		n.Site.Got = append(n.Site.Got, sim.Got{At: after([]int{2, 131, 133, 141}[i]), From: 2, Payload: site.Message{Parts: m.Parts}})

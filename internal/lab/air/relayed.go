@@ -10,8 +10,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// through lets the nodes of a world pass on what is for others, where relays says so, and reach each other only by the nodes that via
-// returns; nil: directly.
+// through lets the nodes for which relays is true pass on messages for others. Nodes reach each other only by the nodes that via returns;
+// nil: directly.
 func through(relays func(id uint16) bool, via func(id, peer uint16) []uint16) func(*sim.Config) {
 	return func(c *sim.Config) {
 		c.Roster = true
@@ -28,7 +28,7 @@ func through(relays func(id uint16) bool, via func(id, peer uint16) []uint16) fu
 
 func anyNode(uint16) bool { return true }
 
-// Chain is nodes of which each hears its neighbours alone, if they hear by Neighbours. All pass on what is for others.
+// Chain is nodes that each hear their neighbours alone, if the Tap is Neighbours. All pass on messages for others.
 func Chain(c *sim.Config) {
 	through(anyNode, func(id, peer uint16) []uint16 {
 		switch d := int(peer) - int(id); {
@@ -42,7 +42,7 @@ func Chain(c *sim.Config) {
 	c.Group = true
 }
 
-// Neighbours lets nodes hear those beside them alone: a Tap.
+// Neighbours is a Tap by which nodes hear only those next to them.
 func Neighbours(from, to *sim.Node, data []byte) [][]byte {
 	if d := int(from.ID) - int(to.ID); d > 1 || d < -1 {
 		return nil
@@ -50,7 +50,7 @@ func Neighbours(from, to *sim.Node, data []byte) [][]byte {
 	return [][]byte{data}
 }
 
-// Star is terminals that hear the shore alone, which passes on what they say to each other.
+// Star is terminals that hear the shore alone, which passes on their messages to each other.
 func Star(c *sim.Config) {
 	through(func(id uint16) bool { return id == 1 }, func(id, peer uint16) []uint16 {
 		if id != 1 && peer != 1 {
@@ -75,7 +75,7 @@ func Ring(c *sim.Config) {
 	}
 }
 
-// say lets a node send n messages to others, one every interval from a second on, and returns what it will have sent.
+// say lets a node send n messages to others, one every interval from a second on, and returns the messages that it has sent so far.
 func say(s *stage, from *sim.Node, to []uint16, n, octets int, every time.Duration) *[]Offered {
 	sent := &[]Offered{}
 	for i := range n {
@@ -88,7 +88,7 @@ func say(s *stage, from *sim.Node, to []uint16, n, octets int, every time.Durati
 	return sent
 }
 
-// ended is an error unless a node counts so many messages for another as delivered, and none with another end.
+// ended returns an error unless a node counts so many messages for another as delivered, and none in another final state.
 func ended(s *stage, n *sim.Node, to uint16, messages int) error {
 	for _, p := range n.GW.Status(s.Now).Peers {
 		if p.ID == to && (p.Delivered != uint64(messages) || p.Expired+p.Cancelled+p.Undeliverable > 0) {
@@ -98,14 +98,14 @@ func ended(s *stage, n *sim.Node, to uint16, messages int) error {
 	return nil
 }
 
-// onceEnded is Once for what from said to a node, and one state for each at its origin.
+// onceEnded is Once for the messages from one node to another; the origin must also hold one final state for each.
 func onceEnded(s *stage, at, from *sim.Node, sent []Offered) ([]time.Duration, error) {
 	took, err := Once(at.Site.Got, from.ID, sent)
 	return took, errors.Join(err, ended(s, from, at.ID, len(sent)), s.err)
 }
 
-// ChainOfFour sends 200 messages each way through a chain of four on HF whose second node dies ten times, and says how long they took.
-// The losses are those of the profile, or so many percent. It is an error if one does not arrive once, in order, with one state.
+// ChainOfFour sends 200 messages each way through a chain of four on HF whose second node dies ten times, and returns how long they took. The
+// losses are those of the profile, or lossPct. It is an error if a message does not arrive exactly once, in order, with one state.
 func ChainOfFour(ctx Context, seed uint64, lossPct float64) (took []float64, err error) {
 	s, err := newNet(ctx, "hf-2400", 4, seed, Chain, func(c *sim.Config) {
 		if lossPct > 0 {
@@ -127,8 +127,8 @@ func ChainOfFour(ctx Context, seed uint64, lossPct float64) (took []float64, err
 	return seconds(append(x, y...)), errors.Join(err, err2)
 }
 
-// HopCost is the octets of 200 messages each way between the first and the last of three nodes, over those of as many from each to the
-// next. way names the three by their place in a world of that change.
+// HopCost is the octets of 200 messages each way between the first and the last of three nodes, over the octets of as many between
+// neighbours. way names the three by their place in a world with that change.
 func HopCost(ctx Context, link string, change func(*sim.Config), way [3]int, seed uint64, size int) (float64, error) {
 	play := func(ways ...[2]int) (octets float64, err error) {
 		s, err := newNet(ctx, link, 3, seed, change, func(c *sim.Config) { c.Ashore = false })
@@ -159,7 +159,7 @@ func HopCost(ctx Context, link string, change func(*sim.Config), way [3]int, see
 	return relayed / direct, errors.Join(err, err2)
 }
 
-// octetsSent is what all nodes count as sent.
+// octetsSent is how many octets all nodes count as sent.
 func octetsSent(s *stage) (octets int64) {
 	for _, n := range s.Nodes {
 		for _, row := range n.GW.Status(s.Now).Ledger {
@@ -171,7 +171,8 @@ func octetsSent(s *stage) (octets int64) {
 	return octets
 }
 
-// Seven is what a message of 200 octets a minute from a ship to seven others costs its own leg upwards, in octets, through its shore.
+// Seven is how many octets a message of 200 octets a minute from a ship to seven others, through the shore, costs upwards on the ship's own
+// leg.
 func Seven(ctx Context, seed uint64) (float64, error) {
 	s, err := newNet(ctx, "iridium-directip", 9, seed, Star, func(c *sim.Config) { c.Ashore = false })
 	if err != nil {
@@ -179,7 +180,7 @@ func Seven(ctx Context, seed uint64) (float64, error) {
 	}
 	const n = 60
 	others := []uint16{3, 4, 5, 6, 7, 8, 9}
-	meet := say(s, s.ship, others, 2, 200, 10*time.Minute) // and the flow is told
+	meet := say(s, s.ship, others, 2, 200, 10*time.Minute) // time to learn the flow
 	s.run(time.Hour)
 	before, _ := s.Octets(s.ship)
 	all := say(s, s.ship, others, n, 200, time.Minute)
@@ -193,8 +194,8 @@ func Seven(ctx Context, seed uint64) (float64, error) {
 	return float64(after-before) / n, s.err
 }
 
-// Rings lets nodes that all may pass on for each other be idle for an hour, and says how many octets that took; then one tells the
-// others ten times something while a leg fails. Five nodes have two bearers.
+// Rings leaves nodes that may all relay for each other idle for an hour, and returns how many octets that took. Then one sends ten messages
+// to the others while a leg fails. Five nodes have two bearers.
 func Rings(ctx Context, seed uint64, nodes int) (float64, error) {
 	const link = "iridium-certus-100"
 	change := []func(*sim.Config){Ring}
@@ -239,7 +240,7 @@ func Rings(ctx Context, seed uint64, nodes int) (float64, error) {
 	return octets + idle(), s.err
 }
 
-// relayed: what other gateways pass on.
+// relayed are scenarios of messages that other gateways pass on.
 func relayed() (list []Scenario) {
 	const star, certus, hf = "iridium-directip", "iridium-certus-100", "hf-2400"
 	figure := func(link string, r Row, play func(ctx Context, seed uint64) (float64, error)) {

@@ -9,8 +9,8 @@ import (
 	"aldis/internal/site"
 )
 
-// Singles offers messages of 200 random octets, far enough apart that each is alone, and says what each took, in ascending order,
-// and the octets of the ship's leg.
+// Singles offers messages of 200 random octets, far enough apart that each is alone. It returns the time that each took, in ascending
+// order, and the octets of the ship's leg.
 func Singles(ctx Context, link string, seed uint64, n int, every time.Duration, change ...func(*sim.Config)) (took []time.Duration, octets int64, err error) {
 	s, err := newStage(ctx, link, 2, seed, change...)
 	if err != nil {
@@ -31,12 +31,12 @@ const (
 	outageBefore = time.Minute // and so long afterwards
 )
 
-// outagePosts is how many messages each side sends.
+// outagePosts is how many messages each side sends around an outage.
 func outagePosts(lasting time.Duration) int {
 	return int((outageBefore + lasting + outageBefore) / outageEvery)
 }
 
-// outageShift is by how much the seed moves the messages of a node against the outage.
+// outageShift is by how much the seed shifts the messages of a node against the outage.
 func outageShift(id uint16, seed uint64) time.Duration {
 	tenths := seed % 10
 	if id == 1 {
@@ -45,8 +45,8 @@ func outageShift(id uint16, seed uint64) time.Duration {
 	return time.Duration(tenths) * outageEvery / 10
 }
 
-// Outage takes the ship off the air for so long while both sides send a message every five seconds, and says how long after its
-// end the last of those messages was there that were sent meanwhile.
+// Outage takes the ship off the air for the time lasting while both sides send a message every five seconds. It returns how long after
+// the end of the outage the last message sent during it was there.
 func Outage(ctx Context, link string, seed uint64, lasting time.Duration, what func(from uint16, i int) site.Message) (time.Duration, error) {
 	s, err := newStage(ctx, link, 2, seed)
 	if err != nil {
@@ -72,7 +72,7 @@ func Outage(ctx Context, link string, seed uint64, lasting time.Duration, what f
 	if s.err != nil {
 		return 0, s.err
 	}
-	var last time.Time // arrival of what was sent meanwhile
+	var last time.Time // arrival of messages sent during the outage
 	for _, to := range []*sim.Node{s.shore, s.ship} {
 		from := s.ship.ID + s.shore.ID - to.ID
 		if _, err := Once(to.Site.Got, from, sent[from]); err != nil {
@@ -87,7 +87,7 @@ func Outage(ctx Context, link string, seed uint64, lasting time.Duration, what f
 	return last.Sub(end), nil
 }
 
-// losses: what single messages take that the link may lose.
+// losses are scenarios of single messages on a lossy link.
 func losses() (list []Scenario) {
 	const n, every = 100, 20 * time.Second
 	shared := func(seconds []time.Duration, limit time.Duration) (over []float64) {
@@ -132,7 +132,7 @@ func losses() (list []Scenario) {
 				}
 				c := sim.Config{Profile: p}
 				change(&c)
-				if l.copy > 0 { // a sender that repeats on idle air may hide every loss, and no jitter
+				if l.copy > 0 { // a sender that repeats on idle air may hide every loss, but no jitter
 					c.Profile.Up.LossPct = 0
 				}
 				return []float64{singleBound(c.Profile, 200, 0.99)}
@@ -155,7 +155,7 @@ func sharesOf(loss float64) string {
 	return fmt.Sprintf("%.0f %% loss", loss)
 }
 
-// outages: both sides send every five seconds, before, meanwhile and after.
+// outages are scenarios in which both sides send every five seconds, before, during and after an outage.
 func outages() (list []Scenario) {
 	for _, link := range []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"} {
 		for _, o := range []struct {

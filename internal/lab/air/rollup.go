@@ -20,7 +20,7 @@ var sixtyFour = [4][2][]int{
 	{{8, 9}, span(48, 64)},
 }
 
-// span is numbers from one to another, that excluded.
+// span returns the numbers from one to another, without the latter.
 func span(from, to int) (list []int) {
 	for i := from; i < to; i++ {
 		list = append(list, i)
@@ -30,7 +30,7 @@ func span(from, to int) (list []int) {
 
 const rollupEvery = 5 * time.Minute
 
-// fourChannels is 64 gateways that tell the first of them once a period what they are like.
+// fourChannels is 64 gateways that report their state to the first of them once a period.
 func fourChannels(ctx Context, seed uint64, change ...func(*sim.Config)) (*stage, error) {
 	var links [3]profile.Profile
 	for i, name := range []string{"wire", "hf-2400", "vhf-cnr-16k"} {
@@ -54,7 +54,7 @@ func fourChannels(ctx Context, seed uint64, change ...func(*sim.Config)) (*stage
 			if n.ID > 1 {
 				g.Fleet.To = []uint16{1}
 			}
-			for i := range g.Peers { // the configuration names all, and has addresses for those of the star
+			for i := range g.Peers { // the configuration names all peers, and has addresses for those of the star
 				if !on(0, n.ID) || !on(0, g.Peers[i].ID) {
 					g.Peers[i].Addr = netip.AddrPort{}
 				}
@@ -78,9 +78,9 @@ func fourChannels(ctx Context, seed uint64, change ...func(*sim.Config)) (*stage
 	}}, change...)...)
 }
 
-// rolledUp plays a while in which eight of the 63 are off all air for half a minute of each, and one of these is killed. Once a minute it looks at
-// the headquarters: how old the record of each gateway is, and whether the sum is that of the records. It says the median, the 99th percentile
-// and the worst of the ages, and how many records were missing or sums wrong.
+// rolledUp plays the time lasting, in which eight of the 63 are off the air for half a minute of each minute and one of these is killed.
+// Once a minute it checks at the headquarters how old the record of each gateway is, and whether the sum is that of the records. It
+// returns the median, the 99th percentile and the worst of the ages, and how many records were missing or sums wrong.
 func rolledUp(ctx Context, seed uint64, lasting time.Duration) ([][]float64, error) {
 	s, err := fourChannels(ctx, seed)
 	if err != nil {
@@ -132,8 +132,8 @@ func rolledUp(ctx Context, seed uint64, lasting time.Duration) ([][]float64, err
 	return one(at(ages, 0.5), at(ages, 0.99), ages[len(ages)-1], float64(wrong)), nil
 }
 
-// rollupCost is the octets that the roll-up takes in an hour in which nothing else is said, by gateway and period, headers and receipts
-// included: what all send beside what they send without it.
+// rollupCost is how many octets the roll-up takes in an hour without other traffic, for each gateway and period, headers and receipts
+// included: the difference between all octets sent with it and without it.
 func rollupCost(ctx Context, seed uint64) ([][]float64, error) {
 	var octets [2]float64
 	for with := range octets {

@@ -8,10 +8,10 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// Fleet is what a message from the shore to all ships costs and takes.
+// Fleet is the cost and the time of a message from the shore to all ships.
 type Fleet struct {
-	Took   []time.Duration // until it was at each, in ascending order
-	Last   []time.Duration // of each message until it was at the last, in ascending order
+	Took   []time.Duration // until it was at each ship, in ascending order
+	Last   []time.Duration // of each message until it was at the last ship, in ascending order
 	Octets float64         // on the air, for each receiver and message
 }
 
@@ -39,11 +39,11 @@ func ToAll(ctx Context, link string, seed uint64, ships, n, octets int, every ti
 		return !slices.ContainsFunc(s.Nodes[1:], func(x *sim.Node) bool { return len(x.Site.Got) < n })
 	}
 	s.until(12*time.Hour, all)
-	s.run(time.Minute) // acknowledgements
+	s.run(time.Minute) // time for acknowledgements
 	if s.err != nil {
 		return f, s.err
 	}
-	arrived := map[string]time.Time{} // at the last
+	arrived := map[string]time.Time{} // at the last ship
 	for _, x := range s.Nodes[1:] {
 		for _, g := range x.Site.Got {
 			if data := string(g.Payload.Parts[0].Data); g.At.After(arrived[data]) {
@@ -73,7 +73,7 @@ func seconds(list []time.Duration) (s []float64) {
 	return s
 }
 
-// octets is what the ships' legs or the channel have carried.
+// octets is how many octets the ships' legs or the channel carried.
 func (s *stage) octets() (octets int64) {
 	for _, n := range s.Nodes {
 		up, down := s.Octets(n)
@@ -88,7 +88,7 @@ func (s *stage) octets() (octets int64) {
 	return octets
 }
 
-// still says whether nothing has gone on the air for so long.
+// still returns a function that says whether nothing went on the air for so long.
 func (s *stage) still(quiet time.Duration) func() bool {
 	last, at := s.octets(), s.Now
 	return func() bool {
@@ -99,7 +99,7 @@ func (s *stage) still(quiet time.Duration) func() bool {
 	}
 }
 
-// fleets: what it costs and takes to tell all ships.
+// fleets are scenarios of messages to all ships.
 func fleets() (list []Scenario) {
 	for _, link := range []string{"iridium-directip", "hf-2400"} {
 		every := 5 * time.Second
@@ -126,7 +126,7 @@ func fleets() (list []Scenario) {
 	return list
 }
 
-// idles: what gateways send in a day when nobody has anything to say, once they know each other.
+// idles are scenarios of a day in which nobody sends anything to gateways that know each other.
 func idles() (list []Scenario) {
 	for _, link := range []string{"iridium-directip", "iridium-dialup", "iridium-certus-100"} {
 		list = append(list, quietDay(link, 2))
@@ -134,7 +134,7 @@ func idles() (list []Scenario) {
 	return list
 }
 
-// quietDay is a scenario of sites that know each other and have nothing to say.
+// quietDay is a scenario of sites that know each other and send no messages.
 func quietDay(link string, sites int) Scenario {
 	return Scenario{Link: link, Rows: []Row{asked(fmt.Sprintf("%d gateways, 24 h: octets", sites), "octets", "0", 1, 0, 0)},
 		play: func(ctx Context, seed uint64) ([][]float64, error) {
@@ -149,7 +149,7 @@ func quietDay(link string, sites int) Scenario {
 		}}
 }
 
-// Greeting is how long nodes that start together speak until all know each other and are quiet.
+// Greeting is how long nodes that start together transmit until all know each other and are quiet.
 func Greeting(ctx Context, link string, seed uint64, nodes int) (time.Duration, int64, error) {
 	s, err := newStage(ctx, link, nodes, seed)
 	if err != nil {

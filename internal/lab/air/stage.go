@@ -14,10 +14,10 @@ import (
 	"aldis/internal/site"
 )
 
-// Pipe is the propagate pipe of the shore site that messages are for.
+// Pipe is the propagate pipe of the shore site to which messages go.
 const Pipe = "uuid-59616261646162614E504720503250336A0F7D3C91E84B5C8D2E1F3A4B5C6D7E04"
 
-// Context is what a play needs of a context.Context: why it should end, if it should.
+// Context is the part of a context.Context that a play needs: why it should end, if it should.
 type Context interface{ Err() error }
 
 // Peer names a local peer by number.
@@ -25,8 +25,8 @@ func Peer(n uint16) string {
 	return fmt.Sprintf("cbid-59616261646162614A78746150325033%02X569155EBF440C2B9C89E114D3E269303", n)
 }
 
-// Track is message i of a local peer to a pipe, of so many random octets, so that the figures are those of any text. It begins
-// with both numbers, where there is room.
+// Track is message i of a local peer to a pipe. It has so many random octets, so that the figures hold for any text. It begins with both
+// numbers, if there is room.
 func Track(from uint16, pipe string, i, octets int) site.Message {
 	body := bytes.Repeat([]byte{'x'}, octets)
 	rng := uint32(i)*2654435761 + uint32(from)
@@ -38,7 +38,7 @@ func Track(from uint16, pipe string, i, octets int) site.Message {
 	return message(from, pipe, i, body)
 }
 
-// Line is message i of a local peer as a ship would send it: readable, and like the one before.
+// Line is message i of a local peer as a ship would send it: readable, and similar to the one before.
 func Line(from uint16, pipe string, i int) site.Message {
 	return message(from, pipe, i, fmt.Appendf(nil, "TRK;ship%d;%06d;2026-11-20T12:%02d:%02dZ;N59.%04d;E005.%04d;course=%03d;speed=%02d.%d;depth=%d;status=under way using engine;source=own sensor;remark=none to report",
 		from, i, i/12%60, i*5%60, 1234+7*i, 4321+11*i, (45+i)%360, 12+i%3, i%10, 80+i%17))
@@ -55,8 +55,8 @@ type Offered struct {
 	Message site.Message
 }
 
-// Once says how long each message took that was offered, in ascending order. It is an error if one of them did not arrive, or
-// arrived twice, changed, or before an earlier one.
+// Once returns how long each offered message took, in ascending order. It is an error if one of them did not arrive, arrived twice,
+// arrived changed, or arrived before an earlier one.
 func Once(got []sim.Got, from uint16, sent []Offered) (took []time.Duration, err error) {
 	var of []sim.Got
 	for _, g := range got {
@@ -79,7 +79,7 @@ func Once(got []sim.Got, from uint16, sent []Offered) (took []time.Duration, err
 	return took, nil
 }
 
-// Each is Once where messages may overtake each other, as over P_Mul.
+// Each is Once for messages that may overtake each other, as over P_Mul.
 func Each(got []sim.Got, from uint16, sent []Offered) ([]time.Duration, error) {
 	place := map[string]int{}
 	for i, o := range sent {
@@ -104,8 +104,8 @@ type stage struct {
 	err         error
 	link        profile.Profile
 	shore, ship *sim.Node // the first ship
-	due         int       // messages that the ship sends, sooner or later
-	sent        []Offered // those that it has sent
+	due         int       // how many messages the ship will have sent
+	sent        []Offered // the messages it has sent so far
 }
 
 const acquaintance = 2 * time.Minute
@@ -121,7 +121,7 @@ func newStage(ctx Context, link string, nodes int, seed uint64, change ...func(*
 	return s, s.err
 }
 
-// newNet is newStage at its beginning, with nothing said.
+// newNet is newStage before the gateways send anything.
 func newNet(ctx Context, link string, nodes int, seed uint64, change ...func(*sim.Config)) (*stage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (s *stage) run(d time.Duration) {
 	}
 }
 
-// until plays until done says so, for most at the most.
+// until plays until done returns true, but not longer than most.
 func (s *stage) until(most time.Duration, done func() bool) {
 	for end := s.Now.Add(most); s.err == nil && s.Now.Before(end) && !done(); {
 		s.run(10 * time.Second)
@@ -180,7 +180,7 @@ func tracks(octets int) func(int) site.Message {
 	return func(i int) site.Message { return Track(2, Pipe, i, octets) }
 }
 
-// settle waits until all that was offered has arrived, and says how long each took.
+// settle waits until all offered messages have arrived, and returns how long each took.
 func (s *stage) settle(most time.Duration) ([]time.Duration, error) {
 	s.until(most, func() bool { return len(s.shore.Site.Got) >= s.due })
 	if s.err != nil {
@@ -189,17 +189,17 @@ func (s *stage) settle(most time.Duration) ([]time.Duration, error) {
 	return Once(s.shore.Site.Got, s.ship.ID, s.sent)
 }
 
-// upLimit is what the ship's leg needs for so many octets and nothing else.
+// upLimit is how long the ship's leg needs for so many octets and nothing else.
 func (s *stage) upLimit(octets int) time.Duration { return Limit(s.link, octets) }
 
-// Limit is what a terminal's leg needs upwards for so many octets and nothing else: airtime and the mean delay.
+// Limit is how long a terminal's leg needs upwards for so many octets and nothing else: airtime and the mean delay.
 func Limit(p profile.Profile, octets int) time.Duration {
 	return profile.Airtime(octets, p.Up.RateBps) + meanDelay(p.Up)
 }
 
 func meanDelay(d profile.Direction) time.Duration { return d.Delay + d.Jitter/2 }
 
-// at is a quantile of sorted values: the least that such a share of them does not exceed.
+// at is a quantile of sorted values: the least value that such a share of them does not exceed.
 func at[T any](sorted []T, share float64) T {
 	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
 }

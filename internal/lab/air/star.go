@@ -7,7 +7,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// stars: rows of star links that other tables do not look at: to the ship, 40 octets, the slowest few of single messages.
+// stars are rows of star links that no other table has: down to the ship, with 40 octets, the slowest few of single messages.
 func stars() (list []Scenario) {
 	const directip, certus, geo = "iridium-directip", "iridium-certus-100", "geo-satcom-128k"
 	var loads []traffic

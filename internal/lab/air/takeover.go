@@ -11,17 +11,17 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// TakenOver is what it costs that a machine of a site of two leads instead of the other, in IP octets. Nobody says anything meanwhile.
+// TakenOver is the cost, in IP octets, of a change of leader at a site of two machines. There is no other traffic.
 type TakenOver struct {
-	Channel float64 // of a channel of 16: all that is said
-	Leg     float64 // of a star of HQ and 15 ships: the leg of the ship that it happens to
-	HQ      float64 // of such a star, when it happens to HQ: the leg of the ship that it costs most
+	Channel float64 // of a channel of 16: all octets sent
+	Leg     float64 // of a star of HQ and 15 ships: the leg of the ship whose leader changes
+	HQ      float64 // of such a star when HQ's leader changes: the leg of the ship that pays most
 }
 
 // takeoverTime is the time from the loss of the leader to the start of the gateway on the other machine.
 const takeoverTime = 3 * time.Second
 
-// Takeover plays that: a gateway starts from the records of the one that was lost.
+// Takeover plays the cases of TakenOver: a gateway starts from the records of the lost one.
 func Takeover(ctx Context, seed uint64) (t TakenOver, err error) {
 	s, err := newNet(ctx, "hf-2400", 16, seed, overPMul)
 	if err != nil {
@@ -50,7 +50,7 @@ func takeOver(s *stage, n *sim.Node) {
 	s.Kill(n, takeoverTime)
 }
 
-// takeoverLeg is the octets of the leg that it costs most.
+// takeoverLeg is the octets of the leg that pays most.
 func takeoverLeg(ctx Context, seed uint64, hq bool) (most float64, err error) {
 	legs := map[uint16]float64{}
 	var s *stage
@@ -85,8 +85,8 @@ func takeoverLeg(ctx Context, seed uint64, hq bool) (most float64, err error) {
 	return most, errors.Join(met(s, s.shore, 15), s.err)
 }
 
-// Survived is a site of two machines and a far site that say loadedEvery something to each other, on geo-satcom-128k, while machines of the
-// first die at random moments: before a commit, or after it and before what it says goes out.
+// Survived is the result of a site of two machines and a far site that send each other a message every loadedEvery, on geo-satcom-128k,
+// while machines of the first die at random moments: before a commit, or after it and before the first site's messages go out.
 type Survived struct {
 	Said, Lost, Twice int
 	Deaths            map[string]int // of the leader, the follower, or both
@@ -100,7 +100,7 @@ const (
 	powerless   = 10 * time.Second // both machines
 )
 
-// Survive plays so many deaths. Whoever leads next goes on from what is on both disks.
+// Survive plays so many deaths. The next leader continues from the records on both disks.
 func Survive(ctx Context, seed uint64, deaths int) (l Survived, err error) {
 	l.Deaths = map[string]int{}
 	rng := rand.New(rand.NewPCG(seed, 28))
@@ -170,7 +170,7 @@ func Survive(ctx Context, seed uint64, deaths int) (l Survived, err error) {
 	}
 	talking = false
 	s.until(10*time.Minute, func() bool { return len(s.shore.Site.Got)+len(s.ship.Site.Got) >= len(at) })
-	s.run(time.Minute) // what would come twice
+	s.run(time.Minute) // time for duplicates to come
 	came := map[string]int{}
 	for _, n := range s.Nodes {
 		for _, g := range n.Site.Got {

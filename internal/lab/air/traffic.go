@@ -12,14 +12,14 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// traffic is a load on whole gateways, and what is measured of it.
+// traffic is a load on whole gateways, and the figures that are taken from it.
 type traffic struct {
 	link    string
 	sites   int
 	change  func(*sim.Config) // of the link or the gateways; nil: none
 	lasting time.Duration     // of the load
-	// rest is how much longer messages may take. What has not arrived then counts as if it arrived at that moment. Zero: the play
-	// ends with the load, and what is under way is no loss.
+	// rest is how much longer messages may take. One that has not arrived by then counts as if it arrived at that moment. Zero: the play
+	// ends with the load, and messages under way count as no loss.
 	rest    time.Duration
 	posts   func(rng *rand.Rand, p profile.Profile) []Post
 	outages []outage
@@ -28,30 +28,30 @@ type traffic struct {
 	figures []figure
 }
 
-// outage is one of all sites.
+// outage is an outage of all sites.
 type outage struct{ at, lasting time.Duration }
 
-// figure is a row and how it follows from what came of the traffic.
+// figure is a row and how to calculate it from an outcome.
 type figure struct {
 	Row
 	of    func(*outcome) float64
-	bound func(p profile.Profile) float64 // what no sender can beat with the datagrams of p; nil: none is computed
+	bound func(p profile.Profile) float64 // the limit of every sender with the datagrams of p; nil: none is computed
 }
 
-// outcome is what came of a play.
+// outcome is the result of a play.
 type outcome struct {
-	link    profile.Profile // what the link does
+	link    profile.Profile // the profile of the emulated link
 	lasting time.Duration
 	posts   []Post
-	took    [][]time.Duration // of each post, to each of its receivers
-	back    time.Duration     // when the last outage ended, since the load began
-	missing int               // deliveries that did not come while they were waited for
-	spoke   int               // those of them that came once the silent site spoke again
-	wrong   int               // deliveries that came again, or came to others
-	octets  int64             // IP octets that gateways gave to their radios, until all was quiet
+	took    [][]time.Duration // for each post, the time to each of its receivers
+	back    time.Duration     // when the last outage ended, counted from the start of the load
+	missing int               // deliveries that did not come in time
+	spoke   int               // how many of the missing came once the silent site spoke again
+	wrong   int               // deliveries that came again, or came to sites that are no receivers
+	octets  int64             // IP octets that gateways gave to their radios, until no traffic was left
 }
 
-// offered makes the posts of a seed, in the order of their times, with octets that nothing compresses.
+// offered makes the posts of a seed, in the order of their times, with incompressible octets.
 func (t traffic) offered(seed uint64) (posts []Post, p profile.Profile, err error) {
 	if p, err = profile.Load(t.link, nil); err != nil {
 		return nil, p, err
@@ -130,7 +130,7 @@ func (t traffic) play(ctx Context, seed uint64) (o *outcome, err error) {
 	}
 	s.run(t.lasting)
 	if t.rest == 0 {
-		s.run(meanDelay(s.link.Up)) // what was sent in time
+		s.run(meanDelay(s.link.Up)) // time for posts sent within the load
 	}
 	s.until(t.rest, func() bool { return e.hear(s) == 0 })
 	end := s.Now
@@ -151,7 +151,7 @@ func (t traffic) play(ctx Context, seed uint64) (o *outcome, err error) {
 	return o, s.err
 }
 
-// handed is how many IP octets the gateways gave to their radios, whatever those did with them.
+// handed is how many IP octets the gateways gave to their radios, sent or not.
 func (s *stage) handed() (octets int64) {
 	for _, n := range s.Link.Stats().Nodes {
 		octets += n.Up.Offered.Octets
@@ -159,13 +159,13 @@ func (s *stage) handed() (octets int64) {
 	return octets
 }
 
-// ears take down what arrives of posts, and when.
+// ears record which posts arrive, and when.
 type ears struct {
 	posts []Post
-	place map[string]int // of each post, by its data
-	due   []map[int]bool // receivers that each is due at
-	at    [][]time.Time  // of its receivers, in the order of To
-	heard []int          // by site: so many of what it got were taken down
+	place map[string]int // the place of each post, by its data
+	due   []map[int]bool // for each post, the receivers at which it is due
+	at    [][]time.Time  // for each post, the arrivals at its receivers, in the order of To
+	heard []int          // by site: how many of the messages it got are recorded
 	left  int            // deliveries that are due
 	wrong int            // deliveries that were not due
 }
@@ -180,7 +180,7 @@ func newEars(posts []Post) *ears {
 	return e
 }
 
-// hear takes down what has come to the sites, and says how many deliveries are still due.
+// hear records the messages that have come to the sites, and says how many deliveries are still due.
 func (e *ears) hear(s *stage) int {
 	for k, n := range s.Nodes {
 		if k == len(e.heard) {
@@ -209,7 +209,7 @@ func (e *ears) arrived(site int, data []byte, at time.Time) {
 	e.left--
 }
 
-// took says how long each delivery took; one that has not come takes until the end.
+// took returns how long each delivery took; one that has not come takes until the end.
 func (e *ears) took(began, end time.Time) (took [][]time.Duration) {
 	for i, p := range e.posts {
 		var of []time.Duration
@@ -245,7 +245,7 @@ func (t traffic) scenario() Scenario {
 	return s
 }
 
-// inRealTime is what real gateways play of it: of what the radios were given there is no figure.
+// inRealTime is the play of the traffic by real gateways: for the octets given to radios there is no figure.
 func (t traffic) inRealTime(seed uint64) (l Live, err error) {
 	o := &outcome{lasting: t.lasting}
 	if o.posts, o.link, err = t.offered(seed); err != nil {
@@ -269,7 +269,7 @@ func (t traffic) inRealTime(seed uint64) (l Live, err error) {
 	return l, nil
 }
 
-// samples are a figure for each row, and the counts of what went wrong.
+// samples are a figure for each row, then the counts of missing and wrong deliveries.
 func (t traffic) samples(o *outcome) (samples [][]float64) {
 	for _, f := range t.figures {
 		samples = append(samples, []float64{f.of(o)})
@@ -277,7 +277,7 @@ func (t traffic) samples(o *outcome) (samples [][]float64) {
 	return append(samples, []float64{float64(o.missing), float64(o.wrong)})
 }
 
-// bounds of the rows, with the profile's datagrams or with those that suit best.
+// bounds are those of the rows, with the profile's datagrams or with the size that suits best.
 func (t traffic) bounds(best bool) (bounds []float64) {
 	_, p, err := t.offered(1)
 	if err != nil {

@@ -81,7 +81,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// A play ends when its time is over. What did not arrive counts until then; what a silent site says comes when it speaks again.
+// A play ends when its time is over. Missing deliveries count as if they came then; messages to a silent site come when it speaks again.
 func TestTrafficEnds(t *testing.T) {
 	lost := traffic{link: hf, sites: 3, lasting: time.Minute, rest: time.Minute, posts: apart(1, 2, 40, 30*time.Second),
 		outages: []outage{{10 * time.Second, time.Hour}}, figures: []figure{{Row: measured("the last", "s", 1), of: secondsOf(all, 1)}}}
@@ -101,7 +101,7 @@ func TestTrafficEnds(t *testing.T) {
 	}
 }
 
-// What arrives again, or at others, is counted.
+// Deliveries that come again, or at other sites, are counted.
 func TestEars(t *testing.T) {
 	at := time.Unix(100, 0)
 	e := newEars([]Post{{Data: []byte("a"), To: []int{1, 2}}, {At: time.Second, From: 1, Data: []byte("b"), To: []int{0}}})
@@ -119,7 +119,7 @@ func TestEars(t *testing.T) {
 	}
 }
 
-// The same seed offers the same, another seed other octets; in the order of time, to all others.
+// The same seed offers the same posts, another seed other octets; in the order of time, to all others.
 func TestLoads(t *testing.T) {
 	random := traffic{link: hf, sites: 3, posts: both(poisson(upTo(3), 900, 0.5, time.Hour).as("x", 1, 1), steady([]int{1, 2}, 100, 0.1, time.Hour))}
 	posts, p, err := random.offered(1)

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childName is the name of the process that is the device. It is one of its own: a program that waits in a page fault for
-// an answer to itself would wait for ever.
+// childName is the name of the process that serves the device. It has to be a separate one: a program that waits in a page fault for an
+// answer from itself would wait for ever.
 const childName = "aldis-baddisk"
 
 // The child's files.
@@ -33,14 +33,14 @@ func init() {
 	os.Exit(0)
 }
 
-// order is what the child is told: a failure, or nil for a device that is well. It answers with the requests refused so far.
+// order is a command to the child: a failure, or nil for a sound device. The child answers with the number of requests refused so far.
 type order struct {
 	Change  bool
 	To      *Failure
-	Forgets bool // the device loses its power: it has only what was flushed
+	Forgets bool // the device loses power and keeps only the flushed pages
 }
 
-// child is the device until its file is unmounted.
+// child serves the device until its file is unmounted.
 func child() error {
 	d := &device{octets: make([]byte, Octets), fuse: childFuse}
 	go func() {
@@ -55,15 +55,15 @@ func child() error {
 	return d.serve()
 }
 
-// device is what the kernel takes for a device.
+// device is the store that the kernel takes for a device.
 type device struct {
 	fuse int
 
 	mu      sync.Mutex
 	octets  []byte
-	flushed map[int64][]byte // pages as the last flush left them, where they were written since; nil: there was no flush yet
+	flushed map[int64][]byte // pages as the last flush left them, for those written since; nil: there was no flush yet
 	failure *Failure
-	writes  int // that reach the failure's part, since it was ordered
+	writes  int // writes to the failure's part since the failure was ordered
 	refused int
 }
 
@@ -130,7 +130,7 @@ func (d *device) write(b []byte, at int64) error {
 
 const pageOctets = 4096
 
-// flush is the order to write what the device caches. A device that fails as a whole fails here too.
+// flush makes cached writes durable. A device that fails as a whole fails here too.
 func (d *device) flush() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

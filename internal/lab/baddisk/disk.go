@@ -16,31 +16,30 @@ import (
 // Octets of a device.
 const Octets = 64 << 20
 
-// DataFrom is the first octet behind the blocks in which the file system describes itself, its own journal among them. When
-// only what lies behind it fails, the file system goes on; when all fails, it ends itself. With the options of New, mkfs.ext4
-// needs 1049 blocks.
+// DataFrom is the first octet after the blocks in which the file system describes itself, its own journal among them. If only octets from
+// there on fail, the file system goes on; if all fail, it shuts itself down. With the options of New, mkfs.ext4 needs 1049 blocks.
 const DataFrom = 1049 * 4096
 
-// Failure is what a device does not do. Each refused request fails with an error of input or output.
+// Failure says which requests a device refuses. Each refused request fails with an error of input or output.
 type Failure struct {
-	From   int64 // the first octet that is concerned
+	From   int64 // the first octet of the part that fails
 	Writes bool
 	Reads  bool
-	// After is how many writes to that part still work; with Reads alone it is 0.
+	// After is how many writes to that part still work; with only Reads it is 0.
 	After int
-	// Slow is how much longer each write takes that reaches the medium: each flush.
+	// Slow is how much longer each flush takes, and so each write that reaches the medium.
 	Slow time.Duration
 }
 
 // Disk is a device that can fail. It is for one goroutine.
 type Disk struct {
-	dir     string // under which the file lies
+	dir     string // the directory that holds the file
 	child   *exec.Cmd
 	orders  *gob.Encoder
 	told    *gob.Decoder
 	pipes   []*os.File
 	loop    *os.File
-	shared  string // where its file system is mounted, a mount by itself; "": nowhere
+	shared  string // the directory on which its file system is mounted, as a mount of its own; "": nowhere
 	mounted bool
 	closed  bool
 }
@@ -62,7 +61,7 @@ func New(dir string) (d *Disk, err error) {
 	if err := d.attach(); err != nil {
 		return d, err
 	}
-	// Little of it is for the file system itself, and that stands in front.
+	// Little of it is for the file system's own blocks, and those are at its beginning.
 	out, err := exec.Command("mkfs.ext4", "-q", "-F", "-b", "4096", "-N", "256", "-J", "size=4", "-O", "^resize_inode",
 		"-E", "packed_meta_blocks=1,nodiscard,lazy_itable_init=0,lazy_journal_init=0", d.loop.Name()).CombinedOutput()
 	if err != nil {
@@ -71,7 +70,7 @@ func New(dir string) (d *Disk, err error) {
 	return d, nil
 }
 
-// start mounts the file and starts the process that answers for it. It ends when this one does: its pipe says so.
+// start mounts the file and starts the process that serves it. That process ends when this one does, because its pipe closes.
 func (d *Disk) start() error {
 	fd, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -103,7 +102,7 @@ func (d *Disk) start() error {
 	return nil
 }
 
-// attach puts a loop device on the file. Another process may take the free one that the kernel names.
+// attach puts a loop device on the file. Another process may first take the free one that the kernel names.
 func (d *Disk) attach() error {
 	ctl, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
@@ -143,7 +142,7 @@ func (d *Disk) attach() error {
 
 // Mount mounts the file system at a directory.
 func (d *Disk) Mount(at string) error {
-	// Other namespaces may copy the mount at any time. On a shared one under it they learn of its end.
+	// Other namespaces may copy the mount at any time. If it lies under a shared mount, they receive its unmount too.
 	err := unix.Mount(at, at, "", unix.MS_BIND, "")
 	if err == nil {
 		d.shared = at
@@ -163,8 +162,8 @@ func (d *Disk) mount() error {
 	return nil
 }
 
-// Remount mounts the file system anew, as after a start of the machine: nothing is left of what the kernel remembered of
-// it. It fails while a process uses the file system.
+// Remount mounts the file system anew, as after a start of the machine: the kernel's caches of it are empty. It fails while a process
+// uses the file system.
 func (d *Disk) Remount() error {
 	if err := d.unmount(0); err != nil {
 		return err
@@ -175,7 +174,7 @@ func (d *Disk) Remount() error {
 	return d.mount()
 }
 
-// forget waits until no namespace has the file system any more, and has the kernel drop what it cached of the device.
+// forget waits until no namespace has the file system mounted, and has the kernel drop its cache of the device.
 func (d *Disk) forget() error {
 	const most = 10 * time.Second
 	for end := time.Now().Add(most); ; time.Sleep(10 * time.Millisecond) {
@@ -201,14 +200,14 @@ func (d *Disk) unmount(flags int) error {
 	return nil
 }
 
-// Fail orders a failure; it replaces the one before.
+// Fail orders a failure, which replaces the one before.
 func (d *Disk) Fail(f Failure) error { _, err := d.request(order{Change: true, To: &f}); return err }
 
-// Heal ends the failure. What was refused is not on the device.
+// Heal ends the failure. Refused writes are not on the device.
 func (d *Disk) Heal() error { _, err := d.request(order{Change: true}); return err }
 
-// LosePower takes from the device what no flush has made durable, and mounts the file system anew. It fails while a process uses the
-// file system.
+// LosePower drops all writes that no flush has made durable, and mounts the file system anew. It fails while a process uses the file
+// system.
 func (d *Disk) LosePower() error {
 	if _, err := d.request(order{Change: true, To: &Failure{Writes: true}}); err != nil { // nothing more reaches it
 		return err
@@ -239,7 +238,7 @@ func (d *Disk) request(o order) (refused int, err error) {
 	return refused, err
 }
 
-// Close takes the device away, and the file system, even where a program uses it. Only the first call does.
+// Close removes the device and the file system, even while a program uses it. Only the first call does so.
 func (d *Disk) Close() error {
 	if d.closed {
 		return nil
@@ -260,7 +259,7 @@ func (d *Disk) Close() error {
 		errs = append(errs, err)
 	}
 	for _, f := range d.pipes {
-		errs = append(errs, f.Close()) // the device ends, even where a program uses it still
+		errs = append(errs, f.Close()) // the device ends even if a program still uses it
 	}
 	if d.child != nil {
 		errs = append(errs, d.child.Wait())

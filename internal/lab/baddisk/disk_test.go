@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A device gives what was written to it; while it fails a write is told to fsync, and once it is well again, and mounted
-// anew, it has what it had.
+// A device returns the octets written to it. While it fails, fsync reports the failed write; once it is well again, and mounted anew, it
+// has its earlier contents.
 func TestDisk(t *testing.T) {
 	for _, from := range []int64{DataFrom, 0} {
 		at := t.TempDir()
@@ -69,7 +69,7 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// A device that loses its power has what was synced, and not what was only written.
+// A device that loses its power keeps the synced octets, and loses those that were only written.
 func TestPower(t *testing.T) {
 	at := t.TempDir()
 	d, err := New(t.TempDir())

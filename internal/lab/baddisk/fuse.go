@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Operations of FUSE (linux/fuse.h) that concern a single file of fixed size. All else is ENOSYS.
+// Operations of FUSE (linux/fuse.h) on a single file of fixed size. All others get ENOSYS.
 const (
 	opLookup      = 1
 	opForget      = 2
@@ -29,7 +29,7 @@ const (
 	inHead, outHead = 40, 16
 	writeHead       = 40
 	rootNode, node  = 1, 2
-	directIO        = 1 // of an open file: the kernel caches nothing of it
+	directIO        = 1 // for an open file: the kernel caches none of it
 	maxWrite        = 128 << 10
 	imageName       = "image"
 	forever         = 1 << 30 // seconds
@@ -53,7 +53,7 @@ func (d *device) serve() error {
 		le := binary.LittleEndian
 		op, id, on := le.Uint32(in[4:]), le.Uint64(in[8:]), le.Uint64(in[16:])
 		if op == opForget || op == opBatchForget || op == opInterrupt {
-			continue // wants no answer
+			continue // needs no answer
 		}
 		out = out[:outHead]
 		clear(out)
@@ -77,7 +77,7 @@ func (d *device) answer(out []byte, op uint32, on uint64, in []byte) ([]byte, er
 	zero := func(n int) { out = append(out, make([]byte, n)...) }
 	switch op {
 	case opInit:
-		for _, n := range []uint32{7, 31, le.Uint32(in[8:]), 0, 0, maxWrite, 1} { // version, read ahead, flags, background, octets of a write, grain of time
+		for _, n := range []uint32{7, 31, le.Uint32(in[8:]), 0, 0, maxWrite, 1} { // version, read ahead, flags, background, octets of a write, granularity of times
 			out = le.AppendUint32(out, n)
 		}
 		zero(36)
@@ -85,7 +85,7 @@ func (d *device) answer(out []byte, op uint32, on uint64, in []byte) ([]byte, er
 		if on != rootNode || string(in[:len(in)-1]) != imageName {
 			return out, unix.ENOENT
 		}
-		for _, n := range []uint64{node, 1, forever, forever, 0} { // node, generation, good for so long
+		for _, n := range []uint64{node, 1, forever, forever, 0} { // node, generation, valid for so long
 			out = le.AppendUint64(out, n)
 		}
 		out = d.attributes(out, node)

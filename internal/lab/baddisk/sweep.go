@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sweep unmounts what runs have left behind that were killed: their devices answer no more.
+// sweep removes the mounts of killed runs, whose devices no longer answer.
 func sweep() error {
 	b, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -26,14 +26,14 @@ func sweep() error {
 			continue
 		}
 		if _, err := os.Lstat(filepath.Join(m[1], imageName)); !errors.Is(err, unix.ENOTCONN) && !errors.Is(err, unix.ECONNABORTED) {
-			continue // it lives
+			continue // its process lives
 		}
 		for _, on := range mounts {
 			file, err := os.ReadFile(filepath.Join("/sys/block", filepath.Base(on[0]), "loop/backing_file"))
 			if err != nil || strings.TrimSpace(string(file)) != filepath.Join(m[1], imageName) {
 				continue
 			}
-			for unix.Unmount(on[1], unix.MNT_DETACH) == nil { // the file system, and what is shared under it
+			for unix.Unmount(on[1], unix.MNT_DETACH) == nil { // the file system, and the shared mounts under it
 			}
 		}
 		if err := unix.Unmount(m[1], unix.MNT_DETACH); err != nil && !errors.Is(err, unix.EINVAL) {

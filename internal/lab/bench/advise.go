@@ -9,9 +9,9 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// Use is what an application wants of its network: what the decision path of the thesis asks for (chapter 7).
+// Use is an application's use of its network: the questions of the thesis's decision path (chapter 7).
 type Use struct {
-	Of        string // what it was read from; empty: nothing in particular
+	Of        string // its source; empty: nothing in particular
 	Peers     int
 	Duration  time.Duration
 	Questions float64 // discovery, per second
@@ -23,10 +23,10 @@ type Use struct {
 	Services  int
 }
 
-// PlainUse is that of the page: tracks of a few units, as in the Blue Game.
+// PlainUse is the use on the page: tracks of a few units, as in the Blue Game.
 var PlainUse = Use{Peers: 8, Duration: 30 * time.Minute, Questions: 0.1, Messages: 1, Octets: 1000, Largest: 10_000, Many: 0.5, TwoWay: true, Services: 2}
 
-// UseOf reads it from a trace.
+// UseOf reads a Use from a trace.
 func UseOf(f *trace.File) Use {
 	u := Use{Of: f.Header.Source, Duration: time.Duration(f.Header.Duration * float64(time.Second))}
 	kinds := map[string]string{}
@@ -66,7 +66,7 @@ func UseOf(f *trace.File) Use {
 // book finds cells.
 type book []Row
 
-// near is the cell of a thing at a place whose size is nearest; nil: nobody measured it.
+// near is the cell of a measurement at a place whose size is nearest; nil: it was not measured.
 func (b book) near(bench, what, where string, size int) (best *Row) {
 	for i := range b {
 		r := &b[i]
@@ -90,8 +90,8 @@ func says(r *Row) string {
 	return number(r.Value) + " " + r.Unit
 }
 
-// Advise is the decision path of the thesis (chapter 7.2) in five sentences, with what was measured: transport, pipe, grouping,
-// lifetime of advertisements, size of messages.
+// Advise is the decision path of the thesis (chapter 7.2) in five sentences, with measured figures: transport, pipe, grouping, lifetime
+// of advertisements, size of messages.
 func Advise(rows []Row, u Use) []string {
 	b := book(rows)
 	size := cmp.Or(u.Octets, 1000)
@@ -146,7 +146,7 @@ func (b book) grouping(u Use) string {
 
 func lower(s string) string { return string(s[0]|0x20) + s[1:] }
 
-// lifetime follows 7.2: as long as the service is there, published again before it ends.
+// lifetime follows 7.2: as long as the service exists, published again before it ends.
 func lifetime(u Use) string {
 	life := u.Duration.Round(time.Minute)
 	life = min(max(life, 10*time.Minute), 2*time.Hour)

@@ -18,22 +18,22 @@ import (
 // Config of one run.
 type Config struct {
 	Gateway  string       // the binary under test
-	Jars     string       // field-tests/peers of the source tree, built; empty: nothing of JXSE is measured
+	Jars     string       // field-tests/peers of the source tree, built; empty: no measurement of JXSE
 	Only     []string     // names of benchmarks; empty: all
 	Where    []string     // places; empty: all
-	Sizes    []int        // octets of messages; empty: those of the studies
-	Series   int          // of a cell; in virtual time as many seeds; 0: five, or two of a quick run
+	Sizes    []int        // octets of messages; empty: the sizes of the studies
+	Series   int          // series of a cell; in virtual time as many seeds; 0: five, or two in a quick run
 	Profile  string       // of the link between two gateways; empty: iridium-dialup
-	Quick    bool         // a tenth of the load: to see that all works, not to quote
-	Progress func(string) // told what is going on; may be nil
-	// Most is how long the run may take. If it will take longer, measurements become shorter from then on, but none is left
-	// out; 0: as long as it takes.
+	Quick    bool         // a tenth of the load: to see that all works, not to quote figures
+	Progress func(string) // called with lines of progress; may be nil
+	// Most is how long the run may take. If the rest will take longer, its measurements become shorter, but none is left out; 0: there is
+	// no limit.
 	Most time.Duration
-	// Done is told of the report when a benchmark has ended at a place; may be nil.
+	// Done is called with the report when a benchmark has ended at a place; may be nil.
 	Done func(*Report)
 }
 
-// Where something is measured.
+// Places of measurements.
 const (
 	direct       = "direct"
 	jxse         = "jxse27"
@@ -50,7 +50,7 @@ const (
 	brokerOnLink = "broker-link"
 )
 
-// Place is where something is measured.
+// Place is a place of measurements.
 type Place struct{ Name, About string }
 
 // Places in the order of the columns.
@@ -95,7 +95,7 @@ var benchmarks = []benchmark{
 	{"site", "a site of one gateway, of two, three and five: messages to a far site and of local peers, the loss of the leader, growth", []string{gatewayTCP, gatewaySite, gatewayThree, gatewayFive}, sites},
 }
 
-// Report is what a run found.
+// Report is the results of a run.
 type Report struct {
 	Machine Machine       `json:"machine"`
 	Began   time.Time     `json:"began"`
@@ -106,7 +106,7 @@ type Report struct {
 	cut [2]string // the benchmark and the place where it was interrupted
 }
 
-// Lost are messages and answers that the gateway lost, in all rows.
+// Lost counts the messages and answers that the gateway lost, in all rows.
 func (r *Report) Lost() (n int) {
 	for _, row := range r.Rows {
 		if row.Where != direct && row.Where != multicast && row.Where != jxse && row.Where != jxseHTTP && row.Where != broker && row.Where != brokerOnLink {
@@ -126,7 +126,7 @@ func (r *Report) Failed() (list []string) {
 	return list
 }
 
-// Names are the benchmarks there are, each with what it measures.
+// Names are the names of all benchmarks, and what each measures.
 func Names() (names, about []string) {
 	for _, b := range benchmarks {
 		names, about = append(names, b.name), append(about, b.about)
@@ -134,21 +134,21 @@ func Names() (names, about []string) {
 	return names, about
 }
 
-// run is what the benchmarks share.
+// run is the state that the benchmarks share.
 type run struct {
 	Config
 	dir    string // of its files, removed at the end
 	report *Report
 	stamp  Stamp
-	pace   float64 // of the full time of a measurement, at most 1
+	pace   float64 // share of the full time that a measurement gets, at most 1
 }
 
 // session is one benchmark at one place.
 type session struct {
 	*run
 	bench, where string
-	doing        string // of which an error will be
-	swapped      int    // pages, by the machine since it began
+	doing        string // the present step, for the row of an error
+	swapped      int    // pages swapped by the machine since the session began
 }
 
 func (r *run) progressf(format string, args ...any) {
@@ -157,7 +157,7 @@ func (r *run) progressf(format string, args ...any) {
 	}
 }
 
-// progressf says what is done now: the row that an error makes is named so.
+// progressf reports the present step, which also names the row of an error.
 func (s *session) progressf(format string, args ...any) {
 	s.doing = fmt.Sprintf(format, args...)
 	s.run.progressf("%s, %s: %s", s.bench, s.where, s.doing)
@@ -179,14 +179,14 @@ func (s *session) failed(ctx context.Context, row Row, err error) {
 	}
 }
 
-// attempt files a row without a figure where a part of a benchmark fails; the next part goes on.
+// attempt runs a part of a benchmark. If the part fails, attempt files a row without a figure, so that the next part can go on.
 func (s *session) attempt(ctx context.Context, part func() error) {
 	if err := part(); err != nil {
 		s.failed(ctx, Row{What: s.doing}, err)
 	}
 }
 
-// quick answers the smaller amount for a quick run.
+// quick returns the smaller amount for a quick run.
 func (r *run) quick(full, small int) int {
 	if r.Quick {
 		return small
@@ -194,7 +194,7 @@ func (r *run) quick(full, small int) int {
 	return full
 }
 
-// series is how many a cell has.
+// series is the number of series of a cell.
 func (r *run) series() int {
 	if r.Series > 0 {
 		return r.Series
@@ -202,7 +202,7 @@ func (r *run) series() int {
 	return r.quick(5, 2)
 }
 
-// sizes are those of the studies that were asked for, and at a quick run at most quick.
+// sizes are the requested ones of the studies' sizes, and in a quick run at most quick octets.
 func (r *run) sizes(quick int, all ...int) []int {
 	if len(r.Sizes) > 0 {
 		return r.Sizes
@@ -213,14 +213,14 @@ func (r *run) sizes(quick int, all ...int) []int {
 	return all
 }
 
-// UsageError says what cannot be measured.
+// UsageError is a wrong setting of a run.
 type UsageError struct{ Text string }
 
-// Error is what cannot be measured, in words.
+// Error is the mistake in words.
 func (e *UsageError) Error() string { return "bench: " + e.Text }
 
-// Run measures. What fails is a row that says why, and the run goes on: the error is one of usage, of the context, or that there is
-// no room for files. With it comes what was measured until then.
+// Run measures. A failure makes a row that says why, and the run goes on: Run returns only errors of usage, of the context, or of missing
+// room for files, with the results until then.
 func Run(ctx context.Context, cfg Config) (*Report, error) {
 	names, _ := Names()
 	places := make([]string, len(Places))
@@ -264,7 +264,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		schedule(r, plan, i)
 		r.stamp.Load = load()
 		s := &session{run: r, bench: at.name, where: at.where, doing: at.about, swapped: swappedPages()}
-		limit := 3*takes(r.Quick, plan[i:i+1]) + 5*time.Minute // so that what hangs does not end the night
+		limit := 3*takes(r.Quick, plan[i:i+1]) + 5*time.Minute // so that a step that hangs does not end the night
 		within, cancel := context.WithTimeout(ctx, limit)
 		err := at.run(s, within)
 		if within.Err() != nil {
@@ -290,7 +290,7 @@ func (b *benchmark) peers(where string) bool {
 	return slices.Contains([]string{"ops", "layers", "jxta-c"}, b.name) || slices.Contains([]string{jxse, jxseHTTP, multicast}, where)
 }
 
-// command makes such a report again.
+// command is the command that makes such a report again.
 func (c Config) command(m Machine) string {
 	s := "gateway bench"
 	if m.Nice != 0 {

@@ -142,7 +142,7 @@ func TestFailuresAreRows(t *testing.T) {
 	check.Contains(t, "page", page.String(), "none: ")
 }
 
-// A peer that dies in the middle: its cell says so, and what came before stays.
+// A peer that dies in the middle: its cell says so, and earlier cells stay.
 func TestPeerDies(t *testing.T) {
 	c, err := unwatched(context.Background())
 	if err != nil {
@@ -171,7 +171,7 @@ func TestPeerDies(t *testing.T) {
 	check.Equal(t, "rows", len(s.report.Rows), 2)
 }
 
-// What a server swallows is counted as lost, not waited for in vain.
+// Messages that a server swallows are counted as lost, and the benchmark does not wait for them in vain.
 func TestLossIsCounted(t *testing.T) {
 	c, err := unwatched(context.Background())
 	if err != nil {
@@ -183,7 +183,7 @@ func TestLossIsCounted(t *testing.T) {
 		t.Errorf("directly: %+v, %v", f, err)
 	}
 	c.limit = 300 * time.Millisecond
-	c.there = c.back // nobody listens on that one
+	c.there = c.back // no listener is on that one
 	if f, err = c.flow(context.Background(), 100, 8, 1, 100*time.Millisecond); err != nil || f.lost != 8 {
 		t.Errorf("to nobody: %+v lost, want 8; %v", f, err)
 	}
@@ -270,11 +270,11 @@ func TestMerge(t *testing.T) {
 		names = append(names, all[i].Bench+" "+all[i].Where+" "+all[i].What)
 	}
 	check.Equal(t, "cells", strings.Join(names, "; "), "pipe jxse27 "+whatRoundTrip+"; pipe gateway another; query gateway "+whatQuestions)
-	report.cut = [2]string{now[0].Bench, now[0].Where} // interrupted: what it had not come to stays
+	report.cut = [2]string{now[0].Bench, now[0].Where} // interrupted: cells that it did not reach stay
 	check.Equal(t, "cells of an interrupted run", len(report.Merge(old)), len(old)+1)
 }
 
-// The plan says what is to do, and a run that would take too long makes its measurements shorter.
+// The plan lists the measurements, and a run that would take too long makes them shorter.
 func TestPlan(t *testing.T) {
 	var said []string
 	r := &run{Config: Config{Jars: "x", Most: 2 * time.Hour, Progress: func(s string) { said = append(said, s) }}, report: &Report{Began: time.Now()}, pace: 1}
@@ -332,7 +332,7 @@ func TestPages(t *testing.T) {
 	check.Contains(t, "HTML", html.String(), "<svg")
 }
 
-// Published figures stand beside rows that exist: each names its benchmark.
+// Published figures are next to rows that exist: each names its benchmark.
 func TestPublished(t *testing.T) {
 	names, _ := Names()
 	for _, p := range publishedFigures {

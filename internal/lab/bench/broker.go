@@ -22,13 +22,13 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// natsPeer is a client of a NATS server, as its protocol has it: subscribe, publish, hear.
+// natsPeer is a client of a NATS server that speaks its protocol: it subscribes, publishes and receives.
 type natsPeer struct {
 	conn net.Conn
-	lock sync.Mutex // of what is written
+	lock sync.Mutex // guards writing
 	hear atomic.Pointer[func(subject string, data []byte)]
 	done chan struct{}
-	err  error // why it ended; valid then
+	err  error // why it ended; valid after the end
 }
 
 func dialNATS(ctx context.Context, dial func(context.Context) (net.Conn, error), subject string) (*natsPeer, error) {
@@ -72,7 +72,7 @@ func (p *natsPeer) publish(subject string, data []byte) error {
 	return p.write(append(append(b, data...), "\r\n"...))
 }
 
-// read takes in what the server says; ready is closed at its first PONG.
+// read handles the server's lines; ready is closed at its first PONG.
 func (p *natsPeer) read(r *bufio.Reader, ready chan struct{}) {
 	defer close(p.done)
 	for {
@@ -110,7 +110,7 @@ func (p *natsPeer) read(r *bufio.Reader, ready chan struct{}) {
 	}
 }
 
-// natsPair are two clients: what the first says to "there" the second hears, and answers on "back".
+// natsPair are two clients: the second receives the first's messages to "there", and answers on "back".
 type natsPair struct{ a, b *natsPeer }
 
 func (p *natsPair) close() {
@@ -121,7 +121,7 @@ func (p *natsPair) close() {
 	}
 }
 
-// nats runs the server, by a command before its own or none, and joins a pair.
+// nats runs the server, with a command before its own or none, and joins a pair.
 func (s *session) nats(ctx context.Context, in []string, address string, dials [2]func(context.Context) (net.Conn, error), measure func(p *natsPair) error) error {
 	file, err := exec.LookPath("nats-server")
 	if err != nil {
@@ -139,7 +139,7 @@ func (s *session) nats(ctx context.Context, in []string, address string, dials [
 		return err
 	}
 	defer func() {
-		_ = cmd.Process.Kill() // it keeps nothing
+		_ = cmd.Process.Kill() // it keeps no state
 		<-done
 	}()
 	p := &natsPair{}
@@ -159,10 +159,10 @@ func (s *session) nats(ctx context.Context, in []string, address string, dials [
 	return measure(p)
 }
 
-// pings are as those of a pair; limit is for one.
+// pings does as a pair's pings does; limit is for one message.
 func (p *natsPair) pings(ctx context.Context, data []byte, warm, series, pairs int, limit, budget time.Duration) (t trips, err error) {
 	back := make(chan struct{}, 1)
-	echo := func(_ string, data []byte) { _ = p.b.publish("back", data) } // lost is lost: the sender counts
+	echo := func(_ string, data []byte) { _ = p.b.publish("back", data) } // a lost message is the sender's to count
 	ack := func(string, []byte) {
 		select {
 		case back <- struct{}{}:
@@ -206,7 +206,7 @@ func (p *natsPair) pings(ctx context.Context, data []byte, warm, series, pairs i
 	return t, nil
 }
 
-// flow is as that of a pair, with ahead messages under way.
+// flow does as a pair's flow does, with ahead messages under way.
 func (p *natsPair) flow(ctx context.Context, size, ahead, series int, d time.Duration) (f stream, err error) {
 	var received atomic.Int64
 	count := func(string, []byte) { received.Add(1) }
@@ -233,13 +233,13 @@ func (p *natsPair) flow(ctx context.Context, size, ahead, series int, d time.Dur
 	return f, ctx.Err()
 }
 
-// brokers has the same messages go through the gateway and through a broker of today, on a LAN and over links.
+// brokers sends the same messages through the gateway and through a present-day broker, on a LAN and over links.
 func (s *session) brokers(ctx context.Context) error {
 	switch s.where {
 	case overLink, brokerOnLink:
 		for i, name := range []string{s.Profile, "geo-satcom-128k"} {
 			if s.Quick && i > 0 && s.where == brokerOnLink {
-				break // it takes the real time
+				break // a link takes real time
 			}
 			p, err := profile.Load(name, os.ReadFile)
 			if err == nil {
@@ -288,7 +288,7 @@ func (s *session) brokers(ctx context.Context) error {
 	})
 }
 
-// besides are the rows of both on a LAN; ports are those of the server.
+// besides files the rows of either on a LAN; ports are the server's.
 func (s *session) besides(ctx context.Context, ports []int, pings func(size int) (trips, error), flow func(size, ahead int, d time.Duration) (stream, error)) error {
 	for _, size := range s.sizes(10_000, 1, 1000, 10_000, 100_000) {
 		s.progressf("round trips, %s", octetsText(size))
@@ -322,7 +322,7 @@ func (s *session) besides(ctx context.Context, ports []int, pings func(size int)
 	return nil
 }
 
-// Of both over a link: a message of random octets, and its acknowledgement of the same size.
+// For both over a link: a message of random octets, and its acknowledgement of the same size.
 const (
 	whatOverLink   = ": message and acknowledgement of the same size"
 	whatLinkOctets = ": octets on the link of a message and its acknowledgement"
@@ -368,7 +368,7 @@ func (p plays) besideBroker(ctx context.Context) error {
 	return nil
 }
 
-// natsOverLink has one client at sea: TCP crosses the emulated link, in real time.
+// natsOverLink has one client at sea: its TCP connection crosses the emulated link, in real time.
 func (s *session) natsOverLink(ctx context.Context, p profile.Profile) (err error) {
 	wire, err := profile.Load("wire", os.ReadFile)
 	if err != nil {

@@ -17,7 +17,7 @@ type capture struct {
 	err    error
 }
 
-// watchPorts begins. It needs the right to see packets; stop says when that is missing.
+// watchPorts begins a capture. It needs the right to see packets; stop reports if that is missing.
 func watchPorts(ports []int) *capture {
 	c := &capture{done: make(chan struct{})}
 	const ipv4 = syscall.ETH_P_IP
@@ -27,7 +27,7 @@ func watchPorts(ports []int) *capture {
 		close(c.done)
 		return c
 	}
-	// So that the loop sees that it is to end, and bursts have room.
+	// A timeout, so that the loop notices its end, and a buffer for bursts.
 	_ = syscall.SetsockoptTimeval(c.fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &syscall.Timeval{Usec: 50_000})
 	_ = syscall.SetsockoptInt(c.fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF, 8<<20)
 	go c.read(ports)
@@ -58,7 +58,7 @@ func (c *capture) read(ports []int) {
 	syscall.Close(c.fd)
 }
 
-// stop ends it and answers the octets.
+// stop ends the capture and returns the octets.
 func (c *capture) stop() (int64, error) {
 	c.ended.Store(true)
 	<-c.done

@@ -17,34 +17,34 @@ const (
 	deathShips  = 64
 	deathKills  = 20
 	shipEvery   = 2 * time.Second // a message from each ship, and one to it
-	growthEvery = 4 * time.Second // the same while growth is measured
+	growthEvery = 4 * time.Second // between such messages while growth is measured
 	localRate   = 1000            // messages a second among local peers
 	localPairs  = 4
-	renewEvery  = 16 // messages, after which a sender asks for its lease again: the answer says that HQ has them
+	renewEvery  = 16 // messages, after which a sender asks for its lease again: the answer shows that HQ has them
 	allSettled  = 2 * time.Minute
 )
 
-// headquarters is a site, its ships, and what is said among them: each ship has messages for a peer of HQ, which listens on the pipe toHQ,
-// and peers of HQ have messages for each ship. All peers join another machine when their connection ends.
+// headquarters is a site and its ships, with the messages between them: each ship has messages for a peer of HQ, which listens on the
+// pipe toHQ, and peers of HQ have messages for each ship. All peers join another machine when their connection ends.
 type headquarters struct {
 	*siteOf
 	fleet *armada
 	every time.Duration
 	end   context.CancelFunc
 	all   sync.WaitGroup
-	quiet atomic.Bool // nobody begins to say anything more
+	quiet atomic.Bool // no peer starts a message any more
 
 	mu    sync.Mutex
 	with  []dialogue
 	local struct{ sent, came atomic.Int64 }
 }
 
-// dialogue is that of HQ's peers with a ship. A message said before met may have found no listener.
+// dialogue is the messages between HQ's peers and a ship. A message sent before met may have found no listener.
 type dialogue struct {
-	said     int                    // by a peer of HQ
-	accepted map[int]bool           // of these: HQ has them for certain
-	came     map[int]map[string]int // of the ship's, by number: how often with each MsgId, by which a peer knows a copy
-	met      [2]int                 // numbers from which on messages to the ship and of the ship count
+	said     int                    // number of messages sent by a peer of HQ
+	accepted map[int]bool           // those of them that HQ has for certain
+	came     map[int]map[string]int // messages of the ship, by number: how often each came with each MsgId, by which a peer recognises a copy
+	met      [2]int                 // numbers from which on messages to the ship and from it count
 }
 
 // newHeadquarters starts a site with ships, and waits until all have heard each other.
@@ -81,19 +81,19 @@ func (h *headquarters) close() {
 	h.end()
 	h.all.Wait()
 	if h.siteOf != nil {
-		_ = h.siteOf.close() // one that was killed says so
+		_ = h.siteOf.close() // a killed one reports an error
 	}
 	if h.fleet != nil {
 		h.fleet.close()
 	}
 }
 
-// fixed is the id of a peer that is the same whenever it joins.
+// fixed is the configuration of a peer with the same id at each join.
 func fixed(name string) tcp.Config {
 	return tcp.Config{Edge: edgepeer.Config{ID: edgepeer.New(edgepeer.Config{Name: name, Rand: newRand()}).ID()}}
 }
 
-// tagged is what peers of HQ say to a ship.
+// tagged is a message of HQ's peers to a ship.
 func tagged(ship, n int) []jxta.Element {
 	e := body(n, toFar)
 	copy(e[0].Data, fmt.Sprintf("%d;%d;", ship, n))
@@ -108,7 +108,7 @@ func lasts(ctx context.Context, p *tcp.Peer) {
 	}
 }
 
-// ear listens to what ships say.
+// ear receives the messages of the ships.
 func (h *headquarters) ear(ctx context.Context) {
 	cfg := fixed("bench-ear")
 	cfg.Pipes = []edgepeer.Listen{{Pipe: edgepeer.NamedPipe(toHQ), Kind: jxta.PipeTypePropagate}}
@@ -131,7 +131,7 @@ func (h *headquarters) ear(ctx context.Context) {
 	h.again(ctx, 0, cfg, "bench-ear", func(p *tcp.Peer) { lasts(ctx, p) })
 }
 
-// mouth says messages to some ships, and asks for its lease again so that it knows that HQ has them.
+// mouth sends messages to some ships, and asks for its lease again to know that HQ has them.
 func (h *headquarters) mouth(ctx context.Context, i int) {
 	var mine []int
 	for k := i; k < len(h.with); k += len(h.machines) {
@@ -180,7 +180,7 @@ func (h *headquarters) mouth(ctx context.Context, i int) {
 				continue
 			}
 			select {
-			case <-renewed: // of a connection that has ended
+			case <-renewed: // from a connection that has ended
 			default:
 			}
 			if _, err := p.Do(edgepeer.Renew{}); err != nil {
@@ -203,7 +203,7 @@ func (h *headquarters) mouth(ctx context.Context, i int) {
 	})
 }
 
-// talk has somebody on each ship say a message now and then.
+// talk has a peer on each ship send a message now and then.
 func (h *headquarters) talk(ctx context.Context) {
 	tick := time.NewTicker(h.every / time.Duration(len(h.fleet.ships)))
 	defer tick.Stop()
@@ -219,7 +219,7 @@ func (h *headquarters) talk(ctx context.Context) {
 	}
 }
 
-// gossip has local peers say messages to each other, localRate a second, through two machines each.
+// gossip has local peers send each other messages, localRate a second, each through two machines.
 func (h *headquarters) gossip(ctx context.Context) {
 	for i := range localPairs {
 		pipe, to := edgepeer.NamedPipe(fmt.Sprintf("bench-local-%d", i)), fixed(fmt.Sprintf("bench-local-to-%d", i))
@@ -268,11 +268,11 @@ func (h *headquarters) meet(ctx context.Context) error {
 	return errors.Join(ctx.Err(), fmt.Errorf("%d of %d ships and HQ have met within %v", n, len(h.with), allSettled))
 }
 
-// tally is what has become of the messages: those for which HQ, or a ship's gateway, has answered and which did not come, and those that
-// came twice and not as a copy that a peer knows.
+// tally counts the messages: those that HQ or a ship's gateway certainly had, those of them that did not come, and those that came twice
+// other than as a copy that a peer recognises.
 type tally struct {
 	sure, twice, copies int
-	open                [2]int // to ships, and of ships
+	open                [2]int // not arrived: to ships, and from ships
 }
 
 // lost is how many did not come.
@@ -311,7 +311,7 @@ func (h *headquarters) tally() (t tally) {
 	return t
 }
 
-// settled lets nobody say anything more, and waits until all that was taken has come.
+// settled stops all senders, and waits until every accepted message has come.
 func (h *headquarters) settled(ctx context.Context) tally {
 	h.quiet.Store(true)
 	for end := time.Now().Add(allSettled); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, 10*pollEvery) {
@@ -358,7 +358,7 @@ func deathsOfHQ(ctx context.Context, s *session, ships, kills int) error {
 	return nil
 }
 
-// growth is what HQ uses as its ships become more: each says a message every growthEvery, and is told one.
+// growth measures the resources of HQ as its ships become more: each sends and receives a message every growthEvery.
 func growth(ctx context.Context, s *session) error {
 	for _, ships := range []int{1, 16, 64, 256} {
 		if s.Quick && ships > 16 {
@@ -389,7 +389,7 @@ func grown(ctx context.Context, s *session, ships int) error {
 		a, b := h.since(before)
 		sum, err := seen.stop()
 		if n == 1 {
-			err = nil // there is nothing to see
+			err = nil // no traffic between machines to see
 		}
 		took := time.Since(began).Seconds()
 		return 100 * a.Seconds() / took, 100 * b.Seconds() / took, float64(sum) / took, err

@@ -8,7 +8,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// Ships and peers of HQ talk while its leader is killed: no message that was taken is lost, none comes twice but as a copy that peers know.
+// Ships and peers of HQ talk while its leader is killed: no accepted message is lost, and none comes twice except as a copy that peers
+// recognise.
 func TestHQLosesItsLeader(t *testing.T) {
 	report := &Report{}
 	s := &session{run: &run{Config: Config{Gateway: gatewayBinary(t), Quick: true, Progress: func(text string) { t.Log(text) }}, dir: t.TempDir(), report: report, pace: 1}, bench: "site", where: gatewayThree}

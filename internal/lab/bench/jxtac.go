@@ -17,12 +17,12 @@ import (
 	"aldis/internal/lab/field"
 )
 
-// jxtaC runs the program that made the figures of JXTA-C in 2005 (jxta_bench_comm of JXTA-C, field-tests/jxtac): two of its peers
-// with one unicast pipe each way.
+// jxtaC runs the program behind the figures of JXTA-C in 2005 (jxta_bench_comm of JXTA-C, field-tests/jxtac): two of its peers with one
+// unicast pipe each way.
 func (s *session) jxtaC(ctx context.Context) error {
 	program := filepath.Join(s.Jars, "..", "jxtac", "target", "jxta_bench_comm")
 	if _, err := os.Stat(program); err != nil {
-		return errors.New("JXTA-C is not built: make -C field-tests/jxtac") // this stands in the page, so without a path of the machine
+		return errors.New("JXTA-C is not built: make -C field-tests/jxtac") // this text is on the page, so it has no path of the machine
 	}
 	return s.served(ctx, func(ctx context.Context, srv *server) error {
 		latency, rate := map[int][]float64{}, map[int][]float64{}
@@ -45,7 +45,7 @@ func (s *session) jxtaC(ctx context.Context) error {
 
 const jxtaCPairs = 100 // of each size
 
-// jxtaCLine is what the program says of a size; its rate is in MiB a second.
+// jxtaCLine is the program's line on a size; its rate is in MiB a second.
 var jxtaCLine = regexp.MustCompile(`^Message size = (\d+), latency in usec=([\d.]+)\s+thoughput in Mo/s=([\d.]+)`)
 
 // jxtaCOnce runs both peers until the first has measured every size.

@@ -19,7 +19,7 @@ type plays struct {
 	profile profile.Profile
 }
 
-// link measures what only a link shows: two whole gateways in virtual time.
+// link measures the effects of a link: two whole gateways in virtual time.
 func (s *session) link(ctx context.Context) error {
 	p, err := profile.Load(s.Profile, nil)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *session) link(ctx context.Context) error {
 	return nil
 }
 
-// play plays a trace with every seed. An overloaded link is no error: messages come late then.
+// play plays a trace with every seed. An overloaded link is no error: it makes messages late.
 func (p plays) play(ctx context.Context, f *trace.File) (all []*replay.Result, err error) {
 	f.Header.Duration = f.Lines[len(f.Lines)-1].T + 60
 	for seed := range p.series() {
@@ -51,7 +51,7 @@ func (p plays) play(ctx context.Context, f *trace.File) (all []*replay.Result, e
 	return all, nil
 }
 
-// figures files what each play says of something.
+// figures files a row with a figure of each play.
 func (p plays) figures(row Row, all []*replay.Result, of func(*replay.Result) (float64, bool)) {
 	var series []float64
 	for _, res := range all {
@@ -72,7 +72,7 @@ func (p plays) figures(row Row, all []*replay.Result, of func(*replay.Result) (f
 // script is a trace in the making: one peer ashore and one at sea, each with a pipe that it listens to.
 type script struct{ trace.File }
 
-// The labels of both, and of their pipes.
+// The labels of both peers, and of their pipes.
 const (
 	ashore, atSea         = "p1", "p2"
 	ashorePipe, atSeaPipe = "q1", "q2"
@@ -88,12 +88,12 @@ func newScript(kind string) *script {
 
 func (s *script) add(lines ...trace.Line) { s.Lines = append(s.Lines, lines...) }
 
-// listen has both open their pipes at a time.
+// listen has both open their pipes at time t.
 func (s *script) listen(t float64) {
 	s.add(trace.Line{T: t, Do: trace.EventOpen, Peer: ashore, Pipe: ashorePipe, Listen: true}, trace.Line{T: t, Do: trace.EventOpen, Peer: atSea, Pipe: atSeaPipe, Listen: true})
 }
 
-// message is one of the peer at sea, or of the one ashore.
+// message adds a message of the peer at sea, or of the one ashore.
 func (s *script) message(t float64, up bool, parts ...trace.PartOf) {
 	l := trace.Line{T: t, Do: trace.EventSend, Peer: atSea, Pipe: ashorePipe, Parts: parts}
 	if !up {
@@ -110,7 +110,7 @@ func part(name, kind string, data []byte) trace.PartOf {
 	return trace.PartOf{Name: name, Type: kind, Octets: len(data), Data: data}
 }
 
-// noise is a payload that no compaction makes shorter.
+// noise is a payload that no compaction shortens.
 func noise(n int, r *rand.Rand) []byte {
 	data := make([]byte, n)
 	for i := range data {
@@ -119,7 +119,7 @@ func noise(n int, r *rand.Rand) []byte {
 	return data
 }
 
-// services is how long, and how many octets, until a service is found among so many.
+// services measures the time, and the octets, until a service is found among so many.
 func (p plays) services(ctx context.Context) error {
 	for _, n := range []int{1, 10, 100, 1000} {
 		if p.Quick && n > 100 {
@@ -142,7 +142,7 @@ func (p plays) servicesOf(ctx context.Context, n, octets int) error {
 			trace.Line{T: 1, Do: trace.EventPublish, Peer: ashore, Pipe: pipe, Name: fmt.Sprintf("service-%04d", i), Octets: octets})
 	}
 	s.add(trace.Line{T: asked, Do: trace.EventQuery, Peer: atSea, Attr: "Name", Name: fmt.Sprintf("service-%04d", n/2)})
-	s.listen(over) // a play wants one message; what is counted is before it
+	s.listen(over) // a play wants one message; the figures are from before it
 	s.message(over+60, true, part("trk:body", "", []byte("over")))
 	all, err := p.play(ctx, &s.File)
 	if err != nil {
@@ -180,7 +180,7 @@ func value(v *float64) (float64, bool) {
 	return *v, true
 }
 
-// airtime is what so many octets take at the slower of the profile's rates.
+// airtime is the time of so many octets at the slower of the profile's rates.
 func (p plays) airtime(octets int) float64 {
 	rate := 0
 	for _, r := range []int{p.profile.Up.RateBps, p.profile.Down.RateBps} {
@@ -194,7 +194,7 @@ func (p plays) airtime(octets int) float64 {
 	return float64(octets) * 8 / float64(rate)
 }
 
-// messages are a message and its acknowledgement of 20 octets, by size, and the opening of a pipe.
+// messages measures a message and its acknowledgement of 20 octets, by size, and the opening of a pipe.
 func (p plays) messages(ctx context.Context) error {
 	for _, kind := range []string{"unicast", "propagate"} {
 		for _, size := range p.sizes(10_000, 20, 1000, 10_000, 100_000) {
@@ -239,7 +239,7 @@ func lost(all []*replay.Result) (n int) {
 	return n
 }
 
-// elements is a message of 20 kB of several elements, in octets on the link.
+// elements measures a message of 20 kB in several elements, in octets on the link.
 func (p plays) elements(ctx context.Context) error {
 	octets := map[int][]float64{}
 	for _, n := range []int{1, 5, 10, 20} {
@@ -271,7 +271,7 @@ func (p plays) elements(ctx context.Context) error {
 	return nil
 }
 
-// losses is a pipe that JXTA calls unreliable, by loss and size.
+// losses measures a pipe that JXTA calls unreliable, by loss and size.
 func (p plays) losses(ctx context.Context) error {
 	for _, loss := range []int{1, 5, 10} {
 		for _, size := range p.sizes(10_000, 100, 1000, 10_000, 100_000) {
@@ -315,7 +315,7 @@ func employees(n int, r *rand.Rand) []byte {
 	return []byte(b.String())
 }
 
-// documents is tables 2 to 7 of 2007: one document over 640 kbit/s, with compaction and without, paired by seed.
+// documents repeats tables 2 to 7 of 2007: one document over 640 kbit/s, with compaction and without, paired by seed.
 func (p plays) documents(ctx context.Context) error {
 	link, err := profile.Load("geo-satcom-128k", nil)
 	if err != nil {
@@ -335,7 +335,7 @@ func (p plays) documents(ctx context.Context) error {
 			p.progressf("%d employees, compaction %v", n, with)
 			on := plays{p.session, link}
 			what, doc := whatTransit, doc
-			if !with { // no rule keeps a gateway from deflating: what cannot be made shorter is the control
+			if !with { // no rule can keep a gateway from deflating, so the control is a document that cannot be shortened
 				what, doc = whatControl, noise(len(doc), rand.New(rand.NewPCG(seed, uint64(n))))
 			}
 			s := newScript("propagate")

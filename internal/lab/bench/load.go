@@ -13,10 +13,10 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
-// seed makes two runs alike.
+// seed makes runs alike.
 const seed = 2004
 
-var peers atomic.Uint64 // made so far: each needs an id of its own
+var peers atomic.Uint64 // number of peers made: each needs an id of its own
 
 func newRand() *rand.Rand { return rand.New(rand.NewPCG(seed, peers.Add(1))) }
 
@@ -54,14 +54,14 @@ func (t times) at(p float64) float64 {
 	return float64(t[min(len(t)-1, int(p*float64(len(t))))].Nanoseconds()) / 1e6
 }
 
-// body is an application element of that many octets, the number of the message in front.
+// body is an application element of that many octets, with the number of the message in front.
 func body(number, size int) []jxta.Element {
 	data := make([]byte, size)
 	copy(data, fmt.Sprintf("%d;", number))
 	return []jxta.Element{{Namespace: "trk", Name: "body", Data: data}}
 }
 
-// mean is that of all and their standard deviation, milliseconds.
+// mean returns the mean of the durations and their standard deviation, milliseconds.
 func (t times) mean() (mean, deviation float64) {
 	for _, d := range t {
 		mean += d.Seconds() * 1e3 / float64(len(t))

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Machine is where a run took place.
+// Machine is the machine of a run.
 type Machine struct {
 	Processor string  `json:"processor"`
 	Cores     int     `json:"cores"`
@@ -23,18 +23,18 @@ type Machine struct {
 	Java      string  `json:"java,omitempty"`
 	Gateway   string  `json:"gateway"` // its version
 	Load      float64 `json:"load"`    // of other work: runnable tasks in the minute before the run
-	// Of all processes of the run, and of their session where the kernel groups by sessions: how much other work on the
-	// machine disturbs it.
+	// The priority of all processes of the run, and of their session if the kernel groups by sessions: it shows how much other work on
+	// the machine disturbs the run.
 	Nice      int `json:"nice,omitempty"`
 	Autogroup int `json:"autogroup_nice,omitempty"`
 }
 
-// String is the machine in a line, with the gateway and the load of the present.
+// String is the machine in a line, with the gateway and the present load.
 func (m Machine) String() string {
 	return fmt.Sprintf("%s, gateway %s, load before the run: %.1f", m.name(), m.Gateway, m.Load)
 }
 
-// name is what does not change from run to run.
+// name is the part that does not change from run to run.
 func (m Machine) name() string {
 	s := fmt.Sprintf("%d cores of %s, Linux %s, %s", m.Cores, m.Processor, m.Kernel, m.Go)
 	if _, version, ok := strings.Cut(m.Java, `"`); ok {
@@ -44,7 +44,7 @@ func (m Machine) name() string {
 	return s
 }
 
-// dirty says why no page may be made of what this machine measures.
+// dirty says why no page may be made from this machine's measurements; "": one may.
 func (m Machine) dirty() string {
 	switch {
 	case !strings.Contains(m.Gateway, "commit "):
@@ -55,7 +55,7 @@ func (m Machine) dirty() string {
 	return ""
 }
 
-// load is how many tasks were runnable in the last minute; 0 where that cannot be read.
+// load is how many tasks were runnable in the last minute; 0 if that cannot be read.
 func load() float64 {
 	b, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -74,7 +74,7 @@ func swappedPages() (n int) {
 	return n
 }
 
-// wordValue is the number behind a name at the beginning of a line of a file; 0: there is none.
+// wordValue is the number after a name at the beginning of a line of a file; 0: there is none.
 func wordValue(file, name string) int {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -93,9 +93,9 @@ func thisMachine(ctx context.Context, cfg Config) Machine {
 	m := Machine{Processor: runtime.GOARCH, Cores: runtime.NumCPU(), Go: runtime.Version()}
 	m.Load = load()
 	if v, err := syscall.Getpriority(syscall.PRIO_PROCESS, 0); err == nil {
-		m.Nice = 20 - v // as the system call returns it
+		m.Nice = 20 - v // the system call returns 20 minus nice
 	}
-	if b, err := os.ReadFile("/proc/self/autogroup"); err == nil { // what counts between sessions where the kernel groups by them
+	if b, err := os.ReadFile("/proc/self/autogroup"); err == nil { // this value counts between sessions if the kernel groups by them
 		_, text, _ := strings.Cut(string(b), "nice ")
 		if n, err := strconv.Atoi(strings.TrimSpace(text)); err == nil {
 			m.Autogroup = n
@@ -158,5 +158,5 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
-// Dirty says why no page may be made of the gateway under test: nobody could build the same. "": it may.
+// Dirty says why no page may be made from the gateway under test, when others could not build the same one; "": one may.
 func Dirty(ctx context.Context, cfg Config) string { return thisMachine(ctx, cfg).dirty() }

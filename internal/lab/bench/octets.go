@@ -17,14 +17,14 @@ import (
 const (
 	datagramHeaders = 28 // IPv4 and UDP, octets
 	batchSize       = 16
-	// quietFor without a datagram means that everything has been said: the profile lets an acknowledgement wait for 6 s.
+	// quietFor without a datagram means that all traffic has ended: the profile lets an acknowledgement wait for 6 s.
 	quietFor   = 7 * time.Second
 	quietLimit = time.Minute
 )
 
 // wire carries datagrams between two gateways on loopback and counts them.
 type wire struct {
-	ends    [2]*net.UDPConn // where gateway 0 and gateway 1 think the other is
+	ends    [2]*net.UDPConn // the addresses at which gateway 0 and gateway 1 see the other
 	targets [2]netip.AddrPort
 	mu      sync.Mutex
 	count   int
@@ -33,7 +33,7 @@ type wire struct {
 	done    sync.WaitGroup
 }
 
-// newWire answers it and the addresses under which gateway 0 finds gateway 1 and the other way round.
+// newWire returns the wire, and the addresses under which gateway 0 finds gateway 1 and the other way round.
 func newWire(radio [2]int) (*wire, [2]string, error) {
 	w := &wire{last: time.Now()}
 	var at [2]string
@@ -46,7 +46,7 @@ func newWire(radio [2]int) (*wire, [2]string, error) {
 		w.ends[i], at[i] = c, c.LocalAddr().String()
 		w.targets[i] = netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(radio[i]))
 	}
-	for i := range w.ends { // what gateway i sends comes in at end i and goes out of the other end, so that it seems to come from there
+	for i := range w.ends { // datagrams of gateway i come in at end i and leave by the other end, so that they seem to come from there
 		w.done.Add(1)
 		go func() {
 			defer w.done.Done()
@@ -61,7 +61,7 @@ func newWire(radio [2]int) (*wire, [2]string, error) {
 				w.octets[i] += n + datagramHeaders
 				w.last = time.Now()
 				w.mu.Unlock()
-				_, _ = w.ends[1-i].WriteToUDPAddrPort(buf[:n], w.targets[1-i]) // a link may lose
+				_, _ = w.ends[1-i].WriteToUDPAddrPort(buf[:n], w.targets[1-i]) // a link may lose datagrams
 			}
 		}()
 	}
@@ -77,10 +77,10 @@ func (w *wire) close() {
 	w.done.Wait()
 }
 
-// settle waits until nothing has crossed for a while and answers what has crossed since the last time.
+// settle waits until nothing has crossed for a while and returns the traffic since the last call.
 func (w *wire) settle(ctx context.Context) (datagrams int, octets [2]int, err error) {
 	w.mu.Lock()
-	w.last = time.Now() // what was asked for now may still be on its way to the link
+	w.last = time.Now() // the last datagrams may still be on their way to the link
 	w.mu.Unlock()
 	for end := time.Now().Add(quietLimit); ; {
 		w.mu.Lock()
@@ -101,7 +101,7 @@ func (w *wire) settle(ctx context.Context) (datagrams int, octets [2]int, err er
 	}
 }
 
-// octets measures what one octet of payload on a pipe costs on the link, both directions, acknowledgements included.
+// octets measures the octets on the link for one octet of payload on a pipe, both directions, acknowledgements included.
 func (s *session) octets(ctx context.Context) error {
 	s.progressf("two gateways and a counted link")
 	radio, err := freePorts("udp", 2)
@@ -167,7 +167,7 @@ func (s *session) octets(ctx context.Context) error {
 					return err
 				}
 				if trial == 0 {
-					continue // the first names the pipe and its peers; later ones refer to that
+					continue // the first trial names the pipe and its peers; later ones refer to those
 				}
 				row.Lost += many - int(got.Load())
 				row.N += many

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
-// overload sends more than can be carried, as in figure 6.38: messages of 1 kB, each pair of peers both ways at once.
+// overload sends more than the server can carry, as in figure 6.38: messages of 1 kB, each pair of peers both ways at once.
 func (s *session) overload(ctx context.Context) error {
 	for _, n := range []int{2, 8} {
 		err := s.served(ctx, func(ctx context.Context, srv *server) error { return s.overloadBy(ctx, srv, n) })
@@ -27,9 +27,9 @@ func (s *session) overload(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// million sends a million messages of 1 kB one after the other with 64 under way, in ten parts: whether it becomes slower or
-// larger, and whether something is lost (6.5.2: a relay of 2004 failed after 3,900). JXSE 2.7 gets a tenth. A part ends after half a
-// minute, or three seconds of a quick run, whatever has come by then.
+// million sends a million messages of 1 kB one after the other with 64 under way, in ten parts. It shows whether the server becomes
+// slower or larger, and whether messages are lost (6.5.2: a relay of 2004 failed after 3,900). JXSE 2.7 gets a tenth. A part ends after
+// half a minute, or three seconds of a quick run, however many messages have come.
 func million(ctx context.Context, s *session, srv *server) error {
 	want := s.quick(1_000_000, 10_000)
 	if s.where == jxse {
@@ -66,7 +66,7 @@ func million(ctx context.Context, s *session, srv *server) error {
 	return nil
 }
 
-// offers are percents of the rate at which messages go when each sender waits for what it has under way.
+// offers are percents of the rate at which messages go when each sender limits its messages under way.
 var offers = []int{50, 100, 150, 200, 400}
 
 func (s *session) overloadBy(ctx context.Context, srv *server, senders int) error {
@@ -152,8 +152,8 @@ func (s *session) overloadBy(ctx context.Context, srv *server, senders int) erro
 	return nil
 }
 
-// offer has all pairs send both ways for d, together so many a second, whatever got says of what has come; 0: as fast as they come, with
-// 32 under way each.
+// offer has all pairs send both ways for d, together so many messages a second, however many have come by got; 0: as fast as they come,
+// with 32 under way each.
 func (s *session) offer(ctx context.Context, all []*pair, got *atomic.Int64, rate float64, d time.Duration) (int, error) {
 	var sent atomic.Int64
 	var wait sync.WaitGroup

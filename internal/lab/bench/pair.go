@@ -16,19 +16,19 @@ import (
 )
 
 const (
-	warmUp    = 1000            // pairs before anything is measured (published 3)
-	pairs     = 100             // of one series
+	warmUp    = 1000            // pairs of messages before the measurement (published 3)
+	pairs     = 100             // pairs of messages in one series
 	pairLimit = 5 * time.Second // after that the message is lost
-	mostLost  = 3               // then a peer is taken for dead
+	mostLost  = 3               // then the peer counts as dead
 )
 
-// pair is a sender, a receiver and a unicast pipe of each.
+// pair is a sender, a receiver and a unicast pipe to each.
 type pair struct {
 	there, back string // pipes
 	a, b        *tcp.Peer
 	atA, atB    atomic.Pointer[func(edgepeer.Message)]
 	limit       time.Duration // after that a message is lost
-	octets      atomic.Int64  // that the sender's connection has written
+	octets      atomic.Int64  // written by the sender's connection
 	buffer      int           // octets of each socket's buffers; 0: the kernel's choice
 }
 
@@ -46,7 +46,7 @@ func hearing(at *atomic.Pointer[func(edgepeer.Message)]) func(*tcp.Peer, edgepee
 	}
 }
 
-// counted counts what is written to a connection.
+// counted counts the octets written to a connection.
 type counted struct {
 	net.Conn
 	n *atomic.Int64
@@ -58,7 +58,7 @@ func (c counted) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// counting dials connections that count.
+// counting dials connections that are counted.
 func (c *pair) counting(ctx context.Context, address string) (net.Conn, error) {
 	conn, err := c.dial(ctx, address)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *pair) dial(ctx context.Context, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// meet waits behind a second server until something comes to the receiver: its site knows of it only a moment later.
+// meet waits, behind a second server, until a message comes to the receiver: its site knows the receiver only a moment later.
 func (c *pair) meet(ctx context.Context, srv *server) error {
 	if srv.other == nil {
 		return nil
@@ -128,7 +128,7 @@ func (c *pair) behind(ctx context.Context, sa, sb *server) (*pair, error) {
 	return c.listen()
 }
 
-// unwatched joins two peers with nobody between them: one TCP connection, and each takes the other for its rendezvous.
+// unwatched joins two peers without a server between them: one TCP connection, and each takes the other for its rendezvous.
 func unwatched(ctx context.Context) (*pair, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -155,7 +155,7 @@ func unwatched(ctx context.Context) (*pair, error) {
 	return c.listen()
 }
 
-// trips is what pairs of message and acknowledgement took.
+// trips is the times of pairs of message and acknowledgement.
 type trips struct {
 	means []float64 // us, of each series
 	all   times
@@ -168,10 +168,10 @@ func (t trips) row(what string, size int) Row {
 		Note: fmt.Sprintf("p50 %s, p99 %s", number(1e3*t.all.at(0.5)), number(1e3*t.all.at(0.99)))}.of(t.means...)
 }
 
-// echo has b send back what comes, to its sender.
+// echo has b return messages to their sender.
 func (c *pair) echo() {
 	echo := func(m edgepeer.Message) {
-		_, _ = c.b.Do(edgepeer.Send{Pipe: c.back, To: m.Src, Elements: m.Elements}) // lost is lost: the sender counts
+		_, _ = c.b.Do(edgepeer.Send{Pipe: c.back, To: m.Src, Elements: m.Elements}) // a lost message is the sender's to count
 	}
 	c.atB.Store(&echo)
 }
@@ -236,7 +236,7 @@ func (c *pair) pings(ctx context.Context, elements func(int) []jxta.Element, war
 	return t, nil
 }
 
-// stream is what a stream of messages came to.
+// stream is the result of a stream of messages.
 type stream struct {
 	rates []float64 // received per second, of each series
 	n     int       // sent
@@ -247,7 +247,7 @@ func (f stream) row(what string, size int) Row {
 	return Row{What: what, Size: size, Unit: "per second", N: f.n, Lost: f.lost}.of(f.rates...)
 }
 
-// megabytes makes a rate of messages one of data.
+// megabytes turns a rate of messages into one of data.
 func (r Row) megabytes() Row {
 	r.Unit = "MB/s"
 	for _, v := range []*float64{&r.Value, &r.Low, &r.High} {
@@ -264,7 +264,7 @@ func (c *pair) flow(ctx context.Context, size, ahead, series int, d time.Duratio
 		received.Add(1)
 		select {
 		case <-room:
-		default: // one that was given up
+		default: // a message that was given up
 		}
 	}
 	c.atB.Store(&take)
@@ -282,7 +282,7 @@ func (c *pair) flow(ctx context.Context, size, ahead, series int, d time.Duratio
 				patience.Reset(c.limit)
 				select {
 				case room <- struct{}{}:
-				case <-patience.C: // everything under way is lost: make room for as much again
+				case <-patience.C: // all messages under way are lost: make room for as many again
 					for range ahead {
 						select {
 						case <-room:
@@ -310,7 +310,7 @@ func (c *pair) flow(ctx context.Context, size, ahead, series int, d time.Duratio
 	return f, ctx.Err()
 }
 
-// bursts sends fifty messages at once every half second, as in 2004, and answers how long a burst takes to be there.
+// bursts sends fifty messages at once every half second, as in 2004, and returns how long each burst took to arrive.
 func (c *pair) bursts(ctx context.Context, size, many int) (took []float64, lost int, err error) {
 	const burst = 50
 	arrived := make(chan struct{}, burst)
@@ -353,7 +353,7 @@ func (c *pair) bursts(ctx context.Context, size, many int) (took []float64, lost
 	return took, lost, nil
 }
 
-// crowd is several senders of one receiver. Their first is a pair with it.
+// crowd is several senders to one receiver. The first sender is a pair with it.
 type crowd struct{ all []*pair }
 
 // crowd joins senders behind a server to the receiver of the first pair.
@@ -384,7 +384,7 @@ func (l *crowd) close() {
 	}
 }
 
-// pings are those of all senders at once.
+// pings has all senders ping at once.
 func (l *crowd) pings(ctx context.Context, size, warm, series int, pace, budget time.Duration) (sum trips, err error) {
 	l.all[0].echo()
 	var wait sync.WaitGroup

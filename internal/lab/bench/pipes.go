@@ -12,7 +12,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// served starts what stands at the session's place for small peers, and stops it at the end. At "direct" there is none.
+// served starts the server at the session's place for small peers, and stops it at the end. At "direct" there is none.
 func (s *session) served(ctx context.Context, measure func(ctx context.Context, srv *server) error) (err error) {
 	var srv *server
 	switch s.where {
@@ -49,8 +49,8 @@ func (s *session) pair(ctx context.Context, srv *server) (*pair, error) {
 	return c, err
 }
 
-// patience is after which time a message is lost. A gateway holds messages of another site in custody and hands them to a peer at a
-// distance that a 2.7 peer bears: they wait and are not lost.
+// patience is the time after which a message is lost. A gateway holds messages of another site in custody and hands them to a peer at a
+// pace that a 2.7 peer can bear: they wait and are not lost.
 func patience(where string) time.Duration {
 	if where == gatewayRow {
 		return 2 * time.Minute
@@ -67,7 +67,7 @@ func (s *session) budget() time.Duration {
 func (s *session) pipes(ctx context.Context) error {
 	return s.served(ctx, func(ctx context.Context, srv *server) error {
 		for _, part := range []func(*session, context.Context, *server, *pair) error{(*session).bySize, (*session).rates, (*session).composition, (*session).bySenders, buffers} {
-			c, err := s.pair(ctx, srv) // of its own: what one part spoils does not spoil the next
+			c, err := s.pair(ctx, srv) // a pair of its own: damage by one part does not spoil the next
 			if err != nil {
 				return err
 			}
@@ -102,7 +102,7 @@ func (s *session) bySize(ctx context.Context, srv *server, c *pair) error {
 	return nil
 }
 
-// upTo leaves out what takes a minute for each message: above 100 kB behind two gateways in a row.
+// upTo leaves out sizes at which each message takes a minute: above 100 kB behind two gateways in a row.
 func upTo(where string, sizes []int) []int {
 	return slices.DeleteFunc(slices.Clone(sizes), func(n int) bool { return where == gatewayRow && n > 100_000 })
 }
@@ -141,7 +141,7 @@ func (s *session) rates(ctx context.Context, srv *server, c *pair) error {
 		}
 		var rates, shares []float64
 		before := srv.cost()
-		for range s.series() { // each beside plain TCP of the same moment, so that other work on the machine slows both
+		for range s.series() { // each together with plain TCP of the same moment, so that other work on the machine slows both
 			f, err := c.flow(ctx, size, max(2, min(32, 16<<20/size)), 1, window)
 			if err != nil {
 				return err
@@ -188,7 +188,7 @@ func buffers(s *session, ctx context.Context, srv *server, _ *pair) error {
 	return nil
 }
 
-// plainTCP is what a connection on loopback carries of writes of that size, MB/s.
+// plainTCP is how much a connection on loopback carries with writes of that size, MB/s.
 func plainTCP(size int, d time.Duration) (float64, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -199,7 +199,7 @@ func plainTCP(size int, d time.Duration) (float64, error) {
 	go func() {
 		var n int64
 		if c, err := ln.Accept(); err == nil {
-			n, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 64<<10)) // its end is what ends it
+			n, _ = io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{c}, make([]byte, 64<<10)) // ends with the connection
 			c.Close()
 		}
 		got <- n
@@ -244,7 +244,7 @@ func (s *session) composition(ctx context.Context, srv *server, c *pair) error {
 	return nil
 }
 
-// ratio files what a series is over another, and the spread of that.
+// ratio files the ratio of two series, and its spread.
 func (s *session) ratio(what string, of, over []float64, must, aim float64) {
 	row := Row{What: what, Unit: "times", Less: true, Note: "spread: least over most, and most over least"}
 	if s.where == gatewayTCP {
@@ -255,10 +255,10 @@ func (s *session) ratio(what string, of, over []float64, must, aim float64) {
 	}
 }
 
-// paceOf2004 is between two messages of one sender: the fastest pipe of 2004 sent 115 a second.
+// paceOf2004 is the time between two messages of one sender: the fastest pipe of 2004 sent 115 a second.
 const paceOf2004 = 10 * time.Millisecond
 
-// bySenders are figures 6.12 to 6.15. Behind nobody there is only one sender.
+// bySenders are figures 6.12 to 6.15. Without a server there is only one sender.
 func (s *session) bySenders(ctx context.Context, srv *server, c *pair) error {
 	if srv == nil {
 		return nil
@@ -330,7 +330,7 @@ func plainPings(ctx context.Context, senders, size, series int, pace, budget tim
 		}
 	}
 	copied := func(to, from net.Conn) {
-		_, _ = io.Copy(struct{ io.Writer }{to}, struct{ io.Reader }{from}) // through a buffer, as a relay that looks at them; ends with the connection
+		_, _ = io.Copy(struct{ io.Writer }{to}, struct{ io.Reader }{from}) // through a buffer, as a relay that reads the messages; ends with the connection
 		to.Close()
 	}
 	go serve(echo, func(c net.Conn) { copied(c, c) })
@@ -361,7 +361,7 @@ func plainPings(ctx context.Context, senders, size, series int, pace, budget tim
 	return sum, err
 }
 
-// plainSender is one of them.
+// plainSender is one of these senders.
 func plainSender(ctx context.Context, address string, size, series int, pace, budget time.Duration) (t trips, err error) {
 	c, err := net.Dial("tcp", address)
 	if err != nil {

@@ -32,11 +32,11 @@ const (
 type server struct {
 	name    string // "JXSE 2.7" or "gateway"
 	address string // "ip:port" of its LAN over TCP
-	http    string // where a gateway tells its counters; "" for the reference
+	http    string // address of a gateway's counters; "" for the reference
 	pid     int
 	stop    func() error
-	kill    func()  // as a loss of power does; stop follows
-	other   *server // where a second one stands beside it or behind it: receivers are there
+	kill    func()  // as a loss of power does; stop is called after it
+	other   *server // a second server at its side or behind it, which has the receivers
 }
 
 // far is the server of the receivers.
@@ -47,7 +47,7 @@ func (s *server) far() *server {
 	return s
 }
 
-// counters are what a gateway tells of itself, by the name and the labels of each: nothing for the reference.
+// counters are a gateway's counters, by the name and the labels of each: none for the reference.
 func (s *server) counters(ctx context.Context) (map[string]float64, error) {
 	found := map[string]float64{}
 	if s.http == "" {
@@ -74,13 +74,13 @@ func (s *server) counters(ctx context.Context) (map[string]float64, error) {
 	return found, lines.Err()
 }
 
-// cost is what a process has used so far.
+// cost is the resources that a process has used so far.
 type cost struct {
 	cpu      time.Duration
 	resident float64 // MB
 }
 
-// cost reads it from /proc, with that of a second server; zero where there is none.
+// cost reads the cost from /proc, with that of a second server; zero if there is none.
 func (s *server) cost() cost {
 	if s == nil {
 		return cost{}
@@ -95,7 +95,7 @@ func (s *server) cost() cost {
 	if err != nil {
 		return cost{}
 	}
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // the name before may hold anything
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:])) // the name before may hold any characters
 	number := func(i int) float64 { v, _ := strconv.ParseFloat(f[i], 64); return v }
 	if len(f) < 22 {
 		return cost{}
@@ -104,7 +104,7 @@ func (s *server) cost() cost {
 	return cost{time.Duration((number(11) + number(12)) / tick * 1e9), number(21) * float64(os.Getpagesize()) / 1e6}
 }
 
-// freePorts finds ports of loopback that nobody listens on now, for TCP or UDP.
+// freePorts finds free ports of loopback, for TCP or UDP.
 func freePorts(network string, n int) (ports []int, err error) {
 	list, err := check.FreeAddresses(network, n)
 	for _, a := range list {
@@ -113,20 +113,20 @@ func freePorts(network string, n int) (ports []int, err error) {
 	return ports, err
 }
 
-// site is what a gateway under test is told.
+// site is the settings of a gateway under test.
 type site struct {
 	id      int
 	profile string
-	radio   int            // its UDP port on loopback; 0: any, and nobody is there to talk to
+	radio   int            // its UDP port on loopback; 0: any, because it has no peer
 	peers   map[int]string // other gateways, by node id
 	more    string         // of its configuration
 	http    bool           // peers come over HTTP
-	dir     string         // of its files, kept for the next start; "": one of its own
+	dir     string         // of its files, kept for the next start; "": a new one
 	lan     string         // its address for peers; "": any
-	witness string         // it is the witness of a site, and listens there
+	witness string         // address of the site's witness, which this is; "": it is none
 }
 
-// networkKey is the file of the key of all gateways under test.
+// networkKey is the key file of all gateways under test.
 func networkKey(ctx context.Context, r *run) (string, error) {
 	key := filepath.Join(r.dir, "net.key")
 	if _, err := os.Stat(key); err != nil {
@@ -200,14 +200,14 @@ func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 	killed := false
 	srv.kill = func() {
 		killed = true
-		_ = cmd.Process.Kill() // it may have ended already
+		_ = cmd.Process.Kill() // it may have exited already
 		<-done
 	}
 	srv.stop = func() error {
 		if killed {
 			return nil
 		}
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have exited already
 		select {
 		case <-done:
 		case <-time.After(serverStop):
@@ -226,7 +226,7 @@ func (r *run) gateway(ctx context.Context, s site) (*server, error) {
 	return srv, nil
 }
 
-// answers waits until somebody takes connections there.
+// answers waits until a program takes connections at an address.
 func answers(ctx context.Context, address string, done <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, serverReady)
 	defer cancel()
@@ -255,7 +255,7 @@ func lastLine(file string) string {
 	return string(b[bytes.LastIndexByte(b, '\n')+1:])
 }
 
-// serverJVM lets a rendezvous have what it wants of the machine.
+// serverJVM lets a rendezvous take the resources that it wants.
 var serverJVM = []string{"-Xmx1g", "-Djava.security.egd=file:/dev/urandom"}
 
 const (
@@ -280,7 +280,7 @@ func (r *run) rendezvous(ctx context.Context, kind string, overHTTP bool, seed s
 	}
 	srv := &server{name: "JXSE 2.7", address: fmt.Sprintf("127.0.0.1:%d", ports[0]), pid: p.Events()[0].PID, stop: p.Stop}
 	srv.kill = func() {
-		_ = syscall.Kill(srv.pid, syscall.SIGKILL) // it may have ended already
+		_ = syscall.Kill(srv.pid, syscall.SIGKILL) // it may have exited already
 		srv.stop = func() error { _ = p.Stop(); return nil }
 	}
 	return srv, nil

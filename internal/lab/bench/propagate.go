@@ -11,7 +11,7 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
-// propagate is one sender and its listeners.
+// propagate measures one sender and its listeners.
 func (s *session) propagate(ctx context.Context) error {
 	return s.served(ctx, func(ctx context.Context, srv *server) error {
 		for _, n := range []int{1, 2, 4, 8} {
@@ -114,7 +114,7 @@ func (s *session) listeners(ctx context.Context, srv *server, listeners int) err
 	return nil
 }
 
-// everybodyListens sends until each listener has heard something: a rendezvous knows of a pipe only a moment later.
+// everybodyListens sends until each listener has received a message: a rendezvous knows a pipe only a moment later.
 func everybodyListens(ctx context.Context, got *atomic.Int64, listeners int64, send func(i, size int) error) error {
 	for try := range 50 {
 		got.Store(0)

@@ -2,13 +2,13 @@ package bench
 
 import "strings"
 
-// published is one figure of a study, beside the row of the same name. Number and Size are those of the row; 0: any.
+// published is one figure of a study, to show with the row of the same name. Number and Size are those of the row; 0: any.
 type published struct {
 	Bench, What  string
 	Size, Number int
-	Value        float64 // in the unit of the row; 0: words alone
-	Source       string  // the study and the place in it: also the name of a curve
-	Words        string  // what the value alone does not say
+	Value        float64 // in the unit of the row; 0: only words
+	Source       string  // the study and the place in it, which is also the name of a curve
+	Words        string  // needed to read the value
 }
 
 // Names that rows and published figures share.
@@ -37,7 +37,7 @@ const (
 	table61 = "2004, table 6.1"
 )
 
-// publishedFigures are all figures that the studies print as numbers and a peer of today can still make. Their other curves are
+// publishedFigures are all figures that the studies print as numbers and a present-day peer can still make. Their other curves are
 // pictures without numbers.
 var publishedFigures = append(operationsOf2004(), []published{
 	{Bench: "start", What: "until peers are taken", Number: 1000, Source: "2004, figure 6.1", Words: "JXTA 2.0: as fast with 1,000 as with 10"},
@@ -99,7 +99,7 @@ func init() {
 var operationNames = []string{"start of the platform", "make and join a group", "open an input pipe", "find peers in its own cache",
 	"find peers by asking other peers", "find pipes in its own cache", "find a pipe by asking other peers", "open an output pipe", "publish"}
 
-// operationsOf2004 are the cells of table 6.1, JXTA 2.0: milliseconds, in the order of operationNames, a group's getting and joining in one.
+// operationsOf2004 are the cells of table 6.1, JXTA 2.0: milliseconds, in the order of operationNames, making and joining a group in one.
 func operationsOf2004() (list []published) {
 	for _, row := range []struct {
 		name string
@@ -121,7 +121,7 @@ func operationsOf2004() (list []published) {
 	return list
 }
 
-// publishedText is what the studies say of a row.
+// publishedText is the studies' figures for a row.
 func publishedText(r *Row) string {
 	var parts []string
 	source := ""
@@ -137,11 +137,11 @@ func publishedText(r *Row) string {
 			words = append(words, p.Words)
 		}
 		between := ", "
-		if p.Source == table61 { // the words are what the number is of
+		if p.Source == table61 { // the words say what the number measures
 			between = " "
 		}
 		text := strings.Join(words, between)
-		if p.Source == source { // said behind the last
+		if p.Source == source { // the last part has the same source
 			parts[len(parts)-1] = strings.TrimSuffix(parts[len(parts)-1], " ("+source+")") + ", " + text + " (" + source + ")"
 			continue
 		}

@@ -15,23 +15,23 @@ import (
 
 const (
 	underWay    = 4               // questions of one peer at a time, in the closed loop
-	answerLimit = 5 * time.Second // after that it is lost
+	answerLimit = 5 * time.Second // then the answer is lost
 	loadBatch   = 50
 )
 
-// asker is a load peer that asks. Its counters are of the present measurement.
+// asker is a load peer that sends questions. Its counters are those of the present measurement.
 type asker struct {
 	peer *tcp.Peer
 
 	mu      sync.Mutex
 	wild    bool // the question has a wild card
 	pending map[int]question
-	early   map[int]time.Time // answered before Do had said which question it was
+	early   map[int]time.Time // answered before Do had returned the id of the question
 	took    times
 	lost    int
-	wrong   int                 // answers that do not hold what was asked for
-	done    func(name string)   // called without the lock; nil: nothing follows
-	again   func(lost []string) // the same for what was lost
+	wrong   int                 // answers without the wanted name
+	done    func(name string)   // called without the lock; nil: no next question
+	again   func(lost []string) // the same for lost questions
 }
 
 type question struct {
@@ -76,7 +76,7 @@ func (a *asker) answered(id int, q question, now time.Time, right bool) func(str
 	return a.done
 }
 
-// ask sends a question of which at is when it should have been sent.
+// ask sends a question; at is when it should have been sent.
 func (a *asker) ask(name string, at time.Time) error {
 	value := name
 	if a.wild {
@@ -102,13 +102,13 @@ func (a *asker) ask(name string, at time.Time) error {
 	return nil
 }
 
-// wonder asks for what nobody has.
+// wonder asks for a name that no peer has.
 func (a *asker) wonder(name string) error {
 	_, err := a.peer.Do(edgepeer.Query{Type: jxta.TypeAdv, Attr: "Name", Value: name})
 	return err
 }
 
-// expire gives up what has waited too long.
+// expire gives up questions that have waited too long.
 func (a *asker) expire(now time.Time) {
 	var lost []string
 	a.mu.Lock()
@@ -134,7 +134,7 @@ func (a *asker) reset(done func(string), again func([]string)) {
 	a.took, a.lost, a.wrong, a.done, a.again = nil, 0, 0, done, again
 }
 
-// forget gives up what waits, and does not call it lost.
+// forget drops the waiting questions, without counting them as lost.
 func (a *asker) forget() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -149,8 +149,8 @@ func (a *asker) waiting() int {
 
 func advName(i int) string { return fmt.Sprintf("bench-adv-%05d", i) }
 
-// stock publishes further advertisements, from one number to before another, and makes sure that the server has each of them: what it does
-// not find is published again.
+// stock publishes further advertisements, from one number to before another, and makes sure that the server has each of them: it
+// publishes those again that the server does not find.
 func (s *session) stock(ctx context.Context, srv *server, publisher *tcp.Peer, from, n int) error {
 	check, err := newAsker(ctx, srv, "checker")
 	if err != nil {
@@ -215,17 +215,17 @@ type crew struct {
 	mu     sync.Mutex
 }
 
-// draw is the next advertisement to ask for, all in turn and far apart.
+// draw is the next advertisement to ask for: all come in turn, and neighbours are far apart.
 func (c *crew) draw() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.next = (c.next + 7919) % c.stock // a prime: every one comes
+	c.next = (c.next + 7919) % c.stock // a prime, so that every one comes
 	return advName(c.next)
 }
 
 // outcome of one measurement.
 type outcome struct {
-	rate  float64 // questions per second that were handled
+	rate  float64 // questions handled per second
 	all   times   // of the answers
 	lost  int
 	wrong int
@@ -236,7 +236,7 @@ func (o outcome) note() string {
 	return fmt.Sprintf("median %s ms, p99 %s ms, %.0f us of processor each", number(o.all.at(0.5)), number(o.all.at(0.99)), float64(o.cpu)/1e3)
 }
 
-// gather ends a measurement: waits for what is still under way and adds up.
+// gather ends a measurement: it waits for questions under way and adds up.
 func (c *crew) gather(ctx context.Context, began time.Time, window time.Duration, before cost, more int) (outcome, error) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -275,7 +275,7 @@ func (c *crew) gather(ctx context.Context, began time.Time, window time.Duration
 	return o, nil
 }
 
-// closed keeps each peer's questions under way for a while. With half, as many again are asked that nobody can answer.
+// closed keeps each peer's questions under way for a while. With half, it adds as many questions that no peer can answer.
 func (c *crew) closed(ctx context.Context, d time.Duration, half bool) (outcome, error) {
 	var mu sync.Mutex
 	var failed error
@@ -343,7 +343,7 @@ func (c *crew) closed(ctx context.Context, d time.Duration, half bool) (outcome,
 	return c.gather(ctx, began, window, before, more)
 }
 
-// window asks at a fixed rate, whatever the answers do. Times are from when a question was due.
+// window asks at a fixed rate, whether answers come or not. Times count from when a question was due.
 func (c *crew) window(ctx context.Context, rate int, d time.Duration) (outcome, error) {
 	for _, a := range c.askers {
 		a.reset(nil, nil)

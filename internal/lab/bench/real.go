@@ -11,12 +11,12 @@ import (
 	"aldis/internal/lab/field"
 )
 
-// peerJVM is that of the peers which are measured: the compiler works as it does for their users.
+// peerJVM is for the measured peers: the compiler works as it does for their users.
 var peerJVM = []string{"-Xmx256m", "-Djava.security.egd=file:/dev/urandom"}
 
 const peerLimit = 90 * time.Second // for one measurement of a peer
 
-// real are two unmodified signed JXSE 2.7 peers and what stands between them.
+// real are two unmodified signed JXSE 2.7 peers and the server between them.
 type real struct {
 	a, b   *field.Peer
 	server *server
@@ -24,7 +24,7 @@ type real struct {
 	ports  []int // of the peers and of the server
 }
 
-// startReal starts the peers of the session's place. home is the first peer's, where it keeps its cache; "": a fresh one.
+// startReal starts the peers of the session's place. home is the directory of the first peer's cache; "": a fresh one.
 func (s *session) startReal(ctx context.Context, home string) (p *real, err error) {
 	p = &real{home: home}
 	overHTTP := s.where == jxseHTTP || s.where == gatewayHTTP
@@ -68,8 +68,8 @@ func (s *session) startPeer(ctx context.Context, p *real, name, home string) (*f
 	return field.StartPeer(ctx, cfg)
 }
 
-// stop ends all, and says what a gateway has refused or given up. What the peers' own library loses, and it does when messages
-// come close upon each other, is not the gateway's: all that came in has gone out then.
+// stop ends all, and reports the messages that a gateway has refused or given up. The peers' own library loses messages that come close
+// upon each other. Those are not the gateway's losses: all messages that came in have then gone out.
 func (p *real) stop(ctx context.Context) error {
 	var errs []error
 	for _, x := range []*field.Peer{p.a, p.b} {
@@ -90,7 +90,7 @@ func heard(ctx context.Context, p *field.Peer, ev, name string) (field.Event, er
 	return p.Wait(ctx, func(e field.Event) bool { return e.Ev == ev && (name == "" || e.Name == name) })
 }
 
-// measured gives a command and waits for the next figure of that name.
+// measured gives a command and waits for the next figure with that name.
 func measured(ctx context.Context, p *field.Peer, name, format string, args ...any) (field.Event, error) {
 	seen := len(p.Events())
 	if err := p.Command(fmt.Sprintf(format, args...)); err != nil {
@@ -106,7 +106,7 @@ func measured(ctx context.Context, p *field.Peer, name, format string, args ...a
 	return e, err
 }
 
-// peerRow is what a peer has measured, milliseconds or per second.
+// peerRow is a peer's measurement, milliseconds or per second.
 func peerRow(e field.Event, what string, size int, unit string) Row {
 	r := Row{What: what, Size: size, Unit: unit, N: e.N, Warm: e.Warm, ByPeers: e.Lost, Less: unit == "ms"}
 	if e.P99 > 0 {
@@ -115,7 +115,7 @@ func peerRow(e field.Event, what string, size int, unit string) Row {
 	return r.of(e.Series...)
 }
 
-// passedAll reports what a gateway has refused or given up.
+// passedAll reports the messages that a gateway has refused or given up.
 func (s *server) passedAll(ctx context.Context) error {
 	counters, err := s.counters(ctx)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *server) passedAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// operations are table 6.1: with an empty cache, and again with what the first round has left there.
+// operations are table 6.1: with an empty cache, and again with the cache of the first round.
 func (s *session) operations(ctx context.Context) error {
 	home := s.dir + "/home-" + s.where
 	for _, adverts := range []int{0, 40} {
@@ -206,19 +206,19 @@ func (s *session) operationsOf(ctx context.Context, p *real, adverts int) error 
 	return nil
 }
 
-// layerKinds are what messages go over between unmodified peers, as the bench commands of field-tests/peers call them.
+// layerKinds are the kinds of pipes and streams between unmodified peers, as the bench commands of field-tests/peers call them.
 var layerKinds = []struct{ kind, name string }{
 	{"endpoint", "endpoint"}, {"unicast", "unicast pipe"}, {"secure", "secure pipe"}, {"propagate", "propagate pipe"}, {"bidi", "BiDi pipe"}, {"socket", "socket"},
 }
 
-// layers measures every kind of pipe, and what is below and above, between the same two peers.
+// layers measures every kind of pipe, and the layers below and above, between the same two peers.
 func (s *session) layers(ctx context.Context) error {
 	s.progressf("starting the peers")
 	p, err := s.startReal(ctx, "")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = p.stop(ctx) }() // what it has to say is in the rows
+	defer func() { _ = p.stop(ctx) }() // its errors are in the rows
 	var ids [2]string
 	for i, x := range []*field.Peer{p.a, p.b} {
 		e, err := heard(ctx, x, "ready", "")
@@ -248,7 +248,7 @@ func (s *session) layers(ctx context.Context) error {
 	return nil
 }
 
-// trust has each of the peers trust the other's certificate: secure pipes want that.
+// trust has each peer trust the other's certificate, because secure pipes need that.
 func (p *real) trust(ctx context.Context) error {
 	for _, x := range [][2]*field.Peer{{p.a, p.b}, {p.b, p.a}} {
 		if err := x[0].Command("certificate"); err != nil {
@@ -300,7 +300,7 @@ func (p *real) connect(ctx context.Context, kind string, ids [2]string) error {
 	return nil
 }
 
-// layer measures one of the kinds, once it is connected.
+// layer measures one of the kinds, once the pipe is connected.
 func (s *session) layer(ctx context.Context, p *real, kind, name string) error {
 	ms, series := int(s.budget().Milliseconds()), s.series()
 	for _, size := range s.sizes(1000, 1, 1000, 10_000, 64_000, 100_000, 1_000_000) {
@@ -313,7 +313,7 @@ func (s *session) layer(ctx context.Context, p *real, kind, name string) error {
 			if errors.Is(err, field.ErrPeerEnded) || size <= 1000 {
 				return err
 			}
-			break // larger ones will not go either
+			break // larger ones will fail too
 		}
 		s.put(peerRow(e, name+": "+whatRoundTrip, size, "ms"))
 		if size != 1 {

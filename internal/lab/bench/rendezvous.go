@@ -62,7 +62,7 @@ func (s *session) crewed(ctx context.Context, srv *server, peers, stock int, mea
 	return measure(c)
 }
 
-// stocked measures what 32 peers ask of a stock: as fast as the answers come, and at a rate.
+// stocked measures the questions of 32 peers about a stock: as fast as the answers come, and at a rate.
 func (s *session) stocked(ctx context.Context, srv *server, n int) error {
 	return s.crewed(ctx, srv, 32, n, func(c *crew) error {
 		window := s.budget() / time.Duration(s.series())
@@ -138,7 +138,7 @@ func (s *session) asked(ctx context.Context, c *crew, rate int, what string, n i
 		r := row
 		r.What = answersTime + ", " + x.name + ", " + what
 		if x.name != "mean" {
-			r.Lost = 0 // told once
+			r.Lost = 0 // counted once
 		}
 		s.put(r.of(x.values...))
 	}
@@ -150,7 +150,7 @@ func (s *session) asked(ctx context.Context, c *crew, rate int, what string, n i
 	return nil
 }
 
-// groups is figure 6.26: the same questions of more peers.
+// groups is figure 6.26: the same questions from more peers.
 func (s *session) groups(ctx context.Context, srv *server, stock int) error {
 	for _, n := range []int{4, 8, 16, 32, 1000} {
 		if n == 1000 && (s.Quick || s.where == jxse) {
@@ -164,7 +164,7 @@ func (s *session) groups(ctx context.Context, srv *server, stock int) error {
 	return nil
 }
 
-// start is figure 6.1: how long a rendezvous takes to start when it had so many advertisements.
+// start is figure 6.1: how long a rendezvous with so many advertisements takes to start.
 func (s *session) start(ctx context.Context) error {
 	for _, n := range []int{0, 100, 1000, 10_000, 100_000} {
 		if s.Quick && n > 1000 {

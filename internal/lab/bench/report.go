@@ -11,7 +11,7 @@ import (
 	"aldis/internal/lab/report"
 )
 
-// cell is a row's value with what makes it believable.
+// cell is a row's value with its spread.
 func (r *Row) cell() string {
 	if !r.measured() {
 		return "none: " + r.Failed
@@ -198,7 +198,7 @@ Places:
 
 `
 
-// HTML writes the same as one file, with the curves and the published ones on the same axes.
+// HTML writes the same as one file, with the curves and the published curves on the same axes.
 func HTML(w io.Writer, rows []Row) error {
 	page := report.Bench{Title: "Bench", Notes: Advise(rows, PlainUse)}
 	for _, t := range tables(rows) {
@@ -223,7 +223,7 @@ func HTML(w io.Writer, rows []Row) error {
 	return page.HTML(w)
 }
 
-// curves are figures over size, and over number: of everything that has several.
+// curves are figures over size, and over number, for each row with several.
 func curves(t table) (list []report.BenchCurves) {
 	type axis struct{ what, unit, x string }
 	var order []axis
@@ -242,7 +242,7 @@ func curves(t table) (list []report.BenchCurves) {
 			}
 			what := r.What
 			if r.Size > 0 && r.Number > 0 {
-				what += ", " + octetsText(r.Size) // over the number then
+				what += ", " + octetsText(r.Size) // the curve is over the number then
 			}
 			switch {
 			case r.Number > 0:

@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// Row is one cell of the report: what was measured, where, at which size and number.
+// Row is one cell of the report: the measurement, its place, size and number.
 type Row struct {
 	Bench  string `json:"bench"`
 	What   string `json:"what"`
 	Where  string `json:"where"`            // a place, see Places
-	Size   int    `json:"size,omitempty"`   // octets of a message or document; 0: of no one size
-	Number int    `json:"number,omitempty"` // of Of; 0: of no one number
+	Size   int    `json:"size,omitempty"`   // octets of a message or document; 0: no single size
+	Number int    `json:"number,omitempty"` // of Of; 0: no single number
 	Of     string `json:"of,omitempty"`     // "senders"
 	Unit   string `json:"unit"`
 
@@ -25,23 +25,23 @@ type Row struct {
 	Low    float64 `json:"low"`   // the least and the most of the series: the spread
 	High   float64 `json:"high"`
 	Series int     `json:"series"`
-	N      int     `json:"n"` // single measurements behind it
+	N      int     `json:"n"` // single measurements behind the value
 	Warm   int     `json:"warm_up,omitempty"`
 	Lost   int     `json:"lost,omitempty"` // messages or answers that never came
 	// ByPeers: messages that never came between two unmodified peers, whichever program lost them. The counters of the
 	// gateways show that these did not.
 	ByPeers int    `json:"lost_by_peers,omitempty"`
-	Note    string `json:"note,omitempty"`   // what the value alone does not say
+	Note    string `json:"note,omitempty"`   // needed to read the value
 	Failed  string `json:"failed,omitempty"` // why there is no value
 
-	Must float64 `json:"must,omitempty"` // 0: nothing is demanded
+	Must float64 `json:"must,omitempty"` // 0: there is no such demand
 	Aim  float64 `json:"aim,omitempty"`
 	Less bool    `json:"less_is_better,omitempty"`
 
 	Stamp
 }
 
-// Stamp is how a row was made.
+// Stamp is the circumstances of a row.
 type Stamp struct {
 	Load    float64 `json:"load"` // runnable tasks in the minute before this benchmark at this place
 	Cores   int     `json:"cores"`
@@ -50,7 +50,7 @@ type Stamp struct {
 	Date    string  `json:"date"`
 	Command string  `json:"command"`
 	Quick   bool    `json:"quick,omitempty"`
-	Swapped int     `json:"swapped_pages,omitempty"` // by the machine meanwhile
+	Swapped int     `json:"swapped_pages,omitempty"` // by the machine during the measurement
 }
 
 // of gives a row its value and spread by several series; one figure is a series of one.
@@ -118,7 +118,7 @@ func columns(t reflect.Type) (names []string, index [][]int) {
 	return names, index
 }
 
-// WriteCSV writes rows with the published figures beside them, one cell to a line.
+// WriteCSV writes rows with the published figures next to them, one cell to a line.
 func WriteCSV(w io.Writer, rows []Row) error {
 	names, index := columns(reflect.TypeFor[Row]())
 	c := csv.NewWriter(w)
@@ -143,7 +143,7 @@ func WriteCSV(w io.Writer, rows []Row) error {
 	return c.Error()
 }
 
-// ReadCSV reads what WriteCSV wrote; columns that it does not know are passed over.
+// ReadCSV reads the output of WriteCSV; it skips columns that it does not know.
 func ReadCSV(r io.Reader) ([]Row, error) {
 	c := csv.NewReader(r)
 	head, err := c.Read()
@@ -198,8 +198,8 @@ func set(f reflect.Value, text string) error {
 	return nil
 }
 
-// Merge puts the rows of a report in place of the old ones of the same benchmarks and places, in the order of the benchmarks. Where
-// the run was interrupted, old rows stay that it had not come to.
+// Merge puts the rows of a report in place of the old ones of the same benchmarks and places, in the order of the benchmarks. If the run
+// was interrupted, it keeps the old rows that the run did not reach.
 func (r *Report) Merge(old []Row) []Row {
 	again, cells := map[[2]string]bool{}, map[string]bool{}
 	rows := r.Rows

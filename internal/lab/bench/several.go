@@ -36,7 +36,7 @@ func inARow(ctx context.Context, s *session) (*server, error) {
 	return &first, nil
 }
 
-// gateways starts all, or none.
+// gateways starts all of the sites' gateways, or none.
 func gateways(ctx context.Context, s *session, sites ...site) (all []*server, err error) {
 	for _, at := range sites {
 		srv, err := s.gateway(ctx, at)
@@ -48,7 +48,7 @@ func gateways(ctx context.Context, s *session, sites ...site) (all []*server, er
 	return all, nil
 }
 
-// stopOf stops all.
+// stopOf returns a function that stops all servers.
 func stopOf(all ...*server) func() error {
 	return func() error {
 		var errs []error
@@ -60,12 +60,12 @@ func stopOf(all ...*server) func() error {
 }
 
 const (
-	mortals   = 8  // peers that ask, each with an advertisement
+	mortals   = 8  // peers that send questions, each with an advertisement
 	deathRate = 16 // questions a second
 )
 
-// deaths is figures 6.24, 6.25 and 6.34: peers of several rendezvous ask for each other's advertisements. One rendezvous after the
-// other is killed; its peers dial the next and publish again.
+// deaths is figures 6.24, 6.25 and 6.34: peers of several rendezvous ask for each other's advertisements. One rendezvous after the other
+// is killed; its peers dial the next and publish again.
 func deaths(s *session, ctx context.Context) error {
 	var all []*server
 	stop := func() error { return stopOf(all...)() }
@@ -112,7 +112,7 @@ func outlive(ctx context.Context, s *session, all []*server) error {
 			row.Note = "from the death of one"
 		}
 		if err := together(ctx, peers, all, dead, time.Duration(s.quick(120, 30))*time.Second); err != nil {
-			s.failed(ctx, row, err) // what the others are answered is measured nevertheless
+			s.failed(ctx, row, err) // the answers to the others are measured nevertheless
 		} else {
 			s.put(row.of(time.Since(began).Seconds()))
 		}
@@ -170,7 +170,7 @@ func (p *mortal) leave() {
 	}
 }
 
-// live dials a server that is not dead if it has none, publishes, and asks for its neighbour's advertisement until that is there.
+// live dials a server that is not dead if the peer has none, publishes, and asks for its neighbour's advertisement until that is there.
 func (p *mortal) live(ctx context.Context, all []*server, dead int) error {
 	found := make(chan string, 1024)
 	for ctx.Err() == nil {
@@ -211,8 +211,8 @@ func (p *mortal) live(ctx context.Context, all []*server, dead int) error {
 	return ctx.Err()
 }
 
-// day is figures 6.32 and 6.33 in virtual time: what two gateways and what plays them hold and use, while a peer asks every quarter of a
-// minute and both send a message every minute.
+// day is figures 6.32 and 6.33 in virtual time: the memory and time of two gateways and of the program that plays them, while a peer asks
+// every quarter of a minute and both send a message every minute.
 func day(s *session, ctx context.Context) error {
 	p, err := profile.Load(s.Profile, nil)
 	if err != nil {
@@ -227,7 +227,7 @@ func day(s *session, ctx context.Context) error {
 	f.listen(1)
 	for t := 300.0; t < 20*hour.Seconds(); t += 15 {
 		i := int(t / 15)
-		f.add(trace.Line{T: t, Do: trace.EventQuery, Peer: atSea, Attr: "Name", Name: fmt.Sprintf("service-%04d", i%200)}) // half of them are not there
+		f.add(trace.Line{T: t, Do: trace.EventQuery, Peer: atSea, Attr: "Name", Name: fmt.Sprintf("service-%04d", i%200)}) // half of them do not exist
 		if i%4 == 0 {
 			f.message(t+1, i%8 == 0, part("trk:body", "", fmt.Appendf(nil, "<position n=\"%d\"/>", i)))
 		}
@@ -262,7 +262,7 @@ func day(s *session, ctx context.Context) error {
 	return nil
 }
 
-// processor is what this process has used.
+// processor is the processor time of this process.
 func processor() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -28,18 +28,18 @@ const (
 	toHQ      = "bench-hq"
 )
 
-// shipPipe is the propagate pipe to which somebody on a ship listens.
+// shipPipe is the propagate pipe to which a peer on a ship listens.
 func shipPipe(i int) string { return edgepeer.NamedPipe(fmt.Sprintf("bench-ship-%d", i)) }
 
-// armada is the ships of a headquarters, all in this process: each has a gateway of its own with its loop and its UDP socket. Their peers
-// are this program. They do not die and keep no journal.
+// armada is the ships of a headquarters, all in this process: each has a gateway of its own with its loop and its UDP socket. This
+// program acts for their peers. The ships do not die and keep no journal.
 type armada struct {
 	ships []*ship
 	end   context.CancelFunc
 	loops sync.WaitGroup
 }
 
-// ship is one of them, and the adapter of its gateway.
+// ship is one of the ships, and the adapter of its gateway.
 type ship struct {
 	number int
 	peer   string // the peer on board
@@ -47,8 +47,8 @@ type ship struct {
 	radio  *radio.Radio
 
 	mu     sync.Mutex
-	listed bool        // what it listens to
-	stored []time.Time // by number: when HQ had its message; zero: HQ has not
+	listed bool        // its pipe was announced
+	stored []time.Time // by number: when HQ had its message; zero: HQ does not have it
 	heard  []int       // by number: how often a message of HQ has come
 }
 
@@ -86,7 +86,7 @@ func newArmada(ctx context.Context, keyFile string, n int) (a *armada, err error
 	return a, nil
 }
 
-// close ends them.
+// close ends the ships.
 func (a *armada) close() {
 	a.end()
 	a.loops.Wait()
@@ -95,7 +95,7 @@ func (a *armada) close() {
 	}
 }
 
-// peers are the ships' addresses, as HQ is told them.
+// peers are the ships' addresses, for HQ's configuration.
 func (a *armada) peers(int, int) (map[int]string, error) {
 	list := map[int]string{}
 	for i, s := range a.ships {
@@ -104,13 +104,13 @@ func (a *armada) peers(int, int) (map[int]string, error) {
 	return list, nil
 }
 
-// said is that somebody on the ship says its next message.
+// said is an event: a peer on the ship sends its next message.
 type said struct{}
 
 // AdapterEvent marks said as an event of an adapter.
 func (said) AdapterEvent() {}
 
-// say has somebody on the ship say a message to HQ.
+// say has a peer on the ship send a message to HQ.
 func (s *ship) say() { s.loop.PostLAN(words.JXTA)(said{}) }
 
 // Step is the gateway's view of the ship's peers.
@@ -144,13 +144,13 @@ func (s *ship) Step(now time.Time, ev words.Event) (out words.Output) {
 	return out
 }
 
-// DescribeItem is what rules would go by.
+// DescribeItem describes an item for the rules.
 func (s *ship) DescribeItem(it words.Item) words.Subject { return jxtabridge.DescribeItem(it) }
 
-// DescribeMessage is what rules would go by.
+// DescribeMessage describes a message for the rules.
 func (s *ship) DescribeMessage(m *words.Message) words.Subject { return jxtabridge.DescribeMessage(m) }
 
-// counts are the messages that the ship has said, and those of them that HQ has.
+// counts returns the messages that the ship has sent, and those of them that HQ has.
 func (s *ship) counts() (said, stored int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +162,7 @@ func (s *ship) counts() (said, stored int) {
 	return len(s.stored), stored
 }
 
-// resumed has each ship say something, and says how long it is until HQ has all of that.
+// resumed has each ship send a message, and returns the time until HQ has all of them.
 func (a *armada) resumed(ctx context.Context, since time.Time) (time.Duration, error) {
 	last := make([]int, len(a.ships))
 	for i, s := range a.ships {

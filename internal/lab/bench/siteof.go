@@ -25,11 +25,11 @@ const (
 	farAhead     = 1024 // messages under way to the far site
 	farPeers     = 64
 	regularPeers = 16
-	settling     = 30 * time.Second // until one machine leads and the others could
+	settling     = 30 * time.Second // until one machine leads and the others could take over
 	flatLocal    = 1_000_000        // messages between two local peers
 )
 
-// barelink is a link without delay, loss or wait for company, so that a datagram goes as soon as what is in it is on disk.
+// barelink is a link without delay, loss or bundling, so that a datagram goes as soon as its messages are on disk.
 const barelink = `name = "bare"
 summary = "a wire without waits"
 [link]
@@ -54,18 +54,18 @@ state_share_percent = 25
 type siteOf struct {
 	s        *session
 	told     []site
-	machines []*server // nil: it is dead
+	machines []*server // nil: the machine is dead
 	between  []int     // TCP ports on which the machines meet
-	witness  *server   // of two: the third voter, which has the keys of the network alone
-	wires    []*wire   // of each machine to the far gateway
+	witness  *server   // of a site of two: the third voter, which has no keys except the network's
+	wires    []*wire   // from each machine to the far gateway
 	far      *server
 	leader   int
 }
 
-// members is of how many machines the site at a place is.
+// members is the number of machines of the site at a place.
 var members = map[string]int{gatewayTCP: 1, gatewaySite: 2, gatewayThree: 3, gatewayFive: 5}
 
-// sites measures a site of several machines, and the same with one.
+// sites measures a site of several machines, and one of a single machine.
 func sites(s *session, ctx context.Context) error {
 	n := members[s.where]
 	if n < 5 {
@@ -87,7 +87,7 @@ func sites(s *session, ctx context.Context) error {
 func onSite(ctx context.Context, s *session, n int, parts ...func(*siteOf, context.Context) error) error {
 	w, err := facing(ctx, s, n)
 	if w != nil {
-		defer func() { _ = w.close() }() // one that was killed says so
+		defer func() { _ = w.close() }() // a killed one reports an error
 	}
 	if err != nil {
 		return err
@@ -98,8 +98,8 @@ func onSite(ctx context.Context, s *session, n int, parts ...func(*siteOf, conte
 	return ctx.Err()
 }
 
-// newSite starts the machines of a site, and waits until one leads and the others could. facing says which sister gateways machine i has,
-// whose UDP port is radio, by their node ids; nil: none.
+// newSite starts the machines of a site, and waits until one leads and the others could take over. facing returns, by their node ids, the
+// sister gateways of machine i, whose UDP port is radio; nil: none.
 func newSite(ctx context.Context, s *session, n int, profile string, facing func(i, radio int) (map[int]string, error)) (w *siteOf, err error) {
 	s.progressf("%d machines of a site", n)
 	radio, err := freePorts("udp", n)
@@ -148,7 +148,8 @@ func newSite(ctx context.Context, s *session, n int, profile string, facing func
 	return w, w.settle(ctx)
 }
 
-// severalOf starts the site of the session's place alone. The machine that leads has one that follows beside it.
+// severalOf starts the site of the session's place alone. The returned server is the machine that leads, with one that follows as its
+// other.
 func severalOf(ctx context.Context, s *session) (*server, error) {
 	w, err := newSite(ctx, s, members[s.where], "wire", nil)
 	if err != nil {
@@ -168,7 +169,7 @@ func bareProfile(s *session) (string, error) {
 	return file, os.WriteFile(file, []byte(barelink), 0o600)
 }
 
-// facing starts a site and a far gateway, with a wire to that from each machine.
+// facing starts a site and a far gateway, with a wire from each machine to it.
 func facing(ctx context.Context, s *session, n int) (*siteOf, error) {
 	profile, err := bareProfile(s)
 	if err != nil {
@@ -200,7 +201,7 @@ func facing(ctx context.Context, s *session, n int) (*siteOf, error) {
 	return w, err
 }
 
-// close stops all.
+// close stops all machines.
 func (w *siteOf) close() error {
 	var errs []error
 	for _, srv := range append(w.machines, w.far, w.witness) {
@@ -214,13 +215,13 @@ func (w *siteOf) close() error {
 	return errors.Join(errs...)
 }
 
-// state is what a machine of a site says of itself.
+// state is the state that a machine of a site reports.
 type state struct {
 	Role                                   string
 	Whole, Silent, Ready, Alone, Connected bool
 }
 
-// state asks a machine; the zero value: it does not answer.
+// state asks a machine for its state; the zero value: it does not answer.
 func (w *siteOf) state(ctx context.Context, i int) (is state) {
 	if len(w.machines) == 1 {
 		return state{Role: "leading"}
@@ -255,7 +256,7 @@ func (w *siteOf) leading(ctx context.Context) int {
 	return -1
 }
 
-// settle waits until one machine leads and all others that live could.
+// settle waits until one machine leads and all other living ones could take over.
 func (w *siteOf) settle(ctx context.Context) error {
 	for end := time.Now().Add(settling); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, pollEvery) {
 		if w.leader = w.leading(ctx); w.leader < 0 {
@@ -273,7 +274,7 @@ func (w *siteOf) settle(ctx context.Context) error {
 	return errors.Join(ctx.Err(), fmt.Errorf("no machine leads with all others ready within %v", settling))
 }
 
-// other is a machine that follows; of a site of one it is the only one.
+// other is a machine that follows; at a site of one it is the only machine.
 func (w *siteOf) other() int { return (w.leader + 1) % len(w.machines) }
 
 // sent is how many octets a machine has sent to the far gateway.
@@ -284,7 +285,7 @@ func (w *siteOf) sent(i int) int {
 	return wire.octets[0]
 }
 
-// costs are those of all machines.
+// costs are the costs of all machines.
 func (w *siteOf) costs() (list []cost) {
 	for _, srv := range w.machines {
 		list = append(list, srv.cost())
@@ -292,7 +293,7 @@ func (w *siteOf) costs() (list []cost) {
 	return list
 }
 
-// since is the processor time of the leader and of each other machine since then.
+// since is the processor time, since before, of the leader, and of another machine in the mean.
 func (w *siteOf) since(before []cost) (leader, other time.Duration) {
 	for i, now := range w.costs() {
 		if used := now.cpu - before[i].cpu; i == w.leader {
@@ -304,7 +305,8 @@ func (w *siteOf) since(before []cost) (leader, other time.Duration) {
 	return leader, other
 }
 
-// acceptance is how long a message for the far site takes to its first datagram, which waits for the disks, and how many a second go.
+// acceptance measures how long a message for the far site takes to its first datagram, which waits for the disks, and how many a second
+// go.
 func (w *siteOf) acceptance(ctx context.Context) error {
 	s := w.s
 	s.progressf("messages to a far site, one at a time")
@@ -366,7 +368,7 @@ func (w *siteOf) acceptance(ctx context.Context) error {
 }
 
 // toFar sends messages to the far site with at most farAhead of them under way, until the far gateway has them. They are for many peers
-// there, as a gateway hands one peer no more than a hundred a second.
+// there, because a gateway hands one peer no more than a hundred a second.
 func (w *siteOf) toFar(ctx context.Context, c *pair) (f stream, err error) {
 	s := w.s
 	to, pipes := make([]*tcp.Peer, 0, farPeers), make([]string, farPeers)
@@ -414,7 +416,7 @@ func (w *siteOf) toFar(ctx context.Context, c *pair) (f stream, err error) {
 	return f, errors.Join(err, ctx.Err())
 }
 
-// beside files a row, and at a site of several what it is more than at a site of one.
+// beside files a row, and at a site of several also the difference from a site of one.
 func (w *siteOf) beside(row Row, must, aim float64) {
 	s := w.s
 	s.put(row)
@@ -425,7 +427,7 @@ func (w *siteOf) beside(row Row, must, aim float64) {
 	}
 }
 
-// local is messages between two local peers; at a site of several one is behind a machine that follows.
+// local measures messages between two local peers; at a site of several one of them is behind a machine that follows.
 func (w *siteOf) local(ctx context.Context) error {
 	s := w.s
 	c, err := behind(ctx, w.machines[w.leader], w.machines[w.other()])
@@ -525,7 +527,7 @@ func (w *siteOf) takeover(ctx context.Context) error {
 	return nil
 }
 
-// kill takes the power of the leader.
+// kill takes the power from the leader.
 func (w *siteOf) kill() (dead int, at time.Time) {
 	dead, at = w.leader, time.Now()
 	w.machines[dead].kill()
@@ -533,7 +535,7 @@ func (w *siteOf) kill() (dead int, at time.Time) {
 	return dead, at
 }
 
-// start starts a machine that is dead.
+// start starts a dead machine.
 func (w *siteOf) start(ctx context.Context, i int) (err error) {
 	w.machines[i], err = w.s.gateway(ctx, w.told[i])
 	return err
@@ -624,7 +626,7 @@ func (w *siteOf) regulars(ctx context.Context) *regulars {
 func (w *siteOf) again(ctx context.Context, i int, cfg tcp.Config, name string, use func(*tcp.Peer)) {
 	for ; ctx.Err() == nil; i++ {
 		cfg.Address = w.told[i%len(w.told)].lan
-		try, over := context.WithTimeout(ctx, serverStop) // long: what lies in a socket that is closed is lost
+		try, over := context.WithTimeout(ctx, serverStop) // a long time, because octets in a closed socket are lost
 		p, err := join(try, cfg, name)
 		over()
 		if err != nil {
@@ -636,7 +638,7 @@ func (w *siteOf) again(ctx context.Context, i int, cfg tcp.Config, name string, 
 	}
 }
 
-// back waits until all have joined since then, and says how long that took.
+// back waits until all have joined after since, and returns how long that took.
 func (r *regulars) back(ctx context.Context, since time.Time) (took time.Duration, err error) {
 	for end := time.Now().Add(settling); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, pollEvery) {
 		n := 0
@@ -652,7 +654,7 @@ func (r *regulars) back(ctx context.Context, since time.Time) (took time.Duratio
 	return 0, errors.Join(ctx.Err(), fmt.Errorf("not all peers are back within %v", settling))
 }
 
-// served joins a peer at the machine that leads as soon as that takes one.
+// served joins a peer at the machine that leads as soon as that machine accepts one.
 func (w *siteOf) served(ctx context.Context) (*tcp.Peer, error) {
 	for end := time.Now().Add(settling); time.Now().Before(end) && ctx.Err() == nil; pause(ctx, pollEvery) {
 		i := w.leading(ctx)

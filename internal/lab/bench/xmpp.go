@@ -20,11 +20,11 @@ const (
 	xmppSentence = "Two fishing boats without lights crossed our bow" // 48 octets
 )
 
-// xmppLoads are what the clients aboard do: enter rooms of headquarters, as many in each, and speak.
+// xmppLoads are the loads of the clients aboard: they enter rooms of headquarters, as many in each, and send lines.
 var xmppLoads = []struct{ rooms, each, rate int }{{20, 5, 100}, {20, 5, 1000}, {200, 50, 100}}
 
-// xmppServer stands for the XMPP server of a LAN: it takes every component, answers their pings, and notes lines. It has no clients: the
-// benchmark speaks for them.
+// xmppServer replaces the XMPP server of a LAN: it accepts every component, answers their pings, and notes lines. It has no clients: the
+// benchmark sends their lines.
 type xmppServer struct {
 	listen net.Listener
 	mu     sync.Mutex
@@ -33,7 +33,7 @@ type xmppServer struct {
 	took   []float64 // ms until another client of the LAN has a line
 	copies int
 	ghosts int             // presences of far users in rooms
-	told   map[string]int  // lines that were refused, by reason
+	told   map[string]int  // refused lines, by reason
 	came   map[string]bool // lines of far sites, by body
 }
 
@@ -128,7 +128,7 @@ func (s *xmppServer) say(domain, format string, args ...any) {
 	}
 }
 
-// xmppSite is the part of a gateway's configuration.
+// xmppSite is the XMPP part of a gateway's configuration.
 func (r *run) xmppSite(s *xmppServer, here, far string, id int) (string, error) {
 	file := filepath.Join(r.dir, "xmpp.secret")
 	err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600)
@@ -136,7 +136,7 @@ func (r *run) xmppSite(s *xmppServer, here, far string, id int) (string, error) 
 		s.listen.Addr(), file, here, id, far), err
 }
 
-// xmppLines has a hundred clients aboard speak in rooms of headquarters.
+// xmppLines has a hundred clients aboard send lines in rooms of headquarters.
 func (s *session) xmppLines(ctx context.Context) (err error) {
 	ship, err := newXMPPServer()
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *session) xmppLines(ctx context.Context) (err error) {
 	const rooms = "conference.hq.example"
 	number, toldBefore, entered := 0, 0, 0
 	for n, load := range xmppLoads {
-		// Client u is in rooms u mod n, and so on, each again that many rooms farther.
+		// Client u is in room u mod n, and in each further room at the same distance.
 		roomsOf := load.rooms * load.each / xmppClients
 		roomOf := func(user, i int) int { return (user + i*load.rooms/roomsOf) % load.rooms }
 		ship.mu.Lock()
@@ -224,7 +224,7 @@ func (s *session) xmppLines(ctx context.Context) (err error) {
 		if n := len(ship.took); n > 0 {
 			figures = []float64{ship.took[n/2], ship.took[n*95/100]}
 		}
-		number = len(shore.came) + ship.refused() // what was lost counts once
+		number = len(shore.came) + ship.refused() // a lost line counts once
 		ship.mu.Unlock()
 		shore.mu.Unlock()
 		if wait != nil {
@@ -246,7 +246,7 @@ func (s *session) xmppLines(ctx context.Context) (err error) {
 	return nil
 }
 
-// until waits for something, looking often.
+// until waits until a condition holds, and checks it often.
 func until(ctx context.Context, most time.Duration, is func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

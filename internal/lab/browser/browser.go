@@ -17,18 +17,18 @@ import (
 	"time"
 )
 
-// Browser is a real one, without a window, spoken to through pipes in its debugging protocol (CDP). What pages asked for
-// and complained of is collected.
+// Browser is a real one without a window, driven through pipes by its debugging protocol (CDP). It collects the requests of pages and
+// their errors.
 type Browser struct {
 	t        *testing.T
 	in       *os.File
 	pipe     *os.File
-	out      *bufio.Reader // of the pipe
+	out      *bufio.Reader // of its pipe
 	session  string
 	id       int
 	loaded   bool
 	Requests []string // addresses, since the page was opened
-	Wrong    []string // exceptions, console output, refusals
+	Wrong    []string // exceptions, console output, refused requests
 }
 
 const browserName = "chromium-headless-shell"
@@ -75,7 +75,7 @@ func Start(t *testing.T) *Browser {
 	return b
 }
 
-// Call asks the browser and waits for its answer; events on the way are noted.
+// Call sends the browser a command and waits for its answer; it notes events that come first.
 func (b *Browser) Call(method string, params, result any) {
 	b.t.Helper()
 	b.id++
@@ -142,7 +142,7 @@ func (b *Browser) read() (a answer) {
 	return a
 }
 
-// Open shows a page in a window of a width, in a medium and colour scheme, and waits until it is there.
+// Open shows a page in a window of a width, in a medium and colour scheme, and waits until the page is loaded.
 func (b *Browser) Open(url string, width int, media, scheme string) {
 	b.t.Helper()
 	b.Call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false}, nil)
@@ -170,7 +170,7 @@ func (b *Browser) Ask(expression string, result any) {
 	}
 }
 
-// Screenshot is the whole page as it looks. With ALDIS_SCREENSHOTS it is kept there.
+// Screenshot takes a picture of the whole page, and keeps it in the directory that ALDIS_SCREENSHOTS names.
 func (b *Browser) Screenshot(name string) image.Image {
 	b.t.Helper()
 	var shot struct{ Data string }
@@ -191,11 +191,11 @@ func (b *Browser) Screenshot(name string) image.Image {
 	return im
 }
 
-// Inked is the share of a picture that is not its most frequent colour.
+// Inked is the share of a picture's pixels that do not have its most frequent colour.
 func Inked(im image.Image) float64 {
 	counts := map[[3]uint32]int{}
 	n, most := 0, 0
-	for y := im.Bounds().Min.Y; y < im.Bounds().Max.Y; y += 3 { // a ninth of them is enough
+	for y := im.Bounds().Min.Y; y < im.Bounds().Max.Y; y += 3 { // a ninth of the pixels is enough
 		for x := im.Bounds().Min.X; x < im.Bounds().Max.X; x += 3 {
 			r, g, b, _ := im.At(x, y).RGBA()
 			k := [3]uint32{r, g, b}
@@ -207,7 +207,7 @@ func Inked(im image.Image) float64 {
 	return 1 - float64(most)/float64(n)
 }
 
-// Contrast is that of WCAG 2.
+// Contrast is the contrast of two colours by WCAG 2.
 func Contrast(t *testing.T, a, b string) float64 {
 	light := func(s string) float64 {
 		var r, g, b int
@@ -220,7 +220,7 @@ func Contrast(t *testing.T, a, b string) float64 {
 	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
 }
 
-// Linearised is the light of a colour's part of 0 to 255, as WCAG 2 has it.
+// Linearised is the light of a colour component from 0 to 255, as WCAG 2 defines it.
 func Linearised(c int) float64 {
 	v := float64(c) / 255
 	if v <= 0.04045 {
@@ -275,7 +275,7 @@ func (b *Browser) Press(key string) {
 	b.Call("Input.dispatchKeyEvent", down, nil)
 }
 
-// Type writes where the focus is.
+// Type types a text into the element that has the focus.
 func (b *Browser) Type(text string) {
 	b.t.Helper()
 	b.Call("Input.insertText", map[string]any{"text": text}, nil)

@@ -28,7 +28,7 @@ func play(t *testing.T, seed uint64) *carriernet.Network {
 	return w
 }
 
-// TestSameSeedSameRun: a network has no clock and no chance but its seed.
+// TestSameSeedSameRun: a network depends on no clock and no chance except its seed.
 func TestSameSeedSameRun(t *testing.T) {
 	one, again, other := play(t, 7), play(t, 7), play(t, 8)
 	check.Same(t, "the datagrams of the second run", again.Sent, one.Sent)

@@ -9,8 +9,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// child stands in for the process that runs libnorm: it sends the segments of an object at the rate of the link, puts together
-// what comes, and asks for a whole object again when a FLUSH tells that something of it is missing.
+// child replaces the process that runs libnorm: it sends the segments of an object at the rate of the link and reassembles the objects
+// that come. It asks for a whole object again when a FLUSH shows that a part of it is missing.
 type child struct {
 	of         *Node
 	generation uint8
@@ -50,7 +50,7 @@ func (n *Node) dispatch(now time.Time, ev api.Event) {
 	}
 }
 
-// later gives the carriers an event of a child that still runs then.
+// later gives the carriers an event of the child after d, if the child still runs then.
 func (c *child) later(d time.Duration, ev api.Event) {
 	n := c.of
 	n.network.At(d, func() {
@@ -98,7 +98,7 @@ func (c *child) enqueue(peer, object uint16) {
 	c.pump()
 }
 
-// pump sends the next segment, and the one after it when the link has had time for this one.
+// pump sends the next segment, and the one after it once the link has had time for this one.
 func (c *child) pump() {
 	n := c.of
 	if !n.up() || n.child != c || c.busy || len(c.queue) == 0 {
@@ -121,7 +121,7 @@ func (c *child) pump() {
 	})
 }
 
-// inject is a packet of a peer's libnorm.
+// inject takes a packet of a peer's libnorm.
 func (c *child) inject(peer uint16, packet []byte) {
 	wire := c.wire(peer)
 	if c.parts[peer] == nil {
@@ -151,7 +151,7 @@ func (c *child) inject(peer uint16, packet []byte) {
 	}
 }
 
-// join puts an object together.
+// join adds a segment to an object.
 func (c *child) join(peer uint16, info elide.Info, packet []byte) {
 	l := elide.LayoutOf(info.Size, c.wire(peer).Segment)
 	o := c.parts[peer][info.Object]

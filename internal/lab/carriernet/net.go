@@ -1,8 +1,8 @@
 // Package carriernet plays carriers and custody over an emulated link in virtual time, without a gateway around them.
 //
 // A Node has a mail.Services, a mail.Store, a replica of its site and a journal, as a gateway gives them to its carriers. Around the
-// carriers it acts as internal/gateway does, without protocol adapters, rules and keys. It wraps datagrams instead of sealing them,
-// in as many octets. It notes the messages of peers in Got. The same seed gives the same run.
+// carriers it acts as internal/gateway does, without protocol adapters, rules and keys. It wraps datagrams instead of sealing them, with
+// as many octets. It notes the messages of peers in Got. Runs with the same seed are equal.
 //
 // Files: net.go the Network: time, link, starts and deaths; node.go a Node and its Steps; receive.go datagrams that arrive; services.go
 // the calls of the carriers; wrap.go datagrams on the air; child.go a model of the process that runs
@@ -24,10 +24,10 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Epoch is when every Network begins.
+// Epoch is the time at which every Network begins.
 var Epoch = time.Unix(1_800_000_000, 0).UTC()
 
-// NoAddress is that of nobody.
+// NoAddress is an address that no node has.
 var NoAddress netip.AddrPort
 
 // group is the address of a shared channel.
@@ -39,23 +39,23 @@ type Config struct {
 	Profile   profile.Profile // of each node's leg, or of the channel
 	Seed      uint64
 	Wild      linkemu.Wild
-	Ashore    *profile.Profile // the leg of node 1, which is ashore then; nil: it is a terminal like the others
-	Most      int              // octets that a store holds for one peer; 0: a mebibyte
-	Keepalive time.Duration    // 0: none goes
+	Ashore    *profile.Profile // the leg of node 1, which is then ashore; nil: node 1 is a terminal like the others
+	Most      int              // how many octets a store holds for one peer; 0: a mebibyte
+	Keepalive time.Duration    // 0: no keepalives
 	Old       bool             // HELLOs do not say that their sender understands segments of long messages
-	Plain     bool             // nothing is coded by the model, which takes most of a test's time
-	Spoilt    bool             // the test spoils journals: a datagram that is too long for the profile is lost, instead of a panic
+	Plain     bool             // the model codes nothing, which otherwise takes most of a test's time
+	Spoilt    bool             // the test spoils journals: a datagram that is too long for the profile is lost and causes no panic
 	// Bearer may change the configuration of a node's bearer, before each start of the node; nil: nothing is changed.
 	Bearer func(n *Node, c *carriage.Config)
 }
 
-// Datagram is one that went on the air.
+// Datagram is a datagram that went on the air.
 type Datagram struct {
 	At      time.Time
 	From    uint16
-	To      uint16 // 0: to all
+	To      uint16 // 0: to all nodes
 	Long    bool
-	Octets  int // of UDP's payload
+	Octets  int // of the UDP payload
 	Counter uint32
 	Body    []byte // its frames
 }
@@ -65,12 +65,12 @@ type Network struct {
 	Now   time.Time
 	Nodes []*Node
 	Link  *linkemu.Link
-	Sent  []Datagram // all that went on the air
-	Notes []string   // what the operators would read
+	Sent  []Datagram // all datagrams that went on the air
+	Notes []string   // the entries of the operators' logs
 	// Fate, when set, decides about a datagram that arrives at a node: how late, and whether it is lost.
 	Fate func(d Datagram, to *Node) (late time.Duration, lost bool)
-	// Crash is the chance that a Step which changes the journal is the last of its start: half of them before the commit, half
-	// after it. The node starts again after three seconds.
+	// Crash is the probability that a Step which changes the journal is the last before a crash: half of these crashes come before the
+	// commit, half after it. The node starts again after three seconds.
 	Crash float64
 
 	cfg    Config
@@ -138,7 +138,7 @@ func (w *Network) Run(d time.Duration) {
 	}
 }
 
-// turn does the first thing that is due now.
+// turn runs the first event that is due now.
 func (w *Network) turn() {
 	if len(w.events) > 0 && !w.events[0].at.After(w.Now) {
 		w.events.Pop().do()
@@ -201,7 +201,7 @@ func (w *Network) Kill(n *Node, d time.Duration) {
 	})
 }
 
-// Stop ends a node in order: the acknowledgements that it owes go out. It starts again after d.
+// Stop ends a node in order, so that it first sends the acknowledgements that it owes. It starts again after d.
 func (w *Network) Stop(n *Node, d time.Duration) {
 	n.step(func(now time.Time) {
 		for _, c := range n.Bearer.Carriers {
@@ -217,7 +217,7 @@ func (n *Node) Copy() Disk { return Disk{n.disk.clone()} }
 // Disk is a copy of a node's data.
 type Disk struct{ disk disk }
 
-// PutBack ends a node and starts it after d with older data of it.
+// PutBack ends a node and starts it after d with an older copy of its data.
 func (w *Network) PutBack(n *Node, data Disk, d time.Duration) {
 	n.disk = data.disk.clone()
 	w.Kill(n, d)
@@ -229,8 +229,8 @@ func (w *Network) LoseStore(n *Node, d time.Duration) {
 	w.Kill(n, d)
 }
 
-// StartWith ends a node and starts it at once with another journal. The error is that of the start: a carrier or the store does not
-// understand a record.
+// StartWith ends a node and starts it at once with another journal. It returns an error of the start, when a carrier or the store does
+// not understand a record.
 func (w *Network) StartWith(n *Node, journal []api.Record) error {
 	n.life, n.disk.journal = nil, map[string]api.Record{}
 	for _, r := range journal {
@@ -243,7 +243,7 @@ func (w *Network) StartWith(n *Node, journal []api.Record) error {
 	return nil
 }
 
-// Journal is what a node's journal holds, in the order of buckets and keys.
+// Journal returns the records of a node's journal, in the order of buckets and keys.
 func (n *Node) Journal() (records []api.Record) {
 	for _, key := range slices.Sorted(maps.Keys(n.disk.journal)) {
 		records = append(records, n.disk.journal[key])
@@ -257,10 +257,10 @@ type event struct {
 	do     func()
 }
 
-// Before orders events by time and then as they were made.
+// Before orders events by time, and at the same time by their creation.
 func (e event) Before(o event) bool {
 	return e.at.Before(o.at) || e.at.Equal(o.at) && e.serial < o.serial
 }
 
-// Placed is for heaps of which something is taken out of the middle.
+// Placed is for heaps that remove elements from the middle.
 func (e event) Placed(int) {}

@@ -27,17 +27,17 @@ type Node struct {
 	ID   uint16
 	Name string
 	*life
-	Got         []Arrival // what the peers said, once it is durable here
-	Ended       []Ending  // what became of this node's own messages, once that is durable
+	Got         []Arrival // messages of the peers, once they are durable here
+	Ended       []Ending  // the fates of this node's own messages, once they are durable
 	Far         map[uint16]map[string]site.Item
-	Drops       map[string]int // what came to nothing, by reason
+	Drops       map[string]int // discarded datagrams, by reason
 	Incarnation uint32         // number of the present or last start
 	Own         []site.Item
 
 	network *Network
-	store   uint32 // the journal's
+	store   uint32 // the journal's store number
 	disk    disk
-	silent  bool // an order of silence holds, also over a restart
+	silent  bool // an order of silence holds, also after a restart
 }
 
 // Arrival is a message of a peer.
@@ -48,11 +48,11 @@ type Arrival struct {
 	Payload *site.Message
 }
 
-// Ending is how a message of this node has ended for a peer.
+// Ending is the fate of a message of this node for one peer.
 type Ending struct {
 	At      time.Time
 	To      uint16
-	Payload *site.Message // nil: it was state
+	Payload *site.Message // nil: the message was state
 	Fate    mail.Fate
 }
 
@@ -62,9 +62,9 @@ type life struct {
 	Store      *mail.Store
 	Replica    *replica.Replica
 	Peers      []*mail.Peer // by id
-	Refused    []*mail.Peer // those for which the last Say was refused
+	Refused    []*mail.Peer // the peers for which the last Say was refused
 	Unreadable []mail.TransmissionID
-	Lacked     []mail.TransmissionID // messages that a peer asked for again and nobody has any more
+	Lacked     []mail.TransmissionID // messages that a peer asked for again and that no node has any more
 
 	coder   compact.Coder
 	heard   map[uint16]heard
@@ -72,13 +72,13 @@ type life struct {
 	due     time.Time
 	child   *child
 	spins   int       // Steps at one time,
-	idle    int       // those of them, one after the other, of which nothing came,
+	idle    int       // how many of them in a row had no result,
 	spun    time.Time // and that time
 	now     time.Time
 	records []api.Record
 	onAir   []outgoing
 	orders  []api.NormCommand
-	durable []func() // once the journal has the records
+	durable []func() // to be called once the journal has the records
 }
 
 type outgoing struct {
@@ -107,15 +107,15 @@ func (d disk) clone() disk {
 
 func (n *Node) up() bool { return n.life != nil }
 
-// Addr is where a node is on the link.
+// Addr is a node's address on the link.
 func (n *Node) Addr() netip.AddrPort { return Address(n.ID) }
 
-// Address is that of the node with this id, whether there is one or not.
+// Address is the address of the node with this id, whether there is one or not.
 func Address(id uint16) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 77, byte(id >> 8), byte(id)}), 7142)
 }
 
-// Peer is what a node knows of another.
+// Peer is a node's record of another node.
 func (n *Node) Peer(id uint16) *mail.Peer {
 	at := slices.IndexFunc(n.Peers, func(p *mail.Peer) bool { return p.ID == id })
 	if at < 0 {
@@ -124,7 +124,7 @@ func (n *Node) Peer(id uint16) *mail.Peer {
 	return n.Peers[at]
 }
 
-// start makes a node's carriers of its journal, and lets them begin.
+// start makes a node's carriers from its journal, and starts them.
 func (n *Node) start() error {
 	w := n.network
 	n.Incarnation = max(n.Incarnation+1, uint32(w.Now.Unix()))
@@ -229,14 +229,14 @@ func (n *Node) restoreRecord(r api.Record) error {
 	return err
 }
 
-// Bounds of the Steps that a carrier may want at one time: in all, and one after the other of which nothing comes.
+// Limits on the Steps that a carrier may want at one time: in all, and in a row without a result.
 const (
 	mostSpins = 5000
 	mostIdle  = 200
 )
 
-// step brings a node to now, calls do, and carries out the result: first the journal, then the air. It says whether the result is
-// durable.
+// step runs a Step of a node: it calls do, lets the carriers work, and carries out the result: first the journal, then the air. It says
+// whether the result is durable.
 func (n *Node) step(do func(now time.Time)) (committed bool) {
 	if !n.up() {
 		return false
@@ -275,7 +275,7 @@ func (n *Node) step(do func(now time.Time)) (committed bool) {
 	return true
 }
 
-// deadline is when a node wants its next Step.
+// deadline is the time at which a node wants its next Step.
 func (n *Node) deadline(now time.Time) (at time.Time) {
 	for _, p := range n.Peers {
 		at = due.Earliest(at, n.Store.Due(p))
@@ -286,7 +286,7 @@ func (n *Node) deadline(now time.Time) (at time.Time) {
 	return at
 }
 
-// mind panics when a deadline of the carriers stays in the past.
+// mind panics when a deadline of the carriers stays in the past. came says whether the Step had a result.
 func (n *Node) mind(now time.Time, came bool) {
 	l := n.life
 	if !now.Equal(l.spun) {
@@ -346,11 +346,11 @@ func (n *Node) transmit() {
 	}
 }
 
-// Do calls f in a Step of a node, as an order to it.
+// Do calls f in a Step of a node, as an operator's order does.
 func (n *Node) Do(f func(now time.Time)) { n.step(f) }
 
-// Say gives a message of this site into custody for some peers, and returns its ID; 0: it was not taken, or the node died before
-// that was durable.
+// Say gives a message of this site into custody for some peers, and returns its ID; 0: the message was refused, or the node died before
+// it was durable.
 func (n *Node) Say(m site.Message, to ...uint16) (id uint64) {
 	if !n.step(func(now time.Time) { id = n.accept(now, m, to) }) {
 		return 0
@@ -381,7 +381,7 @@ func (n *Node) accept(now time.Time, m site.Message, to []uint16) (id uint64) {
 	return 0
 }
 
-// Entry is a message on its way to a peer; nil: it has ended.
+// Entry is a message on its way to a peer; nil: the message has ended.
 func (n *Node) Entry(id uint64, to uint16) *mail.Entry {
 	m := n.Store.Get(id)
 	if m == nil {
@@ -396,7 +396,7 @@ func (n *Node) Put(it site.Item) {
 	n.step(func(time.Time) { n.Replica.Put(it) })
 }
 
-// Leave takes a peer out while this node works, as a gateway does whose operator does not name it any more.
+// Leave removes a peer while this node works, as a gateway does when the operator no longer names the peer.
 func (n *Node) Leave(p *mail.Peer, why string) {
 	n.step(func(now time.Time) {
 		p.Handshake.KnowsUs = false
@@ -409,7 +409,7 @@ func (n *Node) Leave(p *mail.Peer, why string) {
 	})
 }
 
-// Join takes a peer in while this node works.
+// Join adds a peer while this node works.
 func (n *Node) Join(p *mail.Peer) (err error) {
 	n.step(func(now time.Time) {
 		for _, c := range n.Bearer.Members {
@@ -421,7 +421,7 @@ func (n *Node) Join(p *mail.Peer) (err error) {
 	return err
 }
 
-// Silent begins or ends a node's silence; announce: the peers are told.
+// Silent begins or ends a node's silence; announce: the node announces it to the peers.
 func (n *Node) Silent(on, announce bool) {
 	n.step(func(now time.Time) {
 		if on && announce {
@@ -434,13 +434,13 @@ func (n *Node) Silent(on, announce bool) {
 	})
 }
 
-// Held counts the messages for a peer that wait, and those under way to it.
+// Held counts the messages that wait for a peer, and those under way to it.
 func (n *Node) Held(to uint16) (waiting, underWay int) {
 	waiting, underWay, _ = n.Peer(to).Box.Held(frame.Direct, frame.Bulk, mail.Group)
 	return waiting, underWay
 }
 
-// Said are the peer's messages that have come, in the order in which they came, by their first part.
+// Said returns the first parts of the messages that came from a peer, in the order in which they came.
 func (n *Node) Said(from uint16) (texts []string) {
 	for _, a := range n.Got {
 		if a.From == from {
@@ -450,7 +450,7 @@ func (n *Node) Said(from uint16) (texts []string) {
 	return texts
 }
 
-// Fates counts how the messages of this node's applications have ended.
+// Fates counts the fates of the messages of this node's applications.
 func (n *Node) Fates(to uint16) map[mail.Fate]int {
 	counts := map[mail.Fate]int{}
 	for _, e := range n.Ended {

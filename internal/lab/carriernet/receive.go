@@ -11,16 +11,16 @@ import (
 	"aldis/internal/site"
 )
 
-// heard is what a node has heard of a peer: its start, and which datagrams of that have come.
+// heard is a node's record of a peer: the number of its present start, and which of its datagrams have come.
 type heard struct {
 	incarnation uint32
-	counter     uint32    // the highest
-	window      [8]uint64 // of those below it, the bits of the last that came
+	counter     uint32    // the highest counter
+	window      [8]uint64 // for the counters below it, the bits of those that came
 }
 
 const windowOf = 8 * 64
 
-// note notes a datagram; false: it came before, or so many have overtaken it that nobody knows.
+// note notes a datagram; false: it came before, or it is so late that nobody knows.
 func (h *heard) note(counter uint32) bool {
 	for h.counter < counter {
 		h.counter++
@@ -34,7 +34,7 @@ func (h *heard) note(counter uint32) bool {
 	return true
 }
 
-// receive takes a datagram of the link, as internal/gateway does one that is authentic.
+// receive takes a datagram from the link, as internal/gateway takes one that is authentic.
 func (n *Node) receive(now time.Time, data []byte) {
 	d, incarnation := unwrap(data)
 	p, h := n.Peer(d.From), n.heard[d.From]
@@ -42,7 +42,7 @@ func (n *Node) receive(now time.Time, data []byte) {
 	case p == nil || incarnation < h.incarnation:
 		n.Drop("stale_boot")
 		return
-	case incarnation > h.incarnation && !d.Long: // what opens it is not known
+	case incarnation > h.incarnation && !d.Long: // the key to open it is not known
 		n.Drop("unknown_boot")
 		p.Handshake.Owe(now)
 		return
@@ -75,7 +75,7 @@ func (n *Node) receive(now time.Time, data []byte) {
 	}
 }
 
-// heardFrom notes that a peer lives, and where.
+// heardFrom notes that a peer is alive, and its address.
 func (n *Node) heardFrom(now time.Time, p *mail.Peer, d Datagram, newIncarnation, newest bool) {
 	p.Counts.DatagramsReceived++
 	n.Bearer.Air.Heard(now, &n.Bearer.Profile, d.Octets)
@@ -130,7 +130,7 @@ func (n *Node) receiveFrame(now time.Time, p *mail.Peer, f frame.Frame, octets i
 	n.Drop("no carrier")
 }
 
-// hello learns whom a peer knows, and whether its store or its numbers are new.
+// hello learns from a HELLO which nodes a peer knows, and whether its store or its numbers are new.
 func (n *Node) hello(now time.Time, p *mail.Peer, h frame.Hello, newest bool) {
 	met, incarnation := &p.Handshake, n.heard[p.ID].incarnation
 	switch {
@@ -167,7 +167,7 @@ func (n *Node) hello(now time.Time, p *mail.Peer, h frame.Hello, newest bool) {
 	}
 }
 
-// newNumbers: a peer counts its messages from 1 again.
+// newNumbers handles a peer that counts its messages from 1 again.
 func (n *Node) newNumbers(now time.Time, p *mail.Peer) {
 	p.Handshake.Compared, p.Handshake.Refused = n.heard[p.ID].incarnation, mail.Taken
 	for _, c := range n.Bearer.Carriers {
@@ -179,7 +179,7 @@ func (n *Node) newNumbers(now time.Time, p *mail.Peer) {
 	n.RecordPeer(p)
 }
 
-// newStore: a peer has lost all that it was sent. The messages that it has not acknowledged go again.
+// newStore handles a peer that has lost all messages sent to it. Those that it has not acknowledged go again.
 func (n *Node) newStore(now time.Time, p *mail.Peer) {
 	var again []*mail.Entry
 	for _, c := range n.Bearer.Carriers {
@@ -195,7 +195,7 @@ func (n *Node) newStore(now time.Time, p *mail.Peer) {
 	n.RecordPeer(p)
 }
 
-// beginAnew begins a new stream where the peer has said that the one before does not count.
+// beginAnew begins a new stream when the peer has said that the one before is void.
 func (n *Node) beginAnew(now time.Time, p *mail.Peer) {
 	met := &p.Handshake
 	if met.Reissued == mail.Taken {
@@ -210,7 +210,7 @@ func (n *Node) beginAnew(now time.Time, p *mail.Peer) {
 	n.RecordPeer(p)
 }
 
-// OpenSlice reads a message of a peer in its turn, as far as this turn has room.
+// OpenSlice reads a message of a peer in the peer's turn, as far as this turn has room.
 func (n *Node) OpenSlice(now time.Time, p *mail.Peer, at mail.TransmissionID, body []byte) error {
 	work := n.coder.Work()
 	m, err := p.Reader.Read(&n.coder, at, body, p.Turn.Left())
@@ -225,7 +225,7 @@ func (n *Node) OpenSlice(now time.Time, p *mail.Peer, at mail.TransmissionID, bo
 	return nil
 }
 
-// read takes what a message says, now that it is durable.
+// read takes the payload and the items of a message, now that it is durable.
 func (n *Node) read(now time.Time, from uint16, at mail.TransmissionID, m envelope.Message) {
 	if m.Payload != nil {
 		n.Got = append(n.Got, Arrival{now, from, at, m.Payload})
@@ -244,7 +244,7 @@ func (n *Node) read(now time.Time, from uint16, at mail.TransmissionID, m envelo
 	}
 }
 
-// model is what a HELLO says of the compaction model.
+// model identifies the compaction model in a HELLO.
 func model() uint16 {
 	h := compact.ModelHash()
 	return binary.BigEndian.Uint16(h[:])

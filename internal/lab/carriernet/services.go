@@ -17,7 +17,7 @@ import (
 
 // A Node is the mail.Services of its carriers.
 
-// Record changes the journal, with all else of this Step.
+// Record changes the journal, together with all other changes of this Step.
 func (n *Node) Record(bucket string, key, value []byte) {
 	n.records = append(n.records, api.Record{Bucket: bucket, Key: key, Value: value})
 }
@@ -25,13 +25,13 @@ func (n *Node) Record(bucket string, key, value []byte) {
 // RecordPeer makes a peer's numbers durable.
 func (n *Node) RecordPeer(p *mail.Peer) { p.Link.Record() }
 
-// Note says something in the operator's log.
+// Note writes to the operator's log.
 func (n *Node) Note(level, text string, attrs ...any) {
 	at := n.network.Now.Sub(Epoch).Seconds()
 	n.network.Notes = append(n.network.Notes, fmt.Sprintf("%8.3f %s %s: %s %v", at, n.Name, level, text, attrs))
 }
 
-// Drop counts a datagram or packet that came to nothing.
+// Drop counts a datagram or packet that was discarded.
 func (n *Node) Drop(reason string) {
 	if n.Drops == nil {
 		n.Drops = map[string]int{}
@@ -39,7 +39,7 @@ func (n *Node) Drop(reason string) {
 	n.Drops[reason]++
 }
 
-// Open reads a message in its turn.
+// Open reads a message in its peer's turn.
 func (n *Node) Open(now time.Time, p *mail.Peer, at mail.TransmissionID, body []byte) error {
 	for {
 		if err := n.OpenSlice(now, p, at, body); !errors.Is(err, compact.ErrUnfinished) {
@@ -53,15 +53,15 @@ func (n *Node) Unread(_ time.Time, _ *mail.Peer, at mail.TransmissionID) {
 	n.Unreadable = append(n.Unreadable, at)
 }
 
-// Gone notes a message of this node that a peer cannot read and that nobody has any more.
+// Gone notes a message of this node that a peer cannot read and that no node has any more.
 func (n *Node) Gone(_ time.Time, _ *mail.Peer, at mail.TransmissionID) {
 	n.Lacked = append(n.Lacked, at)
 }
 
-// TellFates does nothing: endings are noted as they come.
+// TellFates does nothing, because ended notes fates as they come.
 func (n *Node) TellFates(time.Time) {}
 
-// ended hears of each message and recipient once.
+// ended is called once for each message and recipient.
 func (n *Node) ended(e *mail.Entry, fate mail.Fate) {
 	if fate == mail.Reissued {
 		return
@@ -76,7 +76,7 @@ func (n *Node) ended(e *mail.Entry, fate mail.Fate) {
 	n.durable = append(n.durable, func() { n.Ended = append(n.Ended, end) })
 }
 
-// hold keeps what a peer holds of this node's site.
+// hold notes the items of this node's site that a peer holds.
 func (n *Node) hold(peer uint16, changes []replica.Held) {
 	if n.disk.held[peer] == nil {
 		n.disk.held[peer] = map[string]replica.Version{}
@@ -89,7 +89,7 @@ func (n *Node) hold(peer uint16, changes []replica.Held) {
 	}
 }
 
-// Hello is what a HELLO to a peer says now.
+// Hello is the present content of a HELLO to a peer.
 func (n *Node) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	h := frame.Hello{Store: n.store, Stream: p.Handshake.Stream, HeardIncarnation: n.heard[p.ID].incarnation, HeardStream: p.Handshake.InStream,
 		Digest: n.Replica.Digest(now, p.ID), Model: model(), Forgot: p.Handshake.Forgot & 0x7f}
@@ -101,7 +101,7 @@ func (n *Node) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	return h
 }
 
-// Texts codes for peers that have our model.
+// Texts returns codes for peers that have our model.
 func (n *Node) Texts(to ...*mail.Peer) *envelope.Texts {
 	if n.network.cfg.Plain {
 		return nil
@@ -114,7 +114,7 @@ func (n *Node) Texts(to ...*mail.Peer) *envelope.Texts {
 	return &envelope.Texts{Coder: &n.coder, Rules: compact.DefaultRules}
 }
 
-// News is what to tell a peer of items that it lacks.
+// News is a message with items that a peer lacks.
 func (n *Node) News(_ time.Time, _ *mail.Peer, items []site.Item) (envelope.Message, []site.Item) {
 	return envelope.Message{Items: items}, items
 }
@@ -128,5 +128,5 @@ func (n *Node) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 // Send puts a datagram on the air.
 func (n *Node) Send(to netip.AddrPort, data []byte) { n.onAir = append(n.onAir, outgoing{to, data}) }
 
-// Norm is an order to the child that runs libnorm.
+// Norm orders the child that runs libnorm to do something.
 func (n *Node) Norm(order api.NormCommand) { n.orders = append(n.orders, order) }

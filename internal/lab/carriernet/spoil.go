@@ -6,8 +6,8 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// Spoilt are the forms in which a record may come back from a bad disk. Of a value of 80 octets or more the first head octets are
-// changed, one at a time; of a shorter one every fourth octet too.
+// Spoilt returns the forms in which a record may come back from a bad disk. In a value of 80 octets or more the first head octets are
+// changed, one at a time; in a shorter one every fourth octet too.
 func Spoilt(r api.Record, head int) (list []api.Record) {
 	add := func(key, value []byte) { list = append(list, api.Record{Bucket: r.Bucket, Key: key, Value: value}) }
 	for _, n := range []int{0, 1, len(r.Value) / 2, len(r.Value) - 1} {

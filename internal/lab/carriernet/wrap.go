@@ -8,8 +8,8 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// A datagram has in the place of the seal its receiver, its sender, the number of the sender's start, a counter and its form. The
-// rest of the seal's octets is empty.
+// In place of the seal, a datagram has its receiver, its sender, the number of the sender's start, a counter and its form. The remaining
+// octets of the seal are empty.
 const wrapOctets = 2 + 2 + 4 + 4 + 1
 
 var errWrap = errors.New("carriernet: no datagram of a node")
@@ -34,12 +34,12 @@ func unwrap(b []byte) (d Datagram, incarnation uint32) {
 		Counter: binary.BigEndian.Uint32(b[8:]), Body: b[seal.Overhead(long):]}, binary.BigEndian.Uint32(b[4:])
 }
 
-// Frames are those of a datagram.
+// Frames are the frames of a datagram.
 func (d Datagram) Frames() (list []frame.Frame) {
 	for body := d.Body; len(body) > 0; {
 		f, rest, err := frame.Parse(body)
 		if err != nil {
-			panic(errWrap) // what a carrier has written
+			panic(errWrap) // no carrier writes such frames
 		}
 		list, body = append(list, f), rest
 	}

@@ -1,13 +1,13 @@
-// Package check holds one expectation of a test to each line, so that a failure says which one failed, what was found and
-// what was wanted.
+// Package check has functions for the expectations of a test, one to a line, so that a failure says which expectation failed, what was
+// found and what was wanted.
 //
 //	must := check.Fatal(t)
 //	check.NoError(must, err)
 //	check.Equal(must, "len(found)", len(found), 1)
 //	check.Equal(check.In(t, name), "found[0].Life", found[0].Life, time.Hour)
 //
-// Each function says whether the expectation holds. Beside these are waits for a condition, and free addresses for programs that
-// a test starts. T stands for *testing.T.
+// Each function says whether the expectation holds. The package also has waits for a condition, and free addresses for programs that a
+// test starts. T stands for *testing.T.
 //
 // Files: check.go expectations; wait.go waits; vacant.go free addresses.
 package check
@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// T is what the package needs of a *testing.T.
+// T is the part of a *testing.T that the package needs.
 type T interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -35,7 +35,7 @@ func Equal[V comparable](t T, what string, got, want V) bool {
 	return got == want
 }
 
-// Differ wants got to be anything but that.
+// Differ wants got != not.
 func Differ[V comparable](t T, what string, got, not V) bool {
 	t.Helper()
 	if got == not {
@@ -103,7 +103,7 @@ func Prefix(t T, what, text, part string) bool {
 	return ok
 }
 
-// True wants what is described to hold; values are what it was found from.
+// True wants ok, the truth of the statement what; values are those that ok was computed from.
 func True(t T, what string, ok bool, values ...any) bool {
 	t.Helper()
 	if ok {
@@ -117,7 +117,7 @@ func True(t T, what string, ok bool, values ...any) bool {
 	return false
 }
 
-// show is a value for people: texts are quoted.
+// show formats a value for people: texts are quoted.
 func show(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -160,7 +160,7 @@ func (i in) Fatalf(format string, args ...any) {
 	i.T.Fatalf("%s", i.text(format, args))
 }
 
-// Only returns those of a list that are of one type, in their order: the orders of an adapter that are messages, say.
+// Only returns the elements of one type from a list, in their order: for example the orders of an adapter that are messages.
 func Only[T, O any](list []O) (of []T) {
 	for _, o := range list {
 		if o, ok := any(o).(T); ok {

@@ -8,7 +8,7 @@ import (
 
 var errNo = errors.New("no")
 
-// said collects what a test would have said.
+// said collects the failures that a test would report.
 type said []string
 
 func (s *said) Helper() {}
@@ -19,7 +19,7 @@ func (s *said) Fatalf(format string, args ...any) {
 	*s = append(*s, "fatal: "+fmt.Sprintf(format, args...))
 }
 
-// Each expectation that fails says one thing, and what holds says nothing.
+// Each expectation that fails reports one failure, and one that holds reports none.
 func TestWhatFailuresSay(t *testing.T) {
 	for _, tt := range []struct {
 		do   func(t T) bool

@@ -8,14 +8,13 @@ import (
 	"sync"
 )
 
-// FreeAddress is an address of loopback that nobody uses now, for "tcp" or "udp"; another program may take it before its user
-// does.
+// FreeAddress is an address of loopback that is free now, for "tcp" or "udp"; another program may take it before the caller does.
 func FreeAddress(t T, network string) string {
 	t.Helper()
 	return one(t, network).String()
 }
 
-// FreePort is the port of one.
+// FreePort is the port of a FreeAddress.
 func FreePort(t T, network string) int {
 	t.Helper()
 	return int(one(t, network).Port())
@@ -30,16 +29,16 @@ func one(t T, network string) netip.AddrPort {
 	return list[0]
 }
 
-// given are the addresses that this process has been given, by network: none is given twice while others are to be had.
+// given are the addresses that this process has handed out, by network: none is handed out twice while others are free.
 var given struct {
 	sync.Mutex
 	was map[string]map[netip.AddrPort]bool
 }
 
-// mostTries bounds how many addresses are looked at for one that was not given yet.
+// mostTries bounds how many addresses are tried to find one that was not handed out yet.
 const mostTries = 64
 
-// fresh says that an address was not given before, and notes that it is now.
+// fresh says that an address was not handed out before, and notes that it is now.
 func fresh(network string, at netip.AddrPort) bool {
 	given.Lock()
 	defer given.Unlock()
@@ -53,7 +52,7 @@ func fresh(network string, at netip.AddrPort) bool {
 	return true
 }
 
-// FreeAddresses are n different ones for "tcp" or "udp".
+// FreeAddresses are n different free addresses for "tcp" or "udp".
 func FreeAddresses(network string, n int) (list []netip.AddrPort, err error) {
 	for tries := n + mostTries; len(list) < n; tries-- {
 		at, closer, err := open(network)
@@ -68,11 +67,11 @@ func FreeAddresses(network string, n int) (list []netip.AddrPort, err error) {
 	return list, nil
 }
 
-// Ports below those that Linux gives to dialling sockets, 32768 and more (ip_local_port_range): what is free stays free until a test
+// Ports below those that Linux gives to dialling sockets, 32768 and more (ip_local_port_range): a free port stays free until a test
 // listens there, or its gateway starts again.
 const firstPort, lastPort = 10240, 32767
 
-// open listens at an address of loopback, drawn by chance.
+// open listens at an address of loopback with a random port.
 func open(network string) (at netip.AddrPort, closer io.Closer, err error) {
 	for range mostTries {
 		at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(firstPort+rand.IntN(lastPort-firstPort+1)))

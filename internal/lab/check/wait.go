@@ -2,11 +2,11 @@ package check
 
 import "time"
 
-// pollEvery is how often a condition is looked at. Until, Never and Still wait for one instead of a time: limits are wall-clock time,
-// and the condition is asked in the caller's goroutine, which must be the test's.
+// pollEvery is how often a condition is checked. Until, Never and Still wait for a condition instead of a time: limits are wall-clock
+// time, and the condition is evaluated in the caller's goroutine, which must be the test's.
 const pollEvery = 5 * time.Millisecond
 
-// Until returns when ok holds. It fails the test when that takes longer than limit; what names the condition.
+// Until returns when ok returns true. It fails the test when that takes longer than limit; what names the condition.
 func Until(t T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	if !poll(limit, ok) {
@@ -14,7 +14,7 @@ func Until(t T, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// Never watches for as long as d, and fails the test at once when wrong returns a text: what happened and must not.
+// Never watches for as long as d, and fails the test at once when wrong returns a text that says what happened and must not.
 func Never(t T, d time.Duration, wrong func() string) {
 	t.Helper()
 	begun := time.Now()
@@ -37,7 +37,7 @@ func Still(t T, d, limit time.Duration, what string, value func() int) {
 	})
 }
 
-// poll says whether ok came to hold before the limit; it is asked once at the least.
+// poll says whether ok returned true before the limit; it calls ok at least once.
 func poll(limit time.Duration, ok func() bool) bool {
 	end := time.NewTimer(limit)
 	defer end.Stop()

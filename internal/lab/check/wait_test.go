@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// recorder takes down the failure of a test instead of failing.
+// recorder records the failure of a test instead of failing.
 type recorder struct {
 	T
 	failed string
@@ -21,7 +21,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// try runs a wait in virtual time, and says how long it took and how it failed.
+// try runs a wait in virtual time, and returns how long it took and how it failed.
 func try(t *testing.T, f func(t T, begun time.Time)) (took time.Duration, failed string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

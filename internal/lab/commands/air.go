@@ -21,7 +21,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// airAbout is completed with the tables there are.
+// airAbout is completed with the names of the tables.
 func airAbout() string {
 	var b strings.Builder
 	b.WriteString(`usage: gateway air [--only LIST] [--row TEXT] [--seeds 1-3] [--write PAGE] [--live [--at-once N] [--keep DIR]] [--html FILE] [--json]
@@ -118,7 +118,7 @@ func airCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// intoPage puts figures into the table of a page; "": there is none.
+// intoPage puts figures into the table of a page; "": there is no page.
 func intoPage(page string, r air.Report) error {
 	if page == "" {
 		return nil
@@ -153,7 +153,7 @@ func seedList(text string) (list []uint64, err error) {
 	return list, nil
 }
 
-// measureAir plays scenarios with all seeds, on all cores. The number of cores changes nothing but the time.
+// measureAir plays scenarios with all seeds, on all cores. The number of cores changes only the time.
 func measureAir(ctx context.Context, scenarios []air.Scenario, seeds []uint64, stderr io.Writer) (r air.Report, err error) {
 	began := time.Now()
 	samples := make([][]air.Samples, len(scenarios))
@@ -195,7 +195,7 @@ func measureAir(ctx context.Context, scenarios []air.Scenario, seeds []uint64, s
 	return r, nil
 }
 
-// mostAtOnce bounds plays at the same time: each has two gateways or more, and a memory of its own for each.
+// mostAtOnce bounds the plays at the same time: each has two gateways or more, each with memory of its own.
 const mostAtOnce = 32
 
 // playLive lets real gateways play scenarios with all seeds.
@@ -217,7 +217,7 @@ func playLive(ctx context.Context, scenarios []air.Scenario, seeds []uint64, o f
 	return slices.Collect(slices.Chunk(all, len(seeds))), late, nil
 }
 
-// besideLive puts what real gateways did in the place of the virtual figures, and those beside it.
+// besideLive replaces the virtual figures by those of real gateways, and puts the virtual ones next to them.
 func besideLive(virtual air.Report, scenarios []air.Scenario, played [][]air.Samples) air.Report {
 	r := virtual
 	r.Live = true

@@ -151,7 +151,7 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 // bearerFlag is the help of --link.
 const bearerFlag = "`name` of the [[link]] whose datagrams are opened, where it has one; those of another bearer have other keys"
 
-// linkOptions reads what opens the datagrams of gateways.
+// linkOptions reads the keys that open the datagrams of gateways.
 func linkOptions(opt *trace.Options, keyFile, rosterFile, nodes string) error {
 	if rosterFile != "" {
 		if err := nodeOptions(opt, keyFile, rosterFile); err != nil {
@@ -208,7 +208,7 @@ func nodeOptions(opt *trace.Options, keyFile, rosterFile string) error {
 	return err
 }
 
-// captureName is what a capture is called in a report.
+// captureName is the name of a capture in a report.
 func captureName(path string) string {
 	base := filepath.Base(path)
 	for _, ext := range []string{".gz", ".zst", ".xz", ".pcap", ".pcapng", ".cap", ".dmp"} {
@@ -217,8 +217,7 @@ func captureName(path string) string {
 	return base
 }
 
-// analyseFile reads a capture to its end. What is wrong inside of it is in the report; an error says that nothing
-// could be read.
+// analyseFile reads a capture to its end. Faults inside it are in the report; an error says that nothing could be read.
 func analyseFile(path string, opt trace.Options, stderr io.Writer) (*trace.Report, error) {
 	a := trace.New(opt)
 	broken, err := readCapture(path, stderr, a.Add, a.Dropped)
@@ -231,8 +230,8 @@ func analyseFile(path string, opt trace.Options, stderr io.Writer) (*trace.Repor
 	return a.Finish(), nil
 }
 
-// readCapture gives the packets of a file to take, with progress, and what the file says of packets that it does not have
-// to dropped, which may be nil. broken is why it could not be read to its end.
+// readCapture gives the packets of a file to take, with progress, and the file's counts of packets that it lacks to dropped, which may be
+// nil. broken is why it could not be read to its end.
 func readCapture(path string, stderr io.Writer, take func(trace.Packet), dropped func(trace.Drops)) (broken, err error) {
 	var in io.Reader = os.Stdin
 	var size int64
@@ -276,7 +275,7 @@ func readCapture(path string, stderr io.Writer, take func(trace.Packet), dropped
 
 // progress is a line on a terminal while a large file is read.
 type progress struct {
-	w     io.Writer // nil: nobody looks
+	w     io.Writer // nil: nothing is shown
 	size  int64
 	start time.Time
 	shown time.Time
@@ -314,7 +313,7 @@ func (p *progress) clear() {
 	}
 }
 
-// writeReportJSON prints a report as the published figures are written: `captures` by name, and the rest beside it.
+// writeReportJSON prints a report in the form of the published figures: `captures` by name, and the rest next to it.
 func writeReportJSON(w io.Writer, name string, r *trace.Report) error {
 	b, err := json.MarshalIndent(r.JSON(name), "", "  ")
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// captures unpacks those of internal/lab/trace (a README beside them says what they are).
+// captures unpacks the captures of internal/lab/trace (a README next to them describes them).
 func captures(t *testing.T) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob("../trace/testdata/*.pcap.gz")
@@ -253,7 +253,7 @@ func TestAnalyseAgreesWithTshark(t *testing.T) {
 	}
 }
 
-// tally is what an independent decoder found.
+// tally is the results of an independent decoder.
 type tally struct {
 	kinds    map[string]trace.Tally
 	elements map[string]trace.Tally
@@ -267,8 +267,7 @@ func (c *tally) note(m map[string]trace.Tally, name string, octets int) {
 	m[name] = v
 }
 
-// message reads one message without anything of internal/jxta and answers how long it is, trailer included; 0 when the
-// capture ends within it.
+// message reads one message without the use of internal/jxta and returns its length, trailer included; 0 when the capture ends within it.
 func (c *tally) message(t *testing.T, b []byte, framing int) int {
 	t.Helper()
 	if n := min(len(b), 5); string(b[:n]) != "jxmg\x00"[:n] {
@@ -382,7 +381,7 @@ func (c *tally) tcp(t *testing.T, b []byte) {
 		}
 		rest = rest[63+n:]
 	}
-	c.rest += int64(len(rest)) // a message that the capture has no end of
+	c.rest += int64(len(rest)) // a message whose end is not in the capture
 }
 
 // http reads requests or answers with the standard library.
@@ -564,9 +563,8 @@ func TestAnalyseCommand(t *testing.T) {
 	}
 }
 
-// The airtime ledgers of two gateways agree with the capture of their link, every account, with pieces and with P_Mul as
-// the carrier of long messages. A gateway charges what it sends; what is lost on the way is in its own capture all the
-// same.
+// The airtime ledgers of two gateways agree with the capture of their link, every account, with pieces and with P_Mul as the carrier of
+// long messages. A gateway charges the packets that it sends, and even those lost on the way are in its own capture.
 func TestAnalyseAgreesWithLedger(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Fatal("needs root, as the lab does")
@@ -595,7 +593,7 @@ func TestAnalyseAgreesWithLedger(t *testing.T) {
 	}
 }
 
-// checkLedger holds a site's ledger against its capture, in which there must be such a frame.
+// checkLedger compares a site's ledger with its capture, which must have such a frame.
 func checkLedger(t *testing.T, dir, site, node, frame string) {
 	t.Helper()
 	var status struct {
@@ -657,7 +655,7 @@ func checkLedger(t *testing.T, dir, site, node, frame string) {
 	}
 }
 
-// TestAnalyseGzipped: a capture that is gzipped gives the same report as what is in it.
+// TestAnalyseGzipped: a gzipped capture gives the same report as its contents.
 func TestAnalyseGzipped(t *testing.T) {
 	const file = "../trace/testdata/jxse27-tcp-iridium.pcap.gz"
 	plain := filepath.Join(t.TempDir(), "jxse27-tcp-iridium.pcap")

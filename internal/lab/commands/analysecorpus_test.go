@@ -21,7 +21,7 @@ import (
 	"aldis/internal/site"
 )
 
-// analyse reads what gateways have coded by their net's corpus when it is given that, and otherwise says which one it lacks.
+// analyse reads messages coded by a net's corpus when it has that corpus, and otherwise says which one it lacks.
 func TestAnalyseCorpus(t *testing.T) {
 	dir, must := t.TempDir(), check.Fatal(t)
 	file := func(name string) string { return filepath.Join(dir, name) }

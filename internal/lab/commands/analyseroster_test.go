@@ -17,8 +17,8 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// With a node's key and the roster analyse opens the datagrams that the node has sent, and those for it and for all. Datagrams between
-// others, and those that are forward secret, it counts with the reason.
+// With a node's key and the roster analyse opens the datagrams that the node has sent, and those to it and to all. It counts datagrams
+// between others, and forward-secret ones, with the reason.
 func TestAnalyseRoster(t *testing.T) {
 	dir := t.TempDir()
 	must := check.Fatal(t)

@@ -23,7 +23,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// benchAbout is completed with the benchmarks and places there are.
+// benchAbout is completed with the names of the benchmarks and places.
 func benchAbout() string {
 	var b strings.Builder
 	b.WriteString(`usage: gateway bench [--only LIST] [--where LIST] [--sizes LIST] [--seeds N] [--profile NAME] [--most TIME] [--quick] [--json | --csv] [--write DIR]
@@ -103,7 +103,7 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 			return cli.Fail(stderr, "bench", err)
 		}
 	}
-	if cfg.Gateway, err = filepath.Abs(cfg.Gateway); err != nil { // it runs in a directory of its own
+	if cfg.Gateway, err = filepath.Abs(cfg.Gateway); err != nil { // it runs in another directory
 		return cli.Fail(stderr, "bench", err)
 	}
 	switch cfg.Jars {
@@ -130,7 +130,7 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 		if pages, err = newBenchPages(*write); err != nil {
 			return cli.Fail(stderr, "bench", err)
 		}
-		cfg.Done = func(r *bench.Report) { // so that a run that is killed leaves what it has
+		cfg.Done = func(r *bench.Report) { // so that a run that is killed leaves its results so far
 			if err := pages.write(r); err != nil {
 				fmt.Fprintf(stderr, "gateway bench: %v\n", err)
 			}
@@ -146,7 +146,7 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 		return cli.Fail(stderr, "bench", err)
 	}
 	var worse []string
-	if *write != "" { // what was measured, also by a run that did not come to its end
+	if *write != "" { // the results, also of an incomplete run
 		err = errors.Join(err, pages.write(report))
 		worse = bench.Regressions(pages.old, report.Rows)
 	}
@@ -186,7 +186,7 @@ func benchCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// benchRows are those of the CSV of a directory; none where there is none.
+// benchRows are the rows of the CSV in a directory; none if there is no CSV.
 func benchRows(dir string) ([]bench.Row, error) {
 	b, err := infile.Read(filepath.Join(dir, "bench.csv"), cli.MostFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -198,7 +198,7 @@ func benchRows(dir string) ([]bench.Row, error) {
 	return bench.ReadCSV(strings.NewReader(string(b)))
 }
 
-// benchPages are the three files of a directory, and the rows that they had before the run.
+// benchPages are the three files of a directory, and their rows before the run.
 type benchPages struct {
 	dir string
 	old []bench.Row

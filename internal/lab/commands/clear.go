@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// clearCapture is the file of gateway analyse --decrypt. Only its owner may read it: it shows what the key protects.
+// clearCapture is the file of gateway analyse --decrypt. Only its owner may read it, because it shows the data that the key protects.
 type clearCapture struct {
 	f              *os.File
 	w              *bufio.Writer
@@ -18,7 +18,7 @@ type clearCapture struct {
 	err            error
 }
 
-// newClearCapture begins the file; it must not be the capture that is read.
+// newClearCapture begins the file; it must not be the capture itself.
 func newClearCapture(path, capture string) (*clearCapture, error) {
 	if a, err := os.Stat(path); err == nil {
 		if b, err := os.Stat(capture); err == nil && os.SameFile(a, b) {
@@ -45,7 +45,7 @@ func (c *clearCapture) add(d trace.Clear) {
 	}
 }
 
-// close ends the file and, when the capture was read, says what is in it.
+// close closes the file and, if the capture was read, prints what the file holds.
 func (c *clearCapture) close(stderr io.Writer, read bool) error {
 	err := errors.Join(c.err, c.w.Flush(), c.f.Close())
 	if err == nil && read {

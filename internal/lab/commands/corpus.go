@@ -24,7 +24,7 @@ const labCorpusAbout = `usage: gateway corpus build -o FILE SAMPLES... [--mask] 
 What gateway corpus has done here: a network's own corpus of samples, and the model that is built in.
 `
 
-// labCorpusCommand is the part of corpus that makes a corpus of samples, and the one that makes the model.
+// labCorpusCommand is the part of corpus that makes a corpus of samples, and the part that makes the model.
 func labCorpusCommand(args []string, stdout, stderr io.Writer) int {
 	fs := flag.NewFlagSet("corpus", flag.ContinueOnError)
 	write := fs.String("write", "", "`directory` to write the model and its vectors to: internal/link/compact of the source")
@@ -50,7 +50,7 @@ func labCorpusCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// model makes the model that is built in of its corpus, and writes it into a directory or compares it.
+// model makes the built-in model from its corpus, and writes it into a directory or compares it.
 func model(dir string, stdout io.Writer) error {
 	text := primer.Corpus()
 	model, err := compact.BuildModel(text)
@@ -75,7 +75,7 @@ func model(dir string, stdout io.Writer) error {
 	return nil
 }
 
-// writeModel writes the model, and the known codes as the model that is built in makes them.
+// writeModel writes the model, and the known codes as the built-in model makes them.
 func writeModel(dir string, model []byte, same bool, stdout io.Writer) error {
 	file := filepath.Join(dir, "testdata", "vectors.txt")
 	old, err := os.ReadFile(file)
@@ -128,7 +128,7 @@ func (t traffics) read(path string, content []byte, add func([]byte) error) erro
 	return nil
 }
 
-// capture reads what applications said in a capture, of any size.
+// capture reads the messages of applications in a capture of any size.
 func (t traffics) capture(path string, add func([]byte) error) (broken, err error) {
 	var full error
 	a := trace.New(trace.Options{Sink: func(e trace.Event) {
@@ -146,7 +146,7 @@ func (t traffics) capture(path string, add func([]byte) error) (broken, err erro
 	return broken, full
 }
 
-// trace reads the content of a trace that has it.
+// trace reads the messages of a trace that has their content.
 func (t traffics) trace(path string, b []byte, add func([]byte) error) error {
 	f, err := trace.ReadFile(bytes.NewReader(b))
 	if f == nil {

@@ -6,7 +6,7 @@ import (
 )
 
 func TestCorpus(t *testing.T) {
-	var out, errs bytes.Buffer // not as a process: nobody has the patience while the machine is loaded
+	var out, errs bytes.Buffer // not as a process, which would be too slow on a loaded machine
 	if code := labCorpusCommand(nil, &out, &errs); code != 0 || errs.Len() > 0 {
 		t.Errorf("exit %d: %s", code, errs.String())
 	}

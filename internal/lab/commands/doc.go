@@ -1,4 +1,4 @@
-// Package commands is what gateway-lab does: the commands that stay ashore. A user types their names behind `gateway`.
+// Package commands holds the commands of gateway-lab, which stay ashore. A user types their names after `gateway`.
 //
 // # Files
 //
@@ -17,7 +17,7 @@
 //   - samples.go: the samples of a network's own corpus
 //   - show.go: figures as JSON, text or a page
 //   - synth.go: `synth`: traces of published runs
-//   - takcosts.go: what the events of TAK devices in a capture would cost, for `analyse`
+//   - takcosts.go: the cost of the events of TAK devices in a capture, for `analyse`
 //   - takplays.go: TAK devices play a trace
 //   - xmppplays.go: XMPP users play a trace
 //   - teach.go: `corpus build`: a network's own corpus, of samples

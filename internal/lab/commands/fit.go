@@ -18,7 +18,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// fitted is what gateway tune --fit or --probe was told.
+// fitted is the flags of gateway tune --fit or --probe.
 type fitted struct {
 	base      profile.Profile
 	source    []byte // of base
@@ -29,7 +29,7 @@ type fitted struct {
 	json      bool
 }
 
-// told is what packets tell of a link.
+// told is the findings about a link from its packets.
 type told struct {
 	linkemu.Result
 	suffix string   // of the profile's name
@@ -37,7 +37,7 @@ type told struct {
 	doubts []string
 }
 
-// fitCommand says from captures, or from the datagrams of a link probe, what a link does.
+// fitCommand finds out from captures, or from the datagrams of a link probe, how a link behaves.
 func fitCommand(f fitted, stdout, stderr io.Writer) int {
 	of := f.ofCaptures
 	if f.linkProbe != "" {
@@ -57,7 +57,7 @@ func fitCommand(f fitted, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// print writes the profile, and says what was found.
+// print writes the profile, and prints the findings.
 func (f fitted) print(res told, stdout io.Writer) error {
 	f.name = cmp.Or(f.name, strings.TrimSuffix(f.base.Name, res.suffix)+res.suffix)
 	if f.out != "" {
@@ -91,7 +91,7 @@ func writeProfile(out string, stdout io.Writer, text []byte, err error) error {
 	return nil
 }
 
-// ofCaptures judges a link by captures of both its ends.
+// ofCaptures judges a link by captures at both its ends.
 func (f fitted) ofCaptures(stderr io.Writer) (res told, err error) {
 	files := strings.Split(f.captures, ",")
 	if len(files) != 2 {
@@ -106,7 +106,7 @@ func (f fitted) ofCaptures(stderr io.Writer) (res told, err error) {
 	return res, err
 }
 
-// joinCaptures finds the packets of two captures in each other, for a command.
+// joinCaptures matches the packets of two captures, for a command.
 func joinCaptures(command string, files [2]string, stderr io.Writer) (linkemu.Joined, error) {
 	var ends [2][]linkemu.Passage
 	for i, file := range files {
@@ -132,7 +132,7 @@ func joinCaptures(command string, files [2]string, stderr io.Writer) (linkemu.Jo
 // mostLinkProbe bounds the file of a link probe, in octets.
 const mostLinkProbe = 1 << 20
 
-// ofLinkProbe judges a link by what gateway probe --json printed, in a file or on standard input.
+// ofLinkProbe judges a link by the output of gateway probe --json, from a file or standard input.
 func (f fitted) ofLinkProbe(io.Writer) (res told, err error) {
 	var text []byte
 	if f.linkProbe == "-" {

@@ -105,7 +105,7 @@ func TestFitCommand(t *testing.T) {
 	}
 }
 
-// TestLinkProbeIsJudged: what gateway probe --json printed becomes a profile, of a file as on standard input.
+// TestLinkProbeIsJudged: the output of gateway probe --json becomes a profile, from a file and from standard input.
 func TestLinkProbeIsJudged(t *testing.T) {
 	type packet struct {
 		Up      bool          `json:"up"`
@@ -157,7 +157,7 @@ func TestLinkProbeIsJudged(t *testing.T) {
 	}
 }
 
-// TestAnalyseBothEnds: analyse joins captures of both ends: what packets took one way, which were lost, when all was there.
+// TestAnalyseBothEnds: analyse joins captures of both ends: one-way times of packets, losses, and the time of the last arrival.
 func TestAnalyseBothEnds(t *testing.T) {
 	var near, far []byte
 	const delay, behind = 300_000, 2_000_000 // microseconds
@@ -172,7 +172,7 @@ func TestAnalyseBothEnds(t *testing.T) {
 	}
 	a, b := captureFile(t, near), captureFile(t, far)
 	code, out, errs := run(t, "analyse", a, "--far", b, "--json")
-	if code != 1 { // the figures of JXTA are partial: there is none
+	if code != 1 { // the figures of JXTA are partial, because the capture has none
 		t.Fatalf("exit %d: %s", code, errs)
 	}
 	type way struct {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// patience bounds every wait; on a loaded machine things take long.
+// patience bounds every wait; a loaded machine is slow.
 const patience = 30 * time.Second
 
 // run runs a command that ends by itself.
@@ -58,7 +58,7 @@ func wants(t *testing.T, text string, words ...string) {
 	}
 }
 
-// configuration writes that of a gateway, with the network's key beside it. more are lines of [link].
+// configuration writes the configuration of a gateway, with the network's key next to it. more are lines of [link].
 func configuration(t *testing.T, id int, more string) (file string) {
 	t.Helper()
 	dir := t.TempDir()

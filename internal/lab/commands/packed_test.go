@@ -34,7 +34,7 @@ func xzOf(t *testing.T, b []byte, c upstream.WriterConfig) []byte {
 	return out.Bytes()
 }
 
-// A capture that zstd or xz has packed gives the same report as what is in it.
+// A capture that zstd or xz has packed gives the same report as its contents.
 func TestAnalysePacked(t *testing.T) {
 	const name = "jxse27-tcp-iridium"
 	capture := captures(t)[name]

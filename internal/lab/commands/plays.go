@@ -17,22 +17,22 @@ import (
 
 // clients play a trace: JXTA peers or TAK devices.
 type clients interface {
-	// replay plays it once in virtual time, replayLive in real time through gateways as processes: link is how their
-	// configurations name the profile, keep a directory for their files. What was played is shown with an error too; nil: nothing was.
+	// replay plays the trace once in virtual time, replayLive in real time through gateways as processes: link is how their
+	// configurations name the profile, keep a directory for their files. An outcome with an error is shown too; nil: nothing was played.
 	replay(ctx context.Context, o replay.Options) (*outcome, error)
 	replayLive(ctx context.Context, o replay.Options, link, keep string) (*outcome, error)
-	// rehearse plays it several times and judges that; alone: on no other links, whatever the verdict.
+	// rehearse plays the trace several times and judges the plays; alone: on no other links, whatever the verdict.
 	rehearse(ctx context.Context, o replay.Options, plays int, judged replay.Judging, alone bool) (verdict string, out *outcome, err error)
 }
 
-// outcome are figures in the ways in which they can be printed.
+// outcome is figures in each form in which they can be printed.
 type outcome struct {
 	html, text func(io.Writer) error
 	figures    any            // for JSON
-	result     *replay.Result // the replay that they are of; nil: they are of another kind
+	result     *replay.Result // the replay of these figures; nil: they are of another kind
 }
 
-// show prints them. page is a file for the page; "": none.
+// show prints the figures. page is a file for the page; "": none.
 func (o *outcome) show(page string, asJSON bool, stdout io.Writer) error {
 	return show(page, stdout, o.html, jsonOr(asJSON, o.figures, o.text))
 }
@@ -58,7 +58,7 @@ func (p peers) replayLive(ctx context.Context, o replay.Options, link, keep stri
 	return p.page(res), err
 }
 
-// page is that of one play; nil when there was none.
+// page is the outcome of one play; nil if nothing was played.
 func (p peers) page(res *replay.Result) *outcome {
 	if res == nil {
 		return nil
@@ -72,14 +72,14 @@ type play struct {
 	options replay.Options
 }
 
-// played is what came of one. A link that cannot carry the trace is no error here: the result says it.
+// played is the result of a play. A link that cannot carry the trace is no error here: the result says so.
 type played struct {
 	result *replay.Result
 	err    error
 }
 
-// playAll makes replays on all cores and answers them in the order asked, so that the number of cores changes nothing but
-// the time. done is told of each that is over; it may be nil.
+// playAll plays on all cores and returns the results in the order of plays, so that the number of cores changes only the time. done is
+// called after each play; it may be nil.
 func playAll(ctx context.Context, plays []play, done func()) []played {
 	out := make([]played, len(plays))
 	var mu sync.Mutex
@@ -117,9 +117,9 @@ func onAllCores(n int, work func(i int)) {
 	workers.Wait()
 }
 
-// counted is a line on a terminal that tells how many plays are over.
+// counted is a line on a terminal that shows how many plays are over.
 type counted struct {
-	w     io.Writer // nil: nobody looks
+	w     io.Writer // nil: nothing is shown
 	what  string
 	n, of int
 	start time.Time

@@ -58,7 +58,7 @@ no file names. A file is acknowledged when it is on disk. A half-received file s
 DIR/.aldis-pmul. Ctrl-C ends the command. UDP ports: 2751 to 2754. Exit: 0 ended by Ctrl-C or SIGTERM, 1 failed, 2 wrong usage.
 `
 
-// mostPmulFile is more than P_Mul numbers PDUs for.
+// mostPmulFile is more than the numbers of P_Mul's PDUs can reach.
 const mostPmulFile = 128 << 20
 
 func pmulCommand(args []string, stdout, stderr io.Writer) int {
@@ -79,7 +79,7 @@ func pmulCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitUsage
 }
 
-// pmulFlags are those of both commands.
+// pmulFlags are the flags of both commands.
 type pmulFlags struct {
 	fs                 *flag.FlagSet
 	group, id, profile *string
@@ -105,7 +105,7 @@ func (f *pmulFlags) node(flag, s string) netip.Addr {
 	return a
 }
 
-// config reads what both commands need; mistakes are collected.
+// config reads the flags that both commands need, and collects mistakes.
 func (f *pmulFlags) config(stderr io.Writer) (cfg pmulfile.Config) {
 	var err error
 	if cfg.Group, err = netip.ParseAddr(*f.group); err != nil || !cfg.Group.Is4() || !cfg.Group.IsMulticast() {
@@ -121,12 +121,12 @@ func (f *pmulFlags) config(stderr io.Writer) (cfg pmulfile.Config) {
 	return cfg
 }
 
-// warn says what interoperability mode lacks, each time.
+// warn prints, each time, the shortcomings of interoperability mode.
 func (f *pmulFlags) warn(stderr io.Writer) {
 	fmt.Fprintf(stderr, "warning: plain ACP 142: nothing is encrypted or authenticated; gateway pmul -h says what can be forged\n")
 }
 
-// mistakes tells all of them at once.
+// mistakes prints all mistakes at once.
 func (f *pmulFlags) mistakes(stderr io.Writer) bool {
 	for _, w := range f.wrong {
 		fmt.Fprintf(stderr, "gateway %s: %s\n", f.fs.Name(), w)
@@ -134,14 +134,14 @@ func (f *pmulFlags) mistakes(stderr io.Writer) bool {
 	return len(f.wrong) > 0
 }
 
-// untilSignal ends with Ctrl-C or SIGTERM; a second one kills.
+// untilSignal returns a context that ends with Ctrl-C or SIGTERM; a second signal kills.
 func untilSignal() (context.Context, context.CancelFunc) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// pmulState is where a sender keeps the numbers that it has used.
+// pmulState is the file in which a sender keeps its used numbers.
 func pmulState(id netip.Addr) (string, error) {
 	dir := os.Getenv("XDG_STATE_HOME")
 	switch {
@@ -230,7 +230,7 @@ func pmulSend(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// pmulShow tells what a sender does: each fate as a line, progress on a terminal or as JSON.
+// pmulShow shows the work of a sender: each fate as a line, progress on a terminal or as JSON.
 type pmulShow struct {
 	stdout, stderr io.Writer
 	json, live     bool
@@ -269,7 +269,7 @@ func (s *pmulShow) line(event string, p pmulfile.Progress) {
 func (s *pmulShow) progress(p pmulfile.Progress) {
 	if s.json {
 		now := fmt.Sprint(p.Sent, p.To)
-		if now != s.last { // a long wait is not a line a second
+		if now != s.last { // a long wait does not print a line every second
 			s.line("progress", p)
 		}
 		s.last = now

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// TestPMULOverHF: 20 kB to four receivers over hf-2400 as it is, real processes, five seeds, beside
+// TestPMULOverHF: 20 kB to four receivers over hf-2400 as it is, real processes, five seeds, compared with
 // others (transport 3.2): the time at the last receiver over the limit, and all octets on the air.
 func TestPMULOverHF(t *testing.T) {
 	source, err := profile.Source("hf-2400")

@@ -96,7 +96,7 @@ func (n *pmulNet) command(t *testing.T, node int, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// pmulReceiver is one that runs, and the lines it says.
+// pmulReceiver is a running receiver, and the lines that it prints.
 type pmulReceiver struct {
 	cmd   *exec.Cmd
 	lines chan pmulReceiveJSON
@@ -156,7 +156,7 @@ func (r *pmulReceiver) wait(t *testing.T, event string) pmulReceiveJSON {
 	}
 }
 
-// end ends it as Ctrl-C does and gives its exit code.
+// end ends the receiver as Ctrl-C does and returns its exit code.
 func (r *pmulReceiver) end(t *testing.T) int {
 	t.Helper()
 	if err := r.cmd.Process.Signal(os.Interrupt); err != nil {
@@ -298,7 +298,7 @@ func TestPMULTransfer(t *testing.T) {
 	n.tshark(t, 4, "0", "2")
 }
 
-// TestPMULSilent: a recipient that its operator calls silent is not asked anything; the file waits for its word.
+// TestPMULSilent: a recipient that its operator calls silent gets no requests; the file waits for its acknowledgement.
 func TestPMULSilent(t *testing.T) {
 	n := newPMULNet(t, 3, 5, fmt.Sprintf(pmulFast, 0))
 	name, want := n.pmulPayload(t, 5000)
@@ -317,7 +317,7 @@ func TestPMULSilent(t *testing.T) {
 	}
 }
 
-// TestPMULReceiverKilled: kill -9 in the middle; what was received is kept, and the file comes once.
+// TestPMULReceiverKilled: kill -9 in the middle; the received part is kept, and the file comes once.
 func TestPMULReceiverKilled(t *testing.T) {
 	n := newPMULNet(t, 2, 2, fmt.Sprintf(pmulFast, 0))
 	name, want := n.pmulPayload(t, 30000)
@@ -351,7 +351,7 @@ func TestPMULReceiverKilled(t *testing.T) {
 	}
 }
 
-// TestPMULCancelled: Ctrl-C ends a transfer, and receivers are told.
+// TestPMULCancelled: Ctrl-C ends a transfer, and the receivers learn of it.
 func TestPMULCancelled(t *testing.T) {
 	n := newPMULNet(t, 2, 3, fmt.Sprintf(pmulFast, 0))
 	name, _ := n.pmulPayload(t, 60000)
@@ -375,7 +375,7 @@ func TestPMULCancelled(t *testing.T) {
 	n.tshark(t, 0, "0", "2", "3")
 }
 
-// TestPMULUsage: every mistake at once.
+// TestPMULUsage: every mistake is reported at once.
 func TestPMULUsage(t *testing.T) {
 	tests := []struct {
 		args []string
@@ -406,7 +406,7 @@ func TestPMULUsage(t *testing.T) {
 	}
 }
 
-// openTerminal makes a pseudo-terminal: what is written to tty is read from the returned file.
+// openTerminal makes a pseudo-terminal: octets written to tty can be read from the returned file.
 func openTerminal(t *testing.T) (control, tty *os.File) {
 	t.Helper()
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -427,7 +427,7 @@ func openTerminal(t *testing.T) (control, tty *os.File) {
 	return control, tty
 }
 
-// TestPMULProgress: on a terminal the sender says how far it is, and each fate on a line of its own.
+// TestPMULProgress: on a terminal the sender shows its progress, and each fate on a line of its own.
 func TestPMULProgress(t *testing.T) {
 	n := newPMULNet(t, 2, 4, fmt.Sprintf(pmulFast, 0))
 	name, _ := n.pmulPayload(t, 12000)

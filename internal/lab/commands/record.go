@@ -69,8 +69,8 @@ func recordCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// record reads a capture twice: which address is the edge, and when the capture began, is known at the end of the first
-// time. It also returns how the capture's link was jammed.
+// record reads a capture twice: only after the first time it knows which address is the edge, and when the capture began. It also returns
+// how the capture's link was jammed.
 func record(capture, out string, h trace.Header, opt trace.Options, stdout, stderr io.Writer) (t trace.TotalsOf, jam trace.Jam, err error) {
 	first, err := analyseFile(capture, opt, stderr)
 	if err != nil {

@@ -20,7 +20,7 @@ func TestRecordAndSynthCommands(t *testing.T) {
 		command cli.Command
 		args    []string
 		code    int
-		out     string // in what the command says
+		out     string // part of the command's output
 		totals  trace.TotalsOf
 	}{
 		{"record", recordCommand, []string{capture, "-o", "T"}, 0, "5 messages of 1000 octets in, 5 of 4500 out", trace.TotalsOf{MessagesIn: 5, MessagesOut: 5, In: 1000, Out: 4500, Events: 15}},

@@ -108,7 +108,7 @@ func (p peers) rehearse(ctx context.Context, o replay.Options, plays int, judged
 	return r.Verdict, &outcome{html: out.HTML, text: out.Text, figures: r}, nil
 }
 
-// rehearsal plays a script several times and judges that.
+// rehearsal plays a script several times and judges the plays.
 func rehearsal(ctx context.Context, script *replay.Script, o replay.Options, plays int, ro replay.Judging, stderr io.Writer) (*replay.Rehearsal, error) {
 	var list []play
 	for i := range plays {
@@ -131,7 +131,7 @@ func rehearsal(ctx context.Context, script *replay.Script, o replay.Options, pla
 	return replay.Judge(results, ro), nil
 }
 
-// otherLinks plays the script once on each other link that is known by name.
+// otherLinks plays the script once on each other link with a known name.
 func otherLinks(ctx context.Context, r *replay.Rehearsal, script *replay.Script, o replay.Options, deadline time.Duration, stderr io.Writer) error {
 	var list []play
 	own := o.Profile.Name

@@ -97,7 +97,8 @@ func TestRehearseCommand(t *testing.T) {
 	}
 }
 
-// Of two links a rehearsal plays both: it tells by which rule messages took which, in what time, with what octets and for how much.
+// A rehearsal plays both of two links: it shows by which rule messages took which link, in what time, with what octets and for how much
+// money.
 func TestRehearseTwoLinks(t *testing.T) {
 	file := synthetic(t, 1)
 	second := "[[link]]\nname = \"hf\"\nprofile = \"hf-2400\"\nprice = 0.5\nlisten = \"127.0.0.1:7143\"\n[[link.peer]]\nid = 1\naddress = \"10.0.1.1:7142\"\n"

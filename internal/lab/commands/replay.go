@@ -116,8 +116,8 @@ func replayCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// replaySettings reads what the profile and the gateways' configurations say, and answers how a gateway's configuration
-// would name the profile.
+// replaySettings reads the settings in the profile and the gateways' configurations, and returns how a gateway's configuration would name
+// the profile.
 func replaySettings(o *replay.Options, profileName, gateways string) (link string, err error) {
 	var configs []*config.Config
 	for file := range strings.SplitSeq(gateways, ",") {
@@ -137,7 +137,7 @@ func replaySettings(o *replay.Options, profileName, gateways string) (link strin
 	case 0:
 	case 1:
 		o.Ship, o.Shore = gatewayOf(configs[0], nil, shoreSite), gatewayOf(configs[0], nil, shipSite)
-		o.Ship.Name, o.Shore.Name = "", "" // one name cannot be both
+		o.Ship.Name, o.Shore.Name = "", "" // the two sites cannot share one name
 	case 2:
 		shore, ship := configs[0], configs[1]
 		if ship.Link.Shore && !shore.Link.Shore {
@@ -188,8 +188,8 @@ func secondLink(o *replay.Options, configs []*config.Config) error {
 // Sites of a replay, as filters name them.
 const shoreSite, shipSite = 1, 2
 
-// gatewayOf is what of a configuration counts in a replay. Rules about one site hold for the other side when that is the
-// site meant: the node of far, or the first peer where only one configuration is given.
+// gatewayOf is the part of a configuration that matters in a replay. Rules about one site apply to the other side if they name that
+// side's site: the node of far, or the first peer if there is only one configuration.
 func gatewayOf(c, far *config.Config, site uint16) replay.Gateway {
 	g := replay.Gateway{Name: c.Node.Name, Rules: c.Rules, Messages: c.Messages, Keepalive: c.Link.Keepalive}
 	var meant uint16
@@ -235,9 +235,9 @@ func readTrace(path string) (*trace.File, error) {
 	return trace.ReadFile(f)
 }
 
-// clockProgress is a line on a terminal that tells how far a run is.
+// clockProgress is a line on a terminal that shows how far a run is.
 type clockProgress struct {
-	w     io.Writer // nil: nobody looks
+	w     io.Writer // nil: nothing is shown
 	start time.Time
 	shown time.Time
 }

@@ -52,7 +52,7 @@ func TestReplayCommand(t *testing.T) {
 		t.Errorf("two minutes of it: exit %d\n%s", code, out)
 	}
 
-	// Damage: what can be read is played, and it is said where the rest ends.
+	// Damage: the readable part is played, and the command says where it ends.
 	lines := bytes.SplitAfter(text, []byte("\n"))
 	half := bytes.Join(lines[:40], nil)
 	code, out, errs = call(replayCommand, write(t, half))
@@ -95,7 +95,7 @@ func TestReplayCommand(t *testing.T) {
 	check.Contains(t, "out", out, "partial")
 }
 
-// TestReplayGateways: what configurations say counts: their profile, names, rules and filters.
+// TestReplayGateways: the settings in configurations count: their profile, names, rules and filters.
 func TestReplayGateways(t *testing.T) {
 	file, _ := synthTrace(t, 3)
 	hq := configuration(t, 1, "end = \"shore\"\n[[link.peer]]\nid = 2\nname = \"ship\"\n[[link.peer]]\nid = 9\nname = \"other\"\n"+

@@ -22,7 +22,7 @@ const (
 
 // samples reads messages from files and directories, and from captures and traces.
 type samples struct {
-	lines   bool // each line of a file that is neither capture nor trace is a message
+	lines   bool // each line of a file that is neither a capture nor a trace is a message
 	traffic traffics
 	list    []teach.Sample
 	octets  int
@@ -40,7 +40,7 @@ func (s *samples) add(text []byte, from string) error {
 	return nil
 }
 
-// path reads a file, or all below a directory but what a dot hides.
+// path reads a file, or all files below a directory except those whose names begin with a dot.
 func (s *samples) path(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// show writes a page to its file, if one is asked for, and prints the figures unless the page is what is printed.
+// show writes a page to its file, if there is one, and prints the figures unless it prints the page instead.
 func show(page string, stdout io.Writer, html, figures func(io.Writer) error) error {
 	if page != "" {
 		if err := writeTo(page, stdout, html); err != nil {
@@ -22,7 +22,7 @@ func show(page string, stdout io.Writer, html, figures func(io.Writer) error) er
 	return figures(stdout)
 }
 
-// jsonOr prints v as JSON, or what text prints.
+// jsonOr prints v as JSON, or calls text.
 func jsonOr(asJSON bool, v any, text func(io.Writer) error) func(io.Writer) error {
 	if !asJSON {
 		return text

@@ -21,10 +21,10 @@ import (
 type takCosts struct {
 	links  []profile.Profile
 	events []replay.TAKEvent
-	over   int // events beyond what a play takes
+	over   int // events beyond the number that a play takes
 }
 
-// newTAKCosts is for the links of a list; "" is none.
+// newTAKCosts is for the links of a list; "" is no link.
 func newTAKCosts(list string) (*takCosts, error) {
 	c := &takCosts{}
 	names := strings.Split(list, ",")
@@ -44,7 +44,7 @@ func newTAKCosts(list string) (*takCosts, error) {
 	return c, nil
 }
 
-// observer is the Analyser's for events; nil when there are no links.
+// observer is an Analyser's function for events; nil when there are no links.
 func (c *takCosts) observer() func(trace.CoT) {
 	if len(c.links) == 0 {
 		return nil

@@ -39,7 +39,7 @@ func meshCapture(devices int, length time.Duration) []byte {
 	return file
 }
 
-// analyse tells what TAK devices said, and with --links what that would cost.
+// analyse reports the events of TAK devices, and with --links their cost.
 func TestAnalyseTAK(t *testing.T) {
 	file := write(t, meshCapture(4, 3*time.Minute))
 	var out, errs bytes.Buffer

@@ -32,7 +32,7 @@ func (d devices) replayLive(ctx context.Context, o replay.Options, link, keep st
 	return d.page("in real time through gateways as processes", res), err
 }
 
-// page is that of one play; nil when there was none.
+// page is the outcome of one play; nil if nothing was played.
 func (d devices) page(how string, res *trace.CoTCost) *outcome {
 	if res == nil {
 		return nil
@@ -64,12 +64,12 @@ func (d devices) rehearse(ctx context.Context, o replay.Options, plays int, judg
 	return r.Verdict, &outcome{html: p.HTML, text: p.Text, figures: r}, nil
 }
 
-// takEventOf is what a device said in a capture.
+// takEventOf is the event that a device sent in a capture.
 func takEventOf(e trace.CoT) replay.TAKEvent {
 	return replay.TAKEvent{At: time.Duration(e.At * float64(time.Second)), From: e.From, Event: e.Event}
 }
 
-// clientsOf are the clients that play a trace: TAK devices or XMPP users when the trace is of these alone.
+// clientsOf are the clients that play a trace: JXTA peers, or TAK devices or XMPP users if the trace has these alone.
 func clientsOf(f *trace.File, o replay.Options, stderr io.Writer) (clients, error) {
 	events, err := replay.TAKEvents(f)
 	if err != nil {

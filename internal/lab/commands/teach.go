@@ -15,7 +15,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// corpusOrder is what was asked of corpus build.
+// corpusOrder is the flags of corpus build.
 type corpusOrder struct {
 	out    string
 	mask   bool
@@ -23,7 +23,7 @@ type corpusOrder struct {
 	asJSON bool
 }
 
-// flags are those of corpus build.
+// flags declares the flags of corpus build.
 func (o *corpusOrder) flags(fs *flag.FlagSet) {
 	fs.StringVar(&o.out, "o", "", "`file` to write, with build")
 	fs.BoolVar(&o.mask, "mask", false, "put other words in the place of secrets and of personal names, with build")
@@ -31,7 +31,7 @@ func (o *corpusOrder) flags(fs *flag.FlagSet) {
 	fs.BoolVar(&o.asJSON, "json", false, "print JSON, with build")
 }
 
-// build makes a corpus of samples, and says what it gains.
+// build makes a corpus of samples, and prints its gain.
 func (o *corpusOrder) build(paths []string, stdout, stderr io.Writer) error {
 	if len(paths) == 0 || o.out == "" {
 		return errors.New("it needs samples, and -o FILE")

@@ -8,7 +8,8 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// IfCalled lets a test program be gateway-lab too: it is gateway-lab, and does not return, in a process that was started under that name.
+// IfCalled lets a test program be gateway-lab too: in a process that was started under that name it runs gateway-lab, and does not
+// return.
 func IfCalled() {
 	if filepath.Base(os.Args[0]) == cli.LabName {
 		os.Exit(Program().Dispatch(os.Args[1:], os.Stdout, os.Stderr))

@@ -50,10 +50,10 @@ the datagrams do not tell.
 // files is a flag that may be given several times.
 type files []string
 
-// String is what the flag was given so far.
+// String is the values that the flag has so far.
 func (f *files) String() string { return strings.Join(*f, ",") }
 
-// Set adds one.
+// Set adds a value.
 func (f *files) Set(s string) error { *f = append(*f, s); return nil }
 
 const maxTuneTraces = 8
@@ -149,8 +149,8 @@ type tuner struct {
 	variants map[variantKey]*replay.Script
 	seed     uint64
 	until    time.Time     // zero: no limit
-	grace    time.Duration // more for the judgement
-	each     time.Duration // a play took of the clock, with others on the other cores
+	grace    time.Duration // extra time for the judgement
+	each     time.Duration // wall-clock time of a play, with others on the other cores
 	stderr   io.Writer
 }
 
@@ -159,7 +159,7 @@ type variantKey struct {
 	variant replay.Number
 }
 
-// read reads the traces. content is of messages that have only sizes.
+// read reads the traces. content is for messages that have only sizes.
 func (t *tuner) read(traces []string, content string) error {
 	for _, file := range traces {
 		f, err := readTrace(file)
@@ -188,7 +188,7 @@ func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (repla
 			if t.variants[k] == nil {
 				t.variants[k] = replay.Variant(t.scripts[k.trace], k.variant, t.seed)
 			}
-			// What is under way an hour after the trace's end is lost either way; bins are not looked at.
+			// Messages still under way an hour after the trace's end are lost either way; no bins are needed.
 			plays = append(plays, play{t.variants[k], replay.Options{Profile: trial.Profile, Seed: trial.Seed, Bin: time.Minute}})
 		}
 		c := newCounted(t.stderr, s.Phase(), len(plays))
@@ -219,7 +219,7 @@ func (t *tuner) search(ctx context.Context, p profile.Profile, proof int) (repla
 	}
 }
 
-// exploreUntil is when the search has to stop so that its judgement ends in time.
+// exploreUntil is when the search has to stop so that its judgement finishes in time.
 func (t *tuner) exploreUntil(s *replay.Search) time.Time {
 	return t.until.Add(-time.Duration(s.Reserve()) * t.each)
 }
@@ -237,7 +237,7 @@ func (t *tuner) limited(ctx context.Context, s *replay.Search) (context.Context,
 	return context.WithDeadline(ctx, now.Add(time.Duration(s.Share()*float64(left))))
 }
 
-// tuned is what --json prints.
+// tuned is the output of --json.
 func tuned(p profile.Profile, res replay.Tuning) any {
 	return struct {
 		Profile string `json:"profile"`

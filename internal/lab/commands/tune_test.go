@@ -46,7 +46,7 @@ func chatter(t *testing.T) string {
 	return file
 }
 
-// Better settings are found for acknowledgements that just miss their ride, on one core as on all; what is written is a profile.
+// Better settings are found for acknowledgements that just miss their ride, on one core as on all; the written file is a profile.
 func TestTuneCommand(t *testing.T) {
 	file := chatter(t)
 	out := filepath.Join(t.TempDir(), "tuned.toml")
@@ -54,7 +54,7 @@ func TestTuneCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	calm := filepath.Join(t.TempDir(), "calm.toml") // nothing is lost: a few messages are enough to tell
+	calm := filepath.Join(t.TempDir(), "calm.toml") // without loss: a few messages suffice
 	if err := os.WriteFile(calm, bytes.Replace(source, []byte("loss_percent = 1.0"), []byte("loss_percent = 0"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestTuneCommand(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(text), "# Tuned: gateway tune --profile "+calm+" --trace ") || !strings.Contains(string(text), "seed 3") {
 		t.Errorf("%v\n%s", err, text)
 	}
-	s := configuration(t, 1, "") // and check takes it
+	s := configuration(t, 1, "") // and check accepts it
 	config, err := os.ReadFile(s)
 	if err != nil {
 		t.Fatal(err)

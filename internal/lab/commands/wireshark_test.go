@@ -71,7 +71,7 @@ func dissect(t *testing.T, file string) [][]shown {
 	}
 }
 
-// faultless fails for what a dissector finds wrong, and for packets that ours does not know.
+// faultless fails for faults that a dissector finds, and for packets that ours does not know.
 func faultless(t *testing.T, file string, packets [][]shown) {
 	t.Helper()
 	if len(packets) == 0 {
@@ -91,7 +91,7 @@ func faultless(t *testing.T, file string, packets [][]shown) {
 	}
 }
 
-// decrypted is what gateway analyse --decrypt makes of a capture.
+// decrypted is the output file of gateway analyse --decrypt for a capture.
 func decrypted(t *testing.T, capture, key string, code int) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "clear.pcap")
@@ -164,7 +164,7 @@ var everyFrame = []frame.Frame{
 	frame.NORM{Body: []byte{1, 9, 1, 2}},
 }
 
-// otherNames are fields that the dissector calls otherwise than Go does.
+// otherNames are fields that have other names in the dissector than in Go.
 var otherNames = map[string]string{"data.short": "data.wide", "segment.short": "segment.wide"}
 
 // TestDissectorNamesEveryField: every field of every frame in Go's own types is one of the dissector's, with its value.
@@ -189,7 +189,7 @@ func TestDissectorNamesEveryField(t *testing.T) {
 			}
 		}
 	}
-	// What is still sealed is named too.
+	// Sealed datagrams are named too.
 	packets = dissect(t, capture)
 	faultless(t, capture, packets)
 	for _, w := range []shown{{"aldis.seal.incarnation", "1800000000"}, {"aldis.seal.salt", "0xbeef"}, {"aldis.seal.counter", "1"}, {"aldis.seal.hint", "2"}} {
@@ -223,7 +223,7 @@ func frameTypes(t *testing.T) (names []string) {
 	return names
 }
 
-// flatten gives the fields of a value as the dissector calls them. A member that is apart has no others.
+// flatten returns the fields of a value under the dissector's names. A member that is apart has no others.
 func flatten(t *testing.T, name string, v reflect.Value) (list []shown) {
 	for i := range v.NumField() {
 		field := name + "." + strings.ToLower(v.Type().Field(i).Name)
@@ -355,7 +355,7 @@ func TestDissectorOfCarriers(t *testing.T) {
 		frames = append(frames, tt.f)
 	}
 	capture, key := conversation(t, frames)
-	file := decrypted(t, capture, key, cli.ExitRefused) // what the frames hold is no message
+	file := decrypted(t, capture, key, cli.ExitRefused) // the contents of the frames are no messages
 	packets := dissect(t, file)
 	faultless(t, file, packets)
 	for i, tt := range tests {
@@ -375,7 +375,7 @@ func TestDissectorOfCarriers(t *testing.T) {
 	}
 }
 
-// Every field of the dissector is written into a tree by it: none is a name without a use.
+// The dissector writes every one of its fields into a tree: none is a name without a use.
 func TestDissectorHasNoIdleField(t *testing.T) {
 	b, err := os.ReadFile(dissector)
 	if err != nil {
@@ -393,7 +393,7 @@ func TestDissectorHasNoIdleField(t *testing.T) {
 	}
 }
 
-// TestDecryptRefuses: what is asked wrongly is said, and a capture is never written over.
+// TestDecryptRefuses: wrong arguments are reported, and a capture is never overwritten.
 func TestDecryptRefuses(t *testing.T) {
 	capture, key := conversation(t, everyFrame[:1])
 	before, err := os.ReadFile(capture)

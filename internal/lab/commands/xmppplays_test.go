@@ -11,8 +11,8 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// chatCapture is a capture (pcap, raw IP) of the LAN of a ship: two clients, who speak with a user ashore and in a room there. The server
-// gives both clients what is said in the room.
+// chatCapture is a capture (pcap, raw IP) of the LAN of a ship: two clients talk with a user ashore and in a room there. The server
+// passes on the room's lines to both clients.
 func chatCapture() []byte {
 	order := binary.LittleEndian
 	file := append([]byte{0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0}, make([]byte, 8)...)

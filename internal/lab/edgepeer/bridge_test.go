@@ -80,7 +80,7 @@ func (e *edge) dial() {
 	e.do(edgepeer.Welcomed{Welcome: greeting})
 }
 
-// do gives the peer an event and carries out what it wants.
+// do gives the peer an event and carries out its output.
 func (e *edge) do(ev edgepeer.Event) int {
 	e.lan.Helper()
 	out := e.Step(e.lan.now, ev)
@@ -115,7 +115,7 @@ func (l *lan) step(ev site.Event) {
 	}
 }
 
-// pass lets time go by for all.
+// pass lets time pass for all.
 func (l *lan) pass(d time.Duration) {
 	l.Helper()
 	for end := l.now.Add(d); ; {
@@ -161,7 +161,7 @@ func join(a, b *lan) {
 	}
 }
 
-// take answers the notices of type T since the last time and forgets them all.
+// take returns the notices of type T since the last time and forgets all notices.
 func take[T edgepeer.Notice](e *edge) (found []T) {
 	for _, n := range e.notices {
 		if v, ok := n.(T); ok {
@@ -214,7 +214,7 @@ func formats(t *testing.T, test func(t *testing.T, cfg func(name string) edgepee
 			test(t, func(name string) edgepeer.Config {
 				cfg := edgepeer.Config{Name: name, Relay: time.Hour}
 				if signed {
-					own := signer(t, name) // the id is made of the certificate
+					own := signer(t, name) // the id is derived from the certificate
 					cfg.Key, cfg.Cert = own.Key, own.Cert
 				}
 				return cfg
@@ -268,7 +268,7 @@ func TestDisownedAsksAgain(t *testing.T) {
 	l.items = nil
 	a.do(edgepeer.Lost{})
 	a.dial()
-	l.pass(time.Second) // far sites are told of a unicast pipe a moment later
+	l.pass(time.Second) // far sites learn of a unicast pipe a moment later
 	take[edgepeer.Leased](a)
 	if it := l.items[len(l.items)-1]; it.Kind != site.Listener || it.ID != uniPipe || it.Gone {
 		t.Errorf("the pipe is not said again: %+v", l.items)
@@ -354,7 +354,7 @@ func TestUnicastPipe(t *testing.T) {
 		a, b := near.peer(cfg("a")), near.peer(cfg("b"))
 		c := far.peer(cfg("c"))
 		b.do(edgepeer.Listen{Pipe: uniPipe, Kind: jxta.PipeTypeUnicast})
-		near.pass(time.Second) // far sites are told of a unicast pipe a moment later
+		near.pass(time.Second) // far sites learn of a unicast pipe a moment later
 		join(near, far)
 		for _, e := range []*edge{a, c} {
 			e.do(edgepeer.Send{Pipe: uniPipe, Kind: jxta.PipeTypeUnicast, Elements: body("first")})
@@ -372,7 +372,7 @@ func TestUnicastPipe(t *testing.T) {
 	})
 }
 
-// What cannot be resolved is asked for four times, waits, and is given up after a minute; what opens late is served.
+// A pipe that cannot be resolved is queried four times, and given up after a minute; one that opens late gets its messages.
 func TestUnicastPipeThatIsNotThere(t *testing.T) {
 	l := newLAN(t, 1)
 	a, b := l.peer(edgepeer.Config{Name: "a", MaxWaiting: 2}), l.peer(edgepeer.Config{Name: "b"})

@@ -15,7 +15,7 @@ type own struct {
 	doc   string
 	until time.Time
 	index bool
-	said  bool // to the present rendezvous
+	said  bool // announced to the present rendezvous
 }
 
 func (p *Peer) publish(ev Publish) {
@@ -38,8 +38,8 @@ func (p *Peer) publish(ev Publish) {
 	}
 }
 
-// sayDocs tells a new rendezvous of what was published before there was a lease, and again of what only the peer
-// itself keeps.
+// sayDocs announces to a new rendezvous the advertisements that were published before there was a lease, and again those that only the
+// peer itself keeps.
 func (p *Peer) sayDocs(group string) {
 	for _, o := range p.docs {
 		if o.group == group && (o.index || !o.said) && p.now.Before(o.until) {
@@ -96,7 +96,7 @@ func (p *Peer) respond(group string, q jxta.ResolverQuery, response string) {
 	p.post(q.Src, group, jxta.URN(jxta.ClassResolver), group+"IRes", xmlElement(group+"IRes", r.Append(nil)))
 }
 
-// asked takes a question of another peer: the rendezvous passes it to the owner of an index entry, or to all (wire 6, 7).
+// asked takes a question of another peer: the rendezvous passes it to the owner of an index entry, or to all peers (wire 6, 7).
 func (p *Peer) asked(group string, data []byte) {
 	data, err := jxta.Gunzip(data)
 	if err != nil {
@@ -152,8 +152,8 @@ func matches(d jxta.Description, q jxta.DiscoveryQuery) bool {
 	return false
 }
 
-// Specification is a module specification advertisement of that name with a pipe advertisement inside: what
-// applications publish to be found (wire 9.1). Pipe and name decide its id.
+// Specification is a module specification advertisement of that name with a pipe advertisement inside, as applications publish it to be
+// found (wire 9.1). Its id follows from pipe and name.
 func Specification(name, pipe, kind string) string {
 	sum := sha256.Sum256([]byte(pipe + " " + name))
 	sum[31] |= 1 // an id does not end in a zero octet
@@ -165,8 +165,8 @@ func Specification(name, pipe, kind string) string {
 	return string(jxta.AppendDocument(nil, n))
 }
 
-// NamedPipe is the id of a net peer group's pipe that follows from a name, so that two peers which agree on the name
-// need not find each other's advertisement.
+// NamedPipe is the id, derived from a name, of a pipe in the net peer group. Two peers that agree on the name need not find each other's
+// advertisement.
 func NamedPipe(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	sum[15] |= 1 // an id does not end in a zero octet

@@ -2,9 +2,9 @@
 // and sends on them, as unmodified peers of JXSE 2.7 and JXTA 2.2 do towards a gateway or a rendezvous of their own.
 // It plays the other side of internal/jxtabridge in tests, replays and benchmarks. No gateway runs it.
 //
-// The peer has one connection, to one rendezvous, and reaches all other peers through it. It has no address that
-// anybody could dial. internal/lab/edgepeer/tcp gives it a TCP socket. In virtual time the caller hands Output.Send to
-// jxtabridge.Received, and jxtabridge's Sends back as Received.
+// The peer has one connection, to one rendezvous, and reaches all other peers through it. It has no address that others could dial.
+// internal/lab/edgepeer/tcp gives it a TCP socket. In virtual time the caller hands Output.Send to jxtabridge.Received, and jxtabridge's
+// Sends back as Received.
 //
 // It follows docs/reference/jxta-wire.md and docs/reference/jxta-ghosts.md. It does not speak HTTP polling, multicast,
 // BiDi pipes and sockets, or TLS.

@@ -9,8 +9,8 @@ import (
 	"aldis/internal/jxta"
 )
 
-// received takes a message apart and acts on what is inside. Elements decide, not the service addressed: rendezvous of
-// different makes address the same thing differently.
+// received takes a message apart and acts on its elements. The elements decide, not the address, because rendezvous of different makes
+// address the same message to different services.
 func (p *Peer) received(body []byte) {
 	p.stats.Received++
 	m, _, err := jxta.ParseMessage(body, jxta.DefaultLimits)
@@ -93,7 +93,7 @@ func (p *Peer) unicast(group, param, src string, elements []jxta.Element) {
 	p.notice(Message{Group: group, Pipe: pipe, Kind: kind, Src: src, Elements: elements})
 }
 
-// wire is a propagate pipe's message. Its own come back from a rendezvous of 2.7 (baseline 4).
+// wire takes a propagate pipe's message. A rendezvous of 2.7 returns the peer's own messages (baseline 4).
 func (p *Peer) wire(group string, header []byte, elements []jxta.Element) {
 	w, err := wireOf(header)
 	if err != nil {
@@ -149,8 +149,8 @@ func (p *Peer) answered(group string, data []byte) {
 	}
 }
 
-// inside cuts out the text of the first element of that name, trimmed, without reading the rest: a load generator's
-// own work must not be what is measured. It reports false where the text is not as plain as ids and numbers are.
+// inside cuts out the text of the first element of that name, trimmed, without reading the rest, so that the work of a load generator
+// does not distort the measurement. It reports false if the text is not as plain as ids and numbers are.
 func inside(doc []byte, name string) (string, bool) {
 	for rest := doc; ; {
 		i := bytes.IndexByte(rest, '<')
@@ -169,7 +169,7 @@ func inside(doc []byte, name string) (string, bool) {
 	}
 }
 
-// routerOf are origin and destination of an ERM.
+// routerOf returns the origin and destination of an ERM.
 func routerOf(doc []byte) (src string, dest jxta.Address, err error) {
 	s, ok := inside(doc, "Src")
 	d, ok2 := inside(doc, "Dest")

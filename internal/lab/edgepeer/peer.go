@@ -60,7 +60,7 @@ func New(cfg Config) *Peer {
 	p := &Peer{cfg: cfg, id: cfg.ID, leases: map[string]*lease{}, pipes: map[pipeKey]string{}, targets: map[pipeKey]*target{},
 		seen: newRecent(1024), cached: map[routeKey][]byte{}, templates: map[templateKey]template{}}
 	if p.id == "" && cfg.Cert != nil {
-		p.id, _ = jxta.CertPeer(cfg.Cert) // what is no certificate gives no id, and a random one is drawn
+		p.id, _ = jxta.CertPeer(cfg.Cert) // data that is no certificate gives no id, and a random one is drawn
 	}
 	if p.id == "" {
 		parts := jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID}
@@ -83,7 +83,7 @@ func New(cfg Config) *Peer {
 // ID is the peer's unique value.
 func (p *Peer) ID() string { return p.id }
 
-// Rendezvous is the unique value of the one that it is connected to; "" before the welcome.
+// Rendezvous is the unique value of the rendezvous that the peer is connected to; "" before the welcome.
 func (p *Peer) Rendezvous() string { return p.rdv.Peer }
 
 // Leased reports whether there is a lease in a group.
@@ -141,7 +141,7 @@ func (p *Peer) Step(now time.Time, ev Event) Output {
 	return out
 }
 
-// wake does what has become due and says when to come again.
+// wake does all work that is due and sets the next deadline.
 func (p *Peer) wake() {
 	next := time.Time{}
 	until := func(t time.Time) {
@@ -250,7 +250,7 @@ func (p *Peer) connect(group string) {
 	p.transmit(service, param, xmlElement("Connect", p.Advertisement(group)))
 }
 
-// granted handles what the rendezvous says of a lease (wire 5.1).
+// granted handles the rendezvous's answer about a lease (wire 5.1).
 func (p *Peer) granted(group string, elements []jxta.Element) {
 	l := p.leases[group]
 	if l == nil {
@@ -281,7 +281,7 @@ func (p *Peer) granted(group string, elements []jxta.Element) {
 	}
 }
 
-// Route leads to the peer through its rendezvous, the shape of a relay client's (wire 4.5).
+// Route leads to the peer through its rendezvous, in the form of a relay client's route (wire 4.5).
 func (p *Peer) Route() jxta.Route {
 	r := jxta.Route{Dest: p.id, Access: jxta.AccessPoint{Peer: p.id, Addresses: []string{"jxtatls://" + p.id, "relay://" + p.id}}}
 	if p.rdv.Peer != "" {
@@ -290,7 +290,7 @@ func (p *Peer) Route() jxta.Route {
 	return r
 }
 
-// Advertisement is the peer's own in a group, a document.
+// Advertisement is the peer's own advertisement in a group, a document.
 func (p *Peer) Advertisement(group string) []byte {
 	return jxta.AppendDocument(nil, jxta.PeerAdvertisement{Peer: p.id, Group: groupOf(group), Name: p.cfg.Name, Services: []jxta.Service{
 		{Class: jxta.ClassEndpoint, Node: jxta.ServiceNode(jxta.ClassEndpoint, p.Route().Node())},

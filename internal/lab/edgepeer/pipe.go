@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	resolveAgain  = 15 * time.Second // distance of two questions for one pipe (wire 8.2)
+	resolveAgain  = 15 * time.Second // between two questions for one pipe (wire 8.2)
 	resolveGiveUp = time.Minute
 )
 
@@ -15,7 +15,7 @@ const (
 type target struct {
 	key     pipeKey
 	kind    string
-	peer    string // the peer that holds it; "" while not known
+	peer    string // the peer that holds it; "" while unknown
 	query   int
 	ask     time.Time
 	giveUp  time.Time
@@ -52,7 +52,7 @@ func (p *Peer) unlisten(ev Unlisten) {
 	}
 }
 
-// sayPipes tells a new rendezvous of the open pipes, one message for each type (wire 12.1).
+// sayPipes announces the open pipes to a new rendezvous, one message for each type (wire 12.1).
 func (p *Peer) sayPipes(group string) {
 	for _, kind := range []string{jxta.PipeTypePropagate, jxta.PipeTypeUnicast, jxta.PipeTypeSecure} {
 		var pipes []string
@@ -112,7 +112,7 @@ func (p *Peer) askPipe(t *target) {
 	p.question(t.key.group, p.questionDoc(t.query, jxta.HandlerPipe, string(q.Append(nil))))
 }
 
-// wakeTargets repeats questions for pipes and gives up those that nobody answers.
+// wakeTargets repeats questions for pipes and gives up pipes for which no peer answers.
 func (p *Peer) wakeTargets(until func(time.Time)) {
 	for k, t := range p.targets {
 		switch {
@@ -171,7 +171,7 @@ func (p *Peer) deliver(group, pipe, to string, elements []jxta.Element) {
 	p.post(to, group, svcPipe, jxta.URN(pipe), elements...)
 }
 
-// pipeAnswer learns who holds a pipe, or no longer holds it.
+// pipeAnswer learns that a peer holds a pipe, or no longer holds it.
 func (p *Peer) pipeAnswer(group string, queryID int, a jxta.PipeResolver) {
 	k := pipeKey{group, a.Pipe}
 	t := p.targets[k]
@@ -194,7 +194,7 @@ func (p *Peer) pipeAnswer(group string, queryID int, a jxta.PipeResolver) {
 	t.waiting = nil
 }
 
-// unreachable forgets who holds what behind a route that the rendezvous says is bad (wire 4.6).
+// unreachable forgets which pipes a peer holds if the rendezvous says that the route to it is bad (wire 4.6).
 func (p *Peer) unreachable(peer string) {
 	for k, t := range p.targets {
 		if t.peer == peer {

@@ -25,7 +25,7 @@ const (
 	mimeXML  = "text/xml;charset=UTF-8"
 	mimeText = "text/plain;charset=UTF-8"
 
-	walkTTL = 200 // of what goes to the whole group (wire 5.3)
+	walkTTL = 200 // of messages to the whole group (wire 5.3)
 )
 
 func text(name, value string) jxta.Element {
@@ -49,7 +49,7 @@ type routeKey struct{ to, group, service, param string }
 
 const maxCached = 4096 // router elements
 
-// router is the ERM to a service of a peer: of the rendezvous itself, or through it (wire 4.4). It is the same each time.
+// router is the ERM to a service of a peer: of the rendezvous itself, or through it (wire 4.4). It is the same for each message.
 func (p *Peer) router(to, group, service, param string) []byte {
 	k := routeKey{to, group, service, param}
 	if doc := p.cached[k]; doc != nil {
@@ -89,14 +89,14 @@ func (p *Peer) propagate(group, service, param string, elements ...jxta.Element)
 	p.post(p.rdv.Peer, group, svcPropagate, group, all...)
 }
 
-// fingerprint proves to a peer that gets a message over others that this peer made it: without it an unmodified signed peer takes
-// nothing that a rendezvous passes on (wire 4.4).
+// fingerprint proves to a peer that receives a message through others that this peer made it: an unmodified signed peer otherwise
+// discards all messages that a rendezvous passes on (wire 4.4).
 func fingerprint(id string, key *rsa.PrivateKey, cert []byte) []byte {
 	address := []byte(jxta.PeerAddress(id))
 	sum := sha256.Sum256(append(address[:len(address):len(address)], cert...))
 	sig, err := rsa.SignPKCS1v15(nil, key, crypto.SHA256, sum[:])
 	if err != nil {
-		return nil // a key too short to sign with: transmit counts what cannot be sent
+		return nil // a key too short to sign with: transmit counts the message as unsent
 	}
 	var b []byte
 	for _, part := range [][]byte{address, cert, sig} {

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/edgepeer"
 )
 
-// leased is a peer of a LAN and one that hears what it sends, both with everything said that is said once.
+// leased is a peer of a LAN and one that hears its messages, after everything that is sent only once.
 func leased(b *testing.B) (*lan, *edge, *edge) {
 	l := newLAN(&testing.T{}, 1)
 	x, y := l.peer(edgepeer.Config{Name: "a"}), l.peer(edgepeer.Config{Name: "b"})
@@ -19,7 +19,7 @@ func leased(b *testing.B) (*lan, *edge, *edge) {
 	return l, x, y
 }
 
-// The load generator's own work must stay well below that of what it measures.
+// The load generator's own work must stay well below the work of the measured gateway.
 func BenchmarkSend(b *testing.B) {
 	l, x, y := leased(b)
 	ev := edgepeer.Send{Pipe: uniPipe, To: y.ID(), Elements: body(string(make([]byte, 1000)))}
@@ -43,7 +43,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// hear measures a peer with the last thing that its gateway sent it.
+// hear measures a peer with the last package that its gateway sent it.
 func hear(b *testing.B, l *lan, e *edge, ev func()) {
 	var last []byte
 	l.spy = func(to *edge, body []byte) {

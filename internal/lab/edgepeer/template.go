@@ -8,11 +8,11 @@ import (
 	"aldis/internal/jxta"
 )
 
-// template is a document of which only marked places change from message to message: those are cut out once and filled
-// in again, so that a load generator's own work stays small.
+// template is a document of which only marked places change from message to message: those are cut out once and filled in again, so that
+// a load generator has little work of its own.
 type template [][]byte
 
-// cut divides a document at marks, which stand in it once each, in that order.
+// cut divides a document at marks, each of which is in it once, in that order.
 func cut(doc []byte, marks ...string) template {
 	var t template
 	for _, mark := range marks {
@@ -44,7 +44,7 @@ func (t template) fill(values ...string) []byte {
 	return b
 }
 
-// templateKey says which document: its kind and whatever of it is not marked.
+// templateKey identifies a document: its kind and the parts of it that are not marked.
 type templateKey struct {
 	kind byte
 	a, b string
@@ -56,7 +56,7 @@ const (
 	markQuery = 1073741823 // a query id that is never drawn
 )
 
-// template answers the cached one, or makes it.
+// template returns the cached template, or makes it.
 func (p *Peer) template(k templateKey, make func() template) template {
 	t := p.templates[k]
 	if t == nil {
@@ -69,7 +69,7 @@ func (p *Peer) template(k templateKey, make func() template) template {
 	return t
 }
 
-// propagateDoc is the header of what goes to the whole group.
+// propagateDoc is the header of messages to the whole group.
 func (p *Peer) propagateDoc(id, service, param string) []byte {
 	return p.template(templateKey{kind: 'p', a: service, b: param}, func() template {
 		h := jxta.Propagate{MessageID: markText, Service: service, Param: param, TTL: walkTTL, Path: []string{p.id}}
@@ -77,7 +77,7 @@ func (p *Peer) propagateDoc(id, service, param string) []byte {
 	}).fill(id)
 }
 
-// wireDoc is the header of a propagate pipe's message. An id that is no plain text is written the long way.
+// wireDoc is the header of a propagate pipe's message. For an id that is not plain text it is built without a template.
 func (p *Peer) wireDoc(pipe, id string) []byte {
 	if strings.ContainsAny(id, "<&>\r") {
 		return jxta.WireHeader{Src: p.id, Pipe: pipe, MsgID: id, TTL: walkTTL}.Append(nil)

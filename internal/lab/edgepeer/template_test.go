@@ -8,7 +8,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// What is filled in is octet for octet what would have been written anew, values that need escaping included.
+// A filled template equals, octet for octet, a document written anew, including values that need escaping.
 func TestTemplates(t *testing.T) {
 	p := New(Config{Name: "a", Rand: rand.New(rand.NewPCG(1, 1))})
 	p.Step(time.Unix(0, 0), Dialled{Remote: "10.0.0.1:9701", Local: "10.0.0.2:1"})

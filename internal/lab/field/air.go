@@ -20,7 +20,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// AirPlay is a scenario of internal/lab/air that real gateways play, and how it is called in lines of progress.
+// AirPlay is a scenario of internal/lab/air for real gateways to play, and its name in lines of progress.
 type AirPlay struct {
 	What string
 	Live air.Live
@@ -29,15 +29,15 @@ type AirPlay struct {
 
 // AirOptions of live plays.
 type AirOptions struct {
-	Gateway  string    // the binary under test; "": the one beside this program
+	Gateway  string    // the binary under test; "": the one in this program's directory
 	AtOnce   int       // plays at the same time; 1
-	Keep     string    // directory for logs, configurations and captures of the link, by the number of the play; removed otherwise
+	Keep     string    // directory for logs, configurations and captures of the link, by the number of the play; "": they are removed
 	Progress io.Writer // a line of text now and then; nil: none
 }
 
-// Air plays scenarios in real time: gateways as processes in namespaces, the emulator between them, an edge peer on a TCP socket
-// at each site. Answers are in the order of the plays, and late is by how much the emulator handled an event after it was due, at
-// worst: a machine that is busy makes a link of its own. The first failure, a lost message among them, ends all of them.
+// Air plays scenarios in real time: gateways as processes in namespaces, the emulator between them, an edge peer on a TCP socket at each
+// site. The samples are in the order of the plays. late is the worst delay with which the emulator handled an event: a busy machine slows
+// the link down. The first failure, such as a lost message, ends all plays.
 func Air(ctx context.Context, plays []AirPlay, o AirOptions) (samples []air.Samples, late time.Duration, err error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
@@ -92,10 +92,10 @@ type airPlay struct {
 
 	mu      sync.Mutex
 	seen    air.Seen
-	post    map[string]int // by what it says
+	post    map[string]int // by the data
 	left    int            // arrivals that are still to come
-	strange []string       // what should not have come
-	bell    chan struct{}  // something came
+	strange []string       // arrivals that no post explains
+	bell    chan struct{}  // a message came
 }
 
 func (a *airPlay) play(ctx context.Context) (samples air.Samples, err error) {
@@ -146,7 +146,7 @@ func (a *airPlay) play(ctx context.Context) (samples air.Samples, err error) {
 	return samples, nil
 }
 
-// join puts a peer on the LAN of each site: those that others send to listen on the pipe.
+// join puts a peer on the LAN of each site; the peers of sites that receive posts listen on the pipe.
 func (a *airPlay) join(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, replayDialIn)
 	defer cancel()
@@ -209,7 +209,7 @@ func (a *airPlay) settle(ctx context.Context) error {
 	return nil
 }
 
-// known says whether each gateway is known to each other one.
+// known says whether every gateway knows all others.
 func (a *airPlay) known(ctx context.Context) (bool, error) {
 	for _, s := range a.sites {
 		st, err := s.gateway.status(ctx)
@@ -237,7 +237,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// hear takes down what came at a site.
+// hear records a message that came at a site.
 func (a *airPlay) hear(at int, m edgepeer.Message) {
 	now := time.Now()
 	var body []byte
@@ -264,7 +264,7 @@ func (a *airPlay) hear(at int, m edgepeer.Message) {
 	}
 }
 
-// standing is how it goes.
+// standing is the state of the play, for people.
 func (a *airPlay) standing() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -272,7 +272,7 @@ func (a *airPlay) standing() string {
 	return fmt.Sprintf("%d of %d", all-a.left, all)
 }
 
-// sail sends what there is to be sent, each at its time, takes the link down and puts it back, and waits until all has arrived.
+// sail sends the posts, each at its time, takes the link down and puts it back, and waits until all posts have arrived.
 func (a *airPlay) sail(ctx context.Context) error {
 	var plan []action
 	for i, p := range a.Live.Posts {
@@ -309,7 +309,7 @@ func (a *airPlay) send(i int, p air.Post) error {
 	return err
 }
 
-// patience is how long nothing may arrive before the rest is taken for lost: many times what any link needs for one message.
+// patience is the time without an arrival after which the rest counts as lost: many times as long as any link needs for one message.
 const patience = 10 * time.Minute
 
 func (a *airPlay) rest(ctx context.Context) error {
@@ -328,7 +328,7 @@ func (a *airPlay) rest(ctx context.Context) error {
 		case <-a.bell:
 			timer.Stop()
 		case <-timer.C:
-			return nil // the judge says what is missing
+			return nil // the judge reports the missing messages
 		case <-ctx.Done():
 			timer.Stop()
 			return context.Cause(ctx)

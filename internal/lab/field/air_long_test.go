@@ -10,8 +10,8 @@ import (
 	"aldis/internal/lab/air"
 )
 
-// TestAirRows: what real gateways make of bursts, long messages and an outage on two links of satellites, seeds 1 to 3. docs/air.md
-// says which rows miss live what they hold in virtual time, and why: they are not played here. Three seeds say nothing of 5 % loss.
+// TestAirRows: real gateways play bursts, long messages and an outage on two satellite links, seeds 1 to 3. docs/air.md says which rows
+// miss live the goals that they reach in virtual time, and why: they are not played here. Three seeds cannot judge 5 % loss.
 func TestAirRows(t *testing.T) {
 	scenarios, err := air.LiveScenarios("burst", "bulk", "outage")
 	if err != nil {

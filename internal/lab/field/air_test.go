@@ -12,7 +12,7 @@ import (
 	"aldis/internal/lab/air"
 )
 
-// fastLive is a burst from the ship over a fast link, and with an outage messages both ways before, meanwhile and afterwards.
+// fastLive is a burst from the ship over a fast link, and for an outage messages both ways before, during and after it.
 func fastLive(t *testing.T, outage time.Duration) air.Live {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "fast.toml")
@@ -38,8 +38,8 @@ func fastLive(t *testing.T, outage time.Duration) air.Live {
 	return l
 }
 
-// TestAir: real gateways play a burst and an outage at the same time, each message arrives once and in order, and the answers are in
-// the order of the plays.
+// TestAir: real gateways play a burst and an outage at the same time, each message arrives once and in order, and the results are in the
+// order of the plays.
 func TestAir(t *testing.T) {
 	plays := []AirPlay{{What: "outage", Live: fastLive(t, 2*time.Second), Seed: 1}, {What: "burst", Live: fastLive(t, 0), Seed: 2}}
 	keep := t.TempDir()
@@ -66,7 +66,7 @@ func TestAir(t *testing.T) {
 	}
 }
 
-// TestAirInterrupted: a play that is interrupted leaves no namespace and no file, and says why it ended.
+// TestAirInterrupted: an interrupted play leaves no namespace and no file, and returns the reason.
 func TestAirInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	said := &heardLine{at: "get to know each other", do: stop}
@@ -88,7 +88,7 @@ func TestAirInterrupted(t *testing.T) {
 	}
 }
 
-// heardLine does something at a line of progress, and keeps the id of the run.
+// heardLine calls a function at a line of progress, and keeps the id of the run.
 type heardLine struct {
 	at  string
 	do  func()

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A failure of a disk, and what becomes of the gateway meanwhile.
+// A failure of a disk, and the treatment of the gateway meanwhile.
 type diskFailure struct {
 	name  string
 	from  int64 // baddisk.Failure
@@ -28,10 +28,10 @@ var diskFailures = []diskFailure{
 	{name: "all fails and ends the file system, mounted anew", kill: true, mount: true},
 }
 
-// TestFailingDisk takes the disk from a gateway while peers talk: its device answers with errors of input and output for
-// some seconds. The gateway says what is wrong and what to do, accepts nothing that it cannot write, and goes on by itself
-// when the device is well. Then it takes messages that wait, is killed, and has its file system mounted anew: only what is on
-// the disk counts. Nothing that was accepted is lost, whenever that was.
+// TestFailingDisk takes the disk from a gateway while peers talk: its device answers with errors of input and output for some seconds.
+// The gateway reports the fault and a remedy, accepts no message that it cannot write, and goes on by itself when the device is well.
+// Then it accepts messages that wait, is killed, and has its file system mounted anew, so that only the contents of the disk count. No
+// message accepted at any time is lost.
 func TestFailingDisk(t *testing.T) {
 	t.Parallel()
 	for _, seed := range failingSeeds {
@@ -89,7 +89,7 @@ func (s *patient) hoard() {
 	s.t.Helper()
 	s.must("the link goes down", s.game.hub.Outage("ship", true))
 	at, _ := s.accepted()
-	s.press(true, false) // as many as it says without that may be on the link, and nothing arrives now
+	s.press(true, false) // as many as its peers send otherwise may be on the link, and nothing arrives now
 	defer s.press(false, false)
 	check.Until(s.t, recovery, "messages wait", func() bool {
 		now, _ := s.accepted()
@@ -127,7 +127,7 @@ func (s *patient) fail(f diskFailure) {
 	}
 }
 
-// refuses starts the gateway on a disk that fails. It may listen for a moment before it has found that out.
+// refuses starts the gateway on a failing disk. It may listen for a moment before it notices the failure.
 func (s *patient) refuses(name string) {
 	s.t.Helper()
 	g := s.site.gateway
@@ -156,7 +156,7 @@ func (s *patient) restart(start, mount bool) {
 	}
 }
 
-// told holds the log against the outages: each is told.
+// told compares the log with the outages: each must be reported.
 func (s *patient) told() {
 	s.t.Helper()
 	const said, refused = "the journal cannot be written", "the gateway cannot run"

@@ -19,23 +19,23 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// published are the figures of the source documents that the project is held against.
+// published are the figures of the source documents, with which the project compares its own.
 //
 //go:embed published.json
 var published []byte
 
 const (
 	hqReady      = 90 * time.Second // HQ's peer has its rendezvous and has published
-	progress     = 10 * time.Second // between two lines while the game is on
+	progress     = 10 * time.Second // between two lines of progress during the game
 	drainTick    = 500 * time.Millisecond
 	askerLead    = 40 * time.Second // the second local peer is started so long before the outage: JXTA 2.2 needs 14 s
-	deafFrom     = 40 * time.Second // by then the state has been told to the ship without a listener
+	deafFrom     = 40 * time.Second // the ship without a listener has received the state by then
 	unaidedDrain = 20 * time.Second
 	killWait     = time.Minute // for a peer to have its rendezvous again after its gateway was killed
 )
 
-// BlueGame plays the game of 2004: HQ's peer first, then the ships' with empty caches, each publishes a service with a
-// propagate pipe, opens the other side's and sends tracks. It returns when everything is measured and removed; a run
+// BlueGame plays the game of 2004: HQ's peer starts first, then the ships' with empty caches. Each publishes a service with a propagate
+// pipe, opens the other side's pipe and sends tracks. BlueGame returns after all measurements, when all namespaces are removed; a run
 // whose gateways lose messages is a result, not an error. The error is a *UsageError for Options that cannot be played.
 func BlueGame(ctx context.Context, o Options) (*Result, error) {
 	p, err := o.complete()
@@ -68,7 +68,7 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 	return res, nil
 }
 
-// gatewayVersion is what the gateway under test says that it is.
+// gatewayVersion is the version that the gateway under test prints.
 func (o *Options) gatewayVersion(ctx context.Context) (string, error) {
 	version, err := exec.CommandContext(ctx, o.Gateway, "version").Output()
 	if err != nil {
@@ -77,11 +77,11 @@ func (o *Options) gatewayVersion(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(version)), nil
 }
 
-// playKinds plays with gateways and without, as the options want it. play is told which, and to call up once its peers have
-// started; one at a time is asked to keep its result.
+// playKinds plays with gateways, without, or both, as the options say. It gives play the kind, and a function up for play to call once
+// its peers have started. It collects the results one at a time.
 func playKinds(ctx context.Context, o Options, play func(ctx context.Context, kind string, v *voice, up func()) (keep func(), err error)) error {
-	// Both at once, so that they take no longer than one. The second starts when the first one's peers are up:
-	// starting is what costs processor time.
+	// Both kinds play at once, so that they take no longer than one. The second starts when the first one's peers are up, because
+	// starting takes most processor time.
 	var kinds []string
 	if o.Unaided && o.Only == "" || o.Only == "unaided" {
 		kinds = append(kinds, "unaided")
@@ -149,11 +149,11 @@ type game struct {
 	kind string
 	*voice
 	up func() // the peers have started
-	// Of a replay: what the gateways are set to, by site, and whether the link is captured into dir even if nothing is kept.
+	// For a replay: the settings of the gateways, by site, and whether the link is captured into dir even if no files are kept.
 	settings []replay.Gateway
 	capture  bool
 
-	picture  *picture // nil: nobody asked for one
+	picture  *picture // nil: no page is made
 	dir      string
 	w        *world
 	hub      *Hub
@@ -163,7 +163,7 @@ type game struct {
 	asker    *Peer
 	askedAt  time.Time
 	zero     time.Time // start of the last ship's peer
-	begin    time.Time // of the outage
+	begin    time.Time // start of the outage
 	end      time.Time
 	kill     *Killed
 	deaf     *Deaf
@@ -241,7 +241,7 @@ func (g *game) setUp(ctx context.Context) (err error) {
 	return g.outfit(ctx, []bearer{{Bearer: fleet.Bearer{Profile: profileArg}, profile: g.p}})
 }
 
-// makeWorld claims a run, and a directory for its files.
+// makeWorld claims an ID for the run, and a directory for its files.
 func (g *game) makeWorld() (err error) {
 	if g.w, err = newWorld(); err != nil {
 		return err
@@ -256,7 +256,7 @@ func (g *game) makeWorld() (err error) {
 	if err != nil {
 		return fmt.Errorf("lab: %w", err)
 	}
-	if g.dir, err = filepath.Abs(g.dir); err != nil { // the gateways run elsewhere
+	if g.dir, err = filepath.Abs(g.dir); err != nil { // the gateways run in other directories
 		return fmt.Errorf("lab: %w", err)
 	}
 	return nil
@@ -351,7 +351,7 @@ func sendCommands(p *Peer, lines ...string) error {
 	return nil
 }
 
-// startShips starts the ships' gateways and then the second peers, whose start is what the figures count from.
+// startShips starts the ships' gateways, then their peers. Figures count from the start of the peers.
 func (g *game) startShips(ctx, peersCtx context.Context) error {
 	for _, s := range g.sites[1:] {
 		if s.gateway != nil {
@@ -416,7 +416,7 @@ type action struct {
 	what func() error
 }
 
-// sail lets the game go on until Duration, with what the options want to happen meanwhile.
+// sail lets the game go on until Duration, with the incidents of the options.
 func (g *game) sail(ctx, peersCtx context.Context) error {
 	g.stands(g.standing)
 	var plan []action
@@ -453,7 +453,7 @@ func (g *game) stopSending() (err error) {
 	return err
 }
 
-// until waits for a time, or for what ends the game early.
+// until waits for a time, or for an event that ends the game early.
 func (g *game) until(ctx context.Context, at time.Time) error {
 	t := time.NewTimer(time.Until(at))
 	defer t.Stop()
@@ -477,17 +477,17 @@ func (g *game) records() (hq *record, ships []*record) {
 	return hq, ships
 }
 
-// scoreSoFar assesses what has happened so far.
+// scoreSoFar assesses the game so far.
 func (g *game) scoreSoFar() (*Run, []message) {
 	run := &Run{}
 	hq, ships := g.records()
 	return run, assess(run, hq, ships, g.zero, g.o.Bulk)
 }
 
-// report tells how it goes.
+// report logs the standing.
 func (g *game) report() { g.logf("%s", g.standing()) }
 
-// standing is how it goes.
+// standing is the state of the game, for people.
 func (g *game) standing() string {
 	run, _ := g.scoreSoFar()
 	up, down := g.traffic()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// traffic is what was on the air between the ships and HQ.
+// traffic is the octets and packets on the air between the ships and HQ.
 type traffic struct {
 	Octets, Frames, Dropped, Lost int64
 }
@@ -31,7 +31,7 @@ func (g *game) traffic() (up, down traffic) {
 		}
 		down.Lost += n.Down.DroppedLoss.Frames + n.Down.DroppedOutage.Frames
 	}
-	if g.p.Shared { // what HQ said was said once to all
+	if g.p.Shared { // HQ sent its messages once, to all
 		n := st.Node("hq")
 		down.Octets, down.Frames, down.Dropped = n.Up.OnAir.Octets, n.Up.OnAir.Frames, n.Up.DroppedQueue.Frames
 		up.Lost = n.Down.DroppedLoss.Frames + n.Down.DroppedOutage.Frames
@@ -39,18 +39,18 @@ func (g *game) traffic() (up, down traffic) {
 	return up, down
 }
 
-// patience is how long a game waits at its end for what is under way.
+// patience is how long a game waits at its end for messages under way.
 func (g *game) patience() time.Duration {
 	switch {
 	case g.o.Drain > 0:
 		return g.o.Drain
 	case g.kind == "unaided":
-		return unaidedDrain // a queue of minutes does not empty soon, and nobody waits for it
+		return unaidedDrain // a queue of minutes does not empty soon, and no figure needs it
 	}
 	return time.Minute + 4*g.p.RoundTripMax(g.p.MTU)
 }
 
-// finish waits for what is under way, then for silence, and draws the figures.
+// finish waits for messages under way, then for silence, and computes the figures.
 func (g *game) finish(ctx context.Context) (*Run, error) {
 	deadline := time.Now().Add(g.patience())
 	for {
@@ -66,7 +66,7 @@ func (g *game) finish(ctx context.Context) (*Run, error) {
 			return nil, err
 		}
 	}
-	// The last receipts belong to the messages, not to the background.
+	// The last receipts belong to the messages, not to the background traffic.
 	settle := g.p.AckDelay + g.p.RoundTripMax(g.p.MTU)
 	over := time.Now().Add(settle + g.o.Idle)
 	g.stands(func() string { return fmt.Sprintf("silence; %v to go", time.Until(over).Round(time.Second)) })
@@ -134,7 +134,7 @@ func round(x float64, digits int) float64 {
 	return math.Round(x*f) / f
 }
 
-// remove ends a game whose peers stop ends, and removes what was made; it says what went wrong in the gateways.
+// remove ends a game whose peers stop ends, removes its namespaces and files, and returns the errors of the gateways.
 func (g *game) remove(stop func()) (troubles []string, err error) {
 	g.stands(nil)
 	g.logf("removing namespaces and processes")
@@ -144,7 +144,7 @@ func (g *game) remove(stop func()) (troubles []string, err error) {
 	return under.GatewayErrors, err
 }
 
-// tearDown ends all processes and removes what was made, whatever happened before.
+// tearDown ends all processes and removes all namespaces and files, in any case.
 func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
 	for _, s := range g.sites {
 		if s.gateway == nil || s.sunk {
@@ -183,7 +183,7 @@ func (g *game) tearDown(run *Run, err error, killPeers func()) (*Run, error) {
 	return run, err
 }
 
-// writeEvents keeps what a peer said, one event a line.
+// writeEvents writes a peer's events, one a line.
 func writeEvents(path string, events []Event) error {
 	var b []byte
 	for _, e := range events {

@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// StartBound starts a program that must not outlive this one, even when this one is killed; Ctrl-C is not for it. done is
-// closed when it has ended and been waited for; ended then has what Wait said.
+// StartBound starts a program that must not outlive this one, even when this one is killed; Ctrl-C does not reach it. done is closed when
+// the program has ended and been waited for; ended then returns the result of Wait.
 func StartBound(cmd *exec.Cmd) (done <-chan struct{}, ended func() error, err error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	started, over := make(chan error), make(chan struct{})

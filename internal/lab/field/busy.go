@@ -22,7 +22,7 @@ func squeeze() (stop func(), err error) {
 			return nil, fmt.Errorf("lab: busy loop: %w", err)
 		}
 		stops = append(stops, func() {
-			_ = cmd.Process.Kill() // it may have ended already
+			_ = cmd.Process.Kill() // it may have exited already
 			<-done
 		})
 	}

@@ -65,7 +65,7 @@ Prosody on each ship; --unaided has the servers speak to each other over the lin
 Exit: 0 every message (alert, chat, line) that counts arrived once and unchanged, 1 not so or the game could not be played, 2 wrong usage.
 `
 
-// Main is `gateway lab`: args are what comes after "lab". It returns the exit code.
+// Main is `gateway lab`: args are the arguments after "lab". It returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	lab := ""
 	if len(args) > 0 {
@@ -126,7 +126,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// player plays what was asked for and tells of it on progress.
+// player plays a trial and reports on it to progress.
 type player func(ctx context.Context, progress io.Writer) (result, error)
 
 // game plays the Blue Game or hf-net.
@@ -143,20 +143,20 @@ func (o Options) game(pictured bool) player {
 	}
 }
 
-// result is what a game has come to.
+// result is the result of a trial.
 type result interface {
 	Board(w io.Writer) error
 	Page() report.Page
-	Faults() string // what is not as it must be with gateways; "": nothing
+	Faults() string // the faults with gateways; "": none
 }
 
-// Board writes the runs beside the figures of 2004.
+// Board writes the runs next to the figures of 2004.
 func (r *Result) Board(w io.Writer) error { return scoreboard(w, r) }
 
-// Faults says what is not as it must be with gateways; "": nothing.
+// Faults lists the faults of the run with gateways; "": none.
 func (r *Result) Faults() string { return r.Runs["gateway"].faults() }
 
-// faults says what is not as it must be with gateways; empty when all is well or there was no such run.
+// faults lists what is wrong with a run with gateways; empty when all is well or there was no such run.
 func (r *Run) faults() string {
 	if r == nil {
 		return ""
@@ -170,7 +170,7 @@ func (r *Run) faults() string {
 	return list.String()
 }
 
-// outputs are the files of the figures; "": none.
+// outputs are the files for the figures; "": none.
 type outputs struct{ json, html string }
 
 func (o *outputs) flags(fs *flag.FlagSet) {
@@ -223,7 +223,7 @@ func (t timed) Set(s string) error {
 	return t.set(what)
 }
 
-// defaults are what differs between the labs.
+// defaults are the options in which the labs differ.
 func defaults(lab string) Options {
 	if lab == "hf-net" {
 		return Options{Profile: "hf-2400", Duration: 10 * time.Minute, Rate: 20 * time.Second, Ships: 3, Silent: 1}
@@ -277,7 +277,7 @@ func flags(lab string, o *Options) (*flag.FlagSet, *outputs) {
 	return fs, out
 }
 
-// about is the help of a lab, before its flags and behind them.
+// about is the help of a lab, before and after its flags.
 func about(lab string) (head, end string) {
 	if lab == "hf-net" {
 		return usageHF, ""
@@ -302,7 +302,7 @@ func Describe(command string) (text string, fs *flag.FlagSet) {
 	return "", nil
 }
 
-// parseFlags prints help to w when asked for; wrong flags come back as an error without it.
+// parseFlags prints help to w if the arguments want it; wrong flags come back as an error without help.
 func parseFlags(lab string, args []string, w io.Writer) (player, outputs, error) {
 	var o Options
 	fs, out := flags(lab, &o)

@@ -18,9 +18,9 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A gateway's clock cannot be set without that of the machine: namespaces shift the clocks that nobody sets, and a Go program
-// asks the kernel without the C library. So the gateway under test is the product compiled with a time.Now that adds what a
-// file says, in seconds. Nothing else differs, neither the source of the product nor its timers.
+// A gateway's clock cannot be set apart from the machine's: namespaces shift only the clocks that cannot be set, and a Go program asks
+// the kernel without the C library. So the gateway under test is the product compiled with a time.Now that adds the number of seconds in
+// a file. Nothing else differs, neither the source of the product nor its timers.
 const (
 	clockEnv   = "ALDIS_LAB_CLOCK"
 	clockAsked = `sec, nsec, mono := runtimeNow()`
@@ -85,14 +85,14 @@ func shiftedGateway(t *testing.T) string {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "gateway")
-	// -trimpath: the build's cache knows the standard library again, wherever it lies in this run.
+	// -trimpath: the build cache recognises the standard library, whatever its directory in this run.
 	if out, err := exec.Command("go", "build", "-trimpath", "-overlay", filepath.Join(dir, "overlay.json"), "-o", binary, "aldis/cmd/gateway").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return binary
 }
 
-// clockSeeds are the stories of TestClocks, clockSettings how many settings each has.
+// clockSeeds are the seeds of TestClocks, clockSettings how many settings each has.
 var clockSeeds = []uint64{1, 2, 3, 4, 5}
 
 const clockSettings = 25
@@ -102,7 +102,7 @@ type wallClock struct {
 	t    *testing.T
 	file string
 	log  string // of the gateway; "": it does not run yet
-	sets int    // that the log must tell
+	sets int    // that the log must report
 }
 
 // set shifts the clock against that of the machine, and waits until the gateway has seen it.
@@ -126,8 +126,8 @@ func (c *wallClock) set(by time.Duration) {
 	})
 }
 
-// TestClocks sets the clocks of both gateways while peers talk, by hours and by years, forth and back, and kills gateways
-// whose clock is wrong by hours. Nothing that was accepted is lost, and nobody takes libnorm for hung.
+// TestClocks sets the clocks of both gateways while peers talk, by hours and by years, forth and back, and kills gateways whose clock is
+// wrong by hours. No accepted message is lost, and no gateway takes libnorm for hung.
 func TestClocks(t *testing.T) {
 	binary := shiftedGateway(t)
 	for _, seed := range clockSeeds {
@@ -189,8 +189,8 @@ func (p *voyage) setClocks(clocks [2]*wallClock, rng *rand.Rand) {
 	}
 }
 
-// restart kills a gateway and starts it at another time than it has died at. Where the clock is ahead of the end of its
-// peers' leases, these have ended, and until they dial in nobody listens at the site, as docs/limits.md says.
+// restart kills a gateway and starts it at another time than that of its death. If the clock is ahead of the end of its peers' leases,
+// these have ended, and until they dial in the site has no listener, as docs/limits.md says.
 func (p *voyage) restart(c *crew) {
 	p.t.Helper()
 	from := time.Now()

@@ -28,11 +28,11 @@ type voyage struct {
 	t        *testing.T
 	game     *game
 	crews    [2]*crew // as game.sites
-	last     func()   // when the gateways have ended, and before their files go; nil: nothing
+	last     func()   // when the gateways have ended, and before their files are removed; nil: nothing
 	expected []string // errors in the logs
 }
 
-// crew is the JXTA peers of one site, and what became of what its talker said.
+// crew is the JXTA peers of one site, and the results of its talker's messages.
 type crew struct {
 	site     *lanSite
 	far      *crew
@@ -43,14 +43,14 @@ type crew struct {
 	earID    string
 
 	mu       sync.Mutex
-	pressed  bool        // it goes on, however many messages are in custody
-	swells   bool        // it says long messages alone
+	pressed  bool        // it goes on talking, however many messages are in custody
+	swells   bool        // it sends long messages alone
 	said     []utterance // by number
 	taken    int         // of them, those known to be accepted
 	missing  int         // of those, the ones that have not arrived
-	strange  []string    // what nobody can have said
+	strange  []string    // messages that no talker can have sent
 	deaths   []time.Time // of this site's gateway
-	deaf     []interval  // when the far pipes may have been unknown here: what is said then is in nobody's custody
+	deaf     []interval  // when the far pipes may have been unknown here: messages sent then are in no gateway's custody
 	ears     int         // how often the listener has had a lease
 	disorder []string
 }
@@ -58,7 +58,7 @@ type crew struct {
 // utterance is one message of a talker.
 type utterance struct {
 	kind     kind
-	short    bool // it fits a datagram for sure: those come in order (docs/decisions/queues.md)
+	short    bool // it surely fits a datagram: such messages come in order (docs/decisions/queues.md)
 	at       time.Time
 	accepted bool
 	came     bool      // to the far listener's machine
@@ -85,11 +85,11 @@ var kindNames = [kinds]string{"propagate", "unicast", "20 kB"}
 const (
 	shortOctets = 200
 	longOctets  = 20_000
-	// probeEvery messages the talker asks for its lease anew. The answer proves that what it said before is accepted.
+	// Every probeEvery messages the talker asks for its lease anew. The answer proves that its earlier messages are accepted.
 	probeEvery = 5
-	// mostUnderWay messages in custody a talker waits: gateways that die all the time carry less than they take.
+	// A talker waits at mostUnderWay messages in custody, because gateways that die all the time carry fewer than they accept.
 	mostUnderWay = 200
-	// staleProbe is before an edge peer repeats its question: two answers to one question could be taken for two.
+	// staleProbe ends before an edge peer repeats its question: two answers to one question could be taken for answers to two.
 	staleProbe = 10 * time.Second
 )
 
@@ -283,7 +283,7 @@ func (c *crew) listen(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// hear takes down what the far talker said.
+// hear records the far talker's messages.
 func (c *crew) hear(m edgepeer.Message) {
 	now := time.Now()
 	from := c.far
@@ -308,7 +308,7 @@ func (c *crew) hear(m edgepeer.Message) {
 	}
 }
 
-// text is the body of message n, which nothing can compress.
+// text is the body of message n, which cannot be compressed.
 func text(n int, k kind) []byte {
 	octets := shortOctets
 	if k == long {
@@ -349,9 +349,8 @@ func (c *crew) talk(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// call is one connection of the talker's. On a connection a gateway handles what a peer says in order and answers a
-// request for a lease when that is durable, and with it all that came before: what was said before the request is in
-// custody.
+// call is one connection of the talker's. On a connection a gateway handles a peer's messages in order and answers a request for a lease
+// when that is durable, and with it all messages before the request: these are then in custody.
 func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 	var mu sync.Mutex
 	var asked time.Time // zero: no question is open
@@ -441,7 +440,7 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 		case <-time.After(cmp.Or(c.every, time.Duration(10+rng.IntN(21))*time.Millisecond)):
 		}
 	}
-	// The last word: what it said until now is accepted, or the connection ends.
+	// The last probe: the messages sent until now are accepted, or the connection ends.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), staleProbe)
 	defer cancel()
 	for len(fresh) > 0 && ask() == nil && last.Err() == nil {
@@ -476,14 +475,14 @@ func (c *crew) call(ctx context.Context, rng *rand.Rand) {
 	}
 }
 
-// tally is what became of a talker's messages.
+// tally is the results of a talker's messages.
 type tally struct {
 	said, accepted, arrived int
 	lost                    []int      // accepted and not arrived: by custody
 	unheard                 []int      // accepted, and lost between the listener's machine and the listener
 	unproven                []int      // not arrived and not known to be accepted: in the socket of this site's gateway, which died
 	twice                   [kinds]int // arrived more than once
-	unexplained             []string   // twice, and no gateway died that could have forgotten
+	unexplained             []string   // arrived twice, although no gateway that could have forgotten it died
 }
 
 func (c *crew) tally() (y tally) {
@@ -509,8 +508,8 @@ func (c *crew) tally() (y tally) {
 		}
 		for i := 1; i < len(u.heard); i++ {
 			y.twice[u.kind]++
-			// A gateway hands a message over again when it dies between that and its commit. On a propagate pipe the copy has
-			// the same MsgId, by which a peer knows it.
+			// A gateway hands a message over again if it died after the first hand-over and before its commit. On a propagate pipe the
+			// copy has the same MsgId, by which a peer recognises it.
 			died := false
 			for _, d := range deaths {
 				died = died || d.After(u.heard[i-1].at.Add(-deathSeen)) && d.Before(u.heard[i].at)
@@ -523,7 +522,7 @@ func (c *crew) tally() (y tally) {
 	return y
 }
 
-// deathSeen: a listener may read what it was sent so long after the gateway has died.
+// deathSeen: a listener may still read messages for so long after the gateway has died.
 const deathSeen = time.Second
 
 // accepted is how many messages are in custody for certain, and missing how many of them have not arrived.
@@ -542,7 +541,7 @@ func (c *crew) hearings() (n int) {
 	return n
 }
 
-// press lets the site's talker go on however many messages are in custody, or no longer; swell: it says long ones alone.
+// press lets the site's talker go on however many messages are in custody, or ends that; swell: it sends long messages alone.
 func (c *crew) press(on, swell bool) {
 	c.mu.Lock()
 	c.pressed, c.swells = on, on && swell

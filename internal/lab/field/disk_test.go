@@ -49,9 +49,9 @@ func (d *smallDisk) fail() error {
 func (d *smallDisk) heal() error    { return os.Remove(d.filler()) }
 func (d *smallDisk) unmount() error { return unix.Unmount(d.dir, unix.MNT_DETACH) }
 
-// TestDisk takes the disk from a gateway while peers talk: it becomes full. The gateway says so once,
-// stays there for its LAN and sends nothing that is not durable. When the disk recovers, everything in custody arrives, in
-// order and once; also when the gateway was killed meanwhile and goes on from what was durable.
+// TestDisk takes the disk from a gateway while peers talk: it becomes full. The gateway reports that once, keeps serving its LAN, and
+// sends nothing that is not durable. When the disk recovers, all messages in custody arrive, in order and once, even if the gateway was
+// killed meanwhile and restarted from its durable state.
 func TestDisk(t *testing.T) {
 	t.Parallel()
 	for _, tt := range diskCases {
@@ -63,7 +63,7 @@ func TestDisk(t *testing.T) {
 					t.Fatalf("%v (this test needs root)", err)
 				}
 			})
-			// The gateways end before this, the run's directory goes after it.
+			// The gateways end before this; the run's directory is removed after it.
 			p.last = func() {
 				if err := disk.unmount(); err != nil {
 					t.Error(err)
@@ -80,7 +80,7 @@ func (p *voyage) loseDisk(disk *smallDisk, c *crew) {
 	s := sickBay{p, c}
 	hush := p.talk(func(i int) *rand.Rand { return rand.New(rand.NewPCG(killSeed, uint64(20+i))) })
 	p.progress(20)
-	s.must("the link goes down", p.game.hub.Outage("ship", true)) // what cannot go waits: the journal grows
+	s.must("the link goes down", p.game.hub.Outage("ship", true)) // messages that cannot go wait, and the journal grows
 	s.must("the disk fails", disk.fail())
 	s.healthy(http.StatusServiceUnavailable)
 	s.must("the link comes back", p.game.hub.Outage("ship", false))
@@ -97,7 +97,7 @@ func (p *voyage) loseDisk(disk *smallDisk, c *crew) {
 
 	s.must("the link goes down", p.game.hub.Outage("ship", true))
 	s.must("the disk fails again", disk.fail())
-	c.press(true, true) // what was delivered has left free pages in the journal: a full disk is no failure until they are used
+	c.press(true, true) // delivered messages left free pages in the journal: a full disk is no failure until they are used
 	s.healthy(http.StatusServiceUnavailable)
 	c.press(false, false)
 	c.site.gateway.kill()
@@ -141,7 +141,7 @@ func (s sickBay) healthy(want int) {
 	check.Until(s.t, recovery, fmt.Sprintf("healthz of %s answers %d", s.site.name, want), func() bool { return s.health(s.t.Context()) == want })
 }
 
-// still watches that nothing leaves a gateway whose disk fails, and that it accepts nothing.
+// still checks that a gateway whose disk fails sends nothing and accepts nothing.
 func (s sickBay) still() {
 	s.t.Helper()
 	heard := func() uint64 {
@@ -163,7 +163,7 @@ func (s sickBay) still() {
 	})
 }
 
-// health is what healthz of the site's gateway answers; 0: nothing.
+// health is the status that healthz of the site's gateway returns; 0: no answer.
 func (c *crew) health(ctx context.Context) int {
 	client := http.Client{Timeout: gatewayStop, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return DialIn(ctx, c.site.ns, addr) }}}

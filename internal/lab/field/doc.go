@@ -1,9 +1,10 @@
-// Package field plays field trials on one machine: sites in network namespaces, joined by the link emulator, with real
-// gateways and unmodified JXTA peers, TAK devices, or XMPP servers and clients. What it reports is measured at the emulator and in the peers, never in a gateway.
+// Package field plays field trials on one machine: sites in network namespaces, joined by the link emulator, with real gateways and
+// unmodified JXTA peers, TAK devices, or XMPP servers and clients. Its figures are measured at the emulator and in the peers, never in a
+// gateway.
 //
-// Needs root, iproute2, nftables for walls, and for JXTA Java 17 and the built peers of field-tests/peers. Sizes are IP octets, times seconds in the
-// figures and time.Duration in Go. Everything that a run makes has the prefix aldis-<4 hex digits>- and is removed at
-// the end; what a killed run left behind is removed by the next one.
+// The package needs root, iproute2, nftables for walls, and for JXTA Java 17 and the built peers of field-tests/peers. Sizes are IP
+// octets; times are seconds in the figures and time.Duration in Go. All namespaces and files of a run have the prefix aldis-<4 hex
+// digits>- and are removed at the end; the next run removes those of a killed run.
 //
 // # Files
 //
@@ -11,17 +12,17 @@
 //   - bluegame.go: the Blue Game from the first namespace to the figures
 //   - bluegameend.go: its end: figures, files, and namespaces removed
 //   - bound.go: programs that must not outlive this one
-//   - busy.go: what keeps the machine busy
+//   - busy.go: load that keeps the machine busy
 //   - cli.go: the command `gateway lab`
 //   - figures.go: results of a run
 //   - fleet.go: a fleet with several bearers, from the first namespace to the end of the script
 //   - fleetcli.go: the command `gateway lab fleet`
 //   - fleetend.go: the fleet's messages and their ends
 //   - fleetgroup.go: speakers and hearers in a fleet with groups, and the end of a site
-//   - fleetplan.go: what a script has happen
+//   - fleetplan.go: the events of a script
 //   - gatewayproc.go: a gateway as a process in its namespace
 //   - hub.go: the emulator between the namespaces
-//   - netns.go: namespaces, and what killed runs left behind
+//   - netns.go: namespaces, and the removal of those of killed runs
 //   - office.go: keys and rosters of a run
 //   - options.go: options and their checks
 //   - pair.go: sites of several machines, and accidents to them
@@ -31,11 +32,11 @@
 //   - peer.go: unmodified JXTA peers as processes
 //   - replay.go: a trace in real time
 //   - scenario.go: outages, power cuts and rate limits
-//   - scoreboard.go: the results beside those of 2004
+//   - scoreboard.go: the results compared with those of 2004
 //   - silent.go: ships under EMCON
 //   - site.go: addresses and parts of a site
-//   - strangers.go: what other software would send
-//   - takdevice.go: TAK devices, and what their LANs show
+//   - strangers.go: messages as other software would send them
+//   - takdevice.go: TAK devices, and the view of their LANs
 //   - takfederation.go: TAK servers with TCP between them, without gateways
 //   - takfigures.go: results of a run with TAK devices
 //   - takgame.go: the Blue Game with TAK devices

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Result is what `gateway lab blue-game --json` writes.
+// Result is the output of `gateway lab blue-game --json`.
 type Result struct {
-	Gateway   string          `json:"gateway,omitempty"` // what the gateway under test says that it is
+	Gateway   string          `json:"gateway,omitempty"` // the version that the gateway under test prints
 	Profile   string          `json:"profile"`
 	Seed      uint64          `json:"seed"`
 	DurationS float64         `json:"duration_s"`
 	RateS     float64         `json:"rate_s"`
 	Size      int             `json:"size_bytes"`
 	Peers     string          `json:"peers"`
-	ShipPeers string          `json:"ship_peers,omitempty"` // when they are of another kind
+	ShipPeers string          `json:"ship_peers,omitempty"` // kind of the ships' peers if it is another one
 	Transport string          `json:"transport"`            // of the peers: "tcp" or "http"
 	Ships     int             `json:"ships"`
 	Shapes    string          `json:"shapes"`             // of the messages: "tracks" or "strangers"
@@ -36,32 +36,32 @@ type Result struct {
 type Run struct {
 	Start
 	MessagesSent      int     `json:"messages_sent"`      // after the far end had its pipe open; per message and listener
-	MessagesDelivered int     `json:"messages_delivered"` // of those
+	MessagesDelivered int     `json:"messages_delivered"` // of the messages sent
 	Duplicates        int     `json:"duplicates"`
 	Corrupted         int     `json:"corrupted"`
-	OutOfOrder        int     `json:"out_of_order"` // short messages that came more than together after a younger one
+	OutOfOrder        int     `json:"out_of_order"` // short messages that came after a newer one, and by more than the constant together
 	Latency           Latency `json:"latency_s"`    // send call to listener
 	LinkBytes         UpDown  `json:"link_bytes"`
 	LinkPackets       UpDown  `json:"link_packets"`
 	TCPConnections    int     `json:"tcp_connections_on_link"`
 	ApplicationBytes  int64   `json:"application_bytes"`      // of all messages that arrived, each once per listener
 	PayloadRatio      float64 `json:"payload_ratio_percent"`  // application_bytes of link_bytes, both directions
-	Background        float64 `json:"background_bytes_per_s"` // on the link, both directions, when nobody has anything to say
+	Background        float64 `json:"background_bytes_per_s"` // on the link, both directions, while no peer sends anything
 	AllSent           int     `json:"messages_sent_all"`      // also before the far end had its pipe open
-	AllDelivered      int     `json:"messages_delivered_all"` // of those
-	LocalDisconnects  int     `json:"local_disconnects"`      // times a peer lost its rendezvous while the game was on
+	AllDelivered      int     `json:"messages_delivered_all"` // of all sent
+	LocalDisconnects  int     `json:"local_disconnects"`      // times a peer lost its rendezvous during the game
 	DroppedPackets    UpDown  `json:"link_packets_dropped"`   // by full queues
 	LostPackets       UpDown  `json:"link_packets_lost"`      // by the medium or an outage
 	EmulatorLateMS    float64 `json:"emulator_late_max_ms"`   // at worst
 	Sites             []Site  `json:"sites"`                  // every peer's own start
 	Incidents
 	Missing       []Missed `json:"missing,omitempty"`        // of messages_sent; the first 20
-	PeerErrors    []string `json:"peer_errors,omitempty"`    // said by the peers; the first 20
-	GatewayErrors []string `json:"gateway_errors,omitempty"` // a gateway that ended by itself, or badly
+	PeerErrors    []string `json:"peer_errors,omitempty"`    // reported by the peers; the first 20
+	GatewayErrors []string `json:"gateway_errors,omitempty"` // a gateway that exited by itself, or with errors
 	picture       *picture
 }
 
-// Start is how far a peer has come, and when.
+// Start is the progress of a peer at its start, with times.
 type Start struct {
 	RendezvousS *float64 `json:"rendezvous_s"`
 	DiscoveryS  *float64 `json:"discovery_s"`
@@ -69,7 +69,7 @@ type Start struct {
 	FirstDataS  *float64 `json:"first_data_s"`
 }
 
-// Incidents are what was done to the game; nil is nothing of the kind.
+// Incidents are the incidents of the game; nil is none of that kind.
 type Incidents struct {
 	Idle    *Idle    `json:"idle,omitempty"`    // the silence at the end
 	Bulk    []Bulk   `json:"bulk,omitempty"`    // one long message each way
@@ -92,7 +92,7 @@ type Site struct {
 	Start
 	Sent           int    `json:"sent"`
 	RendezvousLost int    `json:"rendezvous_lost"`
-	LinkBytes      UpDown `json:"link_bytes"` // a ship's own leg; on a shared channel what it said, and what was said to it
+	LinkBytes      UpDown `json:"link_bytes"` // a ship's own leg; on a shared channel the octets from it, and those to it
 }
 
 // Idle is the link during a silence.
@@ -115,19 +115,19 @@ type Bulk struct {
 	OtherMedian *float64 `json:"other_median"` // at other times
 }
 
-// Outage is what happened around an outage of the link.
+// Outage is the figures of an outage of the link.
 type Outage struct {
 	AtS              float64  `json:"at_s"`
 	ForS             float64  `json:"for_s"`
-	Sent             int      `json:"sent"` // during the outage, of messages_sent
+	Sent             int      `json:"sent"` // sent during the outage, of messages_sent
 	Delivered        int      `json:"delivered"`
 	WorstS           *float64 `json:"worst_latency_s"`
-	AfterS           *float64 `json:"last_arrived_after_end_s"` // until the last of them had arrived
-	LocalDisconnects int      `json:"local_disconnects"`        // from its beginning to a minute after its end
-	AnswerMS         *float64 `json:"answer_ms"`                // a second local peer's question for a far service, link down
+	AfterS           *float64 `json:"last_arrived_after_end_s"` // until the last message of the outage had arrived
+	LocalDisconnects int      `json:"local_disconnects"`        // from the outage's beginning to a minute after its end
+	AnswerMS         *float64 `json:"answer_ms"`                // a second local peer's question for a far service, while the link was down
 }
 
-// Killed is what happened around a kill -9 of a gateway.
+// Killed is the figures of a kill -9 of a gateway.
 type Killed struct {
 	Site  string  `json:"site"`
 	AtS   float64 `json:"at_s"`
@@ -135,15 +135,15 @@ type Killed struct {
 	BackS float64 `json:"back_s"` // until the peer had its rendezvous again; 0: it did not notice
 }
 
-// Redial is what happened after the first ship had got another address on the link.
+// Redial is the figures after the first ship got another address on the link.
 type Redial struct {
 	Site  string   `json:"site"`
 	AtS   float64  `json:"at_s"`
-	UpS   *float64 `json:"first_up_s"`   // from then until a message sent afterwards arrived ashore
-	DownS *float64 `json:"first_down_s"` // and at the ship
+	UpS   *float64 `json:"first_up_s"`   // from the change until a message sent afterwards arrived ashore
+	DownS *float64 `json:"first_down_s"` // the same for a message to the ship
 }
 
-// Deaf is what a ship without a listener had to take from its link while the others talked.
+// Deaf is the octets that a ship without a listener received on its link while the others talked.
 type Deaf struct {
 	Site    string  `json:"site"`
 	FromS   float64 `json:"from_s"` // until the peers stopped sending
@@ -161,10 +161,10 @@ type Missed struct {
 	AfterOpen float64 `json:"after_pipe_open_s"` // how long the listener had had its pipe open
 }
 
-// listMax bounds the lists of a Run that say what went wrong.
+// listMax bounds the lists of errors in a Run.
 const listMax = 20
 
-// record is all that one peer said.
+// record is the output of one peer.
 type record struct {
 	name    string
 	started time.Time
@@ -185,7 +185,7 @@ func (r *record) first(match func(Event) bool) (Event, bool) {
 	return r.events[i], true
 }
 
-// after is the time of the first such event since the start of the process; nil: never.
+// after is the time of the first such event, from the start of the process; nil: there was none.
 func (r *record) after(match func(Event) bool) *float64 {
 	if e, ok := r.first(match); ok {
 		return seconds(e.At().Sub(r.started))
@@ -218,14 +218,14 @@ type message struct {
 	size    int
 	sent    time.Time
 	counted bool      // the listener had its pipe open
-	arrived time.Time // zero: not
+	arrived time.Time // zero: it did not arrive
 }
 
-// together: messages received no further apart came together. JXSE 2.7 hands such messages to threads of its own, so
-// that their order as its listener sees it says nothing of the wire's (ghosts 6). Whole nets in virtual time judge every one.
+// together: messages received no further apart came together. JXSE 2.7 hands such messages to threads of its own, so that the order in
+// which its listener sees them says nothing about the order on the wire (ghosts 6). Whole nets in virtual time check every message.
 const together = 500 * time.Millisecond
 
-// messages matches what was sent with what arrived. Problems are counted in run.
+// messages matches sent with arrived messages. Problems are counted in run.
 func (r *Run) messages(p pair, bulk int) []message {
 	svc := service(p.from.name)
 	open, isOpen := p.to.first(is("pipe_ready", svc))
@@ -239,7 +239,7 @@ func (r *Run) messages(p pair, bulk int) []message {
 			list = append(list, message{pair: p, seq: e.Seq, size: e.Size, sent: e.At(), counted: isOpen && !e.At().Before(open.At())})
 		}
 	}
-	var younger []Event // first came first, each with a higher number than the one before
+	var younger []Event // in order of arrival, each with a higher number than the one before
 	for _, e := range p.to.events {
 		if e.Ev != "received" || e.Name != svc || e.From != p.from.name {
 			continue
@@ -255,7 +255,7 @@ func (r *Run) messages(p pair, bulk int) []message {
 		}
 		list[i].arrived = e.At()
 		if list[i].size == bulk {
-			continue // a long one may come when it likes
+			continue // a long message may come at any time
 		}
 		if i := slices.IndexFunc(younger, func(y Event) bool { return y.Seq > e.Seq }); i < 0 {
 			younger = append(younger, e)
@@ -266,8 +266,8 @@ func (r *Run) messages(p pair, bulk int) []message {
 	return list
 }
 
-// assess draws the figures of a run from what the peers said. The first record is HQ's; zero is the start of the
-// (last) ship's peer.
+// assess computes the figures of a run from the output of the peers. The first record is HQ's; zero is the start of the (last) ship's
+// peer.
 func assess(run *Run, hq *record, ships []*record, zero time.Time, bulk int) []message {
 	var all []message
 	for _, s := range ships {
@@ -352,12 +352,12 @@ func share(values []float64, q float64) *float64 {
 	return &x
 }
 
-// latencyOf is that of messages that took so many seconds.
+// latencyOf is the latency of messages that took these times, in seconds.
 func latencyOf(times []float64) Latency {
 	return Latency{Median: share(times, 0.5), P95: share(times, 0.95), Max: share(times, 1)}
 }
 
-// bulkFigures are those of the long messages; limit is the physical time from one node to another.
+// bulkFigures are the figures of the long messages; limit is the physical time from one node to another.
 func bulkFigures(all []message, bulk int, limit func(from, to string) time.Duration) []Bulk {
 	var list []Bulk
 	for _, b := range all {
@@ -388,7 +388,7 @@ func bulkFigures(all []message, bulk int, limit func(from, to string) time.Durat
 	return list
 }
 
-// redialFigures are those of a ship that had another address from then on.
+// redialFigures are the figures of a ship that had another address from the time when on.
 func redialFigures(all []message, ship string, zero, when time.Time) *Redial {
 	r := &Redial{Site: ship, AtS: *seconds(when.Sub(zero))}
 	first := func(dst **float64, m message) {
@@ -408,7 +408,7 @@ func redialFigures(all []message, ship string, zero, when time.Time) *Redial {
 	return r
 }
 
-// outageFigures are those of an outage from begin to end.
+// outageFigures are the figures of an outage from begin to end.
 func outageFigures(all []message, records []*record, zero, begin, end time.Time) *Outage {
 	o := &Outage{AtS: *seconds(begin.Sub(zero)), ForS: *seconds(end.Sub(begin))}
 	var times []float64

@@ -157,7 +157,7 @@ func TestNothingArrived(t *testing.T) {
 	}
 }
 
-// TestResultShape: the names that the issue gives.
+// TestResultShape: the names in the issue.
 func TestResultShape(t *testing.T) {
 	b, err := json.Marshal(Result{Runs: map[string]*Run{"gateway": {}, "unaided": {}}, Published: published})
 	if err != nil {
@@ -274,7 +274,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestConfig: what a site's gateway is told.
+// TestConfig: the configuration of a site's gateway.
 func TestConfig(t *testing.T) {
 	w := testWorld(t)
 	dir := t.TempDir()

@@ -26,17 +26,17 @@ type FleetOptions struct {
 	File     string    // where the script is from
 	Peers    []string  // kinds: the sites take those of JXTA in turn; with KindTAK each site has TAK devices too
 	Seed     uint64    // of the emulator
-	Gateway  string    // the binary under test; "": the one beside this program
+	Gateway  string    // the binary under test; "": the one in this program's directory
 	Upgrade  string    // the binary that replaces it in upgrades; "": a copy of it
 	JarDir   string    // field-tests/peers; found from the working directory and the binary
-	Keep     string    // directory for logs, configurations and captures of the links; removed otherwise
+	Keep     string    // directory for logs, configurations and captures of the links; "": they are removed
 	Progress io.Writer // a line of text now and then; nil: none
 }
 
 const (
-	meetWithin = 5 * time.Minute // all sites that are there at the start know each other
-	beforeKill = 2 * time.Second // what a peer has said so long before a kill may not be in custody yet
-	// servedWithin: so long after its gateway is up again what a peer says is in custody, at the latest.
+	meetWithin = 5 * time.Minute // for all sites of the start to know each other
+	beforeKill = 2 * time.Second // messages that a peer sent so shortly before a kill may not be in custody yet
+	// servedWithin is how long after its gateway's restart a peer's messages may not be in custody, at the most.
 	servedWithin = time.Minute
 	meetEvery    = time.Second
 )
@@ -51,16 +51,16 @@ type fleetPlay struct {
 	office  *office // nil: one key for all
 	hubs    []*Hub  // of the bearers
 	crews   []*fleetCrew
-	before  map[string]fleet.Account // what had been sent at zero
+	before  map[string]fleet.Account // the octets sent up to zero
 
 	mu     sync.Mutex
 	met    map[[2]*fleetCrew]time.Time // since when the first one's gateway knows that the second one listens
 	events []fleet.Event
 	took   []fleet.Takeover
-	cut    map[[2]int]int       // how many accidents keep a site off the air of a bearer
+	cut    map[[2]int]int       // how many accidents keep each site off the air of each bearer
 	gone   map[string]time.Time // when sites were destroyed
-	faults []string             // of accidents to sites of several machines
-	under  sync.WaitGroup       // such accidents
+	faults []string             // in accidents to sites of several machines
+	under  sync.WaitGroup       // accidents under way
 
 	upgrade string // the binary that replaces the one under test
 }
@@ -69,10 +69,10 @@ type fleetPlay struct {
 type fleetCrew struct {
 	*lanSite
 	joined bool
-	jxta   []*Peer    // the first one talks; none where none plays
-	tak    []*takSite // of each device; the first one talks
+	jxta   []*Peer    // the first one talks; none if no JXTA peers play
+	tak    []*takSite // one for each device; the first one talks
 	unit   *mover
-	dead   map[string][]*interval // of each kind of peers: what they said then may be in nobody's custody
+	dead   map[string][]*interval // for each kind of peers: times whose messages may be in no gateway's custody
 	chats  []takSent
 	said   map[string]int // octets of chats by uid
 }
@@ -82,8 +82,8 @@ type interval struct{ from, to time.Time }
 // fleetKinds are the kinds of peers for --peers.
 var fleetKinds = []string{KindJXSE27, KindJXSE27Unsigned, KindJXTA22, KindTAK}
 
-// Fleet plays a script and returns what became of each message when everything is removed. A play whose messages do not all have one
-// true end is a result, not an error. The error is a *UsageError for peers that there are not.
+// Fleet plays a script and returns what became of each message, when all namespaces are removed. A play in which a message does not have
+// exactly one true end is a result, not an error. The error is a *UsageError for unknown kinds of peers.
 func Fleet(ctx context.Context, o FleetOptions) (res *report.Fleet, err error) {
 	f := &fleetPlay{script: o.Script, upgrade: o.Upgrade, met: map[[2]*fleetCrew]time.Time{}, before: map[string]fleet.Account{}, cut: map[[2]int]int{}, gone: map[string]time.Time{}}
 	for _, k := range o.Peers {
@@ -231,7 +231,7 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 	return f.equip(ctx)
 }
 
-// copied is a copy of a program in a directory that it makes.
+// copied is the path of a copy of a program, in a directory that copied makes.
 func copied(program, dir string) (string, error) {
 	to := filepath.Join(dir, "gateway-copy")
 	data, err := os.ReadFile(program)
@@ -244,7 +244,7 @@ func copied(program, dir string) (string, error) {
 	return to, nil
 }
 
-// equip gives the sites keys and configurations. With a roster nobody knows of those that join later.
+// equip gives the sites keys and configurations. With a roster the sites know none of those that join later.
 func (f *fleetPlay) equip(ctx context.Context) (err error) {
 	if !f.script.Roster {
 		return f.outfit(ctx, f.bearers)
@@ -265,7 +265,7 @@ func (f *fleetPlay) equip(ctx context.Context) (err error) {
 	return f.office.sign(ctx, there...)
 }
 
-// join starts a site's gateway and its peers, and has the others look for what it publishes.
+// join starts a site's gateway and its peers, and has the others look for its publications.
 func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 	if f.tak {
 		for range max(1, c.script.TAK) {
@@ -333,7 +333,7 @@ func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 	return nil
 }
 
-// plays are the kinds of peers that play.
+// plays returns the kinds of peers in the play.
 func (f *fleetPlay) plays() map[string]bool {
 	kinds := map[string]bool{}
 	if f.tak {
@@ -345,7 +345,7 @@ func (f *fleetPlay) plays() map[string]bool {
 	return kinds
 }
 
-// meet waits until each site among these and each other one that has joined know of each other what they have.
+// meet waits until each of these sites and each other site that has joined know each other's publications.
 func (f *fleetPlay) meet(ctx context.Context, among []*fleetCrew) error {
 	for said := time.Now(); ; {
 		left := f.look(ctx, among)
@@ -362,7 +362,7 @@ func (f *fleetPlay) meet(ctx context.Context, among []*fleetCrew) error {
 	}
 }
 
-// look notes which sites know each other by now, and says what is missing; "": nothing.
+// look notes which sites know each other by now, and says what is missing; "": nothing is missing.
 func (f *fleetPlay) look(ctx context.Context, among []*fleetCrew) (missing string) {
 	of, listening := map[*fleetCrew]api.Status{}, map[*Peer]map[string]bool{}
 	for _, c := range f.crews {
@@ -370,7 +370,7 @@ func (f *fleetPlay) look(ctx context.Context, among []*fleetCrew) (missing strin
 			listening[p] = p.listensTo()
 		}
 		if c.joined {
-			if st, err := c.leads().status(ctx); err == nil { // a dead one knows nobody
+			if st, err := c.leads().status(ctx); err == nil { // a dead one knows no site
 				of[c] = st
 			}
 		}

@@ -119,13 +119,13 @@ func parseSite(_ string, args []string, w io.Writer) (player, outputs, error) {
 		for _, x := range a.Script.Accidents {
 			fmt.Fprintf(w, "%8s  %s\n", x.At.Round(time.Second), x.Said())
 		}
-		err = flag.ErrHelp // everything is said
+		err = flag.ErrHelp // all has been printed
 	}
 	a.File, a.Peers = "lab site", strings.Split(a.peers, ",")
 	return a.player(), a.outputs, err
 }
 
-// shared is how many of the local peers are of JXTA, and how many of TAK.
+// shared says how many of the local peers are of JXTA, and how many of TAK.
 func shared(local int, kinds []string) (jxta, tak int) {
 	switch {
 	case !slices.Contains(kinds, KindTAK):
@@ -136,7 +136,7 @@ func shared(local int, kinds []string) (jxta, tak int) {
 	return local - local/3, local / 3
 }
 
-// flags are those of every play of a script.
+// flags declares the flags of every play of a script.
 func (o *FleetOptions) flags(fs *flag.FlagSet, peers *string, kinds string) {
 	fs.StringVar(peers, "peers", kinds, "`kinds` with commas: jxse27, jxse27-unsigned and jxta22, which the sites take in turn, and tak: devices at each site")
 	fs.Uint64Var(&o.Seed, "seed", 1, "of the losses and delays of the bearers, and of the random moments")
@@ -170,7 +170,7 @@ func parseFleet(_ string, args []string, w io.Writer) (player, outputs, error) {
 	return a.player(), a.outputs, err
 }
 
-// text is the script: of the file, or drawn.
+// text is the text of the script: from the file, or drawn.
 func (a *fleetArgs) text() ([]byte, error) {
 	if a.sketch.Gateways == 0 {
 		if a.File == "" || a.write != "" || a.sketch != (fleet.Sketch{}) {

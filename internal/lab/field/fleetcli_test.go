@@ -35,7 +35,7 @@ func TestWhatAFleetPlays(t *testing.T) {
 	check.True(t, "it is written", err == nil && len(text) > 0, err)
 }
 
-// Of the local peers two thirds are of JXTA where TAK plays too; otherwise all are of what plays.
+// If TAK plays too, two thirds of the local peers are of JXTA; otherwise all are of the one kind that plays.
 func TestShared(t *testing.T) {
 	for kinds, want := range map[string]string{"jxse27,jxta22,tak": "20 10", "tak": "0 30", "jxta22": "30 0"} {
 		jxta, tak := shared(30, strings.Split(kinds, ","))
@@ -43,7 +43,7 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// With --dry the accidents are said, the same for the same seed, and nothing is played.
+// With --dry the accidents are printed, the same for the same seed, and nothing is played.
 func TestDry(t *testing.T) {
 	said := func(seed string) string {
 		var out, errs strings.Builder

@@ -15,8 +15,8 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// The satellite is cut in the middle of 20 kB, and HF goes on; a gateway is killed at that moment, the sender's or the recipient's. What
-// is in custody arrives, and nothing twice.
+// The satellite is cut in the middle of 20 kB, and HF continues; a gateway is killed at that moment, the sender's or the recipient's. All
+// messages in custody arrive, and none twice.
 func TestCutAmidALongMessage(t *testing.T) {
 	t.Parallel()
 	for _, seed := range cutSeeds {

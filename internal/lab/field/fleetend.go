@@ -12,12 +12,12 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// deadAt says whether what the site's peers said then may be in nobody's custody.
+// deadAt says whether a message of the site's peers at that time may be in no gateway's custody.
 func (c *fleetCrew) deadAt(peers string, at time.Time) bool {
 	return slices.ContainsFunc(c.dead[peers], func(i *interval) bool { return at.After(i.from) && (i.to.IsZero() || at.Before(i.to)) })
 }
 
-// open are those of the deliveries that have no end yet.
+// open counts the deliveries that have no end yet.
 func open(list []fleet.Delivery) (n int) {
 	for i := range list {
 		if list[i].End() == fleet.Lost {
@@ -27,7 +27,7 @@ func open(list []fleet.Delivery) (n int) {
 	return n
 }
 
-// standing is how it goes.
+// standing is the state of the play, for people.
 func (f *fleetPlay) standing() string {
 	list := f.deliveries()
 	text := fmt.Sprintf("%d of %d messages have an end", len(list)-open(list), len(list))
@@ -39,7 +39,7 @@ func (f *fleetPlay) standing() string {
 	return text + fmt.Sprintf("; %v to go", max(0, f.script.Duration.Duration-time.Since(f.zero)).Round(time.Second))
 }
 
-// accounts calls for what each site has sent on each bearer.
+// accounts calls each with the octets of each site on each bearer.
 func (f *fleetPlay) accounts(each func(fleet.Account)) {
 	for i, h := range f.hubs {
 		st := h.Stats().Link
@@ -53,7 +53,7 @@ func (f *fleetPlay) accounts(each func(fleet.Account)) {
 	}
 }
 
-// finish waits for what is under way, and judges.
+// finish waits for messages under way, and judges.
 func (f *fleetPlay) finish(ctx context.Context, res *fleet.Result) error {
 	f.under.Wait()
 	over := time.Now().Add(f.script.Drain.Duration)
@@ -62,7 +62,7 @@ func (f *fleetPlay) finish(ctx context.Context, res *fleet.Result) error {
 			return err
 		}
 	}
-	// What would come twice comes by the time that the last receipts are there.
+	// Duplicates arrive by the time that the last receipts are there.
 	var settle time.Duration
 	for _, b := range f.bearers {
 		settle = max(settle, b.profile.AckDelay+b.profile.RoundTripMax(b.profile.MTU))
@@ -125,23 +125,23 @@ func (f *fleetPlay) discovered(row *fleet.Row) {
 	}
 }
 
-// crew is that of the site of a name.
+// crew returns the crew of the site with a name.
 func (f *fleetPlay) crew(name string) *fleetCrew {
 	return f.crews[slices.IndexFunc(f.crews, func(c *fleetCrew) bool { return c.name == name })]
 }
 
-// told asks the sender's gateway what it tells of a message. What devices of TAK say at one time cannot be told apart there: it is asked
-// about those that have not come. Of open messages it tells nothing.
+// told asks the sender's gateway for the fate of a message. It cannot tell apart events that TAK devices send at one time, so told asks
+// only about those that did not come. The gateway knows no fate of open messages.
 func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
 	if d.Open || len(d.Came) > 0 && d.Peers == fleet.TAK || f.crew(d.From).sunk {
 		return nil
 	}
-	near := 2 * time.Second // between what the peer says and custody
+	near := 2 * time.Second // between the peer's event and custody
 	list, err := f.messages(ctx, f.crew(d.From), url.Values{"after": {d.Sent.Add(-time.Second).UTC().Format(time.RFC3339)}, "before": {d.Sent.Add(near).UTC().Format(time.RFC3339)}})
 	for _, m := range list {
 		for _, r := range m.Recipients {
 			if apart := m.Accepted.Sub(d.Sent).Abs(); r.Site == d.To && m.Adapter == d.Peers && apart < near {
-				near = apart // it is the message itself
+				near = apart // the message itself
 				d.NotTaken = false
 				if d.Told = r.State; slices.Contains([]string{"delivered", "held", api.StateWaiting, api.StateUnderWay}, r.State) {
 					d.Told = ""
@@ -152,7 +152,7 @@ func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
 	return err
 }
 
-// messages asks a site's gateway for messages.
+// messages returns the messages that a site's gateway lists.
 func (f *fleetPlay) messages(ctx context.Context, c *fleetCrew, q url.Values) ([]api.MessageRow, error) {
 	q.Set("limit", "1000")
 	body, err := c.leads().get(ctx, "messages?"+q.Encode())

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// deliveries are all messages so far, for each peer of each site that the sender's gateway knew to listen.
+// deliveries are all messages so far, for each peer of each site that the sender's gateway knew as a listener.
 func (f *fleetPlay) deliveries() (list []fleet.Delivery) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -55,7 +55,7 @@ func (f *fleetPlay) deliveries() (list []fleet.Delivery) {
 	return list
 }
 
-// says are the events of the JXTA peer that talks for a site.
+// says returns the events of the JXTA peer that talks for a site.
 func (c *fleetCrew) says() []Event {
 	if len(c.jxta) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func (c *fleetCrew) says() []Event {
 	return c.jxta[0].Events()
 }
 
-// heardBy is what a peer has received, by the names of pipe and sender, and by number.
+// heardBy returns the messages that a peer has received, by the names of pipe and sender, and by number.
 func heardBy(p *Peer) map[[2]string]map[int64][]Event {
 	came := map[[2]string]map[int64][]Event{}
 	for _, e := range p.Events() {
@@ -89,7 +89,7 @@ func (p *Peer) listensTo() map[string]bool {
 	return open
 }
 
-// pipe is the name of the pipe on which a site's JXTA peers speak: one of its group, or its own.
+// pipe is the name of the pipe on which a site's JXTA peers talk: the pipe of its group, or its own.
 func (s *lanSite) pipe() string {
 	if g := s.group(); g != nil {
 		return service(g.Name)
@@ -97,17 +97,17 @@ func (s *lanSite) pipe() string {
 	return service(s.name)
 }
 
-// roomPipe is the id of the pipe on which the JXTA peers of a group meet, as field-tests/peers makes it from the name.
+// roomPipe is the id of the pipe on which the JXTA peers of a group meet, derived from the name as in field-tests/peers.
 func roomPipe(name string) string {
 	id := sha256.Sum256([]byte(name))
 	return fmt.Sprintf("urn:jxta:uuid-59616261646162614E50472050325033%X%02X04", id[:15], id[15]|1)
 }
 
-// group is the one to which the site's peers speak; nil: there is none.
+// group is the group to which the site's peers talk; nil: there is none.
 func (s *lanSite) group() *fleet.Group { return s.play.GroupOf(s.name) }
 
-// settles has a JXTA peer open what it speaks and listens on: all peers of a group have a pipe by its name, and of a site without one the
-// first peer has its own.
+// settles has a JXTA peer open its own pipe. In a group, all peers have a pipe by the group's name; at a site without a group, the first
+// peer has its own.
 func (s *lanSite) settles(p *Peer, first bool) error {
 	switch {
 	case s.group() != nil:
@@ -118,13 +118,13 @@ func (s *lanSite) settles(p *Peer, first bool) error {
 	return nil
 }
 
-// speaks says whether what a site says is meant for another one: where it has a group, for those in it alone.
+// speaks says whether a site's messages are meant for another site: with a group, only for sites in the group.
 func (c *fleetCrew) speaks(to *fleetCrew) bool {
 	g := c.group()
 	return c != to && (g == nil || g.Has(to.name))
 }
 
-// hears has all JXTA peers of a site look for what another one says, and listen to it. What is said in a group they hear already.
+// hears has all JXTA peers of a site find another site's pipe and listen on it. In a group they listen already.
 func hears(c, to *fleetCrew) (err error) {
 	if to.group() != nil {
 		return nil
@@ -135,8 +135,8 @@ func hears(c, to *fleetCrew) (err error) {
 	return err
 }
 
-// reaches says whether the gateway of a site knows that another one listens; in a group it is enough that somebody does, and that the two
-// gateways are in it.
+// reaches says whether the gateway of a site knows that another site listens. In a group it suffices that it knows some listener, and
+// that both gateways are in the group.
 func reaches(of map[*fleetCrew]api.Status, from, to *fleetCrew) bool {
 	st, up := of[to]
 	knows := func(p api.PeerStatus) bool { return p.Name == to.name && p.FarItems >= st.Items }
@@ -151,7 +151,7 @@ func reaches(of map[*fleetCrew]api.Status, from, to *fleetCrew) bool {
 	return up && slices.ContainsFunc(of[from].Peers, knows)
 }
 
-// delivery is one to the n-th peer of a site, without what became of it.
+// delivery is a delivery to the n-th peer of a site, without its result.
 func delivery(from, to *fleetCrew, peers string, n int, at time.Time) fleet.Delivery {
 	return fleet.Delivery{From: from.name, To: to.name, Peers: peers, At: n, Open: from.group() != nil, Sent: at, NotTaken: from.deadAt(peers, at)}
 }
@@ -176,7 +176,7 @@ func fromTo(from, to *fleetCrew, n int, met time.Time, said []Event, came map[in
 	return list
 }
 
-// outage takes a site off the air of a bearer, or brings it back when nothing keeps it off any more.
+// outage takes a site off the air of a bearer, or brings it back when no accident keeps it off any more.
 func (f *fleetPlay) outage(c *fleetCrew, b int, down bool) error {
 	at := [2]int{c.index, b}
 	switch {
@@ -194,7 +194,7 @@ func (f *fleetPlay) outage(c *fleetCrew, b int, down bool) error {
 	return f.hubs[b].Outage(c.name, down)
 }
 
-// destroy ends a site once another site has what it said last, or after so long at the most: its gateway, its peers, its air.
+// destroy ends a site once another site has its last messages, or after the time within: its gateway, its peers, its air.
 func (f *fleetPlay) destroy(ctx context.Context, c *fleetCrew, within time.Duration) error {
 	for end := time.Now().Add(within); time.Now().Before(end) && !overheard(f.deliveries(), c.name); {
 		if err := f.until(ctx, time.Now().Add(pollEvery)); err != nil {
@@ -220,7 +220,7 @@ func (f *fleetPlay) destroy(ctx context.Context, c *fleetCrew, within time.Durat
 	return nil
 }
 
-// overheard says whether each kind of a site's peers that has said something has its last message at another site, by these deliveries.
+// overheard says whether, by these deliveries, the last message of each kind of a site's peers has come to another site.
 func overheard(list []fleet.Delivery, site string) bool {
 	last, heard := map[string]int64{}, map[string]bool{}
 	for _, d := range list {

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// plan is what the script has happen, in any order.
+// plan is the events of the script, in any order.
 func (f *fleetPlay) plan(ctx, all context.Context) (list []action) {
 	for _, c := range f.crews {
 		if at := f.script.Sites[c.index].Joins.Duration; at > 0 {
@@ -31,7 +31,7 @@ func (f *fleetPlay) plan(ctx, all context.Context) (list []action) {
 	return list
 }
 
-// tell notes something that happens.
+// tell notes an event.
 func (f *fleetPlay) tell(text string) {
 	f.logf("%s", text)
 	f.mu.Lock()
@@ -53,7 +53,7 @@ func (f *fleetPlay) joins(ctx, all context.Context, c *fleetCrew) error {
 	return nil
 }
 
-// talk is what a site says of a talk.
+// talk is the actions of a site in a talk.
 func (f *fleetPlay) talk(n int, t fleet.Talk, c *fleetCrew, later time.Duration) (list []action) {
 	begins := max(t.At.Duration, f.script.Sites[c.index].Joins.Duration) + later
 	if len(f.kinds) > 0 && t.Peers != fleet.TAK {
@@ -76,7 +76,7 @@ func (f *fleetPlay) talk(n int, t fleet.Talk, c *fleetCrew, later time.Duration)
 	return list
 }
 
-// chat has a device of a site report where it is, and say something to all.
+// chat has a device of a site report its position, and send a chat to all.
 func (f *fleetPlay) chat(c *fleetCrew, n, octets int) {
 	if c.sunk {
 		return
@@ -87,7 +87,7 @@ func (f *fleetPlay) chat(c *fleetCrew, n, octets int) {
 	at := time.Now()
 	c.tak[0].talk.send(c.unit.report(time.Minute))
 	if !c.tak[0].talk.send(text) {
-		return // its gateway is gone: nobody takes it
+		return // its gateway is gone, so the chat is lost
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +95,7 @@ func (f *fleetPlay) chat(c *fleetCrew, n, octets int) {
 	c.said[uid] = octets
 }
 
-// accident is what happens in one, and its end.
+// accident is the actions of an accident, and of its end.
 func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []action {
 	begins, ends := a.At.Duration, a.At.Duration+a.For.Duration
 	each := func(do func(c *fleetCrew, b int) error) (err error) {
@@ -164,7 +164,7 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 	}}}
 }
 
-// unheard notes that from a kill on what peers of a site say may be in nobody's custody, of each kind of peers.
+// unheard notes, for each kind of peers, that messages of a site's peers from a kill on may be in no gateway's custody.
 func (f *fleetPlay) unheard(c *fleetCrew, killed time.Time) map[string]*interval {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -176,8 +176,8 @@ func (f *fleetPlay) unheard(c *fleetCrew, killed time.Time) map[string]*interval
 	return since
 }
 
-// served notes from when on what peers of a site say is in custody again after a kill: from the first message on that is. It returns when
-// that was accepted; zero: none was.
+// served finds the first message of a site's peers in custody after a kill, and notes that later ones are in custody again. It returns
+// when that message was accepted; zero: none was.
 func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, unheard *interval, up time.Time) (first time.Time) {
 	to := up.Add(servedWithin)
 	for time.Now().Before(to) && pause(ctx, meetEvery) {

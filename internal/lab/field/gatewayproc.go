@@ -24,10 +24,10 @@ import (
 type gatewayProc struct {
 	name, binary, netns, config, logFile, lan string
 
-	client *http.Client // of get
+	client *http.Client // for get
 	cmd    *exec.Cmd
 	done   <-chan struct{} // closed when the process has been waited for
-	ended  func() error    // what came of it then
+	ended  func() error    // the result of the process, once done
 }
 
 const (
@@ -65,7 +65,7 @@ func (g *gatewayProc) launch(command ...string) error {
 	return nil
 }
 
-// takes waits until it takes connections.
+// takes waits until the gateway takes connections.
 func (g *gatewayProc) takes(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, gatewayReady)
 	defer cancel()
@@ -84,7 +84,7 @@ func (g *gatewayProc) takes(ctx context.Context) error {
 	}
 }
 
-// configure adds to the configuration, before the gateway starts.
+// configure adds lines to the configuration, before the gateway starts.
 func (g *gatewayProc) configure(text string) error {
 	f, err := os.OpenFile(g.config, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -94,15 +94,15 @@ func (g *gatewayProc) configure(text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// kill ends it as a power cut would, the libnorm child too: that one is the gateway's own affair.
+// kill ends the gateway as a power cut would; ending the libnorm child is left to the gateway.
 func (g *gatewayProc) kill() {
 	if g.cmd != nil {
-		_ = g.cmd.Process.Kill() // it may have ended already
+		_ = g.cmd.Process.Kill() // it may have exited already
 		<-g.done
 	}
 }
 
-// stop ends it in good order and says what was wrong.
+// stop ends the gateway in good order and returns its errors.
 func (g *gatewayProc) stop() error {
 	if g.cmd == nil {
 		return nil
@@ -112,7 +112,7 @@ func (g *gatewayProc) stop() error {
 		return fmt.Errorf("gateway of %s had ended: %v: %s", g.name, g.ended(), lastLine(g.tail()))
 	default:
 	}
-	_ = g.cmd.Process.Signal(unix.SIGTERM) // it may end in this very moment
+	_ = g.cmd.Process.Signal(unix.SIGTERM) // it may exit at this very moment
 	select {
 	case <-g.done:
 	case <-time.After(gatewayStop):
@@ -125,7 +125,7 @@ func (g *gatewayProc) stop() error {
 	return nil
 }
 
-// order gives it an order of its operator's by a command.
+// order gives the gateway an operator's order by a command.
 func (g *gatewayProc) order(ctx context.Context, command, what string, args ...string) error {
 	args = append([]string{"netns", "exec", g.netns, g.binary, command, what, "-c", g.config}, args...)
 	if out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput(); err != nil {
@@ -153,7 +153,7 @@ func (g *gatewayProc) get(ctx context.Context, page string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(resp.Body, 16<<20))
 }
 
-// status asks the gateway how it is.
+// status asks the gateway for its status.
 func (g *gatewayProc) status(ctx context.Context) (st api.Status, err error) {
 	body, err := g.get(ctx, "status")
 	if err != nil {
@@ -165,7 +165,7 @@ func (g *gatewayProc) status(ctx context.Context) (st api.Status, err error) {
 	return st, nil
 }
 
-// snapshot keeps what the gateway says of itself beside its log, for people: no figure is taken from it.
+// snapshot keeps the gateway's status pages next to its log, for people: no figure is taken from them.
 func (g *gatewayProc) snapshot(ctx context.Context) error {
 	var errs []error
 	for _, page := range []string{"metrics", "status"} {
@@ -178,7 +178,7 @@ func (g *gatewayProc) snapshot(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tail is the end of its log.
+// tail is the end of the gateway's log.
 func (g *gatewayProc) tail() string {
 	b, err := os.ReadFile(g.logFile)
 	if err != nil {

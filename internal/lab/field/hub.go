@@ -17,8 +17,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// HubNode is a station of the emulated link: a namespace that gets the interface HubConfig.Interface with this address. A station
-// of several machines has More namespaces, with the same: its modem hands datagrams to the machine that it heard last.
+// HubNode is a station of the emulated link: a namespace that gets the interface HubConfig.Interface with this address. A station of
+// several machines has More namespaces with the same interface and address: its modem hands datagrams to the machine that it heard last.
 type HubNode struct {
 	Name        string
 	Netns       string
@@ -29,8 +29,9 @@ type HubNode struct {
 	Up, Down    linkemu.Measured // instead of the profile's loss, delay and jitter
 }
 
-// HubConfig of an emulated link. With PcapDir set, <name>.pcap there has what passed the node's interface, <name>-<interface>.pcap
-// of an interface other than link0, which is the default. StaticGroups keeps IGMP off the air: on a radio net everybody hears everybody, and a kernel's reports would each take a turn.
+// HubConfig of an emulated link. With PcapDir, the packets of each node's interface go to the file <name>.pcap there, or
+// <name>-<interface>.pcap for an interface other than link0, which is the default. StaticGroups keeps IGMP off the air: on a radio net
+// all stations hear each other, and a kernel's reports would each take a turn.
 type HubConfig struct {
 	Nodes        []HubNode
 	Seed         uint64
@@ -43,9 +44,9 @@ type HubConfig struct {
 // HubStats are the emulator's counters.
 type HubStats struct {
 	Link    linkemu.Stats
-	TCP     map[string]int // TCP connections opened over the link, by the node that asked (SYN without ACK, repeats once)
+	TCP     map[string]int // TCP connections opened over the link, by the node that opened them (SYN without ACK, repeats once)
 	Foreign int64          // packets for no node, not IPv4, or IGMP: dropped
-	LateMax time.Duration  // by how much an event was handled after it was due, at worst
+	LateMax time.Duration  // the worst delay with which an event was handled
 }
 
 // Hub is the link emulator between network namespaces: real packets, the model of internal/lab/linkemu, the real clock.
@@ -68,8 +69,8 @@ type Hub struct {
 	late    time.Duration
 	syns    map[synKey]bool
 	tcp     map[string]int
-	heard   map[int]int                 // of stations with several machines: which one was heard last
-	carried map[string][2][]transmitted // of them by name: packets that were sent, and those of them that arrived somewhere
+	heard   map[int]int                 // for stations with several machines: the machine heard last
+	carried map[string][2][]transmitted // for those stations, by name: packets that were sent, and packets of theirs that arrived at another station
 }
 
 // port is the interface of a machine of a station.
@@ -87,7 +88,7 @@ type transmitted struct {
 	machine int
 }
 
-// transmittedMax bounds what is noted of a station; a slow link carries thousands.
+// transmittedMax bounds the notes on a station; a slow link carries thousands of packets.
 const transmittedMax = 1 << 20
 
 type offered struct {
@@ -220,11 +221,11 @@ func (h *Hub) loop() {
 	}
 }
 
-// frame makes an event of a packet, nil when it is for nobody.
+// frame makes an event of a packet; nil when the packet is for no node.
 func (h *Hub) frame(o offered) linkemu.Event {
 	p := h.ports[o.port]
 	p.cap.packet(o.at, o.data)
-	const protoIGMP = 2 // is between a host and its router, which a modem is not
+	const protoIGMP = 2 // between a host and its router; a modem is no router
 	if len(o.data) < 20 || o.data[0]>>4 != 4 || o.data[9] == protoIGMP {
 		h.foreign++
 		return nil
@@ -234,7 +235,7 @@ func (h *Hub) frame(o offered) linkemu.Event {
 	}
 	h.noteSYN(o)
 	f := linkemu.Frame{From: h.cfg.Nodes[p.node].Name, Octets: len(o.data), Data: o.data, By: p.machine}
-	if len(h.cfg.Nodes[p.node].More) > 0 && o.data[9] == protoUDP { // not what the kernel says where no gateway listens
+	if len(h.cfg.Nodes[p.node].More) > 0 && o.data[9] == protoUDP { // without the kernel's packets from a machine whose gateway does not listen
 		h.heard[p.node] = p.machine
 		h.note(f.From, 0, transmitted{o.at, p.machine})
 	}
@@ -287,7 +288,7 @@ func (h *Hub) deliver(list []linkemu.Delivery) {
 	}
 }
 
-// note keeps a packet that a station of several machines has sent (0), or one of these that arrived (1).
+// note keeps a packet that a station of several machines has sent (0), or one of its packets that arrived (1).
 func (h *Hub) note(name string, what int, t transmitted) {
 	list := h.carried[name]
 	if len(list[what]) < transmittedMax {
@@ -296,7 +297,7 @@ func (h *Hub) note(name string, what int, t transmitted) {
 	h.carried[name] = list
 }
 
-// machines are the packets that the machines of a station have sent, and those of them that arrived at another station, each in its order.
+// machines returns the packets that the machines of a station have sent, and those that arrived at another station, each in order.
 func (h *Hub) machines(station string) (sent, arrived []transmitted) {
 	read := func(time.Time) {
 		list := h.carried[station]
@@ -331,8 +332,8 @@ func (h *Hub) Outage(node string, down bool) error {
 	return err
 }
 
-// Redial gives a node another address on the link, as a carrier behind NAT does when the terminal dials in again. What
-// is sent to the old one goes nowhere from then on.
+// Redial gives a node another address on the link, as a carrier behind NAT does when the terminal dials in again. Packets to the old
+// address go nowhere from then on.
 func (h *Hub) Redial(node string, addr netip.Prefix) error {
 	i, ok := h.byName[node] // never changed after the start
 	if !ok {
@@ -366,12 +367,12 @@ func (h *Hub) Stats() HubStats {
 		}
 	}
 	if !h.call(read) {
-		read(time.Time{}) // nobody else uses the model any more
+		read(time.Time{}) // the loop is over and no longer uses the model
 	}
 	return s
 }
 
-// Close stops carrying and closes the interfaces. More than one call is one.
+// Close stops carrying and closes the interfaces. Further calls do nothing.
 func (h *Hub) Close() error {
 	h.once.Do(func() {
 		close(h.stop)

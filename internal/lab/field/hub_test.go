@@ -194,7 +194,7 @@ func TestTCPCount(t *testing.T) {
 	}
 }
 
-// TestRedial: after it the node is reached at its new address and no longer at its old one.
+// TestRedial: afterwards the node is reached at its new address and no longer at its old one.
 func TestRedial(t *testing.T) {
 	wire := load(t, "wire")
 	w, h := testHub(t, "", []string{"hq", "ship"}, wire, wire)
@@ -234,7 +234,7 @@ func TestPeerSeesOnlyItsLAN(t *testing.T) {
 	}
 }
 
-// TestStaleRunIsCleaned: what a killed run leaves behind goes; what a living one holds stays.
+// TestStaleRunIsCleaned: the namespaces of a killed run are removed; those of a living one stay.
 func TestStaleRunIsCleaned(t *testing.T) {
 	alive := testWorld(t)
 	if _, err := alive.add("a"); err != nil {
@@ -249,7 +249,7 @@ func TestStaleRunIsCleaned(t *testing.T) {
 	if err := sleeper.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = sleeper.Process.Kill() }) // in case nobody else does
+	t.Cleanup(func() { _ = sleeper.Process.Kill() }) // in case the cleanup does not
 	inside, err := os.Stat("/run/netns/" + ns)
 	if err != nil {
 		t.Fatal(err)

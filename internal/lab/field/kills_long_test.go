@@ -12,10 +12,10 @@ type diskCase struct {
 	site int // whose disk
 }
 
-// diskCases are what TestDisk does.
+// diskCases are the cases of TestDisk.
 var diskCases = []diskCase{{"full at the ship", 1}, {"full at hq", 0}}
 
-// failingSeeds are the stories of TestFailingDisk, outages how many failures each has.
+// failingSeeds are the seeds of TestFailingDisk, outages how many failures each has.
 var failingSeeds = []uint64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}
 
 const outages = 4
@@ -26,8 +26,8 @@ const (
 	putBackEvery = 3 * time.Second
 )
 
-// cutSeeds are those of TestCutAmidALongMessage.
+// cutSeeds are the seeds of TestCutAmidALongMessage.
 var cutSeeds = []uint64{1, 2, 3}
 
-// cutProfiles are those of its two bearers.
+// cutProfiles are the profiles of its two bearers.
 var cutProfiles = [2]string{"iridium-directip", "hf-2400"}

@@ -12,10 +12,10 @@ type diskCase struct {
 	site int // whose disk
 }
 
-// diskCases are what TestDisk does.
+// diskCases are the cases of TestDisk.
 var diskCases = []diskCase{{"full at the ship", 1}}
 
-// failingSeeds are the stories of TestFailingDisk, outages how many failures each has.
+// failingSeeds are the seeds of TestFailingDisk, outages how many failures each has.
 var failingSeeds = []uint64{12}
 
 const outages = 2
@@ -26,8 +26,8 @@ const (
 	putBackEvery = time.Second
 )
 
-// cutSeeds are those of TestCutAmidALongMessage.
+// cutSeeds are the seeds of TestCutAmidALongMessage.
 var cutSeeds = []uint64{1}
 
-// cutProfiles are those of its two bearers.
+// cutProfiles are the profiles of its two bearers.
 var cutProfiles = [2]string{"iridium-certus-100", "vhf-cnr-16k"}

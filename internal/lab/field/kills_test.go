@@ -19,12 +19,12 @@ import (
 
 const (
 	killSeed = 7142
-	// recovery is how long the peers may take to get a word in after a kill, and what is in custody to arrive.
+	// recovery is how long the peers may take to get a message accepted after a kill, and messages in custody to arrive.
 	recovery = 2 * time.Minute
 )
 
-// TestKills kills gateways and their libnorm with kill -9, again and again, while JXTA peers talk through them: no message
-// in custody is lost, and none arrives twice but what a gateway had handed over and could not write down.
+// TestKills kills gateways and their libnorm with kill -9, again and again, while JXTA peers talk through them: no message in custody is
+// lost, and none arrives twice unless a gateway had handed it over and could not record that.
 func TestKills(t *testing.T) {
 	relax, err := squeeze()
 	if err != nil {
@@ -63,7 +63,7 @@ func TestKills(t *testing.T) {
 	p.judge()
 }
 
-// falseAlarms are the lines of a log that say that a message could not be read, or that a peer was put back.
+// falseAlarms counts the lines of a log which say that a message could not be read, or that a peer was put back.
 func falseAlarms(file string) (n int) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -75,8 +75,8 @@ func falseAlarms(file string) (n int) {
 	return n
 }
 
-// meet waits until what the talkers say is heard: until then a message may be in nobody's custody, because the far
-// pipe is not known.
+// meet waits until the talkers' messages are heard: until then a message may be in no gateway's custody, because the far pipe is not
+// known.
 func (p *voyage) meet() {
 	p.t.Helper()
 	check.Until(p.t, recovery, "the gateways know each other's pipes", func() bool {
@@ -91,7 +91,7 @@ func (p *voyage) meet() {
 	})
 }
 
-// progress waits until both talkers know of n more messages that they are in custody.
+// progress waits until both talkers know that n more of their messages are in custody.
 func (p *voyage) progress(n int) {
 	p.t.Helper()
 	var at [2]int
@@ -108,7 +108,7 @@ func (p *voyage) progress(n int) {
 	})
 }
 
-// kill kills something and starts it again, and says what, and how long the longest start took.
+// kill kills something and starts it again. It returns what it killed, and how long the longest start took.
 func (p *voyage) kill(rng *rand.Rand) (what string, longest time.Duration) {
 	p.t.Helper()
 	who := [][]*crew{{p.crews[0]}, {p.crews[1]}, p.crews[:]}[rng.IntN(3)]
@@ -169,7 +169,7 @@ func killChild(pid int) error {
 	return nil
 }
 
-// settle waits until everything in custody has arrived, and until nothing arrives any more.
+// settle waits until all messages in custody have arrived, and until nothing arrives any more.
 func (p *voyage) settle() {
 	p.t.Helper()
 	end := time.Now().Add(recovery)
@@ -179,7 +179,7 @@ func (p *voyage) settle() {
 			_, m := c.accepted()
 			missing += m
 		}
-		return missing == 0 || time.Now().After(end) // what is lost is judged afterwards
+		return missing == 0 || time.Now().After(end) // losses are judged afterwards
 	})
 	check.Still(p.t, 3*time.Second, recovery, "what has arrived", func() int { return p.crews[0].hearings() + p.crews[1].hearings() })
 }
@@ -202,7 +202,7 @@ func (p *voyage) summary() string {
 		y.twice[propagated], y.twice[unicast], y.twice[long], unexplained)
 }
 
-// judge holds what has happened against the promise.
+// judge compares the results with the promise.
 func (p *voyage) judge() {
 	p.t.Helper()
 	for _, c := range p.crews {

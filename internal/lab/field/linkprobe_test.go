@@ -13,8 +13,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// TestLinkProbe: the command, two gateways as processes and the emulator between them. The link that the profile of both
-// describes is another than the one they have: the link probe finds that one, and its profile can be read.
+// TestLinkProbe: the command, two gateways as processes and the emulator between them. The profile of both gateways describes another
+// link than the emulated one: the link probe finds the latter, and its profile can be read.
 func TestLinkProbe(t *testing.T) {
 	p := load(t, "vhf-cnr-16k")
 	p.Up.LossPct, p.Up.RateBps, p.Turnaround = 0, 9600, 400*time.Millisecond
@@ -31,7 +31,7 @@ func TestLinkProbe(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "ours.toml")
 	var text []byte
-	check.Until(t, 3*time.Minute, "a link probe", func() bool { // until the gateways know each other it is refused
+	check.Until(t, 3*time.Minute, "a link probe", func() bool { // it is refused until the gateways know each other
 		cmd := exec.CommandContext(t.Context(), "ip", "netns", "exec", ship.netns, ship.binary, "probe", "-c", ship.config, "--out", out, "--json", "1")
 		var said bytes.Buffer
 		cmd.Stderr = &said

@@ -42,7 +42,7 @@ write = '''<say by="{from}">{text}</say>'''
 `
 )
 
-// said is what one end was given, as text.
+// said is the texts that one end received.
 type said struct {
 	mu   sync.Mutex
 	text []string
@@ -94,9 +94,9 @@ func stream(c net.Conn) *said {
 	return s
 }
 
-// TestAdaptersMeet: JXTA peers on the ship's LAN, raw streams that speak as ATAK does on headquarters', real gateways and the
-// emulator of iridium-dialup between them. A track of each side is there once on the other, and so is a line of a chat; beside
-// the teller it is heard once, too.
+// TestAdaptersMeet: JXTA peers on the ship's LAN, raw streams that act as ATAK on headquarters', real gateways and the emulator of
+// iridium-dialup between them. A track of each side is shown once on the other, and so is a line of a chat; on the sender's own LAN it
+// comes once, too.
 func TestAdaptersMeet(t *testing.T) {
 	t.Parallel()
 	g, ctx := stand(t, "meet", load(t, "iridium-dialup"), 1)
@@ -164,7 +164,7 @@ func TestAdaptersMeet(t *testing.T) {
 		return fmt.Sprintf(`<event version="2.0" uid="GeoChat.%s.All Chat Rooms.m-1" type="b-t-f" time="%s" start="%s" stale="%s" how="h-g-i-g-o"><point lat="0" lon="0" hae="9999999.0" ce="9999999.0" le="9999999.0"/><detail><__chat parent="RootContactGroup" groupOwner="false" messageId="m-1" chatroom="All Chat Rooms" id="All Chat Rooms" senderCallsign="FALCON"><chatgrp uid0="%s" uid1="All Chat Rooms" id="All Chat Rooms"/></__chat><link uid="%s" type="a-f-G-U-C" relation="p-p"/><remarks source="BAO.F.ATAK.%s" to="All Chat Rooms" time="%s">%s</remarks></detail></event>`,
 			id, cotTime(now), cotTime(now), cotTime(now.Add(24*time.Hour)), id, id, id, cotTime(now), text)
 	}
-	// The peers have said that they listen once a message of one of them comes to the other.
+	// The peers have announced that they listen once a message of one of them comes to the other.
 	check.Until(t, time.Minute, "the peers hear each other", func() bool {
 		tell(meetWords, "<hello/>")
 		return heard[1].times("<hello/>") > 0
@@ -185,7 +185,7 @@ func TestAdaptersMeet(t *testing.T) {
 		check.Until(t, 2*time.Minute, what, there)
 	}
 	t.Logf("all is there after %v", time.Since(began).Round(100*time.Millisecond))
-	// What would come twice comes within the time in which all of it came once, and the same again.
+	// Duplicates come within the time in which all messages came once, and as long again.
 	check.Never(t, 10*time.Second, func() string {
 		for i := range 2 {
 			for what, n := range map[string]int{"boat ready": shown[i].times("boat ready"), "come and see": heard[i].times("come and see"), "FALCON": heard[i].times(id)} {

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockDir holds one locked file per living run. The kernel lets go of the lock however the run ends.
+// lockDir holds one locked file per living run. The kernel releases the lock however the run ends.
 const lockDir = "/run/aldis-lab"
 
 var spaceName = regexp.MustCompile(`^aldis-([0-9a-f]{4})-`)
@@ -60,16 +60,16 @@ func newWorld() (*world, error) {
 		}
 		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 			f.Close()
-			continue // another run took it for a dead one's
+			continue // another run took it for a dead run's
 		}
-		_, _ = f.WriteString(strconv.Itoa(os.Getpid()) + "\n") // for people; the lock is what counts
+		_, _ = f.WriteString(strconv.Itoa(os.Getpid()) + "\n") // for people; the lock decides
 		w.lock = f
 		return w, nil
 	}
 	return nil, errors.New("lab: no free run id in " + lockDir)
 }
 
-// cleanStale removes the namespaces of runs whose lock nobody holds. Namespaces without a lock file are not ours.
+// cleanStale removes the namespaces of runs whose lock no process holds. Namespaces without a lock file are not ours.
 func cleanStale() error {
 	files, err := os.ReadDir(lockDir)
 	if err != nil {
@@ -79,7 +79,7 @@ func cleanStale() error {
 		path := filepath.Join(lockDir, e.Name())
 		f, err := os.OpenFile(path, os.O_RDWR, 0)
 		if err != nil {
-			continue // gone meanwhile
+			continue // removed meanwhile
 		}
 		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil && isAt(f, path) {
 			dead := &world{id: e.Name(), lock: f}
@@ -102,17 +102,17 @@ func cleanStale() error {
 	return nil
 }
 
-// isAt says whether an open file still has that name: a run that ends removes its own before it lets go of the lock.
+// isAt says whether an open file still has that name: a run that ends removes its file before it releases the lock.
 func isAt(f *os.File, path string) bool {
 	held, err1 := f.Stat()
 	named, err2 := os.Stat(path)
 	return err1 == nil && err2 == nil && os.SameFile(held, named)
 }
 
-// workDir is where a run keeps its files; it goes with the run. Nothing makes it before it is needed.
+// workDir is the directory of a run's files, which is removed with the run. It is made only when it is needed.
 func (w *world) workDir() string { return filepath.Join(os.TempDir(), "aldis-lab-"+w.id) }
 
-// add makes a namespace with loopback up and IPv6 off: its neighbour discovery would be counted on the link.
+// add makes a namespace with loopback up. IPv6 is off, because its neighbour discovery would be counted on the link.
 func (w *world) add(name string) (string, error) {
 	ns := "aldis-" + w.id + "-" + name
 	if err := ip("netns", "add", ns); err != nil {
@@ -132,14 +132,14 @@ func (w *world) add(name string) (string, error) {
 	return ns, ip("-n", ns, "link", "set", "lo", "up")
 }
 
-// close removes the namespaces with all that still runs in them, then the claim.
+// close removes the namespaces with all processes in them, then the claim.
 func (w *world) close() error {
 	var errs []error
 	for _, ns := range w.spaces {
 		if out, err := exec.Command("ip", "netns", "pids", ns).Output(); err == nil {
 			for _, f := range strings.Fields(string(out)) {
 				if pid, err := strconv.Atoi(f); err == nil && pid != os.Getpid() {
-					_ = unix.Kill(pid, unix.SIGKILL) // it may have ended meanwhile
+					_ = unix.Kill(pid, unix.SIGKILL) // it may have exited meanwhile
 				}
 			}
 		}
@@ -171,8 +171,8 @@ func ip(args ...string) error {
 	return nil
 }
 
-// InNetns runs f on a thread inside the namespace. Sockets and devices that f opens stay there. The thread comes back: one that ended
-// would take the processes with it that it has started with Pdeathsig.
+// InNetns runs f on a thread inside the namespace. Sockets and devices that f opens stay there. The thread comes back: if it ended, the
+// processes that it started with Pdeathsig would end with it.
 func InNetns(name string, f func() error) error {
 	done := make(chan error)
 	go func() {
@@ -180,7 +180,7 @@ func InNetns(name string, f func() error) error {
 		back, err := enter(name)
 		if err != nil {
 			done <- err
-			return // still locked: wherever the thread is, it ends with the goroutine
+			return // still locked: in whatever namespace the thread is, it ends with the goroutine
 		}
 		defer back.Close()
 		err = f()
@@ -222,8 +222,8 @@ func DialIn(ctx context.Context, ns, addr string) (net.Conn, error) {
 	return conn, err
 }
 
-// lan joins a gateway's namespace and its peers' by a bridge in the gateway's, which has the first address. Nothing
-// is forwarded, so a peer reaches its own LAN and nothing else.
+// lan joins a gateway's namespace and its peers' by a bridge in the gateway's, which has the first address. The bridge forwards nothing,
+// so a peer reaches only its own LAN.
 func lan(gateway string, own netip.Prefix) error {
 	return errors.Join(
 		ip("-n", gateway, "link", "add", "lan0", "type", "bridge"),
@@ -242,8 +242,8 @@ func plug(gateway, peer, port string, addr netip.Prefix) error {
 	)
 }
 
-// wall puts a namespace with a translation of addresses between a site and its links, and returns it. What the site begins goes out,
-// over TCP to one port alone if port is not 0; nothing comes in unasked.
+// wall puts a namespace with a translation of addresses between a site and its links, and returns it. Connections that the site opens go
+// out, over TCP only to port if port is not 0; unsolicited packets do not come in.
 func (w *world) wall(site, name string, port int) (string, error) {
 	ns, err := w.add(name)
 	if err != nil {
@@ -283,7 +283,7 @@ func openTUN(ns, name string, addr netip.Prefix, mtu int) (*os.File, error) {
 		}
 		req, err := unix.NewIfreq(name)
 		if err == nil {
-			req.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI) // no IFF_VNET_HDR: so no offloads either
+			req.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI) // no IFF_VNET_HDR, so no offloads either
 			err = unix.IoctlIfreq(fd, unix.TUNSETIFF, req)
 		}
 		if err != nil {

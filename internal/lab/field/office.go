@@ -20,7 +20,7 @@ func keysOf(ctx context.Context, binary string, args ...string) (string, error) 
 	return string(out), nil
 }
 
-// public is the public key in what gateway keys prints.
+// public is the public key in the output of gateway keys.
 func public(out string) string {
 	for line := range strings.Lines(out) {
 		if key, is := strings.CutPrefix(line, "public"); is {
@@ -33,7 +33,7 @@ func public(out string) string {
 // newKey makes the key of a network, and returns the line of configurations that names it.
 func newKey(ctx context.Context, binary, dir string) (line string, err error) {
 	file := filepath.Join(dir, "net.key")
-	_ = os.Remove(file) // of an earlier run into the same directory
+	_ = os.Remove(file) // left by an earlier run into the same directory
 	_, err = keysOf(ctx, binary, "new", "-o", file)
 	return fmt.Sprintf("key_file = %q\n", file), err
 }
@@ -41,7 +41,7 @@ func newKey(ctx context.Context, binary, dir string) (line string, err error) {
 // office is the authority of a network whose nodes have keys of their own. It signs with the commands of the gateway.
 type office struct {
 	binary, dir, public string
-	nodes               map[*lanSite]string // as --node takes them
+	nodes               map[*lanSite]string // as --node wants them
 }
 
 func (o *office) file(name string) string { return filepath.Join(o.dir, name) }
@@ -49,7 +49,7 @@ func (o *office) file(name string) string { return filepath.Join(o.dir, name) }
 // newOffice makes the authority, and the key of each site.
 func newOffice(ctx context.Context, binary, dir string, sites []*lanSite, bearers []bearer) (*office, error) {
 	o := &office{binary: binary, dir: dir, nodes: map[*lanSite]string{}}
-	for _, name := range []string{"authority.key", "net.roster"} { // of an earlier run
+	for _, name := range []string{"authority.key", "net.roster"} { // left by an earlier run
 		_ = os.Remove(o.file(name))
 	}
 	if err := os.WriteFile(o.file("phrase"), []byte("nothing in a lab is secret\n"), 0o600); err != nil {
@@ -85,7 +85,7 @@ func newOffice(ctx context.Context, binary, dir string, sites []*lanSite, bearer
 	return o, nil
 }
 
-// sign makes the network's roster, or the next one, that names these sites too, and brings it to them alone.
+// sign makes the network's roster, or the next one, with these sites added, and delivers it to these sites alone.
 func (o *office) sign(ctx context.Context, sites ...*lanSite) error {
 	args := []string{"roster", "add", o.file("net.roster")}
 	if _, err := os.Stat(args[2]); err != nil {

@@ -26,11 +26,11 @@ type Options struct {
 	Size     int           // octets of a message's body element, with strangers of all its elements; 200
 	Shapes   string        // ShapesTracks or ShapesStrangers; tracks
 	Arrivals string        // pattern of strangers' messages (lab/shapes); steady
-	Squeeze  bool          // a busy loop for each processor runs beside the game
+	Squeeze  bool          // a busy loop for each processor runs during the game
 	Reorder  bool          // jitter lets packets overtake each other, whatever the profile says
 	Twice    float64       // percent of packets that arrive twice, on each leg
 	Seed     uint64        // of the emulator
-	Up, Down string        // files of what a real link did to each packet (linkemu.ReadMeasured), of the ships' legs; "": the profile decides
+	Up, Down string        // files with the results of a real link for each packet (linkemu.ReadMeasured), for the ships' legs; "": the profile decides
 	Peers    string        // KindJXSE27, KindJXSE27Unsigned or KindJXTA22, KindTAK for TAKGame or KindXMPP for XMPPGame; JXSE 2.7 signed
 	Devices  int           // TAK devices or XMPP clients of a site, 1 to 100; 3
 	ShipPeer string        // kind of the ships' peers when it is another one
@@ -39,7 +39,7 @@ type Options struct {
 	Unaided  bool          // the same peers over the same link without gateways as well
 	Only     string        // "gateway" or "unaided": that run only
 
-	Drain time.Duration // at most so long after Duration for what is under way; 60 s and four round trips, unaided 20 s
+	Drain time.Duration // how long after Duration to wait for messages under way, at most; 60 s and four round trips, unaided 20 s
 	Idle  time.Duration // silence after that, for the background; 20 s
 
 	OutageAt, OutageFor time.Duration // every ship's link is down
@@ -47,19 +47,19 @@ type Options struct {
 	Bulk                int           // octets of one long message each way, besides the short ones
 	BulkAt              time.Duration // a third of Duration
 	RedialAt            time.Duration // the first ship's link gets another address; 0: never
-	Silent              int           // so many ships, the last ones, transmit nothing for a while (EMCON)
+	Silent              int           // how many ships, the last ones, transmit nothing for a while (EMCON)
 	SilentAt, SilentFor time.Duration // a minute, and half of Duration
 	Deaf                string        // ship whose peer publishes, opens and sends nothing
 	Kill                string        // site whose gateway gets kill -9 and is started again
 	KillAt              time.Duration
 
-	Gateway  string    // the binary under test; "": the one beside this program
+	Gateway  string    // the binary under test; "": the one in this program's directory
 	JarDir   string    // field-tests/peers; found from the working directory and the binary
-	Keep     string    // directory for logs, configurations and captures of the link; removed otherwise
-	Pictured bool      // collect what Result.Page shows
+	Keep     string    // directory for logs, configurations and captures of the link; "": they are removed
+	Pictured bool      // collect the data for Result.Page
 	Progress io.Writer // a line of text now and then; nil: none
 
-	up, down linkemu.Measured // what is in the files Up and Down
+	up, down linkemu.Measured // the contents of the files Up and Down
 }
 
 // UsageError is a mistake in the Options.
@@ -68,7 +68,7 @@ type UsageError struct{ Problem string }
 // Error is the mistake in words, a line for each.
 func (e *UsageError) Error() string { return "lab: " + e.Problem }
 
-// transport is what the peers use.
+// transport is the transport of the peers.
 func (o *Options) transport() string {
 	if o.HTTP {
 		return "http"
@@ -100,7 +100,7 @@ func (o *Options) complete() (profile.Profile, error) {
 	return p, nil
 }
 
-// defaults fills in what was not said.
+// defaults fills in the fields that are zero.
 func (o *Options) defaults() {
 	o.Duration = cmp.Or(o.Duration, 150*time.Second)
 	o.Rate = cmp.Or(o.Rate, 5*time.Second)
@@ -123,7 +123,7 @@ func (o *Options) defaults() {
 	}
 }
 
-// mistakes are what cannot be played on p, in sentences.
+// mistakes lists, in sentences, the options that cannot be played on p.
 func (o *Options) mistakes(p profile.Profile) (bad []string) {
 	check := func(ok bool, format string, args ...any) {
 		if !ok {
@@ -167,10 +167,10 @@ func (o *Options) mistakes(p profile.Profile) (bad []string) {
 	return bad
 }
 
-// other says that the game has no JXTA peers.
+// other says whether the game is without JXTA peers.
 func (o *Options) other() bool { return o.Peers == KindTAK || o.Peers == KindXMPP }
 
-// checkOther reports what TAK devices and XMPP clients do not play.
+// checkOther reports the options that games with TAK devices and XMPP clients do not have.
 func (o *Options) checkOther(check func(ok bool, format string, args ...any)) {
 	check(o.Devices >= 1 && o.Devices <= 100, "%d devices of a site: 1 to 100", o.Devices)
 	for what, asked := range map[string]bool{"http": o.HTTP, "shapes": o.Shapes != ShapesTracks, "ship-peers": o.ShipPeer != o.Peers, "bulk": o.Bulk > 0, "asker": o.Asker, "deaf": o.Deaf != "",
@@ -181,7 +181,7 @@ func (o *Options) checkOther(check func(ok bool, format string, args ...any)) {
 
 func readProfile(path string) ([]byte, error) { return infile.Read(path, 1<<20) }
 
-// measured reads what a real link did; "": nothing.
+// measured reads the results of a real link; "": there are none.
 func measured(file string) (m linkemu.Measured, err error) {
 	if file == "" {
 		return nil, nil
@@ -218,7 +218,7 @@ func FindPeers(kind string) (string, error) {
 	return "", fmt.Errorf("lab: the JXTA peers are not built: no field-tests/peers/%s above %s; run make -C field-tests/peers, or say where with --peers-dir", jar, strings.Join(startingPoints(), " or "))
 }
 
-// findUp is a file of the source tree above the working directory or the binary; "": there is none.
+// findUp is the path of a file of the source tree, above the working directory or the binary; "": there is none.
 func findUp(names ...string) string {
 	for _, dir := range startingPoints() {
 		for ; ; dir = filepath.Dir(dir) {
@@ -234,7 +234,7 @@ func findUp(names ...string) string {
 	return ""
 }
 
-// startingPoints are where to look upwards from for what is installed in the source tree.
+// startingPoints are the directories from which to look upwards for files of the source tree.
 func startingPoints() (starts []string) {
 	if wd, err := os.Getwd(); err == nil {
 		starts = append(starts, wd)

@@ -15,20 +15,20 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// siteMachines are the machines of a site of several, each in a namespace on the site's LAN, and where they are two their witness there.
+// siteMachines are the machines of a site of several, each in a namespace on the site's LAN, and for a site of two their witness there.
 type siteMachines struct {
 	w       *world
-	ns      []string // where they are two, the last one is the witness's
+	ns      []string // for a site of two, the last one is the witness's
 	all     []*gatewayProc
-	witness *gatewayProc // nil: three and more need none
-	one     sync.Mutex   // held during an accident to them
+	witness *gatewayProc // nil: a site of three or more needs none
+	one     sync.Mutex   // held during an accident to the machines
 
 	mu   sync.Mutex
 	last []machineSaid
 	led  []leadership // in the order in which they were seen
 }
 
-// machineSaid is what a machine said of itself, and when.
+// machineSaid is a machine's report of its role, and its time.
 type machineSaid struct {
 	at     time.Time
 	Role   string    `json:"role"`
@@ -39,7 +39,7 @@ type machineSaid struct {
 	Whole  bool      `json:"whole"`
 }
 
-// leadership says that a machine has led since then.
+// leadership says that a machine has led since a time.
 type leadership struct {
 	machine int
 	epoch   uint64
@@ -53,7 +53,7 @@ const (
 	siteSettles = time.Minute
 )
 
-// spaces makes the namespaces of the machines when they are asked for first.
+// spaces makes the namespaces of the machines at its first call.
 func (p *siteMachines) spaces(s *lanSite) error {
 	if p.ns != nil {
 		return nil
@@ -113,7 +113,7 @@ func (s *lanSite) machines() []*gatewayProc {
 	return s.several.all
 }
 
-// leads is the gateway that leads the site, or did when one was seen to.
+// leads is the gateway that leads the site, or the first one if no leader is known.
 func (s *lanSite) leads() *gatewayProc {
 	if s.several == nil {
 		return s.gateway
@@ -124,7 +124,7 @@ func (s *lanSite) leads() *gatewayProc {
 	return s.gateway
 }
 
-// seeds are what the site's peers are given: the addresses of all its machines.
+// seeds are the seeds of the site's peers: the addresses of all its machines.
 func (s *lanSite) seeds() []string {
 	list := []string{s.seed()}
 	for _, g := range s.machines()[1:] {
@@ -133,14 +133,14 @@ func (s *lanSite) seeds() []string {
 	return list
 }
 
-// turned is the list from its n-th entry on, and then what was before that.
+// turned is the list from its n-th entry on, followed by the entries before that.
 func turned(list []string, n int) []string {
 	n %= len(list)
 	return slices.Concat(list[n:], list[:n])
 }
 
-// stop ends the site's gateways in good order: the leader is the last one that has enough others, so that it can write what it has to. Of
-// three and more the rest can lead no more, and is killed.
+// stop ends the site's gateways in good order. First it stops as many others as the leader can do without, then the leader, which can
+// thus still write its last records. At a site of three or more it kills the rest, which can no longer lead.
 func (s *lanSite) stop() (err error) {
 	if s.several == nil {
 		return s.gateway.stop()
@@ -148,7 +148,7 @@ func (s *lanSite) stop() (err error) {
 	p := s.several
 	lead := max(0, p.leader())
 	others := slices.Delete(slices.Clone(p.all), lead, lead+1)
-	first := len(others) // two machines: the one that follows is first, and the other hands over nothing
+	first := len(others) // two machines: the follower stops first, and the leader hands over nothing
 	if p.witness == nil {
 		first = (len(p.all) - 1) / 2
 	}
@@ -165,7 +165,7 @@ func (s *lanSite) stop() (err error) {
 	return err
 }
 
-// start starts the machines of a site and their witness, and waits until one leads whom the others could follow.
+// start starts the machines of a site and their witness, and waits until a machine leads that the others could replace.
 func (p *siteMachines) start(ctx, all context.Context) (err error) {
 	if p.witness != nil {
 		err = p.witness.launch("site", "witness")
@@ -190,7 +190,7 @@ func (p *siteMachines) start(ctx, all context.Context) (err error) {
 	return nil
 }
 
-// watch asks a machine again and again what it is.
+// watch polls a machine for its role.
 func (p *siteMachines) watch(ctx context.Context, i int) {
 	for pause(ctx, siteEvery) {
 		wait, stop := context.WithTimeout(ctx, time.Second)
@@ -209,7 +209,7 @@ func (p *siteMachines) watch(ctx context.Context, i int) {
 	}
 }
 
-// leader is the machine that leads by what all have said in the last second; -1: none does.
+// leader is the machine that leads, by the reports of the last second; -1: none does.
 func (p *siteMachines) leader() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +222,7 @@ func (p *siteMachines) leader() int {
 	return lead
 }
 
-// settled waits until one leads, and the others could, and says which one leads; -1: not within siteSettles.
+// settled waits until a machine leads and the others could take over, and returns the leader; -1: not within siteSettles.
 func (p *siteMachines) settled(ctx context.Context) int {
 	for over := time.Now().Add(siteSettles); time.Now().Before(over); {
 		if lead := p.leader(); lead >= 0 {
@@ -243,20 +243,20 @@ func (p *siteMachines) settled(ctx context.Context) int {
 	return -1
 }
 
-// mishap is an accident to machines of a site of several, and what comes of it.
+// mishap is an accident to machines of a site of several, with its consequences.
 type mishap struct {
 	f       *fleetPlay
 	c       *fleetCrew
 	a       fleet.Accident
 	began   time.Time
-	up      time.Time // since then a machine could lead
-	lead    int       // machine that led before
+	up      time.Time // from then on a machine could lead
+	lead    int       // the machine that led before
 	both    bool
 	unheard map[string]*interval
 	res     fleet.Takeover
 }
 
-// play notes what happens, and what comes of it.
+// play runs the accident, and notes its consequences.
 func (m *mishap) play(ctx context.Context) {
 	f := m.f
 	defer f.under.Done()
@@ -273,7 +273,8 @@ func (m *mishap) play(ctx context.Context) {
 	f.logf("%s: %speers are served after %v s, octets %v", m.a.Said(), took, m.res.Served, m.res.Octets)
 }
 
-// happen begins once one leads and the others could, and ends when it is so again: the next accident to the site waits for that.
+// happen begins once a machine leads and the others could take over, and ends when that is so again: the next accident to the site waits
+// for it.
 func (m *mishap) happen(ctx context.Context, seen *sync.WaitGroup) {
 	f, c := m.f, m.c
 	c.several.one.Lock()
@@ -317,7 +318,7 @@ func (m *mishap) happen(ctx context.Context, seen *sync.WaitGroup) {
 	m.wrong(err)
 }
 
-// victims are the machines that it happens to.
+// victims are the machines that the accident hits.
 func (m *mishap) victims() []int {
 	switch n := m.a.Number(); {
 	case n > 0:
@@ -330,7 +331,7 @@ func (m *mishap) victims() []int {
 	return []int{m.lead}
 }
 
-// told says what happens, and to which machine.
+// told describes the accident, with its machine.
 func (m *mishap) told(victim int) string {
 	led := ""
 	if m.a.Number() > 0 && m.res.Led {
@@ -341,7 +342,7 @@ func (m *mishap) told(victim int) string {
 	return m.a.Said() + led
 }
 
-// wrong notes what went wrong.
+// wrong notes an error.
 func (m *mishap) wrong(err error) {
 	if err != nil {
 		m.f.mu.Lock()
@@ -350,7 +351,8 @@ func (m *mishap) wrong(err error) {
 	}
 }
 
-// fall is what happens to a machine at the beginning. Without power it answers nobody any more: its peers see no connection end.
+// fall is the beginning of the accident for a machine. A machine without power answers no packets, so its peers see no end of their
+// connections.
 func (m *mishap) fall(machine int) (err error) {
 	g := m.c.several.all[machine]
 	switch m.a.What {
@@ -368,7 +370,7 @@ func (m *mishap) fall(machine int) (err error) {
 	return err
 }
 
-// rise ends what began with fall.
+// rise ends the accident for a machine.
 func (m *mishap) rise(machine int) (err error) {
 	g := m.c.several.all[machine]
 	if m.a.What == fleet.Stop {
@@ -392,7 +394,7 @@ func (m *mishap) cable(machine int, state string) error {
 	return err
 }
 
-// served fills in when what the peers say was in custody again, of those that talked by then.
+// served fills in when messages of the peers were in custody again, for the kinds of peers that talked by then.
 func (m *mishap) served(ctx context.Context) {
 	pause(ctx, time.Until(m.up))
 	var all sync.WaitGroup
@@ -413,13 +415,13 @@ func (m *mishap) served(ctx context.Context) {
 	all.Wait()
 }
 
-// cost fills in the octets since the accident.
+// cost fills in the octets since the beginning of the accident.
 func (m *mishap) cost(ctx context.Context) {
 	pause(ctx, time.Until(m.began.Add(fleet.CostWindow)))
 	m.f.accounts(func(x fleet.Account) { m.res.Octets[x.Site] += x.Octets })
 }
 
-// takenOver fills in when a machine leads, and when another site hears it.
+// takenOver fills in when another machine leads, and when another site hears it.
 func (m *mishap) takenOver(ctx context.Context) {
 	p := m.c.several
 	for over := m.up.Add(servedWithin); time.Now().Before(over) && pause(ctx, siteEvery); {
@@ -447,7 +449,8 @@ func (m *mishap) takenOver(ctx context.Context) {
 	}
 }
 
-// wrongMachine counts what a machine of a site of several sent while it did not lead: another one had begun to since, or it never has.
+// wrongMachine counts the packets that machines of a site of several sent while they did not lead, because another had begun to lead
+// since or because they never did.
 func wrongMachine(f *fleetPlay, c *fleetCrew) (n int64) {
 	if c.several == nil {
 		return 0
@@ -469,7 +472,7 @@ func wrongMachine(f *fleetPlay, c *fleetCrew) (n int64) {
 	return n
 }
 
-// leaderAt is the machine that had begun to lead last at a time, by epochs; -1: none had.
+// leaderAt is the machine that had begun to lead last before a time, by epochs; -1: none had.
 func leaderAt(led []leadership, at time.Time) int {
 	lead, epoch := -1, uint64(0)
 	for _, l := range led {

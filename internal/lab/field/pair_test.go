@@ -8,7 +8,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// Peers of a site of several begin at its machines in turn, and have all of them.
+// Peers of a site of several begin at its machines in turn, and know all of them.
 func TestTurned(t *testing.T) {
 	for n, want := range []string{"[a b c]", "[b c a]", "[c a b]", "[a b c]"} {
 		check.Equal(t, "seeds", fmt.Sprint(turned([]string{"a", "b", "c"}, n)), want)

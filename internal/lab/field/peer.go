@@ -49,7 +49,7 @@ type PeerConfig struct {
 	Seed  string   // tcp://host:port of its rendezvous and relay, or http://; empty for Role "rdv"
 	More  []string // other seeds, of the same network
 	HTTP  bool     // HTTP instead of TCP
-	// Multicast: UDP multicast on the interface of Host; then it needs no Seed. Adhoc (2.7): that and no rendezvous at all.
+	// Multicast: UDP multicast on the interface of Host; then the peer needs no Seed. Adhoc (2.7): multicast without any rendezvous.
 	Multicast, Adhoc bool
 	Role             string   // "edge" (also when empty) or "rdv"
 	JarDir           string   // field-tests/peers of the source tree, built
@@ -57,7 +57,7 @@ type PeerConfig struct {
 	JVM              []string // options of the Java machine; nil: those that make a peer small and quick to start
 }
 
-// Event is one line of a peer's output. Which members an event has: field-tests/peers/README.md.
+// Event is one line of a peer's output. field-tests/peers/README.md says which members each event has.
 type Event struct {
 	T        float64  `json:"t"` // milliseconds since 1970 UTC, the peer's clock
 	Ev       string   `json:"ev"`
@@ -76,22 +76,22 @@ type Event struct {
 	Names    []string `json:"names"`
 	Text     string   `json:"text"`
 	PID      int      `json:"pid"`
-	// Of what the peer has measured itself ("bench"): the figure of each series, its percentile, and what was lost.
+	// From the peer's own measurement ("bench"): the figure of each series, its percentile, and the number lost.
 	Series []float64 `json:"series"`
 	P99    float64   `json:"p99"`
 	Warm   int       `json:"warm"`
 	Lost   int       `json:"lost"`
 }
 
-// At is when the peer says it happened.
+// At is the time of the event by the peer's clock.
 func (e Event) At() time.Time { return fromMillis(e.T) }
 
-// SentAt is when the sender says it sent what was received.
+// SentAt is when the received message was sent, by the sender's clock.
 func (e Event) SentAt() time.Time { return fromMillis(e.TSent) }
 
 func fromMillis(ms float64) time.Time { return time.UnixMicro(int64(ms*1000 + 0.5)) }
 
-// ErrPeerEnded is what Wait and Command answer when the peer's process is gone.
+// ErrPeerEnded is the error of Wait and Command when the peer's process is gone.
 var ErrPeerEnded = errors.New("lab: peer has ended")
 
 // Peer is a running JXTA peer in a process of its own. Its methods may be called from any goroutine.
@@ -106,7 +106,7 @@ type Peer struct {
 	done      chan struct{} // closed when the process has been waited for
 	cancel    context.CancelFunc
 	dismissed atomic.Bool // it was killed on purpose
-	hush      func()      // ends what this program has it send
+	hush      func()      // ends the stream of messages that this program has the peer send
 	stdinLock sync.Mutex
 	stdin     io.WriteCloser
 
@@ -117,8 +117,8 @@ type Peer struct {
 	log     string        // end of the library's log, valid once done is closed
 }
 
-// StartPeer starts a peer and returns at once; wait for "ready" or "rendezvous" where it matters. Commands may be given
-// at once. The peer's process group is killed when ctx ends.
+// StartPeer starts a peer and returns at once; wait for "ready" or "rendezvous" if that matters. Commands may be given at once. The
+// peer's process group is killed when ctx ends.
 func StartPeer(ctx context.Context, cfg PeerConfig) (*Peer, error) {
 	args, err := peerArgs(cfg)
 	if err != nil {
@@ -199,7 +199,7 @@ func peerArgs(cfg PeerConfig) ([]string, error) {
 	return append(args, more...), nil
 }
 
-// read takes in the peer's output until it ends, then the process.
+// read reads the peer's output until it ends, then waits for the process.
 func (p *Peer) read(out io.Reader) {
 	lines := bufio.NewScanner(out)
 	lines.Buffer(nil, peerEventMax)
@@ -281,9 +281,9 @@ func (p *Peer) Wait(ctx context.Context, match func(Event) bool) (Event, error) 
 	}
 }
 
-// Stop asks the peer to quit, kills it when it does not, and returns what was wrong with its end.
+// Stop asks the peer to quit, kills it if it does not, and returns what was wrong with its end.
 func (p *Peer) Stop() error {
-	_ = p.Command("quit") // it may have ended already
+	_ = p.Command("quit") // it may have exited already
 	grace := time.NewTimer(peerStopGrace)
 	defer grace.Stop()
 	var err error
@@ -301,7 +301,7 @@ func (p *Peer) Stop() error {
 	return err
 }
 
-// Kill ends the peer at once, as a hit does.
+// Kill ends the peer at once, as a hit on the ship would.
 func (p *Peer) Kill() {
 	p.dismissed.Store(true)
 	p.cancel()

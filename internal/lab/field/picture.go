@@ -17,14 +17,14 @@ import (
 
 const sampleEvery = time.Second // of the octets on the link
 
-// picture is what a page shows of a run beyond its figures.
+// picture is the data for a page of a run besides its figures.
 type picture struct {
 	octets    [][2]float64 // on the air since the run began, by seconds from the start of the ship's peer
-	latencies []float64    // s, of what was delivered
+	latencies []float64    // s, of the delivered messages
 	capture   *trace.Report
 }
 
-// sample notes what the air has carried so far.
+// sample notes the octets on the air so far.
 func (g *game) sample(now time.Time) {
 	up, down := g.traffic()
 	g.picture.octets = append(g.picture.octets, [2]float64{now.Sub(g.zero).Seconds(), float64(up.Octets + down.Octets)})
@@ -69,7 +69,7 @@ func (g *game) finishPicture(run *Run) error {
 	}
 }
 
-// Page is the figures as a page, of a game that was played with Options.Pictured.
+// Page is a page with the figures of a game that was played with Options.Pictured.
 func (r *Result) Page() report.Page {
 	g := report.Game{
 		Link: r.Profile, Gateway: r.Gateway, Peers: r.Peers + " over " + strings.ToUpper(r.Transport),
@@ -93,7 +93,7 @@ func (r *Result) Page() report.Page {
 	return report.OfGame(g)
 }
 
-// writePage writes the page, and says where it is.
+// writePage writes the page, and says in which file.
 func writePage(res result, path string, text io.Writer) error {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -11,33 +11,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// stillFor is how long nothing is said before the log says how it stands. Nobody waits longer than two seconds.
+// stillFor is the time without a line after which the log prints the standings, so that a reader waits two seconds at the most.
 const stillFor = 1500 * time.Millisecond
 
-const lineMax = 160 // characters of a line that is written over
+const lineMax = 160 // characters of a line that the next one overwrites
 
-// progressLog tells how far a trial is: a line when something happens, and how it stands when nothing does. On a
-// terminal the latter is one line that is written over.
+// progressLog prints the progress of a trial: a line for each event, and the standings of its runs when there is none. On a terminal the
+// standings are one line that the next one overwrites.
 type progressLog struct {
 	mu     sync.Mutex
 	w      io.Writer
 	begin  time.Time
-	last   time.Time // something was said
+	last   time.Time // time of the last line
 	over   bool      // w is a terminal
-	open   bool      // the cursor stands behind a line that is written over
+	open   bool      // the cursor is behind a line that will be overwritten
 	voices []*voice
 }
 
-// voice is one run that the log tells of.
+// voice is one run in the log.
 type voice struct {
 	log     *progressLog
 	name    string
 	doing   string
-	figures func() string // how it stands; nil: doing says it
+	figures func() string // the standing; nil: the last line still holds
 	fallen  bool
 }
 
-// newProgress begins a log. The caller ends the goroutine that keeps it speaking.
+// newProgress begins a log. The caller calls end to stop its goroutine.
 func newProgress(w io.Writer) (l *progressLog, end func()) {
 	now := time.Now()
 	l = &progressLog{w: w, begin: now, last: now, over: terminal(w)}
@@ -93,21 +93,21 @@ func (v *voice) logf(format string, args ...any) {
 	fmt.Fprintf(l.w, "%5.0f s  %-8s %s\n", l.last.Sub(l.begin).Seconds(), v.name, v.doing)
 }
 
-// stands gives the log what to ask; nil: what was said last is still so. The log asks from its own goroutine.
+// stands gives the log a function that returns the standing; nil: the last line still holds. The log calls it from its own goroutine.
 func (v *voice) stands(figures func() string) {
 	v.log.mu.Lock()
 	defer v.log.mu.Unlock()
 	v.figures = figures
 }
 
-// falls: the run is over, and nothing more is said of it.
+// falls marks the run as over: the log prints no more of it.
 func (v *voice) falls() {
 	v.log.mu.Lock()
 	defer v.log.mu.Unlock()
 	v.fallen = true
 }
 
-// clear removes a line that is written over.
+// clear removes a line that is to be overwritten.
 func (l *progressLog) clear() {
 	if l.open {
 		fmt.Fprint(l.w, "\r\x1b[K")
@@ -115,7 +115,7 @@ func (l *progressLog) clear() {
 	}
 }
 
-// beat says how it stands when nothing was said for a while.
+// beat prints the standings when no line was printed for a while.
 func (l *progressLog) beat(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +148,7 @@ func (l *progressLog) beat(now time.Time) {
 	l.open = true
 }
 
-// cut keeps a line to so many characters.
+// cut shortens a line to so many characters.
 func cut(s string, most int) string {
 	if r := []rune(s); len(r) > most {
 		return string(r[:most])

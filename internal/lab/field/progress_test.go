@@ -15,7 +15,7 @@ import (
 	"aldis/internal/lab/report"
 )
 
-// When nothing is said for a while the log says how all runs stand that are not over, and then is quiet for as long again.
+// When no line is printed for a while the log prints the standings of all runs that are not over, and then is quiet for as long again.
 func TestProgressWithoutNews(t *testing.T) {
 	var out bytes.Buffer
 	l := &progressLog{w: &out}
@@ -41,7 +41,7 @@ func TestProgressWithoutNews(t *testing.T) {
 	check.Equal(t, "third", strings.TrimSpace(lines[2]), "8 s  gateway: 3 of 4")
 }
 
-// scripts/progress says while a command runs what it last printed, ends with its code, and then shows all that it said.
+// scripts/progress shows the last line of a command while it runs, ends with its exit code, and then shows all its output.
 func TestProgressOfACommand(t *testing.T) {
 	gate := filepath.Join(t.TempDir(), "gate")
 	if out, err := exec.Command("mkfifo", gate).CombinedOutput(); err != nil {

@@ -10,13 +10,13 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestPutBack puts HQ's disk back to a copy while peers talk through both gateways, after a clean stop and after a kill. Nothing
-// comes twice but what a killed gateway had handed over and not acknowledged, which nobody can know.
+// TestPutBack puts HQ's disk back to a copy while peers talk through both gateways, after a clean stop and after a kill. No message comes
+// twice unless a killed gateway had handed it over and not acknowledged it, which no gateway can know.
 func TestPutBack(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]struct {
 		end     func(*gatewayProc) error
-		unknown time.Duration // before the end: what was said in it may come twice
+		unknown time.Duration // before the end: messages sent in it may come twice
 	}{
 		"stopped": {(*gatewayProc).stop, 0},
 		"killed":  {func(g *gatewayProc) error { g.kill(); return nil }, 2 * putBackEvery},
@@ -28,7 +28,7 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
-// putBack has HQ forget the time putBackBy, at a message each putBackEvery each way.
+// putBack has HQ forget the time putBackBy, with a message every putBackEvery each way.
 func putBack(t *testing.T, end func(*gatewayProc) error, unknown time.Duration) {
 	const seed = 91
 	p := newVoyage(t, seed, nil)
@@ -67,7 +67,7 @@ func putBack(t *testing.T, end func(*gatewayProc) error, unknown time.Duration) 
 		}
 		for _, n := range y.lost {
 			if u := c.said[n]; c == hq && u.at.After(at) && u.at.Before(died) {
-				beyond++ // accepted when the copy was made already: nobody's disk has it
+				beyond++ // accepted already when the copy was made, so that it is on no disk
 			}
 		}
 		t.Logf("%s said %d in all, %d accepted for certain, %d arrived; twice %d, and %d that nobody can know; lost %d, and %d that no disk had",
@@ -78,7 +78,7 @@ func putBack(t *testing.T, end func(*gatewayProc) error, unknown time.Duration) 
 	}
 }
 
-// comes waits until something that the talker said has just come to the far listener's machine.
+// comes waits until a message of the talker has just come to the far listener's machine.
 func (c *crew) comes(t *testing.T) {
 	t.Helper()
 	came := func() (n int) {

@@ -28,27 +28,27 @@ import (
 // ReplayOptions of a live replay.
 type ReplayOptions struct {
 	Profile     string          // name or path
-	Terminal    profile.Profile // what that is
+	Terminal    profile.Profile // the profile of that name
 	Ship, Shore replay.Gateway
 	Seed        uint64        // of the emulator
-	Bin         time.Duration // of Result.Bins; zero: a 120th of the trace, a second at least
-	Drain       time.Duration // at most so long after the trace; zero: a minute and four round trips
-	Gateway     string        // the binary under test; this one
-	Keep        string        // directory for logs, configurations and captures of the link; removed otherwise
+	Bin         time.Duration // for Result.Bins; zero: a 120th of the trace, a second at least
+	Drain       time.Duration // how long to wait after the trace, at most; zero: a minute and four round trips
+	Gateway     string        // the binary under test; "": this one
+	Keep        string        // directory for logs, configurations and captures of the link; "": they are removed
 	Progress    io.Writer     // a line of text now and then; nil: none
-	// At is told how far the trace is; may be nil.
+	// At is called with the time reached in the trace; may be nil.
 	At func(at, of time.Duration)
 }
 
 const (
 	acquainted   = 5 * time.Minute // for the gateways to get to know each other
-	settledFor   = 2               // readings of the ledger in a row that must be the same
+	settledFor   = 2               // readings of the ledger in a row that must be equal
 	settleEvery  = 500 * time.Millisecond
 	replayDialIn = 20 * time.Second
 )
 
 // Replay plays a trace in real time: gateways as processes, the emulator between their namespaces, edge peers on TCP
-// sockets. When ctx ends before the trace does, the Result holds what there was until then and is marked partial.
+// sockets. When ctx ends before the trace does, the Result holds the figures until then and is marked partial.
 func Replay(ctx context.Context, s *replay.Script, o ReplayOptions) (*replay.Result, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func Replay(ctx context.Context, s *replay.Script, o ReplayOptions) (*replay.Res
 	}
 	if o.Drain == 0 {
 		o.Drain = time.Minute + 4*o.Terminal.RoundTripMax(o.Terminal.MTU)
-		if o.Terminal.Transport == profile.PMul { // its acknowledgements take their time
+		if o.Terminal.Transport == profile.PMul { // the acknowledgements of P_Mul take their time
 			o.Drain += 4 * time.Minute
 		}
 	}
@@ -70,7 +70,7 @@ func Replay(ctx context.Context, s *replay.Script, o ReplayOptions) (*replay.Res
 	return r.play(ctx)
 }
 
-// complete fills in what a live replay of any clients needs.
+// complete fills in the options that a live replay of any clients needs.
 func (o *ReplayOptions) complete() (err error) {
 	if o.Progress == nil {
 		o.Progress = io.Discard
@@ -103,7 +103,7 @@ type liveReplay struct {
 
 	mu    sync.Mutex
 	heard []heardNotice
-	bell  chan struct{} // something was heard
+	bell  chan struct{} // a message was heard
 }
 
 type heardNotice struct {
@@ -218,7 +218,7 @@ func (r *liveReplay) dialAll(ctx context.Context) error {
 	return nil
 }
 
-// post keeps a notice for the loop; what it aliases is gone when this returns.
+// post keeps a notice for the loop. It copies the data to which the notice refers, because they are lost when it returns.
 func (r *liveReplay) post(peer int, n edgepeer.Notice) {
 	switch m := n.(type) {
 	case edgepeer.Message:
@@ -240,7 +240,7 @@ func (r *liveReplay) post(peer int, n edgepeer.Notice) {
 	}
 }
 
-// listen takes down what was heard.
+// listen records the messages that were heard.
 func (r *liveReplay) listen() {
 	r.mu.Lock()
 	list := r.heard
@@ -251,7 +251,7 @@ func (r *liveReplay) listen() {
 	}
 }
 
-// until lets time go by until a time of the trace, listening, with a bin noted whenever one is over.
+// until lets time pass until a time of the trace, while it listens and notes each bin that is over.
 func (r *liveReplay) until(ctx context.Context, at time.Duration) error {
 	for {
 		r.listen()
@@ -299,7 +299,7 @@ func (r *liveReplay) actions(ctx context.Context) error {
 	return r.until(ctx, r.s.Duration)
 }
 
-// drain waits until all has arrived, is acknowledged, and the link is silent; or until nothing is under way any more.
+// drain waits until all messages have arrived and are acknowledged, and the link is silent; or until none is under way any more.
 func (r *liveReplay) drain(ctx context.Context) error {
 	r.logf("the trace is over")
 	begin := time.Since(r.zero)
@@ -329,7 +329,7 @@ func (r *liveReplay) drain(ctx context.Context) error {
 	return nil
 }
 
-// sentBy are the octets that a ledger has as sent.
+// sentBy is the octets sent, by a ledger.
 func sentBy(st api.Status) (octets int64) {
 	for _, row := range st.Ledger {
 		if row.Direction == "sent" {
@@ -339,7 +339,7 @@ func sentBy(st api.Status) (octets int64) {
 	return octets
 }
 
-// finish draws the figures. broken is what ended the run before its time, if anything did.
+// finish computes the figures. broken is the error that ended the run early, if there was one.
 func (r *liveReplay) finish(end time.Duration, broken error) (*replay.Result, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), gatewayStop)
 	defer cancel()
@@ -357,7 +357,7 @@ func (r *liveReplay) finish(end time.Duration, broken error) (*replay.Result, er
 	return res, r.meter.Overload(r.s)
 }
 
-// reading asks both gateways and the emulator.
+// reading reads the figures of both gateways and the emulator.
 func (r *liveReplay) reading(ctx context.Context) (reading replay.Reading, err error) {
 	sites := r.game.sites
 	reading.ShoreNode, reading.ShipNode = sites[0].name, sites[1].name
@@ -371,7 +371,7 @@ func (r *liveReplay) reading(ctx context.Context) (reading replay.Reading, err e
 	return reading, nil
 }
 
-// compare holds the ledgers beside what the emulator captured of each node's own packets.
+// compare checks the ledgers against the emulator's captures of each node's own packets.
 func (r *liveReplay) compare(res *replay.Result, dir string) error {
 	c := &replay.LinkCapture{}
 	for _, s := range r.game.sites {

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// scenario is what the options want besides the tracks.
+// scenario is the incidents of the options.
 func (g *game) scenario(ctx, peersCtx context.Context) (plan []action) {
 	o := g.o
 	if o.OutageFor > 0 {
@@ -33,7 +33,7 @@ func (g *game) scenario(ctx, peersCtx context.Context) (plan []action) {
 				if g.asker, err = g.peer(peersCtx, g.sites[1], g.sites[1].name+"-b"); err != nil {
 					return err
 				}
-				// A first question that has no answer loads the library's classes: the second is what is measured.
+				// A first question that has no answer loads the library's classes: the second one is measured.
 				return sendCommands(g.asker, "find nobody-svc 3600")
 			}},
 			action{o.OutageAt + o.OutageFor/2, func() error {
@@ -140,13 +140,13 @@ func (g *game) answer() *float64 {
 	}
 	asked := g.askedAt
 	if q, ok := r.first(is("query", service("hq"))); ok {
-		asked = q.At() // the peer's own clock, without our pipe to it
+		asked = q.At() // by the peer's own clock, without the delay of our pipe to it
 	}
 	ms := round(float64(found.At().Sub(asked).Microseconds())/1000, 1)
 	return &ms
 }
 
-// follow does what is planned until Duration, each at its time.
+// follow carries out a plan until Duration, each action at its time.
 func (g *game) follow(ctx context.Context, plan []action) error {
 	plan = append(plan, action{g.o.Duration, func() error { return nil }})
 	slices.SortStableFunc(plan, func(a, b action) int { return int(a.at - b.at) })
@@ -161,7 +161,7 @@ func (g *game) follow(ctx context.Context, plan []action) error {
 	return nil
 }
 
-// incidents are an outage and a kill, of games without JXTA peers.
+// incidents are an outage and a kill, for games without JXTA peers.
 func (g *game) incidents(ctx context.Context) (plan []action) {
 	o := g.o
 	if o.OutageFor > 0 {
@@ -185,7 +185,7 @@ func (g *game) incidents(ctx context.Context) (plan []action) {
 	return plan
 }
 
-// acquaint waits until each gateway knows all others, and answers how many seconds that took.
+// acquaint waits until each gateway knows all others, and returns how many seconds that took.
 func (g *game) acquaint(ctx context.Context) (*float64, error) {
 	begun := time.Now()
 	ctx, stop := context.WithTimeout(ctx, acquainted)

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 )
 
-// blueGame2004 is what the scoreboard takes from published.json.
+// blueGame2004 is the part of published.json for the scoreboard.
 type blueGame2004 struct {
 	Game struct {
 		Captures map[string]struct {
@@ -25,7 +25,7 @@ type blueGame2004 struct {
 	} `json:"blue_game_2004"`
 }
 
-// column is one way of playing on the scoreboard, already text.
+// column is one way of playing on the scoreboard, as text.
 type column map[string]string
 
 var rows = []struct{ key, label string }{
@@ -43,7 +43,7 @@ var rows = []struct{ key, label string }{
 	{"background", "link octets per second, silent"},
 }
 
-// scoreboard prints the runs beside the figures of 2004.
+// scoreboard prints the runs next to the figures of 2004.
 func scoreboard(w io.Writer, res *Result) error {
 	paper, err := column2004()
 	if err != nil {
@@ -77,7 +77,7 @@ func scoreboard(w io.Writer, res *Result) error {
 	return nil
 }
 
-// day is what the game has of an ordinary one; "" for nothing.
+// day lists in what the game differs from an ordinary one; "": in nothing.
 func (r *Result) day() (text string) {
 	if r.Shapes == ShapesStrangers {
 		text = ", strangers' messages, " + r.Arrivals
@@ -155,7 +155,7 @@ func percentOf(n, of int) string {
 	return fmt.Sprintf(" (%.0f %%)", 100*float64(n)/float64(of))
 }
 
-// extras prints what only some games have.
+// extras prints the figures that only some games have.
 func (r *Run) extras(w io.Writer, kind string) {
 	say := func(format string, args ...any) {
 		fmt.Fprintf(w, "%s: %s\n", kind, fmt.Sprintf(format, args...))

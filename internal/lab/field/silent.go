@@ -7,19 +7,19 @@ import (
 	"aldis/internal/lab/linkemu"
 )
 
-// silenceSettles is for the announcement, which leaves a gateway with the order.
+// silenceSettles is time for the announcement of silence, which a gateway sends when it gets the order.
 const silenceSettles = 2 * time.Second
 
-// Silence is what the gateways of ships under EMCON gave to their modems, and what their peers saw meanwhile. What a
-// modem still held when the order came is not counted: on a busy channel it goes out later.
+// Silence is the packets that the gateways of ships under EMCON gave to their modems, and the messages that their peers received
+// meanwhile. Packets that a modem still held when the order came do not count: on a busy channel they go out later.
 type Silence struct {
 	Ships   []string `json:"ships"`
 	FromS   float64  `json:"from_s"`
 	Seconds float64  `json:"seconds"`
 	Packets int64    `json:"packets"` // of all silent ships
 	Bytes   int64    `json:"bytes"`
-	// Live counts the messages of HQ that reached a silent ship's peer while it was silent, of those sent meanwhile but
-	// for the last that may have been on their way.
+	// Live counts the messages of HQ that reached a silent ship's peer during the silence, out of those sent during it except the last
+	// ones, which may have been on their way at its end.
 	Live int `json:"live"`
 	Sent int `json:"sent"`
 }
@@ -68,7 +68,7 @@ func (g *game) silenceActions(ctx context.Context) []action {
 	}
 }
 
-// liveFigures counts what silent ships' peers saw as it happened.
+// liveFigures counts the messages that silent ships' peers received during the silence.
 func (g *game) liveFigures(hq *record, ships []*record) {
 	q := g.quiet
 	from := g.zero.Add(time.Duration(q.FromS * float64(time.Second)))

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// linkAddr is the address of the i-th site on the link, the first one where there are several; 0 is HQ.
+// linkAddr is the address of the i-th site on the link, on the first one if there are several; 0 is HQ.
 func linkAddr(i int) netip.Prefix { return bearerAddr(0, i) }
 
 // bearerAddr is the address of the i-th site on a bearer.
@@ -22,13 +22,13 @@ func bearerAddr(bearer, i int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, byte(bearer), byte(i + 1)}), 24)
 }
 
-// bearer is a link as configurations have it. Without a name it is the only one.
+// bearer is a link as in configurations. A bearer without a name is the only one.
 type bearer struct {
 	fleet.Bearer // Profile is a name or path
 	profile      profile.Profile
 }
 
-// port is where the i-th bearer's gateways are called.
+// port is the UDP port of the i-th site's gateway on the bearer.
 func (x *bearer) port(i int) int {
 	if x.Over == fleet.TLS {
 		return 443
@@ -36,7 +36,7 @@ func (x *bearer) port(i int) int {
 	return radio + i
 }
 
-// redialAddr is what the i-th site gets when it dials in again.
+// redialAddr is the i-th site's address after it dials in again.
 func redialAddr(i int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, 0, byte(100 + i)}), 24)
 }
@@ -47,10 +47,10 @@ func lanAddr(i, host int) netip.Prefix {
 }
 
 const (
-	seedPort = 9701 // the gateway's over TCP, or the unaided rendezvous's
-	httpPort = 9700 // the gateway's over HTTP
-	edgePort = 9702 // a site's first peer; its next has the next port
-	radio    = 7142 // the first bearer's; the next one has the next port
+	seedPort = 9701 // of the gateway over TCP, or of the unaided rendezvous
+	httpPort = 9700 // of the gateway over HTTP
+	edgePort = 9702 // of a site's first peer; its next has the next port
+	radio    = 7142 // of the first bearer; the next one has the next port
 )
 
 // lanSite is HQ or a ship: a namespace on the link, and with a gateway one more for each peer.
@@ -65,13 +65,13 @@ type lanSite struct {
 	settings replay.Gateway
 	script   fleet.Site
 	play     *fleet.Script // nil: no script
-	sunk     bool          // destroyed: nothing of it runs any more
-	outer    string        // namespace of its links but shared channels: behind a wall another one than ns
+	sunk     bool          // destroyed: none of its processes runs any more
+	outer    string        // namespace of its links except shared channels: behind a wall, another one than ns
 	keys     string        // lines of the first [[link]]
 	several  *siteMachines // nil: one gateway
 }
 
-// seed is what the site's peers are given as their only rendezvous and relay.
+// seed is the only rendezvous and relay that the site's peers are given.
 func (s *lanSite) seed() string {
 	addr, scheme, port := linkAddr(0).Addr(), "tcp", seedPort
 	if s.http {
@@ -107,7 +107,7 @@ func (s *lanSite) startPeer(ctx context.Context, w *world, cfg PeerConfig) (*Pee
 	return StartPeer(ctx, cfg)
 }
 
-// without are the sites but one.
+// without returns all sites except one.
 func without(all []*lanSite, s *lanSite) []*lanSite {
 	return slices.DeleteFunc(slices.Clone(all), func(o *lanSite) bool { return o == s })
 }
@@ -125,7 +125,7 @@ func (s *lanSite) outfit(others []*lanSite, bearers []bearer, binary, dir string
 	return err
 }
 
-// configured gives a gateway of the site that has the host-th address of its LAN a data directory and a configuration.
+// configured gives a gateway of the site a data directory and a configuration; host is its address on the site's LAN.
 func (s *lanSite) configured(others []*lanSite, bearers []bearer, binary, dir, ns string, host int) (*gatewayProc, error) {
 	name := s.name
 	if host > 1 {
@@ -147,7 +147,7 @@ func (s *lanSite) configured(others []*lanSite, bearers []bearer, binary, dir, n
 		fmt.Fprintf(&b, "http = \"%s:%d\"\n", at, httpPort)
 	}
 	s.groups(&b)
-	first := true // it has the keys, and names all
+	first := true // the first bearer has the keys, and names all sites
 	for i, x := range bearers {
 		if x.Has(s.name) {
 			s.link(&b, others, i, x, first)
@@ -166,7 +166,7 @@ func (s *lanSite) configured(others []*lanSite, bearers []bearer, binary, dir, n
 	}, nil
 }
 
-// groups writes what the configuration says of views and groups, after [lan].
+// groups writes the lines of the configuration on views and groups, after [lan].
 func (s *lanSite) groups(b *strings.Builder) {
 	if s.play == nil {
 		return
@@ -189,13 +189,13 @@ func (s *lanSite) groups(b *strings.Builder) {
 		}
 	}
 	if g := s.play.GroupOf(s.name); g != nil {
-		for _, about := range []string{fmt.Sprintf("pipe = %q", roomPipe(s.pipe())), `element = "b-t-f"`} { // of JXTA, and chat of TAK
+		for _, about := range []string{fmt.Sprintf("pipe = %q", roomPipe(s.pipe())), `element = "b-t-f"`} { // for JXTA, and for chat of TAK
 			fmt.Fprintf(b, "\n[[message]]\n%s\nopen = %q\n", about, g.Name)
 		}
 	}
 }
 
-// link writes what the configuration says of the i-th bearer.
+// link writes the lines of the configuration on the i-th bearer.
 func (s *lanSite) link(b *strings.Builder, others []*lanSite, i int, x bearer, first bool) {
 	if x.Name == "" {
 		fmt.Fprintf(b, "\n[link]\n")

@@ -8,8 +8,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// stand sets up headquarters and one ship on a link that loses by a seed, until the test ends. Their gateways are to be
-// configured and started. The context ends with the test, before they go.
+// stand sets up headquarters and one ship, until the test ends, on a link whose losses follow from a seed. The caller configures and
+// starts their gateways. The context ends with the test, before they are removed.
 func stand(t *testing.T, kind string, p profile.Profile, seed uint64) (*game, context.Context) {
 	t.Helper()
 	g := &game{o: Options{Profile: p.Name, Seed: seed, Ships: 1, Gateway: builtGateway(t)}, p: p, kind: kind, voice: (&progressLog{w: io.Discard}).voice(kind)}

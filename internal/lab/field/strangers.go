@@ -10,13 +10,14 @@ import (
 	"aldis/internal/lab/shapes"
 )
 
-// What the peers say, as `gateway lab --shapes` spells it.
+// Kinds of messages that the peers send, as `gateway lab --shapes` spells them.
 const (
 	ShapesTracks    = "tracks"
 	ShapesStrangers = "strangers"
 )
 
-// start has a peer begin to send on its own service: tracks that it makes itself, or what an application of strangers would say.
+// start has a peer begin to send on its own service: tracks that it makes itself, or messages as applications of strangers would send
+// them.
 func (g *game) start(ctx context.Context, p *Peer, site int) error {
 	svc := service(p.Name())
 	if g.o.Shapes != ShapesStrangers {
@@ -27,11 +28,11 @@ func (g *game) start(ctx context.Context, p *Peer, site int) error {
 	return sendCommands(p, "open "+svc)
 }
 
-// speak has a peer send messages of strangers from when its pipe is open, each at its time, until ctx or the peer ends.
+// speak has a peer send messages of strangers once its pipe is open, each at its time, until ctx or the peer ends.
 func (g *game) speak(ctx context.Context, p *Peer, seed uint64) {
 	svc := service(p.Name())
 	if _, err := p.Wait(ctx, is("opened", svc)); err != nil {
-		return // the game ends: the caller that waits for it says why
+		return // the game ends: the caller that waits for it has the reason
 	}
 	app := shapes.Report(seed, p.Name(), g.o.Size)
 	next, _ := shapes.Arrivals(seed, g.o.Arrivals, g.o.Rate)

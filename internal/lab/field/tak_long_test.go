@@ -22,7 +22,7 @@ import (
 
 var takLength = flag.Duration("tak-length", 10*time.Minute, "how long the TAK devices move")
 
-// every is how many seconds ATAK lets pass between two reports by itself.
+// every is how many seconds ATAK waits between two reports by itself.
 func every(m *mover) int {
 	switch {
 	case m.speed > 4:
@@ -33,7 +33,7 @@ func every(m *mover) int {
 	return 30
 }
 
-// outcome is what became of reports and alerts on one way across.
+// outcome is the results of reports and alerts in one direction.
 type outcome struct {
 	pass
 	alerts []time.Duration
@@ -50,9 +50,9 @@ func (p *outcome) String() string {
 	return text
 }
 
-// TestTAKBesideTCP: headquarters with taky, a ship with devices that speak as ATAK does, ten units on each that move, and alerts.
-// Their gateways are processes with the emulator between them. Beside it, over a link of the same kind, the same reports go
-// unaided through one TCP connection, as between servers that federate.
+// TestTAKBesideTCP: headquarters with taky, a ship with devices that act as ATAK does, ten moving units on each, and alerts. Their
+// gateways are processes with the emulator between them. In parallel, over a link of the same kind, the same reports go without gateways
+// through one TCP connection, as between servers that federate.
 func TestTAKBesideTCP(t *testing.T) {
 	for _, link := range []string{"iridium-dialup", "hf-300"} {
 		t.Run(link, func(t *testing.T) { takBesideTCP(t, link, *takLength) })
@@ -209,7 +209,7 @@ func takBesideTCP(t *testing.T, link string, length time.Duration) {
 		alerts = append(alerts, raised{uid, time.Now()})
 	}
 	crew.Wait()
-	pause(ctx, 20*time.Second) // what is on its way
+	pause(ctx, 20*time.Second) // time for reports on their way
 	used, usedBare := octetsOf(g.hub)-before, octetsOf(hub)-beforeBare
 	for _, a := range alerts {
 		for _, x := range []struct {
@@ -252,7 +252,7 @@ func takBesideTCP(t *testing.T, link string, length time.Duration) {
 	}
 }
 
-// octetsOf is what was on the air of the ship's leg, both ways.
+// octetsOf is the octets on the air of the ship's leg, both ways.
 func octetsOf(h *Hub) int64 {
 	n := h.Stats().Link.Nodes[1]
 	return n.Up.OnAir.Octets + n.Down.OnAir.Octets
@@ -303,7 +303,7 @@ func bareLink(t *testing.T, g *game, p profile.Profile) (ship, hq net.Conn, hub 
 	return ship, hq, hub
 }
 
-// takProgram is the path of what make tak-peers has installed.
+// takProgram is the path of a program that make tak-peers has installed.
 func takProgram(t *testing.T, name string) string {
 	t.Helper()
 	bin, err := filepath.Abs(filepath.Join("../../../field-tests/tak/.venv/bin", name))

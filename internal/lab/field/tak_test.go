@@ -18,8 +18,8 @@ import (
 	"aldis/internal/lab/report"
 )
 
-// TestTAKGame: headquarters with taky and a ship with a device on the mesh, and beside it TCP alone. On a link that is no
-// obstacle everything comes on both ways.
+// TestTAKGame: headquarters with taky and a ship with a device on the mesh, and in comparison TCP alone. On a link that is no obstacle
+// all events come, both ways.
 func TestTAKGame(t *testing.T) {
 	t.Parallel()
 	var said bytes.Buffer
@@ -59,7 +59,7 @@ func TestTAKGame(t *testing.T) {
 	}
 }
 
-// TestTAKGameRefuses: what TAK devices do not play is refused by name before anything starts.
+// TestTAKGameRefuses: options that TAK devices do not have are refused by name before anything starts.
 func TestTAKGameRefuses(t *testing.T) {
 	_, err := TAKGame(t.Context(), Options{Peers: KindTAK, HTTP: true, Bulk: 1000, Silent: 1, Devices: 200})
 	var bad *UsageError
@@ -73,7 +73,7 @@ func TestTAKGameRefuses(t *testing.T) {
 	}
 }
 
-// TestTAKFaults: a game in which something is lost or comes twice does not end well.
+// TestTAKFaults: a game in which events are lost or come twice counts as failed.
 func TestTAKFaults(t *testing.T) {
 	r := &report.TAKResult{Runs: map[string]*report.TAKRun{"gateway": {Reports: 1, Alerts: report.Crossed{Sent: 2, Came: 1}, Chats: report.Crossed{Sent: 1, Came: 1, Again: 1}}}}
 	for _, want := range []string{"1 alerts did not come", "1 chats came twice"} {
@@ -118,8 +118,8 @@ func TestReplayTAK(t *testing.T) {
 	}
 }
 
-// TestTAKDirect: a device on a ship's mesh and one of headquarters say something to each other alone, over TCP to the endpoints
-// that they see, through gateways as processes.
+// TestTAKDirect: a device on a ship's mesh and one of headquarters send chats to each other alone, over TCP to the endpoints that they
+// see, through gateways as processes.
 func TestTAKDirect(t *testing.T) {
 	var said bytes.Buffer
 	prog := &progressLog{w: &said}

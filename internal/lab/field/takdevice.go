@@ -13,13 +13,13 @@ import (
 	"aldis/internal/adapters/tak/cot"
 )
 
-// Devices speak to their server here, and on the mesh to this group.
+// Addresses of the server for devices, and of the group on the mesh.
 const (
 	takPort  = 8087
 	takGroup = "239.2.3.1:6969"
 )
 
-// plot is what one LAN shows of other ones' units, and when its events came.
+// plot is what one LAN shows of the units of other sites, and when their events came.
 type plot struct {
 	mu     sync.Mutex
 	events map[string]*cot.Event // the newest by uid
@@ -31,7 +31,7 @@ func newPlot() *plot {
 	return &plot{events: map[string]*cot.Event{}, first: map[string]time.Time{}, times: map[string]int{}}
 }
 
-// saw takes in an event.
+// saw records an event.
 func (p *plot) saw(e *cot.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -48,14 +48,14 @@ func (p *plot) newest(uid string) *cot.Event {
 	return p.events[uid]
 }
 
-// came says when a uid came first, and how often it came; zero: never.
+// came returns when a uid came first, and how often it came; zero: never.
 func (p *plot) came(uid string) (time.Time, int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.first[uid], p.times[uid]
 }
 
-// hearEvents hands over what comes on a stream until it ends.
+// hearEvents passes on the events of a stream until the stream ends.
 func hearEvents(c net.Conn, saw func(*cot.Event)) {
 	var s cot.Splitter
 	buf := make([]byte, 16<<10)
@@ -76,7 +76,7 @@ func hearEvents(c net.Conn, saw func(*cot.Event)) {
 type takStream struct {
 	dial  func(context.Context) (net.Conn, error)
 	saw   func(*cot.Event)
-	pings bool // it asks a server that is quiet whether it is there, and leaves it, as ATAK does
+	pings bool // it pings a server that is quiet, and hangs up if that does not answer, as ATAK does
 	// beside is the same device's stream to the next server of its list; nil: there is none.
 	beside *takStream
 
@@ -96,7 +96,7 @@ func inSpace(ns, at string) func(context.Context) (net.Conn, error) {
 const (
 	takRedial = time.Second
 	takWrite  = 5 * time.Second
-	// Of ATAK: so long after the last octet it asks, so often, and so long after the last octet it calls again.
+	// Of ATAK: takQuiet after the last octet it pings, every takPing, and takGone after the last octet it dials again.
 	takQuiet = 15 * time.Second
 	takPing  = 4500 * time.Millisecond
 	takGone  = 25 * time.Second
@@ -125,7 +125,7 @@ func (s *takStream) keep(ctx context.Context) {
 	}
 }
 
-// heardConn notes when it was heard.
+// heardConn notes when it last received octets.
 type heardConn struct {
 	net.Conn
 	last atomic.Int64 // ns since 1970
@@ -139,7 +139,7 @@ func (c *heardConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// ping asks a server that is quiet, as long as the stream is this one.
+// ping pings a server that is quiet, as long as the stream is this one.
 func (s *takStream) ping(c *heardConn) {
 	for tick := time.NewTicker(takPing); ; <-tick.C {
 		s.mu.Lock()
@@ -168,13 +168,13 @@ func (s *takStream) open() bool {
 	return s.conn != nil && (s.beside == nil || s.beside.open())
 }
 
-// send says an event, to each server; false: there is no stream, or it has just ended.
+// send sends an event to each server; false: there is no stream, or it has just ended.
 func (s *takStream) send(text string) bool {
 	beside := s.beside != nil && s.beside.send(text)
 	return s.write(text) || beside
 }
 
-// write says an event to one server.
+// write sends an event to one server.
 func (s *takStream) write(text string) bool {
 	s.mu.Lock()
 	c := s.conn
@@ -204,7 +204,7 @@ func newMover(site, i int, seed uint64) *mover {
 	return m
 }
 
-// moved is where a unit said that it was, and where it went.
+// moved is a position that a unit reported, with course and speed.
 type moved struct {
 	at                      time.Time
 	lat, lon, course, speed float64
@@ -212,13 +212,13 @@ type moved struct {
 
 const perDegree = 111194.9 // metres
 
-// on is where the unit is so long after, if it goes straight on.
+// on is where the unit is after d, if it goes straight on.
 func (m *moved) on(d time.Duration) (lat, lon float64) {
 	way := m.speed * d.Seconds()
 	return m.lat + way*math.Cos(m.course*math.Pi/180)/perDegree, m.lon + way*math.Sin(m.course*math.Pi/180)/perDegree/math.Cos(m.lat*math.Pi/180)
 }
 
-// step moves the unit on for a second, turning and changing its speed now and then.
+// step moves the unit on for a second, with a turn or a change of speed now and then.
 func (m *mover) step() {
 	if m.rng.IntN(60) == 0 {
 		m.course = math.Mod(m.course+m.rng.Float64()*120-60+360, 360)
@@ -233,7 +233,7 @@ func (m *mover) step() {
 	m.lat, m.lon = now.on(time.Second)
 }
 
-// report is what its device says now; it notes that. It is good for a time that ATAK would give a report every so often.
+// report makes and notes the device's present report. It is valid for as long as ATAK makes a report at this interval valid.
 func (m *mover) report(every time.Duration) string {
 	m.said = append(m.said, moved{time.Now(), m.lat, m.lon, m.course, m.speed})
 	return takText(m.uid, "a-f-G-U-C", "m-g", m.lat, m.lon, 2*every+15*time.Second, fmt.Sprintf(
@@ -250,14 +250,14 @@ func takText(uid, kind, how string, lat, lon float64, life time.Duration, detail
 		uid, kind, now.Format(cot.TimeFormat), now.Format(cot.TimeFormat), now.Add(life).Format(cot.TimeFormat), how, lat, lon, detail)
 }
 
-// pass is what became of the reports on their way across.
+// pass is the result of the comparison of reports with the far maps.
 type pass struct {
 	bound                     float64 // metres
 	compared, beyond, missing int
 	offs                      []float64 // metres
 }
 
-// compare holds what is shown against where the unit must be by what it said a while ago or since.
+// compare checks the position on a map against the unit's course by its reports from a while ago on.
 func (p *pass) compare(here *plot, uid string, said []moved) {
 	e := here.newest(uid)
 	if e == nil {

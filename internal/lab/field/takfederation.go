@@ -9,10 +9,10 @@ import (
 	"aldis/internal/adapters/tak/cot"
 )
 
-// Unaided, TAK servers that federate have one TCP connection between them, and give each event to each other site as it
-// came. Headquarters' server gives what a ship says to the other ships.
+// Without gateways, TAK servers that federate have one TCP connection between them, and pass on each event unchanged to each other site.
+// Headquarters' server passes a ship's events on to the other ships.
 
-// takPipe is one way of such a connection: what waits to be written to it.
+// takPipe is one direction of such a connection: the events that wait to be written to it.
 type takPipe struct{ waits chan string }
 
 // mostPiped is how many events a server keeps for another one.
@@ -20,7 +20,7 @@ const mostPiped = 200_000
 
 func noEvent(*cot.Event) {}
 
-// broadcast hands an event to all servers that this one has a connection to; one that has no room any more misses it.
+// broadcast hands an event to the connections of this server to all others; a connection without room misses it.
 func (s *takSite) broadcast(text string) {
 	for _, p := range s.pipes {
 		p.put(text)
@@ -36,7 +36,7 @@ func (p *takPipe) put(text string) {
 	}
 }
 
-// feed writes what waits until ctx or the connection ends.
+// feed writes the waiting events until ctx or the connection ends.
 func (p *takPipe) feed(ctx context.Context, c net.Conn) {
 	for {
 		select {
@@ -93,7 +93,7 @@ func (g *takGame) federate(all context.Context) error {
 	return nil
 }
 
-// join opens a connection over the link, in as many attempts as it takes.
+// join opens a connection over the link, in as many attempts as it needs.
 func (g *takGame) join(ctx context.Context, ln net.Listener, ns, at string) (ship, hq net.Conn, err error) {
 	ctx, stop := context.WithTimeout(ctx, 3*time.Minute)
 	defer stop()

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/report"
 )
 
-// crossed says what became of alerts or chats so far.
+// crossed counts the alerts or chats that have come to other sites so far.
 func (g *takGame) crossed(chat bool) (c report.Crossed) {
 	var times []float64
 	for _, s := range g.sent {
@@ -30,7 +30,7 @@ func (g *takGame) crossed(chat bool) (c report.Crossed) {
 	return c
 }
 
-// finish waits for alerts and chats that are under way, and draws the figures.
+// finish waits for alerts and chats that are under way, and computes the figures.
 func (g *takGame) finish(ctx context.Context) (*report.TAKRun, error) {
 	run := &report.TAKRun{}
 	for deadline := time.Now().Add(g.patience()); ; {
@@ -60,7 +60,7 @@ func (g *takGame) finish(ctx context.Context) (*report.TAKRun, error) {
 	return run, nil
 }
 
-// shown says when every site had shown its first far unit, and when all; nil: never.
+// shown returns when every site had shown its first far unit, and when all; nil: never.
 func (g *takGame) shown() (first, all *float64) {
 	var firstAt, allAt time.Time
 	whole, some := true, true

@@ -14,13 +14,13 @@ import (
 	"aldis/internal/lab/report"
 )
 
-// KindTAK is, among the kinds of peers, TAK devices.
+// KindTAK is the kind of peers for TAK devices.
 const KindTAK = "tak"
 
 const (
-	takBound   = 50               // metres that a unit may be shown off: the default of tak.bound
-	alertEvery = 20 * time.Second // ships raise an alert, one after the other
-	chatEvery  = 30 * time.Second // sites say something to all, one after the other
+	takBound   = 50               // metres by which a unit may be shown off its position: the default of tak.bound
+	alertEvery = 20 * time.Second // between two alerts of the ships, which raise them in turn
+	chatEvery  = 30 * time.Second // between two chats to all, from the sites in turn
 	takReady   = 90 * time.Second // for all devices to have their streams
 )
 
@@ -31,20 +31,20 @@ type takGame struct {
 	taky    string // program; "": the gateway serves HQ's devices
 	served  []takSite
 	met     *float64   // s until the gateways knew each other
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	reports int
 	far     pass
 	sent    []takSent
 }
 
-// takSite is where a site's devices are.
+// takSite is the devices of a site and where they are.
 type takSite struct {
 	ns, at string
-	more   []string // of a site of several machines: the other servers
+	more   []string // for a site of several machines: the other servers
 	plot   *plot
 	watch  *takStream
-	talk   *takStream // says alerts and chats
-	pipes  []*takPipe // unaided: to the other sites
+	talk   *takStream // sends alerts and chats
+	pipes  []*takPipe // without gateways: to the other sites
 }
 
 // takSent is an alert or a chat.
@@ -135,7 +135,7 @@ func (g *takGame) serve(ctx, all context.Context) error {
 		g.served = append(g.served, takSite{ns: ns, at: at, plot: newPlot()})
 	}
 	for i, s := range g.sites {
-		if i == 1 { // the ships come when HQ is there
+		if i == 1 { // the ships come after HQ
 			if err := g.served[0].connect(all); err != nil {
 				return err
 			}
@@ -159,7 +159,7 @@ func (g *takGame) serve(ctx, all context.Context) error {
 func (s *takSite) connect(all context.Context) error {
 	s.watch = s.stream()
 	s.watch.saw = s.plot.saw
-	if s.talk = s.watch; len(s.more) == 0 { // a device with several servers hears and says everything at each
+	if s.talk = s.watch; len(s.more) == 0 { // a device with several servers receives from and sends to each of them
 		s.talk = s.stream()
 		go s.talk.keep(all)
 	} else {
@@ -176,16 +176,17 @@ func (s *takSite) connect(all context.Context) error {
 	return opened(all, s.watch, s.talk)
 }
 
-// stream is one of a device that hears nothing of what it is told.
+// stream is a stream of a device that ignores all events it receives.
 func (s *takSite) stream() *takStream {
 	return &takStream{dial: inSpace(s.ns, s.at), pings: len(s.more) > 0, saw: noEvent}
 }
 
-// merged is a device with several servers. It shows what comes from each of them once, and twice what one of them says twice.
+// merged is a device with several servers. It shows an event that several of them send once, and an event that one of them sends twice
+// twice.
 type merged struct {
 	plot *plot
 	mu   sync.Mutex
-	of   map[string]*takStream // by uid and time: the server that said it first
+	of   map[string]*takStream // by uid and time: the server that sent it first
 }
 
 func (b *merged) saw(from *takStream) func(*cot.Event) {
@@ -217,7 +218,7 @@ func opened(ctx context.Context, list ...*takStream) error {
 	return nil
 }
 
-// sail lets units move and people talk until the game is over, and draws the figures.
+// sail lets units move and send until the game is over, and computes the figures.
 func (g *takGame) sail(ctx, all context.Context) (*report.TAKRun, error) {
 	g.stands(g.standing)
 	var crew sync.WaitGroup
@@ -263,7 +264,7 @@ func (g *takGame) sail(ctx, all context.Context) (*report.TAKRun, error) {
 	return g.finish(ctx)
 }
 
-// device makes the n-th device of a site, and answers how it says something: the last of a ship with several speaks on the
+// device makes the n-th device of a site, and returns its function to send an event. The last device of a ship with several sends on the
 // mesh, the others have streams. The first one raises alerts and chats.
 func (g *takGame) device(all context.Context, i, n int) (func(string) bool, error) {
 	if g.kind == "unaided" {
@@ -280,7 +281,7 @@ func (g *takGame) device(all context.Context, i, n int) (func(string) bool, erro
 	return g.meshDevice(all, i)
 }
 
-// meshDevice makes a device on the mesh of a site, in a namespace of its own, and answers how it says something.
+// meshDevice makes a device on the mesh of a site, in a namespace of its own, and returns its function to send an event.
 func (g *takGame) meshDevice(all context.Context, i int) (func(string) bool, error) {
 	ns, err := g.w.add(g.sites[i].name + "-mesh")
 	if err != nil {
@@ -332,7 +333,7 @@ func (g *takGame) move(moving, all context.Context, i int, m *mover, say func(st
 	}
 }
 
-// compare holds the other sites' maps against a report and those after it.
+// compare checks the other sites' maps against a report and those after it.
 func (g *takGame) compare(from int, m *mover, mine int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -351,7 +352,7 @@ func (g *takGame) raise(from, n int) {
 		fmt.Sprintf(`<contact callsign="%s"/><emergency type="911 Alert">%[1]s</emergency>`, g.sites[from].name)))
 }
 
-// chat has a site's first device say something to all.
+// chat has a site's first device send a chat to all.
 func (g *takGame) chat(from, n int) {
 	who := newMover(from, 0, g.o.Seed)
 	uid, text := who.says(n, fmt.Sprintf("all well here, report number %d", n))
@@ -372,14 +373,14 @@ func (g *takGame) utter(s takSent, text string) {
 	if g.kind == "unaided" {
 		site.broadcast(text)
 	} else if !site.talk.send(text) {
-		return // its gateway is gone: nobody takes it
+		return // its gateway is gone, so the event is lost
 	}
 	g.mu.Lock()
 	g.sent = append(g.sent, s)
 	g.mu.Unlock()
 }
 
-// standing is how it goes.
+// standing is the state of the game, for people.
 func (g *takGame) standing() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -34,14 +34,14 @@ var (
 // caller is a device's connection to a TAK server. It comes back whenever it has ended.
 type caller struct {
 	ns, at string
-	hello  func() string // what it says first; nil: nothing
+	hello  func() string // its first message; nil: none
 	got    *plot
 	mu     sync.Mutex
 	c      net.Conn       // nil: there is none
 	kinds  map[string]int // how often a uid came with a type, "type uid"
 }
 
-// saw takes in an event.
+// saw records an event.
 func (s *caller) saw(e *cot.Event) {
 	s.got.saw(e)
 	s.mu.Lock()
@@ -85,7 +85,7 @@ func (s *caller) keep(ctx context.Context) *caller {
 	return s
 }
 
-// say says something on the connection that there is, or on the next one.
+// say sends a text on the present connection, or on the next one.
 func (s *caller) say(ctx context.Context, text string) {
 	for {
 		s.mu.Lock()
@@ -104,23 +104,22 @@ func (s *caller) say(ctx context.Context, text string) {
 	}
 }
 
-// trouble is a time in which the link is out or a gateway dead.
+// trouble is a time in which the link is down or a gateway dead.
 type trouble struct {
 	what string
 	at   time.Duration // from the beginning
 	long time.Duration
 	do   func(on bool)
-	dead *lanSite      // whose gateway; nil: it is the link
+	dead *lanSite      // the site whose gateway is dead; nil: the link is down
 	over chan struct{} // closed once do(false) is done
 }
 
-// hushes says whether the speaker at a site has to wait for the end of a trouble: the site's own gateway is dead, or will be in less
-// than before. Between a device and its server TAK knows no acknowledgement of words: those that reach a gateway in the moment in
-// which it dies, or taky while no gateway is its client, are in nobody's custody, and no gateway can make that good
-// (docs/limits.md). A hearer's gateway may be dead, and the link out: from where the speaker's gateway has the words on, they
-// must not be lost.
+// hushes says whether the speaker at a site has to wait for the end of a trouble: the site's own gateway is dead, or will be in less than
+// before. TAK has no acknowledgement of chats between a device and its server. A chat that reaches a gateway just as it dies, or taky
+// while no gateway is its client, is in no gateway's custody, and no gateway can repair that (docs/limits.md). A hearer's gateway may be
+// dead, and the link down: once the speaker's gateway has a chat, it must not be lost.
 func (x *trouble) hushes(s *lanSite, since time.Duration) bool {
-	const before = 3 * time.Second // more than words take from a device to the gateway's journal
+	const before = 3 * time.Second // more than a chat takes from a device to the gateway's journal
 	if x.dead != s || since < x.at-before {
 		return false
 	}
@@ -132,10 +131,10 @@ func (x *trouble) hushes(s *lanSite, since time.Duration) bool {
 	}
 }
 
-// recovers is how long after a trouble what is shown may still be what that has left.
+// recovers is how long after a trouble a map may still show units that have left.
 const recovers = 30 * time.Second
 
-// person is a device that says words and has receipts.
+// person is a device that sends chats and gets receipts.
 type person struct {
 	*caller
 	uid, callsign string
@@ -147,7 +146,7 @@ func (p *person) position() string {
 		`<takv os="29" version="4.5.1.13 (55e727de)" device="SAMSUNG SM-G970U" platform="ATAK-CIV"/><contact endpoint="*:-1:stcp" callsign="%s"/><__group role="Team Member" name="Cyan"/><track course="0" speed="0"/>`, p.callsign))
 }
 
-// words are a chat to all as ATAK says it.
+// words are a chat to all in ATAK's form.
 func (p *person) words(message, text string) (uid, xml string) {
 	const room = "All Chat Rooms"
 	uid = fmt.Sprintf("GeoChat.%s.%s.%s", p.uid, room, message)
@@ -156,7 +155,7 @@ func (p *person) words(message, text string) (uid, xml string) {
 		message, room, room, p.callsign, p.uid, room, room, p.uid, p.uid, room, time.Now().UTC().Format(cot.TimeFormat), text))
 }
 
-// receipt is a receipt as ATAK says it.
+// receipt is a receipt in ATAK's form.
 func (p *person) receipt(kind, message string) string {
 	const room = "All Chat Rooms"
 	return takText(message, kind, "h-g-i-g-o", 0, 0, 24*time.Hour, fmt.Sprintf(
@@ -164,9 +163,9 @@ func (p *person) receipt(kind, message string) string {
 		message, room, room, p.callsign, p.uid, room, p.uid))
 }
 
-// TestTAKForAnHour is the acceptance of the adapter with real processes: headquarters with taky, a ship whose ten units are a mesh,
-// ten units ashore, an alert of the ship each 20 s, words both ways with receipts, a data package of 200 kB, an outage,
-// and kill -9 of both gateways. Beside it the same reports and alerts go unaided through one TCP connection with the same outage.
+// TestTAKForAnHour is the acceptance of the adapter with real processes: headquarters with taky, a ship whose ten units are a mesh, ten
+// units ashore, an alert of the ship each 20 s, chats both ways with receipts, a data package of 200 kB, an outage, and kill -9 of both
+// gateways. In parallel the same reports and alerts go without gateways through one TCP connection with the same outage.
 func TestTAKForAnHour(t *testing.T) {
 	const link = "iridium-dialup"
 	length := *takHour
@@ -198,7 +197,7 @@ func TestTAKForAnHour(t *testing.T) {
 	began := time.Now()
 	var over sync.WaitGroup
 
-	// What goes wrong, and when; in a run that is shorter than ten minutes nothing does.
+	// The troubles, and their times; a run that is shorter than ten minutes has none.
 	kill := func(s *lanSite) func(bool) {
 		return func(on bool) {
 			if on {
@@ -248,7 +247,7 @@ func TestTAKForAnHour(t *testing.T) {
 		}
 	})
 
-	// Units, and the devices that look at them.
+	// Units, and the devices that watch them.
 	group := netip.MustParseAddrPort("239.2.3.1:6969")
 	var air *net.UDPConn
 	if err := InNetns(mesh, func() (err error) {
@@ -278,12 +277,12 @@ func TestTAKForAnHour(t *testing.T) {
 		march.join(ctx, 1, i, func(text string) { air.WriteToUDPAddrPort([]byte(text), group) })
 	}
 
-	// Words with receipts, both ways.
+	// Chats with receipts, both ways.
 	people := [2]*person{{uid: "ANDROID-00000000000000a1", callsign: "ALPHA", lon: 10.2}, {uid: "ANDROID-00000000000000b1", callsign: "BRAVO", lon: 11.2}}
 	for i, who := range people {
 		who.caller = &caller{ns: [2]string{ashore, mesh}[i], at: [2]string{taky, aboard}[i], hello: who.position, got: newPlot()}
 		who.keep(ctx)
-		over.Go(func() { // ATAK says where it stands each three minutes
+		over.Go(func() { // ATAK reports its position every three minutes
 			for pause(ctx, 3*time.Minute) && time.Now().Before(march.over) {
 				who.say(ctx, who.position())
 			}
@@ -359,7 +358,7 @@ func TestTAKForAnHour(t *testing.T) {
 	}
 	march.crew.Wait()
 	used, usedBare, reports := octetsOf(g.hub)-before, octetsOf(hub)-beforeBare, march.reports
-	pause(ctx, 60*time.Second) // what is on its way
+	pause(ctx, 60*time.Second) // time for events on their way
 	over.Wait()
 	march.settle()
 
@@ -426,7 +425,7 @@ func space(t *testing.T, g *game, s *lanSite, name string, host int) string {
 	return ns
 }
 
-// carryPackage has a device upload a package and offer it, and another one ask its own gateway for it until it is whole.
+// carryPackage has a device upload a package and offer it, and another one fetch it from its own gateway until it is whole.
 func carryPackage(ctx context.Context, size int, from, to *person, files [2]string, patient func() bool) error {
 	data := make([]byte, size)
 	rand.Read(data)
@@ -456,7 +455,7 @@ func carryPackage(ctx context.Context, size int, from, to *person, files [2]stri
 			continue
 		}
 		code, text, err := webIn(ctx, to.ns, "GET", e.Find("fileshare").Get("senderUrl"), "", nil)
-		if err == nil && code == 200 { // while its gateway is dead, nobody answers
+		if err == nil && code == 200 { // while its gateway is dead, no answer comes
 			if sha256.Sum256([]byte(text)) != sum {
 				return fmt.Errorf("the package came as %d other octets", len(text))
 			}
@@ -467,7 +466,7 @@ func carryPackage(ctx context.Context, size int, from, to *person, files [2]stri
 	return errors.New("the package has not come")
 }
 
-// webIn asks for a page from inside a namespace.
+// webIn requests a page from inside a namespace.
 func webIn(ctx context.Context, ns, method, url, kind string, body []byte) (code int, text string, err error) {
 	client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return DialIn(ctx, ns, addr) }}}
@@ -487,17 +486,17 @@ func webIn(ctx context.Context, ns, method, url, kind string, body []byte) (code
 	return resp.StatusCode, string(b), err
 }
 
-// parade is ten units on each LAN that move, what the other LAN shows of them with gateways and unaided, and alerts of the ship.
+// parade is ten moving units on each LAN, their view from the other LAN with gateways and unaided, and alerts of the ship.
 type parade struct {
 	shown, plain [2]*plot       // by site, with gateways and unaided
-	pipes        [2]chan string // what each site says to the unaided connection
+	pipes        [2]chan string // events of each site for the unaided connection
 	over         time.Time
 	crew         sync.WaitGroup
 
 	mu             sync.Mutex
 	aided, unaided outcome
 	troubled       outcome              // with gateways, while troubles says so
-	troubles       func(time.Time) bool // the link is out or a gateway dead at that time, or was a moment ago; nil: never
+	troubles       func(time.Time) bool // the link is down or a gateway dead at that time, or was a moment ago; nil: never
 	reports        int
 	alerts         []raised
 }
@@ -508,7 +507,7 @@ type raised struct {
 	at  time.Time
 }
 
-// newParade makes one that marches for a while, from now; ship and hq are the ends of the unaided connection.
+// newParade makes a parade that marches for a while, from now; ship and hq are the ends of the unaided connection.
 func newParade(ship, hq net.Conn, length time.Duration) *parade {
 	m := &parade{shown: [2]*plot{newPlot(), newPlot()}, plain: [2]*plot{newPlot(), newPlot()},
 		pipes: [2]chan string{make(chan string, 100_000), make(chan string, 100_000)}, over: time.Now().Add(length)}
@@ -526,10 +525,10 @@ func newParade(ship, hq net.Conn, length time.Duration) *parade {
 	return m
 }
 
-// waiting is how many events have not been taken by the unaided connection.
+// waiting is how many events the unaided connection has not taken yet.
 func (p *parade) waiting() int { return len(p.pipes[0]) + len(p.pipes[1]) }
 
-// join has the i-th unit of a site march and report, and what is shown of it be compared.
+// join has the i-th unit of a site march and report, and its view compared.
 func (p *parade) join(ctx context.Context, side, i int, say func(text string)) {
 	m := newMover(side, i, *takSeed)
 	p.crew.Go(func() {
@@ -564,7 +563,7 @@ func (p *parade) join(ctx context.Context, side, i int, say func(text string)) {
 	})
 }
 
-// compare holds what the other site shows of a unit against what it has said since a report.
+// compare compares the other site's view of a unit with the unit's reports since one of them.
 func (p *parade) compare(side int, m *mover, from int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

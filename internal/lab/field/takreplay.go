@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// takSettled is so long without anything new on the link before a live replay is over.
+// takSettled is the time without new traffic on the link after which a live replay is over.
 const takSettled = 15 * time.Second
 
 // takLive is one live replay of events of TAK devices.
@@ -26,9 +26,9 @@ type takLive struct {
 	pending sync.WaitGroup
 }
 
-// ReplayTAK plays events of TAK devices in real time: gateways as processes, the emulator between their namespaces, a TCP
-// stream for each device aboard, and a device ashore that watches. Of the options those count that Replay has for the link.
-// When ctx ends before the events do, the Result holds what there was until then and comes with the error.
+// ReplayTAK plays events of TAK devices in real time: gateways as processes, the emulator between their namespaces, a TCP stream for each
+// device aboard, and a device ashore that watches. It uses the options that Replay uses for the link. When ctx ends before the events do,
+// the Result holds the figures until then and comes with the error.
 func ReplayTAK(ctx context.Context, events []replay.TAKEvent, o ReplayOptions) (res *trace.CoTCost, err error) {
 	if len(events) == 0 {
 		return nil, replay.ErrNoTAK
@@ -83,7 +83,7 @@ func ReplayTAK(ctx context.Context, events []replay.TAKEvent, o ReplayOptions) (
 	return l.res, err
 }
 
-// events has each device say what it said, at its time, and answers how long that took.
+// events has each device send its events, each at its time, and returns how long that took.
 func (l *takLive) events(ctx, all context.Context, events []replay.TAKEvent, at func(at, of time.Duration)) (time.Duration, error) {
 	l.zero = time.Now()
 	of := events[len(events)-1].At
@@ -130,7 +130,7 @@ func (l *takLive) events(ctx, all context.Context, events []replay.TAKEvent, at 
 	return time.Since(l.zero), nil
 }
 
-// settle waits until the link has nothing new to carry and everything is shown, or for as long as a replay in virtual time.
+// settle waits until the link has no new traffic and all events are shown, or for as long as a replay in virtual time.
 func (l *takLive) settle(ctx context.Context) (time.Duration, error) {
 	l.logf("the trace is over")
 	begin := time.Now()

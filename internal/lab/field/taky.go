@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// findTaky is the program of taky that make tak-peers has installed above the working directory or the binary; "": none.
+// findTaky is taky's program, which make tak-peers has installed above the working directory or the binary; "": there is none.
 func findTaky() string { return findUp("field-tests", "tak", ".venv", "bin", "taky") }
 
-// serverReady is how long a server of others may take to listen.
+// serverReady is how long a server of other makers may take to listen.
 const serverReady = 90 * time.Second
 
 // startTaky runs taky in a namespace until ctx ends, and returns when it listens.
@@ -29,7 +29,7 @@ func startTaky(ctx context.Context, program, ns, address, dir string) error {
 	return startServer(ctx, ns, fmt.Sprintf("%s:%d", address, takPort), dir, "taky.log", program, "-c", conf)
 }
 
-// startServer runs a program of others in a namespace and a directory until ctx ends, and returns when it listens.
+// startServer runs a program of other makers in a namespace and a directory until ctx ends, and returns when it listens.
 func startServer(ctx context.Context, ns, at, dir, logName string, command ...string) error {
 	log, err := os.Create(filepath.Join(dir, logName))
 	if err != nil {

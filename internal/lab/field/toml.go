@@ -8,10 +8,10 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// efforts are spelt as in a configuration.
+// efforts are spelt as in configurations.
 var efforts = map[compact.Effort]string{compact.Full: "full", compact.Light: "light", compact.None: "none"}
 
-// rulesTOML writes an operator's rules as a configuration has them; sites are named as in the lab.
+// rulesTOML writes an operator's rules in the form of a configuration; sites have their names in the lab.
 func rulesTOML(g replay.Gateway, others []*lanSite) string {
 	var b strings.Builder
 	text := func(key, value string) {

@@ -17,7 +17,7 @@ import (
 	"aldis/internal/site"
 )
 
-// TestRulesTOML: what a gateway reads is what its replay was given.
+// TestRulesTOML: a gateway reads the same rules that its replay has.
 func TestRulesTOML(t *testing.T) {
 	pattern, err := mark.ParsePattern("TRK;{key};*;x")
 	if err != nil {

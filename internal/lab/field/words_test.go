@@ -11,8 +11,8 @@ import (
 	"aldis/internal/jxta"
 )
 
-// words are the elements of message n of a site's talker, as strangers' programs send them: a number, a time in 13 digits, a checksum in 8, the
-// sender, and a body of 1 octet to 3 kB, binary, text, all the same or nearly the last one's, in an order of its own.
+// words are the elements of message n of a site's talker, as strangers' programs send them: a number, a time in 13 digits, a checksum in
+// 8, the sender, and a body of 1 octet to 3 kB, binary, text, all the same octet or nearly the last body, in an order of its own.
 func words(from string, n int, k kind) []jxta.Element {
 	rng := rand.New(rand.NewPCG(uint64(n), uint64(k)))
 	body := text(n, k)
@@ -49,7 +49,7 @@ func wordBody(n int, rng *rand.Rand) []byte {
 	return b
 }
 
-// numbered finds the number of a message among its elements, and whose it is.
+// numbered finds the number of a message among its elements, and its sender.
 func numbered(list []jxta.Element) (from string, n int, k kind, ok bool) {
 	for _, e := range list {
 		switch e.Name {
@@ -63,7 +63,7 @@ func numbered(list []jxta.Element) (from string, n int, k kind, ok bool) {
 	return from, n, k, ok
 }
 
-// surelyShort octets of elements fit a datagram, whatever the coding makes of them.
+// surelyShort octets of elements fit a datagram, whatever the coding does.
 const surelyShort = 400
 
 func octets(list []jxta.Element) (n int) {
@@ -108,7 +108,7 @@ func (t *tap) next() bool {
 	t.rest = t.rest[size+int(h.Length):]
 	m, _, err := jxta.ParseMessage(body, jxta.DefaultLimits)
 	from, n, _, ok := numbered(m.Elements)
-	if err == nil && ok && from == t.from.site.name { // a rendezvous gives its own site's messages to all here
+	if err == nil && ok && from == t.from.site.name { // a rendezvous gives its own site's messages to all peers here
 		t.from.mu.Lock()
 		if n < len(t.from.said) {
 			t.from.said[n].came = true

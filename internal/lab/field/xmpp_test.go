@@ -11,7 +11,7 @@ import (
 )
 
 // TestXMPPGame: ejabberd ashore, Prosody aboard and slixmpp clients, through an outage of the link and a kill of the ship's gateway: all
-// lines come once and in order, no client is disconnected, and what clients do besides costs the link nothing.
+// lines come once and in order, no client is disconnected, and the idle traffic of clients costs the link nothing.
 func TestXMPPGame(t *testing.T) {
 	t.Run("satellite", func(t *testing.T) {
 		t.Parallel()
@@ -54,7 +54,7 @@ func playXMPP(t *testing.T, o Options) *report.XMPPResult {
 	return r
 }
 
-// TestXMPPFaults: a game in which something is lost, comes twice or in another order does not end well.
+// TestXMPPFaults: a game in which lines are lost, come twice or in another order counts as failed.
 func TestXMPPFaults(t *testing.T) {
 	r := &report.XMPPResult{Runs: map[string]*report.XMPPRun{"gateway": {Room: report.Crossed{Sent: 3, Came: 1}, Direct: report.Crossed{Sent: 1, Came: 1, Again: 1}, Told: 1, Swapped: 1,
 		Statuses: 2, Shown: 1, Disconnects: 1}}}

@@ -20,16 +20,16 @@ import (
 	"aldis/internal/lab/report"
 )
 
-// KindXMPP is, among the kinds of peers, XMPP servers and clients.
+// KindXMPP is the kind of peers for XMPP servers and clients.
 const KindXMPP = "xmpp"
 
 const (
 	statusEvery = 30 * time.Second // clients of the sites change their status in turn
-	xmppReady   = 2 * time.Minute  // for all to see each other in the room; without gateways the game begins then as it is
+	xmppReady   = 2 * time.Minute  // for all to see each other in the room; without gateways the game begins then in any case
 	xmppRoom    = "ops@conference.hq.example"
 )
 
-// sentences are of no corpus.
+// sentences are in no corpus.
 var sentences = []string{
 	"Our starboard winch jammed twice before midnight", "Send the blue crates over when the swell is less", "The cook wants forty eggs and the purser says no",
 	"Visibility fell below a mile near the old shoals", "Helicopter deck is clear, we wait for your pilot", "Pump three leaks again but the bilge stays quite",
@@ -37,48 +37,48 @@ var sentences = []string{
 	"Doctor on board again, the patient walks already",
 }
 
-// xmppGame is one run with XMPP servers and clients. The mutex of game guards what follows lans.
+// xmppGame is one run with XMPP servers and clients. The mutex of game guards the fields after lans.
 type xmppGame struct {
 	*game
 	lans    []xmppSite
 	met     *float64 // s until the gateways knew each other
-	joined  *float64 // s until all saw all others in the room
+	joined  *float64 // s until every client saw all others in the room
 	clients []*xmppClient
 	said    []*xmppSaid
 	over    bool // a client that is disconnected now was ended by the game
 }
 
-// xmppClient is an unmodified client (slixmpp) of a user, and what it has heard.
+// xmppClient is an unmodified client (slixmpp) of a user, with the stanzas that it has received.
 type xmppClient struct {
 	site               int
 	user, jid          string
 	partner            *xmppClient // a user of another site, whose presence it sees
 	in                 io.Writer
 	show               string            // its status
-	sees               string            // the partner's
+	sees               string            // the partner's status
 	room               map[string]string // status of each occupant
 	begun, disconnects int
 	last               map[xmppFlow]int // number of the newest line of each flow
-	swapped            int              // lines that came behind a newer one of their flow
+	swapped            int              // lines that came after a newer one of their flow
 }
 
-// xmppFlow is what must come in order.
+// xmppFlow is a flow of lines that must come in order.
 type xmppFlow struct {
 	from *xmppClient
 	room bool
 }
 
-// xmppSaid is a line.
+// xmppSaid is a line that a client sent.
 type xmppSaid struct {
 	xmppFlow
 	text string
 	at   time.Time
-	told bool // its sender was told that it does not arrive
+	told bool // its sender got an error: the line does not arrive
 	came map[*xmppClient][]time.Time
 }
 
 // XMPPGame plays the Blue Game with XMPP: ejabberd at headquarters, Prosody on ships, clients that chat in one room and in pairs. It
-// returns when everything is measured and removed.
+// returns after all measurements, when all namespaces are removed.
 func XMPPGame(ctx context.Context, o Options) (*report.XMPPResult, error) {
 	p, err := o.complete()
 	if err != nil {
@@ -179,7 +179,7 @@ func (g *xmppGame) open(ctx, all context.Context) error {
 	return err
 }
 
-// everybody waits until something is true of all clients; false: ctx is over.
+// everybody waits until a condition holds for all clients; false: ctx is over.
 func (g *xmppGame) everybody(ctx context.Context, is func(c *xmppClient) bool) bool {
 	for {
 		g.mu.Lock()
@@ -191,7 +191,7 @@ func (g *xmppGame) everybody(ctx context.Context, is func(c *xmppClient) bool) b
 	}
 }
 
-// login starts the client of a user; what it hears is taken down until ctx ends.
+// login starts the client of a user, and records its output until ctx ends.
 func (g *xmppGame) login(ctx context.Context, c *xmppClient) error {
 	lan := g.lans[c.site]
 	program := findUp("field-tests", "xmpp", ".venv", "bin", "python")
@@ -227,12 +227,12 @@ func (g *xmppGame) login(ctx context.Context, c *xmppClient) error {
 
 func (c *xmppClient) say(format string, args ...any) { fmt.Fprintf(c.in, format+"\n", args...) }
 
-// join has a client enter the room, as its user does when the room is gone.
+// join has a client enter the room, as its user does when the client has lost the room.
 func (c *xmppClient) join() {
 	c.say("<presence to='%s/%s'><x xmlns='http://jabber.org/protocol/muc'/></presence>", xmppRoom, c.user)
 }
 
-// heard takes down what a client has heard.
+// heard records a line of a client's output.
 func (g *xmppGame) heard(now time.Time, c *xmppClient, line string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -278,14 +278,14 @@ func (g *xmppGame) heard(now time.Time, c *xmppClient, line string) {
 	}
 }
 
-// took takes down a line.
+// took records a line of chat.
 func (g *xmppGame) took(now time.Time, c *xmppClient, body string, room, late bool) {
 	number, err := strconv.Atoi(body[strings.LastIndex(body, " ")+1:])
 	if err != nil || number >= len(g.said) || g.said[number].text != body {
 		return
 	}
 	s := g.said[number]
-	if room != s.room || late && len(s.came[c]) > 0 { // the room's history, once more
+	if room != s.room || late && len(s.came[c]) > 0 { // a repeat from the room's history
 		return
 	}
 	s.came[c] = append(s.came[c], now)
@@ -298,7 +298,7 @@ func (g *xmppGame) took(now time.Time, c *xmppClient, body string, room, late bo
 	c.last[s.xmppFlow] = number
 }
 
-// gather has all subscribe to their partners and enter the room, and waits until all see all others there.
+// gather has all clients subscribe to their partners and enter the room, and waits until all see each other there.
 func (g *xmppGame) gather(ctx context.Context) error {
 	begun := time.Now()
 	for _, c := range g.clients {
@@ -312,7 +312,7 @@ func (g *xmppGame) gather(ctx context.Context) error {
 				c.join()
 			}
 		}
-		if i == 0 && !g.everybody(wait, func(c *xmppClient) bool { _, in := c.room[c.user]; return in || c.site > 0 }) { // they make the room
+		if i == 0 && !g.everybody(wait, func(c *xmppClient) bool { _, in := c.room[c.user]; return in || c.site > 0 }) { // HQ's clients make the room
 			return errors.Join(errors.New("lab: headquarters has no room"), wait.Err())
 		}
 	}
@@ -325,7 +325,7 @@ func (g *xmppGame) gather(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// chat has users speak and change their status until the game is over.
+// chat has users send lines and change their status until the game is over.
 func (g *xmppGame) chat(ctx context.Context) error {
 	g.stands(g.standing)
 	g.zero = time.Now()
@@ -364,7 +364,7 @@ func (g *xmppGame) comeBack() {
 	}
 }
 
-// utter has a user say a line, in the room or to the partner.
+// utter has a user send a line, in the room or to the partner.
 func (g *xmppGame) utter(c *xmppClient, room bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -387,7 +387,7 @@ func (g *xmppGame) change(c *xmppClient, show string) {
 	}
 }
 
-// idle has all clients do what clients do while nobody says anything: pings, questions, chat states.
+// idle has all clients do what clients do without a user: pings, questions, chat states.
 func (g *xmppGame) idle() {
 	for _, c := range g.clients {
 		for n, to := range []string{g.lans[c.partner.site].domain, c.partner.jid, xmppRoom + "/" + c.user} {
@@ -399,7 +399,8 @@ func (g *xmppGame) idle() {
 	}
 }
 
-// crossed says what became of lines so far: each counts once for each client of another site.
+// crossed counts the lines that have come to other sites so far: each once for each client of another site. told counts the lines whose
+// sender got an error.
 func (g *xmppGame) crossed(room bool) (c report.Crossed, told int) {
 	var times []float64
 	for _, s := range g.said {
@@ -426,7 +427,7 @@ func (g *xmppGame) crossed(room bool) (c report.Crossed, told int) {
 	return c, told
 }
 
-// standing is how it goes.
+// standing is the state of the game, for people.
 func (g *xmppGame) standing() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -437,7 +438,7 @@ func (g *xmppGame) standing() string {
 		float64(up.Octets)/1000, float64(down.Octets)/1000, max(0, g.o.Duration-time.Since(g.zero)).Round(time.Second))
 }
 
-// finish waits for what is under way, then for what clients do when nobody says anything, and draws the figures.
+// finish waits for lines under way, then for the idle traffic of the clients, and computes the figures.
 func (g *xmppGame) finish(ctx context.Context) (*report.XMPPRun, error) {
 	run := &report.XMPPRun{MetS: g.met, JoinedS: g.joined}
 	for deadline := time.Now().Add(g.patience()); ; {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Ports of XMPP servers, and what their components and the gateways prove themselves with.
+// Ports of XMPP servers, and the secret with which their components and the gateways prove themselves.
 const (
 	xmppClients    = 5222
 	xmppServers    = 5269
@@ -17,7 +17,7 @@ const (
 	xmppSecret     = "0123456789abcdef"
 )
 
-// xmppSite is the LAN of a site: its domain, and where its server is.
+// xmppSite is the LAN of a site: its domain, and the namespace, address and directory of its server.
 type xmppSite struct{ domain, ns, at, dir string }
 
 // openXMPP starts the server of a site with an account for each user: ejabberd at headquarters, Prosody on ships. With gateways it
@@ -62,7 +62,7 @@ func (g *xmppGame) openXMPP(all context.Context, i int, users []string) error {
 	return startServer(all, lan.ns, fmt.Sprintf("%s:%d", lan.at, xmppClients), lan.dir, "output.log", command.run...)
 }
 
-// program is a server of others: its files, and its command.
+// program is a server of other makers: its files, and its command.
 type program struct {
 	files map[string]string
 	run   []string
@@ -78,7 +78,7 @@ func (g *xmppGame) far(i int) (domains []string) {
 	return domains
 }
 
-// hosts are the names that servers look up: ejabberd in /etc/hosts, which ip netns gives it for itself.
+// hosts is a list of names and addresses for the servers: ejabberd finds it in /etc/hosts, which ip netns gives it for itself.
 func (g *xmppGame) hosts() (text string) {
 	for j, other := range g.lans {
 		text += fmt.Sprintf("%s %s conference.%[2]s\n", linkAddr(j).Addr(), other.domain)

@@ -12,15 +12,15 @@ import (
 type Chance struct {
 	Members     int           // machines of HQ, 1 to 9
 	ShipMembers int           // of the ship
-	JXTA, TAK   int           // peers and devices of both sites together; 0: one each a site
-	Power       string        // Random: machines lose their power, or stop and wake, and are upgraded; None: nothing happens
+	JXTA, TAK   int           // peers and devices of both sites together; 0: one at each site
+	Power       string        // Random: machines lose their power, or stop and wake, and are upgraded; None: there are no accidents
 	Profile     string        // of the bearer
 	Every       time.Duration // between two messages of the peers that talk
 	Duration    time.Duration // from 5 minutes to 7 days
-	Seed        uint64        // the same one makes the same script
+	Seed        uint64        // equal seeds make equal scripts
 }
 
-// What Chance.Power may be.
+// Values of Chance.Power.
 const (
 	Random = "random"
 	None   = "none"
@@ -28,12 +28,12 @@ const (
 
 const (
 	leastChance = 5 * time.Minute
-	chanceQuiet = time.Minute      // nothing happens so long at the beginning and at the end
-	chanceEvery = 80 * time.Second // one accident in each such time, so that the site is whole again before the next
-	chanceLeast = 40 * time.Second // in each such time, where it takes that for each machine to have its turn
+	chanceQuiet = time.Minute      // without accidents, at the beginning and at the end
+	chanceEvery = 80 * time.Second // between two accidents, so that the site is whole again before the next
+	chanceLeast = 40 * time.Second // the least such time, if each machine needs it to have its turn
 )
 
-// Script makes a script of it, which Read would take. The error says what cannot be played.
+// Script makes the script, which Read would accept. The error says what cannot be played.
 func (c Chance) Script() (*Script, error) {
 	for _, n := range []int{c.Members, c.ShipMembers} {
 		if n < 1 || n > maxMachines {
@@ -83,8 +83,8 @@ func (c Chance) happens(s *Script) {
 	}
 }
 
-// turns are what happens first. Of sites of several machines each one loses its power once, in any order, and is upgraded once, one after the
-// other: until the last one is, there are two programs at the site.
+// turns are the first accidents. Each machine of a site of several loses its power once, in any order, and is upgraded once, in the order
+// of numbers: until the last upgrade the site runs two programs.
 func (c Chance) turns(rng *rand.Rand, s *Script) (list []Accident) {
 	var next [][]Accident // each in its order
 	for _, x := range s.Sites {
@@ -108,7 +108,7 @@ func (c Chance) turns(rng *rand.Rand, s *Script) (list []Accident) {
 	}
 }
 
-// accident is one of any kind, of which a majority of three machines and more is left. A site of one machine has a gateway that is killed.
+// accident is an accident of any kind that leaves a majority of three machines or more. At a site of one machine the gateway is killed.
 func (c Chance) accident(rng *rand.Rand, s *Script) Accident {
 	x := s.Sites[rng.IntN(len(s.Sites))]
 	a := Accident{Site: x.Name, What: Kill}

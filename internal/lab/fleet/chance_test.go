@@ -9,8 +9,8 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// What chance makes can be played, is the same for the same seed, and has each kind of accident before long. Each machine of several loses
-// its power and is upgraded before anything happens to it a second time, and no accident is to more than one of three.
+// A script of Chance can be played, is the same for the same seed, and soon has each kind of accident. Each machine of several loses its
+// power and is upgraded before it has a second accident, and no accident hits more than one of three.
 func TestChance(t *testing.T) {
 	kinds := map[string]int{}
 	for seed := range uint64(20) {

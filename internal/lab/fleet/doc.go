@@ -1,6 +1,6 @@
-// Package fleet holds what a trial of a fleet plays and what came of it: scripts with sites, bearers, talkers and accidents; and the
-// end of each message. It plays nothing itself: internal/lab/field does.
+// Package fleet holds the scripts and results of fleet trials: scripts have sites, bearers, talkers and accidents; results have the end
+// of each message. The package plays nothing itself: internal/lab/field does.
 //
 // Files: script.go reads scripts; groups.go has their groups, churn and ways over relays; generate.go draws scripts; chance.go makes one
-// with accidents at random moments; ledger.go takes down messages and their ends, and judges.
+// with accidents at random moments; ledger.go records messages and their ends, and judges.
 package fleet

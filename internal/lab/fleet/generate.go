@@ -11,9 +11,9 @@ import (
 // UHF channel, two more on each two of these, and all in one group.
 type Sketch struct {
 	Gateways int
-	Peers    int    // JXTA peers of all sites together, and half as many TAK devices; at least one of each a site
-	View     string // what sites are told of each other's peers; "": as lan.view says
-	Churn    Share  // of the sites that are off the air for half of each minute
+	Peers    int    // JXTA peers of all sites together, and half as many TAK devices; at least one of each at a site
+	View     string // how much sites learn of each other's peers; "": as lan.view says
+	Churn    Share  // share of the sites that are off the air for half of each minute
 }
 
 // Share is a part of a whole, written as "12.5%".
@@ -35,13 +35,13 @@ func (s *Share) String() string { return strconv.FormatFloat(100*float64(*s), 'g
 
 // Bounds of a Sketch.
 const (
-	leastSketch = 6 // gateways: fewer make no three channels
+	leastSketch = 6 // gateways: fewer cannot make three channels
 	mostSketch  = maxSites
-	bridges     = 2 // sites that two channels have in common
+	bridges     = 2 // sites on two channels, for each pair of channels
 	sketched    = 10 * time.Minute
 )
 
-// Text is the script, as Read reads it. The error says what cannot be drawn.
+// Text is the text of the script, for Read. The error says what cannot be drawn.
 func (k Sketch) Text() (string, error) {
 	switch {
 	case k.Gateways < leastSketch || k.Gateways > mostSketch:

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Group is a group of gateways. What JXTA peers of its sites say, and chat of their TAK devices, goes to it as open messages.
+// Group is a group of gateways. The messages of its sites' JXTA peers, and the chat of their TAK devices, go to it as open messages.
 type Group struct {
 	Name     string   `toml:"name"`
 	Sites    []string `toml:"sites"`    // none: all
@@ -22,7 +22,7 @@ type Group struct {
 // Has says whether a site is in the group.
 func (g *Group) Has(site string) bool { return len(g.Sites) == 0 || slices.Contains(g.Sites, site) }
 
-// GroupOf is the group of a site's open messages: the first that has it; nil: what is said there is in custody.
+// GroupOf is the group for a site's open messages: the first group that has the site; nil: the site's messages go in custody.
 func (s *Script) GroupOf(site string) *Group {
 	if i := slices.IndexFunc(s.Groups, func(g Group) bool { return g.Has(site) }); i >= 0 {
 		return &s.Groups[i]
@@ -30,7 +30,7 @@ func (s *Script) GroupOf(site string) *Group {
 	return nil
 }
 
-// InGroups is how sites without a common bearer may reach each other: by open messages alone.
+// InGroups lets sites without a common bearer reach each other by open messages alone.
 const InGroups = "groups"
 
 // Far are the sites with which a site has no bearer in common.
@@ -43,24 +43,24 @@ func (s *Script) Far(site string) (names []string) {
 	return names
 }
 
-// Churn has sites drop out and come back again and again: of all sites but Except, a Share each time.
+// Churn has sites drop out and come back, time after time: of all sites except Except, a Share each time.
 type Churn struct {
 	What   string   `toml:"what"`  // Cut or Kill
 	Share  float64  `toml:"share"` // of the sites, 0 to 1; at least one site
 	Every  Span     `toml:"every"`
-	For    Span     `toml:"for"` // so long is a site gone
+	For    Span     `toml:"for"` // for how long a site is gone
 	At     Span     `toml:"at"`  // the first time
 	Until  Span     `toml:"until"`
 	Except []string `toml:"except"`
 }
 
-// plainView is what may be a view; the gateway says whether it is one.
+// plainView matches texts that may be a view; the gateway decides whether they are one.
 var plainView = regexp.MustCompile(`^[a-z0-9()+, ]{0,64}$`)
 
 // leastGone is the shortest time for which churn takes a site away.
 const leastGone = time.Second
 
-// checkGroups reports what cannot be played of groups and churn.
+// checkGroups reports groups and churn that cannot be played.
 func (s *Script) checkGroups(check func(ok bool, format string, args ...any)) {
 	check(plainView.MatchString(s.View), "view %q: no gateway has one of that name", s.View)
 	check(len(s.Groups) <= maxSites && len(s.Churn) <= maxSites, "more than %d [[group]] or [[churn]]", maxSites)
@@ -88,13 +88,13 @@ func (s *Script) checkGroups(check func(ok bool, format string, args ...any)) {
 	}
 }
 
-// takes says whether a site may drop out: one that is there from the start, of one machine.
+// takes says whether churn may take a site: the site must be there from the start, and have one machine.
 func (c *Churn) takes(x *Site) bool {
 	return !x.Several() && x.Joins.Duration == 0 && !slices.Contains(c.Except, x.Name)
 }
 
-// Happens are the accidents of a play with this seed: those of the script, and those that churn draws, in any order. All sites that churn may take
-// are taken before one is taken again, and none that is destroyed by then.
+// Happens are the accidents of a play with this seed: those of the script, and those that churn draws, in any order. Churn takes all
+// sites that it may before it takes one again, and no site that is destroyed by then.
 func (s *Script) Happens(seed uint64) []Accident {
 	list := slices.Clone(s.Accidents)
 	gone := map[string]time.Duration{}
@@ -131,8 +131,8 @@ func (s *Script) Happens(seed uint64) []Accident {
 	return list
 }
 
-// Ways are the relays by which a site reaches another one, the nearest to the recipient first. Where the two have a bearer, these are
-// all relays; else those that the site can call and that are nearer to the recipient.
+// Ways are the relays by which a site reaches another one, the nearest to the recipient first. If the two have a bearer in common, these
+// are all relays; otherwise those that the site can call and that are nearer to the recipient than the site.
 func (s *Script) Ways(from, to string) (names []string) {
 	far := s.distances(to)
 	for i := range s.Sites {
@@ -159,7 +159,7 @@ func shared(name string) bool {
 	return err == nil && p.Shared
 }
 
-// distances are how many bearers are between a site and each other one from which it can be reached, by relays.
+// distances are the numbers of bearers between a site and each other site that can reach it by relays.
 func (s *Script) distances(to string) map[string]int {
 	far := map[string]int{to: 0}
 	for next := []string{to}; len(next) > 0; next = next[1:] {

@@ -40,7 +40,7 @@ func TestMistakesOfGroups(t *testing.T) {
 	}
 }
 
-// Churn takes every site that it may take before it takes one again, the same with the same seed, and none that is destroyed.
+// Churn takes every site that it may before it takes one again, the same with the same seed, and no destroyed one.
 func TestChurn(t *testing.T) {
 	data, err := os.ReadFile("../../../field-tests/fleet/flagship.toml")
 	check.NoError(check.Fatal(t), err)
@@ -83,7 +83,7 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// What one site that lives has of a destroyed one, all must have; what went down with it is no fault.
+// If one living site has a message of a destroyed one, all must have it; a message that was lost with its sender is no fault.
 func TestWhatTheDestroyedSaid(t *testing.T) {
 	zero := time.Unix(1_800_000_000, 0)
 	at := func(s int) time.Time { return zero.Add(time.Duration(s) * time.Second) }
@@ -97,7 +97,7 @@ func TestWhatTheDestroyedSaid(t *testing.T) {
 	all := []fleet.Delivery{
 		d("flag", "a", 1, true, 2), d("flag", "b", 1, true, 90), // repaired
 		d("flag", "a", 2, true, 8), d("flag", "b", 2, true), // lost at b
-		d("flag", "a", 3, true), d("flag", "b", 3, true), // went down with it
+		d("flag", "a", 3, true), d("flag", "b", 3, true), // lost with its sender
 		d("flag", "a", 4, false), // custody
 		d("a", "flag", 5, true), d("a", "b", 5, true, 7),
 	}

@@ -12,24 +12,24 @@ import (
 type Delivery struct {
 	From, To string
 	Peers    string // JXTA or TAK
-	At       int    // which one of the recipient's peers, from 0
+	At       int    // the number of the recipient's peer, from 0
 	Open     bool   // it is for all members of a group
 	Number   int64  // of the sender's messages
 	Octets   int
 	Sent     time.Time
-	Came     []time.Time // at peers of the site; each once is as it must be
-	Changed  int         // so often it came with other content
-	Told     string      // the other end that the sender's gateway tells of: expired, refused...; "": none
-	// NotTaken: its sender's gateway was dead then, so that nobody ever had it in custody. Its peer saw the connection end.
+	Came     []time.Time // times at peers of the site; one is correct
+	Changed  int         // how often it came with other content
+	Told     string      // a final state from the sender's gateway other than delivery: expired, refused...; "": none
+	// NotTaken: its sender's gateway was dead then, so that no gateway ever had it in custody. Its peer saw the connection end.
 	NotTaken bool
 	// Sunk: it could not arrive, because its sender or its recipient was destroyed before any living site had it.
 	Sunk bool
 }
 
-// End is what became of a delivery.
+// End is the result of a delivery.
 type End string
 
-// The ends. The first four are true ones.
+// The ends. The first four are true ends.
 const (
 	Delivered End = "delivered"
 	Told      End = "told"
@@ -38,10 +38,10 @@ const (
 	Lost      End = "lost"
 	Twice     End = "twice"
 	Changed   End = "changed"
-	False     End = "false" // its sender was told that it did not arrive, and it did
+	False     End = "false" // its sender was told that it did not arrive, but it did
 )
 
-// End says what became of the delivery.
+// End judges the delivery.
 func (d *Delivery) End() End {
 	switch {
 	case d.Changed > 0:
@@ -62,7 +62,7 @@ func (d *Delivery) End() End {
 	return Lost
 }
 
-// Row is what became of messages from one site to another.
+// Row is the results of messages from one site to another.
 type Row struct {
 	From   string      `json:"from"`
 	To     string      `json:"to"`
@@ -72,11 +72,11 @@ type Row struct {
 	Median float64     `json:"median_s"`
 	P95    float64     `json:"p95_s"`
 	Most   float64     `json:"worst_s"`
-	// Found is when a JXTA peer of To had discovered the one of From, after the start of the later one's process; 0: never.
+	// Found is when the JXTA peer of To had discovered the one of From, after the start of the later process; 0: never.
 	Found float64 `json:"discovery_s,omitempty"`
 }
 
-// Account is what a site has sent on a bearer, in IP octets at the emulator.
+// Account is how much a site has sent on a bearer, in IP octets at the emulator.
 type Account struct {
 	Bearer string `json:"bearer"`
 	Site   string `json:"site"`
@@ -84,35 +84,35 @@ type Account struct {
 	Frames int64  `json:"frames"`
 }
 
-// Takeover is what an accident to a machine of a site of several led to. Times are seconds since the accident, where both machines lost
-// their power since they have it again; 0: it did not happen.
+// Takeover is the consequences of an accident to a machine of a site of several. Times are seconds from the accident, or from the return
+// of power if both machines lost it; 0: it did not happen.
 type Takeover struct {
 	AtS   float64 `json:"at_s"`
 	Site  string  `json:"site"`
 	Cause string  `json:"cause"` // Accident.What
 	What  string  `json:"what"`
-	Led   bool    `json:"led"`               // it happened to the machine that led
-	Leads float64 `json:"leads_s,omitempty"` // another machine leads than before
-	Heard float64 `json:"heard_s,omitempty"` // its first datagram is at another site
-	// Served is when something that the peers of the site say is in custody again, of each kind that talks.
+	Led   bool    `json:"led"`               // the machine that led had the accident
+	Leads float64 `json:"leads_s,omitempty"` // until another machine leads
+	Heard float64 `json:"heard_s,omitempty"` // until another site has that machine's first datagram
+	// Served is until a message of the site's peers is in custody again, for each kind of peers that talks.
 	Served map[string]float64 `json:"served_s,omitempty"`
-	// Octets on the air in the CostWindow since the accident, of each site.
+	// Octets on the air in the CostWindow after the accident, of each site.
 	Octets map[string]int64 `json:"octets"`
 }
 
 // CostWindow is how long the octets of a takeover are counted.
 const CostWindow = 30 * time.Second
 
-// Event is something that happened in a play.
+// Event is an event of a play.
 type Event struct {
 	AtS  float64 `json:"at_s"`
 	What string  `json:"what"`
 }
 
-// Result is what came of a play.
+// Result is the result of a play.
 type Result struct {
-	Gateway   string      `json:"gateway"`           // what the gateway under test says that it is
-	Upgrade   string      `json:"upgrade,omitempty"` // what the gateway says that replaces it in upgrades; "": none, or a copy
+	Gateway   string      `json:"gateway"`           // the version that the gateway under test prints
+	Upgrade   string      `json:"upgrade,omitempty"` // the version of the gateway that replaces it in upgrades; "": none, or a copy
 	Script    string      `json:"script"`
 	Summary   string      `json:"summary"`
 	Seed      uint64      `json:"seed"`
@@ -125,7 +125,7 @@ type Result struct {
 	Events    []Event     `json:"events"`
 	Destroyed []Destroyed `json:"destroyed,omitempty"`
 	Takeovers []Takeover  `json:"takeovers,omitempty"`
-	// Wrong machine's are datagrams that a machine of a site of several sent while another one led.
+	// WrongMachine counts datagrams that a machine of a site of several sent while another one led.
 	WrongMachine int64    `json:"wrong_machine"`
 	LateMS       float64  `json:"emulator_late_max_ms"`
 	Errors       []string `json:"errors,omitempty"` // of gateways and peers
@@ -134,13 +134,13 @@ type Result struct {
 // wrongMax bounds Result.Wrong.
 const wrongMax = 20
 
-// All is the recipient in the rows of a play with more than mostRows pairs of sites: there each sender has one row.
+// All is the recipient in the rows of a play with more than mostRows pairs of sites: such a play has one row for each sender.
 const (
 	All      = "all"
 	mostRows = 60
 )
 
-// Judge fills in what became of the messages of a play that began at zero.
+// Judge fills in the results of the messages of a play that began at zero.
 func (r *Result) Judge(zero time.Time, all []Delivery) {
 	r.Rows, r.Wrong, r.Ends = nil, nil, map[End]int{}
 	took := map[int][]float64{}
@@ -181,19 +181,19 @@ func (r *Result) Judge(zero time.Time, all []Delivery) {
 
 func (e End) good() bool { return e == Delivered || e == Told || e == NotTaken || e == Sunk }
 
-// Destroyed is what became of the open messages of a site that was destroyed, over sites and not over peers.
+// Destroyed is the results of the open messages of a destroyed site, counted over sites and not over peers.
 type Destroyed struct {
 	Site  string  `json:"site"`
 	AtS   float64 `json:"at_s"`
 	Said  int     `json:"said"`       // open messages
-	Lived int     `json:"lived"`      // of them, a living site has these
-	All   int     `json:"all"`        // of those, all living sites have these
-	Heard int     `json:"last_heard"` // so many other sites had its last message when it was destroyed
-	Have  int     `json:"last_have"`  // so many that live have it at the end
+	Lived int     `json:"lived"`      // how many of them a living site has
+	All   int     `json:"all"`        // how many of those all living sites have
+	Heard int     `json:"last_heard"` // how many other sites had its last message when it was destroyed
+	Have  int     `json:"last_have"`  // how many living sites have that message at the end
 }
 
-// Sink notes which of the deliveries could not arrive, where sites were destroyed at these times, and what became of their messages.
-// A message that one living site has, all must have.
+// Sink marks the deliveries that could not arrive because sites were destroyed at these times, and returns the results of those sites'
+// messages. If one living site has a message, all must have it.
 func Sink(all []Delivery, gone map[string]time.Time, zero time.Time) (list []Destroyed) {
 	type message struct {
 		from, peers string
@@ -246,7 +246,7 @@ func Sink(all []Delivery, gone map[string]time.Time, zero time.Time) (list []Des
 	return list
 }
 
-// trues is how many of the values are true.
+// trues counts the true values.
 func trues(m map[string]bool) (n int) {
 	for _, is := range m {
 		if is {
@@ -256,7 +256,7 @@ func trues(m map[string]bool) (n int) {
 	return n
 }
 
-// Faults says why not every message has exactly one true end; "": every one has.
+// Faults says why a message has not exactly one true end; "": every message has one.
 func (r *Result) Faults() string {
 	wrong := 0
 	for end, n := range r.Ends {

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// Only a message that came once, or of which its sender is told a true other end, is in order.
+// Only a message that came once, or whose sender got a true final state, is in order.
 func TestEnds(t *testing.T) {
 	zero := time.Unix(1_800_000_000, 0)
 	at := func(s int) time.Time { return zero.Add(time.Duration(s) * time.Second) }

@@ -28,16 +28,16 @@ func (s *Span) UnmarshalText(text []byte) (err error) {
 	return nil
 }
 
-// Script is what a trial plays. Times count from the moment when all sites that are there at the start know each other.
+// Script is the plan of a trial. Times count from the moment when all sites that are there at the start know each other.
 type Script struct {
 	Summary   string     `toml:"summary"`
-	Duration  Span       `toml:"duration"` // the sites talk until then
-	Drain     Span       `toml:"drain"`    // at most so long after that for what is under way; 5 min
+	Duration  Span       `toml:"duration"` // the sites talk for so long
+	Drain     Span       `toml:"drain"`    // how long to wait after that for messages under way, at most; 5 min
 	Roster    bool       `toml:"roster"`   // each gateway has its own key, and only a new roster names a site that joins; else one key for all
 	Bearers   []Bearer   `toml:"bearer"`   // the first one is the first [[link]] of each gateway
 	Sites     []Site     `toml:"site"`     // in the order of their node ids
-	View      string     `toml:"view"`     // what other sites are told of JXTA peers, as lan.view; "": as that says
-	Beyond    string     `toml:"beyond"`   // InGroups, or "": what sites without a common bearer have for each other goes over relays
+	View      string     `toml:"view"`     // how much other sites learn of JXTA peers, as lan.view; "": as the gateway's default
+	Beyond    string     `toml:"beyond"`   // InGroups, or "": messages between sites without a common bearer go over relays
 	Groups    []Group    `toml:"group"`
 	Talks     []Talk     `toml:"talk"`
 	Accidents []Accident `toml:"accident"`
@@ -49,12 +49,12 @@ type Bearer struct {
 	Name      string   `toml:"name"`
 	Profile   string   `toml:"profile"`   // name of a link profile
 	Price     float64  `toml:"price"`     // of 1,000 octets
-	Sites     []string `toml:"sites"`     // those that have it; none: all
+	Sites     []string `toml:"sites"`     // the sites that have it; none: all
 	Over      string   `toml:"over"`      // TLS, or "" for UDP
 	Keepalive Span     `toml:"keepalive"` // 0: none
 }
 
-// TLS is what a bearer may be over.
+// TLS is a value of Bearer.Over.
 const TLS = "tls"
 
 // Has says whether a site is on the bearer.
@@ -63,71 +63,71 @@ func (b *Bearer) Has(site string) bool { return len(b.Sites) == 0 || slices.Cont
 // Site is a gateway and its local peers.
 type Site struct {
 	Name     string `toml:"name"`
-	Ashore   bool   `toml:"ashore"`   // it is on the wire of each star
-	Joins    Span   `toml:"joins"`    // it starts then; 0: it is there from the start
-	Relay    bool   `toml:"relay"`    // it passes on what the others have for each other
-	NAT      bool   `toml:"nat"`      // its addresses are translated, but on shared channels: it may call, and nobody can call it
-	Firewall int    `toml:"firewall"` // as with NAT, and only TCP to this port gets out; 0: there is none
+	Ashore   bool   `toml:"ashore"`   // it is on the wire end of each star
+	Joins    Span   `toml:"joins"`    // when it starts; 0: it is there from the start
+	Relay    bool   `toml:"relay"`    // it passes on messages between the others
+	NAT      bool   `toml:"nat"`      // its addresses are translated, except on shared channels: it can call, and no site can call it
+	Firewall int    `toml:"firewall"` // as with NAT, and only TCP to this port gets out; 0: there is no firewall
 	Machines int    `toml:"machines"` // 2: one leads, the other follows, and a witness votes; 3 to 9: a cluster; 0 or 1: one gateway
-	JXTA     int    `toml:"jxta"`     // peers where JXTA plays, of which the first one talks; 0: one
-	TAK      int    `toml:"tak"`      // devices where TAK plays, of which the first one talks; 0: one
+	JXTA     int    `toml:"jxta"`     // peers if JXTA plays, of which the first one talks; 0: one
+	TAK      int    `toml:"tak"`      // devices if TAK plays, of which the first one talks; 0: one
 }
 
-// Behind says that nobody can call the site.
+// Behind says that no site can call the site.
 func (s *Site) Behind() bool { return s.NAT || s.Firewall > 0 }
 
 // Several says that the site has two gateways or more.
 func (s *Site) Several() bool { return s.Machines > 1 }
 
-// The peers that a Talk may be of.
+// Values of Talk.Peers.
 const (
 	JXTA = "jxta"
 	TAK  = "tak"
 )
 
-// Talk is something that local peers of some sites say again and again, to all other sites.
+// Talk is messages that local peers of some sites send again and again, to all other sites.
 type Talk struct {
 	From   []string `toml:"from"`  // sites; none: all
 	Peers  string   `toml:"peers"` // JXTA or TAK; "": both
 	Every  Span     `toml:"every"`
 	Octets int      `toml:"octets"`
-	At     Span     `toml:"at"`    // the first of it
-	Times  int      `toml:"times"` // so many messages; 0: until the end
+	At     Span     `toml:"at"`    // the first message
+	Times  int      `toml:"times"` // number of messages; 0: until the end
 }
 
-// What may happen.
+// Values of What.
 const (
 	Cut     = "cut"     // a site is off the air of a bearer
 	Silence = "silence" // a site transmits nothing on a bearer, by an order that it announces
 	Kill    = "kill"    // kill -9 of a site's gateway, which starts again after For
-	Power   = "power"   // of a site of several machines: one is dead at once, and gone from the LAN and from all bearers
-	Stop    = "stop"    // of such a site: a machine's gateway stops (SIGSTOP), and wakes after For
-	Upgrade = "upgrade" // of such a site: a machine's gateway stops in order, and another program starts in its place after For
-	// Destroy is the end of a site, its gateway and its local peers, once somebody has what the site said last; For is how long that is
-	// waited for at the most.
+	Power   = "power"   // at a site of several machines: one is dead at once, and gone from the LAN and from all bearers
+	Stop    = "stop"    // at such a site: a machine's gateway stops (SIGSTOP), and wakes after For
+	Upgrade = "upgrade" // at such a site: a machine's gateway stops in order, and another program starts in its place after For
+	// Destroy is the end of a site, its gateway and its local peers, once another site has the site's last messages; For is how long to
+	// wait for that at the most.
 	Destroy = "destroy"
 )
 
-// Which machine of a site of several. The first one has the number 1.
+// Values of Accident.Machine besides numbers, which begin with 1.
 const (
 	Leader   = "leader"
 	Follower = "follower"
-	Both     = "both" // of a site of two
+	Both     = "both" // at a site of two
 )
 
-// Accident is something that happens.
+// Accident is an accident to a site.
 type Accident struct {
 	At     Span     `toml:"at"`
 	What   string   `toml:"what"`
-	Site   string   `toml:"site"`   // "": all that have joined, but Except
-	Bearer string   `toml:"bearer"` // "": all
+	Site   string   `toml:"site"`   // "": all sites that have joined, except those in Except
+	Bearer string   `toml:"bearer"` // "": all bearers
 	For    Span     `toml:"for"`
 	Except []string `toml:"except"`
-	// Machine is which one of a site of several: Leader (also when empty), Follower or Both at that time, or its number.
+	// Machine is the machine at a site of several: Leader (also when empty), Follower or Both at that time, or its number.
 	Machine string `toml:"machine"`
 }
 
-// Bounds of scripts: what one machine plays.
+// Bounds of scripts: as much as one machine can play.
 const (
 	MaxScript    = 64 << 10 // octets of a file
 	maxSites     = 20
@@ -165,7 +165,7 @@ func Read(file string, data []byte) (*Script, error) {
 	return s, errors.Join(bad...)
 }
 
-// broken says in lines what go-toml could not read.
+// broken says, a line for each, which parts go-toml could not read.
 func broken(file string, err error) error {
 	var missing *toml.StrictMissingError
 	var one *toml.DecodeError
@@ -185,7 +185,7 @@ func broken(file string, err error) error {
 	return errors.Join(list...)
 }
 
-// check reports what cannot be played.
+// check reports the parts that cannot be played.
 func (s *Script) check(check func(ok bool, format string, args ...any)) {
 	within := func(what string, d, least, most time.Duration) {
 		check(d >= least && d <= most, "%s: %v is not from %v to %v", what, d, least, most)
@@ -270,7 +270,7 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 	}
 }
 
-// site is the one of that name; nil: there is none.
+// site returns the site with a name; nil: there is none.
 func (s *Script) site(name string) *Site {
 	if i := slices.IndexFunc(s.Sites, func(x Site) bool { return x.Name == name }); i >= 0 {
 		return &s.Sites[i]
@@ -278,13 +278,13 @@ func (s *Script) site(name string) *Site {
 	return nil
 }
 
-// BearerIndex is the place of a bearer; -1: there is none of that name.
+// BearerIndex is the place of a bearer; -1: no bearer has that name.
 func (s *Script) BearerIndex(name string) int {
 	return slices.IndexFunc(s.Bearers, func(b Bearer) bool { return b.Name == name })
 }
 
-// Scale makes the play so long: what happens at a time happens earlier or later in proportion, and lasts so. How often the sites
-// talk stays, for that is what the bearers have to carry. It is an error if the play becomes shorter than 10 s.
+// Scale gives the play a duration: the times and the lengths of its events change in proportion. The intervals between messages stay,
+// because they are the load on the bearers. It is an error if the play becomes shorter than 10 s.
 func (s *Script) Scale(duration time.Duration) error {
 	if duration < leastSpan || duration > mostSpan {
 		return fmt.Errorf("duration %v is not from %v to %v", duration, leastSpan, mostSpan)
@@ -311,7 +311,7 @@ func (s *Script) Scale(duration time.Duration) error {
 	return nil
 }
 
-// who is the machine in words.
+// who names the machine in words.
 func (a *Accident) who() string {
 	if n := a.Number(); n > 0 {
 		return fmt.Sprintf("machine %d", n)
@@ -319,12 +319,12 @@ func (a *Accident) who() string {
 	return cmp.Or(a.Machine, Leader)
 }
 
-// Machinery says that it happens to a machine.
+// Machinery says that the accident is one to a machine.
 func (a *Accident) Machinery() bool {
 	return slices.Contains([]string{Kill, Power, Stop, Upgrade, Destroy}, a.What)
 }
 
-// Number is that of the machine, from 1 on; 0: Machine says it otherwise.
+// Number is the number of the machine, from 1 on; 0: Machine is no number.
 func (a *Accident) Number() int {
 	n, err := strconv.Atoi(a.Machine)
 	if err != nil || n < 1 {
@@ -333,7 +333,7 @@ func (a *Accident) Number() int {
 	return n
 }
 
-// Said says in words what happens, without its time.
+// Said describes the accident in words, without its time.
 func (a Accident) Said() string {
 	on := func(text string) string {
 		if a.Bearer != "" {

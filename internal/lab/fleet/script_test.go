@@ -74,7 +74,7 @@ func TestMistakesOfScripts(t *testing.T) {
 	}
 }
 
-// The scripts of the repository can be played; in a tenth of the time what happens comes ten times as soon.
+// The scripts of the repository can be played; in a tenth of the time events come ten times as soon.
 func TestScriptsOfTheRepository(t *testing.T) {
 	files, err := filepath.Glob("../../../field-tests/fleet/*.toml")
 	check.True(check.Fatal(t), "two scripts or more", err == nil && len(files) >= 2, files, err)
@@ -87,7 +87,7 @@ func TestScriptsOfTheRepository(t *testing.T) {
 		check.NoError(t, s.Scale(s.Duration.Duration/10))
 		for i, a := range s.Accidents {
 			check.Equal(t, "an accident", a.At.Duration, was[i].At.Duration/10)
-			if a.What != fleet.Destroy { // that waits for something
+			if a.What != fleet.Destroy { // that waits for another site
 				check.Equal(t, "lasts", a.For.Duration, was[i].For.Duration/10)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 // channel is the shared half-duplex medium: one talker at a time, in turns, without collisions.
 type channel struct {
 	p        profile.Profile
-	talker   int       // the node that spoke last; -1: nobody yet
+	talker   int       // the node that sent last; -1: none yet
 	busy     bool      // a frame is on the air, or a turn is granted
 	turnFrom time.Time // when the talker's turn began
 	freeAt   time.Time // end of the last frame
@@ -56,8 +56,8 @@ func (l *Link) grant() {
 	l.schedule(start.Add(air), func() { l.spoken(from, f, start, air) })
 }
 
-// nextTalker applies the rule of turns; -1 when nobody has anything to say. The talker and others have something at
-// one time only at the end of a frame: on an idle channel the first frame is granted at once.
+// nextTalker applies the rule of turns; -1 when no node has a frame to send. The talker and others have frames at the same time only at
+// the end of a frame: on an idle channel the first frame is granted at once.
 func (l *Link) nextTalker() int {
 	c, n := l.chann, len(l.nodes)
 	other := -1
@@ -74,14 +74,14 @@ func (l *Link) nextTalker() int {
 		return other
 	}
 	own := l.nodes[c.talker].up.queue
-	end := l.now.Add(c.p.Airtime(c.p.Up, own[0].Octets)) // as long as it is at most
+	end := l.now.Add(c.p.Airtime(c.p.Up, own[0].Octets)) // the longest possible time
 	if other >= 0 && end.Sub(c.turnFrom) > c.p.MaxHold {
 		return other
 	}
 	return c.talker
 }
 
-// spoken is the end of a frame: everybody on the air has heard it, or lost it, each for itself.
+// spoken is the end of a frame: every node on the air has received it, or lost it, each for itself.
 func (l *Link) spoken(from *node, f Frame, start time.Time, air time.Duration) {
 	c := l.chann
 	c.busy, c.freeAt = false, l.now

@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// Estimate is what is known of one direction.
+// Estimate is the knowledge of one direction.
 type Estimate struct {
 	Packets, Lost int
 	RateBps       int
 	RateFrom      int // rates from here to RateTo explain the packets nearly as well
 	RateTo        int
-	RateKnown     bool // RateFrom and RateTo are close; else the packets were too much alike, or never close enough, to tell
+	RateKnown     bool // RateFrom and RateTo are close; otherwise the packets were too similar, or never close enough together, to show the rate
 	Delay, Jitter time.Duration
 	LossPct       float64
-	LossFrom      float64 // of LossPct: 95 of 100 times it lies between these
+	LossFrom      float64 // 95 of 100 times LossPct lies between LossFrom and LossTo
 	LossTo        float64
-	Runs          int     // losses one after the other count as one
+	Runs          int     // losses in a row count as one
 	MeanRun       float64 // packets lost in each
 	Overtaken     int     // packets that arrived before one that was sent before them
-	Largest       int     // octets of what arrived
-	Few           bool    // so few packets that a number is taken over from the base where they do not contradict it
+	Largest       int     // octets of the largest packet that arrived
+	Few           bool    // so few packets that numbers come from the base unless the packets contradict them
 	JitterFrom    time.Duration
-	JitterTo      time.Duration // Few: nine times in ten the jitter lies between these, and the rate between its own
-	Waited        int           // most octets that waited before one that arrived, at that rate
+	JitterTo      time.Duration // Few: nine times in ten the jitter lies between JitterFrom and JitterTo, and the rate between RateFrom and RateTo
+	Waited        int           // the most octets that waited before one that arrived, at that rate
 }
 
-// Rates that are looked for.
+// Bounds of the rates that are tried.
 const (
 	slowest = 50
 	fastest = 100_000_000
 )
 
-// alike is how far apart two rates may be that explain the packets, for either to be believed.
+// alike is the largest ratio of two rates that explain the packets for either to be believed.
 const alike = 1.5
 
-// enoughForDrift is how many packets of each direction it takes: fewer lie closest together along any line.
+// enoughForDrift is how many packets of each direction the drift needs: fewer lie closest together along any line.
 const enoughForDrift = 300
 
-// doubt over the number of packets is by how much the rest of their times may lie further apart and explain them as well: of
-// even jitter, the outermost few packets decide.
+// doubt, divided by the number of packets, is how much wider the remaining times may lie and still explain the packets as well: with even
+// jitter, the outermost few packets decide.
 const doubt = 6
 
 func arrived(list []Crossing) (n int) {
@@ -85,7 +85,7 @@ func estimate(list []Crossing) Estimate {
 	return e
 }
 
-// rests sends the packets one after the other at a rate, and returns what is left of the time of each that arrived.
+// rests sends the packets one after the other at a rate, and returns the remaining time of each packet that arrived.
 func rests(list []Crossing, rate int) (rest []float64, waited int) {
 	free := int64(math.MinInt64)
 	for _, s := range list {
@@ -99,8 +99,8 @@ func rests(list []Crossing, rate int) (rest []float64, waited int) {
 	return rest, waited
 }
 
-// steady takes out what is left of the clocks' drift: the line by which the rest of all times lies closest together, both ways
-// at once. Join could draw it only through the least times.
+// steady removes the remaining drift of the clocks: along a line with that slope the remaining times lie closest together, in both
+// directions at once. Join could draw the line only through the least times.
 func (j Joined) steady(up, down int) Joined {
 	if min(len(j.Up), len(j.Down)) < enoughForDrift {
 		return j
@@ -149,14 +149,14 @@ func (j Joined) steady(up, down int) Joined {
 	return out
 }
 
-// width is how far apart what is left of all times lies, without the outermost ones: a share of them on either side.
+// width is the range of the remaining times without the outermost ones, a share of them on either side.
 func width(rest []float64, without float64) float64 {
 	slices.Sort(rest)
 	return Between(rest, 1-without) - Between(rest, without)
 }
 
-// delays sets delay and jitter from what is left of each time: the jitter is taken to be even, and a share on either side
-// for something else.
+// delays sets delay and jitter from the remaining times. It takes the jitter to be even, and a share of the times on either side to have
+// other causes.
 func (e *Estimate) delays(rest []float64, without float64) {
 	slices.Sort(rest)
 	low, high := Between(rest, without), Between(rest, 1-without)
@@ -165,7 +165,7 @@ func (e *Estimate) delays(rest []float64, without float64) {
 	e.Delay = max(0, time.Duration(low-without*jitter)).Round(time.Millisecond)
 }
 
-// counted counts what came and what did not.
+// counted counts the packets that arrived and those that did not.
 func counted(list []Crossing) Estimate {
 	e := Estimate{Packets: len(list)}
 	latest, run := int64(math.MinInt64), false

@@ -9,20 +9,20 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// fewPackets is from how many packets of a direction on the extreme ones alone tell what they have to. Of fewer, all are used: the
-// jitter is taken to be even, and what arrives together with the packet before it to have waited for that.
+// fewPackets is the number of packets of a direction from which the extreme ones alone suffice. With fewer, all are used: the jitter is
+// taken to be even, and a packet that arrives together with the one before it is taken to have waited for that one.
 const fewPackets = 300
 
-// Bounds of what is believed of few packets: nine times in ten a number lies between those of an Estimate.
+// Bounds for the belief in few packets: nine times in ten a number lies between those of an Estimate.
 const (
 	within    = 0.05
-	closeRate = 1.25 // RateTo over RateFrom, for the rate to be known
+	closeRate = 1.25 // RateTo over RateFrom, at most, for the rate to be known
 )
 
-// tick is what clocks and loops of real gateways may add to a time: packets that arrive within it arrive together.
+// tick is the time that clocks and loops of real gateways may add: packets that arrive within it arrive together.
 const tick = float64(time.Millisecond)
 
-// cell is a rate and a least delay, and how well the packets go with them.
+// cell is a rate and a least delay, and how well the packets fit them.
 type cell struct {
 	rate, delay, jitter float64 // ns
 	log, weight         float64
@@ -52,7 +52,7 @@ func estimateFew(list []Crossing) Estimate {
 	return e
 }
 
-// likely tries so many rates, and with each the least delays that may be.
+// likely tries so many rates, each with the least delays that are possible.
 func likely(list []Crossing, from, to float64, rates int) (cells []cell) {
 	const delays = 60
 	best := math.Inf(-1)
@@ -90,8 +90,8 @@ func likely(list []Crossing, from, to float64, rates int) (cells []cell) {
 	return cells
 }
 
-// apart is what is left of the time of each packet that arrived, at a rate: of those that arrived by themselves, and of those
-// that may have waited for the one before.
+// apart returns the remaining times of the packets that arrived, at a rate: first of those that arrived by themselves, then of those that
+// may have waited for the one before.
 func apart(list []Crossing, rate int) (alone, together []float64) {
 	rest, _ := rests(list, rate)
 	i, before := 0, int64(math.MinInt64/2)
@@ -109,7 +109,7 @@ func apart(list []Crossing, rate int) (alone, together []float64) {
 	return alone, together
 }
 
-// spreadOf is a number of the cells: what lies below it five times in a hundred, fifty and ninety-five.
+// spreadOf returns three values of a number of the cells: those below which it lies five, fifty and ninety-five times in a hundred.
 func spreadOf(cells []cell, of func(cell) float64) (q [3]float64) {
 	list := slices.Clone(cells)
 	slices.SortFunc(list, func(a, b cell) int { return cmp.Compare(of(a), of(b)) })
@@ -124,7 +124,7 @@ func spreadOf(cells []cell, of func(cell) float64) (q [3]float64) {
 	return q
 }
 
-// few is Fit by few packets.
+// few is Fit for few packets.
 func (r Result) few(j Joined, base profile.Profile) Result {
 	if base.Shared {
 		return r.channelFew(j, base)
@@ -134,17 +134,17 @@ func (r Result) few(j Joined, base profile.Profile) Result {
 	return r
 }
 
-// odd is the share of the packets of a channel on either side that tells nothing, where few take turns as they were told to.
+// odd is the share of a channel's packets on either side that tells nothing, for few packets that take turns as arranged.
 const odd = 0.02
 
-// guess is what a channel may be, and by how much the second clock is ahead of what Join made of it.
+// guess is possible values of a channel, and by how much the second clock is ahead of Join's result.
 type guess struct {
 	rate        int
 	turn, ahead time.Duration
 }
 
-// channelFew is Fit of a link that both share, by few packets. On such a link both ways take as long. What a change of talker
-// takes and by how much the clocks differ shows in the same packets, so both are looked for at once.
+// channelFew is Fit for few packets on a link that both share, where both directions take as long. The change of talker and the
+// difference of the clocks show in the same packets, so it looks for both at once.
 func (r Result) channelFew(j Joined, base profile.Profile) Result {
 	tried := map[guess]float64{}
 	spread := func(g guess) float64 {
@@ -157,7 +157,7 @@ func (r Result) channelFew(j Joined, base profile.Profile) Result {
 		return s
 	}
 	best := closest(guess{rate: base.Up.RateBps, turn: base.Turnaround}, spread)
-	for _, rate := range []int{base.Up.RateBps / 2, base.Up.RateBps, 2 * base.Up.RateBps} { // the way to the best one may lead over worse ones
+	for _, rate := range []int{base.Up.RateBps / 2, base.Up.RateBps, 2 * base.Up.RateBps} { // the way to the best guess may lead over worse ones
 		for _, turn := range []time.Duration{0, base.Turnaround, 2 * base.Turnaround} {
 			for _, ahead := range []time.Duration{0, -base.Turnaround, base.Turnaround} {
 				if one := closest(guess{rate, turn, ahead}, spread); spread(one) < spread(best) {
@@ -169,7 +169,7 @@ func (r Result) channelFew(j Joined, base profile.Profile) Result {
 	r.TurnKnown = true
 	for _, turn := range []time.Duration{best.turn * 4 / 5, best.turn * 6 / 5} {
 		if spread(guess{best.rate, turn, best.ahead}) < spread(best)+2*tick {
-			r.TurnKnown = false // where the delay is longer, the channel has turned before an answer goes
+			r.TurnKnown = false // if the delay is longer, the channel has turned before an answer goes
 		}
 	}
 	j = j.later(best.ahead)
@@ -186,7 +186,7 @@ func (r Result) channelFew(j Joined, base profile.Profile) Result {
 	return r
 }
 
-// closest goes from a guess to better ones, finer and finer.
+// closest goes from a guess to better ones, in smaller and smaller steps.
 func closest(best guess, spread func(guess) float64) guess {
 	for _, step := range []float64{2, 1.3, 1.08, 1.02, 1.005} {
 		d := time.Duration(float64(time.Second) * (step - 1) / 2)

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Why two captures say nothing of a link.
+// Reasons why two captures tell nothing about a link.
 var (
 	ErrNothing = errors.New("fit: no packet is in both captures: are they of the two ends of one link, at one time?")
 	ErrFew     = errors.New("fit: too few packets are in both captures")
@@ -24,7 +24,7 @@ const fewest = 20
 // MaxPackets bounds a capture.
 const MaxPackets = 1 << 20
 
-// Passage is one packet of a capture, as it is known again in a capture at the other end of its way.
+// Passage is one packet of a capture, with the values by which a capture at the other end recognises it.
 type Passage struct {
 	At       int64 // ns since 1970 UTC
 	From, To netip.Addr
@@ -36,9 +36,9 @@ type Passage struct {
 type Joined struct {
 	Up, Down []Crossing    // from the first end, and to it, in the order of sending
 	Offset   time.Duration // of the second end's clock at the beginning, ahead of the first's
-	DriftPPM float64       // by how much the second clock runs faster; 0 where that cannot be told
+	DriftPPM float64       // by how much the second clock runs faster; 0 if that cannot be told
 	least    int           // packets that must have arrived in each direction
-	Alone    int           // packets in one capture that neither end can have sent to the other: of third stations
+	Alone    int           // packets in one capture that neither end can have sent to the other, from third stations
 }
 
 // Crossing is one packet of a direction.
@@ -47,17 +47,17 @@ type Crossing struct {
 	Octets        int
 	Lost          bool
 
-	nth int // in its sender's capture: of packets sent at one time the lower went first
+	nth int // place in its sender's capture: of packets sent at one time the lower went first
 }
 
-// pair is a packet in the captures; -1: it is not there.
+// pair is a packet with its times in the two captures; -1: it is not there.
 type pair struct {
 	Passage
 	a, b     int64
-	inA, inB int // which it is there
+	inA, inB int // its index in each
 }
 
-// Join finds the packets of two captures in each other. Each capture is in order of time.
+// Join matches the packets of two captures. Each capture is in order of time.
 func Join(a, b []Passage) (Joined, error) { return join(a, b, fewest) }
 
 func join(a, b []Passage, least int) (Joined, error) {
@@ -89,7 +89,7 @@ type bounds struct {
 	least, most int64
 }
 
-// orient says which addresses are at which end: a packet arrives after it was sent, whatever the clocks say.
+// orient finds which addresses are at which end: a packet arrives after it was sent, whatever the clocks say.
 func orient(pairs []pair, least int) (Joined, error) {
 	by := map[netip.Addr]*bounds{}
 	for _, p := range pairs {
@@ -107,7 +107,7 @@ func orient(pairs []pair, least int) (Joined, error) {
 	if len(by) == 0 {
 		return Joined{}, ErrNothing
 	}
-	// The two busiest addresses are the two ends: from the first end's the times are greater than from the second's.
+	// The two busiest addresses are the two ends: the times from the first end's are greater than those from the second's.
 	list := make([]netip.Addr, 0, len(by))
 	for addr := range by {
 		list = append(list, addr)
@@ -207,7 +207,7 @@ func clocks(pairs []pair, first, second netip.Addr) clock {
 		return flat
 	}
 	slope, zero, doubt := line(xs, ys)
-	if math.Abs(slope) < 4*doubt { // what jitter alone would do
+	if math.Abs(slope) < 4*doubt { // jitter alone could cause such a slope
 		return flat
 	}
 	return clock{begin, zero, slope}
@@ -231,13 +231,13 @@ func line(xs, ys []float64) (slope, zero, doubt float64) {
 	return slope, zero, math.Sqrt(rest / (n - 2) / spread)
 }
 
-// Result is what two captures say of a link.
+// Result is the findings about a link from two captures.
 type Result struct {
 	Up, Down     Estimate
 	Shared       bool
 	Turnaround   time.Duration // shared
-	TurnKnown    bool          // it shows in the packets
-	TurnsSeen    int           // changes of talker of which it was learned
+	TurnKnown    bool          // the packets show it
+	TurnsSeen    int           // changes of talker from which it was learned
 	Offset       time.Duration
 	DriftPPM     float64
 	Termination  time.Duration // from the first packet's sending to the last one's arrival
@@ -246,7 +246,7 @@ type Result struct {
 	probed bool
 }
 
-// Fit says what the link does. base says whether it is shared, and how long a talker holds it.
+// Fit finds out what a link does. base says whether the link is shared, and how long a talker holds it.
 func Fit(j Joined, base profile.Profile) (Result, error) {
 	for _, list := range [][]Crossing{j.Up, j.Down} {
 		if arrived(list) < j.least {
@@ -276,7 +276,8 @@ func Fit(j Joined, base profile.Profile) (Result, error) {
 	return r.channel(j, base)
 }
 
-// even takes the delays of both directions to be equal, now that the packets' own times are known: Join had those with them.
+// even takes the delays of both directions to be equal, now that the packets' own times are known: for Join the delays contained those
+// times.
 func (r *Result) even() {
 	half := (r.Up.Delay - r.Down.Delay) / 2
 	r.Offset += half
@@ -284,11 +285,11 @@ func (r *Result) even() {
 	r.Down.Delay += half
 }
 
-// misplaced is the share of the packets on either side that tells nothing: where both ends want to speak at once, the model
-// may let the other begin.
+// misplaced is the share of the packets on either side that tells nothing: where both ends want to talk at once, the model may let the
+// wrong one begin.
 const misplaced = 0.1
 
-// channel is Fit of a link that both share.
+// channel is Fit for a link that both share.
 func (r Result) channel(j Joined, base profile.Profile) (Result, error) {
 	type key struct {
 		rate int
@@ -306,7 +307,7 @@ func (r Result) channel(j Joined, base profile.Profile) (Result, error) {
 		return s
 	}
 	best := key{base.Up.RateBps, base.Turnaround}
-	for _, step := range []float64{2, 1.3, 1.08, 1.02, 1.005} { // coordinate by coordinate, finer and finer
+	for _, step := range []float64{2, 1.3, 1.08, 1.02, 1.005} { // coordinate by coordinate, in smaller and smaller steps
 		for moved := true; moved; {
 			moved = false
 			turn := time.Duration(float64(time.Second) * (step - 1) / 2)
@@ -332,8 +333,7 @@ func (r Result) channel(j Joined, base profile.Profile) (Result, error) {
 	return r, nil
 }
 
-// through sends the packets over a shared channel that neither delays nor loses anything, and returns what is left of each
-// one's time, for those that arrived.
+// through sends the packets over a shared channel without delay or loss, and returns the remaining times of those that arrived.
 func through(j Joined, base profile.Profile, rate int, turn time.Duration) (up, down []float64, turns int) {
 	d := profile.Direction{RateBps: rate}
 	p := profile.Profile{Name: "channel", Shared: true, Up: d, Down: d, Turnaround: turn, MaxHold: base.MaxHold, KeyUp: base.KeyUp,
@@ -355,7 +355,7 @@ func through(j Joined, base profile.Profile, rate int, turn time.Duration) (up, 
 		all = append(all, sent{s, "second", i})
 	}
 	slices.SortStableFunc(all, func(x, y sent) int { return cmp.Compare(x.Sent, y.Sent) })
-	var order [2][]int // of the packets of each end that are on their way
+	var order [2][]int // of each end's packets that are on their way
 	take := func(out Output) {
 		for _, got := range out.Deliver {
 			from, list, rest := 0, j.Up, &up
@@ -372,7 +372,7 @@ func through(j Joined, base profile.Profile, rate int, turn time.Duration) (up, 
 	var next time.Time
 	step := func(at time.Time, ev Event) {
 		out, err := link.Step(at, ev)
-		if err != nil { // of a node that does not exist
+		if err != nil { // impossible: both nodes exist
 			panic(err)
 		}
 		take(out)

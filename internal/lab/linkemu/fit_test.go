@@ -25,8 +25,8 @@ func load(t *testing.T, name string) profile.Profile {
 	return p
 }
 
-// captures lets two ends talk over a link, alone and in bursts, and returns what a capture at each end has. The second
-// end's clock is ahead, and runs faster.
+// captures lets two ends talk over a link, alone and in bursts, and returns the capture of each end. The second end's clock is ahead, and
+// runs faster.
 func captures(t *testing.T, p profile.Profile, seed uint64, minutes int, ahead time.Duration, ppm float64) (a, b []linkemu.Passage) {
 	t.Helper()
 	far := load(t, "wire")
@@ -102,7 +102,7 @@ func passage(f linkemu.Frame) linkemu.Passage {
 	return p
 }
 
-// TestFitFindsTheLink: what the emulator was told comes out of the captures, whatever the clocks say.
+// TestFitFindsTheLink: Fit finds the emulator's settings in the captures, whatever the clocks are.
 func TestFitFindsTheLink(t *testing.T) {
 	near := func(t *testing.T, what string, got, want, most float64) {
 		t.Helper()
@@ -147,7 +147,7 @@ func TestFitFindsTheLink(t *testing.T) {
 	}
 }
 
-// TestFitWritesAProfile: the file is read again, and says where each number comes from.
+// TestFitWritesAProfile: the file can be read again, and gives the origin of each number.
 func TestFitWritesAProfile(t *testing.T) {
 	for _, name := range []string{"iridium-directip", "hf-2400", "iridium-dialup-modem"} {
 		p := load(t, name)
@@ -182,7 +182,7 @@ func TestFitWritesAProfile(t *testing.T) {
 	}
 }
 
-// TestFitRefuses: captures that say nothing are refused, in words.
+// TestFitRefuses: captures without information are refused, with the reason.
 func TestFitRefuses(t *testing.T) {
 	p := load(t, "iridium-directip")
 	a, b := captures(t, p, 1, 30, 0, 0)

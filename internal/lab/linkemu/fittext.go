@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Figures are what is found of a link that was judged beside the profile called base, for JSON: times in seconds, rates in bits
-// per second.
+// Figures are the findings about a link that was compared with the profile called base, for JSON: times in seconds, rates in bits per
+// second.
 func (r Result) Figures(base string) any {
 	type direction struct {
 		Packets     int     `json:"packets"`
@@ -43,7 +43,7 @@ func (r Result) Figures(base string) any {
 	}{base, of(r.Up), of(r.Down), r.Turnaround.Seconds(), r.TurnsSeen, r.Offset.Seconds(), r.DriftPPM, r.Termination.Seconds(), r.OfThirdNodes}
 }
 
-// Text is what is found for people. out is the file to which the profile called name was written; "": it was not.
+// Text is the findings for people. out is the file to which the profile called name was written; "": no file was written.
 func (r Result) Text(out, name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-34s %16s %16s\n", "", "up", "down")

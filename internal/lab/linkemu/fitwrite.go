@@ -8,7 +8,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Profile is base with what was found of the link.
+// Profile is base with the findings about the link.
 func (r Result) Profile(base profile.Profile, name string) profile.Profile {
 	p := base
 	p.Name = name
@@ -31,10 +31,10 @@ func (r Result) Profile(base profile.Profile, name string) profile.Profile {
 	return p
 }
 
-// bursty is from when on losses are taken to come in bursts.
+// bursty is the mean run of losses from which on they are taken to come in bursts.
 const bursty = 1.5
 
-// direction is what the emulator is told. What a capture cannot tell stays as it is in base.
+// direction is the emulator's settings. Those that a capture cannot tell stay as in base.
 func (e Estimate) direction(base profile.Direction) profile.Direction {
 	d := profile.Direction{RateBps: e.RateBps, Delay: e.Delay.Round(time.Millisecond), Jitter: e.Jitter.Round(time.Millisecond),
 		QueueOctets: max(base.QueueOctets, e.Waited), QueueFrames: base.QueueFrames, QueueAge: base.QueueAge, Compresses: base.Compresses}
@@ -53,12 +53,12 @@ func (e Estimate) direction(base profile.Direction) profile.Direction {
 	return d
 }
 
-// tellsRate says whether the packets tell the rate; of few packets also that it is not what base says.
+// tellsRate says whether the packets tell the rate; few packets must also contradict the rate of base.
 func (e Estimate) tellsRate(base profile.Direction) bool {
 	return e.RateKnown || e.Few && (base.RateBps < e.RateFrom || base.RateBps > e.RateTo)
 }
 
-// tellsLoss says whether the packets tell the loss: few packets do when what base says is not likely.
+// tellsLoss says whether the packets tell the loss: few packets do if the loss of base is unlikely.
 func (e Estimate) tellsLoss(base profile.Direction) bool {
 	mean := base.MeanLossPct()
 	return !e.Few || mean < e.LossFrom || mean > e.LossTo
@@ -66,8 +66,8 @@ func (e Estimate) tellsLoss(base profile.Direction) bool {
 
 func round(x, steps float64) float64 { return float64(int64(x*steps+0.5)) / steps }
 
-// Write makes a profile's file of base's text: [gateway] and [p_mul] as they are, and the link as it was found, each number
-// with where it comes from. The file is read again before it is returned.
+// Write makes the file of a profile from the text of base: it keeps [gateway] and [p_mul], and writes the link as it was found, each
+// number with its origin. It reads the file again before it returns it.
 func (r Result) Write(source []byte, base profile.Profile, name string, head []string) ([]byte, error) {
 	p := r.Profile(base, name)
 	var out strings.Builder
@@ -122,7 +122,7 @@ func number(key, value, why string) string {
 	return fmt.Sprintf("%-28s # %s\n", key+" = "+value, why)
 }
 
-// word is how a number was found.
+// word says how a number was found.
 func (r Result) word() string {
 	if r.probed {
 		return "probed"
@@ -130,7 +130,7 @@ func (r Result) word() string {
 	return "fitted"
 }
 
-// directions writes the sections of both.
+// directions writes the sections of both directions.
 func (r Result) directions(out *strings.Builder, p, base profile.Profile) {
 	if r.Shared {
 		e := r.Up
@@ -191,7 +191,7 @@ func (e Estimate) section(out *strings.Builder, d, base profile.Direction, word 
 	out.WriteString("\n")
 }
 
-// asBefore writes the losses of base, of which the packets tell nothing else.
+// asBefore writes the losses of base, because the packets do not contradict them.
 func (e Estimate) asBefore(put func(key string, value any, why string), d profile.Direction) {
 	why := fmt.Sprintf("choice: as before; %d of %d lost, %.1f to %.1f %%, do not tell", e.Lost, e.Packets, e.LossFrom, e.LossTo)
 	for _, one := range []struct {

@@ -1,15 +1,15 @@
 // Package linkemu is a link as arithmetic: (now, frame) -> arrivals. Rate, delay, loss, queues, half duplex, outages.
 //
-// The model is that of the baselines (links 1), so that figures can stand beside them:
+// The model is that of the baselines (links 1), so that figures can be compared with theirs:
 //
 //   - Star: frame -> up queue of the sender (drop-tail) -> serialised at the up rate -> loss -> delay and jitter ->
 //     hub -> copied to the down pipe of each receiver -> queue, serialisation, loss, delay -> arrival.
 //   - Shared half-duplex channel: one talker at a time, ideal arbitration in turns. All nodes hear; loss is drawn for
 //     each on its own down direction, also for frames meant for someone else.
 //
-// Beside the baselines' losses, which fall on frames, a profile may have fades, which last a time and hit whatever is on the
-// air, hand-overs and dropped calls of a satellite terminal, modems that compress, and queues with a bound on frames or age.
-// Instead of all that may stand what a real link did to each packet (Measured).
+// Besides the baselines' losses of frames, a profile may have fades, which last for a time and hit all frames on the air, hand-overs and
+// dropped calls of a satellite terminal, modems that compress, and queues with a bound on frames or age. All these can be replaced by the
+// results of a real link for each packet (Measured).
 //
 // The same seed, node names and k-th frame on a pipe give the same fate: every pipe has its own generator and draws a
 // fixed count per frame.
@@ -21,25 +21,25 @@
 //
 // # The other way
 //
-// Fit says from captures at both ends of a link what the link does to packets: rate, delay and jitter each way, loss and its
-// bursts, the change of talker on a shared channel, and how the two clocks differ. It writes that as a profile. OfLinkProbe does the
-// same with the datagrams of a link probe.
+// Fit finds out from captures at both ends of a link what the link does to packets: rate, delay and jitter each way, loss and its bursts,
+// the change of talker on a shared channel, and how the two clocks differ. It writes the results as a profile. OfLinkProbe does the same
+// with the datagrams of a link probe.
 //
-// The captures are joined by their packets. Neither clock is trusted: on a star the least delays of the two directions are taken
-// to be equal. Fit picks the rate and the turnaround that make the remaining delays most alike when the same packets cross a link
-// that has them, queues included.
+// The captures are joined by their packets. Neither clock is trusted: on a star the least delays of the two directions are taken to be
+// equal. Fit sends the same packets through a model of the link, queues included, and picks the rate and the turnaround that make the
+// remaining delays most alike.
 //
 // # Files
 //
 //   - channel.go: a channel that all share, and its turns
 //   - compress.go: modems that compress
 //   - estimate.go: rate, delay, jitter and loss of one direction
-//   - few.go: the same of a star by few packets, as a link probe has them
+//   - few.go: the same from few packets, as a link probe has them
 //   - fit.go: Join, Fit
-//   - fittext.go: what was found, as JSON and as text
-//   - fitwrite.go: a profile with where each number comes from
+//   - fittext.go: the findings, as JSON and as text
+//   - fitwrite.go: a profile that names the origin of each number
 //   - linkemu.go: Link: a star, and the events of both
-//   - measured.go: what a real link did, packet by packet
+//   - measured.go: the results of a real link, packet by packet
 //   - ofprobe.go: OfLinkProbe
 //   - pipe.go: one direction of one node: queue, airtime, loss and delay
 //   - quantile.go: quantiles of sorted figures, in the two ways that reports use
@@ -57,13 +57,13 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Node is one station. Its profile is its own leg of the star, or the channel, which must then be the same at all.
+// Node is one station. Its profile is its own leg of the star, or the channel, which must then be the same for all.
 type Node struct {
 	Name        string
 	Profile     profile.Profile
 	ReceiveOnly bool // its frames never reach the air; it still receives
-	// What was measured of its leg instead of the profile's loss, delay and jitter; empty: nothing. On a channel Up does not
-	// count: what a frame meets is met where it is heard.
+	// Up and Down are measurements of its leg in place of the profile's loss, delay and jitter; empty: there are none. On a channel Up
+	// does not count: a frame is lost or delayed where it is heard.
 	Up, Down Measured
 }
 
@@ -74,13 +74,13 @@ type Config struct {
 	Wild
 }
 
-// Wild is what networks on the way do, and no profile tells a gateway.
+// Wild is faults of networks on the way that no profile announces to a gateway.
 type Wild struct {
-	Reorder  bool    // jitter lets a frame overtake, whatever the profiles say
+	Reorder  bool    // jitter lets a frame overtake others, whatever the profiles say
 	TwicePct float64 // share of the frames on each leg that arrive a second time, with a jitter of their own, in percent
 }
 
-// Event is what happens to a link: a Frame, an Outage, a Window or a Rate.
+// Event is an event of a link: a Frame, an Outage, a Window or a Rate.
 type Event interface{ linkEvent() }
 
 type (
@@ -90,10 +90,10 @@ type (
 		From, To string
 		Octets   int
 		Data     []byte
-		By       int // machine of From, for a receiver that asks at the arrival; passed on as it is
+		By       int // machine of From, for a receiver that asks at the arrival; passed on unchanged
 	}
-	// Outage switches a node off the air (Down) or back on, now. What is being serialised to or from it is lost;
-	// queues go on and spend their airtime into the void, as a modem's do that does not notice.
+	// Outage switches a node off the air (Down) or back on, now. A frame on the air to or from it is lost; queues go on and spend their
+	// airtime into the void, as those of a modem do that does not notice.
 	Outage struct {
 		Node string
 		Down bool
@@ -105,7 +105,7 @@ type (
 	}
 )
 
-// Rate gives a node's leg another rate, in both directions and in bits per second: from the next frame on. On a channel it does nothing.
+// Rate gives a node's leg another rate, in both directions and in bits per second, from the next frame on. On a channel it has no effect.
 type Rate struct {
 	Node string
 	Bps  int
@@ -151,16 +151,16 @@ type node struct {
 	Node
 	index     int
 	up, down  *pipe
-	calls     *spells    // during which it is off the air; nil: none
+	calls     *spells    // its node is off the air during them; nil: none
 	handovers *handovers // nil: none
-	off       int        // reasons to be off the air: windows that are open, and the switch
+	off       int        // number of reasons to be off the air: open windows, and the switch
 	switched  bool       // the switch's part of off
 	lastOff   time.Time  // when it last was off; zero: never
 	upStats   Counters
 	dnStats   Counters
 }
 
-// New checks the configuration: names are unique and not empty, media are not mixed, a channel is the same at all.
+// New checks the configuration: names are unique and not empty, media are not mixed, a channel is the same for all.
 func New(cfg Config) (*Link, error) {
 	if len(cfg.Nodes) < 2 {
 		return nil, fmt.Errorf("%w: a link needs two nodes, has %d", ErrConfig, len(cfg.Nodes))
@@ -205,7 +205,7 @@ func (l *Link) Step(now time.Time, ev Event) (Output, error) {
 		l.now = now
 	}
 	err := l.apply(ev)
-	l.run(l.now) // what takes no time happens in the same Step
+	l.run(l.now) // events that take no time happen in the same Step
 	out := Output{Deliver: l.out}
 	if len(l.events) > 0 {
 		out.Deadline = l.events[0].at
@@ -269,7 +269,7 @@ func (l *Link) heardSince(n *node, start time.Time) bool {
 	return !n.calls.during(start, l.now) && n.off == 0 && (n.lastOff.IsZero() || !n.lastOff.After(start))
 }
 
-// offer is a frame at the sender's interface.
+// offer takes a frame at the sender's interface.
 func (l *Link) offer(from *node, f Frame) {
 	st := &from.upStats
 	switch {
@@ -317,7 +317,7 @@ func (l *Link) serve(p *pipe, arrive func(*pipe, Frame)) {
 	})
 }
 
-// arrive lets a frame that is kept arrive, or its copy too.
+// arrive schedules the arrival of a frame that was not lost, and of its copy if it has one.
 func (l *Link) arrive(p *pipe, at time.Time, do func()) {
 	l.schedule(at, do)
 	if again, ok := p.twin(l.now); ok {
@@ -343,7 +343,7 @@ func (l *Link) atNode(down *pipe, f Frame) {
 	l.out = append(l.out, Delivery{Node: down.node.Name, At: l.now, Frame: f})
 }
 
-// run lets everything happen that is due by then, each at its own time.
+// run runs all events that are due by then, each at its own time.
 func (l *Link) run(until time.Time) {
 	for len(l.events) > 0 && !l.events[0].at.After(until) {
 		e := l.events.Pop()
@@ -359,7 +359,7 @@ func (l *Link) schedule(at time.Time, do func()) {
 	l.events.Push(event{at, l.serial, do})
 }
 
-// event is something that will happen; serial keeps the order of what happens at one time.
+// event is something that will happen; serial keeps the order of events at one time.
 type event struct {
 	at     time.Time
 	serial uint64

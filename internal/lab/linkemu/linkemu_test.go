@@ -24,7 +24,7 @@ func prof(t testing.TB, name string) profile.Profile {
 	return p
 }
 
-// lab plays events in virtual time and notes what arrives.
+// lab plays events in virtual time and notes arrivals.
 type lab struct {
 	t    testing.TB
 	link *Link
@@ -253,7 +253,7 @@ func TestHalfDuplex(t *testing.T) {
 		t.Errorf("channel %+v", st)
 	}
 
-	// All three always have something to say: turns of 15 s, a turnaround between.
+	// All three always have frames to send: turns of 15 s, a turnaround between.
 	l = newLab(t, 1, nodes...)
 	for range 40 {
 		for _, n := range []string{"a", "b", "c"} {
@@ -362,7 +362,7 @@ func TestOutage(t *testing.T) {
 		for i := range 30 {
 			if name == "switch" && (i == 10 || i == 14) {
 				l.do(time.Duration(i)*time.Second-100*time.Millisecond, Outage{"ship", i == 10})
-				l.step(l.link.now, Outage{"ship", i == 10}) // twice is once
+				l.step(l.link.now, Outage{"ship", i == 10}) // the second time changes nothing
 			}
 			l.got = nil
 			l.do(time.Duration(i)*time.Second, frame("hq", "", 84))
@@ -400,7 +400,7 @@ func TestOutageCutsFrame(t *testing.T) {
 	}
 }
 
-// TestOrder: jitter lets nothing overtake, unless the profile says so.
+// TestOrder: with jitter no frame overtakes another, unless the profile allows it.
 func TestOrder(t *testing.T) {
 	for _, reorder := range []bool{false, true} {
 		p := prof(t, "iridium-certus-100")
@@ -470,7 +470,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// FuzzStep: whatever is offered, nothing arrives that was not sent, nothing twice, and the counters add up.
+// FuzzStep: whatever frames are offered, only those sent arrive, none twice, and the counters add up.
 func FuzzStep(f *testing.F) {
 	f.Add(uint64(1), []byte("\x00\x10\x20\x30\x40\x81\x02\xff"), true)
 	f.Add(uint64(2), []byte("\x05\x85\x05\x85\xc0\x01\xc1\x02\x03"), false)

@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// Measured is what became of the packets of a real link in one direction, in order of the times at which they were sent. A
-// frame that is sent meets what the last packet before it met, so the direction's own loss, delay and jitter do not count;
-// rate and queue do. When the list is over it begins again.
+// Measured is the fates of the packets of a real link in one direction, in order of the times at which they were sent. A frame has the
+// fate of the last packet before it, so the direction's own loss, delay and jitter do not count; rate and queue do. After its end the
+// list begins again.
 type Measured []Sample
 
 // Sample is one packet.
 type Sample struct {
 	At    time.Duration // from the beginning of the measurement
-	Delay time.Duration // one way, without the packet's own time on the air
+	Delay time.Duration // one way, without the packet's own airtime
 	Lost  bool
 }
 
 // ErrMeasured is wrapped when a measurement cannot be read.
 var ErrMeasured = errors.New("linkemu: not a measured link")
 
-// maxSamples bounds what is read of a measurement: a day with eleven packets a second.
+// maxSamples bounds a measurement: a day with eleven packets a second.
 const maxSamples = 1 << 20
 
 // ReadMeasured reads lines of two fields between commas, semicolons or white space: milliseconds from the beginning, and
-// milliseconds of delay or the word lost. Empty lines, lines that begin with #, and a heading are passed by.
+// milliseconds of delay or the word lost. Empty lines, lines that begin with #, and a heading are skipped.
 func ReadMeasured(r io.Reader) (Measured, error) {
 	var m Measured
 	lines := bufio.NewScanner(r)
@@ -78,10 +78,10 @@ func millis(s string) (time.Duration, error) {
 	return time.Duration(f * float64(time.Millisecond)), nil
 }
 
-// at is what a frame meets that is sent so long after the beginning.
+// at is the fate of a frame that is sent so long after the beginning.
 func (m Measured) at(since time.Duration) Sample {
 	first, last := m[0].At, m[len(m)-1].At
-	length := last - first + (last-first)/time.Duration(len(m)-1) // the last holds as long as the others in the mean
+	length := last - first + (last-first)/time.Duration(len(m)-1) // the last one holds for the mean time of the others
 	since = first + since%length
 	return m[max(0, sort.Search(len(m), func(i int) bool { return m[i].At > since })-1)]
 }

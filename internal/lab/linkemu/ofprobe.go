@@ -12,7 +12,7 @@ import (
 // fewestOfLinkProbe is how many datagrams of a link probe must have arrived in each direction. All of them are known.
 const fewestOfLinkProbe = 10
 
-// LinkProbe is what gateway probe --json prints of a link probe that is done.
+// LinkProbe is the output of gateway probe --json after a link probe.
 type LinkProbe struct {
 	Status struct {
 		Peer     string `json:"peer"`
@@ -20,12 +20,12 @@ type LinkProbe struct {
 		Sent     int    `json:"sent_octets"`
 		Received int    `json:"received_octets"`
 	} `json:"link_probe"`
-	Terminal bool           `json:"terminal"` // the near end: what it sent went up
+	Terminal bool           `json:"terminal"` // the near end: its datagrams went up
 	Packets  []probe.Packet `json:"packets"`
 }
 
-// OfLinkProbe says from the datagrams of a link probe what the link does. terminal says that the near end is a terminal of the link,
-// and not ashore: then what it sent went up.
+// OfLinkProbe finds out from the datagrams of a link probe what the link does. terminal says that the near end is a terminal of the link,
+// and not ashore: then its datagrams went up.
 func OfLinkProbe(list []probe.Packet, base profile.Profile, terminal bool) (Result, error) {
 	var ends [2][]Passage // near and far
 	names := [2]netip.Addr{netip.AddrFrom4([4]byte{1}), netip.AddrFrom4([4]byte{2})}
@@ -61,12 +61,12 @@ func OfLinkProbe(list []probe.Packet, base profile.Profile, terminal bool) (Resu
 // Largest is the octets of the largest datagram that arrived.
 func (r Result) Largest() int { return max(r.Up.Largest, r.Down.Largest) }
 
-// enoughAir is how many times as long as the jitter what a link probe sends in a direction has to be on the air for its rate to show:
-// link probes of certus-100 with 0.65 tell it at 5 of 10 seeds, with 1.5 at 9 (TestLinkProbeBudget).
+// enoughAir is how long the datagrams of a link probe in a direction must be on the air for its rate to show, as a multiple of the
+// jitter: link probes of certus-100 with 0.65 show it at 5 of 10 seeds, with 1.5 at 9 (TestLinkProbeBudget).
 const enoughAir = 2
 
-// Budget is how many octets a link probe should have that tells the rates, where one of used octets did not; 0: more than a link probe
-// may have. A link that is still faster than this one looks may need another step.
+// Budget is how many octets a link probe needs to show the rates, after one of used octets did not; 0: more than a link probe may have. A
+// link that is still faster than it now seems may need another step.
 func (r Result) Budget(base profile.Profile, used int) int {
 	octets := float64(used)
 	for _, d := range []struct {
@@ -85,7 +85,7 @@ func (r Result) Budget(base profile.Profile, used int) int {
 	return (int(octets) + 999) / 1000 * 1000
 }
 
-// Doubts says in sentences what the datagrams of a link probe of so many octets do not tell, beside base.
+// Doubts lists, in sentences, the values that the datagrams of a link probe of so many octets do not show, so that base gives them.
 func (r Result) Doubts(base profile.Profile, used int) (list []string) {
 	remedy := fmt.Sprintf("a link probe of at most %d octets does not tell it, captures of both ends may: gateway tune --fit", probe.MostBudget)
 	if n := r.Budget(base, used); n > 0 {

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// pipe is one direction of one node: a queue, a rate, and the fate of what has been sent.
+// pipe is one direction of one node: a queue, a rate, and the fate of frames sent.
 type pipe struct {
 	node    *node
 	dir     profile.Direction
@@ -22,15 +22,15 @@ type pipe struct {
 	bad     bool      // Gilbert-Elliott state
 	last    time.Time // latest arrival: jitter lets nothing overtake
 	wild    Wild
-	twins   *rand.Rand // of frames that arrive twice
+	twins   *rand.Rand // for frames that arrive twice
 
 	fades      *spells     // nil: none
 	compressor *compressor // nil: none
-	measured   Measured    // what frames meet instead; empty: what the profile says
-	begin      time.Time   // of the first of them
+	measured   Measured    // fates that replace those of the profile; empty: the profile counts
+	begin      time.Time   // time of the first of them
 }
 
-// queued is a frame and when it came.
+// queued is a frame and the time when it came.
 type queued struct {
 	Frame
 	since time.Time
@@ -43,8 +43,8 @@ const (
 	lost fate = false
 )
 
-// newPipe seeds the pipe's generator from the seed, the node's name and the direction: the fates of one pipe do not
-// depend on what other nodes there are.
+// newPipe seeds the pipe's generator from the seed, the node's name and the direction: the fates of one pipe do not depend on the other
+// nodes.
 func newPipe(n *node, d profile.Direction, cfg Config, direction string, st *Counters, m Measured) *pipe {
 	p := &pipe{node: n, dir: d, stats: st, rng: generator(cfg.Seed, n.Name, direction), measured: m}
 	p.wild, p.twins = cfg.Wild, generator(cfg.Seed, n.Name, direction+" twins")
@@ -56,7 +56,7 @@ func newPipe(n *node, d profile.Direction, cfg Config, direction string, st *Cou
 	return p
 }
 
-// generator is that of one thing that happens to a node by chance.
+// generator is the generator for one kind of random event at a node.
 func generator(seed uint64, name, what string) *rand.Rand {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, seed))
@@ -78,7 +78,7 @@ func (p *pipe) enqueue(now time.Time, f Frame) bool {
 	return true
 }
 
-// waits lets go of what is too old, and says whether there is something left.
+// waits drops the frames that are too old, and says whether any are left.
 func (p *pipe) waits(now time.Time) bool {
 	for age := p.dir.QueueAge; age > 0 && len(p.queue) > 0 && now.Sub(p.queue[0].since) > age; {
 		p.stats.DroppedQueue.add(p.pop().Octets)
@@ -96,13 +96,13 @@ func (p *pipe) dequeue(now time.Time) (Frame, bool) {
 
 func (p *pipe) pop() Frame {
 	f := p.queue[0].Frame
-	p.queue[0] = queued{} // lets go of the data
+	p.queue[0] = queued{} // frees the data
 	p.queue = p.queue[1:]
 	p.waiting -= f.Octets
 	return f
 }
 
-// airtime is how long a frame that goes now is on the air.
+// airtime is how long a frame that is sent now is on the air.
 func (p *pipe) airtime(f Frame) time.Duration {
 	octets := f.Octets
 	if p.compressor != nil {
@@ -138,12 +138,12 @@ func (p *pipe) fate(start, end time.Time, octets int) (time.Time, fate) {
 		at, gone = end.Add(met.Delay), met.Lost
 	}
 	if gone {
-		return at, lost // a lost frame holds nobody up
+		return at, lost // a lost frame delays no other
 	}
 	return p.inOrder(at), kept
 }
 
-// inOrder is when a frame arrives that nothing would hold up but those before it.
+// inOrder is the arrival of a frame that would arrive at at, but not before earlier frames.
 func (p *pipe) inOrder(at time.Time) time.Time {
 	if !p.wild.Reorder && at.Before(p.last) {
 		return p.last
@@ -152,7 +152,7 @@ func (p *pipe) inOrder(at time.Time) time.Time {
 	return at
 }
 
-// twin is when the frame that left at end arrives a second time; false: it does not. Its draws change no other frame's fate.
+// twin is when the frame that was sent by end arrives a second time; false: it does not. Its draws do not change another frame's fate.
 func (p *pipe) twin(end time.Time) (time.Time, bool) {
 	if p.wild.TwicePct == 0 || p.twins.Float64()*100 >= p.wild.TwicePct {
 		return time.Time{}, false

@@ -2,8 +2,8 @@ package linkemu
 
 import "math"
 
-// Between says below which figure a share, from 0 to 1, of figures in ascending order lies, by linear interpolation between two of
-// them. There must be one at least.
+// Between is the figure below which a share, from 0 to 1, of figures in ascending order lies, by linear interpolation between two of
+// them. There must be at least one figure.
 func Between(sorted []float64, share float64) float64 {
 	at := share * float64(len(sorted)-1)
 	i := int(at)

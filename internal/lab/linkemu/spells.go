@@ -8,20 +8,19 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// spells are times that come and go by chance: fades, or calls that have dropped. Between them, and as their lengths, lie
-// exponential times, or lengths that are always the same. The first begins after a good time that begins with the first
-// question.
+// spells are random times of trouble: fades, or dropped calls. The times between them are exponential; their lengths are exponential or
+// fixed. The first begins after a good time that starts with the first call of during.
 type spells struct {
 	rng          *rand.Rand
 	every, lasts time.Duration // means
-	fixed        bool          // lasts is no mean
-	list         []interval    // the last of them, the newest last
-	next         time.Time     // when the next begins; zero: nobody has asked yet
+	fixed        bool          // all last equally long
+	list         []interval    // the latest spells, the newest last
+	next         time.Time     // when the next begins; zero: during was not called yet
 }
 
 type interval struct{ from, until time.Time }
 
-// maxSpells is how many are remembered: as far back as a frame's airtime reaches.
+// maxSpells is how many spells are remembered: as far back as a frame's airtime reaches.
 const maxSpells = 64
 
 func newSpells(rng *rand.Rand, every, lasts time.Duration, fixed bool) *spells {
@@ -31,8 +30,7 @@ func newSpells(rng *rand.Rand, every, lasts time.Duration, fixed bool) *spells {
 	return &spells{rng: rng, every: every, lasts: lasts, fixed: fixed}
 }
 
-// during says whether one of them lies between two times. The later times of the questions do not go back by more than
-// maxSpells of them.
+// during says whether a spell lies between two times. From call to call the times may go back by no more than maxSpells spells.
 func (s *spells) during(from, until time.Time) bool {
 	if s == nil {
 		return false
@@ -63,16 +61,16 @@ func (s *spells) length() time.Duration {
 	return s.draw(s.lasts)
 }
 
-// draw is an exponential time of this mean.
+// draw is an exponential time with this mean.
 func (s *spells) draw(mean time.Duration) time.Duration {
 	return time.Duration(-math.Log(1-s.rng.Float64()) * float64(mean))
 }
 
-// handovers are pauses of a terminal's leg that come like clockwork: nothing is sent, and nothing is lost.
+// handovers are pauses of a terminal's leg at regular times: nothing is sent, and nothing is lost.
 type handovers struct {
 	every, pause time.Duration
 	phase        time.Duration // by the seed
-	begin        time.Time     // of the first question
+	begin        time.Time     // of the first call
 }
 
 func newHandovers(rng *rand.Rand, c profile.Calls) *handovers {
@@ -82,7 +80,7 @@ func newHandovers(rng *rand.Rand, c profile.Calls) *handovers {
 	return &handovers{every: c.HandoverEvery, pause: c.Handover, phase: time.Duration(rng.Int64N(int64(c.HandoverEvery)))}
 }
 
-// end is when a frame is through that begins at start and needs so much air.
+// end is when a frame has been sent that begins at start and needs so much airtime.
 func (h *handovers) end(start time.Time, air time.Duration) time.Time {
 	if h == nil {
 		return start.Add(air)

@@ -12,8 +12,8 @@ func (c *Count) add(octets int) {
 	c.Octets += int64(octets)
 }
 
-// Counters are one direction of one node. On the air is what took airtime, whether it then arrived or not; on a shared
-// channel the down direction counts what was said to this node, not all that it heard.
+// Counters are one direction of one node. On the air are frames that took airtime, whether they then arrived or not; on a shared channel
+// the down direction counts the frames to this node, not all that it heard.
 type Counters struct {
 	Offered        Count // came to the direction's queue
 	OnAir          Count
@@ -35,8 +35,8 @@ func (c *Counters) sent(octets int, air time.Duration) {
 
 // ChannelStats is the time of a shared channel; zero for a star.
 type ChannelStats struct {
-	Busy       time.Duration // somebody was talking
-	Turnaround time.Duration // waited for a change of talker, or keying up, while somebody had something to say
+	Busy       time.Duration // a node was sending
+	Turnaround time.Duration // a frame waited for a change of talker, or for keying up
 	Turns      int64         // changes of talker
 }
 

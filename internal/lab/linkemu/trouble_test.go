@@ -29,8 +29,7 @@ func sendEvery(t *testing.T, p profile.Profile, every time.Duration, octets, n i
 	return 1 - float64(len(l.to("b")))/float64(n)
 }
 
-// TestFadesLastATime: a fade hits a long frame and several short ones alike, and its share of the time is that of the
-// profile.
+// TestFadesLastATime: a fade hits a long frame and several short ones alike, and fades take the profile's share of the time.
 func TestFadesLastATime(t *testing.T) {
 	p := leg(8000) // an octet a millisecond
 	p.Up.Fades = profile.Fades{Every: 97 * time.Second, Lasts: 3 * time.Second, LossPct: 100}
@@ -80,7 +79,7 @@ func TestFadesLoseNeighbours(t *testing.T) {
 	}
 }
 
-// TestHandovers: what is on the air pauses, nothing is lost, and the rate is less by their share.
+// TestHandovers: a frame on the air pauses, nothing is lost, and the rate is less by the share of the pauses.
 func TestHandovers(t *testing.T) {
 	p := leg(8000)
 	p.Calls = profile.Calls{HandoverEvery: 50 * time.Second, Handover: 5 * time.Second}
@@ -135,7 +134,7 @@ func TestDroppedCalls(t *testing.T) {
 	}
 }
 
-// TestModemsCompress: what shrinks takes less air, what is sealed takes all of it.
+// TestModemsCompress: compressible frames take less air, sealed ones take their full time.
 func TestModemsCompress(t *testing.T) {
 	p := leg(2400)
 	p.Up.Compresses = true
@@ -167,7 +166,7 @@ func TestModemsCompress(t *testing.T) {
 	}
 }
 
-// TestQueueBounds: a queue holds so many frames, and lets go of what is too old.
+// TestQueueBounds: a queue holds so many frames, and drops those that are too old.
 func TestQueueBounds(t *testing.T) {
 	wire := profile.Profile{Name: "wire", MTU: 1500}
 	p := leg(8000)
@@ -194,7 +193,7 @@ func TestQueueBounds(t *testing.T) {
 	}
 }
 
-// TestMeasured: frames meet what the packets of a measurement met, again and again.
+// TestMeasured: frames get the fates of the packets of a measurement, again and again.
 func TestMeasured(t *testing.T) {
 	m, err := ReadMeasured(strings.NewReader("at_ms,delay_ms\n0,500\n1000,lost\n# a pass of another satellite\n2000 900.5\n"))
 	if err != nil {

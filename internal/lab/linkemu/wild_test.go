@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// wild sends a thousand frames over a leg with that and says how many arrived, how many of them again, and how many after a younger one.
+// wild sends a thousand frames over a leg with w. It returns how many arrived, how many of them again, and how many after a younger one.
 func wild(t *testing.T, seed uint64, w Wild) (arrived, again, late int) {
 	t.Helper()
 	p := prof(t, "iridium-directip")
@@ -35,8 +35,8 @@ func wild(t *testing.T, seed uint64, w Wild) (arrived, again, late int) {
 	return arrived, again, late
 }
 
-// TestWild: without it the jitter of a star keeps the order and nothing comes twice; with it frames overtake and come twice,
-// and the same are lost.
+// TestWild: without Wild the jitter of a star keeps the order and no frame comes twice; with it frames overtake and come twice, and the
+// same frames are lost.
 func TestWild(t *testing.T) {
 	for seed := range uint64(10) {
 		arrived, again, late := wild(t, seed, Wild{})

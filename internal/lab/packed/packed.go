@@ -1,5 +1,5 @@
-// Package packed reads files that gzip, zstd or xz has packed, as they come and within a bound of memory: captures are packed where
-// they are kept.
+// Package packed reads files that gzip, zstd or xz has packed, as a stream and with bounded memory, because captures are often kept
+// packed.
 package packed
 
 import (
@@ -19,19 +19,19 @@ import (
 	"github.com/ulikunitz/xz/lzma"
 )
 
-// mostWindow is how many octets of what it has unpacked a reader keeps at the most: xz -9 needs 64 MiB, zstd --long 128 MiB.
+// mostWindow is how many unpacked octets a reader keeps at the most: xz -9 needs 64 MiB, zstd --long 128 MiB.
 const mostWindow = 128 << 20
 
-// Why a packed file is not unpacked.
+// Reasons for which a packed file is not unpacked.
 var (
 	errWindow  = fmt.Errorf("unpacking it would take more than %d MiB of memory", mostWindow>>20)
 	errPacked  = errors.New("what is packed in it is damaged")
 	errFilters = errors.New("it is packed by xz with filters that are not read")
 )
 
-// Reader gives a file, or what is in it if gzip, zstd or xz has packed it. It is read as it comes: however long what is in it, it
-// takes no more memory than mostWindow and some buffers. Errors of reading are errWindow, errPacked, errFilters,
-// io.ErrUnexpectedEOF where the file is cut, those of compress/gzip, or those of in.
+// Reader gives the octets of a file, unpacked if gzip, zstd or xz has packed it. It reads the file as a stream: however long the contents
+// are, it takes no more memory than mostWindow and some buffers. Errors of reading are errWindow, errPacked, errFilters,
+// io.ErrUnexpectedEOF if the file is cut off, those of compress/gzip, or those of in.
 func Reader(in io.Reader) (io.Reader, error) {
 	b := bufio.NewReaderSize(in, 1<<16)
 	head, err := b.Peek(6)
@@ -52,7 +52,7 @@ func Reader(in io.Reader) (io.Reader, error) {
 	return b, nil
 }
 
-// zst names the errors of zstd as Reader does.
+// zst gives errors of zstd the names in Reader's comment.
 type zst struct{ d *zstd.Decoder }
 
 func (z zst) Read(p []byte) (int, error) {
@@ -71,20 +71,20 @@ const (
 	xzFilter   = 0x21 // LZMA2, the only one that is read
 	mostBlocks = 1 << 24
 
-	// A block has a window of its own to make, however little is in it: so many octets of windows may be asked for, and so many more
-	// for each octet that was unpacked.
+	// A block needs a window of its own, however few octets it has. The windows of a file may take mostWindows octets in all, and
+	// windowsEachOctet more for each octet unpacked.
 	mostWindows      = 16 * mostWindow
 	windowsEachOctet = 1024
 )
 
-// xz reads an .xz file, block by block. The module that reads LZMA2 has a reader of such files too, which takes as much memory as
-// a file asks for.
+// xz reads an .xz file, block by block. The module that reads LZMA2 also has a reader of such files, but that takes as much memory as a
+// file asks for.
 type xz struct {
 	in     octetCount
 	flags  [2]byte
-	sum    hash.Hash // of what is in the block; nil: it has none
+	sum    hash.Hash // of the block's contents; nil: the stream has no checksums
 	block  *lzma.Reader2
-	began  int64 // of the block's LZMA2
+	began  int64 // start of the block's LZMA2 data
 	blocks uint64
 	asked  int64 // octets of windows
 	out    int64 // octets that were unpacked
@@ -92,7 +92,7 @@ type xz struct {
 	err    error
 }
 
-// octetCount counts what is read.
+// octetCount counts the octets read.
 type octetCount struct {
 	r *bufio.Reader
 	n int64
@@ -104,7 +104,7 @@ func (c *octetCount) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// take reads so many octets, and octets reads one.
+// take reads n octets.
 func (c *octetCount) take(n int) ([]byte, error) {
 	b := make([]byte, n)
 	_, err := io.ReadFull(c, b)
@@ -119,7 +119,7 @@ func (c *octetCount) ReadByte() (byte, error) {
 	return b[0], err
 }
 
-// pad reads zeros up to a multiple of four octets, of which n were read.
+// pad reads zeros up to a multiple of four octets, after n octets.
 func (c *octetCount) pad(n int64) error {
 	b, err := c.take(int(-n & 3))
 	if err == nil && len(bytes.Trim(b, "\x00")) > 0 {
@@ -157,10 +157,10 @@ func (x *xz) Read(p []byte) (n int, err error) {
 	return 0, x.err
 }
 
-// sealed says that a CRC-32 of b stands behind it.
+// sealed says that sum is the CRC-32 of b.
 func sealed(b, sum []byte) bool { return crc32.ChecksumIEEE(b) == binary.LittleEndian.Uint32(sum) }
 
-// stream begins the next stream of the file, behind zeros, or says that there is none.
+// stream begins the next stream of the file, after any zeros, or says that there is none.
 func (x *xz) stream() error {
 	for {
 		head, err := x.in.r.Peek(4)
@@ -219,7 +219,7 @@ func (x *xz) next() error {
 		return errPacked
 	}
 	flags, h := h[1], h[2:]
-	for _, known := range []byte{0x40, 0x80} { // the lengths of the block: its end says as much
+	for _, known := range []byte{0x40, 0x80} { // the lengths of the block, which its end shows too
 		if flags&known != 0 {
 			_, n := binary.Uvarint(h)
 			if n <= 0 {
@@ -257,7 +257,7 @@ func (x *xz) next() error {
 	return err
 }
 
-// close checks what stands behind a block.
+// close checks the padding and the checksum after a block.
 func (x *xz) close() error {
 	x.block = nil
 	if err := x.in.pad(x.in.n - x.began); err != nil || x.sum == nil {
@@ -268,7 +268,7 @@ func (x *xz) close() error {
 		return err
 	}
 	want := x.sum.Sum(nil)
-	if x.sum.Size() < sha256.Size { // CRCs stand there with their low octet first
+	if x.sum.Size() < sha256.Size { // CRCs have their low octet first
 		for i := range len(want) / 2 {
 			want[i], want[len(want)-1-i] = want[len(want)-1-i], want[i]
 		}
@@ -279,7 +279,7 @@ func (x *xz) close() error {
 	return nil
 }
 
-// end reads the list of blocks and what closes the stream.
+// end reads the list of blocks and the end of the stream.
 func (x *xz) end() error {
 	began := x.in.n - 1
 	for i := uint64(0); i < 1+2*x.blocks; i++ {

@@ -44,8 +44,8 @@ func unpackAll(b []byte) ([]byte, error) {
 	return io.ReadAll(in)
 }
 
-// All that xz writes comes back: each sum, several blocks, several streams, zeros between them; and cut or damaged anywhere it ends in
-// an error that says so, without a panic.
+// Every form of xz's output comes back: each sum, several blocks, several streams, zeros between them. A file cut or damaged anywhere
+// ends in an error that says so, without a panic.
 func TestUnpackXZ(t *testing.T) {
 	text := bytes.Repeat([]byte("all is well; "), 3000)
 	var whole []byte
@@ -76,7 +76,7 @@ func TestUnpackXZ(t *testing.T) {
 	}
 }
 
-// However much is packed into few octets, reading it takes little memory; what asks for more is refused before it has it.
+// However much is packed into few octets, reading it takes little memory; a file that asks for more memory is refused first.
 func TestUnpackBombs(t *testing.T) {
 	zeros := make([]byte, 64<<20)
 	for name, file := range map[string][]byte{"zstd": zstOf(t, zeros), "xz": xzOf(t, zeros, upstream.WriterConfig{})} {
@@ -109,7 +109,7 @@ func TestUnpackBombs(t *testing.T) {
 	check.ErrorIs(t, err, errWindow)
 }
 
-// Whatever is packed, reading it ends, in an error of those that unpacked names or without one.
+// Whatever octets Reader gets, reading ends, without an error or with one that unpacked names.
 func FuzzReader(f *testing.F) {
 	for _, file := range []string{xzMagic + "\x00\x04\xe6\xd6\xb4\x46", "\x28\xb5\x2f\xfd\x00\x58\x09\x00\x00x", "\x1f\x8b\x08\x00\x00\x00\x00\x00", "plain"} {
 		f.Add([]byte(file))

@@ -15,5 +15,5 @@
 // loses nor duplicates a file. A sender records the Message_IDs that it may have used, so that none is ever reused.
 // The message itself ends with the process; the file remains where it was.
 //
-// Read end.go first (what both ends share), then send.go, receive.go and sockets.go.
+// Read end.go first (the part that both ends share), then send.go, receive.go and sockets.go.
 package pmulfile

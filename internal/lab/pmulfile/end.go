@@ -14,35 +14,35 @@ import (
 	"aldis/internal/pmul"
 )
 
-// Config is what both ends need.
+// Config is the configuration of either end.
 type Config struct {
 	Group   netip.Addr      // IPv4 multicast
 	ID      netip.Addr      // our node number
 	Profile profile.Profile // of the link: all timers and the pace come from it
 	Shore   bool            // the end that sends down a star: its pace is the profile's down rate
 	State   string          // directory of the journal
-	Runs    bool            // a receiver's missing lists may have runs: shorter, but not everybody reads them
-	Log     *slog.Logger    // what is dropped, at a bounded rate
+	Runs    bool            // a receiver's missing lists may have runs: shorter, but not every sender reads them
+	Log     *slog.Logger    // for drops, at a bounded rate
 }
 
 // Counters of datagrams.
 type Counters struct {
 	Sent, SentOctets         int // with IP and UDP headers
 	Received, ReceivedOctets int
-	Refused                  int // that are no PDU
+	Refused                  int // that are no PDUs
 	InternetChecksum         int // PDUs that had the Internet checksum and not Fletcher's
-	Failed                   int // that the network did not take
+	Failed                   int // that the network did not accept
 }
 
-// end is what a sender and a receiver have in common.
+// end is the common part of a sender and a receiver.
 type end struct {
 	cfg      Config
 	engine   pmul.Config
 	journal  *journal.Journal
 	sockets  *sockets
-	from     map[pmul.NodeID]netip.Addr // where PDUs of a node came from last
+	from     map[pmul.NodeID]netip.Addr // the address from which the last PDUs of a node came
 	counters Counters
-	unlogged int // refusals since the last line of log
+	unlogged int // refusals since the last line in the log
 	loggedAt time.Time
 }
 
@@ -99,7 +99,7 @@ func (e *end) commit(records []pmul.Record) error {
 	return e.journal.Commit(ops)
 }
 
-// send puts packets on the network. What it does not take is lost as on any link.
+// send puts packets on the network. Those that it does not accept are lost as on any link.
 func (e *end) send(packets []pmul.Packet) error {
 	for _, p := range packets {
 		data, err := e.engine.Encode(nil, p)
@@ -164,7 +164,7 @@ func (e *end) parse(r received) pmul.Event {
 	return p
 }
 
-// log writes at most a line every ten seconds, and then how many it left out.
+// log writes at most a line every ten seconds, with the number of lines that it left out.
 func (e *end) log(msg string, args ...any) {
 	if now := time.Now(); now.Sub(e.loggedAt) >= logEvery {
 		e.cfg.Log.Warn(msg, append(args, "left_out", e.unlogged)...)

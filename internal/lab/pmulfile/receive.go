@@ -12,7 +12,7 @@ import (
 	"aldis/internal/pmul"
 )
 
-// File is one that was received and is on disk.
+// File is a file that was received and is on disk.
 type File struct {
 	From    netip.Addr
 	Message pmul.MessageID
@@ -21,15 +21,15 @@ type File struct {
 	Expires time.Time
 }
 
-// Watch is told what happens at a receiver, from its loop.
+// Watch is callbacks for events at a receiver, called from its loop.
 type Watch struct {
 	Received func(File)
 	Progress func([]pmul.Incoming) // about once a second
-	Ready    func()                // listening from now on
+	Ready    func()                // the receiver listens from now on
 }
 
-// Receive writes what is sent to us into a directory until ctx ends. The files are named by Source_ID and Message_ID:
-// P_Mul carries no names.
+// Receive writes the files that are sent to us into a directory until ctx ends. Their names are Source_ID and Message_ID, because P_Mul
+// carries no names.
 func Receive(ctx context.Context, cfg Config, into string, w Watch) (c Counters, err error) {
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		return c, fmt.Errorf("pmulfile: %w", err)
@@ -62,7 +62,7 @@ func Receive(ctx context.Context, cfg Config, into string, w Watch) (c Counters,
 		out := receiver.Step(time.Now(), ev)
 		e.odd(&before, receiver.Stats())
 		var files []File
-		for _, m := range out.Deliver { // on disk before the journal says so, and that before the Ack
+		for _, m := range out.Deliver { // on disk before the journal records it, and recorded before the Ack
 			f, err := write(into, m)
 			if err != nil {
 				return c, err
@@ -97,7 +97,7 @@ func Receive(ctx context.Context, cfg Config, into string, w Watch) (c Counters,
 	}
 }
 
-// odd logs what should not happen on a network: two senders with one Source_ID, forged PDUs, limits that are reached.
+// odd logs events that should not happen on a network: two senders with one Source_ID, forged PDUs, limits reached.
 func (e *end) odd(before *pmul.ReceiverStats, now pmul.ReceiverStats) {
 	for _, c := range []struct {
 		what     string
@@ -117,7 +117,7 @@ func (e *end) odd(before *pmul.ReceiverStats, now pmul.ReceiverStats) {
 	*before = now
 }
 
-// write puts a message into its file: whole or not at all, and the same again if it comes again after a crash.
+// write puts a message into its file, whole or not at all. A message that comes again after a crash gets the same file again.
 func write(into string, m pmul.Message) (File, error) {
 	f := File{From: addrOf(uint32(m.Source)), Message: m.Message, Octets: len(m.Payload), Expires: m.Expiry}
 	f.Path = filepath.Join(into, fmt.Sprintf("%v-%d", f.From, m.Message))

@@ -14,7 +14,7 @@ type Job struct {
 	Payload  []byte
 	To       []netip.Addr
 	Silent   []netip.Addr // of To: they receive and may not transmit
-	Dynamic  bool         // in a group of its own, asked for first: one of the 16 addresses after the network's
+	Dynamic  bool         // in a group of its own, requested first: one of the 16 addresses after the network's
 	Priority uint8
 	Expires  time.Time
 	// Report, when set, is called from the loop: about once a second and at each fate.
@@ -31,7 +31,7 @@ type Progress struct {
 	Counters  Counters
 }
 
-// RecipientProgress is one recipient's part; Has is what it is known to have.
+// RecipientProgress is one recipient's part; Has is the fragments that it is known to have.
 type RecipientProgress struct {
 	Node  netip.Addr
 	Has   int
@@ -49,7 +49,7 @@ func (p Progress) Delivered() bool {
 	return len(p.To) > 0
 }
 
-// strange logs acknowledgements that are not as ACP 142 has them.
+// strange logs acknowledgements that are not as ACP 142 defines them.
 func (e *end) strange(before *pmul.SenderStats, now pmul.SenderStats) {
 	if now.Selfnamed > before.Selfnamed && before.Selfnamed == 0 {
 		e.log("a receiver's acknowledgements name it as the sender of our message, as libjpmul writes them: they count for ours")
@@ -61,14 +61,14 @@ func (e *end) strange(before *pmul.SenderStats, now pmul.SenderStats) {
 	*before = now
 }
 
-// bucketKept is the only one that a sender's state keeps: Message_IDs and Message_Sequence_Numbers.
+// bucketKept is the only bucket that a sender's state keeps: Message_IDs and Message_Sequence_Numbers.
 const bucketKept = "pmul-node"
 
-// lastWords is how long the end of a message may take on the air once all fates are known.
+// lastWords is how long the announcement of a message's end may take on the air once all fates are known.
 const lastWords = 30 * time.Second
 
-// Send sends a file until every recipient has its final state. When ctx ends, those who wait are told to drop it. The
-// error is about this node; what became of the file is in the Progress.
+// Send sends a file until every recipient has its final state. When ctx ends, it tells the recipients that still wait to drop the file.
+// The error is about this node; the fate of the file is in the Progress.
 func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 	e, records, err := open(cfg, ackPort)
 	if err != nil {
@@ -88,7 +88,7 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 	}
 	now := time.Now()
 	for _, a := range job.Silent {
-		sender.Step(now, pmul.PeerEMCON{Node: Node(a), Silent: true}) // its operator's word of today: not kept
+		sender.Step(now, pmul.PeerEMCON{Node: Node(a), Silent: true}) // this run's setting of its operator: not kept
 	}
 	submit := pmul.Submit{Payload: job.Payload, Dynamic: job.Dynamic, Priority: job.Priority, Expires: job.Expires}
 	for _, a := range job.To {
@@ -98,7 +98,7 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 	began := time.Now()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	// update says where the message stands; after the last fate its numbers stay.
+	// update fills in the state of the message; after the last fate its numbers stay.
 	update := func(now time.Time) {
 		p.Elapsed, p.Counters = now.Sub(began), e.counters
 		for i := range p.To {
@@ -142,7 +142,7 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 		}
 		ev, err = e.wait(wait, out.Deadline, tick.C)
 		switch {
-		case err != nil && wait == ctx: // the end of the message is still said
+		case err != nil && wait == ctx: // the recipients still learn of the message's end
 			ev = pmul.Cancel{Message: p.Message}
 			var cancel context.CancelFunc
 			wait, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastWords)
@@ -153,7 +153,7 @@ func Send(ctx context.Context, cfg Config, job Job) (p Progress, err error) {
 	}
 }
 
-// ended notes what has become of the message for recipients, and after how long.
+// ended notes fates of the message for recipients, and after how long they came.
 func (p *Progress) ended(fates []pmul.Fate, after time.Duration) {
 	for _, f := range fates {
 		for i := range p.To {
@@ -164,7 +164,7 @@ func (p *Progress) ended(fates []pmul.Fate, after time.Duration) {
 	}
 }
 
-// whole says of recipients to whom the message was delivered that they have all of it.
+// whole marks recipients to whom the message was delivered as having all fragments.
 func (p *Progress) whole() {
 	for i := range p.To {
 		if p.To[i].State == pmul.Delivered {
@@ -173,7 +173,7 @@ func (p *Progress) whole() {
 	}
 }
 
-// keptOf are the records that outlive the program.
+// keptOf returns the records that outlive the program.
 func keptOf(records []pmul.Record) (kept []pmul.Record) {
 	for _, r := range records {
 		if r.Bucket == bucketKept {

@@ -52,7 +52,7 @@ grtt_ms = 400
 bundle_ms = 30
 `
 
-// patience bounds each wait for something that must happen.
+// patience bounds each wait for an event that must happen.
 const patience = time.Minute
 
 // session is nodes in namespaces on one emulated channel; node i is 10.78.0.(i+1).
@@ -87,7 +87,7 @@ func newSession(t *testing.T, nodes int) *session {
 		t.Cleanup(func() { s.ip("netns", "del", ns) })
 		s.spaces = append(s.spaces, ns)
 		s.ip("-n", ns, "link", "set", "lo", "up")
-		s.ip("netns", "exec", ns, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1") // its chatter would be counted
+		s.ip("netns", "exec", ns, "sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1") // its traffic would be counted
 		cfg.Nodes = append(cfg.Nodes, field.HubNode{Name: fmt.Sprintf("node%d", i), Netns: ns, Profile: s.p, Addr: netip.PrefixFrom(nodeAddr(i), 24)})
 	}
 	if s.hub, err = field.StartHub(cfg); err != nil {
@@ -138,7 +138,7 @@ func (s *session) in(node int, f func() error) {
 	}()
 }
 
-// ear is a receiver and what it was told.
+// ear is a receiver and its events.
 type ear struct {
 	begun map[pmul.Key]chan struct{} // closed when two fragments are there, or the message
 	files chan File
@@ -180,7 +180,7 @@ func (s *session) receive(node int, runs bool, watch ...pmul.Key) *ear {
 	return e
 }
 
-// mouth is a sender that is given events.
+// mouth is a sender to which the test gives events.
 type mouth struct {
 	events chan pmul.Event
 	said   chan pmul.Output
@@ -252,7 +252,7 @@ func wait[T any](t *testing.T, c <-chan T, what string) (v T) {
 	return v
 }
 
-// fates waits until so many recipients have their end.
+// fates waits until so many recipients have their final state.
 func (m *mouth) fates(t *testing.T, n int) (all []pmul.Fate) {
 	t.Helper()
 	for len(all) < n {
@@ -261,7 +261,7 @@ func (m *mouth) fates(t *testing.T, n int) (all []pmul.Fate) {
 	return all
 }
 
-// tshark reads what a node sent from its capture: the fields of each packet, in order.
+// tshark reads a node's own packets from its capture: the fields of each packet, in order.
 func (s *session) tshark(node int, fields ...string) (lines [][]string) {
 	s.t.Helper()
 	args := []string{"-r", filepath.Join(s.dir, fmt.Sprintf("node%d.pcap", node)), "-Y", fmt.Sprintf("ip.src == %v", nodeAddr(node)),
@@ -283,7 +283,7 @@ func (s *session) tshark(node int, fields ...string) (lines [][]string) {
 }
 
 // TestSession is one session with all procedures over real sockets: a long message that is repaired by missing lists
-// and ranges, a flash message that cuts in, groups of one message that are asked for, rejected, announced and released,
+// and ranges, a flash message that cuts in, groups of one message that are requested, rejected, announced and released,
 // an expiry, Address_PDUs in sets. tshark reads every octet that any node sent and finds no fault.
 func TestSession(t *testing.T) {
 	const first = 1000

@@ -28,7 +28,7 @@ var ports = map[pmul.Port]uint16{pmul.RequestPort: requestPort, pmul.AnnouncePor
 // allNodes is GG.
 var allNodes = netip.AddrFrom4([4]byte{239, 1, 1, 1})
 
-// hops is the TTL of multicast datagrams: a ship's routers, not the world's.
+// hops is the TTL of multicast datagrams: enough for a ship's routers, but not for the world's.
 const hops = 8
 
 // received is a datagram as it came in.
@@ -48,8 +48,8 @@ type sockets struct {
 	done    chan struct{}
 }
 
-// openSockets opens the socket that everything is sent from: port 0 is any. id chooses the interface if one has it as
-// its address; otherwise routes do.
+// openSockets opens the socket from which all datagrams are sent: port 0 is any. id chooses the interface if one has it as its address;
+// otherwise routes do.
 func openSockets(id netip.Addr, port uint16) (*sockets, error) {
 	s := &sockets{inbox: make(chan received, 256), conns: map[netip.AddrPort]*net.UDPConn{}, done: make(chan struct{})}
 	ifs, err := net.Interfaces()
@@ -78,7 +78,7 @@ func openSockets(id netip.Addr, port uint16) (*sockets, error) {
 	return s, nil
 }
 
-// ownOnly keeps groups that others on this machine have joined off a socket.
+// ownOnly keeps datagrams to groups that other programs on this machine have joined off a socket.
 func ownOnly(c *net.UDPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *sockets) listen(at netip.AddrPort) (*net.UDPConn, error) {
 	return c.(*net.UDPConn), nil
 }
 
-// join listens to a group on a port. The socket is bound to the group: nothing else arrives there.
+// join listens to a group on a port. The socket is bound to the group, so that nothing else arrives on it.
 func (s *sockets) join(group netip.Addr, port uint16) error {
 	at := netip.AddrPortFrom(group, port)
 	if s.conns[at] != nil {
@@ -136,7 +136,7 @@ func (s *sockets) join(group netip.Addr, port uint16) error {
 	return nil
 }
 
-// leave ends what join began.
+// leave undoes join.
 func (s *sockets) leave(group netip.Addr, port uint16) {
 	at := netip.AddrPortFrom(group, port)
 	if c := s.conns[at]; c != nil {
@@ -156,7 +156,7 @@ func (s *sockets) read(c *net.UDPConn, own bool) {
 				return
 			}
 			if err != nil {
-				continue // ICMP of a datagram that we sent
+				continue // an ICMP error for a datagram that we sent
 			}
 			select {
 			case s.inbox <- received{from.Addr().Unmap(), own, append([]byte(nil), buf[:n]...)}:

@@ -1,5 +1,5 @@
-// Package primer holds the corpus that primes the compression model: what internal/link/compact makes model.bin of. Gateways have
-// the primed model alone.
+// Package primer holds the corpus that primes the compression model: internal/link/compact makes model.bin from it. Gateways contain only
+// the primed model.
 //
 // The corpus is a text, packed by xz. Whoever changes it unpacks the text, edits that and packs it again:
 //

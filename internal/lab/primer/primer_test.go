@@ -8,7 +8,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestCorpusIsThatOfTheModel pins the file and the text in it: model.bin is made of this corpus.
+// TestCorpusIsThatOfTheModel pins the file and its text, because model.bin is made from this corpus.
 func TestCorpusIsThatOfTheModel(t *testing.T) {
 	for what, c := range map[string]struct {
 		octets []byte

@@ -7,22 +7,22 @@ import (
 	"aldis/internal/lab/edgepeer"
 )
 
-// Cast moves edge peers by a Script: actions become events of edgepeer, and what the peers say goes into the Record. It is
-// the same in virtual time and over sockets.
+// Cast moves edge peers by a Script: actions become events of edgepeer, and the peers' notices go into the Record. It is the same in
+// virtual time and over sockets.
 type Cast struct {
 	s     *Script
 	r     *Record
 	do    func(peer int, ev edgepeer.Event)
 	parts []part
 	pipes map[string]int // unique value -> index
-	// services are those that are published.
+	// services are the published ones.
 	services map[service]bool
 }
 
-// part is one peer's.
+// part is the state of one peer.
 type part struct {
 	leased  bool
-	waiting []*Action // for the lease
+	waiting []*Action // for the peer's lease
 }
 
 // NewCast is a cast that waits for its peers' leases. do gives a peer an event.
@@ -68,7 +68,7 @@ func (c *Cast) Do(at time.Duration, a *Action) {
 		case kind == jxta.PipeTypeUnicast:
 			c.do(a.Peer, edgepeer.Resolve{Pipe: pipe, Kind: kind})
 		default:
-			c.r.Usable(a.Peer, a.Pipe, at) // an output end of a propagate pipe asks nobody
+			c.r.Usable(a.Peer, a.Pipe, at) // an output end of a propagate pipe needs no answer
 		}
 	case Send:
 		c.r.Sent(a.Message, at)
@@ -76,10 +76,10 @@ func (c *Cast) Do(at time.Duration, a *Action) {
 	}
 }
 
-// mostAnswers is how many advertisements a question asks for, as JXTA applications do.
+// mostAnswers is how many advertisements a question requests, as JXTA applications do.
 const mostAnswers = 10
 
-// Hear takes down what a peer's application is told.
+// Hear records a notice for a peer's application.
 func (c *Cast) Hear(at time.Duration, peer int, n edgepeer.Notice) {
 	p := &c.parts[peer]
 	switch n := n.(type) {
@@ -125,7 +125,7 @@ func (c *Cast) Hear(at time.Duration, peer int, n edgepeer.Notice) {
 	}
 }
 
-// foreign says whether a service is published by a peer of the other side.
+// foreign says whether a peer of the other side publishes the service.
 func (c *Cast) foreign(peer int, name string) bool {
 	return c.services[service{name, !c.s.Peers[peer].Edge}]
 }

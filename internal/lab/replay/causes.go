@@ -11,18 +11,18 @@ import (
 // Cause says why a message is late or never arrives.
 type Cause string
 
-// The causes, in the order in which they are looked for.
+// The causes, in the order in which they are checked.
 const (
 	CauseNobody   Cause = "nobody_listened"  // the sender's gateway knew of no listener while it kept the message, and never took it
 	CauseListener Cause = "listener_unknown" // for most of the time the gateway waited for news of a listener
-	CauseRule     Cause = "rule"             // by the gateways' rules it was not to be carried any longer
-	CauseBusy     Cause = "link_busy"        // it waited for others
+	CauseRule     Cause = "rule"             // the gateways' rules no longer allowed it to be carried
+	CauseBusy     Cause = "link_busy"        // it waited for other messages
 	CauseDropped  Cause = "dropped"          // a full queue of the link dropped datagrams of its direction
 	CauseAir      Cause = "lost_on_the_air"  // datagrams of either direction were lost, itself or its acknowledgement among them or before it
-	CauseTurn     Cause = "waited_to_speak"  // nothing was lost and nothing in the way: the other side had the word, or nothing was due yet
+	CauseTurn     Cause = "waited_to_speak"  // nothing was lost and the link was not busy: the other side had the turn, or nothing was due yet
 )
 
-// String is the cause as a table has it.
+// String is the cause in a table.
 func (c Cause) String() string {
 	switch c {
 	case CauseNobody:
@@ -41,7 +41,7 @@ func (c Cause) String() string {
 	return "waited to speak"
 }
 
-// reason is what a cause comes to for n messages of a play.
+// reason is the cause as a sentence about n messages of a play.
 func (c Cause) reason(n int) string {
 	was, text := "were", ""
 	if n == 1 {
@@ -66,7 +66,7 @@ func (c Cause) reason(n int) string {
 	return fmt.Sprintf("%d %s.", n, text)
 }
 
-// causes are all that there are.
+// causes are all causes.
 var causes = []Cause{CauseNobody, CauseListener, CauseRule, CauseBusy, CauseDropped, CauseAir, CauseTurn}
 
 // inquiry finds causes in one play.
@@ -74,7 +74,7 @@ type inquiry struct {
 	play     *Result
 	deadline float64
 	shared   bool
-	byRule   int // messages that rules took, not explained yet
+	byRule   int // messages dropped by rules that no sample accounts for yet
 }
 
 func newInquiry(p *Result, deadline float64, shared bool) *inquiry {
@@ -82,7 +82,7 @@ func newInquiry(p *Result, deadline float64, shared bool) *inquiry {
 	return &inquiry{p, deadline, shared, m.Expired + m.Superseded + m.Cancelled + m.Refused + m.Stopped}
 }
 
-// cause says why a message that is missed was missed.
+// cause says why a missed message was missed.
 func (q *inquiry) cause(s Sample) Cause {
 	until := s.SentS + q.deadline
 	if s.ArrivedS != nil {
@@ -104,7 +104,7 @@ func (q *inquiry) cause(s Sample) Cause {
 			continue
 		}
 		span += q.play.BinS
-		lost += b.Lost.Up + b.Lost.Down // the acknowledgement's way counts as well
+		lost += b.Lost.Up + b.Lost.Down // losses in the acknowledgement's direction count as well
 		if s.Up || q.shared {
 			busy += b.BusyS.Up
 			dropped += b.Drops.Up
@@ -125,7 +125,7 @@ func (q *inquiry) cause(s Sample) Cause {
 	return CauseTurn
 }
 
-// missed names the messages of a play that are late, and why.
+// missed lists the messages of a play that are late, with the causes.
 func (r *Rehearsal) missed(p *Result, deadline float64, shared bool) {
 	var list []Missed
 	q := newInquiry(p, deadline, shared)
@@ -159,8 +159,8 @@ func (r *Rehearsal) missed(p *Result, deadline float64, shared bool) {
 	r.Missed = list[:min(len(list), maxMissed)]
 }
 
-// demand is what a direction has to carry for the trace: the least of the plays that brought most messages home. What a play
-// sent again is luck, not demand.
+// demand is how many octets a direction has to carry for the trace: the least of the plays that delivered most messages. Octets that a
+// play sent again are luck, not demand.
 func demand(plays []*Result, way func(UpDown[int64]) int64) int64 {
 	most := slices.MaxFunc(plays, func(a, b *Result) int { return cmp.Compare(a.Messages.Delivered, b.Messages.Delivered) }).Messages.Delivered
 	least := int64(-1)
@@ -172,7 +172,7 @@ func demand(plays []*Result, way func(UpDown[int64]) int64) int64 {
 	return least
 }
 
-// overloads notes where more is offered than the link takes over the time of the trace.
+// overloads notes directions in which more is offered than the link takes in the time of the trace.
 func (r *Rehearsal) overloads(plays []*Result, p profile.Profile) {
 	rate := r.Worst.RateBps
 	up := func(d UpDown[int64]) int64 { return d.Up }

@@ -62,7 +62,7 @@ func recorded(t *testing.T, name string) *trace.File {
 	return got
 }
 
-// What no gateway took, because the news of the listener was lost on the air, is told from what was lost under way.
+// Messages that no gateway took, because the news of the listener was lost on the air, differ from messages lost under way.
 func TestNobodyKnownToListen(t *testing.T) {
 	f := recorded(t, "jxta22-http-iridium")
 	p := load(t, "hf-2400")
@@ -95,7 +95,7 @@ func TestNobodyKnownToListen(t *testing.T) {
 	check.True(t, "the text says it", strings.Contains(text.String(), "of those lost were never taken: nobody was known to listen"), text.String())
 }
 
-// Demand is what the trace needs: repairs are none of it.
+// Demand is the octets that the trace needs, without repairs.
 func TestDemand(t *testing.T) {
 	res, err := Run(context.Background(), recorded(t, "jxta22-http-iridium"), Options{Profile: load(t, "hf-300"), Seed: 3})
 	if err != nil {

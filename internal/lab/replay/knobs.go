@@ -12,11 +12,11 @@ type knob struct {
 	Key   string
 	get   func(*profile.Profile) int
 	set   func(*profile.Profile, int)
-	steps []float64 // factors that are tried
-	among []int     // or these values
+	steps []float64 // factors to try
+	among []int     // or values to try
 }
 
-// segmentRoom is what the shipped profiles leave between a datagram and a segment: seal, frame header and riders.
+// segmentRoom is the difference between a datagram and a segment in the shipped profiles: seal, frame header and riders.
 const segmentRoom = 60
 
 func millis(field func(*profile.Profile) *time.Duration) (get func(*profile.Profile) int, set func(*profile.Profile, int)) {
@@ -24,7 +24,7 @@ func millis(field func(*profile.Profile) *time.Duration) (get func(*profile.Prof
 		func(p *profile.Profile, v int) { *field(p) = time.Duration(v) * time.Millisecond }
 }
 
-// knobs are those of every profile. Transport is none: which one fits is a question of who may transmit.
+// knobs are the knobs of every profile. Transport is none of them: the choice depends on who may transmit.
 func knobs() []knob {
 	timer := func(key string, field func(*profile.Profile) *time.Duration, steps ...float64) knob {
 		get, set := millis(field)
@@ -46,7 +46,7 @@ func knobs() []knob {
 	}
 }
 
-// candidates are the values to try from a profile, in ascending order; those that it would be refused with are left out.
+// candidates are the values to try for a profile, in ascending order, without those that the profile's checks refuse.
 func (k *knob) candidates(p profile.Profile, wide bool) []int {
 	now := k.get(&p)
 	var values []int
@@ -78,7 +78,7 @@ func near(values []int, v, i int) bool {
 	return i >= at-2 && i <= at+1
 }
 
-// nice rounds a value to two digits: nobody believes more.
+// nice rounds a value to two digits, because a search cannot justify more.
 func nice(v float64) int {
 	n, unit := int(v+0.5), 1
 	for n >= 100*unit {

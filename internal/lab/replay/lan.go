@@ -14,7 +14,7 @@ import (
 	"aldis/internal/site"
 )
 
-// lan is both sides' edge peers before the bridges of a World. A LAN takes no time.
+// lan is the edge peers of both sides, for the bridges of a World. A LAN takes no time.
 type lan struct {
 	p     *player
 	cast  *Cast
@@ -28,7 +28,7 @@ type edge struct {
 	peer  *edgepeer.Peer
 	node  *sim.Node
 	conn  site.ConnID
-	due   time.Time // the next wake-up that is planned
+	due   time.Time // the next planned wake-up
 }
 
 func newLAN(p *player) *lan {
@@ -38,7 +38,7 @@ func newLAN(p *player) *lan {
 	return l
 }
 
-// address is a gateway's on its LAN.
+// address is the address of a gateway on its LAN.
 func address(n *sim.Node) string { return fmt.Sprintf("10.20.%d.1:9701", n.ID) }
 
 // configure gives a node the real bridge. Its peers are unsigned, so its identity needs no key.
@@ -52,7 +52,7 @@ func (l *lan) configure(n *sim.Node, c *sim.Setup) {
 		}}
 }
 
-// watched is a bridge that tells when it learns of a far listener, and which messages it takes for one.
+// watched is a bridge that reports far listeners when it learns of them, and the messages that it takes for the other side.
 type watched struct {
 	*jxtabridge.Bridge
 	l *lan
@@ -102,7 +102,7 @@ func (l *lan) begin() {
 	}
 }
 
-// step gives a peer an event and carries out what it wants.
+// step gives a peer an event and carries out its output.
 func (l *lan) step(e *edge, ev edgepeer.Event) {
 	w := l.p.w
 	out := e.peer.Step(w.Now, ev)
@@ -126,7 +126,7 @@ func (l *lan) step(e *edge, ev edgepeer.Event) {
 	}
 }
 
-// output carries out what a bridge wants done towards its peers.
+// output carries out a bridge's output towards its peers.
 func (l *lan) output(n *sim.Node, out api.Output) {
 	w := l.p.w
 	for _, o := range out.LAN {

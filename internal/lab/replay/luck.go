@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Play is one play's outcome. The seed repeats it: gateway replay TRACE --profile P --seed N.
+// Play is the outcome of one play. Its seed repeats it: gateway replay TRACE --profile P --seed N.
 type Play struct {
 	Seed      uint64  `json:"seed"`
 	Verdict   string  `json:"verdict"`
@@ -38,15 +38,15 @@ func playOf(p *Result, deadline float64) Play {
 	return one
 }
 
-// Chance is how many of a hundred missions would go well, as far as the plays can tell: with 95 % certainty between the two.
+// Chance is how many of a hundred missions would go well, as far as the plays can tell: with 95 % certainty a number between the two.
 type Chance struct {
 	LowPct  float64 `json:"low_percent"`
 	HighPct float64 `json:"high_percent"`
 }
 
-// chanceOf is the interval of Wilson for good plays of all.
+// chanceOf is Wilson's interval for the number of good plays among all.
 func chanceOf(good, all int) Chance {
-	const z = 1.959964 // of a normal distribution, 95 % lie within
+	const z = 1.959964 // 95 % of a normal distribution lie within
 	n, p := float64(all), float64(good)/float64(all)
 	mid := (p + z*z/(2*n)) / (1 + z*z/n)
 	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
@@ -68,7 +68,7 @@ func (r *Rehearsal) luck(plays []*Result, deadline float64) {
 	}
 }
 
-// lucky says what plays with these verdicts tell of luck.
+// lucky is a sentence on luck for plays with these verdicts.
 func lucky(count map[string]int, c Chance) string {
 	n := 0
 	for _, k := range count {
@@ -91,7 +91,7 @@ func lucky(count map[string]int, c Chance) string {
 	return fmt.Sprintf("It depends on luck: of %d plays, which differ in losses and jitter alone, are %s. Between %.0f and %.0f of 100 missions go well.", n, strings.Join(parts, ", "), c.LowPct, c.HighPct)
 }
 
-// differs says whether plays have other numbers of messages in time.
+// differs says whether the plays differ in the number of messages in time.
 func (r *Rehearsal) differs() bool {
 	return slices.ContainsFunc(r.Each, func(p Play) bool { return p.OnTime != r.Each[0].OnTime })
 }

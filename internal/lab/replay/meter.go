@@ -12,16 +12,16 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Reading is what both gateways and the emulator say at one moment.
+// Reading is the figures of both gateways and the emulator at one moment.
 type Reading struct {
 	Ship, Shore         api.Status
 	Link                linkemu.Stats
 	ShipNode, ShoreNode string // their names in Link
-	// Other is what was on the air of the other of two bearers: with Link it is all that the gateways sent.
+	// Other is the traffic on the other of two bearers: with Link it is all that the gateways sent.
 	Other UpDown[linkemu.Count]
 }
 
-// counters are those of the ship's two directions; on a shared channel what each of the two said.
+// counters are those of the ship's two directions; on a shared channel, of the frames that each of the two sent.
 func (r *Reading) counters(shared bool) (up, down linkemu.Counters) {
 	up, down = r.Link.Node(r.ShipNode).Up, r.Link.Node(r.ShipNode).Down
 	if shared {
@@ -30,7 +30,7 @@ func (r *Reading) counters(shared bool) (up, down linkemu.Counters) {
 	return up, down
 }
 
-// Meter draws the link's part of a Result from readings.
+// Meter computes the link's part of a Result from readings.
 type Meter struct {
 	Result *Result
 	p      profile.Profile
@@ -40,7 +40,7 @@ type Meter struct {
 	drops  UpDown[int64]
 }
 
-// NewMeter is one for a link of this profile.
+// NewMeter makes a Meter for a link of this profile.
 func NewMeter(p profile.Profile) *Meter { return &Meter{Result: &Result{}, p: p} }
 
 func queueOf(st api.Status) (q Queue) {
@@ -52,13 +52,13 @@ func queueOf(st api.Status) (q Queue) {
 	return q
 }
 
-// Idle says whether nothing is under way between the gateways.
+// Idle says whether no message is under way between the gateways.
 func (r *Reading) Idle() bool {
 	a, b := queueOf(r.Ship), queueOf(r.Shore)
 	return a.Messages+a.UnderWay+b.Messages+b.UnderWay == 0
 }
 
-// Bin notes what happened since from.
+// Bin notes the figures since from.
 func (m *Meter) Bin(from time.Duration, r Reading) {
 	kinds := [2]map[string]int64{{}, {}}
 	for i, st := range []api.Status{r.Ship, r.Shore} {
@@ -91,14 +91,14 @@ func (m *Meter) Bin(from time.Duration, r Reading) {
 
 // lost are the datagrams that were lost on the air.
 func (r *Reading) lost(shared bool) UpDown[int64] {
-	if shared { // drawn where it is heard
+	if shared { // on a shared channel loss is drawn where a frame is heard
 		return UpDown[int64]{r.Link.Node(r.ShoreNode).Down.DroppedLoss.Frames, r.Link.Node(r.ShipNode).Down.DroppedLoss.Frames}
 	}
 	up, down := r.counters(shared)
 	return UpDown[int64]{up.DroppedLoss.Frames, down.DroppedLoss.Frames}
 }
 
-// Finish fills in all figures; elapsed is how long it took from the trace's beginning.
+// Finish fills in all figures; elapsed is the time since the trace's beginning.
 func (m *Meter) Finish(rec *Record, elapsed time.Duration, r Reading) {
 	res := m.Result
 	up, down := r.counters(m.p.Shared)
@@ -135,8 +135,8 @@ func (m *Meter) Finish(rec *Record, elapsed time.Duration, r Reading) {
 	res.Demand = UpDown[int64]{m.demand(r.Ship.Name, res.LinkBytes.Up, res.Waiting.Up), m.demand(r.Shore.Name, res.LinkBytes.Down, res.Waiting.Down)}
 }
 
-// demand is what a side has to send for the trace, repairs left out. What still waits is counted by its own size: it goes on
-// the air as much smaller as that did which came.
+// demand is how many octets a side has to send for the trace, without repairs. Waiting messages count by their own size, reduced in the
+// same proportion as those that came.
 func (m *Meter) demand(from string, sent int64, waits Queue) int64 {
 	res := m.Result
 	smaller := 1.0
@@ -157,7 +157,7 @@ func (m *Meter) demand(from string, sent int64, waits Queue) int64 {
 	return sent + int64(smaller*float64(waits.Octets))
 }
 
-// offered is what the applications wanted carried beside what the link takes.
+// offered compares the load of the applications with the rate of the link.
 func (m *Meter) offered(s *Script) {
 	m.Result.RateBps = UpDown[int]{m.p.Up.RateBps, m.p.Down.RateBps}
 	var up, down int64
@@ -178,19 +178,19 @@ func (m *Meter) offered(s *Script) {
 // OverloadError says that a profile cannot carry a trace, and by how much.
 type OverloadError struct {
 	Profile    string
-	Direction  string  // "ship to shore", "shore to ship", or "both ways" where they share a channel
-	OfferedBps float64 // what the trace needs on the air, repairs left out, over its duration
+	Direction  string  // "ship to shore", "shore to ship", or "both ways" on a shared channel
+	OfferedBps float64 // rate that the trace needs on the air, without repairs, over its duration
 	RateBps    int
 }
 
-// Error says it in a sentence.
+// Error is the overload in a sentence.
 func (e *OverloadError) Error() string {
 	return fmt.Sprintf("profile %s cannot carry the trace: %s %.0f bit/s are offered, the link takes %d (%.1f times too much)",
 		e.Profile, e.Direction, e.OfferedBps, e.RateBps, e.OfferedBps/float64(e.RateBps))
 }
 
-// Overload is an *OverloadError when messages were left over because the link takes less than was offered, and makes that
-// a problem of the result. When all came in the end, it is noted only.
+// Overload returns an *OverloadError when messages were left over because the link takes less than was offered, and makes that a problem
+// of the result. When all came in the end, it only adds a note.
 func (m *Meter) Overload(s *Script) error {
 	res := m.Result
 	if s.Duration <= 0 {

@@ -16,9 +16,9 @@ var write = flag.Bool("write", false, "write testdata/octets.csv anew, with all 
 
 const octetsFile = "testdata/octets.csv"
 
-// The octets on the link of the five runs of 2004, replayed with three seeds on three links. A change of the design must
-// leave them as they are; a change of what crosses writes the file anew (go test -tags long -run TestOctets
-// ./internal/lab/replay -args -write) and says so in CHANGELOG.md. Without the tag long each run is played with one seed.
+// The octets on the link of the five runs of 2004, replayed with three seeds on three links. A change of the design must leave them
+// as they are; a change of the traffic writes the file anew (go test -tags long -run TestOctets ./internal/lab/replay -args -write) and
+// is listed in CHANGELOG.md. Without the tag long each run is played with one seed.
 func TestOctetsOnTheLink(t *testing.T) {
 	text, err := os.ReadFile(octetsFile)
 	if err != nil {

@@ -24,13 +24,13 @@ func contentKey(pipe string, elements []jxta.Element) string {
 	return string(h.Sum(nil)[:16])
 }
 
-// Record takes down what the peers of a Script did and what reached them. Times count from the trace's beginning.
+// Record notes the actions of a Script's peers and the messages that reached them. Times count from the trace's beginning.
 type Record struct {
 	s       *Script
 	sends   map[string][]int // messages sent, by content, in order
 	sent    []time.Duration  // by message; never: notSent
 	got     map[delivery]time.Duration
-	heard   map[heardKey]int // how far a peer is in the sends of a content
+	heard   map[heardKey]int // the place of a peer in the sends of a content
 	order   map[wayOf]int    // the latest message that came
 	ready   map[int]time.Duration
 	asked   map[nameOf]time.Duration // first query
@@ -39,7 +39,7 @@ type Record struct {
 	usable  map[pipeOf]time.Duration
 	known   map[pipeOf]time.Duration
 	taken   map[string][]time.Duration // by content: when the sender's gateway took the messages, in order
-	custody bool                       // somebody tells what is taken
+	custody bool                       // the caller reports which messages are taken
 	refused int
 
 	delivered, duplicates, strange, disorder int
@@ -64,7 +64,7 @@ type (
 	pipeOf struct{ peer, pipe int }
 )
 
-// NewRecord is empty.
+// NewRecord makes an empty Record.
 func NewRecord(s *Script) *Record {
 	r := &Record{s: s, sends: map[string][]int{}, got: map[delivery]time.Duration{}, heard: map[heardKey]int{}, order: map[wayOf]int{},
 		ready: map[int]time.Duration{}, asked: map[nameOf]time.Duration{}, found: map[nameOf]time.Duration{},
@@ -104,16 +104,16 @@ func (r *Record) Usable(peer, pipe int, at time.Duration) { first(r.usable, pipe
 // Known: the other side's gateway knows that the peer listens.
 func (r *Record) Known(peer, pipe int, at time.Duration) { first(r.known, pipeOf{peer, pipe}, at) }
 
-// Taken: a gateway has taken a propagate pipe's message for the other side. A caller that tells of this has called WatchesCustody before.
+// Taken: a gateway has taken a propagate pipe's message for the other side. A caller of Taken has called WatchesCustody before.
 func (r *Record) Taken(pipe string, elements []jxta.Element, at time.Duration) {
 	key := contentKey(pipe, elements)
 	r.taken[key] = append(r.taken[key], at)
 }
 
-// WatchesCustody says that what Taken does not tell of was not taken.
+// WatchesCustody says that the caller reports every message taken, by Taken.
 func (r *Record) WatchesCustody() { r.custody = true }
 
-// takenAt are the times when messages were taken, by message. A message that is not there was not taken, or nobody told of it.
+// takenAt returns when messages were taken, by message. A message that is not in it was not taken, or its taking was not reported.
 func (r *Record) takenAt() map[int]time.Duration {
 	at := map[int]time.Duration{}
 	for key, times := range r.taken {
@@ -141,7 +141,7 @@ func (r *Record) Got(peer, pipe int, elements []jxta.Element, at time.Duration) 
 	key := contentKey(r.s.Pipes[pipe].ID, elements)
 	h := heardKey{key, peer}
 	list := r.sends[key]
-	// Of equal messages the next one that this peer has not had.
+	// Of equal messages, the next one that this peer does not have yet.
 	for i := r.heard[h]; i < len(list); i++ {
 		if r.s.Messages[list[i]].Peer == peer {
 			continue
@@ -180,7 +180,7 @@ func (r *Record) arrived(message, peer int, at time.Duration) {
 	}
 }
 
-// Delivered says whether all that was sent has reached those who should get it.
+// Delivered says whether every message sent has reached all its recipients.
 func (r *Record) Delivered() bool {
 	want := 0
 	for i, at := range r.sent {

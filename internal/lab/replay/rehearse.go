@@ -14,28 +14,28 @@ import (
 const (
 	Go   = "go"   // everything arrives in time, in every play
 	Late = "late" // everything arrives, but not all of it in time
-	No   = "no"   // something does not arrive at all
+	No   = "no"   // at least one message does not arrive at all
 )
 
 const (
-	maxMissed = 1000             // messages that are named
+	maxMissed = 1000             // messages that are listed
 	hangUp    = 30 * time.Second // of silence, after which a call on demand is ended
-	repaired  = 0.2              // of a play's octets: more is worth a word
-	crowded   = 0.7              // of the time between a message's sending and its arrival: more is a busy link
+	repaired  = 0.2              // share of repairs in a play's octets from which on a remark is due
+	crowded   = 0.7              // share of the time between a message's sending and its arrival from which on the link counts as busy
 )
 
-// Judging is what plays are judged by.
+// Judging is the conditions by which plays are judged.
 type Judging struct {
 	Profile  profile.Profile
 	Deadline time.Duration // a message that takes longer has expired
 	Tariff   Tariff
 }
 
-// Spread is a figure of several plays.
+// Spread is a figure over several plays.
 type Spread struct {
-	Best    float64 `json:"best"`    // the smallest, of what arrives in time the largest
+	Best    float64 `json:"best"`    // the smallest; of messages in time the largest
 	Typical float64 `json:"typical"` // the median play's
-	Worst   float64 `json:"worst"`   // the largest, of what arrives in time the smallest
+	Worst   float64 `json:"worst"`   // the largest; of messages in time the smallest
 }
 
 // Missed is a message that is not there by its deadline.
@@ -45,7 +45,7 @@ type Missed struct {
 	Octets   int      `json:"octets"`
 	SentS    float64  `json:"sent_s"`
 	ArrivedS *float64 `json:"arrived_s"` // null: never
-	Busy     bool     `json:"link_busy"` // it waited for others
+	Busy     bool     `json:"link_busy"` // it waited for other messages
 	Cause    Cause    `json:"cause"`
 }
 
@@ -55,14 +55,14 @@ type Waiting struct {
 	Octets   int64 `json:"octets"`
 }
 
-// Overload is a direction that was offered more than it takes.
+// Overload is a direction in which more was offered than it takes.
 type Overload struct {
 	Direction  string  `json:"direction"`
 	OfferedBps float64 `json:"offered_bps"`
 	RateBps    int     `json:"rate_bps"`
 }
 
-// Cost is what the carrier counts, and the money where a price is known.
+// Cost is the carrier's units, and the money if a price is known.
 type Cost struct {
 	AirMinutesUp   Spread `json:"air_minutes_up"` // transmitter on, ship to shore
 	AirMinutesDown Spread `json:"air_minutes_down"`
@@ -70,28 +70,28 @@ type Cost struct {
 	Datagrams      Spread `json:"datagrams"`
 	Credits        Spread `json:"sbd_credits"`     // if each datagram were one SBD message
 	HeldMinutes    Spread `json:"call_minutes"`    // a call from beginning to end, started minutes
-	Calls          Spread `json:"calls_on_demand"` // a call whenever there is something to send, ended after 30 s of silence
+	Calls          Spread `json:"calls_on_demand"` // a call whenever there is data to send, ended after 30 s of silence
 	CallMinutes    Spread `json:"call_minutes_on_demand"`
 	Money          []Sum  `json:"money,omitempty"`
 }
 
-// Sum is money for one way to pay, of the worst play.
+// Sum is the money for one way to pay, for the worst play.
 type Sum struct {
 	For      string  `json:"for"`
 	Amount   float64 `json:"amount"`
 	Currency string  `json:"currency"`
 }
 
-// Other is how another link would do.
+// Other is the outcome on another link.
 type Other struct {
 	Profile string  `json:"profile"`
 	Summary string  `json:"summary"`
 	Verdict string  `json:"verdict"`
-	WorstS  float64 `json:"worst_s"` // of what arrived
+	WorstS  float64 `json:"worst_s"` // of the messages that arrived
 	Octets  int64   `json:"octets"`
 }
 
-// Rehearsal is what is to be expected.
+// Rehearsal is the expected outcome of a trace.
 type Rehearsal struct {
 	Source    string  `json:"source,omitempty"`
 	Profile   string  `json:"profile"`
@@ -101,7 +101,7 @@ type Rehearsal struct {
 	Plays     int     `json:"plays"`
 	DeadlineS float64 `json:"deadline_s"`
 	TraceS    float64 `json:"trace_s"`
-	Messages  int     `json:"messages"` // in each play; one that two listen to counts twice
+	Messages  int     `json:"messages"` // in each play; one with two listeners counts twice
 	OnTime    Spread  `json:"on_time"`
 	Expired   Spread  `json:"expired"`
 	Never     Spread  `json:"never_arrived"`
@@ -110,7 +110,7 @@ type Rehearsal struct {
 	MaxS      Spread  `json:"max_s"`
 	Cost      Cost    `json:"cost"`
 
-	Luck   string `json:"luck"`         // how much of it the losses decide
+	Luck   string `json:"luck"`         // how much of the outcome the losses decide
 	Chance Chance `json:"chance_of_go"` // of a mission
 	Each   []Play `json:"each_play"`    // in order of seeds
 
@@ -124,17 +124,17 @@ type Rehearsal struct {
 	Reasons      []string        `json:"reasons,omitempty"`
 	WaysOut      []string        `json:"ways_out,omitempty"`
 	Others       []Other         `json:"other_links,omitempty"`
-	Notes        []string        `json:"notes,omitempty"`   // what the trace did not say and was filled in
+	Notes        []string        `json:"notes,omitempty"`   // gaps of the trace that were filled in
 	Remarks      []string        `json:"remarks,omitempty"` // of the worst play
 
-	Bearers []Bearer `json:"bearers,omitempty"` // of the worst play, where there are two; time on the air and overload are of the first
+	Bearers []Bearer `json:"bearers,omitempty"` // of the worst play, if there are two; time on the air and overload are those of the first
 	Ways    []Way    `json:"ways,omitempty"`
 
-	Worst *Result  `json:"-"` // the play that the missed are of
+	Worst *Result  `json:"-"` // the play of the missed messages
 	Cuts  []string `json:"problems,omitempty"`
 }
 
-// Judge says what several plays of one trace on one link amount to. There is at least one.
+// Judge judges several plays of one trace on one link. There must be at least one.
 func Judge(plays []*Result, o Judging) *Rehearsal {
 	deadline := o.Deadline.Seconds()
 	worst := slices.MaxFunc(plays, func(a, b *Result) int {
@@ -172,7 +172,7 @@ func Judge(plays []*Result, o Judging) *Rehearsal {
 	return r
 }
 
-// overload notes when octets are more than a rate takes over the time that the trace has for them.
+// overload notes when octets exceed a rate over the time that the trace has for them.
 func (r *Rehearsal) overload(direction string, octets int64, rate int) {
 	if bps := 8 * float64(octets) / max(1, r.TraceS); rate > 0 && bps > float64(rate) {
 		r.Overload = append(r.Overload, Overload{direction, math.Round(bps), rate})
@@ -186,7 +186,7 @@ func orZero(v *float64) float64 {
 	return *v
 }
 
-// late counts the messages of a play that are not there by their deadline, and of these those that never are.
+// late counts the messages of a play that are not there by their deadline, and those among them that never arrive.
 func late(p *Result, deadline float64) (expired, never int) {
 	for _, s := range p.Samples {
 		switch seconds, ok := s.Latency(); {
@@ -208,7 +208,7 @@ func spreadOf(plays []*Result, f func(*Result) float64) Spread {
 	return Spread{Best: values[0], Typical: values[(len(values)-1)/2], Worst: values[len(values)-1]}
 }
 
-// WaitingAt is what was under way at a time of a play.
+// WaitingAt is the messages under way at a time of a play.
 func WaitingAt(p *Result, t float64) (q UpDown[Waiting]) {
 	for _, s := range p.Samples {
 		if s.SentS > t || s.ArrivedS != nil && *s.ArrivedS <= t {
@@ -224,7 +224,7 @@ func WaitingAt(p *Result, t float64) (q UpDown[Waiting]) {
 	return q
 }
 
-// cost counts what carriers count.
+// cost counts the carrier's units.
 func (r *Rehearsal) cost(plays []*Result, t Tariff) {
 	of := func(f func(p *Result) float64) Spread { return spreadOf(plays, f) }
 	busy := func(p *Result, way func(UpDown[float64]) float64) (s float64) {
@@ -258,10 +258,10 @@ func (r *Rehearsal) cost(plays []*Result, t Tariff) {
 	add("octets", t.Megabyte, r.Cost.Octets.Worst/1e6)
 }
 
-// calls are those made when there is something to send and ended after a silence, and their started minutes. The play's
-// bins are as fine as it gets.
+// calls returns the number of calls, each made when there is data to send and ended after a silence, and their started minutes. It can
+// tell times no finer than the play's bins.
 func calls(p *Result) (n, minutes int) {
-	var from, until float64 // of the present call
+	var from, until float64 // of the current call
 	open := false
 	hang := func() {
 		if open {
@@ -293,7 +293,7 @@ func (r *Rehearsal) wayOut(format string, args ...any) {
 	r.WaysOut = append(r.WaysOut, fmt.Sprintf(format, args...))
 }
 
-// judge finds the verdict, its reasons and what would help.
+// judge finds the verdict, its reasons and the remedies.
 func (r *Rehearsal) judge(p profile.Profile) {
 	worst := r.Worst
 	switch {
@@ -344,7 +344,7 @@ func (r *Rehearsal) judge(p profile.Profile) {
 	}
 	most := max(r.BusyPct.Up.Worst, r.BusyPct.Down.Worst)
 	if p.Shared {
-		most = r.BusyPct.Up.Worst + r.BusyPct.Down.Worst // turnarounds come on top
+		most = r.BusyPct.Up.Worst + r.BusyPct.Down.Worst // turnarounds take additional time
 	}
 	if most > 60 && len(r.Overload) == 0 {
 		r.reason("The link is busy %.0f %% of the time: what is lost or comes together has to wait.", most)
@@ -357,7 +357,7 @@ func (r *Rehearsal) judge(p profile.Profile) {
 	}
 }
 
-// Compare adds how other links would do, those first that carry everything in time, the fewest octets first.
+// Compare adds the outcomes on other links: first those that carry everything in time, the fewest octets first.
 func (r *Rehearsal) Compare(others []Other) {
 	rank := map[string]int{Go: 0, Late: 1, No: 2}
 	slices.SortStableFunc(others, func(a, b Other) int {
@@ -391,7 +391,7 @@ func list(names []string) string {
 	return s
 }
 
-// roundUp is a time that a person would set.
+// roundUp is a round time that a person would set.
 func roundUp(s float64) float64 {
 	for _, step := range []float64{1, 5, 10, 30, 60, 300, 600, 1800, 3600} {
 		if v := math.Ceil(s/step) * step; v <= 20*step {
@@ -401,7 +401,7 @@ func roundUp(s float64) float64 {
 	return math.Ceil(s/3600) * 3600
 }
 
-// Duration writes seconds as a person says them.
+// Duration writes seconds as people write them.
 func Duration(s float64) string {
 	switch {
 	case s < 9.95:

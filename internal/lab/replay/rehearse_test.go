@@ -12,7 +12,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// aPlay is one with messages to shore of 100 octets every 10 s that take so long; a negative time is never.
+// aPlay is a play with messages to shore of 100 octets every 10 s that take these times; a negative time is never.
 func aPlay(latencies ...float64) *Result {
 	p := &Result{BinS: 10, RateBps: UpDown[int]{Up: 100, Down: 100}, Messages: Messages{Expected: len(latencies)}}
 	p.Captures.Trace.TotalS = 10 * float64(len(latencies))
@@ -70,7 +70,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// By how much a link is too thin, and that messages waited for it.
+// The verdict says by how much a link is too thin, and that messages waited for it.
 func TestOverload(t *testing.T) {
 	p := aPlay(1, 300, 300)
 	p.Demand = UpDown[int64]{Up: 750, Down: 375} // in 30 s: 200 and 100 bit/s of 100
@@ -92,7 +92,7 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// What a play sent again is no demand: the least of the plays that brought most home counts. An unlucky play is told from a
+// Octets that a play sent again are no demand: the least of the plays that delivered most messages counts. An unlucky play is told from a
 // link that is too thin.
 func TestOverloadIsOfTheDemand(t *testing.T) {
 	lucky, unlucky, torn := aPlay(1, 20, 20), aPlay(1, 300, 300), aPlay(1, -1, -1)
@@ -107,7 +107,7 @@ func TestOverloadIsOfTheDemand(t *testing.T) {
 	check.Same(t, "overloads", r.Overload, []Overload{{"ship to shore", 120, 100}})
 }
 
-// Each message that is missed has its own cause.
+// Each missed message has its own cause.
 func TestCauses(t *testing.T) {
 	at := func(v float64) *float64 { return &v }
 	p := aPlay(-1, 100, -1, 90, 90, 90, 90)
@@ -174,7 +174,7 @@ func TestLuck(t *testing.T) {
 		{Seed: 7, Verdict: Go, OnTime: 2, MaxS: 2}, {Seed: 9, Verdict: No, OnTime: 1, Never: 1, MaxS: 1}})
 }
 
-// A GO on the trace of a jammed link is none for what the applications wanted, and says so.
+// A GO on the trace of a jammed link covers only the traffic that got through, and says so.
 func TestJammedTrace(t *testing.T) {
 	p := aPlay(1, 2, 3)
 	p.Jam = &trace.Jam{RetransmitPct: 30, Setups: 7, FailedSetups: 11}

@@ -33,7 +33,7 @@ func load(t testing.TB, name string) profile.Profile {
 	return p
 }
 
-// TestSameSeedSameResult: octet for octet; and another seed draws other losses.
+// TestSameSeedSameResult: results are equal octet for octet; another seed draws other losses.
 func TestSameSeedSameResult(t *testing.T) {
 	f := blueGame(t, 3, trace.ContentXML)
 	run := func(seed uint64) string {

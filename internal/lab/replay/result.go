@@ -13,15 +13,15 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// Beside holds a figure of the trace and of the replay, and where the trace stands for a published run that one's.
+// Beside holds a figure of the trace and of the replay, and of the published run if the trace stands for one.
 type Beside[T any] struct {
 	Trace     T `json:"trace"`
 	Replay    T `json:"replay"`
 	Published T `json:"published,omitzero"`
 }
 
-// Capture has figures of one run by the names of `captures` in the published figures. Of a link between gateways a packet
-// is a datagram and a data packet one that carries a message; nil is what nobody knows.
+// Capture has figures of one run by the names of `captures` in the published figures. On a link between gateways a packet is a datagram
+// and a data packet one that carries a message; nil is unknown.
 type Capture struct {
 	TotalS          float64 `json:"total_s"`
 	Packets         *int64  `json:"packets,omitempty"`
@@ -30,18 +30,18 @@ type Capture struct {
 	Retransmissions *int64  `json:"retransmissions,omitempty"`
 }
 
-// Messages counts messages and those who should get them: one that two peers listen to counts twice.
+// Messages counts messages by recipient: one with two listeners counts twice.
 type Messages struct {
 	Expected   int `json:"expected"`
 	Delivered  int `json:"delivered"`
 	Lost       int `json:"lost"`
 	Duplicates int `json:"duplicates"`
-	Corrupted  int `json:"corrupted"` // what came and nobody had sent
+	Corrupted  int `json:"corrupted"` // messages that came and that no peer had sent
 	OutOfOrder int `json:"out_of_order"`
-	Unheard    int `json:"unheard"` // sent while nobody of the other side listened; not expected
+	Unheard    int `json:"unheard"` // sent while no peer of the other side listened; not expected
 	Local      int `json:"local"`   // deliveries to peers of the sender's own side
-	// Untaken are those lost that the sender's gateway never took: no listener of the other side was known to it while it
-	// kept them. Virtual time alone knows.
+	// Untaken are those lost that the sender's gateway never took: it knew no listener of the other side while it kept them. Known only
+	// in virtual time.
 	Untaken int `json:"untaken,omitempty"`
 	// Of those lost, by the gateways' rules and bounds: expired, replaced by a newer one, given up for a more urgent one,
 	// refused (filters, no room), and not let in by the other side's filters.
@@ -52,12 +52,12 @@ type Messages struct {
 	Stopped    int `json:"stopped,omitempty"`
 }
 
-// explained says whether all that was lost was lost by rule.
+// explained says whether rules caused all losses.
 func (m Messages) explained() bool {
 	return m.Lost <= m.Expired+m.Superseded+m.Cancelled+m.Refused+m.Stopped
 }
 
-// Latency of what was delivered, from the send to the listener.
+// Latency of delivered messages, from the send to the listener.
 type Latency struct {
 	Median *float64 `json:"median"`
 	P95    *float64 `json:"p95"`
@@ -70,7 +70,7 @@ type UpDown[T any] struct {
 	Down T `json:"down"`
 }
 
-// Sample is one message and one who should get it.
+// Sample is one message and one recipient.
 type Sample struct {
 	From     string   `json:"from"`
 	To       string   `json:"to"`
@@ -78,12 +78,12 @@ type Sample struct {
 	Octets   int      `json:"octets"`
 	SentS    float64  `json:"sent_s"`
 	ArrivedS *float64 `json:"arrived_s"` // null: never
-	// TakenS is when the sender's gateway knew a listener and took the message. nil: never, or nobody knows.
+	// TakenS is when the sender's gateway knew a listener and took the message. nil: never, or unknown.
 	TakenS  *float64 `json:"taken_s,omitempty"`
-	Untaken bool     `json:"untaken,omitempty"` // it never did
+	Untaken bool     `json:"untaken,omitempty"` // the gateway never took it
 }
 
-// Latency is how long it took; ok is false when it never came.
+// Latency is how long it took; ok is false if it never came.
 func (s Sample) Latency() (seconds float64, ok bool) {
 	if s.ArrivedS == nil {
 		return 0, false
@@ -94,7 +94,7 @@ func (s Sample) Latency() (seconds float64, ok bool) {
 // Bin is a piece of the run, from T for Result.BinS seconds.
 type Bin struct {
 	T float64 `json:"t"`
-	// Octets on the air by kind, as the ledgers of the sending gateways have them.
+	// Octets on the air by kind, from the ledgers of the sending gateways.
 	Octets UpDown[map[string]int64] `json:"octets"`
 	BusyS  UpDown[float64]          `json:"busy_s"`           // of the direction's transmitter; on a shared channel of the talker
 	Queue  UpDown[Queue]            `json:"queue"`            // at the end of the bin
@@ -102,7 +102,7 @@ type Bin struct {
 	Drops  UpDown[int64]            `json:"dropped,omitzero"` // datagrams, by full queues
 }
 
-// Queue is what waits in a gateway for its peer.
+// Queue is the messages that wait in a gateway for its peer.
 type Queue struct {
 	Messages int `json:"messages"` // waiting, without a number yet
 	UnderWay int `json:"under_way"`
@@ -117,7 +117,7 @@ type LedgerRow struct {
 	Octets int64  `json:"octets"`
 }
 
-// LinkCapture is what a capture of the link has of the gateways, beside their ledgers.
+// LinkCapture is the gateways' traffic by a capture of the link, to compare with their ledgers.
 type LinkCapture struct {
 	Packets    int64   `json:"packets"`
 	Octets     int64   `json:"octets"`       // IP octets of UDP
@@ -134,7 +134,7 @@ func (res *Result) SetCapture(c *LinkCapture) {
 	res.Capture = c
 }
 
-// Result is what a replay showed.
+// Result is the result of a replay.
 type Result struct {
 	Source   string   `json:"source,omitempty"` // of the trace
 	Mode     string   `json:"mode"`             // "sim" or "live"
@@ -142,10 +142,10 @@ type Result struct {
 	Seed     uint64   `json:"seed"`
 	Partial  bool     `json:"partial"`
 	Problems []string `json:"problems,omitempty"`
-	Notes    []string `json:"notes,omitempty"`   // what the trace did not say and was filled in
-	Remarks  []string `json:"remarks,omitempty"` // what to know of the figures, although all was played
+	Notes    []string `json:"notes,omitempty"`   // gaps of the trace that were filled in
+	Remarks  []string `json:"remarks,omitempty"` // caveats on the figures, although all was played
 
-	Jam          *trace.Jam                     `json:"jam,omitempty"` // of the link that the trace was recorded on; nil: none, or nobody knows
+	Jam          *trace.Jam                     `json:"jam,omitempty"` // of the link on which the trace was recorded; nil: none, or unknown
 	Captures     Beside[Capture]                `json:"captures"`
 	DiscoveryS   Beside[map[string]float64]     `json:"discovery_s"` // the edge's, by service
 	ShoreFindsS  Beside[map[string]float64]     `json:"discovery_ashore_s"`
@@ -161,26 +161,26 @@ type Result struct {
 	LatencyDown Latency          `json:"latency_down_s"`
 	LinkBytes   UpDown[int64]    `json:"link_bytes"` // IP octets
 	LinkPackets UpDown[int64]    `json:"link_packets"`
-	Demand      UpDown[int64]    `json:"demand_bytes"` // IP octets that the trace needs: link_bytes without repairs, and what was left over
-	Offered     UpDown[float64]  `json:"offered_bps"`  // what the applications wanted carried, over the trace's duration, before compaction
+	Demand      UpDown[int64]    `json:"demand_bytes"` // IP octets that the trace needs: link_bytes without repairs, and the messages left over
+	Offered     UpDown[float64]  `json:"offered_bps"`  // load of the applications, over the trace's duration, before compaction
 	RateBps     UpDown[int]      `json:"rate_bps"`     // of the link; 0: unlimited
 	BusyPct     UpDown[float64]  `json:"busy_percent"`
 	Lost        UpDown[int64]    `json:"link_packets_lost"`
 	Dropped     UpDown[int64]    `json:"link_packets_dropped"` // by full queues
-	Kinds       map[string]int64 `json:"kinds"`                // link octets by what they were for, both directions
+	Kinds       map[string]int64 `json:"kinds"`                // link octets by purpose, both directions
 	Ledger      []LedgerRow      `json:"ledger"`
 	Capture     *LinkCapture     `json:"link_capture,omitempty"` // live only
 	Waiting     UpDown[Queue]    `json:"waiting_at_end"`
 	BinS        float64          `json:"bin_s"`
 	Bins        []Bin            `json:"bins"`
-	// Datagrams are those that were sent, by octets of UDP payload; a live run does not know them.
+	// Datagrams counts the datagrams sent, by octets of UDP payload; a live run does not know them.
 	Datagrams UpDown[map[int]int64] `json:"datagrams_by_octets,omitzero"`
 	Samples   []Sample              `json:"samples"`
-	Bearers   []Bearer              `json:"bearers,omitempty"` // where there are two; rates, losses and the time on the air above are those of the first
+	Bearers   []Bearer              `json:"bearers,omitempty"` // if there are two; rates, losses and the time on the air above are those of the first
 	Ways      []Way                 `json:"ways,omitempty"`
 }
 
-// figures fills in what follows from a script and a record. end is how long it took.
+// figures fills in the figures that follow from a script and a record. end is how long the play took.
 func (res *Result) figures(r *Record, end time.Duration) {
 	s := r.s
 	res.Source, res.Notes = s.Header.Source, s.Notes
@@ -209,8 +209,8 @@ func (res *Result) figures(r *Record, end time.Duration) {
 	}
 }
 
-// traceTimes is what the trace shows of discovery and pipes: a service was found by the time its pipe was opened by one
-// who had asked for it, and data came when it was sent.
+// traceTimes fills in the trace's times of discovery and pipes: a service counts as found when a peer that had asked for it opened its
+// pipe, and data as arrived when it was sent.
 func (res *Result) traceTimes(s *Script) {
 	res.DiscoveryS.Trace, res.ShoreFindsS.Trace = map[string]float64{}, map[string]float64{}
 	service := map[int]string{}
@@ -238,7 +238,7 @@ func (res *Result) traceTimes(s *Script) {
 	}
 }
 
-// times are discovery and pipe set-up of the replay.
+// times fills in discovery and pipe set-up of the replay.
 func (res *Result) times(r *Record) {
 	s := r.s
 	res.DiscoveryS.Replay, res.ShoreFindsS.Replay = map[string]float64{}, map[string]float64{}
@@ -275,7 +275,7 @@ func (res *Result) times(r *Record) {
 	res.PipeKnownS = worst(r.known, false)
 }
 
-// messages are deliveries and latencies.
+// messages fills in deliveries and latencies.
 func (res *Result) messages(r *Record) {
 	s := r.s
 	var all, up, down []float64
@@ -332,7 +332,7 @@ func (res *Result) Problem(format string, args ...any) {
 	res.Problems = append(res.Problems, fmt.Sprintf(format, args...))
 }
 
-// link fills in what follows from LinkBytes, LinkPackets and Ledger.
+// link fills in the figures that follow from LinkBytes, LinkPackets and Ledger.
 func (res *Result) link() {
 	total, packets := res.LinkBytes.Up+res.LinkBytes.Down, res.LinkPackets.Up+res.LinkPackets.Down
 	res.Captures.Replay.TotalBytes, res.Captures.Replay.Packets, res.Captures.Replay.DataBytes = &total, &packets, &total
@@ -367,7 +367,7 @@ func share(values []float64, q float64) *float64 {
 	return &v
 }
 
-// ledgerOf are the accounts of what a gateway sent.
+// ledgerOf is the accounts of the octets that a gateway sent.
 func ledgerOf(st api.Status, to string) (rows []LedgerRow) {
 	for _, row := range st.Ledger {
 		if row.Direction != "sent" || row.Octets == 0 {

@@ -15,11 +15,10 @@ import (
 	"aldis/internal/rules/route"
 )
 
-// Context is what Run needs of a context.Context: why it should end, if it should.
+// Context is the part of a context.Context that Run needs: why it should end, if it should.
 type Context interface{ Err() error }
 
-// Gateway is what an operator's configuration says of the gateway of one side. The zero value is a gateway without
-// settings of its own.
+// Gateway is an operator's settings of the gateway of one side. The zero value is a gateway without settings of its own.
 type Gateway struct {
 	Name      string
 	Rules     []compact.Rule
@@ -32,23 +31,23 @@ type Gateway struct {
 
 // Options of a replay.
 type Options struct {
-	Profile profile.Profile // of the ship's terminal, every value of it counts
+	Profile profile.Profile // of the ship's terminal; every value of it counts
 	Wire    profile.Profile // of the shore's leg of a star; zero: the profile called wire
-	Link    string          // name of the bearer that Profile is of, and Price its price, where there are two
+	Link    string          // with two bearers, the name of Profile's bearer, and Price its price
 	Price   float64         // of 1,000 octets
-	Second  *sim.Second     // the other bearer; nil: there is one
-	Seed    uint64          // of losses and jitter, and of what the trace does not say
+	Second  *sim.Second     // the other bearer; nil: there is only one
+	Seed    uint64          // of losses and jitter, and of the data that the trace lacks
 	// Ship and Shore are the gateways' configurations.
 	Ship, Shore Gateway
 	Content     string        // of messages that have only sizes: trace.ContentXML (the default), ContentText, ContentRandom
 	Bin         time.Duration // of Result.Bins; zero: a 120th of the trace, a second at least
-	Drain       time.Duration // the most that is waited after the trace for what is under way; zero: an hour
-	Bound       float64       // metres that a far TAK unit may be wrong by; 0: the adapter's own
-	// Progress is told how far the trace is; may be nil. It runs on the caller's goroutine.
+	Drain       time.Duration // how long to wait after the trace for messages under way, at most; zero: an hour
+	Bound       float64       // metres by which a far TAK unit may be wrong; 0: the adapter's own bound
+	// Progress is called with the time reached in the trace; may be nil. It runs on the caller's goroutine.
 	Progress func(at, of time.Duration)
 }
 
-// The nodes on the emulated link, as in the lab: so the same seed has the same losses and delays for both.
+// The nodes on the emulated link, as in the lab, so that the same seed has the same losses and delays in both.
 const (
 	shoreNode = "hq"
 	shipNode  = "ship"
@@ -58,13 +57,13 @@ const (
 	warmUp    = 10 * time.Minute // at most, for the gateways to get to know each other
 	drainMost = time.Hour
 	tick      = time.Second
-	// QuietFor is how long nothing must be under way between the gateways until what has not arrived is given up: peers wait
-	// a minute for a pipe's listener, bridges a quarter for a propagate pipe's.
+	// QuietFor is how long no message must be under way between the gateways until missing ones are given up: peers wait a minute for a
+	// pipe's listener, bridges a quarter of a minute for a propagate pipe's.
 	QuietFor = 90 * time.Second
 )
 
-// Run plays a trace in virtual time. When ctx ends before the trace does, the Result holds what there was until then,
-// is marked partial, and the error is the context's. An *OverloadError comes with the whole Result.
+// Run plays a trace in virtual time. When ctx ends before the trace does, the Result holds the figures until then and is marked partial,
+// and the error is the context's. An *OverloadError comes with the whole Result.
 func Run(ctx Context, f *trace.File, o Options) (*Result, error) {
 	s, err := NewScript(f, o.Content, o.Seed)
 	if err != nil {
@@ -91,7 +90,7 @@ type player struct {
 	shore *sim.Node
 	ship  *sim.Node
 	lan   *lan
-	zero  time.Time // of the trace
+	zero  time.Time // when the trace begins
 	res   *Result
 	meter *Meter
 }
@@ -152,7 +151,7 @@ func (p *player) node(edge bool) *sim.Node {
 // at is the time since the trace's beginning.
 func (p *player) at() time.Duration { return p.w.Now.Sub(p.zero) }
 
-// play runs to the end, or as far as ctx allows.
+// play plays to the end, or until ctx ends.
 func (p *player) play(ctx Context) (*Result, error) {
 	for w := time.Duration(0); w < warmUp && !p.acquainted(); w += tick {
 		p.w.Run(tick)
@@ -187,7 +186,7 @@ func (p *player) acquainted() bool {
 	return true
 }
 
-// bins plays until a time of the trace.
+// bins plays until a time of the trace, and notes the bins.
 func (p *player) bins(ctx Context, until time.Duration) error {
 	for p.at() < until {
 		if err := ctx.Err(); err != nil {
@@ -204,7 +203,7 @@ func (p *player) bins(ctx Context, until time.Duration) error {
 	return nil
 }
 
-// drain waits until everything has arrived and is acknowledged, or nothing is under way any more.
+// drain waits until every message has arrived and is acknowledged, or none is under way any more.
 func (p *player) drain(ctx Context) error {
 	quiet := p.at()
 	for end := p.at() + p.o.Drain; p.at() < end; {

@@ -27,7 +27,7 @@ type Pipe struct {
 	Unicast bool
 }
 
-// What a peer does.
+// Actions of a peer.
 const (
 	Publish = trace.EventPublish
 	Query   = trace.EventQuery
@@ -35,7 +35,7 @@ const (
 	Send    = trace.EventSend
 )
 
-// Action is what a peer does at a time.
+// Action is an action of a peer at a time.
 type Action struct {
 	At       time.Duration // from the trace's beginning
 	Do       string
@@ -56,11 +56,11 @@ type Message struct {
 	Peer   int
 	Pipe   int
 	Octets int
-	To     []int // peers of the other side that listen by then
+	To     []int // peers of the other side that listen at that time
 	key    string
 }
 
-// Script is what a trace's peers do.
+// Script is the actions of a trace's peers.
 type Script struct {
 	Header   trace.Header
 	Totals   trace.TotalsOf
@@ -69,18 +69,17 @@ type Script struct {
 	Actions  []Action // in order of time
 	Messages []Message
 	Duration time.Duration
-	Notes    []string // what the trace does not say and was filled in
+	Notes    []string // gaps of the trace that were filled in
 }
 
-// Why a trace cannot be played.
+// Reasons why a trace cannot be played.
 var (
 	ErrNoPeers = errors.New("replay: the trace has no peers")
 	ErrNothing = errors.New("replay: nothing in the trace would cross the link: no peer of one side sends to a listener of the other")
 )
 
-// NewScript reads a trace. What it does not say is filled in: ids of anonymised traces, content of the given kind
-// (trace.ContentXML and so on) where there are only sizes, the listeners of what was sent to pipes that nobody is seen to
-// open. All of it follows from the seed.
+// NewScript reads a trace and fills in its gaps: ids in anonymised traces, content of the given kind (trace.ContentXML and so on) if
+// there are only sizes, the listeners of messages to pipes that no peer is seen to open. All of this follows from the seed.
 func NewScript(f *trace.File, content string, seed uint64) (*Script, error) {
 	b := &scriptBuilder{
 		s: &Script{Header: f.Header, Totals: f.Totals}, peers: map[string]int{}, pipes: map[string]int{}, owner: map[int]int{},
@@ -125,7 +124,7 @@ type scriptBuilder struct {
 	content string
 	tracks  map[int]*trace.Tracks // by peer
 	tak     map[string]bool       // labels of pipes of TAK, which RunTAK plays
-	events  int                   // sent to these
+	events  int                   // events sent to these pipes
 	made    bool                  // content was made up
 }
 
@@ -179,7 +178,7 @@ func (b *scriptBuilder) line(l *trace.Line) error {
 	return nil
 }
 
-// id is a unique value in normal form, or a new one where the trace has none that can be read.
+// id is a unique value in normal form, or a new one if the trace has none that can be read.
 func (b *scriptBuilder) id(unique string, kind byte) string {
 	if n, err := jxta.Normalize(unique); err == nil && jxta.IDKind(n) == kind {
 		return n
@@ -191,8 +190,8 @@ func (b *scriptBuilder) id(unique string, kind byte) string {
 	return n
 }
 
-// advertisement is a module specification advertisement with the pipe in it, as long as the trace says; what is over is
-// words in its description.
+// advertisement is a module specification advertisement with the pipe in it, as long as the trace says; words in its description fill it
+// up.
 func (b *scriptBuilder) advertisement(l *trace.Line, a *Action) []byte {
 	make := func(words string) []byte {
 		pipe := b.s.Pipes[a.Pipe]
@@ -211,7 +210,7 @@ func (b *scriptBuilder) advertisement(l *trace.Line, a *Action) []byte {
 		root.Kids = append(root.Kids, adv)
 		return jxta.AppendDocument(nil, root)
 	}
-	if jxta.IDKind(l.ID) != jxta.KindSpec { // one id for both drafts
+	if jxta.IDKind(l.ID) != jxta.KindSpec { // one id, so that both drafts have it
 		l = &trace.Line{ID: b.id("", jxta.KindSpec), Octets: l.Octets}
 	}
 	doc := make("")
@@ -221,7 +220,7 @@ func (b *scriptBuilder) advertisement(l *trace.Line, a *Action) []byte {
 	return doc
 }
 
-// elements are a message's, with content made up where the trace has only sizes.
+// elements are the elements of a message, with made-up content if the trace has only sizes.
 func (b *scriptBuilder) elements(l *trace.Line, peer int) []jxta.Element {
 	parts := l.Parts
 	if len(parts) == 0 {
@@ -254,7 +253,7 @@ func (b *scriptBuilder) note(format string, args ...any) {
 	b.s.Notes = append(b.s.Notes, fmt.Sprintf(format, args...))
 }
 
-// listeners finds out who should get each message, and lets somebody listen where a capture of one side could not show it.
+// listeners finds the recipients of each message, and adds a listener where a capture of one side could not show one.
 func (b *scriptBuilder) listeners() {
 	s := b.s
 	opened := map[int]map[int]time.Duration{} // pipe -> peer -> when
@@ -301,7 +300,7 @@ func (b *scriptBuilder) listeners() {
 	}
 }
 
-// listener is the peer that would listen on a pipe at that side: the one that published it, or the first there is.
+// listener is the peer that would listen on a pipe at that side: the one that published it, or the first peer of the side.
 func (b *scriptBuilder) listener(pipe int, edge bool) int {
 	if p, ok := b.owner[pipe]; ok && b.s.Peers[p].Edge == edge {
 		return p

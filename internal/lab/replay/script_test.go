@@ -78,7 +78,7 @@ func TestUnicast(t *testing.T) {
 	}
 }
 
-// What an anonymised trace has left is enough: sizes, times and peers.
+// The remaining data of an anonymised trace suffice: sizes, times and peers.
 func TestOnlySizes(t *testing.T) {
 	for _, content := range []string{trace.ContentXML, trace.ContentText, trace.ContentRandom} {
 		f := talk(t, trace.Header{Content: "data", Anonymised: true}, 6)
@@ -112,7 +112,7 @@ func TestNothingToPlay(t *testing.T) {
 	}
 }
 
-// TestTooThin: the link is told to be too thin, by how much, with the figures that there are.
+// TestTooThin: the result says that the link is too thin, and by how much, with the figures so far.
 func TestTooThin(t *testing.T) {
 	res, err := Run(context.Background(), blueGame(t, 5, trace.ContentRandom), Options{Profile: load(t, "hf-300"), Seed: 1, Drain: 5 * time.Minute})
 	var over *OverloadError
@@ -128,7 +128,7 @@ func TestTooThin(t *testing.T) {
 	check.Differ(t, "res.Messages.Delivered", res.Messages.Delivered, 0)
 }
 
-// stopper ends a run after some looks.
+// stopper ends a run after a number of calls.
 type stopper struct{ looks int }
 
 func (s *stopper) Err() error {
@@ -153,7 +153,7 @@ func TestEndedEarly(t *testing.T) {
 	check.Differ(t, "res.LinkBytes.Up", res.LinkBytes.Up, 0)
 }
 
-// TestWindow: what was published and opened before is there, what was said before is not.
+// TestWindow: publications and open pipes from before are there, earlier messages are not.
 func TestWindow(t *testing.T) {
 	f := Window(blueGame(t, 1, trace.ContentXML), 500*time.Second, 620*time.Second)
 	if f.Header.Duration != 120 || f.Totals.MessagesIn != 4 || f.Totals.MessagesOut != 4 {
@@ -196,8 +196,8 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestNoCompaction: a message that is stored as it is fits fewer datagrams than one whose flow is spelt out and deflated; none
-// waits for ever.
+// TestNoCompaction: a message stored without compression fits fewer datagrams than one whose flow is spelt out and deflated; none waits
+// for ever.
 func TestNoCompaction(t *testing.T) {
 	plain := Gateway{Rules: []compact.Rule{{Effort: compact.None}}}
 	for _, name := range []string{"geo-satcom-128k", "iridium-dialup", "hf-2400"} {

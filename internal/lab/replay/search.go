@@ -11,24 +11,24 @@ import (
 // Rules of the search.
 const (
 	slack      = 0.01  // neither octets nor p95 may grow by more for a change to count
-	meanSlack  = 0.15  // nor mean latency, in which every repair counts
-	tailSlack  = 0.75  // nor the mean of the slowest twentieth: few messages, so only what is plain
+	meanSlack  = 0.15  // nor mean latency, which each repair changes
+	tailSlack  = 0.75  // nor the mean of the slowest twentieth: so few messages that only large changes count
 	gain       = 0.005 // a change must be worth so much: half of the relative savings in octets and in p95
-	most       = 0.5   // of the plays taken one by one must be no worse
+	most       = 0.5   // share of the plays, taken one by one, that must be no worse
 	maxRounds  = 8
 	promising  = 6    // candidates of a round that are played a second time
-	tooDear    = 3    // %: what costs so many octets more at first sight is not
+	tooDear    = 3    // %: a candidate that costs so many octets more at first sight is dropped
 	confirmed  = 3    // candidates that are played on all variants in a round
 	maxLoss    = 0.02 // on unseen variants neither octets nor p95 may be worse by more
-	endSlack   = 2    // times as much as for a decision for mean and tail: there are no more plays to level them
-	screenings = 3    // variants of a trace that those that look promising on the first are played on
-	decisions  = 6    // variants that decisions are made on, those included
+	endSlack   = 2    // times the slack of a decision, for mean and tail: there are no more plays to average them
+	screenings = 3    // variants of a trace on which promising candidates are played
+	decisions  = 6    // variants for decisions, the screenings included
 	unseen     = 6    // variants for the judgement at the end
-	proofs     = 2    // variants of a trace that is for the proof alone, the first of them the trace itself
+	proofs     = 2    // variants of a trace that serves only the proof, the first of them the trace itself
 	firstOfEnd = 1 << 20
 )
 
-// Trial is one play that is wanted.
+// Trial is one play that the search wants.
 type Trial struct {
 	Profile profile.Profile
 	Trace   int    // index
@@ -39,27 +39,27 @@ type Trial struct {
 // Number of a variant; 0 is the trace as it is.
 type Number int
 
-// Figures are what came of a play.
+// Figures are the results of a play.
 type Figures struct {
 	Octets    int64     // on the link, both directions
-	Times     []float64 // latencies of what arrived, s, ascending
+	Times     []float64 // latencies of the arrived messages, s, ascending
 	Expected  int
 	Delivered int
-	Wrong     int // twice, changed
+	Wrong     int // messages that came twice or changed
 	Err       string
-	Cut       bool // the time was up before its end: the rest says nothing
+	Cut       bool // the time was up before its end: the figures mean nothing
 }
 
 // SearchConfig of a search.
 type SearchConfig struct {
 	Profile profile.Profile
-	Traces  int // that decisions are made on
-	Proof   int // further ones, played at the end with the untouched profile and with the outcome; nothing follows from them
+	Traces  int // for decisions
+	Proof   int // further ones, played at the end with the untouched profile and with the outcome; they change no decision
 	Seed    uint64
 }
 
-// Change is one value that was changed, and what that alone buys over all variants that decisions were made on, against the
-// settings before its step; less is better.
+// Change is one changed value, and its effect alone over all variants for decisions, against the settings before its step; less is
+// better.
 type Change struct {
 	Key       string  `json:"key"`
 	Was       int     `json:"was"`
@@ -68,15 +68,15 @@ type Change struct {
 	P95Pct    float64 `json:"p95_percent"`
 }
 
-// Step is what one round changed: one value, or several that are better together.
+// Step is the changes of one round: one value, or several that are better together.
 type Step struct {
 	Changes   []Change `json:"changes"`
-	OctetsPct float64  `json:"octets_percent"` // of all of them
+	OctetsPct float64  `json:"octets_percent"` // of all changes together
 	P95Pct    float64  `json:"p95_percent"`
 	before    profile.Profile
 }
 
-// Tried is a value and what it showed at first sight: on the traces as they are, against the settings at that time.
+// Tried is a value and its effect at first sight: on the traces as they are, against the settings at that time.
 type Tried struct {
 	Round     int     `json:"round"`
 	Key       string  `json:"key"`
@@ -87,24 +87,24 @@ type Tried struct {
 	Lost      int     `json:"lost_more"`
 }
 
-// Tuning is what a search came to.
+// Tuning is the result of a search.
 type Tuning struct {
 	Profile profile.Profile `json:"-"`
 	Steps   []Step          `json:"steps"`                // in the order in which they were found
-	Taken   []Step          `json:"taken_back,omitempty"` // did not hold on unseen variants
+	Taken   []Step          `json:"taken_back,omitempty"` // failed on unseen variants
 	Seen    Judgement       `json:"seen"`
 	Unseen  Judgement       `json:"unseen"`
 	Proof   []Judgement     `json:"proof,omitempty"` // by trace
 	Proven  *Judgement      `json:"proof_together,omitempty"`
 	Plays   int             `json:"plays"`
 	Rounds  int             `json:"rounds"`
-	Cut     bool            `json:"cut"`            // the time limit ended the search before it had nothing more to try
+	Cut     bool            `json:"cut"`            // the time limit ended the search before it had tried everything
 	Idle    []string        `json:"without_effect"` // keys whose values changed nothing in these traces
 	Tried   []Tried         `json:"tried"`
 	Problem string          `json:"problem,omitempty"`
 }
 
-// phase is what the search waits for.
+// phase is the kind of plays for which the search waits.
 type phase int
 
 const (
@@ -151,11 +151,11 @@ func NewSearch(cfg SearchConfig) *Search {
 		res: Tuning{Steps: []Step{}, Idle: []string{}}}
 }
 
-// Stop asks the search to begin no further round, and to end with the judgement of what it has: the time is up.
+// Stop asks the search to begin no further round, because the time is up, and to end with the judgement of its changes so far.
 func (s *Search) Stop() { s.stopped = true }
 
-// Share is the part of the time left that the trials of the latest Next may take before the rest of their phase is cut: a round
-// that looks at half of the values and confirms what it found is worth more than one that has looked at all.
+// Share is the part of the time left that the trials of the latest Next may take before the rest of their phase is cut: a round that
+// looks at half of the values and confirms its findings is worth more than one that only looks at all.
 func (s *Search) Share() float64 {
 	if s.phase == looking || s.phase == screening {
 		return 0.5
@@ -172,7 +172,7 @@ func (s *Search) Reserve() int {
 	return 2 * (unseen*s.cfg.Traces + proofs*s.cfg.Proof)
 }
 
-// Phase says in words what the trials of the latest Next are for.
+// Phase describes the purpose of the latest trials of Next.
 func (s *Search) Phase() string {
 	switch s.phase {
 	case baseline:
@@ -190,7 +190,7 @@ func (s *Search) Phase() string {
 	return "judgement on what it has not seen"
 }
 
-// Next are the plays that are wanted now, in order; none: the search is over.
+// Next returns the plays that are needed now, in order; none: the search is over.
 func (s *Search) Next() []Trial {
 	if s.asked != nil {
 		return s.asked
@@ -230,13 +230,13 @@ func (s *Search) Next() []Trial {
 	}
 	s.asked = fresh
 	if len(fresh) == 0 && s.phase != over {
-		s.advance() // all was played before
+		s.advance() // all trials were played before
 		return s.Next()
 	}
 	return fresh
 }
 
-// Tell answers the trials of Next, in their order.
+// Tell takes the results of the trials of Next, in their order.
 func (s *Search) Tell(figures []Figures) {
 	for i, t := range s.asked {
 		if figures[i].Cut {
@@ -253,10 +253,10 @@ func (s *Search) Tell(figures []Figures) {
 	s.advance()
 }
 
-// Result is what there is, once Next has no more.
+// Result is the result, once Next returns no more trials.
 func (s *Search) Result() Tuning { return s.res }
 
-// plays are the trials of a profile on all traces and some variants.
+// plays are the trials of a profile on all traces and n variants.
 func (s *Search) plays(p profile.Profile, from Number, n int) (list []Trial) {
 	for t := range s.cfg.Traces {
 		for v := from; v < from+Number(n); v++ {
@@ -266,7 +266,7 @@ func (s *Search) plays(p profile.Profile, from Number, n int) (list []Trial) {
 	return list
 }
 
-// proof are the plays of a profile on one of the traces that are for the proof.
+// proof are the trials of a profile on one of the traces that serve only the proof.
 func (s *Search) proof(p profile.Profile, t int) (list []Trial) {
 	for v := range Number(proofs) {
 		list = append(list, Trial{p, s.cfg.Traces + t, v, s.cfg.Seed*1_000_003 + uint64(v)})
@@ -274,7 +274,7 @@ func (s *Search) proof(p profile.Profile, t int) (list []Trial) {
 	return list
 }
 
-// advance goes on with what was played.
+// advance goes on to the next phase with the results of the plays.
 func (s *Search) advance() {
 	s.asked = nil
 	switch s.phase {
@@ -324,13 +324,13 @@ func (s *Search) round() {
 	}
 }
 
-// looked drops what changes nothing or costs too much at first sight.
+// looked drops candidates that change nothing or cost too much at first sight.
 func (s *Search) looked() {
 	moved := map[string]bool{}
 	var list []candidate
 	for _, c := range s.tries {
 		if !s.known(c.profile, 0, 1) {
-			moved[c.knob.Key] = true // for all that is known
+			moved[c.knob.Key] = true // it may have an effect
 			continue
 		}
 		j := s.compare(s.current, c.profile, 0, 1)
@@ -360,7 +360,7 @@ func (s *Search) looked() {
 	s.phase = screening
 }
 
-// screened chooses what is played again: the best value of each knob that shows promise, and all of them together.
+// screened chooses the candidates to play again: the best value of each knob that shows promise, and all of them together.
 func (s *Search) screened() {
 	best := map[string]candidate{}
 	for _, c := range s.tries {
@@ -401,7 +401,7 @@ func (s *Search) screened() {
 	s.tries, s.phase = list, confirming
 }
 
-// confirm takes the best candidate over when it is better on all variants together and on most of them.
+// confirm adopts the best candidate if it is better on all variants together and on most of them.
 func (s *Search) confirm() {
 	at, best := -1, 0.0
 	for i, c := range s.tries {
@@ -425,7 +425,7 @@ func (s *Search) confirm() {
 		step.Changes = append(step.Changes, ch)
 	}
 	s.res.Steps = append(s.res.Steps, step)
-	for key := range s.idle { // in other company it may matter
+	for key := range s.idle { // with other values it may have an effect
 		if s.datagramChanged(c) {
 			delete(s.idle, key)
 		}
@@ -446,10 +446,10 @@ func (s *Search) knob(key string) *knob {
 	return &s.knobs[i]
 }
 
-// judge compares with the untouched profile where nothing was decided, and takes back what does not hold.
+// judge compares the settings with the untouched profile on unseen variants, and takes back steps that fail there.
 func (s *Search) judge() {
 	j := s.compare(s.cfg.Profile, s.current, firstOfEnd, unseen)
-	if !s.known(s.cfg.Profile, firstOfEnd, unseen) || !s.known(s.current, firstOfEnd, unseen) { // nothing shows that they hold
+	if !s.known(s.cfg.Profile, firstOfEnd, unseen) || !s.known(s.current, firstOfEnd, unseen) { // nothing shows that the steps hold
 		s.res.Taken, s.res.Steps, s.current = append(s.res.Taken, s.res.Steps...), []Step{}, s.cfg.Profile
 		s.finish()
 		return
@@ -459,7 +459,7 @@ func (s *Search) judge() {
 		s.res.Steps = s.res.Steps[:len(s.res.Steps)-1]
 		s.res.Taken = append(s.res.Taken, last)
 		s.current = last.before
-		return // and again with what is left
+		return // judge the remaining steps again
 	}
 	s.phase = proving
 	if s.cfg.Proof == 0 || len(s.res.Steps) == 0 {
@@ -488,7 +488,7 @@ func (s *Search) finish() {
 	}
 }
 
-// known says whether all plays of a profile on some variants were played to their end.
+// known says whether all plays of a profile on n variants were played to their end.
 func (s *Search) known(p profile.Profile, from Number, n int) bool {
 	for _, t := range s.plays(p, from, n) {
 		if _, ok := s.played[playKey{p, t.Trace, t.Variant}]; !ok {

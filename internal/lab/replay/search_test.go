@@ -15,7 +15,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// run answers a search by a made-up link.
+// run answers a search with figures of a made-up link.
 func run(t *testing.T, cfg SearchConfig, link func(Trial) Figures, stopAfter int) Tuning {
 	t.Helper()
 	s := NewSearch(cfg)
@@ -97,7 +97,7 @@ func TestSearchFindsAndRepeats(t *testing.T) {
 	}
 }
 
-// Nothing is bought with a lost delivery, with the slowest messages, with octets, or from one variant alone.
+// A search accepts no gain at the cost of a lost delivery, of the slowest messages, or of octets, nor one from a single variant.
 func TestSearchRefuses(t *testing.T) {
 	cfg := SearchConfig{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
 	changed := func(trial Trial) bool { return trial.Profile != cfg.Profile }
@@ -132,7 +132,7 @@ func TestSearchRefuses(t *testing.T) {
 	}
 }
 
-// What holds only where decisions were made is taken back.
+// A change that helps only on the variants for decisions is taken back.
 func TestSearchTakesBack(t *testing.T) {
 	cfg := SearchConfig{Profile: load(t, "vhf-cnr-16k"), Traces: 1, Seed: 1}
 	r := run(t, cfg, func(trial Trial) Figures {
@@ -147,7 +147,7 @@ func TestSearchTakesBack(t *testing.T) {
 	}
 }
 
-// A search that is stopped ends its round, judges what it has and says so.
+// A search that is stopped ends its round, judges its changes so far and says so.
 func TestSearchStopped(t *testing.T) {
 	cfg := SearchConfig{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
 	if r := run(t, cfg, plain, 1); !r.Cut || len(r.Steps) != 0 || r.Profile != cfg.Profile {
@@ -160,7 +160,7 @@ func TestSearchStopped(t *testing.T) {
 	check.Equal(t, "r.Unseen.Plays", r.Unseen.Plays, unseen)
 }
 
-// Plays that the time limit cuts decide nothing: what no whole play has judged is taken back, and what was found before stays.
+// Plays that the time limit cuts decide nothing: changes that no whole play has judged are taken back, and earlier changes stay.
 func TestSearchCut(t *testing.T) {
 	cfg := SearchConfig{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 1}
 	whole := run(t, cfg, plain, 2)
@@ -249,7 +249,7 @@ func TestVariant(t *testing.T) {
 	}
 }
 
-// Every shipped profile can be written with every value changed, and reads as what it is.
+// Every shipped profile can be written with every value changed, and reads as the changed profile.
 func TestWrite(t *testing.T) {
 	for _, name := range profile.Names() {
 		source, err := profile.Source(name)
@@ -326,7 +326,7 @@ func TestNice(t *testing.T) {
 	}
 }
 
-// Traces for the proof are played when all is decided, and nothing follows from them.
+// Traces for the proof are played after all decisions, and change none.
 func TestSearchProof(t *testing.T) {
 	cfg := SearchConfig{Profile: load(t, "iridium-directip-shore"), Traces: 1, Seed: 7}
 	want := run(t, cfg, plain, 0)
@@ -337,7 +337,7 @@ func TestSearchProof(t *testing.T) {
 		if trial.Trace >= cfg.Traces {
 			others = append(others, trial)
 			if trial.Profile != cfg.Profile {
-				f.Octets *= 3 // it would be taken back, did it count
+				f.Octets *= 3 // it would be taken back if this counted
 			}
 		} else if len(others) > 0 {
 			t.Errorf("%+v is wanted after the proof has begun", trial)

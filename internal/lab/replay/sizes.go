@@ -5,7 +5,7 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// output passes on what a Step wants done, and counts its datagrams: carriers that bill each message need their sizes.
+// output passes on the output of a Step, and counts its datagrams: carriers that bill each message need their sizes.
 func (p *player) output(n *sim.Node, out api.Output) {
 	for _, d := range out.Datagrams {
 		sizes := &p.res.Datagrams.Down

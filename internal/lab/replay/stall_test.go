@@ -15,8 +15,8 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// jammed is a trace of two peers that send each other so many reports of 900 octets within 700 s, some at once: for a while more
-// than hf-300 takes.
+// jammed is a trace of two peers that send each other so many reports of 900 octets within 700 s, some at once: for a while more than
+// hf-300 can carry.
 func jammed(t *testing.T, seed uint64, reports, atOnce int) *trace.File {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 300))
@@ -59,9 +59,9 @@ func jammed(t *testing.T, seed uint64, reports, atOnce int) *trace.File {
 	return f
 }
 
-// On a channel of two, nothing waits for longer than a turn of the other while the channel is idle, however full it was before, and
-// no radio is given more than it holds. In the first seven of these plays 66 to 330 s went by in which nothing was sent while
-// messages were under way, because a sender that had asked in vain took what was lost for late, and waited for ever longer.
+// On a channel of two, no message waits for longer than a turn of the other while the channel is idle, however full it was before, and no
+// radio gets more than it holds. In the first seven of these plays 66 to 330 s passed without a transmission while messages were under
+// way, because a sender that had asked in vain took lost datagrams for late ones, and waited longer and longer.
 func TestPairDoesNotWaitOnIdleAir(t *testing.T) {
 	p := load(t, "hf-300")
 	for _, play := range []struct{ trace, seed uint64 }{{0, 2}, {0, 9}, {1, 7}, {1, 10}, {2, 12}, {3, 2}, {3, 5}, {0, 4}, {1, 1}, {2, 3}, {3, 6}} {

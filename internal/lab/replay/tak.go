@@ -20,22 +20,22 @@ const (
 	// MaxTAKEvents bounds a play: an hour of two hundred devices that report every two seconds.
 	MaxTAKEvents = 400_000
 
-	// TAKDrain is for what is under way when the last event was said.
+	// TAKDrain is the time for events under way after the last event.
 	TAKDrain = 5 * time.Minute
 
-	takMeeting   = 2 * time.Minute // that the gateways have to know each other, before the first event
-	overhead     = 40              // octets of a datagram beside a batch, as a gateway reckons
+	takMeeting   = 2 * time.Minute // for the gateways to know each other, before the first event
+	overhead     = 40              // octets of a datagram besides a batch, by a gateway's estimate
 	longestBatch = 400             // octets
 )
 
-// TAKEvent is what a device said.
+// TAKEvent is an event that a device sent.
 type TAKEvent struct {
 	At    time.Duration // from the beginning
 	From  string        // address of the device
 	Event *cot.Event
 }
 
-// ErrNoTAK says that there is nothing to play.
+// ErrNoTAK says that there are no events to play.
 var ErrNoTAK = errors.New("replay: no events")
 
 // RunTAK plays events, which are in order of time.
@@ -82,7 +82,7 @@ func newTAKPlayer(events []TAKEvent, o Options) (*takPlayer, error) {
 func (p *takPlayer) shore() *sim.Node { return p.w.Nodes[0] }
 func (p *takPlayer) ship() *sim.Node  { return p.w.Nodes[1] }
 
-// output gives the watching device ashore what its gateway has for it.
+// output gives the watching device ashore the events from its gateway.
 func (p *takPlayer) output(n *sim.Node, out api.Output) {
 	if n.ID != 1 {
 		return
@@ -98,7 +98,7 @@ func (p *takPlayer) output(n *sim.Node, out api.Output) {
 	}
 }
 
-// device is the connection of an address, made when it first speaks.
+// device is the connection of an address, made at its first event.
 func (p *takPlayer) device(from string) site.ConnID {
 	conn, ok := p.devices[from]
 	if !ok {
@@ -137,8 +137,8 @@ func (p *takPlayer) play(ctx Context, events []TAKEvent) (*trace.CoTCost, error)
 	return &p.res, nil
 }
 
-// PriceTAK fills in what the events cost on a link with the nodes hq and ship. before and after are the link's counters; the events
-// took length, and what was under way afterwards took drained.
+// PriceTAK fills in the cost of the events on a link with the nodes hq and ship. before and after are the link's counters; the events
+// took length, and the traffic afterwards took drained.
 func PriceTAK(r *trace.CoTCost, p profile.Profile, before, after linkemu.Stats, length, drained time.Duration) {
 	was, is := before.Node(shipNode), after.Node(shipNode)
 	r.Octets = is.Up.OnAir.Octets - was.Up.OnAir.Octets + is.Down.OnAir.Octets - was.Down.OnAir.Octets
@@ -157,7 +157,7 @@ func PriceTAK(r *trace.CoTCost, p profile.Profile, before, after linkemu.Stats, 
 	}
 }
 
-// MovedTAK is an event as if a device had made it now: start and staleness keep their distance from its time.
+// MovedTAK is an event as if a device had made it now: start and stale times keep their distance from its time.
 func MovedTAK(e *cot.Event, now time.Time) *cot.Event {
 	c := *e
 	c.Time, c.Start, c.Stale = now, now.Add(e.Start.Sub(e.Time)), now.Add(max(e.Stale.Sub(e.Time), time.Second))

@@ -15,7 +15,8 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// takTalk is what devices say for some minutes: each reports every ten seconds while it moves north, and the first says three chats.
+// takTalk is the events of devices for some minutes: each reports every ten seconds while it moves north, and the first sends three
+// chats.
 func takTalk(devices int, length time.Duration) (list []TAKEvent) {
 	start := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	for at := time.Duration(0); at < length; at += 10 * time.Second {
@@ -37,7 +38,7 @@ func takTalk(devices int, length time.Duration) (list []TAKEvent) {
 	return list
 }
 
-// Devices that move are shown near where they are, at a small part of their octets, and the same play gives the same figures.
+// Devices that move are shown near their positions, for a small part of their octets, and the same play gives the same figures.
 func TestTAK(t *testing.T) {
 	events := takTalk(5, 5*time.Minute)
 	o := Options{Profile: load(t, "iridium-dialup"), Seed: 1}
@@ -76,7 +77,7 @@ func TestTAKOnARadioNetwork(t *testing.T) {
 	check.True(t, "octets", r.Octets > 0, *r)
 }
 
-// A play ends when nobody waits for it, and nothing is no play.
+// A play ends when its context is cancelled, and a play without events is refused.
 func TestTAKEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
@@ -88,7 +89,7 @@ func TestTAKEnds(t *testing.T) {
 	check.True(t, "too much", err != nil, err)
 }
 
-// A trace gives back the events that were recorded; what is not TAK's alone is not played here.
+// A trace gives back the recorded events; a trace that is not of TAK alone is not played here.
 func TestTAKEventsOfATrace(t *testing.T) {
 	var b bytes.Buffer
 	events := takTalk(2, time.Minute)

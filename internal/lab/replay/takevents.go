@@ -8,8 +8,8 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// TAKEvents are the events of TAK devices in a trace; none when it has no pipe of TAK, or something else is sent in it as well.
-// A trace that keeps only sizes has none to play, and that is an error.
+// TAKEvents are the events of TAK devices in a trace; none if it has no pipe of TAK, or if other messages are sent in it as well. A trace
+// of TAK that keeps only sizes cannot be played, which is an error.
 func TAKEvents(f *trace.File) ([]TAKEvent, error) {
 	pipes, from := map[string]bool{}, map[string]string{}
 	var list []TAKEvent

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Picture is what is to be expected of a trace of TAK devices.
+// Picture is the expected outcome of a trace of TAK devices.
 type Picture struct {
 	Source    string          `json:"source,omitempty"`
 	Profile   string          `json:"profile"`
@@ -18,13 +18,13 @@ type Picture struct {
 	Line      string          `json:"line"` // the verdict in words
 	Luck      string          `json:"luck"`
 	Chance    Chance          `json:"chance_of_go"`
-	DeadlineS float64         `json:"deadline_s"` // of markers, chats and the like
-	BoundM    float64         `json:"bound_m"`    // that 95 of 100 reports must be shown within
+	DeadlineS float64         `json:"deadline_s"` // of markers, chats and similar events
+	BoundM    float64         `json:"bound_m"`    // metres within which 95 of 100 reports must be shown
 	Plays     []trace.CoTCost `json:"plays"`      // in order of seeds
 	WaysOut   []string        `json:"ways_out,omitempty"`
 }
 
-// JudgePicture says what several plays of the events of TAK devices amount to. There is at least one. bound is in metres.
+// JudgePicture judges several plays of the events of TAK devices. There must be at least one. bound is in metres.
 func JudgePicture(plays []trace.CoTCost, p profile.Profile, deadline time.Duration, bound float64) *Picture {
 	r := &Picture{Profile: p.Name, Summary: p.Summary, DeadlineS: deadline.Seconds(), BoundM: bound, Plays: plays}
 	count := map[string]int{}

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// A picture is judged by what never comes, by what comes late and by how far off units are shown, in the worst play.
+// A picture is judged by events that never come, by late ones and by how far off units are shown, in the worst play.
 func TestJudgePicture(t *testing.T) {
 	good := trace.CoTCost{Reports: 100, Shown: 3, MaxS: 4, P95M: 20}
 	slow, off, lost, blind := good, good, good, good

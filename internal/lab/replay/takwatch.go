@@ -15,22 +15,22 @@ const CompareAfter = 5 * time.Second
 
 const perDegree = 111194.9 // metres
 
-// TAKWatch compares what devices said with what the far device sees. It is not for concurrent use.
+// TAKWatch compares the events of devices with those that the far device shows. It is not for concurrent use.
 type TAKWatch struct {
-	waits   map[string]time.Time  // events that are no positions, by uid and type: when they were said
+	waits   map[string]time.Time  // the times of events that are no positions, by uid and type
 	took    []float64             // s
-	newest  map[string]*TAKReport // of a unit
+	newest  map[string]*TAKReport // the newest report of each unit
 	shown   map[string]*cot.Event
 	off     []float64 // metres
 	missing int
 }
 
-// NewTAKWatch is one that has seen nothing.
+// NewTAKWatch makes a watch without events.
 func NewTAKWatch() *TAKWatch {
 	return &TAKWatch{waits: map[string]time.Time{}, newest: map[string]*TAKReport{}, shown: map[string]*cot.Event{}}
 }
 
-// TAKReport is one position, until it was compared.
+// TAKReport is one position, until it is compared.
 type TAKReport struct {
 	w             *TAKWatch
 	uid           string
@@ -38,7 +38,7 @@ type TAKReport struct {
 	course, speed float64 // degrees, metres a second
 }
 
-// position reads where an event is and where it goes.
+// position reads the position, course and speed of an event.
 func position(e *cot.Event) (r TAKReport) {
 	r.uid = e.UID
 	r.lat, _ = e.Point.Lat.Float()
@@ -50,7 +50,7 @@ func position(e *cot.Event) (r TAKReport) {
 	return r
 }
 
-// Said notes an event of a device. A position is answered as a TAKReport to compare when CompareAfter is over; nil: it is none.
+// Said notes an event of a device. For a position it returns a TAKReport to compare after CompareAfter; nil: the event is none.
 func (w *TAKWatch) Said(now time.Time, e *cot.Event) *TAKReport {
 	switch {
 	case e.Is("a"):
@@ -58,7 +58,7 @@ func (w *TAKWatch) Said(now time.Time, e *cot.Event) *TAKReport {
 		r.w = w
 		w.newest[e.UID] = &r
 		return &r
-	case e.Local(), e.Is("t-x-d-d"): // nothing that is shown by itself
+	case e.Local(), e.Is("t-x-d-d"): // not shown by themselves
 		return nil
 	}
 	if _, ok := w.waits[e.UID+" "+e.Type]; !ok {
@@ -67,7 +67,7 @@ func (w *TAKWatch) Said(now time.Time, e *cot.Event) *TAKReport {
 	return nil
 }
 
-// Saw notes what the far device is given.
+// Saw notes an event for the far device.
 func (w *TAKWatch) Saw(now time.Time, e *cot.Event) {
 	if e.Is("a") {
 		w.shown[e.UID] = e
@@ -80,8 +80,8 @@ func (w *TAKWatch) Saw(now time.Time, e *cot.Event) {
 	}
 }
 
-// Compare holds the far map against the report, moved on by its own course and speed. A report that a newer one replaced
-// says nothing any more.
+// Compare compares the far map with the report, moved on by its own course and speed. A report that a newer one replaced no longer
+// counts.
 func (r *TAKReport) Compare() {
 	w := r.w
 	if w.newest[r.uid] != r {
@@ -101,10 +101,10 @@ func (r *TAKReport) Compare() {
 	w.off = append(w.off, math.Hypot(there.lat-lat, (there.lon-lon)*narrow)*perDegree)
 }
 
-// Waiting are the events that are no positions and were not seen yet.
+// Waiting counts the events that are no positions and have not come yet.
 func (w *TAKWatch) Waiting() int { return len(w.waits) }
 
-// Figures gives r what was seen.
+// Figures fills the results into r.
 func (w *TAKWatch) Figures(r *trace.CoTCost) {
 	slices.Sort(w.took)
 	slices.Sort(w.off)

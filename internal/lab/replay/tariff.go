@@ -8,14 +8,14 @@ import (
 	"unicode"
 )
 
-// creditOctets is what one credit of Iridium Short Burst Data pays for; a message takes as many as it has started, one at
-// least (issue's unit; the carrier bills SBD in steps of 50 octets).
+// creditOctets is how many octets one credit of Iridium Short Burst Data pays for; a message takes a credit for each started unit, and at
+// least one (issue's unit; the carrier bills SBD in steps of 50 octets).
 const creditOctets = 50
 
-// Tariff is what a user pays. Zero prices are not known.
+// Tariff is a user's prices. A price of zero is unknown.
 type Tariff struct {
 	Currency string  `json:"currency,omitempty"`
-	Minute   float64 `json:"per_minute,omitempty"`   // of a call, each started one
+	Minute   float64 `json:"per_minute,omitempty"`   // of a call, for each started minute
 	Credit   float64 `json:"per_credit,omitempty"`   // of CreditOctets
 	Megabyte float64 `json:"per_megabyte,omitempty"` // of 1,000,000 IP octets, both directions
 }
@@ -26,7 +26,7 @@ type TariffError struct{ Part, Problem string }
 // Error says which part is wrong, and why.
 func (e *TariffError) Error() string { return fmt.Sprintf("tariff: %q: %s", e.Part, e.Problem) }
 
-// ParseTariff reads "minute=1.10,credit=0.05,megabyte=7,currency=EUR", any of them.
+// ParseTariff reads a text such as "minute=1.10,credit=0.05,megabyte=7,currency=EUR"; any part may be missing.
 func ParseTariff(s string) (t Tariff, err error) {
 	for part := range strings.SplitSeq(s, ",") {
 		part = strings.TrimSpace(part)
@@ -62,7 +62,7 @@ func ParseTariff(s string) (t Tariff, err error) {
 	return t, nil
 }
 
-// credits are those that datagrams take, sent as one SBD message each: sizes are of sealed datagrams, for SBD has no IP.
+// credits are the credits for datagrams, each sent as one SBD message: sizes are of sealed datagrams, because SBD has no IP.
 func credits(datagrams map[int]int64) (n int64) {
 	for octets, count := range datagrams {
 		n += count * int64(max(1, (octets+creditOctets-1)/creditOctets))

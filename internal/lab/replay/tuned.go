@@ -24,12 +24,12 @@ type Judgement struct {
 	Lost      int     `json:"lost_more"` // deliveries that the second lacks
 }
 
-// compare is b against a over variants; what was not played of either is left out.
+// compare compares profile b with a over n variants; variants that were not played with both are left out.
 func (s *Search) compare(a, b profile.Profile, from Number, n int) Judgement {
 	return s.over(s.plays(a, from, n), b)
 }
 
-// over is b against the profiles of trials.
+// over compares b with the profiles of the trials.
 func (s *Search) over(trials []Trial, b profile.Profile) (j Judgement) {
 	var octets float64
 	var first, second []float64
@@ -64,16 +64,16 @@ func change(from, to float64) float64 {
 	return 100 * (to - from) / from
 }
 
-// acceptable: nothing lost, and nothing worse than the rules allow.
+// acceptable says whether nothing is lost, and nothing is worse than the rules allow.
 func acceptable(j Judgement) bool {
 	return j.Plays > 0 && j.Lost == 0 && j.OctetsPct <= 100*slack && j.P95Pct <= 100*slack &&
 		j.MeanPct <= 100*meanSlack && j.TailPct <= 100*tailSlack
 }
 
-// worth is half of what is saved of octets and of p95, as parts of one.
+// worth is half of the savings in octets and in p95, as parts of one.
 func worth(j Judgement) float64 { return -(j.OctetsPct + j.P95Pct) / 200 }
 
-// promise is worth at first sight: of one play p95 hangs on what happens to be lost, the median does not.
+// promise is worth at first sight: in a single play p95 depends on chance losses, the median does not.
 func promise(j Judgement) float64 { return -(j.OctetsPct + j.MedianPct) / 200 }
 
 // mostly says whether a profile is no worse than the current one in most of the plays taken one by one.

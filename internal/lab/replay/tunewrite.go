@@ -8,9 +8,9 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// WriteTuned makes a profile file of the one that a search began with: its text with the changed values in their places, what
-// each was, and a head that says where they come from. name is the new profile's. A file whose [gateway] section does not
-// have its keys on lines of their own is refused.
+// WriteTuned makes a profile file from the one with which a search began: its text with the changed values in their places, each with its
+// old value, and a head that gives their origin. name is the new profile's. A file whose [gateway] section does not have its keys on
+// lines of their own is refused.
 func WriteTuned(source []byte, from, to profile.Profile, name string, head []string) ([]byte, error) {
 	to.Name = name
 	var out strings.Builder
@@ -54,7 +54,7 @@ func WriteTuned(source []byte, from, to profile.Profile, name string, head []str
 
 var comment = regexp.MustCompile(`#\s*(.*)$`)
 
-// reason is what the file said of a value.
+// reason is the file's comment on a value.
 func reason(line string) string {
 	if m := comment.FindStringSubmatch(line); m != nil && m[1] != "" {
 		return ": " + m[1]

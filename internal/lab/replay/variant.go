@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Of a variant's times.
+// Limits of a variant's shifts.
 const (
-	maxPhase  = 15 * time.Second // a side's whole speech is moved by up to so much, either way
-	maxJitter = 3 * time.Second  // and each message by up to so much on top
+	maxPhase  = 15 * time.Second // all sends of a side move together by up to so much, either way
+	maxJitter = 3 * time.Second  // and each message by up to so much in addition
 )
 
-// Variant is a trace whose peers speak at somewhat other times: variant 0 is the trace itself. Only sends after the last open are
-// moved, so that who listens to what stays as it is; each peer's messages keep their order.
+// Variant is a trace whose peers send at somewhat other times: variant 0 is the trace itself. Only sends after the last open are moved,
+// so that each message keeps its listeners; each peer's messages keep their order.
 func Variant(s *Script, n Number, seed uint64) *Script {
 	if n == 0 {
 		return s
@@ -51,7 +51,7 @@ func Variant(s *Script, n Number, seed uint64) *Script {
 	return &out
 }
 
-// FiguresOf are what a search wants to know of a play.
+// FiguresOf are the figures of a play for a search.
 func FiguresOf(res *Result) Figures {
 	f := Figures{Octets: res.LinkBytes.Up + res.LinkBytes.Down, Expected: res.Messages.Expected, Delivered: res.Messages.Delivered,
 		Wrong: res.Messages.Duplicates + res.Messages.Corrupted}
@@ -72,7 +72,7 @@ func mean(values []float64) (m float64) {
 	return m
 }
 
-// tail is the mean of the slowest twentieth, one at least.
+// tail is the mean of the slowest twentieth, of at least one.
 func tail(sorted []float64) float64 {
 	if len(sorted) == 0 {
 		return 0

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// Bearer is what one of two bearers carried.
+// Bearer is the traffic of one of two bearers.
 type Bearer struct {
 	Link    string        `json:"link"`    // its name
 	Profile string        `json:"profile"` // name of its link profile
@@ -20,11 +20,11 @@ type Bearer struct {
 	Money   float64       `json:"money"`   // at the price that the configuration names
 }
 
-// Way is what the messages of a gateway took by one rule on one bearer, the last that they took. Seconds are from custody to
-// acknowledgement.
+// Way is the messages of a gateway that took one bearer by one rule; a message counts for the last way that it took. Seconds are from
+// custody to acknowledgement.
 type Way struct {
 	From     string  `json:"from"` // name of the gateway
-	Rule     string  `json:"rule"` // label or line of the [[route]] rule; "": none fits
+	Rule     string  `json:"rule"` // label or line of the [[route]] rule; "": no rule fits
 	Link     string  `json:"link"` // name of the bearer
 	Messages int     `json:"messages"`
 	Octets   int64   `json:"octets"` // of the messages, as coded
@@ -34,7 +34,7 @@ type Way struct {
 	Waiting  int     `json:"waiting,omitempty"`
 }
 
-// waysOf adds what the bearers carried and which messages took them, where there are two.
+// waysOf adds the traffic of the bearers and the ways of messages, if there are two bearers.
 func (p *player) waysOf() {
 	if p.o.Second == nil {
 		return
@@ -51,7 +51,7 @@ func (p *player) waysOf() {
 	}
 }
 
-// aired is what was on the air of a bearer, from the ship and to it.
+// aired is the traffic on the air of a bearer, from the ship and to it.
 func (p *player) aired(bearer int) UpDown[linkemu.Count] {
 	stats := p.w.Links[bearer].Stats()
 	up, down := stats.Node(p.ship.Name).Up, stats.Node(p.ship.Name).Down
@@ -61,7 +61,7 @@ func (p *player) aired(bearer int) UpDown[linkemu.Count] {
 	return UpDown[linkemu.Count]{up.OnAir, down.OnAir}
 }
 
-// waysFrom is what the messages of one gateway took.
+// waysFrom are the ways of the messages of one gateway.
 func waysFrom(name string, messages gateway.Messages, price map[string]float64) []Way {
 	rows := map[[2]string]*Way{}
 	for _, id := range messages.IDs() {
@@ -100,7 +100,7 @@ func waysFrom(name string, messages gateway.Messages, price map[string]float64) 
 	return list
 }
 
-// WayTable is the ways as rows of text, behind a head; nil: there is one bearer.
+// WayTable is the ways as rows of text, after a head; nil: there is one bearer.
 func (res *Result) WayTable() (rows [][]string) {
 	if len(res.Bearers) == 0 {
 		return nil

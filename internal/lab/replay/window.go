@@ -7,8 +7,8 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// Window is the part of a trace between two times, beginning at 0. What was published and opened before counts as done at
-// its start; questions and messages of before are left out. A zero to is the end.
+// Window is the part of a trace between two times, beginning at 0. Services and pipes from before are published and opened at its start;
+// earlier questions and messages are left out. A zero to is the end.
 func Window(f *trace.File, from, to time.Duration) *trace.File {
 	start, end := from.Seconds(), to.Seconds()
 	length := f.Header.Duration

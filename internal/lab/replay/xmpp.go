@@ -23,10 +23,10 @@ const MaxXMPPEvents = 100_000
 type XMPPEvent struct {
 	At     time.Duration // from the beginning
 	Stanza stanza.Element
-	Ship   bool // a client of the LAN where the capture was made said it
+	Ship   bool // from a client of the LAN where the capture was made
 }
 
-// XMPPEvents are the stanzas of a trace of XMPP alone; none when it is of something else.
+// XMPPEvents are the stanzas of a trace of XMPP alone; none if it is a trace of something else.
 func XMPPEvents(f *trace.File) (list []XMPPEvent, err error) {
 	pipes, ship := map[string]bool{}, map[string]bool{}
 	for i := range f.Lines {
@@ -63,14 +63,14 @@ func stanzaIn(b []byte) (e stanza.Element, err error) {
 	return e, errors.Join(err, whole)
 }
 
-// parts are those of a JID.
+// parts are the parts of a JID.
 func parts(jid string) (bare, domain, resource string) {
 	bare, resource, _ = strings.Cut(jid, "/")
 	return bare, bare[strings.IndexByte(bare, '@')+1:], resource
 }
 
-// xmppPlayer is one play. The domain of those who spoke on the captured LAN is the ship's, another one headquarters'; a room is of the
-// site whose domain its own ends with.
+// xmppPlayer is one play. The domain of the users on the captured LAN is the ship's, another one headquarters'; a room belongs to the
+// site whose domain the room's domain ends with.
 type xmppPlayer struct {
 	w      *sim.World
 	o      Options
@@ -78,7 +78,7 @@ type xmppPlayer struct {
 	rooms  [2]string
 	conns  [2]map[string]site.ConnID
 	in     map[string]bool        // by user and room: the user has entered it
-	sent   map[string][]time.Time // by side, kind and text: lines that have not come
+	sent   map[string][]time.Time // by side, kind and text: lines that have not come yet
 	took   map[string][]float64   // by kind, s
 	ended  map[string]int         // by kind: errors that their senders got
 	said   map[string]int
@@ -88,7 +88,7 @@ type xmppPlayer struct {
 // ErrNoXMPP says that there is nothing to play.
 var ErrNoXMPP = errors.New("replay: no stanzas between users of two domains")
 
-// RunXMPP plays what users of two domains say, in order of time, through two gateways.
+// RunXMPP plays the stanzas of users of two domains, in order of time, through two gateways.
 func RunXMPP(ctx Context, events []XMPPEvent, o Options) (*trace.XMPPCost, error) {
 	p := &xmppPlayer{o: o, in: map[string]bool{}, sent: map[string][]time.Time{}, took: map[string][]float64{}, ended: map[string]int{}, said: map[string]int{},
 		res: trace.XMPPCost{Profile: o.Profile.Name, Summary: o.Profile.Summary, Seed: o.Seed}}
@@ -132,7 +132,7 @@ func RunXMPP(ctx Context, events []XMPPEvent, o Options) (*trace.XMPPCost, error
 	return &p.res, nil
 }
 
-// domains finds who is where; false: nobody speaks to another site.
+// domains finds the domains of the sites and rooms; false: no user sends to another site.
 func (p *xmppPlayer) domains(events []XMPPEvent) bool {
 	for i := range events {
 		if _, d, _ := parts(events[i].Stanza.Get("from")); p.domain[1] == "" && (events[i].Ship || i == len(events)-1) {
@@ -140,7 +140,7 @@ func (p *xmppPlayer) domains(events []XMPPEvent) bool {
 		}
 	}
 	if _, d, _ := parts(events[0].Stanza.Get("from")); !slices.ContainsFunc(events, func(e XMPPEvent) bool { return e.Ship }) {
-		p.domain[1] = d // between servers nobody says whose LAN it is
+		p.domain[1] = d // a capture between servers does not show whose LAN it is
 	}
 	for _, e := range events {
 		for _, name := range []string{"to", "from"} {
@@ -168,7 +168,7 @@ func (p *xmppPlayer) domains(events []XMPPEvent) bool {
 	return p.domain[0] != "" && p.domain[1] != ""
 }
 
-// kindOfStanza is that of a row.
+// kindOfStanza is the kind of a stanza, for a row.
 func kindOfStanza(e *stanza.Element) string {
 	switch {
 	case e.Name == "presence":
@@ -179,13 +179,13 @@ func kindOfStanza(e *stanza.Element) string {
 	return "message"
 }
 
-// play has a user of one site say a stanza that concerns the other.
+// play has a user of one site send a stanza that concerns the other.
 func (p *xmppPlayer) play(e stanza.Element) {
 	from, domain, resource := parts(e.Get("from"))
 	_, to, nick := parts(e.Get("to"))
 	side := slices.Index(p.domain[:], domain)
 	if side < 0 || p.conns[side][to] == 0 {
-		return // it stays on its LAN, or is a room's copy of what was said to it
+		return // it stays on its LAN, or is a copy from a room
 	}
 	e.Attrs = slices.Clone(e.Attrs)
 	if resource == "" {
@@ -215,7 +215,7 @@ func (p *xmppPlayer) play(e stanza.Element) {
 	p.w.DeliverLAN(p.w.Nodes[side], site.XMPP, xmpp.Heard{Conn: p.conns[side][to], Element: e})
 }
 
-// output is the server of a LAN: it answers pings, lets everybody into its rooms, and notes what comes.
+// output acts as the server of a LAN: it answers pings, admits everybody to its rooms, and notes stanzas that come.
 func (p *xmppPlayer) output(n *sim.Node, out api.Output) {
 	side := int(n.ID - 1)
 	for _, o := range out.LAN {
@@ -250,7 +250,7 @@ func (p *xmppPlayer) output(n *sim.Node, out api.Output) {
 	}
 }
 
-// came notes a text that has come, once for all who hear it.
+// came notes a text that has come, once for all its recipients.
 func (p *xmppPlayer) came(side int, e *stanza.Element) {
 	kind := kindOfStanza(e)
 	key := fmt.Sprint(side, kind, e.Kid(stanza.Component, "body").Inside())
@@ -283,7 +283,7 @@ func (p *xmppPlayer) figures(before linkemu.Stats, length time.Duration) {
 	}
 }
 
-// JudgeXMPP says what several plays amount to: the worst of them. There is at least one.
+// JudgeXMPP judges several plays by the worst of them. There must be at least one.
 func JudgeXMPP(plays []trace.XMPPCost, deadline time.Duration) (verdict, line string) {
 	verdict, line = Go, ""
 	slowest := 0.0

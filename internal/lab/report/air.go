@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/air"
 )
 
-// Air is the page of how full links get: a table for each of the scenarios, and what they are over.
+// Air is the page on how full links get: a table for each scenario, and its plots.
 func Air(r air.Report) Page {
 	missed, asked := r.Missed()
 	p := Page{
@@ -95,9 +95,9 @@ func seedsText(seeds []uint64) string {
 	return fmt.Sprintf("%d seeds", len(seeds))
 }
 
-// airPlots are the rows that belong into plots.
+// airPlots are the plots with the rows that belong into them.
 func airPlots(r air.Report) (list []plot) {
-	for _, kind := range []xyPlot{ // of the paper, its text alone has numbers; its curves were printed as pictures
+	for _, kind := range []xyPlot{ // of the paper, only its text has numbers; its curves were printed as pictures
 		{name: "load", Title: "Load against latency", X: "offered, % of the rate", Y: "median, times the limit", LogY: true},
 		{name: "goodput", Title: "Load against goodput", X: "offered, % of the rate", Y: "goodput, % of the rate"},
 		{name: "sites", Title: "Sites against octets", X: "sites", Y: "octets for each receiver"},

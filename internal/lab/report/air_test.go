@@ -8,7 +8,7 @@ import (
 	"aldis/internal/lab/air"
 )
 
-// The page of how full links get says what was asked, what was measured and what is possible, and draws a curve for each link.
+// The page on how full links get shows the goals, the measurements and the bounds, and draws a curve for each link.
 func TestAirPage(t *testing.T) {
 	point := func(x float64) *air.Point { return &air.Point{Plot: "load", Curve: "iridium-<b>", X: x} }
 	r := air.Report{Version: "aldis gateway 9", Seeds: []uint64{1, 2, 3}, Results: []air.Result{
@@ -42,7 +42,7 @@ func TestAirPage(t *testing.T) {
 	}
 }
 
-// What real gateways have played says so, and has the virtual figures beside it.
+// A page of real gateways says so, and has the virtual figures next to theirs.
 func TestAirPageLive(t *testing.T) {
 	r := air.Report{Live: true, Version: "gateway 9", Seeds: []uint64{1}, Results: []air.Result{{Table: "burst", Link: "dialup", Rows: []air.Row{
 		{What: "the last", Asked: true, Must: 1.3, Aim: 1.15, Value: 1.21, Virtual: 1.17, N: 1}}}}}
@@ -57,7 +57,7 @@ func TestAirPageLive(t *testing.T) {
 	}
 }
 
-// What cannot be drawn is left out, and nothing is drawn outside.
+// Values that cannot be drawn are left out, and nothing is drawn outside.
 func TestPlotOverANumber(t *testing.T) {
 	if d := (xyPlot{Title: "none", Of: []xyCurve{{Name: "empty"}}}).draw(); d.Empty == "" || len(d.Paths) != 0 {
 		t.Errorf("a plot without points: %+v", d)

@@ -16,10 +16,10 @@ type airTable struct {
 
 const airEnds = "<!-- End of the table. -->\n"
 
-// airHead is that of tables of virtual time.
+// airHead is the head of tables of virtual time.
 const airHead = "| what | before | must; aim | median | worst seed | bound; best size | | seeds |\n|---|---|---|---|---|---|---|---|\n"
 
-// airTables are those of virtual time, each on a page of its own.
+// airTables are the tables of virtual time, each on a page of its own.
 var airTables = []airTable{
 	{"<!-- Written by: gateway air --only channel,star --seeds 1-5 --write docs/air.md -->\n", airHead, air.Scenarios, airLine},
 	{"<!-- Written by: gateway air --only groups --seeds 1-20 --write docs/groups.md -->\n", airHead, air.Scenarios, airLine},
@@ -32,7 +32,7 @@ var airLive = airTable{"<!-- Written by: sudo gateway air --live --only channel 
 	"| what | live | least to most | virtual, same seeds | apart | seeds |\n|---|---|---|---|---|---|\n", air.LiveScenarios, airLiveLine}
 
 // AirTable puts the figures of a report into its table of a page: of real gateways, or of virtual time. Rows that were not played keep
-// theirs; rows that no scenario has any more go. It is an error if the page lacks the marks.
+// their figures; rows that are in no scenario any more are removed. It is an error if the page lacks the marks.
 func AirTable(page string, r air.Report) (string, error) {
 	t := airTables[0]
 	for _, other := range airTables[1:] {
@@ -85,7 +85,7 @@ func airName(link string, row air.Row) string {
 	return name
 }
 
-// airLine is a row of the table. The seed whose figure is worst stands beside the median of all.
+// airLine is a row of the table. The figure of the worst seed, with its number, is next to the median of all.
 func airLine(link string, row air.Row, seeds []uint64) string {
 	cells := airCells(row)
 	verdict := cells[5]
@@ -103,7 +103,7 @@ func airSpan(seeds []uint64) string {
 	return fmt.Sprint(seeds[0])
 }
 
-// airLiveLine is a row of the table of real gateways, beside the medians of virtual time.
+// airLiveLine is a row of the table of real gateways, with the medians of virtual time.
 func airLiveLine(link string, row air.Row, seeds []uint64) string {
 	apart := "-"
 	if row.Virtual != 0 {
@@ -114,7 +114,7 @@ func airLiveLine(link string, row air.Row, seeds []uint64) string {
 	return strings.Join(figures, " | ") + " |\n"
 }
 
-// airFate says what did not arrive, or not once; "" if all did.
+// airFate says how many deliveries did not arrive, or not once; "" if all did.
 func airFate(row air.Row) string {
 	var list []string
 	if row.Missing > 0 {

@@ -8,7 +8,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A page takes the figures that were played and keeps the others; what is no row any more goes.
+// A page takes the figures that were played and keeps the others; rows that exist no more are removed.
 func TestAirTable(t *testing.T) {
 	list, err := air.Scenarios("idle", "channel")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestAirTable(t *testing.T) {
 	}
 }
 
-// The paper's points stand on the axes of ours, and on none where nothing of ours was played.
+// The paper's points are on the axes of ours, and on none if none of ours was played.
 func TestAirPlotsOfPaper(t *testing.T) {
 	row := air.Row{What: "x", N: 1, Value: 1200, Plot: &air.Point{Plot: "paper-delay", Curve: "unicast, hf-2400", X: 16}}
 	list := airPlots(air.Report{Results: []air.Result{{Rows: []air.Row{row}}}})

@@ -15,7 +15,7 @@ const (
 	maxKinds    = 40 // rows of the tables of messages and elements
 )
 
-// figure is a row of tables 5.1 to 5.7: a value of a capture, and the same of those published.
+// figure is a row of tables 5.1 to 5.7: a value of a capture, and the same value of those published.
 type figure struct {
 	name     string
 	decimals int // -1: a count
@@ -73,7 +73,7 @@ func ratio(part, whole float64) float64 {
 	return part / whole
 }
 
-// value writes v with fixed decimals, so that a column's points are below each other; -1: a count.
+// value writes v with fixed decimals, so that the decimal points of a column are below each other; -1: a count.
 func value(v float64, decimals int) string {
 	if !(math.Abs(v) < 1e15) {
 		return fmt.Sprintf("%.4g", v)
@@ -91,7 +91,7 @@ func value(v float64, decimals int) string {
 	return whole
 }
 
-// beside makes a row of a value beside those of the captures of 2004. here is false when the capture has no such value.
+// beside makes a row of a value and those of the captures of 2004. here is false when the capture has no such value.
 func beside(name string, decimals int, v float64, here bool, of []float64) tableRow {
 	w := within{Value: v, Least: math.Inf(1), Most: math.Inf(-1)}
 	for _, o := range of {
@@ -105,7 +105,7 @@ func beside(name string, decimals int, v float64, here bool, of []float64) table
 	return row
 }
 
-// Analysis is the page of one capture: what it cost over time, and the ten tables beside those published in 2004.
+// Analysis is the page of one capture: its octets over time, and the ten tables next to those published in 2004.
 func Analysis(name string, r *trace.Report) Page {
 	name = clean(name)
 	p := Page{
@@ -169,7 +169,7 @@ func Analysis(name string, r *trace.Report) Page {
 	return p
 }
 
-// foundFact is when the edge found another peer's service.
+// foundFact is the time at which the edge found another peer's service.
 func foundFact(r *trace.Report) fact {
 	n := 0
 	first := ""
@@ -190,7 +190,7 @@ func foundFact(r *trace.Report) fact {
 	return fact{"Discovery", first, fmt.Sprintf("until the first of %d services of other peers was found", n)}
 }
 
-// dataFact is when another peer's data came.
+// dataFact is the time at which another peer's data came.
 func dataFact(r *trace.Report) fact {
 	if r.PipeSetupS == nil {
 		return fact{"First data", "never", "from another peer"}
@@ -235,7 +235,7 @@ func jxtaOverTime(r *trace.Report) section {
 	return s
 }
 
-// tenTables are tables 5.1 to 5.10 of a capture beside those published.
+// tenTables are tables 5.1 to 5.10 of a capture next to those published.
 func tenTables(r *trace.Report) section {
 	s := section{Title: "The ten tables, beside those of 2004", Text: []string{
 		"Least, mean and most are of the ten captures of 2004 (tables 5.8 to 5.10: of the five runs). The mark at the right shows where this capture is in that range; an arrow points out of it.",
@@ -373,7 +373,7 @@ func allPublished() section {
 	return section{Title: "What was published in 2004", Tables: []tableData{t, u}}
 }
 
-// cotSection is about what TAK devices said.
+// cotSection is about the events of TAK devices.
 func cotSection(c *trace.CoTReport) section {
 	t := tableData{Caption: "Units, those that report most first", Columns: []string{"unit", "type", "reports", "a minute", "octets", "callsign"}}
 	for i, u := range c.Of {

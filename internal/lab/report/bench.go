@@ -2,7 +2,7 @@ package report
 
 import "io"
 
-// Bench is what `gateway bench` has measured, in words, tables and curves.
+// Bench is the results of `gateway bench`, in words, tables and curves.
 type Bench struct {
 	Title    string
 	Notes    []string
@@ -24,7 +24,7 @@ type BenchCurves struct {
 	Of          []BenchCurve
 }
 
-// BenchCurve is one of them: x and y of each point.
+// BenchCurve is one curve: x and y of each point.
 type BenchCurve struct {
 	Name   string
 	Points [][2]float64

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// sight is a browser that looks at the pages of this room.
+// sight is a browser that looks at the pages of this package.
 type sight struct {
 	*browser.Browser
 	t *testing.T
@@ -15,7 +15,7 @@ type sight struct {
 
 func startBrowser(t *testing.T) *sight { return &sight{browser.Start(t), t} }
 
-// seen is what look finds in a page.
+// seen is the result of look for a page.
 type seen struct {
 	Title, Verdict  string
 	Headings        []string
@@ -40,7 +40,7 @@ type plotSeen struct {
 	Labels        int
 }
 
-// look is asked of a page: what is there, and what is where it should not be.
+// look examines a page: its parts, and parts that are where they should not be.
 const look = `(() => {
   const inside = (a, b) => a.left >= b.left - 1 && a.right <= b.right + 1 && a.top >= b.top - 1 && a.bottom <= b.bottom + 1;
   const cover = (a, b) => a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 1 && b.top < a.bottom - 1;
@@ -70,7 +70,7 @@ const look = `(() => {
     Handlers: handlers, Ink: style.color, Paper: style.backgroundColor, Text: document.body.textContent, Pwned: 'pwned' in window, OverflowingText: overflowing};
 })()`
 
-// check is what must be true of every page, however it is looked at.
+// check checks the rules for every page, however it is shown.
 func (b *sight) check(file, what string, width int, media, scheme string) seen {
 	b.t.Helper()
 	b.Open("file://"+file, width, media, scheme)

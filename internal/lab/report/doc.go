@@ -13,9 +13,9 @@
 //
 //   - air.go: how full links get
 //   - airpage.go: the table of docs/air.md
-//   - bench.go: what a benchmark measured, with curves
-//   - analysis.go: what JXTA cost in a capture
-//   - faults.go: what is not as it must be in a play
+//   - bench.go: the results of a benchmark, with curves
+//   - analysis.go: the cost of JXTA in a capture
+//   - faults.go: the faults of a play
 //   - fleet.go: a trial of a fleet with several bearers
 //   - game.go: a field trial, with gateways and without
 //   - page.go: a page and its parts, as HTML
@@ -26,6 +26,6 @@
 //   - takgame.go: a field trial with TAK devices
 //   - text.go: a page for a terminal
 //   - xmppgame.go: a field trial with XMPP servers and clients
-//   - xmppplays.go: plays of what XMPP users say
+//   - xmppplays.go: plays of the stanzas of XMPP users
 //   - xyplot.go: figures over a number
 package report

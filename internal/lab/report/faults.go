@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// FaultList is what is not as it must be in a play.
+// FaultList is the faults of a play.
 type FaultList []string
 
-// Check adds a fault if it is one.
+// Check adds a fault if bad is true.
 func (l *FaultList) Check(bad bool, format string, args ...any) {
 	if bad {
 		*l = append(*l, fmt.Sprintf(format, args...))
@@ -19,7 +19,7 @@ func (l *FaultList) Check(bad bool, format string, args ...any) {
 // String is all faults on one line; "": there are none.
 func (l FaultList) String() string { return strings.Join(l, "; ") }
 
-// board writes a page as text, behind what a terminal shows already.
+// board writes a page as text, after the output that a terminal shows already.
 func board(w io.Writer, p Page) error {
 	fmt.Fprintln(w)
 	return p.Text(w)

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// Fleet is what `gateway lab fleet` reports.
+// Fleet is the report of `gateway lab fleet`.
 type Fleet struct{ fleet.Result }
 
 // Page is the result as a page.
@@ -78,7 +78,7 @@ func (r *Fleet) Page() Page {
 	return p
 }
 
-// takeovers are the accidents to machines, each with what came of it.
+// takeovers are the accidents to machines, each with its consequences.
 func takeovers(list []fleet.Takeover) tableData {
 	t := tableData{Columns: []string{"after, what", "another one leads", "others hear the site", "peers are served", "octets in 30 s"}}
 	span := func(s float64) string {

@@ -8,7 +8,8 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
-// The page of a play with sites of several machines says what each kind of accident took, at the median and at worst, and what was lost.
+// The page of a play with sites of several machines shows how long each kind of accident took, at the median and at worst, and the
+// losses.
 func TestTakeovers(t *testing.T) {
 	r := &Fleet{fleet.Result{Ends: map[fleet.End]int{fleet.Delivered: 9, fleet.Lost: 2}, WrongMachine: 3, Upgrade: "aldis gateway 0.3.0", Takeovers: []fleet.Takeover{
 		{AtS: 70, Site: "hq", Cause: fleet.Power, What: "hq: machine 2 without power for 20s", Led: true, Leads: 2.5, Heard: 4, Served: map[string]float64{fleet.JXTA: 5}},

@@ -10,7 +10,7 @@ import (
 // Game is a field trial: the same peers over the same link, with gateways and without.
 type Game struct {
 	Link, Gateway, Peers string
-	Seconds              float64 // the peers send
+	Seconds              float64 // for which the peers send
 	Every                float64 // s between two messages of a peer
 	Octets               int     // of a message
 	Ships                int
@@ -21,11 +21,11 @@ type Game struct {
 // GameRun is one way of playing. Times are seconds, nil never; octets are IP octets on the air.
 type GameRun struct {
 	Aided                  bool // with gateways
-	Sent, Delivered, Wrong int  // messages; those that came twice or changed
+	Sent, Delivered, Wrong int  // messages; wrong ones came twice or changed
 	Up, Down               int64
 	DiscoveryS, FirstS     *float64
 	MedianS, P95S, MostS   *float64
-	Idle                   float64 // octets per second when nobody has anything to say
+	Idle                   float64 // octets per second while no peer sends
 	PayloadPct             float64
 	Octets                 [][2]float64 // so far, by time
 	Latencies              []float64    // in ascending order
@@ -43,7 +43,7 @@ func (r GameRun) octets() int64 { return r.Up + r.Down }
 
 func (r GameRun) arrived() string { return fmt.Sprintf("%d of %d", r.Delivered, r.Sent) }
 
-// OfGame is the page of a field trial: what a newcomer looks at after the demonstration.
+// OfGame is the page of a field trial, which a newcomer reads after the demonstration.
 func OfGame(g Game) Page {
 	p := Page{
 		Title: fmt.Sprintf("HQ and %s over %s", ships(g.Ships), clean(g.Link)),
@@ -122,7 +122,7 @@ func gameOverTime(g Game) section {
 	return section{Title: "With gateways and without", Plots: []plot{octets, latency}}
 }
 
-// ships are so many of them, in words.
+// ships is a number of ships, in words.
 func ships(n int) string {
 	if n > 1 {
 		return fmt.Sprintf("%d ships", n)
@@ -136,7 +136,7 @@ type gameRow[R any] struct {
 	of   func(R) string
 }
 
-// sideBySide is such a table.
+// sideBySide is a table of such rows.
 func sideBySide[R any](names []string, runs []R, figures []gameRow[R]) tableData {
 	t := tableData{Caption: "The figures", Columns: append([]string{""}, names...)}
 	for _, f := range figures {
@@ -171,7 +171,7 @@ func gameTable(g Game) section {
 	return section{Title: "Side by side", Tables: []tableData{t}}
 }
 
-// gameKinds is what crossed, by what it was for: JXTA's messages, or the accounts of the airtime ledger.
+// gameKinds is a section of the traffic by purpose: JXTA's messages, or the accounts of the airtime ledger.
 func gameKinds(r GameRun) (section, bool) {
 	if r.Capture == nil {
 		return section{}, false

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// tone says how a verdict is meant.
+// tone is the tone of a verdict.
 type tone string
 
 // The tones.
@@ -25,14 +25,14 @@ type Page struct {
 	Title    string
 	Subtitle string
 	Tone     tone
-	Verdict  string // the first line; empty: there is nothing to judge
+	Verdict  string // the first line; empty: there is no verdict
 	Facts    []fact // the few numbers that matter
 	Notes    []string
 	Sections []section
 	Foot     []string
 }
 
-// fact is a number with what it is.
+// fact is a number with its label.
 type fact struct{ Label, Value, Note string }
 
 // section is tables and plots under one heading.
@@ -56,13 +56,13 @@ type tableData struct {
 type tableRow struct {
 	Name   string
 	Cells  []string
-	Within *within // where the first cell is among others; nil: not said
+	Within *within // where the first cell is among others; nil: not shown
 }
 
 // within places a value in the range of others.
 type within struct{ Value, Least, Mean, Most float64 }
 
-// plot is something that can be drawn.
+// plot is a value that can be drawn.
 type plot interface{ draw() drawing }
 
 const (
@@ -70,10 +70,10 @@ const (
 	maxSentence = 600 // octets of a line of words
 )
 
-// clean makes what came from a network fit to be shown: no control or direction characters, no more than maxText octets.
+// clean makes a text from a network fit to be shown: no control or direction characters, no more than maxText octets.
 func clean(s string) string { return shown(s, maxText) }
 
-// sentence does so with a line of words, in which names are.
+// sentence does the same for a line of words with names in it.
 func sentence(s string) string { return shown(s, maxSentence) }
 
 func shown(s string, most int) string {
@@ -146,7 +146,7 @@ func countText(n int64) string {
 	return b.String()
 }
 
-// numberText writes a value with as many decimals as its size deserves, at most most.
+// numberText writes a value with the decimals that suit its size, at most most.
 func numberText(v float64, most int) string {
 	decimals := most
 	for limit := 10.0; decimals > 0 && (v >= limit || v <= -limit); limit *= 10 {
@@ -164,7 +164,7 @@ func numberText(v float64, most int) string {
 	return countText(n)
 }
 
-// secondsText writes a time as a person says it.
+// secondsText writes a time as people write it.
 func secondsText(s float64) string {
 	switch {
 	case s < 0:

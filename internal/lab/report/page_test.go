@@ -165,7 +165,7 @@ func TestInBrowser(t *testing.T) {
 	}
 }
 
-// game is a field trial of which the run without gateways left a capture.
+// game is a field trial whose run without gateways left a capture.
 func game(capture *trace.Report, name string) Game {
 	three, ninety := 3.1, 93.0
 	g := Game{Link: name, Peers: name, Gateway: name, Seconds: 150, Every: 5, Octets: 200, Ships: 2, Seed: 1, Runs: []GameRun{
@@ -248,7 +248,7 @@ func TestHeadlineOfPage(t *testing.T) {
 	check.Contains(t, "notes", fmt.Sprint(nothing.Notes), "the capture has no packets")
 }
 
-// What TAK devices said is on the page, with nothing of theirs obeyed.
+// Events of TAK devices are on the page, and no markup in them takes effect.
 func TestCoTOnPage(t *testing.T) {
 	r := &trace.Report{CoT: &trace.CoTReport{Events: 5, Devices: 1, Units: 2, PerMinute: 3.5, Kinds: []trace.Row{{Name: "position", Tally: trace.Tally{Count: 5, Octets: 3000}}},
 		Of: []trace.CoTUnit{{UID: evil[0], Callsign: evil[1], Type: "a-f-G", Reports: 5}}}}
@@ -279,7 +279,7 @@ func TestPictureOnPage(t *testing.T) {
 	}
 }
 
-// Two values make no curve: they are named.
+// Two values make no curve: they are listed.
 func TestCurveOfFewValues(t *testing.T) {
 	d := curvePlot{Title: "Latency", What: "connections", Of: []sample{{"from SYN to ACK", []float64{0.25, 3}}}}.draw()
 	check.Equal(t, "instead of a curve", d.Empty, "Too few connections for a curve, 2: 250 ms (from SYN to ACK), 3.00 s (from SYN to ACK).")
@@ -313,7 +313,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// Any values give a drawing whose every number is one, within its frame.
+// Any values give a drawing in which every number is valid, within its frame.
 func TestPlotsOfAnything(t *testing.T) {
 	odd := []float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), math.MaxFloat64, math.SmallestNonzeroFloat64, 1e-9, 1e15, 3600, 86400}
 	for seed := range uint64(300) {

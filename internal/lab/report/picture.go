@@ -8,7 +8,7 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// costTable is a row for each play of events of TAK devices. name says what tells plays apart.
+// costTable is a row for each play of events of TAK devices. name returns the name by which a play is known.
 func costTable(caption, column string, list []trace.CoTCost, name func(trace.CoTCost) string) tableData {
 	t := tableData{Caption: caption, Columns: []string{column, "octets", "a report", "busy, %", "unaided, %", "unit off, m", "95 %, m", "event 95 %, s", "slowest, s", "not shown"},
 		Foot: "Unaided: how full the events alone, without a header, make the link ship to shore. Unit off: how far a unit is shown from where it is. Event: markers, chats and the like."}
@@ -37,7 +37,7 @@ func Picture(r *replay.Picture) Page {
 	return p
 }
 
-// TAKReplay is the page of one play of events of TAK devices; how says in which way they were played.
+// TAKReplay is the page of one play of events of TAK devices; how is the way in which they were played.
 func TAKReplay(source, how string, c *trace.CoTCost) Page {
 	return Page{
 		Title:    "Replay: " + clean(source) + " on " + clean(c.Profile),

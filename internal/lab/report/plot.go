@@ -8,21 +8,21 @@ import (
 	"strings"
 )
 
-// Of a drawing, in units of its view box; about pixels.
+// Sizes of a drawing, in units of its view box; about pixels.
 const (
 	width, height            = 800, 280
 	left, right, top, bottom = 70, 18, 12, 46
 	plotWidth, plotHeight    = width - left - right, height - top - bottom
-	colours                  = 8  // of stacked series; the last is for the others
+	colours                  = 8  // of stacked series; the last is for all others
 	curves                   = 8  // colours of curves
 	tableRows                = 24 // of the table below a plot over time
 	maxBars                  = 4096
 )
 
-// drawing is what the template writes as SVG.
+// drawing is the data that the template writes as SVG.
 type drawing struct {
 	Title, Desc   string
-	Empty         string // instead of a drawing: why there is none
+	Empty         string // the reason for which there is no drawing
 	Width, Height int
 	Lines         []line
 	Paths         []path
@@ -41,7 +41,7 @@ type dot struct{ Class, X, Y string }
 type text struct{ Class, X, Y, Anchor, Turn, Text string }
 type key struct{ Class, Text string }
 
-// plotSeries is one kind over time: a value for every slot.
+// plotSeries is one series over time: a value for every slot.
 type plotSeries struct {
 	Name   string
 	Values []float64
@@ -54,11 +54,11 @@ type stackPlot struct {
 	SlotS  float64 // s
 	Series []plotSeries
 	PerS   bool    // the axis shows values per second
-	Limit  float64 // of the axis' unit: a line, such as what the link carries; 0: none
+	Limit  float64 // in the axis' unit: a line, such as the link's rate; 0: none
 	Label  string  // of the limit
 }
 
-// stepPlot is one count over time: how much is waiting. It is drawn from slot to slot.
+// stepPlot is one count over time, the number of waiting messages. It is drawn from slot to slot.
 type stepPlot struct {
 	Title, Unit string
 	SlotS       float64
@@ -67,10 +67,10 @@ type stepPlot struct {
 	Label       string
 }
 
-// curvePlot are distributions: how many of all are at most so long.
+// curvePlot are distributions: the share of values that are at most so long.
 type curvePlot struct {
 	Title  string
-	What   string // what the times are of, in the plural: "messages"
+	What   string // the things with these times, in the plural: "messages"
 	Of     []sample
 	LimitS float64 // a deadline, s; 0: none
 	Label  string
@@ -123,7 +123,7 @@ func linear(most float64, n int) scale {
 	return s
 }
 
-// clock is a scale of time from 0 to s seconds, and what its numbers mean.
+// clock is a scale of time from 0 to s seconds, with the unit of its numbers.
 func clock(s float64) (sc scale, unit float64, name string) {
 	unit, name = 1, "s"
 	switch {
@@ -134,7 +134,7 @@ func clock(s float64) (sc scale, unit float64, name string) {
 	}
 	sc.max = max(s, 1e-3)
 	round := linear(sc.max/unit, 10)
-	if unit > 1 && sc.max/unit > 10 { // minutes and hours are read in these
+	if unit > 1 && sc.max/unit > 10 { // times of more than ten units have ticks at whole minutes or hours
 		for _, step := range []float64{2, 5, 10, 15, 20, 30, 60, 120, 240} {
 			if sc.max/unit/step <= 10 {
 				round.ticks = nil
@@ -198,13 +198,13 @@ func (d *drawing) limit(y scale, v float64, label string) {
 		d.Lines = append(d.Lines, line{"mark", at(left), at(y.y(v)), at(width - right), at(y.y(v))})
 		place := y.y(v) - 5
 		if place < top+12 {
-			place = y.y(v) + 15 // below, where it is not cut off
+			place = y.y(v) + 15 // below, so that it is not cut off
 		}
 		d.Texts = append(d.Texts, text{"label", at(width - right - 4), at(place), "end", "", label})
 	}
 }
 
-// ticks answers how the numbers of an axis are written: with a prefix when they are large.
+// ticks returns a function that writes the numbers of an axis, with a prefix when they are large.
 func ticks(most float64) func(float64) string {
 	for _, p := range []struct {
 		of   float64
@@ -222,7 +222,7 @@ func ticks(most float64) func(float64) string {
 	return short
 }
 
-// short writes a tick: no zeros behind the point.
+// short writes a tick without zeros after the point.
 func short(v float64) string {
 	s := numberText(v, 6)
 	if strings.Contains(s, ".") {
@@ -231,7 +231,7 @@ func short(v float64) string {
 	return s
 }
 
-// sane makes a value that can be drawn: between 0 and 1e15, nothing finer than 1e-9.
+// sane makes a value drawable: between 0 and 1e15, nothing finer than 1e-9.
 func sane(v float64) float64 {
 	if !(v >= 1e-9) {
 		return 0
@@ -239,7 +239,7 @@ func sane(v float64) float64 {
 	return min(v, 1e15)
 }
 
-// rest folds all series but the largest into one, so that there is a colour for each.
+// rest folds all series but the largest into one, so that each series has a colour.
 func rest(series []plotSeries, slots int) []plotSeries {
 	sums := func(s plotSeries) (n float64) {
 		for _, v := range s.Values {
@@ -276,7 +276,7 @@ func (p stackPlot) draw() drawing {
 		per, unit = p.SlotS, p.Unit+"/s"
 	}
 	series := rest(p.Series, slots)
-	heights := make([][]float64, len(series)+1) // what stands below a series, and below nothing
+	heights := make([][]float64, len(series)+1) // the sum of the series below each one; below the first it is zero
 	heights[0] = make([]float64, slots)
 	totals := make([]float64, len(series))
 	sum, most := 0.0, 0.0
@@ -373,10 +373,10 @@ func (p stepPlot) draw() drawing {
 	return d
 }
 
-// fewValues is how many values make a curve that shows something.
+// fewValues is how many values make a curve worth drawing.
 const fewValues = 4
 
-// tooFew names the values of samples that make no curve; "" when they do.
+// tooFew names the values of samples that are too few for a curve; "" when they suffice.
 func tooFew(what string, of []sample) string {
 	n := 0
 	var parts []string
@@ -456,10 +456,10 @@ func (p curvePlot) draw() drawing {
 	return d
 }
 
-// spot is where a value is between the least and the most of others, for a small drawing in a table.
+// spot is the place of a value between the least and the most of others, for a small drawing in a table.
 type spot struct {
 	X, Mean string
-	Arrow   string // the value is outside: a path that points to where
+	Arrow   string // the value is outside: a path that points to it
 }
 
 func spotOf(w *within) spot {

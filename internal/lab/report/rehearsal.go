@@ -9,11 +9,11 @@ import (
 )
 
 const (
-	maxLate  = 10 // messages that are named
+	maxLate  = 10 // messages that are listed
 	maxPlays = 20 // plays that have a row
 )
 
-// Rehearsal is the page that a duty officer reads: the verdict, what it costs, why, and what would help.
+// Rehearsal is the page for a duty officer: the verdict, the cost, the reasons, and the remedies.
 func Rehearsal(r *replay.Rehearsal) Page {
 	p := Page{
 		Title:    "Rehearsal: " + clean(r.Source) + " on " + r.Profile,
@@ -88,7 +88,7 @@ func Rehearsal(r *replay.Rehearsal) Page {
 	return p
 }
 
-// through is a figure from the least to the most, one number where they read alike.
+// through is a figure from the least to the most, or one number if both read alike.
 func through(least, most float64, show func(float64) string) string {
 	if a, b := show(least), show(most); a != b {
 		return a + " to " + b
@@ -99,7 +99,7 @@ func through(least, most float64, show func(float64) string) string {
 // span is a figure of all plays.
 func span(s replay.Spread, show func(float64) string) string { return through(s.Best, s.Worst, show) }
 
-// sum is no more than about: the plays that are worst each way may be others.
+// sum is only approximate: the worst plays of the two directions may be different plays.
 func sum(a, b replay.Spread) replay.Spread {
 	return replay.Spread{Best: a.Best + b.Best, Typical: a.Typical + b.Typical, Worst: a.Worst + b.Worst}
 }

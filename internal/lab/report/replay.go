@@ -11,7 +11,7 @@ import (
 
 func sorted[T cmp.Ordered](list []T) []T { return slices.Sorted(slices.Values(list)) }
 
-// Replay is the page of one replay: the trace's own figures, the replay's and those published beside each other.
+// Replay is the page of one replay: the trace's own figures, the replay's and the published ones side by side.
 func Replay(res *replay.Result) Page {
 	how := "in virtual time"
 	if res.Mode != "sim" {

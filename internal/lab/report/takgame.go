@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// TAKResult is what `gateway lab blue-game --peers tak --json` writes.
+// TAKResult is the output of `gateway lab blue-game --peers tak --json`.
 type TAKResult struct {
-	Gateway   string             `json:"gateway,omitempty"` // what the gateway under test says that it is
+	Gateway   string             `json:"gateway,omitempty"` // the version that the gateway under test prints
 	Profile   string             `json:"profile"`
 	Seed      uint64             `json:"seed"`
 	DurationS float64            `json:"duration_s"`
 	RateS     float64            `json:"rate_s"`  // between two reports of a device
 	Devices   int                `json:"devices"` // of each site
 	Ships     int                `json:"ships"`
-	Server    string             `json:"hq_server"` // "taky", or "gateway" where taky is not installed
+	Server    string             `json:"hq_server"` // "taky", or "gateway" if taky is not installed
 	BoundM    float64            `json:"bound_m"`
 	Runs      map[string]*TAKRun `json:"runs"` // "gateway", "unaided"
 }
 
-// TAKRun is one way of playing the game. Times in seconds count from the start of the ships' devices; null is never. Octets
-// and packets are those on the air at the emulator, from the start of the run until the last alert and chat had come or was
-// given up; with several ships their sum.
+// TAKRun is one way of playing the game. Times in seconds count from the start of the ships' devices; null is never. Octets and packets
+// are those on the air at the emulator, from the start of the run until the last alert and chat had come or were given up; with several
+// ships their sum.
 type TAKRun struct {
 	MetS       *float64 `json:"gateways_met_s,omitempty"` // from the start of the last gateway until each knew the others; the devices come then
 	FirstS     *float64 `json:"first_unit_s"`             // until each site has shown a far unit
@@ -30,7 +30,7 @@ type TAKRun struct {
 	Reports    int      `json:"reports"`
 	PerReport  float64  `json:"octets_per_report"` // all octets of the link, alerts and chats included
 	Compared   int      `json:"compared"`          // reports with a far map that showed their unit, 5 s later
-	Wrong      int      `json:"wrong"`             // of them, where the unit was shown farther off than the bound
+	Wrong      int      `json:"wrong"`             // of the compared reports, those whose unit was shown farther off than the bound
 	NotShown   int      `json:"not_shown"`         // reports whose unit the far map did not show 5 s later
 	MedianM    *float64 `json:"median_m"`
 	P95M       *float64 `json:"p95_m"`
@@ -46,7 +46,7 @@ type TAKRun struct {
 	TroubledBy []string `json:"gateway_errors,omitempty"`
 }
 
-// Crossed is what became of events that each other site must be shown; each counts once for each of these.
+// Crossed is the results of events that each other site must be shown; an event counts once for each of these sites.
 type Crossed struct {
 	Sent    int     `json:"sent"`
 	Came    int     `json:"came"`
@@ -141,7 +141,7 @@ func (r *TAKResult) Board(w io.Writer) error {
 	return board(w, r.Page())
 }
 
-// Faults says what is not as it must be with gateways; "" when all is well or there was no such run.
+// Faults lists the faults with gateways; "" when all is well or there was no such run.
 func (r *TAKResult) Faults() string {
 	run := r.Runs["gateway"]
 	if run == nil {

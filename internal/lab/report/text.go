@@ -59,10 +59,10 @@ func (p Page) Text(w io.Writer) error {
 	return out.Err
 }
 
-// textWriter folds lines and sets tables.
+// textWriter folds lines and lays out tables.
 type textWriter struct{ trace.Writer }
 
-// fold writes text in lines of lineLength behind a mark.
+// fold writes text in lines of lineLength after a mark.
 func (w *textWriter) fold(mark, text string) {
 	line := mark
 	indent := strings.Repeat(" ", len(mark))

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// XMPPResult is what `gateway lab blue-game --peers xmpp --json` writes.
+// XMPPResult is the output of `gateway lab blue-game --peers xmpp --json`.
 type XMPPResult struct {
-	Gateway   string              `json:"gateway,omitempty"` // what the gateway under test says that it is
+	Gateway   string              `json:"gateway,omitempty"` // the version that the gateway under test prints
 	Profile   string              `json:"profile"`
 	Seed      uint64              `json:"seed"`
 	DurationS float64             `json:"duration_s"`
@@ -27,8 +27,8 @@ type XMPPRun struct {
 	JoinedS     *float64 `json:"joined_s"`                 // from the first join until each client saw all others in the room, and its partner
 	Room        Crossed  `json:"room"`                     // a line counts once for each client of another site
 	Direct      Crossed  `json:"direct"`
-	Told        int      `json:"refused"`      // of both, that did not come; their senders were told
-	Swapped     int      `json:"out_of_order"` // lines that came behind a later one of their sender
+	Told        int      `json:"refused"`      // of both, those that did not come and whose senders got an error
+	Swapped     int      `json:"out_of_order"` // lines that came after a later one of their sender
 	Statuses    int      `json:"statuses"`     // at the end: of each client, for its partner and for each other site's client in the room
 	Shown       int      `json:"statuses_shown"`
 	Disconnects int      `json:"client_disconnects"`
@@ -38,7 +38,7 @@ type XMPPRun struct {
 	Dropped     UpDown   `json:"link_packets_dropped"` // by full queues
 	Lost        UpDown   `json:"link_packets_lost"`    // by the medium or an outage
 	IdleS       float64  `json:"idle_s"`
-	Idle        UpDown   `json:"idle_link_bytes"` // meanwhile, when clients only ping, ask and type
+	Idle        UpDown   `json:"idle_link_bytes"` // in the idle time, when clients only ping, ask and type
 	LateMaxMS   float64  `json:"emulator_late_max_ms"`
 	TroubledBy  []string `json:"gateway_errors,omitempty"`
 }
@@ -110,7 +110,7 @@ func (r *XMPPResult) Board(w io.Writer) error {
 	return board(w, r.Page())
 }
 
-// Faults says what is not as it must be with gateways; "" when all is well or there was no such run.
+// Faults lists the faults with gateways; "" when all is well or there was no such run.
 func (r *XMPPResult) Faults() string {
 	run := r.Runs["gateway"]
 	if run == nil {

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/trace"
 )
 
-// XMPPPlays is the page of one play of what XMPP users say, or of several with the verdict on them.
+// XMPPPlays is the page of one play of the stanzas of XMPP users, or of several with the verdict on them.
 func XMPPPlays(source, verdict, line string, plays []trace.XMPPCost) Page {
 	c := plays[0]
 	p := Page{

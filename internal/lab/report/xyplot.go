@@ -11,7 +11,7 @@ import (
 type xyPlot struct {
 	name  string
 	Title string
-	X, Y  string // what the axes are, with the unit
+	X, Y  string // names of the axes, with the unit
 	LogX  bool
 	LogY  bool
 	Line  bool // many points: no dot for each, and a table of some
@@ -58,7 +58,7 @@ func (p xyPlot) draw() drawing {
 		y = logarithmic(least, mostY)
 	}
 	xTick, yTick := ticks(x.max), ticks(y.max)
-	if p.LogX { // over many decades one prefix does not suit
+	if p.LogX { // one prefix does not suit many decades
 		own := func(v float64) string { return ticks(v)(v) }
 		xTick, yTick = own, own
 	}

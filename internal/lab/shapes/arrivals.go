@@ -29,7 +29,7 @@ func Arrivals(seed uint64, pattern string, every time.Duration) (next func() tim
 	return nil, false
 }
 
-// bunches is so many messages apart by that, and then a pause that makes the mean.
+// bunches is bunches of messages at the interval apart, each followed by a pause that keeps the mean.
 func bunches(size func() int, every, apart time.Duration) func() time.Duration {
 	many := size()
 	left := many

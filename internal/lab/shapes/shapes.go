@@ -1,8 +1,8 @@
-// Package shapes draws what applications of strangers say, and when, from a seed: messages of elements with names, an order and sizes
-// that nobody here has chosen, and patterns of arrival. Words are invented: syllables, and letters of other scripts.
+// Package shapes draws the messages of applications of strangers, and their times, from a seed: messages of elements with names, an order
+// and sizes that nobody here has chosen, and patterns of arrival. Words are invented: syllables, and letters of other scripts.
 //
 //   - shapes.go: an application, its kinds of message and their elements
-//   - values.go: what is in an element
+//   - values.go: the contents of elements
 //   - arrivals.go: when messages come
 package shapes
 
@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// MaxOctets is the longest element that is drawn.
+// MaxOctets is the length of the longest element.
 const MaxOctets = 64 << 10
 
 // Element is one part of a message.
 type Element struct {
-	Name, Type string // Type "" means that its sender gives none
+	Name, Type string // Type "" means that the sender gives no type
 	Data       []byte
 }
 
@@ -33,7 +33,7 @@ func (m Message) Octets() (n int) {
 	return n
 }
 
-// Stranger is an application: it has some kinds of message, each with elements that stay, and says one after another.
+// Stranger is an application: it has some kinds of message, each with fixed elements, and sends one message after another.
 type Stranger struct {
 	rng   *rand.Rand
 	kinds [][]field
@@ -46,7 +46,7 @@ type field struct {
 	next       func(s *moment) []byte
 }
 
-// moment is what an element may say something of.
+// moment is the data from which an element may be made.
 type moment struct {
 	rng    *rand.Rand
 	now    time.Time
@@ -76,13 +76,13 @@ func kind(rng *rand.Rand, most int) (fields []field) {
 
 var mimes = []string{"", "", "text/plain", "text/xml", "application/octet-stream", "application/x-own", "image/png"}
 
-// size is as often between 1 and 2 octets as between 1,024 and 2,048.
+// size is between 1 and 2 octets as often as between 1,024 and 2,048.
 func size(rng *rand.Rand, most int) int {
 	return int(math.Exp(rng.Float64() * math.Log(float64(most)+0.99)))
 }
 
 // Report is an application with one kind of message of five elements, from, seq, ts, crc and body: its name, a count, a time in 13
-// digits, the body's checksum in 8, and text of several kinds. Together they have so many octets, or as few as these need.
+// digits, the body's checksum in 8, and text of several kinds. Together they have so many octets, or as few as possible if that is more.
 func Report(seed uint64, from string, octets int) *Stranger {
 	rng := rand.New(rand.NewPCG(seed, 0x52505254))
 	s := &Stranger{rng: rng}
@@ -100,7 +100,7 @@ func Report(seed uint64, from string, octets int) *Stranger {
 	return s
 }
 
-// Next is the application's next message, said now.
+// Next is the application's next message, sent now.
 func (s *Stranger) Next(now time.Time) (m Message) {
 	s.count++
 	at := &moment{rng: s.rng, now: now, number: s.count}

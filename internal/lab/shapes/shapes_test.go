@@ -15,7 +15,7 @@ import (
 
 var epoch = time.Unix(1_800_000_000, 0)
 
-// TestStrangersAreMany: one seed is one application. All together they say short and long, text and binary, and what was said before.
+// TestStrangersAreMany: one seed is one application. All together they send short and long, text and binary, and repeated elements.
 func TestStrangersAreMany(t *testing.T) {
 	octets, names, orders := map[int]bool{}, map[string]bool{}, map[string]bool{}
 	again := 0
@@ -43,7 +43,7 @@ func TestStrangersAreMany(t *testing.T) {
 	check.True(t, "elements that come again", again > 1000)
 }
 
-// TestReport: five elements, of which the checksum is right, and as many octets as asked for.
+// TestReport: five elements, of which the checksum is right, and as many octets as requested.
 func TestReport(t *testing.T) {
 	s := Report(7, "hq", 200)
 	for i := range 500 {
@@ -62,7 +62,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestArrivals: each pattern has the mean that it was asked for, and they differ.
+// TestArrivals: each pattern has the requested mean, and the patterns differ.
 func TestArrivals(t *testing.T) {
 	const n = 20000
 	var least []time.Duration

@@ -12,8 +12,8 @@ import (
 	"unicode/utf16"
 )
 
-// values draw what an element of about so many octets says in each message. Short ones are as frequent as all others together: a
-// history of them ends at any octet.
+// values draw the contents of an element of about so many octets in each message. Short ones are as frequent as all others together, so
+// that a history of them ends at any octet.
 var values = []func(rng *rand.Rand, octets int) func(*moment) []byte{
 	func(*rand.Rand, int) func(*moment) []byte { return func(m *moment) []byte { return clock(m.now) } },
 	func(*rand.Rand, int) func(*moment) []byte { return func(m *moment) []byte { return digits(m.number) } },
@@ -36,7 +36,7 @@ var values = []func(rng *rand.Rand, octets int) func(*moment) []byte{
 	},
 }
 
-// bodies draws for each message which of several ways of speaking it takes, of exactly as many octets as room says.
+// bodies draws for each message one of several kinds of text, of exactly as many octets as room returns.
 func bodies(rng *rand.Rand, room func(*moment) int) func(*moment) []byte {
 	says := report(rng, 40)
 	last := []byte(says(&moment{rng: rng}))
@@ -85,7 +85,7 @@ func noise(rng *rand.Rand, octets int) []byte {
 	return b
 }
 
-// repeats is a text of which a little changes from message to message.
+// repeats is a text that changes a little from message to message.
 func repeats(text []byte) func(*moment) []byte {
 	return func(m *moment) []byte {
 		text = changed(m.rng, text)
@@ -93,7 +93,7 @@ func repeats(text []byte) func(*moment) []byte {
 	}
 }
 
-// changed is a text with up to three places changed, gone or new; it stays about as long.
+// changed is a text with up to three places changed, removed or added; its length stays about the same.
 func changed(rng *rand.Rand, text []byte) []byte {
 	text = slices.Clone(text)
 	for range rng.IntN(4) {
@@ -112,7 +112,7 @@ func changed(rng *rand.Rand, text []byte) []byte {
 	return text[:min(len(text), MaxOctets)]
 }
 
-// word is an invented one.
+// word is an invented word.
 func word(rng *rand.Rand) string {
 	var b strings.Builder
 	for range 1 + rng.IntN(3) {
@@ -122,7 +122,7 @@ func word(rng *rand.Rand) string {
 	return b.String()
 }
 
-// report is text of names that stay and numbers that walk.
+// report is text with fixed names, and numbers that change in small steps.
 func report(rng *rand.Rand, octets int) func(*moment) []byte {
 	type value struct {
 		name   string
@@ -143,7 +143,7 @@ func report(rng *rand.Rand, octets int) func(*moment) []byte {
 	}
 }
 
-// script is words of letters that are not Latin, in UTF-8, or in UTF-16 now and then.
+// script is words of letters that are not Latin, in UTF-8, or now and then in UTF-16.
 func script(rng *rand.Rand, octets int) []byte {
 	alphabets := [][2]rune{{'α', 'ω'}, {'а', 'я'}, {'א', 'ת'}, {'ا', 'ي'}, {'क', 'ह'}, {'一', '龥'}, {'가', '힣'}, {'ア', 'ン'}, {'😀', '🙏'}}
 	from := alphabets[rng.IntN(len(alphabets))]
@@ -164,7 +164,7 @@ func script(rng *rand.Rand, octets int) []byte {
 	return b
 }
 
-// record is a row of binary numbers that walk.
+// record is a row of binary numbers that change in small steps.
 func record(rng *rand.Rand, octets int) func(*moment) []byte {
 	row := make([]float64, max(1, octets/4))
 	for i := range row {

@@ -6,21 +6,21 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// slew is the share of elapsed time by which a running gateway's time follows its machine's wall clock: one in so many, as in
+// slew is the share of elapsed time by which a running gateway's time follows its machine's wall clock: one part in so many, as in
 // internal/edge/daemon.
 const slew = 20
 
-// clock is a machine's wall clock, and what the loop of its gateway makes of it: time that never jumps while it runs, and that
-// a start takes from the wall clock.
+// clock is a machine's wall clock, and the time that the loop of its gateway derives from it: that time never jumps while the loop runs,
+// and begins with the wall clock at a start.
 type clock struct {
 	wrong time.Duration // wall clock less the World's time
 
-	started time.Time // of this run, by the World's time
+	started time.Time // of this run, in the World's time
 	read    time.Time // the World's time when now was read
 	now     time.Time
-	set     time.Duration // by so much the wall clock was set in this run, in sum
-	moved   bool          // it was
-	news    bool          // and the gateway has not heard of that yet
+	set     time.Duration // the sum by which the wall clock was set in this run
+	moved   bool          // the wall clock was set
+	news    bool          // the gateway has not learned of that yet
 }
 
 // begin is the start of a run.
@@ -28,7 +28,7 @@ func (c *clock) begin(world time.Time) {
 	*c = clock{wrong: c.wrong, started: world, read: world, now: world.Add(c.wrong)}
 }
 
-// advance is the loop's time.
+// advance returns the loop's time.
 func (c *clock) advance(world time.Time) time.Time {
 	step := world.Sub(c.read)
 	c.read = world
@@ -37,7 +37,7 @@ func (c *clock) advance(world time.Time) time.Time {
 	return c.now
 }
 
-// wake is when, by the World's time, the loop looks whether something is due; zero: not by itself.
+// wake is when, in the World's time, the loop checks whether work is due; zero: not by itself.
 func (c *clock) wake(due time.Time) time.Time {
 	if due.IsZero() {
 		return due
@@ -45,7 +45,7 @@ func (c *clock) wake(due time.Time) time.Time {
 	return c.read.Add(due.Sub(c.now))
 }
 
-// event is what the gateway hears when only time has passed.
+// event is the gateway's event when only time has passed.
 func (c *clock) event(world time.Time) api.Event {
 	if !c.moved {
 		return nil
@@ -54,7 +54,7 @@ func (c *clock) event(world time.Time) api.Event {
 	return api.Clock{Ran: world.Sub(c.started), Set: c.set}
 }
 
-// SetClock sets a node's wall clock by so much. A gateway that runs follows slowly, the next start at once.
+// SetClock sets a node's wall clock forward by so much. A running gateway follows slowly, the next start at once.
 func (w *World) SetClock(n *Node, by time.Duration) {
 	n.clock.wrong += by
 	n.clock.set += by

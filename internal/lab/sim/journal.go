@@ -10,7 +10,7 @@ import (
 // undone is how many commits PutBack can take back.
 const undone = 1000
 
-// change is what a record was before a commit; Value nil: it was not there.
+// change is a record before a commit; Value nil: it was not there.
 type change struct {
 	key    string
 	before api.Record
@@ -19,7 +19,7 @@ type change struct {
 // taken is a commit that PutBack can take back.
 type taken struct {
 	changes []change
-	store   uint32 // whose data they were
+	store   uint32 // the store to which they belonged
 }
 
 // commit makes records durable.
@@ -47,8 +47,7 @@ func (n *Node) remember(last taken) {
 	}
 }
 
-// LoseStore makes the next start of n one with an empty journal, and another store. PutBack counts that as one commit: a
-// copy may be older.
+// LoseStore gives the next start of n an empty journal and another store. PutBack counts that as one commit: a copy may be older.
 func (w *World) LoseStore(n *Node) {
 	last := taken{store: n.cfg.Store}
 	for _, key := range slices.Sorted(maps.Keys(n.journal)) {
@@ -62,8 +61,8 @@ func (w *World) LoseStore(n *Node) {
 // Commits is how many commits PutBack can take back now.
 func (n *Node) Commits() int { return len(n.undo) }
 
-// PutBack makes the next start of n one with the journal that it had so many commits ago: a copy of its data was put back,
-// or a disk lost what it had confirmed.
+// PutBack gives the next start of n the journal from before so many commits: a copy of its data was put back, or a disk lost commits that
+// it had confirmed.
 func (w *World) PutBack(n *Node, commits int) {
 	for ; commits > 0 && len(n.undo) > 0; commits-- {
 		last := n.undo[len(n.undo)-1]
@@ -79,8 +78,8 @@ func (w *World) PutBack(n *Node, commits int) {
 	}
 }
 
-// Journal is a copy of a node's data, and SetJournal makes the next start of n one with such a copy.
+// Journal is a copy of a node's data.
 func (n *Node) Journal() map[string]api.Record { return maps.Clone(n.journal) }
 
-// SetJournal puts a copy back.
+// SetJournal gives the next start of n such a copy.
 func (n *Node) SetJournal(copy map[string]api.Record) { n.journal, n.undo = maps.Clone(copy), nil }

@@ -11,8 +11,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// TestJournalOfVersion01 continues three nodes from journals that version 0.1 has written (commit e94912a's formats), with
-// messages waiting, under way, and arrived before their turn: each arrives once, and nothing old is left in the journals.
+// TestJournalOfVersion01 continues three nodes from journals written by version 0.1 (commit e94912a's formats), with messages waiting,
+// under way, and arrived before their turn: each arrives once, and nothing old is left in the journals.
 func TestJournalOfVersion01(t *testing.T) {
 	for name, p := range map[string]string{"norm-0.1.json": "iridium-dialup", "p_mul-0.1.json": "hf-2400"} {
 		t.Run(name, func(t *testing.T) {

@@ -10,9 +10,9 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// library stands in for the libnorm of one node: objects go out in segments at the rate that the child sets, a receiver
-// asks for what it lacks when a later block, object or a FLUSH tells it so, and gets as many parity segments, as measured
-// with libnorm 1.5.9 (norm-seal 5; transport 4.5). Parity has no content here: what is whole is taken from its sender.
+// library replaces the libnorm of one node. Objects go out in segments at the rate that the child sets. A receiver asks for missing
+// segments when a later block, object or a FLUSH shows the gap, and gets as many parity segments, as measured with libnorm 1.5.9
+// (norm-seal 5; transport 4.5). Parity has no content here: a complete object is taken from its sender.
 type library struct {
 	generation uint8
 	send       map[uint16]*normSender   // by peer
@@ -22,7 +22,7 @@ type library struct {
 // normSender is the objects to one peer.
 type normSender struct {
 	objects map[uint16][]byte // with prefix; canceled ones stay, for receivers that have the segments already
-	gone    map[uint16]bool   // canceled: not repaired any more
+	gone    map[uint16]bool   // canceled: no longer repaired
 	next    uint16            // number of the next object
 	queue   []segmentOf
 	busy    bool // the last segment has not left at the rate yet
@@ -34,17 +34,17 @@ type segmentOf struct {
 	last          bool // of a first transmission
 }
 
-// normReceiver is what one peer sends.
+// normReceiver is the objects that one peer sends.
 type normReceiver struct {
 	generation uint8
-	base       uint16 // all up to this one are done
+	base       uint16 // all objects up to this one are done
 	objects    map[uint16]*normObject
 	newest     uint16
-	holdOff    time.Time // no NACK before
+	holdOff    time.Time // earliest time of the next NACK
 }
 
 type normObject struct {
-	size   int // 0: nothing of it came yet
+	size   int // 0: none of its segments has come yet
 	layout elide.Layout
 	have   []map[int]bool // by block: symbols
 	done   bool
@@ -104,7 +104,7 @@ func (w *World) segments(n *Node, s *normSender, object uint16) (list []segmentO
 	return list
 }
 
-// normSend lets the next segment out and waits as long as libnorm does at its rate.
+// normSend sends the next segment and waits as long as libnorm does at its rate.
 func (w *World) normSend(n *Node, lib *library, peer uint16) {
 	s := lib.send[peer]
 	if n.library != lib || s.busy || len(s.queue) == 0 {
@@ -136,7 +136,7 @@ func (w *World) normSend(n *Node, lib *library, peer uint16) {
 	})
 }
 
-// txRate is what the child tells libnorm.
+// txRate is the rate that the child sets for libnorm.
 func (w *World) txRate(n *Node) int {
 	p := n.cfg.Profile
 	bps := p.Sending(n.cfg.Shore).RateBps
@@ -146,7 +146,7 @@ func (w *World) txRate(n *Node) int {
 	return int(elide.TxRate(float64(bps), p.SegmentOctets, profile.IPUDPOctets+seal.OverheadShort+api.NormFrameOctets+p.FrameOverhead))
 }
 
-// normHear is a packet of the peer's libnorm, or the marker.
+// normHear takes a packet of the peer's libnorm, or the marker.
 func (w *World) normHear(n *Node, peer uint16, packet []byte) {
 	c := w.wire(n, peer)
 	if object, ok := elide.SquelchOf(packet); ok {
@@ -168,7 +168,7 @@ func (w *World) normHear(n *Node, peer uint16, packet []byte) {
 	switch {
 	case info.Kind == elide.Nack:
 		w.normRepair(n, peer, packet)
-	case info.Marker: // everything before it is done
+	case info.Marker: // all objects before it are done
 		n.library.recv[peer] = &normReceiver{generation: info.Generation, base: info.Object, newest: info.Object, objects: map[uint16]*normObject{}}
 	case info.Kind == elide.Data:
 		w.normData(n, peer, info)
@@ -198,7 +198,7 @@ func (w *World) normData(n *Node, peer uint16, info elide.Info) {
 		o.done = true
 		w.normDeliver(n, peer, info)
 	}
-	// libnorm looks for gaps before the block that a segment is of.
+	// libnorm looks for gaps before the block of a segment.
 	w.normAsk(n, peer, info.Object, info.Block, -1)
 }
 
@@ -220,11 +220,11 @@ func (o *normObject) whole() bool {
 	return o.size > 0
 }
 
-// normDeliver hands over an object that is whole.
+// normDeliver hands over a complete object.
 func (w *World) normDeliver(n *Node, peer uint16, info elide.Info) {
 	from := w.Nodes[peer-1]
 	if from.library == nil || from.library.generation != info.Generation || from.library.send[n.ID] == nil {
-		return // its sender has died meanwhile: what only it has is gone here too
+		return // its sender has died meanwhile, and the content that only it has is gone here too
 	}
 	generation, id, data, ok := elide.CutPrefix(from.library.send[n.ID].objects[info.Object])
 	if !ok {
@@ -238,7 +238,7 @@ func (w *World) normDeliver(n *Node, peer uint16, info elide.Info) {
 	})
 }
 
-// normAsk sends a NACK for what is missing before a symbol of an object; symbol -1: before the block.
+// normAsk sends a NACK for the gaps before a symbol of an object; symbol -1: before the block.
 func (w *World) normAsk(n *Node, peer uint16, object uint16, block, symbol int) {
 	r := n.library.recv[peer]
 	if w.Now.Before(r.holdOff) {
@@ -275,7 +275,7 @@ func (w *World) normAsk(n *Node, peer uint16, object uint16, block, symbol int) 
 	})
 }
 
-// missing asks for as many symbols of a block as it lacks: parity first, then the source symbols themselves.
+// missing requests as many symbols of a block as are missing: parity first, then the source symbols themselves.
 func (o *normObject) missing(id uint16, block int, have map[int]bool) (list []elide.Repair) {
 	n := o.layout.BlockLen(block)
 	lack := n - len(have)
@@ -294,7 +294,7 @@ func (o *normObject) missing(id uint16, block int, have map[int]bool) (list []el
 	return list
 }
 
-// normRepair sends again what a NACK asks for, before all else.
+// normRepair sends the segments that a NACK requests, before all others.
 func (w *World) normRepair(n *Node, peer uint16, packet []byte) {
 	s := n.library.send[peer]
 	list, err := elide.ParseNack(packet)

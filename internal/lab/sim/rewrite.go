@@ -7,8 +7,8 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// Rewrite makes the next start of n one with another journal, as change makes it of the one that it has. With newStore it
-// is a store of its own.
+// Rewrite gives the next start of n another journal, which change makes from the present one. With newStore the journal is a store of its
+// own.
 func (w *World) Rewrite(n *Node, newStore bool, change func([]api.Record) []api.Record) {
 	var records []api.Record
 	for _, key := range slices.Sorted(maps.Keys(n.journal)) {

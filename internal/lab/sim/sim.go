@@ -1,8 +1,8 @@
 // Package sim plays whole gateways in virtual time: real Steps, the emulated link, a journal that survives crashes.
-// The same seed gives the same run. A Site stands for the LAN side; the test decides what it says.
+// The same seed gives the same run. A Site replaces the LAN side; the test decides what the Site sends.
 //
-// libnorm has a thread and a clock of its own, so a model takes its place here (norm.go). The model sends the same packets
-// at the same rate and asks for repair as libnorm does. Tests with real processes test libnorm itself.
+// libnorm has a thread and a clock of its own, so a model replaces it here (norm.go). The model sends the same packets at the same rate
+// and asks for repair as libnorm does. Tests with real processes test libnorm itself.
 //
 // Files: sim.go the World; squeeze.go turns that are late; site.go its LAN sides; clock.go clocks that are wrong; journal.go journals that are lost or put back;
 // rewrite.go journals of other versions; norm.go the model of libnorm; trust.go keys of single nodes.
@@ -30,16 +30,16 @@ import (
 
 var group = netip.MustParseAddrPort("239.1.1.1:7142")
 
-// Epoch is when every World begins.
+// Epoch is the time at which every World begins.
 var Epoch = time.Unix(1_800_000_000, 0).UTC()
 
-// Setup is what a node's gateway is made of.
+// Setup is the configuration of a node's gateway.
 type Setup = gateway.Config
 
 // Adapter is an adapter of a node's gateway.
 type Adapter = gateway.Adapter
 
-// Bridge is what a JXTA bridge of a node takes from its gateway.
+// Bridge is the settings that a JXTA bridge of a node takes from its gateway.
 func Bridge(c *Setup) jxtabridge.Config {
 	return jxtabridge.Config{Name: c.Name, Site: c.ID, Hold: gateway.Hold(c.Profile), AskAfter: gateway.AskAfter(c.Profile)}
 }
@@ -59,12 +59,12 @@ type Node struct {
 	addr        netip.AddrPort
 	library     *library
 	clock       clock
-	inbox       []arrived // what waits for the next turn, where turns are late
-	turning     bool      // that is planned
+	inbox       []arrived // events that wait for the next turn, if turns are late
+	turning     bool      // a turn is planned
 	commits     int
 }
 
-// Addr is where the node is on the link.
+// Addr is the node's address on the link.
 func (n *Node) Addr() netip.AddrPort { return n.addr }
 
 // Incarnation is the number of the node's present or last start.
@@ -82,25 +82,25 @@ type Config struct {
 	Downs                               func() time.Duration                          // instead of Down; nil: Down
 	Roster                              bool                                          // each node has a key of its own, and a roster names all
 	Group                               bool                                          // the channel has a group's address
-	Later                               int                                           // so many of the last nodes are in no first roster, and start with World.Begin
-	Ways                                func(n *Node) (ways []roster.Way, relay bool) // what rosters say of a node; nil: nothing
+	Later                               int                                           // how many of the last nodes are in no first roster, and start with World.Begin
+	Ways                                func(n *Node) (ways []roster.Way, relay bool) // the ways and the relay flag of a node in rosters; nil: none
 	Second, Third, Fourth               *Second                                       // other bearers of all nodes; nil: there are none
-	Ashore                              bool                                          // the terminals are told that Nodes[0] is ashore
-	Wild                                linkemu.Wild                                  // what the link does that no profile says
+	Ashore                              bool                                          // the terminals know that Nodes[0] is ashore
+	Wild                                linkemu.Wild                                  // faults of the link that no profile has
 	Names                               []string                                      // of the nodes; nil: hq, ship1, ship2... The link's fates follow from seed and name
-	// Known spares the nodes the work of models that one of them has done, and changes nothing else; nil: each does its own.
+	// Known saves the nodes the work on models that one of them has already done, and changes nothing else; nil: each does its own.
 	Known *compact.Known
-	// Late, when set, says by how much the next turn of a node's loop is late: its machine is busy. All that has come until
-	// then is in that turn.
+	// Late, when set, is by how much the next turn of a node's loop is late, because its machine is busy. All events until then are
+	// handled in that turn.
 	Late func(n *Node) time.Duration
-	// Configure may change what a node's gateway is made of, its bridge above all: without that the LAN side is a Site.
+	// Configure may change a node's setup, above all its bridge: without Configure the LAN side is a Site.
 	Configure func(n *Node, c *gateway.Config)
-	// LAN is given what a committed Step of a node wants done towards its peers; nil: there are none.
+	// LAN is called with the output of a node's committed Step towards its peers; nil: there are none.
 	LAN func(n *Node, out api.Output)
-	// Crash says whether a node is killed at its commit with this number, counted over all its starts: before it, or after it and before what
-	// it says goes out; nil: it is not.
+	// Crash says whether a node is killed at its commit with this number, counted over all its starts: before it, or after it and before
+	// its output goes out; nil: it is not.
 	Crash func(n *Node, commit int) (before, after bool)
-	// Committed is given every Step that is durable, also one after which the node crashes; nil: nobody looks.
+	// Committed is called with the output of every durable Step, even if the node crashes after it; nil: no calls.
 	Committed func(n *Node, out api.Output)
 }
 
@@ -111,7 +111,7 @@ func (c *Config) down() time.Duration {
 	return c.Down
 }
 
-// Second is a bearer beside the first, over a link of its own. Nodes[0] is on its wire.
+// Second is a bearer besides the first, over a link of its own. Nodes[0] is on its wire.
 type Second struct {
 	Name    string
 	Profile profile.Profile
@@ -126,18 +126,18 @@ type World struct {
 	Nodes []*Node
 	Link  *linkemu.Link
 	Notes []string
-	// Tap, when set, stands in the air: what it returns for a datagram arrives instead of it.
+	// Tap, when set, is on the air: the datagrams that it returns arrive in place of data.
 	Tap func(from, to *Node, data []byte) [][]byte
 
 	cfg    Config
 	rng    *rand.Rand
 	first  *roster.Roster
-	chance *rand.Rand // of keys: the rest goes the same way with them and without
+	chance *rand.Rand // for keys, so that everything else is the same with and without them
 	events eventHeap
 	serial int
 	linkAt [4]time.Time
 	byAddr map[netip.AddrPort]*Node
-	Links  [4]*linkemu.Link // Link, and those of the other bearers; nil: there is none
+	Links  [4]*linkemu.Link // Link, and those of the other bearers; nil: no such bearer
 }
 
 // New builds the world; every gateway starts at Epoch.
@@ -221,7 +221,7 @@ func New(cfg Config) (*World, error) {
 	return w, nil
 }
 
-// Begin starts a node that comes later, with a roster that names it.
+// Begin starts a node that joins later, with a roster that names it.
 func (w *World) Begin(n *Node, r *roster.Roster) error {
 	trust := *n.cfg.Trust
 	trust.Roster = r
@@ -229,7 +229,7 @@ func (w *World) Begin(n *Node, r *roster.Roster) error {
 	return w.start(n)
 }
 
-// others are the bearers behind the first.
+// others are the bearers after the first.
 func (c *Config) others() (list []*Second) {
 	for _, s := range []*Second{c.Second, c.Third, c.Fourth} {
 		if s != nil {
@@ -246,7 +246,7 @@ func other(first netip.AddrPort, bearer int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4(a), first.Port())
 }
 
-// start incarnations a gateway from its journal.
+// start starts a gateway from its journal, with the next incarnation.
 func (w *World) start(n *Node) error {
 	n.clock.begin(w.Now)
 	n.incarnation = max(n.incarnation+1, uint32(n.clock.now.Unix()))
@@ -264,7 +264,7 @@ func (w *World) start(n *Node) error {
 	return nil
 }
 
-// Squeeze makes the turns of all loops late from now on, or on time again: late is as in Config.
+// Squeeze makes the turns of all loops late from now on, or punctual again: late is as in Config.
 func (w *World) Squeeze(late func(n *Node) time.Duration) { w.cfg.Late = late }
 
 // Kill stops a gateway at once, as kill -9 does, and starts it again after d.
@@ -279,13 +279,13 @@ func (w *World) Kill(n *Node, d time.Duration) {
 	})
 }
 
-// EndCrashes: from now on no gateway crashes by chance.
+// EndCrashes ends random crashes of gateways.
 func (w *World) EndCrashes() { w.cfg.CrashAfterCommit, w.cfg.CrashBeforeCommit = 0, 0 }
 
-// Reconfigure changes what the next start of n is made of.
+// Reconfigure changes the setup for the next start of n.
 func (w *World) Reconfigure(n *Node, change func(*gateway.Config)) { change(&n.cfg) }
 
-// LoseBucket makes the next start of n one without some of its journal.
+// LoseBucket makes the next start of n one without a bucket of its journal.
 func (w *World) LoseBucket(n *Node, bucket string) {
 	for key, r := range n.journal {
 		if r.Bucket == bucket {
@@ -350,7 +350,7 @@ func (w *World) step(n *Node, ev api.Event) {
 	w.turn(n, ev)
 }
 
-// turn has n step through an event and carries out what it says, as the daemon does.
+// turn runs a Step of n for an event and carries out its output, as the daemon does.
 func (w *World) turn(n *Node, ev api.Event) {
 	if n.GW == nil {
 		return
@@ -426,7 +426,7 @@ func (w *World) turn(n *Node, ev api.Event) {
 // DeliverJXTA gives a node's JXTA adapter an event of its LAN, now.
 func (w *World) DeliverJXTA(n *Node, ev site.Event) { w.DeliverLAN(n, site.JXTA, ev) }
 
-// Give gives a node's gateway an event that comes neither from its LAN nor from the link: its operator's word.
+// Give gives a node's gateway an event that comes neither from its LAN nor from the link, but from its operator.
 func (w *World) Give(n *Node, ev api.Event) { w.step(n, ev) }
 
 // DeliverLAN gives one of a node's adapters an event of its LAN, now.
@@ -438,7 +438,7 @@ func (w *World) DeliverLAN(n *Node, adapter site.Adapter, ev site.Event) {
 func (w *World) link(on int, ev linkemu.Event) {
 	out, err := w.Links[on].Step(w.Now, ev)
 	if err != nil {
-		panic(err) // a node that New did not make
+		panic(err) // impossible: New made all nodes
 	}
 	w.linkAt[on] = out.Deadline
 	for _, d := range out.Deliver {
@@ -463,7 +463,7 @@ func (w *World) Outage(n *Node, d time.Duration) {
 	w.At(d, func() { w.Cut(0, n, false) })
 }
 
-// Cut takes a node off the air of a bearer, if there is one, or puts it there again.
+// Cut takes a node off the air of a bearer, if there is one, or puts it back.
 func (w *World) Cut(bearer int, n *Node, down bool) {
 	if w.Links[bearer] == nil {
 		return
@@ -485,36 +485,36 @@ func (w *World) named(name string) *Node {
 	panic("sim: no node " + name)
 }
 
-// Inject gives a node a datagram out of nowhere, from an address that nobody has.
+// Inject gives a node a datagram from an address that no node has.
 func (w *World) Inject(to *Node, data []byte) {
 	stranger := netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, 1}), 9)
 	w.At(0, func() { w.step(to, api.Datagram{Addr: stranger, Data: data}) })
 }
 
-// Transmit has the radio of a node transmit to all what its gateway did not make: it takes air as any datagram does.
+// Transmit has the radio of a node transmit a datagram to all that its gateway did not make. It takes airtime as any datagram does.
 func (w *World) Transmit(from *Node, data []byte) {
 	w.link(0, linkemu.Frame{From: from.Name, Octets: len(data) + profile.IPUDPOctets, Data: data})
 }
 
-// Late gives a node a datagram of another that was held up.
+// Late gives a node a delayed datagram of another.
 func (w *World) Late(from, to *Node, data []byte) {
 	w.step(to, api.Datagram{Addr: from.addr, Data: data})
 }
 
-// Redial gives a node a new address; what is sent to the old one is lost.
+// Redial gives a node a new address; datagrams to the old one are lost.
 func (w *World) Redial(n *Node) { w.Move(n, netip.AddrPortFrom(n.addr.Addr(), n.addr.Port()+1)) }
 
-// Move gives a node this address; what is sent to the old one is lost.
+// Move gives a node this address; datagrams to the old one are lost.
 func (w *World) Move(n *Node, to netip.AddrPort) {
 	delete(w.byAddr, n.addr)
 	n.addr = to
 	w.byAddr[to] = n
 }
 
-// Octets is what a node sent and was sent on the air, in IP octets.
+// Octets is how much a node sent and received on the air, in IP octets.
 func (w *World) Octets(n *Node) (up, down int64) { return w.OctetsOn(0, n) }
 
-// OctetsOn is the same of one bearer.
+// OctetsOn is Octets for one bearer.
 func (w *World) OctetsOn(bearer int, n *Node) (up, down int64) {
 	s := w.Links[bearer].Stats().Node(n.Name)
 	return s.Up.OnAir.Octets, s.Down.OnAir.Octets
@@ -537,7 +537,7 @@ func (h *eventHeap) Push(x any)   { *h = append(*h, x.(event)) }
 func (h *eventHeap) Pop() any {
 	old := *h
 	e := old[len(old)-1]
-	old[len(old)-1] = event{} // what it holds is free
+	old[len(old)-1] = event{} // so that its contents are freed
 	*h = old[:len(old)-1]
 	return e
 }

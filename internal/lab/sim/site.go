@@ -7,26 +7,26 @@ import (
 	"aldis/internal/site"
 )
 
-// Got is a message that a Site was handed.
+// Got is a message that was delivered to a Site.
 type Got struct {
 	At      time.Time
 	From    uint16
 	Payload site.Message
 }
 
-// Site is the LAN side of a Node: its items, what it wants carried, what it was told and handed. It outlives crashes
+// Site is the LAN side of a Node: its items, the messages that it sends, and the items and messages that it receives. It outlives crashes
 // of the gateway, as peers do.
 type Site struct {
 	Node  *Node
-	Items map[string]site.Item            // what this site has
-	Far   map[uint16]map[string]site.Item // what it was told of others
+	Items map[string]site.Item            // the items of this site
+	Far   map[uint16]map[string]site.Item // the items of others that it received
 	Got   []Got
 	// Keep holds back Done: the messages wait for local peers until Release.
 	Keep bool
 
 	restated bool
 	pending  site.Output
-	news     []Got // handed over by a Step that is not committed
+	news     []Got // delivered by a Step that is not committed
 	offered  site.Output
 	kept     []uint64
 }
@@ -55,13 +55,13 @@ func (s *Site) Send(w *World, p site.Message, sites ...uint16) {
 	s.Carry(w, site.Carry{Sites: sites, Message: p})
 }
 
-// Carry is Send of a message as an adapter has it.
+// Carry is Send for a message in an adapter's form.
 func (s *Site) Carry(w *World, c site.Carry) {
 	s.pending.Carry = append(s.pending.Carry, c)
 	s.poke(w)
 }
 
-// Release lets go of what Keep held.
+// Release confirms the messages that Keep held.
 func (s *Site) Release(w *World) {
 	s.Keep = false
 	s.pending.Done = append(s.pending.Done, s.kept...)
@@ -69,7 +69,7 @@ func (s *Site) Release(w *World) {
 	s.poke(w)
 }
 
-// GiveUp ends what Keep held: nobody here will get it.
+// GiveUp ends the messages that Keep held: no peer here will get them.
 func (s *Site) GiveUp(w *World) {
 	for _, token := range s.kept {
 		s.pending.Undelivered = append(s.pending.Undelivered, site.Undelivered{Token: token, Why: site.LifeOver})
@@ -82,15 +82,15 @@ func (s *Site) poke(w *World) {
 	w.At(0, func() { w.DeliverJXTA(s.Node, poked{}) })
 }
 
-// poked: the site has something to say.
+// poked: the site has messages or items to offer.
 type poked struct{}
 
 func (poked) AdapterEvent() {}
 
-// DescribeItem is what the rules see of an item: JXTA's, for the words of a Site are those of JXTA peers.
+// DescribeItem describes an item for the rules as JXTA's bridge does, because a Site's items are like those of JXTA peers.
 func (s *Site) DescribeItem(it site.Item) site.Subject { return jxtabridge.DescribeItem(it) }
 
-// DescribeMessage is what the rules see of a message.
+// DescribeMessage describes a message for the rules.
 func (s *Site) DescribeMessage(m *site.Message) site.Subject { return jxtabridge.DescribeMessage(m) }
 
 // Step is the gateway's view of the site.
@@ -130,12 +130,12 @@ func (s *Site) Step(now time.Time, ev site.Event) (out site.Output) {
 	return out
 }
 
-// commit: what the last Step did is durable.
+// commit makes the changes of the last Step durable.
 func (s *Site) commit() {
 	if !s.Keep {
 		s.Got = append(s.Got, s.news...)
 	} else {
-		for _, g := range s.news { // handed over once each, however often the gateway restarts
+		for _, g := range s.news { // delivered once each, however often the gateway restarts
 			if !s.has(g.Payload.ID) {
 				s.Got = append(s.Got, g)
 			}
@@ -153,7 +153,7 @@ func (s *Site) has(id string) bool {
 	return false
 }
 
-// forget: the last Step never happened; the local peers offer again what they offered.
+// forget undoes the last Step; the local peers offer their messages again.
 func (s *Site) forget() {
 	s.pending.Carry = append(s.offered.Carry, s.pending.Carry...)
 	s.news, s.offered, s.kept = nil, site.Output{}, nil

@@ -9,11 +9,11 @@ import (
 
 // arrived is an event that waits for the next turn of a node's loop.
 type arrived struct {
-	at time.Time // by the World's time
+	at time.Time // in the World's time
 	ev api.Event
 }
 
-// squeezed keeps an event, or that something is due, for the next turn, which is late.
+// squeezed keeps an event, or the fact that work is due, for the next turn, which is late.
 func (w *World) squeezed(n *Node, ev api.Event) {
 	if ev != nil {
 		n.inbox = append(n.inbox, arrived{w.Now, ev})
@@ -29,8 +29,8 @@ func (w *World) squeezed(n *Node, ev api.Event) {
 	})
 }
 
-// lateTurn steps a node through what has come, as internal/edge/daemon does: datagrams first, and what is due when all of them are
-// heard.
+// lateTurn steps a node through the events that have come, as internal/edge/daemon does: datagrams first, and the work that is due after
+// all of them.
 func (w *World) lateTurn(n *Node) {
 	list := n.inbox
 	n.inbox = nil

@@ -19,7 +19,7 @@ func Authority() *seal.SigningKey { return seal.NewSigningKey([32]byte{2}) }
 // First is the roster that all nodes begin with; nil without one.
 func (w *World) First() *roster.Roster { return w.first }
 
-// Roster is the one after old (nil: the first) that names these nodes; its secret is used from at on.
+// Roster is the roster after old (nil: the first) that names these nodes; its secret is used from at on.
 func (w *World) Roster(old *roster.Roster, at time.Time, nodes ...*Node) *roster.Roster {
 	var list []roster.Node
 	for _, n := range nodes {
@@ -35,12 +35,12 @@ func (w *World) Roster(old *roster.Roster, at time.Time, nodes ...*Node) *roster
 	}
 	r, err := roster.Issue("sim", old, list, w.Now, at, random, Authority())
 	if err != nil {
-		panic(err) // nodes of our own
+		panic(err) // our own nodes
 	}
 	return r
 }
 
-// trust is a node's own key and the roster that it begins with; nil without one.
+// trust is a node's own key and its first roster; nil without one.
 func (w *World) trust(id uint16) *gateway.Trust {
 	if w.first == nil {
 		return nil
@@ -48,7 +48,7 @@ func (w *World) trust(id uint16) *gateway.Trust {
 	return &gateway.Trust{Own: NodeKey(id), Authority: Authority().Public(), Roster: w.first, Chance: w.draw}
 }
 
-// draw fills a key with chance of the World.
+// draw fills a key from the World's random numbers.
 func (w *World) draw(key *[32]byte) {
 	for i := range key {
 		key[i] = byte(w.chance.Uint32())

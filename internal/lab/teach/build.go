@@ -13,41 +13,41 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// ErrNothing is returned where there is nothing to learn.
+// ErrNothing is returned if there is nothing to learn.
 var ErrNothing = errors.New("teach: these samples are of no use: no kind of message shrinks by more than 2 %")
 
 // Bounds of a build.
 const (
-	FirstRoom  = 24 << 10 // octets of one kind in a corpus, unless more of it gain something
-	MostHeld   = 400      // messages that are held back to measure by, of all kinds
+	FirstRoom  = 24 << 10 // octets of one kind in a corpus, unless more of them gain something
+	MostHeld   = 400      // messages that are held back for measurement, of all kinds
 	heldOfKind = 20
-	holdEach   = 5   // every so manieth
-	leastGain  = 50  // a kind is worth its room where it gains one of so many octets,
-	roomGain   = 100 // and twice the room where that gains one of so many
+	holdEach   = 5   // one sample in so many is held back
+	leastGain  = 50  // a kind is worth its room if it gains one of so many octets,
+	roomGain   = 100 // and twice the room if that gains one of so many
 )
 
-// Sample is a message that a corpus may have, and where it is from.
+// Sample is a message for a corpus, and its origin.
 type Sample struct {
 	Text []byte
 	From string
 }
 
-// Report is what was built.
+// Report is the results of a build.
 type Report struct {
-	Name     string         `json:"corpus"` // the first octets of its hash, as gateways say it
+	Name     string         `json:"corpus"` // the first octets of its hash, as gateways name it
 	Octets   int            `json:"octets"` // of the file
 	Messages int            `json:"messages"`
 	Kinds    []compact.Kind `json:"kinds"`
-	Repeated int            `json:"repeated"` // samples that were there already
-	Long     int            `json:"too_long"` // samples beyond compact.MaxCorpusMessage: their beginning was taken
+	Repeated int            `json:"repeated"` // samples that were duplicates
+	Long     int            `json:"too_long"` // samples longer than compact.MaxCorpusMessage: their beginning was taken
 	Private  []Private      `json:"private,omitempty"`
 	Masked   bool           `json:"masked"`
 }
 
 // Options of a build.
 type Options struct {
-	Mask     bool                 // secrets and personal names give way to others
-	Progress func(done, most int) // nil: nobody looks
+	Mask     bool                 // secrets and personal names are replaced
+	Progress func(done, most int) // nil: no calls
 }
 
 // kindOf is the samples of a kind while a corpus is built.
@@ -55,8 +55,8 @@ type kindOf struct {
 	compact.Kind
 	own, held [][]byte
 	room      int     // octets that the kind may have, if the corpus has them
-	cut       bool    // and these are what cut its samples, not the size of a corpus
-	before    float64 // After with half the room; 0: this is the first
+	cut       bool    // this limit, not the size of a corpus, cuts its samples
+	before    float64 // After with half the room; 0: this is the first round
 	sated     bool    // more room gained nothing
 }
 
@@ -88,7 +88,7 @@ func Build(samples []Sample, o Options) (file []byte, r Report, err error) {
 	return file, r, nil
 }
 
-// corpusOf is the corpus of what is chosen now, as a file and read.
+// corpusOf is the corpus of the samples chosen now, as a file and read.
 func corpusOf(kinds []*kindOf) (file []byte, f *compact.CorpusFile, err error) {
 	if file, err = compact.AppendCorpus(nil, chosen(kinds)); err != nil {
 		return nil, nil, ErrNothing
@@ -97,7 +97,7 @@ func corpusOf(kinds []*kindOf) (file []byte, f *compact.CorpusFile, err error) {
 	return file, f, err
 }
 
-// giveBack lets the corpus have what was held back, when all is measured: on top where more room has gained something.
+// giveBack adds the held-back samples to the corpus after all measurements: with extra room if more room gained something.
 func (k *kindOf) giveBack() {
 	if k.room > FirstRoom {
 		for _, t := range k.held {
@@ -108,8 +108,8 @@ func (k *kindOf) giveBack() {
 	byHash(k.own)
 }
 
-// enlarge gives kinds that the limit has cut twice the room, and takes it back from those that have gained nothing by it. It says
-// whether the corpus has to be built once more.
+// enlarge gives twice the room to kinds that the limit has cut, and takes it back from those that gained nothing by it. It says whether
+// the corpus has to be built once more.
 func enlarge(kinds []*kindOf) (again bool) {
 	for _, k := range kinds {
 		switch {
@@ -123,7 +123,7 @@ func enlarge(kinds []*kindOf) (again bool) {
 	return again
 }
 
-// take is each text once, by its hash, and the private things in them.
+// take returns each text once, by its hash, and notes the private things in them.
 func (r *Report) take(samples []Sample, mask bool) (texts [][]byte) {
 	r.Masked = mask
 	from := map[string]string{}
@@ -162,7 +162,8 @@ func (r *Report) take(samples []Sample, mask bool) (texts [][]byte) {
 	return texts
 }
 
-// byHash puts texts in an order that does not depend on where they are from, kinds mixed: what a model reads last it knows best.
+// byHash puts texts in an order that does not depend on their origin, kinds mixed, because a model knows best the texts that it read
+// last.
 func byHash(texts [][]byte) {
 	sums := make(map[string][sha256.Size]byte, len(texts))
 	for _, t := range texts {
@@ -177,7 +178,7 @@ func byHash(texts [][]byte) {
 // few is how many samples make a kind; fewer are of the kind "other".
 const few = 3
 
-// sorted is texts by kind: what is held back, and what may be taught.
+// sorted returns the texts by kind: those held back, and those that may be taught.
 func sorted(texts [][]byte) (kinds []*kindOf) {
 	of := map[string][][]byte{}
 	for _, t := range texts {
@@ -206,7 +207,7 @@ func sorted(texts [][]byte) (kinds []*kindOf) {
 	return kinds
 }
 
-// chosen is what the corpus gets of each kind that is not left out: the same share for all, and what some do not need for the others.
+// chosen is the corpus's part of each kind that is not left out: equal shares, and the unused rest of a share goes to the other kinds.
 func chosen(kinds []*kindOf) (list [][]byte) {
 	var takers []*kindOf
 	need := map[*kindOf]int{}
@@ -249,7 +250,7 @@ func chosen(kinds []*kindOf) (list [][]byte) {
 	return list
 }
 
-// measure fills in what the kinds gain, and leaves out those that gain nothing: true where it did.
+// measure fills in the gains of the kinds, and leaves out those that gain nothing; it says whether it left one out.
 func measure(kinds []*kindOf, f *compact.CorpusFile, progress func(done, most int)) (left bool) {
 	most, done := 0, 0
 	for _, t := range f.Messages {

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// Private is something in the samples that not everybody should read: every holder of the corpus file has it.
+// Private is something private in the samples: every holder of the corpus file could read it.
 type Private struct {
 	What    string `json:"what"`
-	Secret  bool   `json:"secret"` // it opens something; otherwise it is of a person
+	Secret  bool   `json:"secret"` // it gives access to something; otherwise it is about a person
 	Samples int    `json:"samples"`
-	From    string `json:"from"` // one of them
+	From    string `json:"from"` // the origin of one such sample
 }
 
-// sight is how something private is found: what the pattern's last group has, or all of it.
+// sight is a way to find private things: the value is the pattern's last group, or the whole match.
 type sight struct {
 	what    string
 	secret  bool
@@ -34,7 +34,7 @@ var sights = []sight{
 	{what: "personal name", person: true, pattern: regexp.MustCompile(`\b\p{Lu}\p{Ll}+[ ]\p{Lu}[\p{L}'-]+`)},
 }
 
-// look notes what is private in a text, and returns the text with other words in its place.
+// look notes the private things in a text, and returns the text with other words in their place.
 func look(text []byte, from string, found map[string]*Private) []byte {
 	noted := map[string]bool{}
 	for _, s := range sights {
@@ -70,15 +70,15 @@ func look(text []byte, from string, found map[string]*Private) []byte {
 
 func given(name string) bool { return slices.Contains(givenNames, name) }
 
-// givenNames are some hundred of persons that are common, and those of the corpus that is built in.
+// givenNames are some hundred common given names, and those in the built-in corpus.
 var givenNames = strings.Split("James,Mary,Robert,Patricia,John,Jennifer,Michael,Linda,David,Elizabeth,William,Barbara,Richard,Susan,Joseph,Jessica,Thomas,Karen,Christopher,Sarah,Charles,Lisa,Daniel,Nancy,Matthew,Sandra,Anthony,Betty,Mark,Ashley,Donald,Emily,Steven,Kimberly,Andrew,Margaret,Paul,Donna,Joshua,Michelle,Kenneth,Carol,Kevin,Amanda,Brian,Melissa,George,Deborah,Timothy,Stephanie,Ronald,Rebecca,Jason,Laura,Edward,Helen,Jeffrey,Sharon,Ryan,Cynthia,Jacob,Kathleen,Gary,Amy,Nicholas,Angela,Eric,Shirley,Jonathan,Brenda,Larry,Pamela,Justin,Nicole,Scott,Anna,Brandon,Samantha,Frank,Katherine,Gregory,Christine,Raymond,Debra,Samuel,Rachel,Patrick,Carolyn,Alexander,Janet,Jack,Maria,Dennis,Olivia,Jerry,Heather,Lars,Ingrid,Nils,Astrid,Pierre,Marie,Hans,Greta,Jan,Anneke", ",")
 
-// Names that stand for those of persons.
+// Names that replace those of persons.
 var standIns = strings.Split("Robin Vale,Kim Ashe,Sasha Reed,Jo Marlow,Alex Thorne,Sam Holt,Toni Lake,Chris Dale,Pat Wells,Ray Cole,Lee Frost,Max Hart", ",")
 
 const maskOctet = 'x'
 
-// mask is what stands in the place of something private: of a secret its length and its line ends, of a person another name.
+// mask is the replacement of a private value: for a secret one of its length with its line ends, for a person another name.
 func (s *sight) mask(value []byte) []byte {
 	switch {
 	case s.secret:
@@ -98,7 +98,7 @@ func (s *sight) mask(value []byte) []byte {
 
 const maskMail = "somebody@unit.example"
 
-// masked says whether a value is one that mask has put there.
+// masked says whether a value comes from mask.
 func masked(value []byte) bool {
 	return len(bytes.Trim(value, string(rune(maskOctet))+"\r\n")) == 0 || string(value) == maskMail || slices.Contains(standIns, string(value))
 }

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// samplesOf are messages of two formats that were made up, and octets that nobody can learn.
+// samplesOf are messages of two made-up formats, and octets from which nothing can be learned.
 func samplesOf(seed uint64, n int) (list []Sample) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	noise := func(n int) string {
@@ -71,7 +71,7 @@ func TestNothingToLearn(t *testing.T) {
 	check.ErrorIs(t, err, ErrNothing)
 }
 
-// Of a sample that is too long for a corpus the beginning is taken.
+// Only the beginning of a sample that is too long for a corpus is taken.
 func TestLongSamples(t *testing.T) {
 	long := bytes.Repeat([]byte("long "), compact.MaxCorpusMessage/5+1)
 	file, r, err := Build([]Sample{{long, "a"}, {append(long, "and longer"...), "b"}}, Options{})
@@ -83,8 +83,8 @@ func TestLongSamples(t *testing.T) {
 	check.True(t, "its beginning", len(f.Messages) == 1 && bytes.Equal(f.Messages[0], long[:compact.MaxCorpusMessage]), len(f.Messages))
 }
 
-// A kind has as much room as gains something: one of few words none beyond the first, one of many words all that there is. What did
-// not fit is told.
+// A kind gets as much room as it gains from: one of few words only the first, one of many words all that there is. The report counts the
+// samples that did not fit.
 func TestRoom(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	var words []string
@@ -116,7 +116,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// However many samples there are, the file and what is measured have bounds.
+// However many samples there are, the file and the number of measured messages have bounds.
 func TestBuildBounds(t *testing.T) {
 	var samples []Sample
 	for i := range 40 {
@@ -155,7 +155,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Secrets and persons are found, and masked where that is wished; what looks like them is not.
+// Secrets and persons are found, and masked if requested; texts that only look like them are left alone.
 func TestPrivate(t *testing.T) {
 	for _, c := range []struct{ text, what, masked string }{
 		{"user=ops password=h4lyard! now", "password, key or token", "user=ops password=xxxxxxxx now"},

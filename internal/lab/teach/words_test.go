@@ -14,14 +14,14 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// Messages that nobody here wrote: DIR has taught/KIND/* and judged/KIND/*, each file a message, of other sources in the one than in
-// the other. Without it the samples of the other tests stand in.
+// Messages of other authors: DIR has taught/KIND/* and judged/KIND/*, each file a message, with different sources in the two. Without DIR
+// the samples of the other tests are used.
 var wordsDir = flag.String("words", "", "`directory` with taught/KIND and judged/KIND, a message a file: what these cost is printed as a table")
 
 // mostJudged is how many messages of a kind are judged.
 const mostJudged = 60
 
-// wordsRow is what the first messages of a kind cost: means in octets, ours with the one that names the codec.
+// wordsRow is the cost of the first messages of a kind: means in octets, ours including the octet that names the codec.
 type wordsRow struct {
 	kind                            string
 	n                               int
@@ -50,7 +50,7 @@ func messagesIn(t *testing.T, dir string) (list [][]byte) {
 	return list
 }
 
-// TestWordsOfStrangers: every message comes back, and a corpus of its kind makes a kind dearer by nothing.
+// TestWordsOfStrangers: every message comes back, and a corpus of its kind makes no kind dearer.
 func TestWordsOfStrangers(t *testing.T) {
 	dir := *wordsDir
 	if dir == "" {
@@ -119,7 +119,7 @@ func wordsOf(t *testing.T, dir, kind string) wordsRow {
 	return r
 }
 
-// others is what brotli and zstd make of messages, zstd also with the best of three dictionaries of what was taught.
+// others is the sizes of messages packed by brotli and zstd, zstd also with the best of three dictionaries made from the taught messages.
 func others(t *testing.T, taught, judged [][]byte) (brotli, zstd, best float64) {
 	dir := t.TempDir()
 	write := func(sub string, list [][]byte) (files []string) {

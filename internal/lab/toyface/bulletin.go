@@ -1,5 +1,5 @@
-// Package toyface is a second kind of LAN software beside JXTA, made up for tests: a bulletin board. It shows what an adapter
-// needs and proves that the core carries one that it knows nothing of.
+// Package toyface is a second kind of LAN software besides JXTA, made up for tests: a bulletin board. It shows what an adapter needs and
+// proves that the core can carry an adapter of which it knows nothing.
 //
 // Users enter and leave (items of kind Endpoint). They pin notices (items of kind Document). They post to a board: a
 // message, published to a topic, for every far site. The adapter keeps the posts of far sites and shows each once.
@@ -23,18 +23,18 @@ import (
 // Number is the adapter's number on the link.
 const Number site.Adapter = 7
 
-// What users do. The LAN room of a real adapter would read it from their connections.
+// Actions of users. The LAN room of a real adapter would read them from connections.
 type (
 	// Enter says that a user is here.
 	Enter struct{ User string }
 	// Leave says that a user has gone.
 	Leave struct{ User string }
-	// Pin puts up a notice in place of an older one of that name; an empty Text takes it down.
+	// Pin puts up a notice in place of an older one of that name; an empty Text takes the notice down.
 	Pin struct {
 		Notice, Text string
 		Until        time.Time // zero: until it is taken down
 	}
-	// Post says something on a board. ID comes back in Told.
+	// Post posts a text on a board. ID comes back in Told.
 	Post struct {
 		ID                uint64
 		Board, User, Text string
@@ -53,11 +53,11 @@ func (Pin) AdapterEvent() {}
 // AdapterEvent marks Post as an event of a protocol adapter.
 func (Post) AdapterEvent() {}
 
-// What the adapter orders of its LAN room.
+// Orders of the adapter for its LAN room.
 type (
-	// Show puts a post of a far site before the users here.
+	// Show shows a post of a far site to the users here.
 	Show struct{ Line Line }
-	// Told says what became of a post at one site.
+	// Told reports the fate of a post at one site.
 	Told struct {
 		ID      uint64
 		Site    uint16
@@ -87,7 +87,7 @@ type Line struct {
 type Config struct {
 	Scope string   // of all its names
 	Sites []uint16 // far sites, which get every post
-	Sub   uint8    // of its items; the adapter makes nothing of it
+	Sub   uint8    // of its items; the adapter does not use it
 }
 
 // Bulletin is the adapter. It is not for concurrent use.
@@ -97,7 +97,7 @@ type Bulletin struct {
 	notices map[string]Pin
 	far     map[uint16]map[string]site.Item
 	board   []Line
-	posts   map[uint64]Told // whose fate is awaited, by token
+	posts   map[uint64]Told // posts whose fate is awaited, by token
 	token   uint64
 	stale   []string // users of an earlier run
 	started bool
@@ -107,7 +107,7 @@ type Bulletin struct {
 // ErrMemory says that a memory is of another format.
 var ErrMemory = errors.New("toyface: memory of another format")
 
-// Memories begin with what they are of.
+// The keys of memories begin with their kind.
 const (
 	ofUser   = "user "
 	ofNotice = "notice "
@@ -142,7 +142,7 @@ func New(cfg Config, memories []site.Memory) (*Bulletin, error) {
 	return b, nil
 }
 
-// Board is all that far sites have posted, oldest first.
+// Board is all posts of far sites, oldest first.
 func (b *Bulletin) Board() []Line { return slices.Clone(b.board) }
 
 // Notices are the names and texts that a far site has pinned.
@@ -156,7 +156,7 @@ func (b *Bulletin) Notices(from uint16) map[string]string {
 	return texts
 }
 
-// Users are those who are at a far site.
+// Users are the users at a far site.
 func (b *Bulletin) Users(from uint16) (users []string) {
 	for _, it := range b.far[from] {
 		if it.Kind == site.Endpoint {
@@ -202,7 +202,7 @@ func (b *Bulletin) Step(now time.Time, ev site.Event) site.Output {
 	return b.out
 }
 
-// start tells what this site has: users of the earlier run are gone, its notices hang still.
+// start announces this site's items: users of the earlier run are gone, its notices are still up.
 func (b *Bulletin) start() {
 	b.started = true
 	for _, name := range b.stale {
@@ -276,7 +276,7 @@ func (b *Bulletin) remember(key string, value []byte) {
 	b.out.Remember = append(b.out.Remember, site.Memory{Key: key, Value: value})
 }
 
-// DescribeItem says what the rules may go by: a user counts as a peer, a notice as another document.
+// DescribeItem describes an item for the rules: a user counts as a peer, a notice as another document.
 func (b *Bulletin) DescribeItem(it site.Item) site.Subject {
 	s := site.Subject{Type: "other", Scope: it.Scope, Owner: it.Owner, Name: it.ID, Octets: len(it.Doc)}
 	if it.Kind == site.Endpoint {
@@ -285,7 +285,7 @@ func (b *Bulletin) DescribeItem(it site.Item) site.Subject {
 	return s
 }
 
-// DescribeMessage says what the rules may go by.
+// DescribeMessage describes a message for the rules.
 func (b *Bulletin) DescribeMessage(m *site.Message) site.Subject {
 	s := site.Subject{Type: "message", Scope: m.Scope, Owner: m.From, Topic: m.Topic}
 	for _, p := range m.Parts {

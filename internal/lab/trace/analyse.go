@@ -11,26 +11,26 @@ import (
 
 const (
 	maxNames    = 4096    // distinct element names, hosts
-	maxServices = 1 << 16 // services, counted for every host that speaks or hears of them
-	maxProblems = 20      // said in words; the rest is counted
-	maxDisorder = 1e9     // ns; less is how capture programs write what several processors saw
+	maxServices = 1 << 16 // services, counted for every host that sends or receives them
+	maxProblems = 20      // written as sentences; the rest is counted
+	maxDisorder = 1e9     // ns; steps back by less come from capture programs that write the packets of several processors
 )
 
 // Options of an Analyser.
 type Options struct {
-	Edge netip.Addr // whose application octets and discovery are reported, and whose packets alone count; not valid: guess
+	Edge netip.Addr // the peer whose application octets and discovery are reported, and whose packets alone count; not valid: guess
 	Key  *seal.Key  // of gateways' datagrams; nil: they are only counted
-	// Ring is instead of Key the keys of node Self: of its own datagrams, and those for it or for all.
+	// Ring is, in place of Key, the keys of node Self: for its own datagrams, and those to it or to all.
 	Ring *seal.Keyring
 	Self uint16
-	// Bearer is the name of the bearer whose datagrams are opened: those of others open with other keys.
+	// Bearer is the name of the bearer whose datagrams are opened: those of other bearers need other keys.
 	Bearer string
-	// Corpus is what the network had taught its gateways; nil: what is coded by one is counted as unread, with its name.
+	// Corpus is the network's corpus that its gateways had; nil: messages coded by one count as unread, with its name.
 	Corpus *compact.NetworkCorpus
-	Nodes  []uint16 // ids of the gateways; empty: found out, which is quick for ids below 256
-	// Clear gets the datagrams of gateways in the order of the capture; it keeps nothing of them. May be nil.
+	Nodes  []uint16 // ids of the gateways; empty: to be found out, which is quick for ids below 256
+	// Clear gets the datagrams of gateways in the order of the capture; it must not keep them. May be nil.
 	Clear func(Clear)
-	XMPP  func(XMPP)  // gets what XMPP users say to each other and to rooms, in the order of the capture; may be nil
+	XMPP  func(XMPP)  // gets the stanzas of XMPP users to each other and to rooms, in the order of the capture; may be nil
 	CoT   func(CoT)   // gets events of TAK devices in the order of the capture, each with its copies; may be nil
 	Sink  func(Event) // gets the application's events in the order of the capture; may be nil
 }
@@ -48,23 +48,23 @@ type Analyser struct {
 	accounts
 	problems
 	link *linkAnalyser
-	cot  *cotWatch   // nil: there was none
-	xmpp *XMPPReport // likewise
+	cot  *cotWatch   // nil: no CoT yet
+	xmpp *XMPPReport // nil: no XMPP yet
 }
 
-// captured is what was seen of the capture, whatever its packets are.
+// captured is the findings about the capture itself, whatever its packets are.
 type captured struct {
 	packets     int64
 	start, end  int64 // times of the first packet that counts, and of the last
 	lastAt      int64
 	backwards   int64 // packets that are earlier than the one before
-	jumped      bool  // the clock did
+	jumped      bool  // the clock jumped back
 	other       int64
-	ofOthers    int64 // packets that are not of the edge asked for
+	ofOthers    int64 // packets that are not of the requested edge
 	unknownLink map[LinkType]int64
 }
 
-// clock notes the time of a packet, and answers by how much it is now the first time that the clock has jumped back.
+// clock notes the time of a packet. When the clock jumps back for the first time, it returns by how much.
 func (c *captured) clock(at int64) (back int64) {
 	if c.lastAt != 0 && at < c.lastAt {
 		c.backwards++
@@ -76,7 +76,7 @@ func (c *captured) clock(at int64) (back int64) {
 	return back
 }
 
-// connections are those of TCP, and figures of all that there were.
+// connections are those of TCP, and figures of all connections of the capture.
 type connections struct {
 	conns        map[connKey]*conn
 	order        []*conn
@@ -87,7 +87,7 @@ type connections struct {
 	setup        spread
 	setups       samples
 	lengths      [len(lengthEdges) + 1]Length
-	opened       map[netip.Addr]int64 // and set up
+	opened       map[netip.Addr]int64 // and set up, by opener
 	halfSeen     int64
 	failedSetups int64
 	refused      int64
@@ -115,7 +115,7 @@ func (l *connections) ended(c *conn) {
 	}
 }
 
-// forgetEnded keeps the order short: connections that are over for good leave it.
+// forgetEnded keeps the order short by removing connections that are over for good.
 func (l *connections) forgetEnded() {
 	live := make([]*conn, 0, len(l.conns))
 	for _, c := range l.order {
@@ -126,7 +126,7 @@ func (l *connections) forgetEnded() {
 	l.order = live
 }
 
-// streams counts what connections carry below the messages, in octets where nothing else is said.
+// streams counts what connections carry below the messages, in octets unless the field says otherwise.
 type streams struct {
 	read         charged
 	framing      int64
@@ -137,14 +137,14 @@ type streams struct {
 	missed       missed
 	cutMessages  int64 // messages
 	foreign      int64 // streams
-	held         int   // kept out of order, with what keeping costs
+	held         int   // kept out of order, with the cost of keeping them
 	bodies       int   // of unfinished messages
 }
 
-// missed is TCP payload that its receiver acknowledged and that the capture does not have.
+// missed is TCP payload that its receiver acknowledged and that is not in the capture.
 type missed struct{ places, octets int64 }
 
-// contents is what the messages hold.
+// contents is the contents of the messages.
 type contents struct {
 	kinds    map[Kind]*Tally
 	elements map[string]*Tally
@@ -152,17 +152,17 @@ type contents struct {
 	services int // in hosts
 }
 
-// accounts are of what the timeline is told.
+// accounts are the amounts given to the timeline.
 type accounts struct {
 	line    timeline
 	charged charged // so far
 	unacked int64   // octets
 }
 
-// charged are octets of streams by what was read in them; kept is of segments that wait for others.
+// charged are octets of streams by their contents; kept is of segments that wait for others.
 type charged struct{ stream, kept, http, welcome, cot, xmpp, unread int64 }
 
-// settle tells the timeline what was read since it was last told.
+// settle gives the timeline the octets read since the last call.
 func (c *accounts) settle(at int64, read charged) {
 	c.line.spend(at, spentHTTP, read.http-c.charged.http)
 	c.line.spend(at, spentWelcome, read.welcome-c.charged.welcome)
@@ -172,14 +172,14 @@ func (c *accounts) settle(at int64, read charged) {
 	c.charged = read
 }
 
-// problems are what makes the report partial.
+// problems are the reasons for which the report is partial.
 type problems struct {
 	said   []string
 	unsaid int64
 	once   map[verdict]bool
 }
 
-// problem notes one.
+// problem notes a problem.
 func (p *problems) problem(format string, args ...any) {
 	if len(p.said) >= maxProblems {
 		p.unsaid++
@@ -188,7 +188,7 @@ func (p *problems) problem(format string, args ...any) {
 	p.said = append(p.said, fmt.Sprintf(format, args...))
 }
 
-// first notes what is wrong with a packet, unless one before it had the same.
+// first notes a fault of a packet, unless an earlier packet had the same.
 func (p *problems) first(v verdict, format string, args ...any) {
 	if !p.once[v] {
 		p.once[v] = true
@@ -213,7 +213,7 @@ func (t *Tally) add(octets int) {
 	t.Octets += int64(octets)
 }
 
-// spread is least, most and mean of values.
+// spread is the least, the greatest and the mean of values.
 type spread struct {
 	n             int64
 	min, max, sum float64
@@ -303,7 +303,7 @@ func (a *Analyser) Add(p Packet) {
 	}
 }
 
-// damaged notes something in a stream that could not be read.
+// damaged notes a part of a stream that could not be read.
 func (p *problems) damaged(what string, packet int64, err error) {
 	if err != nil {
 		p.problem("packet %d: %s: %v", packet, what, err)
@@ -315,7 +315,7 @@ func (p *problems) damaged(what string, packet int64, err error) {
 // Broken notes that the capture could not be read to its end.
 func (a *Analyser) Broken(err error) { a.problem("%v", err) }
 
-// Finish ends all connections and answers the figures. The Analyser is used up.
+// Finish ends all connections and returns the figures. The Analyser cannot be used afterwards.
 func (a *Analyser) Finish() *Report {
 	for _, c := range a.order {
 		if a.conns[c.key] == c {

@@ -42,13 +42,13 @@ func (e *endless) Read(b []byte) (int, error) {
 		h = binary.LittleEndian.AppendUint32(h, uint32(len(p.Data)))
 		h = binary.LittleEndian.AppendUint32(h, uint32(p.Length))
 		e.buf = append(h, p.Data...)
-		at := len(h) + int(p.Data[0]&15)*4 // both ports, so that none is that of another connection
+		at := len(h) + int(p.Data[0]&15)*4 // both ports, so that neither belongs to another connection
 		for _, i := range []int{at, at + 2} {
 			if port := binary.BigEndian.Uint16(e.buf[i:]); port > 9800 {
 				binary.BigEndian.PutUint16(e.buf[i:], port+e.round)
 			}
 		}
-		e.buf[len(h)+14] ^= byte(e.round >> 8) // addresses too: ports alone would come again
+		e.buf[len(h)+14] ^= byte(e.round >> 8) // addresses too: ports alone would repeat
 		e.buf[len(h)+18] ^= byte(e.round >> 8)
 		if e.next++; e.next == len(e.list) {
 			e.next = 0

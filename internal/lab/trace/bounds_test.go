@@ -19,7 +19,7 @@ func feed(a *Analyser, i int, seq uint32, flags uint8, data []byte) {
 	a.tcp(&s)
 }
 
-// Whatever peers or strangers send, what is kept stays within its limits, and the report says that it is partial.
+// Whatever peers or strangers send, the state kept stays within its limits, and the report says that it is partial.
 func TestBounds(t *testing.T) {
 	t.Run("connections", func(t *testing.T) {
 		a := New(Options{})

@@ -10,10 +10,10 @@ import (
 	"math"
 )
 
-// LinkType is what a packet starts with, as the tcpdump group numbers it.
+// LinkType is the kind of header with which a packet starts, by the numbers of the tcpdump group.
 type LinkType uint16
 
-// Link types that are read.
+// Link types that can be read.
 const (
 	linkNull     LinkType = 0
 	linkEthernet LinkType = 1
@@ -47,11 +47,11 @@ type Packet struct {
 	Number int64 // from 1
 	At     int64 // ns since 1970 UTC
 	Link   LinkType
-	Data   []byte // what was captured; valid until the next call of Next
+	Data   []byte // the captured octets; valid until the next call of Next
 	Length int    // octets on the wire, len(Data) or more
 }
 
-// Why a capture cannot be read (further).
+// Reasons why a capture cannot be read (further).
 var (
 	errEmpty     = errors.New("the file is empty")
 	errForeign   = errors.New("not a pcap or pcapng file")
@@ -67,7 +67,7 @@ type CaptureError struct {
 	Err    error
 }
 
-// Error says where and why.
+// Error is the place and the reason.
 func (e *CaptureError) Error() string {
 	where := "at its head"
 	if e.Packet > 0 {
@@ -80,7 +80,7 @@ func (e *CaptureError) Error() string {
 	return s
 }
 
-// Unwrap is why.
+// Unwrap is the reason.
 func (e *CaptureError) Unwrap() error { return e.Err }
 
 const (
@@ -94,7 +94,7 @@ type device struct {
 	snap   uint32
 	perSec uint64 // time units in a second, a power of ten or two
 	shift  int64  // seconds
-	drops  Drops  // as its latest statistics have them
+	drops  Drops  // from its latest statistics
 }
 
 // Reader reads packets one after the other.
@@ -102,12 +102,12 @@ type Reader struct {
 	b       *bufio.Reader
 	offset  int64
 	packets int64
-	skip    int // of the packet last returned
+	skip    int // octets of the packet last returned
 	order   binary.ByteOrder
 	ng      bool
 	extra   int // octets of a pcap record's head beyond 16 (modified pcap)
 	devices []device
-	drops   Drops // of sections before this one, and what single packets say
+	drops   Drops // from sections before this one, and from single packets
 	err     error
 }
 
@@ -135,7 +135,7 @@ func (c *Reader) head() error {
 	switch magic := binary.LittleEndian.Uint32(head); magic {
 	case 0x0a0d0d0a:
 		c.ng = true
-		return nil // the section header says the order
+		return nil // the section header gives the byte order
 	case 0xa1b2c3d4, 0xa1b23c4d, 0xa1b2cd34:
 		c.order = binary.LittleEndian
 	case 0xd4c3b2a1, 0x4d3cb2a1, 0x34cdb2a1:
@@ -153,13 +153,13 @@ func (c *Reader) head() error {
 		return &CaptureError{Err: errTruncated, Detail: "within the file's head"}
 	}
 	d.snap = c.order.Uint32(head[16:])
-	d.link = LinkType(c.order.Uint32(head[20:])) // the upper half says how long a frame check sequence is
+	d.link = LinkType(c.order.Uint32(head[20:])) // the upper half is the length of a frame check sequence
 	c.devices = []device{d}
 	c.discard(24)
 	return nil
 }
 
-// capturedIn says whether a file that begins so is a capture, or packed as captures are.
+// capturedIn says whether a file with this beginning is a capture, packed or not.
 func capturedIn(head []byte) bool {
 	switch binary.LittleEndian.Uint32(head) {
 	case 0x0a0d0d0a, 0xa1b2c3d4, 0xa1b23c4d, 0xa1b2cd34, 0xd4c3b2a1, 0x4d3cb2a1, 0x34cdb2a1:
@@ -169,7 +169,7 @@ func capturedIn(head []byte) bool {
 	return packed[:2] == "\x1f\x8b" || packed == "\x28\xb5\x2f\xfd" || packed == "\xfd7zX"
 }
 
-// looksLike names what people mistake for a capture.
+// looksLike names kinds of files that people mistake for a capture.
 func looksLike(b []byte) string {
 	switch {
 	case b[0] == 0x1f && b[1] == 0x8b:
@@ -191,11 +191,11 @@ func looksLike(b []byte) string {
 }
 
 func (c *Reader) discard(n int) {
-	m, _ := c.b.Discard(n) // what is missing shows at the next Peek
+	m, _ := c.b.Discard(n) // missing octets show at the next Peek
 	c.offset += int64(m)
 }
 
-// Drops are the packets that the file says it does not have, as far as it was read.
+// Drops are the packets that the file reports as dropped, as far as it was read.
 func (c *Reader) Drops() Drops {
 	d := c.drops
 	for _, dev := range c.devices {
@@ -212,7 +212,7 @@ func (c *Reader) fail(err error, format string, args ...any) error {
 	return c.err
 }
 
-// peek answers n octets; fewer is an error, none at all io.EOF when end says that the file may end here.
+// peek returns n octets; fewer is an error, none at all io.EOF if the file may end here, as end says.
 func (c *Reader) peek(n int, end bool) ([]byte, error) {
 	b, err := c.b.Peek(n)
 	switch {
@@ -338,7 +338,7 @@ func (c *Reader) nextBlock() (Packet, error) {
 	}
 }
 
-// options are those of a block, by number.
+// options are the options of a block, by number.
 func (c *Reader) options(b []byte) iter.Seq2[uint16, []byte] {
 	return func(yield func(uint16, []byte) bool) {
 		for len(b) >= 4 {
@@ -352,13 +352,13 @@ func (c *Reader) options(b []byte) iter.Seq2[uint16, []byte] {
 	}
 }
 
-// maxDrops bounds what a file may say of packets that it does not have.
+// maxDrops bounds the number of dropped packets that a file may report.
 const maxDrops = 1 << 40
 
 // count is a number of packets in an option.
 func (c *Reader) count(b []byte) int64 { return int64(min(c.order.Uint64(b), maxDrops)) }
 
-// statistics reads what an interface has counted so far.
+// statistics reads the latest counters of an interface.
 func (c *Reader) statistics(b []byte) {
 	if len(b) < 12 || int64(c.order.Uint32(b)) >= int64(len(c.devices)) {
 		return
@@ -434,7 +434,7 @@ func (c *Reader) blockPacket(kind uint32, b []byte, size int) (Packet, error) {
 		return Packet{}, c.fail(errDamaged, "%d octets captured in a block of %d", captured, size)
 	}
 	if kind == blockOld {
-		if n := c.order.Uint16(b[2:]); n != math.MaxUint16 { // of which it does not know
+		if n := c.order.Uint16(b[2:]); n != math.MaxUint16 { // which it does not know
 			c.drops.Between = min(c.drops.Between+int64(n), maxDrops)
 		}
 	} else {

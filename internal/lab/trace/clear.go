@@ -17,10 +17,10 @@ import (
 //	length of the seal's header (1), and the header as it was on the air
 //	sender (2), destination (2, 0 is the whole network), incarnation number (4), salt (2), counter (4)
 //	length of the body (2), and the body: frames (package frame)
-//	then, for what could be read with it of messages under custody, records
+//	then records of the contents of messages under custody that could be read with it
 //
-// A record is its type and its fields. Texts have their octets before them as an unsigned varint, and so have data. A
-// datagram that was not opened stays as it was on the air.
+// A record is its type and its fields. Texts and data have their length in octets before them as an unsigned varint. A datagram that was
+// not opened stays as it was on the air.
 const (
 	clearMagic = "aldisop1"
 
@@ -29,9 +29,9 @@ const (
 	recordMessage = 1
 	// An item of a site's state: kind (1), gone (1), scope, owner, id, expiry (4, seconds since 1970 UTC, 0 none), document.
 	recordItem = 2
-	// What else state says, each a number (varint): items held, items void, renewals, messages asked for again, messages lost.
+	// The rest of a state message, each a number (varint): items held, items void, renewals, messages asked for again, messages lost.
 	recordState = 3
-	// Nothing more had room.
+	// There was no room for more records.
 	recordCut = 4
 )
 
@@ -40,18 +40,18 @@ type Clear struct {
 	At       int64 // ns since 1970 UTC
 	Src, Dst netip.AddrPort
 	Opened   bool
-	Payload  []byte // as above; as on the air when it was not opened
+	Payload  []byte // as above; unchanged from the air if it was not opened
 }
 
-const maxClear = math.MaxUint16 - 60 - 8 // of a payload: an IP packet holds it
+const maxClear = math.MaxUint16 - 60 - 8 // of a payload, so that it fits into an IP packet
 
-// clearing makes Clears for the caller that asked for them.
+// clearing makes Clears for Options.Clear.
 type clearing struct {
 	take    func(Clear)
 	records []byte
 }
 
-// message notes what a message under custody says.
+// message notes the contents of a message under custody.
 func (c *clearing) message(m *envelope.Message) {
 	if c.take == nil {
 		return
@@ -107,7 +107,7 @@ func octet(on bool) byte {
 	return 0
 }
 
-// opened gives a datagram that was opened to the caller that asked for it, with what was read since the one before.
+// opened passes on a datagram that was opened, with the records made since the last call.
 func (c *clearing) opened(s *tcpSegment, p nodePair, info seal.OpenInfo, body []byte) {
 	if c.take == nil {
 		return
@@ -128,7 +128,7 @@ func (c *clearing) opened(s *tcpSegment, p nodePair, info seal.OpenInfo, body []
 	c.take(Clear{s.at, s.src, s.dst, true, b})
 }
 
-// sealed gives a datagram that was not opened.
+// sealed passes on a datagram that was not opened.
 func (c *clearing) sealed(s *tcpSegment) {
 	if c.take != nil {
 		c.take(Clear{s.at, s.src, s.dst, false, s.data})
@@ -146,7 +146,7 @@ func WriteClearHead(w io.Writer) error {
 
 const pcapNano = 0xa1b23c4d
 
-// Write appends the datagram to a pcap file, with IP and UDP headers made anew.
+// Write appends the datagram to a pcap file, with new IP and UDP headers.
 func (c Clear) Write(w io.Writer) error {
 	packet := c.packet()
 	h := binary.LittleEndian.AppendUint32(nil, uint32(c.At/1e9))

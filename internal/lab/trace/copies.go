@@ -7,10 +7,11 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// maxCopied is how many datagrams of a way are remembered. A gateway repeats the last with a message; those without go between.
+// maxCopied is how many datagrams of a way are remembered. A gateway repeats the last one with a message; datagrams without messages go
+// between.
 const maxCopied = 8
 
-// opened is a short datagram that may come again as it is, on air that costs nothing.
+// opened is a short datagram that may come again unchanged, on air that costs nothing.
 type opened struct {
 	sum [sha256.Size]byte
 	at  int64 // as segment.at
@@ -24,13 +25,14 @@ type copies struct {
 	next int // place in last
 }
 
-// remember keeps what was opened.
+// remember keeps an opened datagram.
 func (c *copies) remember(at int64, data []byte, d *direction, info seal.OpenInfo) {
 	c.last[c.next] = opened{sha256.Sum256(data), at, d, info}
 	c.next = (c.next + 1) % maxCopied
 }
 
-// find finds the datagram of which this is the second copy. What comes sooner than a gateway repeats was captured twice.
+// find finds the datagram of which data is the second copy. A copy that comes before a gateway would repeat is a second capture of the
+// same datagram.
 func (c *copies) find(at int64, data []byte) *opened {
 	sum := sha256.Sum256(data)
 	for i := range c.last {
@@ -51,7 +53,7 @@ func (l *linkAnalyser) secondCopy(s *tcpSegment, o *opened) {
 	l.layer(layerAgain, content)
 }
 
-// around charges what is around the content of a datagram.
+// around charges the headers and the seal around the content of a datagram.
 func (l *linkAnalyser) around(d *direction, s *tcpSegment, long bool) {
 	l.outside(s.ip, len(s.data), long)
 	d.charge("header", s.ip-len(s.data)+seal.OverheadShort)

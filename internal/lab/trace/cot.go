@@ -13,28 +13,28 @@ import (
 
 const (
 	maxUnits = 4096    // uids of units
-	maxTold  = 1 << 16 // events that are remembered, to know them again
+	maxTold  = 1 << 16 // events that are remembered, to recognise copies
 	cotMark  = 0xbf
 
-	maxDeclaration = 512 // octets of a declaration of XML and the blanks behind it
+	maxDeclaration = 512 // octets of an XML declaration and the blanks after it
 )
 
-// PipeTAK is the kind of the pipe that events of TAK devices are sent to in a trace, and its label's id.
+// PipeTAK is the kind of the pipe of TAK events in a trace, and its label's id.
 const PipeTAK = "tak"
 
 // cotPart is the name of the only part of such a message.
 const cotPart = "cot:event"
 
-// What CoT begins with, and where a stream that was lost is picked up.
+// Beginnings of CoT, and marks at which an interrupted stream is picked up.
 var (
 	markEvent       = []byte("<event ")
 	markDeclaration = []byte("<?xml ")
 )
 
-// cotPorts are those that TAK software is given: streams, and the mesh's positions and chat.
+// cotPorts are the usual ports of TAK software: streams, and the mesh's positions and chat.
 var cotPorts = []uint16{8087, 8088, 4242, 6969, 17012}
 
-// CoT is one event of Cursor on Target as a capture has it.
+// CoT is one event of Cursor on Target from a capture.
 type CoT struct {
 	At    float64 // s from the capture's beginning
 	From  string  // address that it came from
@@ -42,10 +42,10 @@ type CoT struct {
 	XML   []byte // the event, valid until the call returns; version 1 is written as XML
 	Mesh  bool   // it was a datagram
 	Proto bool   // it was of version 1
-	Copy  bool   // the capture had it before: a server passed it on, or it was sent again
+	Copy  bool   // the capture had it before: a server passed it on, or its device sent it again
 }
 
-// CoTUnit is one unit of which positions are in the capture.
+// CoTUnit is one unit whose positions are in the capture.
 type CoTUnit struct {
 	UID       string  `json:"uid"`
 	Callsign  string  `json:"callsign,omitempty"`
@@ -58,33 +58,33 @@ type CoTUnit struct {
 	last      int64
 }
 
-// CoTReport is what TAK devices said.
+// CoTReport is the events of TAK devices.
 type CoTReport struct {
 	Events    int64     `json:"events"` // each once
-	Octets    int64     `json:"octets"` // of these, as they were: XML or version 1, framing included
+	Octets    int64     `json:"octets"` // of these events, unchanged: XML or version 1, framing included
 	Copies    int64     `json:"copies"` // of events that the capture had before
 	Proto     int64     `json:"version_1"`
 	Datagrams int64     `json:"datagrams"` // of the mesh
 	Streams   int64     `json:"streams"`   // directions of TCP connections
 	Devices   int64     `json:"devices"`   // units that report themselves
-	Units     int64     `json:"units"`     // with those that do not: markers, feeds
+	Units     int64     `json:"units"`     // including those that do not: markers, feeds
 	PerMinute float64   `json:"reports_per_minute"`
 	Seconds   float64   `json:"seconds"`
 	Kinds     []Row     `json:"kinds"`
-	Refused   []Row     `json:"refused,omitempty"` // what could not be read, by reason
+	Refused   []Row     `json:"refused,omitempty"` // events that could not be read, by reason
 	Of        []CoTUnit `json:"of"`                // most reports first
-	Costs     []CoTCost `json:"costs,omitempty"`   // of the same events on links, when that was played
+	Costs     []CoTCost `json:"costs,omitempty"`   // of the same events on links, if they were played
 	first     int64
 	last      int64
 }
 
-// CoTCost is what the events cost when gateways carry them over a link, and what the far map is like (package replay).
+// CoTCost is the cost of the events when gateways carry them over a link, and the quality of the far map (package replay).
 type CoTCost struct {
 	Profile string `json:"profile"`
 	Summary string `json:"summary,omitempty"`
 	Seed    uint64 `json:"seed"`
 	Events  int    `json:"events"`
-	Reports int    `json:"reports"` // of them positions
+	Reports int    `json:"reports"` // events that are positions
 	CoT     int64  `json:"cot_octets"`
 	// Octets and Datagrams are those on the link, both directions, all headers included.
 	Octets     int64   `json:"octets"`
@@ -92,15 +92,16 @@ type CoTCost struct {
 	PerReport  float64 `json:"octets_per_report"` // octets of the link by reports, other events included
 	BusyPct    float64 `json:"busy_percent"`      // of the busier direction, over the time of the events
 	AirMinutes float64 `json:"air_minutes"`
-	// UnaidedPct is how full the events alone would make the link ship to shore, without any header: above 100 they do not fit.
+	// UnaidedPct is how full the events alone would make the link from ship to shore, without any header: above 100 they do not fit.
 	UnaidedPct float64 `json:"unaided_percent"`
-	// Of events that are no positions.
+	// Of events that are no positions:
 	Shown   int     `json:"shown"`
-	Unshown int     `json:"unshown"` // not there five minutes after the last event
+	Unshown int     `json:"unshown"` // not shown five minutes after the last event
 	MedianS float64 `json:"median_s"`
 	P95S    float64 `json:"p95_s"`
 	MaxS    float64 `json:"max_s"`
-	// Of the far map, at each report, five seconds later: where the unit is shown against where the report puts it then.
+	// Of the far map, five seconds after each report: the distance between the unit's place on it and the place that follows from the
+	// report.
 	MedianM float64 `json:"median_m"`
 	P95M    float64 `json:"p95_m"`
 	Missing int     `json:"reports_of_units_not_shown"`
@@ -124,7 +125,7 @@ func isCoTPort(ports ...uint16) bool {
 	return slices.ContainsFunc(ports, func(p uint16) bool { return slices.Contains(cotPorts, p) })
 }
 
-// looksCoT says whether a datagram may be an event.
+// looksCoT says whether a datagram may hold an event.
 func looksCoT(b []byte) bool {
 	if len(b) > 3 && b[0] == cotMark && b[1] == 1 && b[2] == cotMark {
 		return true
@@ -133,8 +134,8 @@ func looksCoT(b []byte) bool {
 	return bytes.HasPrefix(b, markEvent) || bytes.HasPrefix(b, markDeclaration) && bytes.Contains(b, markEvent)
 }
 
-// declaresEvent says whether a stream begins with a declaration of XML and an event: other software begins so, too. all is
-// false when that takes more octets.
+// declaresEvent says whether a stream begins with an XML declaration and an event: other software also begins with a declaration. all is
+// false if it takes more octets to tell.
 func declaresEvent(b []byte) (yes, all bool) {
 	if !bytes.HasPrefix(b, markDeclaration[:min(len(b), len(markDeclaration))]) {
 		return false, true
@@ -147,7 +148,7 @@ func declaresEvent(b []byte) (yes, all bool) {
 	return bytes.HasPrefix(rest, markEvent), true
 }
 
-// mesh takes in a datagram; false: it is none of CoT.
+// mesh takes in a datagram; false: it is no CoT.
 func (a *Analyser) mesh(s *tcpSegment) bool {
 	if !looksCoT(s.data) {
 		return false
@@ -162,7 +163,7 @@ func (a *Analyser) mesh(s *tcpSegment) bool {
 	return true
 }
 
-// cotWatch is made when the first CoT is there, at a time.
+// cotWatch returns the watch, and makes it at the first CoT.
 func (a *Analyser) cotWatch(at int64) *cotWatch {
 	if a.cot == nil {
 		a.cot = newCoTWatch()
@@ -177,7 +178,7 @@ func (a *Analyser) cotWatch(at int64) *cotWatch {
 	return a.cot
 }
 
-// note notes an event, or why it was not read.
+// note notes an event, or the reason why it was not read.
 func (w *cotWatch) note(a *Analyser, at int64, from string, raw []byte, e *cot.Event, c *cot.Control, err error, mesh bool) {
 	switch {
 	case err != nil:
@@ -246,7 +247,7 @@ const (
 	cotVersions = "versions"
 )
 
-// cotKind says what an event is for, by its type.
+// cotKind is the purpose of an event, by its type.
 func cotKind(e *cot.Event) string {
 	for _, k := range []struct{ below, name string }{
 		{"a", cotPosition}, {"b-t-f-d", "receipt"}, {"b-t-f-r", "receipt"}, {"b-t-f-p", "receipt"}, {"b-t-f-s", "receipt"}, {"b-t-f", "chat"}, {"b-a", "alert"}, {"b-r-f-h-c", "CASEVAC"},
@@ -319,7 +320,7 @@ func (d *dialog) events(side int, s *stream, b []byte) (int, bool) {
 	return len(b), false
 }
 
-// dropCoT gives up what is no whole event.
+// dropCoT gives up the octets of an unfinished event.
 func (d *dialog) dropCoT(s *stream) {
 	if s.cot != nil {
 		d.a.read.unread += int64(s.cot.fed)

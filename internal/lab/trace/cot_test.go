@@ -109,7 +109,7 @@ func TestCoTStreams(t *testing.T) {
 			}
 			all = append(all, k.list...)
 		}
-		back := &talk{seq: 5} // the server passes on what unit 1 said
+		back := &talk{seq: 5} // the server passes on the events of unit 1
 		back.src, back.dst = ends("10.0.0.100:8087", "10.0.0.2:40000")
 		for second := 0; second < 120; second += 10 {
 			back.say(120, position(1, second).AppendXML(nil))
@@ -182,8 +182,8 @@ func TestCoTMesh(t *testing.T) {
 	check.Equal(t, "seconds", r.Seconds(), 63)
 }
 
-// A capture that begins in the middle of a stream, or misses a part of it, is picked up at the next event. What is XML and no
-// CoT stays what it is.
+// A capture that begins in the middle of a stream, or misses a part of it, is picked up at the next event. XML that is no CoT is not
+// taken for it.
 func TestCoTPickedUp(t *testing.T) {
 	k := &talk{seq: 9}
 	k.src, k.dst = ends("10.0.0.1:40000", "10.0.0.100:8087")

@@ -11,25 +11,25 @@ const (
 	maxBody    = 16 << 20  // octets of one message body; longer ones are counted and not read
 	maxBodies  = 48 << 20  // octets of all unfinished messages together
 	maxScan    = 256 << 10 // octets in which a stream must show that it is JXTA
-	keepInScan = 64        // octets that a marker may have before it was whole
+	keepInScan = 64        // octets that a marker may have had before it was whole
 )
 
-// state is what a direction of a connection expects next.
+// state is the next thing that a direction of a connection expects.
 type state uint8
 
 const (
 	atStart   state = iota
-	atScan          // lost: look for something known
+	atScan          // lost: look for a known marker
 	atWelcome       // JXTA over TCP (wire 2.1)
 	atPackage       // a package (wire 2.2)
 	atHead          // JXTA over HTTP (wire 3.1)
 	atBody
 	atChunk    // line with the length of a chunk
-	atChunkEnd // line end behind a chunk
-	atTrailer  // lines behind the last chunk
+	atChunkEnd // line end after a chunk
+	atTrailer  // lines after the last chunk
 	atCoT      // events of TAK devices
 	atXMPP     // streams of XMPP
-	atForeign  // something else
+	atForeign  // another protocol
 )
 
 // dialog reads both directions of a connection.
@@ -48,16 +48,16 @@ type dialog struct {
 type stream struct {
 	state  state
 	buf    []byte
-	need   int // octets of buf without which nothing new can be said
-	skip   int // octets to leave out: the rest of a body that is too long
+	need   int // octets of buf needed before the next step can do anything
+	skip   int // octets to skip: the rest of a body that is too long
 	seen   int // octets that were scanned in vain
 	at     int64
 	number int64
 	held   int // octets of buf and body counted in Analyser.bodies
 
-	left    int64 // of the body or chunk; -1: until the connection ends
+	left    int64 // of the body or chunk; -1: it lasts until the connection ends
 	chunked bool
-	jxta    bool // the body is of JXTA messages
+	jxta    bool // the body is JXTA messages
 	body    bodyReader
 	cot     *cotStream
 	xmpp    *xmppStream
@@ -89,7 +89,7 @@ func (d *dialog) data(side int, b []byte, at, number int64) {
 	d.account(s)
 }
 
-// run takes steps as long as they lead somewhere.
+// run takes steps as long as they use octets or change the state.
 func (d *dialog) run(side int, s *stream) {
 	rest := s.buf
 	for {
@@ -107,7 +107,7 @@ func (d *dialog) run(side int, s *stream) {
 	s.buf = append(s.buf[:0], rest...)
 }
 
-// account keeps the sum of what waits within its bound.
+// account keeps the sum of waiting octets within its bound.
 func (d *dialog) account(s *stream) {
 	n := len(s.buf) + len(s.body.buf)
 	if s.cot != nil {
@@ -125,13 +125,13 @@ func (d *dialog) account(s *stream) {
 	}
 }
 
-// lose forgets what was begun.
+// lose forgets unfinished messages.
 func (s *stream) lose() {
 	s.buf, s.body, s.need, s.seen, s.chunked = nil, bodyReader{}, 0, 0, false
 	s.state = atScan
 }
 
-// gap says that octets are missing.
+// gap notes that octets are missing.
 func (d *dialog) gap(side int, octets int) {
 	s := &d.dir[side]
 	d.a.gaps++
@@ -153,7 +153,7 @@ func (d *dialog) gap(side int, octets int) {
 	d.a.read.unread += int64(len(s.buf) + len(s.body.buf))
 	s.skip = 0
 	s.lose()
-	if s.xmpp != nil && !s.xmpp.tls { // a stream is not picked up again
+	if s.xmpp != nil && !s.xmpp.tls { // an XML stream is not picked up again
 		d.a.read.unread += int64(s.xmpp.fed)
 		s.xmpp, s.state = nil, atForeign
 	} else if s.xmpp != nil {
@@ -162,7 +162,7 @@ func (d *dialog) gap(side int, octets int) {
 	d.account(s)
 }
 
-// end says that nothing follows.
+// end notes that a direction has ended.
 func (d *dialog) end(side int) {
 	s := &d.dir[side]
 	if s.jxta {
@@ -185,7 +185,7 @@ func (d *dialog) end(side int) {
 	d.account(s)
 }
 
-// markers are what an interrupted stream is picked up at.
+// markers are beginnings at which an interrupted stream is picked up.
 var (
 	markLength  = []byte("\x0econtent-length\x00\x08")
 	markType    = []byte("\x0ccontent-type\x00\x16" + jxta.MessageType)
@@ -232,7 +232,7 @@ func (d *dialog) step(side int, s *stream, b []byte) (used int, more bool) {
 // port says whether the connection has a port of TAK.
 func (d *dialog) port() bool { return isCoTPort(d.c.key.a.Port(), d.c.key.b.Port()) }
 
-// start decides what a stream is by its first octets.
+// start decides by a stream's first octets what it is.
 func (d *dialog) start(s *stream, b []byte) (int, bool) {
 	short := false
 	if d.looksXMPP(b) {
@@ -285,7 +285,7 @@ func (d *dialog) stateAt(m []byte) state {
 	return atHead
 }
 
-// scan looks for the next thing that is known.
+// scan looks for the next known marker.
 func (d *dialog) scan(s *stream, b []byte) (int, bool) {
 	list := [][]byte{markLength, markType, markHello, markAnswer, markGet, markPost, markGetAt, markPostAt, markMessage}
 	switch {
@@ -323,14 +323,14 @@ func (d *dialog) scan(s *stream, b []byte) (int, bool) {
 		s.state = d.stateAt(found)
 		return at, true
 	}
-	// A message in an HTTP body. Before it stands the length of its chunk, if we are lucky.
+	// A message in an HTTP body. With luck, the length of its chunk is right before it.
 	d.http = true
 	s.state, s.jxta, s.body = atBody, true, bodyReader{}
 	s.left, s.chunked = chunkBefore(b[:at])
 	return at, true
 }
 
-// chunkBefore reads the line that ends b as the length of a chunk; without one the body lasts until the connection ends.
+// chunkBefore reads the line that ends b as the length of a chunk; without such a line the body lasts until the connection ends.
 func chunkBefore(b []byte) (left int64, chunked bool) {
 	if len(b) < 3 || b[len(b)-1] != '\n' || b[len(b)-2] != '\r' {
 		return -1, false
@@ -346,7 +346,7 @@ func chunkBefore(b []byte) (left int64, chunked bool) {
 	return n, true
 }
 
-// parseHex reads the length of a chunk; what follows a semicolon or blank is left out.
+// parseHex reads the length of a chunk; it ignores the rest after a semicolon or blank.
 func parseHex(b []byte) (int64, bool) {
 	var n int64
 	digits := 0
@@ -372,7 +372,7 @@ func parseHex(b []byte) (int64, bool) {
 	return n, digits > 0
 }
 
-// pass gives up on what stands at the front of a stream and looks for the next thing that is known.
+// pass gives up on the octets at the front of a stream and looks for the next known marker.
 func (d *dialog) pass(s *stream, what string, err error) (int, bool) {
 	d.a.damaged(what, s.number, err)
 	d.a.read.unread++
@@ -422,12 +422,12 @@ func (d *dialog) packaged(side int, s *stream, b []byte) (int, bool) {
 	return end, true
 }
 
-// bodyReader takes messages off an HTTP body, where they stand one after the other without any frame (wire 3.1).
+// bodyReader takes messages off an HTTP body, in which they follow each other without any frame (wire 3.1).
 type bodyReader struct {
 	buf    []byte
 	need   int
 	after  bool // a message was read: a trailer may follow
-	broken bool // what stands there is no message: look for the next
+	broken bool // the next octets are no message: look for one
 }
 
 func (r *bodyReader) partial() bool { return len(r.buf) > 0 || r.broken }
@@ -491,7 +491,7 @@ func (d *dialog) bodyData(side int, s *stream, b []byte, last bool) {
 	r.buf = append(r.buf[:0], rest...)
 }
 
-// endBody says that the body is over.
+// endBody notes that the body is over.
 func (d *dialog) endBody(side int, s *stream) {
 	if s.jxta {
 		d.bodyData(side, s, nil, true)

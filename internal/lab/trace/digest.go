@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// digest stands for something that is told by its parts, where it is remembered to be known again.
+// digest identifies something by its parts, to recognise it later.
 func digest(parts ...string) [16]byte {
 	h := sha256.New()
 	for _, p := range parts {

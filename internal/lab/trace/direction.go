@@ -10,21 +10,21 @@ import (
 	"aldis/internal/site"
 )
 
-// direction is what one node says to another.
+// direction is the traffic from one node to another.
 type direction struct {
 	nodes    nodePair
 	line     *timeline
-	at       int64 // of the datagram that is read, from the capture's beginning
+	at       int64 // time of the present datagram, from the capture's beginning
 	ledger   map[string]int64
-	numbers  [frame.Queues]map[uint16]bool  // that were there
-	waiting  [frame.Queues]map[uint16]int64 // of those without an acknowledgement: when they were first there
-	stream   uint16                         // of its Hello, +1; 0: not heard
+	numbers  [frame.Queues]map[uint16]bool  // that were seen
+	waiting  [frame.Queues]map[uint16]int64 // those without an acknowledgement: when they were first seen
+	stream   uint16                         // of its Hello, +1; 0: no Hello seen
 	store    uint32
-	corpus   uint32 // of the network, that its sender has said; 0: none
+	corpus   uint32 // of the network, as its sender names it; 0: none
 	flows    map[uint32]envelope.Flow
 	before   envelope.Histories // messages that later ones are coded after
 	last     uint64             // highest number of the direct queue, in full
-	next     uint64             // the first that is not in before
+	next     uint64             // the first number that is not in before
 	early    map[uint64]earlier // those that came before their turn
 	session  *elide.Session
 	segment  int
@@ -39,7 +39,7 @@ func newDirection(p nodePair, line *timeline) *direction {
 	return d
 }
 
-// forget: the sender counts its messages from 1 again.
+// forget resets the direction: the sender counts its messages from 1 again.
 func (d *direction) forget() {
 	for queue := range d.numbers {
 		d.numbers[queue], d.waiting[queue] = map[uint16]bool{}, map[uint16]int64{}
@@ -72,19 +72,19 @@ func (d *direction) first(queue frame.Queue, number uint16, at int64) bool {
 	return true
 }
 
-// earlier is a message that later ones may be coded after: its flow, and what it carries, nil when that is no payload.
+// earlier is a message that later ones may be coded after: its flow, and its payload, nil when it has none.
 type earlier struct {
 	flow    uint32
 	payload *site.Message
 }
 
-// Of messages before their turn.
+// Bounds for messages before their turn.
 const (
-	firstNumbers = 64  // a capture whose first number is no higher begins with the numbers
-	maxEarly     = 256 // when more wait, what is missing is taken for lost
+	firstNumbers = 64  // a capture whose first number is no higher begins with number 1
+	maxEarly     = 256 // when more wait, the missing ones count as lost
 )
 
-// settle adds messages to what later ones are coded after, in the order of their numbers, as the receiver does.
+// settle adds messages to the histories for later ones, in the order of their numbers, as the receiver does.
 func (d *direction) settle(number uint64, e earlier) {
 	if d.next == 0 {
 		d.next = 1
@@ -113,7 +113,7 @@ func (d *direction) settle(number uint64, e earlier) {
 	}
 }
 
-// unacked are the messages of a direction, which may be nil, whose acknowledgement has not been seen.
+// unacked counts the messages of a direction, which may be nil, whose acknowledgement has not been seen.
 func (d *direction) unacked() (n int64) {
 	if d != nil {
 		for _, w := range d.waiting {

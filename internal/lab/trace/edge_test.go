@@ -23,8 +23,8 @@ func dial(a *Analyser, from, to netip.Addr, connections int, answer uint8) {
 	}
 }
 
-// Connections that are refused say nothing against the link, and nobody becomes the edge by them. Nor by those that are set up where
-// an address passes on what others said: rendezvous dial their peers, too.
+// Refused connections do not count against the link, and make no address the edge. Neither do complete ones, if an address passes on
+// messages of others: rendezvous dial their peers, too.
 func TestEdgeOfThoseWhoDial(t *testing.T) {
 	for _, name := range []string{"jxta22-tcp", "jxse27-http", "jxta22-http-iridium"} {
 		list := packets(t, load(t, name))

@@ -11,7 +11,7 @@ import (
 // lengthEdges divide connections by how long they last, seconds.
 var lengthEdges = [...]float64{1, 10, 60, 600}
 
-// Length is the connections of a length.
+// Length is the connections within a range of lengths.
 type Length struct {
 	FromS       float64 `json:"from_s"`
 	BelowS      float64 `json:"below_s,omitempty"` // 0: none is longer
@@ -19,7 +19,7 @@ type Length struct {
 	DataPackets int64   `json:"data_packets"`
 }
 
-// name is the length in words.
+// name is the range in words.
 func (l Length) name() string {
 	if l.BelowS == 0 {
 		return fmt.Sprintf("of %g s and longer", l.FromS)
@@ -37,7 +37,7 @@ func (l *connections) length(c *conn) {
 	l.lengths[i].DataPackets += c.data
 }
 
-// byLength are the lengths that there were.
+// byLength are the ranges that have connections.
 func (l *connections) byLength() (list []Length) {
 	for i, of := range l.lengths {
 		if i > 0 {
@@ -53,7 +53,7 @@ func (l *connections) byLength() (list []Length) {
 	return list
 }
 
-// Ends is what captures of both ends of one run show and one of them does not. All times are by the first capture's clock.
+// Ends is figures that captures at both ends of one run show and a single one does not. All times are by the first capture's clock.
 type Ends struct {
 	From         Passing `json:"from_the_first"`
 	To           Passing `json:"to_the_first"`
@@ -64,7 +64,7 @@ type Ends struct {
 	Found        []Found `json:"until_found,omitempty"`
 }
 
-// Passing is the packets of a direction.
+// Passing is the packets of one direction.
 type Passing struct {
 	Packets int           `json:"packets"`
 	Octets  int64         `json:"octets"` // of IP
@@ -72,7 +72,7 @@ type Passing struct {
 	DelayS  *Distribution `json:"one_way_s"` // null: none arrived
 }
 
-// Found is what the link carried until the edge first heard of another's service, both ways, what was lost included.
+// Found is the traffic on the link until the edge first received another's service, both ways, lost packets included.
 type Found struct {
 	Name    string  `json:"name"`
 	S       float64 `json:"s"` // from the first packet of TCP
@@ -80,7 +80,7 @@ type Found struct {
 	Octets  int64   `json:"octets"` // of IP
 }
 
-// Join adds what a capture of the other end shows: j joins both, this one first.
+// Join adds the figures of a capture of the other end: j joins both, this one first.
 func (r *Report) Join(j linkemu.Joined) {
 	e := &Ends{ClockS: j.Offset.Seconds(), DriftPPM: j.DriftPPM, Alone: j.Alone}
 	first, last := int64(math.MaxInt64), int64(math.MinInt64)

@@ -10,7 +10,7 @@ const (
 	EventSend    = "send"
 )
 
-// Event is something that an application did, as a capture shows it.
+// Event is an action of an application, as a capture shows it.
 type Event struct {
 	at       int64 // ns since 1970 UTC
 	At       float64
@@ -21,7 +21,7 @@ type Event struct {
 	Listen   bool   // open: for receiving
 	Origin   string // peer that made the message, unique value
 	Name     string // service
-	Attr     string // queries: what Name is asked for
+	Attr     string // for queries: the attribute whose value is Name
 	ID       string
 	Pipe     string
 	Octets   int // of the application

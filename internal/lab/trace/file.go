@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// fileVersion is that of the trace files that are written and read. docs/traces.md describes it.
+// fileVersion is the version of the trace files that this package reads and writes. docs/traces.md describes it.
 const fileVersion = 1
 
 const (
@@ -22,7 +22,7 @@ const (
 	maxEvents  = 1 << 22
 )
 
-// What a line of a trace says, besides the names of events.
+// Kinds of lines of a trace, besides the names of events.
 const (
 	linePeer = "peer"
 	linePipe = "pipe"
@@ -32,16 +32,16 @@ const (
 // Header is the first line of a trace.
 type Header struct {
 	Version    int     `json:"aldis_trace"`
-	Source     string  `json:"source,omitempty"`     // what it was made from
+	Source     string  `json:"source,omitempty"`     // its origin
 	Start      string  `json:"start,omitempty"`      // RFC 3339, when t is 0; not in anonymised traces
-	Duration   float64 `json:"duration_s"`           // of the capture, 0 when it is not known beforehand
+	Duration   float64 `json:"duration_s"`           // of the capture, 0 if it is not known beforehand
 	Content    string  `json:"content"`              // "data" or "size"
 	Anonymised bool    `json:"anonymised,omitempty"` // names, addresses and content are left out
 	Seed       uint64  `json:"seed,omitempty"`       // of a synthetic trace
-	Jam        Jam     `json:"jam,omitzero"`         // of the link of the capture; zero: it was not jammed, or nobody knows
+	Jam        Jam     `json:"jam,omitzero"`         // of the link of the capture; zero: it was not jammed, or that is unknown
 }
 
-// Line is any other line. Which members it has depends on Do: docs/traces.md.
+// Line is any other line. Do decides which members it has: docs/traces.md.
 type Line struct {
 	T       float64   `json:"t"` // s from the beginning, microseconds
 	Do      string    `json:"do"`
@@ -68,7 +68,7 @@ type PartOf struct {
 	Data   []byte  `json:"data,omitempty"` // content that is not
 }
 
-// Content is what the element holds, nil when only its size is known.
+// Content is the content of the element, nil when only its size is known.
 func (p *PartOf) Content() []byte {
 	if p.Text != nil {
 		return []byte(*p.Text)
@@ -76,24 +76,24 @@ func (p *PartOf) Content() []byte {
 	return p.Data
 }
 
-// TotalsOf is the last line's sum. In and out are as the edge sees them: out is what it sent.
+// TotalsOf is the sums in the last line. In and out are from the view of the edge: out is what the edge sent.
 type TotalsOf struct {
 	Events      int64 `json:"events"` // publish, query, open and send
 	MessagesIn  int64 `json:"messages_in"`
 	MessagesOut int64 `json:"messages_out"`
 	In          int64 `json:"in"`
 	Out         int64 `json:"out"`
-	Partial     bool  `json:"partial,omitempty"` // what it was made from was incomplete
+	Partial     bool  `json:"partial,omitempty"` // its source was incomplete
 }
 
-// FileError says where a trace is wrong.
+// FileError says where a trace is wrong, and why.
 type FileError struct {
 	Line   int
 	Detail string
 	Err    error
 }
 
-// Error says where and why.
+// Error is the place and the reason.
 func (e *FileError) Error() string {
 	s := fmt.Sprintf("trace: line %d: %v", e.Line, e.Err)
 	if e.Detail != "" {
@@ -102,10 +102,10 @@ func (e *FileError) Error() string {
 	return s
 }
 
-// Unwrap is why.
+// Unwrap is the reason.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// Why a trace is not read.
+// Reasons why a trace is not read.
 var (
 	errNoTrace   = errors.New("not a trace file")
 	errNewer     = errors.New("a trace of a newer version")
@@ -123,7 +123,7 @@ type File struct {
 	Totals TotalsOf
 }
 
-// ReadFile reads a trace. After ErrNoEnd and ErrTotals what was read is returned as well, with totals of its own.
+// ReadFile reads a trace. With ErrNoEnd and ErrTotals it returns the lines read as well, with totals of its own.
 func ReadFile(r io.Reader) (*File, error) {
 	b := bufio.NewReader(r)
 	s := bufio.NewScanner(b)
@@ -213,7 +213,7 @@ func (t *TotalsOf) Add(out bool, octets int) {
 	}
 }
 
-// check says whether a line has what its kind must have. known are the labels that are defined.
+// check says whether a line has the members that its kind needs. known are the labels that are defined.
 func (l *Line) check(known map[string]bool) error {
 	needs := func(labels ...string) error {
 		for _, s := range labels {
@@ -266,7 +266,7 @@ func (l *Line) check(known map[string]bool) error {
 type FileWriter struct {
 	w      *bufio.Writer
 	header Header
-	peers  map[string]string // what is known of -> label
+	peers  map[string]string // label by id
 	pipes  map[string]string
 	edges  map[string]bool // by label
 	names  map[string]string
@@ -308,7 +308,7 @@ func (f *FileWriter) round(t float64) float64 {
 	return f.last
 }
 
-// label answers the label of something, and whether it is new.
+// label returns the label of a key, and whether it is new.
 func label(m map[string]string, letter, key string) (string, bool) {
 	if s, ok := m[key]; ok {
 		return s, false
@@ -321,7 +321,7 @@ func label(m map[string]string, letter, key string) (string, bool) {
 	return s, true
 }
 
-// Peer answers the label of a peer, by whatever identifies it, and writes its line when it is new.
+// Peer returns the label of a peer and writes its line when it is new. id is any text that identifies the peer.
 func (f *FileWriter) Peer(t float64, id, address, name string, edge bool) string {
 	s, fresh := label(f.peers, "p", id)
 	if !fresh {
@@ -336,7 +336,7 @@ func (f *FileWriter) Peer(t float64, id, address, name string, edge bool) string
 	return s
 }
 
-// Pipe answers the label of a pipe and writes its line when it is new.
+// Pipe returns the label of a pipe and writes its line when it is new.
 func (f *FileWriter) Pipe(t float64, id, kind string) string {
 	s, fresh := label(f.pipes, "q", id)
 	if !fresh {
@@ -372,7 +372,7 @@ func (f *FileWriter) Write(l Line) {
 	f.json(l)
 }
 
-// alias stands for a name. Patterns keep that they are patterns.
+// alias replaces a name. A pattern stays a pattern.
 func (f *FileWriter) alias(name string) string {
 	if name == "" || strings.Trim(name, "*") == "" {
 		return name
@@ -399,7 +399,7 @@ func PartWith(name, mime string, content []byte) PartOf {
 	return p
 }
 
-// End writes the last line at time t and answers what went wrong on the way.
+// End writes the last line at time t and returns the first error.
 func (f *FileWriter) End(t float64, partial bool) (TotalsOf, error) {
 	f.totals.Partial = partial
 	f.json(Line{T: f.round(t), Do: lineEnd, Totals: &f.totals})

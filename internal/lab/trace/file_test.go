@@ -82,7 +82,7 @@ func TestAnonymised(t *testing.T) {
 	if f.Totals.In != 1000 || f.Totals.Out != 4500 || f.Header.Content != "size" {
 		t.Errorf("%+v, %+v", f.Header, f.Totals)
 	}
-	// It can still be told which peer asks for a thing and which one publishes it.
+	// It still shows which peer asks for a service and which one publishes it.
 	names := map[string]string{}
 	for _, l := range f.Lines {
 		if l.Do == EventPublish {
@@ -141,7 +141,7 @@ func TestReadFileRefuses(t *testing.T) {
 	}
 }
 
-// What is read and written anew is read as the same.
+// A trace that is read and written anew reads the same.
 func FuzzReadFile(f *testing.F) {
 	text, _ := recorded(f, "jxta22-http", Header{Source: "x", Content: "data", Duration: 1})
 	f.Add([]byte(text))

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// level is where the way into a packet ended.
+// level is the layer at which reading a packet ended.
 type level uint8
 
 const (
 	atEther     level = iota // an Ethernet type
 	atPPP                    // a PPP protocol
-	atIP                     // what should be an IP packet and has another version
+	atIP                     // not an IP packet where one should be: it has another version
 	atTransport              // an IP protocol
 	atUDP                    // a port
 )
 
-// otherKey is what a packet without TCP was.
+// otherKey is the kind of a packet without TCP.
 type otherKey struct {
 	level level
 	code  uint16
@@ -29,23 +29,23 @@ const (
 	maxOthers = 256 // kinds of packets, addresses
 	maxTried  = 32  // packets that are tried as another link type
 	triedSize = 128 // octets of each
-	namedMost = 4   // kinds and addresses that a sentence names
+	namedMost = 4   // kinds and addresses that a sentence lists
 )
 
-// unread notes what a packet was that has no TCP or UDP, as far as it was read.
+// unread notes the kind of a packet that has no TCP or UDP, as far as it was read.
 func (d *decoder) unread(l level, code uint16) verdict {
 	d.other = otherKey{l, code}
 	return isOther
 }
 
-// strangers are the packets of which nothing counts, so that a report without figures can say what there was.
+// strangers are the packets that do not count, so that a report without figures can describe them.
 type strangers struct {
 	kinds   map[otherKey]int64
-	ends    map[netip.Addr]int64 // of packets that are not of the edge asked for
+	ends    map[netip.Addr]int64 // of packets that are not of the requested edge
 	samples []Packet
 }
 
-// kind notes what a packet was.
+// kind notes the kind of a packet.
 func (o *strangers) kind(k otherKey) {
 	if o.kinds == nil {
 		o.kinds = map[otherKey]int64{}
@@ -63,7 +63,7 @@ func (o *strangers) sample(p Packet) {
 	}
 }
 
-// end notes an address that nobody asked for.
+// end notes an address that is not the requested edge.
 func (o *strangers) end(addr netip.Addr) {
 	if o.ends == nil {
 		o.ends = map[netip.Addr]int64{}
@@ -73,7 +73,7 @@ func (o *strangers) end(addr netip.Addr) {
 	}
 }
 
-// names of what is often there instead of TCP.
+// names of kinds that are often found in place of TCP.
 var names = map[otherKey]string{
 	{atEther, 0x0806}: "ARP", {atEther, 0x88cc}: "LLDP", {atEther, 0x888e}: "802.1X", {atEther, 0x88e5}: "MACsec (encrypted)", {atEther, 0x8863}: "PPPoE discovery",
 	{atPPP, 0xc021}: "PPP LCP", {atPPP, 0x8021}: "PPP IPCP", {atPPP, 0x2d}: "PPP with compressed TCP headers", {atPPP, 0x2f}: "PPP with compressed TCP headers",
@@ -122,7 +122,7 @@ func top[K interface {
 	return strings.Join(parts, ", ")
 }
 
-// were says what the packets were, and the way out.
+// were says what kinds of packets there were, and what the user can do.
 func (o *strangers) were() (s string) {
 	if len(o.kinds) > 0 {
 		s = "; they are " + top(o.kinds, func(name string, n int64) string { return fmt.Sprintf("%d of %s", n, name) })
@@ -130,7 +130,7 @@ func (o *strangers) were() (s string) {
 	return s + ". " + o.wayOut()
 }
 
-// wayOut is what a user can do about packets without anything to read.
+// wayOut is a remedy for a capture without anything to read.
 func (o *strangers) wayOut() string {
 	if link, flag, n := o.looksLike(); n > 0 {
 		return fmt.Sprintf("They read as %s, which the file does not say: editcap -T %s FILE OTHER corrects it", link, flag)
@@ -143,7 +143,7 @@ func (o *strangers) wayOut() string {
 	return "Capture on the interface that the peers use, with no other filter than their addresses"
 }
 
-// looksLike answers the link type as which most of the samples would have TCP or UDP in them, by name and as editcap calls it.
+// looksLike returns the link type as which most of the samples would have TCP or UDP in them, by its name and by editcap's.
 func (o *strangers) looksLike() (name, flag string, n int) {
 	for _, c := range []struct {
 		link       LinkType

@@ -8,30 +8,30 @@ import (
 const (
 	maxAssemblies   = 256     // IP packets of which fragments wait for others
 	maxFragments    = 2048    // of one IP packet
-	maxFragmentsAll = 4 << 20 // octets, with what keeping them costs
+	maxFragmentsAll = 4 << 20 // octets, with the cost of keeping them
 	maxIPPacket     = 65535
 	fragmentLife    = 60e9 // ns; a receiver waits no longer (RFC 8200 4.5, RFC 1122 3.3.2)
-	remembered      = 256  // packets that were put together, so that copies of their fragments are known
+	remembered      = 256  // packets that were put together, so that copies of their fragments are recognised
 )
 
-// fragmentKey is what the fragments of one IP packet have in common.
+// fragmentKey is the common part of the fragments of one IP packet.
 type fragmentKey struct {
 	src, dst netip.Addr
 	id       uint32
 	proto    uint8
 }
 
-// fragment says which part of an IP packet something is.
+// fragment is the place of a part in an IP packet.
 type fragment struct {
 	key  fragmentKey
-	at   int // octets from the beginning of what the packet carries
+	at   int // octets from the beginning of the packet's payload
 	more bool
 }
 
-// fragments puts IP packets together. Of what exceeds its bounds the oldest goes first.
+// fragments puts IP packets together. When a bound is exceeded it drops the oldest first.
 type fragments struct {
 	open  map[fragmentKey]*assembly
-	order []fragmentKey // the oldest first; some are not open any more
+	order []fragmentKey // the oldest first; some are no longer open
 	done  []fragmentKey // the latest
 	held  int
 	FragmentCounts
@@ -41,19 +41,19 @@ type fragments struct {
 type FragmentCounts struct {
 	Fragments  int64 `json:"fragments"`
 	Whole      int64 `json:"packets_joined"`     // IP packets
-	Incomplete int64 `json:"packets_incomplete"` // of which fragments are not in the capture: lost on the way, or not captured
-	First      int64 `json:"-"`                  // number of a fragment of the first of these
+	Incomplete int64 `json:"packets_incomplete"` // with fragments that are not in the capture: lost on the way, or not captured
+	First      int64 `json:"-"`                  // number of a fragment of the first incomplete packet
 }
 
-// assembly is one IP packet as far as it is there.
+// assembly is one IP packet as far as its fragments have come.
 type assembly struct {
 	parts  []part // in order
-	total  int    // of what the packet carries; -1: not known
+	total  int    // of the packet's payload; -1: unknown
 	frame  int    // octets on the wire, all fragments together
 	ip     int
 	begun  int64 // ns
 	number int64
-	copied bool // a packet with this key was whole before: these may be copies of its fragments
+	copied bool // a packet with this key was whole before, so that these may be copies of its fragments
 }
 
 // part is one fragment that waits.
@@ -63,7 +63,7 @@ type part struct {
 	wire int
 }
 
-// fragment takes in a part of an IP packet, and goes on with the packet when it is whole.
+// fragment takes in a part of an IP packet, and reads the packet when it is whole.
 func (d *decoder) fragment(f fragment, c excerpt) verdict {
 	if f.at+c.wire > maxIPPacket || f.more && c.wire%8 != 0 || c.wire <= 0 {
 		return isBad
@@ -87,7 +87,7 @@ func (d *decoder) fragment(f fragment, c excerpt) verdict {
 	return d.extended(f.key.proto, f.key.src, f.key.dst, whole)
 }
 
-// add keeps a fragment, and answers its packet when that is whole.
+// add keeps a fragment, and returns its packet when that is whole.
 func (r *fragments) add(f fragment, c excerpt, s *tcpSegment) *assembly {
 	r.Fragments++
 	r.expire(s.at)
@@ -123,7 +123,7 @@ func (r *fragments) add(f fragment, c excerpt, s *tcpSegment) *assembly {
 	return nil
 }
 
-// put adds a fragment. Of two in the same place the later one counts: a number may be used again.
+// put adds a fragment. Of two in the same place the later one counts, because a number may be used again.
 func (a *assembly) put(f fragment, c excerpt, s *tcpSegment) {
 	a.frame, a.ip = a.frame+s.frame, a.ip+s.ip
 	if !f.more {
@@ -153,7 +153,7 @@ func (a *assembly) whole() bool {
 	return end == a.total
 }
 
-// data is what was captured of the packet up to the first octet that was not.
+// data is the captured part of the packet, up to the first octet that was not captured.
 func (a *assembly) data() (b []byte) {
 	for _, p := range a.parts {
 		b = append(b, p.data...)
@@ -172,7 +172,7 @@ func (a *assembly) cost() int {
 	return n
 }
 
-// expire gives up what a receiver would not wait for any more.
+// expire gives up packets for which a receiver would no longer wait.
 func (r *fragments) expire(now int64) {
 	for len(r.order) > 0 {
 		if a := r.open[r.order[0]]; a != nil && now-a.begun <= fragmentLife {
@@ -204,7 +204,7 @@ func (r *fragments) close(key fragmentKey) {
 	}
 }
 
-// finish gives up all that is not whole.
+// finish gives up all incomplete packets.
 func (r *fragments) finish() {
 	for len(r.order) > 0 {
 		r.drop(r.order[0])

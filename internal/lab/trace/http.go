@@ -81,7 +81,7 @@ func (d *dialog) inBody(side int, s *stream, b []byte) (int, bool) {
 		s.left -= int64(n)
 	}
 	if !s.jxta && len(b) >= len(markMessage) && bytes.Equal(b[:len(markMessage)], markMessage) {
-		s.jxta = true // 2.2 does not always say so
+		s.jxta = true // 2.2 does not always declare it
 	}
 	if s.jxta {
 		d.bodyData(side, s, b[:n], s.left == 0 && !s.chunked)
@@ -146,8 +146,8 @@ func (d *dialog) badChunk(side int, s *stream) (int, bool) {
 	return 0, true
 }
 
-// messageLength answers how long the message is that b starts with, as far as b shows: need octets must be there to
-// say more; when need is n the length is final. ok is false when it is no message.
+// messageLength returns the length of the message with which b starts, as far as b shows it: it takes need octets to tell more; when need
+// is n the length is final. ok is false when it is no message.
 func messageLength(b []byte) (n, need int, ok bool) {
 	if i := min(len(b), 4); string(b[:i]) != "jxmg"[:i] {
 		return 0, 0, false
@@ -217,7 +217,7 @@ func messageLength(b []byte) (n, need int, ok bool) {
 	return at, at, true
 }
 
-// otherVersion tries to read a message of wire version 1; nobody has been seen to send one over HTTP.
+// otherVersion tries to read a message of wire version 1, although none has been seen over HTTP.
 func otherVersion(b []byte) (n, need int, ok bool) {
 	_, rest, err := jxta.ParseMessage(b, jxta.DefaultLimits)
 	switch {
@@ -230,7 +230,7 @@ func otherVersion(b []byte) (n, need int, ok bool) {
 	return 0, 0, false
 }
 
-// trailerLength answers how long the CBJX trailer is that b starts with (wire 2.5); see messageLength.
+// trailerLength returns the length of the CBJX trailer with which b starts (wire 2.5); see messageLength.
 func trailerLength(b []byte) (n, need int, ok bool) {
 	at := 0
 	for range 3 {

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// The layers of a datagram, outermost first. Together they are every octet of those that were opened.
+// The layers of a datagram, outermost first. Together they hold every octet of the opened datagrams.
 var layerNames = [...]string{
 	"IP and UDP", "seal", "seal, long form", "hello", "acknowledgements, probes, silence", "messages: frame", "messages: envelope",
 	"messages: codec, what it was coded after, hash", "messages: documents", "messages: content", "messages sent again", "messages in segments", "NORM", "P_Mul", "malformed",
@@ -37,7 +37,7 @@ func (l *linkAnalyser) layer(n, octets int) {
 	}
 }
 
-// outside counts what is around the body of a datagram of ip octets in all.
+// outside counts the octets around the body of a datagram of ip octets in all.
 func (l *linkAnalyser) outside(ip, data int, long bool) {
 	l.layer(layerIP, ip-data)
 	l.layer(layerSeal, seal.OverheadShort)
@@ -72,11 +72,11 @@ func (l *linkAnalyser) inside(f frame.Frame, octets int) {
 	}
 }
 
-// measured lets texts count what it expands; the function it returns counts the rest of a message of so many octets.
+// measured lets texts count the octets that it expands; the function that it returns counts the rest of a message of so many octets.
 func (l *linkAnalyser) measured(texts *envelope.Texts) (rest func(octets int)) {
 	inside := 0
 	texts.Seen = func(document bool, codec compact.Codec, octets int) {
-		if codec == compact.Alike { // it is not there
+		if codec == compact.Alike { // the codec's octet is absent
 			octets--
 		}
 		head := min(compact.HeadOctets(codec), octets)

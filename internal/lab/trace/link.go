@@ -22,7 +22,7 @@ const (
 	maxFlows = 1 << 16 // flows of one direction
 )
 
-// LinkRow is one account of the airtime ledger (design 8): IP octets, of the direction from a node to another.
+// LinkRow is one account of the airtime ledger (design 8): IP octets from one node to another.
 type LinkRow struct {
 	From   string `json:"from"`
 	To     string `json:"to"`
@@ -30,18 +30,18 @@ type LinkRow struct {
 	Octets int64  `json:"octets"`
 }
 
-// LinkReport is what gateways said to each other.
+// LinkReport is the traffic between gateways.
 type LinkReport struct {
 	Datagrams int64     `json:"datagrams"`
 	Octets    int64     `json:"octets"` // IP octets
 	Opened    int64     `json:"opened"`
 	Unopened  []Row     `json:"unopened"` // by reason
 	Ledger    []LinkRow `json:"ledger"`
-	Layers    []Row     `json:"layers"`    // every octet of the datagrams that were opened, outermost layer first
-	Frames    []Row     `json:"frames"`    // by what they are
-	Envelopes []Row     `json:"envelopes"` // messages under custody, each once, by what they hold; octets as they crossed
+	Layers    []Row     `json:"layers"`    // every octet of the opened datagrams, outermost layer first
+	Frames    []Row     `json:"frames"`    // by type
+	Envelopes []Row     `json:"envelopes"` // messages under custody, each once, by their contents; octets as they crossed
 	Messages  int64     `json:"messages"`  // under custody
-	Repeats   int64     `json:"repeats"`   // DATA frames of a number that was there before
+	Repeats   int64     `json:"repeats"`   // DATA frames of a number that was seen before
 	Acked     int64     `json:"acked"`     // messages whose acknowledgement is in the capture
 	MeanS     float64   `json:"ack_mean_s"`
 	MaxS      float64   `json:"ack_max_s"`
@@ -61,15 +61,15 @@ type way struct {
 	datagrams, octets int64
 	hint              byte // of the sender's id
 	seen              bool
-	pairs             []nodePair // whose openers opened something of it
+	pairs             []nodePair // pairs whose openers opened a datagram of the way
 	copies            copies
 }
 
-// linkAnalyser reads what gateways say to each other.
+// linkAnalyser reads the traffic of gateways.
 type linkAnalyser struct {
 	a            *Analyser
 	key          seal.Key
-	nodes        []uint16 // that there are; empty: find out
+	nodes        []uint16 // the nodes of the network; empty: to be found out
 	ways         map[wayKey]*way
 	openers      map[nodePair]*seal.Opener
 	incarnations map[uint16]seal.PeerState // latest start of each node
@@ -82,12 +82,12 @@ type linkAnalyser struct {
 	pmul         *mulSite
 	clear        clearing
 	search       int
-	vain         error // what came of it when it was given up
-	// Objects that are being put together, oldest first, and their octets.
+	vain         error // the last error, when the search was given up
+	// Objects being put together, oldest first, and their octets.
 	assembly  []*object
 	assembled int64
 	coder     compact.Coder
-	lacking   map[uint32]bool // corpora of the network that messages were coded by, and that are not here
+	lacking   map[uint32]bool // corpora of the network by which messages were coded, and which are not available
 	line      timeline
 	acks      samples
 	owing     int64 // messages without an acknowledgement
@@ -212,7 +212,7 @@ func (l *linkAnalyser) datagram(s *tcpSegment) {
 	}
 }
 
-// noteHello notes a HELLO: another store or stream than before counts anew.
+// noteHello notes a HELLO: numbering starts anew if its store or stream is another one than before.
 func (d *direction) noteHello(store uint32, stream uint8) {
 	if d.store != store || d.stream != uint16(stream)+1 {
 		if d.stream != 0 {
@@ -222,7 +222,7 @@ func (d *direction) noteHello(store uint32, stream uint8) {
 	}
 }
 
-// frame charges one frame as the sender's airtime ledger does, and looks into it.
+// frame charges one frame as the sender's airtime ledger does, and reads its contents.
 func (l *linkAnalyser) frame(d *direction, s *tcpSegment, f frame.Frame, octets int) {
 	switch f := f.(type) {
 	case frame.Hello:
@@ -288,7 +288,7 @@ func frameName(f frame.Frame) string {
 	return fmt.Sprintf("%T", f)[len("frame."):]
 }
 
-// rides reads the acknowledgement that a frame carries, and answers its octets.
+// rides reads the acknowledgement that a frame carries, and returns its octets.
 func (l *linkAnalyser) rides(d *direction, s *tcpSegment, rides bool, cumulative uint8) int {
 	if !rides {
 		return 0
@@ -301,7 +301,7 @@ func (l *linkAnalyser) rides(d *direction, s *tcpSegment, rides bool, cumulative
 	return 1
 }
 
-// data answers the ledger's kind of a DATA frame.
+// data returns the ledger's kind of a DATA frame.
 func (l *linkAnalyser) data(d *direction, s *tcpSegment, f frame.Data) string {
 	number := d.number(f.Number, f.Short)
 	if !d.first(frame.Direct, uint16(number), s.at) {
@@ -313,15 +313,15 @@ func (l *linkAnalyser) data(d *direction, s *tcpSegment, f frame.Data) string {
 	return l.envelope(d, s, d.flows, f.Body, &d.before, number)
 }
 
-// Of what messages over P_Mul may be coded after, of a flow and element: as many as a gateway keeps.
+// Bounds of the messages that messages over P_Mul may be coded after, for a flow and element: as many as a gateway keeps.
 const (
 	lateKept       = 256
 	lateKeptOctets = 64 << 10
 )
 
-// envelope reads a message under custody and answers the ledger's kind. flows are those of its sender. before is what it
-// may be coded after, nil for a queue where none is, and custody its number there: it is read as long as the capture has
-// these, in whatever order.
+// envelope reads a message under custody and returns the ledger's kind. flows are those of its sender. before is the history after which
+// it may be coded, nil for a queue without one, and custody its number there: the message is read if the capture has the messages of that
+// history, in any order.
 func (l *linkAnalyser) envelope(d *direction, s *tcpSegment, flows map[uint32]envelope.Flow, body []byte, before *envelope.Histories, custody uint64) string {
 	texts := &envelope.Texts{Coder: &l.coder}
 	if before != nil {
@@ -352,7 +352,7 @@ func (l *linkAnalyser) envelope(d *direction, s *tcpSegment, flows map[uint32]en
 			tallyIn(l.kinds, "unread", len(body))
 			return "payload"
 		}
-		if l.r.Unread == 1 && !errors.Is(err, envelope.ErrUnknownFlow) && !errors.Is(err, compact.ErrHistory) { // those began before the capture
+		if l.r.Unread == 1 && !errors.Is(err, envelope.ErrUnknownFlow) && !errors.Is(err, compact.ErrHistory) { // flows and histories that began before the capture
 			l.a.damaged("a message under custody that cannot be read", s.number, err)
 		}
 		tallyIn(l.kinds, "unread", len(body))
@@ -372,7 +372,7 @@ func (l *linkAnalyser) envelope(d *direction, s *tcpSegment, flows map[uint32]en
 	return kind
 }
 
-// lacks says whether a message cannot be read because its sender codes by a corpus that is not here, which is said once of each.
+// lacks says whether a message cannot be read because its sender codes by a corpus that is not available. It reports each corpus once.
 func (l *linkAnalyser) lacks(d *direction, s *tcpSegment, err error) bool {
 	if d.corpus == 0 || d.corpus == l.a.opt.Corpus.Name() || !errors.Is(err, compact.ErrModel) {
 		return false
@@ -389,7 +389,7 @@ func (l *linkAnalyser) lacks(d *direction, s *tcpSegment, err error) bool {
 	return true
 }
 
-// services tells of the services that a site has.
+// services emits the services of a site.
 func (l *linkAnalyser) services(d *direction, s *tcpSegment, items []site.Item) {
 	for _, it := range items {
 		if name := field(it.Doc, "Name"); it.Kind == site.Document && name != "" && bytes.Contains(it.Doc, msaName) {
@@ -401,7 +401,7 @@ func (l *linkAnalyser) services(d *direction, s *tcpSegment, items []site.Item) 
 	}
 }
 
-// payload tells of an application's message.
+// payload emits an application's message.
 func (l *linkAnalyser) payload(d *direction, s *tcpSegment, p *site.Message) {
 	ev := Event{Event: EventSend, From: nodeName(d.nodes.from), To: nodeName(d.nodes.to), Origin: p.From, Pipe: p.Topic, Kind: "propagate", at: s.at}
 	if !p.Published {
@@ -418,7 +418,8 @@ func (l *linkAnalyser) payload(d *direction, s *tcpSegment, p *site.Message) {
 	l.a.emit(ev)
 }
 
-// riding is the cumulative number of an acknowledgement of which 8 bits rode with a message: of what the other end has said.
+// riding is the full cumulative number of an acknowledgement of which 8 bits rode with a message, among the numbers that the other end
+// has used.
 func (l *linkAnalyser) riding(d *direction, low uint8) (uint16, bool) {
 	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
 	if back == nil {
@@ -427,7 +428,7 @@ func (l *linkAnalyser) riding(d *direction, low uint8) (uint16, bool) {
 	return uint16(back.last) - uint16(uint8(back.last)-low), true
 }
 
-// ack notes which messages of the other direction are now durable.
+// ack notes the messages of the other direction that are now durable.
 func (l *linkAnalyser) ack(d *direction, s *tcpSegment, f frame.Ack) {
 	back := l.dirs[nodePair{d.nodes.to, d.nodes.from}]
 	if back == nil || f.Queue >= frame.Queues {
@@ -459,7 +460,7 @@ func nodeName(id uint16) string {
 	return fmt.Sprintf("node %d", id)
 }
 
-// finish adds what was collected to a report.
+// finish adds the results to a report.
 func (l *linkAnalyser) finish() *LinkReport {
 	r := &l.r
 	for _, k := range l.pmul.messages {
@@ -480,7 +481,7 @@ func (l *linkAnalyser) finish() *LinkReport {
 	return r
 }
 
-// Edge is the node that is taken for the edge of a trace: the one with the largest id, for shore is set up first.
+// Edge is the node that counts as the edge of a trace: the one with the largest id, because shore is set up first.
 func (r *LinkReport) Edge() string {
 	edge, best := "", 0
 	for _, row := range r.Ledger {

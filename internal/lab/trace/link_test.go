@@ -33,7 +33,7 @@ type sister struct {
 	to     netip.AddrPort
 	list   *[]Packet
 	spent  map[string]int64 // its ledger
-	late   *int64           // when the datagram before was, s
+	late   *int64           // when the datagram before was sent, s
 }
 
 func (s *sister) send(to uint16, long bool, kinds []string, frames ...frame.Frame) Packet {
@@ -176,12 +176,12 @@ func TestLink(t *testing.T) {
 	}
 }
 
-// A new start is heard of in a long form that was for the whole network; what was for one node opens from then on too.
+// A new start becomes known by a long form for the whole network; datagrams for one node open from then on too.
 func TestLinkGroupAndIncarnations(t *testing.T) {
 	list, a, _ := conversation(t, 1, 2)
 	a.list = &list
 	a.sealer = seal.NewSealer(linkKey, 1, seal.Incarnation{Number: 8, Salt: 4})
-	a.send(2, false, []string{"ack"}, frame.Probe{ID: 1}) // of a start not heard of
+	a.send(2, false, []string{"ack"}, frame.Probe{ID: 1}) // of an unknown start
 	a.send(seal.Group, true, []string{"key"}, frame.Hello{Store: 5, Stream: 2})
 	a.send(2, false, []string{"payload"}, frame.Data{Number: 1, Body: track(t, "anew", 1, true)})
 	a.send(seal.Group, false, []string{"ack"}, frame.Probe{ID: 2})
@@ -260,7 +260,7 @@ func TestLinkHistory(t *testing.T) {
 	}
 }
 
-// Messages that are coded by the network's corpus are read with it; without it the report says which one that was.
+// Messages coded by the network's corpus are read with it; without it the report names the corpus.
 func TestLinkCorpus(t *testing.T) {
 	say := func(n uint64) []byte {
 		return fmt.Appendf(nil, "##DRAUGHT fore=7.%d aft=7.%d list=%d port trim by the head?no surveyor=quoin##", n%10, n*3%10, n%7)
@@ -298,8 +298,7 @@ func TestLinkCorpus(t *testing.T) {
 		strings.Contains(without.Problems[0], fmt.Sprintf("the corpus %08x of the network: --corpus FILE", corpus.Name())), without.Problems)
 }
 
-// P_Mul: a message of three fragments, one of them twice, and its acknowledgement. Every octet is charged to what the
-// message turns out to be.
+// P_Mul: a message of three fragments, one of them twice, and its acknowledgement. Every octet is charged to the kind of the message.
 func TestLinkPMul(t *testing.T) {
 	list, a, b := conversation(t, 1, 2)
 	a.list, b.list = &list, &list
@@ -356,14 +355,14 @@ func TestLinkPMul(t *testing.T) {
 	checkLinkTimeline(t, l, 2)
 }
 
-// A batch of P_Mul is read message by message, and one Ack_PDU is for all of them. Of one that is cut short what there is is read, and
-// that is said.
+// A batch of P_Mul is read message by message, and one Ack_PDU is for all of them. The messages left in a batch that is cut short
+// are read, and the report says that it was cut.
 func TestLinkBatch(t *testing.T) {
 	list, a, b := conversation(t, 1, 2)
 	a.list, b.list = &list, &list
 	var payload []byte
 	for i, body := range [][]byte{track(t, "first", 1, true), track(t, "second", 1, false), track(t, "third", 1, false)} {
-		head := []byte{1, 1, 0} // behind the one before: Message_ID, Message_Sequence_Number; expiry
+		head := []byte{1, 1, 0} // after the one before: Message_ID, Message_Sequence_Number; expiry
 		if i == 0 {
 			head = []byte{20, 0, 0}
 		}
@@ -395,7 +394,7 @@ func TestLinkBatch(t *testing.T) {
 	check.Contains(t, "problems", strings.Join(r.Problems, "\n"), "a batch of messages that cannot be read")
 }
 
-// A message that lost a fragment on the way to the capture is restored of a parity shard, and what is coded after it is read.
+// A message that lost a fragment on the way to the capture is restored from a parity shard, and messages coded after it are read.
 func TestLinkRestores(t *testing.T) {
 	list, a, b := conversation(t, 1, 2)
 	a.list, b.list = &list, &list
@@ -423,7 +422,7 @@ func TestLinkRestores(t *testing.T) {
 	check.Equal(t, "unread", l.Unread, 0)
 }
 
-// checkLinkTimeline holds a timeline against the ledger; waiting is the most messages that wait in its last slot.
+// checkLinkTimeline compares a timeline with the ledger; waiting is the most messages that wait in its last slot.
 func checkLinkTimeline(t *testing.T, l *LinkReport, waiting int64) {
 	t.Helper()
 	got, want := map[string]int64{}, map[string]int64{}

@@ -2,16 +2,16 @@ package trace
 
 import "fmt"
 
-// Drops are packets that were to be captured and are not in the file, as the file itself says (pcapng).
+// Drops are packets that were to be captured and are not in the file, by the file's own counts (pcapng).
 type Drops struct {
 	Interface int64 `json:"interface"` // by the network card or its driver
 	System    int64 `json:"system"`    // by the operating system, because the capture program was too slow
-	Between   int64 `json:"between"`   // by either, as single packets say of the time before them
+	Between   int64 `json:"between"`   // by either, from counts in single packets for the time before them
 }
 
 func (d Drops) all() int64 { return max(d.Interface+d.System, d.Between) }
 
-// losses is what the capture does not have of the packets that it should have.
+// losses is the part that the capture lacks of the packets that it should have.
 type losses struct {
 	drops      Drops
 	cutPackets int64
@@ -20,7 +20,7 @@ type losses struct {
 	firstCut   int64 // number of a packet
 }
 
-// cut notes a packet of which octets are not in the file.
+// cut notes a packet with octets that are not in the file.
 func (l *losses) cut(number int64, octets int) {
 	if l.cutPackets == 0 {
 		l.firstCut = number
@@ -29,17 +29,17 @@ func (l *losses) cut(number int64, octets int) {
 	l.cutOctets += int64(max(octets, 0))
 }
 
-// CaptureLoss is what the capture does not have of the packets on the wire.
+// CaptureLoss is the part of the packets on the wire that is not in the capture.
 type CaptureLoss struct {
-	CutPackets int64 `json:"packets_cut"` // by the snap length, or within a file that was cut itself
+	CutPackets int64 `json:"packets_cut"` // by the snap length, or in a file that was cut itself
 	CutOctets  int64 `json:"octets_cut"`
 	Dropped    Drops `json:"dropped,omitzero"`
 }
 
-// Dropped tells the Analyser what the capture's file says of packets that it does not have.
+// Dropped gives the Analyser the counts of dropped packets in the capture's file.
 func (a *Analyser) Dropped(d Drops) { a.lost.drops = d }
 
-// lacks notes what the capture does not have, and what would help.
+// lacks notes the losses of the capture, with a remedy.
 func (a *Analyser) lacks() {
 	l := a.lost
 	if l.cutPackets > 0 {
@@ -71,7 +71,7 @@ func (a *Analyser) lacks() {
 	}
 }
 
-// remarks is what a reader of the figures should know, although nothing is missing.
+// remarks are caveats for a reader of the figures, although nothing is missing.
 func (a *Analyser) remarks() (list []string) {
 	if f := a.fragments.FragmentCounts; f.Whole > 0 {
 		list = append(list, fmt.Sprintf("%d IP packets came in fragments and were put together; each counts once, with the octets of all its fragments", f.Whole))
@@ -88,7 +88,7 @@ func (a *Analyser) remarks() (list []string) {
 	return list
 }
 
-// edges is how many peers dialled, have application octets and do not pass on those of others.
+// edges counts the peers that dialled, have application octets and do not pass on those of others.
 func (a *Analyser) edges() (n int) {
 	for addr := range a.opened {
 		if h := a.hosts[addr]; h != nil && h.in+h.out > 0 && !a.passesOn(addr) {

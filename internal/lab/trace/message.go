@@ -8,7 +8,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// Kind is what a JXTA message is for.
+// Kind is the purpose of a JXTA message.
 type Kind string
 
 // Kinds of messages.
@@ -32,7 +32,7 @@ const (
 	kindOther             Kind = "other"
 )
 
-// Element names and texts that decide (wire 4 to 10).
+// Element names and texts that decide the kind (wire 4 to 10).
 const (
 	elDest       = "EndpointDestinationAddress"
 	elRouter     = "EndpointRouterMsg"
@@ -46,22 +46,22 @@ const (
 	handlerRoute = "EndpointRouter"
 )
 
-// host is what is known of one IP address.
+// host is the knowledge of one IP address.
 type host struct {
 	peer        string // its PID's unique value
 	in, out     int64  // application octets
-	passed      int64  // of out, what another peer had said
+	passed      int64  // of out, octets from other peers
 	inMessages  int64
 	outMessages int64
 	echoed      int64            // of in, its own messages that came back
-	published   map[string]bool  // services that it spoke of before hearing of them
+	published   map[string]bool  // services that it mentioned before it received them
 	heard       map[string]int64 // services: when their advertisement first came
-	firstData   int64            // when the first data of somebody else came; 0: never
-	asked       int64            // when it said the message that none has followed to it; 0: none is open
-	answers     samples          // from such a message to the next for it, seconds
+	firstData   int64            // when the first data of another peer came; 0: never
+	asked       int64            // when it sent the message to which no answer has come; 0: none is open
+	answers     samples          // from such a message to the next one to it, seconds
 }
 
-// host answers what is known of an address; past the limit what is said of further ones is lost.
+// host returns the record of an address; past the limit, records of further addresses are lost.
 func (a *Analyser) host(addr netip.Addr) *host {
 	h := a.hosts[addr]
 	if h == nil {
@@ -93,7 +93,7 @@ func (a *Analyser) request(d *dialog, side int, _ *stream, method, target string
 	}
 }
 
-// trailer takes in a CBJX trailer that stands behind a message in an HTTP body.
+// trailer takes in a CBJX trailer after a message in an HTTP body.
 func (a *Analyser) trailer(s *stream, b []byte) {
 	if _, err := jxta.ParseTrailer(b); err != nil {
 		a.damaged("a CBJX trailer that cannot be read", s.number, err)
@@ -111,7 +111,7 @@ func (a *Analyser) trailer(s *stream, b []byte) {
 	a.trailerCount++
 }
 
-// body takes in one message, of which framing octets stood before.
+// body takes in one message that had framing octets before it.
 func (a *Analyser) body(d *dialog, side int, s *stream, b []byte, framing int) {
 	m, rest, err := jxta.ParseMessage(b, jxta.DefaultLimits)
 	if err != nil {
@@ -151,7 +151,7 @@ func (a *Analyser) element(e *jxta.Element) {
 	tallyIn(a.elements, name, len(e.Data))
 }
 
-// classify finds what a message is for by its elements, and within resolver messages by the handler.
+// classify finds the purpose of a message by its elements, and within resolver messages by the handler.
 func classify(m *jxta.Message) Kind {
 	kind := kindOther
 	for i := range m.Elements {
@@ -204,7 +204,7 @@ func resolverKind(doc []byte, discovery, pipe, route, other Kind) Kind {
 	return other
 }
 
-// destination answers the service and parameter that a message is for: of its router message when it has one.
+// destination returns the service and parameter of a message: from its router message when it has one.
 func destination(m *jxta.Message) (service, param string) {
 	text := ""
 	if e := m.Find("jxta", elRouter); e != nil {
@@ -225,8 +225,8 @@ func destination(m *jxta.Message) (service, param string) {
 	return service, param
 }
 
-// field answers the text of the first element of that name in an XML document, without reading the document: a
-// capture of 100 MB has 30,000 of them. Empty when there is none.
+// field returns the text of the first element of that name in an XML document, without reading the document: a capture of 100 MB has
+// 30,000 of them. Empty when there is none.
 func field(doc []byte, name string) string {
 	for {
 		i := bytes.Index(doc, []byte(name))
@@ -246,7 +246,7 @@ func field(doc []byte, name string) string {
 	}
 }
 
-// understand follows what the application does.
+// understand follows the actions of the application.
 func (a *Analyser) understand(d *dialog, side int, s *stream, kind Kind, m *jxta.Message) {
 	from, to := d.c.sender(side).Addr(), d.c.sender(1-side).Addr()
 	src, dst := a.host(from), a.host(to)
@@ -271,7 +271,7 @@ func (a *Analyser) payload(s *stream, from, to netip.Addr, src, dst *host, kind 
 		ev.Pipe, ev.Origin = unique(field(e.Data, "PipeId")), unique(field(e.Data, "SrcPeer"))
 		ev.ID, ev.Kind = field(e.Data, "MsgId"), "propagate"
 		if ev.Origin == "" {
-			ev.Origin = unique(field(e.Data, "VisitedPeer")) // 2.2: the first visited is its maker
+			ev.Origin = unique(field(e.Data, "VisitedPeer")) // 2.2: the first peer visited made it
 		}
 	} else {
 		_, param := destination(m)
@@ -319,7 +319,7 @@ func reserved(namespace string) bool {
 	return false
 }
 
-// payloadElements collects the application's elements, those inside reliable blocks too (wire 8.6).
+// payloadElements collects the application's elements, including those inside reliable blocks (wire 8.6).
 func payloadElements(m *jxta.Message, ev *Event, depth int) {
 	for i := range m.Elements {
 		e := &m.Elements[i]
@@ -342,7 +342,7 @@ func payloadElements(m *jxta.Message, ev *Event, depth int) {
 	}
 }
 
-// unique is an ID's unique value, or the text itself when it is none.
+// unique is an ID's unique value, or the text itself when it is no ID.
 func unique(text string) string {
 	if id, err := jxta.ParseURN(text); err == nil {
 		return id
@@ -389,7 +389,7 @@ func (a *Analyser) opens(s *stream, from, to netip.Addr, m *jxta.Message) {
 	}
 }
 
-// listens notes whose input pipes a peer tells its rendezvous of (wire 5.6).
+// listens notes the input pipes that a peer announces to its rendezvous (wire 5.6).
 func (a *Analyser) listens(s *stream, from, to netip.Addr, m *jxta.Message) {
 	if a.opt.Sink == nil {
 		return
@@ -420,7 +420,7 @@ func (a *Analyser) listens(s *stream, from, to netip.Addr, m *jxta.Message) {
 	}
 }
 
-// query notes what a peer asks for.
+// query notes a peer's question.
 func (a *Analyser) query(s *stream, from, to netip.Addr, m *jxta.Message) {
 	if a.opt.Sink == nil {
 		return
@@ -467,7 +467,7 @@ func (a *Analyser) advertised(s *stream, from, to netip.Addr, src, dst *host, m 
 	}
 }
 
-// service notes one service, of whose advertisement by is the sender.
+// service notes one service whose advertisement by sent.
 func (a *Analyser) service(s *stream, from, to netip.Addr, src, dst *host, by string, msa []byte) {
 	name := field(msa, "Name")
 	if name == "" || len(name) > 1024 {

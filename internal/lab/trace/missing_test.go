@@ -38,7 +38,7 @@ func TestAcknowledgementsStoredEarly(t *testing.T) {
 	}
 }
 
-// What was acknowledged and is not in the capture is said, and makes the figures partial.
+// Octets that were acknowledged and are not in the capture are reported, and make the figures partial.
 func TestMissingPacketsAreSaid(t *testing.T) {
 	for _, name := range captures {
 		list := packets(t, load(t, name))
@@ -57,7 +57,7 @@ func TestMissingPacketsAreSaid(t *testing.T) {
 	}
 }
 
-// A report without a figure says why.
+// A report without figures says why.
 func TestNothingFoundIsSaid(t *testing.T) {
 	list := packets(t, load(t, "jxta22-http"))
 	wrong := slices.Clone(list)

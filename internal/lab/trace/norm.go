@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxObjects  = 64       // NORM objects that are put together at a time
+	maxObjects  = 64       // NORM objects put together at a time
 	maxAssembly = 32 << 20 // octets of them all
 	maxFinished = 1 << 16  // objects of one direction that are remembered
 )
@@ -26,7 +26,7 @@ const (
 	normNackKind = 5  // first octet of an elided NACK (package normwire)
 )
 
-// norm answers the ledger's kind of a NORM frame.
+// norm returns the ledger's kind of a NORM frame.
 func (l *linkAnalyser) norm(d *direction, s *tcpSegment, body []byte, octets int) string {
 	packet, info, err := d.restore(body)
 	if err != nil {
@@ -47,8 +47,8 @@ func (l *linkAnalyser) norm(d *direction, s *tcpSegment, body []byte, octets int
 	return "payload"
 }
 
-// restore gives the packet of a NORM frame. The segment size is the profile's; without a profile the first DATA of an
-// object of several segments shows it, for that segment is full.
+// restore restores the packet of a NORM frame. The segment size is the profile's; without a profile the first DATA of an object of
+// several segments shows it, because that segment is full.
 func (d *direction) restore(body []byte) ([]byte, elide.Info, error) {
 	if len(body) < 2 {
 		return nil, elide.Info{}, elide.ErrShort
@@ -71,7 +71,7 @@ func (d *direction) restore(body []byte) ([]byte, elide.Info, error) {
 	}
 	to := d.nodes.to
 	if to == 0 {
-		to = ^d.nodes.from // NORM node id of nobody; only NACKs name it
+		to = ^d.nodes.from // NORM node id that no node has; only NACKs name it
 	}
 	for segment := min(len(body), elide.MaxSegment); segment > 0; segment-- {
 		s, err := elide.NewSession(elide.Config{Self: to, Peer: d.nodes.from, Segment: segment})
@@ -92,7 +92,7 @@ func (d *direction) restore(body []byte) ([]byte, elide.Info, error) {
 	return nil, elide.Info{}, elide.ErrMismatch
 }
 
-// assemble puts an object together from source symbols. What parity would have to restore stays unread.
+// assemble puts an object together from source symbols. Objects that need parity stay unread.
 func (l *linkAnalyser) assemble(d *direction, s *tcpSegment, info elide.Info, payload []byte) {
 	size := int64(info.Size)
 	if size <= 0 || size > maxAssembly || info.Octets != len(payload) {
@@ -145,5 +145,5 @@ func (l *linkAnalyser) assemble(d *direction, s *tcpSegment, info elide.Info, pa
 	l.envelope(d, s, d.flows, data[objectHead:], nil, 0)
 }
 
-// objectHead is what a gateway puts before an envelope in an object: its number.
+// objectHead is the length of the head, a number, that a gateway puts before an envelope in an object.
 const objectHead = 2

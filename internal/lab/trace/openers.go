@@ -9,7 +9,7 @@ import (
 
 const (
 	maxSearch = 1 << 16 // datagrams tried in vain while looking for node ids
-	smallIDs  = 256     // those that are tried of a node that has said nothing
+	smallIDs  = 256     // ids that are tried for a node that has sent nothing
 	idStep    = 16      // ids that share the hint in a datagram
 )
 
@@ -20,7 +20,7 @@ var (
 	errForgotten = errors.New("forward secret: both ends have forgotten the key")
 )
 
-// open opens a datagram with an opener that opened something of its way before, or looks for the two node ids.
+// open opens a datagram with an opener that has opened one of its way before, or looks for the two node ids.
 func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal.OpenInfo, error) {
 	last := errSearch
 	try := func(p nodePair) (*direction, []byte, seal.OpenInfo, bool) {
@@ -61,13 +61,13 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 	if len(w.pairs) > 0 && l.a.opt.Ring != nil && last == errSearch && data[0]&longForm == 0 {
 		return nil, nil, seal.OpenInfo{}, errForgotten
 	}
-	if len(w.pairs) > 0 && last != errSearch { // it is of a pair that is known: a repeat, or of a start not heard of
+	if len(w.pairs) > 0 && last != errSearch { // from a known pair: a repeat, or from an unknown start
 		return nil, nil, seal.OpenInfo{}, last
 	}
 	if l.search > maxSearch {
 		return nil, nil, seal.OpenInfo{}, l.vain
 	}
-	// Small ids first, in squares that grow: as quick as the larger one of the two allows.
+	// Small ids first, in squares that grow: the search is as quick as the larger of the two ids allows.
 	senders, receivers := slices.Collect(l.candidates(w)), slices.Collect(l.candidates(back))
 	for done, size := 0, 4; done < max(len(senders), len(receivers)); done, size = size, 2*size {
 		for i, from := range senders[:min(size, len(senders))] {
@@ -91,8 +91,8 @@ func (l *linkAnalyser) open(w, back *way, data []byte) (*direction, []byte, seal
 	return nil, nil, seal.OpenInfo{}, last
 }
 
-// newOpener makes what opens datagrams of one node for another, knowing of the first what is known. Its own incarnation is
-// never compared with one on the air.
+// newOpener makes an opener for datagrams of one node to another, with the known state of the first. Its own incarnation is never
+// compared with one on the air.
 func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
 	var keys seal.Keys = l.key
 	if bearer := l.a.opt.Bearer; bearer != "" && l.a.opt.Ring == nil {
@@ -108,7 +108,7 @@ func (l *linkAnalyser) newOpener(p nodePair) *seal.Opener {
 	return seal.NewOpener(keys, p.to, seal.Incarnation{Number: 1}, map[uint16]seal.PeerState{p.from: l.incarnations[p.from]})
 }
 
-// booted tells the other openers of a node's datagrams of its new start: its long forms may have been for one alone.
+// booted gives a node's new start to the other openers of its datagrams, because its long forms may have gone to one receiver alone.
 func (l *linkAnalyser) booted(from uint16, state seal.PeerState) {
 	l.incarnations[from] = seal.PeerState{Incarnation: state.Incarnation, Salt: state.Salt}
 	for p, o := range l.openers {
@@ -118,8 +118,8 @@ func (l *linkAnalyser) booted(from uint16, state seal.PeerState) {
 	}
 }
 
-// candidates are the node ids that the sender of a way may have, small ones first. Of a way that was not seen yet only
-// ids below 256 are tried.
+// candidates are the node ids that the sender of a way may have, small ones first. For a way that was not seen yet only ids below 256 are
+// tried.
 func (l *linkAnalyser) candidates(w *way) func(yield func(uint16) bool) {
 	return func(yield func(uint16) bool) {
 		if len(l.nodes) > 0 {

@@ -13,7 +13,7 @@ const (
 	flagACK = 0x10
 )
 
-// What IP packets carry.
+// Protocols in IP packets.
 const (
 	protoIPv4 = 4
 	protoTCP  = 6
@@ -39,22 +39,22 @@ type tcpSegment struct {
 	ip       int    // octets of the IP packet
 }
 
-// verdict is what became of a packet that is no whole TCP segment or UDP datagram.
+// verdict is the result of reading a packet.
 type verdict uint8
 
 const (
 	isTransport verdict = iota
 	isOther             // ARP, ICMP and the like
-	isFragment          // of an IP packet, of which not all is there yet
+	isFragment          // of an IP packet that is not complete yet
 	isCut               // by the snap length, within the headers
 	isUnknownLink
 	isBad // headers contradict themselves
 )
 
-// maxWraps is how many layers of tags, labels and tunnels are looked through.
+// maxWraps is how many layers of tags, labels and tunnels are removed.
 const maxWraps = 16
 
-// excerpt is a part of a packet: what was captured of it, and how many octets it had on the wire.
+// excerpt is a part of a packet: its captured octets, and its length on the wire.
 type excerpt struct {
 	data []byte
 	wire int
@@ -68,12 +68,12 @@ func (c excerpt) from(n int) (excerpt, bool) {
 	return excerpt{c.data[n:], c.wire - n}, true
 }
 
-// decoder finds the TCP segment or UDP datagram in one packet, through all that it is wrapped in.
+// decoder finds the TCP segment or UDP datagram in one packet, through all its wrappings.
 type decoder struct {
 	s         *tcpSegment
 	depth     int
-	fragments *fragments // nil: they are not put together
-	other     otherKey   // what the packet was, when the verdict is isOther
+	fragments *fragments // nil: fragments are not put together
+	other     otherKey   // the kind of the packet, when the verdict is isOther
 }
 
 // decode finds the TCP segment or UDP datagram in a packet. Fragments are not put together.
@@ -112,7 +112,7 @@ func (d *decoder) ipv4(c excerpt) verdict {
 	}
 	head := int(b[0]&15) * 4
 	total := int(binary.BigEndian.Uint16(b[2:]))
-	if total == 0 { // segmentation offload: the length on the wire says
+	if total == 0 { // segmentation offload: the length on the wire counts
 		total = c.wire
 	}
 	if head < 20 || total < head {
@@ -147,7 +147,7 @@ func (d *decoder) ipv6(c excerpt) verdict {
 	return d.extended(b[6], src, dst, excerpt{b[40:max(40, min(total, len(b)))], total - 40})
 }
 
-// extended passes by the extension headers of version 6, the first of which is next.
+// extended skips the extension headers of version 6, the first of which is next.
 func (d *decoder) extended(next uint8, src, dst netip.Addr, c excerpt) verdict {
 	for {
 		n := 8
@@ -162,7 +162,7 @@ func (d *decoder) extended(next uint8, src, dst netip.Addr, c excerpt) verdict {
 				return isCut
 			}
 			place := binary.BigEndian.Uint16(c.data[2:])
-			if place&^6 != 0 { // a fragment that is the whole packet has neither place nor others behind it
+			if place&^6 != 0 { // a fragment that is the whole packet has offset zero and no others after it
 				f := fragment{fragmentKey{src, dst, binary.BigEndian.Uint32(c.data[4:]), c.data[0]}, int(place &^ 7), place&1 != 0}
 				return d.fragment(f, excerpt{c.data[n:], c.wire - n})
 			}
@@ -180,7 +180,7 @@ func (d *decoder) extended(next uint8, src, dst netip.Addr, c excerpt) verdict {
 	}
 }
 
-// transport reads what an IP packet carries: TCP, UDP, or a tunnel.
+// transport reads the payload of an IP packet: TCP, UDP, or a tunnel.
 func (d *decoder) transport(proto uint8, src, dst netip.Addr, c excerpt) verdict {
 	s, b := d.s, c.data
 	s.proto = proto

@@ -8,11 +8,11 @@ import (
 	"aldis/internal/lab/linkemu"
 )
 
-// known is how many octets behind the IP header make a packet known again: a seal's counter and what follows it, a TCP
-// header and the beginning of its data. Captures may be cut behind them.
+// known is how many octets after the IP header identify a packet: a seal's counter and the octets after it, or a TCP header and the
+// beginning of its data. Captures may be cut after them.
 const known = 64
 
-// PassageOf is what a packet shows of itself; false for what is no TCP segment or UDP datagram.
+// PassageOf is the identity of a packet; false if it is no TCP segment or UDP datagram.
 func PassageOf(p Packet) (linkemu.Passage, bool) {
 	var s tcpSegment
 	if decode(p, &s) != isTransport {

@@ -10,7 +10,7 @@ import (
 
 const (
 	maxMulMessages = 4096
-	maxMulOctets   = 32 << 20 // of the fragments that are kept
+	maxMulOctets   = 32 << 20 // of the fragments kept
 )
 
 type mulID struct {
@@ -18,18 +18,18 @@ type mulID struct {
 	message pmul.MessageID
 }
 
-// mulMessage is a P_Mul message that is being put together.
+// mulMessage is a P_Mul message being put together.
 type mulMessage struct {
 	id       pmul.MessageID
 	at       int64
 	total    int // Data_PDUs; 0: no Address_PDU seen
 	batch    bool
-	parts    int // messages of a batch that is whole
+	parts    int // messages in a complete batch
 	data     map[uint16][]byte
 	parity   map[uint16][]byte
-	last     int                  // octets of the last Data_PDU, as a Plan says; 0: unknown
+	last     int                  // octets of the last Data_PDU, by a Plan; 0: unknown
 	octets   int                  // of data and parity
-	kind     string               // the ledger's; empty: not whole yet
+	kind     string               // the ledger's; empty: the message is not whole yet
 	owed     map[*direction]int64 // octets that wait for kind
 	spent    []spending           // the same for the timeline
 	answered bool
@@ -38,14 +38,14 @@ type mulMessage struct {
 // spending is octets and when they were sent.
 type spending struct{ at, octets int64 }
 
-const maxSpent = 64 // spendings of one message; what comes after them is told with the last
+const maxSpent = 64 // spendings of one message; later octets are added to the last one
 
-// mulSite is what is known of P_Mul on the link.
+// mulSite is the state of P_Mul on the link.
 type mulSite struct {
 	messages map[mulID]*mulMessage
 	order    []mulID
 	octets   int
-	owing    int64 // messages that nobody has acknowledged
+	owing    int64 // messages without an acknowledgement
 	flows    map[pmul.NodeID]map[uint32]envelope.Flow
 	before   map[pmul.NodeID]*envelope.Histories
 }
@@ -55,7 +55,7 @@ func newMulSite() *mulSite {
 		before: map[pmul.NodeID]*envelope.Histories{}}
 }
 
-// message answers what is kept of a message; the oldest make room.
+// message returns the record of a message; the oldest records make room.
 func (m *mulSite) message(id mulID, at int64) *mulMessage {
 	k := m.messages[id]
 	if k != nil {
@@ -86,7 +86,7 @@ func (m *mulSite) keep(k *mulMessage, in map[uint16][]byte, at uint16, b []byte)
 	m.octets += len(b) + chunkCost
 }
 
-// settle charges what waited for a message's kind, and drops its fragments.
+// settle charges the octets that waited for a message's kind, and drops its fragments.
 func (k *mulMessage) settle(m *mulSite, kind string) {
 	if k.kind == "" {
 		k.kind = kind
@@ -102,8 +102,8 @@ func (k *mulMessage) settle(m *mulSite, kind string) {
 	k.owed, k.data, k.parity, k.octets = nil, nil, nil, 0
 }
 
-// mul charges a frame of P_Mul as its sender does: to what its first message or batch holds, to repair when that is a parity shard,
-// else to acknowledgement.
+// mul charges a frame of P_Mul as its sender does: to the kind of its first message or batch, to repair when that is a parity shard,
+// otherwise to acknowledgement.
 func (l *linkAnalyser) mul(d *direction, s *tcpSegment, f frame.PMul, octets int) {
 	pdus, err := pmul.ParseCompact(f.Body, pmul.NodeID(d.nodes.from), pmul.NodeID(d.nodes.to))
 	if err != nil {
@@ -171,13 +171,13 @@ func first(a, b *mulMessage) *mulMessage {
 	return b
 }
 
-// whole reads a message when all its fragments are there, or parity shards for those that were lost.
+// whole reads a message when all its fragments are there, or parity shards for the lost ones.
 func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *tcpSegment, k *mulMessage) {
 	if k.kind != "" || k.total == 0 || len(k.data)+len(k.parity) < k.total {
 		return
 	}
 	if len(k.data) < k.total && !pmul.Restore(uint16(k.total), k.last, k.data, k.parity) {
-		clear(k.parity) // it is not tried again with these
+		clear(k.parity) // they are not tried again
 		return
 	}
 	var body []byte
@@ -215,7 +215,7 @@ func (l *linkAnalyser) whole(source pmul.NodeID, d *direction, s *tcpSegment, k 
 	k.settle(l.pmul, cmp.Or(kind, "payload"))
 }
 
-// acknowledged notes messages that a receiver has whole.
+// acknowledged notes messages that a receiver has in full.
 func (l *linkAnalyser) acknowledged(pdu pmul.AckPDU, at int64) {
 	for _, e := range pdu.Entries {
 		k := l.pmul.messages[mulID{e.Source, e.Message}]

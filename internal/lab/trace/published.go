@@ -71,7 +71,7 @@ var Captures2004 = []capture2004{
 	}},
 }
 
-// discovery2004 is when the peers of a run first saw a service, s from its beginning: table 5.8.
+// discovery2004 is the times at which the peers of a run first saw a service, s from the run's beginning: table 5.8.
 type discovery2004 struct {
 	MPA, Bergen float64
 }

@@ -8,20 +8,20 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// maxSeen bounds what a Recorder remembers to know it again.
+// maxSeen bounds how many events a Recorder remembers, to recognise copies.
 const maxSeen = 1 << 17
 
-// Recorder turns the events of a capture into a trace: each thing once, however often it crosses the capture on its way
-// from peer to rendezvous to peer, and as done by the peer that did it first.
+// Recorder turns the events of a capture into a trace: each event once, however often it crosses the capture on its way from peer to
+// rendezvous to peer, and as the action of the peer that did it first.
 type Recorder struct {
 	f    *FileWriter
 	edge string // address
-	peer string // its peer, "" when the capture does not tell
+	peer string // its peer, "" when the capture does not show it
 	seen *due.Recent[[16]byte]
 }
 
-// NewRecorder records into f. What edgePeer does is the edge's; when that is empty, what the address edge says for itself.
-// Its Event is an Options.Sink.
+// NewRecorder records into f. Events of edgePeer are the edge's; if edgePeer is empty, events of the address edge in its own name. Its
+// Event is an Options.Sink.
 func NewRecorder(f *FileWriter, edge, edgePeer string) *Recorder {
 	return &Recorder{f: f, edge: edge, peer: edgePeer, seen: due.NewRecent[[16]byte](maxSeen)}
 }
@@ -74,8 +74,8 @@ func (r *Recorder) Event(e Event) {
 	r.f.Write(l)
 }
 
-// CoT takes in an event of a TAK device: a message of the device's connection on the pipe of TAK. All devices are on the
-// ship's side, where the capture was made. What never leaves a LAN is left out.
+// CoT takes in an event of a TAK device, as a message of the device's connection on the pipe of TAK. All devices are on the ship's side,
+// where the capture was made. Events that never leave a LAN are left out.
 func (r *Recorder) CoT(c CoT) {
 	if kind := cotKind(c.Event); c.Copy || kind == cotPing || kind == cotVersions {
 		return
@@ -86,8 +86,8 @@ func (r *Recorder) CoT(c CoT) {
 	r.f.Write(l)
 }
 
-// XMPP takes in what a user of XMPP said: a message of the user on the pipe of XMPP. What comes once more on its way to another client or
-// server is known by its text, within two seconds.
+// XMPP takes in a stanza of a user of XMPP, as a message of the user on the pipe of XMPP. A copy on the way to another client or server
+// is recognised by its text, within two seconds.
 func (r *Recorder) XMPP(x XMPP) {
 	from, _, _ := strings.Cut(x.From, "/")
 	to, _, _ := strings.Cut(x.To, "/")
@@ -101,7 +101,7 @@ func (r *Recorder) XMPP(x XMPP) {
 	r.f.Write(l)
 }
 
-// content identifies a message without an id: the same one on another connection within a minute is the same message.
+// content identifies a message without an id: an equal message on another connection within a minute is the same message.
 func (r *Recorder) content(who string, e *Event) []string {
 	var b strings.Builder
 	for _, p := range e.Elements {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Figures are those of one capture, with the names and units of `captures` in the published figures.
+// Figures are the figures of one capture, with the names and units of `captures` in the published figures.
 type Figures struct {
 	Connections     int64   `json:"connections"`
 	TotalS          float64 `json:"total_s"`
@@ -36,7 +36,7 @@ type ApplicationBytes struct {
 	Of    int64 `json:"of"`
 }
 
-// Service is when the edge first received a service's advertisement.
+// Service is the time at which the edge first received a service's advertisement.
 type Service struct {
 	Name string  `json:"name"`
 	S    float64 `json:"s"`   // from the capture's first TCP packet
@@ -49,9 +49,9 @@ type Row struct {
 	Tally
 }
 
-// Report is what a capture shows.
+// Report is the results of a capture.
 type Report struct {
-	Headline  string    `json:"headline"` // what is wrong with this link, in one sentence
+	Headline  string    `json:"headline"` // the fault of this link, in one sentence
 	Condition Condition `json:"condition"`
 
 	Figures     Figures          `json:"figures"`
@@ -66,8 +66,8 @@ type Report struct {
 	InMessages      int64   `json:"application_messages_in"`
 	OutMessages     int64   `json:"application_messages_out"`
 	EchoedBytes     int64   `json:"application_bytes_echoed"` // of application_bytes in: the edge's own, sent back to it
-	Setups          int64   `json:"setups"`                   // connections whose setting up is in the capture
-	FailedSetups    int64   `json:"setups_failed"`            // began and never ended
+	Setups          int64   `json:"setups"`                   // connections whose set-up is in the capture
+	FailedSetups    int64   `json:"setups_failed"`            // begun and never finished
 	RefusedSetups   int64   `json:"setups_refused"`           // reset at once: the link carried the answer
 	MidConnections  int64   `json:"connections_begun_before"` // no SYN seen
 	DataPacketsPct  float64 `json:"data_packets_percent"`
@@ -98,11 +98,11 @@ type Report struct {
 	Link *LinkReport `json:"link,omitempty"` // datagrams of gateways
 
 	CoT      *CoTReport  `json:"cot,omitempty"` // events of TAK devices
-	CoTBytes int64       `json:"cot_bytes"`     // of them in TCP streams
+	CoTBytes int64       `json:"cot_bytes"`     // of CoT events in TCP streams
 	XMPP     *XMPPReport `json:"xmpp,omitempty"`
 
 	Problems []string `json:"problems,omitempty"`
-	Remarks  []string `json:"remarks,omitempty"` // what to know of the figures, although nothing is missing
+	Remarks  []string `json:"remarks,omitempty"` // caveats on the figures, although nothing is missing
 
 	Fragments FragmentCounts `json:"ip_fragments,omitzero"`
 	NotThere  CaptureLoss    `json:"not_captured,omitzero"`
@@ -116,10 +116,10 @@ type Report struct {
 	start, end int64
 }
 
-// Start is the time of the first packet that counts, ns since 1970 UTC; what events' times count from.
+// Start is the time of the first packet that counts, ns since 1970 UTC; the times of events count from it.
 func (r *Report) Start() int64 { return r.start }
 
-// Seconds is how long it is from that packet to the last.
+// Seconds is the time from that packet to the last.
 func (r *Report) Seconds() float64 { return float64(max(0, r.end-r.start)) / 1e9 }
 
 func (a *Analyser) report() *Report {
@@ -167,7 +167,7 @@ func (a *Analyser) report() *Report {
 	return r
 }
 
-// edgeFigures are those of tables 5.8 to 5.10.
+// edgeFigures fills in the figures of tables 5.8 to 5.10.
 func (a *Analyser) edgeFigures(r *Report) {
 	edge := a.opt.Edge
 	if !edge.IsValid() {
@@ -203,8 +203,8 @@ func (a *Analyser) edgeFigures(r *Report) {
 	}
 }
 
-// guessEdge is the address that set up the most connections: rendezvous and relays are dialled. An address that passes on what
-// others said is one of those, and is the edge only where no other address dialled.
+// guessEdge is the address that set up the most connections: rendezvous and relays are dialled. An address that passes on messages of
+// others is one of those, and is the edge only if no other address dialled.
 func (a *Analyser) guessEdge() netip.Addr {
 	var best netip.Addr
 	for addr := range a.opened {
@@ -225,7 +225,7 @@ func (a *Analyser) likelierEdge(one, other netip.Addr) bool {
 	return one.Less(other)
 }
 
-// passesOn: most of what an address sent was of other peers.
+// passesOn says whether most octets that an address sent were of other peers.
 func (a *Analyser) passesOn(addr netip.Addr) bool {
 	h := a.hosts[addr]
 	return h != nil && 2*h.passed > h.out

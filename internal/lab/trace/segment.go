@@ -8,7 +8,7 @@ import (
 	"aldis/internal/link/segment"
 )
 
-// number is a number of the direct queue in full: the nearest to the one after the last.
+// number is the full number in the direct queue: the nearest to the one after the last.
 func (d *direction) number(low uint16, short bool) uint64 {
 	if short {
 		return d.last + 1 + uint64(int64(int8(uint8(low)-uint8(d.last+1))))
@@ -16,7 +16,7 @@ func (d *direction) number(low uint16, short bool) uint64 {
 	return d.last + 1 + uint64(int64(int16(low-uint16(d.last+1))))
 }
 
-// segment answers the ledger's kind of a segment, and reads a message of which all segments were there, in whatever order.
+// segment returns the ledger's kind of a segment, and reads a message when all its segments have come, in whatever order.
 func (l *linkAnalyser) segment(d *direction, s *tcpSegment, f frame.Segment) string {
 	number := d.number(f.Number, f.Short)
 	if !d.first(frame.Direct, uint16(number), s.at) {
@@ -25,7 +25,7 @@ func (l *linkAnalyser) segment(d *direction, s *tcpSegment, f frame.Segment) str
 		return "repair"
 	}
 	d.settle(number, earlier{})
-	if len(f.Body) == 0 { // in the place of one that is needed no more
+	if len(f.Body) == 0 { // replaces a segment that is no longer needed
 		delete(d.segments, f.Object)
 		return "repair"
 	}
@@ -45,7 +45,7 @@ func (l *linkAnalyser) segment(d *direction, s *tcpSegment, f frame.Segment) str
 	return "payload"
 }
 
-// joined is the message that has the newest of the first segments; nil: some are missing.
+// joined is the message that includes the newest of the first segments; nil: some are missing.
 func joined(of map[uint64]frame.Segment) (body []byte) {
 	total := 0
 	for _, number := range slices.Sorted(maps.Keys(of)) {

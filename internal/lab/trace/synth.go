@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Published is one run of the Blue Game of 2004 as the report has it of the capture at the Iridium peer (b): tables 5.1
-// and 5.8 to 5.10 (published 1).
+// Published is one run of the Blue Game of 2004 by the report's figures of the capture at the Iridium peer (b): tables 5.1 and 5.8 to
+// 5.10 (published 1).
 type Published struct {
 	Run        int
 	TotalS     float64 // table 5.1
@@ -29,7 +29,7 @@ var BlueGame = []Published{
 	{5, 1827, 56547, 62472, 226, 239, 963385},
 }
 
-// Contents of synthetic track messages; the report does not say which it was.
+// Contents of synthetic track messages; the report does not say which content the messages had.
 const (
 	ContentXML    = "xml"
 	ContentText   = "text"
@@ -45,10 +45,9 @@ const (
 	fullTracks   = 24 // tracks in a full picture; changes have 2 to 6
 )
 
-// Synth writes a trace of a run: two peers, of which the ship's is the edge, publish their services, look for each
-// other's, and send track messages from the moment when the report's first data came until the run's end. Application
-// octets in and out and the duration are those published, exactly; how many messages they came in the report does not
-// say. The same run, seed and content give the same octets.
+// Synth writes a trace of a run: two peers, of which the ship's is the edge, publish their services, look for each other's, and send
+// track messages from the time of the report's first data until the run's end. Application octets in and out and the duration are exactly
+// those published; the report does not say how many messages there were. The same run, seed and content give the same octets.
 func Synth(w io.Writer, run int, seed uint64, content string) (TotalsOf, error) {
 	i := slices.IndexFunc(BlueGame, func(p Published) bool { return p.Run == run })
 	if i < 0 {
@@ -97,7 +96,7 @@ func Synth(w io.Writer, run int, seed uint64, content string) (TotalsOf, error) 
 	return f.End(p.TotalS, false)
 }
 
-// msaOctets is about what the report gives for a module specification advertisement (section 5.3.1).
+// msaOctets is approximately the report's size of a module specification advertisement (section 5.3.1).
 const msaOctets = 2000
 
 // side is one of the two peers.
@@ -131,8 +130,8 @@ func newSide(name string, random *rand.Rand, octets int64) *side {
 	return s
 }
 
-// messages are what a side sends from first to end: the full picture, changes between. Their weights decide how the
-// octets are shared out, the largest remainders take what is over, so that the sum is exact.
+// messages are the messages of a side from first to end: the full picture, with changes between. The octets are shared out by weight; the
+// largest remainders take the surplus, so that the sum is exact.
 func (s *side) messages(pipe string, first, end float64, content string, random *rand.Rand) (lines []Line) {
 	var weights []float64
 	var tracks []int
@@ -190,7 +189,7 @@ func (s *side) sail(random *rand.Rand) {
 	}
 }
 
-// body is a message of exactly size octets about n tracks, or as many as find room.
+// body is a message of exactly size octets about n tracks, or as many as fit.
 func (s *side) body(t float64, n, size int, content string, random *rand.Rand) []byte {
 	if content == ContentRandom {
 		b := make([]byte, size)
@@ -218,7 +217,7 @@ func (s *side) body(t float64, n, size int, content string, random *rand.Rand) [
 		}
 		b = append(b, line...)
 	}
-	// What is over is free text that an operator wrote, so that no size is padded with the same octet.
+	// The rest is an operator's free text, so that no size is padded with a single repeated octet.
 	b = s.remark(b, size-len(tail), content, random)
 	b = append(b, tail...)
 	return b[:size]
@@ -233,8 +232,8 @@ func NewTracks(name string, random *rand.Rand) *Tracks {
 	return &Tracks{s}
 }
 
-// Body is a message of exactly size octets at time t, of the content kinds of Synth: half a minute after the one before,
-// with as many tracks as find room, up to a full picture.
+// Body is a message of exactly size octets at time t, of the content kinds of Synth: half a minute after the one before, with as many
+// tracks as fit, up to a full picture.
 func (t *Tracks) Body(at float64, size int, content string, random *rand.Rand) []byte {
 	t.s.sail(random)
 	return t.s.body(at, fullTracks, size, content, random)

@@ -59,7 +59,7 @@ func TestSynth(t *testing.T) {
 	}
 }
 
-// checkSynth: messages are of the kind asked for, none is empty, and no two are the same.
+// checkSynth: messages are of the requested kind, none is empty, and no two are the same.
 func checkSynth(t *testing.T, f *File, content string) {
 	t.Helper()
 	seen := map[string]bool{}

@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	maxConns       = 32768   // connections looked at side by side
+	maxConns       = 32768   // connections followed at the same time
 	maxPending     = 4 << 20 // octets out of order of one direction
 	maxPendingAll  = 32 << 20
 	maxPendingSegs = 4096 // segments out of order of one direction
-	chunkCost      = 64   // what keeping a segment costs beside its octets
+	chunkCost      = 64   // the cost of keeping a segment, besides its octets
 )
 
 // before orders sequence numbers (RFC 9293 3.4).
@@ -18,7 +18,7 @@ func before(a, b uint32) bool { return int32(a-b) < 0 }
 
 type connKey struct{ a, b netip.AddrPort }
 
-// conn is one TCP connection, what tshark calls a stream.
+// conn is one TCP connection, which tshark calls a stream.
 type conn struct {
 	key         connKey
 	index       int64 // from 0, in order of first packets
@@ -30,8 +30,8 @@ type conn struct {
 	synAt       int64   // of the first SYN
 	lastSYN     int64   // of the latest, from which tshark counts
 	synACK      bool
-	refused     bool  // reset before the SYN and ACK: the link worked, nobody listened
-	setup       int64 // ns from the first SYN to the first ACK behind the SYN and ACK; -1: not seen
+	refused     bool  // reset before the SYN and ACK: the link worked, but no program listened
+	setup       int64 // ns from the first SYN to the first ACK after the SYN and ACK; -1: not seen
 	firstRTT    int64 // tshark's initial RTT, 0: not known
 	over        bool  // reset
 	unacked     int64 // octets of both directions that were sent and are not acknowledged
@@ -40,12 +40,12 @@ type conn struct {
 
 // flow is one direction of a connection.
 type flow struct {
-	// What tshark keeps of a direction, see judge.
+	// The values that tshark keeps of a direction, see judge.
 	baseSet   bool
 	base      uint32
-	nextSeq   uint32 // behind the highest octet seen
+	nextSeq   uint32 // after the highest octet seen
 	nextAt    int64
-	maxAcked  uint32 // behind the last octet seen without a gap
+	maxAcked  uint32 // after the last octet seen without a gap
 	lastAck   uint32
 	lastAckAt int64
 	dupAcks   uint32
@@ -57,7 +57,7 @@ type flow struct {
 	expect     uint32 // next octet for the dialog
 	pending    []chunk
 	held       int   // octets and costs in pending
-	missedFrom int64 // packets of the connection when what is missing before them was first acknowledged; 0 for never
+	missedFrom int64 // packets of the connection when the octets missing before them were first acknowledged; 0 for never
 	ended      bool
 }
 
@@ -86,8 +86,8 @@ const (
 	outOfOrder         = 3_000_000
 )
 
-// judge decides what tshark 4.0 says of a segment, as its packet-tcp.c does, in the same order of questions. side is
-// the sender's. Only what decides on retransmissions is kept.
+// judge marks a segment as tshark 4.0 does, by the code of its packet-tcp.c, in the same order of questions. side is the sender's. Only
+// the parts that decide on retransmissions are kept.
 func (c *conn) judge(s *tcpSegment, side int) (marks uint8) {
 	fwd, rev := &c.side[side], &c.side[1-side]
 	length := uint32(s.length)
@@ -158,7 +158,7 @@ func (c *conn) retransmitted(s *tcpSegment, fwd, rev *flow) uint8 {
 	length := uint32(s.length)
 	old := fwd.nextSeq != 0 && before(s.seq, fwd.nextSeq)
 	if length > 1 && fwd.nextSeq-1 == s.seq {
-		old = false // one octet of a probe, now with more
+		old = false // one octet of a probe, now with more octets
 	}
 	if length > 0 && rev.lastAck != 0 && !before(rev.lastAck, s.seq+length) {
 		return markRetransmission // spurious: it was acknowledged
@@ -184,7 +184,7 @@ func (c *conn) retransmitted(s *tcpSegment, fwd, rev *flow) uint8 {
 	return markRetransmission
 }
 
-// find answers the connection of a segment and its sender's side; a SYN of other numbers starts a new one.
+// find returns the connection of a segment and its sender's side; a SYN with other numbers starts a new one.
 func (a *Analyser) find(s *tcpSegment) (*conn, int) {
 	key, side := connKey{s.src, s.dst}, 0
 	if s.dst.Compare(s.src) < 0 {
@@ -216,8 +216,8 @@ func (a *Analyser) find(s *tcpSegment) (*conn, int) {
 	return c, side
 }
 
-// evict makes room: connections that both ends have closed go first, then the older half of the rest. What comes of
-// a connection that was retired counts as a new one.
+// evict makes room: connections that both ends have closed go first, then the older half of the rest. Further segments of a retired
+// connection count as a new one.
 func (a *Analyser) evict() {
 	var live []*conn
 	for _, c := range a.order {
@@ -261,7 +261,7 @@ func (a *Analyser) tcp(s *tcpSegment) {
 	a.account(c, s)
 }
 
-// account tells the timeline what a segment was and what is under way.
+// account gives the timeline the octets of a segment and those under way.
 func (a *Analyser) account(c *conn, s *tcpSegment) {
 	at := s.at - a.start
 	a.line.spend(at, spentHeaders, int64(s.frame-s.length))
@@ -286,7 +286,7 @@ func (f *flow) unacked(back *flow) int64 {
 	return int64(n)
 }
 
-// handshake notes how long setting up took: from the first SYN to the ACK that ends it (report, section 5.2.3).
+// handshake notes how long the set-up took: from the first SYN to the ACK that ends it (report, section 5.2.3).
 func (c *conn) handshake(s *tcpSegment, side int) {
 	if s.flags&flagRST != 0 && c.opener == 1-side && !c.synACK {
 		c.refused = true
@@ -309,7 +309,7 @@ func (c *conn) handshake(s *tcpSegment, side int) {
 	}
 }
 
-// reassemble hands the dialog what is new and in order.
+// reassemble gives the dialog the octets that are new and in order.
 func (c *conn) reassemble(a *Analyser, s *tcpSegment, side int) {
 	f := &c.side[side]
 	seq := s.seq
@@ -321,7 +321,7 @@ func (c *conn) reassemble(a *Analyser, s *tcpSegment, side int) {
 		}
 		c.dialog.begun[side] = true
 	case s.flags&flagRST != 0:
-		c.over = true // what the other end had sent by then still comes
+		c.over = true // octets that the other end had sent by then still come
 		return
 	case !f.started && s.length > 0:
 		f.started, f.expect = true, seq
@@ -338,11 +338,11 @@ func (c *conn) reassemble(a *Analyser, s *tcpSegment, side int) {
 	}
 }
 
-// inSequence delivers a chunk, or keeps it until what is before it comes.
+// inSequence delivers a chunk, or keeps it until the octets before it come.
 func (c *conn) inSequence(a *Analyser, side int, k chunk) {
 	f := &c.side[side]
 	if end := k.seq + uint32(k.length); !before(f.expect, end) {
-		return // all of it was there before
+		return // all its octets came before
 	}
 	if before(f.expect, k.seq) {
 		if int32(k.seq-f.expect) > 1<<28 || f.held+len(k.data) > maxPending || len(f.pending) >= maxPendingSegs || a.held > maxPendingAll {
@@ -368,7 +368,7 @@ func (c *conn) inSequence(a *Analyser, side int, k chunk) {
 	c.drain(a, side)
 }
 
-// nextGap is where the kept segments begin, seq if there are none.
+// nextGap is the beginning of the kept segments, seq if there are none.
 func (f *flow) nextGap(seq uint32) uint32 {
 	if len(f.pending) > 0 && before(f.pending[0].seq, seq) {
 		return f.pending[0].seq
@@ -376,7 +376,7 @@ func (f *flow) nextGap(seq uint32) uint32 {
 	return seq
 }
 
-// deliver gives the dialog the part of k from f.expect on; what the capture cut off becomes a gap.
+// deliver gives the dialog the part of k from f.expect on; a part that the capture cut off becomes a gap.
 func (c *conn) deliver(side int, k chunk) {
 	f := &c.side[side]
 	skip := int(f.expect - k.seq)
@@ -408,11 +408,11 @@ func (c *conn) drain(a *Analyser, side int) {
 	f.pending = slices.Delete(f.pending, 0, n)
 }
 
-// stored is how many packets of a connection a capture may store an acknowledgement before the data that it acknowledges:
-// several queues of a receiver do so.
+// stored is by how many packets of a connection a capture may store an acknowledgement before its data, as several queues of a receiver
+// do.
 const stored = 64
 
-// acked: what the receiver acknowledges and the capture does not have within some packets will not come any more.
+// acked notes an acknowledgement. Acknowledged octets that do not come within some packets will not come any more.
 func (c *conn) acked(a *Analyser, side int, ack uint32) {
 	f := &c.side[side]
 	gap := f.started && len(f.pending) > 0 && before(f.expect, f.pending[0].seq) && !before(ack, f.pending[0].seq)
@@ -427,7 +427,7 @@ func (c *conn) acked(a *Analyser, side int, ack uint32) {
 	}
 }
 
-// gap tells the dialog that octets up to seq are not in the capture.
+// gap tells the dialog that the octets up to seq are not in the capture.
 func (c *conn) gap(a *Analyser, side int, seq uint32) {
 	f := &c.side[side]
 	n := int(seq - f.expect)
@@ -446,7 +446,7 @@ func (c *conn) skipTo(a *Analyser, side int, seq uint32) {
 	c.drain(a, side)
 }
 
-// finish ends both directions: everything kept is given to the dialog, gaps as gaps.
+// finish ends both directions: it gives the dialog everything kept, with the gaps.
 func (c *conn) finish(a *Analyser) {
 	c.over = true
 	for side := range c.side {
@@ -464,7 +464,7 @@ func (c *conn) finish(a *Analyser) {
 // retire ends a connection and adds it to the figures.
 func (a *Analyser) retire(c *conn) {
 	c.finish(a)
-	at := c.last - a.start // what was kept and is there twice was sent again
+	at := c.last - a.start // octets kept twice were sent again
 	a.line.spend(at, spentAgain, a.charged.stream-a.read.stream+a.charged.kept-a.read.kept)
 	a.settle(at, a.read)
 	a.unacked -= c.unacked

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// JSON is the report in the shape of the published figures: tables 5.1 to 5.7 under captures, then one member for each
-// of tables 5.8 to 5.10, all by the capture's name; what the publication does not have is under details.
+// JSON is the report in the form of the published figures: tables 5.1 to 5.7 under captures, then one member for each of tables 5.8 to
+// 5.10, all by the capture's name; figures that the publication lacks are under details.
 func (r *Report) JSON(name string) any {
 	type byName[T any] map[string]T
 	discovery := map[string]float64{}
@@ -44,7 +44,7 @@ func (w *Writer) F(format string, args ...any) {
 	}
 }
 
-// WriteText prints the ten tables of the report, and what the messages were.
+// WriteText prints the ten tables of the report, and the kinds of messages.
 func (r *Report) WriteText(out io.Writer, name string) error {
 	w := &Writer{W: out}
 	f := r.Figures
@@ -86,7 +86,7 @@ func (r *Report) WriteText(out io.Writer, name string) error {
 	return w.Err
 }
 
-// row writes a figure behind its label.
+// row writes a figure after its label.
 func (w *Writer) row(label, format string, args ...any) {
 	w.F("       %-30s "+format+"\n", append([]any{label}, args...)...)
 }
@@ -148,7 +148,7 @@ func (r *Report) tables(w *Writer) {
 	row("of data octets", "%d of %d, %.2f %%", r.Application.Total, r.Application.Of, r.PayloadPct)
 }
 
-// messages writes what the octets of the streams were.
+// messages writes the octets of the streams by purpose.
 func (r *Report) messages(w *Writer) {
 	row := w.row
 	w.F("\nOctets in TCP streams: %d\n", r.StreamBytes)
@@ -179,7 +179,7 @@ func (w *Writer) problems(list []string) {
 	}
 }
 
-// writeText prints what gateways said to each other.
+// writeText prints the traffic between gateways.
 func (r *LinkReport) writeText(w *Writer) {
 	w.F("Link: %d IP octets, %d of %d datagrams opened\n", r.Octets, r.Opened, r.Datagrams)
 	w.rows("Not opened", "IP octets", r.Unopened)
@@ -209,10 +209,10 @@ func (r *LinkReport) writeText(w *Writer) {
 	}
 }
 
-// cotShown is how many units the text names.
+// cotShown is how many units the text lists.
 const cotShown = 20
 
-// writeText prints what TAK devices said; nothing where there was nothing.
+// writeText prints the events of TAK devices, if there are any.
 func (r *CoTReport) writeText(w *Writer) {
 	if r == nil {
 		return
@@ -237,7 +237,7 @@ func (r *CoTReport) writeText(w *Writer) {
 	r.writeCosts(w)
 }
 
-// writeCosts prints what the events would cost on links.
+// writeCosts prints the cost of the events on links.
 func (r *CoTReport) writeCosts(w *Writer) {
 	if len(r.Costs) == 0 {
 		return
@@ -261,13 +261,13 @@ func (w *Writer) rows(title, unit string, rows []Row) {
 	}
 }
 
-// clean makes what came from a network fit to be printed.
+// clean makes a text from a network fit to be printed.
 func clean(s string) string { return tame(s, 80) }
 
-// sentence does so with a line of words.
+// sentence does the same for a line of words.
 func sentence(s string) string { return tame(s, 500) }
 
-// tame leaves out what a terminal would obey, and what is longer than most octets.
+// tame removes characters that a terminal would obey, and octets beyond most.
 func tame(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0xfffd {

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	maxSlots    = 240     // of a timeline; when it is longer, two become one
+	maxSlots    = 240     // of a timeline; when it is longer, every two become one
 	firstSlot   = 1 << 20 // ns, about a millisecond
 	maxAccounts = 64      // names of a timeline
 	maxSamples  = 1 << 14 // of a distribution; when there are more, every other one is left out
@@ -33,16 +33,16 @@ type Series struct {
 	Octets []int64 `json:"octets"`
 }
 
-// Timeline is what a capture cost over time. Slots are equal and begin with the capture.
+// Timeline is the octets of a capture over time. Slots are equal and begin with the capture.
 type Timeline struct {
 	SlotS  float64  `json:"slot_s"`
 	Series []Series `json:"series"` // largest first; the sums are those of the report
-	// Waiting is what was sent and not acknowledged, the most in each slot: octets over all TCP connections, or messages
-	// under the custody of gateways.
+	// Waiting is the traffic sent and not acknowledged, the most in each slot: octets over all TCP connections, or messages under the
+	// custody of gateways.
 	Waiting []int64 `json:"waiting"`
 }
 
-// Distribution is of times, in seconds.
+// Distribution is figures of times, in seconds.
 type Distribution struct {
 	N       int64     `json:"n"`
 	MedianS float64   `json:"median_s"`
@@ -51,17 +51,17 @@ type Distribution struct {
 	Sorted  []float64 `json:"-"` // all, or evenly thinned out
 }
 
-// timeline collects one. Its memory does not grow with the capture.
+// timeline collects a Timeline. Its memory does not grow with the capture.
 type timeline struct {
 	width   int64 // of a slot, ns; 0: nothing yet
 	used    int   // slots
 	octets  map[string]*[maxSlots]int64
 	waiting [maxSlots]int64 // most
 	last    [maxSlots]int64 // at the slot's end
-	told    [maxSlots]bool  // something is known of the slot
+	told    [maxSlots]bool  // the slot has a value
 }
 
-// slot answers the slot of a time, ns from the beginning; before it counts as the beginning.
+// slot returns the slot of a time, ns from the beginning; an earlier time counts as the beginning.
 func (t *timeline) slot(at int64) int {
 	if t.width == 0 {
 		t.width, t.octets = firstSlot, map[string]*[maxSlots]int64{}
@@ -121,7 +121,7 @@ func (t *timeline) spend(at int64, kind string, octets int64) {
 func (t *timeline) wait(at, n int64) {
 	i := t.slot(at)
 	if !t.told[i] {
-		for before := i - 1; before >= 0; before-- { // what waited until now
+		for before := i - 1; before >= 0; before-- { // the value until now
 			if t.told[before] {
 				t.waiting[i] = t.last[before]
 				break

@@ -53,7 +53,7 @@ func TestTimelineSums(t *testing.T) {
 	}
 }
 
-// What waits: against octets counted one by one, folded or not.
+// Waiting octets agree with octets counted one by one, folded or not.
 func TestTimelineWaiting(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -126,7 +126,7 @@ func TestSamples(t *testing.T) {
 	check.True(t, "len(d.Sorted) <= maxSamples", len(d.Sorted) <= maxSamples, len(d.Sorted), maxSamples)
 }
 
-// The published figures against a copy of those that they were taken from (published 1).
+// The published figures agree with a copy of their source (published 1).
 func TestPublished(t *testing.T) {
 	b, err := os.ReadFile("testdata/published-2004.json")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// captures are what testdata/README.md describes.
+// captures are described in testdata/README.md.
 var captures = []string{"jxta22-http-iridium", "jxta22-tcp", "jxta22-tcp-iridium", "jxta22-http", "jxse27-unsigned-tcp", "jxse27-tcp-iridium", "jxse27-http"}
 
 func load(t testing.TB, name string) []byte {
@@ -126,7 +126,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// What overtakes or comes twice on the way changes no message.
+// Packets that overtake or come twice on the way change no message.
 func TestOrderDoesNotMatter(t *testing.T) {
 	for _, name := range captures {
 		list := packets(t, load(t, name))
@@ -174,7 +174,7 @@ func sameFlow(list []Packet) bool {
 	return true
 }
 
-// What is missing costs its messages and nothing else: every octet that is there is accounted for.
+// Missing octets cost only their messages: every octet in the capture is accounted for.
 func TestGaps(t *testing.T) {
 	for _, name := range captures {
 		list := packets(t, load(t, name))
@@ -345,7 +345,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// The same segments behind every link header.
+// The same segments after every link header.
 func TestLinkTypes(t *testing.T) {
 	list := packets(t, load(t, "jxta22-tcp-iridium")) // raw IP
 	want := analyse(list, Options{})

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Condition is what a capture says of the link that it was made on.
+// Condition is the state of a link by its capture.
 type Condition string
 
 // The conditions.
 const (
-	Unjudged Condition = "unjudged" // there is nothing, or too little, to judge
+	Unjudged Condition = "unjudged" // there is too little to judge, or nothing
 	Clean    Condition = "clean"
 	Strained Condition = "strained" // it costs time
-	Jammed   Condition = "jammed"   // not all that was wanted got through
+	Jammed   Condition = "jammed"   // some of the traffic did not get through
 )
 
-// Above these shares a link is strained or jammed. They are a choice: a LAN repeats less than 1 % of its packets, and the
-// links of 2004 repeated 7 to 24 % (table 5.7 of the report).
+// A link above these shares is strained or jammed. They are a choice: a LAN repeats less than 1 % of its packets, and the links of 2004
+// repeated 7 to 24 % (table 5.7 of the report).
 const (
-	fewPackets     = 20  // less is not judged
+	fewPackets     = 20  // fewer are not judged
 	strainedAgain  = 2.0 // per cent of packets that were sent again
 	jammedAgain    = 10.0
 	strainedFailed = 10.0 // per cent of connections that were never set up
@@ -29,12 +29,12 @@ const (
 	slowDiscovery  = 60.0 // s
 )
 
-// Jam is what a jammed link shows of itself: the trace of its capture has what got through, and when it got through.
+// Jam is the signs of a jammed link: the trace of its capture has only the traffic that got through, at the times when it got through.
 type Jam struct {
 	RetransmitPct float64 `json:"retransmissions_percent"`
 	Setups        int64   `json:"setups"`
 	FailedSetups  int64   `json:"setups_failed"`
-	CutMessages   int64   `json:"messages_cut,omitempty"` // begun and never ended
+	CutMessages   int64   `json:"messages_cut,omitempty"` // begun and never finished
 }
 
 // String is the jam in words, as the end of a sentence.
@@ -52,7 +52,7 @@ func (j Jam) String() string {
 	return listing(parts)
 }
 
-// Jam is that of a capture's link; zero when it was not jammed.
+// Jam is the Jam of a capture's link; zero when it was not jammed.
 func (r *Report) Jam() Jam {
 	if r.Condition != Jammed {
 		return Jam{}
@@ -60,7 +60,7 @@ func (r *Report) Jam() Jam {
 	return Jam{math.Round(10*r.RetransmitPct) / 10, r.Setups, r.FailedSetups, r.CutMessages}
 }
 
-// listing writes a list as in a sentence.
+// listing writes a list as part of a sentence.
 func listing(parts []string) string {
 	if len(parts) < 2 {
 		return strings.Join(parts, "")
@@ -141,7 +141,7 @@ func (r *Report) judgeTCP() {
 	r.Headline += "."
 }
 
-// firstForeign is when the edge found the first service of another peer, in seconds.
+// firstForeign is the time at which the edge found the first service of another peer, in seconds.
 func (r *Report) firstForeign() (s float64, ok bool) {
 	for _, d := range r.Discovery { // in order of time
 		if !d.Own {
@@ -151,7 +151,7 @@ func (r *Report) firstForeign() (s float64, ok bool) {
 	return 0, false
 }
 
-// headline is of a capture that has datagrams of gateways and nothing else.
+// headline is for a capture that has datagrams of gateways and nothing else.
 func (r *LinkReport) headline() string {
 	if r.Opened == 0 {
 		return fmt.Sprintf("%d datagrams of gateways, none of which could be opened: --key FILE with the network's key shows what they were for.", r.Datagrams)
@@ -166,12 +166,12 @@ func (r *LinkReport) headline() string {
 	return s + "."
 }
 
-// headline is what TAK devices said.
+// headline is a sentence on the events of TAK devices.
 func (r *CoTReport) headline() string {
 	return fmt.Sprintf("%d TAK devices and %d other units made %.1f reports a minute of %.0f octets each", r.Devices, r.Units-r.Devices, r.PerMinute, r.mean())
 }
 
-// mean is how many octets a report has.
+// mean is the mean number of octets of a report.
 func (r *CoTReport) mean() float64 {
 	for _, k := range r.Kinds {
 		if k.Name == cotPosition {

@@ -30,7 +30,7 @@ func TestHeadline(t *testing.T) {
 	}
 }
 
-// The figures decide, one by one.
+// Each figure decides by itself.
 func TestConditions(t *testing.T) {
 	for _, tt := range []struct {
 		name string

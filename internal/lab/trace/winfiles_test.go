@@ -8,8 +8,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// What Windows writes: pcapng of two interfaces at once, Ethernet in microseconds and Npcap's loopback (BSD null, address family in
-// the host's order) in units of 100 ns; and pcap whose link type has flags of a frame check sequence in its upper half.
+// Files as Windows writes them: pcapng of two interfaces at once, Ethernet in microseconds and Npcap's loopback (BSD null, address family
+// in the host's order) in units of 100 ns; and pcap whose link type has flags of a frame check sequence in its upper half.
 func TestWindowsCaptures(t *testing.T) {
 	list := packets(t, load(t, "jxta22-tcp-iridium")) // raw IP
 	want := analyse(list, Options{})

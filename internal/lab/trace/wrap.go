@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Ethernet's types of what follows.
+// Ethernet's types of payload.
 const (
 	etherIPv4     = 0x0800
 	etherERSPAN   = 0x88be
@@ -21,13 +21,13 @@ const (
 	maxLength     = 1500 // an Ethernet type up to here is the frame's length
 )
 
-// Ports of VXLAN: the one that was given to it, and the one that Linux took before.
+// Ports of VXLAN: the assigned one, and the one that Linux used before.
 const (
 	portVXLAN    = 4789
 	portVXLANOld = 8472
 )
 
-// link strips what a packet of this link type starts with.
+// link strips the header of this link type from a packet.
 func (d *decoder) link(link LinkType, c excerpt) verdict {
 	switch link {
 	case linkEthernet:
@@ -42,7 +42,7 @@ func (d *decoder) link(link LinkType, c excerpt) verdict {
 		return d.typed(binary.BigEndian.Uint16(c.data), rest)
 	case linkRaw, linkRawBSD, linkRawOpen, linkIPv4, linkIPv6:
 		return d.ip(c)
-	case linkNull, linkLoop: // the IP version says what it is
+	case linkNull, linkLoop: // the IP version decides
 		rest, ok := c.from(4)
 		if !ok {
 			return isCut
@@ -76,7 +76,7 @@ func (d *decoder) ether(c excerpt, at int) verdict {
 	return d.typed(binary.BigEndian.Uint16(c.data[at:]), rest)
 }
 
-// typed reads what follows an Ethernet type.
+// typed reads the payload of an Ethernet type.
 func (d *decoder) typed(kind uint16, c excerpt) verdict {
 	d.depth++
 	if d.depth > maxWraps {
@@ -134,8 +134,8 @@ func (d *decoder) ppp(c excerpt) verdict {
 	return d.unread(atPPP, kind)
 }
 
-// mpls passes by labels (RFC 3032). Nothing says what follows the last one: an IP packet shows its version, and a
-// control word of nothing (RFC 4385) or anything else is before an Ethernet frame.
+// mpls skips labels (RFC 3032). No field gives the type of the payload: an IP packet shows its version. Any other payload is an Ethernet
+// frame, after a control word if that begins with zeros (RFC 4385).
 func (d *decoder) mpls(c excerpt) verdict {
 	for range maxWraps {
 		last := len(c.data) >= 4 && c.data[2]&1 != 0
@@ -194,7 +194,7 @@ func (d *decoder) gre(c excerpt) verdict {
 	return d.typed(etherBridged, rest)
 }
 
-// authenticated passes by an authentication header (RFC 4302), which hides nothing.
+// authenticated skips an authentication header (RFC 4302), which hides nothing.
 func (d *decoder) authenticated(src, dst netip.Addr, c excerpt) verdict {
 	d.depth++
 	if d.depth > maxWraps {
@@ -210,7 +210,7 @@ func (d *decoder) authenticated(src, dst netip.Addr, c excerpt) verdict {
 	return d.transport(c.data[0], src, dst, rest)
 }
 
-// vxlan looks into a datagram of VXLAN (RFC 7348); false: there is no segment in it, and it stays what it is.
+// vxlan reads the contents of a datagram of VXLAN (RFC 7348); false: there is no segment in it, and it counts as an ordinary datagram.
 func (d *decoder) vxlan(c excerpt) (verdict, bool) {
 	b := c.data
 	if port := binary.BigEndian.Uint16(b[2:]); port != portVXLAN && port != portVXLANOld || len(b) < 16 || b[8] != 8 || b[15] != 0 {

@@ -52,7 +52,7 @@ func ethernet(kind uint16, tags ...byte) []byte {
 	return binary.BigEndian.AppendUint16(append(bytes.Repeat([]byte{2}, 12), tags...), kind)
 }
 
-// What peers said is the same whatever their packets are wrapped in.
+// The peers' messages are the same whatever their packets are wrapped in.
 func TestWrappings(t *testing.T) {
 	list := packets(t, load(t, "jxta22-tcp-iridium")) // raw IP
 	want := analyse(list, Options{})
@@ -209,7 +209,7 @@ func TestFragments(t *testing.T) {
 	}
 }
 
-// The missing part of a packet is told: it was lost on the way or not captured, and the packet does not count.
+// The report mentions the missing part of a packet: it was lost on the way or not captured, and the packet does not count.
 func TestFragmentsMissing(t *testing.T) {
 	cut := inFragments(packets(t, load(t, "jxta22-tcp-iridium")), 400, false)
 	var less []Packet
@@ -228,7 +228,7 @@ func TestFragmentsMissing(t *testing.T) {
 	check.True(t, "said", strings.Contains(strings.Join(r.Remarks, "\n"), "only some fragments are there"), r.Remarks)
 }
 
-// Fragments that nobody completes take bounded memory, and time that does not grow with what waits.
+// Fragments that are never completed take bounded memory, and time that does not grow with the number of waiting ones.
 func TestFragmentsBounded(t *testing.T) {
 	a := New(Options{})
 	body := make([]byte, 1000)
@@ -249,7 +249,7 @@ func TestFragmentsBounded(t *testing.T) {
 	check.True(t, "incomplete are counted", r.Fragments.Incomplete >= 20000, r.Fragments)
 }
 
-// A file that was declared as another link type says which it is, and what is there instead of TCP is named.
+// The report on a file that was declared as another link type names the right type, and the packets in place of TCP.
 func TestNothingFoundSaysTheWayOut(t *testing.T) {
 	raw := packets(t, load(t, "jxta22-tcp-iridium"))
 	ether := packets(t, load(t, "jxta22-tcp"))
@@ -282,7 +282,7 @@ func TestNothingFoundSaysTheWayOut(t *testing.T) {
 	check.True(t, "TCP without JXTA", strings.Contains(strings.Join(r.Remarks, "\n"), "no JXTA was found in"), r.Remarks)
 }
 
-// How many packets a snap length cut, and how many octets that took, is said once.
+// The report says once how many packets a snap length cut, and how many octets that removed.
 func TestSnapLengthIsSaid(t *testing.T) {
 	list := packets(t, load(t, "jxta22-tcp-iridium"))
 	r := analyse(snap(list, 96), Options{})
@@ -298,7 +298,8 @@ func TestSnapLengthIsSaid(t *testing.T) {
 	check.True(t, "said", r.Partial && strings.Contains(r.Problems[0], "cut by the snap length") && strings.Contains(r.Problems[0], "tcpdump -s 0"), r.Problems)
 }
 
-// What the program that captured says it did not get is said: by interface statistics, by packets of the new form, and of the old.
+// Packets that the capture program reports as dropped are in the report: from interface statistics, from packets of the new form, and of
+// the old.
 func TestDroppedPacketsAreSaid(t *testing.T) {
 	list := packets(t, load(t, "jxta22-tcp-iridium"))[:10]
 	order := binary.LittleEndian
@@ -308,7 +309,7 @@ func TestDroppedPacketsAreSaid(t *testing.T) {
 		return order.AppendUint32(append(b, body...), n)
 	}
 	statistics := func(ifdrop, osdrop uint64) []byte {
-		b := append(make([]byte, 12), 4, 0, 8, 0) // received: no matter
+		b := append(make([]byte, 12), 4, 0, 8, 0) // received; irrelevant here
 		b = append(order.AppendUint64(b, 999), 5, 0, 8, 0)
 		b = append(order.AppendUint64(b, ifdrop), 7, 0, 8, 0)
 		return append(order.AppendUint64(b, osdrop), 0, 0, 0, 0)

@@ -16,10 +16,10 @@ var markStream = []byte("<stream:stream")
 // tlsHandshake begins a connection with TLS.
 const tlsHandshake = 0x16
 
-// maxXMPPKinds bounds the kinds of stanzas that are told apart: strangers name them.
+// maxXMPPKinds bounds the kinds of stanzas that are told apart, because strangers name them.
 const maxXMPPKinds = 64
 
-// XMPPReport is what XMPP servers, clients and components said: what it is for, with all octets of the streams.
+// XMPPReport is the traffic of XMPP servers, clients and components by purpose, with all octets of the streams.
 type XMPPReport struct {
 	Streams int64 `json:"streams"` // directions of TCP connections
 	Octets  int64 `json:"octets"`
@@ -30,8 +30,8 @@ type XMPPReport struct {
 // xmppStream is one direction of a connection with XMPP.
 type xmppStream struct {
 	split stanza.Splitter
-	fed   int  // octets of what has not ended
-	tls   bool // what follows cannot be read
+	fed   int  // octets of an unfinished stanza
+	tls   bool // the rest cannot be read
 }
 
 // looksXMPP says whether a stream is of XMPP by its first octets.
@@ -99,21 +99,22 @@ func (d *dialog) stanzas(side int, s *stream, b []byte) (int, bool) {
 	return all, false
 }
 
-// XMPP is a message or presence that a capture has on its way from a client to its server, or between servers.
+// XMPP is a message or presence in a capture on its way from a client to its server, or between servers.
 type XMPP struct {
 	At       float64 // s from the capture's beginning
 	From, To string  // JIDs
-	Client   bool    // a client said it to its own server: this is the LAN of From
-	XML      []byte  // as a component would say it
+	Client   bool    // a client sent it to its own server, so that this is the LAN of From
+	XML      []byte  // as a component would send it
 }
 
-// PipeXMPP is the kind of the pipe that stanzas are sent to in a trace.
+// PipeXMPP is the kind of the pipe of stanzas in a trace.
 const PipeXMPP = "xmpp"
 
 // xmppPart is the name of the only part of such a message.
 const xmppPart = "xmpp:stanza"
 
-// said hands on what users say. What a server says to a client was said before, or comes from elsewhere: of that the lines are kept.
+// said passes on the stanzas of users. A server's stanza to a client was sent before, or comes from elsewhere: of these only messages
+// are passed on.
 func (d *dialog) said(side int, s *stream, e *stanza.Element) {
 	if bind := e.Kid("urn:ietf:params:xml:ns:xmpp-bind", "bind"); bind != nil && e.Get("type") == "result" {
 		d.jid = bind.Kid(bind.Space, "jid").Inside()
@@ -149,7 +150,7 @@ func asComponent(e stanza.Element, space string) stanza.Element {
 	return e
 }
 
-// tls says that both directions go on with TLS.
+// tls notes that both directions continue with TLS.
 func (d *dialog) tls() {
 	for side := range d.dir {
 		if s := &d.dir[side]; s.xmpp != nil {
@@ -160,7 +161,7 @@ func (d *dialog) tls() {
 
 const xmppSetUp = "set-up and end of streams"
 
-// xmppKind is what an element of a stream is for.
+// xmppKind is the purpose of an element of a stream.
 func xmppKind(e *stanza.Element) string {
 	switch kind := ""; {
 	case e == nil || e.Name == "":
@@ -199,7 +200,7 @@ func (r *XMPPReport) finish() *XMPPReport {
 	return r
 }
 
-// writeText prints what XMPP said; nothing where there was nothing.
+// writeText prints the figures of XMPP, if there are any.
 func (r *XMPPReport) writeText(w *Writer) {
 	if r == nil {
 		return
@@ -208,7 +209,7 @@ func (r *XMPPReport) writeText(w *Writer) {
 	w.rows("Stanzas", "octets", r.Kinds)
 }
 
-// XMPPCost is what the stanzas of users of two domains cost between two gateways.
+// XMPPCost is the cost of the stanzas of users of two domains between two gateways.
 type XMPPCost struct {
 	Profile string `json:"profile"`
 	Summary string `json:"summary,omitempty"`
@@ -224,13 +225,13 @@ type XMPPCost struct {
 	Kinds      []XMPPKind `json:"kinds"`
 }
 
-// XMPPKind is what became of the stanzas of one kind.
+// XMPPKind is the results of the stanzas of one kind.
 type XMPPKind struct {
 	Kind    string  `json:"kind"`
 	Said    int     `json:"said"`
-	Came    int     `json:"came"`    // those with a text alone
+	Came    int     `json:"came"`    // only those with a text
 	Ended   int     `json:"ended"`   // their senders got an error
-	Missing int     `json:"missing"` // neither, five minutes after the last
+	Missing int     `json:"missing"` // neither came nor ended, five minutes after the last
 	MedianS float64 `json:"median_s"`
 	MaxS    float64 `json:"max_s"`
 }

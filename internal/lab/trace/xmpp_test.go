@@ -9,8 +9,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// What servers say to each other is told apart by what it is for, to the octet: also after a new stream on the same connection,
-// and what follows a change to TLS.
+// The traffic between servers is told apart by purpose, to the octet: also after a new stream on the same connection, and after a change
+// to TLS.
 func TestXMPP(t *testing.T) {
 	server, client := netip.MustParseAddrPort("10.0.0.1:5269"), netip.MustParseAddrPort("10.0.0.2:40000")
 	k := &talk{src: client, dst: server, seq: 100}
@@ -54,7 +54,7 @@ func TestXMPP(t *testing.T) {
 	check.True(t, "the text has it", strings.Contains(text.String(), "message with text"), text.String())
 }
 
-// Strangers' streams are no XMPP, or end as such: nothing is read twice, no kind is without bound.
+// Strangers' streams are not taken for XMPP, or end as broken XMPP: nothing is read twice, and the number of kinds is bounded.
 func TestHostileXMPP(t *testing.T) {
 	a := New(Options{})
 	k := &talk{src: netip.MustParseAddrPort("10.0.0.2:40000"), dst: netip.MustParseAddrPort("10.0.0.1:5222"), seq: 1}

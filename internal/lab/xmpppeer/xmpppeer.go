@@ -1,4 +1,4 @@
-// Package xmpppeer is a minimal XMPP client for tests: it logs in over TLS, and then says what the test wants, right or wrong.
+// Package xmpppeer is a minimal XMPP client for tests: it logs in over TLS, and then sends what the test wants, right or wrong.
 package xmpppeer
 
 import (
@@ -21,7 +21,7 @@ type Peer struct {
 	in *bufio.Reader
 }
 
-// Until reads up to a text.
+// Until reads up to and including a text.
 func (c *Peer) Until(text string) (string, error) {
 	var got strings.Builder
 	for !strings.HasSuffix(got.String(), text) {

@@ -9,7 +9,7 @@ import (
 
 const small = 16 << 10 // octets; shorter bodies are copied together, so that one write takes many
 
-// outbox holds what the socket has not taken yet. Whoever finds it without a writer becomes the writer.
+// outbox holds the octets that the socket has not taken yet. A caller that finds it without a writer becomes the writer.
 type outbox struct {
 	mu      sync.Mutex
 	cond    sync.Cond
@@ -32,14 +32,14 @@ func (b *outbox) put(bodies [][]byte) {
 	b.mu.Unlock()
 }
 
-// idle reports whether something waits and nobody writes.
+// idle reports whether octets wait and nobody writes.
 func (b *outbox) idle() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.pending) > 0 && !b.writing && b.err == nil
 }
 
-// drain writes what is pending, or with wait lets another writer do it and comes back when little is left.
+// drain writes the pending octets, or with wait lets another writer do so and returns when few are left.
 func (b *outbox) drain(p *Peer, wait bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,7 +95,7 @@ func (b *outbox) write(p *Peer, bodies [][]byte) error {
 	return flush()
 }
 
-// end lets nobody wait any more.
+// end ends all waiting.
 func (b *outbox) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 
 const (
 	readBuffer = 64 << 10 // octets
-	// maxPending is how many octets may wait for the socket before Do waits with them.
+	// maxPending is how many octets may wait for the socket before Do blocks.
 	maxPending     = 1 << 20
 	welcomeTimeout = 5 * time.Second // as JXSE 2.7 has it (wire 2.1)
 	maxBody        = 64 << 20        // octets of one message
@@ -28,11 +28,11 @@ type Config struct {
 	Address string // "ip:port" of the rendezvous
 	// Dial makes the connection; nil: from the present network namespace.
 	Dial func(ctx context.Context, address string) (net.Conn, error)
-	// Pipes are the input pipes that the peer has open when it dials, as one has that dials again: what the rendezvous kept
-	// for it may come with the first answer.
+	// Pipes are the input pipes that the peer has open when it dials, as after a reconnection: messages that the rendezvous kept for it
+	// may come with the first answer.
 	Pipes []edgepeer.Listen
-	// Hear is told what the application of a real peer would be told, in order, by the goroutine that reads or by one
-	// that calls Do. What a notice holds is valid until it returns. It may call Do. nil: nobody listens.
+	// Hear is called with the notices that the application of a real peer would get, in order, by the goroutine that reads or by one that
+	// calls Do. The contents of a notice are valid until Hear returns. It may call Do. nil: notices are dropped.
 	Hear func(p *Peer, n edgepeer.Notice)
 }
 
@@ -42,20 +42,20 @@ type Peer struct {
 	conn net.Conn
 	box  outbox
 
-	mu    sync.Mutex // of what follows
+	mu    sync.Mutex // guards the fields below
 	edge  *edgepeer.Peer
 	timer *time.Timer
 	armed time.Time
-	lease chan struct{} // closed and replaced when one is granted
+	lease chan struct{} // closed and replaced when a lease is granted
 
 	done chan struct{} // closed when the connection has ended
-	err  error         // why; valid then
+	err  error         // why it ended; valid after done is closed
 }
 
-// ErrClosed is what ends a peer that was closed here.
+// ErrClosed is the error of a peer that was closed here.
 var ErrClosed = errors.New("edgenet: closed")
 
-// Dial connects a new peer and exchanges welcome lines; its leases are under way then.
+// Dial connects a new peer and exchanges welcome lines; it returns while the requests for leases are under way.
 func Dial(ctx context.Context, cfg Config) (*Peer, error) {
 	dial := cfg.Dial
 	if dial == nil {
@@ -110,14 +110,14 @@ func (p *Peer) greet(ctx context.Context, r *bufio.Reader) (jxta.Welcome, error)
 	return w, errors.Join(p.conn.SetDeadline(time.Time{}), ctx.Err())
 }
 
-// Do gives the peer an event of its application and waits until the socket has taken most of what that makes. It
-// answers the number of the question asked, if any.
+// Do gives the peer an event of its application and waits until the socket has taken most of the resulting octets. It returns the number
+// of the question asked, if any.
 func (p *Peer) Do(ev edgepeer.Event) (queryID int, err error) {
 	queryID = p.step(ev)
 	return queryID, p.box.drain(p, true)
 }
 
-// post is Do for those that must not wait on the socket.
+// post is Do for callers that must not wait for the socket.
 func (p *Peer) post(ev edgepeer.Event) {
 	p.step(ev)
 	if p.box.idle() {

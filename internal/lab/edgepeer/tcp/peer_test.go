@@ -22,7 +22,7 @@ import (
 	"aldis/internal/site"
 )
 
-// gateway is the LAN side of one: sockets and a bridge. It answers its address.
+// gateway is the LAN side of a gateway: sockets and a bridge. It returns its address.
 func gateway(t *testing.T) string {
 	t.Helper()
 	id, err := jxtabridge.NewIdentity(rand.Reader)
@@ -91,7 +91,7 @@ const pipe = "uuid-59616261646162614E5047205032503300000000000000000000000000000
 // One peer sends, from several goroutines, messages of all sizes and more than the sockets hold; the other echoes.
 func TestEcho(t *testing.T) {
 	address := gateway(t)
-	dial(t, address, "echo", 1, nil) // somebody else on the LAN
+	dial(t, address, "echo", 1, nil) // another peer on the LAN
 	echo := dial(t, address, "echo", 2, func(p *tcp.Peer, n edgepeer.Notice) {
 		m, ok := n.(edgepeer.Message)
 		if !ok {

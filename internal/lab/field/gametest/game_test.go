@@ -52,14 +52,14 @@ type promise struct {
 	payload                      float64 // percent at least
 }
 
-// What the issue promises for 200 octets each way every 5 s.
+// The issue's promises for 200 octets each way every 5 s.
 var (
 	directip = promise{discovery: 12, firstData: 15, median: 3.5, payload: 60}
 	dialup   = promise{discovery: 15, firstData: 20, median: 5, payload: 60}
 )
 
-// play plays a game and checks what holds for every game: all that counts arrives, once, unchanged, in order, and no
-// TCP crosses the link.
+// play plays a game and checks the rules for every game: all counted messages arrive, once, unchanged, in order, and no TCP crosses the
+// link.
 func play(t *testing.T, o field.Options, p promise) *field.Run {
 	t.Helper()
 	o.Gateway, o.JarDir, o.Only = gateway, jars, "gateway"
@@ -110,7 +110,7 @@ func atMost(t *testing.T, what string, got *float64, most float64) {
 	}
 }
 
-// lines keeps the progress for a test that fails.
+// lines keeps the progress, to show it if the test fails.
 type lines []byte
 
 func (l *lines) Write(b []byte) (int, error) { *l = append(*l, b...); return len(b), nil }

@@ -14,7 +14,7 @@ const fiveMinutes = 5 * time.Minute
 
 var kinds = []string{field.KindJXSE27, field.KindJXSE27Unsigned, field.KindJXTA22}
 
-// slow22 allows for the start of JXTA 2.2, which takes 14 s on a LAN, less what JXSE 2.7 takes.
+// slow22 allows for the start of JXTA 2.2, which takes 14 s on a LAN, minus the time of JXSE 2.7.
 func (p promise) slow22() promise {
 	p.discovery += 14
 	p.firstData += 14
@@ -97,8 +97,8 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-// TestPowerCut: kill -9 of a gateway. What its peer sends while it is gone is lost on the LAN, as with any rendezvous;
-// nothing comes twice or changed, and both sides hear each other again.
+// TestPowerCut: kill -9 of a gateway. Messages that its peer sends while it is gone are lost on the LAN, as with any rendezvous; no
+// message comes twice or changed, and both sides hear each other again.
 func TestPowerCut(t *testing.T) {
 	for _, where := range []string{"ship", "hq"} {
 		t.Run(where, func(t *testing.T) {

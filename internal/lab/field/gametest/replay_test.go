@@ -51,7 +51,7 @@ func shortTrace(t *testing.T) *trace.File {
 	return f
 }
 
-// TestReplayLive: gateways as processes carry a trace as the forecast says, and their ledgers agree with the capture.
+// TestReplayLive: gateways as processes carry a trace as the forecast predicts, and their ledgers agree with the capture.
 func TestReplayLive(t *testing.T) {
 	t.Parallel()
 	p, err := profile.Load("iridium-directip-shore", nil)
@@ -89,7 +89,7 @@ func TestReplayLive(t *testing.T) {
 	}
 	octets := [2]int64{live.LinkBytes.Up + live.LinkBytes.Down, forecast.LinkBytes.Up + forecast.LinkBytes.Down}
 	t.Logf("octets live %d, forecast %d; median latency %.2f s, %.2f s", octets[0], octets[1], *live.Latency.Median, *forecast.Latency.Median)
-	// Eleven messages on a busy machine: what the figures of docs/replay.md agree to within 5 %.
+	// Eleven messages on a busy machine need more tolerance than the 5 % to which the figures of docs/replay.md agree.
 	if d := math.Abs(float64(octets[1])/float64(octets[0]) - 1); d > 0.1 {
 		t.Errorf("the forecast is %.0f %% off in octets", 100*d)
 	}

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/report"
 )
 
-// short is a game that is over soon: long_test.go plays most of these for five minutes.
+// short is a short game: long_test.go plays most of these for five minutes.
 func short(profile, peers string, seed uint64) field.Options {
 	return field.Options{Profile: profile, Peers: peers, Seed: seed, Duration: 40 * time.Second, Idle: time.Second}
 }
@@ -23,8 +23,8 @@ func TestSigned(t *testing.T) {
 	play(t, short("iridium-directip", field.KindJXSE27, 1), directip)
 }
 
-// TestOrdinaryDay: messages of other software, packets that overtake each other, and a machine that is busy. It plays alone, for it
-// squeezes all others.
+// TestOrdinaryDay: messages of other software, packets that overtake each other, and a busy machine. It plays alone, because it slows all
+// other tests.
 func TestOrdinaryDay(t *testing.T) {
 	o := short("iridium-directip", field.KindJXSE27, 7)
 	o.Shapes, o.Rate, o.Squeeze = field.ShapesStrangers, 600*time.Millisecond, true
@@ -83,8 +83,8 @@ func checkOutage(t *testing.T, r *field.Run) {
 	atMost(t, "answer to a second local peer, ms", out.AnswerMS, 50)
 }
 
-// TestBulk: one long message each way among the short ones, of which there is one a second: at one in 5 s so few would go
-// beside the long one that their median were that of the link's jitter.
+// TestBulk: one long message each way among the short ones, of which there is one a second: with one every 5 s so few would go during the
+// long one that their median would be that of the link's jitter.
 func TestBulk(t *testing.T) {
 	t.Parallel()
 	o := short("iridium-directip", field.KindJXSE27, 5)
