@@ -34,7 +34,7 @@ func newKeys(cfg *Config, b BearerConfig, of *keys.Keys, services keys.Services,
 	}, peers)
 }
 
-// answer does what a datagram asks for that does not count.
+// answer gives a datagram that does not count what it asks for all the same.
 func (g *Gateway) answer(now time.Time, p *leg, o *keys.Opened) {
 	if o.Hello != nil {
 		p.Counts.DatagramsReceived++

@@ -93,7 +93,7 @@ type Config struct {
 	Routes []route.Rule
 	// Wait is how long a far message waits for local peers that are away and no rule says otherwise; 0 means DefaultWait.
 	Wait time.Duration
-	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
+	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. Messages that do not fit are refused.
 	MaxWaiting int
 	// Refused hears of each record of the journal that cannot be used and that the gateway can do without (Spare). nil: such
 	// a record is an error of New.

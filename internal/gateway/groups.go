@@ -518,7 +518,7 @@ func (gs *groups) look(now time.Time) {
 	gs.engine.Ports(now, list)
 }
 
-// see adds a leg to the ports; down: its peer does not answer. On a shared channel such a peer hears what goes to the others.
+// see adds a leg to the ports; down: its peer does not answer. On a shared channel such a peer hears the datagrams to the others.
 func (gs *groups) see(before []groupPort, l *leg, down bool) {
 	id, shared := l.port(), l.bearer.sharesGroup()
 	if i := slices.IndexFunc(gs.ports, func(q groupPort) bool { return q.ID == id }); i >= 0 {

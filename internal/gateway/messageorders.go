@@ -38,8 +38,8 @@ func (MessageOrder) GatewayEvent() {}
 type MessageAnswer struct {
 	Ref     uint64
 	Known   bool // there is such a message
-	Obeyed  bool // what was ordered is so now, at one recipient at least
-	Changed bool // and was not so before
+	Obeyed  bool // the order is fulfilled now, for one recipient at least
+	Changed bool // and was not before
 	Text    string
 }
 
@@ -54,7 +54,7 @@ type orders struct {
 	holds    map[site.Precedence]hold
 	sweep    ClassOrder // the last order about a precedence, until all is done; Ref 0: it is
 	left     []uint64   // IDs of messages that it may concern
-	done     int        // messages that are as ordered
+	done     int        // messages for which it is fulfilled
 	under    int        // messages that are under way somewhere
 }
 
@@ -95,7 +95,7 @@ type parted struct {
 	entries []*mail.Entry // those where it does something
 	acts    []string
 	same    []string // those where it is so already
-	through []string // those to whom it is under way
+	through []string // those to which it is under way
 }
 
 func (s *orders) try(now time.Time, o MessageOrder) MessageAnswer {

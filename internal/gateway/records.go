@@ -142,7 +142,7 @@ type Kept struct {
 	Records []api.Record
 	Waiting int  // messages for a peer that go for the first time
 	Again   int  // messages for a peer that were under way: they may arrive twice
-	Dropped int  // records of numbers towards peers, which are not believed any more
+	Dropped int  // records of numbers towards peers, which are no longer believed
 	Silent  bool // it starts silent
 	Known   bool // to JXTA peers: its identity is there
 }

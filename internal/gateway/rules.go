@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// crossing is what the rules let cross: items of this site on their way out, those of far sites on their way in, and messages.
+// crossing applies the rules: to items of this site on their way out, to those of far sites on their way in, and to messages.
 type crossing struct {
 	filter   *filter.Filter // nil has no rules
 	adapters *adapters      // which describe items and messages to the rules

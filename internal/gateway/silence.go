@@ -68,7 +68,7 @@ type clocks struct {
 	at    time.Time // the Step that brought last
 }
 
-// ran is how long this run has lasted, at the least: of the clock that nobody sets.
+// ran is how long this run has lasted, at least, by the clock that nobody sets.
 func (c *clocks) ran(now time.Time) time.Duration {
 	if c.heard {
 		return c.last.Ran

@@ -99,7 +99,7 @@ type Order interface {
 	// that confirms lets the other end forget something, so that it must not go before the records of earlier Steps are
 	// durable.
 	Concerns() (conn ConnID, confirms bool)
-	// Octets is about what the order takes in memory while it waits.
+	// Octets is about how much memory the order takes while it waits.
 	Octets() int
 }
 

@@ -22,7 +22,7 @@ type SharedHistory struct {
 	flows    map[envelope.Flow]*Flow
 	latest   map[string]*Message // by last-value key
 
-	// Where order is kept: held is what the peer is known to hold, without a gap.
+	// Where order is kept: held has the messages that the peer is known to hold, without a gap.
 	held    envelope.Histories
 	bulk    envelope.Histories       // likewise of the queue of long messages, which are held once they are acknowledged
 	settled map[uint64]*site.Message // acknowledged, while one before them is not

@@ -245,7 +245,7 @@ const (
 	bucketMail = "mail" // id -> envelope in full, when it was accepted
 	bucketTo   = "to"   // peer, id -> queue, number (0: it waits), order, flags
 
-	bucketOrdered = "ordered" // peer, id -> what the operator ordered of it (ordered.append)
+	bucketOrdered = "ordered" // peer, id -> the operator's orders about it (ordered.append)
 )
 
 const flagSpelt = 1 << 0
