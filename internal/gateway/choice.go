@@ -17,7 +17,7 @@ import (
 // Which bearer a message takes: the operator's rules say which it may take, the price orders them, and the forecast says which are in
 // time. docs/decisions/bearers.md.
 
-// likeFirst is how many times as long as on the fastest bearer a message may take on a cheaper one, if it is to arrive as soon as possible.
+// likeFirst is how many times as long as on the fastest bearer a message that is to arrive as soon as possible may take on a cheaper one.
 const likeFirst = 1.1
 
 // queued has, for each rank, the octets that wait on a leg and do not yield to it, as journalled. It is counted once a turn.
@@ -149,7 +149,7 @@ func (l *leg) waitsFor(m *mail.Message) bool {
 		(m.Content.Payload.Expires.IsZero() || m.Content.Payload.Expires.After(now.Add(2*flapsMost)))
 }
 
-// mostShorter is how many times shorter compression makes messages that are much alike: a message fits if it might at that length.
+// mostShorter is how many times shorter compression makes messages that are much alike: a message counts as fitting if it fits at that length.
 const mostShorter = 4
 
 // choice is a leg for a message, and the reason.

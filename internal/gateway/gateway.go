@@ -128,7 +128,7 @@ type Gateway struct {
 	dropped   map[string]uint64 // datagrams and packets, by reason
 	nextPurge time.Time         // of expired items
 
-	passed   passed // messages, on for others
+	passed   passed // messages passed on for others
 	groups   *groups
 	queries  queries
 	rollups  *rollups
@@ -220,7 +220,7 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 }
 
 // Hold is how long a bridge should keep a propagate pipe's message for news of a listener: the news may have to be sent
-// twice. Over P_Mul it may be lost four times, as long as a burst of losses on HF: each time the sender waits for half of
+// twice. Over P_Mul it may be lost four times, in one burst of losses on HF: each time the sender waits for half of
 // AckDelay and a round trip, from the third time on twice as long as before (docs/decisions/waiting.md).
 func Hold(p profile.Profile) time.Duration {
 	trip := p.RoundTripMax(p.DatagramOctets + profile.IPUDPOctets)

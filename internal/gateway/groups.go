@@ -435,7 +435,7 @@ func (l *leg) started() hearing.Name {
 	return hearing.Name{ID: l.ID, Start: l.bearer.keys.Incarnation(l.ID)}
 }
 
-// greeted learns which nodes a peer has heard on a bearer. Of a member that is Apart it does not name the start.
+// greeted learns which nodes a peer has heard on a bearer. The greeting does not name the start of a member that is Apart.
 func (gs *groups) greeted(now time.Time, p *leg, f frame.Greeting) {
 	var names []hearing.Name
 	for _, m := range f.Members {
@@ -575,7 +575,7 @@ var never = time.Unix(1<<40, 0)
 // groupTurn is how long an open message lets messages in custody go first, at most: else those that cannot go hold up those that can.
 const groupTurn = 10 * time.Second
 
-// ready is when something of a port may go: messages in custody take turns with it, datagram by datagram, and on a shared channel where others
+// ready is when a message or digest of a port may go: messages in custody take turns with it, datagram by datagram, and on a shared channel where others
 // speak P_Mul it waits a while for them to finish.
 func (gs *groups) ready(now time.Time, p *groupPort) time.Time {
 	at := gs.engine.Waiting(p.ID)

@@ -23,7 +23,7 @@ func (l *linkWait) idle(now time.Time) bool {
 // leastLate is how late any machine may be.
 const leastLate = 50 * time.Millisecond
 
-// late is by how much this Step is late: something was due before, or the datagram has lain here; 0: it is not. A gateway on a busy
+// late is by how much this Step is late: something was due before, or the datagram has waited here; 0: it is not. A gateway on a busy
 // machine wakes late and finds datagrams that have come meanwhile. It must not blame the link for its own lateness.
 func (l *linkWait) late(now time.Time, ev api.Event) time.Duration {
 	by := time.Duration(0)

@@ -169,7 +169,7 @@ func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kin
 	type taken struct {
 		choice
 		at       *leg          // where it waits
-		behind   bool          // for leg
+		behind   bool          // it waits for leg
 		foreseen time.Duration // how long it takes; 0: no forecast
 	}
 	var chosen []taken

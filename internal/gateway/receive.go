@@ -101,7 +101,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 }
 
-// again takes a datagram of a peer that another node transmits again: its frames of messages for this node.
+// again takes a datagram of a peer that another node has transmitted again, for the P_Mul frames in it.
 func (g *Gateway) again(now time.Time, b *bearer, d api.Datagram, sealed []byte) {
 	from, body, known, err := b.keys.OpenAgain(sealed)
 	if g.link.touched = err == nil && b.Others != nil && g.byID[from] != nil && g.byID[from].legs[b.index] != nil; !g.link.touched {

@@ -144,7 +144,7 @@ const (
 type passed struct {
 	names  map[string]time.Time // when
 	oldest []string
-	said   map[string]time.Time // by reason: when the log said why a capsule was not
+	said   map[string]time.Time // by reason: when the log last said that a capsule was not passed on
 	count  map[string]int       // since then
 	held   []heldBack           // the oldest first
 	last   uint64               // number of the last one held back
@@ -177,7 +177,7 @@ func (p *passed) hold(g *Gateway, now time.Time, hop uint16, m site.Message) {
 	g.Record(bucketHeld, tokenKey(p.last), full)
 }
 
-// release hands on the messages held back for a hop until a time at most; hop 0: for any.
+// release hands on messages held back for a hop whose time ends by until; hop 0: for any.
 func (p *passed) release(g *Gateway, now time.Time, hop uint16, until time.Time) {
 	var left []heldBack
 	list := p.held

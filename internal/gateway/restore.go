@@ -182,7 +182,7 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 			}
 		}
 		if of == &g.silence && strings.HasPrefix(string(r.Key), onBearer) {
-			return err // of a bearer that is configured no more
+			return err // of a bearer that is no longer configured
 		}
 		s.name, s.all = of.name, of.all
 		*of = s

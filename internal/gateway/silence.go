@@ -26,7 +26,7 @@ type silence struct {
 	until         time.Time
 	left          time.Duration // that must pass after from; only with until
 	from          time.Duration // a time of clocks
-	fresh         bool          // ordered after clocks were heard last: both are known when they are heard again
+	fresh         bool          // ordered after the clocks were last heard: left and from are known when they are heard again
 	kept          time.Duration // the time of clocks at the last record in the journal
 	windows
 	clocks
@@ -101,7 +101,7 @@ func (s *silence) order(now time.Time, until time.Time) {
 	}
 }
 
-// remaining is how long the silence lasts yet; only with until.
+// remaining is how long the silence still lasts; only with until.
 func (s *silence) remaining(now time.Time) time.Duration {
 	return max(s.owed(now), s.until.Sub(s.wall(now)))
 }

@@ -199,8 +199,8 @@ func (s *orders) status(sites []forecast.Site) (list []api.HoldStatus) {
 	return list
 }
 
-// orderable is a message in custody about which orders may be given: none of a stream's, whose parts keep their order; nil: it is
-// none.
+// orderable is a message in custody about which orders may be given: not one of a stream, whose parts keep their order; nil: there
+// is none.
 func (s *orders) orderable(id uint64) *mail.Message {
 	held := s.store.Get(id)
 	if held == nil || held.Ended() || held.Content.Payload == nil || s.adapters.describe(held.Content.Payload).Stream {

@@ -61,7 +61,7 @@ func (g *Gateway) openState(now time.Time, l *leg, m envelope.Message) {
 func (g *Gateway) farItems(now time.Time, p *peer, items []site.Item) {
 	for _, it := range items {
 		if !it.Expires.IsZero() && !now.Before(it.Expires) {
-			it = it.Withdrawal() // it died on its way
+			it = it.Withdrawal() // it expired on its way
 		}
 		if !it.Gone {
 			p.far.keep(it)

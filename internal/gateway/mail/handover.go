@@ -266,7 +266,7 @@ func (b *PeerQueue) Holds(m *Message, before uint64) bool {
 	return b.anyWaits(func(e *Entry) bool { return e.Place() < before && e.Rank() >= rank && e.Line() == line })
 }
 
-// Any says whether is accepts an entry that is held for the peer.
+// Any says whether the function is accepts an entry that is held for the peer.
 func (b *PeerQueue) Any(is func(*Entry) bool) bool {
 	for _, e := range b.underWay {
 		if len(e.Content.Void) == 0 && is(e) {
