@@ -140,7 +140,7 @@ func TestTwoAdapters(t *testing.T) {
 			if got := len(b.told[2]); got != 20 {
 				t.Errorf("%d fates came back, want 20", got)
 			}
-			slices.SortFunc(b.told[2], func(a, b toyface.Told) int { return int(a.ID) - int(b.ID) }) // what is lost is told later
+			slices.SortFunc(b.told[2], func(a, b toyface.Told) int { return int(a.ID) - int(b.ID) }) // the fate of a lost one comes later
 			for i, told := range b.told[2] {
 				if want := (toyface.Told{ID: uint64(i), Site: 1}); told != want {
 					t.Errorf("fate %d is %+v, want %+v", i, told, want)
@@ -156,7 +156,7 @@ func TestTwoAdapters(t *testing.T) {
 }
 
 // An adapter finds its memories after a kill: posts that it was shown, notices that hang. Users whose connections died with
-// the run are withdrawn. What is under way arrives once all the same.
+// the run are withdrawn. Messages under way still arrive once.
 func TestAdapterAfterAKill(t *testing.T) {
 	b := boardWorld(t, 2, "iridium-dialup")
 	hq, ship := b.Nodes[0], b.Nodes[1]
@@ -286,7 +286,7 @@ func TestGatewayWithoutTheAdapter(t *testing.T) {
 	}
 }
 
-// JXTA's octets do not change when a second adapter stands beside it, and its messages arrive as before when that talks.
+// JXTA's octets do not change when there is a second adapter, and its messages arrive as before when the second one talks.
 func TestSecondAdapterCostsJXTANothing(t *testing.T) {
 	type figures struct {
 		up, down int64

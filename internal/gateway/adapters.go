@@ -17,12 +17,12 @@ import (
 // adapters are the LAN sides of this gateway.
 type adapters struct {
 	list    []*adapter // by number
-	stepped bool       // one of them is being stepped: what it is to be told waits
+	stepped bool       // one of them is being stepped: news for adapters waits
 	fates   []fateOf
 	drain   drain
 	meeting meeting
-	nearest []uint16           // sites, as the adapters were told
-	ways    map[uint16]*bearer // by site, likewise
+	nearest []uint16           // sites by distance, as last told to the adapters
+	ways    map[uint16]*bearer // by site, as last told to the adapters
 }
 
 // adapter is one of them.
@@ -32,13 +32,13 @@ type adapter struct {
 	due    time.Time // when it wants a Step
 }
 
-// fateOf is what an adapter is to be told of a message that it asked about.
+// fateOf is the fate of a message, for the adapter that asked about it.
 type fateOf struct {
 	adapter site.Adapter
 	site.Fate
 }
 
-// start makes them from the journal.
+// start makes the adapters from the journal.
 func (fs *adapters) start(cfg Config, records []api.Record) (err error) {
 	memories := memoriesOf(records)
 	for number, maker := range cfg.Adapters {
@@ -55,7 +55,7 @@ func (fs *adapters) start(cfg Config, records []api.Record) (err error) {
 	return err
 }
 
-// Memories are what an adapter has asked to remember, in a journal.
+// Memories are the memories of an adapter in a journal.
 func Memories(records []api.Record, number site.Adapter) []site.Memory {
 	return memoriesOf(records)[number]
 }
@@ -93,7 +93,7 @@ func (fs *adapters) due() (at time.Time) {
 	return due.Earliest(at, fs.meeting.due)
 }
 
-// describeItem is what the rules see of an item.
+// describeItem is an item as the rules see it.
 func (fs *adapters) describeItem(it site.Item) site.Subject {
 	if f := fs.of(it.Adapter); f != nil {
 		return f.DescribeItem(it)
@@ -101,7 +101,7 @@ func (fs *adapters) describeItem(it site.Item) site.Subject {
 	return site.Subject{Type: filter.Other, Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
 }
 
-// describe is what the rules see of a message.
+// describe is a message as the rules see it.
 func (fs *adapters) describe(m *site.Message) site.Subject {
 	if f := fs.of(m.Adapter); f != nil {
 		return f.DescribeMessage(m)
@@ -109,7 +109,7 @@ func (fs *adapters) describe(m *site.Message) site.Subject {
 	return site.Subject{Scope: m.Scope, Owner: m.From, Topic: m.Topic}
 }
 
-// remark finds the key of a message again that came from the journal.
+// remark finds again the last-value key of a message that came from the journal.
 func (fs *adapters) remark(rules []mark.Rule, m *site.Message) {
 	if m.Key != 0 {
 		s := fs.describe(m)
@@ -125,7 +125,7 @@ func (fs *adapters) reroute(rules []mark.Rule, m *site.Message) {
 	}
 }
 
-// stepAdapter gives an adapter an event and sees to what it wants done.
+// stepAdapter gives an adapter an event and carries out its output.
 func (g *Gateway) stepAdapter(now time.Time, number site.Adapter, ev site.Event) {
 	f := g.adapters.of(number)
 	if f == nil {
@@ -172,7 +172,7 @@ func (g *Gateway) stepAdapter(now time.Time, number site.Adapter, ev site.Event)
 	g.meet(now)
 }
 
-// memoryRecord is the record of what an adapter wants to find again.
+// memoryRecord is the journal's record of a memory of an adapter.
 func memoryRecord(number site.Adapter, m site.Memory) (bucket string, key, value []byte) {
 	bucket, key, value = bucketBridge, []byte(m.Key), m.Value
 	if number != site.JXTA {
@@ -193,7 +193,7 @@ func (g *Gateway) carry(now time.Time, f *adapter, c *site.Carry) {
 		}
 		g.adapters.ended(m, how)
 	}
-	if d := &g.adapters.drain; d.on { // its sender hears of it as of a queue that is full
+	if d := &g.adapters.drain; d.on { // the sender hears of it as of a full queue
 		for _, siteID := range sites {
 			if g.byID[siteID] != nil {
 				d.refused++
@@ -202,7 +202,7 @@ func (g *Gateway) carry(now time.Time, f *adapter, c *site.Carry) {
 		}
 		return
 	}
-	m.Open = "" // that is the rules'
+	m.Open = "" // only rules set it
 	if len(g.cfg.Messages) > 0 || !g.cfg.Filter.Empty() {
 		s := f.DescribeMessage(m)
 		mark.Mark(g.cfg.Messages, now, m, &s)
@@ -247,7 +247,7 @@ func (g *Gateway) waitsUntil(now time.Time, m *site.Message) time.Time {
 	return now.Add(mark.Wait(g.cfg.Messages, g.cfg.Wait, m, &s))
 }
 
-// deliver hands a message of a far site to its adapter. Where there is none here, nobody will get it.
+// deliver hands a message of a far site to its adapter. Where this gateway has no such adapter, the message is undeliverable.
 func (g *Gateway) deliver(now time.Time, m site.FarMessage) {
 	if g.adapters.of(m.Message.Adapter) == nil {
 		g.Drop("face")
@@ -273,7 +273,7 @@ func tellJoined(g *Gateway, now time.Time, p *peer) {
 
 // tellReach tells every adapter that the link to a site is down, or up again.
 func tellReach(g *Gateway, now time.Time, p *peer, down bool) {
-	var since time.Time // when it was last heard, on whatever bearer
+	var since time.Time // when the site was last heard, on any bearer
 	for _, l := range p.legs {
 		if l != nil {
 			since = due.Latest(since, l.LastHeard)
@@ -290,7 +290,7 @@ func tellReach(g *Gateway, now time.Time, p *peer, down bool) {
 // fast is the rate in bits per second from which a bearer is not thin.
 const fast = 64_000
 
-// way tells every adapter which bearer messages to a site take, when that is another than before.
+// way tells every adapter which bearer messages to a site take, when it has changed.
 func (fs *adapters) way(g *Gateway, now time.Time, p *peer) {
 	l := p.best(nil)
 	if l == nil || fs.ways[p.ID] == l.bearer {
@@ -325,10 +325,10 @@ func (g *Gateway) TellFates(now time.Time) {
 	}
 }
 
-// Meeting is where adapters of this gateway meet (internal/adapters/interop): what the clients of one say may reach those of another here.
+// Meeting is where adapters of this gateway meet (internal/adapters/interop): messages from the clients of one may reach those of another here.
 type Meeting interface {
-	// Hear is told of every Step of an adapter: what happened to it, and what it wants done. It takes out of that what is not for
-	// the core. Before the first Step it hears of the items of an earlier run, of each adapter's by itself.
+	// Hear receives the event and the output of every Step of an adapter. It takes out of the output whatever is not for the
+	// core. Before the first Step it receives the items of an earlier run, one by one.
 	Hear(now time.Time, from site.Adapter, ev site.Event, out *site.Output)
 	// Step brings it to now, when something was heard or it is due.
 	Step(now time.Time) site.Met
@@ -340,10 +340,10 @@ type meeting struct {
 	due   time.Time
 	begun bool
 	heard bool // since its last Step
-	tells bool // the adapters are being told what it wants
+	tells bool // the adapters are receiving its events
 }
 
-// hear lets it know what an adapter does.
+// hear passes a Step of an adapter on to the Meeting.
 func (m *meeting) hear(now time.Time, from site.Adapter, ev site.Event, out *site.Output) {
 	if m.Meeting != nil {
 		m.Meeting.Hear(now, from, ev, out)
@@ -351,7 +351,7 @@ func (m *meeting) hear(now time.Time, from site.Adapter, ev site.Event, out *sit
 	}
 }
 
-// begin comes before its first Step, when the adapters have had theirs.
+// begin comes before the Meeting's first Step and after those of the adapters.
 func (m *meeting) begin(now time.Time, own []site.Item) {
 	if m.Meeting == nil {
 		return
@@ -362,7 +362,7 @@ func (m *meeting) begin(now time.Time, own []site.Item) {
 	m.begun, m.heard = true, true
 }
 
-// meet tells the adapters what their meeting wants them to be told, until it wants nothing more.
+// meet gives the adapters the events of their meeting, until there are no more.
 func (g *Gateway) meet(now time.Time) {
 	m := &g.adapters.meeting
 	if !m.begun || m.tells || g.adapters.stepped {

@@ -92,7 +92,7 @@ func TestOneStolenDatagramDoesNotKeepTheTraffic(t *testing.T) {
 			}
 			return [][]byte{data}
 		}
-		if tt.mute { // what is stolen wants no answer, and the ship says nothing more by itself
+		if tt.mute { // the stolen datagram wants no answer, and the ship sends nothing more by itself
 			hq.Site.Send(w, track(1, pipeHQ, 9, 60), 2)
 			w.Run(12 * time.Second)
 		} else {
@@ -117,7 +117,7 @@ func TestOneStolenDatagramDoesNotKeepTheTraffic(t *testing.T) {
 	}
 }
 
-// A terminal whose address changes with each call: whatever it says moves the traffic at once, and nothing more is sent
+// A terminal whose address changes with each call: any datagram of it moves the traffic at once, and no more is sent
 // than by one whose address stays.
 func TestRedialsCostNothing(t *testing.T) {
 	octets := map[bool]int64{}
@@ -212,7 +212,7 @@ func TestPeerThatHasMovedIsAskedWhereItIs(t *testing.T) {
 	up := tracks(w, ship, []uint16{1}, 60, 100, 10*time.Second)
 	down := tracks(w, hq, []uint16{2}, 5, 200, 10*time.Second)
 	w.Run(30 * time.Minute)
-	slices.SortFunc(ship.Site.Got, bySending) // what was asked for again comes late
+	slices.SortFunc(ship.Site.Got, bySending) // messages that were asked for again come late
 	slices.SortFunc(hq.Site.Got[max(0, len(hq.Site.Got)-len(*up)):], bySending)
 	once(t, w, ship.Site, 1, *down)
 	once(t, w, hq.Site, 2, *up)

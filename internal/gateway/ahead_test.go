@@ -16,8 +16,8 @@ import (
 // lossless is a link that loses nothing by itself.
 func lossless(c *sim.Config) { c.Profile.Up.LossPct, c.Profile.Down.LossPct = 0, 0 }
 
-// What a link loses of a local peer that floods it holds up no other: its messages are read although those before them are
-// missing, in twice the time at the most that the slowest takes alone.
+// Losses among messages of a local peer that floods the link hold up no other peer: the messages of others are read although those
+// before them are missing, in at most twice the time that the slowest takes alone.
 func TestLossesOfAnotherSource(t *testing.T) {
 	for seed := range seeds(20) {
 		slowest := map[bool]time.Duration{}
@@ -100,7 +100,7 @@ func TestReadAheadOnce(t *testing.T) {
 }
 
 // A message that goes twice, because no loss may delay it, is not held up by the loss of another either: neither a flash message by
-// what another peer said, nor a batch of the site's units by an event. What is of the same source comes in order.
+// messages of another peer, nor a batch of the site's units by an event. Messages of one source come in order.
 func TestHurriesPastALoss(t *testing.T) {
 	say := func(from, topic, text string, p site.Precedence, twice bool) *site.Message {
 		return &site.Message{Published: true, From: from, Scope: "tak", Topic: topic, Parts: []site.Part{{Name: topic, Data: []byte(text)}},

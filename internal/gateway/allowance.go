@@ -11,23 +11,23 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// allowance is how many IP octets a bearer may carry in a day (UTC), sent and received. What this node sends never goes beyond it, unless
-// a rule lets a message do so. When it is used up, the bearer is silent until the day ends, and its peers are told.
+// allowance is how many IP octets a bearer may carry in a day (UTC), sent and received. This node never sends beyond it, unless a rule
+// lets a message do so. When it is used up, the bearer is silent until the day ends, and its peers are told.
 type allowance struct {
 	most   int64 // 0: there is no bound
-	day    count // that is counted
+	day    count // the one being counted
 	other  count // the one before: a clock may go back
-	noted  int64 // of day, as the journal has it: always at least what was used, so that a kill makes room for nothing
-	lifted bool  // a message is held that goes beyond
+	noted  int64 // octets of day in the journal: never fewer than were used, so that a kill frees none
+	lifted bool  // a held message may go beyond
 	bearer *bearer
 }
 
 // count is a day since 1970, and its octets.
 type count struct{ day, octets int64 }
 
-// Bounds of what is noted ahead, and of what is kept for the last datagrams of a day.
+// Bounds of the octets noted ahead, and of those kept for the last datagrams of a day.
 const (
-	notedAhead = 64 // of the octets of a day
+	notedAhead = 64 // divides the octets of a day
 	notedLeast = 1500
 	keptFor    = 3 // of the largest datagrams: a last one, the silence, and an answer
 )
@@ -63,7 +63,7 @@ func (a *allowance) count(wall time.Time, octets int) {
 	}
 }
 
-// note makes durable what is used, and some more.
+// note makes the octets used durable, and some ahead.
 func (a *allowance) note() {
 	a.noted = a.day.octets + max(a.most/notedAhead, notedLeast)
 	b := binary.BigEndian.AppendUint64(nil, uint64(a.day.day))
@@ -88,7 +88,7 @@ func (a *allowance) fits(octets int) bool {
 	return a.most == 0 || a.lifted || a.day.octets+int64(octets) <= a.most
 }
 
-// spent says that there is no room for another datagram and what it brings about.
+// spent says that there is no room for another datagram and those that it brings about.
 func (a *allowance) spent() bool {
 	kept := int64(keptFor * (a.bearer.Profile.Largest() + profile.IPUDPOctets))
 	return a.most > 0 && a.day.octets+min(kept, a.most/4) > a.most
@@ -97,7 +97,7 @@ func (a *allowance) spent() bool {
 // ends is when the day ends, by the wall clock.
 func (a *allowance) ends() time.Time { return time.Unix((a.day.day+1)*daySeconds, 0).UTC() }
 
-// due is when the day ends, as a time of Steps; zero: nothing comes of it.
+// due is when the day ends, as a time of Steps; zero: the bearer is not silent until then.
 func (a *allowance) due(now, wall time.Time) time.Time {
 	if !a.bearer.silence.spent {
 		return time.Time{}
@@ -135,7 +135,7 @@ func (a *allowance) step(now time.Time) {
 	}
 	for l := range legsOf(g) {
 		if l.bearer == b && !s.quiet() && !l.LastSent.IsZero() {
-			l.Handshake.Owe(now) // it was told of the silence
+			l.Handshake.Owe(now) // the peer was told of the silence
 		}
 	}
 }
@@ -166,7 +166,7 @@ func (p *peer) beyond(m *mail.Message) bool {
 	return r != nil && r.Beyond
 }
 
-// status says what is used; nil: there is no bound.
+// status says how many octets are used; nil: there is no bound.
 func (a *allowance) status() *api.DayStatus {
 	if a.most == 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// TestDeliveredWasHandedOver: a receiver is put back to a copy that holds messages behind a gap, and has lost what those were coded
-// after. What it cannot read alone goes again: each message that its sender calls delivered was handed over.
+// TestDeliveredWasHandedOver: a receiver is put back to a copy that holds messages behind a gap, and has lost those that they were
+// coded after. Messages that it cannot read alone go again: each message that its sender calls delivered was handed over.
 func TestDeliveredWasHandedOver(t *testing.T) {
 	alone := 0
 	for i := range 2 * seeds(50) {

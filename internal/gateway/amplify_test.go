@@ -15,8 +15,8 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// hostiles are kinds of datagrams that an adversary on the link can send: all that he has recorded, and what he makes of it. The
-// last ones are a member's, who has a key and lies.
+// hostiles are kinds of datagrams that an adversary on the link can send: all that he has recorded, and those that he makes of them.
+// The last kinds are a member's, who has a key and lies.
 var hostiles = map[string]func(h *hostile) []byte{
 	"noise": func(h *hostile) []byte {
 		b := make([]byte, h.rng.IntN(600))
@@ -73,7 +73,7 @@ func recording(t *testing.T, group, trust bool, seed uint64) (w *sim.World, air 
 	return w, air
 }
 
-// sentBy is what all nodes have sent, in IP octets.
+// sentBy is how many IP octets all nodes have sent.
 func sentBy(w *sim.World) (octets int64) {
 	for _, n := range w.Nodes {
 		up, _ := w.Octets(n)
@@ -104,7 +104,7 @@ const (
 )
 
 // TestNeverMoreOutThanIn sends each kind of hostile datagram to gateways that are idle, from an address of the adversary's and from
-// the one of a peer: what goes out because of them is never more octets than what came in, and next to nothing in most cases. The
+// the one of a peer: never more octets go out because of them than came in, and next to none in most cases. The
 // log gets ten lines a minute at the most, and the journal nothing.
 func TestNeverMoreOutThanIn(t *testing.T) {
 	for _, group := range []bool{false, true} {
@@ -144,7 +144,7 @@ func TestNeverMoreOutThanIn(t *testing.T) {
 	}
 }
 
-// A member of the network that lies has a key, so what it asks for is answered. Even so a flood of frames of all kinds, true in form and
+// A member of the network that lies has a key, so its questions are answered. Even so a flood of frames of all kinds, true in form and
 // false in what they say, makes a gateway send no more octets than it gets.
 func TestNeverMoreOutThanInOfAMember(t *testing.T) {
 	for _, group := range []bool{false, true} {

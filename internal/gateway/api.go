@@ -14,20 +14,20 @@ import (
 
 type (
 	// NewRules is the operator's order to replace the rules: which items and messages cross, how messages are marked, and
-	// how hard elements are tried to make smaller (before compact.DefaultRules).
+	// how hard the gateway tries to make elements smaller (before compact.DefaultRules).
 	NewRules struct {
 		Filter   []filter.Rule
 		Messages []mark.Rule
 		Routes   []route.Rule
 		Compact  []compact.Rule
 	}
-	// NewRoster is the operator's order to go by a newer roster and to tell it to all peers.
+	// NewRoster is the operator's order to use a newer roster and to send it to all peers.
 	NewRoster struct{ Roster *roster.Roster }
-	// NewLink is the operator's order to take names and addresses of peers from what he has written anew, to take in those
-	// that are new, to let go of those that are not named, and to take keepalive, tariff and windows of silence.
+	// NewLink is the operator's order to take names and addresses of peers from the changed configuration, to add peers that are
+	// new, to drop those that are no longer named, and to take keepalive, tariff and windows of silence.
 	NewLink struct {
 		Peers     []PeerConfig
-		More      []map[uint16]netip.AddrPort // of each bearer behind the first: the peers that it reaches, and where; invalid: learned
+		More      []map[uint16]netip.AddrPort // of each bearer after the first: the peers that it reaches, and where; invalid: learned
 		Keepalive time.Duration
 		Tariff    string // as profile.Profile has it
 		Windows   calendar.Windows

@@ -17,7 +17,7 @@ func lastExpected(w *sim.World, n *sim.Node) (at time.Time, why string) {
 	return q.Expected(q.Sort()[r.Number].Octets, r.Octets), q.Why
 }
 
-// What is expected of the last message that waits comes true, about, once some have been acknowledged while others waited. Before,
+// The forecast for the last message that waits comes true, about, once some have been acknowledged while others waited. Before,
 // the rate of the profile is all that is known.
 func TestExpected(t *testing.T) {
 	for _, tt := range []struct {
@@ -54,8 +54,8 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// TestExpectedWhileAcksWait: over P_Mul acknowledgements wait for a minute while much is said. What has left the radio meanwhile does not
-// wait any more: the time that is told stays where it is, in the queue and in the status.
+// TestExpectedWhileAcksWait: over P_Mul acknowledgements wait for a minute while there is much traffic. Messages that have left the radio
+// meanwhile no longer wait: the forecast stays where it is, in the queue and in the status.
 func TestExpectedWhileAcksWait(t *testing.T) {
 	const n, most = 120, 20 * time.Second
 	for _, nodes := range []int{2, 4} {
@@ -89,7 +89,7 @@ func TestExpectedWhileAcksWait(t *testing.T) {
 	}
 }
 
-// Of a site that does not answer nobody says when a message will be there, and of a silent gateway neither.
+// There is no forecast for a site that does not answer, and none for a silent gateway.
 func TestNothingIsExpected(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 42)
 	ship := w.Nodes[1]

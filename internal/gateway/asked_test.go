@@ -27,7 +27,7 @@ type seafarer struct {
 	n       *sim.Node
 	conn    site.ConnID
 	due     time.Time
-	answers map[string]time.Time // name of what was found -> when first
+	answers map[string]time.Time // name of a document that was found -> when first
 	heard   []string             // on its pipes
 }
 
@@ -158,7 +158,7 @@ func (p *seafarer) look(value string, d time.Duration) time.Duration {
 	return p.find(edgepeer.Query{Type: jxta.TypeAdv, Attr: "Name", Value: value, Threshold: 10}, value, d)
 }
 
-// find is look for what has a name like this, by another question.
+// find is look for documents with a name like this, by another question.
 func (p *seafarer) find(q edgepeer.Query, pattern string, d time.Duration) time.Duration {
 	begun := p.w.Now
 	for p.w.Now.Sub(begun) < d {
@@ -173,12 +173,12 @@ func (p *seafarer) find(q edgepeer.Query, pattern string, d time.Duration) time.
 	return 0
 }
 
-// What nobody uses is found by a far peer that asks for it, what is in use is there before; the rules decide otherwise.
+// A document that nobody uses is found by a far peer that asks for it, one that is in use is there before; the rules may decide otherwise.
 func TestFoundWhenAskedFor(t *testing.T) {
 	none := func(uint16) []filter.Rule { return nil }
 	for _, tt := range []struct {
 		profile string
-		within  time.Duration // what nobody uses, from the question
+		within  time.Duration // an unused document, from the question
 	}{{"iridium-directip", 12 * time.Second}, {"iridium-dialup", 12 * time.Second}, {"hf-2400", 25 * time.Second}} {
 		w, hq, ship := peopled(t, tt.profile, none)
 		hq.publish(edgepeer.Specification("used", pipeHQ, jxta.PipeTypePropagate))

@@ -14,13 +14,13 @@ import (
 	"aldis/internal/site"
 )
 
-// Trust is keys of single nodes, in the place of Config.Key.
+// Trust has keys of single nodes, in place of Config.Key.
 type Trust = keys.Trust
 
 // ForgetMost is how often a peer can be forgotten in one run.
 const ForgetMost = seal.ForgetMost
 
-// RefusesDatagrams says whether a reason of Status.Dropped is one for which a datagram of the link is not taken.
+// RefusesDatagrams says whether a reason of Status.Dropped is one for refusing a datagram of the link.
 func RefusesDatagrams(reason string) bool { return keys.Refuses(reason) }
 
 // newKeys are the keys of a node on a bearer that reaches these peers. of has the same rosters; nil: it is the first bearer.
@@ -34,7 +34,7 @@ func newKeys(cfg *Config, b BearerConfig, of *keys.Keys, services keys.Services,
 	}, peers)
 }
 
-// answer does what a datagram asks for that does not count.
+// answer gives a datagram that does not count what it asks for all the same.
 func (g *Gateway) answer(now time.Time, p *leg, o *keys.Opened) {
 	if o.Hello != nil {
 		p.Counts.DatagramsReceived++
@@ -42,7 +42,7 @@ func (g *Gateway) answer(now time.Time, p *leg, o *keys.Opened) {
 		p.Ledger.Add(mail.Received, mail.Key, o.Info.Proofs)
 		p.Ledger.Add(mail.Received, mail.Key, o.Octets)
 		if o.Info.Newest {
-			p.Handshake.Model = cmp.Or(p.Handshake.Model, o.Hello.Model) // only what is sent is coded by it, and by Ahead
+			p.Handshake.Model = cmp.Or(p.Handshake.Model, o.Hello.Model) // only messages to the peer are coded by Model and Ahead
 			p.Handshake.Ahead = p.Handshake.Ahead || o.Hello.Ahead
 		}
 	}
@@ -68,7 +68,7 @@ func (g *Gateway) answer(now time.Time, p *leg, o *keys.Opened) {
 	}
 }
 
-// forget obeys the operator: nothing is known of a peer's starts and addresses any more.
+// forget obeys the operator: the gateway forgets a peer's starts and addresses.
 func (g *Gateway) forget(now time.Time, ev api.Forget) {
 	p := g.byID[ev.Peer]
 	if p == nil || !g.estrange(now, p, ev.AnyStart) {
@@ -98,7 +98,7 @@ func (g *Gateway) estrange(now time.Time, p *peer, anyStart bool) bool {
 	return true
 }
 
-// part ends what is under way to and from peers that the roster does not name, and begins with those that it names again.
+// part ends the exchange with peers that the roster does not name, and begins it with those that it names again.
 func (g *Gateway) part(now time.Time) {
 	for _, p := range g.peers {
 		named := g.keys.Rosters.Names(p.ID)
@@ -138,7 +138,7 @@ func (g *Gateway) part(now time.Time) {
 	}
 }
 
-// tellRosters tells peers the rosters that they lack.
+// tellRosters sends peers the rosters that they lack.
 func (g *Gateway) tellRosters(now time.Time) {
 	for _, b := range g.bearers {
 		to := func(m *mail.Peer) bool { return g.byID[m.ID].best(nil).bearer == b }

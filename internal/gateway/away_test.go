@@ -231,8 +231,8 @@ func (c *crew) sayTwenty(from, to *hand) (want map[string][]string) {
 	return want
 }
 
-// A listener is away for an hour, or its gateway is off for so long, or both; power cuts come in between. What waits for it
-// comes when it is back: all of it, in order, once. What its life ends before is undeliverable, and both ends say so.
+// A listener is away for an hour, or its gateway is off for so long, or both; power cuts come in between. Messages that
+// wait for it come when it is back: all of them, in order, once. Those whose life ends before are undeliverable, and both ends say so.
 func TestTwentyForAListenerThatIsAway(t *testing.T) {
 	const life = 24 * time.Hour
 	for _, tt := range []struct {
@@ -321,7 +321,7 @@ func TestEveryMessageEndsInOneTrueStateWhateverTheClocksSay(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			absence(t, seed, func(c *crew, upTo func(time.Duration) time.Duration) {
-				c.settles = 0 // a gateway that starts with a clock far ahead does not know any more who has listened
+				c.settles = 0 // a gateway that starts with a clock far ahead no longer knows who has listened
 				for at := upTo(time.Hour); at < playOfAbsence; at += upTo(2 * time.Hour) {
 					n := c.Nodes[upTo(2)]
 					most := []time.Duration{10 * time.Minute, 12 * time.Hour, 400 * 24 * time.Hour}[upTo(3)]

@@ -10,8 +10,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// A delay that varies has datagrams with dozens of short messages each come at once, faster than they are read. What waits to be
-// read is acknowledged and kept, so that nothing goes twice on a link that loses nothing.
+// A delay that varies has datagrams with dozens of short messages each come at once, faster than they are read. Those that wait
+// to be read are acknowledged and kept, so that nothing goes twice on a link that loses nothing.
 func TestMessagesWaitToBeRead(t *testing.T) {
 	w := world(t, 2, "geo-satcom-128k", 1, lossless, func(c *sim.Config) { c.Profile.Up.Jitter, c.Profile.Up.RateBps = 2*time.Second, 1_000_000 })
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -23,8 +23,8 @@ func TestMessagesWaitToBeRead(t *testing.T) {
 	check.Equal(t, "reasons for which messages were dropped", len(hq.GW.Status(w.Now).Dropped), 0)
 }
 
-// Messages that only the model can size wait while the far gateway is away, such that fit a datagram once they are coded
-// and such that do not. When it is back they go at once: the air does not stand still until all are sized.
+// Messages that only the model can size wait while the far gateway is away, some that fit a datagram once they are coded
+// and some that do not. When it is back they go at once: the air does not stand still until all are sized.
 func TestBacklogGoesWhenTheLinkIsBack(t *testing.T) {
 	t.Parallel()
 	t.Run("random", func(t *testing.T) { backlog(t, 1000, 50, func(b []byte) []byte { return append(b, b...) }) })

@@ -19,9 +19,9 @@ import (
 	"aldis/internal/site"
 )
 
-// BearerConfig is a way over the air. Config has the first.
+// BearerConfig describes a way over the air. Config itself describes the first.
 type BearerConfig struct {
-	Name      string // the same at both ends; of the first it may be ""
+	Name      string // the same at both ends; "" is allowed for the first alone
 	Profile   profile.Profile
 	Shore     bool // as Config.Shore
 	Keepalive time.Duration
@@ -32,10 +32,10 @@ type BearerConfig struct {
 	Lines     bool                      // a peer is reached only while api.Line says that there is a connection
 }
 
-// UsualPrice is what 1,000 octets cost where the bill grows with them and the configuration does not say how much.
+// UsualPrice is the price of 1,000 octets where the bill grows with them and the configuration names no price.
 const UsualPrice = 1.0
 
-// PriceOf is what 1,000 octets cost as the gateway reckons, with the price that the configuration names; 0: it names none.
+// PriceOf is the price of 1,000 octets in the gateway's reckoning. named is the price in the configuration; 0: it names none.
 func PriceOf(named float64, p *profile.Profile) float64 {
 	if named == 0 && !p.Free() {
 		return UsualPrice
@@ -43,10 +43,10 @@ func PriceOf(named float64, p *profile.Profile) float64 {
 	return named
 }
 
-// MostBearers is how many a gateway has at the most.
+// MostBearers is how many bearers a gateway has at most.
 const MostBearers = 8
 
-// bearer is a way over the air, and what the gateway keeps of it for its operator.
+// bearer is a way over the air, with its keys, accounts and silence.
 type bearer struct {
 	*carriage.Bearer
 	road       road
@@ -58,9 +58,9 @@ type bearer struct {
 	billed     billed
 	day        allowance
 	linkProbes *linkProbes
-	silence    *silence // of this bearer alone; it is quiet with the gateway's too
+	silence    *silence // of this bearer alone; the gateway's makes it quiet too
 	lines      connections
-	modem      api.Modem // its last word
+	modem      api.Modem // its last report
 }
 
 // bearersOf lists the bearers of a configuration, the first first.
@@ -105,7 +105,7 @@ func newBearer(g *Gateway, cfg BearerConfig, index int) *bearer {
 	return b
 }
 
-// reach makes the carriers of a bearer to some of the peers. records are those of its own in the journal.
+// reach makes the carriers of a bearer to some of the peers. records are the bearer's own in the journal.
 func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 	g := b.road.g
 	var reached []*mail.Peer
@@ -144,7 +144,7 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 	return nil
 }
 
-// leg makes the leg of a peer on a bearer, at an address; on: the bearer reaches it, as the first always does. nil: it does not.
+// leg makes the leg of a peer on a bearer, at an address; on: the bearer reaches the peer, as the first bearer always does. nil: it does not.
 func (b *bearer) leg(p *peer, addr netip.AddrPort, on, shared bool) (l *leg) {
 	switch {
 	case b.index == 0:
@@ -166,8 +166,8 @@ func newLinkProbes(b *bearer, shore bool) *linkProbes {
 		shore: shore, incarnation: uint8(g.cfg.Incarnation.Number), far: map[uint16]*probe.Answerer{}}
 }
 
-// onBearer stands before the name of a bearer in the buckets of the journal that are its own: what the first bearer has is in the bucket
-// itself.
+// onBearer stands between the name of a bucket of the journal and the name of the bearer that has it. The buckets of the first bearer have
+// no such suffix.
 const onBearer = "@"
 
 // bucketFirst of the journal has the name of the bearer whose records are in the buckets without a name.
@@ -181,7 +181,7 @@ func (c *Config) restoreFirst(name string) error {
 	return nil
 }
 
-// core is what the carriers of all bearers have from the gateway.
+// core is the part of mail.Services that is the same for the carriers of all bearers.
 type core interface {
 	log
 	RecordPeer(p *mail.Peer)
@@ -195,14 +195,14 @@ type core interface {
 	News(now time.Time, p *mail.Peer, items []site.Item) (envelope.Message, []site.Item)
 }
 
-// road is the gateway as what belongs to a bearer sees it (mail.Services).
+// road is the gateway as the parts of a bearer see it (mail.Services).
 type road struct {
 	core
 	g *Gateway
 	b *bearer
 }
 
-// Record changes the journal, with all else of this Step, in a bucket of the bearer's own.
+// Record changes the journal, with the other records of this Step, in a bucket of the bearer's own.
 func (r road) Record(bucket string, key, value []byte) {
 	if r.b.index > 0 {
 		bucket += onBearer + r.b.name.Name
@@ -210,7 +210,7 @@ func (r road) Record(bucket string, key, value []byte) {
 	r.g.Record(bucket, key, value)
 }
 
-// Hello is what a HELLO to a peer says now.
+// Hello is a HELLO to a peer as it must read now.
 func (r road) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	h := frame.Hello{Store: r.g.cfg.Store, Stream: p.Handshake.Stream, Digest: r.g.replica.Digest(now, p.ID), Model: modelOf(),
 		Forgot: p.Handshake.Forgot & 0x7f, Corpus: r.g.cfg.Corpus.Name()}
@@ -222,8 +222,8 @@ func (r road) Hello(now time.Time, p *mail.Peer) frame.Hello {
 	return h
 }
 
-// Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which it says, or the roster
-// does not name the peer.
+// Seal makes a datagram of frames to a peer or seal.Group; false: this start has no counter left, which the log says, or the
+// roster does not name the peer.
 func (r road) Seal(to uint16, long bool, frames []byte) ([]byte, bool) {
 	if p := r.g.byID[to]; p != nil && p.legs[r.b.index] != nil {
 		r.b.keys.Silent(to, p.legs[r.b.index].Link.Listening())
@@ -250,7 +250,7 @@ func (r road) Norm(order api.NormCommand) {
 	}
 }
 
-// split parts the journal's records by bearer: those of the first, and of all, under "".
+// split parts the journal's records by bearer: those of the first, and those of no bearer, under "".
 func split(records []api.Record) map[string][]api.Record {
 	parts := map[string][]api.Record{}
 	for _, r := range records {

@@ -13,8 +13,8 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// The better bearer is cut, messages go on over the other, and one of the gateways dies after a commit, before or after what the commit
-// allowed is sent; then the better bearer is back. Each message arrives once, in order. The long form kills after every commit, the
+// The better bearer is cut, messages go on over the other, and one of the gateways dies after a commit, before or after the datagrams
+// that the commit allowed go; then the better bearer is back. Each message arrives once, in order. The long form kills after every commit, the
 // short one after every thirteenth.
 func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestDeathsAtAnyCommitOnTheOtherBearer(t *testing.T) {
 	}
 }
 
-// dieOnTheOther returns how many commits the victim made while the better bearer was cut and after that, until all was there.
+// dieOnTheOther returns how many commits the victim made while the better bearer was cut and after that, until all messages were there.
 func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool, back time.Duration, octets int) (commits int) {
 	var w *sim.World
 	const down = 3 * time.Second
@@ -76,7 +76,7 @@ func dieOnTheOther(t *testing.T, name, other string, victim, kill int, sent bool
 	return commits
 }
 
-// HF is the cheaper bearer and is cut amid 20 kB over P_Mul with reports beside it, to one site and to several: the satellite goes on,
+// HF is the cheaper bearer and is cut amid 20 kB over P_Mul with reports at the same time, to one site and to several: the satellite goes on,
 // whichever gateway dies at that moment. All arrive once and in order, soon after the cut, and HF's queue goes on when it is back.
 func TestTheSatelliteGoesOnForPMul(t *testing.T) {
 	for seed := range max(3, seeds(20)) {
@@ -131,8 +131,8 @@ func TestTheSatelliteGoesOnForPMul(t *testing.T) {
 	}
 }
 
-// A gateway starts again while the better bearer is cut. What it gives numbers there goes on over HF, with marks; when the bearer is back
-// the other one does not take these numbers for those of an older copy of its data.
+// A gateway starts again while the better bearer is cut. Messages that it numbers there go on over HF, with marks; when the bearer is
+// back, the other gateway does not take these numbers for those of an older copy of its data.
 func TestADeathWhileTheBetterBearerIsCut(t *testing.T) {
 	for seed := range seeds(20) {
 		w := twoBearers(t, 2, "iridium-certus-100", seed+1)

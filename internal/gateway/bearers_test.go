@@ -46,7 +46,7 @@ func TestABearerWithNothingToCarryIsSilent(t *testing.T) {
 	}
 }
 
-// The satellite is cut in the middle of a long message, and HF goes on with what is not there yet.
+// The satellite is cut in the middle of a long message, and HF goes on with the part that is not there yet.
 func TestALongMessageGoesOnOverHF(t *testing.T) {
 	for seed := range uint64(20) {
 		w := twoBearers(t, 2, "iridium-directip", seed+1)
@@ -73,8 +73,8 @@ func TestALongMessageGoesOnOverHF(t *testing.T) {
 	}
 }
 
-// Four sites lose the satellite just after one has sent 20 kB to all: one segment that was read, of those that were not known to be
-// there, is not the message. Reports of which some expire go beside it.
+// Four sites lose the satellite just after one has sent 20 kB to all: a single segment that was read, of those not known to be
+// there, is not the whole message. Reports, of which some expire, go at the same time.
 func TestALongMessageToSeveralChangesItsBearer(t *testing.T) {
 	all := []uint64{5} // its losses leave a single segment of that kind
 	if seeds(20) > 3 {
@@ -177,7 +177,7 @@ func flap(w *sim.World, times int, n *sim.Node) {
 // minutes to compute an hour: the short form plays ten minutes.
 func TestTheBetterBearerUpAndDown(t *testing.T) { upAndDown(t, "iridium-certus-100", once) }
 
-// The same beside HF, which carries less than what is said: most waits for the better bearer. Over P_Mul messages may overtake each other.
+// The same beside HF, which carries less than is sent: most messages wait for the better bearer. Over P_Mul messages may overtake each other.
 func TestTheBetterBearerUpAndDownBesideHF(t *testing.T) {
 	t.Parallel()
 	upAndDown(t, "hf-2400", func(t *testing.T, w *sim.World, at *sim.Site, from uint16, sent []offered) []time.Duration {
@@ -273,7 +273,7 @@ func onceEach(t *testing.T, name string, judge func([]sim.Got, uint16, []offered
 	}
 }
 
-// One bearer is silent by order or by a window, and the other speaks. What has no other way waits until that is over.
+// One bearer is silent by order or by a window, and the other speaks. Messages without another way wait until the silence is over.
 func TestSilenceOfOneBearer(t *testing.T) {
 	for _, how := range []string{"order", "window"} {
 		for seed := range uint64(3) {
@@ -308,7 +308,7 @@ func TestSilenceOfOneBearer(t *testing.T) {
 	}
 }
 
-// A ship was away for half an hour while HQ said 36,000 messages to another: its first message is there at once, and it refuses nothing.
+// A ship was away for half an hour while HQ sent 36,000 messages to another: its first message is there at once, and it refuses nothing.
 func TestABusyShoreRunsAheadOfNobody(t *testing.T) {
 	for _, roster := range []bool{true, false} {
 		for seed := range seeds(20) {

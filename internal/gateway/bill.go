@@ -12,12 +12,12 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// months are the accounts of the last calendar months, of earlier runs too. The journal has them as they were a minute ago at the
-// most, while something is on the air: a gateway that is killed loses what came after.
+// months are the accounts of the last calendar months, of earlier runs too. While something is on the air, the journal is
+// at most a minute behind: a gateway that is killed loses what it counted in that minute.
 type months struct {
 	list    map[int]*billMonth // by number
-	changed *billMonth         // since the journal has it; nil: none
-	before  *billMonth         // the same of the month before
+	changed *billMonth         // since it was last recorded; nil: none
+	before  *billMonth         // the one before, changed likewise
 }
 
 type billMonth struct {
@@ -29,7 +29,7 @@ type billMonth struct {
 
 // Bounds.
 const (
-	billSites = 512 // of a month: what others add counts in the total
+	billSites = 512 // of a month: further sites count in the total alone
 )
 
 // bucketBill of the journal: the number of a month modulo 256 -> the month. A gateway that does not know the bucket ignores it.
@@ -58,7 +58,7 @@ func (m *months) of(at time.Time) *billMonth {
 	return one
 }
 
-// count charges a datagram of so many IP octets to a site, 0: to nobody's own.
+// count charges a datagram of so many IP octets to a site and to the total; 0: to the total alone.
 func (m *months) count(at time.Time, site uint16, direction, octets, units int) {
 	one := m.of(at)
 	if one == nil {
@@ -94,7 +94,7 @@ func (b *billMonth) charge(site uint16, at time.Time, direction, octets, units i
 	}
 }
 
-// record writes what has changed, and forgets the oldest month beyond the bound.
+// record writes the months that have changed, and forgets the oldest beyond the bound.
 func (m *months) record(g journal) {
 	for _, one := range []*billMonth{m.before, m.changed} {
 		if one != nil {
@@ -156,14 +156,14 @@ func (m *months) restore(key, value []byte) error {
 	return nil
 }
 
-// recordBills writes what has changed of the accounts of all bearers.
+// recordBills writes the accounts of all bearers that have changed.
 func (g *Gateway) recordBills() {
 	for _, b := range g.bearers {
 		b.billed.months.record(b.road)
 	}
 }
 
-// last is the accounts of the last months, the newest first, at most so many. name is that of a site.
+// last is the accounts of the last months, the newest first, at most so many. name names a site.
 func (m *months) last(most int, name func(uint16) string) (list []api.BillMonth) {
 	numbers := slices.SortedFunc(maps.Keys(m.list), func(a, b int) int { return cmp.Compare(b, a) })
 	for _, number := range numbers[:min(most, len(numbers))] {
@@ -172,7 +172,7 @@ func (m *months) last(most int, name func(uint16) string) (list []api.BillMonth)
 	return list
 }
 
-// row is a month as it is told. What no site accounts for is the last row.
+// row is a month as operators see it. The last row counts octets and units that belong to no site.
 func (b *billMonth) row(name func(uint16) string) api.BillMonth {
 	row := api.BillMonth{Month: monthStart(b.number).Format("2006-01"), Since: b.since, Sites: []api.BillSite{}}
 	others := api.BillRow{}
@@ -193,7 +193,7 @@ func (b *billMonth) row(name func(uint16) string) api.BillMonth {
 	return row
 }
 
-// billed counts the units of a bill, of datagrams that are authentic or not: the carrier does not ask.
+// billed counts the units of a bill, for all datagrams, authentic or not: the provider charges for both.
 type billed struct {
 	profile.Bill
 	api.BillStatus

@@ -14,7 +14,7 @@ import (
 // bill is the accounts of a node.
 func bill(n *sim.Node) []api.BillMonth { return n.GW.Messages().Bill(0, api.BillMonths) }
 
-// The bill of a month is what was on the air, by site, over kills: at most the last minute before a kill is missing. The next month
+// The bill of a month has the octets that were on the air, by site, over kills: at most the last minute before a kill is missing. The next month
 // has an account of its own.
 func TestBillOfAMonth(t *testing.T) {
 	w := world(t, 3, "iridium-directip-shore", 81, func(cfg *sim.Config) {

@@ -10,7 +10,7 @@ import (
 )
 
 // TestUnitsOfTheBill: on a link that is billed by started units of 50 octets no datagram begins one that it does not fill when it
-// could have ended before, the status counts the units as the carrier does, and short and long messages arrive once. With much to
+// could have ended before, the status counts the units as the provider does, and short and long messages arrive once. With much to
 // carry, an octet costs less than without the key.
 func TestUnitsOfTheBill(t *testing.T) {
 	play := func(unit int) (units, octets int) {

@@ -17,8 +17,8 @@ import (
 	"aldis/internal/site"
 )
 
-// blank is an envelope with documents that are all alike, deflated, in a deflated envelope: what a member of the network that
-// means harm may send.
+// blank is an envelope with documents that are all alike, deflated, in a deflated envelope: as a malicious member of the
+// network may send it.
 func blank(items, octets int) []byte {
 	coder := compact.Coder{NoModel: true}
 	var m envelope.Message
@@ -67,8 +67,8 @@ func metered(t *testing.T, profile string, seed uint64, id uint16) (*sim.World, 
 	return w, m
 }
 
-// Whatever a datagram of 20 kB of a member of the network holds, what it expands to and what it leaves in memory and journal
-// is bounded, and no turn of the loop takes it all. The peer's next honest message is read.
+// Whatever a datagram of 20 kB of a member of the network holds, its expansion and its traces in memory and journal are
+// bounded, and no turn of the loop takes all of it. The peer's next honest message is read.
 func TestDatagramsThatExpand(t *testing.T) {
 	one := func(number uint16, body []byte) []byte {
 		return frame.Append(nil, frame.Data{Number: number, Body: body}, false)
@@ -95,7 +95,7 @@ func TestDatagramsThatExpand(t *testing.T) {
 		name   string
 		frames []byte
 		after  []byte // in another datagram
-		next   uint16 // the number of what is honest
+		next   uint16 // the number of the honest message
 	}{
 		{"64 documents of 256 KiB", one(1, blank(64, 256<<10)), nil, 2},
 		{"600 documents of 256 KiB", one(1, blank(600, 256<<10)), nil, 2},

@@ -67,7 +67,7 @@ func (v *voyage) say(n int) {
 // peer is what HQ knows of the ship.
 func (v *voyage) peer() api.PeerStatus { return v.hq.GW.Status(v.Now).Peers[0] }
 
-// delivered wants all that was said at the ship once and in order, and acknowledged at HQ.
+// delivered wants all messages at the ship once and in order, and acknowledged at HQ.
 func (v *voyage) delivered(t *testing.T) {
 	t.Helper()
 	v.Run(v.settles)
@@ -138,7 +138,7 @@ func bearsSilence(t *testing.T, v *voyage) {
 	check.Equal(t, "octets of a silent ship", now-before, 0)
 	order(v.World, v.ship, api.Silence{})
 	v.Run(v.settles)
-	slices.SortStableFunc(v.ship.Site.Got, func(a, b sim.Got) int { // what a silent receiver lacks comes after hours: no other waits for it
+	slices.SortStableFunc(v.ship.Site.Got, func(a, b sim.Got) int { // messages that a silent receiver lacks come after hours: no others wait for them
 		return strings.Compare(string(a.Payload.Parts[0].Data), string(b.Payload.Parts[0].Data))
 	})
 	v.delivered(t)
@@ -154,7 +154,7 @@ func bearsRestarts(t *testing.T, v *voyage) {
 	v.delivered(t)
 }
 
-// What the ship had acknowledged after the copy is known there no more, and was handed over: it does not come twice.
+// Messages that the ship had acknowledged after the copy are no longer known there, and were handed over: they do not come twice.
 func bearsOlderData(t *testing.T, v *voyage) {
 	v.say(4)
 	v.Run(v.settles)

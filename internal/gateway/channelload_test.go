@@ -116,7 +116,7 @@ func TestChannelFlow(t *testing.T) {
 		if goodputs[mid] < c.goodput || dropped > 0 {
 			t.Errorf("%.0f %% offered: want a goodput of %.0f %%, and nothing dropped", 100*c.share, 100*c.goodput)
 		}
-		if c.share == 1 && drains[mid] > 10*time.Minute { // what is left is asked for soon when nobody talks any more
+		if c.share == 1 && drains[mid] > 10*time.Minute { // receivers ask for the rest soon when nobody talks any more
 			t.Errorf("100 %% offered: the rest came after %v", drains[mid])
 		}
 	}

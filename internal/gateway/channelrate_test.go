@@ -10,8 +10,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// otherChannel is four sites on hf-2400 whose gateways believe that profile, or what believes makes of it for one of them, on a channel
-// that is what change makes of it. For six minutes they have 70 % of the channel's rate to say, each to all.
+// otherChannel is four sites on hf-2400 whose gateways believe that profile, or for one of them the profile as believes changes it, on a
+// channel as change makes it. For six minutes they send 70 % of the channel's rate, each to all.
 func otherChannel(t *testing.T, seed uint64, change func(*profile.Direction), believes func(n *sim.Node, p *profile.Profile)) *sim.World {
 	t.Helper()
 	base := load(t, "hf-2400")
@@ -50,8 +50,9 @@ func arrived(w *sim.World) (got int) {
 	return got
 }
 
-// TestChannelRateLearned: a channel of half of the profile's rate, or twice that, is noticed from what others say within six minutes by
-// every site, the status and one line of the log say so, and no radio's queue overflows meanwhile. One that is as the profile says is not.
+// TestChannelRateLearned: a channel of half of the profile's rate, or twice that, is noticed from the traffic of others within six minutes
+// by every site, the status and one line of the log say so, and no radio's queue overflows meanwhile. A channel that is as the profile
+// says causes no such report.
 func TestChannelRateLearned(t *testing.T) {
 	t.Parallel()
 	for _, part := range []float64{0.5, 1, 2} {

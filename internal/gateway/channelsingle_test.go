@@ -54,8 +54,8 @@ func TestSingleOnHF(t *testing.T) {
 }
 
 // singleBound is when the last of the others on hf-2400 has each of so many messages of 200 octets, five minutes apart, from a sender
-// that none beats: it is told at once and for nothing which nodes lack the message, and sends again as soon as the air is free. If it
-// hears that by answers, it asks with each datagram, and all nodes of which it knows nothing answer, one after the other, each in 57
+// that none beats: it learns at once and at no cost which nodes lack the message, and sends again as soon as the air is free. If it
+// learns that by answers, it asks with each datagram, and all nodes of which it knows nothing answer, one after the other, each in 57
 // octets. It sends again when all answers that come have come; an answer is never lost.
 func singleBound(t *testing.T, seed uint64, nodes, messages int, answers bool) (last []time.Duration) {
 	t.Helper()

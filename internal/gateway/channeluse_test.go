@@ -17,7 +17,7 @@ import (
 type channelUse struct {
 	payload   int // of fragments that go for the first time
 	again     int // of fragments that go again, and of shards
-	addresses int // what names messages and their recipients, beside fragments
+	addresses int // names of messages and of their recipients, besides fragments
 	riding    int // acknowledgements beside fragments
 	headers   int // IP, UDP, seals and heads of frames of the datagrams with fragments
 	acks      int // datagrams with acknowledgements and nothing else

@@ -14,13 +14,13 @@ import (
 	"aldis/internal/site"
 )
 
-// Which bearer a message takes: the operator's rules say which it may take, the price orders these, and the forecast says which are in
+// Which bearer a message takes: the operator's rules say which it may take, the price orders them, and the forecast says which are in
 // time. docs/decisions/bearers.md.
 
-// likeFirst is how much later than on the fastest bearer a message that is to arrive as soon as possible may be on a cheaper one.
+// likeFirst is how many times as long as on the fastest bearer a message that is to arrive as soon as possible may take on a cheaper one.
 const likeFirst = 1.1
 
-// queued is what waits on a leg, by the rank that it does not yield to, in octets as journalled. It is counted once a turn.
+// queued has, for each rank, the octets that wait on a leg and do not yield to it, as journalled. It is counted once a turn.
 type queued struct {
 	at      time.Time
 	octets  [len(precedences)]int
@@ -35,7 +35,7 @@ func (l *leg) before(now time.Time, rank int) int {
 	if !q.counted || !q.at.Equal(now) {
 		*q = queued{at: now, counted: true}
 		ahead := 0
-		if l.together() { // what the radio has is not before it, for that is known to the octet
+		if l.together() { // octets in the radio do not count: they are known exactly
 			air, _ := l.Link.Air()
 			ahead = l.bearer.Carrier().Orders().Ahead(due.Latest(now, air.Free), l.Peer)
 		}
@@ -58,15 +58,15 @@ func (l *leg) accepted(m *mail.Message) {
 	}
 }
 
-// arrives is when a message will be there if it takes a leg, by the forecast. What waits there already and is not foreseen to be late has
-// only less before it than that.
+// arrives is when a message will be there if it takes a leg, by the forecast. A message that waits there already, and is not foreseen to be
+// late, can only have fewer octets before it.
 func (p *peer) arrives(now time.Time, l *leg, m *mail.Message) time.Time {
 	s := siteOn(l.bearer.road.g, l)
 	before := l.before(now, m.Rank())
 	if e := m.On(l.Peer); e != nil {
 		before -= len(m.Full)
 	}
-	for _, other := range p.legs { // what is parked waits for another bearer
+	for _, other := range p.legs { // parked messages wait for another bearer
 		if other == nil || other.parked[m.Rank()] == 0 {
 			continue
 		}
@@ -79,7 +79,7 @@ func (p *peer) arrives(now time.Time, l *leg, m *mail.Message) time.Time {
 	return now.Add(s.Takes(now, max(0, before), len(m.Full)))
 }
 
-// siteOn is a peer as it stands on a leg.
+// siteOn is a peer on a leg, for the forecast.
 func siteOn(g *Gateway, l *leg) forecast.Site {
 	s := forecast.Site{Peer: l.Peer, Orders: l.bearer.Carrier().Orders(), Profile: &l.bearer.Profile, Shore: l.bearer.shore,
 		Up: linkWord(l) == linkUp, Silent: l.bearer.silence.byOrder(), Spent: l.bearer.silence.spent, Share: 1, Load: l.reckoning.Load(g.now)}
@@ -123,8 +123,8 @@ type flaps struct {
 
 // When a bearer counts as one that comes and goes.
 const (
-	flapsWithin = 5 * time.Minute // after it was back it is down again
-	flapsMost   = time.Minute     // that it is waited for
+	flapsWithin = 5 * time.Minute // at most, from its return to its next failure
+	flapsMost   = time.Minute     // that messages wait for it
 )
 
 // look notes whether the leg takes messages now.
@@ -137,30 +137,30 @@ func (f *flaps) look(now time.Time, goes bool) {
 	}
 }
 
-// soon says that a leg is down that was back a short time before: it is waited for twice as long as it was down the last time.
+// soon says that a leg is down that was back only for a short time: messages wait for it twice as long as it was down the last time.
 func (f *flaps) soon(now time.Time) bool {
 	return !f.down.IsZero() && f.lasted > 0 && f.down.Sub(f.back) < flapsWithin && now.Sub(f.down) < min(2*f.lasted, flapsMost)
 }
 
-// waitsFor says whether a message waits for a leg that comes and goes: on another bearer it would go as well as there.
+// waitsFor says whether a message waits for a leg that comes and goes: else it would be sent on both bearers.
 func (l *leg) waitsFor(m *mail.Message) bool {
 	now := l.bearer.road.g.now
 	return m != nil && m.Content.Payload != nil && m.Rank() < site.Flash.Rank() && l.flaps.soon(now) && !l.bearer.silence.quiet() &&
 		(m.Content.Payload.Expires.IsZero() || m.Content.Payload.Expires.After(now.Add(2*flapsMost)))
 }
 
-// mostShorter is how many times shorter the link makes messages that are much alike: one that fits only so may fit.
+// mostShorter is how many times shorter compression makes messages that are much alike: a message counts as fitting if it fits at that length.
 const mostShorter = 4
 
-// choice is a leg for a message, and why that.
+// choice is a leg for a message, and the reason.
 type choice struct {
 	*leg
 	why  string
 	rule *route.Rule // of the operator's; nil: none fits
 }
 
-// choose is the leg that a message to a peer should take now: of those that it may take the cheapest that is in time. Where none is up, it
-// waits for the cheapest.
+// choose is the leg that a message to a peer should take now: the cheapest that is in time, of those that it may take. Where none is up, the
+// message waits for the cheapest.
 func (p *peer) choose(m *mail.Message) choice {
 	rule := p.ruleOf(m)
 	c := p.chooseBy(m, rule)

@@ -7,10 +7,10 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// coders code and read texts: plain by the model that is built in, net also by what the network has taught. docs/decisions/corpus.md.
+// coders code and read texts: plain with the built-in model, network also with the network's own corpus. docs/decisions/corpus.md.
 type coders struct{ plain, network compact.Coder }
 
-// to is the coder of what goes to these peers: by the network's corpus where all have said that they have it.
+// to is the coder of messages to these peers: that of the network's corpus if all have said that they have it.
 func (c *coders) to(peers ...*mail.Peer) *compact.Coder {
 	own := c.network.Network.Name()
 	if own == 0 || len(peers) == 0 {
@@ -24,7 +24,7 @@ func (c *coders) to(peers ...*mail.Peer) *compact.Coder {
 	return &c.network
 }
 
-// of is the coder that reads what a peer has sent. A peer that has said that it has another corpus, or none, codes nothing by ours.
+// of is the coder that reads messages of a peer. A peer that has said that it has another corpus, or none, codes nothing with ours.
 func (c *coders) of(p *mail.Peer) *compact.Coder {
 	own := c.network.Network.Name()
 	if own == 0 || p.Handshake.Placed && p.Handshake.Corpus != own {
@@ -47,5 +47,5 @@ func corpusName(name uint32) string {
 	return fmt.Sprintf("%08x", name)
 }
 
-// work is what both have done.
+// work is the work of both coders.
 func (c *coders) work() uint64 { return c.plain.Work() + c.network.Work() }

@@ -7,15 +7,15 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// connections are the connections of a bearer that needs one to each peer, as its edge tells. On such a bearer a peer is where its connection
-// is, and a bearer whose connection is lost is down at once: docs/decisions/tls.md. The zero value is that of a bearer without them.
+// connections are the connections of a bearer that needs one to each peer, as its edge reports them. On such a bearer a peer has the address
+// of its connection, and a leg whose connection is lost is down at once: docs/decisions/tls.md. The zero value is that of a bearer without them.
 type connections struct {
 	needed bool
-	told   bool // what the edge was told last: whether it may have connections
+	told   bool // whether the edge may have connections, as it was last told
 	at     map[uint16]netip.AddrPort
 }
 
-// take notes that a connection is there, or none any more.
+// take notes that a connection is there, or is lost.
 func (s *connections) take(now time.Time, g *Gateway, ev api.Line) {
 	if s.at == nil {
 		s.at = map[uint16]netip.AddrPort{}
@@ -23,7 +23,7 @@ func (s *connections) take(now time.Time, g *Gateway, ev api.Line) {
 	s.at[ev.Peer] = ev.Addr
 	p := g.byID[ev.Peer]
 	if p == nil || p.legs[ev.Bearer] == nil {
-		return // it may become a peer
+		return // the node may become a peer later
 	}
 	l := p.legs[ev.Bearer]
 	s.join(l)
@@ -38,7 +38,7 @@ func (s *connections) take(now time.Time, g *Gateway, ev api.Line) {
 	l.Link.RecordPaths()
 }
 
-// join has a leg take what is known of its connection, where it needs one.
+// join gives a leg the address of its connection, where it needs one.
 func (s *connections) join(l *leg) {
 	if at := s.at[l.ID]; at.IsValid() {
 		l.Join(at)
@@ -46,7 +46,7 @@ func (s *connections) join(l *leg) {
 	l.bearer.settle(l)
 }
 
-// hush tells the edge when it may have connections, and when not any more.
+// hush tells the edge when it may have connections, and when it no longer may.
 func (s *connections) hush(b *bearer, out *api.Output) {
 	if may := !b.silence.quiet(); s.needed && may != s.told {
 		s.told = may

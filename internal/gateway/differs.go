@@ -12,13 +12,13 @@ import (
 
 // Bounds beyond which a link differs.
 const (
-	lossTimes = 2                      // of the profile's, in percent,
-	lossMore  = 3.0                    // and so much
-	tripTimes = 1.1                    // the longest of the profile, and so much
+	lossTimes = 2                      // times the loss of the profile, in percent,
+	lossMore  = 3.0                    // plus so much
+	tripTimes = 1.1                    // times the longest round trip of the profile, plus so much
 	tripMore  = 500 * time.Millisecond // for a far end that has other things to send
 )
 
-// measured is what is known of the link to a peer.
+// measured is the link to a peer as measured, and where it differs from its profile.
 func measured(p *leg, shore bool) (m api.LinkMeasured) {
 	pr := &p.bearer.Profile
 	air, _ := p.Link.Air()
@@ -46,13 +46,13 @@ func measured(p *leg, shore bool) (m api.LinkMeasured) {
 	return m
 }
 
-// differs is what the operator was told of a link that is not as its profile says.
+// differs is the last report to the operator on how a link differs from its profile.
 type differs struct {
 	said []string
-	next time.Time // when it is looked at again
+	next time.Time // when the link is checked again
 }
 
-// looksEvery is how often it is looked: what it goes by changes in half minutes.
+// looksEvery is how often a link is checked: the figures change in half minutes.
 const looksEvery = 5 * time.Second
 
 // check says what has changed.
@@ -81,7 +81,7 @@ func (d *differs) check(now time.Time, p *leg, shore bool) (notes site.Notes) {
 	return notes
 }
 
-// found is what was measured beside what the profile says.
+// found is the measured figure beside the profile's.
 func found(m api.LinkMeasured, what string, p *leg, shore bool) []any {
 	pr := &p.bearer.Profile
 	switch what {

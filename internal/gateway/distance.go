@@ -12,9 +12,9 @@ import (
 	"aldis/internal/site"
 )
 
-// Distance and quality of a site, from the traffic that is there anyway: no datagram goes for it.
+// Distance and quality of a site, from the traffic that is there anyway: no datagram is sent to measure them.
 
-// reckon foresees now and then how long a message will take that a leg is given; 0: not this one.
+// reckon forecasts now and then how long a message that is given to a leg will take; 0: not for this message.
 func (l *leg) reckon(now time.Time, m *mail.Message) time.Duration {
 	if m.Content.Payload == nil || !l.Handshake.KnowsUs || !l.reckoning.Due(now) {
 		return 0
@@ -26,7 +26,7 @@ func (l *leg) reckon(now time.Time, m *mail.Message) time.Duration {
 	return s.Takes(now, l.before(now, m.Rank()), forecast.About(m.Content.Payload))
 }
 
-// place is that of a message in the order in which a carrier's messages are read, if they all are in one.
+// place is the place of a message in the order in which a carrier's messages are read, if they all are in one order.
 func (l *leg) place(e *mail.Entry) uint64 {
 	if l.together() {
 		return e.At.Number
@@ -52,7 +52,7 @@ func (l *leg) took(g *Gateway, e *mail.Entry) {
 	}
 }
 
-// nearer is how much nearer a site must be to come before another that came first.
+// nearer is how many times nearer a site must be to overtake one that stands before it.
 const nearer = 1.2
 
 // near tells the adapters the order of the sites by distance, when it has changed. It is called once a minute.
@@ -87,7 +87,7 @@ func (fs *adapters) near(g *Gateway, now time.Time) {
 	}
 }
 
-// quality is what is known of a leg.
+// quality is the quality of a leg, as far as it is known.
 func (l *leg) quality(now time.Time) api.Quality {
 	if l.bearer.Relay != nil {
 		return l.relayed(now)
@@ -101,8 +101,8 @@ func (l *leg) quality(now time.Time) api.Quality {
 	return q
 }
 
-// relayed is what is known of a way over other gateways: that to the first of them, and as much again for each hop behind it, for each takes
-// a message whole before it passes it on.
+// relayed is the quality of a way over other gateways: that of the way to the first of them, and as much again for each further hop, because
+// each gateway receives a message whole before it passes it on.
 func (l *leg) relayed(now time.Time) (q api.Quality) {
 	g := l.bearer.road.g
 	id, hops := l.bearer.Relay.Hop(l.ID)
@@ -122,7 +122,7 @@ func (l *leg) relayed(now time.Time) (q api.Quality) {
 	return q
 }
 
-// leads says that a leg is a way to its peer: one over other gateways is none to a peer that answers itself.
+// leads says that a leg is a way to its peer: a leg over other gateways is no way to a peer that answers itself.
 func (l *leg) leads() bool {
 	if l.bearer.Relay == nil || !l.Box.Empty() {
 		return true

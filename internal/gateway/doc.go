@@ -25,11 +25,11 @@
 //   - api.go: events and outputs
 //   - gateway.go: New and Step
 //   - bearer.go: ways over the air
-//   - choice.go: which of them a message takes, and why
+//   - choice.go: which bearer a message takes, and why
 //   - legs.go: what becomes of messages when a bearer fails or is back
-//   - emptied.go: numbers under which nothing was said, for the message had come on another bearer
+//   - emptied.go: numbers of messages that came empty, because they had arrived on another bearer
 //   - connections.go: bearers on which each peer has a connection
-//   - modem.go: what a bearer's modem says of itself
+//   - modem.go: reports of a bearer's modem
 //   - adapters.go: protocol adapters, and where they exchange traffic
 //   - receive.go: what arrives from the link
 //
@@ -47,15 +47,15 @@
 //   - linkprobes.go: probing the link
 //   - queries.go: questions for peers, answered without custody
 //   - groups.go: groups and open messages
-//   - rollup.go: what gateways of a fleet say of themselves to the headquarters
+//   - rollup.go: reports of the gateways of a fleet to the headquarters
 //   - groupsecrets.go: groups with a key of their own
 //
 // State of sites, and messages after the carrier:
 //
 //   - state.go: replication of sites' state, and the copy of a peer's site
-//   - relays.go: what gateways pass on for each other
+//   - relays.go: messages that gateways pass on for each other
 //   - peer.go: another gateway of the network
-//   - authenticator.go: what keys and rosters (package internal/gateway/keys) ask for
+//   - authenticator.go: what the gateway does for keys and rosters (package internal/gateway/keys)
 //   - coders.go: which model codes and decodes a text
 //   - outcomes.go: messages after they are acknowledged, until each has been handed over or has failed
 //
@@ -65,7 +65,7 @@
 //   - restore.go: start from the journal, also from one of version 0.1
 //   - putback.go: what happens when data was restored from an older copy
 //
-// What operators are told:
+// For operators:
 //
 //   - status.go: the status
 //   - distance.go: how far each site is on each bearer

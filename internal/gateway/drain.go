@@ -9,8 +9,8 @@ import (
 	"aldis/internal/site"
 )
 
-// drain is the operator's order to take nothing more from local peers: what waits goes out, until the gateway has nothing that
-// a stop would hold up. It is of this run alone.
+// drain is the operator's order to take no more messages from local peers: those that wait go out, until a stop would hold up
+// none. It is of this run alone.
 type drain struct {
 	on      bool
 	since   time.Time
@@ -31,7 +31,7 @@ func (d *drain) order(now time.Time, e api.Drain) (notes site.Notes) {
 	return notes
 }
 
-// status says what is left to do: of the messages in custody, and of pending ones from far that wait for local peers.
+// status says what is left to do: messages in custody, and pending messages from far sites that wait for local peers.
 func (d *drain) status(store *mail.Store, name func(uint16) string, pending int) *api.DrainStatus {
 	if !d.on {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// emptied are numbers of a peer on one bearer under which it said nothing any more, for the message had arrived on another: over P_Mul it
-// is acknowledged before its turn, and so it may not have been read. The newest mostEmptied are kept, in the journal too.
+// emptied are the numbers of messages of a peer that came empty on one bearer, because they had arrived on another: over P_Mul a message is
+// acknowledged before its turn, and so it may not have been read. The newest mostEmptied numbers are kept, in the journal too.
 type emptied []mail.TransmissionID
 
 const (
@@ -18,7 +18,7 @@ const (
 	bucketEmptied = "emptied" // peer -> queue, number of each
 )
 
-// empty notes a message that says nothing.
+// empty notes the number of a message that is empty.
 func (l *leg) empty(m envelope.Message, at mail.TransmissionID) {
 	if len(l.of.legs) < 2 || len(m.Void) != 1 || m.Void[0] != (envelope.Hash{}) {
 		return
@@ -32,7 +32,7 @@ func (l *leg) empty(m envelope.Message, at mail.TransmissionID) {
 	l.bearer.road.Record(bucketEmptied, peerKey(l.ID, nil), b)
 }
 
-// has says that nothing was said under a number.
+// has says that the message with this number was empty.
 func (e emptied) has(at mail.TransmissionID) bool { return slices.Contains(e, at) }
 
 func (e *emptied) restore(b []byte) error {
@@ -45,7 +45,7 @@ func (e *emptied) restore(b []byte) error {
 	return nil
 }
 
-// forgetEmptied follows when the peer counts anew.
+// forgetEmptied forgets these numbers when the peer counts anew.
 func (l *leg) forgetEmptied() {
 	if l.emptied != nil {
 		l.emptied = nil

@@ -12,11 +12,11 @@ import (
 	"aldis/internal/link/roster"
 )
 
-// Peers that no configuration names, and the roster does: docs/decisions/rollover.md.
+// Peers that the roster names, and no configuration: docs/decisions/rollover.md.
 
-// reached is where a node of the roster is on the bearers of a configuration, by their place in the list. A bearer reaches it if the
-// roster says where it is, or if it hears of that by itself: on a shared channel, or ashore, where terminals call. Of the bearer that other
-// gateways are (relayBearer) no roster tells.
+// reached are the addresses of a node of the roster on the bearers of a configuration, by their place in the list. A bearer reaches the node
+// if the roster gives its address, or if the bearer learns it by itself: on a shared channel, or ashore, where terminals call. No roster
+// names the bearer over other gateways (relayBearer).
 func reached(ways []BearerConfig, n roster.Node) map[int]netip.AddrPort {
 	on := map[int]netip.AddrPort{}
 	for i, b := range ways {
@@ -27,7 +27,7 @@ func reached(ways []BearerConfig, n roster.Node) map[int]netip.AddrPort {
 	return on
 }
 
-// willing are the ids of those who pass on what is for others, as a roster says.
+// willing are the ids of the nodes that pass on messages for others, as a roster says.
 func willing(nodes []roster.Node) (ids []uint16) {
 	for _, n := range nodes {
 		if n.Relay {
@@ -51,7 +51,7 @@ func Enrolled(t *Trust, records []api.Record) (nodes []roster.Node, since uint32
 	return keys.Enrolled(t, kept)
 }
 
-// enroll adds the peers to the configuration that its roster names, or one of the journal.
+// enroll adds to the configuration the peers that its roster names, or a roster of the journal.
 func (c *Config) enroll(records []api.Record) {
 	nodes, since := Enrolled(c.Trust, records)
 	if nodes == nil {
@@ -83,7 +83,7 @@ func (c *Config) enroll(records []api.Record) {
 	}
 }
 
-// enlist takes in the peers that a roster names which came while the gateway runs.
+// enlist adds the peers of a roster that has come while the gateway runs.
 func enlist(g *Gateway, now time.Time) {
 	nodes, since := g.keys.Rosters.Enrolled()
 	g.cfg.willing = willing(nodes)

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/site"
 )
 
-// estranged makes the games that stand those of strangers: their messages have elements more, their links reorder and duplicate, turns
+// estranged makes the existing games those of strangers: their messages have more elements, their links reorder and duplicate, turns
 // of their loops end anywhere and are late now and then. nil changes nothing.
 type estranged struct {
 	rng  *rand.Rand
@@ -22,7 +22,7 @@ type estranged struct {
 	late uint64 // seed of the lateness of each world: worlds that a test compares have the same
 }
 
-// strange is what all worlds of this process are made strange by now; nil: they are as their tests say.
+// strange now changes all worlds of this process; nil: they are as their tests say.
 var strange *estranged
 
 func newEstranged(seed uint64) *estranged {
@@ -58,7 +58,7 @@ func (e *estranged) link(cfg *sim.Config) {
 	cfg.Late = func(n *sim.Node) time.Duration { return lateTurn(rng, n, 200*time.Millisecond) }
 }
 
-// lateTurn has the next turn of a node read another number of octets of what its peers said, and makes a third of its turns late by up
+// lateTurn has the next turn of a node read another number of octets of its peers' messages, and makes a third of its turns late by up
 // to that.
 func lateTurn(rng *rand.Rand, n *sim.Node, most time.Duration) time.Duration {
 	gateway.Slices(n.GW, 1+rng.IntN(8<<rng.IntN(9)))

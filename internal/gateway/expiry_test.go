@@ -25,7 +25,7 @@ func TestExpiry(t *testing.T) {
 	}
 	ship.Site.Send(w, named("old", "OLD;99;", 80), 1)
 	w.Run(10 * time.Minute)
-	// What was under way when the link went down may have arrived: it goes on.
+	// A message that was under way when the link went down may have arrived: it goes on.
 	if got := len(arrivals(hq, "old")); got != 41-int(s.Expired) || got > 10 {
 		t.Errorf("%d arrived, %d expired", got, s.Expired)
 	}

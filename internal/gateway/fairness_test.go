@@ -45,7 +45,7 @@ func latencies(at *sim.Site, who uint16, sent map[int]time.Time) (list []time.Du
 	return list, inOrder
 }
 
-// A local peer that writes 600 kB at once takes its turn: what another sends crosses as if it were alone, in twice the
+// A local peer that writes 600 kB at once takes its turn: another's messages cross as if they were alone, in twice the
 // time at the most, also the slowest, whether messages of either fit a datagram or not, and after a restart as well.
 func TestSourcesTakeTurns(t *testing.T) {
 	t.Parallel()
@@ -85,8 +85,8 @@ func TestSourcesTakeTurns(t *testing.T) {
 			for _, share := range []int{50, 90, 99, 100} {
 				a, b := alone[(len(alone)-1)*share/100], beside[(len(beside)-1)*share/100]
 				t.Logf("%d%% of %d messages within %v alone, within %v beside the other", share, len(alone), a, b)
-				// The few slowest are those that the link lost. Of one seed it loses others alone and beside the other, and
-				// of long messages more wait then for what was lost of the other's.
+				// The few slowest are those that the link lost. With one seed it loses others when the peer is alone than when it is
+				// not, and then more long messages wait for lost ones of the other peer.
 				if b > 2*a && (share <= 90 || share == 100 && seeds(20) > 1) {
 					t.Errorf("%d%% of the messages within %v alone, within %v beside the other; twice that at the most is wanted", share, a, b)
 				}
@@ -137,7 +137,7 @@ func TestTurnsOfSources(t *testing.T) {
 	}
 }
 
-// No source fills the whole queue: one that has less gets room from the one that has most. One alone is refused, as ever.
+// No source fills the whole queue: one that has less gets room from the one that has most. A single source is refused, as it always is.
 func TestSharesOfTheQueue(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 33, func(c *sim.Config) {
 		c.Configure = func(n *sim.Node, g *gateway.Config) { g.MaxWaiting = 20_000 }

@@ -101,7 +101,7 @@ func processor(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// held is what the process holds, in octets.
+// held is how many octets of memory the process holds.
 func held() uint64 {
 	var m runtime.MemStats
 	runtime.GC()

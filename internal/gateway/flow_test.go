@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// TestFlow: what a link carries when much is offered, as a share of its rate. Seed 1; 1 to 20 with the tag long.
+// TestFlow: how much a link carries when much is offered, as a share of its rate. Seed 1; 1 to 20 with the tag long.
 func TestFlow(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -97,7 +97,7 @@ func TestBurstTail(t *testing.T) {
 	}
 }
 
-// TestBulk: long messages, alone at three rates of loss and beside short ones, hold what `gateway air --only bulk` asks of them.
+// TestBulk: long messages, alone at three rates of loss and beside short ones, meet the bounds of `gateway air --only bulk`.
 // Seeds 1 to 5 up to 100 kB; with the tag long 1 to 20, and 1 MB.
 func TestBulk(t *testing.T) {
 	t.Parallel()
@@ -144,7 +144,7 @@ func TestQuietBesideLoud(t *testing.T) {
 }
 
 // TestOverload: at three times what the link carries flash messages arrive as if nothing else were there, routine ones of several
-// peers alike, what waits stays within its bound, and each message is delivered or counted as given up.
+// peers alike, the queue stays within its bound, and each message is delivered or counted as given up.
 func TestOverload(t *testing.T) {
 	for seed := uint64(1); seed <= uint64(seeds(20)); seed++ {
 		var heap []uint64
@@ -164,7 +164,7 @@ func TestOverload(t *testing.T) {
 		if slowest > 2.6 || o.Flash[len(o.Flash)*95/100].Seconds() > 2*limit.Seconds() || o.Never > 0 {
 			t.Errorf("seed %d: flash messages take up to %.2f times the limit, 95 of 100 %v; %d never came", seed, slowest, o.Flash[len(o.Flash)*95/100], o.Never)
 		}
-		// Both gateways with their journals, 1.2 MB of what is offered and is kept until the end, and 60 to 200 kB that may wait.
+		// Both gateways with their journals, 1.2 MB of offered messages, which are kept until the end, and 60 to 200 kB that may wait.
 		if heap[1] > heap[0]+32<<20 {
 			t.Errorf("seed %d: %d octets of heap before, %d while the queue is full", seed, heap[0], heap[1])
 		}

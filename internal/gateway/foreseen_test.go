@@ -9,8 +9,8 @@ import (
 	"aldis/internal/site"
 )
 
-// TestForeseen: what will expire in the queue is told long before that: in the status, once in the log and in the message's life.
-// What is in time is not told.
+// TestForeseen: that a message will expire in the queue is reported long before: in the status, once in the log and in the message's
+// life. A message that is in time is not reported.
 func TestForeseen(t *testing.T) {
 	for _, name := range []string{"iridium-dialup", "hf-2400"} {
 		w := world(t, 2, name, 1, func(c *sim.Config) { c.Group = c.Profile.Shared })

@@ -63,8 +63,8 @@ func (s *thief) look(from, to *sim.Node, data []byte) {
 	}
 }
 
-// A thief who has recorded a link and takes the keys of both nodes afterwards reads nothing of what two nodes said that talked to each
-// other. What is for a node that has announced its silence he reads. Nothing is lost or taken twice, and steady datagrams are not longer.
+// A thief who has recorded a link and takes the keys of both nodes afterwards reads nothing that two nodes said to each other while both
+// talked. Messages to a node that has announced its silence he reads. Nothing is lost or taken twice, and steady datagrams are not longer.
 func TestForwardSecrecy(t *testing.T) {
 	for seed := range uint64(4) {
 		name := []string{"iridium-directip", "iridium-certus-100"}[seed%2]
@@ -106,8 +106,8 @@ func TestForwardSecrecy(t *testing.T) {
 	}
 }
 
-// One of two, or both, is killed at each of many points of their talk. What was said crosses once, nobody is accused, and soon all
-// is secret again.
+// One of two, or both, is killed at each of many points of their talk. Messages cross once, nobody is accused, and soon all
+// are secret again.
 func TestForwardRestarts(t *testing.T) {
 	for point := range 12 {
 		in := check.In(t, fmt.Sprint("point ", point))
@@ -155,7 +155,7 @@ func TestForwardTakeover(t *testing.T) {
 }
 
 // An adversary who drops every datagram that tells of a key, as far as he can see, makes a node say no more under the nodes' own keys
-// than to a peer that is not there: what is acknowledged has come with the key.
+// than to a peer that is not there: acknowledged messages have come with the key.
 func TestForwardHelloDropped(t *testing.T) {
 	said := func(drop func(from, to *sim.Node, data []byte) bool) int {
 		w := world(t, 2, "iridium-certus-100", 5, withRoster)

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// When the store is full, the least urgent goes first, and the sender of as urgent ones is refused.
+// When the store is full, the least urgent messages go first, and senders of equally urgent ones are refused.
 func TestFullStore(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 24, urgency(t), func(c *sim.Config) {
 		before := c.Configure

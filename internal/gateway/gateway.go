@@ -24,12 +24,12 @@ import (
 )
 
 // Adapter is the LAN side of a gateway for one kind of software: jxtabridge.Bridge, or a load that a simulation makes. Items
-// that it told in an earlier run count until it withdraws them or they expire.
+// that it announced in an earlier run count until it withdraws them or they expire.
 type Adapter interface {
 	// Step brings the adapter to now and applies ev; a nil ev means that only time passed.
 	Step(now time.Time, ev site.Event) site.Output
-	// DescribeItem and DescribeMessage say what the operator's rules may go by, also of what came from other sites.
-	// Direction and Site are the caller's. They neither change the adapter nor depend on what it has seen.
+	// DescribeItem and DescribeMessage return the properties that the operator's rules judge by, also for items and messages of
+	// other sites. The caller sets Direction and Site. They neither change the adapter nor depend on what it has seen.
 	DescribeItem(site.Item) site.Subject
 	DescribeMessage(*site.Message) site.Subject
 }
@@ -39,11 +39,11 @@ type PeerConfig struct {
 	ID   uint16
 	Name string
 	Addr netip.AddrPort // invalid: learned from its first authentic datagram
-	// Shore: this node is a terminal of a star, and the peer is ashore. Where one is, terminals that have never met greet each other
-	// only when one has something for the other.
+	// Shore: this node is a terminal of a star, and the peer is ashore. Where a peer is ashore, terminals that have never met greet
+	// each other only when one has something for the other.
 	Shore bool
-	Via   []uint16 // peers that pass on what is for it, the first that answers; none: only a peer that has passed on something of it
-	// Of the roster's: it names the peer since later than this node.
+	Via   []uint16 // peers that pass on messages for it, the first that answers; none: only a peer that has passed on one of its messages
+	// enrolled: the roster names the peer. later: it came into the roster after this node.
 	later, enrolled bool
 }
 
@@ -54,37 +54,38 @@ type Config struct {
 	Peers       []PeerConfig
 	Profile     profile.Profile
 	Shore       bool             // the link's profile is that of the peers' terminals, this end is ashore
-	Key         seal.Key         // that all share
-	Trust       *Trust           // instead: each has its own; nil: Key
+	Key         seal.Key         // shared by all nodes
+	Trust       *Trust           // in its place: each node has its own key; nil: Key counts
 	Incarnation seal.Incarnation // new at every start; the caller made its number durable
-	Store       uint32           // of the journal, random at its creation
+	Store       uint32           // number of the journal, random at its creation
 	Keepalive   time.Duration
-	// Silent is an order of the configuration's: nothing is ever transmitted, whatever the journal says.
+	// Silent is an order of the configuration: nothing is ever transmitted, whatever the journal says.
 	Silent bool
 	// Windows are times of silence that come by themselves.
 	Windows calendar.Windows
-	// SinceLast is how long ago the last run on this journal began, by a clock that nobody sets; 0: nobody knows.
+	// SinceLast is how long ago the last run on this journal began, by a clock that nobody sets; 0: unknown.
 	SinceLast time.Duration
-	// TakesOver: the site has two machines, and a start is as a rule one on the other machine (docs/decisions/two-at-a-site.md).
+	// TakesOver: the site has two machines, and a start is usually one on the other machine (docs/decisions/two-at-a-site.md).
 	TakesOver bool
-	// Group is the address of a radio net that all members share; with P_Mul what is for several goes there once.
+	// Group is the address of a radio net that all members share; with P_Mul a message for several goes there once.
 	// Invalid: every peer gets a copy.
 	Group  netip.AddrPort
-	Bearer string         // name of the bearer that Profile, Shore, Keepalive and Group are of; "": it has none
+	Bearer string         // name of the bearer that Profile, Shore, Keepalive and Group belong to; "": it has none
 	Price  float64        // of that bearer (BearerConfig.Price)
 	Lines  bool           // of that bearer (BearerConfig.Lines)
-	PerDay int64          // likewise
+	PerDay int64          // of that bearer (BearerConfig.PerDay)
 	More   []BearerConfig // other bearers
-	Relay  bool           // it passes on what other gateways have sealed for each other
-	// willing are the peers that pass on what is for a peer that the roster alone names, as the roster says.
+	Relay  bool           // this node passes on messages that other gateways have sealed for each other
+	// willing are the peers that pass on messages for a peer that only the roster names, as the roster says.
 	willing []uint16
 	Rand    *rand.Rand     // of P_Mul's random delays
-	Rules   []compact.Rule // how hard elements are tried to make smaller; compact.DefaultRules come after
-	// Corpus is what the network has taught its gateways. Peers that have the same are sent what is like it coded by it. Nil: none.
+	Rules   []compact.Rule // how hard the gateway tries to make elements smaller; compact.DefaultRules come after
+	// Corpus is the network's own. Messages to peers that have the same corpus are coded with it. Nil: none.
 	Corpus *compact.NetworkCorpus
-	// Known is what the models of a virtual net have made of texts; nil, as in every real net: this gateway's model does all the work.
+	// Known are the results of the models of a virtual net, shared by its gateways; nil, as in every real net: this gateway's model does
+	// all the work.
 	Known *compact.Known
-	// Filter is what may cross; nil has no rules. The bridge has the same one, for what local peers may offer each other.
+	// Filter says what may cross; nil has no rules. The bridge has the same one, which also says what local peers may offer each other.
 	Filter *filter.Filter
 	// Messages say how urgent a message is, how long it is worth sending, and what it replaces; the first that fits decides.
 	Messages []mark.Rule
@@ -92,18 +93,18 @@ type Config struct {
 	Routes []route.Rule
 	// Wait is how long a far message waits for local peers that are away and no rule says otherwise; 0 means DefaultWait.
 	Wait time.Duration
-	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. What does not fit is refused.
+	// MaxWaiting bounds the octets that wait for one peer; 0 means DefaultMaxWaiting. Messages that do not fit are refused.
 	MaxWaiting int
 	// Refused hears of each record of the journal that cannot be used and that the gateway can do without (Spare). nil: such
 	// a record is an error of New.
 	Refused func(r api.Record, why error)
-	// Groups are those that this node is in.
+	// Groups are the groups that this node is in.
 	Groups []GroupConfig
-	// Fleet is this node in the roll-up.
+	// Fleet is this node's part in the roll-up.
 	Fleet FleetConfig
-	// Adapters make the LAN sides, each from what it asked to remember.
+	// Adapters make the LAN sides, each from its memories.
 	Adapters map[site.Adapter]func(memories []site.Memory) (Adapter, error)
-	// Meeting makes where they meet, from what it asked to remember; nil: none does.
+	// Meeting makes the place where adapters meet, from its memories; nil: they do not meet.
 	Meeting func(memories []site.Memory) (Meeting, error)
 }
 
@@ -125,9 +126,9 @@ type Gateway struct {
 	silence   silence
 	crossing  crossing
 	dropped   map[string]uint64 // datagrams and packets, by reason
-	nextPurge time.Time         // of what has expired
+	nextPurge time.Time         // of expired items
 
-	passed   passed // on for others
+	passed   passed // messages passed on for others
 	groups   *groups
 	queries  queries
 	rollups  *rollups
@@ -139,7 +140,7 @@ type Gateway struct {
 	out      *api.Output // of this Step
 }
 
-// New starts from what the journal holds; nil for a new node. The error says what in restore cannot be understood.
+// New starts from the records of the journal; nil for a new node. The error says what in restore cannot be understood.
 func New(cfg Config, restore []api.Record) (*Gateway, error) {
 	if cfg.MaxWaiting == 0 {
 		cfg.MaxWaiting = DefaultMaxWaiting
@@ -219,7 +220,7 @@ func New(cfg Config, restore []api.Record) (*Gateway, error) {
 }
 
 // Hold is how long a bridge should keep a propagate pipe's message for news of a listener: the news may have to be sent
-// twice. Over P_Mul it may be lost four times, as long as a burst of losses on HF: each time the sender waits for half of
+// twice. Over P_Mul it may be lost four times, in one burst of losses on HF: each time the sender waits for half of
 // AckDelay and a round trip, from the third time on twice as long as before (docs/decisions/waiting.md).
 func Hold(p profile.Profile) time.Duration {
 	trip := p.RoundTripMax(p.DatagramOctets + profile.IPUDPOctets)
@@ -229,7 +230,7 @@ func Hold(p profile.Profile) time.Duration {
 	return max(15*time.Second, 5*trip/2)
 }
 
-// AskAfter is how long a bridge should wait for an answer to come by itself before it asks far sites: one may be on its way.
+// AskAfter is how long a bridge should wait for an answer to come by itself before it asks far sites: an answer may be on its way.
 func AskAfter(p profile.Profile) time.Duration {
 	return max(3*time.Second, p.RoundTripMax(p.DatagramOctets+profile.IPUDPOctets))
 }
@@ -271,7 +272,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 			out.Deadline = now
 			return out
 		}
-		if idle() { // it was refused
+		if idle() { // the datagram was refused
 			out.Deadline = due.Earliest(g.link.due, g.adapters.due())
 			return out
 		}
@@ -342,7 +343,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 		if p.late.Due(now) {
 			out.Notes = append(out.Notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)
 			if p.late.Messages > 0 && len(p.legs) > 1 {
-				p.usable |= 1 << 63 // they may be in time on another bearer
+				p.usable |= 1 << 63 // late messages may be in time on another bearer
 			}
 		}
 		if down := p.unreachable(); down != before {
@@ -372,7 +373,7 @@ func (g *Gateway) transmit(now time.Time) {
 	}
 }
 
-// apply does what operators order, and takes what the edges report.
+// apply carries out orders of operators, and takes reports of the edges.
 func (g *Gateway) apply(now time.Time, ev api.Event) {
 	switch ev := ev.(type) {
 	case api.Silence:
@@ -413,7 +414,7 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 		g.keys.Rosters.Give(ev.Roster)
 		g.part(now)
 	default:
-		for _, c := range g.bearers[0].Carriers { // libnorm serves the first
+		for _, c := range g.bearers[0].Carriers { // libnorm serves the first bearer
 			c.Event(now, ev)
 		}
 	}
@@ -437,7 +438,7 @@ func (g *Gateway) start(now time.Time) {
 	g.part(now)
 	g.groups.start(now)
 	g.roll.serial = g.keys.Rosters.Newest()
-	for _, it := range r.own { // before an adapter says anew which of them somebody uses
+	for _, it := range r.own { // before an adapter says anew which items somebody uses
 		g.crossing.put(now, it)
 	}
 	for _, f := range g.adapters.list {
@@ -474,10 +475,10 @@ func (g *Gateway) start(now time.Time) {
 	g.purge(now)
 }
 
-// purgeMost is how much of a kind one turn of the loop forgets: a turn must stay short.
+// purgeMost is how many entries of a kind one turn of the loop forgets: a turn must stay short.
 const purgeMost = 500
 
-// purge forgets what has expired here and at the peers.
+// purge forgets expired items, of this site and of the peers'.
 func (g *Gateway) purge(now time.Time) {
 	g.nextPurge = now.Add(time.Minute)
 	g.recordBills()
@@ -499,11 +500,11 @@ func (g *Gateway) purge(now time.Time) {
 	}
 }
 
-// endings are what adapters are told of the final states of custody.
+// endings are the final states of custody in the terms of adapters.
 var endings = map[mail.Fate]site.Ending{mail.Delivered: site.Stored, mail.Expired: site.Expired, mail.Refused: site.Refused,
 	mail.Cancelled: site.Cancelled, mail.Superseded: site.Replaced}
 
-// ended hears of each message and recipient once: the adapter that asked is told, and what a peer is known to hold follows.
+// ended is called once for each message and recipient. It tells the adapter that asked, and notes what the peer now holds.
 func (g *Gateway) ended(e *mail.Entry, fate mail.Fate) {
 	if p := e.Content.Payload; p != nil && p.Adapter == site.Relay {
 		passedOn(g, e, fate)
@@ -537,7 +538,7 @@ func (g *Gateway) Note(level, text string, attrs ...any) {
 	g.out.Notes = append(g.out.Notes, site.Note{Level: level, Text: text, Attrs: attrs})
 }
 
-// Record changes the journal, with all else of this Step.
+// Record changes the journal, with the other records of this Step.
 func (g *Gateway) Record(bucket string, key, value []byte) {
 	g.out.Records = append(g.out.Records, api.Record{Bucket: bucket, Key: key, Value: value})
 }

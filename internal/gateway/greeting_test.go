@@ -151,7 +151,7 @@ func TestGreetingOfOneMember(t *testing.T) {
 	}
 }
 
-// Greetings of yesterday do not count, and what they make a gateway say is little.
+// Greetings of yesterday do not count, and make a gateway say little.
 func TestYesterdaysGreetings(t *testing.T) {
 	var yesterday [][]byte
 	var ship *sim.Node
@@ -191,7 +191,7 @@ func TestYesterdaysGreetings(t *testing.T) {
 	check.Equal(t, "delivered", len(hq.Site.Got), 0)
 	check.Equal(t, "start", p.Start, 0)
 	check.Equal(t, "received", p.Received, 0)
-	if said := frames(w, hq) - before; said > 21+12 { // one for each start, and what it asks by itself
+	if said := frames(w, hq) - before; said > 21+12 { // one for each start, and its own questions
 		t.Errorf("%d datagrams in answer", said)
 	}
 	w.Tap = nil

@@ -49,7 +49,7 @@ func TestMulGroup(t *testing.T) {
 }
 
 func TestMulSilentShip(t *testing.T) {
-	w := mulWorld(t, 3, 6) // of 40 seeds, 36 have all in order: what is lost with all its copies comes hours later
+	w := mulWorld(t, 3, 6) // of 40 seeds, 36 have all in order: a message that is lost with all its copies comes hours later
 	hq, loud, quiet := w.Nodes[0], w.Nodes[1], w.Nodes[2]
 	w.Run(2 * time.Minute)
 	order(w, quiet, api.Silence{On: true, Until: w.Now.Add(6 * time.Hour), Announce: true})

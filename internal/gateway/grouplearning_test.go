@@ -18,7 +18,7 @@ func trackRecords(seed uint64) func() []byte {
 	r := rand.New(rand.NewPCG(seed, 0xa1d15))
 	type track struct {
 		name                     string
-		seq, lat, lon, up, right int // 1e-5 degrees, and what is added from record to record
+		seq, lat, lon, up, right int // 1e-5 degrees, and the steps from record to record
 		course                   float64
 		kind, is                 string
 	}
@@ -162,8 +162,8 @@ func TestMulLearningSurvivesEverything(t *testing.T) {
 	}
 }
 
-// A message that a recipient has acknowledged and cannot read, because what it was coded after is gone, is asked for
-// again and arrives.
+// A message that a recipient has acknowledged and cannot read, because the one that it was coded after is gone, is
+// asked for again and arrives.
 func TestMulForgottenHistory(t *testing.T) {
 	w := mulWorld(t, 2, 5)
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -179,8 +179,8 @@ func TestMulForgottenHistory(t *testing.T) {
 	allRead(t, w)
 }
 
-// A recipient has acknowledged a message and cannot read it, and its sender, which has started since, does not keep it any
-// more. It does not count as delivered: the sender says that it is undeliverable, once, and so does its log.
+// A recipient has acknowledged a message and cannot read it, and its sender, which has started since, no longer keeps
+// it. It does not count as delivered: the sender says that it is undeliverable, once, and so does its log.
 func TestMulMessageThatNobodyHasIsUndeliverable(t *testing.T) {
 	w := mulWorld(t, 2, 5)
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -189,13 +189,13 @@ func TestMulMessageThatNobodyHasIsUndeliverable(t *testing.T) {
 	w.LoseBucket(ship, "before")
 	w.LoseBucket(ship, "inflow")
 	w.Kill(ship, time.Second)
-	w.Tap = func(from, to *sim.Node, data []byte) [][]byte { // what the ship asks for comes late, its acknowledgements do not
+	w.Tap = func(from, to *sim.Node, data []byte) [][]byte { // messages that the ship asks for come late, its acknowledgements do not
 		if from == ship && len(data) >= 47 {
 			return nil
 		}
 		return [][]byte{data}
 	}
-	for range 3000 { // hq starts anew when it has an acknowledgement of what the ship asks for again
+	for range 3000 { // hq starts anew when it has an acknowledgement of a message that the ship asks for again
 		w.Run(100 * time.Millisecond)
 		if n := hq.GW.Status(w.Now).Peers[0].Delivered; len(ship.Site.Got) < int(n) {
 			w.Kill(hq, 0)

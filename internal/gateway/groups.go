@@ -45,7 +45,7 @@ type GroupOrder struct {
 // GatewayEvent marks GroupOrder as an event of the gateway.
 func (GroupOrder) GatewayEvent() {}
 
-// GroupRefusal says why an order about a group would be refused by a gateway with this status; nil: it would not, as far as that shows.
+// GroupRefusal says why an order about a group would be refused by a gateway with this status; nil: it would not, as far as the status shows.
 func GroupRefusal(s api.Status, o GroupOrder) error {
 	in := slices.ContainsFunc(s.Groups, func(g api.GroupStatus) bool { return g.Name == o.Name })
 	inside := slices.IndexFunc(s.Groups, func(g api.GroupStatus) bool { return strings.HasPrefix(g.Name, o.Name+"/") })
@@ -72,10 +72,10 @@ func insideOf(inside string) error {
 // Buckets of the journal.
 const (
 	bucketGroup = "group" // name -> 1: joined by order, 2: with a key of its own, 0: left by order
-	bucketOpen  = "open"  // as entropy has it
+	bucketOpen  = "open"  // keys and values of package entropy
 )
 
-// groups is this node in groups.
+// groups are the groups of this node.
 type groups struct {
 	g       *Gateway
 	engine  *entropy.Engine // nil: no group was ever joined
@@ -86,28 +86,28 @@ type groups struct {
 	saved   []api.Record           // of bucketOpen, until the first Step
 	ports   []groupPort
 	muted   map[int]bool      // bearers
-	heard   map[int]time.Time // when somebody else last spoke in P_Mul there
+	heard   map[int]time.Time // by bearer: when another node last spoke P_Mul there
 	refused uint64            // messages that were too long to be open
 	hearing *hearing.Net
-	said    *due.Recent[[sha256.Size]byte] // bodies, for a site that opens a pipe after others
+	said    *due.Recent[[sha256.Size]byte] // bodies already sent, for a site that opens a pipe after others
 }
 
-// mostSaid is how many of the last messages of this node it knows again.
+// mostSaid is how many of its last messages this node recognises.
 const mostSaid = 1024
 
-// groupPort is a port with the way there.
+// groupPort is a port of the engine, with its bearer and leg.
 type groupPort struct {
 	entropy.Port
 	b     *bearer
 	leg   *leg // of the one neighbour, or of the first
 	after int64
-	since time.Time // when something waits that may not go yet
+	since time.Time // since when something waits that may not go yet
 }
 
 // mostOpen is how many octets of open messages a node holds.
 const mostOpen = 8 << 20
 
-// groupLimit is what a datagram has beside an open message, at the most: frame, head of the message, signature.
+// groupLimit is how many octets a datagram has besides an open message, at most: frame, head of the message, signature.
 const groupLimit = frame.OpenOverhead + 20 + len(seal.Signature{})
 
 func newGroups(g *Gateway) (*groups, error) {
@@ -143,7 +143,7 @@ func (gs *groups) restore(r api.Record) error {
 	return nil
 }
 
-// start joins what configuration and journal say.
+// start joins the groups that configuration and journal name.
 func (gs *groups) start(now time.Time) {
 	for _, name := range gs.wanted() {
 		if err := gs.join(now, name); err != nil {
@@ -176,7 +176,7 @@ func (gs *groups) wanted() (list []string) {
 	return slices.Compact(list)
 }
 
-// above are the groups that a group is inside of, and itself.
+// above are the groups that contain a group, and the group itself.
 func above(name string) (list []string) {
 	for i, c := range name {
 		if c == '/' {
@@ -186,7 +186,7 @@ func above(name string) (list []string) {
 	return append(list, name)
 }
 
-// join enters a group and those that it is inside of; the error says why not.
+// join enters a group and those that contain it; the error says why not.
 func (gs *groups) join(now time.Time, name string) error {
 	if gs.g.cfg.Trust == nil {
 		return errNoRoster
@@ -270,13 +270,13 @@ func (gs *groups) leaveRest(now time.Time) {
 
 const groupPurpose = "aldis open message 1"
 
-// signed is what an origin signs, with its name for the group: tags of two may be the same.
+// signed is the text that an origin signs. It has the group's name, because two groups may have the same tag.
 func signed(name string, it *entropy.Item, body []byte) []byte {
 	text := append([]byte(name), 0)
 	return append(it.Signed(text), body...)
 }
 
-// verify says whose message it is.
+// verify says whether a message is from the origin that it names.
 func (gs *groups) verify(it *entropy.Item) entropy.Verdict {
 	public, ok := gs.g.keys.Public(it.Origin)
 	split := len(it.Body) - len(seal.Signature{})
@@ -289,8 +289,8 @@ func (gs *groups) verify(it *entropy.Item) entropy.Verdict {
 	return entropy.Genuine
 }
 
-// say gives a message to its group; false: it cannot be an open one, and goes into custody as others do. again: it was given to sites before,
-// and what the whole group was told is not said to it anew.
+// say gives a message to its group; false: it cannot be an open one, and goes into custody as others do. again: it was given to sites before;
+// if the whole group has it already, it is not sent anew.
 func (gs *groups) say(now time.Time, m *site.Message, again bool) bool {
 	tag := entropy.TagOf(m.Open)
 	if m.Open == "" || !m.Published || m.Token != 0 || gs.engine == nil || gs.names[tag] != m.Open || gs.secrets.leaves(tag) {
@@ -321,7 +321,7 @@ func (gs *groups) say(now time.Time, m *site.Message, again bool) bool {
 	return true
 }
 
-// configured is what the configuration says of a group; nil: nothing.
+// configured is the configuration of a group; nil: there is none.
 func (gs *groups) configured(name string) *GroupConfig {
 	for i := range gs.g.cfg.Groups {
 		if c := &gs.g.cfg.Groups[i]; c.Name == name {
@@ -350,7 +350,7 @@ func (gs *groups) utter(now time.Time, it entropy.Item, body []byte) {
 	gs.engine.Say(now, it)
 }
 
-// room is how many octets an open message may have: it fits a datagram of every bearer.
+// room is how many octets an open message may have to fit a datagram of every bearer.
 func (gs *groups) room() (octets int) {
 	octets = entropy.MostBody
 	for _, b := range gs.g.bearers {
@@ -361,7 +361,7 @@ func (gs *groups) room() (octets int) {
 	return octets
 }
 
-// groupRoom is how many octets of frames a datagram to all or one has, in either form.
+// groupRoom is how many octets of frames fit a datagram, to all or to one, in the short form and the long.
 func (b *bearer) groupRoom() int {
 	return b.Profile.Filled() - seal.OverheadLong - b.keys.ProofsMost()
 }
@@ -393,7 +393,7 @@ func (gs *groups) open(now time.Time, it entropy.Item) {
 	g.deliver(now, far)
 }
 
-// receive takes a frame of a neighbour; false: it is about no group.
+// receive takes a frame of a neighbour; false: the frame is not about groups.
 func (gs *groups) receive(now time.Time, p *leg, f frame.Frame, octets int) bool {
 	id := p.port()
 	if gs.engine != nil && !slices.ContainsFunc(gs.ports, func(q groupPort) bool { return q.ID == id }) {
@@ -427,7 +427,7 @@ func (gs *groups) receive(now time.Time, p *leg, f frame.Frame, octets int) bool
 	return true
 }
 
-// started is the peer with its start that was heard on this leg.
+// started is the peer with its start, as heard on this leg.
 func (l *leg) started() hearing.Name {
 	if l.LastHeard.IsZero() {
 		return hearing.Name{ID: l.ID}
@@ -435,7 +435,7 @@ func (l *leg) started() hearing.Name {
 	return hearing.Name{ID: l.ID, Start: l.bearer.keys.Incarnation(l.ID)}
 }
 
-// greeted learns whom a peer has heard on a bearer. Of an Apart it says nothing.
+// greeted learns which nodes a peer has heard on a bearer. The greeting does not name the start of a member that is Apart.
 func (gs *groups) greeted(now time.Time, p *leg, f frame.Greeting) {
 	var names []hearing.Name
 	for _, m := range f.Members {
@@ -446,7 +446,7 @@ func (gs *groups) greeted(now time.Time, p *leg, f frame.Greeting) {
 	gs.hearing.Greets(now, p.bearer.index, p.started(), names, !f.More && !f.Starts)
 }
 
-// repeatable is a datagram to all of a shared channel as it may go again, for its sender, from a node that is in groups; nil: it may not.
+// repeatable is a copy of a datagram to all on a shared channel, which a node in groups may send again for its sender; nil: it may not.
 func (gs *groups) repeatable(b *bearer, data []byte, info seal.OpenInfo) []byte {
 	if gs.engine == nil || !info.Group || !b.sharesGroup() {
 		return nil
@@ -465,7 +465,7 @@ func (l *leg) port() entropy.PortID {
 // sharesGroup says that one transmission reaches all peers of the bearer.
 func (b *bearer) sharesGroup() bool { return len(b.Channels) > 0 && b.Common.Group.IsValid() }
 
-// told is the leg on which a peer is told of groups: that of messages, or one on which it has met this node already.
+// told is the leg on which a peer gets news of groups: the leg of messages, or one on which it has met this node already.
 func (p *peer) told() *leg {
 	best := p.best(nil)
 	if best != nil && best.met() {
@@ -479,8 +479,8 @@ func (p *peer) told() *leg {
 	return best
 }
 
-// look says which ports there are now. A peer that does not answer is told digests all the same, for nothing else would
-// find that it is back.
+// look tells the engine which ports there are now. A peer that does not answer is sent digests all the same, for nothing else
+// would find that it is back.
 func (gs *groups) look(now time.Time) {
 	g, before := gs.g, gs.ports
 	gs.ports = nil
@@ -504,7 +504,7 @@ func (gs *groups) look(now time.Time) {
 	for _, l := range down {
 		gs.see(before, l, true)
 	}
-	for _, p := range gs.ports { // on a bearer behind the first a peer for which nothing waits is not greeted
+	for _, p := range gs.ports { // on a bearer after the first, a peer for which nothing waits is not greeted
 		for _, id := range p.Peers {
 			if l := g.byID[id].legs[p.b.index]; !l.met() && !gs.engine.Waiting(p.ID).IsZero() && !p.b.mute() {
 				l.want(now)
@@ -518,7 +518,7 @@ func (gs *groups) look(now time.Time) {
 	gs.engine.Ports(now, list)
 }
 
-// see adds a leg to the ports; down: its peer does not answer. On a shared channel such a peer hears what goes to the others.
+// see adds a leg to the ports; down: its peer does not answer. On a shared channel such a peer hears the datagrams to the others.
 func (gs *groups) see(before []groupPort, l *leg, down bool) {
 	id, shared := l.port(), l.bearer.sharesGroup()
 	if i := slices.IndexFunc(gs.ports, func(q groupPort) bool { return q.ID == id }); i >= 0 {
@@ -572,11 +572,11 @@ func (gs *groups) pump(now time.Time, b *bearer) {
 // never is a time that does not come.
 var never = time.Unix(1<<40, 0)
 
-// groupTurn is how long an open message lets custody go before it at the most: else what cannot go holds up what can.
+// groupTurn is how long an open message lets messages in custody go first, at most: else those that cannot go hold up those that can.
 const groupTurn = 10 * time.Second
 
-// ready is when something of a port may go: messages in custody take turns with it, datagram by datagram, and on a shared channel where others
-// speak in P_Mul it waits a while for them to end.
+// ready is when a message or digest of a port may go: messages in custody take turns with it, datagram by datagram, and on a shared channel where others
+// speak P_Mul it waits a while for them to finish.
 func (gs *groups) ready(now time.Time, p *groupPort) time.Time {
 	at := gs.engine.Waiting(p.ID)
 	if at.IsZero() {
@@ -606,7 +606,7 @@ func (gs *groups) ready(now time.Time, p *groupPort) time.Time {
 	return at
 }
 
-// send puts what a port says on the air.
+// send puts a frame of a port on the air.
 func (gs *groups) send(now time.Time, p *groupPort, s entropy.Say) bool {
 	to, addr, ledger := uint16(seal.Group), p.b.Common.Group, p.b.Common.Ledger
 	long := slices.ContainsFunc(p.Peers, func(id uint16) bool { return !gs.g.byID[id].legs[p.b.index].Handshake.KnowsUs })
@@ -615,7 +615,7 @@ func (gs *groups) send(now time.Time, p *groupPort, s entropy.Say) bool {
 		l = gs.g.byID[s.To].legs[p.b.index]
 		to, addr, ledger, long = s.To, l.Addr, &l.Ledger, !l.Handshake.KnowsUs
 		if !l.Reachable() {
-			return true // it is told by the digests
+			return true // the digests tell it
 		}
 	}
 	kind := mail.Payload
@@ -646,7 +646,7 @@ func (gs *groups) send(now time.Time, p *groupPort, s entropy.Say) bool {
 	return true
 }
 
-// beside is a frame, with what this node says to the same port of groups that it has left.
+// beside is a frame, with the digests by which this node leaves groups on the same port.
 func (gs *groups) beside(now time.Time, p *groupPort, s entropy.Say, f frame.Frame) []byte {
 	var more []byte
 	for s.Body != nil && (s.To == 0 || !p.Shared) && len(s.Body)+frame.OpenOverhead+len(more)+2*frame.DigestOctets <= p.b.groupRoom() {
@@ -659,7 +659,7 @@ func (gs *groups) beside(now time.Time, p *groupPort, s entropy.Say, f frame.Fra
 	return frame.Append(more, f, true)
 }
 
-// ride puts a digest before the frames of a datagram that goes anyway, where all who get it know what that is.
+// ride puts digests before the frames of a datagram that goes anyway, where all its receivers are in the group.
 func (gs *groups) ride(now time.Time, b *bearer, to uint16, frames []byte) []byte {
 	if gs.engine == nil || frame.Greets(frames) {
 		return frames

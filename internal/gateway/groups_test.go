@@ -16,7 +16,7 @@ import (
 
 const ops = "fleet/squadron/ops"
 
-// inGroup has every node in a group, and what peers publish go to it.
+// inGroup has every node in a group, and messages that peers publish go to it.
 func inGroup(c *sim.Config) {
 	c.Roster, c.Ashore = true, true
 	c.Configure = func(_ *sim.Node, g *gateway.Config) {
@@ -69,7 +69,7 @@ func TestOpenMessageReachesWhoeverIsInTheGroup(t *testing.T) {
 	}
 }
 
-// A site that opens a pipe after others is given what was said before it: a whole group is not told that again.
+// A site that opens a pipe after others gets the messages sent before: the whole group does not get them again.
 func TestOpenMessageIsSaidOnceWhereSitesOpenThePipeLate(t *testing.T) {
 	w := world(t, 5, "iridium-certus-100", 1, inGroup)
 	w.Run(10 * time.Minute)
@@ -253,7 +253,7 @@ func TestGroupWithAKeyOfItsOwn(t *testing.T) {
 	}
 }
 
-// A member that hears nothing of a leaving seals nothing a minute later. What it said is there when it hears the others again.
+// A member that hears nothing of a leaving seals nothing a minute later. Its messages are there when it hears the others again.
 func TestADeafMemberSealsNothingForWhoHasLeft(t *testing.T) {
 	for _, p := range []string{"iridium-certus-100", "hf-2400"} {
 		t.Run(p, func(t *testing.T) {
@@ -306,8 +306,8 @@ func TestGroupKeysSurviveCrashes(t *testing.T) {
 	check.Equal(t, "how often the others have what is said after a day", fmt.Sprint(saidBy(w, w.Nodes[1], 51)), fmt.Sprint([]int{1, 0, 1}))
 }
 
-// Three gateways on HF, of which the first and the third do not hear each other: the one between them gives each what the other says, and
-// tells its operator who hears whom.
+// Three gateways on HF, of which the first and the third do not hear each other: the one between them passes on the messages of each to the
+// other, and tells its operator who hears whom.
 func TestOpenMessageWhereHFSkips(t *testing.T) {
 	w := world(t, 3, "hf-2400", 10, inGroup, func(c *sim.Config) { c.Group = true })
 	w.Tap = func(from, to *sim.Node, data []byte) [][]byte {

@@ -16,20 +16,20 @@ import (
 
 // Groups with a key of their own: docs/decisions/groups.md.
 
-// Buckets of the journal, beside those of groups.
+// Buckets of the journal, besides those of groups.
 const (
 	bucketGroupKeys = "group-keys"   // name -> keys.GroupKeys.Standing
-	bucketUnread    = "group-unread" // tag, origin, number -> 1: its key is not here
+	bucketUnread    = "group-unread" // tag, origin, number of a message -> 1: its key is not here
 )
 
 // Bounds.
 const (
 	mostKeyless = 64   // messages that wait for the first key of a group
 	mostUnread  = 1024 // messages whose key is not here
-	// partingTime is how long a node stays among the neighbours of a group with a key that it has left: what says so is repaired.
+	// partingTime is how long a node that has left a group with a key stays among the group's neighbours: its last message may need repair.
 	partingTime = 4 * time.Minute
-	// sureFor is how long a member seals after a neighbour has said that it knows no more; after sureAsks it has one say so again. A minute
-	// after a member has left it reads nothing, not even of a member that heard nothing of the leaving.
+	// sureFor is how long a member seals after a neighbour has said that it knows no more; after sureAsks it asks a neighbour again. So a
+	// member that has left reads nothing a minute later, not even messages of a member that does not know that it left.
 	sureFor  = 50 * time.Second
 	sureAsks = 30 * time.Second
 	sureTry  = 20 * time.Second // between two of these questions
@@ -37,7 +37,7 @@ const (
 	missing = 10 * time.Minute
 )
 
-// groupSecrets are the keys of groups, and what waits for one.
+// groupSecrets are the keys of groups, and the messages that wait for one.
 type groupSecrets struct {
 	of       map[entropy.Tag]*keys.GroupKeys
 	standing map[string][]byte // of the journal, by name
@@ -77,7 +77,7 @@ func (s *groupSecrets) restore(key []byte) error {
 // leaves says that this node has left a group, and stays only until its neighbours know.
 func (s *groupSecrets) leaves(tag entropy.Tag) bool { return !s.parting[tag].IsZero() }
 
-// octets is what a message of a group grows by.
+// octets is how many octets a message of a group grows by when it is sealed.
 func (s *groupSecrets) octets(tag entropy.Tag) int {
 	if s.of[tag] == nil {
 		return 0
@@ -112,7 +112,7 @@ func (s *groupSecrets) due() (at time.Time) {
 
 var errNoChance = errors.New("a group with a key of its own needs a source of chance")
 
-// hide gives a group its keys where it is one that has them.
+// hide gives a group its keys, if it is one with a key of its own.
 func (gs *groups) hide(tag entropy.Tag, name string) error {
 	s, c := &gs.secrets, gs.configured(name)
 	delete(s.parting, tag)
@@ -128,7 +128,7 @@ func (gs *groups) hide(tag entropy.Tag, name string) error {
 	return nil
 }
 
-// parts says to a group with a key that this node leaves it, and forgets its keys; false: it has none, or that was said long enough ago.
+// parts tells a group with a key that this node leaves it, and forgets its keys; false: the group has none, or was told long enough ago.
 func (gs *groups) parts(now time.Time, tag entropy.Tag, name string) bool {
 	s := &gs.secrets
 	if end := s.parting[tag]; !end.IsZero() {
@@ -156,13 +156,13 @@ func (gs *groups) parts(now time.Time, tag entropy.Tag, name string) bool {
 	return true
 }
 
-// sure says that a neighbour has told this node lately that it knows no more of a group: not of one that has left, and of no other key.
+// sure says that a neighbour has lately told this node that it knows no more of a group: of no member that has left, and of no other key.
 func (gs *groups) sure(now time.Time, tag entropy.Tag) bool {
 	at := gs.engine.Agreed(tag)
 	return !at.IsZero() && now.Sub(at) < sureFor
 }
 
-// assure has a neighbour say so again where that is due.
+// assure asks a neighbour for this again, when it is due.
 func (gs *groups) assure(now time.Time, tag entropy.Tag) {
 	s, at := &gs.secrets, gs.engine.Agreed(tag)
 	if (at.IsZero() || now.Sub(at) >= sureAsks) && now.Sub(s.asked[tag]) >= sureTry {
@@ -171,7 +171,7 @@ func (gs *groups) assure(now time.Time, tag entropy.Tag) {
 	}
 }
 
-// seal is a message as it goes to its group; false: no key is in force, or that is not sure.
+// seal is a message as it goes to its group; false: no key is in force, or this node is not sure of it.
 func (gs *groups) seal(now time.Time, it *entropy.Item, body []byte) ([]byte, bool) {
 	if k := gs.secrets.of[it.Tag]; k != nil {
 		if gs.assure(now, it.Tag); !gs.sure(now, it.Tag) {
@@ -182,7 +182,7 @@ func (gs *groups) seal(now time.Time, it *entropy.Item, body []byte) ([]byte, bo
 	return body, true
 }
 
-// unseal is what was said in a message; false: nothing for local peers, or not yet.
+// unseal is the content of a message; false: it is not for local peers, or cannot be read yet.
 func (gs *groups) unseal(now time.Time, it *entropy.Item, body []byte) ([]byte, bool) {
 	s := &gs.secrets
 	k := s.of[it.Tag]
@@ -218,7 +218,7 @@ func (gs *groups) read(u unread) {
 	gs.g.Record(bucketUnread, u.key(), nil)
 }
 
-// readable tries again, with a new key, what could not be read or said.
+// readable tries again, with a new key, to read and to send messages that it could not.
 func (gs *groups) readable(now time.Time, tag entropy.Tag) {
 	s := &gs.secrets
 	var list []unread
@@ -239,7 +239,7 @@ func (gs *groups) readable(now time.Time, tag entropy.Tag) {
 	gs.sayKeyless(now)
 }
 
-// sayKeyless tries again to say what waits until it can be sealed.
+// sayKeyless tries again to send messages that wait until they can be sealed.
 func (gs *groups) sayKeyless(now time.Time) {
 	waiting := gs.secrets.keyless
 	gs.secrets.keyless = nil
@@ -255,7 +255,7 @@ func (gs *groups) sayKeyless(now time.Time) {
 	}
 }
 
-// missed looks through what cannot be read. Where that was said long after this node has joined, it joins again.
+// missed looks through messages that cannot be read. If one was sent long after this node joined, the node joins again.
 func (gs *groups) missed(now time.Time) {
 	s := &gs.secrets
 	for u, since := range s.unread {
@@ -278,7 +278,7 @@ func (gs *groups) missed(now time.Time) {
 	}
 }
 
-// turnSecrets says what members say of keys, and ends what was left.
+// turnSecrets sends this node's messages about keys, and drops groups whose parting is over.
 func (gs *groups) turnSecrets(now time.Time) {
 	s := &gs.secrets
 	if due.Reached(now, s.at) {

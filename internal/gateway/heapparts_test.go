@@ -12,7 +12,7 @@ import (
 )
 
 // heapParts are octets of the heap in use by the package that asked for them: of the gateway's, as "gateway", and of the lab's, as
-// "lab/...". What a package of both serves, as internal/jxta does, counts for the one that called it.
+// "lab/...". Octets of a package that serves both, as internal/jxta does, count for its caller.
 type heapParts map[string]int64
 
 // profiled has the heap told apart from now on, and the sampling of one allocation in so many octets that this needs. What was allocated
@@ -23,7 +23,7 @@ func profiled(t *testing.T) {
 	t.Cleanup(func() { runtime.MemProfileRate = before })
 }
 
-// heapNow is the heap as its profile has it, after what is not in use any more is gone.
+// heapNow is the heap as its profile has it, without the octets that are no longer in use.
 func heapNow() heapParts {
 	for range 3 { // a profile tells of the collection before the last
 		runtime.GC()
@@ -86,7 +86,7 @@ func (h heapParts) String() string {
 	return strings.Join(list, ", ")
 }
 
-// What the lab keeps is the lab's part, though a room of the gateway made its octets for it.
+// Octets that the lab keeps are the lab's part, though a package of the gateway made them.
 func TestHeapParts(t *testing.T) {
 	profiled(t)
 	before := heapNow()

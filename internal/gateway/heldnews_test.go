@@ -11,8 +11,8 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// TestNewsWhileMessagesAreHeld: the other site knows of a listener while its bridge still keeps what was said when the peer began to
-// listen. On shared channels where nothing else is said, which is when bursts of losses last longest.
+// TestNewsWhileMessagesAreHeld: the other site knows of a listener while its bridge still keeps the messages sent when the peer began
+// to listen. On shared channels without other traffic, where bursts of losses last longest.
 func TestNewsWhileMessagesAreHeld(t *testing.T) {
 	for _, link := range []string{"hf-2400", "hf-2400-fading", "hf-300", "vhf-cnr-16k"} {
 		var took []float64

@@ -17,7 +17,7 @@ func copies(after time.Duration) func(*sim.Config) {
 	return func(cfg *sim.Config) { cfg.Profile.CopyAfter = after }
 }
 
-// onIdleAir is what single messages took, by seeds, and the octets of the ship's leg.
+// onIdleAir is how long single messages took, by seeds, and the octets of the ship's leg.
 func onIdleAir(t *testing.T, name string, seeds uint64, every time.Duration, change ...func(*sim.Config)) (all []time.Duration, octets int64) {
 	t.Helper()
 	for seed := range seeds {
@@ -32,7 +32,7 @@ func onIdleAir(t *testing.T, name string, seeds uint64, every time.Duration, cha
 	return all, octets
 }
 
-// TestIdleAirRepeats: where what is sent during a call costs nothing, a message that is lost is there again before anybody asks.
+// TestIdleAirRepeats: where octets during a call cost nothing, a message that is lost is there again before anybody asks.
 func TestIdleAirRepeats(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -122,7 +122,7 @@ func TestIdleAirOfSeveral(t *testing.T) {
 	}
 }
 
-// TestIdleAirForTheSilent: a silent ship cannot ask for what it lost, and what comes behind that waits. Where air is free, one
+// TestIdleAirForTheSilent: a silent ship cannot ask for a message that it lost, and those after it wait. Where air is free, one
 // of ten frames may be lost, and the ship sees nearly every message as it comes.
 func TestIdleAirForTheSilent(t *testing.T) {
 	for _, link := range []string{"iridium-dialup", "vhf-cnr-16k"} {

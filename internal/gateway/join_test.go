@@ -35,7 +35,7 @@ func up(w *sim.World, n *sim.Node) (count int) {
 	return count
 }
 
-// TestJoin: a 17th gateway joins 16 on hf-2400, alone and beside a message of 200 octets to all every 20 s. Nobody else is restarted or
+// TestJoin: a 17th gateway joins 16 on hf-2400, alone and with a message of 200 octets to all every 20 s. Nobody else is restarted or
 // told by hand.
 func TestJoin(t *testing.T) {
 	t.Parallel()
@@ -228,7 +228,7 @@ func watchNonces(t *testing.T, w *sim.World, rosters ...*roster.Roster) *int {
 	return twice
 }
 
-// TestJoinRefused: what is not a newer roster of the authority is not taken, with one line, and messages go on.
+// TestJoinRefused: anything but a newer roster of the authority is refused, with one line in the log, and messages go on.
 func TestJoinRefused(t *testing.T) {
 	w := mulWorld(t, 5, 1, air.ByRoster(1))
 	hq, evil := w.Nodes[0], seal.NewSigningKey([32]byte{7})
@@ -318,7 +318,7 @@ func TestJoinByABearerCalledRelay(t *testing.T) {
 	check.Equal(t, "messages at HQ", len(w.Nodes[0].Site.Got), 1)
 }
 
-// A ship joins a star whose shore passes on what is for others, as the roster says: it and the other ships speak to each other at once,
+// A ship joins a star whose shore passes on messages for others, as the roster says: it and the other ships speak to each other at once,
 // without a via key, an edit or a restart. The state of its site is there as well, and all go on after restarts.
 func TestJoinThroughARelay(t *testing.T) {
 	for seed := uint64(1); seed <= max(5, seeds(20)); seed++ {

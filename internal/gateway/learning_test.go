@@ -58,8 +58,8 @@ func TestLearningSurvivesEverything(t *testing.T) {
 	}
 }
 
-// TestForgottenHistory: what was coded after messages that the receiver has lost is asked for again, and coded by itself; and
-// so is what names a flow by a number that it has lost.
+// TestForgottenHistory: a message coded after others that the receiver has lost is asked for again, and coded by itself; so is
+// one that names a flow by a number that the receiver has lost.
 func TestForgottenHistory(t *testing.T) {
 	for _, bucket := range []string{"before", "inflow"} {
 		w := world(t, 2, "iridium-directip", 2)
@@ -94,7 +94,7 @@ func chat(w *sim.World, from *sim.Node, to []uint16, partners, lines int, every 
 	return sent
 }
 
-// TestSecondPartner: what crossed on one pipe makes the first message on another one shorter.
+// TestSecondPartner: the messages of one pipe make the first message on another one shorter.
 func TestSecondPartner(t *testing.T) {
 	for _, name := range []string{"iridium-directip", "hf-2400"} {
 		w := world(t, 2, name, 1, func(c *sim.Config) { c.Group = c.Profile.Shared })

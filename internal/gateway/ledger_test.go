@@ -12,7 +12,7 @@ func TestLedgerAgreesWithTheAir(t *testing.T) {
 	ledgerAgrees(t, world(t, 3, "iridium-dialup", 11))
 }
 
-// The same with proofs behind what goes to all.
+// The same with proofs after the frames of datagrams to all.
 func TestLedgerAgreesWithARoster(t *testing.T) {
 	ledgerAgrees(t, mulWorld(t, 3, 11, withRoster))
 }

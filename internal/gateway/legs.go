@@ -16,7 +16,7 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// Which bearer a message takes, and what becomes of it when that fails: docs/decisions/bearers.md.
+// Which bearer a message takes, and what becomes of it when the bearer fails: docs/decisions/bearers.md.
 
 // named is what the log calls a leg: its peer, and the bearer where that has a name.
 func (l *leg) named() []any {
@@ -26,7 +26,7 @@ func (l *leg) named() []any {
 	return []any{"peer", l.Name, "bearer", l.Bearer.Name}
 }
 
-// legOf is the leg that a carrier's peer is.
+// legOf is the leg of a carrier's peer.
 func legOf(g *Gateway, m *mail.Peer) *leg {
 	p := g.known(m.ID)
 	for _, l := range p.legs {
@@ -67,7 +67,7 @@ func (l *leg) answers() bool {
 // goes says whether messages may take a leg now: it answers, and this node is not silent there.
 func (l *leg) goes() bool { return l.answers() && !l.bearer.silence.quiet() }
 
-// dear orders bearers by what a message costs there; of the same price the faster goes first.
+// dear orders bearers by price; of two at the same price the faster goes first.
 func dear(a, b *bearer) int {
 	if a.price != b.price {
 		return cmp.Compare(a.price, b.price)
@@ -76,7 +76,7 @@ func dear(a, b *bearer) int {
 	return cmp.Or(cmp.Compare(took(a), took(b)), cmp.Compare(a.index, b.index))
 }
 
-// cheapest is the leg that any message should take now: of those that go, or where none does of all.
+// cheapest is the leg that any message should take now: the cheapest of those that go, or of all where none goes.
 func (p *peer) cheapest() (best *leg) {
 	bestGoes := false
 	for _, l := range p.legs {
@@ -90,18 +90,18 @@ func (p *peer) cheapest() (best *leg) {
 	return best
 }
 
-// best is the leg that a message to a peer should take now, nil: any message.
+// best is the leg that a message to a peer should take now; nil stands for any message.
 func (p *peer) best(m *mail.Message) *leg {
 	switch {
 	case len(p.legs) == 1:
 		return p.leg
-	case m == nil: // this is asked for each peer in each Step
+	case m == nil: // this runs for each peer in each Step
 		return p.cheapest()
 	}
 	return p.choose(m).leg
 }
 
-// way is the leg that a new message to a peer takes, and the one where it waits for that, if it does not go from there yet.
+// way is the leg that a new message to a peer takes, and the leg where it waits, if it cannot go yet.
 func (p *peer) way(now time.Time, m *mail.Message) (c choice, waits *leg) {
 	if len(p.legs) == 1 && p.leg.bearer.day.most == 0 {
 		return choice{leg: p.leg}, nil
@@ -117,7 +117,7 @@ func (p *peer) way(now time.Time, m *mail.Message) (c choice, waits *leg) {
 	return c, waits
 }
 
-// stands says that a message must not go on a leg yet: one of its line that stands before it is on another, and no less urgent.
+// stands says that a message must not go on a leg yet: one before it in its line, and no less urgent, is on another leg.
 func (p *peer) stands(l *leg, m *mail.Message, place uint64) bool {
 	return slices.ContainsFunc(p.legs, func(other *leg) bool { return other != nil && other != l && other.Box.Holds(m, place) })
 }
@@ -125,7 +125,7 @@ func (p *peer) stands(l *leg, m *mail.Message, place uint64) bool {
 // together says that a leg's carrier gives messages their numbers at once, so that none waits there.
 func (l *leg) together() bool { return l.bearer.Carrier().Orders().Together() }
 
-// park is the leg where messages wait that a carrier like that will get; nil: all are like that.
+// park is the leg where messages wait for a carrier that gives numbers at once; nil: all carriers do.
 func (p *peer) park() *leg {
 	i := slices.IndexFunc(p.legs, func(l *leg) bool { return l != nil && !l.together() })
 	if i < 0 {
@@ -135,7 +135,7 @@ func (p *peer) park() *leg {
 }
 
 // takes says whether a carrier that gives numbers at once is given messages now: it has little to send, and the peer has met this node
-// there, for else it takes nothing. A peer that was not met is greeted.
+// there, because otherwise the peer takes nothing. A peer that was not met is greeted.
 func (l *leg) takes(now time.Time) bool {
 	if !l.goes() {
 		return false
@@ -147,8 +147,8 @@ func (l *leg) takes(now time.Time) bool {
 	return l.bearer.Handovers[0].Room() > 0
 }
 
-// want has a peer greeted that was not met on a leg and for which something waits; if it does not answer, it is asked, and another leg is
-// taken.
+// want greets a peer that was not met on a leg and for which something waits. If it does not answer, it is asked whether it is there, and
+// messages take another leg.
 func (l *leg) want(now time.Time) {
 	if l.Handshake.Due.IsZero() { // otherwise a hello is planned, ever later where nobody answers
 		l.Handshake.Owe(now)
@@ -164,13 +164,13 @@ func (l *leg) want(now time.Time) {
 // met says that this node and the peer know each other's starts on a leg.
 func (l *leg) met() bool { return l.Handshake.KnowsUs && !l.Handshake.Owed }
 
-// accept gives a message for some peers to the carriers that should take it. It returns those for whom it was refused.
+// accept gives a message for some peers to the carriers that should take it. It returns the peers for which it was refused.
 func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kind mail.Kind) (refused []*peer) {
 	type taken struct {
 		choice
 		at       *leg          // where it waits
-		behind   bool          // for the other
-		foreseen time.Duration // that it takes; 0: nobody asks
+		behind   bool          // it waits for leg
+		foreseen time.Duration // how long it takes; 0: no forecast
 	}
 	var chosen []taken
 	m := mail.Message{Content: content}
@@ -226,7 +226,7 @@ func (p *peer) asks() bool {
 	return slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.Box.Asks() })
 }
 
-// besides is what has come from a peer on other bearers than one: that may be down by now.
+// besides acknowledges messages of a peer that came on other bearers than one: those may be down by now.
 func besides(g *Gateway, peer uint16, but *bearer) (list []frame.Beside) {
 	for _, l := range g.byID[peer].legs {
 		if l != nil && l.bearer != but {
@@ -238,7 +238,7 @@ func besides(g *Gateway, peer uint16, but *bearer) (list []frame.Beside) {
 	return list
 }
 
-// tellsBy says whether a bearer tells a peer of this site's state: the one that its messages take, after what another has under way.
+// tellsBy says whether a bearer carries this site's state to a peer: the bearer that its messages take, once no other holds earlier ones.
 func tellsBy(g *Gateway, peer uint16, b *bearer) bool {
 	p := g.byID[peer]
 	l := p.best(nil)
@@ -248,7 +248,7 @@ func tellsBy(g *Gateway, peer uint16, b *bearer) bool {
 	return l.bearer == b && !p.stands(l, &mail.Message{}, math.MaxUint64)
 }
 
-// handOver moves what is held for a peer when its bearers have failed or are back, and lets go what waited for another bearer.
+// handOver moves the messages held for a peer when its bearers have failed or are back, and releases those that waited for another bearer.
 func handOver(g *Gateway, now time.Time, p *peer) {
 	if len(p.legs) == 1 && p.leg.bearer.day.most == 0 {
 		return
@@ -288,7 +288,7 @@ func handOver(g *Gateway, now time.Time, p *peer) {
 	}
 }
 
-// line says of all that waits on a leg whether it waits for something else than the leg's own turn; any: some does.
+// line marks the messages on a leg that wait for something other than the leg's own turn; any: there are some.
 func (p *peer) line(l *leg) (any bool) {
 	l.parked = [len(precedences)]int{}
 	return l.Box.Line(func(e *mail.Entry) bool {
@@ -302,7 +302,7 @@ func (p *peer) line(l *leg) (any bool) {
 	})
 }
 
-// feed gives carriers that give numbers at once what has waited elsewhere, as far as they have room.
+// feed gives messages that have waited on another leg to carriers that give numbers at once, as far as these have room.
 func feed(g *Gateway, now time.Time, p *peer) {
 	park := p.park()
 	if park == nil {
@@ -327,7 +327,7 @@ func feed(g *Gateway, now time.Time, p *peer) {
 	}
 }
 
-// moveFrom moves what waits on a leg to a better one, and goes on there with what is under way on one that has failed.
+// moveFrom moves the messages that wait on a leg to a better one. If the leg has failed, those under way go on there too.
 func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 	waiting, underWay := from.Box.Movable()
 	moved, again, to := 0, 0, from
@@ -337,7 +337,7 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 		case from.goes(), best == from, !best.goes(), from.waitsFor(e.Message), e.OnHold:
 			continue
 		case e.Seconded(), slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.goes() && e.On(l.Peer) != nil }):
-			continue // the other attempt moves as what waits does, or goes on
+			continue // the other attempt moves as waiting messages do, or goes on
 		case best.together() && !best.met():
 			best.Handshake.Owe(now)
 			continue
@@ -354,7 +354,7 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 		best, was := c.leg, e.Way
 		switch e.Way = nil; {
 		case best == from:
-		case best.together() && from == p.park(): // it is fed
+		case best.together() && from == p.park(): // feed moves it
 			e.Way = best.Peer
 		case best.together() && p.park() != nil:
 			g.mail.TakeOff(e, p.park().Peer)
@@ -382,7 +382,7 @@ func moveFrom(g *Gateway, now time.Time, p *peer, from *leg) {
 // bearerName is the name of a leg's bearer, for people.
 func bearerName(l *leg) string { return cmp.Or(l.Bearer.Name, l.bearer.Profile.Name) }
 
-// greet has a peer greeted that was never met on a bearer on which it has something now: before that no long message goes.
+// greet greets a peer that was never met on a bearer that now has something for it: before that no long message goes.
 func (l *leg) greet(now time.Time) {
 	if l.Handshake.Unmet && l.bearer.index > 0 {
 		l.Handshake.Owe(now)
@@ -399,7 +399,7 @@ func elsewhere(g *Gateway, e *mail.Entry) {
 	legOf(g, e.Peer).bearer.Handover(e.At.Queue).Elsewhere(g.now, e)
 }
 
-// moved takes a message that another bearer carried first. What is left of one that was read there is nothing.
+// moved takes a message that another bearer carried first. If it was read there, the result is empty.
 func moved(g *Gateway, p *peer, m envelope.Message) (envelope.Message, error) {
 	marks := m.Moved
 	if m.Rest != nil {
@@ -425,14 +425,14 @@ func moved(g *Gateway, p *peer, m envelope.Message) (envelope.Message, error) {
 	return m, nil
 }
 
-// arrivedBefore counts what a message was sent as on other bearers as used; true: it was read there.
+// arrivedBefore marks the numbers of a message on other bearers as used; true: it was read there.
 func (p *peer) arrivedBefore(marks []envelope.Moved) (read bool) {
 	for _, m := range marks {
 		l := p.at(m.Bearer)
 		if l == nil || !l.bearer.Has(frame.Queue(m.Queue)) {
 			continue
 		}
-		if l.Handshake.Store == 0 && l.Handshake.InStream == 0 { // never heard there: what it sent may come yet
+		if l.Handshake.Store == 0 && l.Handshake.InStream == 0 { // never heard there: messages that it sent may come yet
 			l.Handshake.InStream = m.Stream
 			l.Link.Record()
 		}

@@ -63,7 +63,7 @@ func (l *limited) drop(from uint16, itemKey string) {
 	}
 }
 
-// takeAll returns what waits, oldest of each rule first, and forgets it: the rules are others now.
+// takeAll returns the items that wait, oldest of each rule first, and forgets them: the rules have changed.
 func (l *limited) takeAll() (all []limitedItem) {
 	for _, rule := range slices.Sorted(maps.Keys(l.queues)) {
 		q := l.queues[rule]
@@ -89,13 +89,13 @@ func (l *limited) lost(siteID uint16) {
 	}
 }
 
-// step lets pass what has waited for its rule's rate.
+// step lets items pass that have waited for their rule's rate.
 func (l *limited) step(now time.Time, f *filter.Filter, pass func(limitedItem)) {
 	if !due.Reached(now, l.due) {
 		return
 	}
 	l.due = time.Time{}
-	for rule := range f.Len() { // in a certain order
+	for rule := range f.Len() { // in a fixed order
 		q := l.queues[rule]
 		if q == nil {
 			continue

@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// believed is a profile that says something else than its link is.
+// believed is a profile that differs from its link.
 func believed(p profile.Profile, rate, rest float64) profile.Profile {
 	for _, d := range []*profile.Direction{&p.Up, &p.Down} {
 		d.RateBps = int(float64(d.RateBps) * rate)
@@ -26,7 +26,7 @@ func believed(p profile.Profile, rate, rest float64) profile.Profile {
 	return p
 }
 
-// linkProbeOf lets a node link probe the link to the other, and returns what came of it.
+// linkProbeOf lets a node probe the link to the other, and returns the result.
 func linkProbeOf(t *testing.T, w *sim.World, n *sim.Node, budget int) *api.LinkProbeStatus {
 	t.Helper()
 	w.Give(n, gateway.LinkProbeOrder{Ref: 7, Peer: 3 - n.ID, Budget: budget})
@@ -47,7 +47,7 @@ func (e probed) add(what string, got, want, least float64) {
 	e[what] = append(e[what], 100*math.Abs(got-want)/math.Max(want, least))
 }
 
-// TestLinkProbe: whole gateways whose profile says something else than their link is find out what it is, in 5 kB. Each number that
+// TestLinkProbe: whole gateways whose profile differs from their link find out the link's figures, in 5 kB. Each number that
 // the link probe says it knows is within ten percent at half of the seeds and more. A jitter is compared with a second at the least.
 func TestLinkProbe(t *testing.T) {
 	untold := map[string]bool{"iridium-certus-100 down": true} // a train of 5 kB is on the air for less than half the jitter
@@ -217,14 +217,14 @@ func TestLinkProbeYields(t *testing.T) {
 	}
 }
 
-// TestLinkProbeOfFlash: a flash message that comes while a train goes out is not behind what of the train has not gone.
+// TestLinkProbeOfFlash: a flash message that comes while a train goes out does not wait for the rest of the train.
 func TestLinkProbeOfFlash(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 1)
 	hq, ship := w.Nodes[0], w.Nodes[1]
 	w.Run(time.Minute)
 	w.Give(ship, gateway.LinkProbeOrder{Ref: 1, Peer: 1, Budget: 20_000})
 	sent := func() int { return ship.GW.Status(w.Now).LinkProbe.Sent }
-	for before := 0; sent()-before < 200; w.Run(200 * time.Millisecond) { // two single ones are seconds apart
+	for before := 0; sent()-before < 200; w.Run(200 * time.Millisecond) { // two single datagrams are seconds apart
 		before = sent()
 	}
 	m := track(ship.ID, pipeHQ, 1, 200)

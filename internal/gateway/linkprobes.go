@@ -26,19 +26,19 @@ type LinkProbeOrder struct {
 // GatewayEvent marks LinkProbeOrder as an event of the gateway.
 func (LinkProbeOrder) GatewayEvent() {}
 
-// linkProbes measures the link to a peer when the operator orders it, and answers peers that do. What it sends goes when no message
-// waits and the air is free, and never while this node is silent.
+// linkProbes measures the link to a peer when the operator orders it, and answers the link probes of peers. It sends only when no
+// message waits and the air is free, and never while this node is silent.
 type linkProbes struct {
 	b           *bearer
 	services    mail.Services
 	quiet       func() bool // this node is silent there
 	shore       bool        // this end of the link is ashore
-	incarnation uint8       // of this start's number
+	incarnation uint8       // the low octet of this start's number
 	last        api.LinkProbeStatus
 	asker       *probe.Asker // nil: none runs
 	peer        *leg         // of asker
 	id          uint8
-	before      uint64 // datagrams of others before it began
+	before      uint64 // datagrams on the bearer before it began
 	own         uint64 // datagrams of the link probe
 	far         map[uint16]*probe.Answerer
 }
@@ -54,7 +54,7 @@ func (s *linkProbes) legs() iter.Seq[*leg] {
 	}
 }
 
-// peerOf is the one with this id; nil: there is none.
+// peerOf is the leg of the peer with this id; nil: there is none.
 func (s *linkProbes) peerOf(id uint16) *leg {
 	for l := range s.legs() {
 		if l.ID == id {
@@ -78,19 +78,19 @@ func (o LinkProbeOrder) order(g *Gateway, now time.Time) {
 	s.apply(now, o, g.probing)
 }
 
-// linkProbeOverhead is what a datagram of a link probe has beside its word.
+// linkProbeOverhead is how many octets a datagram of a link probe has besides its word.
 const linkProbeOverhead = profile.IPUDPOctets + seal.OverheadShort + frame.LinkProbeOverhead
 
-// LinkProbePlan is what a link probe would send, for one end of it.
+// LinkProbePlan is the plan of a link probe, for one end of it.
 func LinkProbePlan(p profile.Profile, shore bool, budget int) (probe.Plan, error) {
 	return probe.For(p, p.Sending(shore).RateBps, linkProbeOverhead, budget)
 }
 
-// apply begins a link probe, or says why not. one is the bearer on which one runs, if any does.
+// apply begins a link probe, or says why not. one has the link probe that runs, if any does.
 func (s *linkProbes) apply(now time.Time, o LinkProbeOrder, one *linkProbes) {
 	p := s.peerOf(o.Peer)
 	refuse := func(text string) {
-		if one.asker == nil { // what runs stays to be seen
+		if one.asker == nil { // the status keeps a probe that runs
 			s.last = api.LinkProbeStatus{Ref: o.Ref, State: api.LinkProbeRefused, Text: text, Budget: o.Budget}
 			if p != nil {
 				s.last.Peer = p.Name
@@ -195,7 +195,7 @@ func (s *linkProbes) pump(now time.Time) {
 	s.ended(now)
 }
 
-// hush: this node is silent. What is owed to a link probe is forgotten, for it would come too late.
+// hush: this node is silent. It forgets the answers that it owes to link probes, because they would come too late.
 func (s *linkProbes) hush(now time.Time) {
 	for _, a := range s.far {
 		a.Drop()
@@ -237,7 +237,7 @@ func (s *linkProbes) ended(now time.Time) {
 	s.asker, s.peer = nil, nil
 }
 
-// may says whether something of a link probe may go to a peer now: any message goes before it.
+// may says whether a word of a link probe may go to a peer now: any message goes before it.
 func (s *linkProbes) may(now time.Time, p *leg, streams bool) bool {
 	if !p.Reachable() || !p.Handshake.KnowsUs || p.Link.Dead() || p.Link.Listening() {
 		return false
@@ -294,7 +294,7 @@ func (s *linkProbes) due(now time.Time) (at time.Time) {
 	return at
 }
 
-// ready is when what is due then may go: a message that waits is looked at again when it has gone, or after a while.
+// ready is when a word that is due at a time may go. If a message holds it up, it is tried again when that has gone, or after a while.
 func (s *linkProbes) ready(now time.Time, p *leg, at time.Time, streams bool) time.Time {
 	if air, _ := p.Link.Air(); !streams {
 		at = due.Latest(at, air.Free)
@@ -305,5 +305,5 @@ func (s *linkProbes) ready(now time.Time, p *leg, at time.Time, streams bool) ti
 	return at
 }
 
-// linkProbeAgain is when a link probe looks again that had something to send and might not.
+// linkProbeAgain is after how long a link probe looks again, if it had something to send and was not allowed to.
 const linkProbeAgain = 50 * time.Millisecond

@@ -6,16 +6,16 @@ import (
 	"aldis/internal/site"
 )
 
-// linkState is what the operator is told of the link to a peer, and since when that is so.
+// linkState is the state of the link to a peer as operators see it, and since when.
 type linkState struct {
 	word  string
 	since time.Time
 	known time.Time // of the first look
-	doubt time.Time // when it was found not to answer, and nobody was told yet; zero: it was not
+	doubt time.Time // since when it does not answer, while this is not reported yet; zero: it answers, or the report was made
 }
 
-// doubtFor is how long a link may not answer beyond its bound before that is told. A busy machine at the other end may answer so late,
-// and the first time nobody can know that. What goes on the air does not wait for it.
+// doubtFor is how long a link may fail to answer, beyond its bound, before this is reported. A busy machine at the other end may answer
+// so late, and the first time nobody can know that. Datagrams on the air do not wait for it.
 const doubtFor = 3 * time.Second
 
 // The words for a link.
@@ -45,7 +45,7 @@ func linkWord(p *leg) string {
 	return linkUp
 }
 
-// shown is the state of the link for the operator: one that may only be late is as it was.
+// shown is the state of the link for the operator: a link that may only be late keeps its old state.
 func (l *linkState) shown(p *leg) string {
 	switch {
 	case l.doubt.IsZero():
@@ -56,7 +56,7 @@ func (l *linkState) shown(p *leg) string {
 	return l.word
 }
 
-// due is when the next word is told by itself; zero: not.
+// due is when a doubt becomes a report; zero: there is no doubt.
 func (l *linkState) due() time.Time {
 	if l.doubt.IsZero() {
 		return l.doubt
@@ -64,7 +64,7 @@ func (l *linkState) due() time.Time {
 	return l.doubt.Add(doubtFor)
 }
 
-// check takes the state of the link now, and says when it has gone down: that it is back is said where it is heard.
+// check takes the state of the link now, and reports a link that has gone down. Its return is reported where the peer is heard.
 func (l *linkState) check(now time.Time, p *leg) (notes site.Notes) {
 	word := linkWord(p)
 	if l.known.IsZero() {

@@ -72,7 +72,7 @@ func TestSecondLongDocument(t *testing.T) {
 	}
 }
 
-// Losses, restarts and what is forgotten never make a long document unreadable that was coded after another.
+// Losses, restarts and forgotten messages never make a long document unreadable that was coded after another.
 func TestLongLearningSurvivesEverything(t *testing.T) {
 	for seed := range seeds(4) {
 		for _, group := range []bool{false, true} {

@@ -38,13 +38,13 @@ func (MessageOrder) GatewayEvent() {}
 type MessageAnswer struct {
 	Ref     uint64
 	Known   bool // there is such a message
-	Obeyed  bool // what was ordered is so now, at one recipient at least
-	Changed bool // and was not so before
+	Obeyed  bool // the order is fulfilled now, for one recipient at least
+	Changed bool // and was not before
 	Text    string
 }
 
-// orders are what operators have ordered of messages: the answers to the last orders, and the orders to hold a precedence, which
-// stand.
+// orders are the orders of operators about messages: the answers to the last ones, and the standing orders to hold a
+// precedence.
 type orders struct {
 	store    *mail.Store
 	services orderRoad
@@ -54,11 +54,11 @@ type orders struct {
 	holds    map[site.Precedence]hold
 	sweep    ClassOrder // the last order about a precedence, until all is done; Ref 0: it is
 	left     []uint64   // IDs of messages that it may concern
-	done     int        // messages that are as ordered
+	done     int        // messages for which it is fulfilled
 	under    int        // messages that are under way somewhere
 }
 
-// orderRoad is what orders ask of the gateway around them.
+// orderRoad is the part of the gateway that orders need.
 type orderRoad interface {
 	journal
 	log
@@ -83,19 +83,19 @@ func (s *orders) answer(ref uint64) (MessageAnswer, bool) {
 
 func (s *orders) name(peer uint16) string { return s.services.siteName(peer) }
 
-// apply does what is ordered of a message, as far as it can be done, and answers in words.
+// apply carries out an order about a message, as far as it can, and answers in words.
 func (s *orders) apply(now time.Time, o MessageOrder) {
 	a := s.try(now, o)
 	a.Ref = o.Ref
 	s.add(a)
 }
 
-// parted is the recipients of a message by what an order can do there, by name.
+// parted are the names of a message's recipients, by what an order can do for them.
 type parted struct {
 	entries []*mail.Entry // those where it does something
 	acts    []string
 	same    []string // those where it is so already
-	through []string // those to whom it is under way
+	through []string // those to which it is under way
 }
 
 func (s *orders) try(now time.Time, o MessageOrder) MessageAnswer {
@@ -150,7 +150,7 @@ func (s *orders) part(held *mail.Message, o MessageOrder) (p parted) {
 	return p
 }
 
-// reach says whether what is ordered is so for a recipient already, and whether it can be.
+// reach says whether an order is fulfilled for a recipient already, and whether it can be.
 func (s *orders) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
 	orders := s.carrier(e.Peer)
 	waits = orders.Waits(e)
@@ -167,14 +167,14 @@ func (s *orders) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
 	return so, waits
 }
 
-// act does what is ordered for one recipient. Where a message has one number for several it is done for all with the first.
+// act carries out an order for one recipient. Where a message has one number for several, the first call does it for all.
 func (s *orders) act(now time.Time, e *mail.Entry, o MessageOrder) error {
 	orders := s.carrier(e.Peer)
 	switch o.Do {
 	case DoHold, DoRelease:
 		orders.Hold(now, e, o.Do == DoHold)
 	case DoCancel:
-		if e.For(e.Peer.ID) == e { // else it went with one before
+		if e.For(e.Peer.ID) == e { // otherwise an earlier one has cancelled it
 			orders.Cancel(now, e)
 		}
 	case DoPrecede:

@@ -93,7 +93,7 @@ func bothCarriers(t *testing.T, n int, seed uint64, change ...func(*sim.Config))
 	return map[string]*sim.World{"unicast": world(t, n, "iridium-dialup", seed, change...), "group": mulWorld(t, n, seed, change...)}
 }
 
-// What is held does not go until it is released, also after a restart in between, and then goes once.
+// A held message does not go until it is released, also after a restart in between, and then goes once.
 func TestHoldAndRelease(t *testing.T) {
 	for name, w := range bothCarriers(t, 3, 32) {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestHoldAndRelease(t *testing.T) {
 	}
 }
 
-// What is withdrawn does not arrive and ends once; what is under way goes through, and the answer says so.
+// A cancelled message does not arrive and ends once; one that is under way goes through, and the answer says so.
 func TestCancel(t *testing.T) {
 	for name, w := range bothCarriers(t, 2, 33) {
 		t.Run(name, func(t *testing.T) {
@@ -205,8 +205,8 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// Orders at random moments, with crashes before and after commits: nothing arrives twice, what was withdrawn does not arrive, all
-// else does, also what was held or went with another precedence, and nothing is left.
+// Orders at random moments, with crashes before and after commits: nothing arrives twice, cancelled messages do not arrive, all
+// others do, also those that were held or went with another precedence, and nothing is left.
 func TestOrdersAmongCrashes(t *testing.T) {
 	obeyed := map[gateway.MessageDo]int{}
 	for seed := range uint64(6) {
@@ -331,7 +331,7 @@ func TestOrdersAmongCrashes(t *testing.T) {
 	t.Logf("orders obeyed: %v", obeyed)
 }
 
-// A message that goes again to a site that has lost its store stays held, and what was released goes.
+// A message that goes again to a site that has lost its store stays held, and one that was released goes.
 func TestHeldForANewStore(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 35)
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -445,7 +445,7 @@ func TestRaiseForWhomItWaits(t *testing.T) {
 	}
 }
 
-// What the far gateway could not hand over is undeliverable in the message's life as well, with the reason.
+// A message that the far gateway could not hand over is undeliverable in its life as well, with the reason.
 func TestLifeOfAnUndeliverableMessage(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 39)
 	hq, ship := w.Nodes[0], w.Nodes[1]

@@ -16,8 +16,8 @@ import (
 
 // TestManInTheMiddle gives the air to somebody without a key for an hour: he drops datagrams, holds them up for minutes, sends
 // them twice, later, back to their senders, to others and in the names of others, cuts them, turns bits, and puts the header of one
-// start or epoch before the body of another. Meanwhile gateways are killed and rosters change. Afterwards all that was said has
-// come once and in order, nobody got what nobody said, and what is held is bounded.
+// start or epoch before the body of another. Meanwhile gateways are killed and rosters change. Afterwards all messages have
+// come once and in order, nobody got a message that nobody sent, and memory and journals are bounded.
 func TestManInTheMiddle(t *testing.T) {
 	t.Parallel()
 	for seed := range 4 * seeds(25) {
@@ -146,7 +146,7 @@ func (m *middle) tap(from, to *sim.Node, data []byte) [][]byte {
 	return [][]byte{data}
 }
 
-// splice is the header of one datagram before what another seals.
+// splice is the header of one datagram before the sealed part of another.
 func splice(head, body []byte) []byte {
 	length := func(d []byte) int {
 		if len(d) > 0 && d[0]&0x10 != 0 {
@@ -213,7 +213,7 @@ func (m *middle) play() bool {
 // it is 1 to 10 MB, most of it what compaction has learned.
 const mostGrown = 24 << 20
 
-// live is what is held in memory.
+// live is how many octets are held in memory.
 func live() int64 {
 	runtime.GC()
 	var s runtime.MemStats

@@ -31,7 +31,7 @@ func TestModelsBesideEachOther(t *testing.T) {
 	}
 }
 
-// played sends messages of random octets from the ship to HQ, and returns what each took.
+// played sends messages of random octets from the ship to HQ, and returns how long each took.
 func played(t *testing.T, name string, seed uint64, n, octets int, every time.Duration) []time.Duration {
 	t.Helper()
 	w := world(t, 2, name, seed, func(cfg *sim.Config) { cfg.Group = cfg.Profile.Shared })

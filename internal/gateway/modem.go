@@ -9,13 +9,13 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// What a bearer's modem says of itself: docs/modem.md. Package internal/edge/modem has the socket, and bounds what it may say.
+// Reports of a bearer's modem: docs/modem.md. Package internal/edge/modem has the socket, and bounds what they may say.
 
-// mostQueued is how long a bearer waits at the most for what a modem says that it has in its queue, counted from when it has said so: a
-// modem that says so for ever stops nothing for longer than it speaks.
+// mostQueued is how long a bearer waits at most for the octets in a modem's queue, counted from the report of the modem: a modem that
+// reports a queue for ever stops nothing for longer than it reports.
 const mostQueued = time.Minute
 
-// hearModem takes the word of the bearer's modem: it counts from the next datagram on. A bearer that is down sends nothing, and its
+// hearModem takes a report of the bearer's modem: it counts from the next datagram on. A bearer that is down sends nothing, and its
 // messages go on over another one in this turn.
 func (b *bearer) hearModem(now time.Time, ev api.Modem) {
 	wasDown, before := b.modem.Down, map[*mail.Air]int{}
@@ -49,7 +49,7 @@ func (b *bearer) hearModem(now time.Time, ev api.Modem) {
 // mute says that nothing may be transmitted on the bearer.
 func (b *bearer) mute() bool { return b.silence.quiet() || b.modem.Down }
 
-// settle says whether anything gets to a leg now.
+// settle notes whether datagrams reach a leg now.
 func (b *bearer) settle(l *leg) {
 	l.Off = b.modem.Down || b.lines.needed && !b.lines.at[l.ID].IsValid()
 }

@@ -14,8 +14,8 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// The rate wanders as in 2004, and 60 % of its mean is offered for an hour: with the modem's word nearly all of it arrives soon. Without
-// its word everything arrives too, but docs/limits.md says how late.
+// The rate wanders as in 2004, and 60 % of its mean is offered for an hour: with the modem's reports nearly all of it arrives soon. Without
+// them everything arrives too, but docs/limits.md says how late.
 func TestARateThatWanders(t *testing.T) {
 	t.Parallel()
 	for seed := range seeds(20) {
@@ -78,7 +78,7 @@ func TestAModemThatSaysDown(t *testing.T) {
 	}
 }
 
-// P_Mul stops too while the modem is down, whatever it had in mind, and goes on when it is up.
+// P_Mul stops too while the modem is down, whatever it was about to send, and goes on when it is up.
 func TestAModemOfAChannelThatSaysDown(t *testing.T) {
 	w := world(t, 2, "hf-2400", 3, func(c *sim.Config) { c.Group = true })
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -86,7 +86,7 @@ func TestAModemOfAChannelThatSaysDown(t *testing.T) {
 	sent := tracks(w, ship, []uint16{1}, 5, 600, 2*time.Second)
 	w.Run(8 * time.Second)
 	w.Give(ship, api.Modem{Down: true})
-	w.Run(30 * time.Second) // what the modem had is on the air
+	w.Run(30 * time.Second) // the octets in the modem are on the air
 	before, _ := w.Octets(ship)
 	w.Run(10 * time.Minute)
 	after, _ := w.Octets(ship)
@@ -96,7 +96,7 @@ func TestAModemOfAChannelThatSaysDown(t *testing.T) {
 	once(t, w, hq.Site, 2, *sent)
 }
 
-// What a modem says it has in its queue goes before the next datagram, for a minute at the most.
+// The octets that a modem reports in its queue go before the next datagram, for a minute at the most.
 func TestAModemWithAQueue(t *testing.T) {
 	for octets, want := range map[int]time.Duration{6000: 10 * time.Second, 1 << 24: time.Minute} {
 		w := world(t, 2, "iridium-directip", 1)
@@ -160,7 +160,7 @@ func TestALostConnection(t *testing.T) {
 	}
 }
 
-// A silence ends the connections of a bearer over TLS after what is announced, and its end lets them be made again.
+// A silence ends the connections of a bearer over TLS after the announcement, and its end lets them be made again.
 func TestSilenceOverTLS(t *testing.T) {
 	var told []string
 	w := world(t, 2, "tls-443", 1, func(c *sim.Config) {

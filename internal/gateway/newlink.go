@@ -15,17 +15,17 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// roll is what orders of this run have made of the peers.
+// roll is how orders of this run have changed the peers.
 type roll struct {
-	replaced uint64   // how often peers were
+	replaced uint64   // how often orders have replaced the peers
 	serial   uint32   // of the roster whose peers are taken in
-	left     []uint16 // ids of peers that are configured no more, and of which the journal tells
-	// away are peers that an order of this run has taken out. Their numbers are kept, and those that their messages have here, which
-	// may wait for local peers: one may come back.
+	left     []uint16 // ids of peers that are no longer configured, but have records in the journal
+	// away are peers that an order of this run has taken out. Their numbers are kept, and so are the tokens of their messages, which
+	// may wait for local peers: a peer may come back.
 	away map[uint16]*peer
 }
 
-// newLink takes what of the link may be another while it works.
+// newLink takes those changes to the link that are possible while it works.
 func (g *Gateway) newLink(now time.Time, e NewLink) {
 	for _, p := range slices.Clone(g.peers) {
 		if !p.Enrolled && !slices.ContainsFunc(e.Peers, func(pc PeerConfig) bool { return pc.ID == p.ID }) {
@@ -44,7 +44,7 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 			if p.Ashore = pc.Shore; p.Ashore && p.Handshake.Unmet {
 				p.Handshake.Owe(now)
 			}
-		case pc.ID == 0 || pc.ID == g.cfg.ID || slices.Contains(g.roll.left, pc.ID): // the journal tells of one with this id
+		case pc.ID == 0 || pc.ID == g.cfg.ID || slices.Contains(g.roll.left, pc.ID): // the journal has records of one with this id
 			g.Note("warn", "a new peer was not added; restart the gateway to add it", "id", pc.ID)
 		default:
 			g.join(now, pc, e.reached(pc))
@@ -65,7 +65,7 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 	g.roll.replaced++
 }
 
-// join takes a new peer in, of which nothing is known. on is where it is on which bearers, by their place in the list.
+// join adds a new peer, of which nothing is known. on has its addresses on the bearers that reach it, by their place in the list.
 func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) {
 	p := g.roll.away[pc.ID]
 	if p == nil {
@@ -101,12 +101,12 @@ func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) 
 	g.replica.Join(p.ID)
 	g.part(now)
 	g.crossing.join(p.ID)
-	g.crossing.judgeOwn(now) // the rules may keep some of it from this one
+	g.crossing.judgeOwn(now) // the rules may keep some items from this peer
 	g.Note("info", "a new peer", "peer", p.Name, "id", p.ID)
 	tellJoined(g, now, p)
 }
 
-// leave takes a peer out. What waits for it ends as withdrawn, its site is lost, and nothing of it is heard any more.
+// leave takes a peer out. Messages that wait for it are cancelled, its site is lost, and the gateway no longer hears it.
 func (g *Gateway) leave(now time.Time, p *peer) {
 	waiting, underWay, _ := p.Box.Held(frame.Direct, frame.Bulk)
 	newsWaiting, newsUnderWay, _ := p.Box.News()
@@ -146,7 +146,7 @@ func (g *Gateway) leave(now time.Time, p *peer) {
 	g.Note("info", "a peer was removed; messages that waited for it were cancelled", "peer", p.Name, "id", p.ID, "messages", waiting+underWay-newsWaiting-newsUnderWay)
 }
 
-// reached is where a peer of the order is on which bearers.
+// reached are the addresses of a peer of the order, by the bearers that reach it.
 func (e *NewLink) reached(pc PeerConfig) map[int]netip.AddrPort {
 	on := map[int]netip.AddrPort{0: pc.Addr}
 	for i, peers := range e.More {
@@ -165,7 +165,7 @@ func (g *Gateway) known(id uint16) *peer {
 	return g.roll.away[id]
 }
 
-// newPeer is a sister gateway of which nothing is known yet, and no bearer.
+// newPeer is a sister gateway of which nothing is known yet, not even its bearers.
 func newPeer(pc PeerConfig, b *bearer, lives *history.Lives, late bool) *peer {
 	services := b.road.g
 	p := &peer{leg: &leg{Peer: mail.NewPeer(pc.ID, pc.Name, pc.Addr, b.road, late)}}
@@ -182,7 +182,7 @@ func newPeer(pc PeerConfig, b *bearer, lives *history.Lives, late bool) *peer {
 	return p
 }
 
-// leftBehind are the ids of peers that are not configured, and of which records of the journal tell.
+// leftBehind are the ids of peers that are not configured, but have records in the journal.
 func leftBehind(records []api.Record, known map[uint16]*peer) (ids []uint16) {
 	for _, r := range records {
 		switch r.Bucket {

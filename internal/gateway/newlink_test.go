@@ -25,7 +25,7 @@ func peersBut(w *sim.World, n *sim.Node, id uint16) (list []gateway.PeerConfig) 
 	return list
 }
 
-// A peer that is new to a gateway which runs is greeted, told what the rules let it know, and sent messages; those of the
+// A peer that is new to a running gateway is greeted, and gets the items that the rules allow, and messages; those of the
 // others go on meanwhile, short and long, and none is lost or comes twice.
 func TestNewPeerWhileMessagesFlow(t *testing.T) {
 	keeps := []filter.Rule{{Direction: site.Out, Site: 3, Type: filter.Spec, Action: filter.Deny}}
@@ -94,8 +94,8 @@ func TestNewLink(t *testing.T) {
 	check.Equal(t, "the one that has come", s.Peers[0].ID, 9)
 }
 
-// A peer that is taken out of a gateway which runs is gone from its status. What waits for it ends as withdrawn, once, and its
-// senders hear that; what it has sent waits on for local peers. When it is taken in again all goes on, and nothing comes twice.
+// A peer that is taken out of a gateway which runs is gone from its status. Messages that wait for it are cancelled, once, and
+// their senders hear that; its own messages still wait for local peers. When it is taken in again all goes on, and nothing comes twice.
 func TestPeerTakenOut(t *testing.T) {
 	for seed := range uint64(5) {
 		w := world(t, 3, "iridium-dialup", 64+seed)

@@ -17,8 +17,8 @@ func replace(w *sim.World, n *sim.Node, r gateway.NewRules) {
 	w.Run(5 * time.Minute)
 }
 
-// TestNewRules: rules that are replaced while the gateway runs decide what is there, in both directions, as a start with them
-// would.
+// TestNewRules: rules that are replaced while the gateway runs apply to the items that are there, in both directions, as after a
+// start with them.
 func TestNewRules(t *testing.T) {
 	w := world(t, 3, "iridium-dialup", 31)
 	hq, ship1, ship2 := w.Nodes[0], w.Nodes[1], w.Nodes[2]
@@ -63,7 +63,7 @@ func TestNewRules(t *testing.T) {
 	check.Equal(t, "reloads in the status", hq.GW.Status(w.Now).Reloads, 3)
 }
 
-// TestNewRulesLetGo: what waits for the rate of a rule goes when the rule has gone, once.
+// TestNewRulesLetGo: items that wait for the rate of a rule go when the rule has gone, once.
 func TestNewRulesLetGo(t *testing.T) {
 	slow := filter.Rule{Line: 7, Type: filter.Spec, Rate: filter.Rate{Count: 1, Per: time.Hour}}
 	w := world(t, 2, "iridium-dialup", 13, rules(slow))

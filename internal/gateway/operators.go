@@ -9,8 +9,8 @@ import (
 	"aldis/internal/site"
 )
 
-// Messages is the gateway as it stands, seen by an operator who asks for messages of this site. It is for one look, in the
-// goroutine of the gateway; what it returns shares nothing with that.
+// Messages is the gateway as it stands, for an operator who asks about messages of this site. It is for one look, in the
+// goroutine of the gateway; its results share nothing with the gateway.
 type Messages struct {
 	forecast.Messages
 	sites   []forecast.Site
@@ -24,7 +24,7 @@ func (g *Gateway) Messages() Messages {
 	return Messages{forecast.Look(g.mail, sites, g.siteName), sites, &g.orders, g.bearers}
 }
 
-// Answer is what came of the order with this number; false: it was not obeyed yet, or long ago.
+// Answer is the answer to the order with this number; false: the order was not carried out yet, or was long ago.
 func (m Messages) Answer(ref uint64) (MessageAnswer, bool) { return m.orders.answer(ref) }
 
 // Holds are the standing orders, the most urgent precedence first.

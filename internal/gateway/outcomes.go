@@ -20,8 +20,8 @@ import (
 // DefaultWait is how long a far message waits for a local peer that is away, where no rule says otherwise.
 const DefaultWait = 24 * time.Hour
 
-// outcomes is what becomes of messages behind their acknowledgements: of the peer's here, where they are handed to local peers, and
-// of ours there, as far as the peer tells. docs/decisions/waiting.md.
+// outcomes is what becomes of messages after their acknowledgements: of the peer's here, where they are handed to local peers, and
+// of ours there, as far as the peer reports. docs/decisions/waiting.md.
 type outcomes struct {
 	services endingsRoad
 	peer     *mail.Peer                  // on the first bearer
@@ -30,19 +30,19 @@ type outcomes struct {
 
 	last    uint64            // number of the newest token
 	pending map[uint64]origin // of messages that wait for local peers, by token
-	untold  []untold          // ended here, and the peer is to be told
-	tellAt  time.Time         // when it is; zero: there is nothing to tell
-	told    time.Time         // when it was last
+	untold  []untold          // messages that ended here, of which the peer is to be told
+	tellAt  time.Time         // when it is told; zero: there is nothing to tell
+	told    time.Time         // when it was last told
 
 	stored  []*storedMessage // ours that the peer has acknowledged, the oldest first
 	byName  map[messageName]*storedMessage
-	unsaid  int       // told since the log last said so
+	unsaid  int       // messages reported since the log last said so
 	said    time.Time // when it did
 	texts   map[[2]string]*correspondence
-	unnamed int // told, and we do not know what they said
+	unnamed int // reported, but unknown here
 }
 
-// endingsRoad is what endings ask of the gateway around them.
+// endingsRoad is the part of the gateway that outcomes need.
 type endingsRoad interface {
 	journal
 	log
@@ -80,8 +80,8 @@ const (
 )
 
 // Values of bucketDeliver. A message begins with its origin, since the peer's numbers may begin anew while it waits; one of
-// an earlier version is the envelope alone, which begins with neither of these octets. One that has ended, and of which the
-// peer is to be told, is its reason and origin.
+// an earlier version is the envelope alone, which begins with neither of these octets. Of one that has ended, and of which the
+// peer is to be told, the value is the reason and the origin.
 const (
 	valueMessage = 0x00
 	valueEnded   = 0xff
@@ -135,7 +135,7 @@ func (e *outcomes) keep(now time.Time, p *mail.Peer, m envelope.Message, at cust
 	return site.FarMessage{Site: p.ID, Token: t, Message: *m.Payload, Until: until}, nil
 }
 
-// restore takes a record of bucketDeliver, its key without the peer. far are messages that wait for local peers, and this one.
+// restore takes a record of bucketDeliver, its key without the peer. It adds the message to far, those that wait for local peers.
 func (e *outcomes) restore(far []site.FarMessage, key, value []byte) ([]site.FarMessage, error) {
 	p := e.peer
 	if len(key) != 6 || len(value) == 0 {
@@ -192,7 +192,7 @@ func (e *outcomes) boundLife(now time.Time, m *site.FarMessage) {
 	}
 }
 
-// start plans what the journal says is still to be told.
+// start plans a notice of the endings that, by the journal, the peer has yet to be told.
 func (e *outcomes) start(now time.Time) {
 	if len(e.untold) > 0 {
 		e.tellAt = now.Add(tellSoon)
@@ -209,7 +209,7 @@ func (e *outcomes) handed(token uint64) {
 	}
 }
 
-// failed: somebody here will not get a message. Its sender's gateway is told, unless the end of their connection tells that.
+// failed: somebody here will not get a message. Its sender's gateway is told, unless the end of the connection tells it anyway.
 func (e *outcomes) failed(now time.Time, u site.Undelivered) {
 	o, pending := e.pending[u.Token]
 	if !pending {
@@ -225,7 +225,7 @@ func (e *outcomes) failed(now time.Time, u site.Undelivered) {
 	e.owe(now, untold{u.Token, o, u.Why})
 }
 
-// step tells the peer what is to be told, and the log what the peer has told.
+// step sends the peer a notice that is due, and logs the notices of the peer.
 func (e *outcomes) step(now time.Time) {
 	if due.Reached(now, e.tellAt) {
 		e.notify(now)
@@ -244,8 +244,8 @@ func (e *outcomes) due() time.Time {
 	return at
 }
 
-// notify gives custody a notice of what has ended here. From then on it is as durable as any message. Until custody has room
-// for it, what is to be told stays in the journal.
+// notify gives custody a notice of messages that have ended here. From then on it is as durable as any message. Until custody
+// has room for it, their records stay in the journal.
 func (e *outcomes) notify(now time.Time) {
 	list := e.untold[:min(len(e.untold), envelope.MaxLost)]
 	e.told, e.tellAt = now, time.Time{}
@@ -264,7 +264,7 @@ func (e *outcomes) notify(now time.Time) {
 	}
 }
 
-// notice is what a peer is told of these.
+// notice tells a peer of these messages.
 func (e *outcomes) notice(list []untold) (lost []envelope.Lost) {
 	for _, u := range list {
 		l := envelope.Lost{Why: u.why, Bearer: seal.BearerMark(u.bearer), Stream: u.stream, Queue: uint8(u.at.Queue)}
@@ -304,7 +304,7 @@ func (e *outcomes) back(now time.Time, lost []envelope.Lost) {
 			o.at = custody.ID{Queue: frame.Queue(l.Queue), Number: number}
 			e.owe(now, untold{e.token(), o, l.Why})
 		}
-		for range l.Count { // of no store: the peer is told how many
+		for range l.Count { // of an unknown store: the peer is told how many
 			e.owe(now, untold{e.token(), origin{}, l.Why})
 		}
 	}
@@ -319,7 +319,7 @@ func (e *outcomes) owe(now time.Time, u untold) {
 	}
 }
 
-// token is a new one.
+// token is a new token.
 func (e *outcomes) token() uint64 {
 	e.last = e.last%maxToken + 1
 	return uint64(e.peer.ID)<<48 | e.last
@@ -333,7 +333,7 @@ type messageName struct {
 	number uint64
 }
 
-// storedMessage is what is kept of a message that the peer has acknowledged, should the peer tell that it could not be
+// storedMessage is the trace of a message that the peer has acknowledged, in case the peer reports that it could not be
 // handed over.
 type storedMessage struct {
 	messageName
@@ -382,7 +382,7 @@ func (e *outcomes) storedKey(s *storedMessage) []byte {
 	return key
 }
 
-// between makes one value of all that one sender sends to one receiver.
+// between is the one correspondence of all messages from a sender to a receiver.
 func (e *outcomes) between(from, to string) *correspondence {
 	key := [2]string{from, to}
 	c := e.texts[key]
@@ -441,7 +441,7 @@ func (e *outcomes) restoreStored(key, value []byte) error {
 	return nil
 }
 
-// sort puts what the journal had into the order of the acknowledgements.
+// sort puts the messages of the journal into the order of their acknowledgements.
 func (e *outcomes) sort() {
 	slices.SortStableFunc(e.stored, func(a, b *storedMessage) int { return a.at.Compare(b.at) })
 }
@@ -449,8 +449,8 @@ func (e *outcomes) sort() {
 // lines is how many lines the log gets of one notice.
 const lines = 5
 
-// lost takes what the peer tells of messages of ours: it has received them, and could not hand them to all who should have
-// had them.
+// lost takes a notice of the peer about messages of ours: it has received them, and could not hand them to all who should
+// have had them.
 func (e *outcomes) lost(now time.Time, list []envelope.Lost) {
 	type line struct {
 		*correspondence
@@ -490,25 +490,25 @@ func (e *outcomes) lost(now time.Time, list []envelope.Lost) {
 	e.step(now)
 }
 
-// logUndeliverable lets the log tell how many messages of ours have come to nothing.
+// logUndeliverable logs how many messages of ours were undeliverable.
 func (e *outcomes) logUndeliverable(now time.Time) {
 	e.services.Note("warn", "a peer acknowledged messages but could not deliver them", "peer", e.peer.Name, "messages", e.unsaid,
 		"of_which_unknown_here", e.unnamed)
 	e.unsaid, e.unnamed, e.said = 0, 0, now
 }
 
-// Unread tells a peer that a message of it is here and cannot be read, so that it does not count as delivered there.
+// Unread tells a peer that one of its messages is here and cannot be read, so that it does not count as delivered there.
 func (g *Gateway) Unread(now time.Time, from *mail.Peer, at mail.TransmissionID) {
 	g.byID[from.ID].ends.unread(now, from, at)
 }
 
-// Gone notes that a peer cannot read a message of ours that it has acknowledged, and that we do not have any more.
+// Gone notes that a peer cannot read a message of ours that it has acknowledged, and that we no longer have.
 func (g *Gateway) Gone(now time.Time, to *mail.Peer, at mail.TransmissionID) {
 	g.byID[to.ID].ends.lost(now, []envelope.Lost{{Why: site.Unread, Bearer: to.Bearer.Mark, Stream: to.Handshake.Stream, Queue: uint8(at.Queue), Numbers: []uint64{at.Number}}})
 }
 
-// unread ends a message of the peer that nobody here will see. What it held is not known: of a site's state the peer tells
-// again what is missing.
+// unread ends a message of the peer that nobody here will see. Its content is not known: if it was
+// state of the site, the peer sends again what is missing.
 func (e *outcomes) unread(now time.Time, p *mail.Peer, at mail.TransmissionID) {
 	if len(e.untold) >= envelope.MaxLost { // a peer that sends so much nonsense need not know of each
 		return

@@ -28,7 +28,7 @@ func peerOf(w *sim.World, n *sim.Node, name string) api.PeerStatus {
 	return api.PeerStatus{}
 }
 
-// TestQueueSaysWhenItWillBeThere: what waits is told by precedence, with its age and with a time that holds.
+// TestQueueSaysWhenItWillBeThere: the queue is shown by precedence, with its age and with a time that holds.
 func TestQueueSaysWhenItWillBeThere(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 1)
 	ship, hq := w.Nodes[1], w.Nodes[0]

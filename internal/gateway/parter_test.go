@@ -10,8 +10,8 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// TestPeerThatPartsOnPurpose: a member of the network says a thousand times a minute that it cannot read what it was sent, or sends
-// what cannot be read. That costs the others nothing that they feel, of the link a bounded share, and the log names it.
+// TestPeerThatPartsOnPurpose: a member of the network says a thousand times a minute that it cannot read the messages to it, or sends
+// unreadable ones. That costs the others nothing noticeable, and the link a bounded share, and the log names it.
 func TestPeerThatPartsOnPurpose(t *testing.T) {
 	for _, tt := range []struct {
 		link  string
@@ -69,8 +69,8 @@ func besideAParter(t *testing.T, link string, every time.Duration, part func(*si
 	return took, octets, w
 }
 
-// TestManyFlowsPart: the memory of thousands of flows, with -tags long of ten thousand, is spoiled at once. Each message of them comes once all the same, and what
-// comes then does not wait for as many mendings.
+// TestManyFlowsPart: the memory of thousands of flows, with -tags long of ten thousand, is spoiled at once. Each message of them still comes
+// once, and later messages do not wait for as many mendings.
 func TestManyFlowsPart(t *testing.T) {
 	t.Parallel()
 	const every = 10 * time.Millisecond

@@ -7,8 +7,8 @@ import (
 	"aldis/internal/gateway/mail"
 )
 
-// Part takes from a gateway's memory what the messages of a peer are coded after, as a flipped bit would spoil it: nothing of it can be
-// read until its sender codes otherwise. The journal keeps it.
+// Part takes from a gateway's memory the messages that a peer's later ones are coded after, as a flipped bit would spoil them: no later
+// one can be read until its sender codes otherwise. The journal keeps them.
 func Part(g *Gateway, peer uint16) {
 	g.out = &api.Output{}
 	g.byID[peer].Reader.Unlearn()
@@ -22,7 +22,7 @@ func Slices(g *Gateway, octets int) {
 	}
 }
 
-// SayForgot makes a gateway tell a peer that it has forgotten what it was sent, whether that is so or not.
+// SayForgot makes a gateway tell a peer that it has forgotten the peer's messages, whether that is so or not.
 func SayForgot(g *Gateway, now time.Time, peer uint16) {
 	p := g.byID[peer]
 	p.Handshake.Misread()

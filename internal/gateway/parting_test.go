@@ -10,7 +10,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// A game in which a gateway cannot read what comes, from one moment on, because its memory of what came before is spoiled.
+// A game in which a gateway cannot read messages, from one moment on, because its memory of earlier ones is spoiled.
 type parting struct {
 	profile string
 	every   time.Duration

@@ -20,8 +20,8 @@ type peer struct {
 	forgets forgets
 	delays  api.Delays // of the messages that it has acknowledged
 	usable  uint64     // the legs that messages may take, a bit for each, and those that have met the peer
-	behind  bool       // some wait until an earlier one of their line has arrived on another bearer
-	via     []uint16   // peers that pass on what is for it
+	behind  bool       // some messages wait until an earlier one of their line has arrived on another bearer
+	via     []uint16   // peers that pass on messages for it
 }
 
 // leg is a peer on one bearer.
@@ -47,7 +47,7 @@ func (p *peer) unreachable() bool {
 	})
 }
 
-// journal takes records, with all else of this Step.
+// journal takes records, with the others of this Step.
 type journal interface {
 	Record(bucket string, key, value []byte)
 }

@@ -49,8 +49,8 @@ func arrivals(n *sim.Node, name string) (got []sim.Got) {
 	return got
 }
 
-// A flash message that comes when forty routine ones wait goes next: it has to wait only for what is on the air and for
-// what has been sent and not arrived, because that is read before it.
+// A flash message that comes when forty routine ones wait goes next: it has to wait only for messages on the air and for
+// those that have been sent and not arrived, because they are read before it.
 func TestFlashOvertakes(t *testing.T) {
 	for _, tt := range []struct {
 		profile string

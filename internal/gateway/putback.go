@@ -6,7 +6,7 @@ import (
 	"aldis/internal/gateway/mail"
 )
 
-// beginAnew follows a datagram in which a peer refuses our stream and has told what it has of it.
+// beginAnew begins a new stream after a datagram in which a peer refuses ours and reports what it has of it.
 func (g *Gateway) beginAnew(now time.Time, p *leg) {
 	met := &p.Handshake
 	switch met.Reissued {

@@ -42,7 +42,7 @@ func TestPutBack(t *testing.T) {
 					up := tracks(w, ship, []uint16{1}, 50, 200, 2*time.Second)
 					down := tracks(w, hq, []uint16{2}, 50, 200, 2*time.Second)
 					w.Run(5 * time.Minute)
-					if link == "vhf-cnr-16k" { // what cannot be read is asked for again, and comes late
+					if link == "vhf-cnr-16k" { // messages that cannot be read are asked for again, and come late
 						slices.SortFunc(hq.Site.Got, bySending)
 						slices.SortFunc(ship.Site.Got, bySending)
 					}
@@ -61,8 +61,8 @@ func TestPutBack(t *testing.T) {
 }
 
 // TestPutBackWithinAStart: the copy is of a start of which the peer has heard, and of which the node did not know yet that it
-// has. The next start tells of both, and the peer compares with the later one: what it has of the copy's own numbers counts,
-// and what was sent under the numbers after them does not hide what is sent under those again.
+// has. The next start tells of both, and the peer compares with the later one: the messages that it has under the copy's own
+// numbers count, and those sent under the numbers after them do not hide the ones sent under these again.
 func TestPutBackWithinAStart(t *testing.T) {
 	for _, link := range []string{"iridium-directip", "iridium-certus-100"} {
 		for ms := 1200; ms < 5000; ms += 200 {
@@ -100,7 +100,7 @@ func waiting(n *sim.Node) (count int) {
 	return count
 }
 
-// promises is what a node has accepted, as its data say, and what has not ended.
+// promises are the messages that, by its data, a node has accepted and that have not ended.
 func promises(t *testing.T, n *sim.Node) map[string]bool {
 	t.Helper()
 	list := map[string]bool{}
@@ -128,9 +128,9 @@ func bySending(a, b sim.Got) int {
 	return number(a) - number(b)
 }
 
-// TestPutBackAnywhere takes back some commits of a node that crashes anywhere on a link that loses. What the sender's
-// journal has is delivered once; a receiver that forgets what it had handed over is handed that again at most, and what
-// it had confirmed and forgotten is counted.
+// TestPutBackAnywhere takes back some commits of a node that crashes anywhere on a link that loses. Messages in the
+// sender's journal are delivered once; a receiver that forgets messages that it handed over hands over at most those again, and
+// messages that it had confirmed and forgotten are counted.
 func TestPutBackAnywhere(t *testing.T) {
 	for seed := range plays(10, 1000) {
 		rng := rand.New(rand.NewPCG(seed, 7142))
@@ -208,9 +208,9 @@ func TestPutBackAnywhere(t *testing.T) {
 	}
 }
 
-// TestPutBackReceiverHearsFirst: what a receiver that was put back gets before its sender knows of that comes before its
-// turn, for the receiver lacks what it had acknowledged. It is confirmed, and the stream ends: it is handed over all the
-// same, once.
+// TestPutBackReceiverHearsFirst: a message that a receiver gets after it was put back, and before its sender knows that, comes
+// before its turn, because the receiver lacks messages that it had acknowledged. It is confirmed, and the stream ends: it is still
+// handed over, once.
 func TestPutBackReceiverHearsFirst(t *testing.T) {
 	for _, link := range []string{"iridium-directip", "iridium-dialup"} {
 		for i := range 12 {

@@ -13,9 +13,9 @@ import (
 )
 
 // A question for a peer of another site goes without custody where nothing else is under way: the answer is its acknowledgement, and needs none
-// itself, for a site that lacks it asks again. docs/decisions/asked-for.md.
+// itself, because a site that lacks the answer asks again. docs/decisions/asked-for.md.
 
-// queries are those of this site, and what it has answered last.
+// queries are the questions of this site, and its last answers.
 type queries struct {
 	g     *Gateway
 	fresh []string // keys of questions that local peers have just asked
@@ -34,18 +34,18 @@ type query struct {
 	at      time.Time // when it goes again
 }
 
-// toldAnswer is what a peer was answered last under a number.
+// toldAnswer is the last answer to a peer under a number.
 type toldAnswer struct {
 	key   string // of the question
 	until time.Time
 	reply frame.Told
-	items []string // keys of what it says
+	items []string // keys of the items in the answer
 }
 
 const (
 	queryLife  = time.Hour // of a question: jxtabridge.Config.Ask as it is usually
 	queryTries = 3
-	// queryMessage and the numbers behind it are of no message of the store.
+	// queryMessage and the numbers after it belong to no message of the store.
 	queryMessage = 1 << 63
 )
 
@@ -60,7 +60,7 @@ func (q *queries) asked(it site.Item) {
 	}
 }
 
-// begin asks the peers that are not told of anything else meanwhile. A question that it leaves alone goes in custody.
+// begin asks the peers for which nothing else waits. Its other questions go in custody.
 func (q *queries) begin(now time.Time) {
 	for _, key := range q.fresh {
 		for _, p := range q.g.peers {
@@ -98,7 +98,7 @@ func (l *leg) asks() bool {
 		news == 0 && l.Box.Waiting(frame.Direct, frame.Bulk) == 0
 }
 
-// pump asks on a bearer, and gives up what was asked in vain.
+// pump sends questions on a bearer, and gives up those asked in vain.
 func (q *queries) pump(now time.Time, b *bearer) {
 	for _, o := range slices.Clone(q.out) {
 		switch {
@@ -170,7 +170,8 @@ func (q *queries) receive(now time.Time, l *leg, f frame.Frame, octets int) bool
 	return true
 }
 
-// answer says what is here of what a peer asks for, or what was said when it asked for the same. More than a datagram goes in custody.
+// answer answers a peer's question with the items that are here, or with the last answer to the same question. An answer that does not fit a
+// datagram goes in custody.
 func (q *queries) answer(now time.Time, l *leg, ref uint8, it site.Item) {
 	g, id, answers := q.g, l.ID, q.told[l.ID]
 	if was := answers[ref]; was.key == it.Key() && now.Before(was.until) {
@@ -197,7 +198,7 @@ func (q *queries) answer(now time.Time, l *leg, ref uint8, it site.Item) {
 	q.send(now, l, reply)
 }
 
-// found is what a question brings up here, as an answer and as items. What it lacks, it leaves to custody.
+// found are the items that a question finds here, and the answer with them. Items that do not fit an answer go in custody.
 func (q *queries) found(now time.Time, l *leg, question site.Item) (frame.Told, []site.Item) {
 	g := q.g
 	items := g.replica.Next(now, l.ID, 8)
@@ -247,7 +248,7 @@ func (q *queries) answered(now time.Time, l *leg, f frame.Told) {
 	g.farItems(now, l.of, items)
 }
 
-// inCustody: a peer asks once more, in custody. No answer has reached it: what it said may not be there.
+// inCustody: a peer asks once more, in custody. No answer has reached it, so it may not hold the items of one.
 func (q *queries) inCustody(id uint16, it site.Item) {
 	for _, t := range q.told[id] {
 		if t.key != "" && t.key == it.Key() {

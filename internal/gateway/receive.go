@@ -17,7 +17,7 @@ import (
 	"aldis/internal/site"
 )
 
-// receive takes a datagram that counts; the door sees to the others.
+// receive takes a datagram; one that does not count may still be answered.
 func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	b := g.bearers[d.Bearer]
 	if seal.IsIntroduction(d.Data) {
@@ -63,7 +63,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		}
 		g.Note("info", "a peer has started", append(p.named(), "incarnation", info.Incarnation.Number)...)
 	}
-	first := p.Enrolled && p.LastHeard.IsZero() // it has answered where it was believed to be
+	first := p.Enrolled && p.LastHeard.IsZero() // it has answered at the address where it was believed to be
 	if before := p.Addr; info.Newest && !p.bearer.lines.needed && (p.Heard(now, d.Addr, info.NewIncarnation) || first) {
 		if p.LastHeard.IsZero() {
 			g.Note("info", "a peer was heard for the first time since the start", append(p.named(), "address", d.Addr)...)
@@ -101,7 +101,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 	}
 }
 
-// again takes a datagram of a peer that another transmits: what is in custody for this node.
+// again takes a datagram of a peer that another node has transmitted again, for the P_Mul frames in it.
 func (g *Gateway) again(now time.Time, b *bearer, d api.Datagram, sealed []byte) {
 	from, body, known, err := b.keys.OpenAgain(sealed)
 	if g.link.touched = err == nil && b.Others != nil && g.byID[from] != nil && g.byID[from].legs[b.index] != nil; !g.link.touched {
@@ -189,7 +189,7 @@ func (g *Gateway) greeted(now time.Time, p *leg, h frame.Hello, newest bool) {
 		g.newNumbers(now, p)
 		g.newStore(now, p)
 	case met.Store != h.Store:
-		if met.InStream != 0 && met.InStream != h.Stream { // of which a message from another bearer told
+		if met.InStream != 0 && met.InStream != h.Stream { // a message from another bearer has named another stream
 			g.newNumbers(now, p)
 		}
 		met.Store, met.InStream, met.Compared = h.Store, h.Stream, keys.Incarnation(p.ID)
@@ -227,7 +227,7 @@ func (g *Gateway) greeted(now time.Time, p *leg, h frame.Hello, newest bool) {
 	met.Placed = met.Placed || newest
 	if newest {
 		news := keys.Agree(p.ID, h)
-		if g.cfg.TakesOver && !keys.Lacks(p.ID) { // that this node has the peer's key, its next datagram says whatever it carries
+		if g.cfg.TakesOver && !keys.Lacks(p.ID) { // any next datagram of this node shows that it has the peer's key
 			news = false
 		}
 		if news && !met.Owed {
@@ -243,13 +243,13 @@ func (g *Gateway) greeted(now time.Time, p *leg, h frame.Hello, newest bool) {
 	}
 }
 
-// forgets counts how often a peer has said that it cannot read what it was sent.
+// forgets counts how often a peer has said that it cannot read messages of this node.
 type forgets struct {
 	times int
 	since time.Time
 }
 
-// mostForgets is how often it may say so in a minute, before the log does.
+// mostForgets is how often it may say so in a minute, before the log reports it.
 const mostForgets = 10
 
 // noteForgotten counts one. times is how many there were in a minute that is over; 0: it is not.
@@ -279,7 +279,7 @@ func (g *Gateway) newNumbers(now time.Time, p *leg) {
 	g.siteLost(now, p.ID)
 }
 
-// newStore: the peer knows nothing of what we sent. What it has not acknowledged goes again under new numbers.
+// newStore: the peer knows nothing of our messages. Those that it has not acknowledged go again under new numbers.
 func (g *Gateway) newStore(now time.Time, p *leg) {
 	var again []*mail.Entry
 	for _, c := range p.bearer.Carriers {
@@ -288,7 +288,7 @@ func (g *Gateway) newStore(now time.Time, p *leg) {
 	lost := 0
 	for _, e := range again {
 		payload := e.Content.Payload
-		if payload == nil && len(e.Content.Lost) == 0 || g.submit(now, p.Peer, e.Content, e.Kind) { // other state is told afresh
+		if payload == nil && len(e.Content.Lost) == 0 || g.submit(now, p.Peer, e.Content, e.Kind) { // other state is sent afresh
 			continue
 		}
 		if payload == nil {
@@ -306,13 +306,13 @@ func (g *Gateway) newStore(now time.Time, p *leg) {
 	g.RecordPeer(p.Peer)
 }
 
-// modelOf is what a HELLO says of the compaction model.
+// modelOf is the mark of the compaction model in a HELLO.
 func modelOf() uint16 {
 	h := compact.ModelHash()
 	return binary.BigEndian.Uint16(h[:])
 }
 
-// Texts codes for peers that have our model; nil for others, who get what deflate makes of it.
+// Texts codes for peers that have our model; nil for others, whose messages are only deflated.
 func (g *Gateway) Texts(to ...*mail.Peer) *envelope.Texts {
 	for _, p := range to {
 		if p.Handshake.Model != modelOf() {

@@ -15,7 +15,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// buckets are all that a gateway may have written, and what a record of each is. %s is the peer in the key.
+// buckets are all buckets that a gateway may have written, and what a record of each is. %s is the peer in the key.
 var buckets = map[string]string{
 	keys.BucketSeal:   "what was heard from %s, which refuses old datagrams",
 	bucketCopy:        "what %s holds of this site",
@@ -89,8 +89,8 @@ func Buckets() []string {
 }
 
 // Spare says whether a gateway can do without a single record of a bucket: what is lost with it can be named, and nothing
-// else goes wrong. Of the others one that is missing would be silently wrong: numbers that both ends count, what refuses
-// old datagrams, silence.
+// else goes wrong. Without a record of another bucket something would silently go wrong: numbers that both ends count, the
+// refusal of old datagrams, silence.
 func Spare(bucket string) bool {
 	switch bucket {
 	case "mail", "path", bucketDeliver, bucketHeld, bucketOpen, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketAdapter, bucketBill:
@@ -142,14 +142,14 @@ type Kept struct {
 	Records []api.Record
 	Waiting int  // messages for a peer that go for the first time
 	Again   int  // messages for a peer that were under way: they may arrive twice
-	Dropped int  // records of numbers towards peers, which are not believed any more
+	Dropped int  // records of numbers towards peers, which are no longer believed
 	Silent  bool // it starts silent
 	Known   bool // to JXTA peers: its identity is there
 }
 
-// AsNewStore takes from the records of a journal what is bound to numbers that its peers count as well. With a new store
-// id the peers send anew what they hold, and messages of this site go under new numbers. lost: records of a bucket may be
-// missing. Where that may be an order of silence the gateway is silent until somebody says otherwise.
+// AsNewStore removes from the records of a journal those that are bound to numbers that its peers count as well. With a new
+// store id the peers send again the messages that they hold, and messages of this site go under new numbers. lost: records of a
+// bucket may be missing. Where an order of silence may be missing, the gateway is silent until somebody orders otherwise.
 func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 	ordered := false
 	met := map[uint16]bool{} // peers, and whether their record is there
@@ -185,7 +185,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 				k.Dropped++
 				continue
 			}
-		case "inflow": // what these are of
+		case "inflow": // the flows of early messages
 		case bucketIdentity:
 			k.Known = true
 		case "peer":
@@ -219,7 +219,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 		if there || !lost("peer") {
 			continue
 		}
-		// What was heard goes with the numbers: a peer that is known by its seal alone could send on in its old numbers.
+		// The record of its seal goes with that of its numbers: a peer known by its seal alone could go on with its old numbers.
 		k.Records = slices.DeleteFunc(k.Records, func(r api.Record) bool {
 			return r.Bucket == keys.BucketSeal && slices.Equal(r.Key, peerKey(id, nil))
 		})
@@ -235,7 +235,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 // waits is the record of a recipient whose message has no number: it keeps its place in the queue.
 func waits(r api.Record) []byte {
 	value := make([]byte, 18)
-	copy(value[9:], r.Key[2:]) // that in which messages were accepted
+	copy(value[9:], r.Key[2:]) // the order in which messages were accepted
 	if len(r.Value) == 18 && binary.BigEndian.Uint64(r.Value[9:]) != 0 {
 		copy(value[9:], r.Value[9:17])
 	}

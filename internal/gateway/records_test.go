@@ -16,7 +16,7 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// missing names what was sent to a site and never arrived there.
+// missing names the messages that were sent to a site and never arrived there.
 func missing(at *sim.Site, from uint16, sent []offered) (list []string) {
 	for _, o := range sent {
 		if !slices.ContainsFunc(at.Got, func(g sim.Got) bool {
@@ -28,8 +28,8 @@ func missing(at *sim.Site, from uint16, sent []offered) (list []string) {
 	return list
 }
 
-// A gateway goes on with a repaired journal: its numbers are gone and its store is new. Whatever waited or was under way on
-// either side arrives, and what is sent afterwards arrives once.
+// A gateway goes on with a repaired journal: its numbers are gone and its store is new. All messages that waited or were
+// under way on either side arrive, and those sent afterwards arrive once.
 func TestRepairedJournal(t *testing.T) {
 	for link, seeds := range map[string][]uint64{"iridium-directip": {0, 1, 2, 3}, "iridium-dialup": {1}, "hf-2400": {1, 3}} {
 		for _, seed := range seeds {
@@ -53,7 +53,7 @@ func TestRepairedJournal(t *testing.T) {
 				w.Run(20 * time.Minute)
 				for who, list := range map[string][]string{"HQ's": missing(ship.Site, 1, *down), "the ship's": missing(hq.Site, 2, *up)} {
 					for _, id := range list {
-						// What is offered to a gateway while it does not run is nobody's.
+						// Messages offered to a gateway while it does not run are lost.
 						if at := w.Nodes[seed%2]; (who == "HQ's") != (at == hq) || len(list) > 1 {
 							t.Errorf("%s message %s has not arrived (%d waited, %d were under way)", who, id, kept.Waiting, kept.Again)
 						}

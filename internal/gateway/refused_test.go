@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// full restarts a node with room for no octet more than what waits there for its peer, share times that.
+// full restarts a node with room for share times the octets that wait there for its peer, and no more.
 func full(w *sim.World, n *sim.Node, share float64) (waiting int) {
 	s := n.GW.Status(w.Now).Peers[0]
 	w.Reconfigure(n, func(c *gateway.Config) { c.MaxWaiting = int(float64(s.WaitingOctets) * share) })
@@ -19,7 +19,7 @@ func full(w *sim.World, n *sim.Node, share float64) (waiting int) {
 	return s.Waiting + s.UnderWay
 }
 
-// A notice of what is undeliverable here waits while the queue for the peer is full, also across a restart, and then goes.
+// A notice of undeliverable messages waits while the queue for the peer is full, also across a restart, and then goes.
 func TestNoticeWaitsForRoom(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 51)
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -44,8 +44,8 @@ func TestNoticeWaitsForRoom(t *testing.T) {
 	check.Equal(t, "messages that the ship has", len(ship.Site.Got), 60)
 }
 
-// A peer lost its store, and there is no room to take all that waited for it into custody again: what is given up is
-// counted and logged, and the rest arrives in order.
+// A peer lost its store, and there is no room to take all messages that waited for it into custody again: those given
+// up are counted and logged, and the rest arrives in order.
 func TestGivenUpForAPeerThatBeginsAnew(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 52)
 	hq, ship := w.Nodes[0], w.Nodes[1]

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// chain is nodes of which each hears its neighbours alone; all pass on what is for others.
+// chain is nodes of which each hears its neighbours alone; all pass on messages for others.
 func chain(t *testing.T, nodes int, name string, seed uint64, change ...func(*sim.Config)) *sim.World {
 	t.Helper()
 	w := world(t, nodes, name, seed, append([]func(*sim.Config){air.Chain}, change...)...)
@@ -21,7 +21,7 @@ func chain(t *testing.T, nodes int, name string, seed uint64, change ...func(*si
 	return w
 }
 
-// A hears B, and B hears C: what A and C say to each other goes by B.
+// A hears B, and B hears C: messages between A and C go by B.
 func TestMessagesPassARelay(t *testing.T) {
 	for _, name := range []string{"wire", "iridium-certus-100", "hf-2400"} {
 		for seed := range seeds(20) {
@@ -42,7 +42,7 @@ func TestMessagesPassARelay(t *testing.T) {
 	}
 }
 
-// Two that hear a relay alone, and have nothing to say to each other, know what each has: their peers discover each other.
+// Two sites that hear a relay alone, and have no messages for each other, know each other's items: their peers discover each other.
 func TestStateCrossesARelayUnasked(t *testing.T) {
 	for seed := range seeds(20) {
 		w := world(t, 3, "iridium-directip", seed+1, air.Star)
@@ -58,7 +58,8 @@ func TestStateCrossesARelayUnasked(t *testing.T) {
 	}
 }
 
-// Two that hear each other again take what they say back from the relay at once: nothing waits for receipts of what it brought.
+// Two sites that hear each other again take their messages back from the relay at once: nothing waits for receipts of those that it
+// brought.
 func TestBackFromARelay(t *testing.T) {
 	for seed := range seeds(20) {
 		w := world(t, 3, "iridium-certus-100", seed+1, func(c *sim.Config) {
@@ -99,7 +100,7 @@ func TestAChainOfFourRelays(t *testing.T) {
 	}
 }
 
-// ends holds that a node counts so many messages for another as delivered, and nothing else.
+// ends checks that a node counts so many messages for another as delivered, and nothing else.
 func ends(t *testing.T, w *sim.World, n *sim.Node, to uint16, messages uint64) {
 	t.Helper()
 	for _, p := range n.GW.Status(w.Now).Peers {
@@ -110,7 +111,7 @@ func ends(t *testing.T, w *sim.World, n *sim.Node, to uint16, messages uint64) {
 	}
 }
 
-// What a relayed message costs on each hop is what a direct one between the same two costs, and a tenth more at the most.
+// A relayed message costs on each hop at most a tenth more than a direct one between the same two nodes.
 func TestARelayedMessageCostsWhatADirectOneDoes(t *testing.T) {
 	for seed := range seeds(20) {
 		for link, way := range map[string][3]int{"hf-2400": {0, 1, 2}, "iridium-certus-100": {1, 0, 2}} {
@@ -146,7 +147,7 @@ func TestARelayRing(t *testing.T) {
 	}
 }
 
-// What is not worth sending any more, and had begun, goes again ever later while the relay does not take it: not each second.
+// A message that is no longer worth sending, and had begun, goes again ever later while the relay does not take it: not each second.
 func TestWhatExpiresOnTheWayToARelay(t *testing.T) {
 	for seed := range seeds(20) {
 		w := chain(t, 3, "hf-2400", seed+1)
@@ -172,7 +173,7 @@ func TestWhatExpiresOnTheWayToARelay(t *testing.T) {
 	}
 }
 
-// What a relay has to hold beyond its life makes no gap: what comes after it to a node that was away does not wait for its repetition.
+// A message that a relay has to hold beyond its life makes no gap: later messages to a node that was away do not wait for its repetition.
 func TestWhatExpiresAtARelayMakesNoGap(t *testing.T) {
 	for seed := range seeds(20) {
 		w := chain(t, 3, "hf-2400", seed+1)
@@ -197,7 +198,7 @@ func TestWhatExpiresAtARelayMakesNoGap(t *testing.T) {
 	}
 }
 
-// What a relay lost goes again a quarter of an hour after that took it, however often its origin restarts meanwhile.
+// A message that a relay lost goes again a quarter of an hour after the relay took it, however often its origin restarts meanwhile.
 func TestRestartsDoNotProlongTheWaitForARelay(t *testing.T) {
 	for seed := range seeds(20) {
 		w := world(t, 3, "iridium-directip", seed+1, air.Star)

@@ -47,8 +47,8 @@ func TestARelayWithTwoBearersDies(t *testing.T) {
 	}
 }
 
-// A ship that was never heard on HF is reached through a relay while the satellite is cut, and then heard: what had gone over the satellite
-// and waits for the relay goes on over HF as one attempt.
+// A ship that was never heard on HF is reached through a relay while the satellite is cut, and then heard: messages that had gone over the
+// satellite and wait for the relay go on over HF as one attempt.
 func TestHFIsMetWhileARelayPassesOn(t *testing.T) {
 	for seed := range max(4, seeds(20)) {
 		w := world(t, 3, "iridium-certus-100", seed+1, func(c *sim.Config) {
@@ -89,8 +89,8 @@ func TestHFIsMetWhileARelayPassesOn(t *testing.T) {
 }
 
 // TestAGapBehindARelayHoldsUpNothing: HQ reaches three ships over a satellite, or through a relay on HF. The satellite is cut again and
-// again, and a ship and HQ die. What the numbers of others have left out for a ship, and what was said of it and lost, holds up its
-// messages for a quarter of an hour at most.
+// again, and a ship and HQ die. Numbers left out for a ship because their messages are for others, and lost reports of
+// that, hold up its messages for a quarter of an hour at most.
 func TestAGapBehindARelayHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	list := []uint64{8, 20}

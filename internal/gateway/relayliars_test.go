@@ -26,7 +26,7 @@ func TestARelayLies(t *testing.T) {
 	}
 }
 
-// A relay that takes messages and drops them is told by what it does: they stay under way with its name, and go by the next.
+// A relay that takes messages and drops them is recognised by that: they stay under way with its name, and go by the next.
 func TestARelayDrops(t *testing.T) {
 	for seed := range seeds(20) {
 		w := world(t, 4, "wire", seed+1, func(c *sim.Config) {
@@ -89,7 +89,7 @@ func TestARelayAndItsEndsDie(t *testing.T) {
 }
 
 // The via keys of two relays name each other: a message for a third goes round once at the most, one line says so, and it waits for its
-// recipient, whom one of them hears later.
+// recipient, which one of them hears later.
 func TestARelayCircle(t *testing.T) {
 	w := world(t, 4, "wire", 1, func(c *sim.Config) {
 		c.Roster = true

@@ -13,14 +13,14 @@ import (
 	"aldis/internal/site"
 )
 
-// What other gateways pass on for this one, and this one for others: docs/decisions/relay.md.
+// Messages that other gateways pass on for this one, and this one for others: docs/decisions/relay.md.
 
-// relays says whether other gateways pass on what is for a peer, or this one does for others.
+// relays says whether other gateways pass on messages for a peer, or this one does for others.
 func (c *Config) relays() bool {
 	return c.Relay || len(c.willing) > 0 || slices.ContainsFunc(c.Peers, func(p PeerConfig) bool { return len(p.Via) > 0 })
 }
 
-// relayBearer is the way over other gateways. It takes two hops, so it costs twice what the dearest of the others does, and more.
+// relayBearer is the way over other gateways. It takes two hops, so it costs at least twice as much as the dearest of the others.
 func relayBearer(c *Config, others []BearerConfig) BearerConfig {
 	b := BearerConfig{Name: mail.Relay, Profile: c.Profile, Price: 2 * UsualPrice, Peers: others[0].Peers}
 	for _, o := range others {
@@ -32,7 +32,7 @@ func relayBearer(c *Config, others []BearerConfig) BearerConfig {
 // RelayName is what rules and status call the way over other gateways.
 const RelayName = mail.Relay
 
-// RelayPrice is what 1,000 octets over other gateways cost as the gateway reckons, beside a bearer for which the configuration names a price.
+// RelayPrice is the price of 1,000 octets over other gateways in the gateway's reckoning, where named is the price of a bearer.
 func RelayPrice(named float64) float64 { return 2 * max(named, UsualPrice) }
 
 // relay makes the bearer's carrier.
@@ -52,11 +52,11 @@ type ways struct {
 	b *bearer
 }
 
-// Next is the first of the peers that pass on what is for another, which answers; where none does, the first.
+// Next is the first peer that answers, of those that pass on messages for another; where none answers, the first.
 func (w ways) Next(to uint16, not ...uint16) (hop uint16, up bool) { return nextHop(w.g, to, not...) }
 
-// nextHop is the gateway to which what is for another goes first, none of those that it must not go to: itself if it answers,
-// else one that passes it on.
+// nextHop is the gateway to which messages for another go first, other than those in not: the recipient itself if it answers,
+// else a gateway that passes them on.
 func nextHop(g *Gateway, to uint16, not ...uint16) (hop uint16, up bool) {
 	p := g.byID[to]
 	if p == nil {
@@ -80,7 +80,7 @@ func nextHop(g *Gateway, to uint16, not ...uint16) (hop uint16, up bool) {
 		}
 	}
 	if hop == to && len(not) == 0 {
-		hop = 0 // to the peer itself everything else goes
+		hop = 0 // everything else goes to the peer itself
 	}
 	return hop, false
 }
@@ -106,12 +106,12 @@ func (w ways) Held(hop uint16) (octets int) {
 	return octets
 }
 
-// Key is what this node and another seal with.
+// Key is the key with which this node and another seal.
 func (w ways) Key(from, to uint16, streams []byte) (seal.EndKey, bool) {
 	return w.b.keys.End(from, to, streams)
 }
 
-// Secret is what this node alone can make.
+// Secret is a secret that this node alone can make.
 func (w ways) Secret(of []byte) [32]byte { return w.b.keys.Secret(of) }
 
 // Anew begins anew with a node that knows nothing of this one, as with one that has lost its store.
@@ -140,17 +140,17 @@ const (
 	notTaken   = "relay_lost"      // the next gateway was not reached in its life, or its queue is full
 )
 
-// passed is what this gateway has passed on, so that nothing goes in a circle.
+// passed has the capsules that this gateway has passed on, so that none goes in a circle.
 type passed struct {
 	names  map[string]time.Time // when
 	oldest []string
-	said   map[string]time.Time // when the log was told why something was not
+	said   map[string]time.Time // by reason: when the log last said that a capsule was not passed on
 	count  map[string]int       // since then
 	held   []heldBack           // the oldest first
-	last   uint64               // number of the last of these
+	last   uint64               // number of the last one held back
 }
 
-// heldBack is what waits for company on its way to a hop: in the journal, for its sender was told that it is here.
+// heldBack is a capsule that waits for company on its way to a hop. The journal has it, because its sender was told that it is here.
 type heldBack struct {
 	number uint64
 	hop    uint16
@@ -177,7 +177,7 @@ func (p *passed) hold(g *Gateway, now time.Time, hop uint16, m site.Message) {
 	g.Record(bucketHeld, tokenKey(p.last), full)
 }
 
-// release hands on what was held back for a hop, 0: for any, until then.
+// release hands on messages held back for a hop whose time ends by until; hop 0: for any.
 func (p *passed) release(g *Gateway, now time.Time, hop uint16, until time.Time) {
 	var left []heldBack
 	list := p.held
@@ -193,7 +193,7 @@ func (p *passed) release(g *Gateway, now time.Time, hop uint16, until time.Time)
 	p.held = append(left, p.held...)
 }
 
-// step hands on what has been held back long enough; with the first of a hop all of it goes.
+// step hands on messages that have been held back long enough; with the first for a hop go all others for it.
 func (p *passed) step(g *Gateway, now time.Time) {
 	for len(p.held) > 0 && !now.Before(p.held[0].until) {
 		p.release(g, now, p.held[0].hop, now.Add(holdFor))
@@ -207,7 +207,7 @@ func (p *passed) due() (at time.Time) {
 	return at
 }
 
-// restore takes a record of bucketHeld. What it says goes on in the first Step.
+// restore takes a record of bucketHeld. Its message goes on in the first Step.
 func (p *passed) restore(key, value []byte) error {
 	if len(key) != 8 || len(value) < 2 {
 		return mail.ErrRecord
@@ -228,7 +228,7 @@ func (p *passed) handOn(g *Gateway, now time.Time, hop uint16, m site.Message) {
 	}
 }
 
-// mostPassed is how many are remembered: of a liar each costs it a message.
+// mostPassed is how many capsules are remembered: each costs a liar a message.
 const mostPassed = 1 << 13
 
 // onceIn is how long a capsule is not passed on again. Its origin sends it once more when that is over.
@@ -339,7 +339,7 @@ func passOn(g *Gateway, now time.Time, from *leg, m *site.Message) {
 	}
 }
 
-// passedOn follows a capsule that custody has brought to the next gateway, or not.
+// passedOn takes the outcome of a capsule in custody: the next gateway has it, or not.
 func passedOn(g *Gateway, e *mail.Entry, fate mail.Fate) {
 	c, err := relay.Parse(e.Content.Payload)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// The state of a site crosses a relay as that site's, also what is withdrawn, and while relay and ends die. A site that has lost its
-// store is told all of it again.
+// The state of a site crosses a relay as that site's, withdrawals too, and while relay and ends die. A site that has lost its
+// store gets all of it again.
 func TestStateCrossesARelay(t *testing.T) {
 	for _, name := range []string{"iridium-certus-100", "hf-2400"} {
 		for seed := range seeds(20) {
@@ -48,8 +48,8 @@ func TestStateCrossesARelay(t *testing.T) {
 	}
 }
 
-// An end or the relay is put back to an older copy of its data. What is said from then on arrives once, both ways, and is not taken for
-// what was said before.
+// An end or the relay is put back to an older copy of its data. Messages sent from then on arrive once, both ways, and are not taken
+// for earlier ones.
 func TestPutBackOverARelay(t *testing.T) {
 	for victim := range 3 {
 		for _, missed := range []int{3, 40} {

@@ -80,7 +80,7 @@ func TestLostStore(t *testing.T) {
 }
 
 // Gateways that crash at any commit: every message ends once, each precedence stays in order, the newest of each track
-// arrives, and what expires does so instead of arriving.
+// arrives, and messages that expire do not arrive.
 func TestCrashesOfTheQueue(t *testing.T) {
 	for seed := range uint64(4) {
 		w := world(t, 2, "iridium-dialup", 300+seed, urgency(t), func(c *sim.Config) { c.CrashBeforeCommit, c.CrashAfterCommit = 0.01, 0.01 })

@@ -18,7 +18,7 @@ import (
 	"aldis/internal/site"
 )
 
-// restored is what the journal held, until the first Step sees to it.
+// restored is the content of the journal until the first Step has used it.
 type restored struct {
 	own     []site.Item
 	far     []site.FarItem
@@ -26,7 +26,7 @@ type restored struct {
 	records []api.Record // that bring a journal of version 0.1 to the form of this one
 }
 
-// copyRecord is the record of what a peer holds of this site.
+// copyRecord is the record of an item of this site that a peer holds.
 func copyRecord(peer uint16, h replica.Held) (bucket string, key, value []byte) {
 	key = peerKey(peer, []byte(h.Key))
 	if h.Gone {
@@ -40,8 +40,8 @@ func copyRecord(peer uint16, h replica.Held) (bucket string, key, value []byte) 
 	return bucketCopy, key, binary.BigEndian.AppendUint64(value, expires)
 }
 
-// restore rebuilds what the journal holds. Records of peers that are configured no more are left where they are.
-// It returns what is known of the peers on each bearer. parts are the records by bearer.
+// restore rebuilds the gateway's state from the journal. Records of peers that are no longer configured stay where they are.
+// It returns the seals' states of the peers on each bearer. parts are the records by bearer.
 func (g *Gateway) restore(parts map[string][]api.Record) (states []map[uint16]seal.PeerState, err error) {
 	for i, b := range g.bearers {
 		known := map[uint16]seal.PeerState{}
@@ -119,7 +119,7 @@ func (g *Gateway) resume(list []mail.Restored) {
 	g.mail.Restarted()
 }
 
-// restore takes a record of a bearer behind the first.
+// restore takes a record of a bearer after the first.
 func (b *bearer) restore(r api.Record) error {
 	if r.Bucket == bucketBill {
 		return b.billed.months.restore(r.Key, r.Value)
@@ -182,7 +182,7 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 			}
 		}
 		if of == &g.silence && strings.HasPrefix(string(r.Key), onBearer) {
-			return err // of a bearer that is configured no more
+			return err // of a bearer that is no longer configured
 		}
 		s.name, s.all = of.name, of.all
 		*of = s
@@ -204,7 +204,7 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 	return nil
 }
 
-// restore takes a record of the peer, its key without that.
+// restore takes a record of the peer, its key without the peer.
 func (p *peer) restore(into *restored, held *replica.Replica, bucket string, key, value []byte) (err error) {
 	switch bucket {
 	case bucketCopy:
@@ -243,8 +243,8 @@ const (
 	bucketOldGroup   = "mul-out" // Message_ID -> peers, whether the flow is spelt out, envelope in full
 )
 
-// adopt takes the messages of a journal of version 0.1 into the store, and their records out of the journal. What is for
-// peers or a carrier that are not configured stays.
+// adopt takes the messages of a journal of version 0.1 into the store, and their records out of the journal. Messages
+// for peers or a carrier that are not configured stay.
 func (g *Gateway) adopt(records []api.Record) (list []mail.Restored, err error) {
 	for _, r := range records {
 		bad := fmt.Errorf("%w: %s %x", mail.ErrRecord, r.Bucket, r.Key)

@@ -16,7 +16,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// serials are what each node goes by, and seals for all with.
+// serials are the rosters that each node goes by, and by which it seals for all.
 func serials(w *sim.World) string {
 	var text []string
 	for _, n := range w.Nodes {
@@ -107,7 +107,7 @@ func TestRolloverSixteen(t *testing.T) {
 	once(t, w, hq.Site, 16, *up)
 }
 
-// A node that has missed all of a rollover is told when it speaks again, also when what is for all is sealed by the new roster already;
+// A node that has missed all of a rollover is told when it speaks again, also when messages for all are sealed by the new roster already;
 // and a clock that is a day ahead locks nobody out.
 func TestRolloverMissed(t *testing.T) {
 	for _, ahead := range []time.Duration{0, 24 * time.Hour} {
@@ -135,7 +135,7 @@ func TestRolloverMissed(t *testing.T) {
 	}
 }
 
-// Without a time what is for all is sealed by the new roster as soon as all have it, and not before.
+// Without a time, messages for all are sealed by the new roster as soon as all have it, and not before.
 func TestRolloverWhenAllHaveIt(t *testing.T) {
 	w := mulWorld(t, 4, 2, withRoster)
 	hq, quiet := w.Nodes[0], w.Nodes[3]
@@ -151,7 +151,7 @@ func TestRolloverWhenAllHaveIt(t *testing.T) {
 	check.Equal(t, "when it has said that it has it", serials(w), same(4, "2/2"))
 }
 
-// A node that the roster names no more is not heard, gets nothing, and what waits for it is refused.
+// A node that the roster no longer names is not heard, gets nothing, and messages that wait for it are refused.
 func TestRevocation(t *testing.T) {
 	for _, group := range []bool{false, true} {
 		var w *sim.World
@@ -180,7 +180,7 @@ func TestRevocation(t *testing.T) {
 			check.Equal(in, "octets for it", is, down)
 		}
 		check.Equal(in, "serial of the one that is gone", bad.GW.Status(w.Now).Roster.Serial, uint32(1))
-		w.Kill(hq, time.Second) // what it goes by is durable
+		w.Kill(hq, time.Second) // the roster that it goes by is durable
 		w.Run(5 * time.Minute)
 		check.Equal(in, "after a restart", hq.GW.Status(w.Now).Roster.Serial, uint32(2))
 		more := tracks(w, bad, []uint16{1}, 2, 200, 10*time.Second)
@@ -190,8 +190,8 @@ func TestRevocation(t *testing.T) {
 	}
 }
 
-// What waits for a node when the roster names it no more ends as refused there and then, over P_Mul too, also after a restart; for
-// the others it goes on.
+// Messages that wait for a node when the roster no longer names it are refused there and then, over P_Mul too, also after a restart;
+// for the others they go on.
 func TestRevocationRefusesWhatWaits(t *testing.T) {
 	for _, group := range []bool{false, true} {
 		for _, restart := range []bool{false, true} {
@@ -317,8 +317,8 @@ func TestRolloverPutBack(t *testing.T) {
 	check.Equal(t, "told again", serials(w), "2/2 2/2")
 }
 
-// A ship misses one roster and is given the next while the one after that begins: it lacks the one in the middle, by which what is
-// for all is sealed. Nobody is locked out, whenever that happens and whoever starts again meanwhile.
+// A ship misses one roster and is given the next while the one after that begins: it lacks the one in the middle, by which messages
+// for all are sealed. Nobody is locked out, whenever that happens and whoever starts again meanwhile.
 func TestRolloverGap(t *testing.T) {
 	for _, after := range []time.Duration{time.Second, 20 * time.Second, 40 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute} {
 		for _, restarts := range []int{-1, 0, 3} {
@@ -355,8 +355,8 @@ func TestRolloverGap(t *testing.T) {
 	}
 }
 
-// A start goes on with the roster that was sealed with for all before it: a node that was taken out does not read again
-// what is for all.
+// A start goes on with the roster that was sealed with for all before it: a node that was taken out does not read
+// messages for all again.
 func TestRolloverIsNotTakenBackByAStart(t *testing.T) {
 	w := mulWorld(t, 4, 1, withRoster)
 	hq := w.Nodes[0]
@@ -373,7 +373,7 @@ func TestRolloverIsNotTakenBackByAStart(t *testing.T) {
 	}
 }
 
-// What a rollover of sixteen nodes takes on an HF channel when nobody is silent: all that anybody sends, acknowledgements too. With the
+// The cost of a rollover of sixteen nodes on an HF channel when nobody is silent: all that anybody sends, acknowledgements too. With the
 // losses of the channel something goes again.
 func TestRolloverOctets(t *testing.T) {
 	type tap = func(from, to *sim.Node, data []byte) [][]byte
@@ -413,7 +413,7 @@ func TestRolloverOctets(t *testing.T) {
 	check.True(t, "1,500 in all at the median", list[len(list)/2] <= 1500, list)
 }
 
-// A node that says that it has a roster, but was put back since and has it no more, cannot read what changes, and gets the whole.
+// A node that says that it has a roster, but was put back since and no longer has it, cannot read the changes, and gets the whole.
 func TestRolloverPutBackWhole(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 1, withRoster)
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -431,7 +431,7 @@ func TestRolloverPutBackWhole(t *testing.T) {
 }
 
 // Clocks that are wrong by a day, either way, set while a gateway runs or before it starts, and given the roster or told of it: the
-// roster gets to all, what is for all is understood before and after its time, whoever thinks that it has come, and nothing is lost.
+// roster gets to all, messages for all are read before and after its time, whoever thinks that it has come, and nothing is lost.
 func TestRolloverWrongClock(t *testing.T) {
 	const day = 24 * time.Hour
 	for _, group := range []bool{false, true} {

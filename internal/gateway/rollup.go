@@ -16,12 +16,12 @@ import (
 	"aldis/internal/site"
 )
 
-// What each gateway says of itself once a period, on its way to the headquarters: docs/decisions/rollup.md.
+// Records of each gateway about itself, one a period, on their way to the headquarters: docs/decisions/rollup.md.
 
-// FleetConfig says whether this node makes such records, and where they go.
+// FleetConfig says whether this node makes records of the roll-up, and where they go.
 type FleetConfig struct {
 	Period time.Duration // 0: it makes none, and takes none
-	To     []uint16      // the headquarters, and behind it peers that are nearer to it than this node; none: this node is the headquarters
+	To     []uint16      // the headquarters, then peers that are nearer to it than this node; none: this node is the headquarters
 	// Version of this program: major and minor, an octet each.
 	Version uint16
 }
@@ -30,24 +30,24 @@ type FleetConfig struct {
 const bucketRollup = "fleet"
 
 const (
-	// gather is the part of a period in which a node collects what comes from others before it passes that on.
+	// gather is the part of a period in which a node collects records of others before it passes them on.
 	gather = 16
-	// rollupTries is how often a batch goes until its receipt is here, ever more rarely, and repeatMost the part of a period that one waits for
-	// it at the most.
+	// rollupTries is how often a batch goes without a receipt, ever more rarely, and repeatMost the part of a period that the node waits for
+	// one, at most.
 	rollupTries, repeatMost = 8, 8
 	// noWay is how soon a node looks again for a way to its parent.
 	noWay = 10 * time.Second
 )
 
-// rollups is this node in the roll-up.
+// rollups is this node's part in the roll-up.
 type rollups struct {
 	g      *Gateway
 	table  *rollup.Table // nil: it takes no part
-	spoken uint32        // records of this run
-	next   time.Time     // when the next is due
-	pends  bool          // it is due, and goes with what goes to the parent
+	spoken uint32        // records made in this run
+	next   time.Time     // when this node's next record is due
+	pends  bool          // the record is due, and goes with the next batch to the parent
 	at     time.Time     // when something goes to the parent; zero: nothing waits
-	since  time.Time     // when the air of that was first waited for
+	since  time.Time     // since when that waits for the air
 	way    *leg          // to the parent, as far as there is one
 	parent uint16        // of the last batch
 	last   uint8         // number of the last batch
@@ -66,7 +66,7 @@ type flying struct {
 type owedReceipt struct {
 	leg    *leg
 	number uint8
-	at     time.Time // it rides on what goes before
+	at     time.Time // it goes earlier with any datagram there
 }
 
 var errRollupRoster = errors.New("[fleet] needs link.roster: with one key for all every member could speak in another's name")
@@ -88,12 +88,12 @@ func (r *rollups) root() bool { return len(r.g.cfg.Fleet.To) == 0 }
 
 const rollupPurpose = "aldis fleet record 1"
 
-// key is that of what an origin proves to the headquarters.
+// key is the key by which an origin proves its records to the headquarters.
 func (r *rollups) key(origin, root uint16) (seal.EndKey, bool) {
 	return r.g.keys.End(origin, root, []byte(rollupPurpose))
 }
 
-// proves says whose record it is, as far as this node can.
+// proves says whether a record is from its origin, as far as this node can tell.
 func (r *rollups) proves(origin uint16, text, proof []byte) rollup.Proof {
 	if _, ok := r.g.keys.Public(origin); !ok {
 		return rollup.Stranger
@@ -129,8 +129,8 @@ func (r *rollups) step(now time.Time) {
 	}
 }
 
-// turn is the beginning of a period: wall clocks that are right have all gateways begin together, so that a parent passes on in one datagram
-// what its children say. Where they are not, it is more datagrams.
+// turn is the beginning of a period: wall clocks that are right have all gateways begin together, so that a parent passes on the records of its
+// children in one datagram. Where clocks are wrong, it takes more datagrams.
 func (r *rollups) turn(now time.Time) {
 	g, period := r.g, r.g.cfg.Fleet.Period
 	wall := g.silence.wall(now)
@@ -207,7 +207,7 @@ func (r *rollups) silence(now time.Time) time.Duration {
 	return 0
 }
 
-// leg is the way to the parent: the first of the configured ones that answers, else the one that passes on what is for the
+// leg is the way to the parent: the first of the configured ones that answers, else the gateway that passes on messages for the
 // headquarters. nil: there is none now.
 func (r *rollups) leg() *leg {
 	g := r.g
@@ -255,7 +255,7 @@ func (r *rollups) pump(now time.Time, b *bearer) {
 	case !b.sharesGroup() && !l.met():
 		l.want(now)
 		r.at = now.Add(noWay)
-	case r.flies.tries >= rollupTries: // what it said goes with the next
+	case r.flies.tries >= rollupTries: // its records go with the next batch
 		r.flies, r.at = flying{}, due.Earliest(r.at, r.next)
 	default:
 		if body := r.batch(now, l, b.groupRoom()-frame.RollupOverhead); body != nil {
@@ -266,7 +266,7 @@ func (r *rollups) pump(now time.Time, b *bearer) {
 	}
 }
 
-// carrier is the leg of what goes next.
+// carrier is the leg of the next batch.
 func (r *rollups) carrier() *leg {
 	if r.flies.number != 0 {
 		return r.flies.leg
@@ -287,7 +287,7 @@ func (r *rollups) goes(now time.Time) (at time.Time) {
 	return r.ready(now, l, at)
 }
 
-// ready is when something may go on a leg: on a shared channel where others speak in P_Mul it waits a while for them to end.
+// ready is when something may go on a leg: on a shared channel where others speak in P_Mul it waits a while for them to finish.
 func (r *rollups) ready(now time.Time, l *leg, at time.Time) time.Time {
 	air, _ := l.Link.Air()
 	if at = due.Latest(at, air.Free); at.After(now) {
@@ -305,7 +305,7 @@ func (r *rollups) ready(now time.Time, l *leg, at time.Time) time.Time {
 	return at
 }
 
-// batch is what goes to the parent now, this node's own record included; nil: nothing.
+// batch has the records that go to the parent now, this node's own included; nil: there are none.
 func (r *rollups) batch(now time.Time, l *leg, room int) []byte {
 	if l.ID != r.parent {
 		r.parent = l.ID
@@ -331,7 +331,7 @@ func (r *rollups) batch(now time.Time, l *leg, room int) []byte {
 	return body
 }
 
-// send puts frames to a peer on the air, and what rides on them.
+// send puts frames to a peer on the air, and those that ride on them.
 func (r *rollups) send(now time.Time, l *leg, frames []byte) bool {
 	b, long := l.bearer, !l.Handshake.KnowsUs
 	data, ok := b.road.Seal(l.ID, long, frames)
@@ -351,7 +351,7 @@ func (r *rollups) send(now time.Time, l *leg, frames []byte) bool {
 	return true
 }
 
-// ride puts what is for a peer before the frames of a datagram that goes there anyway.
+// ride puts receipts and batches for a peer before the frames of a datagram that goes there anyway.
 func (r *rollups) ride(now time.Time, b *bearer, to uint16, frames []byte) []byte {
 	if r.table == nil || frame.Greets(frames) || to == seal.Group {
 		return frames
@@ -381,7 +381,7 @@ func (r *rollups) ride(now time.Time, b *bearer, to uint16, frames []byte) []byt
 	return frames
 }
 
-// receive takes a frame of a neighbour; false: it is none of these.
+// receive takes a frame of a neighbour; false: it is not one of the roll-up.
 func (r *rollups) receive(now time.Time, l *leg, f frame.Frame, octets int) bool {
 	switch f := f.(type) {
 	case frame.Rollup:
@@ -504,7 +504,7 @@ func (r *rollups) row(now time.Time, h *rollup.Held) api.FleetRow {
 	return row
 }
 
-// byPrecedence names counts, those of 0 not.
+// byPrecedence names the counts that are not 0.
 func byPrecedence(counts [rollup.Ranks]int) map[string]int {
 	list := map[string]int{}
 	for rank, n := range counts {

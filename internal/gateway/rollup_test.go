@@ -14,7 +14,7 @@ import (
 
 const rollupPeriod = 5 * time.Minute
 
-// inRollup has all nodes say what they are to the first one once a period, to which further peers are nearer as to says.
+// inRollup has all nodes report to the first one once a period, to which further peers are nearer as to says.
 func inRollup(to func(id uint16) []uint16) func(*sim.Config) {
 	return func(c *sim.Config) {
 		before := c.Configure
@@ -33,7 +33,7 @@ func inRollup(to func(id uint16) []uint16) func(*sim.Config) {
 
 func toHQ(uint16) []uint16 { return nil }
 
-// fleetOf is what a node knows of the fleet.
+// fleetOf is the fleet as a node knows it.
 func fleetOf(w *sim.World, n *sim.Node) api.FleetStatus {
 	if f := n.GW.Status(w.Now).Fleet; f != nil {
 		return *f
@@ -62,7 +62,7 @@ func sumOf(f api.FleetStatus) (s api.FleetSum) {
 	return s
 }
 
-// What each gateway of a chain says of itself is at the headquarters a period and a way later, and the sum is that of the parts.
+// The record of each gateway of a chain is at the headquarters a period and a way later, and the sum is that of the parts.
 func TestRollupClimbsAChain(t *testing.T) {
 	for _, name := range []string{"iridium-certus-100", "hf-2400"} {
 		for seed := range seeds(5) {
@@ -110,7 +110,7 @@ func TestRollupSaysWhatWaits(t *testing.T) {
 	check.Equal(t, "state when it is back", fleetOf(w, w.Nodes[0]).Gateways[2].State, "current")
 }
 
-// rowOf is what a node knows of a gateway.
+// rowOf is a gateway as a node knows it.
 func rowOf(w *sim.World, n *sim.Node, id uint16) (row api.FleetRow) {
 	for _, r := range fleetOf(w, n).Gateways {
 		if r.ID == id {
@@ -174,7 +174,7 @@ func TestRollupKnowsWhoIsSilent(t *testing.T) {
 	}
 }
 
-// The headquarters knows after its restart what each said last, and takes no older record.
+// The headquarters knows the last record of each gateway after its restart, and takes no older one.
 func TestRollupOutlivesTheHeadquarters(t *testing.T) {
 	w := chain(t, 3, "iridium-certus-100", 1, inRollup(toHQ))
 	w.Run(20 * time.Minute)
@@ -191,7 +191,7 @@ func TestRollupOutlivesTheHeadquarters(t *testing.T) {
 	check.Equal(t, "of who lives", rowOf(w, hq, 2).State, "current")
 }
 
-// A gateway that takes no part drops what comes, and has nothing to show.
+// A gateway that takes no part drops records that come, and has nothing to show.
 func TestRollupWithoutFleet(t *testing.T) {
 	w := world(t, 3, "iridium-certus-100", 1, inRollup(toHQ), func(c *sim.Config) {
 		configure := c.Configure

@@ -12,20 +12,20 @@ import (
 	"aldis/internal/site"
 )
 
-// crossing is what the rules let cross: items of this site on their way out, those of far sites on their way in, and messages.
+// crossing applies the rules: to items of this site on their way out, to those of far sites on their way in, and to messages.
 type crossing struct {
 	filter   *filter.Filter // nil has no rules
-	adapters *adapters      // which describe what there is to judge
+	adapters *adapters      // which describe items and messages to the rules
 	replica  *replica.Replica
 	log      log
 	sites    []uint16 // by id
 	limited  limited
 	unjudged awaitingRules
 	filtered time.Time // when it was last said that messages are dropped
-	replaced uint64    // how often the rules were
+	replaced uint64    // how often the rules were replaced
 }
 
-// log takes what operators read.
+// log takes lines for operators.
 type log interface {
 	Note(level, text string, attrs ...any)
 }
@@ -41,7 +41,7 @@ func (c *crossing) leave(id uint16) {
 	c.limited.lost(id)
 }
 
-// put takes a change of this site's state past the rules: which peers must not have it, and which get it unasked.
+// put has the rules judge a change of this site's state: which peers must not have it, and which get it unasked.
 func (c *crossing) put(now time.Time, it site.Item) {
 	f := c.filter
 	if !f.Empty() {
@@ -96,7 +96,7 @@ func (c *crossing) judge(it site.Item) (out site.Item, deny []uint16, first filt
 	return it, deny, first
 }
 
-// judgeOwn has the rules say again of each own item where it may go.
+// judgeOwn has the rules judge again where each own item may go.
 func (c *crossing) judgeOwn(now time.Time) {
 	own := c.replica.Own()
 	for _, key := range slices.Sorted(maps.Keys(own)) {
@@ -134,8 +134,8 @@ func (c *crossing) farSubject(from uint16, it site.Item) *site.Subject {
 	return &s
 }
 
-// carries says whether the rules let a message go to a site, or come from there. Those of streams were judged when the stream was
-// opened.
+// carries says whether the rules let a message go to a site, or come from there. Messages of a stream were judged when the
+// stream was opened.
 func (c *crossing) carries(now time.Time, direction site.Direction, siteID uint16, s site.Subject) bool {
 	if s.Stream || s.Ordered {
 		return true
@@ -158,7 +158,7 @@ func (c *crossing) carries(now time.Time, direction site.Direction, siteID uint1
 	return ok
 }
 
-// step lets go on what has waited for its rule's rate; show is given what adapters are to see.
+// step releases items that have waited for their rule's rate; show is called with those for adapters.
 func (c *crossing) step(now time.Time, show func(from uint16, it site.Item)) {
 	if !due.Reached(now, c.limited.due) {
 		return
@@ -172,14 +172,14 @@ func (c *crossing) step(now time.Time, show func(from uint16, it site.Item)) {
 	})
 }
 
-// replace goes by other rules. What crosses differs from now on: an own item that may not cross any more is withdrawn where it is, and
-// one that may goes. far are items of other sites that waited for a rate.
+// replace takes other rules. From now on an own item that may no longer cross is withdrawn from the sites that have it, and one that may
+// cross now goes. far are items of other sites that waited for a rate.
 func (c *crossing) replace(now time.Time, rules []filter.Rule) (before *filter.Filter, far []limitedItem) {
 	before = c.filter.Replace(rules)
 	c.replaced++
 	waiting := c.limited.takeAll()
 	c.judgeOwn(now)
-	for _, w := range waiting { // last: it may be a newer version of what is there
+	for _, w := range waiting { // last: it may be a newer version of an item that is there
 		if w.from == 0 {
 			c.put(now, c.unjudged.of(w.item.Key(), w.item))
 		} else {
@@ -189,11 +189,11 @@ func (c *crossing) replace(now time.Time, rules []filter.Rule) (before *filter.F
 	return before, far
 }
 
-// newRules obeys the operator. A message keeps what the rules said when it was accepted, and an open stream stays open.
+// newRules obeys the operator. A message keeps the marks of the rules under which it was accepted, and an open stream stays open.
 func (g *Gateway) newRules(now time.Time, e NewRules) {
 	g.cfg.Messages, g.cfg.Routes = e.Messages, e.Routes
 	for _, p := range g.peers {
-		p.usable |= 1 << 63 // what waits chooses anew
+		p.usable |= 1 << 63 // waiting messages choose a bearer anew
 	}
 	g.cfg.Rules = slices.Concat(e.Compact, compact.DefaultRules)
 	before, waiting := g.crossing.replace(now, e.Filter)
@@ -221,7 +221,7 @@ func (g *Gateway) farItem(now time.Time, from uint16, it site.Item, news bool) {
 // awaitingRules are own items as their adapter put them, where a rule has changed which sites they go to unasked.
 type awaitingRules map[string]site.Item
 
-// of is the item as its adapter put it; it is what became of it.
+// of is the item as its adapter put it; it is the item as the rules left it.
 func (u awaitingRules) of(key string, it site.Item) site.Item {
 	if asPut, changed := u[key]; changed {
 		return asPut

@@ -30,7 +30,7 @@ func rules(r ...filter.Rule) func(*sim.Config) {
 	}
 }
 
-// What it costs to tell a ship of two hundred services that nobody uses, and of one of them that somebody asks for.
+// The cost of telling a ship of two hundred services that nobody uses, and of one of them that somebody asks for.
 func TestWhatNobodyUsesCostsNothing(t *testing.T) {
 	octets := map[string]int64{}
 	for _, name := range []string{"all", "home", "asked"} {
@@ -75,7 +75,7 @@ func TestRuleKeepsItemsFromOneSite(t *testing.T) {
 	if a, b := len(w.Nodes[1].Site.Far[1]), len(w.Nodes[2].Site.Far[1]); a != 1 || b != 2 {
 		t.Errorf("the sites know %d and %d items, want 1 and 2", a, b)
 	}
-	// Another rule at the next start takes back what has crossed.
+	// Another rule at the next start takes back items that have crossed.
 	w.Reconfigure(hq, func(c *gateway.Config) {
 		c.Filter = filter.New([]filter.Rule{{Direction: site.Out, Site: 3, Type: filter.Spec, Action: filter.Deny}})
 	})

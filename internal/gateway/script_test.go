@@ -1,6 +1,6 @@
 package gateway_test
 
-// A script in testdata plays whole gateways in virtual time and holds what anybody could have seen. One seed gives one
+// A script in testdata plays whole gateways in virtual time and has all that anybody could have seen. One seed gives one
 // run, so that the output is the same on every machine. After a change that is meant to show, rewrite the outputs and
 // read the difference:
 //
@@ -11,9 +11,9 @@ package gateway_test
 // ship1, ship2 and so on.
 //
 //	rule at=hq type=other rate=6/min action=deny   a rule of the operator's; before world
-//	world profile=hf-2400 nodes=2 seed=1 waiting=octets   begins; waiting bounds what waits for a peer
+//	world profile=hf-2400 nodes=2 seed=1 waiting=octets   begins; waiting bounds the octets that wait for a peer
 //	air on | air off              whether datagrams are shown: IP octets, and the frames inside with those of their bodies
-//	send from=hq to=ship1,ship2 text="..."   a message now; octets=300 fills it up with what nothing makes smaller,
+//	send from=hq to=ship1,ship2 text="..."   a message now; octets=300 fills it up with incompressible octets,
 //	                              count=5 sends as many, numbered; topic, precedence, key (the newer one replaces the
 //	                              older) and expires are what rules would give it
 //	item at=hq name=x text="..." life=1h   a document of the site; without text it is withdrawn
@@ -265,7 +265,7 @@ func (p *player) send(args map[string]string) {
 			data = fmt.Appendf(data, " %d", i+1)
 		}
 		if octets := p.number(args["octets"], 0); len(data) < octets {
-			data = append(data, 0) // what is shown ends here
+			data = append(data, 0) // the part that is shown ends here
 			for rng := rand.New(rand.NewPCG(uint64(i), 1)); len(data) < octets; {
 				data = append(data, byte(rng.Uint32()))
 			}

@@ -50,7 +50,7 @@ func (p *player) show(at time.Time, node, format string, args ...any) {
 	p.printf("%8.3f %s %s\n", at.Sub(sim.Epoch).Seconds(), node, fmt.Sprintf(format, args...))
 }
 
-// learned shows what a node has learned of a site since it was last asked.
+// learned shows which items of a site a node has learned and forgotten since the last call.
 func (p *player) learned(at time.Time, n *sim.Node, from uint16, items map[string]site.Item) {
 	if p.far[n.ID] == nil {
 		p.far[n.ID] = map[uint16]map[string]site.Item{}
@@ -94,7 +94,7 @@ func receiverOf(d api.Datagram) uint16 {
 	return 0
 }
 
-// open is what is in a datagram, and one node that can open it; 0 when none can.
+// open is the content of a datagram, and one node that can open it; 0 when none can.
 func (e ears) open(from uint16, d api.Datagram) (by uint16, long bool, frames []frame.Frame) {
 	for id, opener := range e {
 		if to := receiverOf(d); id == from || to != 0 && to != id {
@@ -169,7 +169,7 @@ func (p *player) datagram(at time.Time, from *sim.Node, d api.Datagram) {
 	p.show(at, from.Name, "-> %s %d octets: %s", to, len(d.Data)+profile.IPUDPOctets, p.frames(from, d))
 }
 
-// status shows what is not zero.
+// status shows the fields that are not zero.
 func (p *player) status(n *sim.Node) {
 	s := n.GW.Status(p.w.Now)
 	if s.Silence.On {

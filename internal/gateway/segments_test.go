@@ -85,7 +85,7 @@ func TestSegmentsWhateverHappens(t *testing.T) {
 }
 
 // A message of 60 kB holds a short one no longer than one datagram, also when a segment of it is lost: the short one need not wait
-// for that. What is more urgent goes first, also when it is long.
+// for that. A more urgent message goes first, also when it is long.
 func TestShortBesideSegments(t *testing.T) {
 	w, h := listening(t, "iridium-directip", 2, func(c *sim.Config) { c.Profile.Up.LossPct = 5 })
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -120,12 +120,12 @@ func TestShortBesideSegments(t *testing.T) {
 	}
 	slices.Sort(took)
 	t.Logf("short messages took %v", took)
-	// The datagram before it 0.9 s, the way up to 2 s, its own datagram with a segment 0.9 s: what was not lost is there in 4 s.
+	// The datagram before it 0.9 s, the way up to 2 s, its own datagram with a segment 0.9 s: messages that were not lost are there in 4 s.
 	check.True(t, "16 of 20 short messages are as fast as the link", took[15] < 4*time.Second, took[15])
 	check.True(t, "segments, and no NORM", h.segments > 120 && h.norm == 0, *h)
 }
 
-// A gateway of an older version, which does not say that it understands segments, gets NORM; so does one that says it no more.
+// A gateway of an older version, which does not say that it understands segments, gets NORM; so does one that no longer says so.
 func TestOlderGateway(t *testing.T) {
 	for _, knows := range []bool{false, true} {
 		w, h := listening(t, "iridium-directip", 1)
@@ -159,7 +159,7 @@ func TestOlderGateway(t *testing.T) {
 	}
 }
 
-// Whatever segments a member of the network sends, what they leave in memory and journal is bounded, each refusal is counted, and the
+// Whatever segments a member of the network sends, their traces in memory and journal are bounded, each refusal is counted, and the
 // next honest message is read.
 func TestHostileSegments(t *testing.T) {
 	w := world(t, 2, "iridium-certus-100", 4)

@@ -33,7 +33,7 @@ func stateOctets(n *sim.Node, now time.Time) (octets uint64) {
 }
 
 // Fifty peers that join a ship's LAN within one second while reports flow: every report arrives, once and in order, none
-// is held up by much, and what the news of them takes of the air is bounded by the profile's share, until all is told.
+// is held up by much, and the share of the air for news of them is bounded by the profile, until all items are there.
 func TestFiftyJoinWhileDataFlows(t *testing.T) {
 	for _, name := range []string{"iridium-directip", "vhf-cnr-16k"} {
 		t.Run(name, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestFiftyJoinWhileDataFlows(t *testing.T) {
 			if told == 0 || told > 4*time.Minute {
 				t.Errorf("%d of %d items told, after %v", len(hq.Site.Far[2]), len(items), told)
 			}
-			// A datagram of state before it, and what that costs a half-duplex channel.
+			// A datagram of state before it, and the cost of that on a half-duplex channel.
 			if more := median(latency) - median(calm); more > 2*time.Second {
 				t.Errorf("reports take %v longer while fifty join", more)
 			}
@@ -85,7 +85,7 @@ func TestFiftyJoinWhileDataFlows(t *testing.T) {
 	}
 }
 
-// What news of a site may take of the air in ten seconds: its share while messages flow and for a minute after the last,
+// How much of the air news of a site may take in ten seconds: its share while messages flow and for a minute after the last,
 // all of it otherwise.
 func TestShareOfNews(t *testing.T) {
 	const spell = 10 * time.Second

@@ -11,10 +11,10 @@ import (
 	"aldis/internal/rules/calendar"
 )
 
-// silence is EMCON of this node: it transmits nothing at all, receives, keeps and delivers to its own LAN. What it owes
-// goes when the silence ends, in as few datagrams as it fits into.
+// silence is EMCON of this node: it transmits nothing at all, receives, keeps and delivers to its own LAN. Acknowledgements,
+// messages and items that it owes go when the silence ends, in as few datagrams as they fit into.
 //
-// A silence with an end is over when the wall clock has reached that and, besides, so much time has passed as lay ahead
+// A silence with an end is over when the wall clock has reached that end and, besides, as much time has passed as lay ahead
 // when it was ordered: docs/decisions/silence-clock.md.
 type silence struct {
 	name  string   // of the bearer that is silent; "": all are
@@ -26,8 +26,8 @@ type silence struct {
 	until         time.Time
 	left          time.Duration // that must pass after from; only with until
 	from          time.Duration // a time of clocks
-	fresh         bool          // ordered after clocks were heard last: both are known when they are heard again
-	kept          time.Duration // the time of clocks when the journal was told last
+	fresh         bool          // ordered after the clocks were last heard: left and from are known when they are heard again
+	kept          time.Duration // the time of clocks at the last record in the journal
 	windows
 	clocks
 }
@@ -38,10 +38,10 @@ func (s *silence) quiet() bool { return s.spent && !s.lifted || s.byOrder() }
 // byOrder is quiet by an order, a window or the configuration.
 func (s *silence) byOrder() bool { return s.itself() || s.all != nil && s.all.quiet() }
 
-// itself is quiet, of this silence alone.
+// itself is quiet by this silence alone.
 func (s *silence) itself() bool { return s.fixed || s.on }
 
-// key is that of the silence in bucketSilence.
+// key is the silence's key in bucketSilence.
 func (s *silence) key() []byte {
 	if s.name != "" {
 		return []byte(onBearer + s.name)
@@ -57,7 +57,7 @@ func (s *silence) says(attrs ...any) []any {
 	return attrs
 }
 
-// keepEvery is how often the journal is told how much of a silence has passed: what a loss of power may add to it.
+// keepEvery is how often the journal records how much of a silence has passed: a loss of power may add as much to it.
 const keepEvery = time.Minute
 
 // clocks are what the node knows of the time that has passed in this run.
@@ -68,7 +68,7 @@ type clocks struct {
 	at    time.Time // the Step that brought last
 }
 
-// ran is how long this run has lasted, at the least: of the clock that nobody sets.
+// ran is how long this run has lasted, at least, by the clock that nobody sets.
 func (c *clocks) ran(now time.Time) time.Duration {
 	if c.heard {
 		return c.last.Ran
@@ -101,12 +101,12 @@ func (s *silence) order(now time.Time, until time.Time) {
 	}
 }
 
-// remaining is how long the silence lasts yet; only with until.
+// remaining is how long the silence still lasts; only with until.
 func (s *silence) remaining(now time.Time) time.Duration {
 	return max(s.owed(now), s.until.Sub(s.wall(now)))
 }
 
-// owed is how much of what lay ahead has not passed yet.
+// owed is how much of the time that lay ahead has not passed yet.
 func (s *silence) owed(now time.Time) time.Duration {
 	if s.fresh {
 		return s.left
@@ -164,7 +164,7 @@ func (s *silence) wire() uint32 {
 	return uint32(s.until.Unix())
 }
 
-// append writes what a journal keeps: on, the end, how much is owed, and how long this run has lasted.
+// append writes the journal's record: on, the end, how much is owed, and how long this run has lasted.
 func (s *silence) append(b []byte, now time.Time) []byte {
 	on := byte(0)
 	if s.on {
@@ -202,7 +202,7 @@ func parseSilence(b []byte) (s silence, err error) {
 	return s, nil
 }
 
-// silenceRoad is what a silence asks of the gateway around it.
+// silenceRoad is the part of the gateway that a silence needs.
 type silenceRoad interface {
 	journal
 	log
@@ -222,7 +222,7 @@ func (s *silence) apply(g silenceRoad, bearers []*bearer, now time.Time, ev api.
 	s.change(g, bearers, now, ev)
 }
 
-// change begins, prolongs or ends what an order began.
+// change begins, prolongs or ends a silence.
 func (s *silence) change(g silenceRoad, bearers []*bearer, now time.Time, ev api.Silence) {
 	was := s.itself()
 	quiet := make([]bool, len(bearers))
@@ -317,8 +317,8 @@ func (s *silence) status(now time.Time, bearers []*bearer) api.SilenceStatus {
 	return row
 }
 
-// windows are the operator's times of silence, by the wall clock. What an order says counts until a window begins; what a window
-// says counts until an order.
+// windows are the operator's times of silence, by the wall clock. An order counts until a window begins, and a window counts
+// until an order.
 type windows struct {
 	list   calendar.Windows
 	look   time.Time // when one may begin next, by the wall clock; zero: none does
@@ -330,7 +330,7 @@ func (w *windows) set(list calendar.Windows, wall time.Time) {
 	w.list, w.look, w.lifted = list, wall, time.Time{}
 }
 
-// begin looks whether a window holds, and makes the silence last as long; true: it lasts longer than it did.
+// begin looks whether a window holds, and makes the silence last as long; true: that is longer than before.
 func (w *windows) begin(s *silence, now time.Time) (ev api.Silence, silent bool) {
 	wall := s.wall(now)
 	if w.look.IsZero() || wall.Before(w.look) {

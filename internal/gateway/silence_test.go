@@ -10,13 +10,13 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// order gives a node's gateway its operator's word.
+// order gives a node's gateway an order of its operator.
 func order(w *sim.World, n *sim.Node, s api.Event) {
 	w.At(0, func() { w.Give(n, s) })
 	w.Run(time.Millisecond)
 }
 
-// TestSilentWithALoss: what was lost just before the ship went silent comes once more, without being asked for.
+// TestSilentWithALoss: a message that was lost just before the ship went silent comes once more, without being asked for.
 func TestSilentWithALoss(t *testing.T) {
 	for _, link := range []string{"iridium-directip", "vhf-cnr-16k"} {
 		w := world(t, 3, link, 8, func(cfg *sim.Config) {
@@ -109,7 +109,7 @@ func TestSilenceOrderedOnAndOff(t *testing.T) {
 	once(t, w, hq.Site, 2, *sent)
 }
 
-// A silence that was announced into a dead link and is over is not told when the link is back.
+// A silence that was announced into a dead link and is over is not announced when the link is back.
 func TestSilenceAnnouncedIntoADeadLink(t *testing.T) {
 	w := world(t, 2, "iridium-directip", 10)
 	hq, ship := w.Nodes[0], w.Nodes[1]

@@ -15,7 +15,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// lone is a gateway without a link, its journal, and what it transmitted.
+// lone is a gateway without a link, its journal, and the datagrams that it transmitted.
 type lone struct {
 	t         *testing.T
 	cfg       gateway.Config
@@ -82,8 +82,8 @@ func silent(t *testing.T) *lone {
 	return l
 }
 
-// A start whose wall clock is ahead does not end a silence: what has passed is what another clock tells, or, after a
-// start of the machine, what the journal knows.
+// A start whose wall clock is ahead does not end a silence: the time that has passed is that of another clock, or, after
+// a start of the machine, that of the journal.
 func TestSilenceOutlastsAWrongClock(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -116,7 +116,7 @@ func TestSilenceOutlastsAWrongClock(t *testing.T) {
 	}
 }
 
-// What a run has seen pass is durable each minute, so ten losses of power cost ten minutes at the most.
+// The time that a run has seen pass is durable each minute, so ten losses of power cost ten minutes at the most.
 func TestSilenceCountsWhatEveryRunHasSeen(t *testing.T) {
 	l := silent(t)
 	wall := noon

@@ -56,7 +56,7 @@ func TestBusyMachinesBlameNoLink(t *testing.T) {
 	}
 }
 
-// A link that is truly down is called so, later than on an idle machine by what its machines are late.
+// A link that is truly down is called so, later than on an idle machine by as much as its machines are late.
 func TestBusyMachinesFindADeadLink(t *testing.T) {
 	for _, name := range []string{"wire", "iridium-certus-100", "iridium-directip"} {
 		found := func(often float64, seed uint64) time.Duration {
@@ -77,7 +77,7 @@ func TestBusyMachinesFindADeadLink(t *testing.T) {
 		for seed := range seeds(20) {
 			idle, busy := found(0, seed+1), found(1, seed+1)
 			t.Logf("%s, seed %d: found dead after %v, on busy machines after %v", name, seed+1, idle, busy)
-			if later := busy - idle; idle > 30*time.Second || later > 25*time.Second { // four turns, and what was granted to the answer
+			if later := busy - idle; idle > 30*time.Second || later > 25*time.Second { // four turns, and the time granted to the answer
 				t.Errorf("%s, seed %d: found dead after %v, on busy machines %v later", name, seed+1, idle, later)
 			}
 		}

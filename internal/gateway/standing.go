@@ -54,10 +54,10 @@ func (s *orders) put(p site.Precedence, h hold) {
 	s.holds[p] = h
 }
 
-// sweepMost is of how many messages one turn of the loop does what was ordered of all.
+// sweepMost is for how many messages one turn of the loop carries out an order about all.
 const sweepMost = 2000
 
-// obeyClass notes the order. What waits follows, the newest first where it is held: a list loses its last at no cost.
+// obeyClass notes the order, and begins with the messages that wait. It holds the newest first: a list loses its last at no cost.
 func (s *orders) obeyClass(now time.Time, o ClassOrder) {
 	for len(s.left) > 0 { // the order before
 		s.step(now)
@@ -82,7 +82,7 @@ func (s *orders) obeyClass(now time.Time, o ClassOrder) {
 	s.step(now)
 }
 
-// step does of the last order what one turn has room for, and answers when all is done.
+// step carries out the last order as far as one turn has room, and answers when all is done.
 func (s *orders) step(now time.Time) {
 	o := s.sweep
 	if o.Ref == 0 {
@@ -104,7 +104,7 @@ func (s *orders) step(now time.Time) {
 	s.sweep, s.left = ClassOrder{}, nil
 }
 
-// all does of one message what was ordered of all, for those recipients for whom it has that precedence.
+// all carries out an order about all messages on one of them, for the recipients for which it has that precedence.
 func (s *orders) all(now time.Time, held *mail.Message, o ClassOrder) (done, under int) {
 	for _, id := range held.Recipients() {
 		e := held.For(id)
@@ -146,7 +146,7 @@ func (s *orders) words() string {
 	return text
 }
 
-// heed holds the message that was accepted last, where an order says so of its precedence.
+// heed holds the message that was accepted last, if an order holds its precedence.
 func (s *orders) heed(now time.Time) {
 	held := s.store.Newest()
 	if held == nil || held.Ended() || !s.takes(held.Content.Payload) {
@@ -166,7 +166,7 @@ func (s *orders) has(p site.Precedence) bool {
 	return is
 }
 
-// precede follows a message that was given another precedence into a class that is held, or out of one.
+// precede holds or releases a message that was given another precedence, where an order holds one of the two.
 func (s *orders) precede(now time.Time, e *mail.Entry, was site.Precedence) {
 	is := e.Content.Payload.Precedence
 	if s.has(was) == s.has(is) || e.OnHold == s.has(is) {
@@ -199,8 +199,8 @@ func (s *orders) status(sites []forecast.Site) (list []api.HoldStatus) {
 	return list
 }
 
-// orderable is a message in custody about which orders may be given: none of a stream's, whose parts keep their order; nil: it is
-// none.
+// orderable is a message in custody about which orders may be given: not one of a stream, whose parts keep their order; nil: there
+// is none.
 func (s *orders) orderable(id uint64) *mail.Message {
 	held := s.store.Get(id)
 	if held == nil || held.Ended() || held.Content.Payload == nil || s.adapters.describe(held.Content.Payload).Stream {

@@ -21,7 +21,7 @@ func class(w *sim.World, n *sim.Node, do gateway.MessageDo, p site.Precedence) g
 	return a
 }
 
-// An order to hold a precedence holds what waits and what comes, over kills, and nothing else; what is raised out of it goes, and
+// An order to hold a precedence holds messages that wait and that come, over kills, and no others; a message raised out of it goes, and
 // the rest goes once when it is released.
 func TestHoldAPrecedence(t *testing.T) {
 	for name, w := range bothCarriers(t, 3, 41, urgency(t)) {
@@ -92,7 +92,7 @@ func TestHoldAPrecedence(t *testing.T) {
 	}
 }
 
-// A queue that is full of what is held makes room for what is more urgent, the newest of it first.
+// A queue that is full of held messages makes room for more urgent ones by giving up the newest first.
 func TestHeldMakesRoom(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 42, urgency(t), func(c *sim.Config) {
 		before := c.Configure

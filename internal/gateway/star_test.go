@@ -117,7 +117,7 @@ func TestSinglesOnStars(t *testing.T) {
 	}
 }
 
-// TestGoodputOnStars: what arrives of the rate while as much is offered for five minutes, by one pipe alone, and beside a flash message
+// TestGoodputOnStars: the share of the rate that arrives while as much is offered for five minutes, by one pipe alone, and beside a flash message
 // every ten seconds, which then waits for no large datagram.
 func TestGoodputOnStars(t *testing.T) {
 	for _, c := range []struct {

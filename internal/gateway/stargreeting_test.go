@@ -18,7 +18,7 @@ func ashore(c *sim.Config) { c.Ashore = true }
 // noLoss takes chance off the link.
 func noLoss(c *sim.Config) { c.Profile.Up.LossPct, c.Profile.Down.LossPct = 0, 0 }
 
-// linkTo is what a node's status says of a peer.
+// linkTo is a peer in a node's status.
 func linkTo(w *sim.World, n *sim.Node, peer uint16) (p api.PeerStatus) {
 	for _, p = range n.GW.Status(w.Now).Peers {
 		if p.ID == peer {

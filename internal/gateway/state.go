@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// openState applies what a peer says of its site, and what it asks of ours.
+// openState applies a peer's news of its site, and answers its questions about ours.
 func (g *Gateway) openState(now time.Time, l *leg, m envelope.Message) {
 	p := l.of
 	if len(m.Items) > 0 {
@@ -57,11 +57,11 @@ func (g *Gateway) openState(now time.Time, l *leg, m envelope.Message) {
 	}
 }
 
-// farItems applies what a peer says of its site.
+// farItems applies a peer's items.
 func (g *Gateway) farItems(now time.Time, p *peer, items []site.Item) {
 	for _, it := range items {
 		if !it.Expires.IsZero() && !now.Before(it.Expires) {
-			it = it.Withdrawal() // it died on its way
+			it = it.Withdrawal() // it expired on its way
 		}
 		if !it.Gone {
 			p.far.keep(it)
@@ -72,8 +72,8 @@ func (g *Gateway) farItems(now time.Time, p *peer, items []site.Item) {
 	}
 }
 
-// submit hands the peer's carrier what is for it alone; false: it was refused, and the caller keeps it or accounts for it.
-// What a peer asks for, and is asked for, follows again from the digest of a later HELLO.
+// submit hands the peer's carrier a message for it alone; false: it was refused, and the caller keeps it or accounts for it.
+// Refused questions to a peer, and refused answers, come up again with the digest of a later HELLO.
 func (g *Gateway) submit(now time.Time, p *mail.Peer, content envelope.Message, kind mail.Kind) bool {
 	return len(accept(g, now, []*peer{g.byID[p.ID]}, content, kind)) == 0
 }
@@ -91,16 +91,16 @@ func parseItem(value []byte) (site.Item, error) {
 	return m.Items[0], nil
 }
 
-// ask asks a peer for what we lack of its site.
+// ask asks a peer for the items that we lack of its site.
 func (g *Gateway) ask(now time.Time, p *peer) {
 	have, _ := p.far.have(now)
 	g.Note("info", "this node's copy of a peer's state is incomplete; the gateway asks for the rest", "peer", p.Name, "held", len(have))
 	g.submit(now, p.Peer, envelope.Message{Asks: true, Have: have}, mail.State)
 }
 
-// News is what to tell a peer of items that it lacks or holds otherwise, and as what it will hold them. Where it holds the
-// documents and only lifetimes have changed, those go in six octets each; else what is new goes first. What is withdrawn goes as the hash of
-// what the peer holds: it has acknowledged that version, since a change waits for the one before.
+// News is a message to a peer about items that it lacks or holds in another version, and the items as it will hold them. Where it holds
+// the documents and only lifetimes have changed, those go in six octets each; otherwise new items go first. A withdrawn item goes as the
+// hash of the version that the peer holds: it has acknowledged that version, because a change waits for the one before.
 func (g *Gateway) News(now time.Time, p *mail.Peer, items []site.Item) (m envelope.Message, told []site.Item) {
 	var renewed []site.Item
 	var renewals []envelope.Renewal
@@ -126,7 +126,7 @@ func (g *Gateway) News(now time.Time, p *mail.Peer, items []site.Item) (m envelo
 	return envelope.Message{Renew: renewals}, renewed
 }
 
-// renew lets items of a peer live longer. What is not here is asked for.
+// renew lets items of a peer live longer, and asks for those that are not here.
 func (g *Gateway) renew(now time.Time, p *peer, list []envelope.Renewal) {
 	keys := p.far.keys()
 	lacking := false
@@ -148,7 +148,7 @@ func (g *Gateway) renew(now time.Time, p *peer, list []envelope.Renewal) {
 	}
 }
 
-// farCopy is what we hold of a peer's site, as it told us, also in the journal.
+// farCopy is our copy of the items of a peer's site, also in the journal.
 type farCopy struct {
 	peer     uint16
 	services journal
@@ -167,7 +167,7 @@ func (f *farCopy) put(it site.Item) {
 	f.ends.Add(it.Expires, key)
 }
 
-// keep is put for one that the journal has not.
+// keep is put for an item that the journal does not have.
 func (f *farCopy) keep(it site.Item) {
 	f.put(it)
 	value, err := encodeItem(it)
@@ -194,7 +194,7 @@ func (f *farCopy) clear() {
 	}
 }
 
-// purge forgets what has expired, at most so many; more: there may be more.
+// purge forgets expired items, at most so many; more: there may be more.
 func (f *farCopy) purge(now time.Time, most int) (more bool) {
 	due := f.ends.Due(now, most)
 	for _, key := range due {
@@ -209,7 +209,7 @@ func (f *farCopy) purge(now time.Time, most int) (more bool) {
 	return len(due) == most
 }
 
-// have lists what lives, as a question to the peer does, and sums it up.
+// have lists the items that have not expired, as a question to the peer does, and makes a digest of them.
 func (f *farCopy) have(now time.Time) (have []envelope.Hash, d *replica.Digest) {
 	d = replica.NewDigest()
 	for _, it := range f.items {
@@ -223,7 +223,7 @@ func (f *farCopy) have(now time.Time) (have []envelope.Hash, d *replica.Digest) 
 	return have, d
 }
 
-// differs holds the peer's digest against what is here.
+// differs says whether the peer's digest differs from that of the copy.
 func (f *farCopy) differs(now time.Time, digest uint32) bool {
 	_, d := f.have(now)
 	return d.Sum() != digest

@@ -35,7 +35,7 @@ func TestStateFollowsChanges(t *testing.T) {
 	}
 }
 
-// An advertisement that its peer publishes again every few minutes is told again for what is new: its lifetime, now and
+// An advertisement that its peer publishes again every few minutes crosses again only for its new lifetime: now and
 // then, in six octets and the datagram around them.
 func TestRepublishedAdvertisement(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 5)

@@ -62,7 +62,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 		s.Peers = append(s.Peers, g.peerStatus(now, p, &sites[i]))
 		pending += p.Counts.Pending
 		for _, l := range p.legs {
-			if l != nil && l.bearer.Relay == nil { // what relays carry is in the accounts of the bearers to them
+			if l != nil && l.bearer.Relay == nil { // messages over relays are in the accounts of the bearers to the relays
 				s.Ledger = append(s.Ledger, l.ledger()...)
 			}
 		}
@@ -75,7 +75,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	return s
 }
 
-// report adds to a status what the carriers of a bearer behind the first know.
+// report adds the figures of the carriers of a bearer after the first to a status.
 func (b *bearer) report(s *api.Status) {
 	own := api.Status{Dropped: s.Dropped}
 	for _, c := range b.Carriers {
@@ -87,7 +87,7 @@ func (b *bearer) report(s *api.Status) {
 	}
 }
 
-// ledger is what went to the peer and came from it on a leg.
+// ledger has the octets that went to the peer and came from it on a leg.
 func (l *leg) ledger() (rows []api.LedgerRow) {
 	for direction, name := range [...]string{"sent", "received"} {
 		for kind, octets := range l.Ledger[direction] {
@@ -97,7 +97,7 @@ func (l *leg) ledger() (rows []api.LedgerRow) {
 	return rows
 }
 
-// peerStatus describes a peer; of its ways the one that messages take.
+// peerStatus describes a peer, mainly on the leg that messages take.
 func (g *Gateway) peerStatus(now time.Time, p *peer, of *forecast.Site) api.PeerStatus {
 	l := p.best(nil)
 	ps := api.PeerStatus{

@@ -10,8 +10,8 @@ import (
 )
 
 // TestStopTellsWhatHasArrived: a gateway is stopped, and starts from a copy of its data of 40 s before. It hands over nothing again,
-// for it has told its peer before it stopped what it had. Lost is only what its own local peers gave it after the copy, and it had
-// not sent when it stopped.
+// for before it stopped it told its peer what it had. Lost are only messages that its own local peers gave it after the copy, and that
+// it had not sent when it stopped.
 func TestStopTellsWhatHasArrived(t *testing.T) {
 	for _, link := range []string{"iridium-directip", "iridium-dialup", "iridium-certus-100", "geo-satcom-128k"} {
 		for seed := range 3 * seeds(33) {

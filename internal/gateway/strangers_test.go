@@ -22,9 +22,9 @@ var (
 	strangersFrom = flag.Uint64("strangers-from", 0, "the first of their seeds")
 )
 
-// TestStrangers plays whole networks with applications of strangers, each game drawn from its seed: link, nodes, keys, what is said and when,
-// packets that overtake and come twice, machines that are busy, turns of the loop that end anywhere, outages and deaths. All arrives
-// once and unchanged, short messages of a pipe in order, and no alarm tells of what did not happen.
+// TestStrangers plays whole networks with applications of strangers, each game drawn from its seed: link, nodes, keys, messages and their times,
+// packets that overtake and come twice, machines that are busy, turns of the loop that end anywhere, outages and deaths. All messages arrive
+// once and unchanged, short ones of a pipe in order, and there is no false alarm.
 func TestStrangers(t *testing.T) {
 	n := *strangerSeeds
 	if n == 0 {
@@ -81,7 +81,7 @@ func newStrangers(t *testing.T, seed uint64) *strangers {
 	return g
 }
 
-// squeeze makes a third of the turns late by up to that, and has each turn read another number of octets of what its peers said.
+// squeeze makes a third of the turns late by up to that, and has each turn read another number of octets of its peers' messages.
 func (g *strangers) squeeze(most time.Duration) {
 	rng := rand.New(rand.NewPCG(g.rng.Uint64(), 0))
 	g.about += fmt.Sprint(", late by up to ", most)
@@ -173,7 +173,7 @@ func (g *strangers) play() {
 	for waited := time.Duration(0); waited < 3*time.Hour && !g.over(); waited += time.Minute {
 		g.w.Run(time.Minute)
 	}
-	g.w.Run(2 * time.Minute) // for what comes twice
+	g.w.Run(2 * time.Minute) // for messages that come twice
 	for _, f := range g.flows {
 		for _, to := range f.to {
 			g.judge(f, g.w.Nodes[to-1])
@@ -213,7 +213,7 @@ func (g *strangers) fault(format string, args ...any) {
 	g.faults = append(g.faults, fmt.Sprintf(format, args...))
 }
 
-// judge compares what a flow said with what a node was handed of it.
+// judge compares the messages of a flow with those that a node was handed.
 func (g *strangers) judge(f *strangerFlow, at *sim.Node) {
 	var got []site.Message
 	for _, m := range at.Site.Got {
@@ -238,7 +238,7 @@ func (g *strangers) judge(f *strangerFlow, at *sim.Node) {
 	}
 }
 
-// content is what a message says, without its ID, which is the LAN's.
+// content is the content of a message, without its ID, which is the LAN's.
 func content(m site.Message) string {
 	b := fmt.Appendf(nil, "%v %q %q %q", m.Published, m.Scope, m.Topic, m.From)
 	for _, p := range m.Parts {

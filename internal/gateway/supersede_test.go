@@ -11,7 +11,7 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// During an outage a hundred tracks are updated ten times each: the newest of each is what goes.
+// During an outage a hundred tracks are updated ten times each: only the newest of each goes.
 func TestNewestPictureAfterAnOutage(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 22, urgency(t))
 	hq, ship := w.Nodes[0], w.Nodes[1]

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// TestTransportsCompared prints what each transport makes of the same traffic on each shared channel; the profiles name
+// TestTransportsCompared prints the figures of each transport for the same traffic on each shared channel; the profiles name
 // the one that did better (docs/decisions/pmul-carrier.md).
 func TestTransportsCompared(t *testing.T) {
 	for _, name := range []string{"hf-300", "hf-2400", "vhf-cnr-16k"} {

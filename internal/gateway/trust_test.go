@@ -23,7 +23,7 @@ func withRoster(c *sim.Config) { c.Roster = true }
 func TestRosterStar(t *testing.T) {
 	var sizes [2]map[int]bool
 	for i, change := range []func(*sim.Config){func(*sim.Config) {}, withRoster} {
-		w := world(t, 3, "iridium-directip", 3, change, func(c *sim.Config) { // what is repeated would be mixed otherwise
+		w := world(t, 3, "iridium-directip", 3, change, func(c *sim.Config) { // repeated datagrams would be mixed otherwise
 			for _, d := range []*profile.Direction{&c.Profile.Up, &c.Profile.Down, &c.Wire.Up, &c.Wire.Down} {
 				d.LossPct, d.Fades = 0, profile.Fades{}
 			}
@@ -51,7 +51,7 @@ func TestRosterStar(t *testing.T) {
 	check.Equal(t, "octets of datagrams with a roster", fmt.Sprint(sizes[1]), fmt.Sprint(sizes[0]))
 }
 
-// On a shared channel too, with proofs behind what goes to all.
+// On a shared channel too, with proofs after the frames of datagrams to all.
 func TestRosterGroup(t *testing.T) {
 	var octets, datagrams [2]int64
 	for i, change := range []func(*sim.Config){func(*sim.Config) {}, withRoster} {
@@ -88,7 +88,7 @@ func TestRosterGroup(t *testing.T) {
 	t.Logf("%d octets in %d datagrams with the network's key, %d in %d with a roster", octets[0], datagrams[0], octets[1], datagrams[1])
 }
 
-// ringOf is all that a member of the network has: its own key, and what the roster tells it.
+// ringOf is all that a member of the network has: its own key, and the keys in the roster.
 func ringOf(t *testing.T, w *sim.World, n *sim.Node) *seal.Keyring {
 	t.Helper()
 	ring, err := roster.Ring(n.ID, sim.NodeKey(n.ID), w.First())
@@ -156,8 +156,8 @@ func TestInsiderCannotForge(t *testing.T) {
 	}
 }
 
-// Where an insider floods, what is for all is not looked at for a while: four octets are never hit by chance. What is for one
-// still counts, and the channel comes back.
+// Where an insider floods, datagrams to all are not looked at for a while: four octets are never hit by chance. Datagrams to one
+// node still count, and the channel comes back.
 func TestForgeriesAreBounded(t *testing.T) {
 	w := mulWorld(t, 3, 1, withRoster)
 	a, b, c := w.Nodes[0], w.Nodes[1], w.Nodes[2]

@@ -9,9 +9,9 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// BenchmarkMillisecondBesideAFlood is what both gateways of a link take of the processor for a millisecond of virtual time,
+// BenchmarkMillisecondBesideAFlood is how much processor time both gateways of a link take for a millisecond of virtual time,
 // in which a turn of each loop codes a slice at the most, while a local peer sends fifty messages of 3 kB a second: about
-// what another peer's question waits for.
+// how long another peer's question waits.
 func BenchmarkMillisecondBesideAFlood(b *testing.B) {
 	p, err := profile.Load("iridium-directip", nil)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // Ten minutes of 330 joins and leaves a second: pictures are right a minute later. The log has octets and memory; the memory is that of the
-// gateways and of what plays their peers together, so it is no assertion (docs/groups.md).
+// gateways together with the code that plays their peers, so it is no assertion (docs/groups.md).
 func TestChurnForTenMinutes(t *testing.T) {
 	for _, view := range []jxtabridge.View{jxtabridge.Count, "tree(3)", jxtabridge.Complete} {
 		t.Run(string(view), func(t *testing.T) {
@@ -20,7 +20,7 @@ func TestChurnForTenMinutes(t *testing.T) {
 	}
 }
 
-// One peer more comes where n have come before: what it costs the link to one far site does not depend on n.
+// One peer more comes where n have come before: its cost on the link to one far site does not depend on n.
 func TestOneMoreInEveryView(t *testing.T) {
 	for _, tt := range []struct {
 		view jxtabridge.View

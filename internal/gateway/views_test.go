@@ -34,8 +34,8 @@ func linkOctets(w *sim.World) int64 {
 	return up + down
 }
 
-// What a crowd that comes at once costs the link, in each view. With ask it costs nothing; one of the crowd is found when a peer of the
-// ship looks for it, and it alone is told of.
+// The cost on the link of a crowd that comes at once, in each view. With ask it costs nothing; one of the crowd is found when a peer of the
+// ship looks for it, and that one alone crosses.
 func TestCrowdInEveryView(t *testing.T) {
 	for _, tt := range []struct {
 		view jxtabridge.View
@@ -75,7 +75,7 @@ func TestCrowdInEveryView(t *testing.T) {
 	}
 }
 
-// Whenever the link fails amid a question, the peer is found when it is back, and both ends agree on what the ship was told.
+// Whenever the link fails amid a question, the peer is found when it is back, and both ends agree on the items that the ship has.
 func TestQuestionMeetsOutage(t *testing.T) {
 	for failing := range 12 {
 		in := check.In(t, fmt.Sprint("failing after ", failing, " quarters of a second"))
@@ -140,7 +140,7 @@ func TestViewIsSwitchedBesideTraffic(t *testing.T) {
 	}
 }
 
-// churned is what a while of peers that come and go behind the first of 16 gateways on hf-2400 costs.
+// churned is the cost of a while of peers that come and go behind the first of 16 gateways on hf-2400.
 type churned struct {
 	octets int64 // of all, acknowledgements included, beyond what they send without it
 	air    float64

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// queue is a ship that is silent while messages come: all of them wait. Its silence ends, and what it sends is kept.
+// queue is a ship that is silent while messages come: all of them wait. Its silence ends, and its datagrams are kept.
 type queue struct {
 	*sim.World
 	ship *sim.Node
@@ -102,7 +102,7 @@ func TestWaitingOrder(t *testing.T) {
 	}
 }
 
-// How datagrams are filled from what waits: in order, as many as fit, and none is broken up.
+// How datagrams are filled with waiting messages: in order, as many as fit, and none is broken up.
 func TestDatagramsAreFilled(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -158,7 +158,7 @@ func TestTurnsOfTheAir(t *testing.T) {
 			q.Run(time.Second)
 			q.speak(10 * time.Second)
 			var got []string
-			for _, l := range q.sent[:min(len(q.sent), len(strings.Fields(tt.wait)))] { // behind them what was lost goes again
+			for _, l := range q.sent[:min(len(q.sent), len(strings.Fields(tt.wait)))] { // after them lost ones go again
 				got = append(got, string('0'+byte(l.to)))
 			}
 			if text := strings.Join(got, " "); text != tt.want {

@@ -17,7 +17,7 @@ func once48(from, to time.Duration) calendar.Window {
 }
 
 // A window of silence begins and ends by itself, also while the gateway is away when it begins; nothing is transmitted in it, and
-// what waits goes afterwards. Its peer is told.
+// messages that wait go afterwards. Its peer is told.
 func TestWindowOfSilence(t *testing.T) {
 	w := world(t, 2, "iridium-dialup", 48, func(cfg *sim.Config) {
 		cfg.Configure = func(n *sim.Node, c *gateway.Config) {

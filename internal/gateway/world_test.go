@@ -45,7 +45,7 @@ func load(t *testing.T, name string) profile.Profile {
 	return p
 }
 
-// modelled is what the models of all worlds have made of texts: many plays send the same.
+// modelled has the results of the models of all worlds: many plays send the same texts.
 var modelled = &compact.Known{Lock: new(sync.Mutex)}
 
 func world(t *testing.T, nodes int, name string, seed uint64, change ...func(*sim.Config)) *sim.World {

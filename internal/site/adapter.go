@@ -2,21 +2,21 @@ package site
 
 import "time"
 
-// Event is what happens to an adapter: one of the types below, or one that its own LAN room tells. A nil Event means that
+// Event is what happens to an adapter: one of the types below, or one from its own LAN room. A nil Event means that
 // only time passed.
 type Event interface{ AdapterEvent() }
 
-// What the core tells an adapter.
+// Events that the core gives an adapter.
 type (
-	// FarItem: a sister gateway's site has, or no longer has, this.
+	// FarItem: a sister gateway's site has this item, or no longer has it.
 	FarItem struct {
 		Site uint16
 		Item Item
 	}
-	// FarMessage: somebody at another site said this; it is to be re-created for those here. Token comes back in
-	// Output.Done when all of them were handed it, or in Output.Undelivered when one of them will not get it; until then
+	// FarMessage: somebody at another site sent this message; it is to be re-created for its recipients here. Token comes back
+	// in Output.Done when all of them have it, or in Output.Undelivered when one of them will not get it; until then
 	// the gateway keeps the message in its journal and hands it in again after a restart. Until is how long it waits for
-	// those who are away; zero: as the adapter thinks best.
+	// recipients that are away; zero: as the adapter thinks best.
 	FarMessage struct {
 		Site    uint16
 		Token   uint64
@@ -25,8 +25,8 @@ type (
 	}
 	// SiteLost: all that is known of this site is void (the node left the network's configuration, or lost its store).
 	SiteLost struct{ Site uint16 }
-	// Joined: this site belongs to the network, though the configuration does not say so: the roster does. It comes at the start, and while
-	// the gateway runs.
+	// Joined: this site belongs to the network by the roster, though the configuration does not name it. It comes at the start, and
+	// while the gateway runs.
 	Joined struct{ Site uint16 }
 	// Reach: the link to this site is Down, and what is known of it is as old as Since; or it is up again. Before the first
 	// Reach a link is up.
@@ -35,9 +35,9 @@ type (
 		Down  bool
 		Since time.Time
 	}
-	// Near: the sites by distance, the nearest first. Before the first Near nobody knows.
+	// Near: the sites by distance, the nearest first. Before the first Near the order is unknown.
 	Near struct{ Sites []uint16 }
-	// Way: messages to this site take this bearer from now on. Fast: neither it nor a silence makes it worth saying little.
+	// Way: messages to this site take this bearer from now on. Fast: neither the bearer nor a silence is a reason to send little.
 	Way struct {
 		Site   uint16
 		Bearer string // "": it is the only one
@@ -57,7 +57,7 @@ type Ending uint8
 const (
 	Stored    Ending = iota // the far gateway has it
 	Expired                 // its life was over first
-	Refused                 // a queue without room, or a gateway that drains did not take it
+	Refused                 // a queue without room, or a gateway that drains, did not take it
 	Forbidden               // a rule did not let it go
 	Cancelled               // it was given up for a more urgent one, or by an order
 	Replaced                // a later message has taken its place
@@ -99,7 +99,7 @@ type Order interface {
 	// that confirms lets the other end forget something, so that it must not go before the records of earlier Steps are
 	// durable.
 	Concerns() (conn ConnID, confirms bool)
-	// Octets is about what the order takes in memory while it waits.
+	// Octets is about how much memory the order takes while it waits.
 	Octets() int
 }
 
@@ -110,8 +110,8 @@ type Early interface {
 	// Early: the order promises nothing, so that it may go before the records of its own Step are durable. Whoever gets it does not
 	// conclude that the gateway has taken anything.
 	Early() bool
-	// Lane is the recipient behind the connection that the order is for. An early order waits for what waits in its own lane, and in "".
-	// One in "" waits for all of the connection.
+	// Lane is the recipient behind the connection that the order is for. An early order waits for orders in its own lane, and in "".
+	// An order in "" waits for all orders of the connection.
 	Lane() string
 }
 
@@ -122,7 +122,7 @@ type Why uint8
 const (
 	LifeOver Why = iota // its recipient stayed away until its life ended
 	NoRoom              // it was given up for the octets that may wait
-	Nobody              // nobody here is known that it could be for
+	Nobody              // no recipient for it is known here
 	Unfit               // the local software has no form for it
 	Broken              // the connection that it belongs to has ended, and both ends know
 	Unread              // the gateway of the receiver could not read it, and nobody can send it again
@@ -164,7 +164,7 @@ type Note struct {
 	Attrs []any // slog style: key, value, key, value
 }
 
-// Notes are what one part of a pure room has for the log.
+// Notes are the lines of one part of a pure room for the log.
 type Notes []Note
 
 // Note adds a line.
@@ -178,7 +178,7 @@ type Output struct {
 	Orders []Order
 	Items  []Item   // the local site's state changed
 	Carry  []Carry  // to other sites
-	Done   []uint64 // Tokens of FarMessages that all who wait for them here were handed
+	Done   []uint64 // Tokens of FarMessages that all their recipients here have
 	// Undelivered are FarMessages that ended otherwise.
 	Undelivered []Undelivered
 	// Remember asks the gateway to keep Value under Key in the journal across restarts; an empty Value forgets it.
@@ -187,7 +187,7 @@ type Output struct {
 	Deadline time.Time // zero: nothing to wait for
 }
 
-// Told is what a meeting of adapters wants one of them to be told.
+// Told is an event from a meeting of adapters for one of them.
 type Told struct {
 	Adapter Adapter
 	Event   Event

@@ -1,15 +1,15 @@
 // Package site defines the vocabulary in which protocol adapters (adapters) and the core of the gateway speak of a site:
-// state that gateways replicate (Item), what applications say (Message), the outcome of a message (Fate), what the LAN
-// package must do (Order), what an adapter stores (Memory) and what the log should say (Note).
+// state that gateways replicate (Item), messages of applications (Message), the outcome of a message (Fate), instructions to
+// the LAN package (Order), records of an adapter (Memory) and lines for the log (Note).
 //
-// A protocol adapter is the pure package for one kind of LAN software: (now, Event) -> Output. It ends that software's
-// own protocols at the gateway, and says in this vocabulary what must cross. The core (internal/gateway and the
+// A protocol adapter is the pure package for one kind of LAN software: (now, Event) -> Output. It terminates that
+// software's own protocols at the gateway, and says in this vocabulary what must cross. The core (internal/gateway and the
 // packages that it uses) carries the values and knows no adapter. Rules, status and compression use Kind, Scope,
 // Owner, Topic and the like. Sub, Variant, Doc, Service and Param are opaque to the core. An adapter imports neither
 // the core nor another adapter.
 //
-// Files: item.go state of a site; message.go what applications say, and its precedence; adapter.go events and outputs of
-// an adapter; metric.go figures of an adapter; subject.go what the operator's rules see.
+// Files: item.go state of a site; message.go messages of applications, and their precedence; adapter.go events and outputs of
+// an adapter; metric.go figures of an adapter; subject.go items and messages as the operator's rules see them.
 //
 // Fields are structured, because with one opaque header for each message rules, status, replacement and compression
 // would each have to call the adapter. Only an adapter can read its own documents, so it describes items and messages

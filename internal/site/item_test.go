@@ -6,7 +6,7 @@ import (
 	"aldis/internal/site"
 )
 
-// A withdrawal has the key of what it withdraws, and is made of the key alone.
+// A withdrawal has the key of the item that it withdraws, and is made of the key alone.
 func TestKeys(t *testing.T) {
 	seen := map[string]site.Item{}
 	for _, it := range []site.Item{

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Message is what an application said, without everything that a hop of its own protocol adds.
+// Message is a message of an application, without everything that a hop of its own protocol adds.
 type Message struct {
 	Adapter Adapter
 	// Published: it is for every listener of Topic. To, Service and Param are empty.
@@ -14,7 +14,7 @@ type Message struct {
 	Published bool
 	Scope     string // in which its names are meant
 	Topic     string // of a published message alone
-	From      string // the endpoint that said it
+	From      string // the endpoint that sent it
 	To        string
 	Service   string
 	Param     string
@@ -23,8 +23,8 @@ type Message struct {
 	ID    string
 	Parts []Part
 	Mark
-	// Token of a Carry asks for its Fate, one for each site. It does not cross the link; 0: not asked. It ends with the process,
-	// unless Lasting: then the journal has it, and the Fate is told to a later run, too.
+	// Token of a Carry asks for its Fate, one for each site. It does not cross the link; 0: not asked. It lasts as long as
+	// the process, unless Lasting: then the journal has it, and a later run gets the Fate, too.
 	Token   uint64
 	Lasting bool
 }
@@ -40,19 +40,19 @@ type Part struct {
 	Signature *Part // over this part; nil: it has none
 }
 
-// Mark is what the operator's rules made of a message (internal/rules/mark).
+// Mark has the marks that the operator's rules gave a message (internal/rules/mark).
 type Mark struct {
 	Precedence Precedence
-	// Key is not 0 for a message that a later one of the same key may replace: 24 bits of Supersedes' hash, which alone
-	// crosses the link.
+	// Key is not 0 for a message that a later one of the same key may replace: 24 bits of the hash of LastValue. Of the
+	// two, Key alone crosses the link.
 	Key       uint32
 	LastValue string
 	// Expires is when the message is not sent any more; zero: never. It does not cross the link.
 	Expires time.Time
-	// Fleeting is a message whose worth ends when another one says the same anew, soon: it is not repeated for a site that is silent.
+	// Fleeting marks a message that is worth nothing once another one says the same anew, soon: it is not repeated for a silent site.
 	// Where messages go to several sites at once, it is handed on though others before it are missing.
 	Fleeting bool
-	// Twice has a message go a second time by itself where one is sent to each site, so that one loss does not delay it. It
+	// Twice has a message go a second time unasked where each site is sent one of its own, so that one loss does not delay it. It
 	// does not cross the link.
 	Twice bool
 	// Open is the group to which a published message goes, whoever is in it, instead of into custody for some sites; "": none. It does
@@ -67,11 +67,11 @@ func (m *Mark) Takes(link string) bool {
 	return m.Links == "" || slices.Contains(strings.Split(m.Links, ","), link)
 }
 
-// KeyEnd stands in Supersedes behind each of the six texts that say whose the message is and where it goes. Behind them is what
-// the operator's rule takes for the key.
+// KeyEnd stands in LastValue after each of the six texts that say whose the message is and where it goes. The text after them is
+// the key that the operator's rule takes.
 const KeyEnd = "\x00"
 
-// About is the key as people know it, a track's name for example; "" where nothing is replaced.
+// About is the key as people know it, a track's name for example; "" where the message replaces nothing.
 func (m Mark) About() string {
 	texts := strings.SplitN(m.LastValue, KeyEnd, 7)
 	return texts[len(texts)-1]

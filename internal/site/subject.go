@@ -15,10 +15,10 @@ const (
 // String is the direction's name in the configuration.
 func (d Direction) String() string { return [...]string{"both", "out", "in"}[d] }
 
-// Subject is one thing that wants to pass, as the operator's rules see it. What is not known is empty.
+// Subject is one thing that wants to pass, as the operator's rules see it. Unknown fields are empty.
 type Subject struct {
 	Direction Direction // Out or In
-	Site      uint16    // it goes to, or comes from; 0: the LAN is served
+	Site      uint16    // to which it goes, or from which it comes; 0: the LAN is served
 	Type      string    // a word of the rules (package filter)
 	Root      string    // tag of the document
 	Scope     string
@@ -47,5 +47,5 @@ type Entry struct {
 	Subject Subject // direction and site are not set
 	Expires time.Time
 	Signed  bool
-	Item    Item // as far sites are told of it, when it is this site's
+	Item    Item // as far sites get it, when it is this site's
 }

@@ -16,17 +16,17 @@ import (
 	"aldis/internal/site"
 )
 
-// Config is what a bearer is made of. Common says what is the same for all carriers; New sets its Profile, Timing, Air and Ledger.
+// Config is what a bearer is made of. Common is the same for all carriers; New sets its Profile, Timing, Air and Ledger.
 type Config struct {
 	mail.Common
 	Profile     profile.Profile
 	Incarnation uint32 // number of this start
 	Shore       bool   // each peer's terminal has a leg of its own, and the profile is theirs
 	Keepalive   time.Duration
-	Rand        *rand.Rand                       // of P_Mul's random delays; nil: made of Self and Incarnation
-	Lacks       func(peer uint16) bool           // it may not have what this start's key with it is made of, which HELLOs say
+	Rand        *rand.Rand                       // of P_Mul's random delays; nil: seeded with Self and Incarnation
+	Lacks       func(peer uint16) bool           // it may not have this node's half of this start's key with it, which HELLOs carry
 	Far         func(peer uint16) bool           // the short form of datagrams may not reach it
-	Beside      func(peer uint16) []frame.Beside // what has come from a peer on other bearers, which HELLOs say; nil: there is none
+	Beside      func(peer uint16) []frame.Beside // acknowledgements in HELLOs of a peer's messages on other bearers; nil: there are none
 	Late        bool                             // peers are greeted only when there is something for them
 	Hasty       bool                             // a failure is looked for early: there are other bearers
 	TakesOver   bool                             // as gateway.Config has it
@@ -46,12 +46,12 @@ type Bearer struct {
 	Others    mail.Others     // of Channels; nil: there are none
 	Handovers []mail.Handover // as Carriers
 	Members   []mail.Members  // as their peers come; they go in the opposite order
-	ModemBps  int             // that the modem says that it has, live; 0: it does not say
-	Relay     *relay.Carrier  // the bearer is other gateways, which pass on what goes there; nil: it has an antenna
-	ledger    mail.Ledger     // of what goes to the group
+	ModemBps  int             // the rate that the modem reports, live; 0: it reports none
+	Relay     *relay.Carrier  // the bearer leads over other gateways, which pass messages on; nil: it has an antenna
+	ledger    mail.Ledger     // of datagrams to the group
 }
 
-// NewRelay makes the bearer that other gateways are: docs/decisions/relay.md.
+// NewRelay makes the bearer over other gateways: docs/decisions/relay.md.
 func NewRelay(cfg relay.Config, p profile.Profile) *Bearer {
 	b := &Bearer{Common: cfg.Common, Profile: p}
 	b.Common.Profile, b.Common.Air, b.Common.Ledger = &b.Profile, &b.Air, &b.ledger
@@ -123,9 +123,9 @@ func (b *Bearer) Announce(now time.Time, f frame.Silence) {
 	}
 }
 
-// Renumbered is a peer's record of the journal for a store that is new: that we know it and where it is stays, numbers begin
-// anew. false: it is no such record.
+// Renumbered is a peer's record of the journal for a new store: it keeps our knowledge of the peer and its place, and numbers
+// begin anew. false: it is no such record.
 func Renumbered(record []byte) ([]byte, bool) { return unicast.Renumbered(record) }
 
-// Forgotten is the record of a peer of which nobody knows any more what it was.
+// Forgotten is the record of a peer whose own record is lost.
 func Forgotten() []byte { return unicast.Forgotten() }

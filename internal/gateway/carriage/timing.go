@@ -9,15 +9,15 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// smallMessage is the octets of a short message on the air. A first window has as many messages as there are of these in two round
-// trips, or as the profile's window says: what a dead link swallows can neither expire nor be replaced.
+// smallMessage is the size of a short message on the air, in octets. A first window has as many messages as short ones fit into two round
+// trips, or as the profile's window says: messages that a dead link swallows can neither expire nor be replaced.
 const smallMessage = 100
 
 // eagerShare is how many probes are under way to a peer that does not answer, where octets cost nothing.
 const eagerShare = 3
 
-// busyTrip is what the machines at both ends of a link that takes no time may need to answer: a turn of the loop and a commit each,
-// beside other work.
+// busyTrip is how long the machines at both ends of a link that takes no time may need to answer: a turn of the loop and a commit each,
+// besides other work.
 const busyTrip = 500 * time.Millisecond
 
 // TimingOf derives the timers and windows of custody from the link.
@@ -40,9 +40,9 @@ func TimingOf(p profile.Profile, shore bool) custody.Config {
 	return c
 }
 
-// windows are how many octets may be under way, before the first acknowledgement and at the most, and what a message weighs at first at
-// the least. An acknowledgement that half of them ask for is back before the other half has gone: after a mean round trip at first, and
-// after the longest.
+// windows are how many octets may be under way, before the first acknowledgement (first) and at most (most), and how many a message
+// counts at first, at least (least). An acknowledgement that half of them ask for is back before the other half has gone: in first after
+// a mean round trip, in most after the longest.
 func windows(p profile.Profile, shore bool, longest time.Duration) (first, most, least int) {
 	rate := p.Sending(shore).RateBps
 	if rate == 0 {

@@ -12,9 +12,9 @@ import (
 
 // Air is a transmitter. Free is when the last datagram has left it.
 //
-// Where the bill does not grow with what is sent, a transmitter repeats the last short datagram with a message, as a rule once: the
+// Where the bill does not grow with octets, a transmitter repeats the last short datagram with a message, usually once: the
 // same octets, which a receiver that has them drops as a replay. A receiver that lost the first then need not ask. A
-// silent one cannot ask: for it each of the last maxCopies is repeated, CopiesForSilent times. docs/decisions/idle-air.md
+// silent receiver cannot ask: for it each of the last maxCopies is repeated, CopiesForSilent times. docs/decisions/idle-air.md
 type Air struct {
 	Free   time.Time
 	Gauge  Gauge
@@ -40,7 +40,7 @@ const CopiesForSilent = 3
 
 const (
 	copyMost  = 320 // octets of a UDP payload: of longer ones the second copy is worth less than the air it takes
-	copyLate  = 4   // times the profile's wait: what found no idle air by then is asked for by others
+	copyLate  = 4   // times the profile's wait: a copy that finds no idle air by then does not go, for a lost datagram is asked for otherwise
 	busy      = 4   // a shared channel is busy while more than one part in so many of its time is used
 	maxCopies = 8
 )
@@ -56,14 +56,14 @@ func (a *Air) Sent(now time.Time, p *profile.Profile, octets, rateBps int) {
 // Octets is how many octets have gone.
 func (a *Air) Octets() int64 { return a.Gauge.octets }
 
-// Retimed says that what is on the air goes at another rate than was believed.
+// Retimed says that the octets on the air go at another rate than was believed.
 func (a *Air) Retimed(now time.Time, before, bps int) {
 	if left := a.Free.Sub(now); left > 0 && before > 0 && bps > 0 {
 		a.Free = now.Add(time.Duration(float64(left) * float64(before) / float64(bps)))
 	}
 }
 
-// Heard notes a datagram of somebody else of so many octets above UDP.
+// Heard notes a datagram of another node, of so many octets above UDP.
 func (a *Air) Heard(now time.Time, p *profile.Profile, octets int) {
 	a.use(now, p, profile.Airtime(profile.IPUDPOctets+octets+p.FrameOverhead, a.Gauge.Pace(p.Up.RateBps)))
 }
@@ -92,18 +92,18 @@ func (a *Air) KeepCopy(p *profile.Profile, to netip.AddrPort, data []byte, peer 
 	a.copies = append(a.copies, c)
 }
 
-// Arrived drops what is kept for a peer: it has all.
+// Arrived drops the copies for a peer: it has all datagrams.
 func (a *Air) Arrived(peer *Peer) {
 	a.copies = slices.DeleteFunc(a.copies, func(c copyOf) bool { return c.peer == peer })
 }
 
-// Needless drops all that is kept: everybody has it, or this node goes silent.
+// Needless drops all copies: every receiver has the datagrams, or this node goes silent.
 func (a *Air) Needless() { a.copies = nil }
 
 // Quiet is when a shared channel counts as idle, as far as is known.
 func (a *Air) Quiet() time.Time { return due.Latest(a.Free, a.quiet) }
 
-// Idle repeats one of what is kept if its time has come. The caller says that nothing else waits for this transmitter.
+// Idle repeats one of the kept datagrams if its time has come. It is for callers that have nothing else for this transmitter.
 func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, services Services) {
 	if !due.Reached(now, a.Due()) {
 		return

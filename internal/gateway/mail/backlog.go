@@ -2,18 +2,18 @@ package mail
 
 import "time"
 
-// Backlog is what waits for a peer in one precedence.
+// Backlog counts the messages of one precedence that wait for a peer.
 type Backlog struct {
 	Rank     int // of the precedence
 	Messages int
 	Octets   int       // as journalled
-	News     int       // octets of state that goes among them, and is no message
-	Oldest   time.Time // when the oldest was accepted; zero: nobody knows any more
+	News     int       // octets of state that goes among them and is not counted as messages
+	Oldest   time.Time // when the oldest was accepted; zero: unknown
 }
 
-// Backlog is what waits for the peer and is not held by an order, the most urgent precedence first, without those in which nothing
-// waits. What P_Mul holds waits too: it has its number from the beginning. The time that this takes grows with the local peers and
-// with the state that waits, not with the messages.
+// Backlog counts, by precedence, the messages that wait for the peer and are not held by an order: the most urgent precedence first, those
+// without messages left out. Messages that P_Mul holds wait too: they have their numbers from the beginning. The time that this takes
+// grows with the local peers and with the state that waits, not with the messages.
 func (b *PeerQueue) Backlog() (list []Backlog) {
 	var all [ranks]Backlog
 	for queue := range b.waiting {
@@ -40,7 +40,7 @@ func (b *PeerQueue) Backlog() (list []Backlog) {
 	return list
 }
 
-// add counts what waits in a level of a queue.
+// add counts the messages and the state that wait in a level of a queue.
 func (l *level) add(row *Backlog) {
 	for _, e := range l.state {
 		row.News, row.Octets = row.News+len(e.Full), row.Octets-len(e.Full) // Box.byRank has them

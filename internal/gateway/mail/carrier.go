@@ -15,10 +15,10 @@ import (
 	"aldis/internal/site"
 )
 
-// ErrRecord says that the journal holds what this version does not understand.
+// ErrRecord says that the journal holds a record that this version does not understand.
 var ErrRecord = errors.New("gateway: journal record of another format")
 
-// Common is what a bearer makes all its carriers of.
+// Common is the part of a carrier's configuration that all carriers of a bearer share.
 type Common struct {
 	Self     uint16           // this node
 	Profile  *profile.Profile // of the bearer, live
@@ -29,47 +29,48 @@ type Common struct {
 	Replica  *replica.Replica
 	Coder    *compact.Coder
 	Air      *Air // of a terminal: one for all peers
-	// ModemBps is the rate that the bearer's modem says that it has, in bits per second; 0: it does not say.
+	// ModemBps is the rate that the bearer's modem reports, in bits per second; 0: it reports none.
 	ModemBps *int
-	// Group is the address of all peers on a shared channel, and Ledger what went there. Invalid: each gets a copy.
+	// Group is the address of all peers on a shared channel, and Ledger counts the octets to it. Invalid: each gets a copy.
 	Group  netip.AddrPort
 	Ledger *Ledger
-	Proofs int                    // octets that may stand behind the frames of a datagram to Group, at the most
-	Behind func(peer uint16) bool // it cannot read what goes to Group, for its roster is an older one
-	Tells  func(peer uint16) bool // this bearer tells it of the site's state; nil: always
-	// Introduce is what goes before a HELLO to a peer that may not know this node, in datagrams, after so many HELLOs without an answer;
-	// nil: nothing does.
+	Proofs int                    // octets of proofs after the frames of a datagram to Group, at most
+	Behind func(peer uint16) bool // it cannot read datagrams to Group, because its roster is older
+	Tells  func(peer uint16) bool // this bearer brings it the site's state; nil: always
+	// Introduce returns the datagrams that go before a HELLO to a peer that may not know this node, after so many HELLOs without an
+	// answer; nil: none do.
 	Introduce func(peer uint16, tries int) [][]byte
 }
 
 // Carrier moves messages to peers and promises nothing: custody is the Store's. It is pure, and for one bearer.
 type Carrier interface {
-	// Accept takes a message for some peers into custody, to go when there is air, and returns those for whom it was
+	// Accept takes a message for some peers into custody, to go when there is air, and returns those for which it was
 	// refused.
 	Accept(now time.Time, to []*Peer, content envelope.Message, kind Kind) (refused []*Peer)
 	// Receive takes a frame of a peer's datagram; false: it is for another carrier. newest says that no datagram with a
 	// higher counter came before.
 	Receive(now time.Time, p *Peer, f frame.Frame, octets int, newest bool) bool
-	// Start is the first Step of this run. Step does what is due, also while this node is silent; Pump sends what is ready
-	// and has air, and is not called then.
+	// Start is the first Step of this run. Step does what is due, also while this node is silent. Pump sends what is ready
+	// and has air; it is not called while this node is silent.
 	Start(now time.Time)
 	Step(now time.Time)
 	Pump(now time.Time)
 	// Due is when Step or Pump has something to do; zero: not by itself.
 	Due(now time.Time, silent bool) time.Time
-	// Silence says that this node is silent or not any more, PeerSilent the same of a peer.
+	// Silence says that this node is silent, or no longer is; PeerSilent says the same of a peer.
 	Silence(now time.Time, on bool)
 	PeerSilent(now time.Time, p *Peer, on bool)
 	// Announce tells the peers at once that this node goes silent, whatever the air is doing; false: another carrier does.
 	Announce(now time.Time, f frame.Silence) bool
-	// NewStore: the peer knows nothing of what was sent to it. What is returned has ended and should be accepted again.
-	// NewNumbers: it counts what it sends from 1 again. What came before its turn has been acknowledged and is delivered first.
+	// NewStore: the peer knows nothing of the messages sent to it. The entries returned have ended and should be accepted again.
+	// NewNumbers: it counts its messages from 1 again. Messages that came before their turn have been acknowledged and are
+	// delivered first.
 	NewStore(p *Peer) (again []*Entry)
 	NewNumbers(now time.Time, p *Peer)
-	// Unlearn: the peer does not know any more what it was sent before, and cannot read what is coded after it.
+	// Unlearn: the peer no longer knows the messages sent before, and cannot read messages coded after them.
 	Unlearn(p *Peer)
-	// Resume goes on with a message of the carrier's queues; false: they are not its own. Restore does so with a record of
-	// the carrier's own buckets.
+	// Resume goes on with a message of the carrier's queues; false: they are not its own. Restore takes a record of the
+	// carrier's own buckets.
 	Resume(r Restored, p *Peer) bool
 	Restore(r api.Record) (bool, error)
 	// Event is for a process that works for the carrier, such as libnorm's child. Others ignore it.
@@ -80,34 +81,34 @@ type Carrier interface {
 	Orders() Orders
 	// Owed is what will go out when a silence ends.
 	Owed(now time.Time) Owed
-	// Report adds what the carrier knows to a status.
+	// Report adds the carrier's figures to a status.
 	Report(s *api.Status)
 }
 
-// Handover is a carrier as messages change their bearer: docs/decisions/bearers.md.
+// Handover is a carrier for messages that change their bearer: docs/decisions/bearers.md.
 type Handover interface {
-	// Adopt takes an entry that another bearer has given up, or another attempt of it; false: there is no room. Rest is what of a long
-	// message under way the peer is not known to have, with the marks of what it went in; nil: all of it. Elsewhere says that the message
-	// of an attempt under way has arrived on another bearer.
+	// Adopt takes an entry that another bearer has given up, or another attempt of it; false: there is no room. Rest is the rest of a
+	// long message under way, which the peer is not known to have, with the marks of its segments; nil: that is all of it. Elsewhere says
+	// that the message of an attempt under way has arrived on another bearer.
 	Adopt(now time.Time, e *Entry) bool
-	// Room is how many octets, as journalled, the carrier may be given now: what it has given a number does not come back.
+	// Room is how many octets, as journalled, the carrier may be given now: messages with a number do not come back.
 	Room() int
 	Rest(e *Entry) ([]envelope.Moved, *envelope.Rest)
 	Elsewhere(now time.Time, e *Entry)
-	// Used counts a message of the peer as used that came on another bearer; read: it has been read here. Whole is a message of the peer as
-	// coded of which the rest came on another bearer; nil: what is before it is not here.
+	// Used marks the number of a message of the peer as used, because the message came on another bearer; read: it has been read here.
+	// Whole is a message of the peer as coded, whose rest came on another bearer; nil: the part before the rest is not here.
 	Used(p *Peer, at TransmissionID) (read bool)
-	// Beside is what has come from the peer, for a HELLO on another bearer; Acked takes what the peer says so of ours.
+	// Beside acknowledges messages of the peer, for a HELLO on another bearer; Acked takes the peer's for messages of ours.
 	Beside(p *Peer) []frame.Beside
 	Acked(now time.Time, p *Peer, f frame.Beside)
 	Whole(p *Peer, at TransmissionID, rest *envelope.Rest) []byte
 }
 
-// Orders are what an operator may ask and order of messages that a carrier has. An order holds for all recipients that have the same
+// Orders are an operator's questions and orders about messages that a carrier has. An order holds for all recipients that have the same
 // number of the message.
 type Orders interface {
 	// Together says that one transmission serves several peers: a message has its numbers when it is accepted, peers do not
-	// share the rate, and what goes shows nothing of the link to one of them.
+	// share the rate, and the traffic shows nothing of the link to one of them.
 	Together() bool
 	// Waits says that nothing of a message has been on the air, Whole that a recipient may have all of it.
 	Waits(e *Entry) bool
@@ -115,13 +116,13 @@ type Orders interface {
 	Hold(now time.Time, e *Entry, on bool)
 	Cancel(now time.Time, e *Entry)
 	Precede(now time.Time, e *Entry, p site.Precedence) error
-	// Queue is what waits for a peer. Ahead is octets, as journalled, that go before what Box.Backlog counts; negative: so much of
-	// that has left this end.
+	// Queue has the messages that wait for a peer. Ahead is how many octets, as journalled, go before those that Box.Backlog counts;
+	// negative: so many of the latter have left this end.
 	Queue(now time.Time, p *Peer) Queued
 	Ahead(now time.Time, p *Peer) int
 }
 
-// Queued is what waits for a peer at a carrier.
+// Queued has the messages that wait for a peer at a carrier.
 type Queued struct {
 	Places   []Place
 	Ordered  bool // in the order in which they go
@@ -130,8 +131,8 @@ type Queued struct {
 
 // Members is a carrier whose peers can come and go while it works.
 type Members interface {
-	// Join adds a peer, also one that has left in this run: its numbers are as they were. Leave removes a peer. What is held for it
-	// ends as canceled; why is noted in the lives of those messages.
+	// Join adds a peer, also one that has left in this run: its numbers are as they were. Leave removes a peer. Messages held for
+	// it are cancelled; why is noted in their lives.
 	Join(now time.Time, p *Peer) error
 	Leave(now time.Time, p *Peer, why string)
 }
@@ -139,13 +140,13 @@ type Members interface {
 // Channel is a carrier that shares its channel with its peers, and so wants to know what else happens there. Its messages have numbers
 // of their own.
 type Channel interface {
-	// Hello adds to a HELLO for a peer what the carrier has of the peer's messages. Compare takes what the peer's HELLO says of ours.
+	// Hello adds to a HELLO for a peer which of its messages the carrier has. Compare takes from the peer's HELLO which of ours it has.
 	Hello(p *Peer, h *frame.Hello)
 	Compare(now time.Time, p *Peer, h frame.Hello)
 	// Resend sends messages once more that the peer has acknowledged and cannot read.
 	Resend(now time.Time, p *Peer, numbers []uint32)
 	// OnAir says that a datagram of a peer, of so many octets above UDP, has used the air. Started: the peer has a new start. Gone: the
-	// roster does not name it any more, and what waits for it ends.
+	// roster no longer names it, and messages that wait for it end.
 	OnAir(now time.Time, p *Peer, octets int)
 	// Spoke says the same of a datagram that another part of this node has sent.
 	Spoke(now time.Time, octets int)
@@ -153,7 +154,7 @@ type Channel interface {
 	Gone(now time.Time, p *Peer)
 }
 
-// Others is what a node has heard on a shared channel of messages of others in custody, to say it again for them.
+// Others has datagrams of other nodes with messages in custody, heard on a shared channel, to transmit them again for their senders.
 type Others interface {
 	// Overhear says which datagram to all is being taken, nil: none that may go again. Again takes a frame of such a datagram of a peer
 	// that another node transmits; known: the datagram has come before.
@@ -170,46 +171,46 @@ type Link interface {
 	// give were in it.
 	Heard(now time.Time)
 	Restarted()
-	// Ask asks the peer at once what of the messages under way has arrived: the way there is back.
+	// Ask asks the peer at once which of the messages under way have arrived: the way there is back.
 	Ask()
-	// Doubt asks the peer at once whether it is there: what went to it has no answer.
+	// Doubt asks the peer at once whether it is there: datagrams to it have no answer.
 	Doubt()
-	// Late says that this machine is late by so much: what was measured over that time says nothing of the link.
+	// Late says that this machine is late by so much: measurements over that time say nothing of the link.
 	Late(now time.Time, by time.Duration)
 	// Hello puts into a HELLO to the peer which numbers this node and the peer have. Compare takes what the HELLO of the peer's start
 	// says of them: docs/decisions/put-back.md.
 	Hello(h *frame.Hello)
 	Compare(now time.Time, h frame.Hello, incarnation uint32)
 	// Together says that the peer is greeted at once with all others of a shared channel; Greeting takes what it says to all. The
-	// caller of Greeting bounds how often it is called for what anybody could have sent. Greet sends a HELLO at once, to an address that
+	// caller of Greeting bounds how often it calls it for datagrams that anybody could have sent. Greet sends a HELLO at once, to an address that
 	// is not believed to be the peer's.
 	Together() bool
 	Greeting(now time.Time, f frame.Greeting)
 	Greet(now time.Time, to netip.AddrPort, hello frame.Hello)
-	// Readdress takes an address that the operator has written anew; an invalid one: he names none any more, and what is known stays.
+	// Readdress takes an address that the operator has written anew; an invalid one: he no longer names one, and known addresses stay.
 	Readdress(addr netip.AddrPort)
 	// Record makes the numbers durable, RecordPaths the addresses.
 	Record()
 	RecordPaths()
 	// Air is the transmitter that reaches the peer, and its rate in bits per second.
 	Air() (*Air, int)
-	// Progress is how many octets of a long message are at the peer, and how many it has as coded; 0, 0: nobody knows.
+	// Progress is how many octets of a long message are at the peer, and how many it has as coded; 0, 0: unknown.
 	Progress(e *Entry) (there, all int)
 }
 
-// Owed is what a carrier has to send, in IP octets, about: before deflating.
+// Owed is what a carrier has to send. Octets are IP octets, approximately: before deflating.
 type Owed struct {
 	Acks      int // peers that wait for acknowledgements
 	Messages  int // that wait or may have to go again
-	Items     int // of this site that some peer has not, each peer counted
+	Items     int // of this site that some peer lacks, each peer counted
 	Octets    int
 	Datagrams int
 	Airtime   time.Duration
 }
 
-// Services is what custody and the carriers have from the gateway above them.
+// Services is the part of the gateway above that custody and the carriers need.
 type Services interface {
-	// Record changes the journal, with all else of this Step. RecordPeer makes a peer's numbers durable.
+	// Record changes the journal, with the other records of this Step. RecordPeer makes a peer's numbers durable.
 	Record(bucket string, key, value []byte)
 	RecordPeer(p *Peer)
 	// Note says something in the operator's log; Drop counts a datagram or packet that came to nothing.
@@ -219,17 +220,17 @@ type Services interface {
 	// for; compact.ErrUnfinished: it is to be called again.
 	Open(now time.Time, p *Peer, at TransmissionID, body []byte) error
 	OpenSlice(now time.Time, p *Peer, at TransmissionID, body []byte) error
-	// Unread says that a message of a peer is acknowledged and cannot be read: its sender is told. Gone says that one of ours is,
-	// and that nobody has it any more.
+	// Unread says that a message of a peer is acknowledged and cannot be read: its sender is told. Gone says so of a message of
+	// ours that nobody has any more.
 	Unread(now time.Time, from *Peer, at TransmissionID)
 	Gone(now time.Time, to *Peer, at TransmissionID)
 	// TellFates tells the adapters what has become of their messages.
 	TellFates(now time.Time)
-	// Hello is what a HELLO to a peer says now.
+	// Hello is a HELLO to a peer as it must read now.
 	Hello(now time.Time, p *Peer) frame.Hello
 	// Texts codes for these peers; nil: one of them has another model, or none is known.
 	Texts(to ...*Peer) *envelope.Texts
-	// News is what to tell a peer of items that it lacks, and as what it will hold them.
+	// News is a message to a peer about items that it lacks, and the items as it will hold them.
 	News(now time.Time, p *Peer, items []site.Item) (envelope.Message, []site.Item)
 	// Seal makes a datagram of frames to a peer or seal.Group; false: it cannot, and the log says so. Send puts it on the air.
 	Seal(to uint16, long bool, frames []byte) ([]byte, bool)

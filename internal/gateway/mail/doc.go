@@ -11,7 +11,7 @@
 //
 // # Calls and units
 //
-// Carrier is what the gateway asks of a carrier; Services is what a carrier asks of the gateway. Both are called inside
+// Carrier has the gateway's calls to a carrier; Services has a carrier's calls to the gateway. Both are called inside
 // one Step of the gateway. The package is pure, nothing in it is safe for concurrent use, and time never goes back.
 // Sizes are octets; in the airtime ledger they are IP octets.
 //
@@ -21,14 +21,14 @@
 //
 //   - carrier.go: the interfaces Carrier and Services
 //   - store.go: accepting and ending messages, and their records
-//   - peerqueue.go: what is held for one peer
+//   - peerqueue.go: messages held for one peer
 //   - handover.go: a message changes its bearer
-//   - backlog.go: what is held for one peer, by precedence
-//   - queue.go: what waits in one queue of a carrier
+//   - backlog.go: messages that wait for one peer, by precedence
+//   - queue.go: messages that wait in one queue of a carrier
 //   - giving.go: which messages a full queue gives up
 //   - turns.go: which source goes next, and the approximate order in which messages will go
 //   - pace.go: how fast messages go
-//   - peer.go: what all parts know of another gateway
+//   - peer.go: another gateway, as all parts know it
 //   - paths.go: addresses of another gateway
 //   - ordered.go: the operator's orders about a message, and its life
 //   - sharedhistory.go: flows, and earlier messages as a coding history, towards peers
@@ -37,6 +37,6 @@
 //   - reorder.go: messages that arrived before their turn
 //   - turn.go: how much one turn of the loop may code and decode
 //   - air.go: a transmitter and its idle time
-//   - gauge.go: what traffic shows of the link
+//   - gauge.go: rate, loss and delay of the link, as traffic shows them
 //   - ledger.go: the airtime ledger: octets by cause
 package mail

@@ -9,11 +9,12 @@ import (
 )
 
 // Gauge finds out from the traffic how fast a transmitter's link is, while something waits for it all the time: the octets that
-// went between two datagrams, by the time between their acknowledgements. It sees that a link is slower than its profile, and
-// paces by that. It sees that a link is faster only where the rate changes: there more goes while nothing queues. The zero value is ready.
+// went between two datagrams, divided by the time between their acknowledgements. It sees that a link is slower than its profile, and
+// paces by that. It sees that a link is faster only where the rate changes: there it lets more go while nothing queues. The zero value
+// is ready.
 //
-// What the modem drops because its queue is full has not passed, so what goes again is taken off. But a radio that loses much
-// looks the same. Then the pace tells: if as much is lost at the lower one, the rate is as before, and losses count no more.
+// Octets that the modem drops because its queue is full have not passed, so repeated octets are subtracted. But a radio that loses much
+// looks the same. Then the pace decides: if as much is lost at a lower pace, the rate is as before, and losses no longer count.
 type Gauge struct {
 	octets int64 // that went on the air
 	first  int64 // octets of messages that went the first time
@@ -48,7 +49,7 @@ const (
 	leastPace  = 0.125 // of the profile's rate
 
 	// A link whose rate changes.
-	wavers      = 0.4 // of the pace, with a long queue: it does
+	wavers      = 0.4 // of the pace, with a long queue: the rate changes
 	stillWavers = 0.6
 	longQueue   = 10 * time.Second
 	waryFor     = 10 * time.Minute // after that
@@ -65,7 +66,7 @@ func (g *Gauge) Pace(rateBps int) int {
 	return g.pace
 }
 
-// Measured is the rate of a link that is not as fast as its profile says, what is paced by, and since when. 0: it is not known to be.
+// Measured is the rate of a link that is not as fast as its profile says, the pace, and since when. 0: the link is not known to differ.
 func (g *Gauge) Measured() (rateBps, paceBps int, since time.Time) {
 	return g.measured, g.pace, g.since
 }
@@ -93,7 +94,8 @@ func (g *Gauge) Carried(octets int, again bool) {
 // Idle says that nothing waits for the transmitter.
 func (g *Gauge) Idle() { g.began = time.Time{} }
 
-// There notes that an acknowledgement came for what went so far, at that time: everything before it is over the link, or lost on it.
+// There notes that an acknowledgement came for a datagram that went then, after so octets in all: those before it are over the link, or
+// lost on it.
 func (g *Gauge) There(now, went time.Time, so int64, p *profile.Profile, rateBps int) {
 	jitter := p.Up.Jitter + p.Down.Jitter
 	span, wary := max(gaugeSpan, 10*jitter), now.Before(g.wary)
@@ -140,7 +142,7 @@ func (g *Gauge) took(now time.Time, trip time.Duration) {
 }
 
 // follow takes a sample of a link whose rate changes. queued is by how much longer than at its best the quickest acknowledgement took: as
-// much waits in the modem, and the sample is what the link carries. Where little waits, the link may be faster than what goes, also than
+// much waits in the modem, and the sample is the link's rate. Where little waits, the link may be faster than the pace, and even than
 // its profile.
 func (g *Gauge) follow(now time.Time, bps float64, queued time.Duration, p *profile.Profile, rateBps int) {
 	pace := float64(g.Pace(rateBps))
@@ -162,7 +164,7 @@ func (g *Gauge) follow(now time.Time, bps float64, queued time.Duration, p *prof
 	g.pace = int(min(max(pace, leastPace*float64(rateBps)), mostPace*float64(rateBps)))
 }
 
-// asProfile says that the link is as fast as its profile has it, or that nobody knows.
+// asProfile says that the link is as fast as its profile has it, or that its rate is unknown.
 func (g *Gauge) asProfile() { g.pace, g.measured, g.before, g.since = 0, 0, 0, time.Time{} }
 
 // judge takes a sample in bits per second, and the share that went again in it.
@@ -173,7 +175,7 @@ func (g *Gauge) judge(now time.Time, sent, lost float64, rateBps int) {
 		sample *= 1 - min(lost, 0.5)
 	}
 	sample = min(sample, pace)
-	if sample >= slower*pace { // what waited in the modem before may add to it
+	if sample >= slower*pace { // octets that waited in the modem before may add to it
 		g.low, g.best, g.lost = 0, 0, 0
 	} else {
 		g.low, g.best, g.lost = g.low+1, max(g.best, int(sample)), g.lost+lost/gaugeTimes
@@ -217,10 +219,10 @@ type Evidence struct {
 	trips       []time.Duration
 }
 
-// Of how much something is believed.
+// How much evidence is believed.
 const (
 	evidenceOf   = 200 // datagrams
-	evidenceMost = 600 // beyond it what was counted counts half
+	evidenceMost = 600 // beyond it the earlier counts are halved
 	mostTrips    = 8   // round trips: the least of them counts
 )
 
@@ -250,7 +252,8 @@ func (e *Evidence) RoundTrip() (time.Duration, bool) {
 	return slices.Min(e.trips), true
 }
 
-// Loss is the share of datagrams with messages that went again, in percent, and the least that it is 97 of 100 times; false: there were too few.
+// Loss is the share of datagrams with messages that went again, in percent, and its lower bound, which holds 97 of 100 times; false: there
+// were too few.
 func (e *Evidence) Loss() (pct, least float64, ok bool) {
 	n := float64(e.sent + e.again)
 	if n < evidenceOf {

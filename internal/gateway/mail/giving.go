@@ -2,10 +2,10 @@ package mail
 
 import "aldis/internal/link/frame"
 
-// giving is which messages that wait for a peer would be given up, newest first. State stays. It changes nothing.
+// giving works out which messages that wait for a peer would be given up, newest first. State stays. It changes nothing in the queue.
 type giving struct {
 	queue  *PeerQueue
-	taken  map[*Entry]bool // of what the operator holds
+	taken  map[*Entry]bool // of those that the operator holds
 	ends   map[*source]int // of each source, how many of its messages stay
 	shares map[string]int  // octets that would wait, by source
 }

@@ -10,14 +10,14 @@ import (
 	"aldis/internal/site"
 )
 
-// A message changes its bearer here: docs/decisions/bearers.md. What waits has no number, and goes to another Peer for nothing. What is
-// under way may arrive: it stays, and a second attempt on another bearer names the first by its mark. The journal has both until one is
-// acknowledged.
+// A message changes its bearer here: docs/decisions/bearers.md. A message that waits has no number, and goes to another Peer at no cost. A
+// message under way may arrive: it stays, and a second attempt on another bearer names the first by its mark. The journal has both until one
+// is acknowledged.
 
 // attempts are the entries of one message for one recipient on several bearers, the newest last: it alone may wait.
 type attempts struct{ list []*Entry }
 
-// all is every attempt of which e is one.
+// all are the attempts of e's message, e among them.
 func (a *attempts) all(e *Entry) []*Entry {
 	if a == nil {
 		return []*Entry{e}
@@ -25,7 +25,7 @@ func (a *attempts) all(e *Entry) []*Entry {
 	return a.list
 }
 
-// Mark is what a message under way is called on other bearers.
+// Mark names a message under way for other bearers.
 func (e *Entry) Mark() envelope.Moved {
 	return envelope.Moved{Bearer: e.Peer.Bearer.Mark, Stream: e.Peer.Handshake.Stream, Queue: uint8(e.At.Queue), Number: e.At.Number}
 }
@@ -48,7 +48,7 @@ func (m *Message) On(p *Peer) *Entry {
 	return nil
 }
 
-// Spoken is what messages of the flow may be coded after: the message; nothing where its rest goes in its place.
+// Spoken is the message, after which others of the flow may be coded; nil where its rest goes in its place.
 func (m *Message) Spoken() *site.Message {
 	if m.Content.Rest != nil {
 		return nil
@@ -56,7 +56,7 @@ func (m *Message) Spoken() *site.Message {
 	return m.Content.Payload
 }
 
-// Read is the message as its recipient has read it under its number: without content where that may have come by a later attempt.
+// Read is the message as its recipient has read it under its number: without content where a later attempt may have brought it.
 func (e *Entry) Read() *Message {
 	if e.attempts != nil && e.to[e.Peer.ID] != e {
 		return &Message{}
@@ -64,11 +64,11 @@ func (e *Entry) Read() *Message {
 	return e.Message
 }
 
-// Waits says that it has no number, on whatever bearer.
+// Waits says that the entry has no number, whatever its bearer.
 func (e *Entry) Waits() bool { return e.At.Number == 0 }
 
-// Seconded says that another attempt of the message waits, perhaps on the same bearer. It must stay the newest: without a number no mark
-// of a third one names it.
+// Seconded says that another attempt of the message waits, perhaps on the same bearer. That one must stay the newest: it has no number, so
+// that no mark of a third one could name it.
 func (e *Entry) Seconded() bool {
 	return slices.ContainsFunc(e.attempts.all(e), func(one *Entry) bool { return one != e && one.Waits() })
 }
@@ -86,8 +86,8 @@ func (s *Store) TakeOff(e *Entry, to *Peer) (back func()) {
 	}
 }
 
-// Again makes another attempt of what is under way, on the bearer of to, whose carrier seats it. more is what has to be counted as used
-// besides its number; rest, if it is not nil, goes in the place of the message.
+// Again makes another attempt of an entry under way, on the bearer of to, whose carrier seats it. more are the marks of numbers that count
+// as used besides the entry's own; rest, if it is not nil, goes in the place of the message.
 func (s *Store) Again(e *Entry, to *Peer, more []envelope.Moved, rest *envelope.Rest) *Entry {
 	next := &Entry{Message: e.Message, Peer: to, Order: e.Order, ordered: e.ordered}
 	for _, one := range e.attempts.all(e) {
@@ -104,7 +104,7 @@ func (s *Store) Again(e *Entry, to *Peer, more []envelope.Moved, rest *envelope.
 	return next
 }
 
-// Whole lets all of a message go where the rest of it could not be read.
+// Whole lets a message go in full where its rest could not be read.
 func (s *Store) Whole(e *Entry) {
 	if e.Content.Rest != nil {
 		copied := *e.Message
@@ -113,8 +113,8 @@ func (s *Store) Whole(e *Entry) {
 	}
 }
 
-// join makes an entry another attempt of the message of one. Each is a copy of that, with the marks of all before it; the last is the one
-// that counts. After a restart they come in any order.
+// join makes e another attempt of the message of one. Each attempt has a copy of the message, with the marks of all attempts before it; the
+// last counts. After a restart they come in any order.
 func (s *Store) join(one, e *Entry) {
 	a := one.attempts
 	if a == nil {
@@ -137,7 +137,7 @@ func (s *Store) join(one, e *Entry) {
 	}
 }
 
-// Seat puts an entry that was taken off its bearer, or a new attempt, among those that wait in a queue of its new one.
+// Seat puts an entry that was taken off its bearer, or a new attempt, among those that wait in a queue of its new bearer.
 func (s *Store) Seat(e *Entry, queue frame.Queue, a *SharedHistory) {
 	e.Queue, e.history = queue, a
 	e.Peer.Box.push(e)
@@ -154,7 +154,7 @@ func (s *Store) Drop(e *Entry) {
 	s.Undo(e)
 }
 
-// Undo takes back an attempt that nobody has seated.
+// Undo takes back an attempt that was not seated.
 func (s *Store) Undo(e *Entry) {
 	a := e.attempts
 	e.attempts = nil
@@ -187,10 +187,10 @@ func (s *Store) settle(a *attempts, arrived *Entry) {
 	}
 }
 
-// nothing is a message that says nothing.
+// nothing is an empty message.
 var nothing = envelope.Message{Void: []envelope.Hash{{}}}
 
-// Nothing is the envelope of a message that says nothing.
+// Nothing is the envelope of an empty message.
 func Nothing() []byte {
 	b, err := envelope.Append(nil, nothing, 0, true)
 	if err != nil {
@@ -199,7 +199,7 @@ func Nothing() []byte {
 	return b
 }
 
-// Void leaves an attempt under way without its content: the message has arrived, and its queue waits for the number.
+// Void empties an attempt under way: the message has arrived, and its queue waits for the number.
 func (s *Store) Void(e *Entry) {
 	v, err := s.New(nothing, State)
 	if err != nil {
@@ -213,8 +213,8 @@ func (s *Store) Void(e *Entry) {
 	s.record(e)
 }
 
-// Movable is what is held for the peer: what waits, the most urgent first, and what is under way with its content, in the order in which
-// its source said it.
+// Movable are the entries held for the peer: those that wait, the most urgent first, and those under way with their content, in the order in
+// which their sources sent them.
 func (b *PeerQueue) Movable() (waiting, underWay []*Entry) {
 	for i := range b.waiting {
 		waiting = append(waiting, b.waiting[i].list()...)
@@ -235,7 +235,7 @@ func (b *PeerQueue) Empty() bool {
 	return len(b.underWay)+len(b.onHold)+b.waiting[frame.Direct].n+b.waiting[frame.Bulk].n == 0
 }
 
-// Next is the most urgent and oldest that waits and for which ok says so; nil: there is none.
+// Next is the most urgent and oldest waiting entry that ok accepts; nil: there is none.
 func (b *PeerQueue) Next(ok func(*Entry) bool) *Entry {
 	var list []*Entry
 	for i := range b.waiting {
@@ -251,8 +251,8 @@ func (b *PeerQueue) Next(ok func(*Entry) bool) *Entry {
 // Place is where an entry stands among those of its line.
 func (e *Entry) Place() uint64 { return cmp.Or(e.Order, e.ID) }
 
-// Holds says whether a message of the line of another waits or is under way that stands before a place, is no less urgent, and for which
-// no other bearer is tried since.
+// Holds says whether a message of m's line waits or is under way that stands before a place, is no less urgent, and has no newer attempt on
+// another bearer.
 func (b *PeerQueue) Holds(m *Message, before uint64) bool {
 	if b.Empty() {
 		return false
@@ -266,7 +266,7 @@ func (b *PeerQueue) Holds(m *Message, before uint64) bool {
 	return b.anyWaits(func(e *Entry) bool { return e.Place() < before && e.Rank() >= rank && e.Line() == line })
 }
 
-// Any says whether something that is held for the peer is as is says.
+// Any says whether the function is accepts an entry that is held for the peer.
 func (b *PeerQueue) Any(is func(*Entry) bool) bool {
 	for _, e := range b.underWay {
 		if len(e.Content.Void) == 0 && is(e) {
@@ -283,7 +283,7 @@ func (b *PeerQueue) anyWaits(is func(*Entry) bool) (found bool) {
 	return found
 }
 
-// Line says of all that wait whether they do so behind another bearer; any: some do.
+// Line marks the entries that wait for something on another bearer; any: there are some.
 func (b *PeerQueue) Line(behind func(*Entry) bool) (any bool) {
 	for i := range b.waiting {
 		b.waiting[i].all(func(e *Entry) {

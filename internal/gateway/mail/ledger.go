@@ -49,7 +49,7 @@ type Ledger [2][kinds]uint64
 // Add charges octets to an account.
 func (l *Ledger) Add(direction int, kind Kind, octets int) { l[direction][kind] += uint64(octets) }
 
-// Head charges what every datagram has beside its frames, and what the long form has more.
+// Head charges the octets that every datagram has besides its frames, and those that the long form has more.
 func (l *Ledger) Head(direction int, long bool) {
 	l.Add(direction, Header, profile.IPUDPOctets+seal.OverheadShort)
 	if long {

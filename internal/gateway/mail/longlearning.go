@@ -5,8 +5,8 @@ import (
 	"aldis/internal/site"
 )
 
-// Long says under which number the flow of message number of the bulk queue goes, and whether it has to spell it out: the first of
-// the flow in that queue does, for the queues do not wait for each other.
+// Long says which number the flow of message number of the bulk queue has, and whether the message has to spell the flow out: the
+// first of the flow in that queue does, because the queues do not wait for each other.
 func (a *SharedHistory) Long(p *site.Message, number uint64) (flow uint32, spells bool) {
 	f := a.Flow(p)
 	if f == nil {

@@ -12,12 +12,12 @@ import (
 	"aldis/internal/site"
 )
 
-// What the operator orders of a message concerns it as it waits for a recipient: whether it is held, and its precedence. The
-// journal has that for each recipient beside the message, which stays as its sender gave it. A message that waits with
-// another precedence is a copy of the message, under the same ID: for a recipient to whom it is under way it stays what it
-// was, since its flow is a part of what it was sent as.
+// The operator's orders about a message concern it as it waits for a recipient: whether it is held, and its precedence. The
+// journal has them for each recipient, apart from the message, which stays as its sender gave it. A message that waits with
+// another precedence is a copy of the message, under the same ID: for a recipient to which it is under way it stays as it
+// was, because its flow is part of what was sent.
 
-// ordered is what the operator has ordered of a message for one recipient.
+// ordered has the operator's orders about a message for one recipient.
 type ordered struct {
 	hold       bool
 	precedence site.Precedence
@@ -47,7 +47,7 @@ func parseOrdered(b []byte) (*ordered, error) {
 	return &ordered{b[0]&orderedHold != 0, site.Precedence(b[1]), b[0]&orderedChanged != 0}, nil
 }
 
-// recallOrders does to an entry from the journal what was ordered of it.
+// recallOrders applies to an entry from the journal the orders about it.
 func (s *Store) recallOrders(e *Entry, o *ordered) {
 	if o == nil || e.Content.Payload == nil {
 		return
@@ -61,7 +61,7 @@ func (s *Store) recallOrders(e *Entry, o *ordered) {
 	e.OnHold = o.hold && (e.At.Number == 0 || e.Queue == Group)
 }
 
-// recordOrders makes durable what is ordered of an entry.
+// recordOrders makes the orders about an entry durable.
 func (s *Store) recordOrders(e *Entry) {
 	o := ordered{hold: e.OnHold, precedence: e.Content.Payload.Precedence}
 	if m := s.byID[e.ID]; m != nil {
@@ -88,7 +88,7 @@ func (m *Message) With(p site.Precedence) (*Message, error) {
 	return &copied, err
 }
 
-// Hold keeps an entry back that waits, or lets it go again, to its place. Over a queue of its own the caller has seen to the
+// Hold keeps an entry back that waits, or lets it go again, to its place. If the entry has a number, the caller has seen to the
 // carrier.
 func (s *Store) Hold(e *Entry, on bool) {
 	if e.OnHold == on {
@@ -109,7 +109,7 @@ func (s *Store) Hold(e *Entry, on bool) {
 	s.Lives.State(e.ID, e.Peer.ID, state)
 }
 
-// Precede gives an entry that waits another precedence: it goes behind those of that precedence that were accepted before it.
+// Precede gives an entry that waits another precedence: it goes behind entries of that precedence that were accepted before it.
 func (s *Store) Precede(e *Entry, p site.Precedence) error {
 	copied, err := e.Message.With(p)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Store) Precede(e *Entry, p site.Precedence) error {
 	return nil
 }
 
-// Exchange puts a copy of a message into its place for all recipients whom it reaches as this.
+// Exchange puts a copy of a message into its place for all recipients to which it goes under this number.
 func (s *Store) Exchange(of *Message, at TransmissionID, copied *Message) {
 	for _, id := range of.Recipients() {
 		if e := of.to[id]; e.At == at {
@@ -144,7 +144,7 @@ func (s *Store) exchange(e *Entry, copied *Message) {
 	s.recordOrders(e)
 }
 
-// Recipients are those for whom a message has not ended, by id.
+// Recipients are the peers for which a message has not ended, by id.
 func (m *Message) Recipients() (ids []uint16) {
 	for id := range m.to {
 		ids = append(ids, id)
@@ -153,7 +153,7 @@ func (m *Message) Recipients() (ids []uint16) {
 	return ids
 }
 
-// reapplyOrders gives an entry that goes again under another ID what was ordered of the message before.
+// reapplyOrders gives an entry that goes again under another ID the orders about the message before.
 func (s *Store) reapplyOrders(e *Entry) {
 	before := s.again[e.Content.Payload]
 	if before == nil || e.Content.Payload == nil {
@@ -173,7 +173,7 @@ func (s *Store) Get(id uint64) *Message { return s.byID[id] }
 // Newest is the message that was made last; nil: it is not in custody.
 func (s *Store) Newest() *Message { return s.byID[s.next] }
 
-// HeldBack counts what the operator holds of a rank.
+// HeldBack counts the messages of a rank that the operator holds.
 func (b *PeerQueue) HeldBack(rank int) (n int) {
 	for _, e := range b.onHold {
 		if e.Rank() == rank {
@@ -188,7 +188,7 @@ func (b *PeerQueue) HeldBack(rank int) (n int) {
 	return n
 }
 
-// listOnHold is what is held for a peer, by ID.
+// listOnHold are the entries for a peer that the operator holds, by urgency.
 func (b *PeerQueue) listOnHold() (list []*Entry) {
 	for _, e := range b.onHold {
 		list = append(list, e)
@@ -236,7 +236,7 @@ func (e *Entry) Stands() history.State {
 // fates are the final states of lives, by Fate.
 var fates = [...]history.State{Delivered: history.Delivered, Expired: history.Expired, Refused: history.Refused, Cancelled: history.Cancelled, Superseded: history.Superseded}
 
-// tellLife notes how a message ends for a recipient. One that begins anew ends when that has been accepted.
+// tellLife notes how a message ends for a recipient. One that begins anew ends when the new one has been accepted.
 func (s *Store) tellLife(e *Entry, fate Fate) {
 	if e.Content.Payload == nil {
 		return
@@ -272,7 +272,7 @@ func (s *Store) Passed(e *Entry, by string) {
 	}
 }
 
-// Turn brings the store to now. What was to be accepted again in the turn before has been, or never is.
+// Turn brings the store to now. Messages that were to be accepted again in the turn before have been, or never are.
 func (s *Store) Turn(now time.Time) {
 	s.Lives.Turn(now)
 	if len(s.again) == 0 {

@@ -6,8 +6,8 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// Pace is how fast messages get to a peer while others wait: octets as journalled that were acknowledged, by the time that
-// took. What the link makes of them, losses, windows and the share of other peers are all in it. The zero value is ready.
+// Pace is how fast messages get to a peer while others wait: octets as journalled that were acknowledged, divided by the
+// time that took. Coding for the link, losses, windows and the share of other peers are all in it. The zero value is ready.
 type Pace struct {
 	since   time.Time // of the last end of a message
 	backlog bool      // after it others waited
@@ -16,8 +16,8 @@ type Pace struct {
 }
 
 const (
-	paceWindow = 2 * time.Minute  // beyond it what was counted counts half
-	pacePause  = 30 * time.Second // a longer time without an end counts as this: the link was down
+	paceWindow = 2 * time.Minute  // beyond it the earlier counts are halved
+	pacePause  = 30 * time.Second // a longer time in which no message ends counts as this: the link was down
 	paceLeast  = 10 * time.Second // of counting, before it says anything
 )
 

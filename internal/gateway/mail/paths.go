@@ -13,8 +13,8 @@ type Paths struct {
 	Addr netip.AddrPort
 
 	configured netip.AddrPort // as the operator wrote it; invalid: left out
-	heard      netip.AddrPort // where the newest authentic datagram came from, or a newer word of the operator
-	proven     netip.AddrPort // has shown last that it receives
+	heard      netip.AddrPort // where the newest authentic datagram came from, or a newer address from the operator
+	proven     netip.AddrPort // the last that has shown that it receives
 	failed     netip.AddrPort // was left because it did not answer, though the newest datagram had come from there
 	wary       time.Time      // until then nothing goes to a new address while the proven one answers
 	misses     int            // questions without an answer in a row
@@ -23,7 +23,7 @@ type Paths struct {
 // wariness is how long a peer is not followed to new addresses after one of them did not answer and the old one did.
 const wariness = 10 * time.Minute
 
-// NewPaths knows what the operator wrote; the zero AddrPort: nothing.
+// NewPaths knows the address that the operator wrote; the zero AddrPort: none.
 func NewPaths(configured netip.AddrPort) Paths {
 	return Paths{Addr: configured, configured: configured, heard: configured}
 }
@@ -37,7 +37,7 @@ func (p *Paths) Known(addr netip.AddrPort) bool { return slices.Contains(p.order
 // Proven says whether Addr has shown that it receives.
 func (p *Paths) Proven() bool { return p.Addr == p.proven }
 
-// order is the addresses, the one to use first. None is there twice.
+// order is the addresses, first the one to use. None is there twice.
 func (p *Paths) order() []netip.AddrPort {
 	list := []netip.AddrPort{p.heard, p.proven, p.configured}
 	if !p.wary.IsZero() && p.proven.IsValid() {
@@ -53,8 +53,8 @@ func (p *Paths) order() []netip.AddrPort {
 }
 
 // Heard notes where the newest authentic datagram came from, and says whether everything goes there from now on, and
-// did not before. anew: the peer has started anew with it, on another machine of its site perhaps: what its addresses have shown says nothing
-// against new ones.
+// did not before. anew: the peer has started anew with it, on another machine of its site perhaps: the record of its old addresses says
+// nothing against new ones.
 func (p *Paths) Heard(now time.Time, from netip.AddrPort, anew bool) (moved bool) {
 	if anew {
 		p.failed = netip.AddrPort{}
@@ -74,7 +74,7 @@ func (p *Paths) Heard(now time.Time, from netip.AddrPort, anew bool) (moved bool
 	return true
 }
 
-// Join takes the address of a connection with the peer. It is the only one: what was learned before led to another connection.
+// Join takes the address of a connection with the peer. It is the only one: addresses learned before led to another connection.
 func (p *Paths) Join(at netip.AddrPort) {
 	*p = Paths{Addr: at, configured: p.configured, heard: at, proven: at}
 }
@@ -99,8 +99,8 @@ func (p *Paths) Missed() (changed bool) {
 	return changed
 }
 
-// Answered notes that the peer has what went to an address, and says whether that was not known. Where it was the old
-// address that answered, and not the new one, the peer has not moved: somebody else sent what it had sealed.
+// Answered notes that the peer has a datagram that went to an address, and says whether that was not known. Where the old
+// address answered, and not the new one, the peer has not moved: somebody else sent a datagram that it had sealed.
 func (p *Paths) Answered(now time.Time, at netip.AddrPort) (news bool) {
 	p.misses = 0
 	if p.failed.IsValid() && p.failed != at && p.proven == at {
@@ -112,8 +112,8 @@ func (p *Paths) Answered(now time.Time, at netip.AddrPort) (news bool) {
 	return news
 }
 
-// Write takes what the operator has written anew, and says whether it differs. It is newer than what was learned, and not
-// proven.
+// Write takes an address that the operator has written anew, and says whether it differs. It is newer than the learned ones, and
+// not proven.
 func (p *Paths) Write(configured netip.AddrPort) (changed bool) {
 	if p.configured == configured {
 		return false
@@ -125,10 +125,10 @@ func (p *Paths) Write(configured netip.AddrPort) (changed bool) {
 	return true
 }
 
-// Forget leaves only what the operator wrote.
+// Forget leaves only the address that the operator wrote.
 func (p *Paths) Forget() { *p = NewPaths(p.configured) }
 
-// Append is the durable part: what was learned, and what the operator had written then.
+// Append is the durable part: the learned addresses, and the one that the operator had written then.
 func (p *Paths) Append(b []byte) []byte {
 	text := make([]string, 3)
 	for i, a := range []netip.AddrPort{p.heard, p.proven, p.configured} {
@@ -140,8 +140,8 @@ func (p *Paths) Append(b []byte) []byte {
 	return append(b, strings.Join(text, " ")...)
 }
 
-// Restore takes what Append wrote, or what version 0.1 wrote: the one address that it had learned. What the operator has written since is
-// newer than what was learned; changed says that it differs, where the record tells.
+// Restore takes a record of Append, or one of version 0.1: the one address that it had learned. An address that the operator has written
+// since is newer than the learned ones; changed says that it differs from the one in the record, if the record has one.
 func (p *Paths) Restore(b []byte) (changed bool, err error) {
 	fields := strings.Split(string(b), " ")
 	if len(fields) != 1 && len(fields) != 3 {

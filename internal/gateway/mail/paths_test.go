@@ -18,7 +18,8 @@ func at(port byte) netip.AddrPort {
 }
 
 // A walk is what happens to a peer's addresses, each a letter: "hX" the newest datagram came from X, "m" a question had no
-// answer, "aX" the peer has what went to X, "s" it starts anew with the next datagram, "w" ten minutes pass. want is where things go after each.
+// answer, "aX" the peer has a datagram that went to X, "s" it starts anew with the next datagram, "w" ten minutes pass.
+// want is where things go after each.
 func TestPaths(t *testing.T) {
 	for _, tt := range []struct {
 		name             string

@@ -22,9 +22,9 @@ type Peer struct {
 	Reader    Reader
 	Counts    *api.PeerCounts // of all bearers together
 	Ledger    Ledger
-	Opened    Kind // what the last message opened was
+	Opened    Kind // of the last message opened
 	Stamp          // of its datagram that is read now
-	Turn      Turn // what of its messages one turn of the loop reads
+	Turn      Turn // how much of its messages one turn of the loop reads
 	Shows     Evidence
 	Pace      Pace // how fast messages get there while some wait
 
@@ -34,10 +34,10 @@ type Peer struct {
 	Gone      bool // the roster does not name it: nothing is sent to it
 	Ashore    bool // this node is a terminal of a star, and the peer its shore
 	Enrolled  bool // the roster names it, and no configuration
-	Later     bool // the roster names it since later than this node: it greets first
+	Later     bool // it came into the roster after this node, and greets first
 }
 
-// Absent says that the peer is in the roster and was never heard: nothing is done for all because of it.
+// Absent says that the peer is in the roster and was never heard: datagrams to all take no account of it.
 func (p *Peer) Absent() bool { return p.Later && p.Handshake.Store == 0 }
 
 // Bearer names a way over the air: in configuration and journal by its name, on the link by Mark. The bearer without a name has 0.
@@ -73,8 +73,8 @@ func NewPeer(id uint16, name string, addr netip.AddrPort, services Services, lat
 type Handshake struct {
 	Store      uint32    // of the peer; 0: never heard
 	Model      uint16    // of compaction, the peer's
-	Corpus     uint32    // the network's that the peer has, as it has said in this run; 0: none, or it has not said yet
-	Forgot     uint8     // raised whenever we could not read what was coded after messages of it
+	Corpus     uint32    // the network's corpus that the peer has, as it has said in this run; 0: none, or it has not said yet
+	Forgot     uint8     // raised whenever we could not read messages coded after earlier ones of it
 	PeerForgot uint8     // the same of the peer
 	Segments   bool      // it understands segments of long messages
 	Ahead      bool      // it takes numbers up to custody.MaxAhead ahead, and on a shared channel batches
@@ -82,13 +82,13 @@ type Handshake struct {
 	InStream   uint8     // of its numbers towards us
 	Placed     bool      // in this start it has said that InStream is the stream of its numbers
 	Compared   uint32    // the last start of the peer whose numbers count: its first ones were compared with what we have
-	Started    bool      // the peer has, and no acknowledgement of this start of it was compared with what it had acknowledged
+	Started    bool      // the peer has started, and no acknowledgement of this start was compared with those before it
 	Refused    Refusal   // nothing that the peer sends counts until it begins a new stream
 	Era        uint16    // raised whenever the peer's numbers begin anew
 	Agreed     bool      // in this start it has said that it hears this stream of ours: its acknowledgements are for that
 	Ending     bool      // our stream ends: nothing more of it goes
 	Reissued   Refusal   // what the peer says of our stream in this datagram: a new one begins after it
-	Known      uint32    // of it, with Void: the last start of ours whose numbers count there
+	Known      uint32    // with Void: the last start of ours whose numbers count there
 	KnowsUs    bool      // it has told that it knows our incarnation and stream: the short form will do
 	Unmet      bool      // never heard, and this start greets it only when one of us has something to say
 	Owed       bool      // it does not know that we know it
@@ -101,12 +101,12 @@ type Refusal uint8
 
 // The reasons.
 const (
-	Taken Refusal = iota // it takes what comes
-	Void                 // the sender gives numbers again
+	Taken Refusal = iota // it takes all that comes
+	Void                 // the sender gives numbers a second time
 	Ended                // the sender has asked for it
 )
 
-// End stops our stream: the peer is asked what of it has arrived.
+// End stops our stream: the peer is asked which of its messages have arrived.
 func (a *Handshake) End(now time.Time) {
 	a.Ending, a.KnowsUs = true, false
 	a.Owe(now)

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Group is the queue of messages that go to several peers at once, beside the two of each peer.
+// Group is the queue of messages that go to several peers at once, besides the two of each peer.
 const (
 	Group  frame.Queue = frame.Queues
 	queues             = frame.Queues + 1
@@ -32,8 +32,8 @@ type Message struct {
 	Accepted time.Time
 	Defines  bool // its flow went spelt out: a peer that has it knows the flow's number
 
-	to      map[uint16]*Entry // recipients for whom it has not ended
-	unknown int               // recipients that are configured no more
+	to      map[uint16]*Entry // recipients for which it has not ended
+	unknown int               // recipients that are no longer configured
 }
 
 // Entry is a message on its way to one recipient.
@@ -58,8 +58,8 @@ type Entry struct {
 
 	Aired Aired // of the direct queue and NORM's: when it went last
 
-	Behind bool  // it waits, and not for its turn: an earlier one of its line is on another bearer, or it is for another itself
-	Way    *Peer // on the bearer that it waits for; nil: on that where it waits
+	Behind bool  // it waits, and not for its turn: an earlier one of its line is on another bearer, or it is for another bearer itself
+	Way    *Peer // the peer on the bearer that it waits for; nil: it waits on the right one
 
 	history  *SharedHistory
 	attempts *attempts // nil: it is under way on one bearer at the most
@@ -76,21 +76,21 @@ func (m *Message) Rank() int {
 	return m.Content.Payload.Precedence.Rank()
 }
 
-// Twice says whether a message goes a second time before its loss is noticed: what is of flash precedence or above, and what
-// its adapter wants to.
+// Twice says whether a message goes a second time before its loss is noticed: it is of flash precedence or above, or its adapter
+// wants that.
 func (m *Message) Twice() bool {
 	return m.Rank() >= flash || m.Content.Payload != nil && m.Content.Payload.Twice
 }
 
 var flash = site.Flash.Rank()
 
-// Takes says whether a message may take a bearer; state may take any. What goes on behind a relay takes no relay to that.
+// Takes says whether a message may take a bearer; state may take any. A message that a relay is to pass on takes no relay to that relay.
 func (m *Message) Takes(bearer string) bool {
 	p := m.Content.Payload
 	return p == nil || p.Takes(bearer) && (p.Adapter != site.Relay || bearer != Relay)
 }
 
-// Relay is the name of the bearer that other gateways are: docs/decisions/relay.md.
+// Relay is the name of the bearer over other gateways: docs/decisions/relay.md.
 const Relay = "relay"
 
 // Urgent says whether it goes beyond the window.
@@ -115,9 +115,9 @@ func (m *Message) supersedes() string {
 // For is the entry of a recipient; nil when the message has ended for it.
 func (m *Message) For(peer uint16) *Entry { return m.to[peer] }
 
-// PeerQueue is what is held for one peer: what waits, in order of precedence, and what is under way. What waits has no number
-// yet, so it can be dropped, replaced and overtaken; docs/decisions/precedence.md. Of one precedence the local sources
-// take turns; docs/decisions/fairness.md.
+// PeerQueue has the messages held for one peer: those that wait, in order of precedence, and those under way. A message that waits
+// has no number yet, so it can be dropped, replaced and overtaken; docs/decisions/precedence.md. In one precedence the local
+// sources take turns; docs/decisions/fairness.md.
 type PeerQueue struct {
 	waiting  [frame.Queues]queue
 	rotas    [ranks]share.Rota // of all queues
@@ -212,10 +212,10 @@ func (b *PeerQueue) FirstBelow(queue frame.Queue, window int) *Entry {
 	return b.waiting[queue].firstOf(func(s *source) bool { return under[s.name] < max(1, window/sources) })
 }
 
-// At is what is under way as this; nil: nothing is.
+// At is the entry under way under this number; nil: there is none.
 func (b *PeerQueue) At(a TransmissionID) *Entry { return b.underWay[a] }
 
-// UnderWay lists what a carrier has under way in a queue, the oldest number first.
+// UnderWay lists the entries that a carrier has under way in a queue, the oldest number first.
 func (b *PeerQueue) UnderWay(queue frame.Queue) (list []*Entry) {
 	for a, e := range b.underWay {
 		if a.Queue == queue {
@@ -260,7 +260,7 @@ func (b *PeerQueue) Asks() bool {
 	return asks
 }
 
-// Waiting counts what waits in some queues.
+// Waiting counts the entries that wait in some queues.
 func (b *PeerQueue) Waiting(queues ...frame.Queue) (n int) {
 	for _, queue := range queues {
 		n += b.waiting[queue].n
@@ -268,7 +268,7 @@ func (b *PeerQueue) Waiting(queues ...frame.Queue) (n int) {
 	return n
 }
 
-// Held counts what waits and is under way in some queues, and its octets as journalled.
+// Held counts the entries that wait and those under way in some queues, and their octets as journalled.
 func (b *PeerQueue) Held(queues ...frame.Queue) (waiting, underWay, octets int) {
 	for _, queue := range queues {
 		octets += b.octets[queue]
@@ -289,7 +289,7 @@ func (b *PeerQueue) Held(queues ...frame.Queue) (waiting, underWay, octets int) 
 	return waiting, underWay, octets
 }
 
-// News counts what of Held in all queues is state of this site, and no message of a local peer.
+// News counts those of Held, in all queues, that are state of this site and not messages of local peers.
 func (b *PeerQueue) News() (waiting, underWay, octets int) {
 	for i := range b.waiting {
 		b.waiting[i].state(func(e *Entry) {
@@ -306,7 +306,7 @@ func (b *PeerQueue) News() (waiting, underWay, octets int) {
 	return waiting, underWay, octets
 }
 
-// all is what is held for the peer in queues of its own, in the order in which it should go again.
+// all are the entries held for the peer in queues of its own, in the order in which they should go again.
 func (b *PeerQueue) all() (list []*Entry) {
 	for queue := range frame.Queue(frame.Queues) {
 		list = append(list, b.UnderWay(queue)...)

@@ -13,14 +13,14 @@ import (
 // ranks is how many precedences there are.
 const ranks = int(site.Deferred) + 1
 
-// queue is what waits in one queue for a peer. The most urgent goes first. Of as urgent ones the local sources take turns, and of
-// one source its pipes, each in its own order. State of this site is nobody's: it goes in the order of acceptance.
+// queue has the messages that wait in one queue for a peer. The most urgent go first. Among equally urgent ones the local sources
+// take turns, and within a source its pipes, each in its own order. State of this site has no source: it goes in the order of acceptance.
 type queue struct {
 	levels [ranks]level
 	n      int
 }
 
-// level is what is as urgent as each other.
+// level has the entries of one precedence.
 type level struct {
 	*share.Rota
 	state   []*Entry
@@ -35,7 +35,7 @@ type source struct {
 	pipes      []*pipe  // with something that waits
 }
 
-// pipe is what of a source goes to the same place, by the name that Message.pipe gives it.
+// pipe has the messages of a source to the same place, which Message.pipe names.
 type pipe struct {
 	name string
 	list []*Entry // by Order
@@ -49,8 +49,8 @@ func (m *Message) Source() string {
 	return m.Content.Payload.From
 }
 
-// Line is what a message is read in order with, and its flow is part of: all of its source, or where the site itself says it, as the
-// TAK adapter does, all on its topic; "" for state.
+// Line names the messages with which a message is read in order, its flow among them: all of its source, or, where the site itself is
+// the sender, as for the TAK adapter, all on its topic; "" for state.
 func (m *Message) Line() string {
 	p := m.Content.Payload
 	if p == nil || p.From != "" {
@@ -59,7 +59,7 @@ func (m *Message) Line() string {
 	return "\x00" + p.Scope + "\x00" + p.Topic
 }
 
-// mostPipes bounds the pipes of a source that take turns: of more some share one. So whoever invents pipes costs no time.
+// mostPipes bounds the pipes of a source that take turns: further ones share these. So a peer that invents pipes costs no time.
 const mostPipes = 64
 
 // pipe names where a message goes, among mostPipes.
@@ -147,7 +147,7 @@ func remove(list *[]*Entry, e *Entry) bool {
 }
 
 // push puts an entry behind those of its source that came before it: Order differs from the order of arrival where it was
-// taken over from an older one.
+// taken over from an older message.
 func (q *queue) push(e *Entry) {
 	q.n++
 	l := &q.levels[e.Rank()]
@@ -190,7 +190,7 @@ func (l *level) idle(name string) {
 	}
 }
 
-// first is the next to go; nil: nothing waits. Without unsized, a source whose turn that of an unsized one is sits out.
+// first is the next to go; nil: nothing waits. Without unsized, a source whose next message is unsized sits out.
 func (q *queue) first(unsized bool) *Entry {
 	if q.n == 0 {
 		return nil

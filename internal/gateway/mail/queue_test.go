@@ -15,7 +15,7 @@ func waits(q *queue, order uint64, from, topic string) *Entry {
 	return e
 }
 
-// Of one source the pipe that has used least goes first, each in its own order; before anything went, in the order of acceptance.
+// Of the pipes of one source the one that has used least goes first, each in its own order; before anything went, in the order of acceptance.
 func TestTurnsOfPipes(t *testing.T) {
 	var b PeerQueue
 	q := &b.waiting[0]
@@ -42,7 +42,7 @@ func TestTurnsOfPipes(t *testing.T) {
 	}
 }
 
-// Whoever invents pipes gets no more turns, and nothing is lost among them.
+// A peer that invents pipes gets no more turns, and nothing is lost among them.
 func TestManyPipes(t *testing.T) {
 	var b PeerQueue
 	q := &b.waiting[0]

@@ -12,8 +12,8 @@ import (
 	"aldis/internal/site"
 )
 
-// Reader reads what a peer says: it has the peer's numbers of flows and, of each flow, the messages that later ones may be
-// coded after.
+// Reader reads the messages of a peer: it has the peer's numbers of flows and, of each flow, the messages that later ones may
+// be coded after.
 type Reader struct {
 	peer     uint16
 	services Services
@@ -39,7 +39,7 @@ const (
 	maxFlows = 1 << 16 // combinations of group, pipe, sender and shape of message that a peer may make us remember
 
 	kept       = 64       // messages of a flow to read later ones after: no code needs more
-	lateKept   = 2 * back // more, for one that is late is read after some that were sent behind it
+	lateKept   = 2 * back // more, for a late message is read after some that were sent after it
 	lateOctets = 2 * backOctets
 )
 
@@ -111,7 +111,7 @@ func (r *Reader) Fleeting(body []byte) bool {
 	return envelope.Fleeting(body, r.flow)
 }
 
-// learn keeps what later messages of the flow may be coded after: in the direct queue short elements, in the bulk queue long ones.
+// learn keeps the elements that later messages of the flow may be coded after: short ones in the direct queue, long ones in the bulk queue.
 func (r *Reader) learn(flow uint32, at TransmissionID, payload *site.Message) {
 	envelope.Elements(flow, payload, func(element int, data []byte) {
 		if long := len(data) > compact.MaxLearned; at.Queue != Group && long != (at.Queue == frame.Bulk) {
@@ -128,7 +128,7 @@ func (r *Reader) learn(flow uint32, at TransmissionID, payload *site.Message) {
 	})
 }
 
-// keep takes an element of a message, and returns the numbers of those that are not kept any more.
+// keep takes an element of a message, and returns the numbers of those that are no longer kept.
 func (r *Reader) keep(flow uint32, element int, number uint64, data []byte, late bool) (gone []uint64) {
 	name := string(append(r.key(flow), byte(element)))
 	numbers := r.numbers[name]

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/link/frame"
 )
 
-// ReorderBuffer keeps what arrives before its turn in the queues of one peer, in memory and journal.
+// ReorderBuffer keeps messages that arrive before their turn in the queues of one peer, in memory and journal.
 type ReorderBuffer struct {
 	Peer     uint16
 	Services Services
@@ -33,7 +33,7 @@ const (
 	flagSegment = 0x80 // of the queue in a key: it is a segment
 )
 
-// Keep puts a message by. Where durable is false its turn has come, and Take follows.
+// Keep puts a message by. Where durable is false its turn has come, and Remove follows.
 func (e *ReorderBuffer) Keep(a Arrival, durable bool) {
 	if e.of == nil {
 		e.of = map[TransmissionID]Arrival{}
@@ -52,13 +52,13 @@ func (e *ReorderBuffer) record(a Arrival) {
 	e.Services.Record(BucketEarly, e.key(a), value)
 }
 
-// Get is what has this place.
+// Get is the message at this place.
 func (e *ReorderBuffer) Get(place TransmissionID) (a Arrival, ok bool) {
 	a, ok = e.of[place]
 	return a, ok
 }
 
-// Remove takes out what has this place; durable as it was kept.
+// Remove takes out the message at this place; durable as it was kept.
 func (e *ReorderBuffer) Remove(place TransmissionID, durable bool) (a Arrival, ok bool) {
 	a, ok = e.of[place]
 	if !ok {
@@ -77,7 +77,7 @@ func (e *ReorderBuffer) Has(a Arrival) bool {
 	return ok && kept.Number != a.Number
 }
 
-// Len counts what waits.
+// Len counts the messages that wait.
 func (e *ReorderBuffer) Len() int { return len(e.of) }
 
 // Places are those taken, in the order of their numbers as 32 bits.
@@ -121,7 +121,7 @@ func (e *ReorderBuffer) Before(number uint32) (place TransmissionID, ok bool) {
 	return place, ok
 }
 
-// Restart lets what the journal kept wait anew: what is missing before it comes again after a restart, too.
+// Restart lets the messages of the journal wait anew: those missing before them come again after a restart, too.
 func (e *ReorderBuffer) Restart(now time.Time) {
 	for place, a := range e.of {
 		a.At = now
@@ -129,8 +129,8 @@ func (e *ReorderBuffer) Restart(now time.Time) {
 	}
 }
 
-// Due is when the oldest has waited long enough; zero when none waits. What was read because it need not wait shows no loss: what is
-// missing before it may be on its way.
+// Due is when the oldest has waited long enough; zero when none waits. A message that was read because it need not wait shows no
+// loss: those missing before it may be on their way.
 func (e *ReorderBuffer) Due(patience time.Duration) (at time.Time) {
 	for _, a := range e.of {
 		if !a.Free || len(a.Body) > 0 {

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// SharedHistory is the peers that read the same numbers of ours: one peer, or all members of a group. It has the numbers of flows, knows
+// SharedHistory is for the peers that read the same numbers of ours: one peer, or all members of a group. It has the numbers of flows, knows
 // after which messages later ones may be coded, and which is the newest of a key. docs/decisions/flows.md.
 type SharedHistory struct {
 	Next uint32 // number of the next flow
@@ -20,21 +20,21 @@ type SharedHistory struct {
 	services Services
 	policy   Policy
 	flows    map[envelope.Flow]*Flow
-	latest   map[string]*Message // by what they supersede
+	latest   map[string]*Message // by last-value key
 
-	// Where order is kept: held is what the peer is known to hold, without a gap.
+	// Where order is kept: held has the messages that the peer is known to hold, without a gap.
 	held    envelope.Histories
 	bulk    envelope.Histories       // likewise of the queue of long messages, which are held once they are acknowledged
 	settled map[uint64]*site.Message // acknowledged, while one before them is not
-	from    uint64                   // the first number of this run: of those before it some are not known any more
+	from    uint64                   // the first number of this run: some messages before it are no longer known
 }
 
-// Policy is in what audiences differ.
+// Policy is how shared histories differ.
 type Policy struct {
 	// Ordered: messages are read in the order of their numbers. So the first of a flow spells it out in each of its
-	// transmissions and no other need; and a message is held once it and all before it are acknowledged. Where they may
-	// overtake each other a flow is spelt out until all concerned have acknowledged a message that did so, or some that do are
-	// under way; and held is what each of them has acknowledged, as far as nothing that may have arrived stands between.
+	// transmissions, and no other needs to; and a message is held once it and all before it are acknowledged. Where messages may
+	// overtake each other, they spell a flow out until all recipients have acknowledged one that did so, or some that do are
+	// under way; and those are held that each recipient has acknowledged, as far as none that may have arrived stands between.
 	Ordered bool
 	// Alike: a message takes the place of an older one of the same recipients and precedence alone.
 	Alike  bool
@@ -42,14 +42,14 @@ type Policy struct {
 	Prefix []byte // of its keys
 }
 
-// Flow is a number for what messages have in common.
+// Flow is a number for the parts that messages have in common.
 type Flow struct {
 	Number uint32
 
 	definer   uint64          // ordered: the message that spells it out; 0: none has been sent yet
 	long      uint64          // the same in the bulk queue, in this run
-	known     map[uint16]bool // else: the peers that have acknowledged a message that did
-	definedIn definedIn       // else: the messages under way that do
+	known     map[uint16]bool // else: the peers that have acknowledged a message that spelt it out
+	definedIn definedIn       // else: the messages under way that spell it out
 	sent      []*learnable    // in this run, the newest last
 }
 
@@ -61,13 +61,13 @@ type learnable struct {
 	payload *site.Message
 }
 
-// How far back a message may be that another is coded after where they overtake each other.
+// How far back a message may be after which another is coded, where messages overtake each other.
 const (
 	back       = 128 // messages of the flow
 	backOctets = 32 << 10
 )
 
-// NewAudience makes one that knows no number yet.
+// NewAudience makes a SharedHistory that knows no flow yet.
 func NewAudience(services Services, policy Policy) *SharedHistory {
 	return &SharedHistory{Next: 1, services: services, policy: policy, flows: map[envelope.Flow]*Flow{}, latest: map[string]*Message{},
 		settled: map[uint64]*site.Message{}, from: 1, bulk: envelope.Histories{Long: true}}
@@ -76,7 +76,7 @@ func NewAudience(services Services, policy Policy) *SharedHistory {
 // Since says which number is the first of this run.
 func (a *SharedHistory) Since(number uint64) { a.from = number }
 
-// Flow is the number of a payload's flow, a new one where it has none; nil for what is no payload.
+// Flow is the number of a payload's flow, a new one where it has none; nil without a payload.
 func (a *SharedHistory) Flow(p *site.Message) *Flow {
 	if p == nil {
 		return nil
@@ -112,7 +112,7 @@ const spellings = 3
 // definedIn is the peers to which messages under way spell a flow out.
 type definedIn map[uint64][]uint16
 
-// to is how many messages but one do so to a peer.
+// to is how many messages, but for one, spell it out to a peer.
 func (s definedIn) to(peer uint16, but uint64) (n int) {
 	for number, peers := range s {
 		if number != but && slices.Contains(peers, peer) {
@@ -141,8 +141,8 @@ func (a *SharedHistory) Knows(p *site.Message) bool {
 	return f != nil && f.definer != 0
 }
 
-// Encode lets texts code message number of a flow after what all these peers hold. Where messages overtake each other, what they hold
-// of other flows and from the number of oldest on may wait for a message that is missing, and does not count.
+// Encode lets texts code message number of a flow after messages that all these peers hold. Where messages overtake each other, those of
+// other flows with numbers from oldest on may wait for a message that is missing, and do not count.
 func (a *SharedHistory) Encode(texts *envelope.Texts, f *Flow, number uint64, oldest func() uint64, payload *site.Message, to ...*Peer) {
 	if texts == nil {
 		return
@@ -170,13 +170,13 @@ func (a *SharedHistory) Encode(texts *envelope.Texts, f *Flow, number uint64, ol
 	held.Encode(texts, f.Number, number)
 }
 
-// learned is what message number may be coded after: one that has taken an older one's place is not coded after later ones.
+// learned are the messages that message number may be coded after: one that has taken an older one's place is not coded after later ones.
 func (f *Flow) learned(number uint64, to []*Peer) []*learnable {
 	return slices.DeleteFunc(f.before(to), func(m *learnable) bool { return int32(uint32(m.number)-uint32(number)) >= 0 })
 }
 
-// kin is what the first message of a flow may be coded after, of what went before number: the messages of the flow whose newest one is
-// most like it.
+// kin are the messages before number that the first message of a flow may be coded after: those of the flow whose newest one is most like
+// it.
 func (a *SharedHistory) kin(f *Flow, payload *site.Message, number uint64, to []*Peer) (list []*learnable, from *Flow) {
 	like := map[int]compact.Likeness{}
 	envelope.Elements(1, payload, func(element int, data []byte) { like[element] = compact.LikenessOf(data) })
@@ -293,7 +293,7 @@ func (a *SharedHistory) settle(number uint64, payload *site.Message, oldest uint
 	}
 }
 
-// Unlearn: a peer cannot read any more what is coded after what it held; next is the next number towards it.
+// Unlearn: a peer can no longer read messages coded after those that it held; next is the next number towards it.
 func (a *SharedHistory) Unlearn(p *Peer, next uint64) {
 	a.held, a.bulk, a.from = envelope.Histories{}, envelope.Histories{Long: true}, next
 	for _, f := range a.flows {
@@ -307,7 +307,7 @@ func (a *SharedHistory) Misread(p *Peer, payload *site.Message) {
 	name := envelope.FlowOf(payload)
 	if f := a.flows[name]; f != nil {
 		f.unlearn(p)
-		f.definedIn = nil // what is under way came too late, or does not help
+		f.definedIn = nil // those under way came too late, or do not help
 		if f.known[p.ID] {
 			delete(f.known, p.ID)
 			a.record(name, f)
@@ -344,7 +344,7 @@ func (f *Flow) unlearn(p *Peer) {
 
 func byNumber(m *learnable, number uint64) int { return int(int32(uint32(m.number) - uint32(number))) }
 
-// before is what all these peers hold, newest last: messages that follow each other at every one of them.
+// before are the messages that all these peers hold, newest last, and that follow each other at every one of them.
 func (f *Flow) before(to []*Peer) (list []*learnable) {
 back:
 	for _, m := range slices.Backward(f.sent) {
@@ -428,7 +428,7 @@ func (a *SharedHistory) record(name envelope.Flow, f *Flow) {
 	a.services.Record(a.policy.Bucket, a.key(f), append(value, name...))
 }
 
-// Restore takes a record of the audience's bucket, its key without the prefix.
+// Restore takes a record of the policy's bucket, its key without the prefix.
 func (a *SharedHistory) Restore(key, value []byte) error {
 	bad := fmt.Errorf("%w: %s %x", ErrRecord, a.policy.Bucket, key)
 	if len(key) != 4 {
@@ -455,8 +455,8 @@ func (a *SharedHistory) Restore(key, value []byte) error {
 	return nil
 }
 
-// Leaves notes that a message under way may never be read under its number: it goes on another bearer. What it spelt out the next of its
-// flow spells out, and nothing is coded after it.
+// Leaves notes that a message under way may never be read under its number: it goes on another bearer. If it spelt out its flow, the
+// next of the flow does so, and no message is coded after it.
 func (a *SharedHistory) Leaves(at TransmissionID, payload *site.Message) {
 	if payload == nil {
 		return

@@ -36,12 +36,12 @@ type Store struct {
 	byID     map[uint64]*Message
 	Lives    history.Lives
 	again    map[*site.Message]*Entry // in this turn: ended Reissued, and to be accepted again
-	// Elsewhere is told of each attempt under way whose message has arrived on another bearer. It calls Void or Drop.
+	// Elsewhere is called with each attempt under way whose message has arrived on another bearer. It calls Void or Drop.
 	Elsewhere func(*Entry)
 }
 
 // NewStore makes a store whose IDs are those of this start: incarnation is new at every start. most bounds the octets held for
-// one peer, ended hears of each message and recipient once.
+// one peer, ended is called once for each message and recipient.
 func NewStore(services Services, incarnation uint32, most int, ended func(*Entry, Fate)) *Store {
 	return &Store{services: services, ended: ended, most: most, next: uint64(incarnation) << 32, byID: map[uint64]*Message{}}
 }
@@ -68,7 +68,7 @@ func (s *Store) Wait(now time.Time, p *Peer, m *Message, queue frame.Queue, a *S
 		return nil
 	}
 	if older := a.older(m, p); older != nil { // it may have made room
-		// The newer one takes its place, and keeps it after a restart: otherwise what changes often would never go.
+		// The newer one takes its place, and keeps it after a restart: otherwise a message that is often replaced would never go.
 		e.Order = older.Order
 		s.End(older, Superseded)
 	}
@@ -97,13 +97,13 @@ func (s *Store) Start(p *Peer, m *Message, at TransmissionID, a *SharedHistory) 
 	p.Box.underWay[at] = e
 	p.Box.octets[e.Queue] += len(m.Full)
 	s.record(e)
-	if e.Queue != Group { // there it waits yet
+	if e.Queue != Group { // there it still waits
 		s.Lives.State(m.ID, p.ID, history.UnderWay)
 	}
 	return e
 }
 
-// Move puts what waits into another queue.
+// Move puts an entry that waits into another queue.
 func (s *Store) Move(e *Entry, queue frame.Queue) {
 	e.Peer.Box.pull(e)
 	e.Queue = queue
@@ -113,7 +113,7 @@ func (s *Store) Move(e *Entry, queue frame.Queue) {
 // End is the one place where a message ends for a recipient: it is counted, forgotten, and told to the gateway.
 func (s *Store) End(e *Entry, fate Fate) {
 	if e.attempts != nil && fate != Delivered {
-		s.Drop(e) // what has been on the air goes on
+		s.Drop(e) // an attempt that has been on the air goes on
 		return
 	}
 	defer s.settle(e.attempts, e)
@@ -136,8 +136,8 @@ func (s *Store) End(e *Entry, fate Fate) {
 	s.ended(e, fate)
 }
 
-// Clear ends what is held for a peer in queues of its own, since it knows nothing of it, and returns that in the order in
-// which it should go again.
+// Clear ends the entries held for a peer in queues of its own, because the peer knows nothing of them, and returns them in the
+// order in which they should go again.
 func (s *Store) Clear(p *Peer) (again []*Entry) {
 	for _, e := range p.Box.all() {
 		if e.attempts == nil {
@@ -149,7 +149,7 @@ func (s *Store) Clear(p *Peer) (again []*Entry) {
 	return again
 }
 
-// Cancel ends what is held for a peer in queues of its own: nothing goes there any more. detail says why in the lives.
+// Cancel ends the entries held for a peer in queues of its own: nothing goes there any more. detail says why in the lives.
 func (s *Store) Cancel(p *Peer, detail string) {
 	for _, e := range p.Box.all() {
 		if e.Content.Payload != nil {
@@ -160,9 +160,9 @@ func (s *Store) Cancel(p *Peer, detail string) {
 	p.Box.expiry = time.Time{}
 }
 
-// makeRoom gives up what is less urgent than e, the least urgent and newest first, until octets more have room; and then
-// the newest as urgent ones of whatever source has the most waiting, as long as it has more than that of e. It gives up
-// nothing when that would not do.
+// makeRoom gives up messages less urgent than e, the least urgent and newest first, until octets more have room; then
+// the newest equally urgent ones of the source that has the most waiting, as long as it has more than that of e. It gives up
+// nothing if all this would not do.
 func (s *Store) makeRoom(now time.Time, e *Entry, octets int) bool {
 	p, b := e.Peer, &e.Peer.Box
 	over := b.own() + octets - s.most
@@ -205,7 +205,7 @@ func (s *Store) noteGivenUp(now time.Time, p *Peer, t *tally, n int, text string
 	}
 }
 
-// Expire ends what waits for a peer and is not worth sending any more. What has been on the air is carried through.
+// Expire ends messages that wait for a peer and are no longer worth sending. Those that have been on the air are carried through.
 func (s *Store) Expire(now time.Time, p *Peer) {
 	b := &p.Box
 	if !due.Reached(now, b.expiry) {
@@ -245,7 +245,7 @@ const (
 	bucketMail = "mail" // id -> envelope in full, when it was accepted
 	bucketTo   = "to"   // peer, id -> queue, number (0: it waits), order, flags
 
-	bucketOrdered = "ordered" // peer, id -> what the operator ordered of it (ordered.append)
+	bucketOrdered = "ordered" // peer, id -> the operator's orders about it (ordered.append)
 )
 
 const flagSpelt = 1 << 0
@@ -312,8 +312,8 @@ type Restored struct {
 	ordered *ordered // by the operator; nil: nothing
 }
 
-// Restore takes the store's own records and returns what is for each recipient. Of each the caller says with Resume or Leave what
-// becomes of it. refuse hears of a record that cannot be used; Restore goes on without it, unless refuse returns an error.
+// Restore takes the store's own records and returns the messages for each recipient. The caller calls Resume or Leave with each of
+// them. refuse hears of a record that cannot be used; Restore goes on without it, unless refuse returns an error.
 func (s *Store) Restore(records []api.Record, refuse func(api.Record, error) error) (list []Restored, err error) {
 	var waits []api.Record // of list, those that may lack their content
 	orders := map[string]*ordered{}
@@ -415,7 +415,7 @@ func (s *Store) recall(id uint64, full []byte) error {
 	return nil
 }
 
-// Content is what a restored message says.
+// Content is a restored message with its content.
 func (s *Store) Content(r Restored) *Message { return s.byID[r.ID] }
 
 // Resume goes on with a message: it waits in this queue, or is under way as before.
@@ -448,7 +448,7 @@ func (s *Store) Resume(r Restored, p *Peer, queue frame.Queue, a *SharedHistory)
 // Leave keeps a message in the journal for a recipient or a carrier that is not configured now.
 func (s *Store) Leave(r Restored) { s.byID[r.ID].unknown++ }
 
-// Restarted forgets what is for nobody; the last of a restart.
+// Restarted forgets messages that are for nobody; it comes last in a restart.
 func (s *Store) Restarted() {
 	for id, m := range s.byID {
 		if len(m.to)+m.unknown == 0 {

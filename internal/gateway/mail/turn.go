@@ -9,20 +9,20 @@ type Turn struct {
 	spent int
 }
 
-// NewTurn makes one in which so many octets of work may begin. What goes beyond is done to its end.
+// NewTurn makes a Turn in which so many octets of work may begin. Work that goes beyond is finished.
 func NewTurn(most int) Turn { return Turn{most: most} }
 
 const (
-	// ReadOctets is for reading a peer's messages. What has no room is kept as what came before its turn is, and read in later
-	// turns; one message that takes longer is read in slices.
+	// ReadOctets is for reading a peer's messages. Those without room are kept like messages that came before their turn, and read
+	// in later turns; one message that takes longer is read in slices.
 	ReadOctets = 1 << 10
 	// ReadWhole is the same where messages are read as a whole: the work of a full datagram of coded reports.
 	ReadWhole = 24 << 10
-	// leastSlice is what is read of a message in one call, however little room is left; a turn of less has less.
+	// leastSlice is how many octets of a message one call reads, however little room is left; a smaller turn reads fewer.
 	leastSlice = 256
-	// octetTime is about what an octet of work takes. After a turn that was full the loop is free for as long.
+	// octetTime is about how long an octet of work takes. After a turn that was full the loop is free for as long.
 	octetTime = 4 * time.Microsecond
-	// plainOctets is how many octets that no model expands are as much work as one that it does.
+	// plainOctets is how many octets that no model expands are as much work as one that a model expands.
 	plainOctets = 16
 )
 

@@ -18,7 +18,7 @@ type Place struct {
 	order  uint64
 }
 
-// Places appends what waits for the peer in queues of its own and may go, in no order: one look, without sorting.
+// Places appends the messages that wait for the peer in queues of its own and may go, in no order: one look, without sorting.
 func (b *PeerQueue) Places(to []Place) []Place {
 	for rank := range ranks {
 		least := uint64(math.MaxUint64)
@@ -45,14 +45,14 @@ func (b *PeerQueue) Places(to []Place) []Place {
 }
 
 // SortPlaces puts places into the order in which messages go, about: by precedence, then by the turns of their sources, as if
-// each octet as journalled took one of the air, then by acceptance. Which of a source's pipes is next is not looked at.
+// each octet as journalled took one of the air, then by acceptance. It does not look at which of a source's pipes is next.
 func SortPlaces(list []Place) {
 	slices.SortFunc(list, func(a, b Place) int {
 		return cmp.Or(cmp.Compare(b.Rank, a.Rank), cmp.Compare(a.round, b.round), cmp.Compare(a.order, b.order))
 	})
 }
 
-// UnderWayOctets is what a peer has not acknowledged, as journalled.
+// UnderWayOctets is how many octets, as journalled, a peer has not acknowledged.
 func (b *PeerQueue) UnderWayOctets() (octets int) {
 	for _, e := range b.underWay {
 		octets += len(e.Full)
@@ -78,7 +78,7 @@ func (m *Message) To() string {
 	return toOf(m.Content.Payload)
 }
 
-// Went charges what went on the air to the source of the message that it was for. State is nobody's.
+// Went charges octets that went on the air to the source of their message. State has no source.
 func (b *PeerQueue) Went(e *Entry, octets int) {
 	if e.Content.Payload == nil {
 		return
