@@ -20,7 +20,7 @@
 //
 // # Files
 //
-// Read these six first:
+// Read these first:
 //
 //   - api.go: events and outputs
 //   - gateway.go: New and Step
