@@ -1,6 +1,7 @@
 package group
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -8,14 +9,14 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/ground/due"
 	"aldis/internal/link/envelope"
-	"aldis/internal/link/replica"
 	"aldis/internal/pmul"
 	"aldis/internal/site"
 )
 
-// submitOneState submits one message with state: items that one peer lacks, to it and to all others that lack exactly these.
+// submitOneState submits one message with state: items that one peer lacks, to it and to all others that lack one of these. Peers take turns.
 func (c *Carrier) submitOneState(now time.Time) bool {
-	for _, p := range c.Peers {
+	for i := range c.Peers {
+		p := c.Peers[(c.turn+i)%len(c.Peers)]
 		if p.Handshake.Store == 0 || p.Gone || !tells(c, p) || !c.Met(now, p) { // never heard: it may not exist
 			continue
 		}
@@ -25,10 +26,12 @@ func (c *Carrier) submitOneState(now time.Time) bool {
 		}
 		to := []*mail.Peer{p}
 		for _, q := range c.Peers {
-			if q != p && q.Handshake.Store != 0 && !q.Gone && tells(c, q) && c.Met(now, q) && sameItems(items, c.Replica.Next(now, q.ID, 8)) {
+			if q != p && q.Handshake.Store != 0 && !q.Gone && tells(c, q) && c.Met(now, q) && c.Replica.Joins(now, q.ID, items) {
 				to = append(to, q)
 			}
 		}
+		slices.SortFunc(to, func(a, b *mail.Peer) int { return cmp.Compare(a.ID, b.ID) })
+		c.turn = (c.turn + i + 1) % len(c.Peers)
 		m, ok := message(c, news(c, to, items), mail.KindOf(items))
 		return ok && len(submit(c, now, to, m, nil, items)) == 0
 	}
@@ -53,12 +56,6 @@ func news(c *Carrier, to []*mail.Peer, items []site.Item) (m envelope.Message) {
 }
 
 func tells(c *Carrier, p *mail.Peer) bool { return c.Tells == nil || c.Tells(p.ID) }
-
-func sameItems(a, b []site.Item) bool {
-	return slices.EqualFunc(a, b, func(x, y site.Item) bool {
-		return x.Gone == y.Gone && x.Expires.Equal(y.Expires) && replica.HashOf(x) == replica.HashOf(y)
-	})
-}
 
 // Accept hands a message to P_Mul for all these peers at once. Where it is refused, the log says why.
 func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {

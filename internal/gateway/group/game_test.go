@@ -9,6 +9,7 @@ import (
 	"aldis/internal/lab/check"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
+	"aldis/internal/link/replica"
 	"aldis/internal/pmul"
 )
 
@@ -123,4 +124,20 @@ func fragments(list []carriernet.Datagram) (n int) {
 		n += len(pdus[pmul.DataPDU](d))
 	}
 	return n
+}
+
+// State that two peers lack in another order goes to both in one message.
+func TestStateInAnotherOrderIsOneMessage(t *testing.T) {
+	g := plain(t)
+	before := g.Now
+	g.a.Do(func(time.Time) {
+		for i := range 16 {
+			g.a.Replica.RestoreHeld(3, carriernet.Item(1, 15-i).Key(), replica.Version{})
+		}
+		for i := range 16 {
+			g.a.Replica.Put(carriernet.Item(1, i))
+		}
+	})
+	g.Run(time.Minute)
+	check.Equal(t, "recipients", len(pdus[pmul.AddressPDU](g.since(before, g.a)[0])[0].Destinations), 2)
 }

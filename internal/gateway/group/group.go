@@ -46,6 +46,7 @@ type Carrier struct {
 	answer       pmul.Accepted // of the Submit being stepped
 	out          map[pmul.MessageID]*mail.Message
 	highest      map[pmul.MessageID]uint16 // of out: the highest fragment that was on the air in this run
+	turn         int                       // place in Peers of the peer that is told of state first
 	telling      int                       // own messages with state that have not ended
 	ended        endedMessages
 	Others       *Others   // messages of others

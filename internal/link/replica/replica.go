@@ -204,6 +204,26 @@ func (r *Replica) dirty(now time.Time, peer uint16, v *view, key string) (it sit
 	return it, false, held.Expires.Add(-it.Expires.Sub(held.Expires)).Add(2)
 }
 
+// Joins says that a peer may be told all of these items, and lacks one of them.
+func (r *Replica) Joins(now time.Time, peer uint16, items []site.Item) (lacks bool) {
+	v := r.peers[peer]
+	if v == nil {
+		return false
+	}
+	for _, it := range items {
+		key := it.Key()
+		own, is := r.own[key]
+		_, has := v.held[key]
+		_, flies := v.flying[key]
+		if flies || it.Gone == is || slices.Contains(r.deny[key], peer) || is && own.Home && !has && !slices.Contains(own.To, peer) {
+			return false
+		}
+		_, dirty, _ := r.dirty(now, peer, v, key)
+		lacks = lacks || dirty
+	}
+	return lacks
+}
+
 // Lacking is the item with this key, if it must be sent to the peer now.
 func (r *Replica) Lacking(now time.Time, peer uint16, key string) (it site.Item, lacks bool) {
 	if v := r.peers[peer]; v != nil {
