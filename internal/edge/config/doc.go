@@ -10,8 +10,8 @@
 // # Files
 //
 // Read config.go first: it shows the configuration as a whole. schema.go has a line for each key: its name, how it is read,
-// where its value goes, and what it means. Reading, Changes, Text and the page come from these lines. A key gets another
-// name there, and a line in oldNames.
+// where its value goes, and what it means. Reading, Changes, Text and the page all use these lines. To rename a key, change its
+// line there and add one to oldNames.
 //
 //   - config.go: the configuration as a whole
 //   - schema.go: the sections and their keys
