@@ -20,7 +20,7 @@ import (
 type store struct {
 	db    *bolt.DB
 	file  *os.File // bbolt's
-	last  state    // what is durable
+	last  state    // the last durable state
 	alarm *alarm
 	dense bool // every page that the tree may use is on the disk
 	spent bool // bbolt no longer knows which pages are free: reopen

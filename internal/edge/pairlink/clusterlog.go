@@ -234,7 +234,7 @@ func (c *Cluster) turn() bool {
 		c.mu.Unlock()
 		return false
 	}
-	for _, e := range w.Committed { // a majority has it, with this machine
+	for _, e := range w.Committed { // a majority has it, this machine included
 		c.acknowledge(e)
 	}
 	c.state.pending = append(c.state.pending, w.Committed...)
