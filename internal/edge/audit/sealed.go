@@ -33,7 +33,7 @@ func sealLine(key *atrest.Key, text []byte) []byte {
 	return base64.StdEncoding.AppendEncode([]byte(sealedMark), b)
 }
 
-// keys open lines. The keys of one journal share a salt, each journal has its own.
+// keys open lines. The keys of one journal share a salt; each journal has its own.
 type keys struct {
 	secret atrest.Secret
 	known  map[string]*atrest.Key // by salt

@@ -252,7 +252,7 @@ func (d *Daemon) recover(mono time.Duration) {
 }
 
 // When the gateway stops, the loop still listens to local peers until they have been silent for stopQuiet, but not longer than
-// stopMost. They can so confirm messages that they have just received, which then are not delivered again after the next start.
+// stopMost. So they can still confirm messages that they have just received, which are then not delivered again after the next start.
 const (
 	stopQuiet = 50 * time.Millisecond
 	stopMost  = time.Second

@@ -23,7 +23,7 @@ const (
 	dearestHalves = 10 * time.Second // half-life of an address's longest time for a message
 	firstGuess    = time.Millisecond // for a message of an unknown address
 
-	// A message takes between these two times, plus as much for each octet, on a slow machine.
+	// Bounds of the time that a message takes on a slow machine, for itself and for each octet.
 	leastMessage, leastOctet = 20 * time.Microsecond, 2 * time.Nanosecond
 	mostMessage, mostOctet   = 200 * time.Microsecond, 150 * time.Nanosecond
 	// A message that contains something packed counts as expensive until it has been handled: a kilobyte may become a thousand.

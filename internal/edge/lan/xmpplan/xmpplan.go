@@ -1,6 +1,6 @@
 // Package xmpplan is the edge towards the XMPP server of the LAN: one connection for each domain of a far site, as a component
 // (XEP-0114). It dials the server for as long as the gateway runs, cuts the received octets into stanzas for package
-// internal/adapters/xmpp, and writes the stanzas that this package orders. Instead, the gateway may connect with the server as the
+// internal/adapters/xmpp, and writes the stanzas in that package's orders. Instead, the gateway may connect with the server as the
 // servers of these domains (peers.go), also without a handshake (zero.go). Where the gateway is the server itself, clients connect
 // here (clients.go).
 //

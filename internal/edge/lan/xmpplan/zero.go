@@ -145,7 +145,7 @@ func (l *LAN) unsay() {
 	}
 }
 
-// bye closes a connection; polite: after the end of its stream.
+// bye closes a connection; polite: it ends the stream first.
 func (n *conn) bye(polite bool) {
 	if polite {
 		n.net.SetWriteDeadline(time.Now().Add(goodBye))

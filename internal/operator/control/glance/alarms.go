@@ -21,7 +21,7 @@ const (
 	graceful = 2 * time.Minute  // after a start, or after a reload that added it, a site may be unheard for so long
 	late     = 10 * time.Minute // a message above deferred should not wait longer while its link is up
 	fullUse  = 90               // percent of a direction's rate
-	behind   = 10 * time.Second // a member of the site should lack commits no longer
+	behind   = 10 * time.Second // a member of the site should not lack commits for longer
 )
 
 // alarms are the present alarms, the worst first.
