@@ -118,7 +118,7 @@ func (o *corporaOrder) list(stdout io.Writer) error {
 	return w.Flush()
 }
 
-// save writes a corpus that another site has sent to a file, for show and compact.
+// save writes to a file, for show and compact, a corpus that another site has sent.
 func (o *corporaOrder) save(name string, stdout io.Writer) error {
 	if o.out == "" {
 		return errors.New("it needs -o FILE")
